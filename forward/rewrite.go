@@ -1,0 +1,64 @@
+package forward
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Drop stands in a rewrite for "deliver nothing".
+const Drop = unix.Signal(0)
+
+// Rewrites says which signal is delivered in place of one that came. A signal
+// that is not in it is delivered as it came.
+type Rewrites map[unix.Signal]unix.Signal
+
+// Apply returns the signal to deliver, which is Drop if it is to be dropped.
+func (r Rewrites) Apply(sig unix.Signal) unix.Signal {
+	if to, ok := r[sig]; ok {
+		return to
+	}
+	return sig
+}
+
+// String lists the rules by the number of the signal that comes.
+func (r Rewrites) String() string {
+	var rules []string
+	for _, from := range slices.Sorted(maps.Keys(r)) {
+		to := "0"
+		if r[from] != Drop {
+			to = Name(r[from])
+		}
+		rules = append(rules, Name(from)+":"+to)
+	}
+	return strings.Join(rules, " ")
+}
+
+// ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM
+// must be a signal that drainit passes on, TO one that ends or tells a process
+// something: STOP would freeze it, and 32 and 33 are the C library's.
+func ParseRewrite(rule string) (from, to unix.Signal, err error) {
+	left, right, ok := strings.Cut(rule, ":")
+	if !ok {
+		return 0, 0, fmt.Errorf("%q is no rewrite: takes FROM:TO, such as TERM:QUIT", rule)
+	}
+	if from, err = Parse(left); err != nil {
+		return 0, 0, err
+	}
+	if !Forwarded(from) {
+		return 0, 0, fmt.Errorf("%s can't be rewritten: drainit can't see it or never passes it on", Name(from))
+	}
+	if right == "0" {
+		return from, Drop, nil
+	}
+	if to, err = Parse(right); err != nil {
+		return 0, 0, err
+	}
+	if to == unix.SIGSTOP || to == 32 || to == 33 {
+		return 0, 0, fmt.Errorf("%s can't be delivered in place of %s: it would freeze or break the worker", Name(to), Name(from))
+	}
+	return from, to, nil
+}

@@ -1,0 +1,124 @@
+// Package forward knows the signals: their names, which of them can be passed
+// on, what a rewrite makes of them, and who is to get one. It decides only; it
+// sends nothing.
+package forward
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Real-time signals as libc counts them: 32 and 33 are glibc's own, and 34,
+// RTMIN, is one that the Go runtime leaves alone (runtime/sigtab_linux_generic.go).
+const (
+	rtMin     = unix.Signal(34)
+	rtMax     = unix.Signal(64)
+	maxSignal = rtMax
+)
+
+// aliases are names beside those that golang.org/x/sys knows (signal(7)).
+var aliases = map[string]unix.Signal{
+	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS, "32": 32, "33": 33,
+}
+
+// Parse reads a signal: a name with or without SIG in either case, a number
+// from 1 to 64, RTMIN+n or RTMAX-n. The error says what was expected.
+func Parse(s string) (unix.Signal, error) {
+	if n, err := strconv.Atoi(s); err == nil {
+		if n < 1 || n > int(maxSignal) || s[0] == '+' {
+			return 0, fmt.Errorf("%q is no signal: numbers go from 1 to %d", s, maxSignal)
+		}
+		return unix.Signal(n), nil
+	}
+	name := strings.TrimPrefix(strings.ToUpper(s), "SIG")
+	if sig, ok := aliases[name]; ok {
+		return sig, nil
+	}
+	if sig := unix.SignalNum("SIG" + name); sig != 0 {
+		return sig, nil
+	}
+	if sig, ok := parseRealTime(name); ok {
+		return sig, nil
+	}
+	return 0, fmt.Errorf("%q is no signal: takes a name such as TERM or SIGTERM, RTMIN+3, or a number", s)
+}
+
+func parseRealTime(name string) (unix.Signal, bool) {
+	base, sign := rtMin, "+"
+	offset, ok := strings.CutPrefix(name, "RTMIN")
+	if !ok {
+		base, sign = rtMax, "-"
+		if offset, ok = strings.CutPrefix(name, "RTMAX"); !ok {
+			return 0, false
+		}
+	}
+	if offset == "" {
+		return base, true
+	}
+	digits, ok := strings.CutPrefix(offset, sign)
+	n, err := strconv.ParseUint(digits, 10, 8)
+	if !ok || err != nil || n > uint64(rtMax-rtMin) {
+		return 0, false
+	}
+	if sign == "-" {
+		return base - unix.Signal(n), true
+	}
+	return base + unix.Signal(n), true
+}
+
+// Name is the name of a signal with SIG: "SIGTERM", "SIGRTMIN+3", and "SIG32"
+// for one that has none. Parse takes it back.
+func Name(sig unix.Signal) string {
+	if sig == rtMin {
+		return "SIGRTMIN"
+	}
+	if sig > rtMin && sig <= rtMax {
+		return fmt.Sprintf("SIGRTMIN+%d", sig-rtMin)
+	}
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return "SIG" + strconv.Itoa(int(sig))
+}
+
+// Catchable reports whether drainit can see the signal at all. KILL and STOP
+// no process can; PROF and 32 to 34 the Go runtime never delivers.
+func Catchable(sig unix.Signal) bool {
+	switch sig {
+	case unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, 32, 33, rtMin:
+		return false
+	}
+	return sig >= 1 && sig <= maxSignal
+}
+
+// Forwarded reports whether the signal is ever passed on. CHLD is about
+// drainit's own children, PIPE about its own log, and URG interrupts the
+// threads of the Go runtime, which sends it to itself all the time.
+func Forwarded(sig unix.Signal) bool {
+	switch sig {
+	case unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG:
+		return false
+	}
+	return Catchable(sig)
+}
+
+// OnlyIfCaught reports whether a signal goes to none but those that catch it,
+// because its default action would stop them: no work, no heartbeats, and a
+// later TERM is not seen.
+func OnlyIfCaught(sig unix.Signal) bool {
+	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
+}
+
+// All returns the signals that are passed on, in order of their numbers.
+func All() []unix.Signal {
+	var all []unix.Signal
+	for sig := unix.Signal(1); sig <= maxSignal; sig++ {
+		if Forwarded(sig) {
+			all = append(all, sig)
+		}
+	}
+	return all
+}

@@ -1,0 +1,366 @@
+// Command drainit is the first process of a container: it runs one worker and
+// sees it through quiet, drain and stop.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/supervisor"
+)
+
+const usage = `usage: drainit [flags] -- COMMAND [ARG...]
+       drainit --help
+`
+
+const help = `drainit runs COMMAND as its worker and sees it, and all that it leaves behind,
+through quiet, drain and stop. It is made to be PID 1 of a container.
+
+` + usage + `
+Stopping
+  -t, --grace DUR           from the first stop signal to SIGKILL: 25s, 25 (seconds),
+                            0 (kill at once) or infinity (default 30s)
+      --stop-delay DUR      be quiet this long before the worker is told; inside the grace
+      --stop-signal SIG     also begins the stop, besides TERM and INT; repeatable
+  -e, --remap-exit CODE     report this exit status as 0; repeatable
+  -p, --parent-death-signal SIG
+                            sent to drainit when its own parent dies
+Signals
+  -r, --rewrite FROM:TO     deliver TO in place of FROM; FROM:0 drops it; repeatable
+      --forward WHO         auto: the first that catches it, from the worker down (default)
+                            group: the worker's process group; worker: the worker alone
+  -g                        --forward group
+  -c                        --forward worker
+Log, on stderr
+      --log-format FORMAT   json, text, or auto: text on a terminal (default)
+      --log-level LEVEL     error, warn, info or debug (default info)
+  -v                        --log-level debug
+  -w                        log each reaped orphan
+Other
+  -s                        for tini's sake: drainit always adopts orphans
+  -h, --help                this page
+  -V, --version             the version
+
+Each flag with a value can be set in the environment, --grace by DRAINIT_GRACE; repeatable
+ones take commas. A flag wins. Without either, the grace is OJS_SHUTDOWN_GRACE_PERIOD,
+OJS_GRACE_PERIOD or OJS_SHUTDOWN_TIMEOUT, plus 5s.
+
+Signals: TERM and INT stop, and once more kill; TSTP quiets, CONT resumes; others pass.
+Exit status: the worker's, or 128+n if it died of signal n; 137 if it had to be killed;
+125 drainit failed; 126 COMMAND can't be executed; 127 COMMAND not found.
+`
+
+// The worker inherits the signal mask of the thread that forks it, and the
+// parent-death signal is asked for by thread: all that is done on the main one.
+func init() { runtime.LockOSThread() }
+
+func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+
+// run is main with its surroundings as arguments; it returns the exit status.
+func run(args, environ []string, stdout, stderr io.Writer) int {
+	opts, err := parse(args, environ)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return print(stdout, help)
+	case err != nil:
+		fmt.Fprintf(stderr, "drainit: %s\n", supervisor.Printable(err.Error()))
+		return supervisor.StatusFailed
+	case opts.version:
+		return print(stdout, version())
+	case len(opts.config.Command) == 0:
+		fmt.Fprint(stderr, usage)
+		return supervisor.StatusFailed
+	}
+	inbox := supervisor.OpenInbox(opts.config.StopSignals)
+	// A heap that may grow by a quarter, and not by as much again, keeps PID 1
+	// small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
+	debug.SetGCPercent(25)
+	debug.SetMemoryLimit(math.MaxInt64)
+	log := supervisor.NewLog(unix.Stderr, opts.json, opts.level)
+	defer log.Close()
+	return supervisor.Run(opts.config, inbox, log)
+}
+
+func print(w io.Writer, text string) int {
+	if _, err := io.WriteString(w, text); err != nil {
+		return supervisor.StatusFailed
+	}
+	return 0
+}
+
+func version() string {
+	v := "(unknown)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v = info.Main.Version
+	}
+	return fmt.Sprintf("drainit %s %s\n", v, runtime.Version())
+}
+
+// options are the command line and the environment, checked.
+type options struct {
+	config  supervisor.Config
+	json    bool
+	level   zapcore.Level
+	version bool
+}
+
+// setting is what a flag with a value, or its environment variable, sets.
+type setting struct {
+	name   string
+	short  string
+	repeat bool
+	set    func(o *options, value string) error
+}
+
+var settings = [...]setting{
+	{name: "grace", short: "t", set: setGrace},
+	{name: "stop-delay", set: setStopDelay},
+	{name: "stop-signal", repeat: true, set: addStopSignal},
+	{name: "remap-exit", short: "e", repeat: true, set: addRemapExit},
+	{name: "parent-death-signal", short: "p", set: setParentDeathSignal},
+	{name: "rewrite", short: "r", repeat: true, set: addRewrite},
+	{name: "forward", set: setForward},
+	{name: "log-format", set: setLogFormat},
+	{name: "log-level", set: setLogLevel},
+}
+
+// variable is the name of the environment variable of the setting.
+func (s setting) variable() string {
+	return "DRAINIT_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+// texts holds what a flag was given, to be checked when all are known.
+type texts []string
+
+func (t *texts) Set(s string) error { *t = append(*t, s); return nil }
+func (t *texts) String() string     { return strings.Join(*t, ",") }
+func (t *texts) Type() string       { return "text" }
+
+// parse reads the flags, and the environment where a flag is not given. The
+// error names the flag or variable, the value and what it takes, in one line.
+func parse(args, environ []string) (*options, error) {
+	fs := pflag.NewFlagSet("drainit", pflag.ContinueOnError)
+	fs.SetInterspersed(false) // what follows COMMAND is COMMAND's
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	given := make([]texts, len(settings))
+	for i, s := range settings {
+		fs.VarP(&given[i], s.name, s.short, "")
+	}
+	o := &options{}
+	group := fs.BoolP("group", "g", false, "")
+	alone := fs.BoolP("single-child", "c", false, "")
+	verbose := fs.BoolP("verbose", "v", false, "")
+	fs.BoolP("subreaper", "s", false, "")
+	fs.BoolVarP(&o.config.WarnReaped, "warn-reaped", "w", false, "")
+	fs.BoolVarP(&o.version, "version", "V", false, "")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own go behind it", err)
+	}
+	if err := o.apply(given, environ); err != nil {
+		return nil, err
+	}
+	if err := o.applyShort(*group, *alone, fs.Changed("forward")); err != nil {
+		return nil, err
+	}
+	if *verbose {
+		o.level = zapcore.DebugLevel
+	}
+	o.config.Command = fs.Args()
+	o.config.Env = workerEnv(environ)
+	return o, nil
+}
+
+// apply sets each setting from its flag, its variable or its default.
+func (o *options) apply(given []texts, environ []string) error {
+	o.config.Grace = 30 * time.Second
+	o.config.Rewrites = forward.Rewrites{}
+	o.json = !isTerminal(unix.Stderr)
+	sources := make(map[string]string)
+	for i, s := range settings {
+		values, source := []string(given[i]), "--"+s.name
+		if len(values) == 0 {
+			source = s.variable()
+			values = s.split(getenv(environ, source))
+		}
+		for _, v := range values {
+			if err := s.set(o, v); err != nil {
+				return fmt.Errorf("%s: %w", source, err)
+			}
+		}
+		if s.name == "grace" && len(values) == 0 {
+			if err := o.graceOfWorker(environ); err != nil {
+				return err
+			}
+		}
+		sources[s.name] = source
+	}
+	if c := o.config; c.StopDelay > 0 && c.StopDelay >= c.Grace {
+		return fmt.Errorf("%s: %v is not inside the grace of %v: the worker would never be told", sources["stop-delay"], c.StopDelay, c.Grace)
+	}
+	return nil
+}
+
+// split returns the values in an environment variable; an empty one has none.
+func (s setting) split(value string) []string {
+	switch {
+	case value == "":
+		return nil
+	case s.repeat:
+		return strings.Split(value, ",")
+	}
+	return []string{value}
+}
+
+// graceOfWorker takes the grace that the worker reads itself, and 5 s more, in
+// which it must still give its jobs back (section 5.3 of the OJS specification).
+func (o *options) graceOfWorker(environ []string) error {
+	for _, name := range []string{"OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"} {
+		value := getenv(environ, name)
+		if value == "" {
+			continue
+		}
+		if err := setGrace(o, value); err != nil {
+			return fmt.Errorf("%s: %w; or give --grace", name, err)
+		}
+		if o.config.Grace != supervisor.Forever {
+			o.config.Grace += 5 * time.Second
+		}
+		return nil
+	}
+	return nil
+}
+
+func (o *options) applyShort(group, alone, long bool) error {
+	switch {
+	case group && alone, long && (group || alone):
+		return errors.New("-g, -c and --forward say who gets a signal: give one of them")
+	case group:
+		o.config.Mode = supervisor.ModeGroup
+	case alone:
+		o.config.Mode = supervisor.ModeWorker
+	}
+	return nil
+}
+
+func setGrace(o *options, value string) (err error) {
+	o.config.Grace, err = supervisor.ParseGrace(value)
+	return err
+}
+
+func setStopDelay(o *options, value string) (err error) {
+	if o.config.StopDelay, err = supervisor.ParseDuration(value); err != nil {
+		return fmt.Errorf("%w: takes 5s or 5 (seconds)", err)
+	}
+	return nil
+}
+
+func addStopSignal(o *options, value string) error {
+	sig, err := forward.Parse(value)
+	if err != nil {
+		return err
+	}
+	if !forward.Forwarded(sig) || sig == unix.SIGTSTP || sig == unix.SIGCONT {
+		return fmt.Errorf("%s can't begin the stop: drainit can't see it or has another use for it", forward.Name(sig))
+	}
+	o.config.StopSignals = append(o.config.StopSignals, sig)
+	return nil
+}
+
+func addRemapExit(o *options, value string) error {
+	code, err := strconv.ParseUint(value, 10, 8)
+	if err != nil {
+		return fmt.Errorf("%q is no exit status: takes a number from 0 to 255", value)
+	}
+	o.config.RemapExit = append(o.config.RemapExit, int(code))
+	return nil
+}
+
+func setParentDeathSignal(o *options, value string) (err error) {
+	o.config.ParentDeathSignal, err = forward.Parse(value)
+	return err
+}
+
+func addRewrite(o *options, value string) error {
+	from, to, err := forward.ParseRewrite(value)
+	if err == nil {
+		o.config.Rewrites[from] = to
+	}
+	return err
+}
+
+func setForward(o *options, value string) (err error) {
+	o.config.Mode, err = supervisor.ParseMode(value)
+	return err
+}
+
+func setLogFormat(o *options, value string) error {
+	switch value {
+	case "auto":
+	case "json", "text":
+		o.json = value == "json"
+	default:
+		return fmt.Errorf("%q: takes auto, json or text", value)
+	}
+	return nil
+}
+
+func setLogLevel(o *options, value string) error {
+	switch value {
+	case "error", "warn", "info", "debug":
+		return o.level.Set(value)
+	}
+	return fmt.Errorf("%q: takes error, warn, info or debug", value)
+}
+
+func getenv(environ []string, name string) string {
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// workerEnv is the environment without drainit's own variables: a drainit below
+// gets its own. Others that begin with DRAINIT_ are Kubernetes' or the worker's.
+func workerEnv(environ []string) []string {
+	var env []string
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if !isOwn(name) {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+func isOwn(name string) bool {
+	for _, s := range settings {
+		if name == s.variable() {
+			return true
+		}
+	}
+	return false
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,138 @@
+package reaper
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// statLine is a /proc/PID/stat with this comm, state, parent, group, session
+// and start time.
+func statLine(comm string) string {
+	return "17 (" + comm + ") S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11 12\n"
+}
+
+func TestParseStat(t *testing.T) {
+	for _, comm := range []string{"node", "npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
+		p, err := parseStat([]byte(statLine(comm)))
+		want := Process{ID: ID{PID: 17, Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm}
+		if err != nil || p != want {
+			t.Errorf("comm %q: %+v, %v", comm, p, err)
+		}
+	}
+	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", "x (y) S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11"} {
+		if p, err := parseStat([]byte(bad)); err == nil {
+			t.Errorf("%q gives %+v, want an error", bad, p)
+		}
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	text := "Name:\tx\nState:\tS (sleeping)\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n" +
+		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nvoluntary_ctxt_switches:\t42\nCapInh:\t0\n"
+	h, err := parseStatus([]byte(text))
+	if want := (handlers{blocked: 1, ignored: 2, caught: 0xfffffffc00004000, threads: 3, asleep: true, switches: "42"}); err != nil || h != want {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if !h.has(h.caught, unix.SIGTERM) || !h.has(h.caught, 64) || h.has(h.caught, unix.SIGINT) {
+		t.Errorf("bit n-1 of %x is not signal n", h.caught)
+	}
+	for _, bad := range []string{"", "Threads:\t1\n", strings.Replace(text, "SigIgn", "SigXgn", 1), strings.Replace(text, "000001", "00000g", 1), strings.Replace(text, "\t3", "\tx", 1)} {
+		if h, err := parseStatus([]byte(bad)); err == nil {
+			t.Errorf("%q gives %+v, want an error", bad, h)
+		}
+	}
+}
+
+// A Go program has a handler for TERM from its start on, and none for TSTP
+// until it asks for it.
+func TestCatchesOfThisProcess(t *testing.T) {
+	for sig, want := range map[unix.Signal]bool{unix.SIGTERM: true, unix.SIGTSTP: false} {
+		if got, err := Catches(os.Getpid(), sig, time.Time{}); err != nil || got != want {
+			t.Errorf("signal %d: %v, %v; want %v", sig, got, err, want)
+		}
+	}
+	if got, err := Catches(1<<22, unix.SIGTERM, time.Time{}); err == nil || got {
+		t.Errorf("a process that does not exist catches TERM: %v, %v", got, err)
+	}
+}
+
+func TestTree(t *testing.T) {
+	proc := func(pid, ppid, pgid int, state byte) Process {
+		return Process{ID: ID{PID: pid}, PPID: ppid, PGID: pgid, State: state}
+	}
+	tree := NewTree([]Process{
+		proc(9, 7, 7, 'S'), proc(7, 1, 7, 'S'), proc(8, 1, 8, 'X'), proc(10, 9, 10, 'T'),
+		proc(20, 0, 20, 'S'), proc(21, 20, 20, 'S'), proc(30, 31, 30, 'S'), proc(31, 30, 30, 'S'),
+	})
+	tests := []struct {
+		name string
+		got  []Process
+		want []int
+	}{
+		{"children, but the dead", tree.Children(1), []int{7}},
+		{"parents before their children", tree.Below(1), []int{7, 9, 10}},
+		{"what an exec into the container started is nobody's", tree.Below(7), []int{9, 10}},
+		{"a ring of recycled pids ends", tree.Below(30), []int{31}},
+		{"a group", tree.Group(7), []int{7, 9}},
+		{"nothing", tree.Below(99), nil},
+	}
+	for _, tt := range tests {
+		var pids []int
+		for _, p := range tt.got {
+			pids = append(pids, p.PID)
+		}
+		if !slices.Equal(pids, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, pids, tt.want)
+		}
+	}
+}
+
+// kill(2) takes 0, 1 and -1 for the caller's group, PID 1 and everything.
+func TestNoPidBelowTwoIsSignalled(t *testing.T) {
+	for _, pid := range []int{1, 0, -1, -7} {
+		if SignalChild(pid, 0) == nil {
+			t.Errorf("a child with pid %d was signalled", pid)
+		}
+		if SignalGroup(pid, 0) == nil {
+			t.Errorf("a group %d was signalled", pid)
+		}
+		if Signal(ID{PID: pid}, 0) == nil {
+			t.Errorf("a process with pid %d was signalled", pid)
+		}
+	}
+	if SignalEverything(0) == nil {
+		t.Error("everything was signalled though this is not PID 1")
+	}
+}
+
+func TestSignalReachesThisProcessOrNone(t *testing.T) {
+	me, err := ReadProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Signal(me.ID, 0); err != nil {
+		t.Errorf("cannot signal myself: %v", err)
+	}
+	recycled := me.ID
+	recycled.Start++
+	if err := Signal(recycled, 0); !errors.Is(err, ErrGone) {
+		t.Errorf("another process with the same pid: %v, want %v", err, ErrGone)
+	}
+}
+
+func TestReadTreeFindsMe(t *testing.T) {
+	tree, err := ReadTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, ok := tree.Process(os.Getpid())
+	if !ok || me.PPID != os.Getppid() || !me.Alive() || me.Stopped() || me.Age() <= 0 {
+		t.Errorf("%+v, %v, %v old", me, ok, me.Age())
+	}
+}

@@ -1,0 +1,288 @@
+package reaper
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoProc says that /proc can't be used: it is not mounted, or it belongs to
+// another PID namespace, where every pid in it would mean another process.
+var ErrNoProc = errors.New("/proc is not mounted or not of this PID namespace")
+
+// ID names one process for good. A pid alone does not: it is recycled.
+type ID struct {
+	PID   int
+	Start uint64 // field 22 of /proc/PID/stat, in clock ticks (1/100 s) after boot
+}
+
+// Process is what /proc/PID/stat says of a process at one moment (proc(5)).
+type Process struct {
+	ID
+	PPID  int
+	PGID  int
+	SID   int
+	State byte   // R, S, D, T (stopped), t (traced), Z, X…
+	Comm  string // at most 15 bytes of anything, set by the process itself
+}
+
+// Alive reports whether the process can still run. A leader in state Z whose
+// other threads live is alive: it has not been handed to wait4.
+func (p Process) Alive() bool {
+	if p.State == 'X' || p.State == 'x' {
+		return false
+	}
+	return p.State != 'Z' || hasLivingThread(p.PID)
+}
+
+// Stopped reports whether the process sleeps by a stop signal, so that it sees
+// no other signal but CONT and KILL. One held by a debugger is not counted.
+func (p Process) Stopped() bool { return p.State == 'T' }
+
+// Age is how long ago the process started, 0 if the clock can't be read. The
+// tick is 1/100 s on every architecture (USER_HZ).
+func (p Process) Age() time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	const tick = 10 * time.Millisecond
+	return max(0, time.Duration(now.Nano())-time.Duration(p.Start)*tick)
+}
+
+// Tree is a set of processes and who is whose child.
+type Tree struct {
+	byPID    map[int]Process
+	children map[int][]Process
+}
+
+// NewTree makes a tree of processes, each of which has a pid of its own.
+func NewTree(all []Process) Tree {
+	t := Tree{byPID: make(map[int]Process, len(all)), children: make(map[int][]Process)}
+	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
+	for _, p := range all {
+		t.byPID[p.PID] = p
+		t.children[p.PPID] = append(t.children[p.PPID], p)
+	}
+	return t
+}
+
+// ReadTree reads every process that /proc shows now. Those that vanish under
+// the reading, or are hidden (hidepid), are left out. The error is ErrNoProc, or
+// why /proc can't be read, which may be for the moment only.
+func ReadTree() (Tree, error) {
+	if err := checkProc(); err != nil {
+		return Tree{}, err
+	}
+	pids, err := readPids("/proc")
+	if err != nil {
+		return Tree{}, err
+	}
+	all := make([]Process, 0, len(pids))
+	for _, pid := range pids {
+		p, err := ReadProcess(pid)
+		switch {
+		case err == nil:
+			all = append(all, p)
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
+			return Tree{}, err // a tree with holes would pass for the whole
+		}
+	}
+	return NewTree(all), nil
+}
+
+// Process returns the process with this pid.
+func (t Tree) Process(pid int) (p Process, ok bool) {
+	p, ok = t.byPID[pid]
+	return p, ok
+}
+
+// Children returns the living children of pid, by pid.
+func (t Tree) Children(pid int) []Process {
+	return living(t.children[pid])
+}
+
+// Group returns the living processes of a process group, by pid.
+func (t Tree) Group(pgid int) []Process {
+	var members []Process
+	for _, siblings := range t.children {
+		for _, p := range siblings {
+			if p.PGID == pgid {
+				members = append(members, p)
+			}
+		}
+	}
+	slices.SortFunc(members, func(a, b Process) int { return a.PID - b.PID })
+	return living(members)
+}
+
+// Below returns the living processes below root, which is not among them,
+// parents before their children.
+func (t Tree) Below(root int) []Process {
+	seen := map[int]bool{root: true} // /proc is no snapshot: a recycled pid could close a ring
+	queue := []int{root}
+	var all []Process
+	for len(queue) > 0 {
+		for _, p := range t.children[queue[0]] {
+			if !seen[p.PID] {
+				seen[p.PID] = true
+				queue = append(queue, p.PID)
+				all = append(all, p)
+			}
+		}
+		queue = queue[1:]
+	}
+	return living(all)
+}
+
+func living(all []Process) []Process {
+	return slices.DeleteFunc(slices.Clone(all), func(p Process) bool { return !p.Alive() })
+}
+
+// ReadProcess reads one process. The error is that of open(2) or read(2),
+// ENOENT and ESRCH where there is no such process.
+func ReadProcess(pid int) (Process, error) {
+	b, err := readSmall(procPath(pid, "stat"))
+	if err != nil {
+		return Process{}, err
+	}
+	return parseStat(b)
+}
+
+// Vanished reports whether a read of /proc failed because the process has ended.
+func Vanished(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
+}
+
+// parseStat reads a line of /proc/PID/stat. The comm may hold blanks and
+// parentheses, so the fields behind it are counted from the last one.
+func parseStat(b []byte) (Process, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 1 || end < open {
+		return Process{}, fmt.Errorf("cannot parse stat: %q", b)
+	}
+	f := bytes.Fields(b[end+1:])
+	const fieldsToStart = 20 // state is field 3, starttime field 22
+	if len(f) < fieldsToStart {
+		return Process{}, fmt.Errorf("cannot parse stat: %d fields", len(f))
+	}
+	p := Process{State: f[0][0], Comm: string(b[open+1 : end])}
+	for _, n := range []struct {
+		to   *int
+		text []byte
+	}{{&p.PID, bytes.TrimSpace(b[:open])}, {&p.PPID, f[1]}, {&p.PGID, f[2]}, {&p.SID, f[3]}} {
+		v, err := strconv.Atoi(string(n.text))
+		if err != nil {
+			return Process{}, fmt.Errorf("cannot parse stat: %w", err)
+		}
+		*n.to = v
+	}
+	start, err := strconv.ParseUint(string(f[fieldsToStart-1]), 10, 64)
+	if err != nil {
+		return Process{}, fmt.Errorf("cannot parse stat: %w", err)
+	}
+	p.Start = start
+	return p, nil
+}
+
+// checkProc returns nil only for a /proc in which our own pid is ours. In a new
+// PID namespace with the /proc of the old one, each pid names a stranger.
+func checkProc() error {
+	self, err := os.Readlink("/proc/self")
+	if err != nil || self != strconv.Itoa(os.Getpid()) {
+		return ErrNoProc
+	}
+	return nil
+}
+
+func procPath(pid int, name string) string {
+	return filepath.Join("/proc", strconv.Itoa(pid), name)
+}
+
+// hasLivingThread looks at the threads of a leader in state Z.
+func hasLivingThread(pid int) bool {
+	tids, err := readPids(procPath(pid, "task"))
+	if err != nil {
+		return false
+	}
+	for _, tid := range tids {
+		if tid == pid {
+			continue
+		}
+		b, err := readSmall(filepath.Join(procPath(pid, "task"), strconv.Itoa(tid), "stat"))
+		if err != nil {
+			continue
+		}
+		if p, err := parseStat(b); err == nil && p.State != 'Z' && p.State != 'X' {
+			return true
+		}
+	}
+	return false
+}
+
+// Descriptors returns the numbers of drainit's open descriptors, of which one
+// is that of the look itself.
+func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
+
+// readPids returns the numbers among the names in a folder of /proc.
+func readPids(dir string) ([]int, error) {
+	fd, err := openProc(dir, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var pids []int
+	for buf := make([]byte, 8192); ; {
+		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf) })
+		if err != nil {
+			return nil, os.NewSyscallError("getdents64 "+dir, err)
+		}
+		if n == 0 {
+			return pids, nil
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+}
+
+// readSmall reads a file of /proc that fits in a page.
+func readSmall(path string) ([]byte, error) {
+	fd, err := openProc(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 4096)
+	n, err := retry(func() (int, error) { return unix.Read(fd, buf) })
+	if err != nil {
+		return nil, os.NewSyscallError("read "+path, err)
+	}
+	return buf[:n], nil
+}
+
+// openProc goes around os.File, whose poller these files can't use and whose
+// set-up would leave drainit two descriptors for nothing.
+func openProc(path string, flags int) (int, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0) })
+	return fd, os.NewSyscallError("open "+path, err)
+}
+
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}

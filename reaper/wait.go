@@ -1,0 +1,60 @@
+// Package reaper is drainit's view of the processes below it: it waits for
+// children, reads the tree of descendants from /proc and kills all of it.
+//
+// It holds the only wait4 of the program. As long as that is so, the pid of a
+// child can't be recycled between a look and a kill: only drainit frees it.
+package reaper
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoChildren says that drainit has no child left, neither living nor dead.
+var ErrNoChildren = errors.New("no child is left")
+
+// Change is one change of state of one child: it ended, stopped or continued.
+// The status is as in wait(2).
+type Change struct {
+	PID    int
+	Status unix.WaitStatus
+}
+
+// Wait returns the next change of state of any child without blocking. ok is
+// false where children exist and none has changed. The error is
+// ErrNoChildren, or what wait4(2) says and names nothing to act on.
+func Wait() (c Change, ok bool, err error) {
+	for {
+		c.PID, err = unix.Wait4(-1, &c.Status, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.ECHILD:
+			return Change{}, false, ErrNoChildren
+		case err != nil:
+			return Change{}, false, os.NewSyscallError("wait4", err)
+		}
+		return c, c.PID > 0, nil
+	}
+}
+
+// Gone reports whether the child has ended, by itself or by a signal.
+func (c Change) Gone() bool { return c.Status.Exited() || c.Status.Signaled() }
+
+// ExitStatus is the status a shell would report: the exit status, or 128+n
+// after death by signal n. It has a meaning only where Gone is true.
+func (c Change) ExitStatus() int {
+	if c.Status.Signaled() {
+		return 128 + int(c.Status.Signal())
+	}
+	return c.Status.ExitStatus()
+}
+
+// Adopt makes drainit the parent of every orphan below it, which PID 1 is
+// without asking (PR_SET_CHILD_SUBREAPER, prctl(2), Linux 3.4).
+func Adopt() error {
+	return os.NewSyscallError("prctl PR_SET_CHILD_SUBREAPER",
+		unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}

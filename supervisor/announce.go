@@ -1,0 +1,230 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/reaper"
+)
+
+// announce writes the line of one action.
+func (s *supervisor) announce(now time.Time, a Action) {
+	name := forward.Name(a.Signal)
+	switch a.Kind {
+	case AnnounceDrain:
+		s.log.Info(fmt.Sprintf("draining, %s; the platform must wait longer (docker stop 10s, Kubernetes 30s by default)", s.timeLeft(now)),
+			s.phase(), text("signal", name), s.leftSeconds(now))
+	case AnnounceExit:
+		s.announceExit(now)
+	case AnnounceStop:
+		s.log.Info(fmt.Sprintf("%s: the grace starts now, %s", name, s.timeLeft(now)),
+			s.phase(), text("signal", name), s.leftSeconds(now))
+	case AnnounceSame:
+		s.log.Info(fmt.Sprintf("%s within %v of the first stop signal is the same request, no force-stop", name, sameRequest),
+			s.phase(), text("signal", name))
+	case AnnounceProgress:
+		s.announceProgress(now)
+	case AnnounceOver:
+		s.announceKill(fmt.Sprintf("grace of %v over", s.graceGiven()))
+	case AnnounceForce:
+		s.announceKill("second stop signal, force-stop")
+	case AnnounceStuck:
+		left, _ := s.left()
+		s.victims = "" // not all of them were
+		s.log.Error(fmt.Sprintf("leaving %v after SIGKILL, still alive: %s", killingAtMost, list(left, withState)),
+			s.phase(), number("left", len(left)))
+	default:
+		s.log.Error(fmt.Sprintf("no such action: %d", a.Kind)) // a bug, and no reason for PID 1 to end
+	}
+}
+
+// announceExit names what a worker that exited by itself has left. What is
+// dying with it, and only not reaped yet, is not worth a line.
+func (s *supervisor) announceExit(now time.Time) {
+	left, err := s.left()
+	if err == nil && len(left) == 0 {
+		return
+	}
+	s.loud = true
+	fields := []zapcore.Field{s.phase(), number("pid", s.worker), text("comm", s.name)}
+	what := "what /proc does not show"
+	if err == nil {
+		what = fmt.Sprintf("%s (%s)", processes(len(left)), list(left, byName))
+		fields = append(fields, number("left", len(left)))
+	}
+	fields = append(fields, s.leftSeconds(now))
+	s.log.Warn(fmt.Sprintf("%s %s and left %s, %s", s.workerLabel(), s.howExited(), what, s.timeLeft(now)), fields...)
+}
+
+func (s *supervisor) announceProgress(now time.Time) {
+	left, err := s.left()
+	if err != nil {
+		s.log.Info("draining, "+s.timeLeft(now), s.phase(), s.leftSeconds(now))
+		return
+	}
+	s.log.Info(fmt.Sprintf("draining, %s left (%s), %s", processes(len(left)), list(left, byName), s.timeLeft(now)),
+		s.phase(), number("left", len(left)), s.leftSeconds(now))
+}
+
+// announceKill names each process that is about to be killed, for nobody can
+// ask it afterwards.
+func (s *supervisor) announceKill(why string) {
+	left, err := s.left()
+	if err != nil {
+		s.victims, s.killing = "what was left", true
+		s.log.Warn(why+": killing everything that is left", s.phase())
+		return
+	}
+	if len(left) == 0 { // what there is, is ending or hidden from us
+		s.log.Warn(why+": killing what is left", s.phase(), number("left", 0))
+		return
+	}
+	s.victims, s.killing = list(left, byName), true
+	s.log.Warn(fmt.Sprintf("%s: killing %s", why, list(left, withState)), s.phase(), number("left", len(left)))
+}
+
+// announceEnd is the last line: how long it took, what was killed. There is
+// none where the worker ended by itself and left nothing.
+func (s *supervisor) announceEnd() {
+	since, what := s.ended, s.workerLabel()+" exited"
+	if at, asked := s.machine.Asked(); asked {
+		since, what = at, forward.Name(s.stopSignal)
+	} else if !s.loud {
+		return
+	}
+	end := "done " + round(time.Since(since)) + " after " + what
+	if s.gone {
+		end += fmt.Sprintf(": %s %s", s.workerLabel(), s.howExited())
+	}
+	if s.victims != "" {
+		end += "; killed " + s.victims
+	}
+	s.log.Info(end, s.phase(), number("status", s.remap(s.exitStatus())))
+}
+
+func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []reaper.Process, err error) {
+	name := forward.Name(sig)
+	fields := []zapcore.Field{s.phase(), text("signal", name)}
+	switch {
+	case err != nil:
+		s.log.Warn(fmt.Sprintf("quiet, but %s was sent to nobody, for who catches it is unknown: %v; the worker goes on fetching", name, err), fields...)
+	case len(caught) == 0:
+		s.log.Warn(fmt.Sprintf("quiet, but nobody catches %s, so the worker goes on fetching; if it has another signal for this, use --rewrite TSTP:USR1, say", name), fields...)
+	case len(sent) == 0:
+		s.log.Info(fmt.Sprintf("quiet: nobody new catches %s", name), fields...)
+	default:
+		s.log.Info(fmt.Sprintf("quiet: %s to %s", name, list(sent, byName)), fields...)
+	}
+}
+
+func (s *supervisor) announceResume(sig unix.Signal, resumed []reaper.Process) {
+	msg := "running again"
+	if len(resumed) > 0 {
+		msg += fmt.Sprintf(": %s to %s", forward.Name(sig), list(resumed, byName))
+	}
+	s.log.Info(msg, s.phase(), text("signal", forward.Name(sig)))
+}
+
+func (s *supervisor) announceFrozen(p reaper.Process) {
+	s.log.Warn(byName(p)+" stopped itself on SIGTSTP instead of becoming quiet, and was continued; if it has another signal for this, use --rewrite TSTP:USR1, say",
+		s.phase(), number("pid", p.PID), text("comm", p.Comm))
+}
+
+// logTold is a line for each telling, with its rule.
+func (s *supervisor) logTold(p reaper.Process, sig unix.Signal, rule string) {
+	s.log.Debug(fmt.Sprintf("told %s %s: %s", byName(p), forward.Name(sig), rule),
+		s.phase(), text("signal", forward.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
+}
+
+// logDeath is for a worker that died of a signal which drainit did not send:
+// the status alone would not tell that from a stop.
+func (s *supervisor) logDeath(c reaper.Change) {
+	if !c.Status.Signaled() || s.killing || s.sent&bit(c.Status.Signal()) != 0 {
+		return
+	}
+	why := "it came from the worker itself, or from outside"
+	if c.Status.Signal() == unix.SIGKILL {
+		why = "out of memory, or a kill from outside"
+	}
+	s.log.Warn(fmt.Sprintf("%s was killed by %s, which drainit did not send: %s", s.workerLabel(), forward.Name(c.Status.Signal()), why),
+		text("signal", forward.Name(c.Status.Signal())), number("pid", c.PID), text("comm", s.name))
+}
+
+// logReaped is tini's -w: what became of an orphan. Its name went with it.
+func (s *supervisor) logReaped(c reaper.Change) {
+	if s.cfg.WarnReaped {
+		s.log.Warn(fmt.Sprintf("reaped orphan %d, exit status %d", c.PID, c.ExitStatus()), number("pid", c.PID))
+	}
+}
+
+func (s *supervisor) logSettings() {
+	c := s.cfg
+	parentDeath := "nothing"
+	if c.ParentDeathSignal != 0 {
+		parentDeath = forward.Name(c.ParentDeathSignal)
+	}
+	s.log.Debug(fmt.Sprintf("settings: grace %s, stop delay %v, also stopped by %v, rewrites [%v], forward %s, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, pid %d",
+		graceText(c.Grace), c.StopDelay, signalNames(c.StopSignals), c.Rewrites, c.Mode, c.RemapExit, parentDeath, c.WarnReaped, os.Getpid()))
+}
+
+// left is what is alive below drainit.
+func (s *supervisor) left() ([]reaper.Process, error) {
+	t, err := reaper.ReadTree()
+	if err != nil {
+		return nil, err
+	}
+	return t.Below(os.Getpid()), nil
+}
+
+func (s *supervisor) phase() zapcore.Field { return text("phase", s.machine.Phase().String()) }
+
+func (s *supervisor) workerLabel() string { return label(s.name, s.worker) }
+
+func (s *supervisor) howExited() string {
+	if s.status > 128 && s.signaled {
+		return "died of " + forward.Name(unix.Signal(s.status-128))
+	}
+	return fmt.Sprintf("exited with status %d", s.status)
+}
+
+func (s *supervisor) timeLeft(now time.Time) string {
+	if end, ok := s.machine.GraceEnd(); ok {
+		return "SIGKILL in " + end.Sub(now).Round(100*time.Millisecond).String()
+	}
+	return "no SIGKILL: the grace is infinite"
+}
+
+func (s *supervisor) leftSeconds(now time.Time) zapcore.Field {
+	if end, ok := s.machine.GraceEnd(); ok {
+		return seconds("left_s", end.Sub(now))
+	}
+	return zapcore.Field{Type: zapcore.SkipType}
+}
+
+// graceGiven is the grace that was over when the kill began.
+func (s *supervisor) graceGiven() time.Duration {
+	if _, asked := s.machine.Asked(); asked {
+		return s.cfg.Grace
+	}
+	return min(s.cfg.Grace, crashGrace)
+}
+
+func graceText(d time.Duration) string {
+	if d == Forever {
+		return "infinity"
+	}
+	return d.String()
+}
+
+func signalNames(all []unix.Signal) []string {
+	names := make([]string, len(all))
+	for i, sig := range all {
+		names[i] = forward.Name(sig)
+	}
+	return names
+}

@@ -1,0 +1,76 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/reaper"
+)
+
+// signalWorker sends a signal to the worker unless it has been waited for.
+func (s *supervisor) signalWorker(sig unix.Signal) error {
+	if s.gone {
+		return reaper.ErrGone
+	}
+	s.sent |= bit(sig)
+	err := reaper.SignalChild(s.worker, sig)
+	if err != nil {
+		s.warnRefused(s.workerProcess(), sig, err)
+	}
+	return err
+}
+
+func (s *supervisor) signalGroup(sig unix.Signal) {
+	if s.gone {
+		return
+	}
+	s.sent |= bit(sig)
+	if err := reaper.SignalGroup(s.worker, sig); errors.Is(err, reaper.ErrGone) {
+		_ = s.signalWorker(sig) // it has left the group it was given
+	} else if err != nil {
+		s.warnRefused(s.workerProcess(), sig, err)
+	}
+}
+
+// signal sends a signal to any process below drainit. What fails has been
+// warned of, where a warning helps.
+func (s *supervisor) signal(p reaper.Process, sig unix.Signal) error {
+	if p.PID == s.worker && !s.gone { // once it has gone, another may have its pid
+		return s.signalWorker(sig)
+	}
+	err := reaper.Signal(p.ID, sig)
+	if err != nil {
+		s.warnRefused(p, sig, err)
+	}
+	return err
+}
+
+// warnRefused warns, once for each process, of one that may not be signalled.
+func (s *supervisor) warnRefused(p reaper.Process, sig unix.Signal, err error) {
+	if errors.Is(err, reaper.ErrGone) || s.refused[p.ID] {
+		return
+	}
+	s.refused[p.ID] = true
+	hint := ""
+	if errors.Is(err, unix.EPERM) {
+		hint = "; it runs as another user, give drainit CAP_KILL or start it as that user"
+	}
+	s.log.Warn(fmt.Sprintf("cannot send %s to %s: %v%s", forward.Name(sig), byName(p), err, hint),
+		text("signal", forward.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
+}
+
+// workerProcess is the worker as /proc shows it, or what is known without.
+func (s *supervisor) workerProcess() reaper.Process {
+	if !s.gone {
+		if p, err := reaper.ReadProcess(s.worker); err == nil {
+			s.name = p.Comm
+			return p
+		}
+	}
+	return reaper.Process{ID: reaper.ID{PID: s.worker}, Comm: s.name}
+}
+
+func bit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }

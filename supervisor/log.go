@@ -1,0 +1,173 @@
+package supervisor
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	logLines   = 256                    // waiting to be written; further ones are dropped
+	flushAtEnd = 200 * time.Millisecond // at most
+)
+
+// Log writes drainit's lines to a descriptor without ever blocking or ending
+// drainit: lines wait in a bounded queue, those that find it full are dropped
+// and counted, and an error of the descriptor loses a line and no more.
+// Only the goroutine that made it may call its methods.
+type Log struct {
+	core    zapcore.Core
+	encoder zapcore.Encoder
+	fd      int
+	lines   chan []byte
+	dropped atomic.Int64
+	written chan struct{} // closed when all lines are
+}
+
+// NewLog returns a log that writes to fd, one JSON object a line or plain text
+// that begins with "drainit:".
+func NewLog(fd int, json bool, level zapcore.Level) *Log {
+	l := &Log{fd: fd, lines: make(chan []byte, logLines), written: make(chan struct{})}
+	l.encoder = newEncoder(json)
+	l.core = zapcore.NewCore(l.encoder, (*logQueue)(l), level)
+	go l.write()
+	return l
+}
+
+// newEncoder gives the keys of JSON lines; a text line is its message, which
+// says all that the fields do.
+func newEncoder(json bool) zapcore.Encoder {
+	if json {
+		return zapcore.NewJSONEncoder(zapcore.EncoderConfig{
+			TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg",
+			EncodeTime: func(t time.Time, enc zapcore.PrimitiveArrayEncoder) {
+				enc.AppendString(t.UTC().Format("2006-01-02T15:04:05.000Z"))
+			},
+			EncodeLevel:    zapcore.LowercaseLevelEncoder,
+			EncodeDuration: zapcore.StringDurationEncoder,
+		})
+	}
+	return textEncoder{zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
+		LevelKey: "level", MessageKey: "msg", ConsoleSeparator: " ",
+		EncodeLevel: func(level zapcore.Level, enc zapcore.PrimitiveArrayEncoder) {
+			switch level {
+			case zapcore.WarnLevel:
+				enc.AppendString("drainit: warning:")
+			case zapcore.ErrorLevel:
+				enc.AppendString("drainit: error:")
+			default:
+				enc.AppendString("drainit:")
+			}
+		},
+	})}
+}
+
+// Debug, Info, Warn and Error write a line of that level. The message is a
+// sentence that needs no field beside it, and is made printable here: whatever
+// name a process has chosen, it forges no line and moves no cursor.
+func (l *Log) Debug(msg string, f ...zapcore.Field) { l.line(zapcore.DebugLevel, msg, f) }
+func (l *Log) Info(msg string, f ...zapcore.Field)  { l.line(zapcore.InfoLevel, msg, f) }
+func (l *Log) Warn(msg string, f ...zapcore.Field)  { l.line(zapcore.WarnLevel, msg, f) }
+func (l *Log) Error(msg string, f ...zapcore.Field) { l.line(zapcore.ErrorLevel, msg, f) }
+
+func (l *Log) line(level zapcore.Level, msg string, f []zapcore.Field) {
+	if l.core.Enabled(level) {
+		_ = l.core.Write(entry(level, Printable(msg)), f) // the queue takes or counts it; there is nobody to tell
+	}
+}
+
+// Close waits until all lines are written, for at most 200 ms: PID 1 must end
+// though nobody reads its log. No line may follow.
+func (l *Log) Close() {
+	close(l.lines)
+	select {
+	case <-l.written:
+	case <-time.After(flushAtEnd):
+	}
+}
+
+// write is the goroutine that owns the descriptor, which may block it for ever.
+func (l *Log) write() {
+	defer close(l.written)
+	// From the background of a terminal with TOSTOP, the kernel answers a write
+	// with TTOU, and as Go catches that, it would do so again and again.
+	runtime.LockOSThread()
+	if set := signalSet(unix.SIGTTOU); unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil) != nil {
+		return
+	}
+	for line := range l.lines {
+		if writeAll(l.fd, line) != nil {
+			l.dropped.Add(1)
+			continue
+		}
+		if n := l.dropped.Swap(0); n > 0 {
+			l.reportDropped(n)
+		}
+	}
+}
+
+func (l *Log) reportDropped(n int64) {
+	msg := fmt.Sprintf("%d log lines were dropped: stderr was full or closed", n)
+	buf, err := l.encoder.EncodeEntry(entry(zapcore.WarnLevel, msg), []zapcore.Field{number("dropped", int(n))})
+	if err != nil || writeAll(l.fd, buf.Bytes()) != nil {
+		l.dropped.Add(n)
+	}
+}
+
+func entry(level zapcore.Level, msg string) zapcore.Entry {
+	return zapcore.Entry{Level: level, Time: time.Now(), LoggerName: "drainit", Message: msg}
+}
+
+// logQueue is the Log as its own zapcore core sees it.
+type logQueue Log
+
+// Write takes a copy of the line, or counts it as dropped.
+func (q *logQueue) Write(line []byte) (int, error) {
+	select {
+	case q.lines <- append([]byte(nil), line...):
+	default:
+		q.dropped.Add(1)
+	}
+	return len(line), nil
+}
+
+// Sync does nothing: stderr is no file that would be worth it.
+func (q *logQueue) Sync() error { return nil }
+
+// writeAll writes to a descriptor that may be in non-blocking mode: another
+// program that has it open can have set that.
+func writeAll(fd int, b []byte) error {
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		switch err {
+		case nil:
+			b = b[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1); err != nil && err != unix.EINTR {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// text returns, number and seconds the fields of a JSON line.
+func text(key, value string) zapcore.Field {
+	return zapcore.Field{Key: key, Type: zapcore.StringType, String: Printable(value)}
+}
+
+func number(key string, value int) zapcore.Field {
+	return zapcore.Field{Key: key, Type: zapcore.Int64Type, Integer: int64(value)}
+}
+
+func seconds(key string, d time.Duration) zapcore.Field {
+	return zapcore.Field{Key: key, Type: zapcore.Float64Type, Integer: int64(math.Float64bits(math.Round(d.Seconds()*10) / 10))}
+}

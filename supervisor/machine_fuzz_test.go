@@ -1,0 +1,117 @@
+package supervisor
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// FuzzMachine feeds random events at random times and checks what must hold
+// whatever happens. Two bytes are one event and the time before it.
+func FuzzMachine(f *testing.F) {
+	f.Add(uint8(30), uint8(0), []byte{0, 0, 1, 3, 1, 1})
+	f.Add(uint8(0), uint8(0), []byte{0, 0, 1, 3})
+	f.Add(uint8(255), uint8(2), []byte{0, 0, 5, 9, 1, 30, 8, 255, 8, 255})
+	f.Fuzz(func(t *testing.T, grace, stopDelay uint8, events []byte) {
+		m := NewMachine(fuzzGrace(grace), time.Duration(stopDelay)*time.Second/4)
+		r := record{t: t, m: m}
+		now := clock0
+		for len(events) >= 2 {
+			now = now.Add(time.Duration(events[1]) * 20 * time.Millisecond)
+			kind := EventKind(events[0] % uint8(TimePassed+1))
+			events = events[2:]
+			if kind == WorkerExited && r.exited {
+				continue // it dies once
+			}
+			r.step(now, Event{kind, unix.SIGTERM})
+		}
+		r.finish(now)
+	})
+}
+
+func fuzzGrace(g uint8) time.Duration {
+	if g == 255 {
+		return Forever
+	}
+	return time.Duration(g) * time.Second / 4
+}
+
+// record checks one step against all before it.
+type record struct {
+	t        *testing.T
+	m        *Machine
+	exited   bool
+	tellings int
+	dones    int
+}
+
+func (r *record) step(now time.Time, e Event) {
+	before := r.m.Phase()
+	actions := r.m.Step(now, e)
+	after := r.m.Phase()
+	r.exited = r.exited || e.Kind == WorkerExited && before != Starting
+	if after < before && !(before == Quiet && after == Running) {
+		r.t.Fatalf("%v went back to %v", before, after)
+	}
+	if after == Done && before != Done {
+		r.dones++
+	}
+	r.checkActions(before, after, actions)
+	r.checkDeadline(now, after)
+}
+
+func (r *record) checkActions(before, after Phase, actions []Action) {
+	for _, a := range actions {
+		switch a.Kind {
+		case TellWorker:
+			if r.tellings++; r.tellings > 1 || r.exited || after != Draining {
+				r.t.Fatalf("telling %d in %v, worker gone %v", r.tellings, after, r.exited)
+			}
+		case KillAll:
+			if after != Killing {
+				r.t.Fatalf("a kill in %v", after)
+			}
+		case TellLeftovers:
+			if !r.exited || after != Draining {
+				r.t.Fatalf("leftovers told in %v, worker gone %v", after, r.exited)
+			}
+		case PassOn, QuietWorker, ResumeWorker:
+			if after == Killing || after == Done {
+				r.t.Fatalf("action %d in %v", a.Kind, after)
+			}
+		}
+	}
+	if before == Done && len(actions) > 0 {
+		r.t.Fatalf("actions %v when done", actions)
+	}
+}
+
+func (r *record) checkDeadline(now time.Time, p Phase) {
+	_, ok := r.m.Deadline()
+	if want := p == Draining || p == Killing; ok != want {
+		r.t.Fatalf("a deadline in %v: %v", p, ok)
+	}
+}
+
+// finish lets time pass. A kill must come to an end of its own; a drain must,
+// unless its grace is infinite.
+func (r *record) finish(now time.Time) {
+	for range 200 {
+		d, ok := r.m.Deadline()
+		if !ok {
+			break
+		}
+		if d.After(now) {
+			now = d
+		}
+		r.step(now, Event{Kind: TimePassed})
+	}
+	_, bounded := r.m.GraceEnd()
+	switch p := r.m.Phase(); {
+	case p == Killing, p == Draining && bounded:
+		r.t.Fatalf("still %v after 200 deadlines", p)
+	case p == Done && r.dones != 1:
+		r.t.Fatalf("done %d times", r.dones)
+	}
+}

@@ -1,0 +1,277 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clock0 is when the tests of the machine begin; only differences matter.
+var clock0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// moment is one event at a time after clock0.
+type moment struct {
+	at    time.Duration
+	event Event
+}
+
+func at(d time.Duration, kind EventKind) moment { return moment{d, Event{Kind: kind}} }
+
+func signalAt(d time.Duration, kind EventKind, sig unix.Signal) moment {
+	return moment{d, Event{kind, sig}}
+}
+
+// play steps a new machine through moments and returns it with the actions of
+// the last one.
+func play(grace, stopDelay time.Duration, moments ...moment) (*Machine, []Action) {
+	m := NewMachine(grace, stopDelay)
+	var last []Action
+	for _, mo := range moments {
+		last = m.Step(clock0.Add(mo.at), mo.event)
+	}
+	return m, last
+}
+
+// Ways into each phase, all at time 0.
+var (
+	toRunning  = []moment{at(0, Started)}
+	toQuiet    = append(slices.Clone(toRunning), at(0, QuietSignaled))
+	toDraining = append(slices.Clone(toRunning), signalAt(0, StopSignaled, unix.SIGTERM))
+	toCrashed  = append(slices.Clone(toRunning), at(0, WorkerExited))
+	toKilling  = append(slices.Clone(toDraining), signalAt(time.Second, StopSignaled, unix.SIGTERM))
+	toDone     = append(slices.Clone(toRunning), at(0, NothingLeft))
+)
+
+func kinds(actions []Action) []ActionKind {
+	var all []ActionKind
+	for _, a := range actions {
+		all = append(all, a.Kind)
+	}
+	return all
+}
+
+// Every phase × every event, of which nothing else may come.
+func TestEachPhaseAndEvent(t *testing.T) {
+	none := []ActionKind(nil)
+	type step struct {
+		phase Phase
+		do    []ActionKind
+	}
+	rows := []struct {
+		name string
+		in   []moment
+		want map[EventKind]step
+	}{
+		{"starting", nil, map[EventKind]step{
+			Started:        {Running, none},
+			StopSignaled:   {Done, none},
+			QuietSignaled:  {Starting, none},
+			ResumeSignaled: {Starting, none},
+			OtherSignaled:  {Starting, none},
+			WorkerExited:   {Starting, none},
+			ToldExited:     {Starting, none},
+			NothingLeft:    {Starting, none},
+			TimePassed:     {Starting, none},
+		}},
+		{"running", toRunning, map[EventKind]step{
+			Started:        {Running, none},
+			StopSignaled:   {Draining, []ActionKind{TellWorker, AnnounceDrain}},
+			QuietSignaled:  {Quiet, []ActionKind{QuietWorker}},
+			ResumeSignaled: {Running, []ActionKind{PassOn}},
+			OtherSignaled:  {Running, []ActionKind{PassOn}},
+			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellLeftovers}},
+			ToldExited:     {Running, none},
+			NothingLeft:    {Done, none},
+			TimePassed:     {Running, none},
+		}},
+		{"quiet", toQuiet, map[EventKind]step{
+			Started:        {Quiet, none},
+			StopSignaled:   {Draining, []ActionKind{TellWorker, AnnounceDrain}},
+			QuietSignaled:  {Quiet, []ActionKind{QuietWorker}},
+			ResumeSignaled: {Running, []ActionKind{ResumeWorker}},
+			OtherSignaled:  {Quiet, []ActionKind{PassOn}},
+			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellLeftovers}},
+			ToldExited:     {Quiet, none},
+			NothingLeft:    {Done, none},
+			TimePassed:     {Quiet, none},
+		}},
+		{"draining after a stop signal", toDraining, map[EventKind]step{
+			Started:        {Draining, none},
+			StopSignaled:   {Killing, []ActionKind{AnnounceForce, KillAll}},
+			QuietSignaled:  {Draining, none},
+			ResumeSignaled: {Draining, none},
+			OtherSignaled:  {Draining, []ActionKind{PassOn}},
+			WorkerExited:   {Draining, []ActionKind{TellLeftovers}},
+			ToldExited:     {Draining, none},
+			NothingLeft:    {Done, none},
+			TimePassed:     {Draining, none},
+		}},
+		{"draining after the worker exited", toCrashed, map[EventKind]step{
+			Started:        {Draining, none},
+			StopSignaled:   {Draining, []ActionKind{AnnounceStop}},
+			QuietSignaled:  {Draining, none},
+			ResumeSignaled: {Draining, none},
+			OtherSignaled:  {Draining, []ActionKind{PassOn}},
+			ToldExited:     {Draining, none},
+			NothingLeft:    {Done, none},
+			TimePassed:     {Draining, none},
+		}},
+		{"killing", toKilling, map[EventKind]step{
+			Started:        {Killing, none},
+			StopSignaled:   {Killing, none},
+			QuietSignaled:  {Killing, none},
+			ResumeSignaled: {Killing, none},
+			OtherSignaled:  {Killing, none},
+			WorkerExited:   {Killing, none},
+			ToldExited:     {Killing, none},
+			NothingLeft:    {Done, none},
+			TimePassed:     {Killing, []ActionKind{KillAll}}, // half a second on, the next sweep is due
+		}},
+		{"done", toDone, map[EventKind]step{
+			Started: {Done, none}, StopSignaled: {Done, none}, QuietSignaled: {Done, none},
+			ResumeSignaled: {Done, none}, OtherSignaled: {Done, none}, WorkerExited: {Done, none},
+			ToldExited: {Done, none}, NothingLeft: {Done, none}, TimePassed: {Done, none},
+		}},
+	}
+	for _, row := range rows {
+		for kind, want := range row.want {
+			t.Run(fmt.Sprintf("%s, event %d", row.name, kind), func(t *testing.T) {
+				next := moment{at: 500 * time.Millisecond, event: Event{kind, unix.SIGTERM}}
+				if row.in != nil && row.name == "killing" {
+					next.at = 1500 * time.Millisecond
+				}
+				m, do := play(time.Minute, 0, append(slices.Clone(row.in), next)...)
+				if m.Phase() != want.phase || !slices.Equal(kinds(do), want.do) {
+					t.Errorf("%v with actions %v, want %v with %v", m.Phase(), kinds(do), want.phase, want.do)
+				}
+			})
+		}
+	}
+}
+
+func TestStopSignals(t *testing.T) {
+	second := func(d time.Duration, sig unix.Signal) moment { return signalAt(d, StopSignaled, sig) }
+	tests := []struct {
+		name      string
+		grace     time.Duration
+		stopDelay time.Duration
+		moments   []moment
+		phase     Phase
+		do        []Action
+	}{
+		{"told the signal that came", time.Minute, 0, append(toRunning, second(0, unix.SIGINT)),
+			Draining, []Action{{TellWorker, unix.SIGINT}, {AnnounceDrain, unix.SIGINT}}},
+		{"twice within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGTERM)),
+			Draining, []Action{{AnnounceSame, unix.SIGTERM}}},
+		{"another one within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGINT)),
+			Draining, []Action{{AnnounceSame, unix.SIGINT}}},
+		{"the 100 ms count from the first", time.Minute, 0,
+			append(toDraining, second(90*time.Millisecond, unix.SIGTERM), second(110*time.Millisecond, unix.SIGTERM)),
+			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+		{"a second one 300 ms later forces", time.Minute, 0, append(toDraining, second(300*time.Millisecond, unix.SIGINT)),
+			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+		{"grace 0 kills at once", 0, 0, append(toRunning, second(0, unix.SIGTERM)),
+			Killing, []Action{{Kind: AnnounceOver}, {Kind: KillAll}}},
+		{"grace 0 kills what a worker leaves", 0, 0, append(toRunning, at(0, WorkerExited)),
+			Killing, []Action{{Kind: AnnounceExit}, {Kind: AnnounceOver}, {Kind: KillAll}}},
+		{"the first one after the worker exited tells nobody again", time.Minute, 0, append(toCrashed, second(time.Second, unix.SIGTERM)),
+			Draining, []Action{{AnnounceStop, unix.SIGTERM}}},
+		{"the second one after the worker exited forces", time.Minute, 0,
+			append(toCrashed, second(time.Second, unix.SIGTERM), second(2*time.Second, unix.SIGTERM)),
+			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+		{"a stop delay is quiet first", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGTERM)),
+			Draining, []Action{{AnnounceDrain, unix.SIGTERM}, {Kind: QuietWorker}}},
+		{"a stop delay tells at its end", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGINT), at(5*time.Second, TimePassed)),
+			Draining, []Action{{TellWorker, unix.SIGINT}, {Kind: AnnounceProgress}}},
+		{"a stop delay is none after quiet", time.Minute, 5 * time.Second, append(toQuiet, second(0, unix.SIGTERM)),
+			Draining, []Action{{TellWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
+		{"a second one in the stop delay forces", time.Minute, 5 * time.Second,
+			append(toRunning, second(0, unix.SIGTERM), second(time.Second, unix.SIGTERM)),
+			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+		{"a worker that exits in the stop delay is not told", time.Minute, 4 * time.Second,
+			append(toRunning, second(0, unix.SIGTERM), at(time.Second, WorkerExited), at(4*time.Second, TimePassed)),
+			Draining, []Action{{Kind: TellLeftovers}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, do := play(tt.grace, tt.stopDelay, slices.Clone(tt.moments)...)
+			if m.Phase() != tt.phase || !slices.Equal(do, tt.do) {
+				t.Errorf("%v with %v, want %v with %v", m.Phase(), do, tt.phase, tt.do)
+			}
+		})
+	}
+}
+
+func TestGraceEnds(t *testing.T) {
+	term := func(d time.Duration) moment { return signalAt(d, StopSignaled, unix.SIGTERM) }
+	tests := []struct {
+		name    string
+		grace   time.Duration
+		moments []moment
+		end     time.Duration // 0: never
+	}{
+		{"counts from the stop signal", 25 * time.Second, append(toQuiet, term(3*time.Second)), 28 * time.Second},
+		{"infinite after a stop signal", Forever, append(toRunning, term(0)), 0},
+		{"bounded by the grace when the worker exited", 10 * time.Second, toCrashed, 10 * time.Second},
+		{"bounded by 30 s when the worker exited", time.Hour, toCrashed, 30 * time.Second},
+		{"bounded by 30 s though infinite, when the worker exited", Forever, toCrashed, 30 * time.Second},
+		{"starts anew at the first stop signal after that", time.Minute, append(toCrashed, term(20*time.Second)), 80 * time.Second},
+		{"is infinite after that, if it is", Forever, append(toCrashed, term(20*time.Second)), 0},
+		{"goes on when the worker exits", 10 * time.Second, append(toDraining, at(4*time.Second, WorkerExited)), 10 * time.Second},
+		{"is not moved by the same request", 10 * time.Second, append(toDraining, term(50*time.Millisecond)), 10 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, _ := play(tt.grace, 0, slices.Clone(tt.moments)...)
+			end, ok := m.GraceEnd()
+			if ok != (tt.end != 0) || ok && !end.Equal(clock0.Add(tt.end)) {
+				t.Errorf("ends %v (%v), want %v", end.Sub(clock0), ok, tt.end)
+			}
+		})
+	}
+}
+
+// Idle costs nothing: there is no deadline that would wake drainit.
+func TestNoDeadlineWithoutAStop(t *testing.T) {
+	for _, moments := range [][]moment{nil, toRunning, toQuiet, toDone} {
+		m, _ := play(time.Minute, time.Second, moments...)
+		if d, ok := m.Deadline(); ok {
+			t.Errorf("%v has a deadline %v", m.Phase(), d)
+		}
+	}
+}
+
+func TestGraceOverKillsAndLeaves(t *testing.T) {
+	m, do := play(10*time.Second, 0, append(slices.Clone(toDraining), at(10*time.Second, TimePassed))...)
+	if want := []ActionKind{AnnounceOver, KillAll}; m.Phase() != Killing || !slices.Equal(kinds(do), want) {
+		t.Fatalf("%v with %v at the end of the grace", m.Phase(), kinds(do))
+	}
+	do = m.Step(clock0.Add(15*time.Second), Event{Kind: TimePassed})
+	if want := []ActionKind{AnnounceStuck}; m.Phase() != Done || !slices.Equal(kinds(do), want) {
+		t.Errorf("%v with %v 5 s after the kill", m.Phase(), kinds(do))
+	}
+}
+
+func TestOrphansAreLookedForOnceTheWorkerHasGone(t *testing.T) {
+	m, _ := play(time.Minute, 0, append(slices.Clone(toDraining), at(100*time.Millisecond, WorkerExited))...)
+	wantDeadline(t, m, 1100*time.Millisecond)
+	m.Step(clock0.Add(200*time.Millisecond), Event{Kind: ToldExited})
+	wantDeadline(t, m, 220*time.Millisecond)
+	m.Step(clock0.Add(210*time.Millisecond), Event{Kind: ToldExited})
+	wantDeadline(t, m, 220*time.Millisecond) // not put off by one death after the other
+	do := m.Step(clock0.Add(220*time.Millisecond), Event{Kind: TimePassed})
+	if !slices.Equal(kinds(do), []ActionKind{TellLeftovers}) {
+		t.Errorf("actions %v", kinds(do))
+	}
+	wantDeadline(t, m, 1220*time.Millisecond)
+}
+
+func wantDeadline(t *testing.T, m *Machine, want time.Duration) {
+	t.Helper()
+	if d, ok := m.Deadline(); !ok || !d.Equal(clock0.Add(want)) {
+		t.Errorf("deadline %v (%v), want %v", d.Sub(clock0), ok, want)
+	}
+}

@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"go.uber.org/zap/buffer"
+	"go.uber.org/zap/zapcore"
+
+	"drainit/reaper"
+)
+
+// namedAtMost bounds the processes that one line names.
+const namedAtMost = 10
+
+// textEncoder writes the message alone: it says all that the fields do.
+type textEncoder struct{ zapcore.Encoder }
+
+// Clone returns an encoder of the same kind.
+func (e textEncoder) Clone() zapcore.Encoder { return textEncoder{e.Encoder.Clone()} }
+
+// EncodeEntry leaves the fields out.
+func (e textEncoder) EncodeEntry(ent zapcore.Entry, _ []zapcore.Field) (*buffer.Buffer, error) {
+	return e.Encoder.EncodeEntry(ent, nil)
+}
+
+// label is how every line names a process: "node[17]".
+func label(comm string, pid int) string {
+	return comm + "[" + strconv.Itoa(pid) + "]"
+}
+
+// Printable escapes what is not printable, line ends above all.
+func Printable(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// list names processes, at most ten: "sh[7], node[9] and 490 more".
+func list(all []reaper.Process, describe func(reaper.Process) string) string {
+	var names []string
+	for _, p := range all[:min(len(all), namedAtMost)] {
+		names = append(names, describe(p))
+	}
+	s := strings.Join(names, ", ")
+	if more := len(all) - namedAtMost; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}
+
+func byName(p reaper.Process) string { return label(p.Comm, p.PID) }
+
+// withState tells what can't be asked any more after a kill: "node[17] (S, 31s)".
+func withState(p reaper.Process) string {
+	return fmt.Sprintf("%s (%c, %s)", byName(p), p.State, round(p.Age()))
+}
+
+// round is for people: tenths of a second below ten, whole seconds above.
+func round(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return strconv.Itoa(n) + " processes"
+}

@@ -1,0 +1,81 @@
+package test
+
+import (
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+)
+
+// A burst is what a container's terminal sends when a window is resized, and
+// what load tests send. Signals of one kind may become one, as in the kernel,
+// but a TERM among them is not lost and not doubled.
+func TestTermInABurstOfOthersIsTakenOnce(t *testing.T) {
+	for _, mode := range []string{"auto", "group", "worker"} {
+		t.Run(mode, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--forward", mode,
+					"--", workerBin, "listen", "-catch", "all", "-drain", "100ms", "-exit", "7"}})
+				p.waitOut(`^ready`)
+				others := []syscall.Signal{unix.SIGWINCH, unix.SIGUSR1, unix.SIGUSR2, unix.SIGHUP, unix.SIGTTIN, 35, 40, 50, 64}
+				for n := range 1000 {
+					if n == 500 {
+						p.signal(unix.SIGTERM)
+					}
+					p.signal(others[n%len(others)])
+				}
+				p.wantExit(7)
+				if n := strings.Count(p.out(), "got SIGTERM\n"); n != 1 {
+					t.Errorf("the worker got %d TERM\n%s", n, p.out())
+				}
+				if strings.Count(p.out(), "drained") != 1 {
+					t.Errorf("the worker did not drain:\n%s", p.out())
+				}
+			})
+		})
+	}
+}
+
+func TestFloodOfOneSignalLosesNoOther(t *testing.T) {
+	for _, flood := range []syscall.Signal{unix.SIGWINCH, unix.SIGURG, unix.SIGCHLD, unix.SIGALRM, 50} {
+		t.Run(forward.Name(flood), func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", workerBin, "listen", "-catch", "all", "-exit", "7"}})
+				p.waitOut(`^ready`)
+				var want []string
+				for _, sig := range []syscall.Signal{unix.SIGUSR1, unix.SIGHUP, unix.SIGTSTP, unix.SIGQUIT, 41} {
+					want = append(want, p.sendIn(flood, sig))
+				}
+				for _, line := range want {
+					p.waitOut(`^` + regexp.QuoteMeta(line) + `$`)
+				}
+				want = append(want, p.sendIn(flood, unix.SIGTERM))
+				p.wantExit(7)
+				for _, line := range want {
+					if n := strings.Count(p.out(), line+"\n"); n != 1 {
+						t.Errorf("%q %d times", line, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+// sendIn sends a signal in the middle of many of another, and returns the line
+// that the worker has for it.
+func (p *Init) sendIn(flood, sig syscall.Signal) (line string) {
+	p.t.Helper()
+	for n := range 400 {
+		if n == 200 {
+			p.signal(sig)
+		}
+		p.signal(flood)
+	}
+	return "got " + forward.Name(sig)
+}

@@ -1,0 +1,322 @@
+package test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// settingsLine is the line in which drainit -v says all its settings.
+func settingsLine(t *testing.T, args, env []string) string {
+	t.Helper()
+	env = append([]string{"DRAINIT_LOG_LEVEL=debug", "DRAINIT_LOG_FORMAT=text"}, env...)
+	r := runToEnd(t, Launch{NoPID1: true, Env: env, Args: append(args, "true")})
+	if r.status != 0 || r.out != "" {
+		t.Errorf("exit status %d, stdout %q", r.status, r.out)
+	}
+	line := regexp.MustCompile(`(?m)^drainit: settings: .*$`).FindString(r.err)
+	if line == "" {
+		t.Fatalf("no settings in %q", r.err)
+	}
+	return line
+}
+
+// settingsTable has, for each setting, every way to give it.
+var settingsTable = []struct {
+	want  string
+	flags [][]string
+	env   string
+}{
+	{"grace 30s,", [][]string{{}, {"--"}, {"-s"}, {"--forward=auto"}}, "DRAINIT_GRACE="},
+	{"grace 7s,", [][]string{{"-t", "7"}, {"-t7"}, {"-t=7s"}, {"--grace", "7s"}, {"--grace=7"}, {"--grace=7000ms"}, {"--grace", "7.0s"}}, "DRAINIT_GRACE=7"},
+	{"grace 1m30s,", [][]string{{"-t", "90"}, {"--grace=1m30s"}, {"--grace=1.5m"}}, "DRAINIT_GRACE=90s"},
+	{"grace 0s,", [][]string{{"-t", "0"}, {"--grace=0s"}}, "DRAINIT_GRACE=0"},
+	{"grace infinity,", [][]string{{"-t", "infinity"}, {"--grace=infinity"}}, "DRAINIT_GRACE=infinity"},
+	{"grace 168h0m0s,", [][]string{{"-t", "604800"}, {"--grace=168h"}}, "DRAINIT_GRACE=168h"},
+	{"stop delay 2s,", [][]string{{"--stop-delay", "2"}, {"--stop-delay=2s"}}, "DRAINIT_STOP_DELAY=2s"},
+	{"stop delay 0s,", [][]string{{}, {"--stop-delay=0"}, {"--grace=0", "--stop-delay=0"}}, "DRAINIT_STOP_DELAY=0"},
+	{"also stopped by [],", [][]string{{}}, "DRAINIT_STOP_SIGNAL="},
+	{"also stopped by [SIGQUIT SIGRTMIN+3],", [][]string{
+		{"--stop-signal", "QUIT", "--stop-signal=RTMIN+3"}, {"--stop-signal=sigquit", "--stop-signal=SIGRTMIN+3"}, {"--stop-signal=3", "--stop-signal=37"},
+	}, "DRAINIT_STOP_SIGNAL=QUIT,RTMIN+3"},
+	{"forward auto,", [][]string{{}, {"--forward", "auto"}, {"--forward=auto"}}, "DRAINIT_FORWARD=auto"},
+	{"forward group,", [][]string{{"-g"}, {"--forward", "group"}, {"--forward=group"}, {"-gvs"}}, "DRAINIT_FORWARD=group"},
+	{"forward worker,", [][]string{{"-c"}, {"--forward", "worker"}, {"-cv"}}, "DRAINIT_FORWARD=worker"},
+	{"exit statuses reported as 0 [143 7],", [][]string{{"-e", "143", "-e7"}, {"--remap-exit=143", "--remap-exit", "7"}}, "DRAINIT_REMAP_EXIT=143,7"},
+}
+
+func TestEveryWayToGiveASetting(t *testing.T) {
+	for _, tt := range settingsTable {
+		for _, flags := range tt.flags {
+			if line := settingsLine(t, flags, nil); !strings.Contains(line, tt.want) {
+				t.Errorf("%q: no %q in %q", flags, tt.want, line)
+			}
+		}
+		if line := settingsLine(t, nil, []string{tt.env}); !strings.Contains(line, tt.want) {
+			t.Errorf("%q: no %q in %q", tt.env, tt.want, line)
+		}
+	}
+}
+
+// A setting that -v hides is one that nobody can check in a running container.
+func TestSettingsLineHasAllSettings(t *testing.T) {
+	line := settingsLine(t, []string{
+		"--grace=21s", "--stop-delay=3s", "--stop-signal=USR1", "--rewrite=HUP:USR2", "--rewrite=ALRM:0",
+		"--forward=group", "--remap-exit=77", "--parent-death-signal=QUIT",
+	}, nil)
+	for _, want := range []string{"21s", "3s", "USR1", "HUP:", "USR2", "ALRM", "group", "77", "QUIT"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("no %q in %q", want, line)
+		}
+	}
+}
+
+func TestFlagWinsOverVariable(t *testing.T) {
+	for _, tt := range []struct {
+		flags []string
+		env   string
+		want  string
+	}{
+		{[]string{"-t", "7"}, "DRAINIT_GRACE=9", "grace 7s,"},
+		{[]string{"-t", "7"}, "DRAINIT_GRACE=nonsense", "grace 7s,"},
+		{[]string{"-t", "7", "--grace=8"}, "DRAINIT_GRACE=9", "grace 8s,"},
+		{[]string{"-t", "7"}, "OJS_GRACE_PERIOD=9", "grace 7s,"},
+		{[]string{"--stop-delay=2"}, "DRAINIT_STOP_DELAY=9", "stop delay 2s,"},
+		{[]string{"--stop-signal=QUIT"}, "DRAINIT_STOP_SIGNAL=USR1,USR2", "stopped by [SIGQUIT],"},
+		{[]string{"-e3"}, "DRAINIT_REMAP_EXIT=4,5", "as 0 [3],"},
+		{[]string{"--forward=auto"}, "DRAINIT_FORWARD=group", "forward auto,"},
+		{[]string{"-g"}, "DRAINIT_FORWARD=worker", "forward group,"},
+		{[]string{"-c"}, "DRAINIT_FORWARD=group", "forward worker,"},
+		{[]string{"--log-level=debug"}, "DRAINIT_LOG_LEVEL=error", "grace 30s,"},
+		{[]string{"-v"}, "DRAINIT_LOG_LEVEL=error", "grace 30s,"},
+		{[]string{"--log-level=error", "-v"}, "", "grace 30s,"},
+		{[]string{"--log-format=text"}, "DRAINIT_LOG_FORMAT=json", "grace 30s,"},
+	} {
+		if line := settingsLine(t, tt.flags, []string{tt.env}); !strings.Contains(line, tt.want) {
+			t.Errorf("%q and %q: no %q in %q", tt.flags, tt.env, tt.want, line)
+		}
+	}
+}
+
+// The worker's own grace and 5 s more, in which it must still fail its jobs.
+func TestGraceOfTheOpenJobSpec(t *testing.T) {
+	for _, tt := range []struct {
+		env  []string
+		want string
+	}{
+		{[]string{"OJS_SHUTDOWN_GRACE_PERIOD=20"}, "grace 25s,"},
+		{[]string{"OJS_GRACE_PERIOD=20s"}, "grace 25s,"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1m"}, "grace 1m5s,"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD=2", "OJS_SHUTDOWN_GRACE_PERIOD=3"}, "grace 8s,"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD=2"}, "grace 7s,"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD="}, "grace 6s,"},
+		{[]string{"OJS_GRACE_PERIOD=infinity"}, "grace infinity,"},
+		{[]string{"OJS_GRACE_PERIOD=0"}, "grace 5s,"},
+		{[]string{"OJS_GRACE_PERIOD=20", "DRAINIT_GRACE=9"}, "grace 9s,"},
+		{[]string{"OJS_GRACE_PERIOD=nonsense", "DRAINIT_GRACE=9"}, "grace 9s,"},
+	} {
+		if line := settingsLine(t, nil, tt.env); !strings.Contains(line, tt.want) {
+			t.Errorf("%q: no %q in %q", tt.env, tt.want, line)
+		}
+	}
+}
+
+// What settings do where no line tells: every way to give a rewrite.
+func TestEveryWayToGiveARewrite(t *testing.T) {
+	for name, tt := range map[string]struct{ flags, env []string }{
+		"short":      {[]string{"-r", "USR1:USR2", "-rHUP:0"}, nil},
+		"numbers":    {[]string{"-r", "10:12", "-r", "1:0"}, nil},
+		"long":       {[]string{"--rewrite=SIGUSR1:sigusr2", "--rewrite", "hup:0"}, nil},
+		"variable":   {nil, []string{"DRAINIT_REWRITE=USR1:USR2,HUP:0"}},
+		"flag first": {[]string{"-rUSR1:USR2", "-rHUP:0"}, []string{"DRAINIT_REWRITE=USR1:QUIT,TERM:QUIT"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := launch(t, Launch{NoPID1: true, Env: tt.env, Args: append(tt.flags, workerBin, "listen", "-catch", "TERM,HUP,QUIT,USR1,USR2")})
+			p.waitOut(`^ready`)
+			p.signal(syscall.SIGHUP)
+			p.signal(syscall.SIGUSR1)
+			p.waitOut(`^got SIGUSR2`)
+			p.signal(syscall.SIGTERM)
+			p.wantExit(0)
+			if !strings.HasSuffix(p.out(), "\ngot SIGUSR2\ngot SIGTERM\ndrained\n") || strings.Count(p.out(), "got") != 2 {
+				t.Errorf("the worker printed %q", p.out())
+			}
+		})
+	}
+}
+
+// -p is of use where drainit is not PID 1: its parent here ends once it has read a line.
+func TestParentDeathSignal(t *testing.T) {
+	const parent = `"$@" <&- & read line`
+	for name, tt := range map[string]struct{ flags, env []string }{
+		"short":    {[]string{"-p", "USR1"}, nil},
+		"long":     {[]string{"--parent-death-signal=SIGUSR1"}, nil},
+		"variable": {nil, []string{"DRAINIT_PARENT_DEATH_SIGNAL=10"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdin, end := pipe(t)
+			command := append(append([]string{"-c", parent, "sh", drainitBin}, tt.flags...), workerBin, "listen", "-catch", "USR1", "-end", "USR1")
+			p := launch(t, Launch{NoPID1: true, Bin: "/bin/sh", Env: tt.env, Stdin: stdin, Args: command})
+			p.waitOut(`^ready`)
+			end.Close()
+			p.waitOut(`^got SIGUSR1\ndrained`)
+			p.wantNothingLeft()
+		})
+	}
+}
+
+// -w is tini's: a line for each orphan, at a level that is on by default.
+func TestReapedOrphansAreLogged(t *testing.T) {
+	need(t, "perl")
+	const makesOrphan = `$| = 1; if (!fork) { exit if fork; exit 9 } wait; $SIG{TERM} = sub { exit }; print "ready\n"; sleep 1 while 1;`
+	for flag, want := range map[string]bool{"-w": true, "-s": false, "-ws": true} {
+		t.Run(flag, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				p := launch(t, Launch{NoPID1: noPID1, Args: []string{flag, "--log-format=text", "--log-level=warn", "--", "perl", "-e", makesOrphan}})
+				p.waitOut(`^ready`)
+				if want {
+					p.waitErr(`^drainit: warning: .*orphan \d+.* 9$`)
+				}
+				p.signal(syscall.SIGTERM)
+				p.wantExit(0)
+				wantOneLineIf(t, want, p.err())
+			})
+		})
+	}
+}
+
+func TestOwnVariablesDoNotReachTheWorker(t *testing.T) {
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		r := runToEnd(t, Launch{NoPID1: noPID1, Env: append(ownVariables, "DRAINIT_PORT=1"), Args: []string{"--", "env"}})
+		if got := regexp.MustCompile(`(?m)^DRAINIT_.*$`).FindAllString(r.out, -1); len(got) != 1 || got[0] != "DRAINIT_PORT=1" {
+			t.Errorf("the worker has %q", got)
+		}
+		if r.status != 0 || r.err != "" {
+			t.Errorf("exit status %d, stderr %q", r.status, r.err)
+		}
+	})
+}
+
+func TestParsingStopsAtTheCommand(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sh", "-c", "echo x"}, "x\n"},
+		{[]string{"--", "sh", "-c", "echo x"}, "x\n"},
+		{[]string{"-t", "5", "sh", "-c", "echo x"}, "x\n"},
+		{[]string{"-t5", "--", "echo", "-t", "nonsense"}, "-t nonsense\n"},
+		{[]string{"echo", "-v", "--help", "--version", "--grace", "-x", "--nope", "--"}, "-v --help --version --grace -x --nope --\n"},
+		{[]string{"--", "echo", "-h", "-V", "--", "-g", "-c"}, "-h -V -- -g -c\n"},
+		{[]string{"echo", "status", "quiet"}, "status quiet\n"},
+	} {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			runToEnd(t, Launch{NoPID1: true, Args: tt.args}).wantQuietRun(t, tt.want)
+		})
+	}
+}
+
+// drainit can take the place of tini and of dumb-init without a change.
+func TestSpellingsOfOtherInits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		want int
+	}{
+		"tini, all":                {[]string{"-s", "-g", "-v", "-vvv", "-w", "-e", "143", "-p", "SIGTERM", "--"}, 0},
+		"tini, together":           {[]string{"-gvvsw", "-e143", "-pSIGKILL", "--"}, 0},
+		"tini, several":            {[]string{"-e", "1", "-e", "143", "-e", "2"}, 0},
+		"tini, another status":     {[]string{"-e", "1", "--"}, 143},
+		"dumb-init, short":         {[]string{"-c", "-r", "15:3", "-v"}, 143},
+		"dumb-init, long":          {[]string{"--single-child", "--rewrite", "15:3", "--rewrite", "2:0", "--verbose", "--"}, 143},
+		"docker-init":              {[]string{"--"}, 143},
+		"catatonit as podman does": {[]string{"-g", "--"}, 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				r := runToEnd(t, Launch{NoPID1: noPID1, Args: append(tt.args, "sh", "-c", "echo ran; exit 143")})
+				if r.status != tt.want || r.out != "ran\n" {
+					t.Errorf("exit status %d, want %d; stdout %q, stderr %q", r.status, tt.want, r.out, r.err)
+				}
+			})
+		})
+	}
+}
+
+// 143 after a stop is what platforms take for a failure; 0 is never made another.
+func TestRemappedExitStatus(t *testing.T) {
+	for _, tt := range []struct {
+		flags  []string
+		env    string
+		script string
+		want   int
+	}{
+		{[]string{"-e", "143"}, "", "kill -TERM $$", 0},
+		{[]string{"--remap-exit=143"}, "", "exit 143", 0},
+		{[]string{"-e3", "-e", "4", "--remap-exit", "5"}, "", "exit 4", 0},
+		{[]string{"-e3", "-e", "4", "--remap-exit", "5"}, "", "exit 6", 6},
+		{[]string{"-e3"}, "", "exit 0", 0},
+		{[]string{"-e0"}, "", "exit 0", 0},
+		{[]string{"-e0"}, "", "exit 1", 1},
+		{[]string{"-e255"}, "", "exit 255", 0},
+		{nil, "DRAINIT_REMAP_EXIT=1,143", "exit 143", 0},
+		{nil, "DRAINIT_REMAP_EXIT=1,143", "exit 2", 2},
+		{nil, "", "exit 143", 143},
+	} {
+		bothModes(t, func(t *testing.T, noPID1 bool) {
+			l := Launch{NoPID1: noPID1, Env: []string{tt.env}, Args: append(tt.flags, "--", "sh", "-c", tt.script)}
+			if r := runToEnd(t, l); r.status != tt.want {
+				t.Errorf("%q %q %q: exit status %d, want %d", tt.flags, tt.env, tt.script, r.status, tt.want)
+			}
+		})
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for want, ways := range map[string][][]string{
+		`(?s)^drainit runs COMMAND.*--grace DUR.*--rewrite FROM:TO.*Exit status.*\n$`: {{"--help"}, {"-h"}, {"-h", "true"}, {"-g", "--help", "--nope"}, {"-vh"}},
+		`^drainit [^\n]+\n$`: {{"--version"}, {"-V"}, {"-V", "--", "false"}, {"-c", "-r", "15:3", "-v", "-V"}},
+	} {
+		for _, args := range ways {
+			r := runToEnd(t, Launch{NoPID1: true, Args: args})
+			if !regexp.MustCompile(want).MatchString(r.out) || r.status != 0 || r.err != "" {
+				t.Errorf("%q: exit status %d, stdout %q, stderr %q", args, r.status, r.out, r.err)
+			}
+		}
+	}
+}
+
+// Every flag of the design is in the help, in both spellings.
+func TestHelpHasEveryFlag(t *testing.T) {
+	r := runToEnd(t, Launch{Args: []string{"--help"}})
+	for _, flag := range []string{
+		"-t, --grace", "--stop-delay", "--stop-signal", "-r, --rewrite", "--forward", "-g", "-c", "-e, --remap-exit",
+		"-p, --parent-death-signal", "--log-format", "--log-level", "-v", "-s", "-w", "-V, --version", "-h, --help",
+		"DRAINIT_GRACE", "OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT",
+	} {
+		if !strings.Contains(r.out, flag) {
+			t.Errorf("no %s", flag)
+		}
+	}
+}
+
+func TestHelpThatNobodyCanReadFails(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	launch(t, Launch{NoPID1: true, Stdout: full, Args: []string{"--help"}}).wantExit(125)
+}
+
+func TestNoCommandShowsTheUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"--"}, {"-v"}, {"-g", "-t", "5"}, {"-t5", "--"}} {
+		bothModes(t, func(t *testing.T, noPID1 bool) {
+			r := runToEnd(t, Launch{NoPID1: noPID1, Args: args})
+			if r.status != 125 || r.out != "" || !strings.HasPrefix(r.err, "usage: drainit [flags] -- COMMAND") {
+				t.Errorf("%q: exit status %d, stdout %q, stderr %q", args, r.status, r.out, r.err)
+			}
+		})
+	}
+}

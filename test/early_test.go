@@ -1,0 +1,62 @@
+package test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A TERM that comes the moment the worker has been forked must reach it: peers
+// lose two thirds of these in their group modes, because the worker is not in
+// its group yet, or has not unblocked its signals.
+func TestTermTheMomentTheWorkerExistsIsNotLost(t *testing.T) {
+	const atOnce = 2
+	for _, tc := range []struct {
+		name    string
+		runs    int
+		command []string
+		want    []int
+	}{
+		{"default disposition", 200, []string{"sleep", "1000"}, []int{143}},
+		// 143 before the trap is set.
+		{"shell with a trap", 50, []string{"dash", "-c", `trap "exit 7" TERM; while :; do sleep 0.01; done`}, []int{143, 7}},
+	} {
+		for _, mode := range []string{"auto", "group"} {
+			t.Run(tc.name+", forward "+mode, func(t *testing.T) {
+				t.Parallel()
+				need(t, tc.command[0])
+				bothModes(t, func(t *testing.T, noPID1 bool) {
+					args := append([]string{"--grace", "infinity", "--forward", mode, "--"}, tc.command...)
+					for part := range atOnce {
+						t.Run(fmt.Sprint("part ", part), func(t *testing.T) {
+							t.Parallel()
+							for range tc.runs / atOnce {
+								early(launch(t, Launch{NoPID1: noPID1, Args: args}), tc.want)
+							}
+						})
+					}
+				})
+			})
+		}
+	}
+}
+
+// early sends TERM at once and checks that it ends the init.
+func early(p *Init, want []int) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); p.firstChild() == 0; { // no sleep: a look takes microseconds
+		if !p.running() || time.Now().After(deadline) {
+			p.t.Fatalf("no worker\nstderr:\n%s", p.err())
+		}
+	}
+	p.signal(unix.SIGTERM)
+	got := p.wait()
+	for _, status := range want {
+		if got == status {
+			return
+		}
+	}
+	p.t.Fatalf("exit status %d, want one of %v\nstderr:\n%s", got, want, p.err())
+}

@@ -1,0 +1,152 @@
+package test
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// perlTree is a worker with plain dispositions and masks, which no Go program
+// has, and processes below it. Its argument is a tree such as
+//
+//	a[TERM=7](b c[TSTP,CONT](d))
+//
+// where each process has a name, in brackets what it does with signals, and in
+// parentheses its children. Each prints "ready NAME PID" when it is, and
+// "NAME got SIG" for each signal that it catches. In the brackets stand
+//
+//	SIG    catch it         SIG=7  and exit 7        -SIG   ignore it
+//	~SIG   block it         SIG>   start the children by it, not before
+//	SIG*   begin to catch the others by it, not before
+//	pgrp   lead a process group, whose TSTP the kernel does not discard
+const perlTree = `
+use strict; use POSIX ();
+my $s = shift;
+sub line { syswrite STDOUT, join(" ", @_) . "\n" }
+sub parse {
+	$s =~ /\G\s*(\w+)(?:\[([^\]]*)\])?/gc or die "bad tree: $s";
+	my %n = (name => $1, does => [split /,/, $2 // ""], below => []);
+	if ($s =~ /\G\(/gc) { push @{$n{below}}, parse() until $s =~ /\G\s*\)/gc }
+	return \%n;
+}
+sub below { for my $n (@{$_[0]{below}}) { run($n) if !fork } }
+sub catches {
+	my ($name, $sig, $status) = @_;
+	$SIG{$sig} = sub { line($name, "got", $sig); exit $status if defined $status };
+}
+sub run {
+	my $n = shift;
+	my $name = $n->{name};
+	my @does = @{$n->{does}};
+	$SIG{$_} = "DEFAULT" for grep { !/^(NUM|RT|KILL|STOP)/ } keys %SIG;
+	my @late = grep { /[>*]$/ } @does;
+	setpgrp(0, 0) if grep { $_ eq "pgrp" } @does;
+	below($n) unless grep { />$/ } @late;
+	my $set = sub {
+		for (@does) {
+			if (/^-(\w+)$/) { $SIG{$1} = "IGNORE" }
+			elsif (/^~(\w+)$/) {
+				no strict "refs";
+				POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(&{"POSIX::SIG$1"}()));
+			}
+			elsif (/^(\w+)=(\d+)$/) { catches($name, $1, $2) }
+			elsif (/^([A-Z]\w+)$/) { catches($name, $1) }
+		}
+	};
+	my $waits;
+	for (@late) {
+		my ($sig, $how) = /^(\w+)(.)$/;
+		$waits = 1 if $how eq "*";
+		$SIG{$sig} = $how eq ">" ? sub { below($n) } : sub { $set->(); line("up", $name) };
+	}
+	$set->() unless $waits;
+	line("ready", $name, $$);
+	# Perl runs a handler between two operations: one that comes right before
+	# the sleep waits until its end.
+	select undef, undef, undef, 0.05 while 1;
+}
+run(parse());
+`
+
+// startTree starts drainit with a perlTree and waits until the processes that
+// ready names are ready. Before the tree stand drainit's flags.
+func startTree(t *testing.T, l Launch, tree, ready string) *Init {
+	t.Helper()
+	need(t, "perl")
+	l.Args = append(l.Args[:len(l.Args):len(l.Args)], "--", "perl", "-e", perlTree, tree)
+	p := launch(t, l)
+	for _, name := range strings.Fields(ready) {
+		p.waitOut(`^ready ` + name + ` `)
+	}
+	return p
+}
+
+// pidOf is the pid, in the test's namespace, of a process of a perlTree.
+func (p *Init) pidOf(name string) int { p.t.Helper(); return p.readyPid(`^ready ` + name) }
+
+// readyPid is the pid, in the test's namespace, that an output line ends with.
+func (p *Init) readyPid(pattern string) int {
+	p.t.Helper()
+	inside, err := strconv.Atoi(p.waitOut(pattern + ` (\d+)$`)[1])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.hostPid(inside)
+}
+
+// gots are the lines in the output that say that a signal arrived, in order.
+func gots(output string) []string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "got ") || strings.Contains(line, " got ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// wantGots compares what arrived, in any order: it is the end of a test, when
+// whatever could have arrived has.
+func (p *Init) wantGots(want ...string) {
+	p.t.Helper()
+	count := make(map[string]int)
+	for _, line := range gots(p.out()) {
+		count[line]++
+	}
+	for _, line := range want {
+		count[line]--
+	}
+	for line, n := range count {
+		if n != 0 {
+			p.t.Errorf("%q came %d times more than it should", line, n)
+		}
+	}
+	if p.t.Failed() {
+		p.t.Logf("want %q\nstdout:\n%s\nstderr:\n%s", want, p.out(), p.err())
+	}
+}
+
+// wantNotStopped checks that no process below is stopped.
+func (p *Init) wantNotStopped() {
+	p.t.Helper()
+	for _, pid := range p.alive() {
+		if stateOf(pid) == 'T' {
+			p.t.Errorf("process %d is stopped\nstdout:\n%s\nstderr:\n%s", pid, p.out(), p.err())
+		}
+	}
+}
+
+// spread puts several signals in a tree or a line that says "@".
+func spread(tree string) string {
+	return regexp.MustCompile(`([-~]?)@`).ReplaceAllStringFunc(tree, func(at string) string {
+		var all []string
+		for _, sig := range passedOn {
+			all = append(all, at[:len(at)-1]+sig)
+		}
+		return strings.Join(all, ",")
+	})
+}
+
+// passedOn are signals that mean nothing to drainit, by perl's names.
+var passedOn = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "SEGV", "IO"}

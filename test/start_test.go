@@ -1,0 +1,431 @@
+package test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ran is what came of an init that has ended.
+type ran struct {
+	status   int
+	out, err string
+}
+
+// runToEnd launches an init and waits for its end.
+func runToEnd(t *testing.T, l Launch) ran {
+	t.Helper()
+	p := launch(t, l)
+	status := p.wait()
+	return ran{status, p.out(), p.err()}
+}
+
+// wantQuietRun checks that the worker printed just this and ended with 0, and
+// that drainit had nothing to say.
+func (r ran) wantQuietRun(t *testing.T, want string) {
+	t.Helper()
+	if r.status != 0 || r.out != want || r.err != "" {
+		t.Errorf("exit status %d\nstdout: %q\nwant:   %q\nstderr: %q", r.status, r.out, want, r.err)
+	}
+}
+
+// allSignals are the numbers of all signals, to be blocked.
+func allSignals() []int {
+	var all []int
+	for n := range 64 {
+		all = append(all, n+1)
+	}
+	return all
+}
+
+// hostile starts a command with every signal blocked and all but one ignored.
+func hostile(but syscall.Signal, command ...string) Launch {
+	args := append([]string{"hostile", strconv.Itoa(int(but))}, command...)
+	return Launch{Bin: workerBin, Args: args}
+}
+
+func TestWorkerStartsWithCleanSignals(t *testing.T) {
+	const (
+		none   = "0000000000000000"
+		all    = "fffffffffffbfeff" // but KILL and STOP
+		allBut = "fffffffffffbfefe" // and but HUP
+	)
+	show := []string{"/bin/cat", "/proc/self/status"}
+	through := append([]string{drainitBin, "--"}, show...)
+	for name, tt := range map[string]struct {
+		start            Launch
+		blocked, ignored string
+	}{
+		"what the test does, without drainit": {hostile(syscall.SIGHUP, show...), all, allBut},
+		"nothing special":                     {Launch{Args: show}, none, none},
+		"all ignored by Go, but HUP":          {Launch{Args: show, Setup: Setup{Ignore: allSignals()[1:], Block: allSignals()}}, none, none},
+		"all ignored and blocked, but HUP":    {hostile(syscall.SIGHUP, through...), none, none},
+		"all ignored and blocked":             {hostile(0, through...), none, "0000000000000001"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				l := tt.start
+				l.NoPID1 = noPID1
+				r := runToEnd(t, l)
+				want := fmt.Sprintf("SigBlk:\t%s\nSigIgn:\t%s\nSigCgt:\t%s\n", tt.blocked, tt.ignored, none)
+				if r.status != 0 || r.err != "" || !strings.Contains(r.out, want) {
+					t.Errorf("exit status %d, stderr %q, masks %q, want %q", r.status, r.err, regexp.MustCompile(`(?m)^Sig...:.*`).FindAllString(r.out, -1), want)
+				}
+			})
+		})
+	}
+}
+
+// A HUP that nohup(1) ignores is to end neither drainit nor the worker, and is
+// not even passed on: the worker here would say so.
+func TestIgnoredHangupStaysIgnored(t *testing.T) {
+	need(t, "perl")
+	const worker = `$| = 1; $SIG{USR1} = sub { print "usr1\n" }; $SIG{TERM} = sub { print "term\n"; exit };
+		print "ready $$\n"; sleep 1 while 1;`
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		p := launch(t, Launch{NoPID1: noPID1, Setup: Setup{Ignore: []int{1}}, Args: []string{"--", "perl", "-e", worker}})
+		pid := workerPID(p, p.waitOut(`^ready (\d+)`)[1])
+		for who, pid := range map[string]int{"drainit": p.Pid(), "the worker": pid} {
+			if ignored := signalMask(t, pid, "SigIgn"); ignored&1 == 0 {
+				t.Errorf("HUP is not ignored by %s: SigIgn %x", who, ignored)
+			}
+		}
+		p.signal(syscall.SIGHUP)
+		p.signal(syscall.SIGUSR1)
+		p.waitOut(`^usr1`)
+		p.signal(syscall.SIGTERM)
+		p.wantExit(0)
+		if !strings.HasSuffix(p.out(), "usr1\nterm\n") {
+			t.Errorf("the worker printed %q", p.out())
+		}
+	})
+}
+
+// workerPID is a pid that was printed inside, as the test sees it.
+func workerPID(p *Init, printed string) int {
+	p.t.Helper()
+	pid, err := strconv.Atoi(printed)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.hostPid(pid)
+}
+
+// signalMask is one of the masks in /proc/PID/status.
+func signalMask(t *testing.T, pid int, name string) uint64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(name + `:\s*([0-9a-f]+)`).FindSubmatch(b)
+	if m == nil {
+		t.Fatalf("no %s in the status of %d", name, pid)
+	}
+	mask, err := strconv.ParseUint(string(m[1]), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mask
+}
+
+// Go raises the soft limit for itself; programs that use select(2) break where
+// that reaches them. The script without "#!" takes the second way to start.
+func TestSoftLimitOfOpenFilesIsTheOneGiven(t *testing.T) {
+	const lower = `ulimit -Sn 77; ulimit -Hn 500; exec "$@"`
+	const show = "ulimit -Sn; ulimit -Hn\n"
+	script := writeProgram(t, t.TempDir(), "script", 0o755, show)
+	for name, worker := range map[string][]string{"a program": {"sh", "-c", show}, "a script without #!": {script}} {
+		t.Run(name, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				args := append([]string{"-c", lower, "sh", drainitBin, "--"}, worker...)
+				runToEnd(t, Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: args}).wantQuietRun(t, "77\n500\n")
+			})
+		})
+	}
+}
+
+// writeProgram writes a file for drainit to run. No other test may fork meanwhile:
+// its child would hold the file open for writing, and the exec fail (ETXTBSY).
+func writeProgram(t *testing.T, dir, name string, mode os.FileMode, content string) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// ownVariables has a value for each variable of drainit's own.
+var ownVariables = []string{
+	"DRAINIT_GRACE=20", "DRAINIT_STOP_DELAY=1s", "DRAINIT_STOP_SIGNAL=QUIT,USR1", "DRAINIT_REMAP_EXIT=7,8",
+	"DRAINIT_PARENT_DEATH_SIGNAL=TERM", "DRAINIT_REWRITE=USR2:0", "DRAINIT_FORWARD=group",
+	"DRAINIT_LOG_FORMAT=json", "DRAINIT_LOG_LEVEL=info",
+}
+
+// What a worker sees through drainit is compared to what it sees without.
+func TestEnvironmentIsTheOneGiven(t *testing.T) {
+	odd := []string{
+		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "no equals sign",
+		"DRAINIT_FOO=x", "DRAINIT_SERVICE_HOST=10.0.0.1", "DRAINIT_=", "DRAINIT_GRACEFUL=1", "XDRAINIT_GRACE=2", "drainit_grace=3",
+		"OJS_SHUTDOWN_GRACE_PERIOD=20", "OJS_GRACE_PERIOD=20", "OJS_SHUTDOWN_TIMEOUT=20",
+		// Those that the Go runtime reads.
+		"GOGC=17", "GOMEMLIMIT=100MiB", "GOMAXPROCS=1", "GODEBUG=gctrace=0", "GOTRACEBACK=all",
+	}
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		plain := runToEnd(t, Launch{NoPID1: noPID1, Bin: "/bin/cat", Args: []string{"/proc/self/environ"}, Env: odd})
+		through := runToEnd(t, Launch{NoPID1: noPID1, Args: []string{"--", "/bin/cat", "/proc/self/environ"}, Env: append(ownVariables, odd...)})
+		want, got := variables(plain.out), variables(through.out)
+		if !slices.Equal(got, want) { // the whole of it is nobody's business
+			without := func(all, others []string) []string {
+				return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return slices.Contains(others, v) })
+			}
+			t.Errorf("environment: %q too many, %q missing, or in another order", without(got, want), without(want, got))
+		}
+		for _, v := range odd {
+			if !slices.Contains(got, v) {
+				t.Errorf("%q has not reached the worker", v)
+			}
+		}
+	})
+}
+
+// variables splits an environment and leaves out the harness's marker.
+func variables(environ string) []string {
+	all := strings.Split(strings.TrimSuffix(environ, "\x00"), "\x00")
+	return slices.DeleteFunc(all, func(v string) bool { return strings.HasPrefix(v, "DRAINTEST=") })
+}
+
+func TestWorkingDirectoryIsTheOneGiven(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		l := Launch{NoPID1: noPID1, Dir: dir, Args: []string{"--", "readlink", "/proc/self/cwd"}}
+		runToEnd(t, l).wantQuietRun(t, dir+"\n")
+	})
+}
+
+// listDescriptors prints the open descriptors and what they are.
+const listDescriptors = `opendir(my $d, "/proc/self/fd") or die; 
+	for (sort { $a <=> $b } grep { /\d/ } readdir $d) {
+		my $to = readlink "/proc/self/fd/$_"; print "$_ $to\n" if $to !~ m{^/proc/\d+/fd$};
+	}`
+
+// What is open in the worker is compared to what is open without drainit.
+func TestDescriptorsReachTheWorkerAndNoOthers(t *testing.T) {
+	need(t, "perl")
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		files, dir := make(map[int]*os.File), t.TempDir()
+		extra := make([]*os.File, 38) // nil is closed
+		for _, fd := range []int{0, 1, 2, 3, 7, 8, 40} {
+			f, err := os.Create(filepath.Join(dir, fmt.Sprint("file", fd)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			files[fd] = f
+			if fd > 2 {
+				extra[fd-3] = f
+			}
+		}
+		l := Launch{NoPID1: noPID1, Stdin: files[0], Stdout: files[1], Stderr: files[2], Files: extra}
+		l.Bin, l.Args = "/usr/bin/perl", []string{"-e", listDescriptors}
+		launch(t, l).wantExit(0)
+		want := takeContent(t, files[1])
+		l.Bin, l.Args = "", append([]string{"--", "/usr/bin/perl"}, l.Args...)
+		launch(t, l).wantExit(0)
+		if got := takeContent(t, files[1]); got != want || !strings.Contains(got, "\n40 "+dir+"/file40\n") {
+			t.Errorf("open in the worker:\n%swant:\n%s", got, want)
+		}
+		if got := takeContent(t, files[2]); got != "" {
+			t.Errorf("stderr: %q", got)
+		}
+	})
+}
+
+// takeContent returns what was written to a file and empties it.
+func takeContent(t *testing.T, f *os.File) string {
+	t.Helper()
+	b, err := os.ReadFile(f.Name())
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// withoutOwnPipes leaves out the pipes of which drainit has both ends: they are
+// none that it was given, and hold nobody up.
+func withoutOwnPipes(descriptors string) string {
+	target := regexp.MustCompile(`pipe:\[\d+\]`)
+	var rest strings.Builder
+	for line := range strings.Lines(descriptors) {
+		if pipe := target.FindString(line); pipe == "" || strings.Count(descriptors, pipe) != 2 {
+			rest.WriteString(line)
+		}
+	}
+	return rest.String()
+}
+
+func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		p := launch(t, Launch{NoPID1: noPID1, Dir: t.TempDir(), Stdin: f, Files: []*os.File{f, nil, nil, nil, f},
+			Args: []string{"--", workerBin, "listen"}})
+		p.waitOut(`^ready`)
+		waitUntil(t, "drainit is in /", func() bool {
+			dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.Pid()))
+			return err == nil && dir == "/"
+		})
+		want := regexp.MustCompile(`^0 /dev/null\n1 /dev/null\n2 pipe:\[\d+\]\n$`)
+		waitUntil(t, "0 and 1 of drainit are /dev/null, 2 is the log and nothing that it was given is open", func() bool {
+			return want.MatchString(withoutOwnPipes(descriptorsOf(t, p.Pid())))
+		})
+		if !p.running() {
+			t.Error("drainit has ended")
+		}
+	})
+}
+
+// descriptorsOf lists the descriptors of a process but those of the Go
+// runtime's own event queue, which are no files.
+func descriptorsOf(t *testing.T, pid int) (all string) {
+	t.Helper()
+	for fd := range 100 {
+		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		if err == nil && !strings.HasPrefix(to, "anon_inode:") {
+			all += fmt.Sprintf("%d %s\n", fd, to)
+		}
+	}
+	return all
+}
+
+// Whoever reads from the worker must see the end when the worker closes its
+// end, and not when drainit is done. Without /proc the descriptors to close
+// can't be listed.
+func TestPipeIsHeldByTheWorkerOnly(t *testing.T) {
+	const closes = `exec 5>&-; trap 'exit 0' TERM; echo closed; while :; do sleep 0.05; done`
+	const leaves = `(exec 5>&-; trap "" HUP; trap 'exit 0' TERM; trap : USR1; echo closed; while :; do sleep 0.05; done) & exec 5>&-; wait`
+	for name, tt := range map[string]struct {
+		script string
+		proc   string
+	}{
+		"closed by the worker":             {closes, ""},
+		"closed by the worker, no /proc":   {closes, "none"},
+		"closed by the worker's own child": {leaves, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				r, w := pipe(t)
+				p := launch(t, Launch{NoPID1: noPID1, Setup: Setup{Proc: tt.proc}, Files: []*os.File{nil, nil, w},
+					Args: []string{"-g", "--", "sh", "-c", tt.script}})
+				w.Close()
+				p.waitOut(`^closed`)
+				wantEOF(t, r)
+				if !p.running() {
+					t.Errorf("drainit has ended\nstderr:\n%s", p.err())
+				}
+				p.signal(syscall.SIGTERM)
+				p.wait()
+			})
+		})
+	}
+}
+
+// wantEOF waits until nobody holds the pipe's other end any more.
+func wantEOF(t *testing.T, r *os.File) {
+	t.Helper()
+	if err := r.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(r); err != nil || len(b) > 0 {
+		t.Errorf("no end of the pipe: %v, read %q", err, b)
+	}
+}
+
+func TestStandardOutputIsHeldByTheWorkerOnly(t *testing.T) {
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		const script = `exec >&-; trap 'exit 3' TERM; while :; do sleep 0.05; done`
+		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", script}})
+		select {
+		case <-p.stdout.eof:
+		case <-time.After(patience):
+			t.Error("somebody holds standard output")
+		}
+		if !p.running() {
+			t.Error("drainit has ended")
+		}
+		p.signal(syscall.SIGTERM)
+		p.wait()
+	})
+}
+
+func TestWorkerLeadsASessionWithoutATerminal(t *testing.T) {
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", "cat", "/proc/self/stat"}})
+		p.wantExit(0)
+		// pid (comm) state ppid pgrp session tty_nr
+		f := strings.Fields(p.out())
+		if f[4] != f[0] || f[5] != f[0] || f[6] != "0" {
+			t.Errorf("pid %s, group %s, session %s, terminal %s", f[0], f[4], f[5], f[6])
+		}
+		if want := strconv.Itoa(p.Pid()); noPID1 && f[3] != want || !noPID1 && f[3] != "1" {
+			t.Errorf("the parent is %s, drainit %s", f[3], want)
+		}
+	})
+}
+
+// The worker must not find itself with a setting that it did not make, and this
+// one signals it again for each thread of drainit that dies.
+func TestWorkerHasNoParentDeathSignal(t *testing.T) {
+	need(t, "perl")
+	show := []string{"--", "perl", "-e", `my $s = pack("i", -1); syscall($ARGV[0] + 0, 2, $s, 0, 0, 0) == 0 or die; print unpack("i", $s)`,
+		strconv.Itoa(unix.SYS_PRCTL)}
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		runToEnd(t, Launch{NoPID1: noPID1, Args: show}).wantQuietRun(t, "0")
+	})
+}
+
+func TestWorkerIsToldWhenDrainitIsKilled(t *testing.T) {
+	t.Run("not PID 1", func(t *testing.T) {
+		p := launch(t, Launch{NoPID1: true, Args: []string{"-v", "--", workerBin, "listen"}})
+		p.waitOut(`^ready`)
+		p.waitErr(`started`)
+		p.signal(syscall.SIGKILL)
+		p.waitOut(`^got SIGTERM\n(?:.*\n)*drained`)
+		p.wantNothingLeft()
+	})
+	t.Run("PID 1", func(t *testing.T) {
+		p := start(t, "--", workerBin, "listen", "-drain", "1h")
+		p.waitOut(`^ready`)
+		p.signal(syscall.SIGKILL)
+		p.wantExit(137)
+		p.wantNothingLeft()
+	})
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Setup is what a test asks of the surroundings of a drainit. It comes as JSON
+// in the environment variable STAGE, which drainit does not get to see.
+type Setup struct {
+	Namespace   bool   // in fresh PID and mount namespaces: /proc is to be set up
+	Proc        string // "": fresh, "none": unmounted, "foreign": that of another namespace
+	ReadOnly    bool   // the root is mounted read-only
+	UID         int    // become this user and group
+	MaxProcs    uint64 // RLIMIT_NPROC
+	Ignore      []int  // signals ignored
+	Block       []int  // signals blocked
+	CloseStderr bool
+	Setsid      bool // lead a session without a terminal
+}
+
+// stage sets up and becomes args.
+func stage(args []string) error {
+	runtime.LockOSThread() // the mask is the thread's that calls exec
+	var s Setup
+	if err := json.Unmarshal([]byte(os.Getenv("STAGE")), &s); err != nil {
+		return fmt.Errorf("cannot read STAGE: %w", err)
+	}
+	if err := os.Unsetenv("STAGE"); err != nil {
+		return err
+	}
+	for _, step := range []func(Setup) error{mounts, session, limits, signals} {
+		if err := step(s); err != nil {
+			return err
+		}
+	}
+	if s.CloseStderr {
+		unix.Close(2)
+	}
+	return syscall.Exec(args[0], args, os.Environ())
+}
+
+func mounts(s Setup) error {
+	if !s.Namespace {
+		return nil
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot make / private: %w", err)
+	}
+	switch s.Proc {
+	case "":
+		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+			return fmt.Errorf("cannot mount /proc: %w", err)
+		}
+	case "none":
+		if err := unix.Mount("none", "/proc", "tmpfs", 0, ""); err != nil {
+			return fmt.Errorf("cannot hide /proc: %w", err)
+		}
+	}
+	if s.ReadOnly {
+		if err := unix.Mount("/", "/", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("cannot bind /: %w", err)
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
+			return fmt.Errorf("cannot remount / read-only: %w", err)
+		}
+	}
+	return nil
+}
+
+func session(s Setup) error {
+	if !s.Setsid || unix.Getpid() == 1 {
+		return nil // the namespace's first process leads a session already, if it was asked to
+	}
+	_, err := unix.Setsid()
+	return err
+}
+
+func limits(s Setup) error {
+	if s.MaxProcs > 0 {
+		lim := unix.Rlimit{Cur: s.MaxProcs, Max: s.MaxProcs}
+		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &lim); err != nil {
+			return fmt.Errorf("cannot limit processes: %w", err)
+		}
+	}
+	if s.UID == 0 {
+		return nil
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return fmt.Errorf("cannot drop groups: %w", err)
+	}
+	if err := syscall.Setresgid(s.UID, s.UID, s.UID); err != nil {
+		return fmt.Errorf("cannot become group %d: %w", s.UID, err)
+	}
+	return syscall.Setresuid(s.UID, s.UID, s.UID)
+}
+
+func signals(s Setup) error {
+	for _, n := range s.Ignore {
+		signal.Ignore(syscall.Signal(n))
+	}
+	if len(s.Block) == 0 {
+		return nil
+	}
+	var set unix.Sigset_t
+	for _, n := range s.Block {
+		set.Val[(n-1)/64] |= 1 << ((n - 1) % 64)
+	}
+	return unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
+}
