@@ -36,6 +36,7 @@ Stopping
       --stop-delay DUR      be quiet this long before the worker is told; inside the grace
       --stop-signal SIG     also begins the stop, besides TERM and INT; repeatable
   -e, --remap-exit CODE     report this exit status as 0; repeatable
+      --forking             COMMAND daemonizes: run on until what it leaves is gone
   -p, --parent-death-signal SIG
                             sent to drainit when its own parent dies
 Signals
@@ -54,9 +55,9 @@ Other
   -h, --help                this page
   -V, --version             the version
 
-Each flag with a value can be set in the environment, --grace by DRAINIT_GRACE; repeatable
-ones take commas. A flag wins. Without either, the grace is OJS_SHUTDOWN_GRACE_PERIOD,
-OJS_GRACE_PERIOD or OJS_SHUTDOWN_TIMEOUT, plus 5s.
+Each flag with a value can be set in the environment, --grace by DRAINIT_GRACE, and so can
+--forking, by 1 or 0; repeatable ones take commas. A flag wins. Without either, the grace
+is OJS_SHUTDOWN_GRACE_PERIOD, OJS_GRACE_PERIOD or OJS_SHUTDOWN_TIMEOUT, plus 5s.
 
 Signals: TERM and INT stop, and once more kill; TSTP quiets, CONT resumes; others pass.
 Exit status: the worker's, or 128+n if it died of signal n; 137 if it had to be killed;
@@ -122,6 +123,7 @@ type setting struct {
 	name   string
 	short  string
 	repeat bool
+	toggle bool // the flag alone means true
 	set    func(o *options, value string) error
 }
 
@@ -133,6 +135,7 @@ var settings = [...]setting{
 	{name: "parent-death-signal", short: "p", set: setParentDeathSignal},
 	{name: "rewrite", short: "r", repeat: true, set: addRewrite},
 	{name: "forward", set: setForward},
+	{name: "forking", toggle: true, set: setForking},
 	{name: "log-format", set: setLogFormat},
 	{name: "log-level", set: setLogLevel},
 }
@@ -158,7 +161,10 @@ func parse(args, environ []string) (*options, error) {
 	fs.Usage = func() {}
 	given := make([]texts, len(settings))
 	for i, s := range settings {
-		fs.VarP(&given[i], s.name, s.short, "")
+		flag := fs.VarPF(&given[i], s.name, s.short, "")
+		if s.toggle {
+			flag.NoOptDefVal = "true"
+		}
 	}
 	o := &options{}
 	group := fs.BoolP("group", "g", false, "")
@@ -308,6 +314,15 @@ func addRewrite(o *options, value string) error {
 func setForward(o *options, value string) (err error) {
 	o.config.Mode, err = supervisor.ParseMode(value)
 	return err
+}
+
+func setForking(o *options, value string) error {
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return fmt.Errorf("%q: takes 1, 0, true or false", value)
+	}
+	o.config.Forking = on
+	return nil
 }
 
 func setLogFormat(o *options, value string) error {

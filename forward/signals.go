@@ -112,6 +112,16 @@ func OnlyIfCaught(sig unix.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
+// KillsByDefault reports whether a signal ends a process that neither catches nor
+// ignores it (signal(7)).
+func KillsByDefault(sig unix.Signal) bool {
+	switch sig {
+	case unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH, unix.SIGSTOP:
+		return false
+	}
+	return !OnlyIfCaught(sig)
+}
+
 // All returns the signals that are passed on, in order of their numbers.
 func All() []unix.Signal {
 	var all []unix.Signal

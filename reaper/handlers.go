@@ -21,18 +21,23 @@ func Catches(pid int, sig unix.Signal, until time.Time) (bool, error) {
 	if err := checkProc(); err != nil {
 		return false, err
 	}
+	h, err := readHandlers(pid)
+	if err != nil {
+		return false, err
+	}
+	return h.catches(pid, sig, until)
+}
+
+// catches is Catches for what a first look at the handlers has shown.
+func (h handlers) catches(pid int, sig unix.Signal, until time.Time) (bool, error) {
 	// fork(3), posix_spawn(3) and dash's vfork block every signal for as long as
 	// they take. Who waits for a signal sleeps by it: two looks that find no
 	// switch of context between them saw one and the same sleep.
-	slept := ""
-	for {
-		h, err := readHandlers(pid)
+	for slept := ""; ; {
 		switch {
-		case err != nil:
-			return false, err
-		case h.has(h.caught, sig):
+		case has(h.caught, sig):
 			return true, nil
-		case h.has(h.ignored, sig), !waitsFor(pid, h, sig):
+		case has(h.ignored, sig), !waitsFor(pid, h, sig):
 			return false, nil
 		case h.asleep && h.switches == slept:
 			return true, nil
@@ -41,6 +46,10 @@ func Catches(pid int, sig unix.Signal, until time.Time) (bool, error) {
 		}
 		slept = h.switches
 		time.Sleep(time.Millisecond)
+		var err error
+		if h, err = readHandlers(pid); err != nil {
+			return false, err
+		}
 	}
 }
 
@@ -56,10 +65,6 @@ type handlers struct {
 	switches string
 }
 
-func (h handlers) has(mask uint64, sig unix.Signal) bool {
-	return mask&(1<<(uint(sig)-1)) != 0
-}
-
 func readHandlers(pid int) (handlers, error) {
 	b, err := readSmall(procPath(pid, "status"))
 	if err != nil {
@@ -73,7 +78,7 @@ func readHandlers(pid int) (handlers, error) {
 // program blocks nearly everything at times.
 func waitsFor(pid int, h handlers, sig unix.Signal) bool {
 	leader := filepath.Join(procPath(pid, "task"), strconv.Itoa(pid))
-	if !h.has(h.blocked, sig) && !inSigwait(leader) {
+	if !has(h.blocked, sig) && !inSigwait(leader) {
 		return false
 	}
 	if h.threads == 1 {
@@ -89,7 +94,7 @@ func waitsFor(pid int, h handlers, sig unix.Signal) bool {
 		if err != nil {
 			continue // the thread has ended
 		}
-		if t, err := parseStatus(b); err == nil && !t.has(t.blocked, sig) && !inSigwait(dir) {
+		if t, err := parseStatus(b); err == nil && !has(t.blocked, sig) && !inSigwait(dir) {
 			return false
 		}
 	}

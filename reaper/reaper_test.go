@@ -39,7 +39,7 @@ func TestParseStatus(t *testing.T) {
 	if want := (handlers{blocked: 1, ignored: 2, caught: 0xfffffffc00004000, threads: 3, asleep: true, switches: "42"}); err != nil || h != want {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if !h.has(h.caught, unix.SIGTERM) || !h.has(h.caught, 64) || h.has(h.caught, unix.SIGINT) {
+	if !has(h.caught, unix.SIGTERM) || !has(h.caught, 64) || has(h.caught, unix.SIGINT) {
 		t.Errorf("bit n-1 of %x is not signal n", h.caught)
 	}
 	for _, bad := range []string{"", "Threads:\t1\n", strings.Replace(text, "SigIgn", "SigXgn", 1), strings.Replace(text, "000001", "00000g", 1), strings.Replace(text, "\t3", "\tx", 1)} {

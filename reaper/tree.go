@@ -46,15 +46,12 @@ func (p Process) Alive() bool {
 // no other signal but CONT and KILL. One held by a debugger is not counted.
 func (p Process) Stopped() bool { return p.State == 'T' }
 
-// Age is how long ago the process started, 0 if the clock can't be read. The
-// tick is 1/100 s on every architecture (USER_HZ).
+// tick is the unit of ID.Start, on every architecture (USER_HZ).
+const tick = 10 * time.Millisecond
+
+// Age is how long ago the process started, 0 if the clock can't be read.
 func (p Process) Age() time.Duration {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
-		return 0
-	}
-	const tick = 10 * time.Millisecond
-	return max(0, time.Duration(now.Nano())-time.Duration(p.Start)*tick)
+	return max(0, sinceBoot()-time.Duration(p.Start)*tick)
 }
 
 // Tree is a set of processes and who is whose child.
@@ -91,7 +88,7 @@ func ReadTree() (Tree, error) {
 		switch {
 		case err == nil:
 			all = append(all, p)
-		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
+		case outOfMeans(err):
 			return Tree{}, err // a tree with holes would pass for the whole
 		}
 	}

@@ -52,6 +52,14 @@ func (c Change) ExitStatus() int {
 	return c.Status.ExitStatus()
 }
 
+// DiedOf is the signal that ended the child, 0 where it exited by itself.
+func (c Change) DiedOf() unix.Signal {
+	if c.Status.Signaled() {
+		return c.Status.Signal()
+	}
+	return 0
+}
+
 // Adopt makes drainit the parent of every orphan below it, which PID 1 is
 // without asking (PR_SET_CHILD_SUBREAPER, prctl(2), Linux 3.4).
 func Adopt() error {

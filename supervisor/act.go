@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -17,9 +16,13 @@ import (
 func (s *supervisor) act(now time.Time, a Action) {
 	switch a.Kind {
 	case TellWorker:
-		s.tellWorker(s.cfg.Rewrites.Apply(a.Signal))
-	case TellLeftovers:
-		s.tellLeftovers()
+		s.tellWorker(a.Signal)
+	case TellOrphans:
+		s.tellOrphans(false)
+	case TellRest:
+		s.tellOrphans(true)
+	case Inspect:
+		s.inspect()
 	case QuietWorker:
 		if sig := s.cfg.Rewrites.Apply(unix.SIGTSTP); sig != forward.Drop {
 			s.quiet(sig)
@@ -35,110 +38,12 @@ func (s *supervisor) act(now time.Time, a Action) {
 	}
 }
 
-// tellWorker sends the stop signal to the worker, or to its group, and then
-// CONT to those of them that are stopped: they would never see it.
-func (s *supervisor) tellWorker(sig unix.Signal) {
-	if s.cfg.Mode == ModeGroup {
-		s.tellGroup(sig)
-		return
-	}
-	err := s.signalWorker(sig)
-	if s.isStopped(s.worker) {
-		_ = s.signalWorker(unix.SIGCONT)
-	}
-	if err == nil {
-		s.logTold(s.workerProcess(), sig, "the worker")
-	}
-}
-
-func (s *supervisor) tellGroup(sig unix.Signal) {
-	t, err := reaper.ReadTree()
-	members := []reaper.Process{s.workerProcess()}
-	if err == nil {
-		members = t.Group(s.worker)
-	}
-	s.signalGroup(sig)
-	for _, p := range members {
-		s.told[p.PID] = p.Start
-		s.logTold(p, sig, "of the worker's process group")
-		if s.isStopped(p.PID) {
-			_ = s.signal(p, unix.SIGCONT)
-		}
-	}
-}
-
 // isStopped asks /proc, and without it goes by what wait4 saw.
 func (s *supervisor) isStopped(pid int) bool {
 	if p, err := reaper.ReadProcess(pid); err == nil {
 		return p.Stopped()
 	}
 	return s.stopped[pid]
-}
-
-// tellLeftovers tells the children of drainit that were not told.
-func (s *supervisor) tellLeftovers() {
-	if s.cfg.Mode == ModeWorker {
-		return
-	}
-	t, err := reaper.ReadTree()
-	if err != nil {
-		s.tellUnseen(err)
-		return
-	}
-	signalFor := s.signalForLeftovers()
-	for _, p := range t.Children(os.Getpid()) {
-		if start, ok := s.told[p.PID]; ok && start == p.Start {
-			continue
-		}
-		sig := signalFor(p)
-		err := s.signal(p, sig)
-		if err != nil && !errors.Is(err, reaper.ErrGone) && !errors.Is(err, unix.EPERM) {
-			continue // the next look tries again
-		}
-		s.told[p.PID] = p.Start
-		if p.Stopped() {
-			_ = s.signal(p, unix.SIGCONT)
-		}
-		if err == nil {
-			s.logTold(p, sig, "left when the worker had gone")
-		}
-	}
-}
-
-// tellUnseen tells what /proc does not show, once: as PID 1 the kernel knows
-// whom; elsewhere nothing can be told. A /proc that can't be read only now is
-// read again at the next look.
-func (s *supervisor) tellUnseen(why error) {
-	said := &s.toldUnseen
-	if !errors.Is(why, reaper.ErrNoProc) {
-		said = &s.unreadable
-	}
-	if *said {
-		return
-	}
-	*said = true
-	if said == &s.toldUnseen && reaper.SignalEverything(unix.SIGTERM) == nil {
-		s.log.Warn("sent SIGTERM to every process that is left, whoever was told before: "+why.Error(), text("signal", "SIGTERM"))
-		return
-	}
-	s.log.Warn("cannot tell what the worker left behind: " + why.Error())
-}
-
-// signalForLeftovers returns what a leftover is told: the stop signal to be
-// delivered where it catches that, else TERM.
-func (s *supervisor) signalForLeftovers() func(p reaper.Process) unix.Signal {
-	came := unix.SIGTERM
-	if s.stopSignal != 0 {
-		came = s.stopSignal
-	}
-	to := s.cfg.Rewrites.Apply(came)
-	catches := s.catches(to)
-	return func(p reaper.Process) unix.Signal {
-		if to != forward.Drop && to != unix.SIGTERM && catches(p.PID) {
-			return to
-		}
-		return unix.SIGTERM
-	}
 }
 
 // looking bounds the looks of one action at processes that seem to wait for a
@@ -159,12 +64,14 @@ func (s *supervisor) catches(sig unix.Signal) func(pid int) bool {
 // mode the first on each way down from the worker, the worker, or its group.
 func (s *supervisor) catchers(mode Mode, sig unix.Signal) ([]reaper.Process, error) {
 	catches := s.catches(sig)
-	worker, err := reaper.ReadProcess(s.worker)
-	if err != nil {
-		return nil, err
-	}
-	if mode != ModeGroup && catches(s.worker) {
-		return []reaper.Process{worker}, nil // without a look at all of /proc
+	if !s.gone {
+		worker, err := reaper.ReadProcess(s.worker)
+		if err != nil {
+			return nil, err
+		}
+		if mode != ModeGroup && catches(s.worker) {
+			return []reaper.Process{worker}, nil // without a look at all of /proc
+		}
 	}
 	if mode == ModeWorker {
 		return nil, nil
@@ -173,10 +80,24 @@ func (s *supervisor) catchers(mode Mode, sig unix.Signal) ([]reaper.Process, err
 	if err != nil {
 		return nil, err
 	}
-	if mode == ModeAuto {
-		return forward.FirstOnEachWayDown(t, s.worker, catches), nil
+	if mode == ModeGroup && !s.gone {
+		return slices.DeleteFunc(t.Group(s.worker), func(p reaper.Process) bool { return !catches(p.PID) }), nil
 	}
-	return slices.DeleteFunc(t.Group(s.worker), func(p reaper.Process) bool { return !catches(p.PID) }), nil
+	var first []reaper.Process
+	for _, root := range s.roots(t) {
+		first = append(first, forward.FirstOnEachWayDown(t, root.PID, catches)...)
+	}
+	return first, nil
+}
+
+// roots are the processes where a way down begins: the worker, or what a worker
+// that has daemonized left.
+func (s *supervisor) roots(t reaper.Tree) []reaper.Process {
+	if s.gone {
+		return t.Children(os.Getpid())
+	}
+	worker, _ := t.Process(s.worker)
+	return []reaper.Process{worker}
 }
 
 // quiet sends the quiet signal to those that catch it and have not been sent
@@ -231,12 +152,14 @@ func (s *supervisor) unfreeze(c reaper.Change) {
 
 // passOn delivers a signal that means nothing to drainit.
 func (s *supervisor) passOn(sig unix.Signal) {
-	if s.gone {
-		s.log.Debug("the worker has gone: "+forward.Name(sig)+" is for nobody", text("signal", forward.Name(sig)))
-		return
-	}
 	onlyIfCaught := forward.OnlyIfCaught(sig)
 	switch {
+	case s.gone && !s.cfg.Forking:
+		s.log.Debug("the worker has gone: "+forward.Name(sig)+" is for nobody", text("signal", forward.Name(sig)))
+		return
+	case s.gone:
+		s.passDown(sig, onlyIfCaught)
+		return
 	case s.cfg.Mode == ModeGroup && !onlyIfCaught:
 		s.signalGroup(sig)
 		return
@@ -252,6 +175,28 @@ func (s *supervisor) passOn(sig unix.Signal) {
 	}
 	if len(targets) == 0 && !onlyIfCaught && s.signalWorker(sig) == nil {
 		s.logTold(s.workerProcess(), sig, "nobody catches it")
+	}
+}
+
+// passDown is passOn for what a worker that has daemonized left: each is a
+// worker of its own.
+func (s *supervisor) passDown(sig unix.Signal, onlyIfCaught bool) {
+	t, err := reaper.ReadTree()
+	if err != nil {
+		s.log.Warn("cannot pass " + forward.Name(sig) + " on: " + err.Error())
+		return
+	}
+	catches := s.catches(sig)
+	for _, root := range s.roots(t) {
+		rule, targets := "the first that catches it", forward.FirstOnEachWayDown(t, root.PID, catches)
+		if len(targets) == 0 && !onlyIfCaught {
+			rule, targets = "nobody catches it", []reaper.Process{root}
+		}
+		for _, p := range targets {
+			if s.signal(p, sig) == nil {
+				s.logTold(p, sig, rule)
+			}
+		}
 	}
 }
 

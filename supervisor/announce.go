@@ -3,6 +3,7 @@ package supervisor
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -58,7 +59,26 @@ func (s *supervisor) announceExit(now time.Time) {
 		fields = append(fields, number("left", len(left)))
 	}
 	fields = append(fields, s.leftSeconds(now))
-	s.log.Warn(fmt.Sprintf("%s %s and left %s, %s", s.workerLabel(), s.howExited(), what, s.timeLeft(now)), fields...)
+	s.log.Warn(fmt.Sprintf("%s %s and left %s, %s%s", s.workerLabel(), s.howExited(), what, s.timeLeft(now), s.forkingHint(left)), fields...)
+}
+
+// forkingHint is for a worker that has daemonized, it seems: what it left leads
+// a session of its own.
+func (s *supervisor) forkingHint(left []reaper.Process) string {
+	session := s.worker
+	if s.tty.exists() {
+		session, _ = unix.Getsid(0)
+	}
+	daemon := slices.ContainsFunc(left, func(p reaper.Process) bool { return p.PPID == os.Getpid() && p.SID != session })
+	if s.cfg.Forking || s.status != 0 || !daemon {
+		return ""
+	}
+	return "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
+}
+
+func (s *supervisor) announceDaemonized(left []reaper.Process) {
+	s.log.Info(fmt.Sprintf("%s %s and runs on in %s (%s)", s.workerLabel(), s.howExited(), processes(len(left)), list(left, byName)),
+		s.phase(), number("pid", s.worker), text("comm", s.name), number("left", len(left)))
 }
 
 func (s *supervisor) announceProgress(now time.Time) {
@@ -168,8 +188,8 @@ func (s *supervisor) logSettings() {
 	if c.ParentDeathSignal != 0 {
 		parentDeath = forward.Name(c.ParentDeathSignal)
 	}
-	s.log.Debug(fmt.Sprintf("settings: grace %s, stop delay %v, also stopped by %v, rewrites [%v], forward %s, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, pid %d",
-		graceText(c.Grace), c.StopDelay, signalNames(c.StopSignals), c.Rewrites, c.Mode, c.RemapExit, parentDeath, c.WarnReaped, os.Getpid()))
+	s.log.Debug(fmt.Sprintf("settings: grace %s, stop delay %v, also stopped by %v, rewrites [%v], forward %s, forking %v, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, pid %d",
+		graceText(c.Grace), c.StopDelay, signalNames(c.StopSignals), c.Rewrites, c.Mode, c.Forking, c.RemapExit, parentDeath, c.WarnReaped, os.Getpid()))
 }
 
 // left is what is alive below drainit.

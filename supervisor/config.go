@@ -19,6 +19,7 @@ type Config struct {
 	StopSignals       []unix.Signal // besides TERM and INT
 	Rewrites          forward.Rewrites
 	Mode              Mode
+	Forking           bool        // a worker that exits 0 runs on in what it leaves
 	RemapExit         []int       // statuses to report as 0
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan

@@ -12,8 +12,10 @@ const (
 	sameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
 	crashGrace    = 30 * time.Second       // the longest grace of leftovers whose worker exited by itself
 	reportEvery   = 5 * time.Second        // of draining
-	lookEvery     = time.Second            // for orphans, once the worker has gone: adoption gives no SIGCHLD
-	lookSoon      = 20 * time.Millisecond  // after one that was told has ended
+	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
+	lookEvery     = time.Second            // for orphans: adoption gives no SIGCHLD
+	lookSoon      = 20 * time.Millisecond  // between two looks, however many children end
+	restAtMost    = 5 * time.Second        // before the kill: those that nobody told are told
 	sweepEvery    = 50 * time.Millisecond  // of killing: they fork meanwhile
 	killingAtMost = 5 * time.Second        // then something is in state D
 )
@@ -26,17 +28,20 @@ type Machine struct {
 	stopDelay time.Duration
 
 	phase      Phase
-	workerGone bool
 	asked      time.Time // when the first stop signal came
 	sameSaid   bool      // that a second one was the same request
 	tellSignal unix.Signal
+	noLookTill time.Time // a look below costs the more, the more there is
+	rest       bool      // the grace is nearly over
 
-	tellAt   time.Time // the stop delay is over
-	killAt   time.Time // the grace is over
-	reportAt time.Time
-	lookAt   time.Time
-	sweepAt  time.Time
-	leaveAt  time.Time // even if something still lives
+	inspectAt time.Time
+	tellAt    time.Time // the stop delay is over
+	killAt    time.Time // the grace is over
+	restAt    time.Time // the grace is nearly over
+	reportAt  time.Time
+	lookAt    time.Time
+	sweepAt   time.Time
+	leaveAt   time.Time // even if something still lives
 }
 
 // NewMachine returns a machine in phase Starting. The grace may be 0 or
@@ -57,7 +62,7 @@ func (m *Machine) GraceEnd() (t time.Time, ok bool) { return m.killAt, !m.killAt
 // Deadline is the earliest time at which Step wants a TimePassed; ok is false
 // if there is none.
 func (m *Machine) Deadline() (earliest time.Time, ok bool) {
-	for _, t := range []time.Time{m.tellAt, m.killAt, m.reportAt, m.lookAt, m.sweepAt, m.leaveAt} {
+	for _, t := range []time.Time{m.inspectAt, m.tellAt, m.killAt, m.restAt, m.reportAt, m.lookAt, m.sweepAt, m.leaveAt} {
 		if !t.IsZero() && (earliest.IsZero() || t.Before(earliest)) {
 			earliest = t
 		}
@@ -74,7 +79,7 @@ func (m *Machine) Step(now time.Time, e Event) []Action {
 	}
 	switch m.phase {
 	case Starting:
-		return m.stepStarting(e)
+		return m.stepStarting(now, e)
 	case Running, Quiet:
 		return m.stepRunning(now, e)
 	case Draining:
@@ -87,10 +92,11 @@ func (m *Machine) Step(now time.Time, e Event) []Action {
 	panic(fmt.Sprintf("supervisor: no such phase: %d", m.phase))
 }
 
-func (m *Machine) stepStarting(e Event) []Action {
+func (m *Machine) stepStarting(now time.Time, e Event) []Action {
 	switch e.Kind {
 	case Started:
 		m.enter(Running)
+		m.inspectAt = now.Add(inspectAfter)
 	case StopSignaled:
 		m.enter(Done)
 	}
@@ -115,13 +121,17 @@ func (m *Machine) stepRunning(now time.Time, e Event) []Action {
 	case StopSignaled:
 		return m.beginStop(now, e.Signal)
 	case WorkerExited:
-		m.workerGone = true
 		bound := min(m.grace, crashGrace)
 		m.beginDrain(now, bound)
 		if bound == 0 {
 			return append([]Action{{Kind: AnnounceExit}}, m.kill(now, AnnounceOver)...)
 		}
-		return []Action{{Kind: AnnounceExit}, {Kind: TellLeftovers}}
+		return []Action{{Kind: AnnounceExit}, {Kind: TellOrphans}}
+	case TimePassed:
+		if due(m.inspectAt, now) {
+			m.inspectAt = time.Time{}
+			return []Action{{Kind: Inspect}}
+		}
 	}
 	return nil
 }
@@ -143,13 +153,24 @@ func (m *Machine) beginStop(now time.Time, sig unix.Signal) []Action {
 
 func (m *Machine) beginDrain(now time.Time, grace time.Duration) {
 	m.enter(Draining)
+	m.setGrace(now, grace)
+	m.reportAt = now.Add(reportEvery)
+	m.lookAt = now.Add(lookEvery)
+}
+
+func (m *Machine) setGrace(now time.Time, grace time.Duration) {
+	m.killAt, m.restAt = time.Time{}, time.Time{}
 	if grace != Forever {
 		m.killAt = now.Add(grace)
+		m.restAt = m.killAt.Add(-min(restAtMost, grace/4))
 	}
-	m.reportAt = now.Add(reportEvery)
-	if m.workerGone {
-		m.lookAt = now.Add(lookEvery)
-	}
+}
+
+// Looked notes that a look below has taken so long, until now. The next one
+// waits for a multiple of that, so that looks never fill the time of a drain.
+func (m *Machine) Looked(now time.Time, took time.Duration) {
+	const share = 4
+	m.noLookTill = now.Add(max(lookSoon, share*took))
 }
 
 func (m *Machine) stepDraining(now time.Time, e Event) []Action {
@@ -159,13 +180,11 @@ func (m *Machine) stepDraining(now time.Time, e Event) []Action {
 	case OtherSignaled:
 		return []Action{{PassOn, e.Signal}}
 	case WorkerExited:
-		m.workerGone = true
 		m.tellAt = time.Time{}
-		m.lookAt = now.Add(lookEvery)
-		return []Action{{Kind: TellLeftovers}}
-	case ToldExited:
+		return m.look(now)
+	case ChildExited:
 		// What it leaves has to be told, but not by one look for each death.
-		if soon := now.Add(lookSoon); m.workerGone && soon.Before(m.lookAt) {
+		if soon := latest(now, m.noLookTill); soon.Before(m.lookAt) {
 			m.lookAt = soon
 		}
 	case TimePassed:
@@ -174,16 +193,26 @@ func (m *Machine) stepDraining(now time.Time, e Event) []Action {
 	return nil
 }
 
+// look is a look below drainit. While the stop delay lasts there is nothing to
+// look for: nobody has been told.
+func (m *Machine) look(now time.Time) []Action {
+	m.lookAt = now.Add(lookEvery)
+	switch {
+	case !m.tellAt.IsZero():
+		return nil
+	case m.rest:
+		return []Action{{Kind: TellRest}}
+	}
+	return []Action{{Kind: TellOrphans}}
+}
+
 // stopAgain is a stop signal in a drain: the first one, if the drain began
 // because the worker exited; the same request once more; or a force-stop.
 func (m *Machine) stopAgain(now time.Time, sig unix.Signal) []Action {
 	switch {
 	case m.asked.IsZero():
-		m.asked = now
-		m.killAt = time.Time{}
-		if m.grace != Forever {
-			m.killAt = now.Add(m.grace)
-		}
+		m.asked, m.rest = now, false
+		m.setGrace(now, m.grace)
 		if m.grace == 0 {
 			return m.kill(now, AnnounceOver)
 		}
@@ -203,12 +232,15 @@ func (m *Machine) drainingTimePassed(now time.Time) []Action {
 	}
 	var actions []Action
 	if due(m.tellAt, now) {
-		m.tellAt = time.Time{}
+		m.tellAt, m.lookAt = time.Time{}, now.Add(lookEvery)
 		actions = append(actions, Action{TellWorker, m.tellSignal})
 	}
+	if due(m.restAt, now) {
+		m.restAt, m.rest = time.Time{}, true
+		m.lookAt = now
+	}
 	if due(m.lookAt, now) {
-		m.lookAt = now.Add(lookEvery)
-		actions = append(actions, Action{Kind: TellLeftovers})
+		actions = append(actions, m.look(now)...)
 	}
 	if due(m.reportAt, now) {
 		m.reportAt = now.Add(reportEvery)
@@ -226,27 +258,34 @@ func (m *Machine) kill(now time.Time, why ActionKind) []Action {
 }
 
 func (m *Machine) stepKilling(now time.Time, e Event) []Action {
-	switch e.Kind {
-	case WorkerExited:
-		m.workerGone = true
-	case TimePassed:
-		if due(m.leaveAt, now) {
-			m.enter(Done)
-			return []Action{{Kind: AnnounceStuck}}
-		}
-		if due(m.sweepAt, now) {
-			m.sweepAt = now.Add(sweepEvery)
-			return []Action{{Kind: KillAll}}
-		}
+	switch {
+	case e.Kind != TimePassed:
+	case due(m.leaveAt, now):
+		m.enter(Done)
+		return []Action{{Kind: AnnounceStuck}}
+	case due(m.sweepAt, now):
+		m.sweepAt = now.Add(sweepEvery)
+		return []Action{{Kind: KillAll}}
 	}
 	return nil
 }
 
-// enter changes the phase. No deadline of a phase outlives it.
+// enter changes the phase. No deadline of a phase outlives it, but for the one
+// that running and quiet share.
 func (m *Machine) enter(p Phase) {
 	m.phase = p
-	m.tellAt, m.killAt, m.reportAt = time.Time{}, time.Time{}, time.Time{}
+	m.tellAt, m.killAt, m.restAt, m.reportAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.lookAt, m.sweepAt, m.leaveAt = time.Time{}, time.Time{}, time.Time{}
+	if p > Quiet {
+		m.inspectAt = time.Time{}
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func due(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }

@@ -39,11 +39,12 @@ func fuzzGrace(g uint8) time.Duration {
 
 // record checks one step against all before it.
 type record struct {
-	t        *testing.T
-	m        *Machine
-	exited   bool
-	tellings int
-	dones    int
+	t         *testing.T
+	m         *Machine
+	exited    bool
+	tellings  int
+	dones     int
+	inspected int
 }
 
 func (r *record) step(now time.Time, e Event) {
@@ -72,9 +73,13 @@ func (r *record) checkActions(before, after Phase, actions []Action) {
 			if after != Killing {
 				r.t.Fatalf("a kill in %v", after)
 			}
-		case TellLeftovers:
-			if !r.exited || after != Draining {
-				r.t.Fatalf("leftovers told in %v, worker gone %v", after, r.exited)
+		case TellOrphans, TellRest:
+			if r.tellings == 0 && !r.exited || after != Draining {
+				r.t.Fatalf("orphans told in %v, worker told %d times, gone %v", after, r.tellings, r.exited)
+			}
+		case Inspect:
+			if r.inspected++; r.inspected > 1 || after > Quiet {
+				r.t.Fatalf("inspection %d in %v", r.inspected, after)
 			}
 		case PassOn, QuietWorker, ResumeWorker:
 			if after == Killing || after == Done {
@@ -89,7 +94,8 @@ func (r *record) checkActions(before, after Phase, actions []Action) {
 
 func (r *record) checkDeadline(now time.Time, p Phase) {
 	_, ok := r.m.Deadline()
-	if want := p == Draining || p == Killing; ok != want {
+	want := p == Draining || p == Killing || r.inspected == 0 && (p == Running || p == Quiet)
+	if ok != want {
 		r.t.Fatalf("a deadline in %v: %v", p, ok)
 	}
 }

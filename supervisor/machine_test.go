@@ -72,7 +72,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			ResumeSignaled: {Starting, none},
 			OtherSignaled:  {Starting, none},
 			WorkerExited:   {Starting, none},
-			ToldExited:     {Starting, none},
+			ChildExited:    {Starting, none},
 			NothingLeft:    {Starting, none},
 			TimePassed:     {Starting, none},
 		}},
@@ -82,8 +82,8 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			QuietSignaled:  {Quiet, []ActionKind{QuietWorker}},
 			ResumeSignaled: {Running, []ActionKind{PassOn}},
 			OtherSignaled:  {Running, []ActionKind{PassOn}},
-			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellLeftovers}},
-			ToldExited:     {Running, none},
+			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellOrphans}},
+			ChildExited:    {Running, none},
 			NothingLeft:    {Done, none},
 			TimePassed:     {Running, none},
 		}},
@@ -93,8 +93,8 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			QuietSignaled:  {Quiet, []ActionKind{QuietWorker}},
 			ResumeSignaled: {Running, []ActionKind{ResumeWorker}},
 			OtherSignaled:  {Quiet, []ActionKind{PassOn}},
-			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellLeftovers}},
-			ToldExited:     {Quiet, none},
+			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellOrphans}},
+			ChildExited:    {Quiet, none},
 			NothingLeft:    {Done, none},
 			TimePassed:     {Quiet, none},
 		}},
@@ -104,8 +104,8 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			QuietSignaled:  {Draining, none},
 			ResumeSignaled: {Draining, none},
 			OtherSignaled:  {Draining, []ActionKind{PassOn}},
-			WorkerExited:   {Draining, []ActionKind{TellLeftovers}},
-			ToldExited:     {Draining, none},
+			WorkerExited:   {Draining, []ActionKind{TellOrphans}},
+			ChildExited:    {Draining, none},
 			NothingLeft:    {Done, none},
 			TimePassed:     {Draining, none},
 		}},
@@ -115,7 +115,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			QuietSignaled:  {Draining, none},
 			ResumeSignaled: {Draining, none},
 			OtherSignaled:  {Draining, []ActionKind{PassOn}},
-			ToldExited:     {Draining, none},
+			ChildExited:    {Draining, none},
 			NothingLeft:    {Done, none},
 			TimePassed:     {Draining, none},
 		}},
@@ -126,14 +126,14 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			ResumeSignaled: {Killing, none},
 			OtherSignaled:  {Killing, none},
 			WorkerExited:   {Killing, none},
-			ToldExited:     {Killing, none},
+			ChildExited:    {Killing, none},
 			NothingLeft:    {Done, none},
 			TimePassed:     {Killing, []ActionKind{KillAll}}, // half a second on, the next sweep is due
 		}},
 		{"done", toDone, map[EventKind]step{
 			Started: {Done, none}, StopSignaled: {Done, none}, QuietSignaled: {Done, none},
 			ResumeSignaled: {Done, none}, OtherSignaled: {Done, none}, WorkerExited: {Done, none},
-			ToldExited: {Done, none}, NothingLeft: {Done, none}, TimePassed: {Done, none},
+			ChildExited: {Done, none}, NothingLeft: {Done, none}, TimePassed: {Done, none},
 		}},
 	}
 	for _, row := range rows {
@@ -193,7 +193,7 @@ func TestStopSignals(t *testing.T) {
 			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
 		{"a worker that exits in the stop delay is not told", time.Minute, 4 * time.Second,
 			append(toRunning, second(0, unix.SIGTERM), at(time.Second, WorkerExited), at(4*time.Second, TimePassed)),
-			Draining, []Action{{Kind: TellLeftovers}}},
+			Draining, []Action{{Kind: TellOrphans}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -234,13 +234,53 @@ func TestGraceEnds(t *testing.T) {
 	}
 }
 
-// Idle costs nothing: there is no deadline that would wake drainit.
+// Idle costs nothing: once the worker was looked at, no deadline wakes drainit.
 func TestNoDeadlineWithoutAStop(t *testing.T) {
-	for _, moments := range [][]moment{nil, toRunning, toQuiet, toDone} {
+	inspected := at(10*time.Second, TimePassed)
+	for _, moments := range [][]moment{nil, append(slices.Clone(toRunning), inspected), append(slices.Clone(toQuiet), inspected), toDone} {
 		m, _ := play(time.Minute, time.Second, moments...)
 		if d, ok := m.Deadline(); ok {
 			t.Errorf("%v has a deadline %v", m.Phase(), d)
 		}
+	}
+}
+
+func TestTheWorkerIsInspectedOnce(t *testing.T) {
+	for _, in := range [][]moment{toRunning, toQuiet} {
+		m, _ := play(time.Minute, 0, in...)
+		wantDeadline(t, m, 10*time.Second)
+		if do := m.Step(clock0.Add(9*time.Second), Event{Kind: TimePassed}); len(do) > 0 {
+			t.Errorf("%v before its time", do)
+		}
+		if do := m.Step(clock0.Add(10*time.Second), Event{Kind: TimePassed}); !slices.Equal(kinds(do), []ActionKind{Inspect}) {
+			t.Errorf("actions %v after 10 s", do)
+		}
+	}
+	m, _ := play(time.Minute, 0, append(slices.Clone(toDraining), at(10*time.Second, TimePassed))...)
+	if do := m.Step(clock0.Add(11*time.Second), Event{Kind: TimePassed}); slices.Contains(kinds(do), Inspect) {
+		t.Error("inspected in the drain")
+	}
+}
+
+// The last seconds of a grace are 5, or a quarter of one under 20 s; a child that
+// comes then is told as well.
+func TestTheRestIsToldInTheLastSeconds(t *testing.T) {
+	for grace, rest := range map[time.Duration]time.Duration{time.Minute: 55 * time.Second, 12 * time.Second: 9 * time.Second} {
+		m, _ := play(grace, 0, toDraining...)
+		for step := time.Second; step < rest; step += time.Second {
+			if do := m.Step(clock0.Add(step), Event{Kind: TimePassed}); slices.Contains(kinds(do), TellRest) {
+				t.Fatalf("grace %v: the rest is told after %v", grace, step)
+			}
+		}
+		for _, later := range []time.Duration{0, time.Second} {
+			if do := m.Step(clock0.Add(rest+later), Event{Kind: TimePassed}); !slices.Contains(kinds(do), TellRest) {
+				t.Errorf("grace %v: actions %v at %v", grace, do, rest+later)
+			}
+		}
+	}
+	m, _ := play(Forever, 0, toDraining...)
+	if do := m.Step(clock0.Add(time.Hour), Event{Kind: TimePassed}); slices.Contains(kinds(do), TellRest) {
+		t.Error("an infinite grace has last seconds")
 	}
 }
 
@@ -255,18 +295,27 @@ func TestGraceOverKillsAndLeaves(t *testing.T) {
 	}
 }
 
-func TestOrphansAreLookedForOnceTheWorkerHasGone(t *testing.T) {
-	m, _ := play(time.Minute, 0, append(slices.Clone(toDraining), at(100*time.Millisecond, WorkerExited))...)
+// A look follows each death, but not one each: the more a look costs, the longer
+// the next one waits.
+func TestOrphansAreLookedFor(t *testing.T) {
+	m, do := play(time.Minute, 0, append(slices.Clone(toDraining), at(100*time.Millisecond, WorkerExited))...)
+	if !slices.Equal(kinds(do), []ActionKind{TellOrphans}) {
+		t.Errorf("actions %v when the worker exits", do)
+	}
 	wantDeadline(t, m, 1100*time.Millisecond)
-	m.Step(clock0.Add(200*time.Millisecond), Event{Kind: ToldExited})
-	wantDeadline(t, m, 220*time.Millisecond)
-	m.Step(clock0.Add(210*time.Millisecond), Event{Kind: ToldExited})
-	wantDeadline(t, m, 220*time.Millisecond) // not put off by one death after the other
-	do := m.Step(clock0.Add(220*time.Millisecond), Event{Kind: TimePassed})
-	if !slices.Equal(kinds(do), []ActionKind{TellLeftovers}) {
+	m.Looked(clock0.Add(100*time.Millisecond), time.Millisecond)
+	m.Step(clock0.Add(110*time.Millisecond), Event{Kind: ChildExited})
+	wantDeadline(t, m, 120*time.Millisecond)
+	m.Step(clock0.Add(115*time.Millisecond), Event{Kind: ChildExited})
+	wantDeadline(t, m, 120*time.Millisecond) // not put off by one death after the other
+	do = m.Step(clock0.Add(120*time.Millisecond), Event{Kind: TimePassed})
+	if !slices.Equal(kinds(do), []ActionKind{TellOrphans}) {
 		t.Errorf("actions %v", kinds(do))
 	}
-	wantDeadline(t, m, 1220*time.Millisecond)
+	wantDeadline(t, m, 1120*time.Millisecond)
+	m.Looked(clock0.Add(220*time.Millisecond), 100*time.Millisecond)
+	m.Step(clock0.Add(230*time.Millisecond), Event{Kind: ChildExited})
+	wantDeadline(t, m, 620*time.Millisecond)
 }
 
 func wantDeadline(t *testing.T, m *Machine, want time.Duration) {

@@ -30,7 +30,7 @@ const (
 	ResumeSignaled                  // CONT came
 	OtherSignaled                   // any other signal came: Event.Signal
 	WorkerExited                    // the worker has been waited for and other children are left
-	ToldExited                      // a leftover that was told has been waited for
+	ChildExited                     // another child has been waited for
 	NothingLeft                     // no child is left (ECHILD)
 	TimePassed                      // the deadline was reached
 )
@@ -47,7 +47,9 @@ type ActionKind uint8
 // The actions. Those that begin with Announce only write a line.
 const (
 	TellWorker       ActionKind = iota // send the stop signal Action.Signal to the worker
-	TellLeftovers                      // tell drainit's children that were not told
+	TellOrphans                        // look below drainit, and tell its children whom nobody can have told
+	TellRest                           // tell all its children that were not told: the grace is nearly over
+	Inspect                            // look whether the worker passes signals on
 	QuietWorker                        // send TSTP to those that catch it and have not been sent it
 	ResumeWorker                       // send CONT to those that were sent TSTP
 	PassOn                             // pass Action.Signal on

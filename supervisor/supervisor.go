@@ -36,7 +36,10 @@ type supervisor struct {
 	sent       uint64 // the signals that were sent to the worker, bit n-1 is signal n
 	stopSignal unix.Signal
 
-	told    map[int]uint64     // pid to start time of those told: the worker's group, and leftovers
+	stopWith unix.Signal      // the stop signal to be delivered
+	cascade  *forward.Cascade // nil until the first look of a drain
+	warned   warned
+
 	quieted map[reaper.ID]bool // who was sent the quiet signal
 	stopped map[int]bool       // children that wait4 saw stop
 	refused map[reaper.ID]bool // who could not be signalled, and was warned of
@@ -56,7 +59,6 @@ func Run(cfg Config, inbox *Inbox, log *Log) int {
 	s := &supervisor{
 		cfg: cfg, log: log, inbox: inbox,
 		machine: NewMachine(cfg.Grace, cfg.StopDelay),
-		told:    make(map[int]uint64),
 		quieted: make(map[reaper.ID]bool),
 		stopped: make(map[int]bool),
 		refused: make(map[reaper.ID]bool),
@@ -114,6 +116,7 @@ func (s *supervisor) stopBeforeStart() bool {
 func (s *supervisor) startWorker() *startError {
 	s.logSettings()
 	s.tty = openTerminal()
+	s.warnParent()
 	onDeath, pipeErr := openDeathPipes(unix.SIGTERM)
 	pid, err := start(s.cfg.Command, s.cfg.Env, attributes(s.tty))
 	if err != nil {
@@ -261,15 +264,37 @@ func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
 		return Event{}, false
 	}
 	delete(s.stopped, c.PID)
-	_, wasTold := s.told[c.PID]
-	delete(s.told, c.PID)
+	if s.cascade != nil {
+		s.cascade.Died(c.PID, c.DiedOf())
+	}
 	if c.PID != s.worker || s.gone {
 		s.logReaped(c)
-		return Event{Kind: ToldExited}, wasTold
+		return Event{Kind: ChildExited}, true
 	}
 	s.gone, s.status, s.signaled, s.ended = true, c.ExitStatus(), c.Status.Signaled(), time.Now()
 	s.logDeath(c)
+	if s.daemonized() {
+		return Event{}, false
+	}
 	return Event{Kind: WorkerExited}, true
+}
+
+// daemonized reports whether a worker that has exited runs on in what it left,
+// by --forking. As long as that lives, drainit stays in its phase.
+func (s *supervisor) daemonized() bool {
+	if phase := s.machine.Phase(); !s.cfg.Forking || s.status != 0 || phase != Running && phase != Quiet {
+		return false
+	}
+	t, err := reaper.ReadTree()
+	if err != nil {
+		s.log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
+		return false
+	}
+	left := t.Children(os.Getpid())
+	if len(left) > 0 {
+		s.announceDaemonized(left)
+	}
+	return len(left) > 0
 }
 
 // exitStatus is the worker's, but never 0 where a stop was asked for and

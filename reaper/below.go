@@ -1,0 +1,141 @@
+package reaper
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Seen is what one look shows of a living process.
+type Seen struct {
+	Process
+	Caught  uint64   // the signals asked for that it catches, bit n-1 is signal n
+	Ignored uint64   // all the signals it ignores
+	Exe     string   // the file name of what runs it, "" where that may not be read
+	Args    []string // its command line as it shows it, the first page at most
+}
+
+// Catches reports whether the process caught a signal that was asked for.
+func (s Seen) Catches(sig unix.Signal) bool { return has(s.Caught, sig) }
+
+// Ignores reports whether the process ignored a signal.
+func (s Seen) Ignores(sig unix.Signal) bool { return has(s.Ignored, sig) }
+
+// ReadBelow looks at every process below root, parents before their children,
+// and at which of these signals each catches. What a program is (Exe and Args)
+// is read of root's children and of those that have children: nobody asks it of
+// the others. Processes that vanish under the look are left out, and so is what
+// /proc hides; the error is ReadTree's. To look at one process that seems to
+// wait for a signal takes a millisecond, and all of them together not longer
+// than until.
+func ReadBelow(root int, until time.Time, sigs ...unix.Signal) ([]Seen, error) {
+	t, err := ReadTree()
+	if err != nil {
+		return nil, err
+	}
+	below := t.Below(root)
+	all := make([]Seen, 0, len(below))
+	for _, p := range below {
+		s, err := readSeen(p, until, sigs, p.PPID == root || len(t.children[p.PID]) > 0)
+		if err == nil {
+			all = append(all, s)
+		} else if outOfMeans(err) {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// ReadSeen looks at one process, as ReadBelow does at each.
+func ReadSeen(pid int, until time.Time, sigs ...unix.Signal) (Seen, error) {
+	p, err := ReadProcess(pid)
+	if err != nil {
+		return Seen{}, err
+	}
+	return readSeen(p, until, sigs, true)
+}
+
+func readSeen(p Process, until time.Time, sigs []unix.Signal, program bool) (Seen, error) {
+	s := Seen{Process: p}
+	h, err := readHandlers(p.PID)
+	if err != nil {
+		return s, err
+	}
+	s.Ignored = h.ignored
+	for _, sig := range sigs {
+		caught, err := h.catches(p.PID, sig, until)
+		if err != nil {
+			return s, err
+		}
+		if caught {
+			s.Caught |= bit(sig)
+		}
+	}
+	if program {
+		s.Exe, s.Args = readProgram(p.PID)
+	}
+	return s, nil
+}
+
+// readProgram reads what runs a process. A script's comm is its own name, so
+// only the link to the executable tells a shell; and what a busybox or a node is,
+// only its arguments.
+func readProgram(pid int) (exe string, args []string) {
+	if link, err := os.Readlink(procPath(pid, "exe")); err == nil {
+		exe = filepath.Base(trimDeleted(link))
+	}
+	b, err := readSmall(procPath(pid, "cmdline"))
+	if err != nil {
+		return exe, nil
+	}
+	for arg := range bytes.SplitSeq(bytes.TrimRight(b, "\x00"), []byte{0}) {
+		args = append(args, string(arg))
+	}
+	return exe, args
+}
+
+// trimDeleted takes off what the kernel puts behind the name of an executable
+// that was replaced or removed while it runs.
+func trimDeleted(link string) string {
+	const mark = " (deleted)"
+	if n := len(link) - len(mark); n > 0 && link[n:] == mark {
+		return link[:n]
+	}
+	return link
+}
+
+// Ticks is now in the unit of ID.Start, 0 if the clock can't be read.
+func Ticks() uint64 { return uint64(sinceBoot() / tick) }
+
+func sinceBoot() time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	return time.Duration(now.Nano())
+}
+
+// outOfMeans says that a look failed by a want of descriptors or memory. What it
+// would show has holes.
+func outOfMeans(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+// HasChild reports whether a process has a living child.
+func HasChild(pid int) (bool, error) {
+	b, err := readSmall(filepath.Join(procPath(pid, "task"), strconv.Itoa(pid), "children"))
+	if err == nil && len(bytes.TrimSpace(b)) > 0 {
+		return true, nil // only the leader's own, and only with CONFIG_PROC_CHILDREN
+	}
+	t, err := ReadTree()
+	return len(t.Children(pid)) > 0, err
+}
+
+func bit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }
+
+func has(mask uint64, sig unix.Signal) bool { return mask&bit(sig) != 0 }
