@@ -49,9 +49,6 @@ func (s *supervisor) lookBelow() ([]reaper.Seen, error) {
 	seen, err := reaper.ReadBelow(os.Getpid(), began.Add(looking), s.stopWith, unix.SIGTERM)
 	now := time.Now()
 	s.machine.Looked(now, now.Sub(began))
-	if err == nil {
-		s.log.Debug(fmt.Sprintf("looked at %s in %s", processes(len(seen)), round(now.Sub(began))))
-	}
 	return seen, err
 }
 

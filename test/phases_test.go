@@ -16,7 +16,6 @@ func TestDrainitLeavesTheMomentNothingIsLeft(t *testing.T) {
 		"the worker exits":              `catch "TERM"; say "ready"; await "TERM"; exit 3`,
 		"the worker dies of the signal": `say "ready"; forever`,
 		"a leftover is told and exits": `
-			$SIG{TERM} = sub { exit 3 };
 			spawn { $name = "child"; catch "TERM"; say "ready"; await "TERM" };
 			forever`,
 		"a leftover is told and dies": `spawn { forever }; $SIG{TERM} = sub { exit 3 }; say "ready"; forever`,
