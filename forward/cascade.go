@@ -304,21 +304,24 @@ func (c *Cascade) afterOneThatStopped(m *member) bool {
 	return false
 }
 
-// Deaf returns a shell that was told at least so many ticks before now and caught
-// the signal, and its child that has lived since before: a trap runs only after the
-// command ends that the shell waits for. A command in the background is none such:
-// a shell starts those with INT and QUIT ignored.
-func (c *Cascade) Deaf(now, ticks uint64) (shell, child reaper.Seen, ok bool) {
+// Deaf is a shell that seems to wait for a child before it can run its trap.
+type Deaf struct{ Shell, Child reaper.Seen }
+
+// Deaf returns the shells that were told at least so many ticks before now and
+// caught the signal, each with a child that has lived since before. A child with
+// INT and QUIT ignored is none such: so a shell starts what it does not wait for.
+func (c *Cascade) Deaf(now, ticks uint64) []Deaf {
+	var all []Deaf
 	for _, m := range c.pids {
 		p := c.pids[m.PPID]
 		if p == nil || p.kind != Shell || p.told == nil || !p.told.caught || p.told.tick+ticks > now {
 			continue
 		}
 		if m.first <= p.told.look && !m.Ignores(unix.SIGINT) && !m.Ignores(unix.SIGQUIT) {
-			return p.Seen, m.Seen, true
+			all = append(all, Deaf{p.Seen, m.Seen})
 		}
 	}
-	return reaper.Seen{}, reaper.Seen{}, false
+	return all
 }
 
 // alive is exact for drainit's children, who are waited for here; of the others

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -126,14 +127,48 @@ func outOfMeans(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
-// HasChild reports whether a process has a living child.
-func HasChild(pid int) (bool, error) {
-	b, err := readSmall(filepath.Join(procPath(pid, "task"), strconv.Itoa(pid), "children"))
-	if err == nil && len(bytes.TrimSpace(b)) > 0 {
-		return true, nil // only the leader's own, and only with CONFIG_PROC_CHILDREN
+// WaitsInForeground reports whether a shell surely waits for a child that it did
+// not put into the background. dash and busybox's ash sleep in wait4(2) for such a
+// one, and in rt_sigsuspend(2) for the others. bash is in wait4 for both; but one in
+// the background has /dev/null for its input, and the other the shell's own.
+func WaitsInForeground(shell Seen, child int) bool {
+	if n, ok := syscallOf(procPath(shell.PID, "")); !ok || n != unix.SYS_WAIT4 {
+		return false
 	}
-	t, err := ReadTree()
-	return len(t.Children(pid)) > 0, err
+	switch exe, _, _ := strings.Cut(shell.Exe, "."); exe {
+	case "dash", "busybox":
+		return true
+	case "bash":
+		own, ok := readInput(shell.PID)
+		his, ok2 := readInput(child)
+		return ok && ok2 && own == his && own != input{"/dev/null", unix.O_RDONLY}
+	}
+	return false
+}
+
+// input is what descriptor 0 of a process is, and how it was opened.
+type input struct {
+	file string
+	mode int // O_RDONLY, O_WRONLY or O_RDWR
+}
+
+func readInput(pid int) (in input, ok bool) {
+	var err error
+	if in.file, err = os.Readlink(procPath(pid, "fd/0")); err != nil {
+		return in, false
+	}
+	b, err := readSmall(procPath(pid, "fdinfo/0"))
+	if err != nil {
+		return in, false
+	}
+	for line := range bytes.Lines(b) {
+		if flags, ok := bytes.CutPrefix(line, []byte("flags:")); ok {
+			n, err := strconv.ParseUint(string(bytes.TrimSpace(flags)), 8, 32)
+			in.mode = int(n) & unix.O_ACCMODE
+			return in, err == nil
+		}
+	}
+	return in, false
 }
 
 func bit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }

@@ -105,14 +105,21 @@ func waitsFor(pid int, h handlers, sig unix.Signal) bool {
 // kernel takes what it waits for out of SigBlk (kernel/signal.c,
 // do_sigtimedwait), and what that is can't be read.
 func inSigwait(thread string) bool {
-	b, err := readSmall(filepath.Join(thread, "syscall"))
-	if err != nil {
-		return false // not permitted, or not in this kernel
-	}
-	number, _, _ := strings.Cut(string(b), " ")
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
-	n, err := strconv.Atoi(number)
-	return err == nil && (n == unix.SYS_RT_SIGTIMEDWAIT || n == time64)
+	n, ok := syscallOf(thread)
+	return ok && (n == unix.SYS_RT_SIGTIMEDWAIT || n == time64)
+}
+
+// syscallOf is the number of the system call that a process or thread sleeps in.
+// ok is false where it runs, and where that may not be read.
+func syscallOf(dir string) (number int, ok bool) {
+	b, err := readSmall(filepath.Join(dir, "syscall"))
+	if err != nil {
+		return 0, false // not permitted, or not in this kernel
+	}
+	text, _, _ := strings.Cut(string(b), " ")
+	number, err = strconv.Atoi(text)
+	return number, err == nil
 }
 
 // parseStatus reads the masks in a /proc/PID/status, and what goes with them.

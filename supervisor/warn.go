@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,8 +28,8 @@ func (s *supervisor) warnParent() {
 	if os.Getppid() != 1 || s.tty.exists() {
 		return
 	}
-	parent, err := reaper.ReadSeen(1, time.Time{})
-	if err != nil || forward.KindOf(parent) != forward.Shell {
+	parent, err := reaper.ReadSeen(1, time.Time{}, unix.SIGTERM)
+	if err != nil || forward.KindOf(parent) != forward.Shell || parent.Catches(unix.SIGTERM) {
 		return
 	}
 	s.log.Warn(fmt.Sprintf("drainit's parent %s is a shell, which passes no signal on, so no stop signal will reach drainit: not the shell form but %s; in a script exec %s",
@@ -40,7 +39,7 @@ func (s *supervisor) warnParent() {
 // inspect looks once, when an entrypoint has had its time, at what the worker
 // has become.
 func (s *supervisor) inspect() {
-	if s.gone || s.cfg.Mode == ModeWorker {
+	if s.gone {
 		return
 	}
 	until := time.Now().Add(looking)
@@ -96,30 +95,57 @@ func (s *supervisor) warnWrapped(seen []reaper.Seen) {
 		return // there is nobody behind it
 	}
 	s.warned.wrapped = true
-	behind, command, kind := byName(inner.Process), safeWords(inner), "a "+forward.KindOf(w).String()
+	behind, command := byName(inner.Process), safeWords(inner)
 	if several {
 		behind, command = "those below it", []string{"COMMAND", "ARG"}
 	}
-	if name := forward.LauncherName(w); name != "" {
-		kind += ", " + name + ","
+	s.warn(w, fmt.Sprintf("%s is a %s that does not pass signals on to %s; %s: %s",
+		byName(w.Process), kindName(w), behind, s.inPlaceOf(), execForm(w, command)))
+}
+
+func kindName(p reaper.Seen) string {
+	if name := forward.LauncherName(p); name != "" {
+		return "launcher (" + name + ")"
 	}
-	fix := entrypoint(command)
-	if script := scriptOf(w); script != "" {
-		fix = fmt.Sprintf("let %s end with exec %s", Printable(script), Printable(strings.Join(command, " ")))
+	return forward.KindOf(p).String()
+}
+
+// inPlaceOf is what drainit does about a worker that passes nothing on.
+func (s *supervisor) inPlaceOf() string {
+	if s.cfg.Mode == ModeWorker {
+		return "with --forward worker nobody else will tell it, so leave that out, or use the exec form"
 	}
-	s.warn(w, fmt.Sprintf("%s is %s that passes no signal on to %s; drainit does that itself, but exec form is better: %s", byName(w.Process), kind, behind, fix))
+	return "drainit will tell it, but exec form is better"
+}
+
+// execForm is how to start a command so that nothing stands before it.
+func execForm(wrapper reaper.Seen, command []string) string {
+	line := Printable(strings.Join(command, " "))
+	if forward.LauncherName(wrapper) == "go run" {
+		return "go build -o /app, then " + entrypoint([]string{"/app"})
+	}
+	if script := scriptOf(wrapper); script != "" {
+		return fmt.Sprintf("let %s end with exec %s", Printable(script), line)
+	}
+	return entrypoint(command)
 }
 
 // warnDeaf is for a shell whose trap can't run: it waits for a command first.
 func (s *supervisor) warnDeaf() {
-	shell, child, ok := s.cascade.Deaf(reaper.Ticks(), deafAfter)
-	if s.warned.deaf || !ok {
+	if s.warned.deaf {
 		return
 	}
-	s.warned.deaf = true
-	command := Printable(strings.Join(safeWords(withProgram(child)), " "))
-	s.warn(shell, fmt.Sprintf("%s caught the stop signal, but its trap runs only after %s has ended, which nobody has told: in the script, start it with %s & and then wait $!",
-		byName(shell.Process), byName(child.Process), command))
+	for _, d := range s.cascade.Deaf(reaper.Ticks(), deafAfter) {
+		shell := withProgram(d.Shell)
+		if !reaper.WaitsInForeground(shell, d.Child.PID) {
+			continue
+		}
+		s.warned.deaf = true
+		command := Printable(strings.Join(safeWords(withProgram(d.Child)), " "))
+		s.warn(shell, fmt.Sprintf("%s caught the stop signal, but its trap runs only after %s has ended, which nobody has told; in the script: %s & c=$!; trap 'kill $c' TERM; wait $c; wait $c",
+			byName(shell.Process), byName(d.Child.Process), command))
+		return
+	}
 }
 
 func (s *supervisor) warn(p reaper.Seen, msg string) {
@@ -156,55 +182,71 @@ func withProgram(p reaper.Seen) reaper.Seen {
 	return p
 }
 
-// scriptOf is the file that a shell runs, "" for a command given with -c.
+// scriptOf is the file that a shell runs, "" where it runs a command (-c) or
+// reads its input. What stands before it are options, of which some take a word.
 func scriptOf(p reaper.Seen) string {
-	if forward.KindOf(p) != forward.Shell {
+	if forward.KindOf(p) != forward.Shell || len(p.Args) == 0 {
 		return ""
 	}
-	for _, arg := range p.Args[min(1, len(p.Args)):] {
+	args := p.Args[1:]
+	if name := filepath.Base(p.Args[0]); len(args) > 0 && (name == "busybox" || name == "toybox") {
+		args = args[1:]
+	}
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
 		switch {
-		case strings.HasPrefix(arg, "-") && strings.Contains(arg, "c"):
-			return ""
-		case !strings.HasPrefix(arg, "-") && filepath.Base(arg) != "sh":
+		case arg == "--rcfile", arg == "--init-file":
+			i++
+		case strings.HasPrefix(arg, "--"):
+		case len(arg) < 2 || arg[0] != '-' && arg[0] != '+':
 			return filepath.Base(arg)
+		case strings.ContainsAny(arg, "cs"):
+			return ""
+		case strings.HasSuffix(strings.ToLower(arg), "o"):
+			i++
 		}
 	}
 	return ""
 }
 
 // safeWords are a process's command line as far as it may stand in a log: its
-// program and the files it names. The other words may be secrets, so "..." stands
-// for them.
+// program and its files, and "..." for the rest.
 func safeWords(p reaper.Seen) []string {
-	if p.Exe == "" || len(p.Args) == 0 {
+	switch {
+	case p.Exe == "" || len(p.Args) == 0:
 		return []string{p.Comm, "..."}
+	case strings.ContainsAny(p.Args[0], " \t=:"): // a title that it has written over its arguments
+		return []string{p.Exe, "..."}
 	}
-	words := []string{p.Args[0]}
-	if strings.ContainsAny(p.Args[0], " \t") || len(p.Args[0]) > namedAtMost*4 {
-		words[0] = p.Exe // a title written over the arguments
-	}
-	return append(words, safeArgs(p.Args[1:], "/proc/"+strconv.Itoa(p.PID)+"/cwd")...)
+	return append([]string{p.Args[0]}, safeArgs(p.Args[1:])...)
 }
 
 // command is drainit's own COMMAND, as far as it may stand in a log.
 func (s *supervisor) command() []string {
-	return append([]string{s.cfg.Command[0]}, safeArgs(s.cfg.Command[1:], ".")...)
+	return append([]string{s.cfg.Command[0]}, safeArgs(s.cfg.Command[1:])...)
 }
 
-func safeArgs(args []string, dir string) []string {
-	var words []string
-	for _, arg := range args {
-		path := arg
-		if !filepath.IsAbs(arg) {
-			path = dir + "/" + arg
+// safeArgs keeps the files of programs at the front. The other words of a command
+// line may be secrets.
+func safeArgs(args []string) []string {
+	for i, arg := range args {
+		if !isProgramFile(arg) {
+			return append(slices.Clone(args[:i]), "...")
 		}
-		info, err := os.Stat(path)
-		if strings.HasPrefix(arg, "-") || err != nil || !info.Mode().IsRegular() {
-			return append(words, "...")
-		}
-		words = append(words, arg)
 	}
-	return words
+	return args
+}
+
+func isProgramFile(arg string) bool {
+	switch strings.TrimPrefix(filepath.Ext(arg), ".") {
+	case "js", "mjs", "cjs", "ts", "mts", "py", "rb", "php", "pl", "sh", "jar", "war":
+	default:
+		return false
+	}
+	odd := func(r rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-", r)
+	}
+	return arg[0] != '-' && !strings.ContainsFunc(arg, odd)
 }
 
 // entrypoint is the exec form of a Dockerfile that runs a command under drainit.

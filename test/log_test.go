@@ -292,7 +292,8 @@ func TestDeathByASignalOfOthersIsLogged(t *testing.T) {
 func TestDeathByDrainitsOwnSignalIsNoWarning(t *testing.T) {
 	need(t, "perl")
 	bothModes(t, func(t *testing.T, noPID1 bool) {
-		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", "perl", "-e", `$| = 1; print "ready $$\n"; sleep 1 while 1`}})
+		raises := `$| = 1; $SIG{TERM} = sub { $SIG{TERM} = "DEFAULT"; kill TERM => $$ }; print "ready $$\n"; sleep 1 while 1`
+		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", "perl", "-e", raises}})
 		p.waitOut(`^ready`)
 		p.signal(syscall.SIGTERM)
 		p.wantExit(143)
