@@ -33,7 +33,7 @@ func (s *supervisor) warnParent() {
 		return
 	}
 	s.log.Warn(fmt.Sprintf("drainit's parent %s is a shell, which passes no signal on, so no stop signal will reach drainit: not the shell form but %s; in a script exec %s",
-		byName(parent.Process), entrypoint(s.command()), self()), number("pid", 1), text("comm", parent.Comm))
+		byName(parent.Process), entrypoint(safeLine(s.cfg.Command)), self()), number("pid", 1), text("comm", parent.Comm))
 }
 
 // inspect looks once, when an entrypoint has had its time, at what the worker
@@ -210,7 +210,8 @@ func scriptOf(p reaper.Seen) string {
 }
 
 // safeWords are a process's command line as far as it may stand in a log: its
-// program and its files, and "..." for the rest.
+// program and that program's files. The other words may be secrets, so "..."
+// stands for them.
 func safeWords(p reaper.Seen) []string {
 	switch {
 	case p.Exe == "" || len(p.Args) == 0:
@@ -218,23 +219,22 @@ func safeWords(p reaper.Seen) []string {
 	case strings.ContainsAny(p.Args[0], " \t=:"): // a title that it has written over its arguments
 		return []string{p.Exe, "..."}
 	}
-	return append([]string{p.Args[0]}, safeArgs(p.Args[1:])...)
+	return safeLine(p.Args)
 }
 
-// command is drainit's own COMMAND, as far as it may stand in a log.
-func (s *supervisor) command() []string {
-	return append([]string{s.cfg.Command[0]}, safeArgs(s.cfg.Command[1:])...)
-}
-
-// safeArgs keeps the files of programs at the front. The other words of a command
-// line may be secrets.
-func safeArgs(args []string) []string {
-	for i, arg := range args {
-		if !isProgramFile(arg) {
-			return append(slices.Clone(args[:i]), "...")
+func safeLine(line []string) []string {
+	for i, arg := range line {
+		script := i == 1 && isInterpreter(line[0]) && !strings.HasPrefix(arg, "-")
+		if i > 0 && !script && arg != "-jar" && !isProgramFile(arg) {
+			return append(slices.Clone(line[:i]), "...")
 		}
 	}
-	return args
+	return line
+}
+
+func isInterpreter(program string) bool {
+	name := strings.TrimRight(filepath.Base(program), "0123456789.")
+	return slices.Contains([]string{"node", "nodejs", "bun", "python", "perl", "ruby", "php", "sh", "bash", "dash", "ash"}, name)
 }
 
 func isProgramFile(arg string) bool {

@@ -1,0 +1,255 @@
+package test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// These tests show the graceful shutdown of the Open Job Spec 1.0.0-rc.1 on the
+// wire: testdata/ojs-worker.mjs works under drainit, the test is its backend.
+// Who provides what, by the specification's ids:
+//
+//	GS-001, GS-002  both: drainit tells the worker once and lets it drain, the worker quiets, drains, stops
+//	GS-003          both: one variable, and drainit adds 5 s
+//	GS-004          the worker; drainit does not freeze it and does not end it early
+//	GS-005          the worker; drainit leaves it the 5 s for it
+//	GS-R001         both: drainit passes TSTP and CONT to who catches them, the worker stops fetching
+//	GS-R002         drainit: the worker does not see the second signal
+//	GS-R003         both: drainit counts processes, the worker its jobs
+
+// ojsWorker is a worker under drainit and its backend. It has job-1 in flight.
+type ojsWorker struct {
+	*Init
+	wire *backend
+	pid  int // of the worker itself, as it knows it
+}
+
+// ojsWays are ways to start the worker that must look the same on the wire.
+var ojsWays = map[string][]string{
+	"exec form": {"node", "testdata/ojs-worker.mjs"},
+	"sh -c":     {"sh", "-c", "node testdata/ojs-worker.mjs; exit $?"},
+	"bash -c":   {"bash", "-c", "node testdata/ojs-worker.mjs; exit $?"},
+}
+
+// startOJS starts the worker and gives it job-1.
+func startOJS(t *testing.T, env []string, command ...string) ojsWorker {
+	t.Helper()
+	need(t, "node", command[0])
+	b := startBackend(t)
+	env = append([]string{"OJS_URL=" + b.server.URL, "HEARTBEAT_MS=100"}, env...)
+	w := ojsWorker{Init: launch(t, Launch{Env: env, Args: line([]string{"-v"}, command...)}), wire: b}
+	if _, err := fmt.Sscan(w.waitOut(`^ready (\d+),`)[1], &w.pid); err != nil {
+		t.Fatal(err)
+	}
+	b.enqueue("job-1")
+	b.await("work job-1", 1)
+	return w
+}
+
+// wantTold checks that the worker got one stop signal in all, and from drainit.
+func (w ojsWorker) wantTold(sig string) {
+	w.t.Helper()
+	var stops []string
+	for _, got := range gots(w.out()) {
+		if got == "got SIGTERM" || got == "got SIGINT" {
+			stops = append(stops, got)
+		}
+	}
+	if !slices.Equal(stops, []string{"got " + sig}) {
+		w.t.Errorf("the worker %q, want %s once\nstderr:\n%s", stops, sig, w.err())
+	}
+	w.wantLogged(fmt.Sprintf(`told [^"]+\[%d\] %s: `, w.pid, sig), 1)
+	w.wantLogged(fmt.Sprintf(`told [^"]+\[%d\] SIG(TERM|INT): `, w.pid), 1)
+}
+
+// GS-001 and GS-002, both; GS-004, the worker.
+func TestOJSStopSignalQuietsDrainsAndStops(t *testing.T) {
+	t.Parallel()
+	for way, command := range ojsWays {
+		for _, sig := range []string{"SIGTERM", "SIGINT"} {
+			t.Run(way+", "+sig, func(t *testing.T) {
+				t.Parallel()
+				w := startOJS(t, nil, command...)
+				w.signal(unix.SignalNum(sig))
+				w.wire.await("heartbeat quiet", 1)
+				quiet := w.wire.index("heartbeat quiet")
+				w.wire.enqueue("job-2")
+				for n := range 3 { // what a drain of any length is made of
+					if beat := w.wire.await("heartbeat quiet", n+2); !slices.Equal(beat.ActiveJobs, []string{"job-1"}) {
+						t.Errorf("a heartbeat of the drain with the jobs %q", beat.ActiveJobs)
+					}
+				}
+				w.wire.end("job-1")
+				wantEndSince(t, w.Init, w.wire.await("ack job-1", 1).at)
+				w.wire.wantNone(quiet, "fetch")
+				w.wire.wantNone(0, "nack")
+				w.wire.wantLast("heartbeat terminate")
+				w.wantTold(sig)
+			})
+		}
+	}
+}
+
+// GS-003, both: the worker's grace is read by drainit too, with 5 s more. With
+// none given each has its default, and drainit's leaves no time for a FAIL.
+func TestOJSGraceIsReadByBoth(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		env             []string
+		drainit, worker string
+	}{
+		{nil, "30s", "30 s"},
+		{[]string{"OJS_SHUTDOWN_GRACE_PERIOD=25s"}, "30s", "25 s"},
+		{[]string{"OJS_SHUTDOWN_GRACE_PERIOD=80s"}, "1m25s", "80 s"},
+		{[]string{"OJS_SHUTDOWN_GRACE_PERIOD=1m30s"}, "1m35s", "90 s"},
+		{[]string{"OJS_SHUTDOWN_GRACE_PERIOD=80s", "DRAINIT_GRACE=90s"}, "1m30s", "80 s"},
+	} {
+		t.Run(strings.Join(tt.env, " "), func(t *testing.T) {
+			t.Parallel()
+			w := startOJS(t, tt.env, ojsWays["exec form"]...)
+			w.waitErr(`settings: grace ` + tt.drainit + `,`)
+			w.waitOut(`^ready \d+, grace ` + tt.worker + `$`)
+			w.signal(syscall.SIGTERM)
+			w.waitErr(`draining, SIGKILL in ` + tt.drainit + `;`)
+			w.wire.end("job-1")
+			w.wantExit(0)
+		})
+	}
+}
+
+// GS-005, the worker: it FAILs the job when its own grace is over, and has
+// ended before drainit's is.
+func TestOJSJobThatOutlivesTheGraceIsFailed(t *testing.T) {
+	t.Parallel()
+	w := startOJS(t, []string{"OJS_SHUTDOWN_GRACE_PERIOD=2s"}, ojsWays["exec form"]...)
+	began := time.Now()
+	w.signal(syscall.SIGTERM)
+	w.wantFailed(began)
+	w.wantExit(0)
+	w.wantNothingLeft()
+	w.wantLogged(`kill(ing|ed)`, 0)
+}
+
+// wantFailed checks how job-1, which outlived a grace of 2 s, was given back.
+func (w ojsWorker) wantFailed(began time.Time) {
+	w.t.Helper()
+	failed := w.wire.await("nack job-1", 1)
+	if failed.Error.Type != "ShutdownError" || !failed.Error.Retryable {
+		w.t.Errorf("the job failed with %+v", failed.Error)
+	}
+	// The worker's clock for timers has milliseconds.
+	if took := failed.at.Sub(began); took < 2*time.Second-time.Millisecond {
+		w.t.Errorf("the job failed %v after the signal, before the grace was over", took)
+	}
+	last := w.wire.await("heartbeat terminate", 1)
+	if len(last.ActiveJobs) > 0 {
+		w.t.Errorf("the last heartbeat still has the jobs %q", last.ActiveJobs)
+	}
+	w.wire.wantLast("heartbeat terminate")
+	w.wire.wantNone(0, "ack")
+	w.wantTold("SIGTERM")
+}
+
+// GS-005 where it matters: this worker would stay for ever, so that the SIGKILL
+// comes, and finds that all has been said.
+func TestOJSFailAndLastHeartbeatComeBeforeTheKill(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"exec form", "sh -c"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			w := startOJS(t, []string{"OJS_SHUTDOWN_GRACE_PERIOD=2s", "STAY=1"}, ojsWays[way]...)
+			began := time.Now()
+			w.signal(syscall.SIGTERM)
+			w.wantExit(137)
+			wantTook(t, began, 7*time.Second, patience)
+			w.wantFailed(began)
+			last := w.wire.await("heartbeat terminate", 1).at
+			for _, l := range jsonLines(t, w.err()) {
+				if strings.HasPrefix(l["msg"].(string), "grace of 7s over: killing ") {
+					l.wantTimeSince(t, last)
+				}
+			}
+			w.wantLogged(`grace of 7s over: killing `, 1)
+			w.wantNothingLeft()
+		})
+	}
+}
+
+// GS-R001, both: the worker stops fetching, its job and its heartbeats go on;
+// CONT takes that back. A TERM to a quiet worker begins the drain (4.2).
+func TestOJSTSTPStopsTheFetching(t *testing.T) {
+	t.Parallel()
+	for way, command := range ojsWays {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			w := startOJS(t, nil, command...)
+			w.signal(unix.SIGTSTP)
+			w.wire.await("heartbeat quiet", 1)
+			quiet := w.wire.index("heartbeat quiet")
+			w.wire.enqueue("job-2")
+			w.wire.end("job-1")
+			w.wire.await("ack job-1", 1)
+			w.wire.await("heartbeat quiet", 5)
+			w.wire.wantNone(quiet, "fetch")
+			w.wantNotStopped()
+
+			resumed := len(w.wire.made())
+			w.signal(unix.SIGCONT)
+			var ignored call
+			w.wire.awaitAfter(resumed, "heartbeat running", 1, &ignored)
+			w.wire.await("work job-2", 1)
+
+			w.signal(unix.SIGTSTP)
+			var again call
+			w.wire.awaitAfter(w.wire.index("work job-2"), "heartbeat quiet", 1, &again)
+			w.signal(syscall.SIGTERM)
+			w.waitOut(`^draining: 1 jobs in flight$`)
+			w.wire.end("job-2")
+			wantEndSince(t, w.Init, w.wire.await("ack job-2", 1).at)
+			w.wire.wantNone(0, "nack")
+			w.wire.wantLast("heartbeat terminate")
+			w.wantTold("SIGTERM")
+		})
+	}
+}
+
+// GS-R002, drainit: nothing is said of the job any more, so that the backend
+// gives it to another when the worker's heartbeats are missing (7.1).
+func TestOJSSecondStopSignalForceStops(t *testing.T) {
+	t.Parallel()
+	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(second.String(), func(t *testing.T) {
+			t.Parallel()
+			w := startOJS(t, nil, ojsWays["exec form"]...)
+			w.signal(syscall.SIGTERM)
+			w.wire.await("heartbeat quiet", 1)
+			time.Sleep(300 * time.Millisecond) // else it is the same request
+			w.signal(second)
+			w.wantExit(137)
+			w.wantLogged(`second stop signal, force-stop: killing `, 1)
+			w.wantTold("SIGTERM")
+			w.wire.wantNone(0, "ack")
+			w.wire.wantNone(0, "nack")
+			w.wantNothingLeft()
+		})
+	}
+}
+
+// GS-R003, both: each 5 s a line of the worker's has the number of its jobs, and
+// one of drainit's the number of processes and the time that is left.
+func TestOJSDrainIsLoggedWithACount(t *testing.T) {
+	t.Parallel()
+	w := startOJS(t, nil, ojsWays["exec form"]...)
+	w.signal(syscall.SIGTERM)
+	w.waitOut(`^draining: 1 jobs in flight\ndraining: 1 jobs in flight\n`)
+	w.waitErr(fmt.Sprintf(`"msg":"draining, 1 process left \([^"]+\[%d\]\), SIGKILL in \d`, w.pid))
+	w.wire.end("job-1")
+	w.wantExit(0)
+	w.wantTold("SIGTERM")
+}
