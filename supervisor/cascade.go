@@ -56,7 +56,11 @@ func (s *supervisor) lookBelow() ([]reaper.Seen, error) {
 // what a worker that has daemonized left.
 func (s *supervisor) tellWorker(came unix.Signal) {
 	if s.cfg.Mode == ModeWorker {
-		s.tellOnly(s.cfg.Rewrites.Apply(came), "the worker alone")
+		s.stopWith = s.cfg.Rewrites.Apply(came)
+		if seen, err := s.lookBelow(); err == nil {
+			s.warnAtStop(seen)
+		}
+		s.tellOnly(s.stopWith, "the worker alone")
 		return
 	}
 	if err := s.beginCascade(came); err != nil {

@@ -28,7 +28,11 @@ func (s *supervisor) signalGroup(sig unix.Signal) {
 		return
 	}
 	s.sent |= bit(sig)
-	if err := reaper.SignalGroup(s.worker, sig); errors.Is(err, reaper.ErrGone) {
+	group := s.worker
+	if p := s.workerProcess(); p.PGID == s.group { // an heir may be in the first worker's
+		group = s.group
+	}
+	if err := reaper.SignalGroup(group, sig); errors.Is(err, reaper.ErrGone) {
 		_ = s.signalWorker(sig) // it has left the group it was given
 	} else if err != nil {
 		s.warnRefused(s.workerProcess(), sig, err)

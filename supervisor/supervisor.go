@@ -29,6 +29,7 @@ type supervisor struct {
 	tty     terminal
 
 	worker     int    // its pid
+	group      int    // the process group that the first worker was given
 	name       string // its comm, as last seen
 	gone       bool   // it has been waited for
 	status     int    // of the worker, once gone
@@ -122,7 +123,7 @@ func (s *supervisor) startWorker() *startError {
 	if err != nil {
 		return err
 	}
-	s.worker = pid
+	s.worker, s.group = pid, pid
 	if pipeErr == nil {
 		pipeErr = onDeath.aimAt(pid)
 	}
@@ -165,7 +166,7 @@ func (s *supervisor) loop() {
 		}
 	}
 	if s.tty.exists() {
-		s.tty.takeBack(s.worker)
+		s.tty.takeBack(s.group)
 	}
 	s.announceEnd()
 }

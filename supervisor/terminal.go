@@ -70,8 +70,8 @@ func (s *supervisor) lendTerminal(c reaper.Change) {
 	if sig := c.Status.StopSignal(); sig != unix.SIGTTIN && sig != unix.SIGTTOU {
 		return
 	}
-	s.tty.lend(s.worker)
-	if fg, err := unix.IoctlGetInt(s.tty.fd, unix.TIOCGPGRP); err == nil && fg == s.worker {
+	s.tty.lend(s.group)
+	if fg, err := unix.IoctlGetInt(s.tty.fd, unix.TIOCGPGRP); err == nil && fg == s.group {
 		s.signalGroup(unix.SIGCONT)
 	}
 }
