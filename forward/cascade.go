@@ -215,6 +215,10 @@ func (c *Cascade) judge(m *member) (rule string, tell bool) {
 		return "its parent is not known", true
 	}
 	above := c.nearestTold(parent)
+	passed := c.signal // what the parent can have been passed by another
+	if above != nil {
+		passed = above.told.signal
+	}
 	switch {
 	case above != nil && c.alive(above):
 		return "", false // it is still handling the stop
@@ -223,9 +227,9 @@ func (c *Cascade) judge(m *member) (rule string, tell bool) {
 		return c.leave(m)
 	case above == nil && !c.belowBefore(parent):
 		return fmt.Sprintf("its parent %s was not told", name(parent)), true
-	case !caughtIt(parent, c.signal):
+	case !caughtIt(parent, passed):
 		return fmt.Sprintf("its parent %s did not catch it", name(parent)), true
-	case c.diedOfIt(parent):
+	case diedOfIt(parent, passed):
 		return fmt.Sprintf("its parent %s died of it", name(parent)), true
 	case m.caught&bit(c.signal) == 0:
 		return fmt.Sprintf("its parent %s is gone, and it lives without catching %s", name(parent), Name(c.signal)), true
@@ -288,7 +292,7 @@ func (c *Cascade) startedBy(m, above *member) bool {
 		}
 		by = c.known[by.parent]
 	}
-	return caughtIt(by, c.signal) && !c.diedOfIt(by)
+	return caughtIt(by, above.told.signal) && !diedOfIt(by, above.told.signal)
 }
 
 // afterOneThatStopped is for a child whose parent came and went between two
@@ -297,7 +301,7 @@ func (c *Cascade) startedBy(m, above *member) bool {
 // the signal and has gone since.
 func (c *Cascade) afterOneThatStopped(m *member) bool {
 	for _, p := range c.known {
-		if p.told != nil && p.told.caught && p.SID == m.SID && !c.alive(p) && !c.diedOfIt(p) && bornAfter(m, p) {
+		if p.told != nil && p.told.caught && p.SID == m.SID && !c.alive(p) && !diedOfIt(p, c.signal) && bornAfter(m, p) {
 			return true
 		}
 	}
@@ -335,24 +339,24 @@ func bornAfter(m, p *member) bool {
 }
 
 // caughtIt reports whether a process caught what it was told, or what another
-// will have told it.
-func caughtIt(m *member, sig unix.Signal) bool {
+// will have passed it.
+func caughtIt(m *member, passed unix.Signal) bool {
 	if m.told != nil {
 		return m.told.caught
 	}
-	return m.caught&bit(sig) != 0
+	return m.caught&bit(passed) != 0
 }
 
 // diedOfIt reports whether a stop signal killed a process. A shell that had a
 // trap has run it: that it then died by the same signal is good manners.
-func (c *Cascade) diedOfIt(m *member) bool {
+func diedOfIt(m *member, passed unix.Signal) bool {
 	switch {
-	case m.diedOf == 0, m.kind == Shell && caughtIt(m, c.signal):
+	case m.diedOf == 0, m.kind == Shell && caughtIt(m, passed):
 		return false
 	case m.told != nil:
 		return m.diedOf == m.told.signal
 	}
-	return m.diedOf == c.signal || m.diedOf == unix.SIGTERM
+	return m.diedOf == passed || m.diedOf == unix.SIGTERM
 }
 
 // Succeed makes the heir of a worker the worker. A shell or a launcher that died
