@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,8 @@ type Inbox struct {
 	stops  chan unix.Signal // the stop signals
 	others chan unix.Signal
 	child  chan os.Signal // SIGCHLD: one slot, a level and not a message
+
+	continued atomic.Uint64 // how often a CONT has come
 }
 
 // OpenInbox subscribes to every signal that can be caught but URG, which is the
@@ -65,6 +68,9 @@ func (in *Inbox) relayQuiet() {
 	signal.Notify(slot, unix.SIGTSTP, unix.SIGCONT)
 	go func() {
 		for sig := range slot {
+			if sig == unix.SIGCONT {
+				in.continued.Add(1)
+			}
 			if sig == unix.SIGCONT && quietBehind(slot) {
 				in.others <- unix.SIGTSTP
 			}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +15,7 @@ import (
 // attributes are the worker's place: without a controlling terminal a session
 // of its own, where the kernel discards a TSTP that nobody catches; with one a
 // process group of its own, in the background.
-func attributes(tty terminal) *syscall.SysProcAttr {
+func attributes(tty *terminal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !tty.exists(), Setpgid: tty.exists()}
 }
 
@@ -28,14 +27,10 @@ func resetSignals() error {
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
 		return os.NewSyscallError("rt_sigprocmask", err)
 	}
-	// SIG_DFL, no flags: all zero, and at most 32 bytes on what .ci/run builds for.
-	var byDefault [4]uint64
-	const sigsetSize = 8
+	var byDefault [4]uint64 // SIG_DFL, no flags
 	for _, sig := range []unix.Signal{32, 34} {
-		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION,
-			uintptr(sig), uintptr(unsafe.Pointer(&byDefault)), 0, sigsetSize, 0, 0)
-		if errno != 0 {
-			return os.NewSyscallError("rt_sigaction", errno)
+		if err := sigaction(sig, &byDefault, nil); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -45,6 +45,9 @@ type supervisor struct {
 	stopped map[int]bool       // children that wait4 saw stop
 	refused map[reaper.ID]bool // who could not be signalled, and was warned of
 
+	stopSig unix.Signal // by which the worker is stopped, on a terminal
+	resumed int         // how often drainit stopped for its shell and was continued, and the CONT is still to come
+
 	toldUnseen  bool      // without /proc, everything was told
 	unreadable  bool      // /proc could not be read for a moment, and was warned of
 	killing     bool      // something alive was to be sent SIGKILL
@@ -117,9 +120,10 @@ func (s *supervisor) stopBeforeStart() bool {
 func (s *supervisor) startWorker() *startError {
 	s.logSettings()
 	s.tty = openTerminal()
+	s.tty.keepModes()
 	s.warnParent()
 	onDeath, pipeErr := openDeathPipes(unix.SIGTERM)
-	pid, err := start(s.cfg.Command, s.cfg.Env, attributes(s.tty))
+	pid, err := start(s.cfg.Command, s.cfg.Env, attributes(&s.tty))
 	if err != nil {
 		return err
 	}
@@ -165,9 +169,7 @@ func (s *supervisor) loop() {
 			s.step(time.Now(), Event{Kind: TimePassed})
 		}
 	}
-	if s.tty.exists() {
-		s.tty.takeBack(s.group)
-	}
+	s.returnTerminal()
 	s.announceEnd()
 }
 
@@ -194,6 +196,12 @@ func (s *supervisor) takeSignal(now time.Time, sig unix.Signal) {
 	if s.cfg.Rewrites.Apply(sig) == forward.Drop {
 		s.log.Debug("dropped "+forward.Name(sig), text("signal", forward.Name(sig)))
 		return
+	}
+	switch {
+	case sig == unix.SIGTSTP && s.suspend(), sig == unix.SIGCONT && s.continuedByShell():
+		return
+	case s.terminalGone(sig):
+		sig = unix.SIGTERM
 	}
 	s.step(now, Event{s.kindOf(sig), sig})
 }
@@ -253,6 +261,9 @@ func (s *supervisor) stepAll(events []Event) {
 	for _, e := range events {
 		s.step(time.Now(), e)
 	}
+	if s.gone && s.tty.lent { // what is left behind drains without it
+		s.returnTerminal()
+	}
 }
 
 // changed notes what became of one child. ok is false where the machine need
@@ -261,7 +272,10 @@ func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
 	if !c.Gone() {
 		s.stopped[c.PID] = c.Status.Stopped()
 		s.unfreeze(c)
-		s.lendTerminal(c)
+		if c.PID == s.worker && c.Status.Stopped() && s.tty.exists() {
+			s.stopSig = c.Status.StopSignal()
+			s.workerStopped(s.stopSig)
+		}
 		return Event{}, false
 	}
 	delete(s.stopped, c.PID)

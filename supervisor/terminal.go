@@ -2,76 +2,114 @@ package supervisor
 
 import (
 	"golang.org/x/sys/unix"
-
-	"drainit/reaper"
 )
 
-// terminal is drainit's controlling terminal, by a descriptor of its own.
-type terminal struct{ fd int }
+// terminal is drainit's controlling terminal, by a descriptor of its own, and
+// what drainit has to put back.
+type terminal struct {
+	fd    int
+	modes *unix.Termios // before the worker could change them; nil if not read
+	lent  bool          // the worker's group was made the foreground one
+}
 
-func (t terminal) exists() bool { return t.fd >= 0 }
+func (t *terminal) exists() bool { return t.fd >= 0 }
 
 // openTerminal finds the controlling terminal: /dev/tty, or without /dev the
 // standard descriptor that answers as only that terminal does (ioctl_tty(2)).
 func openTerminal() terminal {
 	if fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
-		return terminal{fd}
+		return terminal{fd: fd}
 	}
 	for std := range 3 {
 		if _, err := unix.IoctlGetInt(std, unix.TIOCGPGRP); err == nil {
 			if fd, err := unix.FcntlInt(uintptr(std), unix.F_DUPFD_CLOEXEC, 3); err == nil {
-				return terminal{fd}
+				return terminal{fd: fd}
 			}
 		}
 	}
-	return terminal{-1}
+	return terminal{fd: -1}
 }
 
-// lend makes the group the foreground one if drainit's is, so that it can read
-// the terminal.
-func (t terminal) lend(group int) {
-	if fg, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && fg == unix.Getpgrp() {
-		t.setForeground(group)
+// foreground is the process group that reads the terminal and gets its signals;
+// ok is false where there is no terminal, or it was hung up.
+func (t *terminal) foreground() (group int, ok bool) {
+	if !t.exists() {
+		return 0, false
+	}
+	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	return group, err == nil
+}
+
+// ours reports whether drainit's own group has the terminal.
+func (t *terminal) ours() bool {
+	group, ok := t.foreground()
+	return ok && group == unix.Getpgrp()
+}
+
+// gone reports whether there was a terminal and it was hung up: every ioctl(2)
+// fails then.
+func (t *terminal) gone() bool {
+	_, ok := t.foreground()
+	return t.exists() && !ok
+}
+
+// keepModes reads the modes, as long as they are what drainit was given.
+func (t *terminal) keepModes() {
+	if t.ours() {
+		if modes, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil {
+			t.modes = modes
+		}
 	}
 }
 
-// takeBack undoes lend, where the group still has the terminal.
-func (t terminal) takeBack(group int) {
-	if fg, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && fg == group {
+// restoreModes undoes what a worker has done to the modes that could not do it
+// itself. It does not wait for the output, which nobody may read (TCSETS).
+func (t *terminal) restoreModes() {
+	if t.modes == nil || !t.ours() {
+		return
+	}
+	if now, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil && *now != *t.modes {
+		_ = unix.IoctlSetTermios(t.fd, unix.TCSETS, t.modes)
+	}
+}
+
+// lend makes a group the foreground one if drainit's is. It never takes the
+// terminal from anybody else.
+func (t *terminal) lend(group int) bool {
+	if !t.ours() {
+		return false
+	}
+	t.keepModes()
+	t.lent = t.setForeground(group) || t.lent
+	return t.lent
+}
+
+// takeBack undoes lend, where the group still has the terminal, or one has it in
+// which nobody lives: a shell that was killed had given it to its job.
+func (t *terminal) takeBack(group int) {
+	fg, ok := t.foreground()
+	if t.lent && ok && (fg == group || unix.Kill(-fg, 0) == unix.ESRCH) {
 		t.setForeground(unix.Getpgrp())
+		t.lent = false
 	}
 }
 
 // setForeground is tcsetpgrp(3). From the background it needs TTOU blocked on
 // this thread: the kernel would send it, and Go catches it.
-func (t terminal) setForeground(group int) {
+func (t *terminal) setForeground(group int) bool {
 	var before unix.Sigset_t
 	block := signalSet(unix.SIGTTOU)
 	if unix.PthreadSigmask(unix.SIG_BLOCK, &block, &before) != nil {
-		return
+		return false
 	}
 	// What fails leaves the terminal with whom it is; there is nobody to tell.
-	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group)
+	err := unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group)
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	return err == nil
 }
 
 // signalSet is a set of one signal below 32.
 func signalSet(sig unix.Signal) (set unix.Sigset_t) {
 	set.Val[0] = 1 << (sig - 1)
 	return set
-}
-
-// lendTerminal continues a worker that the kernel stopped because it read the
-// terminal, or set its modes, from the background.
-func (s *supervisor) lendTerminal(c reaper.Change) {
-	if !s.tty.exists() || c.PID != s.worker || !c.Status.Stopped() {
-		return
-	}
-	if sig := c.Status.StopSignal(); sig != unix.SIGTTIN && sig != unix.SIGTTOU {
-		return
-	}
-	s.tty.lend(s.group)
-	if fg, err := unix.IoctlGetInt(s.tty.fd, unix.TIOCGPGRP); err == nil && fg == s.group {
-		s.signalGroup(unix.SIGCONT)
-	}
 }
