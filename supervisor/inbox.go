@@ -20,7 +20,9 @@ type Inbox struct {
 	others chan unix.Signal
 	child  chan os.Signal // SIGCHLD: one slot, a level and not a message
 
-	continued atomic.Uint64 // how often a CONT has come
+	quiet     chan os.Signal // TSTP and CONT on their way
+	continued atomic.Uint64  // how often a CONT has come
+	atQuiet   atomic.Uint64  // the same, when the last TSTP came
 }
 
 // OpenInbox subscribes to every signal that can be caught but URG, which is the
@@ -32,6 +34,7 @@ func OpenInbox(stops []unix.Signal) *Inbox {
 		stops:  make(chan unix.Signal),
 		others: make(chan unix.Signal),
 		child:  make(chan os.Signal, 1),
+		quiet:  make(chan os.Signal, 256), // the kernel keeps only one of the two pending (signal(7))
 	}
 	stops = append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, stops...)
 	// Each subscription is two hand-overs to a thread of the runtime and back.
@@ -64,19 +67,28 @@ func (in *Inbox) subscribe(stops []unix.Signal) {
 // close behind it may have been the first, and is then taken for that. Who loses
 // a quiet drains at the next TERM; who lost a resume would idle for good.
 func (in *Inbox) relayQuiet() {
-	slot := make(chan os.Signal, 256) // the kernel keeps only one of the two pending (signal(7))
+	slot := in.quiet
 	signal.Notify(slot, unix.SIGTSTP, unix.SIGCONT)
 	go func() {
 		for sig := range slot {
-			if sig == unix.SIGCONT {
+			switch {
+			case sig == unix.SIGTSTP:
+				in.atQuiet.Store(in.continued.Load())
+			case quietBehind(slot):
+				in.atQuiet.Store(in.continued.Load())
 				in.continued.Add(1)
-			}
-			if sig == unix.SIGCONT && quietBehind(slot) {
 				in.others <- unix.SIGTSTP
+			default:
+				in.continued.Add(1)
 			}
 			in.others <- sig.(unix.Signal)
 		}
 	}()
+}
+
+// overtaken reports whether a CONT has come since the last TSTP.
+func (in *Inbox) overtaken() bool {
+	return in.continued.Load() != in.atQuiet.Load() || len(in.quiet) > 0
 }
 
 // quietBehind reports whether a TSTP comes close behind a CONT, and takes it.

@@ -16,67 +16,85 @@ import (
 // drainit's: in a process group of its own, in the background, until it reads
 // the terminal (section "Job Control" of POSIX, General Terminal Interface).
 
-// workerStopped acts on a worker that the kernel stopped for the terminal's sake.
-func (s *supervisor) workerStopped(sig unix.Signal) {
+// workerStopped acts on a worker that was stopped, as a shell would on its job.
+func (s *supervisor) workerStopped() {
 	fg, ok := s.tty.foreground()
 	if !ok || s.machine.Phase() == Killing {
 		return
 	}
-	switch sig {
-	case unix.SIGTTIN, unix.SIGTTOU:
-		if fg != s.group && !s.tty.lend(s.group) {
-			s.stopAsJob() // in the background, as the worker is
-			return
+	switch {
+	case s.wantsTerminal() && fg != s.group:
+		if s.tty.lend(s.group) {
+			s.continueGroup()
+		} else {
+			s.stopAsJob(wholeGroup) // in the background, as the worker is
 		}
-	case unix.SIGTSTP: // Ctrl-Z while the worker has the terminal, or its own doing
-		if fg != s.group {
-			return
-		}
-		if s.stopAsJob() {
-			return
-		}
-	default:
-		return
+	case s.wantsTerminal():
+		s.continueGroup() // it has it by now
+	case fg == s.group && !s.stopAsJob(wholeGroup): // Ctrl-Z, or its own doing
+		s.continueGroup()
+	case fg == unix.Getpgrp() && s.stopSig == unix.SIGSTOP:
+		s.stopAsJob(wholeGroup)
 	}
-	s.continueGroup()
 }
 
 // suspend is Ctrl-Z while drainit has the terminal, for a worker that does not
 // catch TSTP: both stop, and the shell is back. It reports false where the
 // signal means quiet.
 func (s *supervisor) suspend() bool {
-	if s.gone || !s.tty.ours() || !canStop() || s.machine.Phase() != Running && s.machine.Phase() != Quiet {
+	if s.gone || !s.tty.ours() && !s.stoppedAbove() || !canStop() || s.machine.Phase() != Running && s.machine.Phase() != Quiet {
 		return false
 	}
 	sig := s.cfg.Rewrites.Apply(unix.SIGTSTP)
 	if catchers, err := s.catchers(ModeAuto, sig); err != nil || len(catchers) > 0 || sig != unix.SIGTSTP {
 		return false
 	}
+	if s.inbox.overtaken() { // fg came before drainit could stop: to stop now would be for good
+		s.resumed++
+		return true
+	}
 	if err := reaper.SignalGroup(s.group, unix.SIGTSTP); err != nil {
 		return false
 	}
-	return s.stopAsJob()
+	return s.stopAsJob(alone)
 }
+
+// stoppedAbove reports whether drainit's parent has stopped already by the same
+// key, a script or npm in drainit's group: the shell above may have taken the
+// terminal back before drainit looked.
+func (s *supervisor) stoppedAbove() bool {
+	parent, err := reaper.ReadProcess(os.Getppid())
+	return err == nil && s.tty.exists() && parent.PGID == unix.Getpgrp() && parent.Stopped()
+}
+
+// What stops with drainit: a key stops its whole process group, which is the job
+// that the shell knows; but where the key stopped the worker's group, or came to
+// drainit's, only one of them has been sent the signal.
+const (
+	alone      = false
+	wholeGroup = true
+)
 
 // stopAsJob stops drainit, as the job of a shell that it is, and continues the
 // worker when the shell continues drainit. It reports false where nobody could.
-func (s *supervisor) stopAsJob() (stopped bool) {
+func (s *supervisor) stopAsJob(group bool) bool {
 	if !canStop() {
 		return false
 	}
 	before := s.inbox.continued.Load()
-	if err := stopSelf(); err != nil {
+	if err := stopSelf(group); err != nil {
 		s.log.Warn("cannot stop for the shell: " + err.Error())
 		return false
 	}
-	// The signal that continued drainit is on its way from the runtime.
-	const atMost = 100 * time.Millisecond
-	for wait := time.Now().Add(atMost); s.inbox.continued.Load() == before; time.Sleep(time.Millisecond) {
-		if time.Now().After(wait) {
-			return false // the kernel has discarded the stop
-		}
+	// The CONT is on its way from the runtime, unless the shell has died meanwhile
+	// and the kernel discarded the stop.
+	const atMost = time.Second
+	for wait := time.Now().Add(atMost); s.inbox.continued.Load() == before && time.Now().Before(wait); {
+		time.Sleep(time.Millisecond)
 	}
-	s.resumed++
+	if s.inbox.continued.Load() != before {
+		s.resumed++
+	}
 	if s.tty.lent || s.wantsTerminal() {
 		s.tty.lend(s.group) // by fg; after bg it is not drainit's to lend
 	}
@@ -85,8 +103,15 @@ func (s *supervisor) stopAsJob() (stopped bool) {
 }
 
 // wantsTerminal reports whether the worker is stopped until it has the terminal.
+// top catches TTOU, and then stops itself.
 func (s *supervisor) wantsTerminal() bool {
-	return s.stopSig == unix.SIGTTIN || s.stopSig == unix.SIGTTOU
+	switch s.stopSig {
+	case unix.SIGTTIN, unix.SIGTTOU:
+		return true
+	case unix.SIGSTOP:
+		return !s.tty.lent && s.catches(unix.SIGTTOU)(s.worker)
+	}
+	return false
 }
 
 func (s *supervisor) continueGroup() {
@@ -150,16 +175,23 @@ func canStop() bool {
 	return false
 }
 
-// stopSelf stops the whole of drainit by TSTP with its default action, and comes
-// back when it was continued, or at once where the kernel discards the stop. It
-// goes around os/signal, whose Reset leaves the runtime's handler in place; and to
-// this thread, which takes it before the call returns.
-func stopSelf() error {
+// stopSelf stops the whole of drainit, or of its process group, by TSTP with its
+// default action. It comes back when drainit was continued, or at once where the
+// kernel discards the stop. It goes around os/signal, whose Reset leaves the
+// runtime's handler in place; and this thread takes the signal before the call
+// returns, for it is the one that the kernel asks first (kernel/signal.c,
+// complete_signal).
+func stopSelf(group bool) error {
 	var byDefault, before [4]uint64 // a sigaction is at most 32 bytes on what .ci/run builds for
 	if err := sigaction(unix.SIGTSTP, &byDefault, &before); err != nil {
 		return err
 	}
-	err := os.NewSyscallError("tgkill", unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGTSTP))
+	var err error
+	if group {
+		err = os.NewSyscallError("kill", unix.Kill(0, unix.SIGTSTP))
+	} else {
+		err = os.NewSyscallError("tgkill", unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGTSTP))
+	}
 	return errors.Join(err, sigaction(unix.SIGTSTP, &before, nil))
 }
 

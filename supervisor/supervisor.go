@@ -274,7 +274,7 @@ func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
 		s.unfreeze(c)
 		if c.PID == s.worker && c.Status.Stopped() && s.tty.exists() {
 			s.stopSig = c.Status.StopSignal()
-			s.workerStopped(s.stopSig)
+			s.workerStopped()
 		}
 		return Event{}, false
 	}

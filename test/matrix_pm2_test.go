@@ -1,0 +1,137 @@
+package test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// pm2Ways are the starts through PM2, which tells its applications INT, and
+// whose daemon is one of a session of its own.
+var pm2Ways = []way{
+	{name: "`pm2-runtime start`", npm: true,
+		prepare: pm2(nil, "pm2-runtime", "start", "app.js")},
+	{name: "`pm2-runtime start -i 2`", npm: true, workers: 2,
+		prepare: pm2(nil, "pm2-runtime", "start", "app.js", "-i", "2")},
+	{name: "`npx pm2-runtime start`", npm: true, programs: []string{"npx"},
+		prepare: pm2(nil, "npx", "pm2-runtime", "start", "app.js")},
+	{name: "`exec pm2 start` in a script, `--forking`", npm: true, flags: []string{"--forking"},
+		prepare: pm2(files{"start.sh": "exec pm2 start app.js\n"}, "bash", "start.sh")},
+	{name: "`pm2 start` and a loop with a trap", npm: true, programs: []string{"pgrep"}, workers: 2, status: 143,
+		prepare: pm2(files{"start.sh": bootLoop}, "bash", "start.sh")},
+	{name: "INT to `pm2 start` and a loop with a trap", npm: true, programs: []string{"pgrep"}, workers: 2, status: 143, signal: syscall.SIGINT,
+		prepare: pm2(files{"start.sh": bootLoop}, "bash", "start.sh")},
+}
+
+const bootLoop = `
+pm2 start app.js -i 2
+forward_signal() {
+	kill -INT $(pgrep PM2)
+	exit 0
+}
+trap forward_signal SIGINT
+while true; do
+	sleep 1
+done
+`
+
+// patientPM2 has PM2 give an application more time than its own 1.6 s.
+var patientPM2 = env{"PM2_KILL_TIMEOUT": "20000"}
+
+// pm2 prepares a start through a PM2 that is patient.
+func pm2(f files, command ...string) func(*testing.T, *scene) []string {
+	return hastyPM2(patientPM2, f, command...)
+}
+
+// hastyPM2 prepares a start through a PM2 that asks nobody for a newer one.
+func hastyPM2(e env, f files, command ...string) func(*testing.T, *scene) []string {
+	e = maps.Clone(e)
+	if e == nil {
+		e = env{}
+	}
+	e["PM2_DISABLE_VERSION_CHECK"] = "true"
+	return app(e, f, command...)
+}
+
+// PM2 kills what has not ended 1.6 s after its INT, unless it is told to wait:
+// that is its own doing, with drainit above it and without.
+func TestPM2KillsEarlyByItself(t *testing.T) {
+	t.Parallel()
+	w := way{npm: true, prepare: hastyPM2(nil, nil, "pm2-runtime", "start", "app.js")}
+	w.need(t)
+	for _, under := range []string{"drainit", "nothing"} {
+		t.Run("under "+under, func(t *testing.T) {
+			t.Parallel()
+			if o := w.runUnder(t, under, 3*time.Second); o.told != 1 || o.done != 0 || o.hangs {
+				t.Errorf("want told 1 and the job lost, got %+v", o)
+			}
+		})
+	}
+}
+
+// PM2 tells each process of an application's tree, and tsx passes on what it is
+// told unless it hears that its application has it already, which it does where
+// it is told first. With drainit above them and without, the application is told
+// twice where it is not.
+func TestPM2TellsTwiceThroughTsx(t *testing.T) {
+	t.Parallel()
+	w := way{npm: true, tells: 1, begin: holdTsx, prepare: pm2(nil, "pm2-runtime", "start", "app.ts", "--interpreter", "tsx")}
+	w.need(t)
+	for _, under := range []string{"drainit", "nothing"} {
+		t.Run("under "+under, func(t *testing.T) {
+			t.Parallel()
+			if o := w.runUnder(t, under, 3*time.Second); o.told != 2 || o.done != 1 || o.hangs {
+				t.Errorf("want told 2 and the job kept, got %+v", o)
+			}
+		})
+	}
+}
+
+// holdTsx keeps tsx from running until the application has been told, as a busy
+// machine might.
+func holdTsx(t *testing.T, s *scene) {
+	t.Helper()
+	waitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
+	pids := s.init.alive()
+	i := slices.IndexFunc(pids, func(pid int) bool {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		args := strings.Split(string(b), "\x00")
+		return len(args) > 1 && filepath.Base(args[1]) == "tsx"
+	})
+	if i < 0 {
+		t.Fatal("no tsx runs")
+	}
+	tsx := pids[i]
+	if err := syscall.Kill(tsx, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, "tsx is stopped", func() bool { return stateOf(tsx) == 'T' })
+	go func() {
+		for s.count("told") == 0 && s.init.running() {
+			time.Sleep(2 * time.Millisecond)
+		}
+		_ = syscall.Kill(tsx, syscall.SIGCONT) // it may have gone with the init
+	}()
+}
+
+// runUnder runs a way once under drainit, or with its command itself as PID 1.
+func (w way) runUnder(t *testing.T, under string, job time.Duration) outcome {
+	t.Helper()
+	s := newScene(t, job)
+	bin, flags := "/usr/bin/env", []string(nil)
+	if under == "drainit" {
+		bin, flags = drainitBin, []string{"-v", "--grace", "30s"}
+	}
+	o := w.run(t, s, bin, flags)
+	if under == "drainit" {
+		wantToldOnce(t, s.init.stderr.text(), w.tells)
+	}
+	t.Logf("record:\n%s\nstderr:\n%s", s.lines(), s.init.stderr.text())
+	return o
+}

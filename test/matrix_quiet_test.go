@@ -1,0 +1,109 @@
+package test
+
+import (
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sidekiqFetch is for how long sidekiq waits for a job at once: after twice
+// that, one that it has not begun it won't begin.
+const sidekiqFetch = 2 * time.Second
+
+// A quieted sidekiq leaves new jobs in the queue, and a resumed one fetches
+// them.
+func TestSidekiqIsQuietedAndResumed(t *testing.T) {
+	t.Parallel()
+	s := sidekiqWay.startScene(t, 50*time.Millisecond)
+	queueInSidekiq(t, s)
+	waitUntil(t, "the first job is done", func() bool { return s.count("done") == 1 })
+
+	s.init.signal(unix.SIGTSTP)
+	s.init.waitOut(`Received TSTP, no longer accepting new work`)
+	queueInSidekiq(t, s)
+	time.Sleep(2 * sidekiqFetch)
+	if got := s.askRedis(t, "LLEN queue:default"); got != ":1" || s.count("begin") != 1 {
+		t.Fatalf("the quiet sidekiq took the job: %s in the queue\n%s", got, s.lines())
+	}
+
+	s.init.signal(unix.SIGCONT)
+	waitUntil(t, "the second job is done", func() bool { return s.count("done") == 2 })
+	s.init.signal(syscall.SIGTERM)
+	s.wantEnd(t, 0, 1)
+}
+
+// No Node application catches TSTP unless its author saw to that, and its
+// default action would freeze it: for longer than its lock on the job lasts.
+func TestQuietDoesNotFreezeBullMQ(t *testing.T) {
+	t.Parallel()
+	s := bullmqWay.startScene(t, 5*time.Second)
+	bullmqWay.begin(t, s)
+	waitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
+	pid := s.workerPid(t)
+	s.init.signal(unix.SIGTSTP)
+	s.init.waitErr(`quiet, but nobody catches SIGTSTP`) // and nobody was sent it
+	waitUntil(t, "the job is done", func() bool {
+		if stateOf(pid) == 'T' {
+			t.Fatal("the worker is frozen")
+		}
+		if s.askRedis(t, "EXISTS bull:jobs:first:lock") != ":1" && s.count("done") == 0 {
+			t.Fatal("the worker has lost its lock on the job")
+		}
+		return s.count("done") == 1
+	})
+	s.init.signal(syscall.SIGTERM)
+	s.wantEnd(t, 0, 1)
+	if !bullmqWay.kept(t, s) {
+		t.Errorf("the job: %s", s.ask(t, "node", s.bullmq(t), "look"))
+	}
+}
+
+// When celery's master dies, the kernel kills its pool, as celery has asked it
+// to: drainit neither tells the children anything nor waits for its grace.
+func TestCeleryPoolEndsWithItsMaster(t *testing.T) {
+	t.Parallel()
+	s := celeryWay.startScene(t, time.Minute)
+	queueInCelery(t, s)
+	waitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
+	if err := syscall.Kill(s.workerPid(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.wantEnd(t, 137, 0)
+	if s.count("done") != 0 {
+		t.Errorf("the job ended whole, in a pool that was to die:\n%s", s.lines())
+	}
+}
+
+// startScene starts the way under drainit and no job yet.
+func (w way) startScene(t *testing.T, job time.Duration) *scene {
+	t.Helper()
+	w.need(t)
+	s := newScene(t, job)
+	s.init = launch(t, Launch{Args: line([]string{"-v", longGrace}, w.prepare(t, s)...), Dir: s.dir, Env: s.env})
+	return s
+}
+
+// wantEnd waits for drainit's end and checks its status and how often the
+// handlers of the stop signal ran.
+func (s *scene) wantEnd(t *testing.T, status, told int) {
+	t.Helper()
+	s.init.wantExit(status)
+	if got := s.count("told"); got != told {
+		t.Errorf("the handlers ran %d times, want %d\n%s\n%s", got, told, s.lines(), s.init.err())
+	}
+	s.init.wantNothingLeft()
+}
+
+// workerPid is the worker's pid in the test's namespace, by drainit's log.
+func (s *scene) workerPid(t *testing.T) int {
+	t.Helper()
+	started := s.init.waitErr(`started .*\[(\d+)\]`)
+	pid, err := strconv.Atoi(started[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.init.hostPid(pid)
+}

@@ -1,0 +1,146 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// rabbitmqWay is Debian's start script, which as root is sh → su → sh → sh →
+// beam, with an epmd beside it that has made itself a daemon. The su ends its
+// child's work 2 s after it was told: here that child is a shell, which is dead
+// by then, and what is below it is told when su has gone. The job ends when the
+// broker has closed its stores; its virtual machine leaves a second later.
+var rabbitmqWay = way{
+	name:      "`rabbitmq-server` as root",
+	programs:  []string{"rabbitmq-server", "su", "bash"},
+	status:    143, // su's
+	leaves:    2 * time.Second,
+	uncounted: true,
+	prepare: func(t *testing.T, s *scene) []string {
+		dir := brokerDir(t)
+		s.notes = filepath.Join(dir, "log")
+		s.env = append(s.env, debianPath,
+			"RABBITMQ_NODENAME=drainit@localhost",
+			"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
+			"RABBITMQ_NODE_PORT="+strconv.Itoa(s.port),
+			"RABBITMQ_DIST_PORT="+strconv.Itoa(reservePort(t)),
+			"ERL_EPMD_ADDRESS=127.0.0.1",
+			"ERL_EPMD_PORT="+strconv.Itoa(reservePort(t)),
+			"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-setcookie drainit -kernel inet_dist_use_interface {127,0,0,1}",
+			"RABBITMQ_CONF_ENV_FILE=/dev/null",
+			"RABBITMQ_CONFIG_FILE="+filepath.Join(dir, "none"),
+			"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(dir, "plugins"),
+			"RABBITMQ_MNESIA_BASE="+dir,
+			"RABBITMQ_LOG_BASE="+dir,
+			"RABBITMQ_LOGS="+s.notes,
+			"RABBITMQ_PID_FILE="+filepath.Join(dir, "pid"))
+		return []string{"rabbitmq-server"}
+	},
+	begin: watchBroker,
+	kept:  brokerLeftCleanly,
+}
+
+// brokerDir makes a folder that the broker's user may write to.
+func brokerDir(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		skip(t, "needs root")
+	}
+	owner, err := user.Lookup("rabbitmq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err := strconv.Atoi(owner.Uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serverDir(t, uid)
+}
+
+// watchBroker writes the record by the broker's own log.
+func watchBroker(t *testing.T, s *scene) {
+	logged := func(words string, times int) bool {
+		b, _ := os.ReadFile(s.notes) // none yet is an empty one
+		return strings.Count(string(b), words) >= times
+	}
+	// Its start is seconds of work for a machine with nothing else to do.
+	for deadline := time.Now().Add(4 * patience); !logged("Server startup complete", 1); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) || !s.init.running() {
+			t.Fatalf("the broker has not started:\n%s\n%s", s.init.stdout.text(), s.init.stderr.text())
+		}
+	}
+	s.note("begin")
+	go func() {
+		for t.Context().Err() == nil {
+			if logged("Message store for directory", 2) && logged("is stopped", 2) {
+				s.note("done")
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+}
+
+// brokerLeftCleanly reports whether the broker was told once and left its
+// stores marked as whole: else it would go through them at its next start.
+func brokerLeftCleanly(t *testing.T, s *scene) bool {
+	t.Helper()
+	log, err := os.ReadFile(s.notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks, err := filepath.Glob(filepath.Join(filepath.Dir(s.notes), "*", "msg_stores", "vhosts", "*", "*", "clean.dot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(log), "SIGTERM received - shutting down") == 1 && len(marks) > 0
+}
+
+// What su runs has 2 s from the signal that su is told, whoever tells it. What
+// changes the user and then becomes the command leaves it its time.
+func TestSuKillsItsCommandAfterTwoSeconds(t *testing.T) {
+	if os.Getuid() != 0 {
+		skip(t, "needs root")
+	}
+	const job = `catch "TERM"; say "begin"; await "TERM"; nap 0.1 for 1..40; say "done"`
+	command := script(job)
+	quoted := "exec perl -e '" + strings.ReplaceAll(command[2], "'", `'\''`) + "'"
+	su := []string{"su", "nobody", "-s", "/bin/sh", "-c", quoted}
+	setpriv := append([]string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}, command...)
+	for _, row := range []struct {
+		name    string
+		launch  Launch
+		program string
+		kept    bool
+	}{
+		{"su by itself", Launch{Bin: "su", Args: su[1:], NoPID1: true}, "su", false},
+		{"su under drainit", Launch{Args: line([]string{longGrace}, su...)}, "su", false},
+		{"setpriv under drainit", Launch{Args: line([]string{longGrace}, setpriv...)}, "setpriv", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			need(t, row.program)
+			if row.launch.Bin != "" {
+				row.launch.Bin, _ = exec.LookPath(row.launch.Bin)
+			}
+			p := launch(t, row.launch)
+			p.waitOut(`^begin`)
+			told := time.Now()
+			p.signal(syscall.SIGTERM)
+			p.wait()
+			wantTook(t, told, 2*time.Second, 2*patience)
+			if kept := strings.Contains(p.out(), "done"); kept != row.kept {
+				t.Errorf("job kept: %v, want %v\n%s\n%s", kept, row.kept, p.out(), p.err())
+			}
+			p.wantCount("worker got TERM", 1)
+			p.wantNothingLeft()
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// way is one way to start a worker: a row of the matrix. The worker has a job
+// in hand when the platform asks for the stop, and appends to $RECORD what
+// happens to it, each line by one write, SECONDS being Unix time:
+//
+//	begin SECONDS         the job has begun
+//	told SIGNAME SECONDS  its handler of the stop signal ran
+//	done SECONDS          the job has ended whole
+type way struct {
+	name      string         // as a user would write it, and the row's name in the table
+	programs  []string       // what it needs
+	npm       bool           // it needs the packages of test/node too
+	flags     []string       // drainit's, beside -v and --grace
+	dumbInit  []string       // dumb-init's, where it can do what those do
+	signal    syscall.Signal // what the platform sends; TERM if 0
+	status    int            // the exit status under drainit
+	workers   int            // how many processes do a job each; 1 if 0
+	uncounted bool           // the worker can't count its handler's runs; drainit's log is asked instead
+	tells     int            // how many processes drainit tells; not looked at if 0
+	leaves    time.Duration  // how long the program itself takes to leave after its job, by its own code
+
+	// prepare writes files to the scene and returns the worker's command.
+	prepare func(t *testing.T, s *scene) (command []string)
+	// begin starts the job from outside, by a request or a queued task, once
+	// the worker runs; nil where the worker starts it by itself.
+	begin func(t *testing.T, s *scene)
+	// kept reports whether the job's result came whole, which "done" alone does
+	// not show: a client has its answer; nil where there is nothing more to ask.
+	kept func(t *testing.T, s *scene) bool
+}
+
+// ways are the rows of the matrix, in its order.
+var ways = slices.Concat(nodeWays, shellWays, pm2Ways, serverWays, queueWays)
+
+// settle is how long the job has been going when the stop is asked for. It is
+// part of the scenario; nobody waits for anything by it.
+const settle = 500 * time.Millisecond
+
+// excess is the most that may pass between the end of the job and of the init. It
+// is measured with the peers; among all the other tests, eight at a time on
+// however few processors, programs take longer to leave.
+func excess() time.Duration {
+	if *withPeers {
+		return 500 * time.Millisecond
+	}
+	return 2 * time.Second
+}
+
+// TestMatrix starts a worker in each way and asks for the stop with its job in
+// hand: the job ends whole, its process is told once, drainit leaves right
+// after it with the status that the way promises, and nothing is left.
+func TestMatrix(t *testing.T) {
+	table := newTable()
+	t.Run("ways", func(t *testing.T) {
+		for _, w := range ways {
+			t.Run(w.name, func(t *testing.T) {
+				t.Parallel()
+				w.need(t)
+				t.Run("short job", func(t *testing.T) { table.add(w, "drainit", w.check(t, 3*time.Second, "30s")) })
+				t.Run("grace just longer than the job", func(t *testing.T) { w.check(t, 8*time.Second, "12s") })
+				if *withPeers {
+					w.runPeers(t, table)
+				}
+			})
+		}
+	})
+	if *withPeers {
+		fmt.Print(table)
+	}
+}
+
+// need skips the way where something that it needs is missing.
+func (w way) need(t *testing.T) {
+	t.Helper()
+	need(t, w.programs...)
+	if w.npm {
+		need(t, "node")
+		if _, err := os.Stat("node/node_modules/.package-lock.json"); err != nil {
+			skip(t, "needs the packages of test/node: npm ci --prefix test/node")
+		}
+	}
+}
+
+// check runs the way under drainit and fails the test unless all is as it must be.
+func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
+	t.Helper()
+	flags := append([]string{"-v", "--grace", grace}, w.flags...)
+	s := newScene(t, job)
+	o := w.run(t, s, drainitBin, flags)
+	want := max(w.workers, 1)
+	if o.early {
+		t.Error("ended before it was asked to")
+	}
+	if o.hangs {
+		t.Error("drainit still runs long after the job's end")
+	} else if o.status != w.status {
+		t.Errorf("exit status %d, want %d", o.status, w.status)
+	}
+	if !o.kept || o.begun != want || o.done != want {
+		t.Errorf("the job is lost: %d begun, %d done, want %d", o.begun, o.done, want)
+	}
+	if !w.uncounted && o.told != want {
+		t.Errorf("the handler ran %d times, want %d", o.told, want)
+	}
+	log := s.init.stderr.text()
+	wantToldOnce(t, log, w.tells)
+	if strings.Contains(log, ": killing ") {
+		t.Error("drainit had to kill")
+	}
+	if limit := excess() + w.leaves; o.done > 0 && o.after > limit {
+		t.Errorf("drainit ended %v after the job, want at most %v", o.after, limit)
+	}
+	s.init.wantNothingLeft()
+	if t.Failed() {
+		t.Logf("record:\n%s\nstdout:\n%s\nstderr:\n%s", s.lines(), s.init.stdout.text(), log)
+	}
+	return o
+}
+
+// tellings are drainit's log lines "told node[17] SIGTERM: why". A name may
+// hold anything.
+var tellings = regexp.MustCompile(`(?m)\btold [^\n]*?\[(\d+)\] SIG`)
+
+// wantToldOnce checks that drainit told someone, as many as there must be if
+// that is not 0, and nobody twice.
+func wantToldOnce(t *testing.T, log string, want int) {
+	t.Helper()
+	told := map[string]int{}
+	for _, m := range tellings.FindAllStringSubmatch(log, -1) {
+		told[m[1]]++
+	}
+	if len(told) == 0 || want > 0 && len(told) != want {
+		t.Errorf("drainit told %d processes, want %d", len(told), max(want, 1))
+	}
+	for pid, times := range told {
+		if times > 1 {
+			t.Errorf("drainit told %s %d times", pid, times)
+		}
+	}
+}
+
+// outcome is how a run ended.
+type outcome struct {
+	begun, told, done int           // lines of the record
+	kept              bool          // the job ended whole
+	early             bool          // the init ended before it was asked to
+	hangs             bool          // the init did not end
+	status            int           // its exit status
+	after             time.Duration // from the end of the last job to the end of the init
+}
+
+// run plays a scene under an init, up to its end or until it is clear that it
+// hangs.
+func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
+	t.Helper()
+	l := Launch{Bin: bin, Args: line(flags, w.prepare(t, s)...), Dir: s.dir, Env: s.env}
+	s.init = launch(t, l)
+	if w.begin != nil {
+		w.begin(t, s)
+	}
+	jobs := max(w.workers, 1)
+	waitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.running() })
+	time.Sleep(settle)
+	o := outcome{early: !s.init.running()}
+	s.init.signal(cmp.Or(w.signal, syscall.SIGTERM))
+
+	select {
+	case <-s.init.done:
+	case <-time.After(s.job + 6*time.Second):
+		o.hangs = true
+	}
+	end := time.Now()
+	if !o.hangs {
+		o.status = s.init.wait()
+	}
+	o.begun, o.told, o.done = s.count("begin"), s.count("told"), s.count("done")
+	o.kept = o.done == jobs && (w.kept == nil || w.kept(t, s))
+	if o.done > 0 {
+		o.after = end.Sub(s.last("done"))
+	}
+	return o
+}

@@ -1,0 +1,41 @@
+// Command app is app.js in Go, for `go run`.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func record(words string) {
+	file, err := os.OpenFile(os.Getenv("RECORD"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	fmt.Fprintf(file, "%s %.3f\n", words, float64(time.Now().UnixMicro())/1e6)
+}
+
+func main() {
+	told := make(chan os.Signal, 16)
+	signal.Notify(told, syscall.SIGTERM, syscall.SIGINT)
+	seconds, err := strconv.ParseFloat(os.Getenv("JOB"), 64)
+	if err != nil {
+		panic(err)
+	}
+	record("begin")
+	end := time.After(time.Duration(seconds * float64(time.Second)))
+	for ended, asked := false, false; !ended || !asked; {
+		select {
+		case <-told:
+			record("told a signal")
+			asked = true
+		case <-end:
+			record("done")
+			ended = true
+		}
+	}
+}

@@ -1,0 +1,37 @@
+// An application with a job in hand from its start. Told to stop, it ends the job and then itself.
+//
+//   CATCH   the signals that it handles: SIGTERM,SIGINT if unset
+//   STATUS  its exit status, 0 if unset; "raise": it dies of the signal
+'use strict';
+const fs = require('node:fs');
+
+const { RECORD, JOB, CATCH = 'SIGTERM,SIGINT', STATUS = '0' } = process.env;
+setInterval(() => {}, 1e9); // it would wait for the next job
+let ended = false;
+let signal;
+
+function record(words) {
+  fs.appendFileSync(RECORD, `${words} ${(Date.now() / 1000).toFixed(3)}\n`);
+}
+
+function leave() {
+  if (!ended || !signal) return;
+  if (STATUS !== 'raise') process.exit(Number(STATUS));
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+for (const name of CATCH.split(',')) {
+  process.on(name, () => {
+    record(`told ${name}`);
+    signal = name;
+    leave();
+  });
+}
+
+record('begin');
+setTimeout(() => {
+  record('done');
+  ended = true;
+  leave();
+}, 1000 * JOB);
