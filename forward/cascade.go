@@ -34,6 +34,7 @@ type member struct {
 	before  bool      // it was drainit's child before the stop, and no head
 	cleanup bool      // it belongs to the stopping
 	left    bool      // it was judged: told by another, or left on purpose
+	settled bool      // it was the worker, and who its heir is has been decided
 	told    *told
 	died    bool
 	diedOf  unix.Signal // 0 where it exited
@@ -60,14 +61,10 @@ type Telling struct {
 // gone already.
 func NewCascade(self int, sig unix.Signal, seen []reaper.Seen, worker reaper.ID, heads []reaper.ID) *Cascade {
 	c := &Cascade{self: self, signal: sig, worker: worker, known: make(map[reaper.ID]*member)}
-	c.Look(seen)
 	for _, id := range heads {
-		if c.known[id] == nil { // hidden from us, but there
-			m := &member{Seen: reaper.Seen{Process: reaper.Process{ID: id, PPID: self}}}
-			c.known[id], c.pids[id.PID] = m, m
-		}
-		c.known[id].head = true
+		c.known[id] = &member{Seen: reaper.Seen{Process: reaper.Process{ID: id, PPID: self}}, head: true}
 	}
+	c.Look(seen)
 	for _, m := range c.known {
 		m.before = m.PPID == self && !m.head
 	}
@@ -78,11 +75,19 @@ func NewCascade(self int, sig unix.Signal, seen []reaper.Seen, worker reaper.ID,
 func (c *Cascade) Look(seen []reaper.Seen) {
 	c.looks++
 	c.pids = make(map[int]*member, len(seen))
+	for _, m := range c.known {
+		if m.head && m.first == 0 && !m.died { // hidden from us, but there
+			c.pids[m.PID] = m
+		}
+	}
 	for _, s := range seen {
 		m := c.known[s.ID]
 		if m == nil {
-			m = &member{first: c.looks}
+			m = c.hidden(s)
 			c.known[s.ID] = m
+		}
+		if m.first == 0 {
+			m.first = c.looks
 		}
 		if s.Exe == "" && s.Args == nil { // not asked for, this time
 			s.Exe, s.Args = m.Exe, m.Args
@@ -99,11 +104,29 @@ func (c *Cascade) Look(seen []reaper.Seen) {
 	c.forget()
 }
 
+// hidden is the head that a look shows for the first time, whose start nobody
+// knew; else somebody new.
+func (c *Cascade) hidden(s reaper.Seen) *member {
+	m := c.pids[s.PID]
+	if m == nil || m.first != 0 {
+		return &member{}
+	}
+	delete(c.known, m.ID)
+	if c.worker == m.ID {
+		c.worker = s.ID
+	}
+	return m
+}
+
 // forget drops the dead whom nobody can ask for any more: those without a told
-// name, and without anybody alive below them.
+// name, and without anybody alive below them. A look may miss who loses its parent
+// under it, so it takes two.
 func (c *Cascade) forget() {
 	asked := make(map[reaper.ID]bool)
-	for _, m := range c.pids {
+	for _, m := range c.known {
+		if m.last+1 < c.looks {
+			continue
+		}
 		for !asked[m.ID] {
 			asked[m.ID] = true
 			if p := c.known[m.parent]; p != nil {
@@ -129,7 +152,12 @@ func (c *Cascade) Died(pid int, of unix.Signal) {
 // Told notes that a process was sent a signal, or may not be: either way it is
 // not told again.
 func (c *Cascade) Told(id reaper.ID, sig unix.Signal, tick uint64) {
-	if m := c.known[id]; m != nil && m.told == nil {
+	m := c.known[id]
+	if m == nil { // it came after the look
+		m = &member{Seen: reaper.Seen{Process: reaper.Process{ID: id}}}
+		c.known[id] = m
+	}
+	if m.told == nil {
 		m.told = &told{sig, m.Catches(sig), c.looks, tick}
 	}
 }
@@ -214,7 +242,7 @@ func (c *Cascade) judge(m *member) (rule string, tell bool) {
 		}
 		return "its parent is not known", true
 	}
-	above := c.nearestTold(parent)
+	above, top := c.nearestTold(parent), c.top(parent)
 	passed := c.signal // what the parent can have been passed by another
 	if above != nil {
 		passed = above.told.signal
@@ -222,17 +250,19 @@ func (c *Cascade) judge(m *member) (rule string, tell bool) {
 	switch {
 	case above != nil && c.alive(above):
 		return "", false // it is still handling the stop
+	case above == nil && top.before && c.alive(top):
+		return "", false // its turn comes when that one's has
 	case parent.cleanup, above != nil && c.startedBy(m, above):
 		m.cleanup = true
 		return c.leave(m)
-	case above == nil && !c.belowBefore(parent):
+	case above == nil && !top.before, above != nil && above != parent && !above.told.caught:
 		return fmt.Sprintf("its parent %s was not told", name(parent)), true
 	case !caughtIt(parent, passed):
 		return fmt.Sprintf("its parent %s did not catch it", name(parent)), true
 	case diedOfIt(parent, passed):
 		return fmt.Sprintf("its parent %s died of it", name(parent)), true
-	case m.caught&bit(c.signal) == 0:
-		return fmt.Sprintf("its parent %s is gone, and it lives without catching %s", name(parent), Name(c.signal)), true
+	case m.caught&bit(passed) == 0:
+		return fmt.Sprintf("its parent %s is gone, and it lives without catching %s", name(parent), Name(passed)), true
 	}
 	return c.leave(m)
 }
@@ -265,9 +295,9 @@ func (c *Cascade) nearestTold(m *member) *member {
 	return nil
 }
 
-// belowBefore reports whether the last known above m was drainit's child before
-// the stop: who told what was below it is that one's business.
-func (c *Cascade) belowBefore(m *member) bool {
+// top is the last known at or above m. If it was drainit's child before the stop,
+// what is below it is its own business.
+func (c *Cascade) top(m *member) *member {
 	for range len(c.known) {
 		up := c.known[m.parent]
 		if up == nil {
@@ -275,14 +305,14 @@ func (c *Cascade) belowBefore(m *member) bool {
 		}
 		m = up
 	}
-	return m.before
+	return m
 }
 
 // startedBy reports whether m was started in the course of the stopping: after
 // above was told, by a process that caught the signal, or by what such a one has
 // started since.
 func (c *Cascade) startedBy(m, above *member) bool {
-	if !bornAfter(m, above) {
+	if !above.told.caught || !bornAfter(m, above) {
 		return false
 	}
 	by := c.known[m.parent]
@@ -362,17 +392,22 @@ func diedOfIt(m *member, passed unix.Signal) bool {
 // Succeed makes the heir of a worker the worker. A shell or a launcher that died
 // by the very signal that drainit sent it says nothing about the work; if exactly
 // one child that came from it catches the signal, that one's status does. Where
-// none does, a single shell or launcher may have an heir in its turn.
+// none does, a single shell or launcher may have an heir in its turn. The first
+// look after the death decides.
 func (c *Cascade) Succeed() (heir reaper.Seen, ok bool) {
 	w := c.known[c.worker]
-	if w == nil || w.kind == Plain || w.told == nil || w.diedOf != w.told.signal {
+	if w == nil || w.settled || w.kind == Plain || w.told == nil || w.diedOf != w.told.signal {
 		return reaper.Seen{}, false
 	}
+	w.settled = true
 	var catching, passing []*member
 	for _, pid := range c.children() {
 		m := c.pids[pid]
+		if m.told == nil {
+			_, _ = c.judge(m) // which may find that it is a clean-up
+		}
 		switch {
-		case m.before || m.cleanup:
+		case !c.top(m).head || m.cleanup:
 		case m.caught&bit(c.signal) != 0 && !(m.kind == Shell && !m.Catches(unix.SIGTERM)):
 			catching = append(catching, m)
 		case m.kind != Plain:

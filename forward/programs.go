@@ -41,16 +41,22 @@ func KindOf(s reaper.Seen) Kind {
 
 // shellName is the name under which a shell would run.
 func shellName(s reaper.Seen) string {
-	exe, _, _ := strings.Cut(s.Exe, ".") // busybox.static, bash.old
+	exe, called := withoutSuffix(s.Exe), commandName(s.Args, 0)
 	switch {
 	case s.Exe == "":
 		return strings.TrimPrefix(s.Comm, "-")
 	case !slices.Contains(multicall, exe):
-		return s.Exe
-	case slices.Contains(multicall, commandName(s.Args, 0)):
+		return exe
+	case slices.Contains(multicall, withoutSuffix(called)):
 		return commandName(s.Args, 1) // busybox sh
 	}
-	return commandName(s.Args, 0)
+	return called
+}
+
+// withoutSuffix makes busybox of busybox.static and bash of bash.old.
+func withoutSuffix(file string) string {
+	name, _, _ := strings.Cut(file, ".")
+	return name
 }
 
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for what is
