@@ -1,0 +1,149 @@
+package forward
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/reaper"
+)
+
+// drainitPID is drainit's in the made-up machines of these tests.
+const drainitPID = 1
+
+// world is a made-up machine: what lives below drainit, and what a look shows of
+// it. Its clock counts ticks, as start times do.
+type world struct {
+	tick   uint64
+	last   int           // the pid that was given out last
+	maxPID int           // after which they are given out anew
+	procs  map[int]*proc // the living, and the dead that drainit has not waited for
+}
+
+// proc is a process of a world.
+type proc struct {
+	reaper.ID
+	name    string
+	parent  *proc // nil: drainit
+	starter *proc // who started it, whatever became of that one
+	sid     int
+	caught  uint64
+	ended   bool
+	nature
+}
+
+func newWorld(maxPID int) *world {
+	return &world{tick: 1000, last: drainitPID, maxPID: maxPID, procs: make(map[int]*proc)}
+}
+
+// start adds a process. A parent of nil is drainit, which gives each child a
+// session of its own.
+func (w *world) start(name string, parent *proc, caught uint64) *proc {
+	pid := w.last
+	for taken := true; taken; _, taken = w.procs[pid] {
+		if pid++; pid > w.maxPID {
+			pid = drainitPID + 1
+		}
+	}
+	w.last = pid
+	p := &proc{ID: reaper.ID{PID: pid, Start: w.tick}, name: name, parent: parent, starter: parent, sid: pid, caught: caught}
+	if parent != nil {
+		p.sid = parent.sid
+	}
+	w.procs[pid] = p
+	return p
+}
+
+// end ends a process, whose children come to drainit. Who is drainit's own keeps
+// its pid until it is waited for.
+func (w *world) end(p *proc) {
+	p.ended = true
+	for _, child := range w.procs {
+		if child.parent == p {
+			child.parent = nil
+		}
+	}
+	if p.parent != nil {
+		delete(w.procs, p.PID)
+	}
+}
+
+// alive are the pids of the living, in their order.
+func (w *world) alive() []int {
+	var pids []int
+	for pid, p := range w.procs {
+		if !p.ended {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// look is a reading of /proc, one file after the other. Between two of them
+// anything may happen, which is what the argument does.
+func (w *world) look(between func()) []reaper.Seen {
+	var all []reaper.Process
+	for _, pid := range w.alive() {
+		if p := w.procs[pid]; p != nil && !p.ended {
+			all = append(all, p.stat())
+		}
+		between()
+	}
+	tree := reaper.NewTree(all)
+	var seen []reaper.Seen
+	for _, stat := range tree.Below(drainitPID) {
+		between()
+		p := w.procs[stat.PID]
+		if p == nil || p.ended {
+			continue
+		}
+		s := reaper.Seen{Process: stat, Caught: p.caught}
+		if stat.PPID == drainitPID || len(tree.Children(stat.PID)) > 0 {
+			s.Exe, s.Args = p.program(), strings.Fields(stat.Comm)
+		}
+		seen = append(seen, s)
+	}
+	return seen
+}
+
+// stat is what /proc/PID/stat shows.
+func (p *proc) stat() reaper.Process {
+	ppid := drainitPID
+	if p.parent != nil {
+		ppid = p.parent.PID
+	}
+	return reaper.Process{ID: p.ID, PPID: ppid, SID: p.sid, State: 'S', Comm: p.comm()}
+}
+
+// word is the name of a process without the digits that tell it from others.
+func (p *proc) word() string { return strings.TrimRight(p.name, "0123456789") }
+
+func (p *proc) launcher() bool { return slices.Contains(launchers, p.word()) }
+
+func (p *proc) shell() bool { return slices.Contains(shells, p.word()) }
+
+// program is what runs a process, for the kinds that matter here.
+func (p *proc) program() string {
+	if p.launcher() {
+		return "node"
+	}
+	return p.word()
+}
+
+// comm is the name a process bears: a launcher's is the command it was given.
+func (p *proc) comm() string {
+	if p.launcher() {
+		return p.word() + " start"
+	}
+	return p.name
+}
+
+// catches are the bits of signals.
+func catches(sigs ...unix.Signal) (mask uint64) {
+	for _, sig := range sigs {
+		mask |= bit(sig)
+	}
+	return mask
+}
