@@ -17,6 +17,7 @@ type Cascade struct {
 	signal unix.Signal // the stop signal to be delivered
 	worker reaper.ID   // zero where it had gone before the stop
 	looks  int         // how many there have been
+	forks  bool        // the worker daemonizes: what it leaves when it exits are workers
 	known  map[reaper.ID]*member
 	pids   map[int]*member // those who live
 }
@@ -69,6 +70,9 @@ func NewCascade(self int, sig unix.Signal, seen []reaper.Seen, worker reaper.ID,
 	}
 	return c
 }
+
+// Daemonizes says that a worker that exits has left its work to its children.
+func (c *Cascade) Daemonizes() { c.forks = true }
 
 // Look takes what lives below drainit now, parents before their children.
 func (c *Cascade) Look(seen []reaper.Seen) {
@@ -182,11 +186,12 @@ func (c *Cascade) Heads(rule string) []Telling {
 }
 
 // signalFor is what a process is told: the stop signal to be delivered if it
-// catches that, else TERM. A shell without a trap for TERM waits for its child
-// on INT and ignores QUIT, and a launcher heeds neither, so both are told TERM.
+// catches that, else TERM. A launcher heeds TERM at most. A shell ignores QUIT,
+// and on INT waits for its child or dies, whatever trap it has for TERM; so it is
+// told TERM unless it has a trap for the signal itself.
 func (c *Cascade) signalFor(m *member) unix.Signal {
 	switch {
-	case m.kind == Shell && !m.Catches(unix.SIGTERM), m.kind == Launcher:
+	case m.kind == Launcher, m.kind == Shell && (c.signal == unix.SIGINT || !m.Catches(c.signal)):
 		return unix.SIGTERM
 	case m.head && m.ID == c.worker, m.Catches(c.signal):
 		return c.signal

@@ -126,7 +126,7 @@ var stops = []struct {
 	{name: "INT, and the application behind the shell handles TERM only", signal: unix.SIGINT, worker: "sh(app[TERM])", script: `
 		told sh TERM; sh dies of TERM; look; told app TERM`},
 	{name: "INT to a shell with a trap for TERM", signal: unix.SIGINT, worker: "bash*(app*)", script: `
-		told bash INT; bash exits; look`},
+		told bash TERM; bash exits; look`},
 	{name: "INT behind npm, which passed TERM on to a relay that knows only that", signal: unix.SIGINT, worker: "npm*(relay[TERM](app*))", script: `
 		told npm TERM; look; app loses INT; app loses TERM; relay exits; npm exits; look`},
 	{name: "INT behind npm, where neither the relay nor the application knows INT", signal: unix.SIGINT, worker: "npm*(relay[TERM](app[TERM]))", script: `

@@ -64,6 +64,10 @@ func (c *Cascade) judge(m *member) (rule string, tell bool) {
 		return "", false // it is still handling the stop
 	case above == nil && top.before && c.alive(top):
 		return "", false // its turn comes when that one's has
+	case c.forks && parent.head && parent.died && parent.diedOf == 0:
+		return fmt.Sprintf("its parent %s has daemonized", name(parent)), true
+	case above != nil && tellsGroup(above) && m.PGID == parent.PGID:
+		return c.leave(m)
 	case parent.cleanup, above != nil && c.startedBy(m, above):
 		m.cleanup = true
 		return c.leave(m)
@@ -173,12 +177,30 @@ func caughtIt(m *member, passed unix.Signal) bool {
 // trap has run it: that it then died by the same signal is good manners.
 func diedOfIt(m *member, passed unix.Signal) bool {
 	switch {
-	case m.diedOf == 0, m.kind == Shell && caughtIt(m, passed):
+	case m.diedOf == 0, m.kind == Shell && caughtIt(m, passed) && !hasExitTrap(m):
 		return false
 	case m.told != nil:
 		return m.diedOf == m.told.signal
 	}
 	return m.diedOf == passed || m.diedOf == unix.SIGTERM
+}
+
+// hasExitTrap reports whether a bash has a trap for EXIT, for which it catches all
+// the signals that end a process, and dies of them all the same.
+func hasExitTrap(m *member) bool {
+	return m.caught&bit(unix.SIGXCPU) != 0 && m.caught&bit(unix.SIGVTALRM) != 0
+}
+
+// tellsGroup reports whether a program passes the stop signal on to a whole
+// process group by itself: timeout(1), dumb-init, and tini with -g.
+func tellsGroup(m *member) bool {
+	switch m.Exe {
+	case "timeout", "dumb-init":
+		return true
+	case "tini", "tini-static":
+		return slices.Contains(m.Args, "-g")
+	}
+	return false
 }
 
 func name(m *member) string { return fmt.Sprintf("%s[%d]", m.Comm, m.PID) }

@@ -45,17 +45,28 @@ func (c *Cascade) Succeed() (heir reaper.Seen, ok bool) {
 type Deaf struct{ Shell, Child reaper.Seen }
 
 // Deaf returns the shells that were told at least so many ticks before now and
-// caught the signal, each with a child that has lived since before. A child with
-// INT and QUIT ignored is none such: so a shell starts what it does not wait for.
+// caught the signal, each with the one child that it can be waiting for. A child
+// that has INT and QUIT ignored, or leads a process group, is in the background;
+// one that is younger than the telling was started by the trap.
 func (c *Cascade) Deaf(now, ticks uint64) []Deaf {
 	var all []Deaf
-	for _, m := range c.pids {
-		p := c.pids[m.PPID]
-		if p == nil || p.kind != Shell || p.told == nil || !p.told.caught || p.told.tick+ticks > now {
+	for _, p := range c.pids {
+		if p.kind != Shell || p.told == nil || !p.told.caught || p.told.tick+ticks > now {
 			continue
 		}
-		if m.first <= p.told.look && !m.Ignores(unix.SIGINT) && !m.Ignores(unix.SIGQUIT) {
-			all = append(all, Deaf{p.Seen, m.Seen})
+		var waited []*member
+		runs := false
+		for _, m := range c.pids {
+			switch {
+			case m.PPID != p.PID:
+			case m.first > p.told.look:
+				runs = true
+			case m.PGID != m.PID && !m.Ignores(unix.SIGINT) && !m.Ignores(unix.SIGQUIT):
+				waited = append(waited, m)
+			}
+		}
+		if len(waited) == 1 && !runs {
+			all = append(all, Deaf{p.Seen, waited[0].Seen})
 		}
 	}
 	return all

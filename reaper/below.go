@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,13 +16,14 @@ import (
 // Seen is what one look shows of a living process.
 type Seen struct {
 	Process
-	Caught  uint64   // the signals asked for that it catches, bit n-1 is signal n
+	Caught  uint64   // those it has a handler for, and of those asked for what it waits for; bit n-1 is signal n
 	Ignored uint64   // all the signals it ignores
 	Exe     string   // the file name of what runs it, "" where that may not be read
 	Args    []string // its command line as it shows it, the first page at most
 }
 
-// Catches reports whether the process caught a signal that was asked for.
+// Catches reports whether the process caught a signal, which must be one of those
+// asked for if the process may wait for it without a handler.
 func (s Seen) Catches(sig unix.Signal) bool { return has(s.Caught, sig) }
 
 // Ignores reports whether the process ignored a signal.
@@ -67,7 +69,7 @@ func readSeen(p Process, until time.Time, sigs []unix.Signal, program bool) (See
 	if err != nil {
 		return s, err
 	}
-	s.Ignored = h.ignored
+	s.Caught, s.Ignored = h.caught, h.ignored
 	for _, sig := range sigs {
 		caught, err := h.catches(p.PID, sig, until)
 		if err != nil {
@@ -144,6 +146,27 @@ func WaitsInForeground(shell Seen, child int) bool {
 		return ok && ok2 && own == his && own != input{"/dev/null", unix.O_RDONLY}
 	}
 	return false
+}
+
+// ReadsFrom returns which of the others write to the pipe that a process reads as
+// its standard input.
+func ReadsFrom(pid int, others []Seen) []Seen {
+	in := pipeAt(pid, 0)
+	if in == "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(others), func(p Seen) bool {
+		return p.PID == pid || pipeAt(p.PID, 1) != in && pipeAt(p.PID, 2) != in
+	})
+}
+
+// pipeAt is the name of the pipe behind a descriptor, "" if there is none.
+func pipeAt(pid, fd int) string {
+	link, err := os.Readlink(procPath(pid, "fd/"+strconv.Itoa(fd)))
+	if err != nil || !strings.HasPrefix(link, "pipe:") {
+		return ""
+	}
+	return link
 }
 
 // input is what descriptor 0 of a process is, and how it was opened.

@@ -84,7 +84,7 @@ func ReadTree() (Tree, error) {
 	}
 	all := make([]Process, 0, len(pids))
 	for _, pid := range pids {
-		p, err := ReadProcess(pid)
+		p, err := readProcess(pid)
 		switch {
 		case err == nil:
 			all = append(all, p)
@@ -143,9 +143,16 @@ func living(all []Process) []Process {
 	return slices.DeleteFunc(slices.Clone(all), func(p Process) bool { return !p.Alive() })
 }
 
-// ReadProcess reads one process. The error is that of open(2) or read(2),
-// ENOENT and ESRCH where there is no such process.
+// ReadProcess reads one process. The error is ErrNoProc or that of open(2) or
+// read(2), ENOENT and ESRCH where there is no such process.
 func ReadProcess(pid int) (Process, error) {
+	if err := checkProc(); err != nil {
+		return Process{}, err
+	}
+	return readProcess(pid)
+}
+
+func readProcess(pid int) (Process, error) {
 	b, err := readSmall(procPath(pid, "stat"))
 	if err != nil {
 		return Process{}, err

@@ -26,7 +26,7 @@ func (s *supervisor) announce(now time.Time, a Action) {
 		s.log.Info(fmt.Sprintf("%s: the grace starts now, %s", name, s.timeLeft(now)),
 			s.phase(), text("signal", name), s.leftSeconds(now))
 	case AnnounceSame:
-		s.log.Info(fmt.Sprintf("%s within %v of the first stop signal is the same request, no force-stop", name, sameRequest),
+		s.log.Info(fmt.Sprintf("%s within %v of the first stop signal, or of acting upon it, is the same request, no force-stop", name, sameRequest),
 			s.phase(), text("signal", name))
 	case AnnounceProgress:
 		s.announceProgress(now)

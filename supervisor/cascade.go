@@ -26,6 +26,9 @@ func (s *supervisor) beginCascade(came unix.Signal) error {
 	s.warnAtStop(seen)
 	worker, heads := s.heads(seen)
 	s.cascade = forward.NewCascade(os.Getpid(), s.stopWith, seen, worker, heads)
+	if s.cfg.Forking {
+		s.cascade.Daemonizes()
+	}
 	return nil
 }
 
@@ -134,19 +137,21 @@ func (s *supervisor) tellOrphans(last bool) {
 	}
 	if s.cascade == nil {
 		s.beginLate()
-	} else if seen, err := s.lookBelow(); err == nil {
-		s.cascade.Look(seen)
-	} else {
+		return
+	}
+	seen, err := s.lookBelow()
+	if err != nil {
 		s.tellUnseen(err)
 		return
 	}
-	if s.cascade == nil {
-		return
-	}
+	s.cascade.Look(seen)
 	s.succeed()
 	s.warnDeaf()
 	for _, t := range s.cascade.Judge(last) {
-		s.tell(t)
+		// Who ends a reader cuts off the writer: tee ends by itself when its input does.
+		if last || t.Catches(t.Signal) || len(reaper.ReadsFrom(t.PID, seen)) == 0 {
+			s.tell(t)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	reportEvery   = 5 * time.Second        // of draining
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
 	lookEvery     = time.Second            // for orphans: adoption gives no SIGCHLD
+	lookAtRest    = 100 * time.Millisecond // when the grace is nearly over
 	lookSoon      = 20 * time.Millisecond  // between two looks, however many children end
 	restAtMost    = 5 * time.Second        // before the kill: those that nobody told are told
 	sweepEvery    = 50 * time.Millisecond  // of killing: they fork meanwhile
@@ -201,6 +202,7 @@ func (m *Machine) look(now time.Time) []Action {
 	case !m.tellAt.IsZero():
 		return nil
 	case m.rest:
+		m.lookAt = latest(now.Add(lookAtRest), m.noLookTill)
 		return []Action{{Kind: TellRest}}
 	}
 	return []Action{{Kind: TellOrphans}}

@@ -100,7 +100,7 @@ func (s *supervisor) warnWrapped(seen []reaper.Seen) {
 		behind, command = "those below it", []string{"COMMAND", "ARG"}
 	}
 	s.warn(w, fmt.Sprintf("%s is a %s that does not pass signals on to %s; %s: %s",
-		byName(w.Process), kindName(w), behind, s.inPlaceOf(), execForm(w, command)))
+		byName(w.Process), kindName(w), behind, s.inPlaceOf(w), execForm(w, command)))
 }
 
 func kindName(p reaper.Seen) string {
@@ -111,9 +111,12 @@ func kindName(p reaper.Seen) string {
 }
 
 // inPlaceOf is what drainit does about a worker that passes nothing on.
-func (s *supervisor) inPlaceOf() string {
-	if s.cfg.Mode == ModeWorker {
+func (s *supervisor) inPlaceOf(w reaper.Seen) string {
+	switch {
+	case s.cfg.Mode == ModeWorker:
 		return "with --forward worker nobody else will tell it, so leave that out, or use the exec form"
+	case w.Ignores(unix.SIGTERM):
+		return "it ignores SIGTERM, so nobody will be told; do not ignore it, or use the exec form"
 	}
 	return "drainit will tell it, but exec form is better"
 }
@@ -195,10 +198,11 @@ func scriptOf(p reaper.Seen) string {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
+		case arg == "-":
 		case arg == "--rcfile", arg == "--init-file":
 			i++
 		case strings.HasPrefix(arg, "--"):
-		case len(arg) < 2 || arg[0] != '-' && arg[0] != '+':
+		case arg == "" || arg[0] != '-' && arg[0] != '+':
 			return filepath.Base(arg)
 		case strings.ContainsAny(arg, "cs"):
 			return ""

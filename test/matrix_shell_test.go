@@ -1,6 +1,9 @@
 package test
 
-import "testing"
+import (
+	"syscall"
+	"testing"
+)
 
 // shellWays are the starts through a shell.
 var shellWays = []way{
@@ -13,6 +16,14 @@ var shellWays = []way{
 		prepare: app(nil, files{"start.sh": trapAndForward}, "bash", "start.sh")},
 	{name: "bash with a trap that cleans up in the background", programs: []string{"node", "bash"}, status: 5, uncounted: true,
 		prepare: app(nil, files{"start.sh": trapAndCleanUp, "clean-up.sh": cleanUp}, "bash", "start.sh"), kept: nobodyTold},
+	{name: "bash with a trap for EXIT", programs: []string{"node", "bash"}, status: 7,
+		prepare: app(env{"STATUS": "7"}, files{"start.sh": "trap 'rm -f pid' EXIT\nnode app.js\nexit $?\n"}, "bash", "start.sh")},
+	{name: "`sh -c 'node app | tee log'`", programs: []string{"node", "sh", "tee"}, status: 7,
+		prepare: app(env{"STATUS": "7", "CHATTY": "1"}, nil, "sh", "-c", "node app.js | tee log")},
+	{name: "`timeout 300 sh -c 'node app; exit $?'`", programs: []string{"node", "sh", "timeout"}, status: 143,
+		prepare: app(nil, nil, "timeout", "300", "sh", "-c", "node app.js; exit $?")},
+	{name: "INT to a bash with a trap for TERM", programs: []string{"node", "bash"}, signal: syscall.SIGINT, status: 143,
+		prepare: app(nil, files{"start.sh": trapAndForward}, "bash", "start.sh")},
 	{name: "`while :; do node app; done`", programs: []string{"node", "bash"},
 		prepare: app(nil, files{"start.sh": "while :; do node app.js; done\n"}, "bash", "start.sh")},
 }

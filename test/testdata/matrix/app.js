@@ -1,11 +1,13 @@
 // An application with a job in hand from its start. Told to stop, it ends the job and then itself.
 //
 //   CATCH   the signals that it handles: SIGTERM,SIGINT if unset
+//   CHATTY  it prints a line each 50 ms, and so dies of a reader that has gone
 //   STATUS  its exit status, 0 if unset; "raise": it dies of the signal
 'use strict';
 const fs = require('node:fs');
 
 const { RECORD, JOB, CATCH = 'SIGTERM,SIGINT', STATUS = '0' } = process.env;
+if (process.env.CHATTY) setInterval(() => console.log('working'), 50);
 setInterval(() => {}, 1e9); // it would wait for the next job
 let ended = false;
 let signal;
