@@ -16,8 +16,8 @@ import (
 // Seen is what one look shows of a living process.
 type Seen struct {
 	Process
-	Caught  uint64   // those it has a handler for, and of those asked for what it waits for; bit n-1 is signal n
-	Ignored uint64   // all the signals it ignores
+	Caught  uint64   // the signals it has a handler for or, if asked, waits for; bit n-1 is signal n
+	Ignored uint64   // the signals it ignores, at least of the first 31
 	Exe     string   // the file name of what runs it, "" where that may not be read
 	Args    []string // its command line as it shows it, the first page at most
 }
@@ -30,9 +30,9 @@ func (s Seen) Catches(sig unix.Signal) bool { return has(s.Caught, sig) }
 func (s Seen) Ignores(sig unix.Signal) bool { return has(s.Ignored, sig) }
 
 // ReadBelow looks at every process below root, parents before their children,
-// and at which of these signals each catches. What a program is (Exe and Args)
-// is read of root's children and of those that have children: nobody asks it of
-// the others. Processes that vanish under the look are left out, and so is what
+// and at which signals each catches. What a program is (Exe and Args), and which of
+// these signals it waits for without a handler, is read of root's children and of
+// those that have children: nobody asks it of the others. Processes that vanish under the look are left out, and so is what
 // /proc hides; the error is ReadTree's. To look at one process that seems to
 // wait for a signal takes a millisecond, and all of them together not longer
 // than until.
@@ -63,13 +63,19 @@ func ReadSeen(pid int, until time.Time, sigs ...unix.Signal) (Seen, error) {
 	return readSeen(p, until, sigs, true)
 }
 
-func readSeen(p Process, until time.Time, sigs []unix.Signal, program bool) (Seen, error) {
-	s := Seen{Process: p}
+func readSeen(p Process, until time.Time, sigs []unix.Signal, closely bool) (Seen, error) {
+	s := Seen{Process: p, Caught: p.caught, Ignored: p.ignored}
+	if !closely && slices.Max(append(sigs, 0)) <= statSignals {
+		return s, nil // a status costs as much again as the stat
+	}
 	h, err := readHandlers(p.PID)
 	if err != nil {
 		return s, err
 	}
 	s.Caught, s.Ignored = h.caught, h.ignored
+	if !closely {
+		return s, nil
+	}
 	for _, sig := range sigs {
 		caught, err := h.catches(p.PID, sig, until)
 		if err != nil {
@@ -79,9 +85,7 @@ func readSeen(p Process, until time.Time, sigs []unix.Signal, program bool) (See
 			s.Caught |= bit(sig)
 		}
 	}
-	if program {
-		s.Exe, s.Args = readProgram(p.PID)
-	}
+	s.Exe, s.Args = readProgram(p.PID)
 	return s, nil
 }
 
@@ -92,7 +96,7 @@ func readProgram(pid int) (exe string, args []string) {
 	if link, err := os.Readlink(procPath(pid, "exe")); err == nil {
 		exe = filepath.Base(trimDeleted(link))
 	}
-	b, err := readSmall(procPath(pid, "cmdline"))
+	b, err := readPage(procPath(pid, "cmdline"))
 	if err != nil {
 		return exe, nil
 	}

@@ -127,19 +127,19 @@ func parseStatus(b []byte) (h handlers, err error) {
 	found := 0
 	for line := range bytes.Lines(b) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
-		text := string(bytes.TrimSpace(value))
+		value = bytes.TrimSpace(value)
 		var to *uint64
 		switch string(name) {
 		case "State":
-			h.asleep = strings.HasPrefix(text, "S")
+			h.asleep = bytes.HasPrefix(value, []byte("S"))
 			continue
 		case "Threads":
-			if h.threads, err = strconv.Atoi(text); err != nil {
+			if h.threads, err = strconv.Atoi(string(value)); err != nil {
 				return h, fmt.Errorf("cannot parse status: %w", err)
 			}
 			continue
 		case "voluntary_ctxt_switches":
-			h.switches = text
+			h.switches = string(value)
 			continue
 		case "SigBlk":
 			to = &h.blocked
@@ -150,7 +150,7 @@ func parseStatus(b []byte) (h handlers, err error) {
 		default:
 			continue
 		}
-		if *to, err = strconv.ParseUint(text, 16, 64); err != nil {
+		if *to, err = strconv.ParseUint(string(value), 16, 64); err != nil {
 			return h, fmt.Errorf("cannot parse status: %w", err)
 		}
 		found++

@@ -31,7 +31,12 @@ type Process struct {
 	SID   int
 	State byte   // R, S, D, T (stopped), t (traced), Z, X…
 	Comm  string // at most 15 bytes of anything, set by the process itself
+
+	ignored, caught uint64 // of the first 31 signals
 }
+
+// statSignals are the signals of which /proc/PID/stat has the masks.
+const statSignals = 31
 
 // Alive reports whether the process can still run. A leader in state Z whose
 // other threads live is alive: it has not been handed to wait4.
@@ -193,7 +198,22 @@ func parseStat(b []byte) (Process, error) {
 		return Process{}, fmt.Errorf("cannot parse stat: %w", err)
 	}
 	p.Start = start
-	return p, nil
+	return p, p.parseMasks(f)
+}
+
+// parseMasks reads the fields 33 and 34 of a stat, where there are so many.
+func (p *Process) parseMasks(f [][]byte) (err error) {
+	const ignored, caught = 30, 31
+	if len(f) <= caught {
+		return nil
+	}
+	if p.ignored, err = strconv.ParseUint(string(f[ignored]), 10, 64); err == nil {
+		p.caught, err = strconv.ParseUint(string(f[caught]), 10, 64)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot parse stat: %w", err)
+	}
+	return nil
 }
 
 // checkProc returns nil only for a /proc in which our own pid is ours. In a new
@@ -207,7 +227,7 @@ func checkProc() error {
 }
 
 func procPath(pid int, name string) string {
-	return filepath.Join("/proc", strconv.Itoa(pid), name)
+	return "/proc/" + strconv.Itoa(pid) + "/" + name
 }
 
 // hasLivingThread looks at the threads of a leader in state Z.
@@ -260,19 +280,42 @@ func readPids(dir string) ([]int, error) {
 	}
 }
 
-// readSmall reads a file of /proc that fits in a page.
+// readSmall reads a file of /proc whole. All fit in a page but the status of a
+// process in very many groups, which has its masks behind them.
 func readSmall(path string) ([]byte, error) {
 	fd, err := openProc(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	buf := make([]byte, 4096)
-	n, err := retry(func() (int, error) { return unix.Read(fd, buf) })
-	if err != nil {
-		return nil, os.NewSyscallError("read "+path, err)
+	var page [4096]byte
+	var all []byte
+	for {
+		n, err := unix.Read(fd, page[:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return nil, os.NewSyscallError("read "+path, err)
+		}
+		all = append(all, page[:n]...)
+		if n == 0 || len(all) < len(page) {
+			return all, nil
+		}
 	}
-	return buf[:n], nil
+}
+
+// readPage reads the beginning of a file of /proc that can be as long as its
+// process likes.
+func readPage(path string) ([]byte, error) {
+	fd, err := openProc(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	page := make([]byte, 4096)
+	n, err := retry(func() (int, error) { return unix.Read(fd, page) })
+	return page[:max(n, 0)], os.NewSyscallError("read "+path, err)
 }
 
 // openProc goes around os.File, whose poller these files can't use and whose

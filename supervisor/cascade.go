@@ -49,7 +49,11 @@ func (s *supervisor) heads(seen []reaper.Seen) (worker reaper.ID, heads []reaper
 
 func (s *supervisor) lookBelow() ([]reaper.Seen, error) {
 	began := time.Now()
-	seen, err := reaper.ReadBelow(os.Getpid(), began.Add(looking), s.stopWith, unix.SIGTERM)
+	sigs := []unix.Signal{s.stopWith}
+	if s.stopWith != unix.SIGTERM {
+		sigs = append(sigs, unix.SIGTERM)
+	}
+	seen, err := reaper.ReadBelow(os.Getpid(), began.Add(looking), sigs...)
 	now := time.Now()
 	s.machine.Looked(now, now.Sub(began))
 	return seen, err

@@ -305,11 +305,12 @@ func (s *supervisor) daemonized() bool {
 		s.log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
 		return false
 	}
-	left := t.Children(os.Getpid())
-	if len(left) > 0 {
+	// A look may miss one that is just being forked. wait4 knows: where nothing is
+	// left, it says so next.
+	if left := t.Children(os.Getpid()); len(left) > 0 {
 		s.announceDaemonized(left)
 	}
-	return len(left) > 0
+	return true
 }
 
 // exitStatus is the worker's, but never 0 where a stop was asked for and

@@ -1,0 +1,89 @@
+package reaper
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// crowd is a process with so many children that sleep.
+const crowd = `for (1 .. shift) { spawn { forever } } say "ready"; forever`
+
+// perProcess bounds the processor time that a look takes for one process: 10,000
+// within 300 ms. What other programs do meanwhile does not count.
+const perProcess = 30 * time.Microsecond
+
+func TestReadBelowOfACrowdIsCheap(t *testing.T) {
+	const children = 2000
+	top, _ := family(t, 1, crowd, strconv.Itoa(children))
+	least := time.Hour
+	for range 5 {
+		seen, took := timedLook(t)
+		if len(seen) < children {
+			t.Fatalf("%d processes below %d", len(seen), top)
+		}
+		least = min(least, took)
+	}
+	most := max(children*perProcess, timeToReadStats(t)*5/2) // on a slower machine
+	t.Logf("%v for %d processes, want at most %v", least, children, most)
+	if least > most {
+		t.Errorf("a look at %d processes took %v, want at most %v", children, least, most)
+	}
+}
+
+// timeToReadStats is what it costs to read one file of each process.
+func timeToReadStats(t testing.TB) time.Duration {
+	t.Helper()
+	pids, err := readPids("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := threadTime(t)
+	for _, pid := range pids {
+		_, _ = readSmall(procPath(pid, "stat"))
+	}
+	return threadTime(t) - before
+}
+
+func BenchmarkReadBelow(b *testing.B) {
+	for _, children := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint(children), func(b *testing.B) {
+			family(b, 1, crowd, strconv.Itoa(children))
+			var cpu time.Duration
+			for b.Loop() {
+				_, took := timedLook(b)
+				cpu += took
+			}
+			b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+// timedLook looks below this process and takes the processor time of the look.
+func timedLook(t testing.TB) (seen []Seen, took time.Duration) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := threadTime(t)
+	seen, err := ReadBelow(os.Getpid(), time.Now(), unix.SIGTERM, unix.SIGTERM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen, threadTime(t) - before
+}
+
+func threadTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,275 @@
+package test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// tracing is a strace of drainit from outside: which files it opens.
+type tracing struct {
+	t    *testing.T
+	file string
+}
+
+// trace begins to trace a running init, all of its threads.
+func trace(t *testing.T, p *Init) tracing {
+	t.Helper()
+	tr := tracing{t, filepath.Join(t.TempDir(), "trace")}
+	cmd := exec.Command("strace", "-f", "-e", "trace=openat,open", "-e", "signal=none", "-o", tr.file, "-p", strconv.Itoa(p.Pid()))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	waitUntil(t, "every thread is traced", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.Pid()))
+		return err == nil && !slices.ContainsFunc(threads, func(thread string) bool {
+			b, err := os.ReadFile(thread)
+			return err == nil && strings.Contains(string(b), "TracerPid:\t0\n")
+		})
+	})
+	return tr
+}
+
+var opened = regexp.MustCompile(`open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"`)
+
+// opens are the files that drainit has opened so far.
+func (tr tracing) opens() (files []string) {
+	tr.t.Helper()
+	b, err := os.ReadFile(tr.file)
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	for _, m := range opened.FindAllStringSubmatch(string(b), -1) {
+		files = append(files, m[1])
+	}
+	return files
+}
+
+// inspection is when drainit looks whether its worker passes signals on.
+const inspection = 10 * time.Second
+
+// While the worker runs nobody looks at /proc: a signal costs a look at the worker
+// that catches it, and what it has become is looked at once.
+func TestRunningCostsNoLookAtAllProcesses(t *testing.T) {
+	t.Parallel()
+	need(t, "strace")
+	p := launch(t, Launch{Args: []string{"--", workerBin, "listen", "-catch", "HUP,TERM"}})
+	inside := p.waitOut(`^ready (\d+)`)[1]
+	tr := trace(t, p)
+	began := time.Now()
+	for range 3 {
+		before := strings.Count(p.stdout.text(), "got SIGHUP")
+		p.signal(syscall.SIGHUP)
+		waitUntil(t, "HUP for the worker", func() bool { return strings.Count(p.stdout.text(), "got SIGHUP") > before })
+	}
+	if n := len(tr.opens()); n == 0 || n > 3*2 {
+		t.Errorf("%d files opened for 3 signals: %q", n, tr.opens())
+	}
+	time.Sleep(time.Until(began.Add(inspection + time.Second))) // what is tested: nothing happens, but the inspection
+	for _, file := range tr.opens() {
+		if !strings.HasPrefix(file, "/proc/"+inside+"/") {
+			t.Errorf("opened %s", file)
+		}
+	}
+	p.signal(syscall.SIGTERM)
+	p.wantExit(0)
+}
+
+func TestIdleShellIsLookedAtOnce(t *testing.T) {
+	t.Parallel()
+	need(t, "strace", "dash")
+	p := launch(t, Launch{Args: []string{"--", "dash", "-c", `"$0" listen; exit $?`, workerBin}})
+	p.waitOut(`^ready`)
+	tr := trace(t, p)
+	if files := tr.opens(); len(files) > 0 {
+		t.Errorf("opened %q", files)
+	}
+	p.waitErr(`dash\[\d+\] is a shell`)
+	time.Sleep(2 * time.Second) // what is tested: nothing happens
+	looks := 0
+	for _, file := range tr.opens() {
+		if file == "/proc" {
+			looks++
+		}
+	}
+	if looks != 1 {
+		t.Errorf("%d looks at all processes, want 1: %q", looks, tr.opens())
+	}
+	p.signal(syscall.SIGTERM)
+	p.wantExit(0)
+}
+
+// hiding starts drainit as an ordinary user under a /proc that shows to each
+// user only what is its own (hidepid=2, proc(5)).
+func hiding(t *testing.T, flags []string, command ...string) *Init {
+	t.Helper()
+	need(t, "setpriv")
+	needRoot(t)
+	user := strconv.Itoa(ownUID())
+	args := append([]string{"-c", `mount -o remount,hidepid=2 /proc && exec setpriv --reuid="$0" --regid="$0" --clear-groups "$@"`, user, drainitBin},
+		line(flags, command...)...)
+	return launch(t, Launch{Bin: "/bin/sh", Args: args})
+}
+
+// unreadable is a copy of the test's worker that others may run and not read:
+// who runs it may signal it, but /proc hides it from him.
+func unreadable(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Dir(workerBin), "unreadable-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "hidden")
+	b, err := os.ReadFile(workerBin)
+	if err == nil {
+		err = os.WriteFile(path, b, 0o711)
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCascadeUnderHidepidAsFarAsItSees(t *testing.T) {
+	t.Parallel()
+	p := hiding(t, []string{"-v", longGrace}, "sh", "-c", `sh -c '"$0" listen -drain 300ms -exit 6; exit $?' "$0"; exit $?`, workerBin)
+	p.waitOut(`^ready`)
+	p.signal(syscall.SIGTERM)
+	p.wantExit(6)
+	p.wantCount("got SIGTERM", 1)
+	p.wantLogged(`told \w+\[\d+\]`, 3)
+	p.wantNothingLeft()
+}
+
+// What was there before the stop waits for a worker that is not to be seen.
+func TestHiddenWorkerIsToldOnceAndWaitedFor(t *testing.T) {
+	t.Parallel()
+	need(t, "sh")
+	p := hiding(t, []string{longGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 2500ms -exit 6`, workerBin, unreadable(t))
+	p.waitOut(`^ready`)
+	p.waitOut(`^daemon ready`)
+	p.signal(syscall.SIGTERM)
+	p.wantExit(6)
+	p.wantCount("got SIGTERM", 1)
+	p.wantCount("daemon got SIGTERM", 1)
+	if out := p.out(); strings.Index(out, "\ndrained") > strings.Index(out, "daemon got") {
+		t.Errorf("the daemon was told before the worker had gone:\n%s", out)
+	}
+	p.wantNothingLeft()
+}
+
+// Nobody can tell a process that drainit does not see.
+func TestHiddenLeftoverEndsWithTheGrace(t *testing.T) {
+	t.Parallel()
+	p := hiding(t, []string{"--grace", "1s"}, "sh", "-c", `"$0" listen; exit $?`, unreadable(t))
+	p.waitOut(`^ready`)
+	began := time.Now()
+	p.signal(syscall.SIGTERM)
+	p.wantExit(143)
+	wantTook(t, began, time.Second, patience)
+	p.wantNothingLeft()
+}
+
+// Without /proc there is nobody to judge: when the worker has gone the others are
+// told, all at once.
+func TestWithoutProcAllBehindTwoShellsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	need(t, "dash")
+	p := launch(t, Launch{Setup: Setup{Proc: "none"}, Args: []string{longGrace, "--", "dash", "-c",
+		`dash -c '"$0" listen -drain 2500ms; exit $?' "$0"; exit $?`, workerBin}})
+	p.waitOut(`^ready`)
+	p.signal(syscall.SIGTERM)
+	p.wantExit(143)
+	p.wantCount("got SIGTERM", 1)
+	p.wantCount("drained", 1)
+	p.wantNothingLeft()
+}
+
+// What an engine starts in a running container has no parent there.
+func TestProcessOfAnExecIntoTheContainerIsNoneOfOurs(t *testing.T) {
+	t.Parallel()
+	need(t, "nsenter", "dash", "perl")
+	needRoot(t)
+	p := launch(t, Launch{Args: []string{"-v", longGrace, "--", "dash", "-c", `"$0" listen -drain 1500ms -exit 6; exit $?`, workerBin}})
+	p.waitOut(`^ready`)
+	guest := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(p.Pid()), "-p", "-m", "--"},
+		script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready"; forever }; say getppid; forever`)...)...)
+	out, err := guest.StdoutPipe()
+	if err == nil {
+		err = guest.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = guest.Process.Kill() })
+	var said []string
+	lines := bufio.NewScanner(out)
+	for len(said) < 2 && lines.Scan() {
+		said = append(said, lines.Text())
+	}
+	if slices.Sort(said); !slices.Equal(said, []string{"0", "ready"}) {
+		t.Fatalf("the guest says %q", said)
+	}
+	p.signal(syscall.SIGTERM)
+	p.wantExit(6) // long before the guest ends by itself
+	for lines.Scan() {
+		t.Errorf("the guest says %q", lines.Text())
+	}
+	_ = guest.Wait() // the kernel has ended it with PID 1
+	p.wantLogged(`told \w+\[\d+\]`, 2)
+}
+
+// crowded is a tree of 2 + groups + groups * each processes. The innermost catch
+// TERM and say so each time; a while after the first they end. Nobody else does.
+const crowded = `
+my ($groups, $each) = @ARGV;
+pipe my $in, my $out;
+my $told = POSIX::SigAction->new(sub { say "$$ got TERM"; alarm 2 });
+for (1 .. $groups) { spawn {
+	for (1 .. $each) { spawn { POSIX::sigaction(POSIX::SIGTERM(), $told); syswrite $out, "."; POSIX::pause() while 1 } }
+	POSIX::pause() while 1;
+} }
+sysread $in, my $byte, 1 for 1 .. $groups * $each;
+say "ready"; POSIX::pause() while 1`
+
+func TestTreeOfThousandsIsToldEachOnce(t *testing.T) {
+	need(t, "perl", "dash")
+	const groups, each = 40, 49
+	p := launch(t, Launch{Args: append([]string{longGrace, "--", "dash", "-c", `"$@"; exit $?`, "dash"},
+		script(crowded, strconv.Itoa(groups), strconv.Itoa(each))...)})
+	p.waitOut(`^ready`)
+	began := time.Now()
+	p.signal(syscall.SIGTERM)
+	p.wantExit(143)
+	t.Logf("%d processes ended after %v", 2+groups+groups*each, time.Since(began))
+	told := make(map[string]int)
+	for _, line := range gots(p.out()) {
+		told[line]++
+	}
+	for line, n := range told {
+		if n > 1 {
+			t.Errorf("%s came %d times", line, n)
+		}
+	}
+	if len(told) != groups*each {
+		t.Errorf("%d were told, want %d", len(told), groups*each)
+	}
+	p.wantNothingLeft()
+}
