@@ -164,7 +164,7 @@ func (s *supervisor) logTold(p reaper.Process, sig unix.Signal, rule string) {
 // logDeath is for a worker that died of a signal which drainit did not send:
 // the status alone would not tell that from a stop.
 func (s *supervisor) logDeath(c reaper.Change) {
-	if !c.Status.Signaled() || s.killing || s.sent&bit(c.Status.Signal()) != 0 {
+	if !c.Status.Signaled() || s.killing || s.sent&bit(c.Status.Signal()) != 0 || s.tty.exists() && byTerminal(c.Status.Signal()) {
 		return
 	}
 	why := "it came from the worker itself, or from outside"
@@ -173,6 +173,12 @@ func (s *supervisor) logDeath(c reaper.Change) {
 	}
 	s.log.Warn(fmt.Sprintf("%s was killed by %s, which drainit did not send: %s", s.workerLabel(), forward.Name(c.Status.Signal()), why),
 		text("signal", forward.Name(c.Status.Signal())), number("pid", c.PID), text("comm", s.name))
+}
+
+// byTerminal reports whether a signal is what people at a terminal end programs
+// by, and what they end pipelines by: they know.
+func byTerminal(sig unix.Signal) bool {
+	return sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGHUP || sig == unix.SIGPIPE
 }
 
 // logReaped is tini's -w: what became of an orphan. Its name went with it.

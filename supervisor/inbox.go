@@ -20,6 +20,7 @@ type Inbox struct {
 	others chan unix.Signal
 	child  chan os.Signal // SIGCHLD: one slot, a level and not a message
 
+	asked     atomic.Uint64  // how often a stop signal has come
 	quiet     chan os.Signal // TSTP and CONT on their way
 	continued atomic.Uint64  // how often a CONT has come
 	atQuiet   atomic.Uint64  // the same, when the last TSTP came
@@ -53,11 +54,11 @@ func (in *Inbox) subscribe(stops []unix.Signal) {
 		if sig == unix.SIGTSTP || sig == unix.SIGCONT || sig == unix.SIGHUP && signal.Ignored(sig) {
 			continue
 		}
-		to := in.others
 		if slices.Contains(stops, sig) {
-			to = in.stops
+			relay(in.stops, sig, &in.asked)
+		} else {
+			relay(in.others, sig, nil)
 		}
-		relay(to, sig)
 	}
 	in.relayQuiet()
 }
@@ -106,13 +107,16 @@ func quietBehind(slot <-chan os.Signal) (tstp bool) {
 	}
 }
 
-// relay subscribes to a signal, with a slot of its own, and passes it on. It ends
-// with the process, as the subscription does.
-func relay(to chan<- unix.Signal, sig unix.Signal) {
+// relay subscribes to a signal, with a slot of its own, counts it if there is a
+// counter, and passes it on. It ends with the process, as the subscription does.
+func relay(to chan<- unix.Signal, sig unix.Signal, count *atomic.Uint64) {
 	slot := make(chan os.Signal, 1)
 	signal.Notify(slot, sig)
 	go func() {
 		for range slot {
+			if count != nil {
+				count.Add(1)
+			}
 			to <- sig
 		}
 	}()

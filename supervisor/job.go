@@ -42,7 +42,7 @@ func (s *supervisor) workerStopped() {
 // catch TSTP: both stop, and the shell is back. It reports false where the
 // signal means quiet.
 func (s *supervisor) suspend() bool {
-	if s.gone || !s.tty.ours() && !s.stoppedAbove() || !canStop() || s.machine.Phase() != Running && s.machine.Phase() != Quiet {
+	if s.gone || !s.tty.ours() && !s.stoppedAbove() || !s.mayStop() {
 		return false
 	}
 	sig := s.cfg.Rewrites.Apply(unix.SIGTSTP)
@@ -78,7 +78,7 @@ const (
 // stopAsJob stops drainit, as the job of a shell that it is, and continues the
 // worker when the shell continues drainit. It reports false where nobody could.
 func (s *supervisor) stopAsJob(group bool) bool {
-	if !canStop() {
+	if !s.mayStop() {
 		return false
 	}
 	before := s.inbox.continued.Load()
@@ -148,6 +148,13 @@ func (s *supervisor) returnTerminal() {
 	}
 }
 
+// mayStop reports whether drainit can stop and has nothing else to do: a stop in
+// progress, or on its way, ends with the grace.
+func (s *supervisor) mayStop() bool {
+	phase := s.machine.Phase()
+	return (phase == Running || phase == Quiet) && s.inbox.asked.Load() == s.stopsTaken && canStop()
+}
+
 // canStop reports whether somebody could continue drainit: its process group is
 // not orphaned. In such a one the kernel discards the stop (setpgid(2)).
 func canStop() bool {
@@ -206,8 +213,8 @@ func sigaction(sig unix.Signal, to, before *[4]uint64) error {
 	return nil
 }
 
-// terminalGone reports whether a HUP says that the terminal has gone, and then
-// begins the stop: nobody can see or stop the worker any more.
+// terminalGone reports whether a HUP says that the terminal has gone: nobody can
+// see or stop the worker any more, so that it counts as a stop signal.
 func (s *supervisor) terminalGone(sig unix.Signal) bool {
 	if sig != unix.SIGHUP || !s.tty.gone() {
 		return false

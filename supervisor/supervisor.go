@@ -45,8 +45,9 @@ type supervisor struct {
 	stopped map[int]bool       // children that wait4 saw stop
 	refused map[reaper.ID]bool // who could not be signalled, and was warned of
 
-	stopSig unix.Signal // by which the worker is stopped, on a terminal
-	resumed int         // how often drainit stopped for its shell and was continued, and the CONT is still to come
+	stopSig    unix.Signal // by which the worker is stopped, on a terminal
+	stopsTaken uint64      // how many stop signals have been taken from the inbox
+	resumed    int         // how often drainit stopped for its shell and was continued, and the CONT is still to come
 
 	toldUnseen  bool      // without /proc, everything was told
 	unreadable  bool      // /proc could not be read for a moment, and was warned of
@@ -104,6 +105,7 @@ func (s *supervisor) prepare() error {
 func (s *supervisor) stopBeforeStart() bool {
 	select {
 	case sig := <-s.inbox.stops:
+		s.stopsTaken++
 		if s.cfg.Rewrites.Apply(sig) == forward.Drop {
 			return s.stopBeforeStart()
 		}
@@ -179,10 +181,12 @@ func (s *supervisor) loop() {
 func (s *supervisor) takeStops(sig unix.Signal) {
 	s.reap() // a worker that has ended needs no telling, and no force
 	now := time.Now()
+	s.stopsTaken++
 	s.takeSignal(now, sig)
 	for range 2 * len(forward.All()) { // no more than wait at a time
 		select {
 		case sig := <-s.inbox.stops:
+			s.stopsTaken++
 			s.takeSignal(now, sig)
 		default:
 			return
@@ -201,6 +205,9 @@ func (s *supervisor) takeSignal(now time.Time, sig unix.Signal) {
 	case sig == unix.SIGTSTP && s.suspend(), sig == unix.SIGCONT && s.continuedByShell():
 		return
 	case s.terminalGone(sig):
+		if _, asked := s.machine.Asked(); asked {
+			return // and no force-stop: nobody has asked again
+		}
 		sig = unix.SIGTERM
 	}
 	s.step(now, Event{s.kindOf(sig), sig})

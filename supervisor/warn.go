@@ -86,8 +86,8 @@ func passesNothingOn(p reaper.Seen) bool {
 // warnWrapped is for a worker behind a shell or a launcher.
 func (s *supervisor) warnWrapped(seen []reaper.Seen) {
 	i := s.find(seen, s.worker)
-	if s.warned.wrapped || i < 0 || !passesNothingOn(seen[i]) {
-		return
+	if s.warned.wrapped || i < 0 || s.tty.lent || !passesNothingOn(seen[i]) {
+		return // a shell that has the terminal is there for its own sake
 	}
 	w := seen[i]
 	inner, several := innermost(seen, w)
