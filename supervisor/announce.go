@@ -164,7 +164,7 @@ func (s *supervisor) logTold(p reaper.Process, sig unix.Signal, rule string) {
 // logDeath is for a worker that died of a signal which drainit did not send:
 // the status alone would not tell that from a stop.
 func (s *supervisor) logDeath(c reaper.Change) {
-	if !c.Status.Signaled() || s.killing || s.sent&bit(c.Status.Signal()) != 0 || s.tty.exists() && byTerminal(c.Status.Signal()) {
+	if !c.Status.Signaled() || s.killing || s.sent&bit(c.Status.Signal()) != 0 || s.byTerminal(c.Status.Signal()) {
 		return
 	}
 	why := "it came from the worker itself, or from outside"
@@ -176,9 +176,15 @@ func (s *supervisor) logDeath(c reaper.Change) {
 }
 
 // byTerminal reports whether a signal is what people at a terminal end programs
-// by, and what they end pipelines by: they know.
-func byTerminal(sig unix.Signal) bool {
-	return sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGHUP || sig == unix.SIGPIPE
+// by, and what pipelines end by: they know.
+func (s *supervisor) byTerminal(sig unix.Signal) bool {
+	switch sig {
+	case unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE:
+		return s.tty.exists()
+	case unix.SIGHUP:
+		return s.tty.gone()
+	}
+	return false
 }
 
 // logReaped is tini's -w: what became of an orphan. Its name went with it.
