@@ -59,12 +59,24 @@ func (s *supervisor) suspend() bool {
 	return s.stopAsJob(alone)
 }
 
-// stoppedAbove reports whether drainit's parent has stopped already by the same
-// key, a script or npm in drainit's group: the shell above may have taken the
+// stoppedAbove reports whether one above drainit in its own group has stopped
+// already by the same key, a script or npm: the shell that saw it may have taken the
 // terminal back before drainit looked.
 func (s *supervisor) stoppedAbove() bool {
-	parent, err := reaper.ReadProcess(os.Getppid())
-	return err == nil && s.tty.exists() && parent.PGID == unix.Getpgrp() && parent.Stopped()
+	if !s.tty.exists() {
+		return false
+	}
+	for pid := os.Getppid(); pid > 0; {
+		p, err := reaper.ReadProcess(pid)
+		if err != nil || p.PGID != unix.Getpgrp() {
+			return false
+		}
+		if p.Stopped() {
+			return true
+		}
+		pid = p.PPID
+	}
+	return false
 }
 
 // What stops with drainit: a key stops its whole process group, which is the job

@@ -53,9 +53,10 @@ func (t *terminal) gone() bool {
 	return t.exists() && !ok
 }
 
-// keepModes reads the modes, as long as they are what drainit was given.
+// keepModes reads the modes that drainit was given, the first time that it has the
+// terminal: later they may be the worker's.
 func (t *terminal) keepModes() {
-	if t.ours() {
+	if t.modes == nil && t.ours() {
 		if modes, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil {
 			t.modes = modes
 		}

@@ -1,0 +1,250 @@
+//go:build terminal
+
+package test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// wantStopped waits until the shell shows that its job has stopped, by the signal
+// of Ctrl-Z, and has its prompt, and until all of the job has really stopped.
+func (c *console) wantStopped() {
+	c.t.Helper()
+	c.see(`Stopped`)
+	c.wantPrompt(128 + int(unix.SIGTSTP))
+	c.waitStates("T")
+}
+
+// waitStates waits until all below the shell are in one of some states.
+func (c *console) waitStates(states string) {
+	c.t.Helper()
+	c.waitUntil("all of the job is in one of the states "+states, func() bool {
+		for _, pid := range c.alive() {
+			if state := stateOf(pid); pid != c.Pid() && state != 0 && strings.IndexByte(states, state) < 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// fg brings the job to the foreground. The shell shows it before it gives it the
+// terminal, and continues it thereafter: a key in between would be lost.
+func (c *console) fg() {
+	c.t.Helper()
+	c.enter("fg")
+	c.see(`fg\r\n[^\r]+\r\n`)
+	c.waitUntil("the job has the terminal", func() bool { return c.foreground() != c.Pid() })
+	c.waitStates("RSD")
+}
+
+func TestCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"itself":        "worker listen -catch TSTP,CONT,TERM -exit 7",
+		"below a shell": "sh -c 'worker listen -catch TSTP,CONT,TERM -exit 7; exit $?'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := atShell(t)
+			c.enter("drainit -- " + command)
+			worker := c.ready()
+			drainit := taskOf(worker).ppid
+			if name != "itself" {
+				drainit = taskOf(drainit).ppid
+			}
+			c.keys("\x1a")
+			c.waitOut(`got SIGTSTP`)
+			c.waitOut(`drainit: quiet: SIGTSTP to worker`)
+			c.send(drainit, unix.SIGCONT)
+			c.waitOut(`got SIGCONT`)
+			c.waitOut(`drainit: running again`)
+			c.send(drainit, unix.SIGTERM)
+			c.prompt()
+			c.wantShown(`got SIGTERM`, 1)
+			c.wantShown(`got SIGTSTP`, 1)
+			c.wantShown(`Stopped`, 0)
+		})
+	}
+}
+
+func TestCtrlZStopsAndFgContinues(t *testing.T) {
+	t.Parallel()
+	beside(t, func(t *testing.T, under string) {
+		c := atShell(t)
+		shell := c.foreground()
+		c.enter(under + "worker listen -catch USR1,USR2 -end USR2 -exit 7")
+		worker := c.ready()
+		for range 5 {
+			c.keys("\x1a")
+			c.wantStopped()
+			c.waitState(worker, "T")
+			c.waitForeground(shell)
+			c.enter("jobs")
+			c.see(`\[1\]\+ +Stopped +.*worker listen`)
+			c.wantPrompt(0)
+			c.fg()
+			c.send(worker, unix.SIGUSR1)
+			c.see(`got SIGUSR1`) // which a stopped one does not see
+		}
+		c.send(worker, unix.SIGUSR2)
+		c.wantPrompt(7)
+		c.wantShown(`drainit: `, 0)
+	})
+}
+
+func TestCtrlZAndBgContinueInTheBackground(t *testing.T) {
+	t.Parallel()
+	beside(t, func(t *testing.T, under string) {
+		c := atShell(t)
+		shell := c.foreground()
+		c.enter(under + "worker listen -catch USR1,TERM -drain 100ms -exit 7")
+		worker := c.ready()
+		c.keys("\x1a")
+		c.wantStopped()
+		c.enter("bg")
+		c.wantPrompt(0)
+		c.send(worker, unix.SIGUSR1)
+		c.see(`got SIGUSR1`)
+		c.enter("jobs")
+		c.see(`\[1\]\+ +Running +.*worker listen`)
+		c.wantPrompt(0)
+		c.keys("\x03") // is for the shell
+		c.wantPrompt(130)
+		if fg := c.foreground(); fg != shell {
+			t.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.processes())
+		}
+		c.fg()
+		c.keys("\x1a")
+		c.wantStopped()
+		c.enter("bg; kill %1; wait %1")
+		c.wantPrompt(7)
+		c.wantShown(`got SIGTERM`, 1)
+	})
+}
+
+// The shell sends TERM and then CONT.
+func TestStoppedJobThatIsKilledDrains(t *testing.T) {
+	t.Parallel()
+	beside(t, func(t *testing.T, under string) {
+		c := atShell(t)
+		c.enter(under + "worker listen -catch TERM -drain 500ms -exit 7")
+		worker := c.ready()
+		c.keys("\x1a")
+		c.wantStopped()
+		c.waitState(worker, "T")
+		c.enter("kill %1")
+		c.waitOut(`drained`)
+		c.wantPrompt(0)
+		c.showJobs(`\[1\]\+ +Exit 7 `)
+		c.wantShown(`got SIGTERM`, 1)
+	})
+}
+
+// After fg the keys are drainit's again.
+func TestCtrlCAfterFgDrainsAndKills(t *testing.T) {
+	t.Parallel()
+	c := atShell(t)
+	c.enter("drainit -- worker listen -catch INT -end INT -drain 1h")
+	c.ready()
+	c.keys("\x1a")
+	c.wantStopped()
+	c.fg()
+	c.keys("\x03")
+	c.see(`got SIGINT`)
+	c.see(`drainit: draining`)
+	time.Sleep(300 * time.Millisecond) // within 100 ms it would be the same request
+	c.keys("\x03")
+	c.see(`force-stop: killing`)
+	c.wantPrompt(137)
+}
+
+// All that the worker has started stops with it, and goes on with it.
+func TestCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
+	t.Parallel()
+	beside(t, func(t *testing.T, under string) {
+		c := atShell(t)
+		c.enter(under + "sh -c 'worker listen -catch USR1 -end USR1 | cat; exit 4'")
+		worker := c.ready()
+		c.keys("\x1a")
+		c.wantStopped()
+		c.fg()
+		c.send(worker, unix.SIGUSR1)
+		c.see(`drained`)
+		c.wantPrompt(4)
+	})
+}
+
+// orphaned are the places of a drainit that nobody could continue: a stop would
+// be for good, and so the kernel discards it.
+func orphaned(t *testing.T, test func(t *testing.T, start func(command ...string) *console)) {
+	waitingModes(t, func(t *testing.T, noPID1 bool) {
+		test(t, func(command ...string) *console {
+			return atConsole(t, Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)})
+		})
+	})
+}
+
+func TestCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
+	orphaned(t, func(t *testing.T, start func(command ...string) *console) {
+		c := start("worker", "listen", "-catch", "USR1,TERM", "-exit", "7")
+		worker := c.ready()
+		for range 3 {
+			c.keys("\x1a")
+			c.see(`drainit: warning: quiet, but nobody catches SIGTSTP|drainit: quiet`)
+		}
+		c.send(worker, unix.SIGUSR1)
+		c.see(`got SIGUSR1`)
+		c.keys("\x03")
+		c.wantExit(130) // the worker does not catch INT
+	})
+}
+
+func TestCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
+	orphaned(t, func(t *testing.T, start func(command ...string) *console) {
+		c := start("sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3")
+		c.enter("abc")
+		c.see(`x is abc`)
+		c.keys("\x1a\x1a\x1a")
+		c.enter("def")
+		c.see(`y is def`)
+		c.wantExit(3)
+	})
+}
+
+// Where drainit does not have the terminal, TSTP means quiet and no Ctrl-Z.
+func TestTstpFromTheBackgroundStopsNothing(t *testing.T) {
+	t.Parallel()
+	c := atShell(t)
+	c.enter("drainit -- worker listen -catch TERM -exit 7 &")
+	worker := c.ready()
+	c.enter("kill -TSTP $!")
+	c.waitOut(`drainit: warning: quiet, but nobody catches SIGTSTP`)
+	c.enter("kill -CONT $!")
+	c.waitOut(`drainit: running again`)
+	c.enter("kill $!; wait $!")
+	c.see(`got SIGTERM`)
+	c.waitOut(`#7# `)
+	if stateOf(worker) != 0 {
+		t.Errorf("the worker lives: %+v", taskOf(worker))
+	}
+	c.wantShown(`Stopped`, 0)
+}
+
+func TestTstpForADrainitWhoseWorkerHasTheTerminalQuiets(t *testing.T) {
+	t.Parallel()
+	c := atShell(t)
+	c.enter("drainit -- sh -c 'read x; exec worker listen -catch TSTP,TERM -exit 7'")
+	c.enter("abc")
+	worker := c.ready()
+	c.send(c.above(worker), unix.SIGTSTP)
+	c.waitOut(`got SIGTSTP`)
+	c.waitOut(`drainit: quiet: SIGTSTP to worker`)
+	c.send(c.above(worker), unix.SIGTERM)
+	c.wantPrompt(7)
+	c.wantShown(`Stopped`, 0)
+}
