@@ -145,8 +145,17 @@ func (c *Cascade) forget() {
 }
 
 // Died notes that a child of drainit died of a signal, or of none (0): it exited.
+// The last look may have left it out, for it was dead by then and not waited for.
 func (c *Cascade) Died(pid int, of unix.Signal) {
-	if m := c.pids[pid]; m != nil {
+	m := c.pids[pid]
+	if m == nil {
+		for _, dead := range c.known { // the youngest, if the pid was recycled
+			if dead.PID == pid && !dead.died && (m == nil || dead.Start > m.Start) {
+				m = dead
+			}
+		}
+	}
+	if m != nil {
 		m.died, m.diedOf = true, of
 		delete(c.pids, pid)
 	}

@@ -272,7 +272,7 @@ func (d *drain) excused(p *proc) bool {
 // of one in its session that caught the signal and has left.
 func (d *drain) resembles(p *proc) bool {
 	for id := range d.told {
-		if m := d.c.known[id]; m.told.caught && m.died && m.SID == p.sid && id.Start <= p.Start {
+		if m := d.c.known[id]; m.told.caught && !d.c.alive(m) && m.SID == p.sid && id.Start <= p.Start {
 			return true
 		}
 	}

@@ -293,3 +293,18 @@ func TestWhoeverWasSentASignalCountsAsTold(t *testing.T) {
 	wantTold(t, "of the group", tell(c, c.Judge(false)))
 	wantTold(t, "in the last seconds", tell(c, c.Judge(true)))
 }
+
+// A look leaves out who is dead and not waited for yet: its death counts all the same.
+func TestWorkerThatDiedUnderTheLookHasAnHeir(t *testing.T) {
+	shell := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 7, Start: 100}, PPID: 1}, Exe: "sh", Args: []string{"sh"}}
+	app := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 8, Start: 101}, PPID: 7}, Caught: bit(unix.SIGTERM)}
+	c := NewCascade(1, unix.SIGTERM, []reaper.Seen{shell, app}, shell.ID, []reaper.ID{shell.ID})
+	c.Told(shell.ID, unix.SIGTERM, 200)
+	app.PPID = 1
+	c.Look([]reaper.Seen{app})
+	c.Died(7, unix.SIGTERM)
+	c.Look([]reaper.Seen{app})
+	if heir, ok := c.Succeed(); !ok || heir.ID != app.ID {
+		t.Errorf("the heir is %v, %v", heir.ID, ok)
+	}
+}

@@ -154,9 +154,12 @@ func (c *Cascade) afterOneThatStopped(m *member) bool {
 	return false
 }
 
-// alive is exact for drainit's children, who are waited for here; of the others
-// the last look tells.
-func (c *Cascade) alive(m *member) bool { return c.pids[m.PID] == m }
+// alive is exact for drainit's children, who are waited for: one that is dead and
+// not waited for yet has still to say how it died. Of the others the last look
+// tells.
+func (c *Cascade) alive(m *member) bool {
+	return c.pids[m.PID] == m || m.last > 0 && m.PPID == c.self && !m.died
+}
 
 // bornAfter reports whether m was started after p was told. A tick is a hundredth
 // of a second, so the looks say what one tick can't.
