@@ -48,12 +48,17 @@ func (c *Cascade) judge(m *member) (rule string, tell bool) {
 		return c.judgeBefore()
 	}
 	parent := c.known[m.parent]
-	if parent == nil {
-		if m.cleanup = c.afterOneThatStopped(m); m.cleanup {
-			return c.leave(m)
-		}
-		return "its parent is not known", true
+	if parent != nil {
+		return c.judgeOrphan(m, parent)
 	}
+	if m.cleanup = c.afterOneThatStopped(m); m.cleanup {
+		return c.leave(m)
+	}
+	return "its parent is not known", true
+}
+
+// judgeOrphan is the rules for one whose parent is known.
+func (c *Cascade) judgeOrphan(m, parent *member) (rule string, tell bool) {
 	above, top := c.nearestTold(parent), c.top(parent)
 	passed := c.signal // what the parent can have been passed by another
 	if above != nil {

@@ -100,10 +100,15 @@ func (r *record) checkDeadline(now time.Time, p Phase) {
 	}
 }
 
+// deadlines are more than come in the longest drain and kill of this test: a look
+// each second of 64, one each 100 ms of the last 5 s, a line each 5 s, and a sweep
+// each 50 ms of 5 s.
+const deadlines = 400
+
 // finish lets time pass. A kill must come to an end of its own; a drain must,
 // unless its grace is infinite.
 func (r *record) finish(now time.Time) {
-	for range 200 {
+	for range deadlines {
 		d, ok := r.m.Deadline()
 		if !ok {
 			break
@@ -116,7 +121,7 @@ func (r *record) finish(now time.Time) {
 	_, bounded := r.m.GraceEnd()
 	switch p := r.m.Phase(); {
 	case p == Killing, p == Draining && bounded:
-		r.t.Fatalf("still %v after 200 deadlines", p)
+		r.t.Fatalf("still %v after %d deadlines", p, deadlines)
 	case p == Done && r.dones != 1:
 		r.t.Fatalf("done %d times", r.dones)
 	}

@@ -3,7 +3,6 @@
 package supervisor
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +13,6 @@ import (
 	"drainit/forward"
 	"drainit/reaper"
 )
-
-// reapBatch bounds the children waited for between two looks at the signals.
-const reapBatch = 256
 
 // supervisor is the loop: one goroutine that forks, reaps, signals and steps
 // the machine, so that nothing here needs a lock. It must run on the locked main
@@ -233,108 +229,4 @@ func (s *supervisor) step(now time.Time, e Event) {
 	for _, a := range s.machine.Step(now, e) {
 		s.act(now, a)
 	}
-}
-
-// reap waits for the children that have changed and tells the machine at the
-// end, when it is known whether any is left.
-func (s *supervisor) reap() {
-	var events []Event
-	for range reapBatch {
-		c, ok, err := reaper.Wait()
-		switch {
-		case errors.Is(err, reaper.ErrNoChildren):
-			s.step(time.Now(), Event{Kind: NothingLeft})
-			return
-		case err != nil:
-			s.log.Error("cannot wait for children: " + err.Error())
-			s.stepAll(events)
-			return
-		case !ok:
-			s.stepAll(events)
-			return
-		}
-		if e, ok := s.changed(c); ok {
-			events = append(events, e)
-		}
-	}
-	s.stepAll(events)
-	select {
-	case s.inbox.child <- unix.SIGCHLD: // the rest next time
-	default:
-	}
-}
-
-func (s *supervisor) stepAll(events []Event) {
-	for _, e := range events {
-		s.step(time.Now(), e)
-	}
-	if s.gone && s.tty.lent { // what is left behind drains without it
-		s.returnTerminal()
-	}
-}
-
-// changed notes what became of one child. ok is false where the machine need
-// not know.
-func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
-	if !c.Gone() {
-		s.stopped[c.PID] = c.Status.Stopped()
-		s.unfreeze(c)
-		if c.PID == s.worker && c.Status.Stopped() && s.tty.exists() {
-			s.stopSig = c.Status.StopSignal()
-			s.workerStopped()
-		}
-		return Event{}, false
-	}
-	delete(s.stopped, c.PID)
-	if s.cascade != nil {
-		s.cascade.Died(c.PID, c.DiedOf())
-	}
-	if c.PID != s.worker || s.gone {
-		s.logReaped(c)
-		return Event{Kind: ChildExited}, true
-	}
-	s.gone, s.status, s.signaled, s.ended = true, c.ExitStatus(), c.Status.Signaled(), time.Now()
-	s.logDeath(c)
-	if s.daemonized() {
-		return Event{}, false
-	}
-	return Event{Kind: WorkerExited}, true
-}
-
-// daemonized reports whether a worker that has exited runs on in what it left,
-// by --forking. As long as that lives, drainit stays in its phase.
-func (s *supervisor) daemonized() bool {
-	if phase := s.machine.Phase(); !s.cfg.Forking || s.status != 0 || phase != Running && phase != Quiet {
-		return false
-	}
-	t, err := reaper.ReadTree()
-	if err != nil {
-		s.log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
-		return false
-	}
-	// A look may miss one that is just being forked. wait4 knows: where nothing is
-	// left, it says so next.
-	if left := t.Children(os.Getpid()); len(left) > 0 {
-		s.announceDaemonized(left)
-	}
-	return true
-}
-
-// exitStatus is the worker's, but never 0 where a stop was asked for and
-// something had to be killed.
-func (s *supervisor) exitStatus() int {
-	if !s.gone {
-		return statusKilled
-	}
-	if _, asked := s.machine.Asked(); asked && s.killing && s.status == 0 {
-		return statusKilled
-	}
-	return s.status
-}
-
-func (s *supervisor) remap(status int) int {
-	if slices.Contains(s.cfg.RemapExit, status) {
-		return 0
-	}
-	return status
 }
