@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -23,6 +24,8 @@ import (
 )
 
 const usage = `usage: drainit [flags] -- COMMAND [ARG...]
+       drainit status [--ready] [--json]
+       drainit quiet [--sleep DUR] | resume | stop [--force]
        drainit --help
 `
 
@@ -50,6 +53,20 @@ Log, on stderr
       --log-level LEVEL     error, warn, info or debug (default info)
   -v                        --log-level debug
   -w                        log each reaped orphan
+Seen from outside
+      --health-addr ADDR    serve /healthz and /readyz there, such as :8080 (default off)
+      --termination-log FILE
+                            why it was killed or did not start, if FILE exists and is empty
+                            (default /dev/termination-log; empty turns it off)
+Verbs, which ask the drainit of this container
+  status                    the phase and the processes; 0 while the worker lives
+      --ready               0 only while it is running, neither quiet nor stopping
+      --json                for programs
+  quiet                     sends TSTP, and returns when drainit is quiet
+      --sleep DUR           returns so much later, for a preStop hook
+  resume                    sends CONT
+  stop                      sends TERM, and in a drain nothing
+      --force               kills
 Other
   -s                        for tini's sake: drainit always adopts orphans
   -h, --help                this page
@@ -58,6 +75,7 @@ Other
 Each flag with a value can be set in the environment, --grace by DRAINIT_GRACE, and so can
 --forking, by 1 or 0; repeatable ones take commas. A flag wins. Without either, the grace
 is OJS_SHUTDOWN_GRACE_PERIOD, OJS_GRACE_PERIOD or OJS_SHUTDOWN_TIMEOUT, plus 5s.
+A COMMAND that has a verb's name goes behind --, as in: drainit -- status
 
 Signals: TERM and INT stop, and once more kill; TSTP quiets, CONT resumes; others pass.
 Exit status: the worker's, or 128+n if it died of signal n; 137 if it had to be killed;
@@ -68,24 +86,33 @@ Exit status: the worker's, or 128+n if it died of signal n; 137 if it had to be 
 // parent-death signal is asked for by thread: all that is done on the main one.
 func init() { runtime.LockOSThread() }
 
-func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+func main() {
+	status := run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	if status == supervisor.StatusInterrupted {
+		supervisor.EndByInterrupt()
+	}
+	os.Exit(status)
+}
 
 // run is main with its surroundings as arguments; it returns the exit status.
 func run(args, environ []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && supervisor.IsVerb(args[0]) {
+		return ask(args, stdout, stderr)
+	}
+	inbox := supervisor.OpenInbox()
 	opts, err := parse(args, environ)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return print(stdout, help)
 	case err != nil:
-		fmt.Fprintf(stderr, "drainit: %s\n", supervisor.Printable(err.Error()))
-		return supervisor.StatusFailed
+		_ = supervisor.WriteReport(opts.config.TerminationLog, err.Error())
+		return failed(stderr, err)
 	case opts.version:
 		return print(stdout, version())
 	case len(opts.config.Command) == 0:
 		fmt.Fprint(stderr, usage)
 		return supervisor.StatusFailed
 	}
-	inbox := supervisor.OpenInbox(opts.config.StopSignals)
 	// A heap that may grow by a quarter, and not by as much again, keeps PID 1
 	// small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
 	debug.SetGCPercent(25)
@@ -95,6 +122,59 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	return supervisor.Run(opts.config, inbox, log)
 }
 
+// ask runs a verb, which is the first of args.
+func ask(args []string, stdout, stderr io.Writer) int {
+	q := supervisor.Question{Verb: args[0]}
+	fs := newFlagSet("drainit " + q.Verb)
+	switch q.Verb {
+	case supervisor.VerbStatus:
+		fs.BoolVar(&q.Ready, "ready", false, "")
+		fs.BoolVar(&q.JSON, "json", false, "")
+	case supervisor.VerbQuiet:
+		fs.Var((*duration)(&q.Sleep), "sleep", "")
+	case supervisor.VerbStop:
+		fs.BoolVar(&q.Force, "force", false, "")
+	}
+	err := fs.Parse(args[1:])
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return print(stdout, help)
+	case err == nil && fs.NArg() > 0:
+		err = fmt.Errorf("unexpected %q", fs.Arg(0))
+	}
+	if err != nil {
+		return failed(stderr, fmt.Errorf("%s: %w; a command of that name is run by: drainit -- %s", q.Verb, err, q.Verb))
+	}
+	if os.Getpid() == 1 {
+		return failed(stderr, fmt.Errorf("%s asks a drainit that runs already, and this one is PID 1; a command of that name is run by: drainit -- %s", q.Verb, q.Verb))
+	}
+	status, err := supervisor.Ask(q, stdout)
+	if err != nil {
+		failed(stderr, err) // with a status of its own
+	}
+	return status
+}
+
+// duration is a flag's value.
+type duration time.Duration
+
+func (d *duration) String() string { return time.Duration(*d).String() }
+func (d *duration) Type() string   { return "duration" }
+func (d *duration) Set(s string) error {
+	parsed, err := supervisor.ParseDuration(s)
+	if err != nil {
+		return fmt.Errorf("%w: takes 5s or 5 (seconds)", err)
+	}
+	*d = duration(parsed)
+	return nil
+}
+
+// failed writes the line of an error and returns the status for it.
+func failed(stderr io.Writer, err error) int {
+	fmt.Fprintf(stderr, "drainit: %s\n", supervisor.Printable(err.Error()))
+	return supervisor.StatusFailed
+}
+
 func print(w io.Writer, text string) int {
 	if _, err := io.WriteString(w, text); err != nil {
 		return supervisor.StatusFailed
@@ -102,12 +182,19 @@ func print(w io.Writer, text string) int {
 	return 0
 }
 
+// version is the line for --version. It ends as tini's does, which dockerd
+// reads when drainit is its docker-init, and warns of anything else.
 func version() string {
-	v := "(unknown)"
+	v, commit := "(unknown)", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) > 7 {
+				commit = s.Value[:7]
+			}
+		}
 	}
-	return fmt.Sprintf("drainit %s %s\n", v, runtime.Version())
+	return fmt.Sprintf("drainit %s %s - git.%s\n", v, runtime.Version(), commit)
 }
 
 // options are the command line and the environment, checked.
@@ -124,10 +211,12 @@ type setting struct {
 	short  string
 	repeat bool
 	toggle bool // the flag alone means true
+	empty  bool // an empty value is one
 	set    func(o *options, value string) error
 }
 
 var settings = [...]setting{
+	{name: "termination-log", empty: true, set: setTerminationLog}, // first: it says where errors of the others go
 	{name: "grace", short: "t", set: setGrace},
 	{name: "stop-delay", set: setStopDelay},
 	{name: "stop-signal", repeat: true, set: addStopSignal},
@@ -136,6 +225,7 @@ var settings = [...]setting{
 	{name: "rewrite", short: "r", repeat: true, set: addRewrite},
 	{name: "forward", set: setForward},
 	{name: "forking", toggle: true, set: setForking},
+	{name: "health-addr", set: setHealthAddr},
 	{name: "log-format", set: setLogFormat},
 	{name: "log-level", set: setLogLevel},
 }
@@ -152,13 +242,20 @@ func (t *texts) Set(s string) error { *t = append(*t, s); return nil }
 func (t *texts) String() string     { return strings.Join(*t, ",") }
 func (t *texts) Type() string       { return "text" }
 
-// parse reads the flags, and the environment where a flag is not given. The
-// error names the flag or variable, the value and what it takes, in one line.
-func parse(args, environ []string) (*options, error) {
-	fs := pflag.NewFlagSet("drainit", pflag.ContinueOnError)
-	fs.SetInterspersed(false) // what follows COMMAND is COMMAND's
+// newFlagSet returns a set that prints nothing by itself.
+func newFlagSet(name string) *pflag.FlagSet {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
+	return fs
+}
+
+// parse reads the flags, and the environment where a flag is not given. The
+// error names the flag or variable, the value and what it takes, in one line; with
+// it come the options as far as they were read.
+func parse(args, environ []string) (*options, error) {
+	fs := newFlagSet("drainit")
+	fs.SetInterspersed(false) // what follows COMMAND is COMMAND's
 	given := make([]texts, len(settings))
 	for i, s := range settings {
 		flag := fs.VarPF(&given[i], s.name, s.short, "")
@@ -175,15 +272,16 @@ func parse(args, environ []string) (*options, error) {
 	fs.BoolVarP(&o.version, "version", "V", false, "")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
-			return nil, err
+			return o, err
 		}
-		return nil, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own go behind it", err)
+		_ = o.apply(given, environ) // as far as they could be read, for the report
+		return o, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own go behind it", err)
 	}
 	if err := o.apply(given, environ); err != nil {
-		return nil, err
+		return o, err
 	}
 	if err := o.applyShort(*group, *alone, fs.Changed("forward")); err != nil {
-		return nil, err
+		return o, err
 	}
 	if *verbose {
 		o.level = zapcore.DebugLevel
@@ -197,13 +295,14 @@ func parse(args, environ []string) (*options, error) {
 func (o *options) apply(given []texts, environ []string) error {
 	o.config.Grace = 30 * time.Second
 	o.config.Rewrites = forward.Rewrites{}
+	o.config.TerminationLog = supervisor.DefaultTerminationLog
 	o.json = !isTerminal(unix.Stderr)
 	sources := make(map[string]string)
 	for i, s := range settings {
 		values, source := []string(given[i]), "--"+s.name
 		if len(values) == 0 {
 			source = s.variable()
-			values = s.split(getenv(environ, source))
+			values = s.split(lookupEnv(environ, source))
 		}
 		for _, v := range values {
 			if err := s.set(o, v); err != nil {
@@ -223,10 +322,10 @@ func (o *options) apply(given []texts, environ []string) error {
 	return nil
 }
 
-// split returns the values in an environment variable; an empty one has none.
-func (s setting) split(value string) []string {
+// split returns the values in an environment variable, if there is one.
+func (s setting) split(value string, ok bool) []string {
 	switch {
-	case value == "":
+	case !ok, value == "" && !s.empty:
 		return nil
 	case s.repeat:
 		return strings.Split(value, ",")
@@ -238,7 +337,7 @@ func (s setting) split(value string) []string {
 // which it must still give its jobs back (section 5.3 of the OJS specification).
 func (o *options) graceOfWorker(environ []string) error {
 	for _, name := range []string{"OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"} {
-		value := getenv(environ, name)
+		value, _ := lookupEnv(environ, name)
 		if value == "" {
 			continue
 		}
@@ -325,6 +424,19 @@ func setForking(o *options, value string) error {
 	return nil
 }
 
+func setHealthAddr(o *options, value string) (err error) {
+	o.config.HealthAddr, err = supervisor.ParseAddress(value)
+	return err
+}
+
+func setTerminationLog(o *options, value string) (err error) {
+	if value != "" { // drainit will be elsewhere by then
+		value, err = filepath.Abs(value)
+	}
+	o.config.TerminationLog = value
+	return err
+}
+
 func setLogFormat(o *options, value string) error {
 	switch value {
 	case "auto":
@@ -344,13 +456,13 @@ func setLogLevel(o *options, value string) error {
 	return fmt.Errorf("%q: takes error, warn, info or debug", value)
 }
 
-func getenv(environ []string, name string) string {
+func lookupEnv(environ []string, name string) (value string, ok bool) {
 	for _, v := range environ {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			return value
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // workerEnv is the environment without drainit's own variables: a drainit below

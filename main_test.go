@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,17 @@ import (
 
 // defaults are the options of `drainit -- x` in an empty environment.
 func defaults() options {
-	return options{config: supervisor.Config{Command: []string{"x"}, Grace: 30 * time.Second, Rewrites: forward.Rewrites{}}, json: true}
+	return options{json: true, config: supervisor.Config{
+		Command: []string{"x"}, Grace: 30 * time.Second, Rewrites: forward.Rewrites{}, TerminationLog: "/dev/termination-log",
+	}}
+}
+
+func address(s string) supervisor.Address {
+	a, err := supervisor.ParseAddress(s)
+	if err != nil {
+		panic(err)
+	}
+	return a
 }
 
 func TestParse(t *testing.T) {
@@ -69,7 +81,12 @@ func TestParse(t *testing.T) {
 		{"a short flag wins over the variable", "-c x", []string{"DRAINIT_FORWARD=group"}, func(o *options) { o.config.Mode = supervisor.ModeWorker }},
 		{"remaps", "-e 143 -e 0 x", nil, func(o *options) { o.config.RemapExit = []int{143, 0} }},
 		{"parent death signal", "-p KILL x", nil, func(o *options) { o.config.ParentDeathSignal = unix.SIGKILL }},
+		{"health address", "--health-addr :8080 x", nil, func(o *options) { o.config.HealthAddr = address(":8080") }},
+		{"health address by variable", "x", []string{"DRAINIT_HEALTH_ADDR=[::1]:80"}, func(o *options) { o.config.HealthAddr = address("[::1]:80") }},
 		{"text", "--log-format text x", nil, func(o *options) { o.json = false }},
+		{"termination log", "--termination-log /a/b x", nil, func(o *options) { o.config.TerminationLog = "/a/b" }},
+		{"no termination log", "--termination-log= x", nil, func(o *options) { o.config.TerminationLog = "" }},
+		{"no termination log, by variable", "x", []string{"DRAINIT_TERMINATION_LOG="}, func(o *options) { o.config.TerminationLog = "" }},
 		{"level", "--log-level warn x", nil, func(o *options) { o.level = zapcore.WarnLevel }},
 		{"-v wins over the level", "-v --log-level warn x", nil, func(o *options) { o.level = zapcore.DebugLevel }},
 		{"tini's flags", "-s -g -w -vvv -e 143 -p SIGTERM -- x", nil, func(o *options) {
@@ -124,6 +141,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		{"-e 256 y", "", `--remap-exit: "256" is no exit status: takes a number from 0 to 255`},
 		{"-e -1 y", "", `--remap-exit: "-1"`},
 		{"-p 0 y", "", `--parent-death-signal: "0" is no signal`},
+		{"--health-addr localhost:80 y", "", `--health-addr: "localhost:80": takes :8080 or 127.0.0.1:8080, an address and not a name`},
 		{"--log-format xml y", "", `--log-format: "xml": takes auto, json or text`},
 		{"--log-level panic y", "", `--log-level: "panic": takes error, warn, info or debug`},
 		{"--grce 5 y", "", `unknown flag: --grce`},
@@ -150,13 +168,52 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 
 func TestHelpNamesEveryFlagAndFits(t *testing.T) {
 	for _, s := range settings {
-		if !strings.Contains(help, "--"+s.name) || s.short != "" && !strings.Contains(help, "-"+s.short+", --"+s.name) {
-			t.Errorf("--%s is not in the help", s.name)
+		if !regexp.MustCompile(`(?m)^ +` + spelled(s) + `[ \n]`).MatchString(help) {
+			t.Errorf("%s does not begin a line of the help", spelled(s))
+		}
+	}
+	for _, short := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
+		flag := "-" + string(short)
+		_, err := parse([]string{flag, "x"}, nil)
+		taken := err == nil || !strings.Contains(err.Error(), "unknown shorthand")
+		if named := regexp.MustCompile(`(?m)^ +` + flag + `\b`).MatchString(help); named != taken {
+			t.Errorf("%s is taken: %v, in the help: %v", flag, taken, named)
+		}
+	}
+	for _, word := range []string{"-h, --help", "-V, --version", "DRAINIT_GRACE", "OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"} {
+		if !strings.Contains(help, word) {
+			t.Errorf("%s is not in the help", word)
 		}
 	}
 	for line := range strings.Lines(help) {
 		if len(line) > 92 {
 			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+}
+
+// spelled is a flag as the help and the README have it.
+func spelled(s setting) string {
+	if s.short == "" {
+		return "--" + s.name
+	}
+	return "-" + s.short + ", --" + s.name
+}
+
+// The table has the flag, and the paragraph below it the variable.
+func TestREADMENamesEveryFlagAndVariable(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, variables, _ := strings.Cut(string(readme), "\nEach flag with a value has an environment variable")
+	variables, _, _ = strings.Cut(variables, "\n\n")
+	for _, s := range settings {
+		if !regexp.MustCompile("(?m)^\\| `" + spelled(s) + "[ `]").Match(readme) {
+			t.Errorf("%s is not in the README's table", spelled(s))
+		}
+		if !strings.Contains(variables, "`"+s.variable()+"`") {
+			t.Errorf("%s is not in the README's list", s.variable())
 		}
 	}
 }

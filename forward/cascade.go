@@ -20,21 +20,23 @@ type Cascade struct {
 	forks  bool        // the worker daemonizes: what it leaves when it exits are workers
 	known  map[reaper.ID]*member
 	pids   map[int]*member // those who live
+	group  int             // a process group that was told as a whole, 0 for none
+	asOne  *told           // how
 }
 
 // member is what is known of one process, alive or dead.
 type member struct {
 	reaper.Seen
 	kind    Kind
-	parent  reaper.ID // the last that was not drainit; zero if none was seen
-	first   int       // the look that first showed it
-	last    int       // the look that last showed it
-	caught  uint64    // what it caught at any look: a handler may be there for one signal only
-	head    bool      // it is told as the worker is
-	before  bool      // it was drainit's child before the stop, and no head
-	cleanup bool      // it belongs to the stopping
-	left    bool      // it was judged: told by another, or left on purpose
-	settled bool      // it was the worker, and who its heir is has been decided
+	parent  reaper.ID      // the last that was not drainit; zero if none was seen
+	first   int            // the look that first showed it
+	last    int            // the look that last showed it
+	caught  reaper.Signals // what it caught at any look: a handler may be there for one signal only
+	head    bool           // it is told as the worker is
+	before  bool           // it was drainit's child before the stop, and no head
+	cleanup bool           // it belongs to the stopping
+	left    bool           // it was judged: told by another, or left on purpose
+	settled bool           // it was the worker, and who its heir is has been decided
 	told    *told
 	died    bool
 	diedOf  unix.Signal // 0 where it exited
@@ -45,6 +47,7 @@ type told struct {
 	signal unix.Signal
 	caught bool   // that it caught it
 	look   int    // the look before it
+	unseen bool   // with its group, by all that is known
 	tick   uint64 // reaper.Ticks
 }
 
@@ -97,6 +100,9 @@ func (c *Cascade) Look(seen []reaper.Seen) {
 		}
 		m.Seen, m.kind, m.last = s, KindOf(s), c.looks
 		m.caught |= s.Caught
+		if m.first == c.looks && c.toldWithGroup(m) {
+			m.told = &told{signal: c.asOne.signal, caught: m.Catches(c.asOne.signal), look: c.asOne.look, unseen: true, tick: c.asOne.tick}
+		}
 		c.pids[s.PID] = m
 	}
 	for _, m := range c.pids {
@@ -169,9 +175,30 @@ func (c *Cascade) Told(id reaper.ID, sig unix.Signal, tick uint64) {
 		m = &member{Seen: reaper.Seen{Process: reaper.Process{ID: id}}}
 		c.known[id] = m
 	}
-	if m.told == nil {
-		m.told = &told{sig, m.Catches(sig), c.looks, tick}
+	if m.told == nil || m.told.unseen {
+		m.told = &told{signal: sig, caught: m.Catches(sig), look: c.looks, tick: tick}
 	}
+}
+
+// ToldGroup notes that a process group was sent a signal by one call, at a tick.
+// Who was forked between the look and the call was sent it too, and is seen later.
+func (c *Cascade) ToldGroup(group int, sig unix.Signal, tick uint64) {
+	c.group, c.asOne = group, &told{signal: sig, look: c.looks, tick: tick}
+}
+
+// toldWithGroup reports whether one who is seen for the first time was told with
+// its group. A fork that was under way gives its child the signal and a later start
+// (kernel/fork.c, copy_process), much later on a busy machine: by then its parent has
+// died of the signal. In doubt it was told, for nobody is told twice.
+func (c *Cascade) toldWithGroup(m *member) bool {
+	if c.asOne == nil || m.told != nil || m.PGID != c.group {
+		return false
+	}
+	const underWay, orphaned = 10, 100 // ticks
+	if m.PPID == c.self {
+		return m.Start <= c.asOne.tick+orphaned
+	}
+	return m.Start <= c.asOne.tick+underWay
 }
 
 // WasTold reports whether a process was told, and what.

@@ -234,7 +234,7 @@ func (d *drain) wantNotToldByItsParent(t Telling) {
 		return
 	}
 	up := p.starter
-	if up.ended && up.of == 0 && up.seenCatching != 0 && p.seenCatching == catches(d.sig, unix.SIGTERM) && p.seenBelow {
+	if up.ended && up.of == 0 && up.seenCatching != 0 && p.seenCatching == reaper.SignalsOf(d.sig, unix.SIGTERM) && p.seenBelow {
 		d.t.Errorf("%v was told by %v, and is told again: %s", p, up, t.Rule)
 	}
 }

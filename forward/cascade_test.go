@@ -175,7 +175,7 @@ func tell(c *Cascade, all []Telling) (pids []int) {
 func below(pid, ppid int, start uint64) reaper.Seen {
 	return reaper.Seen{
 		Process: reaper.Process{ID: reaper.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app"},
-		Caught:  bit(unix.SIGTERM), Exe: "app", Args: []string{"app"},
+		Caught:  reaper.SignalsOf(unix.SIGTERM), Exe: "app", Args: []string{"app"},
 	}
 }
 
@@ -294,10 +294,67 @@ func TestWhoeverWasSentASignalCountsAsTold(t *testing.T) {
 	wantTold(t, "in the last seconds", tell(c, c.Judge(true)))
 }
 
+// A process group that is told as a whole in tick 1000 has members that no look has
+// shown; those who come later, or are in another group, were not told.
+func TestWhoeverWasForkedBeforeTheGroupWasToldIsNotToldAgain(t *testing.T) {
+	for _, test := range []struct {
+		start         uint64
+		parent, group int
+		want          []int
+	}{
+		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {1100, drainitPID, 10, nil}, {1101, drainitPID, 10, []int{13}},
+		{999, 12, 10, nil}, {1010, 12, 10, nil}, {1011, 12, 10, []int{13}}, {999, drainitPID, 13, []int{13}},
+	} {
+		worker := below(10, drainitPID, 100)
+		c := NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{worker}, worker.ID, []reaper.ID{worker.ID})
+		c.Told(worker.ID, unix.SIGTERM, 1000)
+		c.ToldGroup(10, unix.SIGTERM, 1000)
+		c.Died(10, unix.SIGTERM)
+		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
+		c.Told(between.ID, unix.SIGTERM, 1000)
+		forked.PGID = test.group
+		c.Look([]reaper.Seen{between, forked})
+		c.Died(12, unix.SIGTERM)
+		forked.PPID = drainitPID
+		c.Look([]reaper.Seen{forked})
+		wantTold(t, fmt.Sprintf("%+v", test), tell(c, c.Judge(false)), test.want...)
+		wantTold(t, "in the last seconds", tell(c, c.Judge(true)))
+	}
+}
+
+// One that was forked while its group was told counts as told, unless it lives without
+// catching the signal: then it was not, and is told in the last seconds.
+func TestWhoeverWasForkedMeanwhileAndDoesNotCatchIsToldAtLast(t *testing.T) {
+	worker, forked := below(10, drainitPID, 100), below(13, drainitPID, 1050)
+	worker.PGID, forked.PGID, forked.Caught = 10, 10, 0
+	c := NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{worker}, worker.ID, []reaper.ID{worker.ID})
+	c.Told(worker.ID, unix.SIGTERM, 1000)
+	c.ToldGroup(10, unix.SIGTERM, 1000)
+	c.Look([]reaper.Seen{worker, forked})
+	wantTold(t, "in the drain", tell(c, c.Judge(false)))
+	wantTold(t, "in the last seconds", tell(c, c.Judge(true)), 13)
+	wantTold(t, "once more", tell(c, c.Judge(true)))
+}
+
+// A member whom only a look after the telling shows counts as told by then, and what it
+// starts later is part of its clean-up.
+func TestMemberThatIsSeenAfterItsGroupWasToldMayStartOthers(t *testing.T) {
+	worker, helper, child := below(10, drainitPID, 100), below(12, drainitPID, 1050), below(13, 12, 1120)
+	worker.PGID, helper.PGID, child.PGID = 10, 10, 10
+	c := NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{worker}, worker.ID, []reaper.ID{worker.ID})
+	c.Told(worker.ID, unix.SIGTERM, 1000)
+	c.ToldGroup(10, unix.SIGTERM, 1000)
+	c.Look([]reaper.Seen{worker, helper, child})
+	c.Died(12, 0)
+	child.PPID = drainitPID
+	c.Look([]reaper.Seen{worker, child})
+	wantTold(t, "the child of the helper", tell(c, c.Judge(false)))
+}
+
 // A look leaves out who is dead and not waited for yet: its death counts all the same.
 func TestWorkerThatDiedUnderTheLookHasAnHeir(t *testing.T) {
 	shell := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 7, Start: 100}, PPID: 1}, Exe: "sh", Args: []string{"sh"}}
-	app := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 8, Start: 101}, PPID: 7}, Caught: bit(unix.SIGTERM)}
+	app := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 8, Start: 101}, PPID: 7}, Caught: reaper.SignalsOf(unix.SIGTERM)}
 	c := NewCascade(1, unix.SIGTERM, []reaper.Seen{shell, app}, shell.ID, []reaper.ID{shell.ID})
 	c.Told(shell.ID, unix.SIGTERM, 200)
 	app.PPID = 1

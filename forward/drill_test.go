@@ -110,13 +110,13 @@ func closing(tree string) int {
 }
 
 // mask reads what a process catches.
-func (d *drill) mask(text string) (mask uint64) {
+func (d *drill) mask(text string) (mask reaper.Signals) {
 	if text == "*" {
-		return catches(d.sig, unix.SIGTERM)
+		return reaper.SignalsOf(d.sig, unix.SIGTERM)
 	}
 	for name := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
 		if name != "" && name != "session" {
-			mask |= bit(d.signal(name))
+			mask |= reaper.SignalsOf(d.signal(name))
 		}
 	}
 	return mask
@@ -166,7 +166,7 @@ func (d *drill) happen(step string, f []string) {
 	case f[1] == "starts":
 		d.plant(p, strings.Join(f[2:], " "))
 	case f[1] == "loses":
-		p.caught &^= bit(d.signal(f[2]))
+		p.caught &^= reaper.SignalsOf(d.signal(f[2]))
 	case f[1] == "exits":
 		d.end(p, 0)
 	case f[1] == "dies":

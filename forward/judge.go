@@ -13,12 +13,16 @@ func (c *Cascade) Judge(last bool) []Telling {
 	var all []Telling
 	for _, pid := range c.children() {
 		m := c.pids[pid]
+		const nearlyOver = "the grace is nearly over and nobody has told it"
 		if m.told != nil {
+			if last && m.told.unseen && !m.caught.Has(m.told.signal) { // it would be dead
+				all = append(all, Telling{m.Seen, c.signalFor(m), nearlyOver})
+			}
 			continue
 		}
 		rule, tell := c.judge(m)
 		if last && !tell {
-			rule, tell = "the grace is nearly over and nobody has told it", true
+			rule, tell = nearlyOver, true
 		}
 		if tell {
 			all = append(all, Telling{m.Seen, c.signalFor(m), rule})
@@ -82,7 +86,7 @@ func (c *Cascade) judgeOrphan(m, parent *member) (rule string, tell bool) {
 		return fmt.Sprintf("its parent %s did not catch it", name(parent)), true
 	case diedOfIt(parent, passed):
 		return fmt.Sprintf("its parent %s died of it", name(parent)), true
-	case m.caught&bit(passed) == 0:
+	case !m.caught.Has(passed):
 		return fmt.Sprintf("its parent %s is gone, and it lives without catching %s", name(parent), Name(passed)), true
 	}
 	return c.leave(m)
@@ -137,13 +141,16 @@ func (c *Cascade) startedBy(m, above *member) bool {
 		return false
 	}
 	by := c.known[m.parent]
-	for range len(c.known) {
-		if !bornAfter(by, above) {
-			break
+	for range len(c.known) { // a recycled pid could close a ring
+		switch {
+		case by == nil:
+			return false
+		case by == above, !bornAfter(by, above): // above itself, told with its group, may be seen later
+			return caughtIt(by, above.told.signal) && !diedOfIt(by, above.told.signal)
 		}
 		by = c.known[by.parent]
 	}
-	return caughtIt(by, above.told.signal) && !diedOfIt(by, above.told.signal)
+	return false
 }
 
 // afterOneThatStopped is for a child whose parent came and went between two
@@ -178,7 +185,7 @@ func caughtIt(m *member, passed unix.Signal) bool {
 	if m.told != nil {
 		return m.told.caught
 	}
-	return m.caught&bit(passed) != 0
+	return m.caught.Has(passed)
 }
 
 // diedOfIt reports whether a stop signal killed a process. A shell that had a
@@ -196,7 +203,7 @@ func diedOfIt(m *member, passed unix.Signal) bool {
 // hasExitTrap reports whether a bash has a trap for EXIT, for which it catches all
 // the signals that end a process, and dies of them all the same.
 func hasExitTrap(m *member) bool {
-	return m.caught&bit(unix.SIGXCPU) != 0 && m.caught&bit(unix.SIGVTALRM) != 0
+	return m.caught.Has(unix.SIGXCPU) && m.caught.Has(unix.SIGVTALRM)
 }
 
 // tellsGroup reports whether a program passes the stop signal on to a whole
@@ -212,5 +219,3 @@ func tellsGroup(m *member) bool {
 }
 
 func name(m *member) string { return fmt.Sprintf("%s[%d]", m.Comm, m.PID) }
-
-func bit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/reaper"
 )
 
 // manner is what a process does about the first stop signal that it gets.
@@ -37,7 +39,7 @@ type nature struct {
 	before  bool  // it was drainit's child before the stop, and not the worker
 	// What the looks have shown.
 	seenBelow    bool // below the one that started it
-	seenCatching uint64
+	seenCatching reaper.Signals
 }
 
 // simulation is a world in which processes behave at random.
@@ -102,14 +104,14 @@ func (s *simulation) someone(parent *proc) *proc {
 		return nil
 	}
 	word := []string{"sh", "bash", "npm", "app", "app", "app", "relay"}[s.rng.IntN(7)]
-	both := catches(s.sig, unix.SIGTERM)
+	both := reaper.SignalsOf(s.sig, unix.SIGTERM)
 	n := nature{manner: manner(s.rng.IntN(int(manners))), lasts: uint64(s.rng.IntN(200)), once: s.rng.IntN(4) == 0}
-	mask := []uint64{both, both, catches(s.sig), catches(unix.SIGTERM)}[s.rng.IntN(4)]
+	mask := []reaper.Signals{both, both, reaper.SignalsOf(s.sig), reaper.SignalsOf(unix.SIGTERM)}[s.rng.IntN(4)]
 	switch {
 	case word == "npm":
 		n.manner, mask = []manner{waits, relays, raises}[s.rng.IntN(3)], both
 	case (word == "sh" || word == "bash") && s.rng.IntN(2) == 0:
-		n.manner, mask = dies, []uint64{0, catches(unix.SIGINT)}[s.rng.IntN(2)] // it has no trap
+		n.manner, mask = dies, []reaper.Signals{0, reaper.SignalsOf(unix.SIGINT)}[s.rng.IntN(2)] // it has no trap
 	case n.manner == dies || n.manner == ignores:
 		mask = 0
 	}
@@ -162,7 +164,7 @@ func (s *simulation) deliver(p, from *proc, sig unix.Signal) {
 		return
 	}
 	s.say("%v gets %d from %v", p, sig, from)
-	caught := p.caught&bit(sig) != 0
+	caught := p.caught.Has(sig)
 	if p.got++; p.got == 1 {
 		p.caughtA, p.from = caught, from
 	}

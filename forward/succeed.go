@@ -25,7 +25,7 @@ func (c *Cascade) Succeed() (heir reaper.Seen, ok bool) {
 		}
 		switch {
 		case !c.top(m).head || m.cleanup:
-		case m.caught&bit(c.signal) != 0 && !(m.kind == Shell && !m.Catches(unix.SIGTERM)):
+		case m.caught.Has(c.signal) && !(m.kind == Shell && !m.Catches(unix.SIGTERM)):
 			catching = append(catching, m)
 		case m.kind != Plain:
 			passing = append(passing, m)

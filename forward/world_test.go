@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"drainit/reaper"
 )
 
@@ -28,7 +26,7 @@ type proc struct {
 	parent  *proc // nil: drainit
 	starter *proc // who started it, whatever became of that one
 	sid     int
-	caught  uint64
+	caught  reaper.Signals
 	ended   bool
 	nature
 }
@@ -39,7 +37,7 @@ func newWorld(maxPID int) *world {
 
 // start adds a process. A parent of nil is drainit, which gives each child a
 // session of its own.
-func (w *world) start(name string, parent *proc, caught uint64) *proc {
+func (w *world) start(name string, parent *proc, caught reaper.Signals) *proc {
 	pid := w.last
 	for taken := true; taken; _, taken = w.procs[pid] {
 		if pid++; pid > w.maxPID {
@@ -138,12 +136,4 @@ func (p *proc) comm() string {
 		return p.word() + " start"
 	}
 	return p.name
-}
-
-// catches are the bits of signals.
-func catches(sigs ...unix.Signal) (mask uint64) {
-	for _, sig := range sigs {
-		mask |= bit(sig)
-	}
-	return mask
 }

@@ -16,18 +16,18 @@ import (
 // Seen is what one look shows of a living process.
 type Seen struct {
 	Process
-	Caught  uint64   // the signals it has a handler for or, if asked, waits for; bit n-1 is signal n
-	Ignored uint64   // the signals it ignores, at least of the first 31
+	Caught  Signals  // those it has a handler for or, if asked, waits for
+	Ignored Signals  // at least of the first 31
 	Exe     string   // the file name of what runs it, "" where that may not be read
 	Args    []string // its command line as it shows it, the first page at most
 }
 
 // Catches reports whether the process caught a signal, which must be one of those
 // asked for if the process may wait for it without a handler.
-func (s Seen) Catches(sig unix.Signal) bool { return has(s.Caught, sig) }
+func (s Seen) Catches(sig unix.Signal) bool { return s.Caught.Has(sig) }
 
 // Ignores reports whether the process ignored a signal.
-func (s Seen) Ignores(sig unix.Signal) bool { return has(s.Ignored, sig) }
+func (s Seen) Ignores(sig unix.Signal) bool { return s.Ignored.Has(sig) }
 
 // ReadBelow looks at every process below root, parents before their children,
 // and at which signals each catches. What a program is (Exe and Args), and which of
@@ -82,7 +82,7 @@ func readSeen(p Process, until time.Time, sigs []unix.Signal, closely bool) (See
 			return s, err
 		}
 		if caught {
-			s.Caught |= bit(sig)
+			s.Caught |= SignalsOf(sig)
 		}
 	}
 	s.Exe, s.Args = readProgram(p.PID)
@@ -197,7 +197,3 @@ func readInput(pid int) (in input, ok bool) {
 	}
 	return in, false
 }
-
-func bit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }
-
-func has(mask uint64, sig unix.Signal) bool { return mask&bit(sig) != 0 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,11 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Signals is a set of signals: bit n-1 is signal n, as in /proc/PID/status (proc(5)).
+type Signals uint64
+
+// SignalsOf returns the set of these.
+func SignalsOf(sigs ...unix.Signal) (s Signals) {
+	for _, sig := range sigs {
+		s |= 1 << (uint(sig) - 1) // none, for 0
+	}
+	return s
+}
+
+// Has reports whether a signal is in the set.
+func (s Signals) Has(sig unix.Signal) bool { return s&SignalsOf(sig) != 0 }
+
 // Catches reports whether a process catches a signal, as it is now: a process
 // that is just starting catches nothing yet. It does if it has a handler, or if
 // every thread of it blocks the signal and nobody ignores it: then somebody
 // waits for it by sigwait(3) or signalfd(2). To tell that from a process that is
-// forking takes a few looks, a millisecond apart, but none after until.
+// forking takes some looks, a millisecond apart, of which but one may be after until.
 // The error is ErrNoProc or that of the read.
 func Catches(pid int, sig unix.Signal, until time.Time) (bool, error) {
 	if err := checkProc(); err != nil {
@@ -31,17 +46,22 @@ func Catches(pid int, sig unix.Signal, until time.Time) (bool, error) {
 // catches is Catches for what a first look at the handlers has shown.
 func (h handlers) catches(pid int, sig unix.Signal, until time.Time) (bool, error) {
 	// fork(3), posix_spawn(3) and dash's vfork block every signal for as long as
-	// they take. Who waits for a signal sleeps by it: two looks that find no
-	// switch of context between them saw one and the same sleep.
-	for slept := ""; ; {
+	// they take, which is long on a busy machine. Who waits for a signal sleeps by
+	// it: two looks that find no switch of context between them saw one and the same
+	// sleep. Where the leader is busy, a thread is in sigwait, or there is a signalfd
+	// that takes the signal.
+	slept := ""
+	for look := 1; ; look++ {
+		if h.caught.Has(sig) {
+			return true, nil
+		}
+		blocked, sigwait := waitsFor(pid, h, sig)
 		switch {
-		case has(h.caught, sig):
-			return true, nil
-		case has(h.ignored, sig), !waitsFor(pid, h, sig):
+		case h.ignored.Has(sig), !blocked:
 			return false, nil
-		case h.asleep && h.switches == slept:
+		case h.asleep && h.switches == slept, look > 1 && (sigwait || hasSignalfd(pid, sig)):
 			return true, nil
-		case time.Now().After(until):
+		case look > 1 && time.Now().After(until): // one pair there is on the busiest machine
 			return false, nil
 		}
 		slept = h.switches
@@ -53,12 +73,11 @@ func (h handlers) catches(pid int, sig unix.Signal, until time.Time) (bool, erro
 	}
 }
 
-// handlers is what a process does with each signal, one bit a signal: bit n-1
-// is signal n, as in /proc/PID/status (proc(5)).
+// handlers is what a process does with the signals.
 type handlers struct {
-	caught  uint64 // SigCgt
-	ignored uint64 // SigIgn
-	blocked uint64 // SigBlk, of the leader alone
+	caught  Signals // SigCgt
+	ignored Signals // SigIgn
+	blocked Signals // SigBlk, of the leader alone
 	threads int
 	// Of the leader: whether it is in state S, and how often it has gone to sleep.
 	asleep   bool
@@ -73,20 +92,20 @@ func readHandlers(pid int) (handlers, error) {
 	return parseStatus(b)
 }
 
-// waitsFor reports whether each thread blocks the signal or sits in sigwait. One
-// thread may block what another is to be interrupted by: the leader of a Go
-// program blocks nearly everything at times.
-func waitsFor(pid int, h handlers, sig unix.Signal) bool {
-	leader := filepath.Join(procPath(pid, "task"), strconv.Itoa(pid))
-	if !has(h.blocked, sig) && !inSigwait(leader) {
-		return false
+// waitsFor reports whether each thread blocks the signal or sits in sigwait, and
+// whether one sits there. One thread may block what another is to be
+// interrupted by: the leader of a Go program blocks nearly everything at times.
+func waitsFor(pid int, h handlers, sig unix.Signal) (blocked, sigwait bool) {
+	sigwait = inSigwait(filepath.Join(procPath(pid, "task"), strconv.Itoa(pid)))
+	if !h.blocked.Has(sig) && !sigwait {
+		return false, false
 	}
 	if h.threads == 1 {
-		return true
+		return true, sigwait
 	}
 	tids, err := readPids(procPath(pid, "task"))
 	if err != nil {
-		return false
+		return false, false
 	}
 	for _, tid := range tids {
 		dir := filepath.Join(procPath(pid, "task"), strconv.Itoa(tid))
@@ -94,11 +113,13 @@ func waitsFor(pid int, h handlers, sig unix.Signal) bool {
 		if err != nil {
 			continue // the thread has ended
 		}
-		if t, err := parseStatus(b); err == nil && !has(t.blocked, sig) && !inSigwait(dir) {
-			return false
+		waits := inSigwait(dir)
+		if t, err := parseStatus(b); err == nil && !t.blocked.Has(sig) && !waits {
+			return false, false
 		}
+		sigwait = sigwait || waits
 	}
-	return true
+	return true, sigwait
 }
 
 // inSigwait reports whether a thread is in rt_sigtimedwait(2). While it is, the
@@ -108,6 +129,37 @@ func inSigwait(thread string) bool {
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
 	n, ok := syscallOf(thread)
 	return ok && (n == unix.SYS_RT_SIGTIMEDWAIT || n == time64)
+}
+
+// hasSignalfd reports whether a process has a signalfd(2) that takes the signal.
+func hasSignalfd(pid int, sig unix.Signal) bool {
+	dir := procPath(pid, "fdinfo")
+	fds, err := readPids(dir)
+	if err != nil {
+		return false // not permitted
+	}
+	const atMost = 1000 // descriptors: one of these is opened early
+	return slices.ContainsFunc(fds[:min(len(fds), atMost)], func(fd int) bool {
+		b, err := readPage(filepath.Join(dir, strconv.Itoa(fd)))
+		return err == nil && signalfdMask(b).Has(sig)
+	})
+}
+
+// signalfdMask is what a descriptor's /proc/PID/fdinfo says that it takes
+// (proc(5)): nothing, if it is not of a signalfd.
+func signalfdMask(fdinfo []byte) Signals {
+	_, rest, _ := bytes.Cut(fdinfo, []byte("\nsigmask:"))
+	text, _, _ := bytes.Cut(rest, []byte("\n"))
+	mask, err := parseSignals(bytes.TrimSpace(text), 16)
+	if err != nil {
+		return 0
+	}
+	return mask
+}
+
+func parseSignals(text []byte, base int) (Signals, error) {
+	s, err := strconv.ParseUint(string(text), base, 64)
+	return Signals(s), err
 }
 
 // syscallOf is the number of the system call that a process or thread sleeps in.
@@ -128,7 +180,7 @@ func parseStatus(b []byte) (h handlers, err error) {
 	for line := range bytes.Lines(b) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimSpace(value)
-		var to *uint64
+		var to *Signals
 		switch string(name) {
 		case "State":
 			h.asleep = bytes.HasPrefix(value, []byte("S"))
@@ -150,7 +202,7 @@ func parseStatus(b []byte) (h handlers, err error) {
 		default:
 			continue
 		}
-		if *to, err = strconv.ParseUint(string(value), 16, 64); err != nil {
+		if *to, err = parseSignals(value, 16); err != nil {
 			return h, fmt.Errorf("cannot parse status: %w", err)
 		}
 		found++

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,8 +91,8 @@ func SignalEverything(sig unix.Signal) error {
 	return wrapKill(unix.Kill(-1, sig))
 }
 
-// maxSweeps bounds one KillAll: who forks faster than this has the next call.
-const maxSweeps = 50
+// sweeping bounds one KillAll: who forks faster than that has the next call.
+const sweeping = 500 * time.Millisecond
 
 // KillAll sends SIGKILL to everything below drainit. As PID 1 that is one call
 // of the kernel, which no fork escapes. Elsewhere it walks the descendants,
@@ -111,7 +112,7 @@ func KillAll(worker int) error {
 	}
 	done := make(map[ID]bool)
 	var failed error
-	for range maxSweeps {
+	for began := time.Now(); time.Since(began) < sweeping; {
 		fresh, err := sweep(done)
 		if failed == nil {
 			failed = err

@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -9,9 +10,14 @@ import (
 
 // checkProc returns nil only for a /proc in which our own pid is ours. In a new
 // PID namespace with the /proc of the old one, each pid names a stranger.
+// The error is ErrNoProc, or a want of memory, which says nothing of /proc.
 func checkProc() error {
-	self, err := os.Readlink("/proc/self")
-	if err != nil || self != strconv.Itoa(os.Getpid()) {
+	var self [20]byte
+	n, err := retry(func() (int, error) { return unix.Readlink("/proc/self", self[:]) })
+	switch {
+	case momentary(err):
+		return os.NewSyscallError("readlink /proc/self", err)
+	case err != nil || string(self[:n]) != strconv.Itoa(os.Getpid()):
 		return ErrNoProc
 	}
 	return nil
@@ -24,6 +30,46 @@ func procPath(pid int, name string) string {
 // Descriptors returns the numbers of drainit's open descriptors, of which one
 // is that of the look itself.
 func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
+
+// Cgroups returns /proc/PID/cgroup, which is the same for all processes of a
+// container, and readable by every user (cgroups(7)).
+func Cgroups(pid int) (string, error) {
+	b, err := readSmall(procPath(pid, "cgroup"))
+	return string(b), err
+}
+
+// OtherThreadsSleep reports whether every thread of drainit but the calling one sleeps.
+func OtherThreadsSleep() (bool, error) {
+	awake, err := anyOtherThread("/proc/self/task", unix.Gettid(), func(state byte) bool { return state != 'S' })
+	return !awake && err == nil, err
+}
+
+// anyOtherThread reports whether a thread in a task folder of /proc, other than this
+// one, is in such a state, and the first error of a look at one. Who has ended is in none.
+func anyOtherThread(tasks string, than int, is func(state byte) bool) (found bool, failed error) {
+	tids, err := readPids(tasks)
+	if err != nil {
+		return false, err
+	}
+	for _, tid := range tids {
+		if tid == than {
+			continue
+		}
+		var t Process
+		b, err := readSmall(filepath.Join(tasks, strconv.Itoa(tid), "stat"))
+		if err == nil {
+			t, err = parseStat(b)
+		}
+		switch {
+		case Vanished(err):
+		case err != nil && failed == nil:
+			failed = err
+		case err == nil && is(t.State):
+			return true, failed
+		}
+	}
+	return false, failed
+}
 
 // readPids returns the numbers among the names in a folder of /proc.
 func readPids(dir string) ([]int, error) {
@@ -61,11 +107,8 @@ func readSmall(path string) ([]byte, error) {
 	var page [4096]byte
 	var all []byte
 	for {
-		n, err := unix.Read(fd, page[:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
+		n, err := retry(func() (int, error) { return unix.Read(fd, page[:]) })
+		if err != nil {
 			return nil, os.NewSyscallError("read "+path, err)
 		}
 		all = append(all, page[:n]...)
@@ -95,11 +138,24 @@ func openProc(path string, flags int) (int, error) {
 	return fd, os.NewSyscallError("open "+path, err)
 }
 
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if err != unix.EINTR {
+// tries are how often a call is made that fails for the moment only.
+const tries = 3
+
+// retry makes a call again that was interrupted, and some times one that failed for
+// the moment: a look with holes costs more, an exit status for one.
+func retry(call func() (int, error)) (n int, err error) {
+	for try := 1; ; {
+		n, err = call()
+		switch {
+		case err == unix.EINTR:
+		case momentary(err) && try < tries:
+			try++
+		default:
 			return n, err
 		}
 	}
 }
+
+// momentary reports whether a call failed by what may be over soon, and is no
+// matter of the process that was looked at.
+func momentary(err error) bool { return outOfMeans(err) || err == unix.EAGAIN || err == unix.EIO }

@@ -39,12 +39,28 @@ func TestParseStatus(t *testing.T) {
 	if want := (handlers{blocked: 1, ignored: 2, caught: 0xfffffffc00004000, threads: 3, asleep: true, switches: "42"}); err != nil || h != want {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if !has(h.caught, unix.SIGTERM) || !has(h.caught, 64) || has(h.caught, unix.SIGINT) {
+	if !h.caught.Has(unix.SIGTERM) || !h.caught.Has(64) || h.caught.Has(unix.SIGINT) {
 		t.Errorf("bit n-1 of %x is not signal n", h.caught)
 	}
 	for _, bad := range []string{"", "Threads:\t1\n", strings.Replace(text, "SigIgn", "SigXgn", 1), strings.Replace(text, "000001", "00000g", 1), strings.Replace(text, "\t3", "\tx", 1)} {
 		if h, err := parseStatus([]byte(bad)); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, h)
+		}
+	}
+}
+
+func TestSignalfdMask(t *testing.T) {
+	const lines = "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1041\n"
+	for text, want := range map[string]Signals{
+		lines + "sigmask:\t0000000000004001\n": 0x4001,
+		lines + "sigmask:\t0000000000004001":   0x4001, // cut off
+		lines + "sigmask:\tx\n":                0,
+		lines + "eventfd-count: 14\n":          0,
+		lines:                                  0,
+		"":                                     0,
+	} {
+		if got := signalfdMask([]byte(text)); got != want {
+			t.Errorf("%q: %x, want %x", text, got, want)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -31,7 +31,7 @@ type Process struct {
 	State byte   // R, S, D, T (stopped), t (traced), Z, X…
 	Comm  string // at most 15 bytes of anything, set by the process itself
 
-	ignored, caught uint64 // of the first 31 signals
+	ignored, caught Signals // of the first 31 signals
 }
 
 // statSignals are the signals of which /proc/PID/stat has the masks.
@@ -50,6 +50,10 @@ func (p Process) Alive() bool {
 // no other signal but CONT and KILL. One held by a debugger is not counted.
 func (p Process) Stopped() bool { return p.State == 'T' }
 
+// HasHandler reports whether the process had a handler for one of the first 31
+// signals. Where it is false, Catches may still be true.
+func (p Process) HasHandler(sig unix.Signal) bool { return p.caught.Has(sig) }
+
 // tick is the unit of ID.Start, on every architecture (USER_HZ).
 const tick = 10 * time.Millisecond
 
@@ -67,7 +71,7 @@ type Tree struct {
 // NewTree makes a tree of processes, each of which has a pid of its own.
 func NewTree(all []Process) Tree {
 	t := Tree{byPID: make(map[int]Process, len(all)), children: make(map[int][]Process)}
-	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
+	slices.SortFunc(all, byPID)
 	for _, p := range all {
 		t.byPID[p.PID] = p
 		t.children[p.PPID] = append(t.children[p.PPID], p)
@@ -99,6 +103,12 @@ func ReadTree() (Tree, error) {
 	return NewTree(all), nil
 }
 
+// All returns the living processes, by pid.
+func (t Tree) All() []Process {
+	all := slices.SortedFunc(maps.Values(t.byPID), byPID)
+	return living(all)
+}
+
 // Process returns the process with this pid.
 func (t Tree) Process(pid int) (p Process, ok bool) {
 	p, ok = t.byPID[pid]
@@ -120,7 +130,7 @@ func (t Tree) Group(pgid int) []Process {
 			}
 		}
 	}
-	slices.SortFunc(members, func(a, b Process) int { return a.PID - b.PID })
+	slices.SortFunc(members, byPID)
 	return living(members)
 }
 
@@ -142,6 +152,8 @@ func (t Tree) Below(root int) []Process {
 	}
 	return living(all)
 }
+
+func byPID(a, b Process) int { return a.PID - b.PID }
 
 func living(all []Process) []Process {
 	return slices.DeleteFunc(slices.Clone(all), func(p Process) bool { return !p.Alive() })
@@ -176,62 +188,48 @@ func parseStat(b []byte) (Process, error) {
 	if open < 1 || end < open {
 		return Process{}, fmt.Errorf("cannot parse stat: %q", b)
 	}
-	f := bytes.Fields(b[end+1:])
-	const fieldsToStart = 20 // state is field 3, starttime field 22
-	if len(f) < fieldsToStart {
-		return Process{}, fmt.Errorf("cannot parse stat: %d fields", len(f))
-	}
-	p := Process{State: f[0][0], Comm: string(b[open+1 : end])}
-	for _, n := range []struct {
-		to   *int
-		text []byte
-	}{{&p.PID, bytes.TrimSpace(b[:open])}, {&p.PPID, f[1]}, {&p.PGID, f[2]}, {&p.SID, f[3]}} {
-		v, err := strconv.Atoi(string(n.text))
-		if err != nil {
-			return Process{}, fmt.Errorf("cannot parse stat: %w", err)
-		}
-		*n.to = v
-	}
-	start, err := strconv.ParseUint(string(f[fieldsToStart-1]), 10, 64)
-	if err != nil {
+	p := Process{Comm: string(b[open+1 : end])}
+	var err error
+	if p.PID, err = strconv.Atoi(string(bytes.TrimSpace(b[:open]))); err != nil {
 		return Process{}, fmt.Errorf("cannot parse stat: %w", err)
 	}
-	p.Start = start
-	return p, p.parseMasks(f)
+	const state, starttime = 3, 22
+	field := state
+	for text := range bytes.FieldsSeq(b[end+1:]) {
+		if err := p.parseField(field, text); err != nil {
+			return Process{}, fmt.Errorf("cannot parse stat: %w", err)
+		}
+		field++
+	}
+	if field <= starttime {
+		return Process{}, fmt.Errorf("cannot parse stat: %d fields", field-1)
+	}
+	return p, nil
 }
 
-// parseMasks reads the fields 33 and 34 of a stat, where there are so many.
-func (p *Process) parseMasks(f [][]byte) (err error) {
-	const ignored, caught = 30, 31
-	if len(f) <= caught {
-		return nil
+// parseField reads one field of a stat, by its number in proc(5).
+func (p *Process) parseField(number int, text []byte) (err error) {
+	switch number {
+	case 3:
+		p.State = text[0]
+	case 4:
+		p.PPID, err = strconv.Atoi(string(text))
+	case 5:
+		p.PGID, err = strconv.Atoi(string(text))
+	case 6:
+		p.SID, err = strconv.Atoi(string(text))
+	case 22:
+		p.Start, err = strconv.ParseUint(string(text), 10, 64)
+	case 33:
+		p.ignored, err = parseSignals(text, 10)
+	case 34:
+		p.caught, err = parseSignals(text, 10)
 	}
-	if p.ignored, err = strconv.ParseUint(string(f[ignored]), 10, 64); err == nil {
-		p.caught, err = strconv.ParseUint(string(f[caught]), 10, 64)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot parse stat: %w", err)
-	}
-	return nil
+	return err
 }
 
 // hasLivingThread looks at the threads of a leader in state Z.
 func hasLivingThread(pid int) bool {
-	tids, err := readPids(procPath(pid, "task"))
-	if err != nil {
-		return false
-	}
-	for _, tid := range tids {
-		if tid == pid {
-			continue
-		}
-		b, err := readSmall(filepath.Join(procPath(pid, "task"), strconv.Itoa(tid), "stat"))
-		if err != nil {
-			continue
-		}
-		if p, err := parseStat(b); err == nil && p.State != 'Z' && p.State != 'X' {
-			return true
-		}
-	}
-	return false
+	lives, _ := anyOtherThread(procPath(pid, "task"), pid, func(state byte) bool { return state != 'Z' && state != 'X' })
+	return lives
 }

@@ -63,6 +63,9 @@ func (c Change) DiedOf() unix.Signal {
 // Adopt makes drainit the parent of every orphan below it, which PID 1 is
 // without asking (PR_SET_CHILD_SUBREAPER, prctl(2), Linux 3.4).
 func Adopt() error {
+	if os.Getpid() == 1 {
+		return nil // some that run containers know no such call
+	}
 	return os.NewSyscallError("prctl PR_SET_CHILD_SUBREAPER",
 		unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }

@@ -69,7 +69,7 @@ func (s *supervisor) catchers(mode Mode, sig unix.Signal) ([]reaper.Process, err
 		if err != nil {
 			return nil, err
 		}
-		if mode != ModeGroup && catches(s.worker) {
+		if mode != ModeGroup && (worker.HasHandler(sig) || catches(s.worker)) {
 			return []reaper.Process{worker}, nil // without a look at all of /proc
 		}
 	}
@@ -109,12 +109,17 @@ func (s *supervisor) quiet(sig unix.Signal) {
 		return err == nil && p.ID != id || reaper.Vanished(err)
 	})
 	targets, err := s.catchers(ModeAuto, sig)
+	catches := s.catches(sig)
 	var sent []reaper.Process
 	for _, p := range targets {
-		if !s.quieted[p.ID] && s.signal(p, sig) == nil {
+		// It is asked again, for by now it may be another program, which would stop.
+		if !s.quieted[p.ID] && catches(p.PID) && s.signal(p, sig) == nil {
 			s.quieted[p.ID] = true
 			sent = append(sent, p)
 		}
+	}
+	for _, p := range sent {
+		s.unfreeze(p.PID)
 	}
 	s.announceQuiet(sig, targets, sent, err)
 }
@@ -136,18 +141,18 @@ func (s *supervisor) resume(sig unix.Signal) {
 	s.announceResume(sig, resumed)
 }
 
-// unfreeze is the safety net of quiet: a child that stops by a TSTP that
-// drainit sent it is continued at once.
-func (s *supervisor) unfreeze(c reaper.Change) {
-	if !c.Status.Stopped() || c.Status.StopSignal() != unix.SIGTSTP {
-		return
-	}
-	p, err := reaper.ReadProcess(c.PID)
-	if err != nil || !s.quieted[p.ID] {
-		return
+// unfreeze is the safety net of quiet: who stops by a TSTP that drainit sent it is
+// continued at once. Of a child wait4 tells that; another is looked at only once,
+// right after the signal, by which time an exec may have taken its handler away.
+// It reports whether there was a stop to undo.
+func (s *supervisor) unfreeze(pid int) bool {
+	p, err := reaper.ReadProcess(pid)
+	if err != nil || !s.quieted[p.ID] || !p.Stopped() {
+		return false
 	}
 	_ = s.signal(p, unix.SIGCONT)
 	s.announceFrozen(p)
+	return true
 }
 
 // passOn delivers a signal that means nothing to drainit.

@@ -18,8 +18,11 @@ func (s *supervisor) announce(now time.Time, a Action) {
 	name := forward.Name(a.Signal)
 	switch a.Kind {
 	case AnnounceDrain:
-		s.log.Info(fmt.Sprintf("draining, %s; the platform must wait longer (docker stop 10s, Kubernetes 30s by default)", s.timeLeft(now)),
-			s.phase(), text("signal", name), s.leftSeconds(now))
+		advice := "the platform must wait longer (docker stop 10s, Kubernetes 30s by default)"
+		if s.tty.exists() && s.stopSignal == unix.SIGINT {
+			advice = "Ctrl-C again kills at once"
+		}
+		s.log.Info(fmt.Sprintf("draining, %s; %s", s.timeLeft(now), advice), s.phase(), text("signal", name), s.leftSeconds(now))
 	case AnnounceExit:
 		s.announceExit(now)
 	case AnnounceStop:
@@ -31,12 +34,16 @@ func (s *supervisor) announce(now time.Time, a Action) {
 	case AnnounceProgress:
 		s.announceProgress(now)
 	case AnnounceOver:
-		s.announceKill(fmt.Sprintf("grace of %v over", s.graceGiven()))
+		s.announceKill(now, fmt.Sprintf("grace of %v over", s.graceGiven()))
 	case AnnounceForce:
-		s.announceKill("second stop signal, force-stop")
+		s.announceKill(now, "second stop signal, force-stop")
 	case AnnounceStuck:
-		left, _ := s.left()
 		s.victims = "" // not all of them were
+		left, err := s.left()
+		if err != nil {
+			s.log.Error(fmt.Sprintf("leaving %v after SIGKILL, and what is still alive can't be seen: %v", killingAtMost, err), s.phase())
+			return
+		}
 		s.log.Error(fmt.Sprintf("leaving %v after SIGKILL, still alive: %s", killingAtMost, list(left, withState)),
 			s.phase(), number("left", len(left)))
 	default:
@@ -93,7 +100,8 @@ func (s *supervisor) announceProgress(now time.Time) {
 
 // announceKill names each process that is about to be killed, for nobody can
 // ask it afterwards.
-func (s *supervisor) announceKill(why string) {
+func (s *supervisor) announceKill(now time.Time, why string) {
+	s.report.killed(why, now)
 	left, err := s.left()
 	if err != nil {
 		s.victims, s.killing = "what was left", true
@@ -112,9 +120,12 @@ func (s *supervisor) announceKill(why string) {
 // none where the worker ended by itself and left nothing.
 func (s *supervisor) announceEnd() {
 	since, what := s.ended, s.workerLabel()+" exited"
-	if at, asked := s.machine.Asked(); asked {
+	at, asked := s.machine.Asked()
+	if asked {
 		since, what = at, forward.Name(s.stopSignal)
-	} else if !s.loud {
+	}
+	s.report.end(since, what, s.victims)
+	if !asked && !s.loud {
 		return
 	}
 	end := "done " + round(time.Since(since)) + " after " + what
@@ -124,7 +135,7 @@ func (s *supervisor) announceEnd() {
 	if s.victims != "" {
 		end += "; killed " + s.victims
 	}
-	s.log.Info(end, s.phase(), number("status", s.remap(s.exitStatus())))
+	s.log.Info(end, s.phase(), number("status", s.ending()&0xff))
 }
 
 func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []reaper.Process, err error) {
@@ -157,6 +168,9 @@ func (s *supervisor) announceFrozen(p reaper.Process) {
 
 // logTold is a line for each telling, with its rule.
 func (s *supervisor) logTold(p reaper.Process, sig unix.Signal, rule string) {
+	if !s.log.Verbose() {
+		return
+	}
 	s.log.Debug(fmt.Sprintf("told %s %s: %s", byName(p), forward.Name(sig), rule),
 		s.phase(), text("signal", forward.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
 }
@@ -164,15 +178,15 @@ func (s *supervisor) logTold(p reaper.Process, sig unix.Signal, rule string) {
 // logDeath is for a worker that died of a signal which drainit did not send:
 // the status alone would not tell that from a stop.
 func (s *supervisor) logDeath(c reaper.Change) {
-	if !c.Status.Signaled() || s.killing || s.sent&bit(c.Status.Signal()) != 0 || s.byTerminal(c.Status.Signal()) {
+	if !c.Status.Signaled() || s.killing || s.sent.Has(c.Status.Signal()) || s.byTerminal(c.Status.Signal()) {
 		return
 	}
 	why := "it came from the worker itself, or from outside"
 	if c.Status.Signal() == unix.SIGKILL {
 		why = "out of memory, or a kill from outside"
 	}
-	s.log.Warn(fmt.Sprintf("%s was killed by %s, which drainit did not send: %s", s.workerLabel(), forward.Name(c.Status.Signal()), why),
-		text("signal", forward.Name(c.Status.Signal())), number("pid", c.PID), text("comm", s.name))
+	s.report.text = fmt.Sprintf("%s was killed by %s, which drainit did not send: %s", s.workerLabel(), forward.Name(c.Status.Signal()), why)
+	s.log.Warn(s.report.text, text("signal", forward.Name(c.Status.Signal())), number("pid", c.PID), text("comm", s.name))
 }
 
 // byTerminal reports whether a signal is what people at a terminal end programs
@@ -195,13 +209,24 @@ func (s *supervisor) logReaped(c reaper.Change) {
 }
 
 func (s *supervisor) logSettings() {
+	if !s.log.Verbose() {
+		return
+	}
 	c := s.cfg
 	parentDeath := "nothing"
 	if c.ParentDeathSignal != 0 {
 		parentDeath = forward.Name(c.ParentDeathSignal)
 	}
-	s.log.Debug(fmt.Sprintf("settings: grace %s, stop delay %v, also stopped by %v, rewrites [%v], forward %s, forking %v, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, pid %d",
-		graceText(c.Grace), c.StopDelay, signalNames(c.StopSignals), c.Rewrites, c.Mode, c.Forking, c.RemapExit, parentDeath, c.WarnReaped, os.Getpid()))
+	health := "off"
+	if c.HealthAddr.given() {
+		health = c.HealthAddr.text
+	}
+	report := "off"
+	if c.TerminationLog != "" {
+		report = c.TerminationLog
+	}
+	s.log.Debug(fmt.Sprintf("settings: grace %s, stop delay %v, also stopped by %v, rewrites [%v], forward %s, forking %v, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, health address %s, termination log %s, log level %v, log format %s, pid %d",
+		graceText(c.Grace), c.StopDelay, signalNames(c.StopSignals), c.Rewrites, c.Mode, c.Forking, c.RemapExit, parentDeath, c.WarnReaped, health, report, s.log.Level(), s.log.Format(), os.Getpid()))
 }
 
 // left is what is alive below drainit.
@@ -227,6 +252,9 @@ func (s *supervisor) howExited() string {
 func (s *supervisor) timeLeft(now time.Time) string {
 	if end, ok := s.machine.GraceEnd(); ok {
 		return "SIGKILL in " + end.Sub(now).Round(100*time.Millisecond).String()
+	}
+	if s.machine.Phase() == Killing {
+		return "SIGKILL at once: the grace is 0"
 	}
 	return "no SIGKILL: the grace is infinite"
 }

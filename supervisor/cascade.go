@@ -62,7 +62,7 @@ func (s *supervisor) lookBelow() ([]reaper.Seen, error) {
 // tellWorker begins the telling of a stop: the worker alone, or its group, or
 // what a worker that has daemonized left.
 func (s *supervisor) tellWorker(came unix.Signal) {
-	if s.cfg.Mode == ModeWorker {
+	if s.cfg.Mode == ModeWorker && !s.daemon {
 		s.stopWith = s.cfg.Rewrites.Apply(came)
 		if seen, err := s.lookBelow(); err == nil {
 			s.warnAtStop(seen)
@@ -70,11 +70,12 @@ func (s *supervisor) tellWorker(came unix.Signal) {
 		s.tellOnly(s.stopWith, "the worker alone")
 		return
 	}
-	if err := s.beginCascade(came); err != nil {
-		s.tellOnly(s.cfg.Rewrites.Apply(came), "the worker, for what is below it can't be seen")
-		return
-	}
+	err := s.beginCascade(came)
 	switch {
+	case err != nil && s.cfg.Mode == ModeGroup:
+		s.tellGroupUnseen(s.cfg.Rewrites.Apply(came))
+	case err != nil:
+		s.tellOnly(s.cfg.Rewrites.Apply(came), "the worker, for what is below it can't be seen")
 	case s.gone:
 		s.tellHeads("left by a worker that has daemonized")
 	case s.cfg.Mode == ModeGroup:
@@ -107,13 +108,24 @@ func (s *supervisor) tellGroup(sig unix.Signal) {
 		members = t.Group(s.worker)
 	}
 	s.signalGroup(sig)
+	tick := reaper.Ticks()
+	s.cascade.ToldGroup(s.worker, sig, tick)
 	for _, p := range members {
-		s.cascade.Told(p.ID, sig, reaper.Ticks())
+		s.cascade.Told(p.ID, sig, tick)
 		s.logTold(p, sig, "of the worker's process group")
 		if s.isStopped(p.PID) {
 			_ = s.signal(p, unix.SIGCONT)
 		}
 	}
+}
+
+// tellGroupUnseen tells the worker's group without any look at who is in it.
+func (s *supervisor) tellGroupUnseen(sig unix.Signal) {
+	s.signalGroup(sig)
+	if s.isStopped(s.worker) {
+		s.signalGroup(unix.SIGCONT)
+	}
+	s.logTold(s.workerProcess(), sig, "of the worker's process group, whom nobody can see")
 }
 
 // tell sends one process the stop signal, and then CONT if it is stopped: it
@@ -209,6 +221,6 @@ func (s *supervisor) succeed() {
 		s.phase(), number("pid", heir.PID), text("comm", heir.Comm))
 	s.worker, s.name, s.gone, s.sent = heir.PID, heir.Comm, false, 0
 	if sig, told := s.cascade.WasTold(heir.ID); told {
-		s.sent = bit(sig)
+		s.sent = reaper.SignalsOf(sig)
 	}
 }

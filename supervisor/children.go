@@ -32,7 +32,8 @@ func (s *supervisor) reap() {
 			s.stepAll(events)
 			return
 		}
-		if e, ok := s.changed(c); ok {
+		// That others have ended is news once, however many there are.
+		if e, ok := s.changed(c); ok && !(e.Kind == ChildExited && slices.Contains(events, e)) {
 			events = append(events, e)
 		}
 	}
@@ -57,7 +58,9 @@ func (s *supervisor) stepAll(events []Event) {
 func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
 	if !c.Gone() {
 		s.stopped[c.PID] = c.Status.Stopped()
-		s.unfreeze(c)
+		if c.Status.Stopped() && c.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(c.PID) {
+			return Event{}, false
+		}
 		if c.PID == s.worker && c.Status.Stopped() && s.tty.exists() {
 			s.stopSig = c.Status.StopSignal()
 			s.workerStopped()
@@ -72,9 +75,11 @@ func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
 		s.logReaped(c)
 		return Event{Kind: ChildExited}, true
 	}
+	s.stopSig = 0
 	s.gone, s.status, s.signaled, s.ended = true, c.ExitStatus(), c.Status.Signaled(), time.Now()
+	s.noteInterrupt()
 	s.logDeath(c)
-	if s.daemonized() {
+	if s.daemon = s.daemonized(); s.daemon {
 		return Event{}, false
 	}
 	return Event{Kind: WorkerExited}, true

@@ -23,6 +23,8 @@ type Config struct {
 	RemapExit         []int       // statuses to report as 0
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan
+	HealthAddr        Address     // of /healthz and /readyz; the zero one: none
+	TerminationLog    string      // the file of the last message, absolute; empty: none
 }
 
 // Forever is a grace that never ends.

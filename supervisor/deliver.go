@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +16,7 @@ func (s *supervisor) signalWorker(sig unix.Signal) error {
 	if s.gone {
 		return reaper.ErrGone
 	}
-	s.sent |= bit(sig)
+	s.sent |= reaper.SignalsOf(sig)
 	err := reaper.SignalChild(s.worker, sig)
 	if err != nil {
 		s.warnRefused(s.workerProcess(), sig, err)
@@ -27,7 +28,7 @@ func (s *supervisor) signalGroup(sig unix.Signal) {
 	if s.gone {
 		return
 	}
-	s.sent |= bit(sig)
+	s.sent |= reaper.SignalsOf(sig)
 	group := s.worker
 	if p := s.workerProcess(); p.PGID == s.group { // an heir may be in the first worker's
 		group = s.group
@@ -39,13 +40,19 @@ func (s *supervisor) signalGroup(sig unix.Signal) {
 	}
 }
 
-// signal sends a signal to any process below drainit. What fails has been
-// warned of, where a warning helps.
+// signal sends a signal to any process below drainit, as a look of the same
+// action showed it: a child of drainit has then not been waited for since, and its
+// pid is its own. What fails has been warned of, where a warning helps.
 func (s *supervisor) signal(p reaper.Process, sig unix.Signal) error {
 	if p.PID == s.worker && !s.gone { // once it has gone, another may have its pid
 		return s.signalWorker(sig)
 	}
-	err := reaper.Signal(p.ID, sig)
+	var err error
+	if p.PPID == os.Getpid() {
+		err = reaper.SignalChild(p.PID, sig)
+	} else {
+		err = reaper.Signal(p.ID, sig)
+	}
 	if err != nil {
 		s.warnRefused(p, sig, err)
 	}
@@ -76,5 +83,3 @@ func (s *supervisor) workerProcess() reaper.Process {
 	}
 	return reaper.Process{ID: reaper.ID{PID: s.worker}, Comm: s.name}
 }
-
-func bit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }

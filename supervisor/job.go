@@ -3,8 +3,9 @@ package supervisor
 import (
 	"errors"
 	"os"
+	"runtime"
+	"slices"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +19,7 @@ import (
 
 // workerStopped acts on a worker that was stopped, as a shell would on its job.
 func (s *supervisor) workerStopped() {
+	since := s.inbox.continued.Load()
 	fg, ok := s.tty.foreground()
 	if !ok || s.machine.Phase() == Killing {
 		return
@@ -27,14 +29,16 @@ func (s *supervisor) workerStopped() {
 		if s.tty.lend(s.group) {
 			s.continueGroup()
 		} else {
-			s.stopAsJob(wholeGroup) // in the background, as the worker is
+			s.stopAsJob(wholeGroup, since) // in the background, as the worker is
 		}
 	case s.wantsTerminal():
 		s.continueGroup() // it has it by now
-	case fg == s.group && !s.stopAsJob(wholeGroup): // Ctrl-Z, or its own doing
-		s.continueGroup()
-	case fg == unix.Getpgrp() && s.stopSig == unix.SIGSTOP:
-		s.stopAsJob(wholeGroup)
+	case fg == s.group || s.tty.lent: // Ctrl-Z, or its own doing; it may have lent the terminal in turn
+		if !s.stopAsJob(wholeGroup, since) {
+			s.continueGroup()
+		}
+	case fg == unix.Getpgrp() && (s.stopSig == unix.SIGSTOP || s.stopSig == unix.SIGTSTP):
+		s.stopAsJob(wholeGroup, since)
 	}
 }
 
@@ -49,14 +53,15 @@ func (s *supervisor) suspend() bool {
 	if catchers, err := s.catchers(ModeAuto, sig); err != nil || len(catchers) > 0 || sig != unix.SIGTSTP {
 		return false
 	}
+	s.settle()
 	if s.inbox.overtaken() { // fg came before drainit could stop: to stop now would be for good
-		s.resumed++
+		s.resumed = s.inbox.continued.Load()
 		return true
 	}
 	if err := reaper.SignalGroup(s.group, unix.SIGTSTP); err != nil {
 		return false
 	}
-	return s.stopAsJob(alone)
+	return s.stopAsJob(alone, s.inbox.atQuiet.Load())
 }
 
 // stoppedAbove reports whether one above drainit in its own group has stopped
@@ -88,42 +93,112 @@ const (
 )
 
 // stopAsJob stops drainit, as the job of a shell that it is, and continues the
-// worker when the shell continues drainit. It reports false where nobody could.
-func (s *supervisor) stopAsJob(group bool) bool {
+// worker when the shell continues drainit. It reports false where nobody could. A CONT
+// is newer than the reason for the stop if more than since have come.
+func (s *supervisor) stopAsJob(group bool, since uint64) bool {
 	if !s.mayStop() {
 		return false
 	}
-	before := s.inbox.continued.Load()
-	if err := stopSelf(group); err != nil {
-		s.log.Warn("cannot stop for the shell: " + err.Error())
-		return false
+	if s.calledBack(since) {
+		return true
 	}
-	// The CONT is on its way from the runtime, unless the shell has died meanwhile
-	// and the kernel discarded the stop.
+	// A signal that calls drainit back until it stops would find it stopped for good.
+	// So the stop is sent first, and asked about while it is blocked: who came before
+	// is seen, and the CONT of who comes later discards it (kernel/signal.c,
+	// prepare_signal).
+	s.inbox.awaited.Store(true)
+	defer s.inbox.awaited.Store(false)
+	err := sendStop(group)
+	if err != nil || s.calledBack(since) {
+		_ = endStop(ignore)
+		if group {
+			continueOthers()
+		}
+	} else if err = endStop(byDefault); err == nil {
+		s.awaitCont(since)
+		s.regain()
+		s.goOn()
+	}
+	if err != nil {
+		s.log.Warn("cannot stop for the shell: " + err.Error())
+	}
+	return err == nil
+}
+
+// awaitCont waits for the CONT that ended a stop, which is on its way from the runtime,
+// unless the shell has died meanwhile and the kernel discarded the stop.
+func (s *supervisor) awaitCont(since uint64) {
 	const atMost = time.Second
-	for wait := time.Now().Add(atMost); s.inbox.continued.Load() == before && time.Now().Before(wait); {
+	for wait := time.Now().Add(atMost); s.inbox.continued.Load() == since && time.Now().Before(wait); {
 		time.Sleep(time.Millisecond)
 	}
-	if s.inbox.continued.Load() != before {
-		s.resumed++
-	}
-	if s.tty.lent || s.wantsTerminal() {
-		s.tty.lend(s.group) // by fg; after bg it is not drainit's to lend
-	}
+}
+
+// regain lends the worker the terminal again that it had or waits for, and reports
+// whether it could: by fg, for after bg it is not drainit's to lend.
+func (s *supervisor) regain() bool {
+	return (s.tty.lent || s.wantsTerminal()) && s.tty.lend(s.group)
+}
+
+// goOn continues the worker, and counts each CONT so far as acted upon.
+func (s *supervisor) goOn() {
+	s.resumed = s.inbox.continued.Load()
 	s.continueGroup()
-	return true
+}
+
+// calledBack reports whether drainit must not stop, and the worker has been
+// continued or will be told: a stop signal is in hand, or fg or bg came meanwhile.
+func (s *supervisor) calledBack(since uint64) bool {
+	s.settle()
+	switch {
+	case len(s.inbox.stops) > 0:
+		// A shell sends TERM and then CONT to a job that is stopped, and a worker that
+		// reads stops again at once: to stop with it would put off the TERM for good.
+		return true
+	case s.regain(), // by fg, whose CONT may not be seen, for a stop discards it
+		s.inbox.continued.Load() != since:
+		s.goOn()
+		return true
+	}
+	return false
+}
+
+// settle waits until no signal is on its way through drainit: all its other threads
+// sleep, and with one processor, for which they would sleep as well, all goroutines have
+// had that. Who sent TERM and then CONT has had drainit woken by both, but the thread
+// with the TERM may be late on a busy machine. Without /proc it waits for as long as such
+// a thread takes as a rule.
+func (s *supervisor) settle() {
+	const atMost, mostly = time.Second, 50 * time.Millisecond
+	for began := time.Now(); len(s.inbox.stops) == 0; {
+		time.Sleep(time.Millisecond)
+		runtime.Gosched()
+		rest, err := reaper.OtherThreadsSleep()
+		if spent := time.Since(began); rest || spent > atMost || err != nil && spent > mostly {
+			return
+		}
+	}
 }
 
 // wantsTerminal reports whether the worker is stopped until it has the terminal.
-// top catches TTOU, and then stops itself.
+// top catches TTOU, and then stops itself; so does another drainit, by TSTP.
 func (s *supervisor) wantsTerminal() bool {
 	switch s.stopSig {
 	case unix.SIGTTIN, unix.SIGTTOU:
 		return true
-	case unix.SIGSTOP:
-		return !s.tty.lent && s.catches(unix.SIGTTOU)(s.worker)
+	case unix.SIGSTOP, unix.SIGTSTP:
+		return !s.tty.lent && s.groupCatches(unix.SIGTTOU)
 	}
 	return false
+}
+
+// groupCatches reports whether anybody in the worker's group catches a signal.
+func (s *supervisor) groupCatches(sig unix.Signal) bool {
+	t, err := reaper.ReadTree()
+	if err != nil {
+		return s.catches(sig)(s.worker)
+	}
+	return slices.ContainsFunc(t.Group(s.group), func(p reaper.Process) bool { return p.HasHandler(sig) })
 }
 
 func (s *supervisor) continueGroup() {
@@ -133,11 +208,11 @@ func (s *supervisor) continueGroup() {
 	}
 }
 
-// continuedByShell reports whether a CONT is the one that ended a stop of
-// drainit's own: it has been acted upon.
+// continuedByShell reports whether a CONT has been acted upon: it is the one that ended
+// a stop of drainit's own, or has come together with one that was.
 func (s *supervisor) continuedByShell() bool {
-	if s.resumed > 0 {
-		s.resumed--
+	before := s.resumed
+	if s.resumed = s.inbox.continued.Load(); s.resumed == before {
 		return true
 	}
 	// A worker that waits for the terminal may have it now.
@@ -164,7 +239,7 @@ func (s *supervisor) returnTerminal() {
 // progress, or on its way, ends with the grace.
 func (s *supervisor) mayStop() bool {
 	phase := s.machine.Phase()
-	return (phase == Running || phase == Quiet) && s.inbox.asked.Load() == s.stopsTaken && canStop()
+	return (phase == Running || phase == Quiet) && !s.inHand && len(s.inbox.stops) == 0 && canStop()
 }
 
 // canStop reports whether somebody could continue drainit: its process group is
@@ -194,43 +269,12 @@ func canStop() bool {
 	return false
 }
 
-// stopSelf stops the whole of drainit, or of its process group, by TSTP with its
-// default action. It comes back when drainit was continued, or at once where the
-// kernel discards the stop. It goes around os/signal, whose Reset leaves the
-// runtime's handler in place; and this thread takes the signal before the call
-// returns, for it is the one that the kernel asks first (kernel/signal.c,
-// complete_signal).
-func stopSelf(group bool) error {
-	var byDefault, before [4]uint64 // a sigaction is at most 32 bytes on what .ci/run builds for
-	if err := sigaction(unix.SIGTSTP, &byDefault, &before); err != nil {
-		return err
-	}
-	var err error
-	if group {
-		err = os.NewSyscallError("kill", unix.Kill(0, unix.SIGTSTP))
-	} else {
-		err = os.NewSyscallError("tgkill", unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGTSTP))
-	}
-	return errors.Join(err, sigaction(unix.SIGTSTP, &before, nil))
-}
-
-// sigaction is rt_sigaction(2), with the kernel's own structures.
-func sigaction(sig unix.Signal, to, before *[4]uint64) error {
-	const sigsetSize = 8
-	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION,
-		uintptr(sig), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(before)), sigsetSize, 0, 0)
-	if errno != 0 {
-		return os.NewSyscallError("rt_sigaction", errno)
-	}
-	return nil
-}
-
 // terminalGone reports whether a HUP says that the terminal has gone: nobody can
 // see or stop the worker any more, so that it counts as a stop signal.
 func (s *supervisor) terminalGone(sig unix.Signal) bool {
 	if sig != unix.SIGHUP || !s.tty.gone() {
 		return false
 	}
-	s.log.Info("the terminal is gone: "+forward.Name(sig)+" counts as SIGTERM", s.phase(), text("signal", forward.Name(sig)))
+	s.log.Info("the terminal is gone: "+forward.Name(sig)+" counts as "+forward.Name(s.stops[0]), s.phase(), text("signal", forward.Name(sig)))
 	return true
 }

@@ -75,6 +75,21 @@ func (l *Log) Info(msg string, f ...zapcore.Field)  { l.line(zapcore.InfoLevel, 
 func (l *Log) Warn(msg string, f ...zapcore.Field)  { l.line(zapcore.WarnLevel, msg, f) }
 func (l *Log) Error(msg string, f ...zapcore.Field) { l.line(zapcore.ErrorLevel, msg, f) }
 
+// Verbose reports whether lines for debugging are written: where they are not,
+// they need not be made.
+func (l *Log) Verbose() bool { return l.core.Enabled(zapcore.DebugLevel) }
+
+// Level is the lowest one of the lines that are written.
+func (l *Log) Level() zapcore.Level { return zapcore.LevelOf(l.core) }
+
+// Format is how lines are written, json or text.
+func (l *Log) Format() string {
+	if _, ok := l.encoder.(textEncoder); ok {
+		return "text"
+	}
+	return "json"
+}
+
 func (l *Log) line(level zapcore.Level, msg string, f []zapcore.Field) {
 	if l.core.Enabled(level) {
 		_ = l.core.Write(entry(level, Printable(msg)), f) // the queue takes or counts it; there is nobody to tell

@@ -10,6 +10,7 @@ import (
 // Times that no flag changes.
 const (
 	sameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
+	resumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
 	crashGrace    = 30 * time.Second       // the longest grace of leftovers whose worker exited by itself
 	reportEvery   = 5 * time.Second        // of draining
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
@@ -36,6 +37,7 @@ type Machine struct {
 	rest       bool      // the grace is nearly over
 
 	inspectAt time.Time
+	resumeAt  time.Time // a CONT has come
 	tellAt    time.Time // the stop delay is over
 	killAt    time.Time // the grace is over
 	restAt    time.Time // the grace is nearly over
@@ -63,7 +65,7 @@ func (m *Machine) GraceEnd() (t time.Time, ok bool) { return m.killAt, !m.killAt
 // Deadline is the earliest time at which Step wants a TimePassed; ok is false
 // if there is none.
 func (m *Machine) Deadline() (earliest time.Time, ok bool) {
-	for _, t := range []time.Time{m.inspectAt, m.tellAt, m.killAt, m.restAt, m.reportAt, m.lookAt, m.sweepAt, m.leaveAt} {
+	for _, t := range []time.Time{m.inspectAt, m.resumeAt, m.tellAt, m.killAt, m.restAt, m.reportAt, m.lookAt, m.sweepAt, m.leaveAt} {
 		if !t.IsZero() && (earliest.IsZero() || t.Before(earliest)) {
 			earliest = t
 		}
@@ -115,8 +117,11 @@ func (m *Machine) stepRunning(now time.Time, e Event) []Action {
 		if m.phase == Running {
 			return []Action{{PassOn, unix.SIGCONT}}
 		}
-		m.enter(Running)
-		return []Action{{Kind: ResumeWorker}}
+		// The kernel hands two signals to two threads, of which the one with the
+		// stop may be the later one: a worker that stops must not fetch again.
+		if m.resumeAt.IsZero() {
+			m.resumeAt = now.Add(resumeAfter)
+		}
 	case OtherSignaled:
 		return []Action{{PassOn, e.Signal}}
 	case StopSignaled:
@@ -129,12 +134,21 @@ func (m *Machine) stepRunning(now time.Time, e Event) []Action {
 		}
 		return []Action{{Kind: AnnounceExit}, {Kind: TellOrphans}}
 	case TimePassed:
-		if due(m.inspectAt, now) {
-			m.inspectAt = time.Time{}
-			return []Action{{Kind: Inspect}}
-		}
+		return m.runningTimePassed(now)
 	}
 	return nil
+}
+
+func (m *Machine) runningTimePassed(now time.Time) (actions []Action) {
+	if due(m.resumeAt, now) {
+		m.enter(Running)
+		actions = append(actions, Action{Kind: ResumeWorker})
+	}
+	if due(m.inspectAt, now) {
+		m.inspectAt = time.Time{}
+		actions = append(actions, Action{Kind: Inspect})
+	}
+	return actions
 }
 
 // beginStop is the first stop signal while the worker runs.
@@ -197,15 +211,21 @@ func (m *Machine) stepDraining(now time.Time, e Event) []Action {
 // look is a look below drainit. While the stop delay lasts there is nothing to
 // look for: nobody has been told.
 func (m *Machine) look(now time.Time) []Action {
-	m.lookAt = now.Add(lookEvery)
+	m.nextLook(now)
 	switch {
 	case !m.tellAt.IsZero():
 		return nil
 	case m.rest:
-		m.lookAt = latest(now.Add(lookAtRest), m.noLookTill)
 		return []Action{{Kind: TellRest}}
 	}
 	return []Action{{Kind: TellOrphans}}
+}
+
+func (m *Machine) nextLook(now time.Time) {
+	m.lookAt = now.Add(lookEvery)
+	if m.rest && m.tellAt.IsZero() {
+		m.lookAt = latest(now.Add(lookAtRest), m.noLookTill)
+	}
 }
 
 // stopAgain is a stop signal in a drain: the first one, if the drain began
@@ -234,7 +254,8 @@ func (m *Machine) drainingTimePassed(now time.Time) []Action {
 	}
 	var actions []Action
 	if due(m.tellAt, now) {
-		m.tellAt, m.lookAt = time.Time{}, now.Add(lookEvery)
+		m.tellAt = time.Time{}
+		m.nextLook(now)
 		actions = append(actions, Action{TellWorker, m.tellSignal})
 	}
 	if due(m.restAt, now) {
@@ -276,7 +297,7 @@ func (m *Machine) stepKilling(now time.Time, e Event) []Action {
 // that running and quiet share.
 func (m *Machine) enter(p Phase) {
 	m.phase = p
-	m.tellAt, m.killAt, m.restAt, m.reportAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	m.resumeAt, m.tellAt, m.killAt, m.restAt, m.reportAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.lookAt, m.sweepAt, m.leaveAt = time.Time{}, time.Time{}, time.Time{}
 	if p > Quiet {
 		m.inspectAt = time.Time{}

@@ -45,6 +45,7 @@ type record struct {
 	tellings  int
 	dones     int
 	inspected int
+	resuming  bool // a CONT waits
 }
 
 func (r *record) step(now time.Time, e Event) {
@@ -59,6 +60,7 @@ func (r *record) step(now time.Time, e Event) {
 		r.dones++
 	}
 	r.checkActions(before, after, actions)
+	r.resuming = after == Quiet && e.Kind != QuietSignaled && (r.resuming || e.Kind == ResumeSignaled)
 	r.checkDeadline(now, after)
 }
 
@@ -94,7 +96,7 @@ func (r *record) checkActions(before, after Phase, actions []Action) {
 
 func (r *record) checkDeadline(now time.Time, p Phase) {
 	_, ok := r.m.Deadline()
-	want := p == Draining || p == Killing || r.inspected == 0 && (p == Running || p == Quiet)
+	want := p == Draining || p == Killing || r.resuming || r.inspected == 0 && (p == Running || p == Quiet)
 	if ok != want {
 		r.t.Fatalf("a deadline in %v: %v", p, ok)
 	}

@@ -91,7 +91,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			Started:        {Quiet, none},
 			StopSignaled:   {Draining, []ActionKind{TellWorker, AnnounceDrain}},
 			QuietSignaled:  {Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {Running, []ActionKind{ResumeWorker}},
+			ResumeSignaled: {Quiet, none}, // for a stop signal may be on its way
 			OtherSignaled:  {Quiet, []ActionKind{PassOn}},
 			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellOrphans}},
 			ChildExited:    {Quiet, none},
@@ -149,6 +149,35 @@ func TestEachPhaseAndEvent(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestResume(t *testing.T) {
+	const cont = 300 * time.Millisecond
+	toResuming := append(slices.Clone(toQuiet), at(cont, ResumeSignaled))
+	for _, tt := range []struct {
+		name    string
+		moments []moment
+		phase   Phase
+		do      []ActionKind
+	}{
+		{"waits 50 ms", []moment{at(cont+49*time.Millisecond, TimePassed)}, Quiet, nil},
+		{"and no longer", []moment{at(cont+50*time.Millisecond, TimePassed)}, Running, []ActionKind{ResumeWorker}},
+		{"comes once", []moment{at(cont+50*time.Millisecond, TimePassed), at(cont+time.Second, TimePassed)}, Running, nil},
+		{"is not put off by another CONT", []moment{at(cont+30*time.Millisecond, ResumeSignaled), at(cont+50*time.Millisecond, TimePassed)},
+			Running, []ActionKind{ResumeWorker}},
+		{"does not come behind a stop", []moment{signalAt(cont+40*time.Millisecond, StopSignaled, unix.SIGTERM), at(cont+50*time.Millisecond, TimePassed)},
+			Draining, nil},
+		{"does not come behind a TSTP", []moment{at(cont+40*time.Millisecond, QuietSignaled), at(cont+50*time.Millisecond, TimePassed)}, Quiet, nil},
+		{"does not come behind the worker's end", []moment{at(cont+40*time.Millisecond, WorkerExited), at(cont+50*time.Millisecond, TimePassed)},
+			Draining, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, do := play(time.Minute, 0, append(slices.Clone(toResuming), tt.moments...)...)
+			if m.Phase() != tt.phase || !slices.Equal(kinds(do), tt.do) {
+				t.Errorf("%v with actions %v, want %v with %v", m.Phase(), kinds(do), tt.phase, tt.do)
+			}
+		})
 	}
 }
 
@@ -281,6 +310,16 @@ func TestTheRestIsToldInTheLastSeconds(t *testing.T) {
 	m, _ := play(Forever, 0, toDraining...)
 	if do := m.Step(clock0.Add(time.Hour), Event{Kind: TimePassed}); slices.Contains(kinds(do), TellRest) {
 		t.Error("an infinite grace has last seconds")
+	}
+}
+
+// A stop delay that ends in the last seconds leaves time to tell the rest.
+func TestRestIsToldAfterALongStopDelay(t *testing.T) {
+	m, _ := play(4*time.Second, 3200*time.Millisecond, append(slices.Clone(toRunning), signalAt(0, StopSignaled, unix.SIGTERM),
+		at(3*time.Second, TimePassed), at(3200*time.Millisecond, TimePassed))...)
+	wantDeadline(t, m, 3300*time.Millisecond)
+	if do := m.Step(clock0.Add(3300*time.Millisecond), Event{Kind: TimePassed}); !slices.Contains(kinds(do), TellRest) {
+		t.Errorf("actions %v", kinds(do))
 	}
 }
 

@@ -27,9 +27,8 @@ func resetSignals() error {
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
 		return os.NewSyscallError("rt_sigprocmask", err)
 	}
-	var byDefault [4]uint64 // SIG_DFL, no flags
 	for _, sig := range []unix.Signal{32, 34} {
-		if err := sigaction(sig, &byDefault, nil); err != nil {
+		if _, err := setAction(sig, byDefault); err != nil {
 			return err
 		}
 	}
@@ -85,17 +84,19 @@ func detach() {
 	for _, fd := range inherited() {
 		unix.Close(fd)
 	}
-	fds := [2]int{-1, -1}
+	fds := []int{-1, -1}
 	if fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
-		fds = [2]int{fd, fd}
-	} else if unix.Pipe2(fds[:], unix.O_CLOEXEC) != nil {
+		fds = []int{fd}
+	} else if unix.Pipe2(fds, unix.O_CLOEXEC) != nil {
 		return // neither /dev nor a descriptor to be had
 	}
-	for std, fd := range fds {
-		_ = unix.Dup3(fd, std, 0)
+	for std := range 2 {
+		for unix.Dup3(fds[std%len(fds)], std, 0) == unix.EINTR {
+		}
 	}
-	unix.Close(fds[0])
-	unix.Close(fds[1])
+	for _, fd := range fds { // each once: the number may be another's by then
+		unix.Close(fd)
+	}
 }
 
 // inherited returns the descriptors from 3 up that came through drainit's own

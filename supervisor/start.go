@@ -29,7 +29,6 @@ type startError struct {
 }
 
 func (e *startError) Error() string { return e.err.Error() }
-func (e *startError) Unwrap() error { return e.err }
 
 // start starts argv as execvp(3) does: a name without a slash is looked up in
 // PATH, and a file that the kernel does not know is run by /bin/sh.

@@ -21,16 +21,18 @@ type supervisor struct {
 	cfg     Config
 	log     *Log
 	inbox   *Inbox
+	stops   []unix.Signal // that begin the stop
 	machine *Machine
 	tty     terminal
+	health  health
 
-	worker     int    // its pid
-	group      int    // the process group that the first worker was given
-	name       string // its comm, as last seen
-	gone       bool   // it has been waited for
-	status     int    // of the worker, once gone
-	signaled   bool   // it died of a signal
-	sent       uint64 // the signals that were sent to the worker, bit n-1 is signal n
+	worker     int            // its pid
+	group      int            // the process group that the first worker was given
+	name       string         // its comm, as last seen
+	gone       bool           // it has been waited for
+	status     int            // of the worker, once gone
+	signaled   bool           // it died of a signal
+	sent       reaper.Signals // that were sent to the worker
 	stopSignal unix.Signal
 
 	stopWith unix.Signal      // the stop signal to be delivered
@@ -41,9 +43,11 @@ type supervisor struct {
 	stopped map[int]bool       // children that wait4 saw stop
 	refused map[reaper.ID]bool // who could not be signalled, and was warned of
 
-	stopSig    unix.Signal // by which the worker is stopped, on a terminal
-	stopsTaken uint64      // how many stop signals have been taken from the inbox
-	resumed    int         // how often drainit stopped for its shell and was continued, and the CONT is still to come
+	inHand      bool        // a stop signal is about to be acted upon
+	stopSig     unix.Signal // by which the worker is stopped, on a terminal
+	interrupted bool        // the worker died of Ctrl-C
+	unshared    bool        // which has not reached drainit's process group
+	resumed     uint64      // how many CONT had come when the last was acted upon
 
 	toldUnseen  bool      // without /proc, everything was told
 	unreadable  bool      // /proc could not be read for a moment, and was warned of
@@ -52,38 +56,61 @@ type supervisor struct {
 	victims     string    // who was left when the kill began
 	loud        bool      // what a worker left when it exited by itself was named
 	ended       time.Time // when the worker exited
+
+	daemon bool   // the worker exited and runs on in what it left, by --forking
+	shown  string // the title, see showPhase
+	report report
 }
 
-// Run runs the worker to its end and returns the exit status to report. It
-// must be called on the locked main thread; the log stays open.
+// Run runs the worker to its end and returns the exit status to report, or
+// StatusInterrupted. It must be called on the locked main thread; the log stays open.
 func Run(cfg Config, inbox *Inbox, log *Log) int {
 	s := &supervisor{
-		cfg: cfg, log: log, inbox: inbox,
+		cfg: cfg, log: log, inbox: inbox, stops: stopSignals(cfg), tty: openTerminal(),
 		machine: NewMachine(cfg.Grace, cfg.StopDelay),
 		quieted: make(map[reaper.ID]bool),
 		stopped: make(map[int]bool),
 		refused: make(map[reaper.ID]bool),
 		name:    filepath.Base(cfg.Command[0]),
+		report:  report{file: cfg.TerminationLog},
 	}
+	status := s.run()
+	s.report.write(log)
+	return status
+}
+
+func (s *supervisor) run() int {
 	if err := s.prepare(); err != nil {
-		log.Error("cannot start: " + err.Error())
+		s.notStarted("cannot start: " + err.Error())
 		return StatusFailed
 	}
 	if s.stopBeforeStart() {
-		return s.remap(128 + int(s.stopSignal))
+		return s.ending()
 	}
 	if err := s.startWorker(); err != nil {
-		log.Error(err.Error())
+		s.notStarted(err.Error())
 		return err.status
 	}
 	s.loop()
-	return s.remap(s.exitStatus())
+	s.shareInterrupt()
+	return s.ending()
+}
+
+func (s *supervisor) notStarted(why string) {
+	s.log.Error(why)
+	s.report.text = why
 }
 
 // prepare sets up what the worker must find when it starts.
 func (s *supervisor) prepare() error {
 	parent := os.Getppid()
-	warmRuntime()
+	if at := s.cfg.HealthAddr; at.given() {
+		if err := serveHealth(at, &s.health); err != nil {
+			return err
+		}
+	}
+	s.inbox.wait(s.stops)
+	warmRuntime() // behind what takes a thread for good
 	if err := reaper.Adopt(); err != nil {
 		return err
 	}
@@ -99,25 +126,26 @@ func (s *supervisor) prepare() error {
 // stopBeforeStart reports whether a stop signal has come already: then the
 // worker is not started, for it could not be told in time.
 func (s *supervisor) stopBeforeStart() bool {
-	select {
-	case sig := <-s.inbox.stops:
-		s.stopsTaken++
-		if s.cfg.Rewrites.Apply(sig) == forward.Drop {
-			return s.stopBeforeStart()
-		}
-		s.stopSignal = sig
-		s.machine.Step(time.Now(), Event{StopSignaled, sig})
-		s.log.Info(forward.Name(sig)+" came before the start: the worker is not started",
-			text("phase", Done.String()), text("signal", forward.Name(sig)))
-		return true
-	default:
+	sig, ok := s.inbox.early(s.stops)
+	if !ok {
 		return false
 	}
+	s.stopSignal = sig
+	s.gone, s.status, s.interrupted = true, 128+int(sig), sig == unix.SIGINT && s.isJob()
+	s.machine.Step(time.Now(), Event{StopSignaled, sig})
+	s.report.text = forward.Name(sig) + " came before the start: the worker is not started"
+	s.log.Info(s.report.text, text("phase", Done.String()), text("signal", forward.Name(sig)))
+	return true
+}
+
+// stopSignals are all that begin the stop: one that is dropped has not come.
+func stopSignals(cfg Config) []unix.Signal {
+	all := append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...)
+	return slices.DeleteFunc(all, func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == forward.Drop })
 }
 
 func (s *supervisor) startWorker() *startError {
 	s.logSettings()
-	s.tty = openTerminal()
 	s.tty.keepModes()
 	s.warnParent()
 	onDeath, pipeErr := openDeathPipes(unix.SIGTERM)
@@ -133,7 +161,7 @@ func (s *supervisor) startWorker() *startError {
 		s.log.Warn("the worker will not be told if drainit is killed: " + pipeErr.Error())
 	}
 	detach()
-	s.machine.Step(time.Now(), Event{Kind: Started})
+	s.step(time.Now(), Event{Kind: Started})
 	s.log.Debug("started "+label(s.name, pid), number("pid", pid), text("comm", s.name))
 	return nil
 }
@@ -141,6 +169,7 @@ func (s *supervisor) startWorker() *startError {
 // loop waits for one thing after the other until nothing is left to wait for.
 // Stop signals go first: nothing may keep one waiting.
 func (s *supervisor) loop() {
+	s.inbox.relay(s.stops)
 	timer := time.NewTimer(0)
 	timer.Stop()
 	for s.machine.Phase() != Done {
@@ -149,20 +178,19 @@ func (s *supervisor) loop() {
 		} else {
 			timer.Stop()
 		}
-		select {
-		case sig := <-s.inbox.stops:
-			s.takeStops(sig)
+		if s.takeWaitingStops() {
 			continue
-		default:
 		}
 		select {
 		case sig := <-s.inbox.stops:
 			s.takeStops(sig)
 		case sig := <-s.inbox.others:
+			s.takeWaitingStops() // they came before, or as good as before
 			s.takeSignal(time.Now(), sig)
 		case <-s.inbox.child:
 			s.reap()
 		case <-timer.C:
+			s.takeWaitingStops()
 			s.reap() // who has ended in time has ended in time, however late this is
 			s.step(time.Now(), Event{Kind: TimePassed})
 		}
@@ -171,19 +199,30 @@ func (s *supervisor) loop() {
 	s.announceEnd()
 }
 
+// takeWaitingStops takes the stop signals that wait, and reports whether one did.
+func (s *supervisor) takeWaitingStops() bool {
+	select {
+	case sig := <-s.inbox.stops:
+		s.takeStops(sig)
+		return true
+	default:
+		return false
+	}
+}
+
 // takeStops takes a stop signal and those that came while it was acted upon.
 // All of them came when the first did, as far as can be known: however long
 // acting takes on a busy machine, a double delivery stays one request.
-func (s *supervisor) takeStops(sig unix.Signal) {
+func (s *supervisor) takeStops(sig os.Signal) {
+	s.inHand = true
 	s.reap() // a worker that has ended needs no telling, and no force
+	s.inHand = false
 	now := time.Now()
-	s.stopsTaken++
-	s.takeSignal(now, sig)
-	for range 2 * len(forward.All()) { // no more than wait at a time
+	s.takeSignal(now, sig.(unix.Signal))
+	for range cap(s.inbox.stops) { // no more than wait at a time
 		select {
 		case sig := <-s.inbox.stops:
-			s.stopsTaken++
-			s.takeSignal(now, sig)
+			s.takeSignal(now, sig.(unix.Signal))
 		default:
 			return
 		}
@@ -200,18 +239,18 @@ func (s *supervisor) takeSignal(now time.Time, sig unix.Signal) {
 	switch {
 	case sig == unix.SIGTSTP && s.suspend(), sig == unix.SIGCONT && s.continuedByShell():
 		return
-	case s.terminalGone(sig):
+	case len(s.stops) > 0 && s.terminalGone(sig):
 		if _, asked := s.machine.Asked(); asked {
 			return // and no force-stop: nobody has asked again
 		}
-		sig = unix.SIGTERM
+		sig = s.stops[0]
 	}
 	s.step(now, Event{s.kindOf(sig), sig})
 }
 
 func (s *supervisor) kindOf(sig unix.Signal) EventKind {
 	switch {
-	case sig == unix.SIGTERM, sig == unix.SIGINT, slices.Contains(s.cfg.StopSignals, sig):
+	case slices.Contains(s.stops, sig):
 		return StopSignaled
 	case sig == unix.SIGTSTP:
 		return QuietSignaled
@@ -226,7 +265,13 @@ func (s *supervisor) step(now time.Time, e Event) {
 	if e.Kind == StopSignaled && s.stopSignal == 0 {
 		s.stopSignal = e.Signal
 	}
-	for _, a := range s.machine.Step(now, e) {
+	before := s.machine.Phase()
+	actions := s.machine.Step(now, e)
+	if s.machine.Phase() != before { // readiness falls before the worker is told
+		s.showPhase()
+	}
+	for _, a := range actions {
 		s.act(now, a)
 	}
+	s.showPhase() // whether a worker that died in a drain has an heir is known now
 }

@@ -1,0 +1,77 @@
+package supervisor
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Address is where drainit listens. The zero Address is nowhere.
+type Address struct {
+	text string // as it was given
+	at   netip.AddrPort
+}
+
+func (a Address) given() bool { return a.text != "" }
+
+// The socket addresses are package syscall's: those of x/sys/unix bring all
+// their kinds with them, 30 kB.
+
+// ParseAddress reads an address such as "127.0.0.1:8080". Without a host,
+// ":8080", it is all addresses, those of IPv4 too. It takes no name: drainit has
+// no resolver.
+func ParseAddress(s string) (Address, error) {
+	full := s
+	if strings.HasPrefix(s, ":") {
+		full = "[::]" + s
+	}
+	at, err := netip.ParseAddrPort(full)
+	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
+		return Address{}, fmt.Errorf("%q: takes :8080 or 127.0.0.1:8080, an address and not a name", s)
+	}
+	return Address{s, at}, nil
+}
+
+// listen returns a listening socket that no child inherits. All addresses are
+// those of IPv4 alone where the kernel has no IPv6.
+func listen(a Address) (fd int, err error) {
+	port, ip := int(a.at.Port()), a.at.Addr().Unmap()
+	if ip.Is4() {
+		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: port, Addr: ip.As4()})
+	}
+	fd, err = listenAt(unix.AF_INET6, &syscall.SockaddrInet6{Port: port, Addr: ip.As16()})
+	if err != nil && ip.IsUnspecified() && err != unix.EADDRINUSE {
+		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: port})
+	}
+	return fd, err
+}
+
+// listenAt leaves out the name of the system call: the address is at fault.
+func listenAt(family int, at syscall.Sockaddr) (int, error) {
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	// Connections of the container before this one may still be about to end.
+	err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	if err == nil && family == unix.AF_INET6 {
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+	}
+	if err == nil {
+		err = syscall.Bind(fd, at)
+	}
+	if err == nil {
+		err = unix.Listen(fd, waitingAtMost)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	// A connection comes with its request: who is silent takes no place, and who
+	// asks has his answer before another can displace him.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(probeTime.Seconds()))
+	return fd, nil
+}

@@ -1,0 +1,44 @@
+package supervisor
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112),
+// of which no more than the first line is read. It appends nothing while the
+// head of the request is not all there and may still come.
+func appendAnswer(out, request []byte, phase Phase, lives bool) []byte {
+	ended := bytes.Contains(request, []byte("\n\r\n")) || bytes.Contains(request, []byte("\n\n"))
+	if !ended && len(request) < requestAtMost {
+		return out
+	}
+	line, _, _ := bytes.Cut(request, []byte("\n"))
+	method, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\r")), []byte(" "))
+	target, version, _ := bytes.Cut(rest, []byte(" "))
+	file, _, _ := bytes.Cut(target, []byte("?"))
+	ready, healthy := string(file) == "/readyz", string(file) == "/healthz"
+	head := string(method) == "HEAD"
+	status, body := "200 OK", phase.String()
+	switch {
+	case !ended:
+		status, body = "431 Request Header Fields Too Large", "the request is too long"
+	case len(method) == 0 || string(version) != "HTTP/1.0" && string(version) != "HTTP/1.1":
+		status, body = "400 Bad Request", "not a request of HTTP/1.0 or 1.1"
+	case !ready && !healthy:
+		status, body = "404 Not Found", "there are /readyz and /healthz"
+	case string(method) != "GET" && !head:
+		status, body = "405 Method Not Allowed\r\nAllow: GET, HEAD", "takes GET"
+	case ready && phase != Running, healthy && !lives:
+		status = "503 Service Unavailable"
+	}
+	out = append(out, "HTTP/1.1 "...)
+	out = append(out, status...)
+	out = append(out, "\r\nContent-Type: text/plain\r\nContent-Length: "...)
+	out = strconv.AppendInt(out, int64(len(body)+len("\n")), 10)
+	out = append(out, "\r\nConnection: close\r\n\r\n"...)
+	if head {
+		return out
+	}
+	return append(append(out, body...), '\n')
+}
