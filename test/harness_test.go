@@ -28,12 +28,14 @@ type Setup struct {
 	Namespace   bool
 	Proc        string
 	ReadOnly    bool
+	Root        string
 	UID         int
 	MaxProcs    uint64
 	Ignore      []int
 	Block       []int
 	CloseStderr bool
 	Setsid      bool
+	Hold        bool
 }
 
 // Launch is one start of an init.
@@ -49,6 +51,7 @@ type Launch struct {
 	Stdout *os.File // read by the test if nil
 	Stderr *os.File // read by the test if nil
 	Files  []*os.File
+	Trace  []string // arguments of a strace that sees drainit from its first instruction on
 }
 
 // Init is a running init and what it and its worker have printed.
@@ -59,6 +62,8 @@ type Init struct {
 	stdout *output
 	stderr *output
 	done   chan struct{} // closed when it has been waited for
+	trace  []string      // arguments of the strace that sees it from its exec on
+	tracer chan struct{} // closed when that has ended
 	status syscall.WaitStatus
 }
 
@@ -81,12 +86,14 @@ func start(t *testing.T, args ...string) *Init {
 // killed then.
 func launch(t *testing.T, l Launch) *Init {
 	t.Helper()
-	p := &Init{t: t, done: make(chan struct{})}
-	p.marker = fmt.Sprintf("DRAINTEST=%d.%d", os.Getpid(), launches.Add(1))
+	p := newInit(t)
 	if l.Bin == "" {
 		l.Bin = drainitBin
 	}
-	l.Setup.Namespace = !l.NoPID1
+	if p.trace = l.Trace; p.trace == nil && *callsFile != "" && l.Bin == drainitBin {
+		p.trace = counting()
+	}
+	l.Setup.Namespace, l.Setup.Hold = !l.NoPID1, p.trace != nil
 	setup, err := json.Marshal(l.Setup)
 	if err != nil {
 		t.Fatal(err)
@@ -109,22 +116,44 @@ func launch(t *testing.T, l Launch) *Init {
 	if l.Stdin != nil {
 		p.cmd.Stdin = l.Stdin
 	}
+	p.start(l.Stdout, l.Stderr)
+	return p
+}
+
+// newInit is an init that has not been started, and has no command yet.
+func newInit(t *testing.T) *Init {
+	return &Init{t: t, marker: newMarker(), done: make(chan struct{})}
+}
+
+// newMarker is a variable for what a test starts, and for nothing else.
+func newMarker() string { return markerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
+
+// markerOf is how the markers of a run of the tests begin.
+func markerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }
+
+// start starts the command, which has the marker in its environment or gives it
+// to what it starts. A nil output is read by the test.
+func (p *Init) start(ownStdout, ownStderr *os.File) {
+	p.t.Helper()
 	var stdout, stderr *os.File
-	stdout, p.stdout = sink(t, l.Stdout)
-	stderr, p.stderr = sink(t, l.Stderr)
+	stdout, p.stdout = sink(p.t, ownStdout)
+	stderr, p.stderr = sink(p.t, ownStderr)
 	p.cmd.Stdout, p.cmd.Stderr = stdout, stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("cannot start %s: %v", l.Bin, err)
+	begin := p.cmd.Start
+	if p.trace != nil {
+		begin = p.startTraced
 	}
-	if l.Stdout == nil {
+	if err := begin(); err != nil {
+		p.t.Fatalf("cannot start %s: %v", p.cmd, err)
+	}
+	if ownStdout == nil {
 		stdout.Close() // the child's end
 	}
-	if l.Stderr == nil {
+	if ownStderr == nil {
 		stderr.Close()
 	}
 	go p.await()
-	t.Cleanup(p.end)
-	return p
+	p.t.Cleanup(p.end)
 }
 
 // asRoot maps the user to root in a user namespace of its own.
@@ -148,6 +177,9 @@ func (p *Init) await() {
 func (p *Init) end() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
+	if p.tracer != nil {
+		<-p.tracer
+	}
 	for _, pid := range p.alive() {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -163,6 +195,10 @@ func (p *Init) signal(sig syscall.Signal) {
 		p.t.Fatalf("cannot send %v to the init: %v", sig, err)
 	}
 }
+
+// pastTheSameRequest returns when one more stop signal is a request of its own: well
+// past the 100 ms within which it is the same one, delivered twice.
+func pastTheSameRequest() { time.Sleep(300 * time.Millisecond) }
 
 // wait waits for the end of the init and returns its exit status, 128+n where
 // it died of signal n.
@@ -240,11 +276,15 @@ func (p *Init) all(o *output) string {
 
 // alive returns the pids, in the test's namespace, of the living processes
 // that the init started, and its own.
-func (p *Init) alive() []int {
+func (p *Init) alive() []int { return marked(p.marker + "\x00") }
+
+// marked returns the pids of the living processes with a variable that begins so; the
+// last ends with a NUL as each does.
+func marked(marker string) []int {
 	var pids []int
 	for _, pid := range allPids() {
 		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-		if err == nil && bytes.Contains(append(env, 0), append([]byte(p.marker), 0)) {
+		if err == nil && bytes.Contains(append(env, 0), []byte(marker)) {
 			pids = append(pids, pid)
 		}
 	}
@@ -374,6 +414,17 @@ func need(t *testing.T, programs ...string) {
 			skip(t, "needs the program "+program)
 		}
 	}
+}
+
+// pathOf is where a program is that the test needs.
+func pathOf(t *testing.T, program string) string {
+	t.Helper()
+	need(t, program)
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func skip(t *testing.T, why string) {

@@ -17,14 +17,19 @@ func TestWorkerThatEndedInTimeIsNotCalledKilledByALateDrainit(t *testing.T) {
 	}{{"for the end of the grace", unix.SIGCONT}, {"for a second stop signal", unix.SIGTERM}} {
 		t.Run(late.name, func(t *testing.T) {
 			waitingModes(t, func(t *testing.T, noPID1 bool) {
-				p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--grace", "1s", "--", workerBin, "listen", "-drain", "100ms"}})
+				const grace, margin = 2 * time.Second, 100 * time.Millisecond
+				p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--grace", grace.String(), "--",
+					workerBin, "listen", "-catch", "TERM,USR1", "-end", "USR1"}})
 				worker := ready(t, p)
 				p.signal(unix.SIGTERM)
 				p.waitOut("^got SIGTERM")
-				p.signal(unix.SIGSTOP)
-				waitUntil(t, "drainit is stopped", func() bool { return stateOf(p.Pid()) == 'T' })
+				told := time.Now() // the grace has begun before
+				freeze(t, p.Pid())
+				if err := unix.Kill(worker, unix.SIGUSR1); err != nil {
+					t.Fatal(err)
+				}
 				waitUntil(t, "the worker has ended", func() bool { return stateOf(worker) == 'Z' })
-				time.Sleep(1200 * time.Millisecond) // the grace
+				time.Sleep(time.Until(told.Add(grace + margin)))
 				p.signal(late.then)
 				p.signal(unix.SIGCONT)
 				p.wantExit(0)

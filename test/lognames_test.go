@@ -135,7 +135,7 @@ func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
 	}
 	t.Parallel()
 	const nobody = 65534
-	perl := setUID(t, "/usr/bin/perl")
+	perl := setUID(t, pathOf(t, "perl"))
 	p := launch(t, Launch{NoPID1: true, Setup: Setup{UID: nobody}, Args: []string{"-v", "--grace=300ms", "--log-format=text", "--",
 		perl, "-e", `$< = $> = 0; ` + renamed, prctl, hostileNames["newline"]}})
 	p.waitOut(`^ready`)

@@ -120,7 +120,9 @@ func droppedIn(t *testing.T, line string) (n int) {
 
 // A log that nobody ever reads keeps drainit from nothing, leaving above all.
 func TestLogThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	bothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
 		_, w := tinyPipe(t)
 		p := launch(t, Launch{NoPID1: noPID1, Stderr: w, Args: []string{"-v", "--", workerBin, "listen", "-catch", chatter, "-exit", "3"}})
 		p.waitOut(`^ready`)

@@ -1,6 +1,8 @@
 package test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -14,9 +16,9 @@ var nodeWays = []way{
 		prepare: app(env{"STATUS": "7"}, nil, "node", "app.js")},
 	{name: "`node app`, dies of its signal after the job", programs: []string{"node"}, status: 143,
 		prepare: app(env{"STATUS": "raise"}, nil, "node", "app.js")},
-	{name: "`exec npx tsx app` in a script", npm: true, programs: []string{"npx"},
+	{name: "`exec npx tsx app` in a script", npm: true, programs: []string{"npx"}, begin: prefer,
 		prepare: app(nil, files{"start.sh": "exec npx tsx app.ts\n"}, "bash", "start.sh")},
-	{name: "`npx tsx app` in a script", npm: true, programs: []string{"npx"}, status: 7,
+	{name: "`npx tsx app` in a script", npm: true, programs: []string{"npx"}, status: 7, begin: prefer,
 		prepare: app(env{"STATUS": "7"}, files{"start.sh": "npx tsx app.ts\n"}, "bash", "start.sh")},
 	{name: "`npm start`", npm: true, programs: []string{"npm"}, status: 7,
 		prepare: app(env{"STATUS": "7"}, startScript("node app.js"), "npm", "start")},
@@ -31,11 +33,11 @@ var nodeWays = []way{
 	{name: "`go run`", programs: []string{"go"},
 		prepare: goRun},
 
-	{name: "INT alone handled", programs: []string{"node"}, flags: intForTerm, dumbInit: []string{"-r", "15:2"},
+	{name: "INT alone handled, `TERM:INT`", programs: []string{"node"}, flags: intForTerm, dumbInit: []string{"-r", "15:2"},
 		prepare: app(env{"CATCH": "SIGINT"}, nil, "node", "app.js")},
-	{name: "INT alone handled, behind bash", programs: []string{"node", "bash"}, flags: intForTerm, dumbInit: []string{"-r", "15:2"},
+	{name: "INT alone handled, behind bash, `TERM:INT`", programs: []string{"node", "bash"}, flags: intForTerm, dumbInit: []string{"-r", "15:2"},
 		prepare: app(env{"CATCH": "SIGINT"}, files{"start.sh": "node app.js\n"}, "bash", "start.sh")},
-	{name: "INT alone handled, behind npm", npm: true, programs: []string{"npm"}, flags: intForTerm, dumbInit: []string{"-r", "15:2"},
+	{name: "INT alone handled, behind npm, `TERM:INT`", npm: true, programs: []string{"npm"}, flags: intForTerm, dumbInit: []string{"-r", "15:2"},
 		prepare: app(env{"CATCH": "SIGINT"}, startScript("node app.js"), "npm", "start")},
 
 	{name: "INT to `bash start.sh`", programs: []string{"node", "bash"}, signal: syscall.SIGINT,
@@ -72,6 +74,24 @@ func app(e env, f files, command ...string) func(*testing.T, *scene) []string {
 		// No launcher here may ask the network for a newer one of its kind.
 		s.env = append(s.env, "npm_config_offline=true", "npm_config_update_notifier=false", "COREPACK_ENABLE_NETWORK=0")
 		return command
+	}
+}
+
+// prefer lets a way's processes go before others, where root runs the tests: tsx kills
+// an application that has not answered its signal within 60 ms, as happens on a busy
+// machine.
+func prefer(t *testing.T, s *scene) {
+	t.Helper()
+	waitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 || !s.init.running() })
+	for _, pid := range s.init.alive() {
+		if os.Geteuid() != 0 {
+			return
+		}
+		if err := syscall.Setpriority(syscall.PRIO_PROCESS, pid, -20); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Error(err)
+		}
+		// Where each session has a share of its own, that counts instead (sched(7)).
+		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte("-20"), 0)
 	}
 }
 

@@ -150,6 +150,7 @@ func startRedis(t *testing.T, s *scene) {
 	s.redis = "127.0.0.1:" + strconv.Itoa(port)
 	s.env = append(s.env, "REDIS_URL="+s.redisURL())
 	server := exec.Command("redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--dir", s.dir)
+	server.Env = append(os.Environ(), newMarker())
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}

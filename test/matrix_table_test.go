@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +107,59 @@ func (o outcome) cell(w way) string {
 		words = append(words, fmt.Sprintf("%+.1f s", o.after.Seconds()))
 	}
 	return strings.Join(append(words, fmt.Sprint(o.status)), ", ")
+}
+
+// cellIn is drainit's cell in the README's row of the way, which may have a bar in its
+// name; empty if there is no such row.
+func cellIn(readme string, w way) string {
+	_, row, _ := strings.Cut(readme, "\n| "+w.name+" | ")
+	cell, _, _ := strings.Cut(row, " |")
+	return cell
+}
+
+var timeInCell = regexp.MustCompile(`\+\d+\.\d s`)
+
+// untimed is a cell without the time, which the machine has its part in.
+func untimed(cell string) string { return timeInCell.ReplaceAllString(cell, "+ s") }
+
+var toldInCell = regexp.MustCompile(`told (\d+)`)
+
+// The table of the README has the ways and no others, in their order, and the one above
+// it adds them up.
+func TestREADMEsTableHasEveryWay(t *testing.T) {
+	text := readmeText(t)
+	_, rows, _ := strings.Cut(text, "\n| start | "+strings.Join(columns, " | ")+" |\n")
+	rows, _, _ = strings.Cut(rows, "\n\n")
+	lines := strings.Split(rows, "\n")[1:] // below the rule
+	if len(lines) != len(ways) {
+		t.Errorf("%d rows in the README's table, of %d ways", len(lines), len(ways))
+	}
+	totals := make([]total, len(columns))
+	for i, w := range ways {
+		row, found := strings.CutPrefix(lines[min(i, len(lines)-1)], "| "+w.name+" | ")
+		cells := strings.Split(strings.TrimSuffix(row, " |"), " | ")
+		if !found || len(cells) != len(columns) {
+			t.Fatalf("row %d of the README's table is not %s: %s", i+1, w.name, row)
+		}
+		for j, cell := range cells {
+			o := outcome{kept: strings.HasPrefix(cell, "kept"), hangs: strings.HasSuffix(cell, "hangs")}
+			if m := toldInCell.FindStringSubmatch(cell); m != nil {
+				o.told, _ = strconv.Atoi(m[1])
+			}
+			totals[j].add(w, o)
+		}
+	}
+	sums := []string{fmt.Sprintf("| jobs lost of %d |", len(ways)), "| told twice |", "| hangs |"}
+	for _, sum := range totals {
+		for i, n := range []int{sum.lost, sum.twice, sum.hung} {
+			sums[i] += fmt.Sprintf(" %d |", n)
+		}
+	}
+	for _, want := range append(sums, fmt.Sprintf("The %d rows", len(ways))) {
+		if !strings.Contains(text, want) {
+			t.Errorf("not in the README: %s", want)
+		}
+	}
 }
 
 // total is what became of the ways under one init.

@@ -50,27 +50,33 @@ var ways = slices.Concat(nodeWays, shellWays, pm2Ways, serverWays, queueWays)
 const settle = 500 * time.Millisecond
 
 // excess is the most that may pass between the end of the job and of the init. It
-// is measured with the peers; among all the other tests, eight at a time on
+// is measured with the peers; among all the other tests, ten at a time on
 // however few processors, programs take longer to leave.
 func excess() time.Duration {
 	if *withPeers {
 		return 500 * time.Millisecond
 	}
-	return 2 * time.Second
+	return 5 * time.Second
 }
 
 // TestMatrix starts a worker in each way and asks for the stop with its job in
 // hand: the job ends whole, its process is told once, drainit leaves right
 // after it with the status that the way promises, and nothing is left.
 func TestMatrix(t *testing.T) {
-	table := newTable()
+	table, readme := newTable(), readmeText(t)
 	t.Run("ways", func(t *testing.T) {
 		for _, w := range ways {
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
 				w.need(t)
-				t.Run("short job", func(t *testing.T) { table.add(w, "drainit", w.check(t, 3*time.Second, "30s")) })
-				t.Run("grace just longer than the job", func(t *testing.T) { w.check(t, 8*time.Second, "12s") })
+				t.Run("short job", func(t *testing.T) {
+					o := w.check(t, 3*time.Second, "30s")
+					table.add(w, "drainit", o)
+					if got, want := o.cell(w), cellIn(readme, w); untimed(got) != untimed(want) {
+						t.Errorf("%q, in the README's table %q", got, want)
+					}
+				})
+				t.Run("long job, short grace", func(t *testing.T) { w.check(t, 8*time.Second, "16s") })
 				if *withPeers {
 					w.runPeers(t, table)
 				}

@@ -45,7 +45,7 @@ func startBackend(t *testing.T) *backend {
 	b := &backend{t: t, ends: make(map[string]chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /ojs/v1/workers/{verb}", b.answer)
-	mux.HandleFunc("GET /work/{id}", b.work)
+	mux.HandleFunc("GET /jobs/{id}", b.work)
 	b.server = httptest.NewServer(mux)
 	t.Cleanup(func() {
 		b.server.CloseClientConnections()
@@ -70,7 +70,7 @@ func (b *backend) answer(w http.ResponseWriter, r *http.Request) {
 	if c.verb == "fetch" && len(b.queued) > 0 {
 		id := b.queued[0]
 		b.queued = b.queued[1:]
-		url := b.server.URL + "/work/" + id
+		url := b.server.URL + "/jobs/" + id
 		reply["jobs"] = []any{map[string]any{"id": id, "type": "work", "queue": "default", "args": []string{url}}}
 	}
 	if err := json.NewEncoder(w).Encode(reply); err != nil {

@@ -229,7 +229,7 @@ func TestOJSSecondStopSignalForceStops(t *testing.T) {
 			w := startOJS(t, nil, ojsWays["exec form"]...)
 			w.signal(syscall.SIGTERM)
 			w.wire.await("heartbeat quiet", 1)
-			time.Sleep(300 * time.Millisecond) // else it is the same request
+			pastTheSameRequest()
 			w.signal(second)
 			w.wantExit(137)
 			w.wantLogged(`second stop signal, force-stop: killing `, 1)

@@ -89,7 +89,7 @@ func TestTheNextStopSignalAfterThatForceStops(t *testing.T) {
 		p.waitOut(`^child got TERM`)
 		p.signal(syscall.SIGTERM)
 		p.waitErr(`the grace starts now`)
-		time.Sleep(300 * time.Millisecond) // else it is the same request
+		pastTheSameRequest()
 		p.signal(syscall.SIGTERM)
 		p.wantExit(5)
 		p.wantCount("drained", 0)
@@ -163,7 +163,7 @@ func TestSecondStopSignalForceStops(t *testing.T) {
 				p.waitOut(`^ready`)
 				p.signal(syscall.SIGTERM)
 				p.waitErr(`draining, SIGKILL in 1m0s`)
-				time.Sleep(300 * time.Millisecond) // else it is the same request
+				pastTheSameRequest()
 				p.signal(second)
 				p.wantExit(137)
 				p.wantLogged(`second stop signal, force-stop: killing (perl\[\d+\] \(\w, \d+\.\ds\)(, )?){3}"`, 1)
@@ -278,7 +278,7 @@ func TestSecondStopSignalInTheStopDelayForceStops(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		p.waitOut(`^got SIGTSTP\n`)
 		p.waitErr(`draining, SIGKILL in 1m30s`)
-		time.Sleep(300 * time.Millisecond) // else it is the same request
+		pastTheSameRequest()
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)
 		p.wantCount("got SIGTERM", 0)

@@ -14,6 +14,11 @@ import (
 func onTerminal(t *testing.T, l Launch) Launch {
 	t.Helper()
 	_, slave := openPty(t)
+	return onThis(slave, l)
+}
+
+// onThis is onTerminal for a terminal that there is already.
+func onThis(slave *os.File, l Launch) Launch {
 	if l.Bin == "" {
 		l.Bin = drainitBin
 	}

@@ -82,6 +82,7 @@ func neverFrozen(p *Init) {
 		p.t.Errorf("no warning that says what to do: %s", warning)
 	}
 	p.signal(unix.SIGTSTP)
+	p.waitErr(`(?s)quiet, but.*quiet, but`)
 	p.wantNotStopped()
 	p.signal(unix.SIGTERM)
 	p.wantExit(143)
@@ -259,6 +260,24 @@ func TestResumeGoesToThoseThatWereQuieted(t *testing.T) {
 				p.wantGots(want...)
 			})
 		})
+	}
+}
+
+// systemd sends CONT right behind TERM. In every second turn both wait until
+// drainit may go on.
+func TestContRightBehindAStopResumesNobody(t *testing.T) {
+	for i := range 40 {
+		p := startTree(t, Launch{}, "a[TSTP,CONT,TERM=7]", "a")
+		p.signal(unix.SIGTSTP)
+		p.waitOut(`^a got TSTP`)
+		if i%2 == 0 {
+			p.signal(unix.SIGSTOP)
+			waitUntil(t, "drainit is stopped", func() bool { return stateOf(p.Pid()) == 'T' })
+		}
+		p.signal(unix.SIGTERM)
+		p.signal(unix.SIGCONT)
+		p.wantExit(7)
+		p.wantGots("a got TSTP", "a got TERM")
 	}
 }
 

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -13,7 +14,7 @@ func TestWorkerIsToldOnceAndDrains(t *testing.T) {
 		p.waitOut(`^drained`)
 		p.wantExit(7)
 		p.wantNothingLeft()
-		if want := "got SIGTERM\ndrained\n"; p.out()[len(p.out())-len(want):] != want {
+		if !strings.HasSuffix(p.out(), "\ngot SIGTERM\ndrained\n") {
 			t.Errorf("the worker printed %q", p.out())
 		}
 	})

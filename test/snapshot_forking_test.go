@@ -75,7 +75,7 @@ func TestForkingSeesADaemonThatForksUnderTheLook(t *testing.T) {
 	t.Parallel()
 	need(t, "strace", "perl")
 	hold, begin := pipe(t)
-	p := launch(t, Launch{NoPID1: true, Files: []*os.File{hold}, Bin: "/usr/bin/strace", Args: append([]string{
+	p := launch(t, Launch{NoPID1: true, Files: []*os.File{hold}, Bin: pathOf(t, "strace"), Args: append([]string{
 		"-D", "-qq", "-o", "/dev/null", "-e", "trace=getdents64", "-e", "inject=getdents64:delay_exit=200000"},
 		append([]string{drainitBin, "-v", "--forking", "--"}, script(`
 			hold 3; spawn { POSIX::setsid(); nap 0.05; $name = "daemon"; catch "HUP", "TERM"; spawn { say "ready"; nap 0.01 until %got } }; POSIX::_exit(0)`)...)...)})

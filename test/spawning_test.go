@@ -1,22 +1,51 @@
 package test
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// spawner starts one child after the other. dash, as posix_spawn(3) and
-// Python's subprocess, has every signal blocked while it does: for a moment it
-// looks like one that waits for them all by sigwait, and is not.
-const spawner = `echo ready; while :; do /bin/true; done`
+// Each of these starts one child after the other. As posix_spawn(3) and Python's
+// subprocess it has every signal blocked while it does: it looks like one that
+// waits for them all by sigwait, and is not. The slow one's vfork(2) takes as
+// long as one may on a busy machine.
+var spawners = map[string][]string{
+	"dash": {"dash", "-c", `[ -z "$0" ] || "$0" listen -catch USR1 & echo ready; while :; do /bin/true; done`},
+	"slowly": script(`
+		use Time::HiRes;
+		if ($ARGV[1]) { fork or exec $ARGV[1], "listen", "-catch", "USR1" }
+		my ($all, $before) = (POSIX::SigSet->new, POSIX::SigSet->new);
+		$all->fillset;
+		say "ready";
+		while (1) {
+			POSIX::sigprocmask(POSIX::SIG_BLOCK(), $all, $before);
+			my $pid = syscall $ARGV[0] + 0, 0x4000 | POSIX::SIGCHLD(), 0, 0, 0, 0; # CLONE_VFORK
+			if (!$pid) { my $until = Time::HiRes::time() + 0.1; 1 while Time::HiRes::time() < $until; POSIX::_exit(0) }
+			POSIX::sigprocmask(POSIX::SIG_SETMASK(), $before);
+			waitpid $pid, 0;
+		}`, strconv.Itoa(unix.SYS_CLONE)),
+}
+
+// spawning is a test of each spawner, with this program's path as its last argument.
+func spawning(t *testing.T, catcher string, test func(t *testing.T, l Launch)) {
+	for name, command := range spawners {
+		t.Run(name, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				need(t, command[0])
+				test(t, Launch{NoPID1: noPID1, Args: line(nil, append(slices.Clone(command), catcher)...)})
+			})
+		})
+	}
+}
 
 func TestQuietDoesNotTakeASpawningWorkerForOneThatWaitsForTstp(t *testing.T) {
-	bothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
-		need(t, "dash")
-		p := launch(t, onTerminal(t, Launch{NoPID1: noPID1, Args: []string{"--", "dash", "-c", spawner}}))
+	spawning(t, "", func(t *testing.T, l Launch) {
+		p := launch(t, onTerminal(t, l))
 		p.waitOut(`^ready`)
 		for n := range 50 {
 			p.signal(unix.SIGTSTP)
@@ -32,12 +61,9 @@ func TestQuietDoesNotTakeASpawningWorkerForOneThatWaitsForTstp(t *testing.T) {
 	})
 }
 
-func TestSignalPassesASpawningShellThatDoesNotCatchIt(t *testing.T) {
-	bothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
-		need(t, "dash")
-		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", "dash", "-c",
-			`"$0" listen -catch USR1 & ` + spawner, workerBin}})
+func TestSignalPassesASpawnerThatDoesNotCatchIt(t *testing.T) {
+	spawning(t, workerBin, func(t *testing.T, l Launch) {
+		p := launch(t, l)
 		p.waitOut(`^ready$`)
 		p.waitOut(`^ready \d`)
 		for n := range 50 {

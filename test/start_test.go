@@ -172,10 +172,20 @@ func writeProgram(t *testing.T, dir, name string, mode os.FileMode, content stri
 }
 
 // ownVariables has a value for each variable of drainit's own.
-var ownVariables = []string{
-	"DRAINIT_GRACE=20", "DRAINIT_STOP_DELAY=1s", "DRAINIT_STOP_SIGNAL=QUIT,USR1", "DRAINIT_REMAP_EXIT=7,8",
-	"DRAINIT_PARENT_DEATH_SIGNAL=TERM", "DRAINIT_REWRITE=USR2:0", "DRAINIT_FORWARD=group",
-	"DRAINIT_LOG_FORMAT=json", "DRAINIT_LOG_LEVEL=info",
+func ownVariables(t *testing.T) (env []string) {
+	t.Helper()
+	values := aValue(t)
+	for _, name := range settingNames(t) {
+		value := values[name].value
+		switch name {
+		case "log-format": // the lines are for nobody
+			value = "json"
+		case "log-level":
+			value = "info"
+		}
+		env = append(env, variableOf(name)+"="+value)
+	}
+	return env
 }
 
 // What a worker sees through drainit is compared to what it sees without.
@@ -188,8 +198,9 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 		"GOGC=17", "GOMEMLIMIT=100MiB", "GOMAXPROCS=1", "GODEBUG=gctrace=0", "GOTRACEBACK=all",
 	}
 	bothModes(t, func(t *testing.T, noPID1 bool) {
+		own := ownVariables(t)
 		plain := runToEnd(t, Launch{NoPID1: noPID1, Bin: "/bin/cat", Args: []string{"/proc/self/environ"}, Env: odd})
-		through := runToEnd(t, Launch{NoPID1: noPID1, Args: []string{"--", "/bin/cat", "/proc/self/environ"}, Env: append(ownVariables, odd...)})
+		through := runToEnd(t, Launch{NoPID1: noPID1, Args: []string{"--", "/bin/cat", "/proc/self/environ"}, Env: append(own, odd...)})
 		want, got := variables(plain.out), variables(through.out)
 		if !slices.Equal(got, want) { // the whole of it is nobody's business
 			without := func(all, others []string) []string {
@@ -246,10 +257,10 @@ func TestDescriptorsReachTheWorkerAndNoOthers(t *testing.T) {
 			}
 		}
 		l := Launch{NoPID1: noPID1, Stdin: files[0], Stdout: files[1], Stderr: files[2], Files: extra}
-		l.Bin, l.Args = "/usr/bin/perl", []string{"-e", listDescriptors}
+		l.Bin, l.Args = pathOf(t, "perl"), []string{"-e", listDescriptors}
 		launch(t, l).wantExit(0)
 		want := takeContent(t, files[1])
-		l.Bin, l.Args = "", append([]string{"--", "/usr/bin/perl"}, l.Args...)
+		l.Bin, l.Args = "", append([]string{"--", pathOf(t, "perl")}, l.Args...)
 		launch(t, l).wantExit(0)
 		if got := takeContent(t, files[1]); got != want || !strings.Contains(got, "\n40 "+dir+"/file40\n") {
 			t.Errorf("open in the worker:\n%swant:\n%s", got, want)

@@ -160,7 +160,7 @@ func TestWithoutProcSecondStopSignalForceStops(t *testing.T) {
 		p.waitOut(`^ready`)
 		p.signal(syscall.SIGTERM)
 		p.waitErr(`draining, SIGKILL in`)
-		time.Sleep(300 * time.Millisecond) // else it is the same request
+		pastTheSameRequest()
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)
 		p.wantNothingLeft()

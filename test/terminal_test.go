@@ -3,7 +3,6 @@ package test
 import (
 	"os"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,7 +37,7 @@ func (p pty) input(keys string) {
 	}
 }
 
-func TestWorkerReadsTheTerminal(t *testing.T) {
+func TestTTYWorkerReadsTheTerminal(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		p := launchTTY(t, noPID1, "--", "sh", "-c", "read line; echo it was $line; exit 3")
 		p.input("abc\n")
@@ -47,7 +46,7 @@ func TestWorkerReadsTheTerminal(t *testing.T) {
 	})
 }
 
-func TestInteractiveShellHasTheTerminal(t *testing.T) {
+func TestTTYInteractiveShellHasTheTerminal(t *testing.T) {
 	need(t, "bash")
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		p := launchTTY(t, noPID1, "--", "bash", "--norc", "-i")
@@ -57,14 +56,14 @@ func TestInteractiveShellHasTheTerminal(t *testing.T) {
 	})
 }
 
-func TestCtrlCDrainsAndOnceMoreKills(t *testing.T) {
+func TestTTYCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		p := launchTTY(t, noPID1, "--", workerBin, "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
 		p.waitOut(`^ready`)
 		p.input("\x03")
 		p.waitOut(`got SIGINT`)
 		p.waitOut(`drainit: draining, SIGKILL in 30s`)
-		time.Sleep(300 * time.Millisecond) // within 100 ms it would be the same request
+		pastTheSameRequest()
 		p.input("\x03")
 		p.waitOut(`drainit: warning: second stop signal, force-stop: killing worker`)
 		p.wantExit(137)
@@ -73,7 +72,7 @@ func TestCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 
 // With TOSTOP the kernel stops who writes from the background, unless nobody
 // could continue it: so there is a shell above drainit here.
-func TestLogLineReachesATerminalWithTostop(t *testing.T) {
+func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
 	need(t, "stty")
 	p := onPty(t, Launch{Bin: "/bin/sh", NoPID1: true, Args: []string{"-c",
 		`"$0" -- sh -c 'stty tostop; exec "$0" listen -drain 1s' "$1"; true`, drainitBin, workerBin}})

@@ -1,12 +1,9 @@
-//go:build terminal
-
 package test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +36,10 @@ var talks = map[string]struct {
 		c.see(`\(END\)`)
 		c.keys("q")
 	}, 0},
+	"top": {topInside, func(c *console) {
+		c.see(`load average`)
+		c.keys("q")
+	}, 0},
 	"less of a pipe": {"sh -c 'seq 500 | less'", func(c *console) {
 		c.see(`20`)
 		c.keys("G")
@@ -53,6 +54,9 @@ const (
 	bashInside = `env PS1=inner%\  bash --norc --noprofile -i`
 	dashInside = `env PS1=inner%\  dash -i`
 )
+
+// topInside is top as it has to be started in the background.
+const topInside = `sh -c 'stty echo; exec top'`
 
 // catReady is cat, with a line that says when it will read.
 const catReady = `sh -c 'echo ready $$; exec cat'`
@@ -112,32 +116,35 @@ func inNode(c *console) {
 	c.enter("process.exit(6)")
 }
 
-func TestProgramsThatUseTheTerminalFindNoDifference(t *testing.T) {
+func TestTTYProgramsThatUseTheTerminalFindNoDifference(t *testing.T) {
 	t.Parallel()
 	for name, w := range talks {
 		t.Run(name, func(t *testing.T) {
-			need(t, "bash", "dash", "python3", "node", "less")
+			need(t, "bash", "dash", "python3", "node", "less", "top")
 			beside(t, func(t *testing.T, under string) {
-				c := atShell(t)
-				shell, modes := c.foreground(), c.modes()
-				c.enter(under + w.command)
-				w.talk(c)
-				c.wantPrompt(w.status)
-				if fg := c.foreground(); fg != shell {
-					t.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.processes())
-				}
-				if got := c.modes(); got != modes {
-					t.Errorf("the modes were %+v, are %+v", modes, got)
-				}
-				c.wantShown(`drainit: `, 0)
+				talkAtShell(t, under+w.command, w.talk, w.status)
 			})
 		})
 	}
 }
 
+// talkAtShell has a person run something, which must leave the terminal as it was,
+// without a word of drainit's.
+func talkAtShell(t *testing.T, line string, talk func(c *console), status int) {
+	t.Helper()
+	c := atShell(t)
+	shell, modes := c.foreground(), c.modes()
+	c.enter(line)
+	talk(c)
+	c.wantPrompt(status)
+	c.wantForeground(shell)
+	c.wantModes(modes)
+	c.wantShown(`drainit: `, 0)
+}
+
 // With drainit as the session's leader, as ssh -t starts it, and as PID 1.
-func TestProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
-	need(t, "bash", "dash", "python3", "node", "less")
+func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
+	need(t, "bash", "dash", "python3", "node", "less", "top")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		for name, w := range talks {
 			t.Run(name, func(t *testing.T) {
@@ -151,33 +158,38 @@ func TestProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
 	})
 }
 
-func TestFileIsEditedInVi(t *testing.T) {
+func TestTTYFileIsEditedInVi(t *testing.T) {
 	need(t, "vi")
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
-		file := filepath.Join(t.TempDir(), "text")
-		if err := os.WriteFile(file, []byte("the first line\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
 		c := atShell(t)
 		modes := c.modes()
-		c.enter(under + "vi " + file)
-		c.see(`the first line`)
-		c.keys("osecond\x1b:wq\r")
-		c.wantPrompt(0)
-		b, err := os.ReadFile(file)
-		if want := "the first line\nsecond\n"; err != nil || string(b) != want {
-			t.Errorf("the file is %q, want %q: %v", b, want, err)
-		}
-		if got := c.modes(); got != modes {
-			t.Errorf("the modes were %+v, are %+v", modes, got)
-		}
+		editInVi(c, under, func() {})
+		c.wantModes(modes)
 	})
+}
+
+// editInVi adds a line to a file in vi, after a person has done something else there.
+func editInVi(c *console, under string, before func()) {
+	c.t.Helper()
+	file := filepath.Join(c.t.TempDir(), "text")
+	if err := os.WriteFile(file, []byte("the first line\n"), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+	c.enter(under + "vi " + file)
+	before()
+	c.see(`the first line`)
+	c.keys("osecond\x1b:wq\r")
+	c.wantPrompt(0)
+	b, err := os.ReadFile(file)
+	if want := "the first line\nsecond\n"; err != nil || string(b) != want {
+		c.t.Errorf("the file is %q, want %q: %v", b, want, err)
+	}
 }
 
 // From the hand-over on Ctrl-C is for the worker's group and not for drainit, so
 // that it neither drains nor kills.
-func TestCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
+func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -200,7 +212,7 @@ func TestCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 
 // A worker that ends gives the terminal back though what it left is draining:
 // Ctrl-C is for drainit again, the first the stop and the second the kill.
-func TestTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
+func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter(`drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
@@ -211,7 +223,7 @@ func TestTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	c.waitUntil("drainit has the terminal", func() bool { return c.foreground() == taskOf(c.above(left)).group })
 	c.keys("\x03")
 	c.see(`drainit: SIGINT: the grace starts now`)
-	time.Sleep(300 * time.Millisecond) // within 100 ms it would be the same request
+	pastTheSameRequest()
 	c.keys("\x03")
 	c.see(`force-stop: killing worker`)
 	c.wantPrompt(3)
@@ -219,7 +231,7 @@ func TestTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 
 // A program that catches TTOU itself and does not try again can't set its modes
 // from the background: not after & and fg, and not under drainit.
-func TestTopCannotBeStartedInTheBackground(t *testing.T) {
+func TestTTYTopCannotBeStartedInTheBackground(t *testing.T) {
 	need(t, "bash", "top")
 	t.Parallel()
 	c := atShell(t)

@@ -1,5 +1,3 @@
-//go:build terminal
-
 package test
 
 import (
@@ -83,7 +81,7 @@ func inEachPlace(t *testing.T, test func(t *testing.T, start func(command string
 
 // A shell and the kernel may both send HUP, and not at once: it is one stop. The
 // worker catches TERM alone, as one for containers does, and would die of HUP.
-func TestClosedTerminalDrains(t *testing.T) {
+func TestTTYClosedTerminalDrains(t *testing.T) {
 	inEachPlace(t, func(t *testing.T, start func(command string) *console) {
 		r := newRecord(t)
 		c := start("exec worker listen -drain 1s >" + r.path)
@@ -95,14 +93,14 @@ func TestClosedTerminalDrains(t *testing.T) {
 	})
 }
 
-func TestClosedTerminalInADrainForcesNothing(t *testing.T) {
+func TestTTYClosedTerminalInADrainForcesNothing(t *testing.T) {
 	inEachPlace(t, func(t *testing.T, start func(command string) *console) {
 		r := newRecord(t)
 		c := start("exec worker listen -catch INT,TERM -end INT,TERM -drain 1s >" + r.path)
 		worker := r.ready(c)
 		c.send(c.above(worker), unix.SIGTERM)
 		r.wait("got SIGTERM")
-		time.Sleep(300 * time.Millisecond) // within 100 ms it would be the same request
+		pastTheSameRequest()
 		c.hangUp()
 		r.wait("drained")
 		c.wantNothingLeft()
@@ -117,7 +115,7 @@ func (r record) ready(c *console) int {
 	return c.hostPid(numberIn(r.t, strings.TrimPrefix(strings.TrimSpace(r.text()), "ready ")))
 }
 
-func TestClosedTerminalDrainsAStoppedJob(t *testing.T) {
+func TestTTYClosedTerminalDrainsAStoppedJob(t *testing.T) {
 	t.Parallel()
 	for name, shellEnds := range map[string]func(c *console){
 		"the terminal is closed": func(c *console) { c.hangUp() },
@@ -141,7 +139,7 @@ func TestClosedTerminalDrainsAStoppedJob(t *testing.T) {
 }
 
 // Those that read the terminal find it closed, whatever they are told.
-func TestClosedTerminalEndsWhoReadsIt(t *testing.T) {
+func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
 	need(t, "bash", "python3", "node", "less")
 	t.Parallel()
 	for command, shows := range map[string]string{
@@ -154,13 +152,17 @@ func TestClosedTerminalEndsWhoReadsIt(t *testing.T) {
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
+			grace := patience.String()
+			if command == "node" {
+				grace = "2s" // it may lock itself up where TERM comes while it exits by itself
+			}
 			for _, shell := range []bool{true, false} {
 				var c *console
 				if shell {
 					c = atShell(t)
-					c.enter("drainit -- " + command)
+					c.enter("drainit --grace " + grace + " -- " + command)
 				} else {
-					c = atConsole(t, Launch{Args: []string{"--", "sh", "-c", "exec " + command}})
+					c = atConsole(t, Launch{Args: []string{"--grace", grace, "--", "sh", "-c", "exec " + command}})
 				}
 				c.see(shows)
 				c.hangUp()
@@ -170,7 +172,7 @@ func TestClosedTerminalEndsWhoReadsIt(t *testing.T) {
 	}
 }
 
-func TestHangupIsPassedOnWhileTheTerminalExists(t *testing.T) {
+func TestTTYHangupIsPassedOnWhileTheTerminalExists(t *testing.T) {
 	inEachPlace(t, func(t *testing.T, start func(command string) *console) {
 		r := newRecord(t)
 		c := start("exec worker listen -catch HUP,TERM -drain 100ms >" + r.path)
@@ -185,7 +187,7 @@ func TestHangupIsPassedOnWhileTheTerminalExists(t *testing.T) {
 	})
 }
 
-func TestNohupHoldsWhenTheTerminalIsClosed(t *testing.T) {
+func TestTTYNohupHoldsWhenTheTerminalIsClosed(t *testing.T) {
 	need(t, "nohup")
 	t.Parallel()
 	for name, ampersand := range map[string]string{"foreground": "", "background": " &"} {

@@ -1,5 +1,3 @@
-//go:build terminal
-
 package test
 
 import (
@@ -41,7 +39,7 @@ func watch(t *testing.T, l Launch, master, slave *os.File) *console {
 	l.Env = append([]string{
 		// Debian's own programs first, and drainit and its worker by their names.
 		"PATH=" + filepath.Dir(drainitBin) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + os.Getenv("PATH"),
-		"TERM=xterm", "HOME=" + home, "LC_ALL=C", "PS1=#$?# ", "HISTFILE=", "NODE_REPL_HISTORY=",
+		"TERM=xterm", "SHELL=/bin/bash", "HOME=" + home, "LC_ALL=C", "PS1=#$?# ", "HISTFILE=", "NODE_REPL_HISTORY=",
 	}, l.Env...)
 	c := &console{launch(t, l), master, 0}
 	slave.Close() // so that the output ends when nobody has it any more
@@ -115,6 +113,15 @@ func atShell(t *testing.T) *console {
 	return c
 }
 
+// atDash is atShell with an interactive dash.
+func atDash(t *testing.T) *console {
+	t.Helper()
+	need(t, "dash")
+	c := atConsole(t, Launch{Bin: "/bin/dash", NoPID1: true, Args: []string{"-i"}})
+	c.wantPrompt(0)
+	return c
+}
+
 // beside runs a test with nothing put before the command and with drainit: the
 // person sees no difference.
 func beside(t *testing.T, test func(t *testing.T, under string)) {
@@ -181,13 +188,20 @@ func (c *console) wantPrompt(want int) {
 // showJobs enters jobs until something has been shown, by it or with a prompt. The
 // shell may learn of the end or the stop of a job later than the test does, and
 // bash at times only when it waits for another one.
-func (c *console) showJobs(pattern string) {
+func (c *console) showJobs(pattern string) { c.t.Helper(); c.showJobsSince(0, pattern) }
+
+// showStopped waits until the shell knows that its job has stopped since the last
+// prompt: fg continues none that it takes to be running.
+func (c *console) showStopped() { c.t.Helper(); c.showJobsSince(c.passed, `\[1\] ?\+ +Stopped`) }
+
+// showJobsSince is showJobs for what has been shown behind so many bytes.
+func (c *console) showJobsSince(passed int, pattern string) {
 	c.t.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
 	for deadline := time.Now().Add(patience); ; time.Sleep(300 * time.Millisecond) {
 		c.enter("/bin/true; jobs")
 		c.prompt()
-		if re.MatchString(c.shown()) {
+		if re.MatchString(c.shown()[passed:]) {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -244,6 +258,22 @@ func (c *console) modes() (modes unix.Termios) {
 		return err
 	})
 	return modes
+}
+
+// wantForeground requires that the shell has its terminal back.
+func (c *console) wantForeground(shell int) {
+	c.t.Helper()
+	if fg := c.foreground(); fg != shell {
+		c.t.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.processes())
+	}
+}
+
+// wantModes requires that the terminal's modes are as they were.
+func (c *console) wantModes(were unix.Termios) {
+	c.t.Helper()
+	if are := c.modes(); are != were {
+		c.t.Errorf("the modes were %+v, are %+v", were, are)
+	}
 }
 
 // hangUp takes the terminal away from all who have it.

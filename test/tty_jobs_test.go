@@ -1,10 +1,11 @@
-//go:build terminal
-
 package test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +30,7 @@ func numberIn(t *testing.T, text string) (n int) {
 	return n
 }
 
-func TestBackgroundJobNeverTakesTheForeground(t *testing.T) {
+func TestTTYBackgroundJobNeverTakesTheForeground(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -40,9 +41,7 @@ func TestBackgroundJobNeverTakesTheForeground(t *testing.T) {
 		for range 5 {
 			c.send(worker, unix.SIGUSR1)
 			c.see(`got SIGUSR1`)
-			if fg := c.foreground(); fg != shell {
-				t.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.processes())
-			}
+			c.wantForeground(shell)
 			c.enter("echo mark$((1+1))")
 			c.see(`^mark2`)
 			c.wantPrompt(0)
@@ -56,7 +55,7 @@ func TestBackgroundJobNeverTakesTheForeground(t *testing.T) {
 	})
 }
 
-func TestStatusOfABackgroundJob(t *testing.T) {
+func TestTTYStatusOfABackgroundJob(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -69,7 +68,7 @@ func TestStatusOfABackgroundJob(t *testing.T) {
 	})
 }
 
-func TestBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
+func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -84,20 +83,126 @@ func TestBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
 		c.enter("bg") // and reads again
 		c.wantPrompt(0)
 		c.waitStates("T")
+		c.showStopped()
 		c.fg()
 		c.waitForeground(taskOf(reader).group)
 		c.enter("def")
 		c.see(`def\r\ndef\r\n`)
 		c.keys("\x04")
 		c.wantPrompt(0)
-		if fg := c.foreground(); fg != shell {
-			t.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.processes())
-		}
+		c.wantForeground(shell)
 		c.wantShown(`drainit: `, 0)
 	})
 }
 
-func TestBackgroundJobThatSetsTheModesStopsUntilFg(t *testing.T) {
+// What comes when drainit is about to stop with its worker, right before it sends
+// itself the stop and right after, finds it running.
+func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
+	t.Parallel()
+	need(t, "strace")
+	tests := map[string]struct {
+		around string // drainit's command line, for the shell
+		comes  func(c *console, drainit int)
+	}{
+		"fg": {"%s", func(c *console, _ int) {
+			c.enter("fg")
+			c.enter("abc")
+			c.see(`x is abc`)
+			c.wantPrompt(3)
+		}},
+		"TERM": {"%s", func(c *console, _ int) {
+			c.enter("kill %1; wait %1")
+			c.waitOut(`#143# `)
+		}},
+		"TERM in a script": {`sh -c "%s; exit 5"`, func(c *console, drainit int) {
+			c.send(drainit, unix.SIGTERM)
+			c.showJobs(`\[1\]\+ +Exit 5`) // it was stopped, too
+		}},
+	}
+	for name, tt := range tests {
+		for _, delay := range []string{"delay_enter", "delay_exit"} {
+			t.Run(name+", "+delay, func(t *testing.T) {
+				t.Parallel()
+				c := atShell(t)
+				c.enter(`echo 'echo ready $PPID; read x; echo x is $x; exit 3' >reads`)
+				c.wantPrompt(0)
+				c.enter(fmt.Sprintf(tt.around, "strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:"+delay+"=4s:when=1 "+
+					"drainit -- sh reads") + " &")
+				drainit := numberIn(t, c.waitOut(`ready (\d+)\r?\n`)[1])
+				c.wantPrompt(0)
+				waitInTgkill(c, drainit, delay)
+				tt.comes(c, drainit)
+			})
+		}
+	}
+}
+
+// A shell's kill of a stopped job, at any moment of the stop, and on one processor,
+// where a signal is on its way for longer.
+func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
+	t.Parallel()
+	need(t, "strace", "taskset")
+	for after := range 10 {
+		t.Run(fmt.Sprintf("%d ms", after), func(t *testing.T) {
+			t.Parallel()
+			c := atShell(t)
+			c.enter("strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
+				"sh -c 'echo ready $$; read x' &")
+			worker := numberIn(t, c.waitOut(`ready (\d+)\r?\n`)[1])
+			drainit := c.above(worker)
+			c.waitState(worker, "T")
+			time.Sleep(time.Duration(after) * time.Millisecond) // where the signals come is what the test is about
+			c.send(drainit, unix.SIGTERM)
+			c.send(drainit, unix.SIGCONT)
+			c.waitOut(`drainit: done`)
+		})
+	}
+}
+
+// A script stops by the key at once, and drainit follows: fg may come between.
+func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
+	t.Parallel()
+	need(t, "strace")
+	for _, delay := range []string{"delay_enter", "delay_exit"} {
+		t.Run(delay, func(t *testing.T) {
+			t.Parallel()
+			c := atShell(t)
+			c.enter(`echo 'read x; exec worker listen -catch INT -end INT -drain 100ms -exit 7' >reads`)
+			c.wantPrompt(0)
+			c.enter(`sh -c "strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:` + delay + `=4s:when=1 drainit -- sh reads; exit 5"`)
+			c.enter("abc")
+			worker := c.ready()
+			drainit := c.above(worker)
+			c.waitForeground(taskOf(worker).group)
+			c.keys("\x1a")
+			c.see(`Stopped`)
+			c.wantPrompt(148)
+			waitInTgkill(c, drainit, delay)
+			c.enter("fg")
+			c.waitForeground(taskOf(worker).group)
+			c.keys("\x03") // is for the worker alone, which has the terminal again
+			c.see(`got SIGINT`)
+			c.wantPrompt(5)
+			c.wantShown(`drainit: `, 0)
+		})
+	}
+}
+
+// waitInTgkill waits until drainit, under a strace that delays this, is about to send
+// itself the stop, or has just sent it.
+func waitInTgkill(c *console, drainit int, delay string) {
+	c.t.Helper()
+	file, pattern := "syscall", fmt.Sprintf(`^%d `, unix.SYS_TGKILL)
+	if delay == "delay_exit" {
+		file, pattern = "status", `(?m)^SigPnd:\t0+80000$` // TSTP, of the first thread
+	}
+	c.waitUntil("drainit is about to stop", func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", drainit, file))
+		return err == nil && regexp.MustCompile(pattern).Match(b)
+	})
+}
+
+func TestTTYBackgroundJobThatSetsTheModesStopsUntilFg(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -108,14 +213,14 @@ func TestBackgroundJobThatSetsTheModesStopsUntilFg(t *testing.T) {
 	})
 }
 
-func TestReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
+func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
 		reader := c.stopsInTheBackground(under + catReady)
 		c.enter("kill %1")
 		c.wantPrompt(0)
-		c.showJobs(`\[1\]\+ +(Terminated|Exit 143) `)
+		c.showJobs(`\[1\][-+] +(Terminated|Exit 143) `)
 		if stateOf(reader) != 0 {
 			t.Errorf("the reader lives: %+v", taskOf(reader))
 		}
@@ -123,7 +228,7 @@ func TestReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 }
 
 // Nothing stops it in the background: fg just gives it the terminal, without a CONT.
-func TestRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
+func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -148,7 +253,7 @@ func TestRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 	})
 }
 
-func TestCtrlCOfAJobThatWasBroughtToTheForegroundDrains(t *testing.T) {
+func TestTTYCtrlCOfAJobThatWasBroughtToTheForegroundDrains(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter("drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 &")
@@ -164,7 +269,7 @@ func TestCtrlCOfAJobThatWasBroughtToTheForegroundDrains(t *testing.T) {
 
 // A stop in the background ends with the grace, whatever the worker waits for: a
 // drainit that stopped with it would hang.
-func TestBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T) {
+func TestTTYBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T) {
 	t.Parallel()
 	for name, wants := range map[string]string{"reads": "read x", "sets the modes": "stty sane"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,3 @@
-//go:build terminal
-
 package test
 
 import (
@@ -8,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,49 +48,51 @@ func alone(t *testing.T, args ...string) *console {
 	return atConsole(t, Launch{NoPID1: true, Args: args})
 }
 
-func TestLogOfALifeOnATerminal(t *testing.T) {
+func TestTTYLogOfALifeOnATerminal(t *testing.T) {
 	t.Parallel()
-	c := alone(t, "--", workerBin, "listen", "-catch", "TSTP,CONT,INT", "-end", "INT", "-drain", "6s")
-	c.ready()
+	c := alone(t, "--", workerBin, "listen", "-catch", "TSTP,CONT,INT,USR1", "-end", "USR1")
+	worker := c.ready()
 	c.keys("\x1a")
 	c.waitOut(`drainit: quiet.*\n`)
 	c.signal(unix.SIGCONT)
 	c.waitOut(`drainit: running.*\n`)
 	c.keys("\x03")
-	c.waitOut(`drained`)
+	c.waitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
+	c.send(worker, unix.SIGUSR1)
 	c.wantExit(0)
 	c.wantPlainLog(`quiet: SIGTSTP to worker\[\d+\]`, `running again: SIGCONT to worker\[\d+\]`,
-		`draining, SIGKILL in 30s`, `draining, 1 process left \(worker\[\d+\]\), SIGKILL in 25s`, `done 6\.\ds after SIGINT`)
+		`draining, SIGKILL in 30s`, `draining, 1 process left \(worker\[\d+\]\), SIGKILL in 2\d(\.\d)?s`, `done \d+\.\ds after SIGINT`)
 }
 
-func TestLogOfAForcedStopOnATerminal(t *testing.T) {
+func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
 	t.Parallel()
 	c := alone(t, "--", workerBin, "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
 	c.ready()
 	c.keys("\x03")
 	c.waitOut(`drainit: draining.*\n`)
-	time.Sleep(300 * time.Millisecond) // within 100 ms it would be the same request
+	pastTheSameRequest()
 	c.keys("\x03")
 	c.wantExit(137)
 	c.wantPlainLog(`draining, SIGKILL in 30s`, `warning: second stop signal, force-stop: killing worker`, `done `)
 }
 
 // A name that moves the cursor does it for nobody.
-func TestLogOfAHostileNameOnATerminal(t *testing.T) {
+func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "\x1b[2J\r\n\u009b\x07")
 	if err := os.Symlink(workerBin, name); err != nil {
 		t.Fatal(err)
 	}
-	c := alone(t, "-v", "--", name, "listen", "-catch", "INT", "-end", "INT", "-drain", "5500ms")
-	c.ready()
+	c := alone(t, "-v", "--", name, "listen", "-catch", "INT,USR1", "-end", "USR1")
+	worker := c.ready()
 	c.keys("\x03")
-	c.waitOut(`drained`)
+	c.waitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
+	c.send(worker, unix.SIGUSR1)
 	c.wantExit(0)
 	c.wantPlainLog(`settings`, `started`, `told .* SIGINT`, `draining, SIGKILL in 30s`, `draining, 1 process left`, `done `)
 }
 
-func TestNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {
+func TestTTYNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"true", "exit 3", "read x", "stty -echo; stty echo", "kill -INT $$", "kill -PIPE $$", "kill -HUP $$", "kill -USR1 $$"} {
 		t.Run(command, func(t *testing.T) {
@@ -115,7 +114,7 @@ func TestNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {
 
 // The terminal is the worker's, a person works in it, and the screen may be an
 // editor's: what can wait is not written over it.
-func TestShellThatHasTheTerminalIsNotWarnedOf(t *testing.T) {
+func TestTTYShellThatHasTheTerminalIsNotWarnedOf(t *testing.T) {
 	need(t, "bash")
 	t.Parallel()
 	const afterTheLook = "11" // drainit looks at the worker 10 s after the start

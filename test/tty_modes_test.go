@@ -1,5 +1,3 @@
-//go:build terminal
-
 package test
 
 import (
@@ -18,7 +16,7 @@ func inScript(t *testing.T, text string) *console {
 // isRaw reports whether keys come one by one and are not shown.
 func isRaw(modes unix.Termios) bool { return modes.Lflag&(unix.ICANON|unix.ECHO) == 0 }
 
-func TestModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
+func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 	t.Parallel()
 	for sig, status := range map[string]string{"KILL": "137", "TERM": "143", "ABRT": "134"} {
 		t.Run(sig, func(t *testing.T) {
@@ -30,9 +28,7 @@ func TestModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 			modes := c.modes()
 			c.enter("abc")
 			c.see(`status ` + status)
-			if got := c.modes(); got != modes {
-				t.Errorf("the modes were %+v, are %+v", modes, got)
-			}
+			c.wantModes(modes)
 			c.enter("def")
 			c.see(`y is def`)
 			c.wantExit(0)
@@ -40,13 +36,13 @@ func TestModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 	}
 }
 
-func TestModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
+func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(c *console, drainit int){
 		"grace over": func(c *console, drainit int) { c.send(drainit, unix.SIGTERM) },
 		"forced": func(c *console, drainit int) {
 			c.send(drainit, unix.SIGTERM)
-			c.see(`drainit: draining`)
+			c.waitOut(`drainit: draining`)
 			// Within 100 ms it is the same request, and another one is due.
 			c.waitUntil("killed", func() bool { return unix.Kill(drainit, unix.SIGTERM) != nil || !c.running() })
 		},
@@ -63,9 +59,7 @@ func TestModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 			}
 			kill(c, c.above(worker))
 			c.see(`status 137`)
-			if got := c.modes(); got != modes {
-				t.Errorf("the modes were %+v, are %+v", modes, got)
-			}
+			c.wantModes(modes)
 			c.enter("def")
 			c.see(`y is def`)
 			c.wantExit(0)
@@ -74,7 +68,7 @@ func TestModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 }
 
 // The last words of a worker that ends by itself are its own: so stty works.
-func TestModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
+func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]string{
 		"by itself":      `sh -c 'stty raw -echo; exit 3'`,
@@ -93,7 +87,7 @@ func TestModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
 	}
 }
 
-func TestModesAreLeftAloneWhereTheWorkerDrainsAndExits(t *testing.T) {
+func TestTTYModesAreLeftAloneWhereTheWorkerDrainsAndExits(t *testing.T) {
 	t.Parallel()
 	c := inScript(t, `drainit -- sh -c 'stty raw -echo; exec worker listen -drain 100ms'; echo ended; read x`)
 	c.send(c.above(c.ready()), unix.SIGTERM)
@@ -104,7 +98,7 @@ func TestModesAreLeftAloneWhereTheWorkerDrainsAndExits(t *testing.T) {
 }
 
 // In the background the modes are somebody else's.
-func TestModesAreLeftAloneFromTheBackground(t *testing.T) {
+func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter("drainit -- worker listen &")
@@ -116,14 +110,12 @@ func TestModesAreLeftAloneFromTheBackground(t *testing.T) {
 	c.send(worker, unix.SIGKILL)
 	c.keys("wait $!\n")
 	c.wantPrompt(137)
-	if got := c.modes(); got != modes {
-		t.Errorf("the modes were %+v, are %+v", modes, got)
-	}
+	c.wantModes(modes)
 }
 
 // A shell that edits its line has modes of its own, which are not the ones that
 // a job finds once it is in the foreground.
-func TestModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
+func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
 	need(t, "bash")
 	t.Parallel()
 	c := atConsole(t, Launch{Bin: "/bin/bash", NoPID1: true, Args: []string{"--norc", "--noprofile", "-i"}})
@@ -142,7 +134,7 @@ func TestModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
 }
 
 // With the shell that dies, its job has the terminal, which nobody gives back.
-func TestTerminalIsTakenBackFromAJobOfADeadShell(t *testing.T) {
+func TestTTYTerminalIsTakenBackFromAJobOfADeadShell(t *testing.T) {
 	need(t, "bash")
 	t.Parallel()
 	c := inScript(t, `drainit -- `+bashInside+`; echo status $?; read y; echo y is $y`)

@@ -1,5 +1,3 @@
-//go:build terminal
-
 package test
 
 import (
@@ -65,35 +63,24 @@ func pages(c *console) {
 	c.keys("q")
 }
 
-func TestPipelinesFindNoDifference(t *testing.T) {
+func TestTTYPipelinesFindNoDifference(t *testing.T) {
 	need(t, "bash", "less")
 	t.Parallel()
 	for name, p := range pipelines {
 		t.Run(name, func(t *testing.T) {
 			beside(t, func(t *testing.T, under string) {
-				c := atShell(t)
-				shell, modes := c.foreground(), c.modes()
-				c.enter(strings.ReplaceAll(p.line, "UNDER ", under))
-				p.talk(c)
-				c.wantPrompt(p.status)
-				if fg := c.foreground(); fg != shell {
-					t.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.processes())
-				}
-				if got := c.modes(); got != modes {
-					t.Errorf("the modes were %+v, are %+v", modes, got)
-				}
-				c.wantShown(`drainit: `, 0)
+				talkAtShell(t, strings.ReplaceAll(p.line, "UNDER ", under), p.talk, p.status)
 			})
 		})
 	}
 }
 
-// Each process of the pipeline around drainit gets the key, and the worker one
-// signal from drainit.
-func TestCtrlCInAPipelineDrains(t *testing.T) {
+// Each process of the pipeline around drainit gets the key, which a reader has to
+// ignore so as to read on, and the worker one signal from drainit.
+func TestTTYCtrlCInAPipelineDrains(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
-	c.enter("drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 | sh -c 'trap : INT; cat; cat'; (exit ${PIPESTATUS[0]})")
+	c.enter("drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 | sh -c 'trap \"\" INT; cat'; (exit ${PIPESTATUS[0]})")
 	c.ready()
 	c.keys("\x03")
 	c.see(`drained`)
@@ -101,7 +88,7 @@ func TestCtrlCInAPipelineDrains(t *testing.T) {
 	c.wantShown(`got SIGINT`, 1)
 }
 
-func TestCtrlZInAPipelineStopsAllOfIt(t *testing.T) {
+func TestTTYCtrlZInAPipelineStopsAllOfIt(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +101,7 @@ func TestCtrlZInAPipelineStopsAllOfIt(t *testing.T) {
 					c.enter("abc")
 				}
 				worker := c.ready()
-				c.waitUntil("the worker listens", func() bool { return taskOf(worker).comm == "worker" })
+				c.waitOut(`^reaDy`) // it listens
 				for range 3 {
 					c.keys("\x1a")
 					c.wantStopped()

@@ -1,5 +1,3 @@
-//go:build terminal
-
 package test
 
 import (
@@ -14,7 +12,7 @@ import (
 // winch is a worker that shows the size of its window whenever that changes.
 const winch = `sh -c 'trap "stty size" WINCH; trap "exit 7" TERM; %secho ready $$; while :; do sleep 0.02; done'`
 
-func TestWindowSizeReachesTheWorker(t *testing.T) {
+func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"in the background": "", "which has the terminal": "read x; "} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +35,7 @@ func TestWindowSizeReachesTheWorker(t *testing.T) {
 	}
 }
 
-func TestWindowSizeReachesAWorkerWithoutAShellAbove(t *testing.T) {
+func TestTTYWindowSizeReachesAWorkerWithoutAShellAbove(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		c := atConsole(t, Launch{NoPID1: noPID1, Args: []string{"--", workerBin, "listen", "-catch", "WINCH,TERM", "-exit", "7"}})
 		c.ready()
@@ -52,7 +50,7 @@ func TestWindowSizeReachesAWorkerWithoutAShellAbove(t *testing.T) {
 }
 
 // The terminal is a matter of the session, and of no capability.
-func TestTerminalOfAContainerWithoutCapabilities(t *testing.T) {
+func TestTTYTerminalOfAContainerWithoutCapabilities(t *testing.T) {
 	need(t, "setpriv", "bash")
 	if os.Getuid() != 0 {
 		skip(t, "needs root, to drop capabilities")
@@ -62,10 +60,10 @@ func TestTerminalOfAContainerWithoutCapabilities(t *testing.T) {
 		t.Run(caps, func(t *testing.T) {
 			t.Parallel()
 			without := []string{"--bounding-set", caps, "--inh-caps", "-all", "--no-new-privs", drainitBin, "--"}
-			c := atConsole(t, Launch{Bin: "/usr/bin/setpriv", Args: append(without, "env", "PS1=inner% ", "bash", "--norc", "-i")})
+			c := atConsole(t, Launch{Bin: pathOf(t, "setpriv"), Args: append(without, "env", "PS1=inner% ", "bash", "--norc", "-i")})
 			inShell(c)
 			c.wantExit(5)
-			c = atConsole(t, Launch{Bin: "/usr/bin/setpriv", Args: append(without, "worker", "listen", "-catch", "INT", "-end", "INT", "-exit", "7")})
+			c = atConsole(t, Launch{Bin: pathOf(t, "setpriv"), Args: append(without, "worker", "listen", "-catch", "INT", "-end", "INT", "-exit", "7")})
 			c.ready()
 			c.keys("\x03")
 			c.wantExit(7)
@@ -76,7 +74,7 @@ func TestTerminalOfAContainerWithoutCapabilities(t *testing.T) {
 
 // Which of the standard descriptors the terminal is does not matter: it is the
 // session's. What stderr is decides on the format of the log.
-func TestTerminalOnSomeDescriptorsOnly(t *testing.T) {
+func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 	t.Parallel()
 	for name, redirect := range map[string]string{
 		"stdin":             ">/dev/null 2>%s",
@@ -113,7 +111,7 @@ func TestTerminalOnSomeDescriptorsOnly(t *testing.T) {
 }
 
 // Such a program opens the terminal by its name, whatever it was given.
-func TestWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
+func TestTTYWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -124,21 +122,30 @@ func TestWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
 	})
 }
 
-// A terminal that is not the session's own is a file as any other.
-func TestTerminalThatControlsNobody(t *testing.T) {
+// A terminal that is not the session's own is a file as any other: nobody takes it, so
+// that its keys are no signals, though it would make them, and its modes are the worker's.
+func TestTTYTerminalThatControlsNobody(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		master, slave := newConsole(t)
-		p := launch(t, Launch{NoPID1: noPID1, Stdin: slave, Args: []string{"--", "sh", "-c", "stty raw; read x; echo x is $x; exec \"$0\" listen -catch INT,TERM -exit 7", workerBin}})
+		echo := &output{more: make(chan struct{}), eof: make(chan struct{})}
+		go echo.read(master)
+		const worker = `stty -ixon; read x; echo x is $x; exec "$0" listen -catch INT,QUIT,TSTP,CONT,TERM -exit 7`
+		p := launch(t, Launch{NoPID1: noPID1, Stdin: slave, Args: []string{"--", "sh", "-c", worker, workerBin}})
 		if _, err := master.WriteString("abc\n"); err != nil {
 			t.Fatal(err)
 		}
 		p.waitOut(`^x is abc`)
 		p.waitOut(`^ready`)
-		if _, err := master.WriteString("\x03\x1a"); err != nil {
-			t.Fatal(err)
+		for key, shown := range map[string]string{"\x03": `\^C`, "\x1a": `\^Z`, "\x1c": `\^\\`} {
+			if _, err := master.WriteString(key); err != nil {
+				t.Fatal(err)
+			}
+			p.waitFor(echo, shown) // after the signal that it makes, if it does
 		}
 		p.signal(unix.SIGTERM)
 		p.wantExit(7)
-		p.wantCount("got SIGINT", 0)
+		if out := p.out(); !strings.HasSuffix(out, "\ngot SIGTERM\ndrained\n") || strings.Count(out, "got") != 1 {
+			t.Errorf("the worker printed %q", out)
+		}
 	})
 }

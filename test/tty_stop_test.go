@@ -1,11 +1,8 @@
-//go:build terminal
-
 package test
 
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,13 +19,21 @@ func (c *console) wantStopped() {
 // waitStates waits until all below the shell are in one of some states.
 func (c *console) waitStates(states string) {
 	c.t.Helper()
-	c.waitUntil("all of the job is in one of the states "+states, func() bool {
-		for _, pid := range c.alive() {
+	pids := c.alive() // which looks at every process of the machine
+	settled := func() bool {
+		for _, pid := range pids {
 			if state := stateOf(pid); pid != c.Pid() && state != 0 && strings.IndexByte(states, state) < 0 {
 				return false
 			}
 		}
 		return true
+	}
+	c.waitUntil("all of the job is in one of the states "+states, func() bool {
+		if !settled() {
+			return false
+		}
+		pids = c.alive() // more may have come
+		return settled()
 	})
 }
 
@@ -42,7 +47,7 @@ func (c *console) fg() {
 	c.waitStates("RSD")
 }
 
-func TestCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
+func TestTTYCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]string{
 		"itself":        "worker listen -catch TSTP,CONT,TERM -exit 7",
@@ -72,7 +77,7 @@ func TestCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
 	}
 }
 
-func TestCtrlZStopsAndFgContinues(t *testing.T) {
+func TestTTYCtrlZStopsAndFgContinues(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -97,7 +102,7 @@ func TestCtrlZStopsAndFgContinues(t *testing.T) {
 	})
 }
 
-func TestCtrlZAndBgContinueInTheBackground(t *testing.T) {
+func TestTTYCtrlZAndBgContinueInTheBackground(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -115,9 +120,7 @@ func TestCtrlZAndBgContinueInTheBackground(t *testing.T) {
 		c.wantPrompt(0)
 		c.keys("\x03") // is for the shell
 		c.wantPrompt(130)
-		if fg := c.foreground(); fg != shell {
-			t.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.processes())
-		}
+		c.wantForeground(shell)
 		c.fg()
 		c.keys("\x1a")
 		c.wantStopped()
@@ -128,7 +131,7 @@ func TestCtrlZAndBgContinueInTheBackground(t *testing.T) {
 }
 
 // The shell sends TERM and then CONT.
-func TestStoppedJobThatIsKilledDrains(t *testing.T) {
+func TestTTYStoppedJobThatIsKilledDrains(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -146,7 +149,7 @@ func TestStoppedJobThatIsKilledDrains(t *testing.T) {
 }
 
 // After fg the keys are drainit's again.
-func TestCtrlCAfterFgDrainsAndKills(t *testing.T) {
+func TestTTYCtrlCAfterFgDrainsAndKills(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter("drainit -- worker listen -catch INT -end INT -drain 1h")
@@ -156,15 +159,15 @@ func TestCtrlCAfterFgDrainsAndKills(t *testing.T) {
 	c.fg()
 	c.keys("\x03")
 	c.see(`got SIGINT`)
-	c.see(`drainit: draining`)
-	time.Sleep(300 * time.Millisecond) // within 100 ms it would be the same request
+	c.waitOut(`drainit: draining`)
+	pastTheSameRequest()
 	c.keys("\x03")
 	c.see(`force-stop: killing`)
 	c.wantPrompt(137)
 }
 
 // All that the worker has started stops with it, and goes on with it.
-func TestCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
+func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -189,7 +192,7 @@ func orphaned(t *testing.T, test func(t *testing.T, start func(command ...string
 	})
 }
 
-func TestCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
+func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 	orphaned(t, func(t *testing.T, start func(command ...string) *console) {
 		c := start("worker", "listen", "-catch", "USR1,TERM", "-exit", "7")
 		worker := c.ready()
@@ -204,7 +207,7 @@ func TestCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 	})
 }
 
-func TestCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
+func TestTTYCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
 	orphaned(t, func(t *testing.T, start func(command ...string) *console) {
 		c := start("sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3")
 		c.enter("abc")
@@ -217,7 +220,7 @@ func TestCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
 }
 
 // Where drainit does not have the terminal, TSTP means quiet and no Ctrl-Z.
-func TestTstpFromTheBackgroundStopsNothing(t *testing.T) {
+func TestTTYTstpFromTheBackgroundStopsNothing(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter("drainit -- worker listen -catch TERM -exit 7 &")
@@ -235,7 +238,7 @@ func TestTstpFromTheBackgroundStopsNothing(t *testing.T) {
 	c.wantShown(`Stopped`, 0)
 }
 
-func TestTstpForADrainitWhoseWorkerHasTheTerminalQuiets(t *testing.T) {
+func TestTTYTstpForADrainitWhoseWorkerHasTheTerminalQuiets(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter("drainit -- sh -c 'read x; exec worker listen -catch TSTP,TERM -exit 7'")

@@ -1,10 +1,6 @@
-//go:build terminal
-
 package test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +9,7 @@ import (
 )
 
 // From the hand-over on Ctrl-Z stops the worker, and drainit has to follow.
-func TestCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
+func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -36,7 +32,7 @@ func TestCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 }
 
 // After bg it reads from the background, and stops again.
-func TestCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
+func TestTTYCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
 		c := atShell(t)
@@ -49,6 +45,7 @@ func TestCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
 		c.wantPrompt(0)
 		c.waitState(worker, "T")
 		c.waitStates("T")
+		c.showStopped()
 		c.fg()
 		c.waitForeground(taskOf(worker).group)
 		c.enter("def")
@@ -69,6 +66,10 @@ var suspends = map[string]struct {
 	"less": {"less lines", `7mlines`, "\x1a", func(c *console) {
 		c.keys("G")
 		c.see(`\(END\)`)
+		c.keys("q")
+	}, 0},
+	"top": {topInside, `load average`, "\x1a", func(c *console) {
+		c.see(`load average`)
 		c.keys("q")
 	}, 0},
 	"bash": {bashInside, `inner% `, "suspend\r", func(c *console) {
@@ -103,11 +104,11 @@ func (c *console) suspend(keys string) {
 	c.see(`Stopped`)
 }
 
-func TestProgramsThatSuspendThemselves(t *testing.T) {
+func TestTTYProgramsThatSuspendThemselves(t *testing.T) {
 	t.Parallel()
 	for name, s := range suspends {
 		t.Run(name, func(t *testing.T) {
-			need(t, "bash", "less", "python3", "node")
+			need(t, "bash", "less", "top", "python3", "node")
 			beside(t, func(t *testing.T, under string) {
 				c := atShell(t)
 				shell := c.foreground()
@@ -128,35 +129,25 @@ func TestProgramsThatSuspendThemselves(t *testing.T) {
 	}
 }
 
-func TestViIsSuspended(t *testing.T) {
+func TestTTYViIsSuspended(t *testing.T) {
 	need(t, "vi")
 	t.Parallel()
 	beside(t, func(t *testing.T, under string) {
-		file := filepath.Join(t.TempDir(), "text")
-		if err := os.WriteFile(file, []byte("the first line\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
 		c := atShell(t)
-		c.enter(under + "vi " + file)
-		for range 2 {
-			c.see(`the first line`)
-			c.keys(":stop\r")
-			c.wantStopped()
-			c.fg()
-		}
-		c.see(`the first line`)
-		c.keys("osecond\x1b:wq\r")
-		c.wantPrompt(0)
-		b, err := os.ReadFile(file)
-		if want := "the first line\nsecond\n"; err != nil || string(b) != want {
-			t.Errorf("the file is %q, want %q: %v", b, want, err)
-		}
+		editInVi(c, under, func() {
+			for range 2 {
+				c.see(`the first line`)
+				c.keys(":stop\r")
+				c.wantStopped()
+				c.fg()
+			}
+		})
 	})
 }
 
 // The shell waits for the script, which has to stop too: the key reaches it only
 // where the worker does not have the terminal.
-func TestCtrlZStopsTheScriptAroundDrainit(t *testing.T) {
+func TestTTYCtrlZStopsTheScriptAroundDrainit(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"inner", "outer"} {
 		for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {

@@ -1,5 +1,3 @@
-//go:build terminal
-
 package test
 
 import (
@@ -19,6 +17,7 @@ import (
 // task is a process as /proc/PID/stat shows it.
 type task struct {
 	pid, ppid, group, session int
+	front                     int // the foreground group of its terminal
 	comm                      string
 	state                     byte
 }
@@ -31,7 +30,8 @@ func taskOf(pid int) (p task) {
 	}
 	from, to := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	p = task{pid: pid, comm: string(b[from+1 : to]), state: b[to+2]}
-	if n, err := fmt.Sscan(string(b[to+3:]), &p.ppid, &p.group, &p.session); n != 3 {
+	terminal := 0
+	if n, err := fmt.Sscan(string(b[to+3:]), &p.ppid, &p.group, &p.session, &terminal, &p.front); n != 5 {
 		panic(err)
 	}
 	return p

@@ -21,7 +21,7 @@ const secret = "hunter2"
 var warningKinds = []struct{ kind, pattern string }{
 	{"parent", `parent \S+\[1\] is a shell`},
 	{"trap", `trap runs only after.*wait `},
-	{"handler", `does not catch SIG(TERM|INT|QUIT).*--rewrite TERM:`},
+	{"handler", `does not catch SIG(TERM|INT|QUIT).*--rewrite (TERM|INT):`},
 	{"shell", ` is a shell.*(ENTRYPOINT \[|CMD \[|exec )`},
 	{"launcher", ` is a launcher.*(ENTRYPOINT \[|CMD \[|exec )`},
 }
@@ -95,7 +95,7 @@ var warnedWorkers = []warned{
 	{command: "busybox sleep 1000", comm: "busybox", want: "handler"},
 	{command: "dash -c 'exec sleep 1000'", comm: "sleep", want: "handler"},
 	{command: "bash -c 'read line'", comm: "bash", want: "handler"},
-	{command: "app", signal: syscall.SIGINT, want: "handler"},
+	{command: "app", signal: syscall.SIGINT, want: "handler", fix: `--rewrite INT:TERM`},
 	{command: "app", flags: "--rewrite TERM:QUIT", want: "handler", fix: "SIGQUIT"},
 	{command: "app -default -fork"},
 	{command: "node app.js", flags: "--rewrite TERM:INT"},

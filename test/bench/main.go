@@ -8,6 +8,10 @@
 // no more than a ratio to one that was taken in the same seconds. So all inits
 // take turns in every round, and each ratio comes with its range over ten
 // parts of the run.
+//
+// To see what a change is worth, build the drainit before it, and run both:
+//
+//	go run ./test/bench -beside /tmp/drainit-before -only starts,running
 package main
 
 import (
@@ -17,6 +21,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -27,6 +33,14 @@ type plan struct {
 	storms  int           // of orphans, to each init
 	orphans int           // in a storm
 	idle    time.Duration // of looking at inits that have nothing to do
+	stops   int           // of each tree, under each init
+	tree    int           // processes in such a tree
+	crowd   int           // processes that a long drain waits for
+	drain   time.Duration // of that drain
+
+	only   string // the measures to take, all if empty
+	beside string // another drainit to run beside, none if empty
+	dir    string // for what is built, and gone at the end
 }
 
 // contender is an init and what goes between it and the command.
@@ -45,9 +59,15 @@ func main() {
 	var p plan
 	flag.IntVar(&p.starts, "starts", 300, "starts of each init, as PID 1 and not")
 	flag.IntVar(&p.signals, "signals", 5000, "signals to each init")
-	flag.IntVar(&p.storms, "storms", 5, "storms of orphans to each init")
-	flag.IntVar(&p.orphans, "orphans", 20000, "orphans in a storm")
-	flag.DurationVar(&p.idle, "idle", 30*time.Second, "how long idle inits are looked at")
+	flag.IntVar(&p.storms, "storms", 3, "storms of orphans to each init")
+	flag.IntVar(&p.orphans, "orphans", 20_000, "orphans in a storm")
+	flag.DurationVar(&p.idle, "idle", time.Minute, "how long idle inits are looked at")
+	flag.IntVar(&p.stops, "stops", 5, "stops of each tree under each init")
+	flag.IntVar(&p.tree, "tree", 1000, "processes in a tree that is stopped")
+	flag.IntVar(&p.crowd, "crowd", 10_000, "processes that a long drain waits for")
+	flag.DurationVar(&p.drain, "drain", 4*time.Second, "how long that drain is looked at")
+	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, storms, stops, drain, sizes")
+	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
 	flag.Parse()
 	fail(run(p))
 }
@@ -59,43 +79,49 @@ func fail(err error) {
 	}
 }
 
-func run(p plan) error {
-	dir, err := os.MkdirTemp("", "drainit-bench-")
-	if err != nil {
+func run(p plan) (err error) {
+	if p.dir, err = os.MkdirTemp("", "drainit-bench-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	all, err := contenders(dir)
+	defer os.RemoveAll(p.dir)
+	all, err := contenders(p)
 	if err != nil {
 		return err
 	}
 	t := newTable(all)
+	began := time.Now()
 	for _, measure := range []struct {
 		what string
 		take func(*table, []contender, plan) error
 	}{
 		{"starts", measureStarts},
-		{"idle inits and signals", measureRunning},
-		{"storms of orphans", measureStorms},
+		{"running", measureRunning},
+		{"storms", measureStorms},
+		{"stops", measureStops},
+		{"drain", measureDrain},
 		{"sizes", measureSizes},
 	} {
-		fmt.Fprintf(os.Stderr, "bench: %s\n", measure.what)
+		if p.only != "" && !slices.Contains(strings.Split(p.only, ","), measure.what) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s (%.0f s)\n", measure.what, time.Since(began).Seconds())
 		if err := measure.take(t, all, p); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", measure.what, err)
 		}
 	}
-	fmt.Printf("%s, %d CPUs, %s\n\n", kernel(), runtime.NumCPU(), runtime.Version())
+	fmt.Printf("%s, %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), kernel(),
+		runtime.NumCPU(), runtime.Version(), time.Since(began).Seconds())
 	t.print(os.Stdout)
 	return nil
 }
 
 // contenders builds the inits that are ours and looks for the others.
-func contenders(dir string) ([]contender, error) {
+func contenders(p plan) ([]contender, error) {
 	all := []contender{{name: "no init"}}
 	for _, own := range []struct{ name, pkg string }{
 		{"minimal Go", "drainit/test/bench/minimal"}, {"drainit", "drainit"},
 	} {
-		bin := filepath.Join(dir, filepath.Base(own.pkg))
+		bin := filepath.Join(p.dir, filepath.Base(own.pkg))
 		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, own.pkg)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -107,14 +133,18 @@ func contenders(dir string) ([]contender, error) {
 		}
 		all = append(all, contender{own.name, argv})
 	}
+	if p.beside != "" {
+		all = append(all, contender{"drainit beside", []string{p.beside, "--"}})
+	}
 	for _, peer := range []struct {
 		name string
 		args []string
 	}{
-		{"tini", []string{"-s", "--"}}, {"tini-static", []string{"-s", "--"}},
+		{"tini", []string{"--"}}, {"tini -s", []string{"-s", "--"}}, {"tini-static", []string{"-s", "--"}},
 		{"dumb-init", []string{"--"}}, {"catatonit", []string{"--"}},
 	} {
-		bin, err := exec.LookPath(peer.name)
+		program, _, _ := strings.Cut(peer.name, " ")
+		bin, err := exec.LookPath(program)
 		if err != nil {
 			fmt.Printf("%s is not installed and left out\n", peer.name)
 			continue
@@ -129,8 +159,9 @@ func contenders(dir string) ([]contender, error) {
 func turns(all []contender, rounds int, do func(round, i int) error) error {
 	for round := range rounds {
 		for k := range all {
-			if err := do(round, (round+k)%len(all)); err != nil {
-				return err
+			i := (round + k) % len(all)
+			if err := do(round, i); err != nil {
+				return fmt.Errorf("%s: %w", all[i].name, err)
 			}
 		}
 	}

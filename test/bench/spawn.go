@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,17 +18,23 @@ type spawned struct {
 	pipe int
 }
 
-// spawn starts a command in the bench's own PID namespace.
-func spawn(argv []string) (*spawned, error) { return spawnIn(argv, 0) }
+// namespaces make a process the PID 1 of a namespace that can have a /proc of
+// its own, as a container has.
+const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 
-// spawnFirst starts a command as PID 1 of a PID namespace, which has a /proc of
-// its own as a container has. How "stage" is told says what the pipe is for.
-func spawnFirst(how string, argv []string) (*spawned, error) {
+// spawnFirst starts a command as PID 1.
+func spawnFirst(argv []string) (*spawned, error) { return spawnStaged("run", argv, namespaces) }
+
+// spawnStaged starts a command by way of a stage, see there.
+func spawnStaged(how string, argv []string, flags uintptr) (*spawned, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return spawnIn(append([]string{self, "stage", how}, argv...), unix.CLONE_NEWPID|unix.CLONE_NEWNS)
+	if flags != 0 {
+		how += ",mount"
+	}
+	return spawnIn(append([]string{self, "stage", how}, argv...), flags)
 }
 
 func spawnIn(argv []string, flags uintptr) (*spawned, error) {
@@ -48,7 +55,7 @@ func spawnIn(argv []string, flags uintptr) (*spawned, error) {
 		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 	}
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Env:   os.Environ(),
+		Env:   append(os.Environ(), "TINI_VERBOSITY=0"), // no warning where it is not PID 1
 		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(pipe[1])},
 		Sys:   attr,
 	})
@@ -61,16 +68,18 @@ func spawnIn(argv []string, flags uintptr) (*spawned, error) {
 
 // wait waits for the end. The error is an exit status but 0.
 func (s *spawned) wait() error {
-	var status syscall.WaitStatus
+	status, err := s.waitStatus()
+	if err == nil && status != 0 {
+		err = fmt.Errorf("it ended with wait status %#x", uint32(status))
+	}
+	return err
+}
+
+func (s *spawned) waitStatus() (status syscall.WaitStatus, err error) {
 	for {
-		_, err := syscall.Wait4(s.pid, &status, 0, nil)
-		if err == syscall.EINTR {
-			continue
+		if _, err = syscall.Wait4(s.pid, &status, 0, nil); err != syscall.EINTR {
+			return status, err
 		}
-		if err == nil && status != 0 {
-			err = fmt.Errorf("an init ended with wait status %#x", uint32(status))
-		}
-		return err
 	}
 }
 
@@ -100,20 +109,22 @@ func (s *spawned) read() error {
 	}
 }
 
-// stage is the first process of a PID namespace: it mounts /proc and becomes
-// the command. Told "stamp", it sends the time first, and the command does not
-// get the pipe: what comes before is not the command's.
+// stage is the process that becomes the command: the first of a PID namespace,
+// if told to mount /proc. Told to "stamp", it sends the time last.
 func stage(how string, argv []string) error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cannot make / private: %w", err)
+	if strings.Contains(how, "mount") {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return fmt.Errorf("cannot make / private: %w", err)
+		}
+		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+			return fmt.Errorf("cannot mount /proc: %w", err)
+		}
 	}
-	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		return fmt.Errorf("cannot mount /proc: %w", err)
-	}
-	const pipe = 3
-	if how == "stamp" {
-		unix.CloseOnExec(pipe)
-		stamp := binary.NativeEndian.AppendUint64(nil, uint64(now()))
+	if strings.Contains(how, "stamp") {
+		const pipe = 3
+		ts := unix.NsecToTimespec(int64(now()))
+		stamp := binary.NativeEndian.AppendUint64(nil, uint64(ts.Sec))
+		stamp = binary.NativeEndian.AppendUint64(stamp, uint64(ts.Nsec))
 		if _, err := unix.Write(pipe, stamp); err != nil {
 			return err
 		}
@@ -121,13 +132,14 @@ func stage(how string, argv []string) error {
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
 
-// stamp is the time that the stage sent.
+// stamp is a time that came through the pipe, as the kernel writes one.
 func (s *spawned) stamp() (time.Duration, error) {
-	b := make([]byte, 8)
+	b := make([]byte, 16)
 	if n, err := unix.Read(s.pipe, b); n != len(b) {
-		return 0, fmt.Errorf("no time from the stage (%w)", err)
+		return 0, fmt.Errorf("no time has come (%w)", err)
 	}
-	return time.Duration(binary.NativeEndian.Uint64(b)), nil
+	sec, nsec := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+	return time.Duration(sec)*time.Second + time.Duration(nsec), nil
 }
 
 // now is a time that means the same in every process.

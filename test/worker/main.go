@@ -6,15 +6,26 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 )
+
+// The first process of a namespace is prepared, and is traced from its exec on, by
+// its first thread: what a thread sets for itself, another that execs does not have.
+func init() {
+	if len(os.Args) > 1 && (os.Args[1] == "stage" || os.Args[1] == "ctty") {
+		runtime.LockOSThread()
+	}
+}
 
 func main() {
 	verbs := map[string]func(args []string) error{
 		"stage":        stage,
+		"guard":        guard,
 		"hostile":      hostile,
 		"listen":       listen,
 		"headless":     headless,
 		"noforks":      noForks,
+		"noipv6":       noIPv6,
 		"ctty":         ctty,
 		"asroot":       asRoot,
 		"sigtimedwait": sigtimedwait,

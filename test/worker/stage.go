@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,17 +17,18 @@ type Setup struct {
 	Namespace   bool   // in fresh PID and mount namespaces: /proc is to be set up
 	Proc        string // "": fresh, "none": unmounted, "foreign": that of another namespace
 	ReadOnly    bool   // the root is mounted read-only
+	Root        string // the folder that becomes the root, with a /proc and a /dev/null of its own
 	UID         int    // become this user and group
 	MaxProcs    uint64 // RLIMIT_NPROC
 	Ignore      []int  // signals ignored
 	Block       []int  // signals blocked
 	CloseStderr bool
 	Setsid      bool // lead a session without a terminal
+	Hold        bool // stop behind the exec, traced by the thread that forked
 }
 
 // stage sets up and becomes args.
 func stage(args []string) error {
-	runtime.LockOSThread() // the mask is the thread's that calls exec
 	var s Setup
 	if err := json.Unmarshal([]byte(os.Getenv("STAGE")), &s); err != nil {
 		return fmt.Errorf("cannot read STAGE: %w", err)
@@ -43,6 +44,11 @@ func stage(args []string) error {
 	if s.CloseStderr {
 		unix.Close(2)
 	}
+	if s.Hold {
+		if _, _, errno := unix.RawSyscall(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0); errno != 0 {
+			return fmt.Errorf("cannot be traced: %w", errno)
+		}
+	}
 	return syscall.Exec(args[0], args, os.Environ())
 }
 
@@ -52,6 +58,9 @@ func mounts(s Setup) error {
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make / private: %w", err)
+	}
+	if s.Root != "" {
+		return enter(s)
 	}
 	switch s.Proc {
 	case "":
@@ -72,6 +81,33 @@ func mounts(s Setup) error {
 		}
 	}
 	return nil
+}
+
+// enter makes a folder the root, as an engine does with an image. It holds
+// nothing but what the test put there.
+func enter(s Setup) error {
+	proc, null := filepath.Join(s.Root, "proc"), filepath.Join(s.Root, "dev/null")
+	for _, m := range []struct {
+		from, to, kind string
+		flags          uintptr
+		skip           bool
+	}{
+		{from: s.Root, to: s.Root, flags: unix.MS_BIND},
+		{to: s.Root, flags: unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY, skip: !s.ReadOnly},
+		{from: "proc", to: proc, kind: "proc"},
+		{from: "/dev/null", to: null, flags: unix.MS_BIND},
+	} {
+		if m.skip {
+			continue
+		}
+		if err := unix.Mount(m.from, m.to, m.kind, m.flags, ""); err != nil {
+			return fmt.Errorf("cannot mount %s: %w", m.to, err)
+		}
+	}
+	if err := unix.Chroot(s.Root); err != nil {
+		return fmt.Errorf("cannot enter %s: %w", s.Root, err)
+	}
+	return unix.Chdir("/")
 }
 
 func session(s Setup) error {

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stopping is a worker with jobs below it, each of which catches TERM, and then
+// needs some time to end well, which it says by a byte. The worker either passes
+// TERM on to all and waits for them, or is like a shell: it dies of TERM, and
+// tells nobody. It sends a byte when all is set.
+var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
+	open(my $pipe, ">&=", 3) or die;
+	my ($tells, $jobs, $needed) = @ARGV;
+	my (@pids, $told);
+	my $term = POSIX::SigSet->new(SIGTERM);
+	sigprocmask(SIG_BLOCK, $term);
+	$SIG{TERM} = sub { $told = 1 };
+	for (1 .. $jobs) {
+		my $pid = fork // die "fork: $!";
+		if (!$pid) {
+			sigsuspend(POSIX::SigSet->new) until $told;
+			select undef, undef, undef, $needed if $needed > 0;
+			syswrite $pipe, "k";
+			POSIX::_exit(0);
+		}
+		push @pids, $pid;
+	}
+	$SIG{TERM} = "DEFAULT" if !$tells;
+	syswrite $pipe, "x";
+	sigsuspend(POSIX::SigSet->new) until $told;
+	kill TERM => @pids;
+	waitpid $_, 0 for @pids;`}
+
+// measureStops stops trees: from TERM to the init as PID 1 until it has been
+// waited for, which the kernel allows when nothing of the tree is left. Where
+// nobody tells the jobs, they end with the init: what they had in hand is lost.
+func measureStops(t *table, all []contender, p plan) error {
+	for _, tree := range []struct {
+		name   string
+		tells  string
+		needed time.Duration
+	}{
+		{"tree of %d whose worker tells them", "1", 0},
+		{"tree of %d, jobs of 0.1 s, whose worker does not", "0", 100 * time.Millisecond},
+	} {
+		took := newSeries(len(all))
+		least := make([]float64, len(all))
+		for i := range least {
+			least[i] = float64(p.tree)
+		}
+		least[0] = none
+		worker := slices.Concat(stopping, []string{tree.tells, strconv.Itoa(p.tree - 1), fmt.Sprint(tree.needed.Seconds())})
+		err := turns(all, p.stops, func(_, i int) error {
+			if all[i].argv == nil {
+				return nil
+			}
+			d, kept, err := timeStop(slices.Concat(all[i].argv, worker))
+			took.add(i, d)
+			least[i] = min(least[i], float64(kept))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf(tree.name, p.tree)
+		t.times("stop of a "+name+", p50", took, 0.50)
+		t.values(fmt.Sprintf("jobs of %d that ended well, at least", p.tree-1), "", least)
+	}
+	return nil
+}
+
+// timeStop is one stop; kept is how many jobs ended well.
+func timeStop(argv []string) (took time.Duration, kept int, err error) {
+	s, err := spawnFirst(argv)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer unix.Close(s.pipe)
+	if err := s.read(); err != nil {
+		s.end()
+		return 0, 0, err
+	}
+	begin := now()
+	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
+		return 0, 0, os.NewSyscallError("kill", err)
+	}
+	if _, err := s.waitStatus(); err != nil {
+		return 0, 0, err
+	}
+	took = now() - begin
+	for b := make([]byte, 4096); ; {
+		n, err := unix.Read(s.pipe, b)
+		if n <= 0 {
+			return took, kept, err
+		}
+		kept += n
+	}
+}
+
+// crowding is a worker that stays, whatever it is told, with processes below it
+// that wait for a line from a named pipe, which never comes.
+var crowding = []string{"/bin/sh", "-c", `
+	exec 9<>"$1"
+	i=0
+	while [ $i -lt "$2" ]; do read -r x <&9 & i=$((i + 1)); done
+	trap : TERM
+	echo >&3
+	while :; do read -r x <&9; done`, "sh"}
+
+// measureDrain tells an init to stop that has a crowd below it, and takes the
+// time that the init itself runs while the worker takes its time.
+func measureDrain(t *table, all []contender, p plan) error {
+	never := filepath.Join(p.dir, "never")
+	if err := unix.Mkfifo(never, 0o600); err != nil {
+		return os.NewSyscallError("mkfifo", err)
+	}
+	ran := newSeries(len(all))
+	err := turns(all, 1, func(_, i int) error {
+		if all[i].argv == nil {
+			return nil
+		}
+		s, err := spawnFirst(slices.Concat(all[i].argv, crowding, []string{never, strconv.Itoa(p.crowd - 1)}))
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		if err := s.read(); err != nil {
+			return err
+		}
+		before := cpuTime(s.pid)
+		if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
+			return os.NewSyscallError("kill", err)
+		}
+		time.Sleep(p.drain)
+		ran.add(i, cpuTime(s.pid)-before)
+		return nil
+	})
+	t.times(fmt.Sprintf("CPU time of the init in the first %v of a drain with %d processes", p.drain, p.crowd), ran, 0.50)
+	return err
+}

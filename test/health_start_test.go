@@ -1,0 +1,187 @@
+package test
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// listenElsewhere takes a port of the loopback, as another server would.
+func listenElsewhere(t *testing.T, host string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", host+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// A worker that starts and can't be seen would be restarted by the platform
+// again and again.
+func TestAddressThatCannotBeListenedOnGives125(t *testing.T) {
+	wants := make(map[string]string)
+	t.Run("an address of others", func(t *testing.T) {
+		const elsewhere = "192.0.2.77:8080" // RFC 5737
+		if l, err := net.Listen("tcp", elsewhere); err == nil {
+			l.Close()
+			skip(t, "needs net.ipv4.ip_nonlocal_bind=0, or the address of another machine can be listened on")
+		}
+		wants[elsewhere] = "cannot assign requested address"
+	})
+	for _, host := range loopbacks(t) {
+		taken := listenElsewhere(t, host)
+		_, port, _ := net.SplitHostPort(taken)
+		wants[taken], wants[":"+port] = "address already in use", "address already in use"
+	}
+	for addr, want := range wants {
+		t.Run(addr, func(t *testing.T) {
+			waitingModes(t, func(t *testing.T, noPID1 bool) {
+				for _, l := range []Launch{{Args: []string{"--health-addr", addr}}, {Env: []string{"DRAINIT_HEALTH_ADDR=" + addr}}} {
+					l.NoPID1 = noPID1
+					l.Args = append(l.Args, "--log-format=text", "--", "echo", "started")
+					r := runToEnd(t, l)
+					if line := fmt.Sprintf("drainit: error: cannot start: --health-addr %s: %s\n", addr, want); r.status != 125 || r.out != "" || r.err != line {
+						t.Errorf("exit status %d, stdout %q, stderr %q, want %q", r.status, r.out, r.err, line)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestNoAddressGives125(t *testing.T) {
+	for _, addr := range []string{"8080", "localhost:8080", ":0", ":http", "127.0.0.1", "::1:8080"} {
+		for _, l := range []Launch{{Args: []string{"--health-addr", addr}}, {Env: []string{"DRAINIT_HEALTH_ADDR=" + addr}}} {
+			l.NoPID1 = true
+			l.Args = append(l.Args, "--", "echo", "started")
+			r := runToEnd(t, l)
+			line := regexp.MustCompile(fmt.Sprintf(`^drainit: (--health-addr|DRAINIT_HEALTH_ADDR): %q: takes :8080 or 127.0.0.1:8080, an address and not a name\n$`, addr))
+			if r.status != 125 || r.out != "" || !line.MatchString(r.err) {
+				t.Errorf("exit status %d, stdout %q, stderr %q", r.status, r.out, r.err)
+			}
+		}
+	}
+}
+
+func TestHealthAddressIsASetting(t *testing.T) {
+	addr := fmt.Sprintf("127.0.0.1:%d", reservePort(t))
+	for want, tt := range map[string]struct{ flags, env []string }{
+		"health address " + addr + ",": {nil, []string{"DRAINIT_HEALTH_ADDR=" + addr}},
+		"health address off,":          {nil, []string{"DRAINIT_HEALTH_ADDR="}},
+		addr + ",":                     {[]string{"--health-addr=" + addr}, []string{"DRAINIT_HEALTH_ADDR=nonsense"}},
+	} {
+		if line := settingsLine(t, tt.flags, tt.env); !strings.Contains(line, want) {
+			t.Errorf("no %q in %q", want, line)
+		}
+	}
+}
+
+// The connections of the one before are still about to end, for a minute.
+func TestRestartedDrainitListensAgain(t *testing.T) {
+	waitingModes(t, func(t *testing.T, noPID1 bool) {
+		addr := fmt.Sprintf("127.0.0.1:%d", reservePort(t))
+		for range 3 {
+			p := launchAt(t, addr, Launch{NoPID1: noPID1, Args: endsByUSR1()})
+			p.wantEndsAlone()
+		}
+	})
+}
+
+// A worker that held the socket would take the probes of a drainit that has
+// gone, and never answer.
+func TestWorkerDoesNotInheritTheListener(t *testing.T) {
+	waitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := launchProbed(t, Launch{NoPID1: noPID1, Args: endsByUSR1()})
+		if got := descriptorsOf(t, p.firstChild()); strings.Contains(got, "socket:") {
+			t.Errorf("the worker has\n%s", got)
+		}
+		p.idleFiles()
+		p.wantEndsAlone()
+	})
+}
+
+func TestNoSocketWithoutTheFlag(t *testing.T) {
+	p := launch(t, Launch{NoPID1: true, Args: endsByUSR1()})
+	p.waitOut(`^ready`)
+	if got := descriptorsOf(t, p.Pid()); strings.Contains(got, "socket:") {
+		t.Errorf("drainit has\n%s", got)
+	}
+}
+
+// loopbacks are the loopback addresses that there are.
+func loopbacks(t *testing.T) []string {
+	t.Helper()
+	hosts := []string{"127.0.0.1"}
+	t.Run("IPv6", func(t *testing.T) { // its part alone is skipped
+		l, err := net.Listen("tcp", "[::1]:0")
+		if err != nil {
+			skip(t, "needs IPv6 on the loopback: "+err.Error())
+		}
+		l.Close()
+		hosts = append(hosts, "[::1]")
+	})
+	return hosts
+}
+
+func TestAllAddressesAreThoseOfIPv4AndIPv6(t *testing.T) {
+	hosts := loopbacks(t)
+	port := reservePort(t)
+	addrs := []string{fmt.Sprintf(":%d", port), fmt.Sprintf("[::]:%d", port), fmt.Sprintf("0.0.0.0:%d", port)}
+	for i, addr := range addrs {
+		p := probed{addr: fmt.Sprintf("127.0.0.1:%d", port)}
+		p.Init = launch(t, Launch{NoPID1: true, Args: append([]string{"--health-addr", addr}, endsByUSR1()...)})
+		p.waitOut(`^ready`)
+		p.waitRunning()
+		for j, host := range hosts {
+			want := "200 running"
+			if i == 2 && j == 1 {
+				want = "" // IPv4 alone was asked for
+			}
+			if got, err := get(fmt.Sprintf("http://%s:%d/readyz", host, port)); got != want {
+				t.Errorf("%s at %s: %q, %v, want %q", addr, host, got, err, want)
+			}
+		}
+		p.wantEndsAlone()
+	}
+}
+
+func TestAllAddressesWithoutIPv6(t *testing.T) {
+	waitingModes(t, func(t *testing.T, noPID1 bool) {
+		port := reservePort(t)
+		p := probed{addr: fmt.Sprintf("127.0.0.1:%d", port)}
+		p.Init = launch(t, Launch{NoPID1: noPID1, Bin: workerBin,
+			Args: append([]string{"noipv6", drainitBin, "--health-addr", fmt.Sprintf(":%d", port)}, endsByUSR1()...)})
+		p.waitOut(`^ready`)
+		p.waitRunning()
+		p.wantEndsAlone()
+	})
+}
+
+// What images and platforms probe with.
+func TestClientsOfProbes(t *testing.T) {
+	need(t, "busybox", "wget", "curl")
+	p := launchProbed(t, Launch{NoPID1: true, Args: endsByUSR1()})
+	url := "http://" + p.addr + "/readyz"
+	clients := [][]string{
+		{"busybox", "wget", "-q", "-O-", url}, {"wget", "-q", "-O-", url}, {"busybox", "wget", "-q", "--spider", url}, {"wget", "-q", "--spider", url},
+		{"curl", "-fsS", url}, {"curl", "-fsS", "--http1.0", url}, {"curl", "-fsSI", url}, {"curl", "-fsS", url, url}, {"curl", "-fsS", url + "?x=y"},
+	}
+	for _, client := range clients {
+		out, err := exec.Command(client[0], client[1:]...).CombinedOutput()
+		if quiet := strings.Contains(strings.Join(client, " "), "--spider"); err != nil || !quiet && !strings.Contains(string(out), "running\n") && !strings.Contains(string(out), "200 OK") {
+			t.Errorf("%q: %v, %q", client, err, out)
+		}
+	}
+	p.signal(syscall.SIGTSTP)
+	p.waitOut(`^got SIGTSTP`)
+	for _, client := range clients {
+		if out, err := exec.Command(client[0], client[1:]...).CombinedOutput(); err == nil {
+			t.Errorf("%q in quiet: %q", client, out)
+		}
+	}
+}

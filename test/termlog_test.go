@@ -1,0 +1,243 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// ignorant is a worker that only SIGKILL ends.
+const ignorant = `$SIG{TERM} = "IGNORE"; say "ready $$"; forever`
+
+func term(p *Init) { p.signal(syscall.SIGTERM) }
+
+// termTwice is a person's second stop signal, and no double delivery.
+func termTwice(p *Init) {
+	p.signal(syscall.SIGTERM)
+	p.waitErr(`draining, SIGKILL in`)
+	pastTheSameRequest()
+	p.signal(syscall.SIGTERM)
+}
+
+// killWorker sends a signal to the worker, from outside.
+func killWorker(sig syscall.Signal) func(p *Init) {
+	return func(p *Init) {
+		if err := unix.Kill(p.readyPid(`^ready`), sig); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// deaths are ends of drainit, and what the termination message says of each:
+// nothing where the exit status says it all.
+var deaths = []struct {
+	name   string
+	flags  []string
+	worker string
+	end    func(p *Init)
+	status int
+	says   string
+}{
+	{"grace over", []string{"--grace=300ms"}, ignorant, term, 137, `^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
+	{"grace over, by INT", []string{"--grace=300ms"}, `$SIG{INT} = "IGNORE"; say "ready $$"; forever`,
+		func(p *Init) { p.signal(syscall.SIGINT) }, 137, `^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGINT$`},
+	{"no grace", []string{"--grace=0"}, ignorant, term, 137, `^grace of 0s over: killed perl\[\d+\] \d+\.\ds after SIGTERM$`},
+	{"grace over, twelve are left", []string{"--grace=300ms"},
+		`$SIG{TERM} = "IGNORE"; spawn { forever } for 1 .. 11; say "ready $$"; forever`, term, 137,
+		`^grace of 300ms over: killed perl\[\d+\], (perl\[\d+\],? ?){9} and 2 more (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
+	{"grace over, one is left", []string{"--grace=300ms"},
+		`$SIG{TERM} = sub { exit 3 }; spawn { $SIG{TERM} = "IGNORE"; say "ready $$"; forever }; forever`, term, 3,
+		`^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
+	{"grace over, no stop signal", []string{"--grace=300ms"},
+		`$SIG{TERM} = "IGNORE"; spawn { say "ready $$"; forever }; exit 4`, func(*Init) {}, 4,
+		`^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after perl\[\d+\] exited$`},
+	{"forced", []string{longGrace}, ignorant, termTwice, 137, `^second stop signal, force-stop: killed perl\[\d+\] \d+\.\ds after SIGTERM$`},
+	{"killed from outside", []string{longGrace}, ignorant, killWorker(syscall.SIGKILL), 137,
+		`^perl\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside$`},
+	{"crashed", []string{longGrace}, ignorant, killWorker(syscall.SIGABRT), 134,
+		`^perl\[\d+\] was killed by SIGABRT, which drainit did not send: it came from the worker itself, or from outside$`},
+	{"killed from outside in a drain", []string{longGrace}, ignorant,
+		func(p *Init) { term(p); p.waitErr(`draining, SIGKILL in`); killWorker(syscall.SIGKILL)(p) }, 137,
+		`^perl\[\d+\] was killed by SIGKILL, which drainit did not send: `},
+	{"killed from outside, and a leftover drains", []string{longGrace},
+		`$SIG{TERM} = sub { exit 0 }; spawn { forever }; say "ready $$"; forever`, killWorker(syscall.SIGKILL), 137,
+		`^perl\[\d+\] was killed by SIGKILL, which drainit did not send: `},
+
+	{"success", nil, `exit 0`, func(*Init) {}, 0, ``},
+	{"failure", nil, `exit 1`, func(*Init) {}, 1, ``},
+	{"failure as if killed", nil, `exit 137`, func(*Init) {}, 137, ``},
+	{"drained in time", []string{longGrace}, `$SIG{TERM} = sub { exit 3 }; say "ready $$"; forever`, term, 3, ``},
+	{"killed by the stop signal", []string{longGrace}, `say "ready $$"; forever`, term, 143, ``},
+	{"killed by a signal passed on", []string{longGrace}, `say "ready $$"; forever`, func(p *Init) { p.signal(syscall.SIGUSR1) }, 138, ``},
+	{"quiet, then drained", []string{longGrace}, `$SIG{TSTP} = sub { say "quiet" }; $SIG{TERM} = sub { exit 0 }; say "ready $$"; forever`,
+		func(p *Init) { p.signal(unix.SIGTSTP); p.waitOut(`^quiet`); term(p) }, 0, ``},
+	{"leftovers that drain", []string{longGrace}, `$SIG{TERM} = sub { nap 0.3; exit 0 }; say "ready $$"; spawn { forever }; exit 4`,
+		func(*Init) {}, 4, ``},
+}
+
+func TestTerminationMessageSaysWhatTheStatusDoesNot(t *testing.T) {
+	need(t, "perl")
+	for _, d := range deaths {
+		t.Run(d.name, func(t *testing.T) {
+			waitingModes(t, func(t *testing.T, noPID1 bool) {
+				file := emptyFile(t)
+				p := launch(t, Launch{NoPID1: noPID1, Args: line(append([]string{"--termination-log", file}, d.flags...), script(d.worker)...)})
+				if strings.Contains(d.worker, `"ready`) {
+					p.waitOut(`^ready`)
+				}
+				d.end(p)
+				p.wantExit(d.status)
+				wantLastMessage(t, file, d.says)
+			})
+		})
+	}
+}
+
+// emptyFile is what the kubelet puts there before the start.
+func emptyFile(t *testing.T) (name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "termination-log")
+	writeFile(t, name, nil)
+	return name
+}
+
+// wantLastMessage checks what is in a termination log: one line at most, printable.
+func wantLastMessage(t *testing.T, file, pattern string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.TrimSuffix(string(b), "\n")
+	if len(b) > 4096 || !matches(pattern, text) {
+		t.Errorf("the message is %q, want %q", b, pattern)
+	}
+	wantPrintable(t, text)
+}
+
+// What the log says of a worker that can't be started is the message, too.
+func TestTerminationMessageOfAWorkerThatDoesNotStart(t *testing.T) {
+	dir := t.TempDir()
+	writeProgram(t, dir, "not-executable", 0o644, "#!/bin/sh\n")
+	writeProgram(t, dir, "no-interpreter", 0o755, "#!/nowhere\n")
+	for name, tt := range map[string]struct {
+		command string
+		status  int
+		says    string
+	}{
+		"not found":      {"nosuch", 127, `^cannot run "nosuch": not found in PATH`},
+		"no such file":   {dir + "/nosuch", 127, `nosuch`},
+		"not executable": {dir + "/not-executable", 126, `not-executable`},
+		"no interpreter": {dir + "/no-interpreter", 126, `no-interpreter exists, but not the interpreter`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			waitingModes(t, func(t *testing.T, noPID1 bool) {
+				file := emptyFile(t)
+				// A folder in PATH that may not be searched would make it "not permitted".
+				r := runToEnd(t, Launch{NoPID1: noPID1, Env: []string{"PATH=/usr/bin:/bin"},
+					Args: []string{"--termination-log", file, "--log-format=text", "--", tt.command}})
+				if r.status != tt.status {
+					t.Errorf("exit status %d, want %d", r.status, tt.status)
+				}
+				wantLastMessage(t, file, tt.says)
+				b, err := os.ReadFile(file)
+				if want := strings.TrimSuffix(strings.TrimPrefix(r.err, "drainit: error: "), "\n"); err != nil || string(b) != want {
+					t.Errorf("the message is %q, the log says %q", b, want)
+				}
+			})
+		})
+	}
+}
+
+// A command line that is no good does not start a worker either.
+func TestTerminationMessageOfACommandLine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ flag, says string }{
+		{"--grace=soon", `^--grace: "soon" is no duration: takes `},
+		{"--nope", `^unknown flag: --nope`},
+	} {
+		file := emptyFile(t)
+		r := runToEnd(t, Launch{Args: []string{"--termination-log", file, tt.flag, "--", "true"}})
+		if r.status != 125 {
+			t.Errorf("%s: exit status %d", tt.flag, r.status)
+		}
+		wantLastMessage(t, file, tt.says)
+	}
+}
+
+// drainit is held up on its way to the start, when it hears signals already.
+func TestTerminationMessageOfAStopBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	need(t, "strace")
+	file := emptyFile(t)
+	const hold = "inject=getppid:delay_enter=3000000:when=1" // microseconds, right after it has subscribed
+	p := launch(t, Launch{NoPID1: true, Bin: pathOf(t, "strace"), Args: []string{"-f", "--seccomp-bpf", "-o", os.DevNull, "-e", "trace=getppid", "-e", hold,
+		drainitBin, "--termination-log", file, "--log-format=text", "--", "sleep", "1000"}})
+	var drainit int
+	waitUntil(t, "drainit hears signals", func() bool {
+		drainit = p.firstChild() // it hears TSTP last
+		return drainit != 0 && comm(drainit) == "drainit" && signalMask(t, drainit, "SigCgt")&(1<<(unix.SIGTSTP-1)) != 0
+	})
+	fatalIf(t, unix.Kill(drainit, unix.SIGTERM))
+	p.wantExit(143)
+	p.wantLogged(`before the start`, 1)
+	wantLastMessage(t, file, `^SIGTERM came before the start: the worker is not started$`)
+}
+
+// The application knows better, and FallbackToLogsOnError goes by an empty file.
+func TestTerminationMessageOfTheWorkerIsLeftAlone(t *testing.T) {
+	need(t, "perl")
+	for name, message := range map[string]string{"a text": "out of stock", "one byte": "\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := emptyFile(t)
+			p := start(t, line([]string{"--grace=300ms", "--termination-log", file}, script(
+				`open my $f, ">", $ARGV[0] or die $!; print $f $ARGV[1]; close $f; `+ignorant, file, message)...)...)
+			p.waitOut(`^ready`)
+			p.signal(syscall.SIGTERM)
+			p.wantExit(137)
+			if b, err := os.ReadFile(file); err != nil || string(b) != message {
+				t.Errorf("%q, %v", b, err)
+			}
+			p.wantLogged(`termination`, 0)
+		})
+	}
+}
+
+// 4096 bytes are what the kubelet reads; a rune is not cut in two.
+func TestTerminationMessageIsCutTo4096Bytes(t *testing.T) {
+	for _, before := range []string{"", "x", "xx"} {
+		t.Run(fmt.Sprint(len(before)), func(t *testing.T) {
+			t.Parallel()
+			file := emptyFile(t)
+			name := "./" + before + strings.Repeat("€", 2000)
+			r := runToEnd(t, Launch{Args: []string{"--termination-log", file, "--", name}})
+			b, err := os.ReadFile(file)
+			if err != nil || r.status != 126 && r.status != 127 || len(b) > 4096 || len(b) < 4090 || !utf8.Valid(b) {
+				t.Errorf("exit status %d, %v, %d bytes: %q", r.status, err, len(b), b[max(0, len(b)-20):])
+			}
+		})
+	}
+}
+
+// A process that calls itself something forges no second line.
+func TestTerminationMessageIsOneLine(t *testing.T) {
+	need(t, "perl")
+	for title, name := range hostileNames {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			file := emptyFile(t)
+			p := launch(t, Launch{Args: []string{"--grace=0", "--termination-log", file, "--", "perl", "-e", renamed, prctl, name}})
+			p.waitOut(`^ready`)
+			p.signal(syscall.SIGTERM)
+			p.wantExit(137)
+			wantLastMessage(t, file, `^grace of 0s over: killed .+\[\d+\] \d+\.\ds after SIGTERM$`)
+		})
+	}
+}

@@ -1,0 +1,281 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// told is what status --json says.
+type told struct {
+	Phase       string        `json:"phase"`
+	Ready       bool          `json:"ready"`
+	WorkerAlive bool          `json:"worker_alive"`
+	PID         int           `json:"pid"`
+	Processes   []toldProcess `json:"processes"`
+}
+
+type toldProcess struct {
+	PID   int     `json:"pid"`
+	PPID  int     `json:"ppid"`
+	Comm  string  `json:"comm"`
+	State string  `json:"state"`
+	Age   float64 `json:"age_s"`
+}
+
+// parsed is the one line of status --json, in which every field stands that is
+// documented and no other.
+func (a answer) parsed() (s told) {
+	a.t.Helper()
+	line, ok := strings.CutSuffix(a.out, "\n")
+	if !ok || strings.Contains(line, "\n") {
+		a.t.Errorf("not one line: %q", a.out)
+	}
+	wantPrintable(a.t, line)
+	var fields map[string]json.RawMessage
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		a.t.Fatalf("%v: %q", err, line)
+	}
+	if err := json.Unmarshal([]byte(line), &fields); err != nil || len(fields) != 5 || string(fields["processes"]) == "null" {
+		a.t.Errorf("fields missing: %v %q", err, line)
+	}
+	for _, p := range s.Processes {
+		if p.PID < 2 || p.PPID < 1 || p.Comm == "" || len(p.State) != 1 || p.Age < 0 || p.Age > patience.Seconds() {
+			a.t.Errorf("no such process: %+v", p)
+		}
+	}
+	return s
+}
+
+// rows are the lines of the table of a status for people.
+func (a answer) rows() (rows [][]string) {
+	a.t.Helper()
+	lines := linesOf(a.out)
+	if len(lines) < 2 {
+		return nil
+	}
+	header := regexp.MustCompile(`^ *PID +PPID +STATE +AGE +COMMAND$`)
+	if !header.MatchString(lines[1]) {
+		a.t.Errorf("the header is %q", lines[1])
+	}
+	row := regexp.MustCompile(`^ *(\d+) +(\d+) +([A-Z]) +([0-9.]+s) (.+)$`)
+	for _, line := range lines[2:] {
+		wantPrintable(a.t, line)
+		m := row.FindStringSubmatchIndex(line)
+		if m == nil {
+			a.t.Errorf("the row is %q", line)
+			continue
+		}
+		for group, column := range map[int]string{1: " PID", 2: " PPID", 4: " AGE"} {
+			if end := strings.Index(lines[1], column) + len(column); m[2*group+1] != end {
+				a.t.Errorf("not right-aligned:\n%s\n%s", lines[1], line)
+			}
+		}
+		if m[10] != strings.Index(lines[1], "COMMAND") {
+			a.t.Errorf("not below COMMAND:\n%s\n%s", lines[1], line)
+		}
+		rows = append(rows, row.FindStringSubmatch(line)[1:])
+	}
+	return rows
+}
+
+// inPhase is what all forms of status must say in one phase.
+type inPhase struct {
+	phase string
+	ended bool // the worker
+	below int
+}
+
+func (want inPhase) check(t *testing.T, ask func(args ...string) answer) {
+	t.Helper()
+	status, ready := 0, 1
+	if want.ended {
+		status = 1
+	}
+	if want.phase == "running" {
+		ready = 0
+	}
+	text, asJSON, readiness := ask("status"), ask("status", "--json"), ask("status", "--ready")
+	ended, noun := "", "processes"
+	if want.ended {
+		ended = "the worker has ended, "
+	}
+	if want.below == 1 {
+		noun = "process"
+	}
+	first := fmt.Sprintf(`\A%s: drainit\[\d+\], %s%d %s below it$`, want.phase, ended, want.below, noun)
+	text.want(status, first, "")
+	readiness.want(ready, first, "")
+	asJSON.want(status, `.`, "")
+	ask("status", "--json", "--ready").want(ready, `^{.*}\n\z`, "")
+	s, rows := asJSON.parsed(), text.rows()
+	if s.Phase != want.phase || s.Ready != (ready == 0) || s.WorkerAlive == want.ended || len(s.Processes) != want.below {
+		t.Errorf("%+v, want %+v", s, want)
+	}
+	if !strings.Contains(text.out, fmt.Sprintf(" drainit[%d], ", s.PID)) || len(rows) != want.below {
+		t.Errorf("%+v, but:\n%s", s, text.out)
+	}
+	for i, p := range s.Processes {
+		if i < len(rows) && (rows[i][0] != strconv.Itoa(p.PID) || rows[i][1] != strconv.Itoa(p.PPID) || rows[i][4] != p.Comm) {
+			t.Errorf("%+v is not %q", p, rows[i])
+		}
+	}
+}
+
+// tree is the command line of a perlTree.
+func tree(tree string) []string { return []string{"perl", "-e", perlTree, tree} }
+
+func TestStatusInEachPhase(t *testing.T) {
+	need(t, "perl")
+	asked(t, func(t *testing.T, run func(Launch) *Container) {
+		c := run(Launch{Args: line([]string{longGrace}, tree("a[TSTP,CONT,TERM](b)")...)})
+		c.waitOut(`^ready a`)
+		c.waitOut(`^ready b`)
+		c.waitTitle("drainit:run")
+		inPhase{"running", false, 2}.check(t, c.ask)
+		c.send(unix.SIGTSTP)
+		c.waitOut(`^a got TSTP`)
+		inPhase{"quiet", false, 2}.check(t, c.ask)
+		c.send(unix.SIGCONT)
+		c.waitOut(`^a got CONT`)
+		inPhase{"running", false, 2}.check(t, c.ask)
+		c.send(unix.SIGTERM)
+		c.waitOut(`^a got TERM`)
+		inPhase{"draining", false, 2}.check(t, c.ask)
+	})
+}
+
+// workerThatLeaves is a worker that exits and leaves a child, which drains for good.
+func workerThatLeaves() []string {
+	return line([]string{longGrace}, script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)
+}
+
+func TestStatusWhenTheWorkerHasEnded(t *testing.T) {
+	need(t, "perl")
+	asked(t, func(t *testing.T, run func(Launch) *Container) {
+		c := run(Launch{Args: workerThatLeaves()})
+		c.waitOut(`^child got TERM`)
+		c.waitTitle("drainit:ended")
+		inPhase{"draining", true, 1}.check(t, c.ask)
+	})
+}
+
+// As PID 1 drainit kills every process of its container, also one that asks.
+func TestStatusOfAKillHasNoProcesses(t *testing.T) {
+	t.Parallel()
+	needAsk(t)
+	c := newPod(t).run(newCgroup(t), Launch{Args: killedAtOnce()})
+	release := killing(c.Init, c.drainit)
+	inPhase{"killing", false, 0}.check(t, c.ask)
+	release()
+	c.wantExit(137)
+}
+
+// What an engine starts in a running container is none of drainit's, nor is the
+// one who asks.
+func TestStatusShowsNoProcessOfAnExec(t *testing.T) {
+	t.Parallel()
+	needAsk(t)
+	p := start(t, "--", workerBin, "listen")
+	p.waitOut(`^ready`)
+	p.waitTitle("drainit:run")
+	command := append(p.entering(0, ""), workerBin, "listen")
+	guest := exec.Command(command[0], command[1:]...)
+	out, err := guest.StdoutPipe()
+	if err == nil {
+		err = guest.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = guest.Process.Kill(); _ = guest.Wait() })
+	if _, err := out.Read(make([]byte, 1)); err != nil { // it is ready
+		t.Fatal(err)
+	}
+	inPhase{"running", false, 1}.check(t, p.ask)
+}
+
+// A name may hold anything, arguments hold secrets.
+func TestStatusShowsNamesAndNoArguments(t *testing.T) {
+	need(t, "perl")
+	names := map[string]string{"with blanks": "a b  c ", "with parentheses": "a) (b) S 1 (", "empty": ""}
+	for title, name := range hostileNames {
+		names[title] = name
+	}
+	for title, name := range names {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			needAsk(t)
+			p := launch(t, Launch{Args: []string{longGrace, "--", "perl", "-e", renamed, prctl, name, "", "--password=hunter2"}})
+			p.waitOut(`^ready`)
+			p.waitTitle("drainit:run")
+			text, asJSON := p.ask("status"), p.ask("status", "--json")
+			text.want(0, `\Arunning: drainit\[1\], 1 process below it\n.*COMMAND\n.*\n\z`, "")
+			asJSON.want(0, `.`, "")
+			for line := range strings.Lines(text.out + asJSON.out) {
+				wantPrintable(t, strings.TrimSuffix(line, "\n"))
+				if strings.Contains(line, "hunter2") || strings.HasPrefix(line, "drainit: FORGE") {
+					t.Error(line)
+				}
+			}
+			var s told
+			if err := json.Unmarshal([]byte(asJSON.out), &s); err != nil || len(s.Processes) != 1 {
+				t.Fatalf("%v: %s", err, asJSON.out)
+			}
+			if plain := strings.HasPrefix(title, "with "); plain && s.Processes[0].Comm != name {
+				t.Errorf("comm is %q, want %q", s.Processes[0].Comm, name)
+			}
+		})
+	}
+}
+
+// Parents come before their children, and each has its own.
+func TestStatusShowsTheTree(t *testing.T) {
+	t.Parallel()
+	needAsk(t)
+	p := startTree(t, Launch{Args: []string{longGrace}}, "a(b(c) d(e f))", "a b c d e f")
+	p.waitTitle("drainit:run")
+	s := p.ask("status", "--json").parsed()
+	seen := []int{s.PID}
+	for _, process := range s.Processes {
+		if !slices.Contains(seen, process.PPID) {
+			t.Errorf("%+v comes before its parent", process)
+		}
+		seen = append(seen, process.PID)
+	}
+	if len(seen) != 7 || s.PID != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A stopped drainit answers nobody, but /proc does.
+func TestStatusOfAStoppedDrainit(t *testing.T) {
+	t.Parallel()
+	needAsk(t)
+	p := start(t, "--", workerBin, "listen")
+	p.waitOut(`^ready`)
+	p.waitTitle("drainit:run")
+	freeze(t, p.Pid())
+	inPhase{"running", false, 1}.check(t, p.ask)
+	p.signal(unix.SIGCONT)
+}
+
+// A prober must not take a lost answer for a good one.
+func TestStatusThatCannotBePrintedFails(t *testing.T) {
+	t.Parallel()
+	needAsk(t)
+	p := start(t, "--", workerBin, "listen")
+	p.waitOut(`^ready`)
+	p.waitTitle("drainit:run")
+	a := p.askAs(Ask{Bin: "/bin/sh", Args: []string{"-c", `exec "$0" status >/dev/full`, drainitBin}})
+	a.want(125, "", `^drainit: .*no space left`)
+}

@@ -1,0 +1,126 @@
+package test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitsBeside is a worker that blocks its signals. They are taken by one thread, by
+// sigwait or signalfd, while its main one does something else. It ends by TERM with
+// status 7.
+const waitsBeside = `
+import ctypes, os, signal, sys, threading, time
+def take():
+    while True:
+        sig = os.read(fd, 128)[0] if sys.argv[2] == "signalfd" else signal.sigwait(signals)
+        print("got", signal.Signals(sig).name, flush=True)
+        if sig == signal.SIGTERM:
+            os._exit(7)
+signals = {signal.SIGTSTP, signal.SIGCONT, signal.SIGUSR1, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+if sys.argv[2] == "signalfd":
+    mask = ctypes.c_uint64(sum(1 << sig - 1 for sig in signals))
+    fd = ctypes.CDLL(None).syscall(int(sys.argv[3]), -1, ctypes.byref(mask), 8, 0)
+threading.Thread(target=take).start()
+print("ready", flush=True)
+while sys.argv[1] == "wakes up often":
+    time.sleep(0.0003)
+while sys.argv[1] == "computes":
+    sum(range(1000))
+signal.pause()
+`
+
+// What the main thread does meanwhile is no matter.
+func TestBlockedSignalsAreCaughtByWhoTakesThem(t *testing.T) {
+	need(t, "python3")
+	for _, main := range []string{"sleeps", "computes", "wakes up often"} {
+		for _, by := range []string{"sigwait", "signalfd"} {
+			args := []string{waitsBeside, main, by, strconv.Itoa(unix.SYS_SIGNALFD4)}
+			for name, command := range map[string][]string{
+				"the worker":    append([]string{"python3", "-c"}, args...),
+				"below a shell": append([]string{"sh", "-c", `python3 -c "$@"; exit $?`, "sh"}, args...),
+			} {
+				t.Run(main+", "+by+", "+name, func(t *testing.T) {
+					bothModes(t, func(t *testing.T, noPID1 bool) { takesEachOnce(t, noPID1, command) })
+				})
+			}
+		}
+	}
+}
+
+func takesEachOnce(t *testing.T, noPID1 bool, command []string) {
+	t.Parallel()
+	p := launch(t, Launch{NoPID1: noPID1, Args: line(nil, command...)})
+	p.waitOut(`^ready`)
+	for _, sig := range []unix.Signal{unix.SIGTSTP, unix.SIGCONT, unix.SIGUSR1} {
+		p.signal(sig)
+		p.waitOut(`^got ` + unix.SignalName(sig))
+	}
+	p.signal(unix.SIGTERM)
+	p.wantExit(7)
+	if n := strings.Count(p.out(), "got SIGTERM"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, p.out())
+	}
+	p.wantCount("does not catch", 0)
+}
+
+// Without /proc nobody can be looked at, and a group is told all the same.
+func TestGroupModeWithoutProcTellsTheGroup(t *testing.T) {
+	t.Parallel()
+	for _, proc := range []string{"none", "foreign"} {
+		t.Run(proc, func(t *testing.T) {
+			t.Parallel()
+			p := startTree(t, Launch{Setup: Setup{Proc: proc}, Args: []string{"-g"}}, "a[TERM=7](b[TERM=0])", "a b")
+			p.signal(unix.SIGTERM)
+			p.wantExit(7)
+			p.wantGots("a got TERM", "b got TERM")
+		})
+	}
+}
+
+// What a worker that has daemonized left is told in every mode.
+func TestForkingTellsWhatWasLeftInEveryMode(t *testing.T) {
+	need(t, "perl")
+	for _, mode := range []string{"auto", "group", "worker"} {
+		t.Run(mode, func(t *testing.T) {
+			waitingModes(t, func(t *testing.T, noPID1 bool) {
+				p := launch(t, Launch{NoPID1: noPID1, Args: line([]string{"--forward", mode, "--forking", longGrace}, script(`
+					$name = "daemon"; catch "TERM"; spawn { POSIX::setsid(); say "ready"; await "TERM" }`)...)})
+				p.waitOut(`^ready`)
+				p.waitErr(`runs on in`)
+				p.signal(unix.SIGTERM)
+				p.wantExit(0)
+				p.wantGots("daemon got TERM")
+			})
+		})
+	}
+}
+
+func TestGraceOfZeroSaysThatItKillsAtOnce(t *testing.T) {
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--grace=0", "--", "sh", "-c", "setsid sleep 1000 & exit 0"}})
+		p.wantExit(0)
+		p.waitErr(`left 1 process \(\w+\[\d+\]\), SIGKILL at once: the grace is 0`)
+		p.wantNothingLeft()
+	})
+}
+
+// A CONT has a slot of its own: it is not lost behind any number of TSTP.
+func TestContBehindAFloodOfTstpResumes(t *testing.T) {
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", workerBin, "listen", "-catch", "TSTP,CONT,TERM"}})
+		p.waitOut(`^ready`)
+		for range 20000 {
+			p.signal(unix.SIGTSTP)
+		}
+		p.signal(unix.SIGCONT)
+		p.waitTitle("drainit:run")
+		p.signal(unix.SIGTERM)
+		p.wantExit(0)
+	})
+}
