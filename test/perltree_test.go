@@ -20,6 +20,9 @@ import (
 //	~SIG   block it         SIG>   start the children by it, not before
 //	SIG*   begin to catch the others by it, not before
 //	pgrp   lead a process group, whose TSTP the kernel does not discard
+//
+// SEGV, BUS, ILL and FPE are not to be caught: perl handles those at once, in the
+// middle of whatever it does, and may fault for good behind the handler.
 const perlTree = `
 use strict; use POSIX ();
 my $s = shift;
@@ -33,6 +36,7 @@ sub parse {
 sub below { for my $n (@{$_[0]{below}}) { run($n) if !fork } }
 sub catches {
 	my ($name, $sig, $status) = @_;
+	die "perl cannot catch $sig safely" if $sig =~ /^(SEGV|BUS|ILL|FPE)$/;
 	$SIG{$sig} = sub { line($name, "got", $sig); exit $status if defined $status };
 }
 sub run {
@@ -149,4 +153,4 @@ func spread(tree string) string {
 }
 
 // passedOn are signals that mean nothing to drainit, by perl's names.
-var passedOn = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "SEGV", "IO"}
+var passedOn = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "SYS", "IO"}

@@ -57,11 +57,14 @@ func TestSignalsFromInsideDoNotEndPID1(t *testing.T) {
 	t.Parallel()
 	need(t, "perl")
 	p := start(t, "--", "perl", "-e", `
+		use POSIX ();
 		$| = 1; my %got;
+		my $none = POSIX::SigSet->new; my $all = POSIX::SigSet->new; $all->fillset;
+		POSIX::sigprocmask(POSIX::SIG_BLOCK(), $all);
 		for my $sig (qw(HUP QUIT ILL TRAP ABRT BUS FPE SEGV STKFLT SYS XCPU XFSZ USR1)) {
 			$SIG{$sig} = sub { $got{$sig}++ };
 			kill $sig, 1;
-			select undef, undef, undef, 0.01 until $got{$sig};
+			POSIX::sigsuspend($none) until $got{$sig};
 			print "got $sig\n";
 		}
 		exit 7`)

@@ -236,7 +236,7 @@ func TestTTYTopCannotBeStartedInTheBackground(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter("top &")
-	c.showJobs(`\[1\]\+ +Stopped`)
+	c.showJobs(`\[1\][-+] +Stopped`)
 	c.enter("fg")
 	c.see(`failed tty set`)
 	c = atShell(t)

@@ -187,12 +187,13 @@ func (c *console) wantPrompt(want int) {
 
 // showJobs enters jobs until something has been shown, by it or with a prompt. The
 // shell may learn of the end or the stop of a job later than the test does, and
-// bash at times only when it waits for another one.
+// bash at times only when it waits for another one. The one that it waits for may
+// take the "+" of the current job.
 func (c *console) showJobs(pattern string) { c.t.Helper(); c.showJobsSince(0, pattern) }
 
 // showStopped waits until the shell knows that its job has stopped since the last
 // prompt: fg continues none that it takes to be running.
-func (c *console) showStopped() { c.t.Helper(); c.showJobsSince(c.passed, `\[1\] ?\+ +Stopped`) }
+func (c *console) showStopped() { c.t.Helper(); c.showJobsSince(c.passed, `\[1\] ?[-+] +Stopped`) }
 
 // showJobsSince is showJobs for what has been shown behind so many bytes.
 func (c *console) showJobsSince(passed int, pattern string) {

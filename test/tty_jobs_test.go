@@ -18,7 +18,7 @@ func (c *console) stopsInTheBackground(command string) (reader int) {
 	reader = c.hostPid(numberIn(c.t, c.waitOut(`ready (\d+)\r?\n`)[1]))
 	c.waitStates("T")
 	c.wantPrompt(0)
-	c.showJobs(`\[1\]\+ +Stopped`)
+	c.showJobs(`\[1\][-+] +Stopped`)
 	return reader
 }
 
@@ -116,7 +116,7 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 		}},
 		"TERM in a script": {`sh -c "%s; exit 5"`, func(c *console, drainit int) {
 			c.send(drainit, unix.SIGTERM)
-			c.showJobs(`\[1\]\+ +Exit 5`) // it was stopped, too
+			c.showJobs(`\[1\][-+] +Exit 5`) // it was stopped, too
 		}},
 	}
 	for name, tt := range tests {

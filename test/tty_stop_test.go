@@ -143,7 +143,7 @@ func TestTTYStoppedJobThatIsKilledDrains(t *testing.T) {
 		c.enter("kill %1")
 		c.waitOut(`drained`)
 		c.wantPrompt(0)
-		c.showJobs(`\[1\]\+ +Exit 7 `)
+		c.showJobs(`\[1\][-+] +Exit 7 `)
 		c.wantShown(`got SIGTERM`, 1)
 	})
 }
