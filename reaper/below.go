@@ -32,10 +32,11 @@ func (s Seen) Ignores(sig unix.Signal) bool { return s.Ignored.Has(sig) }
 // ReadBelow looks at every process below root, parents before their children,
 // and at which signals each catches. What a program is (Exe and Args), and which of
 // these signals it waits for without a handler, is read of root's children and of
-// those that have children: nobody asks it of the others. Processes that vanish under the look are left out, and so is what
-// /proc hides; the error is ReadTree's. To look at one process that seems to
-// wait for a signal takes a millisecond, and all of them together not longer
-// than until.
+// those that have children: nobody asks it of the others. Processes that vanish under
+// the look are left out, and so is what /proc hides; the error is ReadTree's. To look at
+// one process that seems to wait for a signal takes a millisecond, and all of them
+// together not longer than until. The arguments of one that is stuck in the kernel are
+// none, and cost half a second the first time.
 func ReadBelow(root int, until time.Time, sigs ...unix.Signal) ([]Seen, error) {
 	t, err := ReadTree()
 	if err != nil {
@@ -43,14 +44,21 @@ func ReadBelow(root int, until time.Time, sigs ...unix.Signal) ([]Seen, error) {
 	}
 	below := t.Below(root)
 	all := make([]Seen, 0, len(below))
+	var closely []*Seen
 	for _, p := range below {
-		s, err := readSeen(p, until, sigs, p.PPID == root || len(t.children[p.PID]) > 0)
-		if err == nil {
-			all = append(all, s)
-		} else if outOfMeans(err) {
+		close := p.PPID == root || len(t.children[p.PID]) > 0
+		s, err := readSeen(p, until, sigs, close)
+		if outOfMeans(err) {
 			return nil, err
+		} else if err != nil {
+			continue
+		}
+		all = append(all, s)
+		if close {
+			closely = append(closely, &all[len(all)-1])
 		}
 	}
+	readPrograms(closely)
 	return all, nil
 }
 
@@ -60,7 +68,12 @@ func ReadSeen(pid int, until time.Time, sigs ...unix.Signal) (Seen, error) {
 	if err != nil {
 		return Seen{}, err
 	}
-	return readSeen(p, until, sigs, true)
+	s, err := readSeen(p, until, sigs, true)
+	if err != nil {
+		return s, err
+	}
+	readPrograms([]*Seen{&s})
+	return s, nil
 }
 
 func readSeen(p Process, until time.Time, sigs []unix.Signal, closely bool) (Seen, error) {
@@ -85,25 +98,28 @@ func readSeen(p Process, until time.Time, sigs []unix.Signal, closely bool) (See
 			s.Caught |= SignalsOf(sig)
 		}
 	}
-	s.Exe, s.Args = readProgram(p.PID)
 	return s, nil
 }
 
-// readProgram reads what runs a process. A script's comm is its own name, so
+// readPrograms reads what runs these processes. A script's comm is its own name, so
 // only the link to the executable tells a shell; and what a busybox or a node is,
 // only its arguments.
-func readProgram(pid int) (exe string, args []string) {
-	if link, err := os.Readlink(procPath(pid, "exe")); err == nil {
-		exe = filepath.Base(trimDeleted(link))
+func readPrograms(seen []*Seen) {
+	paths := make([]string, len(seen))
+	for i, s := range seen {
+		if link, err := os.Readlink(procPath(s.PID, "exe")); err == nil {
+			s.Exe = filepath.Base(trimDeleted(link))
+		}
+		paths[i] = procPath(s.PID, "cmdline")
 	}
-	b, err := readPage(procPath(pid, "cmdline"))
-	if err != nil {
-		return exe, nil
+	for i, page := range readAside(paths) {
+		if page == nil {
+			continue
+		}
+		for arg := range bytes.SplitSeq(bytes.TrimRight(page, "\x00"), []byte{0}) {
+			seen[i].Args = append(seen[i].Args, string(arg))
+		}
 	}
-	for arg := range bytes.SplitSeq(bytes.TrimRight(b, "\x00"), []byte{0}) {
-		args = append(args, string(arg))
-	}
-	return exe, args
 }
 
 // trimDeleted takes off what the kernel puts behind the name of an executable
@@ -138,6 +154,9 @@ func outOfMeans(err error) bool {
 // one, and in rt_sigsuspend(2) for the others. bash is in wait4 for both; but one in
 // the background has /dev/null for its input, and the other the shell's own.
 func WaitsInForeground(shell Seen, child int) bool {
+	if shell.State != 'S' { // as inSigwait asks
+		return false
+	}
 	if n, ok := syscallOf(procPath(shell.PID, "")); !ok || n != unix.SYS_WAIT4 {
 		return false
 	}

@@ -79,7 +79,7 @@ type handlers struct {
 	ignored Signals // SigIgn
 	blocked Signals // SigBlk, of the leader alone
 	threads int
-	// Of the leader: whether it is in state S, and how often it has gone to sleep.
+	// Of this thread: whether it is in state S, and how often it has gone to sleep.
 	asleep   bool
 	switches string
 }
@@ -96,7 +96,7 @@ func readHandlers(pid int) (handlers, error) {
 // whether one sits there. One thread may block what another is to be
 // interrupted by: the leader of a Go program blocks nearly everything at times.
 func waitsFor(pid int, h handlers, sig unix.Signal) (blocked, sigwait bool) {
-	sigwait = inSigwait(filepath.Join(procPath(pid, "task"), strconv.Itoa(pid)))
+	sigwait = h.inSigwait(filepath.Join(procPath(pid, "task"), strconv.Itoa(pid)))
 	if !h.blocked.Has(sig) && !sigwait {
 		return false, false
 	}
@@ -113,8 +113,12 @@ func waitsFor(pid int, h handlers, sig unix.Signal) (blocked, sigwait bool) {
 		if err != nil {
 			continue // the thread has ended
 		}
-		waits := inSigwait(dir)
-		if t, err := parseStatus(b); err == nil && !t.blocked.Has(sig) && !waits {
+		t, err := parseStatus(b)
+		if err != nil {
+			continue
+		}
+		waits := t.inSigwait(dir)
+		if !t.blocked.Has(sig) && !waits {
 			return false, false
 		}
 		sigwait = sigwait || waits
@@ -124,8 +128,13 @@ func waitsFor(pid int, h handlers, sig unix.Signal) (blocked, sigwait bool) {
 
 // inSigwait reports whether a thread is in rt_sigtimedwait(2). While it is, the
 // kernel takes what it waits for out of SigBlk (kernel/signal.c,
-// do_sigtimedwait), and what that is can't be read.
-func inSigwait(thread string) bool {
+// do_sigtimedwait), and what that is can't be read. It is asked of no thread that does
+// not sleep: in an execve(2) that is stuck the answer would not come (fs/proc/base.c,
+// lock_trace).
+func (h handlers) inSigwait(thread string) bool {
+	if !h.asleep {
+		return false
+	}
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
 	n, ok := syscallOf(thread)
 	return ok && (n == unix.SYS_RT_SIGTIMEDWAIT || n == time64)

@@ -11,8 +11,9 @@ import (
 
 // The first process of a namespace is prepared, and is traced from its exec on, by
 // its first thread: what a thread sets for itself, another that execs does not have.
+// The state of a process is that of its first thread, too.
 func init() {
-	if len(os.Args) > 1 && (os.Args[1] == "stage" || os.Args[1] == "ctty") {
+	if len(os.Args) > 1 && (os.Args[1] == "stage" || os.Args[1] == "ctty" || os.Args[1] == "hang") {
 		runtime.LockOSThread()
 	}
 }
@@ -31,6 +32,8 @@ func main() {
 		"sigtimedwait": sigtimedwait,
 		"sigwait":      sigwait,
 		"blockone":     blockOne,
+		"hungfs":       hungFS,
+		"hang":         hang,
 	}
 	if len(os.Args) < 2 || verbs[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "worker: unknown verb")

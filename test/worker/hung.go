@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// hungFS mounts a file system that takes no write, as that of a server which has
+// gone, over a file: until it is killed, and with it the file system. It prints a
+// line when somebody has begun to wait for ever. These few requests are what the
+// kernel makes of FUSE for one file (linux/fuse.h).
+//
+//	worker hungfs FILE
+func hungFS(args []string) error {
+	if len(args) != 1 {
+		return errors.New("takes a file")
+	}
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("cannot open /dev/fuse: %w", err)
+	}
+	if err := unix.Mount("hung", args[0], "fuse", 0, fmt.Sprintf("fd=%d,rootmode=100666,user_id=0,group_id=0", fd)); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	fmt.Println("ready")
+	for request := make([]byte, 1<<17); ; {
+		switch _, err := unix.Read(fd, request); {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // ENOENT: it was taken back
+		case err != nil:
+			return err
+		default:
+			if err := answerFUSE(fd, request); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func answerFUSE(fd int, request []byte) error {
+	const (
+		forget, getattr, open, read, write, release, flush, initialize, interrupt = 2, 3, 14, 15, 16, 18, 25, 26, 36
+		regular, size                                                             = unix.S_IFREG | 0o666, 4096
+	)
+	var body any = []byte{}
+	failed := int32(0)
+	switch binary.NativeEndian.Uint32(request[4:]) {
+	case forget, interrupt, write: // of which the last waits for an answer
+		return nil
+	case initialize:
+		body = struct {
+			Major, Minor, MaxReadahead, Flags uint32
+			Background, Congestion            uint16
+			MaxWrite                          uint32
+			_                                 [10]uint32
+		}{Major: 7, Minor: 31, MaxWrite: size}
+	case getattr:
+		body = struct {
+			_                                     [2]uint64
+			Node, Size, Blocks                    uint64
+			_                                     [3]uint64
+			_                                     [3]uint32
+			Mode, Links, UID, GID, Dev, BlockSize uint32
+			_                                     uint32
+		}{Node: 1, Size: size, Blocks: 8, Mode: regular, Links: 1, BlockSize: size}
+	case open:
+		body = [2]uint64{}
+	case read:
+		body = [size]byte{}
+	case release, flush:
+	default:
+		failed = -int32(unix.ENOSYS)
+	}
+	var answer bytes.Buffer
+	header := struct {
+		Length uint32
+		Error  int32
+		ID     uint64
+	}{uint32(16 + binary.Size(body)), failed, binary.NativeEndian.Uint64(request[8:])}
+	for _, part := range []any{header, body} {
+		if err := binary.Write(&answer, binary.NativeEndian, part); err != nil {
+			return err
+		}
+	}
+	_, err := unix.Write(fd, answer.Bytes())
+	return err
+}
+
+// hang hangs in munmap(2) of a file that a hungFS has, in its first thread, which
+// holds the lock of its memory meanwhile. It prints "hangs" when another of its threads
+// is about to wait for that lock, to write: behind it, who wants to read waits too.
+//
+//	worker hang FILE
+func hang(args []string) error {
+	if len(args) != 1 {
+		return errors.New("takes a file")
+	}
+	fd, err := unix.Open(args[0], unix.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("cannot open: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil { // the kernel learns its size by this
+		return fmt.Errorf("cannot stat: %w", err)
+	}
+	memory, err := unix.Mmap(fd, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("cannot map: %w", err)
+	}
+	memory[0] = 1
+	stat, err := unix.Open("/proc/self/stat", unix.O_RDONLY, 0)
+	if err != nil {
+		return fmt.Errorf("cannot see itself: %w", err)
+	}
+	begun := make(chan bool)
+	go mapWhenHung(stat, begun)
+	<-begun
+	return unix.Munmap(memory)
+}
+
+// mapWhenHung takes all that it needs before it begins: memory is what nobody gets
+// from the kernel then.
+func mapWhenHung(stat int, begun chan<- bool) {
+	var page [4096]byte
+	hung, line, pause := []byte(") D "), []byte("hangs\n"), unix.NsecToTimespec(1e6)
+	begun <- true
+	for {
+		n, err := unix.Pread(stat, page[:], 0)
+		if err == nil && bytes.Contains(page[:n], hung) {
+			break
+		}
+		_ = unix.Nanosleep(&pause, nil)
+	}
+	_, _ = unix.Write(1, line)
+	_, _ = unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+}
