@@ -46,13 +46,13 @@ Signals
   -r, --rewrite FROM:TO     deliver TO in place of FROM; FROM:0 drops it; repeatable
       --forward WHO         auto: the first that catches it, from the worker down (default)
                             group: the worker's process group; worker: the worker alone
-  -g                        --forward group
-  -c                        --forward worker
+  -g, --group               --forward group
+  -c, --single-child        --forward worker
 Log, on stderr
       --log-format FORMAT   json, text, or auto: text on a terminal (default)
       --log-level LEVEL     error, warn, info or debug (default info)
-  -v                        --log-level debug
-  -w                        log each reaped orphan
+  -v, --verbose             --log-level debug
+  -w, --warn-reaped         log each reaped orphan
 Seen from outside
       --health-addr ADDR    serve /healthz and /readyz there, such as :8080 (default off)
       --termination-log FILE
@@ -68,7 +68,7 @@ Verbs, which ask the drainit of this container
   stop                      sends TERM, and in a drain nothing
       --force               kills
 Other
-  -s                        for tini's sake: drainit always adopts orphans
+  -s, --subreaper           for tini's sake: drainit always adopts orphans
   -h, --help                this page
   -V, --version             the version
 
@@ -94,6 +94,8 @@ func main() {
 	os.Exit(status)
 }
 
+var errNoCommand = errors.New("there is no COMMAND to run")
+
 // run is main with its surroundings as arguments; it returns the exit status.
 func run(args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && supervisor.IsVerb(args[0]) {
@@ -103,14 +105,17 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	opts, err := parse(args, environ)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		return print(stdout, help)
-	case err != nil:
+		return print(stdout, stderr, help)
+	case err == nil && opts.version:
+		return print(stdout, stderr, version())
+	case err == nil && len(opts.config.Command) == 0:
+		err = errNoCommand
+	}
+	if err != nil {
 		_ = supervisor.WriteReport(opts.config.TerminationLog, err.Error())
-		return failed(stderr, err)
-	case opts.version:
-		return print(stdout, version())
-	case len(opts.config.Command) == 0:
-		fmt.Fprint(stderr, usage)
+		if failed(stderr, err); err == errNoCommand {
+			fmt.Fprint(stderr, usage)
+		}
 		return supervisor.StatusFailed
 	}
 	// A heap that may grow by a quarter, and not by as much again, keeps PID 1
@@ -128,17 +133,17 @@ func ask(args []string, stdout, stderr io.Writer) int {
 	fs := newFlagSet("drainit " + q.Verb)
 	switch q.Verb {
 	case supervisor.VerbStatus:
-		fs.BoolVar(&q.Ready, "ready", false, "")
-		fs.BoolVar(&q.JSON, "json", false, "")
+		addToggle(fs, &q.Ready, "ready", "")
+		addToggle(fs, &q.JSON, "json", "")
 	case supervisor.VerbQuiet:
 		fs.Var((*duration)(&q.Sleep), "sleep", "")
 	case supervisor.VerbStop:
-		fs.BoolVar(&q.Force, "force", false, "")
+		addToggle(fs, &q.Force, "force", "")
 	}
 	err := fs.Parse(args[1:])
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		return print(stdout, help)
+		return print(stdout, stderr, help)
 	case err == nil && fs.NArg() > 0:
 		err = fmt.Errorf("unexpected %q", fs.Arg(0))
 	}
@@ -169,15 +174,33 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
+// toggle is the value of a flag that takes none, but =true or =false.
+type toggle bool
+
+func (t *toggle) String() string { return strconv.FormatBool(bool(*t)) }
+func (t *toggle) Type() string   { return "bool" }
+func (t *toggle) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	if err != nil {
+		return errors.New("takes true or false, or nothing")
+	}
+	*t = toggle(on)
+	return nil
+}
+
+func addToggle(fs *pflag.FlagSet, to *bool, name, short string) {
+	fs.VarPF((*toggle)(to), name, short, "").NoOptDefVal = "true"
+}
+
 // failed writes the line of an error and returns the status for it.
 func failed(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "drainit: %s\n", supervisor.Printable(err.Error()))
 	return supervisor.StatusFailed
 }
 
-func print(w io.Writer, text string) int {
-	if _, err := io.WriteString(w, text); err != nil {
-		return supervisor.StatusFailed
+func print(stdout, stderr io.Writer, text string) int {
+	if _, err := io.WriteString(stdout, text); err != nil {
+		return failed(stderr, err)
 	}
 	return 0
 }
@@ -264,12 +287,13 @@ func parse(args, environ []string) (*options, error) {
 		}
 	}
 	o := &options{}
-	group := fs.BoolP("group", "g", false, "")
-	alone := fs.BoolP("single-child", "c", false, "")
-	verbose := fs.BoolP("verbose", "v", false, "")
-	fs.BoolP("subreaper", "s", false, "")
-	fs.BoolVarP(&o.config.WarnReaped, "warn-reaped", "w", false, "")
-	fs.BoolVarP(&o.version, "version", "V", false, "")
+	var group, alone, verbose, subreaper bool
+	addToggle(fs, &group, "group", "g")
+	addToggle(fs, &alone, "single-child", "c")
+	addToggle(fs, &verbose, "verbose", "v")
+	addToggle(fs, &subreaper, "subreaper", "s")
+	addToggle(fs, &o.config.WarnReaped, "warn-reaped", "w")
+	addToggle(fs, &o.version, "version", "V")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return o, err
@@ -277,13 +301,16 @@ func parse(args, environ []string) (*options, error) {
 		_ = o.apply(given, environ) // as far as they could be read, for the report
 		return o, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own go behind it", err)
 	}
+	if o.version {
+		return o, nil
+	}
 	if err := o.apply(given, environ); err != nil {
 		return o, err
 	}
-	if err := o.applyShort(*group, *alone, fs.Changed("forward")); err != nil {
+	if err := o.applyShort(group, alone, fs.Changed("forward")); err != nil {
 		return o, err
 	}
-	if *verbose {
+	if verbose {
 		o.level = zapcore.DebugLevel
 	}
 	o.config.Command = fs.Args()
@@ -328,7 +355,11 @@ func (s setting) split(value string, ok bool) []string {
 	case !ok, value == "" && !s.empty:
 		return nil
 	case s.repeat:
-		return strings.Split(value, ",")
+		values := strings.Split(value, ",")
+		for i, v := range values {
+			values[i] = strings.TrimSpace(v)
+		}
+		return values
 	}
 	return []string{value}
 }

@@ -110,7 +110,7 @@ func (s *supervisor) exitStatus() int {
 	if !s.gone {
 		return statusKilled
 	}
-	if _, asked := s.machine.Asked(); asked && s.killing && s.status == 0 {
+	if _, asked := s.machine.Asked(); asked && s.killing && s.remap(s.status) == 0 {
 		return statusKilled
 	}
 	return s.status

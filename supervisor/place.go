@@ -78,7 +78,8 @@ func warmRuntime() {
 
 // detach lets go of what drainit was given, once the worker has it: it pins no
 // mount by its directory and holds no pipe open. Standard error stays, for the
-// log. What fails here costs nothing but that, so nothing is reported.
+// log, and PID 1's standard output, for those who write to /proc/1/fd/1, as cron jobs
+// in containers do. What fails here costs nothing but that, so nothing is reported.
 func detach() {
 	_ = unix.Chdir("/")
 	for _, fd := range inherited() {
@@ -90,8 +91,12 @@ func detach() {
 	} else if unix.Pipe2(fds, unix.O_CLOEXEC) != nil {
 		return // neither /dev nor a descriptor to be had
 	}
-	for std := range 2 {
-		for unix.Dup3(fds[std%len(fds)], std, 0) == unix.EINTR {
+	std := []int{unix.Stdin, unix.Stdout}
+	if os.Getpid() == 1 {
+		std = std[:1]
+	}
+	for i, to := range std {
+		for unix.Dup3(fds[i%len(fds)], to, 0) == unix.EINTR {
 		}
 	}
 	for _, fd := range fds { // each once: the number may be another's by then

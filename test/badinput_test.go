@@ -81,6 +81,7 @@ var badInputs = []struct {
 	{[]string{"--no\nsuch\x1b[31m"}, "", []string{"such"}},
 	{[]string{"-x"}, "", []string{"-x"}},
 	{[]string{"-gx"}, "", []string{"-x"}},
+	{[]string{"--group=no"}, "", []string{"--group", `"no"`, "true or false"}},
 	{[]string{"--grace=5\ndrainit: nonsense"}, "", []string{"--grace"}},
 	{nil, "DRAINIT_GRACE=abc", []string{"DRAINIT_GRACE", `"abc"`}},
 	{nil, "DRAINIT_GRACE=25000000", []string{"DRAINIT_GRACE", `"25000000"`, "milliseconds"}},

@@ -37,7 +37,7 @@ var chaosKnown = []uint64{
 // random signals and holds what comes of it against a model of its own. A round
 // is named by its seed:
 //
-//	go test ./test -run 'TestChaos$' -chaos.time 1h
+//	go test ./test -run 'TestChaos$' -chaos.time 1h -timeout 2h
 //	go test ./test -run 'TestChaos$' -chaos.seed 4711 -count 20
 func TestChaos(t *testing.T) {
 	need(t, "perl")

@@ -43,7 +43,7 @@ var settingsTable = []struct {
 	{"also stopped by [],", [][]string{{}}, "DRAINIT_STOP_SIGNAL="},
 	{"also stopped by [SIGQUIT SIGRTMIN+3],", [][]string{
 		{"--stop-signal", "QUIT", "--stop-signal=RTMIN+3"}, {"--stop-signal=sigquit", "--stop-signal=SIGRTMIN+3"}, {"--stop-signal=3", "--stop-signal=37"},
-	}, "DRAINIT_STOP_SIGNAL=QUIT,RTMIN+3"},
+	}, "DRAINIT_STOP_SIGNAL= QUIT, RTMIN+3"},
 	{"forward auto,", [][]string{{}, {"--forward", "auto"}, {"--forward=auto"}}, "DRAINIT_FORWARD=auto"},
 	{"forward group,", [][]string{{"-g"}, {"--forward", "group"}, {"--forward=group"}, {"-gvs"}}, "DRAINIT_FORWARD=group"},
 	{"forward worker,", [][]string{{"-c"}, {"--forward", "worker"}, {"-cv"}}, "DRAINIT_FORWARD=worker"},
@@ -68,8 +68,10 @@ func TestEveryWayToGiveASetting(t *testing.T) {
 func settingNames(t *testing.T) (names []string) {
 	t.Helper()
 	flags, _, _ := strings.Cut(runToEnd(t, Launch{NoPID1: true, Args: []string{"--help"}}).out, "\nVerbs")
-	for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)`).FindAllStringSubmatch(flags, -1) {
-		names = append(names, m[1])
+	for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)( [A-Z])?`).FindAllStringSubmatch(flags, -1) {
+		if m[2] != "" || m[1] == "forking" {
+			names = append(names, m[1])
+		}
 	}
 	if !slices.Contains(names, "grace") || !slices.Contains(names, "forking") {
 		t.Fatalf("the help's flags are %q", names)
@@ -331,10 +333,26 @@ func TestRemappedExitStatus(t *testing.T) {
 	}
 }
 
+// What a worker left and drainit had to kill is lost, whichever way the worker ended.
+func TestRemappedExitStatusHidesNoKill(t *testing.T) {
+	for flag, want := range map[string]int{"-e143": 137, "-e137": 143, "-e143,137": 0} {
+		t.Run(flag, func(t *testing.T) {
+			waitingModes(t, func(t *testing.T, noPID1 bool) {
+				p := launch(t, Launch{NoPID1: noPID1, Env: []string{"DRAINIT_REMAP_EXIT=" + strings.TrimPrefix(flag, "-e")},
+					Args: []string{"--grace", "500ms", "--", "sh", "-c", `(trap "" TERM; echo ready; sleep 1000) & wait; :`}})
+				p.waitOut(`^ready`)
+				p.signal(syscall.SIGTERM)
+				p.wantExit(want)
+				p.wantLogged(`killed `, 1)
+			})
+		})
+	}
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	for want, ways := range map[string][][]string{
 		`(?s)^drainit runs COMMAND.*--grace DUR.*--rewrite FROM:TO.*Exit status.*\n$`: {{"--help"}, {"-h"}, {"-h", "true"}, {"-g", "--help", "--nope"}, {"-vh"}},
-		`^drainit [^\n]+ - git\.[0-9a-z]{7}\n$`:                                       {{"--version"}, {"-V"}, {"-V", "--", "false"}, {"-c", "-r", "15:3", "-v", "-V"}},
+		`^drainit [^\n]+ - git\.[0-9a-z]{7}\n$`:                                       {{"--version"}, {"-V"}, {"-V", "--", "false"}, {"-V", "--grace=soon"}, {"-c", "-r", "15:3", "-v", "-V"}},
 	} {
 		for _, args := range ways {
 			r := runToEnd(t, Launch{NoPID1: true, Args: args})
@@ -351,14 +369,18 @@ func TestHelpThatNobodyCanReadFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	launch(t, Launch{NoPID1: true, Stdout: full, Args: []string{"--help"}}).wantExit(125)
+	for _, flag := range []string{"--help", "--version"} {
+		p := launch(t, Launch{NoPID1: true, Stdout: full, Args: []string{flag}})
+		p.wantExit(125)
+		p.wantLogged(`^drainit: write .*: no space left on device$`, 1)
+	}
 }
 
 func TestNoCommandShowsTheUsage(t *testing.T) {
 	for _, args := range [][]string{{}, {"--"}, {"-v"}, {"-g", "-t", "5"}, {"-t5", "--"}} {
 		bothModes(t, func(t *testing.T, noPID1 bool) {
 			r := runToEnd(t, Launch{NoPID1: noPID1, Args: args})
-			if r.status != 125 || r.out != "" || !strings.HasPrefix(r.err, "usage: drainit [flags] -- COMMAND") {
+			if r.status != 125 || r.out != "" || !strings.HasPrefix(r.err, "drainit: there is no COMMAND to run\nusage: drainit [flags] -- COMMAND") {
 				t.Errorf("%q: exit status %d, stdout %q, stderr %q", args, r.status, r.out, r.err)
 			}
 		})

@@ -314,8 +314,12 @@ func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 			dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.Pid()))
 			return err == nil && dir == "/"
 		})
-		want := regexp.MustCompile(`^0 /dev/null\n1 /dev/null\n2 pipe:\[\d+\]\n$`)
-		waitUntil(t, "0 and 1 of drainit are /dev/null, 2 is the log and nothing that it was given is open", func() bool {
+		output := `/dev/null`
+		if !noPID1 {
+			output = `pipe:\[\d+\]`
+		}
+		want := regexp.MustCompile(`^0 /dev/null\n1 ` + output + `\n2 pipe:\[\d+\]\n$`)
+		waitUntil(t, "0 of drainit is /dev/null, and 1 where it is not PID 1, 2 is the log and nothing else that it was given is open", func() bool {
 			return want.MatchString(withoutOwnPipes(descriptorsOf(t, p.Pid())))
 		})
 		if !p.running() {
@@ -381,20 +385,29 @@ func wantEOF(t *testing.T, r *os.File) {
 }
 
 func TestStandardOutputIsHeldByTheWorkerOnly(t *testing.T) {
-	bothModes(t, func(t *testing.T, noPID1 bool) {
-		const script = `exec >&-; trap 'exit 3' TERM; while :; do sleep 0.05; done`
-		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", script}})
-		select {
-		case <-p.stdout.eof:
-		case <-time.After(patience):
-			t.Error("somebody holds standard output")
-		}
-		if !p.running() {
-			t.Error("drainit has ended")
-		}
-		p.signal(syscall.SIGTERM)
-		p.wait()
-	})
+	const script = `exec >&-; trap 'exit 3' TERM; while :; do sleep 0.05; done`
+	p := launch(t, Launch{NoPID1: true, Args: []string{"--", "sh", "-c", script}})
+	select {
+	case <-p.stdout.eof:
+	case <-time.After(patience):
+		t.Error("somebody holds standard output")
+	}
+	if !p.running() {
+		t.Error("drainit has ended")
+	}
+	p.signal(syscall.SIGTERM)
+	p.wait()
+}
+
+// In a container, those without a standard output of their own, cron jobs say, write
+// to that of PID 1.
+func TestStandardOutputOfPID1IsTheContainers(t *testing.T) {
+	const script = `exec >&- 2>&-; echo written >/proc/1/fd/1; echo logged >/proc/1/fd/2; exit 3`
+	p := start(t, "--", "sh", "-c", "setsid sh -c '"+script+"'; exit 4")
+	p.wantExit(4)
+	if p.out() != "written\n" || p.err() != "logged\n" {
+		t.Errorf("stdout %q, stderr %q", p.out(), p.err())
+	}
 }
 
 func TestWorkerLeadsASessionWithoutATerminal(t *testing.T) {

@@ -158,14 +158,18 @@ func TestTerminationMessageOfAWorkerThatDoesNotStart(t *testing.T) {
 // A command line that is no good does not start a worker either.
 func TestTerminationMessageOfACommandLine(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ flag, says string }{
-		{"--grace=soon", `^--grace: "soon" is no duration: takes `},
-		{"--nope", `^unknown flag: --nope`},
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--grace=soon", "--", "true"}, `^--grace: "soon" is no duration: takes `},
+		{[]string{"--nope", "--", "true"}, `^unknown flag: --nope`},
+		{[]string{"--"}, `^there is no COMMAND to run$`},
 	} {
 		file := emptyFile(t)
-		r := runToEnd(t, Launch{Args: []string{"--termination-log", file, tt.flag, "--", "true"}})
+		r := runToEnd(t, Launch{Args: append([]string{"--termination-log", file}, tt.args...)})
 		if r.status != 125 {
-			t.Errorf("%s: exit status %d", tt.flag, r.status)
+			t.Errorf("%s: exit status %d", tt.args, r.status)
 		}
 		wantLastMessage(t, file, tt.says)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,7 +130,20 @@ func TestWarningsWhenTheStopBegins(t *testing.T) {
 			w.stop(p)
 			wantWarnings(t, p, w.want)
 			w.wantFix(p)
+			w.show(t, p)
 		})
+	}
+}
+
+// show logs the command line and its warnings, for the reader of -v.
+func (w warned) show(t *testing.T, p *Init) {
+	_, lines := warningsIn(p.err())
+	lines = slices.DeleteFunc(lines, func(l jsonLine) bool { return l["level"] != "warn" })
+	if len(lines) == 0 {
+		t.Logf("%s\n\tno warning", w.name())
+	}
+	for _, l := range lines {
+		t.Logf("%s\n\t%s", w.name(), l["msg"])
 	}
 }
 

@@ -1,10 +1,11 @@
 # nginx drains on QUIT and drops everything on TERM, so its image has QUIT as its
 # stop signal. drainit counts it as one, too, and tells the master alone.
 #
+#   docker build --target build -t drainit .     beside the README's Dockerfile
 #   docker build -f nginx.Dockerfile -t web .
 
 FROM nginx
-# From an image that holds the binary and nothing else. A file beside this one does as well.
+# From an image that holds the binary. A file beside this one does as well.
 COPY --from=drainit /drainit /drainit
 STOPSIGNAL SIGQUIT
 # Where an image has an entrypoint of its own, it stays, behind drainit.
