@@ -339,7 +339,7 @@ func TestRemappedExitStatusHidesNoKill(t *testing.T) {
 		t.Run(flag, func(t *testing.T) {
 			waitingModes(t, func(t *testing.T, noPID1 bool) {
 				p := launch(t, Launch{NoPID1: noPID1, Env: []string{"DRAINIT_REMAP_EXIT=" + strings.TrimPrefix(flag, "-e")},
-					Args: []string{"--grace", "500ms", "--", "sh", "-c", `(trap "" TERM; echo ready; sleep 1000) & wait; :`}})
+					Args: []string{"--grace", "2s", "--", "sh", "-c", `(trap "" TERM; echo ready; sleep 1000) & wait; :`}})
 				p.waitOut(`^ready`)
 				p.signal(syscall.SIGTERM)
 				p.wantExit(want)

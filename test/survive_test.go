@@ -192,7 +192,7 @@ func TestDrainAndKillWorkAnywhere(t *testing.T) {
 // drainAndKill drains a worker whose leftover is killed at the grace.
 func drainAndKill(t *testing.T, l Launch) {
 	dir := t.TempDir()
-	l.Args = line([]string{"--grace", "1s"}, script(`
+	l.Args = line([]string{"--grace", "3s"}, script(`
 		say open(my $f, ">", "$ARGV[0]/file") ? "writable" : "read-only";
 		$SIG{TERM} = sub { say "worker got TERM"; exit 3 };
 		spawn { $name = "child"; catch "TERM"; say "ready"; forever };
@@ -206,7 +206,7 @@ func drainAndKill(t *testing.T, l Launch) {
 	p.wantExit(3)
 	p.wantCount("worker got TERM", 1)
 	p.wantCount("child got TERM", 1)
-	p.wantLogged(`grace of 1s over: killing `, 1)
+	p.wantLogged(`grace of 3s over: killing `, 1)
 	p.wantNothingLeft()
 }
 
