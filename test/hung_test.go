@@ -15,6 +15,9 @@ import (
 func hungFile(t *testing.T) (path string, release func()) {
 	t.Helper()
 	needRoot(t)
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		skip(t, "needs /dev/fuse")
+	}
 	path = filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
