@@ -335,11 +335,12 @@ func TestRemappedExitStatus(t *testing.T) {
 
 // What a worker left and drainit had to kill is lost, whichever way the worker ended.
 func TestRemappedExitStatusHidesNoKill(t *testing.T) {
+	need(t, "perl")
 	for flag, want := range map[string]int{"-e143": 137, "-e137": 143, "-e143,137": 0} {
 		t.Run(flag, func(t *testing.T) {
 			waitingModes(t, func(t *testing.T, noPID1 bool) {
 				p := launch(t, Launch{NoPID1: noPID1, Env: []string{"DRAINIT_REMAP_EXIT=" + strings.TrimPrefix(flag, "-e")},
-					Args: []string{"--grace", "2s", "--", "sh", "-c", `(trap "" TERM; echo ready; sleep 1000) & wait; :`}})
+					Args: line([]string{"--grace", "2s"}, script(`spawn { $SIG{TERM} = "IGNORE"; say "ready"; forever }; forever`)...)})
 				p.waitOut(`^ready`)
 				p.signal(syscall.SIGTERM)
 				p.wantExit(want)
