@@ -35,8 +35,8 @@ func (s Seen) Ignores(sig unix.Signal) bool { return s.Ignored.Has(sig) }
 // those that have children: nobody asks it of the others. Processes that vanish under
 // the look are left out, and so is what /proc hides; the error is ReadTree's. To look at
 // one process that seems to wait for a signal takes a millisecond, and all of them
-// together not longer than until. The arguments of one that is stuck in the kernel are
-// none, and cost half a second the first time.
+// together not longer than until. Once one is stuck in the kernel, which costs half a
+// second, there are no arguments, of it and of those behind it, until it is not any more.
 func ReadBelow(root int, until time.Time, sigs ...unix.Signal) ([]Seen, error) {
 	t, err := ReadTree()
 	if err != nil {
@@ -105,14 +105,14 @@ func readSeen(p Process, until time.Time, sigs []unix.Signal, closely bool) (See
 // only the link to the executable tells a shell; and what a busybox or a node is,
 // only its arguments.
 func readPrograms(seen []*Seen) {
-	paths := make([]string, len(seen))
+	lines := make([]part, len(seen))
 	for i, s := range seen {
 		if link, err := os.Readlink(procPath(s.PID, "exe")); err == nil {
 			s.Exe = filepath.Base(trimDeleted(link))
 		}
-		paths[i] = procPath(s.PID, "cmdline")
+		lines[i].file = procPath(s.PID, "cmdline")
 	}
-	for i, page := range readAside(paths) {
+	for i, page := range readAside(lines) {
 		if page == nil {
 			continue
 		}
@@ -157,7 +157,7 @@ func WaitsInForeground(shell Seen, child int) bool {
 	if shell.State != 'S' { // as inSigwait asks
 		return false
 	}
-	if n, ok := syscallOf(procPath(shell.PID, "")); !ok || n != unix.SYS_WAIT4 {
+	if n, _, ok := syscallOf(procPath(shell.PID, "")); !ok || n != unix.SYS_WAIT4 {
 		return false
 	}
 	switch exe, _, _ := strings.Cut(shell.Exe, "."); exe {

@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,7 @@ type handlers struct {
 	caught  Signals // SigCgt
 	ignored Signals // SigIgn
 	blocked Signals // SigBlk, of the leader alone
+	pending Signals // ShdPnd, and SigPnd of the leader
 	threads int
 	// Of this thread: whether it is in state S, and how often it has gone to sleep.
 	asleep   bool
@@ -92,11 +94,18 @@ func readHandlers(pid int) (handlers, error) {
 	return parseStatus(b)
 }
 
+// StopPending reports whether a process was sent a signal that can stop it, and has not
+// acted upon it: one that waits for the exec of a child it has forked by vfork(2), say.
+func StopPending(pid int) bool {
+	h, err := readHandlers(pid)
+	return err == nil && h.pending&SignalsOf(unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) != 0
+}
+
 // waitsFor reports whether each thread blocks the signal or sits in sigwait, and
 // whether one sits there. One thread may block what another is to be
 // interrupted by: the leader of a Go program blocks nearly everything at times.
 func waitsFor(pid int, h handlers, sig unix.Signal) (blocked, sigwait bool) {
-	sigwait = h.inSigwait(filepath.Join(procPath(pid, "task"), strconv.Itoa(pid)))
+	sigwait = h.inSigwait(filepath.Join(procPath(pid, "task"), strconv.Itoa(pid)), sig)
 	if !h.blocked.Has(sig) && !sigwait {
 		return false, false
 	}
@@ -117,7 +126,7 @@ func waitsFor(pid int, h handlers, sig unix.Signal) (blocked, sigwait bool) {
 		if err != nil {
 			continue
 		}
-		waits := t.inSigwait(dir)
+		waits := t.inSigwait(dir, sig)
 		if !t.blocked.Has(sig) && !waits {
 			return false, false
 		}
@@ -126,18 +135,26 @@ func waitsFor(pid int, h handlers, sig unix.Signal) (blocked, sigwait bool) {
 	return true, sigwait
 }
 
-// inSigwait reports whether a thread is in rt_sigtimedwait(2). While it is, the
-// kernel takes what it waits for out of SigBlk (kernel/signal.c,
-// do_sigtimedwait), and what that is can't be read. It is asked of no thread that does
-// not sleep: in an execve(2) that is stuck the answer would not come (fs/proc/base.c,
-// lock_trace).
-func (h handlers) inSigwait(thread string) bool {
+// inSigwait reports whether a thread is in rt_sigtimedwait(2) for a signal. While it
+// is, the kernel takes what it waits for out of SigBlk (kernel/signal.c,
+// do_sigtimedwait). For what, its memory tells; where that may not be read (ptrace(2)),
+// it waits for all but those that would stop it if it did not. It is asked of no thread
+// that does not sleep: in an execve(2) that is stuck the answer would not come
+// (fs/proc/base.c, lock_trace).
+func (h handlers) inSigwait(thread string, sig unix.Signal) bool {
 	if !h.asleep {
 		return false
 	}
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
-	n, ok := syscallOf(thread)
-	return ok && (n == unix.SYS_RT_SIGTIMEDWAIT || n == time64)
+	n, set, ok := syscallOf(thread)
+	if !ok || n != unix.SYS_RT_SIGTIMEDWAIT && n != time64 {
+		return false
+	}
+	b := readAside([]part{{filepath.Join(thread, "mem"), set}})[0]
+	if len(b) < 8 {
+		return sig != unix.SIGTSTP && sig != unix.SIGTTIN && sig != unix.SIGTTOU
+	}
+	return Signals(binary.NativeEndian.Uint64(b)).Has(sig)
 }
 
 // hasSignalfd reports whether a process has a signalfd(2) that takes the signal.
@@ -149,7 +166,7 @@ func hasSignalfd(pid int, sig unix.Signal) bool {
 	}
 	const atMost = 1000 // descriptors: one of these is opened early
 	return slices.ContainsFunc(fds[:min(len(fds), atMost)], func(fd int) bool {
-		b, err := readPage(filepath.Join(dir, strconv.Itoa(fd)))
+		b, err := readPage(filepath.Join(dir, strconv.Itoa(fd)), 0)
 		return err == nil && signalfdMask(b).Has(sig)
 	})
 }
@@ -171,16 +188,20 @@ func parseSignals(text []byte, base int) (Signals, error) {
 	return Signals(s), err
 }
 
-// syscallOf is the number of the system call that a process or thread sleeps in.
-// ok is false where it runs, and where that may not be read.
-func syscallOf(dir string) (number int, ok bool) {
+// syscallOf is the system call that a process or thread sleeps in, and its first
+// argument. ok is false where it runs, and where that may not be read.
+func syscallOf(dir string) (number int, first int64, ok bool) {
 	b, err := readSmall(filepath.Join(dir, "syscall"))
 	if err != nil {
-		return 0, false // not permitted, or not in this kernel
+		return 0, 0, false // not permitted, or not in this kernel
 	}
-	text, _, _ := strings.Cut(string(b), " ")
-	number, err = strconv.Atoi(text)
-	return number, err == nil
+	fields := strings.Fields(string(b))
+	if len(fields) < 2 { // "running"
+		return 0, 0, false
+	}
+	number, err = strconv.Atoi(fields[0])
+	first, failed := strconv.ParseInt(fields[1], 0, 64)
+	return number, first, err == nil && failed == nil
 }
 
 // parseStatus reads the masks in a /proc/PID/status, and what goes with them.
@@ -191,6 +212,13 @@ func parseStatus(b []byte) (h handlers, err error) {
 		value = bytes.TrimSpace(value)
 		var to *Signals
 		switch string(name) {
+		case "SigPnd", "ShdPnd":
+			pending, err := parseSignals(value, 16)
+			if err != nil {
+				return h, fmt.Errorf("cannot parse status: %w", err)
+			}
+			h.pending |= pending
+			continue
 		case "State":
 			h.asleep = bytes.HasPrefix(value, []byte("S"))
 			continue

@@ -38,9 +38,13 @@ func Cgroups(pid int) (string, error) {
 	return string(b), err
 }
 
-// OtherThreadsSleep reports whether every thread of drainit but the calling one sleeps.
+// OtherThreadsSleep reports whether every thread of drainit but the calling one sleeps,
+// or is stuck in the kernel. The errors are those of checkProc and of the reads.
 func OtherThreadsSleep() (bool, error) {
-	awake, err := anyOtherThread("/proc/self/task", unix.Gettid(), func(state byte) bool { return state != 'S' })
+	if err := checkProc(); err != nil {
+		return false, err // the numbers of the threads are others, too
+	}
+	awake, err := anyOtherThread("/proc/self/task", unix.Gettid(), func(state byte) bool { return state == 'R' })
 	return !awake && err == nil, err
 }
 
@@ -118,16 +122,16 @@ func readSmall(path string) ([]byte, error) {
 	}
 }
 
-// readPage reads the beginning of a file of /proc that can be as long as its
-// process likes.
-func readPage(path string) ([]byte, error) {
+// readPage reads a page at most, from an offset on, of a file of /proc that can be as
+// long as its process likes.
+func readPage(path string, at int64) ([]byte, error) {
 	fd, err := openProc(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
 	page := make([]byte, 4096)
-	n, err := retry(func() (int, error) { return unix.Read(fd, page) })
+	n, err := retry(func() (int, error) { return unix.Pread(fd, page, at) })
 	return page[:max(n, 0)], os.NewSyscallError("read "+path, err)
 }
 

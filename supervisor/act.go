@@ -158,6 +158,10 @@ func (s *supervisor) unfreeze(pid int) bool {
 // passOn delivers a signal that means nothing to drainit.
 func (s *supervisor) passOn(sig unix.Signal) {
 	onlyIfCaught := forward.OnlyIfCaught(sig)
+	if sig == unix.SIGCONT && !s.gone && s.tty.exists() && s.groupStops() {
+		s.continueGroup() // as who sends it to a job means it
+		return
+	}
 	switch {
 	case s.gone && !s.cfg.Forking:
 		s.log.Debug("the worker has gone: "+forward.Name(sig)+" is for nobody", text("signal", forward.Name(sig)))

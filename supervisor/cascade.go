@@ -88,9 +88,7 @@ func (s *supervisor) tellWorker(came unix.Signal) {
 // tellOnly tells the worker without any look at what it is.
 func (s *supervisor) tellOnly(sig unix.Signal, rule string) {
 	err := s.signalWorker(sig)
-	if s.isStopped(s.worker) {
-		_ = s.signalWorker(unix.SIGCONT)
-	}
+	s.continueTold(s.workerProcess())
 	if err == nil {
 		s.logTold(s.workerProcess(), sig, rule)
 	}
@@ -137,11 +135,21 @@ func (s *supervisor) tell(t forward.Telling) {
 		return // gone, or to be tried again at the next look
 	}
 	s.cascade.Told(t.ID, t.Signal, tick)
-	if s.isStopped(t.PID) {
-		_ = s.signal(t.Process, unix.SIGCONT)
-	}
+	s.continueTold(t.Process)
 	if err == nil {
 		s.logTold(t.Process, t.Signal, t.Rule)
+	}
+}
+
+// continueTold continues one who was told and is stopped. On a terminal it is the whole
+// of the worker's group that was stopped, by a key or by the kernel: the worker would
+// wait in vain for those to whom it passes the signal on.
+func (s *supervisor) continueTold(p reaper.Process) {
+	switch {
+	case p.PID == s.worker && s.tty.exists() && s.groupStops():
+		s.continueGroup()
+	case s.isStopped(p.PID):
+		_ = s.signal(p, unix.SIGCONT)
 	}
 }
 

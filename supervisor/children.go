@@ -61,7 +61,7 @@ func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
 		if c.Status.Stopped() && c.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(c.PID) {
 			return Event{}, false
 		}
-		if c.PID == s.worker && c.Status.Stopped() && s.tty.exists() {
+		if c.PID == s.worker && !s.gone && c.Status.Stopped() && s.tty.exists() {
 			s.stopSig = c.Status.StopSignal()
 			s.workerStopped()
 		}

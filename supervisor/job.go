@@ -46,7 +46,7 @@ func (s *supervisor) workerStopped() {
 // catch TSTP: both stop, and the shell is back. It reports false where the
 // signal means quiet.
 func (s *supervisor) suspend() bool {
-	if s.gone || !s.tty.ours() && !s.stoppedAbove() || !s.mayStop() {
+	if s.gone || !s.tty.ours() && !s.stoppedAbove() && !s.lentBeside() || !s.mayStop() {
 		return false
 	}
 	sig := s.cfg.Rewrites.Apply(unix.SIGTSTP)
@@ -54,6 +54,9 @@ func (s *supervisor) suspend() bool {
 		return false
 	}
 	s.settle()
+	if len(s.inbox.stops) > 0 {
+		return true // the worker is about to be told, and could not hear it
+	}
 	if s.inbox.overtaken() { // fg came before drainit could stop: to stop now would be for good
 		s.resumed = s.inbox.continued.Load()
 		return true
@@ -61,7 +64,10 @@ func (s *supervisor) suspend() bool {
 	if err := reaper.SignalGroup(s.group, unix.SIGTSTP); err != nil {
 		return false
 	}
-	return s.stopAsJob(alone, s.inbox.atQuiet.Load())
+	if !s.stopAsJob(alone, s.inbox.atQuiet.Load()) {
+		s.continueGroup()
+	}
+	return true
 }
 
 // stoppedAbove reports whether one above drainit in its own group has stopped
@@ -82,6 +88,21 @@ func (s *supervisor) stoppedAbove() bool {
 		pid = p.PPID
 	}
 	return false
+}
+
+// lentBeside reports whether another drainit of drainit's own group has lent the terminal
+// to its worker, as in a pipeline: what stops that one is to stop the whole job.
+func (s *supervisor) lentBeside() bool {
+	fg, ok := s.tty.foreground()
+	if !ok || fg == s.group {
+		return false
+	}
+	leader, err := reaper.ReadProcess(fg)
+	if err != nil || leader.PPID == os.Getpid() {
+		return false
+	}
+	lender, err := reaper.ReadProcess(leader.PPID)
+	return err == nil && lender.PGID == unix.Getpgrp()
 }
 
 // What stops with drainit: a key stops its whole process group, which is the job
@@ -199,6 +220,15 @@ func (s *supervisor) groupCatches(sig unix.Signal) bool {
 		return s.catches(sig)(s.worker)
 	}
 	return slices.ContainsFunc(t.Group(s.group), func(p reaper.Process) bool { return p.HasHandler(sig) })
+}
+
+// groupStops reports whether anybody in the worker's group is stopped, or is about to be.
+func (s *supervisor) groupStops() bool {
+	t, err := reaper.ReadTree()
+	if err != nil {
+		return s.isStopped(s.worker)
+	}
+	return slices.ContainsFunc(t.Group(s.group), func(p reaper.Process) bool { return p.Stopped() || reaper.StopPending(p.PID) })
 }
 
 func (s *supervisor) continueGroup() {

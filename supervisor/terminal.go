@@ -70,7 +70,7 @@ func (t *terminal) restoreModes() {
 		return
 	}
 	if now, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil && *now != *t.modes {
-		_ = unix.IoctlSetTermios(t.fd, unix.TCSETS, t.modes)
+		_ = fromBackground(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, t.modes) })
 	}
 }
 
@@ -95,18 +95,24 @@ func (t *terminal) takeBack(group int) {
 	}
 }
 
-// setForeground is tcsetpgrp(3). From the background it needs TTOU blocked on
-// this thread: the kernel would send it, and Go catches it.
+// setForeground is tcsetpgrp(3). What fails leaves the terminal with whom it is; there
+// is nobody to tell.
 func (t *terminal) setForeground(group int) bool {
+	return fromBackground(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) }) == nil
+}
+
+// fromBackground makes an ioctl of the terminal's that a process in the background may
+// make only with TTOU blocked on its thread: the kernel would send that, Go would catch
+// it, and the kernel would begin again, for ever.
+func fromBackground(ioctl func() error) error {
 	var before unix.Sigset_t
 	block := signalSet(unix.SIGTTOU)
-	if unix.PthreadSigmask(unix.SIG_BLOCK, &block, &before) != nil {
-		return false
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &block, &before); err != nil {
+		return err
 	}
-	// What fails leaves the terminal with whom it is; there is nobody to tell.
-	err := unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group)
+	err := ioctl()
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
-	return err == nil
+	return err
 }
 
 // signalSet is a set of one signal below 32.

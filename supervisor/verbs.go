@@ -180,7 +180,9 @@ func (d instance) stop(stdout io.Writer) (status int, err error) {
 // drain, and one too soon after it counts as the same request.
 func (d instance) forceStop() (status int, err error) {
 	const apart = sameRequest + 50*time.Millisecond
-	for until := time.Now().Add(answerWithin); time.Now().Before(until); {
+	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
+	until := time.Now().Add(answerWithin)
+	for round := 0; round < rounds || time.Now().Before(until); round++ {
 		now, gone := d.again()
 		if gone || now.phase() == Killing {
 			return 0, nil
@@ -194,14 +196,18 @@ func (d instance) forceStop() (status int, err error) {
 	return statusNo, now.deaf(unix.SIGTERM)
 }
 
-// await reads the title until the phase is as wanted, drainit has gone, or the
-// time is over.
+// await reads the title until the phase is as wanted, drainit has gone, or the time is
+// over: with so many looks in it that neither a machine that stood still nor one that
+// is very busy has kept drainit from acting.
 func (d instance) await(atMost time.Duration, wanted func(Phase) bool) (now instance, gone bool) {
-	for until := time.Now().Add(atMost); ; time.Sleep(time.Millisecond) {
+	const apart, slowest = time.Millisecond, 20 * time.Millisecond
+	until := time.Now().Add(atMost)
+	for left := int(atMost / slowest); ; left-- {
 		now, gone = d.again()
-		if gone || wanted(now.phase()) || time.Now().After(until) {
+		if gone || wanted(now.phase()) || left <= 0 && time.Now().After(until) {
 			return now, gone
 		}
+		time.Sleep(apart)
 	}
 }
 

@@ -69,7 +69,7 @@ var systemCalls = map[string]systemCall{
 	"pipe2":             {what: "how the exec went; who is told when drainit is killed", fails: "EMFILE ENOMEM"},
 	"ppoll":             {what: "a standard error that is full", fails: "EINTR ENOMEM"},
 	"prctl":             {what: "orphans come to drainit, its title, --parent-death-signal; the runtime's names for memory", fails: "EACCES ENOSYS EPERM"},
-	"pread64":           {what: "the runtime: the cgroup's share of processors", fails: "EAGAIN EINTR EIO"},
+	"pread64":           {what: "command lines; what a thread waits for in sigwait; the runtime: the cgroup's share of processors", fails: "EAGAIN EINTR EIO"},
 	"prlimit64":         {what: "the limit of descriptors, which the worker gets back", fails: "ENOSYS EPERM ESRCH"},
 	"read":              {what: "/proc; how the exec went; the runtime's timers", fails: "EAGAIN EINTR EIO ENOMEM", but: map[string]string{aPipe: "EINTR"}},
 	"readlinkat":        {what: "/proc/self, and what program runs a process", fails: "EACCES EIO ENOMEM"},

@@ -344,6 +344,10 @@ func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
 			p.signal(sig)
 		}
 		clients.Wait()
+		waitUntil(t, "it has resumed", func() bool {
+			answer, err := get("http://" + p.addr + "/healthz")
+			return err == nil && answer == "200 running"
+		})
 		p.wantProbes("200 running", "200 running")
 		p.signal(syscall.SIGTERM)
 		p.waitErr(`draining`)

@@ -148,6 +148,36 @@ func TestTTYStoppedJobThatIsKilledDrains(t *testing.T) {
 	})
 }
 
+// The kernel stops the whole group of one that reads the terminal in the background:
+// those to whom the worker passes the signal on, too.
+func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
+	t.Parallel()
+	c := atShell(t)
+	c.enter(`drainit -- sh -c 'worker listen -catch TERM -drain 100ms & trap "reads=1" USR1; trap "kill $!; wait $!; exit 7" TERM; ` +
+		`while [ ! "$reads" ]; do sleep 0.02; done; read x' &`)
+	worker := c.ready()
+	c.enter("kill -USR1 %1")
+	c.waitState(worker, "T")
+	c.enter("kill %1")
+	c.see(`got SIGTERM`)
+	c.showJobs(`\[1\][-+] +Exit 7 `)
+}
+
+func TestTTYCtrlZStopsAPipelineOfTwo(t *testing.T) {
+	t.Parallel()
+	c := atShell(t)
+	c.enter("drainit -- cat | drainit -- sed -u s/^/got-/")
+	c.keys("first\r")
+	c.see(`got-first`)
+	c.keys("\x1a")
+	c.wantStopped()
+	c.fg()
+	c.keys("second\r")
+	c.see(`got-second`)
+	c.keys("\x04")
+	c.wantPrompt(0)
+}
+
 // After fg the keys are drainit's again.
 func TestTTYCtrlCAfterFgDrainsAndKills(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,38 @@ func TestBlockedSignalsAreCaughtByWhoTakesThem(t *testing.T) {
 	}
 }
 
+// Who is in sigwait for one signal would be stopped by another.
+func TestQuietStopsNobodyWhoWaitsForOtherSignals(t *testing.T) {
+	need(t, "python3")
+	const waits = `
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("ready", os.getpid(), flush=True)
+signal.sigwait({signal.SIGUSR1})
+print("got SIGUSR1", flush=True)
+while True: signal.pause()
+`
+	for name, command := range map[string][]string{
+		"the worker":    {"python3", "-c", waits},
+		"below a shell": {"sh", "-c", `python3 -c "$0"; exit $?`, waits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				p := launch(t, Launch{NoPID1: noPID1, Args: line(nil, command...)})
+				waiting := p.readyPid(`^ready`)
+				waitUntil(t, "it waits", func() bool { return stateOf(waiting) == 'S' })
+				p.signal(unix.SIGTSTP)
+				p.waitErr(`nobody .*SIGTSTP|SIGTSTP.* nobody`)
+				p.signal(unix.SIGUSR1)
+				p.waitOut(`^got SIGUSR1`)
+				p.signal(unix.SIGTERM)
+				p.wantExit(143)
+			})
+		})
+	}
+}
+
 func takesEachOnce(t *testing.T, noPID1 bool, command []string) {
 	t.Parallel()
 	p := launch(t, Launch{NoPID1: noPID1, Args: line(nil, command...)})
