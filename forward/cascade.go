@@ -95,7 +95,7 @@ func (c *Cascade) Look(seen []reaper.Seen) {
 		if m.first == 0 {
 			m.first = c.looks
 		}
-		if s.Exe == "" && s.Args == nil { // not asked for, this time
+		if s.Args == nil && (s.Exe == "" || s.Exe == m.Exe) { // not asked for, this time, or not read in time
 			s.Exe, s.Args = m.Exe, m.Args
 		}
 		m.Seen, m.kind, m.last = s, KindOf(s), c.looks

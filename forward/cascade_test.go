@@ -365,3 +365,15 @@ func TestWorkerThatDiedUnderTheLookHasAnHeir(t *testing.T) {
 		t.Errorf("the heir is %v, %v", heir.ID, ok)
 	}
 }
+
+// What a look could not read in time, an earlier one has.
+func TestLauncherWhoseArgumentsCannotBeReadAnyMoreIsOneStill(t *testing.T) {
+	npm := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 7, Start: 100}, PPID: 1, Comm: "node"},
+		Caught: reaper.SignalsOf(unix.SIGINT, unix.SIGTERM), Exe: "node", Args: []string{"node", "/usr/bin/npm", "start"}}
+	c := NewCascade(1, unix.SIGINT, []reaper.Seen{npm}, npm.ID, []reaper.ID{npm.ID})
+	npm.Args = nil
+	c.Look([]reaper.Seen{npm})
+	if told := c.Heads("the worker"); len(told) != 1 || told[0].Signal != unix.SIGTERM {
+		t.Errorf("told %+v, want npm by TERM", told)
+	}
+}

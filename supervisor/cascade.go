@@ -87,9 +87,8 @@ func (s *supervisor) tellWorker(came unix.Signal) {
 
 // tellOnly tells the worker without any look at what it is.
 func (s *supervisor) tellOnly(sig unix.Signal, rule string) {
-	err := s.signalWorker(sig)
-	s.continueTold(s.workerProcess())
-	if err == nil {
+	if s.signalWorker(sig) == nil {
+		s.continueTold(s.workerProcess())
 		s.logTold(s.workerProcess(), sig, rule)
 	}
 }
