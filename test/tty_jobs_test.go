@@ -126,7 +126,7 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 				c := atShell(t)
 				c.enter(`echo 'echo ready $PPID; read x; echo x is $x; exit 3' >reads`)
 				c.wantPrompt(0)
-				c.enter(fmt.Sprintf(tt.around, "strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:"+delay+"=4s:when=1 "+
+				c.enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=1 "+
 					"drainit -- sh reads") + " &")
 				drainit := numberIn(t, c.waitOut(`ready (\d+)\r?\n`)[1])
 				c.wantPrompt(0)
@@ -146,7 +146,7 @@ func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
 		t.Run(fmt.Sprintf("%d ms", after), func(t *testing.T) {
 			t.Parallel()
 			c := atShell(t)
-			c.enter("strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
+			c.enter(slowTgkill + "delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
 				"sh -c 'echo ready $$; read x' &")
 			worker := numberIn(t, c.waitOut(`ready (\d+)\r?\n`)[1])
 			drainit := c.above(worker)
@@ -169,7 +169,7 @@ func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
 			c := atShell(t)
 			c.enter(`echo 'read x; exec worker listen -catch INT -end INT -drain 100ms -exit 7' >reads`)
 			c.wantPrompt(0)
-			c.enter(`sh -c "strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:` + delay + `=4s:when=1 drainit -- sh reads; exit 5"`)
+			c.enter(`sh -c "` + slowTgkill + delay + `=4s:when=1 drainit -- sh reads; exit 5"`)
 			c.enter("abc")
 			worker := c.ready()
 			drainit := c.above(worker)
@@ -187,6 +187,10 @@ func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
 		})
 	}
 }
+
+// slowTgkill is the command of a strace that holds a program up in that call, which in
+// drainit is the stop: the Go runtime is not to interrupt its own threads by it.
+const slowTgkill = "GODEBUG=asyncpreemptoff=1 strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:"
 
 // waitInTgkill waits until drainit, under a strace that delays this, is about to send
 // itself the stop, or has just sent it.
