@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/supervisor"
 )
 
@@ -321,7 +321,7 @@ func parse(args, environ []string) (*options, error) {
 // apply sets each setting from its flag, its variable or its default.
 func (o *options) apply(given []texts, environ []string) error {
 	o.config.Grace = 30 * time.Second
-	o.config.Rewrites = forward.Rewrites{}
+	o.config.Rewrites = signals.Rewrites{}
 	o.config.TerminationLog = supervisor.DefaultTerminationLog
 	o.json = !isTerminal(unix.Stderr)
 	sources := make(map[string]string)
@@ -408,12 +408,12 @@ func setStopDelay(o *options, value string) (err error) {
 }
 
 func addStopSignal(o *options, value string) error {
-	sig, err := forward.Parse(value)
+	sig, err := signals.Parse(value)
 	if err != nil {
 		return err
 	}
-	if !forward.Forwarded(sig) || sig == unix.SIGTSTP || sig == unix.SIGCONT {
-		return fmt.Errorf("%s can't begin the stop: drainit can't see it or has another use for it", forward.Name(sig))
+	if !signals.Forwardable(sig) || sig == unix.SIGTSTP || sig == unix.SIGCONT {
+		return fmt.Errorf("%s can't begin the stop: drainit can't see it or has another use for it", signals.Name(sig))
 	}
 	o.config.StopSignals = append(o.config.StopSignals, sig)
 	return nil
@@ -429,12 +429,12 @@ func addRemapExit(o *options, value string) error {
 }
 
 func setParentDeathSignal(o *options, value string) (err error) {
-	o.config.ParentDeathSignal, err = forward.Parse(value)
+	o.config.ParentDeathSignal, err = signals.Parse(value)
 	return err
 }
 
 func addRewrite(o *options, value string) error {
-	from, to, err := forward.ParseRewrite(value)
+	from, to, err := signals.ParseRewrite(value)
 	if err == nil {
 		o.config.Rewrites[from] = to
 	}

@@ -12,14 +12,14 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/supervisor"
 )
 
 // defaults are the options of `drainit -- x` in an empty environment.
 func defaults() options {
 	return options{json: true, config: supervisor.Config{
-		Command: []string{"x"}, Grace: 30 * time.Second, Rewrites: forward.Rewrites{}, TerminationLog: "/dev/termination-log",
+		Command: []string{"x"}, Grace: 30 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: "/dev/termination-log",
 	}}
 }
 
@@ -70,10 +70,10 @@ func TestParse(t *testing.T) {
 			o.config.StopSignals = []unix.Signal{unix.SIGQUIT, unix.SIGWINCH}
 		}},
 		{"rewrites", "-r 15:3 --rewrite HUP:0 x", nil, func(o *options) {
-			o.config.Rewrites = forward.Rewrites{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: forward.Drop}
+			o.config.Rewrites = signals.Rewrites{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: signals.Drop}
 		}},
 		{"a flag replaces the variable's list", "-r 15:3 x", []string{"DRAINIT_REWRITE=HUP:0"}, func(o *options) {
-			o.config.Rewrites = forward.Rewrites{unix.SIGTERM: unix.SIGQUIT}
+			o.config.Rewrites = signals.Rewrites{unix.SIGTERM: unix.SIGQUIT}
 		}},
 		{"forward", "--forward group x", nil, func(o *options) { o.config.Mode = supervisor.ModeGroup }},
 		{"-g", "-g x", nil, func(o *options) { o.config.Mode = supervisor.ModeGroup }},
@@ -94,7 +94,7 @@ func TestParse(t *testing.T) {
 				supervisor.ModeGroup, true, []int{143}, unix.SIGTERM, zapcore.DebugLevel
 		}},
 		{"dumb-init's flags", "--single-child --rewrite 15:3 --verbose x", nil, func(o *options) {
-			o.config.Mode, o.config.Rewrites, o.level = supervisor.ModeWorker, forward.Rewrites{unix.SIGTERM: unix.SIGQUIT}, zapcore.DebugLevel
+			o.config.Mode, o.config.Rewrites, o.level = supervisor.ModeWorker, signals.Rewrites{unix.SIGTERM: unix.SIGQUIT}, zapcore.DebugLevel
 		}},
 		{"variables of others stay", "x", []string{"DRAINIT_SERVICE_HOST=h", "DRAINIT_LOG_LEVEL=error", "DRAINIT_GRACE_X=1", "A=b"}, func(o *options) {
 			o.level, o.config.Env = zapcore.ErrorLevel, []string{"DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE_X=1", "A=b"}

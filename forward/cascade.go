@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -28,15 +29,15 @@ type Cascade struct {
 type member struct {
 	reaper.Seen
 	kind    Kind
-	parent  reaper.ID      // the last that was not drainit; zero if none was seen
-	first   int            // the look that first showed it
-	last    int            // the look that last showed it
-	caught  reaper.Signals // what it caught at any look: a handler may be there for one signal only
-	head    bool           // it is told as the worker is
-	before  bool           // it was drainit's child before the stop, and no head
-	cleanup bool           // it belongs to the stopping
-	left    bool           // it was judged: told by another, or left on purpose
-	settled bool           // it was the worker, and who its heir is has been decided
+	parent  reaper.ID   // the last that was not drainit; zero if none was seen
+	first   int         // the look that first showed it
+	last    int         // the look that last showed it
+	caught  signals.Set // what it caught at any look: a handler may be there for one signal only
+	head    bool        // it is told as the worker is
+	before  bool        // it was drainit's child before the stop, and no head
+	cleanup bool        // it belongs to the stopping
+	left    bool        // it was judged: told by another, or left on purpose
+	settled bool        // it was the worker, and who its heir is has been decided
 	told    *told
 	died    bool
 	diedOf  unix.Signal // 0 where it exited

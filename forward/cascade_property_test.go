@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -199,7 +200,7 @@ func (d *drain) tell(tellings []Telling) {
 			d.t.Errorf("%v is told and is not drainit's child: %s", p, t.Rule)
 		}
 		d.told[t.ID] = true
-		d.say("%v is told %s: %s", p, Name(t.Signal), t.Rule)
+		d.say("%v is told %s: %s", p, signals.Name(t.Signal), t.Rule)
 		d.c.Told(t.ID, t.Signal, d.tick)
 		d.deliver(p, nil, t.Signal)
 	}
@@ -234,7 +235,7 @@ func (d *drain) wantNotToldByItsParent(t Telling) {
 		return
 	}
 	up := p.starter
-	if up.ended && up.of == 0 && up.seenCatching != 0 && p.seenCatching == reaper.SignalsOf(d.sig, unix.SIGTERM) && p.seenBelow {
+	if up.ended && up.of == 0 && up.seenCatching != 0 && p.seenCatching == signals.SetOf(d.sig, unix.SIGTERM) && p.seenBelow {
 		d.t.Errorf("%v was told by %v, and is told again: %s", p, up, t.Rule)
 	}
 }

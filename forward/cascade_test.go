@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -175,7 +176,7 @@ func tell(c *Cascade, all []Telling) (pids []int) {
 func below(pid, ppid int, start uint64) reaper.Seen {
 	return reaper.Seen{
 		Process: reaper.Process{ID: reaper.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app"},
-		Caught:  reaper.SignalsOf(unix.SIGTERM), Exe: "app", Args: []string{"app"},
+		Caught:  signals.SetOf(unix.SIGTERM), Exe: "app", Args: []string{"app"},
 	}
 }
 
@@ -354,7 +355,7 @@ func TestMemberThatIsSeenAfterItsGroupWasToldMayStartOthers(t *testing.T) {
 // A look leaves out who is dead and not waited for yet: its death counts all the same.
 func TestWorkerThatDiedUnderTheLookHasAnHeir(t *testing.T) {
 	shell := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 7, Start: 100}, PPID: 1}, Exe: "sh", Args: []string{"sh"}}
-	app := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 8, Start: 101}, PPID: 7}, Caught: reaper.SignalsOf(unix.SIGTERM)}
+	app := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 8, Start: 101}, PPID: 7}, Caught: signals.SetOf(unix.SIGTERM)}
 	c := NewCascade(1, unix.SIGTERM, []reaper.Seen{shell, app}, shell.ID, []reaper.ID{shell.ID})
 	c.Told(shell.ID, unix.SIGTERM, 200)
 	app.PPID = 1
@@ -369,7 +370,7 @@ func TestWorkerThatDiedUnderTheLookHasAnHeir(t *testing.T) {
 // What a look could not read in time, an earlier one has.
 func TestLauncherWhoseArgumentsCannotBeReadAnyMoreIsOneStill(t *testing.T) {
 	npm := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 7, Start: 100}, PPID: 1, Comm: "node"},
-		Caught: reaper.SignalsOf(unix.SIGINT, unix.SIGTERM), Exe: "node", Args: []string{"node", "/usr/bin/npm", "start"}}
+		Caught: signals.SetOf(unix.SIGINT, unix.SIGTERM), Exe: "node", Args: []string{"node", "/usr/bin/npm", "start"}}
 	c := NewCascade(1, unix.SIGINT, []reaper.Seen{npm}, npm.ID, []reaper.ID{npm.ID})
 	npm.Args = nil
 	c.Look([]reaper.Seen{npm})

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -110,20 +111,20 @@ func closing(tree string) int {
 }
 
 // mask reads what a process catches.
-func (d *drill) mask(text string) (mask reaper.Signals) {
+func (d *drill) mask(text string) (mask signals.Set) {
 	if text == "*" {
-		return reaper.SignalsOf(d.sig, unix.SIGTERM)
+		return signals.SetOf(d.sig, unix.SIGTERM)
 	}
 	for name := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
 		if name != "" && name != "session" {
-			mask |= reaper.SignalsOf(d.signal(name))
+			mask |= signals.SetOf(d.signal(name))
 		}
 	}
 	return mask
 }
 
 func (d *drill) signal(name string) unix.Signal {
-	sig, err := Parse(name)
+	sig, err := signals.Parse(name)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func (d *drill) happen(step string, f []string) {
 	case f[1] == "starts":
 		d.plant(p, strings.Join(f[2:], " "))
 	case f[1] == "loses":
-		p.caught &^= reaper.SignalsOf(d.signal(f[2]))
+		p.caught &^= signals.SetOf(d.signal(f[2]))
 	case f[1] == "exits":
 		d.end(p, 0)
 	case f[1] == "dies":
@@ -206,7 +207,7 @@ func (d *drill) wantTold(step string) {
 	f := strings.Fields(want)
 	said := pidOf.ReplaceAllString(t.Rule, "")
 	if t.ID != d.names[f[0]].ID || t.Signal != d.signal(f[1]) || !strings.HasPrefix(said, rule) {
-		d.t.Errorf("%q: told %s %s: %s", step, t.Comm, Name(t.Signal), said)
+		d.t.Errorf("%q: told %s %s: %s", step, t.Comm, signals.Name(t.Signal), said)
 	}
 }
 
@@ -214,7 +215,7 @@ func (d *drill) wantTold(step string) {
 func (d *drill) wantNothing(before string) {
 	d.t.Helper()
 	for _, t := range d.told {
-		d.t.Errorf("before %q: told %s %s: %s", before, t.Comm, Name(t.Signal), t.Rule)
+		d.t.Errorf("before %q: told %s %s: %s", before, t.Comm, signals.Name(t.Signal), t.Rule)
 	}
 	if d.heir != "" {
 		d.t.Errorf("before %q: the heir is %s", before, d.heir)

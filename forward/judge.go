@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"drainit/internal/signals"
 	"fmt"
 	"slices"
 
@@ -87,7 +88,7 @@ func (c *Cascade) judgeOrphan(m, parent *member) (rule string, tell bool) {
 	case diedOfIt(parent, passed):
 		return fmt.Sprintf("its parent %s died of it", name(parent)), true
 	case !m.caught.Has(passed):
-		return fmt.Sprintf("its parent %s is gone, and it lives without catching %s", name(parent), Name(passed)), true
+		return fmt.Sprintf("its parent %s is gone, and it lives without catching %s", name(parent), signals.Name(passed)), true
 	}
 	return c.leave(m)
 }

@@ -1,13 +1,12 @@
 package forward
 
 import (
+	"drainit/internal/signals"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/reaper"
 )
 
 // manner is what a process does about the first stop signal that it gets.
@@ -39,7 +38,7 @@ type nature struct {
 	before  bool  // it was drainit's child before the stop, and not the worker
 	// What the looks have shown.
 	seenBelow    bool // below the one that started it
-	seenCatching reaper.Signals
+	seenCatching signals.Set
 }
 
 // simulation is a world in which processes behave at random.
@@ -104,14 +103,14 @@ func (s *simulation) someone(parent *proc) *proc {
 		return nil
 	}
 	word := []string{"sh", "bash", "npm", "app", "app", "app", "relay"}[s.rng.IntN(7)]
-	both := reaper.SignalsOf(s.sig, unix.SIGTERM)
+	both := signals.SetOf(s.sig, unix.SIGTERM)
 	n := nature{manner: manner(s.rng.IntN(int(manners))), lasts: uint64(s.rng.IntN(200)), once: s.rng.IntN(4) == 0}
-	mask := []reaper.Signals{both, both, reaper.SignalsOf(s.sig), reaper.SignalsOf(unix.SIGTERM)}[s.rng.IntN(4)]
+	mask := []signals.Set{both, both, signals.SetOf(s.sig), signals.SetOf(unix.SIGTERM)}[s.rng.IntN(4)]
 	switch {
 	case word == "npm":
 		n.manner, mask = []manner{waits, relays, raises}[s.rng.IntN(3)], both
 	case (word == "sh" || word == "bash") && s.rng.IntN(2) == 0:
-		n.manner, mask = dies, []reaper.Signals{0, reaper.SignalsOf(unix.SIGINT)}[s.rng.IntN(2)] // it has no trap
+		n.manner, mask = dies, []signals.Set{0, signals.SetOf(unix.SIGINT)}[s.rng.IntN(2)] // it has no trap
 	case n.manner == dies || n.manner == ignores:
 		mask = 0
 	}

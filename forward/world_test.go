@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -26,7 +27,7 @@ type proc struct {
 	parent  *proc // nil: drainit
 	starter *proc // who started it, whatever became of that one
 	sid     int
-	caught  reaper.Signals
+	caught  signals.Set
 	ended   bool
 	nature
 }
@@ -37,7 +38,7 @@ func newWorld(maxPID int) *world {
 
 // start adds a process. A parent of nil is drainit, which gives each child a
 // session of its own.
-func (w *world) start(name string, parent *proc, caught reaper.Signals) *proc {
+func (w *world) start(name string, parent *proc, caught signals.Set) *proc {
 	pid := w.last
 	for taken := true; taken; _, taken = w.procs[pid] {
 		if pid++; pid > w.maxPID {

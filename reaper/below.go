@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"bytes"
+	"drainit/internal/signals"
 	"errors"
 	"os"
 	"path/filepath"
@@ -16,10 +17,10 @@ import (
 // Seen is what one look shows of a living process.
 type Seen struct {
 	Process
-	Caught  Signals  // those it has a handler for or, if asked, waits for
-	Ignored Signals  // at least of the first 31
-	Exe     string   // the file name of what runs it, "" where that may not be read
-	Args    []string // its command line as it shows it, the first page at most
+	Caught  signals.Set // those it has a handler for or, if asked, waits for
+	Ignored signals.Set // at least of the first 31
+	Exe     string      // the file name of what runs it, "" where that may not be read
+	Args    []string    // its command line as it shows it, the first page at most
 }
 
 // Catches reports whether the process caught a signal, which must be one of those
@@ -95,7 +96,7 @@ func readSeen(p Process, until time.Time, sigs []unix.Signal, closely bool) (See
 			return s, err
 		}
 		if caught {
-			s.Caught |= SignalsOf(sig)
+			s.Caught |= signals.SetOf(sig)
 		}
 	}
 	return s, nil

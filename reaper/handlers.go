@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"bytes"
+	"drainit/internal/signals"
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
@@ -12,20 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// Signals is a set of signals: bit n-1 is signal n, as in /proc/PID/status (proc(5)).
-type Signals uint64
-
-// SignalsOf returns the set of these.
-func SignalsOf(sigs ...unix.Signal) (s Signals) {
-	for _, sig := range sigs {
-		s |= 1 << (uint(sig) - 1) // none, for 0
-	}
-	return s
-}
-
-// Has reports whether a signal is in the set.
-func (s Signals) Has(sig unix.Signal) bool { return s&SignalsOf(sig) != 0 }
 
 // Catches reports whether a process catches a signal, as it is now: a process
 // that is just starting catches nothing yet. It does if it has a handler, or if
@@ -76,10 +63,10 @@ func (h handlers) catches(pid int, sig unix.Signal, until time.Time) (bool, erro
 
 // handlers is what a process does with the signals.
 type handlers struct {
-	caught  Signals // SigCgt
-	ignored Signals // SigIgn
-	blocked Signals // SigBlk, of the leader alone
-	pending Signals // ShdPnd, and SigPnd of the leader
+	caught  signals.Set // SigCgt
+	ignored signals.Set // SigIgn
+	blocked signals.Set // SigBlk, of the leader alone
+	pending signals.Set // ShdPnd, and SigPnd of the leader
 	threads int
 	// Of this thread: whether it is in state S, and how often it has gone to sleep.
 	asleep   bool
@@ -98,7 +85,7 @@ func readHandlers(pid int) (handlers, error) {
 // acted upon it: one that waits for the exec of a child it has forked by vfork(2), say.
 func StopPending(pid int) bool {
 	h, err := readHandlers(pid)
-	return err == nil && h.pending&SignalsOf(unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) != 0
+	return err == nil && h.pending&signals.SetOf(unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) != 0
 }
 
 // waitsFor reports whether each thread blocks the signal or sits in sigwait, and
@@ -154,7 +141,7 @@ func (h handlers) inSigwait(thread string, sig unix.Signal) bool {
 	if len(b) < 8 {
 		return sig != unix.SIGTSTP && sig != unix.SIGTTIN && sig != unix.SIGTTOU
 	}
-	return Signals(binary.NativeEndian.Uint64(b)).Has(sig)
+	return signals.Set(binary.NativeEndian.Uint64(b)).Has(sig)
 }
 
 // hasSignalfd reports whether a process has a signalfd(2) that takes the signal.
@@ -173,19 +160,14 @@ func hasSignalfd(pid int, sig unix.Signal) bool {
 
 // signalfdMask is what a descriptor's /proc/PID/fdinfo says that it takes
 // (proc(5)): nothing, if it is not of a signalfd.
-func signalfdMask(fdinfo []byte) Signals {
+func signalfdMask(fdinfo []byte) signals.Set {
 	_, rest, _ := bytes.Cut(fdinfo, []byte("\nsigmask:"))
 	text, _, _ := bytes.Cut(rest, []byte("\n"))
-	mask, err := parseSignals(bytes.TrimSpace(text), 16)
+	mask, err := signals.ParseSet(bytes.TrimSpace(text), 16)
 	if err != nil {
 		return 0
 	}
 	return mask
-}
-
-func parseSignals(text []byte, base int) (Signals, error) {
-	s, err := strconv.ParseUint(string(text), base, 64)
-	return Signals(s), err
 }
 
 // syscallOf is the system call that a process or thread sleeps in, and its first
@@ -210,10 +192,10 @@ func parseStatus(b []byte) (h handlers, err error) {
 	for line := range bytes.Lines(b) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimSpace(value)
-		var to *Signals
+		var to *signals.Set
 		switch string(name) {
 		case "SigPnd", "ShdPnd":
-			pending, err := parseSignals(value, 16)
+			pending, err := signals.ParseSet(value, 16)
 			if err != nil {
 				return h, fmt.Errorf("cannot parse status: %w", err)
 			}
@@ -239,7 +221,7 @@ func parseStatus(b []byte) (h handlers, err error) {
 		default:
 			continue
 		}
-		if *to, err = parseSignals(value, 16); err != nil {
+		if *to, err = signals.ParseSet(value, 16); err != nil {
 			return h, fmt.Errorf("cannot parse status: %w", err)
 		}
 		found++

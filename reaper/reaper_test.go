@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"drainit/internal/signals"
 	"errors"
 	"os"
 	"slices"
@@ -51,7 +52,7 @@ func TestParseStatus(t *testing.T) {
 
 func TestSignalfdMask(t *testing.T) {
 	const lines = "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1041\n"
-	for text, want := range map[string]Signals{
+	for text, want := range map[string]signals.Set{
 		lines + "sigmask:\t0000000000004001\n": 0x4001,
 		lines + "sigmask:\t0000000000004001":   0x4001, // cut off
 		lines + "sigmask:\tx\n":                0,

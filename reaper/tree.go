@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"bytes"
+	"drainit/internal/signals"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,7 +32,7 @@ type Process struct {
 	State byte   // R, S, D, T (stopped), t (traced), Z, X…
 	Comm  string // at most 15 bytes of anything, set by the process itself
 
-	ignored, caught Signals // of the first 31 signals
+	ignored, caught signals.Set // of the first 31 signals
 }
 
 // statSignals are the signals of which /proc/PID/stat has the masks.
@@ -221,9 +222,9 @@ func (p *Process) parseField(number int, text []byte) (err error) {
 	case 22:
 		p.Start, err = strconv.ParseUint(string(text), 10, 64)
 	case 33:
-		p.ignored, err = parseSignals(text, 10)
+		p.ignored, err = signals.ParseSet(text, 10)
 	case 34:
-		p.caught, err = parseSignals(text, 10)
+		p.caught, err = signals.ParseSet(text, 10)
 	}
 	return err
 }

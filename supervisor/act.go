@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -24,7 +25,7 @@ func (s *supervisor) act(now time.Time, a Action) {
 	case Inspect:
 		s.inspect()
 	case QuietWorker:
-		if sig := s.cfg.Rewrites.Apply(unix.SIGTSTP); sig != forward.Drop {
+		if sig := s.cfg.Rewrites.Apply(unix.SIGTSTP); sig != signals.Drop {
 			s.quiet(sig)
 		}
 	case ResumeWorker:
@@ -157,14 +158,14 @@ func (s *supervisor) unfreeze(pid int) bool {
 
 // passOn delivers a signal that means nothing to drainit.
 func (s *supervisor) passOn(sig unix.Signal) {
-	onlyIfCaught := forward.OnlyIfCaught(sig)
+	onlyIfCaught := signals.StopsByDefault(sig)
 	if sig == unix.SIGCONT && !s.gone && s.tty.exists() && s.groupStops() {
 		s.continueGroup() // as who sends it to a job means it
 		return
 	}
 	switch {
 	case s.gone && !s.cfg.Forking:
-		s.log.Debug("the worker has gone: "+forward.Name(sig)+" is for nobody", text("signal", forward.Name(sig)))
+		s.log.Debug("the worker has gone: "+signals.Name(sig)+" is for nobody", text("signal", signals.Name(sig)))
 		return
 	case s.gone:
 		s.passDown(sig, onlyIfCaught)
@@ -192,7 +193,7 @@ func (s *supervisor) passOn(sig unix.Signal) {
 func (s *supervisor) passDown(sig unix.Signal, onlyIfCaught bool) {
 	t, err := reaper.ReadTree()
 	if err != nil {
-		s.log.Warn("cannot pass " + forward.Name(sig) + " on: " + err.Error())
+		s.log.Warn("cannot pass " + signals.Name(sig) + " on: " + err.Error())
 		return
 	}
 	catches := s.catches(sig)

@@ -9,13 +9,13 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
 // announce writes the line of one action.
 func (s *supervisor) announce(now time.Time, a Action) {
-	name := forward.Name(a.Signal)
+	name := signals.Name(a.Signal)
 	switch a.Kind {
 	case AnnounceDrain:
 		advice := "the platform must wait longer (docker stop 10s, Kubernetes 30s by default)"
@@ -122,7 +122,7 @@ func (s *supervisor) announceEnd() {
 	since, what := s.ended, s.workerLabel()+" exited"
 	at, asked := s.machine.Asked()
 	if asked {
-		since, what = at, forward.Name(s.stopSignal)
+		since, what = at, signals.Name(s.stopSignal)
 	}
 	s.report.end(since, what, s.victims)
 	if !asked && !s.loud {
@@ -139,7 +139,7 @@ func (s *supervisor) announceEnd() {
 }
 
 func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []reaper.Process, err error) {
-	name := forward.Name(sig)
+	name := signals.Name(sig)
 	fields := []zapcore.Field{s.phase(), text("signal", name)}
 	switch {
 	case err != nil:
@@ -156,9 +156,9 @@ func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []reaper.Proces
 func (s *supervisor) announceResume(sig unix.Signal, resumed []reaper.Process) {
 	msg := "running again"
 	if len(resumed) > 0 {
-		msg += fmt.Sprintf(": %s to %s", forward.Name(sig), list(resumed, byName))
+		msg += fmt.Sprintf(": %s to %s", signals.Name(sig), list(resumed, byName))
 	}
-	s.log.Info(msg, s.phase(), text("signal", forward.Name(sig)))
+	s.log.Info(msg, s.phase(), text("signal", signals.Name(sig)))
 }
 
 func (s *supervisor) announceFrozen(p reaper.Process) {
@@ -171,8 +171,8 @@ func (s *supervisor) logTold(p reaper.Process, sig unix.Signal, rule string) {
 	if !s.log.Verbose() {
 		return
 	}
-	s.log.Debug(fmt.Sprintf("told %s %s: %s", byName(p), forward.Name(sig), rule),
-		s.phase(), text("signal", forward.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
+	s.log.Debug(fmt.Sprintf("told %s %s: %s", byName(p), signals.Name(sig), rule),
+		s.phase(), text("signal", signals.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
 }
 
 // logDeath is for a worker that died of a signal which drainit did not send:
@@ -185,8 +185,8 @@ func (s *supervisor) logDeath(c reaper.Change) {
 	if c.Status.Signal() == unix.SIGKILL {
 		why = "out of memory, or a kill from outside"
 	}
-	s.report.text = fmt.Sprintf("%s was killed by %s, which drainit did not send: %s", s.workerLabel(), forward.Name(c.Status.Signal()), why)
-	s.log.Warn(s.report.text, text("signal", forward.Name(c.Status.Signal())), number("pid", c.PID), text("comm", s.name))
+	s.report.text = fmt.Sprintf("%s was killed by %s, which drainit did not send: %s", s.workerLabel(), signals.Name(c.Status.Signal()), why)
+	s.log.Warn(s.report.text, text("signal", signals.Name(c.Status.Signal())), number("pid", c.PID), text("comm", s.name))
 }
 
 // byTerminal reports whether a signal is what people at a terminal end programs
@@ -215,7 +215,7 @@ func (s *supervisor) logSettings() {
 	c := s.cfg
 	parentDeath := "nothing"
 	if c.ParentDeathSignal != 0 {
-		parentDeath = forward.Name(c.ParentDeathSignal)
+		parentDeath = signals.Name(c.ParentDeathSignal)
 	}
 	health := "off"
 	if c.HealthAddr.given() {
@@ -244,7 +244,7 @@ func (s *supervisor) workerLabel() string { return label(s.name, s.worker) }
 
 func (s *supervisor) howExited() string {
 	if s.status > 128 && s.signaled {
-		return "died of " + forward.Name(unix.Signal(s.status-128))
+		return "died of " + signals.Name(unix.Signal(s.status-128))
 	}
 	return fmt.Sprintf("exited with status %d", s.status)
 }
@@ -284,7 +284,7 @@ func graceText(d time.Duration) string {
 func signalNames(all []unix.Signal) []string {
 	names := make([]string, len(all))
 	for i, sig := range all {
-		names[i] = forward.Name(sig)
+		names[i] = signals.Name(sig)
 	}
 	return names
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -16,7 +17,7 @@ import (
 // goes out: the dead can't be asked. came is the signal before any rewrite.
 func (s *supervisor) beginCascade(came unix.Signal) error {
 	s.stopWith = s.cfg.Rewrites.Apply(came)
-	if s.stopWith == forward.Drop { // nobody asked: the worker exited by itself
+	if s.stopWith == signals.Drop { // nobody asked: the worker exited by itself
 		s.stopWith = unix.SIGTERM
 	}
 	seen, err := s.lookBelow()
@@ -228,6 +229,6 @@ func (s *supervisor) succeed() {
 		s.phase(), number("pid", heir.PID), text("comm", heir.Comm))
 	s.worker, s.name, s.gone, s.sent = heir.PID, heir.Comm, false, 0
 	if sig, told := s.cascade.WasTold(heir.ID); told {
-		s.sent = reaper.SignalsOf(sig)
+		s.sent = signals.SetOf(sig)
 	}
 }

@@ -1,13 +1,12 @@
 package supervisor
 
 import (
+	"drainit/internal/signals"
 	"fmt"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 )
 
 // Config is what the command line and the environment said.
@@ -17,7 +16,7 @@ type Config struct {
 	Grace             time.Duration // 0 to a week, or Forever
 	StopDelay         time.Duration // 0, or shorter than the grace
 	StopSignals       []unix.Signal // besides TERM and INT
-	Rewrites          forward.Rewrites
+	Rewrites          signals.Rewrites
 	Mode              Mode
 	Forking           bool        // a worker that exits 0 runs on in what it leaves
 	RemapExit         []int       // statuses to report as 0

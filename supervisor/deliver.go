@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -16,7 +16,7 @@ func (s *supervisor) signalWorker(sig unix.Signal) error {
 	if s.gone {
 		return reaper.ErrGone
 	}
-	s.sent |= reaper.SignalsOf(sig)
+	s.sent |= signals.SetOf(sig)
 	err := reaper.SignalChild(s.worker, sig)
 	if err != nil {
 		s.warnRefused(s.workerProcess(), sig, err)
@@ -28,7 +28,7 @@ func (s *supervisor) signalGroup(sig unix.Signal) {
 	if s.gone {
 		return
 	}
-	s.sent |= reaper.SignalsOf(sig)
+	s.sent |= signals.SetOf(sig)
 	group := s.worker
 	if p := s.workerProcess(); p.PGID == s.group { // an heir may be in the first worker's
 		group = s.group
@@ -69,8 +69,8 @@ func (s *supervisor) warnRefused(p reaper.Process, sig unix.Signal, err error) {
 	if errors.Is(err, unix.EPERM) {
 		hint = "; it runs as another user, give drainit CAP_KILL or start it as that user"
 	}
-	s.log.Warn(fmt.Sprintf("cannot send %s to %s: %v%s", forward.Name(sig), byName(p), err, hint),
-		text("signal", forward.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
+	s.log.Warn(fmt.Sprintf("cannot send %s to %s: %v%s", signals.Name(sig), byName(p), err, hint),
+		text("signal", signals.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
 }
 
 // workerProcess is the worker as /proc shows it, or what is known without.

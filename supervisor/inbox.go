@@ -1,14 +1,13 @@
 package supervisor
 
 import (
+	"drainit/internal/signals"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 )
 
 // Inbox receives the signals that come to drainit. os/signal drops what its
@@ -51,7 +50,7 @@ func OpenInbox() *Inbox {
 func (in *Inbox) subscribe() {
 	defer close(in.ready)
 	// A signal ends drainit by the runtime's doing until it is subscribed to: these first.
-	for _, sig := range append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, forward.All()...) {
+	for _, sig := range append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, signals.All()...) {
 		if sig == unix.SIGTSTP || sig == unix.SIGCONT || sig == unix.SIGHUP && signal.Ignored(sig) || in.slots[sig] != nil {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -305,6 +305,6 @@ func (s *supervisor) terminalGone(sig unix.Signal) bool {
 	if sig != unix.SIGHUP || !s.tty.gone() {
 		return false
 	}
-	s.log.Info("the terminal is gone: "+forward.Name(sig)+" counts as "+forward.Name(s.stops[0]), s.phase(), text("signal", forward.Name(sig)))
+	s.log.Info("the terminal is gone: "+signals.Name(sig)+" counts as "+signals.Name(s.stops[0]), s.phase(), text("signal", signals.Name(sig)))
 	return true
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -26,13 +27,13 @@ type supervisor struct {
 	tty     terminal
 	health  health
 
-	worker     int            // its pid
-	group      int            // the process group that the first worker was given
-	name       string         // its comm, as last seen
-	gone       bool           // it has been waited for
-	status     int            // of the worker, once gone
-	signaled   bool           // it died of a signal
-	sent       reaper.Signals // that were sent to the worker
+	worker     int         // its pid
+	group      int         // the process group that the first worker was given
+	name       string      // its comm, as last seen
+	gone       bool        // it has been waited for
+	status     int         // of the worker, once gone
+	signaled   bool        // it died of a signal
+	sent       signals.Set // that were sent to the worker
 	stopSignal unix.Signal
 
 	stopWith unix.Signal      // the stop signal to be delivered
@@ -133,15 +134,15 @@ func (s *supervisor) stopBeforeStart() bool {
 	s.stopSignal = sig
 	s.gone, s.status, s.interrupted = true, 128+int(sig), sig == unix.SIGINT && s.isJob()
 	s.machine.Step(time.Now(), Event{StopSignaled, sig})
-	s.report.text = forward.Name(sig) + " came before the start: the worker is not started"
-	s.log.Info(s.report.text, text("phase", Done.String()), text("signal", forward.Name(sig)))
+	s.report.text = signals.Name(sig) + " came before the start: the worker is not started"
+	s.log.Info(s.report.text, text("phase", Done.String()), text("signal", signals.Name(sig)))
 	return true
 }
 
 // stopSignals are all that begin the stop: one that is dropped has not come.
 func stopSignals(cfg Config) []unix.Signal {
 	all := append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...)
-	return slices.DeleteFunc(all, func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == forward.Drop })
+	return slices.DeleteFunc(all, func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop })
 }
 
 func (s *supervisor) startWorker() *startError {
@@ -232,8 +233,8 @@ func (s *supervisor) takeStops(sig os.Signal) {
 // takeSignal steps the machine by the signal that came, before any rewrite; one
 // that is rewritten to nothing has not come.
 func (s *supervisor) takeSignal(now time.Time, sig unix.Signal) {
-	if s.cfg.Rewrites.Apply(sig) == forward.Drop {
-		s.log.Debug("dropped "+forward.Name(sig), text("signal", forward.Name(sig)))
+	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
+		s.log.Debug("dropped "+signals.Name(sig), text("signal", signals.Name(sig)))
 		return
 	}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -61,12 +62,12 @@ func (s *supervisor) warnAtStop(seen []reaper.Seen) {
 	s.warnWrapped(seen)
 	w := seen[i]
 	hasChild := slices.ContainsFunc(seen, func(p reaper.Seen) bool { return p.PPID == w.PID })
-	if !hasChild && !w.Catches(s.stopWith) && !w.Ignores(s.stopWith) && forward.KillsByDefault(s.stopWith) {
-		name, other := forward.Name(s.stopWith), "INT"
+	if !hasChild && !w.Catches(s.stopWith) && !w.Ignores(s.stopWith) && signals.TerminatesByDefault(s.stopWith) {
+		name, other := signals.Name(s.stopWith), "INT"
 		if s.stopWith == unix.SIGINT {
 			other = "TERM"
 		}
-		came := strings.TrimPrefix(forward.Name(s.stopSignal), "SIG")
+		came := strings.TrimPrefix(signals.Name(s.stopSignal), "SIG")
 		s.warn(w, fmt.Sprintf("%s does not catch %s, so it dies of it at once and nothing is drained: handle %s in it, or choose a signal that it handles with --rewrite %s:%s, say",
 			byName(w.Process), name, name, came, other))
 	}

@@ -1,14 +1,13 @@
 package test
 
 import (
+	"drainit/internal/signals"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 )
 
 // A burst is what a container's terminal sends when a window is resized, and
@@ -43,7 +42,7 @@ func TestTermInABurstOfOthersIsTakenOnce(t *testing.T) {
 
 func TestFloodOfOneSignalLosesNoOther(t *testing.T) {
 	for _, flood := range []syscall.Signal{unix.SIGWINCH, unix.SIGURG, unix.SIGCHLD, unix.SIGALRM, 50} {
-		t.Run(forward.Name(flood), func(t *testing.T) {
+		t.Run(signals.Name(flood), func(t *testing.T) {
 			bothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
 				p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", workerBin, "listen", "-catch", "all", "-exit", "7"}})
@@ -77,5 +76,5 @@ func (p *Init) sendIn(flood, sig syscall.Signal) (line string) {
 		}
 		p.signal(flood)
 	}
-	return "got " + forward.Name(sig)
+	return "got " + signals.Name(sig)
 }

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"drainit/internal/signals"
 	"fmt"
 	"os"
 	"regexp"
@@ -8,8 +9,6 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-
-	"drainit/forward"
 )
 
 // batch is how many inits the tests of many starts run at the same time.
@@ -67,12 +66,12 @@ func fatal() []syscall.Signal {
 // For ten of these the status that wait4 gives has one more bit: a core was written.
 func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
-		signals := fatal()
-		manyStarts(t, len(signals), func(i int) *Init {
-			return launch(t, Launch{NoPID1: noPID1, Dir: t.TempDir(), Args: killItself(signals[i])})
+		fatals := fatal()
+		manyStarts(t, len(fatals), func(i int) *Init {
+			return launch(t, Launch{NoPID1: noPID1, Dir: t.TempDir(), Args: killItself(fatals[i])})
 		}, func(i int, p *Init) {
-			p.wantExit(128 + int(signals[i]))
-			p.wantLogged(`sh\[\d+\] was killed by `+regexp.QuoteMeta(forward.Name(signals[i]))+`, which drainit did not send`, 1)
+			p.wantExit(128 + int(fatals[i]))
+			p.wantLogged(`sh\[\d+\] was killed by `+regexp.QuoteMeta(signals.Name(fatals[i]))+`, which drainit did not send`, 1)
 			p.wantLogged(`^.+$`, 1)
 		})
 	})

@@ -1,14 +1,13 @@
 package test
 
 import (
+	"drainit/internal/signals"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 )
 
 // catchable are the signals that drainit can see and passes on: 1 to 64, but
@@ -22,7 +21,7 @@ var catchable = []syscall.Signal{
 
 func TestEachSignalReachesTheWorkerOnce(t *testing.T) {
 	for _, stop := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
-		t.Run(forward.Name(stop), func(t *testing.T) {
+		t.Run(signals.Name(stop), func(t *testing.T) {
 			bothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
 				p := launch(t, Launch{NoPID1: noPID1, Args: []string{
@@ -45,7 +44,7 @@ func TestEachSignalReachesTheWorkerOnce(t *testing.T) {
 // pass sends a signal and waits for the worker's line about it.
 func (p *Init) pass(sig syscall.Signal) (line string) {
 	p.t.Helper()
-	line = "got " + forward.Name(sig)
+	line = "got " + signals.Name(sig)
 	p.signal(sig)
 	p.waitOut(`^` + regexp.QuoteMeta(line) + `$`)
 	return line
@@ -129,7 +128,7 @@ func TestSignalThatNobodyCatchesGoesToTheWorker(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{
 		unix.SIGUSR1: 138, unix.SIGUSR2: 140, unix.SIGHUP: 129, unix.SIGALRM: 142, unix.SIGQUIT: 131, 40: 168,
 	} {
-		t.Run(forward.Name(sig), func(t *testing.T) {
+		t.Run(signals.Name(sig), func(t *testing.T) {
 			bothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
 				p := startTree(t, Launch{NoPID1: noPID1}, "a(b)", "a b")

@@ -22,7 +22,7 @@ func hostile(args []string) error {
 		return err
 	}
 	runtime.LockOSThread() // the mask is the thread's that calls exec
-	if err := signals(Setup{Block: allSignals()}); err != nil {
+	if err := inheritedSignals(Setup{Block: allSignals()}); err != nil {
 		return err
 	}
 	ignored := [4]uint64{1} // SIG_IGN, and no flags and no mask

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"drainit/internal/signals"
 	"flag"
 	"fmt"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 )
 
 // listen catches signals and prints a line for each, "got SIGTERM". After one
@@ -46,7 +45,7 @@ func listen(args []string) error {
 	for {
 		select {
 		case sig := <-caught:
-			say("got %s", forward.Name(sig.(syscall.Signal)))
+			say("got %s", signals.Name(sig.(syscall.Signal)))
 			for _, e := range endings {
 				if sig == e && done == nil {
 					done = time.After(*drain)
@@ -62,7 +61,7 @@ func listen(args []string) error {
 func parseSignals(list string) ([]os.Signal, error) {
 	var all []os.Signal
 	if list == "all" {
-		for _, sig := range forward.All() {
+		for _, sig := range signals.All() {
 			all = append(all, sig)
 		}
 		return all, nil
@@ -71,7 +70,7 @@ func parseSignals(list string) ([]os.Signal, error) {
 		if name == "" {
 			continue
 		}
-		sig, err := forward.Parse(name)
+		sig, err := signals.Parse(name)
 		if err != nil {
 			return nil, err
 		}

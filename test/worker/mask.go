@@ -1,6 +1,7 @@
 package main
 
 import (
+	"drainit/internal/signals"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 )
 
 // sigwait blocks a signal in every thread, has no handler for it and waits for
@@ -36,7 +35,7 @@ func sigwait(args []string) error {
 		} else if err != nil {
 			return err
 		}
-		fmt.Println("got", forward.Name(syscall.Signal(info.Signo)))
+		fmt.Println("got", signals.Name(syscall.Signal(info.Signo)))
 	}
 }
 
@@ -82,7 +81,7 @@ func oneSignal(args []string) (set unix.Sigset_t, err error) {
 	if len(args) != 1 {
 		return set, errors.New("takes one signal")
 	}
-	sig, err := forward.Parse(args[0])
+	sig, err := signals.Parse(args[0])
 	if err != nil {
 		return set, err
 	}

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"drainit/internal/signals"
 	"fmt"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 )
 
 // sigtimedwait is sigwait by rt_sigtimedwait(2): while it waits, the signal is
@@ -25,7 +24,7 @@ func sigtimedwait(args []string) error {
 		n, _, errno := unix.Syscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), 0, 0, sigsetSize, 0, 0)
 		switch errno {
 		case 0:
-			fmt.Println("got", forward.Name(syscall.Signal(n)))
+			fmt.Println("got", signals.Name(syscall.Signal(n)))
 		case unix.EINTR:
 		default:
 			return errno

@@ -36,7 +36,7 @@ func stage(args []string) error {
 	if err := os.Unsetenv("STAGE"); err != nil {
 		return err
 	}
-	for _, step := range []func(Setup) error{mounts, session, limits, signals} {
+	for _, step := range []func(Setup) error{mounts, session, limits, inheritedSignals} {
 		if err := step(s); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func limits(s Setup) error {
 	return syscall.Setresuid(s.UID, s.UID, s.UID)
 }
 
-func signals(s Setup) error {
+func inheritedSignals(s Setup) error {
 	for _, n := range s.Ignore {
 		signal.Ignore(syscall.Signal(n))
 	}

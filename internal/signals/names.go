@@ -1,7 +1,9 @@
-// Package forward knows the signals: their names, which of them can be passed
-// on, what a rewrite makes of them, and who is to get one. It decides only; it
-// sends nothing.
-package forward
+// Package signals knows the signals of Linux: their names, sets of them, what each
+// does by default, which of them drainit can forward, and rewrites of one to another.
+//
+// It owns no state and makes no system call. The package is not called sig, for that
+// is the name of nearly every variable of type unix.Signal.
+package signals
 
 import (
 	"fmt"
@@ -94,10 +96,10 @@ func Catchable(sig unix.Signal) bool {
 	return sig >= 1 && sig <= maxSignal
 }
 
-// Forwarded reports whether the signal is ever passed on. CHLD is about
+// Forwardable reports whether the signal is ever passed on. CHLD is about
 // drainit's own children, PIPE about its own log, and URG interrupts the
 // threads of the Go runtime, which sends it to itself all the time.
-func Forwarded(sig unix.Signal) bool {
+func Forwardable(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG:
 		return false
@@ -105,28 +107,28 @@ func Forwarded(sig unix.Signal) bool {
 	return Catchable(sig)
 }
 
-// OnlyIfCaught reports whether a signal goes to none but those that catch it,
+// StopsByDefault reports whether a signal goes to none but those that catch it,
 // because its default action would stop them: no work, no heartbeats, and a
 // later TERM is not seen.
-func OnlyIfCaught(sig unix.Signal) bool {
+func StopsByDefault(sig unix.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
-// KillsByDefault reports whether a signal ends a process that neither catches nor
+// TerminatesByDefault reports whether a signal ends a process that neither catches nor
 // ignores it (signal(7)).
-func KillsByDefault(sig unix.Signal) bool {
+func TerminatesByDefault(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH, unix.SIGSTOP:
 		return false
 	}
-	return !OnlyIfCaught(sig)
+	return !StopsByDefault(sig)
 }
 
 // All returns the signals that are passed on, in order of their numbers.
 func All() []unix.Signal {
 	var all []unix.Signal
 	for sig := unix.Signal(1); sig <= maxSignal; sig++ {
-		if Forwarded(sig) {
+		if Forwardable(sig) {
 			all = append(all, sig)
 		}
 	}

@@ -1,4 +1,4 @@
-package forward
+package signals
 
 import (
 	"strings"
@@ -52,7 +52,7 @@ func FuzzParseRewrite(f *testing.F) {
 			}
 			return
 		}
-		if !Forwarded(from) || to < Drop || to > maxSignal || to == unix.SIGSTOP {
+		if !Forwardable(from) || to < Drop || to > maxSignal || to == unix.SIGSTOP {
 			t.Fatalf("%q rewrites %s to %s", rule, Name(from), Name(to))
 		}
 		right := "0"

@@ -1,4 +1,4 @@
-package forward
+package signals
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func ParseRewrite(rule string) (from, to unix.Signal, err error) {
 	if from, err = Parse(left); err != nil {
 		return 0, 0, err
 	}
-	if !Forwarded(from) {
+	if !Forwardable(from) {
 		return 0, 0, fmt.Errorf("%s can't be rewritten: drainit can't see it or never passes it on", Name(from))
 	}
 	if right == "0" {

@@ -1,0 +1,28 @@
+package signals
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Set is a set of signals: bit n-1 is signal n, as in /proc/PID/status (proc(5)).
+type Set uint64
+
+// SetOf returns the set of these; 0 is no signal and adds nothing.
+func SetOf(all ...unix.Signal) (s Set) {
+	for _, sig := range all {
+		s |= 1 << (uint(sig) - 1) // a shift of 64 or more gives 0
+	}
+	return s
+}
+
+// Has reports whether a signal is in the set.
+func (s Set) Has(sig unix.Signal) bool { return s&SetOf(sig) != 0 }
+
+// ParseSet reads a mask of signals in a base, as the files of /proc have them. The
+// error is that of strconv.ParseUint.
+func ParseSet(mask []byte, base int) (Set, error) {
+	s, err := strconv.ParseUint(string(mask), base, 64)
+	return Set(s), err
+}
