@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
 // Cascade decides whom drainit tells in the course of one stop: the worker, and
@@ -16,10 +16,10 @@ import (
 type Cascade struct {
 	self   int         // drainit's pid
 	signal unix.Signal // the stop signal to be delivered
-	worker reaper.ID   // zero where it had gone before the stop
+	worker proc.ID     // zero where it had gone before the stop
 	looks  int         // how many there have been
 	forks  bool        // the worker daemonizes: what it leaves when it exits are workers
-	known  map[reaper.ID]*member
+	known  map[proc.ID]*member
 	pids   map[int]*member // those who live
 	group  int             // a process group that was told as a whole, 0 for none
 	asOne  *told           // how
@@ -27,9 +27,9 @@ type Cascade struct {
 
 // member is what is known of one process, alive or dead.
 type member struct {
-	reaper.Seen
+	proc.Seen
 	kind    Kind
-	parent  reaper.ID   // the last that was not drainit; zero if none was seen
+	parent  proc.ID     // the last that was not drainit; zero if none was seen
 	first   int         // the look that first showed it
 	last    int         // the look that last showed it
 	caught  signals.Set // what it caught at any look: a handler may be there for one signal only
@@ -49,12 +49,12 @@ type told struct {
 	caught bool   // that it caught it
 	look   int    // the look before it
 	unseen bool   // with its group, by all that is known
-	tick   uint64 // reaper.Ticks
+	tick   uint64 // proc.Ticks
 }
 
 // Telling is one process to be told, and why.
 type Telling struct {
-	reaper.Seen
+	proc.Seen
 	Signal unix.Signal
 	Rule   string
 }
@@ -63,10 +63,10 @@ type Telling struct {
 // before anybody was told. Heads are those to be told as the worker is; the
 // other children of drainit wait until the worker has gone. A worker of zero has
 // gone already.
-func NewCascade(self int, sig unix.Signal, seen []reaper.Seen, worker reaper.ID, heads []reaper.ID) *Cascade {
-	c := &Cascade{self: self, signal: sig, worker: worker, known: make(map[reaper.ID]*member)}
+func NewCascade(self int, sig unix.Signal, seen []proc.Seen, worker proc.ID, heads []proc.ID) *Cascade {
+	c := &Cascade{self: self, signal: sig, worker: worker, known: make(map[proc.ID]*member)}
 	for _, id := range heads {
-		c.known[id] = &member{Seen: reaper.Seen{Process: reaper.Process{ID: id, PPID: self}}, head: true}
+		c.known[id] = &member{Seen: proc.Seen{Process: proc.Process{ID: id, PPID: self}}, head: true}
 	}
 	c.Look(seen)
 	for _, m := range c.known {
@@ -79,7 +79,7 @@ func NewCascade(self int, sig unix.Signal, seen []reaper.Seen, worker reaper.ID,
 func (c *Cascade) Daemonizes() { c.forks = true }
 
 // Look takes what lives below drainit now, parents before their children.
-func (c *Cascade) Look(seen []reaper.Seen) {
+func (c *Cascade) Look(seen []proc.Seen) {
 	c.looks++
 	c.pids = make(map[int]*member, len(seen))
 	for _, m := range c.known {
@@ -116,7 +116,7 @@ func (c *Cascade) Look(seen []reaper.Seen) {
 
 // hidden is the head that a look shows for the first time, whose start nobody
 // knew; else somebody new.
-func (c *Cascade) hidden(s reaper.Seen) *member {
+func (c *Cascade) hidden(s proc.Seen) *member {
 	m := c.pids[s.PID]
 	if m == nil || m.first != 0 {
 		return &member{}
@@ -132,7 +132,7 @@ func (c *Cascade) hidden(s reaper.Seen) *member {
 // name, and without anybody alive below them. A look may miss who loses its parent
 // under it, so it takes two.
 func (c *Cascade) forget() {
-	asked := make(map[reaper.ID]bool)
+	asked := make(map[proc.ID]bool)
 	for _, m := range c.known {
 		if m.last+1 < c.looks {
 			continue
@@ -170,10 +170,10 @@ func (c *Cascade) Died(pid int, of unix.Signal) {
 
 // Told notes that a process was sent a signal, or may not be: either way it is
 // not told again.
-func (c *Cascade) Told(id reaper.ID, sig unix.Signal, tick uint64) {
+func (c *Cascade) Told(id proc.ID, sig unix.Signal, tick uint64) {
 	m := c.known[id]
 	if m == nil { // it came after the look
-		m = &member{Seen: reaper.Seen{Process: reaper.Process{ID: id}}}
+		m = &member{Seen: proc.Seen{Process: proc.Process{ID: id}}}
 		c.known[id] = m
 	}
 	if m.told == nil || m.told.unseen {
@@ -203,7 +203,7 @@ func (c *Cascade) toldWithGroup(m *member) bool {
 }
 
 // WasTold reports whether a process was told, and what.
-func (c *Cascade) WasTold(id reaper.ID) (unix.Signal, bool) {
+func (c *Cascade) WasTold(id proc.ID) (unix.Signal, bool) {
 	if m := c.known[id]; m != nil && m.told != nil {
 		return m.told.signal, true
 	}

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
 // Times of a simulated drain, in ticks.
@@ -25,9 +25,9 @@ type drain struct {
 	*simulation
 	t      *testing.T
 	c      *Cascade
-	first  *proc // the worker that was started
-	worker *proc // the one that is reported on
-	told   map[reaper.ID]bool
+	first  *fake // the worker that was started
+	worker *fake // the one that is reported on
+	told   map[proc.ID]bool
 }
 
 // Whatever the processes below do, and whatever the looks miss of it, the
@@ -69,7 +69,7 @@ func (c *chooser) Uint64() uint64 {
 
 // simulate plays one drain from the start of the worker to the last seconds.
 func simulate(t *testing.T, rng *rand.Rand) {
-	d := &drain{simulation: newSimulation(rng), t: t, told: make(map[reaper.ID]bool)}
+	d := &drain{simulation: newSimulation(rng), t: t, told: make(map[proc.ID]bool)}
 	d.first = d.someone(nil)
 	d.worker = d.first
 	d.grow(d.first, 4)
@@ -112,9 +112,9 @@ func (d *drain) begin() {
 	d.reap()
 	d.say("look")
 	seen := d.look(d.between)
-	worker, heads := d.first.ID, []reaper.ID{d.first.ID}
+	worker, heads := d.first.ID, []proc.ID{d.first.ID}
 	if gone {
-		worker, heads = reaper.ID{}, nil
+		worker, heads = proc.ID{}, nil
 		for _, s := range seen {
 			if s.PPID == drainitPID {
 				heads = append(heads, s.ID)
@@ -170,8 +170,8 @@ func (d *drain) judge(last bool) {
 }
 
 // note keeps what a look has shown.
-func (d *drain) note(seen []reaper.Seen) {
-	shown := make(map[int]reaper.ID)
+func (d *drain) note(seen []proc.Seen) {
+	shown := make(map[int]proc.ID)
 	for _, s := range seen {
 		shown[s.PID] = s.ID
 	}
@@ -207,7 +207,7 @@ func (d *drain) tell(tellings []Telling) {
 }
 
 // wantHeir checks who is reported on from now on.
-func (d *drain) wantHeir(heir reaper.Seen) {
+func (d *drain) wantHeir(heir proc.Seen) {
 	p := d.procs[heir.PID]
 	d.say("%v is the heir of %v", p, d.worker)
 	top := p
@@ -252,7 +252,7 @@ func (d *drain) wantAllTold() {
 
 // excused reports whether somebody else may have told a process, or it is not
 // its turn.
-func (d *drain) excused(p *proc) bool {
+func (d *drain) excused(p *fake) bool {
 	if p.before {
 		return !d.worker.ended || d.worker.shell() && d.worker.caughtA
 	}
@@ -271,7 +271,7 @@ func (d *drain) excused(p *proc) bool {
 
 // resembles reports whether a process whose parent nobody saw may be a clean-up
 // of one in its session that caught the signal and has left.
-func (d *drain) resembles(p *proc) bool {
+func (d *drain) resembles(p *fake) bool {
 	for id := range d.told {
 		if m := d.c.known[id]; m.told.caught && !d.c.alive(m) && m.SID == p.sid && id.Start <= p.Start {
 			return true
@@ -280,7 +280,7 @@ func (d *drain) resembles(p *proc) bool {
 	return false
 }
 
-func (p *proc) String() string {
+func (p *fake) String() string {
 	if p == nil {
 		return "drainit"
 	}

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
 // stops are ways to start a worker, and what becomes of each when it is stopped.
@@ -173,18 +173,18 @@ func tell(c *Cascade, all []Telling) (pids []int) {
 }
 
 // below is what a look shows of one process that catches TERM.
-func below(pid, ppid int, start uint64) reaper.Seen {
-	return reaper.Seen{
-		Process: reaper.Process{ID: reaper.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app"},
+func below(pid, ppid int, start uint64) proc.Seen {
+	return proc.Seen{
+		Process: proc.Process{ID: proc.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app"},
 		Caught:  signals.SetOf(unix.SIGTERM), Exe: "app", Args: []string{"app"},
 	}
 }
 
 // stopping is a stop with a worker, pid 10, that has been told.
-func stopping(t *testing.T, seen ...reaper.Seen) *Cascade {
+func stopping(t *testing.T, seen ...proc.Seen) *Cascade {
 	t.Helper()
-	worker := reaper.ID{PID: 10, Start: 100}
-	c := NewCascade(drainitPID, unix.SIGTERM, seen, worker, []reaper.ID{worker})
+	worker := proc.ID{PID: 10, Start: 100}
+	c := NewCascade(drainitPID, unix.SIGTERM, seen, worker, []proc.ID{worker})
 	wantTold(t, "the worker", tell(c, c.Heads("the worker")), 10)
 	return c
 }
@@ -199,24 +199,24 @@ func wantTold(t *testing.T, when string, got []int, want ...int) {
 func TestWorkerThatProcHidesLivesUntilItIsWaitedFor(t *testing.T) {
 	child, daemon := below(11, 10, 100), below(12, drainitPID, 100)
 	c := stopping(t, child, daemon)
-	c.Look([]reaper.Seen{child, daemon})
+	c.Look([]proc.Seen{child, daemon})
 	wantTold(t, "while it lives", tell(c, c.Judge(false)))
 	c.Died(10, 0)
 	child.PPID = drainitPID
-	c.Look([]reaper.Seen{child, daemon})
+	c.Look([]proc.Seen{child, daemon})
 	wantTold(t, "when it has gone", tell(c, c.Judge(false)), 11, 12)
-	c.Look([]reaper.Seen{child, daemon})
+	c.Look([]proc.Seen{child, daemon})
 	wantTold(t, "in the last seconds", tell(c, c.Judge(true)))
 }
 
 // Of a hidden worker the start time is not known either.
 func TestWorkerThatProcShowsLaterIsNotToldAgain(t *testing.T) {
-	hidden := reaper.ID{PID: 10}
+	hidden := proc.ID{PID: 10}
 	daemon := below(11, drainitPID, 100)
-	c := NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{daemon}, hidden, []reaper.ID{hidden})
+	c := NewCascade(drainitPID, unix.SIGTERM, []proc.Seen{daemon}, hidden, []proc.ID{hidden})
 	wantTold(t, "the worker", tell(c, c.Heads("the worker")), 10)
-	c.Look([]reaper.Seen{below(10, drainitPID, 100), daemon})
-	if _, told := c.WasTold(reaper.ID{PID: 10, Start: 100}); !told {
+	c.Look([]proc.Seen{below(10, drainitPID, 100), daemon})
+	if _, told := c.WasTold(proc.ID{PID: 10, Start: 100}); !told {
 		t.Error("it was told and is taken for another")
 	}
 	wantTold(t, "while it lives", tell(c, c.Judge(false)))
@@ -227,12 +227,12 @@ func TestRecycledPidIsAnotherProcess(t *testing.T) {
 	c := stopping(t, below(10, drainitPID, 100), below(11, 10, 100))
 	c.Died(10, unix.SIGTERM)
 	orphan := below(11, drainitPID, 100)
-	c.Look([]reaper.Seen{orphan})
+	c.Look([]proc.Seen{orphan})
 	wantTold(t, "the orphan", tell(c, c.Judge(false)), 11)
 	c.Died(11, 0)
 	again := below(11, drainitPID, 2000)
 	again.SID = 7
-	c.Look([]reaper.Seen{again})
+	c.Look([]proc.Seen{again})
 	wantTold(t, "another with its pid", tell(c, c.Judge(false)), 11)
 	wantTold(t, "in the last seconds", tell(c, c.Judge(true)))
 }
@@ -244,7 +244,7 @@ func TestWhomALookMissesIsNoStranger(t *testing.T) {
 	c.Look(nil)
 	c.Died(10, 0)
 	child.PPID = drainitPID
-	c.Look([]reaper.Seen{child})
+	c.Look([]proc.Seen{child})
 	wantTold(t, "whom its parent has told", tell(c, c.Judge(false)))
 }
 
@@ -253,7 +253,7 @@ func TestAnOrphanOfNobodyIsACleanUpOnlyIfItIsYounger(t *testing.T) {
 	for start, want := range map[uint64][]int{999: {11}, 1000: nil} {
 		c := stopping(t, below(10, drainitPID, 100))
 		c.Died(10, 0)
-		c.Look([]reaper.Seen{below(11, drainitPID, start)})
+		c.Look([]proc.Seen{below(11, drainitPID, start)})
 		wantTold(t, fmt.Sprint("started at ", start), tell(c, c.Judge(false)), want...)
 	}
 }
@@ -261,23 +261,23 @@ func TestAnOrphanOfNobodyIsACleanUpOnlyIfItIsYounger(t *testing.T) {
 // It may be gone before the signal gets there.
 func TestOrphanOfOneThatCouldNotBeToldIsTold(t *testing.T) {
 	c := stopping(t, below(10, drainitPID, 100))
-	c.Look([]reaper.Seen{below(10, drainitPID, 100), below(11, drainitPID, 500), below(12, 11, 500)})
+	c.Look([]proc.Seen{below(10, drainitPID, 100), below(11, drainitPID, 500), below(12, 11, 500)})
 	if all := c.Judge(false); len(all) != 1 || all[0].PID != 11 {
 		t.Errorf("to be told: %v", all)
 	}
 	c.Died(11, 0)
-	c.Look([]reaper.Seen{below(10, drainitPID, 100), below(12, drainitPID, 500)})
+	c.Look([]proc.Seen{below(10, drainitPID, 100), below(12, drainitPID, 500)})
 	wantTold(t, "its child", tell(c, c.Judge(false)), 12)
 }
 
 func TestTheDeadAreNotTold(t *testing.T) {
 	c := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 10, 100))
 	c.Died(10, unix.SIGTERM)
-	c.Look([]reaper.Seen{below(11, drainitPID, 100), below(12, drainitPID, 100)})
+	c.Look([]proc.Seen{below(11, drainitPID, 100), below(12, drainitPID, 100)})
 	c.Died(11, 0)
 	wantTold(t, "the one that lives", tell(c, c.Judge(true)), 12)
 	worker := below(10, drainitPID, 100)
-	c = NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{worker}, worker.ID, []reaper.ID{worker.ID})
+	c = NewCascade(drainitPID, unix.SIGTERM, []proc.Seen{worker}, worker.ID, []proc.ID{worker.ID})
 	c.Died(10, 0)
 	wantTold(t, "a worker that has gone", tell(c, c.Heads("the worker")))
 }
@@ -290,7 +290,7 @@ func TestWhoeverWasSentASignalCountsAsTold(t *testing.T) {
 	c.Told(late.ID, unix.SIGTERM, 1000)
 	c.Died(10, unix.SIGTERM)
 	late.PPID = drainitPID
-	c.Look([]reaper.Seen{late})
+	c.Look([]proc.Seen{late})
 	wantTold(t, "of the group", tell(c, c.Judge(false)))
 	wantTold(t, "in the last seconds", tell(c, c.Judge(true)))
 }
@@ -307,17 +307,17 @@ func TestWhoeverWasForkedBeforeTheGroupWasToldIsNotToldAgain(t *testing.T) {
 		{999, 12, 10, nil}, {1010, 12, 10, nil}, {1011, 12, 10, []int{13}}, {999, drainitPID, 13, []int{13}},
 	} {
 		worker := below(10, drainitPID, 100)
-		c := NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{worker}, worker.ID, []reaper.ID{worker.ID})
+		c := NewCascade(drainitPID, unix.SIGTERM, []proc.Seen{worker}, worker.ID, []proc.ID{worker.ID})
 		c.Told(worker.ID, unix.SIGTERM, 1000)
 		c.ToldGroup(10, unix.SIGTERM, 1000)
 		c.Died(10, unix.SIGTERM)
 		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
 		c.Told(between.ID, unix.SIGTERM, 1000)
 		forked.PGID = test.group
-		c.Look([]reaper.Seen{between, forked})
+		c.Look([]proc.Seen{between, forked})
 		c.Died(12, unix.SIGTERM)
 		forked.PPID = drainitPID
-		c.Look([]reaper.Seen{forked})
+		c.Look([]proc.Seen{forked})
 		wantTold(t, fmt.Sprintf("%+v", test), tell(c, c.Judge(false)), test.want...)
 		wantTold(t, "in the last seconds", tell(c, c.Judge(true)))
 	}
@@ -328,10 +328,10 @@ func TestWhoeverWasForkedBeforeTheGroupWasToldIsNotToldAgain(t *testing.T) {
 func TestWhoeverWasForkedMeanwhileAndDoesNotCatchIsToldAtLast(t *testing.T) {
 	worker, forked := below(10, drainitPID, 100), below(13, drainitPID, 1050)
 	worker.PGID, forked.PGID, forked.Caught = 10, 10, 0
-	c := NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{worker}, worker.ID, []reaper.ID{worker.ID})
+	c := NewCascade(drainitPID, unix.SIGTERM, []proc.Seen{worker}, worker.ID, []proc.ID{worker.ID})
 	c.Told(worker.ID, unix.SIGTERM, 1000)
 	c.ToldGroup(10, unix.SIGTERM, 1000)
-	c.Look([]reaper.Seen{worker, forked})
+	c.Look([]proc.Seen{worker, forked})
 	wantTold(t, "in the drain", tell(c, c.Judge(false)))
 	wantTold(t, "in the last seconds", tell(c, c.Judge(true)), 13)
 	wantTold(t, "once more", tell(c, c.Judge(true)))
@@ -342,26 +342,26 @@ func TestWhoeverWasForkedMeanwhileAndDoesNotCatchIsToldAtLast(t *testing.T) {
 func TestMemberThatIsSeenAfterItsGroupWasToldMayStartOthers(t *testing.T) {
 	worker, helper, child := below(10, drainitPID, 100), below(12, drainitPID, 1050), below(13, 12, 1120)
 	worker.PGID, helper.PGID, child.PGID = 10, 10, 10
-	c := NewCascade(drainitPID, unix.SIGTERM, []reaper.Seen{worker}, worker.ID, []reaper.ID{worker.ID})
+	c := NewCascade(drainitPID, unix.SIGTERM, []proc.Seen{worker}, worker.ID, []proc.ID{worker.ID})
 	c.Told(worker.ID, unix.SIGTERM, 1000)
 	c.ToldGroup(10, unix.SIGTERM, 1000)
-	c.Look([]reaper.Seen{worker, helper, child})
+	c.Look([]proc.Seen{worker, helper, child})
 	c.Died(12, 0)
 	child.PPID = drainitPID
-	c.Look([]reaper.Seen{worker, child})
+	c.Look([]proc.Seen{worker, child})
 	wantTold(t, "the child of the helper", tell(c, c.Judge(false)))
 }
 
 // A look leaves out who is dead and not waited for yet: its death counts all the same.
 func TestWorkerThatDiedUnderTheLookHasAnHeir(t *testing.T) {
-	shell := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 7, Start: 100}, PPID: 1}, Exe: "sh", Args: []string{"sh"}}
-	app := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 8, Start: 101}, PPID: 7}, Caught: signals.SetOf(unix.SIGTERM)}
-	c := NewCascade(1, unix.SIGTERM, []reaper.Seen{shell, app}, shell.ID, []reaper.ID{shell.ID})
+	shell := proc.Seen{Process: proc.Process{ID: proc.ID{PID: 7, Start: 100}, PPID: 1}, Exe: "sh", Args: []string{"sh"}}
+	app := proc.Seen{Process: proc.Process{ID: proc.ID{PID: 8, Start: 101}, PPID: 7}, Caught: signals.SetOf(unix.SIGTERM)}
+	c := NewCascade(1, unix.SIGTERM, []proc.Seen{shell, app}, shell.ID, []proc.ID{shell.ID})
 	c.Told(shell.ID, unix.SIGTERM, 200)
 	app.PPID = 1
-	c.Look([]reaper.Seen{app})
+	c.Look([]proc.Seen{app})
 	c.Died(7, unix.SIGTERM)
-	c.Look([]reaper.Seen{app})
+	c.Look([]proc.Seen{app})
 	if heir, ok := c.Succeed(); !ok || heir.ID != app.ID {
 		t.Errorf("the heir is %v, %v", heir.ID, ok)
 	}
@@ -369,11 +369,11 @@ func TestWorkerThatDiedUnderTheLookHasAnHeir(t *testing.T) {
 
 // What a look could not read in time, an earlier one has.
 func TestLauncherWhoseArgumentsCannotBeReadAnyMoreIsOneStill(t *testing.T) {
-	npm := reaper.Seen{Process: reaper.Process{ID: reaper.ID{PID: 7, Start: 100}, PPID: 1, Comm: "node"},
+	npm := proc.Seen{Process: proc.Process{ID: proc.ID{PID: 7, Start: 100}, PPID: 1, Comm: "node"},
 		Caught: signals.SetOf(unix.SIGINT, unix.SIGTERM), Exe: "node", Args: []string{"node", "/usr/bin/npm", "start"}}
-	c := NewCascade(1, unix.SIGINT, []reaper.Seen{npm}, npm.ID, []reaper.ID{npm.ID})
+	c := NewCascade(1, unix.SIGINT, []proc.Seen{npm}, npm.ID, []proc.ID{npm.ID})
 	npm.Args = nil
-	c.Look([]reaper.Seen{npm})
+	c.Look([]proc.Seen{npm})
 	if told := c.Heads("the worker"); len(told) != 1 || told[0].Signal != unix.SIGTERM {
 		t.Errorf("told %+v, want npm by TERM", told)
 	}

@@ -1,15 +1,15 @@
 package forward
 
-import "drainit/reaper"
+import "drainit/internal/proc"
 
 // FirstOnEachWayDown returns the first process on each way down from root,
 // which is the first on all of them, for which catches is true. What is below
 // one that catches the signal is that one's business.
-func FirstOnEachWayDown(t reaper.Tree, root int, catches func(pid int) bool) []reaper.Process {
-	var first []reaper.Process
+func FirstOnEachWayDown(t proc.Tree, root int, catches func(pid int) bool) []proc.Process {
+	var first []proc.Process
 	seen := make(map[int]bool) // /proc is no snapshot: a recycled pid could close a ring
-	var visit func(p reaper.Process)
-	visit = func(p reaper.Process) {
+	var visit func(p proc.Process)
+	visit = func(p proc.Process) {
 		if seen[p.PID] {
 			return
 		}

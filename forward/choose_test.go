@@ -1,18 +1,19 @@
 package forward
 
 import (
-	"drainit/reaper"
 	"slices"
 	"testing"
+
+	"drainit/internal/proc"
 )
 
 // A tree is written as child:parent.
-func tree(pairs ...[2]int) reaper.Tree {
-	var all []reaper.Process
+func tree(pairs ...[2]int) proc.Tree {
+	var all []proc.Process
 	for _, p := range pairs {
-		all = append(all, reaper.Process{ID: reaper.ID{PID: p[0]}, PPID: p[1], State: 'S'})
+		all = append(all, proc.Process{ID: proc.ID{PID: p[0]}, PPID: p[1], State: 'S'})
 	}
-	return reaper.NewTree(all)
+	return proc.NewTree(all)
 }
 
 func TestFirstOnEachWayDown(t *testing.T) {
@@ -22,7 +23,7 @@ func TestFirstOnEachWayDown(t *testing.T) {
 	family := tree([2]int{1, 0}, [2]int{2, 1}, [2]int{3, 2}, [2]int{4, 3}, [2]int{5, 2}, [2]int{6, 5}, [2]int{7, 1})
 	tests := []struct {
 		name    string
-		tree    reaper.Tree
+		tree    proc.Tree
 		root    int
 		catches []int
 		want    []int

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
 // drill is a stop played by a script, of steps with semicolons between them:
@@ -29,34 +29,34 @@ type drill struct {
 	sig   unix.Signal
 	w     *world
 	c     *Cascade
-	names map[string]*proc
+	names map[string]*fake
 	told  []Telling
 	heir  string
 }
 
 // newDrill makes a machine with a worker, and other children of drainit.
 func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
-	d := &drill{t: t, sig: sig, w: newWorld(1 << 15), names: make(map[string]*proc)}
+	d := &drill{t: t, sig: sig, w: newWorld(1 << 15), names: make(map[string]*fake)}
 	first := d.plant(nil, worker)
 	d.plant(nil, others)
 	d.w.tick += 100
 	seen := d.look()
 	if len(first) == 0 { // it has gone
-		var heads []reaper.ID
+		var heads []proc.ID
 		for _, s := range seen {
 			if s.PPID == drainitPID {
 				heads = append(heads, s.ID)
 			}
 		}
-		d.c = NewCascade(drainitPID, sig, seen, reaper.ID{}, heads)
+		d.c = NewCascade(drainitPID, sig, seen, proc.ID{}, heads)
 	} else {
-		d.c = NewCascade(drainitPID, sig, seen, first[0].ID, []reaper.ID{first[0].ID})
+		d.c = NewCascade(drainitPID, sig, seen, first[0].ID, []proc.ID{first[0].ID})
 	}
 	d.take(d.c.Heads("as the worker is"))
 	return d
 }
 
-func (d *drill) look() []reaper.Seen { return d.w.look(func() {}) }
+func (d *drill) look() []proc.Seen { return d.w.look(func() {}) }
 
 // take tells whom the cascade named. The script must know of them.
 func (d *drill) take(tellings []Telling) {
@@ -72,8 +72,8 @@ var (
 )
 
 // plant starts the processes of a tree below a parent.
-func (d *drill) plant(parent *proc, tree string) (all []*proc) {
-	var last *proc
+func (d *drill) plant(parent *fake, tree string) (all []*fake) {
+	var last *fake
 	for tree = strings.TrimSpace(tree); tree != ""; {
 		switch tree[0] {
 		case ',', ' ':
@@ -177,7 +177,7 @@ func (d *drill) happen(step string, f []string) {
 	}
 }
 
-func (d *drill) end(p *proc, of unix.Signal) {
+func (d *drill) end(p *fake, of unix.Signal) {
 	d.w.end(p)
 	if p.parent == nil {
 		d.c.Died(p.PID, of)

@@ -1,11 +1,12 @@
 package forward
 
 import (
-	"drainit/internal/signals"
 	"fmt"
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // Judge returns the children of drainit that have to be told now, by the rules

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"drainit/reaper"
+	"drainit/internal/proc"
 )
 
 // Kind is what a program does about a stop signal for those below it.
@@ -29,7 +29,7 @@ var (
 
 // KindOf tells a shell and a launcher by what runs them; where that may not be
 // read, by the name the process bears. Arguments alone prove nothing.
-func KindOf(s reaper.Seen) Kind {
+func KindOf(s proc.Seen) Kind {
 	if slices.Contains(shells, shellName(s)) {
 		return Shell
 	}
@@ -40,7 +40,7 @@ func KindOf(s reaper.Seen) Kind {
 }
 
 // shellName is the name under which a shell would run.
-func shellName(s reaper.Seen) string {
+func shellName(s proc.Seen) string {
 	exe, called := withoutSuffix(s.Exe), commandName(s.Args, 0)
 	switch {
 	case s.Exe == "":
@@ -62,7 +62,7 @@ func withoutSuffix(file string) string {
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for what is
 // none. npm and yarn write a title such as "npm start" over their arguments, so
 // the name stands at the front of either.
-func LauncherName(s reaper.Seen) string {
+func LauncherName(s proc.Seen) string {
 	switch {
 	case s.Exe == "go" && len(s.Args) > 1 && s.Args[1] == "run":
 		return "go run"

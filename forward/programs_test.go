@@ -4,19 +4,19 @@ import (
 	"strings"
 	"testing"
 
-	"drainit/reaper"
+	"drainit/internal/proc"
 )
 
 // program is what a look shows of a program: what runs it, the name it bears, and
 // its arguments, with blanks between them.
-func program(exe, comm, args string) reaper.Seen {
-	return reaper.Seen{Process: reaper.Process{Comm: comm}, Exe: exe, Args: strings.Fields(args)}
+func program(exe, comm, args string) proc.Seen {
+	return proc.Seen{Process: proc.Process{Comm: comm}, Exe: exe, Args: strings.Fields(args)}
 }
 
 func TestKindOf(t *testing.T) {
 	tests := []struct {
 		name string
-		seen reaper.Seen
+		seen proc.Seen
 		want Kind
 	}{
 		{"sh -c", program("dash", "sh", "sh -c app"), Shell},
@@ -42,7 +42,7 @@ func TestKindOf(t *testing.T) {
 		{"fish is no shell of this kind", program("fish", "fish", "fish"), Plain},
 		{"node", program("node", "node", "node app.js"), Plain},
 		{"npm", program("node", "npm start", "npm start"), Launcher},
-		{"what is nothing at all", reaper.Seen{}, Plain},
+		{"what is nothing at all", proc.Seen{}, Plain},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestKindOf(t *testing.T) {
 func TestLauncherName(t *testing.T) {
 	tests := []struct {
 		name string
-		seen reaper.Seen
+		seen proc.Seen
 		want string
 	}{
 		{"npm's title", program("node", "npm start", "npm start"), "npm"},
@@ -84,7 +84,7 @@ func TestLauncherName(t *testing.T) {
 		{"node with flags alone", program("node", "node", "node --version"), ""},
 		{"another program with a launcher for an argument", program("timeout", "timeout", "timeout 9 npm start"), ""},
 		{"a shell script of a launcher's name", program("bash", "npm", "/bin/bash /usr/local/bin/npm start"), ""},
-		{"what is nothing at all", reaper.Seen{}, ""},
+		{"what is nothing at all", proc.Seen{}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestLauncherName(t *testing.T) {
 func TestProgramsWithOddArguments(t *testing.T) {
 	for _, args := range [][]string{{""}, {"", ""}, {"-"}, {"--"}, {"/"}, {"\n"}, {"npm start"}, {"node", ""}, {".npm"}, {"npm."}, {"\xff", "-npm"}} {
 		for _, exe := range []string{"node", "busybox", "go", "", "."} {
-			s := reaper.Seen{Exe: exe, Args: args}
+			s := proc.Seen{Exe: exe, Args: args}
 			if got := KindOf(s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
 				t.Errorf("%q of %q is a %v", args, exe, got)
 			}

@@ -1,12 +1,13 @@
 package forward
 
 import (
-	"drainit/internal/signals"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // manner is what a process does about the first stop signal that it gets.
@@ -34,7 +35,7 @@ type nature struct {
 	of      unix.Signal
 	got     int   // signals
 	caughtA bool  // it caught the first of them
-	from    *proc // who sent that; nil: drainit, or nobody
+	from    *fake // who sent that; nil: drainit, or nobody
 	before  bool  // it was drainit's child before the stop, and not the worker
 	// What the looks have shown.
 	seenBelow    bool // below the one that started it
@@ -98,7 +99,7 @@ func (s *simulation) between() {
 }
 
 // someone starts a process of any kind.
-func (s *simulation) someone(parent *proc) *proc {
+func (s *simulation) someone(parent *fake) *fake {
 	if len(s.procs) > s.maxPID/2 {
 		return nil
 	}
@@ -121,7 +122,7 @@ func (s *simulation) someone(parent *proc) *proc {
 }
 
 // grow starts a family below a process.
-func (s *simulation) grow(parent *proc, depth int) {
+func (s *simulation) grow(parent *fake, depth int) {
 	for range s.rng.IntN(3) {
 		if child := s.someone(parent); child != nil && depth > 1 {
 			s.grow(child, depth-1)
@@ -130,7 +131,7 @@ func (s *simulation) grow(parent *proc, depth int) {
 }
 
 // pick returns one of the living, nil where there is none.
-func (s *simulation) pick() *proc {
+func (s *simulation) pick() *fake {
 	pids := s.alive()
 	if len(pids) == 0 {
 		return nil
@@ -158,7 +159,7 @@ func (s *simulation) happening() {
 }
 
 // deliver sends a signal. The second one that comes to a process may kill it.
-func (s *simulation) deliver(p, from *proc, sig unix.Signal) {
+func (s *simulation) deliver(p, from *fake, sig unix.Signal) {
 	if p.ended {
 		return
 	}
@@ -179,7 +180,7 @@ func (s *simulation) deliver(p, from *proc, sig unix.Signal) {
 }
 
 // react is what a handler does.
-func (s *simulation) react(p *proc, sig unix.Signal) {
+func (s *simulation) react(p *fake, sig unix.Signal) {
 	exit := func() { s.die(p, 0) }
 	switch p.manner {
 	case dies, ignores:
@@ -187,9 +188,9 @@ func (s *simulation) react(p *proc, sig unix.Signal) {
 	case raises:
 		exit = func() { s.die(p, sig) }
 	case relays, waits:
-		s.tell(p, sig, func(q *proc) bool { return q.parent == p })
+		s.tell(p, sig, func(q *fake) bool { return q.parent == p })
 	case broadcasts:
-		s.tell(p, sig, func(q *proc) bool { return q.below(p) })
+		s.tell(p, sig, func(q *fake) bool { return q.below(p) })
 	case cleans:
 		if tidy := s.someone(p); tidy != nil {
 			tidy.tidies = true
@@ -202,7 +203,7 @@ func (s *simulation) react(p *proc, sig unix.Signal) {
 }
 
 // tell passes a signal on.
-func (s *simulation) tell(from *proc, sig unix.Signal, to func(*proc) bool) {
+func (s *simulation) tell(from *fake, sig unix.Signal, to func(*fake) bool) {
 	for _, pid := range s.alive() {
 		if q := s.procs[pid]; q != nil && to(q) {
 			s.deliver(q, from, sig)
@@ -210,7 +211,7 @@ func (s *simulation) tell(from *proc, sig unix.Signal, to func(*proc) bool) {
 	}
 }
 
-func (p *proc) below(top *proc) bool {
+func (p *fake) below(top *fake) bool {
 	for q := p.parent; q != nil; q = q.parent {
 		if q == top {
 			return true
@@ -219,7 +220,7 @@ func (p *proc) below(top *proc) bool {
 	return false
 }
 
-func (s *simulation) hasChild(p *proc) bool {
+func (s *simulation) hasChild(p *fake) bool {
 	for _, q := range s.procs {
 		if q.parent == p {
 			return true
@@ -230,7 +231,7 @@ func (s *simulation) hasChild(p *proc) bool {
 
 // die ends a process by itself or by a signal. A relay that waits for it may
 // leave then.
-func (s *simulation) die(p *proc, of unix.Signal) {
+func (s *simulation) die(p *fake, of unix.Signal) {
 	if p.ended {
 		return
 	}

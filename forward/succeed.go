@@ -3,7 +3,7 @@ package forward
 import (
 	"golang.org/x/sys/unix"
 
-	"drainit/reaper"
+	"drainit/internal/proc"
 )
 
 // Succeed makes the heir of a worker the worker. A shell or a launcher that died
@@ -11,10 +11,10 @@ import (
 // one child that came from it catches the signal, that one's status does. Where
 // none does, a single shell or launcher may have an heir in its turn. The first
 // look after the death decides.
-func (c *Cascade) Succeed() (heir reaper.Seen, ok bool) {
+func (c *Cascade) Succeed() (heir proc.Seen, ok bool) {
 	w := c.known[c.worker]
 	if w == nil || w.settled || w.kind == Plain || w.told == nil || w.diedOf != w.told.signal {
-		return reaper.Seen{}, false
+		return proc.Seen{}, false
 	}
 	w.settled = true
 	var catching, passing []*member
@@ -35,14 +35,14 @@ func (c *Cascade) Succeed() (heir reaper.Seen, ok bool) {
 		catching = passing
 	}
 	if len(catching) != 1 {
-		return reaper.Seen{}, false
+		return proc.Seen{}, false
 	}
 	c.worker = catching[0].ID
 	return catching[0].Seen, true
 }
 
 // Deaf is a shell that seems to wait for a child before it can run its trap.
-type Deaf struct{ Shell, Child reaper.Seen }
+type Deaf struct{ Shell, Child proc.Seen }
 
 // Deaf returns the shells that were told at least so many ticks before now and
 // caught the signal, each with the one child that it can be waiting for. A child

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
 // drainitPID is drainit's in the made-up machines of these tests.
@@ -17,15 +17,15 @@ type world struct {
 	tick   uint64
 	last   int           // the pid that was given out last
 	maxPID int           // after which they are given out anew
-	procs  map[int]*proc // the living, and the dead that drainit has not waited for
+	procs  map[int]*fake // the living, and the dead that drainit has not waited for
 }
 
 // proc is a process of a world.
-type proc struct {
-	reaper.ID
+type fake struct {
+	proc.ID
 	name    string
-	parent  *proc // nil: drainit
-	starter *proc // who started it, whatever became of that one
+	parent  *fake // nil: drainit
+	starter *fake // who started it, whatever became of that one
 	sid     int
 	caught  signals.Set
 	ended   bool
@@ -33,12 +33,12 @@ type proc struct {
 }
 
 func newWorld(maxPID int) *world {
-	return &world{tick: 1000, last: drainitPID, maxPID: maxPID, procs: make(map[int]*proc)}
+	return &world{tick: 1000, last: drainitPID, maxPID: maxPID, procs: make(map[int]*fake)}
 }
 
 // start adds a process. A parent of nil is drainit, which gives each child a
 // session of its own.
-func (w *world) start(name string, parent *proc, caught signals.Set) *proc {
+func (w *world) start(name string, parent *fake, caught signals.Set) *fake {
 	pid := w.last
 	for taken := true; taken; _, taken = w.procs[pid] {
 		if pid++; pid > w.maxPID {
@@ -46,7 +46,7 @@ func (w *world) start(name string, parent *proc, caught signals.Set) *proc {
 		}
 	}
 	w.last = pid
-	p := &proc{ID: reaper.ID{PID: pid, Start: w.tick}, name: name, parent: parent, starter: parent, sid: pid, caught: caught}
+	p := &fake{ID: proc.ID{PID: pid, Start: w.tick}, name: name, parent: parent, starter: parent, sid: pid, caught: caught}
 	if parent != nil {
 		p.sid = parent.sid
 	}
@@ -56,7 +56,7 @@ func (w *world) start(name string, parent *proc, caught signals.Set) *proc {
 
 // end ends a process, whose children come to drainit. Who is drainit's own keeps
 // its pid until it is waited for.
-func (w *world) end(p *proc) {
+func (w *world) end(p *fake) {
 	p.ended = true
 	for _, child := range w.procs {
 		if child.parent == p {
@@ -82,23 +82,23 @@ func (w *world) alive() []int {
 
 // look is a reading of /proc, one file after the other. Between two of them
 // anything may happen, which is what the argument does.
-func (w *world) look(between func()) []reaper.Seen {
-	var all []reaper.Process
+func (w *world) look(between func()) []proc.Seen {
+	var all []proc.Process
 	for _, pid := range w.alive() {
 		if p := w.procs[pid]; p != nil && !p.ended {
 			all = append(all, p.stat())
 		}
 		between()
 	}
-	tree := reaper.NewTree(all)
-	var seen []reaper.Seen
+	tree := proc.NewTree(all)
+	var seen []proc.Seen
 	for _, stat := range tree.Below(drainitPID) {
 		between()
 		p := w.procs[stat.PID]
 		if p == nil || p.ended {
 			continue
 		}
-		s := reaper.Seen{Process: stat, Caught: p.caught}
+		s := proc.Seen{Process: stat, Caught: p.caught}
 		if stat.PPID == drainitPID || len(tree.Children(stat.PID)) > 0 {
 			s.Exe, s.Args = p.program(), strings.Fields(stat.Comm)
 		}
@@ -108,23 +108,23 @@ func (w *world) look(between func()) []reaper.Seen {
 }
 
 // stat is what /proc/PID/stat shows.
-func (p *proc) stat() reaper.Process {
+func (p *fake) stat() proc.Process {
 	ppid := drainitPID
 	if p.parent != nil {
 		ppid = p.parent.PID
 	}
-	return reaper.Process{ID: p.ID, PPID: ppid, SID: p.sid, State: 'S', Comm: p.comm()}
+	return proc.Process{ID: p.ID, PPID: ppid, SID: p.sid, State: 'S', Comm: p.comm()}
 }
 
 // word is the name of a process without the digits that tell it from others.
-func (p *proc) word() string { return strings.TrimRight(p.name, "0123456789") }
+func (p *fake) word() string { return strings.TrimRight(p.name, "0123456789") }
 
-func (p *proc) launcher() bool { return slices.Contains(launchers, p.word()) }
+func (p *fake) launcher() bool { return slices.Contains(launchers, p.word()) }
 
-func (p *proc) shell() bool { return slices.Contains(shells, p.word()) }
+func (p *fake) shell() bool { return slices.Contains(shells, p.word()) }
 
 // program is what runs a process, for the kinds that matter here.
-func (p *proc) program() string {
+func (p *fake) program() string {
 	if p.launcher() {
 		return "node"
 	}
@@ -132,7 +132,7 @@ func (p *proc) program() string {
 }
 
 // comm is the name a process bears: a launcher's is the command it was given.
-func (p *proc) comm() string {
+func (p *fake) comm() string {
 	if p.launcher() {
 		return p.word() + " start"
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
 )
 
 // ErrGone says that the process meant has ended, whoever has its pid now.
@@ -36,7 +38,7 @@ func SignalGroup(leader int, sig unix.Signal) error {
 // goes through a pidfd whose start time is read after opening, so it reaches
 // this process or none. The error is ErrGone, or that of
 // pidfd_send_signal(2), EPERM above all.
-func Signal(id ID, sig unix.Signal) error {
+func Signal(id proc.ID, sig unix.Signal) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("cannot signal pid %d", id.PID)
 	}
@@ -58,7 +60,7 @@ func Signal(id ID, sig unix.Signal) error {
 	return wrapKill(err)
 }
 
-func signalByPid(id ID, sig unix.Signal) error {
+func signalByPid(id proc.ID, sig unix.Signal) error {
 	if err := isStill(id); err != nil {
 		return err
 	}
@@ -66,9 +68,9 @@ func signalByPid(id ID, sig unix.Signal) error {
 }
 
 // isStill returns nil if the pid is still that of this process.
-func isStill(id ID) error {
-	p, err := ReadProcess(id.PID)
-	if Vanished(err) || err == nil && p.Start != id.Start {
+func isStill(id proc.ID) error {
+	p, err := proc.ReadProcess(id.PID)
+	if proc.Vanished(err) || err == nil && p.Start != id.Start {
 		return ErrGone
 	}
 	return err
@@ -110,7 +112,7 @@ func KillAll(worker int) error {
 	if worker > 1 && SignalGroup(worker, unix.SIGKILL) != nil {
 		_ = SignalChild(worker, unix.SIGKILL) // it has left its group; the walk says what failed
 	}
-	done := make(map[ID]bool)
+	done := make(map[proc.ID]bool)
 	var failed error
 	for began := time.Now(); time.Since(began) < sweeping; {
 		fresh, err := sweep(done)
@@ -125,8 +127,8 @@ func KillAll(worker int) error {
 }
 
 // sweep kills the descendants that are not in done and adds them to it.
-func sweep(done map[ID]bool) (fresh bool, failed error) {
-	t, err := ReadTree()
+func sweep(done map[proc.ID]bool) (fresh bool, failed error) {
+	t, err := proc.ReadTree()
 	if err != nil {
 		return false, err
 	}

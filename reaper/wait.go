@@ -1,8 +1,9 @@
-// Package reaper is drainit's view of the processes below it: it waits for
-// children, reads the tree of descendants from /proc and kills all of it.
+// Package reaper waits for drainit's children and signals the processes below it.
 //
-// It holds the only wait4 of the program. As long as that is so, the pid of a
-// child can't be recycled between a look and a kill: only drainit frees it.
+// It holds the only wait4(2), and every kill(2) and pidfd_send_signal(2) that concerns
+// the worker's tree, behind guards against pids that mean something else. As long as
+// that is so, the pid of a child can't be recycled between a snapshot and a kill: only
+// drainit frees it. It decides nothing and writes no line.
 package reaper
 
 import (

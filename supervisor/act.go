@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
 )
@@ -41,7 +42,7 @@ func (s *supervisor) act(now time.Time, a Action) {
 
 // isStopped asks /proc, and without it goes by what wait4 saw.
 func (s *supervisor) isStopped(pid int) bool {
-	if p, err := reaper.ReadProcess(pid); err == nil {
+	if p, err := proc.ReadProcess(pid); err == nil {
 		return p.Stopped()
 	}
 	return s.stopped[pid]
@@ -56,35 +57,35 @@ const looking = 20 * time.Millisecond
 func (s *supervisor) catches(sig unix.Signal) func(pid int) bool {
 	until := time.Now().Add(looking)
 	return func(pid int) bool {
-		catches, err := reaper.Catches(pid, sig, until)
+		catches, err := proc.Catches(pid, sig, until)
 		return err == nil && catches
 	}
 }
 
 // catchers are the processes that a signal goes to because they catch it: by
 // mode the first on each way down from the worker, the worker, or its group.
-func (s *supervisor) catchers(mode Mode, sig unix.Signal) ([]reaper.Process, error) {
+func (s *supervisor) catchers(mode Mode, sig unix.Signal) ([]proc.Process, error) {
 	catches := s.catches(sig)
 	if !s.gone {
-		worker, err := reaper.ReadProcess(s.worker)
+		worker, err := proc.ReadProcess(s.worker)
 		if err != nil {
 			return nil, err
 		}
 		if mode != ModeGroup && (worker.HasHandler(sig) || catches(s.worker)) {
-			return []reaper.Process{worker}, nil // without a look at all of /proc
+			return []proc.Process{worker}, nil // without a look at all of /proc
 		}
 	}
 	if mode == ModeWorker {
 		return nil, nil
 	}
-	t, err := reaper.ReadTree()
+	t, err := proc.ReadTree()
 	if err != nil {
 		return nil, err
 	}
 	if mode == ModeGroup && !s.gone {
-		return slices.DeleteFunc(t.Group(s.worker), func(p reaper.Process) bool { return !catches(p.PID) }), nil
+		return slices.DeleteFunc(t.Group(s.worker), func(p proc.Process) bool { return !catches(p.PID) }), nil
 	}
-	var first []reaper.Process
+	var first []proc.Process
 	for _, root := range s.roots(t) {
 		first = append(first, forward.FirstOnEachWayDown(t, root.PID, catches)...)
 	}
@@ -93,25 +94,25 @@ func (s *supervisor) catchers(mode Mode, sig unix.Signal) ([]reaper.Process, err
 
 // roots are the processes where a way down begins: the worker, or what a worker
 // that has daemonized left.
-func (s *supervisor) roots(t reaper.Tree) []reaper.Process {
+func (s *supervisor) roots(t proc.Tree) []proc.Process {
 	if s.gone {
 		return t.Children(os.Getpid())
 	}
 	worker, _ := t.Process(s.worker)
-	return []reaper.Process{worker}
+	return []proc.Process{worker}
 }
 
 // quiet sends the quiet signal to those that catch it and have not been sent
 // it, whatever the mode: the default action would stop the others, jobs and
 // heartbeats and all.
 func (s *supervisor) quiet(sig unix.Signal) {
-	maps.DeleteFunc(s.quieted, func(id reaper.ID, _ bool) bool {
-		p, err := reaper.ReadProcess(id.PID)
-		return err == nil && p.ID != id || reaper.Vanished(err)
+	maps.DeleteFunc(s.quieted, func(id proc.ID, _ bool) bool {
+		p, err := proc.ReadProcess(id.PID)
+		return err == nil && p.ID != id || proc.Vanished(err)
 	})
 	targets, err := s.catchers(ModeAuto, sig)
 	catches := s.catches(sig)
-	var sent []reaper.Process
+	var sent []proc.Process
 	for _, p := range targets {
 		// It is asked again, for by now it may be another program, which would stop.
 		if !s.quieted[p.ID] && catches(p.PID) && s.signal(p, sig) == nil {
@@ -127,18 +128,18 @@ func (s *supervisor) quiet(sig unix.Signal) {
 
 // resume takes back what quiet did, from those who were sent it and still live.
 func (s *supervisor) resume(sig unix.Signal) {
-	var resumed []reaper.Process
+	var resumed []proc.Process
 	for id := range s.quieted {
-		p, err := reaper.ReadProcess(id.PID)
+		p, err := proc.ReadProcess(id.PID)
 		if err != nil || p.ID != id {
-			p = reaper.Process{ID: id} // whether it still is that one, signal finds out
+			p = proc.Process{ID: id} // whether it still is that one, signal finds out
 		}
 		if s.signal(p, sig) == nil {
 			resumed = append(resumed, p)
 		}
 	}
 	clear(s.quieted)
-	slices.SortFunc(resumed, func(a, b reaper.Process) int { return a.PID - b.PID })
+	slices.SortFunc(resumed, func(a, b proc.Process) int { return a.PID - b.PID })
 	s.announceResume(sig, resumed)
 }
 
@@ -147,7 +148,7 @@ func (s *supervisor) resume(sig unix.Signal) {
 // right after the signal, by which time an exec may have taken its handler away.
 // It reports whether there was a stop to undo.
 func (s *supervisor) unfreeze(pid int) bool {
-	p, err := reaper.ReadProcess(pid)
+	p, err := proc.ReadProcess(pid)
 	if err != nil || !s.quieted[p.ID] || !p.Stopped() {
 		return false
 	}
@@ -191,7 +192,7 @@ func (s *supervisor) passOn(sig unix.Signal) {
 // passDown is passOn for what a worker that has daemonized left: each is a
 // worker of its own.
 func (s *supervisor) passDown(sig unix.Signal, onlyIfCaught bool) {
-	t, err := reaper.ReadTree()
+	t, err := proc.ReadTree()
 	if err != nil {
 		s.log.Warn("cannot pass " + signals.Name(sig) + " on: " + err.Error())
 		return
@@ -200,7 +201,7 @@ func (s *supervisor) passDown(sig unix.Signal, onlyIfCaught bool) {
 	for _, root := range s.roots(t) {
 		rule, targets := "the first that catches it", forward.FirstOnEachWayDown(t, root.PID, catches)
 		if len(targets) == 0 && !onlyIfCaught {
-			rule, targets = "nobody catches it", []reaper.Process{root}
+			rule, targets = "nobody catches it", []proc.Process{root}
 		}
 		for _, p := range targets {
 			if s.signal(p, sig) == nil {

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
 )
@@ -71,19 +72,19 @@ func (s *supervisor) announceExit(now time.Time) {
 
 // forkingHint is for a worker that has daemonized, it seems: what it left leads
 // a session of its own.
-func (s *supervisor) forkingHint(left []reaper.Process) string {
+func (s *supervisor) forkingHint(left []proc.Process) string {
 	session := s.worker
 	if s.tty.exists() {
 		session, _ = unix.Getsid(0)
 	}
-	daemon := slices.ContainsFunc(left, func(p reaper.Process) bool { return p.PPID == os.Getpid() && p.SID != session })
+	daemon := slices.ContainsFunc(left, func(p proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session })
 	if s.cfg.Forking || s.status != 0 || !daemon {
 		return ""
 	}
 	return "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
 }
 
-func (s *supervisor) announceDaemonized(left []reaper.Process) {
+func (s *supervisor) announceDaemonized(left []proc.Process) {
 	s.log.Info(fmt.Sprintf("%s %s and runs on in %s (%s)", s.workerLabel(), s.howExited(), processes(len(left)), list(left, byName)),
 		s.phase(), number("pid", s.worker), text("comm", s.name), number("left", len(left)))
 }
@@ -138,7 +139,7 @@ func (s *supervisor) announceEnd() {
 	s.log.Info(end, s.phase(), number("status", s.ending()&0xff))
 }
 
-func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []reaper.Process, err error) {
+func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []proc.Process, err error) {
 	name := signals.Name(sig)
 	fields := []zapcore.Field{s.phase(), text("signal", name)}
 	switch {
@@ -153,7 +154,7 @@ func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []reaper.Proces
 	}
 }
 
-func (s *supervisor) announceResume(sig unix.Signal, resumed []reaper.Process) {
+func (s *supervisor) announceResume(sig unix.Signal, resumed []proc.Process) {
 	msg := "running again"
 	if len(resumed) > 0 {
 		msg += fmt.Sprintf(": %s to %s", signals.Name(sig), list(resumed, byName))
@@ -161,13 +162,13 @@ func (s *supervisor) announceResume(sig unix.Signal, resumed []reaper.Process) {
 	s.log.Info(msg, s.phase(), text("signal", signals.Name(sig)))
 }
 
-func (s *supervisor) announceFrozen(p reaper.Process) {
+func (s *supervisor) announceFrozen(p proc.Process) {
 	s.log.Warn(byName(p)+" stopped itself on SIGTSTP instead of becoming quiet, and was continued; if it has another signal for this, use --rewrite TSTP:USR1, say",
 		s.phase(), number("pid", p.PID), text("comm", p.Comm))
 }
 
 // logTold is a line for each telling, with its rule.
-func (s *supervisor) logTold(p reaper.Process, sig unix.Signal, rule string) {
+func (s *supervisor) logTold(p proc.Process, sig unix.Signal, rule string) {
 	if !s.log.Verbose() {
 		return
 	}
@@ -230,8 +231,8 @@ func (s *supervisor) logSettings() {
 }
 
 // left is what is alive below drainit.
-func (s *supervisor) left() ([]reaper.Process, error) {
-	t, err := reaper.ReadTree()
+func (s *supervisor) left() ([]proc.Process, error) {
+	t, err := proc.ReadTree()
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
 )
@@ -35,10 +36,10 @@ func (s *supervisor) beginCascade(came unix.Signal) error {
 
 // heads are those to be told as the worker is: the worker, or once it has gone
 // all the children of drainit.
-func (s *supervisor) heads(seen []reaper.Seen) (worker reaper.ID, heads []reaper.ID) {
+func (s *supervisor) heads(seen []proc.Seen) (worker proc.ID, heads []proc.ID) {
 	if !s.gone {
 		worker = s.workerProcess().ID
-		return worker, []reaper.ID{worker}
+		return worker, []proc.ID{worker}
 	}
 	for _, p := range seen {
 		if p.PPID == os.Getpid() {
@@ -48,13 +49,13 @@ func (s *supervisor) heads(seen []reaper.Seen) (worker reaper.ID, heads []reaper
 	return worker, heads
 }
 
-func (s *supervisor) lookBelow() ([]reaper.Seen, error) {
+func (s *supervisor) lookBelow() ([]proc.Seen, error) {
 	began := time.Now()
 	sigs := []unix.Signal{s.stopWith}
 	if s.stopWith != unix.SIGTERM {
 		sigs = append(sigs, unix.SIGTERM)
 	}
-	seen, err := reaper.ReadBelow(os.Getpid(), began.Add(looking), sigs...)
+	seen, err := proc.ReadBelow(os.Getpid(), began.Add(looking), sigs...)
 	now := time.Now()
 	s.machine.Looked(now, now.Sub(began))
 	return seen, err
@@ -101,12 +102,12 @@ func (s *supervisor) tellHeads(rule string) {
 }
 
 func (s *supervisor) tellGroup(sig unix.Signal) {
-	members := []reaper.Process{s.workerProcess()}
-	if t, err := reaper.ReadTree(); err == nil {
+	members := []proc.Process{s.workerProcess()}
+	if t, err := proc.ReadTree(); err == nil {
 		members = t.Group(s.worker)
 	}
 	s.signalGroup(sig)
-	tick := reaper.Ticks()
+	tick := proc.Ticks()
 	s.cascade.ToldGroup(s.worker, sig, tick)
 	for _, p := range members {
 		s.cascade.Told(p.ID, sig, tick)
@@ -129,7 +130,7 @@ func (s *supervisor) tellGroupUnseen(sig unix.Signal) {
 // tell sends one process the stop signal, and then CONT if it is stopped: it
 // would never see it. One that may not be signalled counts as told.
 func (s *supervisor) tell(t forward.Telling) {
-	tick := reaper.Ticks()
+	tick := proc.Ticks()
 	err := s.signal(t.Process, t.Signal)
 	if err != nil && !errors.Is(err, unix.EPERM) {
 		return // gone, or to be tried again at the next look
@@ -144,7 +145,7 @@ func (s *supervisor) tell(t forward.Telling) {
 // continueTold continues one who was told and is stopped. On a terminal it is the whole
 // of the worker's group that was stopped, by a key or by the kernel: the worker would
 // wait in vain for those to whom it passes the signal on.
-func (s *supervisor) continueTold(p reaper.Process) {
+func (s *supervisor) continueTold(p proc.Process) {
 	switch {
 	case p.PID == s.worker && s.tty.exists() && s.groupStops():
 		s.continueGroup()
@@ -173,7 +174,7 @@ func (s *supervisor) tellOrphans(last bool) {
 	s.warnDeaf()
 	for _, t := range s.cascade.Judge(last) {
 		// Who ends a reader cuts off the writer: tee ends by itself when its input does.
-		if last || t.Catches(t.Signal) || len(reaper.ReadsFrom(t.PID, seen)) == 0 {
+		if last || t.Catches(t.Signal) || len(proc.ReadsFrom(t.PID, seen)) == 0 {
 			s.tell(t)
 		}
 	}
@@ -193,7 +194,7 @@ func (s *supervisor) beginLate() {
 	if _, asked := s.machine.Asked(); s.gone {
 		s.tellHeads("the worker exited by itself")
 	} else if asked {
-		s.cascade.Told(s.workerProcess().ID, s.stopWith, reaper.Ticks())
+		s.cascade.Told(s.workerProcess().ID, s.stopWith, proc.Ticks())
 	}
 }
 
@@ -205,7 +206,7 @@ func (s *supervisor) tellUnseen(why error) {
 		return // it was told, and may tell the others
 	}
 	said := &s.toldUnseen
-	if !errors.Is(why, reaper.ErrNoProc) {
+	if !errors.Is(why, proc.ErrNoProc) {
 		said = &s.unreadable
 	}
 	if *said {

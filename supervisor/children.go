@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/reaper"
 )
 
@@ -91,7 +92,7 @@ func (s *supervisor) daemonized() bool {
 	if phase := s.machine.Phase(); !s.cfg.Forking || s.status != 0 || phase != Running && phase != Quiet {
 		return false
 	}
-	t, err := reaper.ReadTree()
+	t, err := proc.ReadTree()
 	if err != nil {
 		s.log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
 		return false

@@ -1,12 +1,13 @@
 package supervisor
 
 import (
-	"drainit/internal/signals"
 	"fmt"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // Config is what the command line and the environment said.

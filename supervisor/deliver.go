@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
 )
@@ -43,7 +44,7 @@ func (s *supervisor) signalGroup(sig unix.Signal) {
 // signal sends a signal to any process below drainit, as a look of the same
 // action showed it: a child of drainit has then not been waited for since, and its
 // pid is its own. What fails has been warned of, where a warning helps.
-func (s *supervisor) signal(p reaper.Process, sig unix.Signal) error {
+func (s *supervisor) signal(p proc.Process, sig unix.Signal) error {
 	if p.PID == s.worker && !s.gone { // once it has gone, another may have its pid
 		return s.signalWorker(sig)
 	}
@@ -60,7 +61,7 @@ func (s *supervisor) signal(p reaper.Process, sig unix.Signal) error {
 }
 
 // warnRefused warns, once for each process, of one that may not be signalled.
-func (s *supervisor) warnRefused(p reaper.Process, sig unix.Signal, err error) {
+func (s *supervisor) warnRefused(p proc.Process, sig unix.Signal, err error) {
 	if errors.Is(err, reaper.ErrGone) || s.refused[p.ID] {
 		return
 	}
@@ -74,12 +75,12 @@ func (s *supervisor) warnRefused(p reaper.Process, sig unix.Signal, err error) {
 }
 
 // workerProcess is the worker as /proc shows it, or what is known without.
-func (s *supervisor) workerProcess() reaper.Process {
+func (s *supervisor) workerProcess() proc.Process {
 	if !s.gone {
-		if p, err := reaper.ReadProcess(s.worker); err == nil {
+		if p, err := proc.ReadProcess(s.worker); err == nil {
 			s.name = p.Comm
 			return p
 		}
 	}
-	return reaper.Process{ID: reaper.ID{PID: s.worker}, Comm: s.name}
+	return proc.Process{ID: proc.ID{PID: s.worker}, Comm: s.name}
 }

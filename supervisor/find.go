@@ -7,13 +7,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/reaper"
 )
 
 // instance is a running drainit, as /proc shows it to any user.
 type instance struct {
-	reaper.Process
-	below []reaper.Process // the living processes below it
+	proc.Process
+	below []proc.Process // the living processes below it
 }
 
 // findInstance finds the drainit that the caller means: the first process of the
@@ -21,13 +22,13 @@ type instance struct {
 // (PID 1 is a pod's pause, a host's init, another container's drainit), the one
 // in the caller's cgroups.
 func findInstance() (instance, error) {
-	t, err := reaper.ReadTree()
+	t, err := proc.ReadTree()
 	if err != nil {
 		return instance{}, fmt.Errorf("cannot look for drainit: %w", err)
 	}
-	own, err := reaper.Cgroups(unix.Getpid())
-	in := func(p reaper.Process) bool {
-		theirs, err := reaper.Cgroups(p.PID)
+	own, err := proc.Cgroups(unix.Getpid())
+	in := func(p proc.Process) bool {
+		theirs, err := proc.Cgroups(p.PID)
 		return err == nil && theirs == own
 	}
 	first, ok := t.Process(1)
@@ -38,7 +39,7 @@ func findInstance() (instance, error) {
 	case err != nil:
 		return instance{}, fmt.Errorf("cannot look for drainit: %w", err)
 	}
-	found := slices.DeleteFunc(t.All(), func(p reaper.Process) bool {
+	found := slices.DeleteFunc(t.All(), func(p proc.Process) bool {
 		above, known := t.Process(p.PPID)
 		// Where PID 1 may be meant all the same, another must be the first of its cgroups.
 		return !hasTitle(p) || !in(p) || ok && known && in(above)
@@ -56,8 +57,8 @@ func findInstance() (instance, error) {
 
 // again reads the instance anew; gone is true when it has ended.
 func (d instance) again() (now instance, gone bool) {
-	p, err := reaper.ReadProcess(d.PID)
-	if reaper.Vanished(err) || err == nil && (p.ID != d.ID || !p.Alive()) {
+	p, err := proc.ReadProcess(d.PID)
+	if proc.Vanished(err) || err == nil && (p.ID != d.ID || !p.Alive()) {
 		return d, true
 	}
 	if err == nil {
@@ -94,7 +95,7 @@ var titles = map[string]Phase{
 	titleKilling:  Killing,
 }
 
-func hasTitle(p reaper.Process) bool {
+func hasTitle(p proc.Process) bool {
 	_, ok := titles[p.Comm]
 	return ok && p.Alive()
 }

@@ -1,13 +1,14 @@
 package supervisor
 
 import (
-	"drainit/internal/signals"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // Inbox receives the signals that come to drainit. os/signal drops what its

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
 )
@@ -78,7 +79,7 @@ func (s *supervisor) stoppedAbove() bool {
 		return false
 	}
 	for pid := os.Getppid(); pid > 0; {
-		p, err := reaper.ReadProcess(pid)
+		p, err := proc.ReadProcess(pid)
 		if err != nil || p.PGID != unix.Getpgrp() {
 			return false
 		}
@@ -97,11 +98,11 @@ func (s *supervisor) lentBeside() bool {
 	if !ok || fg == s.group {
 		return false
 	}
-	leader, err := reaper.ReadProcess(fg)
+	leader, err := proc.ReadProcess(fg)
 	if err != nil || leader.PPID == os.Getpid() {
 		return false
 	}
-	lender, err := reaper.ReadProcess(leader.PPID)
+	lender, err := proc.ReadProcess(leader.PPID)
 	return err == nil && lender.PGID == unix.Getpgrp()
 }
 
@@ -194,7 +195,7 @@ func (s *supervisor) settle() {
 	for began := time.Now(); len(s.inbox.stops) == 0; {
 		time.Sleep(time.Millisecond)
 		runtime.Gosched()
-		rest, err := reaper.OtherThreadsSleep()
+		rest, err := proc.OtherThreadsSleep()
 		if spent := time.Since(began); rest || spent > atMost || err != nil && spent > mostly {
 			return
 		}
@@ -215,20 +216,20 @@ func (s *supervisor) wantsTerminal() bool {
 
 // groupCatches reports whether anybody in the worker's group catches a signal.
 func (s *supervisor) groupCatches(sig unix.Signal) bool {
-	t, err := reaper.ReadTree()
+	t, err := proc.ReadTree()
 	if err != nil {
 		return s.catches(sig)(s.worker)
 	}
-	return slices.ContainsFunc(t.Group(s.group), func(p reaper.Process) bool { return p.HasHandler(sig) })
+	return slices.ContainsFunc(t.Group(s.group), func(p proc.Process) bool { return p.HasHandler(sig) })
 }
 
 // groupStops reports whether anybody in the worker's group is stopped, or is about to be.
 func (s *supervisor) groupStops() bool {
-	t, err := reaper.ReadTree()
+	t, err := proc.ReadTree()
 	if err != nil {
 		return s.isStopped(s.worker)
 	}
-	return slices.ContainsFunc(t.Group(s.group), func(p reaper.Process) bool { return p.Stopped() || reaper.StopPending(p.PID) })
+	return slices.ContainsFunc(t.Group(s.group), func(p proc.Process) bool { return p.Stopped() || proc.StopPending(p.PID) })
 }
 
 func (s *supervisor) continueGroup() {
@@ -290,7 +291,7 @@ func canStop() bool {
 		if group, err := unix.Getpgid(pid); err != nil || group != unix.Getpgrp() {
 			return err == nil
 		}
-		p, err := reaper.ReadProcess(pid)
+		p, err := proc.ReadProcess(pid)
 		if err != nil {
 			return false
 		}

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/reaper"
+	"drainit/internal/proc"
 )
 
 // attributes are the worker's place: without a controlling terminal a session
@@ -108,7 +108,7 @@ func detach() {
 // exec: those that would go through another one. Its own never do.
 func inherited() []int {
 	const probed = 1024 // where /proc/self/fd can't say
-	fds, err := reaper.Descriptors()
+	fds, err := proc.Descriptors()
 	if err != nil {
 		for fd := range probed {
 			fds = append(fds, fd)

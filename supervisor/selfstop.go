@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/reaper"
 )
 
@@ -69,7 +70,7 @@ func endStop(to action) error {
 // continueOthers takes back what sendStop did to the others of drainit's group, some
 // of whom may not have stopped yet.
 func continueOthers() {
-	t, err := reaper.ReadTree()
+	t, err := proc.ReadTree()
 	if err != nil {
 		_ = unix.Kill(0, unix.SIGCONT)
 		return

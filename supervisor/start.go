@@ -34,7 +34,7 @@ func (e *startError) Error() string { return e.err.Error() }
 // PATH, and a file that the kernel does not know is run by /bin/sh.
 // It returns when the exec has been done.
 func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, failed *startError) {
-	proc := &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: attr}
+	procAttr := &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: attr}
 	var last error = unix.ENOENT
 	found := ""
 	for _, path := range lookUp(argv[0], env) {
@@ -44,7 +44,7 @@ func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, failed *star
 			}
 			continue
 		}
-		pid, err := forkExec(path, argv, proc)
+		pid, err := forkExec(path, argv, procAttr)
 		if err == nil {
 			return pid, nil
 		}
@@ -91,10 +91,10 @@ func checkFile(path string) error {
 	return nil
 }
 
-func forkExec(path string, argv []string, proc *syscall.ProcAttr) (pid int, err error) {
-	pid, err = syscall.ForkExec(path, argv, proc)
+func forkExec(path string, argv []string, procAttr *syscall.ProcAttr) (pid int, err error) {
+	pid, err = syscall.ForkExec(path, argv, procAttr)
 	if errors.Is(err, unix.ENOEXEC) && !isELF(path) {
-		return syscall.ForkExec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), proc)
+		return syscall.ForkExec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), procAttr)
 	}
 	return pid, err
 }

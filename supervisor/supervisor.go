@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
 )
@@ -40,9 +41,9 @@ type supervisor struct {
 	cascade  *forward.Cascade // nil until the first look of a drain
 	warned   warned
 
-	quieted map[reaper.ID]bool // who was sent the quiet signal
-	stopped map[int]bool       // children that wait4 saw stop
-	refused map[reaper.ID]bool // who could not be signalled, and was warned of
+	quieted map[proc.ID]bool // who was sent the quiet signal
+	stopped map[int]bool     // children that wait4 saw stop
+	refused map[proc.ID]bool // who could not be signalled, and was warned of
 
 	inHand      bool        // a stop signal is about to be acted upon
 	stopSig     unix.Signal // by which the worker is stopped, on a terminal
@@ -69,9 +70,9 @@ func Run(cfg Config, inbox *Inbox, log *Log) int {
 	s := &supervisor{
 		cfg: cfg, log: log, inbox: inbox, stops: stopSignals(cfg), tty: openTerminal(),
 		machine: NewMachine(cfg.Grace, cfg.StopDelay),
-		quieted: make(map[reaper.ID]bool),
+		quieted: make(map[proc.ID]bool),
 		stopped: make(map[int]bool),
-		refused: make(map[reaper.ID]bool),
+		refused: make(map[proc.ID]bool),
 		name:    filepath.Base(cfg.Command[0]),
 		report:  report{file: cfg.TerminationLog},
 	}

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
 
-	"drainit/reaper"
+	"drainit/internal/proc"
 )
 
 // namedAtMost bounds the processes that one line names.
@@ -52,7 +52,7 @@ func Printable(s string) string {
 }
 
 // list names processes, at most ten: "sh[7], node[9] and 490 more".
-func list(all []reaper.Process, describe func(reaper.Process) string) string {
+func list(all []proc.Process, describe func(proc.Process) string) string {
 	var names []string
 	for _, p := range all[:min(len(all), namedAtMost)] {
 		names = append(names, describe(p))
@@ -64,10 +64,10 @@ func list(all []reaper.Process, describe func(reaper.Process) string) string {
 	return s
 }
 
-func byName(p reaper.Process) string { return label(p.Comm, p.PID) }
+func byName(p proc.Process) string { return label(p.Comm, p.PID) }
 
 // withState tells what can't be asked any more after a kill: "node[17] (S, 31s)".
-func withState(p reaper.Process) string {
+func withState(p proc.Process) string {
 	return fmt.Sprintf("%s (%c, %s)", byName(p), p.State, round(p.Age()))
 }
 

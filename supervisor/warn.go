@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
 // deafAfter is when a shell that caught the stop signal should have run its
@@ -29,7 +29,7 @@ func (s *supervisor) warnParent() {
 	if os.Getppid() != 1 || s.tty.exists() {
 		return
 	}
-	parent, err := reaper.ReadSeen(1, time.Time{}, unix.SIGTERM)
+	parent, err := proc.ReadSeen(1, time.Time{}, unix.SIGTERM)
 	if err != nil || forward.KindOf(parent) != forward.Shell || parent.Catches(unix.SIGTERM) {
 		return
 	}
@@ -44,24 +44,24 @@ func (s *supervisor) inspect() {
 		return
 	}
 	until := time.Now().Add(looking)
-	if w, err := reaper.ReadSeen(s.worker, until, unix.SIGTERM); err != nil || !passesNothingOn(w) {
+	if w, err := proc.ReadSeen(s.worker, until, unix.SIGTERM); err != nil || !passesNothingOn(w) {
 		return // and nearly always without a look at all the others
 	}
-	if seen, err := reaper.ReadBelow(os.Getpid(), until, unix.SIGTERM); err == nil {
+	if seen, err := proc.ReadBelow(os.Getpid(), until, unix.SIGTERM); err == nil {
 		s.warnWrapped(seen)
 	}
 }
 
 // warnAtStop warns of a start that would lose jobs under another init, and of
 // one that does under any. It goes by what was seen before anybody was told.
-func (s *supervisor) warnAtStop(seen []reaper.Seen) {
+func (s *supervisor) warnAtStop(seen []proc.Seen) {
 	i := s.find(seen, s.worker)
 	if i < 0 || s.gone {
 		return
 	}
 	s.warnWrapped(seen)
 	w := seen[i]
-	hasChild := slices.ContainsFunc(seen, func(p reaper.Seen) bool { return p.PPID == w.PID })
+	hasChild := slices.ContainsFunc(seen, func(p proc.Seen) bool { return p.PPID == w.PID })
 	if !hasChild && !w.Catches(s.stopWith) && !w.Ignores(s.stopWith) && signals.TerminatesByDefault(s.stopWith) {
 		name, other := signals.Name(s.stopWith), "INT"
 		if s.stopWith == unix.SIGINT {
@@ -73,12 +73,12 @@ func (s *supervisor) warnAtStop(seen []reaper.Seen) {
 	}
 }
 
-func (s *supervisor) find(seen []reaper.Seen, pid int) int {
-	return slices.IndexFunc(seen, func(p reaper.Seen) bool { return p.PID == pid })
+func (s *supervisor) find(seen []proc.Seen, pid int) int {
+	return slices.IndexFunc(seen, func(p proc.Seen) bool { return p.PID == pid })
 }
 
 // passesNothingOn reports whether a program keeps a stop signal from those below.
-func passesNothingOn(p reaper.Seen) bool {
+func passesNothingOn(p proc.Seen) bool {
 	switch forward.KindOf(p) {
 	case forward.Shell:
 		return !p.Catches(unix.SIGTERM)
@@ -89,7 +89,7 @@ func passesNothingOn(p reaper.Seen) bool {
 }
 
 // warnWrapped is for a worker behind a shell or a launcher.
-func (s *supervisor) warnWrapped(seen []reaper.Seen) {
+func (s *supervisor) warnWrapped(seen []proc.Seen) {
 	i := s.find(seen, s.worker)
 	if s.warned.wrapped || i < 0 || s.tty.lent || !passesNothingOn(seen[i]) {
 		return // a shell that has the terminal is there for its own sake
@@ -108,7 +108,7 @@ func (s *supervisor) warnWrapped(seen []reaper.Seen) {
 		byName(w.Process), kindName(w), behind, s.inPlaceOf(w), execForm(w, command)))
 }
 
-func kindName(p reaper.Seen) string {
+func kindName(p proc.Seen) string {
 	if name := forward.LauncherName(p); name != "" {
 		return "launcher (" + name + ")"
 	}
@@ -116,7 +116,7 @@ func kindName(p reaper.Seen) string {
 }
 
 // inPlaceOf is what drainit does about a worker that passes nothing on.
-func (s *supervisor) inPlaceOf(w reaper.Seen) string {
+func (s *supervisor) inPlaceOf(w proc.Seen) string {
 	switch {
 	case s.cfg.Mode == ModeWorker:
 		return "with --forward worker nobody else will tell it, so leave that out, or use the exec form"
@@ -127,7 +127,7 @@ func (s *supervisor) inPlaceOf(w reaper.Seen) string {
 }
 
 // execForm is how to start a command so that nothing stands before it.
-func execForm(wrapper reaper.Seen, command []string) string {
+func execForm(wrapper proc.Seen, command []string) string {
 	line := Printable(strings.Join(command, " "))
 	if forward.LauncherName(wrapper) == "go run" {
 		return "go build -o /app, then " + entrypoint([]string{"/app"})
@@ -143,9 +143,9 @@ func (s *supervisor) warnDeaf() {
 	if s.warned.deaf {
 		return
 	}
-	for _, d := range s.cascade.Deaf(reaper.Ticks(), deafAfter) {
+	for _, d := range s.cascade.Deaf(proc.Ticks(), deafAfter) {
 		shell := withProgram(d.Shell)
-		if !reaper.WaitsInForeground(shell, d.Child.PID) {
+		if !proc.WaitsInForeground(shell, d.Child.PID) {
 			continue
 		}
 		s.warned.deaf = true
@@ -156,15 +156,15 @@ func (s *supervisor) warnDeaf() {
 	}
 }
 
-func (s *supervisor) warn(p reaper.Seen, msg string) {
+func (s *supervisor) warn(p proc.Seen, msg string) {
 	s.log.Warn(msg, s.phase(), number("pid", p.PID), text("comm", p.Comm))
 }
 
 // innermost goes down from a shell or a launcher to the one process that does
 // the work. several says that the way parts.
-func innermost(seen []reaper.Seen, p reaper.Seen) (inner reaper.Seen, several bool) {
+func innermost(seen []proc.Seen, p proc.Seen) (inner proc.Seen, several bool) {
 	for forward.KindOf(p) != forward.Plain {
-		var below []reaper.Seen
+		var below []proc.Seen
 		for _, child := range seen {
 			if child.PPID == p.PID {
 				below = append(below, child)
@@ -183,8 +183,8 @@ func innermost(seen []reaper.Seen, p reaper.Seen) (inner reaper.Seen, several bo
 }
 
 // withProgram reads what runs a process, where the look did not ask for it.
-func withProgram(p reaper.Seen) reaper.Seen {
-	if full, err := reaper.ReadSeen(p.PID, time.Time{}); err == nil && full.ID == p.ID {
+func withProgram(p proc.Seen) proc.Seen {
+	if full, err := proc.ReadSeen(p.PID, time.Time{}); err == nil && full.ID == p.ID {
 		p.Exe, p.Args = full.Exe, full.Args
 	}
 	return p
@@ -192,7 +192,7 @@ func withProgram(p reaper.Seen) reaper.Seen {
 
 // scriptOf is the file that a shell runs, "" where it runs a command (-c) or
 // reads its input. What stands before it are options, of which some take a word.
-func scriptOf(p reaper.Seen) string {
+func scriptOf(p proc.Seen) string {
 	if forward.KindOf(p) != forward.Shell || len(p.Args) == 0 {
 		return ""
 	}
@@ -221,7 +221,7 @@ func scriptOf(p reaper.Seen) string {
 // safeWords are a process's command line as far as it may stand in a log: its
 // program and that program's files. The other words may be secrets, so "..."
 // stands for them.
-func safeWords(p reaper.Seen) []string {
+func safeWords(p proc.Seen) []string {
 	switch {
 	case p.Exe == "" || len(p.Args) == 0:
 		return []string{p.Comm, "..."}

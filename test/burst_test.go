@@ -1,13 +1,14 @@
 package test
 
 import (
-	"drainit/internal/signals"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // A burst is what a container's terminal sends when a window is resized, and

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"drainit/internal/signals"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"drainit/internal/signals"
 )
 
 // batch is how many inits the tests of many starts run at the same time.

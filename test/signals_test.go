@@ -1,13 +1,14 @@
 package test
 
 import (
-	"drainit/internal/signals"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // catchable are the signals that drainit can see and passes on: 1 to 64, but

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"drainit/internal/signals"
 	"flag"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // listen catches signals and prints a line for each, "got SIGTERM". After one

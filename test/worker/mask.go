@@ -1,7 +1,6 @@
 package main
 
 import (
-	"drainit/internal/signals"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // sigwait blocks a signal in every thread, has no handler for it and waits for

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"drainit/internal/signals"
 	"fmt"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // sigtimedwait is sigwait by rt_sigtimedwait(2): while it waits, the signal is

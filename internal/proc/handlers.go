@@ -1,8 +1,7 @@
-package reaper
+package proc
 
 import (
 	"bytes"
-	"drainit/internal/signals"
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // Catches reports whether a process catches a signal, as it is now: a process

@@ -1,8 +1,13 @@
-package reaper
+// Package proc reads /proc: which processes there are, which of them is below which,
+// and which signals each handles.
+//
+// It owns the only reads of /proc and what their errors mean. It must never send a
+// signal, wait for a child or write a line, and never wait for long: what can hang is
+// read on another thread.
+package proc
 
 import (
 	"bytes"
-	"drainit/internal/signals"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // ErrNoProc says that /proc can't be used: it is not mounted, or it belongs to

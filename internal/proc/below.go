@@ -1,8 +1,7 @@
-package reaper
+package proc
 
 import (
 	"bytes"
-	"drainit/internal/signals"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // Seen is what one look shows of a living process.

@@ -1,8 +1,6 @@
-package reaper
+package proc
 
 import (
-	"drainit/internal/signals"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // statLine is a /proc/PID/stat with this comm, state, parent, group, session
@@ -107,39 +107,6 @@ func TestTree(t *testing.T) {
 		if !slices.Equal(pids, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, pids, tt.want)
 		}
-	}
-}
-
-// kill(2) takes 0, 1 and -1 for the caller's group, PID 1 and everything.
-func TestNoPidBelowTwoIsSignalled(t *testing.T) {
-	for _, pid := range []int{1, 0, -1, -7} {
-		if SignalChild(pid, 0) == nil {
-			t.Errorf("a child with pid %d was signalled", pid)
-		}
-		if SignalGroup(pid, 0) == nil {
-			t.Errorf("a group %d was signalled", pid)
-		}
-		if Signal(ID{PID: pid}, 0) == nil {
-			t.Errorf("a process with pid %d was signalled", pid)
-		}
-	}
-	if SignalEverything(0) == nil {
-		t.Error("everything was signalled though this is not PID 1")
-	}
-}
-
-func TestSignalReachesThisProcessOrNone(t *testing.T) {
-	me, err := ReadProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Signal(me.ID, 0); err != nil {
-		t.Errorf("cannot signal myself: %v", err)
-	}
-	recycled := me.ID
-	recycled.Start++
-	if err := Signal(recycled, 0); !errors.Is(err, ErrGone) {
-		t.Errorf("another process with the same pid: %v, want %v", err, ErrGone)
 	}
 }
 
