@@ -19,6 +19,9 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/health"
+	"drainit/internal/inspect"
+	"drainit/internal/logx"
 	"drainit/internal/signals"
 	"drainit/supervisor"
 )
@@ -98,7 +101,7 @@ var errNoCommand = errors.New("there is no COMMAND to run")
 
 // run is main with its surroundings as arguments; it returns the exit status.
 func run(args, environ []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && supervisor.IsVerb(args[0]) {
+	if len(args) > 0 && inspect.IsVerb(args[0]) {
 		return ask(args, stdout, stderr)
 	}
 	inbox := supervisor.OpenInbox()
@@ -112,7 +115,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		err = errNoCommand
 	}
 	if err != nil {
-		_ = supervisor.WriteReport(opts.config.TerminationLog, err.Error())
+		_ = logx.WriteTerminationLog(opts.config.TerminationLog, err.Error())
 		if failed(stderr, err); err == errNoCommand {
 			fmt.Fprint(stderr, usage)
 		}
@@ -122,22 +125,22 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	// small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
 	debug.SetGCPercent(25)
 	debug.SetMemoryLimit(math.MaxInt64)
-	log := supervisor.NewLog(unix.Stderr, opts.json, opts.level)
+	log := logx.New(unix.Stderr, opts.json, opts.level)
 	defer log.Close()
 	return supervisor.Run(opts.config, inbox, log)
 }
 
 // ask runs a verb, which is the first of args.
 func ask(args []string, stdout, stderr io.Writer) int {
-	q := supervisor.Question{Verb: args[0]}
+	q := inspect.Request{Verb: args[0]}
 	fs := newFlagSet("drainit " + q.Verb)
 	switch q.Verb {
-	case supervisor.VerbStatus:
+	case inspect.VerbStatus:
 		addToggle(fs, &q.Ready, "ready", "")
 		addToggle(fs, &q.JSON, "json", "")
-	case supervisor.VerbQuiet:
+	case inspect.VerbQuiet:
 		fs.Var((*duration)(&q.Sleep), "sleep", "")
-	case supervisor.VerbStop:
+	case inspect.VerbStop:
 		addToggle(fs, &q.Force, "force", "")
 	}
 	err := fs.Parse(args[1:])
@@ -153,7 +156,7 @@ func ask(args []string, stdout, stderr io.Writer) int {
 	if os.Getpid() == 1 {
 		return failed(stderr, fmt.Errorf("%s asks a drainit that runs already, and this one is PID 1; a command of that name is run by: drainit -- %s", q.Verb, q.Verb))
 	}
-	status, err := supervisor.Ask(q, stdout)
+	status, err := inspect.Run(q, stdout)
 	if err != nil {
 		failed(stderr, err) // with a status of its own
 	}
@@ -194,7 +197,7 @@ func addToggle(fs *pflag.FlagSet, to *bool, name, short string) {
 
 // failed writes the line of an error and returns the status for it.
 func failed(stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "drainit: %s\n", supervisor.Printable(err.Error()))
+	fmt.Fprintf(stderr, "drainit: %s\n", logx.Printable(err.Error()))
 	return supervisor.StatusFailed
 }
 
@@ -322,7 +325,7 @@ func parse(args, environ []string) (*options, error) {
 func (o *options) apply(given []texts, environ []string) error {
 	o.config.Grace = 30 * time.Second
 	o.config.Rewrites = signals.Rewrites{}
-	o.config.TerminationLog = supervisor.DefaultTerminationLog
+	o.config.TerminationLog = logx.DefaultTerminationLog
 	o.json = !isTerminal(unix.Stderr)
 	sources := make(map[string]string)
 	for i, s := range settings {
@@ -456,7 +459,7 @@ func setForking(o *options, value string) error {
 }
 
 func setHealthAddr(o *options, value string) (err error) {
-	o.config.HealthAddr, err = supervisor.ParseAddress(value)
+	o.config.HealthAddr, err = health.ParseAddress(value)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/health"
 	"drainit/internal/signals"
 	"drainit/supervisor"
 )
@@ -23,8 +24,8 @@ func defaults() options {
 	}}
 }
 
-func address(s string) supervisor.Address {
-	a, err := supervisor.ParseAddress(s)
+func address(s string) health.Address {
+	a, err := health.ParseAddress(s)
 	if err != nil {
 		panic(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -166,7 +167,7 @@ func (s *supervisor) passOn(sig unix.Signal) {
 	}
 	switch {
 	case s.gone && !s.cfg.Forking:
-		s.log.Debug("the worker has gone: "+signals.Name(sig)+" is for nobody", text("signal", signals.Name(sig)))
+		s.log.Debug("the worker has gone: "+signals.Name(sig)+" is for nobody", logx.Text("signal", signals.Name(sig)))
 		return
 	case s.gone:
 		s.passDown(sig, onlyIfCaught)

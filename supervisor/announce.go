@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/logx"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -23,15 +25,15 @@ func (s *supervisor) announce(now time.Time, a Action) {
 		if s.tty.exists() && s.stopSignal == unix.SIGINT {
 			advice = "Ctrl-C again kills at once"
 		}
-		s.log.Info(fmt.Sprintf("draining, %s; %s", s.timeLeft(now), advice), s.phase(), text("signal", name), s.leftSeconds(now))
+		s.log.Info(fmt.Sprintf("draining, %s; %s", s.timeLeft(now), advice), s.phaseField(), logx.Text("signal", name), s.leftSeconds(now))
 	case AnnounceExit:
 		s.announceExit(now)
 	case AnnounceStop:
 		s.log.Info(fmt.Sprintf("%s: the grace starts now, %s", name, s.timeLeft(now)),
-			s.phase(), text("signal", name), s.leftSeconds(now))
+			s.phaseField(), logx.Text("signal", name), s.leftSeconds(now))
 	case AnnounceSame:
 		s.log.Info(fmt.Sprintf("%s within %v of the first stop signal, or of acting upon it, is the same request, no force-stop", name, sameRequest),
-			s.phase(), text("signal", name))
+			s.phaseField(), logx.Text("signal", name))
 	case AnnounceProgress:
 		s.announceProgress(now)
 	case AnnounceOver:
@@ -42,11 +44,11 @@ func (s *supervisor) announce(now time.Time, a Action) {
 		s.victims = "" // not all of them were
 		left, err := s.left()
 		if err != nil {
-			s.log.Error(fmt.Sprintf("leaving %v after SIGKILL, and what is still alive can't be seen: %v", killingAtMost, err), s.phase())
+			s.log.Error(fmt.Sprintf("leaving %v after SIGKILL, and what is still alive can't be seen: %v", killingAtMost, err), s.phaseField())
 			return
 		}
-		s.log.Error(fmt.Sprintf("leaving %v after SIGKILL, still alive: %s", killingAtMost, list(left, withState)),
-			s.phase(), number("left", len(left)))
+		s.log.Error(fmt.Sprintf("leaving %v after SIGKILL, still alive: %s", killingAtMost, logx.List(left, logx.WithState)),
+			s.phaseField(), logx.Number("left", len(left)))
 	default:
 		s.log.Error(fmt.Sprintf("no such action: %d", a.Kind)) // a bug, and no reason for PID 1 to end
 	}
@@ -60,11 +62,11 @@ func (s *supervisor) announceExit(now time.Time) {
 		return
 	}
 	s.loud = true
-	fields := []zapcore.Field{s.phase(), number("pid", s.worker), text("comm", s.name)}
+	fields := []zapcore.Field{s.phaseField(), logx.Number("pid", s.worker), logx.Text("comm", s.name)}
 	what := "what /proc does not show"
 	if err == nil {
-		what = fmt.Sprintf("%s (%s)", processes(len(left)), list(left, byName))
-		fields = append(fields, number("left", len(left)))
+		what = fmt.Sprintf("%s (%s)", logx.Processes(len(left)), logx.List(left, logx.Name))
+		fields = append(fields, logx.Number("left", len(left)))
 	}
 	fields = append(fields, s.leftSeconds(now))
 	s.log.Warn(fmt.Sprintf("%s %s and left %s, %s%s", s.workerLabel(), s.howExited(), what, s.timeLeft(now), s.forkingHint(left)), fields...)
@@ -85,18 +87,18 @@ func (s *supervisor) forkingHint(left []proc.Process) string {
 }
 
 func (s *supervisor) announceDaemonized(left []proc.Process) {
-	s.log.Info(fmt.Sprintf("%s %s and runs on in %s (%s)", s.workerLabel(), s.howExited(), processes(len(left)), list(left, byName)),
-		s.phase(), number("pid", s.worker), text("comm", s.name), number("left", len(left)))
+	s.log.Info(fmt.Sprintf("%s %s and runs on in %s (%s)", s.workerLabel(), s.howExited(), logx.Processes(len(left)), logx.List(left, logx.Name)),
+		s.phaseField(), logx.Number("pid", s.worker), logx.Text("comm", s.name), logx.Number("left", len(left)))
 }
 
 func (s *supervisor) announceProgress(now time.Time) {
 	left, err := s.left()
 	if err != nil {
-		s.log.Info("draining, "+s.timeLeft(now), s.phase(), s.leftSeconds(now))
+		s.log.Info("draining, "+s.timeLeft(now), s.phaseField(), s.leftSeconds(now))
 		return
 	}
-	s.log.Info(fmt.Sprintf("draining, %s left (%s), %s", processes(len(left)), list(left, byName), s.timeLeft(now)),
-		s.phase(), number("left", len(left)), s.leftSeconds(now))
+	s.log.Info(fmt.Sprintf("draining, %s left (%s), %s", logx.Processes(len(left)), logx.List(left, logx.Name), s.timeLeft(now)),
+		s.phaseField(), logx.Number("left", len(left)), s.leftSeconds(now))
 }
 
 // announceKill names each process that is about to be killed, for nobody can
@@ -106,15 +108,15 @@ func (s *supervisor) announceKill(now time.Time, why string) {
 	left, err := s.left()
 	if err != nil {
 		s.victims, s.killing = "what was left", true
-		s.log.Warn(why+": killing everything that is left", s.phase())
+		s.log.Warn(why+": killing everything that is left", s.phaseField())
 		return
 	}
 	if len(left) == 0 { // what there is, is ending or hidden from us
-		s.log.Warn(why+": killing what is left", s.phase(), number("left", 0))
+		s.log.Warn(why+": killing what is left", s.phaseField(), logx.Number("left", 0))
 		return
 	}
-	s.victims, s.killing = list(left, byName), true
-	s.log.Warn(fmt.Sprintf("%s: killing %s", why, list(left, withState)), s.phase(), number("left", len(left)))
+	s.victims, s.killing = logx.List(left, logx.Name), true
+	s.log.Warn(fmt.Sprintf("%s: killing %s", why, logx.List(left, logx.WithState)), s.phaseField(), logx.Number("left", len(left)))
 }
 
 // announceEnd is the last line: how long it took, what was killed. There is
@@ -129,19 +131,19 @@ func (s *supervisor) announceEnd() {
 	if !asked && !s.loud {
 		return
 	}
-	end := "done " + round(time.Since(since)) + " after " + what
+	end := "done " + logx.Round(time.Since(since)) + " after " + what
 	if s.gone {
 		end += fmt.Sprintf(": %s %s", s.workerLabel(), s.howExited())
 	}
 	if s.victims != "" {
 		end += "; killed " + s.victims
 	}
-	s.log.Info(end, s.phase(), number("status", s.ending()&0xff))
+	s.log.Info(end, s.phaseField(), logx.Number("status", s.ending()&0xff))
 }
 
 func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []proc.Process, err error) {
 	name := signals.Name(sig)
-	fields := []zapcore.Field{s.phase(), text("signal", name)}
+	fields := []zapcore.Field{s.phaseField(), logx.Text("signal", name)}
 	switch {
 	case err != nil:
 		s.log.Warn(fmt.Sprintf("quiet, but %s was sent to nobody, for who catches it is unknown: %v; the worker goes on fetching", name, err), fields...)
@@ -150,21 +152,21 @@ func (s *supervisor) announceQuiet(sig unix.Signal, caught, sent []proc.Process,
 	case len(sent) == 0:
 		s.log.Info(fmt.Sprintf("quiet: nobody new catches %s", name), fields...)
 	default:
-		s.log.Info(fmt.Sprintf("quiet: %s to %s", name, list(sent, byName)), fields...)
+		s.log.Info(fmt.Sprintf("quiet: %s to %s", name, logx.List(sent, logx.Name)), fields...)
 	}
 }
 
 func (s *supervisor) announceResume(sig unix.Signal, resumed []proc.Process) {
 	msg := "running again"
 	if len(resumed) > 0 {
-		msg += fmt.Sprintf(": %s to %s", signals.Name(sig), list(resumed, byName))
+		msg += fmt.Sprintf(": %s to %s", signals.Name(sig), logx.List(resumed, logx.Name))
 	}
-	s.log.Info(msg, s.phase(), text("signal", signals.Name(sig)))
+	s.log.Info(msg, s.phaseField(), logx.Text("signal", signals.Name(sig)))
 }
 
 func (s *supervisor) announceFrozen(p proc.Process) {
-	s.log.Warn(byName(p)+" stopped itself on SIGTSTP instead of becoming quiet, and was continued; if it has another signal for this, use --rewrite TSTP:USR1, say",
-		s.phase(), number("pid", p.PID), text("comm", p.Comm))
+	s.log.Warn(logx.Name(p)+" stopped itself on SIGTSTP instead of becoming quiet, and was continued; if it has another signal for this, use --rewrite TSTP:USR1, say",
+		s.phaseField(), logx.Number("pid", p.PID), logx.Text("comm", p.Comm))
 }
 
 // logTold is a line for each telling, with its rule.
@@ -172,8 +174,8 @@ func (s *supervisor) logTold(p proc.Process, sig unix.Signal, rule string) {
 	if !s.log.Verbose() {
 		return
 	}
-	s.log.Debug(fmt.Sprintf("told %s %s: %s", byName(p), signals.Name(sig), rule),
-		s.phase(), text("signal", signals.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
+	s.log.Debug(fmt.Sprintf("told %s %s: %s", logx.Name(p), signals.Name(sig), rule),
+		s.phaseField(), logx.Text("signal", signals.Name(sig)), logx.Number("pid", p.PID), logx.Text("comm", p.Comm))
 }
 
 // logDeath is for a worker that died of a signal which drainit did not send:
@@ -187,7 +189,7 @@ func (s *supervisor) logDeath(c reaper.Change) {
 		why = "out of memory, or a kill from outside"
 	}
 	s.report.text = fmt.Sprintf("%s was killed by %s, which drainit did not send: %s", s.workerLabel(), signals.Name(c.Status.Signal()), why)
-	s.log.Warn(s.report.text, text("signal", signals.Name(c.Status.Signal())), number("pid", c.PID), text("comm", s.name))
+	s.log.Warn(s.report.text, logx.Text("signal", signals.Name(c.Status.Signal())), logx.Number("pid", c.PID), logx.Text("comm", s.name))
 }
 
 // byTerminal reports whether a signal is what people at a terminal end programs
@@ -205,7 +207,7 @@ func (s *supervisor) byTerminal(sig unix.Signal) bool {
 // logReaped is tini's -w: what became of an orphan. Its name went with it.
 func (s *supervisor) logReaped(c reaper.Change) {
 	if s.cfg.WarnReaped {
-		s.log.Warn(fmt.Sprintf("reaped orphan %d, exit status %d", c.PID, c.ExitStatus()), number("pid", c.PID))
+		s.log.Warn(fmt.Sprintf("reaped orphan %d, exit status %d", c.PID, c.ExitStatus()), logx.Number("pid", c.PID))
 	}
 }
 
@@ -219,8 +221,8 @@ func (s *supervisor) logSettings() {
 		parentDeath = signals.Name(c.ParentDeathSignal)
 	}
 	health := "off"
-	if c.HealthAddr.given() {
-		health = c.HealthAddr.text
+	if c.HealthAddr.Given() {
+		health = c.HealthAddr.String()
 	}
 	report := "off"
 	if c.TerminationLog != "" {
@@ -239,9 +241,11 @@ func (s *supervisor) left() ([]proc.Process, error) {
 	return t.Below(os.Getpid()), nil
 }
 
-func (s *supervisor) phase() zapcore.Field { return text("phase", s.machine.Phase().String()) }
+func (s *supervisor) phaseField() zapcore.Field {
+	return logx.Text("phase", s.machine.Phase().String())
+}
 
-func (s *supervisor) workerLabel() string { return label(s.name, s.worker) }
+func (s *supervisor) workerLabel() string { return logx.Label(s.name, s.worker) }
 
 func (s *supervisor) howExited() string {
 	if s.status > 128 && s.signaled {
@@ -254,7 +258,7 @@ func (s *supervisor) timeLeft(now time.Time) string {
 	if end, ok := s.machine.GraceEnd(); ok {
 		return "SIGKILL in " + end.Sub(now).Round(100*time.Millisecond).String()
 	}
-	if s.machine.Phase() == Killing {
+	if s.machine.Phase() == phase.Killing {
 		return "SIGKILL at once: the grace is 0"
 	}
 	return "no SIGKILL: the grace is infinite"
@@ -262,7 +266,7 @@ func (s *supervisor) timeLeft(now time.Time) string {
 
 func (s *supervisor) leftSeconds(now time.Time) zapcore.Field {
 	if end, ok := s.machine.GraceEnd(); ok {
-		return seconds("left_s", end.Sub(now))
+		return logx.Seconds("left_s", end.Sub(now))
 	}
 	return zapcore.Field{Type: zapcore.SkipType}
 }

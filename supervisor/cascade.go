@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -214,7 +215,7 @@ func (s *supervisor) tellUnseen(why error) {
 	}
 	*said = true
 	if said == &s.toldUnseen && reaper.SignalEverything(unix.SIGTERM) == nil {
-		s.log.Warn("sent SIGTERM to every process that is left, whoever was told before: "+why.Error(), text("signal", "SIGTERM"))
+		s.log.Warn("sent SIGTERM to every process that is left, whoever was told before: "+why.Error(), logx.Text("signal", "SIGTERM"))
 		return
 	}
 	s.log.Warn("cannot tell what the worker left behind: " + why.Error())
@@ -226,8 +227,8 @@ func (s *supervisor) succeed() {
 	if !ok {
 		return
 	}
-	s.log.Debug(fmt.Sprintf("%s %s, as told: its heir %s is the worker now", s.workerLabel(), s.howExited(), byName(heir.Process)),
-		s.phase(), number("pid", heir.PID), text("comm", heir.Comm))
+	s.log.Debug(fmt.Sprintf("%s %s, as told: its heir %s is the worker now", s.workerLabel(), s.howExited(), logx.Name(heir.Process)),
+		s.phaseField(), logx.Number("pid", heir.PID), logx.Text("comm", heir.Comm))
 	s.worker, s.name, s.gone, s.sent = heir.PID, heir.Comm, false, 0
 	if sig, told := s.cascade.WasTold(heir.ID); told {
 		s.sent = signals.SetOf(sig)

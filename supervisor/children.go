@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/reaper"
 )
@@ -89,7 +90,7 @@ func (s *supervisor) changed(c reaper.Change) (e Event, ok bool) {
 // daemonized reports whether a worker that has exited runs on in what it left,
 // by --forking. As long as that lives, drainit stays in its phase.
 func (s *supervisor) daemonized() bool {
-	if phase := s.machine.Phase(); !s.cfg.Forking || s.status != 0 || phase != Running && phase != Quiet {
+	if now := s.machine.Phase(); !s.cfg.Forking || s.status != 0 || now != phase.Running && now != phase.Quiet {
 		return false
 	}
 	t, err := proc.ReadTree()

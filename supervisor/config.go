@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/health"
 	"drainit/internal/signals"
 )
 
@@ -19,12 +20,12 @@ type Config struct {
 	StopSignals       []unix.Signal // besides TERM and INT
 	Rewrites          signals.Rewrites
 	Mode              Mode
-	Forking           bool        // a worker that exits 0 runs on in what it leaves
-	RemapExit         []int       // statuses to report as 0
-	ParentDeathSignal unix.Signal // 0: none
-	WarnReaped        bool        // log each reaped orphan
-	HealthAddr        Address     // of /healthz and /readyz; the zero one: none
-	TerminationLog    string      // the file of the last message, absolute; empty: none
+	Forking           bool           // a worker that exits 0 runs on in what it leaves
+	RemapExit         []int          // statuses to report as 0
+	ParentDeathSignal unix.Signal    // 0: none
+	WarnReaped        bool           // log each reaped orphan
+	HealthAddr        health.Address // of /healthz and /readyz; the zero one: none
+	TerminationLog    string         // the file of the last message, absolute; empty: none
 }
 
 // Forever is a grace that never ends.

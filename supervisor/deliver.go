@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -70,8 +71,8 @@ func (s *supervisor) warnRefused(p proc.Process, sig unix.Signal, err error) {
 	if errors.Is(err, unix.EPERM) {
 		hint = "; it runs as another user, give drainit CAP_KILL or start it as that user"
 	}
-	s.log.Warn(fmt.Sprintf("cannot send %s to %s: %v%s", signals.Name(sig), byName(p), err, hint),
-		text("signal", signals.Name(sig)), number("pid", p.PID), text("comm", p.Comm))
+	s.log.Warn(fmt.Sprintf("cannot send %s to %s: %v%s", signals.Name(sig), logx.Name(p), err, hint),
+		logx.Text("signal", signals.Name(sig)), logx.Number("pid", p.PID), logx.Text("comm", p.Comm))
 }
 
 // workerProcess is the worker as /proc shows it, or what is known without.

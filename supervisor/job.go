@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/logx"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -22,7 +24,7 @@ import (
 func (s *supervisor) workerStopped() {
 	since := s.inbox.continued.Load()
 	fg, ok := s.tty.foreground()
-	if !ok || s.machine.Phase() == Killing {
+	if !ok || s.machine.Phase() == phase.Killing {
 		return
 	}
 	switch {
@@ -269,8 +271,8 @@ func (s *supervisor) returnTerminal() {
 // mayStop reports whether drainit can stop and has nothing else to do: a stop in
 // progress, or on its way, ends with the grace.
 func (s *supervisor) mayStop() bool {
-	phase := s.machine.Phase()
-	return (phase == Running || phase == Quiet) && !s.inHand && len(s.inbox.stops) == 0 && canStop()
+	now := s.machine.Phase()
+	return (now == phase.Running || now == phase.Quiet) && !s.inHand && len(s.inbox.stops) == 0 && canStop()
 }
 
 // canStop reports whether somebody could continue drainit: its process group is
@@ -306,6 +308,6 @@ func (s *supervisor) terminalGone(sig unix.Signal) bool {
 	if sig != unix.SIGHUP || !s.tty.gone() {
 		return false
 	}
-	s.log.Info("the terminal is gone: "+signals.Name(sig)+" counts as "+signals.Name(s.stops[0]), s.phase(), text("signal", signals.Name(sig)))
+	s.log.Info("the terminal is gone: "+signals.Name(sig)+" counts as "+signals.Name(s.stops[0]), s.phaseField(), logx.Text("signal", signals.Name(sig)))
 	return true
 }

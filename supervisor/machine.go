@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
 )
 
 // Times that no flag changes.
@@ -29,7 +31,7 @@ type Machine struct {
 	grace     time.Duration
 	stopDelay time.Duration
 
-	phase      Phase
+	phase      phase.Phase
 	asked      time.Time // when the first stop signal came
 	sameSaid   bool      // that a second one was the same request
 	tellSignal unix.Signal
@@ -54,7 +56,7 @@ func NewMachine(grace, stopDelay time.Duration) *Machine {
 }
 
 // Phase is the phase the machine is in.
-func (m *Machine) Phase() Phase { return m.phase }
+func (m *Machine) Phase() phase.Phase { return m.phase }
 
 // Asked reports whether a stop signal has come, and when the first did.
 func (m *Machine) Asked() (time.Time, bool) { return m.asked, !m.asked.IsZero() }
@@ -76,20 +78,20 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 // Step takes one event that happened at now and returns what to do about it,
 // in order. now never goes back.
 func (m *Machine) Step(now time.Time, e Event) []Action {
-	if e.Kind == NothingLeft && m.phase != Starting {
-		m.enter(Done)
+	if e.Kind == NothingLeft && m.phase != phase.Starting {
+		m.enter(phase.Done)
 		return nil
 	}
 	switch m.phase {
-	case Starting:
+	case phase.Starting:
 		return m.stepStarting(now, e)
-	case Running, Quiet:
+	case phase.Running, phase.Quiet:
 		return m.stepRunning(now, e)
-	case Draining:
+	case phase.Draining:
 		return m.stepDraining(now, e)
-	case Killing:
+	case phase.Killing:
 		return m.stepKilling(now, e)
-	case Done:
+	case phase.Done:
 		return nil
 	}
 	panic(fmt.Sprintf("supervisor: no such phase: %d", m.phase))
@@ -98,10 +100,10 @@ func (m *Machine) Step(now time.Time, e Event) []Action {
 func (m *Machine) stepStarting(now time.Time, e Event) []Action {
 	switch e.Kind {
 	case Started:
-		m.enter(Running)
+		m.enter(phase.Running)
 		m.inspectAt = now.Add(inspectAfter)
 	case StopSignaled:
-		m.enter(Done)
+		m.enter(phase.Done)
 	}
 	return nil
 }
@@ -111,10 +113,10 @@ func (m *Machine) stepStarting(now time.Time, e Event) []Action {
 func (m *Machine) stepRunning(now time.Time, e Event) []Action {
 	switch e.Kind {
 	case QuietSignaled:
-		m.enter(Quiet)
+		m.enter(phase.Quiet)
 		return []Action{{Kind: QuietWorker}}
 	case ResumeSignaled:
-		if m.phase == Running {
+		if m.phase == phase.Running {
 			return []Action{{PassOn, unix.SIGCONT}}
 		}
 		// The kernel hands two signals to two threads, of which the one with the
@@ -141,7 +143,7 @@ func (m *Machine) stepRunning(now time.Time, e Event) []Action {
 
 func (m *Machine) runningTimePassed(now time.Time) (actions []Action) {
 	if due(m.resumeAt, now) {
-		m.enter(Running)
+		m.enter(phase.Running)
 		actions = append(actions, Action{Kind: ResumeWorker})
 	}
 	if due(m.inspectAt, now) {
@@ -153,7 +155,7 @@ func (m *Machine) runningTimePassed(now time.Time) (actions []Action) {
 
 // beginStop is the first stop signal while the worker runs.
 func (m *Machine) beginStop(now time.Time, sig unix.Signal) []Action {
-	wasRunning := m.phase == Running
+	wasRunning := m.phase == phase.Running
 	m.asked = now
 	m.beginDrain(now, m.grace)
 	switch {
@@ -167,7 +169,7 @@ func (m *Machine) beginStop(now time.Time, sig unix.Signal) []Action {
 }
 
 func (m *Machine) beginDrain(now time.Time, grace time.Duration) {
-	m.enter(Draining)
+	m.enter(phase.Draining)
 	m.setGrace(now, grace)
 	m.reportAt = now.Add(reportEvery)
 	m.lookAt = now.Add(lookEvery)
@@ -274,7 +276,7 @@ func (m *Machine) drainingTimePassed(now time.Time) []Action {
 
 // kill enters Killing, after a line that names who is left.
 func (m *Machine) kill(now time.Time, why ActionKind) []Action {
-	m.enter(Killing)
+	m.enter(phase.Killing)
 	m.sweepAt = now.Add(sweepEvery)
 	m.leaveAt = now.Add(killingAtMost)
 	return []Action{{Kind: why}, {Kind: KillAll}}
@@ -284,7 +286,7 @@ func (m *Machine) stepKilling(now time.Time, e Event) []Action {
 	switch {
 	case e.Kind != TimePassed:
 	case due(m.leaveAt, now):
-		m.enter(Done)
+		m.enter(phase.Done)
 		return []Action{{Kind: AnnounceStuck}}
 	case due(m.sweepAt, now):
 		m.sweepAt = now.Add(sweepEvery)
@@ -295,11 +297,11 @@ func (m *Machine) stepKilling(now time.Time, e Event) []Action {
 
 // enter changes the phase. No deadline of a phase outlives it, but for the one
 // that running and quiet share.
-func (m *Machine) enter(p Phase) {
+func (m *Machine) enter(p phase.Phase) {
 	m.phase = p
 	m.resumeAt, m.tellAt, m.killAt, m.restAt, m.reportAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.lookAt, m.sweepAt, m.leaveAt = time.Time{}, time.Time{}, time.Time{}
-	if p > Quiet {
+	if p > phase.Quiet {
 		m.inspectAt = time.Time{}
 	}
 }

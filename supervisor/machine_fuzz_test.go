@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
 )
 
 // FuzzMachine feeds random events at random times and checks what must hold
@@ -52,51 +54,51 @@ func (r *record) step(now time.Time, e Event) {
 	before := r.m.Phase()
 	actions := r.m.Step(now, e)
 	after := r.m.Phase()
-	r.exited = r.exited || e.Kind == WorkerExited && before != Starting
-	if after < before && !(before == Quiet && after == Running) {
+	r.exited = r.exited || e.Kind == WorkerExited && before != phase.Starting
+	if after < before && !(before == phase.Quiet && after == phase.Running) {
 		r.t.Fatalf("%v went back to %v", before, after)
 	}
-	if after == Done && before != Done {
+	if after == phase.Done && before != phase.Done {
 		r.dones++
 	}
 	r.checkActions(before, after, actions)
-	r.resuming = after == Quiet && e.Kind != QuietSignaled && (r.resuming || e.Kind == ResumeSignaled)
+	r.resuming = after == phase.Quiet && e.Kind != QuietSignaled && (r.resuming || e.Kind == ResumeSignaled)
 	r.checkDeadline(now, after)
 }
 
-func (r *record) checkActions(before, after Phase, actions []Action) {
+func (r *record) checkActions(before, after phase.Phase, actions []Action) {
 	for _, a := range actions {
 		switch a.Kind {
 		case TellWorker:
-			if r.tellings++; r.tellings > 1 || r.exited || after != Draining {
+			if r.tellings++; r.tellings > 1 || r.exited || after != phase.Draining {
 				r.t.Fatalf("telling %d in %v, worker gone %v", r.tellings, after, r.exited)
 			}
 		case KillAll:
-			if after != Killing {
+			if after != phase.Killing {
 				r.t.Fatalf("a kill in %v", after)
 			}
 		case TellOrphans, TellRest:
-			if r.tellings == 0 && !r.exited || after != Draining {
+			if r.tellings == 0 && !r.exited || after != phase.Draining {
 				r.t.Fatalf("orphans told in %v, worker told %d times, gone %v", after, r.tellings, r.exited)
 			}
 		case Inspect:
-			if r.inspected++; r.inspected > 1 || after > Quiet {
+			if r.inspected++; r.inspected > 1 || after > phase.Quiet {
 				r.t.Fatalf("inspection %d in %v", r.inspected, after)
 			}
 		case PassOn, QuietWorker, ResumeWorker:
-			if after == Killing || after == Done {
+			if after == phase.Killing || after == phase.Done {
 				r.t.Fatalf("action %d in %v", a.Kind, after)
 			}
 		}
 	}
-	if before == Done && len(actions) > 0 {
+	if before == phase.Done && len(actions) > 0 {
 		r.t.Fatalf("actions %v when done", actions)
 	}
 }
 
-func (r *record) checkDeadline(now time.Time, p Phase) {
+func (r *record) checkDeadline(now time.Time, p phase.Phase) {
 	_, ok := r.m.Deadline()
-	want := p == Draining || p == Killing || r.resuming || r.inspected == 0 && (p == Running || p == Quiet)
+	want := p == phase.Draining || p == phase.Killing || r.resuming || r.inspected == 0 && (p == phase.Running || p == phase.Quiet)
 	if ok != want {
 		r.t.Fatalf("a deadline in %v: %v", p, ok)
 	}
@@ -122,9 +124,9 @@ func (r *record) finish(now time.Time) {
 	}
 	_, bounded := r.m.GraceEnd()
 	switch p := r.m.Phase(); {
-	case p == Killing, p == Draining && bounded:
+	case p == phase.Killing, p == phase.Draining && bounded:
 		r.t.Fatalf("still %v after %d deadlines", p, deadlines)
-	case p == Done && r.dones != 1:
+	case p == phase.Done && r.dones != 1:
 		r.t.Fatalf("done %d times", r.dones)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
 )
 
 // clock0 is when the tests of the machine begin; only differences matter.
@@ -57,7 +59,7 @@ func kinds(actions []Action) []ActionKind {
 func TestEachPhaseAndEvent(t *testing.T) {
 	none := []ActionKind(nil)
 	type step struct {
-		phase Phase
+		phase phase.Phase
 		do    []ActionKind
 	}
 	rows := []struct {
@@ -66,74 +68,74 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		want map[EventKind]step
 	}{
 		{"starting", nil, map[EventKind]step{
-			Started:        {Running, none},
-			StopSignaled:   {Done, none},
-			QuietSignaled:  {Starting, none},
-			ResumeSignaled: {Starting, none},
-			OtherSignaled:  {Starting, none},
-			WorkerExited:   {Starting, none},
-			ChildExited:    {Starting, none},
-			NothingLeft:    {Starting, none},
-			TimePassed:     {Starting, none},
+			Started:        {phase.Running, none},
+			StopSignaled:   {phase.Done, none},
+			QuietSignaled:  {phase.Starting, none},
+			ResumeSignaled: {phase.Starting, none},
+			OtherSignaled:  {phase.Starting, none},
+			WorkerExited:   {phase.Starting, none},
+			ChildExited:    {phase.Starting, none},
+			NothingLeft:    {phase.Starting, none},
+			TimePassed:     {phase.Starting, none},
 		}},
 		{"running", toRunning, map[EventKind]step{
-			Started:        {Running, none},
-			StopSignaled:   {Draining, []ActionKind{TellWorker, AnnounceDrain}},
-			QuietSignaled:  {Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {Running, []ActionKind{PassOn}},
-			OtherSignaled:  {Running, []ActionKind{PassOn}},
-			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellOrphans}},
-			ChildExited:    {Running, none},
-			NothingLeft:    {Done, none},
-			TimePassed:     {Running, none},
+			Started:        {phase.Running, none},
+			StopSignaled:   {phase.Draining, []ActionKind{TellWorker, AnnounceDrain}},
+			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
+			ResumeSignaled: {phase.Running, []ActionKind{PassOn}},
+			OtherSignaled:  {phase.Running, []ActionKind{PassOn}},
+			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, TellOrphans}},
+			ChildExited:    {phase.Running, none},
+			NothingLeft:    {phase.Done, none},
+			TimePassed:     {phase.Running, none},
 		}},
 		{"quiet", toQuiet, map[EventKind]step{
-			Started:        {Quiet, none},
-			StopSignaled:   {Draining, []ActionKind{TellWorker, AnnounceDrain}},
-			QuietSignaled:  {Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {Quiet, none}, // for a stop signal may be on its way
-			OtherSignaled:  {Quiet, []ActionKind{PassOn}},
-			WorkerExited:   {Draining, []ActionKind{AnnounceExit, TellOrphans}},
-			ChildExited:    {Quiet, none},
-			NothingLeft:    {Done, none},
-			TimePassed:     {Quiet, none},
+			Started:        {phase.Quiet, none},
+			StopSignaled:   {phase.Draining, []ActionKind{TellWorker, AnnounceDrain}},
+			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
+			ResumeSignaled: {phase.Quiet, none}, // for a stop signal may be on its way
+			OtherSignaled:  {phase.Quiet, []ActionKind{PassOn}},
+			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, TellOrphans}},
+			ChildExited:    {phase.Quiet, none},
+			NothingLeft:    {phase.Done, none},
+			TimePassed:     {phase.Quiet, none},
 		}},
 		{"draining after a stop signal", toDraining, map[EventKind]step{
-			Started:        {Draining, none},
-			StopSignaled:   {Killing, []ActionKind{AnnounceForce, KillAll}},
-			QuietSignaled:  {Draining, none},
-			ResumeSignaled: {Draining, none},
-			OtherSignaled:  {Draining, []ActionKind{PassOn}},
-			WorkerExited:   {Draining, []ActionKind{TellOrphans}},
-			ChildExited:    {Draining, none},
-			NothingLeft:    {Done, none},
-			TimePassed:     {Draining, none},
+			Started:        {phase.Draining, none},
+			StopSignaled:   {phase.Killing, []ActionKind{AnnounceForce, KillAll}},
+			QuietSignaled:  {phase.Draining, none},
+			ResumeSignaled: {phase.Draining, none},
+			OtherSignaled:  {phase.Draining, []ActionKind{PassOn}},
+			WorkerExited:   {phase.Draining, []ActionKind{TellOrphans}},
+			ChildExited:    {phase.Draining, none},
+			NothingLeft:    {phase.Done, none},
+			TimePassed:     {phase.Draining, none},
 		}},
 		{"draining after the worker exited", toCrashed, map[EventKind]step{
-			Started:        {Draining, none},
-			StopSignaled:   {Draining, []ActionKind{AnnounceStop}},
-			QuietSignaled:  {Draining, none},
-			ResumeSignaled: {Draining, none},
-			OtherSignaled:  {Draining, []ActionKind{PassOn}},
-			ChildExited:    {Draining, none},
-			NothingLeft:    {Done, none},
-			TimePassed:     {Draining, none},
+			Started:        {phase.Draining, none},
+			StopSignaled:   {phase.Draining, []ActionKind{AnnounceStop}},
+			QuietSignaled:  {phase.Draining, none},
+			ResumeSignaled: {phase.Draining, none},
+			OtherSignaled:  {phase.Draining, []ActionKind{PassOn}},
+			ChildExited:    {phase.Draining, none},
+			NothingLeft:    {phase.Done, none},
+			TimePassed:     {phase.Draining, none},
 		}},
 		{"killing", toKilling, map[EventKind]step{
-			Started:        {Killing, none},
-			StopSignaled:   {Killing, none},
-			QuietSignaled:  {Killing, none},
-			ResumeSignaled: {Killing, none},
-			OtherSignaled:  {Killing, none},
-			WorkerExited:   {Killing, none},
-			ChildExited:    {Killing, none},
-			NothingLeft:    {Done, none},
-			TimePassed:     {Killing, []ActionKind{KillAll}}, // half a second on, the next sweep is due
+			Started:        {phase.Killing, none},
+			StopSignaled:   {phase.Killing, none},
+			QuietSignaled:  {phase.Killing, none},
+			ResumeSignaled: {phase.Killing, none},
+			OtherSignaled:  {phase.Killing, none},
+			WorkerExited:   {phase.Killing, none},
+			ChildExited:    {phase.Killing, none},
+			NothingLeft:    {phase.Done, none},
+			TimePassed:     {phase.Killing, []ActionKind{KillAll}}, // half a second on, the next sweep is due
 		}},
 		{"done", toDone, map[EventKind]step{
-			Started: {Done, none}, StopSignaled: {Done, none}, QuietSignaled: {Done, none},
-			ResumeSignaled: {Done, none}, OtherSignaled: {Done, none}, WorkerExited: {Done, none},
-			ChildExited: {Done, none}, NothingLeft: {Done, none}, TimePassed: {Done, none},
+			Started: {phase.Done, none}, StopSignaled: {phase.Done, none}, QuietSignaled: {phase.Done, none},
+			ResumeSignaled: {phase.Done, none}, OtherSignaled: {phase.Done, none}, WorkerExited: {phase.Done, none},
+			ChildExited: {phase.Done, none}, NothingLeft: {phase.Done, none}, TimePassed: {phase.Done, none},
 		}},
 	}
 	for _, row := range rows {
@@ -158,19 +160,19 @@ func TestResume(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		moments []moment
-		phase   Phase
+		phase   phase.Phase
 		do      []ActionKind
 	}{
-		{"waits 50 ms", []moment{at(cont+49*time.Millisecond, TimePassed)}, Quiet, nil},
-		{"and no longer", []moment{at(cont+50*time.Millisecond, TimePassed)}, Running, []ActionKind{ResumeWorker}},
-		{"comes once", []moment{at(cont+50*time.Millisecond, TimePassed), at(cont+time.Second, TimePassed)}, Running, nil},
+		{"waits 50 ms", []moment{at(cont+49*time.Millisecond, TimePassed)}, phase.Quiet, nil},
+		{"and no longer", []moment{at(cont+50*time.Millisecond, TimePassed)}, phase.Running, []ActionKind{ResumeWorker}},
+		{"comes once", []moment{at(cont+50*time.Millisecond, TimePassed), at(cont+time.Second, TimePassed)}, phase.Running, nil},
 		{"is not put off by another CONT", []moment{at(cont+30*time.Millisecond, ResumeSignaled), at(cont+50*time.Millisecond, TimePassed)},
-			Running, []ActionKind{ResumeWorker}},
+			phase.Running, []ActionKind{ResumeWorker}},
 		{"does not come behind a stop", []moment{signalAt(cont+40*time.Millisecond, StopSignaled, unix.SIGTERM), at(cont+50*time.Millisecond, TimePassed)},
-			Draining, nil},
-		{"does not come behind a TSTP", []moment{at(cont+40*time.Millisecond, QuietSignaled), at(cont+50*time.Millisecond, TimePassed)}, Quiet, nil},
+			phase.Draining, nil},
+		{"does not come behind a TSTP", []moment{at(cont+40*time.Millisecond, QuietSignaled), at(cont+50*time.Millisecond, TimePassed)}, phase.Quiet, nil},
 		{"does not come behind the worker's end", []moment{at(cont+40*time.Millisecond, WorkerExited), at(cont+50*time.Millisecond, TimePassed)},
-			Draining, nil},
+			phase.Draining, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, do := play(time.Minute, 0, append(slices.Clone(toResuming), tt.moments...)...)
@@ -188,41 +190,41 @@ func TestStopSignals(t *testing.T) {
 		grace     time.Duration
 		stopDelay time.Duration
 		moments   []moment
-		phase     Phase
+		phase     phase.Phase
 		do        []Action
 	}{
 		{"told the signal that came", time.Minute, 0, append(toRunning, second(0, unix.SIGINT)),
-			Draining, []Action{{TellWorker, unix.SIGINT}, {AnnounceDrain, unix.SIGINT}}},
+			phase.Draining, []Action{{TellWorker, unix.SIGINT}, {AnnounceDrain, unix.SIGINT}}},
 		{"twice within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGTERM)),
-			Draining, []Action{{AnnounceSame, unix.SIGTERM}}},
+			phase.Draining, []Action{{AnnounceSame, unix.SIGTERM}}},
 		{"another one within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGINT)),
-			Draining, []Action{{AnnounceSame, unix.SIGINT}}},
+			phase.Draining, []Action{{AnnounceSame, unix.SIGINT}}},
 		{"the 100 ms count from the first", time.Minute, 0,
 			append(toDraining, second(90*time.Millisecond, unix.SIGTERM), second(110*time.Millisecond, unix.SIGTERM)),
-			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
 		{"a second one 300 ms later forces", time.Minute, 0, append(toDraining, second(300*time.Millisecond, unix.SIGINT)),
-			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
 		{"grace 0 kills at once", 0, 0, append(toRunning, second(0, unix.SIGTERM)),
-			Killing, []Action{{Kind: AnnounceOver}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceOver}, {Kind: KillAll}}},
 		{"grace 0 kills what a worker leaves", 0, 0, append(toRunning, at(0, WorkerExited)),
-			Killing, []Action{{Kind: AnnounceExit}, {Kind: AnnounceOver}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceExit}, {Kind: AnnounceOver}, {Kind: KillAll}}},
 		{"the first one after the worker exited tells nobody again", time.Minute, 0, append(toCrashed, second(time.Second, unix.SIGTERM)),
-			Draining, []Action{{AnnounceStop, unix.SIGTERM}}},
+			phase.Draining, []Action{{AnnounceStop, unix.SIGTERM}}},
 		{"the second one after the worker exited forces", time.Minute, 0,
 			append(toCrashed, second(time.Second, unix.SIGTERM), second(2*time.Second, unix.SIGTERM)),
-			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
 		{"a stop delay is quiet first", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGTERM)),
-			Draining, []Action{{AnnounceDrain, unix.SIGTERM}, {Kind: QuietWorker}}},
+			phase.Draining, []Action{{AnnounceDrain, unix.SIGTERM}, {Kind: QuietWorker}}},
 		{"a stop delay tells at its end", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGINT), at(5*time.Second, TimePassed)),
-			Draining, []Action{{TellWorker, unix.SIGINT}, {Kind: AnnounceProgress}}},
+			phase.Draining, []Action{{TellWorker, unix.SIGINT}, {Kind: AnnounceProgress}}},
 		{"a stop delay is none after quiet", time.Minute, 5 * time.Second, append(toQuiet, second(0, unix.SIGTERM)),
-			Draining, []Action{{TellWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
+			phase.Draining, []Action{{TellWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
 		{"a second one in the stop delay forces", time.Minute, 5 * time.Second,
 			append(toRunning, second(0, unix.SIGTERM), second(time.Second, unix.SIGTERM)),
-			Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
 		{"a worker that exits in the stop delay is not told", time.Minute, 4 * time.Second,
 			append(toRunning, second(0, unix.SIGTERM), at(time.Second, WorkerExited), at(4*time.Second, TimePassed)),
-			Draining, []Action{{Kind: TellOrphans}}},
+			phase.Draining, []Action{{Kind: TellOrphans}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -325,11 +327,11 @@ func TestRestIsToldAfterALongStopDelay(t *testing.T) {
 
 func TestGraceOverKillsAndLeaves(t *testing.T) {
 	m, do := play(10*time.Second, 0, append(slices.Clone(toDraining), at(10*time.Second, TimePassed))...)
-	if want := []ActionKind{AnnounceOver, KillAll}; m.Phase() != Killing || !slices.Equal(kinds(do), want) {
+	if want := []ActionKind{AnnounceOver, KillAll}; m.Phase() != phase.Killing || !slices.Equal(kinds(do), want) {
 		t.Fatalf("%v with %v at the end of the grace", m.Phase(), kinds(do))
 	}
 	do = m.Step(clock0.Add(15*time.Second), Event{Kind: TimePassed})
-	if want := []ActionKind{AnnounceStuck}; m.Phase() != Done || !slices.Equal(kinds(do), want) {
+	if want := []ActionKind{AnnounceStuck}; m.Phase() != phase.Done || !slices.Equal(kinds(do), want) {
 		t.Errorf("%v with %v 5 s after the kill", m.Phase(), kinds(do))
 	}
 }

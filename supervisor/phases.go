@@ -2,23 +2,6 @@ package supervisor
 
 import "golang.org/x/sys/unix"
 
-// Phase is where drainit is in the life of its worker.
-type Phase uint8
-
-// The phases, in their order. Only Quiet ever goes back, to Running.
-const (
-	Starting Phase = iota
-	Running
-	Quiet
-	Draining
-	Killing
-	Done
-)
-
-func (p Phase) String() string {
-	return [...]string{"starting", "running", "quiet", "draining", "killing", "done"}[p]
-}
-
 // EventKind is what happened.
 type EventKind uint8
 

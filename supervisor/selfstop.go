@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -46,7 +47,7 @@ func sendStop(group bool) error {
 			return errors.Join(err, failed)
 		}
 	}
-	block := signalSet(unix.SIGTSTP)
+	block := signals.Mask(unix.SIGTSTP)
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &block, nil); err != nil {
 		return os.NewSyscallError("rt_sigprocmask", err)
 	}
@@ -58,7 +59,7 @@ func sendStop(group bool) error {
 // once where a CONT has discarded the stop, or the kernel does. To ignore it discards it.
 func endStop(to action) error {
 	before, err := setAction(unix.SIGTSTP, to)
-	stop := signalSet(unix.SIGTSTP)
+	stop := signals.Mask(unix.SIGTSTP)
 	unblocked := os.NewSyscallError("rt_sigprocmask", unix.PthreadSigmask(unix.SIG_UNBLOCK, &stop, nil))
 	if err != nil {
 		return err

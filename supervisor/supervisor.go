@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/health"
+	"drainit/internal/logx"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -21,12 +24,12 @@ import (
 // thread, whose signal mask the worker inherits.
 type supervisor struct {
 	cfg     Config
-	log     *Log
+	log     *logx.Log
 	inbox   *Inbox
 	stops   []unix.Signal // that begin the stop
 	machine *Machine
 	tty     terminal
-	health  health
+	health  health.State
 
 	worker     int         // its pid
 	group      int         // the process group that the first worker was given
@@ -66,7 +69,7 @@ type supervisor struct {
 
 // Run runs the worker to its end and returns the exit status to report, or
 // StatusInterrupted. It must be called on the locked main thread; the log stays open.
-func Run(cfg Config, inbox *Inbox, log *Log) int {
+func Run(cfg Config, inbox *Inbox, log *logx.Log) int {
 	s := &supervisor{
 		cfg: cfg, log: log, inbox: inbox, stops: stopSignals(cfg), tty: openTerminal(),
 		machine: NewMachine(cfg.Grace, cfg.StopDelay),
@@ -106,8 +109,8 @@ func (s *supervisor) notStarted(why string) {
 // prepare sets up what the worker must find when it starts.
 func (s *supervisor) prepare() error {
 	parent := os.Getppid()
-	if at := s.cfg.HealthAddr; at.given() {
-		if err := serveHealth(at, &s.health); err != nil {
+	if at := s.cfg.HealthAddr; at.Given() {
+		if err := health.Serve(at, &s.health); err != nil {
 			return err
 		}
 	}
@@ -136,7 +139,7 @@ func (s *supervisor) stopBeforeStart() bool {
 	s.gone, s.status, s.interrupted = true, 128+int(sig), sig == unix.SIGINT && s.isJob()
 	s.machine.Step(time.Now(), Event{StopSignaled, sig})
 	s.report.text = signals.Name(sig) + " came before the start: the worker is not started"
-	s.log.Info(s.report.text, text("phase", Done.String()), text("signal", signals.Name(sig)))
+	s.log.Info(s.report.text, logx.Text("phase", phase.Done.String()), logx.Text("signal", signals.Name(sig)))
 	return true
 }
 
@@ -164,7 +167,7 @@ func (s *supervisor) startWorker() *startError {
 	}
 	detach()
 	s.step(time.Now(), Event{Kind: Started})
-	s.log.Debug("started "+label(s.name, pid), number("pid", pid), text("comm", s.name))
+	s.log.Debug("started "+logx.Label(s.name, pid), logx.Number("pid", pid), logx.Text("comm", s.name))
 	return nil
 }
 
@@ -174,7 +177,7 @@ func (s *supervisor) loop() {
 	s.inbox.relay(s.stops)
 	timer := time.NewTimer(0)
 	timer.Stop()
-	for s.machine.Phase() != Done {
+	for s.machine.Phase() != phase.Done {
 		if at, ok := s.machine.Deadline(); ok {
 			timer.Reset(time.Until(at))
 		} else {
@@ -235,7 +238,7 @@ func (s *supervisor) takeStops(sig os.Signal) {
 // that is rewritten to nothing has not come.
 func (s *supervisor) takeSignal(now time.Time, sig unix.Signal) {
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
-		s.log.Debug("dropped "+signals.Name(sig), text("signal", signals.Name(sig)))
+		s.log.Debug("dropped "+signals.Name(sig), logx.Text("signal", signals.Name(sig)))
 		return
 	}
 	switch {

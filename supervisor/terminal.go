@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // terminal is drainit's controlling terminal, by a descriptor of its own, and
@@ -106,17 +108,11 @@ func (t *terminal) setForeground(group int) bool {
 // it, and the kernel would begin again, for ever.
 func fromBackground(ioctl func() error) error {
 	var before unix.Sigset_t
-	block := signalSet(unix.SIGTTOU)
+	block := signals.Mask(unix.SIGTTOU)
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &block, &before); err != nil {
 		return err
 	}
 	err := ioctl()
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 	return err
-}
-
-// signalSet is a set of one signal below 32.
-func signalSet(sig unix.Signal) (set unix.Sigset_t) {
-	set.Val[0] = 1 << (sig - 1)
-	return set
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -34,7 +35,7 @@ func (s *supervisor) warnParent() {
 		return
 	}
 	s.log.Warn(fmt.Sprintf("drainit's parent %s is a shell, which passes no signal on, so no stop signal will reach drainit: not the shell form but %s; in a script exec %s",
-		byName(parent.Process), entrypoint(safeLine(s.cfg.Command)), self()), number("pid", 1), text("comm", parent.Comm))
+		logx.Name(parent.Process), entrypoint(safeLine(s.cfg.Command)), self()), logx.Number("pid", 1), logx.Text("comm", parent.Comm))
 }
 
 // inspect looks once, when an entrypoint has had its time, at what the worker
@@ -69,7 +70,7 @@ func (s *supervisor) warnAtStop(seen []proc.Seen) {
 		}
 		came := strings.TrimPrefix(signals.Name(s.stopSignal), "SIG")
 		s.warn(w, fmt.Sprintf("%s does not catch %s, so it dies of it at once and nothing is drained: handle %s in it, or choose a signal that it handles with --rewrite %s:%s, say",
-			byName(w.Process), name, name, came, other))
+			logx.Name(w.Process), name, name, came, other))
 	}
 }
 
@@ -100,12 +101,12 @@ func (s *supervisor) warnWrapped(seen []proc.Seen) {
 		return // there is nobody behind it
 	}
 	s.warned.wrapped = true
-	behind, command := byName(inner.Process), safeWords(inner)
+	behind, command := logx.Name(inner.Process), safeWords(inner)
 	if several {
 		behind, command = "those below it", []string{"COMMAND", "ARG"}
 	}
 	s.warn(w, fmt.Sprintf("%s is a %s that does not pass signals on to %s; %s: %s",
-		byName(w.Process), kindName(w), behind, s.inPlaceOf(w), execForm(w, command)))
+		logx.Name(w.Process), kindName(w), behind, s.inPlaceOf(w), execForm(w, command)))
 }
 
 func kindName(p proc.Seen) string {
@@ -128,12 +129,12 @@ func (s *supervisor) inPlaceOf(w proc.Seen) string {
 
 // execForm is how to start a command so that nothing stands before it.
 func execForm(wrapper proc.Seen, command []string) string {
-	line := Printable(strings.Join(command, " "))
+	line := logx.Printable(strings.Join(command, " "))
 	if forward.LauncherName(wrapper) == "go run" {
 		return "go build -o /app, then " + entrypoint([]string{"/app"})
 	}
 	if script := scriptOf(wrapper); script != "" {
-		return fmt.Sprintf("let %s end with exec %s", Printable(script), line)
+		return fmt.Sprintf("let %s end with exec %s", logx.Printable(script), line)
 	}
 	return entrypoint(command)
 }
@@ -149,15 +150,15 @@ func (s *supervisor) warnDeaf() {
 			continue
 		}
 		s.warned.deaf = true
-		command := Printable(strings.Join(safeWords(withProgram(d.Child)), " "))
+		command := logx.Printable(strings.Join(safeWords(withProgram(d.Child)), " "))
 		s.warn(shell, fmt.Sprintf("%s caught the stop signal, but its trap runs only after %s has ended, which nobody has told; in the script: %s & c=$!; trap 'kill $c' TERM; wait $c; wait $c",
-			byName(shell.Process), byName(d.Child.Process), command))
+			logx.Name(shell.Process), logx.Name(d.Child.Process), command))
 		return
 	}
 }
 
 func (s *supervisor) warn(p proc.Seen, msg string) {
-	s.log.Warn(msg, s.phase(), number("pid", p.PID), text("comm", p.Comm))
+	s.log.Warn(msg, s.phaseField(), logx.Number("pid", p.PID), logx.Text("comm", p.Comm))
 }
 
 // innermost goes down from a shell or a launcher to the one process that does
@@ -262,7 +263,7 @@ func isProgramFile(arg string) bool {
 func entrypoint(command []string) string {
 	var quoted []string
 	for _, word := range append([]string{self(), "--"}, command...) {
-		quoted = append(quoted, `"`+Printable(word)+`"`)
+		quoted = append(quoted, `"`+logx.Printable(word)+`"`)
 	}
 	return "ENTRYPOINT [" + strings.Join(quoted, ", ") + "]"
 }

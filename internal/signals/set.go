@@ -26,3 +26,9 @@ func ParseSet(mask []byte, base int) (Set, error) {
 	s, err := strconv.ParseUint(string(mask), base, 64)
 	return Set(s), err
 }
+
+// Mask is a signal below 32 as rt_sigprocmask(2) takes it.
+func Mask(sig unix.Signal) (mask unix.Sigset_t) {
+	mask.Val[0] = 1 << (sig - 1)
+	return mask
+}

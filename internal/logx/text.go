@@ -1,4 +1,4 @@
-package supervisor
+package logx
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func (e textEncoder) EncodeEntry(ent zapcore.Entry, _ []zapcore.Field) (*buffer.
 }
 
 // label is how every line names a process: "node[17]".
-func label(comm string, pid int) string {
+func Label(comm string, pid int) string {
 	return comm + "[" + strconv.Itoa(pid) + "]"
 }
 
@@ -52,7 +52,7 @@ func Printable(s string) string {
 }
 
 // list names processes, at most ten: "sh[7], node[9] and 490 more".
-func list(all []proc.Process, describe func(proc.Process) string) string {
+func List(all []proc.Process, describe func(proc.Process) string) string {
 	var names []string
 	for _, p := range all[:min(len(all), namedAtMost)] {
 		names = append(names, describe(p))
@@ -64,22 +64,22 @@ func list(all []proc.Process, describe func(proc.Process) string) string {
 	return s
 }
 
-func byName(p proc.Process) string { return label(p.Comm, p.PID) }
+func Name(p proc.Process) string { return Label(p.Comm, p.PID) }
 
-// withState tells what can't be asked any more after a kill: "node[17] (S, 31s)".
-func withState(p proc.Process) string {
-	return fmt.Sprintf("%s (%c, %s)", byName(p), p.State, round(p.Age()))
+// WithState tells what can't be asked any more after a kill: "node[17] (S, 31s)".
+func WithState(p proc.Process) string {
+	return fmt.Sprintf("%s (%c, %s)", Name(p), p.State, Round(p.Age()))
 }
 
 // round is for people: tenths of a second below ten, whole seconds above.
-func round(d time.Duration) string {
+func Round(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}
 	return d.Round(time.Second).String()
 }
 
-func processes(n int) string {
+func Processes(n int) string {
 	if n == 1 {
 		return "1 process"
 	}

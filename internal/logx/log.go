@@ -1,4 +1,9 @@
-package supervisor
+// Package logx writes drainit's lines: to standard error, as text or JSON, and the one
+// message for the platform, to its termination log.
+//
+// It owns the descriptor and the form of a line; what a line says is the caller's. It
+// must never block or end drainit, whatever becomes of who reads the lines.
+package logx
 
 import (
 	"fmt"
@@ -9,6 +14,8 @@ import (
 
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 const (
@@ -29,9 +36,9 @@ type Log struct {
 	written chan struct{} // closed when all lines are
 }
 
-// NewLog returns a log that writes to fd, one JSON object a line or plain text
+// New returns a log that writes to fd, one JSON object a line or plain text
 // that begins with "drainit:".
-func NewLog(fd int, json bool, level zapcore.Level) *Log {
+func New(fd int, json bool, level zapcore.Level) *Log {
 	l := &Log{fd: fd, lines: make(chan []byte, logLines), written: make(chan struct{})}
 	l.encoder = newEncoder(json)
 	l.core = zapcore.NewCore(l.encoder, (*logQueue)(l), level)
@@ -112,11 +119,11 @@ func (l *Log) write() {
 	// From the background of a terminal with TOSTOP, the kernel answers a write
 	// with TTOU, and as Go catches that, it would do so again and again.
 	runtime.LockOSThread()
-	if set := signalSet(unix.SIGTTOU); unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil) != nil {
+	if set := signals.Mask(unix.SIGTTOU); unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil) != nil {
 		return
 	}
 	for line := range l.lines {
-		if writeAll(l.fd, line) != nil {
+		if WriteAll(l.fd, line) != nil {
 			l.dropped.Add(1)
 			continue
 		}
@@ -128,8 +135,8 @@ func (l *Log) write() {
 
 func (l *Log) reportDropped(n int64) {
 	msg := fmt.Sprintf("%d log lines were dropped: stderr was full or closed", n)
-	buf, err := l.encoder.EncodeEntry(entry(zapcore.WarnLevel, msg), []zapcore.Field{number("dropped", int(n))})
-	if err != nil || writeAll(l.fd, buf.Bytes()) != nil {
+	buf, err := l.encoder.EncodeEntry(entry(zapcore.WarnLevel, msg), []zapcore.Field{Number("dropped", int(n))})
+	if err != nil || WriteAll(l.fd, buf.Bytes()) != nil {
 		l.dropped.Add(n)
 	}
 }
@@ -156,7 +163,7 @@ func (q *logQueue) Sync() error { return nil }
 
 // writeAll writes to a descriptor that may be in non-blocking mode: another
 // program that has it open can have set that.
-func writeAll(fd int, b []byte) error {
+func WriteAll(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := unix.Write(fd, b)
 		switch err {
@@ -175,14 +182,14 @@ func writeAll(fd int, b []byte) error {
 }
 
 // text returns, number and seconds the fields of a JSON line.
-func text(key, value string) zapcore.Field {
+func Text(key, value string) zapcore.Field {
 	return zapcore.Field{Key: key, Type: zapcore.StringType, String: Printable(value)}
 }
 
-func number(key string, value int) zapcore.Field {
+func Number(key string, value int) zapcore.Field {
 	return zapcore.Field{Key: key, Type: zapcore.Int64Type, Integer: int64(value)}
 }
 
-func seconds(key string, d time.Duration) zapcore.Field {
+func Seconds(key string, d time.Duration) zapcore.Field {
 	return zapcore.Field{Key: key, Type: zapcore.Float64Type, Integer: int64(math.Float64bits(math.Round(d.Seconds()*10) / 10))}
 }

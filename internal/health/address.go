@@ -1,4 +1,4 @@
-package supervisor
+package health
 
 import (
 	"fmt"
@@ -15,7 +15,11 @@ type Address struct {
 	at   netip.AddrPort
 }
 
-func (a Address) given() bool { return a.text != "" }
+// String is the address as it was given.
+func (a Address) String() string { return a.text }
+
+// Given reports whether there is one.
+func (a Address) Given() bool { return a.text != "" }
 
 // The socket addresses are package syscall's: those of x/sys/unix bring all
 // their kinds with them, 30 kB.

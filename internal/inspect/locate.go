@@ -1,4 +1,4 @@
-package supervisor
+package inspect
 
 import (
 	"errors"
@@ -7,21 +7,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/logx"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
+	"drainit/internal/title"
 	"drainit/reaper"
 )
 
 // instance is a running drainit, as /proc shows it to any user.
 type instance struct {
 	proc.Process
-	below []proc.Process // the living processes below it
+	descendants []proc.Process // the living ones
 }
 
-// findInstance finds the drainit that the caller means: the first process of the
+// locate finds the drainit that the caller means: the first process of the
 // caller's container. That is PID 1, or where containers share a PID namespace
 // (PID 1 is a pod's pause, a host's init, another container's drainit), the one
 // in the caller's cgroups.
-func findInstance() (instance, error) {
+func locate() (instance, error) {
 	t, err := proc.ReadTree()
 	if err != nil {
 		return instance{}, fmt.Errorf("cannot look for drainit: %w", err)
@@ -52,11 +55,11 @@ func findInstance() (instance, error) {
 	case len(found) == 0:
 		return instance{}, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
 	}
-	return instance{}, fmt.Errorf("which drainit? %s are in this cgroup, and none is PID 1; kill(1) signals one by its pid", list(found, byName))
+	return instance{}, fmt.Errorf("which drainit? %s are in this cgroup, and none is PID 1; kill(1) signals one by its pid", logx.List(found, logx.Name))
 }
 
-// again reads the instance anew; gone is true when it has ended.
-func (d instance) again() (now instance, gone bool) {
+// refresh reads the instance anew; gone is true when it has ended.
+func (d instance) refresh() (now instance, gone bool) {
 	p, err := proc.ReadProcess(d.PID)
 	if proc.Vanished(err) || err == nil && (p.ID != d.ID || !p.Alive()) {
 		return d, true
@@ -84,23 +87,20 @@ func (d instance) signal(sig unix.Signal) error {
 	return nil
 }
 
-func (d instance) label() string { return label("drainit", d.PID) }
-
-// titles gives the phase of each title.
-var titles = map[string]Phase{
-	titleRunning:  Running,
-	titleQuiet:    Quiet,
-	titleDraining: Draining,
-	titleEnded:    Draining,
-	titleKilling:  Killing,
-}
+func (d instance) label() string { return logx.Label("drainit", d.PID) }
 
 func hasTitle(p proc.Process) bool {
-	_, ok := titles[p.Comm]
+	_, _, ok := title.Parse(p.Comm)
 	return ok && p.Alive()
 }
 
-func (d instance) phase() Phase { return titles[d.Comm] }
+func (d instance) phase() phase.Phase {
+	p, _, _ := title.Parse(d.Comm)
+	return p
+}
 
-// workerLives is what the title says; one that is being killed has not ended.
-func (d instance) workerLives() bool { return d.Comm != titleEnded }
+// workerAlive is what the title says.
+func (d instance) workerAlive() bool {
+	_, alive, _ := title.Parse(d.Comm)
+	return alive
+}

@@ -1,14 +1,16 @@
-package supervisor
+package health
 
 import (
 	"bytes"
 	"strconv"
+
+	"drainit/internal/phase"
 )
 
 // appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112),
 // of which no more than the first line is read. It appends nothing while the
 // head of the request is not all there and may still come.
-func appendAnswer(out, request []byte, phase Phase, lives bool) []byte {
+func appendAnswer(out, request []byte, p phase.Phase, workerAlive bool) []byte {
 	ended := bytes.Contains(request, []byte("\n\r\n")) || bytes.Contains(request, []byte("\n\n"))
 	if !ended && len(request) < requestAtMost {
 		return out
@@ -19,7 +21,7 @@ func appendAnswer(out, request []byte, phase Phase, lives bool) []byte {
 	file, _, _ := bytes.Cut(target, []byte("?"))
 	ready, healthy := string(file) == "/readyz", string(file) == "/healthz"
 	head := string(method) == "HEAD"
-	status, body := "200 OK", phase.String()
+	status, body := "200 OK", p.String()
 	switch {
 	case !ended:
 		status, body = "431 Request Header Fields Too Large", "the request is too long"
@@ -29,7 +31,7 @@ func appendAnswer(out, request []byte, phase Phase, lives bool) []byte {
 		status, body = "404 Not Found", "there are /readyz and /healthz"
 	case string(method) != "GET" && !head:
 		status, body = "405 Method Not Allowed\r\nAllow: GET, HEAD", "takes GET"
-	case ready && phase != Running, healthy && !lives:
+	case ready && p != phase.Running, healthy && !workerAlive:
 		status = "503 Service Unavailable"
 	}
 	out = append(out, "HTTP/1.1 "...)

@@ -1,4 +1,4 @@
-package supervisor
+package logx
 
 import (
 	"bufio"
@@ -24,13 +24,13 @@ func logPipe(t *testing.T, json bool, level zapcore.Level) (*Log, *os.File) {
 	}
 	r := os.NewFile(uintptr(fds[0]), "log")
 	t.Cleanup(func() { r.Close(); unix.Close(fds[1]) })
-	return NewLog(fds[1], json, level), r
+	return New(fds[1], json, level), r
 }
 
 func TestLogLines(t *testing.T) {
 	write := func(l *Log) {
 		l.Debug("one")
-		l.Info("two", text("phase", "draining"), number("pid", 17), seconds("left_s", 1234*time.Millisecond))
+		l.Info("two", Text("phase", "draining"), Number("pid", 17), Seconds("left_s", 1234*time.Millisecond))
 		l.Warn("three")
 		l.Error("four")
 		l.Close()
@@ -122,7 +122,7 @@ func TestLogSurvivesItsDescriptor(t *testing.T) {
 	defer full.Close()
 	for name, fd := range map[string]int{"ENOSPC": int(full.Fd()), "EBADF": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
-			l := NewLog(fd, true, zapcore.InfoLevel)
+			l := New(fd, true, zapcore.InfoLevel)
 			for range 1000 {
 				l.Info("x")
 			}

@@ -1,0 +1,141 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
+	"drainit/internal/signals"
+	"drainit/reaper"
+)
+
+// answerWithin bounds the wait for a drainit that was sent a signal.
+const answerWithin = 2 * time.Second
+
+// sameRequest is how soon after the first a stop signal is the same request (package
+// supervisor).
+const sameRequest = 100 * time.Millisecond
+
+// quiet is the quiet signal, and the wait that a preStop hook wants: load
+// balancers and queues look away meanwhile.
+func (d instance) quiet(sleep time.Duration) (status int, err error) {
+	if d.phase() > phase.Quiet {
+		return 0, fmt.Errorf("%s is %s already: nothing to quiet", d.label(), d.phase())
+	}
+	if _, status, err := d.signalAndWait(phase.Running, unix.SIGTSTP); err != nil {
+		return status, err
+	}
+	d.sleep(sleep)
+	return 0, nil
+}
+
+func (d instance) resume() (status int, err error) {
+	if d.phase() <= phase.Quiet {
+		now, status, err := d.signalAndWait(phase.Quiet, unix.SIGCONT)
+		if err != nil || now.phase() <= phase.Quiet {
+			return status, err
+		}
+		d = now // a stop came before the resume
+	}
+	return statusNo, fmt.Errorf("%s is %s: a worker that was told to stop can't be resumed", d.label(), d.phase())
+}
+
+// signalAndWait sends drainit a signal that takes it out of a phase, and returns when it
+// has left that, or has ended.
+func (d instance) signalAndWait(from phase.Phase, sig unix.Signal) (now instance, status int, err error) {
+	if err := d.signal(sig); err != nil {
+		return d, statusFailed, err
+	}
+	now, gone := d.await(answerWithin, func(is phase.Phase) bool { return is != from })
+	if !gone && now.phase() == from {
+		return now, statusNo, now.notResponding(sig)
+	}
+	return now, 0, nil
+}
+
+// stop never sends a second stop signal: that would kill.
+func (d instance) stop(stdout io.Writer) (status int, err error) {
+	if d.phase() > phase.Quiet {
+		if _, err := io.WriteString(stdout, d.text()); err != nil {
+			return statusFailed, err
+		}
+		return 0, errors.New("it stops already, and was sent nothing; drainit stop --force kills what is left")
+	}
+	if err := d.signal(unix.SIGTERM); err != nil {
+		return statusFailed, err
+	}
+	return 0, nil
+}
+
+// forceStop sends as many stop signals as it takes: the first may begin the
+// drain, and one too soon after it counts as the same request.
+func (d instance) forceStop() (status int, err error) {
+	const apart = sameRequest + 50*time.Millisecond
+	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
+	until := time.Now().Add(answerWithin)
+	for round := 0; round < rounds || time.Now().Before(until); round++ {
+		now, gone := d.refresh()
+		if gone || now.phase() == phase.Killing {
+			return 0, nil
+		}
+		if err := d.signal(unix.SIGTERM); err != nil && !errors.Is(err, reaper.ErrGone) {
+			return statusFailed, err
+		}
+		d.await(apart, func(p phase.Phase) bool { return p == phase.Killing })
+	}
+	now, _ := d.refresh()
+	return statusNo, now.notResponding(unix.SIGTERM)
+}
+
+// await reads the title until the phase is as wanted, drainit has gone, or the time is
+// over: with so many looks in it that neither a machine that stood still nor one that
+// is very busy has kept drainit from acting.
+func (d instance) await(atMost time.Duration, wanted func(phase.Phase) bool) (now instance, gone bool) {
+	const apart, slowest = time.Millisecond, 20 * time.Millisecond
+	until := time.Now().Add(atMost)
+	for left := int(atMost / slowest); ; left-- {
+		now, gone = d.refresh()
+		if gone || wanted(now.phase()) || left <= 0 && time.Now().After(until) {
+			return now, gone
+		}
+		time.Sleep(apart)
+	}
+}
+
+// notResponding says why drainit may not have acted upon a signal.
+func (d instance) notResponding(sig unix.Signal) error {
+	name := signals.Name(sig)
+	if d.Stopped() {
+		return fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d.label(), name)
+	}
+	return fmt.Errorf("%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?", d.label(), name, d.phase())
+}
+
+// sleep waits, but no longer than drainit runs.
+func (d instance) sleep(sleep time.Duration) {
+	fd, err := unix.PidfdOpen(d.PID, 0)
+	if err == unix.ESRCH {
+		return // it has ended
+	}
+	if err != nil {
+		time.Sleep(sleep) // an old kernel; who waits for us ends us
+		return
+	}
+	defer unix.Close(fd)
+	for until := time.Now().Add(sleep); ; {
+		left := time.Until(until)
+		if left <= 0 {
+			return
+		}
+		const longest = 1 << 30 // milliseconds, in an int of 32 bits
+		ms := min(left.Milliseconds()+1, longest)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(ms))
+		if n > 0 || err != nil && err != unix.EINTR {
+			return
+		}
+	}
+}
