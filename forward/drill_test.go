@@ -7,63 +7,55 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
 
 // drill is a stop played by a script, of steps with semicolons between them:
 //
-//	told NAME SIG              it is told now; ": " and a rule may follow
-//	heir NAME                  the last look made it the worker
+//	sent NAME SIG              it is sent the signal now; ": " and a rule may follow
+//	successor NAME             the last snapshot made it the worker
 //	NAME starts TREE           as a child of its own
 //	NAME loses SIG             its handler has gone
 //	NAME exits
 //	NAME dies of SIG
-//	look, or last look         in the last seconds; all that it leads to follows it
+//	snapshot, or last call     in the last seconds; all that it leads to follows it
 //
-// A tree is NAME[TERM,INT](TREE, TREE): what it catches, and its children. A *
+// A tree is NAME[TERM,INT](TREE, TREE): what it handles, and its children. A *
 // stands for the stop signal and TERM; "session" says that it leads a session.
 // What a name says of a process, its digits aside, is what it is.
 type drill struct {
-	t     *testing.T
-	sig   unix.Signal
-	w     *world
-	c     *Cascade
-	names map[string]*fake
-	told  []Telling
-	heir  string
+	t         *testing.T
+	sig       unix.Signal
+	w         *world
+	l         *Ledger
+	worker    Worker
+	names     map[string]*fake
+	sent      []Delivery
+	successor string
 }
 
 // newDrill makes a machine with a worker, and other children of drainit.
 func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
-	d := &drill{t: t, sig: sig, w: newWorld(1 << 15), names: make(map[string]*fake)}
+	d := &drill{t: t, sig: sig, w: newWorld(1 << 15), l: NewLedger(drainitPID), names: make(map[string]*fake)}
 	first := d.plant(nil, worker)
 	d.plant(nil, others)
 	d.w.tick += 100
-	seen := d.look()
-	if len(first) == 0 { // it has gone
-		var heads []proc.ID
-		for _, s := range seen {
-			if s.PPID == drainitPID {
-				heads = append(heads, s.ID)
-			}
-		}
-		d.c = NewCascade(drainitPID, sig, seen, proc.ID{}, heads)
-	} else {
-		d.c = NewCascade(drainitPID, sig, seen, first[0].ID, []proc.ID{first[0].ID})
+	d.worker.Gone = len(first) == 0
+	if !d.worker.Gone {
+		d.worker.PID = first[0].PID
 	}
-	d.take(d.c.Heads("as the worker is"))
+	d.plan(Stop)
 	return d
 }
 
-func (d *drill) look() []proc.Seen { return d.w.look(func() {}) }
-
-// take tells whom the cascade named. The script must know of them.
-func (d *drill) take(tellings []Telling) {
-	for _, t := range tellings {
-		d.c.Told(t.ID, t.Signal, d.w.tick)
+// plan takes a snapshot and makes the deliveries that follow from it. The script must
+// know of them.
+func (d *drill) plan(purpose Purpose) {
+	deliveries := d.l.Plan(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker}, d.w.snapshot(func() {}))
+	for _, s := range deliveries {
+		d.l.Sent(s, d.w.tick)
 	}
-	d.told = append(d.told, tellings...)
+	d.sent = append(d.sent, deliveries...)
 }
 
 var (
@@ -110,7 +102,7 @@ func closing(tree string) int {
 	})
 }
 
-// mask reads what a process catches.
+// mask reads what a process handles.
 func (d *drill) mask(text string) (mask signals.Set) {
 	if text == "*" {
 		return signals.SetOf(d.sig, unix.SIGTERM)
@@ -138,14 +130,14 @@ func (d *drill) play(script string) {
 		step = strings.TrimSpace(step)
 		f := strings.Fields(step)
 		switch {
-		case f[0] == "told":
-			d.wantTold(step)
+		case f[0] == "sent":
+			d.wantSent(step)
 			continue
-		case f[0] == "heir":
-			if d.heir != f[1] {
-				d.t.Errorf("%q: the heir is %q", step, d.heir)
+		case f[0] == "successor":
+			if d.successor != f[1] {
+				d.t.Errorf("%q: the successor is %q", step, d.successor)
 			}
-			d.heir = ""
+			d.successor = ""
 			continue
 		}
 		d.wantNothing(step)
@@ -155,19 +147,21 @@ func (d *drill) play(script string) {
 	d.wantNothing("the end")
 }
 
-// happen lets one thing happen that the cascade only hears of.
+// happen lets one thing happen, which the ledger may only see or hear of.
 func (d *drill) happen(step string, f []string) {
 	d.t.Helper()
 	p := d.names[f[0]]
 	switch {
-	case f[len(f)-1] == "look":
-		d.judge(f[0] == "last")
+	case step == "snapshot":
+		d.observe(Orphans)
+	case step == "last call":
+		d.observe(LastCall)
 	case p == nil || p.ended:
 		d.t.Fatalf("%q: there is no such process", step)
 	case f[1] == "starts":
 		d.plant(p, strings.Join(f[2:], " "))
 	case f[1] == "loses":
-		p.caught &^= signals.SetOf(d.signal(f[2]))
+		p.handled &^= signals.SetOf(d.signal(f[2]))
 	case f[1] == "exits":
 		d.end(p, 0)
 	case f[1] == "dies":
@@ -177,48 +171,51 @@ func (d *drill) happen(step string, f []string) {
 	}
 }
 
-func (d *drill) end(p *fake, of unix.Signal) {
+func (d *drill) end(p *fake, by unix.Signal) {
 	d.w.end(p)
 	if p.parent == nil {
-		d.c.Died(p.PID, of)
+		d.l.Exited(p.PID, by)
 		delete(d.w.procs, p.PID)
 	}
-}
-
-// judge is one look of drainit's and what follows from it.
-func (d *drill) judge(last bool) {
-	d.c.Look(d.look())
-	if heir, ok := d.c.Succeed(); ok {
-		d.heir = d.w.procs[heir.PID].name
+	if p.PID == d.worker.PID {
+		d.worker.Gone = true
 	}
-	d.take(d.c.Judge(last))
 }
 
-// wantTold takes the next who was told, and compares.
-func (d *drill) wantTold(step string) {
+// observe is one snapshot of drainit's and what follows from it.
+func (d *drill) observe(purpose Purpose) {
+	d.plan(purpose)
+	if p, ok := d.l.Successor(); ok {
+		d.successor = d.w.procs[p.PID].name
+		d.worker = Worker{PID: p.PID}
+	}
+}
+
+// wantSent takes the next delivery, and compares.
+func (d *drill) wantSent(step string) {
 	d.t.Helper()
-	if len(d.told) == 0 {
-		d.t.Errorf("%q: nobody was", step)
+	if len(d.sent) == 0 {
+		d.t.Errorf("%q: nothing was", step)
 		return
 	}
-	t := d.told[0]
-	d.told = d.told[1:]
-	want, rule, _ := strings.Cut(strings.TrimPrefix(step, "told "), ": ")
+	s := d.sent[0]
+	d.sent = d.sent[1:]
+	want, rule, _ := strings.Cut(strings.TrimPrefix(step, "sent "), ": ")
 	f := strings.Fields(want)
-	said := pidOf.ReplaceAllString(t.Rule, "")
-	if t.ID != d.names[f[0]].ID || t.Signal != d.signal(f[1]) || !strings.HasPrefix(said, rule) {
-		d.t.Errorf("%q: told %s %s: %s", step, t.Comm, signals.Name(t.Signal), said)
+	got := pidOf.ReplaceAllString(s.Rule, "")
+	if s.Process.ID != d.names[f[0]].ID || s.Signal != d.signal(f[1]) || !strings.HasPrefix(got, rule) {
+		d.t.Errorf("%q: sent %s %s: %s", step, s.Process.Comm, signals.Name(s.Signal), got)
 	}
 }
 
-// wantNothing checks that the steps so far named all that came of the last look.
+// wantNothing checks that the steps so far named all that came of the last snapshot.
 func (d *drill) wantNothing(before string) {
 	d.t.Helper()
-	for _, t := range d.told {
-		d.t.Errorf("before %q: told %s %s: %s", before, t.Comm, signals.Name(t.Signal), t.Rule)
+	for _, s := range d.sent {
+		d.t.Errorf("before %q: sent %s %s: %s", before, s.Process.Comm, signals.Name(s.Signal), s.Rule)
 	}
-	if d.heir != "" {
-		d.t.Errorf("before %q: the heir is %s", before, d.heir)
+	if d.successor != "" {
+		d.t.Errorf("before %q: the successor is %s", before, d.successor)
 	}
-	d.told, d.heir = nil, ""
+	d.sent, d.successor = nil, ""
 }

@@ -8,17 +8,17 @@ import (
 	"drainit/internal/proc"
 )
 
-// Kind is what a program does about a stop signal for those below it.
-type Kind uint8
+// Program is what a process runs, as far as it matters to those below it.
+type Program uint8
 
-// The kinds.
+// The programs.
 const (
-	Plain    Kind = iota // its own business: a worker, a relay, anything not known
-	Shell                // without a trap it dies of TERM and tells nobody; on INT it waits for its child
-	Launcher             // a package manager's runner: of signals it heeds TERM at most
+	Other    Program = iota // its own business: a worker, a relay, anything not known
+	Shell                   // without a trap it dies of TERM and signals none; on INT it waits for its child
+	Launcher                // a package manager's runner: of signals it heeds TERM at most
 )
 
-func (k Kind) String() string { return [...]string{"program", "shell", "launcher"}[k] }
+func (p Program) String() string { return [...]string{"program", "shell", "launcher"}[p] }
 
 var (
 	shells    = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh", "rbash"}
@@ -27,28 +27,28 @@ var (
 	launchers = []string{"npm", "npx", "yarn", "yarnpkg", "pnpm", "pnpx"}
 )
 
-// KindOf tells a shell and a launcher by what runs them; where that may not be
+// ProgramOf tells a shell and a launcher by what runs them; where that may not be
 // read, by the name the process bears. Arguments alone prove nothing.
-func KindOf(s proc.Seen) Kind {
-	if slices.Contains(shells, shellName(s)) {
+func ProgramOf(p proc.Process) Program {
+	if slices.Contains(shells, shellName(p)) {
 		return Shell
 	}
-	if LauncherName(s) != "" {
+	if LauncherName(p) != "" {
 		return Launcher
 	}
-	return Plain
+	return Other
 }
 
 // shellName is the name under which a shell would run.
-func shellName(s proc.Seen) string {
-	exe, called := withoutSuffix(s.Exe), commandName(s.Args, 0)
+func shellName(p proc.Process) string {
+	exe, called := withoutSuffix(p.Exe), commandName(p.Args, 0)
 	switch {
-	case s.Exe == "":
-		return strings.TrimPrefix(s.Comm, "-")
+	case p.Exe == "":
+		return strings.TrimPrefix(p.Comm, "-")
 	case !slices.Contains(multicall, exe):
 		return exe
 	case slices.Contains(multicall, withoutSuffix(called)):
-		return commandName(s.Args, 1) // busybox sh
+		return commandName(p.Args, 1) // busybox sh
 	}
 	return called
 }
@@ -62,21 +62,21 @@ func withoutSuffix(file string) string {
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for what is
 // none. npm and yarn write a title such as "npm start" over their arguments, so
 // the name stands at the front of either.
-func LauncherName(s proc.Seen) string {
+func LauncherName(p proc.Process) string {
 	switch {
-	case s.Exe == "go" && len(s.Args) > 1 && s.Args[1] == "run":
+	case p.Exe == "go" && len(p.Args) > 1 && p.Args[1] == "run":
 		return "go run"
-	case s.Exe != "" && !slices.Contains(runtimes, s.Exe):
+	case p.Exe != "" && !slices.Contains(runtimes, p.Exe):
 		return ""
 	}
-	title, _, _ := strings.Cut(s.Comm, " ")
+	title, _, _ := strings.Cut(p.Comm, " ")
 	if slices.Contains(launchers, title) {
 		return title
 	}
-	script := slices.IndexFunc(s.Args, func(arg string) bool {
+	script := slices.IndexFunc(p.Args, func(arg string) bool {
 		return !strings.HasPrefix(arg, "-") && !slices.Contains(runtimes, path.Base(arg))
 	})
-	return launcherFile(commandName(s.Args, script))
+	return launcherFile(commandName(p.Args, script))
 }
 
 // launcherFile knows a launcher by its file: npm-cli.js, yarn.js, yarn-4.5.0.cjs.
@@ -100,6 +100,6 @@ func commandName(args []string, i int) string {
 	return strings.TrimPrefix(path.Base(args[i]), "-")
 }
 
-// TellsBelow reports whether a launcher passes TERM on to all that is below it
-// and waits for them, and so needs no warning.
-func TellsBelow(launcher string) bool { return launcher == "pnpm" || launcher == "pnpx" }
+// ForwardsSignals reports whether a launcher passes TERM on to all that is below it and
+// waits for them, and so needs no warning.
+func ForwardsSignals(launcher string) bool { return launcher == "pnpm" || launcher == "pnpx" }

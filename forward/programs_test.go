@@ -7,47 +7,47 @@ import (
 	"drainit/internal/proc"
 )
 
-// program is what a look shows of a program: what runs it, the name it bears, and
+// program is what a snapshot shows of a program: what runs it, the name it bears, and
 // its arguments, with blanks between them.
-func program(exe, comm, args string) proc.Seen {
-	return proc.Seen{Process: proc.Process{Comm: comm}, Exe: exe, Args: strings.Fields(args)}
+func program(exe, comm, args string) proc.Process {
+	return proc.Process{Comm: comm, Exe: exe, Args: strings.Fields(args)}
 }
 
-func TestKindOf(t *testing.T) {
+func TestProgramOf(t *testing.T) {
 	tests := []struct {
-		name string
-		seen proc.Seen
-		want Kind
+		name  string
+		shown proc.Process
+		want  Program
 	}{
 		{"sh -c", program("dash", "sh", "sh -c app"), Shell},
 		{"a script, whose name is its file's", program("bash", "start.sh", "/bin/bash ./start.sh"), Shell},
 		{"a login shell", program("bash", "bash", "-bash"), Shell},
 		{"a shell without arguments", program("zsh", "zsh", ""), Shell},
-		{"a shell that somebody has set aside", program("bash.old", "bash", "bash start.sh"), Shell},
+		{"a shell that was set aside", program("bash.old", "bash", "bash start.sh"), Shell},
 		{"busybox by the name of sh", program("busybox", "sh", "sh -c app"), Shell},
 		{"busybox by a path", program("busybox", "start.sh", "/bin/ash ./start.sh"), Shell},
 		{"busybox as a login shell", program("busybox", "sh", "-sh"), Shell},
-		{"busybox that is told its name", program("busybox", "busybox", "busybox sh -c app"), Shell},
+		{"busybox that is given its name", program("busybox", "busybox", "busybox sh -c app"), Shell},
 		{"Alpine's static busybox", program("busybox.static", "busybox.static", "/bin/busybox.static sh"), Shell},
 		{"toybox", program("toybox", "sh", "sh"), Shell},
-		{"busybox as another program", program("busybox", "httpd", "httpd -f"), Plain},
-		{"busybox as another program with a shell for an argument", program("busybox", "nohup", "nohup sh"), Plain},
-		{"busybox alone", program("busybox", "busybox", "busybox"), Plain},
-		{"busybox that shows no arguments", program("busybox", "sh", ""), Plain},
+		{"busybox as another program", program("busybox", "httpd", "httpd -f"), Other},
+		{"busybox as another program with a shell for an argument", program("busybox", "nohup", "nohup sh"), Other},
+		{"busybox alone", program("busybox", "busybox", "busybox"), Other},
+		{"busybox that shows no arguments", program("busybox", "sh", ""), Other},
 		{"a shell that /proc hides", program("", "sh", ""), Shell},
 		{"a login shell that /proc hides", program("", "-bash", ""), Shell},
-		{"a script whose shell /proc hides", program("", "start.sh", ""), Plain},
-		{"a program that calls itself a shell", program("node", "sh", "node sh"), Plain},
-		{"a program with a shell for an argument", program("timeout", "timeout", "timeout 9 sh -c app"), Plain},
-		{"fish is no shell of this kind", program("fish", "fish", "fish"), Plain},
-		{"node", program("node", "node", "node app.js"), Plain},
+		{"a script whose shell /proc hides", program("", "start.sh", ""), Other},
+		{"a program that calls itself a shell", program("node", "sh", "node sh"), Other},
+		{"a program with a shell for an argument", program("timeout", "timeout", "timeout 9 sh -c app"), Other},
+		{"fish is not a shell of this kind", program("fish", "fish", "fish"), Other},
+		{"node", program("node", "node", "node app.js"), Other},
 		{"npm", program("node", "npm start", "npm start"), Launcher},
-		{"what is nothing at all", proc.Seen{}, Plain},
+		{"what is nothing at all", proc.Process{}, Other},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := KindOf(tt.seen); got != tt.want {
-				t.Errorf("%+v is a %v, want a %v", tt.seen, got, tt.want)
+			if got := ProgramOf(tt.shown); got != tt.want {
+				t.Errorf("%+v is a %v, want a %v", tt.shown, got, tt.want)
 			}
 		})
 	}
@@ -55,9 +55,9 @@ func TestKindOf(t *testing.T) {
 
 func TestLauncherName(t *testing.T) {
 	tests := []struct {
-		name string
-		seen proc.Seen
-		want string
+		name  string
+		shown proc.Process
+		want  string
 	}{
 		{"npm's title", program("node", "npm start", "npm start"), "npm"},
 		{"npm exec, which npx is", program("node", "npm exec tsx ap", "npm exec tsx app.ts"), "npm"},
@@ -84,12 +84,12 @@ func TestLauncherName(t *testing.T) {
 		{"node with flags alone", program("node", "node", "node --version"), ""},
 		{"another program with a launcher for an argument", program("timeout", "timeout", "timeout 9 npm start"), ""},
 		{"a shell script of a launcher's name", program("bash", "npm", "/bin/bash /usr/local/bin/npm start"), ""},
-		{"what is nothing at all", proc.Seen{}, ""},
+		{"what is nothing at all", proc.Process{}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := LauncherName(tt.seen); got != tt.want {
-				t.Errorf("%+v is %q, want %q", tt.seen, got, tt.want)
+			if got := LauncherName(tt.shown); got != tt.want {
+				t.Errorf("%+v is %q, want %q", tt.shown, got, tt.want)
 			}
 		})
 	}
@@ -100,18 +100,18 @@ func TestLauncherName(t *testing.T) {
 func TestProgramsWithOddArguments(t *testing.T) {
 	for _, args := range [][]string{{""}, {"", ""}, {"-"}, {"--"}, {"/"}, {"\n"}, {"npm start"}, {"node", ""}, {".npm"}, {"npm."}, {"\xff", "-npm"}} {
 		for _, exe := range []string{"node", "busybox", "go", "", "."} {
-			s := proc.Seen{Exe: exe, Args: args}
-			if got := KindOf(s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
+			s := proc.Process{Exe: exe, Args: args}
+			if got := ProgramOf(s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
 				t.Errorf("%q of %q is a %v", args, exe, got)
 			}
 		}
 	}
 }
 
-func TestWhichLaunchersTellTheirTree(t *testing.T) {
+func TestWhichLaunchersForwardSignals(t *testing.T) {
 	for _, name := range append([]string{"go run", ""}, launchers...) {
-		if got, want := TellsBelow(name), name == "pnpm" || name == "pnpx"; got != want {
-			t.Errorf("%q tells below: %v, want %v", name, got, want)
+		if got, want := ForwardsSignals(name), name == "pnpm" || name == "pnpx"; got != want {
+			t.Errorf("%q forwards signals: %v, want %v", name, got, want)
 		}
 	}
 }

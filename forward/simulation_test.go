@@ -13,33 +13,34 @@ import (
 // manner is what a process does about the first stop signal that it gets.
 type manner uint8
 
-// The manners. Those who tell pass on the signal that they got.
+// The manners. Those that pass it on send the signal that they got.
 const (
-	dies       manner = iota // catches nothing, or nothing that would help
+	dies       manner = iota // handles nothing, or nothing that would help
 	ignores                  // lives on
 	works                    // ends its work and exits
 	raises                   // the same, and then dies of the signal
-	relays                   // tells its children and exits
-	waits                    // tells its children and exits when it has none left
-	broadcasts               // tells all that is below it and exits
+	relays                   // signals its children and exits
+	waits                    // signals its children and exits when it has none left
+	broadcasts               // signals all that is below it and exits
 	cleans                   // starts something that cleans up, and exits
 	manners                  // how many there are
 )
 
 // nature is how a process of a simulation behaves, and what has come of it.
 type nature struct {
-	manner  manner
-	lasts   uint64 // ticks from the signal to the exit
-	once    bool   // its handlers are for one signal only
-	tidies  bool   // it was started to clean up
-	of      unix.Signal
-	got     int   // signals
-	caughtA bool  // it caught the first of them
-	from    *fake // who sent that; nil: drainit, or nobody
-	before  bool  // it was drainit's child before the stop, and not the worker
-	// What the looks have shown.
-	seenBelow    bool // below the one that started it
-	seenCatching signals.Set
+	manner manner
+	lasts  uint64 // ticks from the signal to the exit
+	once   bool   // its handlers are for one signal only
+	tidies bool   // it was started to clean up
+	of     unix.Signal
+	got    int   // signals
+	from   *fake // the sender of the first; nil: drainit, or none
+	before bool  // it was drainit's child before the stop, and not the worker
+
+	handledFirst bool // it handled the first of them
+	// What the snapshots have shown.
+	shownBelow    bool // below the one that started it
+	shownHandling signals.Set
 }
 
 // simulation is a world in which processes behave at random.
@@ -98,8 +99,8 @@ func (s *simulation) between() {
 	}
 }
 
-// someone starts a process of any kind.
-func (s *simulation) someone(parent *fake) *fake {
+// startAny starts a process of any kind.
+func (s *simulation) startAny(parent *fake) *fake {
 	if len(s.procs) > s.maxPID/2 {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (s *simulation) someone(parent *fake) *fake {
 // grow starts a family below a process.
 func (s *simulation) grow(parent *fake, depth int) {
 	for range s.rng.IntN(3) {
-		if child := s.someone(parent); child != nil && depth > 1 {
+		if child := s.startAny(parent); child != nil && depth > 1 {
 			s.grow(child, depth-1)
 		}
 	}
@@ -149,10 +150,10 @@ func (s *simulation) happening() {
 	case 0:
 		s.die(p, 0)
 	case 1:
-		s.someone(p)
-	case 2: // by one that hardly anybody sees
-		if mid := s.someone(p); mid != nil {
-			s.someone(mid)
+		s.startAny(p)
+	case 2: // by one that hardly any snapshot shows
+		if mid := s.startAny(p); mid != nil {
+			s.startAny(mid)
 			s.in(uint64(s.rng.IntN(3)), func() { s.die(mid, 0) })
 		}
 	}
@@ -164,16 +165,16 @@ func (s *simulation) deliver(p, from *fake, sig unix.Signal) {
 		return
 	}
 	s.say("%v gets %d from %v", p, sig, from)
-	caught := p.caught.Has(sig)
+	handled := p.handled.Has(sig)
 	if p.got++; p.got == 1 {
-		p.caughtA, p.from = caught, from
+		p.handledFirst, p.from = handled, from
 	}
 	switch {
-	case !caught && p.manner != ignores:
+	case !handled && p.manner != ignores:
 		s.die(p, sig)
-	case caught && p.got == 1:
+	case handled && p.got == 1:
 		if p.once {
-			p.caught = 0
+			p.handled = 0
 		}
 		s.react(p, sig)
 	}
@@ -188,11 +189,11 @@ func (s *simulation) react(p *fake, sig unix.Signal) {
 	case raises:
 		exit = func() { s.die(p, sig) }
 	case relays, waits:
-		s.tell(p, sig, func(q *fake) bool { return q.parent == p })
+		s.signal(p, sig, func(q *fake) bool { return q.parent == p })
 	case broadcasts:
-		s.tell(p, sig, func(q *fake) bool { return q.below(p) })
+		s.signal(p, sig, func(q *fake) bool { return q.below(p) })
 	case cleans:
-		if tidy := s.someone(p); tidy != nil {
+		if tidy := s.startAny(p); tidy != nil {
 			tidy.tidies = true
 		}
 	}
@@ -202,8 +203,8 @@ func (s *simulation) react(p *fake, sig unix.Signal) {
 	s.in(p.lasts, exit)
 }
 
-// tell passes a signal on.
-func (s *simulation) tell(from *fake, sig unix.Signal, to func(*fake) bool) {
+// signal passes a signal on.
+func (s *simulation) signal(from *fake, sig unix.Signal, to func(*fake) bool) {
 	for _, pid := range s.alive() {
 		if q := s.procs[pid]; q != nil && to(q) {
 			s.deliver(q, from, sig)
@@ -238,7 +239,7 @@ func (s *simulation) die(p *fake, of unix.Signal) {
 	p.of = of
 	s.say("%v dies of %d", p, of)
 	s.end(p)
-	if up := p.parent; up != nil && !up.ended && up.manner == waits && up.got > 0 && up.caughtA && !s.hasChild(up) {
+	if up := p.parent; up != nil && !up.ended && up.manner == waits && up.got > 0 && up.handledFirst && !s.hasChild(up) {
 		s.in(up.lasts, func() { s.die(up, 0) })
 	}
 }

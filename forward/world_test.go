@@ -11,7 +11,7 @@ import (
 // drainitPID is drainit's in the made-up machines of these tests.
 const drainitPID = 1
 
-// world is a made-up machine: what lives below drainit, and what a look shows of
+// world is a made-up machine: what lives below drainit, and what a snapshot shows of
 // it. Its clock counts ticks, as start times do.
 type world struct {
 	tick   uint64
@@ -20,14 +20,14 @@ type world struct {
 	procs  map[int]*fake // the living, and the dead that drainit has not waited for
 }
 
-// proc is a process of a world.
+// fake is a process of a world.
 type fake struct {
 	proc.ID
 	name    string
 	parent  *fake // nil: drainit
-	starter *fake // who started it, whatever became of that one
+	starter *fake // the one that started it, whatever became of that
 	sid     int
-	caught  signals.Set
+	handled signals.Set
 	ended   bool
 	nature
 }
@@ -38,7 +38,7 @@ func newWorld(maxPID int) *world {
 
 // start adds a process. A parent of nil is drainit, which gives each child a
 // session of its own.
-func (w *world) start(name string, parent *fake, caught signals.Set) *fake {
+func (w *world) start(name string, parent *fake, handled signals.Set) *fake {
 	pid := w.last
 	for taken := true; taken; _, taken = w.procs[pid] {
 		if pid++; pid > w.maxPID {
@@ -46,7 +46,7 @@ func (w *world) start(name string, parent *fake, caught signals.Set) *fake {
 		}
 	}
 	w.last = pid
-	p := &fake{ID: proc.ID{PID: pid, Start: w.tick}, name: name, parent: parent, starter: parent, sid: pid, caught: caught}
+	p := &fake{ID: proc.ID{PID: pid, Start: w.tick}, name: name, parent: parent, starter: parent, sid: pid, handled: handled}
 	if parent != nil {
 		p.sid = parent.sid
 	}
@@ -54,8 +54,8 @@ func (w *world) start(name string, parent *fake, caught signals.Set) *fake {
 	return p
 }
 
-// end ends a process, whose children come to drainit. Who is drainit's own keeps
-// its pid until it is waited for.
+// end ends a process, whose children come to drainit. A child of drainit keeps its pid
+// until it is waited for.
 func (w *world) end(p *fake) {
 	p.ended = true
 	for _, child := range w.procs {
@@ -80,9 +80,10 @@ func (w *world) alive() []int {
 	return pids
 }
 
-// look is a reading of /proc, one file after the other. Between two of them
-// anything may happen, which is what the argument does.
-func (w *world) look(between func()) []proc.Seen {
+// snapshot is one of /proc, which is read one file after the other. Between two of them
+// anything may happen, which is what the argument does. A process that ends while it is
+// read is dead in the snapshot; what is below it can still be reached.
+func (w *world) snapshot(between func()) *proc.Snapshot {
 	var all []proc.Process
 	for _, pid := range w.alive() {
 		if p := w.procs[pid]; p != nil && !p.ended {
@@ -90,21 +91,22 @@ func (w *world) look(between func()) []proc.Seen {
 		}
 		between()
 	}
-	tree := proc.NewTree(all)
-	var seen []proc.Seen
-	for _, stat := range tree.Below(drainitPID) {
+	stats := proc.New(all)
+	closely := stats.All()
+	for i := range closely {
 		between()
-		p := w.procs[stat.PID]
+		s := &closely[i]
+		p := w.procs[s.PID]
 		if p == nil || p.ended {
+			s.State = 'X'
 			continue
 		}
-		s := proc.Seen{Process: stat, Caught: p.caught}
-		if stat.PPID == drainitPID || len(tree.Children(stat.PID)) > 0 {
-			s.Exe, s.Args = p.program(), strings.Fields(stat.Comm)
+		s.Handled = p.handled
+		if s.PPID == drainitPID || len(stats.Children(s.PID)) > 0 {
+			s.Exe, s.Args = p.program(), strings.Fields(s.Comm)
 		}
-		seen = append(seen, s)
 	}
-	return seen
+	return proc.New(closely)
 }
 
 // stat is what /proc/PID/stat shows.

@@ -16,9 +16,9 @@ import (
 // ErrNoChildren says that drainit has no child left, neither living nor dead.
 var ErrNoChildren = errors.New("no child is left")
 
-// Change is one change of state of one child: it ended, stopped or continued.
+// WaitEvent is one change of state of one child: it ended, stopped or continued.
 // The status is as in wait(2).
-type Change struct {
+type WaitEvent struct {
 	PID    int
 	Status unix.WaitStatus
 }
@@ -26,44 +26,44 @@ type Change struct {
 // Wait returns the next change of state of any child without blocking. ok is
 // false where children exist and none has changed. The error is
 // ErrNoChildren, or what wait4(2) says and names nothing to act on.
-func Wait() (c Change, ok bool, err error) {
+func Wait() (e WaitEvent, ok bool, err error) {
 	for {
-		c.PID, err = unix.Wait4(-1, &c.Status, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
+		e.PID, err = unix.Wait4(-1, &e.Status, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
 		switch {
 		case err == unix.EINTR:
 			continue
 		case err == unix.ECHILD:
-			return Change{}, false, ErrNoChildren
+			return WaitEvent{}, false, ErrNoChildren
 		case err != nil:
-			return Change{}, false, os.NewSyscallError("wait4", err)
+			return WaitEvent{}, false, os.NewSyscallError("wait4", err)
 		}
-		return c, c.PID > 0, nil
+		return e, e.PID > 0, nil
 	}
 }
 
-// Gone reports whether the child has ended, by itself or by a signal.
-func (c Change) Gone() bool { return c.Status.Exited() || c.Status.Signaled() }
+// Terminated reports whether the child has ended, by itself or by a signal.
+func (e WaitEvent) Terminated() bool { return e.Status.Exited() || e.Status.Signaled() }
 
 // ExitStatus is the status a shell would report: the exit status, or 128+n
-// after death by signal n. It has a meaning only where Gone is true.
-func (c Change) ExitStatus() int {
-	if c.Status.Signaled() {
-		return 128 + int(c.Status.Signal())
+// after death by signal n. It has a meaning only where Terminated is true.
+func (e WaitEvent) ExitStatus() int {
+	if e.Status.Signaled() {
+		return 128 + int(e.Status.Signal())
 	}
-	return c.Status.ExitStatus()
+	return e.Status.ExitStatus()
 }
 
-// DiedOf is the signal that ended the child, 0 where it exited by itself.
-func (c Change) DiedOf() unix.Signal {
-	if c.Status.Signaled() {
-		return c.Status.Signal()
+// TermSignal is the signal that ended the child, 0 where it exited by itself.
+func (e WaitEvent) TermSignal() unix.Signal {
+	if e.Status.Signaled() {
+		return e.Status.Signal()
 	}
 	return 0
 }
 
-// Adopt makes drainit the parent of every orphan below it, which PID 1 is
+// BecomeSubreaper makes drainit the parent of every orphan below it, which PID 1 is
 // without asking (PR_SET_CHILD_SUBREAPER, prctl(2), Linux 3.4).
-func Adopt() error {
+func BecomeSubreaper() error {
 	if os.Getpid() == 1 {
 		return nil // some that run containers know no such call
 	}

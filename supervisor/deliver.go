@@ -2,86 +2,104 @@ package supervisor
 
 import (
 	"errors"
-	"fmt"
-	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/logx"
+	"drainit/forward"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
-// signalWorker sends a signal to the worker unless it has been waited for.
-func (s *supervisor) signalWorker(sig unix.Signal) error {
-	if s.gone {
-		return reaper.ErrGone
-	}
-	s.sent |= signals.SetOf(sig)
-	err := reaper.SignalChild(s.worker, sig)
-	if err != nil {
-		s.warnRefused(s.workerProcess(), sig, err)
-	}
-	return err
-}
-
-func (s *supervisor) signalGroup(sig unix.Signal) {
-	if s.gone {
-		return
-	}
-	s.sent |= signals.SetOf(sig)
-	group := s.worker
-	if p := s.workerProcess(); p.PGID == s.group { // an heir may be in the first worker's
-		group = s.group
-	}
-	if err := reaper.SignalGroup(group, sig); errors.Is(err, reaper.ErrGone) {
-		_ = s.signalWorker(sig) // it has left the group it was given
-	} else if err != nil {
-		s.warnRefused(s.workerProcess(), sig, err)
-	}
-}
-
-// signal sends a signal to any process below drainit, as a look of the same
-// action showed it: a child of drainit has then not been waited for since, and its
-// pid is its own. What fails has been warned of, where a warning helps.
-func (s *supervisor) signal(p proc.Process, sig unix.Signal) error {
-	if p.PID == s.worker && !s.gone { // once it has gone, another may have its pid
-		return s.signalWorker(sig)
-	}
-	var err error
-	if p.PPID == os.Getpid() {
-		err = reaper.SignalChild(p.PID, sig)
-	} else {
-		err = reaper.Signal(p.ID, sig)
-	}
-	if err != nil {
-		s.warnRefused(p, sig, err)
-	}
-	return err
-}
-
-// warnRefused warns, once for each process, of one that may not be signalled.
-func (s *supervisor) warnRefused(p proc.Process, sig unix.Signal, err error) {
-	if errors.Is(err, reaper.ErrGone) || s.refused[p.ID] {
-		return
-	}
-	s.refused[p.ID] = true
-	hint := ""
-	if errors.Is(err, unix.EPERM) {
-		hint = "; it runs as another user, give drainit CAP_KILL or start it as that user"
-	}
-	s.log.Warn(fmt.Sprintf("cannot send %s to %s: %v%s", signals.Name(sig), logx.Name(p), err, hint),
-		logx.Text("signal", signals.Name(sig)), logx.Number("pid", p.PID), logx.Text("comm", p.Comm))
-}
-
-// workerProcess is the worker as /proc shows it, or what is known without.
-func (s *supervisor) workerProcess() proc.Process {
-	if !s.gone {
-		if p, err := proc.ReadProcess(s.worker); err == nil {
-			s.name = p.Comm
-			return p
+// deliver sends. It is the only place that does so to the worker's tree. It returns the
+// deliveries that were made, and the first error.
+func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
+	for _, d := range all {
+		if s.isWorker(d) {
+			s.worker.Sent |= signals.SetOf(d.Signal)
+			if d.Process.Comm == "" { // hidden from us
+				d.Process.Comm = s.worker.Comm
+			}
+		}
+		if d.OnlyIfHandled && !s.handles(d.Process, d.Signal) {
+			continue // by now it is another program
+		}
+		tick := proc.Ticks()
+		err := s.sys.Send(d)
+		if err != nil {
+			if failed == nil {
+				failed = err
+			}
+			if d.Target <= forward.ToGroup {
+				s.journal.refused(d, err)
+			}
+		}
+		// One that may not be signalled counts as signalled: to try again does not help.
+		if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
+			s.ledger.Sent(d, tick)
+			s.continueStopped(d)
+		}
+		if err == nil {
+			s.journal.sent(d)
+			made = append(made, d)
 		}
 	}
-	return proc.Process{ID: proc.ID{PID: s.worker}, Comm: s.name}
+	return made, failed
+}
+
+// isWorker reports whether a delivery reaches the worker.
+func (s *Supervisor) isWorker(d forward.Delivery) bool {
+	return !s.worker.Gone() && d.Target <= forward.ToGroup && d.Process.PID == s.worker.PID
+}
+
+// continueStopped continues those that were sent the stop signal and are stopped. On a
+// terminal it is the whole of the worker's group that was stopped, by a key or by the
+// kernel: the worker would wait in vain for those to which it passes the signal on.
+func (s *Supervisor) continueStopped(d forward.Delivery) {
+	cont := forward.Delivery{Target: d.Target, Process: d.Process, PGID: d.PGID, Signal: unix.SIGCONT, Child: d.Child}
+	switch {
+	case d.Target == forward.ToGroup && len(d.Members) > 0:
+		for _, p := range d.Members {
+			if s.isStopped(p.PID) {
+				cont.Target, cont.Process, cont.Child = forward.ToProcess, p, p.PID == s.worker.PID
+				_, _ = s.deliver([]forward.Delivery{cont})
+			}
+		}
+		return
+	case s.isWorker(d) && s.job != nil && s.job.GroupStopped():
+		_ = s.signalGroup(unix.SIGCONT)
+		return
+	}
+	if s.isStopped(d.Process.PID) {
+		_, _ = s.deliver([]forward.Delivery{cont}) // what fails has been warned of
+	}
+}
+
+// signalGroup signals the process group that the first worker was given.
+func (s *Supervisor) signalGroup(sig unix.Signal) error {
+	d := forward.Delivery{Target: forward.ToGroup, PGID: s.worker.PGID, Signal: sig}
+	if !s.worker.Gone() {
+		d.Process, d.Child = s.worker.Process(), true
+	}
+	_, err := s.deliver([]forward.Delivery{d})
+	return err
+}
+
+// isStopped asks /proc, and without it goes by what wait4 saw.
+func (s *Supervisor) isStopped(pid int) bool {
+	if all, err := s.sys.Snapshot(proc.Want{Only: pid}); err == nil {
+		p, _ := all.Process(pid)
+		return p.Stopped()
+	}
+	return s.ledger.IsStopped(pid)
+}
+
+// handles reports whether a process still is that one, and handles a signal.
+func (s *Supervisor) handles(p proc.Process, sig unix.Signal) bool {
+	all, err := s.sys.Snapshot(proc.Want{Only: p.PID, Signals: []unix.Signal{sig}, Until: time.Now().Add(waitersTime)})
+	if err != nil {
+		return false
+	}
+	now, _ := all.Process(p.PID)
+	return now.ID == p.ID && now.Alive() && now.Handles(sig)
 }

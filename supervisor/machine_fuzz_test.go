@@ -69,15 +69,15 @@ func (r *record) step(now time.Time, e Event) {
 func (r *record) checkActions(before, after phase.Phase, actions []Action) {
 	for _, a := range actions {
 		switch a.Kind {
-		case TellWorker:
+		case SignalWorker:
 			if r.tellings++; r.tellings > 1 || r.exited || after != phase.Draining {
 				r.t.Fatalf("telling %d in %v, worker gone %v", r.tellings, after, r.exited)
 			}
-		case KillAll:
+		case KillTree:
 			if after != phase.Killing {
 				r.t.Fatalf("a kill in %v", after)
 			}
-		case TellOrphans, TellRest:
+		case SignalOrphans, LastCall:
 			if r.tellings == 0 && !r.exited || after != phase.Draining {
 				r.t.Fatalf("orphans told in %v, worker told %d times, gone %v", after, r.tellings, r.exited)
 			}
@@ -85,7 +85,7 @@ func (r *record) checkActions(before, after phase.Phase, actions []Action) {
 			if r.inspected++; r.inspected > 1 || after > phase.Quiet {
 				r.t.Fatalf("inspection %d in %v", r.inspected, after)
 			}
-		case PassOn, QuietWorker, ResumeWorker:
+		case PassThrough, QuietWorker, ResumeWorker:
 			if after == phase.Killing || after == phase.Done {
 				r.t.Fatalf("action %d in %v", a.Kind, after)
 			}

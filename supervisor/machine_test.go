@@ -80,33 +80,33 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		}},
 		{"running", toRunning, map[EventKind]step{
 			Started:        {phase.Running, none},
-			StopSignaled:   {phase.Draining, []ActionKind{TellWorker, AnnounceDrain}},
+			StopSignaled:   {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
 			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {phase.Running, []ActionKind{PassOn}},
-			OtherSignaled:  {phase.Running, []ActionKind{PassOn}},
-			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, TellOrphans}},
+			ResumeSignaled: {phase.Running, []ActionKind{PassThrough}},
+			OtherSignaled:  {phase.Running, []ActionKind{PassThrough}},
+			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
 			ChildExited:    {phase.Running, none},
 			NothingLeft:    {phase.Done, none},
 			TimePassed:     {phase.Running, none},
 		}},
 		{"quiet", toQuiet, map[EventKind]step{
 			Started:        {phase.Quiet, none},
-			StopSignaled:   {phase.Draining, []ActionKind{TellWorker, AnnounceDrain}},
+			StopSignaled:   {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
 			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
 			ResumeSignaled: {phase.Quiet, none}, // for a stop signal may be on its way
-			OtherSignaled:  {phase.Quiet, []ActionKind{PassOn}},
-			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, TellOrphans}},
+			OtherSignaled:  {phase.Quiet, []ActionKind{PassThrough}},
+			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
 			ChildExited:    {phase.Quiet, none},
 			NothingLeft:    {phase.Done, none},
 			TimePassed:     {phase.Quiet, none},
 		}},
 		{"draining after a stop signal", toDraining, map[EventKind]step{
 			Started:        {phase.Draining, none},
-			StopSignaled:   {phase.Killing, []ActionKind{AnnounceForce, KillAll}},
+			StopSignaled:   {phase.Killing, []ActionKind{AnnounceForce, KillTree}},
 			QuietSignaled:  {phase.Draining, none},
 			ResumeSignaled: {phase.Draining, none},
-			OtherSignaled:  {phase.Draining, []ActionKind{PassOn}},
-			WorkerExited:   {phase.Draining, []ActionKind{TellOrphans}},
+			OtherSignaled:  {phase.Draining, []ActionKind{PassThrough}},
+			WorkerExited:   {phase.Draining, []ActionKind{SignalOrphans}},
 			ChildExited:    {phase.Draining, none},
 			NothingLeft:    {phase.Done, none},
 			TimePassed:     {phase.Draining, none},
@@ -116,7 +116,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			StopSignaled:   {phase.Draining, []ActionKind{AnnounceStop}},
 			QuietSignaled:  {phase.Draining, none},
 			ResumeSignaled: {phase.Draining, none},
-			OtherSignaled:  {phase.Draining, []ActionKind{PassOn}},
+			OtherSignaled:  {phase.Draining, []ActionKind{PassThrough}},
 			ChildExited:    {phase.Draining, none},
 			NothingLeft:    {phase.Done, none},
 			TimePassed:     {phase.Draining, none},
@@ -130,7 +130,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			WorkerExited:   {phase.Killing, none},
 			ChildExited:    {phase.Killing, none},
 			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Killing, []ActionKind{KillAll}}, // half a second on, the next sweep is due
+			TimePassed:     {phase.Killing, []ActionKind{KillTree}}, // half a second on, the next sweep is due
 		}},
 		{"done", toDone, map[EventKind]step{
 			Started: {phase.Done, none}, StopSignaled: {phase.Done, none}, QuietSignaled: {phase.Done, none},
@@ -194,37 +194,37 @@ func TestStopSignals(t *testing.T) {
 		do        []Action
 	}{
 		{"told the signal that came", time.Minute, 0, append(toRunning, second(0, unix.SIGINT)),
-			phase.Draining, []Action{{TellWorker, unix.SIGINT}, {AnnounceDrain, unix.SIGINT}}},
+			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {AnnounceDrain, unix.SIGINT}}},
 		{"twice within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGTERM)),
 			phase.Draining, []Action{{AnnounceSame, unix.SIGTERM}}},
 		{"another one within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGINT)),
 			phase.Draining, []Action{{AnnounceSame, unix.SIGINT}}},
 		{"the 100 ms count from the first", time.Minute, 0,
 			append(toDraining, second(90*time.Millisecond, unix.SIGTERM), second(110*time.Millisecond, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
 		{"a second one 300 ms later forces", time.Minute, 0, append(toDraining, second(300*time.Millisecond, unix.SIGINT)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
 		{"grace 0 kills at once", 0, 0, append(toRunning, second(0, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceOver}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceOver}, {Kind: KillTree}}},
 		{"grace 0 kills what a worker leaves", 0, 0, append(toRunning, at(0, WorkerExited)),
-			phase.Killing, []Action{{Kind: AnnounceExit}, {Kind: AnnounceOver}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceExit}, {Kind: AnnounceOver}, {Kind: KillTree}}},
 		{"the first one after the worker exited tells nobody again", time.Minute, 0, append(toCrashed, second(time.Second, unix.SIGTERM)),
 			phase.Draining, []Action{{AnnounceStop, unix.SIGTERM}}},
 		{"the second one after the worker exited forces", time.Minute, 0,
 			append(toCrashed, second(time.Second, unix.SIGTERM), second(2*time.Second, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
 		{"a stop delay is quiet first", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGTERM)),
 			phase.Draining, []Action{{AnnounceDrain, unix.SIGTERM}, {Kind: QuietWorker}}},
 		{"a stop delay tells at its end", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGINT), at(5*time.Second, TimePassed)),
-			phase.Draining, []Action{{TellWorker, unix.SIGINT}, {Kind: AnnounceProgress}}},
+			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {Kind: AnnounceProgress}}},
 		{"a stop delay is none after quiet", time.Minute, 5 * time.Second, append(toQuiet, second(0, unix.SIGTERM)),
-			phase.Draining, []Action{{TellWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
+			phase.Draining, []Action{{SignalWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
 		{"a second one in the stop delay forces", time.Minute, 5 * time.Second,
 			append(toRunning, second(0, unix.SIGTERM), second(time.Second, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillAll}}},
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
 		{"a worker that exits in the stop delay is not told", time.Minute, 4 * time.Second,
 			append(toRunning, second(0, unix.SIGTERM), at(time.Second, WorkerExited), at(4*time.Second, TimePassed)),
-			phase.Draining, []Action{{Kind: TellOrphans}}},
+			phase.Draining, []Action{{Kind: SignalOrphans}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -299,18 +299,18 @@ func TestTheRestIsToldInTheLastSeconds(t *testing.T) {
 	for grace, rest := range map[time.Duration]time.Duration{time.Minute: 55 * time.Second, 12 * time.Second: 9 * time.Second} {
 		m, _ := play(grace, 0, toDraining...)
 		for step := time.Second; step < rest; step += time.Second {
-			if do := m.Step(clock0.Add(step), Event{Kind: TimePassed}); slices.Contains(kinds(do), TellRest) {
+			if do := m.Step(clock0.Add(step), Event{Kind: TimePassed}); slices.Contains(kinds(do), LastCall) {
 				t.Fatalf("grace %v: the rest is told after %v", grace, step)
 			}
 		}
 		for _, later := range []time.Duration{0, time.Second} {
-			if do := m.Step(clock0.Add(rest+later), Event{Kind: TimePassed}); !slices.Contains(kinds(do), TellRest) {
+			if do := m.Step(clock0.Add(rest+later), Event{Kind: TimePassed}); !slices.Contains(kinds(do), LastCall) {
 				t.Errorf("grace %v: actions %v at %v", grace, do, rest+later)
 			}
 		}
 	}
 	m, _ := play(Forever, 0, toDraining...)
-	if do := m.Step(clock0.Add(time.Hour), Event{Kind: TimePassed}); slices.Contains(kinds(do), TellRest) {
+	if do := m.Step(clock0.Add(time.Hour), Event{Kind: TimePassed}); slices.Contains(kinds(do), LastCall) {
 		t.Error("an infinite grace has last seconds")
 	}
 }
@@ -320,14 +320,14 @@ func TestRestIsToldAfterALongStopDelay(t *testing.T) {
 	m, _ := play(4*time.Second, 3200*time.Millisecond, append(slices.Clone(toRunning), signalAt(0, StopSignaled, unix.SIGTERM),
 		at(3*time.Second, TimePassed), at(3200*time.Millisecond, TimePassed))...)
 	wantDeadline(t, m, 3300*time.Millisecond)
-	if do := m.Step(clock0.Add(3300*time.Millisecond), Event{Kind: TimePassed}); !slices.Contains(kinds(do), TellRest) {
+	if do := m.Step(clock0.Add(3300*time.Millisecond), Event{Kind: TimePassed}); !slices.Contains(kinds(do), LastCall) {
 		t.Errorf("actions %v", kinds(do))
 	}
 }
 
 func TestGraceOverKillsAndLeaves(t *testing.T) {
 	m, do := play(10*time.Second, 0, append(slices.Clone(toDraining), at(10*time.Second, TimePassed))...)
-	if want := []ActionKind{AnnounceOver, KillAll}; m.Phase() != phase.Killing || !slices.Equal(kinds(do), want) {
+	if want := []ActionKind{AnnounceOver, KillTree}; m.Phase() != phase.Killing || !slices.Equal(kinds(do), want) {
 		t.Fatalf("%v with %v at the end of the grace", m.Phase(), kinds(do))
 	}
 	do = m.Step(clock0.Add(15*time.Second), Event{Kind: TimePassed})
@@ -340,21 +340,21 @@ func TestGraceOverKillsAndLeaves(t *testing.T) {
 // the next one waits.
 func TestOrphansAreLookedFor(t *testing.T) {
 	m, do := play(time.Minute, 0, append(slices.Clone(toDraining), at(100*time.Millisecond, WorkerExited))...)
-	if !slices.Equal(kinds(do), []ActionKind{TellOrphans}) {
+	if !slices.Equal(kinds(do), []ActionKind{SignalOrphans}) {
 		t.Errorf("actions %v when the worker exits", do)
 	}
 	wantDeadline(t, m, 1100*time.Millisecond)
-	m.Looked(clock0.Add(100*time.Millisecond), time.Millisecond)
+	m.SnapshotTook(clock0.Add(100*time.Millisecond), time.Millisecond)
 	m.Step(clock0.Add(110*time.Millisecond), Event{Kind: ChildExited})
 	wantDeadline(t, m, 120*time.Millisecond)
 	m.Step(clock0.Add(115*time.Millisecond), Event{Kind: ChildExited})
 	wantDeadline(t, m, 120*time.Millisecond) // not put off by one death after the other
 	do = m.Step(clock0.Add(120*time.Millisecond), Event{Kind: TimePassed})
-	if !slices.Equal(kinds(do), []ActionKind{TellOrphans}) {
+	if !slices.Equal(kinds(do), []ActionKind{SignalOrphans}) {
 		t.Errorf("actions %v", kinds(do))
 	}
 	wantDeadline(t, m, 1120*time.Millisecond)
-	m.Looked(clock0.Add(220*time.Millisecond), 100*time.Millisecond)
+	m.SnapshotTook(clock0.Add(220*time.Millisecond), 100*time.Millisecond)
 	m.Step(clock0.Add(230*time.Millisecond), Event{Kind: ChildExited})
 	wantDeadline(t, m, 620*time.Millisecond)
 }

@@ -1,134 +1,124 @@
 package supervisor
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"strings"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/diag"
+	"drainit/internal/health"
+	"drainit/internal/proc"
+	"drainit/internal/spawn"
+	"drainit/internal/title"
+	"drainit/reaper"
 )
 
-// Exit statuses of drainit's own, as of a shell and of env(1).
-const (
-	StatusFailed        = 125 // drainit itself failed, or was called wrongly
-	StatusNotExecutable = 126
-	StatusNotFound      = 127
-	statusKilled        = 128 + int(unix.SIGKILL)
-)
-
-// defaultPath is searched where the environment has no PATH.
-const defaultPath = "/usr/local/bin:/bin:/usr/bin"
-
-// startError says why the worker could not be started, and the exit status
-// that goes with it.
-type startError struct {
-	status int
-	err    error
+// run runs the worker to its end.
+func (s *Supervisor) run() Outcome {
+	if err := s.prepare(); err != nil {
+		s.journal.notStarted("cannot start: " + err.Error())
+		return Outcome{Status: spawn.StatusFailed}
+	}
+	if s.stopBeforeStart() {
+		return s.exitCode()
+	}
+	if err := s.startWorker(); err != nil {
+		s.journal.notStarted(err.Error())
+		return Outcome{Status: err.Status}
+	}
+	spawn.Detach()
+	s.queue.Pump(s.stops)
+	s.loop()
+	s.job.InterruptGroup()
+	return s.exitCode()
 }
 
-func (e *startError) Error() string { return e.err.Error() }
-
-// start starts argv as execvp(3) does: a name without a slash is looked up in
-// PATH, and a file that the kernel does not know is run by /bin/sh.
-// It returns when the exec has been done.
-func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, failed *startError) {
-	procAttr := &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: attr}
-	var last error = unix.ENOENT
-	found := ""
-	for _, path := range lookUp(argv[0], env) {
-		if err := checkFile(path); err != nil {
-			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
-				last, found = err, path
-			}
-			continue
-		}
-		pid, err := forkExec(path, argv, procAttr)
-		if err == nil {
-			return pid, nil
-		}
-		last, found = err, path
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
-			break
+// prepare sets up what the worker must find when it starts.
+func (s *Supervisor) prepare() error {
+	parent := os.Getppid()
+	if at := s.cfg.HealthAddr; at.Given() {
+		if err := health.Serve(at, &s.board.health); err != nil {
+			return err
 		}
 	}
-	return 0, explain(argv[0], found, last)
-}
-
-// lookUp returns the paths that execvp would try, in its order. An empty
-// element of PATH is the working directory.
-func lookUp(name string, env []string) []string {
-	if name == "" || strings.Contains(name, "/") {
-		return []string{name}
-	}
-	path := defaultPath
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-			break
-		}
-	}
-	var all []string
-	for _, dir := range strings.Split(path, ":") {
-		if dir == "" {
-			dir = "."
-		}
-		all = append(all, dir+"/"+name)
-	}
-	return all
-}
-
-// checkFile saves a fork for a path that could not be run anyway.
-func checkFile(path string) error {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
+	s.queue.Wait(s.stops)
+	spawn.WarmRuntime() // behind what takes a thread for good
+	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return unix.EISDIR
+	if err := spawn.ResetSignals(); err != nil {
+		return err
+	}
+	if sig := s.cfg.ParentDeathSignal; sig != 0 {
+		return spawn.WatchParent(parent, sig)
 	}
 	return nil
 }
 
-func forkExec(path string, argv []string, procAttr *syscall.ProcAttr) (pid int, err error) {
-	pid, err = syscall.ForkExec(path, argv, procAttr)
-	if errors.Is(err, unix.ENOEXEC) && !isELF(path) {
-		return syscall.ForkExec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), procAttr)
-	}
-	return pid, err
-}
-
-// isELF tells a binary of another architecture from a script without "#!".
-func isELF(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
+// stopBeforeStart reports whether a stop signal has come already: then the
+// worker is not started, for it could not be signalled in time.
+func (s *Supervisor) stopBeforeStart() bool {
+	sig, ok := s.queue.TakeEarly(s.stops)
+	if !ok {
 		return false
 	}
-	defer f.Close()
-	magic := make([]byte, 4)
-	n, _ := f.Read(magic)
-	return string(magic[:n]) == "\x7fELF"
+	s.worker.Exit = earlyExit(sig)
+	if sig == unix.SIGINT {
+		s.job.InterruptedEarly()
+	}
+	s.machine.Step(time.Now(), Event{StopSignaled, sig})
+	s.journal.stoppedEarly(sig)
+	return true
 }
 
-// explain turns the errno of a failed start into a line that says what to do.
-func explain(name, found string, err error) *startError {
-	fail := func(status int, format string, args ...any) *startError {
-		return &startError{status, fmt.Errorf("cannot run %q: "+format, append([]any{name}, args...)...)}
+func (s *Supervisor) startWorker() *spawn.Error {
+	s.journal.settings()
+	s.job.KeepModes()
+	s.warnParent()
+	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
+	if failed, ok := err.(*spawn.Error); ok {
+		return failed
 	}
-	switch {
-	case found == "" && strings.Contains(name, "/"):
-		return fail(StatusNotFound, "there is no such file: %w", err)
-	case found == "":
-		return fail(StatusNotFound, "not found in PATH: %w", err)
-	case errors.Is(err, unix.EAGAIN):
-		return fail(StatusFailed, "the limit of processes is reached (pids.max of the container, or ulimit -u): %w", err)
-	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return fail(StatusFailed, "%w", err)
-	case errors.Is(err, unix.ENOENT):
-		return fail(StatusNotExecutable, "%s exists, but not the interpreter (#!) or loader that it names: %w", found, err)
-	case errors.Is(err, unix.ENOEXEC):
-		return fail(StatusNotExecutable, "%s is for another kind of machine: %w", found, err)
+	s.worker.PID, s.worker.PGID = pid, pid
+	s.job.Started(pid)
+	if err != nil {
+		s.journal.log.Warn(err.Error())
 	}
-	return fail(StatusNotExecutable, "%s: %w", found, err)
+	s.step(time.Now(), Event{Kind: Started})
+	s.journal.started()
+	return nil
+}
+
+// warnParent is for a drainit whose parent is PID 1. On a terminal a person may have typed
+// it there.
+func (s *Supervisor) warnParent() {
+	if os.Getppid() != 1 || s.job != nil {
+		return
+	}
+	all, err := s.snapshot(proc.Want{Only: 1, Program: true, Signals: []unix.Signal{unix.SIGTERM}})
+	if err != nil {
+		return
+	}
+	parent, _ := all.Process(1)
+	s.journal.unreachable(diag.Facts{Self: self()}.Parent(parent, s.cfg.Command))
+}
+
+// self is the path of this drainit, to be pasted.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "/drainit"
+	}
+	return path
+}
+
+// publish shows those outside what has changed.
+func (s *Supervisor) publish() {
+	now, alive := s.machine.Phase(), s.worker.Alive()
+	s.board.health.Publish(now, alive)
+	if text := title.Of(now, alive); text != "" && text != s.board.title {
+		s.board.title = text
+		title.Set(text)
+	}
 }

@@ -1,5 +1,9 @@
-// Package supervisor runs one worker and sees it, and what it leaves behind,
-// through quiet, drain and stop.
+// Package supervisor runs one worker and sees it, and what it leaves behind, through
+// quiet, drain and stop: it decides when.
+//
+// It owns the phases and the one loop that forks, reaps, signals and steps the machine.
+// It must never block on anything but that loop's select, send a signal except in
+// deliver, or decide which process gets one: that is package forward's.
 package supervisor
 
 import (
@@ -16,131 +20,67 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/sigqueue"
+	"drainit/internal/term"
 	"drainit/reaper"
 )
 
-// supervisor is the loop: one goroutine that forks, reaps, signals and steps
-// the machine, so that nothing here needs a lock. It must run on the locked main
-// thread, whose signal mask the worker inherits.
-type supervisor struct {
+// Outcome is how drainit is to end.
+type Outcome struct {
+	Status      int  // 0 to 255
+	Interrupted bool // by INT itself (term.EndByInterrupt)
+}
+
+// Supervisor is the loop: one goroutine, so that nothing here needs a lock. It must run on
+// the locked main thread, whose signal mask the worker inherits.
+type Supervisor struct {
 	cfg     Config
-	log     *logx.Log
-	inbox   *Inbox
+	sys     System
+	queue   *sigqueue.Queue
 	stops   []unix.Signal // that begin the stop
 	machine *Machine
-	tty     terminal
-	health  health.State
-
-	worker     int         // its pid
-	group      int         // the process group that the first worker was given
-	name       string      // its comm, as last seen
-	gone       bool        // it has been waited for
-	status     int         // of the worker, once gone
-	signaled   bool        // it died of a signal
-	sent       signals.Set // that were sent to the worker
-	stopSignal unix.Signal
-
-	stopWith unix.Signal      // the stop signal to be delivered
-	cascade  *forward.Cascade // nil until the first look of a drain
-	warned   warned
-
-	quieted map[proc.ID]bool // who was sent the quiet signal
-	stopped map[int]bool     // children that wait4 saw stop
-	refused map[proc.ID]bool // who could not be signalled, and was warned of
-
-	inHand      bool        // a stop signal is about to be acted upon
-	stopSig     unix.Signal // by which the worker is stopped, on a terminal
-	interrupted bool        // the worker died of Ctrl-C
-	unshared    bool        // which has not reached drainit's process group
-	resumed     uint64      // how many CONT had come when the last was acted upon
-
-	toldUnseen  bool      // without /proc, everything was told
-	unreadable  bool      // /proc could not be read for a moment, and was warned of
-	killing     bool      // something alive was to be sent SIGKILL
-	killRefused bool      // something could not be killed, and was warned of
-	victims     string    // who was left when the kill began
-	loud        bool      // what a worker left when it exited by itself was named
-	ended       time.Time // when the worker exited
-
-	daemon bool   // the worker exited and runs on in what it left, by --forking
-	shown  string // the title, see showPhase
-	report report
+	worker  *worker
+	ledger  *forward.Ledger
+	job     *term.Job // nil without a terminal
+	journal *journal
+	board   board
+	killed  kill
 }
 
-// Run runs the worker to its end and returns the exit status to report, or
-// StatusInterrupted. It must be called on the locked main thread; the log stays open.
-func Run(cfg Config, inbox *Inbox, log *logx.Log) int {
-	s := &supervisor{
-		cfg: cfg, log: log, inbox: inbox, stops: stopSignals(cfg), tty: openTerminal(),
+// board is what is published of drainit.
+type board struct {
+	health health.State
+	title  string
+}
+
+// kill is what SIGKILL was sent to, and when.
+type kill struct {
+	why     string
+	at      time.Time
+	victims string // their names, "" where none was alive
+	any     bool   // something alive was to be killed
+}
+
+// Run runs the worker to its end. It must be called on the locked main thread; the log
+// stays open.
+func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
+	s := New(cfg, new(linux), queue, log)
+	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
+	outcome := s.run()
+	s.journal.writeMessage()
+	return outcome
+}
+
+// New returns a supervisor without a terminal.
+func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
+	s := &Supervisor{
+		cfg: cfg, sys: sys, queue: queue, stops: stopSignals(cfg),
 		machine: NewMachine(cfg.Grace, cfg.StopDelay),
-		quieted: make(map[proc.ID]bool),
-		stopped: make(map[int]bool),
-		refused: make(map[proc.ID]bool),
-		name:    filepath.Base(cfg.Command[0]),
-		report:  report{file: cfg.TerminationLog},
+		worker:  &worker{Comm: filepath.Base(cfg.Command[0])},
+		ledger:  forward.NewLedger(os.Getpid()),
 	}
-	status := s.run()
-	s.report.write(log)
-	return status
-}
-
-func (s *supervisor) run() int {
-	if err := s.prepare(); err != nil {
-		s.notStarted("cannot start: " + err.Error())
-		return StatusFailed
-	}
-	if s.stopBeforeStart() {
-		return s.ending()
-	}
-	if err := s.startWorker(); err != nil {
-		s.notStarted(err.Error())
-		return err.status
-	}
-	s.loop()
-	s.shareInterrupt()
-	return s.ending()
-}
-
-func (s *supervisor) notStarted(why string) {
-	s.log.Error(why)
-	s.report.text = why
-}
-
-// prepare sets up what the worker must find when it starts.
-func (s *supervisor) prepare() error {
-	parent := os.Getppid()
-	if at := s.cfg.HealthAddr; at.Given() {
-		if err := health.Serve(at, &s.health); err != nil {
-			return err
-		}
-	}
-	s.inbox.wait(s.stops)
-	warmRuntime() // behind what takes a thread for good
-	if err := reaper.Adopt(); err != nil {
-		return err
-	}
-	if err := resetSignals(); err != nil {
-		return err
-	}
-	if sig := s.cfg.ParentDeathSignal; sig != 0 {
-		return watchParent(parent, sig)
-	}
-	return nil
-}
-
-// stopBeforeStart reports whether a stop signal has come already: then the
-// worker is not started, for it could not be told in time.
-func (s *supervisor) stopBeforeStart() bool {
-	sig, ok := s.inbox.early(s.stops)
-	if !ok {
-		return false
-	}
-	s.stopSignal = sig
-	s.gone, s.status, s.interrupted = true, 128+int(sig), sig == unix.SIGINT && s.isJob()
-	s.machine.Step(time.Now(), Event{StopSignaled, sig})
-	s.report.text = signals.Name(sig) + " came before the start: the worker is not started"
-	s.log.Info(s.report.text, logx.Text("phase", phase.Done.String()), logx.Text("signal", signals.Name(sig)))
-	return true
+	s.journal = &journal{log: log, cfg: &s.cfg, machine: s.machine, worker: s.worker, said: make(map[string]bool)}
+	return s
 }
 
 // stopSignals are all that begin the stop: one that is dropped has not come.
@@ -149,32 +89,9 @@ func stopSignals(cfg Config) []unix.Signal {
 	return slices.DeleteFunc(all, func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop })
 }
 
-func (s *supervisor) startWorker() *startError {
-	s.logSettings()
-	s.tty.keepModes()
-	s.warnParent()
-	onDeath, pipeErr := openDeathPipes(unix.SIGTERM)
-	pid, err := start(s.cfg.Command, s.cfg.Env, attributes(&s.tty))
-	if err != nil {
-		return err
-	}
-	s.worker, s.group = pid, pid
-	if pipeErr == nil {
-		pipeErr = onDeath.aimAt(pid)
-	}
-	if pipeErr != nil {
-		s.log.Warn("the worker will not be told if drainit is killed: " + pipeErr.Error())
-	}
-	detach()
-	s.step(time.Now(), Event{Kind: Started})
-	s.log.Debug("started "+logx.Label(s.name, pid), logx.Number("pid", pid), logx.Text("comm", s.name))
-	return nil
-}
-
 // loop waits for one thing after the other until nothing is left to wait for.
 // Stop signals go first: nothing may keep one waiting.
-func (s *supervisor) loop() {
-	s.inbox.relay(s.stops)
+func (s *Supervisor) loop() {
 	timer := time.NewTimer(0)
 	timer.Stop()
 	for s.machine.Phase() != phase.Done {
@@ -183,31 +100,31 @@ func (s *supervisor) loop() {
 		} else {
 			timer.Stop()
 		}
-		if s.takeWaitingStops() {
+		if s.takePendingStops() {
 			continue
 		}
 		select {
-		case sig := <-s.inbox.stops:
+		case sig := <-s.queue.Stops:
 			s.takeStops(sig)
-		case sig := <-s.inbox.others:
-			s.takeWaitingStops() // they came before, or as good as before
+		case sig := <-s.queue.Others:
+			s.takePendingStops() // they came before, or as good as before
 			s.takeSignal(time.Now(), sig)
-		case <-s.inbox.child:
+		case <-s.queue.Child:
 			s.reap()
 		case <-timer.C:
-			s.takeWaitingStops()
-			s.reap() // who has ended in time has ended in time, however late this is
+			s.takePendingStops()
+			s.reap() // what has ended in time has ended in time, however late this is
 			s.step(time.Now(), Event{Kind: TimePassed})
 		}
 	}
-	s.returnTerminal()
-	s.announceEnd()
+	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
+	s.journal.end(s.killed, s.exitCode().Status)
 }
 
-// takeWaitingStops takes the stop signals that wait, and reports whether one did.
-func (s *supervisor) takeWaitingStops() bool {
+// takePendingStops takes the stop signals that wait, and reports whether one did.
+func (s *Supervisor) takePendingStops() bool {
 	select {
-	case sig := <-s.inbox.stops:
+	case sig := <-s.queue.Stops:
 		s.takeStops(sig)
 		return true
 	default:
@@ -218,15 +135,15 @@ func (s *supervisor) takeWaitingStops() bool {
 // takeStops takes a stop signal and those that came while it was acted upon.
 // All of them came when the first did, as far as can be known: however long
 // acting takes on a busy machine, a double delivery stays one request.
-func (s *supervisor) takeStops(sig os.Signal) {
-	s.inHand = true
-	s.reap() // a worker that has ended needs no telling, and no force
-	s.inHand = false
+func (s *Supervisor) takeStops(sig os.Signal) {
+	s.queue.Hold(true)
+	s.reap() // a worker that has ended needs no signal, and no force
+	s.queue.Hold(false)
 	now := time.Now()
 	s.takeSignal(now, sig.(unix.Signal))
-	for range cap(s.inbox.stops) { // no more than wait at a time
+	for range cap(s.queue.Stops) { // no more than wait at a time
 		select {
-		case sig := <-s.inbox.stops:
+		case sig := <-s.queue.Stops:
 			s.takeSignal(now, sig.(unix.Signal))
 		default:
 			return
@@ -236,27 +153,30 @@ func (s *supervisor) takeStops(sig os.Signal) {
 
 // takeSignal steps the machine by the signal that came, before any rewrite; one
 // that is rewritten to nothing has not come.
-func (s *supervisor) takeSignal(now time.Time, sig unix.Signal) {
+func (s *Supervisor) takeSignal(now time.Time, sig unix.Signal) {
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
-		s.log.Debug("dropped "+signals.Name(sig), logx.Text("signal", signals.Name(sig)))
+		s.journal.dropped(sig)
 		return
 	}
 	switch {
-	case sig == unix.SIGTSTP && s.suspend(), sig == unix.SIGCONT && s.continuedByShell():
+	case sig == unix.SIGCONT && s.job.Continued():
 		return
-	case len(s.stops) > 0 && s.terminalGone(sig):
-		if _, asked := s.machine.Asked(); asked {
-			return // and no force-stop: nobody has asked again
+	case sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp(): // no person can see or stop the worker
+		s.journal.hungUp(sig, s.stops[0])
+		if _, requested := s.machine.Requested(); requested {
+			return // and no force-stop: it was not requested again
 		}
 		sig = s.stops[0]
 	}
-	s.step(now, Event{s.kindOf(sig), sig})
+	s.step(now, Event{s.eventOf(sig), sig})
 }
 
-func (s *supervisor) kindOf(sig unix.Signal) EventKind {
+func (s *Supervisor) eventOf(sig unix.Signal) EventKind {
 	switch {
 	case slices.Contains(s.stops, sig):
 		return StopSignaled
+	case sig == unix.SIGTSTP && s.suspends():
+		return SuspendSignaled
 	case sig == unix.SIGTSTP:
 		return QuietSignaled
 	case sig == unix.SIGCONT:
@@ -266,17 +186,51 @@ func (s *supervisor) kindOf(sig unix.Signal) EventKind {
 }
 
 // step steps the machine and does what it says.
-func (s *supervisor) step(now time.Time, e Event) {
-	if e.Kind == StopSignaled && s.stopSignal == 0 {
-		s.stopSignal = e.Signal
-	}
+func (s *Supervisor) step(now time.Time, e Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
-	if s.machine.Phase() != before { // readiness falls before the worker is told
-		s.showPhase()
+	if s.machine.Phase() != before { // readiness falls before the worker is signalled
+		s.publish()
 	}
 	for _, a := range actions {
-		s.act(now, a)
+		s.perform(now, a)
 	}
-	s.showPhase() // whether a worker that died in a drain has an heir is known now
+	s.publish() // whether a worker that died in a drain has a successor is known now
+}
+
+// exitCode is how drainit ends: the worker's status, but never 0 where a stop was
+// requested and something had to be killed.
+func (s *Supervisor) exitCode() Outcome {
+	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
+	const interrupted = 128 + int(unix.SIGINT)
+	status := statusKilled
+	if s.worker.Gone() {
+		status = s.worker.Exit.ExitStatus()
+		if s.job.Interrupted() && !remapped(status) && !remapped(interrupted) {
+			return Outcome{interrupted, true}
+		}
+		if _, requested := s.machine.Requested(); requested && s.killed.any && (status == 0 || remapped(status)) {
+			status = statusKilled
+		}
+	}
+	if remapped(status) {
+		status = 0
+	}
+	return Outcome{Status: status}
+}
+
+const statusKilled = 128 + int(unix.SIGKILL)
+
+// earlyExit is the exit of a worker that was never started, for a stop signal came first.
+func earlyExit(sig unix.Signal) *exit {
+	return &exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
+}
+
+// snapshot is the System's, and keeps the worker's name, which it may change.
+func (s *Supervisor) snapshot(w proc.Want) (*proc.Snapshot, error) {
+	all, err := s.sys.Snapshot(w)
+	if p, ok := all.Process(s.worker.PID); ok && !s.worker.Gone() && p.Comm != "" {
+		s.worker.Comm = p.Comm
+	}
+	return all, err
 }

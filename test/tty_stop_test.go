@@ -249,23 +249,25 @@ func TestTTYCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
 	})
 }
 
-// Where drainit does not have the terminal, TSTP means quiet and no Ctrl-Z.
-func TestTTYTstpFromTheBackgroundStopsNothing(t *testing.T) {
+// A job that does not handle TSTP is stopped by it, in the background too, as any program
+// is: drainit with its worker.
+func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
 	c.enter("drainit -- worker listen -catch TERM -exit 7 &")
 	worker := c.ready()
 	c.enter("kill -TSTP $!")
-	c.waitOut(`drainit: warning: quiet, but nobody catches SIGTSTP`)
+	c.waitState(c.above(worker), "T")
+	c.waitState(worker, "T")
 	c.enter("kill -CONT $!")
-	c.waitOut(`drainit: running again`)
+	c.waitState(worker, "S")
 	c.enter("kill $!; wait $!")
 	c.see(`got SIGTERM`)
 	c.waitOut(`#7# `)
 	if stateOf(worker) != 0 {
 		t.Errorf("the worker lives: %+v", taskOf(worker))
 	}
-	c.wantShown(`Stopped`, 0)
+	c.wantShown(`quiet`, 0)
 }
 
 func TestTTYTstpForADrainitWhoseWorkerHasTheTerminalQuiets(t *testing.T) {

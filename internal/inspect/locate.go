@@ -25,7 +25,7 @@ type instance struct {
 // (PID 1 is a pod's pause, a host's init, another container's drainit), the one
 // in the caller's cgroups.
 func locate() (instance, error) {
-	t, err := proc.ReadTree()
+	all, err := proc.Take(proc.Want{})
 	if err != nil {
 		return instance{}, fmt.Errorf("cannot look for drainit: %w", err)
 	}
@@ -34,34 +34,34 @@ func locate() (instance, error) {
 		theirs, err := proc.Cgroups(p.PID)
 		return err == nil && theirs == own
 	}
-	first, ok := t.Process(1)
+	first, ok := all.Process(1)
 	ok = ok && hasTitle(first)
 	switch {
 	case ok && (err != nil || in(first)):
-		return instance{first, t.Below(1)}, nil
+		return instance{first, all.Descendants(1)}, nil
 	case err != nil:
 		return instance{}, fmt.Errorf("cannot look for drainit: %w", err)
 	}
-	found := slices.DeleteFunc(t.All(), func(p proc.Process) bool {
-		above, known := t.Process(p.PPID)
+	found := slices.DeleteFunc(all.All(), func(p proc.Process) bool {
+		above, known := all.Process(p.PPID)
 		// Where PID 1 may be meant all the same, another must be the first of its cgroups.
 		return !hasTitle(p) || !in(p) || ok && known && in(above)
 	})
 	switch {
 	case len(found) == 1:
-		return instance{found[0], t.Below(found[0].PID)}, nil
+		return instance{found[0], all.Descendants(found[0].PID)}, nil
 	case ok && len(found) == 0: // asked from another cgroup of its container
-		return instance{first, t.Below(1)}, nil
+		return instance{first, all.Descendants(1)}, nil
 	case len(found) == 0:
 		return instance{}, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
 	}
-	return instance{}, fmt.Errorf("which drainit? %s are in this cgroup, and none is PID 1; kill(1) signals one by its pid", logx.List(found, logx.Name))
+	return instance{}, fmt.Errorf("which drainit? %s are in this cgroup, and none is PID 1; kill(1) signals one by its pid", logx.List(found, proc.Process.String))
 }
 
 // refresh reads the instance anew; gone is true when it has ended.
 func (d instance) refresh() (now instance, gone bool) {
-	p, err := proc.ReadProcess(d.PID)
-	if proc.Vanished(err) || err == nil && (p.ID != d.ID || !p.Alive()) {
+	p, err := proc.Read(d.PID)
+	if proc.IsGone(err) || err == nil && (p.ID != d.ID || !p.Alive()) {
 		return d, true
 	}
 	if err == nil {
@@ -74,7 +74,7 @@ func (d instance) refresh() (now instance, gone bool) {
 func (d instance) signal(sig unix.Signal) error {
 	var err error
 	if d.PID == 1 {
-		err = unix.Kill(1, sig)
+		err = reaper.SignalInit(sig)
 	} else {
 		err = reaper.Signal(d.ID, sig)
 	}
@@ -87,7 +87,7 @@ func (d instance) signal(sig unix.Signal) error {
 	return nil
 }
 
-func (d instance) label() string { return logx.Label("drainit", d.PID) }
+func (d instance) label() string { return proc.Label("drainit", d.PID) }
 
 func hasTitle(p proc.Process) bool {
 	_, _, ok := title.Parse(p.Comm)

@@ -28,11 +28,6 @@ func (e textEncoder) EncodeEntry(ent zapcore.Entry, _ []zapcore.Field) (*buffer.
 	return e.Encoder.EncodeEntry(ent, nil)
 }
 
-// label is how every line names a process: "node[17]".
-func Label(comm string, pid int) string {
-	return comm + "[" + strconv.Itoa(pid) + "]"
-}
-
 // Printable escapes what is not printable, line ends above all.
 func Printable(s string) string {
 	var b strings.Builder
@@ -64,11 +59,9 @@ func List(all []proc.Process, describe func(proc.Process) string) string {
 	return s
 }
 
-func Name(p proc.Process) string { return Label(p.Comm, p.PID) }
-
 // WithState tells what can't be asked any more after a kill: "node[17] (S, 31s)".
 func WithState(p proc.Process) string {
-	return fmt.Sprintf("%s (%c, %s)", Name(p), p.State, Round(p.Age()))
+	return fmt.Sprintf("%v (%c, %s)", p, p.State, Round(p.Age()))
 }
 
 // round is for people: tenths of a second below ten, whole seconds above.

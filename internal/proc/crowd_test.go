@@ -14,27 +14,27 @@ import (
 // crowd is a process with so many children that sleep.
 const crowd = `for (1 .. shift) { spawn { forever } } say "ready"; forever`
 
-// perProcess bounds the processor time that a look takes for one process: 10,000
+// perProcess bounds the processor time that a snapshot takes for one process: 10,000
 // within 300 ms. What other programs do meanwhile does not count.
 const perProcess = 30 * time.Microsecond
 
-func TestReadBelowOfACrowdIsCheap(t *testing.T) {
+func TestSnapshotOfACrowdIsCheap(t *testing.T) {
 	const children = 2000
 	top, _ := family(t, 1, crowd, strconv.Itoa(children))
 	least := time.Hour
 	for range 5 {
-		seen, took := timedLook(t)
+		seen, took := timedTake(t)
 		if len(seen) < children {
 			t.Fatalf("%d processes below %d", len(seen), top)
 		}
 		least = min(least, took)
 	}
 	// On a slower machine, or with the race detector, by what one file of each costs:
-	// the look reads one, and reads more of few.
+	// the snapshot reads one, and reads more of few.
 	most := max(children*perProcess, 6*timeToReadStats(t))
 	t.Logf("%v for %d processes, want at most %v", least, children, most)
 	if least > most {
-		t.Errorf("a look at %d processes took %v, want at most %v", children, least, most)
+		t.Errorf("a snapshot of %d processes took %v, want at most %v", children, least, most)
 	}
 }
 
@@ -54,13 +54,13 @@ func timeToReadStats(t testing.TB) time.Duration {
 	return threadTime(t) - before
 }
 
-func BenchmarkReadBelow(b *testing.B) {
+func BenchmarkSnapshot(b *testing.B) {
 	for _, children := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(children), func(b *testing.B) {
 			family(b, 1, crowd, strconv.Itoa(children))
 			var cpu time.Duration
 			for b.Loop() {
-				_, took := timedLook(b)
+				_, took := timedTake(b)
 				cpu += took
 			}
 			b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
@@ -68,17 +68,18 @@ func BenchmarkReadBelow(b *testing.B) {
 	}
 }
 
-// timedLook looks below this process and takes the processor time of the look.
-func timedLook(t testing.TB) (seen []Seen, took time.Duration) {
+// timedTake takes a snapshot of what is below this process, and the processor time of that.
+func timedTake(t testing.TB) (below []Process, took time.Duration) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := threadTime(t)
-	seen, err := ReadBelow(os.Getpid(), time.Now(), unix.SIGTERM, unix.SIGTERM)
+	all, err := takeBelow(time.Now(), unix.SIGTERM, unix.SIGTERM)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return seen, threadTime(t) - before
+	took = threadTime(t) - before
+	return all.Descendants(os.Getpid()), took
 }
 
 func threadTime(t testing.TB) time.Duration {

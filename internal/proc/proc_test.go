@@ -2,10 +2,10 @@ package proc
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +22,7 @@ func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"node", "npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
 		p, err := parseStat([]byte(statLine(comm)))
 		want := Process{ID: ID{PID: 17, Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm}
-		if err != nil || p != want {
+		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}
 	}
@@ -37,11 +37,11 @@ func TestParseStatus(t *testing.T) {
 	text := "Name:\tx\nState:\tS (sleeping)\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n" +
 		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nvoluntary_ctxt_switches:\t42\nCapInh:\t0\n"
 	h, err := parseStatus([]byte(text))
-	if want := (handlers{blocked: 1, ignored: 2, caught: 0xfffffffc00004000, threads: 3, asleep: true, switches: "42"}); err != nil || h != want {
+	if want := (status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, threads: 3, asleep: true, switches: "42"}); err != nil || h != want {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if !h.caught.Has(unix.SIGTERM) || !h.caught.Has(64) || h.caught.Has(unix.SIGINT) {
-		t.Errorf("bit n-1 of %x is not signal n", h.caught)
+	if !h.handled.Has(unix.SIGTERM) || !h.handled.Has(64) || h.handled.Has(unix.SIGINT) {
+		t.Errorf("bit n-1 of %x is not signal n", h.handled)
 	}
 	for _, bad := range []string{"", "Threads:\t1\n", strings.Replace(text, "SigIgn", "SigXgn", 1), strings.Replace(text, "000001", "00000g", 1), strings.Replace(text, "\t3", "\tx", 1)} {
 		if h, err := parseStatus([]byte(bad)); err == nil {
@@ -66,38 +66,51 @@ func TestSignalfdMask(t *testing.T) {
 	}
 }
 
+// handlesNow asks of one process.
+func handlesNow(pid int, sig unix.Signal) (bool, error) {
+	all, err := new(Reader).Take(Want{Only: pid, Signals: []unix.Signal{sig}})
+	if err != nil {
+		return false, err
+	}
+	p, _ := all.Process(pid)
+	return p.Handles(sig), nil
+}
+
 // A Go program has a handler for TERM from its start on, and none for TSTP
 // until it asks for it.
-func TestCatchesOfThisProcess(t *testing.T) {
+func TestWhatThisProcessHandles(t *testing.T) {
 	for sig, want := range map[unix.Signal]bool{unix.SIGTERM: true, unix.SIGTSTP: false} {
-		if got, err := Catches(os.Getpid(), sig, time.Time{}); err != nil || got != want {
+		if got, err := handlesNow(os.Getpid(), sig); err != nil || got != want {
 			t.Errorf("signal %d: %v, %v; want %v", sig, got, err, want)
 		}
 	}
-	if got, err := Catches(1<<22, unix.SIGTERM, time.Time{}); err == nil || got {
-		t.Errorf("a process that does not exist catches TERM: %v, %v", got, err)
+	if got, err := handlesNow(1<<22, unix.SIGTERM); err == nil || got || !IsGone(err) {
+		t.Errorf("a process that does not exist handles TERM: %v, %v", got, err)
 	}
 }
 
-func TestTree(t *testing.T) {
+func TestSnapshot(t *testing.T) {
 	proc := func(pid, ppid, pgid int, state byte) Process {
 		return Process{ID: ID{PID: pid}, PPID: ppid, PGID: pgid, State: state}
 	}
-	tree := NewTree([]Process{
+	all := New([]Process{
 		proc(9, 7, 7, 'S'), proc(7, 1, 7, 'S'), proc(8, 1, 8, 'X'), proc(10, 9, 10, 'T'),
 		proc(20, 0, 20, 'S'), proc(21, 20, 20, 'S'), proc(30, 31, 30, 'S'), proc(31, 30, 30, 'S'),
+		proc(40, 42, 40, 'S'), proc(41, 40, 40, 'S'), proc(42, 41, 40, 'S'), proc(43, 42, 40, 'S'), proc(50, 50, 50, 'S'),
 	})
 	tests := []struct {
 		name string
 		got  []Process
 		want []int
 	}{
-		{"children, but the dead", tree.Children(1), []int{7}},
-		{"parents before their children", tree.Below(1), []int{7, 9, 10}},
-		{"what an exec into the container started is nobody's", tree.Below(7), []int{9, 10}},
-		{"a ring of recycled pids ends", tree.Below(30), []int{31}},
-		{"a group", tree.Group(7), []int{7, 9}},
-		{"nothing", tree.Below(99), nil},
+		{"children, but the dead", all.Children(1), []int{7}},
+		{"parents before their children", all.Descendants(1), []int{7, 9, 10}},
+		{"what an exec into the container started is no child's", all.Descendants(7), []int{9, 10}},
+		{"a ring of recycled pids ends", all.Descendants(30), []int{31}},
+		{"a larger ring ends, with what hangs on it", all.Descendants(41), []int{42, 43}},
+		{"a ring of one ends", all.Descendants(50), nil},
+		{"a group", all.Group(7), []int{7, 9}},
+		{"nothing", all.Descendants(99), nil},
 	}
 	for _, tt := range tests {
 		var pids []int
@@ -110,12 +123,12 @@ func TestTree(t *testing.T) {
 	}
 }
 
-func TestReadTreeFindsMe(t *testing.T) {
-	tree, err := ReadTree()
+func TestSnapshotHasThisProcess(t *testing.T) {
+	all, err := Take(Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	me, ok := tree.Process(os.Getpid())
+	me, ok := all.Process(os.Getpid())
 	if !ok || me.PPID != os.Getppid() || !me.Alive() || me.Stopped() || me.Age() <= 0 {
 		t.Errorf("%+v, %v, %v old", me, ok, me.Age())
 	}

@@ -86,6 +86,15 @@ func Name(sig unix.Signal) string {
 	return "SIG" + strconv.Itoa(int(sig))
 }
 
+// Names are the names of signals, in their order.
+func Names(all []unix.Signal) []string {
+	names := make([]string, len(all))
+	for i, sig := range all {
+		names[i] = Name(sig)
+	}
+	return names
+}
+
 // Catchable reports whether drainit can see the signal at all. KILL and STOP
 // no process can; PROF and 32 to 34 the Go runtime never delivers.
 func Catchable(sig unix.Signal) bool {

@@ -1,0 +1,135 @@
+package forward
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
+	l := NewLedger(drainitPID)
+	quiet := Request{Purpose: Quiet, Signal: unix.SIGTSTP, Worker: Worker{PID: 10}}
+	want := func(when, want string) {
+		t.Helper()
+		all := l.Plan(quiet, machine(false))
+		if got := describe(all); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+		for _, d := range all {
+			l.Quieted(d.Process)
+		}
+	}
+	web := proc.ID{PID: 11, Start: 100}
+	want("the first time", "11 TSTP if handled")
+	if !l.IsQuieted(web) || l.IsQuieted(proc.ID{PID: 11, Start: 101}) {
+		t.Errorf("quieted: %v, and another with its pid: %v", l.IsQuieted(web), l.IsQuieted(proc.ID{PID: 11, Start: 101}))
+	}
+	want("the second time", "")
+	l.ForgetQuieted(func(proc.ID) bool { return false })
+	want("when none has ended", "")
+	l.Resumed()
+	want("when it was resumed", "11 TSTP if handled")
+	l.ForgetQuieted(func(id proc.ID) bool { return id == web })
+	want("when another has its place", "11 TSTP if handled")
+}
+
+// Once a stop has begun, quiet and resume leave no trace in what it knows.
+func TestOtherSignalsAreNoStop(t *testing.T) {
+	l := NewLedger(drainitPID)
+	for _, d := range l.Plan(Request{Purpose: Quiet, Signal: unix.SIGTSTP, Worker: Worker{PID: 10}}, machine(false)) {
+		l.Sent(d, 1000)
+		l.Quieted(d.Process)
+	}
+	if l.Begun() || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
+		t.Errorf("a stop has begun: %v; sent: %v", l.Begun(), l.WasSent(proc.ID{PID: 11, Start: 100}))
+	}
+	l.Plan(term(Stop), machine(false))
+	if !l.Begun() || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
+		t.Errorf("a stop has begun: %v; sent: %v", l.Begun(), l.WasSent(proc.ID{PID: 11, Start: 100}))
+	}
+}
+
+// What is below one that handles a signal is that one's business.
+func TestWorkerThatHandlesASignalGetsIt(t *testing.T) {
+	all := machine(false).All()
+	for i := range all {
+		all[i].Handled |= signals.SetOf(unix.SIGHUP, unix.SIGTTIN)
+	}
+	for _, mode := range []Mode{ModeAuto, ModeWorker} {
+		for sig, want := range map[unix.Signal]string{unix.SIGHUP: "10 HUP child", unix.SIGTTIN: "10 TTIN child"} {
+			r := Request{Purpose: PassThrough, Signal: sig, Mode: mode, Worker: Worker{PID: 10}}
+			if got := describe(NewLedger(drainitPID).Plan(r, proc.New(all))); got != want {
+				t.Errorf("mode %v: %q, want %q", mode, got, want)
+			}
+		}
+	}
+	r := Request{Purpose: PassThrough, Signal: unix.SIGTTIN, Mode: ModeGroup, Worker: Worker{PID: 10}}
+	if got, want := describe(NewLedger(drainitPID).Plan(r, proc.New(all))), "10 TTIN child; 11 TTIN"; got != want {
+		t.Errorf("mode group: %q, want %q", got, want)
+	}
+}
+
+// A successor may be in the group that the first worker was given, or lead one, or have
+// been moved elsewhere.
+func TestWhichGroupIsTheWorkers(t *testing.T) {
+	for group, want := range map[int]string{
+		7:  "group 7 of 10 11 TERM child stop",
+		10: "group 10 of 10 11 TERM child stop",
+		9:  "group 10 of 10 TERM child stop",
+	} {
+		shown := []proc.Process{shownAs("app", 10, drainitPID, group, 0), shownAs("io", 11, 10, group, 0)}
+		r := Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: ModeGroup, Worker: Worker{PID: 10, PGID: 7}}
+		if got := describe(NewLedger(drainitPID).Plan(r, proc.New(shown))); got != want {
+			t.Errorf("group %d: %q, want %q", group, got, want)
+		}
+	}
+}
+
+// Without /proc the kernel is asked to signal all, which must not be done twice.
+func TestTheNamespaceIsSignalledOnce(t *testing.T) {
+	l := NewLedger(drainitPID)
+	r := Request{Purpose: Orphans, Signal: unix.SIGTERM, Worker: Worker{PID: 10, Gone: true}}
+	for i, want := range []string{"namespace TERM", "", ""} {
+		if got := describe(l.Plan(r, nil)); got != want {
+			t.Errorf("snapshot %d: %q, want %q", i, got, want)
+		}
+		r.Purpose = LastCall
+	}
+}
+
+// A stop began when /proc could not be read: the worker was signalled then, unless it is
+// one that only lives on in a drain which none asked for.
+func TestAStopThatIsSeenLate(t *testing.T) {
+	for requested, want := range map[bool]unix.Signal{true: unix.SIGTERM, false: 0} {
+		l := NewLedger(drainitPID)
+		r := term(Orphans)
+		r.Requested, r.Tick = requested, 1000
+		if got := describe(l.Plan(r, machine(false))); got != "" {
+			t.Errorf("requested %v: %q at the first snapshot, want none", requested, got)
+		}
+		if got := l.WasSent(proc.ID{PID: 10, Start: 100}); got != want {
+			t.Errorf("requested %v: the worker was sent %v, want %v", requested, got, want)
+		}
+		l.Exited(10, 0)
+		// redis and log were there before the stop; tool lives without a handler
+		if got, want := describe(l.Plan(r, machine(true))), "13 TERM child stop; 20 TERM child stop; 22 TERM child stop"; requested && got != want {
+			t.Errorf("when the worker has gone: %q, want %q", got, want)
+		}
+	}
+}
+
+func TestNamesOfModes(t *testing.T) {
+	for _, m := range []Mode{ModeAuto, ModeGroup, ModeWorker} {
+		if got, err := ParseMode(m.String()); got != m || err != nil {
+			t.Errorf("%v is %v, %v", m, got, err)
+		}
+	}
+	for _, text := range []string{"", "Auto", "all", "group "} {
+		if got, err := ParseMode(text); err == nil || got != ModeAuto {
+			t.Errorf("%q is %v, %v; want an error that has it", text, got, err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package forward
+
+import (
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// A process group that is signalled as a whole in tick 1000 has members that no snapshot
+// has shown; those that come later, or are in another group, were not signalled.
+func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T) {
+	for _, test := range []struct {
+		start         uint64
+		parent, group int
+		want          []int
+	}{
+		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {1100, drainitPID, 10, nil}, {1101, drainitPID, 10, []int{13}},
+		{999, 12, 10, nil}, {1010, 12, 10, nil}, {1011, 12, 10, []int{13}}, {999, drainitPID, 13, []int{13}},
+	} {
+		l := stoppingGroup(below(10, drainitPID, 100))
+		l.Exited(10, unix.SIGTERM)
+		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
+		l.Sent(Delivery{Process: between, Signal: unix.SIGTERM}, 1000)
+		forked.PGID = test.group
+		l.observe(proc.New([]proc.Process{between, forked}))
+		l.Exited(12, unix.SIGTERM)
+		forked.PPID = drainitPID
+		wantSent(t, fmt.Sprintf("%+v", test), orphans(l, forked), test.want...)
+		wantSent(t, "by the last call", sentAll(l, l.judge(true, nil)))
+	}
+}
+
+// One that was forked while its group was signalled counts as signalled, unless it lives
+// without handling the signal: then it was not, and is signalled by the last call.
+func TestWhatWasForkedMeanwhileAndDoesNotHandleIsSignalledAtLast(t *testing.T) {
+	worker, forked := below(10, drainitPID, 100), below(13, drainitPID, 1050)
+	worker.PGID, forked.PGID, forked.Handled = 10, 10, 0
+	l := stoppingGroup(worker)
+	wantSent(t, "in the drain", orphans(l, worker, forked))
+	wantSent(t, "by the last call", call(l, worker, forked), 13)
+	wantSent(t, "once more", call(l, worker, forked))
+}
+
+// A member that only a snapshot after the delivery shows counts as signalled by then, and
+// what it starts later is part of its clean-up.
+func TestMemberThatIsShownAfterItsGroupWasSignalledMayStartOthers(t *testing.T) {
+	worker, helper, child := below(10, drainitPID, 100), below(12, drainitPID, 1050), below(13, 12, 1120)
+	worker.PGID, helper.PGID, child.PGID = 10, 10, 10
+	l := stoppingGroup(worker)
+	l.observe(proc.New([]proc.Process{worker, helper, child}))
+	l.Exited(12, 0)
+	child.PPID = drainitPID
+	wantSent(t, "the child of the helper", orphans(l, worker, child))
+}
+
+// A snapshot leaves out what is dead and not waited for yet: its death counts all the same.
+func TestWorkerThatDiedUnderTheSnapshotHasASuccessor(t *testing.T) {
+	shell := proc.Process{ID: proc.ID{PID: 7, Start: 100}, PPID: 1, State: 'S', Exe: "sh", Args: []string{"sh"}}
+	app := proc.Process{ID: proc.ID{PID: 8, Start: 101}, PPID: 7, State: 'S', Handled: signals.SetOf(unix.SIGTERM)}
+	l := NewLedger(1)
+	r := Request{Purpose: Stop, Signal: unix.SIGTERM, Worker: Worker{PID: 7}}
+	for _, d := range l.Plan(r, proc.New([]proc.Process{shell, app})) {
+		l.Sent(d, 200)
+	}
+	app.PPID, shell.State, r.Purpose = 1, 'X', Orphans
+	l.Plan(r, proc.New([]proc.Process{shell, app}))
+	if p, ok := l.Successor(); ok {
+		t.Errorf("the successor is %v before it is known how the worker died", p)
+	}
+	l.Exited(7, unix.SIGTERM)
+	l.Plan(r, proc.New([]proc.Process{app}))
+	if p, ok := l.Successor(); !ok || p.ID != app.ID {
+		t.Errorf("the successor is %v, %v", p.ID, ok)
+	}
+	if p, ok := l.Successor(); ok {
+		t.Errorf("the successor is %v a second time", p)
+	}
+}
+
+// What a snapshot could not read in time, an earlier one has.
+func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
+	npm := proc.Process{ID: proc.ID{PID: 7, Start: 100}, PPID: 1, State: 'S', Comm: "node",
+		Handled: signals.SetOf(unix.SIGINT, unix.SIGTERM), Exe: "node", Args: []string{"node", "/usr/bin/npm", "start"}}
+	l := NewLedger(1)
+	r := Request{Purpose: Stop, Signal: unix.SIGINT, Worker: Worker{PID: 7}}
+	l.Plan(r, proc.New([]proc.Process{npm}))
+	npm.Args = nil
+	l.observe(proc.New([]proc.Process{npm}))
+	if all := l.toRoots("the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
+		t.Errorf("signalled %+v, want npm by TERM", all)
+	}
+}

@@ -1,0 +1,160 @@
+package forward
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// sentAll notes that deliveries were made in tick 1000, and returns their pids.
+func sentAll(l *Ledger, all []Delivery) (pids []int) {
+	for _, d := range all {
+		l.Sent(d, 1000)
+		pids = append(pids, d.Process.PID)
+	}
+	return pids
+}
+
+// below is what a snapshot shows of one process that handles TERM.
+func below(pid, ppid int, start uint64) proc.Process {
+	return proc.Process{
+		ID: proc.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app",
+		Handled: signals.SetOf(unix.SIGTERM), Exe: "app", Args: []string{"app"},
+	}
+}
+
+// term is a request of a stop by TERM whose worker is pid 10.
+func term(purpose Purpose) Request {
+	return Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: Worker{PID: 10}}
+}
+
+// orphans plans what follows from a snapshot, and notes that it was done.
+func orphans(l *Ledger, shown ...proc.Process) []int {
+	return sentAll(l, l.Plan(term(Orphans), proc.New(shown)))
+}
+
+// call is the same for the last call.
+func call(l *Ledger, shown ...proc.Process) []int {
+	return sentAll(l, l.Plan(term(LastCall), proc.New(shown)))
+}
+
+// stopping is a stop whose worker has been signalled.
+func stopping(t *testing.T, shown ...proc.Process) *Ledger {
+	t.Helper()
+	l := NewLedger(drainitPID)
+	wantSent(t, "the worker", sentAll(l, l.Plan(term(Stop), proc.New(shown))), 10)
+	return l
+}
+
+// stoppingGroup is a stop whose worker was signalled with its process group, 10, of
+// which these members were shown.
+func stoppingGroup(members ...proc.Process) *Ledger {
+	l := NewLedger(drainitPID)
+	l.Plan(term(Stop), proc.New(slices.Clone(members)))
+	l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, PGID: 10, Members: members}, 1000)
+	return l
+}
+
+func wantSent(t *testing.T, when string, got []int, want ...int) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: signalled %v, want %v", when, got, want)
+	}
+}
+
+func TestWorkerThatProcHidesLivesUntilItIsWaitedFor(t *testing.T) {
+	worker := below(10, drainitPID, 100)
+	worker.State, worker.Handled = 'X', 0
+	for name, hidden := range map[string][]proc.Process{"not in the snapshot": nil, "could not be read": {worker}} {
+		child, daemon := below(11, 10, 100), below(12, drainitPID, 100)
+		l := stopping(t, append(hidden, child, daemon)...)
+		wantSent(t, name+": while it lives", orphans(l, append(hidden, child, daemon)...))
+		l.Exited(10, 0)
+		child.PPID = drainitPID
+		wantSent(t, name+": when it has gone", orphans(l, child, daemon), 11, 12)
+		wantSent(t, name+": by the last call", call(l, child, daemon))
+	}
+}
+
+// Of a hidden worker the start time is not known either.
+func TestWorkerThatProcShowsLaterIsNotSignalledAgain(t *testing.T) {
+	daemon := below(11, drainitPID, 100)
+	l := stopping(t, daemon)
+	worker := below(10, drainitPID, 100)
+	wantSent(t, "while it lives", orphans(l, worker, daemon))
+	if l.WasSent(worker.ID) == 0 {
+		t.Error("it was signalled and is taken for another")
+	}
+	wantSent(t, "by the last call", call(l, worker, daemon), 11)
+}
+
+func TestRecycledPidIsAnotherProcess(t *testing.T) {
+	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100))
+	l.Exited(10, unix.SIGTERM)
+	wantSent(t, "the orphan", orphans(l, below(11, drainitPID, 100)), 11)
+	l.Exited(11, 0)
+	again := below(11, drainitPID, 2000)
+	again.SID = 7
+	wantSent(t, "another with its pid", orphans(l, again), 11)
+	wantSent(t, "by the last call", call(l, again))
+}
+
+// A process that is moved to drainit while /proc is read may be in no place of it.
+func TestWhatASnapshotMissesIsNoStranger(t *testing.T) {
+	child := below(11, 10, 100)
+	l := stopping(t, below(10, drainitPID, 100), child)
+	wantSent(t, "while nothing is shown", orphans(l))
+	l.Exited(10, 0)
+	child.PPID = drainitPID
+	wantSent(t, "what its parent has signalled", orphans(l, child))
+}
+
+// The worker was signalled in tick 1000.
+func TestAnOrphanOfUnknownParentIsACleanUpOnlyIfItIsYounger(t *testing.T) {
+	for start, want := range map[uint64][]int{999: {11}, 1000: nil} {
+		l := stopping(t, below(10, drainitPID, 100))
+		l.Exited(10, 0)
+		wantSent(t, fmt.Sprint("started at ", start), orphans(l, below(11, drainitPID, start)), want...)
+	}
+}
+
+// It may be gone before the signal gets there.
+func TestOrphanOfOneThatCouldNotBeSignalledIsSignalled(t *testing.T) {
+	l := stopping(t, below(10, drainitPID, 100))
+	shown := proc.New([]proc.Process{below(10, drainitPID, 100), below(11, drainitPID, 500), below(12, 11, 500)})
+	if all := l.Plan(term(Orphans), shown); len(all) != 1 || all[0].Process.PID != 11 {
+		t.Errorf("to be signalled: %v", all)
+	}
+	l.Exited(11, 0)
+	wantSent(t, "its child", orphans(l, below(10, drainitPID, 100), below(12, drainitPID, 500)), 12)
+}
+
+func TestTheDeadAreNotSignalled(t *testing.T) {
+	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 10, 100))
+	l.Exited(10, unix.SIGTERM)
+	shown := proc.New([]proc.Process{below(11, drainitPID, 100), below(12, drainitPID, 100)})
+	l.observe(shown)
+	l.Exited(11, 0)
+	wantSent(t, "the one that lives", sentAll(l, l.judge(true, shown)), 12)
+	l = NewLedger(drainitPID)
+	l.Plan(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100)}))
+	l.Exited(10, 0)
+	wantSent(t, "a worker that has gone", sentAll(l, l.toRoots("the worker")))
+}
+
+// A second try does not help where drainit may not signal a process; and a process group
+// has members that are started behind the snapshot.
+func TestAnyDeliveryThatWasTriedCounts(t *testing.T) {
+	l := stopping(t, below(10, drainitPID, 100))
+	late := below(13, 10, 100)
+	l.Sent(Delivery{Process: late, Signal: unix.SIGTERM}, 1000)
+	l.Exited(10, unix.SIGTERM)
+	late.PPID = drainitPID
+	wantSent(t, "of the group", orphans(l, late))
+	wantSent(t, "by the last call", call(l, late))
+}

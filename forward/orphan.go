@@ -1,0 +1,171 @@
+package forward
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// decision is what becomes of a child of drainit that was not signalled.
+type decision uint8
+
+const (
+	wait      decision = iota // it is decided anew at the next snapshot
+	signal                    // it is sent the stop signal now
+	leave                     // left alone until the last call
+	asCleanup                 // likewise: it belongs to the stopping
+)
+
+// orphan is a child of drainit that was not signalled, with what its rules ask for.
+type orphan struct {
+	*record
+	parent   *record     // nil where none was seen
+	notified *record     // the nearest at or above its parent that drainit signalled
+	topmost  *record     // the last known at or above its parent
+	passed   unix.Signal // what another can have sent its parent
+	snapshot *proc.Snapshot
+}
+
+// rule decides about one kind of orphan.
+type rule struct {
+	name   string
+	when   func(*Ledger, *orphan) bool
+	decide decision
+	why    string // it is signalled, for the log
+}
+
+// rules are the rules for orphans, of which the first that fits decides.
+var rules = [...]rule{
+	{"was left alone", func(_ *Ledger, o *orphan) bool { return o.leftAlone }, wait, ""},
+	{"reads a pipe", (*Ledger).readsPipe, wait, ""},
+	{"was there before the stop", (*Ledger).waitsForWorker, wait, ""},
+	{"was there before the stop, and its turn has come", func(_ *Ledger, o *orphan) bool { return o.preexisting },
+		signal, "it was there before the stop, and the worker has gone"},
+	{"its parent was never seen, in a session that cleans up", (*Ledger).followsAStop, asCleanup, ""},
+	{"its parent was never seen", func(_ *Ledger, o *orphan) bool { return o.parent == nil }, signal, "its parent is not known"},
+	{"the signalled one above it lives", (*Ledger).notifiedLives, wait, ""},
+	{"what was there before the stop lives above it", (*Ledger).preexistingLives, wait, ""},
+	{"its parent daemonized", (*Ledger).parentDaemonized, signal, "its parent {parent} has daemonized"},
+	{"a relay signalled its group", (*Ledger).relaySignalledGroup, leave, ""},
+	{"it cleans up", (*Ledger).cleansUp, asCleanup, ""},
+	{"its parent was not signalled", (*Ledger).parentNotSignalled, signal, "its parent {parent} was not told"},
+	{"its parent did not handle it", func(_ *Ledger, o *orphan) bool { return !o.parent.handledIt(o.passed) },
+		signal, "its parent {parent} did not catch it"},
+	{"its parent died of it", func(_ *Ledger, o *orphan) bool { return o.parent.diedOfIt(o.passed) },
+		signal, "its parent {parent} died of it"},
+	{"it lives without a handler", func(_ *Ledger, o *orphan) bool { return !o.handled.Has(o.passed) },
+		signal, "its parent {parent} is gone, and it lives without catching {signal}"},
+	{"its parent left in order", func(*Ledger, *orphan) bool { return true }, leave, ""},
+}
+
+// lastCall is the reason of the last call.
+const lastCall = "the grace is nearly over and nobody has told it"
+
+// planOrphans returns the deliveries to those children of drainit that no other process
+// can have signalled; in the last seconds of a grace to all that were not.
+func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) []Delivery {
+	switch {
+	case r.Mode == ModeWorker:
+		return nil
+	case s == nil:
+		return l.planUnseen(r)
+	case !l.begun:
+		return l.planLate(r, s)
+	}
+	l.observe(s)
+	l.promoteSuccessor(s)
+	return l.judge(r.Purpose == LastCall, s)
+}
+
+// planUnseen is for a /proc that can't be used. Of a worker that lives it is known that
+// it was signalled, and it may signal the others; what one that has gone left is known to
+// the kernel alone.
+func (l *Ledger) planUnseen(r Request) []Delivery {
+	if !r.Worker.Gone || l.broadcast {
+		return nil
+	}
+	l.broadcast = true
+	return []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
+}
+
+// planLate is for a worker that exited by itself, and for a stop that began with a /proc
+// which could not be read.
+func (l *Ledger) planLate(r Request, s *proc.Snapshot) []Delivery {
+	l.begin(r, s)
+	if r.Worker.Gone {
+		return l.toRoots("the worker exited by itself")
+	}
+	if r.Requested {
+		l.sentTo(l.worker, r.Signal, r.Tick)
+	}
+	return nil
+}
+
+// judge goes through drainit's children.
+func (l *Ledger) judge(last bool, s *proc.Snapshot) (all []Delivery) {
+	for _, m := range l.children() {
+		if m.sent != nil {
+			if last && m.sent.unseen && !m.handled.Has(m.sent.signal) { // it would be dead
+				all = append(all, l.delivery(m, lastCall))
+			}
+			continue
+		}
+		d, why := l.decide(m, s)
+		if last && d != signal {
+			d, why = signal, lastCall
+		}
+		if d == signal {
+			all = append(all, l.delivery(m, why))
+		}
+	}
+	return all
+}
+
+// children are drainit's living children, by pid.
+func (l *Ledger) children() (all []*record) {
+	for _, m := range l.living {
+		if m.PPID == l.self {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
+	return all
+}
+
+// decide goes through the rules for a child that was not signalled, and notes what is
+// final: a handler that goes when it was used is no sign later.
+func (l *Ledger) decide(m *record, s *proc.Snapshot) (d decision, why string) {
+	o := l.orphanOf(m, s)
+	for _, r := range rules {
+		if !r.when(l, o) {
+			continue
+		}
+		m.cleanup = m.cleanup || r.decide == asCleanup
+		m.leftAlone = m.leftAlone || r.decide >= leave
+		return r.decide, r.reason(o)
+	}
+	return wait, ""
+}
+
+func (l *Ledger) orphanOf(m *record, s *proc.Snapshot) *orphan {
+	o := &orphan{record: m, parent: l.records[m.parent], passed: l.deliver, snapshot: s}
+	for up := range l.upFrom(o.parent) {
+		if o.topmost = up; o.notified == nil && up.sent != nil {
+			o.notified, o.passed = up, up.sent.signal
+		}
+	}
+	return o
+}
+
+// reason is why an orphan is signalled.
+func (r rule) reason(o *orphan) string {
+	if r.decide != signal || o.parent == nil {
+		return r.why
+	}
+	why := strings.Replace(r.why, "{parent}", o.parent.String(), 1)
+	return strings.Replace(why, "{signal}", signals.Name(o.passed), 1)
+}

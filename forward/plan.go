@@ -1,0 +1,281 @@
+// Package forward decides which processes get a signal: a request and a snapshot in,
+// deliveries out.
+//
+// It owns every choice of recipients, and the history that the choices of a stop depend
+// on. It must never do I/O, send a signal, read a clock or write a line: what it decides
+// can be tested, and walked whole, without a process.
+package forward
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// Purpose is what a signal is for.
+type Purpose uint8
+
+// The purposes.
+const (
+	Stop        Purpose = iota // the first stop signal
+	Orphans                    // a stop goes on: orphans that no other process can have signalled
+	LastCall                   // the grace is nearly over: all that were not signalled
+	Quiet                      // the worker is to take no new work
+	Resume                     // it may again
+	PassThrough                // any other signal: it means nothing to drainit
+)
+
+// Request is one signal to be delivered.
+type Request struct {
+	Purpose Purpose
+	Signal  unix.Signal // after the rewrite
+	Mode    Mode
+	Worker  Worker
+	// The first stop signal has come: a drain whose worker exited by itself has none.
+	Requested bool
+	Tick      uint64 // when it is, as proc.Ticks tells
+}
+
+// Worker is what is known of the worker beside its snapshot.
+type Worker struct {
+	PID        int
+	PGID       int  // the process group that the first worker was given
+	Gone       bool // it has been waited for
+	Daemonizes bool // what it leaves when it exits is its work
+}
+
+// mode is whose turn it is: to quiet a process that does not handle it would freeze it,
+// whatever the mode.
+func (r Request) mode() Mode {
+	if r.Purpose == Quiet {
+		return ModeAuto
+	}
+	return r.Mode
+}
+
+// Target is what a delivery goes to.
+type Target uint8
+
+// The targets.
+const (
+	ToProcess   Target = iota // Delivery.Process
+	ToGroup                   // its process group, Delivery.PGID; or the process alone, where it has left that
+	ToNamespace               // every process of the PID namespace
+	ToTree                    // every process below drainit
+)
+
+// Delivery is a signal to be sent.
+type Delivery struct {
+	Target  Target
+	Process proc.Process // no more than its pid may be known, of a worker that /proc hides
+	PGID    int
+	Signal  unix.Signal
+	Child   bool   // Process is drainit's child: its pid can't be another's
+	Rule    string // why, for the log; "" is not worth a line
+	// It is the stop signal, and noted as such. A process that is stopped would not see
+	// it, so it is continued behind it.
+	Stop bool
+	// The signal's default action would stop the process: it goes out only if the process
+	// handles it still.
+	OnlyIfHandled bool
+	Members       []proc.Process // of the group, as far as they are known
+}
+
+// Want is what a plan for the request needs to be seen. needed is false where it needs
+// nothing. Until bounds the time for processes that seem to wait for a signal.
+func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
+	if l.begun && (r.Purpose == Orphans || r.Purpose == LastCall) {
+		r.Signal = l.deliver // whatever came since
+	}
+	w = proc.Want{Signals: []unix.Signal{r.Signal}, Until: until}
+	switch r.Purpose {
+	case Stop, Orphans, LastCall:
+		if r.Signal != unix.SIGTERM {
+			w.Signals = append(w.Signals, unix.SIGTERM)
+		}
+		w.Parents = l.self
+		if r.Purpose == Stop || !l.begun {
+			w.Chain = r.Worker.PID
+		}
+		if r.Purpose == Stop {
+			return w, true
+		}
+		w.ReadsPipe, w.Shells = l.mayReadPipe, l.trapShells(r.Tick)
+		return w, r.Mode != ModeWorker
+	case Resume:
+		return w, false
+	}
+	mode := r.mode()
+	switch {
+	case r.Worker.Gone && (r.Purpose == Quiet || r.Worker.Daemonizes):
+		w.Nearest = l.self
+		return w, true
+	case r.Worker.Gone:
+		return w, false
+	case mode == ModeAuto:
+		w.EnoughIf, w.Nearest = r.Worker.PID, r.Worker.PID
+	case mode == ModeWorker:
+		w.Only = r.Worker.PID
+		return w, signals.StopsByDefault(r.Signal)
+	case signals.StopsByDefault(r.Signal):
+		w.Group = r.Worker.PID
+	default: // which group the worker is in
+		w.Only, w.Signals = r.Worker.PID, nil
+	}
+	return w, true
+}
+
+// Plan returns the deliveries of a request, in their order. The snapshot is what Want
+// asked for; nil stands for a /proc that could not be read. What is final is noted in the
+// ledger; a delivery is noted when it has been made (Sent).
+func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
+	switch r.Purpose {
+	case Stop:
+		return l.planStop(r, s)
+	case Orphans, LastCall:
+		return l.planOrphans(r, s)
+	case Quiet:
+		return l.planQuiet(r, s)
+	case Resume:
+		return l.planResume(r)
+	}
+	return l.planOther(r, s)
+}
+
+// planStop is for the first stop signal: the worker alone, unless a mode says otherwise.
+// A prefork master must be signalled alone, and relays would make it two signals.
+func (l *Ledger) planStop(r Request, s *proc.Snapshot) []Delivery {
+	worker := l.toWorker(r, s)
+	worker.Stop = true
+	switch {
+	case r.Mode == ModeWorker && !r.Worker.Gone:
+		worker.Rule = "the worker alone"
+		return []Delivery{worker}
+	case s == nil && r.Worker.Gone: // its pid and its group may be another's by now
+		return nil
+	case s == nil && r.Mode == ModeGroup:
+		worker.Target, worker.Rule = ToGroup, "of the worker's process group, whom nobody can see"
+		return []Delivery{worker}
+	case s == nil:
+		worker.Rule = "the worker, for what is below it can't be seen"
+		return []Delivery{worker}
+	}
+	l.begin(r, s)
+	switch {
+	case r.Worker.Gone:
+		return l.toRoots("left by a worker that has daemonized")
+	case r.Mode == ModeGroup:
+		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
+		if worker.Members = s.Group(worker.PGID); len(worker.Members) == 0 {
+			worker.Members = []proc.Process{worker.Process}
+		}
+		return []Delivery{worker}
+	}
+	return l.toRoots("the worker")
+}
+
+// toWorker is a delivery to the worker, as the snapshot shows it.
+func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
+	p, ok := s.Process(r.Worker.PID)
+	if !ok {
+		p = proc.Process{ID: proc.ID{PID: r.Worker.PID}}
+	}
+	d := Delivery{Process: p, PGID: r.Worker.PID, Signal: r.Signal, Child: true}
+	if p.PGID == r.Worker.PGID { // a successor may be in the first worker's
+		d.PGID = r.Worker.PGID
+	}
+	return d
+}
+
+// planQuiet never freezes a process: the signal goes to those that handle it and were
+// not sent it, whatever the mode.
+func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) (all []Delivery) {
+	for _, p := range l.Handlers(r, s) {
+		if _, sent := l.quieted[p.ID]; !sent {
+			all = append(all, Delivery{Process: p, Signal: r.Signal, Child: l.isChild(p, r), OnlyIfHandled: true})
+		}
+	}
+	return all
+}
+
+// planResume takes back what quiet did, from those that were sent it. It goes by their
+// start times: each may have ended, and another have its pid.
+func (l *Ledger) planResume(r Request) (all []Delivery) {
+	for _, p := range l.quieted {
+		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
+	}
+	slices.SortFunc(all, func(a, b Delivery) int { return a.Process.PID - b.Process.PID })
+	return all
+}
+
+// planOther is for a signal that means nothing to drainit.
+func (l *Ledger) planOther(r Request, s *proc.Snapshot) (all []Delivery) {
+	onlyIfHandled := signals.StopsByDefault(r.Signal)
+	switch {
+	case r.Worker.Gone && !r.Worker.Daemonizes:
+		return nil
+	case r.Worker.Gone:
+		for _, root := range s.Children(l.self) { // each is a worker of its own
+			all = append(all, l.passThrough(r, s, root, onlyIfHandled)...)
+		}
+		return all
+	case r.Mode != ModeAuto && !onlyIfHandled:
+		worker := l.toWorker(r, s)
+		if r.Mode == ModeGroup {
+			worker.Target = ToGroup
+		}
+		return []Delivery{worker}
+	}
+	worker := l.toWorker(r, s)
+	if s == nil || r.Mode == ModeAuto {
+		return l.passThrough(r, s, worker.Process, onlyIfHandled)
+	}
+	return l.toHandlers(r, l.Handlers(r, s))
+}
+
+// passThrough is for one worker: the first that handles the signal on each way down from
+// it; the worker itself where none does, unless that would stop it.
+func (l *Ledger) passThrough(r Request, s *proc.Snapshot, root proc.Process, onlyIfHandled bool) []Delivery {
+	all := l.toHandlers(r, s.Nearest(root.PID, func(p proc.Process) bool { return p.Handles(r.Signal) }))
+	if len(all) == 0 && !onlyIfHandled {
+		all = []Delivery{{Process: root, Signal: r.Signal, Child: true, Rule: "nobody catches it"}}
+	}
+	return all
+}
+
+func (l *Ledger) toHandlers(r Request, handlers []proc.Process) (all []Delivery) {
+	for _, p := range handlers {
+		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: l.isChild(p, r), Rule: "the first that catches it"})
+	}
+	return all
+}
+
+// Handlers are the processes that a signal goes to because they handle it: by mode the
+// first on each way down from the worker, or from what a worker that has gone left; the
+// worker; or the members of its group.
+func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (handlers []proc.Process) {
+	handles := func(p proc.Process) bool { return p.Handles(r.Signal) }
+	switch {
+	case r.Worker.Gone:
+		for _, root := range s.Children(l.self) {
+			handlers = append(handlers, s.Nearest(root.PID, handles)...)
+		}
+	case r.mode() == ModeAuto:
+		handlers = s.Nearest(r.Worker.PID, handles)
+	case r.mode() == ModeGroup:
+		handlers = slices.DeleteFunc(s.Group(r.Worker.PID), func(p proc.Process) bool { return !handles(p) })
+	default:
+		if p, ok := s.Process(r.Worker.PID); ok && handles(p) {
+			handlers = []proc.Process{p}
+		}
+	}
+	return handlers
+}
+
+func (l *Ledger) isChild(p proc.Process, r Request) bool {
+	return p.PPID == l.self || p.PID == r.Worker.PID && !r.Worker.Gone
+}

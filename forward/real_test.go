@@ -1,0 +1,209 @@
+package forward
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+)
+
+// real is a stop of real children of the test, which stands for drainit: pipes and what
+// a shell waits for are known of such alone.
+type real struct {
+	t    *testing.T
+	l    *Ledger
+	r    Request
+	proc proc.Reader
+}
+
+// child starts a program of a process group of its own, and kills it at the end.
+func child(t *testing.T, in, out *os.File, args ...string) *exec.Cmd {
+	t.Helper()
+	if _, err := exec.LookPath(args[0]); err != nil {
+		if os.Getenv("DRAINIT_TEST_ALL") == "1" {
+			t.Fatal("needs the program " + args[0])
+		}
+		t.Skip("needs the program " + args[0])
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	if in != nil {
+		cmd.Stdin = in
+	}
+	if out != nil {
+		cmd.Stdout = out
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// stopReal begins the stop of a worker, which is sent nothing: it is as if it took its time.
+func stopReal(t *testing.T, worker *exec.Cmd) *real {
+	t.Helper()
+	r := &real{t: t, l: NewLedger(os.Getpid()), r: term(Stop)}
+	r.r.Worker.PID = worker.Process.Pid
+	if all := r.plan(Stop, 1000); len(all) != 1 || all[0].Process.PID != r.r.Worker.PID {
+		t.Fatalf("signalled %+v, want the worker", all)
+	}
+	return r
+}
+
+// plan takes the snapshot that a plan wants, and notes its deliveries.
+func (r *real) plan(purpose Purpose, tick uint64) []Delivery {
+	r.t.Helper()
+	r.r.Purpose, r.r.Tick = purpose, tick
+	all := r.l.Plan(r.r, r.take())
+	for _, d := range all {
+		r.l.Sent(d, tick)
+	}
+	return all
+}
+
+func (r *real) take() *proc.Snapshot {
+	r.t.Helper()
+	w, _ := r.l.Want(r.r, time.Now().Add(time.Second))
+	all, err := r.proc.Take(w)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// end kills a child of the test.
+func (r *real) end(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	r.l.Exited(cmd.Process.Pid, unix.SIGKILL)
+	r.r.Worker.Gone = r.r.Worker.Gone || cmd.Process.Pid == r.r.Worker.PID
+}
+
+// To end tee cuts off the application that writes to it.
+func TestWhatReadsAPipeIsLeftToItsWriter(t *testing.T) {
+	for name, last := range map[string]bool{"until that has gone": false, "until the last call": true} {
+		t.Run(name, func(t *testing.T) {
+			in, out, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			defer out.Close()
+			worker := child(t, nil, nil, "sleep", "1000")
+			app, tee := child(t, nil, out, "sleep", "1000"), child(t, in, nil, "sleep", "1000")
+			r := stopReal(t, worker)
+			if all := r.plan(Orphans, 1000); len(all) != 0 {
+				t.Errorf("while the worker lives: %+v", all)
+			}
+			r.end(worker)
+			if all := r.plan(Orphans, 1010); len(all) != 1 || all[0].Process.PID != app.Process.Pid {
+				t.Errorf("when it has gone: %+v, want the application alone", all)
+			}
+			if all := r.plan(Orphans, 1020); len(all) != 0 {
+				t.Errorf("while the application lives: %+v", all)
+			}
+			purpose := LastCall
+			if !last {
+				purpose = Orphans
+				r.end(app)
+			}
+			if all := r.plan(purpose, 1030); len(all) != 1 || all[0].Process.PID != tee.Process.Pid {
+				t.Errorf("at the end: %+v, want what reads the pipe", all)
+			}
+		})
+	}
+}
+
+// A shell that waits for a child in the foreground can't run its trap.
+func TestBlockedTraps(t *testing.T) {
+	tests := map[string]struct {
+		script   string
+		children int
+		blocked  bool
+	}{
+		"a trap behind a child in the foreground": {`trap : TERM; sleep 1000; :`, 1, true},
+		"one beside it in the background":         {`trap : TERM; sleep 1000 & sleep 1000; :`, 2, true},
+		"a child in the background":               {`trap : TERM; sleep 1000 & wait; :`, 1, false},
+		"no trap":                                 {`sleep 1000; :`, 1, false},
+		"a child with a process group, of set -m": {`set -m; trap : TERM; sleep 1000; :`, 1, false},
+		"a child that ignores INT and QUIT":       {`trap : TERM; trap '' INT QUIT; sleep 1000; :`, 1, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, out, err := os.Pipe() // a child in the background has /dev/null for it
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			defer out.Close()
+			shell := child(t, in, nil, "bash", "-c", tt.script)
+			waitForSleeps(t, shell.Process.Pid, tt.children)
+			r := stopReal(t, shell)
+			r.plan(Orphans, 1099)
+			if all := r.l.BlockedTraps(1099, r.take()); len(all) != 0 {
+				t.Errorf("before a second has gone by: %v", all)
+			}
+			r.plan(Orphans, 1100)
+			all := r.l.BlockedTraps(1100, r.take())
+			if len(all) > 1 || len(all) == 1 != tt.blocked {
+				t.Fatalf("%v, want any: %v", all, tt.blocked)
+			}
+			if tt.blocked && (all[0].Shell.PID != shell.Process.Pid || all[0].Child.PPID != shell.Process.Pid || all[0].Child.Ignores(unix.SIGINT)) {
+				t.Errorf("%v, want the child in the foreground", all)
+			}
+		})
+	}
+}
+
+// What a trap starts shows that it runs.
+func TestTrapThatRunsIsNotBlocked(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer out.Close()
+	shell := child(t, in, nil, "bash", "-c", `trap 'sleep 1000; :' TERM; sleep 1000 & wait; :`)
+	waitForSleeps(t, shell.Process.Pid, 1)
+	r := stopReal(t, shell)
+	if err := shell.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	waitForSleeps(t, shell.Process.Pid, 2)
+	r.plan(Orphans, 1100)
+	if all := r.l.BlockedTraps(1100, r.take()); len(all) != 0 {
+		t.Errorf("%v, though its trap runs", all)
+	}
+}
+
+// waitForSleeps waits until a shell sleeps, with so many children that run sleep(1).
+func waitForSleeps(t *testing.T, shell, children int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		all, err := proc.Take(proc.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := all.Process(shell)
+		states := string(p.State)
+		for _, c := range all.Children(shell) {
+			states += " " + c.Comm + string(c.State)
+		}
+		if states == "S"+strings.Repeat(" sleepS", children) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the shell and its children are %q", states)
+		}
+	}
+}

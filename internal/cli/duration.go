@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"drainit/supervisor"
+)
+
+// longest is the longest duration, but for Forever. A longer one was meant otherwise.
+const longest = 7 * 24 * time.Hour
+
+// parseGrace reads a grace period: a duration, or "infinity" for supervisor.Forever.
+func parseGrace(s string) (time.Duration, error) {
+	if s == "infinity" {
+		return supervisor.Forever, nil
+	}
+	d, err := parseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%w: takes 25s, 25 (seconds), 0 (kill at once) or infinity", err)
+	}
+	return d, nil
+}
+
+// parseDelay reads a duration that can't be infinite, of a stop's delay or a sleep.
+func parseDelay(s string) (time.Duration, error) {
+	d, err := parseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%w: takes 5s or 5 (seconds)", err)
+	}
+	return d, nil
+}
+
+// parseDuration reads "25s", "1m30s" (time.ParseDuration) or whole seconds, from 0 to a
+// week.
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if n, nerr := strconv.ParseUint(s, 10, 64); nerr == nil {
+		d, err = time.Duration(min(n, uint64(longest/time.Second)+1))*time.Second, nil
+	}
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no duration", s)
+	}
+	if d > longest {
+		return 0, fmt.Errorf("%q is more than a week (milliseconds meant?)", s)
+	}
+	return d, nil
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"drainit/supervisor"
+)
+
+func TestDurations(t *testing.T) {
+	const week = 7 * 24 * time.Hour
+	tests := []struct {
+		text string
+		want time.Duration
+		err  string // about the value
+	}{
+		{"0", 0, ""},
+		{"0s", 0, ""},
+		{"-0s", 0, ""},
+		{"1", time.Second, ""},
+		{"007", 7 * time.Second, ""},
+		{"25", 25 * time.Second, ""},
+		{"25s", 25 * time.Second, ""},
+		{"1m30s", 90 * time.Second, ""},
+		{"1.5s", 1500 * time.Millisecond, ""},
+		{"1ns", 1, ""},
+		{"604799", week - time.Second, ""},
+		{"604800", week, ""},
+		{"168h", week, ""},
+		{"168h0m0.000000001s", 0, `"168h0m0.000000001s" is more than a week (milliseconds meant?)`},
+		{"604801", 0, `"604801" is more than a week (milliseconds meant?)`},
+		{"90000000", 0, `"90000000" is more than a week (milliseconds meant?)`},
+		{"9223372037", 0, `"9223372037" is more than a week (milliseconds meant?)`},
+		{"18446744073709551615", 0, `"18446744073709551615" is more than a week (milliseconds meant?)`},
+		{"18446744073709551616", 0, `"18446744073709551616" is no duration`},
+		{"-1ns", 0, `"-1ns" is no duration`},
+		{"-5", 0, `"-5" is no duration`},
+		{"", 0, `"" is no duration`},
+		{"25x", 0, `"25x" is no duration`},
+		{"1.5", 0, `"1.5" is no duration`},
+		{" 5", 0, `" 5" is no duration`},
+		{"1d", 0, `"1d" is no duration`},
+		{"Infinity", 0, `"Infinity" is no duration`},
+		{"5\n", 0, `"5\n" is no duration`},
+	}
+	kinds := []struct {
+		name  string
+		parse func(string) (time.Duration, error)
+		takes string
+	}{
+		{"duration", parseDuration, ""},
+		{"delay", parseDelay, ": takes 5s or 5 (seconds)"},
+		{"grace", parseGrace, ": takes 25s, 25 (seconds), 0 (kill at once) or infinity"},
+	}
+	for _, tt := range tests {
+		for _, kind := range kinds {
+			got, err := kind.parse(tt.text)
+			switch {
+			case tt.err == "" && (err != nil || got != tt.want):
+				t.Errorf("%s %q is %v, %v; want %v", kind.name, tt.text, got, err, tt.want)
+			case tt.err != "" && (err == nil || got != 0 || err.Error() != tt.err+kind.takes):
+				t.Errorf("%s %q is %v, %v; want %s", kind.name, tt.text, got, err, tt.err+kind.takes)
+			}
+		}
+	}
+}
+
+func TestOnlyAGraceCanBeInfinite(t *testing.T) {
+	if d, err := parseGrace("infinity"); d != supervisor.Forever || err != nil {
+		t.Errorf("a grace: %v, %v", d, err)
+	}
+	if d, err := parseDelay("infinity"); d != 0 || err == nil || err.Error() != `"infinity" is no duration: takes 5s or 5 (seconds)` {
+		t.Errorf("a delay: %v, %v", d, err)
+	}
+}
+
+func FuzzParseDuration(f *testing.F) {
+	for _, s := range []string{"", "0", "25", "25s", "1m30s", "infinity", "-1", "1e9", "9223372036854775807", "168h", "0x10", "1_000", "٣"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := parseDuration(s)
+		if err == nil && (d < 0 || d > 7*24*time.Hour) {
+			t.Errorf("%q is %v", s, d)
+		}
+		if err != nil && (d != 0 || strings.ContainsAny(err.Error(), "\n\x00\x1b")) {
+			t.Errorf("%q gives %v and %q", s, d, err)
+		}
+		if g, gerr := parseGrace(s); s != "infinity" && (g != d || (gerr == nil) != (err == nil)) {
+			t.Errorf("%q is a duration of %v, %v and a grace of %v, %v", s, d, err, g, gerr)
+		}
+	})
+}

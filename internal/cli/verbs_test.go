@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"drainit/internal/inspect"
+	"drainit/internal/logx"
+)
+
+// These tests ask parseVerb, and Run of status alone: a fault in what they test must not
+// signal a drainit that runs beside them.
+
+func TestVerbs(t *testing.T) {
+	tests := map[string]inspect.Request{
+		"status":                        {Verb: "status"},
+		"status --ready":                {Verb: "status", Ready: true},
+		"status --json":                 {Verb: "status", JSON: true},
+		"status --json --ready":         {Verb: "status", Ready: true, JSON: true},
+		"status --ready --ready=false":  {Verb: "status"},
+		"quiet":                         {Verb: "quiet"},
+		"quiet --sleep 5s":              {Verb: "quiet", Sleep: 5 * time.Second},
+		"quiet --sleep=25":              {Verb: "quiet", Sleep: 25 * time.Second},
+		"quiet --sleep 5s --sleep 1m0s": {Verb: "quiet", Sleep: time.Minute},
+		"resume":                        {Verb: "resume"},
+		"resume --":                     {Verb: "resume"},
+		"stop":                          {Verb: "stop"},
+		"stop --force":                  {Verb: "stop", Force: true},
+		"stop --force=0":                {Verb: "stop"},
+	}
+	for args, want := range tests {
+		if got, err := parseVerb(strings.Fields(args), 7); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", args, got, err, want)
+		}
+	}
+}
+
+func TestVerbsMistakes(t *testing.T) {
+	tests := map[string]string{ // the error between the verb and the hint
+		"status now":                 `unexpected "now"`,
+		"status --ready no":          `unexpected "no"`,
+		"resume -- x y":              `unexpected "x"`,
+		"quiet 5":                    `unexpected "5"`,
+		"stop -f":                    `unknown shorthand flag: 'f' in -f`,
+		"stop --ready":               `unknown flag: --ready`,
+		"stop --json":                `unknown flag: --json`,
+		"stop --sleep 5":             `unknown flag: --sleep`,
+		"status --force":             `unknown flag: --force`,
+		"status --sleep 5":           `unknown flag: --sleep`,
+		"quiet --force":              `unknown flag: --force`,
+		"resume --sleep 5":           `unknown flag: --sleep`,
+		"resume --grace 5":           `unknown flag: --grace`,
+		"quiet --sleep":              `flag needs an argument: --sleep`,
+		"quiet --sleep soon":         `invalid argument "soon" for "--sleep" flag: "soon" is no duration: takes 5s or 5 (seconds)`,
+		"quiet --sleep infinity":     `invalid argument "infinity" for "--sleep" flag: "infinity" is no duration: takes 5s or 5 (seconds)`,
+		"quiet --sleep 604801":       `invalid argument "604801" for "--sleep" flag: "604801" is more than a week (milliseconds meant?): takes 5s or 5 (seconds)`,
+		"status --ready=maybe":       `invalid argument "maybe" for "--ready" flag: takes true or false, or nothing`,
+		"stop --force=":              `invalid argument "" for "--force" flag: takes true or false, or nothing`,
+		"status --json --bad --help": `unknown flag: --bad`,
+	}
+	for args, problem := range tests {
+		verb := strings.Fields(args)[0]
+		want := verb + ": " + problem + "; a command of that name is run by: drainit -- " + verb
+		for _, pid := range []int{7, 1} {
+			if _, err := parseVerb(strings.Fields(args), pid); err == nil || err.Error() != want {
+				t.Errorf("%s as %d:\ngot  %v\nwant %s", args, pid, err, want)
+			}
+		}
+	}
+}
+
+func TestVerbsHelp(t *testing.T) {
+	for _, args := range []string{"status --help", "quiet -h", "resume --help", "stop --force --help", "stop --help x"} {
+		for _, pid := range []int{7, 1} {
+			if _, err := parseVerb(strings.Fields(args), pid); err != pflag.ErrHelp {
+				t.Errorf("%s as %d: %v", args, pid, err)
+			}
+		}
+	}
+}
+
+// An image may have a COMMAND that is named as a verb is.
+func TestVerbAsPID1(t *testing.T) {
+	for _, verb := range []string{"status", "quiet", "resume", "stop"} {
+		want := verb + " asks a drainit that runs already, and this one is PID 1; a command of that name is run by: drainit -- " + verb
+		if _, err := parseVerb([]string{verb}, 1); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestVerbsMistakeIsOneLine(t *testing.T) {
+	want := said{125, "", `drainit: status: unexpected "a\nb"; a command of that name is run by: drainit -- status` + "\n"}
+	if got := run(t, []string{"status", "a\nb"}, nil); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestVerbIsACOMMANDBehindDashes(t *testing.T) {
+	for _, args := range [][]string{{"--", "status"}, {"-t", "5", "status"}, {"--", "stop", "--force"}} {
+		o, err := parse(args, nil)
+		if err != nil || !inspect.IsVerb(o.config.Command[0]) {
+			t.Errorf("%q: %q, %v", args, o.config.Command, err)
+		}
+	}
+}
+
+// A drainit may start or end beside the test: then it asks again.
+func TestVerbsAnswerIsInspects(t *testing.T) {
+	for range 100 {
+		before, errBefore := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard)
+		got := run(t, []string{"status"}, nil)
+		after, errAfter := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard)
+		if before != after || text(errBefore) != text(errAfter) {
+			continue
+		}
+		if got.status != after || got.stderr != text(errAfter) || (got.stdout == "") != (errAfter != nil) {
+			t.Errorf("got %+v, want status %d and %q", got, after, text(errAfter))
+		}
+		return
+	}
+	t.Error("the answer changed each time")
+}
+
+// text is what is written of an error.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "drainit: " + logx.Printable(err.Error()) + "\n"
+}

@@ -1,0 +1,167 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkProc returns nil only for a /proc in which our own pid is ours. In a new
+// PID namespace with the /proc of the old one, each pid names a stranger.
+// The error is ErrNoProc, or a want of memory, which says nothing of /proc.
+func checkProc() error {
+	var self [20]byte
+	n, err := retry(func() (int, error) { return unix.Readlink("/proc/self", self[:]) })
+	switch {
+	case isTransient(err):
+		return os.NewSyscallError("readlink /proc/self", err)
+	case err != nil || string(self[:n]) != strconv.Itoa(os.Getpid()):
+		return ErrNoProc
+	}
+	return nil
+}
+
+func procPath(pid int, name string) string {
+	return "/proc/" + strconv.Itoa(pid) + "/" + name
+}
+
+// Descriptors returns the numbers of drainit's open descriptors, of which one
+// is that of the look itself.
+func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
+
+// Cgroups returns /proc/PID/cgroup, which is the same for all processes of a
+// container, and readable by every user (cgroups(7)).
+func Cgroups(pid int) (string, error) {
+	b, err := readSmall(procPath(pid, "cgroup"))
+	return string(b), err
+}
+
+// OtherThreadsSleep reports whether every thread of drainit but the calling one sleeps,
+// or is stuck in the kernel. The errors are those of checkProc and of the reads.
+func OtherThreadsSleep() (bool, error) {
+	if err := checkProc(); err != nil {
+		return false, err // the numbers of the threads are others, too
+	}
+	awake, err := anyOtherThread("/proc/self/task", unix.Gettid(), func(state byte) bool { return state == 'R' })
+	return !awake && err == nil, err
+}
+
+// anyOtherThread reports whether a thread in a task folder of /proc, other than this
+// one, is in such a state, and the first error of a look at one. One that has ended is in none.
+func anyOtherThread(tasks string, than int, is func(state byte) bool) (found bool, failed error) {
+	tids, err := readPids(tasks)
+	if err != nil {
+		return false, err
+	}
+	for _, tid := range tids {
+		if tid == than {
+			continue
+		}
+		var t Process
+		b, err := readSmall(filepath.Join(tasks, strconv.Itoa(tid), "stat"))
+		if err == nil {
+			t, err = parseStat(b)
+		}
+		switch {
+		case IsGone(err):
+		case err != nil && failed == nil:
+			failed = err
+		case err == nil && is(t.State):
+			return true, failed
+		}
+	}
+	return false, failed
+}
+
+// readPids returns the numbers among the names in a folder of /proc.
+func readPids(dir string) ([]int, error) {
+	fd, err := openProc(dir, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var pids []int
+	for buf := make([]byte, 8192); ; {
+		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf) })
+		if err != nil {
+			return nil, os.NewSyscallError("getdents64 "+dir, err)
+		}
+		if n == 0 {
+			return pids, nil
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+}
+
+// readSmall reads a file of /proc whole. All fit in a page but the status of a
+// process in very many groups, which has its masks behind them.
+func readSmall(path string) ([]byte, error) {
+	fd, err := openProc(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var page [4096]byte
+	var all []byte
+	for {
+		n, err := retry(func() (int, error) { return unix.Read(fd, page[:]) })
+		if err != nil {
+			return nil, os.NewSyscallError("read "+path, err)
+		}
+		all = append(all, page[:n]...)
+		if n == 0 || len(all) < len(page) {
+			return all, nil
+		}
+	}
+}
+
+// readPage reads a page at most, from an offset on, of a file of /proc that can be as
+// long as its process likes.
+func readPage(path string, at int64) ([]byte, error) {
+	fd, err := openProc(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	page := make([]byte, 4096)
+	n, err := retry(func() (int, error) { return unix.Pread(fd, page, at) })
+	return page[:max(n, 0)], os.NewSyscallError("read "+path, err)
+}
+
+// openProc goes around os.File, whose poller these files can't use and whose
+// set-up would leave drainit two descriptors for nothing.
+func openProc(path string, flags int) (int, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0) })
+	return fd, os.NewSyscallError("open "+path, err)
+}
+
+// tries are how often a call is made that fails for the moment only.
+const tries = 3
+
+// retry makes a call again that was interrupted, and some times one that failed for
+// the moment: a look with holes costs more, an exit status for one.
+func retry(call func() (int, error)) (n int, err error) {
+	for try := 1; ; {
+		n, err = call()
+		switch {
+		case err == unix.EINTR:
+		case isTransient(err) && try < tries:
+			try++
+		default:
+			return n, err
+		}
+	}
+}
+
+// isTransient reports whether a call failed by what may be over soon, and is no
+// matter of the process that was looked at.
+func isTransient(err error) bool {
+	return isResourceExhausted(err) || err == unix.EAGAIN || err == unix.EIO
+}

@@ -1,0 +1,154 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// sleeper starts a child of the test that sleeps with these for its standard input,
+// output and error, and kills it at the end.
+func sleeper(t testing.TB, in, out, errors *os.File) (pid int) {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	cmd.Stderr = errors
+	if in != nil {
+		cmd.Stdin = in
+	}
+	if out != nil {
+		cmd.Stdout = out
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd.Process.Pid
+}
+
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// allRead asks of each process whether it reads a pipe.
+func allRead(Process) bool { return true }
+
+func TestWhichProcessesWriteToAPipe(t *testing.T) {
+	r, w := pipe(t)
+	r2, w2 := pipe(t)
+	file, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	app := sleeper(t, nil, w, nil) // app | tee | other
+	tee := sleeper(t, r, w2, file)
+	other := sleeper(t, r2, file, w) // and its errors go to tee
+	both := sleeper(t, file, w2, w2)
+	loop := sleeper(t, r, w, w) // it reads what it writes
+	alone := sleeper(t, nil, nil, nil)
+	tests := []struct {
+		name    string
+		reader  int
+		writers []int
+	}{
+		{"two readers of one pipe", tee, []int{app, other, loop}},
+		{"one of them is a writer, too", loop, []int{app, other}},
+		{"one that writes to it by two descriptors", other, []int{tee, both}},
+		{"standard input that is a file", both, nil},
+		{"standard input that is not a pipe", app, nil},
+		{"none at all", alone, nil},
+		{"no such process", 1 << 22, nil},
+	}
+	all := take(t, Want{Parents: os.Getpid(), ReadsPipe: allRead})
+	for _, tt := range tests {
+		slices.Sort(tt.writers)
+		got := all.WritersTo(tt.reader)
+		slices.Sort(got)
+		if !slices.Equal(got, tt.writers) {
+			t.Errorf("%s: the writers are %v, want %v", tt.name, got, tt.writers)
+		}
+	}
+	all = take(t, Want{Parents: os.Getpid(), ReadsPipe: func(p Process) bool { return p.PID == other }})
+	if got := all.WritersTo(other); len(got) != 2 {
+		t.Errorf("the writers are %v, want two", got)
+	}
+	if got := all.WritersTo(tee); got != nil {
+		t.Errorf("the writers are %v, though it was not asked for", got)
+	}
+	for name, s := range map[string]*Snapshot{"not asked for": take(t, Want{Parents: os.Getpid()}), "not read": nil} {
+		if got := s.WritersTo(tee); got != nil {
+			t.Errorf("%s: the writers are %v", name, got)
+		}
+	}
+}
+
+// Each descriptor is read once, however many share a pipe: a search for pairs took eight
+// seconds of drainit's one loop for a thousand readers.
+func TestReadersOfOnePipeCostOnePass(t *testing.T) {
+	const readers = 300
+	const each = `pipe(my $r, my $w) or die; open STDIN, "<&", $r or die; `
+	const spawnAll = `for (1 .. shift) { spawn { forever } } `
+	for name, tt := range map[string]struct {
+		script  string
+		writers int
+	}{
+		"one writer":     {each + spawnAll + `open STDERR, ">&", $w or die; say $$; forever`, 1},
+		"all write, too": {each + `open STDERR, ">&", $w or die; ` + spawnAll + `say $$; forever`, readers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top, _ := family(t, 1, tt.script, strconv.Itoa(readers))
+			took, all := pipesTime(t)
+			if got := len(all.WritersTo(all.Children(top)[0].PID)); got != tt.writers {
+				t.Errorf("%d writers, want %d", got, tt.writers)
+			}
+			// Three descriptors of each.
+			most := 10 * timeToReadLinks(t, all.Descendants(os.Getpid()), 3)
+			t.Logf("%v, want at most %v", took, most)
+			if took > most {
+				t.Errorf("%v to find the writers, want at most %v", took, most)
+			}
+		})
+	}
+}
+
+// pipesTime is the processor time that the pipes cost a snapshot, at best.
+func pipesTime(t testing.TB) (least time.Duration, all *Snapshot) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	least = time.Hour
+	for range 3 {
+		all = take(t, Want{Parents: os.Getpid()})
+		before := threadTime(t)
+		all.readPipes(Want{Parents: os.Getpid(), ReadsPipe: allRead})
+		least = min(least, threadTime(t)-before)
+	}
+	return least, all
+}
+
+// timeToReadLinks is what it costs to read so many links of each of these processes.
+func timeToReadLinks(t testing.TB, these []Process, times int) time.Duration {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := threadTime(t)
+	for _, p := range these {
+		for range times {
+			_, _ = os.Readlink(procPath(p.PID, "fd/0"))
+		}
+	}
+	return threadTime(t) - before
+}

@@ -1,0 +1,146 @@
+package proc
+
+import "slices"
+
+// Snapshot is what /proc showed at one moment: a set of processes and which is whose
+// child. It never changes. A nil Snapshot is that of a /proc which could not be read.
+type Snapshot struct {
+	all      []Process     // by pid
+	index    map[int]int   // of each pid, in all
+	children map[int][]int // of each pid, the indexes of its children, by pid
+
+	writers    map[int][]int // of those that read a pipe, if asked for: the pids that write to it
+	foreground map[[2]int]bool
+}
+
+// New makes a snapshot of processes, each of which has a pid of its own.
+func New(all []Process) *Snapshot {
+	s := &Snapshot{all: all, index: make(map[int]int, len(all)), children: make(map[int][]int)}
+	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
+	for i, p := range all {
+		s.index[p.PID] = i
+	}
+	for i, p := range all {
+		if !s.closesRing(i) {
+			s.children[p.PPID] = append(s.children[p.PPID], i)
+		}
+	}
+	return s
+}
+
+// closesRing reports whether a process is the one with the lowest pid in a ring of
+// parents. /proc is read one file after the other: a pid that is recycled meanwhile
+// could close one. It is the only guard: whatever walks a snapshot comes to an end.
+func (s *Snapshot) closesRing(i int) bool {
+	up, ok := s.index[s.all[i].PPID]
+	for range s.all {
+		switch {
+		case !ok, up < i: // a ring with a lower pid in it is cut there
+			return false
+		case up == i:
+			return true
+		}
+		up, ok = s.index[s.all[up].PPID]
+	}
+	return false // a ring above it
+}
+
+// All returns the living processes, by pid.
+func (s *Snapshot) All() []Process {
+	if s == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.all), func(p Process) bool { return !p.Alive() })
+}
+
+// Process returns the process with this pid, dead or alive.
+func (s *Snapshot) Process(pid int) (p Process, ok bool) {
+	if s == nil {
+		return p, false
+	}
+	i, ok := s.index[pid]
+	if !ok {
+		return p, false
+	}
+	return s.all[i], true
+}
+
+// Children returns the living children of pid, by pid.
+func (s *Snapshot) Children(pid int) (children []Process) {
+	if s == nil {
+		return nil
+	}
+	for _, i := range s.children[pid] {
+		if p := s.all[i]; p.Alive() {
+			children = append(children, p)
+		}
+	}
+	return children
+}
+
+// Group returns the living processes of a process group, by pid.
+func (s *Snapshot) Group(pgid int) (members []Process) {
+	if s == nil {
+		return nil
+	}
+	for _, p := range s.all {
+		if p.PGID == pgid && p.Alive() {
+			members = append(members, p)
+		}
+	}
+	return members
+}
+
+// Descendants returns the living processes below root, which is not among them,
+// parents before their children.
+func (s *Snapshot) Descendants(root int) (below []Process) {
+	for _, i := range s.descendants(root) {
+		if p := s.all[i]; p.Alive() {
+			below = append(below, p)
+		}
+	}
+	return below
+}
+
+// descendants are the indexes of all below root, the dead too: what is below them lives.
+func (s *Snapshot) descendants(root int) (below []int) {
+	if s == nil {
+		return nil
+	}
+	below = slices.Clone(s.children[root])
+	for at := 0; at < len(below); at++ {
+		below = append(below, s.children[s.all[below[at]].PID]...)
+	}
+	return below
+}
+
+// Nearest returns the first process on each way down from root for which is is true,
+// root itself where it is: what is below such a one is that one's business.
+func (s *Snapshot) Nearest(root int, is func(Process) bool) (nearest []Process) {
+	p, ok := s.Process(root)
+	if !ok {
+		return nil
+	}
+	if is(p) {
+		return []Process{p}
+	}
+	for _, child := range s.Children(root) {
+		nearest = append(nearest, s.Nearest(child.PID, is)...)
+	}
+	return nearest
+}
+
+// WritersTo returns the pids of the other processes below drainit that write to the pipe
+// which a process reads as its standard input; none where that was not asked for.
+func (s *Snapshot) WritersTo(pid int) []int {
+	if s == nil {
+		return nil
+	}
+	return s.writers[pid]
+}
+
+// WaitsInForeground reports whether a shell surely waits for a child that it did not
+// put into the background; false where that was not asked for.
+func (s *Snapshot) WaitsInForeground(shell, child int) bool {
+	return s != nil && s.foreground[[2]int{shell, child}]
+}

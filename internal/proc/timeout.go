@@ -1,0 +1,107 @@
+package proc
+
+import (
+	"sync"
+	"time"
+)
+
+// lateAfter is how long one read may take: the machine may be busy.
+const lateAfter = 500 * time.Millisecond
+
+// part is a page of a file, or what it has of one, from an offset on.
+type part struct {
+	file string
+	at   int64
+}
+
+// stuckReader is whether a read was given up and has not ended yet.
+type stuckReader struct {
+	sync.Mutex
+	yes bool
+}
+
+func (s *stuckReader) is() bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.yes
+}
+
+// readWithTimeout reads parts of files of /proc on another thread; nil stands for those
+// that can't be read, or not in time. It is for files that are read under a lock of their
+// process, as cmdline and mem are under that of its memory (mm/memory.c,
+// access_remote_vm). A process that is stuck in mmap(2) or munmap(2), for a file
+// system does not answer, may hold that for ever, and nothing but SIGKILL ends the wait
+// of what reads. The thread is left to it then, and nothing is read until it is back: one
+// thread can be spared, more may be more than there is room for.
+func (r *Reader) readWithTimeout(parts []part) [][]byte {
+	pages := make([][]byte, len(parts))
+	if len(parts) > 0 && !r.stuck.is() {
+		timed := &timedRead{stuck: &r.stuck, total: len(parts), done: make(chan struct{})}
+		go timed.read(parts)
+		copy(pages, timed.wait())
+	}
+	return pages
+}
+
+// timedRead reads until all has been read, or one part is late.
+type timedRead struct {
+	stuck   *stuckReader
+	total   int
+	done    chan struct{}
+	pages   [][]byte // guarded by stuck, as givenUp is
+	givenUp bool
+}
+
+func (r *timedRead) read(parts []part) {
+	defer close(r.done)
+	for _, p := range parts {
+		page, err := readPage(p.file, p.at)
+		if err != nil {
+			page = nil
+		}
+		if !r.took(page) {
+			return
+		}
+	}
+}
+
+// took reports whether the next is to be read.
+func (r *timedRead) took(page []byte) bool {
+	r.stuck.Lock()
+	defer r.stuck.Unlock()
+	if r.givenUp {
+		r.stuck.yes = false
+		return false
+	}
+	r.pages = append(r.pages, page)
+	return true
+}
+
+// wait returns the pages that have been read in time.
+func (r *timedRead) wait() [][]byte {
+	timer := time.NewTimer(lateAfter)
+	defer timer.Stop()
+	for before := 0; ; {
+		select {
+		case <-r.done:
+			return r.pages
+		case <-timer.C:
+		}
+		n := r.giveUp(before)
+		if r.givenUp {
+			return r.pages
+		}
+		before = n
+		timer.Reset(lateAfter)
+	}
+}
+
+// giveUp gives the read up if it has not got beyond before, and returns how far it is.
+func (r *timedRead) giveUp(before int) (n int) {
+	r.stuck.Lock()
+	defer r.stuck.Unlock()
+	if n = len(r.pages); n == before && n < r.total {
+		r.givenUp, r.stuck.yes = true, true
+	}
+	return n
+}

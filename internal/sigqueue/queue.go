@@ -1,0 +1,199 @@
+// Package sigqueue takes in the signals that come to drainit, so that none is lost and no
+// flood of one pushes out another.
+//
+// It owns what drainit does about each signal: every os/signal subscription, and what
+// goes around os/signal. It must never act upon a signal, and never block a sender.
+package sigqueue
+
+import (
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
+)
+
+// Queue receives the signals. os/signal drops what its channel has no room for, so each
+// signal has a slot of its own, as it has in the kernel.
+type Queue struct {
+	Stops  chan os.Signal   // the stop signals, in the order in which they came
+	Others chan unix.Signal // all others that drainit acts upon or forwards
+	Child  chan os.Signal   // SIGCHLD: one slot, a level and not a message
+
+	pending [65]chan os.Signal // by signal, nil for those that are not forwarded
+	ready   chan struct{}      // closed when nothing can be missed any longer
+	held    bool               // the loop's own
+
+	tstp, cont chan os.Signal // one slot each
+	continued  atomic.Uint64  // how often a CONT has come
+	atQuiet    atomic.Uint64  // the same, when the last TSTP came
+	awaited    atomic.Bool    // drainit stops itself, and the next CONT ends that
+}
+
+// New returns a queue that no signal comes to until it is subscribed.
+func New() *Queue {
+	return &Queue{
+		Stops:  make(chan os.Signal, 64), // what a flood of them pushes out would say the same
+		Others: make(chan unix.Signal),
+		Child:  make(chan os.Signal, 1),
+		ready:  make(chan struct{}),
+		tstp:   make(chan os.Signal, 1),
+		cont:   make(chan os.Signal, 1),
+	}
+}
+
+// Open begins to subscribe to every signal that can be handled but URG, which is the Go
+// runtime's own. A HUP that is ignored at the start, as by nohup(1), stays ignored, for
+// the worker too.
+//
+// Each subscription is two hand-overs to a thread of the runtime and back, which
+// makes this the longest part of the start: it goes on behind what else there is
+// to do before the worker, and Wait waits for its end.
+func Open() *Queue {
+	q := New()
+	go q.subscribe()
+	return q
+}
+
+func (q *Queue) subscribe() {
+	defer close(q.ready)
+	// A signal ends drainit by the runtime's doing until it is subscribed to: these first.
+	for _, sig := range append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, signals.All()...) {
+		if sig == unix.SIGTSTP || sig == unix.SIGCONT || sig == unix.SIGHUP && signal.Ignored(sig) || q.pending[sig] != nil {
+			continue
+		}
+		q.pending[sig] = make(chan os.Signal, 1)
+		signal.Notify(q.pending[sig], sig)
+	}
+	signal.Notify(q.Child, unix.SIGCHLD)
+	// Without a subscriber, a write to a closed stderr would end drainit.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	signal.Notify(q.tstp, unix.SIGTSTP)
+	signal.Notify(q.cont, unix.SIGCONT)
+}
+
+// Wait returns when a signal that comes is not lost, which must be so before the
+// worker starts: it may send one at once. From then on the stop signals go to the
+// loop without a goroutine between, which could let a CONT pass that came after one;
+// for what passes in the kernel the machine waits with a resume.
+func (q *Queue) Wait(stops []unix.Signal) {
+	<-q.ready
+	for _, sig := range stops {
+		if q.pending[sig] != nil {
+			signal.Notify(q.Stops, sig)
+		}
+	}
+}
+
+// TakeEarly takes one of these signals that has come before it is called.
+func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
+	for _, sig := range stops {
+		select {
+		case <-q.pending[sig]:
+			return sig, true
+		default:
+		}
+	}
+	return 0, false
+}
+
+// Pump begins to pass on all but these, from their slots to Others.
+func (q *Queue) Pump(stops []unix.Signal) {
+	for _, sig := range stops {
+		q.pending[sig] = nil // it has another way
+	}
+	for first := 0; first < len(q.pending); first += len(batch{}) {
+		var b batch
+		if copy(b[:], q.pending[first:]); b != (batch{}) {
+			go q.pumpBatch(b)
+		}
+	}
+	go q.pumpQuiet()
+}
+
+// Hold says whether a stop signal has been taken and not been acted upon yet.
+func (q *Queue) Hold(held bool) { q.held = held }
+
+// StopPending reports whether a stop signal waits to be acted upon.
+func (q *Queue) StopPending() bool { return q.held || len(q.Stops) > 0 }
+
+// ChildPending has the loop wait for children once more.
+func (q *Queue) ChildPending() {
+	select {
+	case q.Child <- unix.SIGCHLD:
+	default: // it does so anyway
+	}
+}
+
+// batch is some slots, of which any may be nil.
+type batch [8]chan os.Signal
+
+// pumpBatch ends with the process, as the subscriptions do.
+func (q *Queue) pumpBatch(b batch) {
+	for {
+		var sig os.Signal
+		select {
+		case sig = <-b[0]:
+		case sig = <-b[1]:
+		case sig = <-b[2]:
+		case sig = <-b[3]:
+		case sig = <-b[4]:
+		case sig = <-b[5]:
+		case sig = <-b[6]:
+		case sig = <-b[7]:
+		}
+		q.Others <- sig.(unix.Signal)
+	}
+}
+
+// pumpQuiet passes on TSTP and CONT, and of the two the last that came, as the kernel
+// keeps only one of them pending (signal(7)). Which was the last is not certain where
+// they come close together, for two threads may take them: that is then the CONT. A
+// worker that loses a quiet drains at the next TERM; one that lost a resume would idle
+// for good.
+func (q *Queue) pumpQuiet() {
+	const near = 5 * time.Millisecond
+	var last unix.Signal         // that the loop has not taken
+	var settled <-chan time.Time // until then a TSTP counts as before the CONT
+	for {
+		to := q.Others
+		if last == 0 || settled != nil {
+			to = nil
+		}
+		select {
+		case <-q.tstp:
+			if settled == nil {
+				q.atQuiet.Store(q.continued.Load())
+				last = unix.SIGTSTP
+			}
+		case <-q.cont:
+			q.continued.Add(1)
+			last = unix.SIGCONT
+			if !q.awaited.Swap(false) && settled == nil {
+				settled = time.After(near)
+			}
+		case <-settled:
+			settled = nil
+		case to <- last:
+			last = 0
+		}
+	}
+}
+
+// Overtaken reports whether a CONT has come since the last TSTP.
+func (q *Queue) Overtaken() bool {
+	return q.continued.Load() != q.atQuiet.Load() || len(q.cont) > 0
+}
+
+// Continued is how often a CONT has come.
+func (q *Queue) Continued() uint64 { return q.continued.Load() }
+
+// ContinuedAtQuiet is the same, when the last TSTP came.
+func (q *Queue) ContinuedAtQuiet() uint64 { return q.atQuiet.Load() }
+
+// AwaitContinue says whether the next CONT ends a stop of drainit's own, so that it need
+// not settle first.
+func (q *Queue) AwaitContinue(awaited bool) { q.awaited.Store(awaited) }

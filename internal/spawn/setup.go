@@ -1,0 +1,119 @@
+package spawn
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/sigqueue"
+	"drainit/reaper"
+)
+
+// ResetSignals gives the worker an empty mask, which it inherits from this
+// thread, and default dispositions. Go resets in the child what it handles
+// itself, which is all but 32 and 34 (runtime/signal_unix.go).
+func ResetSignals() error {
+	var none unix.Sigset_t
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
+		return os.NewSyscallError("rt_sigprocmask", err)
+	}
+	for _, sig := range []unix.Signal{32, 34} {
+		if _, err := sigqueue.SetAction(sig, sigqueue.Default); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WatchParent asks for sig when the parent, whose pid was read at the start,
+// dies. It may have died before the asking (PR_SET_PDEATHSIG(2const)).
+func WatchParent(parent int, sig unix.Signal) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(sig), 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl PR_SET_PDEATHSIG", err)
+	}
+	if os.Getppid() != parent {
+		return reaper.SignalSelf(sig)
+	}
+	return nil
+}
+
+// Threads: drainit never has more to do at once than one line to write and one
+// event to act upon, however many processors there are. Besides these two, the
+// Go runtime needs one for the signals and one to spare.
+const (
+	maxProcs     = 2
+	spareThreads = 2
+)
+
+// WarmRuntime makes the Go runtime get now what it would get when it needs it,
+// and end the program if it could not: threads, and the descriptors of its
+// timers. A worker that fills the process table must not take PID 1 with it.
+func WarmRuntime() {
+	runtime.GOMAXPROCS(min(maxProcs, runtime.NumCPU()))
+	time.AfterFunc(time.Hour, func() {}).Stop()
+	var started sync.WaitGroup
+	release := make(chan struct{})
+	for range maxProcs + spareThreads {
+		started.Add(1)
+		go func() {
+			runtime.LockOSThread() // so that each waits on a thread of its own
+			started.Done()
+			<-release
+			runtime.UnlockOSThread()
+		}()
+	}
+	started.Wait()
+	close(release)
+}
+
+// Detach lets go of what drainit was given, once the worker has it: it pins no
+// mount by its directory and holds no pipe open. Standard error stays, for the
+// log, and PID 1's standard output, for programs that write to /proc/1/fd/1, as cron jobs
+// in containers do. What fails here costs nothing but that, so nothing is reported.
+func Detach() {
+	_ = unix.Chdir("/")
+	for _, fd := range inherited() {
+		unix.Close(fd)
+	}
+	fds := []int{-1, -1}
+	if fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+		fds = []int{fd}
+	} else if unix.Pipe2(fds, unix.O_CLOEXEC) != nil {
+		return // neither /dev nor a descriptor to be had
+	}
+	std := []int{unix.Stdin, unix.Stdout}
+	if os.Getpid() == 1 {
+		std = std[:1]
+	}
+	for i, to := range std {
+		for unix.Dup3(fds[i%len(fds)], to, 0) == unix.EINTR {
+		}
+	}
+	for _, fd := range fds { // each once: the number may be another's by then
+		unix.Close(fd)
+	}
+}
+
+// inherited returns the descriptors from 3 up that came through drainit's own
+// exec: those that would go through another one. Its own never do.
+func inherited() []int {
+	const probed = 1024 // where /proc/self/fd can't say
+	fds, err := proc.Descriptors()
+	if err != nil {
+		for fd := range probed {
+			fds = append(fds, fd)
+		}
+	}
+	var open []int
+	for _, fd := range fds {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if fd > 2 && err == nil && flags&unix.FD_CLOEXEC == 0 {
+			open = append(open, fd)
+		}
+	}
+	return open
+}

@@ -1,0 +1,103 @@
+package reaper
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+)
+
+// ErrGone says that the process meant has ended, whatever has its pid now.
+var ErrGone = errors.New("the process has ended")
+
+// SignalChild sends a signal to a child of drainit that has not been waited
+// for, so that its pid is still its own. It refuses pid 1 and below, which
+// would mean drainit, its group or everything.
+func SignalChild(pid int, sig unix.Signal) error {
+	if pid <= 1 {
+		return fmt.Errorf("cannot signal pid %d: not a child", pid)
+	}
+	return wrapKill(unix.Kill(pid, sig))
+}
+
+// SignalGroup sends a signal to the process group that a child of drainit
+// leads. The child must not have been waited for: else the group may be
+// another's by now.
+func SignalGroup(leader int, sig unix.Signal) error {
+	if leader <= 1 {
+		return fmt.Errorf("cannot signal group %d: not a child's", leader)
+	}
+	return wrapKill(unix.Kill(-leader, sig))
+}
+
+// Signal sends a signal to a process that may be another's child. It
+// goes through a pidfd whose start time is read after opening, so it reaches
+// this process or none. The error is ErrGone, or that of
+// pidfd_send_signal(2), EPERM above all.
+func Signal(id proc.ID, sig unix.Signal) error {
+	if id.PID <= 1 {
+		return fmt.Errorf("cannot signal pid %d", id.PID)
+	}
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return signalByPid(id, sig) // before Linux 5.3, or a seccomp profile of then
+	}
+	if err != nil {
+		return wrapKill(err)
+	}
+	defer unix.Close(fd)
+	if err := isStill(id); err != nil {
+		return err
+	}
+	err = unix.PidfdSendSignal(fd, sig, nil, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		return signalByPid(id, sig)
+	}
+	return wrapKill(err)
+}
+
+func signalByPid(id proc.ID, sig unix.Signal) error {
+	if err := isStill(id); err != nil {
+		return err
+	}
+	return wrapKill(unix.Kill(id.PID, sig))
+}
+
+// isStill returns nil if the pid is still that of this process.
+func isStill(id proc.ID) error {
+	p, err := proc.Read(id.PID)
+	if proc.IsGone(err) || err == nil && p.Start != id.Start {
+		return ErrGone
+	}
+	return err
+}
+
+func wrapKill(err error) error {
+	if errors.Is(err, unix.ESRCH) {
+		return ErrGone
+	}
+	return os.NewSyscallError("kill", err)
+}
+
+// SignalInit sends a signal to PID 1, whose pid is never another's. It is for a program
+// beside drainit: PID 1 itself does not signal itself so.
+func SignalInit(sig unix.Signal) error { return wrapKill(unix.Kill(1, sig)) }
+
+// SignalSelf sends drainit a signal.
+func SignalSelf(sig unix.Signal) error { return wrapKill(unix.Kill(os.Getpid(), sig)) }
+
+// SignalThread sends the calling thread a signal: unless it is blocked, it is taken before
+// the call returns.
+func SignalThread(sig unix.Signal) error {
+	return os.NewSyscallError("tgkill", unix.Tgkill(os.Getpid(), unix.Gettid(), sig))
+}
+
+// SignalOwnGroup sends a signal to drainit's own process group, drainit included: the job
+// that a shell knows.
+func SignalOwnGroup(sig unix.Signal) error { return wrapKill(unix.Kill(0, sig)) }
+
+// GroupGone reports whether a process group has no member left.
+func GroupGone(pgid int) bool { return pgid > 1 && unix.Kill(-pgid, 0) == unix.ESRCH }

@@ -1,0 +1,241 @@
+package supervisor
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// perform does one thing that the machine said.
+func (s *Supervisor) perform(now time.Time, a Action) {
+	switch a.Kind {
+	case SignalWorker:
+		s.signalWorker(a.Signal)
+	case SignalOrphans:
+		s.signalOrphans(forward.Orphans)
+	case LastCall:
+		s.signalOrphans(forward.LastCall)
+	case Inspect:
+		s.inspect()
+	case QuietWorker:
+		s.quiet()
+	case SuspendWorker:
+		s.suspend(now)
+	case ResumeWorker:
+		s.resume()
+	case PassThrough:
+		s.passThrough(a.Signal)
+	case KillTree:
+		s.killTree()
+	default:
+		s.announce(now, a)
+	}
+}
+
+// waitersTime bounds the time of one snapshot for processes that seem to wait for a
+// signal: stop signals wait meanwhile.
+const waitersTime = 20 * time.Millisecond
+
+// request is what drainit asks of package forward for a signal that came.
+func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
+	_, requested := s.machine.Requested()
+	deliver := s.cfg.Rewrites.Apply(came)
+	if deliver == signals.Drop { // it did not come: the worker exited by itself
+		deliver = unix.SIGTERM
+	}
+	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
+	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Requested: requested, Tick: proc.Ticks()}
+}
+
+// observe takes the snapshot that a plan for the request needs; nil where it needs none.
+func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
+	began := time.Now()
+	want, needed := s.ledger.Want(r, began.Add(waitersTime))
+	if !needed {
+		return nil, nil
+	}
+	all, err := s.snapshot(want)
+	if want.Parents != 0 {
+		now := time.Now()
+		s.machine.SnapshotTook(now, now.Sub(began))
+	}
+	return all, err
+}
+
+// signalWorker begins the stop. Without /proc the plan goes by what is known: the error
+// needs no line of its own.
+func (s *Supervisor) signalWorker(came unix.Signal) {
+	r := s.request(forward.Stop, came)
+	before, _ := s.observe(r)
+	_, _ = s.deliver(s.ledger.Plan(r, before))
+	s.warnAtStop(before, r.Signal)
+}
+
+// signalOrphans takes a snapshot and signals those that no other process can have
+// signalled.
+func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
+	r := s.request(purpose, s.stopSignal())
+	first := !s.ledger.Begun()
+	all, err := s.observe(r)
+	if err != nil {
+		s.signalUnseen(r, err)
+		return
+	}
+	plan := s.ledger.Plan(r, all)
+	if successor, ok := s.ledger.Successor(); ok {
+		s.journal.successor(successor)
+		s.worker.promote(successor, s.ledger.WasSent(successor.ID))
+	}
+	_, _ = s.deliver(plan)
+	if first {
+		s.warnAtStop(all, r.Signal)
+	}
+	s.warnBlockedTraps(r.Tick, all)
+}
+
+// stopSignal is the first that came, TERM where the worker exited by itself.
+func (s *Supervisor) stopSignal() unix.Signal {
+	if sig := s.machine.StopSignal(); sig != 0 {
+		return sig
+	}
+	return unix.SIGTERM
+}
+
+// signalUnseen signals what /proc does not show, once: as PID 1 the kernel knows it;
+// elsewhere nothing can be signalled. A /proc that can't be read only now is read again
+// at the next snapshot.
+func (s *Supervisor) signalUnseen(r forward.Request, why error) {
+	if r.Mode == forward.ModeWorker || !r.Worker.Gone {
+		return
+	}
+	if !errors.Is(why, proc.ErrNoProc) {
+		if s.journal.once("unreadable") {
+			s.journal.unseen(why)
+		}
+		return
+	}
+	plan := s.ledger.Plan(r, nil)
+	if len(plan) == 0 {
+		return
+	}
+	if _, err := s.deliver(plan); err != nil {
+		s.journal.unseen(why)
+		return
+	}
+	s.journal.broadcast(why)
+}
+
+// quiet sends the quiet signal to those that handle it and have not been sent it.
+func (s *Supervisor) quiet() {
+	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
+		return
+	}
+	s.ledger.ForgetQuieted(s.hasEnded)
+	r := s.request(forward.Quiet, unix.SIGTSTP)
+	all, err := s.observe(r)
+	handled := len(s.ledger.Handlers(r, all)) > 0
+	made, _ := s.deliver(s.ledger.Plan(r, all))
+	sent := processes(made)
+	for _, p := range sent {
+		s.ledger.Quieted(p)
+	}
+	for _, p := range sent {
+		s.unfreeze(p.PID)
+	}
+	s.journal.quiet(r.Signal, handled, sent, err)
+}
+
+func (s *Supervisor) hasEnded(id proc.ID) bool {
+	all, err := s.sys.Snapshot(proc.Want{Only: id.PID})
+	if err != nil {
+		return proc.IsGone(err)
+	}
+	p, _ := all.Process(id.PID)
+	return p.ID != id
+}
+
+// unfreeze is the safety net of quiet: what stops by a TSTP that drainit sent it is
+// continued at once. Of a child wait4 tells that; another is asked only once, right
+// after the signal, by which time an exec may have taken its handler away.
+// It reports whether there was a stop to undo.
+func (s *Supervisor) unfreeze(pid int) bool {
+	all, err := s.sys.Snapshot(proc.Want{Only: pid})
+	if err != nil {
+		return false
+	}
+	p, _ := all.Process(pid)
+	if !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
+		return false
+	}
+	_, _ = s.deliver([]forward.Delivery{{Process: p, Signal: unix.SIGCONT, Child: !s.worker.Gone() && pid == s.worker.PID}})
+	s.journal.frozen(p)
+	return true
+}
+
+// resume takes back what quiet did.
+func (s *Supervisor) resume() {
+	r := s.request(forward.Resume, unix.SIGCONT)
+	made, _ := s.deliver(s.ledger.Plan(r, nil))
+	s.ledger.Resumed()
+	s.journal.running(r.Signal, processes(made))
+}
+
+// passThrough delivers a signal that means nothing to drainit.
+func (s *Supervisor) passThrough(came unix.Signal) {
+	r := s.request(forward.PassThrough, came)
+	if r.Signal == unix.SIGCONT && !r.Worker.Gone && s.job != nil && s.job.GroupStopped() {
+		_ = s.signalGroup(unix.SIGCONT) // as the sender to a job means it
+		return
+	}
+	if r.Worker.Gone && !s.cfg.Forking {
+		s.journal.forNone(r.Signal)
+		return
+	}
+	all, err := s.observe(r)
+	if err != nil && r.Worker.Gone {
+		s.journal.notPassed(r.Signal, err)
+		return
+	}
+	_, _ = s.deliver(s.ledger.Plan(r, all))
+}
+
+// suspends reports whether a TSTP is to stop drainit, as Ctrl-Z does any program that does
+// not handle it.
+func (s *Supervisor) suspends() bool {
+	r := s.request(forward.Quiet, unix.SIGTSTP)
+	if r.Signal != unix.SIGTSTP || !s.job.MaySuspend() {
+		return false
+	}
+	all, err := s.observe(r)
+	return err == nil && len(s.ledger.Handlers(r, all)) == 0
+}
+
+// suspend stops the worker and drainit; where that can't be, it is quiet.
+func (s *Supervisor) suspend(now time.Time) {
+	if !s.job.Suspend() {
+		s.step(now, Event{QuietSignaled, unix.SIGTSTP})
+	}
+}
+
+func (s *Supervisor) killTree() {
+	worker := proc.Process{}
+	if !s.worker.Gone() {
+		worker = s.worker.Process()
+	}
+	_, err := s.deliver([]forward.Delivery{{Target: forward.ToTree, Process: worker, Signal: unix.SIGKILL}})
+	if err != nil && s.journal.once("kill refused") { // one pass after the other would say so
+		s.journal.log.Warn(err.Error())
+	}
+}
+
+func processes(made []forward.Delivery) (all []proc.Process) {
+	for _, d := range made {
+		all = append(all, d.Process)
+	}
+	return all
+}

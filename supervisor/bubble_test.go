@@ -1,0 +1,197 @@
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/logx"
+	"drainit/internal/phase"
+)
+
+// bubble is one run of the loop in virtual time (testing/synctest), in a world that answers
+// at once: half a minute of grace takes a millisecond.
+type bubble struct {
+	t     *testing.T
+	w     *world
+	s     *Supervisor
+	loops bool
+	ended chan struct{} // the loop has
+	log   *os.File
+	began time.Time
+	took  time.Duration // until the loop ended
+}
+
+// config is that of most plays.
+func config() Config { return Config{Command: []string{"node"}, Grace: 30 * time.Second} }
+
+// realTime is far more real time than a play takes, and far less than what it plays.
+const realTime = 5 * time.Second
+
+// inBubble plays a loop to its end: set up the world, start the worker, do what the script says.
+// What the script leaves alive ends by itself then. No process may have been sent a stop
+// signal twice.
+func inBubble(t *testing.T, cfg Config, setUp func(*world), script func(*bubble)) {
+	t.Helper()
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, cfg, setUp)
+		b.start()
+		b.loop()
+		defer b.close()
+		script(b)
+	})
+	if took := time.Since(began); took > realTime {
+		t.Errorf("it took %v of real time", took)
+	}
+}
+
+// open makes a play whose worker is not started. The channels of its queue belong to the
+// bubble, so it must be made in it.
+func open(t *testing.T, cfg Config, setUp func(*world)) *bubble {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bubble{t: t, w: newWorld(), ended: make(chan struct{}), log: log, began: time.Now()}
+	b.w.worker = newProcess("node", on{unix.SIGTERM: exits(0, 0)})
+	setUp(b.w)
+	b.s = New(cfg, b.w, b.w.queue, logx.New(int(log.Fd()), false, zapcore.DebugLevel))
+	return b
+}
+
+// start starts the worker.
+func (b *bubble) start() {
+	b.t.Helper()
+	if err := b.s.startWorker(); err != nil {
+		b.t.Fatal(err.Status)
+	}
+}
+
+// loop begins the loop.
+func (b *bubble) loop() {
+	b.loops = true
+	go func() {
+		b.s.loop()
+		b.took = time.Since(b.began)
+		close(b.ended)
+	}()
+	synctest.Wait()
+}
+
+// settle waits until the loop has acted upon all that has happened.
+func (b *bubble) settle() {
+	if b.loops {
+		synctest.Wait()
+	}
+}
+
+// close ends the bubble: the loop, and the log with its thread.
+func (b *bubble) close() {
+	b.t.Helper()
+	if !b.isDone() {
+		b.w.endAll()
+		<-b.ended
+	}
+	b.s.journal.log.Close()
+	b.log.Close()
+	for _, process := range b.w.sentTwice() {
+		b.t.Errorf("%s was sent a stop signal twice: %s", process, b.w.timeline(0, b.began))
+	}
+}
+
+// after lets time pass.
+func (b *bubble) after(d time.Duration) {
+	time.Sleep(d)
+	b.settle()
+}
+
+// stop has a stop signal come.
+func (b *bubble) stop(sig unix.Signal) {
+	b.w.queue.Stops <- sig
+	b.settle()
+}
+
+// other has another signal come.
+func (b *bubble) other(sig unix.Signal) {
+	go func() {
+		select {
+		case b.w.queue.Others <- sig:
+		case <-b.ended:
+		}
+	}()
+	b.settle()
+}
+
+// end waits for the end of the loop.
+func (b *bubble) end() {
+	b.t.Helper()
+	select {
+	case <-b.ended:
+	case <-time.After(time.Hour):
+		b.t.Fatalf("still %v after an hour; %s", b.s.machine.Phase(), b.w.timeline(0, b.began))
+	}
+}
+
+// isDone reports whether the loop has ended.
+func (b *bubble) isDone() bool {
+	select {
+	case <-b.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// wantEnd waits for the end of the loop, and compares the exit status and how long all
+// of it has taken.
+func (b *bubble) wantEnd(status int, took time.Duration) {
+	b.t.Helper()
+	b.end()
+	if got := b.s.exitCode(); got != (Outcome{Status: status}) || b.took != took {
+		b.t.Errorf("%+v after %v, want status %d after %v; %s", got, b.took, status, took, b.w.timeline(0, b.began))
+	}
+}
+
+// wantPhase compares the phase, and the title that shows it to the outside.
+func (b *bubble) wantPhase(want phase.Phase) {
+	b.t.Helper()
+	if got := b.s.machine.Phase(); got != want {
+		b.t.Fatalf("%v, want %v", got, want)
+	}
+}
+
+// wantSent compares all deliveries so far.
+func (b *bubble) wantSent(want string) {
+	b.t.Helper()
+	if got := b.w.timeline(0, b.began); got != want {
+		b.t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
+// lines are those of the log so far, without what each begins with.
+func (b *bubble) lines() []string {
+	text, err := os.ReadFile(b.log.Name())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return strings.Split(strings.ReplaceAll(string(text), "drainit: ", ""), "\n")
+}
+
+// wantLine looks for lines that begin so, and wants so many.
+func (b *bubble) wantLines(n int, begin string) {
+	b.t.Helper()
+	all := b.lines()
+	found := slices.DeleteFunc(slices.Clone(all), func(line string) bool { return !strings.HasPrefix(line, begin) })
+	if len(found) != n {
+		b.t.Errorf("%d lines begin with %q, want %d, in\n%s", len(found), begin, n, strings.Join(all, "\n"))
+	}
+}

@@ -1,0 +1,112 @@
+package supervisor
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
+	"drainit/internal/proc"
+	"drainit/reaper"
+)
+
+// reapBatch bounds the children waited for before signals are taken again.
+const reapBatch = 256
+
+// reap waits for the children that have changed and steps the machine at the
+// end, when it is known whether any is left.
+func (s *Supervisor) reap() {
+	var events []Event
+	for range reapBatch {
+		child, ok, err := s.sys.Wait()
+		switch {
+		case errors.Is(err, reaper.ErrNoChildren):
+			s.step(time.Now(), Event{Kind: NothingLeft})
+			return
+		case err != nil:
+			s.journal.log.Error("cannot wait for children: " + err.Error())
+			s.stepAll(events)
+			return
+		case !ok:
+			s.stepAll(events)
+			return
+		}
+		// That others have ended is news once, however many there are.
+		if e, ok := s.changed(child); ok && !(e.Kind == ChildExited && slices.Contains(events, e)) {
+			events = append(events, e)
+		}
+	}
+	s.stepAll(events)
+	s.queue.ChildPending() // the others next time
+}
+
+func (s *Supervisor) stepAll(events []Event) {
+	for _, e := range events {
+		s.step(time.Now(), e)
+	}
+	if s.worker.Gone() {
+		s.job.Returned()
+	}
+}
+
+// changed notes what became of one child. ok is false where the machine need
+// not know.
+func (s *Supervisor) changed(child reaper.WaitEvent) (e Event, ok bool) {
+	if !child.Terminated() {
+		s.paused(child)
+		return Event{}, false
+	}
+	s.ledger.Exited(child.PID, child.TermSignal())
+	if child.TermSignal() == unix.SIGKILL && s.killed.why != "" && !s.killed.any { // /proc did not show it
+		s.killed.victims, s.killed.any = "what was left", true
+	}
+	if child.PID != s.worker.PID || s.worker.Gone() {
+		s.journal.reaped(child)
+		return Event{Kind: ChildExited}, true
+	}
+	return s.workerExited(child), true
+}
+
+// paused notes a child that was stopped or continued.
+func (s *Supervisor) paused(child reaper.WaitEvent) {
+	s.ledger.Stopped(child.PID, child.Status.Stopped())
+	if !child.Status.Stopped() {
+		return
+	}
+	by := child.Status.StopSignal()
+	if by == unix.SIGTSTP && s.unfreeze(child.PID) {
+		return
+	}
+	if child.PID == s.worker.PID && !s.worker.Gone() && s.machine.Phase() != phase.Killing {
+		s.job.WorkerStopped(by)
+	}
+}
+
+func (s *Supervisor) workerExited(child reaper.WaitEvent) Event {
+	s.worker.Exit = &exit{child, time.Now()}
+	by := child.TermSignal()
+	s.job.RecordExit(by, s.machine.StopSignal(), s.cfg.Rewrites.Apply(s.machine.StopSignal()), s.worker.Sent)
+	if by != 0 && !s.killed.any && !s.worker.Sent.Has(by) && !s.job.Known(by) {
+		s.journal.killedFromOutside(by)
+	}
+	if s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 {
+		return Event{Kind: WorkerDaemonized}
+	}
+	return Event{Kind: WorkerExited}
+}
+
+// jobOwner is the supervisor as its job sees it.
+type jobOwner struct{ s *Supervisor }
+
+func (o jobOwner) MaySuspend() bool {
+	now := o.s.machine.Phase()
+	return (now == phase.Running || now == phase.Quiet) && !o.s.worker.Gone()
+}
+
+func (o jobOwner) Snapshot(w proc.Want) (*proc.Snapshot, error) { return o.s.sys.Snapshot(w) }
+
+func (o jobOwner) SignalGroup(sig unix.Signal) error { return o.s.signalGroup(sig) }
+
+func (o jobOwner) Warn(msg string) { o.s.journal.log.Warn(msg) }

@@ -1,0 +1,51 @@
+package supervisor
+
+import (
+	"errors"
+
+	"drainit/forward"
+	"drainit/internal/proc"
+	"drainit/internal/spawn"
+	"drainit/reaper"
+)
+
+// System is all that the loop does to the world outside, but for drainit's own terminal,
+// log and title.
+type System interface {
+	// Start starts the worker (spawn.Start).
+	Start(spawn.Config) (pid int, err error)
+	// Wait returns the next change of a child (reaper.Wait).
+	Wait() (e reaper.WaitEvent, ok bool, err error)
+	// Snapshot reads /proc (proc.Reader.Take).
+	Snapshot(proc.Want) (*proc.Snapshot, error)
+	// Send makes a delivery. The error is reaper.ErrGone, or that of kill(2).
+	Send(forward.Delivery) error
+}
+
+// linux is the System of a running drainit.
+type linux struct{ proc.Reader }
+
+func (*linux) Start(cfg spawn.Config) (int, error) { return spawn.Start(cfg) }
+
+func (*linux) Wait() (reaper.WaitEvent, bool, error) { return reaper.Wait() }
+
+func (l *linux) Snapshot(w proc.Want) (*proc.Snapshot, error) { return l.Take(w) }
+
+func (*linux) Send(d forward.Delivery) error {
+	switch d.Target {
+	case forward.ToTree:
+		return reaper.KillTree(d.Process.PID)
+	case forward.ToNamespace:
+		return reaper.SignalNamespace(d.Signal)
+	case forward.ToGroup:
+		err := reaper.SignalGroup(d.PGID, d.Signal)
+		if errors.Is(err, reaper.ErrGone) && d.Child { // it has left the group it was given
+			return reaper.SignalChild(d.Process.PID, d.Signal)
+		}
+		return err
+	}
+	if d.Child {
+		return reaper.SignalChild(d.Process.PID, d.Signal)
+	}
+	return reaper.Signal(d.Process.ID, d.Signal)
+}

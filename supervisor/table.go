@@ -1,0 +1,54 @@
+package supervisor
+
+import (
+	"time"
+
+	"drainit/internal/phase"
+)
+
+// transition is what one event does in one phase: it changes the machine and returns the
+// actions, in their order.
+type transition func(m *Machine, now time.Time, e Event) []Action
+
+// table is every phase × event. What is not in it does nothing.
+var table = [phase.Count][eventCount]transition{
+	phase.Starting: {
+		Started:      (*Machine).run,
+		StopSignaled: (*Machine).finish, // the worker is not started
+	},
+	phase.Running: {
+		StopSignaled:     (*Machine).beginStop,
+		QuietSignaled:    (*Machine).quiet,
+		SuspendSignaled:  (*Machine).suspend,
+		ResumeSignaled:   (*Machine).passThrough,
+		OtherSignaled:    (*Machine).passThrough,
+		WorkerExited:     (*Machine).drainLeftovers,
+		WorkerDaemonized: (*Machine).daemonized,
+		NothingLeft:      (*Machine).finish,
+		TimePassed:       (*Machine).timersOfRunning,
+	},
+	phase.Quiet: {
+		StopSignaled:     (*Machine).beginStop,
+		QuietSignaled:    (*Machine).quiet,
+		SuspendSignaled:  (*Machine).suspend,
+		ResumeSignaled:   (*Machine).resumeSoon,
+		OtherSignaled:    (*Machine).passThrough,
+		WorkerExited:     (*Machine).drainLeftovers,
+		WorkerDaemonized: (*Machine).daemonized,
+		NothingLeft:      (*Machine).finish,
+		TimePassed:       (*Machine).timersOfRunning,
+	},
+	phase.Draining: {
+		StopSignaled:     (*Machine).stopAgain,
+		OtherSignaled:    (*Machine).passThrough,
+		WorkerExited:     (*Machine).lostWorker,
+		WorkerDaemonized: (*Machine).lostWorker,
+		ChildExited:      (*Machine).snapshotSoon,
+		NothingLeft:      (*Machine).finish,
+		TimePassed:       (*Machine).timersOfDraining,
+	},
+	phase.Killing: {
+		NothingLeft: (*Machine).finish,
+		TimePassed:  (*Machine).timersOfKilling,
+	},
+}

@@ -1,0 +1,195 @@
+package supervisor
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+	"drainit/reaper"
+)
+
+// process is a process of a world.
+type process struct {
+	proc.Process
+	w       *world
+	parent  *process // nil: drainit
+	below   []*process
+	on      on
+	waits   bool          // it exits as its last child does, as sh -c
+	undying bool          // it is stuck in the kernel
+	pending []unix.Signal // that came while it was stopped
+}
+
+// on is what a process does about the signals for which it has a handler.
+type on map[unix.Signal]reaction
+
+// reaction is one handler. The world is locked.
+type reaction func(*process)
+
+// stays goes on, as if the signal had not come.
+func stays(*process) {}
+
+// exits exits after a time.
+func exits(status int, after time.Duration) reaction {
+	return func(p *process) { time.AfterFunc(after, func() { p.exit(status) }) }
+}
+
+// forwards sends each child the signal.
+func forwards(sig unix.Signal) reaction {
+	return func(p *process) {
+		for _, child := range p.children() {
+			child.receive(sig)
+		}
+	}
+}
+
+// newProcess makes a process that is not in a world yet. Each leads a group and a session of
+// its own, until it is put below another.
+func newProcess(name string, does on, below ...*process) *process {
+	p := &process{Process: proc.Process{State: 'S', Comm: name, Exe: name, Args: []string{name}}, on: does, below: below}
+	for sig := range does {
+		p.Handled |= signals.SetOf(sig)
+	}
+	return p
+}
+
+// firstPID is above all pids of the kernel's: should one be signalled, none is.
+const firstPID = 1<<22 + 1
+
+// put puts a process below its parent, or drainit, and those below it.
+func (w *world) put(p *process) {
+	p.w = w
+	p.PID = firstPID + w.started
+	w.started++
+	p.PGID, p.SID = p.PID, p.PID
+	if p.parent != nil {
+		p.PGID, p.SID = p.parent.PGID, p.parent.SID
+	}
+	p.Start = proc.Ticks()
+	w.procs = append(w.procs, p)
+	for _, child := range p.below {
+		child.parent = p
+		w.put(child)
+	}
+}
+
+// start puts a child of drainit's into the world.
+func (w *world) start(p *process) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.put(p)
+	return p
+}
+
+// shown reports whether /proc shows a process, where it can be read.
+func (w *world) shown(*process) bool { return w.proc != procHidden }
+
+// stat is what /proc shows of a process.
+func (p *process) stat() proc.Process {
+	s := p.Process
+	s.PPID = os.Getpid()
+	if p.parent != nil {
+		s.PPID = p.parent.PID
+	}
+	return s
+}
+
+func (p *process) children() (all []*process) {
+	for _, other := range p.w.procs {
+		if other.parent == p && other.Alive() {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// receive is one signal that comes to the process.
+func (p *process) receive(sig unix.Signal) {
+	switch does := p.on[sig]; {
+	case !p.Alive():
+	case sig == unix.SIGKILL:
+		if !p.undying {
+			p.end(unix.WaitStatus(sig))
+		}
+	case p.Stopped() && sig == unix.SIGCONT:
+		p.resume()
+	case p.Stopped():
+		p.pending = append(p.pending, sig)
+	case does != nil:
+		does(p)
+	case p.Ignores(sig):
+	case signals.StopsByDefault(sig), sig == unix.SIGSTOP:
+		p.State = 'T'
+		p.changed(unix.WaitStatus(sig)<<8 | 0x7f)
+	case signals.TerminatesByDefault(sig):
+		p.end(unix.WaitStatus(sig))
+	}
+}
+
+func (p *process) resume() {
+	const continued = 0xffff // wait(2)
+	p.State = 'S'
+	p.changed(continued)
+	pending := p.pending
+	p.pending = nil
+	for _, sig := range pending {
+		p.receive(sig)
+	}
+}
+
+// changed is news for drainit, of a child.
+func (p *process) changed(status unix.WaitStatus) {
+	if p.parent == nil {
+		p.w.changes = append(p.w.changes, reaper.WaitEvent{PID: p.PID, Status: status})
+		p.w.queue.ChildPending()
+	}
+}
+
+// exit ends a process by itself, stuck or not.
+func (p *process) exit(status int) {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.end(unix.WaitStatus(status << 8))
+}
+
+// dies ends a process by a signal from outside.
+func (p *process) dies(sig unix.Signal) {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.end(unix.WaitStatus(sig))
+}
+
+// end ends a process. Its children come to drainit; a child of drainit's is a zombie
+// until it is waited for, another is waited for at once.
+func (p *process) end(status unix.WaitStatus) {
+	if !p.Alive() {
+		return
+	}
+	p.State = 'Z'
+	for _, child := range p.children() {
+		child.parent = nil
+	}
+	p.changed(status)
+	parent := p.parent
+	if parent == nil {
+		return
+	}
+	p.w.procs = slices.DeleteFunc(p.w.procs, func(other *process) bool { return other == p })
+	if parent.waits && len(parent.children()) == 0 {
+		parent.end(status)
+	}
+}
+
+// endAll ends whatever there is.
+func (w *world) endAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waitErr = nil
+	for _, p := range slices.Clone(w.procs) {
+		p.end(0)
+	}
+}
