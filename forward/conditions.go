@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -92,49 +90,4 @@ func (l *Ledger) startedBy(m, notified *record) bool {
 // waited for yet has still to say how it died. Of the others the last snapshot tells.
 func (l *Ledger) alive(m *record) bool {
 	return l.living[m.PID] == m || m.last > 0 && m.PPID == l.self && !m.exited
-}
-
-// bornAfter reports whether m was started after p was signalled. A tick is a hundredth
-// of a second, so the snapshots say what one tick can't.
-func (m *record) bornAfter(p *record) bool {
-	return m.Start >= p.sent.tick && m.first > p.sent.snapshot
-}
-
-// handledIt reports whether a process handled what it was sent, or what another will have
-// passed it.
-func (m *record) handledIt(passed unix.Signal) bool {
-	if m.sent != nil {
-		return m.sent.handled
-	}
-	return m.handled.Has(passed)
-}
-
-// diedOfIt reports whether a stop signal killed a process. A shell that had a trap has run
-// it: that it then died by the same signal is good manners.
-func (m *record) diedOfIt(passed unix.Signal) bool {
-	switch {
-	case m.termSignal == 0, m.program == Shell && m.handledIt(passed) && !m.hasExitTrap():
-		return false
-	case m.sent != nil:
-		return m.termSignal == m.sent.signal
-	}
-	return m.termSignal == passed || m.termSignal == unix.SIGTERM
-}
-
-// hasExitTrap reports whether a bash has a trap for EXIT, for which it handles all the
-// signals that end a process, and dies of them all the same.
-func (m *record) hasExitTrap() bool {
-	return m.handled.Has(unix.SIGXCPU) && m.handled.Has(unix.SIGVTALRM)
-}
-
-// signalsGroup reports whether a program passes the stop signal on to a whole process
-// group by itself: timeout(1), dumb-init, and tini with -g.
-func (m *record) signalsGroup() bool {
-	switch m.Exe {
-	case "timeout", "dumb-init":
-		return true
-	case "tini", "tini-static":
-		return slices.Contains(m.Args, "-g")
-	}
-	return false
 }

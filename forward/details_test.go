@@ -133,3 +133,21 @@ func TestNamesOfModes(t *testing.T) {
 		}
 	}
 }
+
+func TestAChildIsStoppedUntilItIsContinuedOrExits(t *testing.T) {
+	l := NewLedger(drainitPID)
+	want := func(when string, want bool) {
+		t.Helper()
+		if got := l.IsStopped(10); got != want || l.IsStopped(11) {
+			t.Errorf("%s: stopped %v, want %v; another: %v", when, got, want, l.IsStopped(11))
+		}
+	}
+	want("at first", false)
+	l.Stopped(10, true)
+	want("when it was stopped", true)
+	l.Stopped(10, false)
+	want("when it was continued", false)
+	l.Stopped(10, true)
+	l.Exited(10, 0)
+	want("when another may have its pid", false)
+}

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -92,5 +93,21 @@ func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
 	l.observe(proc.New([]proc.Process{npm}))
 	if all := l.toRoots("the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
 		t.Errorf("signalled %+v, want npm by TERM", all)
+	}
+}
+
+func TestWhichRelaysSignalTheirGroup(t *testing.T) {
+	for line, want := range map[string]bool{
+		"timeout 9 app": true, "dumb-init app": true, "tini -g -- app": true, "tini-static -v -g app": true,
+		"tini -- app": false, "tini-static app": false, "nohup -g": false, "bash -g": false, "": false,
+	} {
+		args := strings.Fields(line)
+		m := &record{Process: proc.Process{Args: args}}
+		if len(args) > 0 {
+			m.Exe = args[0]
+		}
+		if got := m.signalsGroup(); got != want {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
 	}
 }

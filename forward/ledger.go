@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 // Ledger is the history that decisions depend on: which process was sent what, how each
@@ -31,33 +30,6 @@ type Ledger struct {
 	toGroup   *sent           // how
 	broadcast bool            // the whole PID namespace was signalled
 	successor *proc.Process   // that took the worker's place in the last plan
-}
-
-// record is what is known of one process, alive or dead.
-type record struct {
-	proc.Process
-	program     Program
-	parent      proc.ID     // the last that was not drainit; zero if none was seen
-	first       int         // the snapshot that first showed it
-	last        int         // the snapshot that last showed it
-	handled     signals.Set // at any snapshot: a handler may be there for one signal only
-	root        bool        // it is signalled as the worker is
-	preexisting bool        // it was drainit's child before the stop, and no root
-	cleanup     bool        // it belongs to the stopping
-	leftAlone   bool        // it was decided: signalled by another, or left on purpose
-	decided     bool        // it was the worker, and which its successor is has been decided
-	sent        *sent
-	exited      bool
-	termSignal  unix.Signal // that it died of, 0 where it exited
-}
-
-// sent is how a process was signalled.
-type sent struct {
-	signal   unix.Signal
-	handled  bool   // that it handled it
-	snapshot int    // the one before it
-	unseen   bool   // with its group, by all that is known
-	tick     uint64 // proc.Ticks
 }
 
 // NewLedger returns the history of a drainit with this pid that has sent nothing.

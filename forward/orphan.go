@@ -65,66 +65,6 @@ var rules = [...]rule{
 // lastCall is the reason of the last call.
 const lastCall = "the grace is nearly over and nobody has told it"
 
-// planOrphans returns the deliveries to those children of drainit that no other process
-// can have signalled; in the last seconds of a grace to all that were not.
-func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) []Delivery {
-	switch {
-	case r.Mode == ModeWorker:
-		return nil
-	case s == nil:
-		return l.planUnseen(r)
-	case !l.begun:
-		return l.planLate(r, s)
-	}
-	l.observe(s)
-	l.promoteSuccessor(s)
-	return l.judge(r.Purpose == LastCall, s)
-}
-
-// planUnseen is for a /proc that can't be used. Of a worker that lives it is known that
-// it was signalled, and it may signal the others; what one that has gone left is known to
-// the kernel alone.
-func (l *Ledger) planUnseen(r Request) []Delivery {
-	if !r.Worker.Gone || l.broadcast {
-		return nil
-	}
-	l.broadcast = true
-	return []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
-}
-
-// planLate is for a worker that exited by itself, and for a stop that began with a /proc
-// which could not be read.
-func (l *Ledger) planLate(r Request, s *proc.Snapshot) []Delivery {
-	l.begin(r, s)
-	if r.Worker.Gone {
-		return l.toRoots("the worker exited by itself")
-	}
-	if r.Requested {
-		l.sentTo(l.worker, r.Signal, r.Tick)
-	}
-	return nil
-}
-
-// judge goes through drainit's children.
-func (l *Ledger) judge(last bool, s *proc.Snapshot) (all []Delivery) {
-	for _, m := range l.children() {
-		if m.sent != nil {
-			if last && m.sent.unseen && !m.handled.Has(m.sent.signal) { // it would be dead
-				all = append(all, l.delivery(m, lastCall))
-			}
-			continue
-		}
-		d, why := l.decide(m, s)
-		if last && d != signal {
-			d, why = signal, lastCall
-		}
-		if d == signal {
-			all = append(all, l.delivery(m, why))
-		}
-	}
-	return all
-}
-
 // children are drainit's living children, by pid.
 func (l *Ledger) children() (all []*record) {
 	for _, m := range l.living {

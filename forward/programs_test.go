@@ -115,3 +115,11 @@ func TestWhichLaunchersForwardSignals(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesOfPrograms(t *testing.T) {
+	for p, want := range map[Program]string{Other: "program", Shell: "shell", Launcher: "launcher"} {
+		if got := p.String(); got != want {
+			t.Errorf("%d is %q, want %q", p, got, want)
+		}
+	}
+}

@@ -41,6 +41,10 @@ var stops = []struct {
 		sent pnpm TERM; sh dies of TERM; snapshot; pnpm exits; snapshot; sent app TERM: its parent sh did not catch it`},
 	{name: "a relay that signals all and exits", worker: "relay*(app1*, app2*(app3*))", script: `
 		sent relay TERM; app1 loses TERM; relay exits; snapshot; app2 exits; snapshot; app1 exits; snapshot`},
+	{name: "a relay that signals its group has signalled what is below a shell", worker: "timeout*(sh(app*))", script: `
+		sent timeout TERM; sh dies of TERM; snapshot; timeout exits; snapshot; app loses TERM; snapshot; last call; sent app TERM: the grace is nearly over`},
+	{name: "so has one that dies of the signal, as it ends itself by it", worker: "timeout*(sh(app*))", script: `
+		sent timeout TERM; sh dies of TERM; timeout dies of TERM; snapshot; app exits; snapshot`},
 	{name: "a launcher with its runtime's handler only", worker: "npx*(app*)", script: `
 		sent npx TERM; npx dies of TERM; snapshot; sent app TERM: its parent npx start died of it; successor app`},
 	{name: "a program with its runtime's handler only has no successor", worker: "node1*(node2*)", script: `

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +12,9 @@ import (
 	"drainit/internal/signals"
 )
 
-// perform does one thing that the machine said.
-func (s *Supervisor) perform(now time.Time, a Action) {
+// perform does one thing that the machine said. What can't be done may come to an event
+// of its own.
+func (s *Supervisor) perform(now time.Time, a Action) (next Event, ok bool) {
 	switch a.Kind {
 	case SignalWorker:
 		s.signalWorker(a.Signal)
@@ -25,16 +27,19 @@ func (s *Supervisor) perform(now time.Time, a Action) {
 	case QuietWorker:
 		s.quiet()
 	case SuspendWorker:
-		s.suspend(now)
+		return s.suspend()
 	case ResumeWorker:
 		s.resume()
 	case PassThrough:
 		s.passThrough(a.Signal)
 	case KillTree:
 		s.killTree()
+	case RunOn:
+		return s.runOn()
 	default:
 		s.announce(now, a)
 	}
+	return Event{}, false
 }
 
 // waitersTime bounds the time of one snapshot for processes that seem to wait for a
@@ -215,11 +220,26 @@ func (s *Supervisor) suspends() bool {
 	return err == nil && len(s.ledger.Handlers(r, all)) == 0
 }
 
-// suspend stops the worker and drainit; where that can't be, it is quiet.
-func (s *Supervisor) suspend(now time.Time) {
-	if !s.job.Suspend() {
-		s.step(now, Event{QuietSignaled, unix.SIGTSTP})
+// suspend stops the worker and drainit; where that can't be, the signal means quiet.
+func (s *Supervisor) suspend() (next Event, ok bool) {
+	return Event{QuietSignaled, unix.SIGTSTP}, !s.job.Suspend()
+}
+
+// runOn has the worker run on in what it left, which must be seen: else nothing but wait4
+// would tell when it ends.
+func (s *Supervisor) runOn() (next Event, ok bool) {
+	all, err := s.sys.Snapshot(proc.Want{})
+	if err != nil {
+		s.journal.log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
+		return Event{Kind: WorkerExited}, true
 	}
+	s.worker.Daemonized = true
+	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is
+	// left, it says so next.
+	if left := all.Children(os.Getpid()); len(left) > 0 {
+		s.journal.daemonized(left)
+	}
+	return Event{}, false
 }
 
 func (s *Supervisor) killTree() {

@@ -19,8 +19,6 @@ func (s *Supervisor) announce(now time.Time, a Action) {
 	case AnnounceExit:
 		left, err := s.left()
 		s.journal.exited(now, left, err, s.journal.forkingHint(left, s.job != nil))
-	case AnnounceDaemonized:
-		s.announceDaemonized(now)
 	case AnnounceStop:
 		s.journal.stopRequested(now, a.Signal)
 	case AnnounceSame:
@@ -38,23 +36,6 @@ func (s *Supervisor) announce(now time.Time, a Action) {
 		s.journal.stuck(left, err)
 	default:
 		s.journal.log.Error(fmt.Sprintf("no such action: %d", a.Kind)) // a bug, and no reason for PID 1 to end
-	}
-}
-
-// announceDaemonized has the worker run on in what it left. What that is must be seen:
-// else nothing but wait4 would tell when it ends.
-func (s *Supervisor) announceDaemonized(now time.Time) {
-	all, err := s.sys.Snapshot(proc.Want{})
-	if err != nil {
-		s.journal.log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
-		s.step(now, Event{Kind: WorkerExited})
-		return
-	}
-	s.worker.Daemonized = true
-	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is
-	// left, it says so next.
-	if left := all.Children(os.Getpid()); len(left) > 0 {
-		s.journal.daemonized(left)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,22 +23,21 @@ type bubble struct {
 	t     *testing.T
 	w     *world
 	s     *Supervisor
-	loops bool
-	ended chan struct{} // the loop has
 	log   *os.File
 	began time.Time
-	took  time.Duration // until the loop ended
+	loops bool          // the loop has begun
+	ended chan struct{} // the loop has
+	took  time.Duration // until it had
 }
 
-// config is that of most plays.
+// config is that of most bubbles.
 func config() Config { return Config{Command: []string{"node"}, Grace: 30 * time.Second} }
 
-// realTime is far more real time than a play takes, and far less than what it plays.
+// realTime is far more real time than a bubble takes, and far less than what it plays.
 const realTime = 5 * time.Second
 
-// inBubble plays a loop to its end: set up the world, start the worker, do what the script says.
-// What the script leaves alive ends by itself then. No process may have been sent a stop
-// signal twice.
+// inBubble sets up a world, starts the worker and the loop, and plays a script. What is
+// alive at its end exits by itself. No process may have been sent a stop signal twice.
 func inBubble(t *testing.T, cfg Config, setUp func(*world), script func(*bubble)) {
 	t.Helper()
 	began := time.Now()
@@ -53,8 +53,8 @@ func inBubble(t *testing.T, cfg Config, setUp func(*world), script func(*bubble)
 	}
 }
 
-// open makes a play whose worker is not started. The channels of its queue belong to the
-// bubble, so it must be made in it.
+// open makes a bubble whose worker is not started: unless the world is given another, a
+// node that exits on TERM. The channels of the queue must be made in the bubble.
 func open(t *testing.T, cfg Config, setUp func(*world)) *bubble {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -87,13 +87,6 @@ func (b *bubble) loop() {
 	synctest.Wait()
 }
 
-// settle waits until the loop has acted upon all that has happened.
-func (b *bubble) settle() {
-	if b.loops {
-		synctest.Wait()
-	}
-}
-
 // close ends the bubble: the loop, and the log with its thread.
 func (b *bubble) close() {
 	b.t.Helper()
@@ -105,6 +98,14 @@ func (b *bubble) close() {
 	b.log.Close()
 	for _, process := range b.w.sentTwice() {
 		b.t.Errorf("%s was sent a stop signal twice: %s", process, b.w.timeline(0, b.began))
+	}
+}
+
+// settle waits until the loop has acted upon all that has happened, and its lines are
+// written.
+func (b *bubble) settle() {
+	if b.loops {
+		synctest.Wait()
 	}
 }
 
@@ -136,8 +137,9 @@ func (b *bubble) end() {
 	b.t.Helper()
 	select {
 	case <-b.ended:
+		b.settle()
 	case <-time.After(time.Hour):
-		b.t.Fatalf("still %v after an hour; %s", b.s.machine.Phase(), b.w.timeline(0, b.began))
+		b.t.Fatalf("still %v after an hour; sent %s", b.s.machine.Phase(), b.w.timeline(0, b.began))
 	}
 }
 
@@ -151,22 +153,40 @@ func (b *bubble) isDone() bool {
 	}
 }
 
-// wantEnd waits for the end of the loop, and compares the exit status and how long all
-// of it has taken.
+// wantEnd waits for the end of the loop, and compares the exit status and how long it has
+// taken since the start.
 func (b *bubble) wantEnd(status int, took time.Duration) {
 	b.t.Helper()
 	b.end()
 	if got := b.s.exitCode(); got != (Outcome{Status: status}) || b.took != took {
-		b.t.Errorf("%+v after %v, want status %d after %v; %s", got, b.took, status, took, b.w.timeline(0, b.began))
+		b.t.Errorf("%+v after %v, want status %d after %v; sent %s", got, b.took, status, took, b.w.timeline(0, b.began))
 	}
 }
 
-// wantPhase compares the phase, and the title that shows it to the outside.
+// wantPhase compares the phase.
 func (b *bubble) wantPhase(want phase.Phase) {
 	b.t.Helper()
 	if got := b.s.machine.Phase(); got != want {
-		b.t.Fatalf("%v, want %v", got, want)
+		b.t.Fatalf("%v, want %v; sent %s", got, want, b.w.timeline(0, b.began))
 	}
+}
+
+// wantTitle compares the title, which shows the phase to the outside.
+func (b *bubble) wantTitle(want string) {
+	b.t.Helper()
+	if got := b.s.board.title; got != want {
+		b.t.Errorf("the title is %q, want %q", got, want)
+	}
+}
+
+// pid is that of a process of this name.
+func (b *bubble) pid(name string) string {
+	for _, p := range b.w.procs {
+		if p.Comm == name {
+			return strconv.Itoa(p.PID)
+		}
+	}
+	return "?"
 }
 
 // wantSent compares all deliveries so far.
@@ -177,21 +197,21 @@ func (b *bubble) wantSent(want string) {
 	}
 }
 
-// lines are those of the log so far, without what each begins with.
-func (b *bubble) lines() []string {
+// lines are those of the log so far that begin so, without what all begin with.
+func (b *bubble) lines(begin string) []string {
+	b.t.Helper()
 	text, err := os.ReadFile(b.log.Name())
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return strings.Split(strings.ReplaceAll(string(text), "drainit: ", ""), "\n")
+	all := strings.Split(strings.ReplaceAll(string(text), "drainit: ", ""), "\n")
+	return slices.DeleteFunc(all, func(line string) bool { return line == "" || !strings.HasPrefix(line, begin) })
 }
 
-// wantLine looks for lines that begin so, and wants so many.
+// wantLines counts the lines of the log that begin so.
 func (b *bubble) wantLines(n int, begin string) {
 	b.t.Helper()
-	all := b.lines()
-	found := slices.DeleteFunc(slices.Clone(all), func(line string) bool { return !strings.HasPrefix(line, begin) })
-	if len(found) != n {
-		b.t.Errorf("%d lines begin with %q, want %d, in\n%s", len(found), begin, n, strings.Join(all, "\n"))
+	if got := b.lines(begin); len(got) != n {
+		b.t.Errorf("%d lines begin with %q, want %d, in\n%s", len(got), begin, n, strings.Join(b.lines(""), "\n"))
 	}
 }

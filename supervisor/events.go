@@ -32,24 +32,24 @@ type ActionKind uint8
 
 // The actions. Those that begin with Announce only write a line.
 const (
-	SignalWorker       ActionKind = iota // send the stop signal Action.Signal to the worker
-	SignalOrphans                        // take a snapshot, and signal the orphans that no other process can have signalled
-	LastCall                             // the same, and all that were not signalled: the grace is nearly over
-	Inspect                              // find out whether the worker keeps signals from what is below it
-	QuietWorker                          // send TSTP to those that handle it and have not been sent it
-	SuspendWorker                        // stop the worker and drainit, for the shell to have its prompt back
-	ResumeWorker                         // send CONT to those that were sent TSTP
-	PassThrough                          // forward Action.Signal
-	KillTree                             // SIGKILL to everything below drainit
-	AnnounceDrain                        // the drain begins by a stop signal, Action.Signal
-	AnnounceExit                         // the drain begins because the worker exited
-	AnnounceDaemonized                   // the worker exited and runs on in what it left
-	AnnounceStop                         // the first stop signal in a drain that began without one
-	AnnounceSame                         // a stop signal that is the same request as the first
-	AnnounceProgress                     // which processes are left, and for how long
-	AnnounceOver                         // the grace is over; before the kill, for it names what lives
-	AnnounceForce                        // a second stop request; likewise
-	AnnounceStuck                        // something outlived SIGKILL
+	SignalWorker     ActionKind = iota // send the stop signal Action.Signal to the worker
+	SignalOrphans                      // take a snapshot, and signal the orphans that no other process can have signalled
+	LastCall                           // the same, and all that were not signalled: the grace is nearly over
+	Inspect                            // find out whether the worker keeps signals from what is below it
+	QuietWorker                        // send TSTP to those that handle it and have not been sent it
+	SuspendWorker                      // stop the worker and drainit, for the shell to have its prompt back
+	ResumeWorker                       // send CONT to those that were sent TSTP
+	PassThrough                        // forward Action.Signal
+	KillTree                           // SIGKILL to everything below drainit
+	AnnounceDrain                      // the drain begins by a stop signal, Action.Signal
+	AnnounceExit                       // the drain begins because the worker exited
+	RunOn                              // the worker exited and runs on in what it left
+	AnnounceStop                       // the first stop signal in a drain that began without one
+	AnnounceSame                       // a stop signal that is the same request as the first
+	AnnounceProgress                   // which processes are left, and for how long
+	AnnounceOver                       // the grace is over; before the kill, for it names what lives
+	AnnounceForce                      // a second stop request; likewise
+	AnnounceStuck                      // something outlived SIGKILL
 )
 
 // Action is one thing to do.

@@ -1,8 +1,6 @@
 package supervisor
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,45 +9,6 @@ import (
 	"drainit/internal/proc"
 	"drainit/reaper"
 )
-
-// reapBatch bounds the children waited for before signals are taken again.
-const reapBatch = 256
-
-// reap waits for the children that have changed and steps the machine at the
-// end, when it is known whether any is left.
-func (s *Supervisor) reap() {
-	var events []Event
-	for range reapBatch {
-		child, ok, err := s.sys.Wait()
-		switch {
-		case errors.Is(err, reaper.ErrNoChildren):
-			s.step(time.Now(), Event{Kind: NothingLeft})
-			return
-		case err != nil:
-			s.journal.log.Error("cannot wait for children: " + err.Error())
-			s.stepAll(events)
-			return
-		case !ok:
-			s.stepAll(events)
-			return
-		}
-		// That others have ended is news once, however many there are.
-		if e, ok := s.changed(child); ok && !(e.Kind == ChildExited && slices.Contains(events, e)) {
-			events = append(events, e)
-		}
-	}
-	s.stepAll(events)
-	s.queue.ChildPending() // the others next time
-}
-
-func (s *Supervisor) stepAll(events []Event) {
-	for _, e := range events {
-		s.step(time.Now(), e)
-	}
-	if s.worker.Gone() {
-		s.job.Returned()
-	}
-}
 
 // changed notes what became of one child. ok is false where the machine need
 // not know.

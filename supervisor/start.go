@@ -8,11 +8,23 @@ import (
 
 	"drainit/internal/diag"
 	"drainit/internal/health"
+	"drainit/internal/logx"
 	"drainit/internal/proc"
+	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
-	"drainit/internal/title"
+	"drainit/internal/term"
 	"drainit/reaper"
 )
+
+// Run runs the worker to its end. It must be called on the locked main thread; the log
+// stays open.
+func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
+	s := New(cfg, new(linux), queue, log)
+	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
+	outcome := s.run()
+	s.journal.writeMessage()
+	return outcome
+}
 
 // run runs the worker to its end.
 func (s *Supervisor) run() Outcome {
@@ -111,14 +123,4 @@ func self() string {
 		return "/drainit"
 	}
 	return path
-}
-
-// publish shows those outside what has changed.
-func (s *Supervisor) publish() {
-	now, alive := s.machine.Phase(), s.worker.Alive()
-	s.board.health.Publish(now, alive)
-	if text := title.Of(now, alive); text != "" && text != s.board.title {
-		s.board.title = text
-		title.Set(text)
-	}
 }

@@ -17,11 +17,11 @@ import (
 	"drainit/forward"
 	"drainit/internal/health"
 	"drainit/internal/logx"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/term"
+	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -61,16 +61,6 @@ type kill struct {
 	any     bool   // something alive was to be killed
 }
 
-// Run runs the worker to its end. It must be called on the locked main thread; the log
-// stays open.
-func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	s := New(cfg, new(linux), queue, log)
-	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
-	outcome := s.run()
-	s.journal.writeMessage()
-	return outcome
-}
-
 // New returns a supervisor without a terminal.
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
 	s := &Supervisor{
@@ -87,115 +77,6 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 func stopSignals(cfg Config) []unix.Signal {
 	all := append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...)
 	return slices.DeleteFunc(all, func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop })
-}
-
-// loop waits for one thing after the other until nothing is left to wait for.
-// Stop signals go first: nothing may keep one waiting.
-func (s *Supervisor) loop() {
-	timer := time.NewTimer(0)
-	timer.Stop()
-	for s.machine.Phase() != phase.Done {
-		if at, ok := s.machine.Deadline(); ok {
-			timer.Reset(time.Until(at))
-		} else {
-			timer.Stop()
-		}
-		if s.takePendingStops() {
-			continue
-		}
-		select {
-		case sig := <-s.queue.Stops:
-			s.takeStops(sig)
-		case sig := <-s.queue.Others:
-			s.takePendingStops() // they came before, or as good as before
-			s.takeSignal(time.Now(), sig)
-		case <-s.queue.Child:
-			s.reap()
-		case <-timer.C:
-			s.takePendingStops()
-			s.reap() // what has ended in time has ended in time, however late this is
-			s.step(time.Now(), Event{Kind: TimePassed})
-		}
-	}
-	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
-	s.journal.end(s.killed, s.exitCode().Status)
-}
-
-// takePendingStops takes the stop signals that wait, and reports whether one did.
-func (s *Supervisor) takePendingStops() bool {
-	select {
-	case sig := <-s.queue.Stops:
-		s.takeStops(sig)
-		return true
-	default:
-		return false
-	}
-}
-
-// takeStops takes a stop signal and those that came while it was acted upon.
-// All of them came when the first did, as far as can be known: however long
-// acting takes on a busy machine, a double delivery stays one request.
-func (s *Supervisor) takeStops(sig os.Signal) {
-	s.queue.Hold(true)
-	s.reap() // a worker that has ended needs no signal, and no force
-	s.queue.Hold(false)
-	now := time.Now()
-	s.takeSignal(now, sig.(unix.Signal))
-	for range cap(s.queue.Stops) { // no more than wait at a time
-		select {
-		case sig := <-s.queue.Stops:
-			s.takeSignal(now, sig.(unix.Signal))
-		default:
-			return
-		}
-	}
-}
-
-// takeSignal steps the machine by the signal that came, before any rewrite; one
-// that is rewritten to nothing has not come.
-func (s *Supervisor) takeSignal(now time.Time, sig unix.Signal) {
-	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
-		s.journal.dropped(sig)
-		return
-	}
-	switch {
-	case sig == unix.SIGCONT && s.job.Continued():
-		return
-	case sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp(): // no person can see or stop the worker
-		s.journal.hungUp(sig, s.stops[0])
-		if _, requested := s.machine.Requested(); requested {
-			return // and no force-stop: it was not requested again
-		}
-		sig = s.stops[0]
-	}
-	s.step(now, Event{s.eventOf(sig), sig})
-}
-
-func (s *Supervisor) eventOf(sig unix.Signal) EventKind {
-	switch {
-	case slices.Contains(s.stops, sig):
-		return StopSignaled
-	case sig == unix.SIGTSTP && s.suspends():
-		return SuspendSignaled
-	case sig == unix.SIGTSTP:
-		return QuietSignaled
-	case sig == unix.SIGCONT:
-		return ResumeSignaled
-	}
-	return OtherSignaled
-}
-
-// step steps the machine and does what it says.
-func (s *Supervisor) step(now time.Time, e Event) {
-	before := s.machine.Phase()
-	actions := s.machine.Step(now, e)
-	if s.machine.Phase() != before { // readiness falls before the worker is signalled
-		s.publish()
-	}
-	for _, a := range actions {
-		s.perform(now, a)
-	}
-	s.publish() // whether a worker that died in a drain has a successor is known now
 }
 
 // exitCode is how drainit ends: the worker's status, but never 0 where a stop was
@@ -233,4 +114,14 @@ func (s *Supervisor) snapshot(w proc.Want) (*proc.Snapshot, error) {
 		s.worker.Comm = p.Comm
 	}
 	return all, err
+}
+
+// publish shows those outside what has changed.
+func (s *Supervisor) publish() {
+	now, alive := s.machine.Phase(), s.worker.Alive()
+	s.board.health.Publish(now, alive)
+	if text := title.Of(now, alive); text != "" && text != s.board.title {
+		s.board.title = text
+		title.Set(text)
+	}
 }

@@ -30,7 +30,7 @@ func (m *Machine) passThrough(_ time.Time, e Event) []Action {
 	return []Action{{PassThrough, e.Signal}}
 }
 
-func (m *Machine) daemonized(time.Time, Event) []Action { return []Action{{Kind: AnnounceDaemonized}} }
+func (m *Machine) daemonized(time.Time, Event) []Action { return []Action{{Kind: RunOn}} }
 
 // resumeSoon is a CONT. The kernel hands two signals to two threads, of which the one with
 // a stop may be the later one: a worker that stops must not fetch again.

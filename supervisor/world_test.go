@@ -117,17 +117,24 @@ func (p *process) receive(sig unix.Signal) {
 		}
 	case p.Stopped() && sig == unix.SIGCONT:
 		p.resume()
+		if does != nil {
+			does(p)
+		}
 	case p.Stopped():
 		p.pending = append(p.pending, sig)
 	case does != nil:
 		does(p)
 	case p.Ignores(sig):
 	case signals.StopsByDefault(sig), sig == unix.SIGSTOP:
-		p.State = 'T'
-		p.changed(unix.WaitStatus(sig)<<8 | 0x7f)
+		p.stop(sig)
 	case signals.TerminatesByDefault(sig):
 		p.end(unix.WaitStatus(sig))
 	}
+}
+
+func (p *process) stop(by unix.Signal) {
+	p.State = 'T'
+	p.changed(unix.WaitStatus(by)<<8 | 0x7f) // wait(2)
 }
 
 func (p *process) resume() {
@@ -161,6 +168,13 @@ func (p *process) dies(sig unix.Signal) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	p.end(unix.WaitStatus(sig))
+}
+
+// signal has a signal come from outside.
+func (w *world) signal(p *process, sig unix.Signal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.receive(sig)
 }
 
 // end ends a process. Its children come to drainit; a child of drainit's is a zombie

@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 	"drainit/supervisor"
 )
 
@@ -129,6 +134,66 @@ func TestMistakeComesBeforeNoCommand(t *testing.T) {
 	if got := run(t, []string{"--forward", "all"}, []string{noTerminationLog}); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
+}
+
+// withStderr calls f while descriptor 2 is another file.
+func withStderr(t *testing.T, file *os.File, f func()) {
+	t.Helper()
+	saved, err := unix.FcntlInt(uintptr(unix.Stderr), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(saved)
+	if err := unix.Dup3(int(file.Fd()), unix.Stderr, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Dup3(saved, unix.Stderr, 0)
+	f()
+}
+
+// What drainit says it says itself, to the writers that it was given.
+func TestFlagPackagePrintsNothing(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	withStderr(t, file, func() {
+		for _, args := range []string{"--help", "--grce 5 y", "-g=maybe", "status --help", "status --bad"} {
+			run(t, strings.Fields(args), []string{noTerminationLog})
+		}
+	})
+	if got, err := os.ReadFile(file.Name()); err != nil || len(got) > 0 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A stop signal may come while the command line is read: it is subscribed to before that,
+// whatever the command line says. TSTP is one of the last.
+func TestSignalsAreSubscribedTo(t *testing.T) {
+	signal.Reset(unix.SIGTSTP)
+	run(t, []string{"-t", "25x", "x"}, []string{noTerminationLog})
+	for end := time.Now().Add(10 * time.Second); !handled(t, unix.SIGTSTP); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing subscribes to SIGTSTP")
+		}
+	}
+}
+
+// handled reports whether this process has a handler for a signal (SigCgt in proc(5)).
+func handled(t *testing.T, sig unix.Signal) bool {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, mask, _ := strings.Cut(string(status), "\nSigCgt:\t")
+	mask, _, _ = strings.Cut(mask, "\n")
+	set, err := signals.ParseSet([]byte(mask), 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.Has(sig)
 }
 
 // full is a writer on a device that has no room.

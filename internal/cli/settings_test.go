@@ -142,21 +142,38 @@ func TestSettingsGivenTwice(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(field(o), tt.want) {
 			t.Errorf("%s: %v, %v; want %v", s.flag(), field(o), err, tt.want)
 		}
-		if !s.repeat {
+	}
+}
+
+func TestVariablesThatTakeAList(t *testing.T) {
+	tests := map[string]struct {
+		first, second string
+		want          any
+	}{
+		"stop-signal": {"QUIT", "USR1", []unix.Signal{unix.SIGQUIT, unix.SIGUSR1}},
+		"remap-exit":  {"143", "0", []int{143, 0}},
+		"rewrite":     {"TERM:QUIT", "HUP:0", signals.Rewrites{15: 3, 1: 0}},
+	}
+	for _, s := range settings {
+		tt, ok := tests[s.name]
+		if s.repeat != ok {
+			t.Errorf("%s takes a list: %v", s.name, s.repeat)
+		}
+		if !ok {
 			continue
 		}
-		for _, list := range []string{first + "," + second, " " + first + " , " + second + "\t"} {
+		for _, list := range []string{tt.first + "," + tt.second, " " + tt.first + " , " + tt.second + "\t"} {
 			o, err := parse([]string{"x"}, []string{s.variable() + "=" + list})
-			if err != nil || !reflect.DeepEqual(field(o), tt.want) {
-				t.Errorf("%s=%q: %v, %v; want %v", s.variable(), list, field(o), err, tt.want)
+			if got := settingTests[s.name].field(o); err != nil || !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("%s=%q: %v, %v; want %v", s.variable(), list, got, err, tt.want)
 			}
 		}
-		for _, list := range []string{first + ",", "," + first, " ", first + ",,"} {
+		for _, list := range []string{tt.first + ",", "," + tt.first, " ", tt.first + ",,"} {
 			if _, err := parse([]string{"x"}, []string{s.variable() + "=" + list}); err == nil {
 				t.Errorf("%s=%q is taken", s.variable(), list)
 			}
 		}
-		if _, err := parse([]string{s.flag() + "=" + first + "," + second, "x"}, nil); err == nil {
+		if _, err := parse([]string{s.flag() + "=" + tt.first + "," + tt.second, "x"}, nil); err == nil {
 			t.Errorf("the flag %s takes a list", s.flag())
 		}
 	}
@@ -209,21 +226,6 @@ func TestLogFormatGoesByStderr(t *testing.T) {
 	if isTerminal(-1) {
 		t.Error("no descriptor is a terminal")
 	}
-}
-
-// withStderr calls f while descriptor 2 is another file.
-func withStderr(t *testing.T, file *os.File, f func()) {
-	t.Helper()
-	saved, err := unix.FcntlInt(uintptr(unix.Stderr), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(saved)
-	if err := unix.Dup3(int(file.Fd()), unix.Stderr, 0); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Dup3(saved, unix.Stderr, 0)
-	f()
 }
 
 func TestRelativeTerminationLogInAFolderThatIsGone(t *testing.T) {

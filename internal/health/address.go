@@ -12,7 +12,9 @@ import (
 // Address is where drainit listens. The zero Address is nowhere.
 type Address struct {
 	text string // as it was given
-	at   netip.AddrPort
+	ip   [16]byte
+	ip4  bool // ip is one of IPv4, mapped
+	port int
 }
 
 // String is the address as it was given.
@@ -36,19 +38,19 @@ func ParseAddress(s string) (Address, error) {
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
 		return Address{}, fmt.Errorf("%q: takes :8080 or 127.0.0.1:8080, an address and not a name", s)
 	}
-	return Address{s, at}, nil
+	ip := at.Addr().Unmap()
+	return Address{s, ip.As16(), ip.Is4(), int(at.Port())}, nil
 }
 
 // listen returns a listening socket that no child inherits. All addresses are
 // those of IPv4 alone where the kernel has no IPv6.
 func listen(a Address) (fd int, err error) {
-	port, ip := int(a.at.Port()), a.at.Addr().Unmap()
-	if ip.Is4() {
-		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: port, Addr: ip.As4()})
+	if a.ip4 {
+		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: a.port, Addr: [4]byte(a.ip[12:])})
 	}
-	fd, err = listenAt(unix.AF_INET6, &syscall.SockaddrInet6{Port: port, Addr: ip.As16()})
-	if err != nil && ip.IsUnspecified() && err != unix.EADDRINUSE {
-		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: port})
+	fd, err = listenAt(unix.AF_INET6, &syscall.SockaddrInet6{Port: a.port, Addr: a.ip})
+	if err != nil && a.ip == [16]byte{} && err != unix.EADDRINUSE {
+		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: a.port})
 	}
 	return fd, err
 }

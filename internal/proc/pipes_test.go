@@ -81,16 +81,25 @@ func TestWhichProcessesWriteToAPipe(t *testing.T) {
 			t.Errorf("%s: the writers are %v, want %v", tt.name, got, tt.writers)
 		}
 	}
-	all = take(t, Want{Parents: os.Getpid(), ReadsPipe: func(p Process) bool { return p.PID == other }})
-	if got := all.WritersTo(other); len(got) != 2 {
-		t.Errorf("the writers are %v, want two", got)
-	}
-	if got := all.WritersTo(tee); got != nil {
-		t.Errorf("the writers are %v, though it was not asked for", got)
-	}
-	for name, s := range map[string]*Snapshot{"not asked for": take(t, Want{Parents: os.Getpid()}), "not read": nil} {
-		if got := s.WritersTo(tee); got != nil {
-			t.Errorf("%s: the writers are %v", name, got)
+}
+
+// It costs a read of three descriptors of each process.
+func TestPipesAreLookedForOnlyIfThatIsWanted(t *testing.T) {
+	r, w := pipe(t)
+	app, tee, other := sleeper(t, nil, w, nil), sleeper(t, r, nil, nil), sleeper(t, r, nil, nil)
+	for name, tt := range map[string]struct {
+		all  *Snapshot
+		want []int
+	}{
+		"of both":       {take(t, Want{Parents: os.Getpid(), ReadsPipe: allRead}), []int{app}},
+		"of one":        {take(t, Want{Parents: os.Getpid(), ReadsPipe: func(p Process) bool { return p.PID == tee }}), []int{app}},
+		"of another":    {take(t, Want{Parents: os.Getpid(), ReadsPipe: func(p Process) bool { return p.PID == other }}), nil},
+		"of none":       {take(t, Want{Parents: os.Getpid(), ReadsPipe: func(Process) bool { return false }}), nil},
+		"not asked for": {take(t, Want{Parents: os.Getpid()}), nil},
+		"not read":      {nil, nil},
+	} {
+		if got := tt.all.WritersTo(tee); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: the writers are %v, want %v", name, got, tt.want)
 		}
 	}
 }

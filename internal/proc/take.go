@@ -3,52 +3,11 @@ package proc
 import (
 	"errors"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
 )
-
-// Want is what a snapshot is to hold. Of each process it has the stat; what costs more
-// is read of those only that are named here, which is to read them closely.
-type Want struct {
-	// Only is the one process to be read, with its program if Program says so; 0 for all.
-	Only    int
-	Program bool
-	// EnoughIf is a process that is enough by itself if it handles the first of Signals:
-	// then no other is in the snapshot. 0 for none.
-	EnoughIf int
-
-	// Parents has all below this process read closely that are its children or have
-	// children; 0 for none. Programs are read of these.
-	Parents int
-	// Chain has the end of an unbranched line of processes, which begins below this one,
-	// read closely with the program; 0 for none.
-	Chain int
-	// Nearest has each way down from this process read closely as far as the first
-	// process that handles the first of Signals; drainit's own pid stands for each of its
-	// children. 0 for none.
-	Nearest int
-	// Group has the members of this process group read closely; 0 for none.
-	Group int
-
-	// Signals are those of which it is asked, of a process that is read closely, whether
-	// it waits for them without a handler. To ask one that seems to takes a millisecond,
-	// and all of them together not longer than Until.
-	Signals []unix.Signal
-	Until   time.Time
-
-	// ReadsPipe has it found out which others write to a pipe that is the standard input
-	// of the processes for which it is true; nil for none.
-	ReadsPipe func(Process) bool
-	// Shells are those of which it is asked whether they wait for a child in the
-	// foreground.
-	Shells []int
-}
-
-// Reader takes snapshots. The zero Reader is ready. It must not be copied.
-type Reader struct{ stuck stuckReader }
 
 // Take takes a snapshot for which no process need be read closely.
 func Take(w Want) (*Snapshot, error) { return new(Reader).Take(w) }

@@ -59,8 +59,8 @@ func takeBelow(until time.Time, sigs ...unix.Signal) (*Snapshot, error) {
 	return new(Reader).Take(Want{Parents: os.Getpid(), Signals: sigs, Until: until})
 }
 
-// readBelow looks below the test's own process and returns what is at or below
-// top. It takes a second at most for those who seem to wait for a signal.
+// readBelow takes a snapshot of what is below the test's own process and returns what is
+// at or below top. It takes a second at most for those that seem to wait for a signal.
 func readBelow(t testing.TB, top int, sigs ...unix.Signal) []Process {
 	t.Helper()
 	all, err := takeBelow(time.Now().Add(time.Second), sigs...)
@@ -118,7 +118,7 @@ func TestProgramsOfThoseThatAreReadClosely(t *testing.T) {
 func TestWhichSignalsAProcessHandles(t *testing.T) {
 	tests := map[string]struct {
 		does    string
-		caught  string
+		handled string
 		ignores bool // HUP
 	}{
 		"nothing":                              {`1`, "", false},
@@ -133,14 +133,14 @@ func TestWhichSignalsAProcessHandles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			top, _ := family(t, 1, tt.does+`; say "ready"; forever`)
 			s := readBelow(t, top, unix.SIGTERM, unix.SIGINT, unix.SIGTERM)[0]
-			var caught []string
+			var handled []string
 			for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGUSR1} {
 				if s.Handles(sig) {
-					caught = append(caught, strings.TrimPrefix(unix.SignalName(sig), "SIG"))
+					handled = append(handled, strings.TrimPrefix(unix.SignalName(sig), "SIG"))
 				}
 			}
-			if got := strings.Join(caught, " "); got != tt.caught || s.Ignores(unix.SIGHUP) != tt.ignores {
-				t.Errorf("catches %q, ignores HUP %v; want %q, %v", got, s.Ignores(unix.SIGHUP), tt.caught, tt.ignores)
+			if got := strings.Join(handled, " "); got != tt.handled || s.Ignores(unix.SIGHUP) != tt.ignores {
+				t.Errorf("handles %q, ignores HUP %v; want %q, %v", got, s.Ignores(unix.SIGHUP), tt.handled, tt.ignores)
 			}
 		})
 	}

@@ -1,0 +1,82 @@
+// Package forward decides which processes get a signal: a request and a snapshot in,
+// deliveries out.
+//
+// It owns every choice of recipients, and the history that the choices of a stop depend
+// on. It must never do I/O, send a signal, read a clock or write a line: what it decides
+// can be tested, and walked whole, without a process.
+package forward
+
+import (
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+)
+
+// Purpose is what a signal is for.
+type Purpose uint8
+
+// The purposes.
+const (
+	Stop        Purpose = iota // the first stop signal
+	Orphans                    // a stop goes on: orphans that no other process can have signalled
+	LastCall                   // the grace is nearly over: all that were not signalled
+	Quiet                      // the worker is to take no new work
+	Resume                     // it may again
+	PassThrough                // any other signal: it means nothing to drainit
+)
+
+// Request is one signal to be delivered.
+type Request struct {
+	Purpose Purpose
+	Signal  unix.Signal // after the rewrite
+	Mode    Mode
+	Worker  Worker
+	// The first stop signal has come: a drain whose worker exited by itself has none.
+	Requested bool
+	Tick      uint64 // when it is, as proc.Ticks tells
+}
+
+// Worker is what is known of the worker beside its snapshot.
+type Worker struct {
+	PID        int
+	PGID       int  // the process group that the first worker was given
+	Gone       bool // it has been waited for
+	Daemonizes bool // what it leaves when it exits is its work
+}
+
+// mode is whose turn it is: to quiet a process that does not handle it would freeze it,
+// whatever the mode.
+func (r Request) mode() Mode {
+	if r.Purpose == Quiet {
+		return ModeAuto
+	}
+	return r.Mode
+}
+
+// Target is what a delivery goes to.
+type Target uint8
+
+// The targets.
+const (
+	ToProcess   Target = iota // Delivery.Process
+	ToGroup                   // its process group, Delivery.PGID; or the process alone, where it has left that
+	ToNamespace               // every process of the PID namespace
+	ToTree                    // every process below drainit
+)
+
+// Delivery is a signal to be sent.
+type Delivery struct {
+	Target  Target
+	Process proc.Process // no more than its pid may be known, of a worker that /proc hides
+	PGID    int
+	Signal  unix.Signal
+	Child   bool   // Process is drainit's child: its pid can't be another's
+	Rule    string // why, for the log; "" is not worth a line
+	// It is the stop signal, and noted as such. A process that is stopped would not see
+	// it, so it is continued behind it.
+	Stop bool
+	// The signal's default action would stop the process: it goes out only if the process
+	// handles it still.
+	OnlyIfHandled bool
+	Members       []proc.Process // of the group, as far as they are known
+}

@@ -1,0 +1,252 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+	"drainit/internal/sigqueue"
+	"drainit/internal/spawn"
+	"drainit/reaper"
+)
+
+// procState is what a made-up /proc shows.
+type procState string
+
+// The states of /proc.
+const (
+	procThere     procState = "there"
+	procHidden    procState = "hidden"      // hidepid: no process of the worker's is in it
+	procGone      procState = "gone"        // not mounted
+	procExhausted procState = "descriptors" // none is left to read it with
+)
+
+var procStates = []procState{procThere, procHidden, procGone, procExhausted}
+
+// world is a made-up machine, and the System of the loop under test: what lives below
+// drainit, and what each process does about a signal. The four methods of a System are
+// here; the processes are in world_test.go.
+type world struct {
+	mu    sync.Mutex // a process may end by a timer of its own, beside the loop
+	queue *sigqueue.Queue
+
+	worker   *process         // what Start starts
+	startErr error            // what it says beside
+	proc     procState        // what /proc shows
+	isInit   bool             // drainit is PID 1
+	slow     time.Duration    // what a snapshot of all processes takes
+	refuse   map[string]error // what a signal to a process says, by its name
+	waitErr  error            // what Wait says
+	onSend   func(forward.Delivery)
+	onRead   func(proc.Want) // before a snapshot
+
+	started   int                // how many there have been
+	procs     []*process         // the living, and the dead that were not waited for; by pid
+	changes   []reaper.WaitEvent // of drainit's children, that were not waited for
+	delivered []delivered
+	snapshots int // of all processes
+	reads     int // of one
+	waits     int // calls of Wait
+}
+
+// delivered is one signal that came to some processes.
+type delivered struct {
+	at  time.Time
+	sig unix.Signal
+	to  []*process
+	err error
+}
+
+func newWorld() *world {
+	return &world{queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error)}
+}
+
+// Start puts the worker, and what is below it, into the world.
+func (w *world) Start(spawn.Config) (pid int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, failed := w.startErr.(*spawn.Error); failed {
+		return 0, w.startErr
+	}
+	w.put(w.worker)
+	return w.worker.PID, w.startErr
+}
+
+// Wait is as wait4 with WNOHANG.
+func (w *world) Wait() (e reaper.WaitEvent, ok bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waits++
+	switch {
+	case w.waitErr != nil:
+		return e, false, w.waitErr
+	case len(w.changes) > 0:
+		e, w.changes = w.changes[0], w.changes[1:]
+		if e.Terminated() {
+			w.procs = slices.DeleteFunc(w.procs, func(p *process) bool { return p.PID == e.PID })
+		}
+		return e, true, nil
+	case !slices.ContainsFunc(w.procs, func(p *process) bool { return p.parent == nil }):
+		return e, false, reaper.ErrNoChildren
+	}
+	return e, false, nil
+}
+
+// Snapshot reads every process closely.
+func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
+	one := max(want.Only, want.EnoughIf)
+	if one == 0 {
+		time.Sleep(w.slow)
+	}
+	if w.onRead != nil {
+		w.onRead(want)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if want.Only == 0 {
+		w.snapshots++
+	} else {
+		w.reads++
+	}
+	switch w.proc {
+	case procGone:
+		return nil, proc.ErrNoProc
+	case procExhausted:
+		return nil, unix.EMFILE
+	}
+	var all []proc.Process
+	for _, p := range w.procs {
+		if w.shown(p) && (want.Only == 0 || p.PID == want.Only) {
+			all = append(all, p.stat())
+		}
+	}
+	if one != 0 && !slices.ContainsFunc(all, func(p proc.Process) bool { return p.PID == one }) {
+		return nil, unix.ENOENT
+	}
+	return proc.New(all), nil
+}
+
+// Send is as the one of linux, with its guards.
+func (w *world) Send(d forward.Delivery) error {
+	if w.onSend != nil {
+		w.onSend(d)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	to, err := w.reached(d)
+	if len(to) > 0 && err == nil {
+		err = w.refuse[to[0].Comm]
+	}
+	if len(to) > 0 {
+		w.delivered = append(w.delivered, delivered{time.Now(), d.Signal, to, err})
+	}
+	if err != nil && d.Target != forward.ToTree {
+		return err
+	}
+	for _, p := range slices.Clone(to) {
+		p.receive(d.Signal)
+	}
+	return err
+}
+
+// reached are the processes that a delivery comes to.
+func (w *world) reached(d forward.Delivery) (to []*process, err error) {
+	is := func(*process) bool { return true }
+	switch group := func(p *process) bool { return p.PGID == d.PGID }; {
+	case d.Target == forward.ToTree && !w.isInit: // its group goes by the pid; the others must be seen
+		is = func(p *process) bool {
+			return p.PGID == d.Process.PID || w.shown(p) && w.proc != procGone && w.proc != procExhausted
+		}
+		if w.proc == procGone {
+			err = proc.ErrNoProc
+		}
+	case d.Target == forward.ToNamespace && !w.isInit:
+		return nil, errors.New("not PID 1")
+	case d.Target == forward.ToGroup && slices.ContainsFunc(w.procs, group):
+		is = group
+	case d.Target <= forward.ToGroup:
+		is = func(p *process) bool { return p.PID == d.Process.PID && (d.Child || p.Start == d.Process.Start) }
+	}
+	for _, p := range w.procs {
+		if is(p) && p.Alive() {
+			to = append(to, p)
+		}
+	}
+	if len(to) == 0 && d.Target != forward.ToTree && err == nil {
+		err = reaper.ErrGone
+	}
+	return to, err
+}
+
+// timeline are the deliveries from one on, with the time since another: "0s TERM node; 30s
+// KILL job node". Those that are alike, one behind the other, are counted.
+func (w *world) timeline(first int, since time.Time) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	last, times := "", 1
+	for _, d := range w.delivered[first:] {
+		what := d.String()
+		if what == last {
+			times++
+			continue
+		}
+		all = counted(all, times)
+		all = append(all, fmt.Sprint(d.at.Sub(since), " ", what))
+		last, times = what, 1
+	}
+	return strings.Join(counted(all, times), "; ")
+}
+
+// counted says of the last how often it came.
+func counted(all []string, times int) []string {
+	if times > 1 {
+		all[len(all)-1] += fmt.Sprintf(" x%d", times)
+	}
+	return all
+}
+
+// String is "TERM node".
+func (d delivered) String() string {
+	text := strings.TrimPrefix(signals.Name(d.sig), "SIG")
+	for _, p := range d.to {
+		text += " " + p.Comm
+	}
+	if d.err != nil {
+		text += " (" + d.err.Error() + ")"
+	}
+	return text
+}
+
+// sentTwice are the processes that were sent more than one stop signal.
+func (w *world) sentTwice() (names []string) {
+	sent := make(map[*process]int)
+	for _, d := range w.delivered {
+		for _, p := range d.to {
+			if slices.Contains([]unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT}, d.sig) {
+				if sent[p]++; sent[p] == 2 {
+					names = append(names, p.Comm)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// count is how often a process of this name was sent a signal, or was to be.
+func (w *world) count(name string, sig unix.Signal) (n int) {
+	for _, d := range w.delivered {
+		if d.sig == sig && slices.ContainsFunc(d.to, func(p *process) bool { return p.Comm == name }) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+package supervisor
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
+	"drainit/internal/signals"
+	"drainit/reaper"
+)
+
+// loop waits for one thing after the other until nothing is left to wait for.
+// Stop signals go first: nothing may keep one waiting.
+func (s *Supervisor) loop() {
+	timer := time.NewTimer(0)
+	timer.Stop()
+	for s.machine.Phase() != phase.Done {
+		if at, ok := s.machine.Deadline(); ok {
+			timer.Reset(time.Until(at))
+		} else {
+			timer.Stop()
+		}
+		if s.takePendingStops() {
+			continue
+		}
+		select {
+		case sig := <-s.queue.Stops:
+			s.takeStops(sig)
+		case sig := <-s.queue.Others:
+			s.takePendingStops() // they came before, or as good as before
+			s.takeSignal(time.Now(), sig)
+		case <-s.queue.Child:
+			s.reap()
+		case <-timer.C:
+			s.takePendingStops()
+			s.reap() // what has ended in time has ended in time, however late this is
+			s.step(time.Now(), Event{Kind: TimePassed})
+		}
+	}
+	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
+	s.journal.end(s.killed, s.exitCode().Status)
+}
+
+// takePendingStops takes the stop signals that wait, and reports whether one did.
+func (s *Supervisor) takePendingStops() bool {
+	select {
+	case sig := <-s.queue.Stops:
+		s.takeStops(sig)
+		return true
+	default:
+		return false
+	}
+}
+
+// takeStops takes a stop signal and those that came while it was acted upon.
+// All of them came when the first did, as far as can be known: however long
+// acting takes on a busy machine, a double delivery stays one request.
+func (s *Supervisor) takeStops(sig os.Signal) {
+	s.queue.Hold(true)
+	s.reap() // a worker that has ended needs no signal, and no force
+	s.queue.Hold(false)
+	now := time.Now()
+	s.takeSignal(now, sig.(unix.Signal))
+	for range cap(s.queue.Stops) { // no more than wait at a time
+		select {
+		case sig := <-s.queue.Stops:
+			s.takeSignal(now, sig.(unix.Signal))
+		default:
+			return
+		}
+	}
+}
+
+// takeSignal steps the machine by the signal that came, before any rewrite; one
+// that is rewritten to nothing has not come.
+func (s *Supervisor) takeSignal(now time.Time, sig unix.Signal) {
+	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
+		s.journal.dropped(sig)
+		return
+	}
+	switch {
+	case sig == unix.SIGCONT && s.job.Continued():
+		return
+	case sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp(): // no person can see or stop the worker
+		s.journal.hungUp(sig, s.stops[0])
+		if _, requested := s.machine.Requested(); requested {
+			return // and no force-stop: it was not requested again
+		}
+		sig = s.stops[0]
+	}
+	s.step(now, Event{s.eventOf(sig), sig})
+}
+
+func (s *Supervisor) eventOf(sig unix.Signal) EventKind {
+	switch {
+	case slices.Contains(s.stops, sig):
+		return StopSignaled
+	case sig == unix.SIGTSTP && s.suspends():
+		return SuspendSignaled
+	case sig == unix.SIGTSTP:
+		return QuietSignaled
+	case sig == unix.SIGCONT:
+		return ResumeSignaled
+	}
+	return OtherSignaled
+}
+
+// step steps the machine and does what it says.
+func (s *Supervisor) step(now time.Time, e Event) {
+	before := s.machine.Phase()
+	actions := s.machine.Step(now, e)
+	if s.machine.Phase() != before { // readiness falls before the worker is signalled
+		s.publish()
+	}
+	for _, a := range actions {
+		if next, ok := s.perform(now, a); ok {
+			s.step(now, next)
+		}
+	}
+	s.publish() // whether a worker that died in a drain has a successor is known now
+}
+
+// reapBatch bounds the children waited for before signals are taken again.
+const reapBatch = 256
+
+// reap waits for the children that have changed and steps the machine at the
+// end, when it is known whether any is left.
+func (s *Supervisor) reap() {
+	var events []Event
+	for range reapBatch {
+		child, ok, err := s.sys.Wait()
+		switch {
+		case errors.Is(err, reaper.ErrNoChildren):
+			s.step(time.Now(), Event{Kind: NothingLeft})
+			return
+		case err != nil:
+			s.journal.log.Error("cannot wait for children: " + err.Error())
+			s.stepAll(events)
+			return
+		case !ok:
+			s.stepAll(events)
+			return
+		}
+		// That others have ended is news once, however many there are.
+		if e, ok := s.changed(child); ok && !(e.Kind == ChildExited && slices.Contains(events, e)) {
+			events = append(events, e)
+		}
+	}
+	s.stepAll(events)
+	s.queue.ChildPending() // the others next time
+}
+
+func (s *Supervisor) stepAll(events []Event) {
+	for _, e := range events {
+		s.step(time.Now(), e)
+	}
+	if s.worker.Gone() {
+		s.job.Returned()
+	}
+}

@@ -1,0 +1,239 @@
+package supervisor
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/phase"
+	"drainit/internal/signals"
+)
+
+// quick and slow are workers' handlers of a stop signal.
+var (
+	quick = on{unix.SIGTERM: exits(0, 0)}
+	slow  = on{unix.SIGTERM: exits(0, 2*time.Second)}
+	never = on{unix.SIGTERM: stays}
+)
+
+// with is a world with this worker.
+func with(p *process) func(*world) { return func(w *world) { w.worker = p } }
+
+// A stop of one worker: what is sent, the exit status, and how long it takes.
+func TestStopOfAWorker(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		cfg    func(*Config)
+		worker *process
+		sig    unix.Signal
+		sent   string
+		status int
+		took   time.Duration
+	}{
+		{"it exits", nil, newProcess("node", slow), unix.SIGTERM, "0s TERM node", 0, 2 * time.Second},
+		{"its status is reported", nil, newProcess("node", on{unix.SIGTERM: exits(3, time.Second)}), unix.SIGTERM, "0s TERM node", 3, time.Second},
+		{"it dies of the signal", nil, newProcess("node", nil), unix.SIGTERM, "0s TERM node", 143, 0},
+		{"the signal that came is sent", nil, newProcess("node", on{unix.SIGINT: exits(0, 0)}), unix.SIGINT, "0s INT node", 0, 0},
+		{"it dies of INT", nil, newProcess("node", nil), unix.SIGINT, "0s INT node", 130, 0},
+		{"it outlives the grace", nil, newProcess("node", never), unix.SIGTERM, "0s TERM node; 30s KILL node", 137, 30 * time.Second},
+		{"a grace of 0", func(c *Config) { c.Grace = 0 }, newProcess("node", slow), unix.SIGTERM, "0s KILL node", 137, 0},
+		{"an infinite grace", func(c *Config) { c.Grace = Forever }, newProcess("node", on{unix.SIGTERM: exits(0, 50*time.Minute)}), unix.SIGTERM,
+			"0s TERM node", 0, 50 * time.Minute},
+		{"it outlives SIGKILL", nil, undying("node"), unix.SIGTERM, "0s TERM node; 30s KILL node x100", 137, 35 * time.Second},
+		{"another stop signal", func(c *Config) { c.StopSignals = []unix.Signal{unix.SIGQUIT} }, newProcess("node", on{unix.SIGQUIT: exits(0, 0)}),
+			unix.SIGQUIT, "0s QUIT node", 0, 0},
+		{"a rewrite", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTERM: unix.SIGINT} }, newProcess("node", on{unix.SIGINT: exits(4, 0)}),
+			unix.SIGTERM, "0s INT node", 4, 0},
+		{"a stop delay", func(c *Config) { c.StopDelay = 5 * time.Second }, newProcess("node", slow), unix.SIGTERM, "5s TERM node", 0, 7 * time.Second},
+		{"a stop delay is quiet", func(c *Config) { c.StopDelay = 5 * time.Second }, newProcess("node", on{unix.SIGTERM: exits(0, 0), unix.SIGTSTP: stays}),
+			unix.SIGTERM, "0s TSTP node; 5s TERM node", 0, 5 * time.Second},
+		{"143 is reported as 0", func(c *Config) { c.RemapExit = []int{1, 143} }, newProcess("node", nil), unix.SIGTERM, "0s TERM node", 0, 0},
+		{"another status is not", func(c *Config) { c.RemapExit = []int{1, 144} }, newProcess("node", nil), unix.SIGTERM, "0s TERM node", 143, 0},
+		{"137 of a kill is reported as 0", func(c *Config) { c.RemapExit = []int{137} }, undying("node"), unix.SIGTERM,
+			"0s TERM node; 30s KILL node x100", 0, 35 * time.Second},
+		{"what it leaves is killed", nil, newProcess("node", quick, newProcess("job", never)), unix.SIGTERM,
+			"0s TERM node; 25s TERM job; 30s KILL job", 137, 30 * time.Second},
+		{"what it leaves is killed, whatever status is reported as 0", func(c *Config) { c.RemapExit = []int{3} },
+			newProcess("node", on{unix.SIGTERM: exits(3, 0)}, newProcess("job", never)), unix.SIGTERM,
+			"0s TERM node; 25s TERM job; 30s KILL job", 137, 30 * time.Second},
+		{"a status of its own stays", nil, newProcess("node", on{unix.SIGTERM: exits(3, 0)}, newProcess("job", never)), unix.SIGTERM,
+			"0s TERM node; 25s TERM job; 30s KILL job", 3, 30 * time.Second},
+		{"what it leaves may exit in time", nil, newProcess("node", quick, newProcess("job", on{unix.SIGTERM: exits(9, time.Second)})), unix.SIGTERM,
+			"0s TERM node; 25s TERM job", 0, 26 * time.Second},
+		{"a stopped worker is continued", nil, stopped(newProcess("node", slow)), unix.SIGTERM, "0s TERM node; 0s CONT node", 0, 2 * time.Second},
+		{"the worker's group", func(c *Config) { c.Mode = forward.ModeGroup }, newProcess("sh", nil, stopped(newProcess("node", slow))), unix.SIGTERM,
+			"0s TERM sh node; 0s CONT node", 0, 2 * time.Second},
+		{"the worker alone", func(c *Config) { c.Mode = forward.ModeWorker }, newProcess("node", quick, newProcess("job", never)), unix.SIGTERM,
+			"0s TERM node; 30s KILL job", 137, 30 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config()
+			if tt.cfg != nil {
+				tt.cfg(&cfg)
+			}
+			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+				b.stop(tt.sig)
+				b.wantEnd(tt.status, tt.took)
+				b.wantSent(tt.sent)
+			})
+		})
+	}
+}
+
+// undying is stuck in the kernel.
+func undying(name string) *process {
+	p := newProcess(name, never)
+	p.undying = true
+	return p
+}
+
+// stopped is stopped by its user.
+func stopped(p *process) *process {
+	p.State = 'T'
+	return p
+}
+
+// A worker that exits by itself: its leftovers are sent TERM, and have 30s at most.
+func TestWorkerExitsByItself(t *testing.T) {
+	leftover := func(does on) *process { return newProcess("node", nil, newProcess("job", does)) }
+	for _, tt := range []struct {
+		name   string
+		cfg    func(*Config)
+		worker *process
+		sent   string
+		status int
+		took   time.Duration
+	}{
+		{"and leaves nothing", nil, newProcess("node", nil), "", 7, 0},
+		{"and what it leaves exits", nil, leftover(slow), "0s TERM job", 7, 2 * time.Second},
+		{"and what it leaves does not", nil, leftover(never), "0s TERM job; 30s KILL job", 7, 30 * time.Second},
+		{"with a longer grace", func(c *Config) { c.Grace = time.Hour }, leftover(never), "0s TERM job; 30s KILL job", 7, 30 * time.Second},
+		{"with an infinite grace", func(c *Config) { c.Grace = Forever }, leftover(never), "0s TERM job; 30s KILL job", 7, 30 * time.Second},
+		{"with a shorter grace", func(c *Config) { c.Grace = 4 * time.Second }, leftover(never), "0s TERM job; 4s KILL job", 7, 4 * time.Second},
+		{"with a grace of 0", func(c *Config) { c.Grace = 0 }, leftover(slow), "0s KILL job", 7, 0},
+		{"with a rewrite", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTERM: unix.SIGINT} }, leftover(on{unix.SIGINT: exits(0, 0)}),
+			"0s INT job", 7, 0},
+		{"with TERM dropped", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTERM: signals.Drop} }, leftover(quick), "0s TERM job", 7, 0},
+		{"for the worker alone", func(c *Config) { c.Mode = forward.ModeWorker }, leftover(quick), "30s KILL job", 7, 30 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config()
+			if tt.cfg != nil {
+				tt.cfg(&cfg)
+			}
+			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+				tt.worker.exit(7)
+				b.wantEnd(tt.status, tt.took)
+				b.wantSent(tt.sent)
+			})
+		})
+	}
+}
+
+// The first stop signal after the worker exited begins the grace anew; from then on what
+// is killed shows in the status.
+func TestStopAfterTheWorkerExited(t *testing.T) {
+	worker := newProcess("node", nil, newProcess("job", never))
+	inBubble(t, config(), with(worker), func(b *bubble) {
+		worker.exit(0)
+		b.after(20 * time.Second)
+		b.stop(unix.SIGTERM)
+		b.wantLines(1, "SIGTERM: the grace starts now, SIGKILL in 30s")
+		b.wantEnd(137, 50*time.Second)
+		b.wantSent("0s TERM job; 50s KILL job")
+		b.wantLines(1, "warning: grace of 30s over: killing job[")
+	})
+}
+
+func TestForcedStop(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.after(50 * time.Millisecond)
+		b.stop(unix.SIGINT)
+		b.wantPhase(phase.Draining)
+		b.after(49 * time.Millisecond)
+		b.stop(unix.SIGTERM)
+		b.wantLines(1, "SIGINT within 100ms of the first stop signal")
+		b.wantLines(0, "SIGTERM within 100ms")
+		b.after(time.Millisecond)
+		b.stop(unix.SIGINT)
+		b.wantEnd(137, 100*time.Millisecond)
+		b.wantSent("0s TERM node; 100ms KILL node")
+		b.wantLines(1, "warning: second stop signal, force-stop: killing node[")
+	})
+}
+
+// A second stop signal that comes while the first is acted upon is the same request,
+// however long that takes.
+func TestSlowSnapshotIsNoForcedStop(t *testing.T) {
+	inBubble(t, config(), func(w *world) { w.slow = 3 * time.Second; w.worker = newProcess("node", never) }, func(b *bubble) {
+		b.w.queue.Stops <- unix.SIGTERM
+		b.after(time.Second) // the loop is in its snapshot
+		b.w.queue.Stops <- unix.SIGTERM
+		b.after(3 * time.Second)
+		b.wantPhase(phase.Draining)
+		b.wantSent("3s TERM node")
+	})
+}
+
+// The exit status of what takes the place of a shell that died of the signal it was sent
+// is the one that counts.
+func TestSuccessor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		job    *process
+		sent   string
+		status int
+		took   time.Duration
+	}{
+		"exits":              {newProcess("node", on{unix.SIGTERM: exits(5, time.Second)}), "0s TERM sh; 0s TERM node", 5, time.Second},
+		"outlives the grace": {newProcess("node", never), "0s TERM sh; 0s TERM node; 30s KILL node", 137, 30 * time.Second},
+		"has no handler":     {newProcess("node", nil), "0s TERM sh; 0s TERM node", 143, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, config(), with(newProcess("sh", nil, tt.job)), func(b *bubble) {
+				b.stop(unix.SIGTERM)
+				b.wantEnd(tt.status, tt.took)
+				b.wantSent(tt.sent)
+				heir := fmt.Sprintf("sh[%d] died of SIGTERM, as told: its heir node[%d] is the worker now", firstPID, firstPID+1)
+				b.wantLines(min(1, len(tt.job.on)), heir)
+			})
+		})
+	}
+}
+
+// A successor that dies of a signal that drainit did not send was killed from outside; one
+// that dies of the signal that it was sent was not.
+func TestSuccessorDies(t *testing.T) {
+	for by, lines := range map[unix.Signal]int{unix.SIGTERM: 0, unix.SIGSEGV: 1} {
+		job := newProcess("node", never)
+		inBubble(t, config(), with(newProcess("sh", nil, job)), func(b *bubble) {
+			b.stop(unix.SIGTERM)
+			b.after(time.Second)
+			job.dies(by)
+			b.wantEnd(128+int(by), time.Second)
+			b.wantLines(lines, "warning: "+job.String()+" was killed by "+signals.Name(by)+", which drainit did not send")
+		})
+	}
+}
+
+// A stop signal in a rewrite to nothing has not come; nor is it waited for.
+func TestDroppedSignals(t *testing.T) {
+	cfg := config()
+	cfg.Rewrites = signals.Rewrites{unix.SIGTERM: signals.Drop, unix.SIGHUP: signals.Drop, unix.SIGTSTP: signals.Drop, unix.SIGUSR1: unix.SIGUSR2}
+	does := on{unix.SIGTERM: stays, unix.SIGTSTP: stays, unix.SIGUSR2: stays, unix.SIGINT: exits(0, 0)}
+	inBubble(t, cfg, with(newProcess("node", does)), func(b *bubble) {
+		for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGTSTP} {
+			b.other(sig) // a stop signal that is dropped is not one for the queue
+			b.wantLines(1, "dropped "+signals.Name(sig))
+		}
+		b.wantPhase(phase.Running)
+		b.wantSent("")
+		b.other(unix.SIGUSR1)
+		b.wantSent("0s USR2 node")
+		b.stop(unix.SIGINT)
+		b.wantEnd(0, 0)
+	})
+}
