@@ -76,8 +76,8 @@ func listenAt(family int, at syscall.Sockaddr) (int, error) {
 		unix.Close(fd)
 		return -1, err
 	}
-	// A connection comes with its request: who is silent takes no place, and who
-	// asks has his answer before another can displace him.
+	// A connection comes with its request: a silent client takes no place, and one that
+	// asks has its answer before another can displace it.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(probeTime.Seconds()))
 	return fd, nil
 }

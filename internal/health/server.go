@@ -36,7 +36,7 @@ func (h *State) read() (p phase.Phase, workerAlive bool) {
 	return phase.Phase(value), value&aliveBit != 0
 }
 
-// Bounds of a probe. Whoever goes beyond them is cut off, and nobody else is.
+// Bounds of a probe. A client that goes beyond them is cut off, and no other is.
 const (
 	probesAtMost  = 16 // a new one displaces the oldest
 	probeTime     = 2 * time.Second
@@ -87,7 +87,7 @@ func Serve(at Address, state *State) error {
 	return nil
 }
 
-// round waits for something to happen and acts upon it. Those who have asked
+// round waits for something to happen and acts upon it. Those that have asked
 // go before a new one, which could displace them.
 func (s *server) round() {
 	now := time.Now()
@@ -96,7 +96,7 @@ func (s *server) round() {
 	if err == unix.EINTR {
 		return
 	}
-	if err != nil { // no memory: there is nobody to tell, and it may pass
+	if err != nil { // no memory: it may pass
 		time.Sleep(retryAccept)
 		return
 	}
@@ -134,7 +134,7 @@ func (s *server) listPolled(now time.Time) {
 	}
 }
 
-// timeout is how long poll(2) may wait, in ms; -1 where nobody is there.
+// timeout is how long poll(2) may wait, in ms; -1 where there is no client.
 func (s *server) timeout(now time.Time) int {
 	var first time.Time
 	if now.Before(s.acceptPausedUntil) {

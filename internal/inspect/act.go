@@ -122,7 +122,7 @@ func (d instance) sleep(sleep time.Duration) {
 		return // it has ended
 	}
 	if err != nil {
-		time.Sleep(sleep) // an old kernel; who waits for us ends us
+		time.Sleep(sleep) // an old kernel; what waits for this ends it
 		return
 	}
 	defer unix.Close(fd)

@@ -2,7 +2,7 @@
 // message for the platform, to its termination log.
 //
 // It owns the descriptor and the form of a line; what a line says is the caller's. It
-// must never block or end drainit, whatever becomes of who reads the lines.
+// must never block or end drainit, whatever becomes of the reader of the lines.
 package logx
 
 import (

@@ -116,14 +116,14 @@ func Forwardable(sig unix.Signal) bool {
 	return Catchable(sig)
 }
 
-// StopsByDefault reports whether a signal goes to none but those that catch it,
+// StopsByDefault reports whether a signal goes to none but those that handle it,
 // because its default action would stop them: no work, no heartbeats, and a
 // later TERM is not seen.
 func StopsByDefault(sig unix.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
-// TerminatesByDefault reports whether a signal ends a process that neither catches nor
+// TerminatesByDefault reports whether a signal ends a process that neither handles nor
 // ignores it (signal(7)).
 func TerminatesByDefault(sig unix.Signal) bool {
 	switch sig {

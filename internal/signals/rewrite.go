@@ -38,8 +38,8 @@ func (r Rewrites) String() string {
 }
 
 // ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM
-// must be a signal that drainit passes on, TO one that ends or tells a process
-// something: STOP would freeze it, and 32 and 33 are the C library's.
+// must be a signal that drainit passes on, TO one that can do no more than end it or
+// be handled: STOP would freeze it, and 32 and 33 are the C library's.
 func ParseRewrite(rule string) (from, to unix.Signal, err error) {
 	left, right, ok := strings.Cut(rule, ":")
 	if !ok {

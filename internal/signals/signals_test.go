@@ -90,3 +90,49 @@ func TestRewritesApply(t *testing.T) {
 		t.Errorf("no rewrites make %v of SIGINT", got)
 	}
 }
+
+// The columns of signal(7). STOP, which no process handles, is in none.
+func TestWhatASignalDoesByDefault(t *testing.T) {
+	stops := []unix.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
+	ignored := []unix.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH}
+	for sig := unix.Signal(1); sig <= maxSignal; sig++ {
+		stop := slices.Contains(stops, sig)
+		if got := StopsByDefault(sig); got != stop {
+			t.Errorf("%s stops: %v, want %v", Name(sig), got, stop)
+		}
+		terminates := !stop && !slices.Contains(ignored, sig) && sig != unix.SIGSTOP
+		if got := TerminatesByDefault(sig); got != terminates {
+			t.Errorf("%s terminates: %v, want %v", Name(sig), got, terminates)
+		}
+	}
+}
+
+func TestSets(t *testing.T) {
+	s := SetOf(unix.SIGHUP, unix.SIGTERM, 64)
+	for sig := unix.Signal(0); sig <= maxSignal+1; sig++ {
+		want := sig == unix.SIGHUP || sig == unix.SIGTERM || sig == 64
+		if s.Has(sig) != want {
+			t.Errorf("%d is in %x: %v, want %v", sig, s, s.Has(sig), want)
+		}
+	}
+	if SetOf() != 0 || SetOf(0, 65, 1000) != 0 {
+		t.Errorf("what is not a signal makes %x and %x", SetOf(), SetOf(0, 65, 1000))
+	}
+	if got, err := ParseSet([]byte("8000000000004001"), 16); got != s || err != nil {
+		t.Errorf("read back: %x, %v; want %x", got, err, s)
+	}
+	for _, bad := range []string{"", "x", "-1", "10000000000000000"} {
+		if got, err := ParseSet([]byte(bad), 16); err == nil {
+			t.Errorf("%q is %x, want an error", bad, got)
+		}
+	}
+	if got := Mask(unix.SIGTERM).Val; got[0] != 1<<14 || slices.Max(got[1:]) != 0 {
+		t.Errorf("TERM as a mask is %x", got)
+	}
+}
+
+func TestNamesOfMany(t *testing.T) {
+	if got, want := Names([]unix.Signal{unix.SIGTERM, 37, unix.SIGHUP}), []string{"SIGTERM", "SIGRTMIN+3", "SIGHUP"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

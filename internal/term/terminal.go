@@ -112,7 +112,7 @@ func (t *Terminal) setForeground(group int) bool {
 }
 
 // fromBackground makes an ioctl of the terminal's that a process in the background may
-// make only with TTOU blocked on its thread: the kernel would send that, Go would catch
+// make only with TTOU blocked on its thread: the kernel would send that, Go would handle
 // it, and the kernel would begin again, for ever.
 func fromBackground(ioctl func() error) error {
 	var before unix.Sigset_t
