@@ -106,7 +106,9 @@ func TestAStopThatIsSeenLate(t *testing.T) {
 	for requested, want := range map[bool]unix.Signal{true: unix.SIGTERM, false: 0} {
 		l := NewLedger(drainitPID)
 		r := term(Orphans)
-		r.Requested, r.Tick = requested, 1000
+		if requested {
+			l.Sent(Delivery{Process: proc.Process{ID: proc.ID{PID: 10}}, Signal: unix.SIGTERM}, 1000)
+		}
 		if got := describe(l.Plan(r, machine(false))); got != "" {
 			t.Errorf("requested %v: %q at the first snapshot, want none", requested, got)
 		}

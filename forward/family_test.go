@@ -55,7 +55,7 @@ func (m *member) handles() bool {
 // family is a worker and what it has started, in the order of their pids.
 type family []member
 
-// firstPID is the worker's, who is the first of a family.
+// firstPID is the pid of the worker, the first of a family.
 const firstPID = 10
 
 // newFamily starts one. Parents are the indexes of those of the members behind the first.

@@ -96,6 +96,22 @@ func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
 	}
 }
 
+// A relay such as timeout has signalled all that was in its group then.
+func TestWhatARelayHasSignalledIsLeftAloneWhateverGroupItJoins(t *testing.T) {
+	for group, want := range map[int][]int{10: nil, 12: {12}} {
+		relay, shell, app := below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100)
+		relay.Exe, shell.Exe, shell.Handled = "timeout", "sh", 0
+		relay.PGID, shell.PGID, app.PGID = 10, 10, group
+		l := stopping(t, relay, shell, app)
+		app.PPID = drainitPID
+		wantSent(t, "while the relay lives", orphans(l, relay, app))
+		l.Exited(10, 0)
+		wantSent(t, fmt.Sprint("of group ", group), orphans(l, app), want...)
+		app.PGID = 7
+		wantSent(t, "when it has joined another", orphans(l, app))
+	}
+}
+
 func TestWhichRelaysSignalTheirGroup(t *testing.T) {
 	for line, want := range map[string]bool{
 		"timeout 9 app": true, "dumb-init app": true, "tini -g -- app": true, "tini-static -v -g app": true,

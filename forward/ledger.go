@@ -18,6 +18,8 @@ type Ledger struct {
 	quieted map[proc.ID]proc.Process // those that were sent the quiet signal
 	stopped map[int]bool             // children that wait4 saw stop, by pid
 
+	early *sent // how the worker was signalled before there was a snapshot
+
 	// Of a stop, from its first snapshot on.
 	begun     bool
 	deliver   unix.Signal // the stop signal, after the rewrite
@@ -55,6 +57,9 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 		l.records[p.ID] = &record{Process: p, root: true}
 	}
 	l.observe(s)
+	if w := l.records[l.worker]; w != nil && w.sent == nil && l.early != nil {
+		w.sent = &sent{signal: l.early.signal, handled: w.Handles(l.early.signal), snapshot: l.snapshots, tick: l.early.tick}
+	}
 	for _, m := range l.records {
 		m.root = m.root || r.Worker.Gone && m.PPID == l.self
 		m.preexisting = m.PPID == l.self && !m.root
@@ -181,7 +186,11 @@ func (l *Ledger) IsStopped(pid int) bool { return l.stopped[pid] }
 // Sent notes a delivery that was made, or may not be (EPERM): either way it is not made
 // again. tick is proc.Ticks from before it was made.
 func (l *Ledger) Sent(d Delivery, tick uint64) {
-	if !l.begun {
+	if !l.begun { // /proc could not be read
+		l.early = &sent{signal: d.Signal, tick: tick}
+		if d.Target == ToGroup {
+			l.group, l.toGroup = d.PGID, l.early
+		}
 		return
 	}
 	if d.Target != ToGroup {

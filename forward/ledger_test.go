@@ -158,3 +158,108 @@ func TestAnyDeliveryThatWasTriedCounts(t *testing.T) {
 	wantSent(t, "of the group", orphans(l, late))
 	wantSent(t, "by the last call", call(l, late))
 }
+
+// The first snapshot that shows the orphans of the worker may come before it is known how
+// that died.
+func TestOrphansOfAWorkerThatWasNotWaitedForAreLeftToItMeanwhile(t *testing.T) {
+	child, tool := below(11, 10, 100), below(12, 10, 100)
+	tool.Handled = 0
+	l := stopping(t, below(10, drainitPID, 100), child, tool)
+	child.PPID, tool.PPID = drainitPID, drainitPID
+	wantSent(t, "before it is known", orphans(l, child, tool))
+	l.Exited(10, unix.SIGTERM)
+	wantSent(t, "when it is known", orphans(l, child, tool), 11, 12)
+}
+
+// A tick is a hundredth of a second: what was there before the signal, in the same tick,
+// is not of the clean-up.
+func TestWhatWasShownBeforeTheSignalWasStartedBeforeIt(t *testing.T) {
+	for shownBefore, want := range map[bool][]int{true: {11}, false: nil} {
+		job := below(11, 10, 1000)
+		job.Handled = 0
+		shown := []proc.Process{below(10, drainitPID, 100), job}
+		first := shown
+		if !shownBefore {
+			first = shown[:1]
+		}
+		l := stopping(t, slices.Clone(first)...)
+		wantSent(t, "while the worker lives", orphans(l, shown...))
+		l.Exited(10, 0)
+		job.PPID = drainitPID
+		wantSent(t, fmt.Sprint("shown before: ", shownBefore), orphans(l, job), want...)
+	}
+}
+
+// What a process runs is read only where it matters at the moment.
+func TestProgramThatIsNotReadAgainIsStillKnown(t *testing.T) {
+	shell := below(11, 10, 100)
+	shell.Exe, shell.Args = "sh", []string{"sh"}
+	for name, tt := range map[string]struct {
+		exe  string
+		args []string
+		want Program
+	}{
+		"not asked for":         {"", nil, Shell},
+		"not read in time":      {"sh", nil, Shell},
+		"another program":       {"node", []string{"node"}, Other},
+		"another, half of read": {"node", nil, Other},
+	} {
+		l := stopping(t, below(10, drainitPID, 100), shell)
+		again := shell
+		again.Exe, again.Args = tt.exe, tt.args
+		wantSent(t, name, orphans(l, below(10, drainitPID, 100), again))
+		if got := l.records[shell.ID].program; got != tt.want {
+			t.Errorf("%s: it is a %v, want a %v", name, got, tt.want)
+		}
+	}
+}
+
+// Two with one pid may be dead, where the first was not drainit's child: it is the second
+// that was waited for.
+func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
+	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
+	young, orphan := below(11, drainitPID, 500), below(12, drainitPID, 100)
+	wantSent(t, "the second", orphans(l, below(10, drainitPID, 100), young, orphan), 11)
+	wantSent(t, "when it is dead", orphans(l, below(10, drainitPID, 100), orphan))
+	l.Exited(11, unix.SIGTERM)
+	for id, exited := range map[proc.ID]bool{young.ID: true, {PID: 11, Start: 100}: false} {
+		if m := l.records[id]; m != nil && m.exited != exited {
+			t.Errorf("%v has exited: %v, want %v", id, m.exited, exited)
+		}
+	}
+	if l.records[young.ID] == nil || l.records[proc.ID{PID: 11, Start: 100}] == nil {
+		t.Error("one of them was forgotten: the test shows nothing")
+	}
+}
+
+// By its pid alone may be signalled only what drainit waits for.
+func TestWhichDeliveriesAreToAChild(t *testing.T) {
+	l := stopping(t, below(10, drainitPID, 100))
+	for name, tt := range map[string]struct {
+		p    proc.Process
+		want bool
+	}{
+		"a child":                       {below(11, drainitPID, 100), true},
+		"a child of another":            {below(11, 10, 100), false},
+		"the worker":                    {below(10, drainitPID, 100), true},
+		"the worker, if hidden":         {proc.Process{ID: proc.ID{PID: 10, Start: 100}}, true},
+		"another with its pid":          {below(10, 7, 2000), false},
+		"one of which nothing is known": {proc.Process{ID: proc.ID{PID: 12}}, false},
+	} {
+		if got := l.delivery(&record{Process: tt.p}, "").Child; got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// A worker may start thousands of others while it stops.
+func TestTheDeadAreForgotten(t *testing.T) {
+	worker := below(10, drainitPID, 100)
+	l := stopping(t, worker)
+	for i := range 100 {
+		wantSent(t, "while the worker lives", orphans(l, worker, below(11+i, 10, 2000)))
+		if n := len(l.records); n > 3 {
+			t.Fatalf("%d records of two that live", n)
+		}
+	}
+}

@@ -239,9 +239,6 @@ func (l *Ledger) planLate(r Request, s *proc.Snapshot) []Delivery {
 	if r.Worker.Gone {
 		return l.toRoots("the worker exited by itself")
 	}
-	if r.Requested {
-		l.sentTo(l.worker, r.Signal, r.Tick)
-	}
 	return nil
 }
 

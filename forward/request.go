@@ -31,9 +31,7 @@ type Request struct {
 	Signal  unix.Signal // after the rewrite
 	Mode    Mode
 	Worker  Worker
-	// The first stop signal has come: a drain whose worker exited by itself has none.
-	Requested bool
-	Tick      uint64 // when it is, as proc.Ticks tells
+	Tick    uint64 // when it is, as proc.Ticks tells
 }
 
 // Worker is what is known of the worker beside its snapshot.

@@ -88,6 +88,13 @@ var stops = []struct {
 		sent child TERM: its parent app did not catch it`},
 	{name: "a relay that was signalled by another and dies of it", worker: "pnpm*(relay*(app*))", script: `
 		sent pnpm TERM; pnpm exits; snapshot; relay dies of TERM; snapshot; sent app TERM: its parent relay died of it`},
+	{name: "one that dies of another signal than the stop has not died of it", worker: "pnpm*(relay*(app*))", script: `
+		sent pnpm TERM; pnpm exits; snapshot; relay dies of KILL; snapshot; app exits; snapshot`},
+	{name: "one that dies of TERM, in whose place another was to be delivered, has", signal: unix.SIGINT, worker: "boss*(relay*(app*))", script: `
+		sent boss INT; boss exits; snapshot; relay dies of TERM; snapshot; sent app INT: its parent relay died of it`},
+	{name: "what was signalled is remembered when it has long been gone", worker: "sh(app1*, app2*)", script: `
+		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; app1 exits; snapshot; snapshot; snapshot;
+		app2 starts mid; mid starts tidy*; mid exits; snapshot; tidy exits; snapshot`},
 	{name: "a parent that was not signalled exits before its children are shown", worker: "sh(app*(child*))", script: `
 		sent sh TERM; sh dies of TERM; app exits; snapshot; sent child TERM: its parent app was not told; successor child`},
 	{name: "a job that such a one has started meanwhile", worker: "sh(app*)", script: `

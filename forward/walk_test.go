@@ -33,7 +33,7 @@ type finding struct {
 // plan takes a snapshot and does what follows from it.
 func (w *walk) plan(purpose Purpose, after uint64) {
 	w.tick += after
-	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: w.worker, Requested: true, Tick: w.tick}
+	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: w.worker, Tick: w.tick}
 	for _, d := range w.l.Plan(r, w.snapshot()) {
 		w.l.Sent(d, w.tick)
 		i := d.Process.PID - firstPID

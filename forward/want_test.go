@@ -107,6 +107,25 @@ func TestAStopAsksForTERMBesideItsSignal(t *testing.T) {
 	}
 }
 
+// A quiet signal, or any other, may come in the course of a stop.
+func TestOtherSignalsAskForThemselvesDuringAStop(t *testing.T) {
+	l := NewLedger(drainitPID)
+	r := Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}
+	l.Plan(r, machine(false))
+	for purpose, want := range map[Purpose]string{
+		LastCall:    "parents 1, QUIT, TERM, pipes",
+		Orphans:     "parents 1, QUIT, TERM, pipes",
+		Quiet:       "enough 10, nearest 10, HUP",
+		PassThrough: "enough 10, nearest 10, HUP",
+		Stop:        "parents 1, chain 10, HUP, TERM",
+	} {
+		r.Purpose, r.Signal = purpose, unix.SIGHUP
+		if got := describeWant(l.Want(r, time.Time{})); got != want {
+			t.Errorf("purpose %d: %q, want %q", purpose, got, want)
+		}
+	}
+}
+
 func TestUntilIsHandedOn(t *testing.T) {
 	until := time.Unix(1, 0)
 	if w, _ := NewLedger(drainitPID).Want(term(Orphans), until); w.Until != until {

@@ -48,13 +48,12 @@ const waitersTime = 20 * time.Millisecond
 
 // request is what drainit asks of package forward for a signal that came.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
-	_, requested := s.machine.Requested()
 	deliver := s.cfg.Rewrites.Apply(came)
 	if deliver == signals.Drop { // it did not come: the worker exited by itself
 		deliver = unix.SIGTERM
 	}
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
-	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Requested: requested, Tick: proc.Ticks()}
+	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: proc.Ticks()}
 }
 
 // observe takes the snapshot that a plan for the request needs; nil where it needs none.

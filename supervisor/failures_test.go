@@ -81,25 +81,29 @@ func TestKillRefused(t *testing.T) {
 // No descriptor is left when the stop begins: the worker is signalled all the same, once;
 // what it leaves is seen when there is one again.
 func TestNoDescriptorsAtTheStop(t *testing.T) {
-	for mode, sent := range map[forward.Mode]string{
-		forward.ModeAuto:  "0s TERM node; 4s TERM daemon; 25s TERM job",
-		forward.ModeGroup: "0s TERM node job; 4s TERM daemon; 25s TERM job",
-	} {
-		t.Run(mode.String(), func(t *testing.T) {
-			cfg := config()
-			cfg.Mode = mode
-			node := newProcess("node", on{unix.SIGTERM: exits(0, 4*time.Second)}, newProcess("job", never))
-			daemon := newProcess("daemon", quick)
-			inBubble(t, cfg, func(w *world) { w.worker = node; w.start(daemon) }, func(b *bubble) {
-				b.w.proc = procExhausted
-				b.stop(unix.SIGTERM)
-				b.after(1500 * time.Millisecond)
-				b.w.proc = procThere
-				b.after(28 * time.Second)
-				b.wantSent(sent)
-			})
-		})
-	}
+	stopWithoutDescriptors(t, forward.ModeAuto, "0s TERM node; 4s TERM daemon; 25s TERM job")
+}
+
+// Likewise of a group, whose members were all signalled.
+func TestNoDescriptorsAtTheStopOfAGroup(t *testing.T) {
+	stopWithoutDescriptors(t, forward.ModeGroup, "0s TERM node job; 4s TERM daemon")
+}
+
+// stopWithoutDescriptors stops a worker that exits after 4s; 1.5s after the stop, /proc can
+// be read again.
+func stopWithoutDescriptors(t *testing.T, mode forward.Mode, sent string) {
+	cfg := config()
+	cfg.Mode = mode
+	node := newProcess("node", on{unix.SIGTERM: exits(0, 4*time.Second)}, newProcess("job", never))
+	daemon := newProcess("daemon", quick)
+	inBubble(t, cfg, func(w *world) { w.worker = node; w.start(daemon) }, func(b *bubble) {
+		b.w.proc = procExhausted
+		b.stop(unix.SIGTERM)
+		b.after(1500 * time.Millisecond)
+		b.w.proc = procThere
+		b.after(28 * time.Second)
+		b.wantSent(sent)
+	})
 }
 
 // No descriptor is left when the worker exits: a line says so once, and what it leaves is

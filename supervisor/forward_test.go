@@ -82,7 +82,7 @@ func daemonizes() *process {
 	does := func(after time.Duration) on {
 		return on{unix.SIGTERM: exits(0, after), unix.SIGHUP: stays, unix.SIGTSTP: stays, unix.SIGCONT: stays}
 	}
-	a := newProcess("a", does(time.Second), newProcess("child", does(time.Second)))
+	a := newProcess("a", does(1500*time.Millisecond), newProcess("child", does(time.Second)))
 	return newProcess("node", nil, a, newProcess("b", does(3*time.Second)))
 }
 
@@ -103,7 +103,7 @@ func TestForking(t *testing.T) {
 		b.stop(unix.SIGTERM)
 		b.wantEnd(0, time.Hour+4050*time.Millisecond)
 		_, stop, _ := strings.Cut(b.w.timeline(0, b.began), "CONT b; ")
-		if want := "1h0m1.05s TERM a; 1h0m1.05s TERM b; 1h0m2.05s TERM child"; stop != want { // what a leaves is its work, too
+		if want := "1h0m1.05s TERM a; 1h0m1.05s TERM b; 1h0m2.55s TERM child"; stop != want { // what a leaves is its work, too
 			t.Errorf("sent %q, want %q", stop, want)
 		}
 	})
@@ -216,10 +216,11 @@ func TestGroupMode(t *testing.T) {
 		{"seen", procThere, "0s TERM node job"},
 		{"hidden", procHidden, "0s TERM node job"},
 		{"unseen", procGone, "0s TERM node job"},
+		{"unseen for now", procExhausted, "0s TERM node job"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, cfg, with(newProcess("node", slow, newProcess("job", slow))), func(b *bubble) {
-				b.w.proc = tt.proc
+				b.w.proc, b.w.isInit = tt.proc, false
 				b.stop(unix.SIGTERM)
 				b.wantEnd(0, 2*time.Second)
 				b.wantSent(tt.sent)

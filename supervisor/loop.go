@@ -32,7 +32,9 @@ func (s *Supervisor) loop() {
 			s.takeStops(sig)
 		case sig := <-s.queue.Others:
 			s.takePendingStops() // they came before, or as good as before
-			s.takeSignal(time.Now(), sig)
+			if e, ok := s.eventOf(sig); ok {
+				s.step(time.Now(), e)
+			}
 		case <-s.queue.Child:
 			s.reap()
 		case <-timer.C:
@@ -64,49 +66,46 @@ func (s *Supervisor) takeStops(sig os.Signal) {
 	s.reap() // a worker that has ended needs no signal, and no force
 	s.queue.Hold(false)
 	now := time.Now()
-	s.takeSignal(now, sig.(unix.Signal))
-	for range cap(s.queue.Stops) { // no more than wait at a time
+	for taken := 0; ; taken++ {
+		if e, ok := s.eventOf(sig.(unix.Signal)); ok {
+			s.step(now, e)
+		}
+		if taken == cap(s.queue.Stops) { // no more than wait at a time
+			return
+		}
 		select {
-		case sig := <-s.queue.Stops:
-			s.takeSignal(now, sig.(unix.Signal))
+		case sig = <-s.queue.Stops:
 		default:
 			return
 		}
 	}
 }
 
-// takeSignal steps the machine by the signal that came, before any rewrite; one
-// that is rewritten to nothing has not come.
-func (s *Supervisor) takeSignal(now time.Time, sig unix.Signal) {
+// eventOf is what a signal that came means to the machine. ok is false where it means
+// nothing: it is rewritten to nothing, or has been acted upon.
+func (s *Supervisor) eventOf(sig unix.Signal) (e Event, ok bool) {
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
 		s.journal.dropped(sig)
-		return
+		return e, false
 	}
-	switch {
-	case sig == unix.SIGCONT && s.job.Continued():
-		return
-	case sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp(): // no person can see or stop the worker
+	if sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker
 		s.journal.hungUp(sig, s.stops[0])
 		if _, requested := s.machine.Requested(); requested {
-			return // and no force-stop: it was not requested again
+			return e, false // and no force-stop: it was not requested again
 		}
 		sig = s.stops[0]
 	}
-	s.step(now, Event{s.eventOf(sig), sig})
-}
-
-func (s *Supervisor) eventOf(sig unix.Signal) EventKind {
 	switch {
 	case slices.Contains(s.stops, sig):
-		return StopSignaled
+		return Event{StopSignaled, sig}, true
 	case sig == unix.SIGTSTP && s.suspends():
-		return SuspendSignaled
+		return Event{SuspendSignaled, sig}, true
 	case sig == unix.SIGTSTP:
-		return QuietSignaled
+		return Event{QuietSignaled, sig}, true
 	case sig == unix.SIGCONT:
-		return ResumeSignaled
+		return Event{ResumeSignaled, sig}, !s.job.Continued()
 	}
-	return OtherSignaled
+	return Event{OtherSignaled, sig}, true
 }
 
 // step steps the machine and does what it says.

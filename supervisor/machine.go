@@ -104,6 +104,9 @@ func (m *Machine) Step(now time.Time, e Event) []Action {
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 	const share = 4
 	m.notBefore = now.Add(max(snapshotApart, share*took))
+	if at := m.timers[snapshotTimer]; !at.IsZero() {
+		m.timers[snapshotTimer] = latest(at, m.notBefore)
+	}
 }
 
 // enter changes the phase. No timer of a phase outlives it, but for the one that running

@@ -44,7 +44,7 @@ type record struct {
 	t         *testing.T
 	m         *Machine
 	exited    bool
-	tellings  int
+	signalled int
 	dones     int
 	inspected int
 	resuming  bool // a CONT waits
@@ -70,16 +70,16 @@ func (r *record) checkActions(before, after phase.Phase, actions []Action) {
 	for _, a := range actions {
 		switch a.Kind {
 		case SignalWorker:
-			if r.tellings++; r.tellings > 1 || r.exited || after != phase.Draining {
-				r.t.Fatalf("telling %d in %v, worker gone %v", r.tellings, after, r.exited)
+			if r.signalled++; r.signalled > 1 || r.exited || after != phase.Draining {
+				r.t.Fatalf("signal %d to the worker in %v, which has gone: %v", r.signalled, after, r.exited)
 			}
 		case KillTree:
 			if after != phase.Killing {
 				r.t.Fatalf("a kill in %v", after)
 			}
 		case SignalOrphans, LastCall:
-			if r.tellings == 0 && !r.exited || after != phase.Draining {
-				r.t.Fatalf("orphans told in %v, worker told %d times, gone %v", after, r.tellings, r.exited)
+			if r.signalled == 0 && !r.exited || after != phase.Draining {
+				r.t.Fatalf("orphans signalled in %v, the worker %d times, which has gone: %v", after, r.signalled, r.exited)
 			}
 		case Inspect:
 			if r.inspected++; r.inspected > 1 || after > phase.Quiet {
@@ -104,8 +104,8 @@ func (r *record) checkDeadline(now time.Time, p phase.Phase) {
 	}
 }
 
-// deadlines are more than come in the longest drain and kill of this test: a look
-// each second of 64, one each 100 ms of the last 5 s, a line each 5 s, and a sweep
+// deadlines are more than come in the longest drain and kill of this test: a snapshot
+// each second of 64, one each 100 ms of the last 5 s, a line each 5 s, and a pass
 // each 50 ms of 5 s.
 const deadlines = 400
 

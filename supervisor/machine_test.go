@@ -68,77 +68,94 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		want map[EventKind]step
 	}{
 		{"starting", nil, map[EventKind]step{
-			Started:        {phase.Running, none},
-			StopSignaled:   {phase.Done, none},
-			QuietSignaled:  {phase.Starting, none},
-			ResumeSignaled: {phase.Starting, none},
-			OtherSignaled:  {phase.Starting, none},
-			WorkerExited:   {phase.Starting, none},
-			ChildExited:    {phase.Starting, none},
-			NothingLeft:    {phase.Starting, none},
-			TimePassed:     {phase.Starting, none},
+			Started:          {phase.Running, none},
+			StopSignaled:     {phase.Done, none},
+			QuietSignaled:    {phase.Starting, none},
+			SuspendSignaled:  {phase.Starting, none},
+			WorkerDaemonized: {phase.Starting, none},
+			ResumeSignaled:   {phase.Starting, none},
+			OtherSignaled:    {phase.Starting, none},
+			WorkerExited:     {phase.Starting, none},
+			ChildExited:      {phase.Starting, none},
+			NothingLeft:      {phase.Starting, none},
+			TimePassed:       {phase.Starting, none},
 		}},
 		{"running", toRunning, map[EventKind]step{
-			Started:        {phase.Running, none},
-			StopSignaled:   {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
-			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {phase.Running, []ActionKind{PassThrough}},
-			OtherSignaled:  {phase.Running, []ActionKind{PassThrough}},
-			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
-			ChildExited:    {phase.Running, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Running, none},
+			Started:          {phase.Running, none},
+			StopSignaled:     {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
+			QuietSignaled:    {phase.Quiet, []ActionKind{QuietWorker}},
+			SuspendSignaled:  {phase.Running, []ActionKind{SuspendWorker}},
+			WorkerDaemonized: {phase.Running, []ActionKind{RunOn}},
+			ResumeSignaled:   {phase.Running, []ActionKind{PassThrough}},
+			OtherSignaled:    {phase.Running, []ActionKind{PassThrough}},
+			WorkerExited:     {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
+			ChildExited:      {phase.Running, none},
+			NothingLeft:      {phase.Done, none},
+			TimePassed:       {phase.Running, none},
 		}},
 		{"quiet", toQuiet, map[EventKind]step{
-			Started:        {phase.Quiet, none},
-			StopSignaled:   {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
-			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {phase.Quiet, none}, // for a stop signal may be on its way
-			OtherSignaled:  {phase.Quiet, []ActionKind{PassThrough}},
-			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
-			ChildExited:    {phase.Quiet, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Quiet, none},
+			Started:          {phase.Quiet, none},
+			StopSignaled:     {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
+			QuietSignaled:    {phase.Quiet, []ActionKind{QuietWorker}},
+			SuspendSignaled:  {phase.Quiet, []ActionKind{SuspendWorker}},
+			WorkerDaemonized: {phase.Quiet, []ActionKind{RunOn}},
+			ResumeSignaled:   {phase.Quiet, none}, // for a stop signal may be on its way
+			OtherSignaled:    {phase.Quiet, []ActionKind{PassThrough}},
+			WorkerExited:     {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
+			ChildExited:      {phase.Quiet, none},
+			NothingLeft:      {phase.Done, none},
+			TimePassed:       {phase.Quiet, none},
 		}},
 		{"draining after a stop signal", toDraining, map[EventKind]step{
-			Started:        {phase.Draining, none},
-			StopSignaled:   {phase.Killing, []ActionKind{AnnounceForce, KillTree}},
-			QuietSignaled:  {phase.Draining, none},
-			ResumeSignaled: {phase.Draining, none},
-			OtherSignaled:  {phase.Draining, []ActionKind{PassThrough}},
-			WorkerExited:   {phase.Draining, []ActionKind{SignalOrphans}},
-			ChildExited:    {phase.Draining, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Draining, none},
+			Started:          {phase.Draining, none},
+			StopSignaled:     {phase.Killing, []ActionKind{AnnounceForce, KillTree}},
+			QuietSignaled:    {phase.Draining, none},
+			SuspendSignaled:  {phase.Draining, none},
+			WorkerDaemonized: {phase.Draining, []ActionKind{SignalOrphans}},
+			ResumeSignaled:   {phase.Draining, none},
+			OtherSignaled:    {phase.Draining, []ActionKind{PassThrough}},
+			WorkerExited:     {phase.Draining, []ActionKind{SignalOrphans}},
+			ChildExited:      {phase.Draining, none},
+			NothingLeft:      {phase.Done, none},
+			TimePassed:       {phase.Draining, none},
 		}},
 		{"draining after the worker exited", toCrashed, map[EventKind]step{
-			Started:        {phase.Draining, none},
-			StopSignaled:   {phase.Draining, []ActionKind{AnnounceStop}},
-			QuietSignaled:  {phase.Draining, none},
-			ResumeSignaled: {phase.Draining, none},
-			OtherSignaled:  {phase.Draining, []ActionKind{PassThrough}},
-			ChildExited:    {phase.Draining, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Draining, none},
+			Started:          {phase.Draining, none},
+			StopSignaled:     {phase.Draining, []ActionKind{AnnounceStop}},
+			QuietSignaled:    {phase.Draining, none},
+			SuspendSignaled:  {phase.Draining, none},
+			WorkerDaemonized: {phase.Draining, []ActionKind{SignalOrphans}},
+			ResumeSignaled:   {phase.Draining, none},
+			OtherSignaled:    {phase.Draining, []ActionKind{PassThrough}},
+			WorkerExited:     {phase.Draining, []ActionKind{SignalOrphans}}, // a successor
+			ChildExited:      {phase.Draining, none},
+			NothingLeft:      {phase.Done, none},
+			TimePassed:       {phase.Draining, none},
 		}},
 		{"killing", toKilling, map[EventKind]step{
-			Started:        {phase.Killing, none},
-			StopSignaled:   {phase.Killing, none},
-			QuietSignaled:  {phase.Killing, none},
-			ResumeSignaled: {phase.Killing, none},
-			OtherSignaled:  {phase.Killing, none},
-			WorkerExited:   {phase.Killing, none},
-			ChildExited:    {phase.Killing, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Killing, []ActionKind{KillTree}}, // half a second on, the next sweep is due
+			Started:          {phase.Killing, none},
+			StopSignaled:     {phase.Killing, none},
+			QuietSignaled:    {phase.Killing, none},
+			SuspendSignaled:  {phase.Killing, none},
+			WorkerDaemonized: {phase.Killing, none},
+			ResumeSignaled:   {phase.Killing, none},
+			OtherSignaled:    {phase.Killing, none},
+			WorkerExited:     {phase.Killing, none},
+			ChildExited:      {phase.Killing, none},
+			NothingLeft:      {phase.Done, none},
+			TimePassed:       {phase.Killing, []ActionKind{KillTree}}, // half a second on, the next pass is due
 		}},
 		{"done", toDone, map[EventKind]step{
 			Started: {phase.Done, none}, StopSignaled: {phase.Done, none}, QuietSignaled: {phase.Done, none},
+			SuspendSignaled: {phase.Done, none}, WorkerDaemonized: {phase.Done, none},
 			ResumeSignaled: {phase.Done, none}, OtherSignaled: {phase.Done, none}, WorkerExited: {phase.Done, none},
 			ChildExited: {phase.Done, none}, NothingLeft: {phase.Done, none}, TimePassed: {phase.Done, none},
 		}},
 	}
 	for _, row := range rows {
+		if len(row.want) != eventCount {
+			t.Errorf("%s: %d events, want %d", row.name, len(row.want), eventCount)
+		}
 		for kind, want := range row.want {
 			t.Run(fmt.Sprintf("%s, event %d", row.name, kind), func(t *testing.T) {
 				next := moment{at: 500 * time.Millisecond, event: Event{kind, unix.SIGTERM}}
@@ -193,7 +210,7 @@ func TestStopSignals(t *testing.T) {
 		phase     phase.Phase
 		do        []Action
 	}{
-		{"told the signal that came", time.Minute, 0, append(toRunning, second(0, unix.SIGINT)),
+		{"the signal that came is sent", time.Minute, 0, append(toRunning, second(0, unix.SIGINT)),
 			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {AnnounceDrain, unix.SIGINT}}},
 		{"twice within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGTERM)),
 			phase.Draining, []Action{{AnnounceSame, unix.SIGTERM}}},
@@ -208,21 +225,21 @@ func TestStopSignals(t *testing.T) {
 			phase.Killing, []Action{{Kind: AnnounceOver}, {Kind: KillTree}}},
 		{"grace 0 kills what a worker leaves", 0, 0, append(toRunning, at(0, WorkerExited)),
 			phase.Killing, []Action{{Kind: AnnounceExit}, {Kind: AnnounceOver}, {Kind: KillTree}}},
-		{"the first one after the worker exited tells nobody again", time.Minute, 0, append(toCrashed, second(time.Second, unix.SIGTERM)),
+		{"the first one after the worker exited is sent to none again", time.Minute, 0, append(toCrashed, second(time.Second, unix.SIGTERM)),
 			phase.Draining, []Action{{AnnounceStop, unix.SIGTERM}}},
 		{"the second one after the worker exited forces", time.Minute, 0,
 			append(toCrashed, second(time.Second, unix.SIGTERM), second(2*time.Second, unix.SIGTERM)),
 			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
 		{"a stop delay is quiet first", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGTERM)),
 			phase.Draining, []Action{{AnnounceDrain, unix.SIGTERM}, {Kind: QuietWorker}}},
-		{"a stop delay tells at its end", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGINT), at(5*time.Second, TimePassed)),
+		{"a stop delay ends in the signal", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGINT), at(5*time.Second, TimePassed)),
 			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {Kind: AnnounceProgress}}},
 		{"a stop delay is none after quiet", time.Minute, 5 * time.Second, append(toQuiet, second(0, unix.SIGTERM)),
 			phase.Draining, []Action{{SignalWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
 		{"a second one in the stop delay forces", time.Minute, 5 * time.Second,
 			append(toRunning, second(0, unix.SIGTERM), second(time.Second, unix.SIGTERM)),
 			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
-		{"a worker that exits in the stop delay is not told", time.Minute, 4 * time.Second,
+		{"a worker that exits in the stop delay is not signalled", time.Minute, 4 * time.Second,
 			append(toRunning, second(0, unix.SIGTERM), at(time.Second, WorkerExited), at(4*time.Second, TimePassed)),
 			phase.Draining, []Action{{Kind: SignalOrphans}}},
 	}
@@ -265,7 +282,7 @@ func TestGraceEnds(t *testing.T) {
 	}
 }
 
-// Idle costs nothing: once the worker was looked at, no deadline wakes drainit.
+// Idle costs nothing: once the worker was inspected, no deadline wakes drainit.
 func TestNoDeadlineWithoutAStop(t *testing.T) {
 	inspected := at(10*time.Second, TimePassed)
 	for _, moments := range [][]moment{nil, append(slices.Clone(toRunning), inspected), append(slices.Clone(toQuiet), inspected), toDone} {
@@ -294,18 +311,18 @@ func TestTheWorkerIsInspectedOnce(t *testing.T) {
 }
 
 // The last seconds of a grace are 5, or a quarter of one under 20 s; a child that
-// comes then is told as well.
-func TestTheRestIsToldInTheLastSeconds(t *testing.T) {
-	for grace, rest := range map[time.Duration]time.Duration{time.Minute: 55 * time.Second, 12 * time.Second: 9 * time.Second} {
+// comes then is signalled as well.
+func TestLastCallInTheLastSeconds(t *testing.T) {
+	for grace, call := range map[time.Duration]time.Duration{time.Minute: 55 * time.Second, 12 * time.Second: 9 * time.Second} {
 		m, _ := play(grace, 0, toDraining...)
-		for step := time.Second; step < rest; step += time.Second {
+		for step := time.Second; step < call; step += time.Second {
 			if do := m.Step(clock0.Add(step), Event{Kind: TimePassed}); slices.Contains(kinds(do), LastCall) {
-				t.Fatalf("grace %v: the rest is told after %v", grace, step)
+				t.Fatalf("grace %v: the last call after %v", grace, step)
 			}
 		}
 		for _, later := range []time.Duration{0, time.Second} {
-			if do := m.Step(clock0.Add(rest+later), Event{Kind: TimePassed}); !slices.Contains(kinds(do), LastCall) {
-				t.Errorf("grace %v: actions %v at %v", grace, do, rest+later)
+			if do := m.Step(clock0.Add(call+later), Event{Kind: TimePassed}); !slices.Contains(kinds(do), LastCall) {
+				t.Errorf("grace %v: actions %v at %v", grace, do, call+later)
 			}
 		}
 	}
@@ -315,8 +332,8 @@ func TestTheRestIsToldInTheLastSeconds(t *testing.T) {
 	}
 }
 
-// A stop delay that ends in the last seconds leaves time to tell the rest.
-func TestRestIsToldAfterALongStopDelay(t *testing.T) {
+// A stop delay that ends in the last seconds leaves time for the last call.
+func TestLastCallAfterALongStopDelay(t *testing.T) {
 	m, _ := play(4*time.Second, 3200*time.Millisecond, append(slices.Clone(toRunning), signalAt(0, StopSignaled, unix.SIGTERM),
 		at(3*time.Second, TimePassed), at(3200*time.Millisecond, TimePassed))...)
 	wantDeadline(t, m, 3300*time.Millisecond)
@@ -336,9 +353,9 @@ func TestGraceOverKillsAndLeaves(t *testing.T) {
 	}
 }
 
-// A look follows each death, but not one each: the more a look costs, the longer
+// A snapshot follows each death, but not one each: the more one costs, the longer
 // the next one waits.
-func TestOrphansAreLookedFor(t *testing.T) {
+func TestSnapshotsForOrphans(t *testing.T) {
 	m, do := play(time.Minute, 0, append(slices.Clone(toDraining), at(100*time.Millisecond, WorkerExited))...)
 	if !slices.Equal(kinds(do), []ActionKind{SignalOrphans}) {
 		t.Errorf("actions %v when the worker exits", do)
@@ -357,6 +374,28 @@ func TestOrphansAreLookedFor(t *testing.T) {
 	m.SnapshotTook(clock0.Add(220*time.Millisecond), 100*time.Millisecond)
 	m.Step(clock0.Add(230*time.Millisecond), Event{Kind: ChildExited})
 	wantDeadline(t, m, 620*time.Millisecond)
+}
+
+// The snapshot each second, and the ten a second of the last call, wait as long for one
+// that has taken its time.
+func TestSlowSnapshotsPutOffTheNext(t *testing.T) {
+	for name, tt := range map[string]struct{ after, took, next time.Duration }{
+		"a quick one":      {time.Second, 5 * time.Millisecond, 2 * time.Second},
+		"a slow one":       {time.Second, 500 * time.Millisecond, 3500 * time.Millisecond},
+		"a quick last one": {55 * time.Second, 5 * time.Millisecond, 55100 * time.Millisecond},
+		"a slow last one":  {55 * time.Second, 500 * time.Millisecond, 57500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, _ := play(time.Minute, 0, append(slices.Clone(toDraining), at(tt.after, TimePassed))...)
+			m.SnapshotTook(clock0.Add(tt.after+tt.took), tt.took)
+			wantDeadline(t, m, tt.next)
+		})
+	}
+	m := NewMachine(time.Minute, 0)
+	m.SnapshotTook(clock0, time.Second)
+	if at, ok := m.Deadline(); ok {
+		t.Errorf("a deadline in %v, though no drain has begun", at.Sub(clock0))
+	}
 }
 
 func wantDeadline(t *testing.T, m *Machine, want time.Duration) {

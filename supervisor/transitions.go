@@ -143,7 +143,7 @@ func (m *Machine) snapshot(now time.Time) []Action {
 func (m *Machine) setSnapshot(now time.Time) {
 	m.timers[snapshotTimer] = now.Add(snapshotEvery)
 	if m.lastCall && m.timers[delayTimer].IsZero() {
-		m.timers[snapshotTimer] = latest(now.Add(lastCallEvery), m.notBefore)
+		m.timers[snapshotTimer] = now.Add(lastCallEvery)
 	}
 }
 

@@ -207,3 +207,6 @@ func (w *world) endAll() {
 		p.end(0)
 	}
 }
+
+// exitAfter has a process exit by itself.
+func (p *process) exitAfter(d time.Duration) { time.AfterFunc(d, func() { p.exit(0) }) }

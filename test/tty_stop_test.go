@@ -259,7 +259,7 @@ func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 	c.enter("kill -TSTP $!")
 	c.waitState(c.above(worker), "T")
 	c.waitState(worker, "T")
-	c.enter("kill -CONT $!")
+	c.enter("bg")
 	c.waitState(worker, "S")
 	c.enter("kill $!; wait $!")
 	c.see(`got SIGTERM`)

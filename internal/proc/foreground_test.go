@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"slices"
@@ -53,7 +52,7 @@ func settled(t testing.TB, pid, children int) bool {
 }
 
 func TestWhichChildAShellWaitsFor(t *testing.T) {
-	if b, err := os.ReadFile("/proc/self/syscall"); err != nil || !bytes.HasPrefix(b, []byte("running")) {
+	if _, err := os.ReadFile("/proc/self/syscall"); err != nil {
 		skip(t, "needs /proc/PID/syscall")
 	}
 	tests := []struct {

@@ -1,0 +1,362 @@
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/health"
+	"drainit/internal/logx"
+	"drainit/internal/signals"
+	"drainit/internal/term"
+)
+
+// info are the lines of the log but those for debugging, which all tests write.
+func (b *bubble) info() (lines []string) {
+	for _, line := range b.lines("") {
+		word, _, _ := strings.Cut(line, " ")
+		if word != "settings:" && word != "started" && word != "told" && word != "dropped" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// wantInfo compares all lines but those for debugging.
+func (b *bubble) wantInfo(want ...string) {
+	b.t.Helper()
+	if got := b.info(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		b.t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+const advice = "; the platform must wait longer (docker stop 10s, Kubernetes 30s by default)"
+
+// What the log says of a whole life, from the stop on.
+func TestLinesOfAStop(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		cfg    func(*Config)
+		worker *process
+		want   []string
+	}{
+		{"it exits", nil, newProcess("node", slow),
+			[]string{"draining, SIGKILL in 30s" + advice, "done 2.0s after SIGTERM: node[4194305] exited with status 0"}},
+		{"it takes longer", func(c *Config) { c.Grace = Forever }, newProcess("node", on{unix.SIGTERM: exits(1, 12*time.Second)}),
+			[]string{"draining, no SIGKILL: the grace is infinite" + advice,
+				"draining, 1 process left (node[4194305]), no SIGKILL: the grace is infinite",
+				"draining, 1 process left (node[4194305]), no SIGKILL: the grace is infinite",
+				"done 12s after SIGTERM: node[4194305] exited with status 1"}},
+		{"a grace of 0", func(c *Config) { c.Grace = 0 }, newProcess("node", slow),
+			[]string{"warning: grace of 0s over: killing node[4194305] (S, ", "done 0.0s after SIGTERM: node[4194305] died of SIGKILL; killed node[4194305]"}},
+		{"it outlives SIGKILL", func(c *Config) { c.Grace = time.Second }, undying("node"),
+			[]string{"draining, SIGKILL in 1s" + advice, "warning: grace of 1s over: killing node[4194305] (S, ",
+				"error: leaving 5s after SIGKILL, still alive: node[4194305] (S, ", "done 6.0s after SIGTERM"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config()
+			if tt.cfg != nil {
+				tt.cfg(&cfg)
+			}
+			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+				b.stop(unix.SIGTERM)
+				b.end()
+				got := b.info()
+				for i, line := range got {
+					if i < len(tt.want) && strings.HasSuffix(tt.want[i], "(S, ") && strings.HasPrefix(line, tt.want[i]) {
+						got[i] = tt.want[i] // its age is in real time
+					}
+				}
+				if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
+					t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// A worker that exits by itself and leaves nothing is not worth a line.
+func TestNoLineOfAnExit(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", nil)), func(b *bubble) {
+		b.w.worker.exit(4)
+		b.end()
+		b.wantInfo()
+		b.wantMessage("")
+	})
+}
+
+func TestLinesOfAnExit(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", nil, newProcess("a", slow), newProcess("b", slow))), func(b *bubble) {
+		b.w.worker.exit(4)
+		b.end()
+		b.wantInfo("warning: node[4194305] exited with status 4 and left 2 processes (a[4194306], b[4194307]), SIGKILL in 30s",
+			"done 2.0s after node[4194305] exited: node[4194305] exited with status 4")
+	})
+}
+
+// What drainit has not sent is told from a stop in the log, and in the termination message.
+func TestKilledFromOutside(t *testing.T) {
+	for sig, why := range map[unix.Signal]string{unix.SIGKILL: "out of memory, or a kill from outside", unix.SIGSEGV: "it came from the worker itself, or from outside"} {
+		inBubble(t, config(), with(newProcess("node", nil)), func(b *bubble) {
+			b.w.worker.dies(sig)
+			b.wantEnd(128+int(sig), 0)
+			message := "node[4194305] was killed by " + signals.Name(sig) + ", which drainit did not send: " + why
+			b.wantInfo("warning: " + message)
+			b.wantMessage(message)
+		})
+	}
+}
+
+func (b *bubble) wantMessage(want string) {
+	b.t.Helper()
+	if got := b.s.journal.message; got != want {
+		b.t.Errorf("the termination message is %q, want %q", got, want)
+	}
+}
+
+// The termination message of a kill says why, what and when.
+func TestTerminationMessageOfAKill(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", quick, newProcess("job", never))), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.end()
+		b.wantMessage("grace of 30s over: killed job[4194306] 30.0s after SIGTERM")
+	})
+	inBubble(t, config(), with(newProcess("node", nil, newProcess("job", never))), func(b *bubble) {
+		b.w.worker.exit(1)
+		b.end()
+		b.wantMessage("grace of 30s over: killed job[4194306] 30.0s after node[4194305] exited")
+	})
+	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
+		b.w.proc = procExhausted
+		b.stop(unix.SIGTERM)
+		b.after(2 * time.Second)
+		b.stop(unix.SIGTERM)
+		b.end()
+		b.wantMessage("second stop signal, force-stop: killed what was left 2.0s after SIGTERM")
+	})
+}
+
+// What outlives SIGKILL was not killed, which the message must not say.
+func TestNoTerminationMessageOfAKillThatFailed(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", quick, undying("job"))), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.wantEnd(137, 35*time.Second)
+		b.wantMessage("")
+		b.wantLines(1, "error: leaving 5s after SIGKILL, still alive: job[4194306]")
+	})
+	inBubble(t, config(), with(undying("node")), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.after(time.Minute - 26*time.Second)
+		b.w.proc = procGone
+		b.wantEnd(137, 35*time.Second)
+		b.wantLines(1, "error: leaving 5s after SIGKILL, and what is still alive can't be seen: /proc is not mounted")
+	})
+}
+
+// The message is written to an empty file; a file that was asked for and can't be written
+// is warned of, the default one is not.
+func TestWriteMessage(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "message")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, warnings := range map[string]int{file: 0, filepath.Join(dir, "none"): 1, dir: 1, logx.DefaultTerminationLog: 0, "": 0} {
+		if _, err := os.Stat(name); name == logx.DefaultTerminationLog && err == nil {
+			continue // this runs in a pod
+		}
+		cfg := config()
+		cfg.TerminationLog = name
+		inBubble(t, cfg, with(newProcess("node", nil)), func(b *bubble) {
+			b.s.journal.message = "the reason"
+			b.s.journal.writeMessage()
+			b.settle()
+			b.wantLines(warnings, "warning: cannot write the termination message to "+name+": ")
+			b.wantLines(warnings, "warning")
+		})
+	}
+	if text, err := os.ReadFile(file); string(text) != "the reason" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+}
+
+// -w has a line for each orphan that is reaped, and for no worker.
+func TestReapedOrphansAreLogged(t *testing.T) {
+	for _, warn := range []bool{true, false} {
+		cfg := config()
+		cfg.WarnReaped = warn
+		inBubble(t, cfg, func(w *world) { w.start(newProcess("child", nil)) }, func(b *bubble) {
+			b.w.procs[0].dies(unix.SIGTERM)
+			b.settle()
+			lines := map[bool]int{true: 1}[warn]
+			b.wantLines(lines, "warning: reaped orphan 4194305, exit status 143")
+			b.stop(unix.SIGTERM)
+			b.end()
+			b.wantLines(lines, "warning: reaped")
+		})
+	}
+}
+
+// All settings are in one line for debugging.
+func TestSettings(t *testing.T) {
+	at, err := health.ParseAddress("127.0.0.1:8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBubble(t, config(), with(newProcess("node", quick)), func(b *bubble) {
+		b.wantLines(1, "settings: grace 30s, stop delay 0s, also stopped by [], rewrites [], forward auto, forking false, exit statuses reported as 0 [], "+
+			"sent nothing when the parent dies, reaped orphans logged false, health address off, termination log off, log level debug, log format text, pid ")
+	})
+	cfg := Config{
+		Command: []string{"node"}, Grace: Forever, StopDelay: time.Second, StopSignals: []unix.Signal{unix.SIGQUIT},
+		Rewrites: signals.Rewrites{unix.SIGHUP: signals.Drop}, Mode: forward.ModeGroup, Forking: true, RemapExit: []int{143},
+		ParentDeathSignal: unix.SIGTERM, WarnReaped: true, HealthAddr: at, TerminationLog: "/x",
+	}
+	inBubble(t, cfg, with(newProcess("node", quick)), func(b *bubble) {
+		b.wantLines(1, "settings: grace infinity, stop delay 1s, also stopped by [SIGQUIT], rewrites [SIGHUP:0], forward group, forking true, exit statuses reported as 0 [143], "+
+			"sent SIGTERM when the parent dies, reaped orphans logged true, health address 127.0.0.1:8080, termination log /x, log level debug, log format text, pid ")
+	})
+}
+
+// Each delivery to which a rule led is a line for debugging, with the rule.
+func TestLinesOfDeliveries(t *testing.T) {
+	inBubble(t, config(), with(newProcess("sh", nil, newProcess("node", on{unix.SIGTERM: exits(0, time.Second), unix.SIGHUP: stays}))), func(b *bubble) {
+		b.other(unix.SIGHUP)
+		b.stop(unix.SIGTERM)
+		b.end()
+		b.wantLines(1, "told node[4194306] SIGHUP: the first that catches it")
+		b.wantLines(1, "told sh[4194305] SIGTERM: the worker")
+		b.wantLines(1, "told node[4194306] SIGTERM: its parent sh[4194305] did not catch it")
+		b.wantLines(3, "told")
+	})
+	cfg := config()
+	cfg.Mode = forward.ModeGroup
+	inBubble(t, cfg, with(newProcess("sh", nil, newProcess("node", slow))), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.wantLines(1, "told sh[4194305] SIGTERM: of the worker's process group")
+		b.wantLines(1, "told node[4194306] SIGTERM: of the worker's process group")
+	})
+}
+
+// A worker without a handler is warned of as it is signalled.
+func TestNoHandlerIsWarnedOf(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", nil)), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.end()
+		b.wantLines(1, "warning: node[4194305] does not catch SIGTERM, so it dies of it at once and nothing is drained")
+	})
+}
+
+// A worker's name is the one that it bears at last.
+func TestNameOfTheWorker(t *testing.T) {
+	inBubble(t, Config{Command: []string{"/usr/bin/entrypoint"}, Grace: time.Second}, with(newProcess("node", slow)), func(b *bubble) {
+		b.wantLines(1, "started entrypoint[4194305]")
+		b.stop(unix.SIGTERM)
+		b.end()
+		b.wantLines(1, "warning: grace of 1s over: killing node[4194305]")
+		b.wantLines(1, "done 1.0s after SIGTERM: node[4194305] died of SIGKILL; killed node[4194305]")
+	})
+}
+
+// onATerminal gives the supervisor a terminal that is gone: descriptor 0, which is none.
+func onATerminal(b *bubble) {
+	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil {
+		b.t.Skip("descriptor 0 is a terminal")
+	}
+	b.s.job = term.NewJob(term.Terminal{}, b.w.queue, jobOwner{b.s})
+}
+
+// A HUP of a terminal that is gone is the first stop signal, and no second one.
+func TestHangup(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", on{unix.SIGTERM: stays, unix.SIGHUP: stays})), func(b *bubble) {
+		onATerminal(b)
+		b.other(unix.SIGHUP)
+		b.wantLines(1, "the terminal is gone: SIGHUP counts as SIGTERM")
+		b.after(time.Second)
+		b.other(unix.SIGHUP)
+		b.after(time.Second)
+		b.wantSent("0s TERM node")
+		b.wantLines(1, "draining")
+	})
+}
+
+// With all stop signals dropped, a HUP is any other signal.
+func TestHangupWithoutStopSignals(t *testing.T) {
+	cfg := config()
+	cfg.Rewrites = signals.Rewrites{unix.SIGTERM: signals.Drop, unix.SIGINT: signals.Drop}
+	inBubble(t, cfg, with(newProcess("node", on{unix.SIGHUP: stays})), func(b *bubble) {
+		onATerminal(b)
+		b.other(unix.SIGHUP)
+		b.wantSent("0s HUP node")
+	})
+}
+
+// Ctrl-C is known to a person at a terminal, to which the line speaks; a death by it needs
+// no explanation, and what a worker leaves is told from a daemon by drainit's own session.
+func TestLinesForAPerson(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", on{unix.SIGINT: stays})), func(b *bubble) {
+		onATerminal(b)
+		b.stop(unix.SIGINT)
+		b.wantLines(1, "draining, SIGKILL in 30s; Ctrl-C again kills at once")
+		b.w.worker.dies(unix.SIGINT)
+		b.end()
+		b.wantLines(0, "warning")
+	})
+	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
+		onATerminal(b)
+		b.stop(unix.SIGTERM)
+		b.wantLines(1, "draining, SIGKILL in 30s"+advice)
+	})
+	session, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sid, hint := range map[int]bool{session: false, firstPID: true} {
+		job := newProcess("job", quick)
+		inBubble(t, config(), with(newProcess("node", nil, job)), func(b *bubble) {
+			onATerminal(b)
+			job.SID = sid
+			b.w.worker.exit(0)
+			b.settle()
+			if got := strings.Contains(strings.Join(b.lines("warning: node[4194305] exited"), ""), "--forking"); got != hint {
+				t.Errorf("a hint: %v, in %v", got, b.lines(""))
+			}
+		})
+	}
+}
+
+// A job's group is continued as a whole: by a CONT that is forwarded, and behind a stop
+// signal.
+func TestStoppedJob(t *testing.T) {
+	job := func() *process { return newProcess("sh", never, stopped(newProcess("node", never))) }
+	inBubble(t, config(), with(job()), func(b *bubble) {
+		onATerminal(b)
+		b.s.job.Started(b.w.worker.PID)
+		b.other(unix.SIGCONT) // as os/signal has counted none, it is one that was acted upon
+		b.wantSent("")
+		b.stop(unix.SIGTERM)
+		b.wantSent("0s TERM sh; 0s CONT sh node")
+	})
+	inBubble(t, config(), with(job()), func(b *bubble) {
+		onATerminal(b)
+		b.s.job.Started(b.w.worker.PID)
+		b.s.passThrough(unix.SIGCONT)
+		b.wantSent("0s CONT sh node")
+		b.s.passThrough(unix.SIGCONT) // which is then for the worker: nothing is stopped
+		b.wantSent("0s CONT sh node; 0s CONT sh")
+	})
+}
+
+// Where drainit can't stop, a TSTP that would stop it is a quiet.
+func TestSuspendIsQuiet(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", quietly())), func(b *bubble) {
+		b.s.step(time.Now(), Event{SuspendSignaled, unix.SIGTSTP})
+		b.wantSent("0s TSTP node")
+		b.wantTitle("drainit:quiet")
+	})
+}

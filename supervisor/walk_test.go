@@ -1,0 +1,288 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
+)
+
+// place is a machine in a walk over all of them, with what the machine itself does not
+// keep of its past.
+type place struct {
+	m         Machine
+	now       time.Time
+	exited    bool // the worker has, so that there is none to be signalled
+	signalled bool // SignalWorker came
+	inspected bool // Inspect came
+	came      string
+}
+
+// stage is a place without its time: two places of one stage do the same for ever.
+type stage struct {
+	phase                        phase.Phase
+	lastCall                     bool
+	requested                    uint8 // 0: no; 1: less than sameRequest ago; 2: longer
+	exited, signalled, inspected bool
+	timers                       [timerCount]distance
+	notBefore                    uint8
+}
+
+// distance is one timer: how far off it is, and which others it comes before.
+type distance struct {
+	off, rank uint8
+}
+
+// marks are where the distance of a timer begins to matter: what is between two of them is
+// one to a walk. They are the times that timers are set to, and those which the grace is
+// compared with.
+var marks = []time.Duration{0, snapshotApart, resumeAfter, sameRequest, snapshotEvery, lastCallTime, inspectAfter, crashGrace - lastCallTime, crashGrace}
+
+// stageOf takes the time out of a place.
+func stageOf(p *place) stage {
+	s := stage{phase: p.m.phase, lastCall: p.m.lastCall, exited: p.exited, signalled: p.signalled, inspected: p.inspected}
+	if at, ok := p.m.Requested(); ok {
+		s.requested = 1
+		if p.now.Sub(at) >= sameRequest {
+			s.requested = 2
+		}
+	}
+	for i, t := range p.m.timers {
+		if t.IsZero() {
+			continue
+		}
+		s.timers[i].off = 1 + off(t.Sub(p.now))
+		for _, other := range p.m.timers {
+			if !other.IsZero() && other.Before(t) {
+				s.timers[i].rank++
+			}
+		}
+	}
+	s.notBefore = off(p.m.notBefore.Sub(p.now))
+	return s
+}
+
+// off is the number of marks that a distance has reached.
+func off(d time.Duration) uint8 {
+	n, exact := slices.BinarySearch(marks, d)
+	if exact {
+		return uint8(2*n + 1)
+	}
+	return uint8(2 * n)
+}
+
+// walk is the search of one machine.
+type walk struct {
+	t                *testing.T
+	grace, stopDelay time.Duration
+	seen             map[stage]bool
+	todo             []*place
+	transitions      int
+}
+
+// waits are how long after the last one an event comes: at once, and on either side of
+// each time that is compared with. A loop that is late may have it come behind a deadline.
+var waits = []time.Duration{0, time.Millisecond, resumeAfter, sameRequest, snapshotEvery, crashGrace}
+
+// Every stage that a machine can reach × every event, for graces and stop delays of each
+// kind. A timer is an event of its own: the time goes on to the next deadline, or beyond.
+// What must hold in each is in checkStage and checkStep.
+func TestEveryStateOfTheMachine(t *testing.T) {
+	began := time.Now()
+	for _, grace := range []time.Duration{0, 2 * time.Second, 30 * time.Second, Forever} {
+		for _, stopDelay := range []time.Duration{0, time.Second} {
+			if stopDelay > 0 && stopDelay >= grace {
+				continue // refused by package cli
+			}
+			w := &walk{t: t, grace: grace, stopDelay: stopDelay, seen: make(map[stage]bool)}
+			w.visit(&place{m: *NewMachine(grace, stopDelay), now: clock0})
+			for len(w.todo) > 0 {
+				p := w.todo[len(w.todo)-1]
+				w.todo = w.todo[:len(w.todo)-1]
+				w.leave(p)
+			}
+			name := grace.String()
+			if grace == Forever {
+				name = "infinite"
+			}
+			t.Logf("grace %-8s stop delay %v: %6d states, %7d transitions", name, stopDelay, len(w.seen), w.transitions)
+			w.checkPhases()
+		}
+	}
+	t.Logf("in %v", time.Since(began).Round(time.Millisecond))
+}
+
+// visit puts a place that is new into the search.
+func (w *walk) visit(p *place) {
+	s := stageOf(p)
+	if w.seen[s] {
+		return
+	}
+	w.seen[s] = true
+	w.checkStage(p)
+	w.todo = append(w.todo, p)
+}
+
+// leave takes every event in a place, after each wait.
+func (w *walk) leave(p *place) {
+	for kind := range EventKind(eventCount) {
+		for _, wait := range waits {
+			w.step(p, p.now.Add(wait), Event{Kind: kind, Signal: unix.SIGTERM})
+		}
+	}
+	if at, ok := p.m.Deadline(); ok {
+		for _, late := range []time.Duration{0, time.Millisecond, time.Second, time.Hour} {
+			w.step(p, latest(p.now, at).Add(late), Event{Kind: TimePassed})
+		}
+	}
+}
+
+// step takes one event. A snapshot takes as long as it does, or a second.
+func (w *walk) step(from *place, now time.Time, e Event) {
+	w.transitions++
+	p := *from
+	p.now = now
+	p.came = fmt.Sprintf("event %d, %v later, in %v", e.Kind, now.Sub(from.now), from.m.phase)
+	actions := kinds(p.m.Step(now, e))
+	p.exited = p.exited || e.Kind == WorkerExited && from.m.phase != phase.Starting ||
+		e.Kind == WorkerDaemonized && from.m.phase == phase.Draining // what it leaves is no worker then
+	w.checkStep(from, &p, e, actions)
+	p.signalled = p.signalled || slices.Contains(actions, SignalWorker)
+	p.inspected = p.inspected || slices.Contains(actions, Inspect)
+	if !slices.ContainsFunc(actions, func(a ActionKind) bool { return a == SignalWorker || a == SignalOrphans || a == LastCall }) {
+		w.visit(&p)
+		return
+	}
+	for _, took := range []time.Duration{0, 10 * time.Millisecond, time.Second} {
+		after := p
+		after.now = now.Add(took)
+		after.m.SnapshotTook(after.now, took)
+		w.visit(&after)
+	}
+}
+
+func (w *walk) fatalf(p *place, format string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf("grace %v, stop delay %v, after %s: "+format, append([]any{w.grace, w.stopDelay, p.came}, args...)...)
+}
+
+// checkStage checks what must hold in every state.
+func (w *walk) checkStage(p *place) {
+	m := &p.m
+	at, ok := m.Deadline()
+	is := func(t timer) bool { return !m.timers[t].IsZero() }
+	switch m.phase {
+	case phase.Starting, phase.Done:
+		if ok {
+			w.fatalf(p, "a deadline %v when %v", at.Sub(p.now), m.phase)
+		}
+	case phase.Running, phase.Quiet:
+		if ok != (is(inspectTimer) || is(resumeTimer)) || is(inspectTimer) == p.inspected || is(resumeTimer) && m.phase == phase.Running {
+			w.fatalf(p, "timers %v in %v, inspected %v", m.timers, m.phase, p.inspected)
+		}
+	case phase.Draining:
+		_, requested := m.Requested()
+		forever := w.grace == Forever && requested
+		if !ok || !is(progressTimer) || !is(snapshotTimer) || is(graceTimer) == forever || forever && (is(lastCallTimer) || m.lastCall) {
+			w.fatalf(p, "timers %v in a drain", m.timers)
+		}
+		if is(delayTimer) && (p.signalled || p.exited) {
+			w.fatalf(p, "a stop delay with the worker signalled %v, or gone %v", p.signalled, p.exited)
+		}
+	case phase.Killing:
+		if !is(killTimer) || !is(leaveTimer) {
+			w.fatalf(p, "timers %v in a kill", m.timers)
+		}
+	}
+	if end, ok := m.GraceEnd(); ok && (m.phase != phase.Draining || end.After(p.now.Add(max(w.grace, 0)))) {
+		w.fatalf(p, "the grace ends in %v, in %v", end.Sub(p.now), m.phase)
+	}
+	w.checkEnd(p)
+}
+
+// checkEnd lets time pass alone: a drain whose grace is not infinite and a kill come to an
+// end, no deadline is answered by itself, and none is more than a second off in a drain.
+func (w *walk) checkEnd(from *place) {
+	if from.m.phase != phase.Draining && from.m.phase != phase.Killing {
+		return
+	}
+	const most = 400 // deadlines in the longest drain and kill
+	p := *from
+	for range most {
+		at, ok := p.m.Deadline()
+		if !ok {
+			return
+		}
+		if at.After(p.now.Add(snapshotEvery)) && !p.m.notBefore.After(p.now) {
+			w.fatalf(&p, "the next deadline is %v off: now %v, %v, not before %v, lastCall %v", at.Sub(p.now), p.now, p.m.timers, p.m.notBefore, p.m.lastCall)
+		}
+		p.now = latest(p.now, at)
+		p.m.Step(p.now, Event{Kind: TimePassed})
+		if next, ok := p.m.Deadline(); ok && !next.After(p.now) {
+			w.fatalf(&p, "a deadline is answered by itself: the loop would spin")
+		}
+	}
+	if _, bounded := from.m.GraceEnd(); bounded || from.m.phase == phase.Killing {
+		w.fatalf(&p, "still %v after %d deadlines", p.m.phase, most)
+	}
+}
+
+// allowed are the actions of each phase that is entered or stayed in.
+var allowed = map[phase.Phase][]ActionKind{
+	phase.Starting: {},
+	phase.Running:  {PassThrough, ResumeWorker, SuspendWorker, Inspect, RunOn},
+	phase.Quiet:    {PassThrough, QuietWorker, SuspendWorker, Inspect, RunOn},
+	phase.Draining: {SignalWorker, SignalOrphans, LastCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceProgress},
+	phase.Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit},
+	phase.Done:     {AnnounceStuck},
+}
+
+// checkStep checks what must hold of every transition.
+func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
+	before, after := from.m.phase, to.m.phase
+	if after < before && !(before == phase.Quiet && after == phase.Running) {
+		w.fatalf(to, "%v went back to %v", before, after)
+	}
+	for i, a := range actions {
+		if !slices.Contains(allowed[after], a) || slices.Contains(actions[:i], a) {
+			w.fatalf(to, "action %d of %v, in %v", a, actions, after)
+		}
+	}
+	has := func(a ActionKind) bool { return slices.Contains(actions, a) }
+	delayed := !to.m.timers[delayTimer].IsZero()
+	switch {
+	case before == phase.Done && (after != phase.Done || len(actions) > 0 || to.m != from.m && e.Kind != StopSignaled):
+		w.fatalf(to, "done is left, or does something: %v", actions)
+	case has(SignalWorker) && (from.signalled || to.exited):
+		w.fatalf(to, "the worker is signalled: before %v, gone %v", from.signalled, to.exited)
+	case has(Inspect) && from.inspected:
+		w.fatalf(to, "inspected twice")
+	case has(ResumeWorker) && (before != phase.Quiet || e.Kind != TimePassed):
+		w.fatalf(to, "resumed")
+	case after == phase.Draining && delayed && (has(SignalWorker) || has(SignalOrphans) || has(LastCall)):
+		w.fatalf(to, "%v in the stop delay", actions)
+	case (has(SignalOrphans) || has(LastCall)) && e.Kind == TimePassed && !from.m.due(lastCallTimer, to.now) && to.now.Before(from.m.notBefore):
+		w.fatalf(to, "a snapshot %v before its time", from.m.notBefore.Sub(to.now))
+	case (has(SignalOrphans) || has(LastCall)) && !(to.exited || from.signalled || has(SignalWorker)):
+		w.fatalf(to, "%v before the worker was signalled or exited", actions)
+	case after == phase.Killing && before != phase.Killing && !has(KillTree):
+		w.fatalf(to, "no kill as killing begins: %v", actions)
+	}
+}
+
+// checkPhases checks that the walk went everywhere.
+func (w *walk) checkPhases() {
+	reached := make(map[phase.Phase]int)
+	for s := range w.seen {
+		reached[s.phase]++
+	}
+	for p := phase.Starting; p <= phase.Done; p++ {
+		if reached[p] == 0 && !(w.grace == 0 && p == phase.Draining) {
+			w.t.Errorf("grace %v, stop delay %v: no state is %v", w.grace, w.stopDelay, p)
+		}
+	}
+}
