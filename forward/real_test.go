@@ -42,11 +42,23 @@ func child(t *testing.T, in, out *os.File, args ...string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-	})
+	t.Cleanup(func() { endFamily(cmd) })
 	return cmd
+}
+
+// endFamily kills a child and all below it, of whatever process group: while the child is
+// stopped, nothing waits for those.
+func endFamily(cmd *exec.Cmd) {
+	if cmd.ProcessState == nil {
+		_ = cmd.Process.Signal(syscall.SIGSTOP)
+		if all, err := proc.Take(proc.Want{}); err == nil {
+			for _, p := range all.Descendants(cmd.Process.Pid) {
+				_ = syscall.Kill(p.PID, syscall.SIGKILL)
+			}
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
 }
 
 // stopReal begins the stop of a worker, which is sent nothing: it is as if it took its time.
@@ -121,6 +133,40 @@ func TestWhatReadsAPipeIsLeftToItsWriter(t *testing.T) {
 				t.Errorf("at the end: %+v, want what reads the pipe", all)
 			}
 		})
+	}
+}
+
+// A shell that reads a pipe may end with a status of its own, whatever the application did.
+func TestWhatReadsAPipeIsNoSuccessor(t *testing.T) {
+	for name, writer := range map[string]bool{"while a writer lives": true, "without a writer": false} {
+		in, out, err := os.Pipe() // the test holds it open, and is not below drainit
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		defer out.Close()
+		reader := child(t, in, nil, "bash", "-c", "read x; :")
+		if writer {
+			child(t, nil, out, "sleep", "1000")
+		}
+		p, err := proc.Read(reader.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// It was below a shell, which has died of the signal.
+		shell := proc.Process{ID: proc.ID{PID: 1 << 22, Start: 100}, PPID: os.Getpid(), State: 'S', Comm: "sh", Exe: "sh"}
+		p.PPID = shell.PID
+		r := &real{t: t, l: NewLedger(os.Getpid()), r: term(Stop)}
+		r.r.Worker.PID = shell.PID
+		for _, d := range r.l.Plan(r.r, proc.New([]proc.Process{shell, p})) {
+			r.l.Sent(d, 1000)
+		}
+		r.l.Exited(shell.PID, unix.SIGTERM)
+		r.r.Worker.Gone = true
+		r.plan(Orphans, 1010)
+		if successor, ok := r.l.Successor(); ok == writer || ok && successor.PID != p.PID {
+			t.Errorf("%s: the successor is %v, %v; want it: %v", name, successor, ok, !writer)
+		}
 	}
 }
 

@@ -20,8 +20,8 @@ func (l *Ledger) Successor() (p proc.Process, ok bool) {
 // promoteSuccessor makes the successor of a worker the worker. A shell or a launcher that
 // died by the very signal that drainit sent it says nothing about the work; if exactly
 // one child that came from it handles the signal, that one's status does. Where none
-// does, a single shell or launcher may have a successor in its turn. The first snapshot
-// after the death decides.
+// does, a single shell or launcher may have a successor in its turn. What reads a pipe
+// that another writes to is none. The first snapshot after the death decides.
 func (l *Ledger) promoteSuccessor(s *proc.Snapshot) {
 	w := l.records[l.worker]
 	if w == nil || w.decided || w.program == Other || w.sent == nil || w.termSignal != w.sent.signal {
@@ -34,7 +34,7 @@ func (l *Ledger) promoteSuccessor(s *proc.Snapshot) {
 			_, _ = l.decide(m, s) // which may find that it is a clean-up
 		}
 		switch {
-		case !l.topmost(m).root || m.cleanup:
+		case !l.topmost(m).root || m.cleanup, len(s.WritersTo(m.PID)) > 0:
 		case m.handled.Has(l.deliver) && !(m.program == Shell && !m.Handles(unix.SIGTERM)):
 			handling = append(handling, m)
 		case m.program != Other:
