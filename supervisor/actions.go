@@ -8,38 +8,39 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
 
 // perform does one thing that the machine said. What can't be done may come to an event
 // of its own.
-func (s *Supervisor) perform(now time.Time, a Action) (next Event, ok bool) {
+func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Event, ok bool) {
 	switch a.Kind {
-	case SignalWorker:
+	case machine.SignalWorker:
 		s.signalWorker(a.Signal)
-	case SignalOrphans:
+	case machine.SignalOrphans:
 		s.signalOrphans(forward.Orphans)
-	case LastCall:
+	case machine.LastCall:
 		s.signalOrphans(forward.LastCall)
-	case Inspect:
+	case machine.Inspect:
 		s.inspect()
-	case QuietWorker:
+	case machine.QuietWorker:
 		s.quiet()
-	case SuspendWorker:
+	case machine.SuspendWorker:
 		return s.suspend()
-	case ResumeWorker:
+	case machine.ResumeWorker:
 		s.resume()
-	case PassThrough:
+	case machine.PassThrough:
 		s.passThrough(a.Signal)
-	case KillTree:
+	case machine.KillTree:
 		s.killTree()
-	case RunOn:
+	case machine.RunOn:
 		return s.runOn()
 	default:
 		s.announce(now, a)
 	}
-	return Event{}, false
+	return machine.Event{}, false
 }
 
 // waitersTime bounds the time of one snapshot for processes that seem to wait for a
@@ -92,8 +93,8 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	}
 	plan := s.ledger.Plan(r, all)
 	if successor, ok := s.ledger.Successor(); ok {
-		s.journal.successor(successor)
-		s.worker.promote(successor, s.ledger.WasSent(successor.ID))
+		s.journal.Successor(successor)
+		s.worker.Promote(successor, s.ledger.WasSent(successor.ID))
 	}
 	_, _ = s.deliver(plan)
 	if first {
@@ -118,8 +119,8 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 		return
 	}
 	if !errors.Is(why, proc.ErrNoProc) {
-		if s.journal.once("unreadable") {
-			s.journal.unseen(why)
+		if s.journal.Once("unreadable") {
+			s.journal.Unseen(why)
 		}
 		return
 	}
@@ -128,10 +129,10 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 		return
 	}
 	if _, err := s.deliver(plan); err != nil {
-		s.journal.unseen(why)
+		s.journal.Unseen(why)
 		return
 	}
-	s.journal.broadcast(why)
+	s.journal.Broadcast(why)
 }
 
 // quiet sends the quiet signal to those that handle it and have not been sent it.
@@ -151,7 +152,7 @@ func (s *Supervisor) quiet() {
 	for _, p := range sent {
 		s.unfreeze(p.PID)
 	}
-	s.journal.quiet(r.Signal, handled, sent, err)
+	s.journal.Quiet(r.Signal, handled, sent, err)
 }
 
 func (s *Supervisor) hasEnded(id proc.ID) bool {
@@ -177,7 +178,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 		return false
 	}
 	_, _ = s.deliver([]forward.Delivery{{Process: p, Signal: unix.SIGCONT, Child: !s.worker.Gone() && pid == s.worker.PID}})
-	s.journal.frozen(p)
+	s.journal.Frozen(p)
 	return true
 }
 
@@ -186,7 +187,7 @@ func (s *Supervisor) resume() {
 	r := s.request(forward.Resume, unix.SIGCONT)
 	made, _ := s.deliver(s.ledger.Plan(r, nil))
 	s.ledger.Resumed()
-	s.journal.running(r.Signal, processes(made))
+	s.journal.Running(r.Signal, processes(made))
 }
 
 // passThrough delivers a signal that means nothing to drainit.
@@ -197,12 +198,12 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		return
 	}
 	if r.Worker.Gone && !s.cfg.Forking {
-		s.journal.forNone(r.Signal)
+		s.journal.ForNone(r.Signal)
 		return
 	}
 	all, err := s.observe(r)
 	if err != nil && r.Worker.Gone {
-		s.journal.notPassed(r.Signal, err)
+		s.journal.NotPassed(r.Signal, err)
 		return
 	}
 	_, _ = s.deliver(s.ledger.Plan(r, all))
@@ -220,25 +221,25 @@ func (s *Supervisor) suspends() bool {
 }
 
 // suspend stops the worker and drainit; where that can't be, the signal means quiet.
-func (s *Supervisor) suspend() (next Event, ok bool) {
-	return Event{QuietSignaled, unix.SIGTSTP}, !s.job.Suspend()
+func (s *Supervisor) suspend() (next machine.Event, ok bool) {
+	return machine.Event{Kind: machine.QuietSignaled, Signal: unix.SIGTSTP}, !s.job.Suspend()
 }
 
 // runOn has the worker run on in what it left, which must be seen: else nothing but wait4
 // would tell when it ends.
-func (s *Supervisor) runOn() (next Event, ok bool) {
+func (s *Supervisor) runOn() (next machine.Event, ok bool) {
 	all, err := s.sys.Snapshot(proc.Want{})
 	if err != nil {
-		s.journal.log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
-		return Event{Kind: WorkerExited}, true
+		s.journal.Log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
+		return machine.Event{Kind: machine.WorkerExited}, true
 	}
 	s.worker.Daemonized = true
 	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is
 	// left, it says so next.
 	if left := all.Children(os.Getpid()); len(left) > 0 {
-		s.journal.daemonized(left)
+		s.journal.Daemonized(left)
 	}
-	return Event{}, false
+	return machine.Event{}, false
 }
 
 func (s *Supervisor) killTree() {
@@ -247,8 +248,8 @@ func (s *Supervisor) killTree() {
 		worker = s.worker.Process()
 	}
 	_, err := s.deliver([]forward.Delivery{{Target: forward.ToTree, Process: worker, Signal: unix.SIGKILL}})
-	if err != nil && s.journal.once("kill refused") { // one pass after the other would say so
-		s.journal.log.Warn(err.Error())
+	if err != nil && s.journal.Once("kill refused") { // one pass after the other would say so
+		s.journal.Log.Warn(err.Error())
 	}
 }
 

@@ -8,50 +8,56 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/diag"
+	"drainit/internal/journal"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 )
 
 // announce writes the line of one action.
-func (s *Supervisor) announce(now time.Time, a Action) {
+func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	switch a.Kind {
-	case AnnounceDrain:
-		s.journal.draining(now, a.Signal, s.job != nil)
-	case AnnounceExit:
+	case machine.AnnounceDrain:
+		s.journal.Draining(now, a.Signal, s.job != nil)
+	case machine.AnnounceExit:
 		left, err := s.left()
-		s.journal.exited(now, left, err, s.journal.forkingHint(left, s.job != nil))
-	case AnnounceStop:
-		s.journal.stopRequested(now, a.Signal)
-	case AnnounceSame:
-		s.journal.same(a.Signal)
-	case AnnounceProgress:
+		hint := ""
+		if !s.cfg.Forking {
+			hint = s.journal.ForkingHint(left, s.job != nil)
+		}
+		s.journal.Exited(now, left, err, hint)
+	case machine.AnnounceStop:
+		s.journal.StopRequested(now, a.Signal)
+	case machine.AnnounceSame:
+		s.journal.Same(a.Signal)
+	case machine.AnnounceProgress:
 		left, err := s.left()
-		s.journal.progress(now, left, err)
-	case AnnounceOver:
-		s.announceKill(now, s.journal.graceOver())
-	case AnnounceForce:
+		s.journal.Progress(now, left, err)
+	case machine.AnnounceOver:
+		s.announceKill(now, s.journal.GraceOver())
+	case machine.AnnounceForce:
 		s.announceKill(now, "second stop signal, force-stop")
-	case AnnounceStuck:
-		s.killed.victims = "" // not all of them were
+	case machine.AnnounceStuck:
+		s.killed.Victims = "" // not all of them were
 		left, err := s.left()
-		s.journal.stuck(left, err)
+		s.journal.Stuck(left, err)
 	default:
-		s.journal.log.Error(fmt.Sprintf("no such action: %d", a.Kind)) // a bug, and no reason for PID 1 to end
+		s.journal.Log.Error(fmt.Sprintf("no such action: %d", a.Kind)) // a bug, and no reason for PID 1 to end
 	}
 }
 
 // announceKill names what is about to be killed, and keeps it for the end.
 func (s *Supervisor) announceKill(now time.Time, why string) {
-	if s.killed.why == "" {
-		s.killed.why, s.killed.at = why, now
+	if s.killed.Why == "" {
+		s.killed.Why, s.killed.At = why, now
 	}
 	left, err := s.left()
 	switch {
 	case err != nil:
-		s.killed.victims, s.killed.any = "what was left", true
+		s.killed.Victims, s.killed.Any = "what was left", true
 	case len(left) > 0:
-		s.killed.victims, s.killed.any = list(left), true
+		s.killed.Victims, s.killed.Any = journal.List(left), true
 	}
-	s.journal.killing(why, left, err)
+	s.journal.Killing(why, left, err)
 }
 
 // left is what is alive below drainit.
@@ -92,21 +98,21 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot, deliver unix.Signal) {
 		return
 	}
 	s.warnWrapped(before)
-	s.journal.warning(s.facts(before).NoHandler(s.stopSignal(), deliver))
+	s.journal.Warning(s.facts(before).NoHandler(s.stopSignal(), deliver))
 }
 
 // warnWrapped warns of a worker behind a shell or a launcher. A shell that has the
 // terminal is there for its own sake.
 func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 	if !s.job.Granted() {
-		s.journal.warningOnce("wrapped", s.facts(all).Wrapped())
+		s.journal.WarningOnce("wrapped", s.facts(all).Wrapped())
 	}
 }
 
 // warnBlockedTraps warns of a shell whose trap can't run.
 func (s *Supervisor) warnBlockedTraps(tick uint64, all *proc.Snapshot) {
 	for _, b := range s.ledger.BlockedTraps(tick, all) {
-		s.journal.warningOnce("blocked trap", diag.BlockedTrap(b.Shell, s.withProgram(b.Child)))
+		s.journal.WarningOnce("blocked trap", diag.BlockedTrap(b.Shell, s.withProgram(b.Child)))
 	}
 }
 

@@ -94,7 +94,7 @@ func (b *bubble) close() {
 		b.w.endAll()
 		<-b.ended
 	}
-	b.s.journal.log.Close()
+	b.s.journal.Log.Close()
 	b.log.Close()
 	for _, process := range b.w.sentTwice() {
 		b.t.Errorf("%s was sent a stop signal twice: %s", process, b.w.timeline(0, b.began))

@@ -1,14 +1,19 @@
 package supervisor
 
 import (
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
 	"drainit/internal/health"
+	"drainit/internal/machine"
 	"drainit/internal/signals"
 )
+
+// Forever is a grace that never ends.
+const Forever = machine.Forever
 
 // Config is what the command line and the environment said.
 type Config struct {
@@ -25,4 +30,23 @@ type Config struct {
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
 	TerminationLog    string // the file of the last message, absolute; empty: none
+}
+
+// String is all of it but for the command, for the log.
+func (c Config) String() string {
+	parentDeath, address, report, grace := "nothing", "off", "off", c.Grace.String()
+	if c.ParentDeathSignal != 0 {
+		parentDeath = signals.Name(c.ParentDeathSignal)
+	}
+	if c.HealthAddr.Given() {
+		address = c.HealthAddr.String()
+	}
+	if c.TerminationLog != "" {
+		report = c.TerminationLog
+	}
+	if c.Grace == Forever {
+		grace = "infinity"
+	}
+	return fmt.Sprintf("grace %s, stop delay %v, also stopped by %v, rewrites [%v], forward %s, forking %v, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, health address %s, termination log %s",
+		grace, c.StopDelay, signals.Names(c.StopSignals), c.Rewrites, c.Mode, c.Forking, c.RemapExit, parentDeath, c.WarnReaped, address, report)
 }

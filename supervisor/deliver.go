@@ -31,7 +31,7 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 				failed = err
 			}
 			if d.Target <= forward.ToGroup {
-				s.journal.refused(d, err)
+				s.journal.Refused(d, err)
 			}
 		}
 		// One that may not be signalled counts as signalled: to try again does not help.
@@ -40,7 +40,7 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 			s.continueStopped(d)
 		}
 		if err == nil {
-			s.journal.sent(d)
+			s.journal.Sent(d)
 			made = append(made, d)
 		}
 	}

@@ -251,7 +251,7 @@ func TestStartFails(t *testing.T) {
 		if err == nil || err.Status != spawn.StatusNotFound || b.s.machine.Phase() != phase.Starting {
 			t.Errorf("%v in phase %v", err, b.s.machine.Phase())
 		}
-		b.s.journal.log.Close()
+		b.s.journal.Log.Close()
 	})
 	inBubble(t, config(), func(w *world) { w.startErr = fmt.Errorf("%w: no more pipes", spawn.ErrNotBound) }, func(b *bubble) {
 		b.wantPhase(phase.Running)

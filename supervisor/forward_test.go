@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 )
@@ -98,7 +99,7 @@ func TestForking(t *testing.T) {
 		b.other(unix.SIGTSTP)
 		b.after(time.Second)
 		b.other(unix.SIGCONT)
-		b.after(resumeAfter)
+		b.after(machine.ResumeAfter)
 		b.wantSent("1h0m0s HUP a; 1h0m0s HUP b; 1h0m0s TSTP a; 1h0m0s TSTP b; 1h0m1.05s CONT a; 1h0m1.05s CONT b")
 		b.stop(unix.SIGTERM)
 		b.wantEnd(0, time.Hour+4050*time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 )
@@ -27,7 +28,7 @@ func TestIdleCostsNothing(t *testing.T) {
 		"running again": func(b *bubble) {
 			b.other(unix.SIGTSTP)
 			b.other(unix.SIGCONT)
-			b.after(resumeAfter)
+			b.after(machine.ResumeAfter)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestSnapshotsOfADrain(t *testing.T) {
 // however many children exit.
 func TestSnapshotsTakeAFifthOfTheTime(t *testing.T) {
 	cfg := config()
-	cfg.Grace = Forever
+	cfg.Grace = machine.Forever
 	inBubble(t, cfg, func(w *world) {
 		w.worker = newProcess("node", never)
 		for i := range 500 {

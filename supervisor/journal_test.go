@@ -12,6 +12,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/health"
 	"drainit/internal/logx"
+	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/internal/term"
 )
@@ -47,7 +48,7 @@ func TestLinesOfAStop(t *testing.T) {
 	}{
 		{"it exits", nil, newProcess("node", slow),
 			[]string{"draining, SIGKILL in 30s" + advice, "done 2.0s after SIGTERM: node[4194305] exited with status 0"}},
-		{"it takes longer", func(c *Config) { c.Grace = Forever }, newProcess("node", on{unix.SIGTERM: exits(1, 12*time.Second)}),
+		{"it takes longer", func(c *Config) { c.Grace = machine.Forever }, newProcess("node", on{unix.SIGTERM: exits(1, 12*time.Second)}),
 			[]string{"draining, no SIGKILL: the grace is infinite" + advice,
 				"draining, 1 process left (node[4194305]), no SIGKILL: the grace is infinite",
 				"draining, 1 process left (node[4194305]), no SIGKILL: the grace is infinite",
@@ -114,7 +115,7 @@ func TestKilledFromOutside(t *testing.T) {
 
 func (b *bubble) wantMessage(want string) {
 	b.t.Helper()
-	if got := b.s.journal.message; got != want {
+	if got := b.s.journal.Message(); got != want {
 		b.t.Errorf("the termination message is %q, want %q", got, want)
 	}
 }
@@ -173,8 +174,8 @@ func TestWriteMessage(t *testing.T) {
 		cfg := config()
 		cfg.TerminationLog = name
 		inBubble(t, cfg, with(newProcess("node", nil)), func(b *bubble) {
-			b.s.journal.message = "the reason"
-			b.s.journal.writeMessage()
+			b.s.journal.NotStarted("the reason")
+			b.s.journal.WriteMessage(cfg.TerminationLog)
 			b.settle()
 			b.wantLines(warnings, "warning: cannot write the termination message to "+name+": ")
 			b.wantLines(warnings, "warning")
@@ -213,7 +214,7 @@ func TestSettings(t *testing.T) {
 			"sent nothing when the parent dies, reaped orphans logged false, health address off, termination log off, log level debug, log format text, pid ")
 	})
 	cfg := Config{
-		Command: []string{"node"}, Grace: Forever, StopDelay: time.Second, StopSignals: []unix.Signal{unix.SIGQUIT},
+		Command: []string{"node"}, Grace: machine.Forever, StopDelay: time.Second, StopSignals: []unix.Signal{unix.SIGQUIT},
 		Rewrites: signals.Rewrites{unix.SIGHUP: signals.Drop}, Mode: forward.ModeGroup, Forking: true, RemapExit: []int{143},
 		ParentDeathSignal: unix.SIGTERM, WarnReaped: true, HealthAddr: at, TerminationLog: "/x",
 	}
@@ -355,7 +356,7 @@ func TestStoppedJob(t *testing.T) {
 // Where drainit can't stop, a TSTP that would stop it is a quiet.
 func TestSuspendIsQuiet(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", quietly())), func(b *bubble) {
-		b.s.step(time.Now(), Event{SuspendSignaled, unix.SIGTSTP})
+		b.s.step(time.Now(), machine.Event{Kind: machine.SuspendSignaled, Signal: unix.SIGTSTP})
 		b.wantSent("0s TSTP node")
 		b.wantTitle("drainit:quiet")
 	})

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -40,11 +41,11 @@ func (s *Supervisor) loop() {
 		case <-timer.C:
 			s.takePendingStops()
 			s.reap() // what has ended in time has ended in time, however late this is
-			s.step(time.Now(), Event{Kind: TimePassed})
+			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
 		}
 	}
 	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
-	s.journal.end(s.killed, s.exitCode().Status)
+	s.journal.End(s.killed, s.exitCode().Status)
 }
 
 // takePendingStops takes the stop signals that wait, and reports whether one did.
@@ -83,13 +84,13 @@ func (s *Supervisor) takeStops(sig os.Signal) {
 
 // eventOf is what a signal that came means to the machine. ok is false where it means
 // nothing: it is rewritten to nothing, or has been acted upon.
-func (s *Supervisor) eventOf(sig unix.Signal) (e Event, ok bool) {
+func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
-		s.journal.dropped(sig)
+		s.journal.Dropped(sig)
 		return e, false
 	}
 	if sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker
-		s.journal.hungUp(sig, s.stops[0])
+		s.journal.HungUp(sig, s.stops[0])
 		if _, requested := s.machine.Requested(); requested {
 			return e, false // and no force-stop: it was not requested again
 		}
@@ -97,19 +98,19 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e Event, ok bool) {
 	}
 	switch {
 	case slices.Contains(s.stops, sig):
-		return Event{StopSignaled, sig}, true
+		return machine.Event{Kind: machine.StopSignaled, Signal: sig}, true
 	case sig == unix.SIGTSTP && s.suspends():
-		return Event{SuspendSignaled, sig}, true
+		return machine.Event{Kind: machine.SuspendSignaled, Signal: sig}, true
 	case sig == unix.SIGTSTP:
-		return Event{QuietSignaled, sig}, true
+		return machine.Event{Kind: machine.QuietSignaled, Signal: sig}, true
 	case sig == unix.SIGCONT:
-		return Event{ResumeSignaled, sig}, !s.job.Continued()
+		return machine.Event{Kind: machine.ResumeSignaled, Signal: sig}, !s.job.Continued()
 	}
-	return Event{OtherSignaled, sig}, true
+	return machine.Event{Kind: machine.OtherSignaled, Signal: sig}, true
 }
 
 // step steps the machine and does what it says.
-func (s *Supervisor) step(now time.Time, e Event) {
+func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
 	if s.machine.Phase() != before { // readiness falls before the worker is signalled
@@ -129,15 +130,15 @@ const reapBatch = 256
 // reap waits for the children that have changed and steps the machine at the
 // end, when it is known whether any is left.
 func (s *Supervisor) reap() {
-	var events []Event
+	var events []machine.Event
 	for range reapBatch {
 		child, ok, err := s.sys.Wait()
 		switch {
 		case errors.Is(err, reaper.ErrNoChildren):
-			s.step(time.Now(), Event{Kind: NothingLeft})
+			s.step(time.Now(), machine.Event{Kind: machine.NothingLeft})
 			return
 		case err != nil:
-			s.journal.log.Error("cannot wait for children: " + err.Error())
+			s.journal.Log.Error("cannot wait for children: " + err.Error())
 			s.stepAll(events)
 			return
 		case !ok:
@@ -145,7 +146,7 @@ func (s *Supervisor) reap() {
 			return
 		}
 		// That others have ended is news once, however many there are.
-		if e, ok := s.changed(child); ok && !(e.Kind == ChildExited && slices.Contains(events, e)) {
+		if e, ok := s.changed(child); ok && !(e.Kind == machine.ChildExited && slices.Contains(events, e)) {
 			events = append(events, e)
 		}
 	}
@@ -153,7 +154,7 @@ func (s *Supervisor) reap() {
 	s.queue.ChildPending() // the others next time
 }
 
-func (s *Supervisor) stepAll(events []Event) {
+func (s *Supervisor) stepAll(events []machine.Event) {
 	for _, e := range events {
 		s.step(time.Now(), e)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 )
 
@@ -54,7 +55,7 @@ var happenings = []happening{
 	{"TERM, 300ms, TERM", func(c *cell) { c.twice(300 * time.Millisecond) }},
 	{"INT", func(c *cell) { c.stop(unix.SIGINT) }},
 	{"TSTP", func(c *cell) { c.other(unix.SIGTSTP) }},
-	{"CONT, 50ms", func(c *cell) { c.other(unix.SIGCONT); c.after(resumeAfter) }},
+	{"CONT, 50ms", func(c *cell) { c.other(unix.SIGCONT); c.after(machine.ResumeAfter) }},
 	{"HUP", func(c *cell) { c.other(unix.SIGHUP) }},
 	{"a child exits", func(c *cell) { c.daemon.exit(0) }},
 	{"the worker exits 0", func(c *cell) { c.node.exit(0) }},

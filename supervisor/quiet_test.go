@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
@@ -98,7 +99,7 @@ func TestQuietTwice(t *testing.T) {
 		first.exit(0)
 		b.other(unix.SIGTSTP) // by which it is forgotten
 		b.other(unix.SIGCONT)
-		b.after(resumeAfter)
+		b.after(machine.ResumeAfter)
 		b.wantSent("0s TSTP a; 1s TSTP b; 1.05s CONT b")
 		b.wantLines(1, "running again: SIGCONT to b[")
 	})

@@ -5,25 +5,29 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
+	"drainit/internal/worker"
 	"drainit/reaper"
 )
 
 // changed notes what became of one child. ok is false where the machine need
 // not know.
-func (s *Supervisor) changed(child reaper.WaitEvent) (e Event, ok bool) {
+func (s *Supervisor) changed(child reaper.WaitEvent) (e machine.Event, ok bool) {
 	if !child.Terminated() {
 		s.paused(child)
-		return Event{}, false
+		return machine.Event{}, false
 	}
 	s.ledger.Exited(child.PID, child.TermSignal())
-	if child.TermSignal() == unix.SIGKILL && s.killed.why != "" && !s.killed.any { // /proc did not show it
-		s.killed.victims, s.killed.any = "what was left", true
+	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
+		s.killed.Victims, s.killed.Any = "what was left", true
 	}
 	if child.PID != s.worker.PID || s.worker.Gone() {
-		s.journal.reaped(child)
-		return Event{Kind: ChildExited}, true
+		if s.cfg.WarnReaped {
+			s.journal.Reaped(child)
+		}
+		return machine.Event{Kind: machine.ChildExited}, true
 	}
 	return s.workerExited(child), true
 }
@@ -43,17 +47,17 @@ func (s *Supervisor) paused(child reaper.WaitEvent) {
 	}
 }
 
-func (s *Supervisor) workerExited(child reaper.WaitEvent) Event {
-	s.worker.Exit = &exit{child, time.Now()}
+func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.Event {
+	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
 	by := child.TermSignal()
 	s.job.RecordExit(by, s.machine.StopSignal(), s.cfg.Rewrites.Apply(s.machine.StopSignal()), s.worker.Sent)
-	if by != 0 && !s.killed.any && !s.worker.Sent.Has(by) && !s.job.Known(by) {
-		s.journal.killedFromOutside(by)
+	if by != 0 && !s.killed.Any && !s.worker.Sent.Has(by) && !s.job.Known(by) {
+		s.journal.KilledFromOutside(by)
 	}
 	if s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 {
-		return Event{Kind: WorkerDaemonized}
+		return machine.Event{Kind: machine.WorkerDaemonized}
 	}
-	return Event{Kind: WorkerExited}
+	return machine.Event{Kind: machine.WorkerExited}
 }
 
 // jobOwner is the supervisor as its job sees it.
@@ -68,4 +72,4 @@ func (o jobOwner) Snapshot(w proc.Want) (*proc.Snapshot, error) { return o.s.sys
 
 func (o jobOwner) SignalGroup(sig unix.Signal) error { return o.s.signalGroup(sig) }
 
-func (o jobOwner) Warn(msg string) { o.s.journal.log.Warn(msg) }
+func (o jobOwner) Warn(msg string) { o.s.journal.Log.Warn(msg) }

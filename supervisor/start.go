@@ -9,6 +9,7 @@ import (
 	"drainit/internal/diag"
 	"drainit/internal/health"
 	"drainit/internal/logx"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
@@ -22,21 +23,21 @@ func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	s := New(cfg, new(linux), queue, log)
 	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
 	outcome := s.run()
-	s.journal.writeMessage()
+	s.journal.WriteMessage(s.cfg.TerminationLog)
 	return outcome
 }
 
 // run runs the worker to its end.
 func (s *Supervisor) run() Outcome {
 	if err := s.prepare(); err != nil {
-		s.journal.notStarted("cannot start: " + err.Error())
+		s.journal.NotStarted("cannot start: " + err.Error())
 		return Outcome{Status: spawn.StatusFailed}
 	}
 	if s.stopBeforeStart() {
 		return s.exitCode()
 	}
 	if err := s.startWorker(); err != nil {
-		s.journal.notStarted(err.Error())
+		s.journal.NotStarted(err.Error())
 		return Outcome{Status: err.Status}
 	}
 	spawn.Detach()
@@ -79,13 +80,15 @@ func (s *Supervisor) stopBeforeStart() bool {
 	if sig == unix.SIGINT {
 		s.job.InterruptedEarly()
 	}
-	s.machine.Step(time.Now(), Event{StopSignaled, sig})
-	s.journal.stoppedEarly(sig)
+	s.machine.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: sig})
+	s.journal.StoppedEarly(sig)
 	return true
 }
 
 func (s *Supervisor) startWorker() *spawn.Error {
-	s.journal.settings()
+	if s.journal.Log.Verbose() {
+		s.journal.Settings(s.cfg.String())
+	}
 	s.job.KeepModes()
 	s.warnParent()
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
@@ -95,10 +98,10 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	s.worker.PID, s.worker.PGID = pid, pid
 	s.job.Started(pid)
 	if err != nil {
-		s.journal.log.Warn(err.Error())
+		s.journal.Log.Warn(err.Error())
 	}
-	s.step(time.Now(), Event{Kind: Started})
-	s.journal.started()
+	s.step(time.Now(), machine.Event{Kind: machine.Started})
+	s.journal.Started()
 	return nil
 }
 
@@ -113,7 +116,7 @@ func (s *Supervisor) warnParent() {
 		return
 	}
 	parent, _ := all.Process(1)
-	s.journal.unreachable(diag.Facts{Self: self()}.Parent(parent, s.cfg.Command))
+	s.journal.Unreachable(diag.Facts{Self: self()}.Parent(parent, s.cfg.Command))
 }
 
 // self is the path of this drainit, to be pasted.

@@ -60,8 +60,8 @@ func TestRunOfACommandThatIsNotThere(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	const want = `cannot run "/no/such/file": there is no such file`
-	if log := lines(); !strings.Contains(log, "drainit: error: "+want) || !strings.HasPrefix(s.journal.message, want) {
-		t.Errorf("the log says %q, and the message is %q", log, s.journal.message)
+	if log := lines(); !strings.Contains(log, "drainit: error: "+want) || !strings.HasPrefix(s.journal.Message(), want) {
+		t.Errorf("the log says %q, and the message is %q", log, s.journal.Message())
 	}
 }
 
@@ -111,8 +111,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 			t.Errorf("%v: %+v in phase %v, %d processes", tt.sig, got, s.machine.Phase(), len(w.procs))
 		}
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
-		if log := lines(); log != "drainit: "+want+"\n" || s.journal.message != want {
-			t.Errorf("the log says %q, and the message is %q", log, s.journal.message)
+		if log := lines(); log != "drainit: "+want+"\n" || s.journal.Message() != want {
+			t.Errorf("the log says %q, and the message is %q", log, s.journal.Message())
 		}
 	}
 }

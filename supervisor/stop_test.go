@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
 )
@@ -40,7 +41,7 @@ func TestStopOfAWorker(t *testing.T) {
 		{"it dies of INT", nil, newProcess("node", nil), unix.SIGINT, "0s INT node", 130, 0},
 		{"it outlives the grace", nil, newProcess("node", never), unix.SIGTERM, "0s TERM node; 30s KILL node", 137, 30 * time.Second},
 		{"a grace of 0", func(c *Config) { c.Grace = 0 }, newProcess("node", slow), unix.SIGTERM, "0s KILL node", 137, 0},
-		{"an infinite grace", func(c *Config) { c.Grace = Forever }, newProcess("node", on{unix.SIGTERM: exits(0, 50*time.Minute)}), unix.SIGTERM,
+		{"an infinite grace", func(c *Config) { c.Grace = machine.Forever }, newProcess("node", on{unix.SIGTERM: exits(0, 50*time.Minute)}), unix.SIGTERM,
 			"0s TERM node", 0, 50 * time.Minute},
 		{"it outlives SIGKILL", nil, undying("node"), unix.SIGTERM, "0s TERM node; 30s KILL node x100", 137, 35 * time.Second},
 		{"another stop signal", func(c *Config) { c.StopSignals = []unix.Signal{unix.SIGQUIT} }, newProcess("node", on{unix.SIGQUIT: exits(0, 0)}),
@@ -111,7 +112,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 		{"and what it leaves exits", nil, leftover(slow), "0s TERM job", 7, 2 * time.Second},
 		{"and what it leaves does not", nil, leftover(never), "0s TERM job; 30s KILL job", 7, 30 * time.Second},
 		{"with a longer grace", func(c *Config) { c.Grace = time.Hour }, leftover(never), "0s TERM job; 30s KILL job", 7, 30 * time.Second},
-		{"with an infinite grace", func(c *Config) { c.Grace = Forever }, leftover(never), "0s TERM job; 30s KILL job", 7, 30 * time.Second},
+		{"with an infinite grace", func(c *Config) { c.Grace = machine.Forever }, leftover(never), "0s TERM job; 30s KILL job", 7, 30 * time.Second},
 		{"with a shorter grace", func(c *Config) { c.Grace = 4 * time.Second }, leftover(never), "0s TERM job; 4s KILL job", 7, 4 * time.Second},
 		{"with a grace of 0", func(c *Config) { c.Grace = 0 }, leftover(slow), "0s KILL job", 7, 0},
 		{"with a rewrite", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTERM: unix.SIGINT} }, leftover(on{unix.SIGINT: exits(0, 0)}),

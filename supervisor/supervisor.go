@@ -16,12 +16,15 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/health"
+	"drainit/internal/journal"
 	"drainit/internal/logx"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/term"
 	"drainit/internal/title"
+	"drainit/internal/worker"
 	"drainit/reaper"
 )
 
@@ -38,13 +41,13 @@ type Supervisor struct {
 	sys     System
 	queue   *sigqueue.Queue
 	stops   []unix.Signal // that begin the stop
-	machine *Machine
-	worker  *worker
+	machine *machine.Machine
+	worker  *worker.Worker
 	ledger  *forward.Ledger
 	job     *term.Job // nil without a terminal
-	journal *journal
+	journal *journal.Journal
 	board   board
-	killed  kill
+	killed  journal.Kill
 }
 
 // board is what is published of drainit.
@@ -53,23 +56,15 @@ type board struct {
 	title  string
 }
 
-// kill is what SIGKILL was sent to, and when.
-type kill struct {
-	why     string
-	at      time.Time
-	victims string // their names, "" where none was alive
-	any     bool   // something alive was to be killed
-}
-
 // New returns a supervisor without a terminal.
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
 	s := &Supervisor{
 		cfg: cfg, sys: sys, queue: queue, stops: stopSignals(cfg),
-		machine: NewMachine(cfg.Grace, cfg.StopDelay),
-		worker:  &worker{Comm: filepath.Base(cfg.Command[0])},
+		machine: machine.New(cfg.Grace, cfg.StopDelay),
+		worker:  &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger:  forward.NewLedger(os.Getpid()),
 	}
-	s.journal = &journal{log: log, cfg: &s.cfg, machine: s.machine, worker: s.worker, said: make(map[string]bool)}
+	s.journal = journal.New(log, s.machine, s.worker)
 	return s
 }
 
@@ -90,7 +85,7 @@ func (s *Supervisor) exitCode() Outcome {
 		if s.job.Interrupted() && !remapped(status) && !remapped(interrupted) {
 			return Outcome{interrupted, true}
 		}
-		if _, requested := s.machine.Requested(); requested && s.killed.any && (status == 0 || remapped(status)) {
+		if _, requested := s.machine.Requested(); requested && s.killed.Any && (status == 0 || remapped(status)) {
 			status = statusKilled
 		}
 	}
@@ -103,8 +98,8 @@ func (s *Supervisor) exitCode() Outcome {
 const statusKilled = 128 + int(unix.SIGKILL)
 
 // earlyExit is the exit of a worker that was never started, for a stop signal came first.
-func earlyExit(sig unix.Signal) *exit {
-	return &exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
+func earlyExit(sig unix.Signal) *worker.Exit {
+	return &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
 }
 
 // snapshot is the System's, and keeps the worker's name, which it may change.

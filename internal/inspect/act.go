@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -15,10 +16,6 @@ import (
 
 // answerWithin bounds the wait for a drainit that was sent a signal.
 const answerWithin = 2 * time.Second
-
-// sameRequest is how soon after the first a stop signal is the same request (package
-// supervisor).
-const sameRequest = 100 * time.Millisecond
 
 // quiet is the quiet signal, and the wait that a preStop hook wants: load
 // balancers and queues look away meanwhile.
@@ -74,7 +71,7 @@ func (d instance) stop(stdout io.Writer) (status int, err error) {
 // forceStop sends as many stop signals as it takes: the first may begin the
 // drain, and one too soon after it counts as the same request.
 func (d instance) forceStop() (status int, err error) {
-	const apart = sameRequest + 50*time.Millisecond
+	const apart = machine.SameRequest + 50*time.Millisecond
 	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
 	until := time.Now().Add(answerWithin)
 	for round := 0; round < rounds || time.Now().Before(until); round++ {

@@ -1,4 +1,9 @@
-package supervisor
+// Package machine is the phases of a worker's life under drainit: what comes when.
+//
+// It owns the phases' order and every deadline, as data. It must never do I/O, read a
+// clock or start anything: it is given what happened and when, and returns what to do, so
+// that all of its states can be walked.
+package machine
 
 import (
 	"time"
@@ -13,9 +18,9 @@ const Forever = time.Duration(1<<63 - 1)
 
 // Times that no flag changes.
 const (
-	sameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
-	resumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
-	crashGrace    = 30 * time.Second       // the longest grace of leftovers whose worker exited by itself
+	SameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
+	ResumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
+	CrashGrace    = 30 * time.Second       // the longest grace of leftovers whose worker exited by itself
 	progressEvery = 5 * time.Second        // of draining
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
@@ -23,7 +28,7 @@ const (
 	snapshotApart = 20 * time.Millisecond  // between two snapshots, however many children end
 	lastCallTime  = 5 * time.Second        // before the kill, at most
 	killEvery     = 50 * time.Millisecond  // they fork meanwhile
-	killingTime   = 5 * time.Second        // then something is in state D
+	KillingTime   = 5 * time.Second        // then something is in state D
 )
 
 // timer is one of the deadlines of a machine.
@@ -56,14 +61,17 @@ type Machine struct {
 	notBefore time.Time             // the next snapshot: the more there is, the more one costs
 }
 
-// NewMachine returns a machine in phase Starting. The grace may be 0 or
+// New returns a machine in phase Starting. The grace may be 0 or
 // Forever; the stop delay must be shorter.
-func NewMachine(grace, stopDelay time.Duration) *Machine {
+func New(grace, stopDelay time.Duration) *Machine {
 	return &Machine{grace: grace, stopDelay: stopDelay}
 }
 
 // Phase is the phase the machine is in.
 func (m *Machine) Phase() phase.Phase { return m.phase }
+
+// Grace is the time from the first stop signal to the kill.
+func (m *Machine) Grace() time.Duration { return m.grace }
 
 // Requested reports whether a stop signal has come, and when the first did.
 func (m *Machine) Requested() (time.Time, bool) { return m.requested, !m.requested.IsZero() }

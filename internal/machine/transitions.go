@@ -1,4 +1,4 @@
-package supervisor
+package machine
 
 import (
 	"time"
@@ -36,7 +36,7 @@ func (m *Machine) daemonized(time.Time, Event) []Action { return []Action{{Kind:
 // a stop may be the later one: a worker that stops must not fetch again.
 func (m *Machine) resumeSoon(now time.Time, _ Event) []Action {
 	if m.timers[resumeTimer].IsZero() {
-		m.timers[resumeTimer] = now.Add(resumeAfter)
+		m.timers[resumeTimer] = now.Add(ResumeAfter)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (m *Machine) beginStop(now time.Time, e Event) []Action {
 
 // drainLeftovers is a worker that exited by itself.
 func (m *Machine) drainLeftovers(now time.Time, _ Event) []Action {
-	bound := min(m.grace, crashGrace)
+	bound := min(m.grace, CrashGrace)
 	m.beginDrain(now, bound)
 	if bound == 0 {
 		return append([]Action{{Kind: AnnounceExit}}, m.kill(now, AnnounceOver)...)
@@ -106,7 +106,7 @@ func (m *Machine) stopAgain(now time.Time, e Event) []Action {
 			return m.kill(now, AnnounceOver)
 		}
 		return []Action{{AnnounceStop, e.Signal}}
-	case now.Sub(m.requested) < sameRequest:
+	case now.Sub(m.requested) < SameRequest:
 		return []Action{{AnnounceSame, e.Signal}}
 	}
 	return m.kill(now, AnnounceForce)
@@ -174,7 +174,7 @@ func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 func (m *Machine) kill(now time.Time, why ActionKind) []Action {
 	m.enter(phase.Killing)
 	m.timers[killTimer] = now.Add(killEvery)
-	m.timers[leaveTimer] = now.Add(killingTime)
+	m.timers[leaveTimer] = now.Add(KillingTime)
 	return []Action{{Kind: why}, {Kind: KillTree}}
 }
 

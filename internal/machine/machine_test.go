@@ -1,4 +1,4 @@
-package supervisor
+package machine
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func signalAt(d time.Duration, kind EventKind, sig unix.Signal) moment {
 // play steps a new machine through moments and returns it with the actions of
 // the last one.
 func play(grace, stopDelay time.Duration, moments ...moment) (*Machine, []Action) {
-	m := NewMachine(grace, stopDelay)
+	m := New(grace, stopDelay)
 	var last []Action
 	for _, mo := range moments {
 		last = m.Step(clock0.Add(mo.at), mo.event)
@@ -391,7 +391,7 @@ func TestSlowSnapshotsPutOffTheNext(t *testing.T) {
 			wantDeadline(t, m, tt.next)
 		})
 	}
-	m := NewMachine(time.Minute, 0)
+	m := New(time.Minute, 0)
 	m.SnapshotTook(clock0, time.Second)
 	if at, ok := m.Deadline(); ok {
 		t.Errorf("a deadline in %v, though no drain has begun", at.Sub(clock0))

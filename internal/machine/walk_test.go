@@ -1,4 +1,4 @@
-package supervisor
+package machine
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ type place struct {
 type stage struct {
 	phase                        phase.Phase
 	lastCall                     bool
-	requested                    uint8 // 0: no; 1: less than sameRequest ago; 2: longer
+	requested                    uint8 // 0: no; 1: less than SameRequest ago; 2: longer
 	exited, signalled, inspected bool
 	timers                       [timerCount]distance
 	notBefore                    uint8
@@ -40,14 +40,14 @@ type distance struct {
 // marks are where the distance of a timer begins to matter: what is between two of them is
 // one to a walk. They are the times that timers are set to, and those which the grace is
 // compared with.
-var marks = []time.Duration{0, snapshotApart, resumeAfter, sameRequest, snapshotEvery, lastCallTime, inspectAfter, crashGrace - lastCallTime, crashGrace}
+var marks = []time.Duration{0, snapshotApart, ResumeAfter, SameRequest, snapshotEvery, lastCallTime, inspectAfter, CrashGrace - lastCallTime, CrashGrace}
 
 // stageOf takes the time out of a place.
 func stageOf(p *place) stage {
 	s := stage{phase: p.m.phase, lastCall: p.m.lastCall, exited: p.exited, signalled: p.signalled, inspected: p.inspected}
 	if at, ok := p.m.Requested(); ok {
 		s.requested = 1
-		if p.now.Sub(at) >= sameRequest {
+		if p.now.Sub(at) >= SameRequest {
 			s.requested = 2
 		}
 	}
@@ -86,7 +86,7 @@ type walk struct {
 
 // waits are how long after the last one an event comes: at once, and on either side of
 // each time that is compared with. A loop that is late may have it come behind a deadline.
-var waits = []time.Duration{0, time.Millisecond, resumeAfter, sameRequest, snapshotEvery, crashGrace}
+var waits = []time.Duration{0, time.Millisecond, ResumeAfter, SameRequest, snapshotEvery, CrashGrace}
 
 // Every stage that a machine can reach × every event, for graces and stop delays of each
 // kind. A timer is an event of its own: the time goes on to the next deadline, or beyond.
@@ -99,7 +99,7 @@ func TestEveryStateOfTheMachine(t *testing.T) {
 				continue // refused by package cli
 			}
 			w := &walk{t: t, grace: grace, stopDelay: stopDelay, seen: make(map[stage]bool)}
-			w.visit(&place{m: *NewMachine(grace, stopDelay), now: clock0})
+			w.visit(&place{m: *New(grace, stopDelay), now: clock0})
 			for len(w.todo) > 0 {
 				p := w.todo[len(w.todo)-1]
 				w.todo = w.todo[:len(w.todo)-1]

@@ -1,4 +1,4 @@
-package supervisor
+package machine
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func FuzzMachine(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{0, 0, 1, 3})
 	f.Add(uint8(255), uint8(2), []byte{0, 0, 5, 9, 1, 30, 8, 255, 8, 255})
 	f.Fuzz(func(t *testing.T, grace, stopDelay uint8, events []byte) {
-		m := NewMachine(fuzzGrace(grace), time.Duration(stopDelay)*time.Second/4)
+		m := New(fuzzGrace(grace), time.Duration(stopDelay)*time.Second/4)
 		r := record{t: t, m: m}
 		now := clock0
 		for len(events) >= 2 {

@@ -1,0 +1,188 @@
+package journal
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/logx"
+	"drainit/internal/machine"
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// The lines of the phases, in the order in which they come.
+
+// Quiet is what became of a TSTP: it is handled by some, or by none, and was sent to
+// those that had not been sent it.
+func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []proc.Process, err error) {
+	name := signals.Name(sig)
+	fields := []zapcore.Field{j.phase(), signalField(sig)}
+	switch {
+	case err != nil:
+		j.Log.Warn(fmt.Sprintf("quiet, but %s was sent to nobody, for who catches it is unknown: %v; the worker goes on fetching", name, err), fields...)
+	case !handled:
+		j.Log.Warn(fmt.Sprintf("quiet, but nobody catches %s, so the worker goes on fetching; if it has another signal for this, use --rewrite TSTP:USR1, say", name), fields...)
+	case len(sent) == 0:
+		j.Log.Info(fmt.Sprintf("quiet: nobody new catches %s", name), fields...)
+	default:
+		j.Log.Info(fmt.Sprintf("quiet: %s to %s", name, List(sent)), fields...)
+	}
+}
+
+// Frozen is a process that stopped by a TSTP that drainit sent it.
+func (j *Journal) Frozen(p proc.Process) {
+	j.Log.Warn(p.String()+" stopped itself on SIGTSTP instead of becoming quiet, and was continued; if it has another signal for this, use --rewrite TSTP:USR1, say",
+		about(p, j.phase())...)
+}
+
+func (j *Journal) Running(sig unix.Signal, sent []proc.Process) {
+	msg := "running again"
+	if len(sent) > 0 {
+		msg += fmt.Sprintf(": %s to %s", signals.Name(sig), List(sent))
+	}
+	j.Log.Info(msg, j.phase(), signalField(sig))
+}
+
+// Draining is the first stop signal.
+func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
+	advice := "the platform must wait longer (docker stop 10s, Kubernetes 30s by default)"
+	if interactive && sig == unix.SIGINT {
+		advice = "Ctrl-C again kills at once"
+	}
+	j.Log.Info(fmt.Sprintf("draining, %s; %s", j.timeLeft(now), advice), j.phase(), signalField(sig), j.leftSeconds(now))
+}
+
+// Exited names what a worker that exited by itself has left. What is dying with it, and
+// only not reaped yet, is not worth a line. hint says what to do, if anything.
+func (j *Journal) Exited(now time.Time, left []proc.Process, err error, hint string) {
+	if err == nil && len(left) == 0 {
+		return
+	}
+	j.Once(exitReported)
+	fields := about(j.worker.Process(), j.phase())
+	what := "what /proc does not show"
+	if err == nil {
+		what = fmt.Sprintf("%s (%s)", logx.Processes(len(left)), List(left))
+		fields = append(fields, logx.Number("left", len(left)))
+	}
+	fields = append(fields, j.leftSeconds(now))
+	j.Log.Warn(fmt.Sprintf("%v %s and left %s, %s%s", j.worker, j.worker.HowExited(), what, j.timeLeft(now), hint), fields...)
+}
+
+// exitReported is said of a worker that exited by itself: then its end is, too.
+const exitReported = "the worker exited"
+
+// ForkingHint is for a worker that has daemonized, it seems: what it left leads a session
+// of its own.
+func (j *Journal) ForkingHint(left []proc.Process, interactive bool) string {
+	session := j.worker.PID
+	if interactive {
+		session, _ = unix.Getsid(0)
+	}
+	daemon := slices.ContainsFunc(left, func(p proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session })
+	if j.worker.Exit.ExitStatus() != 0 || !daemon {
+		return ""
+	}
+	return "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
+}
+
+// Daemonized is a worker that exited and runs on in what it left.
+func (j *Journal) Daemonized(left []proc.Process) {
+	j.Log.Info(fmt.Sprintf("%v %s and runs on in %s (%s)", j.worker, j.worker.HowExited(), logx.Processes(len(left)), List(left)),
+		append(about(j.worker.Process(), j.phase()), logx.Number("left", len(left)))...)
+}
+
+// StopRequested is the first stop signal in a drain that began without one.
+func (j *Journal) StopRequested(now time.Time, sig unix.Signal) {
+	j.Log.Info(fmt.Sprintf("%s: the grace starts now, %s", signals.Name(sig), j.timeLeft(now)), j.phase(), signalField(sig), j.leftSeconds(now))
+}
+
+func (j *Journal) Same(sig unix.Signal) {
+	if j.Once("the same request") {
+		j.Log.Info(fmt.Sprintf("%s within %v of the first stop signal, or of acting upon it, is the same request, no force-stop", signals.Name(sig), machine.SameRequest),
+			j.phase(), signalField(sig))
+	}
+}
+
+func (j *Journal) Progress(now time.Time, left []proc.Process, err error) {
+	if err != nil {
+		j.Log.Info("draining, "+j.timeLeft(now), j.phase(), j.leftSeconds(now))
+		return
+	}
+	j.Log.Info(fmt.Sprintf("draining, %s left (%s), %s", logx.Processes(len(left)), List(left), j.timeLeft(now)),
+		j.phase(), logx.Number("left", len(left)), j.leftSeconds(now))
+}
+
+// Killing names each process that is about to be killed: it can't be asked afterwards.
+func (j *Journal) Killing(why string, left []proc.Process, err error) {
+	switch {
+	case err != nil:
+		j.Log.Warn(why+": killing everything that is left", j.phase())
+	case len(left) == 0: // what there is, is ending or hidden from us
+		j.Log.Warn(why+": killing what is left", j.phase(), logx.Number("left", 0))
+	default:
+		j.Log.Warn(fmt.Sprintf("%s: killing %s", why, logx.List(left, logx.WithState)), j.phase(), logx.Number("left", len(left)))
+	}
+}
+
+// Stuck is what outlived SIGKILL.
+func (j *Journal) Stuck(left []proc.Process, err error) {
+	if err != nil {
+		j.Log.Error(fmt.Sprintf("leaving %v after SIGKILL, and what is still alive can't be seen: %v", machine.KillingTime, err), j.phase())
+		return
+	}
+	j.Log.Error(fmt.Sprintf("leaving %v after SIGKILL, still alive: %s", machine.KillingTime, logx.List(left, logx.WithState)),
+		j.phase(), logx.Number("left", len(left)))
+}
+
+// Kill is what SIGKILL was sent to.
+type Kill struct {
+	Why     string // "" where nothing was killed
+	At      time.Time
+	Victims string // their names, "" where none was alive
+	Any     bool   // something alive was to be killed
+}
+
+// End is the last line: how long it took, what was killed. There is none where the worker
+// ended by itself and left nothing.
+func (j *Journal) End(killed Kill, status int) {
+	var since time.Time
+	what := j.worker.String() + " exited"
+	at, requested := j.machine.Requested()
+	if requested {
+		since, what = at, signals.Name(j.machine.StopSignal())
+	} else if j.worker.Gone() {
+		since = j.worker.Exit.At
+	}
+	if killed.Why != "" && killed.Victims != "" {
+		j.message = fmt.Sprintf("%s: killed %s %.1fs after %s", killed.Why, killed.Victims, killed.At.Sub(since).Seconds(), what)
+	}
+	if !requested && !j.said[exitReported] {
+		return
+	}
+	end := "done " + logx.Round(time.Since(since)) + " after " + what
+	if j.worker.Gone() {
+		end += fmt.Sprintf(": %v %s", j.worker, j.worker.HowExited())
+	}
+	if killed.Victims != "" {
+		end += "; killed " + killed.Victims
+	}
+	j.Log.Info(end, j.phase(), logx.Number("status", status))
+}
+
+// List names processes, at most ten.
+func List(all []proc.Process) string { return logx.List(all, proc.Process.String) }
+
+// GraceOver is why a kill begins at the end of a grace.
+func (j *Journal) GraceOver() string {
+	grace := j.machine.Grace()
+	if _, requested := j.machine.Requested(); !requested {
+		grace = min(grace, machine.CrashGrace)
+	}
+	return fmt.Sprintf("grace of %v over", grace)
+}
