@@ -38,15 +38,6 @@ func exits(status int, after time.Duration) reaction {
 	return func(p *process) { time.AfterFunc(after, func() { p.exit(status) }) }
 }
 
-// forwards sends each child the signal.
-func forwards(sig unix.Signal) reaction {
-	return func(p *process) {
-		for _, child := range p.children() {
-			child.receive(sig)
-		}
-	}
-}
-
 // newProcess makes a process that is not in a world yet. Each leads a group and a session of
 // its own, until it is put below another.
 func newProcess(name string, does on, below ...*process) *process {
