@@ -52,9 +52,12 @@ type world struct {
 	procs     []*process         // the living, and the dead that were not waited for; by pid
 	changes   []reaper.WaitEvent // of drainit's children, that were not waited for
 	delivered []delivered
-	snapshots int // of all processes
-	reads     int // of one
-	waits     int // calls of Wait
+	// Those that were signalled as drainit's children and are not: their pids may be
+	// another's.
+	noChildren []string
+	snapshots  int // of all processes
+	reads      int // of one
+	waits      int // calls of Wait
 }
 
 // delivered is one signal that came to some processes.
@@ -142,6 +145,9 @@ func (w *world) Send(d forward.Delivery) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	to, err := w.reached(d)
+	if d.Child && slices.ContainsFunc(w.procs, func(p *process) bool { return p.PID == d.Process.PID && p.parent != nil }) {
+		w.noChildren = append(w.noChildren, d.Process.String())
+	}
 	if len(to) > 0 && err == nil {
 		err = w.refuse[to[0].Comm]
 	}

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -285,11 +286,11 @@ func TestExitBeforeStop(t *testing.T) {
 // A stop signal that comes while the loop is busy goes before another that came first.
 func TestStopsGoFirst(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", on{unix.SIGTERM: stays, unix.SIGTSTP: stays, unix.SIGHUP: stays})), func(b *bubble) {
-		b.w.onRead = func(proc.Want) { time.Sleep(time.Second) }
+		var first sync.Once
+		b.w.onRead = func(proc.Want) { first.Do(func() { time.Sleep(time.Second) }) }
 		b.other(unix.SIGHUP) // which keeps the loop busy for a second
 		b.other(unix.SIGTSTP)
 		b.stop(unix.SIGTERM)
-		b.w.onRead = nil
 		b.after(2 * time.Second)
 		b.wantPhase(phase.Draining)
 		b.wantSent("1s HUP node; 1s TERM node")

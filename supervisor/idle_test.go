@@ -17,7 +17,11 @@ import (
 // cost is what the loop has done so far.
 type cost struct{ snapshots, reads, waits int }
 
-func (b *bubble) cost() cost { return cost{b.w.snapshots, b.w.reads, b.w.waits} }
+func (b *bubble) cost() cost {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	return cost{b.w.snapshots, b.w.reads, b.w.waits}
+}
 
 // Idle costs nothing: once the worker was inspected, nothing wakes the loop for a day, and
 // no timer is set.
@@ -38,8 +42,10 @@ func TestIdleCostsNothing(t *testing.T) {
 				if at, ok := b.s.machine.Deadline(); ok {
 					t.Errorf("a deadline in %v", time.Until(at))
 				}
+				b.handOver()
 				before := b.cost()
-				b.after(24 * time.Hour)
+				time.Sleep(24 * time.Hour)
+				b.settle()
 				if now := b.cost(); now != before {
 					t.Errorf("%+v in a day", cost{now.snapshots - before.snapshots, now.reads - before.reads, now.waits - before.waits})
 				}
@@ -109,12 +115,12 @@ func TestSnapshotsOfADrain(t *testing.T) {
 		b.stop(unix.SIGTERM)
 		b.after(24500 * time.Millisecond)
 		const atStop, progress = 1, 4
-		if got, want := b.w.snapshots, atStop+24+progress; got != want {
+		if got, want := b.cost().snapshots, atStop+24+progress; got != want {
 			t.Errorf("%d snapshots in 24.5s, want %d", got, want)
 		}
-		before := b.w.snapshots
+		before := b.cost().snapshots
 		b.after(5 * time.Second)
-		if got, want := b.w.snapshots-before, 45+1; got < want || got > want+2 {
+		if got, want := b.cost().snapshots-before, 45+1; got < want || got > want+2 {
 			t.Errorf("%d snapshots in the first 4.5s of the last call, want %d", got, want)
 		}
 		b.wantLines(5, "draining, 1 process left (node[4194305]), SIGKILL in ")
@@ -122,28 +128,32 @@ func TestSnapshotsOfADrain(t *testing.T) {
 	})
 }
 
-// Snapshots take a fifth of the time of a drain at most, however long each takes and
-// however many children exit.
+// Snapshots for orphans take a fifth of the time of a drain at most, however long each
+// takes and however many children exit. Those for the lines of progress come beside them.
 func TestSnapshotsTakeAFifthOfTheTime(t *testing.T) {
 	cfg := config()
 	cfg.Grace = machine.Forever
-	inBubble(t, cfg, func(w *world) {
-		w.worker = newProcess("node", never)
-		for i := range 500 {
-			w.start(newProcess("child", nil)).exitAfter(10*time.Second + time.Duration(i)*20*time.Millisecond)
-		}
-	}, func(b *bubble) {
-		b.after(9900 * time.Millisecond)
-		b.w.slow = 100 * time.Millisecond
-		b.w.queue.Stops <- unix.SIGTERM
-		b.after(time.Second)
-		before := b.w.snapshots
-		b.after(8 * time.Second)
-		const each, progress = 500 * time.Millisecond, 2
-		if got, most := b.w.snapshots-before, int(8*time.Second/each)+progress; got > most || got < most-4 {
-			t.Errorf("%d snapshots of 100ms in 8s, want %d at most, and nearly so many", got, most)
-		}
-	})
+	for _, slow := range []time.Duration{100 * time.Millisecond, time.Second} {
+		inBubble(t, cfg, func(w *world) {
+			w.worker = newProcess("node", never)
+			for i := range 1650 {
+				w.start(newProcess("child", nil)).exitAfter(10*time.Second + time.Duration(i)*20*time.Millisecond)
+			}
+		}, func(b *bubble) {
+			b.after(9900 * time.Millisecond)
+			b.w.slow = slow
+			b.w.queue.Stops <- unix.SIGTERM
+			b.after(2 * time.Second)
+			before := b.cost().snapshots
+			const during = 30 * time.Second
+			b.after(during)
+			progress := int(during / (5 * time.Second))
+			most := int(during/(5*slow)) + progress
+			if got := b.cost().snapshots - before; got > most || got < most-progress-2 {
+				t.Errorf("%d snapshots of %v in %v, want %d at most, and nearly so many", got, slow, during, most)
+			}
+		})
+	}
 }
 
 // Many children that exit at once are one snapshot in a drain, and none before it; all are
