@@ -256,19 +256,19 @@ func (l *Ledger) WasSent(id proc.ID) unix.Signal {
 }
 
 // toRoots are the deliveries to those that are signalled as the worker is.
-func (l *Ledger) toRoots(rule string) (all []Delivery) {
+func (l *Ledger) toRoots(why string) (all []Delivery) {
 	for _, m := range l.records {
 		if m.root && m.sent == nil && !m.exited {
-			all = append(all, l.delivery(m, rule))
+			all = append(all, l.delivery(m, why))
 		}
 	}
 	slices.SortFunc(all, func(a, b Delivery) int { return a.Process.PID - b.Process.PID })
 	return all
 }
 
-func (l *Ledger) delivery(m *record, rule string) Delivery {
+func (l *Ledger) delivery(m *record, why string) Delivery {
 	child := m.PPID == l.self || m.ID == l.worker
-	return Delivery{Process: m.Process, Signal: l.signalFor(m), Child: child, Rule: rule, Stop: true}
+	return Delivery{Process: m.Process, Signal: l.signalFor(m), Child: child, Rule: why, Stop: true}
 }
 
 // signalFor is what a process is sent: the stop signal if it handles that, else TERM. A

@@ -14,10 +14,10 @@ import (
 type decision uint8
 
 const (
-	wait      decision = iota // it is decided anew at the next snapshot
-	signal                    // it is sent the stop signal now
-	leave                     // left alone until the last call
-	asCleanup                 // likewise: it belongs to the stopping
+	keepWaiting    decision = iota // it is decided anew at the next snapshot
+	signalNow                      // it is sent the stop signal now
+	leaveAlone                     // left alone until the last call
+	leaveAsCleanup                 // likewise: it belongs to the stopping
 )
 
 // orphan is a child of drainit that was not signalled, with what its rules ask for.
@@ -40,26 +40,26 @@ type rule struct {
 
 // rules are the rules for orphans, of which the first that fits decides.
 var rules = [...]rule{
-	{"was left alone", func(_ *Ledger, o *orphan) bool { return o.leftAlone }, wait, ""},
-	{"reads a pipe", (*Ledger).readsPipe, wait, ""},
-	{"was there before the stop", (*Ledger).waitsForWorker, wait, ""},
+	{"was left alone", func(_ *Ledger, o *orphan) bool { return o.leftAlone }, keepWaiting, ""},
+	{"reads a pipe", (*Ledger).readsPipe, keepWaiting, ""},
+	{"was there before the stop", (*Ledger).waitsForWorker, keepWaiting, ""},
 	{"was there before the stop, and its turn has come", func(_ *Ledger, o *orphan) bool { return o.preexisting },
-		signal, "it was there before the stop, and the worker has gone"},
-	{"its parent was never seen, in a session that cleans up", (*Ledger).followsAStop, asCleanup, ""},
-	{"its parent was never seen", func(_ *Ledger, o *orphan) bool { return o.parent == nil }, signal, "its parent is not known"},
-	{"the signalled one above it lives", (*Ledger).notifiedLives, wait, ""},
-	{"what was there before the stop lives above it", (*Ledger).preexistingLives, wait, ""},
-	{"its parent daemonized", (*Ledger).parentDaemonized, signal, "its parent {parent} has daemonized"},
-	{"a relay signalled its group", (*Ledger).relaySignalledGroup, leave, ""},
-	{"it cleans up", (*Ledger).cleansUp, asCleanup, ""},
-	{"its parent was not signalled", (*Ledger).parentNotSignalled, signal, "its parent {parent} was not told"},
+		signalNow, "it was there before the stop, and the worker has gone"},
+	{"its parent was never seen, in a session that cleans up", (*Ledger).followsAStop, leaveAsCleanup, ""},
+	{"its parent was never seen", func(_ *Ledger, o *orphan) bool { return o.parent == nil }, signalNow, "its parent is not known"},
+	{"the signalled one above it lives", (*Ledger).notifiedLives, keepWaiting, ""},
+	{"what was there before the stop lives above it", (*Ledger).preexistingLives, keepWaiting, ""},
+	{"its parent daemonized", (*Ledger).parentDaemonized, signalNow, "its parent {parent} has daemonized"},
+	{"a relay signalled its group", (*Ledger).relaySignalledGroup, leaveAlone, ""},
+	{"it cleans up", (*Ledger).cleansUp, leaveAsCleanup, ""},
+	{"its parent was not signalled", (*Ledger).parentNotSignalled, signalNow, "its parent {parent} was not told"},
 	{"its parent did not handle it", func(_ *Ledger, o *orphan) bool { return !o.parent.handledIt(o.passed) },
-		signal, "its parent {parent} did not catch it"},
+		signalNow, "its parent {parent} did not catch it"},
 	{"its parent died of it", func(_ *Ledger, o *orphan) bool { return o.parent.diedOfIt(o.passed) },
-		signal, "its parent {parent} died of it"},
+		signalNow, "its parent {parent} died of it"},
 	{"it lives without a handler", func(_ *Ledger, o *orphan) bool { return !o.handled.Has(o.passed) },
-		signal, "its parent {parent} is gone, and it lives without catching {signal}"},
-	{"its parent left in order", func(*Ledger, *orphan) bool { return true }, leave, ""},
+		signalNow, "its parent {parent} is gone, and it lives without catching {signal}"},
+	{"its parent left in order", func(*Ledger, *orphan) bool { return true }, leaveAlone, ""},
 }
 
 // lastCall is the reason of the last call.
@@ -84,11 +84,11 @@ func (l *Ledger) decide(m *record, s *proc.Snapshot) (d decision, why string) {
 		if !r.when(l, o) {
 			continue
 		}
-		m.cleanup = m.cleanup || r.decide == asCleanup
-		m.leftAlone = m.leftAlone || r.decide >= leave
+		m.cleanup = m.cleanup || r.decide == leaveAsCleanup
+		m.leftAlone = m.leftAlone || r.decide >= leaveAlone
 		return r.decide, r.reason(o)
 	}
-	return wait, ""
+	return keepWaiting, ""
 }
 
 func (l *Ledger) orphanOf(m *record, s *proc.Snapshot) *orphan {
@@ -103,7 +103,7 @@ func (l *Ledger) orphanOf(m *record, s *proc.Snapshot) *orphan {
 
 // reason is why an orphan is signalled.
 func (r rule) reason(o *orphan) string {
-	if r.decide != signal || o.parent == nil {
+	if r.decide != signalNow || o.parent == nil {
 		return r.why
 	}
 	why := strings.Replace(r.why, "{parent}", o.parent.String(), 1)

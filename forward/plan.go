@@ -252,10 +252,10 @@ func (l *Ledger) judge(last bool, s *proc.Snapshot) (all []Delivery) {
 			continue
 		}
 		d, why := l.decide(m, s)
-		if last && d != signal {
-			d, why = signal, lastCall
+		if last && d != signalNow {
+			d, why = signalNow, lastCall
 		}
-		if d == signal {
+		if d == signalNow {
 			all = append(all, l.delivery(m, why))
 		}
 	}

@@ -43,10 +43,6 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 	return machine.Event{}, false
 }
 
-// waitersTime bounds the time of one snapshot for processes that seem to wait for a
-// signal: stop signals wait meanwhile.
-const waitersTime = 20 * time.Millisecond
-
 // request is what drainit asks of package forward for a signal that came.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
 	deliver := s.cfg.Rewrites.Apply(came)
@@ -101,14 +97,6 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 		s.warnAtStop(all, r.Signal)
 	}
 	s.warnBlockedTraps(r.Tick, all)
-}
-
-// stopSignal is the first that came, TERM where the worker exited by itself.
-func (s *Supervisor) stopSignal() unix.Signal {
-	if sig := s.machine.StopSignal(); sig != 0 {
-		return sig
-	}
-	return unix.SIGTERM
 }
 
 // signalUnseen signals what /proc does not show, once: as PID 1 the kernel knows it;

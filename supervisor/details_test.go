@@ -1,7 +1,10 @@
 package supervisor
 
 import (
+	"os"
+	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,6 +12,8 @@ import (
 	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
+	"drainit/internal/spawn"
+	"drainit/internal/term"
 )
 
 // A worker that /proc hides has the name that it was started by in every line.
@@ -145,4 +150,146 @@ func asAJob(t *testing.T) {
 		t.Skipf("cannot lead a process group: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Setpgid(0, before) })
+}
+
+// The worker is started as the command line says, in the background of a terminal if there
+// is one, and dies with drainit.
+func TestHowTheWorkerIsStarted(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := config()
+			cfg.Command, cfg.Env = []string{"node", "app.js"}, []string{"A=b"}
+			b := open(t, cfg, with(newProcess("node", nil)))
+			if terminal {
+				onATerminal(b)
+			}
+			b.start()
+			want := spawn.Config{Command: cfg.Command, Env: cfg.Env, OnTerminal: terminal, OnDeath: unix.SIGTERM}
+			if !reflect.DeepEqual(b.w.how, want) {
+				t.Errorf("%+v, want %+v", b.w.how, want)
+			}
+			if b.w.reads > 0 && os.Getppid() != 1 {
+				t.Errorf("%d reads of a parent that is not PID 1", b.w.reads)
+			}
+			b.loop()
+			b.close()
+		})
+	}
+}
+
+// What seems to wait for a signal is asked for 20 ms at most: signals wait meanwhile.
+func TestTimeForWaiters(t *testing.T) {
+	inBubble(t, config(), with(newProcess("sh", nil, newProcess("node", quietly()))), func(b *bubble) {
+		asked := 0
+		b.w.onRead = func(want proc.Want) {
+			if len(want.Signals) == 0 {
+				return
+			}
+			asked++
+			if left := time.Until(want.Until); left != 20*time.Millisecond {
+				t.Errorf("%+v has %v", want, left)
+			}
+		}
+		b.other(unix.SIGTSTP)
+		b.other(unix.SIGUSR1)
+		b.after(10 * time.Second) // the inspection
+		b.stop(unix.SIGTERM)
+		if asked < 5 {
+			t.Errorf("%d snapshots of signals", asked)
+		}
+	})
+}
+
+// Of a group, those that are stopped are continued one by one.
+func TestStoppedMemberOfAGroup(t *testing.T) {
+	inBubble(t, group(), with(newProcess("node", never, stopped(newProcess("job", never)))), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.wantSent("0s TERM node job; 0s CONT job")
+	})
+}
+
+// A worker that wait4 saw stop is known to have been where /proc can't be read, and a job's
+// group is continued as a whole then.
+func TestStoppedJobWithoutProc(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stop func(*bubble)
+		sent string
+	}{
+		"the worker": {func(b *bubble) { b.w.signal(b.w.worker, unix.SIGSTOP) }, "1s TERM node; 1s CONT node job"},
+		"another":    {func(b *bubble) { b.w.signal(b.w.procs[0], unix.SIGSTOP) }, "1s TERM node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, config(), func(w *world) {
+				w.start(newProcess("daemon", nil))
+				w.worker = newProcess("node", never, newProcess("job", never))
+			}, func(b *bubble) {
+				onATerminal(b)
+				b.s.job.Started(b.w.worker.PID)
+				tt.stop(b)
+				b.after(time.Second)
+				b.w.proc = procGone
+				b.stop(unix.SIGTERM)
+				b.wantSent(tt.sent)
+			})
+		})
+	}
+}
+
+// drainit may stop for a shell as long as its worker lives and no stop is in progress.
+func TestMaySuspend(t *testing.T) {
+	for name, tt := range map[string]struct {
+		into func(*bubble)
+		want bool
+	}{
+		"running":  {func(*bubble) {}, true},
+		"quiet":    {func(b *bubble) { b.other(unix.SIGTSTP) }, true},
+		"draining": {func(b *bubble) { b.stop(unix.SIGTERM) }, false},
+		"gone":     {func(b *bubble) { b.w.worker.exit(0) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, forking(), with(newProcess("node", never, newProcess("job", never))), func(b *bubble) {
+				tt.into(b)
+				b.settle()
+				if got := (jobOwner{b.s}).MaySuspend(); got != tt.want {
+					t.Errorf("%v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A Ctrl-C before the start ends drainit by INT itself, as a shell expects of a job, unless
+// the status is reported as another.
+func TestInterruptBeforeTheStart(t *testing.T) {
+	if os.Getpid() == 1 {
+		t.Skip("PID 1 is no job of a shell")
+	}
+	for _, tt := range []struct {
+		sig   unix.Signal
+		remap []int
+		want  Outcome
+	}{
+		{unix.SIGTERM, nil, Outcome{Status: 143}},
+		{unix.SIGINT, nil, Outcome{Status: 130, Interrupted: true}},
+		{unix.SIGINT, []int{130}, Outcome{Status: 0}},
+		{unix.SIGINT, []int{143}, Outcome{Status: 130, Interrupted: true}},
+	} {
+		cfg := config()
+		cfg.RemapExit = tt.remap
+		s, lines := beforeStart(t, cfg, newWorld())
+		s.job = term.NewJob(term.Terminal{}, s.queue, jobOwner{s})
+		s.queue.Wait(s.stops)
+		signalSelf(t, s, tt.sig)
+		if !s.stopBeforeStart() || s.exitCode() != tt.want {
+			t.Errorf("%v: %+v, want %+v", tt.sig, s.exitCode(), tt.want)
+		}
+		lines()
+	}
+}
+
+// What is to be pasted begins with the path of this program.
+func TestSelf(t *testing.T) {
+	if path, err := os.Executable(); err != nil || self() != path {
+		t.Errorf("%q, want %q, %v", self(), path, err)
+	}
 }

@@ -40,6 +40,7 @@ type world struct {
 
 	worker   *process         // what Start starts
 	startErr error            // what it says beside
+	how      spawn.Config     // what it was asked for
 	proc     procState        // what /proc shows
 	isInit   bool             // drainit is PID 1
 	slow     time.Duration    // what a snapshot of all processes takes
@@ -73,9 +74,10 @@ func newWorld() *world {
 }
 
 // Start puts the worker, and what is below it, into the world.
-func (w *world) Start(spawn.Config) (pid int, err error) {
+func (w *world) Start(how spawn.Config) (pid int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.how = how
 	if _, failed := w.startErr.(*spawn.Error); failed {
 		return 0, w.startErr
 	}

@@ -136,8 +136,8 @@ func TestSnapshotsTakeAFifthOfTheTime(t *testing.T) {
 	for _, slow := range []time.Duration{100 * time.Millisecond, time.Second} {
 		inBubble(t, cfg, func(w *world) {
 			w.worker = newProcess("node", never)
-			for i := range 1650 {
-				w.start(newProcess("child", nil)).exitAfter(10*time.Second + time.Duration(i)*20*time.Millisecond)
+			for i := range 330 {
+				w.start(newProcess("child", nil)).exitAfter(10*time.Second + time.Duration(i)*100*time.Millisecond)
 			}
 		}, func(b *bubble) {
 			b.after(9900 * time.Millisecond)

@@ -118,12 +118,3 @@ func (s *Supervisor) warnParent() {
 	parent, _ := all.Process(1)
 	s.journal.Unreachable(diag.Facts{Self: self()}.Parent(parent, s.cfg.Command))
 }
-
-// self is the path of this drainit, to be pasted.
-func self() string {
-	path, err := os.Executable()
-	if err != nil {
-		return "/drainit"
-	}
-	return path
-}

@@ -86,6 +86,17 @@ func TestRunWithAnAddressThatIsTaken(t *testing.T) {
 	}
 }
 
+// signalSelf sends this process a stop signal, and waits until its supervisor has it.
+func signalSelf(t *testing.T, s *Supervisor, sig unix.Signal) {
+	t.Helper()
+	if err := unix.Kill(os.Getpid(), sig); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); len(s.queue.Stops) == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // it is on its way through the runtime
+	}
+}
+
 // A stop signal that comes before the worker is started ends drainit, and starts none.
 func TestStopBeforeTheStart(t *testing.T) {
 	for _, tt := range []struct {
@@ -101,12 +112,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}
-		if err := unix.Kill(os.Getpid(), tt.sig); err != nil {
-			t.Fatal(err)
-		}
-		for end := time.Now().Add(30 * time.Second); len(s.queue.Stops) == 0 && time.Now().Before(end); {
-			time.Sleep(time.Millisecond) // it is on its way
-		}
+		signalSelf(t, s, tt.sig)
 		if got := s.run(); got != (Outcome{Status: tt.status}) || s.machine.Phase() != phase.Done || len(w.procs) > 0 {
 			t.Errorf("%v: %+v in phase %v, %d processes", tt.sig, got, s.machine.Phase(), len(w.procs))
 		}

@@ -120,3 +120,24 @@ func (s *Supervisor) publish() {
 		title.Set(text)
 	}
 }
+
+// self is the path of this drainit, to be pasted.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "/drainit"
+	}
+	return path
+}
+
+// waitersTime bounds the time of one snapshot for processes that seem to wait for a
+// signal: stop signals wait meanwhile.
+const waitersTime = 20 * time.Millisecond
+
+// stopSignal is the first that came, TERM where the worker exited by itself.
+func (s *Supervisor) stopSignal() unix.Signal {
+	if sig := s.machine.StopSignal(); sig != 0 {
+		return sig
+	}
+	return unix.SIGTERM
+}

@@ -1,8 +1,8 @@
 package proc
 
 import (
+	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -36,43 +36,6 @@ func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
 func Cgroups(pid int) (string, error) {
 	b, err := readSmall(procPath(pid, "cgroup"))
 	return string(b), err
-}
-
-// OtherThreadsSleep reports whether every thread of drainit but the calling one sleeps,
-// or is stuck in the kernel. The errors are those of checkProc and of the reads.
-func OtherThreadsSleep() (bool, error) {
-	if err := checkProc(); err != nil {
-		return false, err // the numbers of the threads are others, too
-	}
-	awake, err := anyOtherThread("/proc/self/task", unix.Gettid(), func(state byte) bool { return state == 'R' })
-	return !awake && err == nil, err
-}
-
-// anyOtherThread reports whether a thread in a task folder of /proc, other than this
-// one, is in such a state, and the first error of a look at one. One that has ended is in none.
-func anyOtherThread(tasks string, than int, is func(state byte) bool) (found bool, failed error) {
-	tids, err := readPids(tasks)
-	if err != nil {
-		return false, err
-	}
-	for _, tid := range tids {
-		if tid == than {
-			continue
-		}
-		var t Process
-		b, err := readSmall(filepath.Join(tasks, strconv.Itoa(tid), "stat"))
-		if err == nil {
-			t, err = parseStat(b)
-		}
-		switch {
-		case IsGone(err):
-		case err != nil && failed == nil:
-			failed = err
-		case err == nil && is(t.State):
-			return true, failed
-		}
-	}
-	return false, failed
 }
 
 // readPids returns the numbers among the names in a folder of /proc.
@@ -164,4 +127,10 @@ func retry(call func() (int, error)) (n int, err error) {
 // matter of the process that was looked at.
 func isTransient(err error) bool {
 	return isResourceExhausted(err) || err == unix.EAGAIN || err == unix.EIO
+}
+
+// isResourceExhausted says that a read failed by a want of descriptors or memory. What it
+// would show has holes.
+func isResourceExhausted(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }

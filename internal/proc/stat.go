@@ -13,27 +13,6 @@ import (
 // statSignals are the signals of which /proc/PID/stat has the masks.
 const statSignals = unix.Signal(31)
 
-// Read reads the stat of one process. The error is ErrNoProc or that of open(2) or
-// read(2), ENOENT and ESRCH where there is no such process.
-func Read(pid int) (Process, error) {
-	if err := checkProc(); err != nil {
-		return Process{}, err
-	}
-	return readStat(pid)
-}
-
-func readStat(pid int) (Process, error) {
-	b, err := readSmall(procPath(pid, "stat"))
-	if err != nil {
-		return Process{}, err
-	}
-	p, err := parseStat(b)
-	if p.State == 'Z' {
-		p.threadsLive = hasLivingThread(pid)
-	}
-	return p, err
-}
-
 // parseStat reads a line of /proc/PID/stat. The comm may hold blanks and
 // parentheses, so the fields behind it are counted from the last one.
 func parseStat(b []byte) (Process, error) {
@@ -79,10 +58,4 @@ func (p *Process) parseField(number int, text []byte) (err error) {
 		p.Handled, err = signals.ParseSet(text, 10)
 	}
 	return err
-}
-
-// hasLivingThread looks at the threads of a leader in state Z.
-func hasLivingThread(pid int) bool {
-	lives, _ := anyOtherThread(procPath(pid, "task"), pid, func(state byte) bool { return state != 'Z' && state != 'X' })
-	return lives
 }

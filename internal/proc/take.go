@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -211,10 +210,4 @@ func highest(sigs []unix.Signal) (most unix.Signal) {
 		most = max(most, sig)
 	}
 	return most
-}
-
-// isResourceExhausted says that a read failed by a want of descriptors or memory. What it
-// would show has holes.
-func isResourceExhausted(err error) bool {
-	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }

@@ -105,3 +105,6 @@ func (r *timedRead) giveUp(before int) (n int) {
 	}
 	return n
 }
+
+// Reader takes snapshots. The zero Reader is ready. It must not be copied.
+type Reader struct{ stuck stuckReader }

@@ -42,6 +42,3 @@ type Want struct {
 	// foreground.
 	Shells []int
 }
-
-// Reader takes snapshots. The zero Reader is ready. It must not be copied.
-type Reader struct{ stuck stuckReader }

@@ -1,0 +1,51 @@
+package proc
+
+import (
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// OtherThreadsSleep reports whether every thread of drainit but the calling one sleeps,
+// or is stuck in the kernel. The errors are those of checkProc and of the reads.
+func OtherThreadsSleep() (bool, error) {
+	if err := checkProc(); err != nil {
+		return false, err // the numbers of the threads are others, too
+	}
+	awake, err := anyOtherThread("/proc/self/task", unix.Gettid(), func(state byte) bool { return state == 'R' })
+	return !awake && err == nil, err
+}
+
+// anyOtherThread reports whether a thread in a task folder of /proc, other than this
+// one, is in such a state, and the first error of a look at one. One that has ended is in none.
+func anyOtherThread(tasks string, than int, is func(state byte) bool) (found bool, failed error) {
+	tids, err := readPids(tasks)
+	if err != nil {
+		return false, err
+	}
+	for _, tid := range tids {
+		if tid == than {
+			continue
+		}
+		var t Process
+		b, err := readSmall(filepath.Join(tasks, strconv.Itoa(tid), "stat"))
+		if err == nil {
+			t, err = parseStat(b)
+		}
+		switch {
+		case IsGone(err):
+		case err != nil && failed == nil:
+			failed = err
+		case err == nil && is(t.State):
+			return true, failed
+		}
+	}
+	return false, failed
+}
+
+// hasLivingThread looks at the threads of a leader in state Z.
+func hasLivingThread(pid int) bool {
+	lives, _ := anyOtherThread(procPath(pid, "task"), pid, func(state byte) bool { return state != 'Z' && state != 'X' })
+	return lives
+}
