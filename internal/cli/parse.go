@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -12,16 +14,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/signals"
-	"drainit/supervisor"
 )
-
-// options are the command line and the environment, checked.
-type options struct {
-	config  supervisor.Config
-	json    bool
-	level   zapcore.Level
-	version bool
-}
 
 // flags are the command line as it was given, not checked.
 type flags struct {
@@ -131,4 +124,22 @@ func (o *options) applyToggles(f *flags) error {
 func isTerminal(fd int) bool {
 	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	return err == nil
+}
+
+// workerEnv is the environment without drainit's own variables: a drainit below this one
+// gets its own. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
+func workerEnv(environ []string) []string {
+	var env []string
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if !isOwn(name) {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// isOwn reports whether a variable is one of drainit's settings.
+func isOwn(name string) bool {
+	return slices.ContainsFunc(settings[:], func(s setting) bool { return s.variable() == name })
 }

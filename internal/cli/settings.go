@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
 	"drainit/internal/health"
 	"drainit/internal/signals"
+	"drainit/supervisor"
 )
 
 // setting is what a flag with a value, or its environment variable, sets.
@@ -152,4 +154,23 @@ func setLogLevel(o *options, value string) error {
 		return o.level.Set(value)
 	}
 	return fmt.Errorf("%q: takes error, warn, info or debug", value)
+}
+
+// setGraceByWorker takes the grace period that the worker reads itself, and 5 s more, in
+// which the worker must still give its jobs back (section 5.3 of the OJS specification).
+func setGraceByWorker(o *options, environ []string) error {
+	for _, name := range []string{"OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"} {
+		value, _ := lookupEnv(environ, name)
+		if value == "" {
+			continue
+		}
+		if err := setGrace(o, value); err != nil {
+			return fmt.Errorf("%s: %w; or give --grace", name, err)
+		}
+		if o.config.Grace != supervisor.Forever {
+			o.config.Grace += 5 * time.Second
+		}
+		return nil
+	}
+	return nil
 }

@@ -95,18 +95,6 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 	return earliest, !earliest.IsZero()
 }
 
-// Step takes one event that happened at now and returns what to do about it,
-// in order. now never goes back.
-func (m *Machine) Step(now time.Time, e Event) []Action {
-	if e.Kind == StopSignaled && m.signal == 0 {
-		m.signal = e.Signal
-	}
-	if do := table[m.phase][e.Kind]; do != nil {
-		return do(m, now, e)
-	}
-	return nil
-}
-
 // SnapshotTook notes that a snapshot has taken so long, until now. The next one waits for
 // a multiple of that, so that snapshots never fill the time of a drain.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {

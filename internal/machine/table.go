@@ -52,3 +52,15 @@ var table = [phase.Count][eventCount]transition{
 		TimePassed:  (*Machine).timersOfKilling,
 	},
 }
+
+// Step takes one event that happened at now and returns what to do about it,
+// in order. now never goes back.
+func (m *Machine) Step(now time.Time, e Event) []Action {
+	if e.Kind == StopSignaled && m.signal == 0 {
+		m.signal = e.Signal
+	}
+	if do := table[m.phase][e.Kind]; do != nil {
+		return do(m, now, e)
+	}
+	return nil
+}

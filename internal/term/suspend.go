@@ -181,3 +181,32 @@ func canStop() bool {
 	}
 	return false
 }
+
+// WorkerStopped acts on a worker that a signal has stopped, as a shell would on its job.
+func (j *Job) WorkerStopped(by unix.Signal) {
+	if j == nil {
+		return
+	}
+	j.suspendedBy = by
+	since := j.queue.Continued()
+	fg, ok := j.tty.foreground()
+	if !ok {
+		return
+	}
+	switch {
+	case j.wantsTerminal() && fg != j.pgid:
+		if j.tty.grantForeground(j.pgid) {
+			j.resumeWorker()
+		} else {
+			j.suspendSelf(wholeGroup, since) // in the background, as the worker is
+		}
+	case j.wantsTerminal():
+		j.resumeWorker() // it has it by now
+	case fg == j.pgid || j.tty.granted: // Ctrl-Z, or its own doing; it may have granted the terminal in turn
+		if !j.suspendSelf(wholeGroup, since) {
+			j.resumeWorker()
+		}
+	case fg == unix.Getpgrp() && (by == unix.SIGSTOP || by == unix.SIGTSTP):
+		j.suspendSelf(wholeGroup, since)
+	}
+}
