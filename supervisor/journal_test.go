@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/health"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
@@ -359,5 +360,18 @@ func TestSuspendIsQuiet(t *testing.T) {
 		b.s.step(time.Now(), machine.Event{Kind: machine.SuspendSignaled, Signal: unix.SIGTSTP})
 		b.wantSent("0s TSTP node")
 		b.wantTitle("drainit:quiet")
+	})
+}
+
+// A drainit that no stop signal can reach is warned of before it starts its worker; none is
+// where there is nothing to say.
+func TestUnreachable(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", quick)), func(b *bubble) {
+		b.s.journal.Unreachable(diag.Warning{})
+		b.settle()
+		b.wantLines(0, "warning")
+		b.s.journal.Unreachable(diag.Warning{Text: "no stop signal will reach drainit"})
+		b.settle()
+		b.wantLines(1, "warning: no stop signal will reach drainit")
 	})
 }
