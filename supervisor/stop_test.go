@@ -23,17 +23,36 @@ var (
 // with is a world with this worker.
 func with(p *process) func(*world) { return func(w *world) { w.worker = p } }
 
-// A stop of one worker: what is sent, the exit status, and how long it takes.
+// stop is a stop of one worker: what is sent, the exit status, and how long it takes.
+type stop struct {
+	name   string
+	cfg    func(*Config)
+	worker *process
+	sig    unix.Signal
+	sent   string
+	status int
+	took   time.Duration
+}
+
+func playStops(t *testing.T, stops []stop) {
+	t.Helper()
+	for _, tt := range stops {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config()
+			if tt.cfg != nil {
+				tt.cfg(&cfg)
+			}
+			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+				b.stop(tt.sig)
+				b.wantEnd(tt.status, tt.took)
+				b.wantSent(tt.sent)
+			})
+		})
+	}
+}
+
 func TestStopOfAWorker(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		cfg    func(*Config)
-		worker *process
-		sig    unix.Signal
-		sent   string
-		status int
-		took   time.Duration
-	}{
+	playStops(t, []stop{
 		{"it exits", nil, newProcess("node", slow), unix.SIGTERM, "0s TERM node", 0, 2 * time.Second},
 		{"its status is reported", nil, newProcess("node", on{unix.SIGTERM: exits(3, time.Second)}), unix.SIGTERM, "0s TERM node", 3, time.Second},
 		{"it dies of the signal", nil, newProcess("node", nil), unix.SIGTERM, "0s TERM node", 143, 0},
@@ -44,6 +63,11 @@ func TestStopOfAWorker(t *testing.T) {
 		{"an infinite grace", func(c *Config) { c.Grace = machine.Forever }, newProcess("node", on{unix.SIGTERM: exits(0, 50*time.Minute)}), unix.SIGTERM,
 			"0s TERM node", 0, 50 * time.Minute},
 		{"it outlives SIGKILL", nil, undying("node"), unix.SIGTERM, "0s TERM node; 30s KILL node x100", 137, 35 * time.Second},
+	})
+}
+
+func TestStopByFlags(t *testing.T) {
+	playStops(t, []stop{
 		{"another stop signal", func(c *Config) { c.StopSignals = []unix.Signal{unix.SIGQUIT} }, newProcess("node", on{unix.SIGQUIT: exits(0, 0)}),
 			unix.SIGQUIT, "0s QUIT node", 0, 0},
 		{"a rewrite", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTERM: unix.SIGINT} }, newProcess("node", on{unix.SIGINT: exits(4, 0)}),
@@ -55,6 +79,11 @@ func TestStopOfAWorker(t *testing.T) {
 		{"another status is not", func(c *Config) { c.RemapExit = []int{1, 144} }, newProcess("node", nil), unix.SIGTERM, "0s TERM node", 143, 0},
 		{"137 of a kill is reported as 0", func(c *Config) { c.RemapExit = []int{137} }, undying("node"), unix.SIGTERM,
 			"0s TERM node; 30s KILL node x100", 0, 35 * time.Second},
+	})
+}
+
+func TestStopOfWhatIsBelow(t *testing.T) {
+	playStops(t, []stop{
 		{"what it leaves is killed", nil, newProcess("node", quick, newProcess("job", never)), unix.SIGTERM,
 			"0s TERM node; 25s TERM job; 30s KILL job", 137, 30 * time.Second},
 		{"what it leaves is killed, whatever status is reported as 0", func(c *Config) { c.RemapExit = []int{3} },
@@ -69,19 +98,7 @@ func TestStopOfAWorker(t *testing.T) {
 			"0s TERM sh node; 0s CONT node", 0, 2 * time.Second},
 		{"the worker alone", func(c *Config) { c.Mode = forward.ModeWorker }, newProcess("node", quick, newProcess("job", never)), unix.SIGTERM,
 			"0s TERM node; 30s KILL job", 137, 30 * time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
-			if tt.cfg != nil {
-				tt.cfg(&cfg)
-			}
-			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
-				b.stop(tt.sig)
-				b.wantEnd(tt.status, tt.took)
-				b.wantSent(tt.sent)
-			})
-		})
-	}
+	})
 }
 
 // undying is stuck in the kernel.
@@ -198,8 +215,8 @@ func TestSuccessor(t *testing.T) {
 				b.stop(unix.SIGTERM)
 				b.wantEnd(tt.status, tt.took)
 				b.wantSent(tt.sent)
-				heir := fmt.Sprintf("sh[%d] died of SIGTERM, as told: its heir node[%d] is the worker now", firstPID, firstPID+1)
-				b.wantLines(min(1, len(tt.job.on)), heir)
+				line := fmt.Sprintf("sh[%d] died of SIGTERM, as told: its heir node[%d] is the worker now", firstPID, firstPID+1)
+				b.wantLines(min(1, len(tt.job.on)), line)
 			})
 		})
 	}

@@ -104,8 +104,9 @@ func TestKeepsSignals(t *testing.T) {
 // below is a program below the worker.
 func below(pid, ppid int) proc.Process { return made(pid, ppid, "node", "app.js") }
 
+const instead = "drainit will tell it, but exec form is better: "
+
 func TestWrapped(t *testing.T) {
-	const instead = "drainit will tell it, but exec form is better: "
 	for _, tt := range []struct {
 		name string
 		f    Facts
@@ -131,6 +132,18 @@ func TestWrapped(t *testing.T) {
 			"sh[10] is a shell that does not pass signals on to those below it; " + instead + "let run.sh end with exec COMMAND ARG"},
 		{"one of two is dead", factsOf(worker("sh", "-c", "x"), dead(below(11, 10)), below(12, 10)),
 			"sh[10] is a shell that does not pass signals on to node[12]; " + instead + `ENTRYPOINT ["/drainit", "--", "node", "app.js"]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) { want(t, tt.f.Wrapped(), workerPID, tt.text) })
+	}
+}
+
+// What drainit does in place of the shell depends on the mode and on the shell.
+func TestWrappedByMode(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		f    Facts
+		text string
+	}{
 		{"a shell that ignores TERM", factsOf(ignoring(worker("sh", "-c", "x"), unix.SIGTERM), below(11, 10)),
 			"sh[10] is a shell that does not pass signals on to node[11]; it ignores SIGTERM, so nobody will be told; do not ignore it, or use the exec form: " +
 				`ENTRYPOINT ["/drainit", "--", "node", "app.js"]`},
@@ -139,15 +152,22 @@ func TestWrapped(t *testing.T) {
 				`ENTRYPOINT ["/drainit", "--", "node", "app.js"]`},
 		{"the worker's group", inMode(forward.ModeGroup, factsOf(worker("sh", "-c", "x"), below(11, 10))),
 			"sh[10] is a shell that does not pass signals on to node[11]; " + instead + `ENTRYPOINT ["/drainit", "--", "node", "app.js"]`},
-		{"none below", factsOf(worker("sh", "-c", "x")), ""},
-		{"none alive below", factsOf(worker("sh", "-c", "x"), dead(below(11, 10))), ""},
-		{"a shell with a trap", factsOf(handling(worker("sh", "-c", "x"), unix.SIGTERM), below(11, 10)), ""},
-		{"a program", factsOf(worker("node", "app.js"), below(11, 10)), ""},
-		{"a dead shell", factsOf(dead(worker("sh", "-c", "x")), below(11, 10)), ""},
-		{"a worker that is not shown", factsOf(below(11, 10)), ""},
-		{"no /proc", Facts{Worker: workerPID}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) { want(t, tt.f.Wrapped(), workerPID, tt.text) })
+	}
+}
+
+func TestNotWrapped(t *testing.T) {
+	for name, f := range map[string]Facts{
+		"none below":                 factsOf(worker("sh", "-c", "x")),
+		"none alive below":           factsOf(worker("sh", "-c", "x"), dead(below(11, 10))),
+		"a shell with a trap":        factsOf(handling(worker("sh", "-c", "x"), unix.SIGTERM), below(11, 10)),
+		"a program":                  factsOf(worker("node", "app.js"), below(11, 10)),
+		"a dead shell":               factsOf(dead(worker("sh", "-c", "x")), below(11, 10)),
+		"a worker that is not shown": factsOf(below(11, 10)),
+		"no /proc":                   {Worker: workerPID},
+	} {
+		t.Run(name, func(t *testing.T) { want(t, f.Wrapped(), 0, "") })
 	}
 }
 

@@ -1,0 +1,95 @@
+package supervisor
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/proc"
+	"drainit/internal/spawn"
+	"drainit/reaper"
+)
+
+// startSleep starts a real child, in a process group of its own.
+func startSleep(t *testing.T, sys *linux) (p proc.Process) {
+	t.Helper()
+	if os.Getpid() == 1 {
+		t.Skip("what is meant for the children of PID 1 would reach the whole namespace")
+	}
+	path, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip("no program sleep")
+	}
+	pid, err := sys.Start(spawn.Config{Command: []string{path, "1000"}, OnTerminal: true, OnDeath: unix.SIGKILL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if done, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); done == 0 && err == nil { // its pid is its own still
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_, _ = syscall.Wait4(pid, nil, 0, nil)
+		}
+	})
+	all, err := sys.Snapshot(proc.Want{Only: pid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ = all.Process(pid)
+	return p
+}
+
+// Where a delivery of the real system goes: signal 0 asks without sending.
+func TestRoutesOfDeliveries(t *testing.T) {
+	sys := new(linux)
+	p := startSleep(t, sys)
+	other := p
+	other.Start++
+	for _, tt := range []struct {
+		name string
+		d    forward.Delivery
+		want error
+	}{
+		{"a process", forward.Delivery{Process: p}, nil},
+		{"another with its pid", forward.Delivery{Process: other}, reaper.ErrGone},
+		{"a child, by its pid alone", forward.Delivery{Process: other, Child: true}, nil},
+		{"a group", forward.Delivery{Target: forward.ToGroup, Process: p, PGID: p.PGID}, nil},
+		{"a group that has gone", forward.Delivery{Target: forward.ToGroup, Process: p, PGID: firstPID}, reaper.ErrGone},
+		{"a child that has left its group", forward.Delivery{Target: forward.ToGroup, Process: p, PGID: firstPID, Child: true}, nil},
+	} {
+		if err := sys.Send(tt.d); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	if sys.Send(forward.Delivery{Target: forward.ToNamespace}) == nil {
+		t.Error("the namespace was signalled, though this is not PID 1")
+	}
+}
+
+func TestKillOfTheRealTree(t *testing.T) {
+	sys := new(linux)
+	p := startSleep(t, sys)
+	if e, ok, err := sys.Wait(); ok || err != nil {
+		t.Errorf("%+v, %v, while the child lives", e, err)
+	}
+	if err := sys.Send(forward.Delivery{Target: forward.ToTree, Process: p, Signal: unix.SIGKILL}); err != nil {
+		t.Error(err)
+	}
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		e, ok, err := sys.Wait()
+		if err != nil || ok && (e.PID != p.PID || e.TermSignal() != unix.SIGKILL) {
+			t.Fatalf("%+v, %v, want %v killed", e, err, p)
+		}
+		if ok {
+			break
+		}
+	}
+	if _, _, err := sys.Wait(); !errors.Is(err, reaper.ErrNoChildren) {
+		t.Errorf("%v, want %v", err, reaper.ErrNoChildren)
+	}
+}
