@@ -44,7 +44,7 @@ func (s *Supervisor) loop() {
 			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
 		}
 	}
-	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
+	s.returnTerminal()
 	s.journal.End(s.killed, s.exitCode().Status)
 }
 
@@ -158,7 +158,12 @@ func (s *Supervisor) stepAll(events []machine.Event) {
 	for _, e := range events {
 		s.step(time.Now(), e)
 	}
-	if s.worker.Gone() {
-		s.job.Returned()
+	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without it
+		s.returnTerminal()
 	}
+}
+
+// returnTerminal gives the terminal back, with its modes where the worker was killed.
+func (s *Supervisor) returnTerminal() {
+	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
 }

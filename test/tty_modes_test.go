@@ -67,6 +67,28 @@ func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 	}
 }
 
+// What a killed worker leaves may drain for long: the person at the terminal gets the modes
+// back with the terminal, and not when that has ended.
+func TestTTYModesAreRestoredBeforeTheLeftoversEnd(t *testing.T) {
+	t.Parallel()
+	c := inScript(t, `echo begin; read x
+		drainit --grace 25s -- sh -c 'worker listen -drain 1h & stty raw -echo; read y; kill -KILL $$'; echo status $?`)
+	c.see(`begin`)
+	modes := c.modes()
+	c.enter("abc")
+	leftover := c.ready()
+	c.waitUntil("the worker has set the modes", func() bool { return isRaw(c.modes()) })
+	c.keys("go\n")
+	c.waitOut(`drainit: warning: sh\[\d+\] died of SIGKILL and left`)
+	c.waitUntil("the modes are back", func() bool { return c.modes() == modes })
+	if stateOf(leftover) == 0 {
+		t.Error("the modes came back with the end of what the worker had left")
+	}
+	c.send(leftover, unix.SIGKILL)
+	c.see(`status 137`)
+	c.wantExit(0)
+}
+
 // The last words of a worker that ends by itself are its own: so stty works.
 func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
 	t.Parallel()

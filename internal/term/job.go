@@ -80,14 +80,6 @@ func (j *Job) Known(sig unix.Signal) bool {
 	return false
 }
 
-// Returned takes the terminal back from a worker that has ended: what it leaves drains
-// without it.
-func (j *Job) Returned() {
-	if j != nil && j.tty.granted {
-		j.ReturnTerminal(false)
-	}
-}
-
 // ReturnTerminal gives the terminal back where it came from, with its modes where the
 // worker had no chance to restore them.
 func (j *Job) ReturnTerminal(restoreModes bool) {
