@@ -109,10 +109,16 @@ func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 	}
 }
 
-// warnBlockedTraps warns of a shell whose trap can't run.
+// warnBlockedTraps warns of a shell whose trap can't run, once: what it waits for is not
+// read at every snapshot of a drain.
 func (s *Supervisor) warnBlockedTraps(tick uint64, all *proc.Snapshot) {
+	const blockedTrap = "blocked trap"
+	if s.journal.Said(blockedTrap) {
+		return
+	}
 	for _, b := range s.ledger.BlockedTraps(tick, all) {
-		s.journal.WarningOnce("blocked trap", diag.BlockedTrap(b.Shell, s.withProgram(b.Child)))
+		s.journal.WarningOnce(blockedTrap, diag.BlockedTrap(b.Shell, s.withProgram(b.Child)))
+		return
 	}
 }
 

@@ -40,13 +40,14 @@ func New(log *logx.Log, m *machine.Machine, w *worker.Worker) *Journal {
 	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool)}
 }
 
+// Said reports whether a thing has been said.
+func (j *Journal) Said(thing string) bool { return j.said[thing] }
+
 // Once reports whether a thing is said for the first time.
 func (j *Journal) Once(thing string) bool {
-	if j.said[thing] {
-		return false
-	}
+	first := !j.said[thing]
 	j.said[thing] = true
-	return true
+	return first
 }
 
 // The fields of JSON lines.

@@ -162,7 +162,7 @@ func (j *Journal) End(killed Kill, status int) {
 	if killed.Why != "" && killed.Victims != "" {
 		j.message = fmt.Sprintf("%s: killed %s %.1fs after %s", killed.Why, killed.Victims, killed.At.Sub(since).Seconds(), what)
 	}
-	if !requested && !j.said[exitReported] {
+	if !requested && !j.Said(exitReported) {
 		return
 	}
 	end := "done " + logx.Round(time.Since(since)) + " after " + what
