@@ -101,10 +101,7 @@ func (m *Machine) stopAgain(now time.Time, e Event) []Action {
 	switch {
 	case m.requested.IsZero():
 		m.requested, m.lastCall = now, false
-		m.setGrace(now, m.grace)
-		if m.grace == 0 {
-			return m.kill(now, AnnounceOver)
-		}
+		m.setGrace(now, m.grace) // not 0: such a machine never drains
 		return []Action{{AnnounceStop, e.Signal}}
 	case now.Sub(m.requested) < SameRequest:
 		return []Action{{AnnounceSame, e.Signal}}
