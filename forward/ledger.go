@@ -58,7 +58,7 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	}
 	l.observe(s)
 	if w := l.records[l.worker]; w != nil && w.sent == nil && l.early != nil {
-		w.sent = &sent{signal: l.early.signal, handled: w.Handles(l.early.signal), snapshot: l.snapshots, tick: l.early.tick}
+		w.markSent(sent{signal: l.early.signal, snapshot: l.snapshots, tick: l.early.tick})
 	}
 	for _, m := range l.records {
 		m.root = m.root || r.Worker.Gone && m.PPID == l.self
@@ -80,7 +80,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		m := l.recordOf(p)
 		l.living[p.PID] = m
 		if m.first == l.snapshots && l.sentWithGroup(m) {
-			m.sent = &sent{signal: l.toGroup.signal, handled: m.Handles(l.toGroup.signal), snapshot: l.toGroup.snapshot, unseen: true, tick: l.toGroup.tick}
+			m.markSent(sent{signal: l.toGroup.signal, snapshot: l.toGroup.snapshot, unseen: true, tick: l.toGroup.tick})
 		}
 	}
 	for _, m := range l.living {
@@ -211,7 +211,7 @@ func (l *Ledger) sentTo(id proc.ID, sig unix.Signal, tick uint64) {
 		l.records[id] = m
 	}
 	if m.sent == nil || m.sent.unseen {
-		m.sent = &sent{signal: sig, handled: m.Handles(sig), snapshot: l.snapshots, tick: tick}
+		m.markSent(sent{signal: sig, snapshot: l.snapshots, tick: tick})
 	}
 }
 

@@ -148,18 +148,17 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) (all []Delivery) {
 			all = append(all, l.passThrough(r, s, root, onlyIfHandled)...)
 		}
 		return all
-	case r.Mode != ModeAuto && !onlyIfHandled:
-		worker := l.toWorker(r, s)
-		if r.Mode == ModeGroup {
-			worker.Target = ToGroup
-		}
-		return []Delivery{worker}
 	}
 	worker := l.toWorker(r, s)
-	if s == nil || r.Mode == ModeAuto {
+	switch {
+	case r.Mode == ModeAuto:
 		return l.passThrough(r, s, worker.Process, onlyIfHandled)
+	case onlyIfHandled:
+		return l.toHandlers(r, l.Handlers(r, s))
+	case r.Mode == ModeGroup:
+		worker.Target = ToGroup
 	}
-	return l.toHandlers(r, l.Handlers(r, s))
+	return []Delivery{worker}
 }
 
 // passThrough is for one worker: the first that handles the signal on each way down from

@@ -36,6 +36,12 @@ type sent struct {
 	tick     uint64 // proc.Ticks
 }
 
+// markSent notes how a process was signalled.
+func (m *record) markSent(how sent) {
+	how.handled = m.Handles(how.signal)
+	m.sent = &how
+}
+
 // bornAfter reports whether m was started after p was signalled. A tick is a hundredth
 // of a second, so the snapshots say what one tick can't.
 func (m *record) bornAfter(p *record) bool {

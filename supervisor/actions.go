@@ -144,11 +144,10 @@ func (s *Supervisor) quiet() {
 }
 
 func (s *Supervisor) hasEnded(id proc.ID) bool {
-	all, err := s.sys.Snapshot(proc.Want{Only: id.PID})
+	p, err := s.process(proc.Want{Only: id.PID})
 	if err != nil {
 		return proc.IsGone(err)
 	}
-	p, _ := all.Process(id.PID)
 	return p.ID != id
 }
 
@@ -157,12 +156,8 @@ func (s *Supervisor) hasEnded(id proc.ID) bool {
 // after the signal, by which time an exec may have taken its handler away.
 // It reports whether there was a stop to undo.
 func (s *Supervisor) unfreeze(pid int) bool {
-	all, err := s.sys.Snapshot(proc.Want{Only: pid})
-	if err != nil {
-		return false
-	}
-	p, _ := all.Process(pid)
-	if !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
+	p, err := s.process(proc.Want{Only: pid})
+	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
 		return false
 	}
 	_, _ = s.deliver([]forward.Delivery{{Process: p, Signal: unix.SIGCONT, Child: !s.worker.Gone() && pid == s.worker.PID}})

@@ -124,8 +124,7 @@ func (s *Supervisor) warnBlockedTraps(tick uint64, all *proc.Snapshot) {
 
 // withProgram reads what runs a process.
 func (s *Supervisor) withProgram(p proc.Process) proc.Process {
-	all, err := s.sys.Snapshot(proc.Want{Only: p.PID, Program: true})
-	if full, ok := all.Process(p.PID); err == nil && ok && full.ID == p.ID {
+	if full, err := s.process(proc.Want{Only: p.PID, Program: true}); err == nil && full.ID == p.ID {
 		return full
 	}
 	return p

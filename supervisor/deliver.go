@@ -87,8 +87,7 @@ func (s *Supervisor) signalGroup(sig unix.Signal) error {
 
 // isStopped asks /proc, and without it goes by what wait4 saw.
 func (s *Supervisor) isStopped(pid int) bool {
-	if all, err := s.sys.Snapshot(proc.Want{Only: pid}); err == nil {
-		p, _ := all.Process(pid)
+	if p, err := s.process(proc.Want{Only: pid}); err == nil {
 		return p.Stopped()
 	}
 	return s.ledger.IsStopped(pid)
@@ -96,10 +95,6 @@ func (s *Supervisor) isStopped(pid int) bool {
 
 // handles reports whether a process still is that one, and handles a signal.
 func (s *Supervisor) handles(p proc.Process, sig unix.Signal) bool {
-	all, err := s.sys.Snapshot(proc.Want{Only: p.PID, Signals: []unix.Signal{sig}, Until: time.Now().Add(waitersTime)})
-	if err != nil {
-		return false
-	}
-	now, _ := all.Process(p.PID)
-	return now.ID == p.ID && now.Alive() && now.Handles(sig)
+	now, err := s.process(proc.Want{Only: p.PID, Signals: []unix.Signal{sig}, Until: time.Now().Add(waitersTime)})
+	return err == nil && now.ID == p.ID && now.Alive() && now.Handles(sig)
 }

@@ -111,10 +111,9 @@ func (s *Supervisor) warnParent() {
 	if os.Getppid() != 1 || s.job != nil {
 		return
 	}
-	all, err := s.snapshot(proc.Want{Only: 1, Program: true, Signals: []unix.Signal{unix.SIGTERM}})
+	parent, err := s.process(proc.Want{Only: 1, Program: true, Signals: []unix.Signal{unix.SIGTERM}})
 	if err != nil {
 		return
 	}
-	parent, _ := all.Process(1)
 	s.journal.Unreachable(diag.Facts{Self: self()}.Parent(parent, s.cfg.Command))
 }

@@ -111,6 +111,13 @@ func (s *Supervisor) snapshot(w proc.Want) (*proc.Snapshot, error) {
 	return all, err
 }
 
+// process reads the one process that is wanted.
+func (s *Supervisor) process(w proc.Want) (proc.Process, error) {
+	all, err := s.sys.Snapshot(w)
+	p, _ := all.Process(w.Only)
+	return p, err
+}
+
 // publish shows those outside what has changed.
 func (s *Supervisor) publish() {
 	now, alive := s.machine.Phase(), s.worker.Alive()
