@@ -21,7 +21,7 @@ import (
 
 // patience bounds every wait for something that must happen: long enough for
 // a busy machine, and no test's own measure of time.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // Setup is what `worker stage` does before it becomes drainit; see there.
 type Setup struct {

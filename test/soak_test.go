@@ -15,13 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var soakWhole = flag.Bool("soak", false, "soak drainit with 1,000,000 orphans and 100,000 signals, not with 20,000 and 2,000")
+var soakWhole = flag.Bool("soak", false, "soak drainit with 1,000,000 orphans and 100,000 signals, not with 4,000 and 2,000")
 
 // What is measured is what comes after the warm-up, in which a Go program takes the
 // memory that it needs.
 const (
-	soakOrphans = 500 // in each step
-	soakSignals = 50
+	soakSignals = 50 // in each step
 	soakWarmUp  = 10 // steps
 )
 
@@ -51,6 +50,7 @@ type soaking struct {
 	*Init
 	pipe    *os.File
 	answers *bufio.Reader
+	orphans int // in each step
 }
 
 // soakSample is what drainit holds after a step.
@@ -64,12 +64,12 @@ func TestSoak(t *testing.T) {
 	need(t, "perl")
 	t.Parallel()
 	// A collection more or less is some percent of the memory: in a short run it shows.
-	steps, growth := 30, 1.15
+	steps, growth, orphans := 30, 1.15, 100
 	if *soakWhole {
-		steps, growth = 2000, 1.05
+		steps, growth, orphans = 2000, 1.05, 500
 	}
 	r, w := pipe(t)
-	p := &soaking{launch(t, Launch{Stdout: w, Args: append([]string{"-v"}, script(soaked, strconv.Itoa(soakOrphans))...)}), r, bufio.NewReader(r)}
+	p := &soaking{launch(t, Launch{Stdout: w, Args: append([]string{"-v"}, script(soaked, strconv.Itoa(orphans))...)}), r, bufio.NewReader(r), orphans}
 	w.Close()
 	for range 2 {
 		p.wantAnswer("ready")
@@ -82,7 +82,7 @@ func TestSoak(t *testing.T) {
 			samples = append(samples, p.sample())
 		}
 		if n > soakWarmUp && (n-soakWarmUp)%(steps/10) == 0 || n == soakWarmUp {
-			t.Logf("%9d orphans, %7d signals, %4.0f s: %v", n*soakOrphans, n*soakSignals, time.Since(began).Seconds(), p.sample())
+			t.Logf("%9d orphans, %7d signals, %4.0f s: %v", n*orphans, n*soakSignals, time.Since(began).Seconds(), p.sample())
 		}
 	}
 	wantFlat(t, samples, growth)
