@@ -93,7 +93,7 @@ func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) (all []BlockedTrap) 
 				waited = append(waited, m)
 			}
 		}
-		if len(waited) == 1 && !runs && s.WaitsInForeground(pid, waited[0].PID) {
+		if len(waited) == 1 && !runs && s.WaitsFor(pid, waited[0].PID) == proc.Waits {
 			all = append(all, BlockedTrap{shell.Process, waited[0].Process})
 		}
 	}

@@ -71,31 +71,34 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	var page [4096]byte
+	var buf [page]byte
 	var all []byte
 	for {
-		n, err := retry(func() (int, error) { return unix.Read(fd, page[:]) })
+		n, err := retry(func() (int, error) { return unix.Read(fd, buf[:]) })
 		if err != nil {
 			return nil, os.NewSyscallError("read "+path, err)
 		}
-		all = append(all, page[:n]...)
-		if n == 0 || len(all) < len(page) {
+		all = append(all, buf[:n]...)
+		if n == 0 || len(all) < page {
 			return all, nil
 		}
 	}
 }
 
-// readPage reads a page at most, from an offset on, of a file of /proc that can be as
-// long as its process likes.
-func readPage(path string, at int64) ([]byte, error) {
+// page is what one read of a file of /proc returns at most, mostly.
+const page = 4096
+
+// readPart reads so many bytes at most, from an offset on, of a file of /proc that can be
+// as long as its process likes.
+func readPart(path string, at int64, size int) ([]byte, error) {
 	fd, err := openProc(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	page := make([]byte, 4096)
-	n, err := retry(func() (int, error) { return unix.Pread(fd, page, at) })
-	return page[:max(n, 0)], os.NewSyscallError("read "+path, err)
+	b := make([]byte, size)
+	n, err := retry(func() (int, error) { return unix.Pread(fd, b, at) })
+	return b[:max(n, 0)], os.NewSyscallError("read "+path, err)
 }
 
 // openProc goes around os.File, whose poller these files can't use and whose

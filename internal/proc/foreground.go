@@ -2,51 +2,83 @@ package proc
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
+// Waiting is whether a shell waits for a child that it did not put into the background:
+// until that has ended it runs no trap.
+type Waiting uint8
+
+// What can be known of it.
+const (
+	NotWaiting Waiting = iota
+	MayWait
+	Waits
+)
+
 // readForeground asks of each of the shells which children it waits for in the foreground.
 func (s *Snapshot) readForeground(w Want) {
 	for _, pid := range w.Shells {
 		shell, ok := s.Process(pid)
-		if !ok || !shell.Alive() {
+		if !ok || !shell.Alive() || shell.State != 'S' { // as inSigwait asks
 			continue
 		}
 		for _, child := range s.Children(pid) {
-			if waitsInForeground(shell, child.PID) {
+			if how := waitsFor(shell, child); how != NotWaiting {
 				if s.foreground == nil {
-					s.foreground = make(map[[2]int]bool)
+					s.foreground = make(map[[2]int]Waiting)
 				}
-				s.foreground[[2]int{pid, child.PID}] = true
+				s.foreground[[2]int{pid, child.PID}] = how
 			}
 		}
 	}
 }
 
-// waitsInForeground reports whether a shell surely waits for a child that it did
-// not put into the background. dash and busybox's ash sleep in wait4(2) for such a
-// one, and in rt_sigsuspend(2) for the others. bash is in wait4 for both; but one in
-// the background has /dev/null for its input, and the other the shell's own.
-func waitsInForeground(shell Process, child int) bool {
-	if shell.State != 'S' { // as inSigwait asks
-		return false
+// waitsFor goes by what a shell sleeps in and by what it gave the child for its input.
+// dash and busybox's ash sleep in wait4(2) for a child in the foreground, and in
+// rt_sigsuspend(2) for the others. bash is in wait4 for both, as mksh is in rt_sigsuspend;
+// but one in the background has /dev/null for its input, or leads a process group, or
+// ignores INT and QUIT.
+func waitsFor(shell, child Process) Waiting {
+	exe, _, _ := strings.Cut(shell.Exe, ".")
+	call, readable := syscallOf(shell.PID, procPath(shell.PID, ""))
+	if !readable {
+		return NotWaiting
 	}
-	if n, _, ok := syscallOf(procPath(shell.PID, "")); !ok || n != unix.SYS_WAIT4 {
-		return false
-	}
-	switch exe, _, _ := strings.Cut(shell.Exe, "."); exe {
+	inWait4 := call.sleeps && call.number == unix.SYS_WAIT4
+	switch exe {
 	case "dash", "busybox":
-		return true
-	case "bash":
-		shells, ok := readInput(shell.PID)
-		childs, ok2 := readInput(child)
-		return ok && ok2 && shells == childs && shells != input{"/dev/null", unix.O_RDONLY}
+		if inWait4 {
+			return Waits
+		}
+		return NotWaiting
+	case "":
+		return NotWaiting
+	case "bash", "rbash":
+		if !inWait4 {
+			return NotWaiting
+		}
 	}
-	return false
+	return byInput(shell, child)
+}
+
+// byInput compares the input of a child with that of its shell.
+func byInput(shell, child Process) Waiting {
+	background := input{"/dev/null", unix.O_RDONLY}
+	shells, ok := readInput(shell.PID)
+	childs, ok2 := readInput(child.PID)
+	switch {
+	case child.PGID == child.PID && child.PGID != shell.PGID, child.Ignores(unix.SIGINT) && child.Ignores(unix.SIGQUIT):
+		return NotWaiting
+	case !ok || !ok2, childs != shells && childs != background, shells == background:
+		return MayWait
+	case childs == shells:
+		return Waits
+	}
+	return NotWaiting
 }
 
 // input is what descriptor 0 of a process is, and how it was opened.
@@ -57,10 +89,10 @@ type input struct {
 
 func readInput(pid int) (in input, ok bool) {
 	var err error
-	if in.file, err = os.Readlink(procPath(pid, "fd/0")); err != nil {
+	if in.file, err = readLink(pid, "fd/0"); err != nil {
 		return in, false
 	}
-	b, err := readSmall(procPath(pid, "fdinfo/0"))
+	b, err := readOwned(pid, "fdinfo/0")
 	if err != nil {
 		return in, false
 	}

@@ -45,9 +45,9 @@ func shell(t testing.TB, name string, null bool, children int, script string) (p
 func settled(t testing.TB, pid, children int) bool {
 	all := take(t, Want{})
 	p, _ := all.Process(pid)
-	_, _, waits := syscallOf(procPath(pid, ""))
+	call, _ := syscallOf(pid, procPath(pid, ""))
 	below := all.Children(pid)
-	return p.State == 'S' && waits && len(below) == children &&
+	return p.State == 'S' && call.sleeps && len(below) == children &&
 		!slices.ContainsFunc(below, func(p Process) bool { return p.Comm != "sleep" || p.State != 'S' })
 }
 
@@ -74,10 +74,10 @@ func TestWhichChildAShellWaitsFor(t *testing.T) {
 				pid := shell(t, name, tt.null, 1, tt.script)
 				all := take(t, Want{Parents: os.Getpid(), Shells: []int{pid}})
 				child := all.Children(pid)[0].PID
-				if got := all.WaitsInForeground(pid, child); got != want {
+				if got := all.WaitsFor(pid, child) == Waits; got != want {
 					t.Errorf("%v, want %v", got, want)
 				}
-				if all.WaitsInForeground(child, pid) || all.WaitsInForeground(pid, os.Getpid()) {
+				if (all.WaitsFor(child, pid) == Waits) || (all.WaitsFor(pid, os.Getpid()) == Waits) {
 					t.Error("it waits for others, too")
 				}
 			})
@@ -90,9 +90,9 @@ func TestWhichOfTwoChildrenBashWaitsFor(t *testing.T) {
 	pid := shell(t, "bash", false, 2, `sleep 1000 & sleep 1000; :`)
 	all := take(t, Want{Parents: os.Getpid(), Shells: []int{pid}})
 	children := all.Children(pid)
-	if all.WaitsInForeground(pid, children[0].PID) || !all.WaitsInForeground(pid, children[1].PID) {
-		t.Errorf("it waits for %v: %v, and for %v: %v; want the second", children[0], all.WaitsInForeground(pid, children[0].PID),
-			children[1], all.WaitsInForeground(pid, children[1].PID))
+	if (all.WaitsFor(pid, children[0].PID) == Waits) || !(all.WaitsFor(pid, children[1].PID) == Waits) {
+		t.Errorf("it waits for %v: %v, and for %v: %v; want the second", children[0], (all.WaitsFor(pid, children[0].PID) == Waits),
+			children[1], (all.WaitsFor(pid, children[1].PID) == Waits))
 	}
 }
 
@@ -107,11 +107,11 @@ func TestShellsAreAskedOnlyIfThatIsWanted(t *testing.T) {
 		"not read closely, so that it may be any program": {Shells: []int{pid}},
 	} {
 		all := take(t, w)
-		if child := all.Children(pid)[0].PID; all.WaitsInForeground(pid, child) {
+		if child := all.Children(pid)[0].PID; all.WaitsFor(pid, child) == Waits {
 			t.Errorf("%s: it waits for %d", name, child)
 		}
 	}
-	if (*Snapshot)(nil).WaitsInForeground(pid, other) {
+	if (*Snapshot)(nil).WaitsFor(pid, other) != NotWaiting {
 		t.Error("without a snapshot it waits for a child")
 	}
 }

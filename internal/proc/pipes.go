@@ -1,22 +1,20 @@
 package proc
 
-import (
-	"os"
-	"slices"
-	"strconv"
-	"strings"
-)
+import "golang.org/x/sys/unix"
+
+// pipeID is a pipe, named or not.
+type pipeID struct{ device, inode uint64 }
 
 // readPipes finds which processes write to the pipes that others read, in one pass over
-// all: pipes are a pair of a device and an inode, whatever their names.
+// all.
 func (s *Snapshot) readPipes(w Want) {
 	if w.ReadsPipe == nil {
 		return
 	}
-	readers := make(map[string][]int) // pids, by the name of their pipe
+	readers := make(map[pipeID][]int) // pids
 	for _, p := range s.Descendants(w.Parents) {
 		if w.ReadsPipe(p) {
-			if pipe := pipeAt(p.PID, 0); pipe != "" {
+			if pipe, ok := pipeAt(p.PID, "fd/0"); ok {
 				readers[pipe] = append(readers[pipe], p.PID)
 			}
 		}
@@ -26,22 +24,28 @@ func (s *Snapshot) readPipes(w Want) {
 	}
 	s.writers = make(map[int][]int)
 	for _, p := range s.Descendants(w.Parents) {
-		out, errors := pipeAt(p.PID, 1), pipeAt(p.PID, 2)
-		for _, pipe := range slices.Compact([]string{out, errors}) {
-			for _, reader := range readers[pipe] {
-				if reader != p.PID {
-					s.writers[reader] = append(s.writers[reader], p.PID)
-				}
-			}
+		out, ok := pipeAt(p.PID, "fd/1")
+		if ok {
+			s.noteWriter(p.PID, readers[out])
+		}
+		if errors, ok2 := pipeAt(p.PID, "fd/2"); ok2 && !(ok && errors == out) {
+			s.noteWriter(p.PID, readers[errors])
 		}
 	}
 }
 
-// pipeAt is the name of the pipe behind a descriptor, "" if there is none.
-func pipeAt(pid, fd int) string {
-	link, err := os.Readlink(procPath(pid, "fd/"+strconv.Itoa(fd)))
-	if err != nil || !strings.HasPrefix(link, "pipe:") {
-		return ""
+func (s *Snapshot) noteWriter(writer int, readers []int) {
+	for _, reader := range readers {
+		if reader != writer {
+			s.writers[reader] = append(s.writers[reader], writer)
+		}
 	}
-	return link
+}
+
+// pipeAt is the pipe behind a descriptor. ok is false if there is none, or if it can't be
+// told.
+func pipeAt(pid int, fd string) (pipe pipeID, ok bool) {
+	var st unix.Stat_t
+	err := asOwner(pid, func() error { return unix.Stat(procPath(pid, fd), &st) })
+	return pipeID{uint64(st.Dev), st.Ino}, err == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
 }

@@ -40,12 +40,18 @@ type Process struct {
 
 	// Of processes that were read closely: what they wait for without a handler is in
 	// Handled, too, if it was asked for.
-	Pending signals.Set
-	Exe     string   // the file name of what runs it, "" where that may not be read
-	Args    []string // its command line as it shows it, the first page at most
+	Pending    signals.Set
+	Fatal      signals.Set // of those that were asked for: it surely dies of them, and at once
+	NestedInit bool        // of a PID namespace below drainit's: what it does not handle never reaches it
+	Exe        string      // the file name of what runs it, "" where that may not be read
+	Args       []string    // its command line as it shows it, the first page at most
+	Env        []string    // its environment, if it was asked for
 
-	threadsLive bool // though the leader is in state Z
+	threads threads // of a leader in state Z
 }
+
+// threads are those beside a leader in state Z.
+type threads struct{ live, stopped bool }
 
 // Alive reports whether the process can still run. A leader in state Z whose
 // other threads live is alive: it has not been handed to wait4.
@@ -54,14 +60,15 @@ func (p Process) Alive() bool {
 	case 'X', 'x':
 		return false
 	case 'Z':
-		return p.threadsLive
+		return p.threads.live
 	}
 	return true
 }
 
 // Stopped reports whether the process sleeps by a stop signal, so that it sees
-// no other signal but CONT and KILL. One held by a debugger is not counted.
-func (p Process) Stopped() bool { return p.State == 'T' }
+// no other signal but CONT and KILL. One held by a debugger is not counted. A leader in
+// state Z is stopped if its other threads are.
+func (p Process) Stopped() bool { return p.State == 'T' || p.State == 'Z' && p.threads.stopped }
 
 // StopPending reports whether the process was sent a signal that can stop it, and has not
 // acted upon it: one that waits for the exec of a child it has forked by vfork(2), for

@@ -1,28 +1,53 @@
 package proc
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 )
 
+// mostEnvironment is how much of an environment is read.
+const mostEnvironment = 64 << 10
+
 // readPrograms reads what runs these processes. A script's comm is its own name, so
 // only the link to the executable tells a shell; and what a busybox or a node is,
 // only its arguments.
-func (r *Reader) readPrograms(s *Snapshot, these []int) {
+func (r *Reader) readPrograms(s *Snapshot, these []int, w Want) {
 	lines := make([]part, len(these))
 	for n, i := range these {
 		p := &s.all[i]
-		if link, err := os.Readlink(procPath(p.PID, "exe")); err == nil {
+		if link, err := readLink(p.PID, "exe"); err == nil {
 			p.Exe = filepath.Base(trimDeleted(link))
 		}
-		lines[n].file = procPath(p.PID, "cmdline")
+		lines[n] = part{pid: p.PID, file: procPath(p.PID, "cmdline"), size: page}
 	}
-	for n, page := range r.readWithTimeout(lines) {
-		if page != nil {
-			s.all[these[n]].Args = strings.Split(strings.TrimRight(string(page), "\x00"), "\x00")
+	for n, text := range r.readWithTimeout(lines) {
+		s.all[these[n]].Args = splitText(text)
+	}
+	r.readEnvironments(s, these, w)
+}
+
+func (r *Reader) readEnvironments(s *Snapshot, these []int, w Want) {
+	if w.Environment == nil {
+		return
+	}
+	var texts []part
+	var of []int
+	for _, i := range these {
+		if p := s.all[i]; w.Environment(p) {
+			of, texts = append(of, i), append(texts, part{pid: p.PID, file: procPath(p.PID, "environ"), size: mostEnvironment})
 		}
 	}
+	for n, text := range r.readWithTimeout(texts) {
+		s.all[of[n]].Env = splitText(text)
+	}
+}
+
+// splitText splits what ends each of its parts with a NUL; nil was not read.
+func splitText(text []byte) []string {
+	if text == nil {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
 
 // trimDeleted takes off what the kernel puts behind the name of an executable

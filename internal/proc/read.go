@@ -16,7 +16,7 @@ func readStat(pid int) (Process, error) {
 	}
 	p, err := parseStat(b)
 	if p.State == 'Z' {
-		p.threadsLive = hasLivingThread(pid)
+		p.threads = otherThreads(pid)
 	}
 	return p, err
 }

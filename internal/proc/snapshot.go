@@ -10,7 +10,9 @@ type Snapshot struct {
 	children map[int][]int // of each pid, the indexes of its children, by pid
 
 	writers    map[int][]int // of those that read a pipe, if asked for: the pids that write to it
-	foreground map[[2]int]bool
+	foreground map[[2]int]Waiting
+	evidence   map[int]Evidence // by pid
+	untouched  map[ID]bool
 }
 
 // New makes a snapshot of processes, each of which has a pid of its own.
@@ -139,8 +141,38 @@ func (s *Snapshot) WritersTo(pid int) []int {
 	return s.writers[pid]
 }
 
-// WaitsInForeground reports whether a shell surely waits for a child that it did not
-// put into the background; false where that was not asked for.
-func (s *Snapshot) WaitsInForeground(shell, child int) bool {
-	return s != nil && s.foreground[[2]int{shell, child}]
+// WaitsFor reports whether a shell waits for a child that it did not put into the
+// background; NotWaiting where that was not asked for.
+func (s *Snapshot) WaitsFor(shell, child int) Waiting {
+	if s == nil {
+		return NotWaiting
+	}
+	return s.foreground[[2]int{shell, child}]
+}
+
+// Evidence returns what shows later whether a process has received a signal since; nil
+// where that was not asked for, or not read in time.
+func (s *Snapshot) Evidence(pid int) Evidence {
+	if s == nil {
+		return nil
+	}
+	return s.evidence[pid]
+}
+
+// Untouched reports whether a process is proven to have received no signal since the
+// evidence that was asked about; false where none was.
+func (s *Snapshot) Untouched(id ID) bool { return s != nil && s.untouched[id] }
+
+// Details are what a snapshot knows beside its processes.
+type Details struct {
+	Writers   map[int][]int      // of the readers of pipes: the pids of those that write to them
+	Waits     map[[2]int]Waiting // shells and their children
+	Evidence  map[int]Evidence
+	Untouched map[ID]bool
+}
+
+// With returns the snapshot with these details: a made-up one.
+func (s *Snapshot) With(d Details) *Snapshot {
+	s.writers, s.foreground, s.evidence, s.untouched = d.Writers, d.Waits, d.Evidence, d.Untouched
+	return s
 }

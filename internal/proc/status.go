@@ -15,9 +15,13 @@ type status struct {
 	blocked signals.Set // SigBlk, of the one thread
 	pending signals.Set // ShdPnd, and SigPnd of the one thread
 	threads int
-	// Of the one thread: whether it is in state S, and how often it has gone to sleep.
+	traced  bool // by a debugger, which decides what becomes of a signal
+	nested  bool // it is the first process of a PID namespace below that of /proc
+	// Of the one thread: whether it is in state S, and how often it has been switched
+	// out, because it slept or because another had its turn. Neither number ever falls,
+	// so their sum shows a change of either.
 	asleep   bool
-	switches string
+	switches uint64
 }
 
 func readStatus(pid int) (status, error) {
@@ -54,8 +58,14 @@ func (s *status) parseLine(name string, value []byte) (isMask bool, err error) {
 		s.asleep = bytes.HasPrefix(value, []byte("S"))
 	case "Threads":
 		s.threads, err = strconv.Atoi(string(value))
-	case "voluntary_ctxt_switches":
-		s.switches = string(value)
+	case "TracerPid":
+		s.traced = string(value) != "0"
+	case "NSpid":
+		ids := bytes.Fields(value)
+		s.nested = len(ids) > 1 && string(ids[len(ids)-1]) == "1"
+	case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
+		n, failed := strconv.ParseUint(string(value), 10, 64)
+		s.switches, err = s.switches+n, failed
 	case "SigPnd", "ShdPnd":
 		pending, failed := signals.ParseSet(value, 16)
 		s.pending, err = s.pending|pending, failed

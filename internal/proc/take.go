@@ -2,10 +2,9 @@ package proc
 
 import (
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/internal/signals"
 )
 
 // Take takes a snapshot for which no process need be read closely.
@@ -30,15 +29,18 @@ func (r *Reader) Take(w Want) (*Snapshot, error) {
 			return s, err
 		}
 	}
+	untouched := proveUntouched(w.Prove, w.Signals) // first: each moment can be one in which a process wakes up
 	s, err := readAll()
 	if err != nil {
 		return nil, err
 	}
+	s.untouched = untouched
 	if err := r.readClosely(s, w); err != nil {
 		return nil, err
 	}
 	s.readPipes(w)
 	s.readForeground(w)
+	s.readEvidence(w) // last: the less can happen before the signal goes out
 	return s, nil
 }
 
@@ -50,10 +52,10 @@ func (r *Reader) takeOne(w Want) (*Snapshot, error) {
 	}
 	s := New([]Process{p})
 	if len(w.Signals) > 0 {
-		err = r.readMasks(&s.all[0], w, true)
+		err = r.readMasks([]*Process{&s.all[0]}, w)
 	}
 	if w.Program {
-		r.readPrograms(s, []int{0})
+		r.readPrograms(s, []int{0}, w)
 	}
 	return s, err
 }
@@ -65,7 +67,7 @@ func (r *Reader) takeEnough(w Want) (*Snapshot, error) {
 		return nil, err
 	}
 	if !p.Handles(w.Signals[0]) { // as far as the stat tells: most programs have a handler
-		if err := r.readMasks(&p, w, true); err != nil && isResourceExhausted(err) {
+		if err := r.readMasks([]*Process{&p}, w); err != nil {
 			return nil, err
 		}
 	}
@@ -96,35 +98,81 @@ func readAll() (*Snapshot, error) {
 
 // readClosely reads what is wanted of some processes.
 func (r *Reader) readClosely(s *Snapshot, w Want) error {
-	var programs []int
-	end := s.endOfChain(w.Chain)
-	if w.Parents != 0 {
-		for _, i := range s.descendants(w.Parents) {
-			p := &s.all[i]
-			closely := p.PPID == w.Parents || len(s.children[p.PID]) > 0 || i == end
-			if err := r.readMasks(p, w, closely); err != nil {
-				return err
-			}
-			if closely && p.Alive() {
-				programs = append(programs, i)
-			}
-		}
+	if err := r.readBelow(s, w); err != nil {
+		return err
 	}
 	if w.Group != 0 {
+		var members []*Process
 		for i := range s.all {
-			if p := &s.all[i]; p.PGID == w.Group && p.Alive() {
-				if err := r.readMasks(p, w, true); err != nil {
-					return err
-				}
+			if s.all[i].PGID == w.Group {
+				members = append(members, &s.all[i])
 			}
 		}
-	}
-	if w.Nearest != 0 {
-		if err := r.readNearest(s, w, s.rootsOf(w.Nearest)); err != nil {
+		if err := r.readMasks(members, w); err != nil {
 			return err
 		}
 	}
-	r.readPrograms(s, programs)
+	return r.readNearest(s, w, s.rootsOf(w.Nearest))
+}
+
+// readBelow reads what is below w.Parents: closely what a stop needs of it, and of the
+// others what their stat does not have.
+func (r *Reader) readBelow(s *Snapshot, w Want) error {
+	if w.Parents == 0 {
+		return nil
+	}
+	var programs []int
+	var closely, others []*Process
+	end, all := s.endOfChain(w.Chain), s.belowAny(w.All)
+	for _, i := range s.descendants(w.Parents) {
+		p := &s.all[i]
+		switch {
+		case p.PPID == w.Parents || len(s.children[p.PID]) > 0 || i == end || all[i]:
+			closely = append(closely, p)
+			programs = append(programs, i)
+		case highest(w.Signals) > statSignals: // a status costs as much again as the stat
+			others = append(others, p)
+		}
+	}
+	for _, p := range others {
+		if err := readHandlers(p); err != nil {
+			return err
+		}
+	}
+	if err := r.readMasks(closely, w); err != nil {
+		return err
+	}
+	programs = slices.DeleteFunc(programs, func(i int) bool { return !s.all[i].Alive() })
+	r.readPrograms(s, programs, w)
+	return nil
+}
+
+// belowAny are the indexes of all processes below any of these, which are not among them
+// unless one is below another.
+func (s *Snapshot) belowAny(these []int) map[int]bool {
+	below := make(map[int]bool)
+	for _, pid := range these {
+		for _, i := range s.descendants(pid) {
+			below[i] = true
+		}
+	}
+	return below
+}
+
+// readHandlers reads the signals that a process has handlers for.
+func readHandlers(p *Process) error {
+	if !p.Alive() {
+		return nil
+	}
+	st, err := readStatus(p.PID)
+	switch {
+	case isResourceExhausted(err):
+		return err
+	case err != nil:
+		p.State = 'X'
+	default:
+		p.Handled, p.Ignored = st.handled, st.ignored
+	}
 	return nil
 }
 
@@ -139,21 +187,24 @@ func (s *Snapshot) rootsOf(pid int) []int {
 	return nil
 }
 
-func (r *Reader) readNearest(s *Snapshot, w Want, roots []int) error {
-	for _, i := range roots {
-		p := &s.all[i]
-		if !p.Alive() {
-			continue
+// readNearest reads each way down as far as the first process that handles the signal, one
+// generation after the other.
+func (r *Reader) readNearest(s *Snapshot, w Want, generation []int) error {
+	for len(generation) > 0 {
+		var these []*Process
+		for _, i := range generation {
+			these = append(these, &s.all[i])
 		}
-		if err := r.readMasks(p, w, true); err != nil {
+		if err := r.readMasks(these, w); err != nil {
 			return err
 		}
-		if p.Handles(w.Signals[0]) {
-			continue
+		var next []int
+		for _, p := range these {
+			if p.Alive() && !p.Handles(w.Signals[0]) {
+				next = append(next, s.children[p.PID]...)
+			}
 		}
-		if err := r.readNearest(s, w, s.children[p.PID]); err != nil {
-			return err
-		}
+		generation = next
 	}
 	return nil
 }
@@ -174,35 +225,6 @@ func (s *Snapshot) endOfChain(pid int) int {
 		end = s.index[pid]
 	}
 	return end
-}
-
-// readMasks reads the signals of a process: those that it has handlers for, and where it
-// is read closely, those that it waits for. A process that has vanished is dead. The error
-// is that of a want of means.
-func (r *Reader) readMasks(p *Process, w Want, closely bool) error {
-	if !p.Alive() || !closely && highest(w.Signals) <= statSignals {
-		return nil // a status costs as much again as the stat
-	}
-	st, err := readStatus(p.PID)
-	if err == nil {
-		p.Handled, p.Ignored, p.Pending = st.handled, st.ignored, st.pending
-	}
-	for _, sig := range w.Signals {
-		if !closely || err != nil {
-			break
-		}
-		var handles bool
-		if handles, err = r.handles(p.PID, st, sig, w.Until); handles {
-			p.Handled |= signals.SetOf(sig)
-		}
-	}
-	switch {
-	case isResourceExhausted(err):
-		return err
-	case err != nil:
-		p.State = 'X'
-	}
-	return nil
 }
 
 func highest(sigs []unix.Signal) (most unix.Signal) {

@@ -126,8 +126,9 @@ func TestWhichSignalsAProcessHandles(t *testing.T) {
 		"one handler":                          {`$SIG{INT} = sub { }`, "INT", false},
 		"a handler for a signal not asked for": {`$SIG{USR1} = sub { }`, "USR1", false},
 		"ignored":                              {`$SIG{TERM} = $SIG{HUP} = "IGNORE"`, "", true},
-		"blocked, as by one that waits for it by signalfd": {`POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM()))`, "TERM", false},
-		"blocked and ignored":                              {`$SIG{TERM} = "IGNORE"; POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM()))`, "", false},
+		"blocked, by one that waits for it by signalfd": {waits + `waits`, "TERM", false},
+		"blocked, by one that waits for a child, say":   {blocks, "", false},
+		"blocked and ignored":                           {`$SIG{TERM} = "IGNORE"; POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM()))`, "", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -44,8 +44,10 @@ func anyOtherThread(tasks string, than int, is func(state byte) bool) (found boo
 	return false, failed
 }
 
-// hasLivingThread looks at the threads of a leader in state Z.
-func hasLivingThread(pid int) bool {
-	lives, _ := anyOtherThread(procPath(pid, "task"), pid, func(state byte) bool { return state != 'Z' && state != 'X' })
-	return lives
+// otherThreads reads the threads of a leader in state Z.
+func otherThreads(pid int) (t threads) {
+	tasks := procPath(pid, "task")
+	t.live, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state != 'Z' && state != 'X' })
+	t.stopped, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state == 'T' })
+	return t
 }

@@ -8,10 +8,20 @@ import (
 // lateAfter is how long one read may take: the machine may be busy.
 const lateAfter = 500 * time.Millisecond
 
-// part is a page of a file, or what it has of one, from an offset on.
+// part is what a file of a process has from an offset on, so many bytes at most.
 type part struct {
+	pid  int
 	file string
 	at   int64
+	size int
+}
+
+func (p part) read() (b []byte, err error) {
+	err = asOwner(p.pid, func() (err error) {
+		b, err = readPart(p.file, p.at, p.size)
+		return err
+	})
+	return b, err
 }
 
 // stuckReader is whether a read was given up and has not ended yet.
@@ -55,7 +65,7 @@ type timedRead struct {
 func (r *timedRead) read(parts []part) {
 	defer close(r.done)
 	for _, p := range parts {
-		page, err := readPage(p.file, p.at)
+		page, err := p.read()
 		if err != nil {
 			page = nil
 		}

@@ -24,7 +24,7 @@ func TestReadsThatAreLateAreGivenUp(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	parts := []part{{file: before, at: 2}, {file: filepath.Join(dir, "none")}, {file: fifo}, {file: behind}}
+	parts := []part{{file: before, at: 2, size: page}, {file: filepath.Join(dir, "none")}, {file: fifo}, {file: behind, size: page}}
 	wanted := [][]byte{[]byte("fore"), nil, nil, nil}
 	equal := func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 	var reader Reader

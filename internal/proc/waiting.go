@@ -7,116 +7,101 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
 )
 
-// handles reports whether a process handles a signal, as a first read of its status has
-// shown it: a process that is just starting handles nothing yet. It does if it has a
-// handler, or if every thread of it blocks the signal and it is not ignored: then one
-// waits for it by sigwait(3) or signalfd(2). To tell that from a process that is
-// forking takes some reads, a millisecond apart, of which but one may be after until.
-func (r *Reader) handles(pid int, s status, sig unix.Signal, until time.Time) (bool, error) {
-	// fork(3), posix_spawn(3) and dash's vfork block every signal for as long as
-	// they take, which is long on a busy machine. What waits for a signal sleeps by
-	// it: two reads that find no switch of context between them saw one and the same
-	// sleep. Where the leader is busy, a thread is in sigwait, or there is a signalfd
-	// that takes the signal.
-	slept := ""
-	for read := 1; ; read++ {
-		if s.handled.Has(sig) {
-			return true, nil
-		}
-		blocked, sigwait := r.waitsFor(pid, s, sig)
-		switch {
-		case s.ignored.Has(sig), !blocked:
-			return false, nil
-		case s.asleep && s.switches == slept, read > 1 && (sigwait || hasSignalfd(pid, sig)):
-			return true, nil
-		case read > 1 && time.Now().After(until): // one pair there is on the busiest machine
-			return false, nil
-		}
-		slept = s.switches
-		time.Sleep(time.Millisecond)
-		var err error
-		if s, err = readStatus(pid); err != nil {
-			return false, err
-		}
-	}
+// blocked is how a process takes a signal that it neither handles nor ignores.
+type blocked struct {
+	byAll   bool // each thread blocks it, or sits in sigwait for it
+	sigwait bool // a thread does
+	fatal   bool // it surely dies of it
 }
 
-// waitsFor reports whether each thread blocks the signal or sits in sigwait, and
-// whether one sits there. One thread may block what another is to be
-// interrupted by: the leader of a Go program blocks nearly everything at times.
-func (r *Reader) waitsFor(pid int, s status, sig unix.Signal) (blocked, sigwait bool) {
-	tasks := procPath(pid, "task")
-	sigwait = r.inSigwait(filepath.Join(tasks, strconv.Itoa(pid)), s, sig)
-	if !s.blocked.Has(sig) && !sigwait {
-		return false, false
+// blocks asks each thread whether it blocks the signal or sits in sigwait. One thread may
+// block what another is to be interrupted by: the leader of a Go program blocks nearly
+// everything at times. Where the leader does not, it is the leader that gets the signal
+// (kernel/signal.c, complete_signal).
+func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
+	waits, known := r.inSigwait(pid, strconv.Itoa(pid), s, sig)
+	b.sigwait = waits
+	if !s.blocked.Has(sig) && !waits {
+		b.fatal = known && s.asleep && !s.traced && !s.nested && signals.TerminatesByDefault(sig)
+		return b
 	}
 	if s.threads == 1 {
-		return true, sigwait
+		b.byAll = true
+		return b
 	}
-	tids, err := readPids(tasks)
+	tids, err := readPids(procPath(pid, "task"))
 	if err != nil {
-		return false, false
+		return b
 	}
 	for _, tid := range tids {
-		dir := filepath.Join(tasks, strconv.Itoa(tid))
-		b, err := readSmall(filepath.Join(dir, "status"))
+		thread, err := readThread(pid, tid)
 		if err != nil {
-			continue // the thread has ended
+			continue // it has ended
 		}
-		thread, err := parseStatus(b)
-		if err != nil {
-			continue
-		}
-		waits := r.inSigwait(dir, thread, sig)
+		waits, _ := r.inSigwait(pid, strconv.Itoa(tid), thread, sig)
 		if !thread.blocked.Has(sig) && !waits {
-			return false, false
+			return b
 		}
-		sigwait = sigwait || waits
+		b.sigwait = b.sigwait || waits
 	}
-	return true, sigwait
+	b.byAll = true
+	return b
+}
+
+// readThread reads the status of one thread.
+func readThread(pid, tid int) (status, error) {
+	b, err := readSmall(procPath(pid, "task/"+strconv.Itoa(tid)+"/status"))
+	if err != nil {
+		return status{}, err
+	}
+	return parseStatus(b)
 }
 
 // inSigwait reports whether a thread is in rt_sigtimedwait(2) for a signal. While it
 // is, the kernel takes what it waits for out of SigBlk (kernel/signal.c,
 // do_sigtimedwait). For what, its memory tells; where that may not be read (ptrace(2)),
-// it waits for all but those that would stop it if it did not. It is asked of no thread
-// that does not sleep: in an execve(2) that is stuck the answer would not come
-// (fs/proc/base.c, lock_trace).
-func (r *Reader) inSigwait(thread string, s status, sig unix.Signal) bool {
+// it waits for all but those that would stop it if it did not. known is false where it
+// can't be told. It is asked of no thread that does not sleep: in an execve(2) that is
+// stuck the answer would not come (fs/proc/base.c, lock_trace).
+func (r *Reader) inSigwait(pid int, tid string, s status, sig unix.Signal) (waits, known bool) {
 	if !s.asleep {
-		return false
+		return false, false
 	}
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
-	n, set, ok := syscallOf(thread)
-	if !ok || n != unix.SYS_RT_SIGTIMEDWAIT && n != time64 {
-		return false
+	thread := "task/" + tid
+	call, readable := syscallOf(pid, procPath(pid, thread))
+	if !readable || !call.sleeps || call.number != unix.SYS_RT_SIGTIMEDWAIT && call.number != time64 {
+		return false, readable && call.sleeps
 	}
-	b := r.readWithTimeout([]part{{filepath.Join(thread, "mem"), set}})[0]
+	b := r.readWithTimeout([]part{{pid, procPath(pid, thread+"/mem"), call.first, 8}})[0]
 	if len(b) < 8 {
-		return !signals.StopsByDefault(sig)
+		return !signals.StopsByDefault(sig), false
 	}
-	return signals.Set(binary.NativeEndian.Uint64(b)).Has(sig)
+	return signals.Set(binary.NativeEndian.Uint64(b)).Has(sig), true
 }
 
-// hasSignalfd reports whether a process has a signalfd(2) that takes the signal.
-func hasSignalfd(pid int, sig unix.Signal) bool {
-	dir := procPath(pid, "fdinfo")
-	fds, err := readPids(dir)
+// hasSignalfd reports whether a process has a signalfd(2) that takes the signal; where
+// that may not be read, it may have one.
+func hasSignalfd(pid int, sig unix.Signal) (has, readable bool) {
+	var fds []int
+	err := asOwner(pid, func() (err error) {
+		fds, err = readPids(procPath(pid, "fdinfo"))
+		return err
+	})
 	if err != nil {
-		return false // not permitted
+		return false, false
 	}
 	const atMost = 1000 // descriptors: one of these is opened early
 	return slices.ContainsFunc(fds[:min(len(fds), atMost)], func(fd int) bool {
-		b, err := readPage(filepath.Join(dir, strconv.Itoa(fd)), 0)
+		b, err := readOwned(pid, "fdinfo/"+strconv.Itoa(fd))
 		return err == nil && signalfdMask(b).Has(sig)
-	})
+	}), true
 }
 
 // signalfdMask is what a descriptor's /proc/PID/fdinfo says that it takes
@@ -131,18 +116,29 @@ func signalfdMask(fdinfo []byte) signals.Set {
 	return mask
 }
 
-// syscallOf is the system call that a process or thread sleeps in, and its first
-// argument. ok is false where it runs, and where that may not be read.
-func syscallOf(dir string) (number int, first int64, ok bool) {
-	b, err := readSmall(filepath.Join(dir, "syscall"))
+// sysCall is what a process or thread sleeps in.
+type sysCall struct {
+	sleeps bool // it does not run
+	number int
+	first  int64 // argument
+}
+
+// syscallOf reads what a process, or the thread in a folder of it, sleeps in.
+func syscallOf(pid int, dir string) (call sysCall, readable bool) {
+	var b []byte
+	err := asOwner(pid, func() (err error) {
+		b, err = readSmall(filepath.Join(dir, "syscall"))
+		return err
+	})
 	if err != nil {
-		return 0, 0, false // not permitted, or not in this kernel
+		return call, false // not permitted, or not in this kernel
 	}
 	fields := strings.Fields(string(b))
 	if len(fields) < 2 { // "running"
-		return 0, 0, false
+		return call, true
 	}
-	number, err = strconv.Atoi(fields[0])
+	call.number, err = strconv.Atoi(fields[0])
 	first, failed := strconv.ParseInt(fields[1], 0, 64)
-	return number, first, err == nil && failed == nil
+	call.first, call.sleeps = first, err == nil && failed == nil
+	return call, true
 }

@@ -29,6 +29,9 @@ type Want struct {
 	// Group has the members of this process group read closely; 0 for none.
 	Group int
 
+	// All has every process below these pids read closely, if it is below Parents too.
+	All []int
+
 	// Signals are those of which it is asked, of a process that is read closely, whether
 	// it waits for them without a handler. To ask one that seems to takes a millisecond,
 	// and all of them together not longer than Until.
@@ -41,4 +44,14 @@ type Want struct {
 	// Shells are those of which it is asked whether they wait for a child in the
 	// foreground.
 	Shells []int
+	// Environment has the environment read of those of the processes with a program for
+	// which it is true; nil for none.
+	Environment func(Process) bool
+
+	// Evidence is for how long at most evidence is read of what is below Parents; 0 for
+	// none.
+	Evidence time.Duration
+	// Prove are those of which it is asked whether they have received no signal since
+	// their evidence was read.
+	Prove map[ID]Evidence
 }

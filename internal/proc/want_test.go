@@ -11,9 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waits makes a process of a family wait for TERM without a handler, as by signalfd(2):
-// that it handles it, is known only if it is read closely.
-const waits = `sub waits { POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM())) } `
+// blocks has a process of a family block TERM, and waits has it wait for TERM by
+// signalfd(2): that it handles it is known only if it is read closely.
+const blocks = `POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM())); `
+
+var waits = `my $fd; sub waits { ` + blocks + `$fd = syscall(` + strconv.Itoa(unix.SYS_SIGNALFD4) +
+	`, -1, my $mask = pack("Q", 1 << (POSIX::SIGTERM() - 1)), 8, 0) } `
 
 // take takes a snapshot of what is wanted, in which TERM is asked for.
 func take(t testing.TB, w Want) *Snapshot {

@@ -1,0 +1,109 @@
+package proc
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
+)
+
+// Evidence is how often each thread of a process had been switched out at one moment. A
+// process that has received a signal since either runs, has it pending, or was switched
+// out once more (kernel/sched/core.c, __schedule). Nil Evidence proves nothing.
+type Evidence []threadSwitches
+
+type threadSwitches struct {
+	tid   int
+	count uint64
+}
+
+// mostThreads are read of one process. Where there are more, the main one counts, if it
+// does not block the signal: the kernel prefers it (kernel/signal.c, complete_signal).
+const mostThreads = 64
+
+// evidenceOf reads the evidence of a process whose status was just read. still is whether
+// all its threads sleep and no signal is pending.
+func evidenceOf(pid int, st status, asked signals.Set) (e Evidence, still bool) {
+	still = st.asleep && st.pending == 0
+	switch {
+	case st.threads == 1:
+		return Evidence{{pid, st.switches}}, still
+	case st.threads > mostThreads && st.blocked&asked != 0:
+		return nil, false
+	case st.threads > mostThreads:
+		return Evidence{{math.MaxInt, uint64(st.threads)}, {pid, st.switches}}, still
+	}
+	tids, err := readPids(procPath(pid, "task"))
+	if err != nil {
+		return nil, false
+	}
+	for _, tid := range tids {
+		thread, err := readThread(pid, tid)
+		if err != nil {
+			return nil, false // it has ended: that takes a signal, or work
+		}
+		still = still && thread.asleep && thread.pending == 0
+		e = append(e, threadSwitches{tid, thread.switches})
+	}
+	return e, still
+}
+
+// readEvidence reads the evidence of all below a process that can become orphans, the
+// nearest first, for so long at most.
+func (s *Snapshot) readEvidence(w Want) {
+	if w.Evidence == 0 {
+		return
+	}
+	s.evidence = make(map[int]Evidence)
+	asked := signals.SetOf(w.Signals...)
+	until := time.Now().Add(w.Evidence)
+	for _, i := range s.descendants(w.Parents) {
+		if time.Now().After(until) {
+			return
+		}
+		pid := s.all[i].PID
+		if st, err := readStatus(pid); err == nil {
+			if e, _ := evidenceOf(pid, st, asked); e != nil {
+				s.evidence[pid] = e
+			}
+		}
+	}
+}
+
+// proveUntouched returns those of the processes that have received no signal since their
+// evidence was read. Each is read twice, a millisecond apart: for a moment a thread that
+// goes back to sleep is in state S and not yet counted.
+func proveUntouched(all map[ID]Evidence, asked []unix.Signal) map[ID]bool {
+	if len(all) == 0 {
+		return nil
+	}
+	untouched := make(map[ID]bool)
+	for id, e := range all {
+		if e.stillOf(id.PID, asked) {
+			untouched[id] = true
+		}
+	}
+	if len(untouched) == 0 {
+		return nil
+	}
+	time.Sleep(time.Millisecond)
+	for id := range untouched {
+		if !all[id].stillOf(id.PID, asked) {
+			delete(untouched, id)
+		}
+	}
+	return untouched
+}
+
+// stillOf reports whether the process with this pid sleeps as it did then.
+func (e Evidence) stillOf(pid int, asked []unix.Signal) bool {
+	st, err := readStatus(pid)
+	if err != nil || !st.asleep || st.pending != 0 || len(e) == 0 {
+		return false
+	}
+	now, still := evidenceOf(pid, st, signals.SetOf(asked...))
+	return still && slices.Equal(e, now)
+}

@@ -1,0 +1,102 @@
+package proc
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
+)
+
+// question is whether a process that blocks a signal waits for it.
+type question struct {
+	process  *Process
+	signal   unix.Signal
+	asleep   bool // at the read before
+	switches uint64
+}
+
+// readMasks reads the signals of processes: those that they have handlers for, and of the
+// signals asked for also those that they wait for without one. One that has vanished is
+// dead. The error is that of a want of means.
+func (r *Reader) readMasks(these []*Process, w Want) error {
+	var open []question
+	for _, p := range these {
+		if !p.Alive() {
+			continue
+		}
+		st, err := readStatus(p.PID)
+		switch {
+		case isResourceExhausted(err):
+			return err
+		case err != nil:
+			p.State = 'X'
+			continue
+		}
+		p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
+		for _, sig := range w.Signals {
+			if st.handled.Has(sig) || st.ignored.Has(sig) {
+				continue
+			}
+			b := r.blocks(p.PID, st, sig)
+			if b.fatal {
+				p.Fatal |= signals.SetOf(sig)
+			}
+			if b.byAll {
+				open = append(open, question{p, sig, st.asleep, st.switches})
+			}
+		}
+	}
+	return r.settle(open, w.Until)
+}
+
+// settle answers the questions that one read can't. fork(3), posix_spawn(3) and dash's
+// vfork block every signal for as long as they take, which is long on a busy machine, and
+// the new process has the signalfd of the old one. So all are read again a millisecond
+// later, and then, as long as there is time, those that may be in the middle of it.
+func (r *Reader) settle(open []question, until time.Time) error {
+	for len(open) > 0 {
+		time.Sleep(time.Millisecond)
+		var next []question
+		for _, q := range open {
+			st, err := readStatus(q.process.PID)
+			switch {
+			case isResourceExhausted(err):
+				return err
+			case err != nil:
+				q.process.State = 'X'
+				continue
+			}
+			waits, settled := r.answer(q, st)
+			if waits {
+				q.process.Handled |= signals.SetOf(q.signal)
+			} else if !settled {
+				next = append(next, question{q.process, q.signal, st.asleep, st.switches})
+			}
+		}
+		if time.Now().After(until) {
+			return nil
+		}
+		open = next
+	}
+	return nil
+}
+
+// answer reports whether a process waits for a signal, and whether that is all there is to
+// know. What sleeps as it did a millisecond ago is not in the middle of anything: it waits
+// for a child with its signals blocked, as unshare(1) and strace(1) do, or it can't be told.
+func (r *Reader) answer(q question, st status) (waits, settled bool) {
+	if st.handled.Has(q.signal) {
+		return true, true
+	}
+	b := r.blocks(q.process.PID, st, q.signal)
+	if st.ignored.Has(q.signal) || !b.byAll {
+		return false, true
+	}
+	if b.sigwait {
+		return true, true
+	}
+	has, readable := hasSignalfd(q.process.PID, q.signal)
+	settled = st.asleep && q.asleep && st.switches == q.switches
+	return has || settled && !readable, settled
+}
