@@ -7,26 +7,64 @@ import (
 )
 
 // readsPipe reports whether an orphan reads a pipe that a living process writes to. To
-// end tee cuts off the application: it ends by itself when its input does.
-func (l *Ledger) readsPipe(o *orphan) bool {
-	return !o.Handles(l.signalFor(o.record)) && len(o.snapshot.WritersTo(o.PID)) > 0
-}
-
-// mayReadPipe reports whether it matters if a process does.
-func (l *Ledger) mayReadPipe(p proc.Process) bool {
-	if p.PPID != l.self || p.Handles(l.deliver) && p.Handles(unix.SIGTERM) {
-		return false
-	}
-	m := l.records[p.ID]
-	return m == nil || m.sent == nil
-}
+// end it cuts off the application, whatever it handles: it ends by itself when its input
+// does.
+func (l *Ledger) readsPipe(o *orphan) bool { return len(o.snapshot.WritersTo(o.PID)) > 0 }
 
 // waitsForWorker is for what was drainit's child before the stop, a daemon that an
-// entrypoint started: its turn comes when the worker has gone. A shell with a trap has
-// seen to its daemons itself.
+// entrypoint started: its turn comes when the worker has gone.
 func (l *Ledger) waitsForWorker(o *orphan) bool {
 	w := l.records[l.worker]
-	return o.preexisting && w != nil && (l.alive(w) || w.program == Shell && w.sent != nil && w.sent.handled)
+	return o.preexisting && w != nil && l.alive(w)
+}
+
+// helperLives is for an orphan that is untouched, while a process lives that its parent
+// started in the course of the stopping: that may be there to signal it.
+func (l *Ledger) helperLives(o *orphan) bool {
+	if o.notified == nil || !o.snapshot.Untouched(o.ID) {
+		return false
+	}
+	for _, m := range l.living {
+		siblings := m.parent == o.record.parent || m.parent == proc.ID{} && m.SID == o.SID
+		if m.ID != o.ID && m.sent == nil && siblings && m.bornAfter(o.notified) {
+			return true
+		}
+	}
+	return false
+}
+
+// runsAtMost is for how long one that was signalled and runs keeps what is untouched from
+// being signalled, in ticks.
+const runsAtMost = 100
+
+// notifiedRuns is for an orphan that is untouched, while the one above it that was
+// signalled runs: it may be signalling one process after the other, as tree-kill does.
+// Once it sleeps, it has done so or does not.
+func (l *Ledger) notifiedRuns(o *orphan) bool {
+	if o.notified == nil || !l.alive(o.notified) || o.snapshot.Asleep(o.notified.PID) || !o.snapshot.Untouched(o.ID) {
+		return false
+	}
+	if o.heldSince == 0 {
+		o.heldSince = l.now
+	}
+	return l.now < o.heldSince+runsAtMost
+}
+
+// seenToByShell is for the same below a shell that had a trap: it has seen to its daemons
+// itself.
+func (l *Ledger) seenToByShell(o *orphan) bool {
+	w := l.records[l.worker]
+	return o.preexisting && w != nil && w.program == Shell && w.sent != nil && w.sent.handled
+}
+
+// startedByShell reports whether a shell put an orphan into the background and became the
+// program that its parent was: "server & exec worker". A shell without job control has
+// those ignore INT and QUIT (POSIX, Asynchronous Lists), which the worker does not.
+func (l *Ledger) startedByShell(o *orphan) bool {
+	background := func(p proc.Process) bool {
+		return p.Ignores(unix.SIGQUIT) && (p.Ignores(unix.SIGINT) || p.Handles(unix.SIGINT))
+	}
+	return o.parent.root && o.parent.program == Other && background(o.Process) && !background(o.parent.Process)
 }
 
 // followsAStop is for a child whose parent came and went between two snapshots, or only
@@ -44,6 +82,20 @@ func (l *Ledger) followsAStop(o *orphan) bool {
 	return false
 }
 
+// followsADeath is for such a child while one in its session is dead and has not been
+// waited for: how that died is known in a moment, and says what this one is.
+func (l *Ledger) followsADeath(o *orphan) bool {
+	if o.parent != nil {
+		return false
+	}
+	for _, p := range l.records {
+		if p.sent != nil && p.SID == o.SID && l.living[p.PID] != p && l.alive(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // notifiedLives: it is still handling the stop.
 func (l *Ledger) notifiedLives(o *orphan) bool { return o.notified != nil && l.alive(o.notified) }
 
@@ -54,10 +106,6 @@ func (l *Ledger) preexistingLives(o *orphan) bool {
 
 func (l *Ledger) parentDaemonized(o *orphan) bool {
 	return l.forks && o.parent.root && o.parent.exited && o.parent.termSignal == 0
-}
-
-func (l *Ledger) relaySignalledGroup(o *orphan) bool {
-	return o.notified != nil && o.notified.signalsGroup() && o.PGID == o.parent.PGID
 }
 
 func (l *Ledger) cleansUp(o *orphan) bool {

@@ -174,7 +174,7 @@ func (d *drill) happen(step string, f []string) {
 func (d *drill) end(p *fake, by unix.Signal) {
 	d.w.end(p)
 	if p.parent == nil {
-		d.l.Exited(p.PID, by)
+		d.l.Exited(p.PID, unix.WaitStatus(by))
 		delete(d.w.procs, p.PID)
 	}
 	if p.PID == d.worker.PID {

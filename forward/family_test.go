@@ -4,9 +4,6 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 // behaviour is what a process of a family does about TERM.
@@ -23,11 +20,17 @@ const (
 	blocking                      // it never gets to see it
 	groupRelay                    // timeout(1): it signals its child and its process group, and exits when that has gone
 	trapShell                     // a bash: its trap, which exits, can't run before its last child has gone
+	nestedInit                    // the first of a PID namespace, without a handler: the kernel drops it
+	pipeReader                    // it dies of it, and reads what the child beside it writes: it exits when that has gone
+	handlerShell                  // a mksh: it dies of it when its last child has gone
+	childRelay                    // timeout --foreground: it signals its first child, and exits when that has gone
+	passingShell                  // a bash whose trap signals its children in the background first
 	behaviours                    // how many there are
 )
 
 // behaves are the words in which a family is written.
-var behaves = [behaviours]string{"dies", "finishes", "passes on", "passes on and leaves", "leaves", "ignores", "blocks", "timeout", "trap"}
+var behaves = [behaviours]string{"dies", "finishes", "passes on", "passes on and leaves", "leaves", "ignores", "blocks", "timeout", "trap",
+	"init", "reader", "mksh", "timeout --foreground", "trap that passes on"}
 
 // drainitSends stands for drainit among the members of a family.
 const drainitSends = -1
@@ -38,18 +41,31 @@ type member struct {
 	started int // the index of the member that started it
 	parent  int // the same until that has gone, then drainitSends
 	group   int // the index of the leader of its process group
+	last    bool
 	dead    bool
+	woken   bool // a child of it has died
 	diedOf  unix.Signal
 	drainit int   // how often drainit signalled it
 	others  []int // the indexes of the members that did
+	later   bool  // one of them did behind drainit
 	byCall  bool  // drainit did by the last call
-	dying   bool  // it was dying when it was signalled again
 }
 
 func (m *member) signalled() bool { return m.drainit+len(m.others) > 0 }
 
-func (m *member) handles() bool {
-	return m.does != noHandler && m.does != ignoring && m.does != blocking
+// handles reports whether a member has a handler, and acts whether that ends its work.
+func (m *member) handles() bool { return m.acts() || m.does == handlerShell }
+
+func (m *member) acts() bool {
+	return !slices.Contains([]behaviour{noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell}, m.does)
+}
+
+// dies reports whether a signal ends a member at once.
+func (m *member) dies() bool { return m.does == noHandler || m.does == pipeReader }
+
+// isShell reports whether it waits for its last child before it acts.
+func (m *member) isShell() bool {
+	return m.does == trapShell || m.does == handlerShell || m.does == passingShell
 }
 
 // family is a worker and what it has started, in the order of their pids.
@@ -70,58 +86,51 @@ func newFamily(parents []int, does []behaviour) family {
 		if does[i] == groupRelay {
 			group = i
 		}
-		f[i] = member{does: does[i], started: up, parent: up, group: group}
+		f[i] = member{does: does[i], started: up, parent: up, group: group, last: i == 0 || !slices.Contains(parents[i:], up)}
 	}
 	return f
 }
 
-// snapshot is what drainit sees of the living.
-func (f family) snapshot() *proc.Snapshot {
-	var all []proc.Process
+// makesSense reports whether each reader has one that writes.
+func (f family) makesSense() bool {
 	for i := range f {
-		if !f[i].dead {
-			all = append(all, f.process(i))
+		if f[i].does == pipeReader && f.writer(i) < 0 {
+			return false
 		}
 	}
-	return proc.New(all)
+	return true
 }
 
-// process is what a snapshot shows of one. What is not drainit's child and has no child
-// is not read closely: that it blocks a signal, as one does that waits for it, is not
-// known then.
-func (f family) process(i int) proc.Process {
-	const term = signals.Set(1 << (unix.SIGTERM - 1))
-	m := &f[i]
-	p := proc.Process{ID: proc.ID{PID: firstPID + i, Start: 100}, PPID: drainitPID, PGID: firstPID + m.group,
-		SID: firstPID, State: 'S', Comm: behaves[m.does]}
-	if m.parent != drainitSends {
-		p.PPID = firstPID + m.parent
-	}
-	if closely := m.parent == drainitSends || f.hasChild(i); closely {
-		p.Exe = "app"
-		switch m.does {
-		case groupRelay:
-			p.Exe = "timeout"
-		case trapShell:
-			p.Exe = "bash"
-		case blocking:
-			p.Handled = term
-			if m.signalled() {
-				p.Pending = term
-			}
+// writer is the index of the one that writes what a reader reads: the child that its
+// parent has started before it; -1 for none.
+func (f family) writer(reader int) int {
+	for i := reader - 1; i > 0; i-- {
+		if f[reader].does == pipeReader && f[i].started == f[reader].started {
+			return i
 		}
-		p.Args = []string{p.Exe}
 	}
-	if m.handles() {
-		p.Handled = term
-	} else if m.does == ignoring {
-		p.Ignored = term
-	}
-	return p
+	return -1
+}
+
+// reads reports whether a member reads what a living one writes.
+func (f family) reads(i int) bool {
+	w := f.writer(i)
+	return w >= 0 && !f[w].dead
 }
 
 func (f family) hasChild(of int) bool {
 	return slices.ContainsFunc(f, func(m member) bool { return m.parent == of && !m.dead })
+}
+
+// foreground is the index of the last child that a member has started, -1 for none or a
+// dead one.
+func (f family) foreground(of int) int {
+	for i := len(f) - 1; i > of; i-- {
+		if f[i].started == of && f[i].last && !f[i].dead {
+			return i
+		}
+	}
+	return -1
 }
 
 // signal sends TERM to a member, which does what it does about the first.
@@ -131,21 +140,29 @@ func (f family) signal(to, from int) {
 		return
 	}
 	again := m.signalled()
-	m.dying = again && m.does == noHandler
 	if from == drainitSends {
 		m.drainit++
 	} else {
 		m.others = append(m.others, from)
+		m.later = m.later || m.drainit > 0
 	}
-	if again {
-		return
+	if !again {
+		f.pass(to)
 	}
+}
+
+// pass is how a member passes the signal on.
+func (f family) pass(from int) {
+	m := &f[from]
 	for i := range f {
+		child := f[i].parent == from && !f[i].dead
 		switch {
-		case i == to:
-		case m.does == groupRelay && f[i].group == to,
-			(m.does == groupRelay || m.does == passesOn || m.does == passesLeaves) && f[i].parent == to:
-			f.signal(i, to)
+		case i == from:
+		case m.does == groupRelay && (f[i].group == from || child), child && (m.does == passesOn || m.does == passesLeaves):
+			f.signal(i, from)
+		case child && m.does == childRelay:
+			f.signal(i, from)
+			return
 		}
 	}
 }
@@ -155,43 +172,47 @@ func (f family) signal(to, from int) {
 func (f family) mayDie() (these []int, slow bool) {
 	slow = true
 	for i := range f {
-		m := &f[i]
-		if m.dead || !m.signalled() {
+		if f[i].dead || !f.mayEnd(i) {
 			continue
-		}
-		switch m.does {
-		case ignoring, blocking:
-			continue
-		case passesOn, groupRelay:
-			if f.hasChild(i) {
-				continue
-			}
-		case trapShell:
-			if f.trapWaits(i) {
-				continue
-			}
 		}
 		these = append(these, i)
-		slow = slow && m.does == finishes
+		slow = slow && f[i].does == finishes
 	}
 	return these, slow
 }
 
-// trapWaits reports whether the child that a shell has in the foreground lives.
-func (f family) trapWaits(shell int) bool {
-	for i := len(f) - 1; i > shell; i-- {
-		if f[i].started == shell {
-			return !f[i].dead
-		}
+func (f family) mayEnd(i int) bool {
+	m := &f[i]
+	if !m.signalled() {
+		return m.does == pipeReader && !f.reads(i)
 	}
-	return false
+	switch m.does {
+	case ignoring, blocking, nestedInit:
+		return false
+	case passesOn, groupRelay, childRelay:
+		return !f.hasChild(i)
+	case trapShell, handlerShell, passingShell:
+		return f.foreground(i) < 0
+	}
+	return true
 }
 
 // die ends a member, whose children come to drainit.
 func (f family) die(i int) {
-	f[i].dead = true
-	if f[i].does == noHandler {
-		f[i].diedOf = unix.SIGTERM
+	m := &f[i]
+	if m.does == passingShell {
+		for j := range f {
+			if f[j].parent == i {
+				f.signal(j, i)
+			}
+		}
+	}
+	m.dead = true
+	if m.signalled() && (m.dies() || m.does == handlerShell) {
+		m.diedOf = unix.SIGTERM
+	}
+	if m.parent != drainitSends {
+		f[m.parent].woken = true
 	}
 	for j := range f {
 		if f[j].parent == i {

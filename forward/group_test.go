@@ -19,19 +19,19 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 		parent, group int
 		want          []int
 	}{
-		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {1100, drainitPID, 10, nil}, {1101, drainitPID, 10, []int{13}},
+		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {2000, drainitPID, 10, nil}, {2001, drainitPID, 10, []int{13}},
 		{999, 12, 10, nil}, {1010, 12, 10, nil}, {1011, 12, 10, []int{13}}, {999, drainitPID, 13, []int{13}},
 	} {
 		l := stoppingGroup(below(10, drainitPID, 100))
-		l.Exited(10, unix.SIGTERM)
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
 		l.Sent(Delivery{Process: between, Signal: unix.SIGTERM}, 1000)
 		forked.PGID = test.group
 		l.observe(proc.New([]proc.Process{between, forked}))
-		l.Exited(12, unix.SIGTERM)
+		l.Exited(12, unix.WaitStatus(unix.SIGTERM))
 		forked.PPID = drainitPID
 		wantSent(t, fmt.Sprintf("%+v", test), orphans(l, forked), test.want...)
-		wantSent(t, "by the last call", sentAll(l, l.judge(true, nil)))
+		wantSent(t, "by the last call", call(l, forked))
 	}
 }
 
@@ -72,7 +72,7 @@ func TestWorkerThatDiedUnderTheSnapshotHasASuccessor(t *testing.T) {
 	if p, ok := l.Successor(); ok {
 		t.Errorf("the successor is %v before it is known how the worker died", p)
 	}
-	l.Exited(7, unix.SIGTERM)
+	l.Exited(7, unix.WaitStatus(unix.SIGTERM))
 	l.Plan(r, proc.New([]proc.Process{app}))
 	if p, ok := l.Successor(); !ok || p.ID != app.ID {
 		t.Errorf("the successor is %v, %v", p.ID, ok)
@@ -91,7 +91,7 @@ func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
 	l.Plan(r, proc.New([]proc.Process{npm}))
 	npm.Args = nil
 	l.observe(proc.New([]proc.Process{npm}))
-	if all := l.toRoots("the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
+	if all := l.toRoots(proc.New([]proc.Process{npm}), "the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
 		t.Errorf("signalled %+v, want npm by TERM", all)
 	}
 }
@@ -112,17 +112,28 @@ func TestWhatARelayHasSignalledIsLeftAloneWhateverGroupItJoins(t *testing.T) {
 	}
 }
 
-func TestWhichRelaysSignalTheirGroup(t *testing.T) {
-	for line, want := range map[string]bool{
-		"timeout 9 app": true, "dumb-init app": true, "tini -g -- app": true, "tini-static -v -g app": true,
-		"tini -- app": false, "tini-static app": false, "nohup -g": false, "bash -g": false, "": false,
+// What a relay does stands in its options and in its environment.
+func TestToWhichProcessesARelayPassesASignal(t *testing.T) {
+	for line, want := range map[string]relay{
+		"timeout 9 app": relayToGroup, "timeout -k 5 -s INT 9 app -f": relayToGroup, "timeout --foreground 9 app": relayToChild,
+		"timeout -vf 9 app": relayToChild, "timeout -k5 9 app": relayToGroup, "timeout -s f 9 app": relayToGroup,
+		"dumb-init app": relayToGroup, "dumb-init -c app": relayToChild, "dumb-init --single-child app": relayToChild,
+		"dumb-init -v -r 15:2 -- app -c": relayToGroup, "DUMB_INIT_SETSID=0 dumb-init app": relayToChild, "DUMB_INIT_SETSID=1 dumb-init app": relayToGroup,
+		"tini -g -- app": relayToGroup, "tini-static -v -g app": relayToGroup, "tini -sg app": relayToGroup, "tini -p TERM -g app": relayToGroup,
+		"tini -- app": relayToChild, "tini-static app": relayToChild, "tini app -g": relayToChild, "tini -pg app": relayToChild,
+		"TINI_KILL_PROCESS_GROUP=1 tini app": relayToGroup, "docker-init -g -- app": relayToGroup, "docker-init -- app": relayToChild,
+		"catatonit -g app": relayToGroup, "catatonit -- app": relayToChild, "catatonit - -g": relayToChild,
+		"su -c app nobody": relayToChild, "runuser -u nobody app": relayToChild, "script -c app": relayToChild,
+		"nohup -g": noRelay, "bash -g": noRelay, "": noRelay,
 	} {
-		args := strings.Fields(line)
-		m := &record{Process: proc.Process{Args: args}}
-		if len(args) > 0 {
-			m.Exe = args[0]
+		p := proc.Process{Args: strings.Fields(line)}
+		if len(p.Args) > 0 && strings.Contains(p.Args[0], "=") {
+			p.Env, p.Args = []string{"A=1", p.Args[0]}, p.Args[1:]
 		}
-		if got := m.signalsGroup(); got != want {
+		if len(p.Args) > 0 {
+			p.Exe = p.Args[0]
+		}
+		if got := relayOf(p); got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
 	}

@@ -3,7 +3,6 @@ package forward
 import (
 	"iter"
 	"maps"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +24,7 @@ type Ledger struct {
 	deliver   unix.Signal // the stop signal, after the rewrite
 	worker    proc.ID     // zero where it had gone before the stop
 	snapshots int         // how many there have been
+	now       uint64      // the tick of the last request
 	forks     bool        // the worker daemonizes: what it leaves when it exits are workers
 	records   map[proc.ID]*record
 	living    map[int]*record // by pid
@@ -32,6 +32,7 @@ type Ledger struct {
 	toGroup   *sent           // how
 	broadcast bool            // the whole PID namespace was signalled
 	successor *proc.Process   // that took the worker's place in the last plan
+	undecided []Undecided     // of the last plan
 }
 
 // NewLedger returns the history of a drainit with this pid that has sent nothing.
@@ -78,14 +79,27 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	}
 	for _, p := range below {
 		m := l.recordOf(p)
+		if l.snapshots == 1 {
+			m.evidence = s.Evidence(p.PID)
+		}
 		l.living[p.PID] = m
 		if m.first == l.snapshots && l.sentWithGroup(m) {
 			m.markSent(sent{signal: l.toGroup.signal, snapshot: l.toGroup.snapshot, unseen: true, tick: l.toGroup.tick})
 		}
 	}
 	for _, m := range l.living {
+		m.hasChildren, m.writes = false, false
+	}
+	for _, m := range l.living {
 		if p := l.living[m.PPID]; p != nil {
-			m.parent = p.ID
+			m.parent, p.hasChildren = p.ID, true
+		}
+		writers := s.WritersTo(m.PID)
+		m.readsPipe = len(writers) > 0
+		for _, pid := range writers {
+			if w := l.living[pid]; w != nil {
+				w.writes = true
+			}
 		}
 	}
 	l.forget()
@@ -105,6 +119,7 @@ func (l *Ledger) recordOf(p proc.Process) *record {
 		p.Exe, p.Args = m.Exe, m.Args
 	}
 	m.Process, m.program, m.last = p, ProgramOf(p), l.snapshots
+	m.relay = max(m.relay, relayOf(p)) // what it said of itself may not be read each time
 	m.handled |= p.Handled
 	return m
 }
@@ -159,9 +174,9 @@ func (l *Ledger) upFrom(m *record) iter.Seq[*record] {
 	}
 }
 
-// Exited notes that a child of drainit died of a signal, or of none (0): it exited. The
-// last snapshot may have left it out, for it was dead by then and not waited for.
-func (l *Ledger) Exited(pid int, by unix.Signal) {
+// Exited notes how a child of drainit ended. The last snapshot may have left it out, for
+// it was dead by then and not waited for.
+func (l *Ledger) Exited(pid int, status unix.WaitStatus) {
 	delete(l.stopped, pid)
 	m := l.living[pid]
 	if m == nil {
@@ -172,7 +187,10 @@ func (l *Ledger) Exited(pid int, by unix.Signal) {
 		}
 	}
 	if m != nil {
-		m.exited, m.termSignal = true, by
+		m.exited, m.status = true, status
+		if status.Signaled() {
+			m.termSignal = status.Signal()
+		}
 		delete(l.living, pid)
 	}
 }
@@ -240,7 +258,7 @@ func (l *Ledger) sentWithGroup(m *record) bool {
 	if l.toGroup == nil || m.sent != nil || m.PGID != l.group {
 		return false
 	}
-	const underWay, orphaned = 10, 100 // ticks
+	const underWay, orphaned = 10, 1000 // ticks
 	if m.PPID == l.self {
 		return m.Start <= l.toGroup.tick+orphaned
 	}
@@ -253,34 +271,4 @@ func (l *Ledger) WasSent(id proc.ID) unix.Signal {
 		return m.sent.signal
 	}
 	return 0
-}
-
-// toRoots are the deliveries to those that are signalled as the worker is.
-func (l *Ledger) toRoots(why string) (all []Delivery) {
-	for _, m := range l.records {
-		if m.root && m.sent == nil && !m.exited {
-			all = append(all, l.delivery(m, why))
-		}
-	}
-	slices.SortFunc(all, func(a, b Delivery) int { return a.Process.PID - b.Process.PID })
-	return all
-}
-
-func (l *Ledger) delivery(m *record, why string) Delivery {
-	child := m.PPID == l.self || m.ID == l.worker
-	return Delivery{Process: m.Process, Signal: l.signalFor(m), Child: child, Rule: why, Stop: true}
-}
-
-// signalFor is what a process is sent: the stop signal if it handles that, else TERM. A
-// launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or
-// dies, whatever trap it has for TERM; so it is sent TERM unless it has a trap for the
-// signal itself.
-func (l *Ledger) signalFor(m *record) unix.Signal {
-	switch {
-	case m.program == Launcher, m.program == Shell && (l.deliver == unix.SIGINT || !m.Handles(l.deliver)):
-		return unix.SIGTERM
-	case m.root && m.ID == l.worker, m.Handles(l.deliver):
-		return l.deliver
-	}
-	return unix.SIGTERM
 }

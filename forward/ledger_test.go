@@ -95,7 +95,7 @@ func TestWorkerThatProcShowsLaterIsNotSignalledAgain(t *testing.T) {
 
 func TestRecycledPidIsAnotherProcess(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100))
-	l.Exited(10, unix.SIGTERM)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	wantSent(t, "the orphan", orphans(l, below(11, drainitPID, 100)), 11)
 	l.Exited(11, 0)
 	again := below(11, drainitPID, 2000)
@@ -136,15 +136,15 @@ func TestOrphanOfOneThatCouldNotBeSignalledIsSignalled(t *testing.T) {
 
 func TestTheDeadAreNotSignalled(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 10, 100))
-	l.Exited(10, unix.SIGTERM)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	shown := proc.New([]proc.Process{below(11, drainitPID, 100), below(12, drainitPID, 100)})
 	l.observe(shown)
 	l.Exited(11, 0)
-	wantSent(t, "the one that lives", sentAll(l, l.judge(true, shown)), 12)
+	wantSent(t, "the one that lives", sentAll(l, l.judge(term(LastCall), shown)), 12)
 	l = NewLedger(drainitPID)
 	l.Plan(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100)}))
 	l.Exited(10, 0)
-	wantSent(t, "a worker that has gone", sentAll(l, l.toRoots("the worker")))
+	wantSent(t, "a worker that has gone", sentAll(l, l.toRoots(nil, "the worker")))
 }
 
 // A second try does not help where drainit may not signal a process; and a process group
@@ -153,7 +153,7 @@ func TestAnyDeliveryThatWasTriedCounts(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100))
 	late := below(13, 10, 100)
 	l.Sent(Delivery{Process: late, Signal: unix.SIGTERM}, 1000)
-	l.Exited(10, unix.SIGTERM)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	late.PPID = drainitPID
 	wantSent(t, "of the group", orphans(l, late))
 	wantSent(t, "by the last call", call(l, late))
@@ -167,7 +167,7 @@ func TestOrphansOfAWorkerThatWasNotWaitedForAreLeftToItMeanwhile(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), child, tool)
 	child.PPID, tool.PPID = drainitPID, drainitPID
 	wantSent(t, "before it is known", orphans(l, child, tool))
-	l.Exited(10, unix.SIGTERM)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	wantSent(t, "when it is known", orphans(l, child, tool), 11, 12)
 }
 
@@ -221,7 +221,7 @@ func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
 	young, orphan := below(11, drainitPID, 500), below(12, drainitPID, 100)
 	wantSent(t, "the second", orphans(l, below(10, drainitPID, 100), young, orphan), 11)
 	wantSent(t, "when it is dead", orphans(l, below(10, drainitPID, 100), orphan))
-	l.Exited(11, unix.SIGTERM)
+	l.Exited(11, unix.WaitStatus(unix.SIGTERM))
 	for id, exited := range map[proc.ID]bool{young.ID: true, {PID: 11, Start: 100}: false} {
 		if m := l.records[id]; m != nil && m.exited != exited {
 			t.Errorf("%v has exited: %v, want %v", id, m.exited, exited)

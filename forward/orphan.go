@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +16,7 @@ const (
 	keepWaiting    decision = iota // it is decided anew at the next snapshot
 	signalNow                      // it is sent the stop signal now
 	leaveAlone                     // left alone until the last call
+	leaveUndecided                 // likewise, and a line says so: it may have been signalled or not
 	leaveAsCleanup                 // likewise: it belongs to the stopping
 )
 
@@ -41,25 +41,35 @@ type rule struct {
 // rules are the rules for orphans, of which the first that fits decides.
 var rules = [...]rule{
 	{"was left alone", func(_ *Ledger, o *orphan) bool { return o.leftAlone }, keepWaiting, ""},
+	{"is dying", func(_ *Ledger, o *orphan) bool { return o.isDying() }, keepWaiting, ""},
 	{"reads a pipe", (*Ledger).readsPipe, keepWaiting, ""},
 	{"was there before the stop", (*Ledger).waitsForWorker, keepWaiting, ""},
+	{"its parent left a helper that may signal it", (*Ledger).helperLives, keepWaiting, ""},
+	{"the signalled one above it is just about it", (*Ledger).notifiedRuns, keepWaiting, ""},
+	{"untouched", func(_ *Ledger, o *orphan) bool { return o.snapshot.Untouched(o.ID) }, signalNow, "untouched since before the stop"},
+	{"was there before the stop, and its shell has seen to it", (*Ledger).seenToByShell, keepWaiting, ""},
 	{"was there before the stop, and its turn has come", func(_ *Ledger, o *orphan) bool { return o.preexisting },
 		signalNow, "it was there before the stop, and the worker has gone"},
 	{"its parent was never seen, in a session that cleans up", (*Ledger).followsAStop, leaveAsCleanup, ""},
+	{"its parent was never seen, and may have still to say how it died", (*Ledger).followsADeath, keepWaiting, ""},
 	{"its parent was never seen", func(_ *Ledger, o *orphan) bool { return o.parent == nil }, signalNow, "its parent is not known"},
 	{"the signalled one above it lives", (*Ledger).notifiedLives, keepWaiting, ""},
 	{"what was there before the stop lives above it", (*Ledger).preexistingLives, keepWaiting, ""},
 	{"its parent daemonized", (*Ledger).parentDaemonized, signalNow, "its parent {parent} has daemonized"},
 	{"a relay signalled its group", (*Ledger).relaySignalledGroup, leaveAlone, ""},
+	{"another signalled it, for it has it pending", func(_ *Ledger, o *orphan) bool { return o.Pending.Has(o.passed) }, leaveAlone, ""},
 	{"it cleans up", (*Ledger).cleansUp, leaveAsCleanup, ""},
+	{"a shell started it before its parent became another program", (*Ledger).startedByShell,
+		signalNow, "a shell started it beside {parent}, which has gone"},
+	{"another may have signalled its group", (*Ledger).anotherSignalledParent, leaveUndecided, ""},
 	{"its parent was not signalled", (*Ledger).parentNotSignalled, signalNow, "its parent {parent} was not told"},
 	{"its parent did not handle it", func(_ *Ledger, o *orphan) bool { return !o.parent.handledIt(o.passed) },
 		signalNow, "its parent {parent} did not catch it"},
 	{"its parent died of it", func(_ *Ledger, o *orphan) bool { return o.parent.diedOfIt(o.passed) },
 		signalNow, "its parent {parent} died of it"},
-	{"it lives without a handler", func(_ *Ledger, o *orphan) bool { return !o.handled.Has(o.passed) },
+	{"it lives without a handler", func(l *Ledger, o *orphan) bool { return !l.survives(o) },
 		signalNow, "its parent {parent} is gone, and it lives without catching {signal}"},
-	{"its parent left in order", func(*Ledger, *orphan) bool { return true }, leaveAlone, ""},
+	{"its parent left in order", func(*Ledger, *orphan) bool { return true }, leaveUndecided, ""},
 }
 
 // lastCall is the reason of the last call.
@@ -72,7 +82,7 @@ func (l *Ledger) children() (all []*record) {
 			all = append(all, m)
 		}
 	}
-	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
+	sortByPID(all)
 	return all
 }
 
@@ -86,6 +96,9 @@ func (l *Ledger) decide(m *record, s *proc.Snapshot) (d decision, why string) {
 		}
 		m.cleanup = m.cleanup || r.decide == leaveAsCleanup
 		m.leftAlone = m.leftAlone || r.decide >= leaveAlone
+		if r.decide == leaveUndecided {
+			l.undecided = append(l.undecided, Undecided{m.Process, o.parent.Process})
+		}
 		return r.decide, r.reason(o)
 	}
 	return keepWaiting, ""

@@ -1,58 +1,14 @@
 package forward
 
 import (
+	"maps"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
-
-// Want is what a plan for the request needs to be seen. needed is false where it needs
-// nothing. Until bounds the time for processes that seem to wait for a signal.
-func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
-	if l.begun && (r.Purpose == Orphans || r.Purpose == LastCall) {
-		r.Signal = l.deliver // whatever came since
-	}
-	w = proc.Want{Signals: []unix.Signal{r.Signal}, Until: until}
-	switch r.Purpose {
-	case Stop, Orphans, LastCall:
-		if r.Signal != unix.SIGTERM {
-			w.Signals = append(w.Signals, unix.SIGTERM)
-		}
-		w.Parents = l.self
-		if r.Purpose == Stop || !l.begun {
-			w.Chain = r.Worker.PID
-		}
-		if r.Purpose == Stop {
-			return w, true
-		}
-		w.ReadsPipe, w.Shells = l.mayReadPipe, l.trapShells(r.Tick)
-		return w, r.Mode != ModeWorker
-	case Resume:
-		return w, false
-	}
-	mode := r.mode()
-	switch {
-	case r.Worker.Gone && (r.Purpose == Quiet || r.Worker.Daemonizes):
-		w.Nearest = l.self
-		return w, true
-	case r.Worker.Gone:
-		return w, false
-	case mode == ModeAuto:
-		w.EnoughIf, w.Nearest = r.Worker.PID, r.Worker.PID
-	case mode == ModeWorker:
-		w.Only = r.Worker.PID
-		return w, signals.StopsByDefault(r.Signal)
-	case signals.StopsByDefault(r.Signal):
-		w.Group = r.Worker.PID
-	default: // which group the worker is in
-		w.Only, w.Signals = r.Worker.PID, nil
-	}
-	return w, true
-}
 
 // Plan returns the deliveries of a request, in their order. The snapshot is what Want
 // asked for; nil stands for a /proc that could not be read. What is final is noted in the
@@ -92,15 +48,17 @@ func (l *Ledger) planStop(r Request, s *proc.Snapshot) []Delivery {
 	l.begin(r, s)
 	switch {
 	case r.Worker.Gone:
-		return l.toRoots("left by a worker that has daemonized")
+		return l.toRoots(s, "left by a worker that has daemonized")
 	case r.Mode == ModeGroup:
 		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
 		if worker.Members = s.Group(worker.PGID); len(worker.Members) == 0 {
 			worker.Members = []proc.Process{worker.Process}
 		}
-		return []Delivery{worker}
+		c := l.newCascade(s)
+		c.add(worker)
+		return c.plan
 	}
-	return l.toRoots("the worker")
+	return l.toRoots(s, "the worker")
 }
 
 // toWorker is a delivery to the worker, as the snapshot shows it.
@@ -130,10 +88,11 @@ func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) (all []Delivery) {
 // planResume takes back what quiet did, from those that were sent it. It goes by their
 // start times: each may have ended, and another have its pid.
 func (l *Ledger) planResume(r Request) (all []Delivery) {
-	for _, p := range l.quieted {
+	quieted := slices.Collect(maps.Values(l.quieted))
+	proc.SortByPID(quieted)
+	for _, p := range quieted {
 		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
 	}
-	slices.SortFunc(all, func(a, b Delivery) int { return a.Process.PID - b.Process.PID })
 	return all
 }
 
@@ -215,9 +174,10 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) []Delivery {
 	case !l.begun:
 		return l.planLate(r, s)
 	}
+	l.now = r.Tick
 	l.observe(s)
 	l.promoteSuccessor(s)
-	return l.judge(r.Purpose == LastCall, s)
+	return l.judge(r, s)
 }
 
 // planUnseen is for a /proc that can't be used. Of a worker that lives it is known that
@@ -236,27 +196,86 @@ func (l *Ledger) planUnseen(r Request) []Delivery {
 func (l *Ledger) planLate(r Request, s *proc.Snapshot) []Delivery {
 	l.begin(r, s)
 	if r.Worker.Gone {
-		return l.toRoots("the worker exited by itself")
+		return l.toRoots(s, "the worker exited by itself")
 	}
 	return nil
 }
 
-// judge goes through drainit's children.
-func (l *Ledger) judge(last bool, s *proc.Snapshot) (all []Delivery) {
+// judge goes through drainit's children, and what is below those that can't act upon what
+// they were sent.
+func (l *Ledger) judge(r Request, s *proc.Snapshot) []Delivery {
+	c := l.newCascade(s)
 	for _, m := range l.children() {
-		if m.sent != nil {
-			if last && m.sent.unseen && !m.handled.Has(m.sent.signal) { // it would be dead
-				all = append(all, l.delivery(m, lastCall))
-			}
+		if m.sent != nil || c.planned[m.ID] {
 			continue
 		}
-		d, why := l.decide(m, s)
-		if last && d != signalNow {
-			d, why = signalNow, lastCall
-		}
-		if d == signalNow {
-			all = append(all, l.delivery(m, why))
+		if d, why := l.decide(m, s); d == signalNow {
+			c.add(l.delivery(m, why))
 		}
 	}
-	return all
+	for _, d := range l.deaf(r.Tick, s) {
+		for _, child := range d.Children {
+			c.pass(child, "below "+d.Process.String()+", which "+d.Why)
+		}
+	}
+	if r.Purpose == LastCall {
+		l.addLastCall(c)
+	}
+	return c.plan
+}
+
+// addLastCall adds those that handle the signal and were not signalled: drainit's children,
+// those below one that may not act upon it, and those that are proven to have received
+// nothing. The others are the business of a process that handles the stop and lives. Of
+// those that were signalled unseen it is only known that they should have died.
+func (l *Ledger) addLastCall(c *cascade) {
+	for _, p := range c.s.Descendants(l.self) {
+		m := l.living[p.PID]
+		if m == nil || c.planned[m.ID] {
+			continue
+		}
+		unseen := m.PPID == l.self && m.sent != nil && m.sent.unseen && !m.handled.Has(m.sent.signal)
+		if unseen || !c.leaves(m) && l.hasItsTurn(m, c) {
+			c.add(l.delivery(m, lastCall))
+		}
+	}
+}
+
+// hasItsTurn reports whether a process that was not signalled is in the last call.
+func (l *Ledger) hasItsTurn(m *record, c *cascade) bool {
+	if m.preexisting || !m.actsUpon(l.signalFor(m)) {
+		return m.preexisting
+	}
+	decided, provenOnly := false, false
+	below := m // on the way from up to m
+	for up := l.living[m.PPID]; up != nil; up = l.living[up.PPID] {
+		switch {
+		case c.planned[up.ID], len(c.s.WritersTo(up.PID)) > 0: // it has its turn first
+			return false
+		case decided:
+		case up.sent != nil && l.maySignalNone(up, below, c.s):
+			decided = true
+		case up.sent != nil, l.everActs(up):
+			decided, provenOnly = true, true
+		}
+		below = up
+	}
+	return !provenOnly || c.s.Untouched(m.ID)
+}
+
+// everActs reports whether a process acts upon what another sends it, or has done so with
+// a handler that was for once.
+func (l *Ledger) everActs(m *record) bool {
+	handled := m.handled.Has(l.signalFor(m)) || m.program != Shell && m.handled.Has(l.deliver)
+	return handled && !m.alwaysHandles() && !m.Ignores(l.deliver)
+}
+
+// maySignalNone reports whether a process that was signalled may not act upon it, and so
+// not have signalled a child. A shell with a trap acts, unless it waits for that child, or
+// another.
+func (l *Ledger) maySignalNone(up, child *record, s *proc.Snapshot) bool {
+	if up.program == Shell && up.sent.handled && !up.Pending.Has(up.sent.signal) {
+		return s.WaitsFor(up.PID, child.PID) != proc.NotWaiting || len(l.inForeground(up, s)) > 0
+	}
+	return l.notActing(up)
 }

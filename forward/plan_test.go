@@ -67,7 +67,8 @@ var plans = []struct{ purposes, modes, snapshot, workers, want string }{
 
 	{"last call", "auto, group", "seen", "alive", "20 TERM child stop; 22 TERM child stop"},
 	{"last call", "auto, group", "unseen", "alive", ""},
-	{"last call", "auto", "seen", "gone, daemonized", "11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
+	{"last call", "auto", "seen", "gone", "13 TERM child stop; 20 TERM child stop; 22 TERM child stop; 11 TERM child stop"}, // web at last
+	{"last call", "auto", "seen", "daemonized", "11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
 	{"last call", "group", "seen", "gone, daemonized", "13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
 	{"last call", "auto, group", "unseen", "gone, daemonized", "namespace TERM"},
 	{"last call", "worker", "any", "any", ""},

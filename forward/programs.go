@@ -21,7 +21,10 @@ const (
 func (p Program) String() string { return [...]string{"program", "shell", "launcher"}[p] }
 
 var (
-	shells    = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh", "rbash"}
+	shells = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh", "rbash"}
+	// these have a handler for TERM without a trap
+	shellsWithHandlers = []string{"mksh", "lksh", "oksh"}
+
 	multicall = []string{"busybox", "toybox"} // one program that is many, by the name it was called
 	runtimes  = []string{"node", "nodejs", "bun"}
 	launchers = []string{"npm", "npx", "yarn", "yarnpkg", "pnpm", "pnpx"}

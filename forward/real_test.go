@@ -97,13 +97,13 @@ func (r *real) take() *proc.Snapshot {
 func (r *real) end(cmd *exec.Cmd) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	r.l.Exited(cmd.Process.Pid, unix.SIGKILL)
+	r.l.Exited(cmd.Process.Pid, unix.WaitStatus(unix.SIGKILL))
 	r.r.Worker.Gone = r.r.Worker.Gone || cmd.Process.Pid == r.r.Worker.PID
 }
 
 // To end tee cuts off the application that writes to it.
 func TestWhatReadsAPipeIsLeftToItsWriter(t *testing.T) {
-	for name, last := range map[string]bool{"until that has gone": false, "until the last call": true} {
+	for name, last := range map[string]bool{"until that has gone": false, "in the last call too": true} {
 		t.Run(name, func(t *testing.T) {
 			in, out, err := os.Pipe()
 			if err != nil {
@@ -124,12 +124,13 @@ func TestWhatReadsAPipeIsLeftToItsWriter(t *testing.T) {
 			if all := r.plan(Orphans, 1020); len(all) != 0 {
 				t.Errorf("while the application lives: %+v", all)
 			}
-			purpose := LastCall
-			if !last {
-				purpose = Orphans
-				r.end(app)
+			if last {
+				if all := r.plan(LastCall, 1030); len(all) != 0 {
+					t.Errorf("in the last call: %+v, while the application lives", all)
+				}
 			}
-			if all := r.plan(purpose, 1030); len(all) != 1 || all[0].Process.PID != tee.Process.Pid {
+			r.end(app)
+			if all := r.plan(Orphans, 1040); len(all) != 1 || all[0].Process.PID != tee.Process.Pid {
 				t.Errorf("at the end: %+v, want what reads the pipe", all)
 			}
 		})
@@ -161,7 +162,7 @@ func TestWhatReadsAPipeIsNoSuccessor(t *testing.T) {
 		for _, d := range r.l.Plan(r.r, proc.New([]proc.Process{shell, p})) {
 			r.l.Sent(d, 1000)
 		}
-		r.l.Exited(shell.PID, unix.SIGTERM)
+		r.l.Exited(shell.PID, unix.WaitStatus(unix.SIGTERM))
 		r.r.Worker.Gone = true
 		r.plan(Orphans, 1010)
 		if successor, ok := r.l.Successor(); ok == writer || ok && successor.PID != p.PID {
@@ -179,8 +180,9 @@ func TestBlockedTraps(t *testing.T) {
 	}{
 		"a trap behind a child in the foreground": {`trap : TERM; sleep 1000; :`, 1, true},
 		"one beside it in the background":         {`trap : TERM; sleep 1000 & sleep 1000; :`, 2, true},
+		"timeout, which leads a group of its own": {`trap : TERM; timeout 1000 sleep 1000; :`, 1, true},
+		"timeout in the background":               {`trap : TERM; timeout 1000 sleep 1000 & wait; :`, 1, false},
 		"a child in the background":               {`trap : TERM; sleep 1000 & wait; :`, 1, false},
-		"no trap":                                 {`sleep 1000; :`, 1, false},
 		"a child with a process group, of set -m": {`set -m; trap : TERM; sleep 1000; :`, 1, false},
 		"a child that ignores INT and QUIT":       {`trap : TERM; trap '' INT QUIT; sleep 1000; :`, 1, false},
 	}
@@ -196,18 +198,33 @@ func TestBlockedTraps(t *testing.T) {
 			waitForSleeps(t, shell.Process.Pid, tt.children)
 			r := stopReal(t, shell)
 			r.plan(Orphans, 1099)
-			if all := r.l.BlockedTraps(1099, r.take()); len(all) != 0 {
-				t.Errorf("before a second has gone by: %v", all)
+			if all := r.l.BlockedTraps(1099, r.take()); len(all) != 0 && !all[0].Children[0].Handles(unix.SIGTERM) {
+				t.Errorf("before a second has gone by: %v, which may end by itself", all)
 			}
 			r.plan(Orphans, 1100)
 			all := r.l.BlockedTraps(1100, r.take())
 			if len(all) > 1 || len(all) == 1 != tt.blocked {
 				t.Fatalf("%v, want any: %v", all, tt.blocked)
 			}
-			if tt.blocked && (all[0].Shell.PID != shell.Process.Pid || all[0].Child.PPID != shell.Process.Pid || all[0].Child.Ignores(unix.SIGINT)) {
+			if tt.blocked && (all[0].Process.PID != shell.Process.Pid || len(all[0].Children) != 1 || all[0].Children[0].PPID != shell.Process.Pid || all[0].Children[0].Ignores(unix.SIGINT)) {
 				t.Errorf("%v, want the child in the foreground", all)
 			}
 		})
+	}
+}
+
+// A shell without a trap dies of the signal: what it waits for is signalled together with it.
+func TestChildOfAShellWithoutATrapIsSignalledWithIt(t *testing.T) {
+	shell := child(t, nil, nil, "bash", "-c", `sleep 1000; :`)
+	waitForSleeps(t, shell.Process.Pid, 1)
+	r := &real{t: t, l: NewLedger(os.Getpid()), r: term(Stop)}
+	r.r.Worker.PID = shell.Process.Pid
+	all := r.plan(Stop, 1000)
+	if len(all) != 2 || all[0].Process.PID != shell.Process.Pid || all[1].Process.PPID != shell.Process.Pid {
+		t.Errorf("%+v, want the shell and its child", all)
+	}
+	if again := r.plan(Orphans, 1100); len(again) != 0 {
+		t.Errorf("later: %+v", again)
 	}
 }
 
@@ -232,7 +249,8 @@ func TestTrapThatRunsIsNotBlocked(t *testing.T) {
 	}
 }
 
-// waitForSleeps waits until a shell sleeps, with so many children that run sleep(1).
+// waitForSleeps waits until a shell sleeps, with so many children that run sleep(1), or
+// timeout(1).
 func waitForSleeps(t *testing.T, shell, children int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -243,7 +261,7 @@ func waitForSleeps(t *testing.T, shell, children int) {
 		p, _ := all.Process(shell)
 		states := string(p.State)
 		for _, c := range all.Children(shell) {
-			states += " " + c.Comm + string(c.State)
+			states += " " + strings.Replace(c.Comm, "timeout", "sleep", 1) + string(c.State)
 		}
 		if states == "S"+strings.Repeat(" sleepS", children) {
 			return

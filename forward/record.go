@@ -22,9 +22,17 @@ type record struct {
 	cleanup     bool        // it belongs to the stopping
 	leftAlone   bool        // it was decided: signalled by another, or left on purpose
 	decided     bool        // it was the worker, and which its successor is has been decided
+	relay       relay
+	evidence    proc.Evidence // that it has received no signal since the stop began
+	hasChildren bool          // in the last snapshot
+	writes      bool          // to a pipe whose reader waits for that
+	readsPipe   bool          // that another wrote to, when that was last asked
+	deferred    int           // how often that was put off
+	heldSince   uint64        // the tick at which it was first kept from being signalled, 0 for never
 	sent        *sent
 	exited      bool
 	termSignal  unix.Signal // that it died of, 0 where it exited
+	status      unix.WaitStatus
 }
 
 // sent is how a process was signalled.
@@ -34,6 +42,11 @@ type sent struct {
 	snapshot int    // the one before it
 	unseen   bool   // with its group, by all that is known
 	tick     uint64 // proc.Ticks
+}
+
+// sortByPID sorts records.
+func sortByPID(all []*record) {
+	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
 }
 
 // markSent notes how a process was signalled.
@@ -61,7 +74,7 @@ func (m *record) handledIt(passed unix.Signal) bool {
 // it: that it then died by the same signal is good manners.
 func (m *record) diedOfIt(passed unix.Signal) bool {
 	switch {
-	case m.termSignal == 0, m.program == Shell && m.handledIt(passed) && !m.hasExitTrap():
+	case m.termSignal == 0, m.program == Shell && m.handledIt(passed) && !m.hasExitTrap() && !m.alwaysHandles():
 		return false
 	case m.sent != nil:
 		return m.termSignal == m.sent.signal
@@ -75,14 +88,17 @@ func (m *record) hasExitTrap() bool {
 	return m.handled.Has(unix.SIGXCPU) && m.handled.Has(unix.SIGVTALRM)
 }
 
-// signalsGroup reports whether a program passes the stop signal on to a whole process
-// group by itself: timeout(1), dumb-init, and tini with -g.
-func (m *record) signalsGroup() bool {
-	switch m.Exe {
-	case "timeout", "dumb-init":
-		return true
-	case "tini", "tini-static":
-		return slices.Contains(m.Args, "-g")
-	}
-	return false
+// alwaysHandles reports whether a process is a shell that has a handler for TERM without
+// any trap, and acts upon it behind its child only.
+func (m *record) alwaysHandles() bool {
+	return m.program == Shell && slices.Contains(shellsWithHandlers, shellName(m.Process))
+}
+
+// isDying reports whether a signal has ended a process that has not got to it yet: then
+// the kernel has added SIGKILL to what is pending (kernel/signal.c, complete_signal).
+func (m *record) isDying() bool { return m.Pending.Has(unix.SIGKILL) }
+
+// actsUpon reports whether a process that is sent a signal ends its work by it.
+func (m *record) actsUpon(sig unix.Signal) bool {
+	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(m.Process, sig) == ""
 }

@@ -60,6 +60,7 @@ type event struct {
 func newSimulation(rng *rand.Rand) *simulation {
 	s := &simulation{world: newWorld(60), rng: rng, sig: unix.SIGTERM}
 	s.last = 1 + rng.IntN(59)
+	s.readable = rng.IntN(3) > 0
 	if rng.IntN(3) == 0 {
 		s.sig = unix.SIGINT
 	}
@@ -118,6 +119,9 @@ func (s *simulation) startAny(parent *fake) *fake {
 	}
 	p := s.start(word, parent, mask)
 	p.nature = n
+	if n.manner == ignores && s.rng.IntN(2) == 0 { // the others block it
+		p.ignored = both
+	}
 	s.say("%v is started by %v", p, parent)
 	return p
 }

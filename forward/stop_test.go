@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stops are ways to start a worker, and what becomes of each when it is stopped.
+// stops are ways to start a worker, and what becomes of each when it is stopped. Nothing
+// is certain in them, as where what a process sleeps in can't be read.
 var stops = []struct {
 	name   string
 	signal unix.Signal // TERM if 0
@@ -42,7 +43,9 @@ var stops = []struct {
 	{name: "a relay that signals all and exits", worker: "relay*(app1*, app2*(app3*))", script: `
 		sent relay TERM; app1 loses TERM; relay exits; snapshot; app2 exits; snapshot; app1 exits; snapshot`},
 	{name: "a relay that signals its group has signalled what is below a shell", worker: "timeout*(sh(app*))", script: `
-		sent timeout TERM; sh dies of TERM; snapshot; timeout exits; snapshot; app loses TERM; snapshot; last call; sent app TERM: the grace is nearly over`},
+		sent timeout TERM; sh dies of TERM; snapshot; timeout exits; snapshot; last call; sent app TERM: the grace is nearly over; last call`},
+	{name: "so has one below which the handler goes, and the last call would only kill", worker: "timeout*(sh(app*))", script: `
+		sent timeout TERM; sh dies of TERM; snapshot; timeout exits; snapshot; app loses TERM; snapshot; last call`},
 	{name: "so has one that dies of the signal, as it ends itself by it", worker: "timeout*(sh(app*))", script: `
 		sent timeout TERM; sh dies of TERM; timeout dies of TERM; snapshot; app exits; snapshot`},
 	{name: "a launcher with its runtime's handler only", worker: "npx*(app*)", script: `
@@ -65,8 +68,10 @@ var stops = []struct {
 		sent bash TERM; bash starts tidy*; snapshot; bash dies of TERM; snapshot; successor app`},
 	{name: "a clean-up that no snapshot showed is no successor either", worker: "bash*", script: `
 		sent bash TERM; bash starts tidy*; bash dies of TERM; snapshot; snapshot; tidy exits`},
-	{name: "a clean-up is signalled by the last call", worker: "bash*", script: `
-		sent bash TERM; bash starts tidy; bash exits; snapshot; last call; sent tidy TERM: the grace is nearly over; last call`},
+	{name: "a clean-up that handles the signal is signalled by the last call", worker: "bash*", script: `
+		sent bash TERM; bash starts tidy*; bash exits; snapshot; last call; sent tidy TERM: the grace is nearly over; last call`},
+	{name: "a clean-up without a handler, which the last call would only kill, works on", worker: "bash*", script: `
+		sent bash TERM; bash starts tidy; bash exits; snapshot; last call; last call`},
 	{name: "a clean-up in a session of its own whose start no snapshot showed is a stranger", worker: "bash*", script: `
 		sent bash TERM; bash starts mid; mid starts tidy[TERM,session]; mid exits; bash exits; snapshot; sent tidy TERM: its parent is not known`},
 	{name: "what a launcher that dies of the signal has started by another is no clean-up", worker: "npm*", script: `
@@ -82,7 +87,7 @@ var stops = []struct {
 	{name: "a handler that was for one signal only", worker: "sh(relay*(app*))", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent relay TERM; successor relay; app loses TERM; snapshot; relay exits; snapshot; snapshot`},
 	{name: "what was left alone stays so when its handler goes", worker: "relay*(app*)", script: `
-		sent relay TERM; relay exits; snapshot; app loses TERM; snapshot; last call; sent app TERM: the grace is nearly over`},
+		sent relay TERM; relay exits; snapshot; app loses TERM; snapshot; last call; last call`},
 	{name: "a handler that goes before the signal comes", worker: "sh(app*(child*))", script: `
 		sent sh TERM; app loses TERM; sh dies of TERM; snapshot; sent app TERM; successor app; app dies of TERM; snapshot;
 		sent child TERM: its parent app did not catch it`},

@@ -17,37 +17,124 @@ func (l *Ledger) Successor() (p proc.Process, ok bool) {
 	return p, true
 }
 
-// promoteSuccessor makes the successor of a worker the worker. A shell or a launcher that
-// died by the very signal that drainit sent it says nothing about the work; if exactly
-// one child that came from it handles the signal, that one's status does. Where none
-// does, a single shell or launcher may have a successor in its turn. What reads a pipe
-// that another writes to is none. The first snapshot after the death decides.
-func (l *Ledger) promoteSuccessor(s *proc.Snapshot) {
-	w := l.records[l.worker]
-	if w == nil || w.decided || w.program == Other || w.sent == nil || w.termSignal != w.sent.signal {
-		return
+// Undecided is an orphan of which it can't be known whether it was signalled. It is, in
+// the last seconds of the grace.
+type Undecided struct{ Process, Parent proc.Process }
+
+// Undecided returns those that the last plan left so. Each is returned once.
+func (l *Ledger) Undecided() []Undecided {
+	all := l.undecided
+	l.undecided = nil
+	return all
+}
+
+// ExitOf returns how a child of drainit ended; ok is false if it has not.
+func (l *Ledger) ExitOf(id proc.ID) (status unix.WaitStatus, ok bool) {
+	if m := l.records[id]; m != nil && m.exited {
+		return m.status, true
 	}
-	w.decided = true
-	var handling, passing []*record
-	for _, m := range l.children() {
-		if m.sent == nil {
-			_, _ = l.decide(m, s) // which may find that it is a clean-up
+	return 0, false
+}
+
+// promoteSuccessor makes the successor of a worker the worker, and the successor of that.
+// A shell or a launcher that died by the very signal that drainit sent it says nothing
+// about the work; if exactly one child that came from it handles the signal, that one's
+// status does, though it may have ended since. Where none does, a single shell or
+// launcher may have a successor in its turn. What reads a pipe that another writes to is
+// none. The first snapshot after the death decides.
+func (l *Ledger) promoteSuccessor(s *proc.Snapshot) {
+	for {
+		w := l.records[l.worker]
+		if w == nil || w.decided || w.program == Other || w.sent == nil || w.termSignal != w.sent.signal {
+			return
 		}
+		if s != nil && w.deferred < mostDeferred && l.anyUnreaped() {
+			w.deferred++
+			return
+		}
+		w.decided = true
+		next := l.successorOf(s)
+		if next == nil {
+			return
+		}
+		l.worker = next.ID
+		l.successor = &next.Process
+	}
+}
+
+// mostDeferred bounds the snapshots for which the choice of a successor is put off.
+const mostDeferred = 3
+
+// anyUnreaped reports whether one that was signalled is dead and has still to say how it
+// died: drainit will wait for it, if the one above it has not.
+func (l *Ledger) anyUnreaped() bool {
+	for _, m := range l.records {
+		if m.sent == nil || m.exited || l.living[m.PID] == m || m.last == 0 {
+			continue
+		}
+		if up := l.records[m.parent]; up == nil || !l.alive(up) {
+			return true
+		}
+	}
+	return false
+}
+
+// PromoteLast does so where nothing is left.
+func (l *Ledger) PromoteLast() {
+	if l.begun {
+		l.promoteSuccessor(nil)
+	}
+}
+
+// successorOf is the successor of the worker, nil for none or too many: one of drainit's
+// children, or of those that were signalled with the worker and have ended by now.
+func (l *Ledger) successorOf(s *proc.Snapshot) *record {
+	living := l.children()
+	for _, m := range living {
+		if m.sent == nil {
+			_, _ = l.decide(m, s) // which may find that it is a clean-up, unless it waits for one above it
+			o := l.orphanOf(m, s)
+			m.cleanup = m.cleanup || o.parent != nil && l.cleansUp(o)
+		}
+	}
+	if next := l.succeeding(living); len(next) > 0 {
+		return only(next)
+	}
+	var ended []*record
+	for _, m := range l.records {
+		if m.exited && m.sent != nil && !m.decided {
+			ended = append(ended, m)
+		}
+	}
+	return only(l.succeeding(ended))
+}
+
+// succeeding are those that came from the worker and handle the signal; where none does,
+// the shells and launchers.
+func (l *Ledger) succeeding(all []*record) (these []*record) {
+	var passing []*record
+	for _, m := range all {
 		switch {
-		case !l.topmost(m).root || m.cleanup, len(s.WritersTo(m.PID)) > 0:
-		case m.handled.Has(l.deliver) && !(m.program == Shell && !m.Handles(unix.SIGTERM)):
-			handling = append(handling, m)
+		case !l.topmost(m).root || m.cleanup, m.readsPipe:
+		case m.program == Launcher && m.sent != nil: // it is about to die of that
+			passing = append(passing, m)
+		case m.handled.Has(l.deliver) && !(m.program == Shell && (!m.Handles(unix.SIGTERM) || m.alwaysHandles())):
+			these = append(these, m)
 		case m.program != Other:
 			passing = append(passing, m)
 		}
 	}
-	if len(handling) == 0 {
-		handling = passing
+	if len(these) == 0 {
+		return passing
 	}
-	if len(handling) == 1 {
-		l.worker = handling[0].ID
-		l.successor = &handling[0].Process
+	return these
+}
+
+func only(these []*record) *record {
+	if len(these) != 1 {
+		return nil
 	}
+	return these[0]
 }
 
 // topmost is the last known at or above m. If it was drainit's child before the stop,
@@ -56,46 +143,4 @@ func (l *Ledger) topmost(m *record) (top *record) {
 	for top = range l.upFrom(m) {
 	}
 	return top
-}
-
-// BlockedTrap is a shell that waits for a child before it can run its trap.
-type BlockedTrap struct{ Shell, Child proc.Process }
-
-// blockedAfter is when a shell that handled the stop signal should have run its trap, in
-// ticks.
-const blockedAfter = 100
-
-// trapShells are the pids of the shells that were signalled a second ago or earlier and
-// handled the signal.
-func (l *Ledger) trapShells(now uint64) (pids []int) {
-	for pid, m := range l.living {
-		if m.program == Shell && m.sent != nil && m.sent.handled && m.sent.tick+blockedAfter <= now {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// BlockedTraps returns the shells of a snapshot that wait for the one child that they can
-// be waiting for. A child that has INT and QUIT ignored, or leads a process group, is in
-// the background; one that is younger than the delivery was started by the trap.
-func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) (all []BlockedTrap) {
-	for _, pid := range l.trapShells(now) {
-		shell := l.living[pid]
-		var waited []*record
-		runs := false
-		for _, m := range l.living {
-			switch {
-			case m.PPID != pid:
-			case m.first > shell.sent.snapshot:
-				runs = true
-			case m.PGID != m.PID && !m.Ignores(unix.SIGINT) && !m.Ignores(unix.SIGQUIT):
-				waited = append(waited, m)
-			}
-		}
-		if len(waited) == 1 && !runs && s.WaitsFor(pid, waited[0].PID) == proc.Waits {
-			all = append(all, BlockedTrap{shell.Process, waited[0].Process})
-		}
-	}
-	return all
 }

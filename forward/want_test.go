@@ -2,6 +2,7 @@ package forward
 
 import (
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -17,9 +18,11 @@ import (
 // wants are what the plan of every situation needs to be seen, "" for nothing; whether
 // there is a snapshot does not matter.
 var wants = []struct{ purposes, modes, workers, want string }{
-	{"stop", "any", "any", "parents 1, chain 10, TERM"},
-	{"late orphans, late last call", "auto, group", "any", "parents 1, chain 10, TERM, pipes"},
-	{"orphans, last call", "auto, group", "any", "parents 1, TERM, pipes"},
+	{"stop", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment, evidence 20ms"},
+	{"stop", "worker", "any", "parents 1, chain 10, TERM"},
+	{"late orphans, late last call", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment, evidence 20ms"},
+	{"orphans", "auto, group", "any", "parents 1, TERM, pipes, environment"},
+	{"last call", "auto, group", "any", "parents 1, TERM, pipes, environment, all 1"},
 	{"late orphans, late last call, orphans, last call", "worker", "any", ""},
 	{"quiet", "any", "alive", "enough 10, nearest 10, TSTP"},
 	{"quiet", "any", "gone, daemonized", "nearest 1, TSTP"},
@@ -87,8 +90,20 @@ func describeWant(w proc.Want, needed bool) string {
 	if w.ReadsPipe != nil {
 		words = append(words, "pipes")
 	}
+	if w.Environment != nil {
+		words = append(words, "environment")
+	}
+	if w.Evidence != 0 {
+		words = append(words, fmt.Sprint("evidence ", w.Evidence))
+	}
+	for _, pid := range w.All {
+		words = append(words, fmt.Sprint("all ", pid))
+	}
 	for _, pid := range w.Shells {
 		words = append(words, fmt.Sprint("shell ", pid))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(w.Prove), func(a, b proc.ID) int { return a.PID - b.PID }) {
+		words = append(words, fmt.Sprint("prove ", id.PID))
 	}
 	return strings.Join(words, ", ")
 }
@@ -97,12 +112,12 @@ func describeWant(w proc.Want, needed bool) string {
 func TestAStopAsksForTERMBesideItsSignal(t *testing.T) {
 	l := NewLedger(drainitPID)
 	r := Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}
-	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, chain 10, QUIT, TERM"; got != want {
+	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, chain 10, QUIT, TERM, pipes, environment, evidence 20ms"; got != want {
 		t.Errorf("the first snapshot: %q, want %q", got, want)
 	}
 	l.Plan(r, machine(false))
 	r.Purpose, r.Signal = Orphans, unix.SIGHUP // whatever came since
-	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, QUIT, TERM, pipes"; got != want {
+	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, QUIT, TERM, pipes, environment"; got != want {
 		t.Errorf("the second snapshot: %q, want %q", got, want)
 	}
 }
@@ -113,11 +128,11 @@ func TestOtherSignalsAskForThemselvesDuringAStop(t *testing.T) {
 	r := Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}
 	l.Plan(r, machine(false))
 	for purpose, want := range map[Purpose]string{
-		LastCall:    "parents 1, QUIT, TERM, pipes",
-		Orphans:     "parents 1, QUIT, TERM, pipes",
+		LastCall:    "parents 1, QUIT, TERM, pipes, environment, all 1",
+		Orphans:     "parents 1, QUIT, TERM, pipes, environment",
 		Quiet:       "enough 10, nearest 10, HUP",
 		PassThrough: "enough 10, nearest 10, HUP",
-		Stop:        "parents 1, chain 10, HUP, TERM",
+		Stop:        "parents 1, chain 10, HUP, TERM, pipes, environment, evidence 20ms",
 	} {
 		r.Purpose, r.Signal = purpose, unix.SIGHUP
 		if got := describeWant(l.Want(r, time.Time{})); got != want {
@@ -133,8 +148,8 @@ func TestUntilIsHandedOn(t *testing.T) {
 	}
 }
 
-// To find the other end of a pipe is costly: it is asked only of those that would be
-// signalled, were it not for the pipe.
+// To find the other end of a pipe is costly: it is asked only of those that may be
+// signalled, were it not for the pipe. It is asked of parents before their children.
 func TestWhichProcessesMayReadAPipe(t *testing.T) {
 	const termOnly, both = signals.Set(1 << (unix.SIGTERM - 1)), signals.Set(1<<(unix.SIGTERM-1) | 1<<(unix.SIGQUIT-1))
 	tests := []struct {
@@ -144,8 +159,11 @@ func TestWhichProcessesMayReadAPipe(t *testing.T) {
 	}{
 		{"an orphan without a handler", shownAs("tee", 30, drainitPID, 30, 0), true},
 		{"an orphan that handles TERM, where the stop signal is QUIT", shownAs("tee", 30, drainitPID, 30, termOnly), true},
-		{"an orphan that handles both", shownAs("tee", 30, drainitPID, 30, both), false},
-		{"a child of another", shownAs("tee", 30, 10, 30, 0), false},
+		{"an orphan that handles both", shownAs("tee", 36, drainitPID, 36, both), true},
+		{"a child of it", shownAs("tee", 31, 36, 36, both), false},
+		{"an orphan without a handler, which passes nothing on", shownAs("sh", 32, drainitPID, 32, 0), true},
+		{"a child of it, which may be signalled with it", shownAs("tee", 33, 32, 32, both), true},
+		{"a child of another", shownAs("tee", 34, 10, 30, 0), false},
 		{"the worker, which was signalled", shownAs("master", 10, drainitPID, 10, 0), false},
 		{"a daemon from before the stop", shownAs("log", 22, drainitPID, 22, 0), true},
 	}

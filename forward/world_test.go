@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -18,6 +20,8 @@ type world struct {
 	last   int           // the pid that was given out last
 	maxPID int           // after which they are given out anew
 	procs  map[int]*fake // the living, and the dead that drainit has not waited for
+
+	readable bool // what a process sleeps in can be read, so that some deaths are certain
 }
 
 // fake is a process of a world.
@@ -28,6 +32,7 @@ type fake struct {
 	starter *fake // the one that started it, whatever became of that
 	sid     int
 	handled signals.Set
+	ignored signals.Set
 	ended   bool
 	nature
 }
@@ -101,12 +106,23 @@ func (w *world) snapshot(between func()) *proc.Snapshot {
 			s.State = 'X'
 			continue
 		}
-		s.Handled = p.handled
+		s.Handled, s.Ignored = p.handled, p.ignored
 		if s.PPID == drainitPID || len(stats.Children(s.PID)) > 0 {
 			s.Exe, s.Args = p.program(), strings.Fields(s.Comm)
+			w.showFate(p, s)
 		}
 	}
 	return proc.New(closely)
+}
+
+// showFate shows what a close look tells of a process that does not handle a signal.
+func (w *world) showFate(p *fake, s *proc.Process) {
+	switch {
+	case p.manner == ignores && p.ignored == 0 && p.got > 0: // it blocks it
+		s.Pending = signals.SetOf(unix.SIGTERM, unix.SIGINT)
+	case p.manner != ignores && w.readable:
+		s.Fatal = signals.SetOf(unix.SIGTERM, unix.SIGINT, unix.SIGQUIT) &^ p.handled
+	}
 }
 
 // stat is what /proc/PID/stat shows.

@@ -11,6 +11,8 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/worker"
+	"drainit/reaper"
 )
 
 // perform does one thing that the machine said. What can't be done may come to an event
@@ -50,7 +52,7 @@ func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Reques
 		deliver = unix.SIGTERM
 	}
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
-	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: proc.Ticks()}
+	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: s.sys.Ticks()}
 }
 
 // observe takes the snapshot that a plan for the request needs; nil where it needs none.
@@ -74,7 +76,29 @@ func (s *Supervisor) signalWorker(came unix.Signal) {
 	r := s.request(forward.Stop, came)
 	before, _ := s.observe(r)
 	_, _ = s.deliver(s.ledger.Plan(r, before))
+	s.watch()
 	s.warnAtStop(before, r.Signal)
+}
+
+// watch has those watched whose death can leave orphans, and says to the machine when the
+// next snapshot is due though none of them dies.
+func (s *Supervisor) watch() {
+	all := s.ledger.Begun() && s.sys.Watch(s.ledger.Watched(), s.died)
+	s.machine.Observed(time.Now(), s.ledger.Recheck(s.sys.Ticks()), all)
+}
+
+// promoteSuccessor makes the worker's successor the worker, if it has one. That may have
+// ended by now.
+func (s *Supervisor) promoteSuccessor() {
+	successor, ok := s.ledger.Successor()
+	if !ok {
+		return
+	}
+	s.journal.Successor(successor)
+	s.worker.Promote(successor, s.ledger.WasSent(successor.ID))
+	if status, ended := s.ledger.ExitOf(successor.ID); ended {
+		s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{PID: successor.PID, Status: status}, At: time.Now()}
+	}
 }
 
 // signalOrphans takes a snapshot and signals those that no other process can have
@@ -88,11 +112,12 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 		return
 	}
 	plan := s.ledger.Plan(r, all)
-	if successor, ok := s.ledger.Successor(); ok {
-		s.journal.Successor(successor)
-		s.worker.Promote(successor, s.ledger.WasSent(successor.ID))
-	}
+	s.promoteSuccessor()
 	_, _ = s.deliver(plan)
+	s.watch()
+	for _, u := range s.ledger.Undecided() {
+		s.journal.Undecided(u)
+	}
 	if first {
 		s.warnAtStop(all, r.Signal)
 	}

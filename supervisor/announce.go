@@ -117,7 +117,7 @@ func (s *Supervisor) warnBlockedTraps(tick uint64, all *proc.Snapshot) {
 		return
 	}
 	for _, b := range s.ledger.BlockedTraps(tick, all) {
-		s.journal.WarningOnce(blockedTrap, diag.BlockedTrap(b.Shell, s.withProgram(b.Child)))
+		s.journal.WarningOnce(blockedTrap, diag.BlockedTrap(b.Process, s.withProgram(b.Children[0])))
 		return
 	}
 }

@@ -14,7 +14,9 @@ import (
 // deliver sends. It is the only place that does so to the worker's tree. It returns the
 // deliveries that were made, and the first error.
 func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
+	dying := parents{until: time.Now().Add(deathsTime)}
 	for _, d := range all {
+		s.awaitDeath(&dying, d.Parent)
 		if s.isWorker(d) {
 			s.worker.Sent |= signals.SetOf(d.Signal)
 			if d.Process.Comm == "" { // hidden from us
@@ -24,7 +26,7 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		if d.OnlyIfHandled && !s.handles(d.Process, d.Signal) {
 			continue // by now it is another program
 		}
-		tick := proc.Ticks()
+		tick := s.sys.Ticks()
 		err := s.sys.Send(d)
 		if err != nil {
 			if failed == nil {
@@ -45,6 +47,34 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		}
 	}
 	return made, failed
+}
+
+// deathsTime is how long the deliveries of one plan wait for parents that die: mostly a
+// fraction of a millisecond.
+const deathsTime = 20 * time.Millisecond
+
+// parents are those that deliveries have waited for.
+type parents struct {
+	until time.Time
+	dead  map[proc.ID]bool
+}
+
+// awaitDeath waits until a parent has ended, for as long as there is time.
+func (s *Supervisor) awaitDeath(all *parents, parent proc.ID) {
+	for parent.PID != 0 && !all.dead[parent] {
+		p, err := s.process(proc.Want{Only: parent.PID})
+		if err != nil || p.ID != parent || !p.Alive() {
+			if all.dead == nil {
+				all.dead = make(map[proc.ID]bool)
+			}
+			all.dead[parent] = true
+			return
+		}
+		if time.Now().After(all.until) {
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
 }
 
 // isWorker reports whether a delivery reaches the worker.

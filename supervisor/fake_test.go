@@ -32,20 +32,22 @@ const (
 var procStates = []procState{procThere, procHidden, procGone, procExhausted}
 
 // world is a made-up machine, and the System of the loop under test: what lives below
-// drainit, and what each process does about a signal. The four methods of a System are
+// drainit, and what each process does about a signal. The methods of a System are
 // here; the processes are in world_test.go.
 type world struct {
 	mu    sync.Mutex // a process may end by a timer of its own, beside the loop
 	queue *sigqueue.Queue
 
-	worker   *process         // what Start starts
-	startErr error            // what it says beside
-	how      spawn.Config     // what it was asked for
-	proc     procState        // what /proc shows
-	isInit   bool             // drainit is PID 1
-	slow     time.Duration    // what a snapshot of all processes takes
-	refuse   map[string]error // what a signal to a process says, by its name
-	waitErr  error            // what Wait says
+	worker   *process           // what Start starts
+	startErr error              // what it says beside
+	how      spawn.Config       // what it was asked for
+	proc     procState          // what /proc shows
+	isInit   bool               // drainit is PID 1
+	slow     time.Duration      // what a snapshot of all processes takes
+	refuse   map[string]error   // what a signal to a process says, by its name
+	waitErr  error              // what Wait says
+	watched  map[int]chan<- int // by pid, where to say that it ended
+	blind    bool               // none can be watched
 	onSend   func(forward.Delivery)
 	onRead   func(proc.Want) // before a snapshot
 
@@ -138,6 +140,20 @@ func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 	}
 	return proc.New(all), nil
 }
+
+// Watch is as the one of linux.
+func (w *world) Watch(these []proc.ID, died chan<- int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watched = make(map[int]chan<- int)
+	for _, id := range these {
+		w.watched[id.PID] = died
+	}
+	return !w.blind
+}
+
+// Ticks counts from the time at which a bubble begins.
+func (w *world) Ticks() uint64 { return uint64(time.Now().UnixMilli() / 10) }
 
 // Send is as the one of linux, with its guards.
 func (w *world) Send(d forward.Delivery) error {

@@ -109,19 +109,28 @@ func TestNoInspectionOfAWorkerThatHasGone(t *testing.T) {
 	})
 }
 
-// A drain takes a snapshot a second, and ten a second in the last 5s.
+// Where the death of each parent will be known, a drain takes a snapshot with each line of
+// progress, and each second of the last 5s. Elsewhere it takes one a second, and ten a
+// second then.
 func TestSnapshotsOfADrain(t *testing.T) {
+	for blind, of := range map[bool]struct{ before, then int }{false: {4, 4}, true: {24, 45}} {
+		snapshotsOfADrain(t, blind, of.before, of.then)
+	}
+}
+
+func snapshotsOfADrain(t *testing.T, blind bool, before, then int) {
 	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
+		b.w.blind = blind
 		b.stop(unix.SIGTERM)
 		b.after(24500 * time.Millisecond)
 		const atStop, progress = 1, 4
-		if got, want := b.cost().snapshots, atStop+24+progress; got != want {
-			t.Errorf("%d snapshots in 24.5s, want %d", got, want)
+		if got, want := b.cost().snapshots, atStop+before+progress; got != want {
+			t.Errorf("blind %v: %d snapshots in 24.5s, want %d", blind, got, want)
 		}
-		before := b.cost().snapshots
+		cost := b.cost().snapshots
 		b.after(5 * time.Second)
-		if got, want := b.cost().snapshots-before, 45+1; got < want || got > want+2 {
-			t.Errorf("%d snapshots in the first 4.5s of the last call, want %d", got, want)
+		if got, want := b.cost().snapshots-cost, then+1; got < want || got > want+2 {
+			t.Errorf("blind %v: %d snapshots in the first 4.5s of the last call, want %d", blind, got, want)
 		}
 		b.wantLines(5, "draining, 1 process left (node[4194305]), SIGKILL in ")
 		b.wantLines(1, "draining, 1 process left (node[4194305]), SIGKILL in 15s")

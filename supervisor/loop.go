@@ -38,6 +38,8 @@ func (s *Supervisor) loop() {
 			}
 		case <-s.queue.Child:
 			s.reap()
+		case pid := <-s.died:
+			s.takeDeaths(pid)
 		case <-timer.C:
 			s.takePendingStops()
 			s.reap() // what has ended in time has ended in time, however late this is
@@ -124,6 +126,20 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 	s.publish() // whether a worker that died in a drain has a successor is known now
 }
 
+// takeDeaths takes the death of a process that was watched, and of those that wait behind
+// it. Such a one may still come when nothing depends on it any longer.
+func (s *Supervisor) takeDeaths(pid int) {
+	for {
+		s.ledger.Died(pid)
+		select {
+		case pid = <-s.died:
+		default:
+			s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
+			return
+		}
+	}
+}
+
 // reapBatch bounds the children waited for before signals are taken again.
 const reapBatch = 256
 
@@ -135,6 +151,8 @@ func (s *Supervisor) reap() {
 		child, ok, err := s.sys.Wait()
 		switch {
 		case errors.Is(err, reaper.ErrNoChildren):
+			s.ledger.PromoteLast()
+			s.promoteSuccessor()
 			s.step(time.Now(), machine.Event{Kind: machine.NothingLeft})
 			return
 		case err != nil:

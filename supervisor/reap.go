@@ -19,7 +19,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) (e machine.Event, ok bool) 
 		s.paused(child)
 		return machine.Event{}, false
 	}
-	s.ledger.Exited(child.PID, child.TermSignal())
+	s.ledger.Exited(child.PID, child.Status)
 	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
 		s.killed.Victims, s.killed.Any = "what was left", true
 	}

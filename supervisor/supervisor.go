@@ -24,6 +24,7 @@ import (
 	"drainit/internal/sigqueue"
 	"drainit/internal/term"
 	"drainit/internal/title"
+	"drainit/internal/watch"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
@@ -48,6 +49,7 @@ type Supervisor struct {
 	journal *journal.Journal
 	board   board
 	killed  journal.Kill
+	died    chan int // the pids of those that were watched
 }
 
 // board is what is published of drainit.
@@ -63,6 +65,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		machine: machine.New(cfg.Grace, cfg.StopDelay),
 		worker:  &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger:  forward.NewLedger(os.Getpid()),
+		died:    make(chan int, 2*watch.Most),
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s

@@ -6,6 +6,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/proc"
 	"drainit/internal/spawn"
+	"drainit/internal/watch"
 	"drainit/reaper"
 )
 
@@ -20,16 +21,27 @@ type System interface {
 	Snapshot(proc.Want) (*proc.Snapshot, error)
 	// Send makes a delivery. The error is reaper.ErrGone, or that of kill(2).
 	Send(forward.Delivery) error
+	// Watch sends the pids of these to a channel when they end (watch.Watcher.Set).
+	Watch(these []proc.ID, died chan<- int) (all bool)
+	// Ticks is now, in the unit of the start times of processes (proc.Ticks).
+	Ticks() uint64
 }
 
 // linux is the System of a running drainit.
-type linux struct{ proc.Reader }
+type linux struct {
+	proc.Reader
+	watcher watch.Watcher
+}
 
 func (*linux) Start(cfg spawn.Config) (int, error) { return spawn.Start(cfg) }
 
 func (*linux) Wait() (reaper.WaitEvent, bool, error) { return reaper.Wait() }
 
 func (l *linux) Snapshot(w proc.Want) (*proc.Snapshot, error) { return l.Take(w) }
+
+func (l *linux) Watch(these []proc.ID, died chan<- int) bool { return l.watcher.Set(these, died) }
+
+func (*linux) Ticks() uint64 { return proc.Ticks() }
 
 func (*linux) Send(d forward.Delivery) error {
 	switch d.Target {

@@ -60,7 +60,7 @@ func (w *world) put(p *process) {
 	if p.parent != nil {
 		p.PGID, p.SID = p.parent.PGID, p.parent.SID
 	}
-	p.Start = proc.Ticks()
+	p.Start = w.Ticks()
 	w.procs = append(w.procs, p)
 	for _, child := range p.below {
 		child.parent = p
@@ -179,6 +179,9 @@ func (p *process) end(status unix.WaitStatus) {
 		child.parent = nil
 	}
 	p.changed(status)
+	if died := p.w.watched[p.PID]; died != nil {
+		died <- p.PID
+	}
 	parent := p.parent
 	if parent == nil {
 		return

@@ -87,8 +87,12 @@ func (f Facts) NoHandler(came, deliver unix.Signal) Warning {
 // BlockedTrap is for a shell whose trap can't run: it waits for a command first. child is
 // what it waits for, with its program.
 func BlockedTrap(shell, child proc.Process) Warning {
-	return Warning{shell, fmt.Sprintf("%v caught the stop signal, but its trap runs only after %v has ended, which nobody has told; in the script: %s & c=$!; trap 'kill $c' TERM; wait $c; wait $c",
-		shell, child, strings.Join(safeWords(child), " "))}
+	does := "so drainit signals it itself"
+	if !child.Handles(unix.SIGTERM) {
+		does = "which has no handler and works on"
+	}
+	return Warning{shell, fmt.Sprintf("%v can't run its trap until %v has ended, %s; in the script: %s & c=$!; trap 'kill $c' TERM; wait $c; wait $c",
+		shell, child, does, strings.Join(safeWords(child), " "))}
 }
 
 func kindName(p proc.Process) string {
@@ -104,7 +108,7 @@ func (f Facts) inPlaceOf(w proc.Process) string {
 	case f.Mode == forward.ModeWorker:
 		return "with --forward worker nobody else will tell it, so leave that out, or use the exec form"
 	case w.Ignores(unix.SIGTERM):
-		return "it ignores SIGTERM, so nobody will be told; do not ignore it, or use the exec form"
+		return "it ignores SIGTERM, so drainit will tell what has a handler below it; do not ignore it, or use the exec form"
 	}
 	return "drainit will tell it, but exec form is better"
 }

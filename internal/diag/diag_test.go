@@ -145,7 +145,7 @@ func TestWrappedByMode(t *testing.T) {
 		text string
 	}{
 		{"a shell that ignores TERM", factsOf(ignoring(worker("sh", "-c", "x"), unix.SIGTERM), below(11, 10)),
-			"sh[10] is a shell that does not pass signals on to node[11]; it ignores SIGTERM, so nobody will be told; do not ignore it, or use the exec form: " +
+			"sh[10] is a shell that does not pass signals on to node[11]; it ignores SIGTERM, so drainit will tell what has a handler below it; do not ignore it, or use the exec form: " +
 				`ENTRYPOINT ["/drainit", "--", "node", "app.js"]`},
 		{"the worker alone", inMode(forward.ModeWorker, factsOf(worker("sh", "-c", "x"), below(11, 10))),
 			"sh[10] is a shell that does not pass signals on to node[11]; with --forward worker nobody else will tell it, so leave that out, or use the exec form: " +
@@ -209,11 +209,14 @@ func TestNoHandler(t *testing.T) {
 }
 
 func TestBlockedTrap(t *testing.T) {
-	const text = "bash[10] caught the stop signal, but its trap runs only after node[11] has ended, which nobody has told; " +
-		"in the script: %s & c=$!; trap 'kill $c' TERM; wait $c; wait $c"
+	const text = "bash[10] can't run its trap until node[11] has ended, %does; in the script: %s & c=$!; trap 'kill $c' TERM; wait $c; wait $c"
 	for line, words := range map[string]string{"node app.js": "node app.js", "node app.js --token=x": "node app.js ..."} {
-		got := BlockedTrap(worker("bash", "run.sh"), made(11, 10, strings.Fields(line)...))
-		want(t, got, workerPID, strings.Replace(text, "%s", words, 1))
+		child := made(11, 10, strings.Fields(line)...)
+		for handled, does := range map[signals.Set]string{signals.SetOf(unix.SIGTERM): "so drainit signals it itself", 0: "which has no handler and works on"} {
+			child.Handled = handled
+			got := BlockedTrap(worker("bash", "run.sh"), child)
+			want(t, got, workerPID, strings.NewReplacer("%s", words, "%does", does).Replace(text))
+		}
 	}
 }
 

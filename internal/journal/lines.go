@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -32,6 +33,12 @@ func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []proc.Process, err 
 	default:
 		j.Log.Info(fmt.Sprintf("quiet: %s to %s", name, List(sent)), fields...)
 	}
+}
+
+// Undecided is an orphan of which it can't be known whether it was signalled.
+func (j *Journal) Undecided(u forward.Undecided) {
+	j.Log.Info(fmt.Sprintf("%v may have been signalled by %v, which has gone: drainit signals it in the last seconds of the grace only; --forward group would signal the group at once",
+		u.Process, u.Parent), about(u.Process, j.phase())...)
 }
 
 // Frozen is a process that stopped by a TSTP that drainit sent it.

@@ -24,8 +24,9 @@ const (
 	progressEvery = 5 * time.Second        // of draining
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
+	snapshotRare  = 5 * time.Second        // where the death of each parent is known at once
 	lastCallEvery = 100 * time.Millisecond // when the grace is nearly over
-	snapshotApart = 20 * time.Millisecond  // between two snapshots, however many children end
+	snapshotApart = 2 * time.Millisecond   // between two snapshots, however many children end
 	lastCallTime  = 5 * time.Second        // before the kill, at most
 	killEvery     = 50 * time.Millisecond  // they fork meanwhile
 	KillingTime   = 5 * time.Second        // then something is in state D
@@ -96,13 +97,37 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 }
 
 // SnapshotTook notes that a snapshot has taken so long, until now. The next one waits for
-// a multiple of that, so that snapshots never fill the time of a drain.
+// a multiple of that, so that snapshots never fill the time of a drain. Of a few processes
+// it may come at once: what is proven of an orphan is proven soon or not at all.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
-	const share = 4
-	m.notBefore = now.Add(max(snapshotApart, share*took))
+	const share, few = 4, 5 * time.Millisecond
+	m.notBefore = now.Add(snapshotApart)
+	if took > few {
+		m.notBefore = now.Add(share * took)
+	}
 	if at := m.timers[snapshotTimer]; !at.IsZero() {
 		m.timers[snapshotTimer] = latest(at, m.notBefore)
 	}
+}
+
+// Observed says when the next snapshot of a drain is due though no child dies: again is
+// when what was signalled is looked at once more, 0 for never; watched is whether the
+// death of each process that can leave an orphan will be known.
+func (m *Machine) Observed(now time.Time, again time.Duration, watched bool) {
+	if m.timers[snapshotTimer].IsZero() {
+		return
+	}
+	next := m.timers[snapshotTimer]
+	switch {
+	case watched && m.lastCall:
+		next = now.Add(snapshotEvery)
+	case watched:
+		next = now.Add(snapshotRare)
+	}
+	if again > 0 && now.Add(again).Before(next) {
+		next = now.Add(again)
+	}
+	m.timers[snapshotTimer] = latest(next, m.notBefore)
 }
 
 // enter changes the phase. No timer of a phase outlives it, but for the one that running

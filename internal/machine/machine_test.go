@@ -362,15 +362,18 @@ func TestSnapshotsForOrphans(t *testing.T) {
 	}
 	wantDeadline(t, m, 1100*time.Millisecond)
 	m.SnapshotTook(clock0.Add(100*time.Millisecond), time.Millisecond)
+	m.Step(clock0.Add(101*time.Millisecond), Event{Kind: ChildExited})
+	wantDeadline(t, m, 102*time.Millisecond)
+	m.SnapshotTook(clock0.Add(100*time.Millisecond), 5*time.Millisecond+1)
 	m.Step(clock0.Add(110*time.Millisecond), Event{Kind: ChildExited})
-	wantDeadline(t, m, 120*time.Millisecond)
+	wantDeadline(t, m, 120*time.Millisecond+4)
 	m.Step(clock0.Add(115*time.Millisecond), Event{Kind: ChildExited})
-	wantDeadline(t, m, 120*time.Millisecond) // not put off by one death after the other
-	do = m.Step(clock0.Add(120*time.Millisecond), Event{Kind: TimePassed})
+	wantDeadline(t, m, 120*time.Millisecond+4) // not put off by one death after the other
+	do = m.Step(clock0.Add(121*time.Millisecond), Event{Kind: TimePassed})
 	if !slices.Equal(kinds(do), []ActionKind{SignalOrphans}) {
 		t.Errorf("actions %v", kinds(do))
 	}
-	wantDeadline(t, m, 1120*time.Millisecond)
+	wantDeadline(t, m, 1121*time.Millisecond)
 	m.SnapshotTook(clock0.Add(220*time.Millisecond), 100*time.Millisecond)
 	m.Step(clock0.Add(230*time.Millisecond), Event{Kind: ChildExited})
 	wantDeadline(t, m, 620*time.Millisecond)
@@ -403,4 +406,48 @@ func wantDeadline(t *testing.T, m *Machine, want time.Duration) {
 	if d, ok := m.Deadline(); !ok || !d.Equal(clock0.Add(want)) {
 		t.Errorf("deadline %v (%v), want %v", d.Sub(clock0), ok, want)
 	}
+}
+
+// Where the death of each parent is known at once, the next snapshot has time; what was
+// signalled a moment ago is looked at soon.
+func TestNextSnapshotOfADrain(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		lastCall bool
+		again    time.Duration
+		watched  bool
+		want     time.Duration
+	}{
+		{"not watched", false, 0, false, time.Second},
+		{"watched", false, 0, true, 5 * time.Second},
+		{"not watched, in the last call", true, 0, false, 100 * time.Millisecond},
+		{"watched, in the last call", true, 0, true, time.Second},
+		{"not watched, again", false, 60 * time.Millisecond, false, 60 * time.Millisecond},
+		{"watched, again", false, 60 * time.Millisecond, true, 60 * time.Millisecond},
+		{"again, later than the next", false, 2 * time.Second, false, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, _ := play(time.Minute, 0, toDraining...)
+			now := time.Second
+			if tt.lastCall {
+				now = 55 * time.Second
+			}
+			m.Step(clock0.Add(now), Event{Kind: TimePassed})
+			m.Observed(clock0.Add(now), tt.again, tt.watched)
+			if got := m.timers[snapshotTimer].Sub(clock0) - now; got != tt.want {
+				t.Errorf("the next snapshot is due after %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// A snapshot that took long puts off the next one, whatever it is for.
+func TestNextSnapshotHeedsTheCostOfTheLast(t *testing.T) {
+	m, _ := play(time.Minute, 0, toDraining...)
+	m.SnapshotTook(clock0, 100*time.Millisecond)
+	m.Observed(clock0, 60*time.Millisecond, true)
+	wantDeadline(t, m, 400*time.Millisecond)
+	m, _ = play(time.Minute, 0, toRunning...)
+	m.Observed(clock0, 60*time.Millisecond, true) // no drain, no snapshot
+	wantDeadline(t, m, inspectAfter)
 }

@@ -98,6 +98,18 @@ func proveUntouched(all map[ID]Evidence, asked []unix.Signal) map[ID]bool {
 	return untouched
 }
 
+// whichSleep returns those of which all threads sleep, with no signal pending: all that
+// such a one has sent to others has come to them.
+func whichSleep(pids []int) map[int]bool {
+	asleep := make(map[int]bool)
+	for _, pid := range pids {
+		if st, err := readStatus(pid); err == nil && st.asleep {
+			_, asleep[pid] = evidenceOf(pid, st, 0)
+		}
+	}
+	return asleep
+}
+
 // stillOf reports whether the process with this pid sleeps as it did then.
 func (e Evidence) stillOf(pid int, asked []unix.Signal) bool {
 	st, err := readStatus(pid)

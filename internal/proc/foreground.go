@@ -71,7 +71,7 @@ func byInput(shell, child Process) Waiting {
 	shells, ok := readInput(shell.PID)
 	childs, ok2 := readInput(child.PID)
 	switch {
-	case child.PGID == child.PID && child.PGID != shell.PGID, child.Ignores(unix.SIGINT) && child.Ignores(unix.SIGQUIT):
+	case child.PGID == child.PID && child.PGID != shell.PGID && child.Exe != "timeout", child.Ignores(unix.SIGINT) && child.Ignores(unix.SIGQUIT):
 		return NotWaiting
 	case !ok || !ok2, childs != shells && childs != background, shells == background:
 		return MayWait

@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -8,12 +10,14 @@ import (
 	"drainit/internal/signals"
 )
 
-// question is whether a process that blocks a signal waits for it.
+// question is whether a process that blocks a signal, or may do so, waits for it.
 type question struct {
 	process  *Process
 	signal   unix.Signal
 	asleep   bool // at the read before
 	switches uint64
+	awake    int    // the thread that may have come out of sigwait, 0 for none
+	ran      string // how long that had run
 }
 
 // readMasks reads the signals of processes: those that they have handlers for, and of the
@@ -42,8 +46,9 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 			if b.fatal {
 				p.Fatal |= signals.SetOf(sig)
 			}
-			if b.byAll {
-				open = append(open, question{p, sig, st.asleep, st.switches})
+			if b.byAll || b.awake != 0 {
+				p.Blocked |= signals.SetOf(sig)
+				open = append(open, question{p, sig, st.asleep, st.switches, b.awake, runtimeOf(p.PID, b.awake)})
 			}
 		}
 	}
@@ -71,7 +76,8 @@ func (r *Reader) settle(open []question, until time.Time) error {
 			if waits {
 				q.process.Handled |= signals.SetOf(q.signal)
 			} else if !settled {
-				next = append(next, question{q.process, q.signal, st.asleep, st.switches})
+				q.asleep, q.switches = st.asleep, st.switches
+				next = append(next, q)
 			}
 		}
 		if time.Now().After(until) {
@@ -82,6 +88,17 @@ func (r *Reader) settle(open []question, until time.Time) error {
 	return nil
 }
 
+// runtimeOf is how long a thread has run, as its schedstat has it; "" where that is not
+// told. What has run since it woke up has its SigBlk again.
+func runtimeOf(pid, tid int) string {
+	b, err := readSmall(procPath(pid, "task/"+strconv.Itoa(tid)+"/schedstat"))
+	ran, _, _ := strings.Cut(string(b), " ")
+	if err != nil || ran == "0" {
+		return ""
+	}
+	return ran
+}
+
 // answer reports whether a process waits for a signal, and whether that is all there is to
 // know. What sleeps as it did a millisecond ago is not in the middle of anything: it waits
 // for a child with its signals blocked, as unshare(1) and strace(1) do, or it can't be told.
@@ -90,7 +107,11 @@ func (r *Reader) answer(q question, st status) (waits, settled bool) {
 		return true, true
 	}
 	b := r.blocks(q.process.PID, st, q.signal)
+	if ran := runtimeOf(q.process.PID, b.awake); b.awake != 0 && (b.awake != q.awake || ran == "" || ran == q.ran) {
+		return false, false
+	}
 	if st.ignored.Has(q.signal) || !b.byAll {
+		q.process.Blocked &^= signals.SetOf(q.signal)
 		return false, true
 	}
 	if b.sigwait {

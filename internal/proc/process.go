@@ -41,6 +41,7 @@ type Process struct {
 	// Of processes that were read closely: what they wait for without a handler is in
 	// Handled, too, if it was asked for.
 	Pending    signals.Set
+	Blocked    signals.Set // of those that were asked for: by each of its threads, or one sits in sigwait
 	Fatal      signals.Set // of those that were asked for: it surely dies of them, and at once
 	NestedInit bool        // of a PID namespace below drainit's: what it does not handle never reaches it
 	Exe        string      // the file name of what runs it, "" where that may not be read

@@ -29,12 +29,13 @@ func (r *Reader) Take(w Want) (*Snapshot, error) {
 			return s, err
 		}
 	}
+	asleep := whichSleep(w.Asleep)
 	untouched := proveUntouched(w.Prove, w.Signals) // first: each moment can be one in which a process wakes up
 	s, err := readAll()
 	if err != nil {
 		return nil, err
 	}
-	s.untouched = untouched
+	s.untouched, s.asleep = untouched, asleep
 	if err := r.readClosely(s, w); err != nil {
 		return nil, err
 	}

@@ -17,18 +17,23 @@ import (
 type blocked struct {
 	byAll   bool // each thread blocks it, or sits in sigwait for it
 	sigwait bool // a thread does
+	awake   int  // a thread that runs, and may just have come out of sigwait; 0 for none
 	fatal   bool // it surely dies of it
 }
 
 // blocks asks each thread whether it blocks the signal or sits in sigwait. One thread may
 // block what another is to be interrupted by: the leader of a Go program blocks nearly
 // everything at times. Where the leader does not, it is the leader that gets the signal
-// (kernel/signal.c, complete_signal).
+// (kernel/signal.c, complete_signal). One that a signal has just woken from sigwait has
+// still to run before SigBlk is what it was.
 func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
 	waits, known := r.inSigwait(pid, strconv.Itoa(pid), s, sig)
 	b.sigwait = waits
 	if !s.blocked.Has(sig) && !waits {
 		b.fatal = known && s.asleep && !s.traced && !s.nested && signals.TerminatesByDefault(sig)
+		if !s.asleep {
+			b.awake = pid
+		}
 		return b
 	}
 	if s.threads == 1 {
@@ -46,6 +51,9 @@ func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
 		}
 		waits, _ := r.inSigwait(pid, strconv.Itoa(tid), thread, sig)
 		if !thread.blocked.Has(sig) && !waits {
+			if !thread.asleep {
+				b.awake = tid
+			}
 			return b
 		}
 		b.sigwait = b.sigwait || waits

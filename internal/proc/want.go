@@ -54,4 +54,6 @@ type Want struct {
 	// Prove are those of which it is asked whether they have received no signal since
 	// their evidence was read.
 	Prove map[ID]Evidence
+	// Asleep are those of which it is asked, before that, whether they sleep.
+	Asleep []int
 }

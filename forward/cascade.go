@@ -1,0 +1,121 @@
+package forward
+
+import (
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+)
+
+// cascade is a plan in the making: who gets the signal beside those that it began with.
+type cascade struct {
+	l       *Ledger
+	s       *proc.Snapshot
+	planned map[proc.ID]bool
+	plan    []Delivery
+}
+
+func (l *Ledger) newCascade(s *proc.Snapshot) *cascade {
+	return &cascade{l: l, s: s, planned: make(map[proc.ID]bool)}
+}
+
+// add adds deliveries and what follows from them. What surely dies of the signal passes
+// nothing on, so its children are signalled together with it; what can't act upon it
+// signals none either.
+func (c *cascade) add(all ...Delivery) {
+	for _, d := range all {
+		if d.Target == ToProcess && c.planned[d.Process.ID] {
+			continue
+		}
+		c.plan = append(c.plan, d)
+		reached := []proc.Process{d.Process}
+		if d.Target == ToGroup {
+			reached = d.Members
+		}
+		for _, p := range reached {
+			c.planned[p.ID] = true
+		}
+		for _, p := range reached {
+			c.below(p, d)
+		}
+	}
+}
+
+// below goes on below a process that is sent a signal.
+func (c *cascade) below(p proc.Process, d Delivery) {
+	switch why := deafAtOnce(p, d.Signal); {
+	case why != "":
+		for _, child := range c.s.Children(p.PID) {
+			c.pass(child, "below "+p.String()+", which "+why)
+		}
+	case p.Fatal.Has(d.Signal) && ProgramOf(p) != Launcher:
+		for _, child := range c.s.Children(p.PID) {
+			if m := c.l.living[child.PID]; m != nil && !c.leaves(m) {
+				d := c.l.delivery(m, "its parent "+p.String()+" dies of it")
+				if m.actsUpon(d.Signal) {
+					d.Parent = p.ID
+				}
+				c.add(d)
+			}
+		}
+	}
+}
+
+// pass signals the first on each way down that handles the signal. One that does not
+// would only die of it: it works on, and may be what the one above it waits for.
+func (c *cascade) pass(p proc.Process, why string) {
+	m := c.l.living[p.PID]
+	if m == nil || c.leaves(m) {
+		return
+	}
+	if m.actsUpon(c.l.signalFor(m)) {
+		c.add(c.l.delivery(m, why))
+		return
+	}
+	for _, child := range c.s.Children(p.PID) {
+		c.pass(child, why)
+	}
+}
+
+// leaves reports whether a process is left alone: it was signalled, it is about to be, it
+// dies already, or it reads a pipe that a living process writes to.
+func (c *cascade) leaves(m *record) bool {
+	return m.sent != nil || m.isDying() || c.planned[m.ID] || len(c.s.WritersTo(m.PID)) > 0
+}
+
+// toRoots are the deliveries to those that are signalled as the worker is. What reads a
+// pipe of another has its turn when that has gone.
+func (l *Ledger) toRoots(s *proc.Snapshot, why string) []Delivery {
+	var roots []*record
+	c := l.newCascade(s)
+	for _, m := range l.records {
+		if m.root && m.sent == nil && !m.exited && (m.ID == l.worker || len(s.WritersTo(m.PID)) == 0) {
+			roots = append(roots, m)
+			c.planned[m.ID] = true
+		}
+	}
+	sortByPID(roots)
+	for _, m := range roots { // each with what follows from it
+		delete(c.planned, m.ID)
+		c.add(l.delivery(m, why))
+	}
+	return c.plan
+}
+
+func (l *Ledger) delivery(m *record, why string) Delivery {
+	child := m.PPID == l.self || m.ID == l.worker
+	return Delivery{Process: m.Process, Signal: l.signalFor(m), Child: child, Rule: why, Stop: true}
+}
+
+// signalFor is what a process is sent: the stop signal if it handles that, else TERM. A
+// launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or
+// dies, whatever trap it has for TERM; so it is sent TERM unless it has a trap for the
+// signal itself.
+func (l *Ledger) signalFor(m *record) unix.Signal {
+	switch {
+	case m.program == Launcher, m.program == Shell && (l.deliver == unix.SIGINT || !m.Handles(l.deliver)):
+		return unix.SIGTERM
+	case m.root && m.ID == l.worker, m.Handles(l.deliver):
+		return l.deliver
+	}
+	return unix.SIGTERM
+}

@@ -1,0 +1,125 @@
+package forward
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// kindly is a process of one of these kinds, read closely.
+func kindly(kind string, pid, ppid int) proc.Process {
+	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S', Comm: kind, Exe: kind, Args: []string{kind}}
+	switch kind {
+	case "app", "bash", "mksh", "timeout", "su", "runuser", "script":
+		p.Handled = termSet
+	case "dies", "dash": // a shell without a trap
+		p.Fatal = termSet
+	case "npm": // before its runtime has a handler
+		p.Exe, p.Args, p.Fatal = "node", []string{"node", "/usr/bin/npm", "start"}, termSet
+	case "ignores":
+		p.Ignored = termSet
+	case "init":
+		p.NestedInit = true
+	case "blocks":
+		p.Blocked, p.Pending = termSet, termSet
+	case "unknown": // what it sleeps in can't be read
+	}
+	return p
+}
+
+// kin is one of a table.
+type kin struct {
+	kind      string
+	pid, ppid int
+}
+
+// kinfolk are the processes of a table.
+func kinfolk(all ...kin) (shown []proc.Process) {
+	for _, k := range all {
+		shown = append(shown, kindly(k.kind, k.pid, k.ppid))
+	}
+	return shown
+}
+
+func TestWhatIsSignalledTogetherWithTheWorker(t *testing.T) {
+	tests := []struct {
+		name    string
+		family  []kin
+		writers map[int][]int
+		want    []int
+	}{
+		{"a worker that handles it, alone", []kin{{"app", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
+		{"the child of a shell without a trap", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"app", 12, 11}}, nil, []int{10, 11}},
+		{"all of a chain of shells", []kin{{"dash", 10, 1}, {"dash", 11, 10}, {"dash", 12, 11}, {"app", 13, 12}}, nil, []int{10, 11, 12, 13}},
+		{"each child, and what is below those that die", []kin{{"dies", 10, 1}, {"dies", 11, 10}, {"app", 12, 10}, {"dies", 13, 11}, {"dies", 14, 12}}, nil, []int{10, 11, 13, 12}},
+		{"none below a launcher, which may heed it", []kin{{"npm", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
+		{"none below a launcher on the way", []kin{{"dash", 10, 1}, {"npm", 11, 10}, {"app", 12, 11}}, nil, []int{10, 11}},
+		{"none below one whose death is not certain", []kin{{"unknown", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
+		{"no reader of a pipe", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"dies", 12, 10}}, map[int][]int{12: {11}}, []int{10, 11}},
+		{"no reader that handles it either", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"app", 12, 10}}, map[int][]int{12: {11}}, []int{10, 11}},
+		{"nor what is below a reader", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"dash", 12, 10}, {"app", 13, 12}}, map[int][]int{12: {11}}, []int{10, 11}},
+		{"the first that handles it below a namespace's first", []kin{{"init", 10, 1}, {"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, nil, []int{10, 12}},
+		{"below one that ignores it, not what would only die", []kin{{"ignores", 10, 1}, {"dies", 11, 10}, {"app", 12, 10}}, nil, []int{10, 12}},
+		{"below one that ignores it, past a mksh, which acts behind its child", []kin{{"ignores", 10, 1}, {"mksh", 11, 10}, {"app", 12, 11}}, nil, []int{10, 12}},
+		{"below a shell that dies, past one that ignores it", []kin{{"dash", 10, 1}, {"ignores", 11, 10}, {"app", 12, 11}}, nil, []int{10, 11, 12}},
+		{"no reader below one that ignores it", []kin{{"ignores", 10, 1}, {"app", 11, 10}, {"app", 12, 10}}, map[int][]int{12: {11}}, []int{10, 11}},
+	}
+	for _, tt := range tests {
+		l := NewLedger(drainitPID)
+		shown := proc.New(kinfolk(tt.family...)).With(proc.Details{Writers: tt.writers})
+		wantSent(t, tt.name, sentAll(l, l.Plan(term(Stop), shown)), tt.want...)
+		wantSent(t, tt.name+", later", sentAll(l, l.Plan(term(Orphans), shown)))
+	}
+}
+
+// The members of the group were signalled with it: what is below those that die is left.
+func TestWhatIsSignalledTogetherWithAGroup(t *testing.T) {
+	outside := kindly("app", 13, 12)
+	outside.PGID = 13
+	nested := kindly("app", 14, 11)
+	nested.PGID = 14
+	shown := append(kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"dash", 12, 10}), outside, nested)
+	l := NewLedger(drainitPID)
+	r := term(Stop)
+	r.Mode, r.Worker.PGID = ModeGroup, 10
+	if got, want := describe(l.Plan(r, proc.New(shown))), "group 10 of 10 11 12 TERM child stop; 13 TERM stop"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What is certain of TERM need not be so of the signal that is sent.
+func TestADeathIsCertainOfTheSignalThatIsSent(t *testing.T) {
+	for _, tt := range []struct {
+		fatal signals.Set
+		want  []int
+	}{
+		{signals.SetOf(unix.SIGQUIT), []int{10, 11}}, {termSet, []int{10}},
+	} {
+		worker := kindly("app", 10, 1)
+		worker.Handled, worker.Fatal = 0, tt.fatal
+		l := NewLedger(drainitPID)
+		r := term(Stop)
+		r.Signal = unix.SIGQUIT
+		wantSent(t, "QUIT", sentAll(l, l.Plan(r, proc.New([]proc.Process{worker, kindly("app", 11, 10)}))), tt.want...)
+	}
+}
+
+// An orphan that is signalled has its own signalled with it.
+func TestTheCascadeGoesOnBelowAnOrphan(t *testing.T) {
+	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11})...)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	wantSent(t, "the orphan and its child", orphans(l, kinfolk(kin{"dash", 11, 1}, kin{"app", 12, 11})...), 11, 12)
+}
+
+// A relay has ended it, and it was not scheduled since.
+func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
+	shell := kindly("dash", 11, 1)
+	shell.Fatal, shell.Pending = 0, signals.SetOf(unix.SIGKILL)
+	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11})...)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	wantSent(t, "while it dies", orphans(l, shell, kindly("app", 12, 11)))
+	wantSent(t, "by the last call", call(l, shell, kindly("app", 12, 11)), 12)
+}

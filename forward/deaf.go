@@ -1,0 +1,144 @@
+package forward
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+)
+
+// actsAfter is how long a process has to act upon a signal before it counts as deaf, in
+// ticks.
+const actsAfter = 5
+
+// Deaf is a process that was signalled and can't act upon it: what is below it is judged
+// as if it were not there.
+type Deaf struct {
+	Process proc.Process
+	Why     string
+	// Shell is whether it is one that waits for these before it can run its trap.
+	Shell    bool
+	Children []proc.Process
+}
+
+// mayBeDeaf are the pids of those that were signalled some time ago and live, though they
+// did not handle the signal, or have not taken it, or are shells, which may wait for a
+// child first. So are orphans that were left alone, for another may have signalled them.
+func (l *Ledger) mayBeDeaf(now uint64) (pids []int) {
+	var these []*record
+	for _, m := range l.living {
+		if (m.sent == nil && m.leftAlone || m.sent != nil && m.sent.tick+actsAfter <= now) && l.notActing(m) {
+			these = append(these, m)
+		}
+	}
+	sortByPID(these)
+	for _, m := range these {
+		pids = append(pids, m.PID)
+	}
+	return pids
+}
+
+// notActing reports whether a process that was signalled may not act upon it.
+func (l *Ledger) notActing(m *record) bool {
+	sig := l.reached(m)
+	return !m.handledIt(sig) || m.program == Shell || m.Pending.Has(sig)
+}
+
+// reached is the signal that has reached a process, or may have.
+func (l *Ledger) reached(m *record) unix.Signal {
+	if m.sent != nil {
+		return m.sent.signal
+	}
+	return l.signalFor(m)
+}
+
+// shellsAmong are those that are shells with a handler.
+func (l *Ledger) shellsAmong(pids []int) (shells []int) {
+	for _, pid := range pids {
+		if m := l.living[pid]; m.program == Shell && m.handledIt(l.reached(m)) {
+			shells = append(shells, pid)
+		}
+	}
+	return shells
+}
+
+// deafAtOnce is why a process that is about to be sent a signal will not act upon it; ""
+// where it may.
+func deafAtOnce(p proc.Process, sig unix.Signal) string {
+	switch {
+	case p.Ignores(sig):
+		return "ignores it"
+	case p.NestedInit && !p.Handles(sig):
+		return "is the first of a PID namespace and has no handler"
+	}
+	return ""
+}
+
+// deaf are the processes of a snapshot that were signalled and can't act upon it, with
+// those of their children that they would have to signal. Where another has signalled one,
+// it may have signalled its group: of the children count those that are proven to have
+// received nothing.
+func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
+	for _, pid := range l.mayBeDeaf(now) {
+		m := l.living[pid]
+		sig := l.reached(m)
+		d := Deaf{Process: m.Process, Why: deafAtOnce(m.Process, sig)}
+		switch {
+		case d.Why != "":
+			d.Children = s.Children(pid)
+		case m.Pending.Has(sig) && m.State != 'R' && !m.Stopped():
+			d.Why, d.Children = "has not taken it", s.Children(pid)
+		case m.program == Shell && m.handledIt(sig):
+			d.Why, d.Shell, d.Children = "waits for it", true, l.inForeground(m, s)
+		}
+		if m.sent == nil {
+			d.Children = slices.DeleteFunc(d.Children, func(p proc.Process) bool { return !s.Untouched(p.ID) })
+		}
+		if len(d.Children) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// inForeground are the children that a shell waits for before it can run its trap; none if
+// one is younger than the signal, for that was started by the trap. A child that may be in
+// the background is one of them if it is proven that no trap has signalled it.
+func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []proc.Process) {
+	before := 1
+	if shell.sent != nil {
+		before = shell.sent.snapshot
+	}
+	for _, child := range s.Children(shell.PID) {
+		c := l.living[child.PID]
+		if c == nil || c.first > before {
+			return nil
+		}
+		ownGroup := c.PGID == c.PID && c.PGID != shell.PGID && c.Exe != "timeout" // which makes one wherever it is
+		if ownGroup || c.Ignores(unix.SIGINT) && c.Ignores(unix.SIGQUIT) {
+			continue // in the background
+		}
+		switch s.WaitsFor(shell.PID, child.PID) {
+		case proc.Waits:
+			children = append(children, child)
+		case proc.MayWait:
+			if s.Untouched(child.ID) {
+				children = append(children, child)
+			}
+		}
+	}
+	return children
+}
+
+// worthALine is when a shell that waits for a child without a handler is worth one, in ticks.
+const worthALine = 100
+
+// BlockedTraps returns the shells of a snapshot whose trap can't run before a child ends.
+// One without a handler may do so within moments, and is given a second.
+func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) []Deaf {
+	return slices.DeleteFunc(l.deaf(now, s), func(d Deaf) bool {
+		sent := l.living[d.Process.PID].sent
+		return !d.Shell || sent == nil || !d.Children[0].Handles(sent.signal) && now < sent.tick+worthALine
+	})
+}

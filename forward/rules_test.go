@@ -1,0 +1,202 @@
+package forward
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// at is how an orphan and the one above it are when the question comes up.
+type at struct {
+	orphan  proc.Process // 12, whose parent was 11, which the worker started
+	parent  string       // the kind of 11
+	passing string       // the kind of the worker, 10
+	lives   bool         // the worker still handles the stop
+	details proc.Details
+}
+
+// play is a stop by TERM in which 11 dies of what the worker has sent it.
+func (a at) play(t *testing.T) (*Ledger, []int) {
+	t.Helper()
+	below := a.orphan
+	below.PPID = 11
+	worker := kindly(a.passing, 10, 1)
+	l := stopping(t, worker, kindly(a.parent, 11, 10), below)
+	a.orphan.PPID = drainitPID
+	shown := []proc.Process{a.orphan}
+	if a.lives {
+		shown = append(shown, worker)
+	} else {
+		l.Exited(10, 0)
+	}
+	return l, later(l, 1, shown, a.details)
+}
+
+func TestUntouchedComesBeforeEveryGuess(t *testing.T) {
+	app := kindly("app", 12, 1)
+	for name, a := range map[string]at{
+		"the worker lives":                  {app, "dash", "app", true, proc.Details{}},
+		"another may have signalled it":     {app, "dies", "app", false, proc.Details{}},
+		"a relay has signalled its group":   {app, "dash", "timeout", false, proc.Details{}},
+		"the worker has passed it on":       {app, "app", "app", false, proc.Details{}},
+		"its parent handled it and left":    {app, "bash", "app", false, proc.Details{}},
+		"a launcher that lives is above":    {app, "dash", "pnpm", true, proc.Details{}},
+		"a relay that is a program's own":   {app, "dies", "supervisord", true, proc.Details{}},
+		"the shell above it has its trap":   {app, "bash", "bash", false, proc.Details{}},
+		"a relay above it lives":            {app, "dash", "timeout", true, proc.Details{}},
+		"its parent is a relay to one":      {app, "su", "app", true, proc.Details{}},
+		"the worker is a relay to one":      {app, "dies", "su", true, proc.Details{}},
+		"its parent ignores it, and leaves": {app, "ignores", "app", true, proc.Details{}},
+	} {
+		if _, got := a.play(t); len(got) > 0 && a.lives {
+			t.Errorf("%s, and it may have been touched: signalled %v", name, got)
+		}
+		a.details.Untouched = untouched(12)
+		if _, got := a.play(t); len(got) > 0 && a.lives {
+			t.Errorf("%s, and runs: signalled %v", name, got)
+		}
+		a.details.Asleep = map[int]bool{10: true}
+		_, got := a.play(t)
+		wantSent(t, name, got, 12)
+		a.details.Writers = map[int][]int{12: {13}}
+		_, got = a.play(t)
+		wantSent(t, name+", and it reads a pipe", got)
+	}
+}
+
+// One that signals others one after the other may be kept from it for a while. It has a
+// second.
+func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
+	a := at{kindly("app", 12, 1), "dash", "app", true, proc.Details{Untouched: untouched(12)}}
+	l, got := a.play(t)
+	wantSent(t, "at first", got)
+	if next := l.Recheck(l.now); next <= 0 || next > 100*time.Millisecond {
+		t.Errorf("it is looked at again after %v", next)
+	}
+	shown := []proc.Process{kindly("app", 10, 1), a.orphan}
+	wantSent(t, "before a second has gone by", later(l, runsAtMost, shown, a.details))
+	wantSent(t, "then", later(l, runsAtMost+1, shown, a.details), 12)
+}
+
+// A daemon has its turn when the worker has gone, touched or not.
+func TestAnUntouchedDaemonWaitsForTheWorker(t *testing.T) {
+	shown := kinfolk(kin{"app", 10, 1}, kin{"app", 20, 1})
+	l := stopping(t, shown...)
+	d := proc.Details{Untouched: untouched(20)}
+	wantSent(t, "while the worker lives", later(l, 1, shown, d))
+	l.Exited(10, 0)
+	wantSent(t, "when it has gone", later(l, 2, shown[1:], d), 20)
+}
+
+// Who sent the signal of which the parent died may have sent it to the group.
+func TestWhoMaySignalAGroup(t *testing.T) {
+	for sender, want := range map[string][]int{
+		"app": nil, "timeout": nil, "su": {12}, "runuser": {12}, "script": {12}, "bash": {12}, "npm": {12},
+	} {
+		for _, orphan := range []string{"app", "ignores"} {
+			l, got := at{orphan: kindly(orphan, 12, 1), parent: "dies", passing: sender}.play(t)
+			wantSent(t, sender+" to "+orphan, got, want...)
+			if all := l.Undecided(); len(all) > 0 != (sender == "app") {
+				t.Errorf("%s to %s: undecided %v", sender, orphan, all)
+			}
+		}
+		_, got := at{orphan: kindly("dies", 12, 1), parent: "dies", passing: sender}.play(t)
+		wantSent(t, sender+" to one that would have died", got, 12)
+	}
+	foreground := kindly("timeout", 10, 1)
+	foreground.Args = []string{"timeout", "--foreground", "9", "app"}
+	l := stopping(t, foreground, kindly("dash", 11, 10), kindly("app", 12, 11))
+	l.Exited(10, 0)
+	wantSent(t, "timeout --foreground", orphans(l, kindly("app", 12, 1)), 12)
+}
+
+// A relay need not be signalled by drainit: worker, timeout, sh, app.
+func TestARelayThatAnotherSignalledHasSignalledItsGroup(t *testing.T) {
+	for orphan, want := range map[string][]int{"app": nil, "ignores": nil, "dies": {13}} {
+		relay, shell, app := kindly("timeout", 11, 10), kindly("dash", 12, 11), kindly(orphan, 13, 12)
+		relay.PGID, shell.PGID, app.PGID = 11, 11, 11
+		worker := kindly("app", 10, 1)
+		l := stopping(t, worker, relay, shell, app)
+		app.PPID = drainitPID
+		wantSent(t, "while the worker lives, "+orphan, orphans(l, worker, app))
+		l.Exited(10, 0)
+		wantSent(t, "when it has gone, "+orphan, orphans(l, app), want...)
+		wantSent(t, "by the last call, "+orphan, call(l, app), map[string][]int{"app": {13}}[orphan]...)
+	}
+}
+
+// "server & exec worker": the server ignores INT and QUIT, as a shell had it.
+func TestWhatAShellStartedBesideTheWorker(t *testing.T) {
+	both := signals.SetOf(unix.SIGINT, unix.SIGQUIT)
+	for name, tt := range map[string]struct {
+		worker, server, handled signals.Set
+		want                    []int
+	}{
+		"a server in the background":               {0, both, 0, []int{11}},
+		"one that has a handler for INT since":     {0, signals.SetOf(unix.SIGQUIT), signals.SetOf(unix.SIGINT), []int{11}},
+		"what the worker itself has started":       {0, 0, 0, nil},
+		"a worker that was in the background, too": {both, both, 0, nil},
+		"one that ignores QUIT alone":              {0, signals.SetOf(unix.SIGQUIT), 0, nil},
+	} {
+		worker, server := kindly("app", 10, 1), kindly("app", 11, 10)
+		worker.Ignored, server.Ignored = tt.worker, tt.server
+		server.Handled |= tt.handled
+		l := stopping(t, worker, server)
+		l.Exited(10, 0)
+		server.PPID = drainitPID
+		wantSent(t, name, orphans(l, server), tt.want...)
+	}
+}
+
+// It blocks the signal, and has it pending though drainit sent it none.
+func TestWhatHasTheSignalPendingWasSignalled(t *testing.T) {
+	blocking := kindly("unknown", 11, 10)
+	l := stopping(t, kindly("app", 10, 1), blocking)
+	l.Exited(10, 0)
+	blocking.PPID, blocking.Pending = drainitPID, termSet
+	wantSent(t, "by another", orphans(l, blocking))
+	blocking.Pending = 0
+	l = stopping(t, kindly("app", 10, 1), kindly("unknown", 11, 10))
+	l.Exited(10, 0)
+	wantSent(t, "by none", orphans(l, blocking), 11)
+}
+
+// What was signalled together with a shell may have ended before the next snapshot.
+func TestASuccessorMayHaveEnded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		below []kin
+		ended []int // in this order
+		want  int   // 0: the worker's own status stays
+	}{
+		"the only child":              {[]kin{{"app", 11, 10}}, []int{10, 11}, 11},
+		"it ends first":               {[]kin{{"app", 11, 10}}, []int{11, 10}, 11},
+		"behind another shell":        {[]kin{{"dash", 11, 10}, {"app", 12, 11}}, []int{10, 11, 12}, 12},
+		"one of two":                  {[]kin{{"app", 11, 10}, {"app", 12, 10}}, []int{10, 11, 12}, 0},
+		"beside one without handlers": {[]kin{{"app", 11, 10}, {"dies", 12, 10}}, []int{10, 11, 12}, 11},
+		"no handler at all":           {[]kin{{"dies", 11, 10}}, []int{10, 11}, 0},
+	} {
+		l := NewLedger(drainitPID)
+		sentAll(l, l.Plan(term(Stop), proc.New(append(kinfolk(tt.below...), kindly("dash", 10, 1)))))
+		for _, pid := range tt.ended {
+			status := unix.WaitStatus(0)
+			if pid == 10 || pid == 11 && len(tt.below) > 1 && tt.below[0].kind == "dash" {
+				status = unix.WaitStatus(unix.SIGTERM)
+			}
+			l.Exited(pid, status)
+		}
+		l.PromoteLast()
+		p, ok := l.Successor()
+		for next := p; ok && next.PID != tt.want; { // a shell has one in its turn
+			if next, ok = l.Successor(); ok {
+				p = next
+			}
+		}
+		if p.PID != tt.want {
+			t.Errorf("%s: the successor is %v, want %d", name, p, tt.want)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package proc
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sleeps waits until a process and all its threads sleep.
+func sleeps(t testing.TB, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		st, err := readStatus(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, still := evidenceOf(pid, st, 0); still {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d does not sleep", pid)
+		}
+	}
+}
+
+// untouched reports whether a process is proven to have received nothing while something
+// was done.
+func untouched(t testing.TB, pid int, do func()) bool {
+	t.Helper()
+	before := take(t, Want{Parents: os.Getpid(), Evidence: time.Second})
+	p, _ := before.Process(pid)
+	if before.Evidence(pid) == nil {
+		t.Fatalf("no evidence of %d", pid)
+	}
+	do()
+	after := take(t, Want{Parents: os.Getpid(), Prove: map[ID]Evidence{p.ID: before.Evidence(pid)}})
+	return after.Untouched(p.ID)
+}
+
+func TestWhatHasReceivedASignalIsNotUntouched(t *testing.T) {
+	for name, script := range map[string]string{
+		"a handler":     `$SIG{TERM} = sub { }; say "ready"; forever`,
+		"signalfd":      waits + `waits; say "ready"; forever`,
+		"blocked":       blocks + `say "ready"; forever`,
+		"a busy beside": `$SIG{TERM} = sub { }; spawn { 1 while 1 }; say "ready"; forever`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			top, _ := family(t, 1, script)
+			sleeps(t, top)
+			for range 20 {
+				if !untouched(t, top, func() {}) {
+					t.Error("it received nothing, and that is not proven")
+				}
+				if untouched(t, top, func() { signal(t, top, unix.SIGTERM) }) {
+					t.Fatal("it received TERM, and is called untouched")
+				}
+				if name == "blocked" || name == "signalfd" {
+					return // it is pending for good
+				}
+				sleeps(t, top)
+			}
+		})
+	}
+}
+
+func signal(t testing.TB, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What works proves nothing, and neither does what wakes up.
+func TestWhatIsAwakeIsNotUntouched(t *testing.T) {
+	for name, script := range map[string]string{
+		"computes": `say "ready"; 1 while 1`,
+		"wakes up": `say "ready"; select undef, undef, undef, 0.002 while 1`,
+	} {
+		top, _ := family(t, 1, script)
+		if untouched(t, top, func() { time.Sleep(20 * time.Millisecond) }) {
+			t.Errorf("one that %s is called untouched", name)
+		}
+	}
+}
+
+// A signal is one thread's: any of a few, and the main one of many.
+func TestEvidenceOfThreads(t *testing.T) {
+	for _, n := range []int{5, 200} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			pid := python(t, `
+import signal, sys, threading, time
+signal.signal(signal.SIGTERM, lambda *a: None)
+for n in range(`+strconv.Itoa(n)+`): threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+print("ready", flush=True)
+while True: time.sleep(1000)`)
+			sleeps(t, pid)
+			if !untouched(t, pid, func() {}) {
+				t.Error("it received nothing, and that is not proven")
+			}
+			if untouched(t, pid, func() { signal(t, pid, unix.SIGTERM) }) {
+				t.Error("it received TERM, and is called untouched")
+			}
+		})
+	}
+}
+
+// Of too many threads whose main one blocks the signal nothing can be said.
+func TestNoEvidenceOfManyThreadsThatMayAllTakeIt(t *testing.T) {
+	blocking := status{threads: mostThreads + 1, asleep: true, blocked: 1 << (unix.SIGTERM - 1)}
+	if e, still := evidenceOf(os.Getpid(), blocking, 1<<(unix.SIGTERM-1)); e != nil || still {
+		t.Errorf("evidence %v, still %v", e, still)
+	}
+	if e, still := evidenceOf(os.Getpid(), blocking, 1<<(unix.SIGINT-1)); e == nil || !still {
+		t.Errorf("of another signal: evidence %v, still %v", e, still)
+	}
+}
+
+// What the evidence adds to a snapshot is bounded, whatever there is.
+func TestEvidenceIsReadForABoundedTime(t *testing.T) {
+	const n = 300
+	top, _ := family(t, n, `for (2 .. shift) { spawn { say "ready"; forever } } say "ready"; forever`, strconv.Itoa(n))
+	all := take(t, Want{Parents: os.Getpid(), Evidence: time.Nanosecond})
+	if found := len(all.evidence); found > 1 {
+		t.Errorf("evidence of %d processes in no time", found)
+	}
+	all = take(t, Want{Parents: os.Getpid(), Evidence: time.Minute})
+	if found := len(all.evidence); found < n {
+		t.Errorf("evidence of %d processes, want %d", found, n)
+	}
+	if all.Evidence(top) == nil {
+		t.Error("none of the nearest")
+	}
+	if all = take(t, Want{Parents: os.Getpid()}); all.Evidence(top) != nil {
+		t.Error("evidence that was not asked for")
+	}
+}
+
+// Another process may have the pid by now.
+func TestARecycledPidIsNotUntouched(t *testing.T) {
+	top, _ := family(t, 1, `say "ready"; forever`)
+	sleeps(t, top)
+	before := take(t, Want{Parents: os.Getpid(), Evidence: time.Second})
+	p, _ := before.Process(top)
+	other := p.ID
+	other.Start++
+	after := take(t, Want{Parents: os.Getpid(), Prove: map[ID]Evidence{other: before.Evidence(top)}})
+	if after.Untouched(p.ID) {
+		t.Error("it is called untouched by the evidence of another")
+	}
+	if (*Snapshot)(nil).Untouched(p.ID) || (*Snapshot)(nil).Evidence(top) != nil {
+		t.Error("without a snapshot something is known")
+	}
+}
+
+// python starts a script that prints a line when it is ready, and kills it at the end.
+func python(t testing.TB, script string) (pid int) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		skip(t, "needs the program python3")
+	}
+	cmd := exec.Command("python3", "-c", script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
