@@ -30,6 +30,7 @@ type Setup struct {
 	ReadOnly    bool
 	Root        string
 	UID         int
+	Docker      bool
 	MaxProcs    uint64
 	Ignore      []int
 	Block       []int

@@ -36,15 +36,15 @@ var phpWay = way{
 	},
 }
 
-// javaClasses compiles the worker in Java, once, and returns the folder of its
-// class.
+// javaClasses compiles the programs in Java, once, and returns the folder of their
+// classes.
 var javaClasses = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(filepath.Dir(drainitBin), "java")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("javac", "-d", dir, "testdata/matrix/Worker.java").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot compile Worker.java: %w\n%s", err, out)
+	if out, err := exec.Command("javac", "-nowarn", "-d", dir, "testdata/matrix/Worker.java", "testdata/untouched/Drains.java").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot compile: %w\n%s", err, out)
 	}
 	return dir, nil
 })

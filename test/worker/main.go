@@ -34,6 +34,7 @@ func main() {
 		"blockone":     blockOne,
 		"hungfs":       hungFS,
 		"hang":         hang,
+		"drains":       drains,
 	}
 	if len(os.Args) < 2 || verbs[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "worker: unknown verb")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,7 @@ type Setup struct {
 	ReadOnly    bool   // the root is mounted read-only
 	Root        string // the folder that becomes the root, with a /proc and a /dev/null of its own
 	UID         int    // become this user and group
+	Docker      bool   // with the capabilities that Docker leaves to root
 	MaxProcs    uint64 // RLIMIT_NPROC
 	Ignore      []int  // signals ignored
 	Block       []int  // signals blocked
@@ -36,7 +38,7 @@ func stage(args []string) error {
 	if err := os.Unsetenv("STAGE"); err != nil {
 		return err
 	}
-	for _, step := range []func(Setup) error{mounts, session, limits, inheritedSignals} {
+	for _, step := range []func(Setup) error{mounts, session, capabilities, limits, inheritedSignals} {
 		if err := step(s); err != nil {
 			return err
 		}
@@ -116,6 +118,30 @@ func session(s Setup) error {
 	}
 	_, err := unix.Setsid()
 	return err
+}
+
+// dockers are the capabilities that a container of Docker's has if it asks for no others.
+// CAP_SYS_PTRACE is not among them.
+var dockers = []uintptr{
+	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FSETID, unix.CAP_FOWNER, unix.CAP_MKNOD, unix.CAP_NET_RAW, unix.CAP_SETGID,
+	unix.CAP_SETUID, unix.CAP_SETFCAP, unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT, unix.CAP_KILL, unix.CAP_AUDIT_WRITE,
+}
+
+// capabilities takes the others out of the bounding set, so that root has none of them
+// behind the exec.
+func capabilities(s Setup) error {
+	if !s.Docker {
+		return nil
+	}
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		if slices.Contains(dockers, c) {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL { // an older kernel
+			return fmt.Errorf("cannot drop capability %d: %w", c, err)
+		}
+	}
+	return nil
 }
 
 func limits(s Setup) error {
