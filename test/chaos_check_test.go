@@ -203,7 +203,8 @@ func (m *chaosModel) frozenOnes() (wrong []string) {
 
 // grown: what drainit holds does not grow with what it does.
 func (m *chaosModel) grown() (wrong []string) {
-	const longest, files, threads = 3 * time.Second, 16, 24
+	// One descriptor for each process with children, for as long as the drain lasts.
+	const longest, files, threads = 3 * time.Second, 16 + 256, 24
 	for zombie, span := range m.seen.zombies {
 		if span.to-span.from > longest+m.slack() {
 			wrong = append(wrong, fmt.Sprintf("the zombie %s was not waited for in %v", zombie, span.to-span.from))

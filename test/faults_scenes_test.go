@@ -101,12 +101,12 @@ func driveStop(d *driver) {
 	}
 }
 
-// A shell and its child ignore the stop signal, so that the grace kills them: the child
-// for itself, for it is in no group of the worker's.
+// A shell ignores the stop signal, and its child goes on, so that the grace kills them: the
+// child for itself, for it is in no group of the worker's.
 func killArgs(t *testing.T) []string {
 	log := filepath.Join(t.TempDir(), "termination-log")
 	writeFile(t, log, nil)
-	return []string{grace(5), "--termination-log", log, "--", "dash", "-c", `trap "" TERM; setsid "$0" listen -catch USR1; true`, workerBin}
+	return []string{grace(5), "--termination-log", log, "--", "dash", "-c", `trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true`, workerBin}
 }
 
 // The worker exits, which the driver has it do by its input, and leaves a child.

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -59,6 +60,55 @@ func TestQuietDoesNotFreezeBullMQ(t *testing.T) {
 	if !bullmqWay.kept(t, s) {
 		t.Errorf("the job: %s", s.ask(t, "node", s.bullmq(t), "look"))
 	}
+}
+
+// uwsgi pauses by one TSTP and resumes by the next; CONT tells it nothing.
+func TestUwsgiIsQuietedAndResumed(t *testing.T) {
+	t.Parallel()
+	w := way{programs: []string{"uwsgi"}, prepare: uwsgi}
+	w.need(t)
+	s := newScene(t, 50*time.Millisecond)
+	flags := []string{"-v", longGrace, "--rewrite", "CONT:TSTP"}
+	s.init = launch(t, Launch{Args: line(flags, w.prepare(t, s)...), Dir: s.dir, Env: s.env})
+	request(t, s)
+	if !answeredWhole(t, s) {
+		t.Fatalf("no answer:\n%s", s.init.err())
+	}
+
+	s.init.signal(unix.SIGTSTP)
+	s.init.waitErr(`worker 1 suspended`)
+	request(t, s)
+	select {
+	case answer := <-s.answer:
+		t.Fatalf("the quiet uwsgi has answered: %s", answer)
+	case <-time.After(time.Second):
+	}
+
+	s.init.signal(unix.SIGCONT)
+	s.init.waitErr(`worker 1 resumed`)
+	if !answeredWhole(t, s) || s.count("done") != 2 {
+		t.Errorf("the second request:\n%s", s.lines())
+	}
+	s.init.signal(syscall.SIGTERM)
+	s.wantEnd(t, 0, 0) // it can't count its TERM
+}
+
+// uwsgi prepares a start of uwsgi with one process, which leaves by TERM and so asks for it.
+func uwsgi(t *testing.T, s *scene) []string {
+	dir := s.python(t)
+	return []string{"uwsgi", "--plugin", "python3", "--master", "--die-on-term",
+		"--http-socket", "127.0.0.1:" + strconv.Itoa(s.port), "--wsgi-file", filepath.Join(dir, "gunicorn_app.py")}
+}
+
+// script blocks TSTP and never takes it: who is quiet by it is nobody.
+func TestQuietIsNotTakenByScript(t *testing.T) {
+	t.Parallel()
+	s := scriptWay.startScene(t, time.Second)
+	waitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
+	s.init.signal(unix.SIGTSTP)
+	s.init.waitErr(`quiet, but nobody catches SIGTSTP`)
+	s.init.signal(syscall.SIGTERM)
+	s.wantEnd(t, scriptWay.status, 1)
 }
 
 // When celery's master dies, the kernel kills its pool, as celery has asked it

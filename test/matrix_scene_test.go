@@ -50,10 +50,20 @@ func newScene(t *testing.T, job time.Duration) *scene {
 	return s
 }
 
-// write puts a file into the scene's folder.
+// write puts a file into the scene's folder, or one below it. A script that names its
+// interpreter can be run.
 func (s *scene) write(t *testing.T, name, text string) {
 	t.Helper()
-	writeFile(t, filepath.Join(s.dir, name), []byte(text))
+	file, mode := filepath.Join(s.dir, name), os.FileMode(0o644)
+	if strings.HasPrefix(text, "#!") {
+		mode = 0o755
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // bring copies a file of testdata/matrix into the scene's folder.

@@ -79,9 +79,13 @@ func TestForkingSeesADaemonThatForksUnderTheLook(t *testing.T) {
 		"-D", "-qq", "-o", "/dev/null", "-e", "trace=getdents64", "-e", "inject=getdents64:delay_exit=200000"},
 		append([]string{drainitBin, "-v", "--forking", "--"}, script(`
 			hold 3; spawn { POSIX::setsid(); nap 0.05; $name = "daemon"; catch "HUP", "TERM"; spawn { say "ready"; nap 0.01 until %got } }; POSIX::_exit(0)`)...)...)})
-	p.waitErr(`"started perl`)
+	worker := p.waitErr(`"started perl\[(\d+)\]`)[1]
 	begin.Close()
 	p.waitOut(`^ready`)
+	waitUntil(t, "the worker has been waited for", func() bool {
+		_, err := os.Stat("/proc/" + worker)
+		return err != nil
+	})
 	p.signal(syscall.SIGHUP)
 	if got := p.waitOut(`^daemon got (\w+)`)[1]; got != "HUP" {
 		t.Errorf("the daemon was sent %s: drainit does not run on\n%s", got, p.err())

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -63,7 +62,7 @@ func firstWarning(t *testing.T, p *Init) string {
 // on purpose. So the advice names all three: &, the kill and the wait.
 func TestFixOfATrapThatCouldNotRunHandsTheSignalOn(t *testing.T) {
 	t.Parallel()
-	w := warned{command: "./start.sh", script: "#!/bin/bash\ntrap 'exit 3' TERM\napp\n:\n", want: "trap", release: syscall.SIGTERM}
+	w := warned{command: "./start.sh", script: "#!/bin/bash\ntrap 'exit 3' TERM\napp\n:\n", want: "trap"}
 	p := w.launch(t)
 	w.awaitReady(p)
 	w.stop(p)

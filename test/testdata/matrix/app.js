@@ -1,12 +1,14 @@
 // An application with a job in hand from its start. Told to stop, it ends the job and then itself.
 //
 //   CATCH   the signals that it handles: SIGTERM,SIGINT if unset
+//   IGNORE  signals that it handles by doing nothing
 //   CHATTY  it prints a line each 50 ms, and so dies of a reader that has gone
+//   READY   it tells who started it that it is ready, as PM2 can ask for
 //   STATUS  its exit status, 0 if unset; "raise": it dies of the signal
 'use strict';
 const fs = require('node:fs');
 
-const { RECORD, JOB, CATCH = 'SIGTERM,SIGINT', STATUS = '0' } = process.env;
+const { RECORD, JOB, CATCH = 'SIGTERM,SIGINT', IGNORE, STATUS = '0' } = process.env;
 if (process.env.CHATTY) setInterval(() => console.log('working'), 50);
 setInterval(() => {}, 1e9); // it would wait for the next job
 let ended = false;
@@ -31,7 +33,10 @@ for (const name of CATCH.split(',')) {
   });
 }
 
+if (IGNORE) process.on(IGNORE, () => {});
+
 record('begin');
+if (process.env.READY) process.send('ready');
 setTimeout(() => {
   record('done');
   ended = true;
