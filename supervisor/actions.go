@@ -11,7 +11,6 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/internal/worker"
 	"drainit/reaper"
 )
 
@@ -97,7 +96,7 @@ func (s *Supervisor) promoteSuccessor() {
 	s.journal.Successor(successor)
 	s.worker.Promote(successor, s.ledger.WasSent(successor.ID))
 	if status, ended := s.ledger.ExitOf(successor.ID); ended {
-		s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{PID: successor.PID, Status: status}, At: time.Now()}
+		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: status})
 	}
 }
 

@@ -47,10 +47,16 @@ func (s *Supervisor) paused(child reaper.WaitEvent) {
 	}
 }
 
-func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.Event {
+// recordExit notes how the worker ended.
+func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
+	stop := s.machine.StopSignal()
+	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
+}
+
+func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.Event {
+	s.recordExit(child)
 	by := child.TermSignal()
-	s.job.RecordExit(by, s.machine.StopSignal(), s.cfg.Rewrites.Apply(s.machine.StopSignal()), s.worker.Sent)
 	if by != 0 && !s.killed.Any && !s.worker.Sent.Has(by) && !s.job.Known(by) {
 		s.journal.KilledFromOutside(by)
 	}
