@@ -68,7 +68,7 @@ func TestPM2KillsEarlyByItself(t *testing.T) {
 	for _, under := range []string{"drainit", "nothing"} {
 		t.Run("under "+under, func(t *testing.T) {
 			t.Parallel()
-			if o := w.runUnder(t, under, 3*time.Second); o.told != 1 || o.done != 0 || o.hangs {
+			if o := w.runUnder(t, under, 8*time.Second); o.told != 1 || o.done != 0 || o.hangs {
 				t.Errorf("want told 1 and the job lost, got %+v", o)
 			}
 		})
