@@ -52,8 +52,8 @@ var confinedWays = []way{
 // capabilities that Docker leaves to root.
 var asOthers = flag.Bool("as-others", false, "run the matrix with Docker's capabilities and workers of another user")
 
-// forRoot are the programs that need more than those.
-var forRoot = []string{"unshare", "bwrap", "su", "runuser", "setpriv", "rabbitmq-server"}
+// forRoot are the programs that need more than those, or folders of root's.
+var forRoot = []string{"unshare", "bwrap", "su", "runuser", "setpriv", "rabbitmq-server", "nginx", "go"}
 
 // giveAway makes the scene another user's, as whom the command is to run. What only root
 // may look into is not in that user's PATH.
