@@ -12,7 +12,7 @@ import (
 type childKind struct {
 	name     string
 	programs []string // what it needs
-	idle     bool     // it sleeps until it is told
+	idle     bool     // it sleeps until it is told, and never wakes up by itself
 	children int      // how many a worker starts at most
 	command  func(t *testing.T) []string
 }
@@ -20,14 +20,14 @@ type childKind struct {
 // childKinds are the programs whose threads sleep, wake up or compute in every way.
 var childKinds = []childKind{
 	{"python, handler", nil, true, 10, drains("python3", "child.py", "handler", "0")},
-	{"python, 20 threads", nil, true, 10, drains("python3", "child.py", "handler", "20")},
-	{"python, 100 threads", nil, true, 4, drains("python3", "child.py", "handler", "100")},
-	{"python, sigwait in a thread", nil, true, 10, drains("python3", "child.py", "sigwait", "0")},
+	{"python, 20 threads", nil, false, 10, drains("python3", "child.py", "handler", "20")},
+	{"python, 100 threads", nil, false, 4, drains("python3", "child.py", "handler", "100")},
+	{"python, sigwait in a thread", nil, false, 10, drains("python3", "child.py", "sigwait", "0")},
 	{"python, sigwait and 100 threads", nil, false, 4, drains("python3", "child.py", "sigwait", "100")},
 	{"python, signalfd", nil, true, 10, drains("python3", "child.py", "signalfd", "0")},
-	{"node, http server", []string{"node"}, true, 10, drains("node", "child.js", "http")},
+	{"node, http server", []string{"node"}, false, 10, drains("node", "child.js", "http")},
 	{"node, 10 ms timer", []string{"node"}, false, 10, drains("node", "child.js", "timer")},
-	{"go", nil, true, 10, func(*testing.T) []string { return []string{workerBin, "drains"} }},
+	{"go", nil, false, 10, func(*testing.T) []string { return []string{workerBin, "drains"} }},
 	{"java", []string{"java", "javac"}, false, 4, drainsInJava},
 	{"perl", []string{"perl"}, true, 10, drains("perl", "child.pl")},
 	{"python, busy", nil, false, 2, drains("python3", "child.py", "busy", "0")},

@@ -57,9 +57,8 @@ func TestNoSignalledProcessIsCalledUntouched(t *testing.T) {
 }
 
 // What a parent leaves behind without a word is told at once where it sleeps, and
-// by the last call at the latest where it wakes up or computes: in each case once. What
-// sleeps may wake up by itself, and drainit have no time for a proof where the machine is
-// busy: one of three times must be right. With -trials the table has them all.
+// by the last call at the latest where it wakes up or computes: in each case once. The
+// runtimes of some wake up by themselves at times, which the table shows.
 //
 //	go test ./test -run TestIdleOrphan -v -trials 1000 -timeout 1h
 func TestIdleOrphanIsSignalledAtOnce(t *testing.T) {
@@ -69,18 +68,11 @@ func TestIdleOrphanIsSignalledAtOnce(t *testing.T) {
 		loads = append(loads, "busy")
 	}
 	eachTrial(t, waysToLeave, loads, func(t *testing.T, c trialCell, children int) {
-		for try := 1; ; try++ {
-			r := c.run(t, "leaves", children, c.grace())
-			table.add(c, r.count())
-			r.wantOneTermEach()
-			late := r.toldLate(c.atOnce())
-			if !c.kind.idle || len(late) == 0 || *trials > 0 {
-				return
-			}
-			t.Logf("told late: %v\n%s", late, r.log)
-			if try == 3 {
-				t.Fatal("some are told late, or never, in each of three times")
-			}
+		r := c.run(t, "leaves", children, c.grace())
+		table.add(c, r.count())
+		r.wantOneTermEach()
+		if late := r.toldLate(provenWithin); c.kind.idle && len(late) > 0 {
+			t.Errorf("told late: %v\n%s", late, r.log)
 		}
 	})
 	t.Log(table)
@@ -94,14 +86,9 @@ func (c trialCell) grace() string {
 	return "12s"
 }
 
-// atOnce is the most that may pass from a parent's end to drainit's signal. Beside busy
-// loops drainit has to wait for its turn, too.
-func (c trialCell) atOnce() time.Duration {
-	if c.load == "idle" {
-		return 500 * time.Millisecond
-	}
-	return 5 * time.Second
-}
+// provenWithin is the most that may pass from a parent's end to drainit's signal: it takes some
+// milliseconds, and a busy machine may need more. The last call comes after 12 s.
+const provenWithin = 4 * time.Second
 
 // eachTrial runs a test with each kind of child: in one of the ways by turns, or
 // as often as there are to be trials, in all of them.
