@@ -79,7 +79,7 @@ func (c *cascade) pass(p proc.Process, why string) {
 // leaves reports whether a process is left alone: it was signalled, it is about to be, it
 // dies already, or it reads a pipe that a living process writes to.
 func (c *cascade) leaves(m *record) bool {
-	return m.sent != nil || m.isDying() || c.planned[m.ID] || len(c.s.WritersTo(m.PID)) > 0
+	return m.sent != nil || m.isDying() || c.planned[m.ID] || c.s.HasWriters(m.PID)
 }
 
 // toRoots are the deliveries to those that are signalled as the worker is. What reads a
@@ -88,7 +88,7 @@ func (l *Ledger) toRoots(s *proc.Snapshot, why string) []Delivery {
 	var roots []*record
 	c := l.newCascade(s)
 	for _, m := range l.records {
-		if m.root && m.sent == nil && !m.exited && (m.ID == l.worker || len(s.WritersTo(m.PID)) == 0) {
+		if m.root && m.sent == nil && !m.exited && (m.ID == l.worker || !s.HasWriters(m.PID)) {
 			roots = append(roots, m)
 			c.planned[m.ID] = true
 		}

@@ -9,7 +9,7 @@ import (
 // readsPipe reports whether an orphan reads a pipe that a living process writes to. To
 // end it cuts off the application, whatever it handles: it ends by itself when its input
 // does.
-func (l *Ledger) readsPipe(o *orphan) bool { return len(o.snapshot.WritersTo(o.PID)) > 0 }
+func (l *Ledger) readsPipe(o *orphan) bool { return o.snapshot.HasWriters(o.PID) }
 
 // waitsForWorker is for what was drainit's child before the stop, a daemon that an
 // entrypoint started: its turn comes when the worker has gone.

@@ -94,12 +94,11 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		if p := l.living[m.PPID]; p != nil {
 			m.parent, p.hasChildren = p.ID, true
 		}
-		writers := s.WritersTo(m.PID)
-		m.readsPipe = len(writers) > 0
-		for _, pid := range writers {
-			if w := l.living[pid]; w != nil {
-				w.writes = true
-			}
+		m.readsPipe = s.HasWriters(m.PID)
+	}
+	for _, pid := range s.PipeWriters() {
+		if w := l.living[pid]; w != nil {
+			w.writes = true
 		}
 	}
 	l.forget()

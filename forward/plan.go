@@ -250,7 +250,7 @@ func (l *Ledger) hasItsTurn(m *record, c *cascade) bool {
 	below := m // on the way from up to m
 	for up := l.living[m.PPID]; up != nil; up = l.living[up.PPID] {
 		switch {
-		case c.planned[up.ID], len(c.s.WritersTo(up.PID)) > 0: // it has its turn first
+		case c.planned[up.ID], c.s.HasWriters(up.PID): // it has its turn first
 			return false
 		case decided:
 		case up.sent != nil && l.maySignalNone(up, below, c.s):

@@ -1,9 +1,66 @@
 package proc
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // pipeID is a pipe, named or not.
 type pipeID struct{ device, inode uint64 }
+
+// pipes are those of which it was asked: what each process reads, and which processes
+// write to each.
+type pipes struct {
+	readBy  map[int]pipeID
+	writers map[pipeID][]int
+}
+
+// WritersTo returns the pids of the other processes below drainit that write to the pipe
+// which a process reads as its standard input; none where that was not asked for.
+func (s *Snapshot) WritersTo(pid int) []int {
+	if s == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.writersTo(pid)), func(writer int) bool { return writer == pid })
+}
+
+// HasWriters reports whether there are any.
+func (s *Snapshot) HasWriters(pid int) bool {
+	if s == nil {
+		return false
+	}
+	all := s.writersTo(pid)
+	return len(all) > 1 || len(all) == 1 && all[0] != pid
+}
+
+func (s *Snapshot) writersTo(pid int) []int {
+	if pipe, ok := s.pipes.readBy[pid]; ok {
+		return s.pipes.writers[pipe]
+	}
+	return nil
+}
+
+// PipeWriters returns the pids of those that write to any of these pipes.
+func (s *Snapshot) PipeWriters() (all []int) {
+	if s == nil {
+		return nil
+	}
+	for _, writers := range s.pipes.writers {
+		all = append(all, writers...)
+	}
+	return all
+}
+
+// madeUpPipes are a pipe for each reader of these.
+func madeUpPipes(writers map[int][]int) pipes {
+	p := pipes{make(map[int]pipeID), make(map[pipeID][]int)}
+	for reader, all := range writers {
+		pipe := pipeID{inode: uint64(reader)}
+		p.readBy[reader], p.writers[pipe] = pipe, all
+	}
+	return p
+}
 
 // readPipes finds which processes write to the pipes that others read, in one pass over
 // all.
@@ -12,32 +69,26 @@ func (s *Snapshot) readPipes(w Want) {
 		return
 	}
 	readers := make(map[pipeID][]int) // pids
+	s.pipes.readBy = make(map[int]pipeID)
 	for _, p := range s.Descendants(w.Parents) {
 		if w.ReadsPipe(p) {
 			if pipe, ok := pipeAt(p.PID, "fd/0"); ok {
 				readers[pipe] = append(readers[pipe], p.PID)
+				s.pipes.readBy[p.PID] = pipe
 			}
 		}
 	}
 	if len(readers) == 0 {
 		return
 	}
-	s.writers = make(map[int][]int)
+	s.pipes.writers = make(map[pipeID][]int)
 	for _, p := range s.Descendants(w.Parents) {
 		out, ok := pipeAt(p.PID, "fd/1")
-		if ok {
-			s.noteWriter(p.PID, readers[out])
+		if ok && len(readers[out]) > 0 {
+			s.pipes.writers[out] = append(s.pipes.writers[out], p.PID)
 		}
-		if errors, ok2 := pipeAt(p.PID, "fd/2"); ok2 && !(ok && errors == out) {
-			s.noteWriter(p.PID, readers[errors])
-		}
-	}
-}
-
-func (s *Snapshot) noteWriter(writer int, readers []int) {
-	for _, reader := range readers {
-		if reader != writer {
-			s.writers[reader] = append(s.writers[reader], writer)
+		if errors, ok2 := pipeAt(p.PID, "fd/2"); ok2 && !(ok && errors == out) && len(readers[errors]) > 0 {
+			s.pipes.writers[errors] = append(s.pipes.writers[errors], p.PID)
 		}
 	}
 }

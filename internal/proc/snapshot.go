@@ -12,7 +12,7 @@ type Snapshot struct {
 	index    map[int]int   // of each pid, in all
 	children map[int][]int // of each pid, the indexes of its children, by pid
 
-	writers    map[int][]int // of those that read a pipe, if asked for: the pids that write to it
+	pipes      pipes // if asked for
 	foreground map[[2]int]Waiting
 	evidence   map[int]Evidence // by pid
 	untouched  map[ID]bool
@@ -146,15 +146,6 @@ func (s *Snapshot) Nearest(root int, is func(Process) bool) (nearest []Process) 
 	return nearest
 }
 
-// WritersTo returns the pids of the other processes below drainit that write to the pipe
-// which a process reads as its standard input; none where that was not asked for.
-func (s *Snapshot) WritersTo(pid int) []int {
-	if s == nil {
-		return nil
-	}
-	return s.writers[pid]
-}
-
 // WaitsFor reports whether a shell waits for a child that it did not put into the
 // background; NotWaiting where that was not asked for.
 func (s *Snapshot) WaitsFor(shell, child int) Waiting {
@@ -192,6 +183,6 @@ type Details struct {
 
 // With returns the snapshot with these details: a made-up one.
 func (s *Snapshot) With(d Details) *Snapshot {
-	s.writers, s.foreground, s.evidence, s.untouched, s.asleep = d.Writers, d.Waits, d.Evidence, d.Untouched, d.Asleep
+	s.pipes, s.foreground, s.evidence, s.untouched, s.asleep = madeUpPipes(d.Writers), d.Waits, d.Evidence, d.Untouched, d.Asleep
 	return s
 }
