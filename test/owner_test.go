@@ -33,7 +33,7 @@ func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 	}{
 		{"a reader of a pipe", []string{"dash", "-c", `perl app.pl | tee log`}, unix.SIGTERM, 7},
 		{"a named pipe, and a reader with a handler", []string{"dash", "-c", `mkfifo f; perl -e '$SIG{TERM} = sub { exit }; 1 while <>' <f & perl app.pl >f`}, unix.SIGTERM, 7},
-		{"a relay that signals its group", []string{"dash", "-c", `timeout 300 dash -c 'perl app.pl; exit $?'; exit $?`}, unix.SIGTERM, 143},
+		{"a relay that signals its group", []string{"timeout", "300", "dash", "-c", `perl app.pl; exit $?`}, unix.SIGTERM, 143},
 		{"INT to a script", []string{"bash", "start.sh"}, unix.SIGINT, 7},
 		{"a shell that waits in the foreground", []string{"dash", "-c", `trap 'exit 3' TERM; perl app.pl; :`}, unix.SIGTERM, 3},
 		{"bash that does so", []string{"bash", "-c", `trap 'exit 3' TERM; perl app.pl; :`}, unix.SIGTERM, 3},

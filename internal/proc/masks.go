@@ -18,6 +18,7 @@ type question struct {
 	switches uint64
 	awake    int    // the thread that may have come out of sigwait, 0 for none
 	ran      string // how long that had run
+	threads  int
 }
 
 // readMasks reads the signals of processes: those that they have handlers for, and of the
@@ -48,7 +49,7 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 			}
 			if b.byAll || b.awake != 0 {
 				p.Blocked |= signals.SetOf(sig)
-				open = append(open, question{p, sig, st.asleep, st.switches, b.awake, runtimeOf(p.PID, b.awake)})
+				open = append(open, question{p, sig, st.asleep, st.switches, b.awake, runtimeOf(p.PID, b.awake), st.threads})
 			}
 		}
 	}
@@ -76,14 +77,21 @@ func (r *Reader) settle(open []question, until time.Time) error {
 			if waits {
 				q.process.Handled |= signals.SetOf(q.signal)
 			} else if !settled {
-				q.asleep, q.switches = st.asleep, st.switches
+				q.asleep, q.switches, q.threads = st.asleep, st.switches, st.threads
 				next = append(next, q)
 			}
 		}
-		if time.Now().After(until) {
-			return nil
-		}
 		open = next
+		if time.Now().After(until) {
+			break
+		}
+	}
+	for _, q := range open {
+		// Of several threads a fork blocks signals in one: where all do, and run, one takes
+		// the signal between two pieces of work. It must be surer if it would be stopped.
+		if q.threads > 1 && q.awake == 0 && !signals.StopsByDefault(q.signal) {
+			q.process.Handled |= signals.SetOf(q.signal)
+		}
 	}
 	return nil
 }
