@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -109,7 +111,8 @@ func (l *Ledger) anotherSignalledParent(o *orphan) bool {
 	sender := o.notified
 	// What died of it has signalled none, and neither has a launcher that was signalled.
 	for up := range l.upFrom(l.records[o.parent.parent]) {
-		if up == o.notified || up.handledIt(o.passed) && up.program != Launcher {
+		handles := up.handledIt(o.passed) || up.handledIt(unix.SIGTERM) // in place of which it may be sent
+		if up == o.notified || up.relay != noRelay || handles && up.program != Launcher {
 			sender = up
 			break
 		}

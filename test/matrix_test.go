@@ -148,6 +148,9 @@ func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
 	if w.grace != "" && !w.inTurn && !w.uncounted && o.waited > promptly {
 		t.Errorf("the handler ran %v after the request, want at most %v", o.waited, promptly)
 	}
+	if !o.hangs && !o.early {
+		s.init.waitErr(`\bdone `) // its last line may be still on its way
+	}
 	log := s.init.stderr.text()
 	wantToldOnce(t, log, w.tells)
 	if strings.Contains(log, ": killing ") {
