@@ -27,6 +27,9 @@ func procPath(pid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + name
 }
 
+// threadPath is the path of a file of a thread, below that of its process.
+func threadPath(tid int, name string) string { return "task/" + strconv.Itoa(tid) + "/" + name }
+
 // Descriptors returns the numbers of drainit's open descriptors, of which one
 // is that of the look itself.
 func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }

@@ -44,7 +44,7 @@ func (s *Snapshot) readForeground(w Want) {
 // ignores INT and QUIT.
 func waitsFor(shell, child Process) Waiting {
 	exe, _, _ := strings.Cut(shell.Exe, ".")
-	call, readable := syscallOf(shell.PID, procPath(shell.PID, ""))
+	call, readable := syscallOf(shell.PID, shell.PID)
 	if !readable {
 		return NotWaiting
 	}

@@ -45,7 +45,7 @@ func shell(t testing.TB, name string, null bool, children int, script string) (p
 func settled(t testing.TB, pid, children int) bool {
 	all := take(t, Want{})
 	p, _ := all.Process(pid)
-	call, _ := syscallOf(pid, procPath(pid, ""))
+	call, _ := syscallOf(pid, pid)
 	below := all.Children(pid)
 	return p.State == 'S' && call.sleeps && len(below) == children &&
 		!slices.ContainsFunc(below, func(p Process) bool { return p.Comm != "sleep" || p.State != 'S' })

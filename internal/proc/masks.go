@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,12 +29,11 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 		if !p.Alive() {
 			continue
 		}
-		st, err := readStatus(p.PID)
-		switch {
-		case isResourceExhausted(err):
+		st, err := p.readStatus()
+		if err != nil {
 			return err
-		case err != nil:
-			p.State = 'X'
+		}
+		if !p.Alive() {
 			continue
 		}
 		p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
@@ -65,12 +63,11 @@ func (r *Reader) settle(open []question, until time.Time) error {
 		time.Sleep(time.Millisecond)
 		var next []question
 		for _, q := range open {
-			st, err := readStatus(q.process.PID)
-			switch {
-			case isResourceExhausted(err):
+			st, err := q.process.readStatus()
+			if err != nil {
 				return err
-			case err != nil:
-				q.process.State = 'X'
+			}
+			if !q.process.Alive() {
 				continue
 			}
 			waits, settled := r.answer(q, st)
@@ -96,10 +93,26 @@ func (r *Reader) settle(open []question, until time.Time) error {
 	return nil
 }
 
+// readStatus reads the status of a process. One that has vanished is dead from then on.
+// The error is that of a want of means.
+func (p *Process) readStatus() (status, error) {
+	st, err := readStatus(p.PID)
+	if isResourceExhausted(err) {
+		return st, err
+	}
+	if err != nil {
+		p.State = 'X'
+	}
+	return st, nil
+}
+
 // runtimeOf is how long a thread has run, as its schedstat has it; "" where that is not
-// told. What has run since it woke up has its SigBlk again.
+// told, or there is no thread to ask (0). What has run since it woke up has its SigBlk again.
 func runtimeOf(pid, tid int) string {
-	b, err := readSmall(procPath(pid, "task/"+strconv.Itoa(tid)+"/schedstat"))
+	if tid == 0 {
+		return ""
+	}
+	b, err := readSmall(procPath(pid, threadPath(tid, "schedstat")))
 	ran, _, _ := strings.Cut(string(b), " ")
 	if err != nil || ran == "0" {
 		return ""

@@ -24,8 +24,14 @@ type status struct {
 	switches uint64
 }
 
-func readStatus(pid int) (status, error) {
-	b, err := readSmall(procPath(pid, "status"))
+func readStatus(pid int) (status, error) { return readStatusAt(procPath(pid, "status")) }
+
+func readThread(pid, tid int) (status, error) {
+	return readStatusAt(procPath(pid, threadPath(tid, "status")))
+}
+
+func readStatusAt(path string) (status, error) {
+	b, err := readSmall(path)
 	if err != nil {
 		return status{}, err
 	}

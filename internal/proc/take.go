@@ -165,16 +165,11 @@ func readHandlers(p *Process) error {
 	if !p.Alive() {
 		return nil
 	}
-	st, err := readStatus(p.PID)
-	switch {
-	case isResourceExhausted(err):
-		return err
-	case err != nil:
-		p.State = 'X'
-	default:
+	st, err := p.readStatus()
+	if err == nil && p.Alive() {
 		p.Handled, p.Ignored = st.handled, st.ignored
 	}
-	return nil
+	return err
 }
 
 // rootsOf are the indexes at which the ways down from a process begin.

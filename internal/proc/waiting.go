@@ -3,7 +3,6 @@ package proc
 import (
 	"bytes"
 	"encoding/binary"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ type blocked struct {
 // (kernel/signal.c, complete_signal). One that a signal has just woken from sigwait has
 // still to run before SigBlk is what it was.
 func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
-	waits, known := r.inSigwait(pid, strconv.Itoa(pid), s, sig)
+	waits, known := r.inSigwait(pid, pid, s, sig)
 	b.sigwait = waits
 	if !s.blocked.Has(sig) && !waits {
 		b.fatal = known && s.asleep && !s.traced && !s.nested && signals.TerminatesByDefault(sig)
@@ -49,7 +48,7 @@ func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
 		if err != nil {
 			continue // it has ended
 		}
-		waits, _ := r.inSigwait(pid, strconv.Itoa(tid), thread, sig)
+		waits, _ := r.inSigwait(pid, tid, thread, sig)
 		if !thread.blocked.Has(sig) && !waits {
 			if !thread.asleep {
 				b.awake = tid
@@ -62,32 +61,22 @@ func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
 	return b
 }
 
-// readThread reads the status of one thread.
-func readThread(pid, tid int) (status, error) {
-	b, err := readSmall(procPath(pid, "task/"+strconv.Itoa(tid)+"/status"))
-	if err != nil {
-		return status{}, err
-	}
-	return parseStatus(b)
-}
-
 // inSigwait reports whether a thread is in rt_sigtimedwait(2) for a signal. While it
 // is, the kernel takes what it waits for out of SigBlk (kernel/signal.c,
 // do_sigtimedwait). For what, its memory tells; where that may not be read (ptrace(2)),
 // it waits for all but those that would stop it if it did not. known is false where it
 // can't be told. It is asked of no thread that does not sleep: in an execve(2) that is
 // stuck the answer would not come (fs/proc/base.c, lock_trace).
-func (r *Reader) inSigwait(pid int, tid string, s status, sig unix.Signal) (waits, known bool) {
+func (r *Reader) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, known bool) {
 	if !s.asleep {
 		return false, false
 	}
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
-	thread := "task/" + tid
-	call, readable := syscallOf(pid, procPath(pid, thread))
+	call, readable := syscallOf(pid, tid)
 	if !readable || !call.sleeps || call.number != unix.SYS_RT_SIGTIMEDWAIT && call.number != time64 {
 		return false, readable && call.sleeps
 	}
-	b := r.readWithTimeout([]part{{pid, procPath(pid, thread+"/mem"), call.first, 8}})[0]
+	b := r.readWithTimeout([]part{{pid, procPath(pid, threadPath(tid, "mem")), call.first, 8}})[0]
 	if len(b) < 8 {
 		return !signals.StopsByDefault(sig), false
 	}
@@ -124,20 +113,16 @@ func signalfdMask(fdinfo []byte) signals.Set {
 	return mask
 }
 
-// sysCall is what a process or thread sleeps in.
+// sysCall is what a thread sleeps in.
 type sysCall struct {
 	sleeps bool // it does not run
 	number int
 	first  int64 // argument
 }
 
-// syscallOf reads what a process, or the thread in a folder of it, sleeps in.
-func syscallOf(pid int, dir string) (call sysCall, readable bool) {
-	var b []byte
-	err := asOwner(pid, func() (err error) {
-		b, err = readSmall(filepath.Join(dir, "syscall"))
-		return err
-	})
+// syscallOf reads what a thread of a process sleeps in.
+func syscallOf(pid, tid int) (call sysCall, readable bool) {
+	b, err := readOwned(pid, threadPath(tid, "syscall"))
 	if err != nil {
 		return call, false // not permitted, or not in this kernel
 	}
