@@ -115,9 +115,8 @@ func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []proc.
 		if c == nil || c.first > before {
 			return nil
 		}
-		ownGroup := c.PGID == c.PID && c.PGID != shell.PGID && c.Exe != "timeout" // which makes one wherever it is
-		if ownGroup || c.Ignores(unix.SIGINT) && c.Ignores(unix.SIGQUIT) {
-			continue // in the background
+		if c.InBackgroundOf(shell.Process) {
+			continue
 		}
 		switch s.WaitsFor(shell.PID, child.PID) {
 		case proc.Waits:

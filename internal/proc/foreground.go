@@ -21,64 +21,71 @@ const (
 
 // readForeground asks of each of the shells which children it waits for in the foreground.
 func (s *Snapshot) readForeground(w Want) {
+	s.foreground = make(map[[2]int]Waiting)
 	for _, pid := range w.Shells {
 		shell, ok := s.Process(pid)
 		if !ok || !shell.Alive() || shell.State != 'S' { // as inSigwait asks
 			continue
 		}
+		how := howWaits(shell)
+		if how == NotWaiting {
+			continue
+		}
+		in, known := readInput(pid)
 		for _, child := range s.Children(pid) {
-			if how := waitsFor(shell, child); how != NotWaiting {
-				if s.foreground == nil {
-					s.foreground = make(map[[2]int]Waiting)
-				}
-				s.foreground[[2]int{pid, child.PID}] = how
+			waits := how
+			if waits == MayWait {
+				waits = byInput(in, known, shell, child)
+			}
+			if waits != NotWaiting {
+				s.foreground[[2]int{pid, child.PID}] = waits
 			}
 		}
 	}
 }
 
-// waitsFor goes by what a shell sleeps in and by what it gave the child for its input.
-// dash and busybox's ash sleep in wait4(2) for a child in the foreground, and in
-// rt_sigsuspend(2) for the others. bash is in wait4 for both, as mksh is in rt_sigsuspend;
-// but one in the background has /dev/null for its input, or leads a process group, or
-// ignores INT and QUIT.
-func waitsFor(shell, child Process) Waiting {
-	exe, _, _ := strings.Cut(shell.Exe, ".")
+// howWaits goes by what a shell sleeps in. dash and busybox's ash sleep in wait4(2) for a
+// child in the foreground, and in rt_sigsuspend(2) for the others. bash is in wait4 for
+// both, as mksh is in rt_sigsuspend: of these the children tell.
+func howWaits(shell Process) Waiting {
 	call, readable := syscallOf(shell.PID, shell.PID)
-	if !readable {
-		return NotWaiting
-	}
 	inWait4 := call.sleeps && call.number == unix.SYS_WAIT4
-	switch exe {
-	case "dash", "busybox":
+	switch exe, _, _ := strings.Cut(shell.Exe, "."); {
+	case !readable || exe == "":
+		return NotWaiting
+	case exe == "dash" || exe == "busybox":
 		if inWait4 {
 			return Waits
 		}
 		return NotWaiting
-	case "":
+	case (exe == "bash" || exe == "rbash") && !inWait4:
 		return NotWaiting
-	case "bash", "rbash":
-		if !inWait4 {
-			return NotWaiting
-		}
 	}
-	return byInput(shell, child)
+	return MayWait
 }
 
-// byInput compares the input of a child with that of its shell.
-func byInput(shell, child Process) Waiting {
+// byInput goes by the input of a child: in the background it is /dev/null, unless the
+// shell's own is that, too.
+func byInput(shells input, known bool, shell, child Process) Waiting {
 	background := input{"/dev/null", unix.O_RDONLY}
-	shells, ok := readInput(shell.PID)
-	childs, ok2 := readInput(child.PID)
+	childs, ok := readInput(child.PID)
 	switch {
-	case child.PGID == child.PID && child.PGID != shell.PGID && child.Exe != "timeout", child.Ignores(unix.SIGINT) && child.Ignores(unix.SIGQUIT):
+	case child.InBackgroundOf(shell):
 		return NotWaiting
-	case !ok || !ok2, childs != shells && childs != background, shells == background:
+	case !known || !ok, childs != shells && childs != background, shells == background:
 		return MayWait
 	case childs == shells:
 		return Waits
 	}
 	return NotWaiting
+}
+
+// InBackgroundOf reports whether a child can be seen to be in the background of its shell:
+// it leads a process group, or ignores INT and QUIT (POSIX, Asynchronous Lists). timeout(1)
+// leads one wherever it is.
+func (p Process) InBackgroundOf(shell Process) bool {
+	ownGroup := p.PGID == p.PID && p.PGID != shell.PGID && p.Exe != "timeout"
+	return ownGroup || p.Ignores(unix.SIGINT) && p.Ignores(unix.SIGQUIT)
 }
 
 // input is what descriptor 0 of a process is, and how it was opened.

@@ -1,10 +1,6 @@
 package proc
 
-import (
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // pipeID is a pipe, named or not.
 type pipeID struct{ device, inode uint64 }
@@ -16,16 +12,8 @@ type pipes struct {
 	writers map[pipeID][]int
 }
 
-// WritersTo returns the pids of the other processes below drainit that write to the pipe
-// which a process reads as its standard input; none where that was not asked for.
-func (s *Snapshot) WritersTo(pid int) []int {
-	if s == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(s.writersTo(pid)), func(writer int) bool { return writer == pid })
-}
-
-// HasWriters reports whether there are any.
+// HasWriters reports whether another process below drainit writes to the pipe which a
+// process reads as its standard input; false where that was not asked for.
 func (s *Snapshot) HasWriters(pid int) bool {
 	if s == nil {
 		return false
@@ -68,26 +56,25 @@ func (s *Snapshot) readPipes(w Want) {
 	if w.ReadsPipe == nil {
 		return
 	}
-	readers := make(map[pipeID][]int) // pids
+	read := make(map[pipeID]bool)
 	s.pipes.readBy = make(map[int]pipeID)
 	for _, p := range s.Descendants(w.Parents) {
 		if w.ReadsPipe(p) {
 			if pipe, ok := pipeAt(p.PID, "fd/0"); ok {
-				readers[pipe] = append(readers[pipe], p.PID)
-				s.pipes.readBy[p.PID] = pipe
+				read[pipe], s.pipes.readBy[p.PID] = true, pipe
 			}
 		}
 	}
-	if len(readers) == 0 {
+	if len(read) == 0 {
 		return
 	}
 	s.pipes.writers = make(map[pipeID][]int)
 	for _, p := range s.Descendants(w.Parents) {
 		out, ok := pipeAt(p.PID, "fd/1")
-		if ok && len(readers[out]) > 0 {
+		if ok && read[out] {
 			s.pipes.writers[out] = append(s.pipes.writers[out], p.PID)
 		}
-		if errors, ok2 := pipeAt(p.PID, "fd/2"); ok2 && !(ok && errors == out) && len(readers[errors]) > 0 {
+		if errors, ok2 := pipeAt(p.PID, "fd/2"); ok2 && !(ok && errors == out) && read[errors] {
 			s.pipes.writers[errors] = append(s.pipes.writers[errors], p.PID)
 		}
 	}

@@ -42,6 +42,15 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
+// WritersTo returns the pids of the other processes below drainit that write to the pipe
+// which a process reads as its standard input; none where that was not asked for.
+func (s *Snapshot) WritersTo(pid int) []int {
+	if s == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.writersTo(pid)), func(writer int) bool { return writer == pid })
+}
+
 // allRead asks of each process whether it reads a pipe.
 func allRead(Process) bool { return true }
 
