@@ -18,25 +18,20 @@ func (l *Ledger) newCascade(s *proc.Snapshot) *cascade {
 	return &cascade{l: l, s: s, planned: make(map[proc.ID]bool)}
 }
 
-// add adds deliveries and what follows from them. What surely dies of the signal passes
+// add adds a delivery and what follows from it. What surely dies of the signal passes
 // nothing on, so its children are signalled together with it; what can't act upon it
 // signals none either.
-func (c *cascade) add(all ...Delivery) {
-	for _, d := range all {
-		if d.Target == ToProcess && c.planned[d.Process.ID] {
-			continue
-		}
-		c.plan = append(c.plan, d)
-		reached := []proc.Process{d.Process}
-		if d.Target == ToGroup {
-			reached = d.Members
-		}
-		for _, p := range reached {
-			c.planned[p.ID] = true
-		}
-		for _, p := range reached {
-			c.below(p, d)
-		}
+func (c *cascade) add(d Delivery) {
+	c.plan = append(c.plan, d)
+	reached := []proc.Process{d.Process}
+	if d.Target == ToGroup {
+		reached = d.Members
+	}
+	for _, p := range reached {
+		c.planned[p.ID] = true
+	}
+	for _, p := range reached {
+		c.below(p, d)
 	}
 }
 
@@ -86,16 +81,14 @@ func (c *cascade) leaves(m *record) bool {
 // pipe of another has its turn when that has gone.
 func (l *Ledger) toRoots(s *proc.Snapshot, why string) []Delivery {
 	var roots []*record
-	c := l.newCascade(s)
 	for _, m := range l.records {
 		if m.root && m.sent == nil && !m.exited && (m.ID == l.worker || !s.HasWriters(m.PID)) {
 			roots = append(roots, m)
-			c.planned[m.ID] = true
 		}
 	}
 	sortByPID(roots)
-	for _, m := range roots { // each with what follows from it
-		delete(c.planned, m.ID)
+	c := l.newCascade(s)
+	for _, m := range roots { // none of which is below another: each is drainit's child
 		c.add(l.delivery(m, why))
 	}
 	return c.plan

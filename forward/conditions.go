@@ -33,13 +33,9 @@ func (l *Ledger) helperLives(o *orphan) bool {
 	return false
 }
 
-// runsAtMost is for how long one that was signalled and runs keeps what is untouched from
-// being signalled, in ticks.
-const runsAtMost = 100
-
 // notifiedRuns is for an orphan that is untouched, while the one above it that was
-// signalled runs: it may be signalling one process after the other, as tree-kill does.
-// Once it sleeps, it has done so or does not.
+// signalled runs, for a second at most: it may be signalling one process after the other,
+// as tree-kill does. Once it sleeps, it has done so or does not.
 func (l *Ledger) notifiedRuns(o *orphan) bool {
 	if o.notified == nil || !l.alive(o.notified) || o.snapshot.Asleep(o.notified.PID) || !o.snapshot.Untouched(o.ID) {
 		return false
@@ -47,7 +43,7 @@ func (l *Ledger) notifiedRuns(o *orphan) bool {
 	if o.heldSince == 0 {
 		o.heldSince = l.now
 	}
-	return l.now < o.heldSince+runsAtMost
+	return l.now < o.heldSince+aSecond
 }
 
 // seenToByShell is for the same below a shell that had a trap: it has seen to its daemons

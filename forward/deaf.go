@@ -8,9 +8,11 @@ import (
 	"drainit/internal/proc"
 )
 
-// actsAfter is how long a process has to act upon a signal before it counts as deaf, in
-// ticks.
-const actsAfter = 5
+// In ticks.
+const (
+	actsAfter = 5 // how long a process has to act upon a signal before it counts as deaf
+	aSecond   = 100
+)
 
 // Deaf is a process that was signalled and can't act upon it: what is below it is judged
 // as if it were not there.
@@ -130,14 +132,11 @@ func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []proc.
 	return children
 }
 
-// worthALine is when a shell that waits for a child without a handler is worth one, in ticks.
-const worthALine = 100
-
 // BlockedTraps returns the shells of a snapshot whose trap can't run before a child ends.
 // One without a handler may do so within moments, and is given a second.
 func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) []Deaf {
 	return slices.DeleteFunc(l.deaf(now, s), func(d Deaf) bool {
 		sent := l.living[d.Process.PID].sent
-		return !d.Shell || sent == nil || !d.Children[0].Handles(sent.signal) && now < sent.tick+worthALine
+		return !d.Shell || sent == nil || !d.Children[0].Handles(sent.signal) && now < sent.tick+aSecond
 	})
 }

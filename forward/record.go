@@ -22,12 +22,12 @@ type record struct {
 	cleanup     bool        // it belongs to the stopping
 	leftAlone   bool        // it was decided: signalled by another, or left on purpose
 	decided     bool        // it was the worker, and which its successor is has been decided
+	deferred    int         // how often that was put off
 	relay       relay
 	evidence    proc.Evidence // that it has received no signal since the stop began
 	hasChildren bool          // in the last snapshot
 	writes      bool          // to a pipe whose reader waits for that
 	readsPipe   bool          // that another wrote to, when that was last asked
-	deferred    int           // how often that was put off
 	heldSince   uint64        // the tick at which it was first kept from being signalled, 0 for never
 	sent        *sent
 	exited      bool

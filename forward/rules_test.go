@@ -78,8 +78,8 @@ func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
 		t.Errorf("it is looked at again after %v", next)
 	}
 	shown := []proc.Process{kindly("app", 10, 1), a.orphan}
-	wantSent(t, "before a second has gone by", later(l, runsAtMost, shown, a.details))
-	wantSent(t, "then", later(l, runsAtMost+1, shown, a.details), 12)
+	wantSent(t, "before a second has gone by", later(l, aSecond, shown, a.details))
+	wantSent(t, "then", later(l, aSecond+1, shown, a.details), 12)
 }
 
 // A daemon has its turn when the worker has gone, touched or not.

@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -66,10 +65,11 @@ func (l *Ledger) wantOfStop(r Request, w proc.Want) (proc.Want, bool) {
 		return w, true
 	}
 	deaf := l.mayBeDeaf(r.Tick)
-	w.Shells, w.All, w.Prove = l.shellsAmong(deaf), deaf, l.unproven(deaf)
+	last := r.Purpose == LastCall
+	w.Shells, w.All, w.Prove = l.shellsAmong(deaf), deaf, l.unproven(deaf, last)
 	w.Asleep = l.above(w.Prove)
-	if r.Purpose == LastCall {
-		w.All, w.Prove = []int{l.self}, l.unproven(slices.Collect(maps.Keys(l.living)))
+	if last {
+		w.All = []int{l.self}
 	}
 	w.ReadsPipe = l.readersBelow(l.deliver, deaf, func(p proc.Process) bool { return p.PPID == l.self })
 	return w, true
@@ -96,15 +96,16 @@ func (l *Ledger) readersBelow(sig unix.Signal, deaf []int, begins func(proc.Proc
 }
 
 // unproven is the evidence of those that were not signalled and have lost their parent, or
-// are children of these: of them it is asked whether they have received no signal.
-func (l *Ledger) unproven(these []int) map[proc.ID]proc.Evidence {
+// are children of those that may be deaf; in the last call of all that were not signalled.
+// Of them it is asked whether they have received no signal.
+func (l *Ledger) unproven(deaf []int, all bool) map[proc.ID]proc.Evidence {
 	evidence := make(map[proc.ID]proc.Evidence)
 	for _, m := range l.living {
 		if m.sent != nil || m.evidence == nil || m.leftAlone {
 			continue
 		}
 		up := l.records[m.parent]
-		if m.PPID == l.self || up == nil || !l.alive(up) || slices.Contains(these, m.PPID) {
+		if all || m.PPID == l.self || up == nil || !l.alive(up) || slices.Contains(deaf, m.PPID) {
 			evidence[m.ID] = m.evidence
 		}
 	}
@@ -154,18 +155,18 @@ func (l *Ledger) Died(pid int) {
 // Recheck is when a snapshot is due, though none has died, of those that were signalled
 // and have not acted upon it yet; 0 for never.
 func (l *Ledger) Recheck(now uint64) time.Duration {
-	const soon, late = actsAfter * 12 * time.Millisecond, time.Second
+	const soon, late = 60 * time.Millisecond, time.Second // behind actsAfter, and behind aSecond
 	next := time.Duration(0)
 	for _, m := range l.living {
 		switch {
-		case m.heldSince != 0 && m.sent == nil && now < m.heldSince+runsAtMost:
+		case m.heldSince != 0 && m.sent == nil && now < m.heldSince+aSecond:
 			return soon
 		case !m.hasChildren, m.sent == nil && !m.leftAlone:
 		case m.sent == nil:
 			next = late
 		case now < m.sent.tick+actsAfter:
 			return soon
-		case now < m.sent.tick+100, l.notActing(m):
+		case now < m.sent.tick+aSecond, l.notActing(m):
 			next = late
 		}
 	}
