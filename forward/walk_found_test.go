@@ -57,7 +57,7 @@ func (w *walk) whyNot(i int) string {
 	case !up.dead:
 		return "none above it acts upon it"
 	case up.does == noHandler, up.does == handlerShell, up.does == pipeReader:
-		return "its parent died of it, whom another had signalled"
+		return "its parent died of it, which another had signalled"
 	}
 	return "the one above it left in order"
 }
@@ -77,7 +77,7 @@ func (w *walk) above(up, below int) string {
 	case m.isShell() && m.drainit > 0:
 		return "the shell above it waits for it"
 	case m.isShell():
-		return "the shell above it, whom another signalled, waits for it"
+		return "the shell above it, which another signalled, waits for it"
 	case !m.handles() && m.drainit == 0:
 		return "the one above it does not act upon what another sent it"
 	}

@@ -70,15 +70,7 @@ func watchMariaDB(t *testing.T, s *scene) {
 	}
 	waitUntil(t, "MariaDB is ready", func() bool { return logged(": ready for connections.") || !s.init.running() })
 	s.note("begin")
-	go func() {
-		for t.Context().Err() == nil {
-			if logged(": Shutdown complete") {
-				s.note("done")
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	}()
+	s.noteDone(t, func() bool { return logged(": Shutdown complete") })
 }
 
 // mariadbLeftCleanly reports whether the server was told once. Only one that is stopped as

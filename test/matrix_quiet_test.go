@@ -100,7 +100,7 @@ func uwsgi(t *testing.T, s *scene) []string {
 		"--http-socket", "127.0.0.1:" + strconv.Itoa(s.port), "--wsgi-file", filepath.Join(dir, "gunicorn_app.py")}
 }
 
-// script blocks TSTP and never takes it: who is quiet by it is nobody.
+// script blocks TSTP and never takes it, so no process is quiet by it.
 func TestQuietIsNotTakenByScript(t *testing.T) {
 	t.Parallel()
 	s := scriptWay.startScene(t, time.Second)

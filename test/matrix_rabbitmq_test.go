@@ -77,15 +77,7 @@ func watchBroker(t *testing.T, s *scene) {
 		}
 	}
 	s.note("begin")
-	go func() {
-		for t.Context().Err() == nil {
-			if logged("Message store for directory", 2) && logged("is stopped", 2) {
-				s.note("done")
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	}()
+	s.noteDone(t, func() bool { return logged("Message store for directory", 2) && logged("is stopped", 2) })
 }
 
 // brokerLeftCleanly reports whether the broker was told once and left its

@@ -13,7 +13,7 @@ var relayWays = []way{
 		prepare: app(env{"STATUS": "7"}, nil, "sh", "-c", "dumb-init -c node app.js; exit $?")},
 	{name: "`env DUMB_INIT_SETSID=0 dumb-init sh -c 'node app; exit $?'`", programs: []string{"node", "sh", "dumb-init"}, status: 143,
 		prepare: app(nil, nil, "env", "DUMB_INIT_SETSID=0", "dumb-init", "sh", "-c", "node app.js; exit $?")},
-	// The worker's heir is tini, whose own child is a shell that dies, or the application if
+	// The worker's successor is tini, whose own child is a shell that dies, or the application if
 	// that tini has left before drainit looks: both end with this status.
 	{name: "`sh -c 'tini -sg -- sh -c \"node app; exit $?\"; exit $?'`", programs: []string{"node", "sh", "tini"}, status: 143,
 		prepare: app(env{"STATUS": "143"}, nil, "sh", "-c", `tini -sg -- sh -c "node app.js; exit \$?"; exit $?`)},

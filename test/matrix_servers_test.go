@@ -197,6 +197,20 @@ func (s *scene) note(words string) {
 	fmt.Fprintf(f, "%s %.3f\n", words, float64(time.Now().UnixMilli())/1000)
 }
 
+// noteDone writes "done" to the record as soon as that is so, which a program's own log
+// may tell and nothing else.
+func (s *scene) noteDone(t *testing.T, done func() bool) {
+	go func() {
+		for t.Context().Err() == nil {
+			if done() {
+				s.note("done")
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+}
+
 // testdata is where a file of the workers' sources is, from any folder.
 func testdata(t *testing.T, name string) string {
 	t.Helper()

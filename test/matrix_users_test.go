@@ -55,13 +55,11 @@ var asOthers = flag.Bool("as-others", false, "run the matrix with Docker's capab
 // forRoot are the programs that need more than those, or folders of root's.
 var forRoot = []string{"unshare", "bwrap", "su", "runuser", "setpriv", "rabbitmq-server", "nginx", "go"}
 
-// giveAway makes the scene another user's, as whom the command is to run. What only root
+// giveAway makes the scene another user's, which the command is to run as. What only root
 // may look into is not in that user's PATH.
 func (s *scene) giveAway(t *testing.T, command []string) []string {
 	needRoot(t)
-	if out, err := exec.Command("chown", "-hR", "nobody:nogroup", s.dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	giveToNobody(t, s.dir)
 	for i, v := range s.env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {
 			dirs := slices.DeleteFunc(strings.Split(path, ":"), func(dir string) bool { return strings.HasPrefix(dir, "/root") })
@@ -69,6 +67,14 @@ func (s *scene) giveAway(t *testing.T, command []string) []string {
 		}
 	}
 	return append(slices.Clone(asNobody), command...)
+}
+
+// giveToNobody makes a folder and what is in it the other user's.
+func giveToNobody(t *testing.T, dir string) {
+	t.Helper()
+	if out, err := exec.Command("chown", "-hR", "nobody:nogroup", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // writable prepares a start by root in a folder that other users can write to.

@@ -2,8 +2,8 @@ package test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,20 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anotherUser is what the workers of these tests run as. No other process of the machine
-// does.
-const anotherUser = "54321"
-
-// asAnotherUser is a command line that runs one as that user, as gosu and su-exec do.
-func asAnotherUser(command ...string) []string {
-	return append([]string{"setpriv", "--reuid", anotherUser, "--regid", anotherUser, "--clear-groups", "--"}, command...)
-}
-
 // Root has no CAP_SYS_PTRACE in a container of Docker's, so that what another user's
 // processes run, read and sleep in is hidden from it. It is known all the same.
 func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 	needRoot(t)
-	need(t, "setpriv", "perl", "bash", "dash", "tee", "timeout", "unshare")
+	need(t, "setpriv", "perl", "bash", "dash", "tee", "timeout")
 	tests := []struct {
 		name    string
 		command []string
@@ -44,7 +35,7 @@ func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 			dir := foreignFolder(t)
 			in, _ := pipe(t)
 			p := launch(t, Launch{Setup: Setup{Docker: true}, Dir: dir, Stdin: in,
-				Args: line([]string{"-v", "--grace", "60s"}, asAnotherUser(tt.command...)...)})
+				Args: line([]string{"-v", "--grace", "60s"}, append(slices.Clone(asNobody), tt.command...)...)})
 			waitUntil(t, "the app is ready", func() bool { return recorded(dir) == "ready\n" })
 			p.signal(tt.signal)
 			p.wantExit(tt.status)
@@ -80,9 +71,7 @@ exit 7;
 	} {
 		writeFile(t, filepath.Join(dir, name), []byte(text))
 	}
-	if out, err := exec.Command("chown", "-R", anotherUser+":"+anotherUser, dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	giveToNobody(t, dir)
 	return dir
 }
 

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
 	"strconv"
@@ -165,19 +164,7 @@ func python(t testing.TB, script string) (pid int) {
 		skip(t, "needs the program python3")
 	}
 	cmd := exec.Command("python3", "-c", script)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-	})
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+	if _, err := startGroup(t, cmd).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
 	return cmd.Process.Pid

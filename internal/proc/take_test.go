@@ -29,6 +29,22 @@ func family(t testing.TB, lines int, script string, args ...string) (top int, sa
 		$SIG{$_} = "DEFAULT" for qw(HUP INT QUIT TERM USR1);
 	`
 	cmd := exec.Command("perl", append([]string{"-e", words + script}, args...)...)
+	in := startGroup(t, cmd)
+	for range lines {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the family ended: %v", err)
+		}
+		said = append(said, strings.TrimSuffix(line, "\n"))
+	}
+	go io.Copy(io.Discard, in)
+	return cmd.Process.Pid, said
+}
+
+// startGroup starts a command in a process group of its own, which is killed at the end.
+// It returns what the command prints.
+func startGroup(t testing.TB, cmd *exec.Cmd) *bufio.Reader {
+	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -42,16 +58,7 @@ func family(t testing.TB, lines int, script string, args ...string) (top int, sa
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 	})
-	in := bufio.NewReader(out)
-	for range lines {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			t.Fatalf("the family ended: %v", err)
-		}
-		said = append(said, strings.TrimSuffix(line, "\n"))
-	}
-	go io.Copy(io.Discard, in)
-	return cmd.Process.Pid, said
+	return bufio.NewReader(out)
 }
 
 // takeBelow takes the snapshot of a stop, with the test's own process for drainit.
