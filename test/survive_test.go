@@ -58,10 +58,11 @@ var badStderr = map[string]func(t *testing.T) Launch{
 	"closed":        func(*testing.T) Launch { return Launch{Setup: Setup{CloseStderr: true}} },
 }
 
-// talkative makes drainit write more lines than it queues.
+// talkative makes drainit write more lines than it queues. It keeps its handlers to its very
+// end: a USR1 that waited behind the TERM is none to die of.
 const talkative = `
 waitpid spawn { spawn { } for 1 .. 500 }, 0;
-catch "USR1", "TERM"; say "ready"; await "TERM"; nap 0.3; say "drained"; exit 7`
+catch "USR1", "TERM"; say "ready"; await "TERM"; nap 0.3; say "drained"; POSIX::_exit(7)`
 
 func TestLogThatNobodyTakesChangesNothing(t *testing.T) {
 	need(t, "perl")
