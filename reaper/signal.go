@@ -53,7 +53,7 @@ func Signal(id proc.ID, sig unix.Signal) error {
 		return err
 	}
 	err = unix.PidfdSendSignal(fd, sig, nil, 0)
-	if errors.Is(err, unix.ENOSYS) {
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // or it is the process that may not be signalled
 		return signalByPid(id, sig)
 	}
 	return wrapKill(err)
