@@ -3,10 +3,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 
 	"drainit/internal/cli"
+	"drainit/internal/spawn"
 	"drainit/internal/term"
 )
 
@@ -15,6 +17,11 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	if os.Args[0] == spawn.ListenArg0 {
+		err := spawn.ExecListening(os.Args[1:], os.Environ())
+		fmt.Fprintln(os.Stderr, "drainit:", err)
+		os.Exit(err.Status)
+	}
 	outcome := cli.Run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	if outcome.Interrupted {
 		term.EndByInterrupt()

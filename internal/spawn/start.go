@@ -74,7 +74,10 @@ func Start(cfg Config) (pid int, err error) {
 func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, err error) {
 	procAttr := &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: attr}
 	var last error = unix.ENOENT
-	found := ""
+	found, fork := "", forkExec
+	if namesDrainit(env) {
+		fork = forkListening
+	}
 	for _, path := range lookUp(argv[0], env) {
 		if err := checkFile(path); err != nil {
 			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
@@ -82,7 +85,7 @@ func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, err error) {
 			}
 			continue
 		}
-		pid, err := forkExec(path, argv, procAttr)
+		pid, err := fork(path, argv, procAttr)
 		if err == nil {
 			return pid, nil
 		}
@@ -131,10 +134,17 @@ func checkFile(path string) error {
 
 func forkExec(path string, argv []string, procAttr *syscall.ProcAttr) (pid int, err error) {
 	pid, err = syscall.ForkExec(path, argv, procAttr)
-	if errors.Is(err, unix.ENOEXEC) && !isELF(path) {
-		return syscall.ForkExec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), procAttr)
+	if isScript(path, err) {
+		return syscall.ForkExec("/bin/sh", shellLine(path, argv), procAttr)
 	}
 	return pid, err
+}
+
+// isScript reports whether an exec failed of a file that execvp has /bin/sh run.
+func isScript(path string, err error) bool { return errors.Is(err, unix.ENOEXEC) && !isELF(path) }
+
+func shellLine(path string, argv []string) []string {
+	return append([]string{"/bin/sh", path}, argv[1:]...)
 }
 
 // isELF tells a binary of another architecture from a script without "#!".
