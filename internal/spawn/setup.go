@@ -3,6 +3,8 @@ package spawn
 import (
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,6 +70,21 @@ func WarmRuntime() {
 	}
 	started.Wait()
 	close(release)
+}
+
+// PreferWorker has the kernel's OOM killer take others before drainit, as far as that is
+// permitted, once the worker has what drainit was given: without drainit the container ends,
+// and its log and status say nothing. Below 0 takes CAP_SYS_RESOURCE; what was raised without
+// that may be lowered to where it was, which mostly is 0 (proc_pid_oom_score_adj(5)).
+func PreferWorker() {
+	const file = "/proc/self/oom_score_adj"
+	now, err := os.ReadFile(file)
+	if err != nil || os.WriteFile(file, []byte("-999"), 0) == nil { // -1000 is not killed where that is the only way on
+		return
+	}
+	if score, err := strconv.Atoi(strings.TrimSpace(string(now))); err == nil && score > 0 {
+		_ = os.WriteFile(file, []byte("0"), 0)
+	}
 }
 
 // Detach lets go of what drainit was given, once the worker has it: it pins no
