@@ -59,10 +59,15 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 // the new process has the signalfd of the old one. So all are read again a millisecond
 // later, and then, as long as there is time, those that may be in the middle of it.
 func (r *Reader) settle(open []question, until time.Time) error {
+	const atLeast = 16 // questions, the nearest first, however late it is
 	for len(open) > 0 {
 		time.Sleep(time.Millisecond)
 		var next []question
-		for _, q := range open {
+		for i, q := range open {
+			if i >= atLeast && time.Now().After(until) {
+				next = append(next, open[i:]...)
+				break
+			}
 			st, err := q.process.readStatus()
 			if err != nil {
 				return err

@@ -106,11 +106,11 @@ func Catchable(sig unix.Signal) bool {
 }
 
 // Forwardable reports whether the signal is ever passed on. CHLD is about
-// drainit's own children, PIPE about its own log, and URG interrupts the
-// threads of the Go runtime, which sends it to itself all the time.
+// drainit's own children, PIPE and XFSZ about its own log, XCPU about its own time, and URG
+// interrupts the threads of the Go runtime, which sends it to itself all the time.
 func Forwardable(sig unix.Signal) bool {
 	switch sig {
-	case unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG:
+	case unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU:
 		return false
 	}
 	return Catchable(sig)
