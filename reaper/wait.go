@@ -41,6 +41,18 @@ func Wait() (e WaitEvent, ok bool, err error) {
 	}
 }
 
+// HasExited reports whether a child has ended and has not been waited for: it still has a
+// name.
+func HasExited(pid int) bool {
+	var info unix.Siginfo
+	for {
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err == nil && info.Signo != 0
+		}
+	}
+}
+
 // Terminated reports whether the child has ended, by itself or by a signal.
 func (e WaitEvent) Terminated() bool { return e.Status.Exited() || e.Status.Signaled() }
 

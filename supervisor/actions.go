@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,7 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -38,6 +40,8 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 		s.killTree()
 	case machine.RunOn:
 		return s.runOn()
+	case machine.AnnounceIgnored:
+		return s.ignoreStop(a.Signal)
 	default:
 		s.announce(now, a)
 	}
@@ -56,17 +60,21 @@ func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Reques
 
 // observe takes the snapshot that a plan for the request needs; nil where it needs none.
 func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
-	began := time.Now()
-	want, needed := s.ledger.Want(r, began.Add(waitersTime))
+	want, needed := s.ledger.Want(r, time.Now().Add(waitersTime))
 	if !needed {
 		return nil, nil
 	}
-	all, err := s.snapshot(want)
-	if want.Parents != 0 {
-		now := time.Now()
-		s.machine.SnapshotTook(now, now.Sub(began))
+	defer s.bound(time.Now(), want.Parents != 0)
+	return s.snapshot(want)
+}
+
+// bound says to the machine how long a read of /proc took that began then. One of a stop
+// counts in any case, another if it was long.
+func (s *Supervisor) bound(began time.Time, ofStop bool) {
+	now := time.Now()
+	if took := now.Sub(began); ofStop || took > machine.LongSnapshot {
+		s.machine.SnapshotTook(now, took)
 	}
-	return all, err
 }
 
 // signalWorker begins the stop. Without /proc the plan goes by what is known: the error
@@ -164,6 +172,7 @@ func (s *Supervisor) quiet() {
 	for _, p := range sent {
 		s.unfreeze(p.PID)
 	}
+	s.unhandled = err == nil && !handled
 	s.journal.Quiet(r.Signal, handled, sent, err)
 }
 
@@ -249,7 +258,30 @@ func (s *Supervisor) runOn() (next machine.Event, ok bool) {
 	return machine.Event{}, false
 }
 
+// ignoreStop ignores a second stop signal, unless it came of drainit stop --force: that
+// says so by its name, for a signal alone can't.
+func (s *Supervisor) ignoreStop(sig unix.Signal) (next machine.Event, ok bool) {
+	if s.forceAsked() {
+		return machine.Event{Kind: machine.ForceAsked}, true
+	}
+	s.journal.Ignored(sig)
+	return machine.Event{}, false
+}
+
+// forceAsked reports whether drainit stop --force runs. It sends more than one signal: not
+// each of them need be asked about.
+func (s *Supervisor) forceAsked() bool {
+	if time.Now().Before(s.machine.BusyUntil()) {
+		return false
+	}
+	defer s.bound(time.Now(), false)
+	all, err := s.sys.Snapshot(proc.Want{})
+	asks := func(p proc.Process) bool { return p.Comm == title.Force }
+	return err == nil && slices.ContainsFunc(all.All(), asks)
+}
+
 func (s *Supervisor) killTree() {
+	defer s.bound(time.Now(), false)
 	worker := proc.Process{}
 	if !s.worker.Gone() {
 		worker = s.worker.Process()

@@ -17,7 +17,7 @@ import (
 func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.AnnounceDrain:
-		s.journal.Draining(now, a.Signal, s.job != nil)
+		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
 	case machine.AnnounceExit:
 		left, err := s.left()
 		hint := ""
@@ -27,6 +27,11 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 		s.journal.Exited(now, left, err, hint)
 	case machine.AnnounceStop:
 		s.journal.StopRequested(now, a.Signal)
+	case machine.AnnounceSignaled:
+		s.journal.Signaled(now, s.worker.Process(), a.Signal)
+	case machine.AnnounceLeaving:
+		left, err := s.left()
+		s.journal.Leaving(left, err)
 	case machine.AnnounceSame:
 		s.journal.Same(a.Signal)
 	case machine.AnnounceProgress:
@@ -62,6 +67,7 @@ func (s *Supervisor) announceKill(now time.Time, why string) {
 
 // left is what is alive below drainit.
 func (s *Supervisor) left() ([]proc.Process, error) {
+	defer s.bound(time.Now(), false)
 	all, err := s.sys.Snapshot(proc.Want{})
 	return all.Descendants(os.Getpid()), err
 }

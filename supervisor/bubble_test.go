@@ -15,6 +15,8 @@ import (
 
 	"drainit/internal/logx"
 	"drainit/internal/phase"
+	"drainit/internal/sigqueue"
+	"drainit/reaper"
 )
 
 // bubble is one run of the loop in virtual time (testing/synctest), in a world that answers
@@ -139,9 +141,22 @@ func (b *bubble) after(d time.Duration) {
 	b.settle()
 }
 
+// arrive has a stop signal wait for the loop.
+func (b *bubble) arrive(sig unix.Signal) { b.w.queue.Stops <- sigqueue.Came(sig, time.Now()) }
+
 // stop has a stop signal come.
 func (b *bubble) stop(sig unix.Signal) {
-	b.w.queue.Stops <- sig
+	b.arrive(sig)
+	b.settle()
+}
+
+// changes has a child's state change, as wait4 tells.
+func (b *bubble) changes(p *process, state byte, status unix.WaitStatus) {
+	b.w.mu.Lock()
+	p.State = state
+	b.w.changes = append(b.w.changes, reaper.WaitEvent{PID: p.PID, Status: status})
+	b.w.mu.Unlock()
+	b.w.queue.ChildPending()
 	b.settle()
 }
 

@@ -22,6 +22,7 @@ type Config struct {
 	Grace             time.Duration // 0 to a week, or Forever
 	StopDelay         time.Duration // 0, or shorter than the grace
 	StopSignals       []unix.Signal // besides TERM and INT
+	SecondStopIgnored bool          // a second stop signal is no force-stop
 	Rewrites          signals.Rewrites
 	Mode              forward.Mode
 	Forking           bool        // a worker that exits 0 runs on in what it leaves

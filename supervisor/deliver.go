@@ -19,6 +19,9 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		s.awaitDeath(&dying, d.Parent)
 		if s.isWorker(d) {
 			s.worker.Sent |= signals.SetOf(d.Signal)
+			if !d.Stop {
+				s.worker.Forwarded |= signals.SetOf(d.Signal)
+			}
 			if d.Process.Comm == "" { // hidden from us
 				d.Process.Comm = s.worker.Comm
 			}

@@ -107,6 +107,13 @@ func (w *world) Wait() (e reaper.WaitEvent, ok bool, err error) {
 	return e, false, nil
 }
 
+// HasExited is as waitid with WNOWAIT.
+func (w *world) HasExited(pid int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.changes, func(e reaper.WaitEvent) bool { return e.PID == pid && e.Terminated() })
+}
+
 // Snapshot reads every process closely.
 func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 	one := max(want.Only, want.EnoughIf)

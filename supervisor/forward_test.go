@@ -275,7 +275,7 @@ func TestShellIsSentTERM(t *testing.T) {
 func TestExitBeforeStop(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", slow, newProcess("job", quick))), func(b *bubble) {
 		b.w.mu.Lock()
-		b.w.queue.Stops <- unix.SIGTERM
+		b.arrive(unix.SIGTERM)
 		b.w.worker.end(unix.WaitStatus(6 << 8))
 		b.w.mu.Unlock()
 		b.wantEnd(6, 0)

@@ -151,7 +151,7 @@ func TestSnapshotsTakeAFifthOfTheTime(t *testing.T) {
 		}, func(b *bubble) {
 			b.after(9900 * time.Millisecond)
 			b.w.slow = slow
-			b.w.queue.Stops <- unix.SIGTERM
+			b.arrive(unix.SIGTERM)
 			b.after(2 * time.Second)
 			before := b.cost().snapshots
 			const during = 30 * time.Second
@@ -219,7 +219,7 @@ func TestStopBetweenTwoBatches(t *testing.T) {
 			}
 		}
 		b.w.mu.Lock()
-		b.w.queue.Stops <- unix.SIGTERM
+		b.arrive(unix.SIGTERM)
 		for _, p := range b.w.procs[:2*reapBatch] {
 			p.end(0)
 		}
@@ -247,7 +247,7 @@ func TestSignalFirst(t *testing.T) {
 				t.Errorf("%d lines before the signal", n)
 			}
 		}
-		b.w.queue.Stops <- unix.SIGTERM
+		b.arrive(unix.SIGTERM)
 		b.s.loop()
 		synctest.Wait()
 		close(b.ended)

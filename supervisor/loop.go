@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
+	"drainit/internal/sigqueue"
 	"drainit/reaper"
 )
 
@@ -20,7 +20,15 @@ func (s *Supervisor) loop() {
 	timer := time.NewTimer(0)
 	timer.Stop()
 	for s.machine.Phase() != phase.Done {
-		if at, ok := s.machine.Deadline(); ok {
+		others := s.queue.Others
+		at, ok := s.machine.Deadline()
+		if busy := s.machine.BusyUntil(); time.Now().Before(busy) { // they wait where they are
+			others = nil
+			if !ok || busy.Before(at) {
+				at, ok = busy, true
+			}
+		}
+		if ok {
 			timer.Reset(time.Until(at))
 		} else {
 			timer.Stop()
@@ -29,9 +37,9 @@ func (s *Supervisor) loop() {
 			continue
 		}
 		select {
-		case sig := <-s.queue.Stops:
-			s.takeStops(sig)
-		case sig := <-s.queue.Others:
+		case came := <-s.queue.Stops:
+			s.takeStops(came)
+		case sig := <-others:
 			s.takePendingStops() // they came before, or as good as before
 			if e, ok := s.eventOf(sig); ok {
 				s.step(time.Now(), e)
@@ -53,31 +61,29 @@ func (s *Supervisor) loop() {
 // takePendingStops takes the stop signals that wait, and reports whether one did.
 func (s *Supervisor) takePendingStops() bool {
 	select {
-	case sig := <-s.queue.Stops:
-		s.takeStops(sig)
+	case came := <-s.queue.Stops:
+		s.takeStops(came)
 		return true
 	default:
 		return false
 	}
 }
 
-// takeStops takes a stop signal and those that came while it was acted upon.
-// All of them came when the first did, as far as can be known: however long
-// acting takes on a busy machine, a double delivery stays one request.
-func (s *Supervisor) takeStops(sig os.Signal) {
+// takeStops takes a stop signal and those that wait behind it.
+func (s *Supervisor) takeStops(came sigqueue.Arrival) {
 	s.queue.Hold(true)
 	s.reap() // a worker that has ended needs no signal, and no force
 	s.queue.Hold(false)
-	now := time.Now()
 	for taken := 0; ; taken++ {
-		if e, ok := s.eventOf(sig.(unix.Signal)); ok {
-			s.step(now, e)
+		if e, ok := s.eventOf(came.Signal); ok {
+			e.At, e.Earliest = came.At, came.Earliest
+			s.step(time.Now(), e)
 		}
 		if taken == cap(s.queue.Stops) { // no more than wait at a time
 			return
 		}
 		select {
-		case sig = <-s.queue.Stops:
+		case came = <-s.queue.Stops:
 		default:
 			return
 		}
@@ -147,6 +153,7 @@ const reapBatch = 256
 // end, when it is known whether any is left.
 func (s *Supervisor) reap() {
 	var events []machine.Event
+	s.nameDying()
 	for range reapBatch {
 		child, ok, err := s.sys.Wait()
 		switch {

@@ -34,17 +34,30 @@ func (s *Supervisor) changed(child reaper.WaitEvent) (e machine.Event, ok bool) 
 
 // paused notes a child that was stopped or continued.
 func (s *Supervisor) paused(child reaper.WaitEvent) {
-	s.ledger.Stopped(child.PID, child.Status.Stopped())
-	if !child.Status.Stopped() {
+	stopped := child.Status.Stopped()
+	s.ledger.Stopped(child.PID, stopped)
+	if stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID) {
 		return
 	}
-	by := child.Status.StopSignal()
-	if by == unix.SIGTSTP && s.unfreeze(child.PID) {
+	if child.PID != s.worker.PID || s.worker.Gone() {
 		return
 	}
-	if child.PID == s.worker.PID && !s.worker.Gone() && s.machine.Phase() != phase.Killing {
-		s.job.WorkerStopped(by)
+	switch {
+	case s.job == nil:
+		s.workerStopped(stopped)
+	case stopped && s.machine.Phase() != phase.Killing:
+		s.job.WorkerStopped(child.Status.StopSignal())
 	}
+}
+
+// workerStopped is for a worker that something other than drainit stops or continues:
+// stopped, it is alive and does nothing.
+func (s *Supervisor) workerStopped(is bool) {
+	s.worker.Stopped = is
+	if is && s.machine.Phase() < phase.Draining { // a stop continues it
+		s.journal.WorkerStopped()
+	}
+	s.publish()
 }
 
 // recordExit notes how the worker ended.
@@ -54,11 +67,22 @@ func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
 }
 
+// nameDying reads the worker's name once more if it has ended: it may have become another
+// program since, and after wait4 there is none to be asked.
+func (s *Supervisor) nameDying() {
+	if !s.worker.Gone() && s.sys.HasExited(s.worker.PID) {
+		_, _ = s.snapshot(proc.Want{Only: s.worker.PID})
+	}
+}
+
 func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.Event {
 	s.recordExit(child)
-	by := child.TermSignal()
-	if by != 0 && !s.killed.Any && !s.worker.Sent.Has(by) && !s.job.Known(by) {
+	switch by := child.TermSignal(); {
+	case by == 0 || s.killed.Any || s.job.Known(by):
+	case !s.worker.Sent.Has(by):
 		s.journal.KilledFromOutside(by)
+	case s.worker.Forwarded.Has(by):
+		s.journal.KilledByForwarded(by)
 	}
 	if s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 {
 		return machine.Event{Kind: machine.WorkerDaemonized}

@@ -40,6 +40,7 @@ func (s *Supervisor) run() Outcome {
 		s.journal.NotStarted(err.Error())
 		return Outcome{Status: err.Status}
 	}
+	spawn.PreferWorker()
 	spawn.Detach()
 	s.queue.Pump(s.stops)
 	s.loop()
@@ -55,7 +56,7 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	s.queue.Wait(s.stops)
+	s.queue.Wait(s.stops, machine.SameRequest)
 	spawn.WarmRuntime() // behind what takes a thread for good
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"drainit/internal/health"
 	"drainit/internal/logx"
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
@@ -108,7 +109,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		cfg.StopSignals, cfg.RemapExit = []unix.Signal{unix.SIGUSR2}, tt.remap
 		w := newWorld()
 		s, lines := beforeStart(t, cfg, w)
-		s.queue.Wait(s.stops)
+		s.queue.Wait(s.stops, machine.SameRequest)
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}

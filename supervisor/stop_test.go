@@ -11,6 +11,8 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
+	"drainit/internal/sigqueue"
+	"drainit/internal/title"
 )
 
 // quick and slow are workers' handlers of a stop signal.
@@ -97,7 +99,7 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 		{"the worker's group", func(c *Config) { c.Mode = forward.ModeGroup }, newProcess("sh", nil, stopped(newProcess("node", slow))), unix.SIGTERM,
 			"0s TERM sh node; 0s CONT node", 0, 2 * time.Second},
 		{"the worker alone", func(c *Config) { c.Mode = forward.ModeWorker }, newProcess("node", quick, newProcess("job", never)), unix.SIGTERM,
-			"0s TERM node; 30s KILL job", 137, 30 * time.Second},
+			"0s TERM node; 0s KILL job", 0, 0},
 	})
 }
 
@@ -135,7 +137,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 		{"with a rewrite", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTERM: unix.SIGINT} }, leftover(on{unix.SIGINT: exits(0, 0)}),
 			"0s INT job", 7, 0},
 		{"with TERM dropped", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTERM: signals.Drop} }, leftover(quick), "0s TERM job", 7, 0},
-		{"for the worker alone", func(c *Config) { c.Mode = forward.ModeWorker }, leftover(quick), "30s KILL job", 7, 30 * time.Second},
+		{"for the worker alone", func(c *Config) { c.Mode = forward.ModeWorker }, leftover(quick), "0s KILL job", 7, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := config()
@@ -184,16 +186,122 @@ func TestForcedStop(t *testing.T) {
 	})
 }
 
-// A second stop signal that comes while the first is acted upon is the same request,
-// however long that takes.
-func TestSlowSnapshotIsNoForcedStop(t *testing.T) {
-	inBubble(t, config(), func(w *world) { w.slow = 3 * time.Second; w.worker = newProcess("node", never) }, func(b *bubble) {
-		b.w.queue.Stops <- unix.SIGTERM
-		b.after(time.Second) // the loop is in its snapshot
-		b.w.queue.Stops <- unix.SIGTERM
-		b.after(3 * time.Second)
+// A second stop signal that comes while the first is acted upon goes by the time at which
+// it came, and not at which it is taken.
+func TestSecondStopDuringASlowSnapshot(t *testing.T) {
+	for _, tt := range []struct {
+		apart time.Duration
+		sent  string
+	}{{machine.SameRequest - 1, "3s TERM node"}, {machine.SameRequest, "3s TERM node; 6s KILL node"}} {
+		inBubble(t, config(), func(w *world) { w.slow = 3 * time.Second; w.worker = newProcess("node", never) }, func(b *bubble) {
+			b.arrive(unix.SIGTERM)
+			b.after(tt.apart) // the loop is in its snapshot
+			b.arrive(unix.SIGTERM)
+			b.after(7 * time.Second)
+			b.wantSent(tt.sent)
+		})
+	}
+}
+
+// A second stop signal that is to be ignored is, and said so once; the grace ends the drain
+// all the same, and so does drainit stop --force, which says by its name what it is.
+func TestSecondStopIgnored(t *testing.T) {
+	cfg := config()
+	cfg.SecondStopIgnored = true
+	inBubble(t, cfg, with(newProcess("node", never)), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		for range 3 {
+			b.after(time.Second)
+			b.stop(unix.SIGINT)
+		}
 		b.wantPhase(phase.Draining)
-		b.wantSent("3s TERM node")
+		b.wantLines(1, "SIGINT again: ignored")
+		b.wantEnd(137, 30*time.Second)
+		b.wantSent("0s TERM node; 30s KILL node")
+	})
+	inBubble(t, cfg, with(newProcess("node", never)), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.after(time.Second)
+		b.w.start(newProcess(title.Force, nil))
+		b.stop(unix.SIGTERM)
+		b.wantLines(1, "warning: second stop signal, force-stop: killing node[")
+		b.wantEnd(137, time.Second)
+	})
+}
+
+// At the end of a stop delay a line says that the worker is signalled now; that it was not
+// quieted before is nothing to warn of.
+func TestStopDelayEndsInALine(t *testing.T) {
+	cfg := config()
+	cfg.StopDelay = 5 * time.Second
+	inBubble(t, cfg, with(newProcess("node", slow)), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.after(4 * time.Second)
+		b.wantLines(0, "the stop delay is over")
+		b.wantLines(0, "warning")
+		b.after(time.Second)
+		b.wantLines(1, "the stop delay is over: SIGTERM sent to node[")
+		b.wantEnd(0, 7*time.Second)
+	})
+}
+
+// A worker that something else stops is alive and does nothing: that is said once, and
+// readiness falls for as long as it is so.
+func TestWorkerStoppedByAnother(t *testing.T) {
+	worker := newProcess("node", quick)
+	inBubble(t, config(), with(worker), func(b *bubble) {
+		for range 2 {
+			b.changes(worker, 'T', unix.WaitStatus(int(unix.SIGSTOP)<<8|0x7f))
+			b.wantTitle("drainit:stopped")
+			b.changes(worker, 'S', 0xffff)
+			b.wantTitle("drainit:run")
+		}
+		b.wantLines(1, "warning: node[4194305] is stopped (state T) and does no work")
+		b.changes(worker, 'T', unix.WaitStatus(int(unix.SIGSTOP)<<8|0x7f))
+		b.stop(unix.SIGTERM)
+		b.wantSent("0s TERM node; 0s CONT node")
+	})
+}
+
+// A worker that dies of a signal which drainit forwarded leaves a line and a message: its
+// status alone looks like a stop.
+func TestForwardedSignalThatKills(t *testing.T) {
+	worker := newProcess("node", nil)
+	inBubble(t, config(), with(worker), func(b *bubble) {
+		b.other(unix.SIGHUP)
+		b.wantEnd(129, 0)
+		const line = "node[4194305] died of SIGHUP, which drainit forwarded: it has no handler for it"
+		b.wantLines(1, "warning: "+line)
+		if got := b.s.journal.Message(); got != line {
+			t.Errorf("the termination message is %q", got)
+		}
+	})
+}
+
+// A signal that may have come with the first is the same request, however late it is taken
+// in.
+func TestStopThatMayHaveComeWithTheFirst(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		began := time.Now()
+		b.after(time.Second)
+		b.w.queue.Stops <- sigqueue.Arrival{Signal: unix.SIGTERM, At: time.Now(), Earliest: began.Add(machine.SameRequest - 1)}
+		b.after(0)
+		b.wantPhase(phase.Draining)
+		b.w.queue.Stops <- sigqueue.Arrival{Signal: unix.SIGTERM, At: time.Now(), Earliest: began.Add(machine.SameRequest)}
+		b.after(0)
+		b.wantSent("0s TERM node; 1s KILL node")
+	})
+}
+
+// The grace begins when the stop signal came, not when the loop gets to it.
+func TestGraceBeginsWithTheArrival(t *testing.T) {
+	inBubble(t, config(), func(w *world) { w.slow = 3 * time.Second; w.worker = newProcess("node", never) }, func(b *bubble) {
+		b.arrive(unix.SIGTERM)
+		b.after(27 * time.Second)
+		b.wantPhase(phase.Draining)
+		b.w.slow = 0
+		b.wantEnd(137, 30*time.Second)
 	})
 }
 

@@ -49,7 +49,9 @@ type Supervisor struct {
 	journal *journal.Journal
 	board   board
 	killed  journal.Kill
-	died    chan int // the pids of those that were watched
+	// The last quiet signal was handled by no process.
+	unhandled bool
+	died      chan int // the pids of those that were watched
 }
 
 // board is what is published of drainit.
@@ -62,10 +64,13 @@ type board struct {
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
 	s := &Supervisor{
 		cfg: cfg, sys: sys, queue: queue, stops: stopSignals(cfg),
-		machine: machine.New(cfg.Grace, cfg.StopDelay),
-		worker:  &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
-		ledger:  forward.NewLedger(os.Getpid()),
-		died:    make(chan int, 2*watch.Most),
+		machine: machine.New(machine.Config{
+			Grace: cfg.Grace, StopDelay: cfg.StopDelay,
+			SecondStopIgnored: cfg.SecondStopIgnored, EndsWithWorker: cfg.Mode == forward.ModeWorker,
+		}),
+		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
+		ledger: forward.NewLedger(os.Getpid()),
+		died:   make(chan int, 2*watch.Most),
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s
@@ -123,9 +128,9 @@ func (s *Supervisor) process(w proc.Want) (proc.Process, error) {
 
 // publish shows those outside what has changed.
 func (s *Supervisor) publish() {
-	now, alive := s.machine.Phase(), s.worker.Alive()
-	s.board.health.Publish(now, alive)
-	if text := title.Of(now, alive); text != "" && text != s.board.title {
+	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
+	s.board.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
+	if text := title.Of(now); text != "" && text != s.board.title {
 		s.board.title = text
 		title.Set(text)
 	}

@@ -17,6 +17,9 @@ type System interface {
 	Start(spawn.Config) (pid int, err error)
 	// Wait returns the next change of a child (reaper.Wait).
 	Wait() (e reaper.WaitEvent, ok bool, err error)
+	// HasExited reports whether a child has ended and not been waited for
+	// (reaper.HasExited).
+	HasExited(pid int) bool
 	// Snapshot reads /proc (proc.Reader.Take).
 	Snapshot(proc.Want) (*proc.Snapshot, error)
 	// Send makes a delivery. The error is reaper.ErrGone, or that of kill(2).
@@ -36,6 +39,8 @@ type linux struct {
 func (*linux) Start(cfg spawn.Config) (int, error) { return spawn.Start(cfg) }
 
 func (*linux) Wait() (reaper.WaitEvent, bool, error) { return reaper.Wait() }
+
+func (*linux) HasExited(pid int) bool { return reaper.HasExited(pid) }
 
 func (l *linux) Snapshot(w proc.Want) (*proc.Snapshot, error) { return l.Take(w) }
 

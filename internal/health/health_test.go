@@ -57,7 +57,7 @@ func TestAnswerToAProbe(t *testing.T) {
 		{long, phase.Running, true, "431", "the request is too long\n"},
 	}
 	for _, tt := range tests {
-		answer := string(appendAnswer(nil, []byte(tt.request), tt.phase, tt.lives))
+		answer := string(appendAnswer(nil, []byte(tt.request), view{tt.phase, tt.lives, false}))
 		head, body, _ := strings.Cut(answer, "\r\n\r\n")
 		if !strings.HasPrefix(head, "HTTP/1.1 "+tt.status+" ") || body != tt.body {
 			t.Errorf("%.60q in %v, %v: %q, want %s and %q", tt.request, tt.phase, tt.lives, answer, tt.status, tt.body)
@@ -68,7 +68,7 @@ func TestAnswerToAProbe(t *testing.T) {
 func TestNoAnswerBeforeTheRequestIsAllThere(t *testing.T) {
 	const whole = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 	for n := range len(whole) {
-		if answer := appendAnswer(nil, []byte(whole[:n]), phase.Running, true); len(answer) > 0 {
+		if answer := appendAnswer(nil, []byte(whole[:n]), view{phase.Running, true, false}); len(answer) > 0 {
 			t.Errorf("%q after %q", answer, whole[:n])
 		}
 	}
@@ -102,7 +102,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request []byte, ph byte, lives bool) {
 		request = request[:min(len(request), requestAtMost)]
 		p := phase.Phase(ph % (byte(phase.Done) + 1))
-		answer := appendAnswer(nil, request, p, lives)
+		answer := appendAnswer(nil, request, view{p, lives, false})
 		if len(answer) == 0 {
 			if len(request) == requestAtMost || bytes.Contains(request, []byte("\n\r\n")) {
 				t.Fatalf("no answer to %q", request)

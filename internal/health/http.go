@@ -7,10 +7,27 @@ import (
 	"drainit/internal/phase"
 )
 
+// view is what probes are told: the phase, and of the worker whether it lives and whether
+// it is stopped.
+type view struct {
+	phase          phase.Phase
+	alive, stopped bool
+}
+
+func (v view) ready() bool { return v.phase == phase.Running && !v.stopped }
+
+// String is one word.
+func (v view) String() string {
+	if v.phase == phase.Running && v.stopped {
+		return "stopped"
+	}
+	return v.phase.String()
+}
+
 // appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112),
 // of which no more than the first line is read. It appends nothing while the
 // head of the request is not all there and may still come.
-func appendAnswer(out, request []byte, p phase.Phase, workerAlive bool) []byte {
+func appendAnswer(out, request []byte, now view) []byte {
 	ended := bytes.Contains(request, []byte("\n\r\n")) || bytes.Contains(request, []byte("\n\n"))
 	if !ended && len(request) < requestAtMost {
 		return out
@@ -21,7 +38,7 @@ func appendAnswer(out, request []byte, p phase.Phase, workerAlive bool) []byte {
 	file, _, _ := bytes.Cut(target, []byte("?"))
 	ready, healthy := string(file) == "/readyz", string(file) == "/healthz"
 	head := string(method) == "HEAD"
-	status, body := "200 OK", p.String()
+	status, body := "200 OK", now.String()
 	switch {
 	case !ended:
 		status, body = "431 Request Header Fields Too Large", "the request is too long"
@@ -31,7 +48,7 @@ func appendAnswer(out, request []byte, p phase.Phase, workerAlive bool) []byte {
 		status, body = "404 Not Found", "there are /readyz and /healthz"
 	case string(method) != "GET" && !head:
 		status, body = "405 Method Not Allowed\r\nAllow: GET, HEAD", "takes GET"
-	case ready && p != phase.Running, healthy && !workerAlive:
+	case ready && !now.ready(), healthy && !now.alive:
 		status = "503 Service Unavailable"
 	}
 	out = append(out, "HTTP/1.1 "...)

@@ -20,20 +20,28 @@ import (
 // their server reads it.
 type State struct{ value atomic.Uint32 }
 
-const aliveBit = 1 << 8 // in the value, above the phase
+// In the value, above the phase.
+const (
+	aliveBit   = 1 << 8
+	stoppedBit = 1 << 9
+)
 
-// Publish sets what probes are answered from now on.
-func (h *State) Publish(p phase.Phase, workerAlive bool) {
+// Publish sets what probes are answered from now on: the phase, and of the worker whether
+// it lives and whether it is stopped (state T), so that it does no work.
+func (h *State) Publish(p phase.Phase, alive, stopped bool) {
 	value := uint32(p)
-	if workerAlive {
+	if alive {
 		value |= aliveBit
+	}
+	if stopped {
+		value |= stoppedBit
 	}
 	h.value.Store(value)
 }
 
-func (h *State) read() (p phase.Phase, workerAlive bool) {
+func (h *State) read() view {
 	value := h.value.Load()
-	return phase.Phase(value), value&aliveBit != 0
+	return view{phase.Phase(value & 0xff), value&aliveBit != 0, value&stoppedBit != 0}
 }
 
 // server answers probes, on one thread of its own: no number of them
@@ -195,8 +203,7 @@ func (s *server) receive(c *conn) {
 		return
 	}
 	c.got += n
-	p, alive := s.state.read()
-	s.answer = appendAnswer(s.answer[:0], c.request[:c.got], p, alive)
+	s.answer = appendAnswer(s.answer[:0], c.request[:c.got], s.state.read())
 	if len(s.answer) == 0 {
 		return // and wait for the rest
 	}

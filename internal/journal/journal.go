@@ -186,6 +186,21 @@ func (j *Journal) KilledFromOutside(by unix.Signal) {
 	j.Log.Warn(j.message, about(j.worker.Process(), signalField(by))...)
 }
 
+// KilledByForwarded is for a worker that died of a signal which drainit forwarded: there
+// was no stop, and none is to be read from the status.
+func (j *Journal) KilledByForwarded(by unix.Signal) {
+	j.message = fmt.Sprintf("%v died of %s, which drainit forwarded: it has no handler for it", j.worker, signals.Name(by))
+	j.Log.Warn(j.message, about(j.worker.Process(), signalField(by))...)
+}
+
+// WorkerStopped is for a worker that another has stopped: it is alive and does nothing.
+func (j *Journal) WorkerStopped() {
+	if j.Once("stopped") {
+		j.Log.Warn(fmt.Sprintf("%v is stopped (state T) and does no work; drainit did not stop it: kill -CONT %d continues it", j.worker, j.worker.PID),
+			about(j.worker.Process(), j.phase())...)
+	}
+}
+
 // Reaped is tini's -w: what became of an orphan. Its name went with it.
 func (j *Journal) Reaped(e reaper.WaitEvent) {
 	j.Log.Warn(fmt.Sprintf("reaped orphan %d, exit status %d", e.PID, e.ExitStatus()), logx.Number("pid", e.PID))

@@ -116,6 +116,30 @@ func (j *Journal) Same(sig unix.Signal) {
 	}
 }
 
+// Ignored is a second stop signal that is no force-stop.
+func (j *Journal) Ignored(sig unix.Signal) {
+	if j.Once("ignored") {
+		j.Log.Info(fmt.Sprintf("%s again: ignored, as --second-stop says; drainit stop --force kills what is left", signals.Name(sig)), j.phase(), signalField(sig))
+	}
+}
+
+// Signaled is a worker that was sent the stop signal at the end of a stop delay.
+func (j *Journal) Signaled(now time.Time, worker proc.Process, sig unix.Signal) {
+	j.Log.Info(fmt.Sprintf("the stop delay is over: %s sent to %v, %s", signals.Name(sig), worker, j.timeLeft(now)),
+		about(worker, j.phase(), signalField(sig), j.leftSeconds(now))...)
+}
+
+// Leaving is a worker that has exited, with which drainit ends; left is what it leaves.
+func (j *Journal) Leaving(left []proc.Process, err error) {
+	switch {
+	case err != nil:
+		j.Log.Info(fmt.Sprintf("%v %s: killing what it left, as --forward worker says", j.worker, j.worker.HowExited()), about(j.worker.Process(), j.phase())...)
+	case len(left) > 0:
+		j.Log.Info(fmt.Sprintf("%v %s: killing %s, as --forward worker says", j.worker, j.worker.HowExited(), List(left)),
+			append(about(j.worker.Process(), j.phase()), logx.Number("left", len(left)))...)
+	}
+}
+
 func (j *Journal) Progress(now time.Time, left []proc.Process, err error) {
 	if err != nil {
 		j.Log.Info("draining, "+j.timeLeft(now), j.phase(), j.leftSeconds(now))
@@ -141,6 +165,10 @@ func (j *Journal) Killing(why string, left []proc.Process, err error) {
 func (j *Journal) Stuck(left []proc.Process, err error) {
 	if err != nil {
 		j.Log.Error(fmt.Sprintf("leaving %v after SIGKILL, and what is still alive can't be seen: %v", machine.KillingTime, err), j.phase())
+		return
+	}
+	if len(left) == 0 {
+		j.Log.Error(fmt.Sprintf("leaving %v after SIGKILL: the kernel has not let go of what was killed", machine.KillingTime), j.phase(), logx.Number("left", 0))
 		return
 	}
 	j.Log.Error(fmt.Sprintf("leaving %v after SIGKILL, still alive: %s", machine.KillingTime, logx.List(left, logx.WithState)),

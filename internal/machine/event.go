@@ -1,6 +1,10 @@
 package machine
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // EventKind is what happened.
 type EventKind uint8
@@ -17,6 +21,7 @@ const (
 	WorkerDaemonized                  // likewise, and it runs on in what it left
 	ChildExited                       // another child has been waited for
 	NothingLeft                       // no child is left (ECHILD)
+	ForceAsked                        // a stop signal that is to be ignored came of drainit stop --force
 	TimePassed                        // a timer is due
 	eventCount       = int(TimePassed) + 1
 )
@@ -25,6 +30,21 @@ const (
 type Event struct {
 	Kind   EventKind
 	Signal unix.Signal
+	// Of a stop signal: when it came, and when it can have come at the earliest. Zero for
+	// now.
+	At, Earliest time.Time
+}
+
+// orNow is when a stop signal came, and when at the earliest.
+func (e Event) orNow(now time.Time) (at, earliest time.Time) {
+	at, earliest = e.At, e.Earliest
+	if at.IsZero() {
+		at = now
+	}
+	if earliest.IsZero() {
+		earliest = at
+	}
+	return at, earliest
 }
 
 // ActionKind is what is to be done.
@@ -44,8 +64,11 @@ const (
 	AnnounceDrain                      // the drain begins by a stop signal, Action.Signal
 	AnnounceExit                       // the drain begins because the worker exited
 	RunOn                              // the worker exited and runs on in what it left
+	AnnounceSignaled                   // the stop delay is over, and the worker was sent Action.Signal
 	AnnounceStop                       // the first stop signal in a drain that began without one
 	AnnounceSame                       // a stop signal that is the same request as the first
+	AnnounceIgnored                    // one that is ignored, for so it was configured: unless it is drainit stop --force
+	AnnounceLeaving                    // the worker has exited, and drainit ends with it; before the kill
 	AnnounceProgress                   // which processes are left, and for how long
 	AnnounceOver                       // the grace is over; before the kill, for it names what lives
 	AnnounceForce                      // a second stop request; likewise

@@ -30,6 +30,7 @@ const (
 	lastCallTime  = 5 * time.Second        // before the kill, at most
 	killEvery     = 50 * time.Millisecond  // they fork meanwhile
 	KillingTime   = 5 * time.Second        // then something is in state D
+	LongSnapshot  = 5 * time.Millisecond   // from here on the time of snapshots is bounded
 )
 
 // timer is one of the deadlines of a machine.
@@ -51,8 +52,7 @@ const (
 // Machine is the phases and their timers, as data: Step takes what happened and when, and
 // returns what to do. It does no I/O, reads no clock and starts nothing.
 type Machine struct {
-	grace     time.Duration
-	stopDelay time.Duration
+	cfg Config
 
 	phase     phase.Phase
 	timers    [timerCount]time.Time // zero: not set
@@ -60,19 +60,25 @@ type Machine struct {
 	signal    unix.Signal           // which that was
 	lastCall  bool                  // the grace is nearly over
 	notBefore time.Time             // the next snapshot: the more there is, the more one costs
+	busyUntil time.Time             // the same, where that was a long one
 }
 
-// New returns a machine in phase Starting. The grace may be 0 or
-// Forever; the stop delay must be shorter.
-func New(grace, stopDelay time.Duration) *Machine {
-	return &Machine{grace: grace, stopDelay: stopDelay}
+// Config is what flags change of a machine.
+type Config struct {
+	Grace             time.Duration // 0 to Forever
+	StopDelay         time.Duration // shorter than the grace
+	SecondStopIgnored bool          // a second stop signal is no force-stop
+	EndsWithWorker    bool          // what the worker leaves is killed at once
 }
+
+// New returns a machine in phase Starting.
+func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
 // Phase is the phase the machine is in.
 func (m *Machine) Phase() phase.Phase { return m.phase }
 
 // Grace is the time from the first stop signal to the kill.
-func (m *Machine) Grace() time.Duration { return m.grace }
+func (m *Machine) Grace() time.Duration { return m.cfg.Grace }
 
 // Requested reports whether a stop signal has come, and when the first did.
 func (m *Machine) Requested() (time.Time, bool) { return m.requested, !m.requested.IsZero() }
@@ -100,15 +106,22 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 // a multiple of that, so that snapshots never fill the time of a drain. Of a few processes
 // it may come at once: what is proven of an orphan is proven soon or not at all.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
-	const share, few = 4, 5 * time.Millisecond
+	const share = 4
 	m.notBefore = now.Add(snapshotApart)
-	if took > few {
-		m.notBefore = now.Add(share * took)
+	if took > LongSnapshot {
+		m.busyUntil = now.Add(share * took)
+		m.notBefore = m.busyUntil
 	}
-	if at := m.timers[snapshotTimer]; !at.IsZero() {
-		m.timers[snapshotTimer] = latest(at, m.notBefore)
+	for _, t := range []timer{snapshotTimer, progressTimer, killTimer} {
+		if at := m.timers[t]; !at.IsZero() {
+			m.timers[t] = latest(at, m.notBefore)
+		}
 	}
 }
+
+// BusyUntil is until when no snapshot is to be taken, whatever signal comes: the last one
+// took long. A stop signal is an exception.
+func (m *Machine) BusyUntil() time.Time { return m.busyUntil }
 
 // Observed says when the next snapshot of a drain is due though no child dies: again is
 // when what was signalled is looked at once more, 0 for never; watched is whether the

@@ -16,7 +16,7 @@ func FuzzMachine(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{0, 0, 1, 3})
 	f.Add(uint8(255), uint8(2), []byte{0, 0, 5, 9, 1, 30, 8, 255, 8, 255})
 	f.Fuzz(func(t *testing.T, grace, stopDelay uint8, events []byte) {
-		m := New(fuzzGrace(grace), time.Duration(stopDelay)*time.Second/4)
+		m := New(fuzzConfig(grace, stopDelay))
 		r := record{t: t, m: m}
 		now := clock0
 		for len(events) >= 2 {
@@ -26,10 +26,18 @@ func FuzzMachine(f *testing.F) {
 			if kind == WorkerExited && r.exited {
 				continue // it dies once
 			}
-			r.step(now, Event{kind, unix.SIGTERM})
+			r.step(now, Event{Kind: kind, Signal: unix.SIGTERM})
 		}
 		r.finish(now)
 	})
+}
+
+// fuzzConfig has the flags in the highest bits of the stop delay.
+func fuzzConfig(grace, stopDelay uint8) Config {
+	return Config{
+		Grace: fuzzGrace(grace), StopDelay: time.Duration(stopDelay&0x3f) * time.Second / 4,
+		SecondStopIgnored: stopDelay&0x40 != 0, EndsWithWorker: stopDelay&0x80 != 0,
+	}
 }
 
 func fuzzGrace(g uint8) time.Duration {

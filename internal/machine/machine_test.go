@@ -23,13 +23,13 @@ type moment struct {
 func at(d time.Duration, kind EventKind) moment { return moment{d, Event{Kind: kind}} }
 
 func signalAt(d time.Duration, kind EventKind, sig unix.Signal) moment {
-	return moment{d, Event{kind, sig}}
+	return moment{d, Event{Kind: kind, Signal: sig}}
 }
 
 // play steps a new machine through moments and returns it with the actions of
 // the last one.
 func play(grace, stopDelay time.Duration, moments ...moment) (*Machine, []Action) {
-	m := New(grace, stopDelay)
+	m := New(Config{Grace: grace, StopDelay: stopDelay})
 	var last []Action
 	for _, mo := range moments {
 		last = m.Step(clock0.Add(mo.at), mo.event)
@@ -78,6 +78,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			WorkerExited:     {phase.Starting, none},
 			ChildExited:      {phase.Starting, none},
 			NothingLeft:      {phase.Starting, none},
+			ForceAsked:       {phase.Starting, none},
 			TimePassed:       {phase.Starting, none},
 		}},
 		{"running", toRunning, map[EventKind]step{
@@ -91,6 +92,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			WorkerExited:     {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
 			ChildExited:      {phase.Running, none},
 			NothingLeft:      {phase.Done, none},
+			ForceAsked:       {phase.Running, none},
 			TimePassed:       {phase.Running, none},
 		}},
 		{"quiet", toQuiet, map[EventKind]step{
@@ -104,6 +106,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			WorkerExited:     {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
 			ChildExited:      {phase.Quiet, none},
 			NothingLeft:      {phase.Done, none},
+			ForceAsked:       {phase.Quiet, none},
 			TimePassed:       {phase.Quiet, none},
 		}},
 		{"draining after a stop signal", toDraining, map[EventKind]step{
@@ -117,6 +120,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			WorkerExited:     {phase.Draining, []ActionKind{SignalOrphans}},
 			ChildExited:      {phase.Draining, none},
 			NothingLeft:      {phase.Done, none},
+			ForceAsked:       {phase.Killing, []ActionKind{AnnounceForce, KillTree}},
 			TimePassed:       {phase.Draining, none},
 		}},
 		{"draining after the worker exited", toCrashed, map[EventKind]step{
@@ -130,6 +134,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			WorkerExited:     {phase.Draining, []ActionKind{SignalOrphans}}, // a successor
 			ChildExited:      {phase.Draining, none},
 			NothingLeft:      {phase.Done, none},
+			ForceAsked:       {phase.Killing, []ActionKind{AnnounceForce, KillTree}},
 			TimePassed:       {phase.Draining, none},
 		}},
 		{"killing", toKilling, map[EventKind]step{
@@ -143,13 +148,14 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			WorkerExited:     {phase.Killing, none},
 			ChildExited:      {phase.Killing, none},
 			NothingLeft:      {phase.Done, none},
+			ForceAsked:       {phase.Killing, none},
 			TimePassed:       {phase.Killing, []ActionKind{KillTree}}, // half a second on, the next pass is due
 		}},
 		{"done", toDone, map[EventKind]step{
 			Started: {phase.Done, none}, StopSignaled: {phase.Done, none}, QuietSignaled: {phase.Done, none},
 			SuspendSignaled: {phase.Done, none}, WorkerDaemonized: {phase.Done, none},
 			ResumeSignaled: {phase.Done, none}, OtherSignaled: {phase.Done, none}, WorkerExited: {phase.Done, none},
-			ChildExited: {phase.Done, none}, NothingLeft: {phase.Done, none}, TimePassed: {phase.Done, none},
+			ChildExited: {phase.Done, none}, NothingLeft: {phase.Done, none}, ForceAsked: {phase.Done, none}, TimePassed: {phase.Done, none},
 		}},
 	}
 	for _, row := range rows {
@@ -158,7 +164,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		}
 		for kind, want := range row.want {
 			t.Run(fmt.Sprintf("%s, event %d", row.name, kind), func(t *testing.T) {
-				next := moment{at: 500 * time.Millisecond, event: Event{kind, unix.SIGTERM}}
+				next := moment{at: 500 * time.Millisecond, event: Event{Kind: kind, Signal: unix.SIGTERM}}
 				if row.in != nil && row.name == "killing" {
 					next.at = 1500 * time.Millisecond
 				}
@@ -233,7 +239,7 @@ func TestStopSignals(t *testing.T) {
 		{"a stop delay is quiet first", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGTERM)),
 			phase.Draining, []Action{{AnnounceDrain, unix.SIGTERM}, {Kind: QuietWorker}}},
 		{"a stop delay ends in the signal", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGINT), at(5*time.Second, TimePassed)),
-			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {Kind: AnnounceProgress}}},
+			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {AnnounceSignaled, unix.SIGINT}, {Kind: AnnounceProgress}}},
 		{"a stop delay is none after quiet", time.Minute, 5 * time.Second, append(toQuiet, second(0, unix.SIGTERM)),
 			phase.Draining, []Action{{SignalWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
 		{"a second one in the stop delay forces", time.Minute, 5 * time.Second,
@@ -394,7 +400,7 @@ func TestSlowSnapshotsPutOffTheNext(t *testing.T) {
 			wantDeadline(t, m, tt.next)
 		})
 	}
-	m := New(time.Minute, 0)
+	m := New(Config{Grace: time.Minute})
 	m.SnapshotTook(clock0, time.Second)
 	if at, ok := m.Deadline(); ok {
 		t.Errorf("a deadline in %v, though no drain has begun", at.Sub(clock0))

@@ -45,6 +45,7 @@ var table = [phase.Count][eventCount]transition{
 		WorkerDaemonized: (*Machine).lostWorker,
 		ChildExited:      (*Machine).snapshotSoon,
 		NothingLeft:      (*Machine).finish,
+		ForceAsked:       (*Machine).forced,
 		TimePassed:       (*Machine).timersOfDraining,
 	},
 	phase.Killing: {

@@ -58,13 +58,14 @@ func (m *Machine) timersOfRunning(now time.Time, _ Event) (actions []Action) {
 // load balancers have looked away: no stop delay.
 func (m *Machine) beginStop(now time.Time, e Event) []Action {
 	wasRunning := m.phase == phase.Running
-	m.requested = now
-	m.beginDrain(now, m.grace)
+	m.requested, _ = e.orNow(now)
+	m.beginDrain(now)
+	m.setGrace(m.requested, m.cfg.Grace)
 	switch {
-	case m.grace == 0:
+	case m.cfg.Grace == 0:
 		return m.kill(now, AnnounceOver)
-	case wasRunning && m.stopDelay > 0:
-		m.timers[delayTimer] = now.Add(m.stopDelay)
+	case wasRunning && m.cfg.StopDelay > 0:
+		m.timers[delayTimer] = m.requested.Add(m.cfg.StopDelay)
 		return []Action{{AnnounceDrain, e.Signal}, {Kind: QuietWorker}}
 	}
 	return []Action{{SignalWorker, e.Signal}, {AnnounceDrain, e.Signal}}
@@ -72,17 +73,20 @@ func (m *Machine) beginStop(now time.Time, e Event) []Action {
 
 // drainLeftovers is a worker that exited by itself.
 func (m *Machine) drainLeftovers(now time.Time, _ Event) []Action {
-	bound := min(m.grace, CrashGrace)
-	m.beginDrain(now, bound)
+	if m.cfg.EndsWithWorker {
+		return m.kill(now, AnnounceLeaving)
+	}
+	bound := min(m.cfg.Grace, CrashGrace)
+	m.beginDrain(now)
+	m.setGrace(now, bound)
 	if bound == 0 {
 		return append([]Action{{Kind: AnnounceExit}}, m.kill(now, AnnounceOver)...)
 	}
 	return []Action{{Kind: AnnounceExit}, {Kind: SignalOrphans}}
 }
 
-func (m *Machine) beginDrain(now time.Time, grace time.Duration) {
+func (m *Machine) beginDrain(now time.Time) {
 	m.enter(phase.Draining)
-	m.setGrace(now, grace)
 	m.timers[progressTimer] = now.Add(progressEvery)
 	m.timers[snapshotTimer] = now.Add(snapshotEvery)
 }
@@ -98,19 +102,27 @@ func (m *Machine) setGrace(now time.Time, grace time.Duration) {
 // stopAgain is a stop signal in a drain: the first one, if the drain began
 // because the worker exited; the same request once more; or a force-stop.
 func (m *Machine) stopAgain(now time.Time, e Event) []Action {
+	at, earliest := e.orNow(now)
 	switch {
 	case m.requested.IsZero():
-		m.requested, m.lastCall = now, false
-		m.setGrace(now, m.grace) // not 0: such a machine never drains
+		m.requested, m.lastCall = at, false
+		m.setGrace(at, m.cfg.Grace) // not 0: such a machine never drains
 		return []Action{{AnnounceStop, e.Signal}}
-	case now.Sub(m.requested) < SameRequest:
+	case earliest.Sub(m.requested) < SameRequest:
 		return []Action{{AnnounceSame, e.Signal}}
+	case m.cfg.SecondStopIgnored:
+		return []Action{{AnnounceIgnored, e.Signal}}
 	}
 	return m.kill(now, AnnounceForce)
 }
 
+func (m *Machine) forced(now time.Time, _ Event) []Action { return m.kill(now, AnnounceForce) }
+
 // lostWorker is a worker that ended in a drain.
 func (m *Machine) lostWorker(now time.Time, _ Event) []Action {
+	if m.cfg.EndsWithWorker {
+		return m.kill(now, AnnounceLeaving)
+	}
 	m.timers[delayTimer] = time.Time{}
 	return m.snapshot(now)
 }
@@ -151,7 +163,7 @@ func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 	if m.due(delayTimer, now) {
 		m.timers[delayTimer] = time.Time{}
 		m.setSnapshot(now)
-		actions = append(actions, Action{SignalWorker, m.signal})
+		actions = append(actions, Action{SignalWorker, m.signal}, Action{AnnounceSignaled, m.signal})
 	}
 	if m.due(lastCallTimer, now) {
 		m.timers[lastCallTimer], m.lastCall = time.Time{}, true

@@ -77,11 +77,11 @@ func off(d time.Duration) uint8 {
 
 // walk is the search of one machine.
 type walk struct {
-	t                *testing.T
-	grace, stopDelay time.Duration
-	seen             map[stage]bool
-	todo             []*place
-	transitions      int
+	t *testing.T
+	Config
+	seen        map[stage]bool
+	todo        []*place
+	transitions int
 }
 
 // waits are how long after the last one an event comes: at once, and on either side of
@@ -98,22 +98,30 @@ func TestEveryStateOfTheMachine(t *testing.T) {
 			if stopDelay > 0 && stopDelay >= grace {
 				continue // refused by package cli
 			}
-			w := &walk{t: t, grace: grace, stopDelay: stopDelay, seen: make(map[stage]bool)}
-			w.visit(&place{m: *New(grace, stopDelay), now: clock0})
-			for len(w.todo) > 0 {
-				p := w.todo[len(w.todo)-1]
-				w.todo = w.todo[:len(w.todo)-1]
-				w.leave(p)
+			for _, flags := range []Config{{}, {SecondStopIgnored: true}, {EndsWithWorker: true}} {
+				flags.Grace, flags.StopDelay = grace, stopDelay
+				walkAll(t, flags)
 			}
-			name := grace.String()
-			if grace == Forever {
-				name = "infinite"
-			}
-			t.Logf("grace %-8s stop delay %v: %6d states, %7d transitions", name, stopDelay, len(w.seen), w.transitions)
-			w.checkPhases()
 		}
 	}
 	t.Logf("in %v", time.Since(began).Round(time.Millisecond))
+}
+
+func walkAll(t *testing.T, cfg Config) {
+	w := &walk{t: t, Config: cfg, seen: make(map[stage]bool)}
+	w.visit(&place{m: *New(cfg), now: clock0})
+	for len(w.todo) > 0 {
+		p := w.todo[len(w.todo)-1]
+		w.todo = w.todo[:len(w.todo)-1]
+		w.leave(p)
+	}
+	name := cfg.Grace.String()
+	if cfg.Grace == Forever {
+		name = "infinite"
+	}
+	t.Logf("grace %-8s stop delay %v, second stop ignored %v, ends with the worker %v: %6d states, %7d transitions",
+		name, cfg.StopDelay, cfg.SecondStopIgnored, cfg.EndsWithWorker, len(w.seen), w.transitions)
+	w.checkPhases()
 }
 
 // visit puts a place that is new into the search.
@@ -167,7 +175,7 @@ func (w *walk) step(from *place, now time.Time, e Event) {
 
 func (w *walk) fatalf(p *place, format string, args ...any) {
 	w.t.Helper()
-	w.t.Fatalf("grace %v, stop delay %v, after %s: "+format, append([]any{w.grace, w.stopDelay, p.came}, args...)...)
+	w.t.Fatalf("grace %v, stop delay %v, after %s: "+format, append([]any{w.Grace, w.StopDelay, p.came}, args...)...)
 }
 
 // checkStage checks what must hold in every state.
@@ -186,7 +194,7 @@ func (w *walk) checkStage(p *place) {
 		}
 	case phase.Draining:
 		_, requested := m.Requested()
-		forever := w.grace == Forever && requested
+		forever := w.Grace == Forever && requested
 		if !ok || !is(progressTimer) || !is(snapshotTimer) || is(graceTimer) == forever || forever && (is(lastCallTimer) || m.lastCall) {
 			w.fatalf(p, "timers %v in a drain", m.timers)
 		}
@@ -198,7 +206,7 @@ func (w *walk) checkStage(p *place) {
 			w.fatalf(p, "timers %v in a kill", m.timers)
 		}
 	}
-	if end, ok := m.GraceEnd(); ok && (m.phase != phase.Draining || end.After(p.now.Add(max(w.grace, 0)))) {
+	if end, ok := m.GraceEnd(); ok && (m.phase != phase.Draining || end.After(p.now.Add(max(w.Grace, 0)))) {
 		w.fatalf(p, "the grace ends in %v, in %v", end.Sub(p.now), m.phase)
 	}
 	w.checkEnd(p)
@@ -236,8 +244,8 @@ var allowed = map[phase.Phase][]ActionKind{
 	phase.Starting: {},
 	phase.Running:  {PassThrough, ResumeWorker, SuspendWorker, Inspect, RunOn},
 	phase.Quiet:    {PassThrough, QuietWorker, SuspendWorker, Inspect, RunOn},
-	phase.Draining: {SignalWorker, SignalOrphans, LastCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceProgress},
-	phase.Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit},
+	phase.Draining: {SignalWorker, SignalOrphans, LastCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
+	phase.Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
 	phase.Done:     {AnnounceStuck},
 }
 
@@ -269,6 +277,10 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		w.fatalf(to, "a snapshot %v before its time", from.m.notBefore.Sub(to.now))
 	case (has(SignalOrphans) || has(LastCall)) && !(to.exited || from.signalled || has(SignalWorker)):
 		w.fatalf(to, "%v before the worker was signalled or exited", actions)
+	case w.EndsWithWorker && after == phase.Draining && to.exited:
+		w.fatalf(to, "it goes on without its worker")
+	case w.SecondStopIgnored && has(AnnounceForce) && e.Kind != ForceAsked:
+		w.fatalf(to, "a force-stop by event %d", e.Kind)
 	case after == phase.Killing && before != phase.Killing && !has(KillTree):
 		w.fatalf(to, "no kill as killing begins: %v", actions)
 	}
@@ -281,8 +293,8 @@ func (w *walk) checkPhases() {
 		reached[s.phase]++
 	}
 	for p := phase.Starting; p <= phase.Done; p++ {
-		if reached[p] == 0 && !(w.grace == 0 && p == phase.Draining) {
-			w.t.Errorf("grace %v, stop delay %v: no state is %v", w.grace, w.stopDelay, p)
+		if reached[p] == 0 && !(w.Grace == 0 && p == phase.Draining) {
+			w.t.Errorf("%+v: no state is %v", w.Config, p)
 		}
 	}
 }

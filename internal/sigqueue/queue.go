@@ -19,10 +19,11 @@ import (
 // Queue receives the signals. os/signal drops what its channel has no room for, so each
 // signal has a slot of its own, as it has in the kernel.
 type Queue struct {
-	Stops  chan os.Signal   // the stop signals, in the order in which they came
+	Stops  chan Arrival     // the stop signals, in the order in which they came
 	Others chan unix.Signal // all others that drainit acts upon or forwards
 	Child  chan os.Signal   // SIGCHLD: one slot, a level and not a message
 
+	came    chan os.Signal     // the stop signals, before it is noted when
 	pending [65]chan os.Signal // by signal, nil for those that are not forwarded
 	ready   chan struct{}      // closed when nothing can be missed any longer
 	held    bool               // the loop's own
@@ -36,14 +37,18 @@ type Queue struct {
 // New returns a queue that no signal comes to until it is subscribed.
 func New() *Queue {
 	return &Queue{
-		Stops:  make(chan os.Signal, 64), // what a flood of them pushes out would say the same
+		Stops:  make(chan Arrival, stopsAtMost),
 		Others: make(chan unix.Signal),
 		Child:  make(chan os.Signal, 1),
+		came:   make(chan os.Signal, stopsAtMost),
 		ready:  make(chan struct{}),
 		tstp:   make(chan os.Signal, 1),
 		cont:   make(chan os.Signal, 1),
 	}
 }
+
+// stopsAtMost wait at a time: what a flood of them pushes out would say the same.
+const stopsAtMost = 64
 
 // Open begins to subscribe to every signal that can be handled but URG, which is the Go
 // runtime's own. A HUP that is ignored at the start, as by nohup(1), stays ignored, for
@@ -69,23 +74,26 @@ func (q *Queue) subscribe() {
 		signal.Notify(q.pending[sig], sig)
 	}
 	signal.Notify(q.Child, unix.SIGCHLD)
-	// Without a subscriber, a write to a closed stderr would end drainit.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	// Without a subscriber, a write to a closed stderr or beyond the limit of a file's size
+	// would end drainit, and so would its own use of processor time.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU)
 	signal.Notify(q.tstp, unix.SIGTSTP)
 	signal.Notify(q.cont, unix.SIGCONT)
 }
 
 // Wait returns when a signal that comes is not lost, which must be so before the
-// worker starts: it may send one at once. From then on the stop signals go to the
-// loop without a goroutine between, which could let a CONT pass that came after one;
-// for what passes in the kernel the machine waits with a resume.
-func (q *Queue) Wait(stops []unix.Signal) {
+// worker starts: it may send one at once. From then on the stop signals go to the loop with
+// the time at which each came. A CONT that came after one may be faster, in the kernel as
+// here: the machine waits with a resume. Once a stop signal is as old as this, one that
+// comes is known to be later.
+func (q *Queue) Wait(stops []unix.Signal, old time.Duration) {
 	<-q.ready
 	for _, sig := range stops {
 		if q.pending[sig] != nil {
-			signal.Notify(q.Stops, sig)
+			signal.Notify(q.came, sig)
 		}
 	}
+	go q.stampStops(old)
 }
 
 // TakeEarly takes one of these signals that has come before it is called.
@@ -118,7 +126,7 @@ func (q *Queue) Pump(stops []unix.Signal) {
 func (q *Queue) Hold(held bool) { q.held = held }
 
 // StopPending reports whether a stop signal waits to be acted upon.
-func (q *Queue) StopPending() bool { return q.held || len(q.Stops) > 0 }
+func (q *Queue) StopPending() bool { return q.held || len(q.came) > 0 || len(q.Stops) > 0 }
 
 // ChildPending has the loop wait for children once more.
 func (q *Queue) ChildPending() {

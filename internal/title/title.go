@@ -28,9 +28,22 @@ var states = [...]state{
 	{"drainit:kill", phase.Killing, true},
 }
 
+// State is what a title says.
+type State struct {
+	Phase                                      phase.Phase
+	WorkerAlive, WorkerStopped, QuietUnhandled bool
+}
+
+// Force is the name of a drainit stop --force.
+const Force = "drainit:force"
+
 // Of is the title of a phase, "" for one that has none: before the worker starts, and at
 // the end.
-func Of(p phase.Phase, workerAlive bool) string {
+func Of(now State) string {
+	p, workerAlive := now.Phase, now.WorkerAlive
+	if p == phase.Running && now.WorkerStopped {
+		return "drainit:stopped"
+	}
 	for _, s := range states {
 		if s.phase == p && (s.alive == workerAlive || p != phase.Draining) {
 			return s.title

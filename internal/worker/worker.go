@@ -21,8 +21,10 @@ type Worker struct {
 	PGID       int    // the process group that the first worker was given
 	Comm       string // as last seen
 	Sent       signals.Set
-	Exit       *Exit // nil until it has been waited for
-	Daemonized bool  // it has exited, and runs on in what it left, by --forking
+	Forwarded  signals.Set // of those that it was sent: what means nothing to drainit
+	Stopped    bool        // in state T, and not by drainit nor on a terminal
+	Exit       *Exit       // nil until it has been waited for
+	Daemonized bool        // it has exited, and runs on in what it left, by --forking
 }
 
 // Exit is how and when a worker ended.
@@ -56,5 +58,5 @@ func (w *Worker) HowExited() string {
 // Promote makes a successor the worker. sent is the stop signal that it was sent, 0 for
 // none.
 func (w *Worker) Promote(to proc.Process, sent unix.Signal) {
-	w.PID, w.Comm, w.Exit, w.Sent = to.PID, to.Comm, nil, signals.SetOf(sent)
+	w.PID, w.Comm, w.Exit, w.Sent, w.Forwarded, w.Stopped = to.PID, to.Comm, nil, signals.SetOf(sent), 0, false
 }
