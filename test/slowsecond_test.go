@@ -1,0 +1,111 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// manySleepers is a worker with children that sleep, so that a snapshot of them all is much
+// work. It drains until descriptor 3 ends, and exits with 7.
+const manySleepers = `
+spawn { POSIX::pause() while 1 } for 1 .. $ARGV[0];
+catch "TERM", "USR1"; say "ready"; POSIX::pause() until $got{TERM}; hold 3; exit 7`
+
+// crampedDrain is a drainit with that worker, under a CPU limit of 50m from now on.
+func crampedDrain(t *testing.T, noPID1 bool, sleepers int) (p *Init, g cpuCgroup, release func()) {
+	t.Helper()
+	need(t, "perl")
+	g = newCPUCgroup(t)
+	r, w := pipe(t)
+	p = g.launch(Launch{NoPID1: noPID1, Files: []*os.File{r},
+		Args: line([]string{longGrace}, script(manySleepers, strconv.Itoa(sleepers))...)})
+	p.waitOut(`^ready`)
+	p.waitTitle("drainit:run")
+	g.limit(50)
+	return p, g, func() { w.Close() }
+}
+
+// How a second stop signal was taken.
+const sameOrForced = `is the same request|second stop signal, force-stop`
+
+// A second TERM that is sent 1 s after the first force-stops, however late a drainit that
+// gets 5 ms of each 100 has done with the first: the time of a signal is its arrival, and
+// not when it is acted upon.
+func TestSecondStopSignalASecondLaterForceStopsUnderACPULimit(t *testing.T) {
+	bothModes(t, func(t *testing.T, noPID1 bool) {
+		p, g, _ := crampedDrain(t, noPID1, 3000)
+		p.signal(unix.SIGTERM)
+		time.Sleep(time.Second) // what is tested: that they are so far apart
+		p.signal(unix.SIGTERM)
+		sent := time.Now()
+		how := p.waitErr(sameOrForced)[0]
+		t.Logf("%q after %v", how, time.Since(sent))
+		if how == "is the same request" {
+			t.Fatalf("it passed for the first one\n%s", p.err())
+		}
+		g.lift() // 3,000 deaths are much work, and not what is tested
+		p.wantExit(137)
+		p.wantLogged(`second stop signal, force-stop`, 1)
+		p.wantNothingLeft()
+	})
+}
+
+// Two TERM that come 50 ms apart are one request, though drainit may sleep for the rest of a
+// period between the two, or for several.
+func TestStopSignalTwiceAtOnceIsOneRequestUnderACPULimit(t *testing.T) {
+	const rounds = 5
+	apart, seen := 50*time.Millisecond, 0
+	for n := range rounds {
+		t.Run(fmt.Sprint("round ", n), func(t *testing.T) {
+			if twiceCramped(t, apart) {
+				seen++
+			}
+		})
+	}
+	if seen == 0 && !t.Failed() {
+		t.Errorf("drainit has seen a second signal in none of %d rounds", rounds)
+	}
+}
+
+// Two TERM that are sent back to back are one request: mostly the kernel makes them one.
+func TestStopSignalBackToBackIsOneRequestUnderACPULimit(t *testing.T) {
+	const rounds = 3
+	for n := range rounds {
+		t.Run(fmt.Sprint("round ", n), func(t *testing.T) { twiceCramped(t, 0) })
+	}
+}
+
+// twiceCramped sends TERM twice and checks that it counts as one, and that the worker drains
+// to its end. seen is whether drainit saw two: the kernel, and the Go runtime, make one of
+// two that wait. A USR1 is forwarded once both TERM have been acted upon.
+func twiceCramped(t *testing.T, apart time.Duration) (seen bool) {
+	t.Helper()
+	const tries = 5
+	for range tries {
+		p, g, release := crampedDrain(t, false, 3000)
+		began := time.Now()
+		p.signal(unix.SIGTERM)
+		time.Sleep(apart) // what is tested
+		p.signal(unix.SIGTERM)
+		if time.Since(began) > 90*time.Millisecond { // the machine is busy: they may be too far apart
+			p.end()
+			continue
+		}
+		p.signal(unix.SIGUSR1)
+		p.waitOut(`^worker got USR1`)
+		g.lift()
+		release()
+		p.wantExit(7)
+		p.wantLogged(`second stop signal, force-stop`, 0)
+		p.wantCount("worker got TERM", 1)
+		return regexp.MustCompile(`is the same request`).MatchString(p.err())
+	}
+	skip(t, "needs a machine that sends two signals within 90 ms")
+	return false
+}
