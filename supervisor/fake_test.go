@@ -117,7 +117,8 @@ func (w *world) HasExited(pid int) bool {
 // Snapshot reads every process closely.
 func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 	one := max(want.Only, want.EnoughIf)
-	if one == 0 {
+	whole := one == 0 || want.EnoughIf != 0 && !w.handles(one, want.Signals[0])
+	if whole {
 		time.Sleep(w.slow)
 	}
 	if w.onRead != nil {
@@ -125,7 +126,7 @@ func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if want.Only == 0 {
+	if whole {
 		w.snapshots++
 	} else {
 		w.reads++
@@ -146,6 +147,13 @@ func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 		return nil, unix.ENOENT
 	}
 	return proc.New(all), nil
+}
+
+// handles reports whether the process with a pid handles a signal.
+func (w *world) handles(pid int, sig unix.Signal) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.procs, func(p *process) bool { return p.PID == pid && p.Handles(sig) })
 }
 
 // Watch is as the one of linux.

@@ -7,8 +7,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/reaper"
@@ -20,15 +22,7 @@ func (s *Supervisor) loop() {
 	timer := time.NewTimer(0)
 	timer.Stop()
 	for s.machine.Phase() != phase.Done {
-		others := s.queue.Others
-		at, ok := s.machine.Deadline()
-		if busy := s.machine.BusyUntil(); time.Now().Before(busy) { // they wait where they are
-			others = nil
-			if !ok || busy.Before(at) {
-				at, ok = busy, true
-			}
-		}
-		if ok {
+		if at, ok := s.deadline(); ok {
 			timer.Reset(time.Until(at))
 		} else {
 			timer.Stop()
@@ -39,11 +33,9 @@ func (s *Supervisor) loop() {
 		select {
 		case came := <-s.queue.Stops:
 			s.takeStops(came)
-		case sig := <-others:
+		case sig := <-s.queue.Others:
 			s.takePendingStops() // they came before, or as good as before
-			if e, ok := s.eventOf(sig); ok {
-				s.step(time.Now(), e)
-			}
+			s.takeOther(sig)
 		case <-s.queue.Child:
 			s.reap()
 		case pid := <-s.died:
@@ -51,11 +43,59 @@ func (s *Supervisor) loop() {
 		case <-timer.C:
 			s.takePendingStops()
 			s.reap() // what has ended in time has ended in time, however late this is
+			s.takePutOff()
 			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
 		}
 	}
 	s.returnTerminal()
 	s.journal.End(s.killed, s.exitCode().Status)
+}
+
+// deadline is the machine's, or when signals that were put off have their turn.
+func (s *Supervisor) deadline() (at time.Time, ok bool) {
+	at, ok = s.machine.Deadline()
+	if busy := s.machine.BusyUntil(); s.queue.AnyPutOff() && (!ok || busy.Before(at)) {
+		return busy, true
+	}
+	return at, ok
+}
+
+// takeOther takes a signal that is no stop signal. One that takes a snapshot of all
+// processes waits while there is no time for that.
+func (s *Supervisor) takeOther(sig unix.Signal) {
+	if time.Now().Before(s.machine.BusyUntil()) && s.takesSnapshot(sig) {
+		s.queue.PutOff(sig)
+		return
+	}
+	if e, ok := s.eventOf(sig); ok {
+		s.step(time.Now(), e)
+	}
+}
+
+// takesSnapshot reports whether a signal is forwarded to which it takes a snapshot of all
+// processes: the worker does not handle it. What is only for the worker or for drainit does
+// not, and neither TSTP nor CONT, whose order counts.
+func (s *Supervisor) takesSnapshot(sig unix.Signal) bool {
+	if sig == unix.SIGTSTP || sig == unix.SIGCONT || sig == unix.SIGHUP && s.job != nil {
+		return false
+	}
+	r := s.request(forward.PassThrough, sig)
+	want, needed := s.ledger.Want(r, time.Now())
+	if !needed || want.Only != 0 || want.EnoughIf == 0 {
+		return needed && want.Only == 0
+	}
+	worker, err := s.process(proc.Want{Only: want.EnoughIf, Signals: want.Signals, Until: want.Until})
+	return err != nil || !worker.Handles(r.Signal)
+}
+
+// takePutOff takes a signal that was put off, when there is time for it.
+func (s *Supervisor) takePutOff() {
+	if time.Now().Before(s.machine.BusyUntil()) {
+		return
+	}
+	if sig, ok := s.queue.TakePutOff(); ok {
+		s.takeOther(sig)
+	}
 }
 
 // takePendingStops takes the stop signals that wait, and reports whether one did.

@@ -229,6 +229,36 @@ func TestSecondStopIgnored(t *testing.T) {
 	})
 }
 
+// Signals that take a snapshot of all processes wait while snapshots have had their fifth
+// of the time, and take turns with those of a drain; one that the worker handles does not
+// wait.
+func TestForwardedSignalsLeaveTime(t *testing.T) {
+	inBubble(t, config(), func(w *world) {
+		w.slow = 100 * time.Millisecond
+		w.worker = newProcess("node", on{unix.SIGTERM: stays, unix.SIGUSR2: stays}, newProcess("job", on{unix.SIGTERM: stays, unix.SIGUSR1: stays}))
+	}, func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		before := b.cost().snapshots
+		for range 190 { // a flood
+			b.after(100 * time.Millisecond)
+			b.other(unix.SIGUSR1)
+			b.other(unix.SIGUSR2)
+		}
+		b.after(time.Second)
+		if got := b.w.count("node", unix.SIGUSR2); got != 190 {
+			t.Errorf("%d of 190 came to the worker that handles them", got)
+		}
+		if got := b.w.count("job", unix.SIGUSR1); got < 10 || got > 38 {
+			t.Errorf("%d came to the job, want some that come in turn with the snapshots", got)
+		}
+		if got := b.cost().snapshots - before; got > 38+5 {
+			t.Errorf("%d snapshots of 0.1s in 19s", got)
+		}
+		b.w.slow = 0
+		b.wantEnd(137, 30*time.Second)
+	})
+}
+
 // At the end of a stop delay a line says that the worker is signalled now; that it was not
 // quieted before is nothing to warn of.
 func TestStopDelayEndsInALine(t *testing.T) {

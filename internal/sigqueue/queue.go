@@ -27,6 +27,7 @@ type Queue struct {
 	pending [65]chan os.Signal // by signal, nil for those that are not forwarded
 	ready   chan struct{}      // closed when nothing can be missed any longer
 	held    bool               // the loop's own
+	putOff  putOff             // likewise
 
 	tstp, cont chan os.Signal // one slot each
 	continued  atomic.Uint64  // how often a CONT has come
