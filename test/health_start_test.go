@@ -55,7 +55,7 @@ func TestAddressThatCannotBeListenedOnGives125(t *testing.T) {
 }
 
 func TestNoAddressGives125(t *testing.T) {
-	for _, addr := range []string{"8080", "localhost:8080", ":0", ":http", "127.0.0.1", "::1:8080"} {
+	for _, addr := range []string{"drainit:8080", "localhost", ":0", ":http", "127.0.0.1", "::1:8080"} {
 		for _, l := range []Launch{{Args: []string{"--health-addr", addr}}, {Env: []string{"DRAINIT_HEALTH_ADDR=" + addr}}} {
 			l.NoPID1 = true
 			l.Args = append(l.Args, "--", "echo", "started")

@@ -61,7 +61,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		{"-e 256 y", "", `--remap-exit: "256" is no exit status: takes a number from 0 to 255`},
 		{"-e -1 y", "", `--remap-exit: "-1"`},
 		{"-p 0 y", "", `--parent-death-signal: "0" is no signal`},
-		{"--health-addr localhost:80 y", "", `--health-addr: "localhost:80": takes :8080 or 127.0.0.1:8080, an address and not a name`},
+		{"--health-addr drainit:80 y", "", `--health-addr: "drainit:80": takes :8080 or 127.0.0.1:8080, an address and not a name`},
 		{"--log-format xml y", "", `--log-format: "xml": takes auto, json or text`},
 		{"--log-level panic y", "", `--log-level: "panic": takes error, warn, info or debug`},
 		{"--grce 5 y", "", `unknown flag: --grce`},

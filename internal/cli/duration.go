@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"drainit/supervisor"
@@ -13,7 +14,8 @@ const longest = 7 * 24 * time.Hour
 
 // parseGrace reads a grace period: a duration, or "infinity" for supervisor.Forever.
 func parseGrace(s string) (time.Duration, error) {
-	if s == "infinity" {
+	switch strings.ToLower(s) {
+	case "infinity", "inf":
 		return supervisor.Forever, nil
 	}
 	d, err := parseDuration(s)
@@ -32,10 +34,10 @@ func parseDelay(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseDuration reads "25s", "1m30s" (time.ParseDuration) or whole seconds, from 0 to a
-// week.
+// parseDuration reads "25s", "1m30s" (time.ParseDuration) in either case or whole seconds,
+// from 0 to a week.
 func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
+	d, err := time.ParseDuration(strings.ToLower(s))
 	if n, nerr := strconv.ParseUint(s, 10, 64); nerr == nil {
 		d, err = time.Duration(min(n, uint64(longest/time.Second)+1))*time.Second, nil
 	}

@@ -41,7 +41,10 @@ func TestDurations(t *testing.T) {
 		{"1.5", 0, `"1.5" is no duration`},
 		{" 5", 0, `" 5" is no duration`},
 		{"1d", 0, `"1d" is no duration`},
-		{"Infinity", 0, `"Infinity" is no duration`},
+		{"30S", 30 * time.Second, ""},
+		{"1M5S", 65 * time.Second, ""},
+		{"25X", 0, `"25X" is no duration`},
+		{"infinit", 0, `"infinit" is no duration`},
 		{"5\n", 0, `"5\n" is no duration`},
 	}
 	kinds := []struct {
@@ -67,8 +70,10 @@ func TestDurations(t *testing.T) {
 }
 
 func TestOnlyAGraceCanBeInfinite(t *testing.T) {
-	if d, err := parseGrace("infinity"); d != supervisor.Forever || err != nil {
-		t.Errorf("a grace: %v, %v", d, err)
+	for _, s := range []string{"infinity", "inf", "Infinity", "INF"} {
+		if d, err := parseGrace(s); d != supervisor.Forever || err != nil {
+			t.Errorf("a grace of %s: %v, %v", s, d, err)
+		}
 	}
 	if d, err := parseDelay("infinity"); d != 0 || err == nil || err.Error() != `"infinity" is no duration: takes 5s or 5 (seconds)` {
 		t.Errorf("a delay: %v, %v", d, err)
@@ -87,7 +92,7 @@ func FuzzParseDuration(f *testing.F) {
 		if err != nil && (d != 0 || strings.ContainsAny(err.Error(), "\n\x00\x1b")) {
 			t.Errorf("%q gives %v and %q", s, d, err)
 		}
-		if g, gerr := parseGrace(s); s != "infinity" && (g != d || (gerr == nil) != (err == nil)) {
+		if g, gerr := parseGrace(s); g != supervisor.Forever && (g != d || (gerr == nil) != (err == nil)) {
 			t.Errorf("%q is a duration of %v, %v and a grace of %v, %v", s, d, err, g, gerr)
 		}
 	})

@@ -112,14 +112,17 @@ func setParentDeathSignal(o *options, value string) (err error) {
 
 func addRewrite(o *options, value string) error {
 	from, to, err := signals.ParseRewrite(value)
-	if err == nil {
+	if err == nil && signals.Forwardable(from) { // the others are never passed on
 		o.config.Rewrites[from] = to
 	}
 	return err
 }
 
 func setForward(o *options, value string) (err error) {
-	o.config.Mode, err = forward.ParseMode(value)
+	o.config.Mode, err = forward.ParseMode(strings.ToLower(value))
+	if err != nil {
+		_, err = forward.ParseMode(value) // which names it as it was given
+	}
 	return err
 }
 
@@ -138,10 +141,10 @@ func setHealthAddr(o *options, value string) (err error) {
 }
 
 func setLogFormat(o *options, value string) error {
-	switch value {
+	switch format := strings.ToLower(value); format {
 	case "auto":
 	case "json", "text":
-		o.json = value == "json"
+		o.json = format == "json"
 	default:
 		return fmt.Errorf("%q: takes auto, json or text", value)
 	}
@@ -149,9 +152,11 @@ func setLogFormat(o *options, value string) error {
 }
 
 func setLogLevel(o *options, value string) error {
-	switch value {
+	switch level := strings.ToLower(value); level {
 	case "error", "warn", "info", "debug":
-		return o.level.Set(value)
+		return o.level.Set(level)
+	case "warning":
+		return o.level.Set("warn")
 	}
 	return fmt.Errorf("%q: takes error, warn, info or debug", value)
 }

@@ -31,7 +31,8 @@ var settingTests = map[string]settingTest{
 	"grace": {
 		field:   func(o *options) any { return o.config.Grace },
 		without: 30 * time.Second,
-		good:    map[string]any{"0": time.Duration(0), "25": 25 * time.Second, "1m30s": 90 * time.Second, "168h": 168 * time.Hour, "infinity": time.Duration(1<<63 - 1)},
+		good: map[string]any{"0": time.Duration(0), "25": 25 * time.Second, "1m30s": 90 * time.Second, "168h": 168 * time.Hour, "30S": 30 * time.Second, "1M30S": 90 * time.Second,
+			"infinity": time.Duration(1<<63 - 1), "inf": time.Duration(1<<63 - 1), "Infinity": time.Duration(1<<63 - 1)},
 		bad: map[string]string{
 			"25x":    `"25x" is no duration: takes 25s, 25 (seconds), 0 (kill at once) or infinity`,
 			"-1":     `"-1" is no duration: takes 25s, 25 (seconds), 0 (kill at once) or infinity`,
@@ -85,7 +86,7 @@ var settingTests = map[string]settingTest{
 	"rewrite": {
 		field:   func(o *options) any { return o.config.Rewrites },
 		without: signals.Rewrites{},
-		good:    map[string]any{"TERM:QUIT": signals.Rewrites{15: 3}, "15:3": signals.Rewrites{15: 3}, "HUP:0": signals.Rewrites{1: signals.Drop}},
+		good:    map[string]any{"TERM:QUIT": signals.Rewrites{15: 3}, "15:3": signals.Rewrites{15: 3}, "HUP:0": signals.Rewrites{1: signals.Drop}, "13:0": signals.Rewrites{}, "KILL:0": signals.Rewrites{}},
 		bad: map[string]string{
 			"TERM":      `"TERM" is no rewrite: takes FROM:TO, such as TERM:QUIT`,
 			"KILL:TERM": `SIGKILL can't be rewritten: drainit can't see it or never passes it on`,
@@ -96,8 +97,8 @@ var settingTests = map[string]settingTest{
 	"forward": {
 		field:   func(o *options) any { return o.config.Mode },
 		without: forward.ModeAuto,
-		good:    map[string]any{"auto": forward.ModeAuto, "group": forward.ModeGroup, "worker": forward.ModeWorker},
-		bad:     map[string]string{"all": `"all": takes auto, group or worker`, "Group": `"Group": takes auto, group or worker`},
+		good:    map[string]any{"auto": forward.ModeAuto, "group": forward.ModeGroup, "worker": forward.ModeWorker, "AUTO": forward.ModeAuto, "Group": forward.ModeGroup},
+		bad:     map[string]string{"all": `"all": takes auto, group or worker`, "All": `"All": takes auto, group or worker`},
 	},
 	"forking": {
 		field:   func(o *options) any { return o.config.Forking },
@@ -108,23 +109,24 @@ var settingTests = map[string]settingTest{
 	"health-addr": {
 		field:   func(o *options) any { return o.config.HealthAddr },
 		without: health.Address{},
-		good:    map[string]any{":8080": address(":8080"), "127.0.0.1:80": address("127.0.0.1:80"), "[::1]:80": address("[::1]:80")},
+		good:    map[string]any{":8080": address(":8080"), "127.0.0.1:80": address("127.0.0.1:80"), "[::1]:80": address("[::1]:80"), "8080": address("8080"), "localhost:80": address("localhost:80")},
 		bad: map[string]string{
-			"localhost:80": `"localhost:80": takes :8080 or 127.0.0.1:8080, an address and not a name`,
-			":0":           `":0": takes :8080 or 127.0.0.1:8080, an address and not a name`,
+			"drainit:80": `"drainit:80": takes :8080 or 127.0.0.1:8080, an address and not a name`,
+			":0":         `":0": takes :8080 or 127.0.0.1:8080, an address and not a name`,
 		},
 	},
 	"log-format": {
 		field:   func(o *options) any { return o.json },
 		without: !isTerminal(unix.Stderr),
-		good:    map[string]any{"auto": !isTerminal(unix.Stderr), "json": true, "text": false},
-		bad:     map[string]string{"xml": `"xml": takes auto, json or text`, "JSON": `"JSON": takes auto, json or text`},
+		good:    map[string]any{"auto": !isTerminal(unix.Stderr), "json": true, "text": false, "AUTO": !isTerminal(unix.Stderr), "JSON": true, "Text": false},
+		bad:     map[string]string{"xml": `"xml": takes auto, json or text`, "XML": `"XML": takes auto, json or text`},
 	},
 	"log-level": {
 		field:   func(o *options) any { return o.level },
 		without: zapcore.InfoLevel,
-		good:    map[string]any{"error": zapcore.ErrorLevel, "warn": zapcore.WarnLevel, "info": zapcore.InfoLevel, "debug": zapcore.DebugLevel},
-		bad:     map[string]string{"panic": `"panic": takes error, warn, info or debug`, "WARN": `"WARN": takes error, warn, info or debug`},
+		good: map[string]any{"error": zapcore.ErrorLevel, "warn": zapcore.WarnLevel, "info": zapcore.InfoLevel, "debug": zapcore.DebugLevel,
+			"DEBUG": zapcore.DebugLevel, "Warning": zapcore.WarnLevel, "warning": zapcore.WarnLevel, "WARN": zapcore.WarnLevel},
+		bad: map[string]string{"panic": `"panic": takes error, warn, info or debug`, "Panic": `"Panic": takes error, warn, info or debug`},
 	},
 }
 

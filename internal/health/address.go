@@ -26,20 +26,30 @@ func (a Address) Given() bool { return a.text != "" }
 // The socket addresses are package syscall's: those of x/sys/unix bring all
 // their kinds with them, 30 kB.
 
-// ParseAddress reads an address such as "127.0.0.1:8080". Without a host,
-// ":8080", it is all addresses, those of IPv4 too. It takes no name: drainit has
-// no resolver.
+// ParseAddress reads an address such as "127.0.0.1:8080". Without a host, ":8080" or
+// "8080", it is all addresses, those of IPv4 too. It takes no name but localhost: drainit
+// has no resolver.
 func ParseAddress(s string) (Address, error) {
-	full := s
-	if strings.HasPrefix(s, ":") {
-		full = "[::]" + s
-	}
-	at, err := netip.ParseAddrPort(full)
+	at, err := netip.ParseAddrPort(inFull(s))
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
 		return Address{}, fmt.Errorf("%q: takes :8080 or 127.0.0.1:8080, an address and not a name", s)
 	}
 	ip := at.Addr().Unmap()
 	return Address{s, ip.As16(), ip.Is4(), int(at.Port())}, nil
+}
+
+// inFull is an address as netip reads it.
+func inFull(s string) string {
+	host, port, found := strings.Cut(s, ":")
+	switch {
+	case !found:
+		return "[::]:" + s
+	case host == "":
+		return "[::]" + s
+	case host == "localhost":
+		return "127.0.0.1:" + port
+	}
+	return s
 }
 
 // listen returns a listening socket that no child inherits. All addresses are

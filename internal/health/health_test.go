@@ -81,7 +81,7 @@ func TestWhereToListen(t *testing.T) {
 		}
 	}
 	for _, s := range []string{
-		"", ":", "8080", "localhost:8080", "127.0.0.1", "127.0.0.1:", ":0", "127.0.0.1:0", ":65536", ":-1", ":http", "::1:8080", "[::1]",
+		"", ":", "127.0.0.1", "127.0.0.1:", ":0", "127.0.0.1:0", ":65536", ":-1", ":http", "::1:8080", "[::1]",
 		"[::1]8080", "[fe80::1%eth0]:80", "127.1:80", "127.0.0.256:80", ":80 ", " :80", "http://127.0.0.1:80", "[]:80", "[:80", "*:80", ":80\n",
 	} {
 		if a, err := ParseAddress(s); err == nil || a.Given() || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "an address and not a name") {

@@ -37,9 +37,10 @@ func (r Rewrites) String() string {
 	return strings.Join(rules, " ")
 }
 
-// ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM
-// must be a signal that drainit passes on, TO one that can do no more than end it or
-// be handled: STOP would freeze it, and 32 and 33 are the C library's.
+// ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM must be a
+// signal that drainit passes on, unless it is to be dropped: what is never passed on is
+// dropped anyway. TO must be one that can do no more than end the worker or be handled:
+// STOP would freeze it, and 32 and 33 are the C library's.
 func ParseRewrite(rule string) (from, to unix.Signal, err error) {
 	left, right, ok := strings.Cut(rule, ":")
 	if !ok {
@@ -48,11 +49,11 @@ func ParseRewrite(rule string) (from, to unix.Signal, err error) {
 	if from, err = Parse(left); err != nil {
 		return 0, 0, err
 	}
-	if !Forwardable(from) {
-		return 0, 0, fmt.Errorf("%s can't be rewritten: drainit can't see it or never passes it on", Name(from))
-	}
 	if right == "0" {
 		return from, Drop, nil
+	}
+	if !Forwardable(from) {
+		return 0, 0, fmt.Errorf("%s can't be rewritten: drainit can't see it or never passes it on", Name(from))
 	}
 	if to, err = Parse(right); err != nil {
 		return 0, 0, err

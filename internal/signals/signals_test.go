@@ -59,6 +59,7 @@ func TestAllLeavesOutWhatIsNeverPassedOn(t *testing.T) {
 func TestParseRewrite(t *testing.T) {
 	good := map[string][2]unix.Signal{
 		"TERM:QUIT": {15, 3}, "15:3": {15, 3}, "sigterm:RTMIN+3": {15, 37}, "HUP:0": {1, Drop}, "TSTP:USR1": {20, 10}, "TERM:KILL": {15, 9},
+		"STOP:0": {19, Drop}, "URG:0": {23, Drop}, "PIPE:0": {13, Drop}, "CHLD:0": {17, Drop}, "9:0": {9, Drop}, "27:0": {27, Drop}, "34:0": {34, Drop},
 	}
 	for rule, want := range good {
 		from, to, err := ParseRewrite(rule)
@@ -67,7 +68,7 @@ func TestParseRewrite(t *testing.T) {
 		}
 	}
 	for _, rule := range []string{
-		"", ":", "TERM", "TERM:", ":QUIT", "TERM:QUIT:INT", "0:TERM", "KILL:TERM", "STOP:0", "CHLD:TERM", "URG:0", "PIPE:0",
+		"", ":", "TERM", "TERM:", ":QUIT", "TERM:QUIT:INT", "0:TERM", "KILL:TERM", "STOP:00", "CHLD:TERM", "URG:TERM", "PIPE:1", "0:0", "65:0",
 		"TERM:STOP", "TERM:32", "TERM:33", "TERM:65", "34:TERM", "TERM=QUIT",
 	} {
 		if from, to, err := ParseRewrite(rule); err == nil {
