@@ -42,6 +42,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		err = errNoCommand
 	}
 	if err != nil {
+		queue.Wait(nil) // else what nobody reads could end drainit by SIGPIPE
 		return supervisor.Outcome{Status: refuse(o, err, stderr)}
 	}
 	// A heap that grows by a quarter, and not by as much again, keeps PID 1 small. GOGC

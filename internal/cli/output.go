@@ -2,8 +2,8 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"time"
 
 	"drainit/internal/logx"
 	"drainit/internal/spawn"
@@ -13,17 +13,38 @@ import (
 // exit status for it.
 func refuse(o *options, err error, stderr io.Writer) int {
 	_ = logx.WriteTerminationLog(o.config.TerminationLog, err.Error()) // stderr has it all the same
-	status := fail(err, stderr)
+	more := ""
 	if errors.Is(err, errNoCommand) {
-		fmt.Fprint(stderr, usage)
+		more = usage
 	}
-	return status
+	say(lineOf(err)+more, stderr)
+	return spawn.StatusFailed
 }
 
 // fail writes an error as one line and returns the exit status for it.
 func fail(err error, stderr io.Writer) int {
-	fmt.Fprintf(stderr, "drainit: %s\n", logx.Printable(err.Error()))
+	say(lineOf(err), stderr)
 	return spawn.StatusFailed
+}
+
+// lineOf is the line for an error.
+func lineOf(err error) string { return "drainit: " + logx.Printable(err.Error()) + "\n" }
+
+// heardWithin bounds the time in which stderr must take what is said.
+const heardWithin = 200 * time.Millisecond
+
+// say writes a text to stderr, which may be a full pipe that nobody reads: PID 1 must end
+// all the same. The goroutine that is stuck then ends with the process.
+func say(text string, stderr io.Writer) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		_, _ = io.WriteString(stderr, text)
+	}()
+	select {
+	case <-said:
+	case <-time.After(heardWithin):
+	}
 }
 
 // show writes a text that was asked for and returns the exit status.
