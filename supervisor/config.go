@@ -25,17 +25,19 @@ type Config struct {
 	SecondStopIgnored bool          // a second stop signal is no force-stop
 	Rewrites          signals.Rewrites
 	Mode              forward.Mode
+	SecondStopIgnored bool        // a repeated stop signal is no force-stop
 	Forking           bool        // a worker that exits 0 runs on in what it leaves
 	RemapExit         []int       // statuses to report as 0
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
 	TerminationLog    string // the file of the last message, absolute; empty: none
+	Hint              string // ends the line that says that the command is not in PATH
 }
 
 // String is all of it but for the command, for the log.
 func (c Config) String() string {
-	parentDeath, address, report, grace := "nothing", "off", "off", c.Grace.String()
+	parentDeath, address, report, grace, second := "nothing", "off", "off", c.Grace.String(), "force"
 	if c.ParentDeathSignal != 0 {
 		parentDeath = signals.Name(c.ParentDeathSignal)
 	}
@@ -48,6 +50,9 @@ func (c Config) String() string {
 	if c.Grace == Forever {
 		grace = "infinity"
 	}
-	return fmt.Sprintf("grace %s, stop delay %v, also stopped by %v, rewrites [%v], forward %s, forking %v, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, health address %s, termination log %s",
-		grace, c.StopDelay, signals.Names(c.StopSignals), c.Rewrites, c.Mode, c.Forking, c.RemapExit, parentDeath, c.WarnReaped, address, report)
+	if c.SecondStopIgnored {
+		second = "ignore"
+	}
+	return fmt.Sprintf("grace %s, stop delay %v, second stop %s, also stopped by %v, rewrites [%v], forward %s, forking %v, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, health address %s, termination log %s",
+		grace, c.StopDelay, second, signals.Names(c.StopSignals), c.Rewrites, c.Mode, c.Forking, c.RemapExit, parentDeath, c.WarnReaped, address, report)
 }

@@ -211,16 +211,16 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	inBubble(t, config(), with(newProcess("node", quick)), func(b *bubble) {
-		b.wantLines(1, "settings: grace 30s, stop delay 0s, also stopped by [], rewrites [], forward auto, forking false, exit statuses reported as 0 [], "+
+		b.wantLines(1, "settings: grace 30s, stop delay 0s, second stop force, also stopped by [], rewrites [], forward auto, forking false, exit statuses reported as 0 [], "+
 			"sent nothing when the parent dies, reaped orphans logged false, health address off, termination log off, log level debug, log format text, pid ")
 	})
 	cfg := Config{
 		Command: []string{"node"}, Grace: machine.Forever, StopDelay: time.Second, StopSignals: []unix.Signal{unix.SIGQUIT},
-		Rewrites: signals.Rewrites{unix.SIGHUP: signals.Drop}, Mode: forward.ModeGroup, Forking: true, RemapExit: []int{143},
+		Rewrites: signals.Rewrites{unix.SIGHUP: signals.Drop}, Mode: forward.ModeGroup, Forking: true, SecondStopIgnored: true, RemapExit: []int{143},
 		ParentDeathSignal: unix.SIGTERM, WarnReaped: true, HealthAddr: at, TerminationLog: "/x",
 	}
 	inBubble(t, cfg, with(newProcess("node", quick)), func(b *bubble) {
-		b.wantLines(1, "settings: grace infinity, stop delay 1s, also stopped by [SIGQUIT], rewrites [SIGHUP:0], forward group, forking true, exit statuses reported as 0 [143], "+
+		b.wantLines(1, "settings: grace infinity, stop delay 1s, second stop ignore, also stopped by [SIGQUIT], rewrites [SIGHUP:0], forward group, forking true, exit statuses reported as 0 [143], "+
 			"sent SIGTERM when the parent dies, reaped orphans logged true, health address 127.0.0.1:8080, termination log /x, log level debug, log format text, pid ")
 	})
 }

@@ -94,7 +94,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	s.warnParent()
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
-		return failed
+		return failed.WithHint(s.cfg.Hint)
 	}
 	s.worker.PID, s.worker.PGID = pid, pid
 	s.job.Started(pid)

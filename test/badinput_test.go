@@ -73,6 +73,7 @@ var badInputs = []struct {
 	{[]string{"--remap-exit=1,2"}, "", []string{"--remap-exit", `"1,2"`}},
 	{[]string{"-p", "FOO"}, "", []string{"--parent-death-signal", `"FOO"`}},
 	{[]string{"-p", "0"}, "", []string{"--parent-death-signal", `"0"`}},
+	{[]string{"--second-stop=never"}, "", []string{"--second-stop", `"never"`, "force", "ignore"}},
 	{[]string{"--log-format=xml"}, "", []string{"--log-format", `"xml"`, "json", "text", "auto"}},
 	{[]string{"--log-level=trace"}, "", []string{"--log-level", `"trace"`, "error", "warn", "info", "debug"}},
 	{[]string{"--log-level="}, "", []string{"--log-level", `""`}},

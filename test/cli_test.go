@@ -44,6 +44,8 @@ var settingsTable = []struct {
 	{"also stopped by [SIGQUIT SIGRTMIN+3],", [][]string{
 		{"--stop-signal", "QUIT", "--stop-signal=RTMIN+3"}, {"--stop-signal=sigquit", "--stop-signal=SIGRTMIN+3"}, {"--stop-signal=3", "--stop-signal=37"},
 	}, "DRAINIT_STOP_SIGNAL= QUIT, RTMIN+3"},
+	{"second stop force,", [][]string{{}, {"--second-stop=force"}}, "DRAINIT_SECOND_STOP="},
+	{"second stop ignore,", [][]string{{"--second-stop", "ignore"}, {"--second-stop=ignore"}}, "DRAINIT_SECOND_STOP=ignore"},
 	{"forward auto,", [][]string{{}, {"--forward", "auto"}, {"--forward=auto"}}, "DRAINIT_FORWARD=auto"},
 	{"forward group,", [][]string{{"-g"}, {"--forward", "group"}, {"--forward=group"}, {"-gvs"}}, "DRAINIT_FORWARD=group"},
 	{"forward worker,", [][]string{{"-c"}, {"--forward", "worker"}, {"-cv"}}, "DRAINIT_FORWARD=worker"},
@@ -92,6 +94,7 @@ func aValue(t *testing.T) map[string]struct{ value, shown string } {
 		"rewrite":             {"HUP:USR2", "rewrites [SIGHUP:SIGUSR2]"},
 		"forward":             {"group", "forward group"},
 		"forking":             {"1", "forking true"},
+		"second-stop":         {"ignore", "second stop ignore"},
 		"remap-exit":          {"77,78", "exit statuses reported as 0 [77 78]"},
 		"parent-death-signal": {"QUIT", "sent SIGQUIT when the parent dies"},
 		"health-addr":         {health, "health address " + health},

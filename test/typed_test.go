@@ -55,3 +55,46 @@ func TestHealthAddressAsPeopleTypeIt(t *testing.T) {
 		p.waitRunning()
 	}
 }
+
+// The line says what is missing once, and what may have been meant.
+func TestCommandThatIsNotFoundGetsAHint(t *testing.T) {
+	for command, meant := range map[string]string{
+		"help": "--help", "version": "--version", "statsu": "status", "stauts --json": "status", "stopp --force": "stop", "quit": "quiet",
+		"help me": "", "no-such-command": "", "-- status --ready": "status", "./statsu": "",
+	} {
+		t.Run(command, func(t *testing.T) {
+			waitingModes(t, func(t *testing.T, noPID1 bool) {
+				name := strings.Fields(strings.TrimPrefix(command, "-- "))[0]
+				want := fmt.Sprintf("drainit: error: cannot run %q: not found in PATH", name)
+				if strings.Contains(name, "/") {
+					want = fmt.Sprintf("drainit: error: cannot run %q: there is no such file", name)
+				}
+				if meant != "" {
+					want += "; did you mean drainit " + meant + "?"
+				}
+				r := runToEnd(t, Launch{NoPID1: noPID1, Env: []string{"PATH=/bin", "DRAINIT_LOG_FORMAT=text"}, Args: strings.Fields(command)})
+				if r.status != 127 || r.out != "" || r.err != want+"\n" {
+					t.Errorf("exit status %d\ngot  %q\nwant %q", r.status, r.err, want)
+				}
+			})
+		})
+	}
+}
+
+// A variable that does nothing is named at the start, and is the worker's.
+func TestVariableThatWasMeantForASettingIsWarnedOf(t *testing.T) {
+	waitingModes(t, func(t *testing.T, noPID1 bool) {
+		env := []string{"DRAINIT_GRACE_PERIOD=5s", "DRAINIT_VERBOSE=1", "DRAINIT_GRACE_PORT_80_TCP=tcp://10.0.0.1:80", "DRAINIT_SERVICE_HOST=10.0.0.1", "DRAINIT_FOO=1"}
+		r := runToEnd(t, Launch{NoPID1: noPID1, Env: append(env, "DRAINIT_LOG_FORMAT=text"), Args: []string{"--", "env"}})
+		const want = "drainit: warning: DRAINIT_GRACE_PERIOD is not a setting of drainit: DRAINIT_GRACE is\n" +
+			"drainit: warning: DRAINIT_VERBOSE is not a setting of drainit: DRAINIT_LOG_LEVEL=debug is\n"
+		if r.status != 0 || r.err != want {
+			t.Errorf("exit status %d\ngot\n%swant\n%s", r.status, r.err, want)
+		}
+		for _, v := range env {
+			if !strings.Contains("\n"+r.out, "\n"+v+"\n") {
+				t.Errorf("%s has not reached the worker", v)
+			}
+		}
+	})
+}

@@ -51,5 +51,8 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	debug.SetMemoryLimit(math.MaxInt64)
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
+	for _, line := range warnings(environ) {
+		log.Warn(line)
+	}
 	return supervisor.Run(o.config, queue, log)
 }

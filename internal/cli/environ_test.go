@@ -68,7 +68,7 @@ func TestLookupEnv(t *testing.T) {
 func TestWorkerGetsNoneOfDrainitsVariables(t *testing.T) {
 	own := []string{
 		"DRAINIT_TERMINATION_LOG", "DRAINIT_GRACE", "DRAINIT_STOP_DELAY", "DRAINIT_STOP_SIGNAL", "DRAINIT_REMAP_EXIT", "DRAINIT_PARENT_DEATH_SIGNAL",
-		"DRAINIT_REWRITE", "DRAINIT_FORWARD", "DRAINIT_FORKING", "DRAINIT_HEALTH_ADDR", "DRAINIT_LOG_FORMAT", "DRAINIT_LOG_LEVEL",
+		"DRAINIT_REWRITE", "DRAINIT_FORWARD", "DRAINIT_FORKING", "DRAINIT_SECOND_STOP", "DRAINIT_HEALTH_ADDR", "DRAINIT_LOG_FORMAT", "DRAINIT_LOG_LEVEL",
 	}
 	for _, name := range own {
 		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2"}) {

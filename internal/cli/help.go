@@ -16,6 +16,8 @@ Stopping
   -t, --grace DUR           from the first stop signal to SIGKILL: 25s, 25 (seconds),
                             0 (kill at once) or infinity (default 30s)
       --stop-delay DUR      be quiet this long before the worker is told; inside the grace
+      --second-stop WHAT    a repeated stop signal: force kills at once (default), ignore
+                            lets the grace go on
       --stop-signal SIG     also begins the stop, besides TERM and INT; repeatable
   -e, --remap-exit CODE     report this exit status as 0; repeatable
       --forking             COMMAND daemonizes: run on until what it leaves is gone

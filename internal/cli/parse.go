@@ -69,6 +69,9 @@ func parse(args, environ []string) (*options, error) {
 	}
 	o.config.Command = f.set.Args()
 	o.config.Env = workerEnv(environ)
+	if len(o.config.Command) > 0 {
+		o.config.Hint = hintFor(o.config.Command)
+	}
 	return o, nil
 }
 

@@ -38,6 +38,7 @@ var settings = [...]setting{
 	{name: "rewrite", short: "r", repeat: true, set: addRewrite},
 	{name: "forward", set: setForward},
 	{name: "forking", toggle: true, set: setForking},
+	{name: "second-stop", set: setSecondStop},
 	{name: "health-addr", set: setHealthAddr},
 	{name: "log-format", set: setLogFormat},
 	{name: "log-level", set: setLogLevel},
@@ -133,6 +134,15 @@ func setForking(o *options, value string) error {
 	}
 	o.config.Forking = on
 	return nil
+}
+
+func setSecondStop(o *options, value string) error {
+	switch what := strings.ToLower(value); what {
+	case "force", "ignore":
+		o.config.SecondStopIgnored = what == "ignore"
+		return nil
+	}
+	return fmt.Errorf("%q: takes force or ignore", value)
 }
 
 func setHealthAddr(o *options, value string) (err error) {

@@ -106,6 +106,12 @@ var settingTests = map[string]settingTest{
 		good:    map[string]any{"1": true, "true": true, "0": false, "false": false},
 		bad:     map[string]string{"yes": `"yes": takes 1, 0, true or false`, "2": `"2": takes 1, 0, true or false`},
 	},
+	"second-stop": {
+		field:   func(o *options) any { return o.config.SecondStopIgnored },
+		without: false,
+		good:    map[string]any{"force": false, "ignore": true, "Ignore": true},
+		bad:     map[string]string{"no": `"no": takes force or ignore`, "1": `"1": takes force or ignore`},
+	},
 	"health-addr": {
 		field:   func(o *options) any { return o.config.HealthAddr },
 		without: health.Address{},

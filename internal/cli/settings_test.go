@@ -126,6 +126,7 @@ func TestSettingsGivenTwice(t *testing.T) {
 		"rewrite":             {[2]string{"TERM:QUIT", "HUP:0"}, signals.Rewrites{15: 3, 1: 0}},
 		"forward":             {[2]string{"group", "worker"}, forward.ModeWorker},
 		"forking":             {[2]string{"1", "0"}, false},
+		"second-stop":         {[2]string{"ignore", "force"}, false},
 		"health-addr":         {[2]string{":80", ":81"}, address(":81")},
 		"log-format":          {[2]string{"text", "json"}, true},
 		"log-level":           {[2]string{"error", "warn"}, zapcore.WarnLevel},

@@ -8,6 +8,7 @@ package inspect
 
 import (
 	"io"
+	"slices"
 	"time"
 
 	"drainit/internal/phase"
@@ -21,10 +22,11 @@ const (
 	VerbStop   = "stop"
 )
 
+// Verbs are all of them.
+var Verbs = [...]string{VerbStatus, VerbQuiet, VerbResume, VerbStop}
+
 // IsVerb reports whether a word is a verb.
-func IsVerb(word string) bool {
-	return word == VerbStatus || word == VerbQuiet || word == VerbResume || word == VerbStop
-}
+func IsVerb(word string) bool { return slices.Contains(Verbs[:], word) }
 
 // Request is a verb with its flags.
 type Request struct {

@@ -46,8 +46,17 @@ type Error struct {
 
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns the error number of the system call that failed, with its context.
+// Unwrap returns the error number of the system call that failed, with its context. There
+// is none of a program that was not found.
 func (e *Error) Unwrap() error { return e.err }
+
+// WithHint adds to the line of a program that was not found what else could be meant.
+func (e *Error) WithHint(hint string) *Error {
+	if e.Status != StatusNotFound || hint == "" {
+		return e
+	}
+	return &Error{e.Status, fmt.Errorf("%w%s", e.err, hint)}
+}
 
 // ErrNotBound says that the worker runs, and would go on if drainit were killed.
 var ErrNotBound = errors.New("the worker will not be told if drainit is killed")
@@ -166,9 +175,9 @@ func explain(name, found string, err error) *Error {
 	}
 	switch {
 	case found == "" && strings.Contains(name, "/"):
-		return fail(StatusNotFound, "there is no such file: %w", err)
+		return fail(StatusNotFound, "there is no such file")
 	case found == "":
-		return fail(StatusNotFound, "not found in PATH: %w", err)
+		return fail(StatusNotFound, "not found in PATH")
 	case errors.Is(err, unix.EAGAIN):
 		return fail(StatusFailed, "the limit of processes is reached (pids.max of the container, or ulimit -u): %w", err)
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
