@@ -78,6 +78,19 @@ func startPodmanOf(t *testing.T, uid int, settings string) podman {
 	return e
 }
 
+// configure adds lines to containers.conf, in its section of the engine.
+func (e podman) configure(settings string) {
+	e.t.Helper()
+	conf := filepath.Join(e.dir, "containers.conf")
+	before, err := os.ReadFile(conf)
+	if err == nil {
+		err = os.WriteFile(conf, fmt.Appendf(before, "%s\n", settings), 0o644)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
 // load makes the image.
 func (e podman) load() {
 	e.t.Helper()

@@ -38,6 +38,9 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	if err == nil && o.version {
 		return supervisor.Outcome{Status: show(version(), stdout, stderr)}
 	}
+	if err == nil && o.pause {
+		return pause(queue, stderr)
+	}
 	if err == nil && len(o.config.Command) == 0 {
 		err = errNoCommand
 	}
@@ -45,14 +48,27 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		queue.Wait(nil) // else what nobody reads could end drainit by SIGPIPE
 		return supervisor.Outcome{Status: refuse(o, err, stderr)}
 	}
-	// A heap that grows by a quarter, and not by as much again, keeps PID 1 small. GOGC
-	// and GOMEMLIMIT in the environment are meant for the worker.
-	debug.SetGCPercent(25)
-	debug.SetMemoryLimit(math.MaxInt64)
+	keepSmall()
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
 	for _, line := range warnings(environ) {
 		log.Warn(line)
 	}
 	return supervisor.Run(o.config, queue, log)
+}
+
+// keepSmall has the heap grow by a quarter, and not by as much again: that keeps PID 1
+// small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
+func keepSmall() {
+	debug.SetGCPercent(25)
+	debug.SetMemoryLimit(math.MaxInt64)
+}
+
+// pause runs no worker until a stop signal comes.
+func pause(queue *sigqueue.Queue, stderr io.Writer) supervisor.Outcome {
+	keepSmall()
+	if err := supervisor.Pause(queue); err != nil {
+		return supervisor.Outcome{Status: fail(err, stderr)}
+	}
+	return supervisor.Outcome{}
 }

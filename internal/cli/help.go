@@ -49,6 +49,7 @@ Verbs, which ask the drainit of this container
   stop                      sends TERM, and in a drain nothing
       --force               kills
 Other
+  -P, --pause               no COMMAND: reap, and end at TERM or INT, as a pod's pause does
   -s, --subreaper           for tini's sake: drainit always adopts orphans
   -h, --help                this page
   -V, --version             the version

@@ -14,6 +14,7 @@ type options struct {
 	json    bool
 	level   zapcore.Level
 	version bool
+	pause   bool // no worker, as a pod's first container
 }
 
 // lookupEnv returns the first value of a variable, as getenv(3) does.

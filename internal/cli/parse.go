@@ -23,6 +23,7 @@ type flags struct {
 	group, single, verbose  bool
 	subreaper               bool // for tini's sake
 	warnReaped, versionOnly bool
+	pause                   bool
 }
 
 // newFlags returns the flags, which nothing is parsed into.
@@ -40,6 +41,7 @@ func newFlags() *flags {
 	addToggle(f.set, &f.verbose, "verbose", "v")
 	addToggle(f.set, &f.subreaper, "subreaper", "s")
 	addToggle(f.set, &f.warnReaped, "warn-reaped", "w")
+	addToggle(f.set, &f.pause, "pause", "P")
 	addToggle(f.set, &f.versionOnly, "version", "V")
 	return f
 }
@@ -67,8 +69,11 @@ func parse(args, environ []string) (*options, error) {
 	if err := o.applyToggles(f); err != nil {
 		return o, err
 	}
-	o.config.Command = f.set.Args()
+	o.config.Command, o.pause = f.set.Args(), f.pause
 	o.config.Env = workerEnv(environ)
+	if f.pause && len(o.config.Command) > 0 {
+		return o, fmt.Errorf("--pause runs no COMMAND, and was given %q", o.config.Command[0])
+	}
 	if len(o.config.Command) > 0 {
 		o.config.Hint = hintFor(o.config.Command)
 	}

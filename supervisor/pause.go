@@ -1,0 +1,41 @@
+package supervisor
+
+import (
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/sigqueue"
+	"drainit/internal/title"
+	"drainit/reaper"
+)
+
+// Pause waits for TERM or INT and reaps every orphan meanwhile, without a worker: what the
+// first container of a pod does, which only holds the pod's namespaces. The title is no
+// phase: the verbs ask the drainits of the other containers.
+func Pause(queue *sigqueue.Queue) error {
+	title.Set("drainit:pause")
+	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
+	queue.Wait(stops)
+	if _, ok := queue.TakeEarly(stops); ok {
+		return nil
+	}
+	if err := reaper.BecomeSubreaper(); err != nil {
+		return err
+	}
+	for {
+		reapAll()
+		select {
+		case <-queue.Stops:
+			return nil
+		case <-queue.Child:
+		}
+	}
+}
+
+// reapAll waits for every child that has ended.
+func reapAll() {
+	for {
+		if _, ok, err := reaper.Wait(); err != nil || !ok {
+			return // without a child, until the next SIGCHLD
+		}
+	}
+}
