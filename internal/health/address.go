@@ -2,7 +2,6 @@ package health
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"syscall"
 
@@ -30,15 +29,14 @@ func (a Address) Given() bool { return a.text != "" }
 // "8080", it is all addresses, those of IPv4 too. It takes no name but localhost: drainit
 // has no resolver.
 func ParseAddress(s string) (Address, error) {
-	at, err := netip.ParseAddrPort(inFull(s))
-	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
+	ip, port, ok := parseHostPort(inFull(s))
+	if !ok || port == 0 {
 		return Address{}, fmt.Errorf("%q: takes :8080 or 127.0.0.1:8080, an address and not a name", s)
 	}
-	ip := at.Addr().Unmap()
-	return Address{s, ip.As16(), ip.Is4(), int(at.Port())}, nil
+	return Address{s, ip, [12]byte(ip[:]) == mapped, port}, nil
 }
 
-// inFull is an address as netip reads it.
+// inFull is an address with its host.
 func inFull(s string) string {
 	host, port, found := strings.Cut(s, ":")
 	switch {
