@@ -12,9 +12,9 @@ import (
 // first container of a pod does, which only holds the pod's namespaces. The title is no
 // phase: the verbs ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
-	title.Set("drainit:pause")
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	queue.Wait(stops)
+	title.Set(title.Pause)
 	if _, ok := queue.TakeEarly(stops); ok {
 		return nil
 	}

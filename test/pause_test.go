@@ -58,7 +58,7 @@ func TestPauseReapsEveryOrphan(t *testing.T) {
 	waitUntil(t, "the orphans are adopted", func() bool { return len(childrenOf(p.Pid())) == 20 })
 	release.Close()
 	waitUntil(t, "the orphans are buried", func() bool { return len(childrenOf(p.Pid())) == 0 })
-	guest.wantCount("orphan ends", 20)
+	waitUntil(t, "each has ended by itself", func() bool { return strings.Count(guest.out(), "orphan ends\n") == 20 })
 	p.signal(unix.SIGTERM)
 	p.wantExit(0)
 }

@@ -97,8 +97,8 @@ func TestTitleDuringAStopDelayIsThatOfADrain(t *testing.T) {
 func TestTitleComesWithTheWorker(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", workerBin, "listen"}})
-		order, seen := []string{"worker", "drainit", "drainit:run"}, 0 // the first is what sets the stage
-		for deadline := time.Now().Add(patience); seen < 2; {
+		order, seen := []string{"worker", "drainit", "drainit:start", "drainit:run"}, 0 // the first is what sets the stage
+		for deadline := time.Now().Add(patience); order[seen] != "drainit:run"; {
 			title := comm(p.Pid())
 			i := slices.Index(order, title)
 			if i < seen || time.Now().After(deadline) {

@@ -205,7 +205,7 @@ func TestVerbsOfTwoDrainitsInOneCgroupAreRefused(t *testing.T) {
 		c.waitTitle("drainit:run")
 	}
 	for _, args := range everyVerb {
-		c.ask(args...).wantRefused(`^drainit: .*drainit\S*\[\d+\], drainit\S*\[\d+\]`)
+		c.ask(args...).wantRefused(`^drainit: several drainits here: \d+, \d+; choose one with --pid$`)
 	}
 	c.wantTitle("drainit:run")
 	if got := gots(c.out()); len(got) > 0 {

@@ -98,7 +98,7 @@ func TestVerbsOnceTheStopHasBegunSendNothing(t *testing.T) {
 		c.waitOut(`^ready`)
 		c.send(unix.SIGTERM)
 		c.waitOut(`^got SIGTERM`)
-		wantNothingMoreToDo(c, `^draining: drainit\[\d+\], 1 process below it\n`)
+		wantNothingMoreToDo(c, `^draining: drainit\[\d+\], `+stopPart+`1 process below it\n`)
 	})
 }
 
@@ -108,7 +108,7 @@ func TestVerbsOnceTheWorkerHasEndedSendNothing(t *testing.T) {
 		c := run(Launch{Args: workerThatLeaves()})
 		c.waitOut(`^child got TERM`)
 		c.waitTitle("drainit:ended")
-		wantNothingMoreToDo(c, `^draining: drainit\[\d+\], the worker has ended, 1 process below it\n`)
+		wantNothingMoreToDo(c, `^draining: drainit\[\d+\], the worker has ended, `+stopPart+`1 process below it\n`)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,16 @@ type told struct {
 	WorkerAlive bool          `json:"worker_alive"`
 	PID         int           `json:"pid"`
 	Processes   []toldProcess `json:"processes"`
+
+	WorkerStopped bool      `json:"worker_stopped"`
+	QuietHandled  *bool     `json:"quiet_handled"`
+	StopSignal    string    `json:"stop_signal"`
+	StoppingSince time.Time `json:"stopping_since"`
+	Left          *float64  `json:"left_s"`
 }
+
+// stopPart is what the first line of a status says of a stop, where it is known.
+const stopPart = `(SIG\w+ [0-9.]+s ago, )?(SIGKILL in [0-9.]+s, )?`
 
 type toldProcess struct {
 	PID   int     `json:"pid"`
@@ -45,7 +55,7 @@ func (a answer) parsed() (s told) {
 	if err := d.Decode(&s); err != nil {
 		a.t.Fatalf("%v: %q", err, line)
 	}
-	if err := json.Unmarshal([]byte(line), &fields); err != nil || len(fields) != 5 || string(fields["processes"]) == "null" {
+	if err := json.Unmarshal([]byte(line), &fields); err != nil || !hasAll(fields, "phase", "ready", "worker_alive", "pid", "processes") || string(fields["processes"]) == "null" {
 		a.t.Errorf("fields missing: %v %q", err, line)
 	}
 	for _, p := range s.Processes {
@@ -54,6 +64,15 @@ func (a answer) parsed() (s told) {
 		}
 	}
 	return s
+}
+
+func hasAll(fields map[string]json.RawMessage, names ...string) bool {
+	for _, name := range names {
+		if fields[name] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // rows are the lines of the table of a status for people.
@@ -112,12 +131,15 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) answer) {
 	if want.below == 1 {
 		noun = "process"
 	}
-	first := fmt.Sprintf(`\A%s: drainit\[\d+\], %s%d %s below it$`, want.phase, ended, want.below, noun)
+	first := fmt.Sprintf(`\A%s: drainit\[\d+\], %s%s%d %s below it$`, want.phase, ended, stopPart, want.below, noun)
 	text.want(status, first, "")
-	readiness.want(ready, first, "")
+	readiness.want(ready, `\A`+want.phase+`\n\z`, "")
 	asJSON.want(status, `.`, "")
 	ask("status", "--json", "--ready").want(ready, `^{.*}\n\z`, "")
 	s, rows := asJSON.parsed(), text.rows()
+	if (s.QuietHandled != nil) != (want.phase == "quiet") || s.WorkerStopped {
+		t.Errorf("%+v", s)
+	}
 	if s.Phase != want.phase || s.Ready != (ready == 0) || s.WorkerAlive == want.ended || len(s.Processes) != want.below {
 		t.Errorf("%+v, want %+v", s, want)
 	}

@@ -3,7 +3,7 @@ package cli
 // usage follows the error of a command line without a COMMAND.
 const usage = `usage: drainit [flags] -- COMMAND [ARG...]
        drainit status [--ready] [--json]
-       drainit quiet [--sleep DUR] | resume | stop [--force]
+       drainit quiet [--sleep DUR] | resume | stop [--force] [--wait]
        drainit --help
 `
 
@@ -40,14 +40,17 @@ Seen from outside
                             why it was killed or did not start, if FILE exists and is empty
                             (default /dev/termination-log; empty turns it off)
 Verbs, which ask the drainit of this container
-  status                    the phase and the processes; 0 while the worker lives
-      --ready               0 only while it is running, neither quiet nor stopping
+  status                    the phase, a stop and the processes; 0 while the worker lives
+      --ready               the phase alone; 0 only while it is running, neither quiet nor
+                            stopping
       --json                for programs
   quiet                     sends TSTP, and returns when drainit is quiet
       --sleep DUR           returns so much later, for a preStop hook
   resume                    sends CONT
   stop                      sends TERM, and in a drain nothing
       --force               kills
+      --wait                returns when drainit has ended
+      --pid N               of each verb: that drainit, where there are several
 Other
   -P, --pause               no COMMAND: reap, and end at TERM or INT, as a pod's pause does
   -s, --subreaper           for tini's sake: drainit always adopts orphans

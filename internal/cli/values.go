@@ -51,6 +51,20 @@ func (d *delay) Set(s string) error {
 	return nil
 }
 
+// pidValue is the value of a flag that takes a pid.
+type pidValue int
+
+func (p *pidValue) String() string { return strconv.Itoa(int(*p)) }
+func (p *pidValue) Type() string   { return "pid" }
+func (p *pidValue) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil || n == 0 {
+		return errors.New("takes a pid")
+	}
+	*p = pidValue(n)
+	return nil
+}
+
 // texts holds what a flag was given, to be checked when all flags are known.
 type texts []string
 

@@ -52,6 +52,7 @@ func parseVerb(args []string, pid int) (inspect.Request, error) {
 // verbFlags returns the flags that the request's verb has, which set its fields.
 func verbFlags(r *inspect.Request) *pflag.FlagSet {
 	fs := newFlagSet("drainit " + r.Verb)
+	fs.Var((*pidValue)(&r.PID), "pid", "")
 	switch r.Verb {
 	case inspect.VerbStatus:
 		addToggle(fs, &r.Ready, "ready", "")
@@ -60,6 +61,7 @@ func verbFlags(r *inspect.Request) *pflag.FlagSet {
 		fs.Var((*delay)(&r.Sleep), "sleep", "")
 	case inspect.VerbStop:
 		addToggle(fs, &r.Force, "force", "")
+		addToggle(fs, &r.Wait, "wait", "")
 	}
 	return fs
 }

@@ -31,6 +31,11 @@ func TestVerbs(t *testing.T) {
 		"stop":                          {Verb: "stop"},
 		"stop --force":                  {Verb: "stop", Force: true},
 		"stop --force=0":                {Verb: "stop"},
+		"stop --wait --force":           {Verb: "stop", Wait: true, Force: true},
+		"status --pid 7":                {Verb: "status", PID: 7},
+		"quiet --pid=12 --sleep 5":      {Verb: "quiet", PID: 12, Sleep: 5 * time.Second},
+		"resume --pid 2147483647":       {Verb: "resume", PID: 1<<31 - 1},
+		"stop --pid 7 --pid 8":          {Verb: "stop", PID: 8},
 	}
 	for args, want := range tests {
 		if got, err := parseVerb(strings.Fields(args), 7); err != nil || got != want {
@@ -60,6 +65,12 @@ func TestVerbsMistakes(t *testing.T) {
 		"quiet --sleep 604801":       `invalid argument "604801" for "--sleep" flag: "604801" is more than a week (milliseconds meant?): takes 5s or 5 (seconds)`,
 		"status --ready=maybe":       `invalid argument "maybe" for "--ready" flag: takes true or false, or nothing`,
 		"stop --force=":              `invalid argument "" for "--force" flag: takes true or false, or nothing`,
+		"status --pid":               `flag needs an argument: --pid`,
+		"stop --pid 0":               `invalid argument "0" for "--pid" flag: takes a pid`,
+		"stop --pid -1":              `invalid argument "-1" for "--pid" flag: takes a pid`,
+		"quiet --pid 2147483648":     `invalid argument "2147483648" for "--pid" flag: takes a pid`,
+		"resume --pid one":           `invalid argument "one" for "--pid" flag: takes a pid`,
+		"status --wait":              `unknown flag: --wait`,
 		"status --json --bad --help": `unknown flag: --bad`,
 	}
 	for args, problem := range tests {

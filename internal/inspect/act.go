@@ -11,6 +11,7 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
+	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -19,7 +20,7 @@ const answerWithin = 2 * time.Second
 
 // quiet is the quiet signal, and the wait that a preStop hook wants: load
 // balancers and queues look away meanwhile.
-func (d instance) quiet(sleep time.Duration) (status int, err error) {
+func (d *instance) quiet(sleep time.Duration) (status int, err error) {
 	if d.phase() > phase.Quiet {
 		return 0, fmt.Errorf("%s is %s already: nothing to quiet", d.label(), d.phase())
 	}
@@ -27,10 +28,17 @@ func (d instance) quiet(sleep time.Duration) (status int, err error) {
 		return status, err
 	}
 	d.sleep(sleep)
+	now, _ := d.await(quietKnown, func(s title.State) bool { return s.QuietUnhandled })
+	if now.state().QuietUnhandled {
+		return 0, errors.New("quiet has no effect: no process handles SIGTSTP, so the worker goes on taking work; if it has another signal for this, USR1, say so by --rewrite TSTP:USR1")
+	}
 	return 0, nil
 }
 
-func (d instance) resume() (status int, err error) {
+// quietKnown bounds the time in which a drainit that is quiet finds out for whom.
+const quietKnown = 50 * time.Millisecond
+
+func (d *instance) resume() (status int, err error) {
 	if d.phase() <= phase.Quiet {
 		now, status, err := d.signalAndWait(phase.Quiet, unix.SIGCONT)
 		if err != nil || now.phase() <= phase.Quiet {
@@ -43,24 +51,40 @@ func (d instance) resume() (status int, err error) {
 
 // signalAndWait sends drainit a signal that takes it out of a phase, and returns when it
 // has left that, or has ended.
-func (d instance) signalAndWait(from phase.Phase, sig unix.Signal) (now instance, status int, err error) {
+func (d *instance) signalAndWait(from phase.Phase, sig unix.Signal) (now *instance, status int, err error) {
 	if err := d.signal(sig); err != nil {
 		return d, statusFailed, err
 	}
-	now, gone := d.await(answerWithin, func(is phase.Phase) bool { return is != from })
+	now, gone := d.await(answerWithin, func(s title.State) bool { return s.Phase != from })
 	if !gone && now.phase() == from {
 		return now, statusNo, now.notResponding(sig)
 	}
 	return now, 0, nil
 }
 
+// end stops drainit, and returns when it has ended if that is wanted.
+func (d *instance) end(stdout io.Writer, r Request) (status int, err error) {
+	if r.Force {
+		status, err = d.forceStop()
+	} else {
+		status, err = d.stop(stdout)
+	}
+	if !r.Wait || status != 0 {
+		return status, err
+	}
+	for gone := false; !gone; _, gone = d.refresh() {
+		d.sleep(time.Minute)
+	}
+	return 0, nil
+}
+
 // stop never sends a second stop signal: that would kill.
-func (d instance) stop(stdout io.Writer) (status int, err error) {
+func (d *instance) stop(stdout io.Writer) (status int, err error) {
 	if d.phase() > phase.Quiet {
-		if _, err := io.WriteString(stdout, d.text()); err != nil {
+		if _, err := io.WriteString(stdout, d.text(d.readStop())); err != nil {
 			return statusFailed, err
 		}
-		return 0, errors.New("it stops already, and was sent nothing; drainit stop --force kills what is left")
+		return 0, errors.New("already stopping; drainit stop --force kills what is left")
 	}
 	if err := d.signal(unix.SIGTERM); err != nil {
 		return statusFailed, err
@@ -69,8 +93,10 @@ func (d instance) stop(stdout io.Writer) (status int, err error) {
 }
 
 // forceStop sends as many stop signals as it takes: the first may begin the
-// drain, and one too soon after it counts as the same request.
-func (d instance) forceStop() (status int, err error) {
+// drain, and one too soon after it counts as the same request. A drainit that ignores
+// repeated ones knows by the verb's name that these are meant.
+func (d *instance) forceStop() (status int, err error) {
+	title.Set(title.Force)
 	const apart = machine.SameRequest + 50*time.Millisecond
 	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
 	until := time.Now().Add(answerWithin)
@@ -82,7 +108,7 @@ func (d instance) forceStop() (status int, err error) {
 		if err := d.signal(unix.SIGTERM); err != nil && !errors.Is(err, reaper.ErrGone) {
 			return statusFailed, err
 		}
-		d.await(apart, func(p phase.Phase) bool { return p == phase.Killing })
+		d.await(apart, func(s title.State) bool { return s.Phase == phase.Killing })
 	}
 	now, _ := d.refresh()
 	return statusNo, now.notResponding(unix.SIGTERM)
@@ -91,12 +117,12 @@ func (d instance) forceStop() (status int, err error) {
 // await reads the title until the phase is as wanted, drainit has gone, or the time is
 // over: with so many looks in it that neither a machine that stood still nor one that
 // is very busy has kept drainit from acting.
-func (d instance) await(atMost time.Duration, wanted func(phase.Phase) bool) (now instance, gone bool) {
+func (d *instance) await(atMost time.Duration, wanted func(title.State) bool) (now *instance, gone bool) {
 	const apart, slowest = time.Millisecond, 20 * time.Millisecond
 	until := time.Now().Add(atMost)
 	for left := int(atMost / slowest); ; left-- {
 		now, gone = d.refresh()
-		if gone || wanted(now.phase()) || left <= 0 && time.Now().After(until) {
+		if gone || wanted(now.state()) || left <= 0 && time.Now().After(until) {
 			return now, gone
 		}
 		time.Sleep(apart)
@@ -104,7 +130,7 @@ func (d instance) await(atMost time.Duration, wanted func(phase.Phase) bool) (no
 }
 
 // notResponding says why drainit may not have acted upon a signal.
-func (d instance) notResponding(sig unix.Signal) error {
+func (d *instance) notResponding(sig unix.Signal) error {
 	name := signals.Name(sig)
 	if d.Stopped() {
 		return fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d.label(), name)
@@ -113,7 +139,7 @@ func (d instance) notResponding(sig unix.Signal) error {
 }
 
 // sleep waits, but no longer than drainit runs.
-func (d instance) sleep(sleep time.Duration) {
+func (d *instance) sleep(sleep time.Duration) {
 	fd, err := unix.PidfdOpen(d.PID, 0)
 	if err == unix.ESRCH {
 		return // it has ended

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/logx"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/title"
@@ -20,58 +21,140 @@ type instance struct {
 	descendants []proc.Process // the living ones
 }
 
-// locate finds the drainit that the caller means: the first process of the
-// caller's container. That is PID 1, or where containers share a PID namespace
-// (PID 1 is a pod's pause, a host's init, another container's drainit), the one
-// in the caller's cgroups.
-func locate() (instance, error) {
+// system is what locate asks of /proc.
+type system struct {
+	all         *proc.Snapshot
+	cgroups     func(pid int) (string, error)
+	sameProgram func(pid int) (same, known bool)
+}
+
+// locate finds the drainit with this pid, or for 0 the one that the caller means.
+func locate(pid int) (*instance, error) {
 	all, err := proc.Take(proc.Want{})
 	if err != nil {
-		return instance{}, fmt.Errorf("cannot look for drainit: %w", err)
+		return nil, fmt.Errorf("cannot look for drainit: %w", err)
 	}
-	own, err := proc.Cgroups(unix.Getpid())
-	in := func(p proc.Process) bool {
-		theirs, err := proc.Cgroups(p.PID)
+	look := system{all, proc.Cgroups, proc.SameProgram}
+	if pid == 0 {
+		pid, err = look.meant()
+	} else if !look.hasTitle(pid) && !look.isStarting(pid) {
+		err = fmt.Errorf("--pid: no drainit runs as %d", pid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &instance{descendants: all.Descendants(pid)}
+	d.Process, _ = all.Process(pid)
+	return d, nil
+}
+
+// meant is the drainit that the caller means: the first process of the caller's
+// container. That is PID 1, or where containers share a PID namespace (PID 1 is a pod's
+// pause, a host's init, another container's drainit), the one in the caller's cgroups.
+func (look *system) meant() (pid int, err error) {
+	own, err := look.cgroups(unix.Getpid())
+	in := func(pid int) bool {
+		theirs, err := look.cgroups(pid)
 		return err == nil && theirs == own
 	}
-	first, ok := all.Process(1)
-	ok = ok && hasTitle(first)
+	first := look.hasTitle(1)
 	switch {
-	case ok && (err != nil || in(first)):
-		return instance{first, all.Descendants(1)}, nil
+	case first && (err != nil || in(1)):
+		return 1, nil
 	case err != nil:
-		return instance{}, fmt.Errorf("cannot look for drainit: %w", err)
+		return 0, fmt.Errorf("cannot look for drainit: %w", err)
 	}
-	found := slices.DeleteFunc(all.All(), func(p proc.Process) bool {
-		above, known := all.Process(p.PPID)
-		// Where PID 1 may be meant all the same, another must be the first of its cgroups.
-		return !hasTitle(p) || !in(p) || ok && known && in(above)
-	})
+	found := look.preferred(look.topmost(look.titled(in, first)))
 	switch {
 	case len(found) == 1:
-		return instance{found[0], all.Descendants(found[0].PID)}, nil
-	case ok && len(found) == 0: // asked from another cgroup of its container
-		return instance{first, all.Descendants(1)}, nil
-	case len(found) == 0:
-		return instance{}, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
+		return found[0], nil
+	case len(found) > 1:
+		return 0, fmt.Errorf("several drainits here: %s; choose one with --pid", list(found))
+	case first, look.isStarting(1): // first: asked from another cgroup of its container
+		return 1, nil
 	}
-	return instance{}, fmt.Errorf("which drainit? %s are in this cgroup, and none is PID 1; kill(1) signals one by its pid", logx.List(found, proc.Process.String))
+	return 0, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
+}
+
+// titled are those in the caller's cgroups that call themselves a drainit. Where PID 1 may
+// be meant all the same, another must be the first of its cgroups.
+func (look *system) titled(in func(pid int) bool, first bool) (found []int) {
+	all := look.all.All()
+	for i := range all {
+		p := &all[i]
+		if look.hasTitle(p.PID) && in(p.PID) && !(first && in(p.PPID)) {
+			found = append(found, p.PID)
+		}
+	}
+	return found
+}
+
+// topmost leaves out what is below another one: a worker may start a drainit, and any
+// process may have itself called one.
+func (look *system) topmost(found []int) []int {
+	below := make(map[int]bool)
+	for _, pid := range found {
+		descendants := look.all.Descendants(pid)
+		for i := range descendants {
+			below[descendants[i].PID] = true
+		}
+	}
+	return slices.DeleteFunc(found, func(pid int) bool { return below[pid] })
+}
+
+// preferred leaves out what surely runs another program than this one, if any runs this
+// one: a process may have itself called a drainit. An engine's own copy of drainit beside
+// the image's is another program.
+func (look *system) preferred(found []int) []int {
+	others, any := make(map[int]bool), false
+	for _, pid := range found {
+		same, known := look.sameProgram(pid)
+		others[pid] = known && !same
+		any = any || same
+	}
+	return slices.DeleteFunc(found, func(pid int) bool { return any && others[pid] })
+}
+
+// isStarting reports whether a process is PID 1, and a drainit that has no title yet.
+func (look *system) isStarting(pid int) bool {
+	p, ok := look.all.Process(pid)
+	if !ok || pid != 1 || strings.HasPrefix(p.Comm, "drainit:") {
+		return false
+	}
+	same, _ := look.sameProgram(pid)
+	return same
+}
+
+// hasTitle reports whether a process calls itself a drainit.
+func (look *system) hasTitle(pid int) bool {
+	p, _ := look.all.Process(pid)
+	_, ok := title.Parse(p.Comm)
+	return ok && p.Alive()
+}
+
+// list names pids.
+func list(pids []int) string {
+	var all []string
+	for _, pid := range pids {
+		all = append(all, strconv.Itoa(pid))
+	}
+	return strings.Join(all, ", ")
 }
 
 // refresh reads the instance anew; gone is true when it has ended.
-func (d instance) refresh() (now instance, gone bool) {
+func (d *instance) refresh() (now *instance, gone bool) {
 	p, err := proc.Read(d.PID)
 	if proc.IsGone(err) || err == nil && (p.ID != d.ID || !p.Alive()) {
 		return d, true
 	}
-	if err == nil {
-		d.Process = p
+	if err != nil {
+		return d, false
 	}
-	return d, false
+	return &instance{p, d.descendants}, false
 }
 
 // signal sends it a signal. PID 1 needs no care: its pid is never recycled.
-func (d instance) signal(sig unix.Signal) error {
+func (d *instance) signal(sig unix.Signal) error {
 	var err error
 	if d.PID == 1 {
 		err = reaper.SignalInit(sig)
@@ -87,20 +170,12 @@ func (d instance) signal(sig unix.Signal) error {
 	return nil
 }
 
-func (d instance) label() string { return proc.Label("drainit", d.PID) }
+func (d *instance) label() string { return proc.Label("drainit", d.PID) }
 
-func hasTitle(p proc.Process) bool {
-	_, _, ok := title.Parse(p.Comm)
-	return ok && p.Alive()
+// state is what the title says, and of a drainit without one that it is starting.
+func (d *instance) state() title.State {
+	s, _ := title.Parse(d.Comm)
+	return s
 }
 
-func (d instance) phase() phase.Phase {
-	p, _, _ := title.Parse(d.Comm)
-	return p
-}
-
-// workerAlive is what the title says.
-func (d instance) workerAlive() bool {
-	_, alive, _ := title.Parse(d.Comm)
-	return alive
-}
+func (d *instance) phase() phase.Phase { return d.state().Phase }

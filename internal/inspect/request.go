@@ -7,6 +7,7 @@
 package inspect
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -35,6 +36,8 @@ type Request struct {
 	JSON  bool          // status: for programs
 	Sleep time.Duration // quiet: how long to wait when it is quiet
 	Force bool          // stop: kill
+	Wait  bool          // stop: return when drainit has ended
+	PID   int           // of the drainit that is meant; 0 where there is only one
 }
 
 // Exit statuses of the verbs.
@@ -48,9 +51,12 @@ const (
 // 0, 1 where the answer is no, 125 where it can't be asked. The error is for people, and
 // may come with any of these.
 func Run(r Request, stdout io.Writer) (status int, err error) {
-	d, err := locate()
+	d, err := locate(r.PID)
 	if err != nil {
 		return statusFailed, err
+	}
+	if d.phase() == phase.Starting && r.Verb != VerbStop {
+		return statusNo, fmt.Errorf("%s has not started its worker yet", d.label())
 	}
 	switch r.Verb {
 	case VerbStatus:
@@ -60,21 +66,23 @@ func Run(r Request, stdout io.Writer) (status int, err error) {
 	case VerbResume:
 		return d.resume()
 	}
-	if r.Force {
-		return d.forceStop()
-	}
-	return d.stop(stdout)
+	return d.end(stdout, r)
 }
 
-func (d instance) printStatus(stdout io.Writer, r Request) (status int, err error) {
-	text := d.text()
-	if r.JSON {
-		text = d.json()
+func (d *instance) printStatus(stdout io.Writer, r Request) (status int, err error) {
+	text := ""
+	switch {
+	case r.JSON:
+		text = d.json(d.readStop(), time.Now())
+	case r.Ready: // one that changes with the phase only: each other one is a new event to Kubernetes
+		text = d.word() + "\n"
+	default:
+		text = d.text(d.readStop())
 	}
 	if _, err := io.WriteString(stdout, text); err != nil {
 		return statusFailed, err
 	}
-	if !d.workerAlive() || r.Ready && d.phase() != phase.Running {
+	if !d.state().WorkerAlive || r.Ready && !d.ready() {
 		return statusNo, nil
 	}
 	return statusOK, nil

@@ -96,13 +96,14 @@ const tick = 10 * time.Millisecond
 
 // Age is how long ago the process started, 0 if the clock can't be read.
 func (p Process) Age() time.Duration {
-	return max(0, sinceBoot()-time.Duration(p.Start)*tick)
+	return max(0, SinceBoot()-time.Duration(p.Start)*tick)
 }
 
 // Ticks is now in the unit of ID.Start, 0 if the clock can't be read.
-func Ticks() uint64 { return uint64(sinceBoot() / tick) }
+func Ticks() uint64 { return uint64(SinceBoot() / tick) }
 
-func sinceBoot() time.Duration {
+// SinceBoot is the time since boot, 0 if the clock can't be read.
+func SinceBoot() time.Duration {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return 0

@@ -3,6 +3,8 @@ package proc
 import (
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // mostEnvironment is how much of an environment is read.
@@ -40,6 +42,17 @@ func (r *Reader) readEnvironments(s *Snapshot, these []int, w Want) {
 	for n, text := range r.readWithTimeout(texts) {
 		s.all[of[n]].Env = splitText(text)
 	}
+}
+
+// SameProgram reports whether a process runs the file that drainit itself runs. known is
+// false where that may not be read.
+func SameProgram(pid int) (same, known bool) {
+	var own, its unix.Stat_t
+	err := unix.Stat("/proc/self/exe", &own)
+	if err == nil {
+		err = asOwner(pid, func() error { return unix.Stat(procPath(pid, "exe"), &its) })
+	}
+	return err == nil && own.Dev == its.Dev && own.Ino == its.Ino, err == nil
 }
 
 // splitText splits what ends each of its parts with a NUL; nil was not read.

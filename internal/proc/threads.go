@@ -3,6 +3,7 @@ package proc
 import (
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,4 +51,16 @@ func otherThreads(pid int) (t threads) {
 	t.live, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state != 'Z' && state != 'X' })
 	t.stopped, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state == 'T' })
 	return t
+}
+
+// ThreadNames are the names of a process's threads, which every user may read. The error
+// is that of open(2) or read(2).
+func ThreadNames(pid int) (names []string, err error) {
+	tids, err := readPids(procPath(pid, "task"))
+	for _, tid := range tids {
+		if b, err := readSmall(procPath(pid, threadPath(tid, "comm"))); err == nil {
+			names = append(names, strings.TrimSuffix(string(b), "\n"))
+		}
+	}
+	return names, err
 }

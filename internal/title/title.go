@@ -1,5 +1,6 @@
 // Package title publishes drainit's phase as the name of its main thread, which ps shows
-// and the verbs read, and reads it back.
+// and the verbs read, and reads it back. The stop, with its times, is the name of another
+// of its threads.
 //
 // It owns the names. It needs no file and no socket, so that it works with a read-only
 // root and in an image that holds nothing else.
@@ -13,53 +14,64 @@ import (
 	"drainit/internal/phase"
 )
 
-// state is what one title says.
-type state struct {
-	title string // at most 15 bytes (PR_SET_NAME(2const))
-	phase phase.Phase
-	alive bool // the worker; one that is being killed has not ended
-}
-
-var states = [...]state{
-	{"drainit:run", phase.Running, true},
-	{"drainit:quiet", phase.Quiet, true},
-	{"drainit:drain", phase.Draining, true},
-	{"drainit:ended", phase.Draining, false},
-	{"drainit:kill", phase.Killing, true},
-}
-
 // State is what a title says.
 type State struct {
-	Phase                                      phase.Phase
-	WorkerAlive, WorkerStopped, QuietUnhandled bool
+	Phase          phase.Phase
+	WorkerAlive    bool // one that is being killed has not ended
+	WorkerStopped  bool // in state T, while running
+	QuietUnhandled bool // no process handled the quiet signal, while quiet
 }
 
-// Force is the name of a drainit stop --force.
-const Force = "drainit:force"
+// titles have at most 15 bytes each (PR_SET_NAME(2const)).
+var titles = [...]struct {
+	text string
+	State
+}{
+	{"drainit:start", State{Phase: phase.Starting}},
+	{"drainit:run", State{Phase: phase.Running, WorkerAlive: true}},
+	{"drainit:stopped", State{Phase: phase.Running, WorkerAlive: true, WorkerStopped: true}},
+	{"drainit:quiet", State{Phase: phase.Quiet, WorkerAlive: true}},
+	{"drainit:quiet?", State{Phase: phase.Quiet, WorkerAlive: true, QuietUnhandled: true}},
+	{"drainit:drain", State{Phase: phase.Draining, WorkerAlive: true}},
+	{"drainit:ended", State{Phase: phase.Draining}},
+	{"drainit:kill", State{Phase: phase.Killing, WorkerAlive: true}},
+}
 
-// Of is the title of a phase, "" for one that has none: before the worker starts, and at
-// the end.
-func Of(now State) string {
-	p, workerAlive := now.Phase, now.WorkerAlive
-	if p == phase.Running && now.WorkerStopped {
-		return "drainit:stopped"
+// Names that are no state of a drainit with a worker.
+const (
+	Pause = "drainit:pause" // it has none
+	Force = "drainit:force" // of a verb: a stop signal of its is a force-stop, always
+)
+
+// Of is the title of a state, "" at the end, which has none. A title tells of a state what
+// makes a difference in its phase.
+func Of(s State) string {
+	switch s.Phase {
+	case phase.Draining:
+		s = State{Phase: s.Phase, WorkerAlive: s.WorkerAlive}
+	case phase.Starting:
+		s = State{}
+	default:
+		s.WorkerAlive = true
+		s.WorkerStopped = s.WorkerStopped && s.Phase == phase.Running
+		s.QuietUnhandled = s.QuietUnhandled && s.Phase == phase.Quiet
 	}
-	for _, s := range states {
-		if s.phase == p && (s.alive == workerAlive || p != phase.Draining) {
-			return s.title
+	for _, t := range titles {
+		if t.State == s {
+			return t.text
 		}
 	}
 	return ""
 }
 
 // Parse reads a title. ok is false where it is none of drainit's.
-func Parse(title string) (p phase.Phase, workerAlive, ok bool) {
-	for _, s := range states {
-		if s.title == title {
-			return s.phase, s.alive, true
+func Parse(title string) (s State, ok bool) {
+	for _, t := range titles {
+		if t.text == title {
+			return t.State, true
 		}
 	}
-	return phase.Starting, false, false
+	return State{}, false
 }
 
 // Set names the calling thread, which must be the main one. Where it fails, the verbs

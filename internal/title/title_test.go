@@ -6,24 +6,44 @@ import (
 	"drainit/internal/phase"
 )
 
-// What is published is read back, but that Draining alone tells whether the worker lives.
+// What is published is read back, as far as it makes a difference in its phase.
 func TestEachTitleIsReadBack(t *testing.T) {
 	for p := phase.Starting; p <= phase.Done; p++ {
-		for _, alive := range []bool{true, false} {
-			title := Of(p, alive)
-			titled := p >= phase.Running && p <= phase.Killing
-			if (title != "") != titled || len(title) > 15 {
-				t.Errorf("%v, worker alive %v: title %q", p, alive, title)
+		for bits := range 8 {
+			s := State{p, bits&1 != 0, bits&2 != 0, bits&4 != 0}
+			want := s
+			switch p {
+			case phase.Starting:
+				want = State{}
+			case phase.Draining:
+				want.WorkerStopped, want.QuietUnhandled = false, false
+			default:
+				want.WorkerAlive = true
+				want.WorkerStopped = s.WorkerStopped && p == phase.Running
+				want.QuietUnhandled = s.QuietUnhandled && p == phase.Quiet
 			}
-			got, lives, ok := Parse(title)
-			if ok != titled || titled && (got != p || lives != (alive || p != phase.Draining)) {
-				t.Errorf("%q is %v, alive %v, %v; want %v, %v", title, got, lives, ok, p, alive)
+			title := Of(s)
+			if titled := p != phase.Done; (title != "") != titled || len(title) > 15 {
+				t.Errorf("%+v: title %q", s, title)
+			}
+			if got, ok := Parse(title); ok != (title != "") || ok && got != want {
+				t.Errorf("%q is %+v, %v; want %+v", title, got, ok, want)
 			}
 		}
 	}
-	for _, title := range []string{"", "drainit", "drainit:", "drainit:runs", "init"} {
-		if p, _, ok := Parse(title); ok {
-			t.Errorf("%q is %v", title, p)
+	for _, title := range []string{"", "drainit", "drainit:", "drainit:runs", "init", Pause, Force} {
+		if s, ok := Parse(title); ok || len(title) > 15 {
+			t.Errorf("%q is %+v", title, s)
 		}
+	}
+}
+
+func TestTitlesDiffer(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, title := range titles {
+		if seen[title.text] || Of(title.State) != title.text {
+			t.Errorf("%q is the title of %+v, whose title is %q", title.text, title.State, Of(title.State))
+		}
+		seen[title.text] = true
 	}
 }

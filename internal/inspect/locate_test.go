@@ -1,0 +1,72 @@
+package inspect
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"drainit/internal/proc"
+)
+
+// being is a process of a test: its cgroup, and what it runs.
+type being struct {
+	pid, ppid int
+	comm      string
+	cgroup    string // "" where it can't be read
+	runs      string // "drainit" is what the verb runs, "" where it can't be read
+}
+
+// lookAt is a /proc with these, and the verb in the cgroup "own".
+func lookAt(beings []being) *system {
+	var all []proc.Process
+	of := map[int]being{os.Getpid(): {cgroup: "own"}}
+	for _, b := range beings {
+		all = append(all, proc.Process{ID: proc.ID{PID: b.pid}, PPID: b.ppid, Comm: b.comm, State: 'S'})
+		of[b.pid] = b
+	}
+	return &system{proc.New(all), func(pid int) (string, error) {
+		if of[pid].cgroup == "" {
+			return "", errors.New("not permitted")
+		}
+		return of[pid].cgroup, nil
+	}, func(pid int) (same, known bool) { return of[pid].runs == "drainit", of[pid].runs != "" }}
+}
+
+func TestWhichDrainitIsMeant(t *testing.T) {
+	pause := being{1, 0, "pause", "pause", "pause"}
+	real := being{10, 1, "drainit:run", "own", "drainit"}
+	none := "no drainit runs a worker"
+	for name, tt := range map[string]struct {
+		all  []being
+		want int
+		err  string
+	}{
+		"PID 1":                                    {[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "node", "own", "node"}}, 1, ""},
+		"PID 1 that is starting":                   {[]being{{1, 0, "drainit:start", "own", "drainit"}}, 1, ""},
+		"PID 1 without a title":                    {[]being{{1, 0, "drainit", "own", "drainit"}}, 1, ""},
+		"PID 1 without a title, unreadable":        {[]being{{1, 0, "drainit", "own", ""}}, 0, none},
+		"PID 1 is another program":                 {[]being{{1, 0, "drainit", "own", "sh"}}, 0, none},
+		"PID 1 is a pause":                         {[]being{{1, 0, "drainit:pause", "own", "drainit"}}, 0, none},
+		"PID 1 is asked from another cgroup":       {[]being{{1, 0, "drainit:run", "its", "drainit"}}, 1, ""},
+		"an impostor below PID 1":                  {[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "drainit:kill", "own", "sh"}}, 1, ""},
+		"none":                                     {[]being{pause}, 0, none},
+		"one of a pod":                             {[]being{pause, real}, 10, ""},
+		"one of another container":                 {[]being{pause, {11, 1, "drainit:run", "other", "drainit"}}, 0, none},
+		"beside one of another container":          {[]being{pause, real, {11, 1, "drainit:run", "other", "drainit"}}, 10, ""},
+		"an impostor that is the worker":           {[]being{pause, real, {11, 10, "drainit:run", "own", "perl"}}, 10, ""},
+		"an impostor below the worker, unreadable": {[]being{pause, real, {11, 10, "sh", "own", "sh"}, {12, 11, "drainit:run", "own", ""}}, 10, ""},
+		"an impostor beside it":                    {[]being{pause, real, {11, 1, "drainit:run", "own", "perl"}}, 10, ""},
+		"an impostor of another user":              {[]being{pause, real, {11, 1, "drainit:run", "own", ""}}, 0, "several drainits here: 10, 11; choose one with --pid"},
+		"a drainit below it":                       {[]being{pause, real, {11, 10, "drainit:run", "own", "drainit"}}, 10, ""},
+		"the image's below an engine's":            {[]being{pause, {10, 1, "drainit:run", "own", "podman-init"}, {11, 10, "drainit:run", "own", "drainit"}}, 10, ""},
+		"a copy alone":                             {[]being{pause, {10, 1, "drainit:run", "own", "copy"}}, 10, ""},
+		"two":                                      {[]being{pause, real, {11, 1, "drainit:drain", "own", "drainit"}}, 0, "several drainits here: 10, 11; choose one with --pid"},
+		"two copies":                               {[]being{pause, {10, 1, "drainit:run", "own", "copy"}, {11, 1, "drainit:run", "own", "copy"}}, 0, "several drainits here: 10, 11"},
+	} {
+		got, err := lookAt(tt.all).meant()
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %d, %v; want %d, %s", name, got, err, tt.want, tt.err)
+		}
+	}
+}
