@@ -172,7 +172,7 @@ func (s *Supervisor) quiet() {
 	for _, p := range sent {
 		s.unfreeze(p.PID)
 	}
-	s.unhandled = err == nil && !handled
+	s.board.unhandled = err == nil && !handled
 	s.journal.Quiet(r.Signal, handled, sent, err)
 }
 

@@ -22,7 +22,6 @@ type Config struct {
 	Grace             time.Duration // 0 to a week, or Forever
 	StopDelay         time.Duration // 0, or shorter than the grace
 	StopSignals       []unix.Signal // besides TERM and INT
-	SecondStopIgnored bool          // a second stop signal is no force-stop
 	Rewrites          signals.Rewrites
 	Mode              forward.Mode
 	SecondStopIgnored bool        // a repeated stop signal is no force-stop

@@ -161,8 +161,8 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
-	if s.machine.Phase() != before { // readiness falls before the worker is signalled
-		s.publish()
+	if s.machine.Phase() != before {
+		s.publishPhase()
 	}
 	for _, a := range actions {
 		if next, ok := s.perform(now, a); ok {
@@ -170,6 +170,7 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 		}
 	}
 	s.publish() // whether a worker that died in a drain has a successor is known now
+	s.publishStop()
 }
 
 // takeDeaths takes the death of a process that was watched, and of those that wait behind

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/internal/sigqueue"
 	"drainit/internal/title"
 	"drainit/reaper"
@@ -13,7 +14,7 @@ import (
 // phase: the verbs ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
-	queue.Wait(stops)
+	queue.Wait(stops, machine.SameRequest)
 	title.Set(title.Pause)
 	if _, ok := queue.TakeEarly(stops); ok {
 		return nil

@@ -10,10 +10,12 @@ import (
 	"drainit/internal/health"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
+	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -56,6 +58,7 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
+	title.Set(title.Of(title.State{Phase: phase.Starting}))
 	s.queue.Wait(s.stops, machine.SameRequest)
 	spawn.WarmRuntime() // behind what takes a thread for good
 	if err := reaper.BecomeSubreaper(); err != nil {

@@ -19,6 +19,7 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
@@ -49,15 +50,23 @@ type Supervisor struct {
 	journal *journal.Journal
 	board   board
 	killed  journal.Kill
-	// The last quiet signal was handled by no process.
-	unhandled bool
-	died      chan int // the pids of those that were watched
+	died    chan int // the pids of those that were watched
 }
 
 // board is what is published of drainit.
 type board struct {
 	health health.State
 	title  string
+	stop   stopTimes
+	// The last quiet signal was handled by no process.
+	unhandled bool
+}
+
+// stopTimes are those of the stop that drainit is in.
+type stopTimes struct {
+	signal unix.Signal // 0 where the worker exited by itself
+	since  time.Time
+	grace  time.Duration
 }
 
 // New returns a supervisor without a terminal.
@@ -126,13 +135,44 @@ func (s *Supervisor) process(w proc.Want) (proc.Process, error) {
 	return p, err
 }
 
+// publishPhase shows a new phase before anything is done about it: readiness falls before
+// the worker is signalled. The title of quiet says what came of it, so it has to wait.
+func (s *Supervisor) publishPhase() {
+	if s.machine.Phase() == phase.Quiet {
+		s.board.health.Publish(phase.Quiet, s.worker.Alive(), s.worker.Stopped)
+		return
+	}
+	s.publish()
+}
+
 // publish shows those outside what has changed.
 func (s *Supervisor) publish() {
-	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
+	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.board.unhandled}
 	s.board.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
 	if text := title.Of(now); text != "" && text != s.board.title {
 		s.board.title = text
 		title.Set(text)
+	}
+}
+
+// publishStop shows those outside the stop and its times.
+func (s *Supervisor) publishStop() {
+	if s.machine.Phase() != phase.Draining {
+		return
+	}
+	now := stopTimes{signal: s.machine.StopSignal(), grace: Forever}
+	if at, requested := s.machine.Requested(); requested {
+		now.since = at
+	} else if s.worker.Gone() {
+		now.since = s.worker.Exit.At
+	}
+	if end, ok := s.machine.GraceEnd(); ok {
+		now.grace = end.Sub(now.since)
+	}
+	if now != s.board.stop {
+		s.board.stop = now
+		since := proc.SinceBoot() - time.Since(now.since)
+		title.SetStop(proc.SecondThread(), title.Stop{Signal: now.signal, Since: since, Grace: now.grace})
 	}
 }
 

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,17 @@ func otherThreads(pid int) (t threads) {
 	t.live, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state != 'Z' && state != 'X' })
 	t.stopped, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state == 'T' })
 	return t
+}
+
+// SecondThread is the number of the oldest of drainit's threads beside the main one: one of
+// the Go runtime's, which never ends. It is 0 where that can't be told.
+func SecondThread() int {
+	tids, err := readPids("/proc/self/task")
+	if checkProc() != nil || err != nil || len(tids) < 2 {
+		return 0
+	}
+	slices.Sort(tids)
+	return tids[1]
 }
 
 // ThreadNames are the names of a process's threads, which every user may read. The error

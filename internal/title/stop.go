@@ -73,6 +73,9 @@ func parseGrace(text string) (time.Duration, error) {
 
 // SetStop names one of drainit's threads. Where it fails, the verbs say less.
 func SetStop(tid int, s Stop) {
+	if tid == 0 {
+		return
+	}
 	fd, err := unix.Open("/proc/self/task/"+strconv.Itoa(tid)+"/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
