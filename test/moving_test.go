@@ -39,6 +39,7 @@ var moves = []move{
 	{peer: "dumb-init", flags: "--single-child --verbose -r 15:2 --rewrite 1:0", drainit: "--single-child --verbose -r 15:2 --rewrite 1:0",
 		does: tells(unix.SIGHUP, unix.SIGTERM), want: "SIGINT"},
 	{peer: "dumb-init", flags: "-r 15:2", drainit: "-g -r 15:2", does: tellsBoth(unix.SIGTERM), want: "SIGINT, child: SIGINT"},
+	{peer: "dumb-init", flags: "-c -r 13:0 -r 9:0 -r 15:2", drainit: "-c -r 13:0 -r 9:0 -r 15:2", does: tells(unix.SIGTERM), want: "SIGINT"},
 	{peer: "dumb-init", flags: "-v", drainit: "-v", does: statusOfTerminated, want: "143"},
 	{peer: "catatonit", drainit: "-c", does: tells(unix.SIGTERM), want: "SIGTERM"},
 	{peer: "catatonit", flags: "-g", drainit: "-g", does: tellsBoth(unix.SIGTERM), want: "SIGTERM, child: SIGTERM"},
@@ -74,7 +75,7 @@ func TestMovingFromOtherInits(t *testing.T) {
 // TestMovingFlagsThatAreRefused are those for which drainit has no place.
 func TestMovingFlagsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, flag := range []string{"-l", "-L", "-P"} {
+	for _, flag := range []string{"-l", "-L"} {
 		p := launch(t, Launch{NoPID1: true, Args: []string{flag, "--", "true"}})
 		p.wantExit(125)
 		p.waitErr(`^drainit: unknown shorthand flag: .* in ` + flag)

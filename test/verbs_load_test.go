@@ -51,7 +51,7 @@ func TestTwoProbesAtOnce(t *testing.T) {
 		for _, ready := range []int{0, 1} {
 			var both sync.WaitGroup
 			both.Go(func() { c.ask("status").want(0, `\A(running|quiet): `, "") })
-			both.Go(func() { c.ask("status", "--ready").want(ready, `\A(running|quiet): `, "") })
+			both.Go(func() { c.ask("status", "--ready").want(ready, `\A(running|quiet)\n\z`, "") })
 			both.Wait()
 			c.ask("quiet").wantSilent()
 		}
