@@ -89,7 +89,7 @@ func launcherFile(file string) string {
 	if !slices.Contains(launchers, name) {
 		return ""
 	}
-	if version == "" || version == "cli" || strings.Trim(version, "0123456789") == "" {
+	if version == "" || version == "cli" || name == "yarn" && version == "berry" || strings.Trim(version, "0123456789") == "" {
 		return name
 	}
 	return ""
@@ -103,6 +103,51 @@ func commandName(args []string, i int) string {
 	return strings.TrimPrefix(path.Base(args[i]), "-")
 }
 
-// ForwardsSignals reports whether a launcher passes TERM on to all that is below it and
-// waits for them, and so needs no warning.
-func ForwardsSignals(launcher string) bool { return launcher == "pnpm" || launcher == "pnpx" }
+// Forwards is whether a launcher forwards TERM to all that is below it, and waits for that.
+type Forwards uint8
+
+// What can be known of it.
+const (
+	ForwardsNone Forwards = iota
+	ForwardsAll
+	ForwardsMaybe
+)
+
+// LauncherForwards tells whether a launcher forwards TERM. pnpm does, and so does yarn
+// from 2 on, but not yarn 1. Which yarn it is stands at most in the path of its file: a
+// /usr/bin/yarn can be either.
+func LauncherForwards(p proc.Process) Forwards {
+	switch LauncherName(p) {
+	case "pnpm", "pnpx":
+		return ForwardsAll
+	case "yarn", "yarnpkg":
+		return yarnForwards(p.Args)
+	}
+	return ForwardsNone
+}
+
+func yarnForwards(args []string) Forwards {
+	for _, arg := range args {
+		file := path.Base(arg)
+		if launcherFile(file) == "" {
+			continue
+		}
+		version, found := strings.CutPrefix(file, "yarn-")
+		if !found {
+			version = path.Base(path.Dir(arg)) // corepack's yarn/4.5.0/yarn.js
+			if strings.HasSuffix(arg, "/yarn/bin/yarn.js") || strings.Contains(arg, "/yarn-v1.") {
+				version = "1."
+			}
+		}
+		switch {
+		case version == "berry.cjs":
+			return ForwardsAll
+		case strings.HasPrefix(version, "1."):
+			return ForwardsNone
+		case version[0] >= '2' && version[0] <= '9':
+			return ForwardsAll
+		}
+		return ForwardsMaybe
+	}
+	return ForwardsMaybe
+}

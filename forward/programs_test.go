@@ -66,6 +66,7 @@ func TestLauncherName(t *testing.T) {
 		{"npx by its file", program("node", "MainThread", "/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app"), "npx"},
 		{"yarn 1", program("node", "node", "node /opt/yarn/bin/yarn.js start"), "yarn"},
 		{"yarn 4", program("node", "node", "node /app/.yarn/releases/yarn-4.5.0.cjs start"), "yarn"},
+		{"yarn 2", program("node", "node", "node /app/.yarn/releases/yarn-berry.cjs start"), "yarn"},
 		{"yarn by Debian's name", program("node", "node", "node /usr/bin/yarnpkg start"), "yarnpkg"},
 		{"pnpm", program("node", "node", "node /usr/bin/pnpm.cjs start"), "pnpm"},
 		{"pnpx", program("node", "node", "node /usr/bin/pnpx app"), "pnpx"},
@@ -109,10 +110,29 @@ func TestProgramsWithOddArguments(t *testing.T) {
 }
 
 func TestWhichLaunchersForwardSignals(t *testing.T) {
-	for _, name := range append([]string{"go run", ""}, launchers...) {
-		if got, want := ForwardsSignals(name), name == "pnpm" || name == "pnpx"; got != want {
-			t.Errorf("%q forwards signals: %v, want %v", name, got, want)
+	for args, want := range map[string]Forwards{
+		"node /usr/bin/npm start":                                       ForwardsNone,
+		"node /usr/bin/npx app":                                         ForwardsNone,
+		"node /usr/bin/pnpm.cjs start":                                  ForwardsAll,
+		"node /usr/bin/pnpx app":                                        ForwardsAll,
+		"node /usr/bin/yarn start":                                      ForwardsMaybe,
+		"node /usr/bin/yarnpkg start":                                   ForwardsMaybe,
+		"node yarn.js start":                                            ForwardsMaybe,
+		"node /opt/yarn-v1.22.22/bin/yarn.js start":                     ForwardsNone,
+		"node /usr/lib/node_modules/yarn/bin/yarn.js start":             ForwardsNone,
+		"node /app/.yarn/releases/yarn-1.22.22.cjs start":               ForwardsNone,
+		"node /app/.yarn/releases/yarn-4.5.0.cjs start":                 ForwardsAll,
+		"node /app/.yarn/releases/yarn-berry.cjs start":                 ForwardsAll,
+		"node /root/.cache/node/corepack/v1/yarn/4.5.0/yarn.js start":   ForwardsAll,
+		"node /root/.cache/node/corepack/v1/yarn/1.22.22/yarn.js start": ForwardsNone,
+		"node app.js": ForwardsNone,
+	} {
+		if got := LauncherForwards(program("node", "node", args)); got != want {
+			t.Errorf("%q: %v, want %v", args, got, want)
 		}
+	}
+	if got := LauncherForwards(program("go", "go", "go run .")); got != ForwardsNone {
+		t.Errorf("go run: %v", got)
 	}
 }
 

@@ -53,12 +53,11 @@ func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
 func (l *Ledger) wantOfStop(r Request, w proc.Want) (proc.Want, bool) {
 	w.Parents = l.self
 	if r.Mode == ModeWorker {
-		w.Chain = r.Worker.PID
-		return w, r.Purpose == Stop
+		return w, r.Purpose == Stop && r.Worker.Gone
 	}
 	w.Environment = func(p proc.Process) bool { return slices.Contains(readsEnvironment, p.Exe) }
 	if r.Purpose == Stop || !l.begun {
-		w.Chain, w.Evidence = r.Worker.PID, evidenceTime
+		w.Evidence = evidenceTime
 		w.ReadsPipe = l.readersBelow(r.Signal, nil, func(p proc.Process) bool {
 			return p.PID == r.Worker.PID || r.Worker.Gone && p.PPID == l.self || r.Mode == ModeGroup && p.PGID == r.Worker.PGID
 		})

@@ -47,6 +47,10 @@ type Process struct {
 	Exe        string      // the file name of what runs it, "" where that may not be read
 	Args       []string    // its command line as it shows it, the first page at most
 	Env        []string    // its environment, if it was asked for
+	Dir        string      // its working directory, if it was asked for, "" where that may not be read
+	User       string      // its user and group IDs, as its status has them, if they were asked for
+
+	Status unix.WaitStatus // of a zombie how it ended, 0 where that may not be read
 
 	threads threads // of a leader in state Z
 }

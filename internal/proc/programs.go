@@ -28,6 +28,20 @@ func (r *Reader) readPrograms(s *Snapshot, these []int, w Want) {
 	r.readEnvironments(s, these, w)
 }
 
+// readPlace reads where a process works, and as whom.
+func (p *Process) readPlace() {
+	p.Dir, _ = readLink(p.PID, "cwd")
+	b, err := readSmall(procPath(p.PID, "status"))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "Uid:") || strings.HasPrefix(line, "Gid:") {
+			p.User += line
+		}
+	}
+}
+
 func (r *Reader) readEnvironments(s *Snapshot, these []int, w Want) {
 	if w.Environment == nil {
 		return

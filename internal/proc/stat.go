@@ -56,6 +56,10 @@ func (p *Process) parseField(number int, text []byte) (err error) {
 		p.Ignored, err = signals.ParseSet(text, 10)
 	case 34:
 		p.Handled, err = signals.ParseSet(text, 10)
+	case 52:
+		var status uint64
+		status, err = strconv.ParseUint(string(text), 10, 32)
+		p.Status = unix.WaitStatus(status)
 	}
 	return err
 }

@@ -58,6 +58,9 @@ func (r *Reader) takeOne(w Want) (*Snapshot, error) {
 	if w.Program {
 		r.readPrograms(s, []int{0}, w)
 	}
+	if w.Place {
+		s.all[0].readPlace()
+	}
 	return s, err
 }
 

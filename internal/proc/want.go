@@ -12,6 +12,8 @@ type Want struct {
 	// Only is the one process to be read, with its program if Program says so; 0 for all.
 	Only    int
 	Program bool
+	// Place has the working directory and the user of Only read, too.
+	Place bool
 	// EnoughIf is a process that is enough by itself if it handles the first of Signals:
 	// then no other is in the snapshot. 0 for none.
 	EnoughIf int
