@@ -9,7 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/journal"
 	"drainit/internal/machine"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
@@ -82,9 +84,9 @@ func (s *Supervisor) bound(began time.Time, ofStop bool) {
 func (s *Supervisor) signalWorker(came unix.Signal) {
 	r := s.request(forward.Stop, came)
 	before, _ := s.observe(r)
-	_, _ = s.deliver(s.ledger.Plan(r, before))
+	made, _ := s.deliver(s.ledger.Plan(r, before))
 	s.watch()
-	s.warnAtStop(before, r.Signal)
+	s.warnAtStop(before, made)
 }
 
 // watch has those watched whose death can leave orphans, and says to the machine when the
@@ -120,14 +122,12 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	}
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
-	_, _ = s.deliver(plan)
+	made, _ := s.deliver(plan)
 	s.watch()
 	for _, u := range s.ledger.Undecided() {
 		s.journal.Undecided(u)
 	}
-	if first {
-		s.warnAtStop(all, r.Signal)
-	}
+	s.warnOfOrphans(first, all, made)
 	s.warnBlockedTraps(r.Tick, all)
 }
 
@@ -173,7 +173,9 @@ func (s *Supervisor) quiet() {
 		s.unfreeze(p.PID)
 	}
 	s.board.unhandled = err == nil && !handled
-	s.journal.Quiet(r.Signal, handled, sent, err)
+	s.journal.Quiet(journal.Quieted{
+		Signal: r.Signal, Handled: handled, Sent: sent, Err: err, Stopping: s.machine.Phase() == phase.Draining,
+	})
 }
 
 func (s *Supervisor) hasEnded(id proc.ID) bool {

@@ -86,25 +86,6 @@ func TestResumeOfNone(t *testing.T) {
 	})
 }
 
-// The program of a process is read as long as it is that process.
-func TestWithProgram(t *testing.T) {
-	inBubble(t, config(), with(newProcess("node", slow)), func(b *bubble) {
-		known := b.w.worker.stat()
-		known.Exe, known.Args = "", nil
-		other := known
-		other.Start++
-		gone := proc.Process{ID: proc.ID{PID: 7}}
-		for _, tt := range []struct {
-			p   proc.Process
-			exe string
-		}{{known, "node"}, {other, ""}, {gone, ""}} {
-			if got := b.s.withProgram(tt.p); got.ID != tt.p.ID || got.Exe != tt.exe {
-				t.Errorf("%v: %+v, want %q", tt.p.ID, got, tt.exe)
-			}
-		}
-	})
-}
-
 // A TSTP stops drainit, as Ctrl-Z does any program, where a shell could continue it and
 // none of the worker's processes handles the signal: else it means quiet.
 func TestSuspends(t *testing.T) {
@@ -168,8 +149,12 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 			if !reflect.DeepEqual(b.w.how, want) {
 				t.Errorf("%+v, want %+v", b.w.how, want)
 			}
-			if b.w.reads > 0 && os.Getppid() != 1 {
-				t.Errorf("%d reads of a parent that is not PID 1", b.w.reads)
+			most := 1 // of a parent that is no shell
+			if terminal {
+				most = 0
+			}
+			if b.w.reads > most {
+				t.Errorf("%d reads of what is above drainit, want at most %d", b.w.reads, most)
 			}
 			b.loop()
 			b.close()

@@ -65,7 +65,7 @@ func TestInspection(t *testing.T) {
 		lines     int
 	}{
 		{"a program", newProcess("node", quick, newProcess("job", quick)), procThere, 1, 0, 0},
-		{"a shell", newProcess("sh", nil, newProcess("node", quick)), procThere, 1, 1, 1},
+		{"a shell", newProcess("sh", nil, newProcess("node", quick)), procThere, 3, 1, 1}, // with node, and drainit
 		{"a shell with a trap", newProcess("sh", quick, newProcess("node", quick)), procThere, 1, 0, 0},
 		{"a shell with no child", newProcess("sh", nil), procThere, 1, 1, 0},
 		{"no /proc", newProcess("sh", nil, newProcess("node", quick)), procGone, 1, 0, 0},
@@ -81,10 +81,10 @@ func TestInspection(t *testing.T) {
 				if now.reads-before.reads != tt.reads || now.snapshots-before.snapshots != tt.snapshots {
 					t.Errorf("%+v, before %+v, want %d reads and %d snapshots", now, before, tt.reads, tt.snapshots)
 				}
-				b.wantLines(tt.lines, "warning: sh[4194305] is a shell that does not pass signals on to node[")
+				b.wantLines(tt.lines, "warning: sh[4194305] does not forward signals, so drainit sends the stop signal to node[")
 				b.w.worker.State = 'S'
 				b.stop(unix.SIGTERM) // the same warning is not repeated
-				b.wantLines(tt.lines, "warning: sh[4194305] is a shell")
+				b.wantLines(tt.lines, "warning: sh[4194305] does not forward")
 			})
 		})
 	}
@@ -254,7 +254,7 @@ func TestSignalFirst(t *testing.T) {
 		if want := "[sh, 0 warnings, drainit:drain node, 1 warnings, drainit:drain]"; fmt.Sprint(order) != want {
 			t.Errorf("%v, want %s", order, want)
 		}
-		b.wantLines(1, "warning: sh[4194305] is a shell that does not pass signals on to node[")
+		b.wantLines(1, "warning: sh[4194305] does not forward signals, so drainit sends the stop signal to node[")
 		b.wantLines(1, "draining, SIGKILL in 30s")
 	})
 }

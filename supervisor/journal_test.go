@@ -250,7 +250,7 @@ func TestNoHandlerIsWarnedOf(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", nil)), func(b *bubble) {
 		b.stop(unix.SIGTERM)
 		b.end()
-		b.wantLines(1, "warning: node[4194305] does not catch SIGTERM, so it dies of it at once and nothing is drained")
+		b.wantLines(1, "warning: node[4194305] has no SIGTERM handler: it dies at once and loses its work in flight. Add a handler")
 	})
 }
 

@@ -63,7 +63,7 @@ func TestQuietGoesToThoseThatHandleIt(t *testing.T) {
 		{"the worker", nil, newProcess("node", quietly(), newProcess("job", quietly())), "0s TSTP node", "quiet: SIGTSTP to node["},
 		{"below the worker", nil, newProcess("sh", nil, newProcess("a", quietly()), newProcess("b", nil, newProcess("c", quietly())), newProcess("d", nil)),
 			"0s TSTP a; 0s TSTP c", "quiet: SIGTSTP to a["},
-		{"none", nil, newProcess("node", slow, newProcess("job", slow)), "", "warning: quiet, but nobody catches SIGTSTP"},
+		{"none", nil, newProcess("node", slow, newProcess("job", slow)), "", "warning: quiet has no effect: node[4194305] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1"},
 		{"in every mode", func(c *Config) { c.Mode = forward.ModeWorker }, newProcess("sh", nil, newProcess("a", quietly())), "0s TSTP a", "quiet: SIGTSTP to a["},
 		{"a rewrite", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTSTP: unix.SIGUSR1} },
 			newProcess("sh", quietly(), newProcess("a", on{unix.SIGUSR1: stays})), "0s USR1 a", "quiet: SIGUSR1 to a["},
@@ -90,7 +90,7 @@ func TestQuietTwice(t *testing.T) {
 	inBubble(t, config(), with(newProcess("sh", nil, first)), func(b *bubble) {
 		b.other(unix.SIGTSTP)
 		b.other(unix.SIGTSTP)
-		b.wantLines(1, "quiet: nobody new catches SIGTSTP")
+		b.wantLines(1, "quiet: no new process handles SIGTSTP")
 		second.parent = b.w.worker
 		b.w.start(second)
 		b.after(time.Second)
@@ -112,7 +112,7 @@ func TestQuietWithoutProc(t *testing.T) {
 		b.other(unix.SIGTSTP)
 		b.wantPhase(phase.Quiet)
 		b.wantSent("")
-		b.wantLines(1, "warning: quiet, but SIGTSTP was sent to nobody, for who catches it is unknown: too many open files")
+		b.wantLines(1, "warning: quiet has no effect: SIGTSTP was sent to no process, since which of them handle it is unknown: too many open files")
 		b.w.proc = procThere
 		b.other(unix.SIGTSTP)
 		b.w.proc = procExhausted
@@ -183,7 +183,7 @@ func TestQuietAsksOnceMore(t *testing.T) {
 				}
 				b.other(unix.SIGTSTP)
 				b.wantSent("")
-				b.wantLines(1, "quiet: nobody new")
+				b.wantLines(1, "quiet: no new process")
 				b.w.worker.State = 'S'
 			})
 		})

@@ -6,12 +6,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/diag"
 	"drainit/internal/health"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
-	"drainit/internal/proc"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
@@ -94,6 +92,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 		s.journal.Settings(s.cfg.String())
 	}
 	s.job.KeepModes()
+	s.dir, _ = unix.Getwd()
 	s.warnParent()
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
@@ -107,17 +106,4 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
 	s.journal.Started()
 	return nil
-}
-
-// warnParent is for a drainit whose parent is PID 1. On a terminal a person may have typed
-// it there.
-func (s *Supervisor) warnParent() {
-	if os.Getppid() != 1 || s.job != nil {
-		return
-	}
-	parent, err := s.process(proc.Want{Only: 1, Program: true, Signals: []unix.Signal{unix.SIGTERM}})
-	if err != nil {
-		return
-	}
-	s.journal.Unreachable(diag.Facts{Self: self()}.Parent(parent, s.cfg.Command))
 }

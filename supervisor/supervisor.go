@@ -51,6 +51,11 @@ type Supervisor struct {
 	board   board
 	killed  journal.Kill
 	died    chan int // the pids of those that were watched
+
+	// What warnings go by.
+	dir      string           // in which drainit was started
+	behind   []proc.ID        // below the worker, with shells and launchers between
+	expected map[int]expected // by pid
 }
 
 // board is what is published of drainit.

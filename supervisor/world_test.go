@@ -174,7 +174,7 @@ func (p *process) end(status unix.WaitStatus) {
 	if !p.Alive() {
 		return
 	}
-	p.State = 'Z'
+	p.State, p.Status = 'Z', status
 	for _, child := range p.children() {
 		child.parent = nil
 	}

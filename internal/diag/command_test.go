@@ -41,7 +41,7 @@ func TestScriptOf(t *testing.T) {
 		"busybox httpd run.sh":         "",
 		"node /usr/bin/npm run run.sh": "",
 	} {
-		if got := scriptOf(worker(strings.Fields(line)...)); got != want {
+		if got := howStarted(worker(strings.Fields(line)...)).script; got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
@@ -49,14 +49,14 @@ func TestScriptOf(t *testing.T) {
 
 // What a shell was called by need not be in its arguments.
 func TestScriptOfAnotherName(t *testing.T) {
-	if got := scriptOf(proc.Process{Comm: "sh", Exe: "sh"}); got != "" {
-		t.Errorf("without arguments: %q", got)
+	if got := howStarted(proc.Process{Comm: "sh", Exe: "sh"}); got != (started{}) {
+		t.Errorf("without arguments: %+v", got)
 	}
-	if got := scriptOf(proc.Process{Comm: "sh", Args: []string{"busybox"}}); got != "" {
-		t.Errorf("a busybox without a name: %q", got)
+	if got := howStarted(proc.Process{Comm: "sh", Args: []string{"busybox"}}); got != (started{}) {
+		t.Errorf("a busybox without a name: %+v", got)
 	}
 	busybox := proc.Process{Comm: "sh", Exe: "busybox", Args: []string{"sh", "run.sh"}}
-	if got := scriptOf(busybox); got != "run.sh" {
+	if got := howStarted(busybox).script; got != "run.sh" {
 		t.Errorf("busybox, called as sh: %q", got)
 	}
 }
@@ -109,23 +109,34 @@ func TestSafeLineLeavesTheArgumentsAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestSafeWords(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		p    proc.Process
-		want string
-	}{
-		{"a command line", worker("node", "app.js", "x"), "node app.js ..."},
-		{"a program that may not be read", proc.Process{Comm: "node", Args: []string{"node", "app.js"}}, "node ..."},
-		{"no arguments", proc.Process{Comm: "node", Exe: "nodejs"}, "node ..."},
-		{"a title with a colon", proc.Process{Comm: "x", Exe: "nginx", Args: []string{"nginx: master"}}, "nginx ..."},
-		{"a title with a blank", proc.Process{Comm: "x", Exe: "celery", Args: []string{"celery worker"}}, "celery ..."},
-		{"a title with a tab", proc.Process{Comm: "x", Exe: "app", Args: []string{"a\tb"}}, "app ..."},
-		{"a title with an equals sign", proc.Process{Comm: "x", Exe: "app", Args: []string{"a=b"}}, "app ..."},
-		{"a title with a colon alone", proc.Process{Comm: "x", Exe: "app", Args: []string{"a:b"}}, "app ..."},
+// Which shells run a string.
+func TestCommandsOfShells(t *testing.T) {
+	for line, want := range map[string]bool{
+		"sh -c node": true, "sh -ec node": true, "bash -o pipefail -c node": true, "busybox sh -c node": true,
+		"sh": false, "sh run.sh": false, "sh run.sh -c": false, "sh -s x": false, "node -c x": false,
 	} {
-		if got := strings.Join(safeWords(tt.p), " "); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		if got := howStarted(worker(strings.Fields(line)...)).isCommand; got != want {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
+	}
+}
+
+// The strings that say the same without their shell.
+func TestSimpleCommand(t *testing.T) {
+	for text, want := range map[string]bool{
+		"node app.js": true, "node": true, "/usr/bin/node /srv/app-1.0_x.js": true, "a b@c,d:e+f%g h=i": true,
+		"": false, " node": false, "node  app.js": false, "node app.js ": false, "node\tapp.js": false, "node\napp.js": false,
+		"A=b node": false, "node; x": false, "node & x": false, "node | x": false, "node > x": false, "node < x": false, "(node)": false,
+		"{ node": false, "node $X": false, "node `x`": false, "node 'x'": false, `node "x"`: false, `node \x`: false, "node *": false,
+		"node ?": false, "node [a]": false, "node ~": false, "node #": false, "! node": false, "node é": false, "node^": false,
+	} {
+		if got := simpleCommand(worker("sh", "-c", text)); (got != nil) != want || want && strings.Join(got, " ") != text {
+			t.Errorf("%q: %q, want %v", text, got, want)
+		}
+	}
+	for _, line := range [][]string{{"sh", "-ec", "node"}, {"sh", "-c", "node", "x"}, {"sh", "node"}, {"zsh", "-c", "node"}, {"busybox", "sh", "-c", "node"}, {"sh"}, nil} {
+		if got := simpleCommand(proc.Process{Args: line}); got != nil {
+			t.Errorf("%q: %q", line, got)
 		}
 	}
 }

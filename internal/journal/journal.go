@@ -93,6 +93,13 @@ func (j *Journal) WarningOnce(thing string, w diag.Warning) {
 	}
 }
 
+// Hint writes what package diag can't be sure of, once.
+func (j *Journal) Hint(w diag.Warning) {
+	if w.Text != "" && j.Once(w.Text) {
+		j.Log.Info(w.Text, about(w.Process, j.phase())...)
+	}
+}
+
 // Unreachable is for a drainit that no stop signal can reach.
 func (j *Journal) Unreachable(w diag.Warning) {
 	if w.Text != "" {

@@ -18,21 +18,42 @@ import (
 
 // The lines of the phases, in the order in which they come.
 
-// Quiet is what became of a TSTP: it is handled by some, or by none, and was sent to
+// Quieted is what became of a TSTP: it is handled by some, or by none, and was sent to
 // those that had not been sent it.
-func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []proc.Process, err error) {
-	name := signals.Name(sig)
-	fields := []zapcore.Field{j.phase(), signalField(sig)}
+type Quieted struct {
+	Signal  unix.Signal
+	Handled bool
+	Sent    []proc.Process
+	Err     error
+	// Stopping is whether the stop is what the worker is quieted for (--stop-delay): then
+	// that it has no handler is no news.
+	Stopping bool
+}
+
+// Quiet is the line of a TSTP.
+func (j *Journal) Quiet(q Quieted) {
+	name := signals.Name(q.Signal)
+	fields := []zapcore.Field{j.phase(), signalField(q.Signal)}
 	switch {
-	case err != nil:
-		j.Log.Warn(fmt.Sprintf("quiet, but %s was sent to nobody, for who catches it is unknown: %v; the worker goes on fetching", name, err), fields...)
-	case !handled:
-		j.Log.Warn(fmt.Sprintf("quiet, but nobody catches %s, so the worker goes on fetching; if it has another signal for this, use --rewrite TSTP:USR1, say", name), fields...)
-	case len(sent) == 0:
-		j.Log.Info(fmt.Sprintf("quiet: nobody new catches %s", name), fields...)
+	case q.Stopping && (q.Err != nil || !q.Handled):
+	case q.Err != nil:
+		j.Log.Warn(fmt.Sprintf("quiet has no effect: %s was sent to no process, since which of them handle it is unknown: %v", name, q.Err), fields...)
+	case !q.Handled:
+		j.Log.Warn(fmt.Sprintf("quiet has no effect: %v has no %s handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:%s", j.worker, name, otherThan(q.Signal)),
+			about(j.worker.Process(), fields...)...)
+	case len(q.Sent) == 0:
+		j.Log.Info(fmt.Sprintf("quiet: no new process handles %s", name), fields...)
 	default:
-		j.Log.Info(fmt.Sprintf("quiet: %s to %s", name, List(sent)), fields...)
+		j.Log.Info(fmt.Sprintf("quiet: %s to %s", name, List(q.Sent)), fields...)
 	}
+}
+
+// otherThan is a signal that programs use for this, too.
+func otherThan(sig unix.Signal) string {
+	if sig == unix.SIGUSR1 {
+		return "USR2"
+	}
+	return "USR1"
 }
 
 // Undecided is an orphan of which it can't be known whether it was signalled.
@@ -43,7 +64,7 @@ func (j *Journal) Undecided(u forward.Undecided) {
 
 // Frozen is a process that stopped by a TSTP that drainit sent it.
 func (j *Journal) Frozen(p proc.Process) {
-	j.Log.Warn(p.String()+" stopped itself on SIGTSTP instead of becoming quiet, and was continued; if it has another signal for this, use --rewrite TSTP:USR1, say",
+	j.Log.Warn(p.String()+" stopped itself on SIGTSTP instead of becoming quiet, and was continued. If it uses another signal for this: --rewrite TSTP:USR1",
 		about(p, j.phase())...)
 }
 

@@ -1,0 +1,238 @@
+package supervisor
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/diag"
+	"drainit/internal/proc"
+	"drainit/reaper"
+)
+
+// facts are what package diag goes by.
+func (s *Supervisor) facts(all *proc.Snapshot) diag.Facts {
+	return diag.Facts{Snapshot: all, Worker: s.worker.PID, Self: os.Getpid(), Mode: s.cfg.Mode}
+}
+
+// howStarted is how this drainit was started. The command line is not that of the
+// configuration where a test made that.
+func (s *Supervisor) howStarted() diag.Start {
+	me, _ := s.process(proc.Want{Only: os.Getpid(), Place: true}) // without a user, nothing is printed that can be pasted
+	start := diag.Start{Command: s.cfg.Command, Path: self(), Env: s.cfg.Env, Dir: s.dir, User: me.User}
+	if n := len(os.Args) - len(s.cfg.Command); n > 0 && slices.Equal(os.Args[n:], s.cfg.Command) {
+		start.Args = os.Args
+	}
+	return start
+}
+
+// inspect asks once, when an entrypoint has had its time, what the worker has become:
+// mostly of the worker alone.
+func (s *Supervisor) inspect() {
+	if s.worker.Gone() {
+		return
+	}
+	term := []unix.Signal{unix.SIGTERM}
+	until := time.Now().Add(waitersTime)
+	alone, err := s.snapshot(proc.Want{Only: s.worker.PID, Program: true, Signals: term, Until: until})
+	if err != nil {
+		return
+	}
+	if w, _ := alone.Process(s.worker.PID); !w.Alive() || !diag.KeepsSignals(w) {
+		return
+	}
+	if all, err := s.snapshot(proc.Want{Parents: os.Getpid(), Chain: s.worker.PID, Signals: term, Until: until}); err == nil {
+		s.warnWrapped(all)
+	}
+}
+
+// warnAtStop warns of a start that would lose jobs under another init, and of one that
+// does under any. It goes by the snapshot from before the signal went out, and by what was
+// sent: nothing is read for it before.
+func (s *Supervisor) warnAtStop(before *proc.Snapshot, made []forward.Delivery) {
+	f := s.facts(before)
+	s.expectDeaths(f, made)
+	if before == nil {
+		return
+	}
+	if !s.worker.Gone() {
+		s.warnWrapped(before)
+		s.warnPM2(f)
+		s.behind = f.BehindWrappers()
+	}
+	s.warnNoHandler(f, made)
+}
+
+// warnOfOrphans warns of those that have no handler, too, where only a shell or a launcher
+// stood before them: all others are the business of what started them. first is whether
+// the stop has begun with them, for /proc could not be read before.
+func (s *Supervisor) warnOfOrphans(first bool, all *proc.Snapshot, made []forward.Delivery) {
+	switch {
+	case first && s.worker.Gone(): // by itself
+	case first:
+		s.warnAtStop(all, made)
+	default:
+		made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !slices.Contains(s.behind, d.Process.ID) })
+		f := s.facts(all)
+		s.expectDeaths(f, made)
+		s.warnNoHandler(f, made)
+	}
+}
+
+// warnWrapped warns of a worker behind a shell or a launcher. A shell that has the
+// terminal is there for its own sake. What the advice needs of the process behind is read
+// now: it may be gone, and then the advice is general.
+func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
+	const wrapped = "wrapped"
+	if s.job.Granted() || s.journal.Said(wrapped) {
+		return
+	}
+	f := s.facts(all)
+	inner, several, ok := f.Behind()
+	if !ok {
+		return
+	}
+	if !several {
+		f.Inner, _ = s.process(proc.Want{Only: inner.PID, Program: true, Place: true})
+		f.Start = s.howStarted()
+	}
+	s.journal.WarningOnce(wrapped, f.Wrapped())
+}
+
+// warnPM2 says what a PM2 needs whose own time is short: an info line, for a file may set
+// it where that is not seen.
+func (s *Supervisor) warnPM2(f diag.Facts) {
+	p, ok := f.PM2()
+	if !ok {
+		return
+	}
+	env := s.cfg.Env
+	now, err := s.process(proc.Want{Only: p.PID, Program: true, Environment: func(proc.Process) bool { return true }})
+	if err == nil && now.ID == p.ID && len(now.Env) > 0 { // a script may have set it
+		env = now.Env
+	}
+	s.journal.Hint(diag.ShortKill(p, env))
+}
+
+// warnNoHandler warns of what dies of the stop signal at once. Of a process that the
+// snapshot shows in part only it is asked now, as long as it is not waited for: it may
+// wait for the signal without a handler.
+func (s *Supervisor) warnNoHandler(f diag.Facts, made []forward.Delivery) {
+	const noHandler, mostAsked = "no handler", 50
+	if s.journal.Said(noHandler) {
+		return
+	}
+	var dies []diag.Victim
+	for i, v := range f.Unhandled(made) {
+		if v.Surely() || i >= mostAsked || s.diesOf(v) {
+			dies = append(dies, v)
+		} else {
+			s.expectDeath(v.Process, v.Signal)
+		}
+	}
+	s.journal.WarningOnce(noHandler, diag.NoHandler(dies, s.stopSignal()))
+}
+
+// diesOf reports whether a process that was sent a signal dies of it, or has.
+func (s *Supervisor) diesOf(v diag.Victim) bool {
+	now, err := s.process(proc.Want{Only: v.PID, Signals: []unix.Signal{v.Signal}, Until: time.Now().Add(waitersTime)})
+	switch {
+	case err != nil || now.ID != v.ID:
+		return false
+	case now.Alive():
+		return !now.Handles(v.Signal) && !now.Blocked.Has(v.Signal)
+	}
+	return now.Status.Signaled() && now.Status.Signal() == v.Signal
+}
+
+// atOnce is within what time a death of the stop signal says that there was no handler.
+const atOnce = 100 * time.Millisecond
+
+// expected is a process that may die of what it was sent, and when that was.
+type expected struct {
+	proc.Process
+	signal unix.Signal
+	at     time.Time
+}
+
+// expectDeaths notes those of which only their death tells whether they have a handler.
+func (s *Supervisor) expectDeaths(f diag.Facts, made []forward.Delivery) {
+	for _, d := range made {
+		for _, p := range diag.Reached(d) {
+			if d.Stop && f.MayHaveNone(p, d.Signal) {
+				s.expectDeath(p, d.Signal)
+			}
+		}
+	}
+}
+
+// expectDeath does so of one. A person at a terminal sees what their key did.
+func (s *Supervisor) expectDeath(p proc.Process, sig unix.Signal) {
+	if s.job != nil {
+		return
+	}
+	if s.expected == nil {
+		s.expected = make(map[int]expected)
+	}
+	if p.Comm == "" { // hidden from us, or not looked at
+		p.Comm = s.worker.Comm
+	}
+	s.expected[p.PID] = expected{p, sig, time.Now()}
+}
+
+// warnDeath warns of a child that died of the stop signal as soon as it was sent.
+func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
+	e, ok := s.expected[child.PID]
+	if !ok {
+		return
+	}
+	delete(s.expected, child.PID)
+	if child.TermSignal() == e.signal && time.Since(e.at) <= atOnce {
+		s.journal.WarningOnce("died at once", diag.DiedAtOnce(e.Process, e.signal))
+	}
+}
+
+// warnBlockedTraps warns of a shell whose trap can't run, once.
+func (s *Supervisor) warnBlockedTraps(tick uint64, all *proc.Snapshot) {
+	const blockedTrap = "blocked trap"
+	if s.journal.Said(blockedTrap) {
+		return
+	}
+	for _, b := range s.ledger.BlockedTraps(tick, all) {
+		s.journal.WarningOnce(blockedTrap, diag.BlockedTrap(b.Process, b.Children[0]))
+		return
+	}
+}
+
+// warnParent is for a drainit below a shell that is PID 1, or that stands below PID 1 with
+// shells and launchers between. On a terminal a person may have typed it there.
+func (s *Supervisor) warnParent() {
+	if s.job != nil {
+		return
+	}
+	above := s.shellsAbove()
+	if len(above) > 0 {
+		s.journal.Unreachable(s.howStarted().Parent(above))
+	}
+}
+
+// shellsAbove are the processes above drainit, its parent first, as long as they may be
+// such ones; none where they do not end with PID 1.
+func (s *Supervisor) shellsAbove() (above []proc.Process) {
+	const most = 10
+	for pid := os.Getppid(); pid != 0 && len(above) < most; {
+		p, err := s.process(proc.Want{Only: pid, Program: true, Place: true, Signals: []unix.Signal{unix.SIGTERM}})
+		if err != nil || forward.ProgramOf(p) == forward.Other {
+			return nil
+		}
+		above = append(above, p)
+		if pid == 1 {
+			return above
+		}
+		pid = p.PPID
+	}
+	return nil
+}
