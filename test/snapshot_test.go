@@ -97,7 +97,7 @@ func TestIdleShellIsLookedAtOnce(t *testing.T) {
 	if files := tr.opens(); len(files) > 0 {
 		t.Errorf("opened %q", files)
 	}
-	p.waitErr(`dash\[\d+\] is a shell`)
+	p.waitErr(`dash\[\d+\] does not forward signals`)
 	time.Sleep(2 * time.Second) // what is tested: nothing happens
 	looks := 0
 	for _, file := range tr.opens() {

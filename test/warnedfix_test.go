@@ -7,29 +7,6 @@ import (
 	"testing"
 )
 
-// What a warning says to write, written as it stands there, starts the same
-// program, and gives no warning any more.
-func TestFixOfAWarningCanBePasted(t *testing.T) {
-	t.Parallel()
-	for _, command := range []string{"dash -c 'app'", "dash -c 'node app.js; exit $?'", "bash -c 'exec dash -c \"app; :\"'", "npm start", "npx tool", "yarn start"} {
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			w := warned{command: command}
-			needFor(t, command)
-			dir, env := warnedFolder(t)
-			p := launch(t, Launch{Dir: dir, Env: env, Args: line([]string{"--log-format=json"}, splitWords(command)...)})
-			w.awaitReady(p)
-			w.stop(p)
-			fixed := pasted(t, p)
-			p = launch(t, Launch{Bin: fixed[0], Args: fixed[1:], Dir: dir, Env: append(env, "DRAINIT_LOG_FORMAT=json")})
-			w.awaitReady(p)
-			w.stop(p)
-			p.wantExit(0)
-			wantWarnings(t, p, "")
-		})
-	}
-}
-
 // pasted is the exec form in the one warning of a log.
 func pasted(t *testing.T, p *Init) (words []string) {
 	t.Helper()

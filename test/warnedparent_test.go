@@ -29,6 +29,12 @@ var warnedParents = []warnedParent{
 	{command: "./start.sh hunter2", script: "#!/bin/sh\nD -v -- app\n:\n", want: "parent"},
 	// Then the worker is a shell, too.
 	{command: "dash -c 'D -v -- dash -c \"app; :\"'", want: "parent shell"},
+	// A chain of them up to PID 1.
+	{command: "dash -c 'dash start.sh; :'", script: "D -v -- app hunter2\n:\n", want: "parent"},
+	{command: "bash -c 'busybox sh -c \"bash start.sh; :\"; :'", script: "D -v -- app\n:\n", want: "parent"},
+	{command: "npm run drainit", script: "D -v -- app\n:\n", want: "parent"},
+	{command: "dash -c 'timeout 60 dash start.sh; :'", script: "D -v -- app\n:\n"}, // which forwards it
+	{command: `dash -c 'trap "kill \$c" TERM; dash start.sh & c=$!; wait $c'`, script: "D -v -- app\n:\n"},
 	{command: "D -v -- app"},
 	{command: "bash -c 'D -v -- app'"}, // it execs
 	{command: "dash -c 'exec D -v -- app'"},
@@ -47,7 +53,7 @@ func TestWarningsAboutAShellThatIsPID1(t *testing.T) {
 			p := w.launch(t)
 			p.waitOut(`^ready`)
 			if w.want != "" {
-				p.waitErr(`parent \S+\[1\] is a shell`)
+				p.waitErr(`parent \S+\[\d+\] is a shell`)
 			}
 			p.signalBelow(syscall.SIGTERM)
 			p.wait()

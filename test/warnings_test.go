@@ -20,11 +20,12 @@ const secret = "hunter2"
 // warningKinds are the warnings about how a worker was started. Each names what
 // to write instead. The first pattern that matches a line tells what it is.
 var warningKinds = []struct{ kind, pattern string }{
-	{"parent", `parent \S+\[1\] is a shell`},
-	{"trap", `can't run its trap until.*wait `},
-	{"handler", `does not catch SIG(TERM|INT|QUIT).*--rewrite (TERM|INT):`},
-	{"shell", ` is a shell.*(ENTRYPOINT \[|CMD \[|exec )`},
-	{"launcher", ` is a launcher.*(ENTRYPOINT \[|CMD \[|exec )`},
+	{"parent", `parent \S+\[\d+\] is a shell.*Better: `},
+	{"trap", `can't run its trap until.*Better, .*wait `},
+	{"handler", `no SIG(TERM|INT|QUIT) handler: (it dies|they die) at once.*--rewrite`},
+	{"death", `died of SIG(TERM|INT|QUIT) at once`},
+	{"launcher", ` (does not forward signals|stands between).*Better: (start .* itself, without|build )`},
+	{"shell", ` (does not forward signals|ignores SIGTERM).*Better: .*(ENTRYPOINT \[|exec)`},
 }
 
 // warned is a command line and the warnings that it must give, in order; "" is
@@ -95,7 +96,7 @@ var warnedWorkers = []warned{
 	{command: "sleep 1000", comm: "sleep", want: "handler"},
 	{command: "busybox sleep 1000", comm: "busybox", want: "handler"},
 	{command: "dash -c 'exec sleep 1000'", comm: "sleep", want: "handler"},
-	{command: "bash -c 'read line'", comm: "bash", want: "handler"},
+	{command: "bash -c 'read line'", comm: "bash"}, // a shell does no work
 	{command: "app", signal: syscall.SIGINT, want: "handler", fix: `--rewrite INT:TERM`},
 	{command: "app", flags: "--rewrite TERM:QUIT", want: "handler", fix: "SIGQUIT"},
 	{command: "app -default -fork"},
@@ -233,7 +234,7 @@ func TestWarningsTenSecondsAfterTheStart(t *testing.T) {
 		all[i] = last
 		last.waitErr(`"msg":"started `)
 	}
-	last.waitErr(` is a shell`)
+	last.waitErr(` does not forward signals`)
 	wantTook(t, began, 10*time.Second, patience)
 	for i, w := range warnedLater {
 		t.Log(w.name())
@@ -252,9 +253,11 @@ func (w warned) wantFix(p *Init) {
 	switch {
 	case fix != "":
 	case w.want == "shell" && w.script != "":
-		fix = `start\.sh .*exec `
-	case w.want == "shell", w.want == "launcher":
-		fix = `(ENTRYPOINT|CMD) \[`
+		fix = `in start\.sh put exec|start with exec`
+	case w.want == "shell":
+		fix = `put exec before the last|with exec|ENTRYPOINT \[`
+	case w.want == "launcher":
+		fix = `start \S+( \S+)? itself, without (npm|npx|yarn)`
 	}
 	_, lines := warningsIn(p.err())
 	for _, l := range lines {

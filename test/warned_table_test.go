@@ -1,0 +1,255 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// tabled is a command line, the warnings that it must give, and whether one of them
+// prints an ENTRYPOINT: then it must start the same as what ran behind the wrapper.
+type tabled struct {
+	command string
+	want    string
+	form    bool
+	names   string // what one of the warnings must say
+	script  string // start.sh
+	flags   string
+	hint    string // what an info line must say, "" for no PM2 in any
+}
+
+// warnedTable goes from the shells to the launchers, the programs themselves and those
+// without a handler. Dash forks for its last command; bash and busybox exec it.
+var warnedTable = []tabled{
+	{command: "dash -c 'perl hold.pl'", want: "shell", form: true},
+	{command: "dash -c '/usr/bin/perl ./hold.pl'", want: "shell", form: true},
+	{command: "dash -c 'node hold.js'", want: "shell", form: true},
+	{command: "dash -c '/usr/bin/python3 hold.py'", want: "shell", form: true},
+	{command: "dash -c 'ruby hold.rb'", want: "shell", form: true},
+	{command: "/bin/dash -c 'perl hold.pl'", want: "shell", form: true},
+	// The same, and something beside.
+	{command: "dash -ec 'perl hold.pl'", want: "shell"},
+	{command: "dash -c 'perl hold.pl' x", want: "shell"},
+	{command: "dash -c 'perl hold.pl;'", want: "shell"},
+	{command: "dash -c 'perl hold.pl; :'", want: "shell", names: `put exec before the last command of the string after -c`},
+	{command: "dash -c 'perl done.pl; perl hold.pl'", want: "shell"},
+	{command: "dash -c 'perl done.pl && perl hold.pl'", want: "shell"},
+	{command: "dash -c 'A=b perl hold.pl'", want: "shell"},
+	{command: "dash -c 'env A=b perl hold.pl'", want: "shell"},
+	{command: "dash -c 'env perl hold.pl'", want: "shell"},
+	{command: "dash -c 'cd sub; perl ../hold.pl'", want: "shell"},
+	{command: "dash -c 'cd sub && perl ../hold.pl'", want: "shell"},
+	{command: `dash -c 'perl "hold.pl"'`, want: "shell"},
+	{command: "dash -c 'perl $PWD/hold.pl'", want: "shell"},
+	{command: "dash -c 'perl hol?.pl'", want: "shell"},
+	{command: "dash -c 'perl hold.pl 2>&1'", want: "shell"},
+	{command: "dash -c 'perl hold.pl | cat'", want: "shell", names: `those behind it.*with exec the one program`},
+	{command: "dash -c 'perl hold.pl & wait'", want: "shell"},
+	{command: "dash -c 'perl hold.pl hunter2'", want: "shell"},
+	{command: "dash -c 'dash start.sh'", script: "perl hold.pl\n:\n", want: "shell"},
+	{command: "dash -c 'setpriv --reuid=65534 --regid=65534 --clear-groups perl hold.pl'", want: "shell"},
+	{command: "dash -c 'perl user.pl'", want: "shell"},
+	{command: "dash -c 'perl folder.pl'", want: "shell"},
+	{command: "dash -c 'java Hold.java'", want: "shell"},
+	{command: "dash -c 'timeout 60 perl hold.pl'", want: "shell"},
+	{command: "bash -c 'perl hold.pl; exit $?'", want: "shell"},
+	{command: "busybox sh -c 'perl hold.pl; exit $?'", want: "shell"},
+	{command: "dash -c 'npm start'", want: "shell"},
+	{command: `dash -c 'trap "" TERM; perl hold.pl; :'`, want: "shell", names: `do not ignore SIGTERM`},
+	{command: `dash -c 'trap "exit 3" TERM; perl hold.pl; :'`, want: "trap"},
+	{command: "dash -c 'exec perl hold.pl'"},
+	{command: "dash -c 'cd sub; exec perl ../hold.pl'"},
+	{command: "bash -c 'perl hold.pl'"},
+	{command: "bash -c 'cd sub && perl ../hold.pl'"},
+	{command: "busybox sh -c 'perl hold.pl'"},
+	{command: `dash -c 'trap "kill \$c" TERM; perl hold.pl & c=$!; wait $c; wait $c'`},
+	// Scripts.
+	{command: "./start.sh", script: "#!/bin/dash\nperl hold.pl\n", want: "shell", names: `in start\.sh put exec before the command as it stands there`},
+	{command: "dash start.sh", script: "cd sub\nperl ../hold.pl\n", want: "shell"},
+	{command: "dash start.sh", script: "setpriv --reuid=65534 --regid=65534 --clear-groups perl hold.pl\n", want: "shell"},
+	{command: "bash start.sh", script: "env -u A perl hold.pl\n:\n", want: "shell"},
+	{command: "dash start.sh", script: "cd sub\nexec perl ../hold.pl\n"},
+	{command: "bash start.sh", script: "exec setpriv --reuid=65534 --regid=65534 --clear-groups perl hold.pl\n"},
+	// Launchers.
+	{command: "npm start", want: "launcher", names: `start perl itself, without npm`},
+	{command: "npm run two", want: "launcher"},
+	{command: "npm run execs", want: "launcher"},
+	{command: "npx holds", want: "launcher"},
+	{command: "yarn start", want: "launcher", names: `\(yarn\) stands between drainit and perl`},
+	{command: "pnpm start"},
+	{command: "go run main.go", want: "launcher", names: `go build -o /app`},
+	// Programs.
+	{command: "perl hold.pl"}, {command: "node hold.js"}, {command: "/usr/bin/python3 hold.py"},
+	{command: "ruby hold.rb"}, {command: "java Hold.java"}, {command: "worker listen -drain 10ms"}, {command: "timeout 60 perl hold.pl"},
+	{command: "perl bare.pl", want: "handler"},
+	{command: "/usr/bin/python3 bare.py", want: "handler", names: `flight\. Add a handler, or send the signal it handles: --rewrite TERM:INT`},
+	{command: "/usr/bin/python3 bare.py", flags: "--rewrite TERM:INT"},
+	{command: "node bare.js", want: "death", names: `^node\[\d+\] died of SIGTERM at once: it may have no handler of its own, and what it was doing is lost$`},
+	{command: "worker listen -catch QUIT", want: "death"},
+	{command: "perl bare.pl", flags: "--forward worker", want: "death"},
+	{command: "perl hold.pl", flags: "--forward worker"},
+	{command: "dash -c 'perl hold.pl & perl bare2.pl & wait'", want: "shell handler", names: `^perl\[\d+\] has no SIGTERM handler`},
+	{command: "dash -c 'perl bare2.pl & perl bare2.pl & perl bare2.pl & perl bare2.pl & perl bare.pl; :'", want: "shell handler",
+		names: `^perl\[\d+\], perl\[\d+\], perl\[\d+\] and 2 more have no SIGTERM handler`},
+	{command: "dash -c 'perl hold.pl & while :; do sleep 0.1; done'", want: "shell"},
+	{command: "dash -c 'node bare.js; :'", want: "shell death"},
+	{command: "npm run bare", want: "launcher handler"},
+	{command: "dash -c 'PYTHONUNBUFFERED=1 /usr/bin/python3 start.sh; :'", want: "shell",
+		script: "import os, signal, time\nsignal.pthread_sigmask(0, [15])\nprint('ready', os.getpid())\nsignal.sigwait([15])\n"},
+	// PM2 has a limit of its own.
+	{command: "pm2-runtime start hold.js", hint: `PM2 kills its processes 1\.6s after the stop signal: set PM2_KILL_TIMEOUT`},
+	{command: "npx pm2-runtime start hold.js", want: "launcher", hint: `PM2 kills its processes`},
+	{command: "env PM2_KILL_TIMEOUT=5000 pm2-runtime start hold.js"},
+}
+
+func TestTableOfWarnings(t *testing.T) {
+	t.Parallel()
+	for _, w := range warnedTable {
+		t.Run(strings.TrimSpace(w.flags+" "+w.command+" "+strings.ReplaceAll(w.script, "\n", "; ")), func(t *testing.T) {
+			t.Parallel()
+			needAll(t, splitAll(w.command+" "+w.script))
+			dir, env := tableFolder(t)
+			if w.script != "" {
+				writeProgram(t, dir, "start.sh", 0o755, w.script)
+			}
+			env = append(env, "PM2_DISABLE_VERSION_CHECK=true", "PM2_HOME="+dir+"/.pm2")
+			args := append(strings.Fields(w.flags), "--log-format=json", "--grace", "60s", "--")
+			p := launch(t, Launch{Dir: dir, Env: env, Args: append(args, splitWords(w.command)...)})
+			ran := p.readyPlace()
+			warned{}.stop(p)
+			wantWarnings(t, p, w.want)
+			w.wantWords(t, p)
+			if form := w.pasteable(t, p); form != nil {
+				p = launch(t, Launch{Bin: form[0], Args: form[1:], Dir: dir, Env: env})
+				if now := p.readyPlace(); now != ran {
+					t.Errorf("as it was: %+v\npasted:   %+v\n%q", ran, now, form)
+				}
+				warned{}.stop(p)
+				p.wantExit(0)
+				wantWarnings(t, p, "")
+			}
+		})
+	}
+}
+
+// standing is what runs, as whom and where.
+type standing struct{ exe, line, ids, dir string }
+
+// readyPlace waits until all is there and is that of the process which said that it was
+// ready.
+func (p *Init) readyPlace() standing {
+	p.t.Helper()
+	pid := p.hostPid(p.readyInside())
+	warned{comm: comm(p.firstChild())}.awaitReady(p)
+	read := func(link string) string {
+		target, err := os.Readlink(fmt.Sprintf("/proc/%d/%s", pid, link))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return target
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ids := regexp.MustCompile(`(?m)^[UG]id:.*$`).FindAllString(string(status), -1)
+	return standing{read("exe"), string(line), strings.Join(ids, " "), read("cwd")}
+}
+
+// readyInside is the pid that a process said it had, when all that say so have.
+func (p *Init) readyInside() (pid int) {
+	p.t.Helper()
+	bare := strings.Count(strings.Join(p.cmd.Args, " "), "bare2.pl")
+	waitUntil(p.t, "all are there", func() bool { return strings.Count(p.out(), "bare ") == bare })
+	if _, err := fmt.Sscan(p.waitOut(`ready (\d+)`)[1], &pid); err != nil {
+		p.t.Fatal(err)
+	}
+	return pid
+}
+
+// wantWords checks what the warnings, and the line about PM2, say.
+func (w tabled) wantWords(t *testing.T, p *Init) {
+	t.Helper()
+	_, lines := warningsIn(p.err())
+	said, hinted := w.names == "", w.hint == ""
+	for _, l := range lines {
+		msg := l["msg"].(string)
+		isHint := strings.Contains(msg, "PM2_KILL_TIMEOUT")
+		said = said || l["level"] == "warn" && regexp.MustCompile(w.names).MatchString(msg)
+		hinted = hinted || isHint && l["level"] == "info" && regexp.MustCompile(w.hint).MatchString(msg)
+		if isHint && w.hint == "" {
+			t.Errorf("a line about PM2: %s", msg)
+		}
+	}
+	if !said || !hinted {
+		t.Errorf("no warning %q, or no line %q, in\n%s", w.names, w.hint, p.err())
+	}
+}
+
+// pasteable is the ENTRYPOINT that a warning prints, of which there must be one only where
+// the table says so.
+func (w tabled) pasteable(t *testing.T, p *Init) []string {
+	t.Helper()
+	if w.form {
+		return pasted(t, p)
+	}
+	if strings.Contains(p.err(), "ENTRYPOINT [") {
+		t.Errorf("it can't be true:\n%s", p.err())
+	}
+	return nil
+}
+
+// splitAll are the programs' names in a command line and a script.
+func splitAll(text string) (words []string) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n'\";/!#", r) }) {
+		words = append(words, filepath.Base(word))
+	}
+	return words
+}
+
+// A drainit below a shell that is PID 1 is reached when it is started as the line says.
+func TestFormOfAParentCanBePasted(t *testing.T) {
+	t.Parallel()
+	for command, form := range map[string]bool{
+		"dash -c 'D -v -- perl hold.pl'": true, "dash -c 'D -v --grace=60s perl hold.pl'": true, "dash -c 'cd sub; D -v -- perl ../hold.pl'": false,
+		"dash -c 'D -v -- perl hold.pl; :'": false, "dash -c 'D -v -- perl hold.pl hunter2'": false, "dash -c 'D -v -- perl $PWD/hold.pl'": false,
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			need(t, "dash", "perl")
+			dir, env := tableFolder(t)
+			env = append(env, "DRAINIT_LOG_FORMAT=json")
+			words := splitWords(strings.ReplaceAll(command, "D ", drainitBin+" "))
+			p := launch(t, Launch{Bin: "/bin/" + words[0], Args: words[1:], Dir: dir, Env: env})
+			pid := p.hostPid(p.readyInside())
+			before, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.waitErr(`parent \S+\[1\] is a shell`)
+			p.signalBelow(syscall.SIGTERM)
+			p.wait()
+			wantWarnings(t, p, "parent")
+			w := tabled{form: form}
+			now := w.pasteable(t, p)
+			if now == nil {
+				return
+			}
+			p = launch(t, Launch{Bin: now[0], Args: now[1:], Dir: dir, Env: env})
+			if after := p.readyPlace(); after.line != string(before) || after.dir != dir {
+				t.Errorf("%+v, want %q in %s", after, before, dir)
+			}
+			warned{}.stop(p) // PID 1 itself gets it
+			p.wantExit(0)
+			wantWarnings(t, p, "")
+		})
+	}
+}
