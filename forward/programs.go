@@ -128,26 +128,21 @@ func LauncherForwards(p proc.Process) Forwards {
 
 func yarnForwards(args []string) Forwards {
 	for _, arg := range args {
-		file := path.Base(arg)
-		if launcherFile(file) == "" {
+		if launcherFile(path.Base(arg)) == "" {
 			continue
 		}
-		version, found := strings.CutPrefix(file, "yarn-")
-		if !found {
-			version = path.Base(path.Dir(arg)) // corepack's yarn/4.5.0/yarn.js
-			if strings.HasSuffix(arg, "/yarn/bin/yarn.js") || strings.Contains(arg, "/yarn-v1.") {
-				version = "1."
+		for _, of := range []struct {
+			part string
+			is   Forwards
+		}{
+			{"/yarn-berry.cjs", ForwardsAll}, {"/yarn-4.", ForwardsAll}, {"/yarn-3.", ForwardsAll}, {"/yarn-2.", ForwardsAll},
+			{"/yarn/4.", ForwardsAll}, {"/yarn/3.", ForwardsAll}, {"/yarn/2.", ForwardsAll}, // corepack's
+			{"/yarn-1.", ForwardsNone}, {"/yarn/1.", ForwardsNone}, {"/yarn-v1.", ForwardsNone}, {"/yarn/bin/yarn.js", ForwardsNone},
+		} {
+			if strings.Contains(arg, of.part) {
+				return of.is
 			}
 		}
-		switch {
-		case version == "berry.cjs":
-			return ForwardsAll
-		case strings.HasPrefix(version, "1."):
-			return ForwardsNone
-		case version[0] >= '2' && version[0] <= '9':
-			return ForwardsAll
-		}
-		return ForwardsMaybe
 	}
 	return ForwardsMaybe
 }

@@ -14,15 +14,15 @@ import (
 )
 
 // facts are what package diag goes by.
-func (s *Supervisor) facts(all *proc.Snapshot) diag.Facts {
-	return diag.Facts{Snapshot: all, Worker: s.worker.PID, Self: os.Getpid(), Mode: s.cfg.Mode}
+func (s *Supervisor) facts(all *proc.Snapshot) *diag.Facts {
+	return &diag.Facts{Snapshot: all, Worker: s.worker.PID, Self: os.Getpid(), Mode: s.cfg.Mode}
 }
 
 // howStarted is how this drainit was started. The command line is not that of the
 // configuration where a test made that.
-func (s *Supervisor) howStarted() diag.Start {
+func (s *Supervisor) howStarted() *diag.Start {
 	me, _ := s.process(proc.Want{Only: os.Getpid(), Place: true}) // without a user, nothing is printed that can be pasted
-	start := diag.Start{Command: s.cfg.Command, Path: self(), Env: s.cfg.Env, Dir: s.dir, User: me.User}
+	start := &diag.Start{Command: s.cfg.Command, Path: self(), Env: s.cfg.Env, Dir: s.dir, User: me.User}
 	if n := len(os.Args) - len(s.cfg.Command); n > 0 && slices.Equal(os.Args[n:], s.cfg.Command) {
 		start.Args = os.Args
 	}
@@ -75,10 +75,15 @@ func (s *Supervisor) warnOfOrphans(first bool, all *proc.Snapshot, made []forwar
 	case first:
 		s.warnAtStop(all, made)
 	default:
-		made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !slices.Contains(s.behind, d.Process.ID) })
+		var theirs []forward.Delivery
+		for _, d := range made {
+			if slices.Contains(s.behind, d.Process.ID) {
+				theirs = append(theirs, d)
+			}
+		}
 		f := s.facts(all)
-		s.expectDeaths(f, made)
-		s.warnNoHandler(f, made)
+		s.expectDeaths(f, theirs)
+		s.warnNoHandler(f, theirs)
 	}
 }
 
@@ -104,7 +109,7 @@ func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 
 // warnPM2 says what a PM2 needs whose own time is short: an info line, for a file may set
 // it where that is not seen.
-func (s *Supervisor) warnPM2(f diag.Facts) {
+func (s *Supervisor) warnPM2(f *diag.Facts) {
 	p, ok := f.PM2()
 	if !ok {
 		return
@@ -120,7 +125,7 @@ func (s *Supervisor) warnPM2(f diag.Facts) {
 // warnNoHandler warns of what dies of the stop signal at once. Of a process that the
 // snapshot shows in part only it is asked now, as long as it is not waited for: it may
 // wait for the signal without a handler.
-func (s *Supervisor) warnNoHandler(f diag.Facts, made []forward.Delivery) {
+func (s *Supervisor) warnNoHandler(f *diag.Facts, made []forward.Delivery) {
 	const noHandler, mostAsked = "no handler", 50
 	if s.journal.Said(noHandler) {
 		return
@@ -159,7 +164,7 @@ type expected struct {
 }
 
 // expectDeaths notes those of which only their death tells whether they have a handler.
-func (s *Supervisor) expectDeaths(f diag.Facts, made []forward.Delivery) {
+func (s *Supervisor) expectDeaths(f *diag.Facts, made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range diag.Reached(d) {
 			if d.Stop && f.MayHaveNone(p, d.Signal) {

@@ -27,7 +27,7 @@ type Facts struct {
 	Worker   int            // its pid
 	Self     int            // drainit's
 	Mode     forward.Mode
-	Start    Start
+	Start    *Start
 	// Inner is the innermost process behind the worker with its program and place, read
 	// after the signal went out: zero where it had gone by then.
 	Inner proc.Process
@@ -45,7 +45,7 @@ type Start struct {
 
 // self are the words that start this drainit as it was, without its command; nil where
 // they can't be pasted.
-func (s Start) self() []string {
+func (s *Start) self() []string {
 	words := []string{s.Path}
 	if n := len(s.Args) - len(s.Command); n > 1 {
 		words = append(words, s.Args[1:n]...)
@@ -63,7 +63,7 @@ func (s Start) self() []string {
 
 // entrypoint is the exec form of what drainit runs now; "" where it is not the same as what
 // ran these words, or may not stand in a log.
-func (s Start) entrypoint(words []string, ran proc.Process) string {
+func (s *Start) entrypoint(words []string, ran proc.Process) string {
 	self := s.self()
 	if self == nil || !isSafe(words) || s.Dir == "" || s.User == "" || ran.Dir != s.Dir || ran.User != s.User || s.sets("BASH_ENV") {
 		return ""
@@ -72,7 +72,7 @@ func (s Start) entrypoint(words []string, ran proc.Process) string {
 }
 
 // sets reports whether a variable is in the worker's environment.
-func (s Start) sets(variable string) bool { return sets(s.Env, variable) }
+func (s *Start) sets(variable string) bool { return sets(s.Env, variable) }
 
 func sets(env []string, variable string) bool {
 	for _, v := range env {
@@ -97,7 +97,7 @@ func KeepsSignals(p proc.Process) bool {
 
 // Behind is the process that does the work where the worker is a shell or a launcher: the
 // innermost. ok is false where there is none; several says that the way parts.
-func (f Facts) Behind() (inner proc.Process, several, ok bool) {
+func (f *Facts) Behind() (inner proc.Process, several, ok bool) {
 	w, ok := f.Snapshot.Process(f.Worker)
 	if !ok || !w.Alive() || !KeepsSignals(w) {
 		return inner, false, false
@@ -124,7 +124,7 @@ func innermost(s *proc.Snapshot, p proc.Process) (inner proc.Process, several bo
 }
 
 // Wrapped is for a worker behind a shell or a launcher.
-func (f Facts) Wrapped() Warning {
+func (f *Facts) Wrapped() Warning {
 	inner, several, ok := f.Behind()
 	if !ok {
 		return Warning{}
@@ -140,7 +140,7 @@ func (f Facts) Wrapped() Warning {
 
 // inPlaceOf is what drainit does about a worker that forwards nothing, and what is to be
 // done about it beside the form of its command.
-func (f Facts) inPlaceOf(w proc.Process, behind string) (what, also string) {
+func (f *Facts) inPlaceOf(w proc.Process, behind string) (what, also string) {
 	name := nameOf(w)
 	switch {
 	case forward.LauncherForwards(w) == forward.ForwardsMaybe:
@@ -163,7 +163,7 @@ func nameOf(w proc.Process) string {
 
 // better is how to start a command so that nothing stands before it. It never names the
 // words of the process behind: those before them may have been gosu, env or cd.
-func (f Facts) better(w, inner proc.Process, several bool) string {
+func (f *Facts) better(w, inner proc.Process, several bool) string {
 	launcher, shell := forward.LauncherName(w), howStarted(w)
 	switch {
 	case launcher == "go run":
@@ -188,7 +188,7 @@ func (f Facts) better(w, inner proc.Process, several bool) string {
 // execForm is what starts the process behind a shell without it: where the shell's string
 // is nothing but this one command, which runs as the same user in the same folder. A
 // builtin, a function or a reserved word never shows the words of the string.
-func (f Facts) execForm(shell, inner proc.Process) string {
+func (f *Facts) execForm(shell, inner proc.Process) string {
 	words, now := simpleCommand(shell), f.Inner
 	if now.ID != inner.ID || inner.PPID != shell.PID || now.Exe == "" || isMulticall(now.Exe) || !sameWords(now.Args, words) {
 		return ""

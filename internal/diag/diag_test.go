@@ -41,8 +41,8 @@ func dead(p proc.Process) proc.Process {
 }
 
 // factsOf are those of a snapshot with these processes.
-func factsOf(all ...proc.Process) Facts {
-	return Facts{Snapshot: proc.New(all), Worker: workerPID, Self: 1}
+func factsOf(all ...proc.Process) *Facts {
+	return &Facts{Snapshot: proc.New(all), Worker: workerPID, Self: 1}
 }
 
 // want compares a warning, of which "" is none.
@@ -57,9 +57,9 @@ func want(t *testing.T, got Warning, pid int, text string) {
 }
 
 // begun is how the drainit of these tests was started.
-func begun(args ...string) Start {
+func begun(args ...string) *Start {
 	n := slices.Index(args, "--") + 1
-	return Start{Args: args, Command: args[n:], Path: "/drainit", Dir: "/srv", User: "0"}
+	return &Start{Args: args, Command: args[n:], Path: "/drainit", Dir: "/srv", User: "0"}
 }
 
 // placed is a process with its place: where drainit was started, and as whom.
@@ -73,12 +73,12 @@ func TestParent(t *testing.T) {
 	const general = before + "use the exec form of ENTRYPOINT, with drainit as its first word"
 	shell := func(text string) proc.Process { return placed(made(1, 0, "/bin/sh", "-c", text)) }
 	simple := begun("/drainit", "--", "node", "app.js")
-	elsewhere, another := simple, simple
+	elsewhere, another := begun(simple.Args...), begun(simple.Args...)
 	elsewhere.Dir, another.User = "/", "1"
 	for _, tt := range []struct {
 		name  string
 		above proc.Process
-		start Start
+		start *Start
 		text  string
 	}{
 		{"one simple command", shell("/drainit -- node app.js"), simple, before + `ENTRYPOINT ["/drainit", "--", "node", "app.js"]`},
@@ -154,7 +154,7 @@ func TestWrapped(t *testing.T) {
 	const itself, dash = " does not forward signals, so drainit sends the stop signal to node[11] itself. Better: ", "put exec before the last command of the string after -c"
 	for _, tt := range []struct {
 		name string
-		f    Facts
+		f    *Facts
 		text string
 	}{
 		{"sh -c", factsOf(worker("sh", "-c", "node app.js"), below(11, 10)), "sh[10]" + itself + dash},
@@ -189,10 +189,10 @@ func TestWrapped(t *testing.T) {
 
 // An ENTRYPOINT is printed only where it starts the same.
 func TestExecForm(t *testing.T) {
-	simple := func(change func(f *Facts)) Facts {
+	simple := func(change func(f *Facts)) *Facts {
 		f := factsOf(worker("sh", "-c", "node app.js"), below(11, 10))
 		f.Inner, f.Start = placed(below(11, 10)), begun("/drainit", "--grace=5s", "--", "sh", "-c", "node app.js")
-		change(&f)
+		change(f)
 		return f
 	}
 	for _, tt := range []struct {
@@ -232,7 +232,7 @@ func TestExecForm(t *testing.T) {
 }
 
 func TestNotWrapped(t *testing.T) {
-	for name, f := range map[string]Facts{
+	for name, f := range map[string]*Facts{
 		"none below":                 factsOf(worker("sh", "-c", "x")),
 		"none alive below":           factsOf(worker("sh", "-c", "x"), dead(below(11, 10))),
 		"a shell with a trap":        factsOf(handling(worker("sh", "-c", "x"), unix.SIGTERM), below(11, 10)),
@@ -245,7 +245,7 @@ func TestNotWrapped(t *testing.T) {
 	}
 }
 
-func inMode(m forward.Mode, f Facts) Facts {
+func inMode(m forward.Mode, f *Facts) *Facts {
 	f.Mode = m
 	return f
 }

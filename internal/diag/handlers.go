@@ -24,7 +24,7 @@ func (v Victim) Surely() bool { return v.Fatal.Has(v.Signal) }
 
 // Unhandled are those that deliveries reached which have no handler for it, by the snapshot
 // from before. What does no work of its own is not among them.
-func (f Facts) Unhandled(made []forward.Delivery) (all []Victim) {
+func (f *Facts) Unhandled(made []forward.Delivery) (all []Victim) {
 	for _, d := range made {
 		if !d.Stop || d.Target > forward.ToGroup {
 			continue
@@ -47,7 +47,7 @@ func Reached(d forward.Delivery) []proc.Process {
 }
 
 // losesWork reports whether a process that is sent a signal dies in the middle of its work.
-func (f Facts) losesWork(p proc.Process, sig unix.Signal) bool {
+func (f *Facts) losesWork(p proc.Process, sig unix.Signal) bool {
 	switch {
 	case !p.Alive(), p.Handles(sig), p.Ignores(sig), p.Blocked.Has(sig), p.NestedInit, !signals.TerminatesByDefault(sig):
 		return false
@@ -58,17 +58,15 @@ func (f Facts) losesWork(p proc.Process, sig unix.Signal) bool {
 	if ok && forward.ProgramOf(up) == forward.Shell && isHelper(p) {
 		return false
 	}
-	for _, child := range f.Snapshot.Children(p.PID) {
-		if child.Handles(sig) { // it only waits for that, as time(1) does
-			return false
-		}
+	if slices.ContainsFunc(f.Snapshot.Children(p.PID), func(child proc.Process) bool { return child.Handles(sig) }) {
+		return false // it only waits for that, as time(1) does
 	}
 	return !f.isBusinessOf(p, sig)
 }
 
 // isBusinessOf reports whether a process above handles the signal itself: what it starts
 // it can end. /proc may show a ring of parents.
-func (f Facts) isBusinessOf(p proc.Process, sig unix.Signal) bool {
+func (f *Facts) isBusinessOf(p proc.Process, sig unix.Signal) bool {
 	const deepest = 100
 	for range deepest {
 		up, ok := f.Snapshot.Process(p.PPID)
@@ -90,7 +88,7 @@ func isHelper(p proc.Process) bool { return slices.Contains(helpers, p.Comm) }
 
 // BehindWrappers are those below the worker that do the work where no process but shells
 // and launchers stands before them.
-func (f Facts) BehindWrappers() (all []proc.ID) {
+func (f *Facts) BehindWrappers() (all []proc.ID) {
 	for _, p := range f.Snapshot.Nearest(f.Worker, func(p proc.Process) bool { return forward.ProgramOf(p) == forward.Other }) {
 		if p.PID == f.Worker || !isHelper(p) {
 			all = append(all, p.ID)
@@ -135,7 +133,7 @@ func rewriteTo(all []Victim, came unix.Signal) string {
 // MayHaveNone reports whether a process shows a handler whatever its program has: then only
 // its death tells. Where it can't be asked that holds of each. A Node that has children may
 // end by the signal that ended them.
-func (f Facts) MayHaveNone(p proc.Process, sig unix.Signal) bool {
+func (f *Facts) MayHaveNone(p proc.Process, sig unix.Signal) bool {
 	switch {
 	case p.Start == 0:
 		return true
@@ -167,7 +165,7 @@ func DiedAtOnce(p proc.Process, sig unix.Signal) Warning {
 }
 
 // PM2 is the PM2 that is the worker, or behind it.
-func (f Facts) PM2() (p proc.Process, ok bool) {
+func (f *Facts) PM2() (p proc.Process, ok bool) {
 	w, _ := f.Snapshot.Process(f.Worker)
 	for _, p := range append([]proc.Process{w}, f.Snapshot.Descendants(f.Worker)...) {
 		if p.Alive() && forward.ProgramOf(p) == forward.Other && isPM2(p) {

@@ -33,7 +33,7 @@ func TestUnhandled(t *testing.T) {
 	node, sh := worker("node", "app.js"), worker("sh", "-c", "x")
 	for _, tt := range []struct {
 		name string
-		f    Facts
+		f    *Facts
 		to   []proc.Process
 		sig  unix.Signal
 		want string
@@ -48,7 +48,7 @@ func TestUnhandled(t *testing.T) {
 		{"dead", factsOf(dead(node)), []proc.Process{node}, term, ""},
 		{"not shown", factsOf(below(11, 10)), []proc.Process{node}, term, ""},
 		{"another by this pid", factsOf(younger(node)), []proc.Process{node}, term, ""},
-		{"no /proc", Facts{Worker: workerPID}, []proc.Process{node}, term, ""},
+		{"no /proc", &Facts{Worker: workerPID}, []proc.Process{node}, term, ""},
 		{"a shell", factsOf(sh), []proc.Process{sh}, term, ""},
 		{"a launcher", factsOf(worker("go", "run", ".")), []proc.Process{worker("go", "run", ".")}, term, ""},
 		{"behind a shell", factsOf(sh, below(11, 10)), []proc.Process{sh, below(11, 10)}, term, "node[11]"},
@@ -148,7 +148,7 @@ func TestMayHaveNone(t *testing.T) {
 	leaf.Exe = ""
 	for _, tt := range []struct {
 		name string
-		f    Facts
+		f    *Facts
 		p    proc.Process
 		want bool
 	}{
@@ -160,7 +160,7 @@ func TestMayHaveNone(t *testing.T) {
 		{"npm", factsOf(node), handling(shown(worker("node", "/usr/bin/npm")), unix.SIGTERM), false},
 		{"another", factsOf(node), handling(shown(worker("ruby")), unix.SIGTERM), false},
 		{"without a handler", factsOf(node), shown(worker("node")), false},
-		{"that was not looked at", Facts{}, proc.Process{ID: proc.ID{PID: 10}}, true},
+		{"that was not looked at", &Facts{}, proc.Process{ID: proc.ID{PID: 10}}, true},
 	} {
 		if got := tt.f.MayHaveNone(tt.p, unix.SIGTERM); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
@@ -182,7 +182,7 @@ func TestPM2(t *testing.T) {
 	titled.Comm = "PM2 v7.0.4: God"
 	for _, tt := range []struct {
 		name string
-		f    Facts
+		f    *Facts
 		want int
 	}{
 		{"pm2-runtime", factsOf(worker("node", "/usr/bin/pm2-runtime", "start")), 10},
@@ -192,7 +192,7 @@ func TestPM2(t *testing.T) {
 		{"an application that is told of it", factsOf(worker("node", "app.js", "pm2")), 0},
 		{"another program", factsOf(worker("vi", "pm2")), 0},
 		{"a dead one", factsOf(dead(worker("node", "/usr/bin/pm2-runtime"))), 0},
-		{"no /proc", Facts{Worker: workerPID}, 0},
+		{"no /proc", &Facts{Worker: workerPID}, 0},
 	} {
 		if p, _ := tt.f.PM2(); p.PID != tt.want {
 			t.Errorf("%s: %v, want %d", tt.name, p, tt.want)

@@ -13,7 +13,7 @@ import (
 // and between that and drainit are shells and launchers alone, of which the one right above
 // drainit is a shell. above are all of these, drainit's parent first and PID 1 last. A shell
 // with a trap may signal drainit.
-func (s Start) Parent(above []proc.Process) Warning {
+func (s *Start) Parent(above []proc.Process) Warning {
 	if len(above) == 0 || above[len(above)-1].PID != 1 || forward.ProgramOf(above[0]) != forward.Shell {
 		return Warning{}
 	}
@@ -28,7 +28,7 @@ func (s Start) Parent(above []proc.Process) Warning {
 }
 
 // insteadOf is how drainit is reached.
-func (s Start) insteadOf(above []proc.Process) string {
+func (s *Start) insteadOf(above []proc.Process) string {
 	const general = "use the exec form of ENTRYPOINT, with drainit as its first word"
 	if len(above) > 1 {
 		return general
