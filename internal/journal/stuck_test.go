@@ -1,0 +1,55 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"drainit/internal/logx"
+	"drainit/internal/machine"
+	"drainit/internal/proc"
+	"drainit/internal/worker"
+)
+
+// logged is what a journal writes, as text.
+func logged(t *testing.T, write func(j *Journal)) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	log := logx.New(int(w.Fd()), false, zapcore.InfoLevel)
+	write(New(log, machine.New(time.Second, 0), &worker.Worker{Comm: "worker"}))
+	log.Close()
+	w.Close()
+	var text [4096]byte
+	n, _ := r.Read(text[:]) // nothing was written: 0
+	return string(text[:n])
+}
+
+// What outlived SIGKILL is named; where /proc shows none, or can't be read, no list is begun
+// that has nothing in it.
+func TestStuckNeverEndsInAnEmptyList(t *testing.T) {
+	for name, tt := range map[string]struct {
+		left []proc.Process
+		err  error
+		want string
+	}{
+		"one":                 {[]proc.Process{{ID: proc.ID{PID: 7}, Comm: "dd", State: 'D'}}, nil, "still alive: dd[7]"},
+		"none that is shown":  {nil, nil, "5s after SIGKILL"},
+		"empty, and no error": {[]proc.Process{}, nil, "5s after SIGKILL"},
+		"unreadable":          {nil, errors.New("no /proc"), "no /proc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.TrimSpace(logged(t, func(j *Journal) { j.Stuck(tt.left, tt.err) }))
+			if !strings.Contains(got, tt.want) || strings.HasSuffix(got, ":") || strings.HasSuffix(got, ",") || len(strings.Split(got, "\n")) != 1 {
+				t.Errorf("%q, want one line with %q, and a list with something in it", got, tt.want)
+			}
+		})
+	}
+}
