@@ -24,7 +24,7 @@ func logged(t *testing.T, write func(j *Journal)) string {
 	}
 	defer r.Close()
 	log := logx.New(int(w.Fd()), false, zapcore.InfoLevel)
-	write(New(log, machine.New(time.Second, 0), &worker.Worker{Comm: "worker"}))
+	write(New(log, machine.New(machine.Config{Grace: time.Second}), &worker.Worker{Comm: "worker"}))
 	log.Close()
 	w.Close()
 	var text [4096]byte
