@@ -19,7 +19,7 @@ func init() { runtime.LockOSThread() }
 func main() {
 	if os.Args[0] == spawn.ListenArg0 {
 		err := spawn.ExecListening(os.Args[1:], os.Environ())
-		fmt.Fprintln(os.Stderr, "drainit:", err)
+		fmt.Fprintln(os.Stderr, "drainit: error:", err)
 		os.Exit(err.Status)
 	}
 	outcome := cli.Run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)

@@ -278,7 +278,8 @@ func (s *Supervisor) forceAsked() bool {
 	}
 	defer s.bound(time.Now(), false)
 	all, err := s.sys.Snapshot(proc.Want{})
-	asks := func(p proc.Process) bool { return p.Comm == title.Force }
+	name := title.Force(os.Getpid())
+	asks := func(p proc.Process) bool { return p.Comm == name }
 	return err == nil && slices.ContainsFunc(all.All(), asks)
 }
 

@@ -19,9 +19,7 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		s.awaitDeath(&dying, d.Parent)
 		if s.isWorker(d) {
 			s.worker.Sent |= signals.SetOf(d.Signal)
-			if !d.Stop {
-				s.worker.Forwarded |= signals.SetOf(d.Signal)
-			}
+			s.noteForwarded(d)
 			if d.Process.Comm == "" { // hidden from us
 				d.Process.Comm = s.worker.Comm
 			}
@@ -77,6 +75,17 @@ func (s *Supervisor) awaitDeath(all *parents, parent proc.ID) {
 			return
 		}
 		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// noteForwarded keeps which signals the worker was sent that are no part of a stop.
+func (s *Supervisor) noteForwarded(d forward.Delivery) {
+	if d.Stop {
+		return
+	}
+	s.worker.Forwarded |= signals.SetOf(d.Signal)
+	if d.Process.Start != 0 && !d.Process.Handles(d.Signal) { // it was read
+		s.worker.Unhandled |= signals.SetOf(d.Signal)
 	}
 }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -222,7 +223,7 @@ func TestSecondStopIgnored(t *testing.T) {
 	inBubble(t, cfg, with(newProcess("node", never)), func(b *bubble) {
 		b.stop(unix.SIGTERM)
 		b.after(time.Second)
-		b.w.start(newProcess(title.Force, nil))
+		b.w.start(newProcess(title.Force(os.Getpid()), nil))
 		b.stop(unix.SIGTERM)
 		b.wantLines(1, "warning: second stop signal, force-stop: killing node[")
 		b.wantEnd(137, time.Second)

@@ -3,7 +3,6 @@ package test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,14 +89,6 @@ func TestWorkerModeGivesSignalsToTheWorkerAlone(t *testing.T) {
 					p.waitOut(`^a got ` + sig)
 				}
 				p.signal(unix.SIGHUP) // only b catches it, and a dies of it
-				p.waitErr(`draining`)
-				waitUntil(t, "the worker has died of HUP", func() bool {
-					return len(p.alive()) == 3 // drainit, b and c: nobody told them
-				})
-				waitUntil(t, "forced, once 100 ms have passed", func() bool {
-					p.signal(unix.SIGINT)
-					return !p.running()
-				})
 				p.wantExit(129)
 				p.wantGots("a got USR1", "a got CONT", "a got TERM")
 			})
@@ -105,16 +96,13 @@ func TestWorkerModeGivesSignalsToTheWorkerAlone(t *testing.T) {
 	}
 }
 
+// drainit ends with its worker, whose leftovers are sent nothing before they are killed.
 func TestWorkerModeTellsNoLeftovers(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
-		p := startTree(t, Launch{NoPID1: noPID1, Args: []string{"-c", "--grace", "1"}}, "a[TERM=7](b[TERM] c)", "a b c")
-		began := time.Now()
+		p := startTree(t, Launch{NoPID1: noPID1, Args: []string{"-c", "--grace", "1h"}}, "a[TERM=7](b[TERM] c)", "a b c")
 		p.signal(unix.SIGTERM)
 		p.wantExit(7)
-		if took := time.Since(began); took < time.Second {
-			t.Errorf("the leftovers ended after %v, before the grace of 1s", took)
-		}
 		p.wantGots("a got TERM")
 		p.wantNothingLeft()
 		if !strings.Contains(p.err(), "killing") {

@@ -74,7 +74,7 @@ var deaths = []struct {
 	{"failure as if killed", nil, `exit 137`, func(*Init) {}, 137, ``},
 	{"drained in time", []string{longGrace}, `$SIG{TERM} = sub { exit 3 }; say "ready $$"; forever`, term, 3, ``},
 	{"killed by the stop signal", []string{longGrace}, `say "ready $$"; forever`, term, 143, ``},
-	{"killed by a signal passed on", []string{longGrace}, `say "ready $$"; forever`, func(p *Init) { p.signal(syscall.SIGUSR1) }, 138, ``},
+	{"killed by a signal passed on", []string{longGrace}, `say "ready $$"; forever`, func(p *Init) { p.signal(syscall.SIGUSR1) }, 138, `died of SIGUSR1, which drainit forwarded: it has no handler for it$`},
 	{"quiet, then drained", []string{longGrace}, `$SIG{TSTP} = sub { say "quiet" }; $SIG{TERM} = sub { exit 0 }; say "ready $$"; forever`,
 		func(p *Init) { p.signal(unix.SIGTSTP); p.waitOut(`^quiet`); term(p) }, 0, ``},
 	{"leftovers that drain", []string{longGrace}, `$SIG{TERM} = sub { nap 0.3; exit 0 }; say "ready $$"; spawn { forever }; exit 4`,

@@ -124,12 +124,12 @@ func TestForcedStopBearsItsName(t *testing.T) {
 	waitUntil(t, "the TERM is there", func() bool { return signalMask(t, p.Pid(), "ShdPnd")&(1<<(unix.SIGTERM-1)) != 0 })
 	named := 0
 	for _, pid := range p.alive() {
-		if comm(pid) == "drainit:force" {
+		if strings.HasPrefix(comm(pid), "force:") {
 			named++
 		}
 	}
 	if named != 1 {
-		t.Errorf("%d processes are called drainit:force", named)
+		t.Errorf("%d processes are called force:PID", named)
 	}
 	(<-asks).want(1, "", `is stopped itself`)
 	p.signal(unix.SIGCONT)

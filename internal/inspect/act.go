@@ -96,7 +96,7 @@ func (d *instance) stop(stdout io.Writer) (status int, err error) {
 // drain, and one too soon after it counts as the same request. A drainit that ignores
 // repeated ones knows by the verb's name that these are meant.
 func (d *instance) forceStop() (status int, err error) {
-	title.Set(title.Force)
+	title.Set(title.Force(d.PID))
 	const apart = machine.SameRequest + 50*time.Millisecond
 	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
 	until := time.Now().Add(answerWithin)

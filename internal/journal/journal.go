@@ -196,14 +196,17 @@ func (j *Journal) KilledFromOutside(by unix.Signal) {
 // KilledByForwarded is for a worker that died of a signal which drainit forwarded: there
 // was no stop, and none is to be read from the status.
 func (j *Journal) KilledByForwarded(by unix.Signal) {
-	j.message = fmt.Sprintf("%v died of %s, which drainit forwarded: it has no handler for it", j.worker, signals.Name(by))
+	j.message = fmt.Sprintf("%v died of %s, which drainit forwarded", j.worker, signals.Name(by))
+	if j.worker.Unhandled.Has(by) {
+		j.message += ": it has no handler for it"
+	}
 	j.Log.Warn(j.message, about(j.worker.Process(), signalField(by))...)
 }
 
 // WorkerStopped is for a worker that another has stopped: it is alive and does nothing.
 func (j *Journal) WorkerStopped() {
 	if j.Once("stopped") {
-		j.Log.Warn(fmt.Sprintf("%v is stopped (state T) and does no work; drainit did not stop it: kill -CONT %d continues it", j.worker, j.worker.PID),
+		j.Log.Warn(fmt.Sprintf("%v is stopped (state T) and does no work; drainit did not stop it, and SIGCONT continues it (kill -CONT %d)", j.worker, j.worker.PID),
 			about(j.worker.Process(), j.phase())...)
 	}
 }

@@ -7,6 +7,7 @@
 package title
 
 import (
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,8 +41,11 @@ var titles = [...]struct {
 // Names that are no state of a drainit with a worker.
 const (
 	Pause = "drainit:pause" // it has none
-	Force = "drainit:force" // of a verb: a stop signal of its is a force-stop, always
 )
+
+// Force is what a verb is called that asks the drainit with this pid for a force-stop: a
+// stop signal is one then, whether or not a second one is ignored.
+func Force(pid int) string { return "force:" + strconv.Itoa(pid) }
 
 // Of is the title of a state, "" at the end, which has none. A title tells of a state what
 // makes a difference in its phase.

@@ -31,7 +31,7 @@ func TestEachTitleIsReadBack(t *testing.T) {
 			}
 		}
 	}
-	for _, title := range []string{"", "drainit", "drainit:", "drainit:runs", "init", Pause, Force} {
+	for _, title := range []string{"", "drainit", "drainit:", "drainit:runs", "init", Pause, Force(7)} {
 		if s, ok := Parse(title); ok || len(title) > 15 {
 			t.Errorf("%q is %+v", title, s)
 		}

@@ -22,6 +22,7 @@ type Worker struct {
 	Comm       string // as last seen
 	Sent       signals.Set
 	Forwarded  signals.Set // of those that it was sent: what means nothing to drainit
+	Unhandled  signals.Set // of these: what it had no handler for, as far as that is known
 	Stopped    bool        // in state T, and not by drainit nor on a terminal
 	Exit       *Exit       // nil until it has been waited for
 	Daemonized bool        // it has exited, and runs on in what it left, by --forking
@@ -58,5 +59,6 @@ func (w *Worker) HowExited() string {
 // Promote makes a successor the worker. sent is the stop signal that it was sent, 0 for
 // none.
 func (w *Worker) Promote(to proc.Process, sent unix.Signal) {
-	w.PID, w.Comm, w.Exit, w.Sent, w.Forwarded, w.Stopped = to.PID, to.Comm, nil, signals.SetOf(sent), 0, false
+	w.PID, w.Comm, w.Exit, w.Sent, w.Stopped = to.PID, to.Comm, nil, signals.SetOf(sent), false
+	w.Forwarded, w.Unhandled = 0, 0
 }
