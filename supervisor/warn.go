@@ -131,8 +131,9 @@ func (s *Supervisor) warnNoHandler(f *diag.Facts, made []forward.Delivery) {
 		return
 	}
 	var dies []diag.Victim
+	until := time.Now().Add(waitersTime)
 	for i, v := range f.Unhandled(made) {
-		if v.Surely() || i >= mostAsked || s.diesOf(v) {
+		if v.Surely() || i >= mostAsked || s.diesOf(v, until) {
 			dies = append(dies, v)
 		} else {
 			s.expectDeath(v.Process, v.Signal)
@@ -142,8 +143,8 @@ func (s *Supervisor) warnNoHandler(f *diag.Facts, made []forward.Delivery) {
 }
 
 // diesOf reports whether a process that was sent a signal dies of it, or has.
-func (s *Supervisor) diesOf(v diag.Victim) bool {
-	now, err := s.process(proc.Want{Only: v.PID, Signals: []unix.Signal{v.Signal}, Until: time.Now().Add(waitersTime)})
+func (s *Supervisor) diesOf(v diag.Victim, until time.Time) bool {
+	now, err := s.process(proc.Want{Only: v.PID, Signals: []unix.Signal{v.Signal}, Until: until})
 	switch {
 	case err != nil || now.ID != v.ID:
 		return false

@@ -82,7 +82,7 @@ func neverFrozen(p *Init) {
 		p.t.Errorf("no warning that says what to do: %s", warning)
 	}
 	p.signal(unix.SIGTSTP)
-	p.waitErr(`(?s)quiet, but.*quiet, but`)
+	p.waitErr(`(?s)quiet has no effect.*quiet has no effect`)
 	p.wantNotStopped()
 	p.signal(unix.SIGTERM)
 	p.wantExit(143)
