@@ -32,6 +32,8 @@ type Config struct {
 	HealthAddr        health.Address
 	TerminationLog    string // the file of the last message, absolute; empty: none
 	Hint              string // ends the line that says that the command is not in PATH
+
+	stops []unix.Signal // all that begin the stop
 }
 
 // String is all of it but for the command, for the log.

@@ -137,15 +137,15 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 		s.journal.Dropped(sig)
 		return e, false
 	}
-	if sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker
-		s.journal.HungUp(sig, s.stops[0])
+	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker
+		s.journal.HungUp(sig, s.cfg.stops[0])
 		if _, requested := s.machine.Requested(); requested {
 			return e, false // and no force-stop: it was not requested again
 		}
-		sig = s.stops[0]
+		sig = s.cfg.stops[0]
 	}
 	switch {
-	case slices.Contains(s.stops, sig):
+	case slices.Contains(s.cfg.stops, sig):
 		return machine.Event{Kind: machine.StopSignaled, Signal: sig}, true
 	case sig == unix.SIGTSTP && s.suspends():
 		return machine.Event{Kind: machine.SuspendSignaled, Signal: sig}, true

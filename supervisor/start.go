@@ -42,7 +42,7 @@ func (s *Supervisor) run() Outcome {
 	}
 	spawn.PreferWorker()
 	spawn.Detach()
-	s.queue.Pump(s.stops)
+	s.queue.Pump(s.cfg.stops)
 	s.loop()
 	s.job.InterruptGroup()
 	return s.exitCode()
@@ -57,7 +57,7 @@ func (s *Supervisor) prepare() error {
 		}
 	}
 	title.Set(title.Of(title.State{Phase: phase.Starting}))
-	s.queue.Wait(s.stops, machine.SameRequest)
+	s.queue.Wait(s.cfg.stops, machine.SameRequest)
 	spawn.WarmRuntime() // behind what takes a thread for good
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Supervisor) prepare() error {
 // stopBeforeStart reports whether a stop signal has come already: then the
 // worker is not started, for it could not be signalled in time.
 func (s *Supervisor) stopBeforeStart() bool {
-	sig, ok := s.queue.TakeEarly(s.stops)
+	sig, ok := s.queue.TakeEarly(s.cfg.stops)
 	if !ok {
 		return false
 	}
@@ -92,7 +92,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 		s.journal.Settings(s.cfg.String())
 	}
 	s.job.KeepModes()
-	s.dir, _ = unix.Getwd()
+	s.clues.dir, _ = unix.Getwd()
 	s.warnParent()
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {

@@ -42,7 +42,6 @@ type Supervisor struct {
 	cfg     Config
 	sys     System
 	queue   *sigqueue.Queue
-	stops   []unix.Signal // that begin the stop
 	machine *machine.Machine
 	worker  *worker.Worker
 	ledger  *forward.Ledger
@@ -51,11 +50,7 @@ type Supervisor struct {
 	board   board
 	killed  journal.Kill
 	died    chan int // the pids of those that were watched
-
-	// What warnings go by.
-	dir      string           // in which drainit was started
-	behind   []proc.ID        // below the worker, with shells and launchers between
-	expected map[int]expected // by pid
+	clues   clues
 }
 
 // board is what is published of drainit.
@@ -76,8 +71,9 @@ type stopTimes struct {
 
 // New returns a supervisor without a terminal.
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
+	cfg.stops = stopSignals(cfg)
 	s := &Supervisor{
-		cfg: cfg, sys: sys, queue: queue, stops: stopSignals(cfg),
+		cfg: cfg, sys: sys, queue: queue,
 		machine: machine.New(machine.Config{
 			Grace: cfg.Grace, StopDelay: cfg.StopDelay,
 			SecondStopIgnored: cfg.SecondStopIgnored, EndsWithWorker: cfg.Mode == forward.ModeWorker,

@@ -13,6 +13,13 @@ import (
 	"drainit/reaper"
 )
 
+// clues are what warnings go by that no snapshot shows.
+type clues struct {
+	dir      string           // in which drainit was started
+	behind   []proc.ID        // below the worker, with shells and launchers between
+	expected map[int]expected // by pid
+}
+
 // facts are what package diag goes by.
 func (s *Supervisor) facts(all *proc.Snapshot) *diag.Facts {
 	return &diag.Facts{Snapshot: all, Worker: s.worker.PID, Self: os.Getpid(), Mode: s.cfg.Mode}
@@ -22,7 +29,7 @@ func (s *Supervisor) facts(all *proc.Snapshot) *diag.Facts {
 // configuration where a test made that.
 func (s *Supervisor) howStarted() *diag.Start {
 	me, _ := s.process(proc.Want{Only: os.Getpid(), Place: true}) // without a user, nothing is printed that can be pasted
-	start := &diag.Start{Command: s.cfg.Command, Path: self(), Env: s.cfg.Env, Dir: s.dir, User: me.User}
+	start := &diag.Start{Command: s.cfg.Command, Path: self(), Env: s.cfg.Env, Dir: s.clues.dir, User: me.User}
 	if n := len(os.Args) - len(s.cfg.Command); n > 0 && slices.Equal(os.Args[n:], s.cfg.Command) {
 		start.Args = os.Args
 	}
@@ -61,7 +68,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot, made []forward.Delivery) 
 	if !s.worker.Gone() {
 		s.warnWrapped(before)
 		s.warnPM2(f)
-		s.behind = f.BehindWrappers()
+		s.clues.behind = f.BehindWrappers()
 	}
 	s.warnNoHandler(f, made)
 }
@@ -77,7 +84,7 @@ func (s *Supervisor) warnOfOrphans(first bool, all *proc.Snapshot, made []forwar
 	default:
 		var theirs []forward.Delivery
 		for _, d := range made {
-			if slices.Contains(s.behind, d.Process.ID) {
+			if slices.Contains(s.clues.behind, d.Process.ID) {
 				theirs = append(theirs, d)
 			}
 		}
@@ -180,22 +187,22 @@ func (s *Supervisor) expectDeath(p proc.Process, sig unix.Signal) {
 	if s.job != nil {
 		return
 	}
-	if s.expected == nil {
-		s.expected = make(map[int]expected)
+	if s.clues.expected == nil {
+		s.clues.expected = make(map[int]expected)
 	}
 	if p.Comm == "" { // hidden from us, or not looked at
 		p.Comm = s.worker.Comm
 	}
-	s.expected[p.PID] = expected{p, sig, time.Now()}
+	s.clues.expected[p.PID] = expected{p, sig, time.Now()}
 }
 
 // warnDeath warns of a child that died of the stop signal as soon as it was sent.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
-	e, ok := s.expected[child.PID]
+	e, ok := s.clues.expected[child.PID]
 	if !ok {
 		return
 	}
-	delete(s.expected, child.PID)
+	delete(s.clues.expected, child.PID)
 	if child.TermSignal() == e.signal && time.Since(e.at) <= atOnce {
 		s.journal.WarningOnce("died at once", diag.DiedAtOnce(e.Process, e.signal))
 	}
