@@ -57,7 +57,7 @@ func (l *Ledger) wantOfStop(r Request, w proc.Want) (proc.Want, bool) {
 	}
 	w.Environment = func(p proc.Process) bool { return slices.Contains(readsEnvironment, p.Exe) }
 	if r.Purpose == Stop || !l.begun {
-		w.Evidence = evidenceTime
+		w.Chain, w.Evidence = r.Worker.PID, evidenceTime // that one may be the successor
 		w.ReadsPipe = l.readersBelow(r.Signal, nil, func(p proc.Process) bool {
 			return p.PID == r.Worker.PID || r.Worker.Gone && p.PPID == l.self || r.Mode == ModeGroup && p.PGID == r.Worker.PGID
 		})

@@ -18,10 +18,10 @@ import (
 // wants are what the plan of every situation needs to be seen, "" for nothing; whether
 // there is a snapshot does not matter.
 var wants = []struct{ purposes, modes, workers, want string }{
-	{"stop", "auto, group", "any", "parents 1, TERM, pipes, environment, evidence 20ms"},
+	{"stop", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment, evidence 20ms"},
 	{"stop", "worker", "alive", ""},
 	{"stop", "worker", "gone, daemonized", "parents 1, TERM"},
-	{"late orphans, late last call", "auto, group", "any", "parents 1, TERM, pipes, environment, evidence 20ms"},
+	{"late orphans, late last call", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment, evidence 20ms"},
 	{"orphans", "auto, group", "any", "parents 1, TERM, pipes, environment"},
 	{"last call", "auto, group", "any", "parents 1, TERM, pipes, environment, all 1"},
 	{"late orphans, late last call, orphans, last call", "worker", "any", ""},
@@ -113,7 +113,7 @@ func describeWant(w proc.Want, needed bool) string {
 func TestAStopAsksForTERMBesideItsSignal(t *testing.T) {
 	l := NewLedger(drainitPID)
 	r := Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}
-	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, QUIT, TERM, pipes, environment, evidence 20ms"; got != want {
+	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, chain 10, QUIT, TERM, pipes, environment, evidence 20ms"; got != want {
 		t.Errorf("the first snapshot: %q, want %q", got, want)
 	}
 	l.Plan(r, machine(false))
@@ -133,7 +133,7 @@ func TestOtherSignalsAskForThemselvesDuringAStop(t *testing.T) {
 		Orphans:     "parents 1, QUIT, TERM, pipes, environment",
 		Quiet:       "enough 10, nearest 10, HUP",
 		PassThrough: "enough 10, nearest 10, HUP",
-		Stop:        "parents 1, HUP, TERM, pipes, environment, evidence 20ms",
+		Stop:        "parents 1, chain 10, HUP, TERM, pipes, environment, evidence 20ms",
 	} {
 		r.Purpose, r.Signal = purpose, unix.SIGHUP
 		if got := describeWant(l.Want(r, time.Time{})); got != want {

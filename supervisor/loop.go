@@ -161,8 +161,9 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
-	if s.machine.Phase() != before {
-		s.publishPhase()
+	if s.machine.Phase() != before { // readiness falls before the worker is signalled
+		s.board.unhandled = false // until that is known
+		s.publish()
 	}
 	for _, a := range actions {
 		if next, ok := s.perform(now, a); ok {

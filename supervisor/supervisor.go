@@ -136,16 +136,6 @@ func (s *Supervisor) process(w proc.Want) (proc.Process, error) {
 	return p, err
 }
 
-// publishPhase shows a new phase before anything is done about it: readiness falls before
-// the worker is signalled. The title of quiet says what came of it, so it has to wait.
-func (s *Supervisor) publishPhase() {
-	if s.machine.Phase() == phase.Quiet {
-		s.board.health.Publish(phase.Quiet, s.worker.Alive(), s.worker.Stopped)
-		return
-	}
-	s.publish()
-}
-
 // publish shows those outside what has changed.
 func (s *Supervisor) publish() {
 	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.board.unhandled}

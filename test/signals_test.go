@@ -13,10 +13,10 @@ import (
 
 // catchable are the signals that drainit can see and passes on: 1 to 64, but
 // KILL and STOP, PROF and 32 to 34, which the Go runtime never delivers, and
-// URG, CHLD and PIPE, which are drainit's own. The list is written out: one
+// URG, CHLD, PIPE, XCPU and XFSZ, which are drainit's own. The list is written out: one
 // that is computed would have the same hole as the code.
 var catchable = []syscall.Signal{
-	1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 14, 15, 16, 18, 20, 21, 22, 24, 25, 26, 28, 29, 30, 31,
+	1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 14, 15, 16, 18, 20, 21, 22, 26, 28, 29, 30, 31,
 	35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64,
 }
 

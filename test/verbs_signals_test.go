@@ -170,7 +170,7 @@ func TestForcedStopKillsEverything(t *testing.T) {
 		{"running", nil, func(*Container) {}, 137},
 		{"running, with a stop delay", []string{"--stop-delay=1m"}, func(*Container) {}, 137},
 		{"running, stopped by another signal too", []string{"--stop-signal=QUIT"}, func(*Container) {}, 137},
-		{"quiet", nil, func(c *Container) { c.send(unix.SIGTSTP); c.waitTitle("drainit:quiet") }, 137},
+		{"quiet", nil, func(c *Container) { c.send(unix.SIGTSTP); c.waitTitle("drainit:quiet?") }, 137},
 		{"draining", nil, func(c *Container) { c.send(unix.SIGTERM); c.waitTitle("drainit:drain") }, 137},
 		{"the worker has ended", nil, func(c *Container) {
 			worker := c.readyPid(`^worker`)

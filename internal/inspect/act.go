@@ -30,7 +30,7 @@ func (d *instance) quiet(sleep time.Duration) (status int, err error) {
 	d.sleep(sleep)
 	now, _ := d.await(quietKnown, func(s title.State) bool { return s.QuietUnhandled })
 	if now.state().QuietUnhandled {
-		return 0, errors.New("quiet has no effect: no process handles SIGTSTP, so the worker goes on taking work; if it has another signal for this, USR1, say so by --rewrite TSTP:USR1")
+		return 0, errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1")
 	}
 	return 0, nil
 }

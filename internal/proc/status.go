@@ -26,6 +26,12 @@ type status struct {
 
 func readStatus(pid int) (status, error) { return readStatusAt(procPath(pid, "status")) }
 
+// OwnPending are the signals that the kernel has still to hand over to drainit.
+func OwnPending() (signals.Set, error) {
+	st, err := readStatusAt("/proc/self/status")
+	return st.pending, err
+}
+
 func readThread(pid, tid int) (status, error) {
 	return readStatusAt(procPath(pid, threadPath(tid, "status")))
 }

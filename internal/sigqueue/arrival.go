@@ -1,9 +1,13 @@
 package sigqueue
 
 import (
+	"os"
+	"os/signal"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
 )
 
 // Arrival is a stop signal and when it came, however late the loop gets to it.
@@ -33,7 +37,9 @@ func (q *Queue) stampStops(old time.Duration) {
 			timer.Reset(old)
 		case <-timer.C:
 			now := time.Now()
-			if looks++; now.Sub(due) > onTime && looks < mostLooks {
+			looks++
+			late := now.Sub(due) > onTime && looks < mostLate
+			if q.anyOnTheWay() && looks < mostLooks || late {
 				due = now.Add(onTime)
 				timer.Reset(onTime)
 			} else if len(q.came) == 0 {
@@ -43,12 +49,24 @@ func (q *Queue) stampStops(old time.Duration) {
 	}
 }
 
-// A look that is late may have come before a signal that the kernel has still to hand
-// over: there is another one soon, but not for ever.
+// While a signal is on the way, and where a look itself was late, there is another one
+// soon, but not for ever.
 const (
 	onTime    = 20 * time.Millisecond
-	mostLooks = 4
+	mostLate  = 4
+	mostLooks = 40
 )
+
+// anyOnTheWay reports whether the kernel has still to hand over a stop signal. One that the
+// runtime has to hand over is in the channel behind it: to end a subscription waits for that
+// (os/signal.Stop).
+func (q *Queue) anyOnTheWay() bool {
+	pending, err := proc.OwnPending()
+	none := make(chan os.Signal, 1)
+	signal.Notify(none, unix.SIGPIPE) // which comes to another channel, too
+	signal.Stop(none)
+	return err == nil && pending&q.stops != 0
+}
 
 func (q *Queue) stamp(a Arrival) {
 	select {

@@ -24,6 +24,7 @@ type Queue struct {
 	Child  chan os.Signal   // SIGCHLD: one slot, a level and not a message
 
 	came    chan os.Signal     // the stop signals, before it is noted when
+	stops   signals.Set        // which these are
 	pending [65]chan os.Signal // by signal, nil for those that are not forwarded
 	ready   chan struct{}      // closed when nothing can be missed any longer
 	held    bool               // the loop's own
@@ -91,6 +92,7 @@ func (q *Queue) Wait(stops []unix.Signal, old time.Duration) {
 	<-q.ready
 	for _, sig := range stops {
 		if q.pending[sig] != nil {
+			q.stops |= signals.SetOf(sig)
 			signal.Notify(q.came, sig)
 		}
 	}
