@@ -25,27 +25,47 @@ func Came(sig unix.Signal, at time.Time) Arrival { return Arrival{sig, at, at} }
 // each has the last time, too, at which none waited, which is looked for once more when a
 // signal is that old.
 func (q *Queue) stampStops(old time.Duration) {
-	none := time.Now()
-	timer, due := time.NewTimer(0), none
-	<-timer.C
-	for looks := 0; ; {
+	l := look{none: time.Now(), timer: time.NewTimer(0)}
+	<-l.timer.C
+	for {
 		select {
 		case sig := <-q.came:
 			now := time.Now()
-			q.stamp(Arrival{sig.(unix.Signal), now, none})
-			due, looks = now.Add(old), 0
-			timer.Reset(old)
-		case <-timer.C:
-			now := time.Now()
-			looks++
-			late := now.Sub(due) > onTime && looks < mostLate
-			if q.anyOnTheWay() && looks < mostLooks || late {
-				due = now.Add(onTime)
-				timer.Reset(onTime)
-			} else if len(q.came) == 0 {
-				none = now
+			q.stamp(Arrival{sig.(unix.Signal), now, l.none})
+			if l.due.IsZero() { // else they could keep off the look
+				l.after(now, old)
+				l.times = 0
 			}
+		case <-l.timer.C:
+			q.lookForStops(&l)
 		}
+	}
+}
+
+// look is the next time at which it is looked whether a stop signal waits.
+type look struct {
+	none  time.Time // the last one at which none did
+	due   time.Time // zero: there is none to come
+	timer *time.Timer
+	times int // how often it was looked
+}
+
+func (l *look) after(now time.Time, d time.Duration) {
+	l.due = now.Add(d)
+	l.timer.Reset(d)
+}
+
+func (q *Queue) lookForStops(l *look) {
+	now := time.Now()
+	l.times++
+	late := now.Sub(l.due) > onTime && l.times < mostLate
+	if late || q.anyOnTheWay() && l.times < mostLooks {
+		l.after(now, onTime)
+		return
+	}
+	l.due = time.Time{}
+	if len(q.came) == 0 {
+		l.none = now
 	}
 }
 
