@@ -40,7 +40,8 @@ func (m *chaosModel) statuses() map[int]string {
 
 // addShell adds what a shell above the first process may make of it: it dies of
 // TERM, which every stop signal is for it, and the first process is its heir only
-// if it catches the stop signal and was there when drainit looked.
+// if it catches the stop signal and was there when drainit looked. Else it may be the one
+// that is left of what the first process started.
 func (m *chaosModel) addShell(may map[int]string) {
 	first, asked := m.firstStop()
 	worker := m.worker()
@@ -54,7 +55,7 @@ func (m *chaosModel) addShell(may map[int]string) {
 	if asked && (!heir || gone || m.plan.mode == "group" || m.mayKill()) {
 		may[143] = "the shell died of it"
 	}
-	if asked && (gone || m.plan.mode == "group") {
+	if asked && (!heir && m.plan.mode == "auto" || gone || m.plan.mode == "group") {
 		for _, l := range m.lives {
 			if l.ends > 0 {
 				may[l.how] = "the first process went with the shell, and this one was its heir"

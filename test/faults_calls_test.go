@@ -96,7 +96,7 @@ func placeOf(call, args string) string {
 		return f[n]
 	}
 	switch call {
-	case "openat", "readlinkat", "newfstatat", "chdir", "execve":
+	case "openat", "openat2", "readlinkat", "newfstatat", "chdir", "execve":
 		if m := quoted.FindStringSubmatch(args); m != nil {
 			return fileName(m[1])
 		}

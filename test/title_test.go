@@ -75,7 +75,7 @@ func TestTitleIsSetBeforeTheSignalIsSent(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"drainit:(\w+)"|, (SIG(?:TSTP|CONT|TERM))\b`).FindAllStringSubmatch(string(b), -1) {
 		order = append(order, m[1]+m[2])
 	}
-	if got := strings.Join(order, " "); got != "run quiet SIGTSTP run SIGCONT drain SIGTERM" {
+	if got := strings.Join(order, " "); got != "start run quiet SIGTSTP run SIGCONT drain SIGTERM" {
 		t.Errorf("%s\n%s", got, b)
 	}
 }
