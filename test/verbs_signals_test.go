@@ -26,6 +26,26 @@ func TestVerbsTellTheWorkerEachSignalOnce(t *testing.T) {
 	})
 }
 
+// A quiet that no process heeds is a quiet all the same, so that a preStop hook goes on; but
+// whoever asked is told, and programs are, too.
+func TestQuietWithoutEffectIsSaid(t *testing.T) {
+	need(t, "perl")
+	asked(t, func(t *testing.T, run func(Launch) *Container) {
+		c := run(Launch{Args: line([]string{longGrace}, tree("a[TERM=7]")...)})
+		c.waitOut(`^ready a`)
+		c.waitTitle("drainit:run")
+		c.ask("quiet").want(0, "", `quiet has no effect: no process handles SIGTSTP`)
+		c.wantTitle("drainit:quiet?")
+		if s := c.ask("status", "--json").parsed(); s.Phase != "quiet" || s.QuietHandled == nil || *s.QuietHandled {
+			t.Errorf("%+v", s)
+		}
+		c.ask("resume").wantSilent()
+		c.waitTitle("drainit:run")
+		c.ask("stop").wantDone(c.pid1)
+		c.wantExit(7)
+	})
+}
+
 func TestQuietOfAQuietDrainitSucceeds(t *testing.T) {
 	need(t, "perl")
 	asked(t, func(t *testing.T, run func(Launch) *Container) {
