@@ -52,8 +52,8 @@ var busyCrowds = []struct {
 // lookedAt are the moments of the second stop signal: at a drain's begin, and about the times
 // of its later snapshots.
 var lookedAt = []time.Duration{
-	120 * time.Millisecond, 150 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond,
-	800 * time.Millisecond, time.Second, 1020 * time.Millisecond, 1100 * time.Millisecond, 1500 * time.Millisecond,
+	120 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 1020 * time.Millisecond, 1500 * time.Millisecond,
 }
 
 // How late a stop signal may be acted upon with 1,000 processes. The aim is a fifth of it;
