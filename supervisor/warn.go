@@ -129,11 +129,15 @@ func (s *Supervisor) warnPM2(f *diag.Facts) {
 	s.journal.Hint(diag.ShortKill(p, env))
 }
 
+// noHandler is said of those that are seen to have none; then that others died as fast is
+// no news.
+const noHandler = "no handler"
+
 // warnNoHandler warns of what dies of the stop signal at once. Of a process that the
 // snapshot shows in part only it is asked now, as long as it is not waited for: it may
 // wait for the signal without a handler.
 func (s *Supervisor) warnNoHandler(f *diag.Facts, made []forward.Delivery) {
-	const noHandler, mostAsked = "no handler", 50
+	const mostAsked = 50
 	if s.journal.Said(noHandler) {
 		return
 	}
@@ -203,7 +207,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 		return
 	}
 	delete(s.clues.expected, child.PID)
-	if child.TermSignal() == e.signal && time.Since(e.at) <= atOnce {
+	if child.TermSignal() == e.signal && time.Since(e.at) <= atOnce && !s.journal.Said(noHandler) {
 		s.journal.WarningOnce("died at once", diag.DiedAtOnce(e.Process, e.signal))
 	}
 }

@@ -94,7 +94,7 @@ var warnedTable = []tabled{
 	{command: "perl hold.pl", flags: "--forward worker"},
 	{command: "dash -c 'perl hold.pl & perl bare2.pl & wait'", want: "shell handler", names: `^perl\[\d+\] has no SIGTERM handler`},
 	{command: "dash -c 'perl bare2.pl & perl bare2.pl & perl bare2.pl & perl bare2.pl & perl bare.pl; :'", want: "shell handler",
-		names: `^perl\[\d+\], perl\[\d+\], perl\[\d+\] and 2 more have no SIGTERM handler`},
+		names: `^perl\[\d+\], perl\[\d+\], perl\[\d+\] and \d more have no SIGTERM handler`},
 	{command: "dash -c 'perl hold.pl & while :; do sleep 0.1; done'", want: "shell"},
 	{command: "dash -c 'node bare.js; :'", want: "shell death"},
 	{command: "npm run bare", want: "launcher handler"},
