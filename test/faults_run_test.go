@@ -116,7 +116,7 @@ func (r faulted) outcome(t *testing.T, f fault) string {
 		return notPassedOn
 	case r.status == 137:
 		return killed
-	case f.scene.name == "orphans" && r.status == 143 && slices.Equal(r.told, without.told):
+	case f.scene.name == "orphans" && (r.status == 143 || f.call == "kill" && r.status == 0) && slices.Equal(r.told, without.told):
 		return notHeir
 	case f.scene.name == "terminal" && r.status == 143:
 		return notLent
