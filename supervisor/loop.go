@@ -48,7 +48,7 @@ func (s *Supervisor) loop() {
 		}
 	}
 	s.returnTerminal()
-	s.journal.End(s.killed, s.exitCode().Status)
+	s.journal.End(s.killed.Kill, s.exitCode().Status)
 }
 
 // deadline is the machine's, or when signals that were put off have their turn.
@@ -143,6 +143,7 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 			return e, false // and no force-stop: it was not requested again
 		}
 		sig = s.cfg.stops[0]
+		s.queue.Stopped()
 	}
 	switch {
 	case slices.Contains(s.cfg.stops, sig):

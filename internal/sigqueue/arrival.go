@@ -29,13 +29,15 @@ func (q *Queue) stampStops(old time.Duration) {
 	<-l.timer.C
 	for {
 		select {
-		case sig := <-q.came:
+		case sig, ok := <-q.came:
+			if !ok { // a test's end
+				return
+			}
 			now := time.Now()
 			q.stamp(Arrival{sig.(unix.Signal), now, l.none})
-			if l.due.IsZero() { // else they could keep off the look
-				l.after(now, old)
-				l.times = 0
-			}
+			l.begin(now, old)
+		case <-q.stopped:
+			l.begin(time.Now(), old)
 		case <-l.timer.C:
 			q.lookForStops(&l)
 		}
@@ -50,31 +52,46 @@ type look struct {
 	times int // how often it was looked
 }
 
+// begin has it looked soon, unless it is already: one signal after the other could keep off
+// the look.
+func (l *look) begin(now time.Time, d time.Duration) {
+	if l.due.IsZero() {
+		l.times = 0
+		l.after(now, d)
+	}
+}
+
 func (l *look) after(now time.Time, d time.Duration) {
 	l.due = now.Add(d)
 	l.timer.Reset(d)
+}
+
+// Stopped says that another signal counted as a stop signal: of one that comes it must be
+// known that it is later than that.
+func (q *Queue) Stopped() {
+	select {
+	case q.stopped <- struct{}{}:
+	default: // it is said already
+	}
 }
 
 func (q *Queue) lookForStops(l *look) {
 	now := time.Now()
 	l.times++
 	late := now.Sub(l.due) > onTime && l.times < mostLate
-	if late || q.anyOnTheWay() && l.times < mostLooks {
+	if late || l.times < mostLooks && (len(q.came) > 0 || q.onTheWay()) {
 		l.after(now, onTime)
 		return
 	}
-	l.due = time.Time{}
-	if len(q.came) == 0 {
-		l.none = now
-	}
+	l.due, l.none = time.Time{}, now
 }
 
-// While a signal is on the way, and where a look itself was late, there is another one
-// soon, but not for ever.
+// While a signal waits or is on the way, and where a look itself was late, there is another
+// one soon, but not for ever: a flood has one wait all the time.
 const (
 	onTime    = 20 * time.Millisecond
 	mostLate  = 4
-	mostLooks = 40
+	mostLooks = 20
 )
 
 // anyOnTheWay reports whether the kernel has still to hand over a stop signal. One that the

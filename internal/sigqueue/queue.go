@@ -23,12 +23,15 @@ type Queue struct {
 	Others chan unix.Signal // all others that drainit acts upon or forwards
 	Child  chan os.Signal   // SIGCHLD: one slot, a level and not a message
 
-	came    chan os.Signal     // the stop signals, before it is noted when
-	stops   signals.Set        // which these are
-	pending [65]chan os.Signal // by signal, nil for those that are not forwarded
-	ready   chan struct{}      // closed when nothing can be missed any longer
-	held    bool               // the loop's own
-	putOff  putOff             // likewise
+	came    chan os.Signal // the stop signals, before it is noted when
+	stops   signals.Set    // which these are
+	stopped chan struct{}  // another has counted as one
+	// Whether one is on its way to came: anyOnTheWay.
+	onTheWay func() bool
+	pending  [65]chan os.Signal // by signal, nil for those that are not forwarded
+	ready    chan struct{}      // closed when nothing can be missed any longer
+	held     bool               // the loop's own
+	putOff   putOff             // likewise
 
 	tstp, cont chan os.Signal // one slot each
 	continued  atomic.Uint64  // how often a CONT has come
@@ -38,15 +41,18 @@ type Queue struct {
 
 // New returns a queue that no signal comes to until it is subscribed.
 func New() *Queue {
-	return &Queue{
-		Stops:  make(chan Arrival, stopsAtMost),
-		Others: make(chan unix.Signal),
-		Child:  make(chan os.Signal, 1),
-		came:   make(chan os.Signal, stopsAtMost),
-		ready:  make(chan struct{}),
-		tstp:   make(chan os.Signal, 1),
-		cont:   make(chan os.Signal, 1),
+	q := &Queue{
+		Stops:   make(chan Arrival, stopsAtMost),
+		Others:  make(chan unix.Signal),
+		Child:   make(chan os.Signal, 1),
+		came:    make(chan os.Signal, stopsAtMost),
+		ready:   make(chan struct{}),
+		stopped: make(chan struct{}, 1),
+		tstp:    make(chan os.Signal, 1),
+		cont:    make(chan os.Signal, 1),
 	}
+	q.onTheWay = q.anyOnTheWay
+	return q
 }
 
 // stopsAtMost wait at a time: what a flood of them pushes out would say the same.

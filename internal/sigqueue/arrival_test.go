@@ -1,0 +1,81 @@
+package sigqueue
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// apart is how old a stop signal is when it is looked whether another waits.
+const apart = 100 * time.Millisecond
+
+// arrivals has stop signals come at these times, and returns what the loop is told of them.
+func arrivals(t *testing.T, come func(q *Queue)) (all []Arrival) {
+	t.Helper()
+	q := New()
+	q.onTheWay = func() bool { return false } // no real signal comes
+	go q.stampStops(apart)
+	come(q)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	for len(q.Stops) > 0 {
+		all = append(all, <-q.Stops)
+	}
+	close(q.came) // the goroutine would outlive the bubble
+	synctest.Wait()
+	return all
+}
+
+func (q *Queue) comes(after time.Duration) {
+	time.Sleep(after)
+	q.came <- unix.SIGTERM
+	synctest.Wait()
+}
+
+// A signal can have come with the one before it as long as it was not looked since whether
+// any waits, which is once that one is old.
+func TestEarliestTimeOfASecondSignal(t *testing.T) {
+	for after, same := range map[time.Duration]bool{0: true, apart - 1: true, apart + 1: false, time.Hour: false} {
+		synctest.Test(t, func(t *testing.T) {
+			all := arrivals(t, func(q *Queue) { q.comes(time.Minute); q.comes(after) })
+			if len(all) != 2 || all[1].At.Sub(all[0].At) != after {
+				t.Fatalf("%v later: %v", after, all)
+			}
+			if got := all[1].Earliest.Sub(all[0].At) < apart; got != same {
+				t.Errorf("%v later: may have come with the first: %v, want %v", after, got, same)
+			}
+		})
+	}
+}
+
+// A flood does not keep off that look.
+func TestEarliestTimeInAFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := arrivals(t, func(q *Queue) {
+			for range 64 {
+				q.comes(10 * time.Millisecond)
+			}
+		})
+		if last := all[len(all)-1]; len(all) != 64 || last.Earliest.Sub(all[0].At) < apart {
+			t.Errorf("the last of %d came %v after the first, at the earliest", len(all), last.Earliest.Sub(all[0].At))
+		}
+	})
+}
+
+// Behind another signal that counted as a stop signal, too.
+func TestEarliestTimeBehindAnotherSignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hungUp time.Time
+		all := arrivals(t, func(q *Queue) {
+			time.Sleep(time.Minute)
+			hungUp = time.Now()
+			q.Stopped()
+			q.comes(time.Second)
+		})
+		if len(all) != 1 || all[0].Earliest.Sub(hungUp) < apart {
+			t.Errorf("%v, and the other at %v", all, hungUp)
+		}
+	})
+}
