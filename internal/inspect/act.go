@@ -145,7 +145,7 @@ func (d *instance) sleep(sleep time.Duration) {
 		return // it has ended
 	}
 	if err != nil {
-		time.Sleep(sleep) // an old kernel; what waits for this ends it
+		d.sleepBlind(sleep)
 		return
 	}
 	defer unix.Close(fd)
@@ -160,5 +160,17 @@ func (d *instance) sleep(sleep time.Duration) {
 		if n > 0 || err != nil && err != unix.EINTR {
 			return
 		}
+	}
+}
+
+// sleepBlind is for an old kernel, and for where pidfds are not permitted.
+func (d *instance) sleepBlind(sleep time.Duration) {
+	const apart = 100 * time.Millisecond
+	for until := time.Now().Add(sleep); ; {
+		left := time.Until(until)
+		if _, gone := d.refresh(); gone || left <= 0 {
+			return
+		}
+		time.Sleep(min(left, apart))
 	}
 }

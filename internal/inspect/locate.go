@@ -102,7 +102,7 @@ func (look *system) topmost(found []int) []int {
 	return slices.DeleteFunc(found, func(pid int) bool { return below[pid] })
 }
 
-// preferred leaves out what surely runs another program than this one, if any runs this
+// preferred leaves out what surely runs another program than this one, if any may run this
 // one: a process may have itself called a drainit. An engine's own copy of drainit beside
 // the image's is another program.
 func (look *system) preferred(found []int) []int {
@@ -110,7 +110,7 @@ func (look *system) preferred(found []int) []int {
 	for _, pid := range found {
 		same, known := look.sameProgram(pid)
 		others[pid] = known && !same
-		any = any || same
+		any = any || !others[pid]
 	}
 	return slices.DeleteFunc(found, func(pid int) bool { return any && others[pid] })
 }
