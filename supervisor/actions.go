@@ -273,11 +273,14 @@ func (s *Supervisor) ignoreStop(sig unix.Signal) (next machine.Event, ok bool) {
 // forceAsked reports whether drainit stop --force runs. It sends more than one signal: not
 // each of them need be asked about.
 func (s *Supervisor) forceAsked() bool {
-	if time.Now().Before(s.machine.BusyUntil()) {
+	const share = 4 // of the time of one look, between two
+	began := time.Now()
+	if began.Before(s.killed.nextLook) {
 		return false
 	}
-	defer s.bound(time.Now(), false)
 	all, err := s.sys.Snapshot(proc.Want{})
+	now := time.Now()
+	s.killed.nextLook = now.Add(share * now.Sub(began))
 	name := title.Force(os.Getpid())
 	asks := func(p proc.Process) bool { return p.Comm == name }
 	return err == nil && slices.ContainsFunc(all.All(), asks)

@@ -25,7 +25,7 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	case machine.AnnounceStop:
 		s.journal.StopRequested(now, a.Signal)
 	case machine.AnnounceSignaled:
-		s.journal.Signaled(now, s.worker.Process(), a.Signal)
+		s.journal.Signaled(now)
 	case machine.AnnounceLeaving:
 		left, err := s.left()
 		s.journal.Leaving(left, err)

@@ -5,6 +5,7 @@ import (
 
 	"drainit/internal/machine"
 	"drainit/internal/sigqueue"
+	"drainit/internal/spawn"
 	"drainit/internal/title"
 	"drainit/reaper"
 )
@@ -19,6 +20,7 @@ func Pause(queue *sigqueue.Queue) error {
 	if _, ok := queue.TakeEarly(stops); ok {
 		return nil
 	}
+	spawn.WarmRuntime() // the process table may be full later
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}

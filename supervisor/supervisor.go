@@ -48,9 +48,15 @@ type Supervisor struct {
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 	board   board
-	killed  journal.Kill
+	killed  kill
 	died    chan int // the pids of those that were watched
 	clues   clues
+}
+
+// kill is what SIGKILL was sent to, and what may ask for it.
+type kill struct {
+	journal.Kill
+	nextLook time.Time // for a drainit stop --force
 }
 
 // board is what is published of drainit.

@@ -207,7 +207,10 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 		return
 	}
 	delete(s.clues.expected, child.PID)
-	if child.TermSignal() == e.signal && time.Since(e.at) <= atOnce && !s.journal.Said(noHandler) {
+	if e.Start == 0 { // it was not looked at; it is the worker, and its name has been read since
+		e.Comm = s.worker.Comm
+	}
+	if forward.ProgramOf(e.Process) == forward.Other && child.TermSignal() == e.signal && time.Since(e.at) <= atOnce && !s.journal.Said(noHandler) {
 		s.journal.WarningOnce("died at once", diag.DiedAtOnce(e.Process, e.signal))
 	}
 }

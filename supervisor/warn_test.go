@@ -60,6 +60,7 @@ func TestDeathAtOnce(t *testing.T) {
 		{"it exits", forward.ModeAuto, newProcess("node", on{unix.SIGTERM: exits(143, time.Millisecond)}), 0},
 		{"another program", forward.ModeAuto, newProcess("ruby", on{unix.SIGTERM: dies(time.Millisecond)}), 0},
 		{"the worker alone, of which nothing is read", forward.ModeWorker, newProcess("ruby", nil), 1},
+		{"the worker alone, a shell", forward.ModeWorker, newProcess("sh", nil), 0},
 		{"the worker alone, that exits", forward.ModeWorker, newProcess("ruby", on{unix.SIGTERM: exits(0, time.Millisecond)}), 0},
 		{"named already", forward.ModeAuto, newProcess("node", nil), 0},
 	} {
@@ -71,11 +72,7 @@ func TestDeathAtOnce(t *testing.T) {
 				b.stop(unix.SIGTERM)
 				b.after(time.Second)
 				b.end()
-				name := tt.worker.Comm
-				if tt.mode == forward.ModeWorker {
-					name = "node" // by the command line
-				}
-				b.wantLines(tt.want, "warning: "+name+"[4194305] died of SIGTERM at once: it may have no handler of its own")
+				b.wantLines(tt.want, "warning: "+tt.worker.Comm+"[4194305] died of SIGTERM at once: it may have no handler of its own")
 			})
 		})
 	}

@@ -55,7 +55,7 @@ func (f *Facts) losesWork(p proc.Process, sig unix.Signal) bool {
 		return false
 	}
 	up, ok := f.Snapshot.Process(p.PPID)
-	if ok && forward.ProgramOf(up) == forward.Shell && isHelper(p) {
+	if ok && (forward.ProgramOf(up) == forward.Shell || up.PID == f.Self) && isHelper(p) && p.PID != f.Worker {
 		return false
 	}
 	if slices.ContainsFunc(f.Snapshot.Children(p.PID), func(child proc.Process) bool { return child.Handles(sig) }) {

@@ -32,7 +32,9 @@ type Journal struct {
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
-	message string // the termination message: what the exit status can't say
+	// The first that was sent in a stop, nil for none.
+	firstStop *forward.Delivery
+	message   string // the termination message: what the exit status can't say
 }
 
 // New returns a journal that has said nothing.
@@ -139,6 +141,9 @@ func (j *Journal) ForNone(sig unix.Signal) {
 
 // Sent is a line for each delivery that was made, with its rule.
 func (j *Journal) Sent(d forward.Delivery) {
+	if d.Stop && j.firstStop == nil {
+		j.firstStop = &d
+	}
 	if !j.Log.Verbose() || d.Rule == "" {
 		return
 	}

@@ -132,7 +132,7 @@ func (j *Journal) StopRequested(now time.Time, sig unix.Signal) {
 
 func (j *Journal) Same(sig unix.Signal) {
 	if j.Once("the same request") {
-		j.Log.Info(fmt.Sprintf("%s within %v of the first stop signal, or of acting upon it, is the same request, no force-stop", signals.Name(sig), machine.SameRequest),
+		j.Log.Info(fmt.Sprintf("%s within %v of the first stop signal is the same request, no force-stop", signals.Name(sig), machine.SameRequest),
 			j.phase(), signalField(sig))
 	}
 }
@@ -145,9 +145,14 @@ func (j *Journal) Ignored(sig unix.Signal) {
 }
 
 // Signaled is a worker that was sent the stop signal at the end of a stop delay.
-func (j *Journal) Signaled(now time.Time, worker proc.Process, sig unix.Signal) {
-	j.Log.Info(fmt.Sprintf("the stop delay is over: %s sent to %v, %s", signals.Name(sig), worker, j.timeLeft(now)),
-		about(worker, j.phase(), signalField(sig), j.leftSeconds(now))...)
+func (j *Journal) Signaled(now time.Time) {
+	d := j.firstStop
+	if d == nil { // what failed has a line
+		j.Log.Info("the stop delay is over, "+j.timeLeft(now), j.phase(), j.leftSeconds(now))
+		return
+	}
+	j.Log.Info(fmt.Sprintf("the stop delay is over: %s sent to %v, %s", signals.Name(d.Signal), d.Process, j.timeLeft(now)),
+		about(d.Process, j.phase(), signalField(d.Signal), j.leftSeconds(now))...)
 }
 
 // Leaving is a worker that has exited, with which drainit ends; left is what it leaves.

@@ -112,7 +112,7 @@ func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 		m.busyUntil = now.Add(share * took)
 		m.notBefore = m.busyUntil
 	}
-	for _, t := range []timer{snapshotTimer, progressTimer, killTimer} {
+	for _, t := range []timer{snapshotTimer, progressTimer} {
 		if at := m.timers[t]; !at.IsZero() {
 			m.timers[t] = latest(at, m.notBefore)
 		}

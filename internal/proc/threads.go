@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -58,11 +59,14 @@ func otherThreads(pid int) (t threads) {
 // the Go runtime's, which never ends. It is 0 where that can't be told.
 func SecondThread() int {
 	tids, err := readPids("/proc/self/task")
-	if checkProc() != nil || err != nil || len(tids) < 2 {
+	if checkProc() != nil || err != nil {
 		return 0
 	}
-	slices.Sort(tids)
-	return tids[1]
+	tids = slices.DeleteFunc(tids, func(tid int) bool { return tid == os.Getpid() })
+	if len(tids) == 0 {
+		return 0
+	}
+	return slices.Min(tids)
 }
 
 // ThreadNames are the names of a process's threads, which every user may read. The error

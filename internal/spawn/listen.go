@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/sigqueue"
 )
 
 // A program takes descriptors from socket activation only if LISTEN_PID is its own pid
@@ -47,6 +49,7 @@ func ExecListening(args, env []string) *Error {
 		return &Error{StatusFailed, fmt.Errorf("%q is for drainit itself", ListenArg0)}
 	}
 	path, argv := args[0], args[1:]
+	defaultActions() // as of a program before it has handlers
 	for i, v := range env {
 		if strings.HasPrefix(v, listenPID) {
 			env[i] = listenPID + strconv.Itoa(os.Getpid())
@@ -57,4 +60,14 @@ func ExecListening(args, env []string) *Error {
 		err = syscall.Exec("/bin/sh", shellLine(path, argv), env)
 	}
 	return explain(argv[0], path, err)
+}
+
+// defaultActions takes the Go runtime's handlers away. What is ignored stays so, for the
+// worker too.
+func defaultActions() {
+	for sig := unix.Signal(1); sig < 32; sig++ {
+		if before, err := sigqueue.SetAction(sig, sigqueue.Default); err == nil && before[0] == sigqueue.Ignore[0] {
+			_, _ = sigqueue.SetAction(sig, sigqueue.Ignore)
+		}
+	}
 }
