@@ -47,7 +47,6 @@ var systemCalls = map[string]systemCall{
 	"execve":            {what: "the worker; drainit itself, where LISTEN_PID is the worker's", fails: "EACCES EAGAIN EIO EMFILE ENOMEM EPERM"},
 	"exit":              {what: "the end of a thread"},
 	"exit_group":        {what: "the end"},
-	"faccessat":         {what: "COMMAND, where LISTEN_PID is the worker's"},
 	"fcntl":             {what: "descriptors: which are inherited, and the worker's", fails: "EINTR", but: map[string]string{"F_DUPFD_CLOEXEC": "EMFILE", "F_SETFL": "EPERM", "F_SETOWN": "EPERM ESRCH"}},
 	"fstat":             {what: "whether the termination log is a file, and empty", fails: "ENOMEM"},
 	"fstatfs":           {what: "whether the termination log is a file of the kernel's", fails: "EIO ENOMEM"},
