@@ -31,7 +31,7 @@ func (m *chaosModel) statuses() map[int]string {
 	}
 	if _, asked := m.firstStop(); asked && m.mayKill() && has(may, 0) {
 		may[137] = "something was killed"
-		if m.surelyKilled() {
+		if m.surelyKilled() && m.plan.mode != "worker" { // which ends with its worker
 			delete(may, 0)
 		}
 	}
