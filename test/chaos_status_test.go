@@ -47,7 +47,7 @@ func (m *chaosModel) addShell(may map[int]string) {
 	worker := m.worker()
 	heir := asked && m.plan.mode != "worker"
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
-		if m.mayTell(sig) && (m.does(worker, sig) == "" || m.does(worker, sig) == "ignore") {
+		if m.mayTell(sig) && m.does(worker, sig) != "catch" {
 			heir = false
 		}
 	}
