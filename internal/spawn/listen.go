@@ -32,13 +32,6 @@ func namesDrainit(env []string) bool {
 // forkListening starts a program that finds its own pid in LISTEN_PID. What the exec of that
 // program says can't be known here; most of it is asked for before.
 func forkListening(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return 0, err
-	}
-	if st.Mode&0o111 == 0 {
-		return 0, unix.EACCES
-	}
 	pid, err = syscall.ForkExec("/proc/self/exe", append([]string{ListenArg0, path}, argv...), attr)
 	if err != nil { // no /proc: then it is without its descriptors
 		return forkExec(path, argv, attr)

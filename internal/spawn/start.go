@@ -138,6 +138,9 @@ func checkFile(path string) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return unix.EISDIR
 	}
+	if st.Mode&0o111 == 0 {
+		return unix.EACCES // for root, too
+	}
 	return nil
 }
 
