@@ -142,7 +142,10 @@ func (b *bubble) after(d time.Duration) {
 }
 
 // arrive has a stop signal wait for the loop.
-func (b *bubble) arrive(sig unix.Signal) { b.w.queue.Stops <- sigqueue.Came(sig, time.Now()) }
+func (b *bubble) arrive(sig unix.Signal) {
+	now := time.Now()
+	b.w.queue.Stops <- sigqueue.Arrival{Signal: sig, At: now, Earliest: now}
+}
 
 // stop has a stop signal come.
 func (b *bubble) stop(sig unix.Signal) {

@@ -17,9 +17,6 @@ type Arrival struct {
 	Earliest time.Time // when none waited last: it came no earlier
 }
 
-// Came is a signal that came at a time that is known.
-func Came(sig unix.Signal, at time.Time) Arrival { return Arrival{sig, at, at} }
-
 // stampStops notes when each stop signal comes. Under a limit of CPU time this goroutine,
 // too, runs late at times: two signals that came together may be taken in far apart. So
 // each has the last time, too, at which none waited, which is looked for once more when a
