@@ -3,7 +3,6 @@ package supervisor
 import (
 	"errors"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +13,6 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -258,44 +256,6 @@ func (s *Supervisor) runOn() (next machine.Event, ok bool) {
 		s.journal.Daemonized(left)
 	}
 	return machine.Event{}, false
-}
-
-// ignoreStop ignores a second stop signal, unless it came of drainit stop --force: that
-// says so by its name, for a signal alone can't.
-func (s *Supervisor) ignoreStop(sig unix.Signal) (next machine.Event, ok bool) {
-	if s.forceAsked() {
-		return machine.Event{Kind: machine.ForceAsked}, true
-	}
-	s.journal.Ignored(sig)
-	return machine.Event{}, false
-}
-
-// forceAsked reports whether drainit stop --force runs. It sends more than one signal: not
-// each of them need be asked about.
-func (s *Supervisor) forceAsked() bool {
-	const share = 4 // of the time of one look, between two
-	began := time.Now()
-	if began.Before(s.killed.nextLook) {
-		return false
-	}
-	all, err := s.sys.Snapshot(proc.Want{})
-	now := time.Now()
-	s.killed.nextLook = now.Add(share * now.Sub(began))
-	name := title.Force(os.Getpid())
-	asks := func(p proc.Process) bool { return p.Comm == name }
-	return err == nil && slices.ContainsFunc(all.All(), asks)
-}
-
-func (s *Supervisor) killTree() {
-	defer s.bound(time.Now(), false)
-	worker := proc.Process{}
-	if !s.worker.Gone() {
-		worker = s.worker.Process()
-	}
-	_, err := s.deliver([]forward.Delivery{{Target: forward.ToTree, Process: worker, Signal: unix.SIGKILL}})
-	if err != nil && s.journal.Once("kill refused") { // one pass after the other would say so
-		s.journal.Log.Warn(err.Error())
-	}
 }
 
 func processes(made []forward.Delivery) (all []proc.Process) {

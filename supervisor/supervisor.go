@@ -53,12 +53,6 @@ type Supervisor struct {
 	clues   clues
 }
 
-// kill is what SIGKILL was sent to, and what may ask for it.
-type kill struct {
-	journal.Kill
-	nextLook time.Time // for a drainit stop --force
-}
-
 // board is what is published of drainit.
 type board struct {
 	health health.State
