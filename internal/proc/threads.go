@@ -6,26 +6,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// OtherThreadsSleep reports whether every thread of drainit but the calling one sleeps,
-// or is stuck in the kernel. The errors are those of checkProc and of the reads.
-func OtherThreadsSleep() (bool, error) {
+// OthersAwake are drainit's threads, but the calling one, that run or wait for their turn.
+// The errors are those of checkProc and of the reads.
+func OthersAwake() ([]int, error) {
 	if err := checkProc(); err != nil {
-		return false, err // the numbers of the threads are others, too
+		return nil, err // the numbers of the threads are others, too
 	}
-	awake, err := anyOtherThread("/proc/self/task", unix.Gettid(), func(state byte) bool { return state == 'R' })
-	return !awake && err == nil, err
+	return otherThreadsIn("/proc/self/task", unix.Gettid(), func(state byte) bool { return state == 'R' })
 }
 
-// anyOtherThread reports whether a thread in a task folder of /proc, other than this
-// one, is in such a state, and the first error of a look at one. One that has ended is in none.
-func anyOtherThread(tasks string, than int, is func(state byte) bool) (found bool, failed error) {
+// otherThreadsIn are the threads in a task folder of /proc, other than this one, that are in
+// such a state, and the first error of a look at one. One that has ended is in none.
+func otherThreadsIn(tasks string, than int, is func(state byte) bool) (found []int, failed error) {
 	tids, err := readPids(tasks)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, tid := range tids {
 		if tid == than {
@@ -41,18 +41,31 @@ func anyOtherThread(tasks string, than int, is func(state byte) bool) (found boo
 		case err != nil && failed == nil:
 			failed = err
 		case err == nil && is(t.State):
-			return true, failed
+			found = append(found, tid)
 		}
 	}
-	return false, failed
+	return found, failed
 }
 
 // otherThreads reads the threads of a leader in state Z.
 func otherThreads(pid int) (t threads) {
-	tasks := procPath(pid, "task")
-	t.live, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state != 'Z' && state != 'X' })
-	t.stopped, _ = anyOtherThread(tasks, pid, func(state byte) bool { return state == 'T' })
+	any := func(is func(state byte) bool) bool {
+		found, _ := otherThreadsIn(procPath(pid, "task"), pid, is)
+		return len(found) > 0
+	}
+	t.live = any(func(state byte) bool { return state != 'Z' && state != 'X' })
+	t.stopped = any(func(state byte) bool { return state == 'T' })
 	return t
+}
+
+// ThreadTime is how long a thread of drainit has run; 0 where it has ended.
+func ThreadTime(tid int) time.Duration {
+	const ofThread, ran = 4, 2 // CPUCLOCK_PERTHREAD_MASK and CPUCLOCK_SCHED (linux/posix-timers.h)
+	var ts unix.Timespec
+	if unix.ClockGettime(int32(^tid<<3|ofThread|ran), &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
 }
 
 // SecondThread is the number of the oldest of drainit's threads beside the main one: one of

@@ -1,8 +1,10 @@
 package sigqueue
 
 import (
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,11 +32,10 @@ func (q *Queue) stampStops(old time.Duration) {
 			if !ok { // a test's end
 				return
 			}
-			now := time.Now()
-			q.stamp(Arrival{sig.(unix.Signal), now, l.none})
-			l.begin(now, old)
+			q.stamp(Arrival{sig.(unix.Signal), time.Now(), l.none})
+			l.begin(old)
 		case <-q.stopped:
-			l.begin(time.Now(), old)
+			l.begin(old)
 		case <-l.timer.C:
 			q.lookForStops(&l)
 		}
@@ -44,23 +45,23 @@ func (q *Queue) stampStops(old time.Duration) {
 // look is the next time at which it is looked whether a stop signal waits.
 type look struct {
 	none  time.Time // the last one at which none did
-	due   time.Time // zero: there is none to come
+	due   bool
 	timer *time.Timer
 	times int // how often it was looked
+
+	began time.Time // no signal waited in the kernel then
+	// What each thread had run that was awake then, and may have taken one from the kernel
+	// without having come to its handler.
+	awake map[int]time.Duration
 }
 
 // begin has it looked soon, unless it is already: one signal after the other could keep off
 // the look.
-func (l *look) begin(now time.Time, d time.Duration) {
-	if l.due.IsZero() {
-		l.times = 0
-		l.after(now, d)
+func (l *look) begin(d time.Duration) {
+	if !l.due {
+		l.due, l.times, l.awake = true, 0, nil
+		l.timer.Reset(d)
 	}
-}
-
-func (l *look) after(now time.Time, d time.Duration) {
-	l.due = now.Add(d)
-	l.timer.Reset(d)
 }
 
 // Stopped says that another signal counted as a stop signal: of one that comes it must be
@@ -73,33 +74,59 @@ func (q *Queue) Stopped() {
 }
 
 func (q *Queue) lookForStops(l *look) {
-	now := time.Now()
-	l.times++
-	late := now.Sub(l.due) > onTime && l.times < mostLate
-	if late || l.times < mostLooks && (len(q.came) > 0 || q.onTheWay()) {
-		l.after(now, onTime)
+	if l.times++; l.times == mostLooks {
+		l.began = time.Now()
+	} else if q.onTheWay(l) || len(q.came) > 0 {
+		l.timer.Reset(again)
 		return
 	}
-	l.due, l.none = time.Time{}, now
+	l.due, l.none = false, l.began
 }
 
-// While a signal waits or is on the way, and where a look itself was late, there is another
-// one soon, but not for ever: a flood has one wait all the time.
+// While a signal may be on the way there is another look soon, but not for ever: a flood has
+// one on the way all the time.
 const (
-	onTime    = 20 * time.Millisecond
-	mostLate  = 4
+	again     = 20 * time.Millisecond
 	mostLooks = 20
 )
 
-// anyOnTheWay reports whether the kernel has still to hand over a stop signal. One that the
-// runtime has to hand over is in the channel behind it: to end a subscription waits for that
-// (os/signal.Stop).
-func (q *Queue) anyOnTheWay() bool {
-	pending, err := proc.OwnPending()
+// toHandler is much more than what a thread runs from the kernel to the end of its handler.
+const toHandler = 200 * time.Microsecond
+
+// mayBeOnTheWay reports whether a stop signal that came before the look began may still be on
+// its way to the channel: in the kernel; between it and its handler, on a thread that is kept
+// from running; or in the runtime, for which the end of a subscription waits (os/signal.Stop).
+func (q *Queue) mayBeOnTheWay(l *look) bool {
+	first := l.awake == nil
+	if first {
+		l.began = time.Now()
+		if pending, err := proc.OwnPending(); err == nil && pending&q.stops != 0 {
+			return true
+		}
+	}
+	tids, _ := proc.OthersAwake()
+	if first {
+		l.awake = timesOf(tids)
+	}
+	maps.DeleteFunc(l.awake, func(tid int, ran time.Duration) bool {
+		return !slices.Contains(tids, tid) || proc.ThreadTime(tid) > ran+toHandler
+	})
+	if len(l.awake) > 0 {
+		return true
+	}
+	l.awake = nil // what waits in the channel has another look begin
 	none := make(chan os.Signal, 1)
 	signal.Notify(none, unix.SIGPIPE) // which comes to another channel, too
 	signal.Stop(none)
-	return err == nil && pending&q.stops != 0
+	return false
+}
+
+func timesOf(tids []int) map[int]time.Duration {
+	ran := make(map[int]time.Duration)
+	for _, tid := range tids {
+		ran[tid] = proc.ThreadTime(tid)
+	}
+	return ran
 }
 
 func (q *Queue) stamp(a Arrival) {

@@ -15,7 +15,7 @@ const apart = 100 * time.Millisecond
 func arrivals(t *testing.T, come func(q *Queue)) (all []Arrival) {
 	t.Helper()
 	q := New()
-	q.onTheWay = func() bool { return false } // no real signal comes
+	q.onTheWay = func(l *look) bool { l.began = time.Now(); return false } // no real signal comes
 	go q.stampStops(apart)
 	come(q)
 	time.Sleep(time.Second)
@@ -48,6 +48,29 @@ func TestEarliestTimeOfASecondSignal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// One that is handed over during that look came before it, as far as can be known.
+func TestEarliestTimeOfASignalDuringTheLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		all := arrivals(t, func(q *Queue) {
+			q.onTheWay = func(l *look) bool {
+				if looks++; looks == 1 {
+					q.came <- unix.SIGTERM
+				}
+				l.began = time.Now()
+				return false
+			}
+			q.comes(time.Minute)
+		})
+		if len(all) != 2 || looks < 2 {
+			t.Fatalf("%v after %d looks", all, looks)
+		}
+		if all[1].Earliest.Sub(all[0].At) >= apart {
+			t.Errorf("it came %v after the first, at the earliest", all[1].Earliest.Sub(all[0].At))
+		}
+	})
 }
 
 // A flood does not keep off that look.

@@ -23,11 +23,10 @@ type Queue struct {
 	Others chan unix.Signal // all others that drainit acts upon or forwards
 	Child  chan os.Signal   // SIGCHLD: one slot, a level and not a message
 
-	came    chan os.Signal // the stop signals, before it is noted when
-	stops   signals.Set    // which these are
-	stopped chan struct{}  // another has counted as one
-	// Whether one is on its way to came: anyOnTheWay.
-	onTheWay func() bool
+	came     chan os.Signal     // the stop signals, before it is noted when
+	stops    signals.Set        // which these are
+	stopped  chan struct{}      // another has counted as one
+	onTheWay func(*look) bool   // mayBeOnTheWay
 	pending  [65]chan os.Signal // by signal, nil for those that are not forwarded
 	ready    chan struct{}      // closed when nothing can be missed any longer
 	held     bool               // the loop's own
@@ -51,7 +50,7 @@ func New() *Queue {
 		tstp:    make(chan os.Signal, 1),
 		cont:    make(chan os.Signal, 1),
 	}
-	q.onTheWay = q.anyOnTheWay
+	q.onTheWay = q.mayBeOnTheWay
 	return q
 }
 

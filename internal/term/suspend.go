@@ -142,7 +142,8 @@ func (j *Job) drainSignals() {
 	for began := time.Now(); !j.queue.StopPending(); {
 		time.Sleep(time.Millisecond)
 		runtime.Gosched()
-		asleep, err := proc.OtherThreadsSleep()
+		awake, err := proc.OthersAwake()
+		asleep := len(awake) == 0 && err == nil
 		if spent := time.Since(began); asleep || spent > atMost || err != nil && spent > mostly {
 			return
 		}
