@@ -17,7 +17,6 @@ import (
 
 	"drainit/internal/inspect"
 	"drainit/internal/logx"
-	"drainit/internal/machine"
 	"drainit/internal/sigqueue"
 	"drainit/supervisor"
 )
@@ -46,7 +45,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		err = errNoCommand
 	}
 	if err != nil {
-		queue.Wait(nil, machine.SameRequest) // else what nobody reads could end drainit by SIGPIPE
+		queue.WaitAll() // else what nobody reads could end drainit by SIGPIPE
 		return supervisor.Outcome{Status: refuse(o, err, stderr)}
 	}
 	keepSmall()

@@ -80,7 +80,7 @@ var flagsAlone = [...][2]string{
 func warnings(environ []string) (lines []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		if value == "" || !strings.HasPrefix(name, "DRAINIT_") || isOwn(name) || isKubernetes(name) {
+		if value == "" || !strings.HasPrefix(name, prefix) || isOwn(name) || isKubernetes(name) {
 			continue
 		}
 		if meant := settingMeant(name); meant != "" {

@@ -87,11 +87,12 @@ func (o *options) apply(f *flags, environ []string) error {
 	o.config.TerminationLog = logx.DefaultTerminationLog
 	o.json = !isTerminal(unix.Stderr)
 	sources := make(map[string]string)
+	own := slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return !strings.HasPrefix(v, prefix) })
 	for i, s := range settings {
 		values, source := []string(f.given[i]), s.flag()
 		if len(values) == 0 {
 			source = s.variable()
-			values = s.split(lookupEnv(environ, source))
+			values = s.split(lookupEnv(own, source))
 		}
 		for _, v := range values {
 			if err := s.set(o, v); err != nil {
@@ -149,5 +150,5 @@ func workerEnv(environ []string) []string {
 
 // isOwn reports whether a variable is one of drainit's settings.
 func isOwn(name string) bool {
-	return slices.ContainsFunc(settings[:], func(s setting) bool { return s.variable() == name })
+	return strings.HasPrefix(name, prefix) && slices.ContainsFunc(settings[:], func(s setting) bool { return s.variable() == name })
 }

@@ -47,9 +47,12 @@ var settings = [...]setting{
 // flag is the flag as an error names it.
 func (s setting) flag() string { return "--" + s.name }
 
+// prefix begins the names of drainit's variables.
+const prefix = "DRAINIT_"
+
 // variable is the name of the setting's environment variable.
 func (s setting) variable() string {
-	return "DRAINIT_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
 // split returns the values in the environment variable, if it is set.

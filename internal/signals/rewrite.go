@@ -2,8 +2,6 @@ package signals
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -24,10 +22,20 @@ func (r Rewrites) Apply(sig unix.Signal) unix.Signal {
 	return sig
 }
 
+// From are the signals that are rewritten, in their order.
+func (r Rewrites) From() (all []unix.Signal) {
+	for sig := range maxSignal + 1 {
+		if _, ok := r[sig]; ok {
+			all = append(all, sig)
+		}
+	}
+	return all
+}
+
 // String lists the rules by the number of the signal that comes.
 func (r Rewrites) String() string {
 	var rules []string
-	for _, from := range slices.Sorted(maps.Keys(r)) {
+	for _, from := range r.From() {
 		to := "0"
 		if r[from] != Drop {
 			to = Name(r[from])
