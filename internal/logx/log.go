@@ -26,23 +26,22 @@ const (
 // Log writes drainit's lines to a descriptor without ever blocking or ending
 // drainit: lines wait in a bounded queue, those that find it full are dropped
 // and counted, and an error of the descriptor loses a line and no more.
-// Only the goroutine that made it may call its methods.
+// Only one goroutine at a time may call its methods.
 type Log struct {
 	core    zapcore.Core
 	encoder zapcore.Encoder
 	fd      int
 	lines   chan []byte
 	dropped atomic.Int64
-	written chan struct{} // closed when all lines are
+	written chan struct{} // closed when all lines are; nil before the first
 }
 
 // New returns a log that writes to fd, one JSON object a line or plain text
 // that begins with "drainit:".
 func New(fd int, json bool, level zapcore.Level) *Log {
-	l := &Log{fd: fd, lines: make(chan []byte, logLines), written: make(chan struct{})}
+	l := &Log{fd: fd, lines: make(chan []byte, logLines)}
 	l.encoder = newEncoder(json)
 	l.core = zapcore.NewCore(l.encoder, (*logQueue)(l), level)
-	go l.write()
 	return l
 }
 
@@ -99,6 +98,10 @@ func (l *Log) Format() string {
 
 func (l *Log) line(level zapcore.Level, msg string, f []zapcore.Field) {
 	if l.core.Enabled(level) {
+		if l.written == nil {
+			l.written = make(chan struct{})
+			go l.write()
+		}
 		_ = l.core.Write(entry(level, Printable(msg)), f) // the queue takes or counts it; there is nobody to tell
 	}
 }
@@ -107,6 +110,9 @@ func (l *Log) line(level zapcore.Level, msg string, f []zapcore.Field) {
 // though nobody reads its log. No line may follow.
 func (l *Log) Close() {
 	close(l.lines)
+	if l.written == nil {
+		return
+	}
 	select {
 	case <-l.written:
 	case <-time.After(flushAtEnd):
