@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -95,7 +93,7 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 			d.Why, d.Shell, d.Children = "waits for it", true, l.inForeground(m, s)
 		}
 		if m.sent == nil {
-			d.Children = slices.DeleteFunc(d.Children, func(p proc.Process) bool { return !s.Untouched(p.ID) })
+			d.Children = onlyUntouched(d.Children, s)
 		}
 		if len(d.Children) > 0 {
 			all = append(all, d)
@@ -132,11 +130,24 @@ func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []proc.
 	return children
 }
 
+// onlyUntouched are those that have received no signal.
+func onlyUntouched(all []proc.Process, s *proc.Snapshot) (these []proc.Process) {
+	for _, p := range all {
+		if s.Untouched(p.ID) {
+			these = append(these, p)
+		}
+	}
+	return these
+}
+
 // BlockedTraps returns the shells of a snapshot whose trap can't run before a child ends.
 // One without a handler may do so within moments, and is given a second.
-func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) []Deaf {
-	return slices.DeleteFunc(l.deaf(now, s), func(d Deaf) bool {
+func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) (blocked []Deaf) {
+	for _, d := range l.deaf(now, s) {
 		sent := l.living[d.Process.PID].sent
-		return !d.Shell || sent == nil || !d.Children[0].Handles(sent.signal) && now < sent.tick+aSecond
-	})
+		if d.Shell && sent != nil && (d.Children[0].Handles(sent.signal) || now >= sent.tick+aSecond) {
+			blocked = append(blocked, d)
+		}
+	}
+	return blocked
 }

@@ -1,9 +1,6 @@
 package forward
 
 import (
-	"maps"
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -88,7 +85,10 @@ func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) (all []Delivery) {
 // planResume takes back what quiet did, from those that were sent it. It goes by their
 // start times: each may have ended, and another have its pid.
 func (l *Ledger) planResume(r Request) (all []Delivery) {
-	quieted := slices.Collect(maps.Values(l.quieted))
+	quieted := make([]proc.Process, 0, len(l.quieted))
+	for _, p := range l.quieted {
+		quieted = append(quieted, p)
+	}
 	proc.SortByPID(quieted)
 	for _, p := range quieted {
 		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
@@ -150,7 +150,11 @@ func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (handlers []proc.Process)
 	case r.mode() == ModeAuto:
 		handlers = s.Nearest(r.Worker.PID, handles)
 	case r.mode() == ModeGroup:
-		handlers = slices.DeleteFunc(s.Group(r.Worker.PID), func(p proc.Process) bool { return !handles(p) })
+		for _, p := range s.Group(r.Worker.PID) {
+			if handles(p) {
+				handlers = append(handlers, p)
+			}
+		}
 	default:
 		if p, ok := s.Process(r.Worker.PID); ok && handles(p) {
 			handlers = []proc.Process{p}

@@ -62,11 +62,16 @@ func (s *Snapshot) closesRing(i int) bool {
 }
 
 // All returns the living processes, by pid.
-func (s *Snapshot) All() []Process {
+func (s *Snapshot) All() (living []Process) {
 	if s == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.all), func(p Process) bool { return !p.Alive() })
+	for i := range s.all {
+		if s.all[i].Alive() {
+			living = append(living, s.all[i])
+		}
+	}
+	return living
 }
 
 // Process returns the process with this pid, dead or alive.
