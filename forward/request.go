@@ -25,13 +25,16 @@ const (
 	PassThrough                // any other signal: it means nothing to drainit
 )
 
+// OfStop reports whether it is a step of a stop.
+func (p Purpose) OfStop() bool { return p == Stop || p == Orphans || p == LastCall }
+
 // Request is one signal to be delivered.
 type Request struct {
 	Purpose Purpose
 	Signal  unix.Signal // after the rewrite
 	Mode    Mode
 	Worker  Worker
-	Tick    uint64 // when it is, as proc.Ticks tells
+	Tick    uint64 // when a step of a stop is, as proc.Ticks tells
 }
 
 // Worker is what is known of the worker beside its snapshot.

@@ -55,7 +55,11 @@ func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Reques
 		deliver = unix.SIGTERM
 	}
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
-	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: s.sys.Ticks()}
+	r := forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w}
+	if p.OfStop() {
+		r.Tick = s.sys.Ticks()
+	}
+	return r
 }
 
 // observe takes the snapshot that a plan for the request needs; nil where it needs none.

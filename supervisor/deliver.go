@@ -27,7 +27,10 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		if d.OnlyIfHandled && !s.handles(d.Process, d.Signal) {
 			continue // by now it is another program
 		}
-		tick := s.sys.Ticks()
+		var tick uint64
+		if d.Stop {
+			tick = s.sys.Ticks()
+		}
 		err := s.sys.Send(d)
 		if err != nil {
 			if failed == nil {

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -29,6 +30,27 @@ func TestParseStat(t *testing.T) {
 	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", "x (y) S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11"} {
 		if p, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, p)
+		}
+	}
+}
+
+// A process that is about to be no more has no group.
+func TestParseStatOfADyingProcess(t *testing.T) {
+	p, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1)))
+	if err != nil || p.PGID != -1 || p.SID != -1 || p.State != 'X' {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestParseNumber(t *testing.T) {
+	for text, want := range map[string]uint64{"0": 0, "18446744073709551": 18446744073709551, "-1": math.MaxUint64, "2147483647": math.MaxInt32} {
+		if n, err := parseNumber([]byte(text)); err != nil || n != want {
+			t.Errorf("%s: %d, %v", text, n, err)
+		}
+	}
+	for _, bad := range []string{"", "-", "--1", "1-", "x", "0x1", "+1", "99999999999999999999999"} {
+		if n, err := parseNumber([]byte(bad)); err == nil {
+			t.Errorf("%q is %d, want an error", bad, n)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -27,11 +28,14 @@ func parseStat(b []byte) (Process, error) {
 	}
 	const state, starttime = 3, 22
 	field := state
-	for text := range bytes.FieldsSeq(b[end+1:]) {
+	for rest := b[end+1:]; ; field++ {
+		var text []byte
+		if text, rest = cutField(rest); len(text) == 0 {
+			break
+		}
 		if err := p.parseField(field, text); err != nil {
 			return Process{}, fmt.Errorf("cannot parse stat: %w", err)
 		}
-		field++
 	}
 	if field <= starttime {
 		return Process{}, fmt.Errorf("cannot parse stat: %d fields", field-1)
@@ -39,27 +43,62 @@ func parseStat(b []byte) (Process, error) {
 	return p, nil
 }
 
+// cutField returns the first field, empty where there is none, and what is behind it.
+func cutField(b []byte) (field, rest []byte) {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n') {
+		b = b[1:]
+	}
+	for i, c := range b {
+		if c == ' ' || c == '\n' {
+			return b[:i], b[i:]
+		}
+	}
+	return b, nil
+}
+
 // parseField reads one field of a stat, by its number in proc(5).
 func (p *Process) parseField(number int, text []byte) (err error) {
+	var n uint64
 	switch number {
 	case 3:
 		p.State = text[0]
+	case 4, 5, 6, 22, 33, 34, 52:
+		n, err = parseNumber(text)
+	}
+	switch number {
 	case 4:
-		p.PPID, err = strconv.Atoi(string(text))
+		p.PPID = int(n)
 	case 5:
-		p.PGID, err = strconv.Atoi(string(text))
+		p.PGID = int(n)
 	case 6:
-		p.SID, err = strconv.Atoi(string(text))
+		p.SID = int(n)
 	case 22:
-		p.Start, err = strconv.ParseUint(string(text), 10, 64)
+		p.Start = n
 	case 33:
-		p.Ignored, err = signals.ParseSet(text, 10)
+		p.Ignored = signals.Set(n)
 	case 34:
-		p.Handled, err = signals.ParseSet(text, 10)
+		p.Handled = signals.Set(n)
 	case 52:
-		var status uint64
-		status, err = strconv.ParseUint(string(text), 10, 32)
-		p.Status = unix.WaitStatus(status)
+		p.Status = unix.WaitStatus(n)
 	}
 	return err
+}
+
+// parseNumber reads a number as the kernel writes it, one below 0 as int(n) has it: the
+// process group of a process that is about to be no more is -1.
+func parseNumber(text []byte) (n uint64, err error) {
+	digits := bytes.TrimPrefix(text, []byte("-"))
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' || n > math.MaxUint64/10-1 {
+			return 0, fmt.Errorf("%q is no number", text)
+		}
+		n = n*10 + uint64(digit-'0')
+	}
+	if len(digits) == 0 {
+		return 0, fmt.Errorf("%q is no number", text)
+	}
+	if len(digits) < len(text) {
+		n = -n
+	}
+	return n, nil
 }

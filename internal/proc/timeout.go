@@ -117,4 +117,7 @@ func (r *timedRead) giveUp(before int) (n int) {
 }
 
 // Reader takes snapshots. The zero Reader is ready. It must not be copied.
-type Reader struct{ stuck stuckReader }
+type Reader struct {
+	stuck stuckReader
+	kept  keptStat
+}
