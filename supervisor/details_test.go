@@ -263,7 +263,7 @@ func TestInterruptBeforeTheStart(t *testing.T) {
 		cfg.RemapExit = tt.remap
 		s, lines := beforeStart(t, cfg, newWorld())
 		s.job = term.NewJob(term.Terminal{}, s.queue, jobOwner{s})
-		s.queue.Wait(s.cfg.stops, machine.SameRequest)
+		s.queue.Wait(s.cfg.stops, nil, machine.SameRequest)
 		signalSelf(t, s, tt.sig)
 		if !s.stopBeforeStart() || s.exitCode() != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.sig, s.exitCode(), tt.want)

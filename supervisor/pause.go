@@ -15,7 +15,7 @@ import (
 // phase: the verbs ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
-	queue.Wait(stops, machine.SameRequest)
+	queue.Wait(stops, nil, machine.SameRequest)
 	title.Set(title.Pause)
 	if _, ok := queue.TakeEarly(stops); ok {
 		return nil

@@ -40,12 +40,48 @@ func (s *Supervisor) run() Outcome {
 		s.journal.NotStarted(err.Error())
 		return Outcome{Status: err.Status}
 	}
-	spawn.PreferWorker()
-	spawn.Detach()
-	s.queue.Pump(s.cfg.stops)
-	s.loop()
+	go settle()
+	s.supervise()
 	s.job.InterruptGroup()
 	return s.exitCode()
+}
+
+// settle is what the worker need not wait for, and no signal either.
+func settle() {
+	spawn.WarmRuntime()
+	spawn.PreferWorker()
+	spawn.Detach()
+}
+
+// supervise runs the loop on any thread, where a signal that has come gets to it without
+// another change of threads, and keeps the main one for its name, which is the title.
+func (s *Supervisor) supervise() {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.begin()
+		s.loop()
+	}()
+	for {
+		select {
+		case text := <-s.board.titles:
+			title.Set(text)
+		case <-over:
+			return
+		}
+	}
+}
+
+// begin warns of what is above drainit, unless the worker has ended by then.
+func (s *Supervisor) begin() {
+	select {
+	case <-s.queue.Child:
+		s.reap()
+	default:
+	}
+	if s.machine.Phase() != phase.Done {
+		s.warnParent()
+	}
 }
 
 // prepare sets up what the worker must find when it starts.
@@ -57,8 +93,7 @@ func (s *Supervisor) prepare() error {
 		}
 	}
 	title.Set(title.Of(title.State{Phase: phase.Starting}))
-	s.queue.Wait(s.cfg.stops, machine.SameRequest)
-	spawn.WarmRuntime() // behind what takes a thread for good
+	s.queue.Wait(s.cfg.stops, s.cfg.Rewrites.From(), machine.SameRequest)
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
@@ -93,7 +128,6 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	}
 	s.job.KeepModes()
 	s.clues.dir, _ = unix.Getwd()
-	s.warnParent()
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed.WithHint(s.cfg.Hint)

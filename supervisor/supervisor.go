@@ -36,8 +36,8 @@ type Outcome struct {
 	Interrupted bool // by INT itself (term.EndByInterrupt)
 }
 
-// Supervisor is the loop: one goroutine, so that nothing here needs a lock. It must run on
-// the locked main thread, whose signal mask the worker inherits.
+// Supervisor is the loop: one goroutine at a time, so that nothing here needs a lock. It
+// starts the worker on the locked main thread, whose signal mask the worker inherits.
 type Supervisor struct {
 	cfg     Config
 	sys     System
@@ -57,6 +57,7 @@ type Supervisor struct {
 type board struct {
 	health health.State
 	title  string
+	titles chan string // the last one, for the main thread
 	stop   stopTimes
 	// The last quiet signal was handled by no process.
 	unhandled bool
@@ -81,6 +82,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
 		died:   make(chan int, 2*watch.Most),
+		board:  board{titles: make(chan string, 1)},
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s
@@ -142,7 +144,11 @@ func (s *Supervisor) publish() {
 	s.board.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
 	if text := title.Of(now); text != "" && text != s.board.title {
 		s.board.title = text
-		title.Set(text)
+		select {
+		case <-s.board.titles: // one that is late
+		default:
+		}
+		s.board.titles <- text
 	}
 }
 

@@ -244,8 +244,11 @@ func (s *Supervisor) warnParent() {
 func (s *Supervisor) shellsAbove() (above []proc.Process) {
 	const most = 10
 	for pid := os.Getppid(); pid != 0 && len(above) < most; {
-		p, err := s.process(proc.Want{Only: pid, Program: true, Place: true, Signals: []unix.Signal{unix.SIGTERM}})
-		if err != nil || forward.ProgramOf(p) == forward.Other {
+		p, err := s.process(proc.Want{Only: pid, Program: true})
+		if err != nil || forward.ProgramOf(p) == forward.Other { // mostly
+			return nil
+		}
+		if p, err = s.process(proc.Want{Only: pid, Program: true, Place: true, Signals: []unix.Signal{unix.SIGTERM}}); err != nil {
 			return nil
 		}
 		above = append(above, p)

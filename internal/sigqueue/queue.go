@@ -8,6 +8,7 @@ package sigqueue
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -28,9 +29,11 @@ type Queue struct {
 	stopped  chan struct{}      // another has counted as one
 	onTheWay func(*look) bool   // mayBeOnTheWay
 	pending  [65]chan os.Signal // by signal, nil for those that are not forwarded
-	ready    chan struct{}      // closed when nothing can be missed any longer
-	held     bool               // the loop's own
-	putOff   putOff             // likewise
+	asked    chan asked
+	ready    chan struct{} // closed when nothing is missed that Wait waits for
+	all      chan struct{} // closed when nothing is missed
+	held     bool          // the loop's own
+	putOff   putOff        // likewise
 
 	tstp, cont chan os.Signal // one slot each
 	continued  atomic.Uint64  // how often a CONT has come
@@ -45,7 +48,9 @@ func New() *Queue {
 		Others:  make(chan unix.Signal),
 		Child:   make(chan os.Signal, 1),
 		came:    make(chan os.Signal, stopsAtMost),
+		asked:   make(chan asked, 1),
 		ready:   make(chan struct{}),
+		all:     make(chan struct{}),
 		stopped: make(chan struct{}, 1),
 		tstp:    make(chan os.Signal, 1),
 		cont:    make(chan os.Signal, 1),
@@ -57,51 +62,95 @@ func New() *Queue {
 // stopsAtMost wait at a time: what a flood of them pushes out would say the same.
 const stopsAtMost = 64
 
+// What is not subscribed to is lost, or by the runtime's doing ends drainit, which would
+// end before its worker: those must not come later than it. Of the others those are first
+// that people and workers send.
+var (
+	endDrainit = []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT}
+	first      = []unix.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}
+)
+
 // Open begins to subscribe to every signal that can be handled but URG, which is the Go
 // runtime's own. A HUP that is ignored at the start, as by nohup(1), stays ignored, for
 // the worker too.
 //
-// Each subscription is two hand-overs to a thread of the runtime and back, which
-// makes this the longest part of the start: it goes on behind what else there is
-// to do before the worker, and Wait waits for its end.
+// Each subscription is two hand-overs to a thread of the runtime and back, and all of them
+// would be the longest part of the start. So they go on beside what else there is to do,
+// and Wait waits for those that must be there before the worker; the others come behind it.
 func Open() *Queue {
 	q := New()
-	go q.subscribe()
+	go q.subscribeAll()
 	return q
 }
 
-func (q *Queue) subscribe() {
-	defer close(q.ready)
-	// A signal ends drainit by the runtime's doing until it is subscribed to: these first.
-	for _, sig := range append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, signals.All()...) {
-		if sig == unix.SIGTSTP || sig == unix.SIGCONT || sig == unix.SIGHUP && signal.Ignored(sig) || q.pending[sig] != nil {
-			continue
-		}
-		q.pending[sig] = make(chan os.Signal, 1)
-		signal.Notify(q.pending[sig], sig)
-	}
-	signal.Notify(q.Child, unix.SIGCHLD)
-	// Without a subscriber, a write to a closed stderr or beyond the limit of a file's size
-	// would end drainit, and so would its own use of processor time.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU)
-	signal.Notify(q.tstp, unix.SIGTSTP)
-	signal.Notify(q.cont, unix.SIGCONT)
-}
-
-// Wait returns when a signal that comes is not lost, which must be so before the
-// worker starts: it may send one at once. From then on the stop signals go to the loop with
-// the time at which each came. A CONT that came after one may be faster, in the kernel as
-// here: the machine waits with a resume. Once a stop signal is as old as this, one that
-// comes is known to be later.
-func (q *Queue) Wait(stops []unix.Signal, old time.Duration) {
-	<-q.ready
-	for _, sig := range stops {
+func (q *Queue) subscribeAll() {
+	q.subscribe(endDrainit)
+	asked := <-q.asked
+	q.subscribe(asked.stops)
+	q.subscribe(asked.named)
+	for _, sig := range asked.stops {
 		if q.pending[sig] != nil {
 			q.stops |= signals.SetOf(sig)
 			signal.Notify(q.came, sig)
 		}
 	}
-	go q.stampStops(old)
+	close(q.ready)
+	go q.stampStops(asked.old)
+	q.subscribe(first)
+	pumped := q.pump(q.stops)
+	notify(q.Child, unix.SIGCHLD)
+	q.ChildPending() // one may have ended before
+	notify(q.tstp, unix.SIGTSTP)
+	notify(q.cont, unix.SIGCONT)
+	go q.pumpQuiet()
+	q.subscribe(signals.All())
+	q.pump(pumped)
+	// Without a subscriber, a write to a closed stderr or beyond the limit of a file's size
+	// would end drainit, and so would its own use of processor time.
+	notify(make(chan os.Signal, 1), unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU)
+	close(q.all)
+}
+
+// subscribe gives a slot to each of these that can be forwarded and has none.
+func (q *Queue) subscribe(these []unix.Signal) {
+	for _, sig := range these {
+		if !signals.Forwardable(sig) || sig == unix.SIGTSTP || sig == unix.SIGCONT || sig == unix.SIGHUP && signal.Ignored(sig) || q.pending[sig] != nil {
+			continue
+		}
+		q.pending[sig] = make(chan os.Signal, 1)
+		notify(q.pending[sig], sig)
+	}
+}
+
+// notify is os/signal.Notify, one after the other and giving way after each: it holds a
+// lock that a signal on its way needs, too.
+func notify(c chan<- os.Signal, these ...unix.Signal) {
+	for _, sig := range these {
+		signal.Notify(c, sig)
+		runtime.Gosched()
+	}
+}
+
+// asked is what Wait was asked for.
+type asked struct {
+	stops, named []unix.Signal
+	old          time.Duration
+}
+
+// Wait returns when a stop signal that comes is not lost, one that ends drainit, or one of
+// those named beside, which must be so before the worker starts.
+// From then on the stop signals go to the loop with the time at which each came. A CONT that
+// came after one may be faster, in the kernel as here: the machine waits with a resume. Once
+// a stop signal is as old as this, one that comes is known to be later.
+func (q *Queue) Wait(stops, named []unix.Signal, old time.Duration) {
+	q.asked <- asked{stops, named, old}
+	<-q.ready
+}
+
+// WaitAll waits until every subscription is there.
+func (q *Queue) WaitAll() {
+	q.Wait(nil, nil, 0)
+	<-q.all
 }
 
 // TakeEarly takes one of these signals that has come before it is called.
@@ -116,18 +165,26 @@ func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
 	return 0, false
 }
 
-// Pump begins to pass on all but these, from their slots to Others.
-func (q *Queue) Pump(stops []unix.Signal) {
-	for _, sig := range stops {
-		q.pending[sig] = nil // it has another way
-	}
-	for first := 0; first < len(q.pending); first += len(batch{}) {
-		var b batch
-		if copy(b[:], q.pending[first:]); b != (batch{}) {
+// pump begins to pass on all that have a slot but these, from there to Others, and returns
+// these and those.
+func (q *Queue) pump(but signals.Set) signals.Set {
+	var b batch
+	n := 0
+	for sig, slot := range q.pending {
+		if slot == nil || but.Has(unix.Signal(sig)) {
+			continue
+		}
+		but |= signals.SetOf(unix.Signal(sig))
+		b[n] = slot
+		if n++; n == len(b) {
 			go q.pumpBatch(b)
+			b, n = batch{}, 0
 		}
 	}
-	go q.pumpQuiet()
+	if n > 0 {
+		go q.pumpBatch(b)
+	}
+	return but
 }
 
 // Hold says whether a stop signal has been taken and not been acted upon yet.

@@ -118,11 +118,16 @@ func run(p plan) (err error) {
 // contenders builds the inits that are ours and looks for the others.
 func contenders(p plan) ([]contender, error) {
 	all := []contender{{name: "no init"}}
-	for _, own := range []struct{ name, pkg string }{
-		{"minimal Go", "drainit/test/bench/minimal"}, {"drainit", "drainit"},
+	for _, own := range []struct {
+		name, pkg string
+		flags     []string
+	}{
+		{"minimal Go", "drainit/test/bench/minimal", nil},
+		{"drainit", "drainit", []string{"-gcflags=all=-l", "-gcflags=runtime="}}, // as .ci/release does
 	} {
 		bin := filepath.Join(p.dir, filepath.Base(own.pkg))
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, own.pkg)
+		args := append(append([]string{"build", "-trimpath", "-ldflags=-s -w"}, own.flags...), "-o", bin, own.pkg)
+		build := exec.Command("go", args...)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("cannot build %s: %w\n%s", own.pkg, err, out)
