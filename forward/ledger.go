@@ -70,14 +70,13 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 // observe takes what lives below drainit now, parents before their children.
 func (l *Ledger) observe(s *proc.Snapshot) {
 	l.snapshots++
-	below := s.Descendants(l.self)
-	l.living = make(map[int]*record, len(below))
+	l.living = make(map[int]*record, len(l.living))
 	for _, m := range l.records {
 		if m.root && m.first == 0 && !m.exited { // hidden from us, but there
 			l.living[m.PID] = m
 		}
 	}
-	for _, p := range below {
+	for p := range s.Below(l.self) {
 		m := l.recordOf(p)
 		if l.snapshots == 1 {
 			m.evidence = s.Evidence(p.PID)
@@ -105,34 +104,38 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 }
 
 // recordOf notes what a snapshot shows of a process.
-func (l *Ledger) recordOf(p proc.Process) *record {
+func (l *Ledger) recordOf(p *proc.Process) *record {
 	m := l.records[p.ID]
 	if m == nil {
-		m = l.hidden(p)
+		m = l.hidden(p.ID)
 		l.records[p.ID] = m
 	}
 	if m.first == 0 {
 		m.first = l.snapshots
 	}
-	if p.Args == nil && (p.Exe == "" || p.Exe == m.Exe) { // not asked for, this time, or not read in time
-		p.Exe, p.Args = m.Exe, m.Args
+	before := m.Process
+	m.Process, m.last = *p, l.snapshots
+	if p.Args == nil && (p.Exe == "" || p.Exe == before.Exe) { // not asked for, this time, or not read in time
+		m.Exe, m.Args = before.Exe, before.Args
 	}
-	m.Process, m.program, m.last = p, ProgramOf(p), l.snapshots
-	m.relay = max(m.relay, relayOf(p)) // what it said of itself may not be read each time
+	if m.first == l.snapshots || p.Args != nil || m.Exe != before.Exe || m.Comm != before.Comm {
+		m.program = ProgramOf(m.Process)
+		m.relay = max(m.relay, relayOf(m.Process)) // what it said of itself may not be read each time
+	}
 	m.handled |= p.Handled
 	return m
 }
 
 // hidden is the root that a snapshot shows for the first time, whose start was not known;
 // else a new one.
-func (l *Ledger) hidden(p proc.Process) *record {
-	m := l.living[p.PID]
+func (l *Ledger) hidden(id proc.ID) *record {
+	m := l.living[id.PID]
 	if m == nil || m.first != 0 {
 		return &record{}
 	}
 	delete(l.records, m.ID)
 	if l.worker == m.ID {
-		l.worker = p.ID
+		l.worker = id
 	}
 	return m
 }
@@ -141,20 +144,19 @@ func (l *Ledger) hidden(p proc.Process) *record {
 // nothing, and have none alive below them. A snapshot may miss a process that loses its
 // parent under it, so it takes two.
 func (l *Ledger) forget() {
-	needed := make(map[proc.ID]bool)
 	for _, m := range l.records {
 		if m.last+1 < l.snapshots {
 			continue
 		}
 		for up := range l.upFrom(m) {
-			if needed[up.ID] {
+			if up.needed == l.snapshots {
 				break
 			}
-			needed[up.ID] = true
+			up.needed = l.snapshots
 		}
 	}
 	for id, m := range l.records {
-		if !needed[id] && m.sent == nil && id != l.worker {
+		if m.needed != l.snapshots && m.sent == nil && id != l.worker {
 			delete(l.records, id)
 		}
 	}

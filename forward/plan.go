@@ -233,7 +233,7 @@ func (l *Ledger) judge(r Request, s *proc.Snapshot) []Delivery {
 // nothing. The others are the business of a process that handles the stop and lives. Of
 // those that were signalled unseen it is only known that they should have died.
 func (l *Ledger) addLastCall(c *cascade) {
-	for _, p := range c.s.Descendants(l.self) {
+	for p := range c.s.Below(l.self) {
 		m := l.living[p.PID]
 		if m == nil || c.planned[m.ID] {
 			continue

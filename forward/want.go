@@ -22,9 +22,7 @@ func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
 	w = proc.Want{Signals: []unix.Signal{r.Signal}, Until: until}
 	switch r.Purpose {
 	case Stop, Orphans, LastCall:
-		if r.Signal != unix.SIGTERM {
-			w.Signals = append(w.Signals, unix.SIGTERM)
-		}
+		w.Signals = l.stopSignals(r.Signal)
 		return l.wantOfStop(r, w)
 	case Resume:
 		return w, false
@@ -47,6 +45,15 @@ func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
 		w.Only, w.Signals = r.Worker.PID, nil
 	}
 	return w, true
+}
+
+// stopSignals are those of which a stop asks who handles them: it, and what shells and
+// launchers are sent.
+func (l *Ledger) stopSignals(sig unix.Signal) []unix.Signal {
+	if sig == unix.SIGTERM {
+		return []unix.Signal{sig}
+	}
+	return []unix.Signal{sig, unix.SIGTERM}
 }
 
 // wantOfStop is what a stop needs, which wants much: the dead can't be asked.
@@ -149,25 +156,4 @@ func (l *Ledger) Died(pid int) {
 	if m := l.living[pid]; m != nil && m.PPID != l.self {
 		delete(l.living, pid)
 	}
-}
-
-// Recheck is when a snapshot is due, though none has died, of those that were signalled
-// and have not acted upon it yet; 0 for never.
-func (l *Ledger) Recheck(now uint64) time.Duration {
-	const soon, late = 60 * time.Millisecond, time.Second // behind actsAfter, and behind aSecond
-	next := time.Duration(0)
-	for _, m := range l.living {
-		switch {
-		case m.heldSince != 0 && m.sent == nil && now < m.heldSince+aSecond:
-			return soon
-		case !m.hasChildren, m.sent == nil && !m.leftAlone:
-		case m.sent == nil:
-			next = late
-		case now < m.sent.tick+actsAfter:
-			return soon
-		case now < m.sent.tick+aSecond, l.notActing(m):
-			next = late
-		}
-	}
-	return next
 }

@@ -28,8 +28,8 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 	}
 }
 
-// A process has 50 ms to act upon what it was sent. Then it is looked at each second for
-// as long as it may be deaf, and one that acts for a second.
+// A process has 50 ms to act upon what it was sent. Then it is looked at for as long as it
+// may be deaf, first each second and later each five, and one that acts for a second.
 func TestWhenASnapshotIsDueThoughNoneHasDied(t *testing.T) {
 	const soon, late = 60 * time.Millisecond, time.Second
 	for _, tt := range []struct {
@@ -44,8 +44,10 @@ func TestWhenASnapshotIsDueThoughNoneHasDied(t *testing.T) {
 		{[]kin{{"app", 10, 1}, {"app", 11, 10}}, 99, late},
 		{[]kin{{"app", 10, 1}, {"app", 11, 10}}, 100, 0},
 		{[]kin{{"bash", 10, 1}, {"app", 11, 10}}, 100, late},
-		{[]kin{{"ignores", 10, 1}, {"dies", 11, 10}}, 5000, late},
-		{[]kin{{"blocks", 10, 1}, {"dies", 11, 10}}, 5000, late},
+		{[]kin{{"ignores", 10, 1}, {"dies", 11, 10}}, 200, late},
+		{[]kin{{"ignores", 10, 1}, {"dies", 11, 10}}, 600, 3 * time.Second},
+		{[]kin{{"ignores", 10, 1}, {"dies", 11, 10}}, 5000, 5 * time.Second},
+		{[]kin{{"blocks", 10, 1}, {"dies", 11, 10}}, 5000, 5 * time.Second},
 	} {
 		l := NewLedger(drainitPID)
 		sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(tt.family...))))

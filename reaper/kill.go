@@ -60,7 +60,7 @@ func pass(done map[proc.ID]bool) (fresh bool, failed error) {
 	if err != nil {
 		return false, err
 	}
-	for _, p := range all.Descendants(os.Getpid()) {
+	for p := range all.Below(os.Getpid()) {
 		if done[p.ID] {
 			continue
 		}

@@ -26,6 +26,8 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 		s.signalOrphans(forward.Orphans)
 	case machine.LastCall:
 		s.signalOrphans(forward.LastCall)
+	case machine.LookAgain:
+		return machine.Event{Kind: machine.ChildExited}, s.isUnsettled()
 	case machine.Inspect:
 		s.inspect()
 	case machine.QuietWorker:
@@ -98,6 +100,23 @@ func (s *Supervisor) watch() {
 	s.machine.Observed(time.Now(), s.ledger.Recheck(s.sys.Ticks()), all)
 }
 
+// isUnsettled reports whether a snapshot is due, for something that was signalled may not act
+// upon it: mostly a look at that alone says that it isn't.
+func (s *Supervisor) isUnsettled() bool {
+	tick := s.sys.Ticks()
+	want, ok := s.ledger.Glance(tick, time.Now().Add(waitersTime))
+	if !ok {
+		return true
+	}
+	defer s.bound(time.Now(), false)
+	these, err := s.sys.Snapshot(want)
+	if err != nil || s.ledger.Unsettled(want, these) {
+		return true
+	}
+	s.machine.LookedAgain(time.Now(), s.ledger.Recheck(tick))
+	return false
+}
+
 // promoteSuccessor makes the worker's successor the worker, if it has one. That may have
 // ended by now.
 func (s *Supervisor) promoteSuccessor() {
@@ -122,6 +141,7 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 		s.signalUnseen(r, err)
 		return
 	}
+	s.clues.shown = all
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made, _ := s.deliver(plan)

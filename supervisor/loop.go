@@ -171,6 +171,7 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 			s.step(now, next)
 		}
 	}
+	s.clues.shown = nil
 	s.publish() // whether a worker that died in a drain has a successor is known now
 	s.publishStop()
 }

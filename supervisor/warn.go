@@ -13,8 +13,9 @@ import (
 	"drainit/reaper"
 )
 
-// clues are what warnings go by that no snapshot shows.
+// clues are what lines go by.
 type clues struct {
+	shown    *proc.Snapshot   // that this step has taken for orphans; nil for none
 	dir      string           // in which drainit was started
 	behind   []proc.ID        // below the worker, with shells and launchers between
 	expected map[int]expected // by pid

@@ -166,17 +166,23 @@ func DiedAtOnce(p proc.Process, sig unix.Signal) Warning {
 
 // PM2 is the PM2 that is the worker, or behind it.
 func (f *Facts) PM2() (p proc.Process, ok bool) {
-	w, _ := f.Snapshot.Process(f.Worker)
-	for _, p := range append([]proc.Process{w}, f.Snapshot.Descendants(f.Worker)...) {
-		if p.Alive() && forward.ProgramOf(p) == forward.Other && isPM2(p) {
-			return p, true
+	if w, ok := f.Snapshot.Process(f.Worker); ok && w.Alive() && isPM2(&w) {
+		return w, true
+	}
+	for p := range f.Snapshot.Below(f.Worker) {
+		if isPM2(p) {
+			return *p, true
 		}
 	}
 	return p, false
 }
 
-func isPM2(p proc.Process) bool {
-	if strings.HasPrefix(p.Comm, "PM2 v") {
+func isPM2(p *proc.Process) bool {
+	named := strings.HasPrefix(p.Comm, "PM2 v")
+	if !named && p.Args == nil || forward.ProgramOf(*p) != forward.Other {
+		return false
+	}
+	if named {
 		return true
 	}
 	for i, arg := range p.Args {

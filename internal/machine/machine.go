@@ -44,6 +44,7 @@ const (
 	lastCallTimer       // the grace is nearly over
 	progressTimer
 	snapshotTimer
+	againTimer // what was signalled is looked at once more
 	killTimer
 	leaveTimer // even if something still lives
 	timerCount
@@ -61,6 +62,7 @@ type Machine struct {
 	lastCall  bool                  // the grace is nearly over
 	notBefore time.Time             // the next snapshot: the more there is, the more one costs
 	busyUntil time.Time             // the same, where that was a long one
+	idleUntil time.Time             // the same, where nothing happens
 }
 
 // Config is what flags change of a machine.
@@ -103,19 +105,25 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 }
 
 // SnapshotTook notes that a snapshot has taken so long, until now. The next one waits for
-// a multiple of that, so that snapshots never fill the time of a drain. Of a few processes
-// it may come at once: what is proven of an orphan is proven soon or not at all.
+// a multiple of that, so that snapshots never fill the time of a drain; one that nothing has
+// happened for waits longer. Of a few processes it may come at once: what is proven of an
+// orphan is proven soon or not at all.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
-	const share = 4
+	const share, idleShare = 4, 40
 	m.notBefore = now.Add(snapshotApart)
+	m.idleUntil = m.notBefore
 	if took > LongSnapshot {
 		m.busyUntil = now.Add(share * took)
-		m.notBefore = m.busyUntil
+		m.notBefore, m.idleUntil = m.busyUntil, now.Add(idleShare*took)
 	}
-	for _, t := range []timer{snapshotTimer, progressTimer} {
-		if at := m.timers[t]; !at.IsZero() {
-			m.timers[t] = latest(at, m.notBefore)
-		}
+	m.putOff(snapshotTimer, m.notBefore)
+	m.putOff(againTimer, m.notBefore)
+	m.putOff(progressTimer, m.idleUntil)
+}
+
+func (m *Machine) putOff(t timer, until time.Time) {
+	if at := m.timers[t]; !at.IsZero() {
+		m.timers[t] = latest(at, until)
 	}
 }
 
@@ -125,7 +133,8 @@ func (m *Machine) BusyUntil() time.Time { return m.busyUntil }
 
 // Observed says when the next snapshot of a drain is due though no child dies: again is
 // when what was signalled is looked at once more, 0 for never; watched is whether the
-// death of each process that can leave an orphan will be known.
+// death of each process that can leave an orphan will be known. Where it is not, that look
+// is a snapshot, too.
 func (m *Machine) Observed(now time.Time, again time.Duration, watched bool) {
 	if m.timers[snapshotTimer].IsZero() {
 		return
@@ -135,12 +144,23 @@ func (m *Machine) Observed(now time.Time, again time.Duration, watched bool) {
 	case watched && m.lastCall:
 		next = now.Add(snapshotEvery)
 	case watched:
-		next = now.Add(snapshotRare)
-	}
-	if again > 0 && now.Add(again).Before(next) {
+		next = latest(now.Add(snapshotRare), m.idleUntil)
+	case again > 0 && now.Add(again).Before(next):
 		next = now.Add(again)
 	}
 	m.timers[snapshotTimer] = latest(next, m.notBefore)
+	m.timers[againTimer] = time.Time{}
+	if watched {
+		m.LookedAgain(now, again)
+	}
+}
+
+// LookedAgain says that no snapshot is due by what was seen, and when it is to be looked
+// again, 0 for never.
+func (m *Machine) LookedAgain(now time.Time, again time.Duration) {
+	if again > 0 {
+		m.timers[againTimer] = latest(now.Add(again), m.notBefore)
+	}
 }
 
 // enter changes the phase. No timer of a phase outlives it, but for the one that running

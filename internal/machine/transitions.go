@@ -140,6 +140,7 @@ func (m *Machine) snapshotSoon(now time.Time, _ Event) []Action {
 // been signalled.
 func (m *Machine) snapshot(now time.Time) []Action {
 	m.setSnapshot(now)
+	m.timers[againTimer] = time.Time{}
 	switch {
 	case !m.timers[delayTimer].IsZero():
 		return nil
@@ -169,10 +170,15 @@ func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 		m.timers[lastCallTimer], m.lastCall = time.Time{}, true
 		m.timers[snapshotTimer] = now
 	}
-	if m.due(snapshotTimer, now) {
+	progress := m.due(progressTimer, now)
+	switch {
+	case m.due(snapshotTimer, now), progress && len(actions) == 0: // it is to be seen for both
 		actions = append(actions, m.snapshot(now)...)
+	case m.due(againTimer, now):
+		m.timers[againTimer] = time.Time{}
+		actions = append(actions, Action{Kind: LookAgain})
 	}
-	if m.due(progressTimer, now) {
+	if progress {
 		m.timers[progressTimer] = now.Add(progressEvery)
 		actions = append(actions, Action{Kind: AnnounceProgress})
 	}

@@ -48,11 +48,14 @@ func readPids(dir string) ([]int, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	var pids []int
+	return readPidsOf(fd)
+}
+
+func readPidsOf(fd int) (pids []int, err error) {
 	for buf := make([]byte, 8192); ; {
 		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf) })
 		if err != nil {
-			return nil, os.NewSyscallError("getdents64 "+dir, err)
+			return nil, os.NewSyscallError("getdents64", err)
 		}
 		if n == 0 {
 			return pids, nil

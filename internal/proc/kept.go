@@ -33,7 +33,7 @@ func (k *keptStat) read(pid int) (p Process, ok bool) {
 	}
 	n, err := retry(func() (int, error) { return unix.Pread(k.fd, k.buf[:], 0) })
 	if err == nil {
-		p, err = parseStat(k.buf[:n])
+		p, err = parseStat(k.buf[:n], "")
 	}
 	if err != nil {
 		k.letGo()

@@ -21,14 +21,14 @@ func statLine(comm string) string {
 
 func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"node", "npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
-		p, err := parseStat([]byte(statLine(comm)))
+		p, err := parseStat([]byte(statLine(comm)), "npm start")
 		want := Process{ID: ID{PID: 17, Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm}
 		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}
 	}
 	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", "x (y) S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11"} {
-		if p, err := parseStat([]byte(bad)); err == nil {
+		if p, err := parseStat([]byte(bad), ""); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, p)
 		}
 	}
@@ -36,7 +36,7 @@ func TestParseStat(t *testing.T) {
 
 // A process that is about to be no more has no group.
 func TestParseStatOfADyingProcess(t *testing.T) {
-	p, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1)))
+	p, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1)), "")
 	if err != nil || p.PGID != -1 || p.SID != -1 || p.State != 'X' {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -1,5 +1,11 @@
 package proc
 
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
 // Read reads the stat of one process. The error is ErrNoProc or that of open(2) or
 // read(2), ENOENT and ESRCH where there is no such process.
 func Read(pid int) (Process, error) {
@@ -14,9 +20,40 @@ func readStat(pid int) (Process, error) {
 	if err != nil {
 		return Process{}, err
 	}
-	p, err := parseStat(b)
+	return statOf(b, "")
+}
+
+// statOf is what a stat says. A comm that is this one needs no memory of its own.
+func statOf(b []byte, comm string) (Process, error) {
+	p, err := parseStat(b, comm)
 	if p.State == 'Z' {
-		p.threads = otherThreads(pid)
+		p.threads = otherThreads(p.PID)
 	}
+	return p, err
+}
+
+// statReader reads one stat after the other, in a crowd with next to nothing for the
+// garbage collector.
+type statReader struct {
+	dir  int // /proc
+	comm string
+	path []byte
+	buf  [2 * page]byte
+}
+
+// read reads the stat of one process.
+func (r *statReader) read(pid int) (Process, error) {
+	r.path = append(strconv.AppendInt(r.path[:0], int64(pid), 10), "/stat"...)
+	fd, err := retry(func() (int, error) { return unix.Openat(r.dir, string(r.path), unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return Process{}, err
+	}
+	n, err := retry(func() (int, error) { return unix.Read(fd, r.buf[:]) })
+	unix.Close(fd)
+	if err != nil {
+		return Process{}, err
+	}
+	p, err := statOf(r.buf[:n], r.comm)
+	r.comm = p.Comm
 	return p, err
 }

@@ -1,7 +1,7 @@
 package proc
 
 import (
-	"slices"
+	"iter"
 	"sort"
 )
 
@@ -17,6 +17,7 @@ type Snapshot struct {
 	evidence   map[int]Evidence // by pid
 	untouched  map[ID]bool
 	asleep     map[int]bool
+	waiting    map[int]bool // of These, by pid
 }
 
 // New makes a snapshot of processes, each of which has a pid of its own.
@@ -115,12 +116,28 @@ func (s *Snapshot) Group(pgid int) (members []Process) {
 // Descendants returns the living processes below root, which is not among them,
 // parents before their children.
 func (s *Snapshot) Descendants(root int) (below []Process) {
-	for _, i := range s.descendants(root) {
-		if p := s.all[i]; p.Alive() {
-			below = append(below, p)
+	these := s.descendants(root)
+	if len(these) == 0 {
+		return nil
+	}
+	below = make([]Process, 0, len(these))
+	for _, i := range these {
+		if s.all[i].Alive() {
+			below = append(below, s.all[i])
 		}
 	}
 	return below
+}
+
+// Below yields the same, without a copy of each: they are the snapshot's.
+func (s *Snapshot) Below(root int) iter.Seq[*Process] {
+	return func(yield func(*Process) bool) {
+		for _, i := range s.descendants(root) {
+			if s.all[i].Alive() && !yield(&s.all[i]) {
+				return
+			}
+		}
+	}
 }
 
 // descendants are the indexes of all below root, the dead too: what is below them lives.
@@ -128,7 +145,10 @@ func (s *Snapshot) descendants(root int) (below []int) {
 	if s == nil {
 		return nil
 	}
-	below = slices.Clone(s.children[root])
+	if len(s.children[root]) == 0 {
+		return nil
+	}
+	below = append(make([]int, 0, len(s.all)), s.children[root]...)
 	for at := 0; at < len(below); at++ {
 		below = append(below, s.children[s.all[below[at]].PID]...)
 	}
@@ -150,6 +170,10 @@ func (s *Snapshot) Nearest(root int, is func(Process) bool) (nearest []Process) 
 	}
 	return nearest
 }
+
+// MayWait reports whether a shell sleeps as one that waits for a child, in the foreground
+// or not; false where that was not asked for.
+func (s *Snapshot) MayWait(shell int) bool { return s != nil && s.waiting[shell] }
 
 // WaitsFor reports whether a shell waits for a child that it did not put into the
 // background; NotWaiting where that was not asked for.
@@ -184,10 +208,12 @@ type Details struct {
 	Evidence  map[int]Evidence
 	Untouched map[ID]bool
 	Asleep    map[int]bool
+	MayWait   map[int]bool // shells
 }
 
 // With returns the snapshot with these details: a made-up one.
 func (s *Snapshot) With(d Details) *Snapshot {
-	s.pipes, s.foreground, s.evidence, s.untouched, s.asleep = madeUpPipes(d.Writers), d.Waits, d.Evidence, d.Untouched, d.Asleep
+	s.pipes, s.foreground, s.evidence = madeUpPipes(d.Writers), d.Waits, d.Evidence
+	s.untouched, s.asleep, s.waiting = d.Untouched, d.Asleep, d.MayWait
 	return s
 }

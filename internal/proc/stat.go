@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -15,17 +14,22 @@ import (
 const statSignals = unix.Signal(31)
 
 // parseStat reads a line of /proc/PID/stat. The comm may hold blanks and
-// parentheses, so the fields behind it are counted from the last one.
-func parseStat(b []byte) (Process, error) {
+// parentheses, so the fields behind it are counted from the last one. One that is the given
+// one, as that of many processes is, is not made anew.
+func parseStat(b []byte, comm string) (Process, error) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 1 || end < open {
 		return Process{}, fmt.Errorf("cannot parse stat: %q", b)
 	}
-	p := Process{Comm: string(b[open+1 : end])}
-	var err error
-	if p.PID, err = strconv.Atoi(string(bytes.TrimSpace(b[:open]))); err != nil {
+	p := Process{Comm: comm}
+	if text := b[open+1 : end]; string(text) != comm {
+		p.Comm = string(text)
+	}
+	pid, err := parseNumber(bytes.TrimSpace(b[:open]))
+	if err != nil {
 		return Process{}, fmt.Errorf("cannot parse stat: %w", err)
 	}
+	p.PID = int(pid)
 	const state, starttime = 3, 22
 	field := state
 	for rest := b[end+1:]; ; field++ {

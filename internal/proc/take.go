@@ -27,6 +27,9 @@ func (r *Reader) Take(w Want) (*Snapshot, error) {
 	if w.Only != 0 {
 		return r.takeOne(w)
 	}
+	if w.These != nil {
+		return r.takeThese(w)
+	}
 	if w.EnoughIf != 0 {
 		if s, err := r.takeEnough(w); s != nil || err != nil {
 			return s, err
@@ -67,6 +70,34 @@ func (r *Reader) takeOne(w Want) (*Snapshot, error) {
 	return s, err
 }
 
+// takeThese reads some processes.
+func (r *Reader) takeThese(w Want) (*Snapshot, error) {
+	var these []Process
+	for _, pid := range w.These {
+		p, err := readStat(pid)
+		switch {
+		case err == nil:
+			these = append(these, p)
+		case isResourceExhausted(err):
+			return nil, err
+		}
+	}
+	s := New(these)
+	closely, programs := make([]*Process, len(s.all)), make([]int, len(s.all))
+	for i := range s.all {
+		closely[i], programs[i] = &s.all[i], i
+	}
+	if err := r.readMasks(closely, w); err != nil {
+		return nil, err
+	}
+	r.readPrograms(s, programs, w)
+	s.waiting = make(map[int]bool)
+	for _, p := range s.all {
+		s.waiting[p.PID] = p.Alive() && p.State == 'S' && howWaits(p) != NotWaiting
+	}
+	return s, nil
+}
+
 // takeEnough reads a process that may be enough; nil where it is not.
 func (r *Reader) takeEnough(w Want) (*Snapshot, error) {
 	p, err := readStat(w.EnoughIf)
@@ -87,13 +118,19 @@ func (r *Reader) takeEnough(w Want) (*Snapshot, error) {
 
 // readAll reads the stat of every process that /proc shows.
 func readAll() (*Snapshot, error) {
-	pids, err := readPids("/proc")
+	dir, err := openProc("/proc", unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	pids, err := readPidsOf(dir)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Process, 0, len(pids))
+	stats := statReader{dir: dir}
 	for _, pid := range pids {
-		p, err := readStat(pid)
+		p, err := stats.read(pid)
 		switch {
 		case err == nil:
 			all = append(all, p)

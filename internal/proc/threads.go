@@ -3,7 +3,6 @@ package proc
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,7 +33,7 @@ func otherThreadsIn(tasks string, than int, is func(state byte) bool) (found []i
 		var t Process
 		b, err := readSmall(filepath.Join(tasks, strconv.Itoa(tid), "stat"))
 		if err == nil {
-			t, err = parseStat(b)
+			t, err = parseStat(b, "")
 		}
 		switch {
 		case IsGone(err):
@@ -68,18 +67,24 @@ func ThreadTime(tid int) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// SecondThread is the number of the oldest of drainit's threads beside the main one: one of
-// the Go runtime's, which never ends. It is 0 where that can't be told.
-func SecondThread() int {
+// Threads are the numbers of drainit's threads; none where /proc does not show them.
+func Threads() []int {
 	tids, err := readPids("/proc/self/task")
 	if checkProc() != nil || err != nil {
-		return 0
+		return nil
 	}
-	tids = slices.DeleteFunc(tids, func(tid int) bool { return tid == os.Getpid() })
-	if len(tids) == 0 {
-		return 0
+	return tids
+}
+
+// SecondThread is the number of the oldest of drainit's threads beside the main one: one of
+// the Go runtime's, which never ends. It is 0 where that can't be told.
+func SecondThread() (second int) {
+	for _, tid := range Threads() {
+		if tid != os.Getpid() && (second == 0 || tid < second) {
+			second = tid
+		}
 	}
-	return slices.Min(tids)
+	return second
 }
 
 // ThreadNames are the names of a process's threads, which every user may read. The error

@@ -14,6 +14,9 @@ type Want struct {
 	Program bool
 	// Place has the working directory and the user of Only read, too.
 	Place bool
+	// These are the only processes to be read, closely and with the program; nil for all. Of
+	// those that are shells it is asked whether they wait for a child at all.
+	These []int
 	// EnoughIf is a process that is enough by itself if it handles the first of Signals:
 	// then no other is in the snapshot. 0 for none.
 	EnoughIf int

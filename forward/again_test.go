@@ -1,0 +1,89 @@
+package forward
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// Those that may not act upon the signal are looked at alone, as long as they are few. A
+// snapshot is due if one can't, and mostly none is.
+func TestWhetherASnapshotIsDueByAGlance(t *testing.T) {
+	set := signals.SetOf(unix.SIGTERM)
+	nothing := func(*proc.Process) {}
+	for _, tt := range []struct {
+		name   string
+		worker string
+		after  uint64
+		now    func(*proc.Process)
+		waits  bool
+		want   bool
+	}{
+		{"an app acts", "app", 6, nothing, false, false},
+		{"an app has not taken the signal", "app", 6, func(p *proc.Process) { p.Pending = set }, false, true},
+		{"an app is about to", "app", 6, func(p *proc.Process) { p.Pending, p.State = set, 'R' }, false, false},
+		{"an app ignores it by now", "app", 6, func(p *proc.Process) { p.Ignored = set }, false, true},
+		{"an app has died", "app", 6, func(p *proc.Process) { p.State = 'Z' }, false, true},
+		{"another has its pid", "app", 6, func(p *proc.Process) { p.Start++ }, false, true},
+		{"a shell reads", "bash", 6, nothing, false, false},
+		{"a shell may wait for its child", "bash", 6, nothing, true, true},
+		{"an app has become a shell that may", "app", 6, func(p *proc.Process) { p.Exe = "bash" }, true, true},
+		{"one ignores the signal", "ignores", 6, nothing, false, true},
+		{"one blocks it", "blocks", 600, nothing, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := NewLedger(drainitPID)
+			shown := kinfolk(kin{tt.worker, 10, 1}, kin{"app", 11, 10})
+			sentAll(l, l.Plan(term(Stop), proc.New(shown)))
+			w, ok := l.Glance(1000+tt.after, time.Time{})
+			if got := fmt.Sprint(w.These, w.Signals, ok); got != "[10] [terminated] true" {
+				t.Fatalf("looked at is %s", got)
+			}
+			worker := kinfolk(kin{tt.worker, 10, 1})[0]
+			tt.now(&worker)
+			s := proc.New([]proc.Process{worker}).With(proc.Details{MayWait: map[int]bool{10: tt.waits}})
+			if got := l.Unsettled(w, s); got != tt.want {
+				t.Errorf("a snapshot is due: %v", got)
+			}
+		})
+	}
+}
+
+// A shell with nothing below it that was not signalled may wait.
+func TestShellMayWaitForThoseThatWereSignalled(t *testing.T) {
+	l := NewLedger(drainitPID)
+	sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(kin{"bash", 10, 1}, kin{"app", 11, 10}))))
+	l.living[11].markSent(sent{signal: unix.SIGTERM})
+	w, _ := l.Glance(1006, time.Time{})
+	s := proc.New(kinfolk(kin{"bash", 10, 1})).With(proc.Details{MayWait: map[int]bool{10: true}})
+	if len(w.These) != 1 || l.Unsettled(w, s) {
+		t.Errorf("a snapshot is due by %v", w.These)
+	}
+}
+
+// Of many, and of an orphan that is held, a glance does not tell.
+func TestWhenAGlanceIsNotEnough(t *testing.T) {
+	family := []kin{{"app", 10, 1}}
+	for i := range 65 {
+		family = append(family, kin{"bash", 100 + i, 10}, kin{"app", 200 + i, 100 + i})
+	}
+	l := NewLedger(drainitPID)
+	sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(family...))))
+	for _, m := range l.living {
+		m.markSent(sent{signal: unix.SIGTERM, tick: 1000})
+	}
+	if w, ok := l.Glance(1006, time.Time{}); ok {
+		t.Errorf("%d are to be looked at", len(w.These))
+	}
+	l = NewLedger(drainitPID)
+	sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 10}))))
+	l.living[11].heldSince = 1000
+	if w, ok := l.Glance(1006, time.Time{}); ok {
+		t.Errorf("%v are to be looked at, though one is held", w.These)
+	}
+}
