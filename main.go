@@ -14,7 +14,12 @@ import (
 
 // The worker inherits the signal mask of the thread that forks it, and the parent-death
 // signal is asked for by thread: both are done on the main one.
-func init() { runtime.LockOSThread() }
+func init() {
+	if os.Args[0] != spawn.ListenArg0 {
+		spawn.GatherThreads() // before there are any
+	}
+	runtime.LockOSThread()
+}
 
 func main() {
 	if os.Args[0] == spawn.ListenArg0 {

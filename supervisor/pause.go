@@ -16,6 +16,7 @@ import (
 func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	queue.Wait(stops, nil, machine.SameRequest)
+	spawn.SpreadThreads()
 	title.Set(title.Pause)
 	if _, ok := queue.TakeEarly(stops); ok {
 		return nil
@@ -24,12 +25,14 @@ func Pause(queue *sigqueue.Queue) error {
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
+	queue.Pump()
 	for {
 		reapAll()
 		select {
 		case <-queue.Stops:
 			return nil
 		case <-queue.Child:
+		case <-queue.Others: // means nothing to it
 		}
 	}
 }

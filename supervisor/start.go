@@ -40,23 +40,32 @@ func (s *Supervisor) run() Outcome {
 		s.journal.NotStarted(err.Error())
 		return Outcome{Status: err.Status}
 	}
-	go settle()
+	s.queue.Pump()
 	s.supervise()
 	s.job.InterruptGroup()
 	return s.exitCode()
 }
 
-// settle is what the worker need not wait for, and no signal either.
-func settle() {
-	spawn.WarmRuntime()
-	spawn.PreferWorker()
-	spawn.Detach()
-}
-
 // supervise runs the loop on any thread, where a signal that has come gets to it without
-// another change of threads, and keeps the main one for its name, which is the title.
+// another change of threads. The main one is there for its name, which is the title: that
+// the worker runs is said when nothing that comes is lost any longer. On a terminal the
+// loop is on the main one, too: there drainit stops itself as the worker does.
 func (s *Supervisor) supervise() {
-	over := make(chan struct{})
+	running, all, over := s.board.title, s.queue.All(), make(chan struct{})
+	if s.job != nil {
+		<-all
+		title.Set(running)
+		go settle()
+		s.board.set = title.Set
+		s.begin()
+		s.loop()
+		return
+	}
+	titles, named := make(chan string), make(chan struct{})
+	s.board.set = func(text string) {
+		titles <- text
+		<-named
+	}
 	go func() {
 		defer close(over)
 		s.begin()
@@ -64,12 +73,26 @@ func (s *Supervisor) supervise() {
 	}()
 	for {
 		select {
-		case text := <-s.board.titles:
+		case <-all:
+			all = nil
+			title.Set(running)
+			go settle()
+		case text := <-titles:
+			running = text
 			title.Set(text)
+			named <- struct{}{}
 		case <-over:
 			return
 		}
 	}
+}
+
+// settle is for later, and lets go of what only the start needs.
+func settle() {
+	spawn.SpreadThreads()
+	spawn.WarmRuntime()
+	spawn.PreferWorker()
+	spawn.Detach()
 }
 
 // begin warns of what is above drainit, unless the worker has ended by then.
@@ -94,6 +117,7 @@ func (s *Supervisor) prepare() error {
 	}
 	title.Set(title.Of(title.State{Phase: phase.Starting}))
 	s.queue.Wait(s.cfg.stops, s.cfg.Rewrites.From(), machine.SameRequest)
+	spawn.SpreadMain()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}

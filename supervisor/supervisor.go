@@ -57,7 +57,7 @@ type Supervisor struct {
 type board struct {
 	health health.State
 	title  string
-	titles chan string // the last one, for the main thread
+	set    func(title string) // on the main thread; nil before the loop
 	stop   stopTimes
 	// The last quiet signal was handled by no process.
 	unhandled bool
@@ -82,7 +82,6 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
 		died:   make(chan int, 2*watch.Most),
-		board:  board{titles: make(chan string, 1)},
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s
@@ -144,11 +143,9 @@ func (s *Supervisor) publish() {
 	s.board.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
 	if text := title.Of(now); text != "" && text != s.board.title {
 		s.board.title = text
-		select {
-		case <-s.board.titles: // one that is late
-		default:
+		if s.board.set != nil {
+			s.board.set(text)
 		}
-		s.board.titles <- text
 	}
 }
 

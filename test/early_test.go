@@ -61,17 +61,17 @@ func early(p *Init, want []int) {
 	p.t.Fatalf("exit status %d, want one of %v\nstderr:\n%s", got, want, p.err())
 }
 
-// A worker may send its init a signal as the first thing it does, to hear that it
-// comes through: by then all are subscribed to, the last of them too.
+// A worker may send its init a signal as the first thing it does, to hear that it comes
+// through: by then those are subscribed to that workers send, and those that a flag names.
 func TestSignalThatTheWorkerSendsFirstIsNotLost(t *testing.T) {
 	need(t, "dash")
-	for _, sig := range []string{"USR1", "WINCH", "64"} {
+	for sig, flags := range map[string][]string{"USR1": nil, "WINCH": nil, "64": {"--rewrite", "64:64"}} {
 		t.Run(sig, func(t *testing.T) {
 			bothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
 				for range 5 {
-					launch(t, Launch{NoPID1: noPID1, Args: []string{"--", "dash", "-c",
-						`trap "exit 7" ` + sig + `; kill -s ` + sig + ` $PPID; while :; do sleep 0.01; done`}}).wantExit(7)
+					launch(t, Launch{NoPID1: noPID1, Args: line(flags, "dash", "-c",
+						`trap "exit 7" `+sig+`; kill -s `+sig+` $PPID; while :; do sleep 0.01; done`)}).wantExit(7)
 				}
 			})
 		})

@@ -18,6 +18,7 @@ import (
 	"drainit/internal/inspect"
 	"drainit/internal/logx"
 	"drainit/internal/sigqueue"
+	"drainit/internal/spawn"
 	"drainit/supervisor"
 )
 
@@ -28,6 +29,7 @@ var errNoCommand = errors.New("there is no COMMAND to run")
 // on the locked main thread, as supervisor.Run must.
 func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	if len(args) > 0 && inspect.IsVerb(args[0]) {
+		spawn.SpreadThreads()
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
@@ -45,7 +47,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		err = errNoCommand
 	}
 	if err != nil {
-		queue.WaitAll() // else what nobody reads could end drainit by SIGPIPE
+		queue.Wait(nil, nil, 0) // else what nobody reads could end drainit by SIGPIPE
 		return supervisor.Outcome{Status: refuse(o, err, stderr)}
 	}
 	keepSmall()

@@ -77,17 +77,17 @@ func (q *Queue) lookForStops(l *look) {
 	if l.times++; l.times == mostLooks {
 		l.began = time.Now()
 	} else if q.onTheWay(l) || len(q.came) > 0 {
-		l.timer.Reset(again)
+		l.timer.Reset(min(time.Millisecond<<l.times, again))
 		return
 	}
 	l.due, l.none = false, l.began
 }
 
-// While a signal may be on the way there is another look soon, but not for ever: a flood has
-// one on the way all the time.
+// While a signal may be on the way there is another look soon, and then one each again, but
+// not for ever: a flood has one on the way all the time.
 const (
 	again     = 20 * time.Millisecond
-	mostLooks = 20
+	mostLooks = 24
 )
 
 // toHandler is much more than what a thread runs from the kernel to the end of its handler.

@@ -30,7 +30,8 @@ type Queue struct {
 	onTheWay func(*look) bool   // mayBeOnTheWay
 	pending  [65]chan os.Signal // by signal, nil for those that are not forwarded
 	asked    chan asked
-	ready    chan struct{} // closed when nothing is missed that Wait waits for
+	ready    chan struct{} // closed when nothing is missed that must be there before the worker
+	goOn     chan struct{} // closed when the others may follow
 	all      chan struct{} // closed when nothing is missed
 	held     bool          // the loop's own
 	putOff   putOff        // likewise
@@ -50,6 +51,7 @@ func New() *Queue {
 		came:    make(chan os.Signal, stopsAtMost),
 		asked:   make(chan asked, 1),
 		ready:   make(chan struct{}),
+		goOn:    make(chan struct{}),
 		all:     make(chan struct{}),
 		stopped: make(chan struct{}, 1),
 		tstp:    make(chan os.Signal, 1),
@@ -62,21 +64,20 @@ func New() *Queue {
 // stopsAtMost wait at a time: what a flood of them pushes out would say the same.
 const stopsAtMost = 64
 
-// What is not subscribed to is lost, or by the runtime's doing ends drainit, which would
-// end before its worker: those must not come later than it. Of the others those are first
-// that people and workers send.
-var (
-	endDrainit = []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT}
-	first      = []unix.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}
-)
+// early are the signals that people, platforms and workers send, beside those that drainit
+// acts upon. TERM and INT are first: what is not subscribed to ends drainit by the runtime's
+// doing, or is lost.
+var early = []unix.Signal{
+	unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH,
+}
 
 // Open begins to subscribe to every signal that can be handled but URG, which is the Go
 // runtime's own. A HUP that is ignored at the start, as by nohup(1), stays ignored, for
 // the worker too.
 //
 // Each subscription is two hand-overs to a thread of the runtime and back, and all of them
-// would be the longest part of the start. So they go on beside what else there is to do,
-// and Wait waits for those that must be there before the worker; the others come behind it.
+// would be the longest part of the start. So they go on beside what else there is to do:
+// Wait waits for those that must be there before the worker, and the others come behind it.
 func Open() *Queue {
 	q := New()
 	go q.subscribeAll()
@@ -84,7 +85,14 @@ func Open() *Queue {
 }
 
 func (q *Queue) subscribeAll() {
-	q.subscribe(endDrainit)
+	defer close(q.all)
+	q.subscribe(early)
+	signal.Notify(q.Child, unix.SIGCHLD)
+	signal.Notify(q.tstp, unix.SIGTSTP)
+	signal.Notify(q.cont, unix.SIGCONT)
+	// Without a subscriber, a write to a closed stderr would end drainit.
+	own := make(chan os.Signal, 1)
+	signal.Notify(own, unix.SIGPIPE)
 	asked := <-q.asked
 	q.subscribe(asked.stops)
 	q.subscribe(asked.named)
@@ -96,19 +104,10 @@ func (q *Queue) subscribeAll() {
 	}
 	close(q.ready)
 	go q.stampStops(asked.old)
-	q.subscribe(first)
-	pumped := q.pump(q.stops)
-	notify(q.Child, unix.SIGCHLD)
-	q.ChildPending() // one may have ended before
-	notify(q.tstp, unix.SIGTSTP)
-	notify(q.cont, unix.SIGCONT)
-	go q.pumpQuiet()
+	<-q.goOn // it would take its time from the fork
 	q.subscribe(signals.All())
-	q.pump(pumped)
-	// Without a subscriber, a write to a closed stderr or beyond the limit of a file's size
-	// would end drainit, and so would its own use of processor time.
-	notify(make(chan os.Signal, 1), unix.SIGPIPE, unix.SIGXFSZ, unix.SIGXCPU)
-	close(q.all)
+	// Likewise beyond the limit of a file's size, and so would its own use of processor time.
+	signal.Notify(own, unix.SIGXFSZ, unix.SIGXCPU)
 }
 
 // subscribe gives a slot to each of these that can be forwarded and has none.
@@ -118,16 +117,8 @@ func (q *Queue) subscribe(these []unix.Signal) {
 			continue
 		}
 		q.pending[sig] = make(chan os.Signal, 1)
-		notify(q.pending[sig], sig)
-	}
-}
-
-// notify is os/signal.Notify, one after the other and giving way after each: it holds a
-// lock that a signal on its way needs, too.
-func notify(c chan<- os.Signal, these ...unix.Signal) {
-	for _, sig := range these {
-		signal.Notify(c, sig)
-		runtime.Gosched()
+		signal.Notify(q.pending[sig], sig)
+		runtime.Gosched() // it held a lock that a signal on its way needs
 	}
 }
 
@@ -137,9 +128,9 @@ type asked struct {
 	old          time.Duration
 }
 
-// Wait returns when a stop signal that comes is not lost, one that ends drainit, or one of
-// those named beside, which must be so before the worker starts.
-// From then on the stop signals go to the loop with the time at which each came. A CONT that
+// Wait returns when no early signal that comes is lost, no stop signal and none of those
+// named beside, which must be so before the worker starts: it may send one at once. From
+// then on the stop signals go to the loop with the time at which each came. A CONT that
 // came after one may be faster, in the kernel as here: the machine waits with a resume. Once
 // a stop signal is as old as this, one that comes is known to be later.
 func (q *Queue) Wait(stops, named []unix.Signal, old time.Duration) {
@@ -147,11 +138,8 @@ func (q *Queue) Wait(stops, named []unix.Signal, old time.Duration) {
 	<-q.ready
 }
 
-// WaitAll waits until every subscription is there.
-func (q *Queue) WaitAll() {
-	q.Wait(nil, nil, 0)
-	<-q.all
-}
+// All is closed when, behind Wait, no signal that comes is lost.
+func (q *Queue) All() <-chan struct{} { return q.all }
 
 // TakeEarly takes one of these signals that has come before it is called.
 func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
@@ -165,16 +153,27 @@ func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
 	return 0, false
 }
 
-// pump begins to pass on all that have a slot but these, from there to Others, and returns
-// these and those.
-func (q *Queue) pump(but signals.Set) signals.Set {
+// Pump begins, behind Wait, to pass on all but the stop signals, which have another way,
+// from their slots to Others, and to subscribe to those that are left.
+func (q *Queue) Pump() {
+	close(q.goOn)
+	go q.pumpQuiet()
+	now := signals.SetOf(early...)
+	q.pump(now &^ q.stops)
+	go func() {
+		<-q.all
+		q.pump(^now &^ q.stops)
+	}()
+}
+
+// pump passes on those of these that have a slot.
+func (q *Queue) pump(these signals.Set) {
 	var b batch
 	n := 0
 	for sig, slot := range q.pending {
-		if slot == nil || but.Has(unix.Signal(sig)) {
+		if slot == nil || !these.Has(unix.Signal(sig)) {
 			continue
 		}
-		but |= signals.SetOf(unix.Signal(sig))
 		b[n] = slot
 		if n++; n == len(b) {
 			go q.pumpBatch(b)
@@ -184,7 +183,6 @@ func (q *Queue) pump(but signals.Set) signals.Set {
 	if n > 0 {
 		go q.pumpBatch(b)
 	}
-	return but
 }
 
 // Hold says whether a stop signal has been taken and not been acted upon yet.

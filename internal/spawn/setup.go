@@ -17,14 +17,19 @@ import (
 
 // ResetSignals gives the worker an empty mask, which it inherits from this
 // thread, and default dispositions. Go resets in the child what it handles
-// itself, which is all but 32 and 34 (runtime/signal_unix.go).
+// itself, which is all but 32 and 34 (runtime/signal_unix.go), and TTIN and TTOU as long as
+// they are not subscribed to.
 func ResetSignals() error {
 	var none unix.Sigset_t
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
 		return os.NewSyscallError("rt_sigprocmask", err)
 	}
-	for _, sig := range []unix.Signal{32, 34} {
-		if _, err := sigqueue.SetAction(sig, sigqueue.Default); err != nil {
+	for _, sig := range []unix.Signal{32, 34, unix.SIGTTIN, unix.SIGTTOU} {
+		before, err := sigqueue.SetAction(sig, sigqueue.Default)
+		if err == nil && before != sigqueue.Ignore && before != sigqueue.Default { // it is subscribed to
+			_, err = sigqueue.SetAction(sig, before)
+		}
+		if err != nil {
 			return err
 		}
 	}

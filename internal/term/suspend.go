@@ -75,8 +75,6 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 	// So the stop is sent first, and asked about while it is blocked: what came before
 	// is seen, and the CONT of what comes later discards it (kernel/signal.c,
 	// prepare_signal).
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	j.queue.AwaitContinue(true)
 	defer j.queue.AwaitContinue(false)
 	err := sendStop(group)

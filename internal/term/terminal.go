@@ -8,8 +8,6 @@
 package term
 
 import (
-	"runtime"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
@@ -117,8 +115,6 @@ func (t *Terminal) setForeground(group int) bool {
 // make only with TTOU blocked on its thread: the kernel would send that, Go would handle
 // it, and the kernel would begin again, for ever.
 func fromBackground(ioctl func() error) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var before unix.Sigset_t
 	block := signals.Mask(unix.SIGTTOU)
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &block, &before); err != nil {
