@@ -63,27 +63,31 @@ func (l *Ledger) Glance(now uint64, until time.Time) (w proc.Want, ok bool) {
 	return w, len(w.These) <= most
 }
 
-// Unsettled reports whether a snapshot is due by what a glance shows: one of those can't act
-// upon what it was sent, or may not, and has children that were not signalled.
-func (l *Ledger) Unsettled(w proc.Want, s *proc.Snapshot) bool {
+// Glanced notes what a glance shows, and reports whether a snapshot is due by it: one of
+// those can't act upon what it was sent, or may not, and has children that were not
+// signalled. The others act, as far as the next snapshot is concerned.
+func (l *Ledger) Glanced(w proc.Want, s *proc.Snapshot) (due bool) {
 	waits := l.parentsOfUnsent()
 	for _, pid := range w.These {
 		m := l.living[pid]
 		p, ok := s.Process(pid)
 		if !ok || m == nil || p.ID != m.ID || !p.Alive() {
-			return true
+			due = true
+			continue
 		}
 		sig := l.reached(m)
 		handled := m.handledIt(sig) || p.Handles(sig)
 		shell := ProgramOf(p) == Shell && handled
 		switch {
 		case deafAtOnce(p, sig) != "", !handled, p.Pending.Has(sig) && p.State != 'R' && !p.Stopped():
-			return true
+			due = true
 		case shell && s.MayWait(pid) && waits[pid]:
-			return true
+			due = true
+		default:
+			m.actsAt = l.snapshots
 		}
 	}
-	return false
+	return due
 }
 
 // parentsOfUnsent are the pids of those that have children which were not signalled.

@@ -47,7 +47,7 @@ func TestWhetherASnapshotIsDueByAGlance(t *testing.T) {
 			worker := kinfolk(kin{tt.worker, 10, 1})[0]
 			tt.now(&worker)
 			s := proc.New([]proc.Process{worker}).With(proc.Details{MayWait: map[int]bool{10: tt.waits}})
-			if got := l.Unsettled(w, s); got != tt.want {
+			if got := l.Glanced(w, s); got != tt.want {
 				t.Errorf("a snapshot is due: %v", got)
 			}
 		})
@@ -61,7 +61,7 @@ func TestShellMayWaitForThoseThatWereSignalled(t *testing.T) {
 	l.living[11].markSent(sent{signal: unix.SIGTERM})
 	w, _ := l.Glance(1006, time.Time{})
 	s := proc.New(kinfolk(kin{"bash", 10, 1})).With(proc.Details{MayWait: map[int]bool{10: true}})
-	if len(w.These) != 1 || l.Unsettled(w, s) {
+	if len(w.These) != 1 || l.Glanced(w, s) {
 		t.Errorf("a snapshot is due by %v", w.These)
 	}
 }

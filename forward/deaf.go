@@ -28,7 +28,7 @@ type Deaf struct {
 func (l *Ledger) mayBeDeaf(now uint64) (pids []int) {
 	var these []*record
 	for _, m := range l.living {
-		if (m.sent == nil && m.leftAlone || m.sent != nil && m.sent.tick+actsAfter <= now) && l.notActing(m) {
+		if (m.sent == nil && m.leftAlone || m.sent != nil && m.sent.tick+actsAfter <= now) && m.actsAt != l.snapshots && l.notActing(m) {
 			these = append(these, m)
 		}
 	}

@@ -16,6 +16,7 @@ type record struct {
 	parent      proc.ID     // the last that was not drainit; zero if none was seen
 	first       int         // the snapshot that first showed it
 	last        int         // the snapshot that last showed it
+	actsAt      int         // the last behind which a glance has shown that it acts
 	needed      int         // the last in which a decision could depend on it
 	handled     signals.Set // at any snapshot: a handler may be there for one signal only
 	root        bool        // it is signalled as the worker is

@@ -104,17 +104,26 @@ func (s *Supervisor) watch() {
 // upon it: mostly a look at that alone says that it isn't.
 func (s *Supervisor) isUnsettled() bool {
 	tick := s.sys.Ticks()
-	want, ok := s.ledger.Glance(tick, time.Now().Add(waitersTime))
-	if !ok {
-		return true
-	}
-	defer s.bound(time.Now(), false)
-	these, err := s.sys.Snapshot(want)
-	if err != nil || s.ledger.Unsettled(want, these) {
+	if s.glance(tick) {
 		return true
 	}
 	s.machine.LookedAgain(time.Now(), s.ledger.Recheck(tick))
 	return false
+}
+
+// glance looks at what was signalled and may not act upon it, and reports whether a snapshot
+// is due.
+func (s *Supervisor) glance(tick uint64) (due bool) {
+	want, ok := s.ledger.Glance(tick, time.Now().Add(waitersTime))
+	if !ok {
+		return true
+	}
+	if len(want.These) == 0 {
+		return false
+	}
+	defer s.bound(time.Now(), false)
+	these, err := s.sys.Snapshot(want)
+	return err != nil || s.ledger.Glanced(want, these)
 }
 
 // promoteSuccessor makes the worker's successor the worker, if it has one. That may have
@@ -136,6 +145,9 @@ func (s *Supervisor) promoteSuccessor() {
 func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	r := s.request(purpose, s.stopSignal())
 	first := !s.ledger.Begun()
+	if !first {
+		s.glance(r.Tick) // of what acts, the snapshot need not show what is below it closely
+	}
 	all, err := s.observe(r)
 	if err != nil {
 		s.signalUnseen(r, err)
