@@ -87,3 +87,26 @@ func TestWhenAGlanceIsNotEnough(t *testing.T) {
 		t.Errorf("%v are to be looked at, though one is held", w.These)
 	}
 }
+
+// What the first plan leaves to others is witnessed before it is carried out, the nearest
+// first, and nothing later.
+func TestWhatIsWitnessed(t *testing.T) {
+	l := NewLedger(drainitPID)
+	s := proc.New(kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 13, 12}, kin{"app", 12, 11}))
+	plan := l.Plan(term(Stop), s)
+	w, needed := l.WantWitness(plan, s, time.Unix(100, 0))
+	if got, want := fmt.Sprint(w.Evidence, w.Signals, w.Until.Sub(time.Unix(100, 0)), needed), "[12 13] [terminated] 20ms true"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	l.Witness(proc.New(nil).With(proc.Details{Evidence: map[int]proc.Evidence{12: {{}}, 99: {{}}}}))
+	if l.living[12].evidence == nil || l.living[13].evidence != nil {
+		t.Error("the evidence is not that of 12")
+	}
+	sentAll(l, plan)
+	if _, needed := l.WantWitness(l.Plan(term(Orphans), s), s, time.Now()); needed {
+		t.Error("it is asked for in the second plan")
+	}
+	if _, needed := NewLedger(drainitPID).WantWitness(nil, nil, time.Now()); needed {
+		t.Error("it is asked for without a snapshot")
+	}
+}

@@ -24,7 +24,7 @@ func (f family) snapshot(w proc.Want, idle bool) *proc.Snapshot {
 		}
 		p := f.process(i, w)
 		all = append(all, p)
-		if idle && w.Evidence != 0 {
+		if idle && w.Chain != 0 { // the first: what WantWitness asks for
 			details.Evidence[p.PID] = proc.Evidence{{}}
 		}
 		if _, asked := w.Prove[p.ID]; asked && idle && f.untouched(i) {

@@ -10,9 +10,6 @@ import (
 	"drainit/internal/signals"
 )
 
-// evidenceTime is what the evidence may add to a snapshot before the worker is signalled.
-const evidenceTime = 20 * time.Millisecond
-
 // Want is what a plan for the request needs to be seen. needed is false where it needs
 // nothing. Until bounds the time for processes that seem to wait for a signal.
 func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
@@ -64,12 +61,13 @@ func (l *Ledger) wantOfStop(r Request, w proc.Want) (proc.Want, bool) {
 	}
 	w.Environment = func(p proc.Process) bool { return slices.Contains(readsEnvironment, p.Exe) }
 	if r.Purpose == Stop || !l.begun {
-		w.Chain, w.Evidence = r.Worker.PID, evidenceTime // that one may be the successor
+		w.Chain = r.Worker.PID // that one may be the successor
 		w.ReadsPipe = l.readersBelow(r.Signal, nil, func(p proc.Process) bool {
 			return p.PID == r.Worker.PID || r.Worker.Gone && p.PPID == l.self || r.Mode == ModeGroup && p.PGID == r.Worker.PGID
 		})
 		return w, true
 	}
+	w.Settled = func(id proc.ID) bool { m := l.records[id]; return m != nil && m.sent != nil }
 	deaf := l.mayBeDeaf(r.Tick)
 	last := r.Purpose == LastCall
 	w.Shells, w.All, w.Prove = l.shellsAmong(deaf), deaf, l.unproven(deaf, last)

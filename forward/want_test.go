@@ -18,10 +18,10 @@ import (
 // wants are what the plan of every situation needs to be seen, "" for nothing; whether
 // there is a snapshot does not matter.
 var wants = []struct{ purposes, modes, workers, want string }{
-	{"stop", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment, evidence 20ms"},
+	{"stop", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment"},
 	{"stop", "worker", "alive", ""},
 	{"stop", "worker", "gone, daemonized", "parents 1, TERM"},
-	{"late orphans, late last call", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment, evidence 20ms"},
+	{"late orphans, late last call", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment"},
 	{"orphans", "auto, group", "any", "parents 1, TERM, pipes, environment"},
 	{"last call", "auto, group", "any", "parents 1, TERM, pipes, environment, all 1"},
 	{"late orphans, late last call, orphans, last call", "worker", "any", ""},
@@ -94,9 +94,6 @@ func describeWant(w proc.Want, needed bool) string {
 	if w.Environment != nil {
 		words = append(words, "environment")
 	}
-	if w.Evidence != 0 {
-		words = append(words, fmt.Sprint("evidence ", w.Evidence))
-	}
 	for _, pid := range w.All {
 		words = append(words, fmt.Sprint("all ", pid))
 	}
@@ -113,7 +110,7 @@ func describeWant(w proc.Want, needed bool) string {
 func TestAStopAsksForTERMBesideItsSignal(t *testing.T) {
 	l := NewLedger(drainitPID)
 	r := Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}
-	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, chain 10, QUIT, TERM, pipes, environment, evidence 20ms"; got != want {
+	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, chain 10, QUIT, TERM, pipes, environment"; got != want {
 		t.Errorf("the first snapshot: %q, want %q", got, want)
 	}
 	l.Plan(r, machine(false))
@@ -133,7 +130,7 @@ func TestOtherSignalsAskForThemselvesDuringAStop(t *testing.T) {
 		Orphans:     "parents 1, QUIT, TERM, pipes, environment",
 		Quiet:       "enough 10, nearest 10, HUP",
 		PassThrough: "enough 10, nearest 10, HUP",
-		Stop:        "parents 1, chain 10, HUP, TERM, pipes, environment, evidence 20ms",
+		Stop:        "parents 1, chain 10, HUP, TERM, pipes, environment",
 	} {
 		r.Purpose, r.Signal = purpose, unix.SIGHUP
 		if got := describeWant(l.Want(r, time.Time{})); got != want {

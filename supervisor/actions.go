@@ -88,9 +88,21 @@ func (s *Supervisor) bound(began time.Time, ofStop bool) {
 func (s *Supervisor) signalWorker(came unix.Signal) {
 	r := s.request(forward.Stop, came)
 	before, _ := s.observe(r)
-	made, _ := s.deliver(s.ledger.Plan(r, before))
+	plan := s.ledger.Plan(r, before)
+	s.witness(plan, before)
+	made, _ := s.deliver(plan)
 	s.watch()
 	s.warnAtStop(before, made)
+}
+
+// witness reads, before a first plan is carried out, what shows later of the others whether
+// they have received a signal since.
+func (s *Supervisor) witness(plan []forward.Delivery, before *proc.Snapshot) {
+	if want, needed := s.ledger.WantWitness(plan, before, time.Now()); needed {
+		if now, err := s.sys.Snapshot(want); err == nil {
+			s.ledger.Witness(now)
+		}
+	}
 }
 
 // watch has those watched whose death can leave orphans, and says to the machine when the
@@ -156,6 +168,7 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	s.clues.shown = all
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
+	s.witness(plan, all)
 	made, _ := s.deliver(plan)
 	s.watch()
 	for _, u := range s.ledger.Undecided() {

@@ -43,7 +43,9 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		// One that may not be signalled counts as signalled: to try again does not help.
 		if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
 			s.ledger.Sent(d, tick)
-			s.continueStopped(d)
+			if len(all) < crowd || d.Child || d.Target != forward.ToProcess || d.Process.Stopped() {
+				s.continueStopped(d)
+			}
 		}
 		if err == nil {
 			s.journal.Sent(d)
@@ -52,6 +54,10 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 	}
 	return made, failed
 }
+
+// crowd is how many deliveries are so many that the snapshot before them tells of each
+// process whether it is stopped: to ask it again takes as long as to signal it.
+const crowd = 32
 
 // deathsTime is how long the deliveries of one plan wait for parents that die: mostly a
 // fraction of a millisecond.

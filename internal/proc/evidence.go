@@ -51,26 +51,22 @@ func evidenceOf(pid int, st status, asked signals.Set) (e Evidence, still bool) 
 	return e, still
 }
 
-// readEvidence reads the evidence of all below a process that can become orphans, the
-// nearest first, for so long at most.
-func (s *Snapshot) readEvidence(w Want) {
-	if w.Evidence == 0 {
-		return
-	}
+// takeEvidence reads the evidence of some processes, for as long as there is time.
+func takeEvidence(w Want) *Snapshot {
+	s := New(nil)
 	s.evidence = make(map[int]Evidence)
 	asked := signals.SetOf(w.Signals...)
-	until := time.Now().Add(w.Evidence)
-	for _, i := range s.descendants(w.Parents) {
-		if time.Now().After(until) {
-			return
+	for _, pid := range w.Evidence {
+		if time.Now().After(w.Until) {
+			break
 		}
-		pid := s.all[i].PID
 		if st, err := readStatus(pid); err == nil {
 			if e, _ := evidenceOf(pid, st, asked); e != nil {
 				s.evidence[pid] = e
 			}
 		}
 	}
+	return s
 }
 
 // proveUntouched returns those of the processes that have received no signal since their

@@ -28,12 +28,21 @@ func sleeps(t testing.TB, pid int) {
 	}
 }
 
+// evidence reads that of some processes.
+func evidence(t testing.TB, pids ...int) *Snapshot {
+	t.Helper()
+	return take(t, Want{Evidence: pids, Until: time.Now().Add(time.Minute)})
+}
+
 // untouched reports whether a process is proven to have received nothing while something
 // was done.
 func untouched(t testing.TB, pid int, do func()) bool {
 	t.Helper()
-	before := take(t, Want{Parents: os.Getpid(), Evidence: time.Second})
-	p, _ := before.Process(pid)
+	before := evidence(t, pid)
+	p, err := Read(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if before.Evidence(pid) == nil {
 		t.Fatalf("no evidence of %d", pid)
 	}
@@ -120,22 +129,21 @@ func TestNoEvidenceOfManyThreadsThatMayAllTakeIt(t *testing.T) {
 	}
 }
 
-// What the evidence adds to a snapshot is bounded, whatever there is.
+// The evidence of many is read for as long as there is time.
 func TestEvidenceIsReadForABoundedTime(t *testing.T) {
 	const n = 300
 	top, _ := family(t, n, `for (2 .. shift) { spawn { say "ready"; forever } } say "ready"; forever`, strconv.Itoa(n))
-	all := take(t, Want{Parents: os.Getpid(), Evidence: time.Nanosecond})
-	if found := len(all.evidence); found > 1 {
-		t.Errorf("evidence of %d processes in no time", found)
+	pids := []int{top}
+	for _, p := range take(t, Want{}).Children(top) {
+		pids = append(pids, p.PID)
 	}
-	all = take(t, Want{Parents: os.Getpid(), Evidence: time.Minute})
-	if found := len(all.evidence); found < n {
-		t.Errorf("evidence of %d processes, want %d", found, n)
+	if all := takeEvidence(Want{Evidence: pids, Until: time.Now()}); len(all.evidence) > 1 {
+		t.Errorf("evidence of %d processes in no time", len(all.evidence))
 	}
-	if all.Evidence(top) == nil {
-		t.Error("none of the nearest")
+	if all := evidence(t, pids...); len(all.evidence) < n {
+		t.Errorf("evidence of %d processes, want %d", len(all.evidence), n)
 	}
-	if all = take(t, Want{Parents: os.Getpid()}); all.Evidence(top) != nil {
+	if all := take(t, Want{Parents: os.Getpid()}); all.Evidence(top) != nil {
 		t.Error("evidence that was not asked for")
 	}
 }
@@ -144,8 +152,11 @@ func TestEvidenceIsReadForABoundedTime(t *testing.T) {
 func TestARecycledPidIsNotUntouched(t *testing.T) {
 	top, _ := family(t, 1, `say "ready"; forever`)
 	sleeps(t, top)
-	before := take(t, Want{Parents: os.Getpid(), Evidence: time.Second})
-	p, _ := before.Process(top)
+	before := evidence(t, top)
+	p, err := Read(top)
+	if err != nil {
+		t.Fatal(err)
+	}
 	other := p.ID
 	other.Start++
 	after := take(t, Want{Parents: os.Getpid(), Prove: map[ID]Evidence{other: before.Evidence(top)}})

@@ -30,6 +30,9 @@ func (r *Reader) Take(w Want) (*Snapshot, error) {
 	if w.These != nil {
 		return r.takeThese(w)
 	}
+	if w.Evidence != nil {
+		return takeEvidence(w), nil
+	}
 	if w.EnoughIf != 0 {
 		if s, err := r.takeEnough(w); s != nil || err != nil {
 			return s, err
@@ -47,7 +50,6 @@ func (r *Reader) Take(w Want) (*Snapshot, error) {
 	}
 	s.readPipes(w)
 	s.readForeground(w)
-	s.readEvidence(w) // last: the less can happen before the signal goes out
 	return s, nil
 }
 
@@ -172,6 +174,7 @@ func (r *Reader) readBelow(s *Snapshot, w Want) error {
 	for _, i := range s.descendants(w.Parents) {
 		p := &s.all[i]
 		switch {
+		case len(s.children[p.PID]) == 0 && w.Settled != nil && w.Settled(p.ID):
 		case p.PPID == w.Parents || len(s.children[p.PID]) > 0 || i == end || all[i]:
 			closely = append(closely, p)
 			programs = append(programs, i)

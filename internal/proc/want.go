@@ -53,9 +53,13 @@ type Want struct {
 	// which it is true; nil for none.
 	Environment func(Process) bool
 
-	// Evidence is for how long at most evidence is read of what is below Parents; 0 for
-	// none.
-	Evidence time.Duration
+	// Settled is true of those of which the stat is enough where they have no children,
+	// though they are below Parents; nil for none.
+	Settled func(ID) bool
+
+	// Evidence are those of which evidence is read, and nothing else of any process, the
+	// first first, not longer than Until; nil for none.
+	Evidence []int
 	// Prove are those of which it is asked whether they have received no signal since
 	// their evidence was read.
 	Prove map[ID]Evidence
