@@ -54,19 +54,19 @@ func (j *Journal) Once(thing string) bool {
 
 // The fields of JSON lines.
 
-func (j *Journal) phase() zapcore.Field { return logx.Text("phase", j.machine.Phase().String()) }
+func (j *Journal) phase() logx.Field { return logx.Text("phase", j.machine.Phase().String()) }
 
-func signalField(sig unix.Signal) zapcore.Field { return logx.Text("signal", signals.Name(sig)) }
+func signalField(sig unix.Signal) logx.Field { return logx.Text("signal", signals.Name(sig)) }
 
-func (j *Journal) leftSeconds(now time.Time) zapcore.Field {
+func (j *Journal) leftSeconds(now time.Time) logx.Field {
 	if end, ok := j.machine.GraceEnd(); ok {
 		return logx.Seconds("left_s", end.Sub(now))
 	}
-	return zapcore.Field{Type: zapcore.SkipType}
+	return &zapcore.Field{Type: zapcore.SkipType}
 }
 
 // about are the fields of a line about one process.
-func about(p proc.Process, fields ...zapcore.Field) []zapcore.Field {
+func about(p proc.Process, fields ...logx.Field) []logx.Field {
 	return append(fields, logx.Number("pid", p.PID), logx.Text("comm", p.Comm))
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
@@ -33,7 +32,7 @@ type Quieted struct {
 // Quiet is the line of a TSTP.
 func (j *Journal) Quiet(q Quieted) {
 	name := signals.Name(q.Signal)
-	fields := []zapcore.Field{j.phase(), signalField(q.Signal)}
+	fields := []logx.Field{j.phase(), signalField(q.Signal)}
 	switch {
 	case q.Stopping && (q.Err != nil || !q.Handled):
 	case q.Err != nil:

@@ -73,13 +73,17 @@ func newEncoder(json bool) zapcore.Encoder {
 	})}
 }
 
+// Field is a field of a JSON line. It is a pointer, for a copy is code at each place where
+// there is one.
+type Field = *zapcore.Field
+
 // Debug, Info, Warn and Error write a line of that level. The message is a
 // sentence that needs no field beside it, and is made printable here: whatever
 // name a process has chosen, it forges no line and moves no cursor.
-func (l *Log) Debug(msg string, f ...zapcore.Field) { l.line(zapcore.DebugLevel, msg, f) }
-func (l *Log) Info(msg string, f ...zapcore.Field)  { l.line(zapcore.InfoLevel, msg, f) }
-func (l *Log) Warn(msg string, f ...zapcore.Field)  { l.line(zapcore.WarnLevel, msg, f) }
-func (l *Log) Error(msg string, f ...zapcore.Field) { l.line(zapcore.ErrorLevel, msg, f) }
+func (l *Log) Debug(msg string, f ...Field) { l.line(zapcore.DebugLevel, msg, f) }
+func (l *Log) Info(msg string, f ...Field)  { l.line(zapcore.InfoLevel, msg, f) }
+func (l *Log) Warn(msg string, f ...Field)  { l.line(zapcore.WarnLevel, msg, f) }
+func (l *Log) Error(msg string, f ...Field) { l.line(zapcore.ErrorLevel, msg, f) }
 
 // Verbose reports whether lines for debugging are written: where they are not,
 // they need not be made.
@@ -96,13 +100,17 @@ func (l *Log) Format() string {
 	return "json"
 }
 
-func (l *Log) line(level zapcore.Level, msg string, f []zapcore.Field) {
+func (l *Log) line(level zapcore.Level, msg string, f []Field) {
 	if l.core.Enabled(level) {
 		if l.written == nil {
 			l.written = make(chan struct{})
 			go l.write()
 		}
-		_ = l.core.Write(entry(level, Printable(msg)), f) // the queue takes or counts it; there is nobody to tell
+		fields := make([]zapcore.Field, len(f))
+		for i := range f {
+			fields[i] = *f[i]
+		}
+		_ = l.core.Write(entry(level, Printable(msg)), fields) // the queue takes or counts it; there is nobody to tell
 	}
 }
 
@@ -141,7 +149,7 @@ func (l *Log) write() {
 
 func (l *Log) reportDropped(n int64) {
 	msg := fmt.Sprintf("%d log lines were dropped: stderr was full or closed", n)
-	buf, err := l.encoder.EncodeEntry(entry(zapcore.WarnLevel, msg), []zapcore.Field{Number("dropped", int(n))})
+	buf, err := l.encoder.EncodeEntry(entry(zapcore.WarnLevel, msg), []zapcore.Field{*Number("dropped", int(n))})
 	if err != nil || WriteAll(l.fd, buf.Bytes()) != nil {
 		l.dropped.Add(n)
 	}
@@ -188,14 +196,14 @@ func WriteAll(fd int, b []byte) error {
 }
 
 // text returns, number and seconds the fields of a JSON line.
-func Text(key, value string) zapcore.Field {
-	return zapcore.Field{Key: key, Type: zapcore.StringType, String: Printable(value)}
+func Text(key, value string) Field {
+	return &zapcore.Field{Key: key, Type: zapcore.StringType, String: Printable(value)}
 }
 
-func Number(key string, value int) zapcore.Field {
-	return zapcore.Field{Key: key, Type: zapcore.Int64Type, Integer: int64(value)}
+func Number(key string, value int) Field {
+	return &zapcore.Field{Key: key, Type: zapcore.Int64Type, Integer: int64(value)}
 }
 
-func Seconds(key string, d time.Duration) zapcore.Field {
-	return zapcore.Field{Key: key, Type: zapcore.Float64Type, Integer: int64(math.Float64bits(math.Round(d.Seconds()*10) / 10))}
+func Seconds(key string, d time.Duration) Field {
+	return &zapcore.Field{Key: key, Type: zapcore.Float64Type, Integer: int64(math.Float64bits(math.Round(d.Seconds()*10) / 10))}
 }
