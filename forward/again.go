@@ -77,9 +77,9 @@ func (l *Ledger) Glanced(w proc.Want, s *proc.Snapshot) (due bool) {
 		}
 		sig := l.reached(m)
 		handled := m.handledIt(sig) || p.Handles(sig)
-		shell := ProgramOf(p) == Shell && handled
+		shell := ProgramOf(&p) == Shell && handled
 		switch {
-		case deafAtOnce(p, sig) != "", !handled, p.Pending.Has(sig) && p.State != 'R' && !p.Stopped():
+		case deafAtOnce(&p, sig) != "", !handled, p.Pending.Has(sig) && p.State != 'R' && !p.Stopped():
 			due = true
 		case shell && s.MayWait(pid) && waits[pid]:
 			due = true

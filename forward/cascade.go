@@ -37,12 +37,12 @@ func (c *cascade) add(d Delivery) {
 
 // below goes on below a process that is sent a signal.
 func (c *cascade) below(p proc.Process, d Delivery) {
-	switch why := deafAtOnce(p, d.Signal); {
+	switch why := deafAtOnce(&p, d.Signal); {
 	case why != "":
 		for _, child := range c.s.Children(p.PID) {
 			c.pass(child, "below "+p.String()+", which "+why)
 		}
-	case p.Fatal.Has(d.Signal) && ProgramOf(p) != Launcher:
+	case p.Fatal.Has(d.Signal) && ProgramOf(&p) != Launcher:
 		for _, child := range c.s.Children(p.PID) {
 			if m := c.l.living[child.PID]; m != nil && !c.leaves(m) {
 				d := c.l.delivery(m, "its parent "+p.String()+" dies of it")

@@ -65,7 +65,7 @@ func (l *Ledger) shellsAmong(pids []int) (shells []int) {
 
 // deafAtOnce is why a process that is about to be sent a signal will not act upon it; ""
 // where it may.
-func deafAtOnce(p proc.Process, sig unix.Signal) string {
+func deafAtOnce(p *proc.Process, sig unix.Signal) string {
 	switch {
 	case p.Ignores(sig):
 		return "ignores it"
@@ -83,7 +83,7 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 	for _, pid := range l.mayBeDeaf(now) {
 		m := l.living[pid]
 		sig := l.reached(m)
-		d := Deaf{Process: m.Process, Why: deafAtOnce(m.Process, sig)}
+		d := Deaf{Process: m.Process, Why: deafAtOnce(&m.Process, sig)}
 		switch {
 		case d.Why != "":
 			d.Children = s.Children(pid)

@@ -133,7 +133,7 @@ func TestToWhichProcessesARelayPassesASignal(t *testing.T) {
 		if len(p.Args) > 0 {
 			p.Exe = p.Args[0]
 		}
-		if got := relayOf(p); got != want {
+		if got := relayOf(&p); got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
 	}

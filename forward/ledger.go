@@ -119,8 +119,8 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 		m.Exe, m.Args = before.Exe, before.Args
 	}
 	if m.first == l.snapshots || p.Args != nil || m.Exe != before.Exe || m.Comm != before.Comm {
-		m.program = ProgramOf(m.Process)
-		m.relay = max(m.relay, relayOf(m.Process)) // what it said of itself may not be read each time
+		m.program = ProgramOf(&m.Process)
+		m.relay = max(m.relay, relayOf(&m.Process)) // what it said of itself may not be read each time
 	}
 	m.handled |= p.Handled
 	return m

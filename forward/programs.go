@@ -32,7 +32,7 @@ var (
 
 // ProgramOf tells a shell and a launcher by what runs them; where that may not be
 // read, by the name the process bears. Arguments alone prove nothing.
-func ProgramOf(p proc.Process) Program {
+func ProgramOf(p *proc.Process) Program {
 	if slices.Contains(shells, shellName(p)) {
 		return Shell
 	}
@@ -43,7 +43,7 @@ func ProgramOf(p proc.Process) Program {
 }
 
 // shellName is the name under which a shell would run.
-func shellName(p proc.Process) string {
+func shellName(p *proc.Process) string {
 	exe, called := withoutSuffix(p.Exe), commandName(p.Args, 0)
 	switch {
 	case p.Exe == "":
@@ -65,7 +65,7 @@ func withoutSuffix(file string) string {
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for what is
 // none. npm and yarn write a title such as "npm start" over their arguments, so
 // the name stands at the front of either.
-func LauncherName(p proc.Process) string {
+func LauncherName(p *proc.Process) string {
 	switch {
 	case p.Exe == "go" && len(p.Args) > 1 && p.Args[1] == "run":
 		return "go run"
@@ -117,7 +117,7 @@ const (
 // from 2 on, but not yarn 1. Which yarn it is stands at most in the path of its file: a
 // /usr/bin/yarn can be either.
 func LauncherForwards(p proc.Process) Forwards {
-	switch LauncherName(p) {
+	switch LauncherName(&p) {
 	case "pnpm", "pnpx":
 		return ForwardsAll
 	case "yarn", "yarnpkg":

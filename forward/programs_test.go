@@ -46,7 +46,7 @@ func TestProgramOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := ProgramOf(tt.shown); got != tt.want {
+			if got := ProgramOf(&tt.shown); got != tt.want {
 				t.Errorf("%+v is a %v, want a %v", tt.shown, got, tt.want)
 			}
 		})
@@ -89,7 +89,7 @@ func TestLauncherName(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := LauncherName(tt.shown); got != tt.want {
+			if got := LauncherName(&tt.shown); got != tt.want {
 				t.Errorf("%+v is %q, want %q", tt.shown, got, tt.want)
 			}
 		})
@@ -102,7 +102,7 @@ func TestProgramsWithOddArguments(t *testing.T) {
 	for _, args := range [][]string{{""}, {"", ""}, {"-"}, {"--"}, {"/"}, {"\n"}, {"npm start"}, {"node", ""}, {".npm"}, {"npm."}, {"\xff", "-npm"}} {
 		for _, exe := range []string{"node", "busybox", "go", "", "."} {
 			s := proc.Process{Exe: exe, Args: args}
-			if got := ProgramOf(s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
+			if got := ProgramOf(&s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
 				t.Errorf("%q of %q is a %v", args, exe, got)
 			}
 		}

@@ -93,7 +93,7 @@ func (m *record) hasExitTrap() bool {
 // alwaysHandles reports whether a process is a shell that has a handler for TERM without
 // any trap, and acts upon it behind its child only.
 func (m *record) alwaysHandles() bool {
-	return m.program == Shell && slices.Contains(shellsWithHandlers, shellName(m.Process))
+	return m.program == Shell && slices.Contains(shellsWithHandlers, shellName(&m.Process))
 }
 
 // isDying reports whether a signal has ended a process that has not got to it yet: then
@@ -102,5 +102,5 @@ func (m *record) isDying() bool { return m.Pending.Has(unix.SIGKILL) }
 
 // actsUpon reports whether a process that is sent a signal ends its work by it.
 func (m *record) actsUpon(sig unix.Signal) bool {
-	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(m.Process, sig) == ""
+	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(&m.Process, sig) == ""
 }

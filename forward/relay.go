@@ -20,15 +20,15 @@ const (
 )
 
 // relayOf tells the relays by what they were asked to do.
-func relayOf(p proc.Process) relay {
+func relayOf(p *proc.Process) relay {
 	group := false
 	switch p.Exe {
 	case "timeout":
 		group = !hasOption(p.Args, "ks", "-f", "--foreground")
 	case "dumb-init":
-		group = !hasOption(p.Args, "r", "-c", "--single-child") && environment(p, "DUMB_INIT_SETSID") != "0"
+		group = !hasOption(p.Args, "r", "-c", "--single-child") && environment(*p, "DUMB_INIT_SETSID") != "0"
 	case "tini", "tini-static", "docker-init":
-		group = hasOption(p.Args, "pe", "-g") || environment(p, "TINI_KILL_PROCESS_GROUP") != ""
+		group = hasOption(p.Args, "pe", "-g") || environment(*p, "TINI_KILL_PROCESS_GROUP") != ""
 	case "catatonit":
 		group = hasOption(p.Args, "", "-g")
 	case "su", "runuser", "script", "runsv", "s6-supervise":

@@ -211,7 +211,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	if e.Start == 0 { // it was not looked at; it is the worker, and its name has been read since
 		e.Comm = s.worker.Comm
 	}
-	if forward.ProgramOf(e.Process) == forward.Other && child.TermSignal() == e.signal && time.Since(e.at) <= atOnce && !s.journal.Said(noHandler) {
+	if forward.ProgramOf(&e.Process) == forward.Other && child.TermSignal() == e.signal && time.Since(e.at) <= atOnce && !s.journal.Said(noHandler) {
 		s.journal.WarningOnce("died at once", diag.DiedAtOnce(e.Process, e.signal))
 	}
 }
@@ -246,7 +246,7 @@ func (s *Supervisor) shellsAbove() (above []proc.Process) {
 	const most = 10
 	for pid := os.Getppid(); pid != 0 && len(above) < most; {
 		p, err := s.process(proc.Want{Only: pid, Program: true})
-		if err != nil || forward.ProgramOf(p) == forward.Other { // mostly
+		if err != nil || forward.ProgramOf(&p) == forward.Other { // mostly
 			return nil
 		}
 		if p, err = s.process(proc.Want{Only: pid, Program: true, Place: true, Signals: []unix.Signal{unix.SIGTERM}}); err != nil {

@@ -18,7 +18,7 @@ type started struct {
 // howStarted tells what a shell runs: a file, a command, or its input, which is neither.
 // What stands before a file are options, of which some take a word.
 func howStarted(p proc.Process) started {
-	if forward.ProgramOf(p) != forward.Shell || len(p.Args) == 0 {
+	if forward.ProgramOf(&p) != forward.Shell || len(p.Args) == 0 {
 		return started{}
 	}
 	args := p.Args[1:]

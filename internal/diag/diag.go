@@ -86,7 +86,7 @@ func sets(env []string, variable string) bool {
 // KeepsSignals reports whether a program keeps a stop signal from those below it, as far
 // as can be known.
 func KeepsSignals(p proc.Process) bool {
-	switch forward.ProgramOf(p) {
+	switch forward.ProgramOf(&p) {
 	case forward.Shell:
 		return !p.Handles(unix.SIGTERM)
 	case forward.Launcher:
@@ -109,7 +109,7 @@ func (f *Facts) Behind() (inner proc.Process, several, ok bool) {
 // innermost goes down from a shell or a launcher to the one process that does the work.
 // several says that the way parts.
 func innermost(s *proc.Snapshot, p proc.Process) (inner proc.Process, several bool) {
-	for forward.ProgramOf(p) != forward.Other {
+	for forward.ProgramOf(&p) != forward.Other {
 		below := s.Children(p.PID)
 		switch len(below) {
 		case 0:
@@ -155,7 +155,7 @@ func (f *Facts) inPlaceOf(w proc.Process, behind string) (what, also string) {
 
 // nameOf says which launcher it is where its comm does not.
 func nameOf(w proc.Process) string {
-	if name := forward.LauncherName(w); name != "" && !strings.HasPrefix(w.Comm, name) {
+	if name := forward.LauncherName(&w); name != "" && !strings.HasPrefix(w.Comm, name) {
 		return w.String() + " (" + name + ")"
 	}
 	return w.String()
@@ -164,11 +164,11 @@ func nameOf(w proc.Process) string {
 // better is how to start a command so that nothing stands before it. It never names the
 // words of the process behind: those before them may have been gosu, env or cd.
 func (f *Facts) better(w, inner proc.Process, several bool) string {
-	launcher, shell := forward.LauncherName(w), howStarted(w)
+	launcher, shell := forward.LauncherName(&w), howStarted(w)
 	switch {
 	case launcher == "go run":
 		return "build it with go build -o /app, and start /app"
-	case launcher != "" && !several && forward.ProgramOf(inner) == forward.Other:
+	case launcher != "" && !several && forward.ProgramOf(&inner) == forward.Other:
 		return "start " + inner.Comm + " itself, without " + launcher
 	case launcher != "":
 		return "start the program itself, without " + launcher

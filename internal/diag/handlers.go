@@ -51,11 +51,11 @@ func (f *Facts) losesWork(p proc.Process, sig unix.Signal) bool {
 	switch {
 	case !p.Alive(), p.Handles(sig), p.Ignores(sig), p.Blocked.Has(sig), p.NestedInit, !signals.TerminatesByDefault(sig):
 		return false
-	case forward.ProgramOf(p) != forward.Other:
+	case forward.ProgramOf(&p) != forward.Other:
 		return false
 	}
 	up, ok := f.Snapshot.Process(p.PPID)
-	if ok && (forward.ProgramOf(up) == forward.Shell || up.PID == f.Self) && isHelper(p) && p.PID != f.Worker {
+	if ok && (forward.ProgramOf(&up) == forward.Shell || up.PID == f.Self) && isHelper(p) && p.PID != f.Worker {
 		return false
 	}
 	if slices.ContainsFunc(f.Snapshot.Children(p.PID), func(child proc.Process) bool { return child.Handles(sig) }) {
@@ -73,7 +73,7 @@ func (f *Facts) isBusinessOf(p proc.Process, sig unix.Signal) bool {
 		if !ok || p.PID == f.Worker || up.PID == f.Self {
 			return false
 		}
-		if up.Handles(sig) && forward.ProgramOf(up) != forward.Launcher {
+		if up.Handles(sig) && forward.ProgramOf(&up) != forward.Launcher {
 			return true
 		}
 		p = up
@@ -89,7 +89,7 @@ func isHelper(p proc.Process) bool { return slices.Contains(helpers, p.Comm) }
 // BehindWrappers are those below the worker that do the work where no process but shells
 // and launchers stands before them.
 func (f *Facts) BehindWrappers() (all []proc.ID) {
-	for _, p := range f.Snapshot.Nearest(f.Worker, func(p proc.Process) bool { return forward.ProgramOf(p) == forward.Other }) {
+	for _, p := range f.Snapshot.Nearest(f.Worker, func(p proc.Process) bool { return forward.ProgramOf(&p) == forward.Other }) {
 		if p.PID == f.Worker || !isHelper(p) {
 			all = append(all, p.ID)
 		}
@@ -137,7 +137,7 @@ func (f *Facts) MayHaveNone(p proc.Process, sig unix.Signal) bool {
 	switch {
 	case p.Start == 0:
 		return true
-	case !p.Handles(sig), forward.ProgramOf(p) != forward.Other:
+	case !p.Handles(sig), forward.ProgramOf(&p) != forward.Other:
 		return false
 	case isGo(p):
 		return true
@@ -179,7 +179,7 @@ func (f *Facts) PM2() (p proc.Process, ok bool) {
 
 func isPM2(p *proc.Process) bool {
 	named := strings.HasPrefix(p.Comm, "PM2 v")
-	if !named && p.Args == nil || forward.ProgramOf(*p) != forward.Other {
+	if !named && p.Args == nil || forward.ProgramOf(p) != forward.Other {
 		return false
 	}
 	if named {

@@ -14,11 +14,11 @@ import (
 // drainit is a shell. above are all of these, drainit's parent first and PID 1 last. A shell
 // with a trap may signal drainit.
 func (s *Start) Parent(above []proc.Process) Warning {
-	if len(above) == 0 || above[len(above)-1].PID != 1 || forward.ProgramOf(above[0]) != forward.Shell {
+	if len(above) == 0 || above[len(above)-1].PID != 1 || forward.ProgramOf(&above[0]) != forward.Shell {
 		return Warning{}
 	}
 	for _, p := range above {
-		kind := forward.ProgramOf(p)
+		kind := forward.ProgramOf(&p)
 		if kind == forward.Other || kind == forward.Shell && p.Handles(unix.SIGTERM) {
 			return Warning{}
 		}

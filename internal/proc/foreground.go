@@ -83,7 +83,7 @@ func byInput(shells input, known bool, shell, child Process) Waiting {
 // InBackgroundOf reports whether a child can be seen to be in the background of its shell:
 // it leads a process group, or ignores INT and QUIT (POSIX, Asynchronous Lists). timeout(1)
 // leads one wherever it is.
-func (p Process) InBackgroundOf(shell Process) bool {
+func (p *Process) InBackgroundOf(shell Process) bool {
 	ownGroup := p.PGID == p.PID && p.PGID != shell.PGID && p.Exe != "timeout"
 	return ownGroup || p.Ignores(unix.SIGINT) && p.Ignores(unix.SIGQUIT)
 }

@@ -60,7 +60,7 @@ type threads struct{ live, stopped bool }
 
 // Alive reports whether the process can still run. A leader in state Z whose
 // other threads live is alive: it has not been handed to wait4.
-func (p Process) Alive() bool {
+func (p *Process) Alive() bool {
 	switch p.State {
 	case 'X', 'x':
 		return false
@@ -73,21 +73,21 @@ func (p Process) Alive() bool {
 // Stopped reports whether the process sleeps by a stop signal, so that it sees
 // no other signal but CONT and KILL. One held by a debugger is not counted. A leader in
 // state Z is stopped if its other threads are.
-func (p Process) Stopped() bool { return p.State == 'T' || p.State == 'Z' && p.threads.stopped }
+func (p *Process) Stopped() bool { return p.State == 'T' || p.State == 'Z' && p.threads.stopped }
 
 // StopPending reports whether the process was sent a signal that can stop it, and has not
 // acted upon it: one that waits for the exec of a child it has forked by vfork(2), for
 // one. It must have been read closely.
-func (p Process) StopPending() bool {
+func (p *Process) StopPending() bool {
 	return p.Pending&signals.SetOf(unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) != 0
 }
 
 // Handles reports whether the process handles a signal. Where it was not read closely,
 // false may be wrong.
-func (p Process) Handles(sig unix.Signal) bool { return p.Handled.Has(sig) }
+func (p *Process) Handles(sig unix.Signal) bool { return p.Handled.Has(sig) }
 
 // Ignores reports whether the process ignores a signal.
-func (p Process) Ignores(sig unix.Signal) bool { return p.Ignored.Has(sig) }
+func (p *Process) Ignores(sig unix.Signal) bool { return p.Ignored.Has(sig) }
 
 // String is how every line names a process: "node[17]".
 func (p Process) String() string { return Label(p.Comm, p.PID) }
