@@ -55,8 +55,13 @@ func measureSignals(t *table, all []contender, p plan) error {
 			return err
 		}
 	}
-	t.times("a signal's way to the handler, p50", ways, 0.50)
-	t.times("a signal's way to the handler, p99", ways, 0.99)
+	for _, q := range []struct {
+		name string
+		q    float64
+	}{{"p50", 0.50}, {"p99", 0.99}} {
+		t.times("a signal's way to the handler, "+q.name, ways, q.q)
+		t.ratioAim(ways, q.q, 1.15, "minimal Go", t.column("minimal Go"))
+	}
 	return nil
 }
 
@@ -82,9 +87,12 @@ func endAll(running []*spawned) {
 	}
 }
 
+// settled is the time in which drainit has looked at the worker for the first and last time.
+const settled = 11 * time.Second
+
 // measureIdle looks at the inits, and not at their workers.
 func measureIdle(t *table, running []*spawned, idle time.Duration) error {
-	time.Sleep(2 * time.Second) // for a Go program, the start has an end
+	time.Sleep(settled)
 	before := make([]int, len(running))
 	for i, s := range running {
 		before[i] = switches(s.pid)
@@ -102,15 +110,20 @@ func measureIdle(t *table, running []*spawned, idle time.Duration) error {
 	for _, row := range []struct {
 		name, unit string
 		of         []float64
+		most       float64
+		aim        string
 	}{
-		{"context switches in " + idle.String() + " idle", "", woken},
-		{"threads", "", threads},
-		{"memory, VmRSS", "kB", rss},
-		{"memory, PSS", "kB", pss},
-		{"memory, private", "kB", private},
+		{"context switches in " + idle.String() + " idle, behind the first 11 s", "", woken, 0, "0"},
+		{"threads", "", threads, none, ""},
+		{"memory, VmRSS", "kB", rss, 3500, "≤ 3500 kB"},
+		{"memory, PSS", "kB", pss, none, ""},
+		{"memory, private", "kB", private, none, ""},
 	} {
 		row.of[0] = none // that is the worker
 		t.values(row.name, row.unit, row.of)
+		if row.most != none {
+			t.valueAim(row.of, row.most, row.aim)
+		}
 	}
 	return nil
 }
@@ -129,5 +142,6 @@ func measureSizes(t *table, all []contender, _ plan) error {
 		sizes = append(sizes, float64(st.Size())/1e6)
 	}
 	t.values("size of the binary", "MB", sizes)
+	t.valueAim(sizes, 3.2, "≤ 3.2 MB")
 	return nil
 }

@@ -112,6 +112,12 @@ func (s *spawned) read() error {
 // stage is the process that becomes the command: the first of a PID namespace,
 // if told to mount /proc. Told to "stamp", it sends the time last.
 func stage(how string, argv []string) error {
+	if _, dir, ok := strings.Cut(how, "cgroup="); ok {
+		dir, _, _ = strings.Cut(dir, ",")
+		if err := os.WriteFile(dir+"/cgroup.procs", []byte("0"), 0); err != nil {
+			return err
+		}
+	}
 	if strings.Contains(how, "mount") {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("cannot make / private: %w", err)

@@ -32,6 +32,7 @@ func measureStarts(t *table, all []contender, p plan) error {
 			return err
 		}
 		t.times("start "+way.name+" to the worker's first instruction, p50", begun, 0.50)
+		t.ratioAim(begun, 0.50, 0.75, "minimal Go", t.column("minimal Go"))
 		t.times("the same, p99", begun, 0.99)
 		t.times("start "+way.name+" to the end of both, p50", ended, 0.50)
 	}

@@ -71,6 +71,9 @@ func measureStops(t *table, all []contender, p plan) error {
 		}
 		name := fmt.Sprintf(tree.name, p.tree)
 		t.times("stop of a "+name+", p50", took, 0.50)
+		if tree.tells == "0" {
+			t.ratioAim(took, 0.50, 1.5, "the quickest peer", t.peers()...)
+		}
 		t.values(fmt.Sprintf("jobs of %d that ended well, at least", p.tree-1), "", least)
 	}
 	return nil
@@ -114,34 +117,54 @@ var crowding = []string{"/bin/sh", "-c", `
 	echo >&3
 	while :; do read -r x <&9; done`, "sh"}
 
-// measureDrain tells an init to stop that has a crowd below it, and takes the
-// time that the init itself runs while the worker takes its time.
-func measureDrain(t *table, all []contender, p plan) error {
+// measureDrains tells an init to stop that has a crowd below it, and takes the time that the
+// init itself runs while the worker takes its time, and its memory then.
+func measureDrains(t *table, all []contender, p plan) error {
 	never := filepath.Join(p.dir, "never")
 	if err := unix.Mkfifo(never, 0o600); err != nil {
 		return os.NewSyscallError("mkfifo", err)
 	}
-	ran := newSeries(len(all))
-	err := turns(all, 1, func(_, i int) error {
-		if all[i].argv == nil {
-			return nil
-		}
-		s, err := spawnFirst(slices.Concat(all[i].argv, crowding, []string{never, strconv.Itoa(p.crowd - 1)}))
+	for _, crowd := range []struct {
+		of    int
+		share float64 // of a processor, at most
+	}{{3000, 1.5}, {p.crowd, 5}} {
+		share, memory := make([]float64, len(all)), make([]float64, len(all))
+		err := turns(all, 1, func(_, i int) error {
+			share[i], memory[i] = none, none
+			if all[i].argv == nil {
+				return nil
+			}
+			ran, rss, err := drain(all[i], never, crowd.of, p.drain)
+			share[i], memory[i] = 100*ran.Seconds()/p.drain.Seconds(), rss
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		defer s.end()
-		if err := s.read(); err != nil {
-			return err
+		t.values(fmt.Sprintf("share of a processor in the first %v of a drain with %d processes", p.drain, crowd.of), "%", share)
+		t.valueAim(share, crowd.share, fmt.Sprintf("≤ %s %%", figure(crowd.share)))
+		if crowd.of == p.crowd {
+			t.values(fmt.Sprintf("memory, VmRSS, then, with %d", crowd.of), "kB", memory)
+			t.valueAim(memory, 12_000, "≤ 12000 kB")
 		}
-		before := cpuTime(s.pid)
-		if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
-			return os.NewSyscallError("kill", err)
-		}
-		time.Sleep(p.drain)
-		ran.add(i, cpuTime(s.pid)-before)
-		return nil
-	})
-	t.times(fmt.Sprintf("CPU time of the init in the first %v of a drain with %d processes", p.drain, p.crowd), ran, 0.50)
-	return err
+	}
+	return nil
+}
+
+// drain is one such drain: how long the init ran, and its memory in kB at the end.
+func drain(c contender, never string, crowd int, of time.Duration) (ran time.Duration, rss float64, err error) {
+	s, err := spawnFirst(slices.Concat(c.argv, crowding, []string{never, strconv.Itoa(crowd - 1)}))
+	if err != nil {
+		return 0, none, err
+	}
+	defer s.end()
+	if err := s.read(); err != nil {
+		return 0, none, err
+	}
+	before := cpuTime(s.pid)
+	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
+		return 0, none, os.NewSyscallError("kill", err)
+	}
+	time.Sleep(of)
+	return cpuTime(s.pid) - before, float64(readStatus(s.pid, "status")["VmRSS"]), nil
 }

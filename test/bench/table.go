@@ -31,15 +31,17 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// table has a row for each measure and a column for each init.
+// table has a row for each measure, a column for each init and one for the aim.
 type table struct {
-	ref  int // the column whose figures are 1
-	rows [][]string
+	inits []contender
+	ref   int // the init whose figures are 1
+	rows  [][]string
+	aims  []aim
 }
 
 func newTable(all []contender) *table {
 	head := []string{""}
-	t := &table{ref: 2} // drainit
+	t := &table{inits: all, ref: 2} // drainit
 	for i, c := range all {
 		head = append(head, c.name)
 		if c.name == reference {
@@ -51,7 +53,7 @@ func newTable(all []contender) *table {
 			head[i] += " = 1"
 		}
 	}
-	t.rows = append(t.rows, head)
+	t.rows = append(t.rows, append(head, "aim"))
 	return t
 }
 
@@ -71,7 +73,7 @@ func (t *table) times(name string, s series, q float64) {
 			row = append(row, fmt.Sprintf("%s ×%.2f (%.2f–%.2f)", duration(quantile(s[i], q)), ratio, least, greatest))
 		}
 	}
-	t.rows = append(t.rows, row)
+	t.rows = append(t.rows, append(row, ""))
 }
 
 func spread(d, ref []time.Duration, q float64) (least, greatest float64) {
@@ -96,13 +98,13 @@ func (t *table) values(name, unit string, v []float64) {
 		switch {
 		case x == none:
 			row = append(row, "–")
-		case unit == "MB":
+		case unit == "MB" || unit == "%" || unit == "ms":
 			row = append(row, fmt.Sprintf("%.2f %s", x, unit))
 		default:
 			row = append(row, strings.TrimSpace(fmt.Sprintf("%.0f %s", x, unit)))
 		}
 	}
-	t.rows = append(t.rows, row)
+	t.rows = append(t.rows, append(row, ""))
 }
 
 func duration(d time.Duration) string {
