@@ -95,7 +95,11 @@ func TestWhatIsWitnessed(t *testing.T) {
 	s := proc.New(kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 13, 12}, kin{"app", 12, 11}))
 	plan := l.Plan(term(Stop), s)
 	w, needed := l.WantWitness(plan, s, time.Unix(100, 0))
-	if got, want := fmt.Sprint(w.Evidence, w.Signals, w.Until.Sub(time.Unix(100, 0)), needed), "[12 13] [terminated] 20ms true"; got != want {
+	var witnessed []int
+	for _, p := range w.Evidence {
+		witnessed = append(witnessed, p.PID)
+	}
+	if got, want := fmt.Sprint(witnessed, w.Signals, w.Until.Sub(time.Unix(100, 0)), needed), "[12 13] [terminated] 20ms true"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	l.Witness(proc.New(nil).With(proc.Details{Evidence: map[int]proc.Evidence{12: {{}}, 99: {{}}}}))

@@ -25,7 +25,7 @@ func (l *Ledger) WantWitness(plan []Delivery, s *proc.Snapshot, now time.Time) (
 	}
 	for p := range s.Below(l.self) { // the nearest first
 		if !planned[p.ID] {
-			w.Evidence = append(w.Evidence, p.PID)
+			w.Evidence = append(w.Evidence, p)
 		}
 	}
 	w.Signals, w.Until = l.stopSignals(l.deliver), now.Add(evidenceTime)

@@ -31,7 +31,19 @@ func sleeps(t testing.TB, pid int) {
 // evidence reads that of some processes.
 func evidence(t testing.TB, pids ...int) *Snapshot {
 	t.Helper()
-	return take(t, Want{Evidence: pids, Until: time.Now().Add(time.Minute)})
+	return take(t, Want{Evidence: processes(t, pids)})
+}
+
+func processes(t testing.TB, pids []int) (all []*Process) {
+	t.Helper()
+	for _, pid := range pids {
+		p, err := Read(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, &p)
+	}
+	return all
 }
 
 // untouched reports whether a process is proven to have received nothing while something
@@ -137,7 +149,7 @@ func TestEvidenceIsReadForABoundedTime(t *testing.T) {
 	for _, p := range take(t, Want{}).Children(top) {
 		pids = append(pids, p.PID)
 	}
-	if all := takeEvidence(Want{Evidence: pids, Until: time.Now()}); len(all.evidence) > 1 {
+	if all := takeEvidence(Want{Evidence: processes(t, pids), Until: time.Now()}); len(all.evidence) > 1 {
 		t.Errorf("evidence of %d processes in no time", len(all.evidence))
 	}
 	if all := evidence(t, pids...); len(all.evidence) < n {

@@ -53,6 +53,7 @@ type Process struct {
 	Status unix.WaitStatus // of a zombie how it ended, 0 where that may not be read
 
 	threads threads // of a leader in state Z
+	count   int     // of all its threads
 }
 
 // threads are those beside a leader in state Z.

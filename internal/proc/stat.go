@@ -66,7 +66,7 @@ func (p *Process) parseField(number int, text []byte) (err error) {
 	switch number {
 	case 3:
 		p.State = text[0]
-	case 4, 5, 6, 22, 33, 34, 52:
+	case 4, 5, 6, 20, 22, 33, 34, 52:
 		n, err = parseNumber(text)
 	}
 	switch number {
@@ -76,6 +76,8 @@ func (p *Process) parseField(number int, text []byte) (err error) {
 		p.PGID = int(n)
 	case 6:
 		p.SID = int(n)
+	case 20:
+		p.count = int(n)
 	case 22:
 		p.Start = n
 	case 33:

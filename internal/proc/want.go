@@ -58,8 +58,8 @@ type Want struct {
 	Settled func(ID) bool
 
 	// Evidence are those of which evidence is read, and nothing else of any process, the
-	// first first, not longer than Until; nil for none.
-	Evidence []int
+	// first first, not longer than Until; nil for none. They are those of a snapshot.
+	Evidence []*Process
 	// Prove are those of which it is asked whether they have received no signal since
 	// their evidence was read.
 	Prove map[ID]Evidence
