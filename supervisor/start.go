@@ -115,8 +115,8 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	title.Set(title.Of(title.State{Phase: phase.Starting}))
 	s.queue.Wait(s.cfg.stops, s.cfg.Rewrites.From(), machine.SameRequest)
+	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
 	spawn.SpreadMain()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
