@@ -21,6 +21,7 @@ import (
 func (s *Supervisor) loop() {
 	timer := time.NewTimer(0)
 	timer.Stop()
+	all := s.queue.All()
 	for s.machine.Phase() != phase.Done {
 		if at, ok := s.deadline(); ok {
 			timer.Reset(time.Until(at))
@@ -40,6 +41,9 @@ func (s *Supervisor) loop() {
 			s.reap()
 		case pid := <-s.died:
 			s.takeDeaths(pid)
+		case <-all:
+			all = nil
+			s.settle()
 		case <-timer.C:
 			s.takePendingStops()
 			s.reap() // what has ended in time has ended in time, however late this is

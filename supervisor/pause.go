@@ -21,6 +21,7 @@ func Pause(queue *sigqueue.Queue) error {
 	if _, ok := queue.TakeEarly(stops); ok {
 		return nil
 	}
+	spawn.OpenTimers()
 	spawn.WarmRuntime() // the process table may be full later
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err

@@ -41,54 +41,17 @@ func (s *Supervisor) run() Outcome {
 		return Outcome{Status: err.Status}
 	}
 	s.queue.Pump()
-	s.supervise()
+	s.begin()
+	s.loop()
 	s.job.InterruptGroup()
 	return s.exitCode()
 }
 
-// supervise runs the loop on any thread, where a signal that has come gets to it without
-// another change of threads. The main one is there for its name, which is the title: that
-// the worker runs is said when nothing that comes is lost any longer. On a terminal the
-// loop is on the main one, too: there drainit stops itself as the worker does.
-func (s *Supervisor) supervise() {
-	running, all, over := s.board.title, s.queue.All(), make(chan struct{})
-	if s.job != nil {
-		<-all
-		title.Set(running)
-		go settle()
-		s.board.set = title.Set
-		s.begin()
-		s.loop()
-		return
-	}
-	titles, named := make(chan string), make(chan struct{})
-	s.board.set = func(text string) {
-		titles <- text
-		<-named
-	}
-	go func() {
-		defer close(over)
-		s.begin()
-		s.loop()
-	}()
-	for {
-		select {
-		case <-all:
-			all = nil
-			title.Set(running)
-			go settle()
-		case text := <-titles:
-			running = text
-			title.Set(text)
-			named <- struct{}{}
-		case <-over:
-			return
-		}
-	}
-}
-
-// settle is for later, and lets go of what only the start needs.
-func settle() {
+// settle is what the worker need not wait for. That it runs is said when nothing that comes
+// is lost any longer.
+func (s *Supervisor) settle() {
+	s.board.heard = true
+	title.Set(s.board.title)
 	spawn.SpreadThreads()
 	spawn.WarmRuntime()
 	spawn.PreferWorker()
@@ -110,6 +73,7 @@ func (s *Supervisor) begin() {
 // prepare sets up what the worker must find when it starts.
 func (s *Supervisor) prepare() error {
 	parent := os.Getppid()
+	spawn.OpenTimers()
 	if at := s.cfg.HealthAddr; at.Given() {
 		if err := health.Serve(at, &s.board.health); err != nil {
 			return err

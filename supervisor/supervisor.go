@@ -36,8 +36,8 @@ type Outcome struct {
 	Interrupted bool // by INT itself (term.EndByInterrupt)
 }
 
-// Supervisor is the loop: one goroutine at a time, so that nothing here needs a lock. It
-// starts the worker on the locked main thread, whose signal mask the worker inherits.
+// Supervisor is the loop: one goroutine, so that nothing here needs a lock. It must run on
+// the locked main thread, whose signal mask the worker inherits.
 type Supervisor struct {
 	cfg     Config
 	sys     System
@@ -57,7 +57,7 @@ type Supervisor struct {
 type board struct {
 	health health.State
 	title  string
-	set    func(title string) // on the main thread; nil before the loop
+	heard  bool // nothing that comes is lost: the title may say that the worker runs
 	stop   stopTimes
 	// The last quiet signal was handled by no process.
 	unhandled bool
@@ -143,8 +143,8 @@ func (s *Supervisor) publish() {
 	s.board.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
 	if text := title.Of(now); text != "" && text != s.board.title {
 		s.board.title = text
-		if s.board.set != nil {
-			s.board.set(text)
+		if s.board.heard || now.Phase != phase.Running {
+			title.Set(text)
 		}
 	}
 }

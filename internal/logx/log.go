@@ -26,7 +26,7 @@ const (
 // Log writes drainit's lines to a descriptor without ever blocking or ending
 // drainit: lines wait in a bounded queue, those that find it full are dropped
 // and counted, and an error of the descriptor loses a line and no more.
-// Only one goroutine at a time may call its methods.
+// Only the goroutine that made it may call its methods.
 type Log struct {
 	core    zapcore.Core
 	encoder zapcore.Encoder

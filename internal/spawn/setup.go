@@ -56,12 +56,15 @@ const (
 	spareThreads = 2
 )
 
-// WarmRuntime makes the Go runtime get now what it would get when it needs it,
-// and end the program if it could not: threads, and the descriptors of its
-// timers. A worker that fills the process table must not take PID 1 with it.
+// OpenTimers makes the Go runtime get now the descriptors of its timers, and end the program
+// if it could not: not when there is a worker.
+func OpenTimers() { time.AfterFunc(time.Hour, func() {}).Stop() }
+
+// WarmRuntime makes the Go runtime get now the threads that it would get when it needs them,
+// and end the program if it could not. A worker that fills the process table must not take
+// PID 1 with it.
 func WarmRuntime() {
 	runtime.GOMAXPROCS(min(maxProcs, runtime.NumCPU()))
-	time.AfterFunc(time.Hour, func() {}).Stop()
 	var started sync.WaitGroup
 	release := make(chan struct{})
 	for range maxProcs + spareThreads {
