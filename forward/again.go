@@ -40,8 +40,8 @@ func (l *Ledger) againAfter(m *record, now uint64) time.Duration {
 	case now < m.sent.tick+aSecond:
 		return least
 	case l.notActing(m):
-		const half = 10 * time.Millisecond / 2
-		return min(max(time.Duration(now-m.sent.tick)*half, least), most)
+		const tick = 10 * time.Millisecond
+		return min(max(time.Duration(now-m.sent.tick)*tick/2, least), most)
 	}
 	return 0
 }

@@ -51,7 +51,7 @@ var systemCalls = map[string]systemCall{
 	"fstat":             {what: "whether the termination log is a file, and empty", fails: "ENOMEM"},
 	"fstatfs":           {what: "whether the termination log is a file of the kernel's", fails: "EIO ENOMEM"},
 	"futex":             {what: "the runtime's threads wait for each other"},
-	"getcpu":            {what: "which processor that is", fails: "ENOSYS"},
+	"getcpu":            {what: "which processor drainit runs on", fails: "ENOSYS"},
 	"getcwd":            {what: "where drainit was started, for what a warning says to write", fails: "ENOENT ENOMEM"},
 	"getdents64":        {what: "all processes; drainit's own descriptors", fails: "EINTR EIO ENOMEM"},
 	"getpgid":           {what: "on a terminal: the shell's job", fails: "EPERM ESRCH"},
