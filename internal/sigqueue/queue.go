@@ -156,10 +156,10 @@ func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
 // Pump begins, behind Wait, to pass on all but the stop signals, which have another way,
 // from their slots to Others, and to subscribe to those that are left.
 func (q *Queue) Pump() {
-	close(q.goOn)
 	go q.pumpQuiet()
 	now := signals.SetOf(early...)
 	q.pump(now &^ q.stops)
+	close(q.goOn)
 	go func() {
 		<-q.all
 		q.pump(^now &^ q.stops)
