@@ -74,7 +74,7 @@ func main() {
 	flag.IntVar(&p.crowd, "crowd", 10_000, "processes that a long drain waits for")
 	flag.DurationVar(&p.drain, "drain", 10*time.Second, "how long that drain is looked at")
 	flag.IntVar(&p.ways, "ways", 20, "stop signals to each init, with each number of processes")
-	flag.IntVar(&p.cramped, "cramped", 3, "stops of drainit under a CPU limit")
+	flag.IntVar(&p.cramped, "cramped", 1, "stops of drainit under a CPU limit")
 	flag.StringVar(&p.figure, "figure", "", "draw how the cost grows into this SVG `file`, and measure nothing else")
 	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, storms, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
