@@ -4,7 +4,6 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -97,20 +96,19 @@ const toHandler = 200 * time.Microsecond
 // its way to the channel: in the kernel; between it and its handler, on a thread that is kept
 // from running; or in the runtime, for which the end of a subscription waits (os/signal.Stop).
 func (q *Queue) mayBeOnTheWay(l *look) bool {
-	first := l.awake == nil
-	if first {
+	if l.awake == nil {
 		l.began = time.Now()
 		if pending, err := proc.OwnPending(); err == nil && pending&q.stops != 0 {
 			return true
 		}
+		l.awake = awake()
+	} else {
+		now := awake()
+		maps.DeleteFunc(l.awake, func(tid int, before time.Duration) bool {
+			ran, still := now[tid]
+			return !still || ran > before+toHandler
+		})
 	}
-	tids, _ := proc.OthersAwake()
-	if first {
-		l.awake = timesOf(tids)
-	}
-	maps.DeleteFunc(l.awake, func(tid int, ran time.Duration) bool {
-		return !slices.Contains(tids, tid) || proc.ThreadTime(tid) > ran+toHandler
-	})
 	if len(l.awake) > 0 {
 		return true
 	}
@@ -121,8 +119,10 @@ func (q *Queue) mayBeOnTheWay(l *look) bool {
 	return false
 }
 
-func timesOf(tids []int) map[int]time.Duration {
+// awake is how long each thread has run that runs or waits for its turn.
+func awake() map[int]time.Duration {
 	ran := make(map[int]time.Duration)
+	tids, _ := proc.OthersAwake()
 	for _, tid := range tids {
 		ran[tid] = proc.ThreadTime(tid)
 	}
