@@ -35,9 +35,7 @@ func (l *Ledger) againAfter(m *record, now uint64) time.Duration {
 	switch {
 	case !m.hasChildren, m.sent == nil && !m.leftAlone:
 		return 0
-	case m.sent == nil:
-		return least
-	case now < m.sent.tick+aSecond:
+	case m.sent == nil, now < m.sent.tick+aSecond:
 		return least
 	case l.notActing(m):
 		const tick = 10 * time.Millisecond
@@ -59,7 +57,7 @@ func (l *Ledger) Glance(now uint64, until time.Time) (w proc.Want, ok bool) {
 			w.These = append(w.These, m.PID)
 		}
 	}
-	w.Signals, w.Until = l.stopSignals(l.deliver), until
+	w.Signals, w.Until = stopSignals(l.deliver), until
 	return w, len(w.These) <= most
 }
 
@@ -77,11 +75,8 @@ func (l *Ledger) Glanced(w proc.Want, s *proc.Snapshot) (due bool) {
 		}
 		sig := l.reached(m)
 		handled := m.handledIt(sig) || p.Handles(sig)
-		shell := ProgramOf(&p) == Shell && handled
 		switch {
-		case deafAtOnce(&p, sig) != "", !handled, p.Pending.Has(sig) && p.State != 'R' && !p.Stopped():
-			due = true
-		case shell && s.MayWait(pid) && waits[pid]:
+		case !handled, deafNow(&p, sig) != "", ProgramOf(&p) == Shell && s.MayWait(pid) && waits[pid]:
 			due = true
 		default:
 			m.actsAt = l.snapshots

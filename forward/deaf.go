@@ -75,6 +75,17 @@ func deafAtOnce(p *proc.Process, sig unix.Signal) string {
 	return ""
 }
 
+// deafNow is the same of one that was sent it some time ago.
+func deafNow(p *proc.Process, sig unix.Signal) string {
+	if why := deafAtOnce(p, sig); why != "" {
+		return why
+	}
+	if p.Pending.Has(sig) && p.State != 'R' && !p.Stopped() {
+		return "has not taken it"
+	}
+	return ""
+}
+
 // deaf are the processes of a snapshot that were signalled and can't act upon it, with
 // those of their children that they would have to signal. Where another has signalled one,
 // it may have signalled its group: of the children count those that are proven to have
@@ -83,12 +94,10 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 	for _, pid := range l.mayBeDeaf(now) {
 		m := l.living[pid]
 		sig := l.reached(m)
-		d := Deaf{Process: m.Process, Why: deafAtOnce(&m.Process, sig)}
+		d := Deaf{Process: m.Process, Why: deafNow(&m.Process, sig)}
 		switch {
 		case d.Why != "":
 			d.Children = s.Children(pid)
-		case m.Pending.Has(sig) && m.State != 'R' && !m.Stopped():
-			d.Why, d.Children = "has not taken it", s.Children(pid)
 		case m.program == Shell && m.handledIt(sig):
 			d.Why, d.Shell, d.Children = "waits for it", true, l.inForeground(m, s)
 		}

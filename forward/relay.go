@@ -26,9 +26,9 @@ func relayOf(p *proc.Process) relay {
 	case "timeout":
 		group = !hasOption(p.Args, "ks", "-f", "--foreground")
 	case "dumb-init":
-		group = !hasOption(p.Args, "r", "-c", "--single-child") && environment(*p, "DUMB_INIT_SETSID") != "0"
+		group = !hasOption(p.Args, "r", "-c", "--single-child") && environment(p, "DUMB_INIT_SETSID") != "0"
 	case "tini", "tini-static", "docker-init":
-		group = hasOption(p.Args, "pe", "-g") || environment(*p, "TINI_KILL_PROCESS_GROUP") != ""
+		group = hasOption(p.Args, "pe", "-g") || environment(p, "TINI_KILL_PROCESS_GROUP") != ""
 	case "catatonit":
 		group = hasOption(p.Args, "", "-g")
 	case "su", "runuser", "script", "runsv", "s6-supervise":
@@ -73,7 +73,7 @@ func hasOption(args []string, with string, options ...string) bool {
 }
 
 // environment is the value of a variable, "" where it is not set or can't be read.
-func environment(p proc.Process, name string) string {
+func environment(p *proc.Process, name string) string {
 	for _, v := range p.Env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
 			return value

@@ -19,7 +19,7 @@ func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
 	w = proc.Want{Signals: []unix.Signal{r.Signal}, Until: until}
 	switch r.Purpose {
 	case Stop, Orphans, LastCall:
-		w.Signals = l.stopSignals(r.Signal)
+		w.Signals = stopSignals(r.Signal)
 		return l.wantOfStop(r, w)
 	case Resume:
 		return w, false
@@ -46,7 +46,7 @@ func (l *Ledger) Want(r Request, until time.Time) (w proc.Want, needed bool) {
 
 // stopSignals are those of which a stop asks who handles them: it, and what shells and
 // launchers are sent.
-func (l *Ledger) stopSignals(sig unix.Signal) []unix.Signal {
+func stopSignals(sig unix.Signal) []unix.Signal {
 	if sig == unix.SIGTERM {
 		return []unix.Signal{sig}
 	}

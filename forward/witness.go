@@ -28,7 +28,7 @@ func (l *Ledger) WantWitness(plan []Delivery, s *proc.Snapshot, now time.Time) (
 			w.Evidence = append(w.Evidence, p)
 		}
 	}
-	w.Signals, w.Until = l.stopSignals(l.deliver), now.Add(evidenceTime)
+	w.Signals, w.Until = stopSignals(l.deliver), now.Add(evidenceTime)
 	return w, len(w.Evidence) > 0
 }
 
