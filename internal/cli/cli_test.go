@@ -189,7 +189,7 @@ func handled(t *testing.T, sig unix.Signal) bool {
 	}
 	_, mask, _ := strings.Cut(string(status), "\nSigCgt:\t")
 	mask, _, _ = strings.Cut(mask, "\n")
-	set, err := signals.ParseSet([]byte(mask), 16)
+	set, err := signals.ParseSet([]byte(mask))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 type keptStat struct {
 	pid int // 0: none is open
 	fd  int
-	buf [2 * page]byte
+	buf [page]byte
 }
 
 // keep opens the stat of a process, in place of the one before.
@@ -33,7 +33,7 @@ func (k *keptStat) read(pid int) (p Process, ok bool) {
 	}
 	n, err := retry(func() (int, error) { return unix.Pread(k.fd, k.buf[:], 0) })
 	if err == nil {
-		p, err = parseStat(k.buf[:n], "")
+		p, err = statOf(k.buf[:n], "")
 	}
 	if err != nil {
 		k.letGo()

@@ -38,7 +38,7 @@ type statReader struct {
 	dir  int // /proc
 	comm string
 	path []byte
-	buf  [2 * page]byte
+	buf  [page]byte
 }
 
 // read reads the stat of one process.

@@ -142,10 +142,7 @@ func (s *Snapshot) Below(root int) iter.Seq[*Process] {
 
 // descendants are the indexes of all below root, the dead too: what is below them lives.
 func (s *Snapshot) descendants(root int) (below []int) {
-	if s == nil {
-		return nil
-	}
-	if len(s.children[root]) == 0 {
+	if s == nil || len(s.children[root]) == 0 {
 		return nil
 	}
 	below = append(make([]int, 0, len(s.all)), s.children[root]...)

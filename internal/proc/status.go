@@ -79,16 +79,16 @@ func (s *status) parseLine(name string, value []byte) (isMask bool, err error) {
 		n, failed := strconv.ParseUint(string(value), 10, 64)
 		s.switches, err = s.switches+n, failed
 	case "SigPnd", "ShdPnd":
-		pending, failed := signals.ParseSet(value, 16)
+		pending, failed := signals.ParseSet(value)
 		s.pending, err = s.pending|pending, failed
 	case "SigBlk":
-		s.blocked, err = signals.ParseSet(value, 16)
+		s.blocked, err = signals.ParseSet(value)
 		return true, err
 	case "SigIgn":
-		s.ignored, err = signals.ParseSet(value, 16)
+		s.ignored, err = signals.ParseSet(value)
 		return true, err
 	case "SigCgt":
-		s.handled, err = signals.ParseSet(value, 16)
+		s.handled, err = signals.ParseSet(value)
 		return true, err
 	}
 	return false, err

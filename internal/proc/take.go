@@ -74,17 +74,10 @@ func (r *Reader) takeOne(w Want) (*Snapshot, error) {
 
 // takeThese reads some processes.
 func (r *Reader) takeThese(w Want) (*Snapshot, error) {
-	var these []Process
-	for _, pid := range w.These {
-		p, err := readStat(pid)
-		switch {
-		case err == nil:
-			these = append(these, p)
-		case isResourceExhausted(err):
-			return nil, err
-		}
+	s, err := readEach(w.These, readStat)
+	if err != nil {
+		return nil, err
 	}
-	s := New(these)
 	closely, programs := make([]*Process, len(s.all)), make([]int, len(s.all))
 	for i := range s.all {
 		closely[i], programs[i] = &s.all[i], i
@@ -129,10 +122,15 @@ func readAll() (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Process, 0, len(pids))
 	stats := statReader{dir: dir}
+	return readEach(pids, stats.read)
+}
+
+// readEach makes a snapshot of these processes, as far as they are there.
+func readEach(pids []int, read func(pid int) (Process, error)) (*Snapshot, error) {
+	all := make([]Process, 0, len(pids))
 	for _, pid := range pids {
-		p, err := stats.read(pid)
+		p, err := read(pid)
 		switch {
 		case err == nil:
 			all = append(all, p)

@@ -106,7 +106,7 @@ func hasSignalfd(pid int, sig unix.Signal) (has, readable bool) {
 func signalfdMask(fdinfo []byte) signals.Set {
 	_, rest, _ := bytes.Cut(fdinfo, []byte("\nsigmask:"))
 	text, _, _ := bytes.Cut(rest, []byte("\n"))
-	mask, err := signals.ParseSet(bytes.TrimSpace(text), 16)
+	mask, err := signals.ParseSet(bytes.TrimSpace(text))
 	if err != nil {
 		return 0
 	}

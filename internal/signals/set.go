@@ -20,10 +20,10 @@ func SetOf(all ...unix.Signal) (s Set) {
 // Has reports whether a signal is in the set.
 func (s Set) Has(sig unix.Signal) bool { return s&SetOf(sig) != 0 }
 
-// ParseSet reads a mask of signals in a base, as the files of /proc have them. The
+// ParseSet reads a mask of signals in base 16, as the files of /proc have them. The
 // error is that of strconv.ParseUint.
-func ParseSet(mask []byte, base int) (Set, error) {
-	s, err := strconv.ParseUint(string(mask), base, 64)
+func ParseSet(mask []byte) (Set, error) {
+	s, err := strconv.ParseUint(string(mask), 16, 64)
 	return Set(s), err
 }
 

@@ -119,11 +119,11 @@ func TestSets(t *testing.T) {
 	if SetOf() != 0 || SetOf(0, 65, 1000) != 0 {
 		t.Errorf("what is not a signal makes %x and %x", SetOf(), SetOf(0, 65, 1000))
 	}
-	if got, err := ParseSet([]byte("8000000000004001"), 16); got != s || err != nil {
+	if got, err := ParseSet([]byte("8000000000004001")); got != s || err != nil {
 		t.Errorf("read back: %x, %v; want %x", got, err, s)
 	}
 	for _, bad := range []string{"", "x", "-1", "10000000000000000"} {
-		if got, err := ParseSet([]byte(bad), 16); err == nil {
+		if got, err := ParseSet([]byte(bad)); err == nil {
 			t.Errorf("%q is %x, want an error", bad, got)
 		}
 	}
