@@ -15,7 +15,7 @@ import (
 // The worker inherits the signal mask of the thread that forks it, and the parent-death
 // signal is asked for by thread: both are done on the main one.
 func init() {
-	if os.Args[0] != spawn.ListenArg0 {
+	if os.Args[0] != spawn.ListenArg0 && !cli.IsVerb(os.Args[1:]) {
 		spawn.GatherThreads() // before there are any
 	}
 	runtime.LockOSThread()

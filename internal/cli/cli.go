@@ -18,7 +18,6 @@ import (
 	"drainit/internal/inspect"
 	"drainit/internal/logx"
 	"drainit/internal/sigqueue"
-	"drainit/internal/spawn"
 	"drainit/supervisor"
 )
 
@@ -28,8 +27,7 @@ var errNoCommand = errors.New("there is no COMMAND to run")
 // for, or runs the worker to its end, and returns how drainit is to end. It must be called
 // on the locked main thread, as supervisor.Run must.
 func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
-	if len(args) > 0 && inspect.IsVerb(args[0]) {
-		spawn.SpreadThreads()
+	if IsVerb(args) {
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
@@ -58,6 +56,9 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	}
 	return supervisor.Run(o.config, queue, log)
 }
+
+// IsVerb reports whether a command line asks a running drainit.
+func IsVerb(args []string) bool { return len(args) > 0 && inspect.IsVerb(args[0]) }
 
 // keepSmall has the heap grow by a quarter, and not by as much again: that keeps PID 1
 // small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
