@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/cgroup"
 )
 
 // spawned is an init that the bench started, by its pid in the bench's
@@ -114,7 +116,7 @@ func (s *spawned) read() error {
 func stage(how string, argv []string) error {
 	if _, dir, ok := strings.Cut(how, "cgroup="); ok {
 		dir, _, _ = strings.Cut(dir, ",")
-		if err := os.WriteFile(dir+"/cgroup.procs", []byte("0"), 0); err != nil {
+		if err := cgroup.Join(dir); err != nil {
 			return err
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// told is a worker with sleepers below it that sends a byte when all is set and when TERM
+// handling is a worker with sleepers below it that sends a byte when all is set and when TERM
 // has come to its handler.
-var told = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
+var handling = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	open(my $pipe, ">&=", 3) or die;
 	my $told;
 	my $term = POSIX::SigSet->new(SIGTERM);
@@ -35,7 +36,7 @@ func measureWays(t *table, all []contender, p plan) error {
 			rounds = max(p.ways/4, 1)
 		}
 		err := turns(all, rounds, func(_, i int) error {
-			s, err := spawnFirst(slices.Concat(all[i].argv, told, []string{strconv.Itoa(crowd - 1)}))
+			s, err := spawnFirst(slices.Concat(all[i].argv, handling, []string{strconv.Itoa(crowd - 1)}))
 			if err != nil {
 				return err
 			}
@@ -43,12 +44,8 @@ func measureWays(t *table, all []contender, p plan) error {
 			if err := s.read(); err != nil {
 				return err
 			}
-			begin := now()
-			if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
-				return os.NewSyscallError("kill", err)
-			}
-			err = s.read()
-			ways.add(i, now()-begin)
+			way, err := s.timeTerm()
+			ways.add(i, way)
 			return err
 		})
 		if err != nil {
@@ -57,4 +54,14 @@ func measureWays(t *table, all []contender, p plan) error {
 		t.times(fmt.Sprintf("a stop signal's way to the handler, %d processes, p50", crowd), ways, 0.50)
 	}
 	return nil
+}
+
+// timeTerm sends an init TERM, and takes the time until its worker says that it has come.
+func (s *spawned) timeTerm() (time.Duration, error) {
+	begin := now()
+	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
+		return 0, os.NewSyscallError("kill", err)
+	}
+	err := s.read()
+	return now() - begin, err
 }

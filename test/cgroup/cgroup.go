@@ -1,0 +1,110 @@
+// Package cgroup makes cgroups that can have a CPU limit, as an engine gives them to a
+// container, for the tests and the bench.
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// period is the time that the kernel shares out at once (cfs_period_us's default). What has
+// used up its part of one sleeps until the next begins.
+const period = 100 * time.Millisecond
+
+// CPU is a cgroup that can have a CPU limit.
+type CPU struct {
+	Dir string
+	v2  bool
+}
+
+// NewCPU makes one without a limit. The error says why there is none, of each hierarchy.
+func NewCPU(name string) (CPU, error) {
+	hierarchies, err := mounted()
+	if err != nil {
+		return CPU{}, err
+	}
+	failed := []error{errors.New("needs a cgroup whose CPU limit it may write (cpu.cfs_quota_us or cpu.max)")}
+	for _, g := range hierarchies {
+		g.Dir = filepath.Join(g.Dir, name)
+		if err := g.make(); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		return g, nil
+	}
+	return CPU{}, errors.Join(failed...)
+}
+
+// mounted are the roots of the hierarchies that may have the cpu controller.
+func mounted() (all []CPU, err error) {
+	b, err := os.ReadFile("/proc/mounts")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		switch {
+		case f[2] == "cgroup" && slices.Contains(strings.Split(f[3], ","), "cpu"):
+			all = append(all, CPU{f[1], false})
+		case f[2] == "cgroup2":
+			all = append(all, CPU{f[1], true})
+		}
+	}
+	return all, nil
+}
+
+// make makes the folder, and checks that a limit can be written there.
+func (g CPU) make() error {
+	if g.v2 { // without this its children have no cpu.max
+		if err := os.WriteFile(filepath.Join(filepath.Dir(g.Dir), "cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(g.Dir, 0o755); err != nil {
+		return err
+	}
+	if err := g.Lift(); err != nil {
+		return errors.Join(err, os.Remove(g.Dir))
+	}
+	return nil
+}
+
+// Busy reports whether it can't be removed yet, for a process is in it. It removes it
+// otherwise.
+func (g CPU) Busy() bool { return errors.Is(os.Remove(g.Dir), unix.EBUSY) }
+
+// Limit limits all its processes together to so many thousandths of a CPU: Kubernetes' 50m
+// is 5 ms of each 100.
+func (g CPU) Limit(milli int) error { return g.write(period * time.Duration(milli) / 1000) }
+
+// Lift takes the limit away.
+func (g CPU) Lift() error { return g.write(-1) }
+
+// write writes a limit: so much CPU time in each period, or none if that is negative.
+func (g CPU) write(quota time.Duration) error {
+	file, text := "cpu.cfs_quota_us", "-1"
+	if quota >= 0 {
+		text = strconv.FormatInt(quota.Microseconds(), 10)
+	}
+	if g.v2 {
+		file = "cpu.max"
+		if quota < 0 {
+			text = "max"
+		}
+		text = fmt.Sprint(text, " ", period.Microseconds())
+	}
+	return os.WriteFile(filepath.Join(g.Dir, file), []byte(text), 0)
+}
+
+// Join moves the calling process into the cgroup with this folder.
+func Join(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0)
+}
