@@ -47,15 +47,15 @@ func (s *Supervisor) run() Outcome {
 	return s.exitCode()
 }
 
-// settle is what the worker need not wait for. That it runs is said when nothing that comes
-// is lost any longer.
+// settle is what the worker need not wait for. That it runs is said behind that, when
+// nothing that comes is lost any longer.
 func (s *Supervisor) settle() {
-	s.board.heard = true
-	title.Set(s.board.title)
 	spawn.SpreadThreads()
 	spawn.WarmRuntime()
 	spawn.PreferWorker()
 	spawn.Detach()
+	s.board.heard = true
+	title.Set(s.board.title)
 }
 
 // begin warns of what is above drainit, unless the worker has ended by then.
