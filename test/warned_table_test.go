@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -169,11 +170,17 @@ func (p *Init) readyPlace() standing {
 	return standing{read("exe"), string(line), strings.Join(ids, " "), read("cwd")}
 }
 
-// readyInside is the pid that a process said it had, when all that say so have.
+// readyInside is the pid that a process said it had, when all that say so have, and those
+// without a handler sleep: drainit waits for no process that is awake.
 func (p *Init) readyInside() (pid int) {
 	p.t.Helper()
 	bare := strings.Count(strings.Join(p.cmd.Args, " "), "bare2.pl")
 	waitUntil(p.t, "all are there", func() bool { return strings.Count(p.out(), "bare ") == bare })
+	for _, said := range regexp.MustCompile(`bare (\d+)`).FindAllStringSubmatch(p.out(), -1) {
+		inside, _ := strconv.Atoi(said[1])
+		bare := p.hostPid(inside)
+		waitUntil(p.t, "it sleeps", func() bool { return stateOf(bare) == 'S' })
+	}
 	if _, err := fmt.Sscan(p.waitOut(`ready (\d+)`)[1], &pid); err != nil {
 		p.t.Fatal(err)
 	}
