@@ -18,6 +18,7 @@ type clues struct {
 	shown    *proc.Snapshot   // that this step has taken for orphans; nil for none
 	dir      string           // in which drainit was started
 	behind   []proc.ID        // below the worker, with shells and launchers between
+	victims  []diag.Victim    // that die of the stop signal, and are to be warned of
 	expected map[int]expected // by pid
 }
 
@@ -142,16 +143,30 @@ func (s *Supervisor) warnNoHandler(f *diag.Facts, made []forward.Delivery) {
 	if s.journal.Said(noHandler) {
 		return
 	}
-	var dies []diag.Victim
 	until := time.Now().Add(waitersTime)
 	for i, v := range f.Unhandled(made) {
 		if v.Surely() || i >= mostAsked || s.diesOf(v, until) {
-			dies = append(dies, v)
+			s.clues.victims = append(s.clues.victims, v)
 		} else {
 			s.expectDeath(v.Process, v.Signal)
 		}
 	}
-	s.journal.WarningOnce(noHandler, diag.NoHandler(dies, s.stopSignal()))
+	s.warnVictims(time.Now())
+}
+
+// warnVictims warns of those that die, in one line. It waits for those that do not handle
+// the signal either and were awake when they were asked: their death tells.
+func (s *Supervisor) warnVictims(now time.Time) {
+	if len(s.clues.victims) == 0 {
+		return
+	}
+	for _, e := range s.clues.expected {
+		if e.unhandled() && now.Sub(e.at) < atOnce {
+			return
+		}
+	}
+	s.journal.WarningOnce(noHandler, diag.NoHandler(s.clues.victims, s.stopSignal()))
+	s.clues.victims = nil
 }
 
 // diesOf reports whether a process that was sent a signal dies of it, or has.
@@ -175,6 +190,9 @@ type expected struct {
 	signal unix.Signal
 	at     time.Time
 }
+
+// unhandled reports whether it was seen to have no handler.
+func (e expected) unhandled() bool { return e.Start != 0 && !e.Handles(e.signal) }
 
 // expectDeaths notes those of which only their death tells whether they have a handler.
 func (s *Supervisor) expectDeaths(f *diag.Facts, made []forward.Delivery) {
@@ -211,7 +229,14 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	if e.Start == 0 { // it was not looked at; it is the worker, and its name has been read since
 		e.Comm = s.worker.Comm
 	}
-	if forward.ProgramOf(&e.Process) == forward.Other && child.TermSignal() == e.signal && time.Since(e.at) <= atOnce && !s.journal.Said(noHandler) {
+	if forward.ProgramOf(&e.Process) != forward.Other || child.TermSignal() != e.signal || s.journal.Said(noHandler) {
+		return
+	}
+	if e.unhandled() {
+		s.clues.victims = append(s.clues.victims, diag.Victim{Process: e.Process, Signal: e.signal})
+		return // it is warned of with the others
+	}
+	if time.Since(e.at) <= atOnce {
 		s.journal.WarningOnce("died at once", diag.DiedAtOnce(e.Process, e.signal))
 	}
 }
