@@ -30,19 +30,19 @@ func (c *cascade) add(d Delivery) {
 	for _, p := range reached {
 		c.planned[p.ID] = true
 	}
-	for _, p := range reached {
-		c.below(p, d)
+	for i := range reached {
+		c.below(&reached[i], &d)
 	}
 }
 
 // below goes on below a process that is sent a signal.
-func (c *cascade) below(p proc.Process, d Delivery) {
-	switch why := deafAtOnce(&p, d.Signal); {
+func (c *cascade) below(p *proc.Process, d *Delivery) {
+	switch why := deafAtOnce(p, d.Signal); {
 	case why != "":
 		for _, child := range c.s.Children(p.PID) {
 			c.pass(child, "below "+p.String()+", which "+why)
 		}
-	case p.Fatal.Has(d.Signal) && ProgramOf(&p) != Launcher:
+	case p.Fatal.Has(d.Signal) && ProgramOf(p) != Launcher:
 		for _, child := range c.s.Children(p.PID) {
 			if m := c.l.living[child.PID]; m != nil && !c.leaves(m) {
 				d := c.l.delivery(m, "its parent "+p.String()+" dies of it")
@@ -57,7 +57,7 @@ func (c *cascade) below(p proc.Process, d Delivery) {
 
 // pass signals the first on each way down that handles the signal. One that does not
 // would only die of it: it works on, and may be what the one above it waits for.
-func (c *cascade) pass(p proc.Process, why string) {
+func (c *cascade) pass(p *proc.Process, why string) {
 	m := c.l.living[p.PID]
 	if m == nil || c.leaves(m) {
 		return

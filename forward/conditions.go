@@ -101,7 +101,7 @@ func (l *Ledger) preexistingLives(o *orphan) bool {
 }
 
 func (l *Ledger) parentDaemonized(o *orphan) bool {
-	return l.forks && o.parent.root && o.parent.exited && o.parent.termSignal == 0
+	return l.forks && o.parent.root && o.parent.exited && o.parent.termSignal() == 0
 }
 
 func (l *Ledger) cleansUp(o *orphan) bool {

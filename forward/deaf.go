@@ -19,7 +19,7 @@ type Deaf struct {
 	Why     string
 	// Shell is whether it is one that waits for these before it can run its trap.
 	Shell    bool
-	Children []proc.Process
+	Children []*proc.Process
 }
 
 // mayBeDeaf are the pids of those that were signalled some time ago and live, though they
@@ -114,8 +114,8 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 // inForeground are the children that a shell waits for before it can run its trap; none if
 // one is younger than the signal, for that was started by the trap. A child that may be in
 // the background is one of them if it is proven that no trap has signalled it.
-func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []proc.Process) {
-	before := 1
+func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []*proc.Process) {
+	before := int32(1)
 	if shell.sent != nil {
 		before = shell.sent.snapshot
 	}
@@ -124,7 +124,7 @@ func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []proc.
 		if c == nil || c.first > before {
 			return nil
 		}
-		if c.InBackgroundOf(shell.Process) {
+		if c.InBackgroundOf(&shell.Process) {
 			continue
 		}
 		switch s.WaitsFor(shell.PID, child.PID) {
@@ -140,7 +140,7 @@ func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []proc.
 }
 
 // onlyUntouched are those that have received no signal.
-func onlyUntouched(all []proc.Process, s *proc.Snapshot) (these []proc.Process) {
+func onlyUntouched(all []*proc.Process, s *proc.Snapshot) (these []*proc.Process) {
 	for _, p := range all {
 		if s.Untouched(p.ID) {
 			these = append(these, p)

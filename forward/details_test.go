@@ -54,7 +54,7 @@ func TestOtherSignalsAreNoStop(t *testing.T) {
 
 // What is below one that handles a signal is that one's business.
 func TestWorkerThatHandlesASignalGetsIt(t *testing.T) {
-	all := machine(false).All()
+	all := copies(machine(false).All())
 	for i := range all {
 		all[i].Handled |= signals.SetOf(unix.SIGHUP, unix.SIGTTIN)
 	}
@@ -175,4 +175,11 @@ func TestAChildIsStoppedUntilItIsContinuedOrExits(t *testing.T) {
 	l.Stopped(10, true)
 	l.Exited(10, 0)
 	want("when another may have its pid", false)
+}
+
+func copies(these []*proc.Process) (all []proc.Process) {
+	for _, p := range these {
+		all = append(all, *p)
+	}
+	return all
 }

@@ -128,7 +128,7 @@ func TestToWhichProcessesARelayPassesASignal(t *testing.T) {
 	} {
 		p := proc.Process{Args: strings.Fields(line)}
 		if len(p.Args) > 0 && strings.Contains(p.Args[0], "=") {
-			p.Env, p.Args = []string{"A=1", p.Args[0]}, p.Args[1:]
+			p.Around, p.Args = &proc.Surroundings{Env: []string{"A=1", p.Args[0]}}, p.Args[1:]
 		}
 		if len(p.Args) > 0 {
 			p.Exe = p.Args[0]

@@ -23,7 +23,7 @@ type Ledger struct {
 	begun     bool
 	deliver   unix.Signal // the stop signal, after the rewrite
 	worker    proc.ID     // zero where it had gone before the stop
-	snapshots int         // how many there have been
+	snapshots int32       // how many there have been
 	now       uint64      // the tick of the last request
 	forks     bool        // the worker daemonizes: what it leaves when it exits are workers
 	records   map[proc.ID]*record
@@ -76,7 +76,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 			l.living[m.PID] = m
 		}
 	}
-	for p := range s.Below(l.self) {
+	for _, p := range s.Descendants(l.self) {
 		m := l.recordOf(p)
 		if l.snapshots == 1 {
 			m.evidence = s.Evidence(p.PID)
@@ -189,9 +189,6 @@ func (l *Ledger) Exited(pid int, status unix.WaitStatus) {
 	}
 	if m != nil {
 		m.exited, m.status = true, status
-		if status.Signaled() {
-			m.termSignal = status.Signal()
-		}
 		delete(l.living, pid)
 	}
 }

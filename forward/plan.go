@@ -48,7 +48,10 @@ func (l *Ledger) planStop(r Request, s *proc.Snapshot) []Delivery {
 		return l.toRoots(s, "left by a worker that has daemonized")
 	case r.Mode == ModeGroup:
 		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
-		if worker.Members = s.Group(worker.PGID); len(worker.Members) == 0 {
+		for _, p := range s.Group(worker.PGID) {
+			worker.Members = append(worker.Members, *p)
+		}
+		if len(worker.Members) == 0 {
 			worker.Members = []proc.Process{worker.Process}
 		}
 		c := l.newCascade(s)
@@ -104,7 +107,7 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) (all []Delivery) {
 		return nil
 	case r.Worker.Gone:
 		for _, root := range s.Children(l.self) { // each is a worker of its own
-			all = append(all, l.passThrough(r, s, root, onlyIfHandled)...)
+			all = append(all, l.passThrough(r, s, *root, onlyIfHandled)...)
 		}
 		return all
 	}
@@ -151,8 +154,8 @@ func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (handlers []proc.Process)
 		handlers = s.Nearest(r.Worker.PID, handles)
 	case r.mode() == ModeGroup:
 		for _, p := range s.Group(r.Worker.PID) {
-			if handles(p) {
-				handlers = append(handlers, p)
+			if handles(*p) {
+				handlers = append(handlers, *p)
 			}
 		}
 	default:
@@ -233,7 +236,7 @@ func (l *Ledger) judge(r Request, s *proc.Snapshot) []Delivery {
 // nothing. The others are the business of a process that handles the stop and lives. Of
 // those that were signalled unseen it is only known that they should have died.
 func (l *Ledger) addLastCall(c *cascade) {
-	for p := range c.s.Below(l.self) {
+	for _, p := range c.s.Descendants(l.self) {
 		m := l.living[p.PID]
 		if m == nil || c.planned[m.ID] {
 			continue

@@ -12,36 +12,46 @@ import (
 // record is what is known of one process, alive or dead.
 type record struct {
 	proc.Process
+	parent    proc.ID       // the last that was not drainit; zero if none was seen
+	handled   signals.Set   // at any snapshot: a handler may be there for one signal only
+	evidence  proc.Evidence // that it has received no signal since the stop began
+	sent      *sent
+	heldSince uint64 // the tick at which it was first kept from being signalled, 0 for never
+
+	// Snapshots, by number.
+	first  int32 // that first showed it
+	last   int32 // that last showed it
+	actsAt int32 // the last behind which a glance has shown that it acts
+	needed int32 // the last in which a decision could depend on it
+
+	status      unix.WaitStatus // of one that has exited
 	program     Program
-	parent      proc.ID     // the last that was not drainit; zero if none was seen
-	first       int         // the snapshot that first showed it
-	last        int         // the snapshot that last showed it
-	actsAt      int         // the last behind which a glance has shown that it acts
-	needed      int         // the last in which a decision could depend on it
-	handled     signals.Set // at any snapshot: a handler may be there for one signal only
-	root        bool        // it is signalled as the worker is
-	preexisting bool        // it was drainit's child before the stop, and no root
-	cleanup     bool        // it belongs to the stopping
-	leftAlone   bool        // it was decided: signalled by another, or left on purpose
-	decided     bool        // it was the worker, and which its successor is has been decided
-	deferred    int         // how often that was put off
 	relay       relay
-	evidence    proc.Evidence // that it has received no signal since the stop began
-	hasChildren bool          // in the last snapshot
-	writes      bool          // to a pipe whose reader waits for that
-	readsPipe   bool          // that another wrote to, when that was last asked
-	heldSince   uint64        // the tick at which it was first kept from being signalled, 0 for never
-	sent        *sent
+	deferred    uint8 // how often it was put off to decide which its successor is
+	decided     bool  // that
+	root        bool  // it is signalled as the worker is
+	preexisting bool  // it was drainit's child before the stop, and no root
+	cleanup     bool  // it belongs to the stopping
+	leftAlone   bool  // it was decided: signalled by another, or left on purpose
+	hasChildren bool  // in the last snapshot
+	writes      bool  // to a pipe whose reader waits for that
+	readsPipe   bool  // that another wrote to, when that was last asked
 	exited      bool
-	termSignal  unix.Signal // that it died of, 0 where it exited
-	status      unix.WaitStatus
+}
+
+// termSignal is what a process died of, 0 where it exited or lives.
+func (m *record) termSignal() unix.Signal {
+	if !m.exited || !m.status.Signaled() {
+		return 0
+	}
+	return m.status.Signal()
 }
 
 // sent is how a process was signalled.
 type sent struct {
 	signal   unix.Signal
 	handled  bool   // that it handled it
-	snapshot int    // the one before it
+	snapshot int32  // the one before it
 	unseen   bool   // with its group, by all that is known
 	tick     uint64 // proc.Ticks
 }
@@ -76,12 +86,12 @@ func (m *record) handledIt(passed unix.Signal) bool {
 // it: that it then died by the same signal is good manners.
 func (m *record) diedOfIt(passed unix.Signal) bool {
 	switch {
-	case m.termSignal == 0, m.program == Shell && m.handledIt(passed) && !m.hasExitTrap() && !m.alwaysHandles():
+	case m.termSignal() == 0, m.program == Shell && m.handledIt(passed) && !m.hasExitTrap() && !m.alwaysHandles():
 		return false
 	case m.sent != nil:
-		return m.termSignal == m.sent.signal
+		return m.termSignal() == m.sent.signal
 	}
-	return m.termSignal == passed || m.termSignal == unix.SIGTERM
+	return m.termSignal() == passed || m.termSignal() == unix.SIGTERM
 }
 
 // hasExitTrap reports whether a bash has a trap for EXIT, for which it handles all the

@@ -74,7 +74,7 @@ func hasOption(args []string, with string, options ...string) bool {
 
 // environment is the value of a variable, "" where it is not set or can't be read.
 func environment(p *proc.Process, name string) string {
-	for _, v := range p.Env {
+	for _, v := range p.Surroundings().Env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
 			return value
 		}

@@ -45,7 +45,7 @@ func (l *Ledger) ExitOf(id proc.ID) (status unix.WaitStatus, ok bool) {
 func (l *Ledger) promoteSuccessor(s *proc.Snapshot) {
 	for {
 		w := l.records[l.worker]
-		if w == nil || w.decided || w.program == Other || w.sent == nil || w.termSignal != w.sent.signal {
+		if w == nil || w.decided || w.program == Other || w.sent == nil || w.termSignal() != w.sent.signal {
 			return
 		}
 		if s != nil && w.deferred < mostDeferred && l.anyUnreaped() {

@@ -23,7 +23,7 @@ func (l *Ledger) WantWitness(plan []Delivery, s *proc.Snapshot, now time.Time) (
 			planned[p.ID] = true
 		}
 	}
-	for p := range s.Below(l.self) { // the nearest first
+	for _, p := range s.Descendants(l.self) { // the nearest first
 		if !planned[p.ID] {
 			w.Evidence = append(w.Evidence, p)
 		}

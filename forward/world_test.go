@@ -98,9 +98,8 @@ func (w *world) snapshot(between func()) *proc.Snapshot {
 	}
 	stats := proc.New(all)
 	closely := stats.All()
-	for i := range closely {
+	for _, s := range closely {
 		between()
-		s := &closely[i]
 		p := w.procs[s.PID]
 		if p == nil || p.ended {
 			s.State = 'X'
@@ -112,7 +111,7 @@ func (w *world) snapshot(between func()) *proc.Snapshot {
 			w.showFate(p, s)
 		}
 	}
-	return proc.New(closely)
+	return proc.New(copies(closely))
 }
 
 // showFate shows what a close look tells of a process that does not handle a signal.

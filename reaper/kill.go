@@ -60,7 +60,7 @@ func pass(done map[proc.ID]bool) (fresh bool, failed error) {
 	if err != nil {
 		return false, err
 	}
-	for p := range all.Below(os.Getpid()) {
+	for _, p := range all.Descendants(os.Getpid()) {
 		if done[p.ID] {
 			continue
 		}

@@ -178,7 +178,7 @@ func (s *Supervisor) quiet() {
 	made, _ := s.deliver(s.ledger.Plan(r, all))
 	sent := processes(made)
 	for _, p := range sent {
-		s.ledger.Quieted(p)
+		s.ledger.Quieted(*p)
 	}
 	for _, p := range sent {
 		s.unfreeze(p.PID)
@@ -271,9 +271,9 @@ func (s *Supervisor) runOn() (next machine.Event, ok bool) {
 	return machine.Event{}, false
 }
 
-func processes(made []forward.Delivery) (all []proc.Process) {
-	for _, d := range made {
-		all = append(all, d.Process)
+func processes(made []forward.Delivery) (all []*proc.Process) {
+	for i := range made {
+		all = append(all, &made[i].Process)
 	}
 	return all
 }

@@ -63,7 +63,7 @@ func (s *Supervisor) announceKill(now time.Time, why string) {
 }
 
 // left is what is alive below drainit.
-func (s *Supervisor) left() ([]proc.Process, error) {
+func (s *Supervisor) left() ([]*proc.Process, error) {
 	if s.clues.shown != nil {
 		return s.clues.shown.Descendants(os.Getpid()), nil
 	}

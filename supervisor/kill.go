@@ -42,7 +42,7 @@ func (s *Supervisor) forceAsked() bool {
 	now := time.Now()
 	s.killed.nextLook = now.Add(share * now.Sub(began))
 	name := title.Force(os.Getpid())
-	asks := func(p proc.Process) bool { return p.Comm == name }
+	asks := func(p *proc.Process) bool { return p.Comm == name }
 	return err == nil && slices.ContainsFunc(all.All(), asks)
 }
 

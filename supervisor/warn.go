@@ -31,7 +31,7 @@ func (s *Supervisor) facts(all *proc.Snapshot) *diag.Facts {
 // configuration where a test made that.
 func (s *Supervisor) howStarted() *diag.Start {
 	me, _ := s.process(proc.Want{Only: os.Getpid(), Place: true}) // without a user, nothing is printed that can be pasted
-	start := &diag.Start{Command: s.cfg.Command, Path: self(), Env: s.cfg.Env, Dir: s.clues.dir, User: me.User}
+	start := &diag.Start{Command: s.cfg.Command, Path: self(), Env: s.cfg.Env, Dir: s.clues.dir, User: me.Surroundings().User}
 	if n := len(os.Args) - len(s.cfg.Command); n > 0 && slices.Equal(os.Args[n:], s.cfg.Command) {
 		start.Args = os.Args
 	}
@@ -125,8 +125,8 @@ func (s *Supervisor) warnPM2(f *diag.Facts) {
 	}
 	env := s.cfg.Env
 	now, err := s.process(proc.Want{Only: p.PID, Program: true, Environment: func(proc.Process) bool { return true }})
-	if err == nil && now.ID == p.ID && len(now.Env) > 0 { // a script may have set it
-		env = now.Env
+	if own := now.Surroundings().Env; err == nil && now.ID == p.ID && len(own) > 0 { // a script may have set it
+		env = own
 	}
 	s.journal.Hint(diag.ShortKill(p, env))
 }
@@ -248,7 +248,7 @@ func (s *Supervisor) warnBlockedTraps(tick uint64, all *proc.Snapshot) {
 		return
 	}
 	for _, b := range s.ledger.BlockedTraps(tick, all) {
-		s.journal.WarningOnce(blockedTrap, diag.BlockedTrap(b.Process, b.Children[0]))
+		s.journal.WarningOnce(blockedTrap, diag.BlockedTrap(b.Process, *b.Children[0]))
 		return
 	}
 }

@@ -40,7 +40,7 @@ type Start struct {
 	Path    string   // of drainit's own file
 	Env     []string // the worker's
 	Dir     string
-	User    string // as proc.Process has it
+	User    string // as proc.Surroundings has it
 }
 
 // self are the words that start this drainit as it was, without its command; nil where
@@ -64,8 +64,8 @@ func (s *Start) self() []string {
 // entrypoint is the exec form of what drainit runs now; "" where it is not the same as what
 // ran these words, or may not stand in a log.
 func (s *Start) entrypoint(words []string, ran proc.Process) string {
-	self := s.self()
-	if self == nil || !isSafe(words) || s.Dir == "" || s.User == "" || ran.Dir != s.Dir || ran.User != s.User || s.sets("BASH_ENV") {
+	self, its := s.self(), ran.Surroundings()
+	if self == nil || !isSafe(words) || s.Dir == "" || s.User == "" || its.Dir != s.Dir || its.User != s.User || s.sets("BASH_ENV") {
 		return ""
 	}
 	return entrypoint(self, words)
@@ -115,7 +115,7 @@ func innermost(s *proc.Snapshot, p proc.Process) (inner proc.Process, several bo
 		case 0:
 			return p, false
 		case 1:
-			p = below[0]
+			p = *below[0]
 		default:
 			return p, true
 		}

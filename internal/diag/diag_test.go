@@ -64,7 +64,7 @@ func begun(args ...string) *Start {
 
 // placed is a process with its place: where drainit was started, and as whom.
 func placed(p proc.Process) proc.Process {
-	p.Dir, p.User = "/srv", "0"
+	p.Around = &proc.Surroundings{Dir: "/srv", User: "0"}
 	return p
 }
 
@@ -206,10 +206,10 @@ func TestExecForm(t *testing.T) {
 		{"its pid is another's", func(f *Facts) { f.Inner.Start++ }, ""},
 		{"it may not be read", func(f *Facts) { f.Inner.Exe = "" }, ""},
 		{"other words", func(f *Facts) { f.Inner.Args = []string{"node", "app.js", "x"} }, ""},
-		{"another folder", func(f *Facts) { f.Inner.Dir = "/" }, ""},
-		{"another user", func(f *Facts) { f.Inner.User = "1" }, ""},
-		{"no folder is known", func(f *Facts) { f.Inner.Dir, f.Start.Dir = "", "" }, ""},
-		{"no user is known", func(f *Facts) { f.Inner.User, f.Start.User = "", "" }, ""},
+		{"another folder", func(f *Facts) { f.Inner.Around.Dir = "/" }, ""},
+		{"another user", func(f *Facts) { f.Inner.Around.User = "1" }, ""},
+		{"no folder is known", func(f *Facts) { f.Inner.Around.Dir, f.Start.Dir = "", "" }, ""},
+		{"no user is known", func(f *Facts) { f.Inner.Around.User, f.Start.User = "", "" }, ""},
 		{"busybox runs what it has", func(f *Facts) { f.Inner.Exe = "busybox.static" }, ""},
 		{"bash reads a file", func(f *Facts) { f.Start.Env = []string{"BASH_ENV=/x"} }, ""},
 		{"a flag that can't be pasted", func(f *Facts) { f.Start.Args = []string{"/drainit", `--health-addr="x"`, "sh", "-c", "node app.js"} }, ""},

@@ -58,7 +58,7 @@ func (f *Facts) losesWork(p proc.Process, sig unix.Signal) bool {
 	if ok && (forward.ProgramOf(&up) == forward.Shell || up.PID == f.Self) && isHelper(p) && p.PID != f.Worker {
 		return false
 	}
-	if slices.ContainsFunc(f.Snapshot.Children(p.PID), func(child proc.Process) bool { return child.Handles(sig) }) {
+	if slices.ContainsFunc(f.Snapshot.Children(p.PID), func(child *proc.Process) bool { return child.Handles(sig) }) {
 		return false // it only waits for that, as time(1) does
 	}
 	return !f.isBusinessOf(p, sig)
@@ -169,7 +169,7 @@ func (f *Facts) PM2() (p proc.Process, ok bool) {
 	if w, ok := f.Snapshot.Process(f.Worker); ok && w.Alive() && isPM2(&w) {
 		return w, true
 	}
-	for p := range f.Snapshot.Below(f.Worker) {
+	for _, p := range f.Snapshot.Descendants(f.Worker) {
 		if isPM2(p) {
 			return *p, true
 		}

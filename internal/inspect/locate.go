@@ -18,7 +18,7 @@ import (
 // instance is a running drainit, as /proc shows it to any user.
 type instance struct {
 	proc.Process
-	descendants []proc.Process // the living ones
+	descendants []*proc.Process // the living ones
 }
 
 // system is what locate asks of /proc.
@@ -79,9 +79,7 @@ func (look *system) meant() (pid int, err error) {
 // titled are those in the caller's cgroups that call themselves a drainit. Where PID 1 may
 // be meant all the same, another must be the first of its cgroups.
 func (look *system) titled(in func(pid int) bool, first bool) (found []int) {
-	all := look.all.All()
-	for i := range all {
-		p := &all[i]
+	for _, p := range look.all.All() {
 		if look.hasTitle(p.PID) && in(p.PID) && !(first && in(p.PPID)) {
 			found = append(found, p.PID)
 		}
@@ -94,9 +92,8 @@ func (look *system) titled(in func(pid int) bool, first bool) (found []int) {
 func (look *system) topmost(found []int) []int {
 	below := make(map[int]bool)
 	for _, pid := range found {
-		descendants := look.all.Descendants(pid)
-		for i := range descendants {
-			below[descendants[i].PID] = true
+		for _, p := range look.all.Descendants(pid) {
+			below[p.PID] = true
 		}
 	}
 	return slices.DeleteFunc(found, func(pid int) bool { return below[pid] })

@@ -75,8 +75,7 @@ func (d *instance) text(s stopping) string {
 	if len(d.descendants) > 0 {
 		fmt.Fprintf(&b, "%7s %7s STATE %8s COMMAND\n", "PID", "PPID", "AGE")
 	}
-	for i := range d.descendants {
-		p := &d.descendants[i]
+	for _, p := range d.descendants {
 		fmt.Fprintf(&b, "%7d %7d %-5c %8s %s\n", p.PID, p.PPID, p.State, logx.Round(p.Age()), logx.Printable(p.Comm))
 	}
 	return b.String()
@@ -125,8 +124,7 @@ func (d *instance) json(s stopping, wall time.Time) string {
 		seconds := inTenths(left)
 		out.Left = &seconds
 	}
-	for i := range d.descendants {
-		p := &d.descendants[i]
+	for _, p := range d.descendants {
 		out.Processes = append(out.Processes, processJSON{p.PID, p.PPID, logx.Printable(p.Comm), string(p.State), inTenths(p.Age())})
 	}
 	b, err := json.Marshal(out)

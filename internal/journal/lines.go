@@ -22,7 +22,7 @@ import (
 type Quieted struct {
 	Signal  unix.Signal
 	Handled bool
-	Sent    []proc.Process
+	Sent    []*proc.Process
 	Err     error
 	// Stopping is whether the stop is what the worker is quieted for (--stop-delay): then
 	// that it has no handler is no news.
@@ -67,7 +67,7 @@ func (j *Journal) Frozen(p proc.Process) {
 		about(p, j.phase())...)
 }
 
-func (j *Journal) Running(sig unix.Signal, sent []proc.Process) {
+func (j *Journal) Running(sig unix.Signal, sent []*proc.Process) {
 	msg := "running again"
 	if len(sent) > 0 {
 		msg += fmt.Sprintf(": %s to %s", signals.Name(sig), List(sent))
@@ -86,7 +86,7 @@ func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
 
 // Exited names what a worker that exited by itself has left. What is dying with it, and
 // only not reaped yet, is not worth a line. hint says what to do, if anything.
-func (j *Journal) Exited(now time.Time, left []proc.Process, err error, hint string) {
+func (j *Journal) Exited(now time.Time, left []*proc.Process, err error, hint string) {
 	if err == nil && len(left) == 0 {
 		return
 	}
@@ -106,12 +106,12 @@ const exitReported = "the worker exited"
 
 // ForkingHint is for a worker that has daemonized, it seems: what it left leads a session
 // of its own.
-func (j *Journal) ForkingHint(left []proc.Process, interactive bool) string {
+func (j *Journal) ForkingHint(left []*proc.Process, interactive bool) string {
 	session := j.worker.PID
 	if interactive {
 		session, _ = unix.Getsid(0)
 	}
-	daemon := slices.ContainsFunc(left, func(p proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session })
+	daemon := slices.ContainsFunc(left, func(p *proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session })
 	if j.worker.Exit.ExitStatus() != 0 || !daemon {
 		return ""
 	}
@@ -119,7 +119,7 @@ func (j *Journal) ForkingHint(left []proc.Process, interactive bool) string {
 }
 
 // Daemonized is a worker that exited and runs on in what it left.
-func (j *Journal) Daemonized(left []proc.Process) {
+func (j *Journal) Daemonized(left []*proc.Process) {
 	j.Log.Info(fmt.Sprintf("%v %s and runs on in %s (%s)", j.worker, j.worker.HowExited(), logx.Processes(len(left)), List(left)),
 		append(about(j.worker.Process(), j.phase()), logx.Number("left", len(left)))...)
 }
@@ -155,7 +155,7 @@ func (j *Journal) Signaled(now time.Time) {
 }
 
 // Leaving is a worker that has exited, with which drainit ends; left is what it leaves.
-func (j *Journal) Leaving(left []proc.Process, err error) {
+func (j *Journal) Leaving(left []*proc.Process, err error) {
 	switch {
 	case err != nil:
 		j.Log.Info(fmt.Sprintf("%v %s: killing what it left, as --forward worker says", j.worker, j.worker.HowExited()), about(j.worker.Process(), j.phase())...)
@@ -165,7 +165,7 @@ func (j *Journal) Leaving(left []proc.Process, err error) {
 	}
 }
 
-func (j *Journal) Progress(now time.Time, left []proc.Process, err error) {
+func (j *Journal) Progress(now time.Time, left []*proc.Process, err error) {
 	if err != nil {
 		j.Log.Info("draining, "+j.timeLeft(now), j.phase(), j.leftSeconds(now))
 		return
@@ -175,7 +175,7 @@ func (j *Journal) Progress(now time.Time, left []proc.Process, err error) {
 }
 
 // Killing names each process that is about to be killed: it can't be asked afterwards.
-func (j *Journal) Killing(why string, left []proc.Process, err error) {
+func (j *Journal) Killing(why string, left []*proc.Process, err error) {
 	switch {
 	case err != nil:
 		j.Log.Warn(why+": killing everything that is left", j.phase())
@@ -187,7 +187,7 @@ func (j *Journal) Killing(why string, left []proc.Process, err error) {
 }
 
 // Stuck is what outlived SIGKILL.
-func (j *Journal) Stuck(left []proc.Process, err error) {
+func (j *Journal) Stuck(left []*proc.Process, err error) {
 	if err != nil {
 		j.Log.Error(fmt.Sprintf("leaving %v after SIGKILL, and what is still alive can't be seen: %v", machine.KillingTime, err), j.phase())
 		return
@@ -236,7 +236,7 @@ func (j *Journal) End(killed Kill, status int) {
 }
 
 // List names processes, at most ten.
-func List(all []proc.Process) string { return logx.List(all, proc.Process.String) }
+func List(all []*proc.Process) string { return logx.List(all, (*proc.Process).String) }
 
 // GraceOver is why a kill begins at the end of a grace.
 func (j *Journal) GraceOver() string {

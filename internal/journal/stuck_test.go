@@ -36,13 +36,13 @@ func logged(t *testing.T, write func(j *Journal)) string {
 // that has nothing in it.
 func TestStuckNeverEndsInAnEmptyList(t *testing.T) {
 	for name, tt := range map[string]struct {
-		left []proc.Process
+		left []*proc.Process
 		err  error
 		want string
 	}{
-		"one":                 {[]proc.Process{{ID: proc.ID{PID: 7}, Comm: "dd", State: 'D'}}, nil, "still alive: dd[7]"},
+		"one":                 {[]*proc.Process{{ID: proc.ID{PID: 7}, Comm: "dd", State: 'D'}}, nil, "still alive: dd[7]"},
 		"none that is shown":  {nil, nil, "5s after SIGKILL"},
-		"empty, and no error": {[]proc.Process{}, nil, "5s after SIGKILL"},
+		"empty, and no error": {[]*proc.Process{}, nil, "5s after SIGKILL"},
 		"unreadable":          {nil, errors.New("no /proc"), "no /proc"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func Printable(s string) string {
 }
 
 // list names processes, at most ten: "sh[7], node[9] and 490 more".
-func List(all []proc.Process, describe func(proc.Process) string) string {
+func List(all []*proc.Process, describe func(*proc.Process) string) string {
 	var names []string
 	for _, p := range all[:min(len(all), namedAtMost)] {
 		names = append(names, describe(p))
@@ -60,7 +60,7 @@ func List(all []proc.Process, describe func(proc.Process) string) string {
 }
 
 // WithState tells what can't be asked any more after a kill: "node[17] (S, 31s)".
-func WithState(p proc.Process) string {
+func WithState(p *proc.Process) string {
 	return fmt.Sprintf("%v (%c, %s)", p, p.State, Round(p.Age()))
 }
 

@@ -69,7 +69,7 @@ func BenchmarkSnapshot(b *testing.B) {
 }
 
 // timedTake takes a snapshot of what is below this process, and the processor time of that.
-func timedTake(t testing.TB) (below []Process, took time.Duration) {
+func timedTake(t testing.TB) (below []*Process, took time.Duration) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -23,7 +23,7 @@ const (
 func (s *Snapshot) readForeground(w Want) {
 	s.foreground = make(map[[2]int]Waiting)
 	for _, pid := range w.Shells {
-		shell, ok := s.Process(pid)
+		shell, ok := s.find(pid)
 		if !ok || !shell.Alive() || shell.State != 'S' { // as inSigwait asks
 			continue
 		}
@@ -47,7 +47,7 @@ func (s *Snapshot) readForeground(w Want) {
 // howWaits goes by what a shell sleeps in. dash and busybox's ash sleep in wait4(2) for a
 // child in the foreground, and in rt_sigsuspend(2) for the others. bash is in wait4 for
 // both, as mksh is in rt_sigsuspend: of these the children tell.
-func howWaits(shell Process) Waiting {
+func howWaits(shell *Process) Waiting {
 	call, readable := syscallOf(shell.PID, shell.PID)
 	inWait4 := call.sleeps && call.number == unix.SYS_WAIT4
 	switch exe, _, _ := strings.Cut(shell.Exe, "."); {
@@ -66,7 +66,7 @@ func howWaits(shell Process) Waiting {
 
 // byInput goes by the input of a child: in the background it is /dev/null, unless the
 // shell's own is that, too.
-func byInput(shells input, known bool, shell, child Process) Waiting {
+func byInput(shells input, known bool, shell, child *Process) Waiting {
 	background := input{"/dev/null", unix.O_RDONLY}
 	childs, ok := readInput(child.PID)
 	switch {
@@ -83,7 +83,7 @@ func byInput(shells input, known bool, shell, child Process) Waiting {
 // InBackgroundOf reports whether a child can be seen to be in the background of its shell:
 // it leads a process group, or ignores INT and QUIT (POSIX, Asynchronous Lists). timeout(1)
 // leads one wherever it is.
-func (p *Process) InBackgroundOf(shell Process) bool {
+func (p *Process) InBackgroundOf(shell *Process) bool {
 	ownGroup := p.PGID == p.PID && p.PGID != shell.PGID && p.Exe != "timeout"
 	return ownGroup || p.Ignores(unix.SIGINT) && p.Ignores(unix.SIGQUIT)
 }

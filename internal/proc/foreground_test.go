@@ -48,7 +48,7 @@ func settled(t testing.TB, pid, children int) bool {
 	call, _ := syscallOf(pid, pid)
 	below := all.Children(pid)
 	return p.State == 'S' && call.sleeps && len(below) == children &&
-		!slices.ContainsFunc(below, func(p Process) bool { return p.Comm != "sleep" || p.State != 'S' })
+		!slices.ContainsFunc(below, func(p *Process) bool { return p.Comm != "sleep" || p.State != 'S' })
 }
 
 func TestWhichChildAShellWaitsFor(t *testing.T) {

@@ -158,7 +158,7 @@ func pipesTime(t testing.TB) (least time.Duration, all *Snapshot) {
 }
 
 // timeToReadLinks is what it costs to read so many links of each of these processes.
-func timeToReadLinks(t testing.TB, these []Process, times int) time.Duration {
+func timeToReadLinks(t testing.TB, these []*Process, times int) time.Duration {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -122,7 +122,7 @@ func TestSnapshot(t *testing.T) {
 	})
 	tests := []struct {
 		name string
-		got  []Process
+		got  []*Process
 		want []int
 	}{
 		{"children, but the dead", all.Children(1), []int{7}},

@@ -26,34 +26,56 @@ type ID struct {
 	Start uint64 // field 22 of /proc/PID/stat, in clock ticks (1/100 s) after boot
 }
 
-// Process is what one snapshot shows of a process.
+// Process is what one snapshot shows of a process. There may be ten thousand of them: its
+// fields stand so that none leaves a gap.
 type Process struct {
 	ID
-	PPID  int
-	PGID  int
-	SID   int
-	State byte   // R, S, D, T (stopped), t (traced), Z, X…
-	Comm  string // at most 15 bytes of anything, set by the process itself
+	PPID int
+	PGID int
+	SID  int
+	Comm string // at most 15 bytes of anything, set by the process itself
 
 	Handled signals.Set // it has a handler for these, of the first 31 at least
 	Ignored signals.Set // of the first 31 at least
 
 	// Of processes that were read closely: what they wait for without a handler is in
 	// Handled, too, if it was asked for.
-	Pending    signals.Set
-	Blocked    signals.Set // of those that were asked for: by each of its threads, or one sits in sigwait
-	Fatal      signals.Set // of those that were asked for: it surely dies of them, and at once
-	NestedInit bool        // of a PID namespace below drainit's: what it does not handle never reaches it
-	Exe        string      // the file name of what runs it, "" where that may not be read
-	Args       []string    // its command line as it shows it, the first page at most
-	Env        []string    // its environment, if it was asked for
-	Dir        string      // its working directory, if it was asked for, "" where that may not be read
-	User       string      // its user and group IDs, as its status has them, if they were asked for
+	Pending signals.Set
+	Blocked signals.Set   // of those that were asked for: by each of its threads, or one sits in sigwait
+	Fatal   signals.Set   // of those that were asked for: it surely dies of them, and at once
+	Exe     string        // the file name of what runs it, "" where that may not be read
+	Args    []string      // its command line as it shows it, the first page at most
+	Around  *Surroundings // nil where none were asked for
 
-	Status unix.WaitStatus // of a zombie how it ended, 0 where that may not be read
+	Status     unix.WaitStatus // of a zombie how it ended, 0 where that may not be read
+	count      int32           // of all its threads
+	threads    threads         // of a leader in state Z
+	State      byte            // R, S, D, T (stopped), t (traced), Z, X…
+	NestedInit bool            // of a PID namespace below drainit's: what it does not handle never reaches it
+}
 
-	threads threads // of a leader in state Z
-	count   int     // of all its threads
+// Surroundings are where and as whom a process runs, each as far as it was asked for and may
+// be read.
+type Surroundings struct {
+	Env  []string
+	Dir  string // its working directory
+	User string // its user and group IDs, as its status has them
+}
+
+// Surroundings are those of the process, empty where they were not asked for.
+func (p *Process) Surroundings() Surroundings {
+	if p.Around == nil {
+		return Surroundings{}
+	}
+	return *p.Around
+}
+
+// around is where they are kept.
+func (p *Process) around() *Surroundings {
+	if p.Around == nil {
+		p.Around = new(Surroundings)
+	}
+	return p.Around
 }
 
 // threads are those beside a leader in state Z.

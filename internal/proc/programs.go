@@ -30,14 +30,15 @@ func (r *Reader) readPrograms(s *Snapshot, these []int, w Want) {
 
 // readPlace reads where a process works, and as whom.
 func (p *Process) readPlace() {
-	p.Dir, _ = readLink(p.PID, "cwd")
+	around := p.around()
+	around.Dir, _ = readLink(p.PID, "cwd")
 	b, err := readSmall(procPath(p.PID, "status"))
 	if err != nil {
 		return
 	}
 	for line := range strings.Lines(string(b)) {
 		if strings.HasPrefix(line, "Uid:") || strings.HasPrefix(line, "Gid:") {
-			p.User += line
+			around.User += line
 		}
 	}
 }
@@ -54,7 +55,7 @@ func (r *Reader) readEnvironments(s *Snapshot, these []int, w Want) {
 		}
 	}
 	for n, text := range r.readWithTimeout(texts) {
-		s.all[of[n]].Env = splitText(text)
+		s.all[of[n]].around().Env = splitText(text)
 	}
 }
 

@@ -1,9 +1,6 @@
 package proc
 
-import (
-	"iter"
-	"sort"
-)
+import "sort"
 
 // Snapshot is what /proc showed at one moment: a set of processes and which is whose
 // child. It never changes. A nil Snapshot is that of a /proc which could not be read.
@@ -62,14 +59,14 @@ func (s *Snapshot) closesRing(i int) bool {
 	return false // a ring above it
 }
 
-// All returns the living processes, by pid.
-func (s *Snapshot) All() (living []Process) {
+// All returns the living processes, by pid. They are the snapshot's: nothing may change them.
+func (s *Snapshot) All() (living []*Process) {
 	if s == nil {
 		return nil
 	}
 	for i := range s.all {
-		if s.all[i].Alive() {
-			living = append(living, s.all[i])
+		if p := &s.all[i]; p.Alive() {
+			living = append(living, p)
 		}
 	}
 	return living
@@ -77,67 +74,66 @@ func (s *Snapshot) All() (living []Process) {
 
 // Process returns the process with this pid, dead or alive.
 func (s *Snapshot) Process(pid int) (p Process, ok bool) {
-	if s == nil {
-		return p, false
-	}
-	i, ok := s.index[pid]
+	found, ok := s.find(pid)
 	if !ok {
 		return p, false
 	}
-	return s.all[i], true
+	return *found, true
 }
 
-// Children returns the living children of pid, by pid.
-func (s *Snapshot) Children(pid int) (children []Process) {
+func (s *Snapshot) find(pid int) (p *Process, ok bool) {
+	if s == nil {
+		return nil, false
+	}
+	i, ok := s.index[pid]
+	if !ok {
+		return nil, false
+	}
+	return &s.all[i], true
+}
+
+// Children returns the living children of pid, by pid. They are the snapshot's: nothing may
+// change them.
+func (s *Snapshot) Children(pid int) (children []*Process) {
 	if s == nil {
 		return nil
 	}
 	for _, i := range s.children[pid] {
-		if p := s.all[i]; p.Alive() {
+		if p := &s.all[i]; p.Alive() {
 			children = append(children, p)
 		}
 	}
 	return children
 }
 
-// Group returns the living processes of a process group, by pid.
-func (s *Snapshot) Group(pgid int) (members []Process) {
+// Group returns the living processes of a process group, by pid. They are the snapshot's:
+// nothing may change them.
+func (s *Snapshot) Group(pgid int) (members []*Process) {
 	if s == nil {
 		return nil
 	}
-	for _, p := range s.all {
-		if p.PGID == pgid && p.Alive() {
+	for i := range s.all {
+		if p := &s.all[i]; p.PGID == pgid && p.Alive() {
 			members = append(members, p)
 		}
 	}
 	return members
 }
 
-// Descendants returns the living processes below root, which is not among them,
-// parents before their children.
-func (s *Snapshot) Descendants(root int) (below []Process) {
+// Descendants returns the living processes below root, which is not among them, parents
+// before their children. They are the snapshot's: nothing may change them.
+func (s *Snapshot) Descendants(root int) (below []*Process) {
 	these := s.descendants(root)
 	if len(these) == 0 {
 		return nil
 	}
-	below = make([]Process, 0, len(these))
+	below = make([]*Process, 0, len(these))
 	for _, i := range these {
-		if s.all[i].Alive() {
-			below = append(below, s.all[i])
+		if p := &s.all[i]; p.Alive() {
+			below = append(below, p)
 		}
 	}
 	return below
-}
-
-// Below yields the same, without a copy of each: they are the snapshot's.
-func (s *Snapshot) Below(root int) iter.Seq[*Process] {
-	return func(yield func(*Process) bool) {
-		for _, i := range s.descendants(root) {
-			if s.all[i].Alive() && !yield(&s.all[i]) {
-				return
-			}
-		}
-	}
 }
 
 // descendants are the indexes of all below root, the dead too: what is below them lives.

@@ -77,7 +77,7 @@ func (p *Process) parseField(number int, text []byte) (err error) {
 	case 6:
 		p.SID = int(n)
 	case 20:
-		p.count = int(n)
+		p.count = int32(n)
 	case 22:
 		p.Start = n
 	case 33:

@@ -87,7 +87,8 @@ func (r *Reader) takeThese(w Want) (*Snapshot, error) {
 	}
 	r.readPrograms(s, programs, w)
 	s.waiting = make(map[int]bool)
-	for _, p := range s.all {
+	for i := range s.all {
+		p := &s.all[i]
 		s.waiting[p.PID] = p.Alive() && p.State == 'S' && howWaits(p) != NotWaiting
 	}
 	return s, nil

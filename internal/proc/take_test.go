@@ -68,14 +68,14 @@ func takeBelow(until time.Time, sigs ...unix.Signal) (*Snapshot, error) {
 
 // readBelow takes a snapshot of what is below the test's own process and returns what is
 // at or below top. It takes a second at most for those that seem to wait for a signal.
-func readBelow(t testing.TB, top int, sigs ...unix.Signal) []Process {
+func readBelow(t testing.TB, top int, sigs ...unix.Signal) []*Process {
 	t.Helper()
 	all, err := takeBelow(time.Now().Add(time.Second), sigs...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := map[int]bool{top: true}
-	return slices.DeleteFunc(all.Descendants(os.Getpid()), func(s Process) bool {
+	return slices.DeleteFunc(all.Descendants(os.Getpid()), func(s *Process) bool {
 		in[s.PID] = in[s.PID] || in[s.PPID]
 		return !in[s.PID]
 	})

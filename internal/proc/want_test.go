@@ -170,7 +170,7 @@ func TestMembersOfAGroupAreReadClosely(t *testing.T) {
 			t.Errorf("%v has a stop pending: %v, want it for %d alone", p, p.StopPending(), top)
 		}
 	}
-	if all := take(t, Want{}); !slices.ContainsFunc(all.Group(top), func(p Process) bool { return p.Alive() }) || slices.ContainsFunc(all.Group(top), func(p Process) bool { return p.StopPending() }) {
+	if all := take(t, Want{}); !slices.ContainsFunc(all.Group(top), func(p *Process) bool { return p.Alive() }) || slices.ContainsFunc(all.Group(top), func(p *Process) bool { return p.StopPending() }) {
 		t.Errorf("read closely, which was not asked for: %+v", all.Group(top))
 	}
 }

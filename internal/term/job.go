@@ -110,7 +110,7 @@ func (j *Job) groupHandles(sig unix.Signal) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(all.Group(j.pgid), func(p proc.Process) bool { return p.Handles(sig) })
+	return slices.ContainsFunc(all.Group(j.pgid), func(p *proc.Process) bool { return p.Handles(sig) })
 }
 
 // GroupStopped reports whether a process in the worker's group is stopped, or is about
@@ -120,7 +120,7 @@ func (j *Job) GroupStopped() bool {
 	if err != nil {
 		return j.suspendedBy != 0
 	}
-	return slices.ContainsFunc(all.Group(j.pgid), func(p proc.Process) bool { return p.Stopped() || p.StopPending() })
+	return slices.ContainsFunc(all.Group(j.pgid), func(p *proc.Process) bool { return p.Stopped() || p.StopPending() })
 }
 
 func (j *Job) resumeWorker() {
