@@ -48,7 +48,7 @@ func (l *Ledger) Begun() bool { return l.begun }
 // drainit where it has gone. The other children wait until it has.
 func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	l.begun, l.deliver, l.forks = true, r.Signal, r.Worker.Daemonizes
-	l.records = make(map[proc.ID]*record)
+	l.records = make(map[proc.ID]*record, len(s.Descendants(l.self)))
 	if !r.Worker.Gone {
 		p, ok := s.Process(r.Worker.PID)
 		if !ok {
@@ -70,13 +70,14 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 // observe takes what lives below drainit now, parents before their children.
 func (l *Ledger) observe(s *proc.Snapshot) {
 	l.snapshots++
-	l.living = make(map[int]*record, len(l.living))
+	below := s.Descendants(l.self)
+	l.living = make(map[int]*record, len(below))
 	for _, m := range l.records {
 		if m.root && m.first == 0 && !m.exited { // hidden from us, but there
 			l.living[m.PID] = m
 		}
 	}
-	for _, p := range s.Descendants(l.self) {
+	for _, p := range below {
 		m := l.recordOf(p)
 		if l.snapshots == 1 {
 			m.evidence = s.Evidence(p.PID)

@@ -6,7 +6,6 @@ import "sort"
 // child. It never changes. A nil Snapshot is that of a /proc which could not be read.
 type Snapshot struct {
 	all      []Process     // by pid
-	index    map[int]int   // of each pid, in all
 	children map[int][]int // of each pid, the indexes of its children, by pid
 
 	pipes      pipes // if asked for
@@ -19,14 +18,11 @@ type Snapshot struct {
 
 // New makes a snapshot of processes, each of which has a pid of its own.
 func New(all []Process) *Snapshot {
-	s := &Snapshot{all: all, index: make(map[int]int, len(all)), children: make(map[int][]int)}
+	s := &Snapshot{all: all, children: make(map[int][]int)}
 	SortByPID(all)
-	for i, p := range all {
-		s.index[p.PID] = i
-	}
-	for i, p := range all {
+	for i := range all {
 		if !s.closesRing(i) {
-			s.children[p.PPID] = append(s.children[p.PPID], i)
+			s.children[all[i].PPID] = append(s.children[all[i].PPID], i)
 		}
 	}
 	return s
@@ -46,7 +42,7 @@ func (p byPID) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
 // parents. /proc is read one file after the other: a pid that is recycled meanwhile
 // could close one. It is the only guard: whatever walks a snapshot comes to an end.
 func (s *Snapshot) closesRing(i int) bool {
-	up, ok := s.index[s.all[i].PPID]
+	up, ok := s.index(s.all[i].PPID)
 	for range s.all {
 		switch {
 		case !ok, up < i: // a ring with a lower pid in it is cut there
@@ -54,7 +50,7 @@ func (s *Snapshot) closesRing(i int) bool {
 		case up == i:
 			return true
 		}
-		up, ok = s.index[s.all[up].PPID]
+		up, ok = s.index(s.all[up].PPID)
 	}
 	return false // a ring above it
 }
@@ -85,11 +81,17 @@ func (s *Snapshot) find(pid int) (p *Process, ok bool) {
 	if s == nil {
 		return nil, false
 	}
-	i, ok := s.index[pid]
+	i, ok := s.index(pid)
 	if !ok {
 		return nil, false
 	}
 	return &s.all[i], true
+}
+
+// index is where in all the process with this pid stands.
+func (s *Snapshot) index(pid int) (i int, ok bool) {
+	i = sort.Search(len(s.all), func(i int) bool { return s.all[i].PID >= pid })
+	return i, i < len(s.all) && s.all[i].PID == pid
 }
 
 // Children returns the living children of pid, by pid. They are the snapshot's: nothing may

@@ -223,7 +223,7 @@ func (s *Snapshot) rootsOf(pid int) []int {
 	if pid == os.Getpid() {
 		return s.children[pid]
 	}
-	if i, ok := s.index[pid]; ok {
+	if i, ok := s.index(pid); ok {
 		return []int{i}
 	}
 	return nil
@@ -264,7 +264,7 @@ func (s *Snapshot) endOfChain(pid int) int {
 			return -1
 		}
 		pid = only[0].PID
-		end = s.index[pid]
+		end, _ = s.index(pid)
 	}
 	return end
 }
