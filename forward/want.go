@@ -62,7 +62,7 @@ func (l *Ledger) wantOfStop(r Request, w proc.Want) (proc.Want, bool) {
 	w.Environment = func(p proc.Process) bool { return slices.Contains(readsEnvironment, p.Exe) }
 	if r.Purpose == Stop || !l.begun {
 		w.Chain = r.Worker.PID // that one may be the successor
-		w.ReadsPipe = l.readersBelow(r.Signal, nil, func(p proc.Process) bool {
+		w.ReadsPipe = l.readersBelow(r.Signal, r.Worker, nil, func(p proc.Process) bool {
 			return p.PID == r.Worker.PID || r.Worker.Gone && p.PPID == l.self || r.Mode == ModeGroup && p.PGID == r.Worker.PGID
 		})
 		return w, true
@@ -75,14 +75,15 @@ func (l *Ledger) wantOfStop(r Request, w proc.Want) (proc.Want, bool) {
 	if last {
 		w.All = []int{l.self}
 	}
-	w.ReadsPipe = l.readersBelow(l.deliver, deaf, func(p proc.Process) bool { return p.PPID == l.self })
+	w.ReadsPipe = l.readersBelow(l.deliver, r.Worker, deaf, func(p proc.Process) bool { return p.PPID == l.self })
 	return w, true
 }
 
 // readersBelow are the processes of which it matters whether they read a pipe: those that
 // a plan may signal which begins with some, and goes on below those that die of the signal
-// or can't act upon it. It is asked of parents before their children.
-func (l *Ledger) readersBelow(sig unix.Signal, deaf []int, begins func(proc.Process) bool) func(proc.Process) bool {
+// or can't act upon it; the worker is signalled whatever it reads. It is asked of parents
+// before their children.
+func (l *Ledger) readersBelow(sig unix.Signal, w Worker, deaf []int, begins func(proc.Process) bool) func(proc.Process) bool {
 	goesOn := make(map[int]bool)
 	for _, pid := range deaf {
 		goesOn[pid] = true
@@ -93,6 +94,9 @@ func (l *Ledger) readersBelow(sig unix.Signal, deaf []int, begins func(proc.Proc
 		}
 		if p.Fatal != 0 || !p.Handles(sig) {
 			goesOn[p.PID] = true
+		}
+		if p.PID == w.PID && !w.Gone {
+			return false
 		}
 		m := l.records[p.ID]
 		return m == nil || m.sent == nil
