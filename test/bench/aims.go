@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 )
 
 // tolerance is by how much of it an aim may be missed before the bench fails: on a shared
@@ -66,6 +68,14 @@ func (t *table) valueAim(v []float64, most float64, words string) {
 	if own := t.column("drainit"); own >= 0 {
 		t.aim(words, v[own], most)
 	}
+}
+
+// ownTime adds a row with a time of drainit's alone, and its aim.
+func (t *table) ownTime(name string, took, most time.Duration) {
+	v := slices.Repeat([]float64{none}, len(t.inits))
+	v[t.column("drainit")] = float64(took) / float64(time.Millisecond)
+	t.values(name, "ms", v)
+	t.aim(fmt.Sprintf("≤ %v", most), took.Seconds(), most.Seconds())
 }
 
 // column is that of an init, -1 where it does not run.

@@ -7,12 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/test/cgroup"
 )
 
 const (
 	crampedMilli = 50 // 5 ms of each 100
 	crampedCrowd = 200
+	verbMilli    = 10 // 1 ms of each 100
 )
 
 // measureCramped stops each Go init under a limit of 50m, with 200 processes below it.
@@ -45,7 +48,59 @@ func measureCramped(t *table, all []contender, p plan) error {
 	}
 	t.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", p.drain), "%", share)
 	t.valueAim(share, 10, "≤ 10 %")
+	return measureVerbs(t, g, all, p.cramped)
+}
+
+// measureVerbs takes the time of drainit's verbs under a limit of 10m, which they share with
+// the drainit that they ask: the slowest of all.
+func measureVerbs(t *table, g cgroup.CPU, all []contender, rounds int) error {
+	own := t.column("drainit")
+	if own < 0 {
+		return nil
+	}
+	var slowest time.Duration
+	for range rounds {
+		for _, verb := range []string{"status", "quiet", "resume"} {
+			d, err := askCramped(g, all[own].argv, verb)
+			if err != nil {
+				return fmt.Errorf("drainit %s: %w", verb, err)
+			}
+			slowest = max(slowest, d)
+		}
+	}
+	t.ownTime("answer of a verb under a CPU limit of 10m, slowest", slowest, time.Second)
 	return nil
+}
+
+// askCramped is one call of a verb. The one that asks is in no container: --pid says which
+// drainit is meant.
+func askCramped(g cgroup.CPU, argv []string, verb string) (time.Duration, error) {
+	if err := g.Lift(); err != nil {
+		return 0, err
+	}
+	s, err := spawnStaged("run,cgroup="+g.Dir, slices.Concat(argv[:1], []string{"--", "/bin/sh", "-c", "trap : TSTP; sleep 60; :"}), 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = g.Lift()
+		s.end()
+	}()
+	time.Sleep(time.Second) // the start has an end
+	if err := g.Limit(verbMilli); err != nil {
+		return 0, err
+	}
+	ask, err := spawnStaged("stamp,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(ask.pipe)
+	if err := ask.wait(); err != nil {
+		return 0, err
+	}
+	end := now()
+	begin, err := ask.stamp()
+	return end - begin, err
 }
 
 // stopCramped is one stop: how long the signal takes to the worker's handler, and how long
