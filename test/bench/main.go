@@ -45,9 +45,10 @@ type plan struct {
 	cramped int           // stops under a CPU limit
 	figure  string        // the file to draw, none if empty
 
-	only   string // the measures to take, all if empty
-	beside string // another drainit to run beside, none if empty
-	dir    string // for what is built, and gone at the end
+	lenient bool   // no aim is judged: the figures say nothing
+	only    string // the measures to take, all if empty
+	beside  string // another drainit to run beside, none if empty
+	dir     string // for what is built, and gone at the end
 }
 
 // contender is an init and what goes between it and the command.
@@ -76,6 +77,7 @@ func main() {
 	flag.IntVar(&p.ways, "ways", 20, "stop signals to each init, with each number of processes")
 	flag.IntVar(&p.cramped, "cramped", 1, "stops of drainit under a CPU limit")
 	flag.StringVar(&p.figure, "figure", "", "draw how the cost grows into this SVG `file`, and measure nothing else")
+	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
 	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, storms, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
 	flag.Parse()
@@ -127,6 +129,9 @@ func run(p plan) (err error) {
 	fmt.Printf("%s, %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), kernel(),
 		runtime.NumCPU(), runtime.Version(), time.Since(began).Seconds())
 	t.print(os.Stdout)
+	if p.lenient {
+		return nil
+	}
 	return t.verdict(os.Stdout)
 }
 
