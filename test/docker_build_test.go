@@ -39,7 +39,7 @@ func (d *dockerd) buildReadme(t *testing.T, build []string) {
 	if err := d.importNode(); err != nil {
 		t.Fatal(err)
 	}
-	dockerfile := readmeBlock(t, "Dockerfile", "Dockerfile")
+	dockerfile := readmeBlock(t, "Install", "Dockerfile")
 	if err := feed(d.client(append(build, "--tag", "readme", "-")...), func(r *rootfs) {
 		r.text("Dockerfile", dockerfile)
 		r.text("worker.js", `console.log('ready', process.getuid());

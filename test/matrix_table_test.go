@@ -98,7 +98,7 @@ func (o outcome) cell(w way) string {
 		words[0] = "kept"
 	}
 	if !w.uncounted {
-		words = append(words, fmt.Sprintf("told %d", o.told))
+		words = append(words, fmt.Sprintf("sent %d", o.told))
 	}
 	if o.hangs {
 		return strings.Join(append(words, "hangs"), ", ")
@@ -109,10 +109,10 @@ func (o outcome) cell(w way) string {
 	return strings.Join(append(words, fmt.Sprint(o.status)), ", ")
 }
 
-// cellIn is drainit's cell in the README's row of the way, which may have a bar in its
+// cellIn is drainit's cell in the table's row of the way, which may have a bar in its
 // name; empty if there is no such row.
-func cellIn(readme string, w way) string {
-	_, row, _ := strings.Cut(readme, "\n| "+w.name+" | ")
+func cellIn(page string, w way) string {
+	_, row, _ := strings.Cut(page, "\n| "+w.name+" | ")
 	cell, _, _ := strings.Cut(row, " |")
 	return cell
 }
@@ -122,24 +122,24 @@ var timeInCell = regexp.MustCompile(`\+\d+\.\d s`)
 // untimed is a cell without the time, which the machine has its part in.
 func untimed(cell string) string { return timeInCell.ReplaceAllString(cell, "+ s") }
 
-var toldInCell = regexp.MustCompile(`told (\d+)`)
+var toldInCell = regexp.MustCompile(`sent (\d+)`)
 
-// The table of the README has the ways and no others, in their order, and the one above
+// The table in the docs has the ways and no others, in their order, and the one above
 // it adds them up.
-func TestREADMEsTableHasEveryWay(t *testing.T) {
-	text := readmeText(t)
+func TestTableInTheDocsHasEveryWay(t *testing.T) {
+	text := verificationText(t)
 	_, rows, _ := strings.Cut(text, "\n| start | "+strings.Join(columns, " | ")+" |\n")
 	rows, _, _ = strings.Cut(rows, "\n\n")
 	lines := strings.Split(rows, "\n")[1:] // below the rule
 	if len(lines) != len(ways) {
-		t.Errorf("%d rows in the README's table, of %d ways", len(lines), len(ways))
+		t.Errorf("%d rows in the table, of %d ways", len(lines), len(ways))
 	}
 	totals := make([]total, len(columns))
 	for i, w := range ways {
 		row, found := strings.CutPrefix(lines[min(i, len(lines)-1)], "| "+w.name+" | ")
 		cells := strings.Split(strings.TrimSuffix(row, " |"), " | ")
 		if !found || len(cells) != len(columns) {
-			t.Fatalf("row %d of the README's table is not %s: %s", i+1, w.name, row)
+			t.Fatalf("row %d of the table is not %s: %s", i+1, w.name, row)
 		}
 		for j, cell := range cells {
 			o := outcome{kept: strings.HasPrefix(cell, "kept"), hangs: strings.HasSuffix(cell, "hangs")}
@@ -149,7 +149,7 @@ func TestREADMEsTableHasEveryWay(t *testing.T) {
 			totals[j].add(w, o)
 		}
 	}
-	sums := []string{fmt.Sprintf("| jobs lost of %d |", len(ways)), "| told twice |", "| hangs |"}
+	sums := []string{fmt.Sprintf("| jobs lost of %d |", len(ways)), "| signalled twice |", "| hangs |"}
 	for _, sum := range totals {
 		for i, n := range []int{sum.lost, sum.twice, sum.hung} {
 			sums[i] += fmt.Sprintf(" %d |", n)
@@ -157,7 +157,7 @@ func TestREADMEsTableHasEveryWay(t *testing.T) {
 	}
 	for _, want := range append(sums, fmt.Sprintf("The %d rows", len(ways))) {
 		if !strings.Contains(text, want) {
-			t.Errorf("not in the README: %s", want)
+			t.Errorf("not in docs/verification.md: %s", want)
 		}
 	}
 }
@@ -184,6 +184,6 @@ func (a *total) add(w way, o outcome) {
 }
 
 func (a total) String() string {
-	return fmt.Sprintf("%d runs, %d jobs lost, told twice in %d, hung in %d, longest excess over the job's own time %.2f s",
+	return fmt.Sprintf("%d runs, %d jobs lost, signalled twice in %d, hung in %d, longest excess over the job's own time %.2f s",
 		a.runs, a.lost, a.twice, a.hung, a.longest.Seconds())
 }

@@ -84,7 +84,7 @@ const promptly = 8 * time.Second
 // hand: the job ends whole, its process is told once, drainit leaves right
 // after it with the status that the way promises, and nothing is left.
 func TestMatrix(t *testing.T) {
-	table, readme := newTable(), readmeText(t)
+	table, page := newTable(), verificationText(t)
 	t.Run("ways", func(t *testing.T) {
 		for _, w := range ways {
 			t.Run(w.name, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestMatrix(t *testing.T) {
 				t.Run("short job", func(t *testing.T) {
 					o := w.check(t, 3*time.Second, cmp.Or(w.grace, "30s"))
 					table.add(w, "drainit", o)
-					if got, want := o.cell(w), cellIn(readme, w); untimed(got) != untimed(want) {
-						t.Errorf("%q, in the README's table %q", got, want)
+					if got, want := o.cell(w), cellIn(page, w); untimed(got) != untimed(want) {
+						t.Errorf("%q, in the docs' table %q", got, want)
 					}
 				})
 				t.Run("long job, short grace", func(t *testing.T) { w.check(t, 8*time.Second, cmp.Or(w.grace, "16s")) })

@@ -22,7 +22,7 @@ type move struct {
 	want    string
 }
 
-// moves are what the README says of moving from other inits, flag by flag.
+// moves are what docs/migrating.md says of moving from other inits, flag by flag.
 var moves = []move{
 	{peer: "tini", flags: "-e 143", drainit: "-e 143", does: statusOfTerminated, want: "0"},
 	{peer: "tini", flags: "-vvv", drainit: "-vvv", does: statusOfTerminated, want: "143"},

@@ -16,13 +16,13 @@ import (
 // peers are the inits of the comparison, in its order: Debian's packages.
 var peers = []string{"drainit", "tini", "dumb-init", "catatonit"}
 
-// rows are the comparison in the README: what happens, in one or two words.
+// rows are the comparison in docs/verification.md: what happens, in one or two words.
 var rows = []struct {
 	name string
 	run  func(t *testing.T, init, want string) string
 }{
-	{"TSTP, the worker catches it", tstpCaught},
-	{"TSTP, the worker does not catch it", tstpNotCaught},
+	{"TSTP, the worker handles it", tstpCaught},
+	{"TSTP, the worker does not handle it", tstpNotCaught},
 	{"TERM, the worker is stopped", termToStopped},
 	{"TERM, the worker ignores it", termIgnored},
 	{"a second TERM", secondTerm},
@@ -39,21 +39,18 @@ var rows = []struct {
 // long a worker must not be frozen to be called working.
 const hang = 2 * time.Second
 
-// TestComparison runs each row under each init and holds the README to it.
+// TestComparison runs each row under each init and holds docs/verification.md to it.
 func TestComparison(t *testing.T) {
 	need(t, peers[1:]...)
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := verificationText(t)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			_, wanted, _ := strings.Cut(string(readme), "\n| "+row.name+" | ")
+			_, wanted, _ := strings.Cut(page, "\n| "+row.name+" | ")
 			wanted, _, _ = strings.Cut(wanted, " |\n")
 			want := strings.Split(wanted, " | ")
 			if len(want) != len(peers) {
-				t.Fatalf("%q in the README", want)
+				t.Fatalf("%q in docs/verification.md", want)
 			}
 			var cells []string
 			for i, init := range peers {
@@ -61,7 +58,7 @@ func TestComparison(t *testing.T) {
 			}
 			t.Log(row.name, cells)
 			if !slices.Equal(cells, want) {
-				t.Errorf("the README says %q, and they are %q", want, cells)
+				t.Errorf("the docs say %q, and they are %q", want, cells)
 			}
 		})
 	}

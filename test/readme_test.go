@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,11 +19,13 @@ import (
 // readmeText is the README.
 func readmeText(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return textOf(t, "../README.md")
+}
+
+// verificationText is the page of the docs with what the tests print.
+func verificationText(t *testing.T) string {
+	t.Helper()
+	return textOf(t, "../docs/verification.md")
 }
 
 // readmeBlock is the first block of code in a section of the README.
@@ -149,4 +152,47 @@ func TestComposeTakesREADMEsService(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "stop_grace_period: ") {
 		t.Errorf("docker-compose config: %v\n%s", err, out)
 	}
+}
+
+// Links between the pages lead somewhere, to headings too, and the README stays short.
+func TestPagesLinkToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("pages: %q, %v", pages, err)
+	}
+	for _, page := range append(pages, "../README.md") {
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`).FindAllStringSubmatch(textOf(t, page), -1) {
+			to := page
+			if link[1] != "" {
+				to = filepath.Join(filepath.Dir(page), link[1])
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if link[2] != "" && !slices.Contains(anchors(textOf(t, to)), link[2]) {
+				t.Errorf("%s: %s has no heading %s", page, to, link[2])
+			}
+		}
+	}
+	if n := strings.Count(textOf(t, "../README.md"), "\n"); n > 250 {
+		t.Errorf("the README has %d lines", n)
+	}
+}
+
+func textOf(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// anchors are those of the headings of a page, as forges make them.
+func anchors(page string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, "#"+strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
 }

@@ -77,7 +77,7 @@ func draw(all []growth) string {
 	width := 2*(left+panelWidth) + 150
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width, top+panelHeight+below)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, top+panelHeight+below)
-	panel(&b, 0, "time of a stop, whose worker tells them", all, func(g growth) []time.Duration { return g.stop })
+	panel(&b, 0, "time of a stop, whose worker signals them", all, func(g growth) []time.Duration { return g.stop })
 	panel(&b, left+panelWidth, fmt.Sprintf("CPU time of the init, first %v of a drain", drainOfFigure), all, func(g growth) []time.Duration { return g.runs })
 	for i, g := range all {
 		y := top + 20 + 18*i

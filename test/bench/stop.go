@@ -47,7 +47,7 @@ func measureStops(t *table, all []contender, p plan) error {
 		tells  string
 		needed time.Duration
 	}{
-		{"tree of %d whose worker tells them", "1", 0},
+		{"tree of %d whose worker signals them", "1", 0},
 		{"tree of %d, jobs of 0.1 s, whose worker does not", "0", 100 * time.Millisecond},
 	} {
 		took := newSeries(len(all))
