@@ -62,18 +62,18 @@ var rules = [...]rule{
 	{"a shell started it before its parent became another program", (*Ledger).startedByShell,
 		signalNow, "a shell started it beside {parent}, which has gone"},
 	{"another may have signalled its group", (*Ledger).anotherSignalledParent, leaveUndecided, ""},
-	{"its parent was not signalled", (*Ledger).parentNotSignalled, signalNow, "its parent {parent} was not told"},
+	{"its parent was not signalled", (*Ledger).parentNotSignalled, signalNow, "its parent {parent} was not signalled"},
 	{"its parent did not handle it", func(_ *Ledger, o *orphan) bool { return !o.parent.handledIt(o.passed) },
-		signalNow, "its parent {parent} did not catch it"},
+		signalNow, "its parent {parent} did not handle it"},
 	{"its parent died of it", func(_ *Ledger, o *orphan) bool { return o.parent.diedOfIt(o.passed) },
 		signalNow, "its parent {parent} died of it"},
 	{"it lives without a handler", func(l *Ledger, o *orphan) bool { return !l.survives(o) },
-		signalNow, "its parent {parent} is gone, and it lives without catching {signal}"},
+		signalNow, "its parent {parent} is gone, and it lives without handling {signal}"},
 	{"its parent left in order", func(*Ledger, *orphan) bool { return true }, leaveUndecided, ""},
 }
 
 // lastCall is the reason of the last call.
-const lastCall = "the grace is nearly over and nobody has told it"
+const lastCall = "the grace period is nearly over, and no process has signalled it"
 
 // children are drainit's living children, by pid.
 func (l *Ledger) children() (all []*record) {

@@ -36,7 +36,7 @@ func (l *Ledger) planStop(r Request, s *proc.Snapshot) []Delivery {
 	case s == nil && r.Worker.Gone: // its pid and its group may be another's by now
 		return nil
 	case s == nil && r.Mode == ModeGroup:
-		worker.Target, worker.Rule = ToGroup, "of the worker's process group, whom nobody can see"
+		worker.Target, worker.Rule = ToGroup, "of the worker's process group, which /proc does not show"
 		return []Delivery{worker}
 	case s == nil:
 		worker.Rule = "the worker, for what is below it can't be seen"
@@ -128,14 +128,14 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) (all []Delivery) {
 func (l *Ledger) passThrough(r Request, s *proc.Snapshot, root proc.Process, onlyIfHandled bool) []Delivery {
 	all := l.toHandlers(r, s.Nearest(root.PID, func(p proc.Process) bool { return p.Handles(r.Signal) }))
 	if len(all) == 0 && !onlyIfHandled {
-		all = []Delivery{{Process: root, Signal: r.Signal, Child: true, Rule: "nobody catches it"}}
+		all = []Delivery{{Process: root, Signal: r.Signal, Child: true, Rule: "no process handles it"}}
 	}
 	return all
 }
 
 func (l *Ledger) toHandlers(r Request, handlers []proc.Process) (all []Delivery) {
 	for _, p := range handlers {
-		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: l.isChild(p, r), Rule: "the first that catches it"})
+		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: l.isChild(p, r), Rule: "the first that handles it"})
 	}
 	return all
 }

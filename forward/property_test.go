@@ -15,7 +15,7 @@ import (
 const (
 	snapshotEvery = 100  // unless a process dies
 	unrest        = 1500 // until then things happen that are not of the stop
-	lastCallAfter = 4000 // the grace is nearly over
+	lastCallAfter = 4000 // the grace period is nearly over
 	lastSeconds   = 300
 )
 

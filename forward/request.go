@@ -19,7 +19,7 @@ type Purpose uint8
 const (
 	Stop        Purpose = iota // the first stop signal
 	Orphans                    // a stop goes on: orphans that no other process can have signalled
-	LastCall                   // the grace is nearly over: all that were not signalled
+	LastCall                   // the grace period is nearly over: all that were not signalled
 	Quiet                      // the worker is to take no new work
 	Resume                     // it may again
 	PassThrough                // any other signal: it means nothing to drainit

@@ -61,7 +61,7 @@ func TestSignalToWhatHasGone(t *testing.T) {
 		b.w.refuse["node"] = reaper.ErrGone
 		b.stop(unix.SIGTERM)
 		b.wantLines(0, "warning: cannot send")
-		b.wantLines(0, "told")
+		b.wantLines(0, "sent ")
 	})
 }
 
@@ -133,7 +133,7 @@ func TestNoProcAtTheExit(t *testing.T) {
 		line   string
 	}{
 		{"PID 1", true, "0s TERM job; 30s KILL job", 30 * time.Second,
-			"warning: sent SIGTERM to every process that is left, whoever was told before: /proc is not mounted"},
+			"warning: sent SIGTERM to every process that is left, signalled before or not: /proc is not mounted"},
 		{"not PID 1", false, "", 35 * time.Second, "warning: cannot tell what the worker left behind: /proc is not mounted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestNoProcAtTheExit(t *testing.T) {
 				b.wantEnd(3, tt.took)
 				b.wantSent(tt.sent)
 				b.wantLines(1, tt.line)
-				b.wantLines(0, "told")
+				b.wantLines(0, "sent ")
 			})
 		})
 	}
@@ -205,7 +205,7 @@ func TestKillOfWhatIsHidden(t *testing.T) {
 				b.w.proc = procHidden
 				b.stop(unix.SIGTERM)
 				b.wantEnd(137, 30*time.Second)
-				b.wantLines(1, "warning: grace of 30s over: killing what is left")
+				b.wantLines(1, "warning: grace period of 30s over: killing what is left")
 				b.wantLines(1, tt.line)
 				b.wantLines(1, "warning")
 			})
@@ -255,6 +255,6 @@ func TestStartFails(t *testing.T) {
 	})
 	inBubble(t, config(), func(w *world) { w.startErr = fmt.Errorf("%w: no more pipes", spawn.ErrNotBound) }, func(b *bubble) {
 		b.wantPhase(phase.Running)
-		b.wantLines(1, "warning: the worker will not be told if drainit is killed: no more pipes")
+		b.wantLines(1, "warning: the worker will not be signalled if drainit is killed: no more pipes")
 	})
 }

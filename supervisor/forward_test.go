@@ -55,7 +55,7 @@ func TestForwardedSignalKillsTheWorker(t *testing.T) {
 		b.wantPhase(phase.Draining)
 		b.wantTitle("drainit:ended")
 		b.other(unix.SIGUSR1)
-		b.wantLines(1, "the worker has gone: SIGUSR1 is for nobody")
+		b.wantLines(1, "the worker has gone: SIGUSR1 is dropped")
 		b.wantEnd(129, 2*time.Second)
 		b.wantSent("0s HUP node; 0s TERM job")
 		b.wantLines(0, "warning: node["+b.pid("node")+"] was killed") // drainit sent it

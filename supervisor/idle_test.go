@@ -243,7 +243,7 @@ func TestSignalFirst(t *testing.T) {
 		b.w.onSend = func(d forward.Delivery) {
 			synctest.Wait()
 			order = append(order, fmt.Sprintf("%s, %d warnings, %s", d.Process.Comm, len(b.lines("warning")), b.s.board.title))
-			if n := len(b.lines("draining")) + len(b.lines("told sh")); d.Process.Comm == "sh" && n > 0 {
+			if n := len(b.lines("draining")) + len(b.lines("sent SIGTERM to sh")); d.Process.Comm == "sh" && n > 0 {
 				t.Errorf("%d lines before the signal", n)
 			}
 		}

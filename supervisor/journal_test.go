@@ -23,7 +23,7 @@ import (
 func (b *bubble) info() (lines []string) {
 	for _, line := range b.lines("") {
 		word, _, _ := strings.Cut(line, " ")
-		if word != "settings:" && word != "started" && word != "told" && word != "dropped" {
+		if word != "settings:" && word != "started" && word != "sent" && word != "dropped" {
 			lines = append(lines, line)
 		}
 	}
@@ -58,14 +58,14 @@ func TestLinesOfAStop(t *testing.T) {
 		{"it exits", nil, newProcess("node", slow),
 			[]string{"draining, SIGKILL in 30s" + advice, "done 2.0s after SIGTERM: node[4194305] exited with status 0"}},
 		{"it takes longer", func(c *Config) { c.Grace = machine.Forever }, newProcess("node", on{unix.SIGTERM: exits(1, 12*time.Second)}),
-			[]string{"draining, no SIGKILL: the grace is infinite" + advice,
-				"draining, 1 process left (node[4194305]), no SIGKILL: the grace is infinite",
-				"draining, 1 process left (node[4194305]), no SIGKILL: the grace is infinite",
+			[]string{"draining, no SIGKILL: the grace period is infinite" + advice,
+				"draining, 1 process left (node[4194305]), no SIGKILL: the grace period is infinite",
+				"draining, 1 process left (node[4194305]), no SIGKILL: the grace period is infinite",
 				"done 12s after SIGTERM: node[4194305] exited with status 1"}},
 		{"a grace of 0", func(c *Config) { c.Grace = 0 }, newProcess("node", slow),
-			[]string{"warning: grace of 0s over: killing node[4194305] (S)", "done 0.0s after SIGTERM: node[4194305] died of SIGKILL; killed node[4194305]"}},
+			[]string{"warning: grace period of 0s over: killing node[4194305] (S)", "done 0.0s after SIGTERM: node[4194305] died of SIGKILL; killed node[4194305]"}},
 		{"it outlives SIGKILL", func(c *Config) { c.Grace = time.Second }, undying("node"),
-			[]string{"draining, SIGKILL in 1s" + advice, "warning: grace of 1s over: killing node[4194305] (S)",
+			[]string{"draining, SIGKILL in 1s" + advice, "warning: grace period of 1s over: killing node[4194305] (S)",
 				"error: leaving 5s after SIGKILL, still alive: node[4194305] (S)", "done 6.0s after SIGTERM"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,12 +126,12 @@ func TestTerminationMessageOfAKill(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", quick, newProcess("job", never))), func(b *bubble) {
 		b.stop(unix.SIGTERM)
 		b.end()
-		b.wantMessage("grace of 30s over: killed job[4194306] 30.0s after SIGTERM")
+		b.wantMessage("grace period of 30s over: killed job[4194306] 30.0s after SIGTERM")
 	})
 	inBubble(t, config(), with(newProcess("node", nil, newProcess("job", never))), func(b *bubble) {
 		b.w.worker.exit(1)
 		b.end()
-		b.wantMessage("grace of 30s over: killed job[4194306] 30.0s after node[4194305] exited")
+		b.wantMessage("grace period of 30s over: killed job[4194306] 30.0s after node[4194305] exited")
 	})
 	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
 		b.w.proc = procExhausted
@@ -231,17 +231,17 @@ func TestLinesOfDeliveries(t *testing.T) {
 		b.other(unix.SIGHUP)
 		b.stop(unix.SIGTERM)
 		b.end()
-		b.wantLines(1, "told node[4194306] SIGHUP: the first that catches it")
-		b.wantLines(1, "told sh[4194305] SIGTERM: the worker")
-		b.wantLines(1, "told node[4194306] SIGTERM: its parent sh[4194305] did not catch it")
-		b.wantLines(3, "told")
+		b.wantLines(1, "sent SIGHUP to node[4194306]: the first that handles it")
+		b.wantLines(1, "sent SIGTERM to sh[4194305]: the worker")
+		b.wantLines(1, "sent SIGTERM to node[4194306]: its parent sh[4194305] did not handle it")
+		b.wantLines(3, "sent ")
 	})
 	cfg := config()
 	cfg.Mode = forward.ModeGroup
 	inBubble(t, cfg, with(newProcess("sh", nil, newProcess("node", slow))), func(b *bubble) {
 		b.stop(unix.SIGTERM)
-		b.wantLines(1, "told sh[4194305] SIGTERM: of the worker's process group")
-		b.wantLines(1, "told node[4194306] SIGTERM: of the worker's process group")
+		b.wantLines(1, "sent SIGTERM to sh[4194305]: of the worker's process group")
+		b.wantLines(1, "sent SIGTERM to node[4194306]: of the worker's process group")
 	})
 }
 
@@ -260,7 +260,7 @@ func TestNameOfTheWorker(t *testing.T) {
 		b.wantLines(1, "started entrypoint[4194305]")
 		b.stop(unix.SIGTERM)
 		b.end()
-		b.wantLines(1, "warning: grace of 1s over: killing node[4194305]")
+		b.wantLines(1, "warning: grace period of 1s over: killing node[4194305]")
 		b.wantLines(1, "done 1.0s after SIGTERM: node[4194305] died of SIGKILL; killed node[4194305]")
 	})
 }

@@ -162,10 +162,10 @@ func TestStopAfterTheWorkerExited(t *testing.T) {
 		worker.exit(0)
 		b.after(20 * time.Second)
 		b.stop(unix.SIGTERM)
-		b.wantLines(1, "SIGTERM: the grace starts now, SIGKILL in 30s")
+		b.wantLines(1, "SIGTERM: the grace period starts now, SIGKILL in 30s")
 		b.wantEnd(137, 50*time.Second)
 		b.wantSent("0s TERM job; 50s KILL job")
-		b.wantLines(1, "warning: grace of 30s over: killing job[")
+		b.wantLines(1, "warning: grace period of 30s over: killing job[")
 	})
 }
 
@@ -357,7 +357,7 @@ func TestSuccessor(t *testing.T) {
 				b.stop(unix.SIGTERM)
 				b.wantEnd(tt.status, tt.took)
 				b.wantSent(tt.sent)
-				line := fmt.Sprintf("sh[%d] died of SIGTERM, as told: its heir node[%d] is the worker now", firstPID, firstPID+1)
+				line := fmt.Sprintf("sh[%d] died of SIGTERM; node[%d] is the worker now", firstPID, firstPID+1)
 				b.wantLines(min(1, len(tt.job.on)), line)
 			})
 		})

@@ -121,7 +121,7 @@ func (m *chaosModel) toldTwice() (wrong []string) {
 	return wrong
 }
 
-var chaosTold = regexp.MustCompile(`(?m)^drainit: told .*\[(\d+)\] SIG(TERM|INT): `)
+var chaosTold = regexp.MustCompile(`(?m)^drainit: sent SIG(?:TERM|INT) to .*\[(\d+)\]: `)
 
 // told counts the tellings in drainit's log, by pid.
 func (r *chaosRun) told() map[int]int {

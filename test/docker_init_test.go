@@ -75,7 +75,7 @@ func initReadsTheEnvironment(t *testing.T, d *dockerd) {
 	c.waitOut(`^ready`)
 	c.do("stop")
 	c.wantExit(137)
-	c.waitErr(`grace of 500ms over`)
+	c.waitErr(`grace period of 500ms over`)
 }
 
 // The variables are for the first drainit there is, and a flag is for its own.

@@ -45,7 +45,7 @@ func TestDockerStopWaitsLongerThanTheGrace(t *testing.T) {
 	c.waitOut(`^ready`)
 	c.do("stop")
 	c.wantExit(137)
-	c.waitErr(`grace of 1s over`)
+	c.waitErr(`grace period of 1s over`)
 }
 
 func TestDockerStopTwiceKills(t *testing.T) {
@@ -141,7 +141,7 @@ func TestDockerPauseDoesNotStopTheGrace(t *testing.T) {
 	c.do("unpause")
 	c.wantExit(137)
 	wantTook(t, unpaused, 0, left/2) // it would take all of that if it had stood still
-	c.waitErr(`grace of 20s over`)
+	c.waitErr(`grace period of 20s over`)
 	stop.wantExit(0)
 }
 

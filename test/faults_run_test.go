@@ -78,7 +78,7 @@ const (
 	notAnswered = "a probe has no answer"
 	killed      = "killed when the grace is over, 137"
 	notLent     = "the worker has to wait for the terminal, until it is stopped"
-	notHeir     = "the status is the shell's, and not that of its heir, whom nobody can see"
+	notHeir     = "the status is the shell's, and not that of its heir, which /proc does not show"
 	notStarted  = "a line, and no worker: "
 	abortsEarly = "the Go runtime aborts, before there is a worker"
 	aborts      = "the Go runtime aborts"

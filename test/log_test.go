@@ -50,7 +50,7 @@ var lifeLines = []struct {
 	{"info", `^running again: SIGCONT to worker\[W\]$`, `phase=running signal=SIGCONT`},
 	{"debug", `^told worker\[W\] SIGTERM: `, `phase=draining signal=SIGTERM pid=W comm=worker`},
 	{"info", `^draining, SIGKILL in 300ms; the platform must wait longer`, `phase=draining signal=SIGTERM left_s=`},
-	{"warn", `^grace of 300ms over: killing worker\[W\] \([A-Z], [0-9.]+s\)$`, `phase=killing`},
+	{"warn", `^grace period of 300ms over: killing worker\[W\] \([A-Z], [0-9.]+s\)$`, `phase=killing`},
 	{"info", `^done [0-9.]+s after SIGTERM: worker\[W\] died of SIGKILL; killed worker\[W\]$`, `phase=done`},
 }
 

@@ -88,7 +88,7 @@ func TestNameOfALeftoverForgesNoLine(t *testing.T) {
 				p := launch(t, Launch{NoPID1: noPID1, Args: []string{"-vw", "--grace=300ms", "--log-format=text", "--", "perl", "-e", renamed, prctl, name, flag}})
 				p.wantExit(3)
 				wantUnforged(t, p.err(), "text")
-				for _, want := range []string{`perl\[\d+\] exited with status 3 and left 1 process \(`, `told .* SIGTERM: `, `grace of 300ms over: killing `, `; killed `} {
+				for _, want := range []string{`perl\[\d+\] exited with status 3 and left 1 process \(`, `sent SIGTERM to .*: `, `grace period of 300ms over: killing `, `; killed `} {
 					if !regexp.MustCompile(want).MatchString(p.err()) {
 						t.Errorf("no %q in:\n%s", want, p.err())
 					}

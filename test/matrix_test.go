@@ -166,9 +166,9 @@ func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
 	return o
 }
 
-// tellings are drainit's log lines "told node[17] SIGTERM: why". A name may
+// tellings are drainit's log lines "sent SIGTERM to node[17]: why". A name may
 // hold anything.
-var tellings = regexp.MustCompile(`(?m)\btold [^\n]*?\[(\d+)\] SIG`)
+var tellings = regexp.MustCompile(`(?m)\bsent SIG\S+ to [^\n]*?\[(\d+)\]: `)
 
 // wantToldOnce checks that drainit told someone, as many as there must be if
 // that is not 0, and nobody twice.

@@ -64,8 +64,8 @@ func (w ojsWorker) wantTold(sig string) {
 	if !slices.Equal(stops, []string{"got " + sig}) {
 		w.t.Errorf("the worker %q, want %s once\nstderr:\n%s", stops, sig, w.err())
 	}
-	w.wantLogged(fmt.Sprintf(`told [^"]+\[%d\] %s: `, w.pid, sig), 1)
-	w.wantLogged(fmt.Sprintf(`told [^"]+\[%d\] SIG(TERM|INT): `, w.pid), 1)
+	w.wantLogged(fmt.Sprintf(`sent %s to [^"]+\[%d\]: `, sig, w.pid), 1)
+	w.wantLogged(fmt.Sprintf(`sent SIG(TERM|INT) to [^"]+\[%d\]: `, w.pid), 1)
 }
 
 // GS-001 and GS-002, both; GS-004, the worker.
@@ -171,11 +171,11 @@ func TestOJSFailAndLastHeartbeatComeBeforeTheKill(t *testing.T) {
 			w.wantFailed(began)
 			last := w.wire.await("heartbeat terminate", 1).at
 			for _, l := range jsonLines(t, w.err()) {
-				if strings.HasPrefix(l["msg"].(string), "grace of 7s over: killing ") {
+				if strings.HasPrefix(l["msg"].(string), "grace period of 7s over: killing ") {
 					l.wantTimeSince(t, last)
 				}
 			}
-			w.wantLogged(`grace of 7s over: killing `, 1)
+			w.wantLogged(`grace period of 7s over: killing `, 1)
 			w.wantNothingLeft()
 		})
 	}

@@ -74,7 +74,7 @@ func TestStopSignalAfterTheWorkerHasGoneIsTheFirst(t *testing.T) {
 		p, release := leaving(t, noPID1, "--grace", "60s")
 		p.waitOut(`^child got TERM`)
 		p.signal(syscall.SIGTERM)
-		p.waitErr(`the grace starts now.*"left_s":60}`)
+		p.waitErr(`the grace period starts now.*"left_s":60}`)
 		release()
 		p.wantExit(5)
 		p.wantCount("drained", 1)
@@ -88,7 +88,7 @@ func TestTheNextStopSignalAfterThatForceStops(t *testing.T) {
 		p, _ := leaving(t, noPID1, "--grace", "60s")
 		p.waitOut(`^child got TERM`)
 		p.signal(syscall.SIGTERM)
-		p.waitErr(`the grace starts now`)
+		p.waitErr(`the grace period starts now`)
 		pastTheSameRequest()
 		p.signal(syscall.SIGTERM)
 		p.wantExit(5)
@@ -104,7 +104,7 @@ func TestLeftoverIsKilledWhenTheGraceIsOver(t *testing.T) {
 		p, _ := leaving(t, noPID1, "--grace", "1s")
 		p.wantExit(5)
 		wantTook(t, began, time.Second, patience)
-		p.wantLogged(`grace of 1s over: killing perl\[\d+\] \(S, `, 1)
+		p.wantLogged(`grace period of 1s over: killing perl\[\d+\] \(S, `, 1)
 		p.wantNothingLeft()
 	})
 }
@@ -128,7 +128,7 @@ func TestCrashWithAStuckLeftoverUnderAnInfiniteGraceEnds(t *testing.T) {
 		}
 		p.wantExit(128 + int(syscall.SIGABRT))
 		wantTook(t, began, 30*time.Second, 30*time.Second+patience)
-		p.wantLogged(`grace of 30s over: killing perl`, 1)
+		p.wantLogged(`grace period of 30s over: killing perl`, 1)
 		p.wantNothingLeft()
 	}
 }
@@ -149,7 +149,7 @@ func TestGraceOverKillsTheWholeTreeAndNamesIt(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)
 		wantTook(t, began, time.Second, patience)
-		p.wantLogged(`grace of 1s over: killing (perl\[\d+\] \(\w, \d+\.\ds\)(, )?){3}"`, 1)
+		p.wantLogged(`grace period of 1s over: killing (perl\[\d+\] \(\w, \d+\.\ds\)(, )?){3}"`, 1)
 		p.wantNothingLeft()
 	})
 }
@@ -200,7 +200,7 @@ func TestGraceOfZeroKillsAtOnceAndAsksNobody(t *testing.T) {
 		p.waitOut(`^ready`)
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)
-		p.wantLogged(`grace of 0s over: killing perl\[\d+\].*, perl\[\d+\]`, 1)
+		p.wantLogged(`grace period of 0s over: killing perl\[\d+\].*, perl\[\d+\]`, 1)
 		if strings.Contains(p.out(), "got TERM") {
 			t.Errorf("told: %s", p.out())
 		}
@@ -222,7 +222,7 @@ func TestInfiniteGraceWaitsForTheDrain(t *testing.T) {
 		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--grace", "infinity", "--", workerBin, "listen", "-drain", "2s", "-exit", "4"}})
 		p.waitOut(`^ready`)
 		p.signal(syscall.SIGTERM)
-		p.waitErr(`no SIGKILL: the grace is infinite`)
+		p.waitErr(`no SIGKILL: the grace period is infinite`)
 		p.wantExit(4)
 		p.wantCount("drained", 1)
 		p.wantLogged(`kill(ing|ed)`, 0)
@@ -306,7 +306,7 @@ func TestStopDelayEndsWithTheGraceToo(t *testing.T) {
 		p.wantExit(137)
 		wantTook(t, began, 2*time.Second, patience)
 		p.wantCount("got SIGTERM", 1)
-		p.wantLogged(`grace of 2s over`, 1)
+		p.wantLogged(`grace period of 2s over`, 1)
 	})
 }
 

@@ -123,7 +123,7 @@ func podmanLongPause(e podman) {
 	e.ask("unpause", "longpause")
 	p.wantExit(137)
 	wantTook(e.t, unpaused, 0, left/2) // it would take all of that if it had stood still
-	p.wantLogged(`grace of 20s over: killing worker`, 1)
+	p.wantLogged(`grace period of 20s over: killing worker`, 1)
 }
 
 // podman stop waits 10 s, less than drainit's own grace: the container is

@@ -283,7 +283,7 @@ func (n *nginx) wantSignals(t *testing.T, want string) {
 			t.Errorf("%s came %d times, want %d:\n%s", name, got, count, log)
 		}
 	}
-	if got := strings.Count(log, "told "); got != 1 {
+	if got := strings.Count(log, "sent SIG"); got != 1 {
 		t.Errorf("drainit told %d times:\n%s", got, log)
 	}
 }

@@ -90,7 +90,7 @@ func TestUrgChldAndPipeStayWithDrainit(t *testing.T) {
 	})
 }
 
-// On the way down a signal goes to the first that catches it, and to nobody
+// On the way down a signal goes to the first that handles it, and to nobody
 // below that one.
 func TestSignalGoesToTheFirstThatCatchesIt(t *testing.T) {
 	for _, tc := range []struct {

@@ -154,7 +154,7 @@ func TestCascadeUnderHidepidAsFarAsItSees(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	p.wantExit(6)
 	p.wantCount("got SIGTERM", 1)
-	p.wantLogged(`told \w+\[\d+\]`, 3)
+	p.wantLogged(`sent SIGTERM to \w+\[\d+\]: `, 3)
 	p.wantNothingLeft()
 }
 
@@ -233,7 +233,7 @@ func TestProcessOfAnExecIntoTheContainerIsNoneOfOurs(t *testing.T) {
 		t.Errorf("the guest says %q", lines.Text())
 	}
 	_ = guest.Wait() // the kernel has ended it with PID 1
-	p.wantLogged(`told \w+\[\d+\]`, 2)
+	p.wantLogged(`sent SIGTERM to \w+\[\d+\]: `, 2)
 }
 
 // crowded is a tree of 2 + groups + groups * each processes. The innermost catch

@@ -150,7 +150,7 @@ func TestWithoutProcTheGraceKillsEverything(t *testing.T) {
 		p.waitOut(`^ready`)
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)
-		p.wantLogged(`grace of 500ms over: killing everything that is left`, 1)
+		p.wantLogged(`grace period of 500ms over: killing everything that is left`, 1)
 		p.wantNothingLeft()
 	})
 }
@@ -207,7 +207,7 @@ func drainAndKill(t *testing.T, l Launch) {
 	p.wantExit(3)
 	p.wantCount("worker got TERM", 1)
 	p.wantCount("child got TERM", 1)
-	p.wantLogged(`grace of 3s over: killing `, 1)
+	p.wantLogged(`grace period of 3s over: killing `, 1)
 	p.wantNothingLeft()
 }
 

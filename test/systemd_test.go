@@ -144,7 +144,7 @@ func unitTermFromOutside(s service) {
 // A grace that was too short is a failure, and one that the log explains.
 func unitKilled(s service) {
 	s.ask("stop")
-	s.want(`grace of 300ms over: killing worker\[\d+\]`, 1)
+	s.want(`grace period of 300ms over: killing worker\[\d+\]`, 1)
 	s.want(`"status":137`, 1)
 	s.wantEnd("failed", "exit-code")
 }

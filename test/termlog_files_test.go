@@ -23,7 +23,7 @@ func dies(t *testing.T, l Launch) (log string) {
 	return p.err()
 }
 
-const killedSleep = `^grace of 0s over: killed sleep\[\d+\] \d+\.\ds after SIGTERM$`
+const killedSleep = `^grace period of 0s over: killed sleep\[\d+\] \d+\.\ds after SIGTERM$`
 
 func TestTerminationLogByFlagAndVariable(t *testing.T) {
 	for name, give := range map[string]func(file, other string) (args, env []string){
@@ -74,8 +74,8 @@ func TestTerminationLogByDefault(t *testing.T) {
 		args, env []string
 		says      string
 	}{
-		"there":                   {empty, Setup{}, nil, nil, `^grace of 0s over: killed worker\[\d+\] `},
-		"there, plain user":       {empty, Setup{UID: plainUser}, nil, nil, `^grace of 0s over: killed worker\[\d+\] `},
+		"there":                   {empty, Setup{}, nil, nil, `^grace period of 0s over: killed worker\[\d+\] `},
+		"there, plain user":       {empty, Setup{UID: plainUser}, nil, nil, `^grace period of 0s over: killed worker\[\d+\] `},
 		"written by somebody":     {func(file string) { writeFile(t, file, []byte("mine")) }, Setup{}, nil, nil, `^mine$`},
 		"turned off":              {empty, Setup{}, []string{"--termination-log="}, nil, ``},
 		"turned off by two words": {empty, Setup{}, []string{"--termination-log", ""}, nil, ``},

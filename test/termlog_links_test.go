@@ -111,7 +111,7 @@ func TestTerminationLogOfTheWorkersUserIsWritten(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		_, file := usersFolder(t)
 		p := killedUser(t, Launch{NoPID1: noPID1}, file, nil)
-		wantLastMessage(t, file, `^grace of 0s over: killed sleep\[\d+\]`)
+		wantLastMessage(t, file, `^grace period of 0s over: killed sleep\[\d+\]`)
 		p.wantLogged(`"level":"warn".*termination`, 0)
 	})
 }

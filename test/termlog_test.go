@@ -44,19 +44,19 @@ var deaths = []struct {
 	status int
 	says   string
 }{
-	{"grace over", []string{"--grace=300ms"}, ignorant, term, 137, `^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
+	{"grace over", []string{"--grace=300ms"}, ignorant, term, 137, `^grace period of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
 	{"grace over, by INT", []string{"--grace=300ms"}, `$SIG{INT} = "IGNORE"; say "ready $$"; forever`,
-		func(p *Init) { p.signal(syscall.SIGINT) }, 137, `^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGINT$`},
-	{"no grace", []string{"--grace=0"}, ignorant, term, 137, `^grace of 0s over: killed perl\[\d+\] \d+\.\ds after SIGTERM$`},
+		func(p *Init) { p.signal(syscall.SIGINT) }, 137, `^grace period of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGINT$`},
+	{"no grace", []string{"--grace=0"}, ignorant, term, 137, `^grace period of 0s over: killed perl\[\d+\] \d+\.\ds after SIGTERM$`},
 	{"grace over, twelve are left", []string{"--grace=300ms"},
 		`$SIG{TERM} = "IGNORE"; spawn { forever } for 1 .. 11; say "ready $$"; forever`, term, 137,
-		`^grace of 300ms over: killed perl\[\d+\], (perl\[\d+\],? ?){9} and 2 more (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
+		`^grace period of 300ms over: killed perl\[\d+\], (perl\[\d+\],? ?){9} and 2 more (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
 	{"grace over, one is left", []string{"--grace=300ms"},
 		`$SIG{TERM} = sub { exit 3 }; spawn { $SIG{TERM} = "IGNORE"; say "ready $$"; forever }; forever`, term, 3,
-		`^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
+		`^grace period of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after SIGTERM$`},
 	{"grace over, no stop signal", []string{"--grace=300ms"},
 		`$SIG{TERM} = "IGNORE"; spawn { say "ready $$"; forever }; exit 4`, func(*Init) {}, 4,
-		`^grace of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after perl\[\d+\] exited$`},
+		`^grace period of 300ms over: killed perl\[\d+\] (0\.[3-9]|[1-9]\d*\.\d)s after perl\[\d+\] exited$`},
 	{"forced", []string{longGrace}, ignorant, termTwice, 137, `^second stop signal, force-stop: killed perl\[\d+\] \d+\.\ds after SIGTERM$`},
 	{"killed from outside", []string{longGrace}, ignorant, killWorker(syscall.SIGKILL), 137,
 		`^perl\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside$`},
@@ -241,7 +241,7 @@ func TestTerminationMessageIsOneLine(t *testing.T) {
 			p.waitOut(`^ready`)
 			p.signal(syscall.SIGTERM)
 			p.wantExit(137)
-			wantLastMessage(t, file, `^grace of 0s over: killed .+\[\d+\] \d+\.\ds after SIGTERM$`)
+			wantLastMessage(t, file, `^grace period of 0s over: killed .+\[\d+\] \d+\.\ds after SIGTERM$`)
 		})
 	}
 }

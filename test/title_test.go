@@ -117,7 +117,7 @@ func TestTitleOfLeftoversThatDrain(t *testing.T) {
 		p.waitOut(`^child got TERM`)
 		p.waitTitle("drainit:ended")
 		p.signal(unix.SIGTERM) // the first
-		p.waitErr(`the grace starts now`)
+		p.waitErr(`the grace period starts now`)
 		p.wantTitle("drainit:ended")
 		release()
 		p.wantExit(5)
@@ -133,7 +133,7 @@ func TestTitleOfASuccessionIsThatOfADrain(t *testing.T) {
 			append([]string{"dash", "-c", `"$@"; exit $?`, "dash"}, script(`catch "TERM"; say "ready"; await "TERM"; hold 3; exit 9`)...)...)})
 		p.waitOut(`^ready`)
 		p.signal(unix.SIGTERM)
-		p.waitErr(`its heir perl\[\d+\] is the worker now`)
+		p.waitErr(`perl\[\d+\] is the worker now`)
 		p.waitOut(`^worker got TERM`)
 		p.wantTitle("drainit:drain")
 		release.Close()

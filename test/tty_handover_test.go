@@ -222,7 +222,7 @@ func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	c.waitOut(`drainit: warning: .* exited with status 3 and left`)
 	c.waitUntil("drainit has the terminal", func() bool { return c.foreground() == taskOf(c.above(left)).group })
 	c.keys("\x03")
-	c.see(`drainit: SIGINT: the grace starts now`)
+	c.see(`drainit: SIGINT: the grace period starts now`)
 	pastTheSameRequest()
 	c.keys("\x03")
 	c.see(`force-stop: killing worker`)

@@ -283,7 +283,7 @@ func TestTTYBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T)
 			c.waitOut(`ready \d`)
 			c.wantPrompt(0)
 			c.enter("kill $!; wait $!")
-			c.waitOut(`drainit: warning: grace of 2s over: killing`)
+			c.waitOut(`drainit: warning: grace period of 2s over: killing`)
 			c.waitOut(`#137# `)
 		})
 	}

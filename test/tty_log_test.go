@@ -89,7 +89,7 @@ func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
 	c.waitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
 	c.send(worker, unix.SIGUSR1)
 	c.wantExit(0)
-	c.wantPlainLog(`settings`, `started`, `told .* SIGINT`, `draining, SIGKILL in 30s`, `draining, 1 process left`, `done `)
+	c.wantPlainLog(`settings`, `started`, `sent SIGINT to `, `draining, SIGKILL in 30s`, `draining, 1 process left`, `done `)
 }
 
 func TestTTYNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {

@@ -183,7 +183,7 @@ func (r *trialRun) parse() {
 			r.left = time.UnixMicro(int64(seconds * 1e6))
 		}
 	}
-	why := regexp.MustCompile(`^told [^\n]*\[(\d+)\] SIG\w+: (.*)$`)
+	why := regexp.MustCompile(`^sent SIG\S+ to [^\n]*\[(\d+)\]: (.*)$`)
 	for _, l := range jsonLines(r.t, r.log) {
 		m := why.FindStringSubmatch(l["msg"].(string))
 		if m == nil {

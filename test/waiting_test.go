@@ -136,7 +136,7 @@ func TestGraceOfZeroSaysThatItKillsAtOnce(t *testing.T) {
 		t.Parallel()
 		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--grace=0", "--", "sh", "-c", "setsid sleep 1000 & exit 0"}})
 		p.wantExit(0)
-		p.waitErr(`left 1 process \(\w+\[\d+\]\), SIGKILL at once: the grace is 0`)
+		p.waitErr(`left 1 process \(\w+\[\d+\]\), SIGKILL at once: the grace period is 0`)
 		p.wantNothingLeft()
 	})
 }

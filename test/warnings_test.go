@@ -191,7 +191,7 @@ func (w warned) stop(p *Init) {
 	}
 	p.signal(sig)
 	if w.release != 0 {
-		p.waitErr(`"msg":"told `)
+		p.waitErr(`"msg":"sent SIG`)
 		if w.want != "" {
 			p.waitErr(`"level":"warn"`)
 		}

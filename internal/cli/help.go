@@ -25,7 +25,7 @@ Stopping
                             sent to drainit when its own parent dies
 Signals
   -r, --rewrite FROM:TO     deliver TO in place of FROM; FROM:0 drops it; repeatable
-      --forward WHO         auto: the first that catches it, from the worker down (default)
+      --forward WHO         auto: the first that handles it, from the worker down (default)
                             group: the worker's process group; worker: the worker alone
   -g, --group               --forward group
   -c, --single-child        --forward worker

@@ -107,7 +107,7 @@ func (o *options) apply(f *flags, environ []string) error {
 		sources[s.name] = source
 	}
 	if c := o.config; c.StopDelay > 0 && c.StopDelay >= c.Grace {
-		return fmt.Errorf("%s: %v is not inside the grace of %v: the worker would never be told", sources["stop-delay"], c.StopDelay, c.Grace)
+		return fmt.Errorf("%s: %v is not shorter than the grace period of %v: the worker would never be signalled", sources["stop-delay"], c.StopDelay, c.Grace)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (o *options) apply(f *flags, environ []string) error {
 func (o *options) applyToggles(f *flags) error {
 	switch {
 	case f.group && f.single, f.set.Changed("forward") && (f.group || f.single):
-		return errors.New("-g, -c and --forward say who gets a signal: give one of them")
+		return errors.New("-g, -c and --forward say which processes get a signal: give one of them")
 	case f.group:
 		o.config.Mode = forward.ModeGroup
 	case f.single:

@@ -118,7 +118,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestFlagsThatSayTheSameExcludeEachOther(t *testing.T) {
-	const excluded = "-g, -c and --forward say who gets a signal: give one of them"
+	const excluded = "-g, -c and --forward say which processes get a signal: give one of them"
 	tests := []struct {
 		args, env string
 		mode      forward.Mode
@@ -190,7 +190,7 @@ func TestToggles(t *testing.T) {
 
 func TestStopDelayIsInsideTheGrace(t *testing.T) {
 	outside := func(source, delay, grace string) string {
-		return source + ": " + delay + " is not inside the grace of " + grace + ": the worker would never be told"
+		return source + ": " + delay + " is not shorter than the grace period of " + grace + ": the worker would never be signalled"
 	}
 	tests := []struct {
 		args, env string

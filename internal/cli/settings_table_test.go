@@ -47,7 +47,7 @@ var settingTests = map[string]settingTest{
 		bad: map[string]string{
 			"5x":       `"5x" is no duration: takes 5s or 5 (seconds)`,
 			"infinity": `"infinity" is no duration: takes 5s or 5 (seconds)`,
-			"30":       `30s is not inside the grace of 30s: the worker would never be told`,
+			"30":       `30s is not shorter than the grace period of 30s: the worker would never be signalled`,
 		},
 	},
 	"stop-signal": {

@@ -46,7 +46,7 @@ func (d *instance) resume() (status int, err error) {
 		}
 		d = now // a stop came before the resume
 	}
-	return statusNo, fmt.Errorf("%s is %s: a worker that was told to stop can't be resumed", d.label(), d.phase())
+	return statusNo, fmt.Errorf("%s is %s: a worker that was sent the stop signal can't be resumed", d.label(), d.phase())
 }
 
 // signalAndWait sends drainit a signal that takes it out of a phase, and returns when it

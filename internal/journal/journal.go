@@ -76,9 +76,9 @@ func (j *Journal) timeLeft(now time.Time) string {
 		return "SIGKILL in " + end.Sub(now).Round(100*time.Millisecond).String()
 	}
 	if j.machine.Phase() == phase.Killing {
-		return "SIGKILL at once: the grace is 0"
+		return "SIGKILL at once: the grace period is 0"
 	}
-	return "no SIGKILL: the grace is infinite"
+	return "no SIGKILL: the grace period is infinite"
 }
 
 // Warning writes what package diag has found; an empty one is none.
@@ -136,7 +136,7 @@ func (j *Journal) HungUp(sig, as unix.Signal) {
 
 // ForNone is a signal whose worker has gone.
 func (j *Journal) ForNone(sig unix.Signal) {
-	j.Log.Debug("the worker has gone: "+signals.Name(sig)+" is for nobody", signalField(sig))
+	j.Log.Debug("the worker has gone: "+signals.Name(sig)+" is dropped", signalField(sig))
 }
 
 // Sent is a line for each delivery that was made, with its rule.
@@ -152,7 +152,7 @@ func (j *Journal) Sent(d forward.Delivery) {
 		to = []proc.Process{d.Process}
 	}
 	for _, p := range to {
-		j.Log.Debug(fmt.Sprintf("told %v %s: %s", p, signals.Name(d.Signal), d.Rule), about(p, j.phase(), signalField(d.Signal))...)
+		j.Log.Debug(fmt.Sprintf("sent %s to %v: %s", signals.Name(d.Signal), p, d.Rule), about(p, j.phase(), signalField(d.Signal))...)
 	}
 }
 
@@ -163,7 +163,7 @@ func (j *Journal) Unseen(why error) {
 
 // Broadcast is for a signal to the whole PID namespace.
 func (j *Journal) Broadcast(why error) {
-	j.Log.Warn("sent SIGTERM to every process that is left, whoever was told before: "+why.Error(), signalField(unix.SIGTERM))
+	j.Log.Warn("sent SIGTERM to every process that is left, signalled before or not: "+why.Error(), signalField(unix.SIGTERM))
 }
 
 func (j *Journal) NotPassed(sig unix.Signal, why error) {
@@ -184,7 +184,7 @@ func (j *Journal) Refused(d forward.Delivery, err error) {
 
 // Successor is the process that took the worker's place.
 func (j *Journal) Successor(p proc.Process) {
-	j.Log.Debug(fmt.Sprintf("%v %s, as told: its heir %v is the worker now", j.worker, j.worker.HowExited(), p), about(p, j.phase())...)
+	j.Log.Debug(fmt.Sprintf("%v %s; %v is the worker now", j.worker, j.worker.HowExited(), p), about(p, j.phase())...)
 }
 
 // KilledFromOutside is for a worker that died of a signal which drainit did not send: the

@@ -126,7 +126,7 @@ func (j *Journal) Daemonized(left []*proc.Process) {
 
 // StopRequested is the first stop signal in a drain that began without one.
 func (j *Journal) StopRequested(now time.Time, sig unix.Signal) {
-	j.Log.Info(fmt.Sprintf("%s: the grace starts now, %s", signals.Name(sig), j.timeLeft(now)), j.phase(), signalField(sig), j.leftSeconds(now))
+	j.Log.Info(fmt.Sprintf("%s: the grace period starts now, %s", signals.Name(sig), j.timeLeft(now)), j.phase(), signalField(sig), j.leftSeconds(now))
 }
 
 func (j *Journal) Same(sig unix.Signal) {
@@ -244,5 +244,5 @@ func (j *Journal) GraceOver() string {
 	if _, requested := j.machine.Requested(); !requested {
 		grace = min(grace, machine.CrashGrace)
 	}
-	return fmt.Sprintf("grace of %v over", grace)
+	return fmt.Sprintf("grace period of %v over", grace)
 }

@@ -25,7 +25,7 @@ const (
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
 	snapshotRare  = 5 * time.Second        // where the death of each parent is known at once
-	lastCallEvery = 100 * time.Millisecond // when the grace is nearly over
+	lastCallEvery = 100 * time.Millisecond // when the grace period is nearly over
 	snapshotApart = 2 * time.Millisecond   // between two snapshots, however many children end
 	lastCallTime  = 5 * time.Second        // before the kill, at most
 	killEvery     = 50 * time.Millisecond  // they fork meanwhile
@@ -41,7 +41,7 @@ const (
 	resumeTimer         // a CONT has come
 	delayTimer          // the stop delay is over
 	graceTimer          // the grace is over
-	lastCallTimer       // the grace is nearly over
+	lastCallTimer       // the grace period is nearly over
 	progressTimer
 	snapshotTimer
 	againTimer // what was signalled is looked at once more
@@ -59,7 +59,7 @@ type Machine struct {
 	timers    [timerCount]time.Time // zero: not set
 	requested time.Time             // when the first stop signal came
 	signal    unix.Signal           // which that was
-	lastCall  bool                  // the grace is nearly over
+	lastCall  bool                  // the grace period is nearly over
 	notBefore time.Time             // the next snapshot: the more there is, the more one costs
 	busyUntil time.Time             // the same, where that was a long one
 	idleUntil time.Time             // the same, where nothing happens

@@ -59,7 +59,7 @@ func (e *Error) WithHint(hint string) *Error {
 }
 
 // ErrNotBound says that the worker runs, and would go on if drainit were killed.
-var ErrNotBound = errors.New("the worker will not be told if drainit is killed")
+var ErrNotBound = errors.New("the worker will not be signalled if drainit is killed")
 
 // Start starts the worker and returns its pid when the exec has been done. The error is
 // an *Error; or ErrNotBound beside a pid, where the worker runs all the same.
