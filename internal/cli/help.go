@@ -2,8 +2,8 @@ package cli
 
 // usage follows the error of a command line without a COMMAND.
 const usage = `usage: drainit [flags] -- COMMAND [ARG...]
-       drainit status [--ready] [--json]
-       drainit quiet [--sleep DUR] | resume | stop [--force] [--wait]
+       drainit status [--ready] [--json] [--pid N]
+       drainit quiet [--sleep DUR] | resume | stop [--force] [--wait]  [--pid N]
        drainit --help
 `
 
@@ -15,9 +15,10 @@ through quiet, drain and stop. It is made to be PID 1 of a container.
 Stopping
   -t, --grace DUR           from the first stop signal to SIGKILL: 25s, 25 (seconds),
                             0 (kill at once) or infinity (default 30s)
-      --stop-delay DUR      be quiet this long before the worker is told; inside the grace
+      --stop-delay DUR      quiet for so long before the worker is signalled; a part of
+                            the grace period (default 0)
       --second-stop WHAT    a repeated stop signal: force kills at once (default), ignore
-                            lets the grace go on
+                            waits for the end of the grace period
       --stop-signal SIG     also begins the stop, besides TERM and INT; repeatable
   -e, --remap-exit CODE     report this exit status as 0; repeatable
       --forking             COMMAND daemonizes: run on until what it leaves is gone
@@ -25,7 +26,7 @@ Stopping
                             sent to drainit when its own parent dies
 Signals
   -r, --rewrite FROM:TO     deliver TO in place of FROM; FROM:0 drops it; repeatable
-      --forward WHO         auto: the first that handles it, from the worker down (default)
+      --forward TO          auto: the first that handles it, from the worker down (default)
                             group: the worker's process group; worker: the worker alone
   -g, --group               --forward group
   -c, --single-child        --forward worker
@@ -58,11 +59,14 @@ Other
   -V, --version             the version
 
 Each flag with a value can be set in the environment, --grace by DRAINIT_GRACE, and so can
---forking, by 1 or 0; repeatable ones take commas. A flag wins. Without either, the grace
-is OJS_SHUTDOWN_GRACE_PERIOD, OJS_GRACE_PERIOD or OJS_SHUTDOWN_TIMEOUT, plus 5s.
+--forking, by 1 or 0; repeatable ones take commas. A flag wins. An empty
+variable counts as not set. Without either, the grace period is OJS_SHUTDOWN_GRACE_PERIOD,
+OJS_GRACE_PERIOD or OJS_SHUTDOWN_TIMEOUT, plus 5s.
 A COMMAND that has a verb's name goes behind --, as in: drainit -- status
 
-Signals: TERM and INT stop, and once more kill; TSTP quiets, CONT resumes; others pass.
-Exit status: the worker's, or 128+n if it died of signal n; 137 if it had to be killed;
-125 drainit failed; 126 COMMAND can't be executed; 127 COMMAND not found.
+Signals: TERM and INT stop, and a second one kills, if it comes 100 ms later or more; TSTP
+quiets, CONT resumes; the others are forwarded.
+Exit status: the worker's, or 128+n if it died of signal n; 137 if a process had to be
+killed; 125 drainit failed, or a verb finds none; 126 COMMAND can't be executed;
+127 COMMAND not found; 1 a verb's answer is no.
 `
