@@ -57,7 +57,7 @@ func (s *Supervisor) announceKill(now time.Time, why string) {
 	case err != nil:
 		s.killed.Victims, s.killed.Any = "what was left", true
 	case len(left) > 0:
-		s.killed.Victims, s.killed.Any = journal.List(left), true
+		s.killed.Victims, s.killed.Count, s.killed.Any = journal.List(left), len(left), true
 	}
 	s.journal.Killing(why, left, err)
 }

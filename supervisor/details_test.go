@@ -70,7 +70,7 @@ func TestTimeLeftIsRounded(t *testing.T) {
 	cfg.Grace = 1234 * time.Millisecond
 	inBubble(t, cfg, with(newProcess("node", slow)), func(b *bubble) {
 		b.stop(unix.SIGTERM)
-		b.wantLines(1, "draining, SIGKILL in 1.2s;")
+		b.wantLines(1, "stopping: SIGTERM sent to node[4194305]; what still runs after 1.2s is killed")
 	})
 }
 

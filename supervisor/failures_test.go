@@ -197,8 +197,8 @@ func TestKillOfWhatIsHidden(t *testing.T) {
 		worker *process
 		line   string
 	}{
-		"the worker": {newProcess("node", never), "done 30s after SIGTERM: node[4194305] died of SIGKILL; killed what was left"},
-		"a leftover": {newProcess("node", quick, newProcess("job", never)), "done 30s after SIGTERM: node[4194305] exited with status 0; killed what was left"},
+		"the worker": {newProcess("node", never), "stopped after 30s: node[4194305] died of SIGKILL; killed what was left (grace period of 30s over); exit status 137"},
+		"a leftover": {newProcess("node", quick, newProcess("job", never)), "stopped after 30s: node[4194305] exited with status 0; killed what was left (grace period of 30s over); exit status 137"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, config(), with(tt.worker), func(b *bubble) {

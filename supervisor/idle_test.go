@@ -243,7 +243,7 @@ func TestSignalFirst(t *testing.T) {
 		b.w.onSend = func(d forward.Delivery) {
 			synctest.Wait()
 			order = append(order, fmt.Sprintf("%s, %d warnings, %s", d.Process.Comm, len(b.lines("warning")), b.s.board.title))
-			if n := len(b.lines("draining")) + len(b.lines("sent SIGTERM to sh")); d.Process.Comm == "sh" && n > 0 {
+			if n := len(b.lines("stopping")) + len(b.lines("sent SIGTERM to sh")); d.Process.Comm == "sh" && n > 0 {
 				t.Errorf("%d lines before the signal", n)
 			}
 		}
@@ -255,7 +255,7 @@ func TestSignalFirst(t *testing.T) {
 			t.Errorf("%v, want %s", order, want)
 		}
 		b.wantLines(1, "warning: sh[4194305] does not forward signals, so drainit sends the stop signal to node[")
-		b.wantLines(1, "draining, SIGKILL in 30s")
+		b.wantLines(1, "stopping: SIGTERM sent to sh[4194305]; what still runs after 30s is killed")
 	})
 }
 

@@ -31,21 +31,22 @@ func (b *bubble) info() (lines []string) {
 }
 
 // age is how old a process is, in real time.
-var age = regexp.MustCompile(`\(S, .*\)$`)
+var age = regexp.MustCompile(`\(sleeping, .*\)$`)
 
 // wantInfo compares all lines but those for debugging, without ages.
 func (b *bubble) wantInfo(want ...string) {
 	b.t.Helper()
 	got := b.info()
 	for i := range got {
-		got[i] = age.ReplaceAllString(got[i], "(S)")
+		got[i] = age.ReplaceAllString(got[i], "(sleeping)")
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		b.t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-const advice = "; the platform must wait longer (docker stop 10s, Kubernetes 30s by default)"
+// stopping begins the first line of a stop.
+const stopping = "stopping: SIGTERM sent to node[4194305]; "
 
 // What the log says of a whole life, from the stop on.
 func TestLinesOfAStop(t *testing.T) {
@@ -56,17 +57,17 @@ func TestLinesOfAStop(t *testing.T) {
 		want   []string
 	}{
 		{"it exits", nil, newProcess("node", slow),
-			[]string{"draining, SIGKILL in 30s" + advice, "done 2.0s after SIGTERM: node[4194305] exited with status 0"}},
+			[]string{stopping + "what still runs after 30s is killed", "stopped after 2.0s: node[4194305] exited with status 0"}},
 		{"it takes longer", func(c *Config) { c.Grace = machine.Forever }, newProcess("node", on{unix.SIGTERM: exits(1, 12*time.Second)}),
-			[]string{"draining, no SIGKILL: the grace period is infinite" + advice,
+			[]string{stopping + "no SIGKILL: the grace period is infinite",
 				"draining, 1 process left (node[4194305]), no SIGKILL: the grace period is infinite",
 				"draining, 1 process left (node[4194305]), no SIGKILL: the grace period is infinite",
-				"done 12s after SIGTERM: node[4194305] exited with status 1"}},
+				"stopped after 12s: node[4194305] exited with status 1"}},
 		{"a grace of 0", func(c *Config) { c.Grace = 0 }, newProcess("node", slow),
-			[]string{"warning: grace period of 0s over: killing node[4194305] (S)", "done 0.0s after SIGTERM: node[4194305] died of SIGKILL; killed node[4194305]"}},
+			[]string{"warning: grace period of 0s over: killing node[4194305] (sleeping)", "stopped after 0.0s: killed node[4194305] (grace period of 0s over); exit status 137"}},
 		{"it outlives SIGKILL", func(c *Config) { c.Grace = time.Second }, undying("node"),
-			[]string{"draining, SIGKILL in 1s" + advice, "warning: grace period of 1s over: killing node[4194305] (S)",
-				"error: leaving 5s after SIGKILL, still alive: node[4194305] (S)", "done 6.0s after SIGTERM"}},
+			[]string{stopping + "what still runs after 1s is killed", "warning: grace period of 1s over: killing node[4194305] (sleeping)",
+				"error: leaving 5s after SIGKILL, still alive: node[4194305] (sleeping)", "stopped after 6.0s; exit status 137"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := config()
@@ -97,7 +98,7 @@ func TestLinesOfAnExit(t *testing.T) {
 		b.w.worker.exit(4)
 		b.end()
 		b.wantInfo("warning: node[4194305] exited with status 4 and left 2 processes (a[4194306], b[4194307]), SIGKILL in 30s",
-			"done 2.0s after node[4194305] exited: node[4194305] exited with status 4")
+			"stopped 2.0s after node[4194305] exited with status 4")
 	})
 }
 
@@ -261,7 +262,7 @@ func TestNameOfTheWorker(t *testing.T) {
 		b.stop(unix.SIGTERM)
 		b.end()
 		b.wantLines(1, "warning: grace period of 1s over: killing node[4194305]")
-		b.wantLines(1, "done 1.0s after SIGTERM: node[4194305] died of SIGKILL; killed node[4194305]")
+		b.wantLines(1, "stopped after 1.0s: killed node[4194305] (grace period of 1s over); exit status 137")
 	})
 }
 
@@ -283,7 +284,7 @@ func TestHangup(t *testing.T) {
 		b.other(unix.SIGHUP)
 		b.after(time.Second)
 		b.wantSent("0s TERM node")
-		b.wantLines(1, "draining")
+		b.wantLines(1, "stopping")
 	})
 }
 
@@ -304,7 +305,7 @@ func TestLinesForAPerson(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", on{unix.SIGINT: stays})), func(b *bubble) {
 		onATerminal(b)
 		b.stop(unix.SIGINT)
-		b.wantLines(1, "draining, SIGKILL in 30s; Ctrl-C again kills at once")
+		b.wantLines(1, "stopping: SIGINT sent to node[4194305]; what still runs after 30s is killed, Ctrl-C again kills at once")
 		b.w.worker.dies(unix.SIGINT)
 		b.end()
 		b.wantLines(0, "warning")
@@ -312,7 +313,7 @@ func TestLinesForAPerson(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
 		onATerminal(b)
 		b.stop(unix.SIGTERM)
-		b.wantLines(1, "draining, SIGKILL in 30s"+advice)
+		b.wantLines(1, stopping+"what still runs after 30s is killed")
 	})
 	session, err := unix.Getsid(0)
 	if err != nil {

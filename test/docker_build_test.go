@@ -55,7 +55,7 @@ func (d *dockerd) buildReadme(t *testing.T, build []string) {
 	c.waitOut(`^ready 1000`)
 	c.do("stop", "--time", "35")
 	c.wantExit(7)
-	c.waitErr(`draining, SIGKILL in 25s`)
+	c.waitErr(`what still runs after 25s`)
 }
 
 // importNode makes node:22-slim of this machine's Node, of whichever version.

@@ -100,10 +100,10 @@ func TestDockerCompose(t *testing.T) {
 func (p project) wantEnds() {
 	p.t.Helper()
 	for service, want := range map[string]struct{ status, out, err string }{
-		"worker":  {"0", "\ngot SIGTSTP\ngot SIGTERM\ndrained\n", "draining, SIGKILL in 1m20s"},
-		"web":     {"0", "\ngot SIGQUIT\ndrained\n", "draining, SIGKILL in 20s"},
-		"console": {"0", "\r\ndrained\r\ndrainit: done ", ""},
-		"short":   {"137", "\ngot SIGTERM\n", "draining, SIGKILL in 30s; the platform must wait longer"},
+		"worker":  {"0", "\ngot SIGTSTP\ngot SIGTERM\ndrained\n", "what still runs after 1m20s"},
+		"web":     {"0", "\ngot SIGQUIT\ndrained\n", "what still runs after 20s"},
+		"console": {"0", "\r\ndrained\r\ndrainit: stopped after ", ""},
+		"short":   {"137", "\ngot SIGTERM\n", "what still runs after 30s is killed"},
 	} {
 		status := p.inspect(service, ".State.ExitCode")
 		out, err := p.log(service)

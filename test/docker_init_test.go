@@ -84,8 +84,8 @@ func initAboveAnother(t *testing.T, d *dockerd) {
 	c.waitOut(`^ready`)
 	c.do("stop")
 	c.wantExit(7)
-	c.waitErr(`draining, SIGKILL in 50s`)
-	c.waitErr(`draining, SIGKILL in 20s`)
+	c.waitErr(`what still runs after 50s`)
+	c.waitErr(`what still runs after 20s`)
 	if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
 		t.Errorf("not told once, or not drained:\n%s", got)
 	}

@@ -44,7 +44,7 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 	}
 	c.wantExit(0)
 	stop.wantExit(0)
-	c.waitErr(`"msg":"draining, SIGKILL in 30s.*"signal":"SIGQUIT"`)
+	c.waitErr(`"msg":"stopping: SIGQUIT sent to nginx.*what still runs after 30s is killed.*"signal":"SIGQUIT"`)
 	if got := strings.Count(c.err(), "(SIGQUIT) received"); got != 1 {
 		t.Errorf("nginx was told %d times:\n%s", got, c.err())
 	}

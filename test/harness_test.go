@@ -339,6 +339,9 @@ func allPids() []int {
 	return pids
 }
 
+// killLine is in each line that says what drainit kills or has killed.
+const killLine = `killing |[:;] killed `
+
 // stateOf is the state letter of a process in /proc, 0 if there is none.
 func stateOf(pid int) byte {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -34,7 +34,7 @@ func TestKilledInLessThanASnapshotIs137(t *testing.T) {
 			p.waitOut(`^hops`)
 			p.signal(unix.SIGTERM)
 			p.wantExit(137)
-			p.wantLogged(`grace period of 300ms over`, 1)
+			p.wantLogged(`grace period of 300ms over: `, 1)
 			p.wantNothingLeft()
 			if t.Failed() {
 				return

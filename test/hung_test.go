@@ -54,7 +54,7 @@ func TestProcessThatHangsInTheKernelDelaysNoStop(t *testing.T) {
 		p.signal(unix.SIGTERM)
 		p.waitOut(`^worker got TERM`)
 		wantTook(t, asked, 0, 2*time.Second)
-		p.waitErr(`grace period of 2s over: killing worker\[\d+\] \(D, `)
+		p.waitErr(`grace period of 2s over: killing worker\[\d+\] \(stuck in the kernel, `)
 		wantTook(t, asked, 2*time.Second, 4*time.Second)
 		release()
 		p.wantExit(7)

@@ -77,7 +77,7 @@ func TestFiveHundredThatForkWhileTheyAreKilledAllDie(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)
 		wantTook(t, began, time.Second, patience)
-		p.wantLogged(`grace period of 1s over: killing (perl\[\d+\] \(\w, [^)]*\), ){9}perl\[\d+\] \(\w, [^)]*\) and \d{3,} more`, 1)
+		p.wantLogged(`grace period of 1s over: killing (perl\[\d+\] \([a-z ]+, [^)]*\), ){9}perl\[\d+\] \([a-z ]+, [^)]*\) and \d{3,} more`, 1)
 		p.wantLogged(`still alive`, 0)
 		p.wantNothingLeft()
 	})
@@ -92,7 +92,7 @@ func TestKillEndsTheMomentAllAreDead(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)
 		p.wantLogged(`leaving 5s after SIGKILL`, 0)
-		p.wantLogged(`done [0-4]\.\ds after SIGTERM: perl\[\d+\] died of SIGKILL; killed perl\[\d+\], perl\[\d+\], perl\[\d+\]`, 1)
+		p.wantLogged(`stopped after [0-4]\.\ds: killed perl\[\d+\], perl\[\d+\], perl\[\d+\]`, 1)
 		p.wantNothingLeft()
 	})
 }

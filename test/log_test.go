@@ -48,10 +48,10 @@ var lifeLines = []struct {
 	{"debug", `^started worker\[W\]$`, `pid=W comm=worker`},
 	{"info", `^quiet: SIGTSTP to worker\[W\]$`, `phase=quiet signal=SIGTSTP`},
 	{"info", `^running again: SIGCONT to worker\[W\]$`, `phase=running signal=SIGCONT`},
-	{"debug", `^told worker\[W\] SIGTERM: `, `phase=draining signal=SIGTERM pid=W comm=worker`},
-	{"info", `^draining, SIGKILL in 300ms; the platform must wait longer`, `phase=draining signal=SIGTERM left_s=`},
-	{"warn", `^grace period of 300ms over: killing worker\[W\] \([A-Z], [0-9.]+s\)$`, `phase=killing`},
-	{"info", `^done [0-9.]+s after SIGTERM: worker\[W\] died of SIGKILL; killed worker\[W\]$`, `phase=done`},
+	{"debug", `^sent SIGTERM to worker\[W\]: `, `phase=draining signal=SIGTERM pid=W comm=worker`},
+	{"info", `^stopping: SIGTERM sent to worker\[W\]; what still runs after 300ms is killed$`, `phase=draining signal=SIGTERM left_s=`},
+	{"warn", `^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\)$`, `phase=killing`},
+	{"info", `^stopped after [0-9.]+s: killed worker\[W\] \(grace period of 300ms over\); exit status 137$`, `phase=done signal=SIGTERM`},
 }
 
 // levels in the order in which --log-level takes them.
@@ -159,16 +159,20 @@ func jsonLines(t *testing.T, log string) (all []jsonLine) {
 
 // jsonKeys are all keys there are, and what describeJSON says of their values.
 var jsonKeys = map[string]string{
-	"time":    `^string \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`,
-	"level":   `^string (error|warn|info|debug)$`,
-	"logger":  `^string drainit$`,
-	"msg":     `^string .`,
-	"phase":   `^string (running|quiet|draining|killing|done)$`,
-	"signal":  `^string SIG[A-Z0-9]+(\+\d+)?$`,
-	"pid":     `^number [1-9]\d*$`,
-	"comm":    `^string .+$`,
-	"left_s":  `^number \d+(\.\d)?$`,
+	"time":   `^string \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`,
+	"level":  `^string (error|warn|info|debug)$`,
+	"logger": `^string drainit$`,
+	"msg":    `^string .`,
+	"phase":  `^string (running|quiet|draining|killing|done)$`,
+	"signal": `^string SIG[A-Z0-9]+(\+\d+)?$`,
+	"pid":    `^number [1-9]\d*$`,
+	"comm":   `^string .+$`,
+	"left_s": `^number \d+(\.\d)?$`,
+
+	"duration_s": `^number \d+(\.\d)?$`,
+
 	"left":    `^number \d+$`,
+	"killed":  `^number [1-9]\d*$`,
 	"status":  `^number \d+$`,
 	"dropped": `^number [1-9]\d*$`,
 }
@@ -299,11 +303,11 @@ func TestDeathByDrainitsOwnSignalIsNoWarning(t *testing.T) {
 		p.wantExit(143)
 		lines := jsonLines(t, p.err())
 		if len(lines) != 2 || lines[0]["level"] != "info" || lines[1]["level"] != "info" {
-			t.Fatalf("want draining and done:\n%s", p.err())
+			t.Fatalf("want the beginning and the end of a stop:\n%s", p.err())
 		}
 		lines[0].wantFields(t, "phase=draining signal=SIGTERM left_s=30")
-		lines[1].wantFields(t, "phase=done")
-		if msg := lines[1]["msg"].(string); !regexp.MustCompile(withPID(`^done .* after SIGTERM: perl\[W\] died of SIGTERM$`, p.out())).MatchString(msg) {
+		lines[1].wantFields(t, "phase=done signal=SIGTERM")
+		if msg := lines[1]["msg"].(string); !regexp.MustCompile(withPID(`^stopped after .*: perl\[W\] died of SIGTERM; exit status 143$`, p.out())).MatchString(msg) {
 			t.Errorf("the end is %q", msg)
 		}
 	})

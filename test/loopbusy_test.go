@@ -130,7 +130,7 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 	} else {
 		first = <-came
 	}
-	p.wantLogged(`second stop signal, force-stop`, 1)
+	p.wantLogged(`second stop signal, force-stop: `, 1)
 	return first, second
 }
 

@@ -116,7 +116,7 @@ func TestOJSGraceIsReadByBoth(t *testing.T) {
 			w.waitErr(`settings: grace ` + tt.drainit + `,`)
 			w.waitOut(`^ready \d+, grace ` + tt.worker + `$`)
 			w.signal(syscall.SIGTERM)
-			w.waitErr(`draining, SIGKILL in ` + tt.drainit + `;`)
+			w.waitErr(`what still runs after ` + tt.drainit + ` is killed`)
 			w.wire.end("job-1")
 			w.wantExit(0)
 		})
@@ -133,7 +133,7 @@ func TestOJSJobThatOutlivesTheGraceIsFailed(t *testing.T) {
 	w.wantFailed(began)
 	w.wantExit(0)
 	w.wantNothingLeft()
-	w.wantLogged(`kill(ing|ed)`, 0)
+	w.wantLogged(killLine, 0)
 }
 
 // wantFailed checks how job-1, which outlived a grace of 2 s, was given back.

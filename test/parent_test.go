@@ -82,6 +82,6 @@ func TestParentThatDiedTooEarlyStopsAsWell(t *testing.T) {
 	})
 	p.signal(syscall.SIGKILL)
 	p.wantExit(137)
-	p.waitErr(`SIGTERM came before the start|draining, SIGKILL in`)
+	p.waitErr(`SIGTERM came before the start|what still runs after`)
 	p.wantNothingLeft()
 }

@@ -50,5 +50,5 @@ func (e podman) initDrains(flags []string) {
 	p.wantExit(7)
 	p.wantGots("got SIGTERM")
 	p.wantCount("drained", 1)
-	p.wantLogged(`draining, SIGKILL in 30s`, 1)
+	p.wantLogged(`what still runs after 30s`, 1)
 }

@@ -75,8 +75,8 @@ func TestDeploymentAsAKubeletRunsIt(t *testing.T) {
 	box.wantExit(0)
 	box.wantGots("got SIGTSTP", "got SIGTERM")
 	box.wantCount("drained", 1)
-	box.wantLogged(`draining, SIGKILL in 1m20s`, 1)
-	box.wantLogged(`kill(ing|ed)`, 0)
+	box.wantLogged(`what still runs after 1m20s`, 1)
+	box.wantLogged(killLine, 0)
 	wantMessage(t, message, `^$`)
 	box.wantNothingLeft()
 }
@@ -90,7 +90,7 @@ func TestJobAsAKubeletRunsIt(t *testing.T) {
 	box.waitOut(`^got SIGTERM`)
 	box.wantProbe(p, p.LivenessProbe, true)
 	box.wantExit(1) // the task's own: not done
-	box.wantLogged(`draining, SIGKILL in 1m`, 1)
+	box.wantLogged(`what still runs after 1m`, 1)
 	wantMessage(t, message, `^$`)
 	box.wantNothingLeft()
 }

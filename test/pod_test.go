@@ -54,7 +54,7 @@ func podmanStop(e podman) {
 	p.wantExit(0)
 	p.wantGots("got SIGTERM")
 	p.wantCount("drained", 1)
-	p.wantLogged(`killing|killed`, 0)
+	p.wantLogged(killLine, 0)
 }
 
 // Quiet and back again, by signals from outside.
@@ -106,7 +106,7 @@ func podmanPause(e podman) {
 	e.ask("unpause", "pause")
 	p.wantExit(0)
 	p.wantGots("got SIGTERM", "got SIGUSR1")
-	p.wantLogged(`killing|killed`, 0)
+	p.wantLogged(killLine, 0)
 }
 
 // A grace goes on while the container is paused, as podman's own time does.
@@ -136,7 +136,7 @@ func podmanDefaultTime(e podman) {
 	}
 	p.wantExit(137)
 	wantTook(e.t, began, 10*time.Second, patience)
-	p.wantLogged(`draining, SIGKILL in 30s; the platform must wait longer \(docker stop 10s, `, 1)
+	p.wantLogged(`what still runs after 30s is killed`, 1)
 	p.wantLogged(`grace of`, 0)
 }
 

@@ -171,7 +171,7 @@ func TestRewrittenTermIsAStopSignal(t *testing.T) {
 					p.signal(sig)
 					waitUntil(t, "the worker got it", func() bool { return len(gots(p.out())) == n+1 })
 				}
-				p.waitErr(`draining, .*"SIGTERM"`)
+				p.waitErr(`stopping.*"SIGTERM"`)
 				p.signal(unix.SIGUSR2)
 				p.wantExit(7)
 				p.wantGots("a got QUIT", "a got QUIT", "a got TERM", "a got USR2")

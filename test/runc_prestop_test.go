@@ -95,7 +95,7 @@ func TestPreStopAndTermGiveTheTimelineOfTheSpecification(t *testing.T) {
 	w.wire.wantNone(quiet, "fetch")
 	w.wire.wantNone(0, "nack")
 	w.wantTold("SIGTERM")
-	w.wantLogged(`kill(ing|ed)`, 0)
+	w.wantLogged(killLine, 0)
 }
 
 // wantProbes checks the title of PID 1, and with which status an exec probe for
@@ -121,7 +121,7 @@ func TestLogAndTerminationMessageTellAGraceThatWasTooShort(t *testing.T) {
 		message     string
 	}{
 		{"too short", "400ms", 137, `grace period of 400ms over: killing worker\[\d+\] `, `^grace period of 400ms over: killed worker\[\d+\] \d+\.\ds after SIGTERM\n?$`},
-		{"by the formula", (longestJob + heartbeat + margin).String(), 0, `done \d+\.\ds after SIGTERM: worker\[\d+\] exited with status 0`, `^$`},
+		{"by the formula", (longestJob + heartbeat + margin).String(), 0, `stopped after \d+\.\ds: worker\[\d+\] exited with status 0`, `^$`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +132,7 @@ func TestLogAndTerminationMessageTellAGraceThatWasTooShort(t *testing.T) {
 			})
 			c.waitOut(`^ready`)
 			c.kill("TERM")
-			c.waitErr(`draining, SIGKILL in ` + strings.TrimSuffix(tt.grace, "0ms"))
+			c.waitErr(`what still runs after ` + strings.TrimSuffix(tt.grace, "0ms"))
 			c.wantExit(tt.status)
 			c.wantLogged(tt.log, 1)
 			c.wantLogged(`over: kill`, min(tt.status, 1))

@@ -51,7 +51,7 @@ func TestWhatAnExecLeftIsToldAndDrains(t *testing.T) {
 	shell.wantExit(0)
 	shell.wantGots("left got SIGTERM")
 	shell.wantCount("left drained", 1)
-	c.wantLogged(`killing|killed`, 0)
+	c.wantLogged(killLine, 0)
 	c.wantNothingLeft()
 }
 

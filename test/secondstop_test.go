@@ -121,7 +121,7 @@ func TestSecondStopForces(t *testing.T) {
 				l.NoPID1 = noPID1
 				p := secondStop(t, l)
 				p.wantExit(137)
-				p.wantLogged(`second stop signal, force-stop`, 1)
+				p.wantLogged(`second stop signal, force-stop: `, 1)
 				p.wantLogged(`ignored`, 0)
 				p.wantGots("worker got TERM")
 			})

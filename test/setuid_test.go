@@ -83,7 +83,7 @@ func wantBeyondReach(t *testing.T, p *Init, noPID1 bool, pid int) {
 	p.wantNothingLeft()
 	p.wantCount("got SIGTERM", 0)
 	p.wantLogged(`"warn".*cannot send SIGTERM to worker\[\d+\]: .*not permitted`, 1)
-	p.wantLogged(`"error".*leaving 5s after SIGKILL, still alive: worker\[\d+\] \(\w, `, 1)
+	p.wantLogged(`"error".*leaving 5s after SIGKILL, still alive: worker\[\d+\] \([a-z ]+, `, 1)
 	if noPID1 {
 		p.wantLogged(`cannot kill worker`, 1) // and not one for each of a hundred tries
 		p.wantLogged(`killed worker`, 0)

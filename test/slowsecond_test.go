@@ -45,7 +45,7 @@ func TestSecondStopSignalASecondLaterForceStopsUnderACPULimit(t *testing.T) {
 		t.Logf("killing %v later", time.Since(sent))
 		g.lift() // 3,000 deaths are much work, and not what is tested: the line may wait for them
 		p.wantExit(137)
-		p.wantLogged(`second stop signal, force-stop`, 1)
+		p.wantLogged(`second stop signal, force-stop: `, 1)
 		p.wantNothingLeft()
 	})
 }

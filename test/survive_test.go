@@ -160,7 +160,7 @@ func TestWithoutProcSecondStopSignalForceStops(t *testing.T) {
 		p := launch(t, Launch{Setup: setup, Args: line([]string{"--grace", "60s"}, script(stubborn)...)})
 		p.waitOut(`^ready`)
 		p.signal(syscall.SIGTERM)
-		p.waitErr(`draining, SIGKILL in`)
+		p.waitErr(`what still runs after`)
 		pastTheSameRequest()
 		p.signal(syscall.SIGTERM)
 		p.wantExit(137)

@@ -62,7 +62,7 @@ func TestTTYCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 		p.waitOut(`^ready`)
 		p.input("\x03")
 		p.waitOut(`got SIGINT`)
-		p.waitOut(`drainit: draining, SIGKILL in 30s`)
+		p.waitOut(`drainit: stopping: .*; what still runs after 30s is killed`)
 		pastTheSameRequest()
 		p.input("\x03")
 		p.waitOut(`drainit: warning: second stop signal, force-stop: killing worker`)
@@ -82,6 +82,6 @@ func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.waitOut(`drainit: draining(?s:.*)drained`) // and not only when the terminal is drainit's again
+	p.waitOut(`drainit: stopping(?s:.*)drained`) // and not only when the terminal is drainit's again
 	p.wantExit(0)
 }

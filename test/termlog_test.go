@@ -20,7 +20,7 @@ func term(p *Init) { p.signal(syscall.SIGTERM) }
 // termTwice is a person's second stop signal, and no double delivery.
 func termTwice(p *Init) {
 	p.signal(syscall.SIGTERM)
-	p.waitErr(`draining, SIGKILL in`)
+	p.waitErr(`what still runs after`)
 	pastTheSameRequest()
 	p.signal(syscall.SIGTERM)
 }
@@ -63,7 +63,7 @@ var deaths = []struct {
 	{"crashed", []string{longGrace}, ignorant, killWorker(syscall.SIGABRT), 134,
 		`^perl\[\d+\] was killed by SIGABRT, which drainit did not send: it came from the worker itself, or from outside$`},
 	{"killed from outside in a drain", []string{longGrace}, ignorant,
-		func(p *Init) { term(p); p.waitErr(`draining, SIGKILL in`); killWorker(syscall.SIGKILL)(p) }, 137,
+		func(p *Init) { term(p); p.waitErr(`what still runs after`); killWorker(syscall.SIGKILL)(p) }, 137,
 		`^perl\[\d+\] was killed by SIGKILL, which drainit did not send: `},
 	{"killed from outside, and a leftover drains", []string{longGrace},
 		`$SIG{TERM} = sub { exit 0 }; spawn { forever }; say "ready $$"; forever`, killWorker(syscall.SIGKILL), 137,

@@ -154,7 +154,7 @@ func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
 			time.Sleep(time.Duration(after) * time.Millisecond) // where the signals come is what the test is about
 			c.send(drainit, unix.SIGTERM)
 			c.send(drainit, unix.SIGCONT)
-			c.waitOut(`drainit: done`)
+			c.waitOut(`drainit: stopped after `)
 		})
 	}
 }

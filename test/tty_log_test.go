@@ -61,7 +61,7 @@ func TestTTYLogOfALifeOnATerminal(t *testing.T) {
 	c.send(worker, unix.SIGUSR1)
 	c.wantExit(0)
 	c.wantPlainLog(`quiet: SIGTSTP to worker\[\d+\]`, `running again: SIGCONT to worker\[\d+\]`,
-		`draining, SIGKILL in 30s`, `draining, 1 process left \(worker\[\d+\]\), SIGKILL in 2\d(\.\d)?s`, `done \d+\.\ds after SIGINT`)
+		`stopping: SIGINT sent to .*; what still runs after 30s is killed`, `draining, 1 process left \(worker\[\d+\]\), SIGKILL in 2\d(\.\d)?s`, `stopped after \d+\.\ds: `)
 }
 
 func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
@@ -69,11 +69,11 @@ func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
 	c := alone(t, "--", workerBin, "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
 	c.ready()
 	c.keys("\x03")
-	c.waitOut(`drainit: draining.*\n`)
+	c.waitOut(`drainit: stopping.*\n`)
 	pastTheSameRequest()
 	c.keys("\x03")
 	c.wantExit(137)
-	c.wantPlainLog(`draining, SIGKILL in 30s`, `warning: second stop signal, force-stop: killing worker`, `done `)
+	c.wantPlainLog(`stopping: SIGINT sent to .*; what still runs after 30s is killed`, `warning: second stop signal, force-stop: killing worker`, `stopped after `)
 }
 
 // A name that moves the cursor does it for nobody.
@@ -89,7 +89,7 @@ func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
 	c.waitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
 	c.send(worker, unix.SIGUSR1)
 	c.wantExit(0)
-	c.wantPlainLog(`settings`, `started`, `sent SIGINT to `, `draining, SIGKILL in 30s`, `draining, 1 process left`, `done `)
+	c.wantPlainLog(`settings`, `started`, `sent SIGINT to `, `stopping: SIGINT sent to .*; what still runs after 30s is killed`, `draining, 1 process left`, `stopped after `)
 }
 
 func TestTTYNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {

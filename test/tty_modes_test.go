@@ -42,7 +42,7 @@ func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 		"grace over": func(c *console, drainit int) { c.send(drainit, unix.SIGTERM) },
 		"forced": func(c *console, drainit int) {
 			c.send(drainit, unix.SIGTERM)
-			c.waitOut(`drainit: draining`)
+			c.waitOut(`drainit: stopping`)
 			// Within 100 ms it is the same request, and another one is due.
 			c.waitUntil("killed", func() bool { return unix.Kill(drainit, unix.SIGTERM) != nil || !c.running() })
 		},

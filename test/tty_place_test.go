@@ -29,7 +29,7 @@ func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 				}
 				c.send(worker, unix.SIGTERM)
 				c.wantPrompt(7)
-				c.wantShown(`drainit: (draining|quiet)`, 0)
+				c.wantShown(`drainit: (stopping|draining|quiet)`, 0)
 			})
 		})
 	}
@@ -103,7 +103,7 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 			if strings.Contains(string(log), `"phase":"draining"`) == onTerminal {
 				t.Errorf("the log in the file is %s", log)
 			}
-			if strings.Contains(c.shown(), "drainit: draining") != onTerminal {
+			if strings.Contains(c.shown(), "drainit: stopping") != onTerminal {
 				t.Errorf("on the terminal is %s", c.shown())
 			}
 		})

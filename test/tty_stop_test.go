@@ -189,7 +189,7 @@ func TestTTYCtrlCAfterFgDrainsAndKills(t *testing.T) {
 	c.fg()
 	c.keys("\x03")
 	c.see(`got SIGINT`)
-	c.waitOut(`drainit: draining`)
+	c.waitOut(`drainit: stopping`)
 	pastTheSameRequest()
 	c.keys("\x03")
 	c.see(`force-stop: killing`)

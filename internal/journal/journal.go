@@ -32,8 +32,9 @@ type Journal struct {
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
-	// The first that was sent in a stop, nil for none.
+	// The first that was sent in a stop, nil for none, and how many there were.
 	firstStop *forward.Delivery
+	stopsSent int
 	message   string // the termination message: what the exit status can't say
 }
 
@@ -141,8 +142,11 @@ func (j *Journal) ForNone(sig unix.Signal) {
 
 // Sent is a line for each delivery that was made, with its rule.
 func (j *Journal) Sent(d forward.Delivery) {
-	if d.Stop && j.firstStop == nil {
-		j.firstStop = &d
+	if d.Stop {
+		j.stopsSent += max(1, len(d.Members))
+		if j.firstStop == nil {
+			j.firstStop = &d
+		}
 	}
 	if !j.Log.Verbose() || d.Rule == "" {
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,13 +76,24 @@ func (j *Journal) Running(sig unix.Signal, sent []*proc.Process) {
 	j.Log.Info(msg, j.phase(), signalField(sig))
 }
 
-// Draining is the first stop signal.
+// Draining is the first stop signal: where it was sent to, and what comes next.
 func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
-	advice := "the platform must wait longer (docker stop 10s, Kubernetes 30s by default)"
-	if interactive && sig == unix.SIGINT {
-		advice = "Ctrl-C again kills at once"
+	msg := "stopping on " + signals.Name(sig)
+	if d := j.firstStop; d != nil {
+		msg = fmt.Sprintf("stopping: %s sent to %v", signals.Name(d.Signal), d.Process)
 	}
-	j.Log.Info(fmt.Sprintf("draining, %s; %s", j.timeLeft(now), advice), j.phase(), signalField(sig), j.leftSeconds(now))
+	if j.stopsSent > 1 {
+		msg += fmt.Sprintf(" and %d more", j.stopsSent-1)
+	}
+	if end, ok := j.machine.GraceEnd(); ok {
+		msg += fmt.Sprintf("; what still runs after %v is killed", end.Sub(now).Round(100*time.Millisecond))
+	} else {
+		msg += "; " + j.timeLeft(now)
+	}
+	if interactive && sig == unix.SIGINT {
+		msg += ", Ctrl-C again kills at once"
+	}
+	j.Log.Info(msg, j.phase(), signalField(sig), j.leftSeconds(now))
 }
 
 // Exited names what a worker that exited by itself has left. What is dying with it, and
@@ -166,7 +178,7 @@ func (j *Journal) Leaving(left []*proc.Process, err error) {
 }
 
 func (j *Journal) Progress(now time.Time, left []*proc.Process, err error) {
-	if err != nil {
+	if err != nil || len(left) == 0 { // or hidden from us
 		j.Log.Info("draining, "+j.timeLeft(now), j.phase(), j.leftSeconds(now))
 		return
 	}
@@ -205,34 +217,66 @@ type Kill struct {
 	Why     string // "" where nothing was killed
 	At      time.Time
 	Victims string // their names, "" where none was alive
+	Count   int    // of them, 0 where that is not known
 	Any     bool   // something alive was to be killed
 }
 
-// End is the last line: how long it took, what was killed. There is none where the worker
-// ended by itself and left nothing.
+// End is the last line: how long it took, how the worker ended, what was killed and why.
+// There is none where the worker ended by itself and left nothing.
 func (j *Journal) End(killed Kill, status int) {
 	var since time.Time
-	what := j.worker.String() + " exited"
 	at, requested := j.machine.Requested()
 	if requested {
-		since, what = at, signals.Name(j.machine.StopSignal())
+		since = at
 	} else if j.worker.Gone() {
 		since = j.worker.Exit.At
 	}
 	if killed.Why != "" && killed.Victims != "" {
+		what := j.worker.String() + " exited"
+		if requested {
+			what = signals.Name(j.machine.StopSignal())
+		}
 		j.message = fmt.Sprintf("%s: killed %s %.1fs after %s", killed.Why, killed.Victims, killed.At.Sub(since).Seconds(), what)
 	}
 	if !requested && !j.Said(exitReported) {
 		return
 	}
-	end := "done " + logx.Round(time.Since(since)) + " after " + what
-	if j.worker.Gone() {
-		end += fmt.Sprintf(": %v %s", j.worker, j.worker.HowExited())
+	fields := []logx.Field{j.phase(), logx.Number("status", status), logx.Seconds("duration_s", time.Since(since))}
+	if requested {
+		fields = append(fields, signalField(j.machine.StopSignal()))
+	}
+	if killed.Victims != "" && killed.Count > 0 {
+		fields = append(fields, logx.Number("killed", killed.Count))
+	}
+	j.Log.Info(j.ending(killed, requested, time.Since(since))+j.exitStatus(status), fields...)
+}
+
+// ending is what came to an end, and how. A worker that drainit killed is named once.
+func (j *Journal) ending(killed Kill, requested bool, took time.Duration) string {
+	var parts []string
+	if j.worker.Gone() && !(j.worker.Exit.TermSignal() == unix.SIGKILL && strings.Contains(killed.Victims, j.worker.String())) {
+		parts = append(parts, fmt.Sprintf("%v %s", j.worker, j.worker.HowExited()))
 	}
 	if killed.Victims != "" {
-		end += "; killed " + killed.Victims
+		parts = append(parts, fmt.Sprintf("killed %s (%s)", killed.Victims, killed.Why))
 	}
-	j.Log.Info(end, j.phase(), logx.Number("status", status))
+	begin := "stopped after " + logx.Round(took)
+	if !requested {
+		return "stopped " + logx.Round(took) + " after " + strings.Join(parts, "; ")
+	}
+	if len(parts) == 0 {
+		return begin
+	}
+	return begin + ": " + strings.Join(parts, "; ")
+}
+
+// exitStatus is drainit's, where that is not the one that the worker is said to have exited
+// with.
+func (j *Journal) exitStatus(status int) string {
+	if j.worker.Gone() && j.worker.Exit.TermSignal() == 0 && j.worker.Exit.ExitStatus() == status {
+		return ""
+	}
+	return fmt.Sprintf("; exit status %d", status)
 }
 
 // List names processes, at most ten.

@@ -46,7 +46,7 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// list names processes, at most ten: "sh[7], node[9] and 490 more".
+// List names processes, at most ten: "sh[7], node[9] and 490 more".
 func List(all []*proc.Process, describe func(*proc.Process) string) string {
 	var names []string
 	for _, p := range all[:min(len(all), namedAtMost)] {
@@ -59,12 +59,29 @@ func List(all []*proc.Process, describe func(*proc.Process) string) string {
 	return s
 }
 
-// WithState tells what can't be asked any more after a kill: "node[17] (S, 31s)".
+// WithState tells what can't be asked any more after a kill: "node[17] (sleeping, 31s old)".
 func WithState(p *proc.Process) string {
-	return fmt.Sprintf("%v (%c, %s)", p, p.State, Round(p.Age()))
+	return fmt.Sprintf("%v (%s, %s old)", p, stateName(p.State), Round(p.Age()))
 }
 
-// round is for people: tenths of a second below ten, whole seconds above.
+// stateName is a state of proc(5) in a word or two.
+func stateName(state byte) string {
+	switch state {
+	case 'R':
+		return "running"
+	case 'S':
+		return "sleeping"
+	case 'D':
+		return "stuck in the kernel"
+	case 'T', 't':
+		return "stopped"
+	case 'Z', 'X', 'x':
+		return "dead"
+	}
+	return "state " + string(state)
+}
+
+// Round is for people: tenths of a second below ten, whole seconds above.
 func Round(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())
