@@ -81,7 +81,7 @@ func twiceAtOnce(t *testing.T, l Launch, pair [2]syscall.Signal) (ok bool) {
 	p.wantExit(7)
 	stops := strings.Count(p.out(), "got TERM") + strings.Count(p.out(), "got INT")
 	if stops != 1 || t.Failed() {
-		t.Fatalf("the worker was told %d times\nstdout:\n%s\nstderr:\n%s", stops, p.out(), p.err())
+		t.Fatalf("the worker was signalled %d times\nstdout:\n%s\nstderr:\n%s", stops, p.out(), p.err())
 	}
 	return strings.Contains(p.err(), "same request")
 }

@@ -72,7 +72,7 @@ func (r *chaosRun) check() {
 	m := &chaosModel{chaosRun: r, lives: lives}
 	var wrong []string
 	for _, check := range []func(*chaosModel) []string{
-		(*chaosModel).wrongStatus, (*chaosModel).toldTwice, (*chaosModel).notTold, (*chaosModel).toldInVain, (*chaosModel).lost,
+		(*chaosModel).wrongStatus, (*chaosModel).sentTwice, (*chaosModel).notSent, (*chaosModel).sentInVain, (*chaosModel).lost,
 		(*chaosModel).killedInVain, (*chaosModel).frozenOnes, (*chaosModel).late, (*chaosModel).grown, (*chaosModel).logged,
 	} {
 		wrong = append(wrong, check(m)...)
@@ -105,28 +105,28 @@ func (r *chaosRun) drainitPid() int {
 	return 1
 }
 
-// toldTwice: nobody is sent a second stop signal by drainit, by what the
+// sentTwice: no process is sent a second stop signal by drainit, by what the
 // processes say and by what drainit says.
-func (m *chaosModel) toldTwice() (wrong []string) {
+func (m *chaosModel) sentTwice() (wrong []string) {
 	for _, l := range m.lives {
 		if stops := l.from(m.drainitPid(), isStop); len(stops) > 1 {
-			wrong = append(wrong, fmt.Sprintf("n%d was told %d times", l.node, len(stops)))
+			wrong = append(wrong, fmt.Sprintf("n%d was signalled %d times", l.node, len(stops)))
 		}
 	}
 	for pid, n := range m.told() {
 		if n > 1 {
-			wrong = append(wrong, fmt.Sprintf("drainit told pid %d %d times", pid, n))
+			wrong = append(wrong, fmt.Sprintf("drainit signalled pid %d %d times", pid, n))
 		}
 	}
 	return wrong
 }
 
-var chaosTold = regexp.MustCompile(`(?m)^drainit: sent SIG(?:TERM|INT) to .*\[(\d+)\]: `)
+var chaosDelivered = regexp.MustCompile(`(?m)^drainit: sent SIG(?:TERM|INT) to .*\[(\d+)\]: `)
 
-// told counts the tellings in drainit's log, by pid.
+// told counts the deliveries in drainit's log, by pid.
 func (r *chaosRun) told() map[int]int {
 	all := make(map[int]int)
-	for _, t := range chaosTold.FindAllStringSubmatch(r.init.err(), -1) {
+	for _, t := range chaosDelivered.FindAllStringSubmatch(r.init.err(), -1) {
 		pid, _ := strconv.Atoi(t[1])
 		all[pid]++
 	}
@@ -139,8 +139,8 @@ func (l *chaosLife) from(sender int, which func(syscall.Signal) bool) []chaosGot
 
 func isStop(sig syscall.Signal) bool { return sig == unix.SIGTERM || sig == unix.SIGINT }
 
-// toldInVain: drainit sends what it was sent, no oftener and no earlier.
-func (m *chaosModel) toldInVain() (wrong []string) {
+// sentInVain: drainit sends what it was sent, no oftener and no earlier.
+func (m *chaosModel) sentInVain() (wrong []string) {
 	quiets := make(map[syscall.Signal]int)
 	if m.plan.stopDelay > 0 {
 		quiets[unix.SIGTSTP] = 1
@@ -155,18 +155,18 @@ func (m *chaosModel) toldInVain() (wrong []string) {
 		for _, g := range l.from(m.drainitPid(), isStop) {
 			begun, ok := m.begun()
 			if !ok || g.at < begun || g.sig == unix.SIGINT && !m.mayTell(unix.SIGINT) {
-				wrong = append(wrong, fmt.Sprintf("n%d was told %s, and nobody had asked", l.node, unix.SignalName(g.sig)))
+				wrong = append(wrong, fmt.Sprintf("n%d was signalled %s, and no process had asked", l.node, unix.SignalName(g.sig)))
 			}
 		}
 		unseen := m.plan.mode == "group" // one that was being forked
 		if len(l.from(m.drainitPid(), isStop)) > 0 && m.told()[l.pid] == 0 && !unseen && !strings.Contains(m.init.err(), "dropped") {
-			wrong = append(wrong, fmt.Sprintf("n%d was told, and no line of drainit's says so", l.node))
+			wrong = append(wrong, fmt.Sprintf("n%d was signalled, and no line of drainit's says so", l.node))
 		}
 	}
 	return wrong
 }
 
-// lost: a worker that catches a signal gets it, if there was time.
+// lost: a worker that handles a signal gets it, if there was time.
 func (m *chaosModel) lost() (wrong []string) {
 	const soon = 500 * time.Millisecond
 	worker, until := m.worker(), m.workerLived()
@@ -186,7 +186,7 @@ func (m *chaosModel) lost() (wrong []string) {
 	return wrong
 }
 
-// frozenOnes: who is stopped has stopped itself. A process that caught TSTP when
+// frozenOnes: who is stopped has stopped itself. A process that handled TSTP when
 // drainit looked, and became another program before the signal came, may be stopped.
 func (m *chaosModel) frozenOnes() (wrong []string) {
 	allowed := make(map[int]bool)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killedInVain: nobody is killed before the time. With --forward worker that is when the
+// killedInVain: no process is killed before the time. With --forward worker that is when the
 // worker has ended.
 func (m *chaosModel) killedInVain() (wrong []string) {
 	if m.mayKill() {
@@ -24,10 +24,10 @@ func (m *chaosModel) killedInVain() (wrong []string) {
 	return wrong
 }
 
-// notTold: a worker that lives when the stop comes is told, and every child of
+// notSent: a worker that lives when the stop comes is signalled, and every child of
 // drainit when the last quarter of the grace begins, but for those that ignore or block the
 // signal; unless drainit was kept waiting.
-func (m *chaosModel) notTold() (wrong []string) {
+func (m *chaosModel) notSent() (wrong []string) {
 	const onTime = 100 * time.Millisecond
 	first, asked := m.firstStop()
 	late := m.ended - first.at - m.plan.grace
@@ -39,16 +39,16 @@ func (m *chaosModel) notTold() (wrong []string) {
 		switch {
 		case l.stops || told[l.pid] > 0 || m.forkedMeanwhile(l) || !slices.Contains([]string{"catch", ""}, m.does(l, unix.SIGTERM)):
 		case l.node == 0 && !m.plan.shell:
-			wrong = append(wrong, "the worker was not told")
+			wrong = append(wrong, "the worker was not signalled")
 		case m.plan.mode != "worker" && m.childBefore(l, first.at+m.plan.grace*3/4):
-			wrong = append(wrong, fmt.Sprintf("n%d was drainit's child, and not told before it was killed", l.node))
+			wrong = append(wrong, fmt.Sprintf("n%d was drainit's child, and not signalled before it was killed", l.node))
 		}
 	}
 	return wrong
 }
 
-// forkedMeanwhile reports whether a process that catches TERM was forked in the second
-// after its group was told, and so counts as told with it.
+// forkedMeanwhile reports whether a process that handles TERM was forked in the second
+// after its group was signalled, and so counts as signalled with it.
 func (m *chaosModel) forkedMeanwhile(l *chaosLife) bool {
 	first, _ := m.firstStop()
 	return m.plan.mode == "group" && l.born > first.at && l.born < first.at+time.Second+m.slack() && m.does(l, unix.SIGTERM) == "catch"

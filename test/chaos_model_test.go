@@ -130,7 +130,7 @@ func (m *chaosModel) begun() (at time.Duration, ok bool) {
 }
 
 // mayDieOfHUP reports whether a HUP that was passed on may have ended the worker,
-// as it does where nobody catches it. In mode auto none goes to both.
+// as it does where no process handles it. In mode auto none goes to both.
 func (m *chaosModel) mayDieOfHUP() bool {
 	worker := m.worker()
 	isHUP := func(sig syscall.Signal) bool { return sig == unix.SIGHUP }

@@ -29,7 +29,7 @@ type chaosPlan struct {
 // chaosNode is one process; see testdata/chaos.pl.
 type chaosNode struct {
 	parent int               // -1 for the first
-	does   map[string]string // signal to catch, ignore or block; the others are default
+	does   map[string]string // signal to handle, ignore or block; the others are default
 	own    string            // session, group or nothing
 	at     string            // when its parent starts it: "", milliseconds, or stop
 	life   chaosAct

@@ -19,11 +19,11 @@ func (m *chaosModel) statuses() map[int]string {
 	} else {
 		for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
 			if m.mayTell(sig) && m.does(worker, sig) == "" {
-				may[128+int(sig)] = "told, and does not catch it"
+				may[128+int(sig)] = "told, and does not handle it"
 			}
 		}
 		if m.mayDieOfHUP() {
-			may[128+int(unix.SIGHUP)] = "passed on, and does not catch it"
+			may[128+int(unix.SIGHUP)] = "passed on, and does not handle it"
 		}
 	}
 	if m.plan.shell {
@@ -39,31 +39,31 @@ func (m *chaosModel) statuses() map[int]string {
 }
 
 // addShell adds what a shell above the first process may make of it: it dies of
-// TERM, which every stop signal is for it, and the first process is its heir only
-// if it catches the stop signal and was there when drainit looked. Else it may be the one
+// TERM, which every stop signal is for it, and the first process is its successor only
+// if it handles the stop signal and was there when drainit looked. Else it may be the one
 // that is left of what the first process started.
 func (m *chaosModel) addShell(may map[int]string) {
 	first, asked := m.firstStop()
 	worker := m.worker()
-	heir := asked && m.plan.mode != "worker"
+	successor := asked && m.plan.mode != "worker"
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
 		if m.mayTell(sig) && m.does(worker, sig) != "catch" {
-			heir = false
+			successor = false
 		}
 	}
 	gone := worker.ends > 0 && asked && worker.ends < m.thawed(first.at)+sameTime+m.seen.stall
-	if asked && (!heir || gone || m.plan.mode == "group" || m.mayKill()) {
+	if asked && (!successor || gone || m.plan.mode == "group" || m.mayKill()) {
 		may[143] = "the shell died of it"
 	}
-	if asked && (!heir && m.plan.mode == "auto" || gone || m.plan.mode == "group") {
+	if asked && (!successor && m.plan.mode == "auto" || gone || m.plan.mode == "group") {
 		for _, l := range m.lives {
 			if l.ends > 0 {
-				may[l.how] = "the first process went with the shell, and this one was its heir"
+				may[l.how] = "the first process went with the shell, and this one was its successor"
 			}
 		}
 	}
 	if m.plan.mode != "auto" && m.mayTell(unix.SIGINT) {
-		may[130] = "the shell was told INT like the others"
+		may[130] = "the shell was sent INT like the others"
 	}
 	if m.mayDieOfHUP() {
 		may[129] = "the shell died of HUP"

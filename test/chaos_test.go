@@ -21,15 +21,15 @@ const chaosAtATime = 4
 // purpose or of the model: they come first. A change of what newChaosPlan draws
 // makes others of them.
 var chaosKnown = []uint64{
-	1094073492, // children that nobody told until the grace was nearly over
+	1094073492, // children that no process signalled until the grace was nearly over
 	1527060187, // nothing is left long before the grace is over
-	3639034596, // TSTP below a worker that does not catch it
-	440822175,  // HUP to a worker that catches it
-	539115538,  // a shell and its heir
-	2432156102, // a shell whose group was told: two could be its heirs
+	3639034596, // TSTP below a worker that does not handle it
+	440822175,  // HUP to a worker that handles it
+	539115538,  // a shell and its successor
+	2432156102, // a shell whose group was signalled: two could be its successors
 	849621305,  // 264 processes, HUP and INT at once
-	2672093163, // a group that forks while it is told
-	1524452301, // a clean-up that a member of the group starts when it is told
+	2672093163, // a group that forks while it is signalled
+	1524452301, // a clean-up that a member of the group starts when it is signalled
 	2179631006, // TERM behind a flood of WINCH
 }
 

@@ -27,7 +27,7 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 		c.do("stop", "--time", "40")
 		c.wantExit(0)
 		if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-			t.Errorf("not told once, or not drained:\n%s", got)
+			t.Errorf("not signalled once, or not drained:\n%s", got)
 		}
 	})
 	t.Run("the README's", func(t *testing.T) { d.buildReadme(t, build) })

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What an exec runs is not drainit's: it is not told, and nobody waits for it.
+// What an exec runs is not drainit's: it is not signalled, and nobody waits for it.
 func TestDockerExecIsNotPartOfTheDrain(t *testing.T) {
 	t.Parallel()
 	c := docker(t).run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "300ms")
@@ -17,12 +17,12 @@ func TestDockerExecIsNotPartOfTheDrain(t *testing.T) {
 	c.wantExit(0)
 	shell.wantExit(137)
 	if got := shell.out(); strings.Contains(got, "got") {
-		t.Errorf("the exec was told:\n%s", got)
+		t.Errorf("the exec was signalled:\n%s", got)
 	}
 }
 
 // A process that an exec leaves in the background becomes drainit's child: it
-// is told once, when the worker has gone, and waited for.
+// is signalled once, when the worker has gone, and waited for.
 func TestDockerExecLeavesAProcess(t *testing.T) {
 	t.Parallel()
 	c := docker(t).run(t, "--", "/drainit", "-v", "--", "/worker", "listen", "-drain", "300ms")
@@ -36,11 +36,11 @@ func TestDockerExecLeavesAProcess(t *testing.T) {
 		t.Errorf("the drain took %v", took)
 	}
 	if got := strings.Count(c.err(), "left:got SIGTERM"); got != 1 {
-		t.Errorf("what the exec left was told %d times:\n%s", got, c.err())
+		t.Errorf("what the exec left was signalled %d times:\n%s", got, c.err())
 	}
 	c.waitErr(`^left:drained`)
 	if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("the worker was told otherwise:\n%s", got)
+		t.Errorf("the worker was signalled otherwise:\n%s", got)
 	}
 }
 

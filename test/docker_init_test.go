@@ -17,7 +17,7 @@ func TestDockerInitAboveDrainit(t *testing.T) {
 	c.do("stop")
 	c.wantExit(7)
 	if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not told once, or not drained:\n%s", got)
+		t.Errorf("not signalled once, or not drained:\n%s", got)
 	}
 }
 
@@ -66,7 +66,7 @@ func initDrains(t *testing.T, d *dockerd) {
 	c.do("stop")
 	c.wantExit(7)
 	if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not told once, or not drained:\n%s", got)
+		t.Errorf("not signalled once, or not drained:\n%s", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func initAboveAnother(t *testing.T, d *dockerd) {
 	c.waitErr(`what still runs after 50s`)
 	c.waitErr(`what still runs after 20s`)
 	if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not told once, or not drained:\n%s", got)
+		t.Errorf("not signalled once, or not drained:\n%s", got)
 	}
 }
 

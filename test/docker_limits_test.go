@@ -28,7 +28,7 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 			c.do("stop")
 			c.wantExit(7)
 			if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-				t.Errorf("not told once, or not drained:\n%s\n%s", got, c.err())
+				t.Errorf("not signalled once, or not drained:\n%s\n%s", got, c.err())
 			}
 		})
 	}

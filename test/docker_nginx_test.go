@@ -46,7 +46,7 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 	stop.wantExit(0)
 	c.waitErr(`"msg":"stopping: SIGQUIT sent to nginx.*what still runs after 30s is killed.*"signal":"SIGQUIT"`)
 	if got := strings.Count(c.err(), "(SIGQUIT) received"); got != 1 {
-		t.Errorf("nginx was told %d times:\n%s", got, c.err())
+		t.Errorf("nginx was signalled %d times:\n%s", got, c.err())
 	}
 }
 

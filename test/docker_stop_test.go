@@ -14,7 +14,7 @@ func TestDockerStopDrains(t *testing.T) {
 	c.do("stop")
 	c.wantExit(3)
 	if got := c.out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not told once, or not drained:\n%s", got)
+		t.Errorf("not signalled once, or not drained:\n%s", got)
 	}
 	if got := c.inspect(".State.ExitCode"); got != "3" {
 		t.Errorf("the engine knows of exit status %s", got)

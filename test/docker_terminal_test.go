@@ -51,6 +51,6 @@ func TestDockerTerminalWithoutInput(t *testing.T) {
 	c.waitOut(`^drained`)
 	c.waitOut(`^drainit: stopped after `) // as text: it is a terminal
 	if got := strings.Count(c.stdout.text(), "got SIGTERM"); got != 1 {
-		t.Errorf("told %d times", got)
+		t.Errorf("signalled %d times", got)
 	}
 }

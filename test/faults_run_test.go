@@ -72,16 +72,16 @@ func unnumbered(text string) string {
 
 // The outcomes of a fault, in the words of the table.
 const (
-	asWithout   = "as without"
-	otherLines  = "as without, but for lines of the log"
-	notPassedOn = "a signal is not passed on"
-	notAnswered = "a probe has no answer"
-	killed      = "killed when the grace is over, 137"
-	notLent     = "the worker has to wait for the terminal, until it is stopped"
-	notHeir     = "the status is the shell's, and not that of its heir, which /proc does not show"
-	notStarted  = "a line, and no worker: "
-	abortsEarly = "the Go runtime aborts, before there is a worker"
-	aborts      = "the Go runtime aborts"
+	asWithout    = "as without"
+	otherLines   = "as without, but for lines of the log"
+	notPassedOn  = "a signal is not passed on"
+	notAnswered  = "a probe has no answer"
+	killed       = "killed when the grace is over, 137"
+	notLent      = "the worker has to wait for the terminal, until it is stopped"
+	notSuccessor = "the status is the shell's, and not that of its successor, which /proc does not show"
+	notStarted   = "a line, and no worker: "
+	abortsEarly  = "the Go runtime aborts, before there is a worker"
+	aborts       = "the Go runtime aborts"
 )
 
 // outcome is what the fault changed. What must not happen is an error of the test.
@@ -93,7 +93,7 @@ func (r faulted) outcome(t *testing.T, f fault) string {
 	}
 	for i, line := range r.told {
 		if i > 0 && line == r.told[i-1] && strings.Contains(line, "got") {
-			t.Errorf("told twice: %s", line)
+			t.Errorf("signalled twice: %s", line)
 		}
 	}
 	switch {
@@ -117,7 +117,7 @@ func (r faulted) outcome(t *testing.T, f fault) string {
 	case r.status == 137:
 		return killed
 	case f.scene.name == "orphans" && (r.status == 143 || f.call == "kill" && r.status == 0) && slices.Equal(r.told, without.told):
-		return notHeir
+		return notSuccessor
 	case f.scene.name == "terminal" && r.status == 143:
 		return notLent
 	}

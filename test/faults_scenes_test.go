@@ -90,7 +90,7 @@ func driveSignals(d *driver) {
 	d.stop()
 }
 
-// A shell dies, its child drains and is the worker's heir.
+// A shell dies, its child drains and is the worker's successor.
 func orphansArgs(*testing.T) []string {
 	return []string{grace(1), "--", "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`, workerBin}
 }

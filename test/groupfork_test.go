@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forkingWorker forks as fast as it can, until it is told: then it dies of it, as a
+// forkingWorker forks as fast as it can, until it is signalled: then it dies of it, as a
 // program without a handler does. Its children have its handler from their first
-// moment on, and live for a while after they were told.
+// moment on, and live for a while after they were signalled.
 const forkingWorker = `
 my ($worker, $told) = ($$, 0);
 $SIG{TERM} = sub {
@@ -25,9 +25,9 @@ for my $n (1 .. 500) {
 }
 forever`
 
-// What is forked between a look at the group and the signal to it is told with it,
-// and must not be told again when its parent has died. One that is forked after the
-// signal, before its parent has acted upon it, counts as told as well, for nobody can
+// What is forked between a look at the group and the signal to it is signalled with it,
+// and must not be signalled again when its parent has died. One that is forked after the
+// signal, before its parent has acted upon it, counts as signalled as well, for no process can
 // tell the two apart: it is killed when the grace is over.
 func TestGroupModeTellsThoseForkedMeanwhileOnce(t *testing.T) {
 	need(t, "perl")
@@ -42,7 +42,7 @@ func TestGroupModeTellsThoseForkedMeanwhileOnce(t *testing.T) {
 			count[got]++
 		}
 		if len(count) < 100 {
-			t.Errorf("only %d children were told", len(count))
+			t.Errorf("only %d children were signalled", len(count))
 		}
 		for got, n := range count {
 			if n != 1 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// When the worker has been told, probes know already.
+// When the worker has been signalled, probes know already.
 func TestProbesFollowThePhases(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := launchProbed(t, Launch{NoPID1: noPID1, Args: endsByUSR1()})
@@ -64,7 +64,7 @@ func wantMedianWithin(t *testing.T, limit time.Duration, measure func() time.Dur
 }
 
 // untilNotReady is the time from a signal to the first probe that says so, without what a
-// probe takes. That it is not later than the worker is told, TestProbesFollowThePhases shows.
+// probe takes. That it is not later than the worker is signalled, TestProbesFollowThePhases shows.
 func (p probed) untilNotReady(sig syscall.Signal) time.Duration {
 	p.t.Helper()
 	began := time.Now()

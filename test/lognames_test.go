@@ -28,7 +28,7 @@ var hostileNames = map[string]string{
 }
 
 // renamed is a worker that calls itself by the second argument, the first being
-// the number of prctl(2): $0 = would overwrite the harness's marker. It catches
+// the number of prctl(2): $0 = would overwrite the harness's marker. It handles
 // TSTP and ignores TERM. With a file as the third one a child does, and the
 // worker exits when the child has made the file.
 const renamed = `$| = 1; my ($prctl, $name, $leave) = map { /(.*)/s } @ARGV; # untainted

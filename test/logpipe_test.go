@@ -55,7 +55,7 @@ func waitCount(p *Init, line string, n int) {
 const chatter = "TSTP,CONT,TERM"
 
 // Nobody reads the log: drainit must go on, and what is lost must be counted
-// and told once somebody reads again.
+// and signalled once somebody reads again.
 func TestDroppedLinesAreCounted(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		t.Run(format, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 func notIgnored() {
 	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGHUP} {
 		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig) // exec makes default what is caught
+			signal.Notify(make(chan os.Signal, 1), sig) // exec makes default what is handled
 		}
 	}
 }

@@ -73,7 +73,7 @@ func watchMariaDB(t *testing.T, s *scene) {
 	s.noteDone(t, func() bool { return logged(": Shutdown complete") })
 }
 
-// mariadbLeftCleanly reports whether the server was told once. Only one that is stopped as
+// mariadbLeftCleanly reports whether the server was signalled once. Only one that is stopped as
 // it should be says that it is shutting down.
 func mariadbLeftCleanly(t *testing.T, s *scene) bool {
 	t.Helper()

@@ -59,7 +59,7 @@ func hastyPM2(e env, f files, command ...string) func(*testing.T, *scene) []stri
 	return app(e, f, command...)
 }
 
-// PM2 kills what has not ended 1.6 s after its INT, unless it is told to wait:
+// PM2 kills what has not ended 1.6 s after its INT, unless it is set to wait:
 // that is its own doing, with drainit above it and without.
 func TestPM2KillsEarlyByItself(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestPM2KillsEarlyByItself(t *testing.T) {
 
 // PM2 tells each process of an application's tree, and tsx passes on what it is
 // told unless it hears that its application has it already, which it does where
-// it is told first. With drainit above them and without, the application is told
+// it is signalled first. With drainit above them and without, the application is signalled
 // twice where it is not.
 func TestPM2TellsTwiceThroughTsx(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestPM2TellsTwiceThroughTsx(t *testing.T) {
 	}
 }
 
-// holdTsx keeps tsx from running until the application has been told, as a busy
+// holdTsx keeps tsx from running until the application has been signalled, as a busy
 // machine might.
 func holdTsx(t *testing.T, s *scene) {
 	t.Helper()
@@ -130,7 +130,7 @@ func (w way) runUnder(t *testing.T, under string, job time.Duration) outcome {
 	}
 	o := w.run(t, s, bin, flags)
 	if under == "drainit" {
-		wantToldOnce(t, s.init.stderr.text(), w.tells)
+		wantSignalledOnce(t, s.init.stderr.text(), w.tells)
 	}
 	t.Logf("record:\n%s\nstderr:\n%s", s.lines(), s.init.stderr.text())
 	return o

@@ -31,7 +31,7 @@ var rqWay = way{
 	begin: queueInRq,
 }
 
-// rqWorker is the command line of a worker that counts what it is told.
+// rqWorker is the command line of a worker that counts what it is signalled.
 func rqWorker(s *scene) []string {
 	return []string{"rq", "worker", "--url", s.redisURL(), "--worker-class", "rq_jobs.Counted"}
 }
@@ -61,7 +61,7 @@ var ownRedisWay = way{
 	kept:  redisOutlivedTheJob,
 }
 
-// redisOutlivedTheJob reports whether Redis was told at most once, and not
+// redisOutlivedTheJob reports whether Redis was signalled at most once, and not
 // before the job was done.
 func redisOutlivedTheJob(t *testing.T, s *scene) bool {
 	t.Helper()

@@ -36,7 +36,7 @@ func TestSidekiqIsQuietedAndResumed(t *testing.T) {
 	s.wantEnd(t, 0, 1)
 }
 
-// No Node application catches TSTP unless its author saw to that, and its
+// No Node application handles TSTP unless its author saw to that, and its
 // default action would freeze it: for longer than its lock on the job lasts.
 func TestQuietDoesNotFreezeBullMQ(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestQuietDoesNotFreezeBullMQ(t *testing.T) {
 	waitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
 	pid := s.workerPid(t)
 	s.init.signal(unix.SIGTSTP)
-	s.init.waitErr(`quiet has no effect`) // and nobody was sent it
+	s.init.waitErr(`quiet has no effect`) // and no process was sent it
 	waitUntil(t, "the job is done", func() bool {
 		if stateOf(pid) == 'T' {
 			t.Fatal("the worker is frozen")

@@ -14,8 +14,8 @@ import (
 
 // rabbitmqWay is Debian's start script, which as root is sh → su → sh → sh →
 // beam, with an epmd beside it that has made itself a daemon. The su ends its
-// child's work 2 s after it was told: here that child is a shell, which is dead
-// by then, and what is below it is told when su has gone. The job ends when the
+// child's work 2 s after it was signalled: here that child is a shell, which is dead
+// by then, and what is below it is signalled when su has gone. The job ends when the
 // broker has closed its stores; its virtual machine leaves a second later.
 var rabbitmqWay = way{
 	name:      "`rabbitmq-server` as root",
@@ -80,7 +80,7 @@ func watchBroker(t *testing.T, s *scene) {
 	s.noteDone(t, func() bool { return logged("Message store for directory", 2) && logged("is stopped", 2) })
 }
 
-// brokerLeftCleanly reports whether the broker was told once and left its
+// brokerLeftCleanly reports whether the broker was signalled once and left its
 // stores marked as whole: else it would go through them at its next start.
 func brokerLeftCleanly(t *testing.T, s *scene) bool {
 	t.Helper()
@@ -95,7 +95,7 @@ func brokerLeftCleanly(t *testing.T, s *scene) bool {
 	return strings.Count(string(log), "SIGTERM received - shutting down") == 1 && len(marks) > 0
 }
 
-// What su runs has 2 s from the signal that su is told, whoever tells it. What
+// What su runs has 2 s from the signal that su is signalled, whoever tells it. What
 // changes the user and then becomes the command leaves it its time.
 func TestSuKillsItsCommandAfterTwoSeconds(t *testing.T) {
 	if os.Getuid() != 0 {

@@ -13,7 +13,7 @@ import (
 var runtimeWays = []way{javaWay, throughShell(javaWay), phpWay, throughShell(phpWay)}
 
 // javaWay waits for its job in a shutdown hook. The Java runtime runs its hooks
-// once, however often it is told, and then exits with 143.
+// once, however often it is signalled, and then exits with 143.
 var javaWay = way{
 	name:     "`java Worker`",
 	programs: []string{"java", "javac"},

@@ -21,7 +21,7 @@ var seedWays = []way{
 		prepare: app(nil, files{"start.sh": "node app.js &\ndisown -h %1\n"}, "bash", "start.sh")},
 	{name: "`node app & disown; sleep infinity` in a script", programs: []string{"node", "bash"}, status: 7,
 		prepare: app(env{"STATUS": "7"}, files{"start.sh": "node app.js & disown\nsleep infinity\n"}, "bash", "start.sh")},
-	// The server is told when the worker has gone. It has nothing to do then.
+	// The server is signalled when the worker has gone. It has nothing to do then.
 	{name: "`node server & exec node app` in a script", programs: []string{"node", "bash"}, status: 7, workers: 2, inTurn: true, tells: 2,
 		prepare: app(env{"STATUS": "7"}, files{"start.sh": "JOB=0 node app.js &\nexec node app.js\n"}, "bash", "start.sh")},
 	{name: "`python3 server.py & exec node app` in a script", programs: []string{"node", "bash", "python3"}, status: 7, workers: 2, inTurn: true, tells: 2,

@@ -15,7 +15,7 @@ var shellWays = []way{
 	{name: "bash with `trap 'kill $c' TERM; wait $c`", programs: []string{"node", "bash"}, status: 143,
 		prepare: app(nil, files{"start.sh": trapAndForward}, "bash", "start.sh")},
 	{name: "bash with a trap that cleans up in the background", programs: []string{"node", "bash"}, status: 5, uncounted: true,
-		prepare: app(nil, files{"start.sh": trapAndCleanUp, "clean-up.sh": cleanUp}, "bash", "start.sh"), kept: nobodyTold},
+		prepare: app(nil, files{"start.sh": trapAndCleanUp, "clean-up.sh": cleanUp}, "bash", "start.sh"), kept: noneSignalled},
 	{name: "bash with a trap for EXIT", programs: []string{"node", "bash"}, status: 7,
 		prepare: app(env{"STATUS": "7"}, files{"start.sh": "trap 'rm -f pid' EXIT\nnode app.js\nexit $?\n"}, "bash", "start.sh")},
 	{name: "`sh -c 'node app | tee log'`", programs: []string{"node", "sh", "tee"}, status: 7,
@@ -42,12 +42,12 @@ sleep 3600 &
 wait
 `
 
-// cleanUp is the job of that trap, and not to be told.
+// cleanUp is the job of that trap, and not to be signalled.
 const cleanUp = `
 trap 'echo "told SIGTERM $EPOCHREALTIME" >>"$RECORD"' TERM
 sleep "$JOB"
 echo "done $EPOCHREALTIME" >>"$RECORD"
 `
 
-// nobodyTold reports whether no handler ran.
-func nobodyTold(_ *testing.T, s *scene) bool { return s.count("told") == 0 }
+// noneSignalled reports whether no handler ran.
+func noneSignalled(_ *testing.T, s *scene) bool { return s.count("told") == 0 }

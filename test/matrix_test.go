@@ -32,7 +32,7 @@ type way struct {
 	tells     int            // how many processes drainit tells; not looked at if 0
 	leaves    time.Duration  // how long the program itself takes to leave after its job, by its own code
 	grace     string         // of both runs; 30s for the short job and 16s for the long one if empty
-	inTurn    bool           // one of its processes is told when another has gone
+	inTurn    bool           // one of its processes is signalled when another has gone
 	confined  bool           // with Docker's default capabilities, among which SYS_PTRACE is not
 
 	// prepare writes files to the scene and returns the worker's command.
@@ -54,7 +54,7 @@ var hardWays = tight(slices.Concat(trapWays, deafWays, wrapperWays, managerWays,
 	confinedWays, userWays, threadWays, seedWays))
 
 // tight gives the ways a grace whose last call comes after 9 s: the long job is over by
-// then, and who is told by the last call only is told late.
+// then, and who is signalled by the last call only is signalled late.
 func tight(ways []way) []way {
 	for i := range ways {
 		ways[i].grace = "12s"
@@ -77,11 +77,11 @@ func excess() time.Duration {
 }
 
 // promptly is the most that may pass between the request and the last handler's run: a
-// busy machine may need some of it. Who is told by the last call waits for 9 s.
+// busy machine may need some of it. Who is signalled by the last call waits for 9 s.
 const promptly = 8 * time.Second
 
 // TestMatrix starts a worker in each way and asks for the stop with its job in
-// hand: the job ends whole, its process is told once, drainit leaves right
+// hand: the job ends whole, its process is signalled once, drainit leaves right
 // after it with the status that the way promises, and nothing is left.
 func TestMatrix(t *testing.T) {
 	table, page := newTable(), verificationText(t)
@@ -152,7 +152,7 @@ func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
 		s.init.waitErr(`\bdone `) // its last line may be still on its way
 	}
 	log := s.init.stderr.text()
-	wantToldOnce(t, log, w.tells)
+	wantSignalledOnce(t, log, w.tells)
 	if strings.Contains(log, ": killing ") {
 		t.Error("drainit had to kill")
 	}
@@ -166,24 +166,24 @@ func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
 	return o
 }
 
-// tellings are drainit's log lines "sent SIGTERM to node[17]: why". A name may
+// deliveries are drainit's log lines "sent SIGTERM to node[17]: why". A name may
 // hold anything.
-var tellings = regexp.MustCompile(`(?m)\bsent SIG\S+ to [^\n]*?\[(\d+)\]: `)
+var deliveries = regexp.MustCompile(`(?m)\bsent SIG\S+ to [^\n]*?\[(\d+)\]: `)
 
-// wantToldOnce checks that drainit told someone, as many as there must be if
-// that is not 0, and nobody twice.
-func wantToldOnce(t *testing.T, log string, want int) {
+// wantSignalledOnce checks that drainit signalled someone, as many as there must be if
+// that is not 0, and no process twice.
+func wantSignalledOnce(t *testing.T, log string, want int) {
 	t.Helper()
 	told := map[string]int{}
-	for _, m := range tellings.FindAllStringSubmatch(log, -1) {
+	for _, m := range deliveries.FindAllStringSubmatch(log, -1) {
 		told[m[1]]++
 	}
 	if len(told) == 0 || want > 0 && len(told) != want {
-		t.Errorf("drainit told %d processes, want %d", len(told), max(want, 1))
+		t.Errorf("drainit signalled %d processes, want %d", len(told), max(want, 1))
 	}
 	for pid, times := range told {
 		if times > 1 {
-			t.Errorf("drainit told %s %d times", pid, times)
+			t.Errorf("drainit signalled %s %d times", pid, times)
 		}
 	}
 }

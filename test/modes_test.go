@@ -33,8 +33,8 @@ func TestGroupModeTellsTheWorkersGroupOnce(t *testing.T) {
 }
 
 // Who has left the group is a leftover when the worker has gone, and told then;
-// who was told with the group is not told again.
-func TestGroupModeTellsLeftoversThatWereNotTold(t *testing.T) {
+// who was signalled with the group is not signalled again.
+func TestGroupModeSignalsLeftoversThatWereNotSignalled(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
 		p := startTree(t, Launch{NoPID1: noPID1, Args: []string{"-g"}},
@@ -66,7 +66,7 @@ func TestGroupModePassesSignalsToTheGroup(t *testing.T) {
 	})
 }
 
-// As kill(-pgid) does, so that it ends those that do not catch it.
+// As kill(-pgid) does, so that it ends those that do not handle it.
 func TestGroupModeEndsThoseThatDoNotCatchASignal(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
@@ -88,7 +88,7 @@ func TestWorkerModeGivesSignalsToTheWorkerAlone(t *testing.T) {
 					p.signal(unix.SignalNum("SIG" + sig))
 					p.waitOut(`^a got ` + sig)
 				}
-				p.signal(unix.SIGHUP) // only b catches it, and a dies of it
+				p.signal(unix.SIGHUP) // only b handles it, and a dies of it
 				p.wantExit(129)
 				p.wantGots("a got USR1", "a got CONT", "a got TERM")
 			})

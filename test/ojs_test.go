@@ -19,7 +19,7 @@ import (
 //	GS-003          both: one variable, and drainit adds 5 s
 //	GS-004          the worker; drainit does not freeze it and does not end it early
 //	GS-005          the worker; drainit leaves it the 5 s for it
-//	GS-R001         both: drainit passes TSTP and CONT to who catches them, the worker stops fetching
+//	GS-R001         both: drainit passes TSTP and CONT to who handles them, the worker stops fetching
 //	GS-R002         drainit: the worker does not see the second signal
 //	GS-R003         both: drainit counts processes, the worker its jobs
 
@@ -52,8 +52,8 @@ func startOJS(t *testing.T, env []string, command ...string) ojsWorker {
 	return w
 }
 
-// wantTold checks that the worker got one stop signal in all, and from drainit.
-func (w ojsWorker) wantTold(sig string) {
+// wantSent checks that the worker got one stop signal in all, and from drainit.
+func (w ojsWorker) wantSent(sig string) {
 	w.t.Helper()
 	var stops []string
 	for _, got := range gots(w.out()) {
@@ -90,7 +90,7 @@ func TestOJSStopSignalQuietsDrainsAndStops(t *testing.T) {
 				w.wire.wantNone(quiet, "fetch")
 				w.wire.wantNone(0, "nack")
 				w.wire.wantLast("heartbeat terminate")
-				w.wantTold(sig)
+				w.wantSent(sig)
 			})
 		}
 	}
@@ -153,7 +153,7 @@ func (w ojsWorker) wantFailed(began time.Time) {
 	}
 	w.wire.wantLast("heartbeat terminate")
 	w.wire.wantNone(0, "ack")
-	w.wantTold("SIGTERM")
+	w.wantSent("SIGTERM")
 }
 
 // GS-005 where it matters: this worker would stay for ever, so that the SIGKILL
@@ -214,7 +214,7 @@ func TestOJSTSTPStopsTheFetching(t *testing.T) {
 			wantEndSince(t, w.Init, w.wire.await("ack job-2", 1).at)
 			w.wire.wantNone(0, "nack")
 			w.wire.wantLast("heartbeat terminate")
-			w.wantTold("SIGTERM")
+			w.wantSent("SIGTERM")
 		})
 	}
 }
@@ -233,7 +233,7 @@ func TestOJSSecondStopSignalForceStops(t *testing.T) {
 			w.signal(second)
 			w.wantExit(137)
 			w.wantLogged(`second stop signal, force-stop: killing `, 1)
-			w.wantTold("SIGTERM")
+			w.wantSent("SIGTERM")
 			w.wire.wantNone(0, "ack")
 			w.wire.wantNone(0, "nack")
 			w.wantNothingLeft()
@@ -251,5 +251,5 @@ func TestOJSDrainIsLoggedWithACount(t *testing.T) {
 	w.waitErr(fmt.Sprintf(`"msg":"draining, 1 process left \([^"]+\[%d\]\), SIGKILL in \d`, w.pid))
 	w.wire.end("job-1")
 	w.wantExit(0)
-	w.wantTold("SIGTERM")
+	w.wantSent("SIGTERM")
 }

@@ -41,7 +41,7 @@ func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
 
 // The kernel sends XFSZ to who writes beyond the limit of a file's size. When that is
 // drainit's log, lines are lost, and neither drainit nor its worker ends.
-func TestLogThatReachesTheLimitOfAFileEndsNobody(t *testing.T) {
+func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
 	need(t, "perl", "dash")
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()

@@ -12,8 +12,8 @@ import (
 )
 
 // Twenty times, for it depends on the order in which the threads of drainit die:
-// by a parent-death signal most of these workers would be told again and again.
-func TestWorkerOfAKilledDrainitIsToldOnce(t *testing.T) {
+// by a parent-death signal most of these workers would be signalled again and again.
+func TestWorkerOfAKilledDrainitIsSignalledOnce(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		p := launch(t, Launch{NoPID1: true, Args: []string{"-v", "--", workerBin, "listen", "-drain", "100ms"}})

@@ -14,14 +14,14 @@ import (
 //
 // where each process has a name, in brackets what it does with signals, and in
 // parentheses its children. Each prints "ready NAME PID" when it is, and
-// "NAME got SIG" for each signal that it catches. In the brackets stand
+// "NAME got SIG" for each signal that it handles. In the brackets stand
 //
 //	SIG    catch it         SIG=7  and exit 7        -SIG   ignore it
 //	~SIG   block it         SIG>   start the children by it, not before
-//	SIG*   begin to catch the others by it, not before
+//	SIG*   begin to handle the others by it, not before
 //	pgrp   lead a process group, whose TSTP the kernel does not discard
 //
-// SEGV, BUS, ILL and FPE are not to be caught: perl handles those at once, in the
+// SEGV, BUS, ILL and FPE are not to be handled: perl handles those at once, in the
 // middle of whatever it does, and may fault for good behind the handler.
 const perlTree = `
 use strict; use POSIX ();

@@ -53,9 +53,9 @@ func leaving(t *testing.T, noPID1 bool, flags ...string) (p *Init, release func(
 	return p, func() { free.Close() }
 }
 
-// The child drains for 2.5 s after its release: long enough to be told again
+// The child drains for 2.5 s after its release: long enough to be signalled again
 // by whatever looks at the leftovers each second.
-func TestWhatAWorkerLeavesIsNamedAtOnceToldOnceAndDrains(t *testing.T) {
+func TestWhatAWorkerLeavesIsNamedAtOnceSignalledOnceAndDrains(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p, release := leaving(t, noPID1, "--grace", "60s")
 		p.waitErr(`perl\[\d+\] exited with status 5 and left 1 process \(perl\[\d+\]\).*"left_s":30}`)
@@ -187,12 +187,12 @@ func TestStopSignalsThatComeTogetherAreOneRequest(t *testing.T) {
 		p.wantExit(0)
 		p.wantLogged(`is the same request, no force-stop`, 1)
 		if told := strings.Count(p.out(), "got SIG"); told != 1 {
-			t.Errorf("the worker was told %d times: %s", told, p.out())
+			t.Errorf("the worker was signalled %d times: %s", told, p.out())
 		}
 	})
 }
 
-func TestGraceOfZeroKillsAtOnceAndAsksNobody(t *testing.T) {
+func TestGraceOfZeroKillsAtOnceAndAsksNoProcess(t *testing.T) {
 	need(t, "perl")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, Launch{NoPID1: noPID1, Args: line([]string{"--grace", "0"}, script(`
@@ -310,8 +310,8 @@ func TestStopDelayEndsWithTheGraceToo(t *testing.T) {
 	})
 }
 
-// HUP stands for an image's STOPSIGNAL. A leftover that does not catch it is
-// told TERM.
+// HUP stands for an image's STOPSIGNAL. A leftover that does not handle it is
+// sent TERM.
 func TestStopSignalByFlagBeginsTheStop(t *testing.T) {
 	need(t, "perl")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
@@ -328,7 +328,7 @@ func TestStopSignalByFlagBeginsTheStop(t *testing.T) {
 			p.wantCount(want, 1)
 		}
 		if told := strings.Count(p.out(), " got "); told != 3 {
-			t.Errorf("told %d times, want 3: %s", told, p.out())
+			t.Errorf("signalled %d times, want 3: %s", told, p.out())
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (e podman) worker(name string, flags, drainit []string, listen ...string) *
 	return p
 }
 
-// The worker is told once, though it catches everything.
+// The worker is signalled once, though it handles everything.
 func podmanStop(e podman) {
 	p := e.worker("stop", nil, nil, "-catch", "all", "-drain", "300ms")
 	e.ask("stop", "stop")

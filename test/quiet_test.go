@@ -73,7 +73,7 @@ func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 	}
 }
 
-// neverFrozen quiets an init whose worker does not catch TSTP, and stops it.
+// neverFrozen quiets an init whose worker does not handle TSTP, and stops it.
 func neverFrozen(p *Init) {
 	p.t.Helper()
 	p.waitUntilStarted()
@@ -87,7 +87,7 @@ func neverFrozen(p *Init) {
 	p.signal(unix.SIGTERM)
 	p.wantExit(143)
 	if strings.Contains(p.err(), "stopped itself") {
-		p.t.Errorf("TSTP was sent to one that does not catch it:\n%s", p.err())
+		p.t.Errorf("TSTP was sent to one that does not handle it:\n%s", p.err())
 	}
 }
 
@@ -265,7 +265,7 @@ func TestResumeGoesToThoseThatWereQuieted(t *testing.T) {
 
 // systemd sends CONT right behind TERM. In every second turn both wait until
 // drainit may go on.
-func TestContRightBehindAStopResumesNobody(t *testing.T) {
+func TestContRightBehindAStopResumesNoProcess(t *testing.T) {
 	for i := range 40 {
 		p := startTree(t, Launch{}, "a[TSTP,CONT,TERM=7]", "a")
 		p.signal(unix.SIGTSTP)
@@ -309,7 +309,7 @@ func TestTstpAndContDoNothingInADrain(t *testing.T) {
 }
 
 // The safety net: whoever stops by the TSTP that it was sent is continued. The
-// worker catches it and then stops itself, as an editor does; what it must have
+// worker handles it and then stops itself, as an editor does; what it must have
 // for that is a terminal, else its group is orphaned and the kernel discards it.
 func TestWorkerThatStopsItselfByTstpIsContinued(t *testing.T) {
 	for _, terminal := range []bool{false, true} {

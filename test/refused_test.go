@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the user that drainit runs as here: it may not signal root's.
+// no process is the user that drainit runs as here: it may not signal root's.
 const nobody = 65534
 
 func TestWorkerThatMayNotBeSignalledIsAWarning(t *testing.T) {

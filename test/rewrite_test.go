@@ -136,7 +136,7 @@ func TestDroppedTstpHasNotCome(t *testing.T) {
 	})
 }
 
-// While a dropped CONT has not come drainit stays quiet, and nobody gets a
+// While a dropped CONT has not come drainit stays quiet, and no process gets a
 // second TSTP.
 func TestDroppedContDoesNotResume(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
@@ -213,8 +213,8 @@ func TestRewrittenTstpQuiets(t *testing.T) {
 	}
 }
 
-// TSTP in place of another signal stops those that do not catch it just as well.
-func TestRewriteToTstpFreezesNobody(t *testing.T) {
+// TSTP in place of another signal stops those that do not handle it just as well.
+func TestRewriteToTstpFreezesNoProcess(t *testing.T) {
 	for _, from := range []string{"USR1", "HUP"} {
 		t.Run(from, func(t *testing.T) {
 			bothModes(t, func(t *testing.T, noPID1 bool) {

@@ -94,7 +94,7 @@ func TestPreStopAndTermGiveTheTimelineOfTheSpecification(t *testing.T) {
 	w.wire.wantLast("heartbeat terminate")
 	w.wire.wantNone(quiet, "fetch")
 	w.wire.wantNone(0, "nack")
-	w.wantTold("SIGTERM")
+	w.wantSent("SIGTERM")
 	w.wantLogged(killLine, 0)
 }
 

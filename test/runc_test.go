@@ -35,7 +35,7 @@ func wantMessage(t *testing.T, path, pattern string) {
 
 // A process that an exec left in the background becomes a child of drainit. The
 // stop tells it when the worker has gone, and it drains too.
-func TestWhatAnExecLeftIsToldAndDrains(t *testing.T) {
+func TestWhatAnExecLeftIsSignalledAndDrains(t *testing.T) {
 	t.Parallel()
 	need(t, "busybox")
 	c := startRunc(t, Bundle{

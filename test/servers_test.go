@@ -52,7 +52,7 @@ func TestNodeServerAnswersTheRequestInFlight(t *testing.T) {
 	}
 	wantEndSince(t, p, time.Now())
 	if got := p.out(); !strings.HasSuffix(got, "\nrequest\ngot SIGTERM\nanswered\nclosed\n") {
-		t.Errorf("not told once, or not closed in order:\n%s", got)
+		t.Errorf("not signalled once, or not closed in order:\n%s", got)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestNginxCutsTheDownloadWithoutTheRewrite(t *testing.T) {
 	n.signal(syscall.SIGTERM)
 	n.wait()
 	if got, err := io.ReadAll(d); err == nil || len(got) >= len(n.file) {
-		t.Errorf("the client got %d bytes of %d, %v: was nginx told TERM?", len(got), len(n.file), err)
+		t.Errorf("the client got %d bytes of %d, %v: was nginx sent TERM?", len(got), len(n.file), err)
 	}
 	n.wantSignals(t, "SIGTERM")
 	n.wantNothingLeft()
@@ -269,7 +269,7 @@ func (n *nginx) download(t *testing.T) io.Reader {
 	return io.MultiReader(bytes.NewReader(first), response.Body)
 }
 
-// wantSignals checks that nginx was told once, by this signal, and that it did
+// wantSignals checks that nginx was signalled once, by this signal, and that it did
 // so on purpose: its master logs each one.
 func (n *nginx) wantSignals(t *testing.T, want string) {
 	t.Helper()
@@ -284,7 +284,7 @@ func (n *nginx) wantSignals(t *testing.T, want string) {
 		}
 	}
 	if got := strings.Count(log, "sent SIG"); got != 1 {
-		t.Errorf("drainit told %d times:\n%s", got, log)
+		t.Errorf("drainit signalled %d times:\n%s", got, log)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestUrgChldAndPipeStayWithDrainit(t *testing.T) {
 	})
 }
 
-// On the way down a signal goes to the first that handles it, and to nobody
+// On the way down a signal goes to the first that handles it, and to no process
 // below that one.
 func TestSignalGoesToTheFirstThatCatchesIt(t *testing.T) {
 	for _, tc := range []struct {
@@ -125,7 +125,7 @@ func TestSignalGoesToTheFirstThatCatchesIt(t *testing.T) {
 	}
 }
 
-func TestSignalThatNobodyCatchesGoesToTheWorker(t *testing.T) {
+func TestSignalThatNoProcessHandlesGoesToTheWorker(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{
 		unix.SIGUSR1: 138, unix.SIGUSR2: 140, unix.SIGHUP: 129, unix.SIGALRM: 142, unix.SIGQUIT: 131, 40: 168,
 	} {
@@ -179,7 +179,7 @@ func TestTtinAndTtouGoOnlyToThoseThatCatchThem(t *testing.T) {
 	}
 }
 
-func TestTtinAndTtouStopNobody(t *testing.T) {
+func TestTtinAndTtouStopNoProcess(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
 		// With a terminal the worker is not in an orphaned group either.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWorkerIsToldOnceAndDrains(t *testing.T) {
+func TestWorkerIsSignalledOnceAndDrains(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, Launch{NoPID1: noPID1, Args: []string{"--", workerBin, "listen", "-drain", "300ms", "-exit", "7"}})
 		p.waitOut(`^ready`)

@@ -39,7 +39,7 @@ func TestForkingSeesADaemonThroughQuietAndDrain(t *testing.T) {
 	})
 }
 
-func TestWithoutForkingADaemonIsToldOnceAndTheFlagIsNamed(t *testing.T) {
+func TestWithoutForkingADaemonIsSignalledOnceAndTheFlagIsNamed(t *testing.T) {
 	need(t, "perl")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, Launch{NoPID1: noPID1, Args: line([]string{longGrace}, script(daemon)...)})
@@ -106,7 +106,7 @@ func TestForkingOfAWorkerThatFailsEndsAtOnce(t *testing.T) {
 	})
 }
 
-// nginx daemonizes unless it is told not to.
+// nginx daemonizes unless it is signalled not to.
 func TestForkingNginxFinishesTheDownloadInFlight(t *testing.T) {
 	t.Parallel()
 	need(t, "nginx")

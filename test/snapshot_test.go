@@ -62,7 +62,7 @@ func (tr tracing) opens() (files []string) {
 const inspection = 10 * time.Second
 
 // While the worker runs nobody looks at /proc: a signal costs a look at the worker
-// that catches it, and what it has become is looked at once.
+// that handles it, and what it has become is looked at once.
 func TestRunningCostsNoLookAtAllProcesses(t *testing.T) {
 	t.Parallel()
 	need(t, "strace")
@@ -159,7 +159,7 @@ func TestCascadeUnderHidepidAsFarAsItSees(t *testing.T) {
 }
 
 // What was there before the stop waits for a worker that is not to be seen.
-func TestHiddenWorkerIsToldOnceAndWaitedFor(t *testing.T) {
+func TestHiddenWorkerIsSignalledOnceAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	need(t, "sh")
 	p := hiding(t, []string{longGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 2500ms -exit 6`, workerBin, unreadable(t))
@@ -170,7 +170,7 @@ func TestHiddenWorkerIsToldOnceAndWaitedFor(t *testing.T) {
 	p.wantCount("got SIGTERM", 1)
 	p.wantCount("daemon got SIGTERM", 1)
 	if out := p.out(); strings.Index(out, "\ndrained") > strings.Index(out, "daemon got") {
-		t.Errorf("the daemon was told before the worker had gone:\n%s", out)
+		t.Errorf("the daemon was signalled before the worker had gone:\n%s", out)
 	}
 	p.wantNothingLeft()
 }
@@ -189,7 +189,7 @@ func TestHiddenLeftoverEndsWithTheGrace(t *testing.T) {
 
 // Without /proc there is nobody to judge: when the worker has gone the others are
 // told, all at once.
-func TestWithoutProcAllBehindTwoShellsAreToldOnce(t *testing.T) {
+func TestWithoutProcAllBehindTwoShellsAreSignalledOnce(t *testing.T) {
 	t.Parallel()
 	need(t, "dash")
 	p := launch(t, Launch{Setup: Setup{Proc: "none"}, Args: []string{longGrace, "--", "dash", "-c",
@@ -237,7 +237,7 @@ func TestProcessOfAnExecIntoTheContainerIsNoneOfOurs(t *testing.T) {
 }
 
 // crowded is a tree of 2 + groups + groups * each processes. The innermost catch
-// TERM and say so each time; a while after the first they end. Nobody else does.
+// TERM and say so each time; a while after the first they end. No process else does.
 const crowded = `
 my ($groups, $each) = @ARGV;
 pipe my $in, my $out;
@@ -249,7 +249,7 @@ for (1 .. $groups) { spawn {
 sysread $in, my $byte, 1 for 1 .. $groups * $each;
 say "ready"; POSIX::pause() while 1`
 
-func TestTreeOfThousandsIsToldEachOnce(t *testing.T) {
+func TestTreeOfThousandsIsSignalledEachOnce(t *testing.T) {
 	need(t, "perl", "dash")
 	const groups, each = 40, 49
 	p := launch(t, Launch{Args: append([]string{longGrace, "--", "dash", "-c", `"$@"; exit $?`, "dash"},
@@ -269,7 +269,7 @@ func TestTreeOfThousandsIsToldEachOnce(t *testing.T) {
 		}
 	}
 	if len(told) != groups*each {
-		t.Errorf("%d were told, want %d", len(told), groups*each)
+		t.Errorf("%d were signalled, want %d", len(told), groups*each)
 	}
 	p.wantNothingLeft()
 }

@@ -55,7 +55,7 @@ func TestQuietDoesNotTakeASpawningWorkerForOneThatWaitsForTstp(t *testing.T) {
 		p.signal(unix.SIGTERM)
 		p.wantExit(143)
 		if n := strings.Count(p.err(), "quiet: SIGTSTP to"); n > 0 {
-			t.Errorf("TSTP was sent %d times to one that does not catch it, which stopped %d times",
+			t.Errorf("TSTP was sent %d times to one that does not handle it, which stopped %d times",
 				n, strings.Count(p.err(), "stopped itself"))
 		}
 	})

@@ -436,7 +436,7 @@ func TestWorkerHasNoParentDeathSignal(t *testing.T) {
 	})
 }
 
-func TestWorkerIsToldWhenDrainitIsKilled(t *testing.T) {
+func TestWorkerIsSignalledWhenDrainitIsKilled(t *testing.T) {
 	t.Run("not PID 1", func(t *testing.T) {
 		p := launch(t, Launch{NoPID1: true, Args: []string{"-v", "--", workerBin, "listen"}})
 		p.waitOut(`^ready`)

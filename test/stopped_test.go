@@ -49,7 +49,7 @@ func TestStoppedMembersOfTheGroupAreContinued(t *testing.T) {
 	})
 }
 
-// A stopped leftover is told and continued as the worker is.
+// A stopped leftover is signalled and continued as the worker is.
 func TestStoppedLeftoverIsContinued(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()

@@ -94,7 +94,7 @@ func drainUnheard(t *testing.T, p *Init) {
 }
 
 // tellsLeftover is a worker that exits on TERM, and leaves a child that was
-// not told and drains.
+// not signalled and drains.
 const tellsLeftover = `
 $SIG{TERM} = sub { say "worker got TERM"; exit 3 };
 spawn { $name = "child"; catch "TERM"; say "ready"; await "TERM"; nap 1.5; say "drained" };
@@ -114,7 +114,7 @@ func withoutProc(t *testing.T, test func(t *testing.T, setup Setup)) {
 	}
 }
 
-func TestWithoutProcWorkerAndLeftoverAreToldOnceAndDrain(t *testing.T) {
+func TestWithoutProcWorkerAndLeftoverAreSignalledOnceAndDrain(t *testing.T) {
 	withoutProc(t, func(t *testing.T, setup Setup) {
 		p := launch(t, Launch{Setup: setup, Args: line([]string{"--grace", "60s"}, script(tellsLeftover)...)})
 		p.waitOut(`^ready`)
@@ -127,7 +127,7 @@ func TestWithoutProcWorkerAndLeftoverAreToldOnceAndDrain(t *testing.T) {
 	})
 }
 
-func TestWithoutProcLeftoverOfAWorkerThatExitsIsTold(t *testing.T) {
+func TestWithoutProcLeftoverOfAWorkerThatExitsIsSignalled(t *testing.T) {
 	withoutProc(t, func(t *testing.T, setup Setup) {
 		stdin, exit := pipe(t)
 		hold, release := pipe(t)
@@ -212,7 +212,7 @@ func drainAndKill(t *testing.T, l Launch) {
 }
 
 // The Go runtime interrupts drainit's own threads by URG, all the time.
-func TestSIGURGIsForNobody(t *testing.T) {
+func TestSIGURGIsForNoProcess(t *testing.T) {
 	need(t, "perl")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, Launch{NoPID1: noPID1, Args: script(`
@@ -296,7 +296,7 @@ func TestNoCatchableSignalEndsDrainit(t *testing.T) {
 		for sig := syscall.Signal(1); sig <= last; sig++ {
 			switch sig {
 			case syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGPROF, 32, 33, 34:
-				continue // they stop it, or can't be caught
+				continue // they stop it, or can't be handled
 			}
 			p.signal(sig)
 		}

@@ -112,7 +112,7 @@ func (s service) wantEnd(state, result string) {
 	}
 }
 
-// The stop of a quiet worker behind a shell: told once, and by drainit.
+// The stop of a quiet worker behind a shell: signalled once, and by drainit.
 func unitStops(s service) {
 	s.ask("reload")
 	s.wait(`^got SIGHUP$`, 1)

@@ -111,7 +111,7 @@ func wantNoWarning(t *testing.T, log string) {
 }
 
 // Nothing that lies where the file should be may hold drainit up or change its
-// exit status. Who named it is told; files that did not exist still don't.
+// exit status. Who named it is signalled; files that did not exist still don't.
 func TestTerminationLogThatCannotBeWritten(t *testing.T) {
 	for name, place := range unwritable {
 		t.Run(name, func(t *testing.T) {

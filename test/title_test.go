@@ -23,7 +23,7 @@ sub title { open my $f, "<", "/proc/" . getppid . "/comm" or die $!; my $t = <$f
 for my $s (qw(TSTP CONT TERM)) { $SIG{$s} = sub { say "$s under " . title; exit 7 if $s eq "TERM" } }
 say "ready"; forever`
 
-func TestTitleHasChangedBeforeTheWorkerIsTold(t *testing.T) {
+func TestTitleHasChangedBeforeTheWorkerIsSignalled(t *testing.T) {
 	need(t, "perl")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, Launch{NoPID1: noPID1, Args: line([]string{longGrace}, script(titleReader)...)})
@@ -80,7 +80,7 @@ func TestTitleIsSetBeforeTheSignalIsSent(t *testing.T) {
 	}
 }
 
-// A stop delay is a drain that has not told the worker yet.
+// A stop delay is a drain that has not signalled the worker yet.
 func TestTitleDuringAStopDelayIsThatOfADrain(t *testing.T) {
 	need(t, "perl")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
@@ -124,7 +124,7 @@ func TestTitleOfLeftoversThatDrain(t *testing.T) {
 	})
 }
 
-// The worker of such a drain lives on in its heir.
+// The worker of such a drain lives on in its successor.
 func TestTitleOfASuccessionIsThatOfADrain(t *testing.T) {
 	need(t, "dash")
 	waitingModes(t, func(t *testing.T, noPID1 bool) {

@@ -111,7 +111,7 @@ func TestTTYCtrlCOfATermThatDrainsKills(t *testing.T) {
 	c.wantShown(`got SIGINT`, 0)
 }
 
-// A shell waits for its child on INT, so that it is told TERM, and its child INT.
+// A shell waits for its child on INT, so that it is sent TERM, and its child INT.
 func TestTTYCtrlCReachesTheChildOfAShellOnce(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)
@@ -125,7 +125,7 @@ func TestTTYCtrlCReachesTheChildOfAShellOnce(t *testing.T) {
 	c.wantShown(`^not reached`, 0)
 }
 
-// By --forward=group the worker's whole group is told, and drainit's own was told
+// By --forward=group the worker's whole group is signalled, and drainit's own was signalled
 // by the terminal.
 func TestTTYCtrlCInGroupModeReachesEachOnce(t *testing.T) {
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestTTYKeypressThatAParentRelaysIsOneRequest(t *testing.T) {
 		c.keys("\x03")
 		c.waitOut(`got SIGINT`)
 		c.waitOut(`relayed\r`)
-		_ = unix.Kill(drainit, unix.SIGUSR1) // behind the second SIGINT; after a force-stop nobody is there
+		_ = unix.Kill(drainit, unix.SIGUSR1) // behind the second SIGINT; after a force-stop no process is there
 		if status := c.prompt(); status == 137 {
 			wantForcedLate(t, c.shown(), pressed)
 			continue

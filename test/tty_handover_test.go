@@ -229,7 +229,7 @@ func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	c.wantPrompt(3)
 }
 
-// A program that catches TTOU itself and does not try again can't set its modes
+// A program that handles TTOU itself and does not try again can't set its modes
 // from the background: not after & and fg, and not under drainit.
 func TestTTYTopCannotBeStartedInTheBackground(t *testing.T) {
 	need(t, "bash", "top")

@@ -80,7 +80,7 @@ func inEachPlace(t *testing.T, test func(t *testing.T, start func(command string
 }
 
 // A shell and the kernel may both send HUP, and not at once: it is one stop. The
-// worker catches TERM alone, as one for containers does, and would die of HUP.
+// worker handles TERM alone, as one for containers does, and would die of HUP.
 func TestTTYClosedTerminalDrains(t *testing.T) {
 	inEachPlace(t, func(t *testing.T, start func(command string) *console) {
 		r := newRecord(t)
@@ -138,7 +138,7 @@ func TestTTYClosedTerminalDrainsAStoppedJob(t *testing.T) {
 	}
 }
 
-// Those that read the terminal find it closed, whatever they are told.
+// Those that read the terminal find it closed, whatever they are signalled.
 func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
 	need(t, "bash", "python3", "node", "less")
 	t.Parallel()

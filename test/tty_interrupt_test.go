@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reraises is a program that catches INT, cleans up and dies of it, as careful
+// reraises is a program that handles INT, cleans up and dies of it, as careful
 // ones do.
 const reraises = `use POSIX; sub clean { $SIG{INT} = q(DEFAULT); kill INT => getpid } $SIG{INT} = q(clean); syswrite STDOUT, q(ready ).getpid.qq(\n); sleep 1 while 1`
 
@@ -109,7 +109,7 @@ func TestTTYLoopGoesOnAfterAWorkerThatDrains(t *testing.T) {
 	}
 }
 
-// Workers that INT ends, and a shell that is told TERM in its place.
+// Workers that INT ends, and a shell that is sent TERM in its place.
 const (
 	endsByINT  = "exec worker listen -catch USR1"
 	endsByTERM = "echo ready $$; sleep 1000; true"

@@ -8,7 +8,7 @@ import (
 
 // What the inits of the comparison do at the prompt of an interactive bash.
 
-// sleeper is a worker that does not read, and catches nothing.
+// sleeper is a worker that does not read, and handles nothing.
 const sleeper = " -- sh -c 'echo ready $$; exec sleep 3600'"
 
 // within waits until something is shown, for as long as that may take.

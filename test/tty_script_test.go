@@ -103,7 +103,7 @@ func TestTTYCtrlCUnderNpmIsOneRequest(t *testing.T) {
 				pressed := time.Now()
 				c.keys("\x03")
 				c.waitOut(`got SIG`)
-				c.waitOut(`"msg":"stopped after `) // npm may have left before, if it was told before it was ready
+				c.waitOut(`"msg":"stopped after `) // npm may have left before, if it was signalled before it was ready
 				c.wantShown(`got SIG`, 1)
 				if !strings.Contains(c.shown(), "force-stop:") {
 					c.wantShown(`drained`, 1)

@@ -233,7 +233,7 @@ func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 		c.send(worker, unix.SIGUSR1)
 		c.see(`got SIGUSR1`)
 		c.keys("\x03")
-		c.wantExit(130) // the worker does not catch INT
+		c.wantExit(130) // the worker does not handle INT
 	})
 }
 

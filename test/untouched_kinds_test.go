@@ -12,7 +12,7 @@ import (
 type childKind struct {
 	name     string
 	programs []string // what it needs
-	idle     bool     // it sleeps until it is told, and never wakes up by itself
+	idle     bool     // it sleeps until it is signalled, and never wakes up by itself
 	children int      // how many a worker starts at most
 	command  func(t *testing.T) []string
 }

@@ -45,7 +45,7 @@ func TestNoSignalledProcessIsCalledUntouched(t *testing.T) {
 		table.add(c, r.count())
 		r.wantOneTermEach()
 		for pid, why := range r.told {
-			t.Errorf("%s had its TERM from its parent, and drainit told it too: %s", pid, why)
+			t.Errorf("%s had its TERM from its parent, and drainit signalled it too: %s", pid, why)
 		}
 		for pid := range r.got {
 			if regexp.MustCompile(`(?m)\[` + pid + `\][^\n]*untouched`).MatchString(r.log) {
@@ -56,7 +56,7 @@ func TestNoSignalledProcessIsCalledUntouched(t *testing.T) {
 	t.Log(table)
 }
 
-// What a parent leaves behind without a word is told at once where it sleeps, and
+// What a parent leaves behind without a word is signalled at once where it sleeps, and
 // by the last call at the latest where it wakes up or computes: in each case once. The
 // runtimes of some wake up by themselves at times, which the table shows.
 //
@@ -72,7 +72,7 @@ func TestIdleOrphanIsSignalledAtOnce(t *testing.T) {
 		table.add(c, r.count())
 		r.wantOneTermEach()
 		if late := r.toldLate(provenWithin); c.kind.idle && len(late) > 0 {
-			t.Errorf("told late: %v\n%s", late, r.log)
+			t.Errorf("signalled late: %v\n%s", late, r.log)
 		}
 	})
 	t.Log(table)
@@ -124,7 +124,7 @@ type trialRun struct {
 	log    string // drainit's
 	record string
 	got    map[string]int       // how many TERM came to a child, by its pid
-	told   map[string]string    // why drainit told a child
+	told   map[string]string    // why drainit signalled a child
 	at     map[string]time.Time // and when
 	left   time.Time            // when the parent left, if it did not pass TERM on
 }
@@ -193,7 +193,7 @@ func (r *trialRun) parse() {
 			continue
 		}
 		if r.told[m[1]] != "" {
-			r.t.Errorf("drainit told %s twice", m[1])
+			r.t.Errorf("drainit signalled %s twice", m[1])
 		}
 		r.told[m[1]] = m[2]
 		r.at[m[1]], _ = time.Parse(time.RFC3339Nano, l["time"].(string))

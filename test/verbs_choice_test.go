@@ -60,7 +60,7 @@ func TestVerbsChooseByPid(t *testing.T) {
 	a.ask("status").want(0, `^running`, "")
 }
 
-// drainsBriefly is a worker that goes on for so long when it is told to stop.
+// drainsBriefly is a worker that goes on for so long when it is asked to stop.
 func drainsBriefly(t *testing.T, run func(Launch) *Container) *Container {
 	t.Helper()
 	c := run(Launch{Args: []string{longGrace, "--", workerBin, "listen", "-drain", "700ms", "-exit", "7"}})
@@ -173,7 +173,7 @@ func startFrozen(t *testing.T) *Init {
 	return nil
 }
 
-// A probe that comes early is told so, and not that there is no drainit.
+// A probe that comes early is signalled so, and not that there is no drainit.
 func TestVerbsOfADrainitThatStarts(t *testing.T) {
 	t.Parallel()
 	needAsk(t)

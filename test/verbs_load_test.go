@@ -58,7 +58,7 @@ func TestTwoProbesAtOnce(t *testing.T) {
 	})
 }
 
-// childrenWait is a worker with as many children as it is told.
+// childrenWait is a worker with as many children as it is signalled.
 const childrenWait = `
 my $n = shift @ARGV;
 for (1 .. $n) { my $pid = fork; die "cannot fork: $!" unless defined $pid; if (!$pid) { POSIX::pause() while 1 } }

@@ -52,7 +52,7 @@ func TestBlockedSignalsAreCaughtByWhoTakesThem(t *testing.T) {
 }
 
 // Who is in sigwait for one signal would be stopped by another.
-func TestQuietStopsNobodyWhoWaitsForOtherSignals(t *testing.T) {
+func TestQuietStopsNoProcessThatWaitsForOtherSignals(t *testing.T) {
 	need(t, "python3")
 	const waits = `
 import os, signal
@@ -94,12 +94,12 @@ func takesEachOnce(t *testing.T, noPID1 bool, command []string) {
 	p.signal(unix.SIGTERM)
 	p.wantExit(7)
 	if n := strings.Count(p.out(), "got SIGTERM"); n != 1 {
-		t.Errorf("told %d times:\n%s", n, p.out())
+		t.Errorf("signalled %d times:\n%s", n, p.out())
 	}
 	p.wantCount("does not catch", 0)
 }
 
-// Without /proc nobody can be looked at, and a group is told all the same.
+// Without /proc nobody can be looked at, and a group is signalled all the same.
 func TestGroupModeWithoutProcTellsTheGroup(t *testing.T) {
 	t.Parallel()
 	for _, proc := range []string{"none", "foreign"} {
@@ -113,7 +113,7 @@ func TestGroupModeWithoutProcTellsTheGroup(t *testing.T) {
 	}
 }
 
-// What a worker that has daemonized left is told in every mode.
+// What a worker that has daemonized left is signalled in every mode.
 func TestForkingTellsWhatWasLeftInEveryMode(t *testing.T) {
 	need(t, "perl")
 	for _, mode := range []string{"auto", "group", "worker"} {

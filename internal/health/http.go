@@ -7,7 +7,7 @@ import (
 	"drainit/internal/phase"
 )
 
-// view is what probes are told: the phase, and of the worker whether it lives and whether
+// view is what probes are answered: the phase, and of the worker whether it lives and whether
 // it is stopped.
 type view struct {
 	phase          phase.Phase

@@ -131,7 +131,7 @@ func (l *Log) Close() {
 func (l *Log) write() {
 	defer close(l.written)
 	// From the background of a terminal with TOSTOP, the kernel answers a write
-	// with TTOU, and as Go catches that, it would do so again and again.
+	// with TTOU, and as Go handles that, it would do so again and again.
 	runtime.LockOSThread()
 	if set := signals.Mask(unix.SIGTTOU); unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil) != nil {
 		return

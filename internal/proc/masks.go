@@ -127,7 +127,7 @@ func runtimeOf(pid, tid int) string {
 
 // answer reports whether a process waits for a signal, and whether that is all there is to
 // know. What sleeps as it did a millisecond ago is not in the middle of anything: it waits
-// for a child with its signals blocked, as unshare(1) and strace(1) do, or it can't be told.
+// for a child with its signals blocked, as unshare(1) and strace(1) do, or it can't be known.
 func (r *Reader) answer(q question, st status) (waits, settled bool) {
 	if st.handled.Has(q.signal) {
 		return true, true

@@ -77,7 +77,7 @@ func Threads() []int {
 }
 
 // SecondThread is the number of the oldest of drainit's threads beside the main one: one of
-// the Go runtime's, which never ends. It is 0 where that can't be told.
+// the Go runtime's, which never ends. It is 0 where that can't be known.
 func SecondThread() (second int) {
 	for _, tid := range Threads() {
 		if tid != os.Getpid() && (second == 0 || tid < second) {

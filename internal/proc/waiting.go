@@ -65,7 +65,7 @@ func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
 // is, the kernel takes what it waits for out of SigBlk (kernel/signal.c,
 // do_sigtimedwait). For what, its memory tells; where that may not be read (ptrace(2)),
 // it waits for all but those that would stop it if it did not. known is false where it
-// can't be told. It is asked of no thread that does not sleep: in an execve(2) that is
+// can't be known. It is asked of no thread that does not sleep: in an execve(2) that is
 // stuck the answer would not come (fs/proc/base.c, lock_trace).
 func (r *Reader) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, known bool) {
 	if !s.asleep {

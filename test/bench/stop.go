@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stopping is a worker with jobs below it, each of which catches TERM, and then
+// stopping is a worker with jobs below it, each of which handles TERM, and then
 // needs some time to end well, which it says by a byte. The worker either passes
 // TERM on to all and waits for them, or is like a shell: it dies of TERM, and
 // tells nobody. It sends a byte when all is set.
@@ -107,7 +107,7 @@ func timeStop(argv []string) (took time.Duration, kept int, err error) {
 	}
 }
 
-// crowding is a worker that stays, whatever it is told, with processes below it
+// crowding is a worker that stays, whatever it is sent, with processes below it
 // that wait for a line from a named pipe, which never comes.
 var crowding = []string{"/bin/sh", "-c", `
 	exec 9<>"$1"

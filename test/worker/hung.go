@@ -122,7 +122,7 @@ func hang(args []string) error {
 	return unix.Munmap(memory)
 }
 
-// mapWhenHung takes all that it needs before it begins: memory is what nobody gets
+// mapWhenHung takes all that it needs before it begins: memory is what no process gets
 // from the kernel then.
 func mapWhenHung(stat int, begun chan<- bool) {
 	var page [4096]byte

@@ -14,7 +14,7 @@ import (
 	"drainit/internal/signals"
 )
 
-// listen catches signals and prints a line for each, "got SIGTERM". After one
+// listen handles signals and prints a line for each, "got SIGTERM". After one
 // of those named by -end it goes on for -drain, prints "drained" and exits.
 //
 //	worker listen [-catch TERM,TSTP] [-end TERM,INT] [-drain 2s] [-exit 0] [-name x]
