@@ -1,13 +1,15 @@
 package supervisor
 
 import (
-	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
 	"drainit/internal/health"
+	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/signals"
 )
@@ -36,24 +38,43 @@ type Config struct {
 	stops []unix.Signal // all that begin the stop
 }
 
-// String is all of it but for the command, for the log.
+// DefaultGrace is the grace where none is given.
+const DefaultGrace = 30 * time.Second
+
+// String is what differs from the default, as flags, for the log. The command is not in it.
 func (c Config) String() string {
-	parentDeath, address, report, grace, second := "nothing", "off", "off", c.Grace.String(), "force"
-	if c.ParentDeathSignal != 0 {
-		parentDeath = signals.Name(c.ParentDeathSignal)
+	var flags []string
+	add := func(given bool, flag string, values ...string) {
+		switch {
+		case !given:
+		case len(values) == 0:
+			flags = append(flags, flag)
+		default:
+			for _, value := range values {
+				flags = append(flags, flag+" "+value)
+			}
+		}
 	}
-	if c.HealthAddr.Given() {
-		address = c.HealthAddr.String()
-	}
-	if c.TerminationLog != "" {
-		report = c.TerminationLog
-	}
+	grace := c.Grace.String()
 	if c.Grace == Forever {
 		grace = "infinity"
 	}
-	if c.SecondStopIgnored {
-		second = "ignore"
+	add(c.Grace != DefaultGrace, "--grace", grace)
+	add(c.StopDelay != 0, "--stop-delay", c.StopDelay.String())
+	add(c.SecondStopIgnored, "--second-stop", "ignore")
+	add(len(c.StopSignals) > 0, "--stop-signal", signals.Names(c.StopSignals)...)
+	add(len(c.Rewrites) > 0, "--rewrite", strings.Fields(c.Rewrites.String())...)
+	add(c.Mode != forward.ModeAuto, "--forward", c.Mode.String())
+	add(c.Forking, "--forking")
+	for _, status := range c.RemapExit {
+		add(true, "--remap-exit", strconv.Itoa(status))
 	}
-	return fmt.Sprintf("grace %s, stop delay %v, second stop %s, also stopped by %v, rewrites [%v], forward %s, forking %v, exit statuses reported as 0 %v, sent %s when the parent dies, reaped orphans logged %v, health address %s, termination log %s",
-		grace, c.StopDelay, second, signals.Names(c.StopSignals), c.Rewrites, c.Mode, c.Forking, c.RemapExit, parentDeath, c.WarnReaped, address, report)
+	add(c.ParentDeathSignal != 0, "--parent-death-signal", signals.Name(c.ParentDeathSignal))
+	add(c.WarnReaped, "--warn-reaped")
+	add(c.HealthAddr.Given(), "--health-addr", c.HealthAddr.String())
+	add(c.TerminationLog != logx.DefaultTerminationLog, "--termination-log="+c.TerminationLog)
+	if len(flags) == 0 {
+		return "the defaults"
+	}
+	return strings.Join(flags, " ")
 }

@@ -205,15 +205,14 @@ func TestReapedOrphansAreLogged(t *testing.T) {
 	}
 }
 
-// All settings are in one line for debugging.
+// The settings that differ from the default are in one line for debugging.
 func TestSettings(t *testing.T) {
 	at, err := health.ParseAddress("127.0.0.1:8080")
 	if err != nil {
 		t.Fatal(err)
 	}
 	inBubble(t, config(), with(newProcess("node", quick)), func(b *bubble) {
-		b.wantLines(1, "settings: grace 30s, stop delay 0s, second stop force, also stopped by [], rewrites [], forward auto, forking false, exit statuses reported as 0 [], "+
-			"sent nothing when the parent dies, reaped orphans logged false, health address off, termination log off, log level debug, log format text, pid ")
+		b.wantLines(1, "settings: --termination-log=; log level debug, log format text, pid ")
 	})
 	cfg := Config{
 		Command: []string{"node"}, Grace: machine.Forever, StopDelay: time.Second, StopSignals: []unix.Signal{unix.SIGQUIT},
@@ -221,8 +220,8 @@ func TestSettings(t *testing.T) {
 		ParentDeathSignal: unix.SIGTERM, WarnReaped: true, HealthAddr: at, TerminationLog: "/x",
 	}
 	inBubble(t, cfg, with(newProcess("node", quick)), func(b *bubble) {
-		b.wantLines(1, "settings: grace infinity, stop delay 1s, second stop ignore, also stopped by [SIGQUIT], rewrites [SIGHUP:0], forward group, forking true, exit statuses reported as 0 [143], "+
-			"sent SIGTERM when the parent dies, reaped orphans logged true, health address 127.0.0.1:8080, termination log /x, log level debug, log format text, pid ")
+		b.wantLines(1, "settings: --grace infinity --stop-delay 1s --second-stop ignore --stop-signal SIGQUIT --rewrite SIGHUP:0 --forward group --forking --remap-exit 143 "+
+			"--parent-death-signal SIGTERM --warn-reaped --health-addr 127.0.0.1:8080 --termination-log=/x; log level debug, log format text, pid ")
 	})
 }
 

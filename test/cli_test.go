@@ -26,40 +26,46 @@ func settingsLine(t *testing.T, args, env []string) string {
 	return line
 }
 
+// settles reports whether the line says that these settings differ from the default, and no
+// others.
+func settles(line, flags string) bool {
+	return strings.Contains(line, "settings: "+flags+"; log level ")
+}
+
 // settingsTable has, for each setting, every way to give it.
 var settingsTable = []struct {
 	want  string
 	flags [][]string
 	env   string
 }{
-	{"grace 30s,", [][]string{{}, {"--"}, {"-s"}, {"--forward=auto"}}, "DRAINIT_GRACE="},
-	{"grace 7s,", [][]string{{"-t", "7"}, {"-t7"}, {"-t=7s"}, {"--grace", "7s"}, {"--grace=7"}, {"--grace=7000ms"}, {"--grace", "7.0s"}}, "DRAINIT_GRACE=7"},
-	{"grace 1m30s,", [][]string{{"-t", "90"}, {"--grace=1m30s"}, {"--grace=1.5m"}}, "DRAINIT_GRACE=90s"},
-	{"grace 0s,", [][]string{{"-t", "0"}, {"--grace=0s"}}, "DRAINIT_GRACE=0"},
-	{"grace infinity,", [][]string{{"-t", "infinity"}, {"--grace=infinity"}}, "DRAINIT_GRACE=infinity"},
-	{"grace 168h0m0s,", [][]string{{"-t", "604800"}, {"--grace=168h"}}, "DRAINIT_GRACE=168h"},
-	{"stop delay 2s,", [][]string{{"--stop-delay", "2"}, {"--stop-delay=2s"}}, "DRAINIT_STOP_DELAY=2s"},
-	{"stop delay 0s,", [][]string{{}, {"--stop-delay=0"}, {"--grace=0", "--stop-delay=0"}}, "DRAINIT_STOP_DELAY=0"},
-	{"also stopped by [],", [][]string{{}}, "DRAINIT_STOP_SIGNAL="},
-	{"also stopped by [SIGQUIT SIGRTMIN+3],", [][]string{
+	{"the defaults", [][]string{{}, {"--"}, {"-s"}, {"--forward=auto"}}, "DRAINIT_GRACE="},
+	{"--grace 7s", [][]string{{"-t", "7"}, {"-t7"}, {"-t=7s"}, {"--grace", "7s"}, {"--grace=7"}, {"--grace=7000ms"}, {"--grace", "7.0s"}}, "DRAINIT_GRACE=7"},
+	{"--grace 1m30s", [][]string{{"-t", "90"}, {"--grace=1m30s"}, {"--grace=1.5m"}}, "DRAINIT_GRACE=90s"},
+	{"--grace 0s", [][]string{{"-t", "0"}, {"--grace=0s"}}, "DRAINIT_GRACE=0"},
+	{"--grace infinity", [][]string{{"-t", "infinity"}, {"--grace=infinity"}}, "DRAINIT_GRACE=infinity"},
+	{"--grace 168h0m0s", [][]string{{"-t", "604800"}, {"--grace=168h"}}, "DRAINIT_GRACE=168h"},
+	{"--stop-delay 2s", [][]string{{"--stop-delay", "2"}, {"--stop-delay=2s"}}, "DRAINIT_STOP_DELAY=2s"},
+	{"the defaults", [][]string{{}, {"--stop-delay=0"}}, "DRAINIT_STOP_DELAY=0"},
+	{"the defaults", [][]string{{}}, "DRAINIT_STOP_SIGNAL="},
+	{"--stop-signal SIGQUIT --stop-signal SIGRTMIN+3", [][]string{
 		{"--stop-signal", "QUIT", "--stop-signal=RTMIN+3"}, {"--stop-signal=sigquit", "--stop-signal=SIGRTMIN+3"}, {"--stop-signal=3", "--stop-signal=37"},
 	}, "DRAINIT_STOP_SIGNAL= QUIT, RTMIN+3"},
-	{"second stop force,", [][]string{{}, {"--second-stop=force"}}, "DRAINIT_SECOND_STOP="},
-	{"second stop ignore,", [][]string{{"--second-stop", "ignore"}, {"--second-stop=ignore"}}, "DRAINIT_SECOND_STOP=ignore"},
-	{"forward auto,", [][]string{{}, {"--forward", "auto"}, {"--forward=auto"}}, "DRAINIT_FORWARD=auto"},
-	{"forward group,", [][]string{{"-g"}, {"--forward", "group"}, {"--forward=group"}, {"-gvs"}}, "DRAINIT_FORWARD=group"},
-	{"forward worker,", [][]string{{"-c"}, {"--forward", "worker"}, {"-cv"}}, "DRAINIT_FORWARD=worker"},
-	{"exit statuses reported as 0 [143 7],", [][]string{{"-e", "143", "-e7"}, {"--remap-exit=143", "--remap-exit", "7"}}, "DRAINIT_REMAP_EXIT=143,7"},
+	{"the defaults", [][]string{{}, {"--second-stop=force"}}, "DRAINIT_SECOND_STOP="},
+	{"--second-stop ignore", [][]string{{"--second-stop", "ignore"}, {"--second-stop=ignore"}}, "DRAINIT_SECOND_STOP=ignore"},
+	{"the defaults", [][]string{{}, {"--forward", "auto"}, {"--forward=auto"}}, "DRAINIT_FORWARD=auto"},
+	{"--forward group", [][]string{{"-g"}, {"--forward", "group"}, {"--forward=group"}, {"-gvs"}}, "DRAINIT_FORWARD=group"},
+	{"--forward worker", [][]string{{"-c"}, {"--forward", "worker"}, {"-cv"}}, "DRAINIT_FORWARD=worker"},
+	{"--remap-exit 143 --remap-exit 7", [][]string{{"-e", "143", "-e7"}, {"--remap-exit=143", "--remap-exit", "7"}}, "DRAINIT_REMAP_EXIT=143,7"},
 }
 
 func TestEveryWayToGiveASetting(t *testing.T) {
 	for _, tt := range settingsTable {
 		for _, flags := range tt.flags {
-			if line := settingsLine(t, flags, nil); !strings.Contains(line, tt.want) {
+			if line := settingsLine(t, flags, nil); !settles(line, tt.want) {
 				t.Errorf("%q: no %q in %q", flags, tt.want, line)
 			}
 		}
-		if line := settingsLine(t, nil, []string{tt.env}); !strings.Contains(line, tt.want) {
+		if line := settingsLine(t, nil, []string{tt.env}); !settles(line, tt.want) {
 			t.Errorf("%q: no %q in %q", tt.env, tt.want, line)
 		}
 	}
@@ -88,19 +94,19 @@ func aValue(t *testing.T) map[string]struct{ value, shown string } {
 	health := fmt.Sprintf("127.0.0.1:%d", reservePort(t))
 	report := filepath.Join(t.TempDir(), "none")
 	return map[string]struct{ value, shown string }{
-		"grace":               {"21s", "grace 21s"},
-		"stop-delay":          {"3s", "stop delay 3s"},
-		"stop-signal":         {"USR1,RTMIN+3", "also stopped by [SIGUSR1 SIGRTMIN+3]"},
-		"rewrite":             {"HUP:USR2", "rewrites [SIGHUP:SIGUSR2]"},
-		"forward":             {"group", "forward group"},
-		"forking":             {"1", "forking true"},
-		"second-stop":         {"ignore", "second stop ignore"},
-		"remap-exit":          {"77,78", "exit statuses reported as 0 [77 78]"},
-		"parent-death-signal": {"QUIT", "sent SIGQUIT when the parent dies"},
-		"health-addr":         {health, "health address " + health},
-		"termination-log":     {report, "termination log " + report},
-		"log-format":          {"text", "log format text"},
-		"log-level":           {"debug", "log level debug"},
+		"grace":               {"21s", "--grace 21s"},
+		"stop-delay":          {"3s", "--stop-delay 3s"},
+		"stop-signal":         {"USR1,RTMIN+3", "--stop-signal SIGUSR1 --stop-signal SIGRTMIN+3"},
+		"rewrite":             {"HUP:USR2", "--rewrite SIGHUP:SIGUSR2"},
+		"forward":             {"group", "--forward group"},
+		"forking":             {"1", "--forking"},
+		"second-stop":         {"ignore", "--second-stop ignore"},
+		"remap-exit":          {"77,78", "--remap-exit 77 --remap-exit 78"},
+		"parent-death-signal": {"QUIT", "--parent-death-signal SIGQUIT"},
+		"health-addr":         {health, "--health-addr " + health},
+		"termination-log":     {report, "--termination-log=" + report},
+		"log-format":          {"text", "log format text,"},
+		"log-level":           {"debug", "log level debug,"},
 	}
 }
 
@@ -113,15 +119,15 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 			t.Errorf("no value to try for --%s", name)
 			continue
 		}
-		if line := settingsLine(t, nil, []string{variableOf(name) + "=" + v.value}); !strings.Contains(line, v.shown+",") {
+		if line := settingsLine(t, nil, []string{variableOf(name) + "=" + v.value}); !strings.Contains(line, v.shown) {
 			t.Errorf("--%s: no %q in %q", name, v.shown, line)
 		}
 		// The line itself needs these two.
-		if needed := name == "log-format" || name == "log-level"; !needed && strings.Contains(defaults, v.shown+",") {
+		if needed := name == "log-format" || name == "log-level"; !needed && strings.Contains(defaults, v.shown) {
 			t.Errorf("without --%s: %q in %q", name, v.shown, defaults)
 		}
 	}
-	for _, want := range []string{"termination log off,", "rewrites [SIGHUP:0],"} {
+	for _, want := range []string{"--termination-log=;", "--rewrite SIGHUP:0"} {
 		if line := settingsLine(t, []string{"--termination-log=", "--rewrite=HUP:0"}, nil); !strings.Contains(line, want) {
 			t.Errorf("no %q in %q", want, line)
 		}
@@ -142,22 +148,22 @@ func TestFlagWinsOverVariable(t *testing.T) {
 		env   string
 		want  string
 	}{
-		{[]string{"-t", "7"}, "DRAINIT_GRACE=9", "grace 7s,"},
-		{[]string{"-t", "7"}, "DRAINIT_GRACE=nonsense", "grace 7s,"},
-		{[]string{"-t", "7", "--grace=8"}, "DRAINIT_GRACE=9", "grace 8s,"},
-		{[]string{"-t", "7"}, "OJS_GRACE_PERIOD=9", "grace 7s,"},
-		{[]string{"--stop-delay=2"}, "DRAINIT_STOP_DELAY=9", "stop delay 2s,"},
-		{[]string{"--stop-signal=QUIT"}, "DRAINIT_STOP_SIGNAL=USR1,USR2", "stopped by [SIGQUIT],"},
-		{[]string{"-e3"}, "DRAINIT_REMAP_EXIT=4,5", "as 0 [3],"},
-		{[]string{"--forward=auto"}, "DRAINIT_FORWARD=group", "forward auto,"},
-		{[]string{"-g"}, "DRAINIT_FORWARD=worker", "forward group,"},
-		{[]string{"-c"}, "DRAINIT_FORWARD=group", "forward worker,"},
-		{[]string{"--log-level=debug"}, "DRAINIT_LOG_LEVEL=error", "grace 30s,"},
-		{[]string{"-v"}, "DRAINIT_LOG_LEVEL=error", "grace 30s,"},
-		{[]string{"--log-level=error", "-v"}, "", "grace 30s,"},
-		{[]string{"--log-format=text"}, "DRAINIT_LOG_FORMAT=json", "grace 30s,"},
+		{[]string{"-t", "7"}, "DRAINIT_GRACE=9", "--grace 7s"},
+		{[]string{"-t", "7"}, "DRAINIT_GRACE=nonsense", "--grace 7s"},
+		{[]string{"-t", "7", "--grace=8"}, "DRAINIT_GRACE=9", "--grace 8s"},
+		{[]string{"-t", "7"}, "OJS_GRACE_PERIOD=9", "--grace 7s"},
+		{[]string{"--stop-delay=2"}, "DRAINIT_STOP_DELAY=9", "--stop-delay 2s"},
+		{[]string{"--stop-signal=QUIT"}, "DRAINIT_STOP_SIGNAL=USR1,USR2", "--stop-signal SIGQUIT"},
+		{[]string{"-e3"}, "DRAINIT_REMAP_EXIT=4,5", "--remap-exit 3"},
+		{[]string{"--forward=auto"}, "DRAINIT_FORWARD=group", "the defaults"},
+		{[]string{"-g"}, "DRAINIT_FORWARD=worker", "--forward group"},
+		{[]string{"-c"}, "DRAINIT_FORWARD=group", "--forward worker"},
+		{[]string{"--log-level=debug"}, "DRAINIT_LOG_LEVEL=error", "the defaults"},
+		{[]string{"-v"}, "DRAINIT_LOG_LEVEL=error", "the defaults"},
+		{[]string{"--log-level=error", "-v"}, "", "the defaults"},
+		{[]string{"--log-format=text"}, "DRAINIT_LOG_FORMAT=json", "the defaults"},
 	} {
-		if line := settingsLine(t, tt.flags, []string{tt.env}); !strings.Contains(line, tt.want) {
+		if line := settingsLine(t, tt.flags, []string{tt.env}); !settles(line, tt.want) {
 			t.Errorf("%q and %q: no %q in %q", tt.flags, tt.env, tt.want, line)
 		}
 	}
@@ -169,18 +175,18 @@ func TestGraceOfTheOpenJobSpec(t *testing.T) {
 		env  []string
 		want string
 	}{
-		{[]string{"OJS_SHUTDOWN_GRACE_PERIOD=20"}, "grace 25s,"},
-		{[]string{"OJS_GRACE_PERIOD=20s"}, "grace 25s,"},
-		{[]string{"OJS_SHUTDOWN_TIMEOUT=1m"}, "grace 1m5s,"},
-		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD=2", "OJS_SHUTDOWN_GRACE_PERIOD=3"}, "grace 8s,"},
-		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD=2"}, "grace 7s,"},
-		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD="}, "grace 6s,"},
-		{[]string{"OJS_GRACE_PERIOD=infinity"}, "grace infinity,"},
-		{[]string{"OJS_GRACE_PERIOD=0"}, "grace 5s,"},
-		{[]string{"OJS_GRACE_PERIOD=20", "DRAINIT_GRACE=9"}, "grace 9s,"},
-		{[]string{"OJS_GRACE_PERIOD=nonsense", "DRAINIT_GRACE=9"}, "grace 9s,"},
+		{[]string{"OJS_SHUTDOWN_GRACE_PERIOD=20"}, "--grace 25s"},
+		{[]string{"OJS_GRACE_PERIOD=20s"}, "--grace 25s"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1m"}, "--grace 1m5s"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD=2", "OJS_SHUTDOWN_GRACE_PERIOD=3"}, "--grace 8s"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD=2"}, "--grace 7s"},
+		{[]string{"OJS_SHUTDOWN_TIMEOUT=1", "OJS_GRACE_PERIOD="}, "--grace 6s"},
+		{[]string{"OJS_GRACE_PERIOD=infinity"}, "--grace infinity"},
+		{[]string{"OJS_GRACE_PERIOD=0"}, "--grace 5s"},
+		{[]string{"OJS_GRACE_PERIOD=20", "DRAINIT_GRACE=9"}, "--grace 9s"},
+		{[]string{"OJS_GRACE_PERIOD=nonsense", "DRAINIT_GRACE=9"}, "--grace 9s"},
 	} {
-		if line := settingsLine(t, nil, tt.env); !strings.Contains(line, tt.want) {
+		if line := settingsLine(t, nil, tt.env); !settles(line, tt.want) {
 			t.Errorf("%q: no %q in %q", tt.env, tt.want, line)
 		}
 	}

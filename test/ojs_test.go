@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func TestOJSGraceIsReadByBoth(t *testing.T) {
 		t.Run(strings.Join(tt.env, " "), func(t *testing.T) {
 			t.Parallel()
 			w := startOJS(t, tt.env, ojsWays["exec form"]...)
-			w.waitErr(`settings: grace ` + tt.drainit + `,`)
+			w.waitErr(`settings: ` + cmp.Or(map[string]string{"30s": "the defaults"}[tt.drainit], "--grace "+tt.drainit) + `;`)
 			w.waitOut(`^ready \d+, grace ` + tt.worker + `$`)
 			w.signal(syscall.SIGTERM)
 			w.waitErr(`what still runs after ` + tt.drainit + ` is killed`)

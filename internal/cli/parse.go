@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
@@ -14,6 +13,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/signals"
+	"drainit/supervisor"
 )
 
 // flags are the command line as it was given, not checked.
@@ -82,7 +82,7 @@ func parse(args, environ []string) (*options, error) {
 
 // apply sets each setting from its flag, its variable or its default.
 func (o *options) apply(f *flags, environ []string) error {
-	o.config.Grace = 30 * time.Second
+	o.config.Grace = supervisor.DefaultGrace
 	o.config.Rewrites = signals.Rewrites{}
 	o.config.TerminationLog = logx.DefaultTerminationLog
 	o.json = !isTerminal(unix.Stderr)

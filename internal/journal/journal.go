@@ -225,9 +225,9 @@ func (j *Journal) Reaped(e reaper.WaitEvent) {
 	j.Log.Warn(fmt.Sprintf("reaped orphan %d, exit status %d", e.PID, e.ExitStatus()), logx.Number("pid", e.PID))
 }
 
-// Settings are all of them, for -v.
+// Settings are those that differ from the default, for -v.
 func (j *Journal) Settings(all string) {
-	j.Log.Debug(fmt.Sprintf("settings: %s, log level %v, log format %s, pid %d", all, j.Log.Level(), j.Log.Format(), os.Getpid()))
+	j.Log.Debug(fmt.Sprintf("settings: %s; log level %v, log format %s, pid %d", all, j.Log.Level(), j.Log.Format(), os.Getpid()))
 }
 
 // Message is the termination message so far, "" where there is nothing to say.
