@@ -1,0 +1,168 @@
+package journal
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the page of messages anew")
+
+const (
+	page = "../../docs/messages.md"
+	head = `# Messages
+
+For those who search for a line of the log: every message, as it stands in the code, with … for what changes. [operations.md](operations.md#the-log) says what to do about those
+that ask for something. Made by: go test ./internal/journal -run TestPageOfMessages -update
+
+| level | when | words |
+|---|---|---|
+`
+)
+
+// The page has every message of the code, and no other.
+func TestPageOfMessages(t *testing.T) {
+	var rows []string
+	for _, dir := range []string{".", "../diag", "../term", "../../supervisor"} {
+		rows = append(rows, messagesIn(t, dir)...)
+	}
+	want := head + strings.Join(rows, "")
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != want {
+		t.Errorf("%s is not what the code says (%v): go test ./internal/journal -run TestPageOfMessages -update", page, err)
+	}
+	if len(rows) < 40 {
+		t.Errorf("%d messages: the code is not understood any longer", len(rows))
+	}
+}
+
+// messagesIn are the rows of a package: a function that writes a line, or makes a warning,
+// and the texts that it is made of.
+func messagesIn(t *testing.T, dir string) (rows []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			levels, texts := spokenBy(f, dir)
+			for _, text := range texts {
+				rows = append(rows, "| "+strings.Join(levels, ", ")+" | "+when(f)+" | `"+text+"` |\n")
+			}
+		}
+	}
+	return rows
+}
+
+// spokenBy are the levels at which a function writes, and the texts in it; none where it
+// neither writes nor makes what is written.
+func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
+	made := dir == "." && returns(f, "string") && f.Recv != nil
+	if returns(f, "Warning") {
+		levels = []string{"warn"}
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if isKept(n) {
+				return false
+			}
+			if level, ok := levelOf(n); ok && !slices.Contains(levels, level) {
+				levels = append(levels, level)
+			}
+		case *ast.BasicLit:
+			if text, ok := textOf(n); ok && !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+		return true
+	})
+	if len(levels) == 0 && made {
+		levels = []string{"a part"}
+	}
+	if len(levels) == 0 {
+		return nil, nil
+	}
+	return levels, texts
+}
+
+// levelOf is the level of a call that writes a line: s.journal.Log.Warn(…).
+func levelOf(call *ast.CallExpr) (level string, ok bool) {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	log, ok := method.X.(*ast.SelectorExpr)
+	if !ok || log.Sel.Name != "Log" || !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, method.Sel.Name) {
+		return "", false
+	}
+	return strings.ToLower(method.Sel.Name), true
+}
+
+// isKept reports whether a call asks for what has been said: its text is a key.
+func isKept(call *ast.CallExpr) bool {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Once", "Said"}, method.Sel.Name)
+}
+
+func returns(f *ast.FuncDecl, name string) bool {
+	if f.Type.Results == nil {
+		return false
+	}
+	for _, result := range f.Type.Results.List {
+		if id, ok := result.Type.(*ast.Ident); ok && id.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+var verb = regexp.MustCompile(`%[+.\d]*[a-z]`)
+
+// textOf is a literal as it reads in a line; none where it is a key or a part of a word.
+func textOf(lit *ast.BasicLit) (text string, ok bool) {
+	if lit.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(lit.Value)
+	if err != nil || !strings.Contains(strings.TrimSpace(text), " ") {
+		return "", false
+	}
+	text = strings.ReplaceAll(verb.ReplaceAllString(text, "…"), "|", `\|`)
+	return strings.TrimSpace(text), true
+}
+
+// when is the first sentence of a function's comment, or its name.
+func when(f *ast.FuncDecl) string {
+	doc := strings.Join(strings.Fields(f.Doc.Text()), " ")
+	if doc == "" {
+		return f.Name.Name
+	}
+	sentence, _, _ := strings.Cut(doc, ". ")
+	sentence = strings.TrimPrefix(strings.TrimPrefix(sentence, f.Name.Name+" "), "is ")
+	return strings.ReplaceAll(strings.TrimSuffix(sentence, "."), "|", `\|`)
+}
