@@ -75,7 +75,7 @@ func (t *table) ownTime(name string, took, most time.Duration) {
 	v := slices.Repeat([]float64{none}, len(t.inits))
 	v[t.column("drainit")] = float64(took) / float64(time.Millisecond)
 	t.values(name, "ms", v)
-	t.aim(fmt.Sprintf("≤ %v", most), took.Seconds(), most.Seconds())
+	t.aim(fmt.Sprintf("≤ %v, in ms", most), v[t.column("drainit")], float64(most)/float64(time.Millisecond))
 }
 
 // column is that of an init, -1 where it does not run.

@@ -69,7 +69,7 @@ func main() {
 	flag.IntVar(&p.signals, "signals", 5000, "signals to each init")
 	flag.IntVar(&p.storms, "storms", 3, "storms of orphans to each init")
 	flag.IntVar(&p.orphans, "orphans", 20_000, "orphans in a storm")
-	flag.DurationVar(&p.idle, "idle", time.Minute, "how long idle inits are looked at")
+	flag.DurationVar(&p.idle, "idle", 40*time.Second, "how long idle inits are looked at: the Go runtime's monitor wakes up once a minute")
 	flag.IntVar(&p.stops, "stops", 5, "stops of each tree under each init")
 	flag.IntVar(&p.tree, "tree", 1000, "processes in a tree that is stopped")
 	flag.IntVar(&p.crowd, "crowd", 10_000, "processes that a long drain waits for")
