@@ -19,7 +19,8 @@ const (
 	relayToGroup       // the process group of that
 )
 
-// relayOf tells the relays by what they were asked to do.
+// relayOf knows a relay by its executable file, and by what it was asked to do. A script is
+// none, for its executable is the interpreter.
 func relayOf(p *proc.Process) relay {
 	group := false
 	switch p.Exe {

@@ -254,8 +254,8 @@ func (s *Supervisor) suspend() (next machine.Event, ok bool) {
 	return machine.Event{Kind: machine.QuietSignaled, Signal: unix.SIGTSTP}, !s.job.Suspend()
 }
 
-// runOn has the worker run on in what it left, which must be seen: else nothing but wait4
-// would tell when it ends.
+// runOn has the worker run on in what it left, which must be seen: else only wait4
+// would show when it ends.
 func (s *Supervisor) runOn() (next machine.Event, ok bool) {
 	all, err := s.sys.Snapshot(proc.Want{})
 	if err != nil {

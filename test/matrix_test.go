@@ -149,7 +149,7 @@ func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
 		t.Errorf("the handler ran %v after the request, want at most %v", o.waited, promptly)
 	}
 	if !o.hangs && !o.early {
-		s.init.waitErr(`\bdone `) // its last line may be still on its way
+		s.init.waitErr(`"msg":"stopped `) // its last line may be still on its way
 	}
 	log := s.init.stderr.text()
 	wantSignalledOnce(t, log, w.tells)

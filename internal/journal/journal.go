@@ -191,8 +191,8 @@ func (j *Journal) Successor(p proc.Process) {
 	j.Log.Debug(fmt.Sprintf("%v %s; %v is the worker now", j.worker, j.worker.HowExited(), p), about(p, j.phase())...)
 }
 
-// KilledFromOutside is for a worker that died of a signal which drainit did not send: the
-// status alone would not tell that from a stop.
+// KilledFromOutside is for a worker that died of a signal which drainit did not send: by the
+// status alone it looks like a stop.
 func (j *Journal) KilledFromOutside(by unix.Signal) {
 	why := "it came from the worker itself, or from outside"
 	if by == unix.SIGKILL {

@@ -20,7 +20,7 @@ const (
 	page = "../../docs/messages.md"
 	head = `# Messages
 
-For those who search for a line of the log: every message, as it stands in the code, with … for what changes. [operations.md](operations.md#the-log) says what to do about those
+For those who search for a line: the messages of the log, of the command line and of the verbs, as they stand in the code, with … for what changes; "a part" ends or begins others. [operations.md](operations.md#the-log) says what to do about those
 that ask for something. Made by: go test ./internal/journal -run TestPageOfMessages -update
 
 | level | when | words |
@@ -31,7 +31,7 @@ that ask for something. Made by: go test ./internal/journal -run TestPageOfMessa
 // The page has every message of the code, and no other.
 func TestPageOfMessages(t *testing.T) {
 	var rows []string
-	for _, dir := range []string{".", "../diag", "../term", "../../supervisor"} {
+	for _, dir := range []string{".", "../diag", "../term", "../logx", "../worker", "../spawn", "../cli", "../inspect", "../../supervisor"} {
 		rows = append(rows, messagesIn(t, dir)...)
 	}
 	want := head + strings.Join(rows, "")
@@ -81,7 +81,7 @@ func messagesIn(t *testing.T, dir string) (rows []string) {
 // spokenBy are the levels at which a function writes, and the texts in it; none where it
 // neither writes nor makes what is written.
 func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
-	made := dir == "." && returns(f, "string") && f.Recv != nil
+	made := returns(f, "string") || returns(f, "error") && dir != "../../supervisor"
 	if returns(f, "Warning") {
 		levels = []string{"warn"}
 	}
@@ -102,7 +102,7 @@ func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
 		return true
 	})
 	if len(levels) == 0 && made {
-		levels = []string{"a part"}
+		levels = []string{"a part, or an error"}
 	}
 	if len(levels) == 0 {
 		return nil, nil
@@ -116,8 +116,10 @@ func levelOf(call *ast.CallExpr) (level string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	log, ok := method.X.(*ast.SelectorExpr)
-	if !ok || log.Sel.Name != "Log" || !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, method.Sel.Name) {
+	if method.Sel.Name == "NotStarted" {
+		return "error", true
+	}
+	if owner, ok := method.X.(*ast.SelectorExpr); !ok || owner.Sel.Name != "Log" && owner.Sel.Name != "owner" || !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, method.Sel.Name) {
 		return "", false
 	}
 	return strings.ToLower(method.Sel.Name), true
@@ -141,7 +143,10 @@ func returns(f *ast.FuncDecl, name string) bool {
 	return false
 }
 
-var verb = regexp.MustCompile(`%[+.\d]*[a-z]`)
+var (
+	verb = regexp.MustCompile(`%[+.\d]*[a-z]`)
+	word = regexp.MustCompile(`[A-Za-z-]{2,}`)
+)
 
 // textOf is a literal as it reads in a line; none where it is a key or a part of a word.
 func textOf(lit *ast.BasicLit) (text string, ok bool) {
@@ -149,11 +154,14 @@ func textOf(lit *ast.BasicLit) (text string, ok bool) {
 		return "", false
 	}
 	text, err := strconv.Unquote(lit.Value)
-	if err != nil || !strings.Contains(strings.TrimSpace(text), " ") {
+	if err != nil {
 		return "", false
 	}
-	text = strings.ReplaceAll(verb.ReplaceAllString(text, "…"), "|", `\|`)
-	return strings.TrimSpace(text), true
+	text = strings.TrimSpace(verb.ReplaceAllString(text, "…"))
+	if !strings.Contains(text, " ") || len(word.FindAllString(text, -1)) < 2 || strings.Contains(text, "\n") {
+		return "", false
+	}
+	return strings.ReplaceAll(text, "|", `\|`), true
 }
 
 // when is the first sentence of a function's comment, or its name.

@@ -1,5 +1,5 @@
 # nginx drains on QUIT and drops everything on TERM, so its image has QUIT as its
-# stop signal. drainit counts it as one, too, and tells the master alone.
+# stop signal. drainit counts it as one, too, and signals the master alone.
 #
 #   docker build --target build -t drainit .     beside the README's Dockerfile
 #   docker build -f nginx.Dockerfile -t web .
