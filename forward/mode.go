@@ -21,5 +21,5 @@ func ParseMode(s string) (Mode, error) {
 			return m, nil
 		}
 	}
-	return ModeAuto, fmt.Errorf("%q: takes auto, group or worker", s)
+	return ModeAuto, fmt.Errorf("invalid value %q: want auto, group or worker", s)
 }

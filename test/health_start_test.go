@@ -60,7 +60,7 @@ func TestNoAddressGives125(t *testing.T) {
 			l.NoPID1 = true
 			l.Args = append(l.Args, "--", "echo", "started")
 			r := runToEnd(t, l)
-			line := regexp.MustCompile(fmt.Sprintf(`^drainit: (--health-addr|DRAINIT_HEALTH_ADDR): %q: takes :8080 or 127.0.0.1:8080, an address and not a name\n$`, addr))
+			line := regexp.MustCompile(fmt.Sprintf(`^drainit: (--health-addr|DRAINIT_HEALTH_ADDR): invalid value %q: want :8080 or 127.0.0.1:8080, an address and not a name\n$`, addr))
 			if r.status != 125 || r.out != "" || !line.MatchString(r.err) {
 				t.Errorf("exit status %d, stdout %q, stderr %q", r.status, r.out, r.err)
 			}

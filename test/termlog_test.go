@@ -162,7 +162,7 @@ func TestTerminationMessageOfACommandLine(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--grace=soon", "--", "true"}, `^--grace: "soon" is no duration: takes `},
+		{[]string{"--grace=soon", "--", "true"}, `^--grace: invalid duration "soon": want `},
 		{[]string{"--nope", "--", "true"}, `^unknown flag: --nope`},
 		{[]string{"--"}, `^there is no COMMAND to run$`},
 	} {

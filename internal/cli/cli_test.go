@@ -42,34 +42,34 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		env  string
 		want string // all of the line that matters
 	}{
-		{"-t 25x y", "", `--grace: "25x" is no duration: takes 25s`},
-		{"-t -5s y", "", `--grace: "-5s" is no duration`},
+		{"-t 25x y", "", `--grace: invalid duration "25x": want 25s`},
+		{"-t -5s y", "", `--grace: invalid duration "-5s"`},
 		{"-t 90000000 y", "", `(milliseconds meant?)`},
-		{"-t 99999999999999999999 y", "", `is no duration`},
+		{"-t 99999999999999999999 y", "", `invalid duration`},
 		{"-t 169h y", "", `more than a week`},
-		{"--stop-delay infinity y", "", `--stop-delay: "infinity" is no duration: takes 5s`},
+		{"--stop-delay infinity y", "", `--stop-delay: invalid duration "infinity": want 5s`},
 		{"--stop-delay 30s y", "", `30s is not shorter than the grace period of 30s`},
 		{"-t 0 --stop-delay 1s y", "", `not shorter than the grace period of 0s`},
 		{"--stop-signal KILL y", "", `SIGKILL can't begin the stop`},
 		{"--stop-signal TSTP y", "", `SIGTSTP can't begin the stop`},
-		{"--stop-signal FOO y", "", `--stop-signal: "FOO" is no signal: takes a name such as TERM`},
-		{"-r TERM y", "", `--rewrite: "TERM" is no rewrite: takes FROM:TO`},
+		{"--stop-signal FOO y", "", `--stop-signal: invalid signal "FOO": want a name such as TERM`},
+		{"-r TERM y", "", `--rewrite: invalid rewrite "TERM": want FROM:TO`},
 		{"-r KILL:TERM y", "", `SIGKILL can't be rewritten`},
-		{"--forward all y", "", `--forward: "all": takes auto, group or worker`},
+		{"--forward all y", "", `--forward: invalid value "all": want auto, group or worker`},
 		{"-g -c y", "", `give one of them`},
 		{"-g --forward auto y", "", `give one of them`},
-		{"-e 256 y", "", `--remap-exit: "256" is no exit status: takes a number from 0 to 255`},
-		{"-e -1 y", "", `--remap-exit: "-1"`},
-		{"-p 0 y", "", `--parent-death-signal: "0" is no signal`},
-		{"--health-addr drainit:80 y", "", `--health-addr: "drainit:80": takes :8080 or 127.0.0.1:8080, an address and not a name`},
-		{"--log-format xml y", "", `--log-format: "xml": takes auto, json or text`},
-		{"--log-level panic y", "", `--log-level: "panic": takes error, warn, info or debug`},
+		{"-e 256 y", "", `--remap-exit: invalid exit status "256": want a number from 0 to 255`},
+		{"-e -1 y", "", `--remap-exit: invalid exit status "-1"`},
+		{"-p 0 y", "", `--parent-death-signal: invalid signal "0"`},
+		{"--health-addr drainit:80 y", "", `--health-addr: invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
+		{"--log-format xml y", "", `--log-format: invalid value "xml": want auto, json or text`},
+		{"--log-level panic y", "", `--log-level: invalid value "panic": want error, warn, info or debug`},
 		{"--grce 5 y", "", `unknown flag: --grce`},
 		{"-x y", "", `unknown shorthand flag: 'x' in -x`},
 		{"--grace", "", `flag needs an argument: --grace`},
-		{"y", "DRAINIT_GRACE=25x", `DRAINIT_GRACE: "25x" is no duration`},
-		{"y", "DRAINIT_REWRITE=TERM:QUIT,HUP", `DRAINIT_REWRITE: "HUP" is no rewrite`},
-		{"y", "OJS_GRACE_PERIOD=soon", `OJS_GRACE_PERIOD: "soon" is no duration`},
+		{"y", "DRAINIT_GRACE=25x", `DRAINIT_GRACE: invalid duration "25x"`},
+		{"y", "DRAINIT_REWRITE=TERM:QUIT,HUP", `DRAINIT_REWRITE: invalid rewrite "HUP"`},
+		{"y", "OJS_GRACE_PERIOD=soon", `OJS_GRACE_PERIOD: invalid duration "soon"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args+tt.env, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestNoCommandIsToldOfUsage(t *testing.T) {
 
 // Of two mistakes the first one is named, and a missing COMMAND last.
 func TestMistakeComesBeforeNoCommand(t *testing.T) {
-	want := said{125, "", "drainit: --forward: \"all\": takes auto, group or worker\n"}
+	want := said{125, "", "drainit: --forward: invalid value \"all\": want auto, group or worker\n"}
 	if got := run(t, []string{"--forward", "all"}, []string{noTerminationLog}); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -220,9 +220,9 @@ func TestMistakeIsWrittenToTerminationLog(t *testing.T) {
 		env  string
 		want string
 	}{
-		{"bad value", "--termination-log FILE -t 25x y", "", `--grace: "25x" is no duration: takes 25s, 25 (seconds), 0 (kill at once) or infinity`},
-		{"bad value before the flag", "-t 25x --termination-log FILE y", "", `--grace: "25x" is no duration: takes 25s, 25 (seconds), 0 (kill at once) or infinity`},
-		{"bad value, file by variable", "--log-level x y", "DRAINIT_TERMINATION_LOG=FILE", `--log-level: "x": takes error, warn, info or debug`},
+		{"bad value", "--termination-log FILE -t 25x y", "", `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`},
+		{"bad value before the flag", "-t 25x --termination-log FILE y", "", `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`},
+		{"bad value, file by variable", "--log-level x y", "DRAINIT_TERMINATION_LOG=FILE", `--log-level: invalid value "x": want error, warn, info or debug`},
 		{"unknown flag", "--termination-log FILE --grce 5 y", "", unknown},
 		{"unknown flag, file by variable", "--grce 5 y", "DRAINIT_TERMINATION_LOG=FILE", unknown},
 		{"unknown flag before a bad value", "--log-level x --grce 5 y", "DRAINIT_TERMINATION_LOG=FILE", unknown},

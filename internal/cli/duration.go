@@ -20,7 +20,7 @@ func parseGrace(s string) (time.Duration, error) {
 	}
 	d, err := parseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%w: takes 25s, 25 (seconds), 0 (kill at once) or infinity", err)
+		return 0, fmt.Errorf("%w: want 25s, 25 (seconds), 0 (kill at once) or infinity", err)
 	}
 	return d, nil
 }
@@ -29,7 +29,7 @@ func parseGrace(s string) (time.Duration, error) {
 func parseDelay(s string) (time.Duration, error) {
 	d, err := parseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%w: takes 5s or 5 (seconds)", err)
+		return 0, fmt.Errorf("%w: want 5s or 5 (seconds)", err)
 	}
 	return d, nil
 }
@@ -42,7 +42,7 @@ func parseDuration(s string) (time.Duration, error) {
 		d, err = time.Duration(min(n, uint64(longest/time.Second)+1))*time.Second, nil
 	}
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no duration", s)
+		return 0, fmt.Errorf("invalid duration %q", s)
 	}
 	if d > longest {
 		return 0, fmt.Errorf("%q is more than a week (milliseconds meant?)", s)

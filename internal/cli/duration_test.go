@@ -33,19 +33,19 @@ func TestDurations(t *testing.T) {
 		{"90000000", 0, `"90000000" is more than a week (milliseconds meant?)`},
 		{"9223372037", 0, `"9223372037" is more than a week (milliseconds meant?)`},
 		{"18446744073709551615", 0, `"18446744073709551615" is more than a week (milliseconds meant?)`},
-		{"18446744073709551616", 0, `"18446744073709551616" is no duration`},
-		{"-1ns", 0, `"-1ns" is no duration`},
-		{"-5", 0, `"-5" is no duration`},
-		{"", 0, `"" is no duration`},
-		{"25x", 0, `"25x" is no duration`},
-		{"1.5", 0, `"1.5" is no duration`},
-		{" 5", 0, `" 5" is no duration`},
-		{"1d", 0, `"1d" is no duration`},
+		{"18446744073709551616", 0, `invalid duration "18446744073709551616"`},
+		{"-1ns", 0, `invalid duration "-1ns"`},
+		{"-5", 0, `invalid duration "-5"`},
+		{"", 0, `invalid duration ""`},
+		{"25x", 0, `invalid duration "25x"`},
+		{"1.5", 0, `invalid duration "1.5"`},
+		{" 5", 0, `invalid duration " 5"`},
+		{"1d", 0, `invalid duration "1d"`},
 		{"30S", 30 * time.Second, ""},
 		{"1M5S", 65 * time.Second, ""},
-		{"25X", 0, `"25X" is no duration`},
-		{"infinit", 0, `"infinit" is no duration`},
-		{"5\n", 0, `"5\n" is no duration`},
+		{"25X", 0, `invalid duration "25X"`},
+		{"infinit", 0, `invalid duration "infinit"`},
+		{"5\n", 0, `invalid duration "5\n"`},
 	}
 	kinds := []struct {
 		name  string
@@ -53,8 +53,8 @@ func TestDurations(t *testing.T) {
 		takes string
 	}{
 		{"duration", parseDuration, ""},
-		{"delay", parseDelay, ": takes 5s or 5 (seconds)"},
-		{"grace", parseGrace, ": takes 25s, 25 (seconds), 0 (kill at once) or infinity"},
+		{"delay", parseDelay, ": want 5s or 5 (seconds)"},
+		{"grace", parseGrace, ": want 25s, 25 (seconds), 0 (kill at once) or infinity"},
 	}
 	for _, tt := range tests {
 		for _, kind := range kinds {
@@ -75,7 +75,7 @@ func TestOnlyAGraceCanBeInfinite(t *testing.T) {
 			t.Errorf("a grace of %s: %v, %v", s, d, err)
 		}
 	}
-	if d, err := parseDelay("infinity"); d != 0 || err == nil || err.Error() != `"infinity" is no duration: takes 5s or 5 (seconds)` {
+	if d, err := parseDelay("infinity"); d != 0 || err == nil || err.Error() != `invalid duration "infinity": want 5s or 5 (seconds)` {
 		t.Errorf("a delay: %v, %v", d, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestWorkersGrace(t *testing.T) {
-	const takes = ": takes 25s, 25 (seconds), 0 (kill at once) or infinity; or give --grace"
+	const takes = ": want 25s, 25 (seconds), 0 (kill at once) or infinity; or give --grace"
 	tests := []struct {
 		environ string
 		want    time.Duration
@@ -33,8 +33,8 @@ func TestWorkersGrace(t *testing.T) {
 		{"DRAINIT_GRACE=30 OJS_GRACE_PERIOD=10", 30 * time.Second, ""},
 		{"DRAINIT_GRACE=9 OJS_GRACE_PERIOD=bad", 9 * time.Second, ""},
 		{"OJS_SHUTDOWN_GRACE_PERIOD=1 OJS_GRACE_PERIOD=bad", 6 * time.Second, ""},
-		{"OJS_SHUTDOWN_GRACE_PERIOD=bad OJS_GRACE_PERIOD=1", 0, `OJS_SHUTDOWN_GRACE_PERIOD: "bad" is no duration` + takes},
-		{"OJS_GRACE_PERIOD=soon", 0, `OJS_GRACE_PERIOD: "soon" is no duration` + takes},
+		{"OJS_SHUTDOWN_GRACE_PERIOD=bad OJS_GRACE_PERIOD=1", 0, `OJS_SHUTDOWN_GRACE_PERIOD: invalid duration "bad"` + takes},
+		{"OJS_GRACE_PERIOD=soon", 0, `OJS_GRACE_PERIOD: invalid duration "soon"` + takes},
 		{"OJS_SHUTDOWN_TIMEOUT=30000000", 0, `OJS_SHUTDOWN_TIMEOUT: "30000000" is more than a week (milliseconds meant?)` + takes},
 	}
 	for _, tt := range tests {

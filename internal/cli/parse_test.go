@@ -132,7 +132,7 @@ func TestFlagsThatSayTheSameExcludeEachOther(t *testing.T) {
 		{"-c --forward worker x", "", 0, excluded},
 		{"--forward worker -c x", "", 0, excluded},
 		{"-g -c --forward auto x", "", 0, excluded},
-		{"-g --forward all x", "", 0, `--forward: "all": takes auto, group or worker`},
+		{"-g --forward all x", "", 0, `--forward: invalid value "all": want auto, group or worker`},
 		{"--forward worker x", "DRAINIT_FORWARD=group", forward.ModeWorker, ""},
 		{"--forward auto x", "DRAINIT_FORWARD=group", forward.ModeAuto, ""},
 		{"-g x", "DRAINIT_FORWARD=worker", forward.ModeGroup, ""},
@@ -181,7 +181,7 @@ func TestToggles(t *testing.T) {
 	}
 	for _, flag := range []string{"-g, --group", "-c, --single-child", "-v, --verbose", "-s, --subreaper", "-w, --warn-reaped", "-V, --version"} {
 		_, long, _ := strings.Cut(flag, ", ")
-		want := `invalid argument "maybe" for "` + flag + `" flag: takes true or false, or nothing; drainit --help lists the flags, and COMMAND's own go behind it`
+		want := `invalid argument "maybe" for "` + flag + `" flag: want true or false, or nothing; drainit --help lists the flags, and COMMAND's own go behind it`
 		if _, err := parse([]string{long + "=maybe", "x"}, nil); err == nil || err.Error() != want {
 			t.Errorf("%s=maybe: %v, want %s", long, err, want)
 		}
@@ -210,7 +210,7 @@ func TestStopDelayIsInsideTheGrace(t *testing.T) {
 		{"--stop-delay 1ns -t 0 x", "", outside("--stop-delay", "1ns", "0s")},
 		{"--stop-delay 0 -t 0 x", "", ""},
 		{"-t 0 x", "", ""},
-		{"--stop-delay 40s --log-level x x", "", `--log-level: "x": takes error, warn, info or debug`},
+		{"--stop-delay 40s --log-level x x", "", `--log-level: invalid value "x": want error, warn, info or debug`},
 		{"--stop-delay 40s -g -c x", "", outside("--stop-delay", "40s", "30s")},
 	}
 	for _, tt := range tests {

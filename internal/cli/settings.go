@@ -103,7 +103,7 @@ func addStopSignal(o *options, value string) error {
 func addRemapExit(o *options, value string) error {
 	code, err := strconv.ParseUint(value, 10, 8)
 	if err != nil {
-		return fmt.Errorf("%q is no exit status: takes a number from 0 to 255", value)
+		return fmt.Errorf("invalid exit status %q: want a number from 0 to 255", value)
 	}
 	o.config.RemapExit = append(o.config.RemapExit, int(code))
 	return nil
@@ -133,7 +133,7 @@ func setForward(o *options, value string) (err error) {
 func setForking(o *options, value string) error {
 	on, err := strconv.ParseBool(value)
 	if err != nil {
-		return fmt.Errorf("%q: takes 1, 0, true or false", value)
+		return fmt.Errorf("invalid value %q: want 1, 0, true or false", value)
 	}
 	o.config.Forking = on
 	return nil
@@ -145,7 +145,7 @@ func setSecondStop(o *options, value string) error {
 		o.config.SecondStopIgnored = what == "ignore"
 		return nil
 	}
-	return fmt.Errorf("%q: takes force or ignore", value)
+	return fmt.Errorf("invalid value %q: want force or ignore", value)
 }
 
 func setHealthAddr(o *options, value string) (err error) {
@@ -159,7 +159,7 @@ func setLogFormat(o *options, value string) error {
 	case "json", "text":
 		o.json = format == "json"
 	default:
-		return fmt.Errorf("%q: takes auto, json or text", value)
+		return fmt.Errorf("invalid value %q: want auto, json or text", value)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func setLogLevel(o *options, value string) error {
 	case "warning":
 		return o.level.Set("warn")
 	}
-	return fmt.Errorf("%q: takes error, warn, info or debug", value)
+	return fmt.Errorf("invalid value %q: want error, warn, info or debug", value)
 }
 
 // setGraceByWorker takes the grace period that the worker reads itself, and 5 s more, in

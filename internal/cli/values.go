@@ -31,7 +31,7 @@ func (t *toggle) Type() string   { return "bool" }
 func (t *toggle) Set(s string) error {
 	on, err := strconv.ParseBool(s)
 	if err != nil {
-		return errors.New("takes true or false, or nothing")
+		return errors.New("want true or false, or nothing")
 	}
 	*t = toggle(on)
 	return nil
@@ -59,7 +59,7 @@ func (p *pidValue) Type() string   { return "pid" }
 func (p *pidValue) Set(s string) error {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil || n == 0 {
-		return errors.New("takes a pid")
+		return errors.New("want a pid")
 	}
 	*p = pidValue(n)
 	return nil

@@ -31,7 +31,7 @@ func (a Address) Given() bool { return a.text != "" }
 func ParseAddress(s string) (Address, error) {
 	ip, port, ok := parseHostPort(inFull(s))
 	if !ok || port == 0 {
-		return Address{}, fmt.Errorf("%q: takes :8080 or 127.0.0.1:8080, an address and not a name", s)
+		return Address{}, fmt.Errorf("invalid value %q: want :8080 or 127.0.0.1:8080, an address and not a name", s)
 	}
 	return Address{s, ip, [12]byte(ip[:]) == mapped, port}, nil
 }

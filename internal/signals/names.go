@@ -31,7 +31,7 @@ var aliases = map[string]unix.Signal{
 func Parse(s string) (unix.Signal, error) {
 	if n, err := strconv.Atoi(s); err == nil {
 		if n < 1 || n > int(maxSignal) || s[0] == '+' {
-			return 0, fmt.Errorf("%q is no signal: numbers go from 1 to %d", s, maxSignal)
+			return 0, fmt.Errorf("invalid signal %q: numbers go from 1 to %d", s, maxSignal)
 		}
 		return unix.Signal(n), nil
 	}
@@ -45,7 +45,7 @@ func Parse(s string) (unix.Signal, error) {
 	if sig, ok := parseRealTime(name); ok {
 		return sig, nil
 	}
-	return 0, fmt.Errorf("%q is no signal: takes a name such as TERM or SIGTERM, RTMIN+3, or a number", s)
+	return 0, fmt.Errorf("invalid signal %q: want a name such as TERM or SIGTERM, RTMIN+3, or a number", s)
 }
 
 func parseRealTime(name string) (unix.Signal, bool) {

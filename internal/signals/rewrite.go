@@ -52,7 +52,7 @@ func (r Rewrites) String() string {
 func ParseRewrite(rule string) (from, to unix.Signal, err error) {
 	left, right, ok := strings.Cut(rule, ":")
 	if !ok {
-		return 0, 0, fmt.Errorf("%q is no rewrite: takes FROM:TO, such as TERM:QUIT", rule)
+		return 0, 0, fmt.Errorf("invalid rewrite %q: want FROM:TO, such as TERM:QUIT", rule)
 	}
 	if from, err = Parse(left); err != nil {
 		return 0, 0, err

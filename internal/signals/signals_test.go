@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 	} {
 		if got, err := Parse(text); err == nil {
 			t.Errorf("Parse(%q) = %v, want an error", text, got)
-		} else if !strings.Contains(err.Error(), "no signal") {
+		} else if !strings.Contains(err.Error(), "invalid signal ") {
 			t.Errorf("Parse(%q): %v", text, err)
 		}
 	}
