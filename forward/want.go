@@ -137,7 +137,7 @@ func (l *Ledger) above(these map[proc.ID]proc.Evidence) (pids []int) {
 }
 
 // Watched are the processes of the last snapshot whose death can leave an orphan, or let a
-// reader of their pipe have its turn, and is not told by wait4: those that are not
+// reader of their pipe have its turn, and is not reported by wait4: those that are not
 // drainit's children.
 func (l *Ledger) Watched() (all []proc.ID) {
 	var these []*record

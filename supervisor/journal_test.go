@@ -102,7 +102,7 @@ func TestLinesOfAnExit(t *testing.T) {
 	})
 }
 
-// What drainit has not sent is told from a stop in the log, and in the termination message.
+// What drainit has not sent differs from a stop in the log, and in the termination message.
 func TestKilledFromOutside(t *testing.T) {
 	for sig, why := range map[unix.Signal]string{unix.SIGKILL: "out of memory, or a kill from outside", unix.SIGSEGV: "it came from the worker itself, or from outside"} {
 		inBubble(t, config(), with(newProcess("node", nil)), func(b *bubble) {
@@ -299,7 +299,7 @@ func TestHangupWithoutStopSignals(t *testing.T) {
 }
 
 // Ctrl-C is known to a person at a terminal, to which the line speaks; a death by it needs
-// no explanation, and what a worker leaves is told from a daemon by drainit's own session.
+// no explanation, and what a worker leaves differs from a daemon by drainit's own session.
 func TestLinesForAPerson(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", on{unix.SIGINT: stays})), func(b *bubble) {
 		onATerminal(b)

@@ -113,7 +113,7 @@ func (m *chaosModel) sentTwice() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("n%d was signalled %d times", l.node, len(stops)))
 		}
 	}
-	for pid, n := range m.told() {
+	for pid, n := range m.signalled() {
 		if n > 1 {
 			wrong = append(wrong, fmt.Sprintf("drainit signalled pid %d %d times", pid, n))
 		}
@@ -123,8 +123,8 @@ func (m *chaosModel) sentTwice() (wrong []string) {
 
 var chaosDelivered = regexp.MustCompile(`(?m)^drainit: sent SIG(?:TERM|INT) to .*\[(\d+)\]: `)
 
-// told counts the deliveries in drainit's log, by pid.
-func (r *chaosRun) told() map[int]int {
+// signalled counts the deliveries in drainit's log, by pid.
+func (r *chaosRun) signalled() map[int]int {
 	all := make(map[int]int)
 	for _, t := range chaosDelivered.FindAllStringSubmatch(r.init.err(), -1) {
 		pid, _ := strconv.Atoi(t[1])
@@ -159,7 +159,7 @@ func (m *chaosModel) sentInVain() (wrong []string) {
 			}
 		}
 		unseen := m.plan.mode == "group" // one that was being forked
-		if len(l.from(m.drainitPid(), isStop)) > 0 && m.told()[l.pid] == 0 && !unseen && !strings.Contains(m.init.err(), "dropped") {
+		if len(l.from(m.drainitPid(), isStop)) > 0 && m.signalled()[l.pid] == 0 && !unseen && !strings.Contains(m.init.err(), "dropped") {
 			wrong = append(wrong, fmt.Sprintf("n%d was signalled, and no line of drainit's says so", l.node))
 		}
 	}

@@ -34,10 +34,10 @@ func (m *chaosModel) notSent() (wrong []string) {
 	if !asked || m.mayForce() || m.plan.grace < 2*time.Second || m.seen.stall > onTime || late < 0 || late > onTime {
 		return nil
 	}
-	told := m.told()
+	signalled := m.signalled()
 	for _, l := range m.victims() {
 		switch {
-		case l.stops || told[l.pid] > 0 || m.forkedMeanwhile(l) || !slices.Contains([]string{"catch", ""}, m.does(l, unix.SIGTERM)):
+		case l.stops || signalled[l.pid] > 0 || m.forkedMeanwhile(l) || !slices.Contains([]string{"catch", ""}, m.does(l, unix.SIGTERM)):
 		case l.node == 0 && !m.plan.shell:
 			wrong = append(wrong, "the worker was not signalled")
 		case m.plan.mode != "worker" && m.childBefore(l, first.at+m.plan.grace*3/4):

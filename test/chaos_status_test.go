@@ -19,7 +19,7 @@ func (m *chaosModel) statuses() map[int]string {
 	} else {
 		for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
 			if m.mayTell(sig) && m.does(worker, sig) == "" {
-				may[128+int(sig)] = "told, and does not handle it"
+				may[128+int(sig)] = "signalled, and does not handle it"
 			}
 		}
 		if m.mayDieOfHUP() {

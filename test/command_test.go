@@ -129,7 +129,7 @@ func foreignBinary(t *testing.T) string {
 	return string(b)
 }
 
-// What can't be run is told apart, by the exit status for programs and by a
+// What can't be run is distinguished, by the exit status for programs and by a
 // line for people.
 func TestCommandThatCannotRunIsExplained(t *testing.T) {
 	root := makePlaces(t, []place{

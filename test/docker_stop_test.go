@@ -133,10 +133,10 @@ func TestDockerPauseDoesNotStopTheGrace(t *testing.T) {
 	begin := time.Now()
 	stop := c.begin("stop", "--time", "60")
 	c.waitOut(`^got SIGTERM`)
-	told := time.Now()
+	signalled := time.Now()
 	c.do("pause")
 	left := pausedGrace - time.Since(begin) // at least
-	time.Sleep(time.Until(told.Add(pausedGrace)))
+	time.Sleep(time.Until(signalled.Add(pausedGrace)))
 	unpaused := time.Now()
 	c.do("unpause")
 	c.wantExit(137)

@@ -17,13 +17,13 @@ import (
 
 // faulted is what came of a run.
 type faulted struct {
-	status  int
-	told    []string // what the processes below drainit printed, sorted: whom each signal reached
-	lines   string   // drainit's log, without numbers
-	answer  string   // to a probe
-	started bool
-	ended   bool // by itself, when all its limits were over
-	trace   string
+	status    int
+	signalled []string // what the processes below drainit printed, sorted: which each signal reached
+	lines     string   // drainit's log, without numbers
+	answer    string   // to a probe
+	started   bool
+	ended     bool // by itself, when all its limits were over
+	trace     string
 }
 
 // run runs a scene under a strace to its end.
@@ -46,10 +46,10 @@ func (s *faultScene) run(t *testing.T, strace func(file string) []string, answer
 	r.started = strings.Contains(out, "ready") || strings.Contains(out, "ran")
 	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, "ready") {
-			r.told = append(r.told, strings.TrimSpace(line))
+			r.signalled = append(r.signalled, strings.TrimSpace(line))
 		}
 	}
-	slices.Sort(r.told)
+	slices.Sort(r.signalled)
 	<-d.tracer
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -91,8 +91,8 @@ func (r faulted) outcome(t *testing.T, f fault) string {
 	if !r.ended {
 		t.Error("it does not end")
 	}
-	for i, line := range r.told {
-		if i > 0 && line == r.told[i-1] && strings.Contains(line, "got") {
+	for i, line := range r.signalled {
+		if i > 0 && line == r.signalled[i-1] && strings.Contains(line, "got") {
 			t.Errorf("signalled twice: %s", line)
 		}
 	}
@@ -108,15 +108,15 @@ func (r faulted) outcome(t *testing.T, f fault) string {
 		return notStarted + strconv.Itoa(r.status)
 	case r.status == without.status && r.answer != without.answer:
 		return notAnswered
-	case r.status == without.status && slices.Equal(r.told, without.told) && r.lines == without.lines:
+	case r.status == without.status && slices.Equal(r.signalled, without.signalled) && r.lines == without.lines:
 		return asWithout
-	case r.status == without.status && slices.Equal(r.told, without.told):
+	case r.status == without.status && slices.Equal(r.signalled, without.signalled):
 		return otherLines
 	case r.status == without.status:
 		return notPassedOn
 	case r.status == 137:
 		return killed
-	case f.scene.name == "orphans" && (r.status == 143 || f.call == "kill" && r.status == 0) && slices.Equal(r.told, without.told):
+	case f.scene.name == "orphans" && (r.status == 143 || f.call == "kill" && r.status == 0) && slices.Equal(r.signalled, without.signalled):
 		return notSuccessor
 	case f.scene.name == "terminal" && r.status == 143:
 		return notLent
@@ -138,7 +138,7 @@ func (r faulted) String() string {
 			failed += line
 		}
 	}
-	return fmt.Sprintf("exit status %d, workers %q, log:\n%s\n%s", r.status, r.told, r.lines, failed)
+	return fmt.Sprintf("exit status %d, workers %q, log:\n%s\n%s", r.status, r.signalled, r.lines, failed)
 }
 
 // driver sends a scene's signals. A fault may swallow what it waits for.

@@ -11,13 +11,13 @@ import (
 // program without a handler does. Its children have its handler from their first
 // moment on, and live for a while after they were signalled.
 const forkingWorker = `
-my ($worker, $told) = ($$, 0);
+my ($worker, $signalled) = ($$, 0);
 $SIG{TERM} = sub {
 	if ($$ == $worker) { $SIG{TERM} = "DEFAULT"; kill TERM => $$; return }
 	say "got TERM $$";
-	$told = 1;
+	$signalled = 1;
 };
-sub work { nap 0.05 until $told; nap 0.2 for 1 .. 3; POSIX::_exit(0) }
+sub work { nap 0.05 until $signalled; nap 0.2 for 1 .. 3; POSIX::_exit(0) }
 for my $n (1 .. 500) {
 	my $pid = fork;
 	work() if defined $pid && !$pid;

@@ -51,7 +51,7 @@ func (p probed) idleFiles() int {
 	return openFiles(p.t, p.Pid())
 }
 
-// endsByUSR1 is a worker that, once told, drains until USR1 comes.
+// endsByUSR1 is a worker that, once signalled, drains until USR1 comes.
 func endsByUSR1() []string {
 	return []string{"--", workerBin, "listen", "-catch", "TERM,TSTP,CONT,USR1", "-end", "USR1", "-exit", "7"}
 }

@@ -158,7 +158,7 @@ func TestHealthStaysWithTheHeir(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := launchProbed(t, Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c",
 			`"$0" listen -catch TERM,USR1 -end USR1 -exit 7; exit $?`, workerBin}})
-		heir := p.readyPid(`^ready`)
+		successor := p.readyPid(`^ready`)
 		p.signal(syscall.SIGTERM)
 		for !strings.Contains(p.out(), "got SIGTERM") {
 			if answer := p.get("/healthz"); answer != "200 running" && answer != "200 draining" {
@@ -166,7 +166,7 @@ func TestHealthStaysWithTheHeir(t *testing.T) {
 			}
 		}
 		p.wantProbes("503 draining", "200 draining")
-		if err := syscall.Kill(heir, syscall.SIGUSR1); err != nil {
+		if err := syscall.Kill(successor, syscall.SIGUSR1); err != nil {
 			t.Fatal(err)
 		}
 		p.wantExit(7)

@@ -49,7 +49,7 @@ func TestKillReachesEverything(t *testing.T) {
 
 // respawners are masters that start a new child for each that dies, and whose
 // first child forks now and then: while they are killed one by one there is
-// always somebody new. All ignore TERM.
+// always a new one. All ignore TERM.
 const respawners = `
 my ($masters, $each) = @ARGV;
 $SIG{TERM} = "IGNORE";

@@ -23,13 +23,13 @@ func TestWorkerThatEndedInTimeIsNotCalledKilledByALateDrainit(t *testing.T) {
 				worker := ready(t, p)
 				p.signal(unix.SIGTERM)
 				p.waitOut("^got SIGTERM")
-				told := time.Now() // the grace has begun before
+				signalled := time.Now() // the grace has begun before
 				freeze(t, p.Pid())
 				if err := unix.Kill(worker, unix.SIGUSR1); err != nil {
 					t.Fatal(err)
 				}
 				waitUntil(t, "the worker has ended", func() bool { return stateOf(worker) == 'Z' })
-				time.Sleep(time.Until(told.Add(grace + margin)))
+				time.Sleep(time.Until(signalled.Add(grace + margin)))
 				p.signal(late.then)
 				p.signal(unix.SIGCONT)
 				p.wantExit(0)

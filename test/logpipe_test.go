@@ -69,7 +69,7 @@ func checkDropped(t *testing.T, noPID1 bool, format string) {
 	const (
 		rounds   = 300
 		running  = 2 + 2*rounds // settings and started
-		draining = 3            // told, draining and done: the pipe holds them
+		draining = 3            // signalled, draining and done: the pipe holds them
 	)
 	r, w := tinyPipe(t)
 	p := launch(t, Launch{NoPID1: noPID1, Stderr: w, Args: []string{"-v", "--log-format=" + format, "--", workerBin, "listen", "-catch", chatter}})

@@ -85,6 +85,9 @@ func TestStopSignalIsSeenAmongTenThousand(t *testing.T) {
 func measureCrowd(t *testing.T, crowd, count int, bounded bool) {
 	var first, second []time.Duration
 	for _, at := range lookedAt {
+		if !bounded && at < 500*time.Millisecond { // the first may not have been acted upon by then
+			continue
+		}
 		f, s := crowdLatency(t, crowd, count, at)
 		first, second = append(first, f), append(second, s)
 		if bounded && max(f, s) > lateAtMost {

@@ -108,7 +108,7 @@ func runTests(m *testing.M) (status int) {
 }
 
 // startGuard starts what cleans up after a test binary that was killed, or that its own
-// -timeout has ended: `worker guard`. It is told by the end of a pipe, which no child
+// -timeout has ended: `worker guard`. It knows it by the end of a pipe, which no child
 // inherits. In a session of its own it outlives a Ctrl-C, and without the marker of an
 // outer test the end of that.
 func startGuard(dir string) (guarded io.Closer, err error) {

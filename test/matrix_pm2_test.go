@@ -68,15 +68,15 @@ func TestPM2KillsEarlyByItself(t *testing.T) {
 	for _, under := range []string{"drainit", "nothing"} {
 		t.Run("under "+under, func(t *testing.T) {
 			t.Parallel()
-			if o := w.runUnder(t, under, 8*time.Second); o.told != 1 || o.done != 0 || o.hangs {
-				t.Errorf("want told 1 and the job lost, got %+v", o)
+			if o := w.runUnder(t, under, 8*time.Second); o.signalled != 1 || o.done != 0 || o.hangs {
+				t.Errorf("want signalled 1 and the job lost, got %+v", o)
 			}
 		})
 	}
 }
 
 // PM2 tells each process of an application's tree, and tsx passes on what it is
-// told unless it hears that its application has it already, which it does where
+// signalled unless it hears that its application has it already, which it does where
 // it is signalled first. With drainit above them and without, the application is signalled
 // twice where it is not.
 func TestPM2TellsTwiceThroughTsx(t *testing.T) {
@@ -86,8 +86,8 @@ func TestPM2TellsTwiceThroughTsx(t *testing.T) {
 	for _, under := range []string{"drainit", "nothing"} {
 		t.Run("under "+under, func(t *testing.T) {
 			t.Parallel()
-			if o := w.runUnder(t, under, 3*time.Second); o.told != 2 || o.done != 1 || o.hangs {
-				t.Errorf("want told 2 and the job kept, got %+v", o)
+			if o := w.runUnder(t, under, 3*time.Second); o.signalled != 2 || o.done != 1 || o.hangs {
+				t.Errorf("want signalled 2 and the job kept, got %+v", o)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func holdTsx(t *testing.T, s *scene) {
 	}
 	waitUntil(t, "tsx is stopped", func() bool { return stateOf(tsx) == 'T' })
 	go func() {
-		for s.count("told") == 0 && s.init.running() {
+		for s.count("signalled") == 0 && s.init.running() {
 			time.Sleep(2 * time.Millisecond)
 		}
 		_ = syscall.Kill(tsx, syscall.SIGCONT) // it may have gone with the init

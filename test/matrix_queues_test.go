@@ -70,8 +70,8 @@ func redisOutlivedTheJob(t *testing.T, s *scene) bool {
 		t.Fatal(err)
 	}
 	// "4:M 21 Nov 2026 13:30:02.352 # User requested shutdown..."
-	before, _, told := strings.Cut(string(log), " # User requested shutdown")
-	if !told {
+	before, _, signalled := strings.Cut(string(log), " # User requested shutdown")
+	if !signalled {
 		return true
 	}
 	_, at, _ := strings.Cut(before[strings.LastIndexByte(before, '\n')+1:], " ")

@@ -138,11 +138,11 @@ func (w way) startScene(t *testing.T, job time.Duration) *scene {
 
 // wantEnd waits for drainit's end and checks its status and how often the
 // handlers of the stop signal ran.
-func (s *scene) wantEnd(t *testing.T, status, told int) {
+func (s *scene) wantEnd(t *testing.T, status, signalled int) {
 	t.Helper()
 	s.init.wantExit(status)
-	if got := s.count("told"); got != told {
-		t.Errorf("the handlers ran %d times, want %d\n%s\n%s", got, told, s.lines(), s.init.err())
+	if got := s.count("signalled"); got != signalled {
+		t.Errorf("the handlers ran %d times, want %d\n%s\n%s", got, signalled, s.lines(), s.init.err())
 	}
 	s.init.wantNothingLeft()
 }

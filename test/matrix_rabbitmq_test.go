@@ -124,10 +124,10 @@ func TestSuKillsItsCommandAfterTwoSeconds(t *testing.T) {
 			}
 			p := launch(t, row.launch)
 			p.waitOut(`^begin`)
-			told := time.Now()
+			signalled := time.Now()
 			p.signal(syscall.SIGTERM)
 			p.wait()
-			wantTook(t, told, 2*time.Second, 2*patience)
+			wantTook(t, signalled, 2*time.Second, 2*patience)
 			if kept := strings.Contains(p.out(), "done"); kept != row.kept {
 				t.Errorf("job kept: %v, want %v\n%s\n%s", kept, row.kept, p.out(), p.err())
 			}

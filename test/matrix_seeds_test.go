@@ -33,11 +33,11 @@ const busyServer = `
 import signal, sys, time
 from record import record
 
-def told(*_):
-    record("told", "SIGTERM")
+def signalled(*_):
+    record("signalled", "SIGTERM")
     sys.exit()
 
-signal.signal(signal.SIGTERM, told)
+signal.signal(signal.SIGTERM, signalled)
 record("begin")
 record("done")
 while True:

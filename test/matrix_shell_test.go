@@ -44,10 +44,10 @@ wait
 
 // cleanUp is the job of that trap, and not to be signalled.
 const cleanUp = `
-trap 'echo "told SIGTERM $EPOCHREALTIME" >>"$RECORD"' TERM
+trap 'echo "signalled SIGTERM $EPOCHREALTIME" >>"$RECORD"' TERM
 sleep "$JOB"
 echo "done $EPOCHREALTIME" >>"$RECORD"
 `
 
 // noneSignalled reports whether no handler ran.
-func noneSignalled(_ *testing.T, s *scene) bool { return s.count("told") == 0 }
+func noneSignalled(_ *testing.T, s *scene) bool { return s.count("signalled") == 0 }

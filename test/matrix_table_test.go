@@ -98,7 +98,7 @@ func (o outcome) cell(w way) string {
 		words[0] = "kept"
 	}
 	if !w.uncounted {
-		words = append(words, fmt.Sprintf("sent %d", o.told))
+		words = append(words, fmt.Sprintf("sent %d", o.signalled))
 	}
 	if o.hangs {
 		return strings.Join(append(words, "hangs"), ", ")
@@ -144,7 +144,7 @@ func TestTableInTheDocsHasEveryWay(t *testing.T) {
 		for j, cell := range cells {
 			o := outcome{kept: strings.HasPrefix(cell, "kept"), hangs: strings.HasSuffix(cell, "hangs")}
 			if m := toldInCell.FindStringSubmatch(cell); m != nil {
-				o.told, _ = strconv.Atoi(m[1])
+				o.signalled, _ = strconv.Atoi(m[1])
 			}
 			totals[j].add(w, o)
 		}
@@ -173,7 +173,7 @@ func (a *total) add(w way, o outcome) {
 	if !o.kept {
 		a.lost++
 	}
-	if !w.uncounted && o.told > max(w.workers, 1) {
+	if !w.uncounted && o.signalled > max(w.workers, 1) {
 		a.twice++
 	}
 	if o.hangs {

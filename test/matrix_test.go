@@ -17,7 +17,7 @@ import (
 // happens to it, each line by one write, SECONDS being Unix time:
 //
 //	begin SECONDS         the job has begun
-//	told SIGNAME SECONDS  its handler of the stop signal ran
+//	signalled SIGNAME SECONDS  its handler of the stop signal ran
 //	done SECONDS          the job has ended whole
 type way struct {
 	name      string         // as a user would write it, and the row's name in the table
@@ -142,8 +142,8 @@ func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
 	if !o.kept || o.begun != want || o.done != want {
 		t.Errorf("the job is lost: %d begun, %d done, want %d", o.begun, o.done, want)
 	}
-	if !w.uncounted && o.told != want {
-		t.Errorf("the handler ran %d times, want %d", o.told, want)
+	if !w.uncounted && o.signalled != want {
+		t.Errorf("the handler ran %d times, want %d", o.signalled, want)
 	}
 	if w.grace != "" && !w.inTurn && !w.uncounted && o.waited > promptly {
 		t.Errorf("the handler ran %v after the request, want at most %v", o.waited, promptly)
@@ -174,14 +174,14 @@ var deliveries = regexp.MustCompile(`(?m)\bsent SIG\S+ to [^\n]*?\[(\d+)\]: `)
 // that is not 0, and no process twice.
 func wantSignalledOnce(t *testing.T, log string, want int) {
 	t.Helper()
-	told := map[string]int{}
+	signalled := map[string]int{}
 	for _, m := range deliveries.FindAllStringSubmatch(log, -1) {
-		told[m[1]]++
+		signalled[m[1]]++
 	}
-	if len(told) == 0 || want > 0 && len(told) != want {
-		t.Errorf("drainit signalled %d processes, want %d", len(told), max(want, 1))
+	if len(signalled) == 0 || want > 0 && len(signalled) != want {
+		t.Errorf("drainit signalled %d processes, want %d", len(signalled), max(want, 1))
 	}
-	for pid, times := range told {
+	for pid, times := range signalled {
 		if times > 1 {
 			t.Errorf("drainit signalled %s %d times", pid, times)
 		}
@@ -190,13 +190,13 @@ func wantSignalledOnce(t *testing.T, log string, want int) {
 
 // outcome is how a run ended.
 type outcome struct {
-	begun, told, done int           // lines of the record
-	kept              bool          // the job ended whole
-	early             bool          // the init ended before it was asked to
-	hangs             bool          // the init did not end
-	status            int           // its exit status
-	after             time.Duration // from the end of the last job to the end of the init
-	waited            time.Duration // from the request to the last run of a handler
+	begun, signalled, done int           // lines of the record
+	kept                   bool          // the job ended whole
+	early                  bool          // the init ended before it was asked to
+	hangs                  bool          // the init did not end
+	status                 int           // its exit status
+	after                  time.Duration // from the end of the last job to the end of the init
+	waited                 time.Duration // from the request to the last run of a handler
 }
 
 // run plays a scene under an init, up to its end or until it is clear that it
@@ -228,13 +228,13 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	if !o.hangs {
 		o.status = s.init.wait()
 	}
-	o.begun, o.told, o.done = s.count("begin"), s.count("told"), s.count("done")
+	o.begun, o.signalled, o.done = s.count("begin"), s.count("signalled"), s.count("done")
 	o.kept = o.done == jobs && (w.kept == nil || w.kept(t, s))
 	if o.done > 0 {
 		o.after = end.Sub(s.last("done"))
 	}
-	if o.told > 0 {
-		o.waited = s.last("told").Sub(asked)
+	if o.signalled > 0 {
+		o.waited = s.last("signalled").Sub(asked)
 	}
 	return o
 }

@@ -32,7 +32,7 @@ func TestGroupModeTellsTheWorkersGroupOnce(t *testing.T) {
 	}
 }
 
-// Who has left the group is a leftover when the worker has gone, and told then;
+// What has left the group is a leftover when the worker has gone, and signalled then;
 // who was signalled with the group is not signalled again.
 func TestGroupModeSignalsLeftoversThatWereNotSignalled(t *testing.T) {
 	bothModes(t, func(t *testing.T, noPID1 bool) {

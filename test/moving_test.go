@@ -110,9 +110,9 @@ func tellsUntil(pattern string, sigs []syscall.Signal) func(t *testing.T, l Laun
 			p.signal(sig)
 		}
 		p.waitOut(pattern)
-		told, _, _ := strings.Cut(p.stdout.text(), "drained") // what a leftover gets comes later
+		signalled, _, _ := strings.Cut(p.stdout.text(), "drained") // what a leftover gets comes later
 		var got []string
-		for _, m := range regexp.MustCompile(`(?m)^(child:)?got (\w+)$`).FindAllStringSubmatch(told, -1) {
+		for _, m := range regexp.MustCompile(`(?m)^(child:)?got (\w+)$`).FindAllStringSubmatch(signalled, -1) {
 			got = append(got, strings.TrimSpace(m[1]+" "+m[2]))
 		}
 		slices.SortFunc(got, func(a, b string) int { return len(a) - len(b) })

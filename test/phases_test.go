@@ -15,10 +15,10 @@ func TestDrainitLeavesTheMomentNothingIsLeft(t *testing.T) {
 	for name, worker := range map[string]string{
 		"the worker exits":              `catch "TERM"; say "ready"; await "TERM"; exit 3`,
 		"the worker dies of the signal": `say "ready"; forever`,
-		"a leftover is told and exits": `
+		"a leftover is signalled and exits": `
 			spawn { $name = "child"; catch "TERM"; say "ready"; await "TERM" };
 			forever`,
-		"a leftover is told and dies": `spawn { forever }; $SIG{TERM} = sub { exit 3 }; say "ready"; forever`,
+		"a leftover is signalled and dies": `spawn { forever }; $SIG{TERM} = sub { exit 3 }; say "ready"; forever`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			waitingModes(t, func(t *testing.T, noPID1 bool) {
@@ -186,8 +186,8 @@ func TestStopSignalsThatComeTogetherAreOneRequest(t *testing.T) {
 		p.signal(syscall.SIGCONT)
 		p.wantExit(0)
 		p.wantLogged(`is the same request, no force-stop`, 1)
-		if told := strings.Count(p.out(), "got SIG"); told != 1 {
-			t.Errorf("the worker was signalled %d times: %s", told, p.out())
+		if signalled := strings.Count(p.out(), "got SIG"); signalled != 1 {
+			t.Errorf("the worker was signalled %d times: %s", signalled, p.out())
 		}
 	})
 }
@@ -202,7 +202,7 @@ func TestGraceOfZeroKillsAtOnceAndAsksNoProcess(t *testing.T) {
 		p.wantExit(137)
 		p.wantLogged(`grace period of 0s over: killing perl\[\d+\].*, perl\[\d+\]`, 1)
 		if strings.Contains(p.out(), "got TERM") {
-			t.Errorf("told: %s", p.out())
+			t.Errorf("signalled: %s", p.out())
 		}
 		p.wantNothingLeft()
 	})
@@ -327,8 +327,8 @@ func TestStopSignalByFlagBeginsTheStop(t *testing.T) {
 		for _, want := range []string{"worker got HUP", "a got HUP", "b got TERM"} {
 			p.wantCount(want, 1)
 		}
-		if told := strings.Count(p.out(), " got "); told != 3 {
-			t.Errorf("signalled %d times, want 3: %s", told, p.out())
+		if signalled := strings.Count(p.out(), " got "); signalled != 3 {
+			t.Errorf("signalled %d times, want 3: %s", signalled, p.out())
 		}
 	})
 }

@@ -115,10 +115,10 @@ func podmanLongPause(e podman) {
 	began := time.Now()
 	e.ask("kill", "--signal", "TERM", "longpause")
 	p.waitOut(`^got SIGTERM`)
-	told := time.Now()
+	signalled := time.Now()
 	e.ask("pause", "longpause")
 	left := pausedGrace - time.Since(began) // at least
-	time.Sleep(time.Until(told.Add(pausedGrace)))
+	time.Sleep(time.Until(signalled.Add(pausedGrace)))
 	unpaused := time.Now()
 	e.ask("unpause", "longpause")
 	p.wantExit(137)

@@ -281,7 +281,7 @@ func TestContRightBehindAStopResumesNoProcess(t *testing.T) {
 	}
 }
 
-// A worker that is stopping must not be told to fetch again.
+// A worker that is stopping must not be asked to fetch again.
 func TestTstpAndContDoNothingInADrain(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(map[bool]string{false: "from running", true: "from quiet"}[quiet], func(t *testing.T) {

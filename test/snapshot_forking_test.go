@@ -34,7 +34,7 @@ func TestForkingSeesADaemonThroughQuietAndDrain(t *testing.T) {
 		p.wantExit(0)
 		p.wantGots("daemon got HUP", "daemon got TSTP", "daemon got CONT", "daemon got TERM")
 		p.wantCount("drained", 1)
-		p.wantLogged(`--forking`, 0)
+		p.wantLogged(`flag --forking`, 0)
 		p.wantNothingLeft()
 	})
 }
@@ -47,7 +47,7 @@ func TestWithoutForkingADaemonIsSignalledOnceAndTheFlagIsNamed(t *testing.T) {
 		p.wantExit(0)
 		p.wantLogged(`--forking`, 1)
 		if got := gots(p.out()); len(got) > 1 {
-			t.Errorf("told %q", got)
+			t.Errorf("signalled %q", got)
 		}
 		p.wantNothingLeft()
 	})

@@ -188,7 +188,7 @@ func TestHiddenLeftoverEndsWithTheGrace(t *testing.T) {
 }
 
 // Without /proc there is nobody to judge: when the worker has gone the others are
-// told, all at once.
+// signalled, all at once.
 func TestWithoutProcAllBehindTwoShellsAreSignalledOnce(t *testing.T) {
 	t.Parallel()
 	need(t, "dash")
@@ -241,9 +241,9 @@ func TestProcessOfAnExecIntoTheContainerIsNoneOfOurs(t *testing.T) {
 const crowded = `
 my ($groups, $each) = @ARGV;
 pipe my $in, my $out;
-my $told = POSIX::SigAction->new(sub { say "$$ got TERM"; alarm 2 });
+my $signalled = POSIX::SigAction->new(sub { say "$$ got TERM"; alarm 2 });
 for (1 .. $groups) { spawn {
-	for (1 .. $each) { spawn { POSIX::sigaction(POSIX::SIGTERM(), $told); syswrite $out, "."; POSIX::pause() while 1 } }
+	for (1 .. $each) { spawn { POSIX::sigaction(POSIX::SIGTERM(), $signalled); syswrite $out, "."; POSIX::pause() while 1 } }
 	POSIX::pause() while 1;
 } }
 sysread $in, my $byte, 1 for 1 .. $groups * $each;
@@ -259,17 +259,17 @@ func TestTreeOfThousandsIsSignalledEachOnce(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	p.wantExit(143)
 	t.Logf("%d processes ended after %v", 2+groups+groups*each, time.Since(began))
-	told := make(map[string]int)
+	signalled := make(map[string]int)
 	for _, line := range gots(p.out()) {
-		told[line]++
+		signalled[line]++
 	}
-	for line, n := range told {
+	for line, n := range signalled {
 		if n > 1 {
 			t.Errorf("%s came %d times", line, n)
 		}
 	}
-	if len(told) != groups*each {
-		t.Errorf("%d were signalled, want %d", len(told), groups*each)
+	if len(signalled) != groups*each {
+		t.Errorf("%d were signalled, want %d", len(signalled), groups*each)
 	}
 	p.wantNothingLeft()
 }

@@ -26,7 +26,7 @@ var interrupted = map[string]struct {
 }{
 	"dies of it":              {"worker listen -catch USR1", false},
 	"is a shell":              {`sh -c 'sh -c "echo ready \$\$; exec sleep 1000"; echo not reached'`, false},
-	"has an heir":             {`sh -c 'worker listen -catch USR1; echo not reached'`, false},
+	"has a successor":         {`sh -c 'worker listen -catch USR1; echo not reached'`, false},
 	"cleans up and dies":      {"perl -e '" + reraises + "'", false},
 	"is a pipeline":           {`sh -c 'worker listen -catch USR1 | cat; echo not reached'`, false},
 	"reads":                   {`sh -c 'read x; echo ready $$; read y; echo not reached'`, true},
@@ -124,21 +124,21 @@ var endings = map[string]struct {
 	signaled bool // drainit itself dies of INT
 	status   int
 }{
-	"dies of INT":                {"", endsByINT, unix.SIGINT, true, 130},
-	"dies of TERM":               {"", endsByINT, unix.SIGTERM, false, 143},
-	"a shell":                    {"", endsByTERM, unix.SIGINT, true, 130},
-	"a shell, TERM":              {"", endsByTERM, unix.SIGTERM, false, 143},
-	"an heir that dies of it":    {"", "perl -e '" + reraises + "'; true", unix.SIGINT, true, 130},
-	"an heir that exits":         {"", "worker listen -catch INT -end INT -exit 7; true", unix.SIGINT, false, 7},
-	"the worker alone":           {"-c", endsByINT, unix.SIGINT, true, 130},
-	"the group":                  {"-g", endsByINT, unix.SIGINT, true, 130},
-	"rewritten":                  {"-r INT:HUP", endsByINT, unix.SIGINT, true, 130},
-	"remapped":                   {"-e 130", endsByINT, unix.SIGINT, false, 0},
-	"a shell, remapped":          {"-e 143", endsByTERM, unix.SIGINT, false, 0},
-	"another status is remapped": {"-e 7", endsByINT, unix.SIGINT, true, 130},
-	"exits with 130":             {"", "exec worker listen -catch INT -end INT -exit 130", unix.SIGINT, false, 130},
-	"is killed":                  {"--grace 200ms", "exec worker listen -catch INT", unix.SIGINT, false, 137},
-	"dies of INT from elsewhere": {"", "kill -INT $$", 0, false, 130},
+	"dies of INT":                 {"", endsByINT, unix.SIGINT, true, 130},
+	"dies of TERM":                {"", endsByINT, unix.SIGTERM, false, 143},
+	"a shell":                     {"", endsByTERM, unix.SIGINT, true, 130},
+	"a shell, TERM":               {"", endsByTERM, unix.SIGTERM, false, 143},
+	"a successor that dies of it": {"", "perl -e '" + reraises + "'; true", unix.SIGINT, true, 130},
+	"a successor that exits":      {"", "worker listen -catch INT -end INT -exit 7; true", unix.SIGINT, false, 7},
+	"the worker alone":            {"-c", endsByINT, unix.SIGINT, true, 130},
+	"the group":                   {"-g", endsByINT, unix.SIGINT, true, 130},
+	"rewritten":                   {"-r INT:HUP", endsByINT, unix.SIGINT, true, 130},
+	"remapped":                    {"-e 130", endsByINT, unix.SIGINT, false, 0},
+	"a shell, remapped":           {"-e 143", endsByTERM, unix.SIGINT, false, 0},
+	"another status is remapped":  {"-e 7", endsByINT, unix.SIGINT, true, 130},
+	"exits with 130":              {"", "exec worker listen -catch INT -end INT -exit 130", unix.SIGINT, false, 130},
+	"is killed":                   {"--grace 200ms", "exec worker listen -catch INT", unix.SIGINT, false, 137},
+	"dies of INT from elsewhere":  {"", "kill -INT $$", 0, false, 130},
 }
 
 func TestTTYWhoEndsByInterruptItself(t *testing.T) {

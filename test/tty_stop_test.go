@@ -149,7 +149,7 @@ func TestTTYStoppedJobThatIsKilledDrains(t *testing.T) {
 }
 
 // The kernel stops the whole group of one that reads the terminal in the background:
-// those to whom the worker passes the signal on, too.
+// those which the worker passes the signal on to, too.
 func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)

@@ -60,7 +60,7 @@ func (a *trialTable) String() string {
 	defer a.mu.Unlock()
 	var b strings.Builder
 	var total trialCount
-	b.WriteString("\n| kind | leaves | load | trials | untouched | told otherwise | TERM twice | no TERM | latest |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| kind | leaves | load | trials | untouched | signalled otherwise | TERM twice | no TERM | latest |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, kind := range childKinds {
 		for _, row := range a.rows {
 			if row.kind.name == kind.name {

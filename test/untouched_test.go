@@ -44,7 +44,7 @@ func TestNoSignalledProcessIsCalledUntouched(t *testing.T) {
 		r := c.run(t, "passes", children, "30s")
 		table.add(c, r.count())
 		r.wantOneTermEach()
-		for pid, why := range r.told {
+		for pid, why := range r.signalled {
 			t.Errorf("%s had its TERM from its parent, and drainit signalled it too: %s", pid, why)
 		}
 		for pid := range r.got {
@@ -120,13 +120,13 @@ func eachTrial(t *testing.T, ways, loads []string, test func(t *testing.T, c tri
 
 // trialRun is what came of a worker with some children.
 type trialRun struct {
-	t      *testing.T
-	log    string // drainit's
-	record string
-	got    map[string]int       // how many TERM came to a child, by its pid
-	told   map[string]string    // why drainit signalled a child
-	at     map[string]time.Time // and when
-	left   time.Time            // when the parent left, if it did not pass TERM on
+	t         *testing.T
+	log       string // drainit's
+	record    string
+	got       map[string]int       // how many TERM came to a child, by its pid
+	signalled map[string]string    // why drainit signalled a child
+	at        map[string]time.Time // and when
+	left      time.Time            // when the parent left, if it did not pass TERM on
 }
 
 // run starts a worker with children and asks for the stop.
@@ -167,16 +167,16 @@ func (c trialCell) run(t *testing.T, mode string, children int, grace string) *t
 	return r
 }
 
-// parse reads the record and what drainit has told the children.
+// parse reads the record and what drainit has sent the children.
 func (r *trialRun) parse() {
 	r.t.Helper()
-	r.got, r.told, r.at = map[string]int{}, map[string]string{}, map[string]time.Time{}
+	r.got, r.signalled, r.at = map[string]int{}, map[string]string{}, map[string]time.Time{}
 	for l := range strings.Lines(r.record) {
 		word, value, _ := strings.Cut(strings.TrimSpace(l), " ")
 		switch word {
 		case "ready":
 			r.got[value] += 0
-		case "told":
+		case "signalled":
 			r.got[value]++
 		case "left":
 			seconds, _ := strconv.ParseFloat(value, 64)
@@ -192,10 +192,10 @@ func (r *trialRun) parse() {
 		if _, child := r.got[m[1]]; !child {
 			continue
 		}
-		if r.told[m[1]] != "" {
+		if r.signalled[m[1]] != "" {
 			r.t.Errorf("drainit signalled %s twice", m[1])
 		}
-		r.told[m[1]] = m[2]
+		r.signalled[m[1]] = m[2]
 		r.at[m[1]], _ = time.Parse(time.RFC3339Nano, l["time"].(string))
 	}
 }
@@ -213,7 +213,7 @@ func (r *trialRun) wantOneTermEach() {
 // toldLate are the children that drainit did not tell so soon after their parent had gone.
 func (r *trialRun) toldLate(limit time.Duration) (late []string) {
 	for pid := range r.got {
-		if at, told := r.at[pid]; !told || at.Sub(r.left) > limit {
+		if at, signalled := r.at[pid]; !signalled || at.Sub(r.left) > limit {
 			late = append(late, pid)
 		}
 	}
@@ -223,9 +223,9 @@ func (r *trialRun) toldLate(limit time.Duration) (late []string) {
 func (r *trialRun) count() trialCount {
 	c := trialCount{trials: len(r.got)}
 	for pid, times := range r.got {
-		if strings.Contains(r.told[pid], untouched) {
+		if strings.Contains(r.signalled[pid], untouched) {
 			c.untouched++
-		} else if r.told[pid] != "" {
+		} else if r.signalled[pid] != "" {
 			c.otherwise++
 		}
 		if times > 1 {
@@ -233,7 +233,7 @@ func (r *trialRun) count() trialCount {
 		} else if times == 0 {
 			c.never++
 		}
-		if at, told := r.at[pid]; told && !r.left.IsZero() {
+		if at, signalled := r.at[pid]; signalled && !r.left.IsZero() {
 			c.latest = max(c.latest, at.Sub(r.left))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// told is what status --json says.
-type told struct {
+// signalled is what status --json says.
+type signalled struct {
 	Phase       string        `json:"phase"`
 	Ready       bool          `json:"ready"`
 	WorkerAlive bool          `json:"worker_alive"`
@@ -42,7 +42,7 @@ type toldProcess struct {
 
 // parsed is the one line of status --json, in which every field stands that is
 // documented and no other.
-func (a answer) parsed() (s told) {
+func (a answer) parsed() (s signalled) {
 	a.t.Helper()
 	line, ok := strings.CutSuffix(a.out, "\n")
 	if !ok || strings.Contains(line, "\n") {
@@ -249,7 +249,7 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 					t.Error(line)
 				}
 			}
-			var s told
+			var s signalled
 			if err := json.Unmarshal([]byte(asJSON.out), &s); err != nil || len(s.Processes) != 1 {
 				t.Fatalf("%v: %s", err, asJSON.out)
 			}

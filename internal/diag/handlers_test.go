@@ -189,7 +189,7 @@ func TestPM2(t *testing.T) {
 		{"behind flags", factsOf(worker("node", "--no-warnings", "/usr/bin/pm2", "start")), 10},
 		{"by its title", factsOf(titled), 10},
 		{"behind npx", factsOf(worker("node", "/usr/bin/npx", "pm2-runtime"), made(11, 10, "sh", "-c", "pm2-runtime"), made(12, 11, "node", "/x/pm2-runtime.js")), 12},
-		{"an application that is told of it", factsOf(worker("node", "app.js", "pm2")), 0},
+		{"an application that knows of it", factsOf(worker("node", "app.js", "pm2")), 0},
 		{"another program", factsOf(worker("vi", "pm2")), 0},
 		{"a dead one", factsOf(dead(worker("node", "/usr/bin/pm2-runtime"))), 0},
 		{"no /proc", &Facts{Worker: workerPID}, 0},

@@ -112,7 +112,7 @@ func (p *Process) readStatus() (status, error) {
 }
 
 // runtimeOf is how long a thread has run, as its schedstat has it; "" where that is not
-// told, or there is no thread to ask (0). What has run since it woke up has its SigBlk again.
+// known, or there is no thread to ask (0). What has run since it woke up has its SigBlk again.
 func runtimeOf(pid, tid int) string {
 	if tid == 0 {
 		return ""

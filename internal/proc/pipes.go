@@ -81,7 +81,7 @@ func (s *Snapshot) readPipes(w Want) {
 }
 
 // pipeAt is the pipe behind a descriptor. ok is false if there is none, or if it can't be
-// told.
+// known.
 func pipeAt(pid int, fd string) (pipe pipeID, ok bool) {
 	var st unix.Stat_t
 	err := asOwner(pid, func() error { return unix.Stat(procPath(pid, fd), &st) })

@@ -11,7 +11,7 @@ import (
 // apart is how old a stop signal is when it is looked whether another waits.
 const apart = 100 * time.Millisecond
 
-// arrivals has stop signals come at these times, and returns what the loop is told of them.
+// arrivals has stop signals come at these times, and returns what the loop learns of them.
 func arrivals(t *testing.T, come func(q *Queue)) (all []Arrival) {
 	t.Helper()
 	q := New()

@@ -112,7 +112,7 @@ func (s *spawned) read() error {
 }
 
 // stage is the process that becomes the command: the first of a PID namespace,
-// if told to mount /proc. Told to "stamp", it sends the time last.
+// if asked to mount /proc. Asked to "stamp", it sends the time last.
 func stage(how string, argv []string) error {
 	if _, dir, ok := strings.Cut(how, "cgroup="); ok {
 		dir, _, _ = strings.Cut(dir, ",")

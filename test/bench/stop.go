@@ -18,14 +18,14 @@ import (
 var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	open(my $pipe, ">&=", 3) or die;
 	my ($tells, $jobs, $needed) = @ARGV;
-	my (@pids, $told);
+	my (@pids, $signalled);
 	my $term = POSIX::SigSet->new(SIGTERM);
 	sigprocmask(SIG_BLOCK, $term);
-	$SIG{TERM} = sub { $told = 1 };
+	$SIG{TERM} = sub { $signalled = 1 };
 	for (1 .. $jobs) {
 		my $pid = fork // die "fork: $!";
 		if (!$pid) {
-			sigsuspend(POSIX::SigSet->new) until $told;
+			sigsuspend(POSIX::SigSet->new) until $signalled;
 			select undef, undef, undef, $needed if $needed > 0;
 			syswrite $pipe, "k";
 			POSIX::_exit(0);
@@ -34,7 +34,7 @@ var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	}
 	$SIG{TERM} = "DEFAULT" if !$tells;
 	syswrite $pipe, "x";
-	sigsuspend(POSIX::SigSet->new) until $told;
+	sigsuspend(POSIX::SigSet->new) until $signalled;
 	kill TERM => @pids;
 	waitpid $_, 0 for @pids;`}
 

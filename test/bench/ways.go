@@ -14,16 +14,16 @@ import (
 // has come to its handler.
 var handling = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	open(my $pipe, ">&=", 3) or die;
-	my $told;
+	my $signalled;
 	my $term = POSIX::SigSet->new(SIGTERM);
 	sigprocmask(SIG_BLOCK, $term);
 	for (1 .. $ARGV[0]) {
 		my $pid = fork // die "fork: $!";
 		if (!$pid) { sigprocmask(SIG_UNBLOCK, $term); POSIX::pause() while 1 }
 	}
-	$SIG{TERM} = sub { syswrite $pipe, "t"; $told = 1 };
+	$SIG{TERM} = sub { syswrite $pipe, "t"; $signalled = 1 };
 	syswrite $pipe, "x";
-	sigsuspend(POSIX::SigSet->new) until $told;
+	sigsuspend(POSIX::SigSet->new) until $signalled;
 	POSIX::pause() while 1;`}
 
 // measureWays takes the way of the first stop signal, from kill(2) to the worker's handler:

@@ -3,9 +3,9 @@
 #
 #	catch=TERM,INT ignore=... block=...   the others of @signals are default
 #	own=session, own=group                leads one
-#	at=MS, at=stop       started so long after its parent's start, or when that is told to stop
+#	at=MS, at=stop       started so long after its parent's start, or when that is signalled to stop
 #	life=MS:WHAT         does that by itself, so long after its start
-#	react=MS:WHAT        does that when it was first told to stop
+#	react=MS:WHAT        does that when it was first signalled to stop
 #
 # WHAT is exit:N, die:SIG, stop (itself), exec (something that sleeps), linger, relay:N (pass the
 # signal on to its children, wait for them, exit N) or leave:N (pass it on and exit N at once).
@@ -104,7 +104,7 @@ sub finish {
 	if ($what eq "wait")  { %children ? later(10, sub { finish("wait", $how) }) : finish("exit", $how) }
 }
 
-sub told {
+sub signalled {
 	return if defined $stopped_by;
 	$stopped_by = $_[0];
 	for (@{$below{$name}}) { spawn($_) if ($plan{$_}{at} // "") eq "stop" }
@@ -114,7 +114,7 @@ sub told {
 sub live {
 	while (1) {
 		while ((my $pid = waitpid(-1, POSIX::WNOHANG())) > 0) { delete $children{$pid} }
-		while (my $signal = shift @got) { told($signal) if $signal =~ /^(TERM|INT)$/ }
+		while (my $signal = shift @got) { signalled($signal) if $signal =~ /^(TERM|INT)$/ }
 		if ($due[0][0] <= now()) { (shift @due)->[1]->(); next }
 		my $wait = $due[0][0] - now();
 		setitimer(ITIMER_REAL, $wait > 0.0005 ? $wait : 0.0005);

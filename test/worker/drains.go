@@ -23,8 +23,8 @@ func drains(args []string) error {
 		return err
 	}
 	say := func(word string) { fmt.Fprintf(record, "%s %d\n", word, os.Getpid()) }
-	told := make(chan os.Signal, 16)
-	signal.Notify(told, unix.SIGTERM)
+	signalled := make(chan os.Signal, 16)
+	signal.Notify(signalled, unix.SIGTERM)
 	for range 20 {
 		go func() { <-time.After(time.Hour) }()
 	}
@@ -32,8 +32,8 @@ func drains(args []string) error {
 	var drained <-chan time.Time
 	for {
 		select {
-		case <-told:
-			say("told")
+		case <-signalled:
+			say("signalled")
 			if drained == nil {
 				drained = time.After(time.Second)
 			}

@@ -26,7 +26,7 @@ class Worker {
     }
 
     static void stop(Thread job) {
-        record("told SIGTERM");
+        record("signalled SIGTERM");
         try {
             job.join();
         } catch (InterruptedException e) {

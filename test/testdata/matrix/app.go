@@ -20,8 +20,8 @@ func record(words string) {
 }
 
 func main() {
-	told := make(chan os.Signal, 16)
-	signal.Notify(told, syscall.SIGTERM, syscall.SIGINT)
+	signalled := make(chan os.Signal, 16)
+	signal.Notify(signalled, syscall.SIGTERM, syscall.SIGINT)
 	seconds, err := strconv.ParseFloat(os.Getenv("JOB"), 64)
 	if err != nil {
 		panic(err)
@@ -30,8 +30,8 @@ func main() {
 	end := time.After(time.Duration(seconds * float64(time.Second)))
 	for ended, asked := false, false; !ended || !asked; {
 		select {
-		case <-told:
-			record("told a signal")
+		case <-signalled:
+			record("signalled a signal")
 			asked = true
 		case <-end:
 			record("done")

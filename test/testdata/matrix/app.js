@@ -1,4 +1,4 @@
-// An application with a job in hand from its start. Told to stop, it ends the job and then itself.
+// An application with a job in hand from its start. Asked to stop, it ends the job and then itself.
 //
 //   CATCH   the signals that it handles: SIGTERM,SIGINT if unset
 //   IGNORE  signals that it handles by doing nothing
@@ -27,7 +27,7 @@ function leave() {
 
 for (const name of CATCH.split(',')) {
   process.on(name, () => {
-    record(`told ${name}`);
+    record(`signalled ${name}`);
     signal = name;
     leave();
   });

@@ -20,7 +20,7 @@ function work() {
   // A worker that is frozen for 2 s loses its lock on the job.
   const worker = new Worker('jobs', job, { connection, lockDuration: 2000, stalledInterval: 1000 });
   process.on('SIGTERM', async () => {
-    record('told SIGTERM');
+    record('signalled SIGTERM');
     await worker.close();
     connection.disconnect();
   });

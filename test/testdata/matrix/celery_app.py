@@ -1,5 +1,5 @@
 """The application of `celery -A celery_app worker`. The pool's children count
-too: a TERM that comes to one of them is a second `told` line."""
+too: a TERM that comes to one of them is a second `signalled` line."""
 import os
 
 import record

@@ -1,4 +1,4 @@
-"""gunicorn's settings: its master counts what it is told. It tells its workers
+"""gunicorn's settings: its master counts what it is signalled. It tells its workers
 itself, so theirs is not counted."""
 import record
 

@@ -5,7 +5,7 @@ end
 
 # Puma has set its traps when it loads this.
 inner = trap("TERM") do
-  record "told SIGTERM"
+  record "signalled SIGTERM"
   inner.call
 end
 

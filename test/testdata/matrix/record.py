@@ -19,12 +19,12 @@ def count():
     """Record each TERM, then do what was done before."""
     inner = signal.getsignal(signal.SIGTERM)
 
-    def told(signum, frame):
-        record("told", "SIGTERM")
+    def signalled(signum, frame):
+        record("signalled", "SIGTERM")
         if callable(inner):
             inner(signum, frame)
         elif inner == signal.SIG_DFL:
             signal.signal(signum, signal.SIG_DFL)
             os.kill(os.getpid(), signum)
 
-    signal.signal(signal.SIGTERM, told)
+    signal.signal(signal.SIGTERM, signalled)

@@ -9,9 +9,9 @@ class Counted(Worker):
     """Records each run of the two handlers: the first TERM's and the second's."""
 
     def request_stop(self, signum, frame):
-        record("told", signal.Signals(signum).name)
+        record("signalled", signal.Signals(signum).name)
         super().request_stop(signum, frame)
 
     def request_force_stop(self, signum, frame):
-        record("told", signal.Signals(signum).name)
+        record("signalled", signal.Signals(signum).name)
         super().request_force_stop(signum, frame)

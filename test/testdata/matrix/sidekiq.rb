@@ -26,7 +26,7 @@ end
 
 if Sidekiq.server?
   # Sidekiq calls a trap that was there before its own.
-  trap("TERM") { record "told SIGTERM" }
+  trap("TERM") { record "signalled SIGTERM" }
   continued = Thread::Queue.new
   trap("CONT") { continued << true }
   Thread.new { resume while continued.pop }

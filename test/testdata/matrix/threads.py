@@ -10,7 +10,7 @@ from record import job, record
 
 def wait_for_the_end():
     signal.sigwait({signal.SIGTERM})
-    record("told", "SIGTERM")
+    record("signalled", "SIGTERM")
     working.join()
     os._exit(0)
 

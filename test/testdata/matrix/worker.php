@@ -5,11 +5,11 @@ function record(string $words): void
     file_put_contents(getenv('RECORD'), sprintf("%s %.3f\n", $words, microtime(true)), FILE_APPEND);
 }
 
-$told = false;
+$signalled = false;
 pcntl_async_signals(true);
-pcntl_signal(SIGTERM, function () use (&$told) {
-    record('told SIGTERM');
-    $told = true;
+pcntl_signal(SIGTERM, function () use (&$signalled) {
+    record('signalled SIGTERM');
+    $signalled = true;
 });
 
 record('begin');
@@ -18,6 +18,6 @@ while (microtime(true) < $end) {
     usleep(10000); // a signal ends it early
 }
 record('done');
-while (!$told) {
+while (!$signalled) {
     usleep(10000);
 }

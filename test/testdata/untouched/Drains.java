@@ -19,8 +19,8 @@ class Drains {
         }
     }
 
-    static synchronized void told() {
-        say("told");
+    static synchronized void signalled() {
+        say("signalled");
         if (drains == null) {
             drains = new Thread(Drains::drain);
             drains.start();
@@ -38,7 +38,7 @@ class Drains {
 
     public static void main(String[] args) throws InterruptedException {
         record = Path.of(args[0]);
-        Signal.handle(new Signal("TERM"), signal -> told());
+        Signal.handle(new Signal("TERM"), signal -> signalled());
         say("ready");
         Thread.sleep(Long.MAX_VALUE);
     }

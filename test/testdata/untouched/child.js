@@ -10,7 +10,7 @@ const say = (word) => fs.appendFileSync(record, `${word} ${process.pid}\n`);
 
 let drains;
 process.on('SIGTERM', () => {
-  say('told');
+  say('signalled');
   drains ??= setTimeout(() => process.exit(0), 1000);
 });
 if (how === 'timer') {

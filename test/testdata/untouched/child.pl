@@ -10,7 +10,7 @@ sub say { syswrite $record, "$_[0] $$\n" }
 my $drains;
 $SIG{ALRM} = sub { exit 0 };
 $SIG{TERM} = sub {
-	say('told');
+	say('signalled');
 	alarm 1 unless $drains++;
 };
 say('ready');

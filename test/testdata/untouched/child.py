@@ -19,8 +19,8 @@ def say(word):
     os.write(record, f"{word} {os.getpid()}\n".encode())
 
 
-def told(*_):
-    say("told")
+def signalled(*_):
+    say("signalled")
     if not drains:
         drains.append(threading.Timer(1, os._exit, [0]))
         drains[0].start()
@@ -33,7 +33,7 @@ def block():
 def by_sigwait():
     while True:
         signal.sigwait({signal.SIGTERM})
-        told()
+        signalled()
 
 
 def sleeping():
@@ -48,7 +48,7 @@ def by_signalfd():
     while True:
         select.select([fd], [], [])
         os.read(fd, 128)
-        told()
+        signalled()
 
 
 if how in ("sigwait", "signalfd"):
@@ -58,7 +58,7 @@ else:
     wakes, awake = os.pipe()
     os.set_blocking(awake, False)
     signal.set_wakeup_fd(awake)
-    signal.signal(signal.SIGTERM, told)
+    signal.signal(signal.SIGTERM, signalled)
 for _ in range(threads):
     threading.Thread(target=sleeping, daemon=True).start()
 if how == "sigwait":

@@ -9,8 +9,8 @@ import (
 )
 
 func main() {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGTERM)
+	signalled := make(chan os.Signal, 1)
+	signal.Notify(signalled, syscall.SIGTERM)
 	fmt.Println("ready", os.Getpid())
-	<-told
+	<-signalled
 }
