@@ -181,8 +181,12 @@ func (s *Supervisor) diesOf(v diag.Victim, until time.Time) bool {
 	return now.Status.Signaled() && now.Status.Signal() == v.Signal
 }
 
-// atOnce is within what time a death of the stop signal says that there was no handler.
-const atOnce = 100 * time.Millisecond
+// atOnce is within what time a death of the stop signal says that there was no handler;
+// onABusyMachine where none was seen. Later it may be good manners of one that blocks it.
+const (
+	atOnce         = 100 * time.Millisecond
+	onABusyMachine = time.Second
+)
 
 // expected is a process that may die of what it was sent, and when that was.
 type expected struct {
@@ -232,11 +236,10 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	if forward.ProgramOf(&e.Process) != forward.Other || child.TermSignal() != e.signal || s.journal.Said(noHandler) {
 		return
 	}
-	if e.unhandled() {
+	switch took := time.Since(e.at); {
+	case e.unhandled() && took <= onABusyMachine: // it is warned of with the others
 		s.clues.victims = append(s.clues.victims, diag.Victim{Process: e.Process, Signal: e.signal})
-		return // it is warned of with the others
-	}
-	if time.Since(e.at) <= atOnce {
+	case took <= atOnce:
 		s.journal.WarningOnce("died at once", diag.DiedAtOnce(e.Process, e.signal))
 	}
 }

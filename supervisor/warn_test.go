@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/proc"
+	"drainit/internal/signals"
 )
 
 // Each that was signalled and has no handler is named in one line, what a shell started
@@ -20,6 +22,29 @@ func TestNoHandlerBehindAShell(t *testing.T) {
 		b.wantLines(1, "warning: sh[4194305] does not forward signals")
 		b.wantLines(2, "warning")
 	})
+}
+
+// Of one that is awake when it is asked nothing is proven: its death tells, if that comes soon,
+// and the one line waits for it.
+func TestNoHandlerOfOneThatWasAwake(t *testing.T) {
+	for after, want := range map[time.Duration]string{
+		50 * time.Millisecond: "warning: c[4194307], b[4194308] have no SIGTERM handler",
+		2 * time.Second:       "warning: c[4194307] has no SIGTERM handler",
+	} {
+		awake := newProcess("b", on{unix.SIGTERM: func(p *process) { time.AfterFunc(after, func() { p.dies(unix.SIGTERM) }) }})
+		awake.Handled = 0
+		inBubble(t, config(), with(newProcess("sh", nil, newProcess("a", slow), newProcess("c", nil), awake)), func(b *bubble) {
+			b.w.onRead = func(w proc.Want) {
+				if w.Only == awake.PID {
+					awake.Blocked = signals.SetOf(unix.SIGTERM)
+				}
+			}
+			b.stop(unix.SIGTERM)
+			b.end()
+			b.wantLines(1, want)
+			b.wantLines(0, "warning: b[4194308] died of SIGTERM at once")
+		})
+	}
 }
 
 // An orphan of a shell that was signalled later is named, too; what a worker with a handler
