@@ -116,7 +116,7 @@ func (w *world) HasExited(pid int) bool {
 
 // Snapshot reads every process closely.
 func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
-	if want.Evidence != nil { // nobody can prove anything
+	if want.Evidence != nil { // nothing can be proven
 		return proc.New(nil), nil
 	}
 	one := max(want.Only, want.EnoughIf)

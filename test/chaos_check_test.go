@@ -186,7 +186,7 @@ func (m *chaosModel) lost() (wrong []string) {
 	return wrong
 }
 
-// frozenOnes: who is stopped has stopped itself. A process that handled TSTP when
+// frozenOnes: what is stopped has stopped itself. A process that handled TSTP when
 // drainit looked, and became another program before the signal came, may be stopped.
 func (m *chaosModel) frozenOnes() (wrong []string) {
 	allowed := make(map[int]bool)

@@ -34,7 +34,7 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 	}
 }
 
-// The kernel kills whoever has the most memory: the worker, and not drainit.
+// The kernel kills what has the most memory: the worker, and not drainit.
 func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	t.Parallel()
 	d := docker(t)

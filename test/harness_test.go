@@ -269,7 +269,7 @@ func (p *Init) all(o *output) string {
 		select {
 		case <-o.eof:
 		case <-time.After(patience):
-			p.t.Errorf("somebody still holds the pipe %v after the end", patience)
+			p.t.Errorf("a process still holds the pipe %v after the end", patience)
 		}
 	}
 	return o.text()

@@ -95,7 +95,7 @@ func brokerLeftCleanly(t *testing.T, s *scene) bool {
 	return strings.Count(string(log), "SIGTERM received - shutting down") == 1 && len(marks) > 0
 }
 
-// What su runs has 2 s from the signal that su is signalled, whoever tells it. What
+// What su runs has 2 s from the signal that su is sent, whatever sends it. What
 // changes the user and then becomes the command leaves it its time.
 func TestSuKillsItsCommandAfterTwoSeconds(t *testing.T) {
 	if os.Getuid() != 0 {

@@ -54,7 +54,7 @@ var hardWays = tight(slices.Concat(trapWays, deafWays, wrapperWays, managerWays,
 	confinedWays, userWays, threadWays, seedWays))
 
 // tight gives the ways a grace whose last call comes after 9 s: the long job is over by
-// then, and who is signalled by the last call only is signalled late.
+// then, and what is signalled by the last call only is signalled late.
 func tight(ways []way) []way {
 	for i := range ways {
 		ways[i].grace = "12s"
@@ -63,7 +63,7 @@ func tight(ways []way) []way {
 }
 
 // settle is how long the job has been going when the stop is asked for. It is
-// part of the scenario; nobody waits for anything by it.
+// part of the scenario; no test waits for anything by it.
 const settle = 500 * time.Millisecond
 
 // excess is the most that may pass between the end of the job and of the init. It
@@ -77,7 +77,7 @@ func excess() time.Duration {
 }
 
 // promptly is the most that may pass between the request and the last handler's run: a
-// busy machine may need some of it. Who is signalled by the last call waits for 9 s.
+// busy machine may need some of it. What is signalled by the last call waits for 9 s.
 const promptly = 8 * time.Second
 
 // TestMatrix starts a worker in each way and asks for the stop with its job in

@@ -308,7 +308,7 @@ func TestTstpAndContDoNothingInADrain(t *testing.T) {
 	}
 }
 
-// The safety net: whoever stops by the TSTP that it was sent is continued. The
+// The safety net: what stops by the TSTP that it was sent is continued. The
 // worker handles it and then stops itself, as an editor does; what it must have
 // for that is a terminal, else its group is orphaned and the kernel discards it.
 func TestWorkerThatStopsItselfByTstpIsContinued(t *testing.T) {

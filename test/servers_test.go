@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plainUser is nobody: as whom a server runs that is not root.
+// plainUser is nobody: the user of a server that is not root.
 const plainUser = 65534
 
 // longGrace is more than the tests wait for anything: a drainit that sleeps

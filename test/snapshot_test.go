@@ -61,7 +61,7 @@ func (tr tracing) opens() (files []string) {
 // inspection is when drainit looks whether its worker passes signals on.
 const inspection = 10 * time.Second
 
-// While the worker runs nobody looks at /proc: a signal costs a look at the worker
+// While the worker runs drainit does not read /proc: a signal costs a look at the worker
 // that handles it, and what it has become is looked at once.
 func TestRunningCostsNoLookAtAllProcesses(t *testing.T) {
 	t.Parallel()
@@ -175,7 +175,7 @@ func TestHiddenWorkerIsSignalledOnceAndWaitedFor(t *testing.T) {
 	p.wantNothingLeft()
 }
 
-// Nobody can tell a process that drainit does not see.
+// No signal reaches a process that drainit does not see.
 func TestHiddenLeftoverEndsWithTheGrace(t *testing.T) {
 	t.Parallel()
 	p := hiding(t, []string{"--grace", "1s"}, "sh", "-c", `"$0" listen; exit $?`, unreadable(t))
@@ -187,7 +187,7 @@ func TestHiddenLeftoverEndsWithTheGrace(t *testing.T) {
 	p.wantNothingLeft()
 }
 
-// Without /proc there is nobody to judge: when the worker has gone the others are
+// Without /proc there is no process to judge: when the worker has gone the others are
 // signalled, all at once.
 func TestWithoutProcAllBehindTwoShellsAreSignalledOnce(t *testing.T) {
 	t.Parallel()

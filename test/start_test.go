@@ -288,7 +288,7 @@ func takeContent(t *testing.T, f *os.File) string {
 }
 
 // withoutOwnPipes leaves out the pipes of which drainit has both ends: they are
-// none that it was given, and hold nobody up.
+// none that it was given, and hold no process up.
 func withoutOwnPipes(descriptors string) string {
 	target := regexp.MustCompile(`pipe:\[\d+\]`)
 	var rest strings.Builder
@@ -341,7 +341,7 @@ func descriptorsOf(t *testing.T, pid int) (all string) {
 	return all
 }
 
-// Whoever reads from the worker must see the end when the worker closes its
+// What reads from the worker must see the end when the worker closes its
 // end, and not when drainit is done. Without /proc the descriptors to close
 // can't be listed.
 func TestPipeIsHeldByTheWorkerOnly(t *testing.T) {
@@ -373,7 +373,7 @@ func TestPipeIsHeldByTheWorkerOnly(t *testing.T) {
 	}
 }
 
-// wantEOF waits until nobody holds the pipe's other end any more.
+// wantEOF waits until no process holds the pipe's other end any more.
 func wantEOF(t *testing.T, r *os.File) {
 	t.Helper()
 	if err := r.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -390,7 +390,7 @@ func TestStandardOutputIsHeldByTheWorkerOnly(t *testing.T) {
 	select {
 	case <-p.stdout.eof:
 	case <-time.After(patience):
-		t.Error("somebody holds standard output")
+		t.Error("a process holds standard output")
 	}
 	if !p.running() {
 		t.Error("drainit has ended")

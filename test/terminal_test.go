@@ -70,7 +70,7 @@ func TestTTYCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 	})
 }
 
-// With TOSTOP the kernel stops who writes from the background, unless nobody
+// With TOSTOP the kernel stops what writes from the background, unless no process
 // could continue it: so there is a shell above drainit here.
 func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
 	need(t, "stty")

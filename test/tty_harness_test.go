@@ -42,7 +42,7 @@ func watch(t *testing.T, l Launch, master, slave *os.File) *console {
 		"TERM=xterm", "SHELL=/bin/bash", "HOME=" + home, "LC_ALL=C", "PS1=#$?# ", "HISTFILE=", "NODE_REPL_HISTORY=",
 	}, l.Env...)
 	c := &console{launch(t, l), master, 0}
-	slave.Close() // so that the output ends when nobody has it any more
+	slave.Close() // so that the output ends when no process has it any more
 	c.stdout.eof = make(chan struct{})
 	go c.stdout.read(master)
 	return c

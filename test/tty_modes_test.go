@@ -155,7 +155,7 @@ func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
 	c.prompt()
 }
 
-// With the shell that dies, its job has the terminal, which nobody gives back.
+// With the shell that dies, its job has the terminal, which no process gives back.
 func TestTTYTerminalIsTakenBackFromAJobOfADeadShell(t *testing.T) {
 	need(t, "bash")
 	t.Parallel()

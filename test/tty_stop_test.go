@@ -212,7 +212,7 @@ func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 	})
 }
 
-// orphaned are the places of a drainit that nobody could continue: a stop would
+// orphaned are the places of a drainit that no process could continue: a stop would
 // be for good, and so the kernel discards it.
 func orphaned(t *testing.T, test func(t *testing.T, start func(command ...string) *console)) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {

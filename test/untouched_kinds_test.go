@@ -73,7 +73,7 @@ func besideBusyLoops(t *testing.T) {
 	}
 }
 
-// settled waits until nobody below the init has woken up for a while, as a program
+// settled waits until no process below the init has woken up for a while, as a program
 // does for some time after it has said that it is ready.
 func (p *Init) settled() {
 	p.t.Helper()

@@ -104,7 +104,7 @@ func TestForcedStopWaits(t *testing.T) {
 		c.waitOut(`^ready`)
 		c.waitTitle("drainit:run")
 		c.ask("stop", "--force", "--wait").wantDone(c.pid1)
-		if state := stateOf(c.drainit); !c.pid1 && state != 0 && state != 'Z' { // as PID 1 it kills whoever asked
+		if state := stateOf(c.drainit); !c.pid1 && state != 0 && state != 'Z' { // as PID 1 it kills what asked
 			t.Errorf("drainit is in state %c", state)
 		}
 		c.wantExit(137)

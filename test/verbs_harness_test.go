@@ -98,7 +98,7 @@ func (a answer) want(status int, out, err string) {
 // wantSilent checks that it succeeded and said nothing.
 func (a answer) wantSilent() { a.t.Helper(); a.want(0, "", "") }
 
-// wantDone is wantSilent for what can end PID 1, and with it whoever asked.
+// wantDone is wantSilent for what can end PID 1, and with it what asked.
 func (a answer) wantDone(pid1 bool) {
 	a.t.Helper()
 	if !pid1 || a.status != 137 || a.out+a.err != "" {

@@ -94,7 +94,7 @@ func TestQuietSleepsAsLongAsItIsTold(t *testing.T) {
 }
 
 // The sleep is twice the tests' patience: one that goes on is never seen to end.
-// As PID 1 drainit takes whoever asked with it.
+// As PID 1 drainit takes what asked with it.
 func TestQuietSleepEndsWithDrainit(t *testing.T) {
 	asked(t, func(t *testing.T, run func(Launch) *Container) {
 		// It drains for long enough to be seen to: else there is nothing to wait for.
@@ -171,7 +171,7 @@ func TestManyStopsAtOnceDrain(t *testing.T) {
 		}
 		all.Wait()
 		c.waitOut(`^got SIGTERM`)
-		c.send(unix.SIGUSR1) // not before: the end of PID 1 ends whoever asks
+		c.send(unix.SIGUSR1) // not before: the end of PID 1 ends what asks
 		c.wantExit(7)
 		c.wantCount("got SIGTERM", 1)
 		c.wantLogged(`force-stop:`, 0)

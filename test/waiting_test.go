@@ -99,7 +99,7 @@ func takesEachOnce(t *testing.T, noPID1 bool, command []string) {
 	p.wantCount("does not catch", 0)
 }
 
-// Without /proc nobody can be looked at, and a group is signalled all the same.
+// Without /proc no process can be looked at, and a group is signalled all the same.
 func TestGroupModeWithoutProcTellsTheGroup(t *testing.T) {
 	t.Parallel()
 	for _, proc := range []string{"none", "foreign"} {

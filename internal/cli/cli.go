@@ -45,7 +45,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		err = errNoCommand
 	}
 	if err != nil {
-		queue.Wait(nil, nil, 0) // else what nobody reads could end drainit by SIGPIPE
+		queue.Wait(nil, nil, 0) // else what no process reads could end drainit by SIGPIPE
 		return supervisor.Outcome{Status: refuse(o, err, stderr)}
 	}
 	keepSmall()

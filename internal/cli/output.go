@@ -33,7 +33,7 @@ func lineOf(err error) string { return "drainit: " + logx.Printable(err.Error())
 // heardWithin bounds the time in which stderr must take what is said.
 const heardWithin = 200 * time.Millisecond
 
-// say writes a text to stderr, which may be a full pipe that nobody reads: PID 1 must end
+// say writes a text to stderr, which may be a full pipe that no process reads: PID 1 must end
 // all the same. The goroutine that is stuck then ends with the process.
 func say(text string, stderr io.Writer) {
 	said := make(chan struct{})

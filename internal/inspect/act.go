@@ -35,7 +35,7 @@ func (d *instance) quiet(sleep time.Duration) (status int, err error) {
 	return 0, nil
 }
 
-// quietKnown bounds the time in which a drainit that is quiet finds out for whom.
+// quietKnown bounds the time in which a drainit that is quiet finds out for which processes.
 const quietKnown = 50 * time.Millisecond
 
 func (d *instance) resume() (status int, err error) {

@@ -110,12 +110,12 @@ func (l *Log) line(level zapcore.Level, msg string, f []Field) {
 		for i := range f {
 			fields[i] = *f[i]
 		}
-		_ = l.core.Write(entry(level, Printable(msg)), fields) // the queue takes or counts it; there is nobody to tell
+		_ = l.core.Write(entry(level, Printable(msg)), fields) // the queue takes or counts it; there is no way to say so
 	}
 }
 
 // Close waits until all lines are written, for at most 200 ms: PID 1 must end
-// though nobody reads its log. No line may follow.
+// though no process reads its log. No line may follow.
 func (l *Log) Close() {
 	close(l.lines)
 	if l.written == nil {
