@@ -14,8 +14,7 @@
 //	-v                     log each delivery with its rule
 //
 // The others are in --help, the manual page and README.md. Each that takes a value has a
-// variable, DRAINIT_GRACE
-// and so on.
+// variable, DRAINIT_GRACE and so on.
 //
 // # Signals
 //

@@ -110,7 +110,7 @@ func aValue(t *testing.T) map[string]struct{ value, shown string } {
 	}
 }
 
-// A setting that -v hides is one that nobody can check in a running container.
+// A setting that -v hides is one that cannot be checked in a running container.
 func TestSettingsLineHasAllSettings(t *testing.T) {
 	values, defaults := aValue(t), settingsLine(t, nil, nil)
 	for _, name := range settingNames(t) {
@@ -373,7 +373,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-func TestHelpThatNobodyCanReadFails(t *testing.T) {
+func TestHelpThatCannotBeReadFails(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

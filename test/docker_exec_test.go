@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What an exec runs is not drainit's: it is not signalled, and nobody waits for it.
+// What an exec runs is not drainit's: it is not signalled, and not waited for.
 func TestDockerExecIsNotPartOfTheDrain(t *testing.T) {
 	t.Parallel()
 	c := docker(t).run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "300ms")

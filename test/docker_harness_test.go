@@ -143,7 +143,7 @@ func (d *dockerd) client(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// env is what makes a client one of this engine, and of nobody's settings. The
+// env is what makes a client one of this engine, and of no other settings. The
 // builder of the engine's own is the one that all clients have.
 func (d *dockerd) env() []string {
 	return []string{"DOCKER_HOST=" + d.host(), "DOCKER_CONFIG=" + d.dir, "DOCKER_BUILDKIT=0", "DOCKER_CONTEXT=", "DOCKER_CLI_HINTS=false"}

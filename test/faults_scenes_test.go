@@ -128,7 +128,7 @@ func terminalArgs(*testing.T) []string {
 	return []string{grace(1), "--", "dash", "-c", "echo ready; read line; echo ran; exit 3"}
 }
 
-// Somebody asks whether the worker is healthy.
+// A probe asks whether the worker is healthy.
 func probesArgs(t *testing.T) []string {
 	addr := fmt.Sprintf("127.0.0.1:%d", reservePort(t))
 	return []string{grace(1), "--health-addr", addr, "--", workerBin, "listen", "-exit", "7"}

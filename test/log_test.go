@@ -292,7 +292,7 @@ func TestDeathByASignalOfOthersIsLogged(t *testing.T) {
 	}
 }
 
-// A worker that dies of the TERM which drainit sent has done what it was signalled.
+// A worker that dies of the TERM which drainit sent has done what it was asked.
 func TestDeathByDrainitsOwnSignalIsNoWarning(t *testing.T) {
 	need(t, "perl")
 	bothModes(t, func(t *testing.T, noPID1 bool) {

@@ -152,7 +152,7 @@ func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
 	}
 }
 
-// setUID makes a copy of a program that runs as root whoever starts it.
+// setUID makes a copy of a program that runs as root whatever user starts it.
 func setUID(t *testing.T, program string) string {
 	t.Helper()
 	dir := filepath.Dir(workerBin) // others may enter it, but not t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tinyPipe is a pipe that holds a page, which nobody reads yet.
+// tinyPipe is a pipe that holds a page, which is not read yet.
 func tinyPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w = pipe(t)
@@ -54,8 +54,8 @@ func waitCount(p *Init, line string, n int) {
 
 const chatter = "TSTP,CONT,TERM"
 
-// Nobody reads the log: drainit must go on, and what is lost must be counted
-// and signalled once somebody reads again.
+// The log is not read: drainit must go on, and what is lost must be counted
+// and reported once it is read again.
 func TestDroppedLinesAreCounted(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		t.Run(format, func(t *testing.T) {
@@ -69,7 +69,7 @@ func checkDropped(t *testing.T, noPID1 bool, format string) {
 	const (
 		rounds   = 300
 		running  = 2 + 2*rounds // settings and started
-		draining = 3            // signalled, draining and done: the pipe holds them
+		draining = 3            // sent, stopping and stopped: the pipe holds them
 	)
 	r, w := tinyPipe(t)
 	p := launch(t, Launch{NoPID1: noPID1, Stderr: w, Args: []string{"-v", "--log-format=" + format, "--", workerBin, "listen", "-catch", chatter}})
@@ -118,8 +118,8 @@ func droppedIn(t *testing.T, line string) (n int) {
 	return n
 }
 
-// A log that nobody ever reads keeps drainit from nothing, leaving above all.
-func TestLogThatNobodyReads(t *testing.T) {
+// A log that is never read keeps drainit from nothing, leaving above all.
+func TestLogThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	bothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
@@ -201,7 +201,7 @@ func TestFormatGoesByWhatStderrIs(t *testing.T) {
 	}
 }
 
-// openTerminal opens both ends of a terminal that is nobody's controlling one.
+// openTerminal opens both ends of a terminal that is no session's controlling one.
 func openTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

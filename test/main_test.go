@@ -134,7 +134,7 @@ func buildDrainit() *exec.Cmd {
 	if !raced {
 		return buildStatic(drainitBin, "drainit")
 	}
-	// Else each drainit waits a second at its end for races that nobody sees any more.
+	// Else each drainit waits a second at its end for races that are no longer seen.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	return exec.Command("go", "build", "-race", "-trimpath", "-tags=netgo,osusergo",
 		"-ldflags=-s -w -linkmode external -extldflags -static", "-o", drainitBin, "drainit")

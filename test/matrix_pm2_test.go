@@ -49,7 +49,7 @@ func pm2(f files, command ...string) func(*testing.T, *scene) []string {
 	return hastyPM2(patientPM2, f, command...)
 }
 
-// hastyPM2 prepares a start through a PM2 that asks nobody for a newer one.
+// hastyPM2 prepares a start through a PM2 that does not ask for a newer one.
 func hastyPM2(e env, f files, command ...string) func(*testing.T, *scene) []string {
 	e = maps.Clone(e)
 	if e == nil {

@@ -31,7 +31,7 @@ var rqWay = way{
 	begin: queueInRq,
 }
 
-// rqWorker is the command line of a worker that counts what it is signalled.
+// rqWorker is the command line of a worker that counts what it is sent.
 func rqWorker(s *scene) []string {
 	return []string{"rq", "worker", "--url", s.redisURL(), "--worker-class", "rq_jobs.Counted"}
 }

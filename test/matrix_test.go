@@ -170,7 +170,7 @@ func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
 // hold anything.
 var deliveries = regexp.MustCompile(`(?m)\bsent SIG\S+ to [^\n]*?\[(\d+)\]: `)
 
-// wantSignalledOnce checks that drainit signalled someone, as many as there must be if
+// wantSignalledOnce checks that drainit signalled a process, or as many as there must be if
 // that is not 0, and no process twice.
 func wantSignalledOnce(t *testing.T, log string, want int) {
 	t.Helper()

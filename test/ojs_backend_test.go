@@ -35,7 +35,7 @@ type backend struct {
 	server *httptest.Server
 	mu     sync.Mutex
 	calls  []call
-	queued []string                 // jobs that nobody has fetched
+	queued []string                 // jobs that were not fetched
 	ends   map[string]chan struct{} // of jobs, closed when they may end
 }
 

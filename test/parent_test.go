@@ -47,7 +47,7 @@ func TestDeathOfTheParentStops(t *testing.T) {
 	p.wantNothingLeft()
 }
 
-func TestDeathOfTheParentIsNobodysBusinessByDefault(t *testing.T) {
+func TestDeathOfTheParentMeansNothingByDefault(t *testing.T) {
 	t.Parallel()
 	p := underShell(t, drainitBin, "--", workerBin, "listen", "-catch", "all")
 	worker := p.workerPid()

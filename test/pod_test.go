@@ -152,7 +152,7 @@ func podmanRestart(e podman) {
 	e.wantEnded("restart", 0)
 }
 
-// drainit never restarts a worker, but reports its status to whom does.
+// drainit never restarts a worker, but reports its status to what does.
 func podmanRestartOnFailure(e podman) {
 	e.detached("again", []string{"--restart", "on-failure:1"}, "-catch", "TERM,USR1", "-end", "USR1", "-exit", "3")
 	e.wantLogs("again", `^ready`, 1)

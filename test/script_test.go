@@ -95,7 +95,7 @@ func (p *Init) wantLogged(pattern string, want int) {
 }
 
 // wantTook checks how long something took since a moment before it began. The
-// lower bound is exact; whoever gives an upper one leaves room for a busy machine.
+// lower bound is exact; a test that gives an upper one leaves room for a busy machine.
 func wantTook(t *testing.T, since time.Time, atLeast, below time.Duration) {
 	t.Helper()
 	if took := time.Since(since); took < atLeast || took >= below {

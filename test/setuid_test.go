@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUIDWorker is a copy of the test's worker that runs as root whoever starts
+// setUIDWorker is a copy of the test's worker that runs as root whatever user starts
 // it: a drainit that is an ordinary user may not signal it (kill(2), EPERM).
 func setUIDWorker(t *testing.T) string {
 	t.Helper()

@@ -106,7 +106,7 @@ func TestForkingOfAWorkerThatFailsEndsAtOnce(t *testing.T) {
 	})
 }
 
-// nginx daemonizes unless it is signalled not to.
+// nginx daemonizes unless it is configured not to.
 func TestForkingNginxFinishesTheDownloadInFlight(t *testing.T) {
 	t.Parallel()
 	need(t, "nginx")

@@ -178,7 +178,7 @@ func ownVariables(t *testing.T) (env []string) {
 	for _, name := range settingNames(t) {
 		value := values[name].value
 		switch name {
-		case "log-format": // the lines are for nobody
+		case "log-format": // the lines are not read
 			value = "json"
 		case "log-level":
 			value = "info"
@@ -202,7 +202,7 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 		plain := runToEnd(t, Launch{NoPID1: noPID1, Bin: "/bin/cat", Args: []string{"/proc/self/environ"}, Env: odd})
 		through := runToEnd(t, Launch{NoPID1: noPID1, Args: []string{"--", "/bin/cat", "/proc/self/environ"}, Env: append(own, odd...)})
 		want, got := variables(plain.out), variables(through.out)
-		if !slices.Equal(got, want) { // the whole of it is nobody's business
+		if !slices.Equal(got, want) { // the whole of it may hold secrets
 			without := func(all, others []string) []string {
 				return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return slices.Contains(others, v) })
 			}

@@ -19,7 +19,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// fullPipe is a pipe that has no room left, and that nobody reads.
+// fullPipe is a pipe that has no room left, and that is not read.
 func fullPipe(t *testing.T) *os.File {
 	t.Helper()
 	_, w := pipe(t)
@@ -64,7 +64,7 @@ const talkative = `
 waitpid spawn { spawn { } for 1 .. 500 }, 0;
 catch "USR1", "TERM"; say "ready"; await "TERM"; nap 0.3; say "drained"; POSIX::_exit(7)`
 
-func TestLogThatNobodyTakesChangesNothing(t *testing.T) {
+func TestLogThatIsNotTakenChangesNothing(t *testing.T) {
 	need(t, "perl")
 	for name, how := range badStderr {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func TestTerminationLogByDefault(t *testing.T) {
 	}{
 		"there":                   {empty, Setup{}, nil, nil, `^grace period of 0s over: killed worker\[\d+\] `},
 		"there, plain user":       {empty, Setup{UID: plainUser}, nil, nil, `^grace period of 0s over: killed worker\[\d+\] `},
-		"written by somebody":     {func(file string) { writeFile(t, file, []byte("mine")) }, Setup{}, nil, nil, `^mine$`},
+		"written before":          {func(file string) { writeFile(t, file, []byte("mine")) }, Setup{}, nil, nil, `^mine$`},
 		"turned off":              {empty, Setup{}, []string{"--termination-log="}, nil, ``},
 		"turned off by two words": {empty, Setup{}, []string{"--termination-log", ""}, nil, ``},
 		"turned off by variable":  {empty, Setup{}, nil, []string{"DRAINIT_TERMINATION_LOG="}, ``},
@@ -111,7 +111,7 @@ func wantNoWarning(t *testing.T, log string) {
 }
 
 // Nothing that lies where the file should be may hold drainit up or change its
-// exit status. Who named it is signalled; files that did not exist still don't.
+// exit status. Where it was named, a line says so; files that did not exist still don't.
 func TestTerminationLogThatCannotBeWritten(t *testing.T) {
 	for name, place := range unwritable {
 		t.Run(name, func(t *testing.T) {
@@ -181,11 +181,11 @@ var unwritable = map[string]func(t *testing.T, file string) (check func()){
 		return func() {}
 	},
 	"/dev/full": func(t *testing.T, file string) func() { fatalIf(t, os.Symlink("/dev/full", file)); return func() {} },
-	"FIFO that nobody reads": func(t *testing.T, file string) func() {
+	"FIFO without a reader": func(t *testing.T, file string) func() {
 		makeFIFO(t, file)
 		return func() {}
 	},
-	"FIFO that somebody reads": func(t *testing.T, file string) func() {
+	"FIFO with a reader": func(t *testing.T, file string) func() {
 		makeFIFO(t, file)
 		r, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
 		fatalIf(t, err)

@@ -138,7 +138,7 @@ func TestTTYClosedTerminalDrainsAStoppedJob(t *testing.T) {
 	}
 }
 
-// Those that read the terminal find it closed, whatever they are signalled.
+// Those that read the terminal find it closed, whatever they are sent.
 func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
 	need(t, "bash", "python3", "node", "less")
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
 	c.wantPlainLog(`stopping: SIGINT sent to .*; what still runs after 30s is killed`, `warning: second stop signal, force-stop: killing worker`, `stopped after `)
 }
 
-// A name that moves the cursor does it for nobody.
+// A name that moves the cursor does not do so.
 func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "\x1b[2J\r\n\u009b\x07")

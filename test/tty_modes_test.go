@@ -119,7 +119,7 @@ func TestTTYModesAreLeftAloneWhereTheWorkerDrainsAndExits(t *testing.T) {
 	}
 }
 
-// In the background the modes are somebody else's.
+// In the background the modes are another's.
 func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
 	t.Parallel()
 	c := atShell(t)

@@ -124,7 +124,7 @@ func TestTTYWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
 
 // A terminal that is not the session's own is a file as any other: no process takes it, so
 // that its keys are no signals, though it would make them, and its modes are the worker's.
-func TestTTYTerminalThatControlsNobody(t *testing.T) {
+func TestTTYTerminalThatControlsNoProcess(t *testing.T) {
 	waitingModes(t, func(t *testing.T, noPID1 bool) {
 		master, slave := newConsole(t)
 		echo := &output{more: make(chan struct{}), eof: make(chan struct{})}

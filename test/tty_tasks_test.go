@@ -83,7 +83,7 @@ func (c *console) send(pid int, sig syscall.Signal) {
 	}
 }
 
-// writeLine writes a line to a named pipe that somebody reads.
+// writeLine writes a line to a named pipe that is read.
 func writeLine(t *testing.T, fifo string) {
 	t.Helper()
 	if err := os.WriteFile(fifo, []byte("go\n"), 0); err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What nobody reads must not keep a container that can't start from ending.
-func TestMistakeThatNobodyReadsEndsDrainit(t *testing.T) {
+// What is not read must not keep a container that can't start from ending.
+func TestMistakeThatIsNotReadEndsDrainit(t *testing.T) {
 	for _, args := range []string{"--grace=soon true", "--nope", "", "-g -c true", "status --bogus", "status now", "stop now"} {
 		t.Run(args, func(t *testing.T) {
 			waitingModes(t, func(t *testing.T, noPID1 bool) {
@@ -30,7 +30,7 @@ func TestMistakeThatNobodyReadsEndsDrainit(t *testing.T) {
 }
 
 // A verb has found what it says by then.
-func TestAnswerThatNobodyReadsEndsAVerb(t *testing.T) {
+func TestAnswerThatIsNotReadEndsAVerb(t *testing.T) {
 	t.Parallel()
 	needAsk(t)
 	p := start(t, longGrace, "--", workerBin, "listen", "-drain", "1h")

@@ -173,7 +173,7 @@ func startFrozen(t *testing.T) *Init {
 	return nil
 }
 
-// A probe that comes early is signalled so, and not that there is no drainit.
+// A probe that comes early is answered so, and not that there is no drainit.
 func TestVerbsOfADrainitThatStarts(t *testing.T) {
 	t.Parallel()
 	needAsk(t)

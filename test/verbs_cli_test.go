@@ -47,7 +47,7 @@ func TestVerbsRefuseWhatTheyDoNotTake(t *testing.T) {
 	}
 }
 
-// Help needs nobody to ask.
+// Help needs no drainit to ask.
 func TestVerbsHaveHelp(t *testing.T) {
 	for verb, flags := range map[string][]string{"status": {"--ready", "--json"}, "quiet": {"--sleep"}, "resume": nil, "stop": {"--force"}} {
 		for _, args := range [][]string{{"--help"}, {"-h"}} {

@@ -223,7 +223,7 @@ func TestVerbsWithoutADrainit(t *testing.T) {
 }
 
 // Without /proc, or with that of another namespace, nothing can be found: a
-// guess would be somebody else's PID 1.
+// guess would be another container's PID 1.
 func TestVerbsWithoutProc(t *testing.T) {
 	if raced {
 		skip(t, "the race detector has lines of its own to say without /proc")

@@ -58,7 +58,7 @@ func TestTwoProbesAtOnce(t *testing.T) {
 	})
 }
 
-// childrenWait is a worker with as many children as it is signalled.
+// childrenWait is a worker with as many children as it is given.
 const childrenWait = `
 my $n = shift @ARGV;
 for (1 .. $n) { my $pid = fork; die "cannot fork: $!" unless defined $pid; if (!$pid) { POSIX::pause() while 1 } }
@@ -88,7 +88,7 @@ func TestStatusIsCheap(t *testing.T) {
 	p.waitOut(`^ready`)
 	p.waitTitle("drainit:run")
 	best := time.Hour
-	for range runs { // the least of them is what it costs where nobody disturbs
+	for range runs { // the least of them is what it costs where nothing disturbs
 		a := p.ask("status", "--json")
 		if n := len(a.parsed().Processes); n != children+1 {
 			t.Errorf("%d processes", n)

@@ -27,7 +27,7 @@ func TestVerbsTellTheWorkerEachSignalOnce(t *testing.T) {
 }
 
 // A quiet that no process heeds is a quiet all the same, so that a preStop hook goes on; but
-// whoever asked is signalled, and programs are, too.
+// what asked is answered so, and programs are, too.
 func TestQuietWithoutEffectIsSaid(t *testing.T) {
 	need(t, "perl")
 	asked(t, func(t *testing.T, run func(Launch) *Container) {

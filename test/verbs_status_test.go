@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalled is what status --json says.
-type signalled struct {
+// parsedStatus is what status --json says.
+type parsedStatus struct {
 	Phase       string        `json:"phase"`
 	Ready       bool          `json:"ready"`
 	WorkerAlive bool          `json:"worker_alive"`
@@ -42,7 +42,7 @@ type toldProcess struct {
 
 // parsed is the one line of status --json, in which every field stands that is
 // documented and no other.
-func (a answer) parsed() (s signalled) {
+func (a answer) parsed() (s parsedStatus) {
 	a.t.Helper()
 	line, ok := strings.CutSuffix(a.out, "\n")
 	if !ok || strings.Contains(line, "\n") {
@@ -249,7 +249,7 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 					t.Error(line)
 				}
 			}
-			var s signalled
+			var s parsedStatus
 			if err := json.Unmarshal([]byte(asJSON.out), &s); err != nil || len(s.Processes) != 1 {
 				t.Fatalf("%v: %s", err, asJSON.out)
 			}
@@ -279,7 +279,7 @@ func TestStatusShowsTheTree(t *testing.T) {
 	}
 }
 
-// A stopped drainit answers nobody, but /proc does.
+// A stopped drainit does not answer, but /proc does.
 func TestStatusOfAStoppedDrainit(t *testing.T) {
 	t.Parallel()
 	needAsk(t)

@@ -142,7 +142,7 @@ func TestTableOfWarnings(t *testing.T) {
 	}
 }
 
-// standing is what runs, as whom and where.
+// standing is what runs, as which user and where.
 type standing struct{ exe, line, ids, dir string }
 
 // readyPlace waits until all is there and is that of the process which said that it was

@@ -35,7 +35,7 @@ func firstWarning(t *testing.T, p *Init) string {
 }
 
 // A trap that ends the shell and does not hand the signal on would leave the
-// program in the background untold, for a shell that handled the signal left it
+// program in the background not signalled, for a shell that handled the signal left it
 // on purpose. So the advice names all three: &, the kill and the wait.
 func TestFixOfATrapThatCouldNotRunHandsTheSignalOn(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func begun(args ...string) *Start {
 	return &Start{Args: args, Command: args[n:], Path: "/drainit", Dir: "/srv", User: "0"}
 }
 
-// placed is a process with its place: where drainit was started, and as whom.
+// placed is a process with its place: where drainit was started, and as which user.
 func placed(p proc.Process) proc.Process {
 	p.Around = &proc.Surroundings{Dir: "/srv", User: "0"}
 	return p

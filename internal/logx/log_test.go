@@ -76,8 +76,8 @@ func readLines(t *testing.T, r *os.File, n int) string {
 }
 
 // What finds the queue full is counted, and the count is reported as soon as
-// somebody reads again.
-func TestLogThatNobodyReadsNeitherBlocksNorLies(t *testing.T) {
+// it is read again.
+func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
 	l, r := logPipe(t, false, zapcore.InfoLevel)
 	const lines = 5000
 	long := strings.Repeat("x", 200)

@@ -54,7 +54,7 @@ type Process struct {
 	NestedInit bool            // of a PID namespace below drainit's: what it does not handle never reaches it
 }
 
-// Surroundings are where and as whom a process runs, each as far as it was asked for and may
+// Surroundings are where and as which user a process runs, each as far as it was asked for and may
 // be read.
 type Surroundings struct {
 	Env  []string

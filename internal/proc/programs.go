@@ -28,7 +28,7 @@ func (r *Reader) readPrograms(s *Snapshot, these []int, w Want) {
 	r.readEnvironments(s, these, w)
 }
 
-// readPlace reads where a process works, and as whom.
+// readPlace reads where a process works, and as which user.
 func (p *Process) readPlace() {
 	around := p.around()
 	around.Dir, _ = readLink(p.PID, "cwd")

@@ -14,7 +14,7 @@ import (
 // stopping is a worker with jobs below it, each of which handles TERM, and then
 // needs some time to end well, which it says by a byte. The worker either passes
 // TERM on to all and waits for them, or is like a shell: it dies of TERM, and
-// tells nobody. It sends a byte when all is set.
+// signals none. It sends a byte when all is set.
 var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	open(my $pipe, ">&=", 3) or die;
 	my ($tells, $jobs, $needed) = @ARGV;
@@ -40,7 +40,7 @@ var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 
 // measureStops stops trees: from TERM to the init as PID 1 until it has been
 // waited for, which the kernel allows when nothing of the tree is left. Where
-// nobody tells the jobs, they end with the init: what they had in hand is lost.
+// no process signals the jobs, they end with the init: what they had in hand is lost.
 func measureStops(t *table, all []contender, p plan) error {
 	for _, tree := range []struct {
 		name   string

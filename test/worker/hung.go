@@ -12,7 +12,7 @@ import (
 
 // hungFS mounts a file system that takes no write, as that of a server which has
 // gone, over a file: until it is killed, and with it the file system. It prints a
-// line when somebody has begun to wait for ever. These few requests are what the
+// line when a process has begun to wait for ever. These few requests are what the
 // kernel makes of FUSE for one file (linux/fuse.h).
 //
 //	worker hungfs FILE

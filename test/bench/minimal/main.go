@@ -23,7 +23,7 @@ func main() {
 		switch sig {
 		case syscall.SIGCHLD:
 			reap(pid)
-		case syscall.SIGURG, syscall.SIGPIPE: // the runtime's own, and nobody's
+		case syscall.SIGURG, syscall.SIGPIPE: // the runtime's own
 		default:
 			_ = syscall.Kill(pid, sig.(syscall.Signal))
 		}
