@@ -48,7 +48,7 @@ func (l *Ledger) Begun() bool { return l.begun }
 // drainit where it has gone. The other children wait until it has.
 func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	l.begun, l.deliver, l.forks = true, r.Signal, r.Worker.Daemonizes
-	l.records = make(map[proc.ID]*record, len(s.Descendants(l.self)))
+	l.records = make(map[proc.ID]*record, s.Size())
 	if !r.Worker.Gone {
 		p, ok := s.Process(r.Worker.PID)
 		if !ok {

@@ -58,7 +58,8 @@ func (s *Snapshot) readPipes(w Want) {
 	}
 	read := make(map[pipeID]bool)
 	s.pipes.readBy = make(map[int]pipeID)
-	for _, p := range s.Descendants(w.Parents) {
+	below := s.Descendants(w.Parents)
+	for _, p := range below {
 		if w.ReadsPipe(*p) {
 			if pipe, ok := pipeAt(p.PID, "fd/0"); ok {
 				read[pipe], s.pipes.readBy[p.PID] = true, pipe
@@ -69,7 +70,7 @@ func (s *Snapshot) readPipes(w Want) {
 		return
 	}
 	s.pipes.writers = make(map[pipeID][]int)
-	for _, p := range s.Descendants(w.Parents) {
+	for _, p := range below {
 		out, ok := pipeAt(p.PID, "fd/1")
 		if ok && read[out] {
 			s.pipes.writers[out] = append(s.pipes.writers[out], p.PID)

@@ -55,6 +55,14 @@ func (s *Snapshot) closesRing(i int) bool {
 	return false // a ring above it
 }
 
+// Size is how many processes it has, the dead too.
+func (s *Snapshot) Size() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.all)
+}
+
 // All returns the living processes, by pid. They are the snapshot's: nothing may change them.
 func (s *Snapshot) All() (living []*Process) {
 	if s == nil {
