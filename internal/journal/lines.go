@@ -225,6 +225,7 @@ type Kill struct {
 // There is none where the worker ended by itself and left nothing.
 func (j *Journal) End(killed Kill, status int) {
 	var since time.Time
+	now := time.Now()
 	at, requested := j.machine.Requested()
 	if requested {
 		since = at
@@ -241,14 +242,14 @@ func (j *Journal) End(killed Kill, status int) {
 	if !requested && !j.Said(exitReported) {
 		return
 	}
-	fields := []logx.Field{j.phase(), logx.Number("status", status), logx.Seconds("duration_s", time.Since(since))}
+	fields := []logx.Field{j.phase(), logx.Number("status", status), logx.Seconds("duration_s", now.Sub(since))}
 	if requested {
 		fields = append(fields, signalField(j.machine.StopSignal()))
 	}
 	if killed.Victims != "" && killed.Count > 0 {
 		fields = append(fields, logx.Number("killed", killed.Count))
 	}
-	j.Log.Info(j.ending(killed, requested, time.Since(since))+j.exitStatus(status), fields...)
+	j.Log.Info(j.ending(killed, requested, now.Sub(since))+j.exitStatus(status), fields...)
 }
 
 // ending is what came to an end, and how. A worker that drainit killed is named once.
