@@ -75,21 +75,11 @@ func measureVerbs(t *table, g cgroup.CPU, all []contender, rounds int) error {
 // askCramped is one call of a verb. The one that asks is in no container: --pid says which
 // drainit is meant.
 func askCramped(g cgroup.CPU, argv []string, verb string) (time.Duration, error) {
-	if err := g.Lift(); err != nil {
-		return 0, err
-	}
-	s, err := spawnStaged("run,cgroup="+g.Dir, slices.Concat(argv[:1], []string{"--", "/bin/sh", "-c", "trap : TSTP; sleep 60; :"}), 0)
+	s, end, err := startCramped(g, verbMilli, slices.Concat(argv, []string{"/bin/sh", "-c", "trap : TSTP; echo >&3; sleep 60; :"}))
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		_ = g.Lift()
-		s.end()
-	}()
-	time.Sleep(time.Second) // the start has an end
-	if err := g.Limit(verbMilli); err != nil {
-		return 0, err
-	}
+	defer end()
 	ask, err := spawnStaged("stamp,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, 0)
 	if err != nil {
 		return 0, err
@@ -98,38 +88,48 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (time.Duration, error)
 	if err := ask.wait(); err != nil {
 		return 0, err
 	}
-	end := now()
+	answered := now()
 	begin, err := ask.stamp()
-	return end - begin, err
+	return answered - begin, err
 }
 
 // stopCramped is one stop: how long the signal takes to the worker's handler, and how long
 // the init runs in the time behind it.
 func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way, ran time.Duration, err error) {
-	if err := g.Lift(); err != nil {
-		return 0, 0, err
-	}
-	s, err := spawnStaged("run,cgroup="+g.Dir, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}), namespaces)
+	s, end, err := startCramped(g, crampedMilli, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}))
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() {
-		_ = g.Lift() // to die takes time, too
-		s.end()
-	}()
-	if err := s.read(); err != nil {
-		return 0, 0, err
-	}
-	time.Sleep(time.Second) // the start has an end
-	if err := g.Limit(crampedMilli); err != nil {
-		return 0, 0, err
-	}
+	defer end()
 	before := cpuTime(s.pid)
 	if way, err = s.timeTerm(); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(of - way)
 	return way, cpuTime(s.pid) - before, nil
+}
+
+// startCramped starts an init, as PID 1, with a worker that says when all is set, and limits
+// both from then on. end takes the limit off first: to die takes time, too.
+func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func(), err error) {
+	if err := g.Lift(); err != nil {
+		return nil, nil, err
+	}
+	if s, err = spawnStaged("run,cgroup="+g.Dir, argv, namespaces); err != nil {
+		return nil, nil, err
+	}
+	end = func() {
+		_ = g.Lift()
+		s.end()
+	}
+	if err = s.read(); err == nil {
+		time.Sleep(time.Second) // the start has an end
+		err = g.Limit(milli)
+	}
+	if err != nil {
+		end()
+	}
+	return s, end, err
 }
 
 // remove removes a cgroup when its last process has gone.
