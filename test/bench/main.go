@@ -138,12 +138,16 @@ func run(p plan) (err error) {
 // contenders builds the inits that are ours and looks for the others.
 func contenders(p plan) ([]contender, error) {
 	all := []contender{{name: "no init"}}
+	released, err := os.ReadFile(".ci/gcflags")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the flags of a release, run this where go.mod is: %w", err)
+	}
 	for _, own := range []struct {
 		name, pkg string
 		flags     []string
 	}{
 		{"minimal Go", "drainit/test/bench/minimal", nil},
-		{"drainit", "drainit", []string{"-gcflags=all=-l", "-gcflags=runtime="}}, // as .ci/release does
+		{"drainit", "drainit", strings.Fields(string(released))},
 	} {
 		bin := filepath.Join(p.dir, filepath.Base(own.pkg))
 		args := append(append([]string{"build", "-trimpath", "-ldflags=-s -w"}, own.flags...), "-o", bin, own.pkg)
