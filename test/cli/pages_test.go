@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"drainit/test/harness"
+)
+
+// Links between the pages lead somewhere, to headings too, and the README stays short.
+func TestPagesLinkToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob(harness.Repo("docs", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("pages: %q, %v", pages, err)
+	}
+	for _, page := range append(pages, harness.Repo("README.md")) {
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`).FindAllStringSubmatch(harness.TextOf(t, page), -1) {
+			to := page
+			if link[1] != "" {
+				to = filepath.Join(filepath.Dir(page), link[1])
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if link[2] != "" && !slices.Contains(anchors(harness.TextOf(t, to)), link[2]) {
+				t.Errorf("%s: %s has no heading %s", page, to, link[2])
+			}
+		}
+	}
+	if n := strings.Count(harness.TextOf(t, harness.Repo("README.md")), "\n"); n > 250 {
+		t.Errorf("the README has %d lines", n)
+	}
+}
+
+// anchors are those of the headings of a page, as forges make them.
+func anchors(page string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, "#"+strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
+}

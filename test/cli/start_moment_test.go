@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// From the first title on no stop signal is lost, and no worker is left that was not
+// signalled. With -soak there are 10,000 starts:
+//
+//	go test ./test/cli -run AtAnyMomentOfTheStart -soak
+func TestStopSignalAtAnyMomentOfTheStartIsNotLost(t *testing.T) {
+	all, starts := []string{"TERM", "INT", "USR2", "RTMIN+5"}, 40
+	if *harness.SoakWhole {
+		starts = 10_000 / (2 * len(all))
+	}
+	numbers := map[string]unix.Signal{"TERM": unix.SIGTERM, "INT": unix.SIGINT, "USR2": unix.SIGUSR2, "RTMIN+5": 39}
+	const seed = 14
+	for _, name := range all {
+		t.Run(name, func(t *testing.T) {
+			var flags []string
+			if name != "TERM" && name != "INT" {
+				flags = []string{"--stop-signal", name}
+			}
+			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(seed, uint64(numbers[name])))
+				for range starts {
+					p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(flags, "sleep", "1000")})
+					spinToTitle(p)
+					time.Sleep(time.Duration(random.Int64N(int64(5 * time.Millisecond)))) // what is tested
+					p.Signal(numbers[name])
+					p.WantExit(128 + int(numbers[name]))
+				}
+			})
+		})
+	}
+}
+
+// spinToTitle waits for the first title, without a sleep: a look takes microseconds.
+func spinToTitle(p *harness.Init) {
+	p.T.Helper()
+	for deadline := time.Now().Add(harness.Patience); ; {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.Pid()))
+		if err == nil && strings.HasPrefix(string(comm), "drainit:") {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.T.Fatalf("no title: %q, %v", comm, err)
+		}
+	}
+}
+
+// While it starts drainit keeps its threads on one processor: neither the worker is bound to
+// that, nor is drainit itself later.
+func TestWorkerMayRunOnEveryProcessor(t *testing.T) {
+	of := regexp.MustCompile(`(?m)^Cpus_allowed_list:\t(.*)$`)
+	allowed := func(t *testing.T, file string) string {
+		t.Helper()
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return of.FindStringSubmatch(string(b))[1]
+	}
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		want := allowed(t, "/proc/self/status")
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "cat /proc/self/status; echo ready; exec sleep 1000"}})
+		p.WaitOut(`^ready`)
+		if got := of.FindStringSubmatch(p.Out())[1]; got != want {
+			t.Errorf("the worker may run on %s, want %s", got, want)
+		}
+		harness.WaitUntil(t, "all threads of drainit may run on "+want, func() bool {
+			files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.Pid()))
+			for _, file := range files {
+				if allowed(t, file) != want {
+					return false
+				}
+			}
+			return len(files) > 1
+		})
+	})
+}

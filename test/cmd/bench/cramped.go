@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness/cgroup"
+)
+
+const (
+	crampedMilli = 50 // 5 ms of each 100
+	crampedCrowd = 200
+	verbMilli    = 10 // 1 ms of each 100
+)
+
+// measureCramped stops each Go init under a limit of 50m, with 200 processes below it.
+func measureCramped(t *table, all []contender, p plan) error {
+	g, err := cgroup.NewCPU(fmt.Sprint("drainit-bench-", os.Getpid()))
+	if err != nil {
+		fmt.Println("left out is what takes a CPU limit:", err)
+		return nil
+	}
+	defer remove(g)
+	ways, share := newSeries(len(all)), make([]float64, len(all))
+	for i := range share {
+		share[i] = none
+	}
+	err = turns(all, p.cramped, func(_, i int) error {
+		if all[i].argv == nil {
+			return nil
+		}
+		way, ran, err := stopCramped(g, all[i].argv, p.drain)
+		ways.add(i, way)
+		share[i] = max(share[i], 100*ran.Seconds()/(crampedMilli/1000.*p.drain.Seconds()))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.times(fmt.Sprintf("a stop signal's way under a CPU limit of 50m, %d processes, slowest", crampedCrowd), ways, 1)
+	if own := t.column("drainit"); own >= 0 {
+		t.aim("≤ 0.2 s", quantile(ways[own], 1).Seconds(), 0.2)
+	}
+	t.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", p.drain), "%", share)
+	t.valueAim(share, 10, "≤ 10 %")
+	return measureVerbs(t, g, all, p.cramped)
+}
+
+// measureVerbs takes the time of drainit's verbs under a limit of 10m, which they share with
+// the drainit that they ask: the slowest of all.
+func measureVerbs(t *table, g cgroup.CPU, all []contender, rounds int) error {
+	own := t.column("drainit")
+	if own < 0 {
+		return nil
+	}
+	var slowest time.Duration
+	for range rounds {
+		for _, verb := range []string{"status", "quiet", "resume"} {
+			d, err := askCramped(g, all[own].argv, verb)
+			if err != nil {
+				return fmt.Errorf("drainit %s: %w", verb, err)
+			}
+			slowest = max(slowest, d)
+		}
+	}
+	t.ownTime("answer of a verb under a CPU limit of 10m, slowest", slowest, time.Second)
+	return nil
+}
+
+// askCramped is one call of a verb. The one that asks is in no container: --pid says which
+// drainit is meant.
+func askCramped(g cgroup.CPU, argv []string, verb string) (time.Duration, error) {
+	s, end, err := startCramped(g, verbMilli, slices.Concat(argv, []string{"/bin/sh", "-c", "trap : TSTP; echo >&3; sleep 60; :"}))
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	ask, err := spawnStaged("stamp,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(ask.pipe)
+	if err := ask.wait(); err != nil {
+		return 0, err
+	}
+	answered := now()
+	begin, err := ask.stamp()
+	return answered - begin, err
+}
+
+// stopCramped is one stop: how long the signal takes to the worker's handler, and how long
+// the init runs in the time behind it.
+func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way, ran time.Duration, err error) {
+	s, end, err := startCramped(g, crampedMilli, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer end()
+	before := cpuTime(s.pid)
+	if way, err = s.timeTerm(); err != nil {
+		return 0, 0, err
+	}
+	time.Sleep(of - way)
+	return way, cpuTime(s.pid) - before, nil
+}
+
+// startCramped starts an init, as PID 1, with a worker that says when all is set, and limits
+// both from then on. end takes the limit off first: to die takes time, too.
+func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func(), err error) {
+	if err := g.Lift(); err != nil {
+		return nil, nil, err
+	}
+	if s, err = spawnStaged("run,cgroup="+g.Dir, argv, namespaces); err != nil {
+		return nil, nil, err
+	}
+	end = func() {
+		_ = g.Lift()
+		s.end()
+	}
+	if err = s.read(); err == nil {
+		time.Sleep(time.Second) // the start has an end
+		err = g.Limit(milli)
+	}
+	if err != nil {
+		end()
+	}
+	return s, end, err
+}
+
+// remove removes a cgroup when its last process has gone.
+func remove(g cgroup.CPU) {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && g.Busy(); {
+		time.Sleep(10 * time.Millisecond)
+	}
+}

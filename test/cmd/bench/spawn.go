@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness/cgroup"
+)
+
+// spawned is an init that the bench started, by its pid in the bench's
+// namespace, and the read end of the pipe that its worker has as descriptor 3.
+type spawned struct {
+	pid  int
+	pipe int
+}
+
+// namespaces make a process the PID 1 of a namespace that can have a /proc of
+// its own, as a container has.
+const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS
+
+// spawnFirst starts a command as PID 1.
+func spawnFirst(argv []string) (*spawned, error) { return spawnStaged("run", argv, namespaces) }
+
+// spawnStaged starts a command by way of a stage, see there.
+func spawnStaged(how string, argv []string, flags uintptr) (*spawned, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if flags != 0 {
+		how += ",mount"
+	}
+	return spawnIn(append([]string{self, "stage", how}, argv...), flags)
+}
+
+func spawnIn(argv []string, flags uintptr) (*spawned, error) {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(null)
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return nil, err
+	}
+	defer unix.Close(pipe[1])
+	attr := &syscall.SysProcAttr{Cloneflags: flags, Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if flags != 0 && os.Getuid() != 0 {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+		Env:   append(os.Environ(), "TINI_VERBOSITY=0"), // no warning where it is not PID 1
+		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(pipe[1])},
+		Sys:   attr,
+	})
+	if err != nil {
+		unix.Close(pipe[0])
+		return nil, fmt.Errorf("cannot start %s: %w", argv[0], err)
+	}
+	return &spawned{pid, pipe[0]}, nil
+}
+
+// wait waits for the end. The error is an exit status but 0.
+func (s *spawned) wait() error {
+	status, err := s.waitStatus()
+	if err == nil && status != 0 {
+		err = fmt.Errorf("it ended with wait status %#x", uint32(status))
+	}
+	return err
+}
+
+func (s *spawned) waitStatus() (status syscall.WaitStatus, err error) {
+	for {
+		if _, err = syscall.Wait4(s.pid, &status, 0, nil); err != syscall.EINTR {
+			return status, err
+		}
+	}
+}
+
+// end kills the init; as PID 1 it takes everything with it.
+func (s *spawned) end() {
+	_ = syscall.Kill(s.pid, syscall.SIGKILL)
+	_ = s.wait()
+	unix.Close(s.pipe)
+}
+
+// read waits for one byte of the worker.
+func (s *spawned) read() error {
+	const patience = 60_000 // milliseconds
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pipe), Events: unix.POLLIN}}, patience)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return fmt.Errorf("the worker said nothing for a minute (%w)", err)
+		}
+		var b [1]byte
+		if n, err := unix.Read(s.pipe, b[:]); err != nil || n != 1 {
+			return fmt.Errorf("the worker has gone (%w)", err)
+		}
+		return nil
+	}
+}
+
+// stage is the process that becomes the command: the first of a PID namespace,
+// if asked to mount /proc. Asked to "stamp", it sends the time last.
+func stage(how string, argv []string) error {
+	if _, dir, ok := strings.Cut(how, "cgroup="); ok {
+		dir, _, _ = strings.Cut(dir, ",")
+		if err := cgroup.Join(dir); err != nil {
+			return err
+		}
+	}
+	if strings.Contains(how, "mount") {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return fmt.Errorf("cannot make / private: %w", err)
+		}
+		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+			return fmt.Errorf("cannot mount /proc: %w", err)
+		}
+	}
+	if strings.Contains(how, "stamp") {
+		const pipe = 3
+		ts := unix.NsecToTimespec(int64(now()))
+		stamp := binary.NativeEndian.AppendUint64(nil, uint64(ts.Sec))
+		stamp = binary.NativeEndian.AppendUint64(stamp, uint64(ts.Nsec))
+		if _, err := unix.Write(pipe, stamp); err != nil {
+			return err
+		}
+	}
+	return syscall.Exec(argv[0], argv, os.Environ())
+}
+
+// stamp is a time that came through the pipe, as the kernel writes one.
+func (s *spawned) stamp() (time.Duration, error) {
+	b := make([]byte, 16)
+	if n, err := unix.Read(s.pipe, b); n != len(b) {
+		return 0, fmt.Errorf("no time has come (%w)", err)
+	}
+	sec, nsec := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+	return time.Duration(sec)*time.Second + time.Duration(nsec), nil
+}
+
+// now is a time that means the same in every process.
+func now() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+func kernel() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "unknown kernel"
+	}
+	return "Linux " + unix.ByteSliceToString(u.Release[:])
+}

@@ -1,0 +1,156 @@
+package compare
+
+import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// move is a command line of another init's, and drainit's that does the same.
+type move struct {
+	peer    string
+	flags   string
+	drainit string
+	noPID1  bool
+	env     string // of the peer
+	does    func(t *testing.T, l harness.Launch) string
+	want    string
+}
+
+// moves are what docs/migrating.md says of moving from other inits, flag by flag.
+var moves = []move{
+	{peer: "tini", flags: "-e 143", drainit: "-e 143", does: statusOfTerminated, want: "0"},
+	{peer: "tini", flags: "-vvv", drainit: "-vvv", does: statusOfTerminated, want: "143"},
+	{peer: "tini", flags: "-s", drainit: "-s", noPID1: true, does: whoAdopts, want: "the init"},
+	{peer: "tini", env: "TINI_SUBREAPER=1", noPID1: true, does: whoAdopts, want: "the init"},
+	{peer: "tini", flags: "-w", drainit: "-w", does: saysOfAnOrphan, want: "reaped"},
+	{peer: "tini", flags: "-p SIGINT", drainit: "-p SIGINT", noPID1: true, does: getsAtTheParentsDeath, want: "SIGINT"},
+	{peer: "tini", drainit: "-c", does: tells(unix.SIGTERM), want: "SIGTERM"},
+	{peer: "tini", flags: "-g", drainit: "-g", does: tellsBoth(unix.SIGTERM), want: "SIGTERM, child: SIGTERM"},
+	{peer: "tini", env: "TINI_KILL_PROCESS_GROUP=1", drainit: "-g", does: tellsBoth(unix.SIGTERM), want: "SIGTERM, child: SIGTERM"},
+	{peer: "dumb-init", drainit: "-g", does: tellsBoth(unix.SIGTERM), want: "SIGTERM, child: SIGTERM"},
+	{peer: "dumb-init", flags: "-c", drainit: "-c", does: tells(unix.SIGTERM), want: "SIGTERM"},
+	{peer: "dumb-init", env: "DUMB_INIT_SETSID=0", drainit: "-c", does: tells(unix.SIGTERM), want: "SIGTERM"},
+	{peer: "dumb-init", flags: "--single-child --verbose -r 15:2 --rewrite 1:0", drainit: "--single-child --verbose -r 15:2 --rewrite 1:0",
+		does: tells(unix.SIGHUP, unix.SIGTERM), want: "SIGINT"},
+	{peer: "dumb-init", flags: "-r 15:2", drainit: "-g -r 15:2", does: tellsBoth(unix.SIGTERM), want: "SIGINT, child: SIGINT"},
+	{peer: "dumb-init", flags: "-c -r 13:0 -r 9:0 -r 15:2", drainit: "-c -r 13:0 -r 9:0 -r 15:2", does: tells(unix.SIGTERM), want: "SIGINT"},
+	{peer: "dumb-init", flags: "-v", drainit: "-v", does: statusOfTerminated, want: "143"},
+	{peer: "catatonit", drainit: "-c", does: tells(unix.SIGTERM), want: "SIGTERM"},
+	{peer: "catatonit", flags: "-g", drainit: "-g", does: tellsBoth(unix.SIGTERM), want: "SIGTERM, child: SIGTERM"},
+	{peer: "catatonit", noPID1: true, does: whoAdopts, want: "the init"},
+}
+
+func TestMovingFromOtherInits(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, peers[1:]...)
+	for _, m := range moves {
+		name := strings.TrimSpace(m.env + " " + m.peer + " " + m.flags)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bin, err := exec.LookPath(m.peer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := harness.Launch{Bin: bin, NoPID1: m.noPID1, Args: strings.Fields(m.flags)}
+			if m.env != "" {
+				l.Env = []string{m.env}
+			}
+			if got := m.does(t, l); got != m.want {
+				t.Errorf("%s: %s, want %s", name, got, m.want)
+			}
+			l = harness.Launch{NoPID1: m.noPID1, Args: strings.Fields("--grace 1s " + m.drainit)}
+			if got := m.does(t, l); got != m.want {
+				t.Errorf("drainit %s: %s, want %s", m.drainit, got, m.want)
+			}
+		})
+	}
+}
+
+// TestMovingFlagsThatAreRefused are those for which drainit has no place.
+func TestMovingFlagsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"-l", "-L"} {
+		p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{flag, "--", "true"}})
+		p.WantExit(125)
+		p.WaitErr(`^drainit: unknown shorthand flag: .* in ` + flag)
+	}
+}
+
+func statusOfTerminated(t *testing.T, l harness.Launch) string {
+	l.Args = append(l.Args, "--", "sh", "-c", "kill -TERM $$")
+	p := harness.Run(t, l)
+	return map[int]string{0: "0", 143: "143"}[p.Wait()]
+}
+
+// tells sends the init signals, of which the last ends the worker, and returns
+// what the worker, and its child in the background, got until it had drained.
+func tells(sigs ...syscall.Signal) func(t *testing.T, l harness.Launch) string {
+	return tellsUntil(`^drained`, sigs)
+}
+
+// tellsBoth is tells where the child gets something while the worker drains.
+func tellsBoth(sigs ...syscall.Signal) func(t *testing.T, l harness.Launch) string {
+	return tellsUntil(`^got (?s:.*)^child:got|^child:got (?s:.*)^got`, sigs)
+}
+
+func tellsUntil(pattern string, sigs []syscall.Signal) func(t *testing.T, l harness.Launch) string {
+	return func(t *testing.T, l harness.Launch) string {
+		l.Args = append(l.Args, "--", "sh", "-c",
+			`"$0" listen -catch TERM,INT,HUP -end "" -name child: & exec "$0" listen -catch TERM,INT,HUP -end TERM,INT -drain 500ms`, harness.WorkerBin)
+		p := harness.Run(t, l)
+		p.WaitOut(`^ready`)
+		p.WaitOut(`^child:ready`)
+		for _, sig := range sigs {
+			p.Signal(sig)
+		}
+		p.WaitOut(pattern)
+		signalled, _, _ := strings.Cut(p.Stdout.Text(), "drained") // what a leftover gets comes later
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^(child:)?got (\w+)$`).FindAllStringSubmatch(signalled, -1) {
+			got = append(got, strings.TrimSpace(m[1]+" "+m[2]))
+		}
+		slices.SortFunc(got, func(a, b string) int { return len(a) - len(b) })
+		return strings.Join(got, ", ")
+	}
+}
+
+// whoAdopts is who gets a process whose parent has gone.
+func whoAdopts(t *testing.T, l harness.Launch) string {
+	l.Args = append(l.Args, "--", "sh", "-c", `(sleep 1000 & echo left); exec "$0" listen`, harness.WorkerBin)
+	p := harness.Run(t, l)
+	p.WaitOut(`^ready`)
+	if children := harness.ChildrenOf(p.Pid()); len(children) == 2 {
+		return "the init"
+	}
+	return "another"
+}
+
+func saysOfAnOrphan(t *testing.T, l harness.Launch) string {
+	l.Args = append(l.Args, "--", "sh", "-c", `(sleep 0.1 &); exec "$0" listen`, harness.WorkerBin)
+	p := harness.Run(t, l)
+	p.WaitOut(`^ready`)
+	p.WaitErr(`(?i)reaped`)
+	return "reaped"
+}
+
+// getsAtTheParentsDeath is the signal that comes to the worker when the init's
+// own parent is killed.
+func getsAtTheParentsDeath(t *testing.T, l harness.Launch) string {
+	if l.Bin == "" {
+		l.Bin = harness.DrainitBin
+	}
+	l.Args = append([]string{"-c", `"$@" & wait`, "sh", l.Bin}, append(l.Args, "--", harness.WorkerBin, "listen", "-catch", "TERM,INT", "-end", "TERM,INT")...)
+	l.Bin = "/bin/sh"
+	p := harness.Run(t, l)
+	p.WaitOut(`^ready`)
+	p.Signal(unix.SIGKILL)
+	return p.WaitOut(`^got (\w+)$`)[1]
+}

@@ -1,0 +1,217 @@
+package compare
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// peers are the inits of the comparison, in its order: Debian's packages.
+var peers = []string{"drainit", "tini", "dumb-init", "catatonit"}
+
+// rows are the comparison in docs/verification.md: what happens, in one or two words.
+var rows = []struct {
+	name string
+	run  func(t *testing.T, init, want string) string
+}{
+	{"TSTP, the worker handles it", tstpCaught},
+	{"TSTP, the worker does not handle it", tstpNotCaught},
+	{"TERM, the worker is stopped", termToStopped},
+	{"TERM, the worker ignores it", termIgnored},
+	{"a second TERM", secondTerm},
+	{"the worker exits, its child still works", leftoverWorks},
+	{"the init gets SIGKILL, not PID 1", initKilled},
+	{"COMMAND not found, not executable", badCommand},
+	{"`INIT sh -c 'exit 3'`, without `--`", noDashes},
+	{"Ctrl-Z under a shell", ctrlZAtAShell},
+	{"`INIT COMMAND &`", ampersandAtAShell},
+	{"Ctrl-C in a shell's loop", ctrlCInALoop},
+}
+
+// hang is how long an init must do nothing to be called hanging, and for how
+// long a worker must not be frozen to be called working.
+const hang = 2 * time.Second
+
+// TestComparison runs each row under each init and holds docs/verification.md to it.
+func TestComparison(t *testing.T) {
+	harness.Need(t, peers[1:]...)
+	page := harness.VerificationText(t)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			_, wanted, _ := strings.Cut(page, "\n| "+row.name+" | ")
+			wanted, _, _ = strings.Cut(wanted, " |\n")
+			want := strings.Split(wanted, " | ")
+			if len(want) != len(peers) {
+				t.Fatalf("%q in docs/verification.md", want)
+			}
+			var cells []string
+			for i, init := range peers {
+				cells = append(cells, row.run(t, init, want[i]))
+			}
+			t.Log(row.name, cells)
+			if !slices.Equal(cells, want) {
+				t.Errorf("the docs say %q, and they are %q", want, cells)
+			}
+		})
+	}
+}
+
+// limit is how long to wait for what an init is to do, by a cell: as long as that takes,
+// unless the cell says that nothing happens.
+func limit(want string) time.Duration {
+	switch want {
+	case "hangs", "lives on", "not delivered", "works on":
+		return hang
+	}
+	return harness.Patience
+}
+
+// startPeer starts an init of the comparison; drainit with a grace of a second.
+func startPeer(t *testing.T, init string, l harness.Launch, args ...string) *harness.Init {
+	t.Helper()
+	l.Args = append([]string{"--"}, args...)
+	if init == "drainit" {
+		l.Args = append([]string{"-v", "--grace", "1s"}, l.Args...)
+		return harness.Run(t, l)
+	}
+	bin, err := exec.LookPath(init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Bin = bin
+	return harness.Run(t, l)
+}
+
+// either waits until the init has ended, something is true, or time is up.
+func either(p *harness.Init, d time.Duration, ok func() bool) (ended bool) {
+	for deadline := time.Now().Add(d); p.Running() && !ok() && time.Now().Before(deadline); {
+		time.Sleep(2 * time.Millisecond)
+	}
+	return !p.Running()
+}
+
+func never() bool { return false }
+
+func tstpCaught(t *testing.T, init, want string) string {
+	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen", "-catch", "TSTP,USR1,TERM")
+	pid := harness.Ready(t, p)
+	p.Signal(unix.SIGTSTP)
+	frozen := func() bool { return harness.StateOf(pid) == 'T' }
+	got := func() bool { return strings.Contains(p.Stdout.Text(), "got SIGTSTP") }
+	either(p, limit(want), func() bool { return frozen() || got() })
+	switch {
+	case got():
+		return "delivered"
+	case frozen():
+		return "frozen"
+	}
+	return "not delivered"
+}
+
+func tstpNotCaught(t *testing.T, init, want string) string {
+	p := startPeer(t, init, harness.Launch{}, "sh", "-c", "echo ready $$; exec sleep 3600")
+	pid := harness.Ready(t, p)
+	harness.WaitUntil(t, "the worker sleeps", func() bool { return harness.Comm(pid) == "sleep" })
+	p.Signal(unix.SIGTSTP)
+	either(p, limit(want), func() bool { return harness.StateOf(pid) == 'T' })
+	if harness.StateOf(pid) == 'T' {
+		return "frozen"
+	}
+	return "works on"
+}
+
+func termToStopped(t *testing.T, init, want string) string {
+	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen")
+	pid := harness.Ready(t, p)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	harness.WaitUntil(t, "the worker is stopped", func() bool { return harness.StateOf(pid) == 'T' })
+	p.Signal(unix.SIGTERM)
+	if either(p, limit(want), never) && strings.Contains(p.Out(), "drained") {
+		return "drains"
+	}
+	return "hangs"
+}
+
+func termIgnored(t *testing.T, init, want string) string {
+	p := startPeer(t, init, harness.Launch{}, "sh", "-c", `trap "" TERM; echo ready $$; while :; do sleep 1; done`)
+	harness.Ready(t, p)
+	p.Signal(unix.SIGTERM)
+	if init == "drainit" {
+		return fmt.Sprintf("killed, %d", p.Wait())
+	}
+	if either(p, limit(want), never) {
+		return "ends"
+	}
+	return "hangs"
+}
+
+func secondTerm(t *testing.T, init, want string) string {
+	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen", "-drain", "1h")
+	harness.Ready(t, p)
+	p.Signal(unix.SIGTERM)
+	p.WaitOut("^got SIGTERM")
+	harness.PastTheSameRequest()
+	p.Signal(unix.SIGTERM)
+	either(p, limit(want), func() bool { return strings.Count(p.Stdout.Text(), "got SIGTERM") == 2 })
+	if p.Running() {
+		return "passed on"
+	}
+	return "kills"
+}
+
+func leftoverWorks(t *testing.T, init, _ string) string {
+	stdin, exit := harness.Pipe(t)
+	p := startPeer(t, init, harness.Launch{Stdin: stdin}, "sh", "-c", `"$0" listen -drain 300ms & read line; exit 0`, harness.WorkerBin)
+	p.WaitOut("^ready")
+	exit.Close() // and so does the shell
+	p.Wait()
+	if strings.Contains(p.Out(), "drained") {
+		return "drains"
+	}
+	return "killed"
+}
+
+func initKilled(t *testing.T, init, want string) string {
+	p := startPeer(t, init, harness.Launch{NoPID1: true}, harness.WorkerBin, "listen")
+	pid := harness.Ready(t, p)
+	if init == "drainit" {
+		p.WaitErr("started")
+	}
+	p.Signal(unix.SIGKILL)
+	p.Wait()
+	for deadline := time.Now().Add(limit(want)); harness.StateOf(pid) != 0 && time.Now().Before(deadline); {
+		time.Sleep(2 * time.Millisecond)
+	}
+	if strings.Contains(p.Stdout.Text(), "got SIGTERM") {
+		return "gets TERM"
+	}
+	return "lives on"
+}
+
+func badCommand(t *testing.T, init, _ string) string {
+	// A folder in PATH that may not be searched would make it "not permitted".
+	l := harness.Launch{Env: []string{"PATH=/usr/bin:/bin"}}
+	return fmt.Sprintf("%d, %d", startPeer(t, init, l, "no-such-command").Wait(), startPeer(t, init, l, "/etc/passwd").Wait())
+}
+
+func noDashes(t *testing.T, init, _ string) string {
+	l := harness.Launch{Args: []string{"sh", "-c", "exit 3"}}
+	if init != "drainit" {
+		l.Bin, _ = exec.LookPath(init)
+	}
+	if status := harness.Run(t, l).Wait(); status != 3 {
+		return "refused"
+	}
+	return "runs"
+}

@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"drainit/test/harness/cgroup"
+)
+
+// CpuCgroup is a cgroup of a test's.
+type CpuCgroup struct {
+	t *testing.T
+	cgroup.CPU
+}
+
+// NewCPUCgroup makes one without a limit. The test is skipped where none can be made.
+func NewCPUCgroup(t *testing.T) CpuCgroup {
+	t.Helper()
+	NeedRoot(t)
+	g, err := cgroup.NewCPU(fmt.Sprintf("drainit-cpu-%d-%d", os.Getpid(), launches.Add(1)))
+	if err != nil {
+		Skip(t, err.Error())
+	}
+	made := CpuCgroup{t, g}
+	t.Cleanup(made.remove)
+	return made
+}
+
+// remove waits for the last of its processes, which need CPU time to die.
+func (g CpuCgroup) remove() {
+	g.Lift()
+	WaitUntil(g.t, "the cgroup is gone", func() bool { return !g.Busy() })
+}
+
+func (g CpuCgroup) Limit(milli int) {
+	g.t.Helper()
+	if err := g.CPU.Limit(milli); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g CpuCgroup) Lift() {
+	g.t.Helper()
+	if err := g.CPU.Lift(); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// Run starts an init in the cgroup. Without a limit it starts at once; a limit is for
+// what is up.
+func (g CpuCgroup) Run(l Launch) *Init {
+	g.t.Helper()
+	if l.Bin == "" {
+		l.Bin = DrainitBin
+	}
+	l.Args = append([]string{"-c", `echo 0 >"$0/cgroup.procs" && exec "$@"`, g.Dir, l.Bin}, l.Args...)
+	l.Bin = "/bin/sh"
+	p := Run(g.t, l)
+	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
+	return p
+}
+
+// UsedCPU is the CPU time of a process, those of its threads included that have ended:
+// utime and stime of proc_pid_stat(5), in ticks of 10 ms.
+func UsedCPU(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	ticks := 0
+	for _, field := range f[11:13] {
+		n, err := strconv.Atoi(string(field))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}

@@ -1,0 +1,253 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Dockerd is a Docker engine of the tests' own. It runs under a drainit that is
+// PID 1 of a namespace, so that nothing can outlive it: no process, no mount.
+type Dockerd struct {
+	dir   string
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// sharedDockerd is for all tests that need none of another kind.
+var sharedDockerd struct {
+	once sync.Once
+	*Dockerd
+	err error
+}
+
+// Docker returns the engine that the tests share, and starts it for the first.
+func Docker(t *testing.T) *Dockerd {
+	t.Helper()
+	NeedDocker(t)
+	s := &sharedDockerd
+	s.once.Do(func() { s.Dockerd, s.err = StartDockerd(DrainitBin) })
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.Dockerd
+}
+
+func NeedDocker(t *testing.T) {
+	t.Helper()
+	Need(t, "docker", "dockerd", "runc", "containerd", "busybox", "tini-static")
+	if os.Getuid() != 0 {
+		Skip(t, "needs root, for a Docker engine")
+	}
+}
+
+// endDocker ends the engine that the tests share, if there is one.
+func endDocker() error {
+	if sharedDockerd.Dockerd == nil {
+		return nil
+	}
+	return sharedDockerd.End()
+}
+
+// StartDockerd starts an engine under an init, waits until it answers and gives
+// it the image base.
+func StartDockerd(init string, flags ...string) (*Dockerd, error) {
+	dir, err := os.MkdirTemp("", "drainit-docker-")
+	if err != nil {
+		return nil, err
+	}
+	d := &Dockerd{dir: dir, ended: make(chan error, 1)}
+	// No networks: the containers of the tests have none. No cgroup that they share:
+	// on a busy machine all of them together would get what one process gets.
+	args := append([]string{"stage", init, "--", "dockerd", "-H", d.host(),
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
+		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/",
+		"--bridge=none", "--iptables=false", "--ip6tables=false"}, flags...)
+	d.cmd = exec.Command(WorkerBin, args...)
+	d.cmd.Env = append(os.Environ(), `STAGE={"Namespace":true}`)
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	log, err := os.Create(d.Log())
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	if err := d.start(); err != nil {
+		return nil, errors.Join(err, d.End())
+	}
+	return d, nil
+}
+
+func (d *Dockerd) host() string { return "unix://" + filepath.Join(d.dir, "docker.sock") }
+
+func (d *Dockerd) Log() string { return filepath.Join(d.dir, "log") }
+
+func (d *Dockerd) start() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the parent-death signal is for the end of this thread
+		err := d.cmd.Start()
+		started <- err
+		if err == nil {
+			err = d.cmd.Wait()
+		}
+		d.ended <- err
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(Patience); ; time.Sleep(10 * time.Millisecond) {
+		out, err := d.Client("version").CombinedOutput()
+		if err == nil {
+			return d.importBase()
+		}
+		if time.Now().After(deadline) {
+			log, _ := os.ReadFile(d.Log())
+			return fmt.Errorf("dockerd does not answer: %w\n%s%s", err, out, log)
+		}
+	}
+}
+
+// End stops the engine, sees it end well and removes what was its own.
+func (d *Dockerd) End() error {
+	if d.cmd.Process == nil {
+		return os.RemoveAll(d.dir)
+	}
+	err := d.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case status := <-d.ended:
+		if status != nil {
+			log, _ := os.ReadFile(d.Log())
+			err = errors.Join(err, fmt.Errorf("the end of dockerd: %w\n%s", status, log))
+		}
+	case <-time.After(2 * Patience):
+		err = errors.Join(err, errors.New("dockerd does not end"), d.cmd.Process.Kill())
+		<-d.ended
+	}
+	return errors.Join(err, os.RemoveAll(d.dir))
+}
+
+// Client is a docker command for this engine.
+func (d *Dockerd) Client(args ...string) *exec.Cmd {
+	cmd := exec.Command("docker", args...)
+	cmd.Env = append(os.Environ(), d.Env()...)
+	return cmd
+}
+
+// Env is what makes a client one of this engine, and of no other settings. The
+// builder of the engine's own is the one that all clients have.
+func (d *Dockerd) Env() []string {
+	return []string{"DOCKER_HOST=" + d.host(), "DOCKER_CONFIG=" + d.dir, "DOCKER_BUILDKIT=0", "DOCKER_CONTEXT=", "DOCKER_CLI_HINTS=false"}
+}
+
+// Do runs a docker command that must succeed, and returns its output.
+func (d *Dockerd) Do(t *testing.T, args ...string) string {
+	t.Helper()
+	return OutputOf(t, d.Client(args...))
+}
+
+// OutputOf is the standard output of a command that must succeed.
+func OutputOf(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Start()
+	if err == nil {
+		defer time.AfterFunc(4*Patience, func() { _ = cmd.Process.Kill() }).Stop()
+		err = cmd.Wait()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, stdout.String(), stderr.String())
+	}
+	return strings.TrimSuffix(stdout.String(), "\n")
+}
+
+// DockerContainer is a container, and the docker client that is attached to it: its
+// output, and its exit status, are the container's.
+type DockerContainer struct {
+	*Init
+	D    *Dockerd
+	Name string
+}
+
+var dockerContainers atomic.Int64
+
+// Run starts a container from the image base: flags of docker run, and behind
+// "--" the command.
+func (d *Dockerd) Run(t *testing.T, args ...string) *DockerContainer {
+	t.Helper()
+	for i, arg := range args {
+		if arg == "--" {
+			return d.RunImage(t, "base", args[:i], args[i+1:]...)
+		}
+	}
+	t.Fatal("no -- and no command")
+	return nil
+}
+
+func (d *Dockerd) RunImage(t *testing.T, image string, flags []string, command ...string) *DockerContainer {
+	t.Helper()
+	return d.Attach(t, nil, image, flags, command...)
+}
+
+// Attach is runImage with a terminal for the client.
+func (d *Dockerd) Attach(t *testing.T, tty *os.File, image string, flags []string, command ...string) *DockerContainer {
+	t.Helper()
+	c := &DockerContainer{D: d, Name: fmt.Sprintf("c%d", dockerContainers.Add(1))}
+	t.Cleanup(func() { d.Do(t, "rm", "--force", "--volumes", c.Name) })
+	args := append([]string{"run", "--name", c.Name, "--pull", "never"}, flags...)
+	l := d.launchable(t, append(append(args, image), command...)...)
+	l.TTY = tty
+	c.Init = Run(t, l)
+	return c
+}
+
+// Do runs a docker command for this container: the words, then its name.
+func (c *DockerContainer) Do(words ...string) string {
+	c.T.Helper()
+	return c.D.Do(c.T, append(words, c.Name)...)
+}
+
+// Exec runs a program in the container that must succeed.
+func (c *DockerContainer) Exec(command ...string) string {
+	c.T.Helper()
+	return c.D.Do(c.T, append([]string{"exec", c.Name}, command...)...)
+}
+
+// Inspect is one of the things that docker inspect knows.
+func (c *DockerContainer) Inspect(what string) string {
+	c.T.Helper()
+	return c.Do("inspect", "--format", "{{"+what+"}}")
+}
+
+// Begin starts a docker command for this container beside the test.
+func (c *DockerContainer) Begin(words ...string) *Init {
+	c.T.Helper()
+	return c.D.Begin(c.T, append(words, c.Name)...)
+}
+
+// Begin starts a docker command beside the test.
+func (d *Dockerd) Begin(t *testing.T, args ...string) *Init {
+	t.Helper()
+	return Run(t, d.launchable(t, args...))
+}
+
+// launchable is a docker command with the tests' environment left as it is.
+func (d *Dockerd) launchable(t *testing.T, args ...string) Launch {
+	t.Helper()
+	client, err := exec.LookPath("docker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Launch{Bin: client, NoPID1: true, Env: d.Env(), Args: args}
+}

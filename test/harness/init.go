@@ -1,0 +1,374 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Setup is what `worker stage` does before it becomes drainit; see there.
+type Setup struct {
+	Namespace   bool
+	Proc        string
+	ReadOnly    bool
+	Root        string
+	UID         int
+	Docker      bool
+	MaxProcs    uint64
+	Ignore      []int
+	Block       []int
+	CloseStderr bool
+	Setsid      bool
+	Hold        bool
+}
+
+// Launch is one start of an init.
+type Launch struct {
+	Bin    string   // the init; drainit if empty
+	Args   []string // its arguments: flags and the worker's command
+	Env    []string // added to the environment
+	Dir    string
+	NoPID1 bool // in the test's own PID namespace
+	Setup  Setup
+	TTY    *os.File // the controlling terminal, and 0, 1 and 2
+	Stdin  *os.File
+	Stdout *os.File // read by the test if nil
+	Stderr *os.File // read by the test if nil
+	Files  []*os.File
+	Trace  []string // arguments of a strace that sees drainit from its first instruction on
+}
+
+// Init is a running init and what it and its worker have printed.
+type Init struct {
+	T      *testing.T
+	Cmd    *exec.Cmd
+	Marker string // in the environment of everything below it
+	Stdout *Output
+	Stderr *Output
+	Done   chan struct{} // closed when it has been waited for
+	trace  []string      // arguments of the strace that sees it from its exec on
+	Tracer chan struct{} // closed when that has ended
+	Status syscall.WaitStatus
+}
+
+var launches atomic.Int64
+
+// BothModes runs a test with drainit as PID 1 and not as PID 1.
+func BothModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
+	t.Helper()
+	t.Run("PID 1", func(t *testing.T) { test(t, false) })
+	t.Run("not PID 1", func(t *testing.T) { test(t, true) })
+}
+
+// Start starts drainit with these arguments as PID 1.
+func Start(t *testing.T, args ...string) *Init {
+	t.Helper()
+	return Run(t, Launch{Args: args})
+}
+
+// Run starts an init. Whatever of it is alive at the end of the test is
+// killed then.
+func Run(t *testing.T, l Launch) *Init {
+	t.Helper()
+	p := NewInit(t)
+	if l.Bin == "" {
+		l.Bin = DrainitBin
+	}
+	if p.trace = l.Trace; p.trace == nil && *callsFile != "" && l.Bin == DrainitBin {
+		p.trace = counting()
+	}
+	l.Setup.Namespace, l.Setup.Hold = !l.NoPID1, p.trace != nil
+	setup, err := json.Marshal(l.Setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Cmd = exec.Command(WorkerBin, append([]string{"stage", l.Bin}, l.Args...)...)
+	p.Cmd.Env = append(append(os.Environ(), "STAGE="+string(setup), p.Marker), l.Env...)
+	p.Cmd.Dir = l.Dir
+	p.Cmd.ExtraFiles = l.Files
+	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if !l.NoPID1 {
+		p.Cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+		if os.Getuid() != 0 {
+			asRoot(p.Cmd.SysProcAttr)
+		}
+	}
+	if l.TTY != nil {
+		l.Stdin, l.Stdout, l.Stderr = l.TTY, l.TTY, l.TTY
+		p.Cmd.SysProcAttr.Setctty = true // of descriptor 0
+	}
+	if l.Stdin != nil {
+		p.Cmd.Stdin = l.Stdin
+	}
+	p.Start(l.Stdout, l.Stderr)
+	return p
+}
+
+// NewInit is an init that has not been started, and has no command yet.
+func NewInit(t *testing.T) *Init {
+	return &Init{T: t, Marker: NewMarker(), Done: make(chan struct{})}
+}
+
+// NewMarker is a variable for what a test starts, and for nothing else.
+func NewMarker() string { return MarkerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
+
+// MarkerOf is how the markers of a run of the tests begin.
+func MarkerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }
+
+// Start starts the command, which has the marker in its environment or gives it
+// to what it starts. A nil output is read by the test.
+func (p *Init) Start(ownStdout, ownStderr *os.File) {
+	p.T.Helper()
+	var stdout, stderr *os.File
+	stdout, p.Stdout = sink(p.T, ownStdout)
+	stderr, p.Stderr = sink(p.T, ownStderr)
+	p.Cmd.Stdout, p.Cmd.Stderr = stdout, stderr
+	begin := p.Cmd.Start
+	if p.trace != nil {
+		begin = p.startTraced
+	}
+	if err := begin(); err != nil {
+		p.T.Fatalf("cannot start %s: %v", p.Cmd, err)
+	}
+	if ownStdout == nil {
+		stdout.Close() // the child's end
+	}
+	if ownStderr == nil {
+		stderr.Close()
+	}
+	go p.await()
+	p.T.Cleanup(p.End)
+}
+
+// asRoot maps the user to root in a user namespace of its own.
+func asRoot(attr *syscall.SysProcAttr) {
+	attr.Cloneflags |= syscall.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+}
+
+func (p *Init) await() {
+	err := p.Cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		panic(err)
+	}
+	p.Status = p.Cmd.ProcessState.Sys().(syscall.WaitStatus)
+	close(p.Done)
+}
+
+// End kills what is left of the init and what it started.
+func (p *Init) End() {
+	_ = p.Cmd.Process.Kill()
+	<-p.Done
+	if p.Tracer != nil {
+		<-p.Tracer
+	}
+	for _, pid := range p.Alive() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// Pid is the init's pid in the test's own namespace.
+func (p *Init) Pid() int { return p.Cmd.Process.Pid }
+
+// Signal sends a signal to the init.
+func (p *Init) Signal(sig syscall.Signal) {
+	p.T.Helper()
+	if err := p.Cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.T.Fatalf("cannot send %v to the init: %v", sig, err)
+	}
+}
+
+// PastTheSameRequest returns when one more stop signal is a request of its own: well
+// past the 100 ms within which it is the same one, delivered twice.
+func PastTheSameRequest() { time.Sleep(300 * time.Millisecond) }
+
+// Wait waits for the end of the init and returns its exit status, 128+n where
+// it died of signal n.
+func (p *Init) Wait() int {
+	p.T.Helper()
+	select {
+	case <-p.Done:
+	case <-time.After(Patience):
+		p.T.Fatalf("the init still runs after %v\nstdout:\n%s\nstderr:\n%s", Patience, p.Stdout.Text(), p.Stderr.Text())
+	}
+	if p.Status.Signaled() {
+		return 128 + int(p.Status.Signal())
+	}
+	return p.Status.ExitStatus()
+}
+
+// WantExit waits for the end and compares the exit status.
+func (p *Init) WantExit(want int) {
+	p.T.Helper()
+	if got := p.Wait(); got != want {
+		p.T.Errorf("exit status %d, want %d\nstdout:\n%s\nstderr:\n%s", got, want, p.Stdout.Text(), p.Stderr.Text())
+	}
+}
+
+// Running reports whether the init has not ended yet.
+func (p *Init) Running() bool {
+	select {
+	case <-p.Done:
+		return false
+	default:
+		return true
+	}
+}
+
+// WaitOut waits until standard output matches a pattern and returns the match
+// and its groups.
+func (p *Init) WaitOut(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stdout, pattern) }
+
+// WaitErr is waitOut for standard error.
+func (p *Init) WaitErr(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stderr, pattern) }
+
+func (p *Init) WaitFor(o *Output, pattern string) []string {
+	p.T.Helper()
+	re := regexp.MustCompile("(?m)" + pattern)
+	deadline := time.After(Patience)
+	for {
+		text, more := o.Look()
+		if m := re.FindStringSubmatch(text); m != nil {
+			return m
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			p.T.Fatalf("no %q\nstdout:\n%s\nstderr:\n%s", pattern, p.Stdout.Text(), p.Stderr.Text())
+		}
+	}
+}
+
+// Out and err are what came so far on standard output and standard error. Once
+// the init has ended they wait until nothing holds the pipe any more.
+func (p *Init) Out() string { return p.all(p.Stdout) }
+
+func (p *Init) Err() string { return p.all(p.Stderr) }
+
+func (p *Init) all(o *Output) string {
+	p.T.Helper()
+	if !p.Running() && o.Eof != nil {
+		select {
+		case <-o.Eof:
+		case <-time.After(Patience):
+			p.T.Errorf("a process still holds the pipe %v after the end", Patience)
+		}
+	}
+	return o.Text()
+}
+
+// Alive returns the pids, in the test's namespace, of the living processes
+// that the init started, and its own.
+func (p *Init) Alive() []int { return Marked(p.Marker + "\x00") }
+
+// Marked returns the pids of the living processes with a variable that begins so; the
+// last ends with a NUL as each does.
+func Marked(marker string) []int {
+	var pids []int
+	for _, pid := range allPids() {
+		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+		if err == nil && bytes.Contains(append(env, 0), []byte(marker)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// WantNothingLeft checks, after the end, that nothing the init started lives.
+func (p *Init) WantNothingLeft() {
+	p.T.Helper()
+	// The kernel may be still burying them: that is not ours to wait for, but theirs.
+	WaitUntil(p.T, "nothing is left alive", func() bool { return len(p.Alive()) == 0 })
+}
+
+// HostPid translates a pid of the init's namespace to one of the test's.
+func (p *Init) HostPid(inside int) (pid int) {
+	p.T.Helper()
+	// In the middle of an exec a process shows no environment.
+	WaitUntil(p.T, fmt.Sprintf("a process with pid %d inside", inside), func() bool {
+		pid = p.findInside(inside)
+		return pid != 0
+	})
+	return pid
+}
+
+func (p *Init) findInside(inside int) int {
+	for _, pid := range p.Alive() {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); f[0] == "NSpid:" && f[len(f)-1] == strconv.Itoa(inside) {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+// KillLine is in each line that says what drainit kills or has killed.
+const KillLine = `killing |[:;] killed `
+
+// Output collects what comes through a pipe.
+type Output struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	More chan struct{} // closed and replaced when something came
+	Eof  chan struct{} // closed at the end; nil where the caller reads
+}
+
+// sink returns the write end for a child: the caller's own, or that of a pipe
+// which an output reads.
+func sink(t *testing.T, own *os.File) (*os.File, *Output) {
+	o := &Output{More: make(chan struct{})}
+	if own != nil {
+		return own, o
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Eof = make(chan struct{})
+	go o.Read(r)
+	return w, o
+}
+
+func (o *Output) Read(r *os.File) {
+	defer r.Close()
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(chunk)
+		o.mu.Lock()
+		o.buf.Write(chunk[:n])
+		close(o.More)
+		o.More = make(chan struct{})
+		o.mu.Unlock()
+		if err != nil {
+			close(o.Eof)
+			return
+		}
+	}
+}
+
+func (o *Output) Look() (text string, more <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String(), o.More
+}
+
+func (o *Output) Text() string { s, _ := o.Look(); return s }

@@ -1,0 +1,161 @@
+// Package harness runs the built drainit, as PID 1 of a PID namespace and not as PID 1,
+// with real programs under it, for tests that look at what really happened: which process
+// got which signal, who is alive, the exit status, and what a user sees.
+//
+// Run starts an init with every setting that a test can give it, StartTree one with a tree
+// of processes, AtConsole one on a terminal, StartDockerd, StartPodman, StartRunc and
+// NewCgroup one in a container. Whatever they start ends with the test. Need skips a test
+// whose program is not installed.
+package harness
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The programs under test, built once for each run of the tests.
+var (
+	DrainitBin string // as it is released: static and stripped
+	WorkerBin  string // test/cmd/worker
+)
+
+// Raced is whether drainit is built with the race detector, as the tests are by go test
+// -race.
+var Raced bool
+
+// MostMemory is how many kB drainit may have, with what the race detector adds.
+func MostMemory() int {
+	if Raced {
+		return 64 << 10
+	}
+	return 12 << 10
+}
+
+// mustRunAll makes a skipped test a failed one, as in CI.
+var mustRunAll bool
+
+// testsAtOnce is how many tests of a package run at once: most of them wait. go test runs as
+// many packages at once as there are processors.
+const testsAtOnce = "5"
+
+// Main runs the tests of a package, with the programs under test built and what they
+// leave cleaned up. It is what a package's TestMain calls, and does not return.
+func Main(m *testing.M) {
+	mustRunAll = os.Getenv("DRAINIT_TEST_ALL") == "1"
+	os.Unsetenv("DRAINIT_TEST_ALL") // the workers' environment is compared
+	notIgnored()
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", testsAtOnce)
+	}
+	status := runTests(m)
+	sayLeftOut()
+	os.Exit(status)
+}
+
+// notIgnored makes default for the programs under test what a script ignores for
+// those that it runs in the background, and nohup.
+func notIgnored() {
+	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGHUP} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig) // exec makes default what is handled
+		}
+	}
+}
+
+// BinariesIn is the environment variable for tests that run within another one: the
+// folder with the programs that this has built.
+const BinariesIn = "DRAINTEST_BINARIES"
+
+func runTests(m *testing.M) int {
+	if dir := os.Getenv(BinariesIn); dir != "" {
+		DrainitBin, WorkerBin = filepath.Join(dir, "drainit"), filepath.Join(dir, "worker")
+		return m.Run()
+	}
+	dir, err := makeDir()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot make a folder for the tests:", err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	DrainitBin, WorkerBin = filepath.Join(dir, "drainit"), filepath.Join(dir, "worker")
+	for bin, build := range map[string]*exec.Cmd{DrainitBin: buildDrainit(), WorkerBin: buildStatic(WorkerBin, "drainit/test/cmd/worker")} {
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "cannot build %s: %v\n%s", filepath.Base(bin), err, out)
+			return 1
+		}
+	}
+	guarded, err := startGuard(dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot start the guard:", err)
+		return 1
+	}
+	defer guarded.Close() // not earlier: without a reference its end would come at any time
+	status := m.Run()
+	endPodman()
+	if err := errors.Join(endDocker(), writeCalls(dir)); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot end the tests:", err)
+		return 1
+	}
+	return status
+}
+
+// makeDir makes the folder of all that the tests of a package write: the programs, and
+// below TMPDIR the rest. The guard removes it when the tests can't.
+func makeDir() (dir string, err error) {
+	// Below it are sockets, whose paths must be short.
+	if dir, err = os.MkdirTemp("", "drainit"); err != nil {
+		return "", err
+	}
+	// Workers that run as another user start from it.
+	temporary := filepath.Join(dir, "tmp")
+	return dir, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(temporary, 0o700), os.Chmod(temporary, 0o777|os.ModeSticky), os.Setenv("TMPDIR", temporary))
+}
+
+// startGuard starts what cleans up after a test binary that was killed, or that its own
+// -timeout has ended: `worker guard`. It knows it by the end of a pipe, which no child
+// inherits. In a session of its own it outlives a Ctrl-C, and without the marker of an
+// outer test the end of that.
+func startGuard(dir string) (guarded io.Closer, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	guard := exec.Command(WorkerBin, "guard", MarkerOf(os.Getpid()), dir)
+	guard.Stdin = r
+	guard.Env = []string{}
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return w, guard.Start()
+}
+
+// buildStatic builds a program as it is released, but for its version. go run has what it
+// has built before, for the tests of another package too, and starts cp with it.
+func buildStatic(bin, pkg string) *exec.Cmd {
+	build := exec.Command("go", "run", "-trimpath", "-ldflags=-s -w", "-exec", "cp", pkg, bin)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return build
+}
+
+func buildDrainit() *exec.Cmd {
+	if !Raced {
+		return buildStatic(DrainitBin, "drainit")
+	}
+	// Else each drainit waits a second at its end for races that are no longer seen.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	return exec.Command("go", "run", "-race", "-trimpath", "-tags=netgo,osusergo",
+		"-ldflags=-s -w -linkmode external -extldflags -static", "-exec", "cp", "drainit", DrainitBin)
+}
+
+// SoakWhole makes the long runs of the tests that have a short one.
+var SoakWhole = flag.Bool("soak", false, "soak drainit with 1,000,000 orphans and 100,000 signals, not with 4,000 and 2,000")

@@ -1,0 +1,183 @@
+package harness
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Need skips a test that lacks a program, or fails it where all must run, as in CI.
+func Need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if testing.Short() && !slices.Contains(inShort, program) {
+			skipShort(t)
+		}
+		if _, err := exec.LookPath(program); err != nil {
+			Skip(t, "needs "+program+" (apt-get install "+cmp.Or(packages[program], program)+")")
+		}
+	}
+}
+
+// inShort are the programs of the tests that run with -short.
+var inShort = []string{"go", "git", "sh"}
+
+// packages are Debian's that have the programs, where the name is another one.
+var packages = map[string]string{
+	"busybox": "busybox-static", "dockerd": "docker.io", "docker": "docker.io", "node": "nodejs", "npx": "npm",
+	"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "php": "php-cli", "python3": "python3",
+	"nginx": "nginx-light", "sidekiq": "ruby-sidekiq", "rq": "python3-rq", "script": "bsdutils", "vi": "vim-tiny",
+	"supervisord": "supervisor", "runsvdir": "runit", "redis-server": "redis-server", "mysqld_safe": "mariadb-server",
+	"bwrap": "bubblewrap", "unbuffer": "expect", "uwsgi": "uwsgi-core", "setpriv": "util-linux", "unshare": "util-linux",
+	"su": "util-linux", "runuser": "util-linux", "lksh": "mksh", "dash": "dash", "ps": "procps", "pgrep": "procps",
+	"systemctl": "systemd", "ldd": "libc-bin", "timeout": "coreutils", "env": "coreutils", "ruby": "ruby",
+}
+
+// Slow leaves out a test that takes long where only quick ones are asked for.
+func Slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		skipShort(t)
+	}
+}
+
+func skipShort(t *testing.T) {
+	t.Helper()
+	note("-short")
+	t.Skip("left out by -short")
+}
+
+// Alone keeps the tests of other packages that measure time from running beside this one.
+// go test runs several packages at once. A test that is parallel must not call it: its own
+// package's would wait for it, and it for them.
+func Alone(t *testing.T) {
+	t.Helper()
+	dir, err := os.Open(filepath.Dir(filepath.Dir(os.TempDir()))) // where the runs' folders are
+	if err == nil {
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+}
+
+// PathOf is where a program is that the test needs.
+func PathOf(t *testing.T, program string) string {
+	t.Helper()
+	Need(t, program)
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Repo is where a file of the repository is, from any folder.
+func Repo(names ...string) string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return filepath.Join(append([]string{dir}, names...)...)
+		}
+		if dir == filepath.Dir(dir) {
+			err = errors.New("no go.mod above")
+		}
+		dir = filepath.Dir(dir)
+	}
+	panic(err)
+}
+
+// NodePackages is where the packages of test/node are installed, or a file of theirs.
+func NodePackages(names ...string) string {
+	return Repo(append([]string{"test", "node", "node_modules"}, names...)...)
+}
+
+// NeedNodePackages is need for Node and the packages of test/node.
+func NeedNodePackages(t *testing.T) {
+	t.Helper()
+	Need(t, "node")
+	if _, err := os.Stat(NodePackages(".package-lock.json")); err != nil {
+		Skip(t, "needs the packages of test/node (npm ci --prefix test/node)")
+	}
+}
+
+// Skip skips a test that lacks something, or fails it where all must run, as in CI.
+func Skip(t *testing.T, why string) {
+	t.Helper()
+	if mustRunAll {
+		t.Fatal(why)
+	}
+	note(why)
+	t.Skip(why)
+}
+
+// AsNobody is the start of a command as another user.
+var AsNobody = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
+
+// GiveToNobody makes a folder and what is in it the other user's.
+func GiveToNobody(t *testing.T, dir string) {
+	t.Helper()
+	if out, err := exec.Command("chown", "-hR", "nobody:nogroup", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// readmeText is the README.
+func readmeText(t *testing.T) string {
+	t.Helper()
+	return TextOf(t, Repo("README.md"))
+}
+
+// VerificationText is the page of the docs with what the tests print.
+func VerificationText(t *testing.T) string {
+	t.Helper()
+	return TextOf(t, Repo("docs", "verification.md"))
+}
+
+// ReadmeBlock is the first block of code in a section of the README.
+func ReadmeBlock(t *testing.T, section, language string) string {
+	t.Helper()
+	_, text, _ := strings.Cut(readmeText(t), "\n## "+section+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(text)
+	if block == nil {
+		t.Fatalf("no %s in the README's section %s", language, section)
+	}
+	return block[1]
+}
+
+func TextOf(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Nobody is the user that drainit runs as here: it may not signal root's.
+const Nobody = 65534
+
+// PlainUser is nobody: the user of a server that is not root.
+const PlainUser = 65534
+
+// NeedRoot skips a test that changes to another user, which a user namespace
+// with one user in it can't.
+func NeedRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		Skip(t, "needs root, to become another user")
+	}
+}
+
+// OwnUID is a user that has no other process: RLIMIT_NPROC counts them all.
+func OwnUID() int { return 54000 + int(launches.Add(1)) }

@@ -1,0 +1,103 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// SettingsLine is the line in which drainit -v says all its settings.
+func SettingsLine(t *testing.T, args, env []string) string {
+	t.Helper()
+	env = append([]string{"DRAINIT_LOG_LEVEL=debug", "DRAINIT_LOG_FORMAT=text"}, env...)
+	r := RunToEnd(t, Launch{NoPID1: true, Env: env, Args: append(args, "true")})
+	if r.Status != 0 || r.Out != "" {
+		t.Errorf("exit status %d, stdout %q", r.Status, r.Out)
+	}
+	line := regexp.MustCompile(`(?m)^drainit: settings: .*$`).FindString(r.Err)
+	if line == "" {
+		t.Fatalf("no settings in %q", r.Err)
+	}
+	return line
+}
+
+// Settles reports whether the line says that these settings differ from the default, and no
+// others.
+func Settles(line, flags string) bool {
+	return strings.Contains(line, "settings: "+flags+"; log level ")
+}
+
+// Ran is what came of an init that has ended.
+type Ran struct {
+	Status   int
+	Out, Err string
+}
+
+// RunToEnd launches an init and waits for its end.
+func RunToEnd(t *testing.T, l Launch) Ran {
+	t.Helper()
+	p := Run(t, l)
+	status := p.Wait()
+	return Ran{status, p.Out(), p.Err()}
+}
+
+// WantQuietRun checks that the worker printed just this and ended with 0, and
+// that drainit had nothing to say.
+func (r Ran) WantQuietRun(t *testing.T, want string) {
+	t.Helper()
+	if r.Status != 0 || r.Out != want || r.Err != "" {
+		t.Errorf("exit status %d\nstdout: %q\nwant:   %q\nstderr: %q", r.Status, r.Out, want, r.Err)
+	}
+}
+
+// SignalMask is one of the masks in /proc/PID/status.
+func SignalMask(t *testing.T, pid int, name string) uint64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(name + `:\s*([0-9a-f]+)`).FindSubmatch(b)
+	if m == nil {
+		t.Fatalf("no %s in the status of %d", name, pid)
+	}
+	mask, err := strconv.ParseUint(string(m[1]), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mask
+}
+
+// WriteProgram writes a file for drainit to run. No other test may fork meanwhile:
+// its child would hold the file open for writing, and the exec fail (ETXTBSY).
+func WriteProgram(t *testing.T, dir, name string, mode os.FileMode, content string) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// DescriptorsOf lists the descriptors of a process but those of the Go
+// runtime's own event queue, which are no files.
+func DescriptorsOf(t *testing.T, pid int) (all string) {
+	t.Helper()
+	for fd := range 100 {
+		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		if err == nil && !strings.HasPrefix(to, "anon_inode:") {
+			all += fmt.Sprintf("%d %s\n", fd, to)
+		}
+	}
+	return all
+}

@@ -1,0 +1,196 @@
+package harness
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Bundle is a container of runc's as Kubernetes would make it of a strict
+// manifest: an image with nothing in it but what is bound into it, a read-only
+// root, a user that is not root, no capabilities.
+type Bundle struct {
+	Args     []string // of PID 1
+	Env      []string
+	Binds    map[string]string // what is where in the container, read-only
+	Writable map[string]string // the same, to be written
+	Memory   int64             // its limit in bytes
+	Loopback bool              // a network of its own, and not the host's
+	TTY      *os.File          // its controlling terminal is a copy of this one
+}
+
+// RuncContainer is a running container; as an Init, what `runc run` prints and
+// returns, which is what PID 1 does.
+type RuncContainer struct {
+	*Init
+	state string // runc's folder
+	id    string
+}
+
+// AnyUser is the user and group of every container here.
+const AnyUser = 65532
+
+// StartRunc starts a container. /drainit and /worker are in it.
+func StartRunc(t *testing.T, b Bundle) RuncContainer {
+	t.Helper()
+	NeedRoot(t)
+	Need(t, "runc")
+	dir := t.TempDir()
+	p := NewInit(t)
+	c := RuncContainer{p, filepath.Join(dir, "state"), strings.NewReplacer("=", "-", ".", "-").Replace(strings.ToLower(p.Marker))}
+	if err := os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config, err := json.Marshal(b.config(c.id, p.Marker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bundle/config.json"), config, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Registered first, so that it comes after the end of what p started.
+	t.Cleanup(func() {
+		if out, err := exec.Command("runc", "--root", c.state, "delete", "--force", c.id).CombinedOutput(); err != nil {
+			t.Errorf("cannot delete the container: %v\n%s", err, out)
+		}
+	})
+	p.Cmd = exec.Command("runc", "--root", c.state, "run", "--bundle", filepath.Join(dir, "bundle"), c.id)
+	if b.TTY != nil {
+		p.Cmd.Stdin = b.TTY
+	}
+	p.Start(b.TTY, b.TTY)
+	return c
+}
+
+// Object is one of JSON's.
+type Object = map[string]any
+
+// config is the config.json of the OCI runtime specification.
+func (b Bundle) config(id, marker string) Object {
+	resources := Object{"devices": []Object{{"allow": false, "access": "rwm"}}}
+	if b.Memory > 0 {
+		resources["memory"] = Object{"limit": b.Memory, "swap": b.Memory}
+	}
+	namespaces := []Object{{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}}
+	if b.Loopback {
+		namespaces = append(namespaces, Object{"type": "network"})
+	}
+	return Object{
+		"ociVersion": "1.0.2",
+		"process": Object{
+			"terminal":        b.TTY != nil,
+			"user":            Object{"uid": AnyUser, "gid": AnyUser},
+			"args":            b.Args,
+			"env":             append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", marker}, b.Env...),
+			"cwd":             "/",
+			"noNewPrivileges": true,
+		},
+		"root":   Object{"path": "rootfs", "readonly": true},
+		"mounts": b.mounts(),
+		"linux": Object{
+			"namespaces":  namespaces,
+			"cgroupsPath": "/" + id,
+			"resources":   resources,
+		},
+	}
+}
+
+// mounts are the least that an image needs, and the binds.
+func (b Bundle) mounts() []Object {
+	all := []Object{
+		{"destination": "/proc", "type": "proc", "source": "proc"},
+		{"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": []string{"nosuid", "mode=755", "size=64k"}},
+		{"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": []string{"newinstance", "ptmxmode=0666", "mode=0620"}},
+	}
+	bind := func(source, at, mode string) {
+		all = append(all, Object{"destination": at, "type": "bind", "source": source, "options": []string{"rbind", mode}})
+	}
+	bind(DrainitBin, "/drainit", "ro")
+	bind(WorkerBin, "/worker", "ro")
+	for at, source := range b.Binds {
+		bind(source, at, "ro")
+	}
+	for at, source := range b.Writable {
+		bind(source, at, "rw")
+	}
+	return all
+}
+
+// Host binds the host's programs and libraries, for a worker that needs them,
+// and one program at a place of its own, wherever it is on the host.
+func Host(t *testing.T, program string) map[string]string {
+	t.Helper()
+	Need(t, program)
+	path, err := exec.LookPath(program)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	binds := map[string]string{"/" + program: path, "/usr": "/usr"}
+	for _, dir := range []string{"/bin", "/lib", "/lib64", "/etc/ssl"} {
+		if _, err := os.Stat(dir); err == nil {
+			binds[dir] = dir
+		}
+	}
+	return binds
+}
+
+// Exec starts a process in the container, as a hook or a probe of Kubernetes is
+// started: it has no parent there.
+func (c RuncContainer) Exec(command ...string) *Init {
+	c.T.Helper()
+	p := NewInit(c.T)
+	p.Cmd = exec.Command("runc", append([]string{"--root", c.state, "exec", "--env", p.Marker, c.id}, command...)...)
+	p.Start(nil, nil)
+	return p
+}
+
+// Kill sends a signal to PID 1, by runc.
+func (c RuncContainer) Kill(signal string) {
+	c.T.Helper()
+	if out, err := exec.Command("runc", "--root", c.state, "kill", c.id, signal).CombinedOutput(); err != nil {
+		c.T.Fatalf("cannot send %s: %v\n%s", signal, err, out)
+	}
+}
+
+// WantProbes checks the title of PID 1, and with which status an exec probe for
+// readiness and one for liveness end.
+func (c RuncContainer) WantProbes(phase string, ready, alive int) {
+	c.T.Helper()
+	WaitUntil(c.T, "the phase "+phase, func() bool { return Comm(c.HostPid(1)) == "drainit:"+phase })
+	readiness, liveness := c.Exec("/drainit", "status", "--ready"), c.Exec("/drainit", "status") // at once
+	readiness.WantExit(ready)
+	liveness.WantExit(alive)
+}
+
+// TerminationLog is the file that Kubernetes binds into a container: empty, and
+// anybody may write it.
+func TerminationLog(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "termination-log")
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	return path
+}
+
+// WantMessage checks what a termination message is.
+func WantMessage(t *testing.T, path, pattern string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(pattern).Match(text) {
+		t.Errorf("the termination message is %q, want %q", text, pattern)
+	}
+}

@@ -1,0 +1,150 @@
+package harness
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// forced is drainit's line of a force-stop, as JSON.
+var forced = regexp.MustCompile(`"time":"([^"]+)"[^\n]*"msg":"second stop signal, force-stop: `)
+
+// WantForcedLate checks, of a drainit that has force-stopped, that its second stop
+// signal came 100 ms or more after the first one: the test knows when that had not been
+// sent yet, and drainit's log when the second one had come.
+func WantForcedLate(t *testing.T, log string, notSent time.Time) {
+	t.Helper()
+	m := forced.FindStringSubmatch(log)
+	if m == nil {
+		t.Fatalf("no force-stop in:\n%s", log)
+	}
+	at, err := time.Parse(time.RFC3339, m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const milli = time.Millisecond // the log's times are cut to one
+	if late := at.Add(milli).Sub(notSent); late < 100*milli {
+		t.Fatalf("a force-stop within %v of the first stop signal:\n%s", late, log)
+	}
+}
+
+// LeavesChild exits by itself with status 5, when standard input ends, and
+// leaves a child that drains from TERM until descriptor 3 ends.
+const LeavesChild = `
+spawn { $name = "child"; catch "TERM", "HUP"; say "ready $$"; await "TERM"; hold 3; nap shift @ARGV; say "drained" };
+hold 0; exit 5`
+
+// Leaving starts leavesChild and lets the worker exit. The function that comes
+// back lets the child end its drain.
+func Leaving(t *testing.T, noPID1 bool, flags ...string) (p *Init, release func()) {
+	t.Helper()
+	Need(t, "perl")
+	stdin, exit := Pipe(t)
+	hold, free := Pipe(t)
+	p = Run(t, Launch{NoPID1: noPID1, Stdin: stdin, Files: []*os.File{hold}, Args: Line(flags, Script(LeavesChild, "2.5")...)})
+	p.WaitOut(`^ready`)
+	exit.Close()
+	return p, func() { free.Close() }
+}
+
+// Stubborn is a tree of three that ignores TERM, and where each has a session
+// or a group of its own.
+const Stubborn = `
+$SIG{TERM} = "IGNORE";
+spawn { setpgrp; spawn { POSIX::setsid(); say "ready"; forever }; forever };
+forever`
+
+// scriptWords are what the perl scripts of these tests are written in. Perl
+// leaves dispositions and masks as they were, which no Go program does.
+//
+//	say "x"        print a line, whole
+//	spawn { ... }  run a block in a child, which then exits 0; returns its pid
+//	forever        sleep
+//	catch TERM     count and print a signal, "NAME got TERM"; $got{TERM} times so far
+//	await TERM     sleep until it has come
+//	ignore_all     ignore every signal that can be ignored
+//	hold FD        wait for the end of file on a descriptor, whatever interrupts
+const scriptWords = `
+use strict; use POSIX ();
+our ($name, %got) = ("worker");
+sub say { syswrite STDOUT, "@_\n" }
+sub spawn(&) {
+	my ($block, $pid) = ($_[0], fork);
+	die "cannot fork: $!" unless defined $pid;
+	return $pid if $pid;
+	$block->();
+	POSIX::_exit(0);
+}
+sub nap { select undef, undef, undef, $_[0] }
+sub forever { nap 0.05 while 1 }
+sub catch { for my $s (@_) { $SIG{$s} = sub { $got{$s}++; say "$name got $s" } } }
+sub await { nap 0.01 until $got{$_[0]} }
+sub ignore_all { $SIG{$_} = "IGNORE" for grep { !/^(NUM|RT|KILL|STOP|CHLD|CLD|__)/ } keys %SIG, qw(HUP INT QUIT TERM USR1 USR2 PIPE ALRM TSTP TTIN TTOU XCPU) }
+sub hold { open my $f, "<&=$_[0]" or die "cannot hold: $!"; 1 until defined sysread $f, my $byte, 1 }
+`
+
+// Script is the command line of a perl script; its arguments are in @ARGV.
+func Script(text string, args ...string) []string {
+	return append([]string{"perl", "-e", scriptWords + text}, args...)
+}
+
+// Line puts together a command line of drainit: flags, then the worker's.
+func Line(flags []string, command ...string) []string {
+	return append(append(append([]string(nil), flags...), "--"), command...)
+}
+
+// WaitingModes is bothModes for a test that mostly waits.
+func WaitingModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
+	t.Helper()
+	t.Parallel()
+	BothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		test(t, noPID1)
+	})
+}
+
+// Pipe is a pipe that the test holds the write end of: what reads from it can
+// be released by closing that.
+func Pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// WantCount checks how often a line is in the output, at the end of a test.
+func (p *Init) WantCount(line string, want int) {
+	p.T.Helper()
+	got := 0
+	for l := range strings.Lines(p.Out()) {
+		if strings.TrimSuffix(l, "\n") == line {
+			got++
+		}
+	}
+	if got != want {
+		p.T.Errorf("%q came %d times, want %d\nstdout:\n%s\nstderr:\n%s", line, got, want, p.Out(), p.Err())
+	}
+}
+
+// WantLogged checks how many lines of drainit's match, at the end of a test.
+func (p *Init) WantLogged(pattern string, want int) {
+	p.T.Helper()
+	if got := len(regexp.MustCompile("(?m)"+pattern).FindAllString(p.Err(), -1)); got != want {
+		p.T.Errorf("%d lines match %q, want %d\nstderr:\n%s", got, pattern, want, p.Err())
+	}
+}
+
+// LongGrace is more than the tests wait for anything: a drainit that sleeps
+// its grace out is never seen to end.
+const LongGrace = "--grace=10m"
+
+// ManySleepers is a worker with children that sleep, so that a snapshot of them all is much
+// work. It drains until descriptor 3 ends, and exits with 7.
+const ManySleepers = `
+spawn { POSIX::pause() while 1 } for 1 .. $ARGV[0];
+catch "TERM", "USR1"; say "ready"; POSIX::pause() until $got{TERM}; hold 3; exit 7`

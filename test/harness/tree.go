@@ -1,0 +1,159 @@
+package harness
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// PerlTree is a worker with plain dispositions and masks, which no Go program
+// has, and processes below it. Its argument is a tree such as
+//
+//	a[TERM=7](b c[TSTP,CONT](d))
+//
+// where each process has a name, in brackets what it does with signals, and in
+// parentheses its children. Each prints "ready NAME PID" when it is, and
+// "NAME got SIG" for each signal that it handles. In the brackets stand
+//
+//	SIG    catch it         SIG=7  and exit 7        -SIG   ignore it
+//	~SIG   block it         SIG>   start the children by it, not before
+//	SIG*   begin to handle the others by it, not before
+//	pgrp   lead a process group, whose TSTP the kernel does not discard
+//
+// SEGV, BUS, ILL and FPE are not to be handled: perl handles those at once, in the
+// middle of whatever it does, and may fault for good behind the handler.
+const PerlTree = `
+use strict; use POSIX ();
+my $s = shift;
+sub line { syswrite STDOUT, join(" ", @_) . "\n" }
+sub parse {
+	$s =~ /\G\s*(\w+)(?:\[([^\]]*)\])?/gc or die "bad tree: $s";
+	my %n = (name => $1, does => [split /,/, $2 // ""], below => []);
+	if ($s =~ /\G\(/gc) { push @{$n{below}}, parse() until $s =~ /\G\s*\)/gc }
+	return \%n;
+}
+sub below { for my $n (@{$_[0]{below}}) { run($n) if !fork } }
+sub catches {
+	my ($name, $sig, $status) = @_;
+	die "perl cannot catch $sig safely" if $sig =~ /^(SEGV|BUS|ILL|FPE)$/;
+	$SIG{$sig} = sub { line($name, "got", $sig); exit $status if defined $status };
+}
+sub run {
+	my $n = shift;
+	my $name = $n->{name};
+	my @does = @{$n->{does}};
+	$SIG{$_} = "DEFAULT" for grep { !/^(NUM|RT|KILL|STOP)/ } keys %SIG;
+	my @late = grep { /[>*]$/ } @does;
+	setpgrp(0, 0) if grep { $_ eq "pgrp" } @does;
+	below($n) unless grep { />$/ } @late;
+	my $set = sub {
+		for (@does) {
+			if (/^-(\w+)$/) { $SIG{$1} = "IGNORE" }
+			elsif (/^~(\w+)$/) {
+				no strict "refs";
+				POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(&{"POSIX::SIG$1"}()));
+			}
+			elsif (/^(\w+)=(\d+)$/) { catches($name, $1, $2) }
+			elsif (/^([A-Z]\w+)$/) { catches($name, $1) }
+		}
+	};
+	my $waits;
+	for (@late) {
+		my ($sig, $how) = /^(\w+)(.)$/;
+		$waits = 1 if $how eq "*";
+		$SIG{$sig} = $how eq ">" ? sub { below($n) } : sub { $set->(); line("up", $name) };
+	}
+	$set->() unless $waits;
+	line("ready", $name, $$);
+	# Perl runs a handler between two operations: one that comes right before
+	# the sleep waits until its end.
+	select undef, undef, undef, 0.05 while 1;
+}
+run(parse());
+`
+
+// StartTree starts drainit with a perlTree and waits until the processes that
+// ready names are ready. Before the tree stand drainit's flags.
+func StartTree(t *testing.T, l Launch, tree, ready string) *Init {
+	t.Helper()
+	Need(t, "perl")
+	l.Args = append(l.Args[:len(l.Args):len(l.Args)], "--", "perl", "-e", PerlTree, tree)
+	p := Run(t, l)
+	for _, name := range strings.Fields(ready) {
+		p.WaitOut(`^ready ` + name + ` `)
+	}
+	if l.Bin == "" {
+		p.WaitTitle("drainit:run") // no signal is lost from then on
+	}
+	return p
+}
+
+// PidOf is the pid, in the test's namespace, of a process of a perlTree.
+func (p *Init) PidOf(name string) int { p.T.Helper(); return p.ReadyPid(`^ready ` + name) }
+
+// ReadyPid is the pid, in the test's namespace, that an output line ends with.
+func (p *Init) ReadyPid(pattern string) int {
+	p.T.Helper()
+	inside, err := strconv.Atoi(p.WaitOut(pattern + ` (\d+)$`)[1])
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	return p.HostPid(inside)
+}
+
+// Gots are the lines in the output that say that a signal arrived, in order.
+func Gots(output string) []string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "got ") || strings.Contains(line, " got ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// WantGots compares what arrived, in any order: it is the end of a test, when
+// whatever could have arrived has.
+func (p *Init) WantGots(want ...string) {
+	p.T.Helper()
+	count := make(map[string]int)
+	for _, line := range Gots(p.Out()) {
+		count[line]++
+	}
+	for _, line := range want {
+		count[line]--
+	}
+	for line, n := range count {
+		if n != 0 {
+			p.T.Errorf("%q came %d times more than it should", line, n)
+		}
+	}
+	if p.T.Failed() {
+		p.T.Logf("want %q\nstdout:\n%s\nstderr:\n%s", want, p.Out(), p.Err())
+	}
+}
+
+// WantNotStopped checks that no process below is stopped.
+func (p *Init) WantNotStopped() {
+	p.T.Helper()
+	for _, pid := range p.Alive() {
+		if StateOf(pid) == 'T' {
+			p.T.Errorf("process %d is stopped\nstdout:\n%s\nstderr:\n%s", pid, p.Out(), p.Err())
+		}
+	}
+}
+
+// Spread puts several signals in a tree or a line that says "@".
+func Spread(tree string) string {
+	return regexp.MustCompile(`([-~]?)@`).ReplaceAllStringFunc(tree, func(at string) string {
+		var all []string
+		for _, sig := range PassedOn {
+			all = append(all, at[:len(at)-1]+sig)
+		}
+		return strings.Join(all, ",")
+	})
+}
+
+// PassedOn are signals that mean nothing to drainit, by perl's names.
+var PassedOn = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "SYS", "IO"}

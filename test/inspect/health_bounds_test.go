@@ -1,0 +1,358 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+func TestBadRequestsAreAnsweredAndClosed(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		for request, want := range map[string]string{
+			"GET /readyz HTTP/1.0\r\n\r\n":                             "200",
+			"GET /readyz?a=b&c HTTP/1.1\r\nHost: x\r\n\r\n":            "200",
+			"GET /readyz HTTP/1.1\r\nConnection: keep-alive\r\n\r\n":   "200",
+			"GET /readyz HTTP/1.1\r\n\r\nGET /readyz HTTP/1.1\r\n\r\n": "200",
+			"HEAD /healthz HTTP/1.1\r\n\r\n":                           "200",
+			"POST /readyz HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello":  "405",
+			"DELETE /healthz HTTP/1.1\r\n\r\n":                         "405",
+			"GET / HTTP/1.1\r\n\r\n":                                   "404",
+			"GET /metrics HTTP/1.1\r\n\r\n":                            "404",
+			"GET /readyz\r\n\r\n":                                      "400",
+			"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\n\n":         "400",
+			"\x00\n\n": "400",
+			"GET /readyz HTTP/1.1\r\nA: " + strings.Repeat("b", 5000) + "\r\n\r\n": "431",
+			strings.Repeat("GET /readyz ", 4000):                                   "431",
+		} {
+			if answer := p.Exchange(request); !strings.HasPrefix(answer, "HTTP/1.1 "+want+" ") || strings.Count(answer, "HTTP/1.1") != 1 {
+				t.Errorf("%.60q: %q, want %s", request, answer, want)
+			}
+		}
+		p.WantProbes("200 running", "200 running")
+		wantEndsAlone(p)
+	})
+}
+
+// wantEndsAlone stops the worker, which must not have noticed anything before.
+func wantEndsAlone(p harness.Probed) {
+	p.T.Helper()
+	p.Signal(syscall.SIGTERM)
+	p.WaitOut(`^got SIGTERM`)
+	p.Signal(syscall.SIGUSR1)
+	p.WantExit(7)
+	p.WantGots("got SIGTERM", "got SIGUSR1")
+}
+
+func TestSlowProbesAreCutOff(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		files := p.IdleFiles()
+		began := time.Now()
+		for _, request := range []string{"G", "GET /readyz HTTP/1.1\r\n", "GET /readyz HTTP/1.1\r\n\r"} {
+			if _, err := io.WriteString(p.Dial(), request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		harness.WaitUntil(t, "they are heard", func() bool { return harness.OpenFiles(t, p.Pid()) == files+3 })
+		p.WantProbes("200 running", "200 running")
+		harness.WaitUntil(t, "they are cut off", func() bool { return harness.OpenFiles(t, p.Pid()) == files })
+		harness.WantTook(t, began, harness.ProbeTime, harness.Patience)
+		wantEndsAlone(p)
+	})
+}
+
+// One that has hung up can't be answered, and must not be waited for.
+func TestProbeThatHangsUpIsForgotten(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		wantMedianWithin(t, harness.ProbeTime, func() time.Duration {
+			began := time.Now()
+			conn := begin(p)
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			harness.WantClosed(t, conn)
+			return time.Since(began)
+		})
+		wantEndsAlone(p)
+	})
+}
+
+func TestEndlessRequestIsCutOffEarly(t *testing.T) {
+	const buffered = 32 << 20 // by the kernel, at most
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		conn := p.Dial()
+		var sent int
+		var err error
+		for chunk := make([]byte, 64<<10); err == nil; {
+			var n int
+			n, err = conn.Write(chunk)
+			sent += n
+		}
+		if sent > buffered || os.IsTimeout(err) {
+			t.Errorf("%d bytes were taken, %v", sent, err)
+		}
+		p.WantProbes("200 running", "200 running")
+		wantEndsAlone(p)
+	})
+}
+
+func TestNewProbeDisplacesTheOldest(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		files := p.IdleFiles()
+		var waiting []net.Conn
+		for range harness.ProbesAtOnce {
+			waiting = append(waiting, begin(p))
+		}
+		harness.WaitUntil(t, "all are heard", func() bool { return harness.OpenFiles(t, p.Pid()) == files+harness.ProbesAtOnce })
+		begin(p)
+		harness.WantClosed(t, waiting[0])
+		if answer := askOn(waiting[1], "ET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
+			t.Errorf("the second got %q", answer)
+		}
+		wantEndsAlone(p)
+	})
+}
+
+// begin opens a connection and sends the first byte of a request.
+func begin(p harness.Probed) net.Conn {
+	p.T.Helper()
+	conn := p.Dial()
+	if _, err := io.WriteString(conn, "G"); err != nil {
+		p.T.Fatal(err)
+	}
+	return conn
+}
+
+// askOn sends the rest of a request and returns the answer.
+func askOn(conn net.Conn, rest string) string {
+	_, _ = io.WriteString(conn, rest)
+	answer, _ := io.ReadAll(conn)
+	return string(answer)
+}
+
+// crowds are clients that come by the thousand: what each does, until it has
+// seen enough.
+var crowds = map[string]func(conn net.Conn, enough <-chan struct{}){
+	"who go at once": func(conn net.Conn, _ <-chan struct{}) { io.WriteString(conn, "GET /readyz HTTP/1.1\r\n\r\n") },
+	"who are silent": func(_ net.Conn, enough <-chan struct{}) { <-enough },
+	"who are slow":   func(conn net.Conn, enough <-chan struct{}) { io.WriteString(conn, "G"); <-enough },
+	"who are long":   func(conn net.Conn, _ <-chan struct{}) { conn.Write(make([]byte, 1<<20)); io.Copy(io.Discard, conn) },
+	"who break off": func(conn net.Conn, _ <-chan struct{}) {
+		io.WriteString(conn, "GET /")
+		conn.(*net.TCPConn).SetLinger(0)
+	},
+}
+
+func TestCrowdHoldsUpNoOtherProbe(t *testing.T) {
+	const crowd = 1000
+	for name, do := range crowds {
+		t.Run(name, func(t *testing.T) {
+			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+				p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+				threads := harness.StatusField(t, p.Pid(), "Threads")
+				var come, gone sync.WaitGroup
+				enough := make(chan struct{})
+				come.Add(crowd)
+				for range crowd {
+					gone.Go(func() {
+						conn, err := net.Dial("tcp", p.Addr)
+						come.Done()
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						conn.SetDeadline(time.Now().Add(harness.Patience))
+						do(conn, enough)
+						conn.Close()
+					})
+				}
+				come.Wait()
+				p.WantProbes("200 running", "200 running") // within the patience: if each had its time, it would be 125 s
+				close(enough)
+				gone.Wait()
+				p.WantProbes("200 running", "200 running")
+				if now := harness.StatusField(t, p.Pid(), "Threads"); now > threads+1 { // the runtime may add one
+					t.Errorf("%d threads, %d before", now, threads)
+				}
+				wantEndsAlone(p)
+			})
+		})
+	}
+}
+
+func TestProbesInParallelAreAllAnswered(t *testing.T) {
+	const crowd = 1000
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		var clients sync.WaitGroup
+		for range crowd {
+			clients.Go(func() {
+				conn, err := net.Dial("tcp", p.Addr)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				conn.SetDeadline(time.Now().Add(harness.Patience))
+				if answer := askOn(conn, "GET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") || !strings.HasSuffix(answer, "\r\n\r\nrunning\n") {
+					t.Errorf("%q", answer)
+				}
+			})
+		}
+		clients.Wait()
+		wantEndsAlone(p)
+	})
+}
+
+func TestManyProbesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	p := harness.LaunchProbed(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
+	probes := func(n int) {
+		for range n {
+			if answer := p.Exchange("GET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
+				t.Fatalf("%q", answer)
+			}
+		}
+	}
+	probes(1000)
+	files, threads, memory := p.IdleFiles(), harness.StatusField(t, p.Pid(), "Threads"), harness.StatusField(t, p.Pid(), "VmRSS")
+	probes(10000)
+	if now := p.IdleFiles(); now != files {
+		t.Errorf("%d descriptors, %d before", now, files)
+	}
+	if now := harness.StatusField(t, p.Pid(), "Threads"); now > threads+1 { // the runtime may add one
+		t.Errorf("%d threads, %d before", now, threads)
+	}
+	const leeway = 512 // kB, of what else the runtime does
+	now := harness.StatusField(t, p.Pid(), "VmRSS")
+	if now > memory+leeway {
+		t.Errorf("%d kB, %d kB before", now, memory)
+	}
+	t.Logf("%d kB, %d kB before", now, memory)
+	wantEndsAlone(p)
+}
+
+// lowestFree is the number of the next descriptor that a process opens.
+func lowestFree(t *testing.T, pid int) uint64 {
+	t.Helper()
+	for n := uint64(0); ; n++ {
+		if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", pid, n)); err != nil {
+			return n
+		}
+	}
+}
+
+// limitFiles leaves a process no descriptor, and returns a way to take that back.
+func limitFiles(t *testing.T, pid int) (lift func()) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
+		t.Fatal(err)
+	}
+	none := unix.Rlimit{Cur: lowestFree(t, pid), Max: before.Max}
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &none, nil); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		p.IdleFiles()
+		lift := limitFiles(t, p.Pid())
+		conn := p.Dial()
+		io.WriteString(conn, "GET /readyz HTTP/1.1\r\n\r\n")
+		const window = time.Second
+		ran := harness.CpuTime(t, p.Pid())
+		conn.SetReadDeadline(time.Now().Add(window))
+		if n, err := conn.Read(make([]byte, 1)); n > 0 || !os.IsTimeout(err) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		if ran = harness.CpuTime(t, p.Pid()) - ran; ran > window/30 {
+			t.Errorf("drainit ran for %v of %v", ran, window)
+		}
+		lift()
+		conn.SetReadDeadline(time.Now().Add(harness.Patience))
+		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
+			t.Errorf("%q, %v", answer, err)
+		}
+		wantEndsAlone(p)
+	})
+}
+
+func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+		wantMedianWithin(t, harness.ProbeTime, func() time.Duration {
+			files := p.IdleFiles()
+			began := time.Now()
+			idle := begin(p)
+			harness.WaitUntil(t, "it is heard", func() bool { return harness.OpenFiles(t, p.Pid()) == files+1 })
+			defer limitFiles(t, p.Pid())()
+			p.WantProbes("200 running", "200 running")
+			harness.WantClosed(t, idle)
+			return time.Since(began)
+		})
+		wantEndsAlone(p)
+	})
+}
+
+// Where no thread can be started any more, probes need none.
+func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
+	harness.Need(t, "perl")
+	harness.NeedRoot(t)
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},
+			Args: harness.Line([]string{"-v", "--grace", "5m"}, harness.Script(`
+				$SIG{TERM} = "IGNORE"; catch "USR1"; $SIG{TSTP} = $SIG{CONT} = sub { };
+				while (defined(my $pid = fork)) { if (!$pid) { $SIG{USR1} = $SIG{TSTP} = "IGNORE"; forever } }
+				say "ready"; forever`)...)})
+		var clients sync.WaitGroup
+		for range 2 * harness.ProbesAtOnce {
+			clients.Go(func() {
+				for range 20 {
+					if answer, err := harness.Get("http://" + p.Addr + "/healthz"); answer != "200 running" && answer != "200 quiet" {
+						t.Errorf("%q, %v", answer, err)
+					}
+				}
+			})
+		}
+		for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH} {
+			p.Signal(sig)
+		}
+		clients.Wait()
+		harness.WaitUntil(t, "it has resumed", func() bool {
+			answer, err := harness.Get("http://" + p.Addr + "/healthz")
+			return err == nil && answer == "200 running"
+		})
+		p.WantProbes("200 running", "200 running")
+		p.Signal(syscall.SIGTERM)
+		p.WaitErr(`draining`)
+		p.WantProbes("503 draining", "200 draining")
+		harness.WaitUntil(t, "forced, once 100 ms have passed", func() bool {
+			p.Signal(syscall.SIGTERM)
+			return !p.Running()
+		})
+		p.WantExit(137)
+		p.WantNothingLeft()
+	})
+}

@@ -1,0 +1,104 @@
+package inspect
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// A crowd of probes at a drain changes nothing for the worker, and each has a
+// whole answer.
+func TestManyProbesAtADrain(t *testing.T) {
+	t.Parallel()
+	harness.NeedAsk(t)
+	const probes = 200
+	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,USR1", "-end", "USR1", "-exit", "7")
+	p.WaitOut(`^ready`)
+	p.Signal(unix.SIGTERM)
+	p.WaitOut(`^got SIGTERM`)
+	var all sync.WaitGroup
+	for i := range probes {
+		all.Go(func() {
+			switch i % 4 {
+			case 0:
+				p.Ask("status").Want(0, `\Adraining: drainit\[1\], `+stopPart+`1 process below it\n.*\n.* worker\n\z`, "")
+			case 1:
+				p.Ask("status", "--ready").Want(1, `\Adraining\n\z`, "")
+			case 2:
+				if s := parsed(p.Ask("status", "--json")); s.Phase != "draining" || len(s.Processes) != 1 {
+					t.Errorf("%+v", s)
+				}
+			case 3:
+				p.Ask("stop").Want(0, `\Adraining: `, `stop --force`)
+			}
+		})
+	}
+	all.Wait()
+	p.Signal(unix.SIGUSR1)
+	p.WantExit(7)
+	p.WantGots("got SIGTERM", "got SIGUSR1")
+}
+
+// Liveness and readiness come at the same time.
+func TestTwoProbesAtOnce(t *testing.T) {
+	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP"}})
+		c.WaitOut(`^ready`)
+		c.WaitTitle("drainit:run")
+		for _, ready := range []int{0, 1} {
+			var both sync.WaitGroup
+			both.Go(func() { c.Ask("status").Want(0, `\A(running|quiet): `, "") })
+			both.Go(func() { c.Ask("status", "--ready").Want(ready, `\A(running|quiet)\n\z`, "") })
+			both.Wait()
+			c.Ask("quiet").WantSilent()
+		}
+	})
+}
+
+// childrenWait is a worker with as many children as it is given.
+const childrenWait = `
+my $n = shift @ARGV;
+for (1 .. $n) { my $pid = fork; die "cannot fork: $!" unless defined $pid; if (!$pid) { POSIX::pause() while 1 } }
+say "ready"; POSIX::pause() while 1`
+
+func TestStatusOfAWorkerWithThousandsOfChildren(t *testing.T) {
+	t.Parallel()
+	harness.NeedAsk(t)
+	harness.Need(t, "perl")
+	const children = 2000
+	p := harness.Start(t, harness.Line([]string{"--grace=0"}, harness.Script(childrenWait, strconv.Itoa(children))...)...)
+	p.WaitOut(`^ready`)
+	p.WaitTitle("drainit:run")
+	inPhase{"running", false, children + 1}.check(t, p.Ask)
+	p.Signal(unix.SIGTERM)
+	p.WantExit(137)
+	p.WantNothingLeft()
+}
+
+// A probe comes every few seconds, for ever: what it costs is the container's.
+func TestStatusIsCheap(t *testing.T) {
+	t.Parallel()
+	harness.NeedAsk(t)
+	harness.Need(t, "perl")
+	const children, runs, atMost = 499, 5, 100 * time.Millisecond
+	p := harness.Start(t, harness.Line([]string{"--grace=0"}, harness.Script(childrenWait, strconv.Itoa(children))...)...)
+	p.WaitOut(`^ready`)
+	p.WaitTitle("drainit:run")
+	best := time.Hour
+	for range runs { // the least of them is what it costs where nothing disturbs
+		a := p.Ask("status", "--json")
+		if n := len(parsed(a).Processes); n != children+1 {
+			t.Errorf("%d processes", n)
+		}
+		best = min(best, a.Cpu)
+	}
+	t.Logf("%v of CPU for %d processes", best, children+1)
+	if best >= atMost {
+		t.Errorf("status took %v of CPU, want less than %v", best, atMost)
+	}
+}

@@ -1,0 +1,80 @@
+package logging
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// With a stop delay a line marks the moment at which the worker is signalled. The TSTP of the
+// delay is drainit's own idea: that none handles it is no warning.
+func TestStopDelayMarksTheMomentOfTheSignal(t *testing.T) {
+	harness.Need(t, "perl")
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace, "--stop-delay=1s"}, harness.Script(`
+			catch "TERM"; say "ready"; await "TERM"; exit 7`)...)})
+		p.WaitOut(`^ready`)
+		sent := time.Now()
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+		p.WantLogged(`"level":"warn".*TSTP`, 0)
+		marks := harness.Msgs(t, p.Err(), "SIGTERM sent to perl[")
+		if len(marks) != 1 {
+			t.Fatalf("%d lines say when SIGTERM was sent, want 1:\n%s", len(marks), p.Err())
+		}
+		const milli = time.Millisecond // the log's times are cut to one
+		if late := marks[0].At(t).Add(milli).Sub(sent); late < time.Second {
+			t.Errorf("the line came %v after the stop signal, and the worker was signalled after 1s:\n%s", late, p.Err())
+		}
+		if first := harness.JsonLines(t, p.Err())[0]; strings.Contains(first["msg"].(string), "SIGTERM sent to") {
+			t.Errorf("the first line of the stop says that it was sent: %v", first)
+		}
+	})
+}
+
+// Each 5 s of a drain there is a line, and not only once: of 12 s there are two.
+func TestProgressIsLoggedEachFiveSeconds(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--grace=60", "--", harness.WorkerBin, "listen", "-drain", "12s", "-exit", "7"}})
+		p.WaitOut(`^ready`)
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+		lines := harness.Msgs(t, p.Err(), "1 process left (worker[")
+		if len(lines) < 2 {
+			t.Fatalf("%d lines, want 2 in 12 s:\n%s", len(lines), p.Err())
+		}
+		before := harness.JsonLines(t, p.Err())[0].At(t)
+		for _, line := range lines {
+			if apart := line.At(t).Sub(before); apart < 4*time.Second || apart > 6*time.Second {
+				t.Errorf("%v after the line before, want 5s: %v", apart, line)
+			}
+			before = line.At(t)
+		}
+	})
+}
+
+// A worker that a shell became is named as what it is when it dies, however soon that is after
+// its exec: as the kernel names it in its own log.
+func TestKilledWorkerIsNamedAsWhatItHasBecome(t *testing.T) {
+	harness.Need(t, "python3", "sh")
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace, "--", "sh", "-c",
+			`exec python3 -uc 'import os, time; print("ready", os.getpid()); time.sleep(3600)'`}})
+		worker := p.ReadyPid(`^ready`)
+		time.Sleep(500 * time.Millisecond) // what is tested
+		name := harness.Comm(worker)
+		if !strings.HasPrefix(name, "python3") {
+			t.Fatalf("the worker is called %q", name)
+		}
+		if err := unix.Kill(worker, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		p.WantExit(137)
+		p.WantLogged(`"msg":"`+name+`\[\d+\] was killed by SIGKILL`, 1)
+		p.WantLogged(`\bsh\[`, 0)
+	})
+}

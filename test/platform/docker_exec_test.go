@@ -1,0 +1,182 @@
+package platform
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// What an exec runs is not drainit's: it is not signalled, and not waited for.
+func TestDockerExecIsNotPartOfTheDrain(t *testing.T) {
+	t.Parallel()
+	c := harness.Docker(t).Run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "300ms")
+	c.WaitOut(`^ready`)
+	shell := c.D.Begin(t, "exec", c.Name, "/worker", "listen", "-drain", "1h")
+	shell.WaitOut(`^ready`)
+	c.Do("stop", "--time", "60")
+	c.WantExit(0)
+	shell.WantExit(137)
+	if got := shell.Out(); strings.Contains(got, "got") {
+		t.Errorf("the exec was signalled:\n%s", got)
+	}
+}
+
+// A process that an exec leaves in the background becomes drainit's child: it
+// is signalled once, when the worker has gone, and waited for.
+func TestDockerExecLeavesAProcess(t *testing.T) {
+	t.Parallel()
+	c := harness.Docker(t).Run(t, "--", "/drainit", "-v", "--", "/worker", "listen", "-drain", "300ms")
+	c.WaitOut(`^ready`)
+	c.Exec("sh", "-c", "/worker listen -name left: -drain 300ms >/proc/1/fd/2 2>&1 &")
+	c.WaitErr(`^left:ready`)
+	begin := time.Now()
+	c.Do("stop", "--time", "60")
+	c.WantExit(0)
+	if took := time.Since(begin); took > harness.AtOnce {
+		t.Errorf("the drain took %v", took)
+	}
+	if got := strings.Count(c.Err(), "left:got SIGTERM"); got != 1 {
+		t.Errorf("what the exec left was signalled %d times:\n%s", got, c.Err())
+	}
+	c.WaitErr(`^left:drained`)
+	if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
+		t.Errorf("the worker was signalled otherwise:\n%s", got)
+	}
+}
+
+// Two drainits in one PID namespace: each verb finds its own container's.
+func TestDockerSharedPIDNamespace(t *testing.T) {
+	t.Parallel()
+	d := harness.Docker(t)
+	first := d.Run(t, "--", "/drainit", "--", "/worker", "listen", "-catch", "TERM,TSTP")
+	first.WaitOut(`^ready`)
+	second := d.Run(t, "--pid", "container:"+first.Name, "--", "/drainit", "--", "/worker", "listen", "-catch", "TERM,TSTP")
+	second.WaitOut(`^ready`)
+	second.Exec("/drainit", "quiet")
+	second.WaitOut(`^got SIGTSTP`)
+	for c, want := range map[*harness.DockerContainer]string{first: "running: drainit[1]", second: "quiet: drainit["} {
+		if got := c.Exec("/drainit", "status"); !strings.HasPrefix(got, want) {
+			t.Errorf("the status is %q, want %q", got, want)
+		}
+	}
+	second.Do("stop")
+	second.WantExit(0)
+	first.Exec("/drainit", "stop")
+	first.WantExit(0)
+	for c, want := range map[*harness.DockerContainer]string{first: "\ngot SIGTERM\ndrained\n", second: "\ngot SIGTSTP\ngot SIGTERM\ndrained\n"} {
+		if _, got, _ := strings.Cut(strings.TrimPrefix(c.Out(), "ready"), "\n"); "\n"+got != want {
+			t.Errorf("a worker got %q, want %q", got, want)
+		}
+	}
+}
+
+// With the PID namespace of the machine (here: of the engine, which is the
+// tests' own) drainit is not PID 1. It sees all processes and touches its own.
+func TestDockerHostPIDNamespace(t *testing.T) {
+	t.Parallel()
+	d := harness.Docker(t)
+	other := d.Run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "300ms")
+	other.WaitOut(`^ready`)
+	c := d.Run(t, "--pid", "host", "--", "/drainit", "--grace", "3s", "--",
+		"sh", "-c", "setsid sh -c '(trap \"\" TERM; echo stubborn; exec sleep 1000) & exec /worker listen -name daemon:' & exec /worker listen")
+	c.WaitOut(`^ready`)
+	c.WaitOut(`^daemon:ready`)
+	c.WaitOut(`^stubborn`)
+	if got := c.Exec("sh", "-c", "ps | grep -c '[d]ockerd'"); got == "0" {
+		t.Error("the container does not see the engine")
+	}
+	if got := c.Exec("/drainit", "status"); !strings.HasPrefix(got, "running: drainit[") || strings.Contains(got, "[1]") {
+		t.Errorf("the status is another's:\n%s", got) // PID 1 here is the drainit above the engine
+	}
+	c.Do("stop", "--time", "60")
+	c.WantExit(137) // for the stubborn one
+	c.WaitErr(`killed.*sleep`)
+	for _, want := range []string{"\ngot SIGTERM\n", "\ndaemon:got SIGTERM\n"} {
+		if got := strings.Count(c.Out(), want); got != 1 {
+			t.Errorf("%q %d times:\n%s", want, got, c.Out())
+		}
+	}
+
+	other.Do("stop") // by an engine that lives
+	other.WantExit(0)
+	if got := other.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
+		t.Errorf("the other container got something else:\n%s", got)
+	}
+}
+
+// Root has no CAP_SYS_PTRACE in a container of Docker's, so that what another user's
+// processes run, read and sleep in is hidden from it. It is known all the same.
+func TestWorkerOfAnotherUserInDocker(t *testing.T) {
+	harness.NeedRoot(t)
+	harness.Need(t, "setpriv", "perl", "bash", "dash", "tee", "timeout")
+	tests := []struct {
+		name    string
+		command []string
+		signal  syscall.Signal
+		status  int
+	}{
+		{"a reader of a pipe", []string{"dash", "-c", `perl app.pl | tee log`}, unix.SIGTERM, 7},
+		{"a named pipe, and a reader with a handler", []string{"dash", "-c", `mkfifo f; perl -e '$SIG{TERM} = sub { exit }; 1 while <>' <f & perl app.pl >f`}, unix.SIGTERM, 7},
+		{"a relay that signals its group", []string{"timeout", "300", "dash", "-c", `perl app.pl; exit $?`}, unix.SIGTERM, 143},
+		{"INT to a script", []string{"bash", "start.sh"}, unix.SIGINT, 7},
+		{"a shell that waits in the foreground", []string{"dash", "-c", `trap 'exit 3' TERM; perl app.pl; :`}, unix.SIGTERM, 3},
+		{"bash that does so", []string{"bash", "-c", `trap 'exit 3' TERM; perl app.pl; :`}, unix.SIGTERM, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := foreignFolder(t)
+			in, _ := harness.Pipe(t)
+			p := harness.Run(t, harness.Launch{Setup: harness.Setup{Docker: true}, Dir: dir, Stdin: in,
+				Args: harness.Line([]string{"-v", "--grace", "60s"}, append(slices.Clone(harness.AsNobody), tt.command...)...)})
+			harness.WaitUntil(t, "the app is ready", func() bool { return recorded(dir) == "ready\n" })
+			p.Signal(tt.signal)
+			p.WantExit(tt.status)
+			if got, want := recorded(dir), "ready\ngot "+strings.TrimPrefix(unix.SignalName(tt.signal), "SIG")+"\ndone\n"; got != want {
+				t.Errorf("%q, want %q\n%s", got, want, p.Err())
+			}
+			p.WantLogged(`grace is nearly over`, 0)
+			p.WantNothingLeft()
+		})
+	}
+}
+
+// foreignFolder is a folder of that user's with an app that records what happens to it,
+// and takes half a second to end.
+func foreignFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "drainit-owner-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for name, text := range map[string]string{
+		"app.pl": `use strict; $| = 1;
+sub note { open my $f, ">>", "record" or die; syswrite $f, "@_\n"; print "@_\n" }
+my $end; $SIG{$_} = do { my $s = $_; sub { note("got $s"); $end = time + 1 } } for qw(TERM INT);
+$SIG{PIPE} = sub { note("got PIPE") };
+note("ready");
+select undef, undef, undef, 0.1 until $end && time >= $end;
+note("done");
+exit 7;
+`,
+		"start.sh": "#!/bin/bash\nperl app.pl\nexit $?\n",
+	} {
+		harness.WriteFile(t, filepath.Join(dir, name), []byte(text))
+	}
+	harness.GiveToNobody(t, dir)
+	return dir
+}
+
+func recorded(dir string) string {
+	b, _ := os.ReadFile(filepath.Join(dir, "record")) // none yet is an empty one
+	return string(b)
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package test
-
-func init() { raced = true }

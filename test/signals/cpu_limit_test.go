@@ -1,0 +1,104 @@
+package signals
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// crampedDrain is a drainit with that worker, under a CPU limit of 50m from now on.
+func crampedDrain(t *testing.T, noPID1 bool, sleepers int) (p *harness.Init, g harness.CpuCgroup, release func()) {
+	t.Helper()
+	harness.Need(t, "perl")
+	g = harness.NewCPUCgroup(t)
+	r, w := harness.Pipe(t)
+	p = g.Run(harness.Launch{NoPID1: noPID1, Files: []*os.File{r},
+		Args: harness.Line([]string{harness.LongGrace}, harness.Script(harness.ManySleepers, strconv.Itoa(sleepers))...)})
+	p.WaitOut(`^ready`)
+	p.WaitTitle("drainit:run")
+	g.Limit(50)
+	return p, g, func() { w.Close() }
+}
+
+// A second TERM that is sent 1 s after the first force-stops, however late a drainit that
+// gets 5 ms of each 100 has done with the first: the time of a signal is its arrival, and
+// not when it is acted upon.
+func TestSecondStopSignalASecondLaterForceStopsUnderACPULimit(t *testing.T) {
+	harness.Alone(t)
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		p, g, _ := crampedDrain(t, noPID1, 3000)
+		p.Signal(unix.SIGTERM)
+		time.Sleep(time.Second) // what is tested: that they are so far apart
+		p.Signal(unix.SIGTERM)
+		sent := time.Now()
+		p.WaitTitle("drainit:kill")
+		t.Logf("killing %v later", time.Since(sent))
+		g.Lift() // 3,000 deaths are much work, and not what is tested: the line may wait for them
+		p.WantExit(137)
+		p.WantLogged(`second stop signal, force-stop: `, 1)
+		p.WantNothingLeft()
+	})
+}
+
+// Two TERM that come 50 ms apart are one request, though drainit may sleep for the rest of a
+// period between the two, or for several.
+func TestStopSignalTwiceAtOnceIsOneRequestUnderACPULimit(t *testing.T) {
+	harness.Alone(t)
+	const rounds = 5
+	apart, seen := 50*time.Millisecond, 0
+	for n := range rounds {
+		t.Run(fmt.Sprint("round ", n), func(t *testing.T) {
+			if twiceCramped(t, apart) {
+				seen++
+			}
+		})
+	}
+	if seen == 0 && !t.Failed() {
+		t.Errorf("drainit has seen a second signal in none of %d rounds", rounds)
+	}
+}
+
+// Two TERM that are sent back to back are one request: mostly the kernel makes them one.
+func TestStopSignalBackToBackIsOneRequestUnderACPULimit(t *testing.T) {
+	harness.Alone(t)
+	const rounds = 3
+	for n := range rounds {
+		t.Run(fmt.Sprint("round ", n), func(t *testing.T) { twiceCramped(t, 0) })
+	}
+}
+
+// twiceCramped sends TERM twice and checks that it counts as one, and that the worker drains
+// to its end. seen is whether drainit saw two: the kernel, and the Go runtime, make one of
+// two that wait. A USR1 is forwarded once both TERM have been acted upon.
+func twiceCramped(t *testing.T, apart time.Duration) (seen bool) {
+	t.Helper()
+	const tries = 5
+	for range tries {
+		p, g, release := crampedDrain(t, false, 3000)
+		began := time.Now()
+		p.Signal(unix.SIGTERM)
+		time.Sleep(apart) // what is tested
+		p.Signal(unix.SIGTERM)
+		if time.Since(began) > 90*time.Millisecond { // the machine is busy: they may be too far apart
+			p.End()
+			continue
+		}
+		p.Signal(unix.SIGUSR1)
+		p.WaitOut(`^worker got USR1`)
+		g.Lift()
+		release()
+		p.WantExit(7)
+		p.WantLogged(`second stop signal, force-stop`, 0)
+		p.WantCount("worker got TERM", 1)
+		return regexp.MustCompile(`is the same request`).MatchString(p.Err())
+	}
+	harness.Skip(t, "needs a machine that sends two signals within 90 ms")
+	return false
+}

@@ -1,0 +1,156 @@
+package signals
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+func TestWorkerThatMayNotBeSignalledIsAWarning(t *testing.T) {
+	for _, mode := range []string{"auto", "group", "worker"} {
+		t.Run(mode, func(t *testing.T) {
+			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode,
+					"--", setUIDWorker(t), "asroot", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}})
+				p.WaitOut(`^ready`)
+				worker := p.FirstChild()
+				p.Signal(unix.SIGUSR1)
+				p.WaitErr(`warn.*cannot send SIGUSR1 to worker\[\d+\].*operation not permitted`)
+				p.Signal(unix.SIGTSTP)
+				p.WaitErr(`quiet`)
+				p.Signal(unix.SIGCONT)
+				p.WaitErr(`running again`)
+				p.Signal(unix.SIGTERM)
+				p.WaitErr(`draining`)
+				// It goes on until the worker ends, however it came to know.
+				if err := syscall.Kill(worker, syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				p.WantExit(7)
+				p.WantGots("got SIGTERM")
+			})
+		})
+	}
+}
+
+// One that may not be signalled keeps the signal from no other.
+func TestOneThatMayNotBeSignalledHidesNoOther(t *testing.T) {
+	for _, mode := range []string{"auto", "group"} {
+		t.Run(mode, func(t *testing.T) {
+			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				harness.Need(t, "dash")
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode, "--", "dash", "-c", `
+					trap "" USR1
+					"$0" asroot "$1" listen -name root_ -catch USR1,TSTP &
+					"$1" listen -name user_ -catch USR1,TSTP &
+					wait`, setUIDWorker(t), harness.WorkerBin}})
+				p.WaitOut(`^root_ready`)
+				p.WaitOut(`^user_ready`)
+				root := p.ReadyPid(`^root_ready`)
+				p.Signal(unix.SIGUSR1)
+				p.WaitOut(`^user_got SIGUSR1`)
+				p.Signal(unix.SIGTSTP)
+				p.WaitOut(`^user_got SIGTSTP`)
+				p.WaitErr(`warn.*cannot send .* to worker.*operation not permitted`)
+				p.Signal(unix.SIGTERM)
+				p.WaitErr(`draining`)
+				if err := syscall.Kill(root, syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				p.WantExit(143)
+				if strings.Contains(p.Out(), "root_got SIGUSR1") || strings.Contains(p.Out(), "root_got SIGTSTP") {
+					t.Errorf("it may not be signalled:\n%s", p.Out())
+				}
+			})
+		})
+	}
+}
+
+// setUIDWorker is a copy of the test's worker that runs as root whatever user starts
+// it: a drainit that is an ordinary user may not signal it (kill(2), EPERM).
+func setUIDWorker(t *testing.T) string {
+	t.Helper()
+	harness.NeedRoot(t)
+	dir, err := os.MkdirTemp(filepath.Dir(harness.WorkerBin), "set-uid-") // which other users can enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil || fs.Flags&unix.ST_NOSUID != 0 {
+		harness.Skip(t, "needs a folder for temporary files that is not mounted nosuid")
+	}
+	b, err := os.ReadFile(harness.WorkerBin)
+	path := filepath.Join(dir, "worker")
+	if err == nil {
+		err = os.WriteFile(path, b, 0o755)
+	}
+	for _, chmod := range []string{dir, path} {
+		if err == nil {
+			err = os.Chmod(chmod, 0o755|os.ModeSetuid)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// beyondReach are workers that are, or leave, a process which drainit may not
+// signal, and the status that it then ends with.
+var beyondReach = []struct {
+	script string
+	status int
+}{
+	{`exec @ARGV`, 137},
+	{`$SIG{TERM} = sub { exit 4 }; spawn { exec @ARGV }; forever`, 4},
+}
+
+// All run at the same time: each takes more than 7 s.
+func TestProcessThatMayNotBeSignalledIsWarnedOfAndLeft(t *testing.T) {
+	harness.Need(t, "perl")
+	t.Parallel()
+	root := setUIDWorker(t)
+	var checks []func()
+	for _, c := range beyondReach {
+		for _, noPID1 := range []bool{false, true} {
+			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID()}, Args: harness.Line([]string{"--grace", "2s"},
+				harness.Script(c.script, root, "asroot", harness.WorkerBin, "listen")...)})
+			pid := p.WorkerPid()
+			began := time.Now()
+			p.Signal(syscall.SIGTERM)
+			checks = append(checks, func() {
+				p.WantExit(c.status)
+				harness.WantTook(t, began, 7*time.Second, harness.Patience)
+				wantBeyondReach(t, p, noPID1, pid)
+			})
+		}
+	}
+	for _, check := range checks {
+		check()
+	}
+}
+
+func wantBeyondReach(t *testing.T, p *harness.Init, noPID1 bool, pid int) {
+	// Not as PID 1 it lives on, and holds the pipes open.
+	if err := syscall.Kill(pid, syscall.SIGKILL); noPID1 && err != nil {
+		t.Errorf("the process that may not be signalled: %v", err)
+	}
+	p.WantNothingLeft()
+	p.WantCount("got SIGTERM", 0)
+	p.WantLogged(`"warn".*cannot send SIGTERM to worker\[\d+\]: .*not permitted`, 1)
+	p.WantLogged(`"error".*leaving 5s after SIGKILL, still alive: worker\[\d+\] \([a-z ]+, `, 1)
+	if noPID1 {
+		p.WantLogged(`cannot kill worker`, 1) // and not one for each of a hundred tries
+		p.WantLogged(`killed worker`, 0)
+	}
+}

@@ -1,0 +1,10 @@
+// Package stress tests drainit with random trees, system calls that fail, crowds, and nothing to lean on.
+package stress
+
+import (
+	"testing"
+
+	"drainit/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }

@@ -1,0 +1,247 @@
+package terminal
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// talks are programs that read the terminal or set its modes, and what a person
+// does with them, from the command line to the exit status.
+var talks = map[string]struct {
+	command string
+	talk    func(c *harness.Console)
+	status  int
+}{
+	"read": {`sh -c 'read x; echo it was $x; exit 3'`, func(c *harness.Console) {
+		c.Enter("abc")
+		c.See(`^it was abc`)
+	}, 3},
+	"cat": {catReady, func(c *harness.Console) {
+		c.Ready()
+		c.Enter("abc")
+		c.See(`abc\r\nabc\r\n`) // the echo, and cat's
+		c.Keys("\x04")
+	}, 0},
+	"stty":   {"stty -g", func(c *harness.Console) { c.See(`^[0-9a-f]+:`) }, 0},
+	"bash":   {bashInside, inShell, 5},
+	"dash":   {dashInside, inShell, 5},
+	"python": {"python3 -q", inPython, 6},
+	"node":   {"node", inNode, 6},
+	"less": {"less lines", func(c *harness.Console) {
+		c.See(`7mlines`)
+		c.Keys("G")
+		c.See(`\(END\)`)
+		c.Keys("q")
+	}, 0},
+	"top": {topInside, func(c *harness.Console) {
+		c.See(`load average`)
+		c.Keys("q")
+	}, 0},
+	"less of a pipe": {"sh -c 'seq 500 | less'", func(c *harness.Console) {
+		c.See(`20`)
+		c.Keys("G")
+		c.See(`\(END\)`)
+		c.Keys("q")
+	}, 0},
+}
+
+// bashInside and dashInside are interactive shells with job control, whose prompt
+// is not what is typed to start them.
+const (
+	bashInside = `env PS1=inner%\  bash --norc --noprofile -i`
+	dashInside = `env PS1=inner%\  dash -i`
+)
+
+// topInside is top as it has to be started in the background.
+const topInside = `sh -c 'stty echo; exec top'`
+
+// catReady is cat, with a line that says when it will read.
+const catReady = `sh -c 'echo ready $$; exec cat'`
+
+// inShell uses an interactive shell: it runs a job, which Ctrl-C interrupts and
+// Ctrl-Z stops, and the shell is none the worse.
+func inShell(c *harness.Console) {
+	c.See(`inner% `)
+	c.Enter("echo is$((40+2))")
+	c.See(`is42`)
+	c.See(`inner% `)
+	c.Enter("worker listen -catch USR1")
+	c.Ready()
+	c.Keys("\x03")
+	c.See(`inner% `)
+	c.Enter("echo status$?")
+	c.See(`status130`)
+	c.See(`inner% `)
+	c.Enter(catReady)
+	cat := c.Ready()
+	c.Enter("abc")
+	c.See(`abc\r\nabc\r\n`)
+	c.Keys("\x1a")
+	c.See(`Stopped`)
+	c.See(`inner% `)
+	c.Enter("fg")
+	c.WaitForeground(harness.TaskOf(cat).Group)
+	c.Enter("def")
+	c.See(`def\r\ndef\r\n`)
+	c.Keys("\x04")
+	c.See(`inner% `)
+	c.Enter("exit 5")
+}
+
+func inPython(c *harness.Console) {
+	c.See(`>>> `)
+	c.Enter("print('is%d' % (40+2))")
+	c.See(`is42`)
+	c.See(`>>> `)
+	// One long sleep could miss a signal that comes right before it.
+	c.Enter("import time; print('lo' + 'op', flush=True); all(time.sleep(0.01) is None for _ in iter(int, 1))")
+	c.See(`loop`)
+	c.Keys("\x03")
+	c.See(`KeyboardInterrupt`)
+	c.See(`>>> `)
+	c.Enter("exit(6)")
+}
+
+func inNode(c *harness.Console) {
+	c.See(`> `)
+	c.Enter("console.log('is' + (40+2))")
+	c.See(`is42`)
+	c.See(`> `)
+	c.Keys("\x03")
+	c.See(`To exit`)
+	c.See(`> `)
+	c.Enter("process.exit(6)")
+}
+
+func TestTTYProgramsThatUseTheTerminalFindNoDifference(t *testing.T) {
+	t.Parallel()
+	for name, w := range talks {
+		t.Run(name, func(t *testing.T) {
+			harness.Need(t, "bash", "dash", "python3", "node", "less", "top")
+			harness.Beside(t, func(t *testing.T, under string) {
+				talkAtShell(t, under+w.command, w.talk, w.status)
+			})
+		})
+	}
+}
+
+// talkAtShell has a person run something, which must leave the terminal as it was,
+// without a word of drainit's.
+func talkAtShell(t *testing.T, line string, talk func(c *harness.Console), status int) {
+	t.Helper()
+	c := harness.AtShell(t)
+	shell, modes := c.Foreground(), c.Modes()
+	c.Enter(line)
+	talk(c)
+	c.WantPrompt(status)
+	c.WantForeground(shell)
+	c.WantModes(modes)
+	c.WantShown(`drainit: `, 0)
+}
+
+// With drainit as the session's leader, as ssh -t starts it, and as PID 1.
+func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
+	harness.Need(t, "bash", "dash", "python3", "node", "less", "top")
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		for name, w := range talks {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "exec " + w.command}})
+				w.talk(c)
+				c.WantExit(w.status)
+				c.WantNothingLeft()
+			})
+		}
+	})
+}
+
+func TestTTYFileIsEditedInVi(t *testing.T) {
+	harness.Need(t, "vi")
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		modes := c.Modes()
+		editInVi(c, under, func() {})
+		c.WantModes(modes)
+	})
+}
+
+// editInVi adds a line to a file in vi, after a person has done something else there.
+func editInVi(c *harness.Console, under string, before func()) {
+	c.T.Helper()
+	file := filepath.Join(c.T.TempDir(), "text")
+	if err := os.WriteFile(file, []byte("the first line\n"), 0o644); err != nil {
+		c.T.Fatal(err)
+	}
+	c.Enter(under + "vi " + file)
+	before()
+	c.See(`the first line`)
+	c.Keys("osecond\x1b:wq\r")
+	c.WantPrompt(0)
+	b, err := os.ReadFile(file)
+	if want := "the first line\nsecond\n"; err != nil || string(b) != want {
+		c.T.Errorf("the file is %q, want %q: %v", b, want, err)
+	}
+}
+
+// From the hand-over on Ctrl-C is for the worker's group and not for drainit, so
+// that it neither drains nor kills.
+func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		c.Enter(under + `sh -c 'read x; exec worker listen -catch INT,USR1 -end USR1 -exit 4'`)
+		c.Enter("abc")
+		worker := c.Ready()
+		if fg := c.Foreground(); fg != harness.TaskOf(worker).Group {
+			t.Errorf("group %d has the terminal, want that of the worker %d%s", fg, worker, c.Processes())
+		}
+		for range 3 {
+			c.Keys("\x03")
+			c.See(`got SIGINT`)
+		}
+		c.Send(worker, unix.SIGUSR1)
+		c.WantPrompt(4)
+		c.WantShown(`got SIGINT`, 3)
+		c.WantShown(`drainit: `, 0)
+	})
+}
+
+// A worker that ends gives the terminal back though what it left is draining:
+// Ctrl-C is for drainit again, the first the stop and the second the kill.
+func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter(`drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
+	c.Enter("abc")
+	left := c.Ready()
+	c.Enter("def")
+	c.WaitOut(`drainit: warning: .* exited with status 3 and left`)
+	c.WaitUntil("drainit has the terminal", func() bool { return c.Foreground() == harness.TaskOf(c.Above(left)).Group })
+	c.Keys("\x03")
+	c.See(`drainit: SIGINT: the grace period starts now`)
+	harness.PastTheSameRequest()
+	c.Keys("\x03")
+	c.See(`force-stop: killing worker`)
+	c.WantPrompt(3)
+}
+
+// A program that handles TTOU itself and does not try again can't set its modes
+// from the background: not after & and fg, and not under drainit.
+func TestTTYTopCannotBeStartedInTheBackground(t *testing.T) {
+	harness.Need(t, "bash", "top")
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter("top &")
+	c.ShowJobs(`\[1\][-+] +Stopped`)
+	c.Enter("fg")
+	c.See(`failed tty set`)
+	c = harness.AtShell(t)
+	c.Enter("drainit -- top")
+	c.See(`failed tty set`)
+}

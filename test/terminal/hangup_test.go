@@ -1,0 +1,217 @@
+package terminal
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// record is a file that a worker writes to when its terminal may be gone.
+type record struct {
+	t    *testing.T
+	path string
+}
+
+func newRecord(t *testing.T) record {
+	t.Helper()
+	return record{t, filepath.Join(t.TempDir(), "record")}
+}
+
+func (r record) text() string {
+	b, _ := os.ReadFile(r.path) // which may not be there yet
+	return string(b)
+}
+
+// wait waits until something is in the record.
+func (r record) wait(text string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(harness.Patience); !strings.Contains(r.text(), text); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%q is not in the record, which is\n%s", text, r.text())
+		}
+	}
+}
+
+// want checks how often something is in the record, at the end.
+func (r record) want(text string, want int) {
+	r.t.Helper()
+	if got := strings.Count(r.text(), text); got != want {
+		r.t.Errorf("%q is %d times in the record, want %d:\n%s", text, got, want, r.text())
+	}
+}
+
+// places are the ways in which drainit comes to have a terminal.
+var places = map[string]func(t *testing.T, command string) *harness.Console{
+	"PID 1": func(t *testing.T, command string) *harness.Console {
+		return harness.AtConsole(t, harness.Launch{Args: []string{"--", "sh", "-c", command}})
+	},
+	"session leader": func(t *testing.T, command string) *harness.Console {
+		return harness.AtConsole(t, harness.Launch{NoPID1: true, Args: []string{"--", "sh", "-c", command}})
+	},
+	"under bash": func(t *testing.T, command string) *harness.Console {
+		c := harness.AtShell(t)
+		c.Enter("drainit -- sh -c '" + command + "'")
+		return c
+	},
+	"in the background of bash": func(t *testing.T, command string) *harness.Console {
+		c := harness.AtShell(t)
+		c.Enter("drainit -- sh -c '" + command + "' &")
+		return c
+	},
+	"in a script": func(t *testing.T, command string) *harness.Console {
+		return inScript(t, "drainit -- sh -c '"+command+"'; true")
+	},
+}
+
+// inEachPlace runs a test in each of these places.
+func inEachPlace(t *testing.T, test func(t *testing.T, start func(command string) *harness.Console)) {
+	t.Helper()
+	t.Parallel()
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(command string) *harness.Console { return place(t, command) })
+		})
+	}
+}
+
+// A shell and the kernel may both send HUP, and not at once: it is one stop. The
+// worker handles TERM alone, as one for containers does, and would die of HUP.
+func TestTTYClosedTerminalDrains(t *testing.T) {
+	inEachPlace(t, func(t *testing.T, start func(command string) *harness.Console) {
+		r := newRecord(t)
+		c := start("exec worker listen -drain 1s >" + r.path)
+		r.wait("ready ")
+		c.HangUp()
+		r.wait("drained")
+		c.WantNothingLeft()
+		r.want("got SIGTERM", 1)
+	})
+}
+
+func TestTTYClosedTerminalInADrainForcesNothing(t *testing.T) {
+	inEachPlace(t, func(t *testing.T, start func(command string) *harness.Console) {
+		r := newRecord(t)
+		c := start("exec worker listen -catch INT,TERM -end INT,TERM -drain 1s >" + r.path)
+		worker := r.ready(c)
+		c.Send(c.Above(worker), unix.SIGTERM)
+		r.wait("got SIGTERM")
+		harness.PastTheSameRequest()
+		c.HangUp()
+		r.wait("drained")
+		c.WantNothingLeft()
+		r.want("got SIG", 1)
+	})
+}
+
+// ready waits for the line of a listening worker, and returns its pid.
+func (r record) ready(c *harness.Console) int {
+	r.t.Helper()
+	r.wait("\n")
+	return c.HostPid(numberIn(r.t, strings.TrimPrefix(strings.TrimSpace(r.text()), "ready ")))
+}
+
+func TestTTYClosedTerminalDrainsAStoppedJob(t *testing.T) {
+	t.Parallel()
+	for name, shellEnds := range map[string]func(c *harness.Console){
+		"the terminal is closed": func(c *harness.Console) { c.HangUp() },
+		"the shell is killed":    func(c *harness.Console) { c.Signal(unix.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRecord(t)
+			c := harness.AtShell(t)
+			c.Enter("drainit -- sh -c 'exec worker listen -drain 500ms >" + r.path + "'")
+			worker := r.ready(c)
+			c.Keys("\x1a")
+			wantStopped(c)
+			c.WaitState(worker, "T")
+			shellEnds(c)
+			r.wait("drained")
+			c.WantNothingLeft()
+			r.want("got SIGTERM", 1)
+		})
+	}
+}
+
+// Those that read the terminal find it closed, whatever they are sent.
+func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
+	harness.Need(t, "bash", "python3", "node", "less")
+	t.Parallel()
+	for command, shows := range map[string]string{
+		bashInside:                             `inner% `,
+		catReady:                               `ready \d`,
+		"python3 -q":                           `>>> `,
+		"node":                                 `> `,
+		"less lines":                           `7mlines`,
+		"sh -c 'echo ready; read x; sleep 1d'": `^ready`,
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			grace := harness.Patience.String()
+			if command == "node" {
+				grace = "2s" // it may lock itself up where TERM comes while it exits by itself
+			}
+			for _, shell := range []bool{true, false} {
+				var c *harness.Console
+				if shell {
+					c = harness.AtShell(t)
+					c.Enter("drainit --grace " + grace + " -- " + command)
+				} else {
+					c = harness.AtConsole(t, harness.Launch{Args: []string{"--grace", grace, "--", "sh", "-c", "exec " + command}})
+				}
+				c.See(shows)
+				c.HangUp()
+				c.WaitUntil("nothing is left alive", func() bool { return len(c.Alive()) == 0 })
+			}
+		})
+	}
+}
+
+func TestTTYHangupIsPassedOnWhileTheTerminalExists(t *testing.T) {
+	inEachPlace(t, func(t *testing.T, start func(command string) *harness.Console) {
+		r := newRecord(t)
+		c := start("exec worker listen -catch HUP,TERM -drain 100ms >" + r.path)
+		worker := r.ready(c)
+		for n := range 3 {
+			c.Send(c.Above(worker), unix.SIGHUP)
+			harness.WaitUntil(t, "the worker reloads", func() bool { return strings.Count(r.text(), "got SIGHUP") == n+1 })
+		}
+		c.Send(c.Above(worker), unix.SIGTERM)
+		r.wait("drained")
+		r.want("got SIGTERM", 1)
+	})
+}
+
+func TestTTYNohupHoldsWhenTheTerminalIsClosed(t *testing.T) {
+	harness.Need(t, "nohup")
+	t.Parallel()
+	for name, ampersand := range map[string]string{"foreground": "", "background": " &"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRecord(t)
+			c := harness.AtShell(t)
+			c.Enter("nohup drainit -- sh -c 'exec worker listen -catch TERM,USR1 -drain 100ms >" + r.path + "' 2>/dev/null" + ampersand)
+			worker := r.ready(c)
+			drainit := c.Above(worker)
+			if ignored := harness.IgnoredBy(t, worker); ignored&(1<<(unix.SIGHUP-1)) == 0 {
+				t.Errorf("the worker does not ignore HUP: %x", ignored)
+			}
+			c.HangUp()
+			c.Wait() // for the shell
+			c.Send(drainit, unix.SIGHUP)
+			c.Send(drainit, unix.SIGUSR1)
+			r.wait("got SIGUSR1")
+			r.want("got SIGTERM", 0)
+			c.Send(drainit, unix.SIGTERM)
+			r.wait("drained")
+			c.WantNothingLeft()
+		})
+	}
+}

@@ -1,0 +1,209 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// reraises is a program that handles INT, cleans up and dies of it, as careful
+// ones do.
+const reraises = `use POSIX; sub clean { $SIG{INT} = q(DEFAULT); kill INT => getpid } $SIG{INT} = q(clean); syswrite STDOUT, q(ready ).getpid.qq(\n); sleep 1 while 1`
+
+// interpreter reads a line, and is in no long call when it gets a signal: that would
+// go on if the signal came right before it.
+const interpreter = `import os, time
+input()
+print("ready", os.getpid(), flush=True)
+while True: time.sleep(0.01)`
+
+// interrupted are workers that one Ctrl-C ends, and the loop around them with it.
+var interrupted = map[string]struct {
+	command string
+	reads   bool // has the terminal, so that drainit does not get the key
+}{
+	"dies of it":              {"worker listen -catch USR1", false},
+	"is a shell":              {`sh -c 'sh -c "echo ready \$\$; exec sleep 1000"; echo not reached'`, false},
+	"has a successor":         {`sh -c 'worker listen -catch USR1; echo not reached'`, false},
+	"cleans up and dies":      {"perl -e '" + reraises + "'", false},
+	"is a pipeline":           {`sh -c 'worker listen -catch USR1 | cat; echo not reached'`, false},
+	"reads":                   {`sh -c 'read x; echo ready $$; read y; echo not reached'`, true},
+	"reads as an interpreter": {"python3 -c '" + interpreter + "'", true},
+}
+
+// pressCtrlC presses it once when the worker is there, and has the terminal if it
+// reads that.
+func pressCtrlC(c *harness.Console, reads bool) {
+	c.T.Helper()
+	if reads {
+		c.Enter("abc")
+	}
+	c.Ready()
+	c.Keys("\x03")
+}
+
+func TestTTYCtrlCEndsALoop(t *testing.T) {
+	t.Parallel()
+	for shell, start := range map[string]func(t *testing.T) *harness.Console{"bash": harness.AtShell, "dash": harness.AtDash} {
+		for name, w := range interrupted {
+			t.Run(name+" in "+shell, func(t *testing.T) {
+				harness.Need(t, "perl", "python3")
+				harness.Beside(t, func(t *testing.T, under string) {
+					c := start(t)
+					c.Enter("for n in 1 2 3; do " + under + w.command + "; echo af''ter $n; done")
+					pressCtrlC(c, w.reads)
+					c.WantPrompt(130)
+					c.Enter("echo mark$((1+1))")
+					c.See(`^mark2`)
+					c.WantShown(`^after`, 0)
+					c.WantShown(`^not reached`, 0)
+				})
+			})
+		}
+	}
+}
+
+// A script has no job control: the shell gets the key too, and goes by how its
+// child ended.
+func TestTTYCtrlCEndsAScript(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "dash", "bash -e", "dash -e"} {
+		for name, w := range interrupted {
+			t.Run(name+" in "+shell, func(t *testing.T) {
+				harness.Need(t, "bash", "dash", "perl", "python3")
+				harness.Beside(t, func(t *testing.T, under string) {
+					args := append(strings.Fields(shell)[1:], "-c", "for n in 1 2 3; do "+under+w.command+"; echo after $n; done; exit 0")
+					c := harness.AtConsole(t, harness.Launch{Bin: "/bin/" + shell[:4], NoPID1: true, Args: args})
+					pressCtrlC(c, w.reads)
+					c.WaitUntil("the script has ended", func() bool { return !c.Running() })
+					c.WantExit(130)
+					if !c.Status.Signaled() {
+						t.Error("the script has not died of SIGINT")
+					}
+					c.WantNothingLeft()
+					c.WantShown(`^after`, 0)
+					c.WantShown(`^not reached`, 0)
+				})
+			})
+		}
+	}
+}
+
+// A worker that makes something of Ctrl-C itself has not been interrupted.
+func TestTTYLoopGoesOnAfterAWorkerThatDrains(t *testing.T) {
+	t.Parallel()
+	for shell, start := range map[string]func(t *testing.T) *harness.Console{"bash": harness.AtShell, "dash": harness.AtDash} {
+		t.Run(shell, func(t *testing.T) {
+			harness.Beside(t, func(t *testing.T, under string) {
+				c := start(t)
+				c.Enter("for n in 1 2; do " + under + "worker listen -catch INT -end INT -drain 20ms -exit 130; echo af''ter $n $?; done")
+				for _, n := range []string{"1", "2"} {
+					pressCtrlC(c, false)
+					c.See(`^after ` + n + ` 130`)
+				}
+				c.WantPrompt(0)
+			})
+		})
+	}
+}
+
+// Workers that INT ends, and a shell that is sent TERM in its place.
+const (
+	endsByINT  = "exec worker listen -catch USR1"
+	endsByTERM = "echo ready $$; sleep 1000; true"
+)
+
+// endings are how drainit ends, not as PID 1, by what it was asked and by how its
+// worker ends.
+var endings = map[string]struct {
+	flags    string
+	command  string
+	ask      unix.Signal
+	signaled bool // drainit itself dies of INT
+	status   int
+}{
+	"dies of INT":                 {"", endsByINT, unix.SIGINT, true, 130},
+	"dies of TERM":                {"", endsByINT, unix.SIGTERM, false, 143},
+	"a shell":                     {"", endsByTERM, unix.SIGINT, true, 130},
+	"a shell, TERM":               {"", endsByTERM, unix.SIGTERM, false, 143},
+	"a successor that dies of it": {"", "perl -e '" + reraises + "'; true", unix.SIGINT, true, 130},
+	"a successor that exits":      {"", "worker listen -catch INT -end INT -exit 7; true", unix.SIGINT, false, 7},
+	"the worker alone":            {"-c", endsByINT, unix.SIGINT, true, 130},
+	"the group":                   {"-g", endsByINT, unix.SIGINT, true, 130},
+	"rewritten":                   {"-r INT:HUP", endsByINT, unix.SIGINT, true, 130},
+	"remapped":                    {"-e 130", endsByINT, unix.SIGINT, false, 0},
+	"a shell, remapped":           {"-e 143", endsByTERM, unix.SIGINT, false, 0},
+	"another status is remapped":  {"-e 7", endsByINT, unix.SIGINT, true, 130},
+	"exits with 130":              {"", "exec worker listen -catch INT -end INT -exit 130", unix.SIGINT, false, 130},
+	"is killed":                   {"--grace 200ms", "exec worker listen -catch INT", unix.SIGINT, false, 137},
+	"dies of INT from elsewhere":  {"", "kill -INT $$", 0, false, 130},
+}
+
+func TestTTYWhoEndsByInterruptItself(t *testing.T) {
+	t.Parallel()
+	for name, e := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append(strings.Fields(e.flags), "--", "sh", "-c", e.command)
+			c := harness.AtConsole(t, harness.Launch{NoPID1: true, Args: args})
+			if e.ask != 0 {
+				c.Ready()
+				c.Signal(e.ask)
+			}
+			c.WantExit(e.status)
+			if c.Status.Signaled() != e.signaled {
+				t.Errorf("ended by a signal: %t, want %t", c.Status.Signaled(), e.signaled)
+			}
+			c.WantNothingLeft()
+		})
+	}
+}
+
+func TestTTYPID1ExitsAfterCtrlC(t *testing.T) {
+	t.Parallel()
+	for command, status := range map[string]int{endsByINT: 130, endsByTERM: 143, `read x; echo ready $$; read y`: 130} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtConsole(t, harness.Launch{Args: []string{"--", "sh", "-c", command}})
+			pressCtrlC(c, strings.Contains(command, "read x"))
+			c.WantExit(status)
+			if c.Status.Signaled() {
+				t.Error("PID 1 has died of a signal")
+			}
+		})
+	}
+}
+
+func TestExitAfterInterruptWithoutATerminal(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "USR1"}})
+		p.WaitOut(`^ready`)
+		p.Signal(unix.SIGINT)
+		p.WantExit(130)
+		if p.Status.Signaled() {
+			t.Error("drainit has died of a signal")
+		}
+	})
+}
+
+// However early the key is: before drainit listens, before it has a worker, and in
+// the worker's first moments. What the test itself is before it becomes drainit may
+// lose a signal: the kernel ends its other threads, and with them what they took.
+func TestTTYEarlyInterruptEndsByInterrupt(t *testing.T) {
+	t.Parallel()
+	const runs = 40
+	for n := range runs {
+		c := harness.AtConsole(t, harness.Launch{NoPID1: true, Args: []string{"--", "sleep", "1000"}})
+		c.WaitUntil("drainit is there", func() bool { return strings.HasPrefix(harness.Comm(c.Pid()), "drainit") })
+		time.Sleep(time.Duration(n) * 100 * time.Microsecond)
+		c.Signal(unix.SIGINT)
+		c.WantExit(130)
+		if !c.Status.Signaled() {
+			t.Fatalf("drainit exited:\n%s", c.Shown())
+		}
+	}
+}

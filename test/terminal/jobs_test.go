@@ -1,0 +1,343 @@
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// Another shell with job control of its own making.
+func TestTTYJobOfDash(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtDash(t)
+		shell := c.Foreground()
+		c.Enter(under + "worker listen -catch USR1,TERM -drain 100ms -exit 7")
+		worker := c.Ready()
+		for range 2 {
+			c.Keys("\x1a")
+			wantStopped(c)
+			c.WaitForeground(shell)
+			c.Enter("jobs")
+			c.See(`\[1\] \+ Stopped +.*worker listen`)
+			c.WantPrompt(0)
+			fg(c)
+			c.Send(worker, unix.SIGUSR1)
+			c.See(`got SIGUSR1`)
+		}
+		c.Keys("\x1a")
+		wantStopped(c)
+		c.Enter("bg")
+		c.WantPrompt(0)
+		c.Send(worker, unix.SIGUSR1)
+		c.See(`got SIGUSR1`)
+		c.WantForeground(shell)
+		c.Enter("kill %1; wait %1")
+		c.WaitOut(`#7# `)
+		c.WantShown(`got SIGTERM`, 1)
+	})
+}
+
+func TestTTYBackgroundJobOfDashThatReads(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtDash(t)
+		shell := c.Foreground()
+		c.Enter(under + catReady + " &")
+		reader := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
+		c.WantPrompt(0)
+		waitStates(c, "T")
+		c.WantForeground(shell)
+		fg(c)
+		c.WaitForeground(harness.TaskOf(reader).Group)
+		c.Enter("abc")
+		c.See(`abc\r\nabc\r\n`)
+		c.Keys("\x04")
+		c.WantPrompt(0)
+	})
+}
+
+// stopsInTheBackground starts a job with & that wants the terminal, and waits
+// until the shell shows that it has stopped.
+func stopsInTheBackground(c *harness.Console, command string) (reader int) {
+	c.T.Helper()
+	c.Enter(command + " &")
+	reader = c.HostPid(numberIn(c.T, c.WaitOut(`ready (\d+)\r?\n`)[1]))
+	waitStates(c, "T")
+	c.WantPrompt(0)
+	c.ShowJobs(`\[1\][-+] +Stopped`)
+	return reader
+}
+
+func numberIn(t *testing.T, text string) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscan(text, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestTTYBackgroundJobNeverTakesTheForeground(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		shell := c.Foreground()
+		c.Enter(under + "worker listen -catch USR1,TERM -drain 100ms -exit 7 &")
+		worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
+		c.WantPrompt(0)
+		for range 5 {
+			c.Send(worker, unix.SIGUSR1)
+			c.See(`got SIGUSR1`)
+			c.WantForeground(shell)
+			c.Enter("echo mark$((1+1))")
+			c.See(`^mark2`)
+			c.WantPrompt(0)
+		}
+		c.Keys("\x03") // is for the shell
+		c.WantPrompt(130)
+		c.Enter("kill %1; wait %1")
+		c.WaitOut(`#7# `)
+		c.WantShown(`got SIGTERM`, 1)
+		c.WantShown(`got SIGINT`, 0)
+	})
+}
+
+func TestTTYStatusOfABackgroundJob(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		c.Enter(under + "sh -c 'exit 7' & wait $!")
+		c.WantPrompt(7)
+		c.Enter("for n in 1 2 3 4 5; do " + under + "sh -c \"exit $n\" & all=\"$all $!\"; done; for p in $all; do wait $p; echo sta''tus $?; done")
+		for n := range 5 {
+			c.See(fmt.Sprintf(`status %d`, n+1))
+		}
+	})
+}
+
+func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		shell := c.Foreground()
+		reader := stopsInTheBackground(c, under+catReady)
+		fg(c)
+		c.WaitForeground(harness.TaskOf(reader).Group)
+		c.Enter("abc")
+		c.See(`abc\r\nabc\r\n`)
+		c.Keys("\x1a")
+		wantStopped(c)
+		c.Enter("bg") // and reads again
+		c.WantPrompt(0)
+		waitStates(c, "T")
+		c.ShowStopped()
+		fg(c)
+		c.WaitForeground(harness.TaskOf(reader).Group)
+		c.Enter("def")
+		c.See(`def\r\ndef\r\n`)
+		c.Keys("\x04")
+		c.WantPrompt(0)
+		c.WantForeground(shell)
+		c.WantShown(`drainit: `, 0)
+	})
+}
+
+// What comes when drainit is about to stop with its worker, right before it sends
+// itself the stop and right after, finds it running.
+func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, "strace")
+	tests := map[string]struct {
+		around string // drainit's command line, for the shell
+		comes  func(c *harness.Console, drainit int)
+	}{
+		"fg": {"%s", func(c *harness.Console, _ int) {
+			c.Enter("fg")
+			c.Enter("abc")
+			c.See(`x is abc`)
+			c.WantPrompt(3)
+		}},
+		"TERM": {"%s", func(c *harness.Console, _ int) {
+			c.Enter("kill %1; wait %1")
+			c.WaitOut(`#143# `)
+		}},
+		"TERM in a script": {`sh -c "%s; exit 5"`, func(c *harness.Console, drainit int) {
+			c.Send(drainit, unix.SIGTERM)
+			c.ShowJobs(`\[1\][-+] +Exit 5`) // it was stopped, too
+		}},
+	}
+	for name, tt := range tests {
+		for _, delay := range []string{"delay_enter", "delay_exit"} {
+			t.Run(name+", "+delay, func(t *testing.T) {
+				t.Parallel()
+				c := harness.AtShell(t)
+				c.Enter(`echo 'echo ready $PPID; read x; echo x is $x; exit 3' >reads`)
+				c.WantPrompt(0)
+				c.Enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=1 "+
+					"drainit -- sh reads") + " &")
+				drainit := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
+				c.WantPrompt(0)
+				waitInTgkill(c, drainit, delay)
+				tt.comes(c, drainit)
+			})
+		}
+	}
+}
+
+// A shell's kill of a stopped job, at any moment of the stop, and on one processor,
+// where a signal is on its way for longer.
+func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, "strace", "taskset")
+	for after := range 10 {
+		t.Run(fmt.Sprintf("%d ms", after), func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtShell(t)
+			c.Enter(slowTgkill + "delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
+				"sh -c 'echo ready $$; read x' &")
+			worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
+			drainit := c.Above(worker)
+			c.WaitState(worker, "T")
+			time.Sleep(time.Duration(after) * time.Millisecond) // where the signals come is what the test is about
+			c.Send(drainit, unix.SIGTERM)
+			c.Send(drainit, unix.SIGCONT)
+			c.WaitOut(`drainit: stopped after `)
+		})
+	}
+}
+
+// A script stops by the key at once, and drainit follows: fg may come between.
+func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, "strace")
+	for _, delay := range []string{"delay_enter", "delay_exit"} {
+		t.Run(delay, func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtShell(t)
+			c.Enter(`echo 'read x; exec worker listen -catch INT -end INT -drain 100ms -exit 7' >reads`)
+			c.WantPrompt(0)
+			c.Enter(`sh -c "` + slowTgkill + delay + `=4s:when=1 drainit -- sh reads; exit 5"`)
+			c.Enter("abc")
+			worker := c.Ready()
+			drainit := c.Above(worker)
+			c.WaitForeground(harness.TaskOf(worker).Group)
+			c.Keys("\x1a")
+			c.See(`Stopped`)
+			c.WantPrompt(148)
+			waitInTgkill(c, drainit, delay)
+			c.Enter("fg")
+			c.WaitForeground(harness.TaskOf(worker).Group)
+			c.Keys("\x03") // is for the worker alone, which has the terminal again
+			c.See(`got SIGINT`)
+			c.WantPrompt(5)
+			c.WantShown(`drainit: `, 0)
+		})
+	}
+}
+
+// slowTgkill is the command of a strace that holds a program up in that call, which in
+// drainit is the stop: the Go runtime is not to interrupt its own threads by it.
+const slowTgkill = "GODEBUG=asyncpreemptoff=1 strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:"
+
+// waitInTgkill waits until drainit, under a strace that delays this, is about to send
+// itself the stop, or has just sent it.
+func waitInTgkill(c *harness.Console, drainit int, delay string) {
+	c.T.Helper()
+	file, pattern := "syscall", fmt.Sprintf(`^%d `, unix.SYS_TGKILL)
+	if delay == "delay_exit" {
+		file, pattern = "status", `(?m)^SigPnd:\t0+80000$` // TSTP, of the first thread
+	}
+	c.WaitUntil("drainit is about to stop", func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", drainit, file))
+		return err == nil && regexp.MustCompile(pattern).Match(b)
+	})
+}
+
+func TestTTYBackgroundJobThatSetsTheModesStopsUntilFg(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		stopsInTheBackground(c, under+`sh -c 'echo ready $$; stty -echoctl; stty -a; exit 3'`)
+		c.Enter("fg")
+		c.See(`-echoctl`)
+		c.WantPrompt(3)
+	})
+}
+
+func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		reader := stopsInTheBackground(c, under+catReady)
+		c.Enter("kill %1")
+		c.WantPrompt(0)
+		c.ShowJobs(`\[1\][-+] +(Terminated|Exit 143) `)
+		if harness.StateOf(reader) != 0 {
+			t.Errorf("the reader lives: %+v", harness.TaskOf(reader))
+		}
+	})
+}
+
+// Nothing stops it in the background: fg just gives it the terminal, without a CONT.
+func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		fifo := t.TempDir() + "/fifo"
+		if err := unix.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.Enter(under + "sh -c 'echo ready $$; read x <" + fifo + "; read y; echo y is $y; exit 3' &")
+		worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
+		c.WantPrompt(0)
+		c.Enter("fg")
+		c.See(`read y`)
+		job := harness.TaskOf(worker)
+		if under != "" {
+			job = harness.TaskOf(job.Ppid)
+		}
+		c.WaitForeground(job.Group)
+		harness.WriteLine(t, fifo)
+		c.Enter("def")
+		c.See(`y is def`)
+		c.WantPrompt(3)
+	})
+}
+
+func TestTTYCtrlCOfAJobThatWasBroughtToTheForegroundDrains(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter("drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 &")
+	worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
+	c.WantPrompt(0)
+	c.Enter("fg")
+	c.See(`worker listen`)
+	c.WaitForeground(harness.TaskOf(c.Above(worker)).Group)
+	c.Keys("\x03")
+	c.WantPrompt(7)
+	c.WantShown(`got SIGINT`, 1)
+}
+
+// A stop in the background ends with the grace, whatever the worker waits for: a
+// drainit that stopped with it would hang.
+func TestTTYBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, wants := range map[string]string{"reads": "read x", "sets the modes": "stty sane"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtShell(t)
+			c.Enter(`drainit --grace 2s -- sh -c 'trap "` + wants + ` </dev/tty; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done' &`)
+			c.WaitOut(`ready \d`)
+			c.WantPrompt(0)
+			c.Enter("kill $!; wait $!")
+			c.WaitOut(`drainit: warning: grace period of 2s over: killing`)
+			c.WaitOut(`#137# `)
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package terminal
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// wantPlainLog checks that each line of drainit's is text, alone on its line but
+// for the key that the terminal itself has shown before it, and that there is a
+// line for each pattern, in this order.
+func wantPlainLog(c *harness.Console, patterns ...string) {
+	c.T.Helper()
+	shown := c.Out()
+	if m := regexp.MustCompile(`[^\n\r\t -~]`).FindString(shown); m != "" {
+		c.T.Errorf("the control character %q is shown", m)
+	}
+	var lines []string
+	for line := range strings.Lines(shown) {
+		if strings.Contains(line, "drainit") {
+			lines = append(lines, line)
+		}
+	}
+	plain := regexp.MustCompile(`^(\^[CZ\\])*drainit: [^\r]*\r\n$`)
+	for n, line := range lines {
+		switch {
+		case !plain.MatchString(line):
+			c.T.Errorf("not one plain line: %q", line)
+		case n >= len(patterns):
+			c.T.Errorf("one line too many: %q", line)
+		case !regexp.MustCompile(patterns[n]).MatchString(line):
+			c.T.Errorf("%q does not match %q", line, patterns[n])
+		}
+	}
+	if len(lines) < len(patterns) {
+		c.T.Errorf("%d lines of drainit's, want %d:\n%s", len(lines), len(patterns), shown)
+	}
+}
+
+// alone starts drainit without a shell, so that what is shown is what it and its
+// worker print.
+func alone(t *testing.T, args ...string) *harness.Console {
+	t.Helper()
+	return harness.AtConsole(t, harness.Launch{NoPID1: true, Args: args})
+}
+
+func TestTTYLogOfALifeOnATerminal(t *testing.T) {
+	t.Parallel()
+	c := alone(t, "--", harness.WorkerBin, "listen", "-catch", "TSTP,CONT,INT,USR1", "-end", "USR1")
+	worker := c.Ready()
+	c.Keys("\x1a")
+	c.WaitOut(`drainit: quiet.*\n`)
+	c.Signal(unix.SIGCONT)
+	c.WaitOut(`drainit: running.*\n`)
+	c.Keys("\x03")
+	c.WaitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
+	c.Send(worker, unix.SIGUSR1)
+	c.WantExit(0)
+	wantPlainLog(c, `quiet: SIGTSTP to worker\[\d+\]`, `running again: SIGCONT to worker\[\d+\]`,
+		`stopping: SIGINT sent to .*; what still runs after 30s is killed`, `draining, 1 process left \(worker\[\d+\]\), SIGKILL in 2\d(\.\d)?s`, `stopped after \d+\.\ds: `)
+}
+
+func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
+	t.Parallel()
+	c := alone(t, "--", harness.WorkerBin, "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
+	c.Ready()
+	c.Keys("\x03")
+	c.WaitOut(`drainit: stopping.*\n`)
+	harness.PastTheSameRequest()
+	c.Keys("\x03")
+	c.WantExit(137)
+	wantPlainLog(c, `stopping: SIGINT sent to .*; what still runs after 30s is killed`, `warning: second stop signal, force-stop: killing worker`, `stopped after `)
+}
+
+// A name that moves the cursor does not do so.
+func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "\x1b[2J\r\n\u009b\x07")
+	if err := os.Symlink(harness.WorkerBin, name); err != nil {
+		t.Fatal(err)
+	}
+	c := alone(t, "-v", "--", name, "listen", "-catch", "INT,USR1", "-end", "USR1")
+	worker := c.Ready()
+	c.Keys("\x03")
+	c.WaitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
+	c.Send(worker, unix.SIGUSR1)
+	c.WantExit(0)
+	wantPlainLog(c, `settings`, `started`, `sent SIGINT to `, `stopping: SIGINT sent to .*; what still runs after 30s is killed`, `draining, 1 process left`, `stopped after `)
+}
+
+func TestTTYNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"true", "exit 3", "read x", "stty -echo; stty echo", "kill -INT $$", "kill -PIPE $$", "kill -HUP $$", "kill -USR1 $$"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			c := alone(t, "--", "sh", "-c", command)
+			if command == "read x" {
+				c.Enter("abc")
+			}
+			c.Wait()
+			// INT and PIPE are how programs end at a terminal.
+			if name := strings.TrimPrefix(command, "kill -"); name == "HUP $$" || name == "USR1 $$" {
+				wantPlainLog(c, `was killed by SIG(HUP|USR1), which drainit did not send`)
+			} else {
+				wantPlainLog(c)
+			}
+		})
+	}
+}
+
+// The terminal is the worker's, a person works in it, and the screen may be an
+// editor's: what can wait is not written over it.
+func TestTTYShellThatHasTheTerminalIsNotWarnedOf(t *testing.T) {
+	harness.Need(t, "bash")
+	t.Parallel()
+	const afterTheLook = "11" // drainit looks at the worker 10 s after the start
+	c := alone(t, "--", "env", "PS1=inner% ", "TERM=dumb", "bash", "--norc", "-i")
+	c.See(`inner% `)
+	c.Enter("sleep " + afterTheLook + "; echo mark$((1+1))")
+	c.See(`mark2`)
+	c.See(`inner% `)
+	c.Enter("exit 5")
+	c.WantExit(5)
+	wantPlainLog(c)
+}

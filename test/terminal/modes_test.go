@@ -1,0 +1,172 @@
+package terminal
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// inScript runs command lines in a non-interactive shell that leads the session:
+// it puts neither the modes right nor the foreground, as bash at its prompt does.
+func inScript(t *testing.T, text string) *harness.Console {
+	t.Helper()
+	return harness.AtConsole(t, harness.Launch{Bin: "/bin/sh", NoPID1: true, Args: []string{"-c", text}})
+}
+
+// isRaw reports whether keys come one by one and are not shown.
+func isRaw(modes unix.Termios) bool { return modes.Lflag&(unix.ICANON|unix.ECHO) == 0 }
+
+func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
+	t.Parallel()
+	for sig, status := range map[string]string{"KILL": "137", "TERM": "143", "ABRT": "134"} {
+		t.Run(sig, func(t *testing.T) {
+			t.Parallel()
+			c := inScript(t, `ulimit -c 0; echo begin; read x
+				drainit -- sh -c "stty raw -echo; kill -`+sig+` \$\$"
+				echo status $?; read y; echo y is $y`)
+			c.See(`begin`)
+			modes := c.Modes()
+			c.Enter("abc")
+			c.See(`status ` + status)
+			c.WantModes(modes)
+			c.Enter("def")
+			c.See(`y is def`)
+			c.WantExit(0)
+		})
+	}
+}
+
+func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]func(c *harness.Console, drainit int){
+		"grace over": func(c *harness.Console, drainit int) { c.Send(drainit, unix.SIGTERM) },
+		"forced": func(c *harness.Console, drainit int) {
+			c.Send(drainit, unix.SIGTERM)
+			c.WaitOut(`drainit: stopping`)
+			// Within 100 ms it is the same request, and another one is due.
+			c.WaitUntil("killed", func() bool { return unix.Kill(drainit, unix.SIGTERM) != nil || !c.Running() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := inScript(t, `echo begin; read x; drainit --grace 2s -- sh -c 'stty raw -echo; exec worker listen -drain 1h'; echo status $?; read y; echo y is $y`)
+			c.See(`begin`)
+			modes := c.Modes()
+			c.Enter("abc")
+			worker := c.Ready()
+			if !isRaw(c.Modes()) {
+				t.Fatal("the worker did not set the modes")
+			}
+			kill(c, c.Above(worker))
+			c.See(`status 137`)
+			c.WantModes(modes)
+			c.Enter("def")
+			c.See(`y is def`)
+			c.WantExit(0)
+		})
+	}
+}
+
+// What a killed worker leaves may drain for long: the person at the terminal gets the modes
+// back with the terminal, and not when that has ended.
+func TestTTYModesAreRestoredBeforeTheLeftoversEnd(t *testing.T) {
+	t.Parallel()
+	c := inScript(t, `echo begin; read x
+		drainit --grace 25s -- sh -c 'worker listen -drain 1h & stty raw -echo; read y; kill -KILL $$'; echo status $?`)
+	c.See(`begin`)
+	modes := c.Modes()
+	c.Enter("abc")
+	leftover := c.Ready()
+	c.WaitUntil("the worker has set the modes", func() bool { return isRaw(c.Modes()) })
+	c.Keys("go\n")
+	c.WaitOut(`drainit: warning: sh\[\d+\] died of SIGKILL and left`)
+	c.WaitUntil("the modes are back", func() bool { return c.Modes() == modes })
+	if harness.StateOf(leftover) == 0 {
+		t.Error("the modes came back with the end of what the worker had left")
+	}
+	c.Send(leftover, unix.SIGKILL)
+	c.See(`status 137`)
+	c.WantExit(0)
+}
+
+// The last words of a worker that ends by itself are its own: so stty works.
+func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"by itself":      `sh -c 'stty raw -echo; exit 3'`,
+		"with status 0":  `stty raw -echo`,
+		"as if a signal": `sh -c 'stty raw -echo; exit 137'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Beside(t, func(t *testing.T, under string) {
+				c := inScript(t, under+command+"; echo ended; read x")
+				c.See(`ended`)
+				if !isRaw(c.Modes()) {
+					t.Errorf("the modes are %+v, want raw and no echo", c.Modes())
+				}
+			})
+		})
+	}
+}
+
+func TestTTYModesAreLeftAloneWhereTheWorkerDrainsAndExits(t *testing.T) {
+	t.Parallel()
+	c := inScript(t, `drainit -- sh -c 'stty raw -echo; exec worker listen -drain 100ms'; echo ended; read x`)
+	c.Send(c.Above(c.Ready()), unix.SIGTERM)
+	c.See(`ended`)
+	if !isRaw(c.Modes()) {
+		t.Errorf("the modes are %+v, want raw and no echo", c.Modes())
+	}
+}
+
+// In the background the modes are another's.
+func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter("drainit -- worker listen &")
+	worker := c.Ready()
+	c.Enter("stty -echo -icrnl; echo set")
+	c.See(`^set`)
+	c.Prompt()
+	modes := c.Modes()
+	c.Send(worker, unix.SIGKILL)
+	c.Keys("wait $!\n")
+	c.WantPrompt(137)
+	c.WantModes(modes)
+}
+
+// A shell that edits its line has modes of its own, which are not the ones that
+// a job finds once it is in the foreground.
+func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
+	harness.Need(t, "bash")
+	t.Parallel()
+	c := harness.AtConsole(t, harness.Launch{Bin: "/bin/bash", NoPID1: true, Args: []string{"--norc", "--noprofile", "-i"}})
+	c.WantPrompt(0)
+	c.Enter(`drainit -- sh -c 'echo ready $$; stty raw -echo; kill -9 $$' &`)
+	c.WaitOut(`ready \d`)
+	waitStates(c, "T")
+	c.Prompt()
+	c.ShowJobs(`Stopped`)
+	c.Enter("fg")
+	c.WantPrompt(137)
+	c.Enter("stty -a")
+	c.See(`[^-]icanon`)
+	c.See(`[^-]echo `)
+	c.Prompt()
+}
+
+// With the shell that dies, its job has the terminal, which no process gives back.
+func TestTTYTerminalIsTakenBackFromAJobOfADeadShell(t *testing.T) {
+	harness.Need(t, "bash")
+	t.Parallel()
+	c := inScript(t, `drainit -- `+bashInside+`; echo status $?; read y; echo y is $y`)
+	c.See(`inner% `)
+	c.Enter(`sh -c 'kill -9 $PPID; exec worker listen'`)
+	c.See(`status 137`)
+	c.Enter("def")
+	c.See(`y is def`)
+	c.WantExit(0)
+	c.WantNothingLeft()
+}

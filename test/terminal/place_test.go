@@ -1,0 +1,219 @@
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// An image that has drainit, under docker run --init with another: the outer one lends
+// the terminal to the inner one, and that to its worker.
+func TestTTYDrainitBelowDrainitHasTheTerminal(t *testing.T) {
+	t.Parallel()
+	const reads = `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`
+	for name, command := range map[string]string{
+		"directly":      "drainit -- drainit -- " + reads,
+		"below a shell": `drainit -- sh -c 'drainit -- sh "$0"; exit $?' reads`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtShell(t)
+			if name != "directly" {
+				c.Enter(`echo 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3' >reads`)
+				c.WantPrompt(0)
+			}
+			shell := c.Foreground()
+			c.Enter(command)
+			c.Enter("abc")
+			worker := c.Ready()
+			for range 2 {
+				c.Keys("\x1a")
+				wantStopped(c)
+				c.WaitForeground(shell)
+				c.WaitState(worker, "T")
+				fg(c)
+			}
+			c.Enter("def")
+			c.See(`y is def`)
+			c.WantPrompt(3)
+			c.WantForeground(shell)
+		})
+	}
+}
+
+// A worker that stops itself, by whichever signal, is a job that is stopped.
+func TestTTYWorkerThatStopsItselfStopsTheJob(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []string{"TSTP", "STOP"} {
+		t.Run(sig, func(t *testing.T) {
+			harness.Beside(t, func(t *testing.T, under string) {
+				c := harness.AtShell(t)
+				c.Enter(under + `sh -c 'kill -` + sig + ` $$; echo it is ba""ck; exit 3'`)
+				c.See(`Stopped`)
+				c.Prompt()
+				c.Enter("fg")
+				c.See(`it is back`)
+				c.WantPrompt(3)
+			})
+		})
+	}
+}
+
+// Where TERM is dropped, the end of the terminal counts as the stop signal that is left.
+func TestTTYClosedTerminalDrainsWhereTermIsDropped(t *testing.T) {
+	t.Parallel()
+	r := newRecord(t)
+	c := harness.AtShell(t)
+	c.Enter("drainit --rewrite TERM:0 -- sh -c 'exec worker listen -catch INT -end INT >" + r.path + "'")
+	r.ready(c)
+	c.HangUp()
+	r.wait("drained")
+	c.WantNothingLeft()
+	r.want("got SIGINT", 1)
+}
+
+// winch is a worker that shows the size of its window whenever that changes.
+const winch = `sh -c 'trap "stty size" WINCH; trap "exit 7" TERM; %secho ready $$; while :; do sleep 0.02; done'`
+
+func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]string{"in the background": "", "which has the terminal": "read x; "} {
+		t.Run(name, func(t *testing.T) {
+			harness.Beside(t, func(t *testing.T, under string) {
+				c := harness.AtShell(t)
+				c.Enter(under + strings.Replace(winch, "%s", read, 1))
+				if read != "" {
+					c.Enter("abc")
+				}
+				worker := c.Ready()
+				for _, size := range [][2]uint16{{30, 100}, {31, 101}, {32, 102}} {
+					harness.SetSize(t, c.Master, size[0], size[1])
+					c.See(fmt.Sprintf(`%d %d`, size[0], size[1]))
+				}
+				c.Send(worker, unix.SIGTERM)
+				c.WantPrompt(7)
+				c.WantShown(`drainit: (stopping|draining|quiet)`, 0)
+			})
+		})
+	}
+}
+
+func TestTTYWindowSizeReachesAWorkerWithoutAShellAbove(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "WINCH,TERM", "-exit", "7"}})
+		c.Ready()
+		for n := range 3 {
+			harness.SetSize(t, c.Master, uint16(30+n), 100)
+			c.See(`got SIGWINCH`)
+		}
+		c.Signal(unix.SIGTERM)
+		c.WantExit(7)
+		c.WantShown(`got SIGWINCH`, 3)
+	})
+}
+
+// The terminal is a matter of the session, and of no capability.
+func TestTTYTerminalOfAContainerWithoutCapabilities(t *testing.T) {
+	harness.Need(t, "setpriv", "bash")
+	if os.Getuid() != 0 {
+		harness.Skip(t, "needs root, to drop capabilities")
+	}
+	t.Parallel()
+	for _, caps := range []string{"-all", "-all,+kill,+setuid,+setgid,+chown,+sys_chroot"} {
+		t.Run(caps, func(t *testing.T) {
+			t.Parallel()
+			without := []string{"--bounding-set", caps, "--inh-caps", "-all", "--no-new-privs", harness.DrainitBin, "--"}
+			c := harness.AtConsole(t, harness.Launch{Bin: harness.PathOf(t, "setpriv"), Args: append(without, "env", "PS1=inner% ", "bash", "--norc", "-i")})
+			inShell(c)
+			c.WantExit(5)
+			c = harness.AtConsole(t, harness.Launch{Bin: harness.PathOf(t, "setpriv"), Args: append(without, "worker", "listen", "-catch", "INT", "-end", "INT", "-exit", "7")})
+			c.Ready()
+			c.Keys("\x03")
+			c.WantExit(7)
+			c.WantNothingLeft()
+		})
+	}
+}
+
+// Which of the standard descriptors the terminal is does not matter: it is the
+// session's. What stderr is decides on the format of the log.
+func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
+	t.Parallel()
+	for name, redirect := range map[string]string{
+		"stdin":             ">/dev/null 2>%s",
+		"stdin and stdout":  "2>%s",
+		"stdout and stderr": "</dev/null",
+		"stderr":            "</dev/null >/dev/null",
+		"none":              "</dev/null >/dev/null 2>%s",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := t.TempDir() + "/log"
+			r := newRecord(t)
+			c := harness.AtShell(t)
+			c.Enter("drainit -- sh -c 'exec worker listen -catch INT,USR1 -end INT -exit 7 >" + r.path + "' " + strings.Replace(redirect, "%s", file, 1))
+			worker := r.ready(c)
+			c.Keys("\x1a")
+			wantStopped(c)
+			fg(c)
+			c.Send(worker, unix.SIGUSR1)
+			r.wait("got SIGUSR1")
+			c.Keys("\x03")
+			c.WantPrompt(7)
+			r.want("got SIGINT", 1)
+			log, _ := os.ReadFile(file)
+			onTerminal := strings.Contains(name, "stderr")
+			if strings.Contains(string(log), `"phase":"draining"`) == onTerminal {
+				t.Errorf("the log in the file is %s", log)
+			}
+			if strings.Contains(c.Shown(), "drainit: stopping") != onTerminal {
+				t.Errorf("on the terminal is %s", c.Shown())
+			}
+		})
+	}
+}
+
+// Such a program opens the terminal by its name, whatever it was given.
+func TestTTYWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		c.Enter(under + `sh -c 'read x </dev/tty; echo x is $x >/dev/tty; exit 3' </dev/null >/dev/null 2>&1`)
+		c.Enter("abc")
+		c.See(`x is abc`)
+		c.WantPrompt(3)
+	})
+}
+
+// A terminal that is not the session's own is a file as any other: no process takes it, so
+// that its keys are no signals, though it would make them, and its modes are the worker's.
+func TestTTYTerminalThatControlsNoProcess(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		master, slave := harness.NewConsole(t)
+		echo := &harness.Output{More: make(chan struct{}), Eof: make(chan struct{})}
+		go echo.Read(master)
+		const worker = `stty -ixon; read x; echo x is $x; exec "$0" listen -catch INT,QUIT,TSTP,CONT,TERM -exit 7`
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stdin: slave, Args: []string{"--", "sh", "-c", worker, harness.WorkerBin}})
+		if _, err := master.WriteString("abc\n"); err != nil {
+			t.Fatal(err)
+		}
+		p.WaitOut(`^x is abc`)
+		p.WaitOut(`^ready`)
+		for key, shown := range map[string]string{"\x03": `\^C`, "\x1a": `\^Z`, "\x1c": `\^\\`} {
+			if _, err := master.WriteString(key); err != nil {
+				t.Fatal(err)
+			}
+			p.WaitFor(echo, shown) // after the signal that it makes, if it does
+		}
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+		if out := p.Out(); !strings.HasSuffix(out, "\ngot SIGTERM\ndrained\n") || strings.Count(out, "got") != 1 {
+			t.Errorf("the worker printed %q", out)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package terminal
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// scripts are what a script runs before it goes on to use the terminal itself.
+var scripts = map[string]struct {
+	command string
+	talk    func(c *harness.Console)
+}{
+	"true":                  {"true", nothing},
+	"read":                  {`sh -c 'read x; echo it was $x'`, func(c *harness.Console) { c.Enter("abc"); c.See(`it was abc`) }},
+	"stty":                  {"stty -g", nothing},
+	"background children":   {`sh -c 'read x; sleep 0.1 & exit 0'`, func(c *harness.Console) { c.Enter("abc") }},
+	"bash":                  {bashInside, inShell},
+	"a job of a dead shell": {dashInside, killShellOfAJob},
+	"less":                  {"less lines", func(c *harness.Console) { c.See(`7mlines`); c.Keys("q") }},
+	"python":                {"python3 -q", inPython},
+}
+
+// killShellOfAJob leaves the terminal to the job of a shell that is killed.
+func killShellOfAJob(c *harness.Console) {
+	c.See(`inner% `)
+	c.Enter(`sh -c 'kill -9 $PPID; exec worker listen -catch USR1,TERM'`)
+}
+
+// The terminal is usable after drainit, without a shell that puts it right: in
+// the script's own group, with the modes as they were.
+func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
+	harness.Need(t, "bash", "dash", "less", "python3")
+	t.Parallel()
+	for name, s := range scripts {
+		for _, shell := range []string{"/bin/dash", "/bin/bash"} {
+			t.Run(name+" in "+filepath.Base(shell), func(t *testing.T) {
+				t.Parallel()
+				c := harness.AtConsole(t, harness.Launch{Bin: shell, NoPID1: true, Args: []string{"-c",
+					`echo begin; stty -a; drainit -- ` + s.command + `; stty -a; echo end; read y; echo y is $y; exit 8`}})
+				c.See(`begin`)
+				before := c.See(`(?s)speed .*?-extproc`)[0]
+				s.talk(c)
+				if after := c.See(`(?s)speed .*?-extproc`)[0]; after != before {
+					t.Errorf("the modes were\n%s\nand are\n%s", before, after)
+				}
+				c.See(`end`)
+				c.Enter("def")
+				c.See(`y is def`)
+				c.WantExit(8)
+				c.WantNothingLeft()
+			})
+		}
+	}
+}
+
+// A shell that is PID 1 of a container, as for an ENTRYPOINT that is a script.
+func TestTTYScriptThatIsPID1GoesOnUsingTheTerminal(t *testing.T) {
+	t.Parallel()
+	c := harness.AtConsole(t, harness.Launch{Bin: "/bin/sh", Args: []string{"-c", `drainit -- sh -c 'read x; echo x is $x'; read y; echo y is $y; exit 8`}})
+	c.Enter("abc")
+	c.See(`x is abc`)
+	c.Enter("def")
+	c.See(`y is def`)
+	c.WantExit(8)
+}
+
+// npmProject makes a folder whose `npm start` is the command line.
+func npmProject(t *testing.T, start string) (dir string) {
+	t.Helper()
+	harness.Need(t, "npm")
+	dir = t.TempDir()
+	text, err := json.Marshal(map[string]any{"name": "app", "version": "1.0.0", "scripts": map[string]string{"start": start}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// npm sends INT on to its child, which the key has reached already. Where bash
+// runs the script, that is drainit itself; where npm is late, on a busy machine,
+// drainit takes it for the second request that it looks like.
+func TestTTYCtrlCUnderNpmIsOneRequest(t *testing.T) {
+	harness.Need(t, "bash")
+	t.Parallel()
+	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
+		t.Run(filepath.Base(shell), func(t *testing.T) {
+			t.Parallel()
+			dir := npmProject(t, "drainit --log-format json -- worker listen -catch INT,TERM -end INT,TERM -drain 1s")
+			const runs = 10
+			for range runs {
+				c := harness.AtShell(t)
+				c.Enter("cd " + dir + " && npm --no-update-notifier --script-shell=" + shell + " start")
+				c.Ready()
+				pressed := time.Now()
+				c.Keys("\x03")
+				c.WaitOut(`got SIG`)
+				c.WaitOut(`"msg":"stopped after `) // npm may have left before, if it was signalled before it was ready
+				c.WantShown(`got SIG`, 1)
+				if !strings.Contains(c.Shown(), "force-stop:") {
+					c.WantShown(`drained`, 1)
+					return
+				}
+				harness.WantForcedLate(t, c.Shown(), pressed)
+			}
+			t.Errorf("the same key forced the stop in all of %d runs", runs)
+		})
+	}
+}
+
+func TestTTYCtrlZUnderNpmStopsAllOfIt(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
+		t.Run(name, func(t *testing.T) {
+			harness.Beside(t, func(t *testing.T, under string) {
+				dir := npmProject(t, under+"sh -c '"+read+"exec worker listen -catch USR1 -end USR1'")
+				c := harness.AtShell(t)
+				c.Enter("cd " + dir + " && npm --no-update-notifier start")
+				c.See(`> .*worker listen`)
+				c.Enter("abc")
+				worker := c.Ready()
+				for range 2 {
+					c.Keys("\x1a")
+					wantStopped(c)
+					fg(c)
+				}
+				c.Send(worker, unix.SIGUSR1)
+				c.See(`drained`)
+				c.Prompt()
+			})
+		})
+	}
+}
+
+// script(1) puts a terminal of its own between, whose session's leader is a
+// shell that runs one command.
+func TestTTYUnderScript(t *testing.T) {
+	harness.Need(t, "script")
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		// script waits 10 ms for what its child has written last: it may not be shown.
+		c.Enter(`script -qec "` + under + `sh -c 'read x; echo it was \$x; read x; exit 3'" /dev/null`)
+		c.Enter("abc")
+		c.See(`it was abc`)
+		c.Enter("")
+		c.WantPrompt(3)
+		c.Enter(`script -qec "` + under + `worker listen -catch INT -end INT -drain 100ms -exit 7" /dev/null`)
+		c.Ready()
+		c.Keys("\x03")
+		c.See(`got SIGINT`)
+		c.WantPrompt(7)
+		c.WantShown(`got SIGINT`, 1)
+	})
+}

@@ -1,0 +1,287 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// wantStopped waits until the shell shows that its job has stopped, by the signal
+// of Ctrl-Z, and has its prompt, and until all of the job has really stopped.
+func wantStopped(c *harness.Console) {
+	c.T.Helper()
+	c.See(`Stopped`)
+	c.WantPrompt(128 + int(unix.SIGTSTP))
+	waitStates(c, "T")
+}
+
+// waitStates waits until all below the shell are in one of some states.
+func waitStates(c *harness.Console, states string) {
+	c.T.Helper()
+	pids := c.Alive() // which looks at every process of the machine
+	settled := func() bool {
+		for _, pid := range pids {
+			if state := harness.StateOf(pid); pid != c.Pid() && state != 0 && strings.IndexByte(states, state) < 0 {
+				return false
+			}
+		}
+		return true
+	}
+	c.WaitUntil("all of the job is in one of the states "+states, func() bool {
+		if !settled() {
+			return false
+		}
+		pids = c.Alive() // more may have come
+		return settled()
+	})
+}
+
+// fg brings the job to the foreground. The shell shows it before it gives it the
+// terminal, and continues it thereafter: a key in between would be lost.
+func fg(c *harness.Console) {
+	c.T.Helper()
+	c.Enter("fg")
+	c.See(`fg\r\n[^\r]+\r\n`)
+	c.WaitUntil("the job has the terminal", func() bool { return c.Foreground() != c.Pid() })
+	waitStates(c, "RSD")
+}
+
+func TestTTYCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"itself":        "worker listen -catch TSTP,CONT,TERM -exit 7",
+		"below a shell": "sh -c 'worker listen -catch TSTP,CONT,TERM -exit 7; exit $?'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtShell(t)
+			c.Enter("drainit -- " + command)
+			worker := c.Ready()
+			drainit := harness.TaskOf(worker).Ppid
+			if name != "itself" {
+				drainit = harness.TaskOf(drainit).Ppid
+			}
+			c.Keys("\x1a")
+			c.WaitOut(`got SIGTSTP`)
+			c.WaitOut(`drainit: quiet: SIGTSTP to worker`)
+			c.Send(drainit, unix.SIGCONT)
+			c.WaitOut(`got SIGCONT`)
+			c.WaitOut(`drainit: running again`)
+			c.Send(drainit, unix.SIGTERM)
+			c.Prompt()
+			c.WantShown(`got SIGTERM`, 1)
+			c.WantShown(`got SIGTSTP`, 1)
+			c.WantShown(`Stopped`, 0)
+		})
+	}
+}
+
+func TestTTYCtrlZStopsAndFgContinues(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		shell := c.Foreground()
+		c.Enter(under + "worker listen -catch USR1,USR2 -end USR2 -exit 7")
+		worker := c.Ready()
+		for range 5 {
+			c.Keys("\x1a")
+			wantStopped(c)
+			c.WaitState(worker, "T")
+			c.WaitForeground(shell)
+			c.Enter("jobs")
+			c.See(`\[1\]\+ +Stopped +.*worker listen`)
+			c.WantPrompt(0)
+			fg(c)
+			c.Send(worker, unix.SIGUSR1)
+			c.See(`got SIGUSR1`) // which a stopped one does not see
+		}
+		c.Send(worker, unix.SIGUSR2)
+		c.WantPrompt(7)
+		c.WantShown(`drainit: `, 0)
+	})
+}
+
+func TestTTYCtrlZAndBgContinueInTheBackground(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		shell := c.Foreground()
+		c.Enter(under + "worker listen -catch USR1,TERM -drain 100ms -exit 7")
+		worker := c.Ready()
+		c.Keys("\x1a")
+		wantStopped(c)
+		c.Enter("bg")
+		c.WantPrompt(0)
+		c.Send(worker, unix.SIGUSR1)
+		c.See(`got SIGUSR1`)
+		c.Enter("jobs")
+		c.See(`\[1\]\+ +Running +.*worker listen`)
+		c.WantPrompt(0)
+		c.Keys("\x03") // is for the shell
+		c.WantPrompt(130)
+		c.WantForeground(shell)
+		fg(c)
+		c.Keys("\x1a")
+		wantStopped(c)
+		c.Enter("bg; kill %1; wait %1")
+		c.WantPrompt(7)
+		c.WantShown(`got SIGTERM`, 1)
+	})
+}
+
+// The shell sends TERM and then CONT.
+func TestTTYStoppedJobThatIsKilledDrains(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		c.Enter(under + "worker listen -catch TERM -drain 500ms -exit 7")
+		worker := c.Ready()
+		c.Keys("\x1a")
+		wantStopped(c)
+		c.WaitState(worker, "T")
+		c.Enter("kill %1")
+		c.WaitOut(`drained`)
+		c.WantPrompt(0)
+		c.ShowJobs(`\[1\][-+] +Exit 7 `)
+		c.WantShown(`got SIGTERM`, 1)
+	})
+}
+
+// The kernel stops the whole group of one that reads the terminal in the background:
+// those which the worker passes the signal on to, too.
+func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter(`drainit -- sh -c 'worker listen -catch TERM -drain 100ms & trap "reads=1" USR1; trap "kill $!; wait $!; exit 7" TERM; ` +
+		`while [ ! "$reads" ]; do sleep 0.02; done; read x' &`)
+	worker := c.Ready()
+	c.Enter("kill -USR1 %1")
+	c.WaitState(worker, "T")
+	c.Enter("kill %1")
+	c.See(`got SIGTERM`)
+	c.ShowJobs(`\[1\][-+] +Exit 7 `)
+}
+
+func TestTTYCtrlZStopsAPipelineOfTwo(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter("drainit -- cat | drainit -- sed -u s/^/got-/")
+	c.Keys("first\r")
+	c.See(`got-first`)
+	c.Keys("\x1a")
+	wantStopped(c)
+	fg(c)
+	c.Keys("second\r")
+	c.See(`got-second`)
+	c.Keys("\x04")
+	c.WantPrompt(0)
+}
+
+// After fg the keys are drainit's again.
+func TestTTYCtrlCAfterFgDrainsAndKills(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter("drainit -- worker listen -catch INT -end INT -drain 1h")
+	c.Ready()
+	c.Keys("\x1a")
+	wantStopped(c)
+	fg(c)
+	c.Keys("\x03")
+	c.See(`got SIGINT`)
+	c.WaitOut(`drainit: stopping`)
+	harness.PastTheSameRequest()
+	c.Keys("\x03")
+	c.See(`force-stop: killing`)
+	c.WantPrompt(137)
+}
+
+// All that the worker has started stops with it, and goes on with it.
+func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		c.Enter(under + "sh -c 'worker listen -catch USR1 -end USR1 | cat; exit 4'")
+		worker := c.Ready()
+		c.Keys("\x1a")
+		wantStopped(c)
+		fg(c)
+		c.Send(worker, unix.SIGUSR1)
+		c.See(`drained`)
+		c.WantPrompt(4)
+	})
+}
+
+// orphaned are the places of a drainit that no process could continue: a stop would
+// be for good, and so the kernel discards it.
+func orphaned(t *testing.T, test func(t *testing.T, start func(command ...string) *harness.Console)) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		test(t, func(command ...string) *harness.Console {
+			return harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)})
+		})
+	})
+}
+
+func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
+	orphaned(t, func(t *testing.T, start func(command ...string) *harness.Console) {
+		c := start("worker", "listen", "-catch", "USR1,TERM", "-exit", "7")
+		worker := c.Ready()
+		for range 3 {
+			c.Keys("\x1a")
+			c.See(`drainit: warning: quiet has no effect|drainit: quiet`)
+		}
+		c.Send(worker, unix.SIGUSR1)
+		c.See(`got SIGUSR1`)
+		c.Keys("\x03")
+		c.WantExit(130) // the worker does not handle INT
+	})
+}
+
+func TestTTYCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
+	orphaned(t, func(t *testing.T, start func(command ...string) *harness.Console) {
+		c := start("sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3")
+		c.Enter("abc")
+		c.See(`x is abc`)
+		c.Keys("\x1a\x1a\x1a")
+		c.Enter("def")
+		c.See(`y is def`)
+		c.WantExit(3)
+	})
+}
+
+// A job that does not handle TSTP is stopped by it, in the background too, as any program
+// is: drainit with its worker.
+func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter("drainit -- worker listen -catch TERM -exit 7 &")
+	worker := c.Ready()
+	c.Enter("kill -TSTP $!")
+	c.WaitState(c.Above(worker), "T")
+	c.WaitState(worker, "T")
+	c.Enter("bg")
+	c.WaitState(worker, "S")
+	c.Enter("kill $!; wait $!")
+	c.See(`got SIGTERM`)
+	c.WaitOut(`#7# `)
+	if harness.StateOf(worker) != 0 {
+		t.Errorf("the worker lives: %+v", harness.TaskOf(worker))
+	}
+	c.WantShown(`quiet`, 0)
+}
+
+func TestTTYTstpForADrainitWhoseWorkerHasTheTerminalQuiets(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	c.Enter("drainit -- sh -c 'read x; exec worker listen -catch TSTP,TERM -exit 7'")
+	c.Enter("abc")
+	worker := c.Ready()
+	c.Send(c.Above(worker), unix.SIGTSTP)
+	c.WaitOut(`got SIGTSTP`)
+	c.WaitOut(`drainit: quiet: SIGTSTP to worker`)
+	c.Send(c.Above(worker), unix.SIGTERM)
+	c.WantPrompt(7)
+	c.WantShown(`Stopped`, 0)
+}

@@ -1,0 +1,180 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// From the hand-over on Ctrl-Z stops the worker, and drainit has to follow.
+func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		shell := c.Foreground()
+		c.Enter(under + `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`)
+		c.Enter("abc")
+		worker := c.Ready()
+		for range 3 {
+			c.Keys("\x1a")
+			wantStopped(c)
+			c.WaitForeground(shell)
+			fg(c)
+			c.WaitForeground(harness.TaskOf(worker).Group)
+		}
+		c.Enter("def")
+		c.See(`y is def`)
+		c.WantPrompt(3)
+		c.WantShown(`drainit: `, 0)
+	})
+}
+
+// After bg it reads from the background, and stops again.
+func TestTTYCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		c.Enter(under + `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`)
+		c.Enter("abc")
+		worker := c.Ready()
+		c.Keys("\x1a")
+		wantStopped(c)
+		c.Enter("bg")
+		c.WantPrompt(0)
+		c.WaitState(worker, "T")
+		waitStates(c, "T")
+		c.ShowStopped()
+		fg(c)
+		c.WaitForeground(harness.TaskOf(worker).Group)
+		c.Enter("def")
+		c.See(`y is def`)
+		c.WantPrompt(3)
+	})
+}
+
+// suspends are programs that stop in ways of their own: each is stopped by its
+// keys, and is in order again after fg.
+var suspends = map[string]struct {
+	command string
+	first   string // is shown when it runs
+	keys    string // stop it
+	again   func(c *harness.Console)
+	status  int
+}{
+	"less": {"less lines", `7mlines`, "\x1a", func(c *harness.Console) {
+		c.Keys("G")
+		c.See(`\(END\)`)
+		c.Keys("q")
+	}, 0},
+	"top": {topInside, `load average`, "\x1a", func(c *harness.Console) {
+		c.See(`load average`)
+		c.Keys("q")
+	}, 0},
+	"bash": {bashInside, `inner% `, "suspend\r", func(c *harness.Console) {
+		c.Enter("echo is$((40+2))")
+		c.See(`is42`)
+		c.Enter("exit 5")
+	}, 5},
+	"python": {"python3 -q", `>>> `, "\x1a", func(c *harness.Console) {
+		c.Enter("print('is%d' % (40+2))")
+		c.See(`is42`)
+		c.Enter("exit(6)")
+	}, 6},
+	"node": {"node", `> `, "\x1a", func(c *harness.Console) {
+		c.Enter("console.log('is' + (40+2))")
+		c.See(`is42`)
+		c.Enter("process.exit(6)")
+	}, 6},
+}
+
+// suspend types what stops a program, and Ctrl-Z again where it got lost: less
+// misses the one that comes right before it reads, and a shell ignores it.
+func suspend(c *harness.Console, keys string) {
+	c.T.Helper()
+	again := time.Now()
+	c.WaitUntil("Stopped", func() bool {
+		if time.Now().After(again) {
+			c.Keys(keys)
+			keys, again = "\x1a", time.Now().Add(5*time.Second)
+		}
+		return strings.Contains(c.Shown()[c.Passed:], "Stopped")
+	})
+	c.See(`Stopped`)
+}
+
+func TestTTYProgramsThatSuspendThemselves(t *testing.T) {
+	t.Parallel()
+	for name, s := range suspends {
+		t.Run(name, func(t *testing.T) {
+			harness.Need(t, "bash", "less", "top", "python3", "node")
+			harness.Beside(t, func(t *testing.T, under string) {
+				c := harness.AtShell(t)
+				shell := c.Foreground()
+				c.Enter(under + s.command)
+				c.See(s.first)
+				for range 2 {
+					suspend(c, s.keys)
+					c.Prompt()
+					c.WaitForeground(shell)
+					waitStates(c, "T")
+					fg(c)
+				}
+				s.again(c)
+				c.WantPrompt(s.status)
+				c.WantShown(`drainit: `, 0)
+			})
+		})
+	}
+}
+
+func TestTTYViIsSuspended(t *testing.T) {
+	harness.Need(t, "vi")
+	t.Parallel()
+	harness.Beside(t, func(t *testing.T, under string) {
+		c := harness.AtShell(t)
+		editInVi(c, under, func() {
+			for range 2 {
+				c.See(`the first line`)
+				c.Keys(":stop\r")
+				wantStopped(c)
+				fg(c)
+			}
+		})
+	})
+}
+
+// The shell waits for the script, which has to stop too: the key reaches it only
+// where the worker does not have the terminal.
+func TestTTYCtrlZStopsTheScriptAroundDrainit(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{"inner", "outer"} {
+		for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
+			t.Run(script+" "+name, func(t *testing.T) {
+				harness.Beside(t, func(t *testing.T, under string) {
+					c := harness.AtShell(t)
+					dir := t.TempDir()
+					inner := harness.WriteProgram(t, dir, "inner", 0o755,
+						"#!/bin/sh\n"+under+"sh -c '"+read+"exec worker listen -catch USR1 -end USR1'\necho after; exit 9\n")
+					harness.WriteProgram(t, dir, "outer", 0o755, "#!/bin/sh\n"+inner+"\nexit $?\n")
+					c.Enter(dir + "/" + script)
+					if read != "" {
+						c.Enter("abc")
+					}
+					worker := c.Ready()
+					for range 3 {
+						c.Keys("\x1a")
+						wantStopped(c)
+						fg(c)
+					}
+					c.Send(worker, unix.SIGUSR1)
+					c.See(`^after`)
+					c.WantPrompt(9)
+				})
+			})
+		}
+	}
+}

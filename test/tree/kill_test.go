@@ -1,0 +1,171 @@
+package tree
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// hopping is a worker that exits with 0 on TERM and leaves a process that forks itself anew
+// every few milliseconds: each of them has gone before a snapshot of it is done. Should
+// nothing end it, it ends by itself.
+const hopping = `
+spawn {
+	$SIG{TERM} = "IGNORE"; POSIX::setsid();
+	my $end = time + 60; my $said;
+	while (time < $end) {
+		my $pid = fork;
+		POSIX::_exit(0) if $pid;
+		say "hops" unless $said++;
+		nap 0.003;
+	}
+};
+catch "TERM"; say "ready"; await "TERM"; exit 0`
+
+// A stop whose grace ends with a kill is none that went well, though what was killed had
+// lived for less than a snapshot: 137 and not the worker's 0.
+func TestKilledInLessThanASnapshotIs137(t *testing.T) {
+	harness.Need(t, "perl")
+	const rounds = 10
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		for range rounds {
+			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace=300ms"}, harness.Script(hopping)...)})
+			p.WaitOut(`^ready`)
+			p.WaitOut(`^hops`)
+			p.Signal(unix.SIGTERM)
+			p.WantExit(137)
+			p.WantLogged(`grace period of 300ms over: `, 1)
+			p.WantNothingLeft()
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+// hardToKill are trees that ignore or never see TERM. Each says "ready" when
+// all of it is there.
+var hardToKill = map[string]string{
+	"ignores every signal": `ignore_all; spawn { ignore_all; say "ready"; forever }; forever`,
+	"has sessions of its own": `
+		$SIG{TERM} = "IGNORE";
+		spawn { POSIX::setsid(); spawn { POSIX::setsid(); say "ready"; forever }; forever }; forever`,
+	"is a daemon": `
+		$SIG{TERM} = "IGNORE";
+		waitpid spawn { POSIX::setsid(); my $parent = $$; spawn { nap 0.01 until getppid != $parent; say "ready"; forever } }, 0;
+		forever`,
+	"is stopped": `
+		$SIG{TERM} = "IGNORE";
+		my $child = spawn { kill STOP => $$; forever };
+		waitpid $child, POSIX::WUNTRACED(); say "ready"; forever`,
+	"stops again when it is continued": `
+		$SIG{TERM} = $SIG{CONT} = sub { kill STOP => $$ };
+		spawn { $SIG{TERM} = "IGNORE"; say "ready"; forever }; forever`,
+	"is one whose first thread has ended": `THREADS`,
+}
+
+func TestKillReachesEverything(t *testing.T) {
+	harness.Need(t, "perl")
+	for name, tree := range hardToKill {
+		t.Run(name, func(t *testing.T) {
+			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+				command := harness.Script(tree)
+				if tree == "THREADS" {
+					command = []string{harness.WorkerBin, "headless"}
+				}
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "300ms"}, command...)})
+				p.WaitOut(`^ready`)
+				p.Signal(syscall.SIGTERM)
+				p.WantExit(137)
+				p.WantLogged(`grace period of 300ms over: killing `, 1)
+				p.WantNothingLeft()
+			})
+		})
+	}
+}
+
+// respawners are masters that start a new child for each that dies, and whose
+// first child forks now and then: while they are killed one by one there is
+// always a new one. All ignore TERM.
+const respawners = `
+my ($masters, $each) = @ARGV;
+$SIG{TERM} = "IGNORE";
+pipe my $r, my $w;
+sub forker { for (1 .. 50) { nap 0.2; spawn { forever } } forever }
+sub master {
+	for (my $n = 0; ; $n++) {
+		if ($n == $each) { close $w }
+		if ($n >= $each) { wait }
+		spawn { close $w; $n == 0 ? forker() : forever };
+	}
+}
+for (1 .. $masters) { spawn { close $r; master() } }
+close $w;
+sysread $r, my $end, 1;
+say "ready"; forever`
+
+// Not as PID 1 nothing but a walk from process to process can kill them.
+func TestFiveHundredThatForkWhileTheyAreKilledAllDie(t *testing.T) {
+	harness.Alone(t)
+	harness.Need(t, "perl")
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1s"}, harness.Script(respawners, "20", "24")...)})
+		p.WaitOut(`^ready`)
+		began := time.Now()
+		p.Signal(syscall.SIGTERM)
+		p.WantExit(137)
+		harness.WantTook(t, began, time.Second, harness.Patience)
+		p.WantLogged(`grace period of 1s over: killing (perl\[\d+\] \([a-z ]+, [^)]*\), ){9}perl\[\d+\] \([a-z ]+, [^)]*\) and \d{3,} more`, 1)
+		p.WantLogged(`still alive`, 0)
+		p.WantNothingLeft()
+	})
+}
+
+// The 5 s that drainit gives to a kill are a bound too.
+func TestKillEndsTheMomentAllAreDead(t *testing.T) {
+	harness.Need(t, "perl")
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "0"}, harness.Script(hardToKill["has sessions of its own"])...)})
+		p.WaitOut(`^ready`)
+		p.Signal(syscall.SIGTERM)
+		p.WantExit(137)
+		p.WantLogged(`leaving 5s after SIGKILL`, 0)
+		p.WantLogged(`stopped after [0-4]\.\ds: killed perl\[\d+\], perl\[\d+\], perl\[\d+\]`, 1)
+		p.WantNothingLeft()
+	})
+}
+
+// timeout(1) sends its signal to drainit and then to the whole process group,
+// so drainit gets it twice, now and then as two. An ALRM, which is what its
+// timer would send to it, makes the time run out when the worker is ready.
+func TestTimeoutNeverForceStops(t *testing.T) {
+	harness.Need(t, "timeout")
+	timeout, err := exec.LookPath("timeout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Parallel()
+	const runs, atATime = 200, 20
+	for range runs / atATime {
+		var all []*harness.Init
+		for range atATime {
+			all = append(all, harness.Run(t, harness.Launch{Bin: timeout, NoPID1: true,
+				Args: []string{"--preserve-status", "1000", harness.DrainitBin, "--", harness.WorkerBin, "listen", "-drain", "100ms", "-exit", "9"}}))
+		}
+		for _, p := range all {
+			p.WaitOut(`^ready`)
+			p.Signal(syscall.SIGALRM)
+		}
+		for _, p := range all {
+			p.WantExit(9)
+			p.WantCount("got SIGTERM", 1)
+			p.WantCount("drained", 1)
+			p.WantLogged(`force-stop: `, 0)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package tree
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// mayHaveScore reports whether a process that was given a score may lower it to another:
+// below what it was last given by who has CAP_SYS_RESOURCE, only that one may.
+func mayHaveScore(given, lower int) bool {
+	set := fmt.Sprintf("echo %d >/proc/self/oom_score_adj && echo %d >/proc/self/oom_score_adj", given, lower)
+	return exec.Command("/bin/sh", "-c", set).Run() == nil
+}
+
+func oomScore(t *testing.T, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The kernel is to kill the worker before drainit, which else takes the whole container with
+// it: drainit has the lowest oom_score_adj that it may have. The worker, and what it
+// starts, has the one that drainit was given.
+func TestOutOfMemoryTakesTheWorkerBeforeDrainit(t *testing.T) {
+	harness.Need(t, "perl")
+	for _, given := range []int{500, 1000} {
+		t.Run(fmt.Sprint(given), func(t *testing.T) {
+			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				if !mayHaveScore(given, 0) && !mayHaveScore(given, -999) {
+					harness.Skip(t, "needs the right to lower an oom_score_adj again")
+				}
+				worker := harness.Script(`spawn { say "child $$"; forever }; catch "TERM"; say "ready $$"; await "TERM"; exit 7`)
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: append([]string{"-c", `echo "$0" >/proc/self/oom_score_adj && exec "$@"`, fmt.Sprint(given), harness.DrainitBin},
+					harness.Line([]string{harness.LongGrace}, worker...)...)})
+				for _, name := range []string{"ready", "child"} {
+					if got := oomScore(t, p.ReadyPid("^"+name)); got != given {
+						t.Errorf("%s: oom_score_adj %d, want %d, as given", name, got, given)
+					}
+				}
+				got := oomScore(t, p.Pid())
+				switch {
+				case mayHaveScore(given, -999) && got != -999:
+					t.Errorf("drainit has oom_score_adj %d, want -999", got)
+				case got > 0:
+					t.Errorf("drainit has oom_score_adj %d, and may have 0", got)
+				}
+				p.Signal(unix.SIGTERM)
+				p.WantExit(7)
+				p.WantLogged(`oom`, 0)
+			})
+		})
+	}
+}
+
+// A drainit that may not lower it says nothing: it is so for every plain user, and in most
+// containers.
+func TestOutOfMemoryWithoutTheRightIsNoNews(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"--", "sh", "-c", "cat /proc/self/oom_score_adj"}})
+		if want := fmt.Sprintln(oomScore(t, os.Getpid())); r.Status != 0 || r.Out != want || r.Err != "" {
+			t.Errorf("exit status %d, stdout %q, want %q, stderr %q", r.Status, r.Out, want, r.Err)
+		}
+	})
+}
