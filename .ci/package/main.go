@@ -1,0 +1,63 @@
+// Package main makes the packages of a release from its binaries: images, Debian
+// packages, trees for other packagers, a bill of materials and the licences.
+//
+//	go run ./.ci/package OUTDIR
+//
+// OUTDIR holds the binaries that .ci/release has built. What the packages say of them, the
+// version, the commit and its time, comes from their own build info. It runs without
+// root, a container engine and dpkg, and the same binaries give the same bytes.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// summary is what the packages say drainit is.
+const summary = "container init that drains its worker before it stops"
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./.ci/package OUTDIR")
+		os.Exit(64)
+	}
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot make the packages:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes all packages beside the binaries.
+func run(dir string) error {
+	r, err := readRelease(dir)
+	if err != nil {
+		return err
+	}
+	docs, err := r.readDocs()
+	if err != nil {
+		return err
+	}
+	o := output{dir: dir}
+	o.write("drainit-licenses.txt", docs.licenses)
+	o.write("drainit.spdx.json", r.bill())
+	o.write("drainit-oci.tar", r.images())
+	for _, b := range r.binaries {
+		o.write("drainit-image-linux-"+b.arch+".tar", r.image(b))
+		o.write("drainit-"+r.version+"-linux-"+b.arch+".tar.gz", r.tree(b, docs))
+		o.write("drainit_"+r.debVersion()+"_"+b.debArch()+".deb", r.deb(b, docs))
+	}
+	return o.err
+}
+
+// output is the folder that the packages go to, and what went wrong there.
+type output struct {
+	dir string
+	err error
+}
+
+func (o *output) write(name string, data []byte) {
+	fmt.Println(name)
+	o.err = errors.Join(o.err, os.WriteFile(filepath.Join(o.dir, name), data, 0o644))
+}
