@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"drainit/test/harness"
 )
 
 // debArch is Debian's name of an architecture.
@@ -53,7 +55,7 @@ func packaged(t *testing.T, arch string) map[string][]byte {
 }
 
 func TestDebUnpacks(t *testing.T) {
-	need(t, "dpkg-deb", "md5sum")
+	harness.Need(t, "dpkg-deb", "md5sum")
 	for _, arch := range arches() {
 		deb := filepath.Join(release(t), debOf(t, arch))
 		root := t.TempDir()
@@ -81,7 +83,7 @@ func TestDebUnpacks(t *testing.T) {
 
 // dpkg --info prints what is wrong with the control file on standard error.
 func TestDebIsWhatItSays(t *testing.T) {
-	need(t, "dpkg-deb", "sh")
+	harness.Need(t, "dpkg-deb", "sh")
 	for _, arch := range arches() {
 		info := do(t, release(t), "sh", "-c", `exec dpkg-deb --info "$1" 2>&1`, "sh", debOf(t, arch))
 		if strings.Contains(info, "warning") || strings.Contains(info, "error") {
@@ -106,9 +108,9 @@ func TestDebIsWhatItSays(t *testing.T) {
 
 // dpkg installs it into a root of its own, and removes it again.
 func TestDebInstalls(t *testing.T) {
-	need(t, "dpkg")
+	harness.Need(t, "dpkg")
 	if os.Getuid() != 0 {
-		skip(t, "needs root, for dpkg")
+		harness.Skip(t, "needs root, for dpkg")
 	}
 	root := t.TempDir()
 	for _, dir := range []string{"info", "updates", "parts"} {

@@ -3,7 +3,6 @@
 package delivery
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,83 +11,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"drainit/test/harness"
 )
 
-// patience is how long a program may take that is not known to need longer.
-const patience = 2 * time.Minute
-
-// mustRunAll makes a skipped test a failed one, as in CI.
-var mustRunAll = os.Getenv("DRAINIT_TEST_ALL") == "1"
-
-// base is the folder that all which the tests make is in.
-var base string
-
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) (status int) {
-	var err error
-	if base, err = os.MkdirTemp("", "drainit-delivery-"); err != nil {
-		fmt.Fprintln(os.Stderr, "cannot make a folder:", err)
-		return 1
-	}
-	defer os.RemoveAll(base)
-	// The clone may be another user's, as in CI.
-	config := filepath.Join(base, "gitconfig")
-	if err := os.WriteFile(config, []byte("[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n"), 0o644); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	os.Setenv("GIT_CONFIG_GLOBAL", config)
-	return m.Run()
-}
-
-func need(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, program := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			skip(t, "needs the program "+program)
-		}
-	}
-}
-
-func skip(t *testing.T, why string) {
-	t.Helper()
-	if mustRunAll {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
+func TestMain(m *testing.M) { harness.Main(m) }
 
 // do runs a command that must succeed, in a folder, and returns its standard output.
 func do(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = dir
-	return output(t, cmd)
-}
-
-func output(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	out, err := outputOf(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func outputOf(cmd *exec.Cmd) (string, error) {
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Start()
-	if err == nil {
-		defer time.AfterFunc(2*patience, func() { _ = cmd.Process.Kill() }).Stop()
-		err = cmd.Wait()
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w\n%s%s", strings.Join(cmd.Args, " "), err, stdout.String(), stderr.String())
-	}
-	return strings.TrimSpace(stdout.String()), err
+	return harness.OutputOf(t, cmd)
 }
 
 // cloneTo makes a clone of this repository, without its tags, so that the version is
@@ -100,8 +34,15 @@ func cloneTo(dir string) error {
 		cd "$1"
 		git tag | xargs -r git tag -d >/dev/null
 		[ ! -s .git/changes ] || { git apply --index .git/changes && git commit -qm changes; }`
-	_, err := outputOf(exec.Command("sh", "-c", script, "sh", dir))
-	return err
+	return run(exec.Command("sh", "-c", script, "sh", dir))
+}
+
+// run runs a command that must succeed.
+func run(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	return nil
 }
 
 // released is a release that the tests share: of this machine's architecture and another.
@@ -125,6 +66,7 @@ func release(t *testing.T) string {
 	needClone(t)
 	s := &released
 	s.once.Do(func() {
+		base := os.TempDir()
 		s.clone, s.dir = filepath.Join(base, "clone"), filepath.Join(base, "release")
 		if s.err = cloneTo(s.clone); s.err == nil {
 			s.err = makeRelease(s.clone, s.dir, arches()...)
@@ -136,18 +78,26 @@ func release(t *testing.T) string {
 	return s.dir
 }
 
+// gitSettings makes those of the tests: the clone may be another user's, as in CI.
+var gitSettings sync.Once
+
 // needClone asks for what a release is made of and with.
 func needClone(t *testing.T) {
 	t.Helper()
-	need(t, "git", "go", "bash", "sha256sum")
+	harness.Slow(t)
+	harness.Need(t, "git", "go", "bash", "sha256sum")
+	gitSettings.Do(func() {
+		file := filepath.Join(os.TempDir(), "gitconfig")
+		harness.WriteFile(t, file, []byte("[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n"))
+		os.Setenv("GIT_CONFIG_GLOBAL", file)
+	})
 	if exec.Command("git", "rev-parse", "HEAD").Run() != nil {
-		skip(t, "needs a clone of the repository")
+		harness.Skip(t, "needs a clone of the repository")
 	}
 }
 
 func makeRelease(clone, dir string, arches ...string) error {
-	_, err := outputOf(exec.Command(filepath.Join(clone, ".ci/release"), append([]string{dir}, arches...)...))
-	return err
+	return run(exec.Command(filepath.Join(clone, ".ci/release"), append([]string{dir}, arches...)...))
 }
 
 // version is the shared release's, as its files name it.
@@ -169,17 +119,4 @@ func read(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// waitFor asks again and again until ask has no error.
-func waitFor(what string, ask func() error) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		err := ask()
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return errors.Join(errors.New("waited in vain for "+what), err)
-		}
-	}
 }

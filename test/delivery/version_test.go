@@ -7,13 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"drainit/test/harness"
 )
 
 // The line names the tag, and ends as dockerd reads it. Debian's version sorts as the
 // releases follow each other.
 func TestVersionNamesTheTag(t *testing.T) {
 	needClone(t)
-	need(t, "dpkg", "dpkg-deb")
+	harness.Need(t, "dpkg", "dpkg-deb")
 	clone := filepath.Join(t.TempDir(), "clone")
 	if err := cloneTo(clone); err != nil {
 		t.Fatal(err)
@@ -52,7 +54,7 @@ func TestVersionNamesTheTag(t *testing.T) {
 // package's version.
 func versionsOf(t *testing.T, clone string) (line, deb string) {
 	t.Helper()
-	dir, err := os.MkdirTemp(base, "version-")
+	dir, err := os.MkdirTemp("", "version-")
 	if err != nil {
 		t.Fatal(err)
 	}

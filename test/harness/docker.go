@@ -251,3 +251,8 @@ func (d *Dockerd) launchable(t *testing.T, args ...string) Launch {
 	}
 	return Launch{Bin: client, NoPID1: true, Env: d.Env(), Args: args}
 }
+
+// Containerd is the socket of the containerd below this engine.
+func (d *Dockerd) Containerd() string {
+	return filepath.Join(d.dir, "exec", "containerd", "containerd.sock")
+}
