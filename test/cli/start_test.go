@@ -334,6 +334,7 @@ func TestStandardOutputIsHeldByTheWorkerOnly(t *testing.T) {
 // In a container, those without a standard output of their own, cron jobs say, write
 // to that of PID 1.
 func TestStandardOutputOfPID1IsTheContainers(t *testing.T) {
+	harness.Need(t, "setsid")
 	const script = `exec >&- 2>&-; echo written >/proc/1/fd/1; echo logged >/proc/1/fd/2; exit 3`
 	p := harness.Start(t, "--", "sh", "-c", "setsid sh -c '"+script+"'; exit 4")
 	p.WantExit(4)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,6 +83,11 @@ func Start(t *testing.T, args ...string) *Init {
 // killed then.
 func Run(t *testing.T, l Launch) *Init {
 	t.Helper()
+	for _, interpreter := range []string{"perl", "dash", "bash", "node", "python3"} {
+		if slices.Contains(l.Args, interpreter) {
+			Need(t, interpreter)
+		}
+	}
 	p := NewInit(t)
 	if l.Bin == "" {
 		l.Bin = DrainitBin

@@ -28,7 +28,7 @@ func Need(t *testing.T, programs ...string) {
 }
 
 // inShort are the programs of the tests that run with -short.
-var inShort = []string{"go", "git", "sh"}
+var inShort = []string{"go", "git", "sh", "dash"}
 
 // packages are Debian's that have the programs, where the name is another one.
 var packages = map[string]string{
@@ -36,7 +36,7 @@ var packages = map[string]string{
 	"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "php": "php-cli", "python3": "python3",
 	"nginx": "nginx-light", "sidekiq": "ruby-sidekiq", "rq": "python3-rq", "script": "bsdutils", "vi": "vim-tiny",
 	"supervisord": "supervisor", "runsvdir": "runit", "redis-server": "redis-server", "mysqld_safe": "mariadb-server",
-	"bwrap": "bubblewrap", "unbuffer": "expect", "uwsgi": "uwsgi-core", "setpriv": "util-linux", "unshare": "util-linux",
+	"bwrap": "bubblewrap", "unbuffer": "expect", "uwsgi": "uwsgi-core", "setpriv": "util-linux", "setsid": "util-linux", "unshare": "util-linux",
 	"su": "util-linux", "runuser": "util-linux", "lksh": "mksh", "dash": "dash", "ps": "procps", "pgrep": "procps",
 	"systemctl": "systemd", "ldd": "libc-bin", "timeout": "coreutils", "env": "coreutils", "ruby": "ruby",
 }

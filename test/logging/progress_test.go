@@ -38,6 +38,7 @@ func TestStopDelayMarksTheMomentOfTheSignal(t *testing.T) {
 
 // Each 5 s of a drain there is a line, and not only once: of 12 s there are two.
 func TestProgressIsLoggedEachFiveSeconds(t *testing.T) {
+	harness.Slow(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--grace=60", "--", harness.WorkerBin, "listen", "-drain", "12s", "-exit", "7"}})
 		p.WaitOut(`^ready`)

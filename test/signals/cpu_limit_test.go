@@ -16,7 +16,6 @@ import (
 // crampedDrain is a drainit with that worker, under a CPU limit of 50m from now on.
 func crampedDrain(t *testing.T, noPID1 bool, sleepers int) (p *harness.Init, g harness.CpuCgroup, release func()) {
 	t.Helper()
-	harness.Need(t, "perl")
 	g = harness.NewCPUCgroup(t)
 	r, w := harness.Pipe(t)
 	p = g.Run(harness.Launch{NoPID1: noPID1, Files: []*os.File{r},
@@ -31,6 +30,7 @@ func crampedDrain(t *testing.T, noPID1 bool, sleepers int) (p *harness.Init, g h
 // gets 5 ms of each 100 has done with the first: the time of a signal is its arrival, and
 // not when it is acted upon.
 func TestSecondStopSignalASecondLaterForceStopsUnderACPULimit(t *testing.T) {
+	harness.Need(t, "perl")
 	harness.Alone(t)
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		p, g, _ := crampedDrain(t, noPID1, 3000)
@@ -50,6 +50,7 @@ func TestSecondStopSignalASecondLaterForceStopsUnderACPULimit(t *testing.T) {
 // Two TERM that come 50 ms apart are one request, though drainit may sleep for the rest of a
 // period between the two, or for several.
 func TestStopSignalTwiceAtOnceIsOneRequestUnderACPULimit(t *testing.T) {
+	harness.Need(t, "perl")
 	harness.Alone(t)
 	const rounds = 5
 	apart, seen := 50*time.Millisecond, 0
@@ -67,6 +68,7 @@ func TestStopSignalTwiceAtOnceIsOneRequestUnderACPULimit(t *testing.T) {
 
 // Two TERM that are sent back to back are one request: mostly the kernel makes them one.
 func TestStopSignalBackToBackIsOneRequestUnderACPULimit(t *testing.T) {
+	harness.Need(t, "perl")
 	harness.Alone(t)
 	const rounds = 3
 	for n := range rounds {

@@ -134,6 +134,7 @@ func TestForkingTellsWhatWasLeftInEveryMode(t *testing.T) {
 }
 
 func TestGraceOfZeroSaysThatItKillsAtOnce(t *testing.T) {
+	harness.Need(t, "setsid")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--grace=0", "--", "sh", "-c", "setsid sleep 1000 & exit 0"}})

@@ -139,6 +139,7 @@ const promptly = 8 * time.Second
 // hand: the job ends whole, its process is signalled once, drainit leaves right
 // after it with the status that the way promises, and nothing is left.
 func TestMatrix(t *testing.T) {
+	harness.Slow(t)
 	table, page := newTable(), harness.VerificationText(t)
 	t.Run("ways", func(t *testing.T) {
 		for _, w := range ways {
