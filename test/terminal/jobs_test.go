@@ -194,13 +194,15 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 // where a signal is on its way for longer.
 func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
 	t.Parallel()
-	harness.Need(t, "strace", "taskset")
+	harness.Need(t, "strace", "taskset", "perl")
+	const reads = `$| = 1; $SIG{TERM} = sub { print "got TERM\n"; exit 5 }; print "ready $$\n"; <STDIN>`
 	for after := range 10 {
 		t.Run(fmt.Sprintf("%d ms", after), func(t *testing.T) {
 			t.Parallel()
 			c := harness.AtShell(t)
 			c.Enter(slowTgkill + "delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
-				"sh -c 'echo ready $$; read x' &")
+				"perl -e '" + reads + "' &")
+			c.WantPrompt(0)
 			worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
 			drainit := c.Above(worker)
 			c.WaitState(worker, "T")
@@ -208,6 +210,9 @@ func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
 			c.Send(drainit, unix.SIGTERM)
 			c.Send(drainit, unix.SIGCONT)
 			c.WaitOut(`drainit: stopped after `)
+			c.Enter("wait %1")
+			c.WantPrompt(5)
+			c.WantShown(`^got TERM`, 1)
 		})
 	}
 }
