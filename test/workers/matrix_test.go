@@ -3,6 +3,7 @@ package workers
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,10 +117,6 @@ func tight(ways []way) []way {
 	}
 	return ways
 }
-
-// settle is how long the job has been going when the stop is asked for. It is
-// part of the scenario; no test waits for anything by it.
-const settle = 500 * time.Millisecond
 
 // excess is the most that may pass between the end of the job and of the init. It
 // is measured with the peers; among all the other tests, ten at a time on
@@ -241,6 +238,30 @@ func wantSignalledOnce(t *testing.T, log string, want int) {
 	}
 }
 
+// waitSteady waits until all that the start of the worker brings about is there: for a while
+// no process has come or gone, become another program, or changed what it handles. The job
+// goes on meanwhile, and must not end: atMost bounds the wait.
+func waitSteady(p *harness.Init, atMost time.Duration) {
+	const while = 300 * time.Millisecond
+	var before []string
+	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
+		now := looks(p)
+		if !slices.Equal(now, before) {
+			before, since = now, time.Now()
+		}
+	}
+}
+
+// looks are the processes below an init as they show: pid, name, and what they handle.
+func looks(p *harness.Init) (all []string) {
+	shown := regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
+	for _, pid := range p.Alive() {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty if it has gone
+		all = append(all, strings.Join(shown.FindAllString(string(status), -1), " "))
+	}
+	return all
+}
+
 // outcome is how a run ended.
 type outcome struct {
 	begun, signalled, done int           // lines of the record
@@ -267,7 +288,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	}
 	jobs := max(w.workers, 1)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
-	time.Sleep(settle)
+	waitSteady(s.init, s.job/2)
 	o := outcome{early: !s.init.Running()}
 	asked := time.Now()
 	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
