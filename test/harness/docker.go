@@ -45,7 +45,8 @@ func Docker(t *testing.T) *Dockerd {
 
 func NeedDocker(t *testing.T) {
 	t.Helper()
-	Need(t, "docker", "dockerd", "runc", "containerd", "busybox", "tini-static")
+	Need(t, "docker", "dockerd", "runc", "containerd", "tini-static")
+	StaticBusybox(t)
 	if os.Getuid() != 0 {
 		Skip(t, "needs root, for a Docker engine")
 	}

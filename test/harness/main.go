@@ -46,7 +46,7 @@ var mustRunAll bool
 
 // testsAtOnce is how many tests of a package run at once: most of them wait. go test runs as
 // many packages at once as there are processors.
-const testsAtOnce = "5"
+const testsAtOnce = "8"
 
 // Main runs the tests of a package, with the programs under test built and what they
 // leave cleaned up. It is what a package's TestMain calls, and does not return.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
 	"os"
 	"os/exec"
@@ -77,6 +78,21 @@ func PathOf(t *testing.T, program string) string {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return path
+}
+
+// StaticBusybox is where a busybox is that runs in an image with nothing else in it.
+func StaticBusybox(t *testing.T) string {
+	t.Helper()
+	path := PathOf(t, "busybox")
+	program, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		Skip(t, "needs a static busybox (apt-get install busybox-static)")
 	}
 	return path
 }

@@ -58,7 +58,7 @@ func StartPodman(t *testing.T, settings string) Podman {
 func StartPodmanOf(t *testing.T, uid int, settings string) Podman {
 	t.Helper()
 	NeedRoot(t)
-	Need(t, "podman", "conmon", "runc", "busybox")
+	Need(t, "podman", "conmon", "runc")
 	dir, err := os.MkdirTemp("", "podman-") // t.TempDir's names are too long for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func (e Podman) Configure(settings string) {
 func (e Podman) load() {
 	e.T.Helper()
 	files := map[string][]byte{"motto": []byte(Motto)}
-	for name, path := range map[string]string{"drainit": DrainitBin, "worker": WorkerBin, "bin/busybox": PathOf(e.T, "busybox")} {
+	for name, path := range map[string]string{"drainit": DrainitBin, "worker": WorkerBin, "bin/busybox": StaticBusybox(e.T)} {
 		program, err := os.ReadFile(path)
 		if err != nil {
 			e.T.Fatal(err)

@@ -18,7 +18,6 @@ import (
 // the letter. The text is in the file of the termination message afterwards.
 func startPod(t *testing.T, c podContainer) (box harness.RuncContainer, message string) {
 	t.Helper()
-	harness.Need(t, "busybox")
 	var env []string
 	for _, variable := range c.Env {
 		env = append(env, variable.Name+"="+variable.Value)
@@ -27,7 +26,7 @@ func startPod(t *testing.T, c podContainer) (box harness.RuncContainer, message 
 	box = harness.StartRunc(t, harness.Bundle{
 		Args:     slices.Concat(c.Command, c.Args),
 		Env:      env,
-		Binds:    map[string]string{"/busybox": harness.PathOf(t, "busybox")},
+		Binds:    map[string]string{"/busybox": harness.StaticBusybox(t)},
 		Writable: map[string]string{"/dev/termination-log": message},
 		Loopback: true,
 	})

@@ -10,10 +10,9 @@ import (
 // stop tells it when the worker has gone, and it drains too.
 func TestWhatAnExecLeftIsSignalledAndDrains(t *testing.T) {
 	t.Parallel()
-	harness.Need(t, "busybox")
 	c := harness.StartRunc(t, harness.Bundle{
 		Args:  []string{"/drainit", "-v", "--", "/worker", "listen", "-drain", "200ms"},
-		Binds: map[string]string{"/busybox": harness.PathOf(t, "busybox")},
+		Binds: map[string]string{"/busybox": harness.StaticBusybox(t)},
 	})
 	c.WaitOut(`^ready`)
 	shell := c.Exec("/busybox", "sh", "-c", "/worker listen -name 'left ' -drain 500ms &")
@@ -64,11 +63,10 @@ func TestTerminalOfAContainer(t *testing.T) {
 // The kernel kills the worker, which is larger, and drainit says what it saw.
 func TestWorkerOutOfMemory(t *testing.T) {
 	t.Parallel()
-	harness.Need(t, "busybox")
 	message := harness.TerminationLog(t)
 	c := harness.StartRunc(t, harness.Bundle{
 		Args:     []string{"/drainit", "--", "/busybox", "dd", "if=/dev/zero", "of=/dev/null", "bs=300M", "count=1"},
-		Binds:    map[string]string{"/busybox": harness.PathOf(t, "busybox")},
+		Binds:    map[string]string{"/busybox": harness.StaticBusybox(t)},
 		Writable: map[string]string{"/dev/termination-log": message},
 		Memory:   48 << 20,
 	})

@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// guard cleans up for a test binary that was killed. When that has gone, which is the end
-// of standard input, it kills each process with a variable that begins with MARKER, and
-// removes DIR.
+// guard cleans up for a test binary that was killed, by a Ctrl-C say. When that has gone,
+// which is the end of standard input, it kills each process with a variable that begins with
+// MARKER, "DRAINTEST=PID." with the binary's own, and removes DIR, what is mounted below it,
+// and the cgroups that are named for what is in it.
 //
 //	worker guard MARKER DIR
 func guard(args []string) error {
@@ -24,15 +27,76 @@ func guard(args []string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
+	marker, dir := args[0], args[1]
 	// One that is being started, or is in the middle of an exec, shows no environment.
 	const looks, between, atMost = 3, 100 * time.Millisecond, time.Minute
 	for deadline, none := time.Now().Add(atMost), 0; none < looks && time.Now().Before(deadline); time.Sleep(between) {
 		none++
-		if killMarked(args[0]) > 0 {
+		if killMarked(marker)+endCgroups(marker, dir) > 0 {
 			none = 0
 		}
 	}
-	return os.RemoveAll(args[1])
+	return errors.Join(unmountBelow(dir), os.RemoveAll(dir))
+}
+
+// endCgroups kills what is in the tests' cgroups and removes those, and returns how many are
+// still there. They are at the top of each hierarchy, with the name of a folder of podman's,
+// runc's or systemd's, the id of one of Docker's containers, or that of the test binary.
+func endCgroups(marker, dir string) (left int) {
+	pid := strings.Trim(marker[strings.IndexByte(marker, '=')+1:], ".")
+	names := []string{"drainit-cpu-" + pid + "-*", "drainit-test-" + pid + "-*", "draintest-" + pid + "-*"}
+	for _, pattern := range []string{"tmp/*", "tmp/*/data/containers/*"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails for a bad pattern only
+		for _, path := range found {
+			names = append(names, filepath.Base(path))
+		}
+	}
+	for _, name := range names {
+		for _, hierarchy := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+			found, _ := filepath.Glob(filepath.Join(hierarchy, name))
+			for _, cgroup := range found {
+				endCgroup(cgroup)
+				if _, err := os.Stat(cgroup); err == nil {
+					left++
+				}
+			}
+		}
+	}
+	return left
+}
+
+// endCgroup kills what is in a cgroup and those below it, and removes those that are empty.
+func endCgroup(top string) {
+	var all []string
+	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			all = append(all, path)
+		}
+		return nil // what has gone by itself is no error
+	})
+	for _, cgroup := range slices.Backward(all) {
+		inside, _ := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
+		for _, pid := range strings.Fields(string(inside)) {
+			if n, err := strconv.Atoi(pid); err == nil && n > 0 {
+				_ = syscall.Kill(n, syscall.SIGKILL)
+			}
+		}
+		_ = syscall.Rmdir(cgroup)
+	}
+}
+
+// unmountBelow unmounts what is mounted below a folder.
+func unmountBelow(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], dir+"/") {
+			err = errors.Join(err, syscall.Unmount(f[1], syscall.MNT_DETACH))
+		}
+	}
+	return err
 }
 
 // killMarked kills the processes with the marker and returns how many it could kill. It
