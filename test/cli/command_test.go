@@ -163,14 +163,14 @@ func TestCommandThatCannotRunIsExplained(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: []string{"PATH=" + root},
 					Args: []string{"--log-format=text", "--", tt.command, "secret argument"}})
-				wantExplained(r, t, tt.status, tt.says)
+				wantExplained(t, r, tt.status, tt.says)
 			})
 		})
 	}
 }
 
 // wantExplained checks the status and the one line of a command that did not run.
-func wantExplained(r harness.Ran, t *testing.T, status int, says []string) {
+func wantExplained(t *testing.T, r harness.Ran, status int, says []string) {
 	t.Helper()
 	if r.Status != status || r.Out != "" {
 		t.Errorf("exit status %d, want %d; stdout %q", r.Status, status, r.Out)

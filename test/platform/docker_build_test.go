@@ -32,11 +32,11 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 			t.Errorf("not signalled once, or not drained:\n%s", got)
 		}
 	})
-	t.Run("the README's", func(t *testing.T) { buildReadme(d, t, build) })
+	t.Run("the README's", func(t *testing.T) { buildReadme(t, d, build) })
 }
 
 // buildReadme builds the Dockerfile of the README around a worker in Node.
-func buildReadme(d *harness.Dockerd, t *testing.T, build []string) {
+func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
 	t.Helper()
 	if err := importNode(d); err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func initAboveAnother(t *testing.T, d *harness.Dockerd) {
 }
 
 func initOnATerminal(t *testing.T, d *harness.Dockerd) {
-	c, keys := terminal(d, t, []string{"--init", "--interactive", "--tty"}, "sh")
+	c, keys := terminal(t, d, []string{"--init", "--interactive", "--tty"}, "sh")
 	keys("echo $((40+2)); exit 5\n")
 	c.WaitOut(`^42\r`)
 	c.WantExit(5)

@@ -25,7 +25,7 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
 	harness.Need(t, "nginx", "ldd")
-	buildNginx(d, t)
+	buildNginx(t, d)
 	dir := t.TempDir()
 	file := make([]byte, 16<<20) // more than the buffers of both sockets
 	rand.New(rand.NewSource(1)).Read(file)
@@ -54,7 +54,7 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 
 // buildNginx makes an image nginx, whose entrypoint is a script as the official
 // one's is, and the image to copy upon it.
-func buildNginx(d *harness.Dockerd, t *testing.T) {
+func buildNginx(t *testing.T, d *harness.Dockerd) {
 	t.Helper()
 	if err := d.ImportImage("nginx", nil, func(r *harness.Rootfs) {
 		r.Busybox()

@@ -161,7 +161,7 @@ func TestDockerRestartsOnFailure(t *testing.T) {
 }
 
 // terminal runs a container at a terminal, where keys types.
-func terminal(d *harness.Dockerd, t *testing.T, flags []string, command ...string) (c *harness.DockerContainer, keys func(string)) {
+func terminal(t *testing.T, d *harness.Dockerd, flags []string, command ...string) (c *harness.DockerContainer, keys func(string)) {
 	t.Helper()
 	master, slave := harness.OpenPty(t)
 	c = d.Attach(t, slave, "base", flags, command...)
@@ -177,7 +177,7 @@ func terminal(d *harness.Dockerd, t *testing.T, flags []string, command ...strin
 
 func TestDockerTerminalInteractiveShell(t *testing.T) {
 	t.Parallel()
-	c, keys := terminal(harness.Docker(t), t, []string{"--interactive", "--tty"}, "/drainit", "--", "sh")
+	c, keys := terminal(t, harness.Docker(t), []string{"--interactive", "--tty"}, "/drainit", "--", "sh")
 	keys("echo $((40+2)); exit 5\n")
 	c.WaitOut(`^42\r`)
 	c.WantExit(5)
@@ -185,7 +185,7 @@ func TestDockerTerminalInteractiveShell(t *testing.T) {
 
 func TestDockerTerminalCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 	t.Parallel()
-	c, keys := terminal(harness.Docker(t), t, []string{"--interactive", "--tty"},
+	c, keys := terminal(t, harness.Docker(t), []string{"--interactive", "--tty"},
 		"/drainit", "--", "/worker", "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
 	c.WaitOut(`^ready`)
 	keys("\x03")
@@ -199,7 +199,7 @@ func TestDockerTerminalCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 
 func TestDockerTerminalWithoutInput(t *testing.T) {
 	t.Parallel()
-	c, _ := terminal(harness.Docker(t), t, []string{"--tty"}, "/drainit", "--", "/worker", "listen", "-drain", "300ms")
+	c, _ := terminal(t, harness.Docker(t), []string{"--tty"}, "/drainit", "--", "/worker", "listen", "-drain", "300ms")
 	c.WaitOut(`^ready`)
 	c.Do("stop")
 	c.WantExit(0)
