@@ -97,6 +97,7 @@ func onDescriptor(t *testing.T, file *os.File, f func(fd int) error) {
 	}
 }
 
+// SetSize makes a terminal as large as this.
 func SetSize(t *testing.T, master *os.File, rows, columns uint16) {
 	t.Helper()
 	onDescriptor(t, master, func(fd int) error {
@@ -243,6 +244,7 @@ func (c *Console) Foreground() (group int) {
 	return group
 }
 
+// WaitForeground waits until a group is the terminal's foreground group.
 func (c *Console) WaitForeground(group int) {
 	c.T.Helper()
 	c.WaitUntil(fmt.Sprintf("group %d has the terminal", group), func() bool { return c.Foreground() == group })

@@ -36,6 +36,7 @@ func (g CpuCgroup) remove() {
 	WaitUntil(g.t, "the cgroup is gone", func() bool { return !g.Busy() })
 }
 
+// Limit sets the limit, in thousandths of a processor.
 func (g CpuCgroup) Limit(milli int) {
 	g.t.Helper()
 	if err := g.CPU.Limit(milli); err != nil {
@@ -43,6 +44,7 @@ func (g CpuCgroup) Limit(milli int) {
 	}
 }
 
+// Lift takes the limit away.
 func (g CpuCgroup) Lift() {
 	g.t.Helper()
 	if err := g.CPU.Lift(); err != nil {

@@ -43,6 +43,7 @@ func Docker(t *testing.T) *Dockerd {
 	return s.Dockerd
 }
 
+// NeedDocker skips a test that lacks what a Docker engine needs.
 func NeedDocker(t *testing.T) {
 	t.Helper()
 	Need(t, "docker", "dockerd", "runc", "containerd", "tini-static")
@@ -91,6 +92,7 @@ func StartDockerd(init string, flags ...string) (*Dockerd, error) {
 
 func (d *Dockerd) host() string { return "unix://" + filepath.Join(d.dir, "docker.sock") }
 
+// Log is the file with what the engine prints.
 func (d *Dockerd) Log() string { return filepath.Join(d.dir, "log") }
 
 func (d *Dockerd) start() error {
@@ -196,6 +198,7 @@ func (d *Dockerd) Run(t *testing.T, args ...string) *DockerContainer {
 	return nil
 }
 
+// RunImage starts a container from an image: flags of docker run, and the command.
 func (d *Dockerd) RunImage(t *testing.T, image string, flags []string, command ...string) *DockerContainer {
 	t.Helper()
 	return d.Attach(t, nil, image, flags, command...)

@@ -242,6 +242,7 @@ func (p *Init) WaitOut(pattern string) []string { p.T.Helper(); return p.WaitFor
 // WaitErr is waitOut for standard error.
 func (p *Init) WaitErr(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stderr, pattern) }
 
+// WaitFor waits until an output matches a pattern and returns the match and its groups.
 func (p *Init) WaitFor(o *Output, pattern string) []string {
 	p.T.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
@@ -263,6 +264,7 @@ func (p *Init) WaitFor(o *Output, pattern string) []string {
 // the init has ended they wait until nothing holds the pipe any more.
 func (p *Init) Out() string { return p.all(p.Stdout) }
 
+// Err is Out for standard error.
 func (p *Init) Err() string { return p.all(p.Stderr) }
 
 func (p *Init) all(o *Output) string {
@@ -354,6 +356,7 @@ func sink(t *testing.T, own *os.File) (*os.File, *Output) {
 	return w, o
 }
 
+// Read collects what comes through a pipe, to its end.
 func (o *Output) Read(r *os.File) {
 	defer r.Close()
 	chunk := make([]byte, 64<<10)
@@ -371,10 +374,12 @@ func (o *Output) Read(r *os.File) {
 	}
 }
 
+// Look is the text so far, and what is closed when more has come.
 func (o *Output) Look() (text string, more <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.buf.String(), o.More
 }
 
+// Text is what has come so far.
 func (o *Output) Text() string { s, _ := o.Look(); return s }

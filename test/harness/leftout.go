@@ -47,7 +47,7 @@ func sayLeftOut() {
 
 // stderrOfGo is the standard error of the go command that runs the tests.
 func stderrOfGo() (*os.File, error) {
-	if parent := CommOf(os.Getppid()); parent != "go" {
+	if parent := Comm(os.Getppid()); parent != "go" {
 		return nil, fmt.Errorf("%s is not go", parent)
 	}
 	pidfd, err := unix.PidfdOpen(os.Getppid(), 0)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 )
 
+// LinesOf are the lines of a text, without their ends.
 func LinesOf(s string) []string {
 	if s == "" {
 		return nil

@@ -171,6 +171,7 @@ func ReadmeBlock(t *testing.T, section, language string) string {
 	return block[1]
 }
 
+// TextOf is what a file has.
 func TextOf(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)

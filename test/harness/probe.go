@@ -45,6 +45,7 @@ func LaunchAt(t *testing.T, addr string, l Launch) Probed {
 	return p
 }
 
+// WaitRunning waits until the readiness probe finds drainit running.
 func (p Probed) WaitRunning() {
 	p.T.Helper()
 	WaitUntil(p.T, "it is running", func() bool { return p.Get("/readyz") == "200 running" })
@@ -93,6 +94,7 @@ func getOnce(url string) (answer string, err error) {
 	return fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSuffix(string(body), "\n")), err
 }
 
+// Get is the answer to a probe: its status and text.
 func (p Probed) Get(path string) string {
 	p.T.Helper()
 	answer, err := Get("http://" + p.Addr + path)

@@ -63,8 +63,10 @@ const Renamed = `$| = 1; my ($prctl, $name, $leave) = map { /(.*)/s } @ARGV; # u
 	if ($leave) { open my $f, ">", $leave; close $f } else { print "ready\n" }
 	sleep 1 while 1;`
 
+// Prctl is the number of that system call, for perl's syscall.
 var Prctl = strconv.Itoa(unix.SYS_PRCTL)
 
+// Comm is the name of a process: drainit shows its title there.
 func Comm(pid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.TrimSpace(string(b))

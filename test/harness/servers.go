@@ -28,6 +28,7 @@ func ServerDir(t *testing.T, uid int) string {
 	return dir
 }
 
+// WriteFile makes a file that every user may read.
 func WriteFile(t *testing.T, name string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(name, b, 0o644); err != nil {

@@ -2,8 +2,10 @@ package harness
 
 import "testing"
 
+// WaitTitle waits until the init shows a title.
 func (p *Init) WaitTitle(title string) { p.T.Helper(); WaitTitle(p.T, p.Pid(), title) }
 
+// WantTitle compares the init's title.
 func (p *Init) WantTitle(title string) { p.T.Helper(); wantTitle(p.T, p.Pid(), title) }
 
 // WaitTitle waits until a drainit shows a title.

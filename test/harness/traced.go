@@ -96,7 +96,7 @@ func (p *Init) stopAtExec() error {
 		case 0, 'Z':
 			return errors.New("the stage has failed")
 		case 't':
-			if CommOf(p.Pid()) == init {
+			if Comm(p.Pid()) == init {
 				return ptrace(unix.PTRACE_DETACH, p.Pid(), unix.SIGSTOP)
 			}
 			// A signal that the Go runtime sends itself.
@@ -148,9 +148,4 @@ func (p *Init) attach(args []string) error {
 		close(p.Tracer)
 	}()
 	return nil
-}
-
-func CommOf(pid int) string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	return strings.TrimSpace(string(b))
 }

@@ -40,6 +40,7 @@ type Answer struct {
 // Ask calls a verb in the container of an init.
 func (p *Init) Ask(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args}) }
 
+// AskAs runs a verb beside the init, as it is told to.
 func (p *Init) AskAs(a Ask) Answer {
 	p.T.Helper()
 	NeedAsk(p.T)
@@ -80,6 +81,7 @@ func (p *Init) Entering(uid int, cgroup string) (command []string) {
 	return append(command, "--")
 }
 
+// NeedAsk skips a test that lacks what a verb is run with.
 func NeedAsk(t *testing.T) {
 	t.Helper()
 	Need(t, "nsenter")
@@ -153,6 +155,7 @@ func asPID1(t *testing.T, l Launch) *Container {
 // Pod is a PID namespace whose first process is none of the containers'.
 type Pod struct{ Pause *Init }
 
+// NewPod starts what holds the namespaces of a pod.
 func NewPod(t *testing.T) Pod {
 	t.Helper()
 	p := Run(t, Launch{Bin: WorkerBin, Args: []string{"listen", "-name", "pause "}})
@@ -187,8 +190,10 @@ func (c *Container) Send(sig syscall.Signal) {
 	}
 }
 
+// WaitTitle waits until the container's drainit shows a title.
 func (c *Container) WaitTitle(title string) { c.T.Helper(); WaitTitle(c.T, c.Drainit, title) }
 
+// WantTitle compares the title of the container's drainit.
 func (c *Container) WantTitle(title string) { c.T.Helper(); wantTitle(c.T, c.Drainit, title) }
 
 // WantNothingSent runs a call of a verb while drainit is stopped, so that what

@@ -140,7 +140,7 @@ func driveProbe(d *driver) {
 	if !d.ready() {
 		return
 	}
-	for end := time.Now().Add(d.answers); harness.CommOf(d.Pid()) != "drainit:run" && time.Now().Before(end); {
+	for end := time.Now().Add(d.answers); harness.Comm(d.Pid()) != "drainit:run" && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	client := http.Client{Timeout: d.answers, Transport: &http.Transport{DisableKeepAlives: true}}
