@@ -114,7 +114,7 @@ func AtShell(t *testing.T) *Console {
 	return c
 }
 
-// AtDash is atShell with an interactive dash.
+// AtDash is AtShell with an interactive dash.
 func AtDash(t *testing.T) *Console {
 	t.Helper()
 	Need(t, "dash")
@@ -196,7 +196,7 @@ func (c *Console) ShowJobs(pattern string) { c.T.Helper(); c.showJobsSince(0, pa
 // prompt: fg continues none that it takes to be running.
 func (c *Console) ShowStopped() { c.T.Helper(); c.showJobsSince(c.Passed, `\[1\] ?[-+] +Stopped`) }
 
-// showJobsSince is showJobs for what has been shown behind so many bytes.
+// showJobsSince is ShowJobs for what has been shown behind so many bytes.
 func (c *Console) showJobsSince(passed int, pattern string) {
 	c.T.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)

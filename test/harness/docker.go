@@ -204,7 +204,7 @@ func (d *Dockerd) RunImage(t *testing.T, image string, flags []string, command .
 	return d.Attach(t, nil, image, flags, command...)
 }
 
-// Attach is runImage with a terminal for the client.
+// Attach is RunImage with a terminal for the client.
 func (d *Dockerd) Attach(t *testing.T, tty *os.File, image string, flags []string, command ...string) *DockerContainer {
 	t.Helper()
 	c := &DockerContainer{D: d, Name: fmt.Sprintf("c%d", dockerContainers.Add(1))}

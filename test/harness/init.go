@@ -239,7 +239,7 @@ func (p *Init) Running() bool {
 // and its groups.
 func (p *Init) WaitOut(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stdout, pattern) }
 
-// WaitErr is waitOut for standard error.
+// WaitErr is WaitOut for standard error.
 func (p *Init) WaitErr(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stderr, pattern) }
 
 // WaitFor waits until an output matches a pattern and returns the match and its groups.

@@ -26,7 +26,7 @@ type Podman struct {
 	flags []string // that each call begins with
 }
 
-// Image is the one that startPodman makes: drainit, a worker and busybox, and
+// Image is the one that StartPodman makes: drainit, a worker and busybox, and
 // nothing else.
 const Image = "localhost/worker:1.0"
 
@@ -54,7 +54,7 @@ func StartPodman(t *testing.T, settings string) Podman {
 	return StartPodmanOf(t, 0, settings)
 }
 
-// StartPodmanOf is startPodman for a user.
+// StartPodmanOf is StartPodman for a user.
 func StartPodmanOf(t *testing.T, uid int, settings string) Podman {
 	t.Helper()
 	NeedRoot(t)

@@ -34,7 +34,7 @@ func LaunchProbed(t *testing.T, l Launch) Probed {
 	return LaunchAt(t, fmt.Sprintf("127.0.0.1:%d", ReservePort(t)), l)
 }
 
-// LaunchAt is launchProbed with an address of the test's.
+// LaunchAt is LaunchProbed with an address of the test's.
 func LaunchAt(t *testing.T, addr string, l Launch) Probed {
 	t.Helper()
 	p := Probed{Addr: addr}

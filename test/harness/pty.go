@@ -17,7 +17,7 @@ func OnTerminal(t *testing.T, l Launch) Launch {
 	return OnThis(slave, l)
 }
 
-// OnThis is onTerminal for a terminal that there is already.
+// OnThis is OnTerminal for a terminal that there is already.
 func OnThis(slave *os.File, l Launch) Launch {
 	if l.Bin == "" {
 		l.Bin = DrainitBin

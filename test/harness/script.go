@@ -36,7 +36,7 @@ const LeavesChild = `
 spawn { $name = "child"; catch "TERM", "HUP"; say "ready $$"; await "TERM"; hold 3; nap shift @ARGV; say "drained" };
 hold 0; exit 5`
 
-// Leaving starts leavesChild and lets the worker exit. The function that comes
+// Leaving starts LeavesChild and lets the worker exit. The function that comes
 // back lets the child end its drain.
 func Leaving(t *testing.T, noPID1 bool, flags ...string) (p *Init, release func()) {
 	t.Helper()
@@ -95,7 +95,7 @@ func Line(flags []string, command ...string) []string {
 	return append(append(append([]string(nil), flags...), "--"), command...)
 }
 
-// WaitingModes is bothModes for a test that mostly waits.
+// WaitingModes is BothModes for a test that mostly waits.
 func WaitingModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
 	t.Helper()
 	t.Parallel()

@@ -73,7 +73,7 @@ sub run {
 run(parse());
 `
 
-// StartTree starts drainit with a perlTree and waits until the processes that
+// StartTree starts drainit with a PerlTree and waits until the processes that
 // ready names are ready. Before the tree stand drainit's flags.
 func StartTree(t *testing.T, l Launch, tree, ready string) *Init {
 	t.Helper()
@@ -89,7 +89,7 @@ func StartTree(t *testing.T, l Launch, tree, ready string) *Init {
 	return p
 }
 
-// PidOf is the pid, in the test's namespace, of a process of a perlTree.
+// PidOf is the pid, in the test's namespace, of a process of a PerlTree.
 func (p *Init) PidOf(name string) int { p.T.Helper(); return p.ReadyPid(`^ready ` + name) }
 
 // ReadyPid is the pid, in the test's namespace, that an output line ends with.

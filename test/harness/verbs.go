@@ -100,7 +100,7 @@ func (a Answer) Want(status int, out, err string) {
 // WantSilent checks that it succeeded and said nothing.
 func (a Answer) WantSilent() { a.T.Helper(); a.Want(0, "", "") }
 
-// WantDone is wantSilent for what can end PID 1, and with it what asked.
+// WantDone is WantSilent for what can end PID 1, and with it what asked.
 func (a Answer) WantDone(pid1 bool) {
 	a.T.Helper()
 	if !pid1 || a.Status != 137 || a.Out+a.Err != "" {

@@ -155,7 +155,7 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	}
 }
 
-// tree is the command line of a perlTree.
+// tree is the command line of a PerlTree.
 func tree(tree string) []string { return []string{"perl", "-e", harness.PerlTree, tree} }
 
 func TestStatusInEachPhase(t *testing.T) {

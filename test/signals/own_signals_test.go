@@ -73,7 +73,7 @@ func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
 	})
 }
 
-// waitOutAlive is waitOut for a line that an init may end before, by the fault that is tested.
+// waitOutAlive is WaitOut for a line that an init may end before, by the fault that is tested.
 func waitOutAlive(p *harness.Init, pattern string) {
 	p.T.Helper()
 	harness.WaitUntil(p.T, "a line "+pattern+", or the end", func() bool { return harness.Matches(pattern, p.Stdout.Text()) || !p.Running() })
