@@ -129,6 +129,10 @@ func TestTableOfWarnings(t *testing.T) {
 				harness.WaitUntil(t, "pnpm handles TERM", func() bool { return harness.SignalMask(t, p.FirstChild(), "SigCgt")&(1<<(unix.SIGTERM-1)) != 0 })
 			}
 			warned{}.stop(p)
+			if strings.Contains(w.want, "death") && !diedAtOnce(t, p) && !strings.Contains(p.Err(), " at once: it may have no handler") {
+				t.Log("on a busy machine it took longer to die, and that tells of nothing")
+				w.want, w.names = strings.TrimSpace(strings.ReplaceAll(w.want, "death", "")), ""
+			}
 			wantWarnings(t, p, w.want)
 			w.wantWords(t, p)
 			if form := w.pasteable(t, p); form != nil {
@@ -142,6 +146,17 @@ func TestTableOfWarnings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// diedAtOnce reports whether the stop took less than the 0.1 s within which a death tells
+// that there was no handler.
+func diedAtOnce(t *testing.T, p *harness.Init) bool {
+	t.Helper()
+	took, err := strconv.ParseFloat(p.WaitErr(`"msg":"stopped after .*"duration_s":([\d.]+)`)[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return took < 0.1
 }
 
 // standing is what runs, as which user and where.
