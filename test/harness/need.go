@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // Need skips a test that lacks a program, or fails it where all must run, as in CI.
@@ -54,21 +52,6 @@ func skipShort(t *testing.T) {
 	t.Helper()
 	note("-short")
 	t.Skip("left out by -short")
-}
-
-// Alone keeps the tests of other packages that measure time from running beside this one.
-// go test runs several packages at once. A test that is parallel must not call it: its own
-// package's would wait for it, and it for them.
-func Alone(t *testing.T) {
-	t.Helper()
-	dir, err := os.Open(filepath.Dir(filepath.Dir(os.TempDir()))) // where the runs' folders are
-	if err == nil {
-		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { dir.Close() })
 }
 
 // PathOf is where a program is that the test needs.
