@@ -1,6 +1,10 @@
 package signals
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,12 +97,27 @@ func takesEachOnce(t *testing.T, noPID1 bool, command []string) {
 		p.Signal(sig)
 		p.WaitOut(`^got ` + unix.SignalName(sig))
 	}
+	if slices.Contains(command, "sigwait") { // on a busy machine it has not come back to it yet
+		harness.WaitUntil(t, "a thread is in sigwait", func() bool { return slices.ContainsFunc(p.Alive(), inSigwait) })
+	}
 	p.Signal(unix.SIGTERM)
 	p.WantExit(7)
 	if n := strings.Count(p.Out(), "got SIGTERM"); n != 1 {
 		t.Errorf("signalled %d times:\n%s", n, p.Out())
 	}
 	p.WantCount("does not catch", 0)
+}
+
+// inSigwait reports whether a thread of a process is in sigwait.
+func inSigwait(pid int) bool {
+	calls, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid)) // fails for a bad pattern only
+	for _, file := range calls {
+		call, _ := os.ReadFile(file) // empty if it has gone
+		if strings.HasPrefix(string(call), strconv.Itoa(unix.SYS_RT_SIGTIMEDWAIT)+" ") {
+			return true
+		}
+	}
+	return false
 }
 
 // Without /proc no process can be looked at, and a group is signalled all the same.
