@@ -22,7 +22,7 @@ import ctypes, os, signal, sys, threading, time
 def take():
     while True:
         sig = os.read(fd, 128)[0] if sys.argv[2] == "signalfd" else signal.sigwait(signals)
-        print("got", signal.Signals(sig).name, flush=True)
+        os.write(1, f"got {signal.Signals(sig).name}\n".encode()) # whole, beside the other thread's
         if sig == signal.SIGTERM:
             os._exit(7)
 signals = {signal.SIGTSTP, signal.SIGCONT, signal.SIGUSR1, signal.SIGTERM}
@@ -31,7 +31,7 @@ if sys.argv[2] == "signalfd":
     mask = ctypes.c_uint64(sum(1 << sig - 1 for sig in signals))
     fd = ctypes.CDLL(None).syscall(int(sys.argv[3]), -1, ctypes.byref(mask), 8, 0)
 threading.Thread(target=take).start()
-print("ready", flush=True)
+os.write(1, b"ready\n")
 while sys.argv[1] == "wakes up often":
     time.sleep(0.0003)
 while sys.argv[1] == "computes":
