@@ -135,6 +135,12 @@ func Beside(t *testing.T, test func(t *testing.T, under string)) {
 	}
 }
 
+// BesideAtShell is Beside with an interactive bash for each run.
+func BesideAtShell(t *testing.T, test func(t *testing.T, c *Console, under string)) {
+	t.Helper()
+	Beside(t, func(t *testing.T, under string) { test(t, AtShell(t), under) })
+}
+
 // Keys types; \x03 is Ctrl-C, \x04 Ctrl-D, \x1a Ctrl-Z and \x1c Ctrl-\.
 func (c *Console) Keys(keys string) {
 	c.T.Helper()

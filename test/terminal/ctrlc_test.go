@@ -31,8 +31,7 @@ func TestTTYCtrlCReachesTheWorkerOnceFromDrainit(t *testing.T) {
 	harness.Need(t, "python3")
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- python3 -c '" + whoSent + "'")
-	worker := c.Ready()
+	worker := startWorker(c, "drainit -- python3 -c '"+whoSent+"'")
 	if fg := c.Foreground(); fg == harness.TaskOf(worker).Group {
 		t.Errorf("the worker has the terminal, and never read it")
 	}
@@ -72,10 +71,8 @@ func TestTTYCtrlCEndsAsWithoutDrainit(t *testing.T) {
 		"it dies":   {"worker listen -catch USR1", 130},
 	} {
 		t.Run(name, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) {
-				c := harness.AtShell(t)
-				c.Enter(under + w.command)
-				c.Ready()
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+				startWorker(c, under+w.command)
 				c.Keys("\x03")
 				c.WantPrompt(w.status)
 				c.Enter("echo mark$((1+1))")
@@ -88,8 +85,7 @@ func TestTTYCtrlCEndsAsWithoutDrainit(t *testing.T) {
 func TestTTYSecondCtrlCKills(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- worker listen -catch INT -end INT -drain 1h")
-	c.Ready()
+	startWorker(c, "drainit -- worker listen -catch INT -end INT -drain 1h")
 	c.Keys("\x03")
 	c.See(`got SIGINT`)
 	c.WaitOut(`drainit: stopping`)
@@ -117,8 +113,7 @@ func TestTTYCtrlCOfATermThatDrainsKills(t *testing.T) {
 func TestTTYCtrlCReachesTheChildOfAShellOnce(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- sh -c 'worker listen -catch INT,TERM,USR1 -end USR1; echo not reached'")
-	worker := c.Ready()
+	worker := startWorker(c, "drainit -- sh -c 'worker listen -catch INT,TERM,USR1 -end USR1; echo not reached'")
 	c.Keys("\x03")
 	c.See(`got SIGINT`)
 	c.Send(worker, unix.SIGUSR1)
@@ -149,17 +144,14 @@ func TestTTYCtrlCInGroupModeReachesEachOnce(t *testing.T) {
 
 func TestTTYCtrlBackslashIsPassedOnOnce(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
-		c.Enter("ulimit -c 0; " + under + "worker listen -catch QUIT,USR1 -end USR1 -exit 6")
-		worker := c.Ready()
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+		worker := startWorker(c, "ulimit -c 0; "+under+"worker listen -catch QUIT,USR1 -end USR1 -exit 6")
 		c.Keys("\x1c")
 		c.See(`got SIGQUIT`)
 		c.Send(worker, unix.SIGUSR1)
 		c.WantPrompt(6)
 		c.WantShown(`got SIGQUIT`, 1)
-		c.Enter(under + "sh -c 'echo ready $$; exec sleep 1000'")
-		c.Ready()
+		startWorker(c, under+"sh -c 'echo ready $$; exec sleep 1000'")
 		c.Keys("\x1c")
 		c.WantPrompt(131)
 	})
@@ -224,10 +216,8 @@ func TestTTYNodeWorkerDrainsOnCtrlC(t *testing.T) {
 	}
 	for _, command := range []string{"node " + file, "sh -c 'node " + file + "; exit $?'"} {
 		t.Run(command, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) {
-				c := harness.AtShell(t)
-				c.Enter(under + command)
-				c.Ready()
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+				startWorker(c, under+command)
 				c.Keys("\x03")
 				c.See(`got SIGINT`)
 				c.See(`drained`)

@@ -23,8 +23,7 @@ var talks = map[string]struct {
 	}, 3},
 	"cat": {catReady, func(c *harness.Console) {
 		c.Ready()
-		c.Enter("abc")
-		c.See(`abc\r\nabc\r\n`) // the echo, and cat's
+		typeToCat(c, "abc")
 		c.Keys("\x04")
 	}, 0},
 	"stty":   {"stty -g", func(c *harness.Console) { c.See(`^[0-9a-f]+:`) }, 0},
@@ -63,6 +62,23 @@ const topInside = `sh -c 'stty echo; exec top'`
 // catReady is cat, with a line that says when it will read.
 const catReady = `sh -c 'echo ready $$; exec cat'`
 
+// typeToCat enters a line and sees the echo of the terminal, and what cat makes of it.
+func typeToCat(c *harness.Console, line string) {
+	c.T.Helper()
+	c.Enter(line)
+	c.See(line + `\r\n` + line + `\r\n`)
+}
+
+// readsTwice is a worker that has the terminal from its first line on.
+const readsTwice = `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`
+
+// enterY enters the line that a "read y; echo y is $y" waits for.
+func enterY(c *harness.Console) {
+	c.T.Helper()
+	c.Enter("def")
+	c.See(`y is def`)
+}
+
 // inShell uses an interactive shell: it runs a job, which Ctrl-C interrupts and
 // Ctrl-Z stops, and the shell is none the worse.
 func inShell(c *harness.Console) {
@@ -70,24 +86,20 @@ func inShell(c *harness.Console) {
 	c.Enter("echo is$((40+2))")
 	c.See(`is42`)
 	c.See(`inner% `)
-	c.Enter("worker listen -catch USR1")
-	c.Ready()
+	startWorker(c, "worker listen -catch USR1")
 	c.Keys("\x03")
 	c.See(`inner% `)
 	c.Enter("echo status$?")
 	c.See(`status130`)
 	c.See(`inner% `)
-	c.Enter(catReady)
-	cat := c.Ready()
-	c.Enter("abc")
-	c.See(`abc\r\nabc\r\n`)
+	cat := startWorker(c, catReady)
+	typeToCat(c, "abc")
 	c.Keys("\x1a")
 	c.See(`Stopped`)
 	c.See(`inner% `)
 	c.Enter("fg")
 	c.WaitForeground(harness.TaskOf(cat).Group)
-	c.Enter("def")
-	c.See(`def\r\ndef\r\n`)
+	typeToCat(c, "def")
 	c.Keys("\x04")
 	c.See(`inner% `)
 	c.Enter("exit 5")
@@ -163,8 +175,7 @@ func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
 func TestTTYFileIsEditedInVi(t *testing.T) {
 	harness.Need(t, "vi")
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		modes := c.Modes()
 		editInVi(c, under, func() {})
 		c.WantModes(modes)
@@ -193,8 +204,7 @@ func editInVi(c *harness.Console, under string, before func()) {
 // that it neither drains nor kills.
 func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		c.Enter(under + `sh -c 'read x; exec worker listen -catch INT,USR1 -end USR1 -exit 4'`)
 		c.Enter("abc")
 		worker := c.Ready()

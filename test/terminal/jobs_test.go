@@ -18,11 +18,9 @@ func TestTTYJobOfDash(t *testing.T) {
 	harness.Beside(t, func(t *testing.T, under string) {
 		c := harness.AtDash(t)
 		shell := c.Foreground()
-		c.Enter(under + "worker listen -catch USR1,TERM -drain 100ms -exit 7")
-		worker := c.Ready()
+		worker := startWorker(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
 		for range 2 {
-			c.Keys("\x1a")
-			wantStopped(c)
+			ctrlZ(c)
 			c.WaitForeground(shell)
 			c.Enter("jobs")
 			c.See(`\[1\] \+ Stopped +.*worker listen`)
@@ -31,8 +29,7 @@ func TestTTYJobOfDash(t *testing.T) {
 			c.Send(worker, unix.SIGUSR1)
 			c.See(`got SIGUSR1`)
 		}
-		c.Keys("\x1a")
-		wantStopped(c)
+		ctrlZ(c)
 		c.Enter("bg")
 		c.WantPrompt(0)
 		c.Send(worker, unix.SIGUSR1)
@@ -49,15 +46,11 @@ func TestTTYBackgroundJobOfDashThatReads(t *testing.T) {
 	harness.Beside(t, func(t *testing.T, under string) {
 		c := harness.AtDash(t)
 		shell := c.Foreground()
-		c.Enter(under + catReady + " &")
-		reader := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
-		c.WantPrompt(0)
+		reader := startInBackground(c, under+catReady)
 		waitStates(c, "T")
 		c.WantForeground(shell)
-		fg(c)
-		c.WaitForeground(harness.TaskOf(reader).Group)
-		c.Enter("abc")
-		c.See(`abc\r\nabc\r\n`)
+		fgTo(c, reader)
+		typeToCat(c, "abc")
 		c.Keys("\x04")
 		c.WantPrompt(0)
 	})
@@ -85,12 +78,9 @@ func numberIn(t *testing.T, text string) (n int) {
 
 func TestTTYBackgroundJobNeverTakesTheForeground(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		c.Enter(under + "worker listen -catch USR1,TERM -drain 100ms -exit 7 &")
-		worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
-		c.WantPrompt(0)
+		worker := startInBackground(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
 		for range 5 {
 			c.Send(worker, unix.SIGUSR1)
 			c.See(`got SIGUSR1`)
@@ -110,8 +100,7 @@ func TestTTYBackgroundJobNeverTakesTheForeground(t *testing.T) {
 
 func TestTTYStatusOfABackgroundJob(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		c.Enter(under + "sh -c 'exit 7' & wait $!")
 		c.WantPrompt(7)
 		c.Enter("for n in 1 2 3 4 5; do " + under + "sh -c \"exit $n\" & all=\"$all $!\"; done; for p in $all; do wait $p; echo sta''tus $?; done")
@@ -123,24 +112,18 @@ func TestTTYStatusOfABackgroundJob(t *testing.T) {
 
 func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
 		reader := stopsInTheBackground(c, under+catReady)
-		fg(c)
-		c.WaitForeground(harness.TaskOf(reader).Group)
-		c.Enter("abc")
-		c.See(`abc\r\nabc\r\n`)
-		c.Keys("\x1a")
-		wantStopped(c)
+		fgTo(c, reader)
+		typeToCat(c, "abc")
+		ctrlZ(c)
 		c.Enter("bg") // and reads again
 		c.WantPrompt(0)
 		waitStates(c, "T")
 		c.ShowStopped()
-		fg(c)
-		c.WaitForeground(harness.TaskOf(reader).Group)
-		c.Enter("def")
-		c.See(`def\r\ndef\r\n`)
+		fgTo(c, reader)
+		typeToCat(c, "def")
 		c.Keys("\x04")
 		c.WantPrompt(0)
 		c.WantForeground(shell)
@@ -266,8 +249,7 @@ func waitInTgkill(c *harness.Console, drainit int, delay string) {
 
 func TestTTYBackgroundJobThatSetsTheModesStopsUntilFg(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		stopsInTheBackground(c, under+`sh -c 'echo ready $$; stty -echoctl; stty -a; exit 3'`)
 		c.Enter("fg")
 		c.See(`-echoctl`)
@@ -277,8 +259,7 @@ func TestTTYBackgroundJobThatSetsTheModesStopsUntilFg(t *testing.T) {
 
 func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		reader := stopsInTheBackground(c, under+catReady)
 		c.Enter("kill %1")
 		c.WantPrompt(0)
@@ -292,15 +273,12 @@ func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 // Nothing stops it in the background: fg just gives it the terminal, without a CONT.
 func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		fifo := t.TempDir() + "/fifo"
 		if err := unix.Mkfifo(fifo, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c.Enter(under + "sh -c 'echo ready $$; read x <" + fifo + "; read y; echo y is $y; exit 3' &")
-		worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
-		c.WantPrompt(0)
+		worker := startInBackground(c, under+"sh -c 'echo ready $$; read x <"+fifo+"; read y; echo y is $y; exit 3'")
 		c.Enter("fg")
 		c.See(`read y`)
 		job := harness.TaskOf(worker)
@@ -309,8 +287,7 @@ func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 		}
 		c.WaitForeground(job.Group)
 		harness.WriteLine(t, fifo)
-		c.Enter("def")
-		c.See(`y is def`)
+		enterY(c)
 		c.WantPrompt(3)
 	})
 }
@@ -318,9 +295,7 @@ func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 func TestTTYCtrlCOfAJobThatWasBroughtToTheForegroundDrains(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 &")
-	worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
-	c.WantPrompt(0)
+	worker := startInBackground(c, "drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7")
 	c.Enter("fg")
 	c.See(`worker listen`)
 	c.WaitForeground(harness.TaskOf(c.Above(worker)).Group)

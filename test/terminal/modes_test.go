@@ -31,8 +31,7 @@ func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 			c.Enter("abc")
 			c.See(`status ` + status)
 			c.WantModes(modes)
-			c.Enter("def")
-			c.See(`y is def`)
+			enterY(c)
 			c.WantExit(0)
 		})
 	}
@@ -62,8 +61,7 @@ func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 			kill(c, c.Above(worker))
 			c.See(`status 137`)
 			c.WantModes(modes)
-			c.Enter("def")
-			c.See(`y is def`)
+			enterY(c)
 			c.WantExit(0)
 		})
 	}
@@ -125,8 +123,7 @@ func TestTTYModesAreLeftAloneWhereTheWorkerDrainsAndExits(t *testing.T) {
 func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- worker listen &")
-	worker := c.Ready()
+	worker := startWorker(c, "drainit -- worker listen &")
 	c.Enter("stty -echo -icrnl; echo set")
 	c.See(`^set`)
 	c.Prompt()
@@ -165,8 +162,7 @@ func TestTTYTerminalIsTakenBackFromAJobOfADeadShell(t *testing.T) {
 	c.See(`inner% `)
 	c.Enter(`sh -c 'kill -9 $PPID; exec worker listen'`)
 	c.See(`status 137`)
-	c.Enter("def")
-	c.See(`y is def`)
+	enterY(c)
 	c.WantExit(0)
 	c.WantNothingLeft()
 }

@@ -82,8 +82,7 @@ func TestTTYPipelinesFindNoDifference(t *testing.T) {
 func TestTTYCtrlCInAPipelineDrains(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 | sh -c 'trap \"\" INT; cat'; (exit ${PIPESTATUS[0]})")
-	c.Ready()
+	startWorker(c, "drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 | sh -c 'trap \"\" INT; cat'; (exit ${PIPESTATUS[0]})")
 	c.Keys("\x03")
 	c.See(`drained`)
 	c.WantPrompt(7)
@@ -94,8 +93,7 @@ func TestTTYCtrlZInAPipelineStopsAllOfIt(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
 		t.Run(name, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) {
-				c := harness.AtShell(t)
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 				c.Enter(under + `sh -c '` + read + `echo ready $$ >/dev/tty; exec worker listen -catch USR1 -end USR1'` +
 					` | sh -c 'echo there >/dev/tty; exec sed s/d/D/'`)
 				c.WaitOut(`^there`)
@@ -104,11 +102,7 @@ func TestTTYCtrlZInAPipelineStopsAllOfIt(t *testing.T) {
 				}
 				worker := c.Ready()
 				c.WaitOut(`^reaDy`) // it listens
-				for range 3 {
-					c.Keys("\x1a")
-					wantStopped(c)
-					fg(c)
-				}
+				ctrlZAndFg(c, 3)
 				c.Send(worker, unix.SIGUSR1)
 				c.See(`^Drained`)
 				c.WantPrompt(0)

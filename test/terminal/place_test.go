@@ -15,9 +15,8 @@ import (
 // the terminal to the inner one, and that to its worker.
 func TestTTYDrainitBelowDrainitHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	const reads = `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`
 	for name, command := range map[string]string{
-		"directly":      "drainit -- drainit -- " + reads,
+		"directly":      "drainit -- drainit -- " + readsTwice,
 		"below a shell": `drainit -- sh -c 'drainit -- sh "$0"; exit $?' reads`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,14 +31,12 @@ func TestTTYDrainitBelowDrainitHasTheTerminal(t *testing.T) {
 			c.Enter("abc")
 			worker := c.Ready()
 			for range 2 {
-				c.Keys("\x1a")
-				wantStopped(c)
+				ctrlZ(c)
 				c.WaitForeground(shell)
 				c.WaitState(worker, "T")
 				fg(c)
 			}
-			c.Enter("def")
-			c.See(`y is def`)
+			enterY(c)
 			c.WantPrompt(3)
 			c.WantForeground(shell)
 		})
@@ -51,8 +48,7 @@ func TestTTYWorkerThatStopsItselfStopsTheJob(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []string{"TSTP", "STOP"} {
 		t.Run(sig, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) {
-				c := harness.AtShell(t)
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 				c.Enter(under + `sh -c 'kill -` + sig + ` $$; echo it is ba""ck; exit 3'`)
 				c.See(`Stopped`)
 				c.Prompt()
@@ -84,8 +80,7 @@ func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"in the background": "", "which has the terminal": "read x; "} {
 		t.Run(name, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) {
-				c := harness.AtShell(t)
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 				c.Enter(under + strings.Replace(winch, "%s", read, 1))
 				if read != "" {
 					c.Enter("abc")
@@ -158,8 +153,7 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 			c := harness.AtShell(t)
 			c.Enter("drainit -- sh -c 'exec worker listen -catch INT,USR1 -end INT -exit 7 >" + r.path + "' " + strings.Replace(redirect, "%s", file, 1))
 			worker := r.ready(c)
-			c.Keys("\x1a")
-			wantStopped(c)
+			ctrlZ(c)
 			fg(c)
 			c.Send(worker, unix.SIGUSR1)
 			r.wait("got SIGUSR1")
@@ -181,8 +175,7 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 // Such a program opens the terminal by its name, whatever it was given.
 func TestTTYWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		c.Enter(under + `sh -c 'read x </dev/tty; echo x is $x >/dev/tty; exit 3' </dev/null >/dev/null 2>&1`)
 		c.Enter("abc")
 		c.See(`x is abc`)

@@ -52,8 +52,7 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 					t.Errorf("the modes were\n%s\nand are\n%s", before, after)
 				}
 				c.See(`end`)
-				c.Enter("def")
-				c.See(`y is def`)
+				enterY(c)
 				c.WantExit(8)
 				c.WantNothingLeft()
 			})
@@ -67,8 +66,7 @@ func TestTTYScriptThatIsPID1GoesOnUsingTheTerminal(t *testing.T) {
 	c := harness.AtConsole(t, harness.Launch{Bin: "/bin/sh", Args: []string{"-c", `drainit -- sh -c 'read x; echo x is $x'; read y; echo y is $y; exit 8`}})
 	c.Enter("abc")
 	c.See(`x is abc`)
-	c.Enter("def")
-	c.See(`y is def`)
+	enterY(c)
 	c.WantExit(8)
 }
 
@@ -100,8 +98,7 @@ func TestTTYCtrlCUnderNpmIsOneRequest(t *testing.T) {
 			const runs = 10
 			for range runs {
 				c := harness.AtShell(t)
-				c.Enter("cd " + dir + " && npm --no-update-notifier --script-shell=" + shell + " start")
-				c.Ready()
+				startWorker(c, "cd "+dir+" && npm --no-update-notifier --script-shell="+shell+" start")
 				pressed := time.Now()
 				c.Keys("\x03")
 				c.WaitOut(`got SIG`)
@@ -129,11 +126,7 @@ func TestTTYCtrlZUnderNpmStopsAllOfIt(t *testing.T) {
 				c.See(`> .*worker listen`)
 				c.Enter("abc")
 				worker := c.Ready()
-				for range 2 {
-					c.Keys("\x1a")
-					wantStopped(c)
-					fg(c)
-				}
+				ctrlZAndFg(c, 2)
 				c.Send(worker, unix.SIGUSR1)
 				c.See(`drained`)
 				c.Prompt()
@@ -147,16 +140,14 @@ func TestTTYCtrlZUnderNpmStopsAllOfIt(t *testing.T) {
 func TestTTYUnderScript(t *testing.T) {
 	harness.Need(t, "script")
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		// script waits 10 ms for what its child has written last: it may not be shown.
 		c.Enter(`script -qec "` + under + `sh -c 'read x; echo it was \$x; read x; exit 3'" /dev/null`)
 		c.Enter("abc")
 		c.See(`it was abc`)
 		c.Enter("")
 		c.WantPrompt(3)
-		c.Enter(`script -qec "` + under + `worker listen -catch INT -end INT -drain 100ms -exit 7" /dev/null`)
-		c.Ready()
+		startWorker(c, `script -qec "`+under+`worker listen -catch INT -end INT -drain 100ms -exit 7" /dev/null`)
 		c.Keys("\x03")
 		c.See(`got SIGINT`)
 		c.WantPrompt(7)

@@ -18,6 +18,39 @@ func wantStopped(c *harness.Console) {
 	waitStates(c, "T")
 }
 
+// ctrlZ stops the job that has the terminal by its key.
+func ctrlZ(c *harness.Console) {
+	c.T.Helper()
+	c.Keys("\x1a")
+	wantStopped(c)
+}
+
+// ctrlZAndFg stops the job so many times and has it go on each time.
+func ctrlZAndFg(c *harness.Console, times int) {
+	c.T.Helper()
+	for range times {
+		ctrlZ(c)
+		fg(c)
+	}
+}
+
+// startWorker enters a command line and waits until its worker says that it is ready.
+func startWorker(c *harness.Console, line string) (worker int) {
+	c.T.Helper()
+	c.Enter(line)
+	return c.Ready()
+}
+
+// startInBackground is startWorker for a job with &, whose line the shell's prompt may
+// come before.
+func startInBackground(c *harness.Console, line string) (worker int) {
+	c.T.Helper()
+	c.Enter(line + " &")
+	worker = numberIn(c.T, c.WaitOut(`ready (\d+)\r?\n`)[1])
+	c.WantPrompt(0)
+	return worker
+}
+
 // waitStates waits until all below the shell are in one of some states.
 func waitStates(c *harness.Console, states string) {
 	c.T.Helper()
@@ -49,6 +82,13 @@ func fg(c *harness.Console) {
 	waitStates(c, "RSD")
 }
 
+// fgTo is fg for a job that gives the terminal to the group of one of its processes.
+func fgTo(c *harness.Console, pid int) {
+	c.T.Helper()
+	fg(c)
+	c.WaitForeground(harness.TaskOf(pid).Group)
+}
+
 func TestTTYCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]string{
@@ -58,8 +98,7 @@ func TestTTYCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := harness.AtShell(t)
-			c.Enter("drainit -- " + command)
-			worker := c.Ready()
+			worker := startWorker(c, "drainit -- "+command)
 			drainit := harness.TaskOf(worker).Ppid
 			if name != "itself" {
 				drainit = harness.TaskOf(drainit).Ppid
@@ -81,14 +120,11 @@ func TestTTYCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
 
 func TestTTYCtrlZStopsAndFgContinues(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		c.Enter(under + "worker listen -catch USR1,USR2 -end USR2 -exit 7")
-		worker := c.Ready()
+		worker := startWorker(c, under+"worker listen -catch USR1,USR2 -end USR2 -exit 7")
 		for range 5 {
-			c.Keys("\x1a")
-			wantStopped(c)
+			ctrlZ(c)
 			c.WaitState(worker, "T")
 			c.WaitForeground(shell)
 			c.Enter("jobs")
@@ -106,13 +142,10 @@ func TestTTYCtrlZStopsAndFgContinues(t *testing.T) {
 
 func TestTTYCtrlZAndBgContinueInTheBackground(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		c.Enter(under + "worker listen -catch USR1,TERM -drain 100ms -exit 7")
-		worker := c.Ready()
-		c.Keys("\x1a")
-		wantStopped(c)
+		worker := startWorker(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
+		ctrlZ(c)
 		c.Enter("bg")
 		c.WantPrompt(0)
 		c.Send(worker, unix.SIGUSR1)
@@ -124,8 +157,7 @@ func TestTTYCtrlZAndBgContinueInTheBackground(t *testing.T) {
 		c.WantPrompt(130)
 		c.WantForeground(shell)
 		fg(c)
-		c.Keys("\x1a")
-		wantStopped(c)
+		ctrlZ(c)
 		c.Enter("bg; kill %1; wait %1")
 		c.WantPrompt(7)
 		c.WantShown(`got SIGTERM`, 1)
@@ -135,12 +167,9 @@ func TestTTYCtrlZAndBgContinueInTheBackground(t *testing.T) {
 // The shell sends TERM and then CONT.
 func TestTTYStoppedJobThatIsKilledDrains(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
-		c.Enter(under + "worker listen -catch TERM -drain 500ms -exit 7")
-		worker := c.Ready()
-		c.Keys("\x1a")
-		wantStopped(c)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+		worker := startWorker(c, under+"worker listen -catch TERM -drain 500ms -exit 7")
+		ctrlZ(c)
 		c.WaitState(worker, "T")
 		c.Enter("kill %1")
 		c.WaitOut(`drained`)
@@ -171,8 +200,7 @@ func TestTTYCtrlZStopsAPipelineOfTwo(t *testing.T) {
 	c.Enter("drainit -- cat | drainit -- sed -u s/^/got-/")
 	c.Keys("first\r")
 	c.See(`got-first`)
-	c.Keys("\x1a")
-	wantStopped(c)
+	ctrlZ(c)
 	fg(c)
 	c.Keys("second\r")
 	c.See(`got-second`)
@@ -184,10 +212,8 @@ func TestTTYCtrlZStopsAPipelineOfTwo(t *testing.T) {
 func TestTTYCtrlCAfterFgDrainsAndKills(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- worker listen -catch INT -end INT -drain 1h")
-	c.Ready()
-	c.Keys("\x1a")
-	wantStopped(c)
+	startWorker(c, "drainit -- worker listen -catch INT -end INT -drain 1h")
+	ctrlZ(c)
 	fg(c)
 	c.Keys("\x03")
 	c.See(`got SIGINT`)
@@ -201,12 +227,9 @@ func TestTTYCtrlCAfterFgDrainsAndKills(t *testing.T) {
 // All that the worker has started stops with it, and goes on with it.
 func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
-		c.Enter(under + "sh -c 'worker listen -catch USR1 -end USR1 | cat; exit 4'")
-		worker := c.Ready()
-		c.Keys("\x1a")
-		wantStopped(c)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+		worker := startWorker(c, under+"sh -c 'worker listen -catch USR1 -end USR1 | cat; exit 4'")
+		ctrlZ(c)
 		fg(c)
 		c.Send(worker, unix.SIGUSR1)
 		c.See(`drained`)
@@ -245,8 +268,7 @@ func TestTTYCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
 		c.Enter("abc")
 		c.See(`x is abc`)
 		c.Keys("\x1a\x1a\x1a")
-		c.Enter("def")
-		c.See(`y is def`)
+		enterY(c)
 		c.WantExit(3)
 	})
 }
@@ -256,8 +278,7 @@ func TestTTYCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
 func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- worker listen -catch TERM -exit 7 &")
-	worker := c.Ready()
+	worker := startWorker(c, "drainit -- worker listen -catch TERM -exit 7 &")
 	c.Enter("kill -TSTP $!")
 	c.WaitState(c.Above(worker), "T")
 	c.WaitState(worker, "T")

@@ -13,21 +13,17 @@ import (
 // From the hand-over on Ctrl-Z stops the worker, and drainit has to follow.
 func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		c.Enter(under + `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`)
+		c.Enter(under + readsTwice)
 		c.Enter("abc")
 		worker := c.Ready()
 		for range 3 {
-			c.Keys("\x1a")
-			wantStopped(c)
+			ctrlZ(c)
 			c.WaitForeground(shell)
-			fg(c)
-			c.WaitForeground(harness.TaskOf(worker).Group)
+			fgTo(c, worker)
 		}
-		c.Enter("def")
-		c.See(`y is def`)
+		enterY(c)
 		c.WantPrompt(3)
 		c.WantShown(`drainit: `, 0)
 	})
@@ -36,22 +32,18 @@ func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 // After bg it reads from the background, and stops again.
 func TestTTYCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
-		c.Enter(under + `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+		c.Enter(under + readsTwice)
 		c.Enter("abc")
 		worker := c.Ready()
-		c.Keys("\x1a")
-		wantStopped(c)
+		ctrlZ(c)
 		c.Enter("bg")
 		c.WantPrompt(0)
 		c.WaitState(worker, "T")
 		waitStates(c, "T")
 		c.ShowStopped()
-		fg(c)
-		c.WaitForeground(harness.TaskOf(worker).Group)
-		c.Enter("def")
-		c.See(`y is def`)
+		fgTo(c, worker)
+		enterY(c)
 		c.WantPrompt(3)
 	})
 }
@@ -111,8 +103,7 @@ func TestTTYProgramsThatSuspendThemselves(t *testing.T) {
 	for name, s := range suspends {
 		t.Run(name, func(t *testing.T) {
 			harness.Need(t, "bash", "less", "top", "python3", "node")
-			harness.Beside(t, func(t *testing.T, under string) {
-				c := harness.AtShell(t)
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 				shell := c.Foreground()
 				c.Enter(under + s.command)
 				c.See(s.first)
@@ -134,8 +125,7 @@ func TestTTYProgramsThatSuspendThemselves(t *testing.T) {
 func TestTTYViIsSuspended(t *testing.T) {
 	harness.Need(t, "vi")
 	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtShell(t)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		editInVi(c, under, func() {
 			for range 2 {
 				c.See(`the first line`)
@@ -154,8 +144,7 @@ func TestTTYCtrlZStopsTheScriptAroundDrainit(t *testing.T) {
 	for _, script := range []string{"inner", "outer"} {
 		for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
 			t.Run(script+" "+name, func(t *testing.T) {
-				harness.Beside(t, func(t *testing.T, under string) {
-					c := harness.AtShell(t)
+				harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 					dir := t.TempDir()
 					inner := harness.WriteProgram(t, dir, "inner", 0o755,
 						"#!/bin/sh\n"+under+"sh -c '"+read+"exec worker listen -catch USR1 -end USR1'\necho after; exit 9\n")
@@ -165,11 +154,7 @@ func TestTTYCtrlZStopsTheScriptAroundDrainit(t *testing.T) {
 						c.Enter("abc")
 					}
 					worker := c.Ready()
-					for range 3 {
-						c.Keys("\x1a")
-						wantStopped(c)
-						fg(c)
-					}
+					ctrlZAndFg(c, 3)
 					c.Send(worker, unix.SIGUSR1)
 					c.See(`^after`)
 					c.WantPrompt(9)
