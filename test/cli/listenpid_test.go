@@ -98,9 +98,7 @@ func TestListenPidChangesNoOtherVariable(t *testing.T) {
 
 // What can't be run has the status and the line that it has without LISTEN_PID.
 func TestListenPidAndACommandThatCannotBeRun(t *testing.T) {
-	dir := t.TempDir()
-	harness.WriteProgram(t, dir, "not-executable", 0o644, "#!/bin/sh\n")
-	harness.WriteProgram(t, dir, "no-interpreter", 0o755, "#!/nowhere\n")
+	dir := harness.CannotRun(t)
 	for name, tt := range map[string]struct {
 		command string
 		status  int

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -132,10 +131,7 @@ func tstpNotCaught(t *testing.T, init, want string) string {
 func termToStopped(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen")
 	pid := harness.Ready(t, p)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	harness.WaitUntil(t, "the worker is stopped", func() bool { return harness.StateOf(pid) == 'T' })
+	harness.Freeze(t, pid)
 	p.Signal(unix.SIGTERM)
 	if either(p, limit(want), never) && strings.Contains(p.Out(), "drained") {
 		return "drains"

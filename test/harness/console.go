@@ -62,24 +62,8 @@ func NewHome(t *testing.T) (dir string) {
 // does not hold it open.
 func NewConsole(t *testing.T) (master, slave *os.File) {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	number := 0
-	onDescriptor(t, master, func(fd int) (err error) {
-		if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err == nil {
-			number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
-		}
-		return err
-	})
+	master, slave = openTerminal(t)
 	SetSize(t, master, 24, 80)
-	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { slave.Close() })
 	return master, slave
 }
 

@@ -180,11 +180,17 @@ func Hiding(t *testing.T, flags []string, command ...string) *Init {
 	return Run(t, Launch{Bin: "/bin/sh", Args: args})
 }
 
+// Kill sends a signal to a process, which has to be there.
+func Kill(t *testing.T, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatalf("cannot send %v to %d: %v", sig, pid, err)
+	}
+}
+
 // Freeze stops a process, as a debugger or a shell's Ctrl-Z would.
 func Freeze(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	Kill(t, pid, syscall.SIGSTOP)
 	WaitUntil(t, "stopped", func() bool { return StateOf(pid) == 'T' })
 }

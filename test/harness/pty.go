@@ -30,20 +30,27 @@ func OnThis(slave *os.File, l Launch) Launch {
 // OpenPty opens a new terminal, for as long as the test runs.
 func OpenPty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
+	master, slave = openTerminal(t)
+	master.Fd() // makes it blocking
+	return master, slave
+}
+
+// openTerminal opens a new terminal, whose master stays non-blocking.
+func openTerminal(t *testing.T) (master, slave *os.File) {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { master.Close() })
-	fd := int(master.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	number := 0
+	onDescriptor(t, master, func(fd int) (err error) {
+		if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err == nil {
+			number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		}
+		return err
+	})
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

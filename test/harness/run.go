@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -71,6 +72,40 @@ func SignalMask(t *testing.T, pid int, name string) uint64 {
 		t.Fatal(err)
 	}
 	return mask
+}
+
+// StartBeside starts a program that is not below an init, and ends it with the test.
+func StartBeside(t *testing.T, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), NewMarker())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+}
+
+// Testdata is the absolute path of a file in the folder testdata of the package.
+func Testdata(t *testing.T, elem ...string) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("testdata", filepath.Join(elem...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// CannotRun makes a folder with programs that cannot be run: not-executable, and
+// no-interpreter, whose interpreter is not there.
+func CannotRun(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	WriteProgram(t, dir, "not-executable", 0o644, "#!/bin/sh\n")
+	WriteProgram(t, dir, "no-interpreter", 0o755, "#!/nowhere\n")
+	return dir
 }
 
 // WriteProgram writes a file for drainit to run. No other test may fork meanwhile:

@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -47,6 +48,17 @@ func Leaving(t *testing.T, noPID1 bool, flags ...string) (p *Init, release func(
 	p.WaitOut(`^ready`)
 	exit.Close()
 	return p, func() { free.Close() }
+}
+
+// StopLeavingTwice sends a stop signal to the drainit of Leaving whose child drains, and then
+// another one, which is a request of its own.
+func StopLeavingTwice(p *Init) {
+	p.T.Helper()
+	p.WaitOut(`^child got TERM`)
+	p.Signal(syscall.SIGTERM)
+	p.WaitErr(`the grace period starts now`)
+	PastTheSameRequest()
+	p.Signal(syscall.SIGTERM)
 }
 
 // Stubborn is a tree of three that ignores TERM, and where each has a session

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // task is a process as /proc/PID/stat shows it.
@@ -78,9 +76,7 @@ func (c *Console) WaitState(pid int, states string) {
 // Send sends a signal to a process, or with -pid to a group.
 func (c *Console) Send(pid int, sig syscall.Signal) {
 	c.T.Helper()
-	if err := unix.Kill(pid, sig); err != nil {
-		c.T.Fatalf("cannot send %v to %d: %v", sig, pid, err)
-	}
+	Kill(c.T, pid, sig)
 }
 
 // WriteLine writes a line to a named pipe that is read.

@@ -190,6 +190,13 @@ func (c *Container) Send(sig syscall.Signal) {
 	}
 }
 
+// WaitReady waits until the worker has said so and drainit takes every signal.
+func (c *Container) WaitReady() {
+	c.T.Helper()
+	c.WaitOut(`^ready`)
+	c.WaitTitle("drainit:run")
+}
+
 // WaitTitle waits until the container's drainit shows a title.
 func (c *Container) WaitTitle(title string) { c.T.Helper(); WaitTitle(c.T, c.Drainit, title) }
 

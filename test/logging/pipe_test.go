@@ -189,7 +189,7 @@ func TestFormatGoesByWhatStderrIs(t *testing.T) {
 	} {
 		r, w := harness.Pipe(t)
 		if tt.terminal {
-			r, w = openTerminal(t)
+			r, w = harness.OpenPty(t)
 		}
 		l := harness.Launch{NoPID1: true, Stderr: w, Args: append([]string{"-v"}, append(tt.flags, "true")...)}
 		harness.Run(t, l).WantExit(0)
@@ -203,27 +203,4 @@ func TestFormatGoesByWhatStderrIs(t *testing.T) {
 			t.Errorf("terminal %v, %q: %q", tt.terminal, tt.flags, log)
 		}
 	}
-}
-
-// openTerminal opens both ends of a terminal that is no session's controlling one.
-func openTerminal(t *testing.T) (person, program *os.File) {
-	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { person.Close() })
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { program.Close() })
-	return person, program
 }

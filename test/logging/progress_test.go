@@ -71,9 +71,7 @@ func TestKilledWorkerIsNamedAsWhatItHasBecome(t *testing.T) {
 		if !strings.HasPrefix(name, "python3") {
 			t.Fatalf("the worker is called %q", name)
 		}
-		if err := unix.Kill(worker, unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		harness.Kill(t, worker, unix.SIGKILL)
 		p.WantExit(137)
 		p.WantLogged(`"msg":"`+name+`\[\d+\] was killed by SIGKILL`, 1)
 		p.WantLogged(`\bsh\[`, 0)

@@ -29,9 +29,7 @@ func termTwice(p *harness.Init) {
 // killWorker sends a signal to the worker, from outside.
 func killWorker(sig syscall.Signal) func(p *harness.Init) {
 	return func(p *harness.Init) {
-		if err := unix.Kill(p.ReadyPid(`^ready`), sig); err != nil {
-			p.T.Fatal(err)
-		}
+		harness.Kill(p.T, p.ReadyPid(`^ready`), sig)
 	}
 }
 
@@ -102,9 +100,7 @@ func TestTerminationMessageSaysWhatTheStatusDoesNot(t *testing.T) {
 
 // What the log says of a worker that can't be started is the message, too.
 func TestTerminationMessageOfAWorkerThatDoesNotStart(t *testing.T) {
-	dir := t.TempDir()
-	harness.WriteProgram(t, dir, "not-executable", 0o644, "#!/bin/sh\n")
-	harness.WriteProgram(t, dir, "no-interpreter", 0o755, "#!/nowhere\n")
+	dir := harness.CannotRun(t)
 	for name, tt := range map[string]struct {
 		command string
 		status  int

@@ -96,7 +96,5 @@ func signalBelow(p *harness.Init, sig syscall.Signal) {
 	if _, err := fmt.Sscan(p.WaitErr(`"settings: .* pid (\d+)"`)[1], &pid); err != nil {
 		p.T.Fatal(err)
 	}
-	if err := syscall.Kill(p.HostPid(pid), sig); err != nil {
-		p.T.Fatal(err)
-	}
+	harness.Kill(p.T, p.HostPid(pid), sig)
 }

@@ -197,9 +197,7 @@ func (w warned) stop(p *harness.Init) {
 		if w.want != "" {
 			p.WaitErr(`"level":"warn"`)
 		}
-		if err := syscall.Kill(p.ReadyPid(`^ready`), w.release); err != nil {
-			p.T.Fatal(err)
-		}
+		harness.Kill(p.T, p.ReadyPid(`^ready`), w.release)
 	}
 	p.Wait()
 	p.WantNothingLeft()

@@ -101,9 +101,7 @@ func podmanPause(e harness.Podman) {
 	e.Ask("kill", "--signal", "TERM", "pause")
 	p.WaitOut(`^got SIGTERM`)
 	e.Ask("pause", "pause")
-	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
-		e.T.Fatal(err)
-	}
+	harness.Kill(e.T, pid, syscall.SIGUSR1)
 	harness.WantFrozen(e.T, pid)
 	e.Ask("unpause", "pause")
 	p.WantExit(0)

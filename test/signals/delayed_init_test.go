@@ -27,9 +27,7 @@ func TestWorkerThatEndedInTimeIsNotCalledKilledByALateDrainit(t *testing.T) {
 				p.WaitOut("^got SIGTERM")
 				signalled := time.Now() // the grace has begun before
 				harness.Freeze(t, p.Pid())
-				if err := unix.Kill(worker, unix.SIGUSR1); err != nil {
-					t.Fatal(err)
-				}
+				harness.Kill(t, worker, unix.SIGUSR1)
 				harness.WaitUntil(t, "the worker has ended", func() bool { return harness.StateOf(worker) == 'Z' })
 				time.Sleep(time.Until(signalled.Add(grace + margin)))
 				p.Signal(late.then)

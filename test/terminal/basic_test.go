@@ -80,9 +80,7 @@ func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
 		`"$0" -- sh -c 'stty tostop; exec "$0" listen -drain 1s' "$1"; true`, harness.DrainitBin, harness.WorkerBin}})
 	p.WaitOut(`ready`)
 	for drainit := range harness.ChildrenOf(p.Pid()) {
-		if err := unix.Kill(drainit, unix.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		harness.Kill(t, drainit, unix.SIGTERM)
 	}
 	p.WaitOut(`drainit: stopping(?s:.*)drained`) // and not only when the terminal is drainit's again
 	p.WantExit(0)

@@ -55,9 +55,7 @@ func TestDeathOfTheParentMeansNothingByDefault(t *testing.T) {
 	worker := p.WorkerPid()
 	p.Signal(syscall.SIGKILL)
 	p.WantExit(137)
-	if err := syscall.Kill(worker, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	harness.Kill(t, worker, syscall.SIGTERM)
 	p.WantCount("got SIGTERM", 1)
 	if got := strings.Count(p.Out(), "got SIG"); got != 1 {
 		t.Errorf("the worker got %d signals, want 1: %s", got, p.Out())

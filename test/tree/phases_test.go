@@ -68,11 +68,7 @@ func TestStopSignalAfterTheWorkerHasGoneIsTheFirst(t *testing.T) {
 func TestTheNextStopSignalAfterThatForceStops(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p, _ := harness.Leaving(t, noPID1, "--grace", "60s")
-		p.WaitOut(`^child got TERM`)
-		p.Signal(syscall.SIGTERM)
-		p.WaitErr(`the grace period starts now`)
-		harness.PastTheSameRequest()
-		p.Signal(syscall.SIGTERM)
+		harness.StopLeavingTwice(p)
 		p.WantExit(5)
 		p.WantCount("drained", 0)
 		p.WantLogged(`second stop signal, force-stop: killing perl\[\d+\] \(sleeping, `, 1)

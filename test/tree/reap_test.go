@@ -87,9 +87,7 @@ func killItself(sig syscall.Signal) []string {
 func TestKillByAnOutsiderGives137AndOneLine(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.WorkerBin, "listen"}})
-		if err := syscall.Kill(p.WorkerPid(), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		harness.Kill(t, p.WorkerPid(), syscall.SIGKILL)
 		p.WantExit(137)
 		p.WantLogged(`SIGKILL.*out of memory`, 1)
 		p.WantLogged(`^.+$`, 1)

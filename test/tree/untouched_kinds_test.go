@@ -1,9 +1,6 @@
 package tree
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -48,26 +45,14 @@ func drainsInJava(t *testing.T) []string {
 
 func untouchedData(t *testing.T, name string) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("testdata", "untouched", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return harness.Testdata(t, "untouched", name)
 }
 
 // besideBusyLoops starts four processes that compute, and ends them with the test.
 func besideBusyLoops(t *testing.T) {
 	t.Helper()
 	for range 4 {
-		busy := exec.Command("sh", "-c", "while :; do :; done")
-		busy.Env = append(os.Environ(), harness.NewMarker())
-		if err := busy.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = busy.Process.Kill()
-			_ = busy.Wait()
-		})
+		harness.StartBeside(t, "sh", "-c", "while :; do :; done")
 	}
 }
 

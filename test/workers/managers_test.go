@@ -149,15 +149,7 @@ func hastyPM2(e env, f files, command ...string) func(*testing.T, *scene) []stri
 func TestPM2KillsEarlyByItself(t *testing.T) {
 	t.Parallel()
 	w := way{npm: true, prepare: hastyPM2(nil, nil, "pm2-runtime", "start", "app.js")}
-	w.need(t)
-	for _, under := range []string{"drainit", "nothing"} {
-		t.Run("under "+under, func(t *testing.T) {
-			t.Parallel()
-			if o := w.runUnder(t, under, 8*time.Second); o.signalled != 1 || o.done != 0 || o.hangs {
-				t.Errorf("want signalled 1 and the job lost, got %+v", o)
-			}
-		})
-	}
+	w.wantBeside(t, 8*time.Second, 1, 0)
 }
 
 // PM2 tells each process of an application's tree, and tsx passes on what it is
@@ -167,15 +159,7 @@ func TestPM2KillsEarlyByItself(t *testing.T) {
 func TestPM2TellsTwiceThroughTsx(t *testing.T) {
 	t.Parallel()
 	w := way{npm: true, tells: 1, begin: holdTsx, prepare: pm2(nil, "pm2-runtime", "start", "app.ts", "--interpreter", "tsx")}
-	w.need(t)
-	for _, under := range []string{"drainit", "nothing"} {
-		t.Run("under "+under, func(t *testing.T) {
-			t.Parallel()
-			if o := w.runUnder(t, under, 3*time.Second); o.signalled != 2 || o.done != 1 || o.hangs {
-				t.Errorf("want signalled 2 and the job kept, got %+v", o)
-			}
-		})
-	}
+	w.wantBeside(t, 3*time.Second, 2, 1)
 }
 
 // holdTsx keeps tsx from running until the application has been signalled, as a busy
@@ -193,16 +177,28 @@ func holdTsx(t *testing.T, s *scene) {
 		t.Fatal("no tsx runs")
 	}
 	tsx := pids[i]
-	if err := syscall.Kill(tsx, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	harness.WaitUntil(t, "tsx is stopped", func() bool { return harness.StateOf(tsx) == 'T' })
+	harness.Freeze(t, tsx)
 	go func() {
 		for s.count("signalled") == 0 && s.init.Running() {
 			time.Sleep(2 * time.Millisecond)
 		}
 		_ = syscall.Kill(tsx, syscall.SIGCONT) // it may have gone with the init
 	}()
+}
+
+// wantBeside runs a way under drainit and with its command itself as PID 1: either way it
+// is signalled so often, and does so many of its jobs, of which there is one.
+func (w way) wantBeside(t *testing.T, job time.Duration, signalled, done int) {
+	t.Helper()
+	w.need(t)
+	for _, under := range []string{"drainit", "nothing"} {
+		t.Run("under "+under, func(t *testing.T) {
+			t.Parallel()
+			if o := w.runUnder(t, under, job); o.signalled != signalled || o.done != done || o.hangs {
+				t.Errorf("want signalled %d and %d jobs done, got %+v", signalled, done, o)
+			}
+		})
+	}
 }
 
 // runUnder runs a way once under drainit, or with its command itself as PID 1.

@@ -216,11 +216,7 @@ func (s *scene) noteDone(t *testing.T, done func() bool) {
 // testdata is where a file of the workers' sources is, from any folder.
 func testdata(t *testing.T, name string) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("testdata", "matrix", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return harness.Testdata(t, "matrix", name)
 }
 
 // python lets Python programs import the workers' sources, and returns where

@@ -3,7 +3,6 @@ package workers
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -262,12 +261,8 @@ func TestOJSDrainIsLoggedWithACount(t *testing.T) {
 // read-only root, a user that is not root. So many jobs are in flight.
 func ojsPod(t *testing.T, jobs int, env ...string) (harness.RuncContainer, ojsWorker) {
 	t.Helper()
-	script, err := filepath.Abs("testdata/ojs-worker.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
 	binds := harness.Host(t, "node")
-	binds["/ojs-worker.mjs"] = script
+	binds["/ojs-worker.mjs"] = harness.Testdata(t, "ojs-worker.mjs")
 	b := startBackend(t)
 	c := harness.StartRunc(t, harness.Bundle{
 		Args:  []string{"/drainit", "-v", "--", "/node", "/ojs-worker.mjs"},

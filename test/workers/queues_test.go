@@ -151,15 +151,7 @@ func startRedis(t *testing.T, s *scene) {
 	port := harness.ReservePort(t)
 	s.redis = "127.0.0.1:" + strconv.Itoa(port)
 	s.env = append(s.env, "REDIS_URL="+s.redisURL())
-	server := exec.Command("redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--dir", s.dir)
-	server.Env = append(os.Environ(), harness.NewMarker())
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
+	harness.StartBeside(t, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--dir", s.dir)
 	harness.WaitUntil(t, "redis listens", func() bool { return dialable(s.redis) == nil })
 }
 

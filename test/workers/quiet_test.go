@@ -120,9 +120,7 @@ func TestCeleryPoolEndsWithItsMaster(t *testing.T) {
 	s := celeryWay.startScene(t, time.Minute)
 	queueInCelery(t, s)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
-	if err := syscall.Kill(s.workerPid(t), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	harness.Kill(t, s.workerPid(t), syscall.SIGKILL)
 	s.wantEnd(t, 137, 0)
 	if s.count("done") != 0 {
 		t.Errorf("the job ended whole, in a pool that was to die:\n%s", s.lines())

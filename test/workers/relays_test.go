@@ -86,7 +86,5 @@ func stopThreads(t *testing.T, s *scene) {
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
 	worker := s.init.FirstChild()
 	harness.WaitUntil(t, "the main thread has ended", func() bool { return harness.StateOf(worker) == 'Z' })
-	if err := syscall.Kill(worker, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	harness.Kill(t, worker, syscall.SIGSTOP)
 }
