@@ -16,30 +16,25 @@ import (
 // what load tests send. Signals of one kind may become one, as in the kernel,
 // but a TERM among them is not lost and not doubled.
 func TestTermInABurstOfOthersIsTakenOnce(t *testing.T) {
-	for _, mode := range []string{"auto", "group", "worker"} {
-		t.Run(mode, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode,
-					"--", harness.WorkerBin, "listen", "-catch", "all", "-drain", "100ms", "-exit", "7"}})
-				p.WaitReady()
-				others := []syscall.Signal{unix.SIGWINCH, unix.SIGUSR1, unix.SIGUSR2, unix.SIGHUP, unix.SIGTTIN, 35, 40, 50, 64}
-				for n := range 1000 {
-					if n == 500 {
-						p.Signal(unix.SIGTERM)
-					}
-					p.Signal(others[n%len(others)])
-				}
-				p.WantExit(7)
-				if n := strings.Count(p.Out(), "got SIGTERM\n"); n != 1 {
-					t.Errorf("the worker got %d TERM\n%s", n, p.Out())
-				}
-				if strings.Count(p.Out(), "drained") != 1 {
-					t.Errorf("the worker did not drain:\n%s", p.Out())
-				}
-			})
-		})
-	}
+	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode,
+			"--", harness.WorkerBin, "listen", "-catch", "all", "-drain", "100ms", "-exit", "7"}})
+		p.WaitReady()
+		others := []syscall.Signal{unix.SIGWINCH, unix.SIGUSR1, unix.SIGUSR2, unix.SIGHUP, unix.SIGTTIN, 35, 40, 50, 64}
+		for n := range 1000 {
+			if n == 500 {
+				p.Signal(unix.SIGTERM)
+			}
+			p.Signal(others[n%len(others)])
+		}
+		p.WantExit(7)
+		if n := strings.Count(p.Out(), "got SIGTERM\n"); n != 1 {
+			t.Errorf("the worker got %d TERM\n%s", n, p.Out())
+		}
+		if strings.Count(p.Out(), "drained") != 1 {
+			t.Errorf("the worker did not drain:\n%s", p.Out())
+		}
+	})
 }
 
 func TestFloodOfOneSignalLosesNoOther(t *testing.T) {

@@ -20,8 +20,7 @@ func crampedDrain(t *testing.T, noPID1 bool, sleepers int) (p *harness.Init, g h
 	r, w := harness.Pipe(t)
 	p = g.Run(harness.Launch{NoPID1: noPID1, Files: []*os.File{r},
 		Args: harness.Line([]string{harness.LongGrace}, harness.Script(harness.ManySleepers, strconv.Itoa(sleepers))...)})
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	g.Limit(50)
 	return p, g, func() { w.Close() }
 }
@@ -92,8 +91,7 @@ func twiceCramped(t *testing.T, apart time.Duration) (seen bool) {
 			p.End()
 			continue
 		}
-		p.Signal(unix.SIGUSR1)
-		p.WaitOut(`^worker got USR1`)
+		passTo(p, unix.SIGUSR1, "worker")
 		g.Lift()
 		release()
 		p.WantExit(7)

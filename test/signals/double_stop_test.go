@@ -45,7 +45,7 @@ func TestStopSignalTwiceAtOnceIsOneRequest(t *testing.T) {
 		"TERM INT":  {unix.SIGTERM, unix.SIGINT},
 		"INT TERM":  {unix.SIGINT, unix.SIGTERM},
 	} {
-		for _, mode := range []string{"auto", "group", "worker"} {
+		for _, mode := range forwardModes {
 			t.Run(name+", forward "+mode, func(t *testing.T) {
 				harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 					t.Parallel()
@@ -115,8 +115,7 @@ func secondStop(t *testing.T, l harness.Launch, flags ...string) *harness.Init {
 	l.Args = harness.Line(append(l.Args[:len(l.Args):len(l.Args)], flags...), harness.Script(drainsUntilUSR1)...)
 	p := harness.Run(t, l)
 	p.WaitOut(`^ready`)
-	p.Signal(unix.SIGTERM)
-	p.WaitOut(`^worker got TERM`)
+	passTo(p, unix.SIGTERM, "worker")
 	for range 2 {
 		harness.PastTheSameRequest()
 		p.Signal(unix.SIGTERM)
@@ -182,11 +181,7 @@ func TestSecondStopIgnoredButNotAForcedOne(t *testing.T) {
 func TestSecondStopIgnoredIsNotTheFirst(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p, release := harness.Leaving(t, noPID1, "--second-stop=ignore", "--grace=60s")
-		p.WaitOut(`^child got TERM`)
-		p.Signal(unix.SIGTERM)
-		p.WaitErr(`the grace period starts now`)
-		harness.PastTheSameRequest()
-		p.Signal(unix.SIGTERM)
+		harness.StopLeavingTwice(p)
 		p.WaitErr(`SIGTERM again: ignored`)
 		release()
 		p.WantExit(5)

@@ -14,65 +14,51 @@ import (
 )
 
 func TestWorkerThatMayNotBeSignalledIsAWarning(t *testing.T) {
-	for _, mode := range []string{"auto", "group", "worker"} {
-		t.Run(mode, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode,
-					"--", setUIDWorker(t), "asroot", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}})
-				p.WaitOut(`^ready`)
-				worker := p.FirstChild()
-				p.Signal(unix.SIGUSR1)
-				p.WaitErr(`warn.*cannot send SIGUSR1 to worker\[\d+\].*operation not permitted`)
-				p.Signal(unix.SIGTSTP)
-				p.WaitErr(`quiet`)
-				p.Signal(unix.SIGCONT)
-				p.WaitErr(`running again`)
-				p.Signal(unix.SIGTERM)
-				p.WaitErr(`draining`)
-				// It goes on until the worker ends, however it came to know.
-				if err := syscall.Kill(worker, syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
-				p.WantExit(7)
-				p.WantGots("got SIGTERM")
-			})
-		})
-	}
+	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode,
+			"--", setUIDWorker(t), "asroot", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}})
+		p.WaitOut(`^ready`)
+		worker := p.FirstChild()
+		p.Signal(unix.SIGUSR1)
+		p.WaitErr(`warn.*cannot send SIGUSR1 to worker\[\d+\].*operation not permitted`)
+		p.Signal(unix.SIGTSTP)
+		p.WaitErr(`quiet`)
+		p.Signal(unix.SIGCONT)
+		p.WaitErr(`running again`)
+		p.Signal(unix.SIGTERM)
+		p.WaitErr(`draining`)
+		// It goes on until the worker ends, however it came to know.
+		harness.Kill(t, worker, syscall.SIGTERM)
+		p.WantExit(7)
+		p.WantGots("got SIGTERM")
+	})
 }
 
 // One that may not be signalled keeps the signal from no other.
 func TestOneThatMayNotBeSignalledHidesNoOther(t *testing.T) {
-	for _, mode := range []string{"auto", "group"} {
-		t.Run(mode, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				harness.Need(t, "dash")
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode, "--", "dash", "-c", `
-					trap "" USR1
-					"$0" asroot "$1" listen -name root_ -catch USR1,TSTP &
-					"$1" listen -name user_ -catch USR1,TSTP &
-					wait`, setUIDWorker(t), harness.WorkerBin}})
-				p.WaitOut(`^root_ready`)
-				p.WaitOut(`^user_ready`)
-				root := p.ReadyPid(`^root_ready`)
-				p.Signal(unix.SIGUSR1)
-				p.WaitOut(`^user_got SIGUSR1`)
-				p.Signal(unix.SIGTSTP)
-				p.WaitOut(`^user_got SIGTSTP`)
-				p.WaitErr(`warn.*cannot send .* to worker.*operation not permitted`)
-				p.Signal(unix.SIGTERM)
-				p.WaitErr(`draining`)
-				if err := syscall.Kill(root, syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
-				p.WantExit(143)
-				if strings.Contains(p.Out(), "root_got SIGUSR1") || strings.Contains(p.Out(), "root_got SIGTSTP") {
-					t.Errorf("it may not be signalled:\n%s", p.Out())
-				}
-			})
-		})
-	}
+	forEach(t, []string{"auto", "group"}, func(t *testing.T, mode string, noPID1 bool) {
+		harness.Need(t, "dash")
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode, "--", "dash", "-c", `
+			trap "" USR1
+			"$0" asroot "$1" listen -name root_ -catch USR1,TSTP &
+			"$1" listen -name user_ -catch USR1,TSTP &
+			wait`, setUIDWorker(t), harness.WorkerBin}})
+		p.WaitOut(`^root_ready`)
+		p.WaitOut(`^user_ready`)
+		root := p.ReadyPid(`^root_ready`)
+		p.Signal(unix.SIGUSR1)
+		p.WaitOut(`^user_got SIGUSR1`)
+		p.Signal(unix.SIGTSTP)
+		p.WaitOut(`^user_got SIGTSTP`)
+		p.WaitErr(`warn.*cannot send .* to worker.*operation not permitted`)
+		p.Signal(unix.SIGTERM)
+		p.WaitErr(`draining`)
+		harness.Kill(t, root, syscall.SIGTERM)
+		p.WantExit(143)
+		if strings.Contains(p.Out(), "root_got SIGUSR1") || strings.Contains(p.Out(), "root_got SIGTSTP") {
+			t.Errorf("it may not be signalled:\n%s", p.Out())
+		}
+	})
 }
 
 // setUIDWorker is a copy of the test's worker that runs as root whatever user starts

@@ -61,22 +61,17 @@ var (
 )
 
 func TestGroupModeTellsTheWorkersGroupOnce(t *testing.T) {
-	for _, flag := range groupFlags {
-		t.Run(flag, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{flag}},
-					"a[TERM,USR1=7](b[TERM,USR1=0] c[TERM,USR1=0](d))", "a b c d")
-				p.Signal(unix.SIGTERM)
-				for _, name := range []string{"a", "b", "c"} {
-					p.WaitOut(`^` + name + ` got TERM`)
-				}
-				p.Signal(unix.SIGUSR1)
-				p.WantExit(7)
-				p.WantGots("a got TERM", "b got TERM", "c got TERM", "a got USR1", "b got USR1", "c got USR1")
-			})
-		})
-	}
+	forEach(t, groupFlags, func(t *testing.T, flag string, noPID1 bool) {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{flag}},
+			"a[TERM,USR1=7](b[TERM,USR1=0] c[TERM,USR1=0](d))", "a b c d")
+		p.Signal(unix.SIGTERM)
+		for _, name := range []string{"a", "b", "c"} {
+			p.WaitOut(`^` + name + ` got TERM`)
+		}
+		p.Signal(unix.SIGUSR1)
+		p.WantExit(7)
+		p.WantGots("a got TERM", "b got TERM", "c got TERM", "a got USR1", "b got USR1", "c got USR1")
+	})
 }
 
 // What has left the group is a leftover when the worker has gone, and signalled then;
@@ -87,12 +82,9 @@ func TestGroupModeSignalsLeftoversThatWereNotSignalled(t *testing.T) {
 		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"-g"}},
 			"a[TERM=7](b[TERM] c[pgrp,TERM=0])", "a b c")
 		b := p.PidOf("b")
-		p.Signal(unix.SIGTERM)
-		p.WaitOut(`^c got TERM`)
+		passTo(p, unix.SIGTERM, "c")
 		p.WaitOut(`^b got TERM`)
-		if err := unix.Kill(b, unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		harness.Kill(t, b, unix.SIGKILL)
 		p.WantExit(7)
 		p.WantGots("a got TERM", "b got TERM", "c got TERM")
 	})
@@ -107,9 +99,7 @@ func TestGroupModePassesSignalsToTheGroup(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			p.WaitOut(`^` + name + ` got USR1`)
 		}
-		p.Signal(unix.SIGTERM)
-		p.WantExit(143)
-		p.WantGots("a got USR1", "b got USR1", "c got USR1")
+		wantStop(p, 143, "a got USR1", "b got USR1", "c got USR1")
 	})
 }
 
@@ -125,22 +115,17 @@ func TestGroupModeEndsThoseThatDoNotCatchASignal(t *testing.T) {
 }
 
 func TestWorkerModeGivesSignalsToTheWorkerAlone(t *testing.T) {
-	for _, flag := range workerFlags {
-		t.Run(flag, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{flag}},
-					"a[USR1,CONT,TERM](b[USR1,CONT,TERM,HUP] c)", "a b c")
-				for _, sig := range []string{"USR1", "CONT", "TERM"} {
-					p.Signal(unix.SignalNum("SIG" + sig))
-					p.WaitOut(`^a got ` + sig)
-				}
-				p.Signal(unix.SIGHUP) // only b handles it, and a dies of it
-				p.WantExit(129)
-				p.WantGots("a got USR1", "a got CONT", "a got TERM")
-			})
-		})
-	}
+	forEach(t, workerFlags, func(t *testing.T, flag string, noPID1 bool) {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{flag}},
+			"a[USR1,CONT,TERM](b[USR1,CONT,TERM,HUP] c)", "a b c")
+		for _, sig := range []string{"USR1", "CONT", "TERM"} {
+			p.Signal(unix.SignalNum("SIG" + sig))
+			p.WaitOut(`^a got ` + sig)
+		}
+		p.Signal(unix.SIGHUP) // only b handles it, and a dies of it
+		p.WantExit(129)
+		p.WantGots("a got USR1", "a got CONT", "a got TERM")
+	})
 }
 
 // drainit ends with its worker, whose leftovers are sent nothing before they are killed.
@@ -148,9 +133,7 @@ func TestWorkerModeTellsNoLeftovers(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
 		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"-c", "--grace", "1h"}}, "a[TERM=7](b[TERM] c)", "a b c")
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantGots("a got TERM")
+		wantStop(p, 7, "a got TERM")
 		p.WantNothingLeft()
 		if !strings.Contains(p.Err(), "killing") {
 			t.Errorf("no line says who was killed:\n%s", p.Err())

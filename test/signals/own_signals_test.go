@@ -25,17 +25,14 @@ func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
 				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(worker)...)})
-				p.WaitOut(`^ready`)
-				p.WaitTitle("drainit:run")
+				p.WaitReady()
 				for _, sig := range []unix.Signal{unix.SIGXCPU, unix.SIGXFSZ} {
 					p.Signal(sig)
 					harness.WaitUntil(t, "drainit has taken it", func() bool { return !p.Running() || !pending(p) })
 				}
 				p.Signal(unix.SIGUSR1) // comes behind them
 				waitOutAlive(p, `^worker got USR1`)
-				p.Signal(unix.SIGTERM)
-				p.WantExit(7)
-				p.WantGots("worker got USR1", "worker got TERM")
+				wantStop(p, 7, "worker got USR1", "worker got TERM")
 			})
 		})
 	}
@@ -64,9 +61,7 @@ func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
 		waitOutAlive(p, `^worker got USR1`)
 		p.Signal(unix.SIGTSTP) // a line more
 		p.WaitTitle("drainit:quiet?")
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantGots("worker got USR1", "worker got TERM")
+		wantStop(p, 7, "worker got USR1", "worker got TERM")
 		if info, err := log.Stat(); err != nil || info.Size() != limit {
 			t.Errorf("the log has %v bytes, %v: the limit was not reached", info.Size(), err)
 		}

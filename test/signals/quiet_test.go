@@ -26,8 +26,7 @@ func TestQuietWithoutPidfdSendSignal(t *testing.T) {
 		p.WaitErr(`quiet`)
 		p.WantLogged(`cannot send|not permitted`, 0)
 		p.WaitOut(`^worker got TSTP`)
-		p.Signal(unix.SIGTERM)
-		p.WaitOut(`^worker got TERM`)
+		passTo(p, unix.SIGTERM, "worker")
 		p.WantExit(7)
 		p.WantLogged(`cannot send|not permitted`, 0)
 	})
@@ -52,6 +51,30 @@ func TestKillWithoutPidfdSendSignal(t *testing.T) {
 	})
 }
 
+// startReady starts drainit with a worker and waits until that is ready.
+func startReady(t *testing.T, noPID1 bool, command ...string) *harness.Init {
+	t.Helper()
+	harness.Need(t, command[0])
+	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)})
+	p.WaitOut(`^ready`)
+	return p
+}
+
+// offAndOnATerminal runs a test with a worker that is ready, without a terminal and on one.
+func offAndOnATerminal(t *testing.T, command []string, test func(t *testing.T, p *harness.Init, terminal bool)) {
+	t.Helper()
+	forEach(t, []string{"no terminal", "on a terminal"}, func(t *testing.T, where string, noPID1 bool) {
+		terminal := where == "on a terminal"
+		l := harness.Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)}
+		if terminal {
+			l = harness.OnTerminal(t, l)
+		}
+		p := harness.Run(t, l)
+		p.WaitOut(`^ready`)
+		test(t, p, terminal)
+	})
+}
+
 func TestQuietReachesAWorkerThatCatchesTstp(t *testing.T) {
 	for name, command := range map[string][]string{
 		"go":   {harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7"},
@@ -65,9 +88,7 @@ func TestQuietReachesAWorkerThatCatchesTstp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
-				harness.Need(t, command[0])
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)})
-				p.WaitOut(`^ready`)
+				p := startReady(t, noPID1, command...)
 				p.Signal(unix.SIGTSTP)
 				p.WaitOut(`got (SIG)?TSTP$`)
 				p.WaitErr(`quiet`)
@@ -141,9 +162,7 @@ func TestQuietReachesAWorkerThatBlocksTstpAndWaitsForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
-				harness.Need(t, command[0])
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)})
-				p.WaitOut(`^ready`)
+				p := startReady(t, noPID1, command...)
 				worker := p.FirstChild()
 				harness.WaitUntil(t, "the worker waits", func() bool { return harness.StateOf(worker) == 'S' })
 				p.Signal(unix.SIGTSTP)
@@ -171,34 +190,20 @@ const sigwait = `
 
 // What one thread blocks the kernel gives to another, by its default action.
 func TestQuietSparesAWorkerThatBlocksTstpInOneThreadOnly(t *testing.T) {
-	for _, terminal := range []bool{false, true} {
-		t.Run(map[bool]string{false: "no terminal", true: "on a terminal"}[terminal], func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				l := harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "blockone", "TSTP"}}
-				if terminal {
-					l = harness.OnTerminal(t, l)
-				}
-				p := harness.Run(t, l)
-				p.WaitOut(`^ready`)
-				neverFrozen(p)
-			})
-		})
-	}
+	offAndOnATerminal(t, []string{harness.WorkerBin, "blockone", "TSTP"}, func(t *testing.T, p *harness.Init, terminal bool) {
+		neverFrozen(p)
+	})
 }
 
 func TestQuietGoesToTheFirstThatCatchesTstp(t *testing.T) {
-	for _, tc := range []struct {
-		name, tree, ready string
-		want              []string
-	}{
+	for _, tc := range []treeCase{
 		{"worker", "a[TSTP](b[TSTP])", "a b", []string{"a got TSTP"}},
 		{"below a shell", "a(b[TSTP](c[TSTP]))", "a b c", []string{"b got TSTP"}},
 		{"two ways down", "a(b[TSTP](c[TSTP]) d(e[TSTP]) f)", "a b c d e f", []string{"b got TSTP", "e got TSTP"}},
 		{"in a group of its own", "a(b[pgrp,TSTP] c[pgrp])", "a b c", []string{"b got TSTP"}},
 	} {
 		// Section 3.3: whatever --forward says.
-		for _, mode := range []string{"auto", "group", "worker"} {
+		for _, mode := range forwardModes {
 			t.Run(tc.name+", forward "+mode, func(t *testing.T) {
 				harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 					t.Parallel()
@@ -211,9 +216,7 @@ func TestQuietGoesToTheFirstThatCatchesTstp(t *testing.T) {
 						p.WaitOut(`^` + line)
 					}
 					p.WantNotStopped()
-					p.Signal(unix.SIGTERM)
-					p.WantExit(143)
-					p.WantGots(tc.want...)
+					wantStop(p, 143, tc.want...)
 				})
 			})
 		}
@@ -241,11 +244,8 @@ func TestSecondQuietGoesToThoseThatCameLater(t *testing.T) {
 				}
 				p.Signal(unix.SIGUSR1) // to the one that waits for it
 				p.WaitOut(tc.came)
-				p.Signal(unix.SIGTSTP)
-				p.WaitOut(`^late got TSTP`)
-				p.Signal(unix.SIGTERM)
-				p.WantExit(143)
-				p.WantGots(append(tc.before, "late got TSTP")...)
+				passTo(p, unix.SIGTSTP, "late")
+				wantStop(p, 143, append(tc.before, "late got TSTP")...)
 			})
 		})
 	}
@@ -269,9 +269,7 @@ func TestResumeGoesToThoseThatWereQuieted(t *testing.T) {
 						harness.WaitUntil(t, strings.Join(want, ", "), func() bool { return len(harness.Gots(p.Out())) == len(want) })
 					}
 				}
-				p.Signal(unix.SIGTERM)
-				p.WantExit(143)
-				p.WantGots(want...)
+				wantStop(p, 143, want...)
 			})
 		})
 	}
@@ -283,8 +281,7 @@ func TestContRightBehindAStopResumesNoProcess(t *testing.T) {
 	harness.Alone(t)
 	for i := range 40 {
 		p := harness.StartTree(t, harness.Launch{}, "a[TSTP,CONT,TERM=7]", "a")
-		p.Signal(unix.SIGTSTP)
-		p.WaitOut(`^a got TSTP`)
+		passTo(p, unix.SIGTSTP, "a")
 		if i%2 == 0 {
 			p.Signal(unix.SIGSTOP)
 			harness.WaitUntil(t, "drainit is stopped", func() bool { return harness.StateOf(p.Pid()) == 'T' })
@@ -305,16 +302,13 @@ func TestTstpAndContDoNothingInADrain(t *testing.T) {
 				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a[TSTP,CONT,TERM,USR1,USR2=7](b[TSTP,CONT])", "a b")
 				want := []string{"a got TERM", "a got USR1", "a got USR2"}
 				if quiet {
-					p.Signal(unix.SIGTSTP)
-					p.WaitOut(`^a got TSTP`)
+					passTo(p, unix.SIGTSTP, "a")
 					want = append(want, "a got TSTP")
 				}
-				p.Signal(unix.SIGTERM)
-				p.WaitOut(`^a got TERM`)
+				passTo(p, unix.SIGTERM, "a")
 				p.Signal(unix.SIGTSTP)
 				p.Signal(unix.SIGCONT)
-				p.Signal(unix.SIGUSR1)
-				p.WaitOut(`^a got USR1`)
+				passTo(p, unix.SIGUSR1, "a")
 				p.Signal(unix.SIGUSR2)
 				p.WantExit(7)
 				p.WantGots(want...)
@@ -327,29 +321,18 @@ func TestTstpAndContDoNothingInADrain(t *testing.T) {
 // worker handles it and then stops itself, as an editor does; what it must have
 // for that is a terminal, else its group is orphaned and the kernel discards it.
 func TestWorkerThatStopsItselfByTstpIsContinued(t *testing.T) {
-	for _, terminal := range []bool{false, true} {
-		t.Run(map[bool]string{false: "no terminal", true: "on a terminal"}[terminal], func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				l := harness.Launch{NoPID1: noPID1, Args: []string{"--", "perl", "-e", stopsItself}}
-				if terminal {
-					l = harness.OnTerminal(t, l)
-				}
-				p := harness.Run(t, l)
-				p.WaitOut(`^ready`)
-				p.Signal(unix.SIGTSTP)
-				p.WaitOut(`^goes on`)
-				if terminal {
-					p.WaitErr(`warn.*perl\[\d+\] stopped itself.*--rewrite`)
-				}
-				p.Signal(unix.SIGTERM)
-				p.WantExit(7)
-				if !terminal && strings.Contains(p.Err(), "stopped itself") {
-					t.Errorf("it can't have stopped:\n%s", p.Err())
-				}
-			})
-		})
-	}
+	offAndOnATerminal(t, []string{"perl", "-e", stopsItself}, func(t *testing.T, p *harness.Init, terminal bool) {
+		p.Signal(unix.SIGTSTP)
+		p.WaitOut(`^goes on`)
+		if terminal {
+			p.WaitErr(`warn.*perl\[\d+\] stopped itself.*--rewrite`)
+		}
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+		if !terminal && strings.Contains(p.Err(), "stopped itself") {
+			t.Errorf("it can't have stopped:\n%s", p.Err())
+		}
+	})
 }
 
 const stopsItself = `

@@ -57,21 +57,14 @@ func rewrites(rules string) (flags []string) {
 }
 
 func TestRewriteToNothingDropsTheSignal(t *testing.T) {
-	for _, sig := range []string{"USR1", "HUP", "QUIT", "TTIN", "CONT", "44"} {
-		t.Run(sig, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"-r", sig + ":0", "--", harness.WorkerBin, "listen", "-catch", "all", "-exit", "7"}})
-				p.WaitOut(`^ready`)
-				p.Signal(numberOf(sig))
-				p.Signal(unix.SIGUSR2)
-				p.WaitOut(`^got SIGUSR2`)
-				p.Signal(unix.SIGTERM)
-				p.WantExit(7)
-				p.WantGots("got SIGUSR2", "got SIGTERM")
-			})
-		})
-	}
+	forEach(t, []string{"USR1", "HUP", "QUIT", "TTIN", "CONT", "44"}, func(t *testing.T, sig string, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"-r", sig + ":0", "--", harness.WorkerBin, "listen", "-catch", "all", "-exit", "7"}})
+		p.WaitOut(`^ready`)
+		p.Signal(numberOf(sig))
+		p.Signal(unix.SIGUSR2)
+		p.WaitOut(`^got SIGUSR2`)
+		wantStop(p, 7, "got SIGUSR2", "got SIGTERM")
+	})
 }
 
 func numberOf(name string) syscall.Signal {
@@ -81,18 +74,34 @@ func numberOf(name string) syscall.Signal {
 	return unix.SignalNum("SIG" + name)
 }
 
+// drop sends a signal that drainit drops, as its log says at -v.
+func drop(p *harness.Init, sig syscall.Signal) {
+	p.T.Helper()
+	p.Signal(sig)
+	p.WaitErr(`dropped ` + unix.SignalName(sig))
+}
+
+// whileDropping runs a test with a perlTree, whose first process is "a", below a drainit
+// that drops a signal.
+func whileDropping(t *testing.T, sig, tree string, test func(t *testing.T, p *harness.Init)) {
+	t.Helper()
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		test(t, harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"-v", "-r", sig + ":0"}}, tree, "a"))
+	})
+}
+
 // A dropped stop signal begins nothing: the other one is the first, and tells
 // the worker; it would be a force-stop, or the same request, if it were not.
 func TestDroppedStopSignalHasNotCome(t *testing.T) {
-	for drop, stop := range map[syscall.Signal]syscall.Signal{unix.SIGTERM: unix.SIGINT, unix.SIGINT: unix.SIGTERM} {
-		t.Run(unix.SignalName(drop), func(t *testing.T) {
+	for dropped, stop := range map[syscall.Signal]syscall.Signal{unix.SIGTERM: unix.SIGINT, unix.SIGINT: unix.SIGTERM} {
+		t.Run(unix.SignalName(dropped), func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"-v", "-r", unix.SignalName(drop) + ":0",
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"-v", "-r", unix.SignalName(dropped) + ":0",
 					"--", harness.WorkerBin, "listen", "-catch", "TERM,INT,USR1", "-end", "TERM,INT", "-exit", "7"}})
 				p.WaitOut(`^ready`)
-				p.Signal(drop)
-				p.WaitErr(`dropped ` + unix.SignalName(drop))
+				drop(p, dropped)
 				p.Signal(unix.SIGUSR1)
 				p.WaitOut(`^got SIGUSR1`)
 				p.Signal(stop)
@@ -108,13 +117,9 @@ func TestDroppedStopSignalHasNotCome(t *testing.T) {
 
 // Nor does one that comes in a drain: it does not force the stop.
 func TestDroppedStopSignalForcesNothing(t *testing.T) {
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"-v", "-r", "INT:0"}}, "a[TERM,INT,USR1=7]", "a")
-		p.Signal(unix.SIGTERM)
-		p.WaitOut(`^a got TERM`)
-		p.Signal(unix.SIGINT)
-		p.WaitErr(`dropped SIGINT`)
+	whileDropping(t, "INT", "a[TERM,INT,USR1=7]", func(t *testing.T, p *harness.Init) {
+		passTo(p, unix.SIGTERM, "a")
+		drop(p, unix.SIGINT)
 		p.Signal(unix.SIGUSR1)
 		p.WantExit(7)
 		p.WantGots("a got TERM", "a got USR1")
@@ -122,16 +127,11 @@ func TestDroppedStopSignalForcesNothing(t *testing.T) {
 }
 
 func TestDroppedTstpHasNotCome(t *testing.T) {
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"-v", "-r", "TSTP:0"}}, "a[TSTP,CONT,TERM=7]", "a")
-		p.Signal(unix.SIGTSTP)
-		p.WaitErr(`dropped SIGTSTP`)
+	whileDropping(t, "TSTP", "a[TSTP,CONT,TERM=7]", func(t *testing.T, p *harness.Init) {
+		drop(p, unix.SIGTSTP)
 		p.Signal(unix.SIGCONT) // in running it passes on
 		p.WaitOut(`^a got CONT`)
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantGots("a got CONT", "a got TERM")
+		wantStop(p, 7, "a got CONT", "a got TERM")
 		if strings.Contains(p.Err(), `"quiet`) {
 			t.Errorf("a dropped TSTP made it quiet:\n%s", p.Err())
 		}
@@ -141,52 +141,37 @@ func TestDroppedTstpHasNotCome(t *testing.T) {
 // While a dropped CONT has not come drainit stays quiet, and no process gets a
 // second TSTP.
 func TestDroppedContDoesNotResume(t *testing.T) {
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"-v", "-r", "CONT:0"}}, "a[TSTP,CONT,USR1,TERM=7]", "a")
+	whileDropping(t, "CONT", "a[TSTP,CONT,USR1,TERM=7]", func(t *testing.T, p *harness.Init) {
+		passTo(p, unix.SIGTSTP, "a")
+		drop(p, unix.SIGCONT)
 		p.Signal(unix.SIGTSTP)
-		p.WaitOut(`^a got TSTP`)
-		p.Signal(unix.SIGCONT)
-		p.WaitErr(`dropped SIGCONT`)
-		p.Signal(unix.SIGTSTP)
-		p.Signal(unix.SIGUSR1)
-		p.WaitOut(`^a got USR1`)
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantGots("a got TSTP", "a got USR1", "a got TERM")
+		passTo(p, unix.SIGUSR1, "a")
+		wantStop(p, 7, "a got TSTP", "a got USR1", "a got TERM")
 	})
 }
 
 // The phases go by the signal that came: TERM stops whatever is delivered in
 // its place, and a QUIT that comes by itself does not.
 func TestRewrittenTermIsAStopSignal(t *testing.T) {
-	for _, mode := range []string{"auto", "group", "worker"} {
-		t.Run(mode, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, "-r", "TERM:QUIT", "-r", "USR1:TERM"}},
-					"a[QUIT,TERM,USR2=7]", "a")
-				for n, sig := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR1, unix.SIGTERM} {
-					if strings.Contains(p.Err(), "draining") {
-						t.Errorf("not TERM, and yet:\n%s", p.Err())
-					}
-					p.Signal(sig)
-					harness.WaitUntil(t, "the worker got it", func() bool { return len(harness.Gots(p.Out())) == n+1 })
-				}
-				p.WaitErr(`stopping.*"SIGTERM"`)
-				p.Signal(unix.SIGUSR2)
-				p.WantExit(7)
-				p.WantGots("a got QUIT", "a got QUIT", "a got TERM", "a got USR2")
-			})
-		})
-	}
+	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, "-r", "TERM:QUIT", "-r", "USR1:TERM"}},
+			"a[QUIT,TERM,USR2=7]", "a")
+		for n, sig := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR1, unix.SIGTERM} {
+			if strings.Contains(p.Err(), "draining") {
+				t.Errorf("not TERM, and yet:\n%s", p.Err())
+			}
+			p.Signal(sig)
+			harness.WaitUntil(t, "the worker got it", func() bool { return len(harness.Gots(p.Out())) == n+1 })
+		}
+		p.WaitErr(`stopping.*"SIGTERM"`)
+		p.Signal(unix.SIGUSR2)
+		p.WantExit(7)
+		p.WantGots("a got QUIT", "a got QUIT", "a got TERM", "a got USR2")
+	})
 }
 
 func TestRewrittenTstpQuiets(t *testing.T) {
-	for _, tc := range []struct {
-		name, tree, ready string
-		want              []string
-	}{
+	for _, tc := range []treeCase{
 		{"the worker", "a[TSTP,CONT,USR1](b[USR1])", "a b", []string{"a got USR1", "a got CONT"}},
 		{"below", "a(b[CONT,USR1] c[TSTP])", "a b c", []string{"b got USR1", "b got CONT"}},
 		{"nobody", "a(b[TSTP])", "a b", nil},
@@ -207,9 +192,7 @@ func TestRewrittenTstpQuiets(t *testing.T) {
 				for _, line := range tc.want {
 					p.WaitOut(`^` + line)
 				}
-				p.Signal(unix.SIGTERM)
-				p.WantExit(143)
-				p.WantGots(tc.want...)
+				wantStop(p, 143, tc.want...)
 			})
 		})
 	}
@@ -217,18 +200,12 @@ func TestRewrittenTstpQuiets(t *testing.T) {
 
 // TSTP in place of another signal stops those that do not handle it just as well.
 func TestRewriteToTstpFreezesNoProcess(t *testing.T) {
-	for _, from := range []string{"USR1", "HUP"} {
-		t.Run(from, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.StartTree(t, harness.OnTerminal(t, harness.Launch{NoPID1: noPID1, Args: []string{"-r", from + ":TSTP"}}), "a[USR2](b[pgrp])", "a b")
-				p.Signal(numberOf(from))
-				p.Signal(unix.SIGUSR2)
-				p.WaitOut(`^a got USR2`)
-				p.WantNotStopped()
-				p.Signal(unix.SIGTERM)
-				p.WantExit(143)
-			})
-		})
-	}
+	forEach(t, []string{"USR1", "HUP"}, func(t *testing.T, from string, noPID1 bool) {
+		p := harness.StartTree(t, harness.OnTerminal(t, harness.Launch{NoPID1: noPID1, Args: []string{"-r", from + ":TSTP"}}), "a[USR2](b[pgrp])", "a b")
+		p.Signal(numberOf(from))
+		passTo(p, unix.SIGUSR2, "a")
+		p.WantNotStopped()
+		p.Signal(unix.SIGTERM)
+		p.WantExit(143)
+	})
 }

@@ -83,21 +83,15 @@ func TestUrgChldAndPipeStayWithDrainit(t *testing.T) {
 				p.Signal(sig)
 			}
 		}
-		p.Signal(unix.SIGUSR1)
-		p.WaitOut(`^a got USR1`)
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantGots("a got USR1", "a got TERM")
+		passTo(p, unix.SIGUSR1, "a")
+		wantStop(p, 7, "a got USR1", "a got TERM")
 	})
 }
 
 // On the way down a signal goes to the first that handles it, and to no process
 // below that one.
 func TestSignalGoesToTheFirstThatCatchesIt(t *testing.T) {
-	for _, tc := range []struct {
-		name, tree, ready string
-		want              []string
-	}{
+	for _, tc := range []treeCase{
 		{"worker", "a[@](b[@])", "a b", []string{"a got @"}},
 		{"below a worker that does not catch it", "a(b[@](c[@]))", "a b c", []string{"b got @"}},
 		{"on each way down", "a(b[@](c[@]) d(e[@] f[@]) g)", "a b c d e f g", []string{"b got @", "e got @", "f got @"}},
@@ -118,9 +112,7 @@ func TestSignalGoesToTheFirstThatCatchesIt(t *testing.T) {
 						p.WaitOut(`^` + strings.ReplaceAll(line, "@", sig) + `$`)
 					}
 				}
-				p.Signal(unix.SIGTERM)
-				p.WantExit(143)
-				p.WantGots(want...)
+				wantStop(p, 143, want...)
 			})
 		})
 	}
@@ -149,35 +141,24 @@ func TestSignalToAWorkerThatIgnoresItDoesNothing(t *testing.T) {
 		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a[-USR1,USR2,TERM=7]", "a")
 		p.Signal(unix.SIGUSR1)
 		p.Signal(unix.SIGWINCH)
-		p.Signal(unix.SIGUSR2)
-		p.WaitOut(`^a got USR2`)
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantGots("a got USR2", "a got TERM")
+		passTo(p, unix.SIGUSR2, "a")
+		wantStop(p, 7, "a got USR2", "a got TERM")
 	})
 }
 
 func TestTtinAndTtouGoOnlyToThoseThatCatchThem(t *testing.T) {
-	for _, mode := range []string{"auto", "group", "worker"} {
-		t.Run(mode, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				// c is in a group that is not orphaned: the kernel would stop it.
-				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, "--grace", "1"}},
-					"a[TTIN,USR1,TERM=7](b c[pgrp])", "a b c")
-				p.Signal(unix.SIGTTOU)
-				p.Signal(unix.SIGTTIN)
-				p.WaitOut(`^a got TTIN`)
-				p.Signal(unix.SIGTTOU)
-				p.Signal(unix.SIGTTIN)
-				harness.WaitUntil(t, "two TTIN", func() bool { return len(harness.Gots(p.Out())) == 2 })
-				p.WantNotStopped()
-				p.Signal(unix.SIGTERM)
-				p.WantExit(7)
-				p.WantGots("a got TTIN", "a got TTIN", "a got TERM")
-			})
-		})
-	}
+	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
+		// c is in a group that is not orphaned: the kernel would stop it.
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, "--grace", "1"}},
+			"a[TTIN,USR1,TERM=7](b c[pgrp])", "a b c")
+		p.Signal(unix.SIGTTOU)
+		passTo(p, unix.SIGTTIN, "a")
+		p.Signal(unix.SIGTTOU)
+		p.Signal(unix.SIGTTIN)
+		harness.WaitUntil(t, "two TTIN", func() bool { return len(harness.Gots(p.Out())) == 2 })
+		p.WantNotStopped()
+		wantStop(p, 7, "a got TTIN", "a got TTIN", "a got TERM")
+	})
 }
 
 func TestTtinAndTtouStopNoProcess(t *testing.T) {
@@ -189,8 +170,7 @@ func TestTtinAndTtouStopNoProcess(t *testing.T) {
 			p.Signal(unix.SIGTTIN)
 			p.Signal(unix.SIGTTOU)
 		}
-		p.Signal(unix.SIGUSR1)
-		p.WaitOut(`^a got USR1`)
+		passTo(p, unix.SIGUSR1, "a")
 		p.WantNotStopped()
 		p.Signal(unix.SIGTERM)
 		p.WantExit(143)

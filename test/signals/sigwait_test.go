@@ -127,9 +127,7 @@ func TestGroupModeWithoutProcTellsTheGroup(t *testing.T) {
 		t.Run(proc, func(t *testing.T) {
 			t.Parallel()
 			p := harness.StartTree(t, harness.Launch{Setup: harness.Setup{Proc: proc}, Args: []string{"-g"}}, "a[TERM=7](b[TERM=0])", "a b")
-			p.Signal(unix.SIGTERM)
-			p.WantExit(7)
-			p.WantGots("a got TERM", "b got TERM")
+			wantStop(p, 7, "a got TERM", "b got TERM")
 		})
 	}
 }
@@ -137,16 +135,14 @@ func TestGroupModeWithoutProcTellsTheGroup(t *testing.T) {
 // What a worker that has daemonized left is signalled in every mode.
 func TestForkingTellsWhatWasLeftInEveryMode(t *testing.T) {
 	harness.Need(t, "perl")
-	for _, mode := range []string{"auto", "group", "worker"} {
+	for _, mode := range forwardModes {
 		t.Run(mode, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--forward", mode, "--forking", harness.LongGrace}, harness.Script(`
 					$name = "daemon"; catch "TERM"; spawn { POSIX::setsid(); say "ready"; await "TERM" }`)...)})
 				p.WaitOut(`^ready`)
 				p.WaitErr(`runs on in`)
-				p.Signal(unix.SIGTERM)
-				p.WantExit(0)
-				p.WantGots("daemon got TERM")
+				wantStop(p, 0, "daemon got TERM")
 			})
 		})
 	}

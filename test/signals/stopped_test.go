@@ -10,18 +10,11 @@ import (
 
 // A stopped process sees no TERM before it is continued, by which peers hang.
 func TestStoppedWorkerIsContinuedToDrain(t *testing.T) {
-	for _, mode := range []string{"auto", "group", "worker"} {
-		t.Run(mode, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode}}, "a[TERM=7]", "a")
-				harness.Freeze(t, p.PidOf("a"))
-				p.Signal(unix.SIGTERM)
-				p.WantExit(7)
-				p.WantGots("a got TERM")
-			})
-		})
-	}
+	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode}}, "a[TERM=7]", "a")
+		harness.Freeze(t, p.PidOf("a"))
+		wantStop(p, 7, "a got TERM")
+	})
 }
 
 func TestStoppedWorkerWithoutAHandlerDies(t *testing.T) {
@@ -56,43 +49,41 @@ func TestStoppedLeftoverIsContinued(t *testing.T) {
 		t.Parallel()
 		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a(b[TERM=0])", "a b")
 		harness.Freeze(t, p.PidOf("b"))
-		p.Signal(unix.SIGTERM)
-		p.WantExit(143)
-		p.WantGots("b got TERM")
+		wantStop(p, 143, "b got TERM")
 	})
 }
 
 // CONT tells a worker to resume, where it was quieted by TSTP: one that is not
 // stopped must not get it with its TERM.
 func TestWorkerThatIsNotStoppedGetsNoCont(t *testing.T) {
-	for _, mode := range []string{"auto", "group", "worker"} {
-		t.Run(mode, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode}},
-					"a[TSTP,CONT,TERM,USR1=7]", "a")
-				p.Signal(unix.SIGTSTP)
-				p.WaitOut(`^a got TSTP`)
-				p.Signal(unix.SIGTERM)
-				p.WaitOut(`^a got TERM`)
-				p.Signal(unix.SIGUSR1)
-				p.WantExit(7)
-				p.WantGots("a got TSTP", "a got TERM", "a got USR1")
-			})
-		})
-	}
+	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode}},
+			"a[TSTP,CONT,TERM,USR1=7]", "a")
+		passTo(p, unix.SIGTSTP, "a")
+		passTo(p, unix.SIGTERM, "a")
+		p.Signal(unix.SIGUSR1)
+		p.WantExit(7)
+		p.WantGots("a got TSTP", "a got TERM", "a got USR1")
+	})
 }
 
 // stoppedLine is what the log says of a worker that is stopped.
 const stoppedLine = `"level":"warn".*perl\[\d+\] is stopped \(state T\) and does no work.*SIGCONT`
 
+// launchStoppable starts a probed drainit with a worker that is a perl script, which says
+// its pid when it is ready.
+func launchStoppable(t *testing.T, noPID1 bool, script string) (p harness.Probed, worker int) {
+	t.Helper()
+	harness.Need(t, "perl")
+	p = harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(script)...)})
+	return p, p.ReadyPid(`^ready`)
+}
+
 // A worker that is stopped, by a debugger or a kill -STOP, does no work and is alive: drainit
 // says so once, and is not ready until it goes on.
 func TestStoppedWorkerIsNotReadyAndIsNamedOnce(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TERM"; say "ready $$"; await "TERM"; exit 7`)...)})
-		worker := p.ReadyPid(`^ready`)
+		p, worker := launchStoppable(t, noPID1, `catch "TERM"; say "ready $$"; await "TERM"; exit 7`)
 		for range 2 { // the second time in silence
 			harness.Freeze(t, worker)
 			p.WaitTitle("drainit:stopped")
@@ -100,9 +91,7 @@ func TestStoppedWorkerIsNotReadyAndIsNamedOnce(t *testing.T) {
 			if ready, healthy := p.Get("/readyz"), p.Get("/healthz"); ready != "503 stopped" || healthy[:3] != "200" {
 				t.Errorf("/readyz: %q, want 503 stopped; /healthz: %q, want 200", ready, healthy)
 			}
-			if err := unix.Kill(worker, unix.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			harness.Kill(t, worker, unix.SIGCONT)
 			p.WaitTitle("drainit:run")
 			p.WantProbes("200 running", "200 running")
 		}
@@ -115,14 +104,11 @@ func TestStoppedWorkerIsNotReadyAndIsNamedOnce(t *testing.T) {
 
 // A stop continues a stopped worker, so that it can drain.
 func TestStoppedWorkerDrains(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TERM", "USR1"; say "ready $$"; await "USR1"; exit 7`)...)})
-		worker := p.ReadyPid(`^ready`)
+		p, worker := launchStoppable(t, noPID1, `catch "TERM", "USR1"; say "ready $$"; await "USR1"; exit 7`)
 		harness.Freeze(t, worker)
 		p.WaitTitle("drainit:stopped")
-		p.Signal(unix.SIGTERM)
-		p.WaitOut(`^worker got TERM`)
+		passTo(p.Init, unix.SIGTERM, "worker")
 		p.WaitTitle("drainit:drain")
 		p.WantProbes("503 draining", "200 draining")
 		p.Signal(unix.SIGUSR1)
@@ -133,19 +119,14 @@ func TestStoppedWorkerDrains(t *testing.T) {
 
 // A worker that stops in a quiet is quiet again when it goes on.
 func TestStoppedWorkerIsQuietAgain(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TSTP", "TERM"; say "ready $$"; await "TERM"; exit 7`)...)})
-		worker := p.ReadyPid(`^ready`)
-		p.Signal(unix.SIGTSTP)
-		p.WaitOut(`^worker got TSTP`)
+		p, worker := launchStoppable(t, noPID1, `catch "TSTP", "TERM"; say "ready $$"; await "TERM"; exit 7`)
+		passTo(p.Init, unix.SIGTSTP, "worker")
 		p.WaitTitle("drainit:quiet")
 		harness.Freeze(t, worker)
 		p.WaitErr(stoppedLine)
 		harness.WaitUntil(t, "it is not ready", func() bool { return p.Get("/readyz")[:3] == "503" })
-		if err := unix.Kill(worker, unix.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		harness.Kill(t, worker, unix.SIGCONT)
 		p.WaitTitle("drainit:quiet")
 		p.WantProbes("503 quiet", "200 quiet")
 		p.Signal(unix.SIGTERM)
