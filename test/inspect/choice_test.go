@@ -32,8 +32,7 @@ func insidePid(t *testing.T, pid int) string {
 func startsListening(pod harness.Pod, cgroup string) *harness.Container {
 	pod.Pause.T.Helper()
 	c := pod.Run(cgroup, harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7"}})
-	c.WaitOut(`^ready`)
-	c.WaitTitle("drainit:run")
+	c.WaitReady()
 	return c
 }
 
@@ -66,8 +65,7 @@ func TestVerbsChooseByPid(t *testing.T) {
 func drainsBriefly(t *testing.T, run func(harness.Launch) *harness.Container) *harness.Container {
 	t.Helper()
 	c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-drain", "700ms", "-exit", "7"}})
-	c.WaitOut(`^ready`)
-	c.WaitTitle("drainit:run")
+	c.WaitReady()
 	return c
 }
 
@@ -103,8 +101,7 @@ func TestStopWaitsForAStopThatHasBegun(t *testing.T) {
 func TestForcedStopWaits(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-drain", "1h"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		c.Ask("stop", "--force", "--wait").WantDone(c.Pid1)
 		if state := harness.StateOf(c.Drainit); !c.Pid1 && state != 0 && state != 'Z' { // as PID 1 it kills what asked
 			t.Errorf("drainit is in state %c", state)
@@ -118,8 +115,7 @@ func TestForcedStopBearsItsName(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	harness.Freeze(t, p.Pid())
 	asks := make(chan harness.Answer)
 	go func() { asks <- p.Ask("stop", "--force") }()
@@ -146,8 +142,7 @@ func TestVerbsInAPodAskNoImpostor(t *testing.T) {
 	beside := pod.Run(cgroup, harness.Launch{Bin: harness.PathOf(t, "perl"), Args: []string{"-e", harness.Renamed, harness.Prctl, "drainit:run"}})
 	beside.WaitOut(`^ready`)
 	c := pod.Run(cgroup, harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.Renamed, harness.Prctl, "drainit:kill"}})
-	c.WaitOut(`^ready`)
-	c.WaitTitle("drainit:run")
+	c.WaitReady()
 	c.Ask("status").Want(0, `\Arunning: drainit\[`+insidePid(t, c.Drainit)+`\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
 	c.Ask("quiet").WantSilent()
 	c.WaitOut(`^quiet`)
@@ -228,8 +223,7 @@ func TestQuietWithoutEffectSaysSo(t *testing.T) {
 func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{"--grace=50s", "--", harness.WorkerBin, "listen", "-catch", "TERM,INT,USR1", "-end", "USR1", "-exit", "7"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		before := time.Now()
 		c.Send(unix.SIGINT)
 		c.WaitOut(`^got SIGINT`)
@@ -248,11 +242,7 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 
 // A worker that ended by itself leaves no stop signal, but a time.
 func TestStatusSaysTheTimeLeftOfAWorkerThatEnded(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: workerThatLeaves()})
-		c.WaitOut(`^child got TERM`)
-		c.WaitTitle("drainit:ended")
+	workerEnded(t, func(t *testing.T, c *harness.Container) {
 		c.Ask("status").Want(1, `\Adraining: drainit\[\d+\], the worker has ended, SIGKILL in [23]\d\.\ds, 1 process below it\n`, "")
 		if s := parsed(c.Ask("status", "--json")); s.StopSignal != "" || s.StoppingSince.IsZero() || s.Left == nil {
 			t.Errorf("%+v", s)

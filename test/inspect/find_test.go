@@ -26,8 +26,7 @@ func TestVerbsInAScratchImage(t *testing.T) {
 			harness.NeedAsk(t)
 			setup.Root = harness.Scratch(t)
 			p := harness.Run(t, harness.Launch{Bin: "/drainit", Setup: setup, Args: []string{harness.LongGrace, "--", "/worker", "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7"}})
-			p.WaitOut(`^ready`)
-			p.WaitTitle("drainit:run")
+			p.WaitReady()
 			ask := func(args ...string) harness.Answer {
 				t.Helper()
 				return p.AskAs(harness.Ask{Bin: "/drainit", UID: setup.UID, Args: args})
@@ -50,8 +49,7 @@ func TestVerbsOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	ask := func(args ...string) harness.Answer {
 		t.Helper()
 		return p.AskAs(harness.Ask{UID: harness.OwnUID(), Args: args})
@@ -67,8 +65,7 @@ func TestVerbsOfRootForAPlainUsersDrainit(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Run(t, harness.Launch{Setup: harness.Setup{UID: harness.OwnUID()}, Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-exit", "7"}})
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	inPhase{"running", false, 1}.check(t, p.Ask)
 	p.Ask("stop").WantDone(true)
 	p.WantExit(7)
@@ -80,8 +77,7 @@ func TestVerbsBesideAWorkerOfAnotherUser(t *testing.T) {
 	harness.NeedAsk(t)
 	harness.Need(t, "setpriv")
 	p := harness.Start(t, harness.LongGrace, "--", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", harness.WorkerBin, "listen", "-catch", "TERM,TSTP")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	inPhase{"running", false, 1}.check(t, p.Ask)
 	inPhase{"running", false, 1}.check(t, func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: harness.PlainUser, Args: args}) })
 	p.Ask("quiet").WantSilent()
@@ -95,8 +91,7 @@ func TestVerbsUnderHidepid(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Hiding(t, []string{harness.LongGrace}, harness.WorkerBin, "listen")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	own := harness.StatusField(t, p.Pid(), "Uid")
 	inPhase{"running", false, 1}.check(t, func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: own, Args: args}) })
 	p.AskAs(harness.Ask{UID: harness.PlainUser, Args: []string{"status"}}).WantRefused(`^drainit: .*no drainit`)
@@ -110,8 +105,7 @@ func TestVerbsFindPID1FromAnyCgroup(t *testing.T) {
 	harness.NeedAsk(t)
 	cgroup := harness.NewCgroup(t)
 	p := harness.Start(t, harness.LongGrace, "--", harness.DrainitBin, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP", "-exit", "7")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	for _, ask := range []harness.Ask{{Cgroup: cgroup}, {}} {
 		ask.Args = []string{"status"}
 		p.AskAs(ask).Want(0, `\Arunning: drainit\[1\], 2 processes below it$`, "")
@@ -164,8 +158,7 @@ func TestVerbsInACgroupNamespaceOfTheirOwn(t *testing.T) {
 	for range 2 {
 		cgroup := harness.NewCgroup(t)
 		c := pod.Run(cgroup, harness.Launch{Bin: harness.PathOf(t, "unshare"), Args: []string{"--cgroup", "--", harness.DrainitBin, harness.LongGrace, "--", harness.WorkerBin, "listen"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		c.Ask = func(args ...string) harness.Answer {
 			return pod.Pause.AskAs(harness.Ask{Bin: harness.PathOf(t, "unshare"), Cgroup: cgroup, Args: append([]string{"--cgroup", "--", harness.DrainitBin}, args...)})
 		}
@@ -185,8 +178,7 @@ func TestVerbsOfTwoDrainitsInOneCgroupAreRefused(t *testing.T) {
 	var c *harness.Container
 	for range 2 {
 		c = pod.Run(cgroup, harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 	}
 	for _, args := range everyVerb {
 		c.Ask(args...).WantRefused(`^drainit: several drainits here: \d+, \d+; choose one with --pid$`)
@@ -217,8 +209,7 @@ func TestVerbsWithoutProc(t *testing.T) {
 			t.Parallel()
 			harness.NeedAsk(t)
 			p := harness.Run(t, harness.Launch{Setup: harness.Setup{Proc: proc}, Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT"}})
-			p.WaitOut(`^ready`)
-			p.WaitTitle("drainit:run")
+			p.WaitReady()
 			for _, args := range everyVerb {
 				p.Ask(args...).WantRefused(`^drainit: .*/proc`)
 			}
@@ -245,8 +236,7 @@ func TestVerbsIgnoreTheEnvironment(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	env := []string{"DRAINIT_GRACE=nonsense", "DRAINIT_FORKING=perhaps", "DRAINIT_STOP_SIGNAL=NONE", "DRAINIT_REWRITE=x", "DRAINIT_LOG_LEVEL=loud",
 		"DRAINIT_SLEEP=60s", "DRAINIT_FORCE=1", "DRAINIT_READY=1", "DRAINIT_JSON=1", "OJS_GRACE_PERIOD=soon"}
 	ask := func(args ...string) harness.Answer { t.Helper(); return p.AskAs(harness.Ask{Env: env, Args: args}) }
@@ -265,8 +255,7 @@ func TestVerbsAskNoImpostorBelowPID1(t *testing.T) {
 	harness.NeedAsk(t)
 	harness.Need(t, "perl")
 	p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.Renamed, harness.Prctl, "drainit:kill"}})
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	p.Ask("status").Want(0, `\Arunning: drainit\[1\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
 	p.Ask("quiet").WantSilent()
 	p.WaitOut(`^quiet`)

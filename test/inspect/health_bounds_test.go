@@ -17,8 +17,7 @@ import (
 )
 
 func TestBadRequestsAreAnsweredAndClosed(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		for request, want := range map[string]string{
 			"GET /readyz HTTP/1.0\r\n\r\n":                             "200",
 			"GET /readyz?a=b&c HTTP/1.1\r\nHost: x\r\n\r\n":            "200",
@@ -55,8 +54,7 @@ func wantEndsAlone(p harness.Probed) {
 }
 
 func TestSlowProbesAreCutOff(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		files := p.IdleFiles()
 		began := time.Now()
 		for _, request := range []string{"G", "GET /readyz HTTP/1.1\r\n", "GET /readyz HTTP/1.1\r\n\r"} {
@@ -74,8 +72,7 @@ func TestSlowProbesAreCutOff(t *testing.T) {
 
 // One that has hung up can't be answered, and must not be waited for.
 func TestProbeThatHangsUpIsForgotten(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		wantMedianWithin(t, harness.ProbeTime, func() time.Duration {
 			began := time.Now()
 			conn := begin(p)
@@ -91,8 +88,7 @@ func TestProbeThatHangsUpIsForgotten(t *testing.T) {
 
 func TestEndlessRequestIsCutOffEarly(t *testing.T) {
 	const buffered = 32 << 20 // by the kernel, at most
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		conn := p.Dial()
 		var sent int
 		var err error
@@ -110,8 +106,7 @@ func TestEndlessRequestIsCutOffEarly(t *testing.T) {
 }
 
 func TestNewProbeDisplacesTheOldest(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		files := p.IdleFiles()
 		var waiting []net.Conn
 		for range harness.ProbesAtOnce {
@@ -164,8 +159,7 @@ func TestCrowdHoldsUpNoOtherProbe(t *testing.T) {
 	const crowd = 1000
 	for name, do := range crowds {
 		t.Run(name, func(t *testing.T) {
-			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+			probed(t, func(t *testing.T, p harness.Probed) {
 				threads := harness.StatusField(t, p.Pid(), "Threads")
 				var come, gone sync.WaitGroup
 				enough := make(chan struct{})
@@ -199,8 +193,7 @@ func TestCrowdHoldsUpNoOtherProbe(t *testing.T) {
 
 func TestProbesInParallelAreAllAnswered(t *testing.T) {
 	const crowd = 1000
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		var clients sync.WaitGroup
 		for range crowd {
 			clients.Go(func() {
@@ -278,8 +271,7 @@ func limitFiles(t *testing.T, pid int) (lift func()) {
 }
 
 func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		p.IdleFiles()
 		lift := limitFiles(t, p.Pid())
 		conn := p.Dial()
@@ -303,8 +295,7 @@ func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
 }
 
 func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		wantMedianWithin(t, harness.ProbeTime, func() time.Duration {
 			files := p.IdleFiles()
 			began := time.Now()

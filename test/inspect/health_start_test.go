@@ -101,8 +101,7 @@ func TestRestartedDrainitListensAgain(t *testing.T) {
 // A worker that held the socket would take the probes of a drainit that has
 // gone, and never answer.
 func TestWorkerDoesNotInheritTheListener(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		if got := harness.DescriptorsOf(t, p.FirstChild()); strings.Contains(got, "socket:") {
 			t.Errorf("the worker has\n%s", got)
 		}

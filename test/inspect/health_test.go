@@ -11,10 +11,27 @@ import (
 	"drainit/test/harness"
 )
 
+// probed runs a test with a drainit that answers probes, and whose worker ends by USR1.
+func probed(t *testing.T, test func(t *testing.T, p harness.Probed)) {
+	t.Helper()
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		test(t, harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()}))
+	})
+}
+
+// wantHealthyDrain stops drainit, whose worker is alive until it is sent USR1.
+func wantHealthyDrain(p harness.Probed, status int) {
+	p.T.Helper()
+	p.Signal(syscall.SIGTERM)
+	p.WaitOut(`^got SIGTERM`)
+	p.WantProbes("503 draining", "200 draining")
+	p.Signal(syscall.SIGUSR1)
+	p.WantExit(status)
+}
+
 // When the worker has been signalled, probes know already.
 func TestProbesFollowThePhases(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		p.WantProbes("200 running", "200 running")
 		for n := range 3 {
 			p.Signal(syscall.SIGTSTP)
@@ -24,11 +41,7 @@ func TestProbesFollowThePhases(t *testing.T) {
 			p.WaitErr(fmt.Sprintf(`(?s)(running again.*){%d}`, n+1))
 			p.WantProbes("200 running", "200 running")
 		}
-		p.Signal(syscall.SIGTERM)
-		p.WaitOut(`^got SIGTERM`)
-		p.WantProbes("503 draining", "200 draining")
-		p.Signal(syscall.SIGUSR1)
-		p.WantExit(7)
+		wantHealthyDrain(p, 7)
 		if answer, err := harness.Get("http://" + p.Addr + "/healthz"); err == nil {
 			t.Errorf("%q after the end", answer)
 		}
@@ -79,8 +92,7 @@ func untilNotReady(p harness.Probed, sig syscall.Signal) time.Duration {
 }
 
 func TestReadinessFallsAtOnceByQuiet(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+	probed(t, func(t *testing.T, p harness.Probed) {
 		wantMedianWithin(t, fallsWithin, func() time.Duration {
 			took := untilNotReady(p, syscall.SIGTSTP)
 			p.Signal(syscall.SIGCONT)
@@ -102,6 +114,16 @@ func TestReadinessFallsAtOnceByAStop(t *testing.T) {
 	})
 }
 
+// wantUnhealthy waits until drainit is not healthy, as its worker has gone, and lets what
+// that left end.
+func wantUnhealthy(p harness.Probed, left int) {
+	p.T.Helper()
+	harness.WaitUntil(p.T, "not healthy", func() bool { return p.Get("/healthz") == "503 draining" })
+	p.WantProbes("503 draining", "503 draining")
+	harness.Kill(p.T, left, syscall.SIGUSR1)
+	p.WantExit(3)
+}
+
 // The worker is dead, and what it left is not.
 func TestHealthFallsWithTheWorker(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
@@ -113,12 +135,7 @@ func TestHealthFallsWithTheWorker(t *testing.T) {
 		end.Close()
 		p.WaitErr(`exited with status 3 and left 1 process`)
 		p.WaitOut(`^got SIGTERM`)
-		harness.WaitUntil(t, "not healthy", func() bool { return p.Get("/healthz") == "503 draining" })
-		p.WantProbes("503 draining", "503 draining")
-		if err := syscall.Kill(left, syscall.SIGUSR1); err != nil {
-			t.Fatal(err)
-		}
-		p.WantExit(3)
+		wantUnhealthy(p, left)
 	})
 }
 
@@ -128,12 +145,7 @@ func TestHealthFallsWithTheWorkerInADrain(t *testing.T) {
 			`trap "exit 3" TERM; "$0" listen -catch TERM,USR1 -end USR1 & wait`, harness.WorkerBin}})
 		left := p.ReadyPid(`^ready`)
 		p.Signal(syscall.SIGTERM)
-		harness.WaitUntil(t, "not healthy", func() bool { return p.Get("/healthz") == "503 draining" })
-		p.WantProbes("503 draining", "503 draining")
-		if err := syscall.Kill(left, syscall.SIGUSR1); err != nil {
-			t.Fatal(err)
-		}
-		p.WantExit(3)
+		wantUnhealthy(p, left)
 	})
 }
 
@@ -146,11 +158,7 @@ func TestWorkerThatHasDaemonizedIsHealthy(t *testing.T) {
 		p.Signal(syscall.SIGTSTP)
 		p.WaitOut(`^got SIGTSTP`)
 		p.WantProbes("503 quiet", "200 quiet")
-		p.Signal(syscall.SIGTERM)
-		p.WaitOut(`^got SIGTERM`)
-		p.WantProbes("503 draining", "200 draining")
-		p.Signal(syscall.SIGUSR1)
-		p.WantExit(0)
+		wantHealthyDrain(p, 0)
 	})
 }
 
@@ -168,9 +176,7 @@ func TestHealthStaysWithTheHeir(t *testing.T) {
 			}
 		}
 		p.WantProbes("503 draining", "200 draining")
-		if err := syscall.Kill(successor, syscall.SIGUSR1); err != nil {
-			t.Fatal(err)
-		}
+		harness.Kill(t, successor, syscall.SIGUSR1)
 		p.WantExit(7)
 	})
 }

@@ -48,8 +48,7 @@ func TestManyProbesAtADrain(t *testing.T) {
 func TestTwoProbesAtOnce(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		for _, ready := range []int{0, 1} {
 			var both sync.WaitGroup
 			both.Go(func() { c.Ask("status").Want(0, `\A(running|quiet): `, "") })
@@ -72,8 +71,7 @@ func TestStatusOfAWorkerWithThousandsOfChildren(t *testing.T) {
 	harness.Need(t, "perl")
 	const children = 2000
 	p := harness.Start(t, harness.Line([]string{"--grace=0"}, harness.Script(childrenWait, strconv.Itoa(children))...)...)
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	inPhase{"running", false, children + 1}.check(t, p.Ask)
 	p.Signal(unix.SIGTERM)
 	p.WantExit(137)
@@ -87,8 +85,7 @@ func TestStatusIsCheap(t *testing.T) {
 	harness.Need(t, "perl")
 	const children, runs, atMost = 499, 5, 100 * time.Millisecond
 	p := harness.Start(t, harness.Line([]string{"--grace=0"}, harness.Script(childrenWait, strconv.Itoa(children))...)...)
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	best := time.Hour
 	for range runs { // the least of them is what it costs where nothing disturbs
 		a := p.Ask("status", "--json")

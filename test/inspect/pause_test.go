@@ -83,8 +83,7 @@ func TestVerbsInAPodThatDrainitPauses(t *testing.T) {
 	pod := harness.Pod{Pause: p}
 	pod.Pause.Ask("status").WantRefused(`^drainit: .*no drainit`)
 	c := pod.Run(harness.NewCgroup(t), harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-exit", "7"}})
-	c.WaitOut(`^ready`)
-	c.WaitTitle("drainit:run")
+	c.WaitReady()
 	inPhase{"running", false, 1}.check(t, c.Ask)
 	c.Ask("stop").WantSilent()
 	c.WantExit(7)

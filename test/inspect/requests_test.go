@@ -11,11 +11,7 @@ import (
 )
 
 func TestVerbsTellTheWorkerEachSignalOnce(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, tree("a[TSTP,CONT,TERM=7]")...)})
-		c.WaitOut(`^ready a`)
-		c.WaitTitle("drainit:run")
+	askedOfTree(t, "a[TSTP,CONT,TERM=7]", "a", func(t *testing.T, c *harness.Container) {
 		c.Ask("quiet").WantSilent()
 		c.WantTitle("drainit:quiet") // it waits for that
 		c.WaitOut(`^a got TSTP`)
@@ -31,11 +27,7 @@ func TestVerbsTellTheWorkerEachSignalOnce(t *testing.T) {
 // A quiet that no process heeds is a quiet all the same, so that a preStop hook goes on; but
 // what asked is answered so, and programs are, too.
 func TestQuietWithoutEffectIsSaid(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, tree("a[TERM=7]")...)})
-		c.WaitOut(`^ready a`)
-		c.WaitTitle("drainit:run")
+	askedOfTree(t, "a[TERM=7]", "a", func(t *testing.T, c *harness.Container) {
 		c.Ask("quiet").Want(0, "", `quiet has no effect: no process handles SIGTSTP`)
 		c.WantTitle("drainit:quiet?")
 		if s := parsed(c.Ask("status", "--json")); s.Phase != "quiet" || s.QuietHandled == nil || *s.QuietHandled {
@@ -49,11 +41,7 @@ func TestQuietWithoutEffectIsSaid(t *testing.T) {
 }
 
 func TestQuietOfAQuietDrainitSucceeds(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, tree("a[TSTP,TERM=7]")...)})
-		c.WaitOut(`^ready a`)
-		c.WaitTitle("drainit:run")
+	askedOfTree(t, "a[TSTP,TERM=7]", "a", func(t *testing.T, c *harness.Container) {
 		for range 3 {
 			c.Ask("quiet").WantSilent()
 		}
@@ -67,11 +55,7 @@ func TestQuietOfAQuietDrainitSucceeds(t *testing.T) {
 
 // A CONT that changes no phase is the worker's own.
 func TestResumeOfARunningDrainitSucceeds(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, tree("a[CONT,TERM=7]")...)})
-		c.WaitOut(`^ready a`)
-		c.WaitTitle("drainit:run")
+	askedOfTree(t, "a[CONT,TERM=7]", "a", func(t *testing.T, c *harness.Container) {
 		c.Ask("resume").WantSilent()
 		c.WaitOut(`^a got CONT`)
 		c.Send(unix.SIGTERM)
@@ -84,8 +68,7 @@ func TestQuietSleepsAsLongAsItIsTold(t *testing.T) {
 		t.Run(args[len(args)-1], func(t *testing.T) {
 			harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 				c := run(harness.Launch{Args: []string{"--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP"}})
-				c.WaitOut(`^ready`)
-				c.WaitTitle("drainit:run")
+				c.WaitReady()
 				began := time.Now()
 				c.Ask(append([]string{"quiet"}, args...)...).WantSilent()
 				harness.WantTook(t, began, time.Second, harness.AtOnce)
@@ -101,8 +84,7 @@ func TestQuietSleepEndsWithDrainit(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		// It drains for long enough to be seen to: else there is nothing to wait for.
 		c := run(harness.Launch{Args: []string{"--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP", "-drain", "1s", "-exit", "7"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		end := make(chan harness.Answer)
 		go func() { end <- c.Ask("quiet", "--sleep=60s") }()
 		c.WaitOut(`^got SIGTSTP`)
@@ -125,11 +107,7 @@ func TestVerbsOnceTheStopHasBegunSendNothing(t *testing.T) {
 }
 
 func TestVerbsOnceTheWorkerHasEndedSendNothing(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: workerThatLeaves()})
-		c.WaitOut(`^child got TERM`)
-		c.WaitTitle("drainit:ended")
+	workerEnded(t, func(t *testing.T, c *harness.Container) {
 		wantNothingMoreToDo(c, `^draining: drainit\[\d+\], the worker has ended, `+stopPart+`1 process below it\n`)
 	})
 }
@@ -150,8 +128,7 @@ func wantNothingMoreToDo(c *harness.Container, status string) {
 func TestStopDoesNotWait(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-drain", "1h"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		c.Ask("stop").WantDone(c.Pid1)
 		c.WaitOut(`^got SIGTERM`)
 	})
@@ -161,8 +138,7 @@ func TestStopDoesNotWait(t *testing.T) {
 func TestManyStopsAtOnceDrain(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,USR1", "-end", "USR1", "-exit", "7"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -196,9 +172,7 @@ func TestForcedStopKillsEverything(t *testing.T) {
 		{"draining", nil, func(c *harness.Container) { c.Send(unix.SIGTERM); c.WaitTitle("drainit:drain") }, 137},
 		{"the worker has ended", nil, func(c *harness.Container) {
 			worker := c.ReadyPid(`^worker`)
-			if err := unix.Kill(worker, unix.SIGUSR1); err != nil {
-				c.T.Fatal(err)
-			}
+			harness.Kill(c.T, worker, unix.SIGUSR1)
 			c.WaitTitle("drainit:ended")
 		}, 5},
 	} {
@@ -243,8 +217,7 @@ func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 				c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TSTP,TERM"}})
-				c.WaitOut(`^ready`)
-				c.WaitTitle("drainit:run")
+				c.WaitReady()
 				harness.Freeze(t, c.Drainit)
 				began := time.Now()
 				c.Ask(args...).Want(1, "", `\Adrainit: .*drainit\[\d+\].*stopped.*\n\z`)
@@ -259,8 +232,7 @@ func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 func TestVerbsWhoseSignalIsDroppedGiveUp(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--rewrite=TSTP:0", "--rewrite=TERM:0", "--", harness.WorkerBin, "listen"}})
-		c.WaitOut(`^ready`)
-		c.WaitTitle("drainit:run")
+		c.WaitReady()
 		c.Ask("quiet").Want(1, "", `\Adrainit: .*--rewrite.*\n\z`)
 		c.Ask("stop", "--force").Want(1, "", `\Adrainit: .*--rewrite.*\n\z`)
 		c.WantTitle("drainit:run")

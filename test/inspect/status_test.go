@@ -158,13 +158,22 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 // tree is the command line of a PerlTree.
 func tree(tree string) []string { return []string{"perl", "-e", harness.PerlTree, tree} }
 
-func TestStatusInEachPhase(t *testing.T) {
+// askedOfTree runs a test with a perlTree below drainit, of which these processes are ready.
+func askedOfTree(t *testing.T, text, ready string, test func(t *testing.T, c *harness.Container)) {
+	t.Helper()
 	harness.Need(t, "perl")
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, tree("a[TSTP,CONT,TERM](b)")...)})
-		c.WaitOut(`^ready a`)
-		c.WaitOut(`^ready b`)
+		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, tree(text)...)})
+		for _, name := range strings.Fields(ready) {
+			c.WaitOut(`^ready ` + name)
+		}
 		c.WaitTitle("drainit:run")
+		test(t, c)
+	})
+}
+
+func TestStatusInEachPhase(t *testing.T) {
+	askedOfTree(t, "a[TSTP,CONT,TERM](b)", "a b", func(t *testing.T, c *harness.Container) {
 		inPhase{"running", false, 2}.check(t, c.Ask)
 		c.Send(unix.SIGTSTP)
 		c.WaitOut(`^a got TSTP`)
@@ -178,17 +187,21 @@ func TestStatusInEachPhase(t *testing.T) {
 	})
 }
 
-// workerThatLeaves is a worker that exits and leaves a child, which drains for good.
-func workerThatLeaves() []string {
-	return harness.Line([]string{harness.LongGrace}, harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)
+// workerEnded runs a test with a worker that has exited and left a child, which drains for
+// good.
+func workerEnded(t *testing.T, test func(t *testing.T, c *harness.Container)) {
+	t.Helper()
+	harness.Need(t, "perl")
+	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)})
+		c.WaitOut(`^child got TERM`)
+		c.WaitTitle("drainit:ended")
+		test(t, c)
+	})
 }
 
 func TestStatusWhenTheWorkerHasEnded(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: workerThatLeaves()})
-		c.WaitOut(`^child got TERM`)
-		c.WaitTitle("drainit:ended")
+	workerEnded(t, func(t *testing.T, c *harness.Container) {
 		inPhase{"draining", true, 1}.check(t, c.Ask)
 	})
 }
@@ -210,8 +223,7 @@ func TestStatusShowsNoProcessOfAnExec(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Start(t, "--", harness.WorkerBin, "listen")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	command := append(p.Entering(0, ""), harness.WorkerBin, "listen")
 	guest := exec.Command(command[0], command[1:]...)
 	out, err := guest.StdoutPipe()
@@ -240,8 +252,7 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 			t.Parallel()
 			harness.NeedAsk(t)
 			p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.Renamed, harness.Prctl, name, "", "--password=hunter2"}})
-			p.WaitOut(`^ready`)
-			p.WaitTitle("drainit:run")
+			p.WaitReady()
 			text, asJSON := p.Ask("status"), p.Ask("status", "--json")
 			text.Want(0, `\Arunning: drainit\[1\], 1 process below it\n.*COMMAND\n.*\n\z`, "")
 			asJSON.Want(0, `.`, "")
@@ -286,8 +297,7 @@ func TestStatusOfAStoppedDrainit(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Start(t, "--", harness.WorkerBin, "listen")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	harness.Freeze(t, p.Pid())
 	inPhase{"running", false, 1}.check(t, p.Ask)
 	p.Signal(unix.SIGCONT)
@@ -298,8 +308,7 @@ func TestStatusThatCannotBePrintedFails(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Start(t, "--", harness.WorkerBin, "listen")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p.WaitReady()
 	a := p.AskAs(harness.Ask{Bin: "/bin/sh", Args: []string{"-c", `exec "$0" status >/dev/full`, harness.DrainitBin}})
 	a.Want(125, "", `^drainit: .*no space left`)
 }

@@ -29,8 +29,7 @@ func TestTitleHasChangedBeforeTheWorkerIsSignalled(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(titleReader)...)})
-		p.WaitOut(`^ready`)
-		p.WaitTitle("drainit:run")
+		p.WaitReady()
 		want := "ready\n"
 		for i, step := range []struct {
 			sig  syscall.Signal
@@ -63,9 +62,7 @@ func TestTitleIsSetBeforeTheSignalIsSent(t *testing.T) {
 	drainit := p.FirstChild()
 	harness.WaitTitle(t, drainit, "drainit:run")
 	for _, sig := range []syscall.Signal{unix.SIGTSTP, unix.SIGCONT, unix.SIGTERM} {
-		if err := unix.Kill(drainit, sig); err != nil {
-			t.Fatal(err)
-		}
+		harness.Kill(t, drainit, sig)
 		p.WaitOut(`^got ` + unix.SignalName(sig))
 	}
 	p.WantExit(7)
@@ -126,37 +123,50 @@ func TestTitleOfLeftoversThatDrain(t *testing.T) {
 	})
 }
 
+// launchHeld starts drainit with a worker that drains until it is released, as descriptor 3
+// is held open for it.
+func launchHeld(t *testing.T, noPID1 bool, flags []string, command ...string) (p *harness.Init, release func()) {
+	t.Helper()
+	hold, free := harness.Pipe(t)
+	p = harness.Run(t, harness.Launch{NoPID1: noPID1, Files: []*os.File{hold}, Args: harness.Line(flags, command...)})
+	return p, func() { free.Close() }
+}
+
+// wantDrainTitle waits for the drain of such a worker, and for the end.
+func wantDrainTitle(p *harness.Init, release func(), status int) {
+	p.T.Helper()
+	p.WaitOut(`^worker got TERM`)
+	p.WantTitle("drainit:drain")
+	release()
+	p.WantExit(status)
+}
+
 // The worker of such a drain lives on in its successor.
 func TestTitleOfASuccessionIsThatOfADrain(t *testing.T) {
 	harness.Need(t, "dash")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		hold, release := harness.Pipe(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Files: []*os.File{hold}, Args: harness.Line([]string{"-v", harness.LongGrace},
-			append([]string{"dash", "-c", `"$@"; exit $?`, "dash"}, harness.Script(`catch "TERM"; say "ready"; await "TERM"; hold 3; exit 9`)...)...)})
+		p, release := launchHeld(t, noPID1, []string{"-v", harness.LongGrace},
+			append([]string{"dash", "-c", `"$@"; exit $?`, "dash"}, harness.Script(`catch "TERM"; say "ready"; await "TERM"; hold 3; exit 9`)...)...)
 		p.WaitOut(`^ready`)
 		p.Signal(unix.SIGTERM)
 		p.WaitErr(`perl\[\d+\] is the worker now`)
-		p.WaitOut(`^worker got TERM`)
-		p.WantTitle("drainit:drain")
-		release.Close()
-		p.WantExit(9)
+		wantDrainTitle(p, release, 9)
 	})
 }
 
 // With two that could be it there is none.
 func TestTitleOfAShellWithTwoChildrenIsThatOfAnEndedWorker(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		hold, release := harness.Pipe(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Files: []*os.File{hold}, Args: harness.Line([]string{harness.LongGrace}, harness.Script(`
+		p, release := launchHeld(t, noPID1, []string{harness.LongGrace}, harness.Script(`
 			for my $n ("a", "b") { spawn { $name = $n; catch "TERM"; say "ready $n"; await "TERM"; hold 3 } }
-			forever`)...)})
+			forever`)...)
 		p.WaitOut(`^ready a`)
 		p.WaitOut(`^ready b`)
 		p.Signal(unix.SIGTERM)
 		p.WaitOut(`^a got TERM`)
 		p.WaitOut(`^b got TERM`)
 		p.WaitTitle("drainit:ended")
-		release.Close()
+		release()
 		p.WantExit(143)
 	})
 }
@@ -165,17 +175,13 @@ func TestTitleOfAShellWithTwoChildrenIsThatOfAnEndedWorker(t *testing.T) {
 func TestTitleOfAWorkerThatDaemonized(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		hold, release := harness.Pipe(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Files: []*os.File{hold}, Args: harness.Line([]string{"--forking", harness.LongGrace}, harness.Script(`
-			spawn { POSIX::setsid(); catch "TERM"; say "ready"; await "TERM"; hold 3 }; exit 0`)...)})
+		p, release := launchHeld(t, noPID1, []string{"--forking", harness.LongGrace}, harness.Script(`
+			spawn { POSIX::setsid(); catch "TERM"; say "ready"; await "TERM"; hold 3 }; exit 0`)...)
 		p.WaitOut(`^ready`)
 		p.WaitErr(`runs on in`)
 		p.WantTitle("drainit:run")
 		p.Signal(unix.SIGTERM)
-		p.WaitOut(`^worker got TERM`)
-		p.WantTitle("drainit:drain")
-		release.Close()
-		p.WantExit(0)
+		wantDrainTitle(p, release, 0)
 	})
 }
 
@@ -199,8 +205,7 @@ func TestTitleWithoutProcAndWithoutRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := harness.Run(t, harness.Launch{Setup: setup, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP"}})
-			p.WaitOut(`^ready`)
-			p.WaitTitle("drainit:run")
+			p.WaitReady()
 			p.Signal(unix.SIGTSTP)
 			p.WaitTitle("drainit:quiet")
 			p.Signal(unix.SIGTERM)
@@ -220,9 +225,7 @@ func killing(p *harness.Init, drainit int) (release func()) {
 	worker := p.ReadyPid(`^ready`)
 	bury := traced(p.T, worker)
 	harness.WaitTitle(p.T, drainit, "drainit:run")
-	if err := unix.Kill(drainit, unix.SIGTERM); err != nil {
-		p.T.Fatal(err)
-	}
+	harness.Kill(p.T, drainit, unix.SIGTERM)
 	harness.WaitUntil(p.T, "the worker is dead, and all its threads", func() bool {
 		return harness.StateOf(worker) == 'Z' && harness.StatusField(p.T, worker, "Threads") == 1
 	})
