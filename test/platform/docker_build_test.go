@@ -2,7 +2,6 @@ package platform
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"drainit/test/harness"
@@ -28,9 +27,7 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 		c.WaitOut(`^ready`)
 		c.Do("stop", "--time", "40")
 		c.WantExit(0)
-		if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-			t.Errorf("not signalled once, or not drained:\n%s", got)
-		}
+		wantLast(c.Init, "got SIGTERM", "drained")
 	})
 	t.Run("the README's", func(t *testing.T) { buildReadme(t, d, build) })
 }

@@ -17,8 +17,7 @@ import (
 // What an exec runs is not drainit's: it is not signalled, and not waited for.
 func TestDockerExecIsNotPartOfTheDrain(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "300ms")
-	c.WaitOut(`^ready`)
+	c := dockerListens(t, "-drain", "300ms")
 	shell := c.D.Begin(t, "exec", c.Name, "/worker", "listen", "-drain", "1h")
 	shell.WaitOut(`^ready`)
 	c.Do("stop", "--time", "60")
@@ -47,9 +46,7 @@ func TestDockerExecLeavesAProcess(t *testing.T) {
 		t.Errorf("what the exec left was signalled %d times:\n%s", got, c.Err())
 	}
 	c.WaitErr(`^left:drained`)
-	if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("the worker was signalled otherwise:\n%s", got)
-	}
+	wantLast(c.Init, "got SIGTERM", "drained")
 }
 
 // Two drainits in one PID namespace: each verb finds its own container's.
@@ -107,9 +104,7 @@ func TestDockerHostPIDNamespace(t *testing.T) {
 
 	other.Do("stop") // by an engine that lives
 	other.WantExit(0)
-	if got := other.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("the other container got something else:\n%s", got)
-	}
+	wantLast(other.Init, "got SIGTERM", "drained")
 }
 
 // Root has no CAP_SYS_PTRACE in a container of Docker's, so that what another user's

@@ -18,9 +18,7 @@ func TestDockerInitAboveDrainit(t *testing.T) {
 	}
 	c.Do("stop")
 	c.WantExit(7)
-	if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not signalled once, or not drained:\n%s", got)
-	}
+	wantLast(c.Init, "got SIGTERM", "drained")
 }
 
 // With dockerd --init-path every docker run --init has drainit as its PID 1.
@@ -67,9 +65,7 @@ func initDrains(t *testing.T, d *harness.Dockerd) {
 	c.WaitOut(`^ready`)
 	c.Do("stop")
 	c.WantExit(7)
-	if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not signalled once, or not drained:\n%s", got)
-	}
+	wantLast(c.Init, "got SIGTERM", "drained")
 }
 
 func initReadsTheEnvironment(t *testing.T, d *harness.Dockerd) {
@@ -88,9 +84,7 @@ func initAboveAnother(t *testing.T, d *harness.Dockerd) {
 	c.WantExit(7)
 	c.WaitErr(`what still runs after 50s`)
 	c.WaitErr(`what still runs after 20s`)
-	if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not signalled once, or not drained:\n%s", got)
-	}
+	wantLast(c.Init, "got SIGTERM", "drained")
 }
 
 func initOnATerminal(t *testing.T, d *harness.Dockerd) {

@@ -9,15 +9,35 @@ import (
 	"drainit/test/harness"
 )
 
+// dockerListens starts a container whose worker listens, with flags of its own.
+func dockerListens(t *testing.T, flags ...string) *harness.DockerContainer {
+	t.Helper()
+	c := harness.Docker(t).Run(t, append([]string{"--", "/drainit", "--", "/worker", "listen"}, flags...)...)
+	c.WaitOut(`^ready`)
+	return c
+}
+
+// wantLast checks the last lines that a worker has printed.
+func wantLast(p *harness.Init, lines ...string) {
+	p.T.Helper()
+	if got, want := p.Out(), "\n"+strings.Join(lines, "\n")+"\n"; !strings.HasSuffix(got, want) {
+		p.T.Errorf("the worker has printed %q, want %q at the end", got, want)
+	}
+}
+
+// dockerKill sends a signal by docker kill, which the worker gets.
+func dockerKill(c *harness.DockerContainer, sig string) {
+	c.T.Helper()
+	c.Do("kill", "--signal", sig)
+	c.WaitOut(`^got SIG` + sig)
+}
+
 func TestDockerStopDrains(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "300ms", "-exit", "3")
-	c.WaitOut(`^ready`)
+	c := dockerListens(t, "-drain", "300ms", "-exit", "3")
 	c.Do("stop")
 	c.WantExit(3)
-	if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-		t.Errorf("not signalled once, or not drained:\n%s", got)
-	}
+	wantLast(c.Init, "got SIGTERM", "drained")
 	if got := c.Inspect(".State.ExitCode"); got != "3" {
 		t.Errorf("the engine knows of exit status %s", got)
 	}
@@ -27,8 +47,7 @@ func TestDockerStopDrains(t *testing.T) {
 // the kill, and says why it came.
 func TestDockerStopIsShorterThanTheDefaultGrace(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "1h")
-	c.WaitOut(`^ready`)
+	c := dockerListens(t, "-drain", "1h")
 	begin := time.Now()
 	c.Do("stop")
 	if took := time.Since(begin); took < 9*time.Second || took > 20*time.Second {
@@ -52,8 +71,7 @@ func TestDockerStopWaitsLongerThanTheGrace(t *testing.T) {
 
 func TestDockerStopTwiceKills(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "1h")
-	c.WaitOut(`^ready`)
+	c := dockerListens(t, "-drain", "1h")
 	first := c.Begin("stop", "--time", "60")
 	c.WaitOut(`^got SIGTERM`)
 	harness.PastTheSameRequest()
@@ -69,26 +87,19 @@ func TestDockerStopTwiceKills(t *testing.T) {
 
 func TestDockerKillSendsTSTPAndCONT(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--", "/drainit", "--", "/worker", "listen", "-catch", "TERM,TSTP,CONT")
-	c.WaitOut(`^ready`)
-	c.Do("kill", "--signal", "TSTP")
-	c.WaitOut(`^got SIGTSTP`)
-	c.Do("kill", "--signal", "CONT")
-	c.WaitOut(`^got SIGCONT`)
+	c := dockerListens(t, "-catch", "TERM,TSTP,CONT")
+	dockerKill(c, "TSTP")
+	dockerKill(c, "CONT")
 	c.Do("stop")
 	c.WantExit(0)
-	if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTSTP\ngot SIGCONT\ngot SIGTERM\ndrained\n") {
-		t.Errorf("the worker got something else:\n%s", got)
-	}
+	wantLast(c.Init, "got SIGTSTP", "got SIGCONT", "got SIGTERM", "drained")
 }
 
 // No state outlives drainit: a container that was quiet, and drained, runs anew.
 func TestDockerRestartRunsAnew(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--", "/drainit", "--", "/worker", "listen", "-catch", "TERM,TSTP")
-	c.WaitOut(`^ready`)
-	c.Do("kill", "--signal", "TSTP")
-	c.WaitOut(`^got SIGTSTP`)
+	c := dockerListens(t, "-catch", "TERM,TSTP")
+	dockerKill(c, "TSTP")
 	c.Do("restart")
 	harness.WaitUntil(t, "the worker is ready again", func() bool { return strings.Count(c.Do("logs"), "ready ") == 2 })
 	c.Do("kill", "--signal", "TSTP")

@@ -196,6 +196,17 @@ func (c podContainer) grace() string {
 	return flagIn(c.Command, "--grace", grace)
 }
 
+// soundManifest reads a manifest and checks what it is, and what must be true of every one.
+func soundManifest(t *testing.T, path, apiVersion, kind string) (m manifest, c podContainer) {
+	t.Helper()
+	m, c = readManifest(t, path)
+	m.wantSound(t, c)
+	if m.APIVersion != apiVersion || m.Kind != kind {
+		t.Errorf("%s %s", m.APIVersion, m.Kind)
+	}
+	return m, c
+}
+
 // wantSound checks what must be true of every manifest of a worker.
 func (m manifest) wantSound(t *testing.T, c podContainer) {
 	t.Helper()
@@ -224,11 +235,7 @@ func (m manifest) wantSound(t *testing.T, c podContainer) {
 
 func TestDeploymentIsSound(t *testing.T) {
 	t.Parallel()
-	m, c := readManifest(t, "deployment.yaml")
-	m.wantSound(t, c)
-	if m.APIVersion != "apps/v1" || m.Kind != "Deployment" {
-		t.Errorf("%s %s", m.APIVersion, m.Kind)
-	}
+	m, c := soundManifest(t, "deployment.yaml", "apps/v1", "Deployment")
 	if !maps.Equal(m.Spec.Selector.MatchLabels, m.Spec.Template.Metadata.Labels) {
 		t.Errorf("selects %v, and labels with %v", m.Spec.Selector.MatchLabels, m.Spec.Template.Metadata.Labels)
 	}
@@ -249,11 +256,7 @@ func TestDeploymentIsSound(t *testing.T) {
 
 func TestJobIsSound(t *testing.T) {
 	t.Parallel()
-	m, c := readManifest(t, "job.yaml")
-	m.wantSound(t, c)
-	if m.APIVersion != "batch/v1" || m.Kind != "Job" {
-		t.Errorf("%s %s", m.APIVersion, m.Kind)
-	}
+	m, c := soundManifest(t, "job.yaml", "batch/v1", "Job")
 	pod := m.Spec.Template.Spec
 	if pod.RestartPolicy != "Never" || m.Spec.BackoffLimit == 0 || m.Spec.ActiveDeadlineSeconds <= pod.TerminationGracePeriodSeconds {
 		t.Errorf("restartPolicy %s, backoffLimit %d, activeDeadlineSeconds %d", pod.RestartPolicy, m.Spec.BackoffLimit, m.Spec.ActiveDeadlineSeconds)
