@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/phase"
 	"drainit/internal/sigqueue"
@@ -34,6 +35,20 @@ type bubble struct {
 
 // config is that of most bubbles.
 func config() Config { return Config{Command: []string{"node"}, Grace: 30 * time.Second} }
+
+// configWith is config with a change, if there is one.
+func configWith(change func(*Config)) Config {
+	cfg := config()
+	if change != nil {
+		change(&cfg)
+	}
+	return cfg
+}
+
+// inMode is config with a mode of --forward.
+func inMode(mode forward.Mode) Config {
+	return configWith(func(c *Config) { c.Mode = mode })
+}
 
 // cpuAtMost is far more processor time than a bubble takes, which is milliseconds, and far
 // less than the time that it plays. The clock on the wall says how busy the machine is.

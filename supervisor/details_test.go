@@ -27,11 +27,7 @@ func TestNameOfAHiddenWorker(t *testing.T) {
 	})
 }
 
-func group() Config {
-	cfg := config()
-	cfg.Mode = forward.ModeGroup
-	return cfg
-}
+func group() Config { return inMode(forward.ModeGroup) }
 
 // A group that may not be signalled is warned of by the name of the worker.
 func TestGroupRefused(t *testing.T) {

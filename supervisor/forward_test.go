@@ -37,9 +37,7 @@ func TestOtherSignals(t *testing.T) {
 		{"the worker alone, what it handles", alone, newProcess("sh", ttin, newProcess("a", ttin)), unix.SIGTTIN, "0s TTIN sh"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
-			cfg.Mode = tt.mode
-			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+			inBubble(t, inMode(tt.mode), with(tt.worker), func(b *bubble) {
 				b.other(tt.sig)
 				b.wantPhase(phase.Running)
 				b.wantSent(tt.sent)
@@ -74,9 +72,7 @@ func TestContinue(t *testing.T) {
 }
 
 func forking() Config {
-	cfg := config()
-	cfg.Forking = true
-	return cfg
+	return configWith(func(c *Config) { c.Forking = true })
 }
 
 // daemonizes is a worker that leaves two daemons, of which one has a child.
@@ -233,9 +229,7 @@ func TestGroupMode(t *testing.T) {
 
 // A process that was forked while its group was signalled was sent the signal too.
 func TestGroupModeForksMeanwhile(t *testing.T) {
-	cfg := config()
-	cfg.Mode = forward.ModeGroup
-	inBubble(t, cfg, with(newProcess("node", slow)), func(b *bubble) {
+	inBubble(t, inMode(forward.ModeGroup), with(newProcess("node", slow)), func(b *bubble) {
 		late := newProcess("late", never)
 		late.parent = b.w.worker
 		b.w.onSend = func(d forward.Delivery) {
@@ -251,9 +245,7 @@ func TestGroupModeForksMeanwhile(t *testing.T) {
 
 // A worker that has left the group it was given is signalled by its pid.
 func TestGroupModeOfAWorkerThatLeftIt(t *testing.T) {
-	cfg := config()
-	cfg.Mode = forward.ModeGroup
-	inBubble(t, cfg, with(newProcess("node", slow)), func(b *bubble) {
+	inBubble(t, inMode(forward.ModeGroup), with(newProcess("node", slow)), func(b *bubble) {
 		b.w.worker.PGID = 1 << 23
 		b.stop(unix.SIGTERM)
 		b.wantEnd(0, 2*time.Second)

@@ -70,11 +70,7 @@ func TestLinesOfAStop(t *testing.T) {
 				"error: leaving 5s after SIGKILL, still alive: node[4194305] (sleeping)", "stopped after 6.0s; exit status 137"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
-			if tt.cfg != nil {
-				tt.cfg(&cfg)
-			}
-			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+			inBubble(t, configWith(tt.cfg), with(tt.worker), func(b *bubble) {
 				b.stop(unix.SIGTERM)
 				b.end()
 				b.wantInfo(tt.want...)
@@ -236,9 +232,7 @@ func TestLinesOfDeliveries(t *testing.T) {
 		b.wantLines(1, "sent SIGTERM to node[4194306]: its parent sh[4194305] did not handle it")
 		b.wantLines(3, "sent ")
 	})
-	cfg := config()
-	cfg.Mode = forward.ModeGroup
-	inBubble(t, cfg, with(newProcess("sh", nil, newProcess("node", slow))), func(b *bubble) {
+	inBubble(t, inMode(forward.ModeGroup), with(newProcess("sh", nil, newProcess("node", slow))), func(b *bubble) {
 		b.stop(unix.SIGTERM)
 		b.wantLines(1, "sent SIGTERM to sh[4194305]: of the worker's process group")
 		b.wantLines(1, "sent SIGTERM to node[4194306]: of the worker's process group")

@@ -69,11 +69,7 @@ func TestQuietGoesToThoseThatHandleIt(t *testing.T) {
 			newProcess("sh", quietly(), newProcess("a", on{unix.SIGUSR1: stays})), "0s USR1 a", "quiet: SIGUSR1 to a["},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
-			if tt.cfg != nil {
-				tt.cfg(&cfg)
-			}
-			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+			inBubble(t, configWith(tt.cfg), with(tt.worker), func(b *bubble) {
 				b.other(unix.SIGTSTP)
 				b.wantPhase(phase.Quiet)
 				b.wantSent(tt.sent)

@@ -41,11 +41,7 @@ func playStops(t *testing.T, stops []stop) {
 	t.Helper()
 	for _, tt := range stops {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
-			if tt.cfg != nil {
-				tt.cfg(&cfg)
-			}
-			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+			inBubble(t, configWith(tt.cfg), with(tt.worker), func(b *bubble) {
 				b.stop(tt.sig)
 				b.wantEnd(tt.status, tt.took)
 				b.wantSent(tt.sent)
@@ -141,11 +137,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 		{"for the worker alone", func(c *Config) { c.Mode = forward.ModeWorker }, leftover(quick), "0s KILL job", 7, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
-			if tt.cfg != nil {
-				tt.cfg(&cfg)
-			}
-			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+			inBubble(t, configWith(tt.cfg), with(tt.worker), func(b *bubble) {
 				tt.worker.exit(7)
 				b.wantEnd(tt.status, tt.took)
 				b.wantSent(tt.sent)

@@ -90,9 +90,7 @@ func TestDeathAtOnce(t *testing.T) {
 		{"named already", forward.ModeAuto, newProcess("node", nil), 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
-			cfg.Mode = tt.mode
-			inBubble(t, cfg, with(tt.worker), func(b *bubble) {
+			inBubble(t, inMode(tt.mode), with(tt.worker), func(b *bubble) {
 				b.after(time.Second)
 				b.stop(unix.SIGTERM)
 				b.after(time.Second)
@@ -105,9 +103,7 @@ func TestDeathAtOnce(t *testing.T) {
 
 // Nothing is read before the signal to a worker that gets it alone.
 func TestWorkerAloneIsSignalledUnread(t *testing.T) {
-	cfg := config()
-	cfg.Mode = forward.ModeWorker
-	inBubble(t, cfg, with(newProcess("node", slow)), func(b *bubble) {
+	inBubble(t, inMode(forward.ModeWorker), with(newProcess("node", slow)), func(b *bubble) {
 		b.settle()
 		before := b.cost()
 		b.w.onSend = func(forward.Delivery) {
