@@ -46,6 +46,17 @@ func child(t *testing.T, in, out *os.File, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// pipe is a pipe that the test holds open until its end.
+func pipe(t *testing.T) (in, out *os.File) {
+	t.Helper()
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); out.Close() })
+	return in, out
+}
+
 // endFamily kills a child and all below it, of whatever process group: while the child is
 // stopped, nothing waits for those.
 func endFamily(cmd *exec.Cmd) {
@@ -105,12 +116,7 @@ func (r *real) end(cmd *exec.Cmd) {
 func TestWhatReadsAPipeIsLeftToItsWriter(t *testing.T) {
 	for name, last := range map[string]bool{"until that has gone": false, "in the last call too": true} {
 		t.Run(name, func(t *testing.T) {
-			in, out, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer in.Close()
-			defer out.Close()
+			in, out := pipe(t)
 			worker := child(t, nil, nil, "sleep", "1000")
 			app, tee := child(t, nil, out, "sleep", "1000"), child(t, in, nil, "sleep", "1000")
 			r := stopReal(t, worker)
@@ -140,12 +146,7 @@ func TestWhatReadsAPipeIsLeftToItsWriter(t *testing.T) {
 // A shell that reads a pipe may end with a status of its own, whatever the application did.
 func TestWhatReadsAPipeIsNoSuccessor(t *testing.T) {
 	for name, writer := range map[string]bool{"while a writer lives": true, "without a writer": false} {
-		in, out, err := os.Pipe() // the test holds it open, and is not below drainit
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
-		defer out.Close()
+		in, out := pipe(t) // the test holds it open, and is not below drainit
 		reader := child(t, in, nil, "bash", "-c", "read x; :")
 		if writer {
 			child(t, nil, out, "sleep", "1000")
@@ -188,12 +189,7 @@ func TestBlockedTraps(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			in, out, err := os.Pipe() // a child in the background has /dev/null for it
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer in.Close()
-			defer out.Close()
+			in, _ := pipe(t) // a child in the background has /dev/null for it
 			shell := child(t, in, nil, "bash", "-c", tt.script)
 			waitForSleeps(t, shell.Process.Pid, tt.children)
 			r := stopReal(t, shell)
@@ -230,12 +226,7 @@ func TestChildOfAShellWithoutATrapIsSignalledWithIt(t *testing.T) {
 
 // What a trap starts shows that it runs.
 func TestTrapThatRunsIsNotBlocked(t *testing.T) {
-	in, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	defer out.Close()
+	in, _ := pipe(t)
 	shell := child(t, in, nil, "bash", "-c", `trap 'sleep 1000; :' TERM; sleep 1000 & wait; :`)
 	waitForSleeps(t, shell.Process.Pid, 1)
 	r := stopReal(t, shell)

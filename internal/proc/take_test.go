@@ -224,12 +224,7 @@ func TestAnyNameAndAnyArguments(t *testing.T) {
 
 // The kernel gives a program without any argument an empty one (Linux 5.18).
 func TestProgramWithoutArguments(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
+	r, _ := pipe(t)
 	cat, err := exec.LookPath("cat")
 	if err != nil {
 		t.Fatal(err)
