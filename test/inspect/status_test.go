@@ -158,7 +158,7 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 // tree is the command line of a PerlTree.
 func tree(tree string) []string { return []string{"perl", "-e", harness.PerlTree, tree} }
 
-// askedOfTree runs a test with a perlTree below drainit, of which these processes are ready.
+// askedOfTree runs a test with a PerlTree below drainit, of which these processes are ready.
 func askedOfTree(t *testing.T, text, ready string, test func(t *testing.T, c *harness.Container)) {
 	t.Helper()
 	harness.Need(t, "perl")

@@ -30,14 +30,14 @@ func forEach(t *testing.T, values []string, test func(t *testing.T, value string
 	}
 }
 
-// treeCase is a perlTree, the processes of it that are to be ready, and the lines that
+// treeCase is a PerlTree, the processes of it that are to be ready, and the lines that
 // say what arrived in the end.
 type treeCase struct {
 	name, tree, ready string
 	want              []string
 }
 
-// passTo sends a signal and waits until a process of a perlTree has got it.
+// passTo sends a signal and waits until a process of a PerlTree has got it.
 func passTo(p *harness.Init, sig syscall.Signal, name string) {
 	p.T.Helper()
 	p.Signal(sig)

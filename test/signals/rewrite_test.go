@@ -81,7 +81,7 @@ func drop(p *harness.Init, sig syscall.Signal) {
 	p.WaitErr(`dropped ` + unix.SignalName(sig))
 }
 
-// whileDropping runs a test with a perlTree, whose first process is "a", below a drainit
+// whileDropping runs a test with a PerlTree, whose first process is "a", below a drainit
 // that drops a signal.
 func whileDropping(t *testing.T, sig, tree string, test func(t *testing.T, p *harness.Init)) {
 	t.Helper()
