@@ -122,7 +122,7 @@ func TestStoppedWorkerIsQuietAgain(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p, worker := launchStoppable(t, noPID1, `catch "TSTP", "TERM"; say "ready $$"; await "TERM"; exit 7`)
 		passTo(p.Init, unix.SIGTSTP, "worker")
-		p.WaitTitle("drainit:quiet")
+		p.WaitErr(`quiet: SIGTSTP`) // until then drainit continues what has stopped by it
 		harness.Freeze(t, worker)
 		p.WaitErr(stoppedLine)
 		harness.WaitUntil(t, "it is not ready", func() bool { return p.Get("/readyz")[:3] == "503" })
