@@ -75,6 +75,9 @@ func endCgroup(top string) {
 		return nil // what has gone by itself is no error
 	})
 	for _, cgroup := range slices.Backward(all) {
+		// What is frozen does not die. Of the two files the version of cgroups has one at most.
+		_ = writeExisting(filepath.Join(cgroup, "freezer.state"), "THAWED")
+		_ = writeExisting(filepath.Join(cgroup, "cgroup.freeze"), "0")
 		inside, _ := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
 		for _, pid := range strings.Fields(string(inside)) {
 			if n, err := strconv.Atoi(pid); err == nil && n > 0 {
@@ -83,6 +86,15 @@ func endCgroup(top string) {
 		}
 		_ = syscall.Rmdir(cgroup)
 	}
+}
+
+func writeExisting(path, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
 }
 
 // unmountBelow unmounts what is mounted below a folder.
