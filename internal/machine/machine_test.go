@@ -225,6 +225,8 @@ func TestStopSignals(t *testing.T) {
 		{"the 100 ms count from the first", time.Minute, 0,
 			append(toDraining, second(90*time.Millisecond, unix.SIGTERM), second(110*time.Millisecond, unix.SIGTERM)),
 			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
+		{"a second one after 100 ms forces", time.Minute, 0, append(toDraining, second(SameRequest, unix.SIGTERM)),
+			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
 		{"a second one 300 ms later forces", time.Minute, 0, append(toDraining, second(300*time.Millisecond, unix.SIGINT)),
 			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
 		{"grace 0 kills at once", 0, 0, append(toRunning, second(0, unix.SIGTERM)),
@@ -367,7 +369,7 @@ func TestSnapshotsForOrphans(t *testing.T) {
 		t.Errorf("actions %v when the worker exits", do)
 	}
 	wantDeadline(t, m, 1100*time.Millisecond)
-	m.SnapshotTook(clock0.Add(100*time.Millisecond), time.Millisecond)
+	m.SnapshotTook(clock0.Add(100*time.Millisecond), 5*time.Millisecond) // which is not long yet
 	m.Step(clock0.Add(101*time.Millisecond), Event{Kind: ChildExited})
 	wantDeadline(t, m, 102*time.Millisecond)
 	m.SnapshotTook(clock0.Add(100*time.Millisecond), 5*time.Millisecond+1)
@@ -446,6 +448,9 @@ func TestNextSnapshotOfADrain(t *testing.T) {
 			}
 			if got := next.Sub(clock0) - now; got != tt.want {
 				t.Errorf("the next look is due after %v, want %v", got, tt.want)
+			}
+			if look := m.timers[againTimer]; tt.again == 0 && !look.IsZero() {
+				t.Errorf("what was signalled is looked at again after %v, and need not be", look.Sub(clock0)-now)
 			}
 		})
 	}

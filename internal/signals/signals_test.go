@@ -10,7 +10,7 @@ import (
 
 func TestParse(t *testing.T) {
 	good := map[string]unix.Signal{
-		"TERM": unix.SIGTERM, "SIGTERM": unix.SIGTERM, "sigterm": unix.SIGTERM, "15": unix.SIGTERM,
+		"TERM": unix.SIGTERM, "SIGTERM": unix.SIGTERM, "sigterm": unix.SIGTERM, "15": unix.SIGTERM, "1": unix.SIGHUP,
 		"POLL": unix.SIGIO, "SIGIO": unix.SIGIO, "CLD": unix.SIGCHLD, "IOT": unix.SIGABRT,
 		"RTMIN": 34, "SIGRTMIN": 34, "RTMIN+3": 37, "sigrtmin+30": 64, "RTMAX": 64, "RTMAX-2": 62, "64": 64,
 	}
@@ -86,6 +86,9 @@ func TestRewritesApply(t *testing.T) {
 	}
 	if got, want := r.String(), "SIGHUP:0 SIGTERM:SIGQUIT"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
+	}
+	if got, want := (Rewrites{1: 2, 64: 63}).String(), "SIGHUP:SIGINT SIGRTMIN+30:SIGRTMIN+29"; got != want {
+		t.Errorf("the first and the last signal: %q, want %q", got, want)
 	}
 	if got := Rewrites(nil).Apply(unix.SIGINT); got != unix.SIGINT {
 		t.Errorf("no rewrites make %v of SIGINT", got)
