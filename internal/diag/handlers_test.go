@@ -55,6 +55,8 @@ func TestUnhandled(t *testing.T) {
 		{"one of two behind a shell", factsOf(sh, handling(below(11, 10), term), below(12, 10)), []proc.Process{sh, below(11, 10), below(12, 10)}, term, "node[12]"},
 		{"not signalled", factsOf(sh, below(11, 10), below(12, 10)), []proc.Process{sh, below(12, 10)}, term, "node[12]"},
 		{"what a script waits with", factsOf(sh, made(11, 10, "sleep", "1")), []proc.Process{sh, made(11, 10, "sleep", "1")}, term, ""},
+		{"what a script waited with that has gone", factsOf(made(1, 0, "drainit"), node, made(11, 1, "sleep", "1")), []proc.Process{made(11, 1, "sleep", "1")}, term, ""},
+		{"what a program waits with", factsOf(node, made(11, 10, "sleep", "1")), []proc.Process{made(11, 10, "sleep", "1")}, term, "sleep[11]"},
 		{"a worker of that name", factsOf(worker("sleep", "1")), []proc.Process{worker("sleep", "1")}, term, "sleep[10]"},
 		{"it has a child that handles it", factsOf(node, handling(below(11, 10), term)), []proc.Process{node}, term, ""},
 		{"it has a child that does not", factsOf(node, below(11, 10)), []proc.Process{node, below(11, 10)}, term, "node[10] node[11]"},
@@ -191,6 +193,7 @@ func TestPM2(t *testing.T) {
 		{"behind npx", factsOf(worker("node", "/usr/bin/npx", "pm2-runtime"), made(11, 10, "sh", "-c", "pm2-runtime"), made(12, 11, "node", "/x/pm2-runtime.js")), 12},
 		{"an application that knows of it", factsOf(worker("node", "app.js", "pm2")), 0},
 		{"another program", factsOf(worker("vi", "pm2")), 0},
+		{"another program, of a login", factsOf(worker("-vi", "pm2")), 0},
 		{"a dead one", factsOf(dead(worker("node", "/usr/bin/pm2-runtime"))), 0},
 		{"no /proc", &Facts{Worker: workerPID}, 0},
 	} {
