@@ -64,6 +64,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		{"--health-addr drainit:80 y", "", `--health-addr: invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
 		{"--log-format xml y", "", `--log-format: invalid value "xml": want auto, json or text`},
 		{"--log-level panic y", "", `--log-level: invalid value "panic": want error, warn, info or debug`},
+		{"--pause y", "", `--pause runs no COMMAND, and was given "y"`},
 		{"--grce 5 y", "", `unknown flag: --grce`},
 		{"-x y", "", `unknown shorthand flag: 'x' in -x`},
 		{"--grace", "", `flag needs an argument: --grace`},

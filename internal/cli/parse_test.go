@@ -97,6 +97,7 @@ func TestParse(t *testing.T) {
 		{"dumb-init's flags", "--single-child --rewrite 15:3 --verbose x", nil, func(o *options) {
 			o.config.Mode, o.config.Rewrites, o.level = forward.ModeWorker, signals.Rewrites{unix.SIGTERM: unix.SIGQUIT}, zapcore.DebugLevel
 		}},
+		{"pause", "--pause", nil, func(o *options) { o.pause, o.config.Command = true, []string{} }},
 		{"variables of others stay", "x", []string{"DRAINIT_SERVICE_HOST=h", "DRAINIT_LOG_LEVEL=error", "DRAINIT_GRACE_X=1", "A=b"}, func(o *options) {
 			o.level, o.config.Env = zapcore.ErrorLevel, []string{"DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE_X=1", "A=b"}
 		}},
