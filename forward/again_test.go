@@ -66,25 +66,39 @@ func TestShellMayWaitForThoseThatWereSignalled(t *testing.T) {
 	}
 }
 
-// Of many, and of an orphan that is held, a glance does not tell.
+// Of more than 64, and of an orphan that is held, a glance does not tell.
 func TestWhenAGlanceIsNotEnough(t *testing.T) {
-	family := []kin{{"app", 10, 1}}
-	for i := range 65 {
-		family = append(family, kin{"bash", 100 + i, 10}, kin{"app", 200 + i, 100 + i})
+	for _, many := range []int{64, 65} {
+		family := []kin{{"app", 10, 1}}
+		for i := range many - 1 {
+			family = append(family, kin{"bash", 100 + i, 10}, kin{"app", 200 + i, 100 + i})
+		}
+		l := NewLedger(drainitPID)
+		sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(family...))))
+		for _, m := range l.living {
+			m.markSent(sent{signal: unix.SIGTERM, tick: 1000})
+		}
+		if w, ok := l.Glance(1006, time.Time{}); len(w.These) != many || ok != (many <= 64) {
+			t.Errorf("%d of %d are to be looked at: %v", len(w.These), many, ok)
+		}
 	}
 	l := NewLedger(drainitPID)
-	sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(family...))))
-	for _, m := range l.living {
-		m.markSent(sent{signal: unix.SIGTERM, tick: 1000})
-	}
-	if w, ok := l.Glance(1006, time.Time{}); ok {
-		t.Errorf("%d are to be looked at", len(w.These))
-	}
-	l = NewLedger(drainitPID)
 	sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 10}))))
 	l.living[11].heldSince = 1000
-	if w, ok := l.Glance(1006, time.Time{}); ok {
-		t.Errorf("%v are to be looked at, though one is held", w.These)
+	for now, enough := range map[uint64]bool{1006: false, 1099: false, 1100: true} { // held is it for a second
+		if w, ok := l.Glance(now, time.Time{}); ok != enough {
+			t.Errorf("%v are to be looked at %d ticks after one was held: %v", w.These, now-1000, ok)
+		}
+	}
+}
+
+// Of several that may be deaf the one that was signalled last is looked at first.
+func TestTheNextLookIsTheSoonest(t *testing.T) {
+	l := NewLedger(drainitPID)
+	sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(kin{"bash", 10, 1}, kin{"bash", 11, 10}, kin{"app", 12, 11}))))
+	l.living[11].markSent(sent{signal: unix.SIGTERM, tick: 400})
+	if got := l.Recheck(1600); got != 3*time.Second {
+		t.Errorf("the next look is due after %v, want half the time since the last signal, 3 s", got)
 	}
 }
 
