@@ -123,3 +123,17 @@ func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 	wantSent(t, "while it dies", orphans(l, shell, kindly("app", 12, 11)))
 	wantSent(t, "by the last call", call(l, shell, kindly("app", 12, 11)), 12)
 }
+
+// The worker itself is signalled at once, whatever it reads. Of what a worker that has
+// daemonized left, one that reads a pipe of another waits for that.
+func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
+	shown := proc.New(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1})).With(proc.Details{Writers: map[int][]int{10: {11}}})
+	plan := func(r Request) []int {
+		l := NewLedger(drainitPID)
+		return sentAll(l, l.Plan(r, shown))
+	}
+	r := term(Stop)
+	wantSent(t, "the worker reads", plan(r), 10)
+	r.Worker = Worker{PID: 9, Gone: true, Daemonizes: true}
+	wantSent(t, "the worker has gone", plan(r), 11)
+}
