@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -80,6 +81,46 @@ func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
 	shown := []proc.Process{kindly("app", 10, 1), a.orphan}
 	wantSent(t, "before a second has gone by", later(l, aSecond, shown, a.details))
 	wantSent(t, "then", later(l, aSecond+1, shown, a.details), 12)
+}
+
+// What its parent started in the course of the stopping may be there to signal it: a
+// sibling, or one in its session whose parent was never seen. It has its turn behind that.
+func TestWhatIsUntouchedWaitsForAHelper(t *testing.T) {
+	d := proc.Details{Untouched: untouched(12), Asleep: map[int]bool{10: true}}
+	for _, tt := range []struct {
+		name   string
+		start  uint64 // of the helper
+		seen   bool   // below 11, before that ended
+		sid    int
+		parent int // by then
+		waits  bool
+	}{
+		{"a sibling", 1001, true, 13, 1, true},
+		{"one whose parent was never seen", 1001, false, 10, 1, true},
+		{"one in another session", 1001, false, 13, 1, false},
+		{"one that was there before", 100, true, 10, 1, false},
+		{"one that another started", 1001, false, 10, 10, false},
+	} {
+		worker, dash, app, helper := kindly("app", 10, 1), kindly("dash", 11, 10), kindly("app", 12, 11), kindly("app", 13, 11)
+		helper.Start, helper.SID = tt.start, tt.sid
+		first, next := []proc.Process{worker, dash, app}, []proc.Process{worker, dash, app}
+		if tt.start < 1000 {
+			first = append(first, helper)
+		}
+		if tt.seen {
+			next = append(next, helper)
+		}
+		l := stopping(t, first...)
+		wantSent(t, tt.name+", while its parent lives", later(l, 1, next, d))
+		app.PPID, helper.PPID = 1, tt.parent
+		got := later(l, 2, []proc.Process{worker, app, helper}, d)
+		if slices.Contains(got, 12) == tt.waits {
+			t.Errorf("%s: signalled %v", tt.name, got)
+		}
+		if tt.waits {
+			wantSent(t, tt.name+", when that has gone", later(l, 3, []proc.Process{worker, app}, d), 12)
+		}
+	}
 }
 
 // A daemon has its turn when the worker has gone, touched or not.
