@@ -123,6 +123,21 @@ func TestWhatIsUntouchedWaitsForAHelper(t *testing.T) {
 	}
 }
 
+// What first shows up as drainit's child waits for one in its session that is dead, until
+// it is known how that died: of the signal, or by its own handler, which may have started it.
+func TestWhatWasNeverSeenBelowADeadOneWaitsForItsStatus(t *testing.T) {
+	newcomer := kindly("app", 12, 1)
+	newcomer.Start = 1001
+	for status, want := range map[unix.WaitStatus][]int{unix.WaitStatus(unix.SIGTERM): {12}, 0: nil} {
+		l := stopping(t, kindly("app", 10, 1))
+		wantSent(t, "before the worker was waited for", orphans(l, newcomer))
+		l.Exited(10, status)
+		wantSent(t, "then", orphans(l, newcomer), want...)
+	}
+	newcomer.SID = 12
+	wantSent(t, "in another session", orphans(stopping(t, kindly("app", 10, 1)), newcomer), 12)
+}
+
 // A daemon has its turn when the worker has gone, touched or not.
 func TestAnUntouchedDaemonWaitsForTheWorker(t *testing.T) {
 	shown := kinfolk(kin{"app", 10, 1}, kin{"app", 20, 1})
