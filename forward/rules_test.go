@@ -256,3 +256,18 @@ func TestASuccessorMayHaveEnded(t *testing.T) {
 		}
 	}
 }
+
+// A program that had a handler for INT once may have ended what is below it. A shell acts
+// upon INT behind its child only, so that another sent it to such a shell says nothing.
+func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
+	set := signals.SetOf(unix.SIGINT)
+	for above, want := range map[string][]int{"app": nil, "bash": {12}} {
+		worker, once, app := kindly("unknown", 10, 1), kindly(above, 11, 10), kindly("app", 12, 11)
+		once.Handled, app.Handled = set, set
+		r := Request{Purpose: Stop, Signal: unix.SIGINT, Worker: Worker{PID: 10}}
+		l := NewLedger(drainitPID)
+		wantSent(t, "the stop, "+above, sentAll(l, l.Plan(r, proc.New([]proc.Process{worker, once, app}))), 10)
+		once.Handled, r.Purpose = 0, LastCall
+		wantSent(t, "the last call below "+above, sentAll(l, l.Plan(r, proc.New([]proc.Process{worker, once, app}))), want...)
+	}
+}
