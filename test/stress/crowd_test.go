@@ -95,7 +95,9 @@ func measureCrowd(t *testing.T, crowd, count int, bounded bool) {
 }
 
 // crowdLatency sends two stop signals, and returns how long it took until the first one had
-// come to the process that says so, and until drainit had begun to kill by the second.
+// come to the process that says so, and until drainit had begun to kill by the second. Two
+// that are nearer to each other than a signal may be late may pass for the same request, and
+// the second may kill before the first has come: then they are as late as that, or later.
 func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, second time.Duration) {
 	t.Helper()
 	c := busyCrowds[crowd]
@@ -118,12 +120,17 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 	})
 	second = time.Since(again)
 	if harness.Matches(`is the same request`, p.Stderr.Text()) {
-		t.Fatalf("a signal %v after the first passed for the same request, when %v had gone\nstderr:\n%s", apart, second, p.Stderr.Text())
+		if apart >= lateAtMost {
+			t.Fatalf("a signal %v after the first passed for the same request, when %v had gone\nstderr:\n%s", apart, second, p.Stderr.Text())
+		}
+		p.End()
+		return <-came, second
 	}
 	p.Wait()
 	if !gotTerm(p) {
-		t.Errorf("no process got the first TERM within %v\nstderr:\n%s", apart, p.Err())
-		first = harness.Patience
+		if first = apart; apart >= lateAtMost {
+			t.Errorf("no process got the first TERM within %v\nstderr:\n%s", apart, p.Err())
+		}
 	} else {
 		first = <-came
 	}
