@@ -93,13 +93,17 @@ func takesEachOnce(t *testing.T, noPID1 bool, command []string) {
 	t.Parallel()
 	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(nil, command...)})
 	p.WaitOut(`^ready`)
+	waits := func() {
+		if slices.Contains(command, "sigwait") { // on a busy machine it may not be in it yet
+			harness.WaitUntil(t, "a thread is in sigwait", func() bool { return slices.ContainsFunc(p.Alive(), inSigwait) })
+		}
+	}
 	for _, sig := range []unix.Signal{unix.SIGTSTP, unix.SIGCONT, unix.SIGUSR1} {
+		waits()
 		p.Signal(sig)
 		p.WaitOut(`^got ` + unix.SignalName(sig))
 	}
-	if slices.Contains(command, "sigwait") { // on a busy machine it has not come back to it yet
-		harness.WaitUntil(t, "a thread is in sigwait", func() bool { return slices.ContainsFunc(p.Alive(), inSigwait) })
-	}
+	waits()
 	p.Signal(unix.SIGTERM)
 	p.WantExit(7)
 	if n := strings.Count(p.Out(), "got SIGTERM"); n != 1 {
