@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,9 +30,7 @@ func Alone(t *testing.T) {
 	if within {
 		return
 	}
-	turn, all := lockDir(t, Repo()), lockDir(t, testsDir)
-	flock(t, turn, unix.LOCK_EX)
-	flock(t, all, unix.LOCK_EX)
+	turn, all := lock(t, unix.LOCK_EX)
 	slot.alone = true
 	t.Cleanup(func() {
 		slot.alone = false
@@ -59,9 +58,7 @@ func share(t *testing.T) {
 	if held {
 		return
 	}
-	turn, all := lockDir(t, Repo()), lockDir(t, testsDir)
-	flock(t, turn, unix.LOCK_EX)
-	flock(t, all, unix.LOCK_SH)
+	turn, all := lock(t, unix.LOCK_SH)
 	turn.Close()
 	t.Cleanup(func() {
 		all.Close()
@@ -71,24 +68,24 @@ func share(t *testing.T) {
 	})
 }
 
-// lockDir opens a folder for its lock: nothing is left behind by it.
-func lockDir(t *testing.T, dir string) *os.File {
+// lock takes the second lock, and the first one as it is told to. They are those of two
+// folders: nothing is left behind by them.
+func lock(t *testing.T, how int) (second, first *os.File) {
 	t.Helper()
-	file, err := os.Open(filepath.Clean(dir))
+	return flocked(t, filepath.Dir(testsDir), unix.LOCK_EX), flocked(t, testsDir, how)
+}
+
+func flocked(t *testing.T, dir string, how int) *os.File {
+	t.Helper()
+	file, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file
-}
-
-func flock(t *testing.T, file *os.File, how int) {
-	t.Helper()
 	for {
-		err := unix.Flock(int(file.Fd()), how)
-		if err == nil {
-			return
-		}
-		if err != unix.EINTR {
+		switch err := unix.Flock(int(file.Fd()), how); {
+		case err == nil:
+			return file
+		case !errors.Is(err, unix.EINTR):
 			t.Fatal(err)
 		}
 	}
