@@ -53,6 +53,7 @@ func TestOutOfMemoryTakesTheWorkerBeforeDrainit(t *testing.T) {
 						t.Errorf("%s: oom_score_adj %d, want %d, as given", name, got, given)
 					}
 				}
+				p.WaitTitle("drainit:run") // what the worker need not wait for is done by then
 				got := oomScore(t, p.Pid())
 				switch {
 				case mayHaveScore(given, -999) && got != -999:
