@@ -51,7 +51,6 @@ func (s *Supervisor) run() Outcome {
 // nothing that comes is lost any longer.
 func (s *Supervisor) settle() {
 	spawn.SpreadThreads()
-	spawn.WarmRuntime()
 	spawn.PreferWorker()
 	spawn.Detach()
 	s.board.heard = true
@@ -81,6 +80,7 @@ func (s *Supervisor) prepare() error {
 	}
 	s.queue.Wait(s.cfg.stops, s.cfg.Rewrites.From(), machine.SameRequest)
 	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
+	spawn.WarmRuntime()                                     // before a worker can have filled the process table
 	spawn.SpreadMain()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/test/harness"
 )
 
@@ -252,5 +254,26 @@ func TestNoCatchableSignalEndsDrainit(t *testing.T) {
 		p.WaitOut(`^got SIGRTMIN\+` + strconv.Itoa(int(last)-34) + `$`)
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(8)
+	})
+}
+
+// A worker may fill the process table with its first instructions: what drainit needs of
+// threads is there before it.
+func TestThreadsAreThereBeforeTheWorker(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(nil, harness.Script(`
+			open my $status, "<", "/proc/" . getppid . "/status" or die $!;
+			my ($threads) = join("", <$status>) =~ /^Threads:\s+(\d+)/m;
+			catch "TERM"; say "threads $threads"; say "ready"; await "TERM"; exit 7`)...)})
+		before, err := strconv.Atoi(p.WaitOut(`^threads (\d+)$`)[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.WaitReady()
+		if now := harness.StatusField(t, p.Pid(), "Threads"); now > before {
+			t.Errorf("%d threads, %d when the worker started", now, before)
+		}
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
 	})
 }
