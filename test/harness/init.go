@@ -124,8 +124,6 @@ func Run(t *testing.T, l Launch) *Init {
 
 // NewInit is an init that has not been started, and has no command yet.
 func NewInit(t *testing.T) *Init {
-	t.Helper()
-	share(t)
 	return &Init{T: t, Marker: NewMarker(), Done: make(chan struct{})}
 }
 
