@@ -49,6 +49,7 @@ func LaunchAt(t *testing.T, addr string, l Launch) Probed {
 func (p Probed) WaitRunning() {
 	p.T.Helper()
 	WaitUntil(p.T, "it is running", func() bool { return p.Get("/readyz") == "200 running" })
+	p.WaitTitle("drainit:run") // it has closed by then what it was given
 }
 
 // IdleFiles is how many descriptors drainit has when it hears no probe.
