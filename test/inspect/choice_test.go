@@ -227,7 +227,7 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 		before := time.Now()
 		c.Send(unix.SIGINT)
 		c.WaitOut(`^got SIGINT`)
-		harness.WaitUntil(t, "the stop is published, behind the signals", func() bool { return parsed(c.Ask("status", "--json")).StopSignal != "" })
+		stopPublished(t, c)
 		c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGINT [0-9.]+s ago, SIGKILL in (49|50)\.\ds, 1 process below it\n`, "")
 		s := parsed(c.Ask("status", "--json"))
 		if since := s.StoppingSince.Sub(before); s.StopSignal != "SIGINT" || since < -time.Second || since > harness.AtOnce {

@@ -187,6 +187,12 @@ func TestStatusInEachPhase(t *testing.T) {
 	})
 }
 
+// stopPublished waits until status knows the times of a stop: behind the signals.
+func stopPublished(t *testing.T, c *harness.Container) {
+	t.Helper()
+	harness.WaitUntil(t, "the times of the stop are published", func() bool { return !parsed(c.Ask("status", "--json")).StoppingSince.IsZero() })
+}
+
 // workerEnded runs a test with a worker that has exited and left a child, which drains for
 // good.
 func workerEnded(t *testing.T, test func(t *testing.T, c *harness.Container)) {
@@ -196,6 +202,7 @@ func workerEnded(t *testing.T, test func(t *testing.T, c *harness.Container)) {
 		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)})
 		c.WaitOut(`^child got TERM`)
 		c.WaitTitle("drainit:ended")
+		stopPublished(t, c)
 		test(t, c)
 	})
 }
