@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/harness/cgroup"
 )
 
 // Podman is podman with a store and settings of its own.
@@ -209,22 +211,12 @@ func tarOf(t *testing.T, files map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// CgroupsAt are the folders of a cgroup: the one of version 2, or one in each hierarchy
-// of version 1 that has it.
-func CgroupsAt(path string) (all []string) {
-	for _, pattern := range []string{"/sys/fs/cgroup" + path, "/sys/fs/cgroup/*" + path} {
-		found, _ := filepath.Glob(pattern) // fails for a bad pattern only
-		all = append(all, found...)
-	}
-	return all
-}
-
 // endPodman removes what all podmans share, when no test needs it any more, unless it is
 // in use by one that is not the tests'.
 func endPodman() {
 	for _, path := range []string{"/libpod_parent/conmon", "/libpod_parent"} {
-		for _, cgroup := range CgroupsAt(path) {
-			_ = os.Remove(cgroup)
+		for _, dir := range cgroup.At(path) {
+			_ = os.Remove(dir)
 		}
 	}
 }
@@ -233,15 +225,8 @@ func endPodman() {
 // it, from each hierarchy that has it.
 func RemoveCgroups(t *testing.T, path string) {
 	t.Helper()
-	for _, top := range CgroupsAt(path) {
-		var all []string
-		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				all = append(all, path)
-			}
-			return nil // what has gone by itself is no error
-		})
-		for _, dir := range slices.Backward(all) {
+	for _, top := range cgroup.At(path) {
+		for _, dir := range cgroup.Tree(top) {
 			var failed error
 			WaitUntil(t, "the cgroup "+dir+" is empty", func() bool {
 				failed = os.Remove(dir)

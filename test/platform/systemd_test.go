@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"drainit/test/harness"
+	"drainit/test/harness/cgroup"
 )
 
 // manager is a systemd that manages units of a user. It kills, restarts and
@@ -307,9 +308,9 @@ func unitContinued(s service) {
 // A time to stop that is shorter than the grace: SIGKILL to drainit and to all
 // that is below it.
 func unitLate(s service) {
-	cgroup := "/" + filepath.Base(s.m.dir) + "/app.slice/late.service"
-	if len(harness.CgroupsAt(cgroup)) == 0 {
-		s.t.Errorf("no cgroup %s while it runs", cgroup)
+	path := "/" + filepath.Base(s.m.dir) + "/app.slice/late.service"
+	if len(cgroup.At(path)) == 0 {
+		s.t.Errorf("no cgroup %s while it runs", path)
 	}
 	began := time.Now()
 	s.ask("stop")
@@ -317,7 +318,7 @@ func unitLate(s service) {
 	s.want(`^got SIGTERM$`, 1)
 	s.want(`killing`, 0)
 	s.wantEnd("failed", "timeout")
-	if left := harness.CgroupsAt(cgroup); len(left) > 0 {
+	if left := cgroup.At(path); len(left) > 0 {
 		s.t.Errorf("processes are left in %q", left)
 	}
 }

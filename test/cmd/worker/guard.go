@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"drainit/test/harness/cgroup"
 )
 
 // guard cleans up for a test binary that was killed, by a Ctrl-C say. When that has gone,
@@ -40,25 +40,22 @@ func guard(args []string) error {
 }
 
 // endCgroups kills what is in the tests' cgroups and removes those, and returns how many are
-// still there. They are at the top of each hierarchy, with the name of a folder of podman's,
-// runc's or systemd's, the id of one of Docker's containers, or that of the test binary.
+// still there. They are at the top of each hierarchy, with the name of a folder of podman's
+// or systemd's, the id of one of Docker's containers, or the pid of the test binary in it.
 func endCgroups(marker, dir string) (left int) {
 	pid := strings.Trim(marker[strings.IndexByte(marker, '=')+1:], ".")
 	names := []string{"drainit-cpu-" + pid + "-*", "drainit-test-" + pid + "-*", "draintest-" + pid + "-*"}
-	for _, pattern := range []string{"tmp/*", "tmp/*/data/containers/*"} {
+	for _, pattern := range []string{"tmp/podman-*", "tmp/systemd-*", "tmp/drainit-docker-*/data/containers/*"} {
 		found, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails for a bad pattern only
 		for _, path := range found {
 			names = append(names, filepath.Base(path))
 		}
 	}
 	for _, name := range names {
-		for _, hierarchy := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
-			found, _ := filepath.Glob(filepath.Join(hierarchy, name))
-			for _, cgroup := range found {
-				endCgroup(cgroup)
-				if _, err := os.Stat(cgroup); err == nil {
-					left++
-				}
+		for _, top := range cgroup.At(name) {
+			endCgroup(top)
+			if _, err := os.Stat(top); err == nil {
+				left++
 			}
 		}
 	}
@@ -67,24 +64,17 @@ func endCgroups(marker, dir string) (left int) {
 
 // endCgroup kills what is in a cgroup and those below it, and removes those that are empty.
 func endCgroup(top string) {
-	var all []string
-	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			all = append(all, path)
-		}
-		return nil // what has gone by itself is no error
-	})
-	for _, cgroup := range slices.Backward(all) {
+	for _, dir := range cgroup.Tree(top) {
 		// What is frozen does not die. Of the two files the version of cgroups has one at most.
-		_ = writeExisting(filepath.Join(cgroup, "freezer.state"), "THAWED")
-		_ = writeExisting(filepath.Join(cgroup, "cgroup.freeze"), "0")
-		inside, _ := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
+		_ = writeExisting(filepath.Join(dir, "freezer.state"), "THAWED")
+		_ = writeExisting(filepath.Join(dir, "cgroup.freeze"), "0")
+		inside, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		for _, pid := range strings.Fields(string(inside)) {
 			if n, err := strconv.Atoi(pid); err == nil && n > 0 {
 				_ = syscall.Kill(n, syscall.SIGKILL)
 			}
 		}
-		_ = syscall.Rmdir(cgroup)
+		_ = syscall.Rmdir(dir)
 	}
 }
 
