@@ -8,18 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within is whether the tests run within another one, which holds the lock for them.
-var within = os.Getenv("DRAINTEST") != ""
-
 // Alone keeps the tests of other packages that measure time from running beside this one:
 // go test runs several packages at once. The lock is a folder's: nothing is left behind by
 // it. Other tests take none, so that no test waits for one that waits for it. A test that is
 // parallel must not call it: another one of its package may hold the lock and wait.
 func Alone(t *testing.T) {
 	t.Helper()
-	if within {
-		return
-	}
 	dir, err := os.Open(testsDir)
 	if err != nil {
 		t.Fatal(err)
