@@ -32,12 +32,12 @@ var inShort = []string{"go", "git", "sh", "dash"}
 // packages are Debian's that have the programs, where the name is another one.
 var packages = map[string]string{
 	"busybox": "busybox-static", "dockerd": "docker.io", "docker": "docker.io", "node": "nodejs", "npx": "npm",
-	"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "php": "php-cli", "python3": "python3",
+	"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "php": "php-cli",
 	"nginx": "nginx-light", "sidekiq": "ruby-sidekiq", "rq": "python3-rq", "script": "bsdutils", "vi": "vim-tiny",
-	"supervisord": "supervisor", "runsvdir": "runit", "redis-server": "redis-server", "mysqld_safe": "mariadb-server",
+	"supervisord": "supervisor", "runsvdir": "runit", "mysqld_safe": "mariadb-server",
 	"bwrap": "bubblewrap", "unbuffer": "expect", "uwsgi": "uwsgi-core", "setpriv": "util-linux", "setsid": "util-linux", "unshare": "util-linux",
-	"su": "util-linux", "runuser": "util-linux", "lksh": "mksh", "dash": "dash", "ps": "procps", "pgrep": "procps",
-	"systemctl": "systemd", "ldd": "libc-bin", "timeout": "coreutils", "env": "coreutils", "ruby": "ruby",
+	"su": "util-linux", "runuser": "util-linux", "lksh": "mksh", "ps": "procps", "pgrep": "procps",
+	"systemctl": "systemd", "ldd": "libc-bin", "timeout": "coreutils", "env": "coreutils",
 }
 
 // Slow leaves out a test that takes long where only quick ones are asked for.
@@ -164,10 +164,7 @@ func TextOf(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Nobody is the user that drainit runs as here: it may not signal root's.
-const Nobody = 65534
-
-// PlainUser is nobody: the user of a server that is not root.
+// PlainUser is the user of a server that is not root, and may not signal root's processes.
 const PlainUser = 65534
 
 // NeedRoot skips a test that changes to another user, which a user namespace

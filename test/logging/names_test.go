@@ -107,9 +107,8 @@ func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
 		harness.Skip(t, "needs to be root, to make a set-uid program")
 	}
 	t.Parallel()
-	const nobody = 65534
 	perl := setUID(t, harness.PathOf(t, "perl"))
-	p := harness.Run(t, harness.Launch{NoPID1: true, Setup: harness.Setup{UID: nobody}, Args: []string{"-v", "--grace=300ms", "--log-format=text", "--",
+	p := harness.Run(t, harness.Launch{NoPID1: true, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"-v", "--grace=300ms", "--log-format=text", "--",
 		perl, "-e", `$< = $> = 0; ` + harness.Renamed, harness.Prctl, harness.HostileNames["newline"]}})
 	p.WaitOut(`^ready`)
 	p.Signal(syscall.SIGTERM)

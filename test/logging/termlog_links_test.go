@@ -96,7 +96,7 @@ func TestTerminationLogIsNotWrittenThroughALink(t *testing.T) {
 				p := killedUser(t, harness.Launch{NoPID1: noPID1}, file, func(*harness.Init) {
 					replace(t, dir, file, victim)
 					for _, path := range []string{file, filepath.Dir(file)} {
-						fatalIf(t, os.Lchown(path, harness.Nobody, -1)) // as who replaced it
+						fatalIf(t, os.Lchown(path, harness.PlainUser, -1)) // as who replaced it
 					}
 					fatalIf(t, os.Chown(victim, 0, -1))
 					fatalIf(t, os.Chown(filepath.Dir(victim), 0, -1))

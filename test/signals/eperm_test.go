@@ -15,7 +15,7 @@ import (
 
 func TestWorkerThatMayNotBeSignalledIsAWarning(t *testing.T) {
 	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode,
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"--forward", mode,
 			"--", setUIDWorker(t), "asroot", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}})
 		p.WaitOut(`^ready`)
 		worker := p.FirstChild()
@@ -38,7 +38,7 @@ func TestWorkerThatMayNotBeSignalledIsAWarning(t *testing.T) {
 func TestOneThatMayNotBeSignalledHidesNoOther(t *testing.T) {
 	forEach(t, []string{"auto", "group"}, func(t *testing.T, mode string, noPID1 bool) {
 		harness.Need(t, "dash")
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.Nobody}, Args: []string{"--forward", mode, "--", "dash", "-c", `
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"--forward", mode, "--", "dash", "-c", `
 			trap "" USR1
 			"$0" asroot "$1" listen -name root_ -catch USR1,TSTP &
 			"$1" listen -name user_ -catch USR1,TSTP &

@@ -174,7 +174,7 @@ func TestRewrittenTstpQuiets(t *testing.T) {
 	for _, tc := range []treeCase{
 		{"the worker", "a[TSTP,CONT,USR1](b[USR1])", "a b", []string{"a got USR1", "a got CONT"}},
 		{"below", "a(b[CONT,USR1] c[TSTP])", "a b c", []string{"b got USR1", "b got CONT"}},
-		{"nobody", "a(b[TSTP])", "a b", nil},
+		{"no process", "a(b[TSTP])", "a b", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
