@@ -14,7 +14,7 @@ import (
 // deliver sends. It is the only place that does so to the worker's tree. It returns the
 // deliveries that were made, and the first error.
 func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
-	dying := parents{until: time.Now().Add(deathsTime)}
+	dying := parents{since: time.Now()}
 	for _, d := range all {
 		s.awaitDeath(&dying, d.Parent)
 		if s.isWorker(d) {
@@ -59,13 +59,16 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 // process whether it is stopped: to ask it again takes as long as to signal it.
 const crowd = 32
 
-// deathsTime is how long the deliveries of one plan wait for parents that die: mostly a
-// fraction of a millisecond.
-const deathsTime = 20 * time.Millisecond
+// How long the deliveries of one plan wait for parents that die, which mostly takes a fraction
+// of a millisecond.
+const (
+	deathsTime = 20 * time.Millisecond
+	runTime    = 250 * time.Millisecond // of one that has only to be given a processor for it
+)
 
 // parents are those that deliveries have waited for.
 type parents struct {
-	until time.Time
+	since time.Time
 	dead  map[proc.ID]bool
 }
 
@@ -80,7 +83,11 @@ func (s *Supervisor) awaitDeath(all *parents, parent proc.ID) {
 			all.dead[parent] = true
 			return
 		}
-		if time.Now().After(all.until) {
+		most := deathsTime
+		if p.State == 'R' {
+			most = runTime
+		}
+		if time.Since(all.since) > most {
 			return
 		}
 		time.Sleep(100 * time.Microsecond)
