@@ -58,8 +58,8 @@ var lookedAt = []time.Duration{
 	time.Second, 1020 * time.Millisecond, 1500 * time.Millisecond,
 }
 
-// How late a stop signal may be acted upon with 1,000 processes. The aim is a fifth of it;
-// the machine may be shared.
+// How late a stop signal may be acted upon with 1,000 processes, beside what drainit waits
+// for a processor that others have. The aim is a fifth of it; the machine may be shared.
 const lateAtMost = 500 * time.Millisecond
 
 // While drainit looks at 1,000 processes it sees a stop signal in time, the first one as the
@@ -85,7 +85,7 @@ func measureCrowd(t *testing.T, crowd, count int, bounded bool) {
 		}
 		f, s := crowdLatency(t, crowd, count, at)
 		first, second = append(first, f), append(second, s)
-		if bounded && max(f, s) > lateAtMost {
+		if bounded && max(f, s) > lateAtMost { // each without what drainit waited for a processor
 			t.Errorf("second signal %v after the first: they were acted upon %v and %v late, want at most %v", at, f, s, lateAtMost)
 		}
 	}
@@ -98,44 +98,60 @@ func measureCrowd(t *testing.T, crowd, count int, bounded bool) {
 // come to the process that says so, and until drainit had begun to kill by the second. Two
 // that are nearer to each other than a signal may be late may pass for the same request, and
 // the second may kill before the first has come: then they are as late as that, or later.
+// What drainit waits for a processor in the meantime is left out of both.
 func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, second time.Duration) {
 	t.Helper()
 	c := busyCrowds[crowd]
 	p := harness.Run(t, harness.Launch{Setup: c.setup, Args: harness.Line([]string{harness.LongGrace}, append(slices.Clone(c.as), harness.Script(crowdOf, c.kind, strconv.Itoa(count))...)...)})
 	p.WaitReady()
+	lateness := lateFrom(p)
 	began := time.Now()
 	p.Signal(unix.SIGTERM)
 	came := make(chan time.Duration, 1)
 	go func() {
+		late := lateness()
 		for !gotTerm(p) && time.Since(began) < harness.Patience {
 			time.Sleep(time.Millisecond)
+			late = lateness()
 		}
-		came <- time.Since(began)
+		came <- late
 	}()
 	time.Sleep(time.Until(began.Add(apart))) // what is tested
-	again := time.Now()
+	between, again := lateness(), lateFrom(p)
 	p.Signal(unix.SIGTERM)
 	harness.WaitUntil(t, "drainit has seen the second signal", func() bool {
+		second = again()
 		return harness.Comm(p.Pid()) == "drainit:kill" || !p.Running() || harness.Matches(`is the same request`, p.Stderr.Text())
 	})
-	second = time.Since(again)
 	if harness.Matches(`is the same request`, p.Stderr.Text()) {
-		if apart >= lateAtMost {
-			t.Fatalf("a signal %v after the first passed for the same request, when %v had gone\nstderr:\n%s", apart, second, p.Stderr.Text())
+		if between >= lateAtMost {
+			t.Fatalf("a signal %v after the first passed for the same request\nstderr:\n%s", between, p.Stderr.Text())
 		}
 		p.End()
 		return <-came, second
 	}
 	p.Wait()
 	if !gotTerm(p) {
-		if first = apart; apart >= lateAtMost {
-			t.Errorf("no process got the first TERM within %v\nstderr:\n%s", apart, p.Err())
+		if first = between; between >= lateAtMost {
+			t.Errorf("no process got the first TERM within %v\nstderr:\n%s", between, p.Err())
 		}
 	} else {
 		first = <-came
 	}
 	p.WantLogged(`second stop signal, force-stop: `, 1)
 	return first, second
+}
+
+// lateFrom returns what says how long it has been since, without what drainit has waited for
+// a processor, as long as it runs.
+func lateFrom(p *harness.Init) func() time.Duration {
+	began, before, waited := time.Now(), harness.WaitedForCPU(p.Pid()), time.Duration(0)
+	return func() time.Duration {
+		if p.Running() {
+			waited = max(waited, harness.WaitedForCPU(p.Pid())-before)
+		}
+		return time.Since(began) - waited
+	}
 }
 
 func gotTerm(p *harness.Init) bool { return harness.Matches(`^worker got TERM$`, p.Stdout.Text()) }

@@ -80,12 +80,13 @@ func TestIdleOrphanIsSignalledAtOnce(t *testing.T) {
 	t.Log(table)
 }
 
-// grace is one whose last call comes long after what is at once, or else soon.
+// grace is one whose last call comes long after what is at once; where that is what signals
+// them, it gives busy processes on a busy machine the 5 s that it can to get to their handlers.
 func (c trialCell) grace() string {
 	if c.kind.idle {
 		return "16s"
 	}
-	return "12s"
+	return "24s"
 }
 
 // provenWithin is the most that may pass from a parent's end to drainit's signal: it takes some
