@@ -1,0 +1,68 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// What a test has started is known by a variable in its environment.
+
+// NewMarker is a variable for what a test starts, and for nothing else.
+func NewMarker() string { return MarkerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
+
+// MarkerOf is how the markers of a run of the tests begin.
+func MarkerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }
+
+// Alive returns the pids, in the test's namespace, of the living processes
+// that the init started, and its own.
+func (p *Init) Alive() []int { return Marked(p.Marker + "\x00") }
+
+// Marked returns the pids of the living processes with a variable that begins so; the
+// last ends with a NUL as each does.
+func Marked(marker string) []int {
+	var pids []int
+	for _, pid := range allPids() {
+		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+		if err == nil && bytes.Contains(append(env, 0), []byte(marker)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// WantNothingLeft checks, after the end, that nothing the init started lives.
+func (p *Init) WantNothingLeft() {
+	p.T.Helper()
+	// The kernel may be still burying them: that is not ours to wait for, but theirs.
+	WaitUntil(p.T, "nothing is left alive", func() bool { return len(p.Alive()) == 0 })
+}
+
+// HostPid translates a pid of the init's namespace to one of the test's.
+func (p *Init) HostPid(inside int) (pid int) {
+	p.T.Helper()
+	// In the middle of an exec a process shows no environment.
+	WaitUntil(p.T, fmt.Sprintf("a process with pid %d inside", inside), func() bool {
+		pid = p.findInside(inside)
+		return pid != 0
+	})
+	return pid
+}
+
+func (p *Init) findInside(inside int) int {
+	for _, pid := range p.Alive() {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); f[0] == "NSpid:" && f[len(f)-1] == strconv.Itoa(inside) {
+				return pid
+			}
+		}
+	}
+	return 0
+}
