@@ -197,3 +197,68 @@ func TestWhatDecidesImportsNothingThatActs(t *testing.T) {
 		t.Errorf("it holds %v, want %v", own, want)
 	}
 }
+
+// Whether a process reads a pipe matters of those with which a stop may begin, beside the
+// worker, and of what is below those that die of the signal.
+func TestOfWhichItIsAskedWhetherTheyReadAPipe(t *testing.T) {
+	shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 1}, kin{"app", 14, 99})
+	shown[3].PGID, shown[4].PGID = 13, 10
+	for _, tt := range []struct {
+		name   string
+		mode   Mode
+		worker Worker
+		want   []int
+	}{
+		{"the worker lives", ModeAuto, Worker{PID: 10, PGID: 10}, []int{11}},
+		{"it has gone", ModeAuto, Worker{PID: 10, PGID: 10, Gone: true}, []int{10, 11, 13}},
+		{"its group", ModeGroup, Worker{PID: 10, PGID: 10}, []int{11, 12, 14}},
+	} {
+		w, _ := NewLedger(drainitPID).Want(Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: tt.mode, Worker: tt.worker}, time.Time{})
+		var got []int
+		for _, p := range shown {
+			if w.ReadsPipe(p) {
+				got = append(got, p.PID)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: asked of %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Behind the first snapshot those are settled that were signalled; where something is to be
+// proven of a process, it matters whether the nearest one above it that was signalled sleeps.
+func TestWhatFollowingSnapshotsAsk(t *testing.T) {
+	shown := kinfolk(kin{"app", 10, 1}, kin{"unknown", 11, 10}, kin{"app", 12, 11})
+	l := NewLedger(drainitPID)
+	sentAll(l, l.Plan(term(Stop), proc.New(shown).With(proc.Details{Evidence: map[int]proc.Evidence{12: {{}}}})))
+	l.Died(11)
+	r := term(Orphans)
+	r.Tick = 1001
+	w, _ := l.Want(r, time.Time{})
+	if !w.Settled(shown[0].ID) || w.Settled(shown[2].ID) || w.Settled(proc.ID{PID: 99}) {
+		t.Error("settled is not the worker alone")
+	}
+	if !slices.Equal(w.Asleep, []int{10}) {
+		t.Errorf("of %v it matters whether they sleep, want the worker", w.Asleep)
+	}
+}
+
+// Evidence is read of those that a first plan leaves to others.
+func TestOfWhichEvidenceIsRead(t *testing.T) {
+	for _, tt := range []struct {
+		worker string
+		want   []int
+	}{{"app", []int{11}}, {"dash", nil}} {
+		l := NewLedger(drainitPID)
+		s := proc.New(kinfolk(kin{tt.worker, 10, 1}, kin{"app", 11, 10}))
+		w, needed := l.WantWitness(l.Plan(term(Stop), s), s, time.Time{})
+		var got []int
+		for _, p := range w.Evidence {
+			got = append(got, p.PID)
+		}
+		if needed != (tt.want != nil) || !slices.Equal(got, tt.want) {
+			t.Errorf("below %s: of %v, needed %v, want %v", tt.worker, got, needed, tt.want)
+		}
+	}
+}
