@@ -59,7 +59,7 @@ func TestParseStatus(t *testing.T) {
 	text := "Name:\tx\nState:\tS (sleeping)\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n" +
 		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nvoluntary_ctxt_switches:\t42\nnonvoluntary_ctxt_switches:\t7\nCapInh:\t0\n"
 	h, err := parseStatus([]byte(text))
-	if want := (status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, threads: 3, asleep: true, switches: 49}); err != nil || h != want {
+	if want := (status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, threads: 3, asleep: true, switches: 49, sleeps: 42}); err != nil || h != want {
 		t.Errorf("%+v, %v", h, err)
 	}
 	if !h.handled.Has(unix.SIGTERM) || !h.handled.Has(64) || h.handled.Has(unix.SIGINT) {

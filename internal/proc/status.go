@@ -22,6 +22,7 @@ type status struct {
 	// so their sum shows a change of either.
 	asleep   bool
 	switches uint64
+	sleeps   uint64 // the former of the two alone
 }
 
 func readStatus(pid int) (status, error) { return readStatusAt(procPath(pid, "status")) }
@@ -78,6 +79,9 @@ func (s *status) parseLine(name string, value []byte) (isMask bool, err error) {
 	case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
 		n, failed := strconv.ParseUint(string(value), 10, 64)
 		s.switches, err = s.switches+n, failed
+		if name[0] == 'v' {
+			s.sleeps = n
+		}
 	case "SigPnd", "ShdPnd":
 		pending, failed := signals.ParseSet(value)
 		s.pending, err = s.pending|pending, failed

@@ -49,9 +49,9 @@ type look struct {
 	times int // how often it was looked
 
 	began time.Time // no signal waited in the kernel then
-	// What each thread had run that was awake then, and may have taken one from the kernel
+	// How far each thread was that was awake then, and may have taken one from the kernel
 	// without having come to its handler.
-	awake map[int]time.Duration
+	awake map[int]progress
 }
 
 // begin has it looked soon, unless it is already: one signal after the other could keep off
@@ -89,8 +89,18 @@ const (
 	mostLooks = 24
 )
 
-// toHandler is much more than what a thread runs from the kernel to the end of its handler.
-const toHandler = 200 * time.Microsecond
+// progress is what a thread has done so far.
+type progress struct {
+	ran   time.Duration
+	slept uint64 // times
+}
+
+// isThrough reports whether a thread has come to the end of a handler that it was on its way to
+// before. It does not sleep on that way, unless its stack's memory is not there: that is once.
+func (now progress) isThrough(before progress) bool {
+	const toHandler = 200 * time.Microsecond // much more than it runs for that
+	return now.ran > before.ran+toHandler || now.slept > before.slept+1
+}
 
 // mayBeOnTheWay reports whether a stop signal that came before the look began may still be on
 // its way to the channel: in the kernel; between it and its handler, on a thread that is kept
@@ -104,9 +114,9 @@ func (q *Queue) mayBeOnTheWay(l *look) bool {
 		l.awake = awake()
 	} else {
 		now := awake()
-		maps.DeleteFunc(l.awake, func(tid int, before time.Duration) bool {
-			ran, still := now[tid]
-			return !still || ran > before+toHandler
+		maps.DeleteFunc(l.awake, func(tid int, before progress) bool {
+			p, still := now[tid]
+			return !still || p.isThrough(before)
 		})
 	}
 	if len(l.awake) > 0 {
@@ -119,14 +129,14 @@ func (q *Queue) mayBeOnTheWay(l *look) bool {
 	return false
 }
 
-// awake is how long each thread has run that runs or waits for its turn.
-func awake() map[int]time.Duration {
-	ran := make(map[int]time.Duration)
+// awake is how far each thread is that runs or waits for its turn.
+func awake() map[int]progress {
+	all := make(map[int]progress)
 	tids, _ := proc.OthersAwake()
 	for _, tid := range tids {
-		ran[tid] = proc.ThreadTime(tid)
+		all[tid] = progress{proc.ThreadTime(tid), proc.ThreadSleeps(tid)}
 	}
-	return ran
+	return all
 }
 
 func (q *Queue) stamp(a Arrival) {

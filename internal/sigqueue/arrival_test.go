@@ -73,6 +73,23 @@ func TestEarliestTimeOfASignalDuringTheLook(t *testing.T) {
 	})
 }
 
+// A thread that was awake at the look is through with a handler when it has run for longer than
+// that takes, or has slept more than once.
+func TestThreadIsThroughWithItsHandler(t *testing.T) {
+	before := progress{time.Second, 7}
+	for now, want := range map[progress]bool{
+		before:                                  false,
+		{time.Second + 200*time.Microsecond, 7}: false,
+		{time.Second + 200*time.Microsecond + 1, 7}: true,
+		{time.Second, 8}: false,
+		{time.Second, 9}: true,
+	} {
+		if now.isThrough(before) != want {
+			t.Errorf("%+v behind %+v: want %v", now, before, want)
+		}
+	}
+}
+
 // A flood does not keep off that look.
 func TestEarliestTimeInAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
