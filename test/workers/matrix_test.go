@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -252,6 +253,31 @@ func waitSteady(p *harness.Init, atMost time.Duration) {
 	}
 }
 
+// waitAsleep waits until no process has run for a while: of one that runs for another reason
+// drainit can't prove that it has received no signal. Some never rest: they are not waited for
+// any longer then.
+func waitAsleep(p *harness.Init) {
+	const while, atMost = 100 * time.Millisecond, 500 * time.Millisecond
+	var before []string
+	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
+		if now := turns(p); !slices.Equal(now, before) {
+			before, since = now, time.Now()
+		}
+	}
+}
+
+// turns are how often each thread below an init has had a processor.
+func turns(p *harness.Init) (all []string) {
+	for _, pid := range p.Alive() {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		for _, file := range files {
+			b, _ := os.ReadFile(file) // empty if it has gone
+			all = append(all, file+" "+string(b))
+		}
+	}
+	return all
+}
+
 // looks are the processes below an init as they show: pid, name, and what they handle.
 func looks(p *harness.Init) (all []string) {
 	shown := regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
@@ -289,6 +315,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	jobs := max(w.workers, 1)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
 	waitSteady(s.init, s.job/2)
+	waitAsleep(s.init)
 	o := outcome{early: !s.init.Running()}
 	asked := time.Now()
 	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
