@@ -46,7 +46,7 @@ func (s *stuckReader) is() bool {
 func (r *Reader) readWithTimeout(parts []part) [][]byte {
 	pages := make([][]byte, len(parts))
 	if len(parts) > 0 && !r.stuck.is() {
-		timed := &timedRead{stuck: &r.stuck, total: len(parts), done: make(chan struct{})}
+		timed := &timedRead{stuck: &r.stuck, total: len(parts), done: make(chan struct{}), since: time.Now()}
 		go timed.read(parts)
 		copy(pages, timed.wait())
 	}
@@ -58,7 +58,8 @@ type timedRead struct {
 	stuck   *stuckReader
 	total   int
 	done    chan struct{}
-	pages   [][]byte // guarded by stuck, as givenUp is
+	pages   [][]byte  // guarded by stuck, as the others are
+	since   time.Time // when the next part was begun
 	givenUp bool
 }
 
@@ -83,7 +84,7 @@ func (r *timedRead) took(page []byte) bool {
 		r.stuck.yes = false
 		return false
 	}
-	r.pages = append(r.pages, page)
+	r.pages, r.since = append(r.pages, page), time.Now()
 	return true
 }
 
@@ -91,29 +92,29 @@ func (r *timedRead) took(page []byte) bool {
 func (r *timedRead) wait() [][]byte {
 	timer := time.NewTimer(lateAfter)
 	defer timer.Stop()
-	for before := 0; ; {
+	for {
 		select {
 		case <-r.done:
 			return r.pages
 		case <-timer.C:
 		}
-		n := r.giveUp(before)
-		if r.givenUp {
+		left, givenUp := r.giveUp()
+		if givenUp {
 			return r.pages
 		}
-		before = n
-		timer.Reset(lateAfter)
+		timer.Reset(left)
 	}
 }
 
-// giveUp gives the read up if it has not got beyond before, and returns how far it is.
-func (r *timedRead) giveUp(before int) (n int) {
+// giveUp gives the read up if a part is late. Else it returns when the next one will be.
+func (r *timedRead) giveUp() (left time.Duration, givenUp bool) {
 	r.stuck.Lock()
 	defer r.stuck.Unlock()
-	if n = len(r.pages); n == before && n < r.total {
+	left = lateAfter - time.Since(r.since)
+	if left <= 0 && len(r.pages) < r.total {
 		r.givenUp, r.stuck.yes = true, true
 	}
-	return n
+	return max(left, time.Millisecond), r.givenUp
 }
 
 // Reader takes snapshots. The zero Reader is ready. It must not be copied.

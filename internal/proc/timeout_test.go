@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,29 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// What comes before a part that is late does not add to the time that it is given: on a quiet
+// machine one of three tries shows it.
+func TestLateReadIsGivenUpInTime(t *testing.T) {
+	quickest := time.Hour
+	for range 3 {
+		dir := t.TempDir()
+		file, fifo := filepath.Join(dir, "file"), filepath.Join(dir, "fifo")
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), unix.Mkfifo(fifo, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		var reader Reader
+		began := time.Now()
+		reader.readWithTimeout([]part{{file: file}, {file: fifo}})
+		quickest = min(quickest, time.Since(began))
+		if w, err := os.OpenFile(fifo, os.O_WRONLY, 0); err == nil { // the end of what is late
+			w.Close()
+		}
+	}
+	if quickest < lateAfter || quickest > lateAfter*3/2 {
+		t.Errorf("given up after %v at the earliest, want %v", quickest, lateAfter)
+	}
+}
 
 // A fifo without a writer takes as long to be read as a process that is stuck.
 func TestReadsThatAreLateAreGivenUp(t *testing.T) {
