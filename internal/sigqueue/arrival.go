@@ -92,14 +92,14 @@ const (
 // progress is what a thread has done so far.
 type progress struct {
 	ran   time.Duration
-	slept uint64 // times
+	slept uint64 // times, 0 where that is not known
 }
 
 // isThrough reports whether a thread has come to the end of a handler that it was on its way to
 // before. It does not sleep on that way, unless its stack's memory is not there: that is once.
 func (now progress) isThrough(before progress) bool {
 	const toHandler = 200 * time.Microsecond // much more than it runs for that
-	return now.ran > before.ran+toHandler || now.slept > before.slept+1
+	return now.ran > before.ran+toHandler || before.slept > 0 && now.slept > before.slept+1
 }
 
 // mayBeOnTheWay reports whether a stop signal that came before the look began may still be on

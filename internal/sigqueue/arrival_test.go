@@ -77,6 +77,9 @@ func TestEarliestTimeOfASignalDuringTheLook(t *testing.T) {
 // that takes, or has slept more than once.
 func TestThreadIsThroughWithItsHandler(t *testing.T) {
 	before := progress{time.Second, 7}
+	if (progress{time.Second, 9}).isThrough(progress{time.Second, 0}) {
+		t.Error("one of which it was not known how often it had slept counts as through")
+	}
 	for now, want := range map[progress]bool{
 		before:                                  false,
 		{time.Second + 200*time.Microsecond, 7}: false,
