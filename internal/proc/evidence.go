@@ -22,12 +22,14 @@ type threadSwitches struct {
 	count uint64 // or a time, in nanoseconds
 }
 
-// mostThreads are read of one process. Where there are more, the main one counts, if it
-// does not block the signal: the kernel prefers it (kernel/signal.c, complete_signal).
+// mostThreads are read of one process whose main thread blocks some signal. One that blocks
+// none counts alone: the kernel prefers it (kernel/signal.c, complete_signal), so it is woken
+// up for the signal, or it runs, or it is about to run for another. Of more threads it counts
+// alone, too, if it does not block the signal that is asked for.
 const mostThreads = 64
 
 // evidenceOf reads the evidence of a process whose status was just read. still is whether
-// all its threads sleep and no signal is pending.
+// the threads that count sleep and no signal is pending.
 func evidenceOf(pid int, st status, asked signals.Set) (e Evidence, still bool) {
 	still = st.asleep && st.pending == 0
 	switch {
@@ -36,11 +38,16 @@ func evidenceOf(pid int, st status, asked signals.Set) (e Evidence, still bool) 
 			e = Evidence{{pid, st.switches}}
 		}
 		return e, still
-	case st.threads > mostThreads && st.blocked&asked != 0:
-		return nil, false
-	case st.threads > mostThreads:
+	case st.blocked == 0, st.threads > mostThreads && st.blocked&asked == 0:
 		return Evidence{{math.MaxInt, uint64(st.threads)}, {pid, st.switches}}, still
+	case st.threads > mostThreads:
+		return nil, false
 	}
+	return evidenceOfAll(pid, still)
+}
+
+// evidenceOfAll reads that of all threads.
+func evidenceOfAll(pid int, still bool) (e Evidence, all bool) {
 	tids, err := readPids(procPath(pid, "task"))
 	if err != nil {
 		return nil, false
@@ -121,11 +128,21 @@ func proveUntouched(all map[ID]Evidence, asked []unix.Signal) map[ID]bool {
 func whichSleep(pids []int) map[int]bool {
 	asleep := make(map[int]bool)
 	for _, pid := range pids {
-		if st, err := readStatus(pid); err == nil && st.asleep {
-			_, asleep[pid] = evidenceOf(pid, st, 0)
+		if st, err := readStatus(pid); err == nil {
+			asleep[pid] = allSleep(pid, st)
 		}
 	}
 	return asleep
+}
+
+// allSleep reports whether all threads of a process sleep and no signal is pending; of more
+// than can be read, whether the main one does.
+func allSleep(pid int, st status) bool {
+	still := st.asleep && st.pending == 0
+	if still && st.threads > 1 && st.threads <= mostThreads {
+		_, still = evidenceOfAll(pid, still)
+	}
+	return still
 }
 
 // stillOf reports whether the process with this pid sleeps as it did then.

@@ -19,7 +19,7 @@ func sleeps(t testing.TB, pid int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, still := evidenceOf(pid, st, 0); still {
+		if allSleep(pid, st) {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -109,7 +109,50 @@ func TestWhatIsAwakeIsNotUntouched(t *testing.T) {
 	}
 }
 
-// A signal is one thread's: any of a few, and the main one of many.
+// What other threads do says nothing, where the main one takes the signal.
+func TestOthersMayRunWhereTheMainThreadTakesTheSignal(t *testing.T) {
+	pid := python(t, `
+import signal, threading, time
+signal.signal(signal.SIGTERM, lambda *a: None)
+def wakes():
+	while True: time.sleep(0.002)
+threading.Thread(target=wakes, daemon=True).start()
+print("ready", flush=True)
+while True: time.sleep(1000)`)
+	proven := false
+	for range 20 { // the main one may still be on its way to sleep
+		proven = proven || untouched(t, pid, func() { time.Sleep(20 * time.Millisecond) })
+	}
+	if !proven {
+		t.Error("it received nothing, and that is not proven")
+	}
+	for range 20 {
+		if untouched(t, pid, func() { signal(t, pid, unix.SIGTERM) }) {
+			t.Fatal("it received TERM, and is called untouched")
+		}
+	}
+}
+
+// A signal is one thread's: the main one's, unless it blocks it. A signal other than the one
+// that is asked for may be what another process passes on.
+func TestEvidenceWhereTheMainThreadBlocksASignal(t *testing.T) {
+	pid := python(t, `
+import signal, threading, time
+signal.signal(signal.SIGUSR1, lambda *a: None)
+threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+while True: time.sleep(1000)`)
+	sleeps(t, pid)
+	if !untouched(t, pid, func() {}) {
+		t.Error("it received nothing, and that is not proven")
+	}
+	if untouched(t, pid, func() { signal(t, pid, unix.SIGUSR1) }) {
+		t.Error("another thread received USR1, and it is called untouched")
+	}
+}
+
+// A signal is the main thread's, of a few as of many.
 func TestEvidenceOfThreads(t *testing.T) {
 	for _, n := range []int{5, 200} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
