@@ -21,6 +21,7 @@ import (
 const (
 	logLines   = 256                    // waiting to be written; further ones are dropped
 	flushAtEnd = 200 * time.Millisecond // at most
+	busyAtEnd  = 2 * time.Second        // where the descriptor would take them
 )
 
 // Log writes drainit's lines to a descriptor without ever blocking or ending
@@ -115,16 +116,30 @@ func (l *Log) line(level zapcore.Level, msg string, f []Field) {
 }
 
 // Close waits until all lines are written, for at most 200 ms: PID 1 must end
-// though no process reads its log. No line may follow.
+// though no process reads its log. On a machine so busy that the writer has not had
+// its turn by then, it waits for 2 s. No line may follow.
 func (l *Log) Close() {
 	close(l.lines)
 	if l.written == nil {
 		return
 	}
-	select {
-	case <-l.written:
-	case <-time.After(flushAtEnd):
+	for end := time.Now().Add(busyAtEnd); ; {
+		select {
+		case <-l.written:
+			return
+		case <-time.After(flushAtEnd):
+		}
+		if !isWritable(l.fd) || time.Now().After(end) {
+			return
+		}
 	}
+}
+
+// isWritable reports whether a write would not block.
+func isWritable(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents == unix.POLLOUT
 }
 
 // write is the goroutine that owns the descriptor, which may block it for ever.

@@ -75,6 +75,41 @@ func readLines(t *testing.T, r *os.File, n int) string {
 	return all.String()
 }
 
+// The end waits for a writer that has not had its turn, as long as there is room for what it
+// writes, and not for ever.
+func TestEndWaitsForAWriterWithoutItsTurn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		turn        time.Duration // when the writer has had it
+		full        bool
+		least, most time.Duration
+	}{
+		"soon":               {0, false, 0, flushAtEnd},
+		"late":               {3 * flushAtEnd, false, 3 * flushAtEnd, busyAtEnd},
+		"never":              {time.Hour, false, busyAtEnd, 2 * busyAtEnd},
+		"and stderr is full": {time.Hour, true, flushAtEnd, busyAtEnd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, _ := logPipe(t, true, zapcore.InfoLevel)
+			if err := unix.SetNonblock(l.fd, true); err != nil {
+				t.Fatal(err)
+			}
+			for tt.full {
+				if _, err := unix.Write(l.fd, make([]byte, 4096)); err != nil {
+					break
+				}
+			}
+			l.written = make(chan struct{})
+			time.AfterFunc(tt.turn, func() { close(l.written) })
+			began := time.Now()
+			l.Close()
+			if took := time.Since(began); took < tt.least || took > tt.most {
+				t.Errorf("waited %v, want %v to %v", took, tt.least, tt.most)
+			}
+		})
+	}
+}
+
 // What finds the queue full is counted, and the count is reported as soon as
 // it is read again.
 func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
