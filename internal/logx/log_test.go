@@ -83,7 +83,7 @@ func TestEndWaitsForAWriterWithoutItsTurn(t *testing.T) {
 		full        bool
 		least, most time.Duration
 	}{
-		"soon":               {0, false, 0, flushAtEnd},
+		"soon":               {0, false, 0, busyAtEnd},
 		"late":               {3 * flushAtEnd, false, 3 * flushAtEnd, busyAtEnd},
 		"never":              {time.Hour, false, busyAtEnd, 2 * busyAtEnd},
 		"and stderr is full": {time.Hour, true, flushAtEnd, busyAtEnd},
