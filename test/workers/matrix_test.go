@@ -254,10 +254,9 @@ func waitSteady(p *harness.Init, atMost time.Duration) {
 }
 
 // waitAsleep waits until no process has run for a while: of one that runs for another reason
-// drainit can't prove that it has received no signal. Some never rest: they are not waited for
-// any longer then.
-func waitAsleep(p *harness.Init) {
-	const while, atMost = 100 * time.Millisecond, 500 * time.Millisecond
+// drainit can't prove that it has received no signal. Some never rest: atMost bounds the wait.
+func waitAsleep(p *harness.Init, atMost time.Duration) {
+	const while = 100 * time.Millisecond
 	var before []string
 	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
 		if now := turns(p); !slices.Equal(now, before) {
@@ -314,8 +313,9 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	}
 	jobs := max(w.workers, 1)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
-	waitSteady(s.init, s.job/2)
-	waitAsleep(s.init)
+	half := time.Now().Add(s.job / 2)
+	waitSteady(s.init, time.Until(half))
+	waitAsleep(s.init, min(time.Until(half), 500*time.Millisecond))
 	o := outcome{early: !s.init.Running()}
 	asked := time.Now()
 	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
