@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // SettingsLine is the line in which drainit -v says all its settings.
@@ -122,6 +125,27 @@ func WriteProgram(t *testing.T, dir, name string, mode os.FileMode, content stri
 		t.Fatal(err)
 	}
 	return path
+}
+
+// SetUIDCopy makes a copy of a program that runs as root whatever user starts it: a drainit
+// that is an ordinary user may not signal it (kill(2), EPERM).
+func SetUIDCopy(t *testing.T, program string) string {
+	t.Helper()
+	NeedRoot(t)
+	dir, err := os.MkdirTemp(filepath.Dir(WorkerBin), "set-uid-") // which others may enter, but not t.TempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil || fs.Flags&unix.ST_NOSUID != 0 {
+		Skip(t, "needs a folder for temporary files that is not mounted nosuid")
+	}
+	b, err := os.ReadFile(program)
+	if err := errors.Join(err, os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return WriteProgram(t, dir, filepath.Base(program), 0o755|os.ModeSetuid, string(b))
 }
 
 // DescriptorsOf lists the descriptors of a process but those of the Go

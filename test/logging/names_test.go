@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"drainit/test/harness"
 )
 
@@ -103,11 +101,9 @@ func TestNameOfTheCommandForgesNoLine(t *testing.T) {
 // A process that may not be killed is named too, by another line than those above.
 func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
 	harness.Need(t, "perl")
-	if os.Getuid() != 0 {
-		harness.Skip(t, "needs to be root, to make a set-uid program")
-	}
+	harness.NeedRoot(t)
 	t.Parallel()
-	perl := setUID(t, harness.PathOf(t, "perl"))
+	perl := harness.SetUIDCopy(t, harness.PathOf(t, "perl"))
 	p := harness.Run(t, harness.Launch{NoPID1: true, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"-v", "--grace=300ms", "--log-format=text", "--",
 		perl, "-e", `$< = $> = 0; ` + harness.Renamed, harness.Prctl, harness.HostileNames["newline"]}})
 	p.WaitOut(`^ready`)
@@ -122,23 +118,6 @@ func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, p.Err())
 		}
 	}
-}
-
-// setUID makes a copy of a program that runs as root whatever user starts it.
-func setUID(t *testing.T, program string) string {
-	t.Helper()
-	dir := filepath.Dir(harness.WorkerBin) // others may enter it, but not t.TempDir()
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil || fs.Flags&unix.ST_NOSUID != 0 {
-		harness.Skip(t, "needs a file system without nosuid for temporary files")
-	}
-	b, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := harness.WriteProgram(t, dir, "setuid-perl", 0o755|os.ModeSetuid, string(b))
-	t.Cleanup(func() { os.Remove(path) })
-	return path
 }
 
 // Arguments hold secrets: whatever is logged of a process, they are not.

@@ -1,9 +1,6 @@
 package signals
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +14,7 @@ import (
 func TestWorkerThatMayNotBeSignalledIsAWarning(t *testing.T) {
 	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"--forward", mode,
-			"--", setUIDWorker(t), "asroot", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}})
+			"--", harness.SetUIDCopy(t, harness.WorkerBin), "asroot", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}})
 		p.WaitOut(`^ready`)
 		worker := p.FirstChild()
 		p.Signal(unix.SIGUSR1)
@@ -43,7 +40,7 @@ func TestOneThatMayNotBeSignalledHidesNoOther(t *testing.T) {
 			trap "" USR1
 			"$0" asroot "$1" listen -name root_ -catch USR1,TSTP &
 			"$1" listen -name user_ -catch USR1,TSTP &
-			wait`, setUIDWorker(t), harness.WorkerBin}})
+			wait`, harness.SetUIDCopy(t, harness.WorkerBin), harness.WorkerBin}})
 		p.WaitOut(`^root_ready`)
 		p.WaitOut(`^user_ready`)
 		root := p.ReadyPid(`^root_ready`)
@@ -62,34 +59,6 @@ func TestOneThatMayNotBeSignalledHidesNoOther(t *testing.T) {
 	})
 }
 
-// setUIDWorker is a copy of the test's worker that runs as root whatever user starts
-// it: a drainit that is an ordinary user may not signal it (kill(2), EPERM).
-func setUIDWorker(t *testing.T) string {
-	t.Helper()
-	harness.NeedRoot(t)
-	dir, err := os.MkdirTemp(filepath.Dir(harness.WorkerBin), "set-uid-") // which other users can enter
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil || fs.Flags&unix.ST_NOSUID != 0 {
-		harness.Skip(t, "needs a folder for temporary files that is not mounted nosuid")
-	}
-	path := filepath.Join(dir, "worker")
-	// By another process: what this one starts beside would hold it open for writing, for a moment.
-	err = exec.Command("cp", harness.WorkerBin, path).Run()
-	for _, chmod := range []string{dir, path} {
-		if err == nil {
-			err = os.Chmod(chmod, 0o755|os.ModeSetuid)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // beyondReach are workers that are, or leave, a process which drainit may not
 // signal, and the status that it then ends with.
 var beyondReach = []struct {
@@ -104,7 +73,7 @@ var beyondReach = []struct {
 func TestProcessThatMayNotBeSignalledIsWarnedOfAndLeft(t *testing.T) {
 	harness.Need(t, "perl")
 	t.Parallel()
-	root := setUIDWorker(t)
+	root := harness.SetUIDCopy(t, harness.WorkerBin)
 	var checks []func()
 	for _, c := range beyondReach {
 		for _, noPID1 := range []bool{false, true} {
