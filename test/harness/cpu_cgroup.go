@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -85,18 +84,4 @@ func UsedCPU(t *testing.T, pid int) time.Duration {
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond
-}
-
-// WaitedForCPU is how long the threads of a process have waited for a processor that others
-// had, all together: the second field of their schedstat. It is 0 of one that has gone.
-func WaitedForCPU(pid int) (sum time.Duration) {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	for _, file := range files {
-		b, _ := os.ReadFile(file)
-		if f := bytes.Fields(b); len(f) == 3 {
-			n, _ := strconv.ParseInt(string(f[1]), 10, 64)
-			sum += time.Duration(n)
-		}
-	}
-	return sum
 }

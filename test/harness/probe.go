@@ -159,17 +159,23 @@ func WantClosed(t *testing.T, conn net.Conn) {
 // ofTasks adds up a number in a file of each thread of a process.
 func ofTasks(t *testing.T, pid int, file string, number func(content string) int) int {
 	t.Helper()
-	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no thread of %d: %v", pid, err)
+	sum, threads := sumOfTasks(pid, file, number)
+	if threads == 0 {
+		t.Fatalf("no thread of %d", pid)
 	}
-	sum := 0
+	return sum
+}
+
+// sumOfTasks is that sum, and of how many threads; of a process that has gone it is 0.
+func sumOfTasks(pid int, file string, number func(content string) int) (sum, threads int) {
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file)) // fails for a bad pattern only
 	for _, path := range paths {
 		if b, err := os.ReadFile(path); err == nil {
 			sum += number(string(b))
+			threads++
 		}
 	}
-	return sum
+	return sum, threads
 }
 
 // WakeUps is how often the threads of a process have been put to sleep.
@@ -191,8 +197,30 @@ func WakeUps(t *testing.T, pid int) int {
 // (Documentation/scheduler/sched-stats.rst).
 func CpuTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
-	return time.Duration(ofTasks(t, pid, "schedstat", func(stat string) int {
-		ns, _ := strconv.Atoi(strings.Fields(stat)[0])
+	return time.Duration(ofTasks(t, pid, "schedstat", schedstat(0)))
+}
+
+// RunTime is the same of a process that may have gone.
+func RunTime(pid int) time.Duration {
+	sum, _ := sumOfTasks(pid, "schedstat", schedstat(0))
+	return time.Duration(sum)
+}
+
+// WaitedForCPU is how long the threads of a process, which may have gone, have waited for a
+// processor that others had, all together.
+func WaitedForCPU(pid int) time.Duration {
+	sum, _ := sumOfTasks(pid, "schedstat", schedstat(1))
+	return time.Duration(sum)
+}
+
+// schedstat returns what reads one of the three numbers of such a file.
+func schedstat(n int) func(content string) int {
+	return func(content string) int {
+		f := strings.Fields(content)
+		if n >= len(f) {
+			return 0
+		}
+		ns, _ := strconv.Atoi(f[n])
 		return ns
-	}))
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -239,40 +238,21 @@ func wantSignalledOnce(t *testing.T, log string, want int) {
 	}
 }
 
-// waitSteady waits until all that the start of the worker brings about is there: for a while
-// no process has come or gone, become another program, or changed what it handles. The job
-// goes on meanwhile, and must not end: atMost bounds the wait.
-func waitSteady(p *harness.Init, atMost time.Duration) {
-	const while = 300 * time.Millisecond
+// waitUnchanged waits until what is looked at has not changed for a while. The job goes on
+// meanwhile, and must not end: atMost bounds the wait.
+func waitUnchanged(p *harness.Init, look func(*harness.Init) []string, while, atMost time.Duration) {
 	var before []string
 	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
-		now := looks(p)
-		if !slices.Equal(now, before) {
+		if now := look(p); !slices.Equal(now, before) {
 			before, since = now, time.Now()
 		}
 	}
 }
 
-// waitAsleep waits until no process has run for a while: of one that runs for another reason
-// drainit can't prove that it has received no signal. Some never rest: atMost bounds the wait.
-func waitAsleep(p *harness.Init, atMost time.Duration) {
-	const while = 100 * time.Millisecond
-	var before []string
-	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
-		if now := turns(p); !slices.Equal(now, before) {
-			before, since = now, time.Now()
-		}
-	}
-}
-
-// turns are how often each thread below an init has had a processor.
-func turns(p *harness.Init) (all []string) {
+// ran is how long each process below an init has run.
+func ran(p *harness.Init) (all []string) {
 	for _, pid := range p.Alive() {
-		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-		for _, file := range files {
-			b, _ := os.ReadFile(file) // empty if it has gone
-			all = append(all, file+" "+string(b))
-		}
+		all = append(all, fmt.Sprint(pid, " ", harness.RunTime(pid)))
 	}
 	return all
 }
@@ -314,8 +294,12 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	jobs := max(w.workers, 1)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
 	half := time.Now().Add(s.job / 2)
-	waitSteady(s.init, time.Until(half))
-	waitAsleep(s.init, min(time.Until(half), 500*time.Millisecond))
+	// All that the start brings about is there: no process comes or goes, becomes another
+	// program, or changes what it handles.
+	waitUnchanged(s.init, looks, 300*time.Millisecond, time.Until(half))
+	// Of one that runs for another reason drainit can't prove that it has received no signal.
+	// Some never rest.
+	waitUnchanged(s.init, ran, 100*time.Millisecond, min(time.Until(half), 500*time.Millisecond))
 	o := outcome{early: !s.init.Running()}
 	asked := time.Now()
 	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
