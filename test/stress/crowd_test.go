@@ -104,7 +104,7 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 	c := busyCrowds[crowd]
 	p := harness.Run(t, harness.Launch{Setup: c.setup, Args: harness.Line([]string{harness.LongGrace}, append(slices.Clone(c.as), harness.Script(crowdOf, c.kind, strconv.Itoa(count))...)...)})
 	p.WaitReady()
-	lateness := lateFrom(p)
+	lateness, own := lateFrom(p), lateFrom(p) // of two goroutines
 	began := time.Now()
 	p.Signal(unix.SIGTERM)
 	came := make(chan time.Duration, 1)
@@ -117,7 +117,7 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 		came <- late
 	}()
 	time.Sleep(time.Until(began.Add(apart))) // what is tested
-	between, again := lateness(), lateFrom(p)
+	between, again := own(), lateFrom(p)
 	p.Signal(unix.SIGTERM)
 	harness.WaitUntil(t, "drainit has seen the second signal", func() bool {
 		second = again()
@@ -143,7 +143,7 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 }
 
 // lateFrom returns what says how long it has been since, without what drainit has waited for
-// a processor, as long as it runs.
+// a processor, as long as it runs. It is for one goroutine.
 func lateFrom(p *harness.Init) func() time.Duration {
 	began, before, waited := time.Now(), harness.WaitedForCPU(p.Pid()), time.Duration(0)
 	return func() time.Duration {
