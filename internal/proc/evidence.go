@@ -31,7 +31,7 @@ const mostThreads = 64
 // evidenceOf reads the evidence of a process whose status was just read. still is whether
 // the threads that count sleep and no signal is pending.
 func evidenceOf(pid int, st status, asked signals.Set) (e Evidence, still bool) {
-	still = st.asleep && st.pending == 0
+	still = st.rests()
 	switch {
 	case st.threads == 1:
 		if e = evidenceOfOne(pid); e == nil {
@@ -57,7 +57,7 @@ func evidenceOfAll(pid int, still bool) (e Evidence, all bool) {
 		if err != nil {
 			return nil, false // it has ended: that takes a signal, or work
 		}
-		still = still && thread.asleep && thread.pending == 0
+		still = still && thread.rests()
 		e = append(e, threadSwitches{tid, thread.switches})
 	}
 	return e, still
@@ -138,7 +138,7 @@ func whichSleep(pids []int) map[int]bool {
 // allSleep reports whether all threads of a process sleep and no signal is pending; of more
 // than can be read, whether the main one does.
 func allSleep(pid int, st status) bool {
-	still := st.asleep && st.pending == 0
+	still := st.rests()
 	if still && st.threads > 1 && st.threads <= mostThreads {
 		_, still = evidenceOfAll(pid, still)
 	}
@@ -148,7 +148,7 @@ func allSleep(pid int, st status) bool {
 // stillOf reports whether the process with this pid sleeps as it did then.
 func (e Evidence) stillOf(pid int, asked []unix.Signal) bool {
 	st, err := readStatus(pid)
-	if err != nil || !st.asleep || st.pending != 0 || len(e) == 0 {
+	if err != nil || !st.rests() || len(e) == 0 {
 		return false
 	}
 	now, still := evidenceOf(pid, st, signals.SetOf(asked...))

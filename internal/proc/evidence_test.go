@@ -133,41 +133,33 @@ while True: time.sleep(1000)`)
 	}
 }
 
-// A signal is one thread's: the main one's, unless it blocks it. A signal other than the one
-// that is asked for may be what another process passes on.
-func TestEvidenceWhereTheMainThreadBlocksASignal(t *testing.T) {
-	pid := python(t, `
-import signal, threading, time
-signal.signal(signal.SIGUSR1, lambda *a: None)
-threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-print("ready", flush=True)
-while True: time.sleep(1000)`)
-	sleeps(t, pid)
-	if !untouched(t, pid, func() {}) {
-		t.Error("it received nothing, and that is not proven")
-	}
-	if untouched(t, pid, func() { signal(t, pid, unix.SIGUSR1) }) {
-		t.Error("another thread received USR1, and it is called untouched")
-	}
-}
-
-// A signal is the main thread's, of a few as of many.
+// A signal is one thread's: the main one's, of a few as of many, unless it blocks it. A signal
+// other than the one that is asked for may be what another process passes on.
 func TestEvidenceOfThreads(t *testing.T) {
-	for _, n := range []int{5, 200} {
-		t.Run(strconv.Itoa(n), func(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		sig     syscall.Signal
+		threads int
+		blocks  string
+	}{
+		{"5", unix.SIGTERM, 5, "[]"},
+		{"200", unix.SIGTERM, 200, "[]"},
+		{"the main one blocks it", unix.SIGUSR1, 1, "[signal.SIGUSR1]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			pid := python(t, `
-import signal, sys, threading, time
-signal.signal(signal.SIGTERM, lambda *a: None)
-for n in range(`+strconv.Itoa(n)+`): threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+import signal, threading, time
+signal.signal(`+strconv.Itoa(int(tt.sig))+`, lambda *a: None)
+for n in range(`+strconv.Itoa(tt.threads)+`): threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, `+tt.blocks+`)
 print("ready", flush=True)
 while True: time.sleep(1000)`)
 			sleeps(t, pid)
 			if !untouched(t, pid, func() {}) {
 				t.Error("it received nothing, and that is not proven")
 			}
-			if untouched(t, pid, func() { signal(t, pid, unix.SIGTERM) }) {
-				t.Error("it received TERM, and is called untouched")
+			if untouched(t, pid, func() { signal(t, pid, tt.sig) }) {
+				t.Errorf("it received %v, and is called untouched", tt.sig)
 			}
 		})
 	}

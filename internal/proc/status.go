@@ -25,6 +25,9 @@ type status struct {
 	sleeps   uint64 // the former of the two alone
 }
 
+// rests reports whether the one thread sleeps, with no signal pending.
+func (s status) rests() bool { return s.asleep && s.pending == 0 }
+
 func readStatus(pid int) (status, error) { return readStatusAt(procPath(pid, "status")) }
 
 // OwnPending are the signals that the kernel has still to hand over to drainit.
