@@ -101,7 +101,6 @@ func TestNameOfTheCommandForgesNoLine(t *testing.T) {
 // A process that may not be killed is named too, by another line than those above.
 func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
 	harness.Need(t, "perl")
-	harness.NeedRoot(t)
 	t.Parallel()
 	perl := harness.SetUIDCopy(t, harness.PathOf(t, "perl"))
 	p := harness.Run(t, harness.Launch{NoPID1: true, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"-v", "--grace=300ms", "--log-format=text", "--",
