@@ -42,8 +42,8 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 		s.killTree()
 	case machine.RunOn:
 		return s.runOn()
-	case machine.AnnounceIgnored:
-		return s.ignoreStop(a.Signal)
+	case machine.AnnounceSame, machine.AnnounceIgnored:
+		return s.notForced(now, a)
 	default:
 		s.announce(now, a)
 	}

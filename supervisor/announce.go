@@ -31,6 +31,8 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 		s.journal.Leaving(left, err)
 	case machine.AnnounceSame:
 		s.journal.Same(a.Signal)
+	case machine.AnnounceIgnored:
+		s.journal.Ignored(a.Signal)
 	case machine.AnnounceProgress:
 		left, err := s.left()
 		s.journal.Progress(now, left, err)

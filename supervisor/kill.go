@@ -20,13 +20,14 @@ type kill struct {
 	nextLook time.Time // for a drainit stop --force
 }
 
-// ignoreStop ignores a second stop signal, unless it came of drainit stop --force: that
-// says so by its name, for a signal alone can't.
-func (s *Supervisor) ignoreStop(sig unix.Signal) (next machine.Event, ok bool) {
+// notForced is a stop signal that is no force-stop, unless it came of drainit stop --force:
+// that says so by its name, for a signal alone can't. One that was delayed, as on a busy
+// machine, is then taken for the same request as the first.
+func (s *Supervisor) notForced(now time.Time, a machine.Action) (next machine.Event, ok bool) {
 	if s.forceAsked() {
 		return machine.Event{Kind: machine.ForceAsked}, true
 	}
-	s.journal.Ignored(sig)
+	s.announce(now, a)
 	return machine.Event{}, false
 }
 

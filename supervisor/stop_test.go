@@ -253,6 +253,23 @@ func TestSecondStopIgnored(t *testing.T) {
 	}
 }
 
+// A stop signal that may be the first one's request, for it comes soon behind it or late by
+// the machine, is a force-stop all the same where drainit stop --force asks for one.
+func TestForcedStopIsNotTheSameRequest(t *testing.T) {
+	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.after(50 * time.Millisecond)
+		b.w.start(newProcess(title.Force(os.Getpid()+1), nil)) // another drainit's
+		b.stop(unix.SIGTERM)
+		b.wantPhase(phase.Draining)
+		b.wantLines(1, "SIGTERM within 100ms of the first stop signal is the same request")
+		b.w.start(newProcess(title.Force(os.Getpid()), nil))
+		b.stop(unix.SIGTERM)
+		b.wantLines(1, "warning: second stop signal, force-stop: killing node[")
+		b.wantEnd(137, 50*time.Millisecond)
+	})
+}
+
 // Signals that take a snapshot of all processes wait while snapshots have had their fifth
 // of the time, and take turns with those of a drain; one that the worker handles does not
 // wait.

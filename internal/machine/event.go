@@ -21,7 +21,7 @@ const (
 	WorkerDaemonized                  // likewise, and it runs on in what it left
 	ChildExited                       // another child has been waited for
 	NothingLeft                       // no child is left (ECHILD)
-	ForceAsked                        // a stop signal that is to be ignored came of drainit stop --force
+	ForceAsked                        // a stop signal that is no force-stop by itself came of drainit stop --force
 	TimePassed                        // a timer is due
 	eventCount       = int(TimePassed) + 1
 )
@@ -67,8 +67,8 @@ const (
 	RunOn                              // the worker exited and runs on in what it left
 	AnnounceSignaled                   // the stop delay is over, and the worker was sent Action.Signal
 	AnnounceStop                       // the first stop signal in a drain that began without one
-	AnnounceSame                       // a stop signal that is the same request as the first
-	AnnounceIgnored                    // one that is ignored, for so it was configured: unless it is drainit stop --force
+	AnnounceSame                       // a stop signal that is the same request as the first: unless it is drainit stop --force
+	AnnounceIgnored                    // one that is ignored, for so it was configured: likewise
 	AnnounceLeaving                    // the worker has exited, and drainit ends with it; before the kill
 	AnnounceProgress                   // which processes are left, and for how long
 	AnnounceOver                       // the grace is over; before the kill, for it names what lives
