@@ -18,6 +18,10 @@ import (
 // answerWithin bounds the wait for a drainit that was sent a signal.
 const answerWithin = 2 * time.Second
 
+// forceWithin is likewise for a force-stop, for which drainit has to be given the processor
+// more than once.
+const forceWithin = 5 * answerWithin
+
 // quiet is the quiet signal, and the wait that a preStop hook wants: load
 // balancers and queues look away meanwhile.
 func (d *instance) quiet(sleep time.Duration) (status int, err error) {
@@ -99,7 +103,11 @@ func (d *instance) forceStop() (status int, err error) {
 	title.Set(title.Force(d.PID))
 	const apart = machine.SameRequest + 50*time.Millisecond
 	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
-	until := time.Now().Add(answerWithin)
+	within := forceWithin
+	if d.Stopped() {
+		within = answerWithin
+	}
+	until := time.Now().Add(within)
 	for round := 0; round < rounds || time.Now().Before(until); round++ {
 		now, gone := d.refresh()
 		if gone || now.phase() == phase.Killing {

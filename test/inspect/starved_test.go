@@ -1,0 +1,30 @@
+package inspect
+
+import (
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"drainit/test/harness"
+)
+
+// A drainit that gets its turn late, for others of its CPU limit have it, is stopped all the
+// same: the verb goes on until its signals have been seen, and those that the kernel kept
+// for so long that they count as one request are a force-stop, for the verb waits.
+func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
+	harness.Need(t, "perl")
+	g := harness.NewCPUCgroup(t)
+	p := g.Run(harness.Launch{NoPID1: true, Args: harness.Line([]string{harness.LongGrace}, harness.Script(`
+		$SIG{TERM} = "IGNORE";
+		for (1 .. 5) { spawn { 1 while 1 } }
+		say "ready"; forever`)...)})
+	p.WaitReady()
+	g.Limit(50)
+	out, err := exec.Command(harness.DrainitBin, "stop", "--force", "--pid", strconv.Itoa(p.Pid())).CombinedOutput()
+	g.Lift()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p.WantExit(137)
+	p.WantNothingLeft()
+}
