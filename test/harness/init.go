@@ -186,10 +186,6 @@ func (p *Init) Signal(sig syscall.Signal) {
 	}
 }
 
-// PastTheSameRequest returns when one more stop signal is a request of its own: well
-// past the 100 ms within which it is the same one, delivered twice.
-func PastTheSameRequest() { time.Sleep(300 * time.Millisecond) }
-
 // Wait waits for the end of the init and returns its exit status, 128+n where
 // it died of signal n.
 func (p *Init) Wait() int {
