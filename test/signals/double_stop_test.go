@@ -149,10 +149,10 @@ func TestSecondStopIgnored(t *testing.T) {
 func TestSecondStopIgnoredAndTheGraceEnds(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		began := time.Now()
-		p := secondStop(t, harness.Launch{NoPID1: noPID1, Args: []string{"--second-stop=ignore"}}, "--grace=2s")
+		p := secondStop(t, harness.Launch{NoPID1: noPID1, Args: []string{"--second-stop=ignore"}}, "--grace=5s")
 		p.WantExit(137)
-		harness.WantTook(t, began, 2*time.Second, harness.Patience)
-		p.WantLogged(`grace period of 2s over: killing perl`, 1)
+		harness.WantTook(t, began, 5*time.Second, harness.Patience)
+		p.WantLogged(`grace period of 5s over: killing perl`, 1)
 		p.WantLogged(`force-stop`, 0)
 		p.WantNothingLeft()
 	})
