@@ -59,11 +59,11 @@ func TestTTYLogOfALifeOnATerminal(t *testing.T) {
 	c.Signal(unix.SIGCONT)
 	c.WaitOut(`drainit: running.*\n`)
 	c.Keys("\x03")
-	c.WaitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
+	c.WaitOut(`drainit: draining, 1 process left.*\n`) // 5 s later, or more on a busy machine
 	c.Send(worker, unix.SIGUSR1)
 	c.WantExit(0)
 	wantPlainLog(c, `quiet: SIGTSTP to worker\[\d+\]`, `running again: SIGCONT to worker\[\d+\]`,
-		`stopping: SIGINT sent to .*; what still runs after 30s is killed`, `draining, 1 process left \(worker\[\d+\]\), SIGKILL in 2\d(\.\d)?s`, `stopped after \d+\.\ds: `)
+		`stopping: SIGINT sent to .*; what still runs after 30s is killed`, `draining, 1 process left \(worker\[\d+\]\), SIGKILL in [12]\d(\.\d)?s`, `stopped after \d+(\.\d)?s: `)
 }
 
 func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
 	c := alone(t, "-v", "--", name, "listen", "-catch", "INT,USR1", "-end", "USR1")
 	worker := c.Ready()
 	c.Keys("\x03")
-	c.WaitOut(`drainit: draining, 1 process left.*\n`) // 5 s later
+	c.WaitOut(`drainit: draining, 1 process left.*\n`) // 5 s later, or more on a busy machine
 	c.Send(worker, unix.SIGUSR1)
 	c.WantExit(0)
 	wantPlainLog(c, `settings`, `started`, `sent SIGINT to `, `stopping: SIGINT sent to .*; what still runs after 30s is killed`, `draining, 1 process left`, `stopped after `)
