@@ -198,7 +198,10 @@ func TestDeathByDrainitsOwnSignalIsNoWarning(t *testing.T) {
 		if len(lines) != 2 || lines[0]["level"] != "info" || lines[1]["level"] != "info" {
 			t.Fatalf("want the beginning and the end of a stop:\n%s", p.Err())
 		}
-		lines[0].WantFields(t, "phase=draining signal=SIGTERM left_s=30")
+		lines[0].WantFields(t, "phase=draining signal=SIGTERM left_s=")
+		if left, _ := lines[0]["left_s"].(float64); left > 30 || left < 29 { // less on a busy machine
+			t.Errorf("left_s is %v of a grace period of 30s", lines[0]["left_s"])
+		}
 		lines[1].WantFields(t, "phase=done signal=SIGTERM")
 		if msg := lines[1]["msg"].(string); !regexp.MustCompile(withPID(`^stopped after .*: perl\[W\] died of SIGTERM; exit status 143$`, p.Out())).MatchString(msg) {
 			t.Errorf("the end is %q", msg)
