@@ -104,7 +104,7 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 	c := busyCrowds[crowd]
 	p := harness.Run(t, harness.Launch{Setup: c.setup, Args: harness.Line([]string{harness.LongGrace}, append(slices.Clone(c.as), harness.Script(crowdOf, c.kind, strconv.Itoa(count))...)...)})
 	p.WaitReady()
-	lateness, own := lateFrom(p), lateFrom(p) // of two goroutines
+	lateness, own := harness.LateFrom(p), harness.LateFrom(p) // of two goroutines
 	began := time.Now()
 	p.Signal(unix.SIGTERM)
 	came := make(chan time.Duration, 1)
@@ -117,7 +117,7 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 		came <- late
 	}()
 	time.Sleep(time.Until(began.Add(apart))) // what is tested
-	between, again := own(), lateFrom(p)
+	between, again := own(), harness.LateFrom(p)
 	p.Signal(unix.SIGTERM)
 	harness.WaitUntil(t, "drainit has seen the second signal", func() bool {
 		second = again()
@@ -140,18 +140,6 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 	}
 	p.WantLogged(`second stop signal, force-stop: `, 1)
 	return first, second
-}
-
-// lateFrom returns what says how long it has been since, without what drainit has waited for
-// a processor, as long as it runs. It is for one goroutine.
-func lateFrom(p *harness.Init) func() time.Duration {
-	began, before, waited := time.Now(), harness.WaitedForCPU(p.Pid()), time.Duration(0)
-	return func() time.Duration {
-		if p.Running() {
-			waited = max(waited, harness.WaitedForCPU(p.Pid())-before)
-		}
-		return time.Since(began) - waited
-	}
 }
 
 func gotTerm(p *harness.Init) bool { return harness.Matches(`^worker got TERM$`, p.Stdout.Text()) }
