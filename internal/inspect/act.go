@@ -15,12 +15,17 @@ import (
 	"drainit/reaper"
 )
 
-// answerWithin bounds the wait for a drainit that was sent a signal.
-const answerWithin = 2 * time.Second
+// patience bounds the wait for a drainit that was sent a signal: a busy machine may give it
+// its turn late. One that is stopped itself can't act.
+func (d *instance) patience() time.Duration {
+	if d.Stopped() {
+		return answerWithin
+	}
+	return 5 * answerWithin
+}
 
-// forceWithin is likewise for a force-stop, for which drainit has to be given the processor
-// more than once.
-const forceWithin = 5 * answerWithin
+// answerWithin is what a drainit that is given the processor needs at most.
+const answerWithin = 2 * time.Second
 
 // quiet is the quiet signal, and the wait that a preStop hook wants: load
 // balancers and queues look away meanwhile.
@@ -59,7 +64,7 @@ func (d *instance) signalAndWait(from phase.Phase, sig unix.Signal) (now *instan
 	if err := d.signal(sig); err != nil {
 		return d, statusFailed, err
 	}
-	now, gone := d.await(answerWithin, func(s title.State) bool { return s.Phase != from })
+	now, gone := d.await(d.patience(), func(s title.State) bool { return s.Phase != from })
 	if !gone && now.phase() == from {
 		return now, statusNo, now.notResponding(sig)
 	}
@@ -103,11 +108,7 @@ func (d *instance) forceStop() (status int, err error) {
 	title.Set(title.Force(d.PID))
 	const apart = machine.SameRequest + 50*time.Millisecond
 	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
-	within := forceWithin
-	if d.Stopped() {
-		within = answerWithin
-	}
-	until := time.Now().Add(within)
+	until := time.Now().Add(d.patience())
 	for round := 0; round < rounds || time.Now().Before(until); round++ {
 		now, gone := d.refresh()
 		if gone || now.phase() == phase.Killing {
@@ -128,7 +129,7 @@ func (d *instance) forceStop() (status int, err error) {
 func (d *instance) await(atMost time.Duration, wanted func(title.State) bool) (now *instance, gone bool) {
 	const apart, slowest = time.Millisecond, 20 * time.Millisecond
 	until := time.Now().Add(atMost)
-	for left := int(atMost / slowest); ; left-- {
+	for left := int(min(atMost, answerWithin) / slowest); ; left-- {
 		now, gone = d.refresh()
 		if gone || wanted(now.state()) || left <= 0 && time.Now().After(until) {
 			return now, gone
