@@ -125,7 +125,7 @@ func excess() time.Duration {
 	if *withPeers {
 		return 500 * time.Millisecond
 	}
-	return 5 * time.Second
+	return 10 * time.Second
 }
 
 // promptly is the most that may pass between the request and the last handler's run: a
