@@ -98,7 +98,7 @@ func TestTTYClosedTerminalDrains(t *testing.T) {
 func TestTTYClosedTerminalInADrainForcesNothing(t *testing.T) {
 	inEachPlace(t, func(t *testing.T, start func(command string) *harness.Console) {
 		r := newRecord(t)
-		c := start("exec worker listen -catch INT,TERM -end INT,TERM -drain 5s >" + r.path)
+		c := start("exec worker listen -catch INT,TERM -end INT,TERM -drain 10s >" + r.path)
 		worker := r.ready(c)
 		c.Send(c.Above(worker), unix.SIGTERM)
 		r.wait("got SIGTERM")
