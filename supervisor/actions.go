@@ -168,6 +168,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 
 // quiet sends the quiet signal to those that handle it and have not been sent it.
 func (s *Supervisor) quiet() {
+	s.board.unhandled = false
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
 		return
 	}
@@ -175,6 +176,8 @@ func (s *Supervisor) quiet() {
 	r := s.request(forward.Quiet, unix.SIGTSTP)
 	all, err := s.observe(r)
 	handled := len(s.ledger.Handlers(r, all)) > 0
+	s.board.unhandled = err == nil && !handled
+	s.publish() // before a process is signalled
 	made, _ := s.deliver(s.ledger.Plan(r, all))
 	sent := processes(made)
 	for _, p := range sent {
@@ -183,7 +186,6 @@ func (s *Supervisor) quiet() {
 	for _, p := range sent {
 		s.unfreeze(p.PID)
 	}
-	s.board.unhandled = err == nil && !handled
 	s.journal.Quiet(journal.Quieted{
 		Signal: r.Signal, Handled: handled, Sent: sent, Err: err, Stopping: s.machine.Phase() == phase.Draining,
 	})

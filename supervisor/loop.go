@@ -167,8 +167,11 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
-	if s.machine.Phase() != before { // readiness falls before the worker is signalled
-		s.board.unhandled = false // until that is known
+	switch s.machine.Phase() { // readiness falls before the worker is signalled
+	case before:
+	case phase.Quiet: // its title says whether a process handles it, and waits for the snapshot that tells
+		s.publishHealth()
+	default:
 		s.publish()
 	}
 	for _, a := range actions {

@@ -38,6 +38,19 @@ func TestQuietAndResume(t *testing.T) {
 	})
 }
 
+// The title of quiet says whether a process handles it: it waits for the snapshot that tells.
+func TestTitleOfQuietWaitsForTheSnapshot(t *testing.T) {
+	inBubble(t, config(), func(w *world) { w.slow = time.Second; w.worker = newProcess("node", never) }, func(b *bubble) {
+		b.other(unix.SIGTSTP)
+		b.after(900 * time.Millisecond)
+		b.wantPhase(phase.Quiet)
+		b.wantTitle("drainit:run")
+		b.after(100 * time.Millisecond)
+		b.wantTitle("drainit:quiet?")
+		b.w.endAll()
+	})
+}
+
 // A CONT that comes with a stop signal does not un-quiet a worker that is stopping.
 func TestStopOvertakesResume(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", on{unix.SIGTSTP: stays, unix.SIGTERM: exits(0, time.Second)})), func(b *bubble) {

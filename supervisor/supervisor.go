@@ -139,14 +139,18 @@ func (s *Supervisor) process(w proc.Want) (proc.Process, error) {
 
 // publish shows those outside what has changed.
 func (s *Supervisor) publish() {
+	s.publishHealth()
 	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.board.unhandled}
-	s.board.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
 	if text := title.Of(now); text != "" && text != s.board.title {
 		s.board.title = text
 		if s.board.heard || now.Phase != phase.Running {
 			title.Set(text)
 		}
 	}
+}
+
+func (s *Supervisor) publishHealth() {
+	s.board.health.Publish(s.machine.Phase(), s.worker.Alive(), s.worker.Stopped)
 }
 
 // publishStop shows those outside the stop and its times.
