@@ -306,7 +306,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 
 	select {
 	case <-s.init.Done:
-	case <-time.After(s.job + 6*time.Second):
+	case <-time.After(s.job + max(6*time.Second, excess()+2*time.Second)):
 		o.hangs = true
 	}
 	end := time.Now()
