@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
 
 	"drainit/test/harness"
 )
@@ -27,4 +28,17 @@ func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
 	}
 	p.WantExit(137)
 	p.WantNothingLeft()
+}
+
+// One that has its turn and does not act is not waited for for ever.
+func TestVerbOfADrainitThatDoesNotActSaysSo(t *testing.T) {
+	harness.Slow(t)
+	t.Parallel()
+	harness.NeedAsk(t)
+	p := entitled(t, "drainit:run")
+	for _, verb := range [][]string{{"quiet"}, {"stop", "--force"}} {
+		began := time.Now()
+		p.Ask(verb...).Want(1, "", `is still running; is it rewritten \(--rewrite\), or the machine busy\?`)
+		harness.WantTook(t, began, 10*time.Second, harness.Patience)
+	}
 }
