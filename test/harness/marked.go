@@ -34,6 +34,31 @@ func Marked(marker string) []int {
 	return pids
 }
 
+// Below returns the pids, in the test's namespace, of the init and of all processes below it.
+// It does not look at those of others, which may be thousands.
+func (p *Init) Below() []int {
+	pids := []int{p.Pid()}
+	for n := 0; n < len(pids); n++ {
+		pids = append(pids, ChildPids(pids[n])...)
+	}
+	return pids
+}
+
+// ChildPids returns the children of a process, living and dead.
+func ChildPids(pid int) []int {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // fails for a bad pattern only
+	var pids []int
+	for _, file := range files {
+		b, _ := os.ReadFile(file) // empty if it has gone
+		for f := range bytes.FieldsSeq(b) {
+			if child, err := strconv.Atoi(string(f)); err == nil {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
+}
+
 // WantNothingLeft checks, after the end, that nothing the init started lives.
 func (p *Init) WantNothingLeft() {
 	p.T.Helper()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,7 +137,7 @@ func (s *chaosSeen) look(drainit int) {
 	s.files = max(s.files, len(fds))
 	s.memory = max(s.memory, statusNumber(drainit, "VmHWM"))
 	s.threads = max(s.threads, statusNumber(drainit, "Threads"))
-	queue := childPids(drainit)
+	queue := harness.ChildPids(drainit)
 	direct := len(queue)
 	for i := 0; i < len(queue); i++ {
 		state, start := stateAndStart(queue[i])
@@ -157,23 +156,8 @@ func (s *chaosSeen) look(drainit int) {
 				s.adopted[inside] = append(s.adopted[inside], now)
 			}
 		}
-		queue = append(queue, childPids(queue[i])...)
+		queue = append(queue, harness.ChildPids(queue[i])...)
 	}
-}
-
-// childPids are the children of a process, living and dead.
-func childPids(pid int) []int {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	var pids []int
-	for _, file := range files {
-		b, _ := os.ReadFile(file)
-		for f := range bytes.FieldsSeq(b) {
-			if child, err := strconv.Atoi(string(f)); err == nil {
-				pids = append(pids, child)
-			}
-		}
-	}
-	return pids
 }
 
 // stateAndStart are two fields of a /proc/PID/stat, nothing if there is none.

@@ -100,7 +100,7 @@ func (p *soaking) soak() {
 	}
 	p.Signal(unix.SIGUSR2)
 	p.wantAnswer("USR2")
-	harness.WaitUntil(p.T, "all orphans have been reaped", func() bool { return len(childPids(p.Pid())) == 1 })
+	harness.WaitUntil(p.T, "all orphans have been reaped", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
 }
 
 func (p *soaking) wantAnswer(want string) {

@@ -251,7 +251,7 @@ func waitUnchanged(p *harness.Init, look func(*harness.Init) []string, while, at
 
 // ran is how long each process below an init has run.
 func ran(p *harness.Init) (all []string) {
-	for _, pid := range p.Alive() {
+	for _, pid := range p.Below() {
 		all = append(all, fmt.Sprint(pid, " ", harness.RunTime(pid)))
 	}
 	return all
@@ -260,7 +260,7 @@ func ran(p *harness.Init) (all []string) {
 // looks are the processes below an init as they show: pid, name, and what they handle.
 func looks(p *harness.Init) (all []string) {
 	shown := regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
-	for _, pid := range p.Alive() {
+	for _, pid := range p.Below() {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty if it has gone
 		all = append(all, strings.Join(shown.FindAllString(string(status), -1), " "))
 	}
