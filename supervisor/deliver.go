@@ -63,7 +63,7 @@ const crowd = 32
 // of a millisecond.
 const (
 	deathsTime = 20 * time.Millisecond
-	runTime    = 250 * time.Millisecond // of one that has only to be given a processor for it
+	runTime    = time.Second // of one that has only to be given a processor for it
 )
 
 // parents are those that deliveries have waited for.

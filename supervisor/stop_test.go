@@ -78,7 +78,7 @@ func TestDeathOfTheParentComesFirst(t *testing.T) {
 		{'S', atOnce, "100µs TERM node"},
 		{'D', never, "20.1ms TERM node"},
 		{'R', 100*time.Millisecond + atOnce, "100.1ms TERM node"},
-		{'R', never, "250.1ms TERM node"},
+		{'R', never, "1.0001s TERM node"},
 	} {
 		t.Run(fmt.Sprintf("%c, dies after %v", tt.state, tt.dies), func(t *testing.T) {
 			sh := newProcess("sh", nil, newProcess("node", quick))
@@ -86,7 +86,7 @@ func TestDeathOfTheParentComesFirst(t *testing.T) {
 			sh.on = on{unix.SIGTERM: func(p *process) { time.AfterFunc(tt.dies, func() { p.dies(unix.SIGTERM) }) }}
 			inBubble(t, config(), with(sh), func(b *bubble) {
 				b.arrive(unix.SIGTERM)
-				b.after(time.Second)
+				b.after(2 * time.Second)
 				b.wantSent("0s TERM sh; " + tt.sent)
 			})
 		})
