@@ -7,22 +7,18 @@ import (
 
 // PastTheSameRequest returns when one more stop signal is a request of its own: well past the
 // 100 ms within which it is the same one, delivered twice. A drainit that others keep from the
-// processor in that time can't know when the second came: it is given its time again, at
-// most four times.
+// processor in that time can't know when the second came: it is given its time again, for 3 s
+// at most, for a drain of 5 s prints a line of progress.
 func PastTheSameRequest() {
 	const (
 		enough   = 300 * time.Millisecond
 		tolerate = 100 * time.Millisecond
+		atMost   = 3 * time.Second
 	)
-	for range 5 {
+	for began := time.Now(); time.Since(began) < atMost; {
 		before := waitsOfDrainits()
 		time.Sleep(enough)
-		kept := false
-		for pid, now := range waitsOfDrainits() {
-			was, same := before[pid]
-			kept = kept || same && now.sum-was.sum > tolerate || now.isKept(pid)
-		}
-		if !kept {
+		if !isAnyKept(before, tolerate) {
 			return
 		}
 	}
@@ -42,14 +38,29 @@ func waitsOf(pid int) waits {
 	return waits{RunTime(pid), WaitedForCPU(pid), runnable > 0}
 }
 
-// isKept reports whether a thread of the process still waits that did, and none has run.
-func (w waits) isKept(pid int) bool {
-	if !w.runnable {
+// isAnyKept reports whether one of these has waited for more than is tolerated since, or a
+// thread of one still waits, and none has run.
+func isAnyKept(before map[int]waits, tolerate time.Duration) bool {
+	runnable := map[int]waits{}
+	for pid, was := range before {
+		now := waitsOf(pid)
+		if now.sum-was.sum > tolerate {
+			return true
+		}
+		if now.runnable {
+			runnable[pid] = now
+		}
+	}
+	if len(runnable) == 0 {
 		return false
 	}
 	time.Sleep(20 * time.Millisecond)
-	now := waitsOf(pid)
-	return now.runnable && now.ran == w.ran
+	for pid, was := range runnable {
+		if now := waitsOf(pid); now.runnable && now.ran == was.ran {
+			return true
+		}
+	}
+	return false
 }
 
 // waitsOfDrainits is of each drainit of this machine that has a title, by its pid: of another
