@@ -98,6 +98,7 @@ func measureCrowd(t *testing.T, crowd, count int, bounded bool) {
 // come to the process that says so, and until drainit had begun to kill by the second. Two
 // that are nearer to each other than a signal may be late may pass for the same request, and
 // the second may kill before the first has come: then they are as late as that, or later.
+// The kernel makes one of two where drainit has not got the first by then.
 // What drainit waits for a processor in the meantime is left out of both.
 func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, second time.Duration) {
 	t.Helper()
@@ -118,11 +119,20 @@ func crowdLatency(t *testing.T, crowd, count int, apart time.Duration) (first, s
 	}()
 	time.Sleep(time.Until(began.Add(apart))) // what is tested
 	between, again := own(), harness.LateFrom(p)
+	pending := between < lateAtMost && harness.Comm(p.Pid()) == "drainit:run"
 	p.Signal(unix.SIGTERM)
+	merged := false
 	harness.WaitUntil(t, "drainit has seen the second signal", func() bool {
 		second = again()
-		return harness.Comm(p.Pid()) == "drainit:kill" || !p.Running() || harness.Matches(`is the same request`, p.Stderr.Text())
+		merged = pending && second > time.Second && gotTerm(p)
+		return merged || harness.Comm(p.Pid()) == "drainit:kill" || !p.Running() || harness.Matches(`is the same request`, p.Stderr.Text())
 	})
+	if merged {
+		t.Logf("of two signals %v apart the kernel made one", apart)
+		p.End()
+		first = <-came
+		return first, first
+	}
 	if harness.Matches(`is the same request`, p.Stderr.Text()) {
 		if between >= lateAtMost {
 			t.Fatalf("a signal %v after the first passed for the same request\nstderr:\n%s", between, p.Stderr.Text())
