@@ -133,6 +133,7 @@ func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 			p := harness.Run(t, harness.Launch{Setup: harness.Setup{Docker: true}, Dir: dir, Stdin: in,
 				Args: harness.Line([]string{"-v", "--grace", "60s"}, append(slices.Clone(harness.AsNobody), tt.command...)...)})
 			harness.WaitUntil(t, "the app is ready", func() bool { return recorded(dir) == "ready\n" })
+			p.WaitStarted(harness.Patience) // what is beside the app, too
 			p.Signal(tt.signal)
 			p.WantExit(tt.status)
 			if got, want := recorded(dir), "ready\ngot "+strings.TrimPrefix(unix.SignalName(tt.signal), "SIG")+"\ndone\n"; got != want {

@@ -3,7 +3,6 @@ package workers
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -238,35 +237,6 @@ func wantSignalledOnce(t *testing.T, log string, want int) {
 	}
 }
 
-// waitUnchanged waits until what is looked at has not changed for a while. The job goes on
-// meanwhile, and must not end: atMost bounds the wait.
-func waitUnchanged(p *harness.Init, look func(*harness.Init) []string, while, atMost time.Duration) {
-	var before []string
-	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
-		if now := look(p); !slices.Equal(now, before) {
-			before, since = now, time.Now()
-		}
-	}
-}
-
-// ran is how long each process below an init has run.
-func ran(p *harness.Init) (all []string) {
-	for _, pid := range p.Below() {
-		all = append(all, fmt.Sprint(pid, " ", harness.RunTime(pid)))
-	}
-	return all
-}
-
-// looks are the processes below an init as they show: pid, name, and what they handle.
-func looks(p *harness.Init) (all []string) {
-	shown := regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
-	for _, pid := range p.Below() {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty if it has gone
-		all = append(all, strings.Join(shown.FindAllString(string(status), -1), " "))
-	}
-	return all
-}
-
 // outcome is how a run ended.
 type outcome struct {
 	begun, signalled, done int           // lines of the record
@@ -294,12 +264,10 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	jobs := max(w.workers, 1)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
 	half := time.Now().Add(s.job / 2)
-	// All that the start brings about is there: no process comes or goes, becomes another
-	// program, or changes what it handles.
-	waitUnchanged(s.init, looks, 300*time.Millisecond, time.Until(half))
+	s.init.WaitStarted(time.Until(half)) // the job goes on meanwhile, and must not end
 	// Of one that runs for another reason drainit can't prove that it has received no signal.
 	// Some never rest.
-	waitUnchanged(s.init, ran, 100*time.Millisecond, min(time.Until(half), 500*time.Millisecond))
+	s.init.WaitAtRest(min(time.Until(half), 500*time.Millisecond))
 	o := outcome{early: !s.init.Running()}
 	asked := time.Now()
 	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
