@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -13,6 +14,8 @@ import (
 // same: the verb goes on until its signals have been seen, and those that the kernel kept
 // for so long that they count as one request are a force-stop, for the verb waits.
 func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
+	harness.Slow(t)
+	t.Parallel()
 	harness.Need(t, "perl")
 	g := harness.NewCPUCgroup(t)
 	p := g.Run(harness.Launch{NoPID1: true, Args: harness.Line([]string{harness.LongGrace}, harness.Script(`
@@ -20,11 +23,17 @@ func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
 		for (1 .. 5) { spawn { 1 while 1 } }
 		say "ready"; forever`)...)})
 	p.WaitReady()
-	g.Limit(50)
-	out, err := exec.Command(harness.DrainitBin, "stop", "--force", "--pid", strconv.Itoa(p.Pid())).CombinedOutput()
+	g.Limit(10)
+	var out bytes.Buffer
+	verb := exec.Command(harness.DrainitBin, "stop", "--force", "--pid", strconv.Itoa(p.Pid()))
+	verb.Stdout, verb.Stderr = &out, &out
+	if err := verb.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(4 * time.Second) // what is tested
 	g.Lift()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := verb.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, &out)
 	}
 	p.WantExit(137)
 	p.WantNothingLeft()
