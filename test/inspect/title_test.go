@@ -83,7 +83,7 @@ func TestTitleIsSetBeforeTheSignalIsSent(t *testing.T) {
 func TestTitleDuringAStopDelayIsThatOfADrain(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace, "--stop-delay=200ms"}, harness.Script(titleReader)...)})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace, "--stop-delay=2s"}, harness.Script(titleReader)...)})
 		p.WaitOut(`^ready`)
 		p.Signal(unix.SIGTERM)
 		p.WaitOut(`^TSTP under drainit:drain$`)
