@@ -3,7 +3,6 @@ package proc
 import (
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,11 +65,11 @@ func evidenceOfAll(pid int, still bool) (e Evidence, all bool) {
 // evidenceOfOne reads that of a process with one thread: how long that has run is in a file
 // that takes a third of the time of its status. Nil where the kernel does not count it.
 func evidenceOfOne(pid int) Evidence {
-	ran, err := strconv.ParseUint(runtimeOf(pid, pid), 10, 64)
-	if err != nil {
+	ran := runtimeOf(pid, pid)
+	if ran == 0 {
 		return nil
 	}
-	return Evidence{{pid, ran}}
+	return Evidence{{pid, uint64(ran)}}
 }
 
 // takeEvidence reads the evidence of some processes, for as long as there is time.

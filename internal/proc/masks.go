@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,10 +17,17 @@ type question struct {
 	signal   unix.Signal
 	asleep   bool // at the read before
 	switches uint64
-	awake    int    // the thread that may have come out of sigwait, 0 for none
-	ran      string // how long that had run
+	awake    int           // the thread that may have come out of sigwait, 0 for none
+	ran      time.Duration // how long that had run, or the main one where there is none; 0 if not known
 	threads  int
 }
+
+// Those that have got hardly any time of a processor since they were asked first are asked
+// for longer than until Want.Until.
+const (
+	turnTime = time.Second
+	hardly   = 5 * time.Millisecond
+)
 
 // readMasks reads the signals of processes: those that they have handlers for, and of the
 // signals asked for also those that they wait for without one. One that has vanished is
@@ -47,7 +56,7 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 			}
 			if b.byAll || b.awake != 0 {
 				p.Blocked |= signals.SetOf(sig)
-				open = append(open, question{p, sig, st.asleep, st.switches, b.awake, runtimeOf(p.PID, b.awake), st.threads})
+				open = append(open, question{p, sig, st.asleep, st.switches, b.awake, runtimeOf(p.PID, cmp.Or(b.awake, p.PID)), st.threads})
 			}
 		}
 	}
@@ -58,44 +67,68 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 // vfork block every signal for as long as they take, which is long on a busy machine, and
 // the new process has the signalfd of the old one. So all are read again a millisecond
 // later, and then, as long as there is time, those that may be in the middle of it.
+// One that has hardly had a processor since has a second more.
 func (r *Reader) settle(open []question, until time.Time) error {
-	const atLeast = 16 // questions, the nearest first, however late it is
 	for len(open) > 0 {
 		time.Sleep(time.Millisecond)
-		var next []question
-		for i, q := range open {
-			if i >= atLeast && time.Now().After(until) {
-				next = append(next, open[i:]...)
-				break
-			}
-			st, err := q.process.readStatus()
-			if err != nil {
-				return err
-			}
-			if !q.process.Alive() {
-				continue
-			}
-			waits, settled := r.answer(q, st)
-			if waits {
-				q.process.Handled |= signals.SetOf(q.signal)
-			} else if !settled {
-				q.asleep, q.switches, q.threads = st.asleep, st.switches, st.threads
-				next = append(next, q)
-			}
+		next, err := r.askAgain(open, until)
+		if err != nil {
+			return err
 		}
 		open = next
-		if time.Now().After(until) {
-			break
-		}
-	}
-	for _, q := range open {
-		// Of several threads a fork blocks signals in one: where all do, and run, one takes
-		// the signal between two pieces of work. It must be surer if it would be stopped.
-		if q.threads > 1 && q.awake == 0 && !signals.StopsByDefault(q.signal) {
-			q.process.Handled |= signals.SetOf(q.signal)
-		}
 	}
 	return nil
+}
+
+// askAgain reads them once more, and returns those that are to be read again after that.
+func (r *Reader) askAgain(open []question, until time.Time) (next []question, err error) {
+	const atLeast = 16 // the nearest first, however late it is
+	for i, q := range open {
+		now := time.Now()
+		late := now.After(until)
+		if i >= atLeast && late {
+			q.giveUp()
+			continue
+		}
+		again := !late || now.Before(until.Add(turnTime)) && q.waitsForTurn()
+		ran := runtimeOf(q.process.PID, q.awake) // first: what follows is of after that
+		st, err := q.process.readStatus()
+		if err != nil {
+			return nil, err
+		}
+		if !q.process.Alive() {
+			continue
+		}
+		waits, settled := r.answer(q, st, ran)
+		switch {
+		case waits:
+			q.process.Handled |= signals.SetOf(q.signal)
+		case settled:
+		case again:
+			q.asleep, q.switches, q.threads = st.asleep, st.switches, st.threads
+			next = append(next, q)
+		default:
+			q.giveUp()
+		}
+	}
+	return next, nil
+}
+
+// waitsForTurn reports whether the thread that is to answer is about to run, and has hardly
+// done so since the first read.
+func (q *question) waitsForTurn() bool {
+	tid := cmp.Or(q.awake, q.process.PID)
+	thread, err := readThread(q.process.PID, tid)
+	return err == nil && thread.runs && q.ran != 0 && runtimeOf(q.process.PID, tid) < q.ran+hardly
+}
+
+// giveUp answers a question for which there is no more time. Of several threads a fork
+// blocks signals in one: where all do, and run, one takes the signal between two pieces of
+// work. It must be surer if it would be stopped.
+func (q *question) giveUp() {
+	if q.threads > 1 && q.awake == 0 && !signals.StopsByDefault(q.signal) {
+		q.process.Handled |= signals.SetOf(q.signal)
+	}
 }
 
 // readStatus reads the status of a process. One that has vanished is dead from then on.
@@ -111,29 +144,31 @@ func (p *Process) readStatus() (status, error) {
 	return st, nil
 }
 
-// runtimeOf is how long a thread has run, as its schedstat has it; "" where that is not
+// runtimeOf is how long a thread has run, as its schedstat has it; 0 where that is not
 // known, or there is no thread to ask (0). What has run since it woke up has its SigBlk again.
-func runtimeOf(pid, tid int) string {
+func runtimeOf(pid, tid int) time.Duration {
 	if tid == 0 {
-		return ""
+		return 0
 	}
 	b, err := readSmall(procPath(pid, threadPath(tid, "schedstat")))
-	ran, _, _ := strings.Cut(string(b), " ")
-	if err != nil || ran == "0" {
-		return ""
+	if err != nil {
+		return 0
 	}
-	return ran
+	ran, _, _ := strings.Cut(string(b), " ")
+	ns, _ := strconv.ParseInt(ran, 10, 64) // 0 where the kernel does not count it
+	return time.Duration(ns)
 }
 
 // answer reports whether a process waits for a signal, and whether that is all there is to
 // know. What sleeps as it did a millisecond ago is not in the middle of anything: it waits
 // for a child with its signals blocked, as unshare(1) and strace(1) do, or it can't be known.
-func (r *Reader) answer(q question, st status) (waits, settled bool) {
+// ran is how long the thread that may have come out of sigwait has run.
+func (r *Reader) answer(q question, st status, ran time.Duration) (waits, settled bool) {
 	if st.handled.Has(q.signal) {
 		return true, true
 	}
 	b := r.blocks(q.process.PID, st, q.signal)
-	if ran := runtimeOf(q.process.PID, b.awake); b.awake != 0 && (b.awake != q.awake || ran == "" || ran == q.ran) {
+	if b.awake != 0 && (b.awake != q.awake || ran == 0 || ran == q.ran) {
 		return false, false
 	}
 	if st.ignored.Has(q.signal) || !b.byAll {

@@ -17,10 +17,11 @@ type status struct {
 	threads int
 	traced  bool // by a debugger, which decides what becomes of a signal
 	nested  bool // it is the first process of a PID namespace below that of /proc
-	// Of the one thread: whether it is in state S, and how often it has been switched
+	// Of the one thread: whether it is in state S, or in R, and how often it has been switched
 	// out, because it slept or because another had its turn. Neither number ever falls,
 	// so their sum shows a change of either.
 	asleep   bool
+	runs     bool
 	switches uint64
 	sleeps   uint64 // the former of the two alone
 }
@@ -71,7 +72,7 @@ func parseStatus(b []byte) (s status, err error) {
 func (s *status) parseLine(name string, value []byte) (isMask bool, err error) {
 	switch name {
 	case "State":
-		s.asleep = bytes.HasPrefix(value, []byte("S"))
+		s.asleep, s.runs = bytes.HasPrefix(value, []byte("S")), bytes.HasPrefix(value, []byte("R"))
 	case "Threads":
 		s.threads, err = strconv.Atoi(string(value))
 	case "TracerPid":

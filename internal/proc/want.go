@@ -39,7 +39,8 @@ type Want struct {
 
 	// Signals are those of which it is asked, of a process that is read closely, whether
 	// it waits for them without a handler. To ask one that seems to takes a millisecond,
-	// and all of them together not longer than Until.
+	// and all of them together not longer than Until, but for those that no processor is
+	// given to: they have a second more.
 	Signals []unix.Signal
 	Until   time.Time
 

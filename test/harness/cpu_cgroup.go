@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -64,6 +65,26 @@ func (g CpuCgroup) Run(l Launch) *Init {
 	p := Run(g.t, l)
 	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
 	return p
+}
+
+// Starve moves a process into the cgroup, limits that to a hundredth of a processor, and has
+// another use it up: mostly the process waits for its turn as soon as it wakes up.
+func (g CpuCgroup) Starve(pid int) {
+	g.t.Helper()
+	hog := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	if err := hog.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() {
+		_ = hog.Process.Kill() // it runs until then
+		_ = hog.Wait()
+	})
+	for _, p := range []int{hog.Process.Pid, pid} {
+		if err := g.Move(p); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	g.Limit(10)
 }
 
 // UsedCPU is the CPU time of a process, those of its threads included that have ended:

@@ -102,3 +102,38 @@ func twiceCramped(t *testing.T, apart time.Duration) (seen bool) {
 	harness.Skip(t, "needs a machine that sends two signals within 90 ms")
 	return false
 }
+
+// starved waits for TERM in sigwait, for a moment at a time as tini does, and passes it on to
+// the process group of its child, a shell that dies of it and leaves the application.
+const starved = `
+POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM()));
+my $child = spawn {
+	setpgrp;
+	spawn { catch "TERM"; unblock(); say "ready"; await "TERM"; nap 1; nap 1; say "done" };
+	unblock(); forever;
+};
+sub unblock { POSIX::sigprocmask(POSIX::SIG_UNBLOCK(), POSIX::SigSet->new(POSIX::SIGTERM())) }
+my ($term, $time) = (pack("Q", 1 << POSIX::SIGTERM() - 1), pack("qq", 0, 130_000_000));
+1 until syscall($ARGV[0] + 0, $term, 0, $time, 8) == POSIX::SIGTERM();
+kill -15, $child; waitpid $child, 0; exit 3`
+
+// One that has come out of sigwait and has no processor yet handles the signal all the same:
+// what it signals with its group is not signalled again.
+func TestRelayThatWaitsForItsTurnSignalsItsGroup(t *testing.T) {
+	harness.Need(t, "perl")
+	for n := range 5 {
+		t.Run(fmt.Sprint("round ", n), func(t *testing.T) {
+			t.Parallel()
+			g := harness.NewCPUCgroup(t)
+			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Script(starved, strconv.Itoa(unix.SYS_RT_SIGTIMEDWAIT))...)})
+			p.WaitOut(`^ready`)
+			relay := p.FirstChild()
+			g.Starve(relay)
+			harness.WaitUntil(t, "the relay waits for its turn", func() bool { return harness.StateOf(relay) == 'R' })
+			p.Signal(unix.SIGTERM)
+			p.WantExit(3)
+			p.WantCount("worker got TERM", 1)
+			p.WantCount("done", 1)
+		})
+	}
+}

@@ -104,7 +104,12 @@ func (g CPU) write(quota time.Duration) error {
 	return os.WriteFile(filepath.Join(g.Dir, file), []byte(text), 0)
 }
 
+// Move moves a process into it.
+func (g CPU) Move(pid int) error { return move(g.Dir, pid) }
+
 // Join moves the calling process into the cgroup with this folder.
-func Join(dir string) error {
-	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0)
+func Join(dir string) error { return move(dir, 0) }
+
+func move(dir string, pid int) error {
+	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
 }
