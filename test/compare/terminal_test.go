@@ -44,7 +44,7 @@ func ampersandAtAShell(t *testing.T, init, _ string) string {
 	c.Enter(init + sleeper + " &")
 	started := regexp.MustCompile(`ready \d`)
 	c.WaitUntil("the worker is there", func() bool { return started.MatchString(c.Shown()) || !c.Running() })
-	if !c.Running() || c.Foreground() != c.Pid() {
+	if group, err := c.AskForeground(); !c.Running() || err != nil || group != c.Pid() {
 		return "takes the terminal"
 	}
 	return "stays in the background"

@@ -71,14 +71,22 @@ func NewConsole(t *testing.T) (master, slave *os.File) {
 // which its method Fd would end.
 func onDescriptor(t *testing.T, file *os.File, f func(fd int) error) {
 	t.Helper()
-	raw, err := file.SyscallConn()
-	if err != nil {
+	if err := control(file, f); err != nil {
 		t.Fatal(err)
 	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = f(int(fd)) }); err != nil || failed != nil {
-		t.Fatal(err, failed)
+}
+
+// control is onDescriptor for a file that may have been closed.
+func control(file *os.File, f func(fd int) error) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
 	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = f(int(fd)) }); err != nil {
+		return err
+	}
+	return failed
 }
 
 // SetSize makes a terminal as large as this.
@@ -227,11 +235,20 @@ func (c *Console) WantShown(pattern string, want int) {
 // Foreground is the foreground group, as a pid of the test's namespace.
 func (c *Console) Foreground() (group int) {
 	c.T.Helper()
-	onDescriptor(c.T, c.Master, func(fd int) (err error) {
+	group, err := c.AskForeground()
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return group
+}
+
+// AskForeground is Foreground for a terminal that may be gone: that is the error.
+func (c *Console) AskForeground() (group int, err error) {
+	err = control(c.Master, func(fd int) (err error) {
 		group, err = unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 		return err
 	})
-	return group
+	return group, err
 }
 
 // WaitForeground waits until a group is the terminal's foreground group.
