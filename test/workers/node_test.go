@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -94,6 +95,32 @@ func prefer(t *testing.T, s *scene) {
 		}
 		// Where each session has a share of its own, that counts instead (sched(7)).
 		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte("-20"), 0)
+	}
+}
+
+// tsx kills an application that computes when the signal comes, and node that loads tsx as a
+// module does not.
+func TestBusyAppIsKeptWithoutTsxAboveIt(t *testing.T) {
+	harness.NeedNodePackages(t)
+	for _, tt := range []struct {
+		status  int
+		command []string
+	}{{143, []string{"tsx", "app.ts"}}, {0, []string{"node", "--import", "tsx", "app.ts"}}} {
+		t.Run(strings.Join(tt.command, " "), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, 0)
+			s.write(t, "app.ts", `
+				process.on("SIGTERM", () => process.exit(0));
+				setTimeout(() => {
+					console.log("computes");
+					for (const end = Date.now() + 3000; Date.now() < end;) {}
+				}, 100);
+				setInterval(() => {}, 1000);`)
+			p := harness.Run(t, harness.Launch{Args: harness.Line(nil, tt.command...), Dir: s.dir, Env: append(s.env, "TMPDIR="+s.dir)})
+			p.WaitOut(`^computes`)
+			p.Signal(syscall.SIGTERM)
+			p.WantExit(tt.status)
+		})
 	}
 }
 

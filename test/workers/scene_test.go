@@ -148,6 +148,9 @@ var confinedWays = []way{
 // capabilities that Docker leaves to root.
 var asOthers = flag.Bool("as-others", false, "run the matrix with Docker's capabilities and workers of another user")
 
+// limit is the CPU limit that the init and all below it have from the request on.
+var limit = flag.Int("limit", 0, "run the matrix under a CPU limit of so many thousandths of a processor, 0 for none")
+
 // forRoot are the programs that need more than those, or folders of root's.
 var forRoot = []string{"unshare", "bwrap", "su", "runuser", "setpriv", "rabbitmq-server", "nginx", "go"}
 
