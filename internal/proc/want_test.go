@@ -94,6 +94,22 @@ func TestTheOnlyProcessMayBeGone(t *testing.T) {
 	}
 }
 
+// What blocks a signal and computes has had its processor when the time is over: it is not
+// waited for longer, as one that has to be given one is.
+func TestOneThatComputesIsNotWaitedFor(t *testing.T) {
+	top, _ := family(t, 1, blocks+`say "ready"; 1 while 1`)
+	before, began := runtimeOf(top, top), time.Now()
+	all, err := new(Reader).Take(Want{Only: top, Signals: []unix.Signal{unix.SIGTERM}, Until: began.Add(20 * time.Millisecond)})
+	took, ran := time.Since(began), runtimeOf(top, top)-before
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantHandling(t, all, []int{top})
+	if took > turnTime/2 && ran > turnTime/4 {
+		t.Errorf("the look took %v, in which the process ran for %v", took, ran)
+	}
+}
+
 // Most workers have a handler: to read the others would be for nothing.
 func TestOneProcessIsEnoughIfItHandlesTheSignal(t *testing.T) {
 	const unwaits = `POSIX::sigprocmask(POSIX::SIG_UNBLOCK(), POSIX::SigSet->new(POSIX::SIGTERM())); `
