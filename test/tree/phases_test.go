@@ -270,14 +270,14 @@ func TestStopDelayIsForARunningWorkerOnly(t *testing.T) {
 
 func TestStopDelayEndsWithTheGraceToo(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--grace", "2s", "--stop-delay", "1s", "--", harness.WorkerBin, "listen", "-end", ""}})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--grace", "6s", "--stop-delay", "1s", "--", harness.WorkerBin, "listen", "-end", ""}})
 		p.WaitOut(`^ready`)
 		began := time.Now()
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(137)
-		harness.WantTook(t, began, 2*time.Second, harness.Patience)
+		harness.WantTook(t, began, 6*time.Second, harness.Patience)
 		p.WantCount("got SIGTERM", 1)
-		p.WantLogged(`grace period of 2s over: `, 1)
+		p.WantLogged(`grace period of 6s over: `, 1)
 	})
 }
 
