@@ -18,7 +18,8 @@ type question struct {
 	asleep   bool // at the read before
 	switches uint64
 	awake    int           // the thread that may have come out of sigwait, 0 for none
-	ran      time.Duration // how long that had run, or the main one where there is none; 0 if not known
+	thread   int           // that one, or the main one
+	ran      time.Duration // how long it had run, 0 if that is not known
 	threads  int
 }
 
@@ -56,7 +57,8 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 			}
 			if b.byAll || b.awake != 0 {
 				p.Blocked |= signals.SetOf(sig)
-				open = append(open, question{p, sig, st.asleep, st.switches, b.awake, runtimeOf(p.PID, cmp.Or(b.awake, p.PID)), st.threads})
+				thread := cmp.Or(b.awake, p.PID)
+				open = append(open, question{p, sig, st.asleep, st.switches, b.awake, thread, runtimeOf(p.PID, thread), st.threads})
 			}
 		}
 	}
@@ -90,8 +92,8 @@ func (r *Reader) askAgain(open []question, until time.Time) (next []question, er
 			q.giveUp()
 			continue
 		}
-		again := !late || now.Before(until.Add(turnTime)) && q.waitsForTurn()
-		ran := runtimeOf(q.process.PID, q.awake) // first: what follows is of after that
+		ran := runtimeOf(q.process.PID, q.thread) // first: what follows is of after that
+		again := !late || now.Before(until.Add(turnTime)) && q.waitsForTurn(ran)
 		st, err := q.process.readStatus()
 		if err != nil {
 			return nil, err
@@ -114,12 +116,14 @@ func (r *Reader) askAgain(open []question, until time.Time) (next []question, er
 	return next, nil
 }
 
-// waitsForTurn reports whether the thread that is to answer is about to run, and has hardly
-// done so since the first read.
-func (q *question) waitsForTurn() bool {
-	tid := cmp.Or(q.awake, q.process.PID)
-	thread, err := readThread(q.process.PID, tid)
-	return err == nil && thread.runs && q.ran != 0 && runtimeOf(q.process.PID, tid) < q.ran+hardly
+// waitsForTurn reports whether the thread is about to run, and has hardly done so since the
+// first read: so long by now.
+func (q *question) waitsForTurn(ran time.Duration) bool {
+	if q.ran == 0 || ran >= q.ran+hardly {
+		return false
+	}
+	thread, err := readThread(q.process.PID, q.thread)
+	return err == nil && thread.runs
 }
 
 // giveUp answers a question for which there is no more time. Of several threads a fork
@@ -145,11 +149,8 @@ func (p *Process) readStatus() (status, error) {
 }
 
 // runtimeOf is how long a thread has run, as its schedstat has it; 0 where that is not
-// known, or there is no thread to ask (0). What has run since it woke up has its SigBlk again.
+// known. What has run since it woke up has its SigBlk again.
 func runtimeOf(pid, tid int) time.Duration {
-	if tid == 0 {
-		return 0
-	}
 	b, err := readSmall(procPath(pid, threadPath(tid, "schedstat")))
 	if err != nil {
 		return 0
@@ -162,7 +163,7 @@ func runtimeOf(pid, tid int) time.Duration {
 // answer reports whether a process waits for a signal, and whether that is all there is to
 // know. What sleeps as it did a millisecond ago is not in the middle of anything: it waits
 // for a child with its signals blocked, as unshare(1) and strace(1) do, or it can't be known.
-// ran is how long the thread that may have come out of sigwait has run.
+// ran is how long the question's thread had run before that.
 func (r *Reader) answer(q question, st status, ran time.Duration) (waits, settled bool) {
 	if st.handled.Has(q.signal) {
 		return true, true
