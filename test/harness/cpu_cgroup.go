@@ -2,15 +2,12 @@ package harness
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"drainit/test/harness/cgroup"
 )
@@ -68,19 +65,6 @@ func (g CpuCgroup) Run(l Launch) *Init {
 	p := Run(g.t, l)
 	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
 	return p
-}
-
-// Confine moves an init and all below it into the cgroup, and limits that, in thousandths of
-// a processor.
-func (g CpuCgroup) Confine(p *Init, milli int) {
-	g.t.Helper()
-	for _, pid := range append([]int{p.Pid()}, p.Below()...) {
-		if err := g.Move(pid); err != nil && !errors.Is(err, unix.ESRCH) {
-			g.t.Fatal(err)
-		}
-	}
-	g.t.Cleanup(g.Lift) // before the end of the init, as in Run
-	g.Limit(milli)
 }
 
 // Starve moves a process into the cgroup, limits that to a hundredth of a processor, and has

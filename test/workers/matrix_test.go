@@ -261,8 +261,10 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	var g harness.CpuCgroup
 	if *limit > 0 {
 		g = harness.NewCPUCgroup(t)
+		s.init = g.Run(l)
+	} else {
+		s.init = harness.Run(t, l)
 	}
-	s.init = harness.Run(t, l)
 	if w.begin != nil {
 		w.begin(t, s)
 	}
@@ -274,7 +276,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	// Some never rest.
 	s.init.WaitAtRest(min(time.Until(half), 500*time.Millisecond))
 	if *limit > 0 {
-		g.Confine(s.init, *limit)
+		g.Limit(*limit)
 	}
 	o := outcome{early: !s.init.Running()}
 	asked := time.Now()
