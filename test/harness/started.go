@@ -38,12 +38,14 @@ func (p *Init) ran() (all []string) {
 	return all
 }
 
+// whatItHandles are the lines of a status that change at an exec, or with a handler.
+var whatItHandles = regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
+
 // looks are the processes below the init as they show: pid, name, and what they handle.
 func (p *Init) looks() (all []string) {
-	shown := regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
 	for _, pid := range p.Below() {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty if it has gone
-		all = append(all, strings.Join(shown.FindAllString(string(status), -1), " "))
+		all = append(all, strings.Join(whatItHandles.FindAllString(string(status), -1), " "))
 	}
 	return all
 }

@@ -109,14 +109,14 @@ func TestBusyAppIsKeptWithoutTsxAboveIt(t *testing.T) {
 		t.Run(strings.Join(tt.command, " "), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, 0)
-			s.write(t, "app.ts", `
+			command := app(nil, files{"app.ts": `
 				process.on("SIGTERM", () => process.exit(0));
 				setTimeout(() => {
 					console.log("computes");
 					for (const end = Date.now() + 3000; Date.now() < end;) {}
 				}, 100);
-				setInterval(() => {}, 1000);`)
-			p := harness.Run(t, harness.Launch{Args: harness.Line(nil, tt.command...), Dir: s.dir, Env: append(s.env, "TMPDIR="+s.dir)})
+				setInterval(() => {}, 1000);`}, tt.command...)(t, s)
+			p := harness.Run(t, harness.Launch{Args: harness.Line(nil, command...), Dir: s.dir, Env: s.env})
 			p.WaitOut(`^computes`)
 			p.Signal(syscall.SIGTERM)
 			p.WantExit(tt.status)
