@@ -89,8 +89,12 @@ func (s *Supervisor) prepare() error {
 		return err
 	}
 	if sig := s.cfg.ParentDeathSignal; sig != 0 {
-		return spawn.WatchParent(parent, sig)
+		if err := spawn.WatchParent(parent, sig); err != nil {
+			return err
+		}
 	}
+	s.job.KeepModes()
+	s.clues.dir, _ = unix.Getwd()
 	return nil
 }
 
@@ -114,8 +118,6 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if s.journal.Log.Verbose() {
 		s.journal.Settings(s.cfg.String())
 	}
-	s.job.KeepModes()
-	s.clues.dir, _ = unix.Getwd()
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed.WithHint(s.cfg.Hint)

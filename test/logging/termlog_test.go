@@ -155,13 +155,13 @@ func TestTerminationMessageOfAStopBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "strace")
 	file := harness.EmptyFile(t)
-	const hold = "inject=getppid:delay_enter=3000000:when=1" // microseconds, right after it has subscribed
-	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, "strace"), Args: []string{"-f", "--seccomp-bpf", "-o", os.DevNull, "-e", "trace=getppid", "-e", hold,
+	const hold = "inject=getcwd:delay_enter=3000000:when=1" // microseconds, the last thing that it does before
+	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, "strace"), Args: []string{"-f", "--seccomp-bpf", "-o", os.DevNull, "-e", "trace=getcwd", "-e", hold,
 		harness.DrainitBin, "--termination-log", file, "--log-format=text", "--", "sleep", "1000"}})
 	var drainit int
 	harness.WaitUntil(t, "drainit hears signals", func() bool {
 		drainit = p.FirstChild() // it hears TSTP last
-		return drainit != 0 && harness.Comm(drainit) == "drainit" && harness.SignalMask(t, drainit, "SigCgt")&(1<<(unix.SIGTSTP-1)) != 0
+		return drainit != 0 && harness.Comm(drainit) == "drainit:start" && harness.SignalMask(t, drainit, "SigCgt")&(1<<(unix.SIGTSTP-1)) != 0
 	})
 	fatalIf(t, unix.Kill(drainit, unix.SIGTERM))
 	p.WantExit(143)
