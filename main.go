@@ -43,7 +43,7 @@ import (
 // signal is asked for by thread: both are done on the main one.
 func init() {
 	if os.Args[0] != spawn.ListenArg0 && !cli.IsVerb(os.Args[1:]) {
-		spawn.GatherThreads() // before there are any
+		spawn.GatherThreads() // before there are more
 	}
 	runtime.LockOSThread()
 }

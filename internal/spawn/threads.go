@@ -15,7 +15,9 @@ var given *unix.CPUSet
 // GatherThreads has all threads that drainit starts from now on run on the processor that
 // it runs on. The start is one hand-over after the other, from each subscription to a signal
 // to a thread of the Go runtime and back, and to a thread that waits on another processor
-// one takes five times as long. It must be called before there are threads, on the main one.
+// one takes five times as long. It must be called on the main thread, which starts the others.
+// Where /proc does not show those that the runtime has already, it does nothing: they could not
+// be spread again.
 func GatherThreads() {
 	var all, here unix.CPUSet
 	var cpu uint32
@@ -26,9 +28,13 @@ func GatherThreads() {
 		return
 	}
 	here.Set(int(cpu))
-	if unix.SchedSetaffinity(0, &here) == nil {
-		given = &all
-		setProcessors(&here)
+	if unix.SchedSetaffinity(0, &here) != nil {
+		return
+	}
+	given = &all
+	if !setProcessors(&here) {
+		SpreadMain()
+		given = nil
 	}
 }
 
@@ -39,20 +45,20 @@ func SpreadMain() {
 	}
 }
 
-// SpreadThreads undoes it for all. Where /proc does not show them, they stay where they
-// are: they are few, and none has much to do.
+// SpreadThreads undoes it for all.
 func SpreadThreads() {
-	if given == nil {
-		return
+	if given != nil {
+		setProcessors(given)
+		given = nil
 	}
-	SpreadMain()
-	setProcessors(given)
-	given = nil
 }
 
-// setProcessors says where drainit's threads run.
-func setProcessors(these *unix.CPUSet) {
-	for _, tid := range proc.Threads() {
+// setProcessors says where drainit's threads run. It reports false where /proc does not show
+// them.
+func setProcessors(these *unix.CPUSet) bool {
+	tids := proc.Threads()
+	for _, tid := range tids {
 		_ = unix.SchedSetaffinity(tid, these)
 	}
+	return len(tids) > 0
 }

@@ -64,30 +64,48 @@ func spinToTitle(p *harness.Init) {
 // While it starts drainit keeps its threads on one processor: neither the worker is bound to
 // that, nor is drainit itself later.
 func TestWorkerMayRunOnEveryProcessor(t *testing.T) {
-	of := regexp.MustCompile(`(?m)^Cpus_allowed_list:\t(.*)$`)
-	allowed := func(t *testing.T, file string) string {
-		t.Helper()
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return of.FindStringSubmatch(string(b))[1]
-	}
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		want := allowed(t, "/proc/self/status")
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "cat /proc/self/status; echo ready; exec sleep 1000"}})
-		p.WaitOut(`^ready`)
-		if got := of.FindStringSubmatch(p.Out())[1]; got != want {
+		want := processors(t, "/proc/self/status")
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "exec sleep 1000"}})
+		p.WaitTitle("drainit:run")
+		if got := processors(t, fmt.Sprintf("/proc/%d/status", p.FirstChild())); got != want {
 			t.Errorf("the worker may run on %s, want %s", got, want)
 		}
-		harness.WaitUntil(t, "all threads of drainit may run on "+want, func() bool {
-			files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.Pid()))
-			for _, file := range files {
-				if allowed(t, file) != want {
-					return false
-				}
+		waitProcessors(p, want)
+	})
+}
+
+// Without /proc it keeps them where they are: it could not find them again.
+func TestDrainitMayRunOnEveryProcessorWithoutProc(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		want := processors(t, "/proc/self/status")
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: "none"}, Args: []string{"--", "sh", "-c", "echo ready; exec sleep 1000"}})
+		p.WaitOut(`^ready`)
+		p.WaitTitle("drainit:run")
+		waitProcessors(p, want)
+	})
+}
+
+// processors are those that a thread may run on, by its status.
+func processors(t *testing.T, status string) string {
+	t.Helper()
+	b, err := os.ReadFile(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^Cpus_allowed_list:\t(.*)$`).FindStringSubmatch(string(b))[1]
+}
+
+// waitProcessors waits until all threads of drainit may run on these processors.
+func waitProcessors(p *harness.Init, want string) {
+	p.T.Helper()
+	harness.WaitUntil(p.T, "all threads of drainit may run on "+want, func() bool {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.Pid()))
+		for _, file := range files {
+			if processors(p.T, file) != want {
+				return false
 			}
-			return len(files) > 1
-		})
+		}
+		return len(files) > 1
 	})
 }
