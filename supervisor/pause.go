@@ -17,6 +17,7 @@ func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	queue.Wait(stops, nil, machine.SameRequest)
 	spawn.SpreadThreads()
+	spawn.KeepSmall()
 	title.Set(title.Pause)
 	if _, ok := queue.TakeEarly(stops); ok {
 		return nil

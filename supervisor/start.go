@@ -51,6 +51,7 @@ func (s *Supervisor) run() Outcome {
 // nothing that comes is lost any longer.
 func (s *Supervisor) settle() {
 	spawn.SpreadThreads()
+	spawn.KeepSmall()
 	spawn.PreferWorker()
 	spawn.Detach()
 	s.board.heard = true

@@ -9,8 +9,6 @@ package cli
 import (
 	"errors"
 	"io"
-	"math"
-	"runtime/debug"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
@@ -48,7 +46,6 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		queue.Wait(nil, nil, 0) // else what no process reads could end drainit by SIGPIPE
 		return supervisor.Outcome{Status: refuse(o, err, stderr)}
 	}
-	keepSmall()
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
 	for _, line := range warnings(environ) {
@@ -60,16 +57,8 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 // IsVerb reports whether a command line asks a running drainit.
 func IsVerb(args []string) bool { return len(args) > 0 && inspect.IsVerb(args[0]) }
 
-// keepSmall has the heap grow by a quarter, and not by as much again: that keeps PID 1
-// small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
-func keepSmall() {
-	debug.SetGCPercent(25)
-	debug.SetMemoryLimit(math.MaxInt64)
-}
-
 // pause runs no worker until a stop signal comes.
 func pause(queue *sigqueue.Queue, stderr io.Writer) supervisor.Outcome {
-	keepSmall()
 	if err := supervisor.Pause(queue); err != nil {
 		return supervisor.Outcome{Status: fail(err, stderr)}
 	}

@@ -1,8 +1,10 @@
 package spawn
 
 import (
+	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,6 +48,13 @@ func WatchParent(parent int, sig unix.Signal) error {
 		return reaper.SignalSelf(sig)
 	}
 	return nil
+}
+
+// KeepSmall has the heap grow by a quarter, and not by as much again: that keeps PID 1
+// small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
+func KeepSmall() {
+	debug.SetGCPercent(25)
+	debug.SetMemoryLimit(math.MaxInt64)
 }
 
 // Threads: drainit never has more to do at once than one line to write and one
