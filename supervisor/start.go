@@ -60,10 +60,8 @@ func (s *Supervisor) settle() {
 
 // begin warns of what is above drainit, unless the worker has ended by then.
 func (s *Supervisor) begin() {
-	select {
-	case <-s.queue.Child:
+	if s.sys.HasExited(s.worker.PID) {
 		s.reap()
-	default:
 	}
 	if s.machine.Phase() != phase.Done {
 		s.warnParent()

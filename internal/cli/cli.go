@@ -43,7 +43,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		err = errNoCommand
 	}
 	if err != nil {
-		queue.Wait(nil, nil, 0) // else what no process reads could end drainit by SIGPIPE
+		queue.SurvivePipe()
 		return supervisor.Outcome{Status: refuse(o, err, stderr)}
 	}
 	log := logx.New(unix.Stderr, o.json, o.level)
@@ -60,6 +60,7 @@ func IsVerb(args []string) bool { return len(args) > 0 && inspect.IsVerb(args[0]
 // pause runs no worker until a stop signal comes.
 func pause(queue *sigqueue.Queue, stderr io.Writer) supervisor.Outcome {
 	if err := supervisor.Pause(queue); err != nil {
+		queue.SurvivePipe()
 		return supervisor.Outcome{Status: fail(err, stderr)}
 	}
 	return supervisor.Outcome{}

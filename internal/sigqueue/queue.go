@@ -36,6 +36,7 @@ type Queue struct {
 	held     bool          // the loop's own
 	putOff   putOff        // likewise
 
+	own        chan os.Signal // what comes of drainit's own doing, and is not read
 	tstp, cont chan os.Signal // one slot each
 	continued  atomic.Uint64  // how often a CONT has come
 	atQuiet    atomic.Uint64  // the same, when the last TSTP came
@@ -54,6 +55,7 @@ func New() *Queue {
 		goOn:    make(chan struct{}),
 		all:     make(chan struct{}),
 		stopped: make(chan struct{}, 1),
+		own:     make(chan os.Signal, 1),
 		tstp:    make(chan os.Signal, 1),
 		cont:    make(chan os.Signal, 1),
 	}
@@ -87,12 +89,8 @@ func Open() *Queue {
 func (q *Queue) subscribeAll() {
 	defer close(q.all)
 	q.subscribe(early)
-	signal.Notify(q.Child, unix.SIGCHLD)
 	signal.Notify(q.tstp, unix.SIGTSTP)
 	signal.Notify(q.cont, unix.SIGCONT)
-	// Without a subscriber, a write to a closed stderr would end drainit.
-	own := make(chan os.Signal, 1)
-	signal.Notify(own, unix.SIGPIPE)
 	asked := <-q.asked
 	q.subscribe(asked.stops)
 	q.subscribe(asked.named)
@@ -105,10 +103,17 @@ func (q *Queue) subscribeAll() {
 	close(q.ready)
 	go q.stampStops(asked.old)
 	<-q.goOn // it would take its time from the fork
+	signal.Notify(q.Child, unix.SIGCHLD)
+	q.ChildPending() // one may have ended already
+	q.SurvivePipe()
 	q.subscribe(signals.All())
 	// Likewise beyond the limit of a file's size, and so would its own use of processor time.
-	signal.Notify(own, unix.SIGXFSZ, unix.SIGXCPU)
+	signal.Notify(q.own, unix.SIGXFSZ, unix.SIGXCPU)
 }
+
+// SurvivePipe has a write to a standard error that is closed fail. Without a subscriber to
+// PIPE, it would end drainit (package os/signal, "SIGPIPE").
+func (q *Queue) SurvivePipe() { signal.Notify(q.own, unix.SIGPIPE) }
 
 // subscribe gives a slot to each of these that can be forwarded and has none.
 func (q *Queue) subscribe(these []unix.Signal) {
