@@ -35,6 +35,7 @@ import (
 	"runtime"
 
 	"drainit/internal/cli"
+	_ "drainit/internal/oneproc"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
 )

@@ -83,6 +83,7 @@ var early = []unix.Signal{
 func Open() *Queue {
 	q := New()
 	go q.subscribeAll()
+	runtime.Gosched() // it has its turn at once, though there is one processor only
 	return q
 }
 

@@ -73,7 +73,6 @@ func OpenTimers() { time.AfterFunc(time.Hour, func() {}).Stop() }
 // and end the program if it could not. A worker that fills the process table must not take
 // PID 1 with it.
 func WarmRuntime() {
-	runtime.GOMAXPROCS(min(maxProcs, runtime.NumCPU()))
 	var started sync.WaitGroup
 	release := make(chan struct{})
 	for range maxProcs + spareThreads {

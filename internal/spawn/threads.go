@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,12 +46,14 @@ func SpreadMain() {
 	}
 }
 
-// SpreadThreads undoes it for all.
+// SpreadThreads undoes it for all, and gives the Go runtime the processors that drainit can
+// make use of, behind package oneproc.
 func SpreadThreads() {
 	if given != nil {
 		setProcessors(given)
 		given = nil
 	}
+	runtime.GOMAXPROCS(min(maxProcs, runtime.NumCPU()))
 }
 
 // setProcessors says where drainit's threads run. It reports false where /proc does not show
