@@ -27,8 +27,14 @@ func procPath(pid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + name
 }
 
-// threadPath is the path of a file of a thread, below that of its process.
-func threadPath(tid int, name string) string { return "task/" + strconv.Itoa(tid) + "/" + name }
+// threadFile is where a file of a thread is, below its process. That of the main thread is the
+// process's, too, and there it is found in half the time.
+func threadFile(pid, tid int, name string) string {
+	if tid == pid {
+		return name
+	}
+	return "task/" + strconv.Itoa(tid) + "/" + name
+}
 
 // Descriptors returns the numbers of drainit's open descriptors, of which one
 // is that of the look itself.

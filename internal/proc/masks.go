@@ -151,7 +151,7 @@ func (p *Process) readStatus() (status, error) {
 // runtimeOf is how long a thread has run, as its schedstat has it; 0 where that is not
 // known. What has run since it woke up has its SigBlk again.
 func runtimeOf(pid, tid int) time.Duration {
-	b, err := readSmall(procPath(pid, threadPath(tid, "schedstat")))
+	b, err := readSmall(procPath(pid, threadFile(pid, tid, "schedstat")))
 	if err != nil {
 		return 0
 	}

@@ -38,7 +38,7 @@ func OwnPending() (signals.Set, error) {
 }
 
 func readThread(pid, tid int) (status, error) {
-	return readStatusAt(procPath(pid, threadPath(tid, "status")))
+	return readStatusAt(procPath(pid, threadFile(pid, tid, "status")))
 }
 
 func readStatusAt(path string) (status, error) {

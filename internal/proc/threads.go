@@ -99,7 +99,7 @@ func SecondThread() (second int) {
 func ThreadNames(pid int) (names []string, err error) {
 	tids, err := readPids(procPath(pid, "task"))
 	for _, tid := range tids {
-		if b, err := readSmall(procPath(pid, threadPath(tid, "comm"))); err == nil {
+		if b, err := readSmall(procPath(pid, threadFile(pid, tid, "comm"))); err == nil {
 			names = append(names, strings.TrimSuffix(string(b), "\n"))
 		}
 	}

@@ -76,7 +76,7 @@ func (r *Reader) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, know
 	if !readable || !call.sleeps || call.number != unix.SYS_RT_SIGTIMEDWAIT && call.number != time64 {
 		return false, readable && call.sleeps
 	}
-	b := r.readWithTimeout([]part{{pid, procPath(pid, threadPath(tid, "mem")), call.first, 8}})[0]
+	b := r.readWithTimeout([]part{{pid, procPath(pid, threadFile(pid, tid, "mem")), call.first, 8}})[0]
 	if len(b) < 8 {
 		return !signals.StopsByDefault(sig), false
 	}
@@ -122,7 +122,7 @@ type sysCall struct {
 
 // syscallOf reads what a thread of a process sleeps in.
 func syscallOf(pid, tid int) (call sysCall, readable bool) {
-	b, err := readOwned(pid, threadPath(tid, "syscall"))
+	b, err := readOwned(pid, threadFile(pid, tid, "syscall"))
 	if err != nil {
 		return call, false // not permitted, or not in this kernel
 	}
