@@ -60,11 +60,11 @@ const aboutFaults = `# What a failing system call changes
 
 Each system call that drainit makes, or the Go runtime below it, is made to fail once, at each place where it is made,
 with each error that its manual names out of EINTR, EAGAIN, ENOMEM, EPERM, ESRCH, EMFILE, EIO, ENOSPC, ENOSYS and EACCES, and
-those that a seccomp profile or a security module give. This file gathers what nine runs of
+those that a seccomp profile or a security module give. This file gathers what ten runs of
 
     go test ./test/stress -run 'TestFaults$' -faults.table testdata/faults.md -timeout 1h
 
-have added to it, four on a quiet machine and five on a busy one, for some outcomes go by the moment; go test ./test/stress holds
+have added to it, five on a quiet machine and five on a busy one, for some outcomes go by the moment; go test ./test/stress holds
 drainit to a sample of it. *Aborts* is exit status 2 and
 a traceback of the runtime's, which can't go on without these calls. COMMAND is the worker's file, PATH a file where it was looked for.
 
