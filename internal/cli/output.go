@@ -3,7 +3,8 @@ package cli
 import (
 	"errors"
 	"io"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"drainit/internal/logx"
 	"drainit/internal/spawn"
@@ -30,9 +31,6 @@ func fail(err error, stderr io.Writer) int {
 // lineOf is the line for an error.
 func lineOf(err error) string { return "drainit: " + logx.Printable(err.Error()) + "\n" }
 
-// heardWithin bounds the time in which stderr must take what is said.
-const heardWithin = 200 * time.Millisecond
-
 // say writes a text to stderr, which may be a full pipe that no process reads: PID 1 must end
 // all the same. The goroutine that is stuck then ends with the process.
 func say(text string, stderr io.Writer) {
@@ -41,10 +39,7 @@ func say(text string, stderr io.Writer) {
 		defer close(said)
 		_, _ = io.WriteString(stderr, text)
 	}()
-	select {
-	case <-said:
-	case <-time.After(heardWithin):
-	}
+	logx.AwaitWritten(said, unix.Stderr)
 }
 
 // show writes a text that was asked for and returns the exit status.

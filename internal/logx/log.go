@@ -120,16 +120,21 @@ func (l *Log) line(level zapcore.Level, msg string, f []Field) {
 // its turn by then, it waits for 2 s. No line may follow.
 func (l *Log) Close() {
 	close(l.lines)
-	if l.written == nil {
-		return
+	if l.written != nil {
+		AwaitWritten(l.written, l.fd)
 	}
+}
+
+// AwaitWritten waits until what another goroutine writes to a descriptor is written, for at
+// most 200 ms, and for 2 s where the descriptor would take it: then only a processor is missing.
+func AwaitWritten(written <-chan struct{}, fd int) {
 	for end := time.Now().Add(busyAtEnd); ; {
 		select {
-		case <-l.written:
+		case <-written:
 			return
 		case <-time.After(flushAtEnd):
 		}
-		if !isWritable(l.fd) || time.Now().After(end) {
+		if !isWritable(fd) || time.Now().After(end) {
 			return
 		}
 	}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// lateWriter gets its turn late, as a goroutine of a program does on a busy machine.
+type lateWriter struct{ said strings.Builder }
+
+func (w *lateWriter) Write(b []byte) (int, error) {
+	time.Sleep(500 * time.Millisecond) // what is tested
+	return w.said.Write(b)
+}
+
+// What is said is not lost as long as standard error would take it.
+func TestWhatIsSaidLateIsNotLost(t *testing.T) {
+	w := new(lateWriter)
+	if say("already stopping\n", w); w.said.String() != "already stopping\n" {
+		t.Errorf("said %q", w.said.String())
+	}
+}
