@@ -66,7 +66,7 @@ func spinToTitle(p *harness.Init) {
 func TestWorkerMayRunOnEveryProcessor(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		want := processors(t, "/proc/self/status")
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "exec sleep 1000"}})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sleep", "1000"}})
 		p.WaitTitle("drainit:run")
 		if got := processors(t, fmt.Sprintf("/proc/%d/status", p.FirstChild())); got != want {
 			t.Errorf("the worker may run on %s, want %s", got, want)
@@ -79,12 +79,13 @@ func TestWorkerMayRunOnEveryProcessor(t *testing.T) {
 func TestDrainitMayRunOnEveryProcessorWithoutProc(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		want := processors(t, "/proc/self/status")
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: "none"}, Args: []string{"--", "sh", "-c", "echo ready; exec sleep 1000"}})
-		p.WaitOut(`^ready`)
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: "none"}, Args: []string{"--", "sleep", "1000"}})
 		p.WaitTitle("drainit:run")
 		waitProcessors(p, want)
 	})
 }
+
+var allowedProcessors = regexp.MustCompile(`(?m)^Cpus_allowed_list:\t(.*)$`)
 
 // processors are those that a thread may run on, by its status.
 func processors(t *testing.T, status string) string {
@@ -93,7 +94,7 @@ func processors(t *testing.T, status string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return regexp.MustCompile(`(?m)^Cpus_allowed_list:\t(.*)$`).FindStringSubmatch(string(b))[1]
+	return allowedProcessors.FindStringSubmatch(string(b))[1]
 }
 
 // waitProcessors waits until all threads of drainit may run on these processors.
