@@ -121,7 +121,7 @@ func (d *drain) begin() {
 			p.before = s.PPID == drainitPID && !d.gone && s.ID != d.first.ID
 		}
 	}
-	d.send(deliveries)
+	d.send(deliveries, shown)
 }
 
 func (d *drain) request(purpose Purpose) Request {
@@ -155,7 +155,7 @@ func (d *drain) observe(purpose Purpose) {
 			d.wantNotSignalledByItsParent(s)
 		}
 	}
-	d.send(deliveries)
+	d.send(deliveries, shown)
 	for _, p := range shown.Children(drainitPID) {
 		if m := d.l.records[p.ID]; purpose == LastCall && !d.sent[p.ID] && m.actsUpon(d.l.signalFor(m)) {
 			d.t.Errorf("%v is not signalled by the last call", p.ID)
@@ -178,7 +178,7 @@ func (d *drain) note(shown *proc.Snapshot) {
 	}
 }
 
-func (d *drain) send(deliveries []Delivery) {
+func (d *drain) send(deliveries []Delivery, shown *proc.Snapshot) {
 	for _, s := range deliveries {
 		id := s.Process.ID
 		p := d.procs[id.PID]
@@ -192,7 +192,7 @@ func (d *drain) send(deliveries []Delivery) {
 				d.t.Errorf("%v is signalled and has gone: %s", id, s.Rule)
 			}
 			continue
-		case p.parent != nil && !d.mayReach(p, s.Rule):
+		case p.parent != nil && !d.mayReach(p, s.Rule, shown):
 			d.t.Errorf("%v is signalled and is the business of one that handles the stop: %s", p, s.Rule)
 		}
 		d.sent[id] = true
@@ -204,15 +204,26 @@ func (d *drain) send(deliveries []Delivery) {
 
 // mayReach reports whether drainit may signal a process that is not its child: the next
 // above it that was signalled does not handle it, and so signals none. In the last call
-// it may if none above it was.
-func (d *drain) mayReach(p *fake, rule string) bool {
-	for up := p.parent; up != nil; up = up.parent {
+// it may if none above it was. Above it is what the snapshot
+// shows there alive; that may have left since.
+func (d *drain) mayReach(p *fake, rule string, shown *proc.Snapshot) bool {
+	for up := d.above(p, shown); up != nil; up = d.above(up, shown) {
 		if up.got > 0 {
 			waits := up.manner == dies || up.manner == ignores || up.shell() && !up.handled.Has(unix.SIGTERM) // on INT, say
 			return !up.handledFirst || waits
 		}
 	}
 	return rule == lastCall
+}
+
+// above returns the living parent that a snapshot shows of a process, nil where it is
+// drainit, to which the children of the dead come.
+func (d *drain) above(p *fake, shown *proc.Snapshot) *fake {
+	s, _ := shown.Process(p.PID)
+	if up, ok := shown.Process(s.PPID); ok && up.Alive() {
+		return d.shown[up.ID]
+	}
+	return nil
 }
 
 // wantSuccessor checks whose exit status counts from now on.
