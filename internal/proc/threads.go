@@ -74,7 +74,8 @@ func ThreadSleeps(tid int) uint64 {
 	return st.sleeps
 }
 
-// Threads are the numbers of drainit's threads; none where /proc does not show them.
+// Threads are the numbers of drainit's threads, the oldest first; none where /proc does not
+// show them.
 func Threads() []int {
 	tids, err := readPids("/proc/self/task")
 	if checkProc() != nil || err != nil {

@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,9 +17,10 @@ var given *unix.CPUSet
 // GatherThreads has all threads that drainit starts from now on run on the processor that
 // it runs on. The start is one hand-over after the other, from each subscription to a signal
 // to a thread of the Go runtime and back, and to a thread that waits on another processor
-// one takes five times as long. It must be called on the main thread, which starts the others.
-// Where /proc does not show those that the runtime has already, it does nothing: they could not
-// be spread again.
+// one takes five times as long. The runtime's monitor stays away: it looks every few dozen
+// microseconds whether there is something to do, and would take its turns from the start. It
+// must be called on the main thread, which starts the others. Where /proc does not show those
+// that the runtime has already, it does nothing: they could not be spread again.
 func GatherThreads() {
 	var all, here unix.CPUSet
 	var cpu uint32
@@ -33,10 +35,14 @@ func GatherThreads() {
 		return
 	}
 	given = &all
-	if !setProcessors(&here) {
+	const monitor = 1 // the runtime starts it before any other
+	tids := proc.Threads()
+	if len(tids) <= monitor {
 		SpreadMain()
 		given = nil
+		return
 	}
+	setProcessors(slices.Delete(tids, monitor, monitor+1), &here)
 }
 
 // SpreadMain undoes that for the main thread, which forks the worker.
@@ -50,18 +56,15 @@ func SpreadMain() {
 // make use of, behind package oneproc.
 func SpreadThreads() {
 	if given != nil {
-		setProcessors(given)
+		setProcessors(proc.Threads(), given)
 		given = nil
 	}
 	runtime.GOMAXPROCS(min(maxProcs, runtime.NumCPU()))
 }
 
-// setProcessors says where drainit's threads run. It reports false where /proc does not show
-// them.
-func setProcessors(these *unix.CPUSet) bool {
-	tids := proc.Threads()
+// setProcessors says where these threads of drainit's run.
+func setProcessors(tids []int, these *unix.CPUSet) {
 	for _, tid := range tids {
 		_ = unix.SchedSetaffinity(tid, these)
 	}
-	return len(tids) > 0
 }
