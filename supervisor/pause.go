@@ -15,7 +15,7 @@ import (
 // phase: the verbs ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
-	queue.Wait(stops, nil, machine.SameRequest)
+	queue.WaitForStops(stops, nil, machine.SameRequest)
 	spawn.SpreadThreads()
 	spawn.KeepSmall()
 	title.Set(title.Pause)
@@ -27,6 +27,7 @@ func Pause(queue *sigqueue.Queue) error {
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
+	queue.WaitForEarly()
 	queue.Pump()
 	for {
 		reapAll()

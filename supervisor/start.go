@@ -77,9 +77,12 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	s.queue.Wait(s.cfg.stops, s.cfg.Rewrites.From(), machine.SameRequest)
+	s.queue.WaitForStops(s.cfg.stops, s.cfg.Rewrites.From(), machine.SameRequest)
 	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
-	spawn.WarmRuntime()                                     // before a worker can have filled the process table
+	s.job.KeepModes()
+	s.clues.dir, _ = unix.Getwd()
+	s.queue.WaitForEarly()
+	spawn.WarmRuntime() // before a worker can have filled the process table
 	spawn.SpreadMain()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
@@ -92,8 +95,6 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	s.job.KeepModes()
-	s.clues.dir, _ = unix.Getwd()
 	return nil
 }
 

@@ -109,7 +109,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		cfg.StopSignals, cfg.RemapExit = []unix.Signal{unix.SIGUSR2}, tt.remap
 		w := newWorld()
 		s, lines := beforeStart(t, cfg, w)
-		s.queue.Wait(s.cfg.stops, nil, machine.SameRequest)
+		s.queue.WaitForStops(s.cfg.stops, nil, machine.SameRequest)
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}

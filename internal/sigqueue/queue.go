@@ -30,6 +30,7 @@ type Queue struct {
 	onTheWay func(*look) bool   // mayBeOnTheWay
 	pending  [65]chan os.Signal // by signal, nil for those that are not forwarded
 	asked    chan asked
+	stopsIn  chan struct{} // closed when no stop signal is missed
 	ready    chan struct{} // closed when nothing is missed that must be there before the worker
 	goOn     chan struct{} // closed when the others may follow
 	all      chan struct{} // closed when nothing is missed
@@ -51,6 +52,7 @@ func New() *Queue {
 		Child:   make(chan os.Signal, 1),
 		came:    make(chan os.Signal, stopsAtMost),
 		asked:   make(chan asked, 1),
+		stopsIn: make(chan struct{}),
 		ready:   make(chan struct{}),
 		goOn:    make(chan struct{}),
 		all:     make(chan struct{}),
@@ -67,8 +69,7 @@ func New() *Queue {
 const stopsAtMost = 64
 
 // early are the signals that people, platforms and workers send, beside those that drainit
-// acts upon. TERM and INT are first: what is not subscribed to ends drainit by the runtime's
-// doing, or is lost.
+// acts upon.
 var early = []unix.Signal{
 	unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH,
 }
@@ -79,7 +80,8 @@ var early = []unix.Signal{
 //
 // Each subscription is two hand-overs to a thread of the runtime and back, and all of them
 // would be the longest part of the start. So they go on beside what else there is to do:
-// Wait waits for those that must be there before the worker, and the others come behind it.
+// WaitForStops waits for the stop signals, and WaitForEarly for the others that must be there
+// before the worker; the rest comes behind it.
 func Open() *Queue {
 	q := New()
 	go q.subscribeAll()
@@ -87,22 +89,26 @@ func Open() *Queue {
 	return q
 }
 
+// TERM and INT are first: what is not subscribed to ends drainit by the runtime's doing, or
+// is lost.
 func (q *Queue) subscribeAll() {
 	defer close(q.all)
-	q.subscribe(early)
-	signal.Notify(q.tstp, unix.SIGTSTP)
-	signal.Notify(q.cont, unix.SIGCONT)
+	q.subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT})
 	asked := <-q.asked
 	q.subscribe(asked.stops)
-	q.subscribe(asked.named)
 	for _, sig := range asked.stops {
 		if q.pending[sig] != nil {
 			q.stops |= signals.SetOf(sig)
 			signal.Notify(q.came, sig)
 		}
 	}
-	close(q.ready)
+	close(q.stopsIn)
 	go q.stampStops(asked.old)
+	q.subscribe(early)
+	signal.Notify(q.tstp, unix.SIGTSTP)
+	signal.Notify(q.cont, unix.SIGCONT)
+	q.subscribe(asked.named)
+	close(q.ready)
 	<-q.goOn // it would take its time from the fork
 	signal.Notify(q.Child, unix.SIGCHLD)
 	q.ChildPending() // one may have ended already
@@ -128,23 +134,26 @@ func (q *Queue) subscribe(these []unix.Signal) {
 	}
 }
 
-// asked is what Wait was asked for.
+// asked is what WaitForStops was asked for.
 type asked struct {
 	stops, named []unix.Signal
 	old          time.Duration
 }
 
-// Wait returns when no early signal that comes is lost, no stop signal and none of those
-// named beside, which must be so before the worker starts: it may send one at once. From
-// then on the stop signals go to the loop with the time at which each came. A CONT that
-// came after one may be faster, in the kernel as here: the machine waits with a resume. Once
-// a stop signal is as old as this, one that comes is known to be later.
-func (q *Queue) Wait(stops, named []unix.Signal, old time.Duration) {
+// WaitForStops returns when no stop signal that comes is lost. From then on they go to the
+// loop with the time at which each came. A CONT that came after one may be faster, in the
+// kernel as here: the machine waits with a resume. Once a stop signal is as old as this, one
+// that comes is known to be later. Those named beside are for WaitForEarly.
+func (q *Queue) WaitForStops(stops, named []unix.Signal, old time.Duration) {
 	q.asked <- asked{stops, named, old}
-	<-q.ready
+	<-q.stopsIn
 }
 
-// All is closed when, behind Wait, no signal that comes is lost.
+// WaitForEarly returns, behind WaitForStops, when no early signal that comes is lost and none
+// of those named, which must be so before the worker starts: it may send one at once.
+func (q *Queue) WaitForEarly() { <-q.ready }
+
+// All is closed when, behind WaitForEarly, no signal that comes is lost.
 func (q *Queue) All() <-chan struct{} { return q.all }
 
 // TakeEarly takes one of these signals that has come before it is called.
@@ -159,7 +168,7 @@ func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
 	return 0, false
 }
 
-// Pump begins, behind Wait, to pass on all but the stop signals, which have another way,
+// Pump begins, behind WaitForEarly, to pass on all but the stop signals, which have another way,
 // from their slots to Others, and to subscribe to those that are left.
 func (q *Queue) Pump() {
 	go q.pumpQuiet()
