@@ -82,7 +82,6 @@ func (s *Supervisor) prepare() error {
 	s.job.KeepModes()
 	s.clues.dir, _ = unix.Getwd()
 	s.queue.WaitForEarly()
-	spawn.WarmRuntime() // before a worker can have filled the process table
 	spawn.SpreadMain()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
@@ -122,6 +121,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed.WithHint(s.cfg.Hint)
 	}
+	spawn.WarmRuntime() // first of all: the worker may fill the process table
 	s.worker.PID, s.worker.PGID = pid, pid
 	s.job.Started(pid)
 	if err != nil {

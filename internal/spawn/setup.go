@@ -59,7 +59,7 @@ func KeepSmall() {
 
 // Threads: drainit never has more to do at once than one line to write and one
 // event to act upon, however many processors there are. Besides these two, the
-// Go runtime needs one for the signals and one to spare.
+// Go runtime needs one that waits for timers, and one while another is about to sleep.
 const (
 	maxProcs     = 2
 	spareThreads = 2
@@ -70,22 +70,24 @@ const (
 func OpenTimers() { time.AfterFunc(time.Hour, func() {}).Stop() }
 
 // WarmRuntime makes the Go runtime get now the threads that it would get when it needs them,
-// and end the program if it could not. A worker that fills the process table must not take
-// PID 1 with it.
+// and end the program if it could not. A worker that fills the process table later must not
+// take PID 1 with it. All of them sleep when it returns: one that was still on its way there
+// would be one too few, and the next event would start another.
 func WarmRuntime() {
-	var started sync.WaitGroup
+	var started, ended sync.WaitGroup
 	release := make(chan struct{})
 	for range maxProcs + spareThreads {
 		started.Add(1)
-		go func() {
+		ended.Go(func() {
 			runtime.LockOSThread() // so that each waits on a thread of its own
 			started.Done()
 			<-release
 			runtime.UnlockOSThread()
-		}()
+		})
 	}
 	started.Wait()
 	close(release)
+	ended.Wait()
 }
 
 // PreferWorker has the kernel's OOM killer take others before drainit, as far as that is

@@ -257,23 +257,28 @@ func TestNoCatchableSignalEndsDrainit(t *testing.T) {
 	})
 }
 
-// A worker may fill the process table with its first instructions: what drainit needs of
-// threads is there before it.
-func TestThreadsAreThereBeforeTheWorker(t *testing.T) {
+// A worker may fill the process table: what drainit needs of threads is there from the moment
+// its title says that the worker runs, whatever it has to do later.
+func TestThreadsAreThereWhenTheWorkerRuns(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(nil, harness.Script(`
-			open my $status, "<", "/proc/" . getppid . "/status" or die $!;
-			my ($threads) = join("", <$status>) =~ /^Threads:\s+(\d+)/m;
-			catch "TERM"; say "threads $threads"; say "ready"; await "TERM"; exit 7`)...)})
-		before, err := strconv.Atoi(p.WaitOut(`^threads (\d+)$`)[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, stderr := harness.Pipe(t) // which nobody reads
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stderr: stderr, Args: harness.Line([]string{"-v"}, harness.Script(`
+			catch "TERM"; catch "HUP"; $SIG{USR1} = $SIG{ALRM} = $SIG{TSTP} = $SIG{CONT} = sub { };
+			say "ready"; await "TERM"; await "HUP"; POSIX::_exit(7)`)...)}) // perl's own exit takes away the handlers
 		p.WaitReady()
-		if now := harness.StatusField(t, p.Pid(), "Threads"); now > before {
-			t.Errorf("%d threads, %d when the worker started", now, before)
+		p.WaitTitle("drainit:run")
+		before := harness.StatusField(t, p.Pid(), "Threads")
+		for range 200 {
+			for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH, syscall.SIGALRM} {
+				p.Signal(sig)
+			}
 		}
 		p.Signal(unix.SIGTERM)
+		p.WaitTitle("drainit:drain")
+		if now := harness.StatusField(t, p.Pid(), "Threads"); now > before {
+			t.Errorf("%d threads, %d when the title said that the worker runs", now, before)
+		}
+		p.Signal(unix.SIGHUP)
 		p.WantExit(7)
 	})
 }
