@@ -50,10 +50,10 @@ func WatchParent(parent int, sig unix.Signal) error {
 	return nil
 }
 
-// KeepSmall has the heap grow by a quarter, and not by as much again: that keeps PID 1
+// KeepSmall has the heap grow by a fifth, and not by as much again: that keeps PID 1
 // small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
 func KeepSmall() {
-	debug.SetGCPercent(25)
+	debug.SetGCPercent(20)
 	debug.SetMemoryLimit(math.MaxInt64)
 }
 
