@@ -22,26 +22,18 @@ var given *unix.CPUSet
 // must be called on the main thread, which starts the others. Where /proc does not show those
 // that the runtime has already, it does nothing: they could not be spread again.
 func GatherThreads() {
+	const monitor = 1 // the runtime starts it before any other
 	var all, here unix.CPUSet
 	var cpu uint32
-	if unix.SchedGetaffinity(0, &all) != nil {
+	tids := proc.Threads()
+	if len(tids) <= monitor || unix.SchedGetaffinity(0, &all) != nil {
 		return
 	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
 		return
 	}
 	here.Set(int(cpu))
-	if unix.SchedSetaffinity(0, &here) != nil {
-		return
-	}
 	given = &all
-	const monitor = 1 // the runtime starts it before any other
-	tids := proc.Threads()
-	if len(tids) <= monitor {
-		SpreadMain()
-		given = nil
-		return
-	}
 	setProcessors(slices.Delete(tids, monitor, monitor+1), &here)
 }
 
