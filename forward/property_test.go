@@ -204,8 +204,8 @@ func (d *drain) send(deliveries []Delivery, shown *proc.Snapshot) {
 
 // mayReach reports whether drainit may signal a process that is not its child: the next
 // above it that was signalled does not handle it, and so signals none. In the last call
-// it may if none above it was. Above it is what the snapshot
-// shows there alive; that may have left since.
+// it may if none above it was. Above it is what the snapshot shows there alive; that may
+// have left since.
 func (d *drain) mayReach(p *fake, rule string, shown *proc.Snapshot) bool {
 	for up := d.above(p, shown); up != nil; up = d.above(up, shown) {
 		if up.got > 0 {
