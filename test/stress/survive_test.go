@@ -261,7 +261,7 @@ func TestNoCatchableSignalEndsDrainit(t *testing.T) {
 // its title says that the worker runs, whatever it has to do later.
 func TestThreadsAreThereWhenTheWorkerRuns(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		_, stderr := harness.Pipe(t) // which nobody reads
+		_, stderr := harness.Pipe(t) // which no process reads
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stderr: stderr, Args: harness.Line([]string{"-v"}, harness.Script(`
 			catch "TERM"; catch "HUP"; $SIG{USR1} = $SIG{ALRM} = $SIG{TSTP} = $SIG{CONT} = sub { };
 			say "ready"; await "TERM"; await "HUP"; POSIX::_exit(7)`)...)}) // perl's own exit takes away the handlers
