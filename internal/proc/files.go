@@ -4,24 +4,35 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 // checkProc returns nil only for a /proc in which our own pid is ours. In a new
 // PID namespace with the /proc of the old one, each pid names a stranger.
-// The error is ErrNoProc, or a want of memory, which says nothing of /proc.
+// The error is ErrNoProc, or one for the moment, which says nothing of /proc.
 func checkProc() error {
 	var self [20]byte
-	n, err := retry(func() (int, error) { return unix.Readlink("/proc/self", self[:]) })
+	n, err := retry(func() (int, error) {
+		n, err := unix.Readlink("/proc/self", self[:])
+		if err == unix.EACCES && wasOurs.Load() {
+			err = unix.EAGAIN
+		}
+		return n, err
+	})
 	switch {
 	case isTransient(err):
 		return os.NewSyscallError("readlink /proc/self", err)
 	case err != nil || string(self[:n]) != strconv.Itoa(os.Getpid()):
 		return ErrNoProc
 	}
+	wasOurs.Store(true)
 	return nil
 }
+
+// wasOurs is set once /proc has shown our own pid: what is denied later is so for the moment.
+var wasOurs atomic.Bool
 
 func procPath(pid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + name
