@@ -34,11 +34,9 @@ func beforeStart(t *testing.T, cfg Config, w *world) (s *Supervisor, lines func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	procs := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() {
 		out.Close()
 		signal.Reset()
-		runtime.GOMAXPROCS(procs)
 	})
 	log := logx.New(int(out.Fd()), false, zapcore.DebugLevel)
 	s = New(cfg, w, sigqueue.Open(), log)

@@ -57,13 +57,9 @@ func KeepSmall() {
 	debug.SetMemoryLimit(math.MaxInt64)
 }
 
-// Threads: drainit never has more to do at once than one line to write and one
-// event to act upon, however many processors there are. Besides these two, the
-// Go runtime needs one that waits for timers, and one while another is about to sleep.
-const (
-	maxProcs     = 2
-	spareThreads = 2
-)
+// Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel with a
+// line of the log, and one is about to sleep.
+const threadsBeside = 3
 
 // OpenTimers makes the Go runtime get now the descriptors of its timers, and end the program
 // if it could not: not when there is a worker.
@@ -76,7 +72,7 @@ func OpenTimers() { time.AfterFunc(time.Hour, func() {}).Stop() }
 func WarmRuntime() {
 	var started, ended sync.WaitGroup
 	release := make(chan struct{})
-	for range maxProcs + spareThreads {
+	for range threadsBeside {
 		started.Add(1)
 		ended.Go(func() {
 			runtime.LockOSThread() // so that each waits on a thread of its own

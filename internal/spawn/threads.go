@@ -1,7 +1,6 @@
 package spawn
 
 import (
-	"runtime"
 	"slices"
 	"unsafe"
 
@@ -44,14 +43,12 @@ func SpreadMain() {
 	}
 }
 
-// SpreadThreads undoes it for all, and gives the Go runtime the processors that drainit can
-// make use of, behind package oneproc.
+// SpreadThreads undoes it for all.
 func SpreadThreads() {
 	if given != nil {
 		setProcessors(proc.Threads(), given)
 		given = nil
 	}
-	runtime.GOMAXPROCS(min(maxProcs, runtime.NumCPU()))
 }
 
 // setProcessors says where these threads of drainit's run.
