@@ -89,10 +89,10 @@ func SignalInit(sig unix.Signal) error { return wrapKill(unix.Kill(1, sig)) }
 // SignalSelf sends drainit a signal.
 func SignalSelf(sig unix.Signal) error { return wrapKill(unix.Kill(os.Getpid(), sig)) }
 
-// SignalThread sends the calling thread a signal: unless it is blocked, it is taken before
-// the call returns.
-func SignalThread(sig unix.Signal) error {
-	return os.NewSyscallError("tgkill", unix.Tgkill(os.Getpid(), unix.Gettid(), sig))
+// SignalThread sends a thread of drainit's a signal: unless it is blocked, the calling thread
+// takes its own before the call returns.
+func SignalThread(tid int, sig unix.Signal) error {
+	return os.NewSyscallError("tgkill", unix.Tgkill(os.Getpid(), tid, sig))
 }
 
 // SignalOwnGroup sends a signal to drainit's own process group, drainit included: the job

@@ -159,7 +159,7 @@ func (b *bubble) after(d time.Duration) {
 // arrive has a stop signal wait for the loop.
 func (b *bubble) arrive(sig unix.Signal) {
 	now := time.Now()
-	b.w.queue.Stops <- sigqueue.Arrival{Signal: sig, At: now, Earliest: now}
+	b.w.queue.Arrive(sigqueue.Arrival{Signal: sig, At: now, Earliest: now})
 }
 
 // stop has a stop signal come.
@@ -180,12 +180,7 @@ func (b *bubble) changes(p *process, state byte, status unix.WaitStatus) {
 
 // other has another signal come.
 func (b *bubble) other(sig unix.Signal) {
-	go func() {
-		select {
-		case b.w.queue.Others <- sig:
-		case <-b.ended:
-		}
-	}()
+	b.w.queue.Put(sig)
 	b.settle()
 }
 

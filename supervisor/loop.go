@@ -16,44 +16,57 @@ import (
 	"drainit/reaper"
 )
 
-// loop waits for one thing after the other until nothing is left to wait for.
-// Stop signals go first: nothing may keep one waiting.
+// loop takes one thing after the other until nothing is left to wait for, and sleeps while
+// there is none. Stop signals go first: nothing may keep one waiting.
 func (s *Supervisor) loop() {
-	timer := time.NewTimer(0)
-	timer.Stop()
-	all := s.queue.All()
 	for s.machine.Phase() != phase.Done {
-		if at, ok := s.deadline(); ok {
-			timer.Reset(time.Until(at))
-		} else {
-			timer.Stop()
-		}
-		if s.takePendingStops() {
-			continue
-		}
-		select {
-		case came := <-s.queue.Stops:
-			s.takeStops(came)
-		case sig := <-s.queue.Others:
-			s.takePendingStops() // they came before, or as good as before
-			s.takeOther(sig)
-		case <-s.queue.Child:
-			s.reap()
-		case pid := <-s.died:
-			s.takeDeaths(pid)
-		case <-all:
-			all = nil
-			s.settle()
-		case <-timer.C:
-			s.takePendingStops()
-			s.reap() // what has ended in time has ended in time, however late this is
-			s.takePutOff()
-			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
+		news := s.queue.News()
+		at, limited := s.deadline()
+		if limited && !time.Now().Before(at) {
+			s.passTime()
+		} else if !s.takeNext() {
+			s.queue.Sleep(news, at, limited)
 		}
 	}
 	s.returnTerminal()
 	s.warnVictims(time.Now().Add(atOnce)) // those that are left are not waited for
 	s.journal.End(s.killed.Kill, s.exitCode().Status)
+}
+
+// takeNext takes one thing that has come, and reports whether one has.
+func (s *Supervisor) takeNext() bool {
+	if s.takePendingStops() {
+		return true
+	}
+	select {
+	case pid := <-s.died:
+		s.takeDeaths(pid)
+		return true
+	case <-s.subscribed:
+		s.subscribed = nil
+		s.settle()
+		return true
+	default:
+	}
+	sig, ok := s.queue.Take()
+	switch {
+	case !ok:
+		return false
+	case sig == unix.SIGCHLD:
+		s.reap()
+	default:
+		s.takePendingStops() // they came before, or as good as before
+		s.takeOther(sig)
+	}
+	return true
+}
+
+// passTime is at the deadline.
+func (s *Supervisor) passTime() {
+	s.takePendingStops()
+	s.reap() // what has ended in time has ended in time, however late this is
+	s.takePutOff()
+	s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
 }
 
 // deadline is the machine's, or when signals that were put off have their turn.

@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/machine"
@@ -29,14 +31,16 @@ func Pause(queue *sigqueue.Queue) error {
 	}
 	queue.WaitForEarly()
 	queue.Pump()
+	queue.SleepOnThread()
 	for {
-		reapAll()
-		select {
-		case <-queue.Stops:
+		news := queue.News()
+		if len(queue.Stops) > 0 {
 			return nil
-		case <-queue.Child:
-		case <-queue.Others: // means nothing to it
 		}
+		reapAll()
+		for _, ok := queue.Take(); ok; _, ok = queue.Take() { // it means nothing to it
+		}
+		queue.Sleep(news, time.Time{}, false)
 	}
 }
 

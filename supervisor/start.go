@@ -14,13 +14,14 @@ import (
 	"drainit/internal/spawn"
 	"drainit/internal/term"
 	"drainit/internal/title"
+	"drainit/internal/watch"
 	"drainit/reaper"
 )
 
 // Run runs the worker to its end. It must be called on the locked main thread; the log
 // stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	s := New(cfg, new(linux), queue, log)
+	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
 	outcome := s.run()
 	s.journal.WriteMessage(s.cfg.TerminationLog)
@@ -41,6 +42,7 @@ func (s *Supervisor) run() Outcome {
 		return Outcome{Status: err.Status}
 	}
 	s.queue.Pump()
+	s.queue.SleepOnThread()
 	s.begin()
 	s.loop()
 	s.job.InterruptGroup()

@@ -356,10 +356,10 @@ func TestStopThatMayHaveComeWithTheFirst(t *testing.T) {
 		b.stop(unix.SIGTERM)
 		began := time.Now()
 		b.after(time.Second)
-		b.w.queue.Stops <- sigqueue.Arrival{Signal: unix.SIGTERM, At: time.Now(), Earliest: began.Add(machine.SameRequest - 1)}
+		b.w.queue.Arrive(sigqueue.Arrival{Signal: unix.SIGTERM, At: time.Now(), Earliest: began.Add(machine.SameRequest - 1)})
 		b.after(0)
 		b.wantPhase(phase.Draining)
-		b.w.queue.Stops <- sigqueue.Arrival{Signal: unix.SIGTERM, At: time.Now(), Earliest: began.Add(machine.SameRequest)}
+		b.w.queue.Arrive(sigqueue.Arrival{Signal: unix.SIGTERM, At: time.Now(), Earliest: began.Add(machine.SameRequest)})
 		b.after(0)
 		b.wantSent("0s TERM node; 1s KILL node")
 	})

@@ -181,6 +181,7 @@ func (p *process) end(status unix.WaitStatus) {
 	p.changed(status)
 	if died := p.w.watched[p.PID]; died != nil {
 		died <- p.PID
+		p.w.queue.Wake()
 	}
 	parent := p.parent
 	if parent == nil {

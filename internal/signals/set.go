@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"math/bits"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,15 @@ func SetOf(all ...unix.Signal) (s Set) {
 // Has reports whether a signal is in the set.
 func (s Set) Has(sig unix.Signal) bool { return s&SetOf(sig) != 0 }
 
+// Next returns the lowest one above a signal, or the lowest of all where none is above it. The
+// set must not be empty.
+func (s Set) Next(sig unix.Signal) unix.Signal {
+	if above := s &^ (1<<uint(sig) - 1); above != 0 {
+		s = above
+	}
+	return unix.Signal(bits.TrailingZeros64(uint64(s)) + 1)
+}
+
 // ParseSet reads a mask of signals in base 16, as the files of /proc have them. The
 // error is that of strconv.ParseUint.
 func ParseSet(mask []byte) (Set, error) {
@@ -27,8 +37,10 @@ func ParseSet(mask []byte) (Set, error) {
 	return Set(s), err
 }
 
-// Mask is a signal below 32 as rt_sigprocmask(2) takes it.
-func Mask(sig unix.Signal) (mask unix.Sigset_t) {
-	mask.Val[0] = 1 << (sig - 1)
+// Mask is signals below 32 as rt_sigprocmask(2) takes them.
+func Mask(all ...unix.Signal) (mask unix.Sigset_t) {
+	for _, sig := range all {
+		mask.Val[0] |= 1 << (sig - 1)
+	}
 	return mask
 }

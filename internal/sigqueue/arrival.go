@@ -31,7 +31,7 @@ func (q *Queue) stampStops(old time.Duration) {
 			if !ok { // a test's end
 				return
 			}
-			q.stamp(Arrival{sig.(unix.Signal), time.Now(), l.none})
+			q.Arrive(Arrival{sig.(unix.Signal), time.Now(), l.none})
 			l.begin(old)
 		case <-q.stopped:
 			l.begin(old)
@@ -139,9 +139,11 @@ func awake() map[int]progress {
 	return all
 }
 
-func (q *Queue) stamp(a Arrival) {
+// Arrive has the loop take a stop signal.
+func (q *Queue) Arrive(a Arrival) {
 	select {
 	case q.Stops <- a:
+		q.Wake()
 	default:
 	}
 }

@@ -26,8 +26,7 @@ func (q *Queue) TakePutOff() (sig unix.Signal, ok bool) {
 	if !q.putOff.last || q.putOff.these == 0 {
 		return 0, false
 	}
-	for sig = 1; !q.putOff.these.Has(sig); sig++ {
-	}
+	sig = q.putOff.these.Next(0)
 	q.putOff.these &^= signals.SetOf(sig)
 	return sig, true
 }

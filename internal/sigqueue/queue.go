@@ -20,10 +20,10 @@ import (
 // Queue receives the signals. os/signal drops what its channel has no room for, so each
 // signal has a slot of its own, as it has in the kernel.
 type Queue struct {
-	Stops  chan Arrival     // the stop signals, in the order in which they came
-	Others chan unix.Signal // all others that drainit acts upon or forwards
-	Child  chan os.Signal   // SIGCHLD: one slot, a level and not a message
+	Stops chan Arrival // the stop signals, in the order in which they came
 
+	others   others
+	sleep    sleep
 	came     chan os.Signal     // the stop signals, before it is noted when
 	stops    signals.Set        // which these are
 	stopped  chan struct{}      // another has counted as one
@@ -48,8 +48,6 @@ type Queue struct {
 func New() *Queue {
 	q := &Queue{
 		Stops:   make(chan Arrival, stopsAtMost),
-		Others:  make(chan unix.Signal),
-		Child:   make(chan os.Signal, 1),
 		came:    make(chan os.Signal, stopsAtMost),
 		asked:   make(chan asked, 1),
 		stopsIn: make(chan struct{}),
@@ -62,6 +60,7 @@ func New() *Queue {
 		cont:    make(chan os.Signal, 1),
 	}
 	q.onTheWay = q.mayBeOnTheWay
+	q.sleep.woken = make(chan struct{}, 1)
 	return q
 }
 
@@ -92,6 +91,7 @@ func Open() *Queue {
 // TERM and INT are first: what is not subscribed to ends drainit by the runtime's doing, or
 // is lost.
 func (q *Queue) subscribeAll() {
+	defer q.Wake() // behind the next
 	defer close(q.all)
 	q.subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT})
 	asked := <-q.asked
@@ -110,7 +110,9 @@ func (q *Queue) subscribeAll() {
 	q.subscribe(asked.named)
 	close(q.ready)
 	<-q.goOn // it would take its time from the fork
-	signal.Notify(q.Child, unix.SIGCHLD)
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, unix.SIGCHLD)
+	go q.pumpBatch(batch{children})
 	q.ChildPending() // one may have ended already
 	q.SurvivePipe()
 	q.subscribe(signals.All())
@@ -169,7 +171,7 @@ func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
 }
 
 // Pump begins, behind WaitForEarly, to pass on all but the stop signals, which have another way,
-// from their slots to Others, and to subscribe to those that are left.
+// from their slots to the loop, and to subscribe to those that are left.
 func (q *Queue) Pump() {
 	go q.pumpQuiet()
 	now := signals.SetOf(early...)
@@ -207,12 +209,7 @@ func (q *Queue) Hold(held bool) { q.held = held }
 func (q *Queue) StopPending() bool { return q.held || len(q.came) > 0 || len(q.Stops) > 0 }
 
 // ChildPending has the loop wait for children once more.
-func (q *Queue) ChildPending() {
-	select {
-	case q.Child <- unix.SIGCHLD:
-	default: // it does so anyway
-	}
-}
+func (q *Queue) ChildPending() { q.Put(unix.SIGCHLD) }
 
 // batch is some slots, of which any may be nil.
 type batch [8]chan os.Signal
@@ -231,7 +228,7 @@ func (q *Queue) pumpBatch(b batch) {
 		case sig = <-b[6]:
 		case sig = <-b[7]:
 		}
-		q.Others <- sig.(unix.Signal)
+		q.Put(sig.(unix.Signal))
 	}
 }
 
@@ -242,29 +239,30 @@ func (q *Queue) pumpBatch(b batch) {
 // for good.
 func (q *Queue) pumpQuiet() {
 	const near = 5 * time.Millisecond
-	var last unix.Signal         // that the loop has not taken
 	var settled <-chan time.Time // until then a TSTP counts as before the CONT
 	for {
-		to := q.Others
-		if last == 0 || settled != nil {
-			to = nil
-		}
 		select {
 		case <-q.tstp:
 			if settled == nil {
 				q.atQuiet.Store(q.continued.Load())
-				last = unix.SIGTSTP
+				q.others.withdraw(unix.SIGCONT)
+				q.Put(unix.SIGTSTP)
 			}
 		case <-q.cont:
 			q.continued.Add(1)
-			last = unix.SIGCONT
-			if !q.awaited.Swap(false) && settled == nil {
+			settles := !q.awaited.Swap(false)
+			if settled != nil {
+				continue
+			}
+			q.others.withdraw(unix.SIGTSTP, unix.SIGCONT)
+			if settles {
 				settled = time.After(near)
+			} else {
+				q.Put(unix.SIGCONT)
 			}
 		case <-settled:
 			settled = nil
-		case to <- last:
-			last = 0
+			q.Put(unix.SIGCONT)
 		}
 	}
 }

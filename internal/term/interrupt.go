@@ -16,7 +16,7 @@ import (
 // "Signals" in bash(1)).
 func EndByInterrupt() {
 	if _, err := sigqueue.SetAction(unix.SIGINT, sigqueue.Default); err == nil {
-		_ = reaper.SignalThread(unix.SIGINT) // taken before the call returns
+		_ = reaper.SignalThread(unix.Gettid(), unix.SIGINT) // taken before the call returns
 	}
 }
 

@@ -29,7 +29,7 @@ func sendStop(group bool) error {
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &block, nil); err != nil {
 		return os.NewSyscallError("rt_sigprocmask", err)
 	}
-	return reaper.SignalThread(unix.SIGTSTP)
+	return reaper.SignalThread(unix.Gettid(), unix.SIGTSTP)
 }
 
 // endStop ends what sendStop has begun. By the default action the whole of drainit

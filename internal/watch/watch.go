@@ -21,6 +21,8 @@ const Most = 256
 // Watcher watches processes. The zero Watcher is ready, and takes no descriptor before the
 // first process. It must not be copied, and is for one goroutine.
 type Watcher struct {
+	Wake func() // is called behind what is sent while nothing is asked, unless it is nil
+
 	epoll   int // 0: not opened yet, -1: it can't be
 	watched map[int]process
 }
@@ -79,13 +81,13 @@ func (w *Watcher) open(died chan<- int) bool {
 		return false
 	}
 	w.epoll, w.watched = fd, make(map[int]process)
-	go func() { _ = raw.Read(func(fd uintptr) bool { return report(int(fd), died) }) }()
+	go func() { _ = raw.Read(func(fd uintptr) bool { return w.report(int(fd), died) }) }()
 	return true
 }
 
 // report sends the pids of those that have ended. It returns false: there is always more
 // to wait for.
-func report(epoll int, died chan<- int) bool {
+func (w *Watcher) report(epoll int, died chan<- int) bool {
 	for {
 		var events [16]unix.EpollEvent
 		n, err := unix.EpollWait(epoll, events[:], 0)
@@ -97,6 +99,9 @@ func report(epoll int, died chan<- int) bool {
 		}
 		for _, e := range events[:n] {
 			died <- int(e.Fd)
+			if w.Wake != nil {
+				w.Wake()
+			}
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestQuietWithoutPidfdSendSignal(t *testing.T) {
 	harness.Need(t, "perl", "dash")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.WorkerBin, Args: append([]string{"nopidfdsignal", harness.DrainitBin},
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.WorkerBin, Args: append(withoutCall(unix.SYS_PIDFD_SEND_SIGNAL),
 			harness.Line([]string{harness.LongGrace}, append([]string{"dash", "-c", `"$@"; exit $?`, "dash"}, harness.Script(`
 				catch "TSTP", "CONT", "TERM"; say "ready"; await "TERM"; exit 7`)...)...)...)})
 		p.WaitOut(`^ready`)
@@ -38,7 +38,7 @@ func TestKillWithoutPidfdSendSignal(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.WorkerBin, Args: append([]string{"nopidfdsignal", harness.DrainitBin},
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.WorkerBin, Args: append(withoutCall(unix.SYS_PIDFD_SEND_SIGNAL),
 			harness.Line([]string{"--grace=300ms"}, harness.Script(`
 				$SIG{TERM} = "IGNORE";
 				spawn { POSIX::setsid(); spawn { POSIX::setsid(); spawn { POSIX::setsid(); say "ready"; forever }; forever }; forever };
@@ -49,6 +49,11 @@ func TestKillWithoutPidfdSendSignal(t *testing.T) {
 		p.WantLogged(`cannot kill|cannot send|not permitted|after SIGKILL`, 0)
 		p.WantNothingLeft()
 	})
+}
+
+// withoutCall is a drainit that may not make a system call.
+func withoutCall(number int) []string {
+	return []string{"nocall", strconv.Itoa(number), harness.DrainitBin}
 }
 
 // startReady starts drainit with a worker and waits until that is ready.

@@ -20,22 +20,22 @@ func init() {
 
 func main() {
 	verbs := map[string]func(args []string) error{
-		"stage":         stage,
-		"guard":         guard,
-		"hostile":       hostile,
-		"listen":        listen,
-		"headless":      headless,
-		"noforks":       noForks,
-		"noipv6":        noIPv6,
-		"nopidfdsignal": noPidfdSignal,
-		"ctty":          ctty,
-		"asroot":        asRoot,
-		"sigtimedwait":  sigtimedwait,
-		"sigwait":       sigwait,
-		"blockone":      blockOne,
-		"hungfs":        hungFS,
-		"hang":          hang,
-		"drains":        drains,
+		"stage":        stage,
+		"guard":        guard,
+		"hostile":      hostile,
+		"listen":       listen,
+		"headless":     headless,
+		"noforks":      noForks,
+		"noipv6":       noIPv6,
+		"nocall":       noCall,
+		"ctty":         ctty,
+		"asroot":       asRoot,
+		"sigtimedwait": sigtimedwait,
+		"sigwait":      sigwait,
+		"blockone":     blockOne,
+		"hungfs":       hungFS,
+		"hang":         hang,
+		"drains":       drains,
 	}
 	if len(os.Args) < 2 || verbs[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "worker: unknown verb")
