@@ -22,9 +22,12 @@ func (s *Supervisor) loop() {
 	for s.machine.Phase() != phase.Done {
 		news := s.queue.News()
 		at, limited := s.deadline()
-		if limited && !time.Now().Before(at) {
+		due := limited && !time.Now().Before(at)
+		if due {
 			s.passTime()
-		} else if !s.takeNext() {
+		}
+		// What has come has its turn, however soon it is time again.
+		if s.machine.Phase() != phase.Done && !s.takeNext() && !due {
 			s.queue.Sleep(news, at, limited)
 		}
 	}
