@@ -66,8 +66,17 @@ const Renamed = `$| = 1; my ($prctl, $name, $leave) = map { /(.*)/s } @ARGV; # u
 // Prctl is the number of that system call, for perl's syscall.
 var Prctl = strconv.Itoa(unix.SYS_PRCTL)
 
-// Comm is the name of a process: drainit shows its title there.
+// Comm is the name of a process: drainit shows its title there. The kernel changes it while it may
+// be read, so that a part of the old one can show behind the new one: what is read twice counts.
 func Comm(pid int) string {
+	last := comm(pid)
+	for now := comm(pid); now != last; now = comm(pid) {
+		last = now
+	}
+	return last
+}
+
+func comm(pid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.TrimSpace(string(b))
 }
