@@ -26,7 +26,7 @@ func readStat(pid int) (Process, error) {
 // statOf is what a stat says. A comm that is this one needs no memory of its own.
 func statOf(b []byte, comm string) (Process, error) {
 	p, err := parseStat(b, comm)
-	if p.State == 'Z' {
+	if p.State == 'Z' && p.count > 1 { // it has threads that have not ended
 		p.threads = otherThreads(p.PID)
 	}
 	return p, err
