@@ -191,6 +191,11 @@ func TestManyChildrenExitAtOnce(t *testing.T) {
 					b.stop(unix.SIGTERM)
 					b.after(500 * time.Millisecond)
 				}
+				b.w.onRead = func(w proc.Want) {
+					if left := len(b.w.changes); w.Only == 0 && left > 0 {
+						t.Errorf("a snapshot while %d have not been waited for", left)
+					}
+				}
 				before := b.cost()
 				exit(b)
 				now := b.cost()

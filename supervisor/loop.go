@@ -215,15 +215,20 @@ func (s *Supervisor) takeDeaths(pid int) {
 	}
 }
 
-// reapBatch bounds the children waited for before signals are taken again.
-const reapBatch = 256
+// How many children are waited for before signals are taken again. A stop signal waits for a
+// few, which is some milliseconds; all else for more: what is left behind costs a snapshot of
+// all.
+const (
+	reapBatch = 256
+	reapMost  = 1024
+)
 
 // reap waits for the children that have changed and steps the machine at the
 // end, when it is known whether any is left.
 func (s *Supervisor) reap() {
 	var events []machine.Event
 	s.nameDying()
-	for range reapBatch {
+	for n := 0; n < reapBatch || n < reapMost && !s.queue.StopPending(); n++ {
 		child, ok, err := s.sys.Wait()
 		switch {
 		case errors.Is(err, reaper.ErrNoChildren):
