@@ -193,7 +193,7 @@ func (p *Init) Wait() int {
 	select {
 	case <-p.Done:
 	case <-time.After(Patience):
-		p.T.Fatalf("the init still runs after %v\nstdout:\n%s\nstderr:\n%s", Patience, p.Stdout.Text(), p.Stderr.Text())
+		p.T.Fatalf("the init still runs after %v\nstdout:\n%s\nstderr:\n%s%s", Patience, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
 	}
 	if p.Status.Signaled() {
 		return 128 + int(p.Status.Signal())
@@ -239,7 +239,7 @@ func (p *Init) WaitFor(o *Output, pattern string) []string {
 		select {
 		case <-more:
 		case <-deadline:
-			p.T.Fatalf("no %q\nstdout:\n%s\nstderr:\n%s", pattern, p.Stdout.Text(), p.Stderr.Text())
+			p.T.Fatalf("no %q\nstdout:\n%s\nstderr:\n%s%s", pattern, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
 		}
 	}
 }
