@@ -30,7 +30,7 @@ type system struct {
 
 // locate finds the drainit with this pid, or for 0 the one that the caller means.
 func locate(pid int) (*instance, error) {
-	all, err := proc.Take(proc.Want{})
+	all, err := settled(func() (*proc.Snapshot, error) { return proc.Take(proc.Want{}) })
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for drainit: %w", err)
 	}
@@ -46,6 +46,22 @@ func locate(pid int) (*instance, error) {
 	d := &instance{descendants: all.Descendants(pid)}
 	d.Process, _ = all.Process(pid)
 	return d, nil
+}
+
+// settled is what a look shows, or a second one where the first shows a torn name.
+func settled(look func() (*proc.Snapshot, error)) (*proc.Snapshot, error) {
+	all, err := look()
+	if err == nil && slices.ContainsFunc(all.All(), torn) {
+		return look()
+	}
+	return all, err
+}
+
+// torn reports whether a process has the beginning of a title as its name, and then none: the
+// kernel shows a name while it changes, with a part of the one before.
+func torn(p *proc.Process) bool {
+	_, ok := title.Parse(p.Comm)
+	return !ok && p.Comm != title.Pause && strings.HasPrefix(p.Comm, "drainit:")
 }
 
 // meant is the drainit that the caller means: the first process of the caller's
@@ -140,7 +156,8 @@ func list(pids []int) string {
 
 // refresh reads the instance anew; gone is true when it has ended.
 func (d *instance) refresh() (now *instance, gone bool) {
-	p, err := proc.Read(d.PID)
+	all, err := settled(func() (*proc.Snapshot, error) { return proc.Take(proc.Want{Only: d.PID}) })
+	p, _ := all.Process(d.PID)
 	if proc.IsGone(err) || err == nil && (p.ID != d.ID || !p.Alive()) {
 		return d, true
 	}

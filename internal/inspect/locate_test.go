@@ -70,3 +70,36 @@ func TestWhichDrainitIsMeant(t *testing.T) {
 		}
 	}
 }
+
+// The kernel shows a name while it changes: "drainit:run" over "drainit:start" may end in "rt".
+func TestTornTitleIsReadAgain(t *testing.T) {
+	denied := errors.New("not permitted")
+	for name, tt := range map[string]struct {
+		shown []string // by one look after the other
+		fails error    // the first look
+		want  string
+		looks int
+	}{
+		"whole":               {[]string{"drainit:run"}, nil, "drainit:run", 1},
+		"another program":     {[]string{"node"}, nil, "node", 1},
+		"no title yet":        {[]string{"drainit"}, nil, "drainit", 1},
+		"a pod's pause":       {[]string{"drainit:pause"}, nil, "drainit:pause", 1},
+		"torn":                {[]string{"drainit:runrt", "drainit:run"}, nil, "drainit:run", 2},
+		"torn, and then gone": {[]string{"drainit:runrt", "init"}, nil, "init", 2},
+		"never whole":         {[]string{"drainit:x", "drainit:x"}, nil, "drainit:x", 2},
+		"not to be read":      {nil, denied, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks := 0
+			all, err := settled(func() (*proc.Snapshot, error) {
+				if looks++; tt.fails != nil {
+					return nil, tt.fails
+				}
+				return lookAt([]being{{pid: 1, comm: tt.shown[looks-1]}}).all, nil
+			})
+			if p, _ := all.Process(1); err != tt.fails || p.Comm != tt.want || looks != tt.looks {
+				t.Errorf("%q, %v after %d looks, want %q, %v after %d", p.Comm, err, looks, tt.want, tt.fails, tt.looks)
+			}
+		})
+	}
+}
