@@ -18,6 +18,7 @@ import (
 func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	queue.WaitForStops(stops, nil, machine.SameRequest)
+	spawn.SpreadMain()
 	spawn.SpreadThreads()
 	spawn.KeepSmall()
 	title.Set(title.Pause)

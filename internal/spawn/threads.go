@@ -37,18 +37,39 @@ func GatherThreads() {
 }
 
 // SpreadMain undoes that for the main thread, which forks the worker.
+//
+// The kernel keeps to what a thread has asked for, and what it starts does so, too: where its
+// cpuset has more processors later, it would not run on those (kernel/sched/core.c,
+// user_cpus_ptr; Linux 6.2). So every processor is asked for, of which a thread gets those of
+// its cpuset; unless drainit was bound to some of them before.
 func SpreadMain() {
-	if given != nil {
-		_ = unix.SchedSetaffinity(0, given)
+	if given == nil {
+		return
 	}
+	var every, now unix.CPUSet
+	every.Fill()
+	_ = unix.SchedSetaffinity(0, &every)
+	if unix.SchedGetaffinity(0, &now) == nil && now == *given {
+		given = &every
+		return
+	}
+	_ = unix.SchedSetaffinity(0, given)
 }
 
-// SpreadThreads undoes it for all.
+// SpreadThreads undoes it for all, behind SpreadMain.
 func SpreadThreads() {
-	if given != nil {
-		setProcessors(proc.Threads(), given)
-		given = nil
+	if given == nil {
+		return
 	}
+	for before := 0; ; { // one that was started meanwhile stands behind the others
+		tids := proc.Threads()
+		if len(tids) == before {
+			break
+		}
+		setProcessors(tids, given)
+		before = len(tids)
+	}
+	given = nil
 }
 
 // setProcessors says where these threads of drainit's run.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -59,54 +57,4 @@ func spinToTitle(p *harness.Init) {
 			p.T.Fatalf("no title: %q, %v", comm, err)
 		}
 	}
-}
-
-// While it starts drainit keeps its threads on one processor: neither the worker is bound to
-// that, nor is drainit itself later.
-func TestWorkerMayRunOnEveryProcessor(t *testing.T) {
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		want := processors(t, "/proc/self/status")
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sleep", "1000"}})
-		p.WaitTitle("drainit:run")
-		if got := processors(t, fmt.Sprintf("/proc/%d/status", p.FirstChild())); got != want {
-			t.Errorf("the worker may run on %s, want %s", got, want)
-		}
-		waitProcessors(p, want)
-	})
-}
-
-// Without /proc it keeps them where they are: it could not find them again.
-func TestDrainitMayRunOnEveryProcessorWithoutProc(t *testing.T) {
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		want := processors(t, "/proc/self/status")
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: "none"}, Args: []string{"--", "sleep", "1000"}})
-		p.WaitTitle("drainit:run")
-		waitProcessors(p, want)
-	})
-}
-
-var allowedProcessors = regexp.MustCompile(`(?m)^Cpus_allowed_list:\t(.*)$`)
-
-// processors are those that a thread may run on, by its status.
-func processors(t *testing.T, status string) string {
-	t.Helper()
-	b, err := os.ReadFile(status)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return allowedProcessors.FindStringSubmatch(string(b))[1]
-}
-
-// waitProcessors waits until all threads of drainit may run on these processors.
-func waitProcessors(p *harness.Init, want string) {
-	p.T.Helper()
-	harness.WaitUntil(p.T, "all threads of drainit may run on "+want, func() bool {
-		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.Pid()))
-		for _, file := range files {
-			if processors(p.T, file) != want {
-				return false
-			}
-		}
-		return len(files) > 1
-	})
 }

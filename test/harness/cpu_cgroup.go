@@ -57,14 +57,20 @@ func (g CpuCgroup) Lift() {
 // what is up.
 func (g CpuCgroup) Run(l Launch) *Init {
 	g.t.Helper()
+	p := runIn(g.t, g.Dir, l)
+	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
+	return p
+}
+
+// runIn starts an init in the cgroup with this folder.
+func runIn(t *testing.T, dir string, l Launch) *Init {
+	t.Helper()
 	if l.Bin == "" {
 		l.Bin = DrainitBin
 	}
-	l.Args = append([]string{"-c", `echo 0 >"$0/cgroup.procs" && exec "$@"`, g.Dir, l.Bin}, l.Args...)
+	l.Args = append([]string{"-c", `echo 0 >"$0/cgroup.procs" && exec "$@"`, dir, l.Bin}, l.Args...)
 	l.Bin = "/bin/sh"
-	p := Run(g.t, l)
-	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
-	return p
+	return Run(t, l)
 }
 
 // Starve moves a process into the cgroup, limits that to a hundredth of a processor, and has

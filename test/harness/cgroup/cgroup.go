@@ -27,14 +27,14 @@ type CPU struct {
 
 // NewCPU makes one without a limit. The error says why there is none, of each hierarchy.
 func NewCPU(name string) (CPU, error) {
-	hierarchies, err := mounted()
+	hierarchies, err := mounted("cpu")
 	if err != nil {
 		return CPU{}, err
 	}
 	failed := []error{errors.New("needs a cgroup whose CPU limit it may write (cpu.cfs_quota_us or cpu.max)")}
-	for _, g := range hierarchies {
-		g.Dir = filepath.Join(g.Dir, name)
-		if err := g.make(); err != nil {
+	for _, h := range hierarchies {
+		g := CPU{filepath.Join(h.Dir, name), h.v2}
+		if err := g.make(h); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -43,8 +43,14 @@ func NewCPU(name string) (CPU, error) {
 	return CPU{}, errors.Join(failed...)
 }
 
-// mounted are the roots of the hierarchies that may have the cpu controller.
-func mounted() (all []CPU, err error) {
+// hierarchy is a mounted one, by its root.
+type hierarchy struct {
+	Dir string
+	v2  bool
+}
+
+// mounted are those that may have this controller.
+func mounted(controller string) (all []hierarchy, err error) {
 	b, err := os.ReadFile("/proc/mounts")
 	if err != nil {
 		return nil, err
@@ -52,23 +58,28 @@ func mounted() (all []CPU, err error) {
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
 		switch {
-		case f[2] == "cgroup" && slices.Contains(strings.Split(f[3], ","), "cpu"):
-			all = append(all, CPU{f[1], false})
+		case f[2] == "cgroup" && slices.Contains(strings.Split(f[3], ","), controller):
+			all = append(all, hierarchy{f[1], false})
 		case f[2] == "cgroup2":
-			all = append(all, CPU{f[1], true})
+			all = append(all, hierarchy{f[1], true})
 		}
 	}
 	return all, nil
 }
 
-// make makes the folder, and checks that a limit can be written there.
-func (g CPU) make() error {
-	if g.v2 { // without this its children have no cpu.max
-		if err := os.WriteFile(filepath.Join(filepath.Dir(g.Dir), "cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
+// makeChild makes a folder below the root, which has the files of this controller.
+func (h hierarchy) makeChild(controller, dir string) error {
+	if h.v2 { // without this its children have none
+		if err := os.WriteFile(filepath.Join(h.Dir, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
 			return err
 		}
 	}
-	if err := os.Mkdir(g.Dir, 0o755); err != nil {
+	return os.Mkdir(dir, 0o755)
+}
+
+// make makes the folder, and checks that a limit can be written there.
+func (g CPU) make(in hierarchy) error {
+	if err := in.makeChild("cpu", g.Dir); err != nil {
 		return err
 	}
 	if err := g.Lift(); err != nil {
@@ -79,7 +90,9 @@ func (g CPU) make() error {
 
 // Busy reports whether it can't be removed yet, for a process is in it. It removes it
 // otherwise.
-func (g CPU) Busy() bool { return errors.Is(os.Remove(g.Dir), unix.EBUSY) }
+func (g CPU) Busy() bool { return isBusy(g.Dir) }
+
+func isBusy(dir string) bool { return errors.Is(os.Remove(dir), unix.EBUSY) }
 
 // Limit limits all its processes together to so many thousandths of a CPU: Kubernetes' 50m
 // is 5 ms of each 100.
