@@ -24,16 +24,15 @@ type sleep struct {
 // whatever the loop is to find.
 //
 // On a thread it is a CHLD for that thread, which blocks it, so that it stays pending until
-// the loop sleeps; by its code it differs from the kernel's own. Where that fails, it is a CHLD
-// for drainit, as if a child had ended.
+// the loop sleeps; by its code it differs from the kernel's own.
 func (q *Queue) Wake() {
 	q.sleep.news.Add(1)
 	if !q.sleep.asleep.Swap(false) {
 		return
 	}
-	if tid := q.sleep.thread.Load(); tid != 0 {
-		if reaper.SignalThread(int(tid), unix.SIGCHLD) != nil {
-			_ = reaper.SignalSelf(unix.SIGCHLD)
+	if tid := int(q.sleep.thread.Load()); tid != 0 {
+		if reaper.SignalThread(tid, unix.SIGCHLD) != nil { // for the moment: see SleepOnThread
+			_ = reaper.SignalThread(tid, unix.SIGCHLD)
 		}
 		return
 	}
@@ -78,7 +77,7 @@ func (q *Queue) Sleep(news uint64, until time.Time, limited bool) {
 // loop has something else to do, such a signal comes by way of the runtime, for the main
 // thread blocks it then. The stop signals always do, with the time at which they came.
 //
-// Where this is not permitted, the loop sleeps as before.
+// Where this is not permitted, or the thread can't be woken so, the loop sleeps as before.
 func (q *Queue) SleepOnThread() {
 	direct := []unix.Signal{unix.SIGCHLD}
 	for _, sig := range early {
@@ -91,11 +90,16 @@ func (q *Queue) SleepOnThread() {
 	if unix.PthreadSigmask(unix.SIG_BLOCK, &q.sleep.direct, nil) != nil {
 		return
 	}
-	if err := q.sleepUntilSignal(0); err != nil && err != unix.EAGAIN {
+	tid := unix.Gettid()
+	if reaper.SignalThread(tid, unix.SIGCHLD) != nil {
 		q.leaveThread()
 		return
 	}
-	q.sleep.thread.Store(int32(unix.Gettid()))
+	if woken, _ := q.sleepUntilSignal(0); !woken { // a thread's own signals come first
+		q.leaveThread()
+		return
+	}
+	q.sleep.thread.Store(int32(tid))
 }
 
 func (q *Queue) leaveThread() {
@@ -108,16 +112,17 @@ func (q *Queue) sleepOnThread(until time.Time, limited bool) {
 	if limited {
 		atMost = max(time.Until(until), 0)
 	}
-	switch q.sleepUntilSignal(atMost) {
+	switch _, err := q.sleepUntilSignal(atMost); err {
 	case nil, unix.EAGAIN, unix.EINTR: // it is time, or a handler has run
 	default:
 		q.leaveThread()
 	}
 }
 
-// sleepUntilSignal puts the signal that comes. It waits for as long as that takes where atMost is
-// negative. The error is EAGAIN where none has come in time, or that of sigtimedwait(2).
-func (q *Queue) sleepUntilSignal(atMost time.Duration) error {
+// sleepUntilSignal puts the signal that comes, unless it is that by which the loop is woken. It
+// waits for as long as that takes where atMost is negative. The error is EAGAIN where none has
+// come in time, or that of sigtimedwait(2).
+func (q *Queue) sleepUntilSignal(atMost time.Duration) (woken bool, err error) {
 	const (
 		longest    = 24 * time.Hour // a 32-bit number of seconds is enough
 		siTkill    = -6             // <asm-generic/siginfo.h>
@@ -132,10 +137,11 @@ func (q *Queue) sleepUntilSignal(atMost time.Duration) error {
 	sig, _, errno := unix.Syscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&q.sleep.direct)),
 		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(timeout)), sigsetSize, 0, 0)
 	if errno != 0 {
-		return errno
+		return false, errno
 	}
 	if sig := unix.Signal(sig); sig != unix.SIGCHLD || info.Code != siTkill {
 		q.others.add(sig)
+		return false, nil
 	}
-	return nil
+	return true, nil
 }

@@ -162,7 +162,7 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 				c := harness.AtShell(t)
 				c.Enter(`echo 'echo ready $PPID; read x; echo x is $x; exit 3' >reads`)
 				c.WantPrompt(0)
-				c.Enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=1 "+
+				c.Enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=2 "+
 					"drainit -- sh reads") + " &")
 				drainit := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
 				c.WantPrompt(0)
@@ -183,7 +183,7 @@ func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
 		t.Run(fmt.Sprintf("%d ms", after), func(t *testing.T) {
 			t.Parallel()
 			c := harness.AtShell(t)
-			c.Enter(slowTgkill + "delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
+			c.Enter(slowTgkill + "delay_enter=5ms:when=2 taskset -c 0 drainit -- " +
 				"perl -e '" + reads + "' &")
 			c.WantPrompt(0)
 			worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
@@ -210,7 +210,7 @@ func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
 			c := harness.AtShell(t)
 			c.Enter(`echo 'read x; exec worker listen -catch INT -end INT -drain 100ms -exit 7' >reads`)
 			c.WantPrompt(0)
-			c.Enter(`sh -c "` + slowTgkill + delay + `=4s:when=1 drainit -- sh reads; exit 5"`)
+			c.Enter(`sh -c "` + slowTgkill + delay + `=4s:when=2 drainit -- sh reads; exit 5"`)
 			c.Enter("abc")
 			worker := c.Ready()
 			drainit := c.Above(worker)
@@ -229,8 +229,9 @@ func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
 	}
 }
 
-// slowTgkill is the command of a strace that holds a program up in that call, which in
-// drainit is the stop: the Go runtime is not to interrupt its own threads by it.
+// slowTgkill is the command of a strace that holds a program up in that call. The second of
+// drainit's main thread is the stop; by the first, at the start, it sees whether it can be woken
+// so. The Go runtime is not to interrupt its own threads by it.
 const slowTgkill = "GODEBUG=asyncpreemptoff=1 strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:"
 
 // waitInTgkill waits until drainit, under a strace that delays this, is about to send
