@@ -3,6 +3,7 @@ package harness
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -170,9 +171,7 @@ func (p *Init) End() {
 	if p.Tracer != nil {
 		<-p.Tracer
 	}
-	for _, pid := range p.Alive() {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	p.KillAlive()
 }
 
 // Pid is the init's pid in the test's own namespace.
@@ -193,7 +192,7 @@ func (p *Init) Wait() int {
 	select {
 	case <-p.Done:
 	case <-time.After(Patience):
-		p.T.Fatalf("the init still runs after %v\nstdout:\n%s\nstderr:\n%s%s", Patience, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
+		p.T.Fatalf("the init still runs after %v\nstdout:\n%s\nstderr:\n%s\n%s", Patience, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
 	}
 	if p.Status.Signaled() {
 		return 128 + int(p.Status.Signal())
@@ -231,15 +230,20 @@ func (p *Init) WaitFor(o *Output, pattern string) []string {
 	p.T.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
 	deadline := time.After(Patience)
-	for {
+	for over := ""; ; {
 		text, more := o.Look()
 		if m := re.FindStringSubmatch(text); m != nil {
 			return m
 		}
+		if over != "" {
+			p.T.Fatalf("no %q %s\nstdout:\n%s\nstderr:\n%s\n%s", pattern, over, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
+		}
 		select {
 		case <-more:
+		case <-o.Eof:
+			over = "to the end of the output"
 		case <-deadline:
-			p.T.Fatalf("no %q\nstdout:\n%s\nstderr:\n%s%s", pattern, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
+			over = fmt.Sprint("in ", Patience)
 		}
 	}
 }

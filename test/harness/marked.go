@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a test has started is known by a variable in its environment.
@@ -24,14 +27,27 @@ func (p *Init) Alive() []int { return Marked(p.Marker + "\x00") }
 // Marked returns the pids of the living processes with a variable that begins so; the
 // last ends with a NUL as each does.
 func Marked(marker string) []int {
-	var pids []int
-	for _, pid := range allPids() {
-		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-		if err == nil && bytes.Contains(append(env, 0), []byte(marker)) {
-			pids = append(pids, pid)
+	return slices.DeleteFunc(allPids(), func(pid int) bool { return !isMarked(pid, marker) })
+}
+
+func isMarked(pid int, marker string) bool {
+	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	return err == nil && bytes.Contains(append(env, 0), []byte(marker))
+}
+
+// KillAlive kills the living processes that the init started, and itself. To find them takes
+// many reads, in which the pid of one that ends may become another's, of another test.
+func (p *Init) KillAlive() {
+	for _, pid := range p.Alive() {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue // it has ended
 		}
+		if isMarked(pid, p.Marker+"\x00") {
+			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		}
+		_ = unix.Close(fd)
 	}
-	return pids
 }
 
 // Below returns the pids, in the test's namespace, of the init and of all processes below it.

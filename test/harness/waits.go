@@ -5,24 +5,57 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// Waits describes what each thread of the init and of all below it waits for, for a test that
-// waited in vain: its state, the kernel's function, and the system call with its arguments
+// Waits describes what the init and all below it wait for, for a test that waited in vain: how
+// the init has ended, or of each thread its name, its state and signals, the kernel's function,
+// how long it has run and has waited for a processor, and the system call with its arguments
 // (proc(5)), each as far as it may be read.
 func (p *Init) Waits() string {
+	select {
+	case <-p.Done:
+		return fmt.Sprintf("the init has ended: wait status %#x", uint32(p.Status))
+	case <-time.After(100 * time.Millisecond): // it may be about to
+	}
 	var b strings.Builder
+	var tasks []string
 	for _, pid := range p.Below() {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // fails for a bad pattern only
-		fmt.Fprintf(&b, "\nprocess %d", pid)
+		these, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // fails for a bad pattern only
+		tasks = append(tasks, these...)
+	}
+	for _, task := range tasks {
+		fmt.Fprintf(&b, "%s:", task)
+		for _, file := range []string{"comm", "status", "wchan", "schedstat"} {
+			fmt.Fprintf(&b, " %s", waitPart(task, file))
+		}
+		fmt.Fprintf(&b, "\n")
+	}
+	return b.String() + systemCalls(tasks)
+}
+
+// systemCalls is apart from what else there is, for the kernel may not answer: it waits for a
+// thread that is in the middle of an exec.
+func systemCalls(tasks []string) string {
+	said := make(chan string, len(tasks))
+	go func() {
+		defer close(said)
 		for _, task := range tasks {
-			fmt.Fprintf(&b, "\n  %s", filepath.Base(task))
-			for _, file := range []string{"comm", "status", "wchan", "syscall"} {
-				fmt.Fprintf(&b, " %s", waitPart(task, file))
+			said <- fmt.Sprintf("%s in %s\n", task, waitPart(task, "syscall"))
+		}
+	}()
+	deadline := time.After(time.Second)
+	for all := ""; ; {
+		select {
+		case line, more := <-said:
+			if !more {
+				return all
 			}
+			all += line
+		case <-deadline:
+			return all + "the kernel does not answer for the next"
 		}
 	}
-	return b.String()
 }
 
 // waitPart is a file of a thread on one line: of its status the state and the signals.

@@ -108,9 +108,7 @@ func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
 	p.WaitOut(`^ready`)
 	p.Signal(syscall.SIGTERM)
 	p.WantExit(137)
-	for _, pid := range p.Alive() { // it holds the log open
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	p.KillAlive() // what is left holds the log open
 	wantUnforged(t, p.Err(), "text")
 	for _, want := range []string{`cannot send SIGTERM to `, `cannot kill `, `leaving .* still alive: `} {
 		if !regexp.MustCompile(want).MatchString(p.Err()) {
