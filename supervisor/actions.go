@@ -90,7 +90,7 @@ func (s *Supervisor) signalWorker(came unix.Signal) {
 	before, _ := s.observe(r)
 	plan := s.ledger.Plan(r, before)
 	s.witness(plan, before)
-	made, _ := s.deliver(plan)
+	made := s.deliverStop(plan, before, r.Worker)
 	s.watch()
 	s.warnAtStop(before, made)
 }

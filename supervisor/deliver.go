@@ -14,9 +14,13 @@ import (
 // deliver sends. It is the only place that does so to the worker's tree. It returns the
 // deliveries that were made, and the first error.
 func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
-	dying := parents{since: time.Now()}
+	return s.deliverBehind(&parents{since: time.Now()}, all)
+}
+
+// deliverBehind does so, each delivery behind the death of its parent.
+func (s *Supervisor) deliverBehind(dying *parents, all []forward.Delivery) (made []forward.Delivery, failed error) {
 	for _, d := range all {
-		s.awaitDeath(&dying, d.Parent)
+		s.awaitDeath(dying, d.Parent)
 		if s.isWorker(d) {
 			s.worker.Sent |= signals.SetOf(d.Signal)
 			s.noteForwarded(d)
@@ -53,6 +57,23 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		}
 	}
 	return made, failed
+}
+
+// deliverStop makes the deliveries that begin a stop. One signal for the worker's process
+// group takes the place of very many, each of which takes as long as the look at its process:
+// behind the worker's death, and only if none can have come to the group since.
+func (s *Supervisor) deliverStop(plan []forward.Delivery, before *proc.Snapshot, w forward.Worker) (made []forward.Delivery) {
+	dying := &parents{since: time.Now()}
+	if fewer := forward.AsCrowd(plan, before, w); fewer != nil {
+		made, _ = s.deliverBehind(dying, plan[:1])
+		s.awaitDeath(dying, plan[0].Process.ID)
+		plan = plan[1:]
+		if last := before.LastPID(); last != 0 && last == s.sys.LastPID() && s.sys.HasExited(w.PID) {
+			plan = fewer
+		}
+	}
+	more, _ := s.deliverBehind(dying, plan)
+	return append(made, more...)
 }
 
 // crowd is how many deliveries are so many that the snapshot before them tells of each
@@ -118,7 +139,7 @@ func (s *Supervisor) continueStopped(d forward.Delivery) {
 	switch {
 	case d.Target == forward.ToGroup && len(d.Members) > 0:
 		for _, p := range d.Members {
-			if s.isStopped(p.PID) {
+			if p.Stopped() || len(d.Members) < crowd && s.isStopped(p.PID) {
 				cont.Target, cont.Process, cont.Child = forward.ToProcess, p, p.PID == s.worker.PID
 				_, _ = s.deliver([]forward.Delivery{cont})
 			}
