@@ -148,3 +148,16 @@ func inherited() []int {
 	}
 	return open
 }
+
+// TrimProgram takes what is mapped of the program's file out of drainit's memory: most of it
+// is for the start alone, and counts for the OOM killer, which may take drainit before a
+// worker that is smaller. What is used again comes from the kernel's cache, 16 pages at a time.
+func TrimProgram() {
+	all, err := proc.FileMappings()
+	if err != nil {
+		return
+	}
+	for _, m := range all {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.Start, m.End-m.Start, unix.MADV_DONTNEED)
+	}
+}

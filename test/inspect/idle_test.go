@@ -41,7 +41,24 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 			p := begin(t)
 			time.Sleep(11 * time.Second) // its one look at the worker comes 10 s after the start
 			wantAsleep(t, p.Pid())
+			wantSmall(t, p.Pid())
+			p.Signal(unix.SIGUSR1) // what it needs is there again
+			p.WantExit(7)
 		})
+	}
+}
+
+// wantSmall checks that what only the start needs of the program is not in memory any longer.
+func wantSmall(t *testing.T, pid int) {
+	t.Helper()
+	const most, mostOfFile = 3500, 2200 // kB; of the file the start takes 3000
+	if harness.Raced {
+		return
+	}
+	all, file := harness.StatusField(t, pid, "VmRSS"), harness.StatusField(t, pid, "RssFile")
+	t.Logf("it has %d kB, %d of them of its file", all, file)
+	if all > most || file > mostOfFile {
+		t.Errorf("it has %d kB, %d of them of its file, want at most %d and %d", all, file, most, mostOfFile)
 	}
 }
 
