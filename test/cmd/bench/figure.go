@@ -41,7 +41,7 @@ func drawFigure(all []contender, p plan) error {
 			rounds = 1
 		}
 		err := turns(all, rounds, func(_, i int) error {
-			took, _, err := timeStop(slices.Concat(all[i].argv, stopping, []string{"1", strconv.Itoa(n - 1), "0"}))
+			took, _, err := timeStop(slices.Concat(all[i].argv, stopping, []string{"1", strconv.Itoa(n - 1), "0"}), n)
 			stops.add(i, took)
 			if err != nil {
 				return err

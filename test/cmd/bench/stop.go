@@ -14,7 +14,8 @@ import (
 // stopping is a worker with jobs below it, each of which handles TERM, and then
 // needs some time to end well, which it says by a byte. The worker either passes
 // TERM on to all and waits for them, or is like a shell: it dies of TERM, and
-// signals none. It sends a byte when all is set.
+// signals none. Each of them sends a byte when it is set: what a job has still to do
+// for its start would be missing where it is killed.
 var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	open(my $pipe, ">&=", 3) or die;
 	my ($tells, $jobs, $needed) = @ARGV;
@@ -25,6 +26,7 @@ var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	for (1 .. $jobs) {
 		my $pid = fork // die "fork: $!";
 		if (!$pid) {
+			syswrite $pipe, "x";
 			sigsuspend(POSIX::SigSet->new) until $signalled;
 			select undef, undef, undef, $needed if $needed > 0;
 			syswrite $pipe, "k";
@@ -63,7 +65,7 @@ func measureStops(t *table, all []contender, p plan) error {
 			if all[i].argv == nil {
 				return nil
 			}
-			d, kept, err := timeStop(slices.Concat(all[i].argv, worker))
+			d, kept, err := timeStop(slices.Concat(all[i].argv, worker), p.tree)
 			took.add(i, d)
 			least[i] = min(least[i], float64(kept))
 			return err
@@ -81,16 +83,18 @@ func measureStops(t *table, all []contender, p plan) error {
 	return nil
 }
 
-// timeStop is one stop; kept is how many jobs ended well.
-func timeStop(argv []string) (took time.Duration, kept int, err error) {
+// timeStop is one stop of so many processes; kept is how many jobs ended well.
+func timeStop(argv []string, processes int) (took time.Duration, kept int, err error) {
 	s, err := spawnFirst(argv)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer unix.Close(s.pipe)
-	if err := s.read(); err != nil {
-		s.end()
-		return 0, 0, err
+	for range processes {
+		if err := s.read(); err != nil {
+			s.end()
+			return 0, 0, err
+		}
 	}
 	begin := now()
 	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
