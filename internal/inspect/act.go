@@ -125,9 +125,11 @@ func (d *instance) forceStop() (status int, err error) {
 
 // await reads the title until the phase is as wanted, drainit has gone, or the time is
 // over: with so many looks in it that neither a machine that stood still nor one that
-// is very busy has kept drainit from acting.
+// is very busy has kept drainit from acting. They are ever further apart: under a CPU limit
+// each takes its time from drainit.
 func (d *instance) await(atMost time.Duration, wanted func(title.State) bool) (now *instance, gone bool) {
-	const apart, slowest = time.Millisecond, 20 * time.Millisecond
+	const slowest = 20 * time.Millisecond
+	apart := time.Millisecond
 	until := time.Now().Add(atMost)
 	for left := int(min(atMost, answerWithin) / slowest); ; left-- {
 		now, gone = d.refresh()
@@ -135,6 +137,7 @@ func (d *instance) await(atMost time.Duration, wanted func(title.State) bool) (n
 			return now, gone
 		}
 		time.Sleep(apart)
+		apart = min(2*apart, slowest)
 	}
 }
 
