@@ -10,7 +10,8 @@ import (
 type Mapping struct{ Start, End uintptr }
 
 // FileMappings are those of drainit's memory that show a file as it is: no page of them has
-// been written to, so that each can be read from the file again. The error is that of open(2)
+// been written to, so that each can be read from the file again. They are those in the first
+// page of smaps: a static program stands at the lowest addresses. The error is that of open(2)
 // or read(2).
 func FileMappings() ([]Mapping, error) {
 	b, err := readSmall("/proc/self/smaps")
