@@ -89,10 +89,11 @@ func (s *Supervisor) bound(began time.Time, ofStop bool) {
 // needs no line of its own.
 func (s *Supervisor) signalWorker(came unix.Signal) {
 	r := s.request(forward.Stop, came)
+	last := s.sys.LastPID()
 	before, _ := s.observe(r)
 	plan := s.ledger.Plan(r, before)
 	s.witness(plan, before)
-	made := s.deliverStop(plan, before, r.Worker)
+	made := s.deliverStop(plan, before, r.Worker, last)
 	s.watch()
 	s.warnAtStop(before, made)
 }

@@ -61,14 +61,15 @@ func (s *Supervisor) deliverBehind(dying *parents, all []forward.Delivery) (made
 
 // deliverStop makes the deliveries that begin a stop. One signal for the worker's process
 // group takes the place of very many, each of which takes as long as the look at its process:
-// behind the worker's death, and only if none can have come to the group since.
-func (s *Supervisor) deliverStop(plan []forward.Delivery, before *proc.Snapshot, w forward.Worker) (made []forward.Delivery) {
+// behind the worker's death, and only if none can have come to the group since: last is the
+// last pid from before the snapshot, 0 where that is not known.
+func (s *Supervisor) deliverStop(plan []forward.Delivery, before *proc.Snapshot, w forward.Worker, last int) (made []forward.Delivery) {
 	dying := &parents{since: time.Now()}
 	if fewer := forward.AsCrowd(plan, before, w); fewer != nil {
 		made, _ = s.deliverBehind(dying, plan[:1])
 		s.awaitDeath(dying, plan[0].Process.ID)
 		plan = plan[1:]
-		if last := before.LastPID(); last != 0 && last == s.sys.LastPID() && s.sys.HasExited(w.PID) {
+		if last != 0 && last == s.sys.LastPID() && s.sys.HasExited(w.PID) {
 			plan = fewer
 		}
 	}

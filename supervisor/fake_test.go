@@ -122,7 +122,6 @@ func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 	}
 	one := max(want.Only, want.EnoughIf)
 	whole := one == 0 && want.These == nil || want.EnoughIf != 0 && !w.handles(one, want.Signals[0])
-	last := w.LastPID()
 	if whole {
 		time.Sleep(w.slow)
 	}
@@ -151,17 +150,13 @@ func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 	if one != 0 && !slices.ContainsFunc(all, func(p proc.Process) bool { return p.PID == one }) {
 		return nil, unix.ENOENT
 	}
-	return proc.New(all).With(proc.Details{LastPID: last}), nil
+	return proc.New(all), nil
 }
 
 // LastPID is that of the last process that was put into the world.
 func (w *world) LastPID() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lastPID()
-}
-
-func (w *world) lastPID() int {
 	if w.countless {
 		return 0
 	}

@@ -14,7 +14,6 @@ type Snapshot struct {
 	untouched  map[ID]bool
 	asleep     map[int]bool
 	waiting    map[int]bool // of These, by pid
-	lastPID    int          // that was given away before it; 0 where that was not asked for, or is not known
 }
 
 // New makes a snapshot of processes, each of which has a pid of its own.
@@ -205,11 +204,6 @@ func (s *Snapshot) Untouched(id ID) bool { return s != nil && s.untouched[id] }
 // where that was not asked for.
 func (s *Snapshot) Asleep(pid int) bool { return s != nil && s.asleep[pid] }
 
-// LastPID is the last pid that was given away when the snapshot was begun (see the function):
-// as long as it is, no process has come since. It is 0 where only some processes were asked for,
-// or where it can't be known.
-func (s *Snapshot) LastPID() int { return s.lastPID }
-
 // Details are what a snapshot knows beside its processes.
 type Details struct {
 	Writers   map[int][]int      // of the readers of pipes: the pids of those that write to them
@@ -218,12 +212,11 @@ type Details struct {
 	Untouched map[ID]bool
 	Asleep    map[int]bool
 	MayWait   map[int]bool // shells
-	LastPID   int
 }
 
 // With returns the snapshot with these details: a made-up one.
 func (s *Snapshot) With(d Details) *Snapshot {
 	s.pipes, s.foreground, s.evidence = madeUpPipes(d.Writers), d.Waits, d.Evidence
-	s.untouched, s.asleep, s.waiting, s.lastPID = d.Untouched, d.Asleep, d.MayWait, d.LastPID
+	s.untouched, s.asleep, s.waiting = d.Untouched, d.Asleep, d.MayWait
 	return s
 }

@@ -38,14 +38,13 @@ func (r *Reader) Take(w Want) (*Snapshot, error) {
 			return s, err
 		}
 	}
-	last := LastPID()
 	asleep := whichSleep(w.Asleep)
 	untouched := proveUntouched(w.Prove, w.Signals) // first: each moment can be one in which a process wakes up
 	s, err := readAll()
 	if err != nil {
 		return nil, err
 	}
-	s.untouched, s.asleep, s.lastPID = untouched, asleep, last
+	s.untouched, s.asleep = untouched, asleep
 	if err := r.readClosely(s, w); err != nil {
 		return nil, err
 	}
