@@ -20,7 +20,7 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err, stderr)
 	}
-	status, err := inspect.Run(r, stdout)
+	status, err := inspect.Run(r, stdout, func(notice error) { fail(notice, stderr) })
 	if err != nil {
 		fail(err, stderr) // with a status of its own
 	}

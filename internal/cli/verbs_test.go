@@ -123,9 +123,9 @@ func TestVerbIsACOMMANDBehindDashes(t *testing.T) {
 // A drainit may start or end beside the test: then it asks again.
 func TestVerbsAnswerIsInspects(t *testing.T) {
 	for range 100 {
-		before, errBefore := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard)
+		before, errBefore := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard, nil)
 		got := run(t, []string{"status"}, nil)
-		after, errAfter := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard)
+		after, errAfter := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard, nil)
 		if before != after || text(errBefore) != text(errAfter) {
 			continue
 		}

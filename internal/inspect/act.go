@@ -33,19 +33,24 @@ func (d *instance) quiet(sleep time.Duration) (status int, err error) {
 	if d.phase() > phase.Quiet {
 		return 0, fmt.Errorf("%s is %s already: nothing to quiet", d.label(), d.phase())
 	}
-	if _, status, err := d.signalAndWait(phase.Running, unix.SIGTSTP); err != nil {
+	now, status, err := d.signalAndWait(phase.Running, unix.SIGTSTP)
+	if err != nil {
 		return status, err
 	}
+	if d.phase() == phase.Quiet {
+		now, _ = d.await(quietAgain, func(s title.State) bool { return s.QuietUnhandled })
+	}
 	d.sleep(sleep)
-	now, _ := d.await(quietKnown, func(s title.State) bool { return s.QuietUnhandled })
 	if now.state().QuietUnhandled {
 		return 0, errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1")
 	}
 	return 0, nil
 }
 
-// quietKnown bounds the time in which a drainit that is quiet finds out for which processes.
-const quietKnown = 50 * time.Millisecond
+// quietAgain bounds the time in which a drainit that was quiet already acts upon another quiet
+// signal. At the first its title is that of a quiet one only once it knows which processes
+// handle that.
+const quietAgain = 50 * time.Millisecond
 
 func (d *instance) resume() (status int, err error) {
 	if d.phase() <= phase.Quiet {
@@ -64,7 +69,9 @@ func (d *instance) signalAndWait(from phase.Phase, sig unix.Signal) (now *instan
 	if err := d.signal(sig); err != nil {
 		return d, statusFailed, err
 	}
-	now, gone := d.await(d.patience(), func(s title.State) bool { return s.Phase != from })
+	now, gone := d.await(d.patience(), func(s title.State) bool {
+		return s.Phase != from || d.stillWaits(sig, s.Phase)
+	})
 	if !gone && now.phase() == from {
 		return now, statusNo, now.notResponding(sig)
 	}
@@ -90,6 +97,9 @@ func (d *instance) end(stdout io.Writer, r Request) (status int, err error) {
 // stop never sends a second stop signal: that would kill.
 func (d *instance) stop(stdout io.Writer) (status int, err error) {
 	if d.phase() > phase.Quiet {
+		if d, err = locate(d.PID, true); err != nil {
+			return statusFailed, err
+		}
 		if _, err := io.WriteString(stdout, d.text(d.readStop())); err != nil {
 			return statusFailed, err
 		}
@@ -117,10 +127,22 @@ func (d *instance) forceStop() (status int, err error) {
 		if err := d.signal(unix.SIGTERM); err != nil && !errors.Is(err, reaper.ErrGone) {
 			return statusFailed, err
 		}
-		d.await(apart, func(s title.State) bool { return s.Phase == phase.Killing })
+		d.await(apart, func(s title.State) bool {
+			return s.Phase == phase.Killing || d.stillWaits(unix.SIGTERM, s.Phase)
+		})
 	}
 	now, _ := d.refresh()
 	return statusNo, now.notResponding(unix.SIGTERM)
+}
+
+// stillWaits says once, when it is time for it, that drainit has not yet acted upon a signal.
+// It returns false.
+func (d *instance) stillWaits(sig unix.Signal, now phase.Phase) bool {
+	if d.late != nil && time.Since(d.asked) > lateAfter {
+		d.late(d.notYet(sig, now))
+		d.late = nil
+	}
+	return false
 }
 
 // await reads the title until the phase is as wanted, drainit has gone, or the time is
@@ -139,6 +161,11 @@ func (d *instance) await(atMost time.Duration, wanted func(title.State) bool) (n
 		time.Sleep(apart)
 		apart = min(2*apart, slowest)
 	}
+}
+
+// notYet says that drainit may still act upon a signal.
+func (d *instance) notYet(sig unix.Signal, now phase.Phase) error {
+	return fmt.Errorf("%s was sent %s and is still %s; waiting", d.label(), signals.Name(sig), now)
 }
 
 // notResponding says why drainit may not have acted upon a signal.

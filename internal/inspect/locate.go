@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,7 +20,9 @@ import (
 // instance is a running drainit, as /proc shows it to any user.
 type instance struct {
 	proc.Process
-	descendants []*proc.Process // the living ones
+	descendants []*proc.Process    // the living ones, where they were looked for
+	asked       time.Time          // when the verb was called
+	late        func(notice error) // says that there is no answer yet; nil once it has
 }
 
 // system is what locate asks of /proc.
@@ -28,13 +32,18 @@ type system struct {
 	sameProgram func(pid int) (same, known bool)
 }
 
-// locate finds the drainit with this pid, or for 0 the one that the caller means.
-func locate(pid int) (*instance, error) {
-	all, err := settled(func() (*proc.Snapshot, error) { return proc.Take(proc.Want{}) })
+// locate finds the drainit with this pid, or for 0 the one that the caller means. What is
+// below it is known only where that is wanted: mostly one process tells all else.
+func locate(pid int, below bool) (*instance, error) {
+	if !below {
+		if d := locateAlone(pid); d != nil {
+			return d, nil
+		}
+	}
+	look, err := lookAt(proc.Want{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for drainit: %w", err)
 	}
-	look := system{all, proc.Cgroups, proc.SameProgram}
 	if pid == 0 {
 		pid, err = look.meant()
 	} else if !look.hasTitle(pid) && !look.isStarting(pid) {
@@ -43,9 +52,26 @@ func locate(pid int) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &instance{descendants: all.Descendants(pid)}
-	d.Process, _ = all.Process(pid)
+	d := &instance{descendants: look.all.Descendants(pid)}
+	d.Process, _ = look.all.Process(pid)
 	return d, nil
+}
+
+// locateAlone looks at no process but the one with this pid, or for 0 at PID 1; nil where that
+// is not enough.
+func locateAlone(pid int) *instance {
+	look, err := lookAt(proc.Want{Only: cmp.Or(pid, 1)})
+	if err != nil || pid == 0 && !look.firstIsMeant() || pid != 0 && !look.hasTitle(pid) {
+		return nil
+	}
+	d := new(instance)
+	d.Process, _ = look.all.Process(cmp.Or(pid, 1))
+	return d
+}
+
+func lookAt(w proc.Want) (*system, error) {
+	all, err := settled(func() (*proc.Snapshot, error) { return proc.Take(w) })
+	return &system{all, proc.Cgroups, proc.SameProgram}, err
 }
 
 // settled is what a look shows, or a second one where the first shows a torn name.
@@ -68,18 +94,14 @@ func torn(p *proc.Process) bool {
 // container. That is PID 1, or where containers share a PID namespace (PID 1 is a pod's
 // pause, a host's init, another container's drainit), the one in the caller's cgroups.
 func (look *system) meant() (pid int, err error) {
-	own, err := look.cgroups(unix.Getpid())
-	in := func(pid int) bool {
-		theirs, err := look.cgroups(pid)
-		return err == nil && theirs == own
-	}
-	first := look.hasTitle(1)
-	switch {
-	case first && (err != nil || in(1)):
+	if look.firstIsMeant() {
 		return 1, nil
-	case err != nil:
+	}
+	in, err := look.beside()
+	if err != nil {
 		return 0, fmt.Errorf("cannot look for drainit: %w", err)
 	}
+	first := look.hasTitle(1)
 	found := look.preferred(look.topmost(look.titled(in, first)))
 	switch {
 	case len(found) == 1:
@@ -90,6 +112,25 @@ func (look *system) meant() (pid int, err error) {
 		return 1, nil
 	}
 	return 0, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
+}
+
+// firstIsMeant reports whether PID 1 is the drainit of the caller's container, as far as that
+// can be known.
+func (look *system) firstIsMeant() bool {
+	if !look.hasTitle(1) {
+		return false
+	}
+	in, err := look.beside()
+	return err != nil || in(1)
+}
+
+// beside returns what reports whether a process is in the caller's cgroups.
+func (look *system) beside() (in func(pid int) bool, err error) {
+	own, err := look.cgroups(unix.Getpid())
+	return func(pid int) bool {
+		theirs, err := look.cgroups(pid)
+		return err == nil && theirs == own
+	}, err
 }
 
 // titled are those in the caller's cgroups that call themselves a drainit. Where PID 1 may
@@ -164,7 +205,9 @@ func (d *instance) refresh() (now *instance, gone bool) {
 	if err != nil {
 		return d, false
 	}
-	return &instance{p, d.descendants}, false
+	fresh := *d
+	fresh.Process = p
+	return &fresh, false
 }
 
 // signal sends it a signal. PID 1 needs no care: its pid is never recycled.

@@ -17,8 +17,8 @@ type being struct {
 	runs      string // "drainit" is what the verb runs, "" where it can't be read
 }
 
-// lookAt is a /proc with these, and the verb in the cgroup "own".
-func lookAt(beings []being) *system {
+// madeUp is a /proc with these, and the verb in the cgroup "own".
+func madeUp(beings []being) *system {
 	var all []proc.Process
 	of := map[int]being{os.Getpid(): {cgroup: "own"}}
 	for _, b := range beings {
@@ -64,7 +64,7 @@ func TestWhichDrainitIsMeant(t *testing.T) {
 		"two":                                      {[]being{pause, real, {11, 1, "drainit:drain", "own", "drainit"}}, 0, "several drainits here: 10, 11; choose one with --pid"},
 		"two copies":                               {[]being{pause, {10, 1, "drainit:run", "own", "copy"}, {11, 1, "drainit:run", "own", "copy"}}, 0, "several drainits here: 10, 11"},
 	} {
-		got, err := lookAt(tt.all).meant()
+		got, err := madeUp(tt.all).meant()
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %d, %v; want %d, %s", name, got, err, tt.want, tt.err)
 		}
@@ -95,7 +95,7 @@ func TestTornTitleIsReadAgain(t *testing.T) {
 				if looks++; tt.fails != nil {
 					return nil, tt.fails
 				}
-				return lookAt([]being{{pid: 1, comm: tt.shown[looks-1]}}).all, nil
+				return madeUp([]being{{pid: 1, comm: tt.shown[looks-1]}}).all, nil
 			})
 			if p, _ := all.Process(1); err != tt.fails || p.Comm != tt.want || looks != tt.looks {
 				t.Errorf("%q, %v after %d looks, want %q, %v after %d", p.Comm, err, looks, tt.want, tt.fails, tt.looks)

@@ -40,6 +40,10 @@ type Request struct {
 	PID   int           // of the drainit that is meant; 0 where there is only one
 }
 
+// lateAfter is when a verb says that it has no answer yet: with its own start less than a
+// second, under a CPU limit of 10m too.
+const lateAfter = 300 * time.Millisecond
+
 // Exit statuses of the verbs.
 const (
 	statusOK     = 0
@@ -49,12 +53,14 @@ const (
 
 // Run finds the drainit of this container, asks it, and returns the exit status:
 // 0, 1 where the answer is no, 125 where it can't be asked. The error is for people, and
-// may come with any of these.
-func Run(r Request, stdout io.Writer) (status int, err error) {
-	d, err := locate(r.PID)
+// may come with any of these. late is told, at most once, that there is no answer yet.
+func Run(r Request, stdout io.Writer, late func(notice error)) (status int, err error) {
+	begin := time.Now()
+	d, err := locate(r.PID, r.Verb == VerbStatus && !r.Ready)
 	if err != nil {
 		return statusFailed, err
 	}
+	d.asked, d.late = begin, late
 	if d.phase() == phase.Starting && r.Verb != VerbStop {
 		return statusNo, fmt.Errorf("%s has not started its worker yet", d.label())
 	}

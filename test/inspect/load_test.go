@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +77,31 @@ func TestStatusOfAWorkerWithThousandsOfChildren(t *testing.T) {
 	p.Signal(unix.SIGTERM)
 	p.WantExit(137)
 	p.WantNothingLeft()
+}
+
+// What needs no list looks at drainit alone: under a CPU limit the look at each process of a
+// crowd takes seconds.
+func TestVerbsLookAtNoOtherProcess(t *testing.T) {
+	t.Parallel()
+	harness.NeedAsk(t)
+	harness.Need(t, "strace")
+	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,USR1", "-end", "USR1")
+	p.WaitOut(`^ready`)
+	p.WaitTitle("drainit:run")
+	for _, step := range []struct {
+		verb  string
+		lists bool
+	}{
+		{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false},
+		{"quiet", false}, {"quiet --pid 1", false}, {"resume", false},
+		{"stop", false}, {"stop", true}, // the second prints the status
+	} {
+		args := append([]string{"-f", "-e", "trace=openat", harness.DrainitBin}, strings.Fields(step.verb)...)
+		a := p.AskAs(harness.Ask{Bin: "strace", Args: args})
+		if lists := strings.Contains(a.Err, `"/proc", `); lists != step.lists {
+			t.Errorf("%s lists all processes: %v, want %v; it opens\n%s", step.verb, lists, step.lists, a.Err)
+		}
+	}
 }
 
 // A probe comes every few seconds, for ever: what it costs is the container's.

@@ -47,7 +47,11 @@ func TestVerbOfADrainitThatDoesNotActSaysSo(t *testing.T) {
 	p := entitled(t, "drainit:run")
 	for _, verb := range [][]string{{"quiet"}, {"stop", "--force"}} {
 		began := time.Now()
-		p.Ask(verb...).Want(1, "", `is still running; is it rewritten \(--rewrite\), or the machine busy\?`)
+		a := p.Ask(verb...)
+		a.Want(1, "", `is still running; is it rewritten \(--rewrite\), or the machine busy\?`)
+		if !a.Late {
+			t.Errorf("%q: it did not say meanwhile that there was no answer yet", verb)
+		}
 		harness.WantTook(t, began, 10*time.Second, harness.Patience)
 	}
 }
