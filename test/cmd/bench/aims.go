@@ -70,11 +70,14 @@ func (t *table) valueAim(v []float64, most float64, words string) {
 	}
 }
 
-// ownTime adds a row with a time of drainit's alone, and its aim.
+// ownTime adds a row with a time of drainit's alone, and its aim, 0 for none.
 func (t *table) ownTime(name string, took, most time.Duration) {
 	v := slices.Repeat([]float64{none}, len(t.inits))
 	v[t.column("drainit")] = float64(took) / float64(time.Millisecond)
 	t.values(name, "ms", v)
+	if most == 0 {
+		return
+	}
 	t.aim(fmt.Sprintf("≤ %v, in ms", most), v[t.column("drainit")], float64(most)/float64(time.Millisecond))
 }
 

@@ -111,8 +111,20 @@ func (s *spawned) read() error {
 	}
 }
 
+// hear waits until something comes through the pipe, or nothing can any more, and returns
+// when that was.
+func (s *spawned) hear() time.Duration {
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pipe), Events: unix.POLLIN}}, -1)
+		if err != unix.EINTR {
+			return now()
+		}
+	}
+}
+
 // stage is the process that becomes the command: the first of a PID namespace,
-// if asked to mount /proc. Asked to "stamp", it sends the time last.
+// if asked to mount /proc. Asked to "stamp", it sends the time last, and "stderr" makes the
+// pipe its standard error behind that.
 func stage(how string, argv []string) error {
 	if _, dir, ok := strings.Cut(how, "cgroup="); ok {
 		dir, _, _ = strings.Cut(dir, ",")
@@ -128,14 +140,20 @@ func stage(how string, argv []string) error {
 			return fmt.Errorf("cannot mount /proc: %w", err)
 		}
 	}
+	const pipe = 3
 	if strings.Contains(how, "stamp") {
-		const pipe = 3
 		ts := unix.NsecToTimespec(int64(now()))
 		stamp := binary.NativeEndian.AppendUint64(nil, uint64(ts.Sec))
 		stamp = binary.NativeEndian.AppendUint64(stamp, uint64(ts.Nsec))
 		if _, err := unix.Write(pipe, stamp); err != nil {
 			return err
 		}
+	}
+	if strings.Contains(how, "stderr") {
+		if err := unix.Dup3(pipe, 2, 0); err != nil {
+			return err
+		}
+		unix.CloseOnExec(pipe)
 	}
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
