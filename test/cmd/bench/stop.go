@@ -42,8 +42,11 @@ var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 
 // measureStops stops trees: from TERM to the init as PID 1 until it has been
 // waited for, which the kernel allows when nothing of the tree is left. Where
-// no process signals the jobs, they end with the init: what they had in hand is lost.
-func measureStops(t *table, all []contender, p plan) error {
+// no process signals the jobs, they end with the init: what they had in hand is lost. So
+// drainit is compared to the least init that signals all, too.
+func measureStops(t *table, inits []contender, p plan) error {
+	minimal := t.column("minimal Go")
+	toAll := contender{"minimal Go -all", append(slices.Clip(inits[minimal].argv), "-all")}
 	for _, tree := range []struct {
 		name   string
 		tells  string
@@ -54,6 +57,10 @@ func measureStops(t *table, all []contender, p plan) error {
 		{"tree of %d whose worker does not", "0", 0, 1.5},
 		{"tree of %d, jobs of 0.1 s, whose worker does not", "0", 100 * time.Millisecond, 0},
 	} {
+		all := inits
+		if tree.tells == "0" {
+			all = append(slices.Clip(inits), toAll)
+		}
 		took := newSeries(len(all))
 		least := make([]float64, len(all))
 		for i := range least {
@@ -74,11 +81,24 @@ func measureStops(t *table, all []contender, p plan) error {
 			return err
 		}
 		name := fmt.Sprintf(tree.name, p.tree)
-		t.times("stop of a "+name+", p50", took, 0.50)
+		t.times("stop of a "+name+", p50", took[:len(inits)], 0.50)
 		if tree.most > 0 {
 			t.ratioAim(took, 0.50, tree.most, "the quickest peer", t.peers()...)
 		}
-		t.values(fmt.Sprintf("jobs of %d that ended well, at least", p.tree-1), "", least)
+		t.values(fmt.Sprintf("jobs of %d that ended well, at least", p.tree-1), "", least[:len(inits)])
+		if tree.tells == "1" {
+			continue
+		}
+		if kept := int(least[len(inits)]); kept != p.tree-1 {
+			return fmt.Errorf("%s: %d jobs ended well", toAll.name, kept)
+		}
+		alike := newSeries(len(inits))
+		for _, i := range []int{t.ref, t.column("drainit")} {
+			alike[i] = took[i]
+		}
+		alike[minimal] = took[len(inits)]
+		t.times("the same, where minimal Go signals the worker's group and waits for all", alike, 0.50)
+		t.ratioAim(alike, 0.50, 1.5, "that", minimal)
 	}
 	return nil
 }
