@@ -33,14 +33,15 @@ func (d *instance) quiet(sleep time.Duration) (status int, err error) {
 	if d.phase() > phase.Quiet {
 		return 0, fmt.Errorf("%s is %s already: nothing to quiet", d.label(), d.phase())
 	}
-	now, status, err := d.signalAndWait(phase.Running, unix.SIGTSTP)
-	if err != nil {
+	known := time.Duration(0)
+	if d.phase() == phase.Quiet {
+		known = quietAgain
+	}
+	if _, status, err := d.signalAndWait(phase.Running, unix.SIGTSTP); err != nil {
 		return status, err
 	}
-	if d.phase() == phase.Quiet {
-		now, _ = d.await(quietAgain, func(s title.State) bool { return s.QuietUnhandled })
-	}
 	d.sleep(sleep)
+	now, _ := d.await(known, func(s title.State) bool { return s.QuietUnhandled })
 	if now.state().QuietUnhandled {
 		return 0, errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1")
 	}
@@ -97,9 +98,6 @@ func (d *instance) end(stdout io.Writer, r Request) (status int, err error) {
 // stop never sends a second stop signal: that would kill.
 func (d *instance) stop(stdout io.Writer) (status int, err error) {
 	if d.phase() > phase.Quiet {
-		if d, err = locate(d.PID, true); err != nil {
-			return statusFailed, err
-		}
 		if _, err := io.WriteString(stdout, d.text(d.readStop())); err != nil {
 			return statusFailed, err
 		}
@@ -138,7 +136,7 @@ func (d *instance) forceStop() (status int, err error) {
 // stillWaits says once, when it is time for it, that drainit has not yet acted upon a signal.
 // It returns false.
 func (d *instance) stillWaits(sig unix.Signal, now phase.Phase) bool {
-	if d.late != nil && time.Since(d.asked) > lateAfter {
+	if d.late != nil && time.Since(d.signalled) > lateAfter {
 		d.late(d.notYet(sig, now))
 		d.late = nil
 	}

@@ -21,7 +21,7 @@ import (
 type instance struct {
 	proc.Process
 	descendants []*proc.Process    // the living ones, where they were looked for
-	asked       time.Time          // when the verb was called
+	signalled   time.Time          // at first; zero where it was not
 	late        func(notice error) // says that there is no answer yet; nil once it has
 }
 
@@ -212,6 +212,9 @@ func (d *instance) refresh() (now *instance, gone bool) {
 
 // signal sends it a signal. PID 1 needs no care: its pid is never recycled.
 func (d *instance) signal(sig unix.Signal) error {
+	if d.signalled.IsZero() {
+		d.signalled = time.Now()
+	}
 	var err error
 	if d.PID == 1 {
 		err = reaper.SignalInit(sig)

@@ -40,8 +40,13 @@ type Request struct {
 	PID   int           // of the drainit that is meant; 0 where there is only one
 }
 
-// lateAfter is when a verb says that it has no answer yet: with its own start less than a
-// second, under a CPU limit of 10m too.
+// mayList reports whether the answer may have the processes in it.
+func (r Request) mayList() bool {
+	return r.Verb == VerbStatus && (!r.Ready || r.JSON) || r.Verb == VerbStop && !r.Force
+}
+
+// lateAfter is how long after its signal a verb says that it still waits: with its own start
+// mostly less than a second, under a CPU limit of 10m too.
 const lateAfter = 300 * time.Millisecond
 
 // Exit statuses of the verbs.
@@ -55,12 +60,11 @@ const (
 // 0, 1 where the answer is no, 125 where it can't be asked. The error is for people, and
 // may come with any of these. late is told, at most once, that there is no answer yet.
 func Run(r Request, stdout io.Writer, late func(notice error)) (status int, err error) {
-	begin := time.Now()
-	d, err := locate(r.PID, r.Verb == VerbStatus && !r.Ready)
+	d, err := locate(r.PID, r.mayList())
 	if err != nil {
 		return statusFailed, err
 	}
-	d.asked, d.late = begin, late
+	d.late = late
 	if d.phase() == phase.Starting && r.Verb != VerbStop {
 		return statusNo, fmt.Errorf("%s has not started its worker yet", d.label())
 	}

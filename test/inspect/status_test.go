@@ -137,7 +137,11 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	text.Want(status, first, "")
 	readiness.Want(ready, `\A`+want.phase+`\n\z`, "")
 	asJSON.Want(status, `.`, "")
-	ask("status", "--json", "--ready").Want(ready, `^{.*}\n\z`, "")
+	both := ask("status", "--json", "--ready")
+	both.Want(ready, `^{.*}\n\z`, "")
+	if n := len(parsed(both).Processes); n != want.below {
+		t.Errorf("%d processes, want %d: %s", n, want.below, both.Out)
+	}
 	s, rows := parsed(asJSON), rows(text)
 	if (s.QuietHandled != nil) != (want.phase == "quiet") || s.WorkerStopped {
 		t.Errorf("%+v", s)

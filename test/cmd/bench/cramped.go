@@ -94,7 +94,9 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Dura
 		return 0, 0, errors.Join(err, ask.wait())
 	}
 	heard := ask.hear()
-	err = ask.wait()
+	if err = ask.wait(); err != nil {
+		err = fmt.Errorf("%w: %s", err, ask.rest())
+	}
 	return heard - begin, now() - begin, err
 }
 

@@ -122,6 +122,18 @@ func (s *spawned) hear() time.Duration {
 	}
 }
 
+// rest is what comes through the pipe until its end.
+func (s *spawned) rest() []byte {
+	var all []byte
+	for b := make([]byte, 4096); ; {
+		n, err := unix.Read(s.pipe, b)
+		if n <= 0 && err != unix.EINTR {
+			return all
+		}
+		all = append(all, b[:max(n, 0)]...)
+	}
+}
+
 // stage is the process that becomes the command: the first of a PID namespace,
 // if asked to mount /proc. Asked to "stamp", it sends the time last, and "stderr" makes the
 // pipe its standard error behind that.
