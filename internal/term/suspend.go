@@ -84,7 +84,7 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 			continueOthers()
 		}
 	} else if err = endStop(sigqueue.Default); err == nil {
-		j.awaitContinue(since)
+		j.awaitContinue(since, time.Second)
 		j.regrantForeground()
 		j.resumeAll()
 	}
@@ -94,10 +94,9 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 	return err == nil
 }
 
-// awaitContinue waits for the CONT that ended a stop, which is on its way from the
-// runtime, unless the shell has died meanwhile and the kernel discarded the stop.
-func (j *Job) awaitContinue(since uint64) {
-	const atMost = time.Second
+// awaitContinue waits for the CONT that ended a stop, which is on its way from the shell or
+// from the runtime, unless the shell has died meanwhile and the kernel discarded the stop.
+func (j *Job) awaitContinue(since uint64, atMost time.Duration) {
 	for wait := time.Now().Add(atMost); j.queue.Continued() == since && time.Now().Before(wait); {
 		time.Sleep(time.Millisecond)
 	}
@@ -124,13 +123,21 @@ func (j *Job) calledBack(since uint64) bool {
 		// A shell sends TERM and then CONT to a job that is stopped, and a worker that
 		// reads stops again at once: to stop with it would put off the TERM for good.
 		return true
-	case j.regrantForeground(), // by fg, whose CONT may not be seen, for a stop discards it
-		j.queue.Continued() != since:
+	case j.regrantForeground(): // by fg
+		j.resumeWorker()
+		j.awaitContinue(since, lateContinue) // or it would seem to undo the next Ctrl-Z
+		j.resumed = j.queue.Continued()
+		return true
+	case j.queue.Continued() != since:
 		j.resumeAll()
 		return true
 	}
 	return false
 }
+
+// lateContinue bounds the wait for the CONT of a shell that has given drainit the terminal:
+// it comes right behind that, or never, for a stop discards it.
+const lateContinue = 200 * time.Millisecond
 
 // drainSignals waits until no signal is on its way through drainit: all its other threads
 // sleep, and with one processor, for which they would sleep as well, all goroutines have
