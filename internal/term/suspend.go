@@ -68,7 +68,7 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 	if !j.MaySuspend() {
 		return false
 	}
-	if j.calledBack(since) {
+	if j.calledBack(group, since) {
 		return true
 	}
 	// A signal that calls drainit back until it stops would find it stopped for good.
@@ -78,13 +78,13 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 	j.queue.AwaitContinue(true)
 	defer j.queue.AwaitContinue(false)
 	err := sendStop(group)
-	if err != nil || j.calledBack(since) {
+	if err != nil || j.calledBack(group, since) {
 		_ = endStop(sigqueue.Ignore)
 		if group {
 			continueOthers()
 		}
 	} else if err = endStop(sigqueue.Default); err == nil {
-		j.awaitContinue(since, time.Second)
+		j.awaitContinue(since)
 		j.regrantForeground()
 		j.resumeAll()
 	}
@@ -94,9 +94,10 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 	return err == nil
 }
 
-// awaitContinue waits for the CONT that ended a stop, which is on its way from the shell or
-// from the runtime, unless the shell has died meanwhile and the kernel discarded the stop.
-func (j *Job) awaitContinue(since uint64, atMost time.Duration) {
+// awaitContinue waits for the CONT that ended a stop, which is on its way from the
+// runtime, unless the shell has died meanwhile and the kernel discarded the stop.
+func (j *Job) awaitContinue(since uint64) {
+	const atMost = time.Second
 	for wait := time.Now().Add(atMost); j.queue.Continued() == since && time.Now().Before(wait); {
 		time.Sleep(time.Millisecond)
 	}
@@ -116,16 +117,16 @@ func (j *Job) resumeAll() {
 
 // calledBack reports whether drainit must not stop, and the worker has been
 // continued or will be signalled: a stop signal is in hand, or fg or bg came meanwhile.
-func (j *Job) calledBack(since uint64) bool {
+func (j *Job) calledBack(group bool, since uint64) bool {
 	j.drainSignals()
 	switch {
 	case j.queue.StopPending():
 		// A shell sends TERM and then CONT to a job that is stopped, and a worker that
 		// reads stops again at once: to stop with it would put off the TERM for good.
 		return true
-	case j.regrantForeground(): // by fg
+	case group && j.regrantForeground(): // by fg; a Ctrl-Z for drainit alone came because it had the terminal
 		j.resumeWorker()
-		j.awaitContinue(since, lateContinue) // or it would seem to undo the next Ctrl-Z
+		j.awaitLateContinue(since)
 		j.resumed = j.queue.Continued()
 		return true
 	case j.queue.Continued() != since:
@@ -135,9 +136,15 @@ func (j *Job) calledBack(since uint64) bool {
 	return false
 }
 
-// lateContinue bounds the wait for the CONT of a shell that has given drainit the terminal:
-// it comes right behind that, or never, for a stop discards it.
-const lateContinue = 200 * time.Millisecond
+// awaitLateContinue waits for the CONT of a shell that has given drainit the terminal, which
+// comes right behind that: later it would seem to undo the next Ctrl-Z. It may never come, for
+// a stop discards it.
+func (j *Job) awaitLateContinue(since uint64) {
+	const atMost = 200 * time.Millisecond
+	for wait := time.Now().Add(atMost); j.queue.Continued() == since && !j.queue.StopPending() && time.Now().Before(wait); {
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // drainSignals waits until no signal is on its way through drainit: all its other threads
 // sleep, and with one processor, for which they would sleep as well, all goroutines have

@@ -48,6 +48,28 @@ func TestTTYCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
 	})
 }
 
+// A shell's fg of a job that bg has continued gives it the terminal, and sends no CONT.
+func TestTTYCtrlZAfterBgAndFgOfAWorkerThatHasRead(t *testing.T) {
+	t.Parallel()
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+		c.Enter(under + `sh -c 'read x; echo x is $x, ready $$; exec sleep 1000'`)
+		c.Enter("abc")
+		worker := c.Ready()
+		for range 2 {
+			ctrlZ(c)
+			c.Enter("bg")
+			c.WantPrompt(0)
+			c.WaitState(worker, "S") // bg has been acted upon
+			fg(c)
+		}
+		ctrlZ(c)
+		fg(c)
+		c.Keys("\x03")
+		c.WantPrompt(130)
+		c.WantShown(`drainit: `, 0)
+	})
+}
+
 // suspends are programs that stop in ways of their own: each is stopped by its
 // keys, and is in order again after fg.
 var suspends = map[string]struct {
