@@ -282,6 +282,7 @@ func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 	c.Enter("kill -TSTP $!")
 	c.WaitState(c.Above(worker), "T")
 	c.WaitState(worker, "T")
+	c.ShowStopped() // the last of drainit's threads may stop later: bg would take it to be running
 	c.Enter("bg")
 	c.WaitState(worker, "S")
 	c.Enter("kill $!; wait $!")
