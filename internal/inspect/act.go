@@ -71,7 +71,10 @@ func (d *instance) signalAndWait(from phase.Phase, sig unix.Signal) (now *instan
 		return d, statusFailed, err
 	}
 	now, gone := d.await(d.patience(), func(s title.State) bool {
-		return s.Phase != from || d.stillWaits(sig, s.Phase)
+		if s.Phase == from {
+			d.noteLate(sig, from)
+		}
+		return s.Phase != from
 	})
 	if !gone && now.phase() == from {
 		return now, statusNo, now.notResponding(sig)
@@ -126,21 +129,22 @@ func (d *instance) forceStop() (status int, err error) {
 			return statusFailed, err
 		}
 		d.await(apart, func(s title.State) bool {
-			return s.Phase == phase.Killing || d.stillWaits(unix.SIGTERM, s.Phase)
+			if s.Phase != phase.Killing {
+				d.noteLate(unix.SIGTERM, s.Phase)
+			}
+			return s.Phase == phase.Killing
 		})
 	}
 	now, _ := d.refresh()
 	return statusNo, now.notResponding(unix.SIGTERM)
 }
 
-// stillWaits says once, when it is time for it, that drainit has not yet acted upon a signal.
-// It returns false.
-func (d *instance) stillWaits(sig unix.Signal, now phase.Phase) bool {
+// noteLate says once, when it is time for it, that drainit has not yet acted upon a signal.
+func (d *instance) noteLate(sig unix.Signal, now phase.Phase) {
 	if d.late != nil && time.Since(d.signalled) > lateAfter {
 		d.late(d.notYet(sig, now))
 		d.late = nil
 	}
-	return false
 }
 
 // await reads the title until the phase is as wanted, drainit has gone, or the time is

@@ -52,21 +52,28 @@ func locate(pid int, below bool) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &instance{descendants: look.all.Descendants(pid)}
-	d.Process, _ = look.all.Process(pid)
-	return d, nil
+	return look.instance(pid), nil
 }
 
 // locateAlone looks at no process but the one with this pid, or for 0 at PID 1; nil where that
 // is not enough.
 func locateAlone(pid int) *instance {
-	look, err := lookAt(proc.Want{Only: cmp.Or(pid, 1)})
-	if err != nil || pid == 0 && !look.firstIsMeant() || pid != 0 && !look.hasTitle(pid) {
+	at := cmp.Or(pid, 1)
+	look, err := lookAt(proc.Want{Only: at})
+	if err != nil || !look.hasTitle(at) {
 		return nil
 	}
-	d := new(instance)
-	d.Process, _ = look.all.Process(cmp.Or(pid, 1))
-	return d
+	if pid == 0 {
+		if in, err := look.beside(); err == nil && !in(at) {
+			return nil
+		}
+	}
+	return look.instance(at)
+}
+
+func (look *system) instance(pid int) *instance {
+	p, _ := look.all.Process(pid)
+	return &instance{Process: p, descendants: look.all.Descendants(pid)}
 }
 
 func lookAt(w proc.Want) (*system, error) {
@@ -94,14 +101,14 @@ func torn(p *proc.Process) bool {
 // container. That is PID 1, or where containers share a PID namespace (PID 1 is a pod's
 // pause, a host's init, another container's drainit), the one in the caller's cgroups.
 func (look *system) meant() (pid int, err error) {
-	if look.firstIsMeant() {
-		return 1, nil
-	}
 	in, err := look.beside()
-	if err != nil {
+	first := look.hasTitle(1)
+	switch {
+	case first && (err != nil || in(1)):
+		return 1, nil
+	case err != nil:
 		return 0, fmt.Errorf("cannot look for drainit: %w", err)
 	}
-	first := look.hasTitle(1)
 	found := look.preferred(look.topmost(look.titled(in, first)))
 	switch {
 	case len(found) == 1:
@@ -112,16 +119,6 @@ func (look *system) meant() (pid int, err error) {
 		return 1, nil
 	}
 	return 0, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
-}
-
-// firstIsMeant reports whether PID 1 is the drainit of the caller's container, as far as that
-// can be known.
-func (look *system) firstIsMeant() bool {
-	if !look.hasTitle(1) {
-		return false
-	}
-	in, err := look.beside()
-	return err != nil || in(1)
 }
 
 // beside returns what reports whether a process is in the caller's cgroups.

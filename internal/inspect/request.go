@@ -58,7 +58,8 @@ const (
 
 // Run finds the drainit of this container, asks it, and returns the exit status:
 // 0, 1 where the answer is no, 125 where it can't be asked. The error is for people, and
-// may come with any of these. late is told, at most once, that there is no answer yet.
+// may come with any of these. late is called, at most once, with the line
+// that there is no answer yet.
 func Run(r Request, stdout io.Writer, late func(notice error)) (status int, err error) {
 	d, err := locate(r.PID, r.mayList())
 	if err != nil {

@@ -60,7 +60,8 @@ func (r *statReader) read(pid int) (Process, error) {
 }
 
 // LastPID is the last pid that was given to a process or thread of drainit's PID namespace: as
-// long as it is, no process has come. It is 0 where that can't be known: it takes a kernel with CONFIG_CHECKPOINT_RESTORE.
+// long as it is, no process has come. It is 0 where that can't be known: it takes a kernel with
+// CONFIG_CHECKPOINT_RESTORE.
 func LastPID() int {
 	b, err := readSmall("/proc/sys/kernel/ns_last_pid")
 	if err != nil {

@@ -84,7 +84,7 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 			continueOthers()
 		}
 	} else if err = endStop(sigqueue.Default); err == nil {
-		j.awaitContinue(since)
+		j.awaitContinue(since, time.Second, never)
 		j.regrantForeground()
 		j.resumeAll()
 	}
@@ -95,13 +95,15 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 }
 
 // awaitContinue waits for the CONT that ended a stop, which is on its way from the
-// runtime, unless the shell has died meanwhile and the kernel discarded the stop.
-func (j *Job) awaitContinue(since uint64) {
-	const atMost = time.Second
-	for wait := time.Now().Add(atMost); j.queue.Continued() == since && time.Now().Before(wait); {
+// runtime, unless the shell has died meanwhile and the kernel discarded the stop. enough
+// ends the wait sooner.
+func (j *Job) awaitContinue(since uint64, atMost time.Duration, enough func() bool) {
+	for wait := time.Now().Add(atMost); j.queue.Continued() == since && !enough() && time.Now().Before(wait); {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+func never() bool { return false }
 
 // regrantForeground gives the worker the terminal again that it had or waits for, and
 // reports whether it could: by fg, for after bg it is not drainit's to give.
@@ -126,7 +128,7 @@ func (j *Job) calledBack(group bool, since uint64) bool {
 		return true
 	case group && j.regrantForeground(): // by fg; a Ctrl-Z for drainit alone came because it had the terminal
 		j.resumeWorker()
-		j.awaitLateContinue(since)
+		j.awaitContinue(since, lateContinue, j.queue.StopPending)
 		j.resumed = j.queue.Continued()
 		return true
 	case j.queue.Continued() != since:
@@ -136,15 +138,10 @@ func (j *Job) calledBack(group bool, since uint64) bool {
 	return false
 }
 
-// awaitLateContinue waits for the CONT of a shell that has given drainit the terminal, which
-// comes right behind that: later it would seem to undo the next Ctrl-Z. It may never come, for
-// a stop discards it.
-func (j *Job) awaitLateContinue(since uint64) {
-	const atMost = 200 * time.Millisecond
-	for wait := time.Now().Add(atMost); j.queue.Continued() == since && !j.queue.StopPending() && time.Now().Before(wait); {
-		time.Sleep(time.Millisecond)
-	}
-}
+// lateContinue bounds the wait for the CONT of a shell that has given drainit the terminal. It
+// comes right behind that: taken for a newer one, it would undo the next Ctrl-Z. It may never
+// come: a stop discards it, and to a job that runs a shell sends none.
+const lateContinue = 200 * time.Millisecond
 
 // drainSignals waits until no signal is on its way through drainit: all its other threads
 // sleep, and with one processor, for which they would sleep as well, all goroutines have

@@ -205,9 +205,7 @@ func editInVi(c *harness.Console, under string, before func()) {
 func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 	t.Parallel()
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		c.Enter(under + `sh -c 'read x; exec worker listen -catch INT,USR1 -end USR1 -exit 4'`)
-		c.Enter("abc")
-		worker := c.Ready()
+		worker := startReader(c, under+`sh -c 'read x; exec worker listen -catch INT,USR1 -end USR1 -exit 4'`)
 		if fg := c.Foreground(); fg != harness.TaskOf(worker).Group {
 			t.Errorf("group %d has the terminal, want that of the worker %d%s", fg, worker, c.Processes())
 		}
@@ -227,9 +225,7 @@ func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter(`drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
-	c.Enter("abc")
-	left := c.Ready()
+	left := startReader(c, `drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
 	c.Enter("def")
 	c.WaitOut(`drainit: warning: .* exited with status 3 and left`)
 	c.WaitUntil("drainit has the terminal", func() bool { return c.Foreground() == harness.TaskOf(c.Above(left)).Group })

@@ -27,9 +27,7 @@ func TestTTYDrainitBelowDrainitHasTheTerminal(t *testing.T) {
 				c.WantPrompt(0)
 			}
 			shell := c.Foreground()
-			c.Enter(command)
-			c.Enter("abc")
-			worker := c.Ready()
+			worker := startReader(c, command)
 			for range 2 {
 				ctrlZ(c)
 				c.WaitForeground(shell)

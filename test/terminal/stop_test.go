@@ -41,6 +41,14 @@ func startWorker(c *harness.Console, line string) (worker int) {
 	return c.Ready()
 }
 
+// startReader is startWorker for a worker that reads a line first.
+func startReader(c *harness.Console, line string) (worker int) {
+	c.T.Helper()
+	c.Enter(line)
+	c.Enter("abc")
+	return c.Ready()
+}
+
 // startInBackground is startWorker for a job with &, whose line the shell's prompt may
 // come before.
 func startInBackground(c *harness.Console, line string) (worker int) {
@@ -297,9 +305,7 @@ func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 func TestTTYTstpForADrainitWhoseWorkerHasTheTerminalQuiets(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
-	c.Enter("drainit -- sh -c 'read x; exec worker listen -catch TSTP,TERM -exit 7'")
-	c.Enter("abc")
-	worker := c.Ready()
+	worker := startReader(c, "drainit -- sh -c 'read x; exec worker listen -catch TSTP,TERM -exit 7'")
 	c.Send(c.Above(worker), unix.SIGTSTP)
 	c.WaitOut(`got SIGTSTP`)
 	c.WaitOut(`drainit: quiet: SIGTSTP to worker`)

@@ -15,9 +15,7 @@ func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 	t.Parallel()
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		c.Enter(under + readsTwice)
-		c.Enter("abc")
-		worker := c.Ready()
+		worker := startReader(c, under+readsTwice)
 		for range 3 {
 			ctrlZ(c)
 			c.WaitForeground(shell)
@@ -33,9 +31,7 @@ func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 func TestTTYCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
 	t.Parallel()
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		c.Enter(under + readsTwice)
-		c.Enter("abc")
-		worker := c.Ready()
+		worker := startReader(c, under+readsTwice)
 		ctrlZ(c)
 		c.Enter("bg")
 		c.WantPrompt(0)
@@ -52,9 +48,7 @@ func TestTTYCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
 func TestTTYCtrlZAfterBgAndFgOfAWorkerThatHasRead(t *testing.T) {
 	t.Parallel()
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		c.Enter(under + `sh -c 'read x; echo x is $x, ready $$; exec sleep 1000'`)
-		c.Enter("abc")
-		worker := c.Ready()
+		worker := startReader(c, under+`sh -c 'read x; echo x is $x, ready $$; exec sleep 1000'`)
 		for range 2 {
 			ctrlZ(c)
 			c.Enter("bg")

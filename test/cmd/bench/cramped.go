@@ -93,9 +93,11 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Dura
 	if err != nil {
 		return 0, 0, errors.Join(err, ask.wait())
 	}
-	heard := ask.hear()
-	if err = ask.wait(); err != nil {
-		err = fmt.Errorf("%w: %s", err, ask.rest())
+	err = ask.hear()
+	heard := now()
+	if err = errors.Join(err, ask.wait()); err != nil {
+		said, _ := ask.rest()
+		err = fmt.Errorf("%w: %s", err, said)
 	}
 	return heard - begin, now() - begin, err
 }

@@ -94,43 +94,39 @@ func (s *spawned) end() {
 
 // read waits for one byte of the worker.
 func (s *spawned) read() error {
+	if err := s.hear(); err != nil {
+		return err
+	}
+	var b [1]byte
+	if n, err := unix.Read(s.pipe, b[:]); err != nil || n != 1 {
+		return fmt.Errorf("the worker has gone (%w)", err)
+	}
+	return nil
+}
+
+// hear waits until something comes through the pipe, or nothing can any more.
+func (s *spawned) hear() error {
 	const patience = 60_000 // milliseconds
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pipe), Events: unix.POLLIN}}, patience)
-		if err == unix.EINTR {
+		switch {
+		case err == unix.EINTR:
 			continue
-		}
-		if err != nil || n == 0 {
-			return fmt.Errorf("the worker said nothing for a minute (%w)", err)
-		}
-		var b [1]byte
-		if n, err := unix.Read(s.pipe, b[:]); err != nil || n != 1 {
-			return fmt.Errorf("the worker has gone (%w)", err)
+		case err != nil || n == 0:
+			return fmt.Errorf("it said nothing for a minute (%w)", err)
 		}
 		return nil
 	}
 }
 
-// hear waits until something comes through the pipe, or nothing can any more, and returns
-// when that was.
-func (s *spawned) hear() time.Duration {
-	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pipe), Events: unix.POLLIN}}, -1)
-		if err != unix.EINTR {
-			return now()
-		}
-	}
-}
-
 // rest is what comes through the pipe until its end.
-func (s *spawned) rest() []byte {
-	var all []byte
+func (s *spawned) rest() (all []byte, err error) {
 	for b := make([]byte, 4096); ; {
 		n, err := unix.Read(s.pipe, b)
-		if n <= 0 && err != unix.EINTR {
-			return all
+		if n <= 0 {
+			return all, err
 		}
-		all = append(all, b[:max(n, 0)]...)
+		all = append(all, b[:n]...)
 	}
 }
 

@@ -124,13 +124,8 @@ func timeStop(argv []string, processes int) (took time.Duration, kept int, err e
 		return 0, 0, err
 	}
 	took = now() - begin
-	for b := make([]byte, 4096); ; {
-		n, err := unix.Read(s.pipe, b)
-		if n <= 0 {
-			return took, kept, err
-		}
-		kept += n
-	}
+	all, err := s.rest()
+	return took, len(all), err
 }
 
 // crowding is a worker that stays, whatever it is sent, with processes below it
