@@ -10,15 +10,16 @@ import (
 	"drainit/internal/signals"
 )
 
-// Evidence is how often each thread of a process had been switched out at one moment, or
-// how long the only one had run. A process that has received a signal since either runs, has
-// it pending, or was switched out once more, and has run (kernel/sched/core.c, __schedule).
+// Evidence is how often each thread of a process had been switched out at one moment, by its
+// own doing or not. A process that has received a signal since either runs, has it pending, or
+// was switched out once more (kernel/sched/core.c, __schedule). How long it has run is none: a
+// short run counts as nothing where the processor was taken from the machine meanwhile.
 // Nil Evidence proves nothing.
 type Evidence []threadSwitches
 
 type threadSwitches struct {
 	tid   int
-	count uint64 // or a time, in nanoseconds
+	count uint64
 }
 
 // mostThreads are read of one process whose main thread blocks some signal. One that blocks
@@ -33,10 +34,7 @@ func evidenceOf(pid int, st status, asked signals.Set) (e Evidence, still bool) 
 	still = st.rests()
 	switch {
 	case st.threads == 1:
-		if e = evidenceOfOne(pid); e == nil {
-			e = Evidence{{pid, st.switches}}
-		}
-		return e, still
+		return Evidence{{pid, st.switches}}, still
 	case st.blocked == 0, st.threads > mostThreads && st.blocked&asked == 0:
 		return Evidence{{math.MaxInt, uint64(st.threads)}, {pid, st.switches}}, still
 	case st.threads > mostThreads:
@@ -62,16 +60,6 @@ func evidenceOfAll(pid int, still bool) (e Evidence, all bool) {
 	return e, still
 }
 
-// evidenceOfOne reads that of a process with one thread: how long that has run is in a file
-// that takes a third of the time of its status. Nil where the kernel does not count it.
-func evidenceOfOne(pid int) Evidence {
-	ran := runtimeOf(pid, pid)
-	if ran == 0 {
-		return nil
-	}
-	return Evidence{{pid, uint64(ran)}}
-}
-
 // takeEvidence reads the evidence of some processes, for as long as there is time.
 func takeEvidence(w Want) *Snapshot {
 	s := New(nil)
@@ -81,17 +69,10 @@ func takeEvidence(w Want) *Snapshot {
 		if time.Now().After(w.Until) {
 			break
 		}
-		var e Evidence
-		if p.count == 1 { // if it has more by now, that is seen later
-			e = evidenceOfOne(p.PID)
-		}
-		if e == nil {
-			if st, err := readStatus(p.PID); err == nil {
-				e, _ = evidenceOf(p.PID, st, asked)
+		if st, err := readStatus(p.PID); err == nil {
+			if e, _ := evidenceOf(p.PID, st, asked); e != nil {
+				s.evidence[p.PID] = e
 			}
-		}
-		if e != nil {
-			s.evidence[p.PID] = e
 		}
 	}
 	return s
