@@ -40,9 +40,9 @@ func (c *cascade) below(p *proc.Process, d *Delivery) {
 	switch why := deafAtOnce(p, d.Signal); {
 	case why != "":
 		for _, child := range c.s.Children(p.PID) {
-			c.pass(child, "below "+p.String()+", which "+why)
+			c.pass(child, "below "+p.String()+", which "+why, false)
 		}
-	case p.Fatal.Has(d.Signal) && ProgramOf(p) != Launcher:
+	case p.Fatal.Has(d.Signal) && ProgramOf(p) != Launcher && !c.l.hadHandler(p.ID, d.Signal):
 		for _, child := range c.s.Children(p.PID) {
 			if m := c.l.living[child.PID]; m != nil && !c.leaves(m) {
 				d := c.l.delivery(m, "its parent "+p.String()+" dies of it")
@@ -56,18 +56,21 @@ func (c *cascade) below(p *proc.Process, d *Delivery) {
 }
 
 // pass signals the first on each way down that handles the signal. One that does not
-// would only die of it: it works on, and may be what the one above it waits for.
-func (c *cascade) pass(p *proc.Process, why string) {
+// would only die of it: it works on, and may be what the one above it waits for. Where these may
+// have been signalled, it goes to those that are untouched.
+func (c *cascade) pass(p *proc.Process, why string, uncertain bool) {
 	m := c.l.living[p.PID]
 	if m == nil || c.leaves(m) {
 		return
 	}
 	if m.actsUpon(c.l.signalFor(m)) {
-		c.add(c.l.delivery(m, why))
+		if !uncertain || c.s.Untouched(m.ID) {
+			c.add(c.l.delivery(m, why))
+		}
 		return
 	}
 	for _, child := range c.s.Children(p.PID) {
-		c.pass(child, why)
+		c.pass(child, why, uncertain)
 	}
 }
 

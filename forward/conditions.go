@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 )
 
 // readsPipe reports whether an orphan reads a pipe that a living process writes to. To
@@ -53,43 +54,23 @@ func (l *Ledger) seenToByShell(o *orphan) bool {
 	return o.preexisting && w != nil && w.program == Shell && w.sent != nil && w.sent.handled
 }
 
+// marked reports whether a process bears the mark of a command in the background: a shell without
+// job control has it ignore INT and QUIT (POSIX, Asynchronous Lists). It may have got a handler
+// for INT since.
+func marked(p *proc.Process) bool {
+	return p.Ignores(unix.SIGQUIT) && (p.Ignores(unix.SIGINT) || p.Handles(unix.SIGINT))
+}
+
+// inBackground reports whether a child is seen to be in the background of its shell. That of a
+// shell which ignores both itself, as bash always ignores QUIT, shows nothing.
+func inBackground(child, shell *proc.Process) bool {
+	return marked(child) && !(shell.Ignores(unix.SIGINT) && shell.Ignores(unix.SIGQUIT))
+}
+
 // startedByShell reports whether a shell put an orphan into the background and became the
-// program that its parent was: "server & exec worker". A shell without job control has
-// those ignore INT and QUIT (POSIX, Asynchronous Lists), which the worker does not.
+// program that its parent was: "server & exec worker". So it was not the parent's to stop.
 func (l *Ledger) startedByShell(o *orphan) bool {
-	background := func(p proc.Process) bool {
-		return p.Ignores(unix.SIGQUIT) && (p.Ignores(unix.SIGINT) || p.Handles(unix.SIGINT))
-	}
-	return o.parent.root && o.parent.program == Other && background(o.Process) && !background(o.parent.Process)
-}
-
-// followsAStop is for a child whose parent came and went between two snapshots, or only
-// became one after the last. It was started in the course of the stopping if it is younger
-// than the delivery to one in its session that handled the signal and has gone since.
-func (l *Ledger) followsAStop(o *orphan) bool {
-	if o.parent != nil {
-		return false
-	}
-	for _, p := range l.records {
-		if p.sent != nil && p.sent.handled && p.SID == o.SID && !l.alive(p) && !p.diedOfIt(l.deliver) && o.bornAfter(p) {
-			return true
-		}
-	}
-	return false
-}
-
-// followsADeath is for such a child while one in its session is dead and has not been
-// waited for: how that died is known in a moment, and says what this one is.
-func (l *Ledger) followsADeath(o *orphan) bool {
-	if o.parent != nil {
-		return false
-	}
-	for _, p := range l.records {
-		if p.sent != nil && p.SID == o.SID && l.living[p.PID] != p && l.alive(p) {
-			return true
-		}
-	}
-	return false
+	return o.parent != nil && o.parent.root && o.parent.program == Other && marked(&o.Process) && !marked(&o.parent.Process)
 }
 
 // notifiedLives: it is still handling the stop.
@@ -97,22 +78,57 @@ func (l *Ledger) notifiedLives(o *orphan) bool { return o.notified != nil && l.a
 
 // preexistingLives: what is below it has its turn when that has had its own.
 func (l *Ledger) preexistingLives(o *orphan) bool {
-	return o.notified == nil && o.topmost.preexisting && l.alive(o.topmost)
+	return o.notified == nil && o.topmost != nil && o.topmost.preexisting && l.alive(o.topmost)
 }
 
-func (l *Ledger) parentDaemonized(o *orphan) bool {
-	return l.forks && o.parent.root && o.parent.exited && o.parent.termSignal() == 0
-}
-
+// cleansUp is for what a process that handled the signal has started since: that is a part
+// of the stopping. Of a child whose parent came and went between two snapshots, or only became
+// one after the last, it counts who was signalled in its session.
 func (l *Ledger) cleansUp(o *orphan) bool {
+	if o.parent == nil {
+		return l.anySent(func(p *record) bool { return p.sent.handled && p.SID == o.SID && o.bornAfter(p) })
+	}
 	return o.parent.cleanup || o.notified != nil && l.startedBy(o.record, o.notified)
 }
 
-func (l *Ledger) parentNotSignalled(o *orphan) bool {
-	if o.notified == nil {
-		return !o.topmost.preexisting
+// workerEndedBefore is for what a worker leaves that could not be signalled, for it had just
+// ended: as where the worker exits by itself, it is signalled.
+func (l *Ledger) workerEndedBefore(o *orphan) bool {
+	return o.notified == nil && o.topmost != nil && o.topmost.root
+}
+
+// noneCouldPassItOn is for a child of which no parent was seen: one that was signalled may have
+// been above it.
+func (l *Ledger) noneCouldPassItOn(o *orphan) bool {
+	return o.parent == nil && !l.anySent((*record).mayHaveHandled)
+}
+
+// survives reports whether a process would live on with what another can have sent it. One that
+// blocks the signal may have taken it in sigwait, and be busy with it now.
+func (l *Ledger) survives(m *record, passed unix.Signal) bool {
+	sent := signals.SetOf(passed, l.signalFor(m))
+	return m.NestedInit || (m.handled|m.Ignored|m.Blocked|m.Pending)&sent != 0
+}
+
+// unsignalled are those of which it is certain that no process has signalled them: they are
+// untouched, or live though they would have died of it.
+func (l *Ledger) unsignalled(all []*proc.Process, s *proc.Snapshot) (these []*proc.Process) {
+	for _, p := range all {
+		if m := l.living[p.PID]; s.Untouched(p.ID) || m != nil && !l.survives(m, l.deliver) {
+			these = append(these, p)
+		}
 	}
-	return o.notified != o.parent && !o.notified.sent.handled
+	return these
+}
+
+// anySent reports whether something is true of one that was signalled.
+func (l *Ledger) anySent(is func(*record) bool) bool {
+	for _, p := range l.records {
+		if p.sent != nil && is(p) {
+			return true
+		}
+	}
+	return false
 }
 
 // startedBy reports whether m was started in the course of the stopping: after notified
@@ -124,7 +140,7 @@ func (l *Ledger) startedBy(m, notified *record) bool {
 	}
 	for by := range l.upFrom(l.records[m.parent]) {
 		if by == notified || !by.bornAfter(notified) { // notified itself, signalled with its group, may be seen later
-			return by.handledIt(notified.sent.signal) && !by.diedOfIt(notified.sent.signal)
+			return by.handledIt(notified.sent.signal)
 		}
 	}
 	return false

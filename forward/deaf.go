@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -20,6 +22,8 @@ type Deaf struct {
 	// Shell is whether it is one that waits for these before it can run its trap.
 	Shell    bool
 	Children []*proc.Process
+
+	uncertain bool // what is below it may have been signalled
 }
 
 // mayBeDeaf are the pids of those that were signalled some time ago and live, though they
@@ -88,8 +92,7 @@ func deafNow(p *proc.Process, sig unix.Signal) string {
 
 // deaf are the processes of a snapshot that were signalled and can't act upon it, with
 // those of their children that they would have to signal. Where another has signalled one,
-// it may have signalled its group: of the children count those that are proven to have
-// received nothing.
+// it may have signalled its group.
 func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 	for _, pid := range l.mayBeDeaf(now) {
 		m := l.living[pid]
@@ -99,11 +102,9 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 		case d.Why != "":
 			d.Children = s.Children(pid)
 		case m.program == Shell && m.handledIt(sig):
-			d.Why, d.Shell, d.Children = "waits for it", true, l.inForeground(m, s)
+			d.Why, d.Shell, d.Children = "waits for it", true, l.blockingTrap(m, s)
 		}
-		if m.sent == nil {
-			d.Children = onlyUntouched(d.Children, s)
-		}
+		d.uncertain = m.sent == nil || d.Shell && s.WaitsInForeground(pid) != proc.Waits
 		if len(d.Children) > 0 {
 			all = append(all, d)
 		}
@@ -111,42 +112,26 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 	return all
 }
 
-// inForeground are the children that a shell waits for before it can run its trap; none if
-// one is younger than the signal, for that was started by the trap. A child that may be in
-// the background is one of them if it is proven that no trap has signalled it.
-func (l *Ledger) inForeground(shell *record, s *proc.Snapshot) (children []*proc.Process) {
-	before := int32(1)
+// blockingTrap are the children that a shell waits for before it can run its trap. For dash
+// and busybox that is certain: see proc.Waits. Of any other shell it is known only that it may
+// wait, and so it counts as waiting as long as it is certain that none of its children was
+// signalled: a trap that runs may signal one after the other. Once it has started something, it
+// runs.
+func (l *Ledger) blockingTrap(shell *record, s *proc.Snapshot) []*proc.Process {
+	before, all := int32(1), s.Children(shell.PID)
 	if shell.sent != nil {
 		before = shell.sent.snapshot
 	}
-	for _, child := range s.Children(shell.PID) {
-		c := l.living[child.PID]
-		if c == nil || c.first > before {
+	for _, child := range all {
+		if c := l.living[child.PID]; c == nil || c.first > before {
 			return nil
 		}
-		if c.InBackgroundOf(&shell.Process) {
-			continue
-		}
-		switch s.WaitsFor(shell.PID, child.PID) {
-		case proc.Waits:
-			children = append(children, child)
-		case proc.MayWait:
-			if s.Untouched(child.ID) {
-				children = append(children, child)
-			}
-		}
 	}
-	return children
-}
-
-// onlyUntouched are those that have received no signal.
-func onlyUntouched(all []*proc.Process, s *proc.Snapshot) (these []*proc.Process) {
-	for _, p := range all {
-		if s.Untouched(p.ID) {
-			these = append(these, p)
-		}
+	switch waits := s.WaitsInForeground(shell.PID); {
+	case waits == proc.NotWaiting, waits == proc.MayWait && len(l.unsignalled(all, s)) < len(all):
+		return nil
 	}
-	return these
+	return slices.DeleteFunc(s.Foreground(all), func(p *proc.Process) bool { return inBackground(p, &shell.Process) })
 }
 
 // BlockedTraps returns the shells of a snapshot whose trap can't run before a child ends.

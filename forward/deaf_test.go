@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,13 +11,9 @@ import (
 	"drainit/internal/signals"
 )
 
-// waiting is that a shell waits for some of its children.
-func waiting(shell int, how proc.Waiting, children ...int) map[[2]int]proc.Waiting {
-	waits := make(map[[2]int]proc.Waiting)
-	for _, pid := range children {
-		waits[[2]int{shell, pid}] = how
-	}
-	return waits
+// waiting is that a shell waits in the foreground.
+func waiting(shell int, how proc.Waiting) map[int]proc.Waiting {
+	return map[int]proc.Waiting{shell: how}
 }
 
 // untouched are those that have received nothing.
@@ -46,17 +43,16 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 	}{
 		{"one that blocks it", "blocks", []kin{{"app", 11, 10}, {"dies", 12, 10}}, proc.Details{}, []int{11}},
 		{"the first that handles it", "blocks", []kin{{"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, proc.Details{}, []int{12}},
-		{"a shell that waits for its child", "bash", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits, 11)}, []int{11}},
-		{"a shell that waits for what would only die", "bash", []kin{{"dies", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits, 11)}, nil},
-		{"a shell that waits for a shell that would", "bash", []kin{{"dash", 11, 10}, {"app", 12, 11}}, proc.Details{Waits: waiting(10, proc.Waits, 11)}, []int{12}},
-		{"its child in the background is left to its trap", "bash", []kin{{"app", 11, 10}, {"app", 12, 10}}, proc.Details{Waits: waiting(10, proc.Waits, 12)}, []int{12}},
+		{"a shell that waits for its child", "bash", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits)}, []int{11}},
+		{"a shell that waits for what would only die", "bash", []kin{{"dies", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits)}, nil},
+		{"a shell that waits for a shell that would", "bash", []kin{{"dash", 11, 10}, {"app", 12, 11}}, proc.Details{Waits: waiting(10, proc.Waits)}, []int{12}},
 		{"a shell that waits for none", "bash", []kin{{"app", 11, 10}}, proc.Details{}, nil},
-		{"a shell that may wait for its child", "bash", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.MayWait, 11)}, nil},
+		{"a shell that may wait for its child", "bash", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.MayWait)}, nil},
 		{"a shell that may, where no trap has signalled the child", "bash", []kin{{"app", 11, 10}},
-			proc.Details{Waits: waiting(10, proc.MayWait, 11), Untouched: untouched(11)}, []int{11}},
-		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits, 11)}, []int{11}},
+			proc.Details{Waits: waiting(10, proc.MayWait), Untouched: untouched(11)}, []int{11}},
+		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits)}, []int{11}},
 		{"a reader of a pipe is left", "bash", []kin{{"app", 11, 10}},
-			proc.Details{Waits: waiting(10, proc.Waits, 11), Writers: map[int][]int{11: {13}}}, nil},
+			proc.Details{Waits: waiting(10, proc.Waits), Writers: map[int][]int{11: {13}}}, nil},
 		{"a program that handles it", "app", []kin{{"app", 11, 10}}, proc.Details{Untouched: untouched(11)}, nil},
 	}
 	for _, tt := range tests {
@@ -70,29 +66,43 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 	}
 }
 
-func TestWhatShowsThatAShellDoesNotWait(t *testing.T) {
-	for name, change := range map[string]func(*proc.Process){
-		"a child that leads a group, of set -m": func(p *proc.Process) { p.PGID = p.PID },
-		"a child that ignores INT and QUIT":     func(p *proc.Process) { p.Ignored = signals.SetOf(unix.SIGINT, unix.SIGQUIT) },
+// What a shell has in its foreground is the youngest child, with what writes to that.
+func TestWhatAShellWaitsFor(t *testing.T) {
+	background := signals.SetOf(unix.SIGINT, unix.SIGQUIT)
+	older, youngest, marked := kindly("app", 11, 10), kindly("app", 12, 10), kindly("app", 12, 10)
+	marked.Ignored = background
+	leads := youngest
+	leads.PGID = 12
+	for _, tt := range []struct {
+		name     string
+		how      proc.Waiting
+		children []proc.Process
+		proc.Details
+		want []int
+	}{
+		{"dash, the youngest", proc.Waits, []proc.Process{older, youngest}, proc.Details{}, []int{12}},
+		{"dash, what writes to the youngest", proc.Waits, []proc.Process{older, youngest}, proc.Details{Writers: map[int][]int{12: {11}}}, []int{11}},
+		{"dash, a child with a group of its own, of set -m", proc.Waits, []proc.Process{older, leads}, proc.Details{}, []int{12}},
+		{"dash, a child that it has put into the background", proc.Waits, []proc.Process{older, marked}, proc.Details{}, nil},
+		{"bash, where none was touched", proc.MayWait, []proc.Process{older, youngest}, proc.Details{Untouched: untouched(11, 12)}, []int{12}},
+		{"bash, where another was", proc.MayWait, []proc.Process{older, youngest}, proc.Details{Untouched: untouched(12)}, nil},
+		{"bash, where it was itself", proc.MayWait, []proc.Process{older, youngest}, proc.Details{Untouched: untouched(11)}, nil},
+		{"bash, beside one that would have died", proc.MayWait, []proc.Process{kindly("dies", 11, 10), youngest}, proc.Details{Untouched: untouched(12)}, []int{12}},
+		{"bash, what writes to the youngest", proc.MayWait, []proc.Process{older, youngest},
+			proc.Details{Untouched: untouched(11, 12), Writers: map[int][]int{12: {11}}}, []int{11}},
+		{"bash, a child that it has put into the background", proc.MayWait, []proc.Process{older, marked}, proc.Details{Untouched: untouched(11, 12)}, nil},
 	} {
-		c := kindly("app", 11, 10)
-		change(&c)
-		shown := []proc.Process{kindly("bash", 10, 1), c}
-		d := proc.Details{Waits: waiting(10, proc.Waits, 11)}
-		wantSent(t, name, later(stopping(t, shown...), 100, shown, d))
+		shown := append([]proc.Process{kindly("bash", 10, 1)}, tt.children...)
+		tt.Waits = waiting(10, tt.how)
+		wantSent(t, tt.name, later(stopping(t, slices.Clone(shown)...), 100, shown, tt.Details), tt.want...)
 	}
-	relay := kindly("timeout", 11, 10)
-	relay.PGID = 11
-	shown := []proc.Process{kindly("bash", 10, 1), relay}
-	d := proc.Details{Waits: waiting(10, proc.Waits, 11)}
-	wantSent(t, "timeout leads a group wherever it is", later(stopping(t, shown...), 100, shown, d), 11)
 }
 
 // What was started after the signal was started by the trap.
 func TestATrapThatHasStartedOneRuns(t *testing.T) {
 	l := stopping(t, kindly("bash", 10, 1), kindly("app", 11, 10))
 	shown := kinfolk(kin{"bash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
-	wantSent(t, "what it waits for", later(l, 100, shown, proc.Details{Waits: waiting(10, proc.Waits, 11, 12)}))
+	wantSent(t, "what it waits for", later(l, 100, shown, proc.Details{Waits: waiting(10, proc.Waits)}))
 }
 
 func TestWhatIsStoppedOrRunsIsNotDeaf(t *testing.T) {
@@ -109,7 +119,7 @@ func TestWhatIsStoppedOrRunsIsNotDeaf(t *testing.T) {
 func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 	for _, kind := range []string{"ignores", "blocks", "init", "bash"} {
 		for name, want := range map[string][]int{"busy": nil, "untouched": {12}} {
-			d := proc.Details{Waits: waiting(11, proc.Waits, 12)}
+			d := proc.Details{Waits: waiting(11, proc.Waits)}
 			if name == "untouched" {
 				d.Untouched = untouched(12)
 			}
@@ -130,7 +140,7 @@ func TestThereIsNoLineAboutATrapThatDrainitDidNotSignal(t *testing.T) {
 	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"bash", 11, 10}, kin{"app", 12, 11})...)
 	l.Exited(10, 0)
 	shown := kinfolk(kin{"bash", 11, 1}, kin{"app", 12, 11})
-	d := proc.Details{Waits: waiting(11, proc.Waits, 12), Untouched: untouched(12)}
+	d := proc.Details{Waits: waiting(11, proc.Waits), Untouched: untouched(12)}
 	wantSent(t, "when it is orphaned", later(l, 10, shown, proc.Details{}))
 	if all := l.BlockedTraps(1200, proc.New(shown).With(d)); len(all) != 0 {
 		t.Errorf("%v", all)
@@ -141,7 +151,7 @@ func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 	for kind, want := range map[string]int{"bash": 1, "blocks": 0, "ignores": 0} {
 		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
 		l := stopping(t, shown...)
-		s := proc.New(shown).With(proc.Details{Waits: waiting(10, proc.Waits, 11)})
+		s := proc.New(shown).With(proc.Details{Waits: waiting(10, proc.Waits)})
 		if all := l.BlockedTraps(1100, s); len(all) != want || want > 0 && (all[0].Process.PID != 10 || len(all[0].Children) != 1) {
 			t.Errorf("%s: %v, want %d", kind, all, want)
 		}
@@ -152,9 +162,9 @@ func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 // of those below, whether they were touched.
 func TestWhatIsAskedOfTheDeaf(t *testing.T) {
 	for kind, want := range map[string]string{
-		"app":     "parents 1, TERM, pipes, environment",
-		"bash":    "parents 1, TERM, pipes, environment, all 10, shell 10, prove 11",
-		"ignores": "parents 1, TERM, pipes, environment, all 10, prove 11",
+		"app":     "parents 1, TERM, pipes",
+		"bash":    "parents 1, TERM, pipes, all 10, shell 10, prove 11",
+		"ignores": "parents 1, TERM, pipes, all 10, prove 11",
 	} {
 		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
 		l := NewLedger(drainitPID)

@@ -13,31 +13,42 @@ const termSet = signals.Set(1 << (unix.SIGTERM - 1))
 
 // snapshot is what drainit sees of the living, as far as it has asked. Where all are idle,
 // it is proven of those that have received nothing; nothing ever is of the busy.
-func (f family) snapshot(w proc.Want, idle bool) *proc.Snapshot {
+func (f family) snapshot(w proc.Want, k kind) *proc.Snapshot {
 	var all []proc.Process
-	details := proc.Details{Writers: make(map[int][]int), Waits: make(map[[2]int]proc.Waiting),
+	details := proc.Details{Writers: make(map[int][]int), Waits: make(map[int]proc.Waiting),
 		Evidence: make(map[int]proc.Evidence), Untouched: make(map[proc.ID]bool)}
 	for i := range f {
 		m := &f[i]
 		if m.dead {
 			continue
 		}
-		p := f.process(i, w)
+		p := f.process(i, w, k)
 		all = append(all, p)
-		if idle && w.Chain != 0 { // the first: what WantWitness asks for
+		if k.idle && w.Chain != 0 { // the first: what WantWitness asks for
 			details.Evidence[p.PID] = proc.Evidence{{}}
 		}
-		if _, asked := w.Prove[p.ID]; asked && idle && f.untouched(i) {
+		if _, asked := w.Prove[p.ID]; asked && k.idle && f.untouched(i) {
 			details.Untouched[p.ID] = true
 		}
 		if f.reads(i) {
 			details.Writers[p.PID] = []int{firstPID + f.writer(i)}
 		}
-		if c := f.foreground(i); c >= 0 && slices.Contains(w.Shells, p.PID) {
-			details.Waits[[2]int{p.PID, firstPID + c}] = proc.Waits
+		if f.hasChild(i) && slices.Contains(w.Shells, p.PID) {
+			details.Waits[p.PID] = f.waits(i)
 		}
 	}
 	return proc.New(all).With(details)
+}
+
+// waits is what a shell with children shows of its wait.
+func (f family) waits(i int) proc.Waiting {
+	switch {
+	case f[i].does != dashShell:
+		return proc.MayWait
+	case f.foreground(i) < 0:
+		return proc.NotWaiting
+	}
+	return proc.Waits
 }
 
 // untouched reports whether nothing has woken a member that sleeps.
@@ -45,7 +56,7 @@ func (f family) untouched(i int) bool { return !f[i].signalled() && !f[i].woken 
 
 // process is what a snapshot shows of one. What is not drainit's child and has no child
 // is not read closely unless that was asked for.
-func (f family) process(i int, w proc.Want) proc.Process {
+func (f family) process(i int, w proc.Want, k kind) proc.Process {
 	m := &f[i]
 	p := proc.Process{ID: proc.ID{PID: firstPID + i, Start: 100}, PPID: drainitPID, PGID: firstPID + m.group,
 		SID: firstPID, State: 'S', Comm: behaves[m.does]}
@@ -58,7 +69,7 @@ func (f family) process(i int, w proc.Want) proc.Process {
 	case m.does == ignoring:
 		p.Ignored = termSet
 	}
-	if up := m.started; up >= 0 && f[up].isShell() && !m.last { // a shell put it into the background
+	if up := m.started; up >= 0 && f[up].inBackground(m) && !(k.unmarked && m.acts()) { // a shell put it into the background
 		p.Ignored |= signals.SetOf(unix.SIGINT, unix.SIGQUIT)
 	}
 	if p.PPID == drainitPID || f.hasChild(i) || f.belowAny(i, w.All) {
@@ -87,8 +98,10 @@ func (f family) readClosely(i int, p *proc.Process) {
 		p.Exe, p.Args = "timeout", []string{"timeout", "9", "app"}
 	case childRelay:
 		p.Exe, p.Args = "timeout", []string{"timeout", "--foreground", "9", "app"}
-	case trapShell, passingShell:
+	case trapShell, passingShell, waitingShell:
 		p.Exe, p.Args = "bash", []string{"bash", "start.sh"}
+	case dashShell:
+		p.Exe, p.Args = "dash", []string{"dash", "start.sh"}
 	case handlerShell:
 		p.Exe, p.Args = "mksh", []string{"mksh", "start.sh"}
 	case noHandler, pipeReader:

@@ -25,12 +25,16 @@ const (
 	handlerShell                  // a mksh: it dies of it when its last child has gone
 	childRelay                    // timeout --foreground: it signals its first child, and exits when that has gone
 	passingShell                  // a bash whose trap signals its children in the background first
+	dashShell                     // a dash that waits as trapShell does, which can be seen
+	waitingShell                  // a bash in the builtin wait: its trap signals its children, and it exits when they are gone
+	passesDies                    // it signals its children, and dies of it by its own hand
+	groupDies                     // it signals its process group, and dies of it
 	behaviours                    // how many there are
 )
 
 // behaves are the words in which a family is written.
 var behaves = [behaviours]string{"dies", "finishes", "passes on", "passes on and leaves", "leaves", "ignores", "blocks", "timeout", "trap",
-	"init", "reader", "mksh", "timeout --foreground", "trap that passes on"}
+	"init", "reader", "mksh", "timeout --foreground", "trap that passes on", "dash", "trap in wait", "passes on and dies", "signals its group and dies"}
 
 // drainitSends stands for drainit among the members of a family.
 const drainitSends = -1
@@ -48,6 +52,7 @@ type member struct {
 	drainit int   // how often drainit signalled it
 	others  []int // the indexes of the members that did
 	later   bool  // one of them did behind drainit
+	again   bool  // drainit signalled it though one of them had
 	byCall  bool  // drainit did by the last call
 }
 
@@ -65,7 +70,12 @@ func (m *member) dies() bool { return m.does == noHandler || m.does == pipeReade
 
 // isShell reports whether it waits for its last child before it acts.
 func (m *member) isShell() bool {
-	return m.does == trapShell || m.does == handlerShell || m.does == passingShell
+	return m.does == trapShell || m.does == handlerShell || m.does == passingShell || m.does == dashShell
+}
+
+// inBackground reports whether a shell has put a child into the background.
+func (m *member) inBackground(child *member) bool {
+	return m.does == waitingShell || m.isShell() && !child.last
 }
 
 // family is a worker and what it has started, in the order of their pids.
@@ -133,19 +143,14 @@ func (f family) foreground(of int) int {
 	return -1
 }
 
-// signal sends TERM to a member, which does what it does about the first.
+// signal has one member send TERM to another, which does what it does about the first.
 func (f family) signal(to, from int) {
 	m := &f[to]
 	if m.dead {
 		return
 	}
 	again := m.signalled()
-	if from == drainitSends {
-		m.drainit++
-	} else {
-		m.others = append(m.others, from)
-		m.later = m.later || m.drainit > 0
-	}
+	m.others, m.later = append(m.others, from), m.later || m.drainit > 0
 	if !again {
 		f.pass(to)
 	}
@@ -158,7 +163,9 @@ func (f family) pass(from int) {
 		child := f[i].parent == from && !f[i].dead
 		switch {
 		case i == from:
-		case m.does == groupRelay && (f[i].group == from || child), child && (m.does == passesOn || m.does == passesLeaves):
+		case m.does == groupRelay && (f[i].group == from || child), m.does == groupDies && f[i].group == m.group:
+			f.signal(i, from)
+		case child && (m.does == passesOn || m.does == passesLeaves || m.does == waitingShell || m.does == passesDies):
 			f.signal(i, from)
 		case child && m.does == childRelay:
 			f.signal(i, from)
@@ -189,9 +196,9 @@ func (f family) mayEnd(i int) bool {
 	switch m.does {
 	case ignoring, blocking, nestedInit:
 		return false
-	case passesOn, groupRelay, childRelay:
+	case passesOn, groupRelay, childRelay, waitingShell:
 		return !f.hasChild(i)
-	case trapShell, handlerShell, passingShell:
+	case trapShell, handlerShell, passingShell, dashShell:
 		return f.foreground(i) < 0
 	}
 	return true
@@ -208,7 +215,7 @@ func (f family) die(i int) {
 		}
 	}
 	m.dead = true
-	if m.signalled() && (m.dies() || m.does == handlerShell) {
+	if m.signalled() && (m.dies() || m.does == handlerShell || m.does == passesDies || m.does == groupDies) {
 		m.diedOf = unix.SIGTERM
 	}
 	if m.parent != drainitSends {

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +21,12 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {2000, drainitPID, 10, nil}, {2001, drainitPID, 10, []int{13}},
 		{999, 12, 10, nil}, {1010, 12, 10, nil}, {1011, 12, 10, []int{13}}, {999, drainitPID, 13, []int{13}},
 	} {
-		l := stoppingGroup(below(10, drainitPID, 100))
+		shell := below(10, drainitPID, 100)
+		shell.Handled = 0
+		l := stoppingGroup(shell)
 		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
+		between.Handled = 0
 		l.Sent(Delivery{Process: between, Signal: unix.SIGTERM}, 1000)
 		forked.PGID = test.group
 		l.observe(proc.New([]proc.Process{between, forked}))
@@ -93,48 +95,5 @@ func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
 	l.observe(proc.New([]proc.Process{npm}))
 	if all := l.toRoots(proc.New([]proc.Process{npm}), "the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
 		t.Errorf("signalled %+v, want npm by TERM", all)
-	}
-}
-
-// A relay such as timeout has signalled all that was in its group then.
-func TestWhatARelayHasSignalledIsLeftAloneWhateverGroupItJoins(t *testing.T) {
-	for group, want := range map[int][]int{10: nil, 12: {12}} {
-		relay, shell, app := below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100)
-		relay.Exe, shell.Exe, shell.Handled = "timeout", "sh", 0
-		relay.PGID, shell.PGID, app.PGID = 10, 10, group
-		l := stopping(t, relay, shell, app)
-		app.PPID = drainitPID
-		wantSent(t, "while the relay lives", orphans(l, relay, app))
-		l.Exited(10, 0)
-		wantSent(t, fmt.Sprint("of group ", group), orphans(l, app), want...)
-		app.PGID = 7
-		wantSent(t, "when it has joined another", orphans(l, app))
-	}
-}
-
-// What a relay does stands in its options and in its environment.
-func TestToWhichProcessesARelayPassesASignal(t *testing.T) {
-	for line, want := range map[string]relay{
-		"timeout 9 app": relayToGroup, "timeout -k 5 -s INT 9 app -f": relayToGroup, "timeout --foreground 9 app": relayToChild,
-		"timeout -vf 9 app": relayToChild, "timeout -k5 9 app": relayToGroup, "timeout -s f 9 app": relayToGroup,
-		"dumb-init app": relayToGroup, "dumb-init -c app": relayToChild, "dumb-init --single-child app": relayToChild,
-		"dumb-init -v -r 15:2 -- app -c": relayToGroup, "DUMB_INIT_SETSID=0 dumb-init app": relayToChild, "DUMB_INIT_SETSID=1 dumb-init app": relayToGroup,
-		"tini -g -- app": relayToGroup, "tini-static -v -g app": relayToGroup, "tini -sg app": relayToGroup, "tini -p TERM -g app": relayToGroup,
-		"tini -- app": relayToChild, "tini-static app": relayToChild, "tini app -g": relayToChild, "tini -pg app": relayToChild,
-		"TINI_KILL_PROCESS_GROUP=1 tini app": relayToGroup, "docker-init -g -- app": relayToGroup, "docker-init -- app": relayToChild,
-		"catatonit -g app": relayToGroup, "catatonit -- app": relayToChild, "catatonit - -g": relayToChild,
-		"su -c app nobody": relayToChild, "runuser -u nobody app": relayToChild, "script -c app": relayToChild,
-		"nohup -g": noRelay, "bash -g": noRelay, "": noRelay,
-	} {
-		p := proc.Process{Args: strings.Fields(line)}
-		if len(p.Args) > 0 && strings.Contains(p.Args[0], "=") {
-			p.Around, p.Args = &proc.Surroundings{Env: []string{"A=1", p.Args[0]}}, p.Args[1:]
-		}
-		if len(p.Args) > 0 {
-			p.Exe = p.Args[0]
-		}
-		if got := relayOf(&p); got != want {
-			t.Errorf("%q: %v, want %v", line, got, want)
-		}
 	}
 }

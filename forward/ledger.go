@@ -121,7 +121,6 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	}
 	if m.first == l.snapshots || p.Args != nil || m.Exe != before.Exe || m.Comm != before.Comm {
 		m.program = ProgramOf(&m.Process)
-		m.relay = max(m.relay, relayOf(&m.Process)) // what it said of itself may not be read each time
 	}
 	m.handled |= p.Handled
 	return m
@@ -262,6 +261,12 @@ func (l *Ledger) sentWithGroup(m *record) bool {
 		return m.Start <= l.toGroup.tick+orphaned
 	}
 	return m.Start <= l.toGroup.tick+underWay
+}
+
+// hadHandler reports whether any snapshot has shown a handler of a process.
+func (l *Ledger) hadHandler(id proc.ID, sig unix.Signal) bool {
+	m := l.records[id]
+	return m != nil && m.handled.Has(sig)
 }
 
 // WasSent returns the stop signal that a process was sent, 0 for none.

@@ -15,9 +15,8 @@ type decision uint8
 const (
 	keepWaiting    decision = iota // it is decided anew at the next snapshot
 	signalNow                      // it is sent the stop signal now
-	leaveAlone                     // left alone until the last call
-	leaveUndecided                 // likewise, and a line says so: it may have been signalled or not
-	leaveAsCleanup                 // likewise: it belongs to the stopping
+	leaveUndecided                 // left alone until the last call, with a line: it may have been signalled
+	leaveAsCleanup                 // left alone until the last call: it belongs to the stopping
 )
 
 // orphan is a child of drainit that was not signalled, with what its rules ask for.
@@ -38,7 +37,8 @@ type rule struct {
 	why    string // it is signalled, for the log
 }
 
-// rules are the rules for orphans, of which the first that fits decides.
+// rules are the rules for orphans, of which the first that fits decides. What was there before the
+// stop is not below the worker; all else they signal only where it is certain that no process has.
 var rules = [...]rule{
 	{"was left alone", func(_ *Ledger, o *orphan) bool { return o.leftAlone }, keepWaiting, ""},
 	{"is dying", func(_ *Ledger, o *orphan) bool { return o.isDying() }, keepWaiting, ""},
@@ -50,26 +50,20 @@ var rules = [...]rule{
 	{"was there before the stop, and its shell has seen to it", (*Ledger).seenToByShell, keepWaiting, ""},
 	{"was there before the stop, and its turn has come", func(_ *Ledger, o *orphan) bool { return o.preexisting },
 		signalNow, "it was there before the stop, and the worker has gone"},
-	{"its parent was never seen, in a session that cleans up", (*Ledger).followsAStop, leaveAsCleanup, ""},
-	{"its parent was never seen, and may have still to say how it died", (*Ledger).followsADeath, keepWaiting, ""},
-	{"its parent was never seen", func(_ *Ledger, o *orphan) bool { return o.parent == nil }, signalNow, "its parent is not known"},
 	{"the signalled one above it lives", (*Ledger).notifiedLives, keepWaiting, ""},
 	{"what was there before the stop lives above it", (*Ledger).preexistingLives, keepWaiting, ""},
-	{"its parent daemonized", (*Ledger).parentDaemonized, signalNow, "its parent {parent} has daemonized"},
-	{"a relay signalled its group", (*Ledger).relaySignalledGroup, leaveAlone, ""},
-	{"another signalled it, for it has it pending", func(_ *Ledger, o *orphan) bool { return o.Pending.Has(o.passed) }, leaveAlone, ""},
 	{"it cleans up", (*Ledger).cleansUp, leaveAsCleanup, ""},
 	{"a shell started it before its parent became another program", (*Ledger).startedByShell,
 		signalNow, "a shell started it beside {parent}, which has gone"},
-	{"another may have signalled its group", (*Ledger).anotherSignalledParent, leaveUndecided, ""},
-	{"its parent was not signalled", (*Ledger).parentNotSignalled, signalNow, "its parent {parent} was not signalled"},
-	{"its parent did not handle it", func(_ *Ledger, o *orphan) bool { return !o.parent.handledIt(o.passed) },
-		signalNow, "its parent {parent} did not handle it"},
-	{"its parent died of it", func(_ *Ledger, o *orphan) bool { return o.parent.diedOfIt(o.passed) },
-		signalNow, "its parent {parent} died of it"},
-	{"it lives without a handler", func(l *Ledger, o *orphan) bool { return !l.survives(o) },
-		signalNow, "its parent {parent} is gone, and it lives without handling {signal}"},
-	{"its parent left in order", func(*Ledger, *orphan) bool { return true }, leaveUndecided, ""},
+	{"it lives without a handler", func(l *Ledger, o *orphan) bool { return !l.survives(o.record, o.passed) },
+		signalNow, "it lives without handling {signal}, so that no process has sent it that"},
+	{"its parent died of it", func(_ *Ledger, o *orphan) bool { return o.parent != nil && o.parent.passedNothingOn() },
+		signalNow, "its parent {parent} had no handler and died of it"},
+	{"the worker was not signalled", (*Ledger).workerEndedBefore,
+		signalNow, "the worker above it had ended before it was signalled"},
+	{"its parent was never seen, and none could pass it on", (*Ledger).noneCouldPassItOn,
+		signalNow, "its parent is not known, and none that was signalled had a handler"},
+	{"another may have signalled it", func(*Ledger, *orphan) bool { return true }, leaveUndecided, ""},
 }
 
 // lastCall is the reason of the last call.
@@ -95,9 +89,13 @@ func (l *Ledger) decide(m *record, s *proc.Snapshot) (d decision, why string) {
 			continue
 		}
 		m.cleanup = m.cleanup || r.decide == leaveAsCleanup
-		m.leftAlone = m.leftAlone || r.decide >= leaveAlone
+		m.leftAlone = m.leftAlone || r.decide >= leaveUndecided
 		if r.decide == leaveUndecided {
-			l.undecided = append(l.undecided, Undecided{m.Process, o.parent.Process})
+			u := Undecided{Process: m.Process}
+			if o.parent != nil {
+				u.Parent = o.parent.Process
+			}
+			l.undecided = append(l.undecided, u)
 		}
 		return r.decide, r.reason(o)
 	}

@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -222,7 +224,7 @@ func (l *Ledger) judge(r Request, s *proc.Snapshot) []Delivery {
 	}
 	for _, d := range l.deaf(r.Tick, s) {
 		for _, child := range d.Children {
-			c.pass(child, "below "+d.Process.String()+", which "+d.Why)
+			c.pass(child, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
 		}
 	}
 	if r.Purpose == LastCall {
@@ -282,7 +284,20 @@ func (l *Ledger) everActs(m *record) bool {
 // another.
 func (l *Ledger) maySignalNone(up, child *record, s *proc.Snapshot) bool {
 	if up.program == Shell && up.sent.handled && !up.Pending.Has(up.sent.signal) {
-		return s.WaitsFor(up.PID, child.PID) != proc.NotWaiting || len(l.inForeground(up, s)) > 0
+		return mayWait(up, child, s)
 	}
 	return l.notActing(up)
+}
+
+// mayWait reports whether a shell with a trap may wait for a child before it runs that, for this
+// one or for another: one of them does not show that it is in the background.
+func mayWait(shell, child *record, s *proc.Snapshot) bool {
+	switch s.WaitsInForeground(shell.PID) {
+	case proc.Waits:
+		return true
+	case proc.MayWait:
+		these := append(s.Foreground(s.Children(shell.PID)), &child.Process)
+		return slices.ContainsFunc(these, func(p *proc.Process) bool { return !inBackground(p, &shell.Process) })
+	}
+	return false
 }

@@ -275,12 +275,26 @@ func (d *drain) excused(p *fake) bool {
 	if p.before {
 		return !d.worker.ended || d.worker.shell() && d.worker.handledFirst
 	}
+	up := p.starter
+	switch both := signals.SetOf(d.sig, unix.SIGTERM); {
+	case p.shownHandling&both == 0 && p.manner != ignores:
+		return d.isOthers(p) // it would have died of it
+	case up == nil:
+		return false
+	}
+	// Its parent must have died of what drainit sent it, and never have had a handler.
+	return !p.shownBelow || !d.sent[up.ID] || !up.ended || up.of == 0 || up.shownHandling&signals.SetOf(up.of) != 0 || d.l.records[p.ID].leftAlone
+}
+
+// isOthers reports whether a process is the business of one above it that is handling the stop,
+// or has done so, or whose turn has not come.
+func (d *drain) isOthers(p *fake) bool {
 	for q := p; q != nil; q = q.starter {
 		switch {
 		case q != p && q.got > 0 && (!q.ended || q.handledFirst):
-			return true // it is handling the stop, or has done
+			return true
 		case q != p && q.before && q.got == 0:
-			return true // what was below a daemon is the daemon's business
+			return true
 		case !q.shownBelow && d.resembles(q):
 			return true
 		}
@@ -289,10 +303,10 @@ func (d *drain) excused(p *fake) bool {
 }
 
 // resembles reports whether a process whose parent no snapshot showed may be a clean-up of
-// one in its session that handled the signal and has left.
+// one in its session that handled the signal.
 func (d *drain) resembles(p *fake) bool {
 	for id := range d.sent {
-		if m := d.l.records[id]; m.sent.handled && !d.l.alive(m) && m.SID == p.sid && id.Start <= p.Start {
+		if m := d.l.records[id]; m.sent.handled && m.SID == p.sid && id.Start <= p.Start {
 			return true
 		}
 	}

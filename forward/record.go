@@ -26,7 +26,6 @@ type record struct {
 
 	status      unix.WaitStatus // of one that has exited
 	program     Program
-	relay       relay
 	deferred    uint8 // how often it was put off to decide which its successor is
 	decided     bool  // that
 	root        bool  // it is signalled as the worker is
@@ -82,22 +81,15 @@ func (m *record) handledIt(passed unix.Signal) bool {
 	return m.handled.Has(passed)
 }
 
-// diedOfIt reports whether a stop signal killed a process. A shell that had a trap has run
-// it: that it then died by the same signal is good manners.
-func (m *record) diedOfIt(passed unix.Signal) bool {
-	switch {
-	case m.termSignal() == 0, m.program == Shell && m.handledIt(passed) && !m.hasExitTrap() && !m.alwaysHandles():
-		return false
-	case m.sent != nil:
-		return m.termSignal() == m.sent.signal
-	}
-	return m.termSignal() == passed || m.termSignal() == unix.SIGTERM
-}
+// mayHaveHandled reports whether a process that was signalled may have had a handler at any time:
+// a snapshot has shown one, or none has shown the process.
+func (m *record) mayHaveHandled() bool { return m.first == 0 || m.handled.Has(m.sent.signal) }
 
-// hasExitTrap reports whether a bash has a trap for EXIT, for which it handles all the
-// signals that end a process, and dies of them all the same.
-func (m *record) hasExitTrap() bool {
-	return m.handled.Has(unix.SIGXCPU) && m.handled.Has(unix.SIGVTALRM)
+// passedNothingOn reports whether a process that has gone surely signalled no other: it never
+// had a handler for what drainit sent it, and died of that. One that had a handler may have
+// run it and then died of the same signal, as good manners ask.
+func (m *record) passedNothingOn() bool {
+	return m.sent != nil && !m.mayHaveHandled() && (!m.exited || m.termSignal() == m.sent.signal)
 }
 
 // alwaysHandles reports whether a process is a shell that has a handler for TERM without

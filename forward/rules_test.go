@@ -123,19 +123,17 @@ func TestWhatIsUntouchedWaitsForAHelper(t *testing.T) {
 	}
 }
 
-// What first shows up as drainit's child waits for one in its session that is dead, until
-// it is known how that died: of the signal, or by its own handler, which may have started it.
-func TestWhatWasNeverSeenBelowADeadOneWaitsForItsStatus(t *testing.T) {
-	newcomer := kindly("app", 12, 1)
-	newcomer.Start = 1001
-	for status, want := range map[unix.WaitStatus][]int{unix.WaitStatus(unix.SIGTERM): {12}, 0: nil} {
-		l := stopping(t, kindly("app", 10, 1))
-		wantSent(t, "before the worker was waited for", orphans(l, newcomer))
-		l.Exited(10, status)
-		wantSent(t, "then", orphans(l, newcomer), want...)
+// What first shows up as drainit's child may come from one in its session that was signalled
+// and had a handler.
+func TestWhatWasNeverSeenBelowOneThatHadAHandlerIsLeft(t *testing.T) {
+	for kind, want := range map[string][]int{"app": nil, "dash": {12}} {
+		newcomer := kindly("app", 12, 1)
+		newcomer.Start = 1001
+		l := stopping(t, kindly(kind, 10, 1))
+		wantSent(t, kind+", before the worker was waited for", orphans(l, newcomer), want...)
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+		wantSent(t, kind+", then", orphans(l, newcomer))
 	}
-	newcomer.SID = 12
-	wantSent(t, "in another session", orphans(stopping(t, kindly("app", 10, 1)), newcomer), 12)
 }
 
 // A daemon has its turn when the worker has gone, touched or not.
@@ -149,39 +147,35 @@ func TestAnUntouchedDaemonWaitsForTheWorker(t *testing.T) {
 }
 
 // Who sent the signal of which the parent died may have sent it to the group.
-func TestWhoMaySignalAGroup(t *testing.T) {
-	for sender, want := range map[string][]int{
-		"app": nil, "timeout": nil, "su": {12}, "runuser": {12}, "script": {12}, "bash": {12}, "npm": {12},
-	} {
+func TestWhatAnotherProcessOrphanedIsUndecided(t *testing.T) {
+	for _, sender := range []string{"app", "timeout", "su", "bash", "npm"} {
 		for _, orphan := range []string{"app", "ignores"} {
 			l, got := at{orphan: kindly(orphan, 12, 1), parent: "dies", passing: sender}.play(t)
-			wantSent(t, sender+" to "+orphan, got, want...)
-			if all := l.Undecided(); len(all) > 0 != (sender == "app") {
+			wantSent(t, sender+" to "+orphan, got)
+			if all := l.Undecided(); len(all) != 1 {
 				t.Errorf("%s to %s: undecided %v", sender, orphan, all)
 			}
 		}
 		_, got := at{orphan: kindly("dies", 12, 1), parent: "dies", passing: sender}.play(t)
 		wantSent(t, sender+" to one that would have died", got, 12)
 	}
-	foreground := kindly("timeout", 10, 1)
-	foreground.Args = []string{"timeout", "--foreground", "9", "app"}
-	l := stopping(t, foreground, kindly("dash", 11, 10), kindly("app", 12, 11))
-	l.Exited(10, 0)
-	wantSent(t, "timeout --foreground", orphans(l, kindly("app", 12, 1)), 12)
 }
 
-// A relay need not be signalled by drainit: worker, timeout, sh, app.
-func TestARelayThatAnotherSignalledHasSignalledItsGroup(t *testing.T) {
-	for orphan, want := range map[string][]int{"app": nil, "ignores": nil, "dies": {13}} {
-		relay, shell, app := kindly("timeout", 11, 10), kindly("dash", 12, 11), kindly(orphan, 13, 12)
-		relay.PGID, shell.PGID, app.PGID = 11, 11, 11
-		worker := kindly("app", 10, 1)
-		l := stopping(t, worker, relay, shell, app)
-		app.PPID = drainitPID
-		wantSent(t, "while the worker lives, "+orphan, orphans(l, worker, app))
-		l.Exited(10, 0)
-		wantSent(t, "when it has gone, "+orphan, orphans(l, app), want...)
-		wantSent(t, "by the last call, "+orphan, call(l, app), map[string][]int{"app": {13}}[orphan]...)
+// A parent that had a handler at any time may have passed the signal on, whatever it died of.
+func TestAParentThatHadAHandlerAndDiedOfTheSignalProvesNothing(t *testing.T) {
+	for kind, want := range map[string][]int{"app": nil, "bash": nil, "mksh": nil, "dash": {11}, "unknown": {11}} {
+		for name, resets := range map[string]bool{"to the end": false, "until it was reset": true} {
+			parent, app := kindly(kind, 10, 1), kindly("app", 11, 10)
+			parent.Fatal = 0
+			l := stopping(t, parent, app)
+			if resets {
+				parent.Handled = 0
+			}
+			wantSent(t, "while it lives", orphans(l, parent, app))
+			l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+			app.PPID = drainitPID
+			wantSent(t, kind+", with the handler "+name, orphans(l, app), want...)
+		}
 	}
 }
 

@@ -18,28 +18,28 @@ var stops = []struct {
 	{name: "the worker alone", worker: "app*(child*)", script: `
 		sent app TERM: the worker; snapshot; app exits; snapshot; child exits; snapshot`},
 	{name: "sh -c app", worker: "sh(app*)", script: `
-		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: its parent sh did not handle it; successor app; app exits; snapshot`},
+		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: its parent sh had no handler and died of it; successor app; app exits; snapshot`},
 	{name: "sh -c app, where the application handles nothing", worker: "sh(app)", script: `
-		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: its parent sh did not handle it; app dies of TERM; snapshot`},
+		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: it lives without handling SIGTERM; app dies of TERM; snapshot`},
 	{name: "a shell in a shell in a shell", worker: "sh1(sh2(bash(app*)))", script: `
-		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM: its parent sh1 did not handle it; successor sh2;
-		sh2 dies of TERM; snapshot; sent bash TERM: its parent sh2 did not handle it; successor bash;
-		bash dies of TERM; snapshot; sent app TERM: its parent bash did not handle it; successor app`},
-	{name: "npm start: the application waits until npm has gone", worker: "npm*(sh(app*))", script: `
+		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM: it lives without handling SIGTERM; successor sh2;
+		sh2 dies of TERM; snapshot; sent bash TERM: it lives without handling SIGTERM; successor bash;
+		bash dies of TERM; snapshot; sent app TERM: its parent bash had no handler and died of it; successor app`},
+	{name: "npm start: npm may have signalled the application with its shell", worker: "npm*(sh(app*))", script: `
 		sent npm TERM; sh dies of TERM; snapshot; snapshot; npm dies of TERM; snapshot;
-		sent app TERM: its parent sh did not handle it; successor app; app loses TERM; snapshot; app exits; snapshot`},
+		successor app; snapshot; last call; sent app TERM: the grace period is nearly over; app loses TERM; snapshot; app exits; snapshot`},
 	{name: "npm that chooses a status of its own has no successor", worker: "npm*(sh(app*))", script: `
-		sent npm TERM; sh dies of TERM; npm exits; snapshot; sent app TERM: its parent sh did not handle it`},
+		sent npm TERM; sh dies of TERM; npm exits; snapshot; last call; sent app TERM: the grace period is nearly over`},
 	{name: "sh -c 'npm start'", worker: "sh1(npm*(sh2(app*)))", script: `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent npm TERM; successor npm; sh2 dies of TERM; snapshot;
-		npm dies of TERM; snapshot; sent app TERM: its parent sh2 did not handle it; successor app`},
-	{name: "npx of a relay: what the relay signalled is left alone", worker: "npx*(sh(tsx*(app*)))", script: `
-		sent npx TERM; sh dies of TERM; snapshot; npx dies of TERM; snapshot; sent tsx TERM: its parent sh did not handle it; successor tsx;
+		npm dies of TERM; snapshot; successor app; last call; sent app TERM: the grace period is nearly over`},
+	{name: "npx of a relay: both wait for the last call", worker: "npx*(sh(tsx*(app*)))", script: `
+		sent npx TERM; sh dies of TERM; snapshot; npx dies of TERM; snapshot; successor tsx; last call; sent tsx TERM: the grace period is nearly over;
 		app loses TERM; snapshot; tsx exits; snapshot; app exits; snapshot`},
 	{name: "a relay that lives is waited for", worker: "pnpm*(sh(app*, other))", script: `
 		sent pnpm TERM; sh dies of TERM; snapshot; snapshot; app exits; snapshot; other dies of TERM; pnpm exits; snapshot`},
-	{name: "a relay that has gone is not waited for", worker: "pnpm*(sh(app*))", script: `
-		sent pnpm TERM; sh dies of TERM; snapshot; pnpm exits; snapshot; sent app TERM: its parent sh did not handle it`},
+	{name: "a relay that has gone may have signalled what is below its shell", worker: "pnpm*(sh(app*))", script: `
+		sent pnpm TERM; sh dies of TERM; snapshot; pnpm exits; snapshot; last call; sent app TERM: the grace period is nearly over`},
 	{name: "a relay that signals all and exits", worker: "relay*(app1*, app2*(app3*))", script: `
 		sent relay TERM; app1 loses TERM; relay exits; snapshot; app2 exits; snapshot; app1 exits; snapshot`},
 	{name: "a relay that signals its group has signalled what is below a shell", worker: "timeout*(sh(app*))", script: `
@@ -49,9 +49,9 @@ var stops = []struct {
 	{name: "so has one that dies of the signal, as it ends itself by it", worker: "timeout*(sh(app*))", script: `
 		sent timeout TERM; sh dies of TERM; timeout dies of TERM; snapshot; app exits; snapshot`},
 	{name: "a launcher with its runtime's handler only", worker: "npx*(app*)", script: `
-		sent npx TERM; npx dies of TERM; snapshot; sent app TERM: its parent npx start died of it; successor app`},
+		sent npx TERM; npx dies of TERM; snapshot; successor app; last call; sent app TERM: the grace period is nearly over`},
 	{name: "a program with its runtime's handler only has no successor", worker: "node1*(node2*)", script: `
-		sent node1 TERM; node1 dies of TERM; snapshot; sent node2 TERM: its parent node1 died of it`},
+		sent node1 TERM; node1 dies of TERM; snapshot; last call; sent node2 TERM: the grace period is nearly over`},
 	{name: "a trap that raises the signal again counts as an exit", worker: "bash*(app*)", script: `
 		sent bash TERM; bash dies of TERM; snapshot; successor app; app exits; snapshot`},
 	{name: "a trap that exits is no reason for a successor", worker: "bash*(app*)", script: `
@@ -72,38 +72,38 @@ var stops = []struct {
 		sent bash TERM; bash starts tidy*; bash exits; snapshot; last call; sent tidy TERM: the grace period is nearly over; last call`},
 	{name: "a clean-up without a handler, which the last call would only kill, works on", worker: "bash*", script: `
 		sent bash TERM; bash starts tidy; bash exits; snapshot; last call; last call`},
-	{name: "a clean-up in a session of its own whose start no snapshot showed is a stranger", worker: "bash*", script: `
-		sent bash TERM; bash starts mid; mid starts tidy[TERM,session]; mid exits; bash exits; snapshot; sent tidy TERM: its parent is not known`},
-	{name: "what a launcher that dies of the signal has started by another is no clean-up", worker: "npm*", script: `
-		sent npm TERM; npm starts mid; mid starts next*; mid exits; npm dies of TERM; snapshot; sent next TERM: its parent is not known`},
-	{name: "nor is what comes of a worker that lives", worker: "app*", script: `
-		sent app TERM; app starts mid; mid starts next*; mid exits; snapshot; sent next TERM: its parent is not known`},
+	{name: "a clean-up in a session of its own whose start no snapshot showed may be another's", worker: "bash*", script: `
+		sent bash TERM; bash starts mid; mid starts tidy[TERM,session]; mid exits; bash exits; snapshot; last call; sent tidy TERM: the grace period is nearly over`},
+	{name: "what a launcher that dies of the signal has started by another may be a clean-up", worker: "npm*", script: `
+		sent npm TERM; npm starts mid; mid starts next*; mid exits; npm dies of TERM; snapshot; last call; sent next TERM: the grace period is nearly over`},
+	{name: "so may be what comes of a worker that lives", worker: "app*", script: `
+		sent app TERM; app starts mid; mid starts next*; mid exits; snapshot; last call; sent next TERM: the grace period is nearly over`},
 	{name: "what a shell without a trap started is no clean-up", worker: "sh(app*)", script: `
-		sent sh TERM; sh starts next*; sh dies of TERM; snapshot; sent app TERM; sent next TERM: its parent is not known; successor app`},
-	{name: "the job of an application that dies of the signal is no clean-up", worker: "app*", script: `
-		sent app TERM; app starts job*; snapshot; app dies of TERM; snapshot; sent job TERM: its parent app died of it`},
+		sent sh TERM; sh starts next*; sh dies of TERM; snapshot; sent app TERM; sent next TERM: its parent is not known, and none that was signalled had a handler; successor app`},
+	{name: "the job of an application that dies of the signal may be a clean-up", worker: "app*", script: `
+		sent app TERM; app starts job*; snapshot; app dies of TERM; snapshot; last call; sent job TERM: the grace period is nearly over`},
 	{name: "what lives without a handler was signalled by none", worker: "bash*(app, tail)", script: `
-		sent bash TERM; tail dies of TERM; bash exits; snapshot; sent app TERM: its parent bash is gone, and it lives without handling SIGTERM`},
+		sent bash TERM; tail dies of TERM; bash exits; snapshot; sent app TERM: it lives without handling SIGTERM`},
 	{name: "a handler that was for one signal only", worker: "sh(relay*(app*))", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent relay TERM; successor relay; app loses TERM; snapshot; relay exits; snapshot; snapshot`},
 	{name: "what was left alone stays so when its handler goes", worker: "relay*(app*)", script: `
 		sent relay TERM; relay exits; snapshot; app loses TERM; snapshot; last call; last call`},
-	{name: "a handler that goes before the signal comes", worker: "sh(app*(child*))", script: `
+	{name: "a handler that has gone when the signal comes may have passed it on", worker: "sh(app*(child*))", script: `
 		sent sh TERM; app loses TERM; sh dies of TERM; snapshot; sent app TERM; successor app; app dies of TERM; snapshot;
-		sent child TERM: its parent app did not handle it`},
-	{name: "a relay that was signalled by another and dies of it", worker: "pnpm*(relay*(app*))", script: `
-		sent pnpm TERM; pnpm exits; snapshot; relay dies of TERM; snapshot; sent app TERM: its parent relay died of it`},
+		last call; sent child TERM: the grace period is nearly over`},
+	{name: "a relay that was signalled by another and dies of it may have passed it on", worker: "pnpm*(relay*(app*))", script: `
+		sent pnpm TERM; pnpm exits; snapshot; relay dies of TERM; snapshot; last call; sent app TERM: the grace period is nearly over`},
 	{name: "one that dies of another signal than the stop has not died of it", worker: "pnpm*(relay*(app*))", script: `
 		sent pnpm TERM; pnpm exits; snapshot; relay dies of KILL; snapshot; app exits; snapshot`},
-	{name: "one that dies of TERM, in whose place another was to be delivered, has", signal: unix.SIGINT, worker: "boss*(relay*(app*))", script: `
-		sent boss INT; boss exits; snapshot; relay dies of TERM; snapshot; sent app INT: its parent relay died of it`},
+	{name: "so may one that dies of TERM, in whose place another was to be delivered", signal: unix.SIGINT, worker: "boss*(relay*(app*))", script: `
+		sent boss INT; boss exits; snapshot; relay dies of TERM; snapshot; last call; sent app INT: the grace period is nearly over`},
 	{name: "what was signalled is remembered when it has long been gone", worker: "sh(app1*, app2*)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; app1 exits; snapshot; snapshot; snapshot;
 		app2 starts mid; mid starts tidy*; mid exits; snapshot; tidy exits; snapshot`},
 	{name: "a parent that was not signalled exits before its children are shown", worker: "sh(app*(child*))", script: `
-		sent sh TERM; sh dies of TERM; app exits; snapshot; sent child TERM: its parent app was not signalled; successor child`},
+		sent sh TERM; sh dies of TERM; app exits; snapshot; successor child; last call; sent child TERM: the grace period is nearly over`},
 	{name: "a job that such a one has started meanwhile", worker: "sh(app*)", script: `
-		sent sh TERM; app starts job*; snapshot; sh dies of TERM; app exits; snapshot; sent job TERM: its parent app was not signalled; successor job`},
+		sent sh TERM; app starts job*; snapshot; sh dies of TERM; app exits; snapshot; successor job; last call; sent job TERM: the grace period is nearly over`},
 	{name: "a daemon from before the stop is signalled when the worker has gone", worker: "app*", others: "redis*, statsd", script: `
 		sent app TERM; snapshot; app exits; snapshot; sent redis TERM: it was there before the stop; sent statsd TERM; statsd dies of TERM; redis exits; snapshot`},
 	{name: "a daemon from before the stop is no successor, and waits for the successor", worker: "sh(app*)", others: "redis*", script: `
@@ -116,15 +116,15 @@ var stops = []struct {
 		sent sh TERM; app exits; sh dies of TERM; snapshot; sent redis TERM: it was there before the stop`},
 	{name: "what is below a daemon is the daemon's business", worker: "app*", others: "pm2*(web*)", script: `
 		sent app TERM; app exits; snapshot; sent pm2 TERM; web loses TERM; pm2 exits; snapshot`},
-	{name: "a daemon that another has ended left its children unsignalled", worker: "app*", others: "sh(web*)", script: `
-		sent app TERM; sh dies of TERM; snapshot; sent web TERM: its parent sh did not handle it`},
+	{name: "a daemon that another has ended may have had its group signalled", worker: "app*", others: "sh(web*)", script: `
+		sent app TERM; sh dies of TERM; snapshot; last call; sent web TERM: the grace period is nearly over`},
 	{name: "below a daemon that lives no process's turn has come", worker: "app*", others: "pm2*(sh(web))", script: `
-		sent app TERM; sh dies of TERM; snapshot; app exits; snapshot; sent pm2 TERM; snapshot; pm2 exits; snapshot; sent web TERM: its parent sh did not handle it`},
+		sent app TERM; sh dies of TERM; snapshot; app exits; snapshot; sent pm2 TERM; snapshot; pm2 exits; snapshot; sent web TERM: it lives without handling SIGTERM`},
 	{name: "a daemon that left in order has signalled its own", worker: "app*", others: "pm2*(web*)", script: `
 		sent app TERM; pm2 exits; snapshot; app exits; snapshot`},
 	{name: "all that a daemonized worker left", others: "redis*(io*), sh(app*), tail", script: `
 		sent redis TERM: left by a worker that has daemonized; sent sh TERM; sent tail TERM; tail dies of TERM; sh dies of TERM; snapshot;
-		sent app TERM: its parent sh did not handle it; redis exits; snapshot`},
+		sent app TERM: its parent sh had no handler and died of it; redis exits; snapshot`},
 	{name: "what a daemonized worker left is sent the signal that it handles", signal: unix.SIGQUIT, others: "nginx*(worker*), log[TERM], bash[INT]", script: `
 		sent nginx QUIT; sent log TERM; sent bash TERM`},
 	{name: "the last call goes to all that were not signalled", worker: "pnpm*(sh(app*, other*))", others: "redis*", script: `
@@ -132,9 +132,9 @@ var stops = []struct {
 	{name: "the last call does not go to those that were signalled", worker: "app*", script: `
 		sent app TERM; last call; last call`},
 	{name: "INT to bash that waits for its child", signal: unix.SIGINT, worker: "bash[INT](app*)", script: `
-		sent bash TERM; bash dies of TERM; snapshot; sent app INT: its parent bash did not handle it; successor app`},
+		sent bash TERM; bash dies of TERM; snapshot; sent app INT: its parent bash had no handler and died of it; successor app`},
 	{name: "INT to npm", signal: unix.SIGINT, worker: "npm*(sh[INT](app*))", script: `
-		sent npm TERM; sh dies of TERM; snapshot; npm dies of TERM; snapshot; sent app INT: its parent sh did not handle it; successor app`},
+		sent npm TERM; sh dies of TERM; snapshot; npm dies of TERM; snapshot; successor app; last call; sent app INT: the grace period is nearly over`},
 	{name: "INT, and the application behind the shell handles TERM only", signal: unix.SIGINT, worker: "sh(app[TERM])", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app TERM`},
 	{name: "INT to a shell with a trap for TERM", signal: unix.SIGINT, worker: "bash*(app*)", script: `
@@ -146,13 +146,13 @@ var stops = []struct {
 	{name: "QUIT in place of TERM, direct", signal: unix.SIGQUIT, worker: "nginx*(io*)", script: `
 		sent nginx QUIT; snapshot; io exits; nginx exits; snapshot`},
 	{name: "QUIT in place of TERM, behind a shell", signal: unix.SIGQUIT, worker: "bash(nginx*(io*))", script: `
-		sent bash TERM; bash dies of TERM; snapshot; sent nginx QUIT: its parent bash did not handle it; successor nginx; snapshot; nginx exits; snapshot`},
+		sent bash TERM; bash dies of TERM; snapshot; sent nginx QUIT: its parent bash had no handler and died of it; successor nginx; snapshot; nginx exits; snapshot`},
 	{name: "QUIT in place of TERM, to a worker that handles TERM only", signal: unix.SIGQUIT, worker: "app[TERM](child[TERM])", script: `
-		sent app QUIT; app dies of QUIT; snapshot; sent child TERM: its parent app did not handle it`},
+		sent app QUIT; app dies of QUIT; snapshot; sent child TERM: its parent app had no handler and died of it`},
 	{name: "two that may be the successor, so none is", worker: "sh(app1*, app2*)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; snapshot; app1 exits; snapshot; app2 exits; snapshot`},
 	{name: "no successor that comes later", worker: "sh(time(app*))", script: `
-		sent sh TERM; sh dies of TERM; snapshot; sent time TERM; time dies of TERM; snapshot; sent app TERM: its parent time did not handle it`},
+		sent sh TERM; sh dies of TERM; snapshot; sent time TERM; time dies of TERM; snapshot; sent app TERM: its parent time had no handler and died of it`},
 	{name: "the one successor that handles the signal, beside others", worker: "sh(tee, app*, bash)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent tee TERM; sent app TERM; sent bash TERM; successor app`},
 	{name: "the one successor beside a shell that only waits for its child on INT", signal: unix.SIGINT, worker: "sh1(sh2[INT](tail), app*)", script: `

@@ -103,8 +103,8 @@ func (w *walk) check() {
 			w.t.Fatalf("%v: drainit signalled member %d, which reads from one that lives (deaths: %v)", w.family, w.cut, w.deaths)
 		case !m.dead && !m.signalled() && m.acts() && w.hasItsTurn(i):
 			w.t.Fatalf("%v: member %d was signalled by none (idle: %v, deaths: %v)", w.family, i, w.idle, w.deaths)
-		case m.drainit > 0 && len(m.others) > 0:
-			if !m.byCall && !w.late {
+		case i > 0 && m.drainit > 0 && len(m.others) > 0: // below the worker
+			if m.again && !m.byCall {
 				w.t.Fatalf("%v: drainit signalled member %d, as another did (deaths: %v)", w.family, i, w.deaths)
 			}
 			w.cases[finding{i, w.twice(m)}] = true

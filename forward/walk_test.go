@@ -31,6 +31,9 @@ type walk struct {
 type kind struct {
 	idle bool // all of them sleep, so that much can be proven
 	late bool // a snapshot may come only behind the next death
+	// What acts upon the signal has handlers for INT and QUIT, too, or the defaults, so that
+	// nothing shows that a shell has put it into the background.
+	unmarked bool
 }
 
 // plan takes a snapshot and does what follows from it; any is whether that is something.
@@ -38,15 +41,23 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	w.tick += after
 	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: w.worker, Tick: w.tick}
 	want, _ := w.l.Want(r, time.Time{})
-	all := w.l.Plan(r, w.snapshot(want, w.idle))
+	all := w.l.Plan(r, w.snapshot(want, w.kind))
+	var fresh []int // a plan is carried out before what it signals can do anything
 	for _, d := range all {
 		w.l.Sent(d, w.tick)
 		i := d.Process.PID - firstPID
+		m := &w.family[i]
 		if w.reads(i) {
 			w.cut = i
 		}
-		w.family[i].byCall = w.called
-		w.signal(i, drainitSends)
+		if !m.signalled() {
+			fresh = append(fresh, i)
+		}
+		m.byCall, m.again = w.called, m.again || len(m.others) > 0
+		m.drainit++
+	}
+	for _, i := range fresh {
+		w.pass(i)
 	}
 	if p, ok := w.l.Successor(); ok {
 		w.worker = Worker{PID: p.PID}

@@ -59,7 +59,6 @@ func (l *Ledger) wantOfStop(r Request, w proc.Want) (proc.Want, bool) {
 	if r.Mode == ModeWorker {
 		return w, r.Purpose == Stop && r.Worker.Gone
 	}
-	w.Environment = func(p proc.Process) bool { return slices.Contains(readsEnvironment, p.Exe) }
 	if r.Purpose == Stop || !l.begun {
 		w.Chain = r.Worker.PID // that one may be the successor
 		w.ReadsPipe = l.readersBelow(r.Signal, r.Worker, nil, func(p proc.Process) bool {
@@ -104,8 +103,8 @@ func (l *Ledger) readersBelow(sig unix.Signal, w Worker, deaf []int, begins func
 }
 
 // unproven is the evidence of those that were not signalled and have lost their parent, or
-// are children of those that may be deaf; in the last call of all that were not signalled.
-// Of them it is asked whether they have received no signal.
+// are below those that may be deaf; in the last call of all that were not signalled. Of them it
+// is asked whether they have received no signal.
 func (l *Ledger) unproven(deaf []int, all bool) map[proc.ID]proc.Evidence {
 	evidence := make(map[proc.ID]proc.Evidence)
 	for _, m := range l.living {
@@ -113,11 +112,24 @@ func (l *Ledger) unproven(deaf []int, all bool) map[proc.ID]proc.Evidence {
 			continue
 		}
 		up := l.records[m.parent]
-		if all || m.PPID == l.self || up == nil || !l.alive(up) || slices.Contains(deaf, m.PPID) {
+		if all || m.PPID == l.self || up == nil || !l.alive(up) || l.belowAny(m, deaf) {
 			evidence[m.ID] = m.evidence
 		}
 	}
 	return evidence
+}
+
+// belowAny reports whether the nearest above a process that was signalled is one of these.
+func (l *Ledger) belowAny(m *record, these []int) bool {
+	for up := l.living[m.PPID]; up != nil; up = l.living[up.PPID] {
+		if slices.Contains(these, up.PID) {
+			return true
+		}
+		if up.sent != nil {
+			return false
+		}
+	}
+	return false
 }
 
 // above are the pids of the nearest that were signalled above each of these and live.

@@ -18,12 +18,12 @@ import (
 // wants are what the plan of every situation needs to be seen, "" for nothing; whether
 // there is a snapshot does not matter.
 var wants = []struct{ purposes, modes, workers, want string }{
-	{"stop", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment"},
+	{"stop", "auto, group", "any", "parents 1, chain 10, TERM, pipes"},
 	{"stop", "worker", "alive", ""},
 	{"stop", "worker", "gone, daemonized", "parents 1, TERM"},
-	{"late orphans, late last call", "auto, group", "any", "parents 1, chain 10, TERM, pipes, environment"},
-	{"orphans", "auto, group", "any", "parents 1, TERM, pipes, environment"},
-	{"last call", "auto, group", "any", "parents 1, TERM, pipes, environment, all 1"},
+	{"late orphans, late last call", "auto, group", "any", "parents 1, chain 10, TERM, pipes"},
+	{"orphans", "auto, group", "any", "parents 1, TERM, pipes"},
+	{"last call", "auto, group", "any", "parents 1, TERM, pipes, all 1"},
 	{"late orphans, late last call, orphans, last call", "worker", "any", ""},
 	{"quiet", "any", "alive", "enough 10, nearest 10, TSTP"},
 	{"quiet", "any", "gone, daemonized", "nearest 1, TSTP"},
@@ -110,12 +110,12 @@ func describeWant(w proc.Want, needed bool) string {
 func TestAStopAsksForTERMBesideItsSignal(t *testing.T) {
 	l := NewLedger(drainitPID)
 	r := Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}
-	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, chain 10, QUIT, TERM, pipes, environment"; got != want {
+	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, chain 10, QUIT, TERM, pipes"; got != want {
 		t.Errorf("the first snapshot: %q, want %q", got, want)
 	}
 	l.Plan(r, machine(false))
 	r.Purpose, r.Signal = Orphans, unix.SIGHUP // whatever came since
-	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, QUIT, TERM, pipes, environment"; got != want {
+	if got, want := describeWant(l.Want(r, time.Time{})), "parents 1, QUIT, TERM, pipes"; got != want {
 		t.Errorf("the second snapshot: %q, want %q", got, want)
 	}
 }
@@ -126,11 +126,11 @@ func TestOtherSignalsAskForThemselvesDuringAStop(t *testing.T) {
 	r := Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}
 	l.Plan(r, machine(false))
 	for purpose, want := range map[Purpose]string{
-		LastCall:    "parents 1, QUIT, TERM, pipes, environment, all 1",
-		Orphans:     "parents 1, QUIT, TERM, pipes, environment",
+		LastCall:    "parents 1, QUIT, TERM, pipes, all 1",
+		Orphans:     "parents 1, QUIT, TERM, pipes",
 		Quiet:       "enough 10, nearest 10, HUP",
 		PassThrough: "enough 10, nearest 10, HUP",
-		Stop:        "parents 1, chain 10, HUP, TERM, pipes, environment",
+		Stop:        "parents 1, chain 10, HUP, TERM, pipes",
 	} {
 		r.Purpose, r.Signal = purpose, unix.SIGHUP
 		if got := describeWant(l.Want(r, time.Time{})); got != want {

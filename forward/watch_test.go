@@ -68,7 +68,7 @@ func TestOfWhichItIsAskedWhetherTheyWereTouched(t *testing.T) {
 		t.Helper()
 		r := term(purpose)
 		r.Tick = 1001
-		if got := describeWant(l.Want(r, time.Time{})); got != "parents 1, TERM, pipes, environment"+want {
+		if got := describeWant(l.Want(r, time.Time{})); got != "parents 1, TERM, pipes"+want {
 			t.Errorf("%s: %q, want %q at its end", when, got, want)
 		}
 	}

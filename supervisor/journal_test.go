@@ -229,7 +229,7 @@ func TestLinesOfDeliveries(t *testing.T) {
 		b.end()
 		b.wantLines(1, "sent SIGHUP to node[4194306]: the first that handles it")
 		b.wantLines(1, "sent SIGTERM to sh[4194305]: the worker")
-		b.wantLines(1, "sent SIGTERM to node[4194306]: its parent sh[4194305] did not handle it")
+		b.wantLines(1, "sent SIGTERM to node[4194306]: its parent sh[4194305] had no handler and died of it")
 		b.wantLines(3, "sent ")
 	})
 	inBubble(t, inMode(forward.ModeGroup), with(newProcess("sh", nil, newProcess("node", slow))), func(b *bubble) {

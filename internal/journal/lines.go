@@ -58,8 +58,12 @@ func otherThan(sig unix.Signal) string {
 
 // Undecided is an orphan of which it can't be known whether it was signalled.
 func (j *Journal) Undecided(u forward.Undecided) {
-	j.Log.Info(fmt.Sprintf("%v may have been signalled by %v, which has gone: drainit signals it in the last seconds of the grace period only; --forward group would signal the group at once",
-		u.Process, u.Parent), about(u.Process, j.phase())...)
+	by := "its parent"
+	if u.Parent.PID != 0 {
+		by = u.Parent.String()
+	}
+	j.Log.Info(fmt.Sprintf("%v may have been signalled by %s, which has gone: drainit signals it in the last seconds of the grace period only; --forward group would signal the group at once",
+		u.Process, by), about(u.Process, j.phase())...)
 }
 
 // Frozen is a process that stopped by a TSTP that drainit sent it.

@@ -51,52 +51,74 @@ func settled(t testing.TB, pid, children int) bool {
 		!slices.ContainsFunc(below, func(p *Process) bool { return p.Comm != "sleep" || p.State != 'S' })
 }
 
-func TestWhichChildAShellWaitsFor(t *testing.T) {
+func TestWhetherAShellWaitsInTheForeground(t *testing.T) {
 	if _, err := os.ReadFile("/proc/self/syscall"); err != nil {
 		skip(t, "needs /proc/PID/syscall")
 	}
 	tests := []struct {
 		name, script string
-		null         bool // its input is /dev/null
-		dash, bash   bool // it surely waits for its first child
+		foreground   bool
 	}{
-		{"in the foreground", `sleep 1000; :`, false, true, true},
-		{"in the foreground, behind a trap", `trap : TERM; sleep 1000; :`, false, true, true},
-		{"in the foreground, with /dev/null like one in the background", `sleep 1000; :`, true, true, false},
-		{"in the foreground, with an input of its own", `sleep 1000 </dev/null; :`, false, true, false},
-		{"in the background", `sleep 1000 & wait; :`, false, false, false},
-		{"in the background, waited for by its pid", `sleep 1000 & wait $!; :`, false, false, false},
-		{"in the background, behind a trap", `trap : TERM; sleep 1000 & wait; :`, false, false, false},
+		{"in the foreground", `sleep 1000; :`, true},
+		{"in the foreground, behind a trap", `trap : TERM; sleep 1000; :`, true},
+		{"in the foreground, with an input of its own", `sleep 1000 </dev/null; :`, true},
+		{"in the background", `sleep 1000 & wait; :`, false},
+		{"in the background, waited for by its pid", `sleep 1000 & wait $!; :`, false},
+		{"in the background, behind a trap", `trap : TERM; sleep 1000 & wait; :`, false},
 	}
 	for _, tt := range tests {
-		for name, want := range map[string]bool{"dash": tt.dash, "busybox": tt.dash, "bash": tt.bash} {
+		for _, name := range []string{"dash", "busybox", "bash"} {
 			t.Run(name+" "+tt.name, func(t *testing.T) {
-				pid := shell(t, name, tt.null, 1, tt.script)
+				pid := shell(t, name, true, 1, tt.script)
 				all := take(t, Want{Parents: os.Getpid(), Shells: []int{pid}})
-				child := all.Children(pid)[0].PID
-				if got := all.WaitsFor(pid, child) == Waits; got != want {
+				want := NotWaiting
+				switch {
+				case name == "bash": // it sleeps in wait4 for either
+					want = MayWait
+				case tt.foreground:
+					want = Waits
+				}
+				if got := all.WaitsInForeground(pid); got != want {
 					t.Errorf("%v, want %v", got, want)
 				}
-				if (all.WaitsFor(child, pid) == Waits) || (all.WaitsFor(pid, os.Getpid()) == Waits) {
-					t.Error("it waits for others, too")
+				if child := all.Children(pid)[0].PID; all.WaitsInForeground(child) != NotWaiting {
+					t.Error("its child waits, too")
 				}
 			})
 		}
 	}
 }
 
-// Which of two bash waits for can be seen by their input.
-func TestWhichOfTwoChildrenBashWaitsFor(t *testing.T) {
-	pid := shell(t, "bash", false, 2, `sleep 1000 & sleep 1000; :`)
-	all := take(t, Want{Parents: os.Getpid(), Shells: []int{pid}})
-	children := all.Children(pid)
-	if (all.WaitsFor(pid, children[0].PID) == Waits) || !(all.WaitsFor(pid, children[1].PID) == Waits) {
-		t.Errorf("it waits for %v: %v, and for %v: %v; want the second", children[0], (all.WaitsFor(pid, children[0].PID) == Waits),
-			children[1], (all.WaitsFor(pid, children[1].PID) == Waits))
+// The youngest child, and those that write to what it reads, wherever those stand.
+func TestWhatAShellHasInItsForeground(t *testing.T) {
+	child := func(pid int, start uint64) Process {
+		return Process{ID: ID{PID: pid, Start: start}, PPID: 10, State: 'S'}
+	}
+	for name, tt := range map[string]struct {
+		children []Process
+		writers  map[int][]int
+		want     []int
+	}{
+		"none":                     {nil, nil, nil},
+		"the youngest":             {[]Process{child(11, 100), child(12, 101)}, nil, []int{12}},
+		"of one tick":              {[]Process{child(11, 100), child(12, 100)}, nil, []int{12}},
+		"with a lower pid":         {[]Process{child(11, 200), child(12, 101)}, nil, []int{11}},
+		"a pipeline":               {[]Process{child(11, 99), child(12, 100), child(13, 100), child(14, 100)}, map[int][]int{13: {12}, 14: {13}}, []int{14, 13, 12}},
+		"what another writes":      {[]Process{child(11, 99), child(12, 100)}, map[int][]int{12: {99}}, []int{12}},
+		"a pipe in the background": {[]Process{child(11, 98), child(12, 99), child(13, 100)}, map[int][]int{12: {11}}, []int{13}},
+	} {
+		s := New(append([]Process{{ID: ID{PID: 10, Start: 90}, PPID: 1, State: 'S'}}, tt.children...)).With(Details{Writers: tt.writers})
+		var got []int
+		for _, p := range s.Foreground(s.Children(10)) {
+			got = append(got, p.PID)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
 	}
 }
 
-// It costs reads of each shell and its children.
+// It costs a read of each shell.
 func TestShellsAreAskedOnlyIfThatIsWanted(t *testing.T) {
 	pid := shell(t, "dash", false, 1, `sleep 1000; :`)
 	other := shell(t, "dash", false, 1, `sleep 1000; :`)
@@ -106,12 +128,11 @@ func TestShellsAreAskedOnlyIfThatIsWanted(t *testing.T) {
 		"one that is not": {Parents: os.Getpid(), Shells: []int{1 << 22}},
 		"not read closely, so that it may be any program": {Shells: []int{pid}},
 	} {
-		all := take(t, w)
-		if child := all.Children(pid)[0].PID; all.WaitsFor(pid, child) == Waits {
-			t.Errorf("%s: it waits for %d", name, child)
+		if take(t, w).WaitsInForeground(pid) != NotWaiting {
+			t.Errorf("%s: it waits", name)
 		}
 	}
-	if (*Snapshot)(nil).WaitsFor(pid, other) != NotWaiting {
+	if (*Snapshot)(nil).WaitsInForeground(pid) != NotWaiting {
 		t.Error("without a snapshot it waits for a child")
 	}
 }

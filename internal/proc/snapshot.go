@@ -1,6 +1,9 @@
 package proc
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Snapshot is what /proc showed at one moment: a set of processes and which is whose
 // child. It never changes. A nil Snapshot is that of a /proc which could not be read.
@@ -8,8 +11,8 @@ type Snapshot struct {
 	all      []Process     // by pid
 	children map[int][]int // of each pid, the indexes of its children, by pid
 
-	pipes      pipes // if asked for
-	foreground map[[2]int]Waiting
+	pipes      pipes            // if asked for
+	foreground map[int]Waiting  // of shells, by pid
 	evidence   map[int]Evidence // by pid
 	untouched  map[ID]bool
 	asleep     map[int]bool
@@ -178,13 +181,37 @@ func (s *Snapshot) Nearest(root int, is func(Process) bool) (nearest []Process) 
 // or not; false where that was not asked for.
 func (s *Snapshot) MayWait(shell int) bool { return s != nil && s.waiting[shell] }
 
-// WaitsFor reports whether a shell waits for a child that it did not put into the
-// background; NotWaiting where that was not asked for.
-func (s *Snapshot) WaitsFor(shell, child int) Waiting {
+// WaitsInForeground reports whether a shell waits for a command in its foreground; NotWaiting
+// where that was not asked for.
+func (s *Snapshot) WaitsInForeground(shell int) Waiting {
 	if s == nil {
 		return NotWaiting
 	}
-	return s.foreground[[2]int{shell, child}]
+	return s.foreground[shell]
+}
+
+// Foreground returns what a shell with these children has in its foreground, if it has
+// anything: its youngest child, and those of them that write to what one of these reads. A
+// pipe counts as far as it was asked for.
+func (s *Snapshot) Foreground(children []*Process) (these []*Process) {
+	var youngest *Process
+	for _, p := range children {
+		if youngest == nil || p.Start > youngest.Start || p.Start == youngest.Start && p.PID > youngest.PID {
+			youngest = p
+		}
+	}
+	if youngest == nil {
+		return nil
+	}
+	these = []*Process{youngest}
+	for at := 0; at < len(these); at++ {
+		for _, p := range children {
+			if slices.Contains(s.writersTo(these[at].PID), p.PID) && !slices.Contains(these, p) {
+				these = append(these, p)
+			}
+		}
+	}
+	return these
 }
 
 // Evidence returns what shows later whether a process has received a signal since; nil
@@ -206,8 +233,8 @@ func (s *Snapshot) Asleep(pid int) bool { return s != nil && s.asleep[pid] }
 
 // Details are what a snapshot knows beside its processes.
 type Details struct {
-	Writers   map[int][]int      // of the readers of pipes: the pids of those that write to them
-	Waits     map[[2]int]Waiting // shells and their children
+	Writers   map[int][]int   // of the readers of pipes: the pids of those that write to them
+	Waits     map[int]Waiting // shells, in the foreground
 	Evidence  map[int]Evidence
 	Untouched map[ID]bool
 	Asleep    map[int]bool

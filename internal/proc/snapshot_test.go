@@ -17,7 +17,7 @@ func TestSnapshotOfNothing(t *testing.T) {
 	if n := s.Size() + len(s.All()) + len(s.Children(1)) + len(s.Descendants(1)) + len(s.Group(1)) + len(s.Nearest(1, is)) + len(s.WritersTo(1)); n != 0 {
 		t.Errorf("it has %d processes", n)
 	}
-	if s.WaitsFor(1, 2) != NotWaiting {
+	if s.WaitsInForeground(1) != NotWaiting {
 		t.Error("a process waits for another")
 	}
 }
