@@ -36,15 +36,18 @@ import (
 
 	"drainit/internal/cli"
 	_ "drainit/internal/oneproc"
+	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
 )
 
 // The worker inherits the signal mask of the thread that forks it, and the parent-death
-// signal is asked for by thread: both are done on the main one.
+// signal is asked for by thread: both are done on the main one. A drainit that becomes the
+// worker ignores no signal, for an exec would keep that.
 func init() {
 	if os.Args[0] != spawn.ListenArg0 && !cli.IsVerb(os.Args[1:]) {
-		spawn.GatherThreads() // before there are more
+		sigqueue.IgnoreFaults() // first: one may come at once
+		spawn.GatherThreads()   // before there are more
 	}
 	runtime.LockOSThread()
 }

@@ -59,6 +59,7 @@ var settingTests = map[string]settingTest{
 			"65":   `invalid signal "65": numbers go from 1 to 64`,
 			"KILL": `SIGKILL can't begin the stop: drainit can't see it or has another use for it`,
 			"CHLD": `SIGCHLD can't begin the stop: drainit can't see it or has another use for it`,
+			"SEGV": `SIGSEGV can't begin the stop: drainit can't see it or has another use for it`,
 			"TSTP": `SIGTSTP can't begin the stop: drainit can't see it or has another use for it`,
 			"CONT": `SIGCONT can't begin the stop: drainit can't see it or has another use for it`,
 		},
@@ -90,6 +91,7 @@ var settingTests = map[string]settingTest{
 		bad: map[string]string{
 			"TERM":      `invalid rewrite "TERM": want FROM:TO, such as TERM:QUIT`,
 			"KILL:TERM": `SIGKILL can't be rewritten: drainit can't see it or never passes it on`,
+			"SEGV:TERM": `SIGSEGV can't be rewritten: drainit can't see it or never passes it on`,
 			"TERM:STOP": `SIGSTOP can't be delivered in place of SIGTERM: it would freeze or break the worker`,
 			"TERM:FOO":  `invalid signal "FOO": want a name such as TERM or SIGTERM, RTMIN+3, or a number`,
 		},

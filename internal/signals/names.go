@@ -7,6 +7,7 @@ package signals
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,15 +106,21 @@ func Catchable(sig unix.Signal) bool {
 	return sig >= 1 && sig <= maxSignal
 }
 
-// Forwardable reports whether the signal is ever passed on. CHLD is about
-// drainit's own children, PIPE and XFSZ about its own log, XCPU about its own time, and URG
+// Faults are the signals by which the kernel tells a program of an instruction of its own, and
+// which the Go runtime does not deliver, or not always (package os/signal, "Types of signals").
+func Faults() []unix.Signal {
+	return []unix.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS}
+}
+
+// Forwardable reports whether the signal is ever passed on. Faults are drainit's own, CHLD is
+// about its own children, PIPE and XFSZ about its own log, XCPU about its own time, and URG
 // interrupts the threads of the Go runtime, which sends it to itself all the time.
 func Forwardable(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU:
 		return false
 	}
-	return Catchable(sig)
+	return Catchable(sig) && !slices.Contains(Faults(), sig)
 }
 
 // StopsByDefault reports whether a signal goes to none but those that handle it,

@@ -68,14 +68,14 @@ func New() *Queue {
 const stopsAtMost = 64
 
 // early are the signals that people, platforms and workers send, beside those that drainit
-// acts upon.
+// acts upon, and ABRT, which ends drainit as long as it is not subscribed to.
 var early = []unix.Signal{
-	unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH,
+	unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH,
 }
 
 // Open begins to subscribe to every signal that can be handled but URG, which is the Go
-// runtime's own. A HUP that is ignored at the start, as by nohup(1), stays ignored, for
-// the worker too.
+// runtime's own, and those that IgnoreFaults is for. A HUP that is ignored at the start, as
+// by nohup(1), stays ignored, for the worker too.
 //
 // Each subscription is two hand-overs to a thread of the runtime and back, and all of them
 // would be the longest part of the start. So they go on beside what else there is to do:

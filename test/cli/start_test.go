@@ -41,6 +41,7 @@ func TestWorkerStartsWithCleanSignals(t *testing.T) {
 	)
 	show := []string{"/bin/cat", "/proc/self/status"}
 	through := append([]string{harness.DrainitBin, "--"}, show...)
+	script := harness.WriteProgram(t, t.TempDir(), "script", 0o755, "exec "+strings.Join(show, " ")+"\n")
 	for name, tt := range map[string]struct {
 		start            harness.Launch
 		blocked, ignored string
@@ -50,6 +51,9 @@ func TestWorkerStartsWithCleanSignals(t *testing.T) {
 		"all ignored by Go, but HUP":          {harness.Launch{Args: show, Setup: harness.Setup{Ignore: allSignals()[1:], Block: allSignals()}}, none, none},
 		"all ignored and blocked, but HUP":    {hostile(syscall.SIGHUP, through...), none, none},
 		"all ignored and blocked":             {hostile(0, through...), none, "0000000000000001"},
+		"a script without #!":                 {harness.Launch{Args: []string{"--", script}}, none, none},
+		"LISTEN_PID":                          {harness.Launch{Bin: "/bin/sh", Args: activated("$$", through...)}, none, none},
+		"LISTEN_PID and a script without #!":  {harness.Launch{Bin: "/bin/sh", Args: activated("$$", harness.DrainitBin, "--", script)}, none, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {

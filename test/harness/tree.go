@@ -156,4 +156,4 @@ func Spread(tree string) string {
 }
 
 // PassedOn are signals that mean nothing to drainit, by perl's names.
-var PassedOn = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "SYS", "IO"}
+var PassedOn = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "VTALRM", "IO"}

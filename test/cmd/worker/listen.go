@@ -62,7 +62,7 @@ func listen(args []string) error {
 func parseSignals(list string) ([]os.Signal, error) {
 	var all []os.Signal
 	if list == "all" {
-		for _, sig := range signals.All() {
+		for _, sig := range append(signals.All(), signals.Faults()...) {
 			all = append(all, sig)
 		}
 		return all, nil

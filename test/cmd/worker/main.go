@@ -36,6 +36,7 @@ func main() {
 		"hungfs":       hungFS,
 		"hang":         hang,
 		"drains":       drains,
+		"send":         send,
 	}
 	if len(os.Args) < 2 || verbs[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "worker: unknown verb")

@@ -1,0 +1,135 @@
+package signals
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
+	"drainit/test/harness"
+)
+
+// sender is a worker that sends drainit a signal, waits until drainit passes USR2 on to it,
+// and exits with 7. It ignores all others.
+type sender struct {
+	name    string
+	command func(sig unix.Signal) []string
+}
+
+// senders send by both ways, from the worker's first instructions on and later. Of the two
+// sigqueue(3) alone gives a code that the Go runtime takes for the kernel's, as of a fault.
+func senders() []sender {
+	worker := func(args ...string) func(unix.Signal) []string {
+		return func(sig unix.Signal) []string {
+			return append([]string{harness.WorkerBin, "send", args[0], fmt.Sprint(int(sig))}, args[1:]...)
+		}
+	}
+	return []sender{
+		{"kill, first", killsFirst},
+		{"sigqueue, first", worker("queue")},
+		{"kill, later", worker("kill", "drainit:run")},
+		{"sigqueue, later", worker("queue", "drainit:run")},
+	}
+}
+
+// killsFirst is a shell, which starts in half the time of a Go program.
+func killsFirst(sig unix.Signal) []string {
+	var ignored []string
+	for _, other := range catchable {
+		if other != unix.SIGUSR2 {
+			ignored = append(ignored, fmt.Sprint(int(other)))
+		}
+	}
+	return []string{"dash", "-c", fmt.Sprintf(`trap "" %s; trap "exit 7" USR2; kill -%d $PPID; kill -USR2 $PPID; while :; do sleep 0.01; done`,
+		strings.Join(ignored, " "), sig)}
+}
+
+// survived reports whether drainit is to live on when a worker sends a signal. KILL and STOP
+// do not reach PID 1 from inside, and nor do 32 and 34, for which the Go runtime has no handler.
+func (s sender) survived(sig unix.Signal, noPID1 bool) bool {
+	switch sig {
+	case unix.SIGKILL, unix.SIGSTOP:
+		return !noPID1
+	case 32, 34:
+		return !noPID1
+	}
+	return true
+}
+
+// No signal that a worker sends ends drainit but for those that stop it, and then the worker
+// has its time. With -soak there are 50 starts of each kind:
+//
+//	go test ./test/signals -run NoSignalOfTheWorker -soak
+func TestNoSignalOfTheWorkerEndsDrainit(t *testing.T) {
+	starts := 2
+	if *harness.SoakWhole {
+		starts = 50
+	}
+	for _, sender := range senders() {
+		t.Run(sender.name, func(t *testing.T) {
+			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+				for sig := unix.Signal(1); sig <= 64; sig++ {
+					if !sender.survived(sig, noPID1) {
+						continue
+					}
+					t.Run(signals.Name(sig), func(t *testing.T) {
+						t.Parallel()
+						for range starts {
+							p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, sender.command(sig)...)})
+							p.WantExit(7)
+						}
+					})
+				}
+			})
+		})
+	}
+}
+
+// A fault of drainit's own is none that was sent, and ends it. Here the test has it run into
+// what is no instruction.
+func TestFaultOfDrainitsOwnEndsIt(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sleep", "1000"}})
+		p.WaitTitle("drainit:run")
+		breakCode(t, p.Pid())
+		p.Signal(unix.SIGUSR1) // which it is to act upon
+		if status := p.Wait() - 128; !slices.Contains(signals.Faults(), unix.Signal(status)) {
+			t.Errorf("it has not died of a fault: %v", p.Status)
+		}
+	})
+}
+
+// breakCode makes what a process executes no instructions of any processor that drainit is
+// released for.
+func breakCode(t *testing.T, pid int) {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) r-xp .*/drainit$`).FindSubmatch(maps)
+	if code == nil {
+		t.Fatalf("no code in\n%s", maps)
+	}
+	from, _ := strconv.ParseInt(string(code[1]), 16, 64)
+	to, _ := strconv.ParseInt(string(code[2]), 16, 64)
+	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	if _, err := memory.WriteAt(bytes.Repeat([]byte{0xff}, int(to-from)), from); errors.Is(err, unix.EIO) {
+		harness.Skip(t, "the kernel permits no writing to the code of a process (proc_mem.force_override)")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
