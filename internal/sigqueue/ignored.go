@@ -17,6 +17,10 @@ import (
 // start; but an exec without a fork would keep it.
 func IgnoreFaults() { ignore(signals.Faults()...) }
 
+// ignoreUndelivered is for 32 and 34, for which the runtime has no handler: they would end a
+// drainit that is not PID 1. A child would inherit it, so that none may be started any longer.
+func ignoreUndelivered() { ignore(32, 34) }
+
 func ignore(these ...unix.Signal) {
 	for _, sig := range these {
 		_, _ = SetAction(sig, Ignore) // fails for KILL and STOP alone

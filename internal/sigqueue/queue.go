@@ -171,8 +171,10 @@ func (q *Queue) TakeEarly(stops []unix.Signal) (sig unix.Signal, ok bool) {
 }
 
 // Pump begins, behind WaitForEarly, to pass on all but the stop signals, which have another way,
-// from their slots to the loop, and to subscribe to those that are left.
+// from their slots to the loop, and to subscribe to those that are left. No process may be
+// forked any longer.
 func (q *Queue) Pump() {
+	ignoreUndelivered()
 	go q.pumpQuiet()
 	now := signals.SetOf(early...)
 	q.pump(now &^ q.stops)

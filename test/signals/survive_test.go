@@ -21,6 +21,7 @@ import (
 // and exits with 7. It ignores all others.
 type sender struct {
 	name    string
+	first   bool // at once, and not when the title says that the worker runs
 	command func(sig unix.Signal) []string
 }
 
@@ -33,10 +34,10 @@ func senders() []sender {
 		}
 	}
 	return []sender{
-		{"kill, first", killsFirst},
-		{"sigqueue, first", worker("queue")},
-		{"kill, later", worker("kill", "drainit:run")},
-		{"sigqueue, later", worker("queue", "drainit:run")},
+		{"kill, first", true, killsFirst},
+		{"sigqueue, first", true, worker("queue")},
+		{"kill, later", false, worker("kill", "drainit:run")},
+		{"sigqueue, later", false, worker("queue", "drainit:run")},
 	}
 }
 
@@ -59,7 +60,7 @@ func (s sender) survived(sig unix.Signal, noPID1 bool) bool {
 	case unix.SIGKILL, unix.SIGSTOP:
 		return !noPID1
 	case 32, 34:
-		return !noPID1
+		return !noPID1 || !s.first
 	}
 	return true
 }
