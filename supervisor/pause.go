@@ -18,6 +18,7 @@ import (
 func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	queue.WaitForStops(stops, nil, machine.SameRequest)
+	queue.WaitForEarly() // behind the title a QUIT or HUP no longer ends it
 	spawn.SpreadMain()
 	spawn.SpreadThreads()
 	spawn.KeepSmall()
@@ -30,7 +31,6 @@ func Pause(queue *sigqueue.Queue) error {
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
-	queue.WaitForEarly()
 	queue.Pump()
 	queue.SleepOnThread()
 	for {

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
+	"drainit/internal/title"
 	"drainit/test/harness"
+	"drainit/test/harness/queued"
 )
 
 // sender is a worker that sends drainit a signal, waits until drainit passes USR2 on to it,
@@ -92,6 +94,23 @@ func TestNoSignalOfTheWorkerEndsDrainit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A drainit without a worker lives on, too.
+func TestNoFaultThatIsSentEndsAPause(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--pause"}})
+		p.WaitTitle(title.Pause)
+		for _, sig := range append(signals.Faults(), unix.SIGABRT) {
+			p.Signal(sig)
+			if err := queued.Send(p.Pid(), sig); err != nil {
+				t.Error(err)
+			}
+		}
+		p.Signal(unix.SIGTERM)
+		p.WantExit(0)
+	})
 }
 
 // A fault of drainit's own is none that was sent, and ends it. Here the test has it run into
