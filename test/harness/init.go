@@ -39,7 +39,7 @@ type Launch struct {
 	NoPID1 bool // in the test's own PID namespace
 	Setup  Setup
 	TTY    *os.File // the controlling terminal, and 0, 1 and 2
-	Stdin  *os.File
+	Stdin  *os.File // Docker's if nil; see dockerStdin
 	Stdout *os.File // read by the test if nil
 	Stderr *os.File // read by the test if nil
 	Files  []*os.File
@@ -130,6 +130,11 @@ func (p *Init) Start(ownStdout, ownStderr *os.File) {
 	stdout, p.Stdout = sink(p.T, ownStdout)
 	stderr, p.Stderr = sink(p.T, ownStderr)
 	p.Cmd.Stdout, p.Cmd.Stderr = stdout, stderr
+	if p.Cmd.Stdin == nil {
+		null := dockerStdin(p.T)
+		defer null.Close()
+		p.Cmd.Stdin = null
+	}
 	begin := p.Cmd.Start
 	if p.trace != nil {
 		begin = p.startTraced
@@ -145,6 +150,18 @@ func (p *Init) Start(ownStdout, ownStderr *os.File) {
 	}
 	go p.await()
 	p.T.Cleanup(p.End)
+}
+
+// dockerStdin is the standard input that Docker and containerd give a container: /dev/null,
+// opened to read and write. os/exec opens it to read, as a shell does for what it starts in
+// the background.
+func dockerStdin(t *testing.T) *os.File {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return null
 }
 
 // asRoot maps the user to root in a user namespace of its own.
