@@ -134,7 +134,8 @@ const promptly = 8 * time.Second
 
 // TestMatrix starts a worker in each way and asks for the stop with its job in
 // hand: the job ends whole, its process is signalled once, drainit leaves right
-// after it with the status that the way promises, and nothing is left.
+// after it with the status that the way promises, and nothing is left. Where a shell takes
+// part it does so with each standard input.
 func TestMatrix(t *testing.T) {
 	harness.Slow(t)
 	table, page := newTable(), harness.VerificationText(t)
@@ -144,13 +145,16 @@ func TestMatrix(t *testing.T) {
 				t.Parallel()
 				w.need(t)
 				t.Run("short job", func(t *testing.T) {
-					o := w.check(t, 3*time.Second, cmp.Or(w.grace, "30s"))
+					o := w.check(t, dockers, 3*time.Second, cmp.Or(w.grace, "30s"))
 					table.add(w, "drainit", o)
 					if got, want := o.cell(w), cellIn(page, w); untimed(got) != untimed(want) {
 						t.Errorf("%q, in the docs' table %q", got, want)
 					}
 				})
-				t.Run("long job, short grace", func(t *testing.T) { w.check(t, 8*time.Second, cmp.Or(w.grace, "16s")) })
+				t.Run("long job, short grace", func(t *testing.T) { w.check(t, dockers, 8*time.Second, cmp.Or(w.grace, "16s")) })
+				for _, in := range w.otherInputs() {
+					t.Run("short job, standard input is "+in.name, func(t *testing.T) { w.check(t, in, 3*time.Second, cmp.Or(w.grace, "30s")) })
+				}
 				if *withPeers {
 					w.runPeers(t, table)
 				}
@@ -175,10 +179,11 @@ func (w way) need(t *testing.T) {
 }
 
 // check runs the way under drainit and fails the test unless all is as it must be.
-func (w way) check(t *testing.T, job time.Duration, grace string) outcome {
+func (w way) check(t *testing.T, in input, job time.Duration, grace string) outcome {
 	t.Helper()
-	flags := append([]string{"-v", "--grace", grace}, w.flags...)
+	flags := slices.Concat([]string{"-v", "--log-format", "json", "--grace", grace}, w.flags)
 	s := newScene(t, job)
+	s.input = in
 	o := w.run(t, s, harness.DrainitBin, flags)
 	want := max(w.workers, 1)
 	if o.early {
@@ -258,6 +263,9 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		command = s.giveAway(t, command)
 	}
 	l := harness.Launch{Bin: bin, Args: harness.Line(flags, command...), Dir: s.dir, Env: s.env, Setup: harness.Setup{Docker: w.confined || *asOthers}}
+	if s.input.set != nil {
+		l = s.input.set(t, l)
+	}
 	var g harness.CpuCgroup
 	if *limit > 0 {
 		g = harness.NewCPUCgroup(t)

@@ -19,6 +19,7 @@ type scene struct {
 	dir    string        // a folder of the run's own: the worker's working directory and home
 	record string        // the file in it that $RECORD names
 	job    time.Duration // how long the job takes: $JOB, in seconds
+	input  input         // Docker's if zero
 	port   int           // a free port on the loopback: $PORT
 	env    []string
 	init   *harness.Init // nil until it has been started
