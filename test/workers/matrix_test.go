@@ -104,9 +104,9 @@ type way struct {
 var ways = slices.Concat(nodeWays, shellWays, pm2Ways, serverWays, queueWays, hardWays)
 
 // hardWays have a shell, launcher or manager between the init and the worker that
-// neither dies of the signal at once nor passes it on as it should.
+// neither dies of the signal at once nor passes it on as it should, or that does pass it on.
 var hardWays = tight(slices.Concat(trapWays, deafWays, wrapperWays, managerWays, pipeWays, relayWays,
-	confinedWays, userWays, threadWays, seedWays))
+	confinedWays, userWays, threadWays, seedWays, correctTraps))
 
 // tight gives the ways a grace whose last call comes after 9 s: the long job is over by
 // then, and what is signalled by the last call only is signalled late.

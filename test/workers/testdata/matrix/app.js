@@ -5,11 +5,14 @@
 //   CHATTY  it prints a line each 50 ms, and so dies of a reader that has gone
 //   READY   it tells who started it that it is ready, as PM2 can ask for
 //   STATUS  its exit status, 0 if unset; "raise": it dies of the signal
+//   TWICE   "exit": it leaves its job and exits with 1 when it is signalled again
+//   TICK    it runs each so many ms, and so can't be seen to have received no signal
 'use strict';
 const fs = require('node:fs');
 
-const { RECORD, JOB, CATCH = 'SIGTERM,SIGINT', IGNORE, STATUS = '0' } = process.env;
+const { RECORD, JOB, CATCH = 'SIGTERM,SIGINT', IGNORE, STATUS = '0', TWICE, TICK } = process.env;
 if (process.env.CHATTY) setInterval(() => console.log('working'), 50);
+if (TICK) setInterval(() => {}, Number(TICK));
 setInterval(() => {}, 1e9); // it would wait for the next job
 let ended = false;
 let signal;
@@ -28,6 +31,7 @@ function leave() {
 for (const name of CATCH.split(',')) {
   process.on(name, () => {
     record(`signalled ${name}`);
+    if (signal && TWICE) process.exit(1);
     signal = name;
     leave();
   });
