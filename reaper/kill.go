@@ -29,8 +29,9 @@ const killPasses = 500 * time.Millisecond
 // again and again until a walk finds none new: they fork meanwhile.
 // A worker that has not been waited for is given by its pid, else 0: its group
 // goes first, so that something ends even without /proc.
+// What hangs in the kernel can't be reached so, and is left to its group.
 // The error names the first process that could not be killed.
-func KillTree(worker int) error {
+func KillTree(worker int, r *proc.Reader) error {
 	if os.Getpid() == 1 {
 		if err := SignalNamespace(unix.SIGKILL); !errors.Is(err, ErrGone) {
 			return err
@@ -43,7 +44,7 @@ func KillTree(worker int) error {
 	done := make(map[proc.ID]bool)
 	var failed error
 	for began := time.Now(); time.Since(began) < killPasses; {
-		fresh, err := pass(done)
+		fresh, err := pass(done, r)
 		if failed == nil {
 			failed = err
 		}
@@ -55,8 +56,8 @@ func KillTree(worker int) error {
 }
 
 // pass kills the descendants that are not in done and adds them to it.
-func pass(done map[proc.ID]bool) (fresh bool, failed error) {
-	all, err := proc.Take(proc.Want{})
+func pass(done map[proc.ID]bool, r *proc.Reader) (fresh bool, failed error) {
+	all, err := r.Take(proc.Want{})
 	if err != nil {
 		return false, err
 	}
@@ -65,7 +66,7 @@ func pass(done map[proc.ID]bool) (fresh bool, failed error) {
 			continue
 		}
 		done[p.ID], fresh = true, true
-		err := Signal(p.ID, unix.SIGKILL)
+		err := Signal(p.ID, unix.SIGKILL, r.Read)
 		if err != nil && !errors.Is(err, ErrGone) && failed == nil {
 			failed = fmt.Errorf("cannot kill %s[%d]: %w", p.Comm, p.PID, err)
 		}

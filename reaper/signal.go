@@ -13,6 +13,9 @@ import (
 // ErrGone says that the process meant has ended, whatever has its pid now.
 var ErrGone = errors.New("the process has ended")
 
+// Read reads the stat of one process.
+type Read func(pid int) (proc.Process, error)
+
 // SignalChild sends a signal to a child of drainit that has not been waited
 // for, so that its pid is still its own. It refuses pid 1 and below, which
 // would mean drainit, its group or everything.
@@ -35,40 +38,40 @@ func SignalGroup(leader int, sig unix.Signal) error {
 
 // Signal sends a signal to a process that may be another's child. It
 // goes through a pidfd whose start time is read after opening, so it reaches
-// this process or none. The error is ErrGone, or that of
+// this process or none. The error is ErrGone, that of the read (proc.Reader.Read), or that of
 // pidfd_send_signal(2), EPERM above all.
-func Signal(id proc.ID, sig unix.Signal) error {
+func Signal(id proc.ID, sig unix.Signal, read Read) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("cannot signal pid %d", id.PID)
 	}
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		return signalByPid(id, sig) // before Linux 5.3, or a seccomp profile of then
+		return signalByPid(id, sig, read) // before Linux 5.3, or a seccomp profile of then
 	}
 	if err != nil {
 		return wrapKill(err)
 	}
 	defer unix.Close(fd)
-	if err := isStill(id); err != nil {
+	if err := isStill(id, read); err != nil {
 		return err
 	}
 	err = unix.PidfdSendSignal(fd, sig, nil, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // or it is the process that may not be signalled
-		return signalByPid(id, sig)
+		return signalByPid(id, sig, read)
 	}
 	return wrapKill(err)
 }
 
-func signalByPid(id proc.ID, sig unix.Signal) error {
-	if err := isStill(id); err != nil {
+func signalByPid(id proc.ID, sig unix.Signal, read Read) error {
+	if err := isStill(id, read); err != nil {
 		return err
 	}
 	return wrapKill(unix.Kill(id.PID, sig))
 }
 
 // isStill returns nil if the pid is still that of this process.
-func isStill(id proc.ID) error {
-	p, err := proc.Read(id.PID)
+func isStill(id proc.ID, read Read) error {
+	p, err := read(id.PID)
 	if proc.IsGone(err) || err == nil && p.Start != id.Start {
 		return ErrGone
 	}

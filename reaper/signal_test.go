@@ -17,7 +17,7 @@ func TestNoPidBelowTwoIsSignalled(t *testing.T) {
 		if SignalGroup(pid, 0) == nil {
 			t.Errorf("a group %d was signalled", pid)
 		}
-		if Signal(proc.ID{PID: pid}, 0) == nil {
+		if Signal(proc.ID{PID: pid}, 0, proc.Read) == nil {
 			t.Errorf("a process with pid %d was signalled", pid)
 		}
 	}
@@ -31,12 +31,12 @@ func TestSignalReachesThisProcessOrNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Signal(me.ID, 0); err != nil {
+	if err := Signal(me.ID, 0, proc.Read); err != nil {
 		t.Errorf("cannot signal myself: %v", err)
 	}
 	recycled := me.ID
 	recycled.Start++
-	if err := Signal(recycled, 0); !errors.Is(err, ErrGone) {
+	if err := Signal(recycled, 0, proc.Read); !errors.Is(err, ErrGone) {
 		t.Errorf("another process with the same pid: %v, want %v", err, ErrGone)
 	}
 }

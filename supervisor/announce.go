@@ -66,10 +66,11 @@ func (s *Supervisor) announceKill(now time.Time, why string) {
 
 // left is what is alive below drainit.
 func (s *Supervisor) left() ([]*proc.Process, error) {
-	if s.clues.shown != nil {
-		return s.clues.shown.Descendants(os.Getpid()), nil
+	all, err := s.clues.shown, error(nil)
+	if all == nil {
+		defer s.bound(time.Now(), false)
+		all, err = s.sys.Snapshot(proc.Want{})
 	}
-	defer s.bound(time.Now(), false)
-	all, err := s.sys.Snapshot(proc.Want{})
-	return all.Descendants(os.Getpid()), err
+	self := os.Getpid()
+	return append(all.Descendants(self), all.Hanging(self)...), err
 }

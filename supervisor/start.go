@@ -21,7 +21,9 @@ import (
 // Run runs the worker to its end. It must be called on the locked main thread; the log
 // stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
+	sys := new(linux)
+	sys.watcher = watch.Watcher{Wake: queue.Wake, Read: sys.Read}
+	s := New(cfg, sys, queue, log)
 	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
 	outcome := s.run()
 	s.journal.WriteMessage(s.cfg.TerminationLog)

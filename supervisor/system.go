@@ -52,10 +52,10 @@ func (*linux) LastPID() int { return proc.LastPID() }
 
 func (*linux) Ticks() uint64 { return proc.Ticks() }
 
-func (*linux) Send(d forward.Delivery) error {
+func (l *linux) Send(d forward.Delivery) error {
 	switch d.Target {
 	case forward.ToTree:
-		return reaper.KillTree(d.Process.PID)
+		return reaper.KillTree(d.Process.PID, &l.Reader)
 	case forward.ToNamespace:
 		return reaper.SignalNamespace(d.Signal)
 	case forward.ToGroup:
@@ -68,5 +68,5 @@ func (*linux) Send(d forward.Delivery) error {
 	if d.Child {
 		return reaper.SignalChild(d.Process.PID, d.Signal)
 	}
-	return reaper.Signal(d.Process.ID, d.Signal)
+	return reaper.Signal(d.Process.ID, d.Signal, l.Read)
 }

@@ -41,6 +41,11 @@ func locate(pid int, below bool) (*instance, error) {
 		}
 	}
 	look, err := lookAt(proc.Want{})
+	if errors.Is(err, proc.ErrNoAnswer) { // too many hang: what is below it can't be known
+		if d := locateAlone(pid); d != nil {
+			return d, nil
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for drainit: %w", err)
 	}
@@ -73,7 +78,7 @@ func locateAlone(pid int) *instance {
 
 func (look *system) instance(pid int) *instance {
 	p, _ := look.all.Process(pid)
-	return &instance{Process: p, descendants: look.all.Descendants(pid)}
+	return &instance{Process: p, descendants: append(look.all.Descendants(pid), look.all.Hanging(pid)...)}
 }
 
 func lookAt(w proc.Want) (*system, error) {
@@ -216,7 +221,7 @@ func (d *instance) signal(sig unix.Signal) error {
 	if d.PID == 1 {
 		err = reaper.SignalInit(sig)
 	} else {
-		err = reaper.Signal(d.ID, sig)
+		err = reaper.Signal(d.ID, sig, proc.Read)
 	}
 	switch {
 	case errors.Is(err, unix.EPERM):

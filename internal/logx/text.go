@@ -61,6 +61,9 @@ func List(all []*proc.Process, describe func(*proc.Process) string) string {
 
 // WithState tells what can't be asked any more after a kill: "node[17] (sleeping, 31s old)".
 func WithState(p *proc.Process) string {
+	if p.Start == 0 { // not known
+		return fmt.Sprintf("%v (%s)", p, stateName(p.State))
+	}
 	return fmt.Sprintf("%v (%s, %s old)", p, stateName(p.State), Round(p.Age()))
 }
 

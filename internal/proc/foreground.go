@@ -18,11 +18,12 @@ const (
 )
 
 // readForeground asks of each of the shells whether it waits in the foreground.
-func (s *Snapshot) readForeground(w Want) {
+func (g *reading) readForeground(s *Snapshot, w Want) {
 	s.foreground = make(map[int]Waiting)
 	for _, pid := range w.Shells {
 		shell, ok := s.find(pid)
-		if ok && shell.Alive() && shell.State == 'S' { // as inSigwait asks
+		if ok && shell.Alive() && shell.State == 'S' && !shell.hangs { // as inSigwait asks
+			g.reads(pid, closely)
 			s.foreground[pid] = howWaits(shell)
 		}
 	}

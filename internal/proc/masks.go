@@ -33,12 +33,13 @@ const (
 // readMasks reads the signals of processes: those that they have handlers for, and of the
 // signals asked for also those that they wait for without one. One that has vanished is
 // dead. The error is that of a want of means.
-func (r *Reader) readMasks(these []*Process, w Want) error {
+func (g *reading) readMasks(these []*Process, w Want) error {
 	var open []question
 	for _, p := range these {
 		if !p.Alive() {
 			continue
 		}
+		g.reads(p.PID, closely)
 		st, err := p.readStatus()
 		if err != nil {
 			return err
@@ -48,10 +49,10 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 		}
 		p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
 		for _, sig := range w.Signals {
-			if st.handled.Has(sig) || st.ignored.Has(sig) {
+			if st.handled.Has(sig) || st.ignored.Has(sig) || p.hangs {
 				continue
 			}
-			b := r.blocks(p.PID, st, sig)
+			b := g.blocks(p.PID, st, sig)
 			if b.fatal {
 				p.Fatal |= signals.SetOf(sig)
 			}
@@ -62,7 +63,7 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 			}
 		}
 	}
-	return r.settle(open, w.Until)
+	return g.settle(open, w.Until)
 }
 
 // settle answers the questions that one read can't. fork(3), posix_spawn(3) and dash's
@@ -70,10 +71,10 @@ func (r *Reader) readMasks(these []*Process, w Want) error {
 // the new process has the signalfd of the old one. So all are read again a millisecond
 // later, and then, as long as there is time, those that may be in the middle of it.
 // One that has hardly had a processor since has a second more.
-func (r *Reader) settle(open []question, until time.Time) error {
+func (g *reading) settle(open []question, until time.Time) error {
 	for len(open) > 0 {
 		time.Sleep(time.Millisecond)
-		next, err := r.askAgain(open, until)
+		next, err := g.askAgain(open, until)
 		if err != nil {
 			return err
 		}
@@ -83,9 +84,10 @@ func (r *Reader) settle(open []question, until time.Time) error {
 }
 
 // askAgain reads them once more, and returns those that are to be read again after that.
-func (r *Reader) askAgain(open []question, until time.Time) (next []question, err error) {
+func (g *reading) askAgain(open []question, until time.Time) (next []question, err error) {
 	const atLeast = 16 // the nearest first, however late it is
 	for i, q := range open {
+		g.reads(q.process.PID, closely)
 		now := time.Now()
 		late := now.After(until)
 		if i >= atLeast && late {
@@ -101,7 +103,7 @@ func (r *Reader) askAgain(open []question, until time.Time) (next []question, er
 		if !q.process.Alive() {
 			continue
 		}
-		waits, settled := r.answer(q, st, ran)
+		waits, settled := g.answer(q, st, ran)
 		switch {
 		case waits:
 			q.process.Handled |= signals.SetOf(q.signal)
@@ -164,11 +166,11 @@ func runtimeOf(pid, tid int) time.Duration {
 // know. What sleeps as it did a millisecond ago is not in the middle of anything: it waits
 // for a child with its signals blocked, as unshare(1) and strace(1) do, or it can't be known.
 // ran is how long the question's thread had run before that.
-func (r *Reader) answer(q question, st status, ran time.Duration) (waits, settled bool) {
+func (g *reading) answer(q question, st status, ran time.Duration) (waits, settled bool) {
 	if st.handled.Has(q.signal) {
 		return true, true
 	}
-	b := r.blocks(q.process.PID, st, q.signal)
+	b := g.blocks(q.process.PID, st, q.signal)
 	if b.awake != 0 && (b.awake != q.awake || ran == 0 || ran == q.ran) {
 		return false, false
 	}

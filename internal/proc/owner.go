@@ -3,7 +3,6 @@ package proc
 import (
 	"errors"
 	"os"
-	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -22,17 +21,13 @@ func asOwner(pid int, call func() error) error {
 	if unix.Stat("/proc/"+strconv.Itoa(pid), &owner) != nil || owner.Uid == 0 && owner.Gid == 0 {
 		return err
 	}
-	done := make(chan error)
-	go func() { done <- actAs(int(owner.Uid), int(owner.Gid), call) }()
-	return <-done
+	return actAs(int(owner.Uid), int(owner.Gid), call)
 }
 
 // actAs makes a call with another user's rights to files (setfsuid(2)), which are those of
-// the one thread: never of the main one, which would forget its parent-death signal by it,
+// the one thread, that of the reading: never of the main one, which would forget its parent-death signal by it,
 // as the process forgets that it may be dumped (kernel/cred.c, commit_creds).
 func actAs(uid, gid int, call func() error) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 	_, _ = unix.SetfsgidRetGid(gid)
 	_, _ = unix.SetfsuidRetUid(uid)

@@ -2,14 +2,11 @@ package proc
 
 import "golang.org/x/sys/unix"
 
-// pipeID is a pipe, named or not.
-type pipeID struct{ device, inode uint64 }
-
 // pipes are those of which it was asked: what each process reads, and which processes
 // write to each.
 type pipes struct {
-	readBy  map[int]pipeID
-	writers map[pipeID][]int
+	readBy  map[int]fileID
+	writers map[fileID][]int
 }
 
 // HasWriters reports whether another process below drainit writes to the pipe which a
@@ -42,9 +39,9 @@ func (s *Snapshot) PipeWriters() (all []int) {
 
 // madeUpPipes are a pipe for each reader of these.
 func madeUpPipes(writers map[int][]int) pipes {
-	p := pipes{make(map[int]pipeID), make(map[pipeID][]int)}
+	p := pipes{make(map[int]fileID), make(map[fileID][]int)}
 	for reader, all := range writers {
-		pipe := pipeID{inode: uint64(reader)}
+		pipe := fileID{inode: uint64(reader)}
 		p.readBy[reader], p.writers[pipe] = pipe, all
 	}
 	return p
@@ -52,15 +49,16 @@ func madeUpPipes(writers map[int][]int) pipes {
 
 // readPipes finds which processes write to the pipes that others read, in one pass over
 // all.
-func (s *Snapshot) readPipes(w Want) {
+func (g *reading) readPipes(s *Snapshot, w Want) {
 	if w.ReadsPipe == nil {
 		return
 	}
-	read := make(map[pipeID]bool)
-	s.pipes.readBy = make(map[int]pipeID)
+	read := make(map[fileID]bool)
+	s.pipes.readBy = make(map[int]fileID)
 	below := s.Descendants(w.Parents)
 	for _, p := range below {
-		if w.ReadsPipe(*p) {
+		if !p.hangs && g.asks(func() bool { return w.ReadsPipe(*p) }) {
+			g.reads(p.PID, closely)
 			if pipe, ok := pipeAt(p.PID, "fd/0"); ok {
 				read[pipe], s.pipes.readBy[p.PID] = true, pipe
 			}
@@ -69,8 +67,12 @@ func (s *Snapshot) readPipes(w Want) {
 	if len(read) == 0 {
 		return
 	}
-	s.pipes.writers = make(map[pipeID][]int)
+	s.pipes.writers = make(map[fileID][]int)
 	for _, p := range below {
+		if p.hangs {
+			continue
+		}
+		g.reads(p.PID, closely)
 		out, ok := pipeAt(p.PID, "fd/1")
 		if ok && read[out] {
 			s.pipes.writers[out] = append(s.pipes.writers[out], p.PID)
@@ -81,10 +83,13 @@ func (s *Snapshot) readPipes(w Want) {
 	}
 }
 
-// pipeAt is the pipe behind a descriptor. ok is false if there is none, or if it can't be
-// known.
-func pipeAt(pid int, fd string) (pipe pipeID, ok bool) {
-	var st unix.Stat_t
-	err := asOwner(pid, func() error { return unix.Stat(procPath(pid, fd), &st) })
-	return pipeID{uint64(st.Dev), st.Ino}, err == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
+// pipeAt is the pipe behind a descriptor, named or not. ok is false if there is none, or if it
+// can't be known.
+func pipeAt(pid int, fd string) (pipe fileID, ok bool) {
+	var mode uint32
+	err := asOwner(pid, func() (err error) {
+		mode, pipe, err = statFile(procPath(pid, fd))
+		return err
+	})
+	return pipe, err == nil && mode&unix.S_IFMT == unix.S_IFIFO
 }

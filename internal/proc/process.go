@@ -3,7 +3,7 @@
 //
 // It owns the only reads of /proc and what their errors mean. It must never send a
 // signal, wait for a child or write a line, and never wait for long: what can hang is
-// read on another thread.
+// read on another thread (Reader).
 package proc
 
 import (
@@ -51,6 +51,7 @@ type Process struct {
 	count      int32           // of all its threads
 	threads    threads         // of a leader in state Z
 	State      byte            // R, S, D, T (stopped), t (traced), Z, X…
+	hangs      bool            // not read closely: such a read would hang
 	NestedInit bool            // of a PID namespace below drainit's: what it does not handle never reaches it
 }
 
@@ -121,8 +122,11 @@ func Label(comm string, pid int) string { return comm + "[" + strconv.Itoa(pid) 
 // tick is the unit of ID.Start, on every architecture (USER_HZ).
 const tick = 10 * time.Millisecond
 
-// Age is how long ago the process started, 0 if the clock can't be read.
+// Age is how long ago the process started, 0 if that is not known or the clock can't be read.
 func (p Process) Age() time.Duration {
+	if p.Start == 0 {
+		return 0
+	}
 	return max(0, SinceBoot()-time.Duration(p.Start)*tick)
 }
 

@@ -3,8 +3,6 @@ package proc
 import (
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // mostEnvironment is how much of an environment is read.
@@ -13,19 +11,30 @@ const mostEnvironment = 64 << 10
 // readPrograms reads what runs these processes. A script's comm is its own name, so
 // only the link to the executable tells a shell; and what a busybox or a node is,
 // only its arguments.
-func (r *Reader) readPrograms(s *Snapshot, these []int, w Want) {
-	lines := make([]part, len(these))
-	for n, i := range these {
+func (g *reading) readPrograms(s *Snapshot, these []int, w Want) {
+	for _, i := range these {
 		p := &s.all[i]
+		if p.hangs {
+			continue
+		}
+		g.reads(p.PID, closely)
 		if link, err := readLink(p.PID, "exe"); err == nil {
 			p.Exe = filepath.Base(trimDeleted(link))
 		}
-		lines[n] = part{pid: p.PID, file: procPath(p.PID, "cmdline"), size: page}
+		p.Args = readTexts(p.PID, "cmdline", page)
+		if w.Environment != nil && g.asks(func() bool { return w.Environment(*p) }) {
+			p.around().Env = readTexts(p.PID, "environ", mostEnvironment)
+		}
 	}
-	for n, text := range r.readWithTimeout(lines) {
-		s.all[these[n]].Args = splitText(text)
+}
+
+// readTexts reads what ends each of its parts with a NUL; nil where it can't be read.
+func readTexts(pid int, name string, most int) []string {
+	text, err := readPart(pid, name, 0, most)
+	if err != nil {
+		return nil
 	}
-	r.readEnvironments(s, these, w)
+	return splitText(text)
 }
 
 // readPlace reads where a process works, and as which user.
@@ -43,38 +52,26 @@ func (p *Process) readPlace() {
 	}
 }
 
-func (r *Reader) readEnvironments(s *Snapshot, these []int, w Want) {
-	if w.Environment == nil {
-		return
-	}
-	var texts []part
-	var of []int
-	for _, i := range these {
-		if p := s.all[i]; w.Environment(p) {
-			of, texts = append(of, i), append(texts, part{pid: p.PID, file: procPath(p.PID, "environ"), size: mostEnvironment})
-		}
-	}
-	for n, text := range r.readWithTimeout(texts) {
-		s.all[of[n]].around().Env = splitText(text)
-	}
-}
-
 // SameProgram reports whether a process runs the file that drainit itself runs. known is
 // false where that may not be read.
 func SameProgram(pid int) (same, known bool) {
-	var own, its unix.Stat_t
-	err := unix.Stat("/proc/self/exe", &own)
-	if err == nil {
-		err = asOwner(pid, func() error { return unix.Stat(procPath(pid, "exe"), &its) })
-	}
-	return err == nil && own.Dev == its.Dev && own.Ino == its.Ino, err == nil
+	g, err := new(Reader).beside(func(g *reading) {
+		var own, its fileID
+		g.reads(pid, closely)
+		if _, own, g.err = statFile("/proc/self/exe"); g.err == nil {
+			g.err = asOwner(pid, func() (err error) {
+				_, its, err = statFile(procPath(pid, "exe"))
+				return err
+			})
+		}
+		g.yes = own == its
+	})
+	known = err == nil && g.err == nil
+	return known && g.yes, known
 }
 
-// splitText splits what ends each of its parts with a NUL; nil was not read.
+// splitText splits what ends each of its parts with a NUL.
 func splitText(text []byte) []string {
-	if text == nil {
-		return nil
-	}
 	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
 

@@ -7,13 +7,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Read reads the stat of one process. The error is ErrNoProc or that of open(2) or
+// Read reads the stat of one process with a Reader of its own.
+func Read(pid int) (Process, error) { return new(Reader).Read(pid) }
+
+// Read reads the stat of one process. The error is ErrNoProc, ErrNoAnswer or that of open(2) or
 // read(2), ENOENT and ESRCH where there is no such process.
-func Read(pid int) (Process, error) {
-	if err := checkProc(); err != nil {
+func (r *Reader) Read(pid int) (Process, error) {
+	g, err := r.beside(func(g *reading) {
+		if g.err = checkProc(); g.err == nil {
+			g.p, g.err = g.readStat(pid)
+		}
+	})
+	if err != nil {
 		return Process{}, err
 	}
-	return readStat(pid)
+	return g.p, g.err
+}
+
+func (g *reading) readStat(pid int) (Process, error) { return g.readOne(pid, readStat) }
+
+// readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs.
+func (g *reading) readOne(pid int, read func(pid int) (Process, error)) (Process, error) {
+	if g.hang[pid] == stat || g.careful && isStuck(pid) {
+		return Process{}, ErrNoAnswer
+	}
+	g.reads(pid, stat)
+	p, err := read(pid)
+	p.hangs = g.hang[pid] == closely
+	return p, err
 }
 
 func readStat(pid int) (Process, error) {

@@ -161,6 +161,18 @@ func (s *Snapshot) descendants(root int) (below []int) {
 	return below
 }
 
+// Hanging returns those below root that hang in the kernel, so that nothing is known of them
+// but their names.
+func (s *Snapshot) Hanging(root int) (below []*Process) {
+	for _, i := range s.descendants(root) {
+		if p := s.all[i]; p.hangs && !p.Alive() {
+			p.State = 'D'
+			below = append(below, &p)
+		}
+	}
+	return below
+}
+
 // Nearest returns the first process on each way down from root for which is is true,
 // root itself where it is: what is below such a one is that one's business.
 func (s *Snapshot) Nearest(root int, is func(Process) bool) (nearest []Process) {

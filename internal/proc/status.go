@@ -17,11 +17,12 @@ type status struct {
 	threads int
 	traced  bool // by a debugger, which decides what becomes of a signal
 	nested  bool // it is the first process of a PID namespace below that of /proc
-	// Of the one thread: whether it is in state S, or in R, and how often it has been switched
+	// Of the one thread: whether it is in state S, R or D, and how often it has been switched
 	// out, because it slept or because another had its turn. Neither number ever falls,
 	// so their sum shows a change of either.
 	asleep   bool
 	runs     bool
+	stuck    bool // in state D
 	switches uint64
 	sleeps   uint64 // the former of the two alone
 }
@@ -30,6 +31,32 @@ type status struct {
 func (s status) rests() bool { return s.asleep && s.pending == 0 }
 
 func readStatus(pid int) (status, error) { return readStatusAt(procPath(pid, "status")) }
+
+// isStuck reports whether a process sleeps so that nothing wakes it up, as those do that wait
+// for a file system.
+func isStuck(pid int) bool {
+	st, err := readStatus(pid)
+	return err == nil && st.stuck
+}
+
+// readHanging reads, of a process whose stat hangs, where it stands in the tree. It is dead, for
+// nothing else is known of it, not even which process it is.
+func readHanging(pid int) (p Process, err error) {
+	b, err := readSmall(procPath(pid, "status"))
+	if err != nil {
+		return p, err
+	}
+	p = Process{ID: ID{PID: pid}, State: 'X', hangs: true}
+	for line := range bytes.Lines(b) {
+		switch name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":\t")); string(name) {
+		case "Name":
+			p.Comm = string(value)
+		case "PPid":
+			p.PPID, err = strconv.Atoi(string(value))
+		}
+	}
+	return p, err
+}
 
 // OwnPending are the signals that the kernel has still to hand over to drainit.
 func OwnPending() (signals.Set, error) {
@@ -72,7 +99,8 @@ func parseStatus(b []byte) (s status, err error) {
 func (s *status) parseLine(name string, value []byte) (isMask bool, err error) {
 	switch name {
 	case "State":
-		s.asleep, s.runs = bytes.HasPrefix(value, []byte("S")), bytes.HasPrefix(value, []byte("R"))
+		state := func(letter string) bool { return bytes.HasPrefix(value, []byte(letter)) }
+		s.asleep, s.runs, s.stuck = state("S"), state("R"), state("D")
 	case "Threads":
 		s.threads, err = strconv.Atoi(string(value))
 	case "TracerPid":

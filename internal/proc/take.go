@@ -3,78 +3,89 @@ package proc
 import (
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Take takes a snapshot for which no process need be read closely.
+// Take takes a snapshot with a Reader of its own.
 func Take(w Want) (*Snapshot, error) { return new(Reader).Take(w) }
 
 // Take takes a snapshot of what /proc shows now. Processes that vanish while it is
 // read are dead in it, and what is hidden (hidepid) is not there. The error is ErrNoProc,
-// why /proc can't be read, which may be for the moment only, or of a process that is the
-// only one why it can't be (IsGone).
+// ErrNoAnswer, why /proc can't be read, which may be for the moment only, or of a process that
+// is the only one why it can't be (IsGone).
 //
-// Once a process is stuck in the kernel, which costs half a second, there are no
-// arguments, of it and of those behind it, until it no longer is.
+// A process that hangs in the kernel costs the first look some 60 ms. In it and in those
+// behind it that process is dead if its stat can't be read (Hanging), and else not read closely.
 func (r *Reader) Take(w Want) (*Snapshot, error) {
-	if p, ok := r.kept.read(w.EnoughIf); ok && p.Handles(w.Signals[0]) {
-		return New([]Process{p}), nil
+	began := time.Now()
+	g, err := r.beside(func(g *reading) {
+		w := w
+		w.Until = w.Until.Add(time.Since(began)) // what hangs costs the others no time
+		g.s, g.err = g.take(w)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return g.s, g.err
+}
+
+func (g *reading) take(w Want) (*Snapshot, error) {
 	if err := checkProc(); err != nil {
 		return nil, err
 	}
 	if w.Only != 0 {
-		return r.takeOne(w)
+		return g.takeOne(w)
 	}
 	if w.These != nil {
-		return r.takeThese(w)
+		return g.takeThese(w)
 	}
 	if w.Evidence != nil {
 		return takeEvidence(w), nil
 	}
 	if w.EnoughIf != 0 {
-		if s, err := r.takeEnough(w); s != nil || err != nil {
+		if s, err := g.takeEnough(w); s != nil || err != nil {
 			return s, err
 		}
 	}
 	asleep := whichSleep(w.Asleep)
 	untouched := proveUntouched(w.Prove, w.Signals) // first: each moment can be one in which a process wakes up
-	s, err := readAll()
+	s, err := g.readAll()
 	if err != nil {
 		return nil, err
 	}
 	s.untouched, s.asleep = untouched, asleep
-	if err := r.readClosely(s, w); err != nil {
+	if err := g.readClosely(s, w); err != nil {
 		return nil, err
 	}
-	s.readPipes(w)
-	s.readForeground(w)
+	g.readPipes(s, w)
+	g.readForeground(s, w)
 	return s, nil
 }
 
 // takeOne reads one process, closely if a signal or a program is asked for.
-func (r *Reader) takeOne(w Want) (*Snapshot, error) {
-	p, err := readStat(w.Only)
+func (g *reading) takeOne(w Want) (*Snapshot, error) {
+	p, err := g.readStat(w.Only)
 	if err != nil {
 		return nil, err
 	}
 	s := New([]Process{p})
 	if len(w.Signals) > 0 {
-		err = r.readMasks([]*Process{&s.all[0]}, w)
+		err = g.readMasks([]*Process{&s.all[0]}, w)
 	}
 	if w.Program {
-		r.readPrograms(s, []int{0}, w)
+		g.readPrograms(s, []int{0}, w)
 	}
-	if w.Place {
+	if w.Place && !p.hangs {
 		s.all[0].readPlace()
 	}
 	return s, err
 }
 
 // takeThese reads some processes.
-func (r *Reader) takeThese(w Want) (*Snapshot, error) {
-	s, err := readEach(w.These, readStat)
+func (g *reading) takeThese(w Want) (*Snapshot, error) {
+	s, err := g.readEach(w.These, readStat)
 	if err != nil {
 		return nil, err
 	}
@@ -82,38 +93,37 @@ func (r *Reader) takeThese(w Want) (*Snapshot, error) {
 	for i := range s.all {
 		closely[i], programs[i] = &s.all[i], i
 	}
-	if err := r.readMasks(closely, w); err != nil {
+	if err := g.readMasks(closely, w); err != nil {
 		return nil, err
 	}
-	r.readPrograms(s, programs, w)
+	g.readPrograms(s, programs, w)
 	s.waiting = make(map[int]bool)
 	for i := range s.all {
 		p := &s.all[i]
-		s.waiting[p.PID] = p.Alive() && p.State == 'S' && howWaits(p) != NotWaiting
+		s.waiting[p.PID] = p.Alive() && p.State == 'S' && !p.hangs && howWaits(p) != NotWaiting
 	}
 	return s, nil
 }
 
 // takeEnough reads a process that may be enough; nil where it is not.
-func (r *Reader) takeEnough(w Want) (*Snapshot, error) {
-	p, err := readStat(w.EnoughIf)
+func (g *reading) takeEnough(w Want) (*Snapshot, error) {
+	p, err := g.readStat(w.EnoughIf)
 	if err != nil {
 		return nil, err
 	}
 	if !p.Handles(w.Signals[0]) { // as far as the stat tells: most programs have a handler
-		if err := r.readMasks([]*Process{&p}, w); err != nil {
+		if err := g.readMasks([]*Process{&p}, w); err != nil {
 			return nil, err
 		}
 	}
 	if !p.Handles(w.Signals[0]) {
 		return nil, nil
 	}
-	r.kept.keep(p.PID) // what handles one signal is asked again at the next
 	return New([]Process{p}), nil
 }
 
 // readAll reads the stat of every process that /proc shows.
-func readAll() (*Snapshot, error) {
+func (g *reading) readAll() (*Snapshot, error) {
 	dir, err := openProc("/proc", unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
@@ -124,14 +134,17 @@ func readAll() (*Snapshot, error) {
 		return nil, err
 	}
 	stats := statReader{dir: dir}
-	return readEach(pids, stats.read)
+	return g.readEach(pids, stats.read)
 }
 
 // readEach makes a snapshot of these processes, as far as they are there.
-func readEach(pids []int, read func(pid int) (Process, error)) (*Snapshot, error) {
+func (g *reading) readEach(pids []int, read func(pid int) (Process, error)) (*Snapshot, error) {
 	all := make([]Process, 0, len(pids))
 	for _, pid := range pids {
-		p, err := read(pid)
+		p, err := g.readOne(pid, read)
+		if err == ErrNoAnswer {
+			p, err = readHanging(pid)
+		}
 		switch {
 		case err == nil:
 			all = append(all, p)
@@ -143,8 +156,8 @@ func readEach(pids []int, read func(pid int) (Process, error)) (*Snapshot, error
 }
 
 // readClosely reads what is wanted of some processes.
-func (r *Reader) readClosely(s *Snapshot, w Want) error {
-	if err := r.readBelow(s, w); err != nil {
+func (g *reading) readClosely(s *Snapshot, w Want) error {
+	if err := g.readBelow(s, w); err != nil {
 		return err
 	}
 	if w.Group != 0 {
@@ -154,16 +167,16 @@ func (r *Reader) readClosely(s *Snapshot, w Want) error {
 				members = append(members, &s.all[i])
 			}
 		}
-		if err := r.readMasks(members, w); err != nil {
+		if err := g.readMasks(members, w); err != nil {
 			return err
 		}
 	}
-	return r.readNearest(s, w, s.rootsOf(w.Nearest))
+	return g.readNearest(s, w, s.rootsOf(w.Nearest))
 }
 
 // readBelow reads what is below w.Parents: closely what a stop needs of it, and of the
 // others what their stat does not have.
-func (r *Reader) readBelow(s *Snapshot, w Want) error {
+func (g *reading) readBelow(s *Snapshot, w Want) error {
 	if w.Parents == 0 {
 		return nil
 	}
@@ -173,7 +186,7 @@ func (r *Reader) readBelow(s *Snapshot, w Want) error {
 	for _, i := range s.descendants(w.Parents) {
 		p := &s.all[i]
 		switch {
-		case len(s.children[p.PID]) == 0 && w.Settled != nil && w.Settled(p.ID):
+		case len(s.children[p.PID]) == 0 && w.Settled != nil && g.asks(func() bool { return w.Settled(p.ID) }):
 		case p.PPID == w.Parents || len(s.children[p.PID]) > 0 || i == end || all[i]:
 			closely = append(closely, p)
 			programs = append(programs, i)
@@ -186,11 +199,11 @@ func (r *Reader) readBelow(s *Snapshot, w Want) error {
 			return err
 		}
 	}
-	if err := r.readMasks(closely, w); err != nil {
+	if err := g.readMasks(closely, w); err != nil {
 		return err
 	}
 	programs = slices.DeleteFunc(programs, func(i int) bool { return !s.all[i].Alive() })
-	r.readPrograms(s, programs, w)
+	g.readPrograms(s, programs, w)
 	return nil
 }
 
@@ -231,13 +244,13 @@ func (s *Snapshot) rootsOf(pid int) []int {
 
 // readNearest reads each way down as far as the first process that handles the signal, one
 // generation after the other.
-func (r *Reader) readNearest(s *Snapshot, w Want, generation []int) error {
+func (g *reading) readNearest(s *Snapshot, w Want, generation []int) error {
 	for len(generation) > 0 {
 		var these []*Process
 		for _, i := range generation {
 			these = append(these, &s.all[i])
 		}
-		if err := r.readMasks(these, w); err != nil {
+		if err := g.readMasks(these, w); err != nil {
 			return err
 		}
 		var next []int

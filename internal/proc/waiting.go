@@ -25,8 +25,8 @@ type blocked struct {
 // everything at times. Where the leader does not, it is the leader that gets the signal
 // (kernel/signal.c, complete_signal). One that a signal has just woken from sigwait has
 // still to run before SigBlk is what it was.
-func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
-	waits, known := r.inSigwait(pid, pid, s, sig)
+func (g *reading) blocks(pid int, s status, sig unix.Signal) (b blocked) {
+	waits, known := g.inSigwait(pid, pid, s, sig)
 	b.sigwait = waits
 	if !s.blocked.Has(sig) && !waits {
 		b.fatal = known && s.asleep && !s.traced && !s.nested && signals.TerminatesByDefault(sig)
@@ -48,7 +48,7 @@ func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
 		if err != nil {
 			continue // it has ended
 		}
-		waits, _ := r.inSigwait(pid, tid, thread, sig)
+		waits, _ := g.inSigwait(pid, tid, thread, sig)
 		if !thread.blocked.Has(sig) && !waits {
 			if !thread.asleep {
 				b.awake = tid
@@ -67,7 +67,7 @@ func (r *Reader) blocks(pid int, s status, sig unix.Signal) (b blocked) {
 // it waits for all but those that would stop it if it did not. known is false where it
 // can't be known. It is asked of no thread that does not sleep: in an execve(2) that is
 // stuck the answer would not come (fs/proc/base.c, lock_trace).
-func (r *Reader) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, known bool) {
+func (g *reading) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, known bool) {
 	if !s.asleep {
 		return false, false
 	}
@@ -76,8 +76,8 @@ func (r *Reader) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, know
 	if !readable || !call.sleeps || call.number != unix.SYS_RT_SIGTIMEDWAIT && call.number != time64 {
 		return false, readable && call.sleeps
 	}
-	b := r.readWithTimeout([]part{{pid, procPath(pid, threadFile(pid, tid, "mem")), call.first, 8}})[0]
-	if len(b) < 8 {
+	b, err := readPart(pid, threadFile(pid, tid, "mem"), call.first, 8)
+	if err != nil || len(b) < 8 {
 		return !signals.StopsByDefault(sig), false
 	}
 	return signals.Set(binary.NativeEndian.Uint64(b)).Has(sig), true

@@ -58,8 +58,8 @@ func KeepSmall() {
 }
 
 // Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel with a
-// line of the log, and one is about to sleep.
-const threadsBeside = 3
+// line of the log, and one is about to sleep; and those that hang in reads of /proc.
+const threadsBeside = 3 + proc.MostHung
 
 // OpenTimers makes the Go runtime get now the descriptors of its timers, and end the program
 // if it could not: not when there is a worker.

@@ -92,6 +92,13 @@ func (j *Job) ReturnTerminal(restoreModes bool) {
 	}
 }
 
+// read reads the stat of one process.
+func (j *Job) read(pid int) (proc.Process, error) {
+	all, err := j.owner.Snapshot(proc.Want{Only: pid})
+	p, _ := all.Process(pid)
+	return p, err
+}
+
 // wantsTerminal reports whether the worker is stopped until it has the terminal.
 // top handles TTOU, and then stops itself; so does another drainit, by TSTP.
 func (j *Job) wantsTerminal() bool {

@@ -48,15 +48,15 @@ func endStop(to sigqueue.Action) error {
 
 // continueOthers takes back what sendStop did to the others of drainit's group, of which
 // some may not have stopped yet.
-func continueOthers() {
-	all, err := proc.Take(proc.Want{})
+func (j *Job) continueOthers() {
+	all, err := j.owner.Snapshot(proc.Want{})
 	if err != nil {
 		_ = reaper.SignalOwnGroup(unix.SIGCONT)
 		return
 	}
 	for _, p := range all.Group(unix.Getpgrp()) {
 		if p.PID != os.Getpid() {
-			_ = reaper.Signal(p.ID, unix.SIGCONT)
+			_ = reaper.Signal(p.ID, unix.SIGCONT, j.read)
 		}
 	}
 }

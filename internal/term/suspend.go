@@ -81,7 +81,7 @@ func (j *Job) suspendSelf(group bool, since uint64) bool {
 	if err != nil || j.calledBack(group, since) {
 		_ = endStop(sigqueue.Ignore)
 		if group {
-			continueOthers()
+			j.continueOthers()
 		}
 	} else if err = endStop(sigqueue.Default); err == nil {
 		j.awaitContinue(since, time.Second, never)
@@ -164,12 +164,12 @@ func (j *Job) drainSignals() {
 // MaySuspend reports whether drainit can stop and has nothing else to do: a stop in
 // progress, or on its way, ends with the grace.
 func (j *Job) MaySuspend() bool {
-	return j != nil && !j.queue.StopPending() && j.owner.MaySuspend() && canStop()
+	return j != nil && !j.queue.StopPending() && j.owner.MaySuspend() && j.canStop()
 }
 
 // canStop reports whether a process could continue drainit: its process group is
 // not orphaned. In such a one the kernel discards the stop (setpgid(2)).
-func canStop() bool {
+func (j *Job) canStop() bool {
 	if os.Getpid() == 1 {
 		return false
 	}
@@ -185,7 +185,7 @@ func canStop() bool {
 		if group, err := unix.Getpgid(pid); err != nil || group != unix.Getpgrp() {
 			return err == nil
 		}
-		p, err := proc.Read(pid)
+		p, err := j.read(pid)
 		if err != nil {
 			return false
 		}

@@ -18,10 +18,11 @@ import (
 // Most is how many processes are watched at most, and so how many descriptors that takes.
 const Most = 256
 
-// Watcher watches processes. The zero Watcher is ready, and takes no descriptor before the
+// Watcher watches processes. With Read it is ready, and takes no descriptor before the
 // first process. It must not be copied, and is for one goroutine.
 type Watcher struct {
-	Wake func() // is called behind what is sent while nothing is asked, unless it is nil
+	Wake func()                              // is called behind what is sent while nothing is asked, unless it is nil
+	Read func(pid int) (proc.Process, error) // the stat of a process (proc.Reader.Read)
 
 	epoll   int // 0: not opened yet, -1: it can't be
 	watched map[int]process
@@ -115,7 +116,11 @@ func (w *Watcher) add(id proc.ID, died chan<- int) bool {
 	if err != nil {
 		return false
 	}
-	p, err := proc.Read(id.PID)
+	p, err := w.Read(id.PID)
+	if errors.Is(err, proc.ErrNoAnswer) {
+		_ = unix.Close(fd)
+		return false
+	}
 	if err != nil || p.ID != id { // another has its pid
 		_ = unix.Close(fd)
 		return said(id.PID, died)

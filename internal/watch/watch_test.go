@@ -52,7 +52,7 @@ func wantNone(t *testing.T, died <-chan int) {
 }
 
 func TestEachDeathIsSaidOnce(t *testing.T) {
-	var w Watcher
+	w := Watcher{Read: proc.Read}
 	died := make(chan int, Most)
 	a, endA := sleeper(t)
 	b, endB := sleeper(t)
@@ -71,7 +71,7 @@ func TestEachDeathIsSaidOnce(t *testing.T) {
 }
 
 func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
-	var w Watcher
+	w := Watcher{Read: proc.Read}
 	died := make(chan int, Most)
 	a, end := sleeper(t)
 	before := descriptors(t)
@@ -87,7 +87,7 @@ func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
 }
 
 func TestWhatHasEndedBeforeIsSaid(t *testing.T) {
-	var w Watcher
+	w := Watcher{Read: proc.Read}
 	died := make(chan int, Most)
 	gone, end := sleeper(t)
 	end()
@@ -106,7 +106,7 @@ func TestWhatHasEndedBeforeIsSaid(t *testing.T) {
 }
 
 func TestTooManyAreNotAllWatched(t *testing.T) {
-	var w Watcher
+	w := Watcher{Read: proc.Read}
 	died := make(chan int, Most)
 	one, _ := sleeper(t)
 	these := []proc.ID{one}
@@ -125,7 +125,7 @@ func TestTooManyAreNotAllWatched(t *testing.T) {
 // Nothing is opened before there is something to watch, and a want of descriptors is no
 // failure but of the watch.
 func TestNoDescriptorsAreLeft(t *testing.T) {
-	var w Watcher
+	w := Watcher{Read: proc.Read}
 	before := descriptors(t)
 	if !w.Set(nil, nil) || w.epoll != 0 || descriptors(t) != before {
 		t.Error("something was opened for nothing")

@@ -102,7 +102,7 @@ func placeOf(call, args string) string {
 		return f[n]
 	}
 	switch call {
-	case "openat", "openat2", "readlinkat", "newfstatat", "chdir", "execve":
+	case "openat", "openat2", "readlinkat", "newfstatat", "statx", "chdir", "execve":
 		if m := quoted.FindStringSubmatch(args); m != nil {
 			return fileName(m[1])
 		}
@@ -203,7 +203,7 @@ var systemCalls = map[string]systemCall{
 	"mmap":              {what: "the runtime's memory", fails: "EACCES EAGAIN ENOMEM EPERM"},
 	"munmap":            {what: "the runtime's memory", fails: "ENOMEM"},
 	"nanosleep":         {what: "the runtime's own watch over its threads", fails: "EINTR"},
-	"newfstatat":        {what: "COMMAND in PATH; which pipe a process reads or writes, and whose it is", fails: "EACCES EIO ENOMEM"},
+	"newfstatat":        {what: "COMMAND in PATH; whose a process is; which pipe one reads or writes, where statx is denied", fails: "EACCES EIO ENOMEM"},
 	"openat":            {what: "/proc, /dev/tty, /dev/null, oom_score_adj, the termination log before Linux 5.6; at the start the runtime's /sys and cgroup", fails: "EACCES EINTR EIO EMFILE ENOMEM EPERM"},
 	"openat2":           {what: "the termination log", fails: "EACCES EINTR EIO EMFILE ENOMEM EPERM ENOSYS"},
 	"pidfd_open":        {what: "a process that is not drainit's child, to signal it or to know when it ends", fails: "EMFILE ENOMEM ENOSYS EPERM ESRCH"},
@@ -228,6 +228,7 @@ var systemCalls = map[string]systemCall{
 	"setpgid":           {what: "with a terminal the worker's own process group", fails: "EACCES EPERM ESRCH"},
 	"setsid":            {what: "without a terminal the worker's own session", fails: "EPERM"},
 	"sigaltstack":       {what: "the runtime's handlers"},
+	"statx":             {what: "which pipe a process reads or writes", fails: "EACCES ENOMEM ENOSYS EPERM"},
 	"tgkill":            {what: "the runtime interrupts a thread; the loop is woken; drainit stops itself for Ctrl-Z", fails: "EAGAIN EPERM ESRCH"},
 	"wait4":             {what: "children that ended, stopped or went on", fails: "EINTR"},
 	"waitid":            {what: "whether the worker has ended, to read its name before it is waited for", fails: "EINTR"},

@@ -13,31 +13,46 @@ import (
 	"drainit/test/harness"
 )
 
-// hungFile is a file on a file system that takes no write, until release is called.
-func hungFile(t *testing.T) (path string, release func()) {
+// hungFS is a file on a file system that takes no write, and at some time answers nothing.
+type hungFS struct {
+	*harness.Init
+	file string
+}
+
+func newHungFS(t *testing.T) hungFS {
 	t.Helper()
 	harness.NeedRoot(t)
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		harness.Skip(t, "needs /dev/fuse")
 	}
-	path = filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
+	f := hungFS{harness.NewInit(t), filepath.Join(t.TempDir(), "file")}
+	if err := os.WriteFile(f.file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := harness.NewInit(t)
-	p.Cmd = exec.Command(harness.WorkerBin, "hungfs", path)
-	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.Start(nil, nil)
+	f.Cmd = exec.Command(harness.WorkerBin, "hungfs", f.file)
+	f.Cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	f.Start(nil, nil)
 	t.Cleanup(func() {
-		p.Signal(unix.SIGKILL)
-		<-p.Done
-		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
+		f.release()
+		<-f.Done
+		if err := unix.Unmount(f.file, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	p.WaitOut(`^ready`)
-	return path, func() { p.Signal(unix.SIGKILL) }
+	f.WaitOut(`^ready`)
+	return f
 }
+
+// hang has it answer nothing from now on.
+func (f hungFS) hang() {
+	f.T.Helper()
+	if err := os.WriteFile(f.file+".hang", nil, 0o600); err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+// release ends what hangs, by an error.
+func (f hungFS) release() { f.Signal(unix.SIGKILL) }
 
 // Who hangs in munmap holds a lock that a look at its command line waits for, and
 // that is a wait which nothing but SIGKILL ends: ps hangs. Not in parallel with
@@ -46,14 +61,14 @@ func TestProcessThatHangsInTheKernelDelaysNoStop(t *testing.T) {
 	harness.Alone(t)
 	harness.Need(t, "perl")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		file, release := hungFile(t)
+		hung := newHungFS(t)
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "5s"}, harness.Script(`
 			spawn { spawn { exec @ARGV } };
-			catch "TERM"; say "ready"; await "TERM"; exit 7`, harness.WorkerBin, "hang", file)...)})
-		t.Cleanup(release) // before the look at what is left
+			catch "TERM"; say "ready"; await "TERM"; exit 7`, harness.WorkerBin, "hang", hung.file)...)})
+		t.Cleanup(hung.release) // before the look at what is left
 		p.WaitOut(`^ready`)
 		p.WaitOut(`^hangs`)
-		const late = 2 * time.Second
+		const late = time.Second
 		asked, took := time.Now(), harness.LateFrom(p)
 		p.Signal(unix.SIGTERM)
 		p.WaitOut(`^worker got TERM`)
@@ -65,7 +80,7 @@ func TestProcessThatHangsInTheKernelDelaysNoStop(t *testing.T) {
 		if killed := took(); killed >= 5*time.Second+late {
 			t.Errorf("what was left was killed after %v", killed)
 		}
-		release()
+		hung.release()
 		p.WantExit(7)
 		p.WantGots("worker got TERM")
 		p.WantNothingLeft()

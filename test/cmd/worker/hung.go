@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hungFS mounts a file system that takes no write, as that of a server which has
-// gone, over a file: until it is killed, and with it the file system. It prints a
-// line when a process has begun to wait for ever. These few requests are what the
-// kernel makes of FUSE for one file (linux/fuse.h).
+// hungFS mounts a file system that takes no write, and once FILE.hang exists answers nothing,
+// as that of a server which has gone, over a file: until it is killed, and with it the file
+// system. It prints "ready", and "hangs" for each request that it does not answer. These few
+// requests are what the kernel makes of FUSE for one file (linux/fuse.h).
 //
 //	worker hungfs FILE
 func hungFS(args []string) error {
@@ -24,7 +24,7 @@ func hungFS(args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot open /dev/fuse: %w", err)
 	}
-	if err := unix.Mount("hung", args[0], "fuse", 0, fmt.Sprintf("fd=%d,rootmode=100666,user_id=0,group_id=0", fd)); err != nil {
+	if err := unix.Mount("hung", args[0], "fuse", 0, fmt.Sprintf("fd=%d,rootmode=100666,user_id=0,group_id=0,allow_other", fd)); err != nil {
 		return fmt.Errorf("cannot mount: %w", err)
 	}
 	fmt.Println("ready")
@@ -33,6 +33,8 @@ func hungFS(args []string) error {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // ENOENT: it was taken back
 		case err != nil:
 			return err
+		case !answers(args[0], request):
+			fmt.Println("hangs")
 		default:
 			if err := answerFUSE(fd, request); err != nil {
 				return err
@@ -41,15 +43,27 @@ func hungFS(args []string) error {
 	}
 }
 
+func answers(file string, request []byte) bool {
+	const forget, write, interrupt = 2, 16, 36
+	switch binary.NativeEndian.Uint32(request[4:]) {
+	case forget, interrupt: // which wait for no answer
+		return true
+	case write:
+		return false
+	}
+	_, err := os.Stat(file + ".hang")
+	return err != nil
+}
+
 func answerFUSE(fd int, request []byte) error {
 	const (
-		forget, getattr, open, read, write, release, flush, initialize, interrupt = 2, 3, 14, 15, 16, 18, 25, 26, 36
-		regular, size                                                             = unix.S_IFREG | 0o666, 4096
+		forget, getattr, open, read, release, flush, initialize, interrupt = 2, 3, 14, 15, 18, 25, 26, 36
+		regular, size                                                      = unix.S_IFREG | 0o666, 4096
 	)
 	var body any = []byte{}
 	failed := int32(0)
 	switch binary.NativeEndian.Uint32(request[4:]) {
-	case forget, interrupt, write: // of which the last waits for an answer
+	case forget, interrupt:
 		return nil
 	case initialize:
 		body = struct {
