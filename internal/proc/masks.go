@@ -30,6 +30,10 @@ const (
 	hardly   = 5 * time.Millisecond
 )
 
+// askTime bounds the processor time of all questions: each may take a look at a thousand
+// descriptors, and the stop waits meanwhile.
+const askTime = 30 * time.Millisecond
+
 // readMasks reads the signals of processes: those that they have handlers for, and of the
 // signals asked for also those that they wait for without one. One that has vanished is
 // dead. The error is that of a want of means.
@@ -72,9 +76,10 @@ func (g *reading) readMasks(these []*Process, w Want) error {
 // later, and then, as long as there is time, those that may be in the middle of it.
 // One that has hardly had a processor since has a second more.
 func (g *reading) settle(open []question, until time.Time) error {
+	spent := ThreadTime(unix.Gettid())
 	for len(open) > 0 {
 		time.Sleep(time.Millisecond)
-		next, err := g.askAgain(open, until)
+		next, err := g.askAgain(open, until, spent)
 		if err != nil {
 			return err
 		}
@@ -83,14 +88,16 @@ func (g *reading) settle(open []question, until time.Time) error {
 	return nil
 }
 
-// askAgain reads them once more, and returns those that are to be read again after that.
-func (g *reading) askAgain(open []question, until time.Time) (next []question, err error) {
-	const atLeast = 16 // the nearest first, however late it is
+// askAgain reads them once more, and returns those that are to be read again after that. spent
+// is how long the thread had run before the first.
+func (g *reading) askAgain(open []question, until time.Time, spent time.Duration) (next []question, err error) {
+	const atLeast = 16 // the nearest first, however late it is on a busy machine
+	thread := unix.Gettid()
 	for i, q := range open {
 		g.reads(q.process.PID, closely)
 		now := time.Now()
 		late := now.After(until)
-		if i >= atLeast && late {
+		if late && (i >= atLeast || ThreadTime(thread)-spent > askTime) {
 			q.giveUp()
 			continue
 		}

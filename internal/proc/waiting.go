@@ -3,7 +3,6 @@ package proc
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -86,19 +85,21 @@ func (g *reading) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, kno
 // hasSignalfd reports whether a process has a signalfd(2) that takes the signal; where
 // that may not be read, it may have one.
 func hasSignalfd(pid int, sig unix.Signal) (has, readable bool) {
-	var fds []int
-	err := asOwner(pid, func() (err error) {
-		fds, err = readPids(procPath(pid, "fdinfo"))
+	const atMost = 1000                // descriptors: one of these is opened early
+	err := asOwner(pid, func() error { // all with one change of user
+		fds, err := readPids(procPath(pid, "fdinfo"))
+		for _, fd := range fds[:min(len(fds), atMost)] {
+			b, failed := readSmall(procPath(pid, "fdinfo/"+strconv.Itoa(fd)))
+			if isNotPermitted(failed) {
+				return failed
+			}
+			if has = failed == nil && signalfdMask(b).Has(sig); has {
+				return nil
+			}
+		}
 		return err
 	})
-	if err != nil {
-		return false, false
-	}
-	const atMost = 1000 // descriptors: one of these is opened early
-	return slices.ContainsFunc(fds[:min(len(fds), atMost)], func(fd int) bool {
-		b, err := readOwned(pid, "fdinfo/"+strconv.Itoa(fd))
-		return err == nil && signalfdMask(b).Has(sig)
-	}), true
+	return has, err == nil
 }
 
 // signalfdMask is what a descriptor's /proc/PID/fdinfo says that it takes
