@@ -3,10 +3,12 @@ package tree
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/test/harness"
 )
 
@@ -17,20 +19,29 @@ const execHangs = `
 spawn { $name = "hung"; open my $f, "<", $ARGV[0] or die; say "opened"; nap 0.01 until -e "$ARGV[0].hang"; exec "sleep", "1000" };
 `
 
-// hangingExec runs a script behind execHangs, and returns when that hangs.
-func hangingExec(t *testing.T, noPID1 bool, grace string, before []string, script string) (*harness.Init, hungFS) {
+// hangingExec runs a script behind n of execHangs, and returns when all hang.
+func hangingExec(t *testing.T, noPID1 bool, grace string, n int, before []string, script string) (*harness.Init, hungFS) {
 	t.Helper()
 	harness.Alone(t)
 	harness.Need(t, "perl")
 	hung := newHungFS(t)
-	worker := append(before, harness.Script(execHangs+script, hung.file)...)
+	worker := append(before, harness.Script(strings.Repeat(execHangs, n)+script, hung.file)...)
 	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", grace}, worker...)})
 	t.Cleanup(hung.release) // before the look at what is left
 	p.WaitOut(`^ready`)
-	p.WaitOut(`^opened`)
+	waitForLines := func(p *harness.Init, line string) {
+		harness.WaitUntil(t, line, func() bool { return strings.Count(p.Out(), line+"\n") == n })
+	}
+	waitForLines(p, "opened")
 	hung.hang()
-	hung.WaitOut(`^hangs`)
+	waitForLines(hung.Init, "hangs")
 	return p, hung
+}
+
+// exists reports whether a process is there, dead or alive, and reads nothing of it.
+func exists(pid int) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	return err == nil
 }
 
 // What comes before release comes while the process hangs.
@@ -41,15 +52,12 @@ func TestProcessThatHangsInExecDelaysNoStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				p, hung := hangingExec(t, noPID1, "1h", before, `catch "TERM"; say "ready"; await "TERM"; say "done"; exit 7`)
+				p, hung := hangingExec(t, noPID1, "1h", 1, before, `catch "TERM"; say "ready"; await "TERM"; say "done"; exit 7`)
 				worker := p.FirstChild()
 				p.Signal(unix.SIGTERM)
 				p.WaitOut(`^worker got TERM`)
 				p.WaitOut(`^done`)
-				harness.WaitUntil(t, "the worker is reaped", func() bool {
-					_, err := os.Stat(fmt.Sprintf("/proc/%d", worker))
-					return err != nil
-				})
+				harness.WaitUntil(t, "the worker is reaped", func() bool { return !exists(worker) })
 				hung.release()
 				harness.PastTheSameRequest()
 				p.Signal(unix.SIGTERM)
@@ -80,12 +88,29 @@ func TestWorkerThatHangsInExecIsSignalled(t *testing.T) {
 	})
 }
 
+// More of them than threads may hang: then nothing is read, and the worker is signalled all the
+// same, the grace ends, and the worker is killed and reaped.
+func TestManyThatHangInExecDelayNoStop(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		p, hung := hangingExec(t, noPID1, "1s", proc.MostHung+1, nil, `catch "TERM"; say "ready"; forever`)
+		worker := p.FirstChild()
+		p.Signal(unix.SIGTERM)
+		p.WaitOut(`^worker got TERM`)
+		p.WaitErr(`grace period of 1s over: killing everything that is left`)
+		harness.WaitUntil(t, "the worker is reaped", func() bool { return !exists(worker) })
+		hung.release()
+		p.WantExit(137)
+		p.WantGots("worker got TERM")
+		p.WantNothingLeft()
+	})
+}
+
 func TestForceStopAndGraceEndWhileAProcessHangsInExec(t *testing.T) {
 	const stubborn = `catch "TERM"; say "ready"; forever`
 	for name, grace := range map[string]string{"force-stop": "1h", "grace": "1s"} {
 		t.Run(name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				p, hung := hangingExec(t, noPID1, grace, nil, stubborn)
+				p, hung := hangingExec(t, noPID1, grace, 1, nil, stubborn)
 				p.Signal(unix.SIGTERM)
 				p.WaitOut(`^worker got TERM`)
 				if name == "force-stop" {
@@ -104,7 +129,7 @@ func TestForceStopAndGraceEndWhileAProcessHangsInExec(t *testing.T) {
 }
 
 func TestVerbsAnswerWhileAProcessHangsInExec(t *testing.T) {
-	p, hung := hangingExec(t, false, "1h", nil, `catch "TERM", "TSTP"; say "ready"; forever`)
+	p, hung := hangingExec(t, false, "1h", 1, nil, `catch "TERM", "TSTP"; say "ready"; forever`)
 	wantVerbsAnswer(p)
 	hung.release()
 	p.WantExit(137)
