@@ -112,6 +112,25 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 	return all
 }
 
+// noteUndecided notes those that a shell may wait for, or may have signalled, once it has had
+// its time for that.
+func (l *Ledger) noteUndecided(now uint64, c *cascade) {
+	const hadItsTime = 3 * aSecond
+	for pid, m := range l.living {
+		if m.program != Shell || m.sent == nil || now < m.sent.tick+hadItsTime || c.s.WaitsInForeground(pid) != proc.MayWait {
+			continue
+		}
+		for _, p := range c.s.Foreground(c.s.Children(pid)) {
+			child := l.living[p.PID]
+			if child == nil || child.undecided || c.leaves(child) || !child.actsUpon(l.signalFor(child)) || inBackground(p, &m.Process) {
+				continue
+			}
+			child.undecided = true
+			l.undecided = append(l.undecided, Undecided{*p, m.Process, true})
+		}
+	}
+}
+
 // blockingTrap are the children that a shell waits for before it can run its trap. For dash
 // and busybox that is certain: see proc.Waits. Of any other shell it is known only that it may
 // wait, and so it counts as waiting as long as it is certain that none of its children was

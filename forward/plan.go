@@ -229,6 +229,8 @@ func (l *Ledger) judge(r Request, s *proc.Snapshot) []Delivery {
 	}
 	if r.Purpose == LastCall {
 		l.addLastCall(c)
+	} else {
+		l.noteUndecided(r.Tick, c)
 	}
 	return c.plan
 }

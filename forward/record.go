@@ -32,6 +32,7 @@ type record struct {
 	preexisting bool  // it was drainit's child before the stop, and no root
 	cleanup     bool  // it belongs to the stopping
 	leftAlone   bool  // it was decided: signalled by another, or left on purpose
+	undecided   bool  // a line has said that a shell may wait for it
 	hasChildren bool  // in the last snapshot
 	writes      bool  // to a pipe whose reader waits for that
 	readsPipe   bool  // that another wrote to, when that was last asked

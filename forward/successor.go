@@ -17,9 +17,13 @@ func (l *Ledger) Successor() (p proc.Process, ok bool) {
 	return p, true
 }
 
-// Undecided is an orphan of which it can't be known whether it was signalled. It is, in
-// the last seconds of the grace.
-type Undecided struct{ Process, Parent proc.Process }
+// Undecided is a process of which it can't be known whether it was signalled. It is, in the
+// last seconds of the grace.
+type Undecided struct {
+	Process proc.Process
+	Parent  proc.Process // that may have signalled it, zero where none was seen
+	Waits   bool         // the parent lives: a shell that may wait for it, and has signalled none then
+}
 
 // Undecided returns those that the last plan left so. Each is returned once.
 func (l *Ledger) Undecided() []Undecided {

@@ -56,14 +56,17 @@ func otherThan(sig unix.Signal) string {
 	return "USR1"
 }
 
-// Undecided is an orphan of which it can't be known whether it was signalled.
+// Undecided is a process of which it can't be known whether it was signalled.
 func (j *Journal) Undecided(u forward.Undecided) {
-	by := "its parent"
-	if u.Parent.PID != 0 {
-		by = u.Parent.String()
+	why := "its parent, which has gone"
+	switch {
+	case u.Waits:
+		why = u.Parent.String() + ", or that waits for it and can't run its trap"
+	case u.Parent.PID != 0:
+		why = u.Parent.String() + ", which has gone"
 	}
-	j.Log.Info(fmt.Sprintf("%v may have been signalled by %s, which has gone: drainit signals it in the last seconds of the grace period only; --forward group would signal the group at once",
-		u.Process, by), about(u.Process, j.phase())...)
+	j.Log.Info(fmt.Sprintf("%v may have been signalled by %s: drainit signals it in the last seconds of the grace period only; --forward group would signal the group at once",
+		u.Process, why), about(u.Process, j.phase())...)
 }
 
 // Frozen is a process that stopped by a TSTP that drainit sent it.

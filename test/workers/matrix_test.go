@@ -2,6 +2,7 @@ package workers
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"regexp"
 	"slices"
@@ -101,7 +102,7 @@ type way struct {
 }
 
 // ways are the rows of the matrix, in its order.
-var ways = slices.Concat(nodeWays, shellWays, pm2Ways, serverWays, queueWays, hardWays)
+var ways = slices.Concat(tight(nodeWays), tight(shellWays), tight(pm2Ways), serverWays, queueWays, hardWays)
 
 // hardWays have a shell, launcher or manager between the init and the worker that
 // neither dies of the signal at once nor passes it on as it should, or that does pass it on.
@@ -109,7 +110,7 @@ var hardWays = tight(slices.Concat(trapWays, deafWays, wrapperWays, managerWays,
 	confinedWays, userWays, threadWays, seedWays, correctTraps))
 
 // tight gives the ways a grace whose last call comes after 9 s: the long job is over by
-// then, and what is signalled by the last call only is signalled late.
+// then, and what is signalled by the last call only is signalled late, but in time.
 func tight(ways []way) []way {
 	for i := range ways {
 		ways[i].grace = "12s"
@@ -128,9 +129,15 @@ func excess() time.Duration {
 }
 
 // promptly is the most that may pass between the request and the last handler's run: a
-// busy machine may need some of it. What is signalled by the last call waits for 9 s: under
-// a CPU limit one may still be at what its start had it do, and can't be proven untouched.
+// busy machine may need some of it. What is signalled by the last call waits for 9 s.
 const promptly = 8 * time.Second
+
+// undecided is in the line about a process that waits for the last call. On a busy machine
+// one may still be at what its start had it do, and can't be proven untouched.
+const undecided = " may have been signalled by "
+
+// allBusy has each application in Node run all the time, so that none can be proven untouched.
+var allBusy = flag.Bool("busy", false, "run the matrix with applications in Node that have a timer of 20 ms")
 
 // TestMatrix starts a worker in each way and asks for the stop with its job in
 // hand: the job ends whole, its process is signalled once, drainit leaves right
@@ -200,18 +207,19 @@ func (w way) check(t *testing.T, in input, job time.Duration, grace string) outc
 	if !w.uncounted && o.signalled != want {
 		t.Errorf("the handler ran %d times, want %d", o.signalled, want)
 	}
-	if w.grace != "" && !w.inTurn && !w.uncounted && *limit == 0 && o.waited > promptly {
-		t.Errorf("the handler ran %v after the request, want at most %v", o.waited, promptly)
-	}
 	if !o.hangs && !o.early {
 		s.init.WaitErr(`"msg":"stopped `) // its last line may be still on its way
 	}
 	log := s.init.Stderr.Text()
+	late := strings.Contains(log, undecided)
+	if w.grace != "" && !w.inTurn && !w.uncounted && !late && o.waited > promptly {
+		t.Errorf("the handler ran %v after the request, without a line that it waits for the last call", o.waited)
+	}
 	wantSignalledOnce(t, log, w.tells)
 	if strings.Contains(log, ": killing ") {
 		t.Error("drainit had to kill")
 	}
-	if limit := excess() + w.leaves; o.done > 0 && o.after > limit {
+	if limit := excess() + w.leaves; o.done > 0 && !late && o.after > limit {
 		t.Errorf("drainit ended %v after the job, want at most %v", o.after, limit)
 	}
 	s.init.WantNothingLeft()

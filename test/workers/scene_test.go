@@ -49,6 +49,9 @@ func newScene(t *testing.T, job time.Duration) *scene {
 		"HOME=" + dir,
 		"PATH=" + harness.NodePackages(".bin") + ":" + os.Getenv("PATH"),
 	}
+	if *allBusy {
+		s.env = append(s.env, "TICK=20")
+	}
 	return s
 }
 
