@@ -133,9 +133,9 @@ func (l *Ledger) noteUndecided(now uint64, c *cascade) {
 
 // blockingTrap are the children that a shell waits for before it can run its trap. For dash
 // and busybox that is certain: see proc.Waits. Of any other shell it is known only that it may
-// wait, and so it counts as waiting as long as it is certain that none of its children was
-// signalled: a trap that runs may signal one after the other. Once it has started something, it
-// runs.
+// wait, and so it counts as waiting as long as it has all its children, and it is certain that
+// none was signalled: a trap that runs may signal one after the other. Once it has started
+// something, it runs.
 func (l *Ledger) blockingTrap(shell *record, s *proc.Snapshot) []*proc.Process {
 	before, all := int32(1), s.Children(shell.PID)
 	if shell.sent != nil {
@@ -147,7 +147,7 @@ func (l *Ledger) blockingTrap(shell *record, s *proc.Snapshot) []*proc.Process {
 		}
 	}
 	switch waits := s.WaitsInForeground(shell.PID); {
-	case waits == proc.NotWaiting, waits == proc.MayWait && len(l.unsignalled(all, s)) < len(all):
+	case waits == proc.NotWaiting, waits == proc.MayWait && (shell.lostChild || len(l.unsignalled(all, s)) < len(all)):
 		return nil
 	}
 	return slices.DeleteFunc(s.Foreground(all), func(p *proc.Process) bool { return inBackground(p, &shell.Process) })

@@ -101,6 +101,12 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 			w.writes = true
 		}
 	}
+	for _, m := range l.records {
+		up := l.records[m.parent]
+		if m.last == l.snapshots-1 && m.last > 0 && up != nil && up.sent != nil && m.last >= up.sent.snapshot {
+			up.lostChild = true
+		}
+	}
 	l.forget()
 }
 

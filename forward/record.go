@@ -33,6 +33,7 @@ type record struct {
 	cleanup     bool  // it belongs to the stopping
 	leftAlone   bool  // it was decided: signalled by another, or left on purpose
 	undecided   bool  // a line has said that a shell may wait for it
+	lostChild   bool  // since it was signalled
 	hasChildren bool  // in the last snapshot
 	writes      bool  // to a pipe whose reader waits for that
 	readsPipe   bool  // that another wrote to, when that was last asked

@@ -1,6 +1,15 @@
 // Package forward decides which processes get a signal: a request and a snapshot in,
 // deliveries out.
 //
+// Below the worker, drainit sends the stop signal only to a process of which it is certain
+// that no process has signalled it, or in the last call, when the grace period is nearly over.
+// Certain are: one that is untouched (proc.Evidence); one whose parent drainit signalled, which
+// had no handler at any time and died of that; one below a process that ignores the signal or
+// still has it pending; what a dash or busybox waits for in wait4(2). Not certain, and so
+// signalled only if it is untouched, is what another shell may wait for, what a parent with a
+// handler left, however that died, and what another process's signal has orphaned. No program
+// is an exception. A second signal is a force-stop, and loses the job that a plainer init keeps.
+//
 // It owns every choice of recipients, and the history that the choices of a stop depend
 // on. It must never do I/O, send a signal, read a clock or write a line: what it decides
 // can be tested, and walked whole, without a process.

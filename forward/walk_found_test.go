@@ -107,6 +107,9 @@ func (w *walk) check() {
 			if m.again && !m.byCall {
 				w.t.Fatalf("%v: drainit signalled member %d, as another did (deaths: %v)", w.family, i, w.deaths)
 			}
+			if m.later && !m.byCall && w.family[m.others[0]].does != groupDies {
+				w.t.Fatalf("%v: drainit signalled member %d before its parent did (deaths: %v)", w.family, i, w.deaths)
+			}
 			w.cases[finding{i, w.twice(m)}] = true
 		}
 	}
@@ -137,6 +140,8 @@ func (w *walk) hasItsTurn(i int) bool {
 func (w *walk) twice(m *member) string {
 	what := "twice: by its parent, and by drainit"
 	switch by := w.family[m.others[0]].does; {
+	case m.later && by == groupDies:
+		what = "twice: by drainit, and then by one that signals its group"
 	case m.later:
 		what = "twice: by drainit, and then by its parent"
 	case by == groupRelay:
