@@ -36,7 +36,7 @@ var packages = map[string]string{
 	"nginx": "nginx-light", "sidekiq": "ruby-sidekiq", "rq": "python3-rq", "script": "bsdutils", "vi": "vim-tiny",
 	"supervisord": "supervisor", "runsvdir": "runit", "mysqld_safe": "mariadb-server",
 	"bwrap": "bubblewrap", "unbuffer": "expect", "uwsgi": "uwsgi-core", "setpriv": "util-linux", "setsid": "util-linux", "unshare": "util-linux",
-	"su": "util-linux", "runuser": "util-linux", "lksh": "mksh", "ps": "procps", "pgrep": "procps",
+	"su": "util-linux", "runuser": "util-linux", "chrt": "util-linux", "taskset": "util-linux", "lksh": "mksh", "ps": "procps", "pgrep": "procps",
 	"systemctl": "systemd", "ldd": "libc-bin", "timeout": "coreutils", "env": "coreutils",
 }
 
