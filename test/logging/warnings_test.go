@@ -181,6 +181,9 @@ func (w warned) awaitReady(p *harness.Init) {
 		worker := p.FirstChild()
 		return harness.StateOf(worker) == 'S' && (w.comm == "" || harness.Comm(worker) == w.comm)
 	})
+	if w.want == "trap" { // of what waits for it, bash shows it only while that sleeps
+		p.WaitAtRest(harness.Patience)
+	}
 }
 
 // stop stops the worker and waits for the end. Who would not hear of it is
