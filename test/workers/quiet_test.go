@@ -102,10 +102,11 @@ func uwsgi(t *testing.T, s *scene) []string {
 		"--http-socket", "127.0.0.1:" + strconv.Itoa(s.port), "--wsgi-file", filepath.Join(dir, "gunicorn_app.py")}
 }
 
-// script blocks TSTP and never takes it, so no process is quiet by it.
+// script blocks TSTP and never takes it, so no process is quiet by it. When it ends, the kernel
+// sends its application HUP, which therefore waits for the last call.
 func TestQuietIsNotTakenByScript(t *testing.T) {
 	t.Parallel()
-	s := scriptWay.startScene(t, time.Second)
+	s := scriptWay.startScene(t, time.Second, "--grace", "8s")
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
 	s.init.Signal(unix.SIGTSTP)
 	s.init.WaitErr(`quiet has no effect`)
@@ -128,11 +129,11 @@ func TestCeleryPoolEndsWithItsMaster(t *testing.T) {
 }
 
 // startScene starts the way under drainit and no job yet.
-func (w way) startScene(t *testing.T, job time.Duration) *scene {
+func (w way) startScene(t *testing.T, job time.Duration, flags ...string) *scene {
 	t.Helper()
 	w.need(t)
 	s := newScene(t, job)
-	s.init = harness.Run(t, harness.Launch{Args: harness.Line([]string{"-v", harness.LongGrace}, w.prepare(t, s)...), Dir: s.dir, Env: s.env})
+	s.init = harness.Run(t, harness.Launch{Args: harness.Line(append([]string{"-v", harness.LongGrace}, flags...), w.prepare(t, s)...), Dir: s.dir, Env: s.env})
 	return s
 }
 
