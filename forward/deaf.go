@@ -117,7 +117,7 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 func (l *Ledger) noteUndecided(now uint64, c *cascade) {
 	const hadItsTime = 3 * aSecond
 	for pid, m := range l.living {
-		if m.program != Shell || m.sent == nil || now < m.sent.tick+hadItsTime || c.s.WaitsInForeground(pid) != proc.MayWait {
+		if m.program != Shell || m.sent == nil || now < m.sent.tick+hadItsTime || waitsStill(m, c.s) != proc.MayWait {
 			continue
 		}
 		for _, p := range c.s.Foreground(c.s.Children(pid)) {
@@ -135,7 +135,7 @@ func (l *Ledger) noteUndecided(now uint64, c *cascade) {
 // and busybox that is certain: see proc.Waits. Of any other shell it is known only that it may
 // wait, and so it counts as waiting as long as it has all its children, and it is certain that
 // none was signalled: a trap that runs may signal one after the other. Once it has started
-// something, it runs.
+// something, or waits elsewhere than before the stop, it runs.
 func (l *Ledger) blockingTrap(shell *record, s *proc.Snapshot) []*proc.Process {
 	before, all := int32(1), s.Children(shell.PID)
 	if shell.sent != nil {
@@ -146,11 +146,20 @@ func (l *Ledger) blockingTrap(shell *record, s *proc.Snapshot) []*proc.Process {
 			return nil
 		}
 	}
-	switch waits := s.WaitsInForeground(shell.PID); {
-	case waits == proc.NotWaiting, waits == proc.MayWait && (shell.lostChild || len(l.unsignalled(all, s)) < len(all)):
+	switch waits := waitsStill(shell, s); {
+	case waits == proc.NotWaiting, waits == proc.MayWait && (shell.stack == 0 || shell.lostChild || len(l.unsignalled(all, s)) < len(all)):
 		return nil
 	}
 	return slices.DeleteFunc(s.Foreground(all), func(p *proc.Process) bool { return inBackground(p, &shell.Process) })
+}
+
+// waitsStill reports whether a shell may wait for what it waited for when the stop began.
+func waitsStill(shell *record, s *proc.Snapshot) proc.Waiting {
+	waits := s.WaitsInForeground(shell.PID)
+	if waits == proc.MayWait && shell.stack != 0 && s.Stack(shell.PID) != shell.stack {
+		return proc.NotWaiting
+	}
+	return waits
 }
 
 // BlockedTraps returns the shells of a snapshot whose trap can't run before a child ends.

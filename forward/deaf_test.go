@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -59,6 +60,7 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 		worker := kindly(tt.worker, 10, 1)
 		worker.Pending = 0
 		l := stopping(t, append(kinfolk(tt.below...), worker)...)
+		l.records[worker.ID].stack, tt.Stacks = 7, map[int]uint64{10: 7}
 		shown := append(kinfolk(tt.below...), kindly(tt.worker, 10, 1))
 		wantSent(t, tt.name+", too soon", later(l, actsAfter-1, shown, tt.Details))
 		wantSent(t, tt.name, later(l, actsAfter, shown, tt.Details), tt.want...)
@@ -94,7 +96,14 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 	} {
 		shown := append([]proc.Process{kindly("bash", 10, 1)}, tt.children...)
 		tt.Waits = waiting(10, tt.how)
-		wantSent(t, tt.name, later(stopping(t, slices.Clone(shown)...), 100, shown, tt.Details), tt.want...)
+		for stack, want := range map[uint64][]int{7: tt.want, 6: nil} { // it is elsewhere: its trap has run, or does
+			l := stopping(t, slices.Clone(shown)...)
+			l.records[shown[0].ID].stack, tt.Stacks = 7, map[int]uint64{10: stack}
+			if tt.how == proc.Waits {
+				want = tt.want
+			}
+			wantSent(t, fmt.Sprintf("%s, stack %d", tt.name, stack), later(l, 100, shown, tt.Details), want...)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ const termSet = signals.Set(1 << (unix.SIGTERM - 1))
 // it is proven of those that have received nothing; nothing ever is of the busy.
 func (f family) snapshot(w proc.Want, k kind) *proc.Snapshot {
 	var all []proc.Process
-	details := proc.Details{Writers: make(map[int][]int), Waits: make(map[int]proc.Waiting),
+	details := proc.Details{Writers: make(map[int][]int), Waits: make(map[int]proc.Waiting), Stacks: make(map[int]uint64),
 		Evidence: make(map[int]proc.Evidence), Untouched: make(map[proc.ID]bool)}
 	for i := range f {
 		m := &f[i]
@@ -24,6 +24,7 @@ func (f family) snapshot(w proc.Want, k kind) *proc.Snapshot {
 		}
 		p := f.process(i, w, k)
 		all = append(all, p)
+		details.Stacks[p.PID] = 1   // a loop waits for one command after the other at the same place
 		if k.idle && w.Chain != 0 { // the first: what WantWitness asks for
 			details.Evidence[p.PID] = proc.Evidence{{}}
 		}

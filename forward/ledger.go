@@ -80,7 +80,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	for _, p := range below {
 		m := l.recordOf(p)
 		if l.snapshots == 1 {
-			m.evidence = s.Evidence(p.PID)
+			m.evidence, m.stack = s.Evidence(p.PID), s.Stack(p.PID)
 		}
 		l.living[p.PID] = m
 		if m.first == l.snapshots && l.sentWithGroup(m) {

@@ -294,7 +294,7 @@ func (l *Ledger) maySignalNone(up, child *record, s *proc.Snapshot) bool {
 // mayWait reports whether a shell with a trap may wait for a child before it runs that, for this
 // one or for another: one of them does not show that it is in the background.
 func mayWait(shell, child *record, s *proc.Snapshot) bool {
-	switch s.WaitsInForeground(shell.PID) {
+	switch waitsStill(shell, s) {
 	case proc.Waits:
 		return true
 	case proc.MayWait:

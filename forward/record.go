@@ -15,6 +15,7 @@ type record struct {
 	parent    proc.ID       // the last that was not drainit; zero if none was seen
 	handled   signals.Set   // at any snapshot: a handler may be there for one signal only
 	evidence  proc.Evidence // that it has received no signal since the stop began
+	stack     uint64        // of a shell, when the stop began; 0 if it is not known
 	sent      *sent
 	heldSince uint64 // the tick at which it was first kept from being signalled, 0 for never
 

@@ -249,13 +249,16 @@ func TestOfWhichEvidenceIsRead(t *testing.T) {
 	for _, tt := range []struct {
 		worker string
 		want   []int
-	}{{"app", []int{11}}, {"dash", nil}} {
+	}{{"app", []int{11}}, {"dash", nil}, {"bash", []int{11}}} {
 		l := NewLedger(drainitPID)
 		s := proc.New(kinfolk(kin{tt.worker, 10, 1}, kin{"app", 11, 10}))
 		w, needed := l.WantWitness(l.Plan(term(Stop), s), s, time.Time{})
 		var got []int
 		for _, p := range w.Evidence {
 			got = append(got, p.PID)
+		}
+		if shells := len(w.Shells) == 1; shells != (tt.worker == "bash") {
+			t.Errorf("below %s: stacks of %v", tt.worker, w.Shells)
 		}
 		if needed != (tt.want != nil) || !slices.Equal(got, tt.want) {
 			t.Errorf("below %s: of %v, needed %v, want %v", tt.worker, got, needed, tt.want)

@@ -60,9 +60,11 @@ func evidenceOfAll(pid int, still bool) (e Evidence, all bool) {
 	return e, still
 }
 
-// takeEvidence reads the evidence of some processes, for as long as there is time.
-func takeEvidence(w Want) *Snapshot {
+// takeEvidence reads the evidence of some processes, for as long as there is time, and where
+// the stacks of the shells are.
+func (g *reading) takeEvidence(w Want) *Snapshot {
 	s := New(nil)
+	g.readStacks(s, w.Shells)
 	s.evidence = make(map[int]Evidence)
 	asked := signals.SetOf(w.Signals...)
 	for _, p := range w.Evidence {

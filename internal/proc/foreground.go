@@ -19,12 +19,13 @@ const (
 
 // readForeground asks of each of the shells whether it waits in the foreground.
 func (g *reading) readForeground(s *Snapshot, w Want) {
-	s.foreground = make(map[int]Waiting)
+	s.foreground, s.stacks = make(map[int]Waiting), make(map[int]uint64)
 	for _, pid := range w.Shells {
 		shell, ok := s.find(pid)
 		if ok && shell.Alive() && shell.State == 'S' && !shell.hangs { // as inSigwait asks
 			g.reads(pid, closely)
-			s.foreground[pid] = howWaits(shell)
+			call, readable := syscallOf(pid, pid)
+			s.foreground[pid], s.stacks[pid] = waitsBy(shell, call, readable), call.stack
 		}
 	}
 }
@@ -34,6 +35,10 @@ func (g *reading) readForeground(s *Snapshot, w Want) {
 // both, as mksh is in rt_sigsuspend.
 func howWaits(shell *Process) Waiting {
 	call, readable := syscallOf(shell.PID, shell.PID)
+	return waitsBy(shell, call, readable)
+}
+
+func waitsBy(shell *Process, call sysCall, readable bool) Waiting {
 	inWait4 := call.sleeps && call.number == unix.SYS_WAIT4
 	switch exe, _, _ := strings.Cut(shell.Exe, "."); {
 	case !readable || exe == "":
@@ -47,4 +52,16 @@ func howWaits(shell *Process) Waiting {
 		return NotWaiting
 	}
 	return MayWait
+}
+
+// readStacks reads where the stacks of some shells are.
+func (g *reading) readStacks(s *Snapshot, shells []int) {
+	s.stacks = make(map[int]uint64)
+	for _, pid := range shells {
+		if g.hang[pid] == nothing {
+			g.reads(pid, closely)
+			call, _ := syscallOf(pid, pid)
+			s.stacks[pid] = call.stack
+		}
+	}
 }

@@ -13,6 +13,7 @@ type Snapshot struct {
 
 	pipes      pipes            // if asked for
 	foreground map[int]Waiting  // of shells, by pid
+	stacks     map[int]uint64   // likewise
 	evidence   map[int]Evidence // by pid
 	untouched  map[ID]bool
 	asleep     map[int]bool
@@ -202,6 +203,16 @@ func (s *Snapshot) WaitsInForeground(shell int) Waiting {
 	return s.foreground[shell]
 }
 
+// Stack returns where the stack of a shell is that sleeps; 0 where it was not asked for, or does
+// not. As long as the shell waits for one command it is the same, and mostly another one
+// when a trap has run: a shell waits for the next from another depth, or from within its trap.
+func (s *Snapshot) Stack(shell int) uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.stacks[shell]
+}
+
 // Foreground returns what a shell with these children has in its foreground, if it has
 // anything: its youngest child, and those of them that write to what one of these reads. A
 // pipe counts as far as it was asked for.
@@ -247,6 +258,7 @@ func (s *Snapshot) Asleep(pid int) bool { return s != nil && s.asleep[pid] }
 type Details struct {
 	Writers   map[int][]int   // of the readers of pipes: the pids of those that write to them
 	Waits     map[int]Waiting // shells, in the foreground
+	Stacks    map[int]uint64  // of shells
 	Evidence  map[int]Evidence
 	Untouched map[ID]bool
 	Asleep    map[int]bool
@@ -255,7 +267,7 @@ type Details struct {
 
 // With returns the snapshot with these details: a made-up one.
 func (s *Snapshot) With(d Details) *Snapshot {
-	s.pipes, s.foreground, s.evidence = madeUpPipes(d.Writers), d.Waits, d.Evidence
+	s.pipes, s.foreground, s.stacks, s.evidence = madeUpPipes(d.Writers), d.Waits, d.Stacks, d.Evidence
 	s.untouched, s.asleep, s.waiting = d.Untouched, d.Asleep, d.MayWait
 	return s
 }

@@ -42,7 +42,7 @@ func (g *reading) take(w Want) (*Snapshot, error) {
 		return g.takeThese(w)
 	}
 	if w.Evidence != nil {
-		return takeEvidence(w), nil
+		return g.takeEvidence(w), nil
 	}
 	if w.EnoughIf != 0 {
 		if s, err := g.takeEnough(w); s != nil || err != nil {

@@ -119,6 +119,7 @@ type sysCall struct {
 	sleeps bool // it does not run
 	number int
 	first  int64 // argument
+	stack  uint64
 }
 
 // syscallOf reads what a thread of a process sleeps in.
@@ -134,5 +135,8 @@ func syscallOf(pid, tid int) (call sysCall, readable bool) {
 	call.number, err = strconv.Atoi(fields[0])
 	first, failed := strconv.ParseInt(fields[1], 0, 64)
 	call.first, call.sleeps = first, err == nil && failed == nil
+	if n := len(fields); n > 2 { // the last two are the stack pointer and where the program is
+		call.stack, _ = strconv.ParseUint(fields[n-2], 0, 64)
+	}
 	return call, true
 }

@@ -48,7 +48,7 @@ type Want struct {
 	// of the processes for which it is true; nil for none.
 	ReadsPipe func(Process) bool
 	// Shells are those of which it is asked whether they wait for a child in the
-	// foreground.
+	// foreground, and where their stack is; with Evidence the latter alone.
 	Shells []int
 	// Environment has the environment read of those of the processes with a program for
 	// which it is true; nil for none.
