@@ -47,6 +47,12 @@ node app.js & node app.js &
 while [ -n "$(jobs -pr)" ]; do wait -n; done
 `),
 		dies("bash: `trap \"trap - TERM; kill -- -$$\" INT TERM EXIT`, `node app & wait`", killOwnGroup),
+		waits("bash: `sleep 2.6 & s=$!`, `node app & c=$!`, `trap 'wait $s; kill $c' TERM`, `wait; wait`", 1, `
+sleep 2.6 & s=$!
+node app.js & c=$!
+trap 'wait $s; kill $c' TERM
+wait; wait
+`),
 		waits("bash: `node app & c=$!`, `trap 'sleep 1; kill $c' TERM`, `wait $c; wait $c`", 1, `
 node app.js & c=$!
 trap 'sleep 1; kill $c' TERM
