@@ -162,6 +162,19 @@ func waitsStill(shell *record, s *proc.Snapshot) proc.Waiting {
 	return waits
 }
 
+// mayWait reports whether a shell with a trap may wait for a child before it runs that, for this
+// one or for another: one of them does not show that it is in the background.
+func mayWait(shell, child *record, s *proc.Snapshot) bool {
+	switch waitsStill(shell, s) {
+	case proc.Waits:
+		return true
+	case proc.MayWait:
+		these := append(s.Foreground(s.Children(shell.PID)), &child.Process)
+		return slices.ContainsFunc(these, func(p *proc.Process) bool { return !inBackground(p, &shell.Process) })
+	}
+	return false
+}
+
 // BlockedTraps returns the shells of a snapshot whose trap can't run before a child ends.
 // One without a handler may do so within moments, and is given a second.
 func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) (blocked []Deaf) {

@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -289,17 +287,4 @@ func (l *Ledger) maySignalNone(up, child *record, s *proc.Snapshot) bool {
 		return mayWait(up, child, s)
 	}
 	return l.notActing(up)
-}
-
-// mayWait reports whether a shell with a trap may wait for a child before it runs that, for this
-// one or for another: one of them does not show that it is in the background.
-func mayWait(shell, child *record, s *proc.Snapshot) bool {
-	switch waitsStill(shell, s) {
-	case proc.Waits:
-		return true
-	case proc.MayWait:
-		these := append(s.Foreground(s.Children(shell.PID)), &child.Process)
-		return slices.ContainsFunc(these, func(p *proc.Process) bool { return !inBackground(p, &shell.Process) })
-	}
-	return false
 }
