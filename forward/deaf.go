@@ -104,7 +104,8 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 		case m.program == Shell && m.handledIt(sig):
 			d.Why, d.Shell, d.Children = "waits for it", true, l.blockingTrap(m, s)
 		}
-		d.uncertain = m.sent == nil || d.Shell && s.WaitsInForeground(pid) != proc.Waits
+		// Once a child has gone, the trap may have run while the snapshot was taken.
+		d.uncertain = m.sent == nil || d.Shell && (m.lostChild || s.WaitsInForeground(pid) != proc.Waits)
 		if len(d.Children) > 0 {
 			all = append(all, d)
 		}
