@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -90,8 +92,9 @@ func (l *Ledger) PromoteLast() {
 	}
 }
 
-// successorOf is the successor of the worker, nil for none or too many: one of drainit's
-// children, or of those that were signalled with the worker and have ended by now.
+// successorOf is the successor of the worker, nil for none or too many: of drainit's
+// children and of those that were signalled with the worker and have ended by now, so that
+// it does not depend on which of two ended first.
 func (l *Ledger) successorOf(s *proc.Snapshot) *record {
 	living := l.children()
 	for _, m := range living {
@@ -101,16 +104,13 @@ func (l *Ledger) successorOf(s *proc.Snapshot) *record {
 			m.cleanup = m.cleanup || o.parent != nil && l.cleansUp(o)
 		}
 	}
-	if next := l.succeeding(living); len(next) > 0 {
-		return only(next)
-	}
-	var ended []*record
+	all := slices.Clone(living)
 	for _, m := range l.records {
-		if m.exited && m.sent != nil && !m.decided {
-			ended = append(ended, m)
+		if m.exited && m.sent != nil && !m.decided && l.living[m.PID] != m {
+			all = append(all, m)
 		}
 	}
-	return only(l.succeeding(ended))
+	return only(l.succeeding(all))
 }
 
 // succeeding are those that came from the worker and handle the signal; where none does,

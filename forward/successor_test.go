@@ -51,6 +51,14 @@ func TestChoiceOfASuccessorIsMadeAtOnce(t *testing.T) {
 	wantSuccessor(t, "the shell above the dead one lives", l, 11)
 }
 
+// Which of two has ended first says nothing about which one the work is.
+func TestOneThatIsLeftOfTwoIsNoSuccessor(t *testing.T) {
+	l := afterTheShell(kin{"app", 11, 10}, kin{"app", 12, 10})
+	l.Exited(11, 0)
+	orphans(l, kindly("app", 12, 1))
+	wantSuccessor(t, "the other has ended", l, 0)
+}
+
 // A launcher that was signalled is about to die of that, handler or not.
 func TestSignalledLauncherIsNoSuccessorBesideAnother(t *testing.T) {
 	npm := kindly("npm", 11, 10)

@@ -96,7 +96,8 @@ func TestTitleDuringAStopDelayIsThatOfADrain(t *testing.T) {
 func TestTitleComesWithTheWorker(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen"}})
-		order, seen := []string{"worker", "drainit", "drainit:start", "drainit:run"}, 0 // the first is what sets the stage
+		// The second is what sets the stage. An exec closes descriptors before it sets the name.
+		order, seen := []string{harness.Comm(os.Getpid()), "worker", "drainit", "drainit:start", "drainit:run"}, 0
 		for deadline := time.Now().Add(harness.Patience); order[seen] != "drainit:run"; {
 			title := harness.Comm(p.Pid())
 			i := slices.Index(order, title)
