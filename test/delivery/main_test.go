@@ -84,7 +84,7 @@ var gitSettings sync.Once
 // needClone asks for what a release is made of and with.
 func needClone(t *testing.T) {
 	t.Helper()
-	harness.Slow(t)
+	harness.Full(t)
 	harness.Need(t, "git", "go", "bash", "sha256sum")
 	gitSettings.Do(func() {
 		file := filepath.Join(os.TempDir(), "gitconfig")

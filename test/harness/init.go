@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -83,6 +84,9 @@ func Run(t *testing.T, l Launch) *Init {
 			Need(t, interpreter)
 		}
 	}
+	if !l.NoPID1 && !makesPID1() {
+		Skip(t, "needs root with CAP_SYS_ADMIN or user namespaces, to be PID 1")
+	}
 	p := NewInit(t)
 	if l.Bin == "" {
 		l.Bin = DrainitBin
@@ -101,10 +105,7 @@ func Run(t *testing.T, l Launch) *Init {
 	p.Cmd.ExtraFiles = l.Files
 	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !l.NoPID1 {
-		p.Cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
-		if os.Getuid() != 0 {
-			asRoot(p.Cmd.SysProcAttr)
-		}
+		inNamespaces(p.Cmd.SysProcAttr)
 	}
 	if l.TTY != nil {
 		l.Stdin, l.Stdout, l.Stderr = l.TTY, l.TTY, l.TTY
@@ -164,8 +165,22 @@ func dockerStdin(t *testing.T) *os.File {
 	return null
 }
 
-// asRoot maps the user to root in a user namespace of its own.
-func asRoot(attr *syscall.SysProcAttr) {
+// makesPID1 is whether this machine lets the tests make namespaces.
+var makesPID1 = sync.OnceValue(func() bool {
+	try := exec.Command(WorkerBin, "stage", DrainitBin, "--version")
+	try.Env = []string{`STAGE={"Namespace":true}`}
+	try.SysProcAttr = &syscall.SysProcAttr{}
+	inNamespaces(try.SysProcAttr)
+	return try.Run() == nil
+})
+
+// inNamespaces has a process start in namespaces of its own. A user that is not root is mapped
+// to root in one of users.
+func inNamespaces(attr *syscall.SysProcAttr) {
+	attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+	if os.Getuid() == 0 {
+		return
+	}
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}

@@ -41,9 +41,6 @@ func MostMemory() int {
 	return 12 << 10
 }
 
-// mustRunAll makes a skipped test a failed one, as in CI.
-var mustRunAll bool
-
 // testsAtOnce is how many tests of a package run at once: most of them wait. go test runs as
 // many packages at once as there are processors.
 const testsAtOnce = "8"
@@ -51,10 +48,9 @@ const testsAtOnce = "8"
 // Main runs the tests of a package, with the programs under test built and what they
 // leave cleaned up. It is what a package's TestMain calls, and does not return.
 func Main(m *testing.M) {
-	mustRunAll = os.Getenv("DRAINIT_TEST_ALL") == "1"
-	os.Unsetenv("DRAINIT_TEST_ALL") // the workers' environment is compared
 	notIgnored()
 	flag.Parse()
+	choose()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		flag.Set("test.parallel", testsAtOnce)
 	}

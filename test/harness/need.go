@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"cmp"
 	"debug/elf"
 	"errors"
 	"os"
@@ -13,45 +12,18 @@ import (
 	"testing"
 )
 
-// Need skips a test that lacks a program, or fails it where all must run, as in CI.
+// Need skips a test that lacks a program, or that needs one which this tier leaves alone. It
+// fails it where all must run, as in CI.
 func Need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
-		if testing.Short() && !slices.Contains(inShort, program) {
-			skipShort(t)
+		if !mayNeed(program) {
+			leaveOut(t)
 		}
 		if _, err := exec.LookPath(program); err != nil {
-			Skip(t, "needs "+program+" (apt-get install "+cmp.Or(packages[program], program)+")")
+			Skip(t, "needs "+program)
 		}
 	}
-}
-
-// inShort are the programs of the tests that run with -short.
-var inShort = []string{"go", "git", "sh", "dash"}
-
-// packages are Debian's that have the programs, where the name is another one.
-var packages = map[string]string{
-	"busybox": "busybox-static", "dockerd": "docker.io", "docker": "docker.io", "node": "nodejs", "npx": "npm",
-	"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "php": "php-cli",
-	"nginx": "nginx-light", "sidekiq": "ruby-sidekiq", "rq": "python3-rq", "script": "bsdutils", "vi": "vim-tiny",
-	"supervisord": "supervisor", "runsvdir": "runit", "mysqld_safe": "mariadb-server",
-	"bwrap": "bubblewrap", "unbuffer": "expect", "uwsgi": "uwsgi-core", "setpriv": "util-linux", "setsid": "util-linux", "unshare": "util-linux",
-	"su": "util-linux", "runuser": "util-linux", "chrt": "util-linux", "taskset": "util-linux", "lksh": "mksh", "ps": "procps", "pgrep": "procps",
-	"systemctl": "systemd", "ldd": "libc-bin", "timeout": "coreutils", "env": "coreutils",
-}
-
-// Slow leaves out a test that takes long where only quick ones are asked for.
-func Slow(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		skipShort(t)
-	}
-}
-
-func skipShort(t *testing.T) {
-	t.Helper()
-	note("-short")
-	t.Skip("left out by -short")
 }
 
 // PathOf is where a program is that the test needs.
@@ -100,12 +72,17 @@ func NodePackages(names ...string) string {
 	return Repo(append([]string{"test", "node", "node_modules"}, names...)...)
 }
 
+func hasNodePackages() bool {
+	_, err := os.Stat(NodePackages(".package-lock.json"))
+	return err == nil
+}
+
 // NeedNodePackages is need for Node and the packages of test/node.
 func NeedNodePackages(t *testing.T) {
 	t.Helper()
 	Need(t, "node")
-	if _, err := os.Stat(NodePackages(".package-lock.json")); err != nil {
-		Skip(t, "needs the packages of test/node (npm ci --prefix test/node)")
+	if !hasNodePackages() {
+		Skip(t, "needs the packages of test/node")
 	}
 }
 
@@ -115,8 +92,7 @@ func Skip(t *testing.T, why string) {
 	if mustRunAll {
 		t.Fatal(why)
 	}
-	note(why)
-	t.Skip(why)
+	note(t, why)
 }
 
 // AsNobody is the start of a command as another user.

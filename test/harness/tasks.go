@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // task is a process as /proc/PID/stat shows it.
@@ -58,10 +57,8 @@ func (c *Console) Above(worker int) int {
 // terminal where it never comes.
 func (c *Console) WaitUntil(what string, ok func() bool) {
 	c.T.Helper()
-	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.T.Fatalf("never: %s; shown is\n%s%s", what, c.Shown(), c.Processes())
-		}
+	if !Eventually(ok) {
+		c.T.Fatalf("never: %s; shown is\n%s%s", what, c.Shown(), c.Processes())
 	}
 }
 

@@ -13,11 +13,19 @@ const Patience = time.Minute
 // WaitUntil waits for something that can only be looked at.
 func WaitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+	if !Eventually(ok) {
+		t.Fatalf("never: %s", what)
+	}
+}
+
+// Eventually looks until something is so, ever less often: a busy machine is not kept busier.
+func Eventually(ok func() bool) bool {
+	for began := time.Now(); !ok(); time.Sleep(min(time.Millisecond+time.Since(began)/10, 50*time.Millisecond)) {
+		if time.Since(began) > Patience {
+			return false
 		}
 	}
+	return true
 }
 
 // Ready starts a worker that prints "ready PID" and returns its pid out here.

@@ -33,7 +33,7 @@ var idle = map[string]func(t *testing.T) *harness.Init{
 }
 
 func TestIdleDrainitIsNotWokenUp(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	t.Parallel()
 	for name, begin := range idle {
 		t.Run(name, func(t *testing.T) {

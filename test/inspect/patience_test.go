@@ -14,7 +14,7 @@ import (
 // same: the verb goes on until its signals have been seen, and those that the kernel kept
 // for so long that they count as one request are a force-stop, for the verb waits.
 func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	harness.Need(t, "perl")
 	harness.Alone(t) // beside each process of a crowd the whole cgroup counts as one
 	g := harness.NewCPUCgroup(t)
@@ -41,7 +41,7 @@ func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
 
 // One that has its turn and does not act is not waited for for ever.
 func TestVerbOfADrainitThatDoesNotActSaysSo(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := entitled(t, "drainit:run")

@@ -211,7 +211,7 @@ func TestDeathByDrainitsOwnSignalIsNoWarning(t *testing.T) {
 
 // Every 5 s of a drain a line says that it goes on, who is left and for how long.
 func TestProgressIsLoggedWhileDraining(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	t.Parallel()
 	p := harness.Start(t, "--grace=60", "--", harness.WorkerBin, "listen", "-drain", "1h")
 	pid := p.WaitOut(`^ready (\d+)`)[1]

@@ -59,7 +59,7 @@ const chatter = "TSTP,CONT,TERM"
 // The log is not read: drainit must go on, and what is lost must be counted
 // and reported once it is read again.
 func TestDroppedLinesAreCounted(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	for _, format := range []string{"json", "text"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +123,7 @@ func droppedIn(t *testing.T, line string) (n int) {
 
 // A log that is never read keeps drainit from nothing, leaving above all.
 func TestLogThatIsNotRead(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	t.Parallel()
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()

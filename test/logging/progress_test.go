@@ -39,7 +39,7 @@ func TestStopDelayMarksTheMomentOfTheSignal(t *testing.T) {
 // Each 5 s of a drain there is a line, and not only once. A look at the processes that took
 // long, on a busy machine, puts the next line off.
 func TestProgressIsLoggedEachFiveSeconds(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--grace=60", "--", harness.WorkerBin, "listen", "-drain", "1h"}})
 		p.WaitOut(`^ready`)

@@ -145,7 +145,7 @@ var allBusy = flag.Bool("busy", false, "run the matrix with applications in Node
 // after it with the status that the way promises, and nothing is left. Where a shell takes
 // part it does so with each standard input.
 func TestMatrix(t *testing.T) {
-	harness.Slow(t)
+	harness.Full(t)
 	table, page := newTable(), harness.VerificationText(t)
 	t.Run("ways", func(t *testing.T) {
 		for _, w := range ways {
