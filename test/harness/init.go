@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -120,8 +122,20 @@ func Run(t *testing.T, l Launch) *Init {
 
 // NewInit is an init that has not been started, and has no command yet.
 func NewInit(t *testing.T) *Init {
+	dependOnProgram()
 	return &Init{T: t, Marker: NewMarker(), Done: make(chan struct{})}
 }
+
+// dependOnProgram has go test run a test again when the program has changed: it knows a test
+// by the files that it opens, and not by what it builds.
+var dependOnProgram = sync.OnceFunc(func() {
+	for _, name := range []string{"main.go", "go.mod", "go.sum"} {
+		_, _ = os.Stat(Repo(name))
+	}
+	for _, name := range []string{"supervisor", "forward", "reaper", "internal", "test/cmd/worker"} {
+		_ = filepath.WalkDir(Repo(name), func(string, fs.DirEntry, error) error { return nil })
+	}
+})
 
 // Start starts the command, which has the marker in its environment or gives it
 // to what it starts. A nil output is read by the test.
