@@ -50,24 +50,10 @@ func inMode(mode forward.Mode) Config {
 	return configWith(func(c *Config) { c.Mode = mode })
 }
 
-// cpuAtMost is far more processor time than a bubble takes, which is milliseconds, and far
-// less than the time that it plays. The clock on the wall says how busy the machine is.
-const cpuAtMost = 5 * time.Second
-
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // inBubble sets up a world, starts the worker and the loop, and plays a script. What is
 // alive at its end exits by itself. No process may have been sent a stop signal twice.
 func inBubble(t *testing.T, cfg Config, setUp func(*world), script func(*bubble)) {
 	t.Helper()
-	before := cpuTime(t)
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, cfg, setUp)
 		b.start()
@@ -75,9 +61,6 @@ func inBubble(t *testing.T, cfg Config, setUp func(*world), script func(*bubble)
 		defer b.close()
 		script(b)
 	})
-	if took := cpuTime(t) - before; took > cpuAtMost {
-		t.Errorf("it took %v of processor time", took)
-	}
 }
 
 // open makes a bubble whose worker is not started: unless the world is given another, a

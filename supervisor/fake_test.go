@@ -88,11 +88,23 @@ func (w *world) Start(how spawn.Config) (pid int, err error) {
 	return w.worker.PID, w.startErr
 }
 
+// looksAtMost is how often a loop looks at the world at most, within the hours that a bubble
+// plays: to wait for a parent that is about to run takes 10,000. One whose deadline has passed
+// again and again looks more often, and keeps the time of its bubble from passing.
+const looksAtMost = 20_000
+
+// looked notes a look of the loop.
+func (w *world) looked(kind *int) {
+	if *kind++; w.snapshots+w.reads+w.waits > looksAtMost {
+		panic(fmt.Sprintf("the loop does not sleep: %d snapshots, %d reads and %d waits", w.snapshots, w.reads, w.waits))
+	}
+}
+
 // Wait is as wait4 with WNOHANG.
 func (w *world) Wait() (e reaper.WaitEvent, ok bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waits++
+	w.looked(&w.waits)
 	switch {
 	case w.waitErr != nil:
 		return e, false, w.waitErr
@@ -131,9 +143,9 @@ func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if whole {
-		w.snapshots++
+		w.looked(&w.snapshots)
 	} else {
-		w.reads++
+		w.looked(&w.reads)
 	}
 	switch w.proc {
 	case procGone:

@@ -77,17 +77,13 @@ func (c *cell) twice(apart time.Duration) {
 // when, the exit status, and how long it all took from the event on. testdata/loop.txt
 // says what that must be; rows that are alike for several states of /proc are one.
 //
-// Each cell plays up to a minute of virtual time, and all of them take about two seconds.
+// Each cell plays up to a minute of virtual time.
 func TestEachPhaseAndEventInTheLoop(t *testing.T) {
 	want := readTable(t, "testdata/loop.txt")
 	var got []string
 	for _, w := range ways {
 		for _, h := range happenings {
-			before := cpuTime(t)
 			got = append(got, rows(t, w, h)...)
-			if took := cpuTime(t) - before; took > cpuAtMost {
-				t.Errorf("%s, %s: it took %v of processor time", w.name, h.name, took)
-			}
 		}
 	}
 	for _, row := range got {
