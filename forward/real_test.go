@@ -26,6 +26,9 @@ type real struct {
 // child starts a program of a process group of its own, and kills it at the end.
 func child(t *testing.T, in, out *os.File, args ...string) *exec.Cmd {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the program " + args[0])
+	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		if os.Getenv("DRAINIT_TEST_ALL") == "1" {
 			t.Fatal("needs the program " + args[0])

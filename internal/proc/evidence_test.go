@@ -218,9 +218,7 @@ func TestARecycledPidIsNotUntouched(t *testing.T) {
 // python starts a script that prints a line when it is ready, and kills it at the end.
 func python(t testing.TB, script string) (pid int) {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		skip(t, "needs the program python3")
-	}
+	need(t, "python3")
 	cmd := exec.Command("python3", "-c", script)
 	if _, err := startGroup(t, cmd).ReadString('\n'); err != nil {
 		t.Fatal(err)

@@ -13,9 +13,7 @@ import (
 // its input, and waits until it sleeps and its children run sleep(1), so many of them.
 func shell(t testing.TB, name string, null bool, children int, script string) (pid int) {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		skip(t, "needs the program "+name)
-	}
+	need(t, name)
 	cmd := exec.Command(name, "-c", script)
 	if name == "busybox" {
 		cmd.Args = []string{"busybox", "ash", "-c", script}

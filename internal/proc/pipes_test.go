@@ -3,11 +3,9 @@ package proc
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 )
 
 // sleeper starts a child of the test that sleeps with these for its standard input,
@@ -114,9 +112,9 @@ func TestPipesAreLookedForOnlyIfThatIsWanted(t *testing.T) {
 }
 
 // Each descriptor is read once, however many share a pipe: a search for pairs took eight
-// seconds of drainit's one loop for a thousand readers.
+// seconds of drainit's one loop for a thousand readers. Each read allocates its path.
 func TestReadersOfOnePipeCostOnePass(t *testing.T) {
-	const readers = 300
+	const readers, mostOfEach = 200, 40
 	const each = `pipe(my $r, my $w) or die; open STDIN, "<&", $r or die; `
 	const spawnAll = `for (1 .. shift) { spawn { forever } } `
 	for name, tt := range map[string]struct {
@@ -128,45 +126,16 @@ func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			top, _ := family(t, 1, tt.script, strconv.Itoa(readers))
-			took, all := pipesTime(t)
+			all := take(t, Want{Parents: os.Getpid()})
+			allocations := testing.AllocsPerRun(1, func() {
+				new(reading).readPipes(all, Want{Parents: os.Getpid(), ReadsPipe: allRead})
+			})
 			if got := len(all.WritersTo(all.Children(top)[0].PID)); got != tt.writers {
 				t.Errorf("%d writers, want %d", got, tt.writers)
 			}
-			// Three descriptors of each.
-			most := 10 * timeToReadLinks(t, all.Descendants(os.Getpid()), 3)
-			t.Logf("%v, want at most %v", took, most)
-			if took > most {
-				t.Errorf("%v to find the writers, want at most %v", took, most)
+			if allocations > readers*mostOfEach {
+				t.Errorf("%v allocations to find the writers, want at most %d", allocations, readers*mostOfEach)
 			}
 		})
 	}
-}
-
-// pipesTime is the processor time that the pipes cost a snapshot, at best.
-func pipesTime(t testing.TB) (least time.Duration, all *Snapshot) {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	least = time.Hour
-	for range 3 {
-		all = take(t, Want{Parents: os.Getpid()})
-		before := threadTime(t)
-		new(reading).readPipes(all, Want{Parents: os.Getpid(), ReadsPipe: allRead})
-		least = min(least, threadTime(t)-before)
-	}
-	return least, all
-}
-
-// timeToReadLinks is what it costs to read so many links of each of these processes.
-func timeToReadLinks(t testing.TB, these []*Process, times int) time.Duration {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before := threadTime(t)
-	for _, p := range these {
-		for range times {
-			_, _ = os.Readlink(procPath(p.PID, "fd/0"))
-		}
-	}
-	return threadTime(t) - before
 }

@@ -20,9 +20,7 @@ import (
 // ready, and waits for so many lines. At the end all of the family are killed.
 func family(t testing.TB, lines int, script string, args ...string) (top int, said []string) {
 	t.Helper()
-	if _, err := exec.LookPath("perl"); err != nil {
-		skip(t, "needs the program perl")
-	}
+	need(t, "perl")
 	const words = `use strict; use POSIX ();
 		sub say { syswrite STDOUT, "@_\n" } sub forever { select undef, undef, undef, 1000 while 1 }
 		sub spawn(&) { my $pid = fork; die "cannot fork: $!" unless defined $pid; return $pid if $pid; $_[0]->(); POSIX::_exit(0) }
@@ -154,18 +152,25 @@ func TestWhichSignalsAProcessHandles(t *testing.T) {
 	}
 }
 
-// What waits for a signal sleeps; to ask such ones ends with its time.
+// What waits for a signal sleeps. When the time is over, few of such are asked again.
 func TestWaitersAreAskedForABoundedTime(t *testing.T) {
 	const waiting = 50
-	family(t, waiting, `
-		POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM()));
-		for (2 .. shift) { spawn { say "ready"; forever } } say "ready"; forever`, strconv.Itoa(waiting))
-	began := time.Now()
-	if _, err := takeBelow(began, unix.SIGTERM); err != nil {
-		t.Fatal(err)
+	_, said := family(t, waiting, blocks+`for (2 .. shift) { spawn { say $$; forever } } say $$; forever`, strconv.Itoa(waiting))
+	pids := numbers(t, said)
+	for _, pid := range pids {
+		sleeps(t, pid)
 	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("took %v", took)
+	ask := func(until time.Time) int {
+		these := processes(t, pids)
+		return readsOf(t, func() {
+			if err := new(reading).readMasks(these, Want{Signals: []unix.Signal{unix.SIGTERM}, Until: until}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all, late := ask(time.Now().Add(time.Hour)), ask(time.Now())
+	if asked := waiting / 2; late > all-asked {
+		t.Errorf("%d reads when it is late, and %d when it is not: want %d fewer at least", late, all, asked)
 	}
 }
 
@@ -239,6 +244,18 @@ func TestProgramWithoutArguments(t *testing.T) {
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	_, _ = syscall.Wait4(pid, nil, 0, nil)
+}
+
+// need skips a test that lacks a program, and with -short one that runs any: that is for what
+// needs none.
+func need(t testing.TB, program string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the program " + program)
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		skip(t, "needs the program "+program)
+	}
 }
 
 // skip skips a test, or fails it where all must run, as in CI.

@@ -98,15 +98,22 @@ func TestTheOnlyProcessMayBeGone(t *testing.T) {
 // waited for longer, as one that has to be given one is.
 func TestOneThatComputesIsNotWaitedFor(t *testing.T) {
 	top, _ := family(t, 1, blocks+`say "ready"; 1 while 1`)
-	before, began := runtimeOf(top, top), time.Now()
-	all, err := new(Reader).Take(Want{Only: top, Signals: []unix.Signal{unix.SIGTERM}, Until: began.Add(20 * time.Millisecond)})
-	took, ran := time.Since(began), runtimeOf(top, top)-before
-	if err != nil {
-		t.Fatal(err)
+	p := processes(t, []int{top})[0]
+	asked := question{process: p, signal: unix.SIGTERM, thread: top, ran: runtimeOf(top, top), threads: 1}
+	if asked.ran == 0 {
+		skip(t, "needs the times of /proc/PID/schedstat")
 	}
-	wantHandling(t, all, []int{top})
-	if took > turnTime/2 && ran > turnTime/4 {
-		t.Errorf("the look took %v, in which the process ran for %v", took, ran)
+	for began := time.Now(); runtimeOf(top, top) < asked.ran+hardly; time.Sleep(time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d has not run in a minute", top)
+		}
+	}
+	if !asked.waitsForTurn(asked.ran) {
+		t.Error("it is not waited for, though it has not run")
+	}
+	next, err := new(reading).askAgain([]question{asked}, time.Now(), ThreadTime(unix.Gettid()))
+	if err != nil || len(next) > 0 || p.Handles(unix.SIGTERM) {
+		t.Errorf("it is waited for: %v, and handles TERM: %v, %v", len(next) > 0, p.Handles(unix.SIGTERM), err)
 	}
 }
 
