@@ -98,15 +98,16 @@ func TestTTYClosedTerminalDrains(t *testing.T) {
 func TestTTYClosedTerminalInADrainForcesNothing(t *testing.T) {
 	inEachPlace(t, func(t *testing.T, start func(command string) *harness.Console) {
 		r := newRecord(t)
-		c := start("exec worker listen -catch INT,TERM -end INT,TERM -drain 10s >" + r.path)
+		c := start("exec worker listen -catch INT,TERM,USR1 -end USR1 -drain 1s >" + r.path)
 		worker := r.ready(c)
 		c.Send(c.Above(worker), unix.SIGTERM)
 		r.wait("got SIGTERM")
 		harness.PastTheSameRequest()
 		c.HangUp()
+		c.Send(worker, unix.SIGUSR1) // has it end, by and by
 		r.wait("drained")
 		c.WantNothingLeft()
-		r.want("got SIG", 1)
+		r.want("got SIG", 2)
 	})
 }
 

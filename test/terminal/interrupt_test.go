@@ -25,14 +25,15 @@ while True: time.sleep(0.01)`
 var interrupted = map[string]struct {
 	command string
 	reads   bool // has the terminal, so that drainit does not get the key
+	usual   bool // one of each kind
 }{
-	"dies of it":              {"worker listen -catch USR1", false},
-	"is a shell":              {`sh -c 'sh -c "echo ready \$\$; exec sleep 1000"; echo not reached'`, false},
-	"has a successor":         {`sh -c 'worker listen -catch USR1; echo not reached'`, false},
-	"cleans up and dies":      {"perl -e '" + reraises + "'", false},
-	"is a pipeline":           {`sh -c 'worker listen -catch USR1 | cat; echo not reached'`, false},
-	"reads":                   {`sh -c 'read x; echo ready $$; read y; echo not reached'`, true},
-	"reads as an interpreter": {"python3 -c '" + interpreter + "'", true},
+	"dies of it":              {"worker listen -catch USR1", false, true},
+	"is a shell":              {`sh -c 'sh -c "echo ready \$\$; exec sleep 1000"; echo not reached'`, false, true},
+	"has a successor":         {`sh -c 'worker listen -catch USR1; echo not reached'`, false, false},
+	"cleans up and dies":      {"perl -e '" + reraises + "'", false, false},
+	"is a pipeline":           {`sh -c 'worker listen -catch USR1 | cat; echo not reached'`, false, false},
+	"reads":                   {`sh -c 'read x; echo ready $$; read y; echo not reached'`, true, true},
+	"reads as an interpreter": {"python3 -c '" + interpreter + "'", true, false},
 }
 
 // pressCtrlC presses it once when the worker is there, and has the terminal if it
@@ -51,6 +52,9 @@ func TestTTYCtrlCEndsALoop(t *testing.T) {
 	for shell, start := range map[string]func(t *testing.T) *harness.Console{"bash": harness.AtShell, "dash": harness.AtDash} {
 		for name, w := range interrupted {
 			t.Run(name+" in "+shell, func(t *testing.T) {
+				if !w.usual {
+					harness.Full(t)
+				}
 				harness.Need(t, "perl", "python3")
 				harness.Beside(t, func(t *testing.T, under string) {
 					c := start(t)
@@ -74,6 +78,9 @@ func TestTTYCtrlCEndsAScript(t *testing.T) {
 	for _, shell := range []string{"bash", "dash", "bash -e", "dash -e"} {
 		for name, w := range interrupted {
 			t.Run(name+" in "+shell, func(t *testing.T) {
+				if !w.usual || strings.HasSuffix(shell, " -e") {
+					harness.Full(t)
+				}
 				harness.Need(t, "bash", "dash", "perl", "python3")
 				harness.Beside(t, func(t *testing.T, under string) {
 					args := append(strings.Fields(shell)[1:], "-c", "for n in 1 2 3; do "+under+w.command+"; echo after $n; done; exit 0")
@@ -195,11 +202,20 @@ func TestExitAfterInterruptWithoutATerminal(t *testing.T) {
 // lose a signal: the kernel ends its other threads, and with them what they took.
 func TestTTYEarlyInterruptEndsByInterrupt(t *testing.T) {
 	t.Parallel()
-	const runs = 40
+	t.Run("at some moments", func(t *testing.T) { interruptEarly(t, 8) })
+	t.Run("at many", func(t *testing.T) {
+		harness.Full(t)
+		interruptEarly(t, 40)
+	})
+}
+
+// interruptEarly interrupts so many drainits within 4 ms of their start.
+func interruptEarly(t *testing.T, runs int) {
+	t.Helper()
 	for n := range runs {
 		c := harness.AtConsole(t, harness.Launch{NoPID1: true, Args: []string{"--", "sleep", "1000"}})
 		c.WaitUntil("drainit is there", func() bool { return strings.HasPrefix(harness.Comm(c.Pid()), "drainit") })
-		time.Sleep(time.Duration(n) * 100 * time.Microsecond)
+		time.Sleep(time.Duration(n) * 4 * time.Millisecond / time.Duration(runs))
 		c.Signal(unix.SIGINT)
 		c.WantExit(130)
 		if !c.Status.Signaled() {

@@ -311,11 +311,11 @@ func TestTTYBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := harness.AtShell(t)
-			c.Enter(`drainit --grace 2s -- sh -c 'trap "` + wants + ` </dev/tty; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done' &`)
+			c.Enter(`drainit --grace 1s -- sh -c 'trap "` + wants + ` </dev/tty; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done' &`)
 			c.WaitOut(`ready \d`)
 			c.WantPrompt(0)
 			c.Enter("kill $!; wait $!")
-			c.WaitOut(`drainit: warning: grace period of 2s over: killing`)
+			c.WaitOut(`drainit: warning: grace period of 1s over: killing`)
 			c.WaitOut(`#137# `)
 		})
 	}

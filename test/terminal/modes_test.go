@@ -39,18 +39,21 @@ func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 
 func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 	t.Parallel()
-	for name, kill := range map[string]func(c *harness.Console, drainit int){
-		"grace over": func(c *harness.Console, drainit int) { c.Send(drainit, unix.SIGTERM) },
-		"forced": func(c *harness.Console, drainit int) {
+	for name, tt := range map[string]struct {
+		grace string
+		kill  func(c *harness.Console, drainit int)
+	}{
+		"grace over": {"--grace 300ms", func(c *harness.Console, drainit int) { c.Send(drainit, unix.SIGTERM) }},
+		"forced": {harness.LongGrace, func(c *harness.Console, drainit int) {
 			c.Send(drainit, unix.SIGTERM)
 			c.WaitOut(`drainit: stopping`)
 			// Within 100 ms it is the same request, and another one is due.
 			c.WaitUntil("killed", func() bool { return unix.Kill(drainit, unix.SIGTERM) != nil || !c.Running() })
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := inScript(t, `echo begin; read x; drainit --grace 2s -- sh -c 'stty raw -echo; exec worker listen -drain 1h'; echo status $?; read y; echo y is $y`)
+			c := inScript(t, `echo begin; read x; drainit `+tt.grace+` -- sh -c 'stty raw -echo; exec worker listen -drain 1h'; echo status $?; read y; echo y is $y`)
 			c.See(`begin`)
 			modes := c.Modes()
 			c.Enter("abc")
@@ -58,7 +61,7 @@ func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 			if !isRaw(c.Modes()) {
 				t.Fatal("the worker did not set the modes")
 			}
-			kill(c, c.Above(worker))
+			tt.kill(c, c.Above(worker))
 			c.See(`status 137`)
 			c.WantModes(modes)
 			enterY(c)
