@@ -18,10 +18,20 @@ import (
 //
 //	go test ./test/cli -run AtAnyMomentOfTheStart -soak
 func TestStopSignalAtAnyMomentOfTheStartIsNotLost(t *testing.T) {
-	all, starts := []string{"TERM", "INT", "USR2", "RTMIN+5"}, 40
-	if *harness.SoakWhole {
-		starts = 10_000 / (2 * len(all))
-	}
+	t.Run("some", func(t *testing.T) { stopAtTheStart(t, 4) })
+	t.Run("many", func(t *testing.T) {
+		harness.Full(t)
+		starts := 40
+		if *harness.SoakWhole {
+			starts = 10_000 / (2 * 4)
+		}
+		stopAtTheStart(t, starts)
+	})
+}
+
+// stopAtTheStart starts so many drainits for each of four signals, as PID 1 and not.
+func stopAtTheStart(t *testing.T, starts int) {
+	all := []string{"TERM", "INT", "USR2", "RTMIN+5"}
 	numbers := map[string]unix.Signal{"TERM": unix.SIGTERM, "INT": unix.SIGINT, "USR2": unix.SIGUSR2, "RTMIN+5": 39}
 	const seed = 14
 	for _, name := range all {

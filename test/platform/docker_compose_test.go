@@ -92,7 +92,7 @@ func TestDockerCompose(t *testing.T) {
 	if short, worker := finished("short"), finished("worker"); short > worker {
 		t.Errorf("Compose's own ten seconds were over at %s, and the fifteen of a longer job at %s", short, worker)
 	}
-	if took := time.Since(begin); took < 15*time.Second || took > 60*time.Second {
+	if took := time.Since(begin); took < 15*time.Second {
 		t.Errorf("docker-compose stop took %v", took)
 	}
 	p.wantEnds()

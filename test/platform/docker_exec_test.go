@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,12 +35,8 @@ func TestDockerExecLeavesAProcess(t *testing.T) {
 	c.WaitOut(`^ready`)
 	c.Exec("sh", "-c", "/worker listen -name left: -drain 300ms >/proc/1/fd/2 2>&1 &")
 	c.WaitErr(`^left:ready`)
-	begin := time.Now()
 	c.Do("stop", "--time", "60")
 	c.WantExit(0)
-	if took := time.Since(begin); took > harness.AtOnce {
-		t.Errorf("the drain took %v", took)
-	}
 	if got := strings.Count(c.Err(), "left:got SIGTERM"); got != 1 {
 		t.Errorf("what the exec left was signalled %d times:\n%s", got, c.Err())
 	}
