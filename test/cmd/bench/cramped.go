@@ -16,11 +16,14 @@ import (
 const (
 	crampedMilli = 50 // 5 ms of each 100
 	crampedCrowd = 200
+	fifthMilli   = 100
+	fifthCrowd   = 1500
 	verbMilli    = 10 // 1 ms of each 100
 	verbRounds   = 5  // for each of the others: a machine that is shared may stand still for some ms, a hundred times that here
 )
 
-// measureCramped stops each Go init under a limit of 50m, with 200 processes below it.
+// measureCramped stops each init under a limit of 50m, with 200 processes below it, and
+// drainit under one of 100m, with 1,500.
 func measureCramped(t *table, all []contender, p plan) error {
 	g, err := cgroup.NewCPU(fmt.Sprint("drainit-bench-", os.Getpid()))
 	if err != nil {
@@ -36,9 +39,9 @@ func measureCramped(t *table, all []contender, p plan) error {
 		if all[i].argv == nil {
 			return nil
 		}
-		way, ran, err := stopCramped(g, all[i].argv, p.drain)
+		way, part, err := stopCramped(g, all[i].argv, crampedMilli, crampedCrowd, p.drain)
 		ways.add(i, way)
-		share[i] = max(share[i], 100*ran.Seconds()/(crampedMilli/1000.*p.drain.Seconds()))
+		share[i] = max(share[i], part)
 		return err
 	})
 	if err != nil {
@@ -50,6 +53,14 @@ func measureCramped(t *table, all []contender, p plan) error {
 	}
 	t.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", p.drain), "%", share)
 	t.valueAim(share, 10, "≤ 10 %")
+	if own := t.column("drainit"); own >= 0 {
+		fifth := slices.Repeat([]float64{none}, len(all))
+		if _, fifth[own], err = stopCramped(g, all[own].argv, fifthMilli, fifthCrowd, p.drain); err != nil {
+			return fmt.Errorf("drainit: %w", err)
+		}
+		t.values(fmt.Sprintf("share of a CPU limit of 100m in the first %v of a drain, %d processes", p.drain, fifthCrowd), "%", fifth)
+		t.valueAim(fifth, 20, "≤ 20 %")
+	}
 	return measureVerbs(t, g, all, p.cramped)
 }
 
@@ -102,10 +113,10 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Dura
 	return heard - begin, now() - begin, err
 }
 
-// stopCramped is one stop: how long the signal takes to the worker's handler, and how long
-// the init runs in the time behind it.
-func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way, ran time.Duration, err error) {
-	s, end, err := startCramped(g, crampedMilli, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}))
+// stopCramped is one stop: how long the signal takes to the worker's handler, and how much of
+// its limit, in percent, the init takes in the time after it.
+func stopCramped(g cgroup.CPU, argv []string, milli, crowd int, of time.Duration) (way time.Duration, share float64, err error) {
+	s, end, err := startCramped(g, milli, slices.Concat(argv, handling, []string{strconv.Itoa(crowd - 1)}))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -115,7 +126,8 @@ func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way, ran time.D
 		return 0, 0, err
 	}
 	time.Sleep(of - way)
-	return way, cpuTime(s.pid) - before, nil
+	ran := cpuTime(s.pid) - before
+	return way, 100 * ran.Seconds() / (float64(milli) / 1000 * of.Seconds()), nil
 }
 
 // startCramped starts an init, as PID 1, with a worker that says when all is set, and limits

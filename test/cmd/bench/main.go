@@ -78,7 +78,7 @@ func main() {
 	flag.IntVar(&p.cramped, "cramped", 1, "stops of drainit under a CPU limit")
 	flag.StringVar(&p.figure, "figure", "", "draw how the cost grows into this SVG `file`, and measure nothing else")
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
-	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, storms, stops, drain, cramped, sizes")
+	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, crowds, readiness, storms, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
 	flag.Parse()
 	fail(run(p))
@@ -112,6 +112,8 @@ func run(p plan) (err error) {
 		{"starts", measureStarts},
 		{"running", measureRunning},
 		{"ways", measureWays},
+		{"crowds", measureCrowds},
+		{"readiness", measureReadiness},
 		{"storms", measureStorms},
 		{"stops", measureStops},
 		{"drain", measureDrains},
