@@ -105,6 +105,7 @@ var badInputs = []struct {
 }
 
 func TestBadInputStartsNothing(t *testing.T) {
+	harness.Usual(t)
 	for _, tt := range badInputs {
 		t.Run(strings.Join(append(tt.flags, tt.env), " "), func(t *testing.T) {
 			wantRefused(t, harness.Launch{NoPID1: true, Env: []string{tt.env}, Args: tt.flags}, tt.names)

@@ -40,6 +40,7 @@ var settingsTable = []struct {
 }
 
 func TestEveryWayToGiveASetting(t *testing.T) {
+	harness.Usual(t)
 	for _, tt := range settingsTable {
 		for _, flags := range tt.flags {
 			if line := harness.SettingsLine(t, flags, nil); !harness.Settles(line, tt.want) {
@@ -124,6 +125,7 @@ func variableOf(name string) string {
 }
 
 func TestFlagWinsOverVariable(t *testing.T) {
+	harness.Usual(t)
 	for _, tt := range []struct {
 		flags []string
 		env   string
@@ -175,6 +177,7 @@ func TestGraceOfTheOpenJobSpec(t *testing.T) {
 
 // What settings do where no line tells: every way to give a rewrite.
 func TestEveryWayToGiveARewrite(t *testing.T) {
+	harness.Usual(t)
 	for name, tt := range map[string]struct{ flags, env []string }{
 		"short":      {[]string{"-r", "USR1:USR2", "-rHUP:0"}, nil},
 		"numbers":    {[]string{"-r", "10:12", "-r", "1:0"}, nil},
@@ -250,6 +253,7 @@ func TestOwnVariablesDoNotReachTheWorker(t *testing.T) {
 }
 
 func TestParsingStopsAtTheCommand(t *testing.T) {
+	harness.Usual(t)
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -270,6 +274,7 @@ func TestParsingStopsAtTheCommand(t *testing.T) {
 
 // drainit can take the place of tini and of dumb-init without a change.
 func TestSpellingsOfOtherInits(t *testing.T) {
+	harness.Usual(t)
 	for name, tt := range map[string]struct {
 		args []string
 		want int
@@ -296,6 +301,7 @@ func TestSpellingsOfOtherInits(t *testing.T) {
 
 // 143 after a stop is what platforms take for a failure; 0 is never made another.
 func TestRemappedExitStatus(t *testing.T) {
+	harness.Usual(t)
 	for _, tt := range []struct {
 		flags  []string
 		env    string
@@ -368,6 +374,7 @@ func TestHelpThatCannotBeReadFails(t *testing.T) {
 }
 
 func TestNoCommandShowsTheUsage(t *testing.T) {
+	harness.Usual(t)
 	for _, args := range [][]string{{}, {"--"}, {"-v"}, {"-g", "-t", "5"}, {"-t5", "--"}} {
 		harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 			r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: args})

@@ -134,6 +134,7 @@ func foreignBinary(t *testing.T) string {
 // What can't be run is distinguished, by the exit status for programs and by a
 // line for people.
 func TestCommandThatCannotRunIsExplained(t *testing.T) {
+	harness.Usual(t)
 	root := makePlaces(t, []place{
 		{"interpreter", "#!/no/such/interpreter\n", 0o755},
 		{"windows", "#!/bin/sh\r\necho\r\n", 0o755},

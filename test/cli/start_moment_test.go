@@ -18,6 +18,7 @@ import (
 //
 //	go test ./test/cli -run AtAnyMomentOfTheStart -soak
 func TestStopSignalAtAnyMomentOfTheStartIsNotLost(t *testing.T) {
+	harness.Usual(t)
 	t.Run("some", func(t *testing.T) { stopAtTheStart(t, 4) })
 	t.Run("many", func(t *testing.T) {
 		harness.Full(t)

@@ -10,6 +10,7 @@ import (
 
 // What people type gives the settings that the usual spelling gives.
 func TestValuesAsPeopleTypeThem(t *testing.T) {
+	harness.Usual(t)
 	for usual, typed := range map[string]struct {
 		flags []string
 		env   string
@@ -60,6 +61,7 @@ func TestHealthAddressAsPeopleTypeIt(t *testing.T) {
 
 // The line says what is missing once, and what may have been meant.
 func TestCommandThatIsNotFoundGetsAHint(t *testing.T) {
+	harness.Usual(t)
 	for command, meant := range map[string]string{
 		"help": "--help", "version": "--version", "statsu": "status", "stauts --json": "status", "stopp --force": "stop", "quit": "quiet",
 		"help me": "", "no-such-command": "", "-- status --ready": "status", "./statsu": "",

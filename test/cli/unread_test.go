@@ -9,6 +9,7 @@ import (
 
 // What is not read must not keep a container that can't start from ending.
 func TestMistakeThatIsNotReadEndsDrainit(t *testing.T) {
+	harness.Usual(t)
 	for _, args := range []string{"--grace=soon true", "--nope", "", "-g -c true", "status --bogus", "status now", "stop now"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()

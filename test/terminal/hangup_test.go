@@ -96,6 +96,7 @@ func TestTTYClosedTerminalDrains(t *testing.T) {
 }
 
 func TestTTYClosedTerminalInADrainForcesNothing(t *testing.T) {
+	harness.Usual(t)
 	inEachPlace(t, func(t *testing.T, start func(command string) *harness.Console) {
 		r := newRecord(t)
 		c := start("exec worker listen -catch INT,TERM,USR1 -end USR1 -drain 1s >" + r.path)
@@ -175,6 +176,7 @@ func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
 }
 
 func TestTTYHangupIsPassedOnWhileTheTerminalExists(t *testing.T) {
+	harness.Usual(t)
 	inEachPlace(t, func(t *testing.T, start func(command string) *harness.Console) {
 		r := newRecord(t)
 		c := start("exec worker listen -catch HUP,TERM -drain 100ms >" + r.path)

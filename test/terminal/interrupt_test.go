@@ -48,6 +48,7 @@ func pressCtrlC(c *harness.Console, reads bool) {
 }
 
 func TestTTYCtrlCEndsALoop(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for shell, start := range map[string]func(t *testing.T) *harness.Console{"bash": harness.AtShell, "dash": harness.AtDash} {
 		for name, w := range interrupted {
@@ -74,6 +75,7 @@ func TestTTYCtrlCEndsALoop(t *testing.T) {
 // A script has no job control: the shell gets the key too, and goes by how its
 // child ended.
 func TestTTYCtrlCEndsAScript(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for _, shell := range []string{"bash", "dash", "bash -e", "dash -e"} {
 		for name, w := range interrupted {
@@ -102,6 +104,7 @@ func TestTTYCtrlCEndsAScript(t *testing.T) {
 
 // A worker that makes something of Ctrl-C itself has not been interrupted.
 func TestTTYLoopGoesOnAfterAWorkerThatDrains(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for shell, start := range map[string]func(t *testing.T) *harness.Console{"bash": harness.AtShell, "dash": harness.AtDash} {
 		t.Run(shell, func(t *testing.T) {
@@ -151,6 +154,7 @@ var endings = map[string]struct {
 }
 
 func TestTTYWhoEndsByInterruptItself(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for name, e := range endings {
 		t.Run(name, func(t *testing.T) {
@@ -171,6 +175,7 @@ func TestTTYWhoEndsByInterruptItself(t *testing.T) {
 }
 
 func TestTTYPID1ExitsAfterCtrlC(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for command, status := range map[string]int{endsByINT: 130, endsByTERM: 143, `read x; echo ready $$; read y`: 130} {
 		t.Run(command, func(t *testing.T) {
@@ -186,6 +191,7 @@ func TestTTYPID1ExitsAfterCtrlC(t *testing.T) {
 }
 
 func TestExitAfterInterruptWithoutATerminal(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "USR1"}})
 		p.WaitOut(`^ready`)
@@ -201,6 +207,7 @@ func TestExitAfterInterruptWithoutATerminal(t *testing.T) {
 // the worker's first moments. What the test itself is before it becomes drainit may
 // lose a signal: the kernel ends its other threads, and with them what they took.
 func TestTTYEarlyInterruptEndsByInterrupt(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	t.Run("at some moments", func(t *testing.T) { interruptEarly(t, 8) })
 	t.Run("at many", func(t *testing.T) {

@@ -42,6 +42,7 @@ func TestTTYJobOfDash(t *testing.T) {
 }
 
 func TestTTYBackgroundJobOfDashThatReads(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	harness.Beside(t, func(t *testing.T, under string) {
 		c := harness.AtDash(t)

@@ -67,6 +67,7 @@ func TestTTYLogOfALifeOnATerminal(t *testing.T) {
 }
 
 func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	c := alone(t, "--", harness.WorkerBin, "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
 	c.Ready()
@@ -80,6 +81,7 @@ func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
 
 // A name that moves the cursor does not do so.
 func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	t.Run("in a stop", func(t *testing.T) {
 		t.Parallel()
@@ -109,6 +111,7 @@ func logHostileName(t *testing.T, lines ...string) {
 }
 
 func TestTTYNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for _, command := range []string{"true", "exit 3", "read x", "stty -echo; stty echo", "kill -INT $$", "kill -PIPE $$", "kill -HUP $$", "kill -USR1 $$"} {
 		t.Run(command, func(t *testing.T) {

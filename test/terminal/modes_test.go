@@ -38,6 +38,7 @@ func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 }
 
 func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		grace string
@@ -73,6 +74,7 @@ func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
 // What a killed worker leaves may drain for long: the person at the terminal gets the modes
 // back with the terminal, and not when that has ended.
 func TestTTYModesAreRestoredBeforeTheLeftoversEnd(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	c := inScript(t, `echo begin; read x
 		drainit --grace 25s -- sh -c 'worker listen -drain 1h & stty raw -echo; read y; kill -KILL $$'; echo status $?`)
@@ -94,6 +96,7 @@ func TestTTYModesAreRestoredBeforeTheLeftoversEnd(t *testing.T) {
 
 // The last words of a worker that ends by itself are its own: so stty works.
 func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	for name, command := range map[string]string{
 		"by itself":      `sh -c 'stty raw -echo; exit 3'`,
@@ -113,6 +116,7 @@ func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
 }
 
 func TestTTYModesAreLeftAloneWhereTheWorkerDrainsAndExits(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	c := inScript(t, `drainit -- sh -c 'stty raw -echo; exec worker listen -drain 100ms'; echo ended; read x`)
 	c.Send(c.Above(c.Ready()), unix.SIGTERM)

@@ -97,6 +97,7 @@ func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 }
 
 func TestTTYWindowSizeReachesAWorkerWithoutAShellAbove(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "WINCH,TERM", "-exit", "7"}})
 		c.Ready()
@@ -184,6 +185,7 @@ func TestTTYWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
 // A terminal that is not the session's own is a file as any other: no process takes it, so
 // that its keys are no signals, though it would make them, and its modes are the worker's.
 func TestTTYTerminalThatControlsNoProcess(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		master, slave := harness.NewConsole(t)
 		echo := &harness.Output{More: make(chan struct{}), Eof: make(chan struct{})}
