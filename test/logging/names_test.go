@@ -100,6 +100,7 @@ func TestNameOfTheCommandForgesNoLine(t *testing.T) {
 
 // A process that may not be killed is named too, by another line than those above.
 func TestNameOfAnUnkillableProcessForgesNoLine(t *testing.T) {
+	harness.Full(t) // it is waited for
 	harness.Need(t, "perl")
 	t.Parallel()
 	perl := harness.SetUIDCopy(t, harness.PathOf(t, "perl"))

@@ -150,20 +150,24 @@ func TestTerminationMessageOfACommandLine(t *testing.T) {
 	}
 }
 
-// drainit is held up on its way to the start, when it hears signals already.
+// drainit is held up on its way to the start, when it hears signals already: at the last thing
+// that it does before, until what holds it is killed.
 func TestTerminationMessageOfAStopBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "strace")
 	file := harness.EmptyFile(t)
-	const hold = "inject=getcwd:delay_enter=3000000:when=1" // microseconds, the last thing that it does before
-	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, "strace"), Args: []string{"-f", "--seccomp-bpf", "-o", os.DevNull, "-e", "trace=getcwd", "-e", hold,
-		harness.DrainitBin, "--termination-log", file, "--log-format=text", "--", "sleep", "1000"}})
-	var drainit int
-	harness.WaitUntil(t, "drainit hears signals", func() bool {
-		drainit = p.FirstChild() // it hears TSTP last
-		return drainit != 0 && harness.Comm(drainit) == "drainit:start" && harness.SignalMask(t, drainit, "SigCgt")&(1<<(unix.SIGTSTP-1)) != 0
+	hold := fmt.Sprintf("inject=getcwd:delay_enter=%d:when=1", (2 * harness.Patience).Microseconds())
+	p := harness.Run(t, harness.Launch{NoPID1: true, Trace: []string{"-f", "-b", "execve", "-o", os.DevNull, "-e", "trace=getcwd", "-e", hold},
+		Args: []string{"--termination-log", file, "--log-format=text", "--", "sleep", "1000"}})
+	harness.WaitUntil(t, "drainit hears signals", func() bool { // it hears TSTP last
+		return harness.Comm(p.Pid()) == "drainit:start" && harness.SignalMask(t, p.Pid(), "SigCgt")&(1<<(unix.SIGTSTP-1)) != 0
 	})
-	fatalIf(t, unix.Kill(drainit, unix.SIGTERM))
+	p.Signal(unix.SIGTERM)
+	harness.WaitUntil(t, "drainit takes the signal", func() bool {
+		return (harness.SignalMask(t, p.Pid(), "SigPnd")|harness.SignalMask(t, p.Pid(), "ShdPnd"))&(1<<(unix.SIGTERM-1)) == 0
+	})
+	p.WaitAtRest(harness.Patience)
+	harness.Kill(t, harness.StatusField(t, p.Pid(), "TracerPid"), unix.SIGKILL)
 	p.WantExit(143)
 	p.WantLogged(`before the start`, 1)
 	harness.WantLastMessage(t, file, `^SIGTERM came before the start: the worker is not started$`)

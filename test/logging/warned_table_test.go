@@ -122,7 +122,7 @@ func TestTableOfWarnings(t *testing.T) {
 				harness.WriteProgram(t, dir, "start.sh", 0o755, w.script)
 			}
 			env = append(env, "PM2_DISABLE_VERSION_CHECK=true", "PM2_HOME="+dir+"/.pm2")
-			args := append(strings.Fields(w.flags), "--log-format=json", "--grace", "60s", "--")
+			args := append(strings.Fields(w.flags), "--log-format=json", warnedGrace, "--")
 			p := harness.Run(t, harness.Launch{Dir: dir, Env: env, Args: append(args, splitWords(w.command)...)})
 			ran := readyPlace(p)
 			if strings.HasPrefix(w.command, "pnpm") { // whose handler may come behind what it starts
