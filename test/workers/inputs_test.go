@@ -15,6 +15,14 @@ type input struct {
 	set  func(*testing.T, harness.Launch) harness.Launch
 }
 
+// title is what the name of a test ends with.
+func (in input) title() string {
+	if in.name == "" {
+		return ""
+	}
+	return ", standard input is " + in.name
+}
+
 // dockers is what a container has in Docker and Kubernetes: /dev/null, open to read and write.
 var dockers input
 

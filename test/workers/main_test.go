@@ -2,9 +2,16 @@
 package workers
 
 import (
+	"flag"
 	"testing"
 
 	"drainit/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+// testsAtOnce are more than in other packages: the workers wait for their jobs most of the time.
+const testsAtOnce = "24"
+
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", testsAtOnce) // which the command line may set anew
+	harness.Main(m)
+}

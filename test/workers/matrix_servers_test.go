@@ -200,15 +200,17 @@ func (s *scene) note(words string) {
 }
 
 // noteDone writes "done" to the record as soon as that is so, which a program's own log
-// may tell and nothing else.
+// may tell and nothing else. It looks for the last time when the init has ended.
 func (s *scene) noteDone(t *testing.T, done func() bool) {
+	s.noted = make(chan struct{})
 	go func() {
-		for t.Context().Err() == nil {
+		defer close(s.noted)
+		for over := false; !over && t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
+			over = !s.init.Running()
 			if done() {
 				s.note("done")
 				return
 			}
-			time.Sleep(5 * time.Millisecond)
 		}
 	}()
 }

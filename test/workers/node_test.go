@@ -63,6 +63,9 @@ type (
 // too, and files beside it.
 func app(e env, f files, command ...string) func(*testing.T, *scene) []string {
 	return func(t *testing.T, s *scene) []string {
+		if s.plain {
+			return s.plainApp(t, e, f, command)
+		}
 		s.bring(t, "app.js", "app.js")
 		s.bring(t, "app.js", "app.ts")
 		for name, text := range f {
@@ -110,15 +113,20 @@ func TestBusyAppIsKeptWithoutTsxAboveIt(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, 0)
 			command := app(nil, files{"app.ts": `
+				import { existsSync } from "node:fs";
 				process.on("SIGTERM", () => process.exit(0));
 				setTimeout(() => {
 					console.log("computes");
-					for (const end = Date.now() + 3000; Date.now() < end;) {}
+					while (!existsSync("end")) {}
 				}, 100);
 				setInterval(() => {}, 1000);`}, tt.command...)(t, s)
 			p := harness.Run(t, harness.Launch{Args: harness.Line(nil, command...), Dir: s.dir, Env: s.env})
 			p.WaitOut(`^computes`)
 			p.Signal(syscall.SIGTERM)
+			if tt.status == 0 {
+				p.WaitErr(`what still runs after`)
+				s.write(t, "end", "")
+			}
 			p.WantExit(tt.status)
 		})
 	}

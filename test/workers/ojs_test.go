@@ -89,7 +89,8 @@ func TestOJSStopSignalQuietsDrainsAndStops(t *testing.T) {
 					}
 				}
 				w.wire.end("job-1")
-				harness.WantEndSince(t, w.Init, w.wire.await("ack job-1", 1).at)
+				w.wire.await("ack job-1", 1)
+				wantEnd(t, w.Init)
 				w.wire.wantNone(quiet, "fetch")
 				w.wire.wantNone(0, "nack")
 				w.wire.wantLast("heartbeat terminate")
@@ -170,7 +171,7 @@ func TestOJSFailAndLastHeartbeatComeBeforeTheKill(t *testing.T) {
 			began := time.Now()
 			w.Signal(syscall.SIGTERM)
 			w.WantExit(137)
-			harness.WantTook(t, began, 7*time.Second, harness.Patience)
+			wantNotBefore(t, began, 7*time.Second)
 			w.wantFailed(began)
 			last := w.wire.await("heartbeat terminate", 1).at
 			for _, l := range harness.JsonLines(t, w.Err()) {
@@ -214,7 +215,8 @@ func TestOJSTSTPStopsTheFetching(t *testing.T) {
 			w.Signal(syscall.SIGTERM)
 			w.WaitOut(`^draining: 1 jobs in flight$`)
 			w.wire.end("job-2")
-			harness.WantEndSince(t, w.Init, w.wire.await("ack job-2", 1).at)
+			w.wire.await("ack job-2", 1)
+			wantEnd(t, w.Init)
 			w.wire.wantNone(0, "nack")
 			w.wire.wantLast("heartbeat terminate")
 			w.wantSent("SIGTERM")
@@ -283,15 +285,14 @@ func ojsPod(t *testing.T, jobs int, env ...string) (harness.RuncContainer, ojsWo
 }
 
 // endJobs lets jobs end and waits until the backend has heard of it.
-func (w ojsWorker) endJobs(numbers ...int) (heard time.Time) {
+func (w ojsWorker) endJobs(numbers ...int) {
 	w.T.Helper()
 	for _, n := range numbers {
 		w.wire.end(fmt.Sprintf("job-%d", n))
 	}
 	for _, n := range numbers {
-		heard = w.wire.await(fmt.Sprintf("ack job-%d", n), 1).at
+		w.wire.await(fmt.Sprintf("ack job-%d", n), 1)
 	}
-	return heard
 }
 
 // wantBeat waits for a heartbeat of a quiet worker that has these jobs.
@@ -324,7 +325,7 @@ func TestPreStopAndTermGiveTheTimelineOfTheSpecification(t *testing.T) {
 	c.WantProbes("quiet", 1, 0)
 	w.endJobs(1, 2)
 	hook.WantExit(0)
-	harness.WantTook(t, began, 500*time.Millisecond, harness.Patience)
+	wantNotBefore(t, began, 500*time.Millisecond)
 	w.wantBeat(3, 4, 5, 6, 7)
 
 	c.Kill("TERM")
@@ -334,7 +335,8 @@ func TestPreStopAndTermGiveTheTimelineOfTheSpecification(t *testing.T) {
 	w.wantBeat(5, 6, 7)
 	w.endJobs(5, 6)
 	w.wantBeat(7)
-	harness.WantEndSince(t, c.Init, w.endJobs(7))
+	w.endJobs(7)
+	wantEnd(t, c.Init)
 	w.wire.wantLast("heartbeat terminate")
 	w.wire.wantNone(quiet, "fetch")
 	w.wire.wantNone(0, "nack")

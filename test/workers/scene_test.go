@@ -26,6 +26,8 @@ type scene struct {
 	answer chan string   // what came to a server's client
 	notes  string        // the log of a program that keeps one
 	redis  string        // the address of the queue
+	noted  chan struct{} // closed when noteDone has written its line or sees none to write; nil without
+	plain  bool          // the application is app.pl, whose job has no length of its own
 }
 
 // newScene makes the folder of a run. A worker in it has a home of its own and

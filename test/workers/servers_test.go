@@ -42,9 +42,25 @@ func TestNodeServerAnswersTheRequestInFlight(t *testing.T) {
 	if got := <-answer; got != want {
 		t.Errorf("the client got %q, want %q", got, want)
 	}
-	harness.WantEndSince(t, p, time.Now())
+	wantEnd(t, p)
 	if got := p.Out(); !strings.HasSuffix(got, "\nrequest\ngot SIGTERM\nanswered\nclosed\n") {
 		t.Errorf("not signalled once, or not closed in order:\n%s", got)
+	}
+}
+
+// wantEnd checks that the init left with 0, without a kill, and nothing with it.
+func wantEnd(t *testing.T, p *harness.Init) {
+	t.Helper()
+	p.WantExit(0)
+	p.WantNothingLeft()
+	p.WantLogged(harness.KillLine, 0)
+}
+
+// wantNotBefore checks that so much time has passed since a moment.
+func wantNotBefore(t *testing.T, since time.Time, atLeast time.Duration) {
+	t.Helper()
+	if took := time.Since(since); took < atLeast {
+		t.Errorf("took %v, want at least %v", took, atLeast)
 	}
 }
 
@@ -110,12 +126,11 @@ func TestNginxFinishesTheDownloadInFlight(t *testing.T) {
 			}
 			got, err := io.ReadAll(d)
 
-			last := time.Now()
 			if err != nil || !bytes.Equal(got, n.file) {
 				t.Errorf("the client got %d bytes, SHA-256 %x, %v; want %d, %x",
 					len(got), sha256.Sum256(got), err, len(n.file), sha256.Sum256(n.file))
 			}
-			harness.WantEndSince(t, n.Init, last)
+			wantEnd(t, n.Init)
 			n.wantSignals(t, "SIGQUIT")
 		})
 	}
@@ -266,10 +281,9 @@ func TestForkingNginxFinishesTheDownloadInFlight(t *testing.T) {
 	n.Signal(syscall.SIGTERM)
 	waitRefused(t, n.addr)
 	got, err := io.ReadAll(d)
-	last := time.Now()
 	if err != nil || !bytes.Equal(got, n.file) {
 		t.Errorf("the client got %d bytes of %d, %v", len(got), len(n.file), err)
 	}
-	harness.WantEndSince(t, n.Init, last)
+	wantEnd(t, n.Init)
 	n.wantSignals(t, "SIGQUIT")
 }

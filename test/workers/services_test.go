@@ -175,6 +175,7 @@ func brokerLeftCleanly(t *testing.T, s *scene) bool {
 // What su runs has 2 s from the signal that su is sent, whatever sends it. What
 // changes the user and then becomes the command leaves it its time.
 func TestSuKillsItsCommandAfterTwoSeconds(t *testing.T) {
+	harness.Full(t)
 	if os.Getuid() != 0 {
 		harness.Skip(t, "needs root")
 	}
@@ -204,7 +205,7 @@ func TestSuKillsItsCommandAfterTwoSeconds(t *testing.T) {
 			signalled := time.Now()
 			p.Signal(syscall.SIGTERM)
 			p.Wait()
-			harness.WantTook(t, signalled, 2*time.Second, 2*harness.Patience)
+			wantNotBefore(t, signalled, 2*time.Second)
 			if kept := strings.Contains(p.Out(), "done"); kept != row.kept {
 				t.Errorf("job kept: %v, want %v\n%s\n%s", kept, row.kept, p.Out(), p.Err())
 			}

@@ -1,0 +1,104 @@
+package workers
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"drainit/test/harness"
+)
+
+// isPlain reports whether the way starts an application in Node, by what needs no Node itself,
+// and all rests before the request: then it starts one in Perl as well.
+func (w way) isPlain() bool {
+	return !w.npm && w.begin == nil && !w.inTurn && w.leaves == 0 && slices.Contains(w.programs, "node") && !strings.HasPrefix(w.name, "node:")
+}
+
+// TestMatrixOfPlainApplications has the ways that need no Node with an application in Perl,
+// whose job the test ends when its handler has run: all that the matrix says holds of them too.
+// The whole of the tests has them with each standard input.
+func TestMatrixOfPlainApplications(t *testing.T) {
+	harness.Need(t, "perl")
+	for _, w := range ways {
+		if !w.isPlain() {
+			continue
+		}
+		w.programs = slices.DeleteFunc(slices.Clone(w.programs), func(p string) bool { return p == "node" })
+		for _, in := range append([]input{dockers}, w.otherInputs()...) {
+			t.Run(strings.ReplaceAll(w.name, "node", "perl")+in.title(), func(t *testing.T) {
+				t.Parallel()
+				w.need(t)
+				if in.set != nil || slices.Contains(longWays, w.name) {
+					harness.Full(t)
+				}
+				s := newScene(t, 0)
+				s.input, s.plain = in, true
+				w.checkIn(t, s, w.grace)
+			})
+		}
+	}
+}
+
+// longWays are those that take seconds, by what stands in them or by the last call: timeout may
+// be gone before it can be seen to have passed the signal on.
+var longWays = []string{
+	"bash: `sleep 2.6 & s=$!`, `node app & c=$!`, `trap 'wait $s; kill $c' TERM`, `wait; wait`",
+	"bash: `node app & c=$!`, `trap 'sleep 1; kill $c' TERM`, `wait $c; wait $c`",
+	"`su nobody -s /bin/sh -c 'node app; exit $?'`",
+	"`timeout --foreground 300 sh -c 'node app; exit $?'`",
+}
+
+// plainApp is app with testdata/matrix/app.pl, and for a job without it a command that waits as
+// long.
+func (s *scene) plainApp(t *testing.T, e env, f files, command []string) []string {
+	t.Helper()
+	s.bring(t, "app.pl", "app.pl")
+	end := filepath.Join(s.dir, "end")
+	if err := syscall.Mkfifo(end, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(end, 0o666); err != nil { // another user may wait for it
+		t.Fatal(err)
+	}
+	s.env = append(s.env, "END="+end)
+	for name, value := range e {
+		s.env = append(s.env, name+"="+value)
+	}
+	in := strings.NewReplacer("node app.js", "perl app.pl", `"node", "app.js"`, `"perl", "app.pl"`,
+		`sleep "$JOB"`, `perl -e 'open my $end, "<", $ENV{END}'`)
+	for name, text := range f {
+		s.write(t, name, in.Replace(text))
+	}
+	words := slices.Clone(command)
+	for i, word := range words {
+		switch word {
+		case "node":
+			words[i] = "perl"
+		case "app.js":
+			words[i] = "app.pl"
+		default:
+			words[i] = in.Replace(word)
+		}
+	}
+	return words
+}
+
+// endJobs ends the jobs when the handlers have run, but for those that do not count and those
+// that wait for the last call, and what would signal one again has had its time.
+func (s *scene) endJobs(t *testing.T, jobs int, uncounted bool) {
+	t.Helper()
+	s.init.WaitErr(`what still runs after`)
+	harness.WaitUntil(t, "the handlers run", func() bool {
+		return uncounted || s.count("signalled") >= jobs || strings.Contains(s.init.Stderr.Text(), undecided) || !s.init.Running()
+	})
+	s.init.WaitAtRest(500 * time.Millisecond)
+	end, err := os.OpenFile(filepath.Join(s.dir, "end"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end.Close() })
+}
