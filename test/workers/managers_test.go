@@ -201,18 +201,20 @@ func (w way) wantBeside(t *testing.T, job time.Duration, signalled, done int) {
 	}
 }
 
-// runUnder runs a way once under drainit, or with its command itself as PID 1.
+// runUnder runs a way under drainit, or with its command itself as PID 1.
 func (w way) runUnder(t *testing.T, under string, job time.Duration) outcome {
 	t.Helper()
-	s := newScene(t, job)
-	bin, flags := "/usr/bin/env", []string(nil)
-	if under == "drainit" {
-		bin, flags = harness.DrainitBin, []string{"-v", "--grace", "30s"}
-	}
-	o := w.run(t, s, bin, flags)
-	if under == "drainit" {
-		wantSignalledOnce(t, s.init.Stderr.Text(), w.tells)
-	}
-	t.Logf("record:\n%s\nstderr:\n%s", s.lines(), s.init.Stderr.Text())
-	return o
+	return inHand(t, func(times time.Duration) outcome {
+		s := newScene(t, times*job)
+		bin, flags := "/usr/bin/env", []string(nil)
+		if under == "drainit" {
+			bin, flags = harness.DrainitBin, []string{"-v", "--grace", (times * 30 * time.Second).String()}
+		}
+		o := w.run(t, s, bin, flags)
+		if under == "drainit" && !o.over {
+			wantSignalledOnce(t, s.init.Stderr.Text(), w.tells)
+		}
+		t.Logf("record:\n%s\nstderr:\n%s", s.lines(), s.init.Stderr.Text())
+		return o
+	})
 }

@@ -36,7 +36,7 @@ func (w way) runPeers(t *testing.T, table *table) {
 			if program == "dumb-init" {
 				flags = w.dumbInit
 			}
-			table.add(w, column, w.run(t, newScene(t, 3*time.Second), bin, flags))
+			table.add(w, column, inHand(t, func(times time.Duration) outcome { return w.run(t, newScene(t, times*shortJob), bin, flags) }))
 		})
 	}
 }
