@@ -128,6 +128,7 @@ func droppedIn(t *testing.T, line string) (n int) {
 
 // A log that is never read keeps drainit from nothing, leaving above all.
 func TestLogThatIsNotRead(t *testing.T) {
+	harness.Usual(t)
 	for name, rounds := range map[string]int{"the pipe is full": fillsPipe, "lines are dropped": fillsQueue} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +148,7 @@ func TestLogThatIsNotRead(t *testing.T) {
 
 // A log whose reader has gone is an error for each line, and SIGPIPE.
 func TestLogWhoseReaderHasGone(t *testing.T) {
+	harness.Usual(t)
 	for name, closeStderr := range map[string]bool{"reader gone": false, "closed at the start": true} {
 		t.Run(name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
@@ -165,6 +167,7 @@ func TestLogWhoseReaderHasGone(t *testing.T) {
 
 // A disk that is full loses lines, and no more.
 func TestLogOnAFullDisk(t *testing.T) {
+	harness.Usual(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
