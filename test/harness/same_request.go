@@ -1,76 +1,69 @@
 package harness
 
 import (
+	"slices"
 	"strings"
 	"time"
+
+	"drainit/internal/machine"
 )
 
 // PastTheSameRequest returns when one more stop signal is a request of its own: well past the
 // 100 ms within which it is the same one, delivered twice. A drainit that others keep from the
-// processor in that time can't know when the second came: it is given its time again, for 3 s
-// at most, for a drain of 5 s prints a line of progress.
-func PastTheSameRequest() {
+// processor can't know when the second came: so it has to have done all there was to do before
+// that time, and after it. Without an init it is each drainit of this machine that stops, of
+// another test's, too, for one in a container is not known by any other name.
+func PastTheSameRequest(of ...*Init) {
 	const (
-		enough   = 300 * time.Millisecond
-		tolerate = 100 * time.Millisecond
-		atMost   = 3 * time.Second
+		instant = time.Millisecond
+		well    = machine.SameRequest + 50*time.Millisecond
+		looks   = 30 * time.Millisecond // more than there is between two looks whether a stop signal waits
 	)
-	for began := time.Now(); time.Since(began) < atMost; {
-		before := waitsOfDrainits()
-		time.Sleep(enough)
-		if !isAnyKept(before, tolerate) {
-			return
+	deadline := time.Now().Add(Patience)
+	var pids []int
+	for _, p := range of {
+		pids = append(pids, p.Pid())
+	}
+	if len(of) == 0 {
+		pids = slices.DeleteFunc(allPids(), func(pid int) bool { return !strings.HasPrefix(Comm(pid), "drainit:") })
+	}
+	awaitIdle(pids, instant, deadline) // the first one has come, and the title says so
+	time.Sleep(well)
+	if len(of) == 0 {
+		pids = slices.DeleteFunc(pids, func(pid int) bool { return !slices.Contains([]string{"drainit:drain", "drainit:ended"}, Comm(pid)) })
+	}
+	awaitIdle(pids, looks, deadline)
+}
+
+// awaitIdle waits until each of these processes has been idle for so long, each at its own time.
+func awaitIdle(pids []int, long time.Duration, deadline time.Time) {
+	for _, pid := range pids {
+		for !isIdle(pid, long) && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
 		}
 	}
 }
 
-// waits is for how long the threads of a process have run and waited for a processor. A wait
-// that has not ended is in no sum yet.
-type waits struct {
-	ran, sum time.Duration
-	runnable bool
-}
-
-func waitsOf(pid int) waits {
-	runnable, _ := sumOfTasks(pid, "stat", func(stat string) int {
-		return strings.Count(stat[strings.LastIndexByte(stat, ')')+1:], " R ")
-	})
-	return waits{RunTime(pid), WaitedForCPU(pid), runnable > 0}
-}
-
-// isAnyKept reports whether one of these has waited for more than is tolerated since, or a
-// thread of one still waits, and none has run.
-func isAnyKept(before map[int]waits, tolerate time.Duration) bool {
-	runnable := map[int]waits{}
-	for pid, was := range before {
-		now := waitsOf(pid)
-		if now.sum-was.sum > tolerate {
-			return true
-		}
-		if now.runnable {
-			runnable[pid] = now
-		}
-	}
-	if len(runnable) == 0 {
+// isIdle reports whether no thread of a process runs or waits for a processor, and none has for
+// so long from now on. One that has ended is idle.
+func isIdle(pid int, long time.Duration) bool {
+	ran := RunTime(pid)
+	if isRunnable(pid) {
 		return false
 	}
-	time.Sleep(20 * time.Millisecond)
-	for pid, was := range runnable {
-		if now := waitsOf(pid); now.runnable && now.ran == was.ran {
-			return true
-		}
-	}
-	return false
+	time.Sleep(long)
+	return !isRunnable(pid) && RunTime(pid) == ran
 }
 
-// waitsOfDrainits is of each drainit of this machine that has a title, by its pid: of another
-// test's, too, for one in a container is not known by any other name.
-func waitsOfDrainits() map[int]waits {
-	all := map[int]waits{}
-	for _, pid := range allPids() {
-		if strings.HasPrefix(Comm(pid), "drainit:") {
-			all[pid] = waitsOf(pid)
+// isRunnable reports whether a thread of a process runs, waits for a processor, or for whoever
+// traces it.
+func isRunnable(pid int) bool {
+	runnable, _ := sumOfTasks(pid, "stat", func(stat string) int {
+		state, _, _ := strings.Cut(strings.TrimPrefix(stat[strings.LastIndexByte(stat, ')')+1:], " "), " ")
+		if strings.Contains("Rt", state) {
+			return 1
 		}
-	}
-	return all
+		return 0
+	})
+	return runnable > 0
 }
