@@ -16,6 +16,7 @@ import (
 // what load tests send. Signals of one kind may become one, as in the kernel,
 // but a TERM among them is not lost and not doubled.
 func TestTermInABurstOfOthersIsTakenOnce(t *testing.T) {
+	harness.Usual(t)
 	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode,
 			"--", harness.WorkerBin, "listen", "-catch", "all", "-drain", "100ms", "-exit", "7"}})
@@ -38,6 +39,7 @@ func TestTermInABurstOfOthersIsTakenOnce(t *testing.T) {
 }
 
 func TestFloodOfOneSignalLosesNoOther(t *testing.T) {
+	harness.Usual(t)
 	for _, flood := range []syscall.Signal{unix.SIGWINCH, unix.SIGURG, unix.SIGCHLD, unix.SIGALRM, 50} {
 		t.Run(signals.Name(flood), func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {

@@ -30,6 +30,17 @@ func forEach(t *testing.T, values []string, test func(t *testing.T, value string
 	}
 }
 
+// fewAndMany runs a test of what may go wrong at times: with few rounds, and with many in the
+// whole of the tests.
+func fewAndMany(t *testing.T, few, many int, test func(t *testing.T, rounds int)) {
+	t.Helper()
+	t.Run("few", func(t *testing.T) { test(t, few) })
+	t.Run("many", func(t *testing.T) {
+		harness.Full(t)
+		test(t, many)
+	})
+}
+
 // treeCase is a PerlTree, the processes of it that are to be ready, and the lines that
 // say what arrived in the end.
 type treeCase struct {

@@ -283,8 +283,12 @@ func TestResumeGoesToThoseThatWereQuieted(t *testing.T) {
 // systemd sends CONT right behind TERM. In every second turn both wait until
 // drainit may go on.
 func TestContRightBehindAStopResumesNoProcess(t *testing.T) {
-	harness.Alone(t)
-	for i := range 40 {
+	t.Parallel()
+	fewAndMany(t, 4, 40, contBehindStops)
+}
+
+func contBehindStops(t *testing.T, rounds int) {
+	for i := range rounds {
 		p := harness.StartTree(t, harness.Launch{}, "a[TSTP,CONT,TERM=7]", "a")
 		passTo(p, unix.SIGTSTP, "a")
 		if i%2 == 0 {

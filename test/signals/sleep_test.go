@@ -48,7 +48,7 @@ func TestSignalComesToTheMainThread(t *testing.T) {
 		}
 		of := func(text string) int { return strings.Count(string(b), text) }
 		given, handled := of("= 10 (SIGUSR1)"), of("--- SIGUSR1")
-		if given <= times/2 || given+handled != times || of("--- SIGTERM") != 1 {
+		if given == 0 || given+handled != times || of("--- SIGTERM") != 1 {
 			t.Errorf("%d were given to it, and %d ran a handler:\n%s", given, handled, b)
 		}
 	})

@@ -67,19 +67,38 @@ func (s sender) survived(sig unix.Signal, noPID1 bool) bool {
 	return true
 }
 
+// sampled are signals of each kind: handled by the runtime as a fault, ignored, passed on, or
+// not to be handled at all, a stop signal, and those that a terminal sends.
+var sampled = []unix.Signal{unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGKILL, unix.SIGSEGV, unix.SIGPIPE, unix.SIGTERM,
+	unix.SIGSTOP, unix.SIGTSTP, unix.SIGPROF, 32, 34, 64}
+
 // No signal that a worker sends ends drainit but for those that stop it, and then the worker
 // has its time. With -soak there are 50 starts of each kind:
 //
 //	go test ./test/signals -run NoSignalOfTheWorker -soak
 func TestNoSignalOfTheWorkerEndsDrainit(t *testing.T) {
+	harness.Usual(t)
+	var all []unix.Signal
+	for sig := unix.Signal(1); sig <= 64; sig++ {
+		all = append(all, sig)
+	}
 	starts := 2
 	if *harness.SoakWhole {
 		starts = 50
 	}
+	t.Run("some", func(t *testing.T) { wantSurvived(t, sampled, 1) })
+	t.Run("all", func(t *testing.T) {
+		harness.Full(t)
+		wantSurvived(t, all, starts)
+	})
+}
+
+// wantSurvived has each sender send each of these, in so many starts.
+func wantSurvived(t *testing.T, sigs []unix.Signal, starts int) {
 	for _, sender := range senders() {
 		t.Run(sender.name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				for sig := unix.Signal(1); sig <= 64; sig++ {
+				for _, sig := range sigs {
 					if !sender.survived(sig, noPID1) {
 						continue
 					}

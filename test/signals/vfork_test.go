@@ -33,23 +33,33 @@ var spawners = map[string][]string{
 }
 
 // spawning is a test of each spawner, with this program's path as its last argument.
-func spawning(t *testing.T, catcher string, test func(t *testing.T, l harness.Launch)) {
+func spawning(t *testing.T, catcher string, test func(t *testing.T, l harness.Launch, rounds int)) {
 	for name, command := range spawners {
 		t.Run(name, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+			harness.Need(t, command[0])
+			l := harness.Launch{Args: harness.Line(nil, append(slices.Clone(command), catcher)...)}
+			t.Run("few", func(t *testing.T) {
 				t.Parallel()
-				harness.Need(t, command[0])
-				test(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(nil, append(slices.Clone(command), catcher)...)})
+				test(t, l, 5)
+			})
+			t.Run("many", func(t *testing.T) {
+				harness.Full(t)
+				harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+					t.Parallel()
+					l := l
+					l.NoPID1 = noPID1
+					test(t, l, 50)
+				})
 			})
 		})
 	}
 }
 
 func TestQuietDoesNotTakeASpawningWorkerForOneThatWaitsForTstp(t *testing.T) {
-	spawning(t, "", func(t *testing.T, l harness.Launch) {
+	spawning(t, "", func(t *testing.T, l harness.Launch, rounds int) {
 		p := harness.Run(t, harness.OnTerminal(t, l))
 		p.WaitOut(`^ready`)
-		for n := range 50 {
+		for n := range rounds {
 			p.Signal(unix.SIGTSTP)
 			harness.WaitUntil(t, "a line for each TSTP", func() bool { return strings.Count(p.Err(), `"msg":"quiet`) > n })
 		}
@@ -64,11 +74,11 @@ func TestQuietDoesNotTakeASpawningWorkerForOneThatWaitsForTstp(t *testing.T) {
 }
 
 func TestSignalPassesASpawnerThatDoesNotCatchIt(t *testing.T) {
-	spawning(t, harness.WorkerBin, func(t *testing.T, l harness.Launch) {
+	spawning(t, harness.WorkerBin, func(t *testing.T, l harness.Launch, rounds int) {
 		p := harness.Run(t, l)
 		p.WaitOut(`^ready$`)
 		p.WaitOut(`^ready \d`)
-		for n := range 50 {
+		for n := range rounds {
 			p.Signal(unix.SIGUSR1)
 			harness.WaitUntil(t, "USR1 to the one that catches it", func() bool { return !p.Running() || len(harness.Gots(p.Out())) > n })
 		}
