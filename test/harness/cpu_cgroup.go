@@ -1,13 +1,10 @@
 package harness
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
-	"time"
 
 	"drainit/test/harness/cgroup"
 )
@@ -91,24 +88,4 @@ func (g CpuCgroup) Starve(pid int) {
 		}
 	}
 	g.Limit(10)
-}
-
-// UsedCPU is the CPU time of a process, those of its threads included that have ended:
-// utime and stime of proc_pid_stat(5), in ticks of 10 ms.
-func UsedCPU(t *testing.T, pid int) time.Duration {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	ticks := 0
-	for _, field := range f[11:13] {
-		n, err := strconv.Atoi(string(field))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
 }

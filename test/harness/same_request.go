@@ -38,21 +38,23 @@ func PastTheSameRequest(of ...*Init) {
 // awaitIdle waits until each of these processes has been idle for so long, each at its own time.
 func awaitIdle(pids []int, long time.Duration, deadline time.Time) {
 	for _, pid := range pids {
-		for !isIdle(pid, long) && time.Now().Before(deadline) {
+		for !IsIdle(long, pid) && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
 	}
 }
 
-// isIdle reports whether no thread of a process runs or waits for a processor, and none has for
-// so long from now on. One that has ended is idle.
-func isIdle(pid int, long time.Duration) bool {
-	ran := RunTime(pid)
-	if isRunnable(pid) {
-		return false
+// IsIdle reports whether no thread of some processes runs or waits for a processor, and none has
+// for so long from now on. One that has ended is idle.
+func IsIdle(long time.Duration, pids ...int) bool {
+	ran := make(map[int]time.Duration)
+	for _, pid := range pids {
+		if ran[pid] = RunTime(pid); isRunnable(pid) {
+			return false
+		}
 	}
 	time.Sleep(long)
-	return !isRunnable(pid) && RunTime(pid) == ran
+	return !slices.ContainsFunc(pids, func(pid int) bool { return isRunnable(pid) || RunTime(pid) != ran[pid] })
 }
 
 // isRunnable reports whether a thread of a process runs, waits for a processor, or for whoever

@@ -75,7 +75,7 @@ func (r *chaosRun) check() {
 	var wrong []string
 	for _, check := range []func(*chaosModel) []string{
 		(*chaosModel).wrongStatus, (*chaosModel).sentTwice, (*chaosModel).notSent, (*chaosModel).sentInVain, (*chaosModel).lost,
-		(*chaosModel).killedInVain, (*chaosModel).frozenOnes, (*chaosModel).late, (*chaosModel).grown, (*chaosModel).logged,
+		(*chaosModel).killedInVain, (*chaosModel).frozenOnes, (*chaosModel).grown, (*chaosModel).logged,
 	} {
 		wrong = append(wrong, check(m)...)
 	}

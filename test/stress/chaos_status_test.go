@@ -51,7 +51,7 @@ func (m *chaosModel) addShell(may map[int]string) {
 			successor = false
 		}
 	}
-	gone := worker.ends > 0 && asked && worker.ends < m.thawed(first.at)+sameTime+m.seen.stall
+	gone := worker.ends > 0 && asked && worker.ends < m.thawed(first.at)+sameTime+m.waited()
 	if asked && (!successor || gone || m.plan.mode == "group" || m.mayKill()) {
 		may[143] = "the shell died of it"
 	}

@@ -43,14 +43,14 @@ type chaosSpan struct{ from, to time.Duration }
 
 // chaosSeen is what looks at the living tree have shown.
 type chaosSeen struct {
-	stopped  map[int]bool            // pids, in drainit's namespace, that were in state T
-	adopted  map[int][]time.Duration // when a pid, in drainit's namespace, was its child
-	zombies  map[string]chaosSpan    // of drainit, by host pid and start
-	files    int                     // most descriptors of drainit
-	memory   int                     // its peak, in kB
-	threads  int                     // most threads
-	stall    time.Duration           // the longest that this test's own process was kept waiting
-	lastLook time.Duration
+	stopped map[int]bool            // pids, in drainit's namespace, that were in state T
+	adopted map[int][]time.Duration // when a pid, in drainit's namespace, was its child
+	zombies map[string]chaosSpan    // of drainit, by host pid and start
+	files   int                     // most descriptors of drainit
+	memory  int                     // its peak, in kB
+	threads int                     // most threads
+	stall   time.Duration           // the longest that this test's own process was kept waiting
+	kept    time.Duration           // for how long all threads of drainit have waited for a processor
 }
 
 // runChaos runs one round to its end.
@@ -132,7 +132,7 @@ func (r *chaosRun) watch() {
 // look takes what /proc shows of drainit and of what is below it.
 func (s *chaosSeen) look(drainit int) {
 	now := monotonic()
-	s.lastLook = now
+	s.kept = max(s.kept, harness.WaitedForCPU(drainit))
 	fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", drainit))
 	s.files = max(s.files, len(fds))
 	s.memory = max(s.memory, statusNumber(drainit, "VmHWM"))
@@ -200,6 +200,12 @@ var (
 // chaosAtATime is how many rounds run at the same time.
 const chaosAtATime = 4
 
+// chaosQuick are known rounds that take half a second.
+var chaosQuick = []uint64{
+	539115538,  // a shell and its successor
+	2432156102, // a shell whose group was signalled: two could be its successors
+}
+
 // chaosKnown are rounds that have shown a fault, of drainit as it was broken on
 // purpose or of the model: they come first. A change of what newChaosPlan draws
 // makes others of them.
@@ -208,8 +214,6 @@ var chaosKnown = []uint64{
 	1527060187, // nothing is left long before the grace is over
 	3639034596, // TSTP below a worker that does not handle it
 	440822175,  // HUP to a worker that handles it
-	539115538,  // a shell and its successor
-	2432156102, // a shell whose group was signalled: two could be its successors
 	849621305,  // 264 processes, HUP and INT at once
 	2672093163, // a group that forks while it is signalled
 	1524452301, // a clean-up that a member of the group starts when it is signalled
@@ -229,6 +233,22 @@ func TestChaos(t *testing.T) {
 		chaosRound(t, *chaosSeed)
 		return
 	}
+	t.Run("quick", func(t *testing.T) {
+		for _, seed := range chaosQuick {
+			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+				t.Parallel()
+				chaosRound(t, seed)
+			})
+		}
+	})
+	t.Run("random", func(t *testing.T) {
+		harness.Full(t)
+		chaosRounds(t)
+	})
+}
+
+// chaosRounds runs the known rounds and then random ones, for as long as there is time.
+func chaosRounds(t *testing.T) {
 	until := time.Now().Add(chaosDuration())
 	known := make(chan uint64, len(chaosKnown))
 	for _, seed := range chaosKnown {
@@ -264,5 +284,5 @@ func chaosRound(t *testing.T, seed uint64) {
 	t.Helper()
 	r := runChaos(t, newChaosPlan(seed))
 	r.check()
-	t.Logf("%v: exit status %d", r.plan, r.status)
+	t.Logf("%v: exit status %d; drainit waited %v for a processor", r.plan, r.status, r.seen.kept)
 }

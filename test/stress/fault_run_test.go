@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/test/harness"
 )
 
@@ -28,8 +29,8 @@ type faulted struct {
 	trace     string
 }
 
-// run runs a scene under a strace to its end.
-// Each answer may take so long.
+// run runs a scene under a strace to its end. Each answer may take so long, and longer while
+// anything runs.
 func (s *faultScene) run(t *testing.T, strace func(file string) []string, answers time.Duration) faulted {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
@@ -155,8 +156,7 @@ type driver struct {
 // swallowed is how long an answer may take that a fault may have swallowed.
 const swallowed = 2 * time.Second
 
-// reaches waits for a line of the worker's, or the end, or until it is clear that
-// none comes.
+// reaches waits for a line of the worker's, or the end, or until it is clear that none comes.
 func (d *driver) reaches(pattern string) bool { return d.reachesIn(d.answers, pattern) }
 
 // ready waits until the worker runs, or drainit has ended without.
@@ -164,19 +164,20 @@ func (d *driver) ready() bool { return d.reachesIn(harness.Patience, `^ready`) }
 
 func (d *driver) reachesIn(atMost time.Duration, pattern string) bool {
 	re := regexp.MustCompile("(?m)" + pattern)
-	for deadline := time.After(atMost); ; {
-		text, more := d.Stdout.Look()
-		if re.MatchString(text) {
-			return true
-		}
-		select {
-		case <-more:
-		case <-d.Done:
-			return false
-		case <-deadline:
-			return false
+	return d.comes(atMost, func() bool { return re.MatchString(d.Stdout.Text()) })
+}
+
+// comes waits for something, or the end, or until it is clear that it does not come: it may take
+// so long, and longer while drainit or anything below it runs.
+func (d *driver) comes(atMost time.Duration, ok func() bool) bool {
+	const idle = 100 * time.Millisecond
+	for began := time.Now(); !ok(); time.Sleep(10 * time.Millisecond) {
+		took := time.Since(began)
+		if !d.Running() || took > harness.Patience || took > atMost && harness.IsIdle(idle, d.Below()...) {
+			return ok()
 		}
 	}
+	return true
 }
 
 func (d *driver) tell(sig syscall.Signal, pattern string) {
@@ -186,16 +187,12 @@ func (d *driver) tell(sig syscall.Signal, pattern string) {
 
 func (d *driver) stop() { d.Signal(unix.SIGTERM) }
 
-// busy is how much longer than by its own limits drainit may take, traced and on a
-// machine that does other things beside.
-const busy = 15 * time.Second
-
 // ends waits for the end of drainit, which is killed where it does not come.
 func (d *driver) ends() bool {
 	select {
 	case <-d.Done:
 		return true
-	case <-time.After(faultGrace + 5*time.Second + busy):
+	case <-time.After(faultGrace + machine.KillingTime + harness.Patience):
 		_ = d.Cmd.Process.Kill()
 		<-d.Done
 		return false

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -140,16 +141,32 @@ func driveProbe(d *driver) {
 	if !d.ready() {
 		return
 	}
-	for end := time.Now().Add(d.answers); harness.Comm(d.Pid()) != "drainit:run" && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	client := http.Client{Timeout: d.answers, Transport: &http.Transport{DisableKeepAlives: true}}
-	defer client.CloseIdleConnections()
-	if resp, err := client.Get("http://" + d.args[slices.Index(d.args, "--health-addr")+1] + "/healthz"); err == nil {
-		d.answer = resp.Status
-		resp.Body.Close()
-	}
+	d.comes(d.answers, func() bool { return harness.Comm(d.Pid()) == "drainit:run" })
+	answer := make(chan string, 1)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ask, giveUp := context.WithCancel(context.Background())
+	go func() {
+		answer <- statusOf(ask, &client, "http://"+d.args[slices.Index(d.args, "--health-addr")+1]+"/healthz")
+	}()
+	d.comes(d.answers, func() bool { return len(answer) > 0 })
+	giveUp()
+	d.answer = <-answer
+	client.CloseIdleConnections()
 	d.stop()
+}
+
+// statusOf is that of an answer, empty where there is none.
+func statusOf(ask context.Context, client *http.Client, url string) string {
+	request, err := http.NewRequestWithContext(ask, http.MethodGet, url, nil)
+	if err != nil {
+		return ""
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return ""
+	}
+	answer.Body.Close()
+	return answer.Status
 }
 
 func grace(part time.Duration) string { return "--grace=" + (faultGrace / part).String() }

@@ -22,6 +22,7 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 	if os.Getenv(runIsKilled) != "" {
 		leaveMuch(t)
 	}
+	harness.Full(t)
 	t.Parallel()
 	harness.Need(t, "go")
 	p := harness.NewInit(t)

@@ -16,12 +16,13 @@ import (
 	"drainit/test/harness"
 )
 
-// What is measured is what comes after the warm-up, in which a Go program takes the
-// memory that it needs.
-const (
-	soakSignals = 50 // in each step
-	soakWarmUp  = 10 // steps
-)
+// soakPlan is how much a soak does. What is measured is what comes after the warm-up, in which
+// a Go program takes the memory that it needs.
+type soakPlan struct {
+	warmUp, steps    int
+	signals, orphans int     // in each step
+	growth           float64 // of the memory, at most: a collection more or less is some percent
+}
 
 // soaked answers each signal by its name; the process below it answers HUP. By
 // USR2 it leaves as many orphans as its argument says, in every state of dying.
@@ -47,9 +48,9 @@ answer(qw(USR1 USR2 WINCH TSTP CONT TERM))`
 // soaking is a drainit with that worker.
 type soaking struct {
 	*harness.Init
+	soakPlan
 	pipe    *os.File
 	answers *bufio.Reader
-	orphans int // in each step
 }
 
 // soakSample is what drainit holds after a step.
@@ -62,29 +63,37 @@ type soakSample struct{ memory, files, threads int }
 func TestSoak(t *testing.T) {
 	harness.Need(t, "perl")
 	t.Parallel()
-	// A collection more or less is some percent of the memory: in a short run it shows.
-	steps, growth, orphans := 30, 1.15, 100
-	if *harness.SoakWhole {
-		steps, growth, orphans = 2000, 1.05, 500
-	}
+	t.Run("short", func(t *testing.T) { soakBy(t, soakPlan{2, 10, 5, 20, 1.5}) })
+	t.Run("long", func(t *testing.T) {
+		harness.Full(t)
+		plan := soakPlan{10, 30, 50, 100, 1.15}
+		if *harness.SoakWhole {
+			plan = soakPlan{10, 2000, 50, 500, 1.05}
+		}
+		soakBy(t, plan)
+	})
+}
+
+func soakBy(t *testing.T, plan soakPlan) {
+	t.Helper()
 	r, w := harness.Pipe(t)
-	p := &soaking{harness.Run(t, harness.Launch{Stdout: w, Args: append([]string{"-v"}, harness.Script(soaked, strconv.Itoa(orphans))...)}), r, bufio.NewReader(r), orphans}
+	p := &soaking{harness.Run(t, harness.Launch{Stdout: w, Args: append([]string{"-v"}, harness.Script(soaked, strconv.Itoa(plan.orphans))...)}), plan, r, bufio.NewReader(r)}
 	w.Close()
 	for range 2 {
 		p.wantAnswer("ready")
 	}
 	began := time.Now()
 	var samples []soakSample
-	for n := 1; n <= soakWarmUp+steps; n++ {
+	for n := 1; n <= p.warmUp+p.steps; n++ {
 		p.soak()
-		if n > soakWarmUp {
+		if n > p.warmUp {
 			samples = append(samples, p.sample())
 		}
-		if n > soakWarmUp && (n-soakWarmUp)%(steps/10) == 0 || n == soakWarmUp {
-			t.Logf("%9d orphans, %7d signals, %4.0f s: %v", n*orphans, n*soakSignals, time.Since(began).Seconds(), p.sample())
+		if n > p.warmUp && (n-p.warmUp)%(p.steps/10) == 0 || n == p.warmUp {
+			t.Logf("%9d orphans, %7d signals, %4.0f s: %v", n*p.orphans, n*p.signals, time.Since(began).Seconds(), p.sample())
 		}
 	}
-	wantFlat(t, samples, growth)
+	wantFlat(t, samples, p.growth)
 	p.Signal(unix.SIGTERM)
 	p.WantExit(0)
 }
@@ -93,7 +102,7 @@ func TestSoak(t *testing.T) {
 func (p *soaking) soak() {
 	p.T.Helper()
 	kinds := []syscall.Signal{unix.SIGUSR1, unix.SIGHUP, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT}
-	for n := range soakSignals {
+	for n := range p.signals {
 		sig := kinds[n%len(kinds)]
 		p.Signal(sig)
 		p.wantAnswer(unix.SignalName(sig)[len("SIG"):])
