@@ -102,21 +102,30 @@ const drainsUntilUSR1 = `catch "TERM", "INT", "USR1"; say "ready"; await "USR1";
 
 // secondStop starts a drain and repeats the stop signal twice, each time as a request of its
 // own.
-func secondStop(t *testing.T, l harness.Launch, flags ...string) *harness.Init {
+func secondStop(t *testing.T, l harness.Launch) *harness.Init {
+	t.Helper()
+	p := drainsAtUSR1(t, l, harness.LongGrace)
+	passTo(p, unix.SIGTERM, "worker")
+	stopTwice(p)
+	return p
+}
+
+// drainsAtUSR1 starts such a worker, and waits until it is ready.
+func drainsAtUSR1(t *testing.T, l harness.Launch, grace string) *harness.Init {
 	t.Helper()
 	harness.Need(t, "perl")
-	if len(flags) == 0 {
-		flags = []string{harness.LongGrace}
-	}
-	l.Args = harness.Line(append(l.Args[:len(l.Args):len(l.Args)], flags...), harness.Script(drainsUntilUSR1)...)
+	l.Args = harness.Line(append(l.Args[:len(l.Args):len(l.Args)], grace), harness.Script(drainsUntilUSR1)...)
 	p := harness.Run(t, l)
 	p.WaitOut(`^ready`)
-	passTo(p, unix.SIGTERM, "worker")
+	return p
+}
+
+func stopTwice(p *harness.Init) {
+	p.T.Helper()
 	for range 2 {
 		harness.PastTheSameRequest(p)
 		p.Signal(unix.SIGTERM)
 	}
-	return p
 }
 
 // asAsked runs a test in both modes where this is asked for by flags alone, else as PID 1.
@@ -159,7 +168,10 @@ func TestSecondStopIgnoredAndTheGraceEnds(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		const grace = time.Second
 		began := time.Now()
-		p := secondStop(t, harness.Launch{NoPID1: noPID1, Args: []string{"--second-stop=ignore"}}, "--grace="+grace.String())
+		p := drainsAtUSR1(t, harness.Launch{NoPID1: noPID1, Args: []string{"--second-stop=ignore"}}, "--grace="+grace.String())
+		p.Signal(unix.SIGTERM)
+		p.WaitErr(`stopping: SIGTERM sent`) // the worker may be killed before it says that it has it
+		stopTwice(p)
 		p.WantExit(137)
 		if took := time.Since(began); took < grace {
 			t.Errorf("killed after %v", took)

@@ -59,14 +59,15 @@ func TestOneThatMayNotBeSignalledHidesNoOther(t *testing.T) {
 	})
 }
 
-// beyondReach are workers that are, or leave, a process which drainit may not
-// signal, and the status that it then ends with.
+// beyondReach are workers that are, or leave when their input ends, a process which drainit may
+// not signal, and the status that it then ends with.
 var beyondReach = []struct {
 	script string
+	leaves bool
 	status int
 }{
-	{`exec @ARGV`, 137},
-	{`$SIG{TERM} = sub { exit 4 }; spawn { exec @ARGV }; forever`, 4},
+	{`exec @ARGV`, false, 137},
+	{`spawn { exec @ARGV }; hold 0; exit 4`, true, 4},
 }
 
 // All run at the same time: each takes more than 5 s.
@@ -78,11 +79,16 @@ func TestProcessThatMayNotBeSignalledIsWarnedOfAndLeft(t *testing.T) {
 	var checks []func()
 	for _, c := range beyondReach {
 		for _, noPID1 := range []bool{false, true} {
-			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID()}, Args: harness.Line([]string{"--grace", "500ms"},
+			stdin, exit := harness.Pipe(t)
+			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID()}, Stdin: stdin, Args: harness.Line([]string{"--grace", "500ms"},
 				harness.Script(c.script, root, "asroot", harness.WorkerBin, "listen")...)})
 			pid := p.WorkerPid()
 			began := time.Now()
-			p.Signal(syscall.SIGTERM)
+			if c.leaves {
+				exit.Close()
+			} else {
+				p.Signal(syscall.SIGTERM)
+			}
 			checks = append(checks, func() {
 				p.WantExit(c.status)
 				if took := time.Since(began); took < 5500*time.Millisecond { // the grace, and what SIGKILL has

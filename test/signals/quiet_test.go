@@ -212,7 +212,7 @@ func TestQuietGoesToTheFirstThatCatchesTstp(t *testing.T) {
 			t.Run(tc.name+", forward "+mode, func(t *testing.T) {
 				harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 					t.Parallel()
-					p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, "--grace", "1"}}, tc.tree, tc.ready)
+					p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, harness.LongGrace}}, tc.tree, tc.ready)
 					p.Signal(unix.SIGTSTP)
 					if line := p.WaitErr(`.*quiet.*`)[0]; strings.Count(line, "perl[") != len(tc.want) {
 						t.Fatalf("want it for %q: %s", tc.want, line)

@@ -148,7 +148,7 @@ func TestSignalToAWorkerThatIgnoresItDoesNothing(t *testing.T) {
 func TestTtinAndTtouGoOnlyToThoseThatCatchThem(t *testing.T) {
 	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
 		// c is in a group that is not orphaned: the kernel would stop it.
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, "--grace", "1"}},
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, harness.LongGrace}},
 			"a[TTIN,USR1,TERM=7](b c[pgrp])", "a b c")
 		p.Signal(unix.SIGTTOU)
 		passTo(p, unix.SIGTTIN, "a")

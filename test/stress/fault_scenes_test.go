@@ -15,8 +15,12 @@ import (
 	"drainit/test/harness"
 )
 
-// faultGrace is the grace of each scene: as long as a drain takes there, many times.
-const faultGrace = 2 * time.Second
+// The grace of each scene: as long as a drain takes there, many times, but for the one in which
+// it is to be over.
+const (
+	faultGrace = 15 * time.Second
+	overGrace  = 2 * time.Second
+)
 
 // faultScene is a life of a worker, in which each system call that drainit makes can
 // fail. The worker prints "ready" or "ran" when it runs.
@@ -80,7 +84,7 @@ func (s *faultScene) start(t *testing.T, strace []string) *driver {
 }
 
 func signalsArgs(*testing.T) []string {
-	return []string{grace(1), "--", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}
+	return []string{grace(faultGrace), "--", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}
 }
 
 func driveSignals(d *driver) {
@@ -95,7 +99,7 @@ func driveSignals(d *driver) {
 
 // A shell dies, its child drains and is the worker's successor.
 func orphansArgs(*testing.T) []string {
-	return []string{grace(1), "--", "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`, harness.WorkerBin}
+	return []string{grace(faultGrace), "--", "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`, harness.WorkerBin}
 }
 
 func driveStop(d *driver) {
@@ -109,12 +113,12 @@ func driveStop(d *driver) {
 func killArgs(t *testing.T) []string {
 	log := filepath.Join(t.TempDir(), "termination-log")
 	harness.WriteFile(t, log, nil)
-	return []string{grace(5), "--termination-log", log, "--", "dash", "-c", `trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true`, harness.WorkerBin}
+	return []string{grace(overGrace), "--termination-log", log, "--", "dash", "-c", `trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true`, harness.WorkerBin}
 }
 
 // The worker exits, which the driver has it do by its input, and leaves a child.
 func leavesArgs(*testing.T) []string {
-	return []string{grace(1), "--", "dash", "-c", `"$0" listen -drain 10ms -exit 7 & read line; exit 3`, harness.WorkerBin}
+	return []string{grace(faultGrace), "--", "dash", "-c", `"$0" listen -drain 10ms -exit 7 & read line; exit 3`, harness.WorkerBin}
 }
 
 func driveInput(d *driver) {
@@ -128,13 +132,13 @@ func driveInput(d *driver) {
 
 // The worker reads the terminal, which drainit lends it for that.
 func terminalArgs(*testing.T) []string {
-	return []string{grace(1), "--", "dash", "-c", "echo ready; read line; echo ran; exit 3"}
+	return []string{grace(faultGrace), "--", "dash", "-c", "echo ready; read line; echo ran; exit 3"}
 }
 
 // A probe asks whether the worker is healthy.
 func probesArgs(t *testing.T) []string {
 	addr := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t))
-	return []string{grace(1), "--health-addr", addr, "--", harness.WorkerBin, "listen", "-exit", "7"}
+	return []string{grace(faultGrace), "--health-addr", addr, "--", harness.WorkerBin, "listen", "-exit", "7"}
 }
 
 func driveProbe(d *driver) {
@@ -169,7 +173,7 @@ func statusOf(ask context.Context, client *http.Client, url string) string {
 	return answer.Status
 }
 
-func grace(part time.Duration) string { return "--grace=" + (faultGrace / part).String() }
+func grace(d time.Duration) string { return "--grace=" + d.String() }
 
 // A script that does not say what runs it.
 func scriptArgs(t *testing.T) []string {
