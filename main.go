@@ -47,7 +47,6 @@ import (
 func init() {
 	if os.Args[0] != spawn.ListenArg0 && !cli.IsVerb(os.Args[1:]) {
 		sigqueue.IgnoreFaults() // first: one may come at once
-		spawn.GatherThreads()   // before there are more
 	}
 	runtime.LockOSThread()
 }

@@ -19,8 +19,6 @@ func Pause(queue *sigqueue.Queue) error {
 	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	queue.WaitForStops(stops, nil, machine.SameRequest)
 	queue.WaitForEarly() // behind the title a QUIT or HUP no longer ends it
-	spawn.SpreadMain()
-	spawn.SpreadThreads()
 	spawn.KeepSmall()
 	title.Set(title.Pause)
 	if _, ok := queue.TakeEarly(stops); ok {

@@ -54,7 +54,6 @@ func (s *Supervisor) run() Outcome {
 // settle is what the worker need not wait for. That it runs is said behind that, when
 // nothing that comes is lost any longer.
 func (s *Supervisor) settle() {
-	spawn.SpreadThreads()
 	spawn.KeepSmall()
 	spawn.PreferWorker()
 	spawn.Detach()
@@ -86,7 +85,6 @@ func (s *Supervisor) prepare() error {
 	s.job.KeepModes()
 	s.clues.dir, _ = unix.Getwd()
 	s.queue.WaitForEarly()
-	spawn.SpreadMain()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
