@@ -33,7 +33,6 @@ type Config struct {
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
 	TerminationLog    string // the file of the last message, absolute; empty: none
-	Hint              string // ends the line that says that the command is not in PATH
 
 	stops []unix.Signal // all that begin the stop
 }

@@ -121,7 +121,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	}
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
-		return failed.WithHint(s.cfg.Hint)
+		return failed
 	}
 	spawn.WarmRuntime() // first of all: the worker may fill the process table
 	s.worker.PID, s.worker.PGID = pid, pid

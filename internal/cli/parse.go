@@ -74,9 +74,6 @@ func parse(args, environ []string) (*options, error) {
 	if f.pause && len(o.config.Command) > 0 {
 		return o, fmt.Errorf("--pause runs no COMMAND, and was given %q", o.config.Command[0])
 	}
-	if len(o.config.Command) > 0 {
-		o.config.Hint = hintFor(o.config.Command)
-	}
 	return o, nil
 }
 

@@ -56,7 +56,7 @@ func ExecListening(args, env []string) *Error {
 	if isScript(path, err) {
 		err = syscall.Exec("/bin/sh", shellLine(path, argv), env)
 	}
-	return explain(argv[0], path, err)
+	return explain(argv, path, err)
 }
 
 // defaultActions takes the Go runtime's handlers away. What is ignored stays so, for the

@@ -50,14 +50,6 @@ func (e *Error) Error() string { return e.err.Error() }
 // is none of a program that was not found.
 func (e *Error) Unwrap() error { return e.err }
 
-// WithHint adds to the line of a program that was not found what else could be meant.
-func (e *Error) WithHint(hint string) *Error {
-	if e.Status != StatusNotFound || hint == "" {
-		return e
-	}
-	return &Error{e.Status, fmt.Errorf("%w%s", e.err, hint)}
-}
-
 // ErrNotBound says that the worker runs, and would go on if drainit were killed.
 var ErrNotBound = errors.New("the worker will not be signalled if drainit is killed")
 
@@ -103,7 +95,7 @@ func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, err error) {
 			break
 		}
 	}
-	return 0, explain(argv[0], found, last)
+	return 0, explain(argv, found, last)
 }
 
 // lookUp returns the paths that execvp would try, in its order. An empty
@@ -171,14 +163,17 @@ func isELF(path string) bool {
 	return string(magic[:n]) == "\x7fELF"
 }
 
-// explain turns the errno of a failed start into a line that says what to do.
-func explain(name, found string, err error) *Error {
+// explain turns the errno of a failed start into a line that says what to do. A single word
+// may be a mistyped verb.
+func explain(argv []string, found string, err error) *Error {
 	fail := func(status int, format string, args ...any) *Error {
-		return &Error{status, fmt.Errorf("cannot run %q: "+format, append([]any{name}, args...)...)}
+		return &Error{status, fmt.Errorf("cannot run %q: "+format, append([]any{argv[0]}, args...)...)}
 	}
 	switch {
-	case found == "" && strings.Contains(name, "/"):
+	case found == "" && strings.Contains(argv[0], "/"):
 		return fail(StatusNotFound, "there is no such file")
+	case found == "" && (len(argv) == 1 || strings.HasPrefix(argv[1], "-")):
+		return fail(StatusNotFound, "not found in PATH; drainit --help lists drainit's own verbs")
 	case found == "":
 		return fail(StatusNotFound, "not found in PATH")
 	case errors.Is(err, unix.EAGAIN):

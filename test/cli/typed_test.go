@@ -59,28 +59,21 @@ func TestHealthAddressAsPeopleTypeIt(t *testing.T) {
 	}
 }
 
-// The line says what is missing once, and what may have been meant.
+// The line says what is missing once. A word alone may be a mistyped verb.
 func TestCommandThatIsNotFoundGetsAHint(t *testing.T) {
 	harness.Usual(t)
-	for command, meant := range map[string]string{
-		"help": "--help", "version": "--version", "statsu": "status", "stauts --json": "status", "stopp --force": "stop", "quit": "quiet",
-		"help me": "", "no-such-command": "", "-- status --ready": "status", "./statsu": "",
+	const notFound, verbs = "not found in PATH", "not found in PATH; drainit --help lists drainit's own verbs"
+	for command, want := range map[string]string{
+		"statsu": verbs, "stauts --json": verbs, "-- status --ready": verbs,
+		"help me": notFound, "./statsu": "there is no such file",
 	} {
 		t.Run(command, func(t *testing.T) {
-			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				name := strings.Fields(strings.TrimPrefix(command, "-- "))[0]
-				want := fmt.Sprintf("drainit: error: cannot run %q: not found in PATH", name)
-				if strings.Contains(name, "/") {
-					want = fmt.Sprintf("drainit: error: cannot run %q: there is no such file", name)
-				}
-				if meant != "" {
-					want += "; did you mean drainit " + meant + "?"
-				}
-				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: []string{"PATH=/bin", "DRAINIT_LOG_FORMAT=text"}, Args: strings.Fields(command)})
-				if r.Status != 127 || r.Out != "" || r.Err != want+"\n" {
-					t.Errorf("exit status %d\ngot  %q\nwant %q", r.Status, r.Err, want)
-				}
-			})
+			args := strings.Fields(command)
+			want := fmt.Sprintf("drainit: error: cannot run %q: %s\n", strings.Fields(strings.TrimPrefix(command, "-- "))[0], want)
+			r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Env: []string{"PATH=/bin", "DRAINIT_LOG_FORMAT=text"}, Args: args})
+			if r.Status != 127 || r.Out != "" || r.Err != want {
+				t.Errorf("exit status %d\ngot  %q\nwant %q", r.Status, r.Err, want)
+			}
 		})
 	}
 }
@@ -88,10 +81,10 @@ func TestCommandThatIsNotFoundGetsAHint(t *testing.T) {
 // A variable that does nothing is named at the start, and is the worker's.
 func TestVariableThatWasMeantForASettingIsWarnedOf(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		env := []string{"DRAINIT_GRACE_PERIOD=5s", "DRAINIT_VERBOSE=1", "DRAINIT_GRACE_PORT_80_TCP=tcp://10.0.0.1:80", "DRAINIT_SERVICE_HOST=10.0.0.1", "DRAINIT_FOO=1"}
+		env := []string{"DRAINIT_GRACE_PERIOD=5s", "DRAINIT_VERBOSE=1", "DRAINIT_GRACE_PORT_80_TCP=tcp://10.0.0.1:80", "DRAINIT_SERVICE_HOST=10.0.0.1"}
 		r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: append(env, "DRAINIT_LOG_FORMAT=text"), Args: []string{"--", "env"}})
-		const want = "drainit: warning: DRAINIT_GRACE_PERIOD is not a setting of drainit: DRAINIT_GRACE is\n" +
-			"drainit: warning: DRAINIT_VERBOSE is not a setting of drainit: DRAINIT_LOG_LEVEL=debug is\n"
+		const want = "drainit: warning: DRAINIT_GRACE_PERIOD is not a setting of drainit; drainit --help lists them\n" +
+			"drainit: warning: DRAINIT_VERBOSE is not a setting of drainit; drainit --help lists them\n"
 		if r.Status != 0 || r.Err != want {
 			t.Errorf("exit status %d\ngot\n%swant\n%s", r.Status, r.Err, want)
 		}
