@@ -259,7 +259,7 @@ func TestInterruptBeforeTheStart(t *testing.T) {
 		cfg.RemapExit = tt.remap
 		s, lines := beforeStart(t, cfg, newWorld())
 		s.job = term.NewJob(term.Terminal{}, s.queue, jobOwner{s})
-		s.queue.WaitForStops(s.cfg.stops, nil, machine.SameRequest)
+		s.queue.Subscribe(s.cfg.stops, nil)
 		signalSelf(t, s, tt.sig)
 		if !s.stopBeforeStart() || s.exitCode() != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.sig, s.exitCode(), tt.want)

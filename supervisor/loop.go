@@ -7,10 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
-	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/reaper"
@@ -20,7 +18,6 @@ import (
 // there is none. Stop signals go first: nothing may keep one waiting.
 func (s *Supervisor) loop() {
 	for s.machine.Phase() != phase.Done {
-		news := s.queue.News()
 		at, limited := s.deadline()
 		due := limited && !time.Now().Before(at)
 		if due {
@@ -28,7 +25,7 @@ func (s *Supervisor) loop() {
 		}
 		// What has come has its turn, however soon it is time again.
 		if s.machine.Phase() != phase.Done && !s.takeNext() && !due {
-			s.queue.Sleep(news, at, limited)
+			s.queue.Sleep(at, limited)
 		}
 	}
 	s.returnTerminal()
@@ -51,7 +48,7 @@ func (s *Supervisor) takeNext() bool {
 		return true
 	default:
 	}
-	sig, ok := s.queue.Take()
+	sig, ok := s.queue.Take(s.waiting())
 	switch {
 	case !ok:
 		return false
@@ -68,54 +65,36 @@ func (s *Supervisor) takeNext() bool {
 func (s *Supervisor) passTime() {
 	s.takePendingStops()
 	s.reap() // what has ended in time has ended in time, however late this is
-	s.takePutOff()
 	s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
 }
 
-// deadline is the machine's, or when signals that were put off have their turn.
+// deadline is the machine's, or when signals that wait have their turn.
 func (s *Supervisor) deadline() (at time.Time, ok bool) {
 	at, ok = s.machine.Deadline()
-	if busy := s.machine.BusyUntil(); s.queue.AnyPutOff() && (!ok || busy.Before(at)) {
+	if busy := s.machine.BusyUntil(); s.queue.Any() && time.Now().Before(busy) && (!ok || busy.Before(at)) {
 		return busy, true
 	}
 	return at, ok
 }
 
-// takeOther takes a signal that is no stop signal. One that takes a snapshot of all
-// processes waits while there is no time for that.
-func (s *Supervisor) takeOther(sig unix.Signal) {
-	if time.Now().Before(s.machine.BusyUntil()) && s.takesSnapshot(sig) {
-		s.queue.PutOff(sig)
-		return
+// waiting are the signals for which there is no time: each may take a snapshot of all
+// processes, and the last one took long. The order of TSTP and CONT counts, and a HUP of the
+// terminal is a stop.
+func (s *Supervisor) waiting() signals.Set {
+	if !time.Now().Before(s.machine.BusyUntil()) {
+		return 0
 	}
+	at := signals.SetOf(unix.SIGTSTP, unix.SIGCONT, unix.SIGCHLD)
+	if s.job != nil {
+		at |= signals.SetOf(unix.SIGHUP)
+	}
+	return ^at
+}
+
+// takeOther takes a signal that is no stop signal.
+func (s *Supervisor) takeOther(sig unix.Signal) {
 	if e, ok := s.eventOf(sig); ok {
 		s.step(time.Now(), e)
-	}
-}
-
-// takesSnapshot reports whether a signal is forwarded to which it takes a snapshot of all
-// processes: the worker does not handle it. What is only for the worker or for drainit does
-// not, and neither TSTP nor CONT, whose order counts.
-func (s *Supervisor) takesSnapshot(sig unix.Signal) bool {
-	if sig == unix.SIGTSTP || sig == unix.SIGCONT || sig == unix.SIGHUP && s.job != nil {
-		return false
-	}
-	r := s.request(forward.PassThrough, sig)
-	want, needed := s.ledger.Want(r, time.Now())
-	if !needed || want.Only != 0 || want.EnoughIf == 0 {
-		return needed && want.Only == 0
-	}
-	worker, err := s.process(proc.Want{Only: want.EnoughIf, Signals: want.Signals, Until: want.Until})
-	return err != nil || !worker.Handles(r.Signal)
-}
-
-// takePutOff takes a signal that was put off, when there is time for it.
-func (s *Supervisor) takePutOff() {
-	if time.Now().Before(s.machine.BusyUntil()) {
-		return
-	}
-	if sig, ok := s.queue.TakePutOff(); ok {
-		s.takeOther(sig)
 	}
 }
 
@@ -164,7 +143,6 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 			return e, false // and no force-stop: it was not requested again
 		}
 		sig = s.cfg.stops[0]
-		s.queue.Stopped()
 	}
 	switch {
 	case slices.Contains(s.cfg.stops, sig):

@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/machine"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/title"
@@ -16,12 +15,10 @@ import (
 // first container of a pod does, which only holds the pod's namespaces. The title is no
 // phase: the verbs ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
-	stops := []unix.Signal{unix.SIGTERM, unix.SIGINT}
-	queue.WaitForStops(stops, nil, machine.SameRequest)
-	queue.WaitForEarly() // behind the title a QUIT or HUP no longer ends it
+	queue.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT}, nil)
 	spawn.KeepSmall()
 	title.Set(title.Pause)
-	if _, ok := queue.TakeEarly(stops); ok {
+	if _, ok := queue.TakeEarly(); ok {
 		return nil
 	}
 	spawn.OpenTimers()
@@ -30,16 +27,14 @@ func Pause(queue *sigqueue.Queue) error {
 		return err
 	}
 	queue.Pump()
-	queue.SleepOnThread()
 	for {
-		news := queue.News()
 		if len(queue.Stops) > 0 {
 			return nil
 		}
 		reapAll()
-		for _, ok := queue.Take(); ok; _, ok = queue.Take() { // it means nothing to it
+		for _, ok := queue.Take(0); ok; _, ok = queue.Take(0) { // it means nothing to it
 		}
-		queue.Sleep(news, time.Time{}, false)
+		queue.Sleep(time.Time{}, false)
 	}
 }
 

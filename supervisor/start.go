@@ -44,7 +44,6 @@ func (s *Supervisor) run() Outcome {
 		return Outcome{Status: err.Status}
 	}
 	s.queue.Pump()
-	s.queue.SleepOnThread()
 	s.begin()
 	s.loop()
 	s.job.InterruptGroup()
@@ -80,11 +79,10 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	s.queue.WaitForStops(s.cfg.stops, s.cfg.Rewrites.From(), machine.SameRequest)
+	s.queue.Subscribe(s.cfg.stops, s.cfg.Rewrites.From())
 	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
 	s.job.KeepModes()
 	s.clues.dir, _ = unix.Getwd()
-	s.queue.WaitForEarly()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
@@ -102,7 +100,7 @@ func (s *Supervisor) prepare() error {
 // stopBeforeStart reports whether a stop signal has come already: then the
 // worker is not started, for it could not be signalled in time.
 func (s *Supervisor) stopBeforeStart() bool {
-	sig, ok := s.queue.TakeEarly(s.cfg.stops)
+	sig, ok := s.queue.TakeEarly()
 	if !ok {
 		return false
 	}

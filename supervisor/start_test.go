@@ -17,7 +17,6 @@ import (
 
 	"drainit/internal/health"
 	"drainit/internal/logx"
-	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
@@ -91,7 +90,7 @@ func signalSelf(t *testing.T, s *Supervisor, sig unix.Signal) {
 	if err := unix.Kill(os.Getpid(), sig); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); len(s.queue.Stops) == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); !s.queue.StopPending() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // it is on its way through the runtime
 	}
 }
@@ -107,7 +106,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		cfg.StopSignals, cfg.RemapExit = []unix.Signal{unix.SIGUSR2}, tt.remap
 		w := newWorld()
 		s, lines := beforeStart(t, cfg, w)
-		s.queue.WaitForStops(s.cfg.stops, nil, machine.SameRequest)
+		s.queue.Subscribe(s.cfg.stops, nil)
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}

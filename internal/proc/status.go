@@ -58,12 +58,6 @@ func readHanging(pid int) (p Process, err error) {
 	return p, err
 }
 
-// OwnPending are the signals that the kernel has still to hand over to drainit.
-func OwnPending() (signals.Set, error) {
-	st, err := readStatusAt("/proc/self/status")
-	return st.pending, err
-}
-
 func readThread(pid, tid int) (status, error) {
 	return readStatusAt(procPath(pid, threadFile(pid, tid, "status")))
 }

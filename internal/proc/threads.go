@@ -67,13 +67,6 @@ func ThreadTime(tid int) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// ThreadSleeps is how often a thread of drainit has gone to sleep; 0 where it has ended, or
-// where that can't be read.
-func ThreadSleeps(tid int) uint64 {
-	st, _ := readThread(os.Getpid(), tid)
-	return st.sleeps
-}
-
 // Threads are the numbers of drainit's threads, the oldest first; none where /proc does not
 // show them.
 func Threads() []int {

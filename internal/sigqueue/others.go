@@ -25,17 +25,22 @@ func (q *Queue) Put(sig unix.Signal) {
 	q.Wake()
 }
 
-// Take returns one that was put. It is for the loop alone.
-func (q *Queue) Take() (sig unix.Signal, ok bool) {
+// Any reports whether one was put that is not taken.
+func (q *Queue) Any() bool { return q.others.these.Load() != 0 }
+
+// Take returns one that was put, and is none of those that wait. It is for the loop alone.
+func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
 	for {
-		these := signals.Set(q.others.these.Load())
+		these := signals.Set(q.others.these.Load()) &^ waiting
 		if these == 0 {
 			return 0, false
 		}
 		sig := these.Next(q.others.last)
 		before := q.others.these.And(^uint64(signals.SetOf(sig)))
 		if signals.Set(before).Has(sig) { // it was not withdrawn meanwhile
-			q.others.last = sig
+			if waiting == 0 { // else those that wait would lose their turns
+				q.others.last = sig
+			}
 			return sig, true
 		}
 	}

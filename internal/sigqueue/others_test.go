@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // taken is all that the loop would take.
 func taken(q *Queue) (all []unix.Signal) {
-	for sig, ok := q.Take(); ok; sig, ok = q.Take() {
+	for sig, ok := q.Take(0); ok; sig, ok = q.Take(0) {
 		all = append(all, sig)
 	}
 	return all
@@ -34,7 +36,7 @@ func TestEachSignalHasItsTurn(t *testing.T) {
 	q.Put(unix.SIGUSR2)
 	for turn := 1; ; turn++ {
 		q.Put(unix.SIGHUP)
-		if sig, ok := q.Take(); sig == unix.SIGUSR2 {
+		if sig, ok := q.Take(0); sig == unix.SIGUSR2 {
 			return
 		} else if !ok || turn == 2 {
 			t.Fatalf("in turn %d %v was taken", turn, sig)
@@ -50,5 +52,22 @@ func TestWithdrawnSignalIsNotTaken(t *testing.T) {
 	q.others.withdraw(unix.SIGTSTP, unix.SIGCONT)
 	if got, want := taken(q), []unix.Signal{unix.SIGUSR1}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// One that waits is not taken, and keeps back no other.
+func TestWaitingSignalIsNotTaken(t *testing.T) {
+	q := New()
+	q.Put(unix.SIGUSR1)
+	q.Put(unix.SIGHUP)
+	waiting := signals.SetOf(unix.SIGHUP, unix.SIGUSR2)
+	if sig, ok := q.Take(waiting); !ok || sig != unix.SIGUSR1 {
+		t.Errorf("%v was taken", sig)
+	}
+	if sig, ok := q.Take(waiting); ok || !q.Any() {
+		t.Errorf("%v was taken", sig)
+	}
+	if got := taken(q); !slices.Equal(got, []unix.Signal{unix.SIGHUP}) || q.Any() {
+		t.Errorf("%v was taken", got)
 	}
 }

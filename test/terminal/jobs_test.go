@@ -163,7 +163,7 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 				c := harness.AtShell(t)
 				c.Enter(`echo 'echo ready $PPID; read x; echo x is $x; exit 3' >reads`)
 				c.WantPrompt(0)
-				c.Enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=2 "+
+				c.Enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=1 "+
 					"drainit -- sh reads") + " &")
 				drainit := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
 				c.WantPrompt(0)
@@ -184,7 +184,7 @@ func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
 		t.Run(fmt.Sprintf("%d ms", after), func(t *testing.T) {
 			t.Parallel()
 			c := harness.AtShell(t)
-			c.Enter(slowTgkill + "delay_enter=5ms:when=2 taskset -c 0 drainit -- " +
+			c.Enter(slowTgkill + "delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
 				"perl -e '" + reads + "' &")
 			c.WantPrompt(0)
 			worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
@@ -211,7 +211,7 @@ func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
 			c := harness.AtShell(t)
 			c.Enter(`echo 'read x; exec worker listen -catch INT -end INT -drain 100ms -exit 7' >reads`)
 			c.WantPrompt(0)
-			worker := startReader(c, `sh -c "`+slowTgkill+delay+`=4s:when=2 drainit -- sh reads; exit 5"`)
+			worker := startReader(c, `sh -c "`+slowTgkill+delay+`=4s:when=1 drainit -- sh reads; exit 5"`)
 			drainit := c.Above(worker)
 			c.WaitForeground(harness.TaskOf(worker).Group)
 			c.Keys("\x1a")
