@@ -113,7 +113,7 @@ func TestWhatIsWitnessed(t *testing.T) {
 	for _, p := range w.Evidence {
 		witnessed = append(witnessed, p.PID)
 	}
-	if got, want := fmt.Sprint(witnessed, w.Signals, w.Until.Sub(time.Unix(100, 0)), needed), "[12 13] [terminated] 20ms true"; got != want {
+	if got, want := fmt.Sprint(witnessed, w.Signals, w.Until.Sub(time.Unix(100, 0)), needed), "[11 12 13] [terminated] 20ms true"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	l.Witness(proc.New(nil).With(proc.Details{Evidence: map[int]proc.Evidence{12: {{}}, 99: {{}}}}))

@@ -18,9 +18,8 @@ func (l *Ledger) newCascade(s *proc.Snapshot) *cascade {
 	return &cascade{l: l, s: s, planned: make(map[proc.ID]bool)}
 }
 
-// add adds a delivery and what follows from it. What surely dies of the signal passes
-// nothing on, so its children are signalled together with it; what can't act upon it
-// signals none either.
+// add adds a delivery and what follows from it: what can't act upon the signal signals none
+// below it.
 func (c *cascade) add(d Delivery) {
 	c.plan = append(c.plan, d)
 	reached := []proc.Process{d.Process}
@@ -31,25 +30,9 @@ func (c *cascade) add(d Delivery) {
 		c.planned[p.ID] = true
 	}
 	for i := range reached {
-		c.below(&reached[i], &d)
-	}
-}
-
-// below goes on below a process that is sent a signal.
-func (c *cascade) below(p *proc.Process, d *Delivery) {
-	switch why := deafAtOnce(p, d.Signal); {
-	case why != "":
-		for _, child := range c.s.Children(p.PID) {
-			c.pass(child, "below "+p.String()+", which "+why, false)
-		}
-	case p.Fatal.Has(d.Signal) && ProgramOf(p) != Launcher && !c.l.hadHandler(p.ID, d.Signal):
-		for _, child := range c.s.Children(p.PID) {
-			if m := c.l.living[child.PID]; m != nil && !c.leaves(m) {
-				d := c.l.delivery(m, "its parent "+p.String()+" dies of it")
-				if m.actsUpon(d.Signal) {
-					d.Parent = p.ID
-				}
-				c.add(d)
+		if why := deafAtOnce(&reached[i], d.Signal); why != "" {
+			for _, child := range c.s.Children(reached[i].PID) {
+				c.pass(child, "below "+reached[i].String()+", which "+why, false)
 			}
 		}
 	}

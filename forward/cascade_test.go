@@ -52,19 +52,12 @@ func TestWhatIsSignalledTogetherWithTheWorker(t *testing.T) {
 		want    []int
 	}{
 		{"a worker that handles it, alone", []kin{{"app", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
-		{"the child of a shell without a trap", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"app", 12, 11}}, nil, []int{10, 11}},
-		{"all of a chain of shells", []kin{{"dash", 10, 1}, {"dash", 11, 10}, {"dash", 12, 11}, {"app", 13, 12}}, nil, []int{10, 11, 12, 13}},
-		{"each child, and what is below those that die", []kin{{"dies", 10, 1}, {"dies", 11, 10}, {"app", 12, 10}, {"dies", 13, 11}, {"dies", 14, 12}}, nil, []int{10, 11, 13, 12}},
-		{"none below a launcher, which may heed it", []kin{{"npm", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
-		{"none below a launcher on the way", []kin{{"dash", 10, 1}, {"npm", 11, 10}, {"app", 12, 11}}, nil, []int{10, 11}},
-		{"none below one whose death is not certain", []kin{{"unknown", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
-		{"no reader of a pipe", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"dies", 12, 10}}, map[int][]int{12: {11}}, []int{10, 11}},
-		{"no reader that handles it either", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"app", 12, 10}}, map[int][]int{12: {11}}, []int{10, 11}},
-		{"nor what is below a reader", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"dash", 12, 10}, {"app", 13, 12}}, map[int][]int{12: {11}}, []int{10, 11}},
+		{"none below a shell without a trap, which has to die before", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"app", 12, 11}}, nil, []int{10}},
+		{"none below a launcher", []kin{{"npm", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
 		{"the first that handles it below a namespace's first", []kin{{"init", 10, 1}, {"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, nil, []int{10, 12}},
 		{"below one that ignores it, not what would only die", []kin{{"ignores", 10, 1}, {"dies", 11, 10}, {"app", 12, 10}}, nil, []int{10, 12}},
 		{"below one that ignores it, past a mksh, which acts behind its child", []kin{{"ignores", 10, 1}, {"mksh", 11, 10}, {"app", 12, 11}}, nil, []int{10, 12}},
-		{"below a shell that dies, past one that ignores it", []kin{{"dash", 10, 1}, {"ignores", 11, 10}, {"app", 12, 11}}, nil, []int{10, 11, 12}},
+		{"past two that ignore it", []kin{{"ignores", 10, 1}, {"ignores", 11, 10}, {"app", 12, 11}}, nil, []int{10, 12}},
 		{"no reader below one that ignores it", []kin{{"ignores", 10, 1}, {"app", 11, 10}, {"app", 12, 10}}, map[int][]int{12: {11}}, []int{10, 11}},
 	}
 	for _, tt := range tests {
@@ -75,7 +68,7 @@ func TestWhatIsSignalledTogetherWithTheWorker(t *testing.T) {
 	}
 }
 
-// The members of the group were signalled with it: what is below those that die is left.
+// The members of the group are signalled with it, and nothing else.
 func TestWhatIsSignalledTogetherWithAGroup(t *testing.T) {
 	outside := kindly("app", 13, 12)
 	outside.PGID = 13
@@ -85,33 +78,18 @@ func TestWhatIsSignalledTogetherWithAGroup(t *testing.T) {
 	l := NewLedger(drainitPID)
 	r := term(Stop)
 	r.Mode, r.Worker.PGID = ModeGroup, 10
-	if got, want := describe(l.Plan(r, proc.New(shown))), "group 10 of 10 11 12 TERM child stop; 13 TERM stop"; got != want {
+	if got, want := describe(l.Plan(r, proc.New(shown))), "group 10 of 10 11 12 TERM child stop"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// What is certain of TERM need not be so of the signal that is sent.
-func TestADeathIsCertainOfTheSignalThatIsSent(t *testing.T) {
-	for _, tt := range []struct {
-		fatal signals.Set
-		want  []int
-	}{
-		{signals.SetOf(unix.SIGQUIT), []int{10, 11}}, {termSet, []int{10}},
-	} {
-		worker := kindly("app", 10, 1)
-		worker.Handled, worker.Fatal = 0, tt.fatal
-		l := NewLedger(drainitPID)
-		r := term(Stop)
-		r.Signal = unix.SIGQUIT
-		wantSent(t, "QUIT", sentAll(l, l.Plan(r, proc.New([]proc.Process{worker, kindly("app", 11, 10)}))), tt.want...)
-	}
-}
-
-// An orphan that is signalled has its own signalled with it.
+// Below an orphan that ignores the signal those are signalled with it that handle it.
 func TestTheCascadeGoesOnBelowAnOrphan(t *testing.T) {
-	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11})...)
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	wantSent(t, "the orphan and its child", orphans(l, kinfolk(kin{"dash", 11, 1}, kin{"app", 12, 11})...), 11, 12)
+	l := NewLedger(drainitPID)
+	r := term(Stop)
+	r.Worker = Worker{PID: 9, Gone: true, Daemonizes: true}
+	shown := proc.New(kinfolk(kin{"ignores", 11, 1}, kin{"app", 12, 11}, kin{"dash", 13, 1}, kin{"app", 14, 13}))
+	wantSent(t, "the orphans and the one's child", sentAll(l, l.Plan(r, shown)), 11, 12, 13)
 }
 
 // A relay has ended it, and it was not scheduled since.

@@ -269,12 +269,6 @@ func (l *Ledger) sentWithGroup(m *record) bool {
 	return m.Start <= l.toGroup.tick+underWay
 }
 
-// hadHandler reports whether any snapshot has shown a handler of a process.
-func (l *Ledger) hadHandler(id proc.ID, sig unix.Signal) bool {
-	m := l.records[id]
-	return m != nil && m.handled.Has(sig)
-}
-
 // WasSent returns the stop signal that a process was sent, 0 for none.
 func (l *Ledger) WasSent(id proc.ID) unix.Signal {
 	if m := l.records[id]; m != nil && m.sent != nil {

@@ -239,21 +239,6 @@ func TestBlockedTraps(t *testing.T) {
 	}
 }
 
-// A shell without a trap dies of the signal: what it waits for is signalled together with it.
-func TestChildOfAShellWithoutATrapIsSignalledWithIt(t *testing.T) {
-	shell := child(t, nil, nil, "bash", "-c", `sleep 1000; :`)
-	waitForSleeps(t, shell.Process.Pid, 1)
-	r := &real{t: t, l: NewLedger(os.Getpid()), r: term(Stop)}
-	r.r.Worker.PID = shell.Process.Pid
-	all := r.plan(Stop, 1000)
-	if len(all) != 2 || all[0].Process.PID != shell.Process.Pid || all[1].Process.PPID != shell.Process.Pid {
-		t.Errorf("%+v, want the shell and its child", all)
-	}
-	if again := r.plan(Orphans, 1100); len(again) != 0 {
-		t.Errorf("later: %+v", again)
-	}
-}
-
 // What a trap starts shows that it runs.
 func TestTrapThatRunsIsNotBlocked(t *testing.T) {
 	in, _ := pipe(t)

@@ -83,11 +83,8 @@ type Delivery struct {
 	Child   bool   // Process is drainit's child: its pid can't be another's
 	Rule    string // why, for the log; "" is not worth a line
 	// It is the stop signal, and noted as such. A process that is stopped would not see
-	// it, so it is continued behind it.
+	// it, so it is continued after it.
 	Stop bool
-	// It dies of the signal, and ends before this process is signalled: else it could still
-	// wait for that, whose exit status no other would see then. Zero for none.
-	Parent proc.ID
 	// The signal's default action would stop the process: it goes out only if the process
 	// handles it still.
 	OnlyIfHandled bool

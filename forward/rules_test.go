@@ -230,7 +230,7 @@ func TestASuccessorMayHaveEnded(t *testing.T) {
 		"no handler at all":           {[]kin{{"dies", 11, 10}}, []int{10, 11}, 0},
 	} {
 		l := NewLedger(drainitPID)
-		sentAll(l, l.Plan(term(Stop), proc.New(append(kinfolk(tt.below...), kindly("dash", 10, 1)))))
+		sentAll(l, l.Plan(toGroup(), proc.New(append(kinfolk(tt.below...), kindly("dash", 10, 1)))))
 		for _, pid := range tt.ended {
 			status := unix.WaitStatus(0)
 			if pid == 10 || pid == 11 && len(tt.below) > 1 && tt.below[0].kind == "dash" {

@@ -8,10 +8,18 @@ import (
 	"drainit/internal/proc"
 )
 
-// afterTheShell is a stop of a shell that has died of TERM, with what was below it.
+// toGroup stops the worker's process group, which all are in.
+func toGroup() Request {
+	r := term(Stop)
+	r.Mode, r.Worker.PGID = ModeGroup, 10
+	return r
+}
+
+// afterTheShell is a stop of a shell that has died of TERM, with what was below it, all of
+// which was signalled.
 func afterTheShell(below ...kin) *Ledger {
 	l := NewLedger(drainitPID)
-	sentAll(l, l.Plan(term(Stop), proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
+	sentAll(l, l.Plan(toGroup(), proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	return l
 }
@@ -64,7 +72,7 @@ func TestSignalledLauncherIsNoSuccessorBesideAnother(t *testing.T) {
 	npm := kindly("npm", 11, 10)
 	npm.Handled, npm.Fatal = termSet, 0
 	l := NewLedger(drainitPID)
-	sentAll(l, l.Plan(term(Stop), proc.New([]proc.Process{kindly("dash", 10, 1), npm, kindly("app", 12, 10)})))
+	sentAll(l, l.Plan(toGroup(), proc.New([]proc.Process{kindly("dash", 10, 1), npm, kindly("app", 12, 10)})))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	npm.PPID = 1
 	orphans(l, npm, kindly("app", 12, 1))

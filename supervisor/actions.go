@@ -89,11 +89,10 @@ func (s *Supervisor) bound(began time.Time, ofStop bool) {
 // needs no line of its own.
 func (s *Supervisor) signalWorker(came unix.Signal) {
 	r := s.request(forward.Stop, came)
-	last := s.sys.LastPID()
 	before, _ := s.observe(r)
 	plan := s.ledger.Plan(r, before)
 	s.witness(plan, before)
-	made := s.deliverStop(plan, before, r.Worker, last)
+	made, _ := s.deliver(plan)
 	s.watch()
 	s.warnAtStop(before, made)
 }

@@ -14,13 +14,7 @@ import (
 // deliver sends. It is the only place that does so to the worker's tree. It returns the
 // deliveries that were made, and the first error.
 func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
-	return s.deliverBehind(&parents{since: time.Now()}, all)
-}
-
-// deliverBehind does so, each delivery behind the death of its parent.
-func (s *Supervisor) deliverBehind(dying *parents, all []forward.Delivery) (made []forward.Delivery, failed error) {
 	for _, d := range all {
-		s.awaitDeath(dying, d.Parent)
 		if s.isWorker(d) {
 			s.worker.Sent |= signals.SetOf(d.Signal)
 			s.noteForwarded(d)
@@ -59,62 +53,9 @@ func (s *Supervisor) deliverBehind(dying *parents, all []forward.Delivery) (made
 	return made, failed
 }
 
-// deliverStop makes the deliveries that begin a stop. One signal for the worker's process
-// group takes the place of very many, each of which takes as long as the look at its process:
-// behind the worker's death, and only if none can have come to the group since: last is the
-// last pid from before the snapshot, 0 where that is not known.
-func (s *Supervisor) deliverStop(plan []forward.Delivery, before *proc.Snapshot, w forward.Worker, last int) (made []forward.Delivery) {
-	dying := &parents{since: time.Now()}
-	if fewer := forward.AsCrowd(plan, before, w); fewer != nil {
-		made, _ = s.deliverBehind(dying, plan[:1])
-		s.awaitDeath(dying, plan[0].Process.ID)
-		plan = plan[1:]
-		if last != 0 && last == s.sys.LastPID() && s.sys.HasExited(w.PID) {
-			plan = fewer
-		}
-	}
-	more, _ := s.deliverBehind(dying, plan)
-	return append(made, more...)
-}
-
 // crowd is how many deliveries are so many that the snapshot before them tells of each
 // process whether it is stopped: to ask it again takes as long as to signal it.
 const crowd = 32
-
-// How long the deliveries of one plan wait for parents that die, which mostly takes a fraction
-// of a millisecond.
-const (
-	deathsTime = 20 * time.Millisecond
-	runTime    = time.Second // of one that has only to be given a processor for it
-)
-
-// parents are those that deliveries have waited for.
-type parents struct {
-	since time.Time
-	dead  map[proc.ID]bool
-}
-
-// awaitDeath waits until a parent has ended, for as long as there is time.
-func (s *Supervisor) awaitDeath(all *parents, parent proc.ID) {
-	for parent.PID != 0 && !all.dead[parent] {
-		p, err := s.process(proc.Want{Only: parent.PID})
-		if err != nil || p.ID != parent || !p.Alive() {
-			if all.dead == nil {
-				all.dead = make(map[proc.ID]bool)
-			}
-			all.dead[parent] = true
-			return
-		}
-		most := deathsTime
-		if p.State == 'R' {
-			most = runTime
-		}
-		if time.Since(all.since) > most {
-			return
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-}
 
 // noteForwarded keeps which signals the worker was sent that are no part of a stop.
 func (s *Supervisor) noteForwarded(d forward.Delivery) {

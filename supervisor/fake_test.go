@@ -38,19 +38,18 @@ type world struct {
 	mu    sync.Mutex // a process may end by a timer of its own, beside the loop
 	queue *sigqueue.Queue
 
-	worker    *process           // what Start starts
-	startErr  error              // what it says beside
-	how       spawn.Config       // what it was asked for
-	proc      procState          // what /proc shows
-	isInit    bool               // drainit is PID 1
-	slow      time.Duration      // what a snapshot of all processes takes
-	refuse    map[string]error   // what a signal to a process says, by its name
-	waitErr   error              // what Wait says
-	watched   map[int]chan<- int // by pid, where to say that it ended
-	blind     bool               // none can be watched
-	countless bool               // the kernel does not say which pid was the last
-	onSend    func(forward.Delivery)
-	onRead    func(proc.Want) // before a snapshot
+	worker   *process           // what Start starts
+	startErr error              // what it says beside
+	how      spawn.Config       // what it was asked for
+	proc     procState          // what /proc shows
+	isInit   bool               // drainit is PID 1
+	slow     time.Duration      // what a snapshot of all processes takes
+	refuse   map[string]error   // what a signal to a process says, by its name
+	waitErr  error              // what Wait says
+	watched  map[int]chan<- int // by pid, where to say that it ended
+	blind    bool               // none can be watched
+	onSend   func(forward.Delivery)
+	onRead   func(proc.Want) // before a snapshot
 
 	started   int                // how many there have been
 	procs     []*process         // the living, and the dead that were not waited for; by pid
@@ -163,16 +162,6 @@ func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
 		return nil, unix.ENOENT
 	}
 	return proc.New(all), nil
-}
-
-// LastPID is that of the last process that was put into the world.
-func (w *world) LastPID() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.countless {
-		return 0
-	}
-	return firstPID + w.started - 1
 }
 
 // handles reports whether the process with a pid handles a signal.

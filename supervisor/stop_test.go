@@ -66,29 +66,15 @@ func TestStopOfAWorker(t *testing.T) {
 }
 
 // What is below a shell that dies of the signal is signalled when that has: it could still
-// wait for it, and no other would see its status then. A shell that has only to be given a
-// processor is waited for longer than one that is stuck.
+// wait for it, and no other would see its status then.
 func TestDeathOfTheParentComesFirst(t *testing.T) {
-	const atOnce, never = 50 * time.Microsecond, time.Minute
-	for _, tt := range []struct {
-		state byte
-		dies  time.Duration
-		sent  string
-	}{
-		{'S', atOnce, "100µs TERM node"},
-		{'D', never, "20.1ms TERM node"},
-		{'R', 100*time.Millisecond + atOnce, "100.1ms TERM node"},
-		{'R', never, "1.0001s TERM node"},
-	} {
-		t.Run(fmt.Sprintf("%c, dies after %v", tt.state, tt.dies), func(t *testing.T) {
-			sh := newProcess("sh", nil, newProcess("node", quick))
-			sh.State, sh.Fatal = tt.state, signals.SetOf(unix.SIGTERM)
-			sh.on = on{unix.SIGTERM: func(p *process) { time.AfterFunc(tt.dies, func() { p.dies(unix.SIGTERM) }) }}
-			inBubble(t, config(), with(sh), func(b *bubble) {
-				b.arrive(unix.SIGTERM)
-				b.after(2 * time.Second)
-				b.wantSent("0s TERM sh; " + tt.sent)
-			})
+	for dies, sent := range map[time.Duration]string{50 * time.Microsecond: "; 50µs TERM node", time.Second: "; 1s TERM node", time.Minute: ""} {
+		sh := newProcess("sh", nil, newProcess("node", quick))
+		sh.on = on{unix.SIGTERM: func(p *process) { time.AfterFunc(dies, func() { p.dies(unix.SIGTERM) }) }}
+		inBubble(t, config(), with(sh), func(b *bubble) {
+			b.arrive(unix.SIGTERM)
+			b.after(2 * time.Second)
+			b.wantSent("0s TERM sh" + sent)
 		})
 	}
 }

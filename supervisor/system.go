@@ -26,8 +26,6 @@ type System interface {
 	Send(forward.Delivery) error
 	// Watch sends the pids of these to a channel when they end (watch.Watcher.Set).
 	Watch(these []proc.ID, died chan<- int) (all bool)
-	// LastPID is the last pid that was given away (proc.LastPID).
-	LastPID() int
 	// Ticks is now, in the unit of the start times of processes (proc.Ticks).
 	Ticks() uint64
 }
@@ -47,8 +45,6 @@ func (*linux) HasExited(pid int) bool { return reaper.HasExited(pid) }
 func (l *linux) Snapshot(w proc.Want) (*proc.Snapshot, error) { return l.Take(w) }
 
 func (l *linux) Watch(these []proc.ID, died chan<- int) bool { return l.watcher.Set(these, died) }
-
-func (*linux) LastPID() int { return proc.LastPID() }
 
 func (*linux) Ticks() uint64 { return proc.Ticks() }
 

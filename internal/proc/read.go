@@ -2,7 +2,6 @@ package proc
 
 import (
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,16 +77,4 @@ func (r *statReader) read(pid int) (Process, error) {
 	p, err := statOf(r.buf[:n], r.comm)
 	r.comm = p.Comm
 	return p, err
-}
-
-// LastPID is the last pid that was given to a process or thread of drainit's PID namespace: as
-// long as it is, no process has come. It is 0 where that can't be known: it takes a kernel with
-// CONFIG_CHECKPOINT_RESTORE.
-func LastPID() int {
-	b, err := readSmall("/proc/sys/kernel/ns_last_pid")
-	if err != nil {
-		return 0
-	}
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
-	return pid
 }

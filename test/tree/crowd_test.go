@@ -2,9 +2,6 @@ package tree
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -48,25 +45,5 @@ func TestEachJobOfACrowdIsSignalledOnce(t *testing.T) {
 				p.WantNothingLeft()
 			})
 		})
-	}
-}
-
-// As PID 1 that is one call, and no descriptor for each.
-func TestOneCallSignalsACrowd(t *testing.T) {
-	harness.Need(t, "strace")
-	tree, names, gots := crowdTree("")
-	file := filepath.Join(t.TempDir(), "trace")
-	p := harness.StartTree(t, harness.Launch{Trace: []string{"-f", "-e", "trace=kill,pidfd_send_signal", "-e", "signal=none", "-o", file}}, tree, strings.Join(names, " "))
-	p.Signal(unix.SIGTERM)
-	p.WantExit(143)
-	p.WantGots(gots...)
-	<-p.Tracer
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := regexp.MustCompile(`(kill|pidfd_send_signal)\([^)]*SIGTERM`).FindAllString(string(b), -1)
-	if len(sent) != 2 || !regexp.MustCompile(`^kill\(\d+, `).MatchString(sent[0]) || !regexp.MustCompile(`^kill\(-\d+, `).MatchString(sent[1]) {
-		t.Errorf("it sent %q, want one to the worker and one to its group", sent)
 	}
 }
