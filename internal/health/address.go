@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"syscall"
 
@@ -11,9 +12,7 @@ import (
 // Address is where drainit listens. The zero Address is nowhere.
 type Address struct {
 	text string // as it was given
-	ip   [16]byte
-	ip4  bool // ip is one of IPv4, mapped
-	port int
+	at   netip.AddrPort
 }
 
 // String is the address as it was given.
@@ -29,11 +28,11 @@ func (a Address) Given() bool { return a.text != "" }
 // "8080", it is all addresses, those of IPv4 too. It takes no name but localhost: drainit
 // has no resolver.
 func ParseAddress(s string) (Address, error) {
-	ip, port, ok := parseHostPort(inFull(s))
-	if !ok || port == 0 {
+	at, err := netip.ParseAddrPort(inFull(s))
+	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
 		return Address{}, fmt.Errorf("invalid value %q: want :8080 or 127.0.0.1:8080, an address and not a name", s)
 	}
-	return Address{s, ip, [12]byte(ip[:]) == mapped, port}, nil
+	return Address{s, netip.AddrPortFrom(at.Addr().Unmap(), at.Port())}, nil
 }
 
 // inFull is an address with its host.
@@ -53,12 +52,13 @@ func inFull(s string) string {
 // listen returns a listening socket that no child inherits. All addresses are
 // those of IPv4 alone where the kernel has no IPv6.
 func listen(a Address) (fd int, err error) {
-	if a.ip4 {
-		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: a.port, Addr: [4]byte(a.ip[12:])})
+	ip, port := a.at.Addr(), int(a.at.Port())
+	if ip.Is4() {
+		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: port, Addr: ip.As4()})
 	}
-	fd, err = listenAt(unix.AF_INET6, &syscall.SockaddrInet6{Port: a.port, Addr: a.ip})
-	if err != nil && a.ip == [16]byte{} && err != unix.EADDRINUSE {
-		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: a.port})
+	fd, err = listenAt(unix.AF_INET6, &syscall.SockaddrInet6{Port: port, Addr: ip.As16()})
+	if err != nil && ip.IsUnspecified() && err != unix.EADDRINUSE {
+		return listenAt(unix.AF_INET, &syscall.SockaddrInet4{Port: port})
 	}
 	return fd, err
 }
