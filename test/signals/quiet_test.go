@@ -201,31 +201,42 @@ func TestQuietSparesAWorkerThatBlocksTstpInOneThreadOnly(t *testing.T) {
 }
 
 func TestQuietGoesToTheFirstThatCatchesTstp(t *testing.T) {
+	twoWays := treeCase{"two ways down", "a(b[TSTP](c[TSTP]) d(e[TSTP]) f)", "a b c d e f", []string{"b got TSTP", "e got TSTP"}}
 	for _, tc := range []treeCase{
 		{"worker", "a[TSTP](b[TSTP])", "a b", []string{"a got TSTP"}},
 		{"below a shell", "a(b[TSTP](c[TSTP]))", "a b c", []string{"b got TSTP"}},
-		{"two ways down", "a(b[TSTP](c[TSTP]) d(e[TSTP]) f)", "a b c d e f", []string{"b got TSTP", "e got TSTP"}},
+		twoWays,
 		{"in a group of its own", "a(b[pgrp,TSTP] c[pgrp])", "a b c", []string{"b got TSTP"}},
 	} {
-		// Section 3.3: whatever --forward says.
-		for _, mode := range forwardModes {
-			t.Run(tc.name+", forward "+mode, func(t *testing.T) {
-				harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-					t.Parallel()
-					p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, harness.LongGrace}}, tc.tree, tc.ready)
-					p.Signal(unix.SIGTSTP)
-					if line := p.WaitErr(`.*quiet.*`)[0]; strings.Count(line, "perl[") != len(tc.want) {
-						t.Fatalf("want it for %q: %s", tc.want, line)
-					}
-					for _, line := range tc.want {
-						p.WaitOut(`^` + line)
-					}
-					p.WantNotStopped()
-					wantStop(p, 143, tc.want...)
-				})
+		t.Run(tc.name, func(t *testing.T) {
+			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+				t.Parallel()
+				quietsFirst(t, harness.Launch{NoPID1: noPID1}, tc)
 			})
-		}
+		})
 	}
+	for _, mode := range forwardModes { // whatever --forward says
+		t.Run("forward "+mode, func(t *testing.T) {
+			t.Parallel()
+			quietsFirst(t, harness.Launch{Args: []string{"--forward", mode}}, twoWays)
+		})
+	}
+}
+
+// quietsFirst sends TSTP, which comes to those that are named, and stops no process.
+func quietsFirst(t *testing.T, l harness.Launch, tc treeCase) {
+	t.Helper()
+	l.Args = append(l.Args, harness.LongGrace)
+	p := harness.StartTree(t, l, tc.tree, tc.ready)
+	p.Signal(unix.SIGTSTP)
+	if line := p.WaitErr(`.*quiet.*`)[0]; strings.Count(line, "perl[") != len(tc.want) {
+		t.Fatalf("want it for %q: %s", tc.want, line)
+	}
+	for _, line := range tc.want {
+		p.WaitOut(`^` + line)
+	}
+	p.WantNotStopped()
+	wantStop(p, 143, tc.want...)
 }
 
 func TestSecondQuietGoesToThoseThatCameLater(t *testing.T) {

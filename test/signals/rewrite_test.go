@@ -11,6 +11,7 @@ import (
 )
 
 func TestRewriteDeliversOneSignalInPlaceOfAnother(t *testing.T) {
+	harness.Usual(t)
 	for rule, tc := range map[string]struct {
 		send syscall.Signal
 		want string
@@ -33,17 +34,14 @@ func TestRewriteDeliversOneSignalInPlaceOfAnother(t *testing.T) {
 		"WINCH:0,USR1:WINCH": {unix.SIGUSR1, "got SIGWINCH"},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: append(rewrites(rule), "--", harness.WorkerBin, "listen",
-					"-catch", "all", "-end", "INT", "-exit", "7")})
-				p.WaitOut(`^ready`)
-				p.Signal(tc.send)
-				p.WaitOut(`^` + strings.ReplaceAll(tc.want, "+", `\+`) + `$`)
-				p.Signal(unix.SIGINT)
-				p.WantExit(7)
-				p.WantGots(tc.want, "got SIGINT")
-			})
+			t.Parallel()
+			p := harness.Start(t, append(rewrites(rule), "--", harness.WorkerBin, "listen", "-catch", "all", "-end", "INT", "-exit", "7")...)
+			p.WaitOut(`^ready`)
+			p.Signal(tc.send)
+			p.WaitOut(`^` + strings.ReplaceAll(tc.want, "+", `\+`) + `$`)
+			p.Signal(unix.SIGINT)
+			p.WantExit(7)
+			p.WantGots(tc.want, "got SIGINT")
 		})
 	}
 }
