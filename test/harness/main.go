@@ -106,14 +106,10 @@ func runTests(m *testing.M) int {
 	return status
 }
 
-// testsDir is where the folders of all packages are.
-var testsDir string
-
 // makeDir makes the folder of all that the tests of a package write: the programs, and
 // below TMPDIR the rest. The guard removes it when the tests can't.
 func makeDir() (dir string, err error) {
 	// Below it are sockets, whose paths must be short.
-	testsDir = os.TempDir()
 	if dir, err = os.MkdirTemp("", "drainit"); err != nil {
 		return "", err
 	}

@@ -71,7 +71,7 @@ func Get(url string) (answer string, err error) {
 	for deadline := time.Now().Add(Patience); ; {
 		began := time.Now()
 		answer, err = getOnce(url)
-		if !isCutOff(err) || time.Since(began) < ProbeTime/2 || time.Now().After(deadline) {
+		if !isCutOff(err) || time.Since(began) < ProbeTime || time.Now().After(deadline) {
 			return answer, err
 		}
 	}
@@ -135,8 +135,19 @@ const readAtMost = 4096
 
 // Exchange sends a request as it is and reads until drainit has closed, which
 // it must not do by a reset if it has read the request: that may take the answer
-// back.
-func (p Probed) Exchange(request string) string {
+// back. It asks again as Get does.
+func (p Probed) Exchange(request string) (answer string) {
+	p.T.Helper()
+	for deadline := time.Now().Add(Patience); ; {
+		began := time.Now()
+		answer = p.exchangeOnce(request)
+		if answer != "" || time.Since(began) < ProbeTime || time.Now().After(deadline) {
+			return answer
+		}
+	}
+}
+
+func (p Probed) exchangeOnce(request string) string {
 	p.T.Helper()
 	conn := p.Dial()
 	defer conn.Close()
@@ -193,14 +204,8 @@ func WakeUps(t *testing.T, pid int) int {
 	})
 }
 
-// CpuTime is how long the threads of a process have run
+// RunTime is how long the threads of a process, which may have gone, have run
 // (Documentation/scheduler/sched-stats.rst).
-func CpuTime(t *testing.T, pid int) time.Duration {
-	t.Helper()
-	return time.Duration(ofTasks(t, pid, "schedstat", schedstat(0)))
-}
-
-// RunTime is the same of a process that may have gone.
 func RunTime(pid int) time.Duration {
 	sum, _ := sumOfTasks(pid, "schedstat", schedstat(0))
 	return time.Duration(sum)

@@ -38,24 +38,11 @@ func Ready(t *testing.T, p *Init) int {
 	return p.HostPid(pid)
 }
 
-// WantTook checks how long something took since a moment before it began. The
-// lower bound is exact; a test that gives an upper one leaves room for a busy machine.
-func WantTook(t *testing.T, since time.Time, atLeast, below time.Duration) {
+// WantTookAtLeast checks that something did not come before its time, since a moment before it
+// began. How long it took beyond that is the machine's.
+func WantTookAtLeast(t *testing.T, since time.Time, atLeast time.Duration) {
 	t.Helper()
-	if took := time.Since(since); took < atLeast || took >= below {
-		t.Errorf("took %v, want at least %v and less than %v", took, atLeast, below)
+	if took := time.Since(since); took < atLeast {
+		t.Errorf("took %v, want at least %v", took, atLeast)
 	}
-}
-
-// AtOnce bounds, for a busy machine, what takes milliseconds.
-const AtOnce = 10 * time.Second
-
-// WantEndSince checks that the init left at once, with 0, and nothing with it.
-func WantEndSince(t *testing.T, p *Init, since time.Time) {
-	t.Helper()
-	p.WantExit(0)
-	if took := time.Since(since); took > AtOnce {
-		t.Errorf("the init ended %v after the last answer", took)
-	}
-	p.WantNothingLeft()
 }

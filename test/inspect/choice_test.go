@@ -228,13 +228,15 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 		c.Send(unix.SIGINT)
 		c.WaitOut(`^got SIGINT`)
 		stopPublished(t, c)
-		c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGINT [0-9.]+s ago, SIGKILL in (49|50)\.\ds, 1 process below it\n`, "")
+		c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGINT [0-9.]+s ago, SIGKILL in [0-9.]+s, 1 process below it\n`, "")
 		s := parsed(c.Ask("status", "--json"))
-		if since := s.StoppingSince.Sub(before); s.StopSignal != "SIGINT" || since < -time.Second || since > harness.AtOnce {
-			t.Errorf("%+v, sent at %v", s, before)
+		const rounded = time.Second
+		after := time.Now()
+		if s.StopSignal != "SIGINT" || s.StoppingSince.Before(before.Add(-rounded)) || s.StoppingSince.After(after.Add(rounded)) {
+			t.Errorf("%+v, sent at %v, asked at %v", s, before, after)
 		}
-		if s.Left == nil || *s.Left > 50 || *s.Left < 50-harness.AtOnce.Seconds() {
-			t.Errorf("%+v", s)
+		if s.Left == nil || *s.Left > 50 || *s.Left < (50*time.Second-after.Sub(before)-rounded).Seconds() {
+			t.Errorf("%+v, %v after the signal", s, after.Sub(before))
 		}
 		c.Send(unix.SIGUSR1)
 		c.WantExit(7)
@@ -244,8 +246,8 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 // A worker that ended by itself leaves no stop signal, but a time.
 func TestStatusSaysTheTimeLeftOfAWorkerThatEnded(t *testing.T) {
 	workerEnded(t, func(t *testing.T, c *harness.Container) {
-		c.Ask("status").Want(1, `\Adraining: drainit\[\d+\], the worker has ended, SIGKILL in [23]\d\.\ds, 1 process below it\n`, "")
-		if s := parsed(c.Ask("status", "--json")); s.StopSignal != "" || s.StoppingSince.IsZero() || s.Left == nil {
+		c.Ask("status").Want(1, `\Adraining: drainit\[\d+\], the worker has ended, SIGKILL in [0-9.]+s, 1 process below it\n`, "")
+		if s := parsed(c.Ask("status", "--json")); s.StopSignal != "" || s.StoppingSince.IsZero() || s.Left == nil || *s.Left > 30 {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 // everyVerb is every way to ask.
 var everyVerb = [][]string{
-	{"status"}, {"status", "--json"}, {"status", "--ready"}, {"quiet"}, {"quiet", "--sleep=60s"}, {"resume"}, {"stop"}, {"stop", "--force"},
+	{"status"}, {"status", "--json"}, {"status", "--ready"}, {"quiet"}, {"quiet", "--sleep=10m"}, {"resume"}, {"stop"}, {"stop", "--force"},
 }
 
 func TestVerbsInAScratchImage(t *testing.T) {
@@ -220,6 +220,7 @@ func TestVerbsWithoutProc(t *testing.T) {
 
 // As `docker run IMAGE status` has it, where the image's entrypoint is drainit.
 func TestVerbsAsPID1SayWhatToWrite(t *testing.T) {
+	harness.Usual(t)
 	for _, args := range everyVerb {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()

@@ -1,10 +1,13 @@
 package inspect
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,33 +57,48 @@ func wantEndsAlone(p harness.Probed) {
 }
 
 func TestSlowProbesAreCutOff(t *testing.T) {
+	harness.Usual(t)
 	probed(t, func(t *testing.T, p harness.Probed) {
 		files := p.IdleFiles()
 		began := time.Now()
+		var slow []net.Conn
 		for _, request := range []string{"G", "GET /readyz HTTP/1.1\r\n", "GET /readyz HTTP/1.1\r\n\r"} {
-			if _, err := io.WriteString(p.Dial(), request); err != nil {
+			conn := p.Dial()
+			if _, err := io.WriteString(conn, request); err != nil {
 				t.Fatal(err)
 			}
+			slow = append(slow, conn)
 		}
-		harness.WaitUntil(t, "they are heard", func() bool { return harness.OpenFiles(t, p.Pid()) == files+3 })
 		p.WantProbes("200 running", "200 running")
-		harness.WaitUntil(t, "they are cut off", func() bool { return harness.OpenFiles(t, p.Pid()) == files })
-		harness.WantTook(t, began, harness.ProbeTime, harness.Patience)
+		for _, conn := range slow {
+			harness.WantClosed(t, conn)
+			harness.WantTookAtLeast(t, began, harness.ProbeTime)
+		}
+		harness.WaitUntil(t, "they are forgotten", func() bool { return harness.OpenFiles(t, p.Pid()) == files })
 		wantEndsAlone(p)
+	})
+}
+
+// wantOnceBeforeTheCutOff tries something until it once took less than the time after which a
+// probe is cut off, and so was not brought about by that. A busy machine may need several tries.
+func wantOnceBeforeTheCutOff(t *testing.T, try func()) {
+	t.Helper()
+	harness.WaitUntil(t, "before a probe is cut off", func() bool {
+		began := time.Now()
+		try()
+		return t.Failed() || time.Since(began) < harness.ProbeTime
 	})
 }
 
 // One that has hung up can't be answered, and must not be waited for.
 func TestProbeThatHangsUpIsForgotten(t *testing.T) {
 	probed(t, func(t *testing.T, p harness.Probed) {
-		wantMedianWithin(t, harness.ProbeTime, func() time.Duration {
-			began := time.Now()
+		wantOnceBeforeTheCutOff(t, func() {
 			conn := begin(p)
 			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
 			harness.WantClosed(t, conn)
-			return time.Since(began)
 		})
 		wantEndsAlone(p)
 	})
@@ -107,16 +125,26 @@ func TestEndlessRequestIsCutOffEarly(t *testing.T) {
 
 func TestNewProbeDisplacesTheOldest(t *testing.T) {
 	probed(t, func(t *testing.T, p harness.Probed) {
-		files := p.IdleFiles()
-		var waiting []net.Conn
-		for range harness.ProbesAtOnce {
+		files, second := p.IdleFiles(), ""
+		wantOnceBeforeTheCutOff(t, func() {
+			began := time.Now()
+			var waiting []net.Conn
+			for range harness.ProbesAtOnce {
+				waiting = append(waiting, begin(p))
+			}
+			harness.WaitUntil(t, "all are heard, or some were cut off", func() bool {
+				return harness.OpenFiles(t, p.Pid()) == files+harness.ProbesAtOnce || time.Since(began) > harness.ProbeTime
+			})
 			waiting = append(waiting, begin(p))
-		}
-		harness.WaitUntil(t, "all are heard", func() bool { return harness.OpenFiles(t, p.Pid()) == files+harness.ProbesAtOnce })
-		begin(p)
-		harness.WantClosed(t, waiting[0])
-		if answer := askOn(waiting[1], "ET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
-			t.Errorf("the second got %q", answer)
+			harness.WantClosed(t, waiting[0])
+			second = askOn(waiting[1], "ET /readyz HTTP/1.1\r\n\r\n")
+			for _, conn := range waiting {
+				conn.Close()
+			}
+			p.IdleFiles()
+		})
+		if !strings.HasPrefix(second, "HTTP/1.1 200") {
+			t.Errorf("the second got %q", second)
 		}
 		wantEndsAlone(p)
 	})
@@ -156,9 +184,13 @@ var crowds = map[string]func(conn net.Conn, enough <-chan struct{}){
 const aFew = 4
 
 func TestCrowdHoldsUpNoOtherProbe(t *testing.T) {
+	harness.Usual(t)
 	const crowd = 1000
 	for name, do := range crowds {
 		t.Run(name, func(t *testing.T) {
+			if name != "who are silent" {
+				harness.Full(t)
+			}
 			probed(t, func(t *testing.T, p harness.Probed) {
 				threads := harness.StatusField(t, p.Pid(), "Threads")
 				var come, gone sync.WaitGroup
@@ -191,21 +223,19 @@ func TestCrowdHoldsUpNoOtherProbe(t *testing.T) {
 	}
 }
 
+// No more at once than are heard at once: else one that a busy machine keeps from asking is
+// displaced.
 func TestProbesInParallelAreAllAnswered(t *testing.T) {
-	const crowd = 1000
+	harness.Usual(t)
+	each := harness.Of(60, 10)
 	probed(t, func(t *testing.T, p harness.Probed) {
 		var clients sync.WaitGroup
-		for range crowd {
+		for range harness.ProbesAtOnce {
 			clients.Go(func() {
-				conn, err := net.Dial("tcp", p.Addr)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer conn.Close()
-				conn.SetDeadline(time.Now().Add(harness.Patience))
-				if answer := askOn(conn, "GET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") || !strings.HasSuffix(answer, "\r\n\r\nrunning\n") {
-					t.Errorf("%q", answer)
+				for range each {
+					if answer, err := harness.Get("http://" + p.Addr + "/readyz"); answer != "200 running" || err != nil {
+						t.Errorf("%q, %v", answer, err)
+					}
 				}
 			})
 		}
@@ -215,6 +245,7 @@ func TestProbesInParallelAreAllAnswered(t *testing.T) {
 }
 
 func TestManyProbesLeaveNothingBehind(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	p := harness.LaunchProbed(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 	probes := func(n int) {
@@ -224,9 +255,9 @@ func TestManyProbesLeaveNothingBehind(t *testing.T) {
 			}
 		}
 	}
-	probes(1000)
+	probes(harness.Of(1000, 300))
 	files, threads, memory := p.IdleFiles(), harness.StatusField(t, p.Pid(), "Threads"), harness.StatusField(t, p.Pid(), "VmRSS")
-	probes(10000)
+	probes(harness.Of(10000, 1000))
 	if now := p.IdleFiles(); now != files {
 		t.Errorf("%d descriptors, %d before", now, files)
 	}
@@ -265,26 +296,24 @@ func limitFiles(t *testing.T, pid int) (lift func()) {
 	}
 	return func() {
 		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
 }
 
 func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
+	harness.Usual(t)
 	probed(t, func(t *testing.T, p harness.Probed) {
 		p.IdleFiles()
 		lift := limitFiles(t, p.Pid())
 		conn := p.Dial()
 		io.WriteString(conn, "GET /readyz HTTP/1.1\r\n\r\n")
-		const window = time.Second
-		ran := harness.CpuTime(t, p.Pid())
+		const window = 500 * time.Millisecond
 		conn.SetReadDeadline(time.Now().Add(window))
 		if n, err := conn.Read(make([]byte, 1)); n > 0 || !os.IsTimeout(err) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
-		if ran = harness.CpuTime(t, p.Pid()) - ran; ran > window/30 {
-			t.Errorf("drainit ran for %v of %v", ran, window)
-		}
+		harness.WaitUntil(t, "drainit sleeps meanwhile", func() bool { return sleeps(t, p.Pid()) })
 		lift()
 		conn.SetReadDeadline(time.Now().Add(harness.Patience))
 		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
@@ -294,17 +323,32 @@ func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
 	})
 }
 
+// sleeps reports whether a process sleeps for a while, which is short to the 100 ms after which
+// drainit tries again. What tries again and again never does.
+func sleeps(t *testing.T, pid int) bool {
+	t.Helper()
+	ran := harness.RunTime(pid)
+	time.Sleep(20 * time.Millisecond)
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // fails for a bad pattern only
+	return harness.RunTime(pid) == ran && !slices.ContainsFunc(threads, func(file string) bool {
+		stat, _ := os.ReadFile(file) // empty if it has gone
+		return bytes.Contains(stat, []byte(") R "))
+	})
+}
+
 func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 	probed(t, func(t *testing.T, p harness.Probed) {
-		wantMedianWithin(t, harness.ProbeTime, func() time.Duration {
-			files := p.IdleFiles()
-			began := time.Now()
+		wantOnceBeforeTheCutOff(t, func() {
+			files, began := p.IdleFiles(), time.Now()
 			idle := begin(p)
-			harness.WaitUntil(t, "it is heard", func() bool { return harness.OpenFiles(t, p.Pid()) == files+1 })
-			defer limitFiles(t, p.Pid())()
+			harness.WaitUntil(t, "it is heard, or was cut off", func() bool {
+				return harness.OpenFiles(t, p.Pid()) == files+1 || time.Since(began) > harness.ProbeTime
+			})
+			lift := limitFiles(t, p.Pid())
+			defer lift()
+			defer time.AfterFunc(harness.ProbeTime, lift).Stop() // if it was cut off before that, no other gives way
 			p.WantProbes("200 running", "200 running")
 			harness.WantClosed(t, idle)
-			return time.Since(began)
 		})
 		wantEndsAlone(p)
 	})
@@ -321,7 +365,7 @@ func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
 				while (defined(my $pid = fork)) { if (!$pid) { $SIG{USR1} = $SIG{TSTP} = "IGNORE"; forever } }
 				say "ready"; forever`)...)})
 		var clients sync.WaitGroup
-		for range 2 * harness.ProbesAtOnce {
+		for range harness.ProbesAtOnce {
 			clients.Go(func() {
 				for range 20 {
 					if answer, err := harness.Get("http://" + p.Addr + "/healthz"); answer != "200 running" && answer != "200 quiet" {

@@ -26,6 +26,7 @@ func listenElsewhere(t *testing.T, host string) string {
 // A worker that starts and can't be seen would be restarted by the platform
 // again and again.
 func TestAddressThatCannotBeListenedOnGives125(t *testing.T) {
+	harness.Usual(t)
 	wants := make(map[string]string)
 	t.Run("an address of others", func(t *testing.T) {
 		const elsewhere = "192.0.2.77:8080" // RFC 5737
@@ -89,6 +90,7 @@ func TestHealthAddressIsASetting(t *testing.T) {
 
 // The connections of the one before are still about to end, for a minute.
 func TestRestartedDrainitListensAgain(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		addr := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t))
 		for range 3 {
@@ -134,6 +136,7 @@ func loopbacks(t *testing.T) []string {
 }
 
 func TestAllAddressesAreThoseOfIPv4AndIPv6(t *testing.T) {
+	harness.Usual(t)
 	hosts := loopbacks(t)
 	port := harness.ReservePort(t)
 	addrs := []string{fmt.Sprintf(":%d", port), fmt.Sprintf("[::]:%d", port), fmt.Sprintf("0.0.0.0:%d", port)}

@@ -2,11 +2,10 @@ package inspect
 
 import (
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"drainit/test/harness"
 )
@@ -60,56 +59,36 @@ func TestReadinessFallsBeforeAStopDelay(t *testing.T) {
 	})
 }
 
-// fallsWithin is how long after the signal the probes may go on as before.
-const fallsWithin = 50 * time.Millisecond
-
-// wantMedianWithin measures how long something takes. A busy machine adds its own to
-// each single time, so that the median counts.
-func wantMedianWithin(t *testing.T, limit time.Duration, measure func() time.Duration) {
-	t.Helper()
-	const measured = 15
-	var all []time.Duration
-	for range measured {
-		all = append(all, measure())
+// prober is a worker that prints what a readiness probe is answered in the moment in which it
+// handles a signal. One that a busy machine kept from asking is cut off, and asks again.
+const prober = `
+use Socket;
+my $port = shift @ARGV;
+sub probe {
+	my $all = "";
+	until ($all ne "") {
+		socket my $s, PF_INET, SOCK_STREAM, 0 or die $!;
+		connect $s, sockaddr_in($port, INADDR_LOOPBACK) or die $!;
+		syswrite $s, "GET /readyz HTTP/1.1\r\n\r\n";
+		1 while sysread $s, $all, 4096, length $all;
 	}
-	slices.Sort(all)
-	if median := all[measured/2]; median > limit {
-		t.Errorf("took %v, want at most %v in the middle", all, limit)
-	}
+	join " ", $all =~ m{^HTTP/1\.1 (\d+) .*\r\n\r\n(.*)\n$}s;
 }
+for my $s (qw(TSTP CONT TERM)) { $SIG{$s} = sub { say "$s under " . probe(); exit 7 if $s eq "TERM" } }
+say "ready"; forever`
 
-// untilNotReady is the time from a signal to the first probe that says so, without what a
-// probe takes. That it is not later than the worker is signalled, TestProbesFollowThePhases shows.
-func untilNotReady(p harness.Probed, sig syscall.Signal) time.Duration {
-	p.T.Helper()
-	began := time.Now()
-	p.Get("/readyz")
-	alone := time.Since(began)
-	began = time.Now()
-	p.Signal(sig)
-	harness.WaitUntil(p.T, fmt.Sprintf("not ready after %v", sig), func() bool { return p.Get("/readyz") != "200 running" })
-	return time.Since(began) - alone
-}
-
-func TestReadinessFallsAtOnceByQuiet(t *testing.T) {
-	probed(t, func(t *testing.T, p harness.Probed) {
-		wantMedianWithin(t, fallsWithin, func() time.Duration {
-			took := untilNotReady(p, syscall.SIGTSTP)
-			p.Signal(syscall.SIGCONT)
-			p.WaitRunning()
-			return took
-		})
-	})
-}
-
-func TestReadinessFallsAtOnceByAStop(t *testing.T) {
+// No probe finds a drainit ready whose worker knows already that it is not to be.
+func TestReadinessHasChangedBeforeTheWorkerIsSignalled(t *testing.T) {
+	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		wantMedianWithin(t, fallsWithin, func() time.Duration {
-			p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
-			took := untilNotReady(p, syscall.SIGTERM)
-			p.Signal(syscall.SIGUSR1)
-			p.WantExit(7)
-			return took
+		port := harness.ReservePort(t)
+		p := harness.LaunchAt(t, fmt.Sprintf("127.0.0.1:%d", port), harness.Launch{NoPID1: noPID1,
+			Args: harness.Line([]string{harness.LongGrace}, harness.Script(prober, strconv.Itoa(port))...)})
+		wantSteps(p.Init, []step{
+			{syscall.SIGTSTP, "TSTP under 503 quiet\n"},
+			{syscall.SIGCONT, "CONT under 200 running\n"},
+			{syscall.SIGTSTP, "TSTP under 503 quiet\n"},
+			{syscall.SIGTERM, "TERM under 503 draining\n"},
 		})
 	})
 }
@@ -140,6 +119,7 @@ func TestHealthFallsWithTheWorker(t *testing.T) {
 }
 
 func TestHealthFallsWithTheWorkerInADrain(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c",
 			`trap "exit 3" TERM; "$0" listen -catch TERM,USR1 -end USR1 & wait`, harness.WorkerBin}})
@@ -150,6 +130,7 @@ func TestHealthFallsWithTheWorkerInADrain(t *testing.T) {
 }
 
 func TestWorkerThatHasDaemonizedIsHealthy(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forking", "--", "sh", "-c",
 			`"$0" listen -catch TERM,TSTP,USR1 -end USR1 & exit 0`, harness.WorkerBin}})

@@ -16,11 +16,10 @@ import (
 func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
 	harness.Full(t)
 	harness.Need(t, "perl")
-	harness.Alone(t) // beside each process of a crowd the whole cgroup counts as one
 	g := harness.NewCPUCgroup(t)
 	p := g.Run(harness.Launch{NoPID1: true, Args: harness.Line([]string{harness.LongGrace, "-v"}, harness.Script(`
 		$SIG{TERM} = "IGNORE";
-		for (1 .. 5) { spawn { 1 while 1 } }
+		for (1 .. 3) { spawn { 1 while 1 } }
 		say "ready"; forever`)...)})
 	p.WaitReady()
 	g.Limit(10)
@@ -52,6 +51,6 @@ func TestVerbOfADrainitThatDoesNotActSaysSo(t *testing.T) {
 		if !a.Late {
 			t.Errorf("%q: it did not say meanwhile that there was no answer yet", verb)
 		}
-		harness.WantTook(t, began, 10*time.Second, harness.Patience)
+		harness.WantTookAtLeast(t, began, 10*time.Second)
 	}
 }

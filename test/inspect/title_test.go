@@ -30,25 +30,34 @@ func TestTitleHasChangedBeforeTheWorkerIsSignalled(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(titleReader)...)})
 		p.WaitReady()
-		want := "ready\n"
-		for i, step := range []struct {
-			sig  syscall.Signal
-			says string
-		}{
+		wantSteps(p, []step{
 			{unix.SIGTSTP, "TSTP under drainit:quiet\n"},
 			{unix.SIGCONT, "CONT under drainit:run\n"},
 			{unix.SIGTSTP, "TSTP under drainit:quiet\n"},
 			{unix.SIGTERM, "TERM under drainit:drain\n"},
-		} {
-			p.Signal(step.sig)
-			p.WaitOut(fmt.Sprintf(`\A(.*\n){%d}`, i+2))
-			want += step.says
-		}
-		p.WantExit(7)
-		if p.Out() != want {
-			t.Errorf("stdout:\n%s\nwant:\n%s", p.Out(), want)
-		}
+		})
 	})
+}
+
+// step is a signal to drainit, and the line that its worker prints when it handles that.
+type step struct {
+	sig  syscall.Signal
+	says string
+}
+
+// wantSteps takes the steps, by the last of which the worker exits with 7.
+func wantSteps(p *harness.Init, steps []step) {
+	p.T.Helper()
+	want := "ready\n"
+	for i, step := range steps {
+		p.Signal(step.sig)
+		p.WaitOut(fmt.Sprintf(`\A(.*\n){%d}`, i+2))
+		want += step.says
+	}
+	p.WantExit(7)
+	if p.Out() != want {
+		p.T.Errorf("stdout:\n%s\nwant:\n%s", p.Out(), want)
+	}
 }
 
 // The worker above may be slow to look. The system calls have an order.
@@ -83,7 +92,7 @@ func TestTitleIsSetBeforeTheSignalIsSent(t *testing.T) {
 func TestTitleDuringAStopDelayIsThatOfADrain(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace, "--stop-delay=2s"}, harness.Script(titleReader)...)})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace, "--stop-delay=300ms"}, harness.Script(titleReader)...)})
 		p.WaitOut(`^ready`)
 		p.Signal(unix.SIGTERM)
 		p.WaitOut(`^TSTP under drainit:drain$`)

@@ -71,6 +71,7 @@ func TestVerbsHaveHelp(t *testing.T) {
 
 // Only as the first argument is a verb a verb.
 func TestCommandThatBearsAVerbsNameRuns(t *testing.T) {
+	harness.Usual(t)
 	for _, verb := range []string{"status", "quiet", "resume", "stop"} {
 		dir := t.TempDir()
 		harness.WriteProgram(t, dir, verb, 0o755, "#!/bin/sh\necho \"command $*\"; exit 4\n")

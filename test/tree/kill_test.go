@@ -2,6 +2,7 @@ package tree
 
 import (
 	"os/exec"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -31,9 +32,8 @@ catch "TERM"; say "ready"; await "TERM"; exit 0`
 // lived for less than a snapshot: 137 and not the worker's 0.
 func TestKilledInLessThanASnapshotIs137(t *testing.T) {
 	harness.Need(t, "perl")
-	const rounds = 10
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		for range rounds {
+		for range harness.Of(10, 2) {
 			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace=300ms"}, harness.Script(hopping)...)})
 			p.WaitOut(`^ready`)
 			p.WaitOut(`^hops`)
@@ -110,19 +110,18 @@ sysread $r, my $end, 1;
 say "ready"; forever`
 
 // Not as PID 1 nothing but a walk from process to process can kill them.
-func TestFiveHundredThatForkWhileTheyAreKilledAllDie(t *testing.T) {
-	harness.Alone(t)
+func TestManyThatForkWhileTheyAreKilledAllDie(t *testing.T) {
 	harness.Need(t, "perl")
+	masters := harness.Of(20, 3) // of 25 each
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1s"}, harness.Script(respawners, "20", "24")...)})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1s"}, harness.Script(respawners, strconv.Itoa(masters), "24")...)})
 		p.WaitOut(`^ready`)
 		began := time.Now()
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(137)
-		harness.WantTook(t, began, time.Second, harness.Patience)
-		p.WantLogged(`grace period of 1s over: killing (perl\[\d+\] \([a-z ]+, [^)]*\), ){9}perl\[\d+\] \([a-z ]+, [^)]*\) and \d{3,} more`, 1)
-		p.WantLogged(`still alive`, 0)
-		p.WantNothingLeft()
+		harness.WantTookAtLeast(t, began, time.Second)
+		p.WantLogged(`grace period of 1s over: killing (perl\[\d+\] \([a-z ]+, [^)]*\), ){9}perl\[\d+\] \([a-z ]+, [^)]*\) and \d{2,} more`, 1)
+		p.WantNothingLeft() // one that is not killed would live on, and start others
 	})
 }
 
@@ -135,7 +134,7 @@ func TestKillEndsTheMomentAllAreDead(t *testing.T) {
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(137)
 		p.WantLogged(`leaving 5s after SIGKILL`, 0)
-		p.WantLogged(`stopped after [0-4]\.\ds: killed perl\[\d+\], perl\[\d+\], perl\[\d+\]`, 1)
+		p.WantLogged(`stopped after \d+\.\ds: killed perl\[\d+\], perl\[\d+\], perl\[\d+\]`, 1)
 		p.WantNothingLeft()
 	})
 }
@@ -150,15 +149,17 @@ func TestTimeoutNeverForceStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Parallel()
-	const runs, atATime = 200, 20
-	for range runs / atATime {
+	const atATime = 20
+	for range harness.Of(200, atATime) / atATime {
 		var all []*harness.Init
 		for range atATime {
 			all = append(all, harness.Run(t, harness.Launch{Bin: timeout, NoPID1: true,
-				Args: []string{"--preserve-status", "1000", harness.DrainitBin, "--", harness.WorkerBin, "listen", "-drain", "100ms", "-exit", "9"}}))
+				Args: []string{"--preserve-status", "1000", harness.DrainitBin, harness.LongGrace, "--", harness.WorkerBin, "listen", "-drain", "100ms", "-exit", "9"}}))
 		}
 		for _, p := range all {
 			p.WaitOut(`^ready`)
+			// Until it waits, it does not know yet whom to signal.
+			harness.WaitUntil(t, "timeout waits", func() bool { return harness.StateOf(p.Pid()) == 'S' })
 			p.Signal(syscall.SIGALRM)
 		}
 		for _, p := range all {
@@ -166,6 +167,9 @@ func TestTimeoutNeverForceStops(t *testing.T) {
 			p.WantCount("got SIGTERM", 1)
 			p.WantCount("drained", 1)
 			p.WantLogged(`force-stop: `, 0)
+		}
+		if t.Failed() {
+			return
 		}
 	}
 }

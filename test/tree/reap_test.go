@@ -33,10 +33,12 @@ func manyStarts(t *testing.T, n int, launchOne func(i int) *harness.Init, check 
 // These workers also exit about as early as they can: none may be missed.
 func TestExitStatusIsTheWorkersExactly(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		manyStarts(t, 256, func(status int) *harness.Init {
-			return harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"sh", "-c", "exit " + strconv.Itoa(status)}})
-		}, func(status int, p *harness.Init) {
-			p.WantExit(status)
+		n := harness.Of(256, 16)
+		statusOf := func(i int) int { return i * 255 / (n - 1) }
+		manyStarts(t, n, func(i int) *harness.Init {
+			return harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"sh", "-c", "exit " + strconv.Itoa(statusOf(i))}})
+		}, func(i int, p *harness.Init) {
+			p.WantExit(statusOf(i))
 			if p.Err() != "" {
 				t.Errorf("a worker that ended by itself and left nothing: %s", p.Err())
 			}
@@ -45,8 +47,9 @@ func TestExitStatusIsTheWorkersExactly(t *testing.T) {
 }
 
 func TestWorkerThatExitsAtOnceIsNeverMissed(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		manyStarts(t, 300, func(i int) *harness.Init {
+		manyStarts(t, harness.Of(300, 16), func(i int) *harness.Init {
 			return harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{[]string{"true", "false"}[i%2]}})
 		}, func(i int, p *harness.Init) { p.WantExit(i % 2) })
 	})
@@ -67,8 +70,12 @@ func fatal() []syscall.Signal {
 
 // For ten of these the status that wait4 gives has one more bit: a core was written.
 func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
+	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		fatals := fatal()
+		if n := harness.Of(len(fatals), 0); n == 0 {
+			fatals = []syscall.Signal{syscall.SIGHUP, syscall.SIGSEGV, syscall.SIGKILL, syscall.SIGTERM, 34, 64}
+		}
 		manyStarts(t, len(fatals), func(i int) *harness.Init {
 			return harness.Run(t, harness.Launch{NoPID1: noPID1, Dir: t.TempDir(), Args: killItself(fatals[i])})
 		}, func(i int, p *harness.Init) {
@@ -119,12 +126,11 @@ for my $n (1 .. $batches) {
 catch "TERM"; say "ready"; await "TERM"`
 
 func TestManyOrphansCostNoMemoryAndLeaveNoZombie(t *testing.T) {
-	harness.Alone(t)
 	harness.Need(t, "perl")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		batches, each := 20, 1000
+		batches, each := harness.Of(20, 3), harness.Of(1000, 100)
 		if noPID1 {
-			batches = 5
+			batches = harness.Of(5, 3)
 		}
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Script(orphanBatches, strconv.Itoa(batches), strconv.Itoa(each))})
 		p.WaitOut(`^batch 1$`)
@@ -133,7 +139,7 @@ func TestManyOrphansCostNoMemoryAndLeaveNoZombie(t *testing.T) {
 			p.WaitOut(fmt.Sprintf(`^batch %d$`, n))
 		}
 		p.WaitOut(`^ready`)
-		harness.WaitUntil(t, "nothing but the worker is left", func() bool { return len(harness.ChildrenOf(p.Pid())) == 1 })
+		harness.WaitUntil(t, "nothing but the worker is left", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
 		if peak := harness.StatusField(t, p.Pid(), "VmHWM"); peak > harness.MostMemory() {
 			t.Errorf("drainit grew to %d kB", peak)
 		}
@@ -154,16 +160,26 @@ func TestChildrenThatDieWhileDrainitIsStoppedAreAllReaped(t *testing.T) {
 			waitpid spawn { for (1 .. 50) { spawn { hold 3 } } }, 0;
 			say "ready"; catch "TERM"; await "TERM"`)})
 		p.WaitOut(`^ready`)
-		harness.WaitUntil(t, "50 orphans have come", func() bool { return len(harness.ChildrenOf(p.Pid())) == 51 })
+		harness.WaitUntil(t, "50 orphans have come", func() bool { return len(harness.ChildPids(p.Pid())) == 51 })
 		p.Signal(syscall.SIGSTOP)
 		harness.WaitUntil(t, "drainit is stopped", func() bool { return harness.StateOf(p.Pid()) == 'T' })
 		w.Close()
-		harness.WaitUntil(t, "50 children are dead", func() bool { return harness.ZombiesOf(p.Pid()) == 50 })
+		harness.WaitUntil(t, "50 children are dead", func() bool { return deadChildren(p.Pid()) == 50 })
 		p.Signal(syscall.SIGCONT)
-		harness.WaitUntil(t, "all have been waited for", func() bool { return len(harness.ChildrenOf(p.Pid())) == 1 })
+		harness.WaitUntil(t, "all have been waited for", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(0)
 	})
+}
+
+// deadChildren counts those that a process has not waited for yet.
+func deadChildren(pid int) (n int) {
+	for _, child := range harness.ChildPids(pid) {
+		if harness.StateOf(child) == 'Z' {
+			n++
+		}
+	}
+	return n
 }
 
 // orphanOf3 leaves one orphan, which exits with 3 when descriptor 3 ends.
@@ -184,9 +200,9 @@ func oneOrphan(t *testing.T, noPID1 bool, flag string, lines int) {
 	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stdin: stdin, Files: []*os.File{hold}, Args: harness.Line([]string{flag}, harness.Script(orphanOf3)...)})
 	p.WaitOut(`^ready`)
 	pid := p.WaitOut(`^orphan (\d+)$`)[1]
-	harness.WaitUntil(t, "drainit has adopted the orphan", func() bool { return len(harness.ChildrenOf(p.Pid())) == 2 })
+	harness.WaitUntil(t, "drainit has adopted the orphan", func() bool { return len(harness.ChildPids(p.Pid())) == 2 })
 	release.Close()
-	harness.WaitUntil(t, "the orphan has been waited for", func() bool { return len(harness.ChildrenOf(p.Pid())) == 1 })
+	harness.WaitUntil(t, "the orphan has been waited for", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
 	end.Close()
 	p.WantExit(0)
 	p.WantLogged(`"warn".*reaped orphan `+pid+`, exit status 3`, lines)

@@ -69,24 +69,28 @@ const inspection = 10 * time.Second
 func TestRunningCostsNoLookAtAllProcesses(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "strace")
+	launched := time.Now()
 	p := harness.Run(t, harness.Launch{Args: []string{"--", harness.WorkerBin, "listen", "-catch", "HUP,TERM"}})
 	inside := p.WaitOut(`^ready (\d+)`)[1]
 	p.WaitTitle("drainit:run") // what the worker need not wait for is behind drainit
 	tr := trace(t, p)
-	began := time.Now()
-	for range 3 {
+	const signals, opensEach = 3, 2
+	for range signals {
 		before := strings.Count(p.Stdout.Text(), "got SIGHUP")
 		p.Signal(syscall.SIGHUP)
 		harness.WaitUntil(t, "HUP for the worker", func() bool { return strings.Count(p.Stdout.Text(), "got SIGHUP") > before })
 	}
-	if n := len(tr.opens()); n == 0 || n > 3*2 {
-		t.Errorf("%d files opened for 3 signals: %q", n, tr.opens())
+	files := tr.opens()
+	if inTime := time.Since(launched) < inspection; inTime && (len(files) == 0 || len(files) > signals*opensEach) { // later it has looked at more
+		t.Errorf("%d files opened for %d signals: %q", len(files), signals, files)
 	}
-	time.Sleep(time.Until(began.Add(inspection + time.Second))) // what is tested: nothing happens, but the inspection
+	const ownMemory = "/proc/self/smaps"
+	harness.WaitUntil(t, "drainit's own memory is looked at, after the worker", func() bool { return slices.Contains(tr.opens(), ownMemory) })
+	time.Sleep(time.Second) // what is tested: nothing more happens
 	own := 0
 	for _, file := range tr.opens() {
 		switch {
-		case file == "/proc/self/smaps":
+		case file == ownMemory:
 			own++
 		case !strings.HasPrefix(file, "/proc/"+inside+"/"):
 			t.Errorf("opened %s", file)
@@ -161,7 +165,7 @@ func TestCascadeUnderHidepidAsFarAsItSees(t *testing.T) {
 func TestHiddenWorkerIsSignalledOnceAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "sh")
-	p := harness.Hiding(t, []string{harness.LongGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 2500ms -exit 6`, harness.WorkerBin, unreadable(t))
+	p := harness.Hiding(t, []string{harness.LongGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 1500ms -exit 6`, harness.WorkerBin, unreadable(t))
 	p.WaitOut(`^ready`)
 	p.WaitOut(`^daemon ready`)
 	p.Signal(syscall.SIGTERM)
@@ -182,17 +186,18 @@ func TestHiddenLeftoverEndsWithTheGrace(t *testing.T) {
 	began := time.Now()
 	p.Signal(syscall.SIGTERM)
 	p.WantExit(143)
-	harness.WantTook(t, began, time.Second, harness.Patience)
+	harness.WantTookAtLeast(t, began, time.Second)
 	p.WantNothingLeft()
 }
 
 // Without /proc there is no process to judge: when the worker has gone the others are
 // signalled, all at once.
 func TestWithoutProcAllBehindTwoShellsAreSignalledOnce(t *testing.T) {
+	harness.Usual(t)
 	t.Parallel()
 	harness.Need(t, "dash")
 	p := harness.Run(t, harness.Launch{Setup: harness.Setup{Proc: "none"}, Args: []string{harness.LongGrace, "--", "dash", "-c",
-		`dash -c '"$0" listen -drain 2500ms; exit $?' "$0"; exit $?`, harness.WorkerBin}})
+		`dash -c '"$0" listen -drain 1500ms; exit $?' "$0"; exit $?`, harness.WorkerBin}})
 	p.WaitOut(`^ready`)
 	p.Signal(syscall.SIGTERM)
 	p.WantExit(143)
@@ -236,11 +241,11 @@ func TestProcessOfAnExecIntoTheContainerIsNoneOfOurs(t *testing.T) {
 }
 
 // crowded is a tree of 2 + groups + groups * each processes. The innermost catch
-// TERM and say so each time; a while after the first they end. No process else does.
+// TERM and say so each time; a while after the first they end. No process else catches it.
 const crowded = `
 my ($groups, $each) = @ARGV;
 pipe my $in, my $out;
-my $signalled = POSIX::SigAction->new(sub { say "$$ got TERM"; alarm 2 });
+my $signalled = POSIX::SigAction->new(sub { say "$$ got TERM"; alarm 1 });
 for (1 .. $groups) { spawn {
 	for (1 .. $each) { spawn { POSIX::sigaction(POSIX::SIGTERM(), $signalled); syswrite $out, "."; POSIX::pause() while 1 } }
 	POSIX::pause() while 1;
@@ -248,17 +253,15 @@ for (1 .. $groups) { spawn {
 sysread $in, my $byte, 1 for 1 .. $groups * $each;
 say "ready"; POSIX::pause() while 1`
 
-func TestTreeOfThousandsIsSignalledEachOnce(t *testing.T) {
-	harness.Alone(t)
+func TestTreeOfManyIsSignalledEachOnce(t *testing.T) {
+	t.Parallel()
 	harness.Need(t, "perl", "dash")
-	const groups, each = 40, 49
+	groups, each := harness.Of(40, 5), harness.Of(49, 9) // 2000 or 50
 	p := harness.Run(t, harness.Launch{Args: append([]string{harness.LongGrace, "--", "dash", "-c", `"$@"; exit $?`, "dash"},
 		harness.Script(crowded, strconv.Itoa(groups), strconv.Itoa(each))...)})
 	p.WaitOut(`^ready`)
-	began := time.Now()
 	p.Signal(syscall.SIGTERM)
 	p.WantExit(143)
-	t.Logf("%d processes ended after %v", 2+groups+groups*each, time.Since(began))
 	signalled := make(map[string]int)
 	for _, line := range harness.Gots(p.Out()) {
 		signalled[line]++

@@ -45,7 +45,7 @@ const hog = `while (1) { my $n = int rand 20000; 1 while $n--; select undef, und
 func TestNoneOfManyThatAManagerSignalsIsCalledUntouched(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "perl")
-	children, rounds := 50, 1
+	children, rounds := harness.Of(50, 20), 1
 	if *trials > 0 {
 		children, rounds = 300, *trials/300
 		harness.Need(t, "chrt", "taskset")

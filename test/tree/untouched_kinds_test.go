@@ -12,24 +12,25 @@ type childKind struct {
 	name     string
 	programs []string // what it needs
 	idle     bool     // it sleeps until it is signalled, and never wakes up by itself
+	usual    bool     // it is tried in the usual tests
 	children int      // how many a worker starts at most
 	command  func(t *testing.T) []string
 }
 
 // childKinds are the programs whose threads sleep, wake up or compute in every way.
 var childKinds = []childKind{
-	{"python, handler", nil, true, 10, drains("python3", "child.py", "handler", "0")},
-	{"python, 20 threads", nil, false, 10, drains("python3", "child.py", "handler", "20")},
-	{"python, 100 threads", nil, false, 4, drains("python3", "child.py", "handler", "100")},
-	{"python, sigwait in a thread", nil, false, 10, drains("python3", "child.py", "sigwait", "0")},
-	{"python, sigwait and 100 threads", nil, false, 4, drains("python3", "child.py", "sigwait", "100")},
-	{"python, signalfd", nil, true, 10, drains("python3", "child.py", "signalfd", "0")},
-	{"node, http server", []string{"node"}, false, 10, drains("node", "child.js", "http")},
-	{"node, 10 ms timer", []string{"node"}, false, 10, drains("node", "child.js", "timer")},
-	{"go", nil, false, 10, func(*testing.T) []string { return []string{harness.WorkerBin, "drains"} }},
-	{"java", []string{"java", "javac"}, false, 4, drainsInJava},
-	{"perl", []string{"perl"}, true, 10, drains("perl", "child.pl")},
-	{"python, busy", nil, false, 2, drains("python3", "child.py", "busy", "0")},
+	{"python, handler", nil, true, true, 10, drains("python3", "child.py", "handler", "0")},
+	{"python, 20 threads", nil, false, false, 10, drains("python3", "child.py", "handler", "20")},
+	{"python, 100 threads", nil, false, false, 4, drains("python3", "child.py", "handler", "100")},
+	{"python, sigwait in a thread", nil, false, false, 10, drains("python3", "child.py", "sigwait", "0")},
+	{"python, sigwait and 100 threads", nil, false, false, 4, drains("python3", "child.py", "sigwait", "100")},
+	{"python, signalfd", nil, true, false, 10, drains("python3", "child.py", "signalfd", "0")},
+	{"node, http server", []string{"node"}, false, false, 10, drains("node", "child.js", "http")},
+	{"node, 10 ms timer", []string{"node"}, false, false, 10, drains("node", "child.js", "timer")},
+	{"go", nil, false, false, 10, func(*testing.T) []string { return []string{harness.WorkerBin, "drains"} }},
+	{"java", []string{"java", "javac"}, false, false, 4, drainsInJava},
+	{"perl", []string{"perl"}, true, true, 10, drains("perl", "child.pl")},
+	{"python, busy", nil, false, false, 2, drains("python3", "child.py", "busy", "0")},
 }
 
 // drains is the command of a program in testdata/untouched.

@@ -106,12 +106,16 @@ func answerFUSE(fd int, request []byte) error {
 
 // hang hangs in munmap(2) of a file that a hungFS has, in its first thread, which
 // holds the lock of its memory meanwhile. It prints "hangs" when another of its threads
-// is about to wait for that lock, to write: behind it, who wants to read waits too.
+// is about to wait for that lock, to write: behind it, who wants to read waits too. It has
+// called itself NAME by then.
 //
-//	worker hang FILE
+//	worker hang FILE NAME
 func hang(args []string) error {
-	if len(args) != 1 {
-		return errors.New("takes a file")
+	if len(args) != 2 {
+		return errors.New("takes a file and a name")
+	}
+	if err := os.WriteFile("/proc/self/comm", []byte(args[1]), 0); err != nil {
+		return fmt.Errorf("cannot name itself: %w", err)
 	}
 	fd, err := unix.Open(args[0], unix.O_RDWR, 0)
 	if err != nil {
