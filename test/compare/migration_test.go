@@ -66,7 +66,7 @@ func TestMovingFromOtherInits(t *testing.T) {
 			if got := m.does(t, l); got != m.want {
 				t.Errorf("%s: %s, want %s", name, got, m.want)
 			}
-			l = harness.Launch{NoPID1: m.noPID1, Args: strings.Fields("--grace 1s " + m.drainit)}
+			l = harness.Launch{NoPID1: m.noPID1, Args: strings.Fields(harness.LongGrace + " " + m.drainit)}
 			if got := m.does(t, l); got != m.want {
 				t.Errorf("drainit %s: %s, want %s", m.drainit, got, m.want)
 			}

@@ -74,12 +74,14 @@ func limit(want string) time.Duration {
 	return harness.Patience
 }
 
-// startPeer starts an init of the comparison; drainit with a grace of a second.
+// startPeer starts an init of the comparison; drainit with a grace that has no end, or one by
+// the environment.
 func startPeer(t *testing.T, init string, l harness.Launch, args ...string) *harness.Init {
 	t.Helper()
 	l.Args = append([]string{"--"}, args...)
 	if init == "drainit" {
-		l.Args = append([]string{"-v", "--grace", "1s"}, l.Args...)
+		l.Env = append([]string{"DRAINIT_GRACE=infinity"}, l.Env...)
+		l.Args = append([]string{"-v"}, l.Args...)
 		return harness.Run(t, l)
 	}
 	bin, err := exec.LookPath(init)
@@ -140,7 +142,7 @@ func termToStopped(t *testing.T, init, want string) string {
 }
 
 func termIgnored(t *testing.T, init, want string) string {
-	p := startPeer(t, init, harness.Launch{}, "sh", "-c", `trap "" TERM; echo ready $$; while :; do sleep 1; done`)
+	p := startPeer(t, init, harness.Launch{Env: []string{"DRAINIT_GRACE=1s"}}, "sh", "-c", `trap "" TERM; echo ready $$; while :; do sleep 1; done`)
 	harness.Ready(t, p)
 	p.Signal(unix.SIGTERM)
 	if init == "drainit" {
