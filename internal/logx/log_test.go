@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strconv"
@@ -138,7 +139,7 @@ func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
 }
 
 func TestCloseOfABlockedLogIsBounded(t *testing.T) {
-	l, _ := logPipe(t, false, zapcore.InfoLevel)
+	l, r := logPipe(t, false, zapcore.InfoLevel)
 	for range 2000 {
 		l.Info(strings.Repeat("x", 200))
 	}
@@ -149,6 +150,8 @@ func TestCloseOfABlockedLogIsBounded(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("Close waits for a reader that never comes")
 	}
+	go io.Copy(io.Discard, r)
+	<-l.written // else it would write to what has this descriptor next
 }
 
 func TestLogSurvivesItsDescriptor(t *testing.T) {
