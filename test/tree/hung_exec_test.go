@@ -32,6 +32,7 @@ func hangingExec(t *testing.T, noPID1 bool, grace string, before []string, scrip
 	t.Cleanup(hung.release) // before the look at what is left
 	p.WaitOut(`^ready`)
 	p.WaitOut(`^opened`)
+	p.WaitTitle("drainit:run")
 	hung.hang()
 	hung.WaitOut(`^hangs`)
 	return p, hung
