@@ -102,8 +102,16 @@ func (p *Init) HostPid(inside int) (pid int) {
 	return pid
 }
 
+// findInside looks at what is below the init first, of which the others' need not be read.
 func (p *Init) findInside(inside int) int {
-	for _, pid := range p.Alive() {
+	if pid := amongInside(p.Below(), inside); pid != 0 {
+		return pid
+	}
+	return amongInside(p.Alive(), inside)
+}
+
+func amongInside(pids []int, inside int) int {
+	for _, pid := range pids {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			continue

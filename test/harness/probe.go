@@ -218,18 +218,6 @@ func WaitedForCPU(pid int) time.Duration {
 	return time.Duration(sum)
 }
 
-// LateFrom returns what says how long it has been since, without what an init has waited for
-// a processor, as long as it runs. It is for one goroutine.
-func LateFrom(p *Init) func() time.Duration {
-	began, before, waited := time.Now(), WaitedForCPU(p.Pid()), time.Duration(0)
-	return func() time.Duration {
-		if p.Running() {
-			waited = max(waited, WaitedForCPU(p.Pid())-before)
-		}
-		return time.Since(began) - waited
-	}
-}
-
 // schedstat returns what reads one of the three numbers of such a file.
 func schedstat(n int) func(content string) int {
 	return func(content string) int {

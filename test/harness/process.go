@@ -135,17 +135,6 @@ func ChildrenOf(pid int) map[int]byte {
 	return all
 }
 
-// ZombiesOf counts the children that a process has not waited for yet.
-func ZombiesOf(pid int) int {
-	n := 0
-	for _, state := range ChildrenOf(pid) {
-		if state == 'Z' {
-			n++
-		}
-	}
-	return n
-}
-
 // StatusField is a number in /proc/PID/status, in kB where it is a size.
 func StatusField(t *testing.T, pid int, field string) int {
 	t.Helper()
