@@ -33,6 +33,7 @@ type Ledger struct {
 	broadcast bool            // the whole PID namespace was signalled
 	successor *proc.Process   // that took the worker's place in the last plan
 	undecided []Undecided     // of the last plan
+	waiting   []Waiting       // likewise
 }
 
 // NewLedger returns the history of a drainit with this pid that has sent nothing.

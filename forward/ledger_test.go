@@ -124,6 +124,29 @@ func TestAnOrphanOfUnknownParentIsACleanUpOnlyIfItIsYounger(t *testing.T) {
 	}
 }
 
+// Why one was not signalled is told when it changes, and not for each snapshot.
+func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
+	daemon, reader := below(11, drainitPID, 100), below(12, drainitPID, 100)
+	l := stopping(t, below(10, drainitPID, 100), daemon, reader)
+	told := func(when string, s *proc.Snapshot, want ...string) {
+		t.Helper()
+		sentAll(l, l.Plan(term(Orphans), s))
+		var got []string
+		for _, w := range l.Waiting() {
+			got = append(got, fmt.Sprint(w.Process.PID, " ", w.Rule))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	shown := []proc.Process{below(10, drainitPID, 100), daemon, reader}
+	const before = " it was there before the stop, and the worker lives"
+	told("first", proc.New(shown), "11"+before, "12"+before)
+	told("again", proc.New(shown))
+	l.Exited(10, 0)
+	told("the worker has gone", proc.New(shown[1:]).With(proc.Details{Writers: map[int][]int{12: {11}}}), "12 it reads a pipe of a process that lives")
+}
+
 // Where none that was signalled had a handler, none can have passed it on.
 func TestAnOrphanOfUnknownParentBelowAShellIsSignalled(t *testing.T) {
 	shell := below(10, drainitPID, 100)

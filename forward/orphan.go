@@ -40,15 +40,15 @@ type rule struct {
 // rules are the rules for orphans, of which the first that fits decides. What was there before the
 // stop is not below the worker; all else they signal only where it is certain that no process has.
 var rules = [...]rule{
-	{"was left alone", func(_ *Ledger, o *orphan) bool { return o.leftAlone }, keepWaiting, ""},
-	{"is dying", func(_ *Ledger, o *orphan) bool { return o.isDying() }, keepWaiting, ""},
-	{"reads a pipe", (*Ledger).readsPipe, keepWaiting, ""},
-	{"was there before the stop", (*Ledger).waitsForWorker, keepWaiting, ""},
+	{"it was left alone", func(_ *Ledger, o *orphan) bool { return o.leftAlone }, keepWaiting, ""},
+	{"it is dying", func(_ *Ledger, o *orphan) bool { return o.isDying() }, keepWaiting, ""},
+	{"it reads a pipe of a process that lives", (*Ledger).readsPipe, keepWaiting, ""},
+	{"it was there before the stop, and the worker lives", (*Ledger).waitsForWorker, keepWaiting, ""},
 	{"its parent left a helper that may signal it", (*Ledger).helperLives, keepWaiting, ""},
 	{"the signalled one above it is just about it", (*Ledger).notifiedRuns, keepWaiting, ""},
-	{"untouched", func(_ *Ledger, o *orphan) bool { return o.snapshot.Untouched(o.ID) }, signalNow, "untouched since before the stop"},
-	{"was there before the stop, and its shell has seen to it", (*Ledger).seenToByShell, keepWaiting, ""},
-	{"was there before the stop, and its turn has come", func(_ *Ledger, o *orphan) bool { return o.preexisting },
+	{"it is untouched", func(_ *Ledger, o *orphan) bool { return o.snapshot.Untouched(o.ID) }, signalNow, "untouched since before the stop"},
+	{"it was there before the stop, and its shell has seen to it", (*Ledger).seenToByShell, keepWaiting, ""},
+	{"it was there before the stop, and its turn has come", func(_ *Ledger, o *orphan) bool { return o.preexisting },
 		signalNow, "it was there before the stop, and the worker has gone"},
 	{"the signalled one above it lives", (*Ledger).notifiedLives, keepWaiting, ""},
 	{"what was there before the stop lives above it", (*Ledger).preexistingLives, keepWaiting, ""},
@@ -89,6 +89,10 @@ func (l *Ledger) decide(m *record, s *proc.Snapshot) (d decision, why string) {
 			continue
 		}
 		m.cleanup = m.cleanup || r.decide == leaveAsCleanup
+		if r.decide != signalNow && r.name != m.waitsBy && !m.leftAlone {
+			m.waitsBy = r.name
+			l.waiting = append(l.waiting, Waiting{m.Process, r.name})
+		}
 		m.leftAlone = m.leftAlone || r.decide >= leaveUndecided
 		if r.decide == leaveUndecided {
 			u := Undecided{Process: m.Process}

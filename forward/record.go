@@ -25,6 +25,7 @@ type record struct {
 	actsAt int32 // the last behind which a glance has shown that it acts
 	needed int32 // the last in which a decision could depend on it
 
+	waitsBy     string          // the rule by which it was not signalled, the last time
 	status      unix.WaitStatus // of one that has exited
 	program     Program
 	deferred    uint8 // how often it was put off to decide which its successor is

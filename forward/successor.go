@@ -34,6 +34,20 @@ func (l *Ledger) Undecided() []Undecided {
 	return all
 }
 
+// Waiting is a child of drainit's that was not signalled, and the rule by which, where that is
+// not the one of the plan before.
+type Waiting struct {
+	Process proc.Process
+	Rule    string
+}
+
+// Waiting returns those of the last plan, each once.
+func (l *Ledger) Waiting() []Waiting {
+	all := l.waiting
+	l.waiting = nil
+	return all
+}
+
 // ExitOf returns how a child of drainit ended; ok is false if it has not.
 func (l *Ledger) ExitOf(id proc.ID) (status unix.WaitStatus, ok bool) {
 	if m := l.records[id]; m != nil && m.exited {

@@ -140,6 +140,9 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	for _, u := range s.ledger.Undecided() {
 		s.journal.Undecided(u)
 	}
+	for _, w := range s.ledger.Waiting() {
+		s.journal.Waiting(w)
+	}
 	s.warnOfOrphans(first, all, made)
 	s.warnBlockedTraps(r.Tick, all)
 }

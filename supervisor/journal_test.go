@@ -23,7 +23,7 @@ import (
 func (b *bubble) info() (lines []string) {
 	for _, line := range b.lines("") {
 		word, _, _ := strings.Cut(line, " ")
-		if word != "settings:" && word != "started" && word != "sent" && word != "dropped" {
+		if word != "settings:" && word != "started" && word != "sent" && word != "dropped" && word != "not" {
 			lines = append(lines, line)
 		}
 	}
@@ -43,6 +43,16 @@ func (b *bubble) wantInfo(want ...string) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		b.t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// Why a process is not signalled is in the log with -v, once.
+func TestLineOfWhatIsNotSignalled(t *testing.T) {
+	daemon := newProcess("daemon", quick)
+	inBubble(t, config(), func(w *world) { w.worker = newProcess("node", never); w.start(daemon) }, func(b *bubble) {
+		b.stop(unix.SIGTERM)
+		b.after(20 * time.Second) // four snapshots
+		b.wantLines(1, "not signalled: "+daemon.String()+": it was there before the stop, and the worker lives")
+	})
 }
 
 // stopping begins the first line of a stop.

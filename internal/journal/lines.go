@@ -69,6 +69,13 @@ func (j *Journal) Undecided(u forward.Undecided) {
 		u.Process, why), about(u.Process, j.phase())...)
 }
 
+// Waiting is a process that was not signalled, and why.
+func (j *Journal) Waiting(w forward.Waiting) {
+	if j.Log.Verbose() {
+		j.Log.Debug(fmt.Sprintf("not signalled: %v: %s", w.Process, w.Rule), about(w.Process, j.phase())...)
+	}
+}
+
 // Frozen is a process that stopped by a TSTP that drainit sent it.
 func (j *Journal) Frozen(p proc.Process) {
 	j.Log.Warn(p.String()+" stopped itself on SIGTSTP instead of becoming quiet, and was continued. If it uses another signal for this: --rewrite TSTP:USR1",
