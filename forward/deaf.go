@@ -79,12 +79,13 @@ func deafAtOnce(p *proc.Process, sig unix.Signal) string {
 	return ""
 }
 
-// deafNow is the same of one that was sent it some time ago.
+// deafNow is the same of one that was sent it some time ago. One in the kernel (state D) takes it
+// when it is back, as one does that runs.
 func deafNow(p *proc.Process, sig unix.Signal) string {
 	if why := deafAtOnce(p, sig); why != "" {
 		return why
 	}
-	if p.Pending.Has(sig) && p.State != 'R' && !p.Stopped() {
+	if p.Pending.Has(sig) && p.State == 'S' {
 		return "has not taken it"
 	}
 	return ""

@@ -186,3 +186,15 @@ func TestWhatIsAskedOfTheDeaf(t *testing.T) {
 		}
 	}
 }
+
+// One that has the signal pending takes it when it is back from the kernel, or has a processor:
+// that of a manager may be the signal for what is below it.
+func TestWhatHasThePendingSignalIsDeafOnlyAsleep(t *testing.T) {
+	for state, want := range map[byte][]int{'S': {11}, 'D': nil, 'R': nil, 'T': nil, 't': nil} {
+		manager := kindly("app", 10, 1)
+		l := stopping(t, manager, kindly("app", 11, 10))
+		manager.State, manager.Pending, manager.Blocked = state, termSet, termSet
+		shown := []proc.Process{manager, kindly("app", 11, 10)}
+		wantSent(t, fmt.Sprintf("it is in state %c", state), later(l, 300, shown, proc.Details{Untouched: untouched(11)}), want...)
+	}
+}
