@@ -80,12 +80,12 @@ func deafAtOnce(p *proc.Process, sig unix.Signal) string {
 }
 
 // deafNow is the same of one that was sent it some time ago. One in the kernel (state D) takes it
-// when it is back, as one does that runs.
+// when it is back, as one does that runs: with a handler it may pass it on then.
 func deafNow(p *proc.Process, sig unix.Signal) string {
 	if why := deafAtOnce(p, sig); why != "" {
 		return why
 	}
-	if p.Pending.Has(sig) && p.State == 'S' {
+	if p.Pending.Has(sig) && (p.State == 'S' || p.State == 'D' && !p.Handles(sig)) {
 		return "has not taken it"
 	}
 	return ""

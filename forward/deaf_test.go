@@ -197,4 +197,8 @@ func TestWhatHasThePendingSignalIsDeafOnlyAsleep(t *testing.T) {
 		shown := []proc.Process{manager, kindly("app", 11, 10)}
 		wantSent(t, fmt.Sprintf("it is in state %c", state), later(l, 300, shown, proc.Details{Untouched: untouched(11)}), want...)
 	}
+	stuck := kindly("dash", 10, 1)
+	l := stopping(t, stuck, kindly("app", 11, 10))
+	stuck.State, stuck.Pending = 'D', termSet
+	wantSent(t, "without a handler", later(l, 300, []proc.Process{stuck, kindly("app", 11, 10)}, proc.Details{}), 11)
 }
