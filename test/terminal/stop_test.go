@@ -197,6 +197,7 @@ func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
 	worker := c.Ready()
 	c.Enter("kill -USR1 %1")
 	c.WaitState(worker, "T")
+	c.ShowStopped() // drainit follows its worker: of a job that runs the shell continues nothing
 	c.Enter("kill %1")
 	c.See(`got SIGTERM`)
 	c.ShowJobs(`\[1\][-+] +Exit 7 `)
