@@ -86,8 +86,8 @@ func Run(t *testing.T, l Launch) *Init {
 			Need(t, interpreter)
 		}
 	}
-	if !l.NoPID1 && !makesPID1() {
-		Skip(t, "needs root with CAP_SYS_ADMIN or user namespaces, to be PID 1")
+	if !l.NoPID1 {
+		NeedNamespaces(t)
 	}
 	p := NewInit(t)
 	if l.Bin == "" {
@@ -177,6 +177,14 @@ func dockerStdin(t *testing.T) *os.File {
 		t.Fatal(err)
 	}
 	return null
+}
+
+// NeedNamespaces skips a test where no namespaces can be made.
+func NeedNamespaces(t *testing.T) {
+	t.Helper()
+	if !makesPID1() {
+		Skip(t, "needs root with CAP_SYS_ADMIN or user namespaces, to be PID 1")
+	}
 }
 
 // makesPID1 is whether this machine lets the tests make namespaces.

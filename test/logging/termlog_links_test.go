@@ -122,6 +122,7 @@ func TestTerminationLogOfTheWorkersUserIsWritten(t *testing.T) {
 // it is nor behind a link is it a log. The host's name is that of a namespace here.
 func TestTerminationLogIsNoFileOfProc(t *testing.T) {
 	harness.Need(t, "unshare", "nsenter")
+	harness.NeedNamespaces(t)
 	const setting = "/proc/sys/kernel/hostname"
 	for name, link := range map[string]bool{"by its name": false, "behind a link": true} {
 		t.Run(name, func(t *testing.T) {
