@@ -74,6 +74,7 @@ func (s *Supervisor) begin() {
 func (s *Supervisor) prepare() error {
 	parent := os.Getppid()
 	spawn.OpenTimers()
+	spawn.WarmRuntime()
 	if at := s.cfg.HealthAddr; at.Given() {
 		if err := health.Serve(at, &s.board.health); err != nil {
 			return err
@@ -121,7 +122,6 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed
 	}
-	spawn.WarmRuntime() // first of all: the worker may fill the process table
 	s.worker.PID, s.worker.PGID = pid, pid
 	s.job.Started(pid)
 	if err != nil {
