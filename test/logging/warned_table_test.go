@@ -117,6 +117,9 @@ func TestTableOfWarnings(t *testing.T) {
 		t.Run(strings.TrimSpace(w.flags+" "+w.command+" "+strings.ReplaceAll(w.script, "\n", "; ")), func(t *testing.T) {
 			t.Parallel()
 			needAll(t, splitAll(w.command+" "+w.script))
+			if strings.Contains(w.command+w.script, "setpriv") || strings.Contains(w.command, "user.pl") {
+				harness.NeedRoot(t)
+			}
 			dir, env := tableFolder(t)
 			if w.script != "" {
 				harness.WriteProgram(t, dir, "start.sh", 0o755, w.script)

@@ -72,6 +72,7 @@ func TestOutOfMemoryTakesTheWorkerBeforeDrainit(t *testing.T) {
 // A drainit that may not lower it says nothing: it is so for every plain user, and in most
 // containers.
 func TestOutOfMemoryWithoutTheRightIsNoNews(t *testing.T) {
+	harness.NeedRoot(t)
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
 		r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.PlainUser}, Args: []string{"--", "sh", "-c", "cat /proc/self/oom_score_adj"}})
