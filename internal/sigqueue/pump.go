@@ -1,7 +1,6 @@
 package sigqueue
 
 import (
-	"os"
 	"reflect"
 	"time"
 
@@ -50,63 +49,81 @@ func (w *window) isOver(now time.Time) bool {
 	return true
 }
 
-// settles is how close together a TSTP and a CONT may be taken in the wrong order.
-const settles = 5 * time.Millisecond
-
 // pump passes on what comes, and ends with the process, as the subscriptions do.
-//
-// Of TSTP and CONT it passes on the last that came, as the kernel keeps only one of them
-// pending (signal(7)). Which was the last is not certain where they come close together, for
-// two threads may take them: that is then the CONT. A worker that loses a quiet drains at the
-// next TERM; one that lost a resume would idle for good.
 func (q *Queue) pump() {
-	var stops window
-	ticks, settled := stoppedTimer(), stoppedTimer()
-	settling := false // a TSTP counts as before the CONT
-	from := []reflect.SelectCase{receive(ticks.C), receive(settled.C)}
+	stops, ticks, turns := window{}, stoppedTimer(), quietTurns{q: q, settled: stoppedTimer()}
+	from := []reflect.SelectCase{receive(ticks.C), receive(turns.settled.C)}
 	for _, slot := range q.slots {
 		from = append(from, receive(slot))
 	}
 	for {
 		i, came, _ := reflect.Select(from)
 		now := time.Now()
-		sig, _ := came.Interface().(os.Signal)
+		sig, _ := came.Interface().(unix.Signal)
 		switch {
 		case i == 0:
 			if !stops.isOver(now) {
 				ticks.Reset(tick)
 			}
 		case i == 1:
-			settling = false
-			select {
-			case <-q.slots[unix.SIGTSTP]: // it has come within that time
-			default:
-			}
-			q.Put(unix.SIGCONT)
-		case q.stops.Has(sig.(unix.Signal)):
-			q.Arrive(stops.arrival(sig.(unix.Signal), now))
+			turns.settle()
+		case q.stops.Has(sig):
+			q.Arrive(stops.arrival(sig, now))
 			ticks.Reset(time.Until(stops.tick))
-		case sig == unix.SIGTSTP && !settling:
-			q.atQuiet.Store(q.continued.Load())
-			q.others.withdraw(unix.SIGCONT)
-			q.Put(unix.SIGTSTP)
+		case sig == unix.SIGTSTP:
+			turns.quiet()
 		case sig == unix.SIGCONT:
-			q.continued.Add(1)
-			awaited := q.awaited.Swap(false)
-			switch {
-			case settling:
-			case awaited:
-				q.others.withdraw(unix.SIGTSTP)
-				q.Put(unix.SIGCONT)
-			default:
-				q.others.withdraw(unix.SIGTSTP, unix.SIGCONT)
-				settling = true
-				settled.Reset(settles)
-			}
-		case sig != unix.SIGTSTP:
-			q.Put(sig.(unix.Signal))
+			turns.resume()
+		default:
+			q.Put(sig)
 		}
 	}
+}
+
+// quietTurns passes on, of TSTP and CONT, the last that came, as the kernel keeps only one of
+// them pending (signal(7)). Which was the last is not certain where they come close together,
+// for two threads may take them: that is then the CONT. A worker that loses a quiet drains at
+// the next TERM; one that lost a resume would idle for good.
+type quietTurns struct {
+	q        *Queue
+	settling bool // a TSTP counts as before the CONT
+	settled  *time.Timer
+}
+
+// settles is how close together a TSTP and a CONT may be taken in the wrong order.
+const settles = 5 * time.Millisecond
+
+func (t *quietTurns) quiet() {
+	if !t.settling {
+		t.q.atQuiet.Store(t.q.continued.Load())
+		t.q.others.withdraw(unix.SIGCONT)
+		t.q.Put(unix.SIGTSTP)
+	}
+}
+
+func (t *quietTurns) resume() {
+	t.q.continued.Add(1)
+	awaited := t.q.awaited.Swap(false)
+	switch {
+	case t.settling:
+	case awaited:
+		t.q.others.withdraw(unix.SIGTSTP)
+		t.q.Put(unix.SIGCONT)
+	default:
+		t.q.others.withdraw(unix.SIGTSTP, unix.SIGCONT)
+		t.settling = true
+		t.settled.Reset(settles)
+	}
+}
+
+// settle is at the end of that time. A TSTP that waits has come within it.
+func (t *quietTurns) settle() {
+	t.settling = false
+	select {
+	case <-t.q.slots[unix.SIGTSTP]:
+	default:
+	}
+	t.q.Put(unix.SIGCONT)
 }
 
 func receive(from any) reflect.SelectCase {
