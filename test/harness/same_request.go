@@ -14,22 +14,32 @@ import (
 // that time, and after it. Without an init it is each drainit of this machine that stops, of
 // another test's, too, for one in a container is not known by any other name.
 func PastTheSameRequest(of ...*Init) {
+	var pids []int
+	for _, p := range of {
+		pids = append(pids, p.Pid())
+	}
+	pastTheSameRequest(pids)
+}
+
+// PastTheSameRequest is that of the drainit above a worker.
+func (c *Console) PastTheSameRequest(worker int) {
+	c.T.Helper()
+	pastTheSameRequest([]int{c.Above(worker)})
+}
+
+func pastTheSameRequest(pids []int) {
 	const (
 		instant = time.Millisecond
 		well    = machine.SameRequest + 50*time.Millisecond
 		looks   = 30 * time.Millisecond // more than there is between two looks whether a stop signal waits
 	)
-	deadline := time.Now().Add(Patience)
-	var pids []int
-	for _, p := range of {
-		pids = append(pids, p.Pid())
-	}
-	if len(of) == 0 {
+	deadline, named := time.Now().Add(Patience), len(pids) > 0
+	if !named {
 		pids = slices.DeleteFunc(allPids(), func(pid int) bool { return !strings.HasPrefix(Comm(pid), "drainit:") })
 	}
 	awaitIdle(pids, instant, deadline) // the first one has come, and the title says so
 	time.Sleep(well)
-	if len(of) == 0 {
+	if !named {
 		pids = slices.DeleteFunc(pids, func(pid int) bool { return !slices.Contains([]string{"drainit:drain", "drainit:ended"}, Comm(pid)) })
 	}
 	awaitIdle(pids, looks, deadline)

@@ -65,7 +65,7 @@ func TestTTYCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 		p.input("\x03")
 		p.WaitOut(`got SIGINT`)
 		p.WaitOut(`drainit: stopping: .*; what still runs after 30s is killed`)
-		harness.PastTheSameRequest()
+		harness.PastTheSameRequest(p.Init)
 		p.input("\x03")
 		p.WaitOut(`drainit: warning: second stop signal, force-stop: killing worker`)
 		p.WantExit(137)

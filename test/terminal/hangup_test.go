@@ -103,7 +103,7 @@ func TestTTYClosedTerminalInADrainForcesNothing(t *testing.T) {
 		worker := r.ready(c)
 		c.Send(c.Above(worker), unix.SIGTERM)
 		r.wait("got SIGTERM")
-		harness.PastTheSameRequest()
+		c.PastTheSameRequest(worker)
 		c.HangUp()
 		c.Send(worker, unix.SIGUSR1) // has it end, by and by
 		r.wait("drained")
