@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -118,7 +116,7 @@ func (l *Ledger) successorOf(s *proc.Snapshot) *record {
 			m.cleanup = m.cleanup || o.parent != nil && l.cleansUp(o)
 		}
 	}
-	all := slices.Clone(living)
+	all := living
 	for _, m := range l.records {
 		if m.exited && m.sent != nil && !m.decided && l.living[m.PID] != m {
 			all = append(all, m)

@@ -67,9 +67,9 @@ func ThreadTime(tid int) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Threads are the numbers of drainit's threads, the oldest first; none where /proc does not
+// ownThreads are the numbers of drainit's threads, the oldest first; none where /proc does not
 // show them.
-func Threads() []int {
+func ownThreads() []int {
 	tids, err := readPids("/proc/self/task")
 	if checkProc() != nil || err != nil {
 		return nil
@@ -80,7 +80,7 @@ func Threads() []int {
 // SecondThread is the number of the oldest of drainit's threads beside the main one: one of
 // the Go runtime's, which never ends. It is 0 where that can't be known.
 func SecondThread() (second int) {
-	for _, tid := range Threads() {
+	for _, tid := range ownThreads() {
 		if tid != os.Getpid() && (second == 0 || tid < second) {
 			second = tid
 		}
