@@ -123,7 +123,7 @@ func tight(ways []way) []way {
 const undecided = " may have been signalled by "
 
 // lastCall is the line of a process that the last call signals, with its time.
-var lastCall = regexp.MustCompile(`"time":"([^"]+)"[^\n]* sent SIG[^\n]*: the grace period is nearly over, and no process has signalled it`)
+var lastCall = regexp.MustCompile(`"time":"([^"]+)"[^\n]*\bsent SIG[^\n]*: the grace period is nearly over, and no process has signalled it`)
 
 // allBusy has each application in Node run all the time, so that none can be proven untouched.
 // Only the short job is run.
