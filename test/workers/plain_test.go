@@ -18,6 +18,14 @@ func (w way) isPlain() bool {
 	return !w.npm && w.begin == nil && !w.inTurn && w.leaves == 0 && slices.Contains(w.programs, "node") && !strings.HasPrefix(w.name, "node:")
 }
 
+// withPerl is the way with the application in Perl, which needs no Node for that.
+func (w way) withPerl() way {
+	if !w.npm {
+		w.programs = slices.DeleteFunc(slices.Clone(w.programs), func(p string) bool { return p == "node" })
+	}
+	return w
+}
+
 // TestMatrixOfPlainApplications has the ways that need no Node with an application in Perl,
 // whose job the test ends when its handler has run: all that the matrix says holds of them too.
 // The whole of the tests has them with each standard input.
@@ -27,7 +35,7 @@ func TestMatrixOfPlainApplications(t *testing.T) {
 		if !w.isPlain() {
 			continue
 		}
-		w.programs = slices.DeleteFunc(slices.Clone(w.programs), func(p string) bool { return p == "node" })
+		w = w.withPerl()
 		for _, in := range append([]input{dockers}, w.otherInputs()...) {
 			t.Run(strings.ReplaceAll(w.name, "node", "perl")+in.title(), func(t *testing.T) {
 				t.Parallel()
@@ -50,6 +58,10 @@ var longWays = []string{
 	"bash: `node app & c=$!`, `trap 'sleep 1; kill $c' TERM`, `wait $c; wait $c`",
 	"`su nobody -s /bin/sh -c 'node app; exit $?'`",
 	"`timeout --foreground 300 sh -c 'node app; exit $?'`",
+	"bash: `trap cleanup TERM; node app | tee log`",
+	"perl: a handler that tells nobody around `system('node app')`",
+	"Python: a handler that tells nobody around `subprocess.run(['node', 'app'])`",
+	"`node app & exec node app`, the first handles SIGTERM,SIGINT,SIGQUIT",
 }
 
 // plainApp is app with testdata/matrix/app.pl, and for a job without it a command that waits as
@@ -87,13 +99,17 @@ func (s *scene) plainApp(t *testing.T, e env, f files, command []string) []strin
 	return words
 }
 
-// endJobs ends the jobs when the handlers have run, but for those that do not count and those
-// that wait for the last call, and what would signal one again has had its time.
-func (s *scene) endJobs(t *testing.T, jobs int, uncounted bool) {
+// endJobs ends the jobs when the handlers have run, but for those that do not count, have their
+// turn later or rest and wait for the last call, and what would signal one again has had its time.
+func (s *scene) endJobs(t *testing.T, w way) {
 	t.Helper()
+	jobs := max(w.workers, 1)
+	if w.inTurn {
+		jobs--
+	}
 	s.init.WaitErr(`what still runs after`)
 	harness.WaitUntil(t, "the handlers run", func() bool {
-		return uncounted || s.count("signalled") >= jobs || strings.Contains(s.init.Stderr.Text(), undecided) || !s.init.Running()
+		return w.uncounted || s.count("signalled") >= jobs || !s.busy && strings.Contains(s.init.Stderr.Text(), undecided) || !s.init.Running()
 	})
 	s.init.WaitAtRest(500 * time.Millisecond)
 	end, err := os.OpenFile(filepath.Join(s.dir, "end"), os.O_RDWR, 0)

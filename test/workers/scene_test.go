@@ -28,6 +28,7 @@ type scene struct {
 	redis  string        // the address of the queue
 	noted  chan struct{} // closed when noteDone has written its line or sees none to write; nil without
 	plain  bool          // the application is app.pl, whose job has no length of its own
+	busy   bool          // it runs all the time, and has its job in hand until it is signalled
 }
 
 // newScene makes the folder of a run. A worker in it has a home of its own and

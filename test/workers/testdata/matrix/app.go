@@ -1,4 +1,4 @@
-// Command app is app.js in Go, for `go run`.
+// Command app is app.js in Go, for `go run`, with TICK and COMPUTE.
 package main
 
 import (
@@ -25,6 +25,18 @@ func main() {
 	seconds, err := strconv.ParseFloat(os.Getenv("JOB"), 64)
 	if err != nil {
 		panic(err)
+	}
+	if ms, err := strconv.Atoi(os.Getenv("TICK")); err == nil {
+		go func() {
+			for range time.Tick(time.Duration(ms) * time.Millisecond) {
+			}
+		}()
+	}
+	if os.Getenv("COMPUTE") != "" {
+		go func() {
+			for {
+			}
+		}()
 	}
 	record("begin")
 	end := time.After(time.Duration(seconds * float64(time.Second)))
