@@ -89,7 +89,8 @@ type way struct {
 	leaves    time.Duration  // how long the program itself takes to leave after its job, by its own code
 	grace     time.Duration  // of both runs; 30s for the short job and 16s for the long one if 0
 	inTurn    bool           // one of its processes is signalled when another has gone
-	unsaid    bool           // no line says that one of its processes waits for the last call
+	late      bool           // one of its processes waits for the last call, even where it rests
+	unsaid    bool           // no line says so
 	confined  bool           // with Docker's default capabilities, among which SYS_PTRACE is not
 
 	// prepare writes files to the scene and returns the worker's command.

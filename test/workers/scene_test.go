@@ -135,6 +135,7 @@ var userWays = []way{
 var scriptWay = way{
 	name:     "`script -qec 'node app; exit $?' /dev/null`, HUP handled",
 	programs: []string{"node", "script"},
+	late:     true,
 	prepare:  app(env{"IGNORE": "SIGHUP", "SHELL": "/bin/sh"}, nil, "script", "-qec", "node app.js; exit $?", "/dev/null"),
 }
 
