@@ -109,33 +109,6 @@ func TestProgramsWithOddArguments(t *testing.T) {
 	}
 }
 
-func TestWhichLaunchersForwardSignals(t *testing.T) {
-	for args, want := range map[string]Forwards{
-		"node /usr/bin/npm start":                                       ForwardsNone,
-		"node /usr/bin/npx app":                                         ForwardsNone,
-		"node /usr/bin/pnpm.cjs start":                                  ForwardsAll,
-		"node /usr/bin/pnpx app":                                        ForwardsAll,
-		"node /usr/bin/yarn start":                                      ForwardsMaybe,
-		"node /usr/bin/yarnpkg start":                                   ForwardsMaybe,
-		"node yarn.js start":                                            ForwardsMaybe,
-		"node /opt/yarn-v1.22.22/bin/yarn.js start":                     ForwardsNone,
-		"node /usr/lib/node_modules/yarn/bin/yarn.js start":             ForwardsNone,
-		"node /app/.yarn/releases/yarn-1.22.22.cjs start":               ForwardsNone,
-		"node /app/.yarn/releases/yarn-4.5.0.cjs start":                 ForwardsAll,
-		"node /app/.yarn/releases/yarn-berry.cjs start":                 ForwardsAll,
-		"node /root/.cache/node/corepack/v1/yarn/4.5.0/yarn.js start":   ForwardsAll,
-		"node /root/.cache/node/corepack/v1/yarn/1.22.22/yarn.js start": ForwardsNone,
-		"node app.js": ForwardsNone,
-	} {
-		if got := LauncherForwards(program("node", "node", args)); got != want {
-			t.Errorf("%q: %v, want %v", args, got, want)
-		}
-	}
-	if got := LauncherForwards(program("go", "go", "go run .")); got != ForwardsNone {
-		t.Errorf("go run: %v", got)
-	}
-}
-
 func TestNamesOfPrograms(t *testing.T) {
 	for p, want := range map[Program]string{Other: "program", Shell: "shell", Launcher: "launcher"} {
 		if got := p.String(); got != want {

@@ -122,8 +122,7 @@ func (s *Supervisor) promoteSuccessor() {
 // signalled.
 func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	r := s.request(purpose, s.stopSignal())
-	first := !s.ledger.Begun()
-	if !first {
+	if s.ledger.Begun() {
 		s.glance(r.Tick) // of what acts, the snapshot need not show what is below it closely
 	}
 	all, err := s.observe(r)
@@ -143,7 +142,7 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	for _, w := range s.ledger.Waiting() {
 		s.journal.Waiting(w)
 	}
-	s.warnOfOrphans(first, all, made)
+	s.noteSent(all, made)
 	s.warnBlockedTraps(r.Tick, all)
 }
 

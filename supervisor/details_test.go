@@ -267,10 +267,3 @@ func TestInterruptBeforeTheStart(t *testing.T) {
 		lines()
 	}
 }
-
-// What is to be pasted begins with the path of this program.
-func TestSelf(t *testing.T) {
-	if path, err := os.Executable(); err != nil || self() != path {
-		t.Errorf("%q, want %q, %v", self(), path, err)
-	}
-}

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/diag"
 	"drainit/internal/health"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
@@ -249,12 +248,12 @@ func TestLinesOfDeliveries(t *testing.T) {
 	})
 }
 
-// A worker without a handler is warned of as it is signalled.
+// A worker without a handler is warned of when it has died.
 func TestNoHandlerIsWarnedOf(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", nil)), func(b *bubble) {
 		b.stop(unix.SIGTERM)
 		b.end()
-		b.wantLines(1, "warning: node[4194305] has no SIGTERM handler: it dies at once and loses its work in flight. Add a handler")
+		b.wantLines(1, "warning: node[4194305] has no SIGTERM handler: it died at once and lost its work in flight. Add a handler")
 	})
 }
 
@@ -364,18 +363,5 @@ func TestSuspendIsQuiet(t *testing.T) {
 		b.s.step(time.Now(), machine.Event{Kind: machine.SuspendSignaled, Signal: unix.SIGTSTP})
 		b.wantSent("0s TSTP node")
 		b.wantTitle("drainit:quiet")
-	})
-}
-
-// A drainit that no stop signal can reach is warned of before it starts its worker; none is
-// where there is nothing to say.
-func TestUnreachable(t *testing.T) {
-	inBubble(t, config(), with(newProcess("node", quick)), func(b *bubble) {
-		b.s.journal.Unreachable(diag.Warning{})
-		b.settle()
-		b.wantLines(0, "warning")
-		b.s.journal.Unreachable(diag.Warning{Text: "no stop signal will reach drainit"})
-		b.settle()
-		b.wantLines(1, "warning: no stop signal will reach drainit")
 	})
 }

@@ -29,7 +29,6 @@ func (s *Supervisor) loop() {
 		}
 	}
 	s.returnTerminal()
-	s.warnVictims(time.Now().Add(atOnce)) // those that are left are not waited for
 	s.journal.End(s.killed.Kill, s.exitCode().Status)
 }
 
@@ -174,7 +173,6 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 		}
 	}
 	s.clues.shown = nil
-	s.warnVictims(now)
 	s.publish() // whether a worker that died in a drain has a successor is known now
 	s.publishStop()
 }

@@ -83,7 +83,6 @@ func (s *Supervisor) prepare() error {
 	s.queue.Subscribe(s.cfg.stops, s.cfg.Rewrites.From())
 	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
 	s.job.KeepModes()
-	s.clues.dir, _ = unix.Getwd()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}

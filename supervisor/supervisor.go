@@ -178,15 +178,6 @@ func (s *Supervisor) publishStop() {
 	}
 }
 
-// self is the path of this drainit, to be pasted.
-func self() string {
-	path, err := os.Executable()
-	if err != nil {
-		return "/drainit"
-	}
-	return path
-}
-
 // waitersTime bounds the time of one snapshot for processes that seem to wait for a
 // signal: stop signals wait meanwhile.
 const waitersTime = 20 * time.Millisecond

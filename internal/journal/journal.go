@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/diag"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
@@ -80,34 +79,6 @@ func (j *Journal) timeLeft(now time.Time) string {
 		return "SIGKILL at once: the grace period is 0"
 	}
 	return "no SIGKILL: the grace period is infinite"
-}
-
-// Warning writes what package diag has found; an empty one is none.
-func (j *Journal) Warning(w diag.Warning) {
-	if w.Text != "" {
-		j.Log.Warn(w.Text, about(w.Process, j.phase())...)
-	}
-}
-
-// WarningOnce does so once.
-func (j *Journal) WarningOnce(thing string, w diag.Warning) {
-	if w.Text != "" && j.Once(thing) {
-		j.Warning(w)
-	}
-}
-
-// Hint writes what package diag can't be sure of, once.
-func (j *Journal) Hint(w diag.Warning) {
-	if w.Text != "" && j.Once(w.Text) {
-		j.Log.Info(w.Text, about(w.Process, j.phase())...)
-	}
-}
-
-// Unreachable is for a drainit that no stop signal can reach.
-func (j *Journal) Unreachable(w diag.Warning) {
-	if w.Text != "" {
-		j.Log.Warn(w.Text, about(w.Process)...)
-	}
 }
 
 // NotStarted is why there is no worker.

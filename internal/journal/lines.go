@@ -273,6 +273,15 @@ func (j *Journal) exitStatus(status int) string {
 	return fmt.Sprintf("; exit status %d", status)
 }
 
+// namesOf names processes, at most ten.
+func namesOf(all []proc.Process) string {
+	these := make([]*proc.Process, len(all))
+	for i := range all {
+		these[i] = &all[i]
+	}
+	return List(these)
+}
+
 // List names processes, at most ten.
 func List(all []*proc.Process) string { return logx.List(all, (*proc.Process).String) }
 

@@ -156,9 +156,9 @@ func TestTerminationMessageOfAStopBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "strace")
 	file := harness.EmptyFile(t)
-	hold := fmt.Sprintf("inject=getcwd:delay_enter=%d:when=1", (2 * harness.Patience).Microseconds())
-	p := harness.Run(t, harness.Launch{NoPID1: true, Trace: []string{"-f", "-b", "execve", "-o", os.DevNull, "-e", "trace=getcwd", "-e", hold},
-		Args: []string{"--termination-log", file, "--log-format=text", "--", "sleep", "1000"}})
+	hold := fmt.Sprintf("inject=getppid:delay_enter=%d:when=2", (2 * harness.Patience).Microseconds())
+	p := harness.Run(t, harness.Launch{NoPID1: true, Trace: []string{"-f", "-b", "execve", "-o", os.DevNull, "-e", "trace=getppid", "-e", hold},
+		Args: []string{"--parent-death-signal=SIGTERM", "--termination-log", file, "--log-format=text", "--", "sleep", "1000"}})
 	harness.WaitUntil(t, "drainit hears signals", func() bool { // it hears TSTP last
 		return harness.Comm(p.Pid()) == "drainit:start" && harness.SignalMask(t, p.Pid(), "SigCgt")&(1<<(unix.SIGTSTP-1)) != 0
 	})

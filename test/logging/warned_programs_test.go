@@ -1,28 +1,12 @@
 package logging
 
 import (
-	"encoding/json"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
 	"drainit/test/harness"
 )
-
-// pasted is the exec form in the one warning of a log.
-func pasted(t *testing.T, p *harness.Init) (words []string) {
-	t.Helper()
-	msg := firstWarning(t, p)
-	form := regexp.MustCompile(`(?:ENTRYPOINT|CMD) (\[.*?\])`).FindStringSubmatch(msg)
-	if form == nil {
-		t.Fatalf("no exec form in %s", msg)
-	}
-	if err := json.Unmarshal([]byte(form[1]), &words); err != nil || len(words) < 3 {
-		t.Fatalf("%v: %s", err, form[1])
-	}
-	return words
-}
 
 // firstWarning is the message of the first line of that level in a log.
 func firstWarning(t *testing.T, p *harness.Init) string {
@@ -62,8 +46,6 @@ var warnedPrograms = map[string]string{
 	"bare.pl":   `syswrite STDOUT, "ready $$\n"; sleep 1 while 1;`,
 	"bare2.pl":  `syswrite STDOUT, "bare $$\n"; sleep 1 while 1;`,
 	"done.pl":   `exit 0;`,
-	"user.pl":   `use POSIX (); POSIX::setgid(65534); POSIX::setuid(65534); do "./hold.pl";`,
-	"folder.pl": `open my $f, "<", "hold.pl"; local $/; my $text = <$f>; chdir "/"; eval $text;`,
 	"hold.js":   `process.on('SIGTERM', () => setTimeout(() => process.exit(0), 700)); setInterval(() => {}, 1000); console.log('ready ' + process.pid);`,
 	"bare.js":   `setInterval(() => {}, 1000); console.log('ready ' + process.pid);`,
 	"hold.py":   "import os, signal, sys, time\nsignal.signal(15, lambda *a: (time.sleep(0.7), sys.exit(0)))\nprint('ready', os.getpid(), flush=True)\nwhile True: time.sleep(1)\n",
