@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
@@ -190,9 +189,9 @@ func (s *Supervisor) quiet() {
 	for _, p := range sent {
 		s.unfreeze(p.PID)
 	}
-	s.journal.Quiet(journal.Quieted{
-		Signal: r.Signal, Handled: handled, Sent: sent, Err: err, Stopping: s.machine.Phase() == phase.Draining,
-	})
+	if s.machine.Phase() != phase.Draining || err == nil && handled { // in a stop delay the stop comes all the same
+		s.journal.Quiet(r.Signal, handled, sent, err)
+	}
 }
 
 func (s *Supervisor) hasEnded(id proc.ID) bool {

@@ -3,7 +3,10 @@ package supervisor
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"drainit/internal/journal"
 	"drainit/internal/machine"
@@ -16,61 +19,50 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	case machine.AnnounceDrain:
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
 	case machine.AnnounceExit:
-		left, err := s.left()
-		hint := ""
-		if !s.cfg.Forking {
-			hint = s.journal.ForkingHint(left, s.job != nil)
-		}
-		s.journal.Exited(now, left, err, hint)
+		left := s.left()
+		s.journal.Exited(now, left, s.mayFork(left.All))
 	case machine.AnnounceStop:
 		s.journal.StopRequested(now, a.Signal)
 	case machine.AnnounceSignaled:
 		s.journal.Signaled(now)
 	case machine.AnnounceLeaving:
-		left, err := s.left()
-		s.journal.Leaving(left, err)
+		s.journal.Leaving(s.left())
 	case machine.AnnounceSame:
 		s.journal.Same(a.Signal)
 	case machine.AnnounceIgnored:
 		s.journal.Ignored(a.Signal)
 	case machine.AnnounceProgress:
-		left, err := s.left()
-		s.journal.Progress(now, left, err)
+		s.journal.Progress(now, s.left())
 	case machine.AnnounceOver:
-		s.announceKill(now, s.journal.GraceOver())
+		s.journal.Killing(&s.killed.Kill, now, s.journal.GraceOver(), s.left())
 	case machine.AnnounceForce:
-		s.announceKill(now, "second stop signal, force-stop")
+		s.journal.Killing(&s.killed.Kill, now, journal.ForceStop, s.left())
 	case machine.AnnounceStuck:
 		s.killed.Victims = "" // not all of them were
-		left, err := s.left()
-		s.journal.Stuck(left, err)
+		s.journal.Stuck(s.left())
 	default:
 		s.journal.Log.Error(fmt.Sprintf("no such action: %d", a.Kind)) // a bug, and no reason for PID 1 to end
 	}
 }
 
-// announceKill names what is about to be killed, and keeps it for the end.
-func (s *Supervisor) announceKill(now time.Time, why string) {
-	if s.killed.Why == "" {
-		s.killed.Why, s.killed.At = why, now
+// mayFork reports whether the worker has daemonized, it seems: it was successful, and left a
+// session of its own.
+func (s *Supervisor) mayFork(left []*proc.Process) bool {
+	session := s.worker.PID
+	if s.job != nil {
+		session, _ = unix.Getsid(0)
 	}
-	left, err := s.left()
-	switch {
-	case err != nil:
-		s.killed.Victims, s.killed.Any = "what was left", true
-	case len(left) > 0:
-		s.killed.Victims, s.killed.Count, s.killed.Any = journal.List(left), len(left), true
-	}
-	s.journal.Killing(why, left, err)
+	daemon := func(p *proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session }
+	return !s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 && slices.ContainsFunc(left, daemon)
 }
 
 // left is what is alive below drainit.
-func (s *Supervisor) left() ([]*proc.Process, error) {
+func (s *Supervisor) left() journal.Left {
 	all, err := s.clues.shown, error(nil)
 	if all == nil {
 		defer s.bound(time.Now(), false)
 		all, err = s.sys.Snapshot(proc.Want{})
 	}
 	self := os.Getpid()
-	return append(all.Descendants(self), all.Hanging(self)...), err
+	return journal.Left{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}
 }

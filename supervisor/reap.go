@@ -22,7 +22,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) (e machine.Event, ok bool) 
 	s.ledger.Exited(child.PID, child.Status)
 	s.warnDeath(child)
 	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
-		s.killed.Victims, s.killed.Any = "what was left", true
+		s.killed.Unseen()
 	}
 	if child.PID != s.worker.PID || s.worker.Gone() {
 		if s.cfg.WarnReaped {

@@ -183,7 +183,7 @@ func TestForcedStop(t *testing.T) {
 		b.wantPhase(phase.Draining)
 		b.after(49 * time.Millisecond)
 		b.stop(unix.SIGTERM)
-		b.wantLines(1, "SIGINT within 100ms of the first stop signal")
+		b.wantLines(1, "SIGINT repeated within 100ms: treated as one request")
 		b.wantLines(0, "SIGTERM within 100ms")
 		b.after(time.Millisecond)
 		b.stop(unix.SIGINT)
@@ -248,7 +248,7 @@ func TestForcedStopIsNotTheSameRequest(t *testing.T) {
 		b.w.start(newProcess(title.Force(os.Getpid()+1), nil)) // another drainit's
 		b.stop(unix.SIGTERM)
 		b.wantPhase(phase.Draining)
-		b.wantLines(1, "SIGTERM within 100ms of the first stop signal is the same request")
+		b.wantLines(1, "SIGTERM repeated within 100ms: treated as one request")
 		b.w.start(newProcess(title.Force(os.Getpid()), nil))
 		b.stop(unix.SIGTERM)
 		b.wantLines(1, "warning: second stop signal, force-stop: killing node[")

@@ -20,8 +20,8 @@ const (
 	page = "../../docs/messages.md"
 	head = `# Messages
 
-For those who search for a line: the messages of the log, of the command line and of the verbs, as they stand in the code, with … for what changes; "a part" ends or begins others. [operations.md](operations.md#the-log) says what to do about those
-that ask for something. Made by: go test ./internal/journal -run TestPageOfMessages -update
+For those who search for a line: the messages of the log, of the command line and of the verbs, as they stand in the code, with … for what changes. The lines of the log are in package journal, one function for each; what has no level is
+an error, or a part of a line. [operations.md](operations.md#the-log) says what to do about a line. Made by: go test ./internal/journal -run TestPageOfMessages -update
 
 | level | when | words |
 |---|---|---|
@@ -43,7 +43,7 @@ func TestPageOfMessages(t *testing.T) {
 	if got, err := os.ReadFile(page); err != nil || string(got) != want {
 		t.Errorf("%s is not what the code says (%v): go test ./internal/journal -run TestPageOfMessages -update", page, err)
 	}
-	if len(rows) < 40 {
+	if len(rows) < 60 {
 		t.Errorf("%d messages: the code is not understood any longer", len(rows))
 	}
 }
@@ -70,8 +70,8 @@ func messagesIn(t *testing.T, dir string) (rows []string) {
 				continue
 			}
 			levels, texts := spokenBy(f, dir)
-			for _, text := range texts {
-				rows = append(rows, "| "+strings.Join(levels, ", ")+" | "+when(f)+" | `"+text+"` |\n")
+			if len(texts) > 0 {
+				rows = append(rows, "| "+strings.Join(levels, ", ")+" | "+when(f)+" | `"+strings.Join(texts, "`<br>`")+"` |\n")
 			}
 		}
 	}
@@ -82,9 +82,6 @@ func messagesIn(t *testing.T, dir string) (rows []string) {
 // neither writes nor makes what is written.
 func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
 	made := dir == "../logx" || returns(f, "string") || returns(f, "error") && dir != "../../supervisor"
-	if returns(f, "Warning") {
-		levels = []string{"warn"}
-	}
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
@@ -101,34 +98,37 @@ func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
 		}
 		return true
 	})
-	if len(levels) == 0 && made {
-		levels = []string{"a part, or an error"}
-	}
-	if len(levels) == 0 {
+	if len(levels) == 0 && !made {
 		return nil, nil
 	}
 	return levels, texts
 }
 
-// levelOf is the level of a call that writes a line: s.journal.Log.Warn(…).
+// levelOf is the level of a call that writes a line: j.warn(…), or s.journal.Log.Warn(…).
 func levelOf(call *ast.CallExpr) (level string, ok bool) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return "", false
 	}
+	level = strings.ToLower(method.Sel.Name)
+	switch owner := method.X.(type) {
+	case *ast.Ident:
+		ok = owner.Name == "j"
+	case *ast.SelectorExpr:
+		ok = owner.Sel.Name == "Log" || owner.Sel.Name == "owner"
+	default:
+		ok = false
+	}
 	if method.Sel.Name == "NotStarted" {
 		return "error", true
 	}
-	if owner, ok := method.X.(*ast.SelectorExpr); !ok || owner.Sel.Name != "Log" && owner.Sel.Name != "owner" || !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, method.Sel.Name) {
-		return "", false
-	}
-	return strings.ToLower(method.Sel.Name), true
+	return level, ok && slices.Contains([]string{"debug", "info", "warn", "error"}, level)
 }
 
 // isKept reports whether a call asks for what has been said: its text is a key.
 func isKept(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && slices.Contains([]string{"Once", "Said"}, method.Sel.Name)
+	return ok && method.Sel.Name == "Once"
 }
 
 func returns(f *ast.FuncDecl, name string) bool {
@@ -145,7 +145,7 @@ func returns(f *ast.FuncDecl, name string) bool {
 
 var (
 	verb = regexp.MustCompile(`%[+.\d]*[a-z]`)
-	word = regexp.MustCompile(`[A-Za-z-]{2,}`)
+	word = regexp.MustCompile(`[A-Za-z]{4,}`)
 )
 
 // textOf is a literal as it reads in a line; none where it is a key or a part of a word.
@@ -158,7 +158,7 @@ func textOf(lit *ast.BasicLit) (text string, ok bool) {
 		return "", false
 	}
 	text = strings.TrimSpace(verb.ReplaceAllString(text, "…"))
-	if !strings.Contains(text, " ") || len(word.FindAllString(text, -1)) < 2 || strings.Contains(text, "\n") {
+	if !strings.Contains(text, " ") || !word.MatchString(text) || strings.Contains(text, "\n") {
 		return "", false
 	}
 	return strings.ReplaceAll(text, "|", `\|`), true
@@ -171,6 +171,7 @@ func when(f *ast.FuncDecl) string {
 		return f.Name.Name
 	}
 	sentence, _, _ := strings.Cut(doc, ". ")
+	sentence, _, _ = strings.Cut(sentence, "; ")
 	sentence = strings.TrimPrefix(strings.TrimPrefix(sentence, f.Name.Name+" "), "is ")
 	return strings.ReplaceAll(strings.TrimSuffix(sentence, "."), "|", `\|`)
 }

@@ -46,7 +46,7 @@ func TestStuckNeverEndsInAnEmptyList(t *testing.T) {
 		"unreadable":          {nil, errors.New("no /proc"), "no /proc"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.TrimSpace(logged(t, func(j *Journal) { j.Stuck(tt.left, tt.err) }))
+			got := strings.TrimSpace(logged(t, func(j *Journal) { j.Stuck(Left{tt.left, tt.err}) }))
 			if !strings.Contains(got, tt.want) || strings.HasSuffix(got, ":") || strings.HasSuffix(got, ",") || len(strings.Split(got, "\n")) != 1 {
 				t.Errorf("%q, want one line with %q, and a list with something in it", got, tt.want)
 			}

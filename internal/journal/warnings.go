@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -14,42 +15,41 @@ import (
 // The warnings of a start that loses jobs under other inits: each says which process does
 // what wrong, and what to write instead.
 
-// Wrapped is for a worker that is a shell or a launcher; the processes at work are below it.
+// Wrapped is a worker that is a shell or a launcher; the processes at work are below it.
 func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mode) {
 	if !j.Once("wrapped") {
 		return
 	}
-	name, names := w.String(), namesOf(atWork)
-	does := fmt.Sprintf("%s does not forward signals, so drainit sends the stop signal to %s itself", name, names)
+	names := logx.List(atWork, proc.Process.String)
+	does := fmt.Sprintf("does not forward signals, so drainit sends the stop signal to %s itself", names)
 	switch launcher := forward.LauncherName(&w); {
 	case mode == forward.ModeWorker:
-		does = fmt.Sprintf("%s may not forward signals, and with --forward worker drainit sends none to %s", name, names)
+		does = fmt.Sprintf("may not forward signals, and with --forward worker drainit sends none to %s", names)
 	case launcher != "":
-		does = fmt.Sprintf("%s (%s) may not forward signals: drainit sends the stop signal to %s itself, if no other process has", name, launcher, names)
+		does = fmt.Sprintf("(%s) may not forward signals: drainit sends the stop signal to %s itself, if no other process has", launcher, names)
 	case w.Ignores(unix.SIGTERM):
-		does = fmt.Sprintf("%s ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if that handles it", name, names)
+		does = fmt.Sprintf("ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if that handles it", names)
 	}
-	j.Log.Warn(does+". Better: start the program itself, with exec where a shell starts it", about(w, j.phase())...)
+	j.warn(about(w), "%v %s. Better: start the program itself, with exec where a shell starts it", w, does)
 }
 
-// Unreachable is for a drainit that no stop signal can reach: the platform sends it to PID 1.
+// Unreachable is a drainit that no stop signal can reach: the platform sends it to PID 1.
 func (j *Journal) Unreachable(parent proc.Process) {
-	j.Log.Warn(fmt.Sprintf("drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. "+
-		"Better: start drainit with exec, or use the exec form of ENTRYPOINT with drainit as its first word", parent), about(parent)...)
+	j.warn(about(parent), "drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. "+
+		"Better: start drainit with exec, or use the exec form of ENTRYPOINT with drainit as its first word", parent)
 }
 
-// NoHandler is for a process that died of the stop signal, and was seen to have no handler;
-// came is the signal that came to drainit. It is said once of each program.
+// NoHandler is a process that died of the stop signal, and was seen to have no handler; came
+// is the signal that came to drainit. Each program is named once.
 func (j *Journal) NoHandler(p proc.Process, sig, came unix.Signal) {
 	if j.Once("no handler: " + p.Comm) {
-		j.Log.Warn(fmt.Sprintf("%v has no %s handler: it died at once and lost its work in flight. Add a handler, or send the signal it handles%s",
-			p, signals.Name(sig), rewriteTo(p, came)), about(p, j.phase())...)
+		j.warn(about(p), "%v has no %s handler: it died at once and lost its work in flight. Add a handler, or send the signal it handles%s",
+			p, signals.Name(sig), rewriteTo(p, came))
 	}
 }
 
 // rewriteTo is the flag that sends a process a signal for which it has a handler.
 func rewriteTo(p proc.Process, came unix.Signal) string {
-	short := func(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig), "SIG") }
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGQUIT} {
 		if sig != came && p.Handles(sig) {
 			return fmt.Sprintf(": --rewrite %s:%s", short(came), short(sig))
@@ -58,15 +58,17 @@ func rewriteTo(p proc.Process, came unix.Signal) string {
 	return " with --rewrite"
 }
 
-// DiedAtOnce is for a process that died of the stop signal, and may have had a handler. It is
-// said once of each program.
+func short(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig), "SIG") }
+
+// DiedAtOnce is a process that died of the stop signal, and may have had a handler. Each
+// program is named once.
 func (j *Journal) DiedAtOnce(p proc.Process, sig unix.Signal) {
 	if j.Once("no handler: " + p.Comm) {
-		j.Log.Warn(fmt.Sprintf("%v died of %s at once: it may have no handler of its own, and what it was doing is lost", p, signals.Name(sig)), about(p, j.phase())...)
+		j.warn(about(p), "%v died of %s at once: it may have no handler of its own, and what it was doing is lost", p, signals.Name(sig))
 	}
 }
 
-// BlockedTrap is for a shell whose trap can't run: it waits for a command first, child.
+// BlockedTrap is a shell whose trap can't run: it waits for a command first, child.
 func (j *Journal) BlockedTrap(shell, child proc.Process) {
 	if !j.Once("blocked trap") {
 		return
@@ -75,13 +77,13 @@ func (j *Journal) BlockedTrap(shell, child proc.Process) {
 	if !child.Handles(unix.SIGTERM) {
 		does = "which has no SIGTERM handler and works on"
 	}
-	j.Log.Warn(fmt.Sprintf("%v can't run its trap until %v exits, %s. Better, in the script: COMMAND & c=$!; trap 'kill $c' TERM; wait $c; wait $c",
-		shell, child, does), about(shell, j.phase())...)
+	j.warn(about(shell), "%v can't run its trap until %v exits, %s. Better, in the script: COMMAND & c=$!; trap 'kill $c' TERM; wait $c; wait $c",
+		shell, child, does)
 }
 
-// PM2 is for a worker that is run by PM2, which has a limit of its own.
+// PM2 is a worker that is run by PM2, which has a limit of its own.
 func (j *Journal) PM2(p proc.Process) {
 	if j.Once("PM2") {
-		j.Log.Info("PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more", about(p, j.phase())...)
+		j.info(about(p), "PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more")
 	}
 }

@@ -29,9 +29,9 @@ const (
 // and counted, and an error of the descriptor loses a line and no more.
 // Only the goroutine that made it may call its methods.
 type Log struct {
-	core    zapcore.Core
-	encoder zapcore.Encoder
 	fd      int
+	level   zapcore.Level
+	json    zapcore.Encoder // nil for text
 	lines   chan []byte
 	dropped atomic.Int64
 	written chan struct{} // closed when all lines are; nil before the first
@@ -40,79 +40,72 @@ type Log struct {
 // New returns a log that writes to fd, one JSON object a line or plain text
 // that begins with "drainit:".
 func New(fd int, json bool, level zapcore.Level) *Log {
-	l := &Log{fd: fd, lines: make(chan []byte, logLines)}
-	l.encoder = newEncoder(json)
-	l.core = zapcore.NewCore(l.encoder, (*logQueue)(l), level)
+	l := &Log{fd: fd, level: level, lines: make(chan []byte, logLines)}
+	if json {
+		l.json = zapcore.NewJSONEncoder(zapcore.EncoderConfig{
+			TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg",
+			EncodeTime:  zapcore.TimeEncoderOfLayout("2006-01-02T15:04:05.000Z"),
+			EncodeLevel: zapcore.LowercaseLevelEncoder,
+		})
+	}
 	return l
 }
 
-// newEncoder gives the keys of JSON lines; a text line is its message, which
-// says all that the fields do.
-func newEncoder(json bool) zapcore.Encoder {
-	if json {
-		return zapcore.NewJSONEncoder(zapcore.EncoderConfig{
-			TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg",
-			EncodeTime: func(t time.Time, enc zapcore.PrimitiveArrayEncoder) {
-				enc.AppendString(t.UTC().Format("2006-01-02T15:04:05.000Z"))
-			},
-			EncodeLevel:    zapcore.LowercaseLevelEncoder,
-			EncodeDuration: zapcore.StringDurationEncoder,
-		})
-	}
-	return textEncoder{zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
-		LevelKey: "level", MessageKey: "msg", ConsoleSeparator: " ",
-		EncodeLevel: func(level zapcore.Level, enc zapcore.PrimitiveArrayEncoder) {
-			switch level {
-			case zapcore.WarnLevel:
-				enc.AppendString("drainit: warning:")
-			case zapcore.ErrorLevel:
-				enc.AppendString("drainit: error:")
-			default:
-				enc.AppendString("drainit:")
-			}
-		},
-	})}
-}
-
-// Field is a field of a JSON line. It is a pointer, for a copy is code at each place where
-// there is one.
-type Field = *zapcore.Field
-
-// Debug, Info, Warn and Error write a line of that level. The message is a
-// sentence that needs no field beside it, and is made printable here: whatever
-// name a process has chosen, it forges no line and moves no cursor.
-func (l *Log) Debug(msg string, f ...Field) { l.line(zapcore.DebugLevel, msg, f) }
-func (l *Log) Info(msg string, f ...Field)  { l.line(zapcore.InfoLevel, msg, f) }
-func (l *Log) Warn(msg string, f ...Field)  { l.line(zapcore.WarnLevel, msg, f) }
-func (l *Log) Error(msg string, f ...Field) { l.line(zapcore.ErrorLevel, msg, f) }
+// Debug, Info, Warn and Error write a line of that level.
+func (l *Log) Debug(msg string, f ...Field) { l.Line(zapcore.DebugLevel, msg, f...) }
+func (l *Log) Info(msg string, f ...Field)  { l.Line(zapcore.InfoLevel, msg, f...) }
+func (l *Log) Warn(msg string, f ...Field)  { l.Line(zapcore.WarnLevel, msg, f...) }
+func (l *Log) Error(msg string, f ...Field) { l.Line(zapcore.ErrorLevel, msg, f...) }
 
 // Verbose reports whether lines for debugging are written: where they are not,
 // they need not be made.
-func (l *Log) Verbose() bool { return l.core.Enabled(zapcore.DebugLevel) }
+func (l *Log) Verbose() bool { return l.level.Enabled(zapcore.DebugLevel) }
 
 // Level is the lowest one of the lines that are written.
-func (l *Log) Level() zapcore.Level { return zapcore.LevelOf(l.core) }
+func (l *Log) Level() zapcore.Level { return l.level }
 
 // Format is how lines are written, json or text.
 func (l *Log) Format() string {
-	if _, ok := l.encoder.(textEncoder); ok {
+	if l.json == nil {
 		return "text"
 	}
 	return "json"
 }
 
-func (l *Log) line(level zapcore.Level, msg string, f []Field) {
-	if l.core.Enabled(level) {
-		if l.written == nil {
-			l.written = make(chan struct{})
-			go l.write()
-		}
-		fields := make([]zapcore.Field, len(f))
-		for i := range f {
-			fields[i] = *f[i]
-		}
-		_ = l.core.Write(entry(level, Printable(msg)), fields) // the queue takes or counts it; there is no way to say so
+// Line writes a line. The message is a sentence that needs no field beside it, and is made
+// printable here: whatever name a process has chosen, it forges no line and moves no cursor.
+func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
+	if !l.level.Enabled(level) {
+		return
 	}
+	if l.written == nil {
+		l.written = make(chan struct{})
+		go l.write()
+	}
+	select {
+	case l.lines <- l.encode(level, Printable(msg), f):
+	default:
+		l.dropped.Add(1)
+	}
+}
+
+// encode makes a line. As text it is its message, which says all that the fields do.
+func (l *Log) encode(level zapcore.Level, msg string, f []Field) []byte {
+	if l.json == nil {
+		return []byte(prefixes[level] + msg + "\n")
+	}
+	entry := zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}
+	line, err := l.json.EncodeEntry(entry, f)
+	if err != nil { // no field of ours can fail
+		return nil
+	}
+	return line.Bytes()
+}
+
+// prefixes begin the lines of text.
+var prefixes = map[zapcore.Level]string{
+	zapcore.DebugLevel: "drainit: ", zapcore.InfoLevel: "drainit: ",
+	zapcore.WarnLevel: "drainit: warning: ", zapcore.ErrorLevel: "drainit: error: ",
 }
 
 // Close waits until all lines are written, for at most 200 ms: PID 1 must end
@@ -162,40 +155,15 @@ func (l *Log) write() {
 			continue
 		}
 		if n := l.dropped.Swap(0); n > 0 {
-			l.reportDropped(n)
+			msg := fmt.Sprintf("%d log lines were dropped: stderr was full or closed", n)
+			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, msg, []Field{Number("dropped", int(n))})) != nil {
+				l.dropped.Add(n)
+			}
 		}
 	}
 }
 
-func (l *Log) reportDropped(n int64) {
-	msg := fmt.Sprintf("%d log lines were dropped: stderr was full or closed", n)
-	buf, err := l.encoder.EncodeEntry(entry(zapcore.WarnLevel, msg), []zapcore.Field{*Number("dropped", int(n))})
-	if err != nil || WriteAll(l.fd, buf.Bytes()) != nil {
-		l.dropped.Add(n)
-	}
-}
-
-func entry(level zapcore.Level, msg string) zapcore.Entry {
-	return zapcore.Entry{Level: level, Time: time.Now(), LoggerName: "drainit", Message: msg}
-}
-
-// logQueue is the Log as its own zapcore core sees it.
-type logQueue Log
-
-// Write takes a copy of the line, or counts it as dropped.
-func (q *logQueue) Write(line []byte) (int, error) {
-	select {
-	case q.lines <- append([]byte(nil), line...):
-	default:
-		q.dropped.Add(1)
-	}
-	return len(line), nil
-}
-
-// Sync does nothing: stderr is no file that would be worth it.
-func (q *logQueue) Sync() error { return nil }
-
-// writeAll writes to a descriptor that may be in non-blocking mode: another
+// WriteAll writes to a descriptor that may be in non-blocking mode: another
 // program that has it open can have set that.
 func WriteAll(fd int, b []byte) error {
 	for len(b) > 0 {
@@ -215,15 +183,18 @@ func WriteAll(fd int, b []byte) error {
 	return nil
 }
 
-// text returns, number and seconds the fields of a JSON line.
+// Field is a field of a JSON line.
+type Field = zapcore.Field
+
+// Text, Number and Seconds, which is rounded to tenths, return a field.
 func Text(key, value string) Field {
-	return &zapcore.Field{Key: key, Type: zapcore.StringType, String: Printable(value)}
+	return Field{Key: key, Type: zapcore.StringType, String: Printable(value)}
 }
 
 func Number(key string, value int) Field {
-	return &zapcore.Field{Key: key, Type: zapcore.Int64Type, Integer: int64(value)}
+	return Field{Key: key, Type: zapcore.Int64Type, Integer: int64(value)}
 }
 
 func Seconds(key string, d time.Duration) Field {
-	return &zapcore.Field{Key: key, Type: zapcore.Float64Type, Integer: int64(math.Float64bits(math.Round(d.Seconds()*10) / 10))}
+	return Field{Key: key, Type: zapcore.Float64Type, Integer: int64(math.Float64bits(math.Round(d.Seconds()*10) / 10))}
 }

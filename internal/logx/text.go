@@ -8,25 +8,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"go.uber.org/zap/buffer"
-	"go.uber.org/zap/zapcore"
-
 	"drainit/internal/proc"
 )
 
 // namedAtMost bounds the processes that one line names.
 const namedAtMost = 10
-
-// textEncoder writes the message alone: it says all that the fields do.
-type textEncoder struct{ zapcore.Encoder }
-
-// Clone returns an encoder of the same kind.
-func (e textEncoder) Clone() zapcore.Encoder { return textEncoder{e.Encoder.Clone()} }
-
-// EncodeEntry leaves the fields out.
-func (e textEncoder) EncodeEntry(ent zapcore.Entry, _ []zapcore.Field) (*buffer.Buffer, error) {
-	return e.Encoder.EncodeEntry(ent, nil)
-}
 
 // Printable escapes what is not printable, line ends above all.
 func Printable(s string) string {
@@ -47,7 +33,7 @@ func Printable(s string) string {
 }
 
 // List names processes, at most ten: "sh[7], node[9] and 490 more".
-func List(all []*proc.Process, describe func(*proc.Process) string) string {
+func List[P any](all []P, describe func(P) string) string {
 	var names []string
 	for _, p := range all[:min(len(all), namedAtMost)] {
 		names = append(names, describe(p))
@@ -61,27 +47,19 @@ func List(all []*proc.Process, describe func(*proc.Process) string) string {
 
 // WithState tells what can't be asked any more after a kill: "node[17] (sleeping, 31s old)".
 func WithState(p *proc.Process) string {
-	if p.Start == 0 { // not known
-		return fmt.Sprintf("%v (%s)", p, stateName(p.State))
+	state, known := states[p.State]
+	if !known {
+		state = "state " + string(p.State)
 	}
-	return fmt.Sprintf("%v (%s, %s old)", p, stateName(p.State), Round(p.Age()))
+	if p.Start == 0 { // not known
+		return fmt.Sprintf("%v (%s)", p, state)
+	}
+	return fmt.Sprintf("%v (%s, %s old)", p, state, Round(p.Age()))
 }
 
-// stateName is a state of proc(5) in a word or two.
-func stateName(state byte) string {
-	switch state {
-	case 'R':
-		return "running"
-	case 'S':
-		return "sleeping"
-	case 'D':
-		return "stuck in the kernel"
-	case 'T', 't':
-		return "stopped"
-	case 'Z', 'X', 'x':
-		return "dead"
-	}
-	return "state " + string(state)
+// states are those of proc(5).
+var states = map[byte]string{
+	'R': "running", 'S': "sleeping", 'D': "stuck in the kernel", 'T': "stopped", 't': "stopped", 'Z': "dead", 'X': "dead", 'x': "dead",
 }
 
 // Round is for people: tenths of a second below ten, whole seconds above.
@@ -92,6 +70,7 @@ func Round(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
+// Processes counts them: "1 process".
 func Processes(n int) string {
 	if n == 1 {
 		return "1 process"

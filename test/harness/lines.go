@@ -56,7 +56,7 @@ var jsonKeys = map[string]string{
 	"level":  `^string (error|warn|info|debug)$`,
 	"logger": `^string drainit$`,
 	"msg":    `^string .`,
-	"phase":  `^string (running|quiet|draining|killing|done)$`,
+	"phase":  `^string (starting|running|quiet|draining|killing|done)$`,
 	"signal": `^string SIG[A-Z0-9]+(\+\d+)?$`,
 	"pid":    `^number [1-9]\d*$`,
 	"comm":   `^string .+$`,

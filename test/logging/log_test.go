@@ -43,8 +43,8 @@ var lifeLines = []struct {
 	msg    string
 	fields string // all but time, level, logger and msg; W is the worker's pid
 }{
-	{"debug", `^settings: --grace 300ms; log level `, ``},
-	{"debug", `^started worker\[W\]$`, `pid=W comm=worker`},
+	{"debug", `^settings: --grace 300ms; log level `, `phase=starting`},
+	{"debug", `^started worker\[W\]$`, `phase=running pid=W comm=worker`},
 	{"info", `^quiet: SIGTSTP to worker\[W\]$`, `phase=quiet signal=SIGTSTP`},
 	{"info", `^running again: SIGCONT to worker\[W\]$`, `phase=running signal=SIGCONT`},
 	{"debug", `^sent SIGTERM to worker\[W\]: `, `phase=draining signal=SIGTERM pid=W comm=worker`},

@@ -48,7 +48,7 @@ func secondLaterCramped(t *testing.T, noPID1 bool) bool {
 	time.Sleep(time.Second) // what is tested: that they are so far apart
 	ran := harness.RunTime(p.Pid()) - before
 	p.Signal(unix.SIGTERM)
-	same := func() bool { return harness.Matches(`is the same request`, p.Stderr.Text()) }
+	same := func() bool { return harness.Matches(`treated as one request`, p.Stderr.Text()) }
 	harness.WaitUntil(t, "drainit has seen the second", func() bool { return harness.Comm(p.Pid()) == "drainit:kill" || !p.Running() || same() })
 	g.Lift() // 3,000 deaths are much work, and not what is tested: the line may wait for them
 	if same() && ran < share {
@@ -114,7 +114,7 @@ func twiceCramped(t *testing.T, apart time.Duration) (together, seen bool) {
 	p.WantExit(7)
 	p.WantLogged(`second stop signal, force-stop`, 0)
 	p.WantCount("worker got TERM", 1)
-	return true, harness.Matches(`is the same request`, p.Err())
+	return true, harness.Matches(`treated as one request`, p.Err())
 }
 
 // starved waits for TERM in sigwait, for a moment at a time as tini does, and passes it on to

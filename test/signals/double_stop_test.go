@@ -80,7 +80,7 @@ func twiceAtOnce(t *testing.T, l harness.Launch, pair [2]syscall.Signal) (ok boo
 	if stops != 1 || t.Failed() {
 		t.Fatalf("the worker was signalled %d times\nstdout:\n%s\nstderr:\n%s", stops, p.Out(), p.Err())
 	}
-	return strings.Contains(p.Err(), "same request")
+	return strings.Contains(p.Err(), "treated as one request")
 }
 
 // pending reports whether a signal has been sent to the init that it has not

@@ -105,7 +105,7 @@ func TestDroppedStopSignalHasNotCome(t *testing.T) {
 				p.Signal(stop)
 				p.WantExit(7)
 				p.WantGots("got SIGUSR1", "got "+unix.SignalName(stop))
-				if strings.Contains(p.Err(), "same request") {
+				if strings.Contains(p.Err(), "treated as one request") {
 					t.Errorf("the dropped signal counted:\n%s", p.Err())
 				}
 			})

@@ -101,7 +101,7 @@ func TestWithoutProcTheGraceKillsEverything(t *testing.T) {
 		p.WaitOut(`^ready`)
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(137)
-		p.WantLogged(`grace period of 500ms over: killing everything that is left`, 1)
+		p.WantLogged(`grace period of 500ms over: killing what is left`, 1)
 		p.WantNothingLeft()
 	})
 }

@@ -190,7 +190,7 @@ func TestTTYKeypressThatAParentRelaysIsOneRequest(t *testing.T) {
 			t.Errorf("exit status %d, want 7", status)
 		}
 		c.WantShown(`got SIGINT`, 1)
-		if strings.Contains(c.Shown(), "same request") {
+		if strings.Contains(c.Shown(), "treated as one request") {
 			return
 		}
 	}

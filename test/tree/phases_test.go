@@ -157,7 +157,7 @@ func TestStopSignalsThatComeTogetherAreOneRequest(t *testing.T) {
 		p.Signal(syscall.SIGINT)
 		p.Signal(syscall.SIGCONT)
 		p.WantExit(0)
-		p.WantLogged(`is the same request, no force-stop`, 1)
+		p.WantLogged(`: treated as one request`, 1)
 		if signalled := strings.Count(p.Out(), "got SIG"); signalled != 1 {
 			t.Errorf("the worker was signalled %d times: %s", signalled, p.Out())
 		}
