@@ -98,7 +98,7 @@ func (j *Journal) End(killed Kill, status int) {
 	}
 	fields := []logx.Field{logx.Number("status", status), logx.Seconds("duration_s", took)}
 	if requested {
-		fields = of(j.machine.StopSignal(), fields...)
+		fields = append(fields, of(j.machine.StopSignal())...)
 	}
 	if killed.Victims != "" && killed.Count > 0 {
 		fields = append(fields, logx.Number("killed", killed.Count))

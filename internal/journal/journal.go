@@ -80,14 +80,14 @@ func (j *Journal) line(level zapcore.Level, f []logx.Field, format string, args 
 
 // about are the fields of a line about one process.
 func about(p proc.Process, f ...logx.Field) []logx.Field {
-	return append(f, logx.Number("pid", p.PID), logx.Text("comm", p.Comm))
+	return append([]logx.Field{logx.Number("pid", p.PID), logx.Text("comm", p.Comm)}, f...)
 }
 
 func (j *Journal) aboutWorker(f ...logx.Field) []logx.Field { return about(j.worker.Process(), f...) }
 
 // of are the fields of a line about a signal.
 func of(sig unix.Signal, f ...logx.Field) []logx.Field {
-	return append(f, logx.Text("signal", signals.Name(sig)))
+	return append([]logx.Field{logx.Text("signal", signals.Name(sig))}, f...)
 }
 
 func (j *Journal) leftSeconds(now time.Time) logx.Field {

@@ -51,21 +51,39 @@ func (j *Journal) Running(sig unix.Signal, sent []*proc.Process) {
 
 // Draining is the first stop signal: where it was sent to, and what comes next.
 func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
-	msg := "stopping on " + signals.Name(sig)
-	if d := j.firstStop; d != nil {
-		msg = fmt.Sprintf("stopping: %s sent to %v", signals.Name(d.Signal), d.Process)
+	begins, then := "stopping on "+signals.Name(sig), j.timeLeft(now)
+	if sent := j.sentTo(); sent != "" {
+		begins = "stopping: " + sent
 	}
-	if j.stopsSent > 1 {
-		msg += fmt.Sprintf(" and %d more", j.stopsSent-1)
-	}
-	then := j.timeLeft(now)
 	if end, ok := j.machine.GraceEnd(); ok {
 		then = fmt.Sprintf("what still runs after %v is killed", end.Sub(now).Round(100*time.Millisecond))
 	}
 	if interactive && sig == unix.SIGINT {
 		then += ", Ctrl-C again kills at once"
 	}
-	j.info(of(sig, j.leftSeconds(now)), "%s; %s", msg, then)
+	j.info(of(sig, j.leftSeconds(now)), "%s; %s", begins, then)
+}
+
+// Signaled is the end of a stop delay, when the worker is sent the stop signal.
+func (j *Journal) Signaled(now time.Time) {
+	over := "the stop delay is over"
+	if sent := j.sentTo(); sent != "" {
+		over += ": " + sent
+	}
+	j.info(of(j.machine.StopSignal(), j.leftSeconds(now)), "%s, %s", over, j.timeLeft(now))
+}
+
+// sentTo are the processes that were sent the stop signal, "" where that failed: then there
+// is another line.
+func (j *Journal) sentTo() string {
+	if j.firstStop == nil {
+		return ""
+	}
+	more := ""
+	if j.stopsSent > 1 {
+		more = fmt.Sprintf(" and %d more", j.stopsSent-1)
+	}
+	return fmt.Sprintf("%s sent to %v%s", signals.Name(j.firstStop.Signal), j.firstStop.Process, more)
 }
 
 // Exited is a worker that exited by itself and left something. What is dying with it, and
@@ -102,16 +120,6 @@ func (j *Journal) Ignored(sig unix.Signal) {
 	if j.Once("ignored") {
 		j.info(of(sig), "%s again: ignored, as --second-stop says; drainit stop --force kills what is left", signals.Name(sig))
 	}
-}
-
-// Signaled is a worker that was sent the stop signal at the end of a stop delay.
-func (j *Journal) Signaled(now time.Time) {
-	d := j.firstStop
-	if d == nil { // what failed has a line
-		j.info([]logx.Field{j.leftSeconds(now)}, "the stop delay is over, %s", j.timeLeft(now))
-		return
-	}
-	j.info(about(d.Process, of(d.Signal, j.leftSeconds(now))...), "the stop delay is over: %s sent to %v, %s", signals.Name(d.Signal), d.Process, j.timeLeft(now))
 }
 
 // Progress is what a drain still waits for.

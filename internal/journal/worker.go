@@ -4,7 +4,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/logx"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -21,7 +20,7 @@ func (j *Journal) NotStarted(why string) {
 // StoppedEarly is a stop signal that came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal) {
 	j.message = signals.Name(sig) + " came before the start: the worker is not started"
-	j.Log.Info(j.message, of(sig, logx.Text("phase", phase.Done.String()))...)
+	j.info(of(sig), "%s", j.message)
 }
 
 // Started is a worker that runs.

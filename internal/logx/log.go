@@ -51,9 +51,7 @@ func New(fd int, json bool, level zapcore.Level) *Log {
 	return l
 }
 
-// Debug, Info, Warn and Error write a line of that level.
-func (l *Log) Debug(msg string, f ...Field) { l.Line(zapcore.DebugLevel, msg, f...) }
-func (l *Log) Info(msg string, f ...Field)  { l.Line(zapcore.InfoLevel, msg, f...) }
+// Warn and Error write a line of that level.
 func (l *Log) Warn(msg string, f ...Field)  { l.Line(zapcore.WarnLevel, msg, f...) }
 func (l *Log) Error(msg string, f ...Field) { l.Line(zapcore.ErrorLevel, msg, f...) }
 

@@ -31,8 +31,8 @@ func logPipe(t *testing.T, json bool, level zapcore.Level) (*Log, *os.File) {
 
 func TestLogLines(t *testing.T) {
 	write := func(l *Log) {
-		l.Debug("one")
-		l.Info("two", Text("phase", "draining"), Number("pid", 17), Seconds("left_s", 1234*time.Millisecond))
+		l.Line(zapcore.DebugLevel, "one")
+		l.Line(zapcore.InfoLevel, "two", Text("phase", "draining"), Number("pid", 17), Seconds("left_s", 1234*time.Millisecond))
 		l.Warn("three")
 		l.Error("four")
 		l.Close()
@@ -120,7 +120,7 @@ func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
 	const lines = 5000
 	long := strings.Repeat("x", 200)
 	for i := range lines { // far more than a pipe and the queue hold; it would hang if it blocked
-		l.Info(strconv.Itoa(i) + long)
+		l.Line(zapcore.InfoLevel, strconv.Itoa(i)+long)
 	}
 	written, dropped := 0, 0
 	report := regexp.MustCompile(`^drainit: warning: (\d+) log lines were dropped`)
@@ -141,7 +141,7 @@ func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
 func TestCloseOfABlockedLogIsBounded(t *testing.T) {
 	l, r := logPipe(t, false, zapcore.InfoLevel)
 	for range 2000 {
-		l.Info(strings.Repeat("x", 200))
+		l.Line(zapcore.InfoLevel, strings.Repeat("x", 200))
 	}
 	closed := make(chan struct{})
 	go func() { l.Close(); close(closed) }()
@@ -164,7 +164,7 @@ func TestLogSurvivesItsDescriptor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := New(fd, true, zapcore.InfoLevel)
 			for range 1000 {
-				l.Info("x")
+				l.Line(zapcore.InfoLevel, "x")
 			}
 			l.Close()
 			<-l.written
