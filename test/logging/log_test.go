@@ -181,7 +181,7 @@ func TestDeathByASignalOfOthersIsLogged(t *testing.T) {
 				if memory := strings.Contains(msg, "memory"); memory != (sig == "KILL") {
 					t.Errorf("is it out of memory? %s", msg)
 				}
-				lines[0].WantFields(t, withPID("pid=W comm=perl signal=SIG"+sig, r.Out))
+				lines[0].WantFields(t, withPID("phase=running pid=W comm=perl signal=SIG"+sig, r.Out))
 			})
 		})
 	}
