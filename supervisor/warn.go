@@ -12,11 +12,11 @@ import (
 	"drainit/reaper"
 )
 
-// clues are what lines go by.
+// clues are kept for lines.
 type clues struct {
-	shown  *proc.Snapshot   // that this step has taken for orphans; nil for none
-	atWork map[proc.ID]bool // when the stop began
-	sent   map[int]sent     // those of them that were sent the stop signal, by pid
+	shown  *proc.Snapshot   // taken in this step for orphans; nil for none
+	atWork map[proc.ID]bool // the processes at work when the stop began
+	sent   map[int]sent     // the ones among them that were sent the stop signal, by pid
 }
 
 // sent is a process that was sent the stop signal: its death may tell that it has no handler.
@@ -26,18 +26,13 @@ type sent struct {
 	at     time.Time
 }
 
-// termAlone asks of one process what it runs and whether it handles TERM.
-func (s *Supervisor) termAlone(pid int) (proc.Process, error) {
-	return s.process(proc.Want{Only: pid, Program: true, Signals: []unix.Signal{unix.SIGTERM}, Until: time.Now().Add(waitersTime)})
-}
-
 // inspect asks once, when an entrypoint has had its time, what the worker has become:
 // mostly of the worker alone.
 func (s *Supervisor) inspect() {
 	if s.worker.Gone() {
 		return
 	}
-	w, err := s.termAlone(s.worker.PID)
+	w, err := s.process(proc.Want{Only: s.worker.PID, Program: true})
 	if err != nil || !w.Alive() || !diag.KeepsSignals(w) {
 		return
 	}
@@ -74,8 +69,8 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot, made []forward.Delivery) 
 	s.noteSent(before, made)
 }
 
-// noteSent notes the processes at work that were sent the stop signal. What others start is
-// their business.
+// noteSent notes the processes at work that were sent the stop signal. What becomes of other
+// processes is the business of the programs that started them.
 func (s *Supervisor) noteSent(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		if !d.Stop || d.Target > forward.ToGroup {
@@ -134,7 +129,7 @@ func (s *Supervisor) warnParent() {
 	}
 	var parent proc.Process
 	for pid := os.Getppid(); pid != 0; {
-		p, err := s.termAlone(pid)
+		p, err := s.process(proc.Want{Only: pid, Program: true})
 		if err != nil || !diag.KeepsSignals(p) || parent.PID == 0 && forward.ProgramOf(&p) != forward.Shell {
 			return
 		}

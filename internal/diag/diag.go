@@ -28,7 +28,7 @@ func KeepsSignals(p proc.Process) bool {
 	return false
 }
 
-// helpers are what a script waits with, or pipes through.
+// helpers are programs that a script waits with, or pipes through.
 var helpers = []string{"sleep", "usleep", "tail", "cat", "tee", "inotifywait"}
 
 // AtWork returns the processes that do the work: the worker, or the first programs below it

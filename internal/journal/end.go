@@ -14,7 +14,7 @@ import (
 
 // The lines of the end: what is killed, and what drainit ends with.
 
-// Leaving is a worker that has exited, with which drainit ends; left is what it leaves.
+// Leaving is a worker that has exited, with which drainit ends.
 func (j *Journal) Leaving(left Left) {
 	if left.Err != nil || len(left.All) > 0 {
 		j.info(j.aboutWorker(left.count()), "%v %s: killing %v, as --forward worker says", j.worker, j.worker.HowExited(), left)
@@ -33,7 +33,7 @@ func (j *Journal) GraceOver() string {
 // ForceStop is why a kill begins before.
 const ForceStop = "second stop signal, force-stop"
 
-// Kill is what SIGKILL was sent to.
+// Kill is the kill at the end of a stop.
 type Kill struct {
 	Why     string // "" where nothing was killed
 	At      time.Time
@@ -61,7 +61,7 @@ func (j *Journal) Killing(k *Kill, now time.Time, why string, left Left) {
 	j.warn([]logx.Field{left.count()}, "%s: killing %s", why, names)
 }
 
-// Stuck is what outlived SIGKILL.
+// Stuck names the processes that outlived SIGKILL.
 func (j *Journal) Stuck(left Left) {
 	what := ": killed processes have not exited"
 	switch {

@@ -86,8 +86,8 @@ func (j *Journal) sentTo() string {
 	return fmt.Sprintf("%s sent to %v%s", signals.Name(j.firstStop.Signal), j.firstStop.Process, more)
 }
 
-// Exited is a worker that exited by itself and left something. What is dying with it, and
-// only not reaped yet, is not worth a line. mayFork says that it may have daemonized.
+// Exited is a worker that exited by itself and left something. A process that dies with it,
+// and is only not reaped yet, is not worth a line. mayFork says that it may have daemonized.
 func (j *Journal) Exited(now time.Time, left Left, mayFork bool) {
 	if left.Err == nil && len(left.All) == 0 {
 		return
@@ -122,7 +122,7 @@ func (j *Journal) Ignored(sig unix.Signal) {
 	}
 }
 
-// Progress is what a drain still waits for.
+// Progress names the processes that a drain still waits for.
 func (j *Journal) Progress(now time.Time, left Left) {
 	remaining := ""
 	if left.Err == nil && len(left.All) > 0 { // else it is hidden from us

@@ -45,7 +45,7 @@ func List[P any](all []P, describe func(P) string) string {
 	return s
 }
 
-// WithState tells what can't be asked any more after a kill: "node[17] (sleeping, 31s old)".
+// WithState says of a process what can't be asked after a kill: "node[17] (sleeping, 31s old)".
 func WithState(p *proc.Process) string {
 	state, known := states[p.State]
 	if !known {
