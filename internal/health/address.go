@@ -21,9 +21,6 @@ func (a Address) String() string { return a.text }
 // Given reports whether there is one.
 func (a Address) Given() bool { return a.text != "" }
 
-// The socket addresses are package syscall's: those of x/sys/unix bring all
-// their kinds with them, 30 kB.
-
 // ParseAddress reads an address such as "127.0.0.1:8080". Without a host, ":8080" or
 // "8080", it is all addresses, those of IPv4 too. It takes no name but localhost: drainit
 // has no resolver.
@@ -50,7 +47,8 @@ func inFull(s string) string {
 }
 
 // listen returns a listening socket that no child inherits. All addresses are
-// those of IPv4 alone where the kernel has no IPv6.
+// those of IPv4 alone where the kernel has no IPv6. The socket addresses are package
+// syscall's: those of x/sys/unix bring all their kinds with them, 30 kB.
 func listen(a Address) (fd int, err error) {
 	ip, port := a.at.Addr(), int(a.at.Port())
 	if ip.Is4() {
@@ -70,14 +68,9 @@ func listenAt(family int, at syscall.Sockaddr) (int, error) {
 		return -1, err
 	}
 	// Connections of the container before this one may still be about to end.
-	err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	if err == nil && family == unix.AF_INET6 {
-		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
-	}
-	if err == nil {
-		err = syscall.Bind(fd, at)
-	}
-	if err == nil {
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // fails for IPv4
+	if err = syscall.Bind(fd, at); err == nil {
 		err = unix.Listen(fd, waitingAtMost)
 	}
 	if err != nil {

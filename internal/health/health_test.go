@@ -11,6 +11,22 @@ import (
 	"drainit/internal/phase"
 )
 
+// published is what probes are answered after this.
+func published(p phase.Phase, alive, stopped bool) *view {
+	var s State
+	s.Publish(p, alive, stopped)
+	return s.now.Load()
+}
+
+func TestProbesOfAStoppedWorker(t *testing.T) {
+	if v := published(phase.Running, true, true); v.word != "stopped" || v.ready || !v.healthy {
+		t.Errorf("running: %+v", v)
+	}
+	if v := published(phase.Quiet, true, true); v.word != "quiet" || v.ready || !v.healthy {
+		t.Errorf("quiet: %+v", v)
+	}
+}
+
 func TestAnswerToAProbe(t *testing.T) {
 	long := strings.Repeat("x", requestAtMost)
 	tests := []struct {
@@ -57,7 +73,7 @@ func TestAnswerToAProbe(t *testing.T) {
 		{long, phase.Running, true, "431", "the request is too long\n"},
 	}
 	for _, tt := range tests {
-		answer := string(appendAnswer(nil, []byte(tt.request), view{tt.phase, tt.lives, false}))
+		answer := string(appendAnswer(nil, []byte(tt.request), published(tt.phase, tt.lives, false)))
 		head, body, _ := strings.Cut(answer, "\r\n\r\n")
 		if !strings.HasPrefix(head, "HTTP/1.1 "+tt.status+" ") || body != tt.body {
 			t.Errorf("%.60q in %v, %v: %q, want %s and %q", tt.request, tt.phase, tt.lives, answer, tt.status, tt.body)
@@ -68,7 +84,7 @@ func TestAnswerToAProbe(t *testing.T) {
 func TestNoAnswerBeforeTheRequestIsAllThere(t *testing.T) {
 	const whole = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 	for n := range len(whole) {
-		if answer := appendAnswer(nil, []byte(whole[:n]), view{phase.Running, true, false}); len(answer) > 0 {
+		if answer := appendAnswer(nil, []byte(whole[:n]), published(phase.Running, true, false)); len(answer) > 0 {
 			t.Errorf("%q after %q", answer, whole[:n])
 		}
 	}
@@ -102,7 +118,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request []byte, ph byte, lives bool) {
 		request = request[:min(len(request), requestAtMost)]
 		p := phase.Phase(ph % (byte(phase.Done) + 1))
-		answer := appendAnswer(nil, request, view{p, lives, false})
+		answer := appendAnswer(nil, request, published(p, lives, false))
 		if len(answer) == 0 {
 			if len(request) == requestAtMost || bytes.Contains(request, []byte("\n\r\n")) {
 				t.Fatalf("no answer to %q", request)

@@ -3,31 +3,35 @@ package health
 import (
 	"bytes"
 	"strconv"
+	"sync/atomic"
 
 	"drainit/internal/phase"
 )
 
-// view is what probes are answered: the phase, and of the worker whether it lives and whether
-// it is stopped.
+// State is what probes are answered. The loop publishes it and never waits for them;
+// their server reads it.
+type State struct{ now atomic.Pointer[view] }
+
+// view is one word for the phase, and the answers of /readyz and /healthz.
 type view struct {
-	phase          phase.Phase
-	alive, stopped bool
+	word           string
+	ready, healthy bool
 }
 
-func (v view) ready() bool { return v.phase == phase.Running && !v.stopped }
-
-// String is one word.
-func (v view) String() string {
-	if v.phase == phase.Running && v.stopped {
-		return "stopped"
+// Publish sets what probes are answered from now on: the phase, and of the worker whether
+// it lives and whether it is stopped (state T), so that it does no work.
+func (s *State) Publish(p phase.Phase, alive, stopped bool) {
+	now := &view{p.String(), p == phase.Running && !stopped, alive}
+	if p == phase.Running && stopped {
+		now.word = "stopped"
 	}
-	return v.phase.String()
+	s.now.Store(now)
 }
 
 // appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112),
 // of which no more than the first line is read. It appends nothing while the
 // head of the request is not all there and may still come.
-func appendAnswer(out, request []byte, now view) []byte {
+func appendAnswer(out, request []byte, now *view) []byte {
 	ended := bytes.Contains(request, []byte("\n\r\n")) || bytes.Contains(request, []byte("\n\n"))
 	if !ended && len(request) < requestAtMost {
 		return out
@@ -38,7 +42,7 @@ func appendAnswer(out, request []byte, now view) []byte {
 	file, _, _ := bytes.Cut(target, []byte("?"))
 	ready, healthy := string(file) == "/readyz", string(file) == "/healthz"
 	head := string(method) == "HEAD"
-	status, body := "200 OK", now.String()
+	status, body := "200 OK", now.word
 	switch {
 	case !ended:
 		status, body = "431 Request Header Fields Too Large", "the request is too long"
@@ -48,14 +52,12 @@ func appendAnswer(out, request []byte, now view) []byte {
 		status, body = "404 Not Found", "there are /readyz and /healthz"
 	case string(method) != "GET" && !head:
 		status, body = "405 Method Not Allowed\r\nAllow: GET, HEAD", "takes GET"
-	case ready && !now.ready(), healthy && !now.alive:
+	case ready && !now.ready, healthy && !now.healthy:
 		status = "503 Service Unavailable"
 	}
-	out = append(out, "HTTP/1.1 "...)
-	out = append(out, status...)
-	out = append(out, "\r\nContent-Type: text/plain\r\nContent-Length: "...)
-	out = strconv.AppendInt(out, int64(len(body)+len("\n")), 10)
-	out = append(out, "\r\nConnection: close\r\n\r\n"...)
+	out = append(append(out, "HTTP/1.1 "...), status...) // without garbage: fmt.Appendf makes some
+	out = append(out, "\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: "...)
+	out = append(strconv.AppendInt(out, int64(len(body)+len("\n")), 10), "\r\n\r\n"...)
 	if head {
 		return out
 	}

@@ -8,7 +8,6 @@ package health
 import (
 	"fmt"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,48 +15,28 @@ import (
 	"drainit/internal/phase"
 )
 
-// State is what probes are answered. The loop publishes it and never waits for them;
-// their server reads it.
-type State struct{ value atomic.Uint32 }
-
-// In the value, above the phase.
+// Bounds of a probe. A client that goes beyond them is cut off, and no other is.
 const (
-	aliveBit   = 1 << 8
-	stoppedBit = 1 << 9
+	probesAtMost  = 16 // a new one displaces the oldest
+	probeTime     = 2 * time.Second
+	requestAtMost = 4 << 10
+	retryAfter    = 100 * time.Millisecond // where there is no descriptor or no memory
+	waitingAtMost = 1024                   // connections that the kernel keeps until they are accepted
 )
 
-// Publish sets what probes are answered from now on: the phase, and of the worker whether
-// it lives and whether it is stopped (state T), so that it does no work.
-func (h *State) Publish(p phase.Phase, alive, stopped bool) {
-	value := uint32(p)
-	if alive {
-		value |= aliveBit
-	}
-	if stopped {
-		value |= stoppedBit
-	}
-	h.value.Store(value)
-}
-
-func (h *State) read() view {
-	value := h.value.Load()
-	return view{phase.Phase(value & 0xff), value&aliveBit != 0, value&stoppedBit != 0}
-}
-
-// server answers probes, on one thread of its own: no number of them
-// needs another, and all its memory is here.
+// server answers probes, on one thread. No number of them takes another, or more memory.
 type server struct {
-	state             *State
-	listener          int
-	acceptPausedUntil time.Time // connections wait meanwhile
-	conns             [probesAtMost]conn
-	set               []unix.PollFd
-	answer            []byte
+	state    *State
+	listener int
+	conns    [probesAtMost]*conn
+	open     int // the first so many connections are open, the oldest first
+	polled   []unix.PollFd
+	answer   []byte
 }
 
 // conn is one connection.
 type conn struct {
-	fd      int // -1: none
+	fd      int
 	until   time.Time
 	request [requestAtMost]byte
 	got     int // bytes of it
@@ -70,9 +49,10 @@ func Serve(at Address, state *State) error {
 	if err != nil {
 		return fmt.Errorf("--health-addr %s: %w", at.text, err)
 	}
+	state.now.CompareAndSwap(nil, &view{word: phase.Starting.String()})
 	s := &server{state: state, listener: listener}
 	for i := range s.conns {
-		s.conns[i].fd = -1
+		s.conns[i] = new(conn)
 	}
 	started := make(chan struct{})
 	go func() {
@@ -86,135 +66,86 @@ func Serve(at Address, state *State) error {
 	return nil
 }
 
-// round waits for something to happen and acts upon it. Those that have asked
-// go before a new one, which could displace them.
+// round waits for something to happen and acts upon it. A probe that has asked
+// goes before a new one, which could displace it.
 func (s *server) round() {
+	s.polled = append(s.polled[:0], unix.PollFd{Fd: int32(s.listener), Events: unix.POLLIN})
+	for _, c := range s.conns[:s.open] {
+		s.polled = append(s.polled, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
+	}
+	wait := -1 // for ever
+	if s.open > 0 {
+		wait = int(max(0, time.Until(s.conns[0].until)+time.Millisecond-1) / time.Millisecond)
+	}
+	if _, err := unix.Poll(s.polled, wait); err != nil { // a signal, or no memory: it may pass
+		pause()
+		return
+	}
 	now := time.Now()
-	s.listPolled(now)
-	_, err := unix.Poll(s.set, s.timeout(now))
-	if err == unix.EINTR {
-		return
-	}
-	if err != nil { // no memory: it may pass
-		time.Sleep(retryAccept)
-		return
-	}
-	now = time.Now()
-	polled := s.set[1:]
-	for i := range s.conns {
-		c := &s.conns[i]
-		if c.fd < 0 {
-			continue
+	for i := s.open - 1; i >= 0; i-- { // which of them are open changes
+		done := s.polled[1+i].Revents != 0 && s.receive(s.conns[i])
+		if done || !now.Before(s.conns[i].until) {
+			s.close(i)
 		}
-		if polled[0].Revents != 0 {
-			s.receive(c)
-		}
-		if !now.Before(c.until) {
-			c.close()
-		}
-		polled = polled[1:]
 	}
-	if s.set[0].Revents != 0 {
+	if s.polled[0].Revents != 0 {
 		s.accept(now)
 	}
 }
 
-// listPolled lists what to wait for: the listener, and the probes in their order.
-func (s *server) listPolled(now time.Time) {
-	listener := unix.PollFd{Fd: int32(s.listener), Events: unix.POLLIN}
-	if now.Before(s.acceptPausedUntil) {
-		listener.Fd = -1 // poll(2) takes no notice of it
-	}
-	s.set = append(s.set[:0], listener)
-	for i := range s.conns {
-		if fd := s.conns[i].fd; fd >= 0 {
-			s.set = append(s.set, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
-		}
-	}
-}
+// pause waits without the Go runtime, which may want a thread for that.
+func pause() { _, _ = unix.Poll(nil, int(retryAfter.Milliseconds())) }
 
-// timeout is how long poll(2) may wait, in ms; -1 where there is no client.
-func (s *server) timeout(now time.Time) int {
-	var first time.Time
-	if now.Before(s.acceptPausedUntil) {
-		first = s.acceptPausedUntil
-	}
-	if c := s.oldest(); c != nil && (first.IsZero() || c.until.Before(first)) {
-		first = c.until
-	}
-	if first.IsZero() {
-		return -1
-	}
-	return int(max(0, first.Sub(now)+time.Millisecond-1) / time.Millisecond)
-}
-
-// oldest is the probe that came first, nil where there is none.
-func (s *server) oldest() (oldest *conn) {
-	for i := range s.conns {
-		if c := &s.conns[i]; c.fd >= 0 && (oldest == nil || c.until.Before(oldest.until)) {
-			oldest = c
-		}
-	}
-	return oldest
-}
-
-// accept takes one connection, in the place of the oldest if all are taken, or
-// if that one's descriptor is the only one to be had.
+// accept takes one connection. It closes the oldest one if that one's descriptor is the
+// only one to be had.
 func (s *server) accept(now time.Time) {
 	fd, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(s.listener), 0, 0, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0, 0)
-	switch errno {
-	case 0:
-	case unix.EAGAIN, unix.EINTR, unix.ECONNABORTED: // it has gone
-		return
+	switch {
+	case errno == 0:
+		s.begin(int(fd), now)
+	case errno == unix.EAGAIN, errno == unix.EINTR, errno == unix.ECONNABORTED: // it has gone
+	case s.open > 0:
+		s.close(0)
 	default:
-		if c := s.oldest(); c != nil {
-			c.close()
-		} else {
-			s.acceptPausedUntil = now.Add(retryAccept) // else poll(2) would say again at once that it waits
-		}
-		return
+		pause() // else poll(2) would say again at once that it waits
 	}
-	c := s.place()
-	c.fd, c.until, c.got = int(fd), now.Add(probeTime), 0
-	s.receive(c) // most have asked by now
 }
 
-func (s *server) place() *conn {
-	for i := range s.conns {
-		if c := &s.conns[i]; c.fd < 0 {
-			return c
-		}
+// begin hears a new connection, in the place of the oldest if all are taken.
+func (s *server) begin(fd int, now time.Time) {
+	if s.open == probesAtMost {
+		s.close(0)
 	}
-	c := s.oldest()
-	c.close()
-	return c
+	c := s.conns[s.open]
+	c.fd, c.until, c.got = fd, now.Add(probeTime), 0
+	s.open++
+	if s.receive(c) { // most have asked by now
+		s.close(s.open - 1)
+	}
 }
 
-// receive takes what has come from a probe, and answers once it is all. The buffer
-// of a new connection has room for the answer. What comes behind a request is
-// not read: only one that sends more than was asked for may miss the answer.
-func (s *server) receive(c *conn) {
+// receive reads from a probe, and answers once the request is complete. It returns true when
+// the connection is done: only a client that sends more than a request may miss the answer.
+func (s *server) receive(c *conn) (done bool) {
 	n, err := unix.Read(c.fd, c.request[c.got:])
-	if err == unix.EAGAIN || err == unix.EINTR {
-		return
-	}
 	if err != nil || n == 0 {
-		c.close()
-		return
+		return err != unix.EAGAIN && err != unix.EINTR
 	}
 	c.got += n
-	s.answer = appendAnswer(s.answer[:0], c.request[:c.got], s.state.read())
+	s.answer = appendAnswer(s.answer[:0], c.request[:c.got], s.state.now.Load())
 	if len(s.answer) == 0 {
-		return // and wait for the rest
+		return false // the rest is still to come
 	}
 	_, _ = unix.Write(c.fd, s.answer)
 	_ = unix.Shutdown(c.fd, unix.SHUT_WR) // an end, and not the reset of what is unread
-	c.close()
+	return true
 }
 
-func (c *conn) close() {
-	if c.fd >= 0 {
-		unix.Close(c.fd)
-		c.fd = -1
-	}
+// close closes a connection, which is the first of the free ones then.
+func (s *server) close(i int) {
+	c := s.conns[i]
+	unix.Close(c.fd)
+	s.open--
+	copy(s.conns[i:], s.conns[i+1:s.open+1])
+	s.conns[s.open] = c
 }
