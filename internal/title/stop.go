@@ -17,65 +17,47 @@ type Stop struct {
 	Grace  time.Duration // from Since to SIGKILL, or machine.Forever
 }
 
-// As a name of at most 15 bytes a stop is the mark, and behind it the numbers in base 36:
-// of the signal, of the grace and of since, these two in tenths of a second. No other
-// thread's name begins with the mark.
+// Times are in tenths of a second, in base 36: a name has room for 15 bytes. That is enough for
+// a grace of a week until six years after boot, and for any of hours.
 const (
-	mark        = "!"
-	base        = 36
-	signalChars = 2
-	graceChars  = 5 // 70 days
-	sinceChars  = 7 // 248 years
-	forever     = "-----"
-	unit        = time.Second / 10
+	unit = time.Second / 10
+	base = 36
+	bits = 36 // 217 years; a Duration has 292
 )
 
-// String is the name of a thread that says so.
+// String is the name of a thread that says so, SIGNAL@SINCE+GRACE, such as "15@hn6o0+8c" for
+// SIGTERM and a grace of 30 s. Without an end there is no +GRACE.
 func (s Stop) String() string {
-	grace := forever
+	text := strconv.Itoa(int(s.Signal)) + "@" + strconv.FormatInt(int64(s.Since/unit), base)
 	if s.Grace != machine.Forever {
-		grace = number(int64(s.Grace/unit), graceChars)
+		text += "+" + strconv.FormatInt(int64(s.Grace/unit), base)
 	}
-	return mark + number(int64(s.Signal), signalChars) + grace + number(int64(s.Since/unit), sinceChars)
-}
-
-// number is a number of so many characters, or the largest that has so many.
-func number(n int64, chars int) string {
-	text := strconv.FormatInt(max(n, 0), base)
-	if len(text) > chars {
-		return strings.Repeat("z", chars)
-	}
-	return strings.Repeat("0", chars-len(text)) + text
+	return text
 }
 
 // ParseStop reads the name of a thread. ok is false where it says nothing of a stop.
 func ParseStop(name string) (s Stop, ok bool) {
-	text, ok := strings.CutPrefix(name, mark)
-	if !ok || len(text) != signalChars+graceChars+sinceChars {
-		return Stop{}, false
+	signal, times, _ := strings.Cut(name, "@")
+	since, grace, ends := strings.Cut(times, "+")
+	sig, err := strconv.ParseUint(signal, 10, 7)
+	s = Stop{unix.Signal(sig), parse(since), machine.Forever}
+	if ends {
+		s.Grace = parse(grace)
 	}
-	signal, err1 := strconv.ParseUint(text[:signalChars], base, 8)
-	grace, err2 := parseGrace(text[signalChars : signalChars+graceChars])
-	since, err3 := strconv.ParseUint(text[signalChars+graceChars:], base, 63)
-	if err1 != nil || err2 != nil || err3 != nil || signal > 64 {
-		return Stop{}, false
-	}
-	return Stop{unix.Signal(signal), time.Duration(since) * unit, grace}, true
+	return s, err == nil && s.Since >= 0 && s.Grace >= 0
 }
 
-func parseGrace(text string) (time.Duration, error) {
-	if text == forever {
-		return machine.Forever, nil
+// parse reads a time, -1 where the text is none.
+func parse(text string) time.Duration {
+	n, err := strconv.ParseUint(text, base, bits)
+	if err != nil {
+		return -1
 	}
-	n, err := strconv.ParseUint(text, base, 63)
-	return time.Duration(n) * unit, err
+	return time.Duration(n) * unit
 }
 
 // SetStop names one of drainit's threads. Where it fails, the verbs say less.
 func SetStop(tid int, s Stop) {
-	if tid == 0 {
-		return
-	}
 	fd, err := unix.Open("/proc/self/task/"+strconv.Itoa(tid)+"/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return

@@ -18,50 +18,39 @@ import (
 // State is what a title says.
 type State struct {
 	Phase          phase.Phase
-	WorkerAlive    bool // one that is being killed has not ended
+	WorkerAlive    bool // or starts, or is being killed
 	WorkerStopped  bool // in state T, while running
 	QuietUnhandled bool // no process handled the quiet signal, while quiet
 }
 
-// titles have at most 15 bytes each (PR_SET_NAME(2const)).
+// titles are those of each phase, in the order in which they are tried, of 15 bytes at most
+// (PR_SET_NAME(2const)).
 var titles = [...]struct {
 	text string
 	State
 }{
-	{"drainit:start", State{Phase: phase.Starting}},
-	{"drainit:run", State{Phase: phase.Running, WorkerAlive: true}},
+	{"drainit:start", State{Phase: phase.Starting, WorkerAlive: true}},
 	{"drainit:stopped", State{Phase: phase.Running, WorkerAlive: true, WorkerStopped: true}},
-	{"drainit:quiet", State{Phase: phase.Quiet, WorkerAlive: true}},
+	{"drainit:run", State{Phase: phase.Running, WorkerAlive: true}},
 	{"drainit:quiet?", State{Phase: phase.Quiet, WorkerAlive: true, QuietUnhandled: true}},
-	{"drainit:drain", State{Phase: phase.Draining, WorkerAlive: true}},
+	{"drainit:quiet", State{Phase: phase.Quiet, WorkerAlive: true}},
 	{"drainit:ended", State{Phase: phase.Draining}},
+	{"drainit:drain", State{Phase: phase.Draining, WorkerAlive: true}},
 	{"drainit:kill", State{Phase: phase.Killing, WorkerAlive: true}},
 }
 
-// Names that are no state of a drainit with a worker.
-const (
-	Pause = "drainit:pause" // it has none
-)
+// Pause is the title of a drainit that runs no worker.
+const Pause = "drainit:pause"
 
 // Force is what a verb is called that asks the drainit with this pid for a force-stop: a
 // stop signal is one then, whether or not a second one is ignored.
 func Force(pid int) string { return "force:" + strconv.Itoa(pid) }
 
-// Of is the title of a state, "" at the end, which has none. A title tells of a state what
-// makes a difference in its phase.
+// Of is the title of a state, "" at the end, which has none: the first of those of its phase
+// that says nothing untrue.
 func Of(s State) string {
-	switch s.Phase {
-	case phase.Draining:
-		s = State{Phase: s.Phase, WorkerAlive: s.WorkerAlive}
-	case phase.Starting:
-		s = State{}
-	default:
-		s.WorkerAlive = true
-		s.WorkerStopped = s.WorkerStopped && s.Phase == phase.Running
-		s.QuietUnhandled = s.QuietUnhandled && s.Phase == phase.Quiet
-	}
 	for _, t := range titles {
-		if t.State == s {
+		if t.Phase == s.Phase && (t.WorkerAlive || !s.WorkerAlive) && (s.WorkerStopped || !t.WorkerStopped) && (s.QuietUnhandled || !t.QuietUnhandled) {
 			return t.text
 		}
 	}

@@ -11,17 +11,7 @@ func TestEachTitleIsReadBack(t *testing.T) {
 	for p := phase.Starting; p <= phase.Done; p++ {
 		for bits := range 8 {
 			s := State{p, bits&1 != 0, bits&2 != 0, bits&4 != 0}
-			want := s
-			switch p {
-			case phase.Starting:
-				want = State{}
-			case phase.Draining:
-				want.WorkerStopped, want.QuietUnhandled = false, false
-			default:
-				want.WorkerAlive = true
-				want.WorkerStopped = s.WorkerStopped && p == phase.Running
-				want.QuietUnhandled = s.QuietUnhandled && p == phase.Quiet
-			}
+			want := State{p, s.WorkerAlive || p != phase.Draining, s.WorkerStopped && p == phase.Running, s.QuietUnhandled && p == phase.Quiet}
 			title := Of(s)
 			if titled := p != phase.Done; (title != "") != titled || len(title) > 15 {
 				t.Errorf("%+v: title %q", s, title)
