@@ -20,11 +20,7 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err, stderr)
 	}
-	status, err := inspect.Run(r, stdout, func(notice error) { fail(notice, stderr) })
-	if err != nil {
-		fail(err, stderr) // with a status of its own
-	}
-	return status
+	return inspect.Run(r, stdout, func(line error) { fail(line, stderr) }) // with a status of its own
 }
 
 // parseVerb reads the verb that args begin with, and its flags. pid is drainit's own: as

@@ -122,25 +122,21 @@ func TestVerbIsACOMMANDBehindDashes(t *testing.T) {
 
 // A drainit may start or end beside the test: then it asks again.
 func TestVerbsAnswerIsInspects(t *testing.T) {
+	ask := func() (got said) {
+		got.status = inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard, func(line error) {
+			got.stderr += "drainit: " + logx.Printable(line.Error()) + "\n"
+		})
+		return got
+	}
 	for range 100 {
-		before, errBefore := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard, nil)
-		got := run(t, []string{"status"}, nil)
-		after, errAfter := inspect.Run(inspect.Request{Verb: inspect.VerbStatus}, io.Discard, nil)
-		if before != after || text(errBefore) != text(errAfter) {
+		before, got, after := ask(), run(t, []string{"status"}, nil), ask()
+		if before != after {
 			continue
 		}
-		if got.status != after || got.stderr != text(errAfter) || (got.stdout == "") != (errAfter != nil) {
-			t.Errorf("got %+v, want status %d and %q", got, after, text(errAfter))
+		if got.status != after.status || got.stderr != after.stderr || (got.stdout == "") != (after.stderr != "") {
+			t.Errorf("got %+v, want %+v", got, after)
 		}
 		return
 	}
 	t.Error("the answer changed each time")
-}
-
-// text is what is written of an error.
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return "drainit: " + logx.Printable(err.Error()) + "\n"
 }

@@ -3,215 +3,128 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/machine"
 	"drainit/internal/phase"
+	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
 	"drainit/reaper"
 )
 
-// patience bounds the wait for a drainit that was sent a signal: a busy machine may give it
-// its turn late. One that is stopped itself can't act.
-func (d *instance) patience() time.Duration {
-	if d.Stopped() {
-		return answerWithin
-	}
-	return 5 * answerWithin
-}
-
-// answerWithin is what a drainit that is given the processor needs at most.
-const answerWithin = 2 * time.Second
-
 // quiet is the quiet signal, and the wait that a preStop hook wants: load
 // balancers and queues look away meanwhile.
-func (d *instance) quiet(sleep time.Duration) (status int, err error) {
-	if d.phase() > phase.Quiet {
-		return 0, fmt.Errorf("%s is %s already: nothing to quiet", d.label(), d.phase())
+func (d *instance) quiet(sleep time.Duration) (status int) {
+	if d.is.Phase > phase.Quiet {
+		return d.answer(0, fmt.Errorf("%s is %s already: nothing to quiet", d, d.is.Phase))
 	}
-	known := time.Duration(0)
-	if d.phase() == phase.Quiet {
-		known = quietAgain
-	}
-	if _, status, err := d.signalAndWait(phase.Running, unix.SIGTSTP); err != nil {
-		return status, err
+	if status := d.signalUntil(unix.SIGTSTP, 0, func(p phase.Phase) bool { return p != phase.Running }); status != 0 {
+		return status
 	}
 	d.sleep(sleep)
-	now, _ := d.await(known, func(s title.State) bool { return s.QuietUnhandled })
-	if now.state().QuietUnhandled {
-		return 0, errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1")
+	if d.is.QuietUnhandled {
+		d.say(errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1"))
 	}
-	return 0, nil
+	return 0
 }
 
-// quietAgain bounds the time in which a drainit that was quiet already acts upon another quiet
-// signal. At the first its title is that of a quiet one only once it knows which processes
-// handle that.
-const quietAgain = 50 * time.Millisecond
-
-func (d *instance) resume() (status int, err error) {
-	if d.phase() <= phase.Quiet {
-		now, status, err := d.signalAndWait(phase.Quiet, unix.SIGCONT)
-		if err != nil || now.phase() <= phase.Quiet {
-			return status, err
-		}
-		d = now // a stop came before the resume
+func (d *instance) resume() (status int) {
+	if d.is.Phase <= phase.Quiet {
+		status = d.signalUntil(unix.SIGCONT, 0, func(p phase.Phase) bool { return p != phase.Quiet })
 	}
-	return statusNo, fmt.Errorf("%s is %s: a worker that was sent the stop signal can't be resumed", d.label(), d.phase())
+	if d.is.Phase > phase.Quiet { // or a stop came before the resume
+		return d.answer(statusNo, fmt.Errorf("%s is %s: a worker that was sent the stop signal can't be resumed", d, d.is.Phase))
+	}
+	return status
 }
 
-// signalAndWait sends drainit a signal that takes it out of a phase, and returns when it
-// has left that, or has ended.
-func (d *instance) signalAndWait(from phase.Phase, sig unix.Signal) (now *instance, status int, err error) {
-	if err := d.signal(sig); err != nil {
-		return d, statusFailed, err
+// stop never sends a second stop signal unless that is asked for: it would kill. A force-stop
+// takes several: the first may begin the drain, and one too soon after it counts as the same
+// request. A drainit that ignores repeated ones knows by the verb's name that these are meant.
+func (d *instance) stop(r Request) (status int) {
+	switch {
+	case r.Force:
+		title.Set(title.Force(d.PID))
+		status = d.signalUntil(unix.SIGTERM, machine.SameRequest+50*time.Millisecond, func(p phase.Phase) bool { return p == phase.Killing })
+	case d.is.Phase <= phase.Quiet:
+		status = d.signal(unix.SIGTERM)
+	case d.status(Request{}) == statusFailed: // it prints the status
+		return statusFailed
+	case !r.Wait:
+		d.say(errors.New("already stopping; drainit stop --force kills what is left"))
 	}
-	now, gone := d.await(d.patience(), func(s title.State) bool {
-		if s.Phase == from {
-			d.noteLate(sig, from)
-		}
-		return s.Phase != from
-	})
-	if !gone && now.phase() == from {
-		return now, statusNo, now.notResponding(sig)
-	}
-	return now, 0, nil
-}
-
-// end stops drainit, and returns when it has ended if that is wanted.
-func (d *instance) end(stdout io.Writer, r Request) (status int, err error) {
-	if r.Force {
-		status, err = d.forceStop()
-	} else {
-		status, err = d.stop(stdout)
-	}
-	if !r.Wait || status != 0 {
-		return status, err
-	}
-	for gone := false; !gone; _, gone = d.refresh() {
+	for r.Wait && status == 0 && !d.gone {
 		d.sleep(time.Minute)
 	}
-	return 0, nil
+	return status
 }
 
-// stop never sends a second stop signal: that would kill.
-func (d *instance) stop(stdout io.Writer) (status int, err error) {
-	if d.phase() > phase.Quiet {
-		if _, err := io.WriteString(stdout, d.text(d.readStop())); err != nil {
-			return statusFailed, err
-		}
-		return 0, errors.New("already stopping; drainit stop --force kills what is left")
+// signal sends drainit a signal, unless it has ended. PID 1 needs no care: its pid is never
+// recycled.
+func (d *instance) signal(sig unix.Signal) (status int) {
+	var err error
+	if d.PID == 1 {
+		err = reaper.SignalInit(sig)
+	} else {
+		err = reaper.Signal(d.ID, sig, proc.Read)
 	}
-	if err := d.signal(unix.SIGTERM); err != nil {
-		return statusFailed, err
+	switch {
+	case errors.Is(err, reaper.ErrGone):
+		d.gone = true
+	case errors.Is(err, unix.EPERM):
+		return d.answer(statusFailed, fmt.Errorf("not permitted: %s runs as another user; ask as that user, as root, or with CAP_KILL", d))
+	case err != nil:
+		return d.answer(statusFailed, fmt.Errorf("cannot signal %s: %w", d, err))
 	}
-	return 0, nil
+	return 0
 }
 
-// forceStop sends as many stop signals as it takes: the first may begin the
-// drain, and one too soon after it counts as the same request. A drainit that ignores
-// repeated ones knows by the verb's name that these are meant.
-func (d *instance) forceStop() (status int, err error) {
-	title.Set(title.Force(d.PID))
-	const apart = machine.SameRequest + 50*time.Millisecond
-	const rounds = int(answerWithin / (2 * apart)) // of a machine that stood still, too
-	until := time.Now().Add(d.patience())
-	for round := 0; round < rounds || time.Now().Before(until); round++ {
-		now, gone := d.refresh()
-		if gone || now.phase() == phase.Killing {
-			return 0, nil
-		}
-		if err := d.signal(unix.SIGTERM); err != nil && !errors.Is(err, reaper.ErrGone) {
-			return statusFailed, err
-		}
-		d.await(apart, func(s title.State) bool {
-			if s.Phase != phase.Killing {
-				d.noteLate(unix.SIGTERM, s.Phase)
+// signalUntil sends drainit a signal, and returns when its phase shows that it has acted upon
+// that, or it has ended. Unless again is 0 it sends the signal each such time anew. It looks
+// ever more rarely: under a CPU limit each look takes its time from drainit. Looks bound it and
+// not a time: a machine that stands still or is busy keeps drainit from acting.
+func (d *instance) signalUntil(sig unix.Signal, again time.Duration, acted func(phase.Phase) bool) (status int) {
+	const slowest, most = 50 * time.Millisecond, 210 // looks take 10 s
+	const lateAfter = 300 * time.Millisecond         // and the verb's start: mostly within a second, under a CPU limit of 10m too
+	began, next, late := time.Now(), time.Duration(0), false
+	for look := range most {
+		waited := time.Since(began)
+		if look == 0 || again > 0 && waited >= next {
+			if status := d.signal(sig); status != 0 {
+				return status
 			}
-			return s.Phase == phase.Killing
-		})
-	}
-	now, _ := d.refresh()
-	return statusNo, now.notResponding(unix.SIGTERM)
-}
-
-// noteLate says once, when it is time for it, that drainit has not yet acted upon a signal.
-func (d *instance) noteLate(sig unix.Signal, now phase.Phase) {
-	if d.late != nil && time.Since(d.signalled) > lateAfter {
-		d.late(d.notYet(sig, now))
-		d.late = nil
-	}
-}
-
-// await reads the title until the phase is as wanted, drainit has gone, or the time is
-// over: with so many looks in it that neither a machine that stood still nor one that
-// is very busy has kept drainit from acting. They are ever further apart: under a CPU limit
-// each takes its time from drainit.
-func (d *instance) await(atMost time.Duration, wanted func(title.State) bool) (now *instance, gone bool) {
-	const slowest = 20 * time.Millisecond
-	apart := time.Millisecond
-	until := time.Now().Add(atMost)
-	for left := int(min(atMost, answerWithin) / slowest); ; left-- {
-		now, gone = d.refresh()
-		if gone || wanted(now.state()) || left <= 0 && time.Now().After(until) {
-			return now, gone
+			next = waited + again
 		}
-		time.Sleep(apart)
-		apart = min(2*apart, slowest)
+		time.Sleep(min(time.Millisecond+waited/2, slowest))
+		d.refresh()
+		switch {
+		case d.gone || acted(d.is.Phase):
+			return 0
+		case d.Stopped() && look >= most/5:
+			return d.answer(statusNo, fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d, signals.Name(sig)))
+		case waited > lateAfter && !late:
+			late = true
+			d.say(fmt.Errorf("%s was sent %s and is still %s; waiting", d, signals.Name(sig), d.is.Phase))
+		}
 	}
+	return d.answer(statusNo, fmt.Errorf("%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?", d, signals.Name(sig), d.is.Phase))
 }
 
-// notYet says that drainit may still act upon a signal.
-func (d *instance) notYet(sig unix.Signal, now phase.Phase) error {
-	return fmt.Errorf("%s was sent %s and is still %s; waiting", d.label(), signals.Name(sig), now)
-}
-
-// notResponding says why drainit may not have acted upon a signal.
-func (d *instance) notResponding(sig unix.Signal) error {
-	name := signals.Name(sig)
-	if d.Stopped() {
-		return fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d.label(), name)
+// refresh looks at drainit anew.
+func (d *instance) refresh() {
+	now, err := d.look(d.PID)
+	d.gone = proc.IsGone(err) || err == nil && now.ID != d.ID
+	if err == nil && !d.gone {
+		d.drainit = now
 	}
-	return fmt.Errorf("%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?", d.label(), name, d.phase())
 }
 
 // sleep waits, but no longer than drainit runs.
-func (d *instance) sleep(sleep time.Duration) {
-	fd, err := unix.PidfdOpen(d.PID, 0)
-	if err == unix.ESRCH {
-		return // it has ended
-	}
-	if err != nil {
-		d.sleepBlind(sleep)
-		return
-	}
-	defer unix.Close(fd)
-	for until := time.Now().Add(sleep); ; {
-		left := time.Until(until)
-		if left <= 0 {
-			return
-		}
-		const longest = 1 << 30 // milliseconds, in an int of 32 bits
-		ms := min(left.Milliseconds()+1, longest)
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(ms))
-		if n > 0 || err != nil && err != unix.EINTR {
-			return
-		}
-	}
-}
-
-// sleepBlind is for an old kernel, and for where pidfds are not permitted.
-func (d *instance) sleepBlind(sleep time.Duration) {
-	const apart = 100 * time.Millisecond
-	for until := time.Now().Add(sleep); ; {
-		left := time.Until(until)
-		if _, gone := d.refresh(); gone || left <= 0 {
-			return
-		}
-		time.Sleep(min(left, apart))
+func (d *instance) sleep(atMost time.Duration) {
+	for until := time.Now().Add(atMost); !d.gone && time.Now().Before(until); d.refresh() {
+		time.Sleep(min(time.Until(until), 100*time.Millisecond))
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 )
 
@@ -18,19 +21,31 @@ type being struct {
 }
 
 // madeUp is a /proc with these, and the verb in the cgroup "own".
-func madeUp(beings []being) *system {
+func madeUp(beings []being) system {
 	var all []proc.Process
 	of := map[int]being{os.Getpid(): {cgroup: "own"}}
 	for _, b := range beings {
 		all = append(all, proc.Process{ID: proc.ID{PID: b.pid}, PPID: b.ppid, Comm: b.comm, State: 'S'})
 		of[b.pid] = b
 	}
-	return &system{proc.New(all), func(pid int) (string, error) {
-		if of[pid].cgroup == "" {
-			return "", errors.New("not permitted")
-		}
-		return of[pid].cgroup, nil
-	}, func(pid int) (same, known bool) { return of[pid].runs == "drainit", of[pid].runs != "" }}
+	snapshot := proc.New(all)
+	return system{
+		read: func(pid int) (proc.Process, error) {
+			p, ok := snapshot.Process(pid)
+			if !ok {
+				return p, unix.ENOENT
+			}
+			return p, nil
+		},
+		all: func() (*proc.Snapshot, error) { return snapshot, nil },
+		cgroups: func(pid int) (string, error) {
+			if of[pid].cgroup == "" {
+				return "", errors.New("not permitted")
+			}
+			return of[pid].cgroup, nil
+		},
+		sameProgram: func(pid int) (same, known bool) { return of[pid].runs == "drainit", of[pid].runs != "" },
+	}
 }
 
 func TestWhichDrainitIsMeant(t *testing.T) {
@@ -44,9 +59,7 @@ func TestWhichDrainitIsMeant(t *testing.T) {
 	}{
 		"PID 1":                                    {[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "node", "own", "node"}}, 1, ""},
 		"PID 1 that is starting":                   {[]being{{1, 0, "drainit:start", "own", "drainit"}}, 1, ""},
-		"PID 1 without a title":                    {[]being{{1, 0, "drainit", "own", "drainit"}}, 1, ""},
-		"PID 1 without a title, unreadable":        {[]being{{1, 0, "drainit", "own", ""}}, 0, none},
-		"PID 1 is another program":                 {[]being{{1, 0, "drainit", "own", "sh"}}, 0, none},
+		"PID 1 has no title yet":                   {[]being{{1, 0, "drainit", "own", "drainit"}}, 0, none},
 		"PID 1 is a pause":                         {[]being{{1, 0, "drainit:pause", "own", "drainit"}}, 0, none},
 		"PID 1 is asked from another cgroup":       {[]being{{1, 0, "drainit:run", "its", "drainit"}}, 1, ""},
 		"an impostor below PID 1":                  {[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "drainit:kill", "own", "sh"}}, 1, ""},
@@ -64,9 +77,9 @@ func TestWhichDrainitIsMeant(t *testing.T) {
 		"two":                                      {[]being{pause, real, {11, 1, "drainit:drain", "own", "drainit"}}, 0, "several drainits here: 10, 11; choose one with --pid"},
 		"two copies":                               {[]being{pause, {10, 1, "drainit:run", "own", "copy"}, {11, 1, "drainit:run", "own", "copy"}}, 0, "several drainits here: 10, 11"},
 	} {
-		got, err := madeUp(tt.all).meant()
-		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%s: %d, %v; want %d, %s", name, got, err, tt.want, tt.err)
+		got, err := madeUp(tt.all).locate(0)
+		if err == nil && got.PID != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %d, %v; want %d, %s", name, got.PID, err, tt.want, tt.err)
 		}
 	}
 }
@@ -76,30 +89,23 @@ func TestTornTitleIsReadAgain(t *testing.T) {
 	denied := errors.New("not permitted")
 	for name, tt := range map[string]struct {
 		shown []string // by one look after the other
-		fails error    // the first look
-		want  string
-		looks int
+		fails error
+		want  error
 	}{
-		"whole":               {[]string{"drainit:run"}, nil, "drainit:run", 1},
-		"another program":     {[]string{"node"}, nil, "node", 1},
-		"no title yet":        {[]string{"drainit"}, nil, "drainit", 1},
-		"a pod's pause":       {[]string{"drainit:pause"}, nil, "drainit:pause", 1},
-		"torn":                {[]string{"drainit:runrt", "drainit:run"}, nil, "drainit:run", 2},
-		"torn, and then gone": {[]string{"drainit:runrt", "init"}, nil, "init", 2},
-		"never whole":         {[]string{"drainit:x", "drainit:x"}, nil, "drainit:x", 2},
-		"not to be read":      {nil, denied, "", 1},
+		"whole":               {[]string{"drainit:run"}, nil, nil},
+		"another program":     {[]string{"node", "node"}, nil, unix.ESRCH},
+		"a pod's pause":       {[]string{"drainit:pause", "drainit:pause"}, nil, unix.ESRCH},
+		"torn":                {[]string{"drainit:runrt", "drainit:run"}, nil, nil},
+		"torn, and then gone": {[]string{"drainit:runrt", "init"}, nil, unix.ESRCH},
+		"not to be read":      {[]string{""}, denied, denied},
 	} {
-		t.Run(name, func(t *testing.T) {
-			looks := 0
-			all, err := settled(func() (*proc.Snapshot, error) {
-				if looks++; tt.fails != nil {
-					return nil, tt.fails
-				}
-				return madeUp([]being{{pid: 1, comm: tt.shown[looks-1]}}).all, nil
-			})
-			if p, _ := all.Process(1); err != tt.fails || p.Comm != tt.want || looks != tt.looks {
-				t.Errorf("%q, %v after %d looks, want %q, %v after %d", p.Comm, err, looks, tt.want, tt.fails, tt.looks)
-			}
-		})
+		looks := 0
+		d, err := system{read: func(pid int) (proc.Process, error) {
+			looks++
+			return proc.Process{Comm: tt.shown[looks-1], State: 'S'}, tt.fails
+		}}.look(1)
+		if err != tt.want || looks != len(tt.shown) || err == nil && d.is.Phase != phase.Running {
+			t.Errorf("%s: %+v, %v after %d looks, want %v", name, d.is, err, looks, tt.want)
+		}
 	}
 }

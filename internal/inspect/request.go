@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"drainit/internal/phase"
+	"drainit/internal/proc"
 )
 
 // The verbs.
@@ -40,61 +41,42 @@ type Request struct {
 	PID   int           // of the drainit that is meant; 0 where there is only one
 }
 
-// mayList reports whether the answer may have the processes in it.
-func (r Request) mayList() bool {
-	return r.Verb == VerbStatus && (!r.Ready || r.JSON) || r.Verb == VerbStop && !r.Force
+// Exit statuses beside 0: the answer is no, and drainit can't be asked.
+const statusNo, statusFailed = 1, 125
+
+// instance is the drainit that is asked.
+type instance struct {
+	drainit
+	system
+	gone   bool
+	stdout io.Writer
+	say    func(line error)
 }
-
-// lateAfter is how long after its signal a verb says that it still waits: with its own start
-// mostly less than a second, under a CPU limit of 10m too.
-const lateAfter = 300 * time.Millisecond
-
-// Exit statuses of the verbs.
-const (
-	statusOK     = 0
-	statusNo     = 1   // the answer is no
-	statusFailed = 125 // drainit can't be asked
-)
 
 // Run finds the drainit of this container, asks it, and returns the exit status:
-// 0, 1 where the answer is no, 125 where it can't be asked. The error is for people, and
-// may come with any of these. late is called, at most once, with the line
-// that there is no answer yet.
-func Run(r Request, stdout io.Writer, late func(notice error)) (status int, err error) {
-	d, err := locate(r.PID, r.mayList())
-	if err != nil {
-		return statusFailed, err
-	}
-	d.late = late
-	if d.phase() == phase.Starting && r.Verb != VerbStop {
-		return statusNo, fmt.Errorf("%s has not started its worker yet", d.label())
-	}
-	switch r.Verb {
-	case VerbStatus:
-		return d.printStatus(stdout, r)
-	case VerbQuiet:
+// 0, 1 where the answer is no, 125 where it can't be asked. It calls say with each line for
+// people: an error, that there is no answer yet, or with status 0 advice.
+func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
+	sys := system{proc.Read, func() (*proc.Snapshot, error) { return proc.Take(proc.Want{}) }, proc.Cgroups, proc.SameProgram}
+	found, err := sys.locate(r.PID)
+	d := &instance{drainit: found, system: sys, stdout: stdout, say: say}
+	switch {
+	case err != nil:
+		return d.answer(statusFailed, err)
+	case d.is.Phase == phase.Starting && r.Verb != VerbStop:
+		return d.answer(statusNo, fmt.Errorf("%s has not started its worker yet", d))
+	case r.Verb == VerbStatus:
+		return d.status(r)
+	case r.Verb == VerbQuiet:
 		return d.quiet(r.Sleep)
-	case VerbResume:
+	case r.Verb == VerbResume:
 		return d.resume()
 	}
-	return d.end(stdout, r)
+	return d.stop(r)
 }
 
-func (d *instance) printStatus(stdout io.Writer, r Request) (status int, err error) {
-	text := ""
-	switch {
-	case r.JSON:
-		text = d.json(d.readStop(), time.Now())
-	case r.Ready: // one that changes with the phase only: each other one is a new event to Kubernetes
-		text = d.word() + "\n"
-	default:
-		text = d.text(d.readStop())
-	}
-	if _, err := io.WriteString(stdout, text); err != nil {
-		return statusFailed, err
-	}
-	if !d.state().WorkerAlive || r.Ready && !d.ready() {
-		return statusNo, nil
-	}
-	return statusOK, nil
+// answer says a line and returns the status.
+func (d *instance) answer(status int, line error) int {
+	d.say(line)
+	return status
 }

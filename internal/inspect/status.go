@@ -3,6 +3,7 @@ package inspect
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -15,90 +16,25 @@ import (
 	"drainit/internal/title"
 )
 
-// stopping is the stop that an instance is in.
-type stopping struct {
-	title.Stop
-	known bool          // it says so
-	now   time.Duration // after boot
+// report is the status; as JSON it is that for programs.
+type report struct {
+	Phase         string     `json:"phase"` // running, quiet, draining or killing
+	Ready         bool       `json:"ready"` // running, and the worker is not stopped
+	WorkerAlive   bool       `json:"worker_alive"`
+	WorkerStopped bool       `json:"worker_stopped,omitempty"`
+	QuietHandled  *bool      `json:"quiet_handled,omitempty"` // in quiet
+	StopSignal    string     `json:"stop_signal,omitempty"`
+	StoppingSince string     `json:"stopping_since,omitempty"` // RFC 3339, UTC
+	Left          *float64   `json:"left_s,omitempty"`         // to SIGKILL
+	PID           int        `json:"pid"`                      // drainit's
+	Processes     []reported `json:"processes"`
+
+	word     string        // the phase for people
+	stopping time.Duration // for so long
 }
 
-// readStop reads the stop from the names of drainit's threads. One that another has begun
-// with is that of the thread which started it: the newest counts.
-func (d *instance) readStop() (s stopping) {
-	if d.phase() < phase.Draining {
-		return s
-	}
-	names, _ := proc.ThreadNames(d.PID) // what is not known is not shown
-	return newestStop(names, proc.SinceBoot())
-}
-
-func newestStop(names []string, now time.Duration) (s stopping) {
-	s.now = now
-	for _, name := range names {
-		if stop, ok := title.ParseStop(name); ok && stop.Since <= now && (!s.known || stop.Since > s.Since) {
-			s.Stop, s.known = stop, true
-		}
-	}
-	return s
-}
-
-// ago is how long the stop has lasted.
-func (s stopping) ago() time.Duration { return s.now - s.Since }
-
-// left is the time until SIGKILL. ok is false where none is due.
-func (s stopping) left(p phase.Phase) (left time.Duration, ok bool) {
-	return max(0, s.Grace-s.ago()), s.known && s.Grace != machine.Forever && p == phase.Draining
-}
-
-// word is the phase for people.
-func (d *instance) word() string {
-	if s := d.state(); s.WorkerStopped {
-		return s.Phase.String() + ", but the worker is stopped"
-	}
-	return d.phase().String()
-}
-
-// text is the status for people.
-func (d *instance) text(s stopping) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, ", d.word(), d.label())
-	if !d.state().WorkerAlive {
-		b.WriteString("the worker has ended, ")
-	}
-	if s.known && s.Signal != 0 {
-		fmt.Fprintf(&b, "%s %s ago, ", signals.Name(s.Signal), tenths(s.ago()))
-	}
-	if left, ok := s.left(d.phase()); ok {
-		fmt.Fprintf(&b, "SIGKILL in %s, ", tenths(left))
-	}
-	fmt.Fprintf(&b, "%s below it\n", logx.Processes(len(d.descendants)))
-	if len(d.descendants) > 0 {
-		fmt.Fprintf(&b, "%7s %7s STATE %8s COMMAND\n", "PID", "PPID", "AGE")
-	}
-	for _, p := range d.descendants {
-		fmt.Fprintf(&b, "%7d %7d %-5c %8s %s\n", p.PID, p.PPID, p.State, logx.Round(p.Age()), logx.Printable(p.Comm))
-	}
-	return b.String()
-}
-
-// tenths is a time in seconds as people compare it to a grace.
-func tenths(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
-
-// statusJSON is the status for programs, in one line.
-type statusJSON struct {
-	Phase         string        `json:"phase"` // running, quiet, draining or killing
-	Ready         bool          `json:"ready"` // running, and the worker is not stopped
-	WorkerAlive   bool          `json:"worker_alive"`
-	WorkerStopped bool          `json:"worker_stopped,omitempty"`
-	QuietHandled  *bool         `json:"quiet_handled,omitempty"` // in quiet
-	StopSignal    string        `json:"stop_signal,omitempty"`
-	StoppingSince string        `json:"stopping_since,omitempty"` // RFC 3339, UTC
-	Left          *float64      `json:"left_s,omitempty"`         // to SIGKILL
-	PID           int           `json:"pid"`                      // drainit's
-	Processes     []processJSON `json:"processes"`
-}
-
-type processJSON struct {
+// reported is a process below drainit.
+type reported struct {
 	PID   int     `json:"pid"`
 	PPID  int     `json:"ppid"`
 	Comm  string  `json:"comm"`  // what is not printable is escaped, as in the log
@@ -106,39 +42,98 @@ type processJSON struct {
 	Age   float64 `json:"age_s"`
 }
 
-// json is the status for programs. wall is the time at which s was read.
-func (d *instance) json(s stopping, wall time.Time) string {
-	is := d.state()
-	out := statusJSON{Phase: is.Phase.String(), Ready: d.ready(), WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []processJSON{}}
+// status prints the status that is asked for.
+func (d *instance) status(r Request) (status int) {
+	now := d.report(r.JSON || !r.Ready)
+	text := now.text()
+	switch {
+	case r.JSON:
+		b, _ := json.Marshal(now) // numbers and strings never fail
+		text = string(b) + "\n"
+	case r.Ready: // it changes with the phase only: each other one is a new event to Kubernetes
+		text = now.word + "\n"
+	}
+	if _, err := io.WriteString(d.stdout, text); err != nil {
+		return d.answer(statusFailed, err)
+	}
+	if !now.WorkerAlive || r.Ready && !now.Ready {
+		return statusNo
+	}
+	return 0
+}
+
+// report is the status: what the title says, and if it is to be whole the stop, and the
+// processes below drainit.
+func (d *instance) report(whole bool) report {
+	is := d.is
+	r := report{Phase: is.Phase.String(), Ready: is.Phase == phase.Running && !is.WorkerStopped, WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}
+	if r.word = r.Phase; is.WorkerStopped {
+		r.word += ", but the worker is stopped"
+	}
 	if is.Phase == phase.Quiet {
-		handled := !is.QuietUnhandled
-		out.QuietHandled = &handled
+		r.QuietHandled = new(!is.QuietUnhandled)
 	}
-	if s.known {
-		out.StoppingSince = wall.Add(-s.ago()).UTC().Format("2006-01-02T15:04:05.0Z")
+	if !whole {
+		return r
 	}
-	if s.known && s.Signal != 0 {
-		out.StopSignal = signals.Name(s.Signal)
+	if is.Phase >= phase.Draining {
+		names, _ := proc.ThreadNames(d.PID) // what is not known is not shown
+		r.addStop(names, proc.SinceBoot(), time.Now())
 	}
-	if left, ok := s.left(is.Phase); ok {
-		seconds := inTenths(left)
-		out.Left = &seconds
-	}
-	for _, p := range d.descendants {
-		out.Processes = append(out.Processes, processJSON{p.PID, p.PPID, logx.Printable(p.Comm), string(p.State), inTenths(p.Age())})
-	}
-	b, err := json.Marshal(out)
+	all, err := d.all()
 	if err != nil {
-		panic(err) // numbers and strings only
+		d.say(fmt.Errorf("cannot list the processes: %w", err))
 	}
-	return string(b) + "\n"
+	for _, p := range append(all.Descendants(d.PID), all.Hanging(d.PID)...) {
+		r.Processes = append(r.Processes, reported{p.PID, p.PPID, logx.Printable(p.Comm), string(p.State), inTenths(p.Age())})
+	}
+	return r
+}
+
+// addStop adds the newest stop in the names of drainit's threads: a new thread bears the name of
+// the one that started it. sinceBoot and wall are now.
+func (r *report) addStop(names []string, sinceBoot time.Duration, wall time.Time) {
+	newest := title.Stop{Since: -1}
+	for _, name := range names {
+		if stop, ok := title.ParseStop(name); ok && stop.Since <= sinceBoot && stop.Since > newest.Since {
+			newest = stop
+		}
+	}
+	if newest.Since < 0 {
+		return
+	}
+	r.stopping = sinceBoot - newest.Since
+	r.StoppingSince = wall.Add(-r.stopping).UTC().Format("2006-01-02T15:04:05.0Z")
+	if newest.Signal != 0 {
+		r.StopSignal = signals.Name(newest.Signal)
+	}
+	if newest.Grace != machine.Forever && r.Phase == phase.Draining.String() {
+		r.Left = new(inTenths(max(0, newest.Grace-r.stopping)))
+	}
 }
 
 // inTenths is a time in seconds, to a tenth.
 func inTenths(d time.Duration) float64 { return math.Round(d.Seconds()*10) / 10 }
 
-// ready reports whether new work is welcome.
-func (d *instance) ready() bool {
-	s := d.state()
-	return s.Phase == phase.Running && !s.WorkerStopped
+// text is the status for people.
+func (r report) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, ", r.word, proc.Label("drainit", r.PID))
+	if !r.WorkerAlive {
+		b.WriteString("the worker has ended, ")
+	}
+	if r.StopSignal != "" {
+		fmt.Fprintf(&b, "%s %.1fs ago, ", r.StopSignal, r.stopping.Seconds())
+	}
+	if r.Left != nil {
+		fmt.Fprintf(&b, "SIGKILL in %.1fs, ", *r.Left)
+	}
+	fmt.Fprintf(&b, "%s below it\n", logx.Processes(len(r.Processes)))
+	if len(r.Processes) > 0 {
+		fmt.Fprintf(&b, "%7s %7s STATE %8s COMMAND\n", "PID", "PPID", "AGE")
+	}
+	for _, p := range r.Processes {
+		fmt.Fprintf(&b, "%7d %7d %-5s %8s %s\n", p.PID, p.PPID, p.State, logx.Round(time.Duration(p.Age*1e9)), p.Comm)
+	}
+	return b.String()
 }

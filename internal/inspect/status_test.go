@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -12,68 +13,78 @@ import (
 	"drainit/internal/title"
 )
 
-// titled is a drainit with a title and nothing below it.
-func titled(text string) *instance {
-	return &instance{Process: proc.Process{ID: proc.ID{PID: 7}, Comm: text, State: 'S'}}
+// shown is what is reported of a drainit with a title and nothing below it, with these names of
+// threads.
+func shown(text string, now time.Duration, wall time.Time, threads ...string) report {
+	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: 7}, Comm: text, State: 'S'}}}
+	d.is, _ = title.Parse(text)
+	r := d.report(false)
+	r.addStop(threads, now, wall)
+	return r
 }
 
-// after is a stop that began 100 s after boot, so long ago.
-func after(ago time.Duration, sig unix.Signal, grace time.Duration) stopping {
-	const since = 100 * time.Second
-	return stopping{title.Stop{Signal: sig, Since: since, Grace: grace}, true, since + ago}
+// begun is when the stops of a test began, after boot.
+const begun = 100 * time.Second
+
+// stopping is the name of a thread in such a stop.
+func stopping(sig unix.Signal, grace time.Duration) string {
+	return title.Stop{Signal: sig, Since: begun, Grace: grace}.String()
 }
 
 func TestStatusForPeople(t *testing.T) {
 	const ago = 3200 * time.Millisecond
 	for _, tt := range []struct {
-		title string
-		stop  stopping
-		want  string // without "0 processes below it"
+		title  string
+		ago    time.Duration
+		thread string
+		want   string // without "0 processes below it"
 	}{
-		{"drainit:run", stopping{}, "running: drainit[7], "},
-		{"drainit:stopped", stopping{}, "running, but the worker is stopped: drainit[7], "},
-		{"drainit:quiet", stopping{}, "quiet: drainit[7], "},
-		{"drainit:quiet?", stopping{}, "quiet: drainit[7], "},
-		{"drainit:drain", stopping{}, "draining: drainit[7], "},
-		{"drainit:drain", after(ago, unix.SIGTERM, 30*time.Second), "draining: drainit[7], SIGTERM 3.2s ago, SIGKILL in 26.8s, "},
-		{"drainit:drain", after(ago, unix.SIGINT, machine.Forever), "draining: drainit[7], SIGINT 3.2s ago, "},
-		{"drainit:drain", after(40*time.Second, unix.SIGTERM, 30*time.Second), "draining: drainit[7], SIGTERM 40.0s ago, SIGKILL in 0.0s, "},
-		{"drainit:ended", stopping{}, "draining: drainit[7], the worker has ended, "},
-		{"drainit:ended", after(ago, 0, 30*time.Second), "draining: drainit[7], the worker has ended, SIGKILL in 26.8s, "},
-		{"drainit:ended", after(ago, 0, machine.Forever), "draining: drainit[7], the worker has ended, "},
-		{"drainit:ended", after(ago, 37, time.Minute), "draining: drainit[7], the worker has ended, SIGRTMIN+3 3.2s ago, SIGKILL in 56.8s, "},
-		{"drainit:kill", after(ago, unix.SIGTERM, 30*time.Second), "killing: drainit[7], SIGTERM 3.2s ago, "},
+		{"drainit:run", 0, "drainit", "running: drainit[7], "},
+		{"drainit:stopped", 0, "drainit", "running, but the worker is stopped: drainit[7], "},
+		{"drainit:quiet", 0, "drainit", "quiet: drainit[7], "},
+		{"drainit:quiet?", 0, "drainit", "quiet: drainit[7], "},
+		{"drainit:drain", 0, "drainit", "draining: drainit[7], "},
+		{"drainit:drain", ago, stopping(unix.SIGTERM, 30*time.Second), "draining: drainit[7], SIGTERM 3.2s ago, SIGKILL in 26.8s, "},
+		{"drainit:drain", ago, stopping(unix.SIGINT, machine.Forever), "draining: drainit[7], SIGINT 3.2s ago, "},
+		{"drainit:drain", 40 * time.Second, stopping(unix.SIGTERM, 30*time.Second), "draining: drainit[7], SIGTERM 40.0s ago, SIGKILL in 0.0s, "},
+		{"drainit:ended", 0, "drainit", "draining: drainit[7], the worker has ended, "},
+		{"drainit:ended", ago, stopping(0, 30*time.Second), "draining: drainit[7], the worker has ended, SIGKILL in 26.8s, "},
+		{"drainit:ended", ago, stopping(0, machine.Forever), "draining: drainit[7], the worker has ended, "},
+		{"drainit:ended", ago, stopping(37, time.Minute), "draining: drainit[7], the worker has ended, SIGRTMIN+3 3.2s ago, SIGKILL in 56.8s, "},
+		{"drainit:kill", ago, stopping(unix.SIGTERM, 30*time.Second), "killing: drainit[7], SIGTERM 3.2s ago, "},
 	} {
-		if got := titled(tt.title).text(tt.stop); got != tt.want+"0 processes below it\n" {
-			t.Errorf("%s, %+v:\ngot  %swant %s", tt.title, tt.stop, got, tt.want)
+		if got := shown(tt.title, begun+tt.ago, time.Now(), tt.thread).text(); got != tt.want+"0 processes below it\n" {
+			t.Errorf("%s, %s:\ngot  %swant %s", tt.title, tt.thread, got, tt.want)
 		}
 	}
 }
 
 func TestStatusForPrograms(t *testing.T) {
 	wall := time.Date(2026, 1, 2, 16, 4, 8, 250e6, time.FixedZone("", 3600))
-	const end = `,"pid":7,"processes":[]}` + "\n"
+	const end = `,"pid":7,"processes":[]}`
 	for _, tt := range []struct {
-		title string
-		stop  stopping
-		want  string
+		title  string
+		ago    time.Duration
+		thread string
+		want   string
 	}{
-		{"drainit:run", stopping{}, `{"phase":"running","ready":true,"worker_alive":true`},
-		{"drainit:stopped", stopping{}, `{"phase":"running","ready":false,"worker_alive":true,"worker_stopped":true`},
-		{"drainit:quiet", stopping{}, `{"phase":"quiet","ready":false,"worker_alive":true,"quiet_handled":true`},
-		{"drainit:quiet?", stopping{}, `{"phase":"quiet","ready":false,"worker_alive":true,"quiet_handled":false`},
-		{"drainit:drain", stopping{}, `{"phase":"draining","ready":false,"worker_alive":true`},
-		{"drainit:drain", after(3200*time.Millisecond, unix.SIGTERM, 30*time.Second),
+		{"drainit:run", 0, "drainit", `{"phase":"running","ready":true,"worker_alive":true`},
+		{"drainit:stopped", 0, "drainit", `{"phase":"running","ready":false,"worker_alive":true,"worker_stopped":true`},
+		{"drainit:quiet", 0, "drainit", `{"phase":"quiet","ready":false,"worker_alive":true,"quiet_handled":true`},
+		{"drainit:quiet?", 0, "drainit", `{"phase":"quiet","ready":false,"worker_alive":true,"quiet_handled":false`},
+		{"drainit:drain", 0, "drainit", `{"phase":"draining","ready":false,"worker_alive":true`},
+		{"drainit:drain", 3200 * time.Millisecond, stopping(unix.SIGTERM, 30*time.Second),
 			`{"phase":"draining","ready":false,"worker_alive":true,"stop_signal":"SIGTERM","stopping_since":"2026-01-02T15:04:05.0Z","left_s":26.8`},
-		{"drainit:drain", after(3200*time.Millisecond, unix.SIGTERM, machine.Forever),
+		{"drainit:drain", 3200 * time.Millisecond, stopping(unix.SIGTERM, machine.Forever),
 			`{"phase":"draining","ready":false,"worker_alive":true,"stop_signal":"SIGTERM","stopping_since":"2026-01-02T15:04:05.0Z"`},
-		{"drainit:ended", after(30*time.Second, 0, 30*time.Second),
+		{"drainit:ended", 30 * time.Second, stopping(0, 30*time.Second),
 			`{"phase":"draining","ready":false,"worker_alive":false,"stopping_since":"2026-01-02T15:03:38.2Z","left_s":0`},
-		{"drainit:kill", after(3200*time.Millisecond, unix.SIGTERM, 3*time.Second),
+		{"drainit:kill", 3200 * time.Millisecond, stopping(unix.SIGTERM, 3*time.Second),
 			`{"phase":"killing","ready":false,"worker_alive":true,"stop_signal":"SIGTERM","stopping_since":"2026-01-02T15:04:05.0Z"`},
 	} {
-		if got := titled(tt.title).json(tt.stop, wall); got != tt.want+end {
-			t.Errorf("%s, %+v:\ngot  %swant %s", tt.title, tt.stop, got, tt.want+end)
+		got, err := json.Marshal(shown(tt.title, begun+tt.ago, wall, tt.thread))
+		if err != nil || string(got) != tt.want+end {
+			t.Errorf("%s, %s, %v:\ngot  %s\nwant %s", tt.title, tt.thread, err, got, tt.want+end)
 		}
 	}
 }
@@ -87,8 +98,10 @@ func TestOneLineOfReadiness(t *testing.T) {
 		"drainit:drain": {"draining", 1}, "drainit:ended": {"draining", 1}, "drainit:kill": {"killing", 1},
 	} {
 		var b strings.Builder
-		if status, err := titled(text).printStatus(&b, Request{Verb: VerbStatus, Ready: true}); status != want.status || err != nil || b.String() != want.line+"\n" {
-			t.Errorf("%s: %q, %d, %v; want %+v", text, b.String(), status, err, want)
+		d := &instance{stdout: &b}
+		d.is, _ = title.Parse(text)
+		if status := d.status(Request{Verb: VerbStatus, Ready: true}); status != want.status || b.String() != want.line+"\n" {
+			t.Errorf("%s: %q, %d; want %+v", text, b.String(), status, want)
 		}
 	}
 }
@@ -103,12 +116,11 @@ func TestNewestStop(t *testing.T) {
 	for _, names := range [][]string{
 		{"drainit:drain", "drainit", second}, {first, second}, {second, first, first}, {future, second, "!"},
 	} {
-		s := newestStop(names, 2*time.Hour)
-		if want := (title.Stop{Signal: unix.SIGTERM, Since: time.Hour, Grace: time.Minute}); !s.known || s.Stop != want || s.ago() != time.Hour {
-			t.Errorf("%q: %+v", names, s)
+		if r := shown("drainit:drain", 2*time.Hour, time.Now(), names...); r.stopping != time.Hour || r.StopSignal != "SIGTERM" || *r.Left != 0 {
+			t.Errorf("%q: %+v", names, r)
 		}
 	}
-	if s := newestStop([]string{"drainit:drain", "", "drainit", future}, time.Hour); s.known {
-		t.Errorf("%+v", s)
+	if r := shown("drainit:drain", time.Hour, time.Now(), "drainit:drain", "", "drainit", future); r.StoppingSince != "" {
+		t.Errorf("%+v", r)
 	}
 }

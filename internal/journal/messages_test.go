@@ -21,7 +21,7 @@ const (
 	head = `# Messages
 
 For those who search for a line: the messages of the log, of the command line and of the verbs, as they stand in the code, with … for what changes. The lines of the log are in package journal, one function for each; what has no level is
-an error, or a part of a line. [operations.md](operations.md#the-log) says what to do about a line. Made by: go test ./internal/journal -run TestPageOfMessages -update
+an error, or a part of a line; "a verb" says a line of its own. [operations.md](operations.md#the-log) says what to do about a line. Made by: go test ./internal/journal -run TestPageOfMessages -update
 
 | level | when | words |
 |---|---|---|
@@ -81,7 +81,7 @@ func messagesIn(t *testing.T, dir string) (rows []string) {
 // spokenBy are the levels at which a function writes, and the texts in it; none where it
 // neither writes nor makes what is written.
 func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
-	made := dir == "../logx" || returns(f, "string") || returns(f, "error") && dir != "../../supervisor"
+	made := dir == "../logx" || returns(f.Type, "string") || returns(f.Type, "error") && dir != "../../supervisor"
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
@@ -119,8 +119,11 @@ func levelOf(call *ast.CallExpr) (level string, ok bool) {
 	default:
 		ok = false
 	}
-	if method.Sel.Name == "NotStarted" {
+	switch method.Sel.Name {
+	case "NotStarted":
 		return "error", true
+	case "say", "answer":
+		return "a verb", true
 	}
 	return level, ok && slices.Contains([]string{"debug", "info", "warn", "error"}, level)
 }
@@ -131,16 +134,18 @@ func isKept(call *ast.CallExpr) bool {
 	return ok && method.Sel.Name == "Once"
 }
 
-func returns(f *ast.FuncDecl, name string) bool {
-	if f.Type.Results == nil {
+// returns reports whether a function returns a type, or a function that does.
+func returns(f *ast.FuncType, name string) bool {
+	if f.Results == nil {
 		return false
 	}
-	for _, result := range f.Type.Results.List {
-		if id, ok := result.Type.(*ast.Ident); ok && id.Name == name {
-			return true
+	return slices.ContainsFunc(f.Results.List, func(result *ast.Field) bool {
+		if made, ok := result.Type.(*ast.FuncType); ok {
+			return returns(made, name)
 		}
-	}
-	return false
+		id, ok := result.Type.(*ast.Ident)
+		return ok && id.Name == name
+	})
 }
 
 var (

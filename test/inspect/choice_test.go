@@ -160,7 +160,7 @@ func startFrozen(t *testing.T) *harness.Init {
 		}
 		p.Signal(unix.SIGSTOP)
 		harness.WaitUntil(t, "it has stopped", func() bool { return harness.StateOf(p.Pid()) == 'T' })
-		if title := harness.Comm(p.Pid()); title == "drainit" || title == "drainit:start" {
+		if harness.Comm(p.Pid()) == "drainit:start" {
 			return p
 		}
 		p.Signal(unix.SIGKILL)

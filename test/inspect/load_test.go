@@ -94,8 +94,12 @@ func TestVerbsLookAtNoOtherProcess(t *testing.T) {
 		{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false},
 		{"status --ready --json", true},
 		{"quiet", false}, {"quiet --pid 1", false}, {"resume", false},
+		{"stop", false},
 		{"stop", true}, // in a drain it prints the status
 	} {
+		if step.verb == "stop" && step.lists {
+			p.WaitTitle("drainit:drain")
+		}
 		args := append([]string{"-f", "-e", "trace=openat", harness.DrainitBin}, strings.Fields(step.verb)...)
 		a := p.AskAs(harness.Ask{Bin: "strace", Args: args})
 		if lists := strings.Contains(a.Err, `"/proc", `); lists != step.lists {
