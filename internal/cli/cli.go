@@ -19,8 +19,6 @@ import (
 	"drainit/supervisor"
 )
 
-var errNoCommand = errors.New("there is no COMMAND to run")
-
 // Run is main with its surroundings as arguments. It runs a verb, prints what was asked
 // for, or runs the worker to its end, and returns how drainit is to end. It must be called
 // on the locked main thread, as supervisor.Run must.
@@ -30,38 +28,29 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
 	o, err := parse(args, environ)
-	if errors.Is(err, pflag.ErrHelp) {
+	more := ""
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
 		return supervisor.Outcome{Status: show(help, stdout, stderr)}
-	}
-	if err == nil && o.version {
+	case err != nil:
+	case o.version:
 		return supervisor.Outcome{Status: show(version(), stdout, stderr)}
-	}
-	if err == nil && o.pause {
-		return pause(queue, stderr)
-	}
-	if err == nil && len(o.config.Command) == 0 {
-		err = errNoCommand
+	case o.pause:
+		if err = supervisor.Pause(queue); err == nil {
+			return supervisor.Outcome{}
+		}
+	case len(o.config.Command) == 0:
+		err, more = errors.New("there is no COMMAND to run"), usage
 	}
 	if err != nil {
 		queue.SurvivePipe()
-		return supervisor.Outcome{Status: refuse(o, err, stderr)}
+		_ = logx.WriteTerminationLog(o.config.TerminationLog, err.Error()) // stderr has it all the same
+		return supervisor.Outcome{Status: fail(err, more, stderr)}
 	}
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
-	for _, line := range warnings(environ) {
-		log.Warn(line)
-	}
 	return supervisor.Run(o.config, queue, log)
 }
 
 // IsVerb reports whether a command line asks a running drainit.
 func IsVerb(args []string) bool { return len(args) > 0 && inspect.IsVerb(args[0]) }
-
-// pause runs no worker until a stop signal comes.
-func pause(queue *sigqueue.Queue, stderr io.Writer) supervisor.Outcome {
-	if err := supervisor.Pause(queue); err != nil {
-		queue.SurvivePipe()
-		return supervisor.Outcome{Status: fail(err, stderr)}
-	}
-	return supervisor.Outcome{}
-}

@@ -62,7 +62,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		{"-p 0 y", "", `--parent-death-signal: invalid signal "0"`},
 		{"--health-addr drainit:80 y", "", `--health-addr: invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
 		{"--log-format xml y", "", `--log-format: invalid value "xml": want auto, json or text`},
-		{"--log-level panic y", "", `--log-level: invalid value "panic": want error, warn, info or debug`},
+		{"--log-level panic y", "", `--log-level: invalid value "panic": want error, warn, warning, info or debug`},
 		{"--pause y", "", `--pause runs no COMMAND, and was given "y"`},
 		{"--grce 5 y", "", `unknown flag: --grce`},
 		{"-x y", "", `unknown shorthand flag: 'x' in -x`},
@@ -86,7 +86,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 }
 
 func TestUnknownFlagIsToldOfHelpAndOfCOMMANDsOwnFlags(t *testing.T) {
-	want := said{125, "", "drainit: unknown flag: --grce; drainit --help lists the flags, and COMMAND's own go behind it\n"}
+	want := said{125, "", "drainit: unknown flag: --grce; drainit --help lists the flags, and COMMAND's own come after COMMAND\n"}
 	if got := run(t, []string{"--grce", "5", "y"}, []string{noTerminationLog}); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -94,7 +94,7 @@ func TestUnknownFlagIsToldOfHelpAndOfCOMMANDsOwnFlags(t *testing.T) {
 
 // An argument can't forge a second line, nor move the cursor.
 func TestMistakeIsOnePrintableLine(t *testing.T) {
-	want := said{125, "", `drainit: unknown flag: --a\x1b[2J\nb; drainit --help lists the flags, and COMMAND's own go behind it` + "\n"}
+	want := said{125, "", `drainit: unknown flag: --a\x1b[2J\nb; drainit --help lists the flags, and COMMAND's own come after COMMAND` + "\n"}
 	if got := run(t, []string{"--a\x1b[2J\nb", "y"}, []string{noTerminationLog}); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -199,7 +199,7 @@ func TestOutputThatCannotBeWrittenFails(t *testing.T) {
 
 // Kubernetes shows the termination log of a container that did not start.
 func TestMistakeIsWrittenToTerminationLog(t *testing.T) {
-	const unknown = "unknown flag: --grce; drainit --help lists the flags, and COMMAND's own go behind it"
+	const unknown = "unknown flag: --grce; drainit --help lists the flags, and COMMAND's own come after COMMAND"
 	tests := []struct {
 		name string
 		args string // FILE is the termination log
@@ -208,13 +208,13 @@ func TestMistakeIsWrittenToTerminationLog(t *testing.T) {
 	}{
 		{"bad value", "--termination-log FILE -t 25x y", "", `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`},
 		{"bad value before the flag", "-t 25x --termination-log FILE y", "", `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`},
-		{"bad value, file by variable", "--log-level x y", "DRAINIT_TERMINATION_LOG=FILE", `--log-level: invalid value "x": want error, warn, info or debug`},
+		{"bad value, file by variable", "--log-level x y", "DRAINIT_TERMINATION_LOG=FILE", `--log-level: invalid value "x": want error, warn, warning, info or debug`},
 		{"unknown flag", "--termination-log FILE --grce 5 y", "", unknown},
 		{"unknown flag, file by variable", "--grce 5 y", "DRAINIT_TERMINATION_LOG=FILE", unknown},
 		{"unknown flag before a bad value", "--log-level x --grce 5 y", "DRAINIT_TERMINATION_LOG=FILE", unknown},
 		{"flags that exclude each other", "-g -c y", "DRAINIT_TERMINATION_LOG=FILE", "-g, -c and --forward say which processes get a signal: give one of them"},
 		{"no COMMAND", "-t 5", "DRAINIT_TERMINATION_LOG=FILE", "there is no COMMAND to run"},
-		{"what is not printable", "--gr\x1bace y", "DRAINIT_TERMINATION_LOG=FILE", `unknown flag: --gr\x1bace; drainit --help lists the flags, and COMMAND's own go behind it`},
+		{"what is not printable", "--gr\x1bace y", "DRAINIT_TERMINATION_LOG=FILE", `unknown flag: --gr\x1bace; drainit --help lists the flags, and COMMAND's own come after COMMAND`},
 		{"the flag wins over the variable", "--termination-log= -t x y", "DRAINIT_TERMINATION_LOG=FILE", ""},
 		{"flag behind an unknown one", "--grce --termination-log FILE y", noTerminationLog, ""},
 		{"help", "--help", "DRAINIT_TERMINATION_LOG=FILE", ""},

@@ -15,8 +15,8 @@ through quiet, drain and stop. It is made to be PID 1 of a container.
 Stopping
   -t, --grace DUR           from the first stop signal to SIGKILL: 25s, 25 (seconds),
                             0 (kill at once) or infinity (default 30s)
-      --stop-delay DUR      quiet for so long before the worker is signalled; a part of
-                            the grace period (default 0)
+      --stop-delay DUR      stay quiet this long before the worker is signalled; a part
+                            of the grace period (default 0)
       --second-stop WHAT    a repeated stop signal: force kills at once (default), ignore
                             waits for the end of the grace period
       --stop-signal SIG     also begins the stop, besides TERM and INT; repeatable
@@ -46,7 +46,7 @@ Verbs, which ask the drainit of this container
                             stopping
       --json                for programs
   quiet                     sends TSTP, and returns when drainit is quiet
-      --sleep DUR           returns so much later, for a preStop hook
+      --sleep DUR           returns that much later, for a preStop hook
   resume                    sends CONT
   stop                      sends TERM, and in a drain nothing
       --force               kills
@@ -62,11 +62,11 @@ Each flag with a value can be set in the environment, --grace by DRAINIT_GRACE, 
 --forking, by 1 or 0; repeatable ones take commas. A flag wins. An empty variable counts as
 not set. Without either, the grace period is OJS_SHUTDOWN_GRACE_PERIOD, OJS_GRACE_PERIOD or
 OJS_SHUTDOWN_TIMEOUT, plus 5s.
-A COMMAND that has a verb's name goes behind --, as in: drainit -- status
+A COMMAND that has a verb's name goes after --, as in: drainit -- status
 
 Signals: TERM and INT stop, and a second one kills, if it comes 100 ms later or more; TSTP
 quiets, CONT resumes; the others are forwarded.
 Exit status: the worker's, or 128+n if it died of signal n; 137 if a process had to be
-killed; 125 drainit failed, or a verb finds none; 126 COMMAND can't be executed;
-127 COMMAND not found; 1 a verb's answer is no.
+killed; 125: drainit failed, or no drainit was found; 126: COMMAND can't be executed;
+127: COMMAND not found; 1: a verb's answer is no.
 `

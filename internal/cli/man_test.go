@@ -165,7 +165,7 @@ func (p *manPage) check(t *testing.T) {
 			taken = append(taken, e.spelled(f.NoOptDefVal == ""))
 		}
 	}
-	newFlags().set.VisitAll(spell(""))
+	newFlags(new(options)).VisitAll(spell(""))
 	for _, verb := range inspect.Verbs {
 		taken = append(taken, verb)
 		verbFlags(&inspect.Request{Verb: verb}).VisitAll(spell(verb))
@@ -261,7 +261,7 @@ func (p *manPage) synopsis() string {
 func (p *manPage) environment() string {
 	var b strings.Builder
 	for _, e := range p.options {
-		at := slices.IndexFunc(settings[:], func(s setting) bool { return s.name == e.name })
+		at := slices.IndexFunc(settings, func(s setting) bool { return s.name == e.name })
 		if at < 0 {
 			continue // has no variable
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func (w *lateWriter) Write(b []byte) (int, error) {
 // What is said is not lost as long as standard error would take it.
 func TestWhatIsSaidLateIsNotLost(t *testing.T) {
 	w := new(lateWriter)
-	if say("already stopping\n", w); w.said.String() != "already stopping\n" {
+	if fail(errors.New("already stopping"), "", w); w.said.String() != "drainit: already stopping\n" {
 		t.Errorf("said %q", w.said.String())
 	}
 }

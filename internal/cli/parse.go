@@ -3,126 +3,134 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/signals"
 	"drainit/supervisor"
 )
 
-// flags are the command line as it was given, not checked.
-type flags struct {
-	set                     *pflag.FlagSet
-	given                   [len(settings)]texts // of the settings, in their order
-	group, single, verbose  bool
-	subreaper               bool // for tini's sake
-	warnReaped, versionOnly bool
-	pause                   bool
+// options are the command line and the environment, checked.
+type options struct {
+	config  supervisor.Config
+	json    bool
+	level   zapcore.Level
+	version bool
+	pause   bool // no worker, as a pod's first container
 }
 
-// newFlags returns the flags, which nothing is parsed into.
-func newFlags() *flags {
-	f := &flags{set: newFlagSet("drainit")}
-	f.set.SetInterspersed(false) // what follows COMMAND is COMMAND's
-	for i, s := range settings {
-		flag := f.set.VarPF(&f.given[i], s.name, s.short, "")
+// defaults are the options where nothing is given.
+func defaults() *options {
+	return &options{json: !isTerminal(unix.Stderr), config: supervisor.Config{
+		Grace: supervisor.DefaultGrace, Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
+	}}
+}
+
+// flags are the command line as it was given, not checked.
+type flags struct {
+	*pflag.FlagSet
+	given                  map[string][]string // by setting
+	group, single, verbose bool
+}
+
+// newFlags returns the flags, which nothing is parsed into. They set o where they are no setting.
+func newFlags(o *options) *flags {
+	f := &flags{FlagSet: newFlagSet("drainit"), given: make(map[string][]string)}
+	f.SetInterspersed(false) // what follows COMMAND is COMMAND's
+	for _, s := range o.settings() {
+		f.FuncP(s.name, s.short, "", func(value string) error { return f.give(s.name, value) })
 		if s.toggle {
-			flag.NoOptDefVal = "true"
+			f.Lookup(s.name).NoOptDefVal = "true"
 		}
 	}
-	addToggle(f.set, &f.group, "group", "g")
-	addToggle(f.set, &f.single, "single-child", "c")
-	addToggle(f.set, &f.verbose, "verbose", "v")
-	addToggle(f.set, &f.subreaper, "subreaper", "s")
-	addToggle(f.set, &f.warnReaped, "warn-reaped", "w")
-	addToggle(f.set, &f.pause, "pause", "P")
-	addToggle(f.set, &f.versionOnly, "version", "V")
+	f.BoolFuncP("group", "g", "", into(&f.group, parseBool))
+	f.BoolFuncP("single-child", "c", "", into(&f.single, parseBool))
+	f.BoolFuncP("verbose", "v", "", into(&f.verbose, parseBool))
+	f.BoolFuncP("subreaper", "s", "", into(new(bool), parseBool)) // for tini's sake
+	f.BoolFuncP("warn-reaped", "w", "", into(&o.config.WarnReaped, parseBool))
+	f.BoolFuncP("pause", "P", "", into(&o.pause, parseBool))
+	f.BoolFuncP("version", "V", "", into(&o.version, parseBool))
 	return f
+}
+
+// give keeps a value, to be checked when all flags are known.
+func (f *flags) give(setting, value string) error {
+	f.given[setting] = append(f.given[setting], value)
+	return nil
+}
+
+// newFlagSet returns a set that prints nothing by itself.
+func newFlagSet(name string) *pflag.FlagSet {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	return fs
 }
 
 // parse reads the flags, and the environment where a flag is not given. The error is
 // pflag.ErrHelp, or names the flag or variable, the value and what it takes, in one line;
 // with it come the options as far as they were read.
 func parse(args, environ []string) (*options, error) {
-	f, o := newFlags(), &options{}
-	err := f.set.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
+	o := defaults()
+	f := newFlags(o)
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
 		return o, err
-	}
-	if err != nil {
+	case err != nil:
 		_ = o.apply(f, environ) // for the termination log: this error is the first
-		return o, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own go behind it", err)
-	}
-	if f.versionOnly {
-		o.version = true
+		return o, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own come after COMMAND", err)
+	case o.version:
 		return o, nil
 	}
 	if err := o.apply(f, environ); err != nil {
 		return o, err
 	}
-	if err := o.applyToggles(f); err != nil {
-		return o, err
-	}
-	o.config.Command, o.pause = f.set.Args(), f.pause
-	o.config.Env = workerEnv(environ)
-	if f.pause && len(o.config.Command) > 0 {
-		return o, fmt.Errorf("--pause runs no COMMAND, and was given %q", o.config.Command[0])
+	o.config.Command, o.config.Env = f.Args(), workerEnv(environ)
+	switch {
+	case f.group && f.single, f.Changed("forward") && (f.group || f.single):
+		return o, errors.New("-g, -c and --forward say which processes get a signal: give one of them")
+	case o.pause && f.NArg() > 0:
+		return o, fmt.Errorf("--pause runs no COMMAND, and was given %q", f.Arg(0))
 	}
 	return o, nil
 }
 
-// apply sets each setting from its flag, its variable or its default.
+// apply sets each setting from its flags, or else from the environment.
 func (o *options) apply(f *flags, environ []string) error {
-	o.config.Grace = supervisor.DefaultGrace
-	o.config.Rewrites = signals.Rewrites{}
-	o.config.TerminationLog = logx.DefaultTerminationLog
-	o.json = !isTerminal(unix.Stderr)
-	sources := make(map[string]string)
-	own := slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return !strings.HasPrefix(v, prefix) })
-	for i, s := range settings {
-		values, source := []string(f.given[i]), s.flag()
-		if len(values) == 0 {
-			source = s.variable()
-			values = s.split(lookupEnv(own, source))
-		}
-		for _, v := range values {
-			if err := s.set(o, v); err != nil {
-				return fmt.Errorf("%s: %w", source, err)
-			}
-		}
-		if len(values) == 0 && s.unset != nil {
-			if err := s.unset(o, environ); err != nil {
-				return err
-			}
-		}
-		sources[s.name] = source
+	if f.group {
+		_ = f.give("forward", "group")
 	}
-	if c := o.config; c.StopDelay > 0 && c.StopDelay >= c.Grace {
-		return fmt.Errorf("%s: %v is not shorter than the grace period of %v: the worker would never be signalled", sources["stop-delay"], c.StopDelay, c.Grace)
-	}
-	return nil
-}
-
-// applyToggles sets what the flags without a value say, which win over variables.
-func (o *options) applyToggles(f *flags) error {
-	switch {
-	case f.group && f.single, f.set.Changed("forward") && (f.group || f.single):
-		return errors.New("-g, -c and --forward say which processes get a signal: give one of them")
-	case f.group:
-		o.config.Mode = forward.ModeGroup
-	case f.single:
-		o.config.Mode = forward.ModeWorker
+	if f.single {
+		_ = f.give("forward", "worker")
 	}
 	if f.verbose {
-		o.level = zapcore.DebugLevel
+		_ = f.give("log-level", "debug")
 	}
-	o.config.WarnReaped = f.warnReaped
+	for _, s := range o.settings() {
+		values, source := f.given[s.name], s.flag()
+		if len(values) == 0 {
+			values, source = s.find(environ)
+		}
+		hint, ofWorker := "", slices.Contains(s.others, source)
+		if ofWorker {
+			hint = "; or give " + s.flag()
+		}
+		for _, v := range values {
+			if err := s.set(v); err != nil {
+				return fmt.Errorf("%s: %w%s", source, err, hint)
+			}
+		}
+		if ofWorker && o.config.Grace != supervisor.Forever {
+			o.config.Grace += 5 * time.Second // in which it must still give its jobs back (section 5.3 of the OJS specification)
+		}
+	}
 	return nil
 }
 
@@ -132,20 +140,23 @@ func isTerminal(fd int) bool {
 	return err == nil
 }
 
-// workerEnv is the environment without drainit's own variables: a drainit below this one
-// gets its own. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
-func workerEnv(environ []string) []string {
-	var env []string
+// lookupEnv returns the first value of a variable, as getenv(3) does.
+func lookupEnv(environ []string, name string) (value string, ok bool) {
+	name += "="
 	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
-		if !isOwn(name) {
-			env = append(env, v)
+		if value, ok := strings.CutPrefix(v, name); ok {
+			return value, true
 		}
 	}
-	return env
+	return "", false
 }
 
+// workerEnv is the environment without drainit's own variables: a drainit below this one
+// gets its own. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
+func workerEnv(environ []string) []string { return slices.DeleteFunc(slices.Clone(environ), isOwn) }
+
 // isOwn reports whether a variable is one of drainit's settings.
-func isOwn(name string) bool {
-	return strings.HasPrefix(name, prefix) && slices.ContainsFunc(settings[:], func(s setting) bool { return s.variable() == name })
+func isOwn(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return strings.HasPrefix(name, prefix) && slices.ContainsFunc(new(options).settings(), func(s setting) bool { return s.variable() == name })
 }

@@ -134,7 +134,7 @@ var settingTests = map[string]settingTest{
 		without: zapcore.InfoLevel,
 		good: map[string]any{"error": zapcore.ErrorLevel, "warn": zapcore.WarnLevel, "info": zapcore.InfoLevel, "debug": zapcore.DebugLevel,
 			"DEBUG": zapcore.DebugLevel, "Warning": zapcore.WarnLevel, "warning": zapcore.WarnLevel, "WARN": zapcore.WarnLevel},
-		bad: map[string]string{"panic": `invalid value "panic": want error, warn, info or debug`, "Panic": `invalid value "Panic": want error, warn, info or debug`},
+		bad: map[string]string{"panic": `invalid value "panic": want error, warn, warning, info or debug`, "Panic": `invalid value "Panic": want error, warn, warning, info or debug`},
 	},
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -18,9 +19,9 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 		return show(help, stdout, stderr)
 	}
 	if err != nil {
-		return fail(err, stderr)
+		return fail(err, "", stderr)
 	}
-	return inspect.Run(r, stdout, func(line error) { fail(line, stderr) }) // with a status of its own
+	return inspect.Run(r, stdout, func(line error) { fail(line, "", stderr) }) // with a status of its own
 }
 
 // parseVerb reads the verb that args begin with, and its flags. pid is drainit's own: as
@@ -30,34 +31,41 @@ func parseVerb(args []string, pid int) (inspect.Request, error) {
 	r := inspect.Request{Verb: args[0]}
 	fs := verbFlags(&r)
 	err := fs.Parse(args[1:])
-	if errors.Is(err, pflag.ErrHelp) {
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
 		return r, err
-	}
-	if err == nil && fs.NArg() > 0 {
+	case err == nil && fs.NArg() > 0:
 		err = fmt.Errorf("unexpected %q", fs.Arg(0))
+	case err == nil && pid == 1:
+		err = errors.New("this drainit is PID 1, and a verb asks one that runs already")
 	}
 	if err != nil {
-		return r, fmt.Errorf("%s: %w; a command of that name is run by: drainit -- %s", r.Verb, err, r.Verb)
+		err = fmt.Errorf("%s: %w; a command of that name is run by: drainit -- %s", r.Verb, err, r.Verb)
 	}
-	if pid == 1 {
-		return r, fmt.Errorf("%s asks a drainit that runs already, and this one is PID 1; a command of that name is run by: drainit -- %s", r.Verb, r.Verb)
-	}
-	return r, nil
+	return r, err
 }
 
 // verbFlags returns the flags that the request's verb has, which set its fields.
 func verbFlags(r *inspect.Request) *pflag.FlagSet {
 	fs := newFlagSet("drainit " + r.Verb)
-	fs.Var((*pidValue)(&r.PID), "pid", "")
+	fs.Func("pid", "", into(&r.PID, parsePID))
 	switch r.Verb {
 	case inspect.VerbStatus:
-		addToggle(fs, &r.Ready, "ready", "")
-		addToggle(fs, &r.JSON, "json", "")
+		fs.BoolFunc("ready", "", into(&r.Ready, parseBool))
+		fs.BoolFunc("json", "", into(&r.JSON, parseBool))
 	case inspect.VerbQuiet:
-		fs.Var((*delay)(&r.Sleep), "sleep", "")
+		fs.Func("sleep", "", into(&r.Sleep, parseDelay))
 	case inspect.VerbStop:
-		addToggle(fs, &r.Force, "force", "")
-		addToggle(fs, &r.Wait, "wait", "")
+		fs.BoolFunc("force", "", into(&r.Force, parseBool))
+		fs.BoolFunc("wait", "", into(&r.Wait, parseBool))
 	}
 	return fs
+}
+
+func parsePID(value string) (int, error) {
+	pid, err := strconv.ParseUint(value, 10, 31)
+	if err != nil || pid == 0 {
+		return 0, errors.New("want a pid")
+	}
+	return int(pid), nil
 }

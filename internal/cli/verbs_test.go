@@ -63,8 +63,8 @@ func TestVerbsMistakes(t *testing.T) {
 		"quiet --sleep soon":         `invalid argument "soon" for "--sleep" flag: invalid duration "soon": want 5s or 5 (seconds)`,
 		"quiet --sleep infinity":     `invalid argument "infinity" for "--sleep" flag: invalid duration "infinity": want 5s or 5 (seconds)`,
 		"quiet --sleep 604801":       `invalid argument "604801" for "--sleep" flag: "604801" is more than a week (milliseconds meant?): want 5s or 5 (seconds)`,
-		"status --ready=maybe":       `invalid argument "maybe" for "--ready" flag: want true or false, or nothing`,
-		"stop --force=":              `invalid argument "" for "--force" flag: want true or false, or nothing`,
+		"status --ready=maybe":       `invalid argument "maybe" for "--ready" flag: invalid value "maybe": want 1, 0, true or false`,
+		"stop --force=":              `invalid argument "" for "--force" flag: invalid value "": want 1, 0, true or false`,
 		"status --pid":               `flag needs an argument: --pid`,
 		"stop --pid 0":               `invalid argument "0" for "--pid" flag: want a pid`,
 		"stop --pid -1":              `invalid argument "-1" for "--pid" flag: want a pid`,
@@ -97,7 +97,7 @@ func TestVerbsHelp(t *testing.T) {
 // An image may have a COMMAND that is named as a verb is.
 func TestVerbAsPID1(t *testing.T) {
 	for _, verb := range []string{"status", "quiet", "resume", "stop"} {
-		want := verb + " asks a drainit that runs already, and this one is PID 1; a command of that name is run by: drainit -- " + verb
+		want := verb + ": this drainit is PID 1, and a verb asks one that runs already; a command of that name is run by: drainit -- " + verb
 		if _, err := parseVerb([]string{verb}, 1); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

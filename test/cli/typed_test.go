@@ -77,21 +77,3 @@ func TestCommandThatIsNotFoundGetsAHint(t *testing.T) {
 		})
 	}
 }
-
-// A variable that does nothing is named at the start, and is the worker's.
-func TestVariableThatWasMeantForASettingIsWarnedOf(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		env := []string{"DRAINIT_GRACE_PERIOD=5s", "DRAINIT_VERBOSE=1", "DRAINIT_GRACE_PORT_80_TCP=tcp://10.0.0.1:80", "DRAINIT_SERVICE_HOST=10.0.0.1"}
-		r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: append(env, "DRAINIT_LOG_FORMAT=text"), Args: []string{"--", "env"}})
-		const want = "drainit: warning: DRAINIT_GRACE_PERIOD is not a setting of drainit; drainit --help lists them\n" +
-			"drainit: warning: DRAINIT_VERBOSE is not a setting of drainit; drainit --help lists them\n"
-		if r.Status != 0 || r.Err != want {
-			t.Errorf("exit status %d\ngot\n%swant\n%s", r.Status, r.Err, want)
-		}
-		for _, v := range env {
-			if !strings.Contains("\n"+r.Out, "\n"+v+"\n") {
-				t.Errorf("%s has not reached the worker", v)
-			}
-		}
-	})
-}
