@@ -1,5 +1,5 @@
-// Package cli is drainit's command line and environment: what each flag, variable and
-// verb means, and what is said of one that is wrong.
+// Package cli is drainit's command line and environment: the meaning of each flag, variable
+// and verb, and the line about one that is wrong.
 //
 // It owns the defaults, the texts of usage and help, and the version. It must never start
 // or signal anything itself: package supervisor does for a worker, and package inspect for

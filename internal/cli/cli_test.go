@@ -216,7 +216,7 @@ func TestMistakeIsWrittenToTerminationLog(t *testing.T) {
 		{"no COMMAND", "-t 5", "DRAINIT_TERMINATION_LOG=FILE", "there is no COMMAND to run"},
 		{"what is not printable", "--gr\x1bace y", "DRAINIT_TERMINATION_LOG=FILE", `unknown flag: --gr\x1bace; drainit --help lists the flags, and COMMAND's own come after COMMAND`},
 		{"the flag wins over the variable", "--termination-log= -t x y", "DRAINIT_TERMINATION_LOG=FILE", ""},
-		{"flag behind an unknown one", "--grce --termination-log FILE y", noTerminationLog, ""},
+		{"flag after an unknown one", "--grce --termination-log FILE y", noTerminationLog, ""},
 		{"help", "--help", "DRAINIT_TERMINATION_LOG=FILE", ""},
 		{"version", "--version", "DRAINIT_TERMINATION_LOG=FILE", ""},
 		{"verb", "status --bad", "DRAINIT_TERMINATION_LOG=FILE", ""},

@@ -25,7 +25,7 @@ func parseGrace(s string) (time.Duration, error) {
 func parseDelay(s string) (time.Duration, error) { return parseDuration(s, "5s or 5 (seconds)") }
 
 // parseDuration reads "25s", "1m30s" (time.ParseDuration) in either case or whole seconds,
-// from 0 to a week. The error says what is wanted.
+// from 0 to a week. The error ends with the forms wanted.
 func parseDuration(s, want string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.ToLower(s))
 	if n, nerr := strconv.ParseUint(s, 10, 64); nerr == nil {

@@ -19,7 +19,7 @@ type settingTest struct {
 	field   func(*options) any // what the setting sets
 	without any                // the field when nothing is given
 	good    map[string]any     // the field by value
-	bad     map[string]string  // what is said of a value, behind its flag or variable
+	bad     map[string]string  // what is said of a value, after its flag or variable
 }
 
 var settingTests = map[string]settingTest{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// dockerd splits the line at " - " and expects git.COMMIT behind it.
+// dockerd splits the line at " - " and expects git.COMMIT after it.
 func TestVersionIsOneLineAsDockerdReadsIt(t *testing.T) {
 	if line := version(); !regexp.MustCompile(`^drainit \S+ go1\.[^ ]+ - git\.[a-z0-9]+\n$`).MatchString(line) {
 		t.Errorf("%q", line)

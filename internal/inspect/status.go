@@ -37,7 +37,7 @@ type report struct {
 type reported struct {
 	PID   int     `json:"pid"`
 	PPID  int     `json:"ppid"`
-	Comm  string  `json:"comm"`  // what is not printable is escaped, as in the log
+	Comm  string  `json:"comm"`  // escaped as in the log
 	State string  `json:"state"` // a letter of proc(5)
 	Age   float64 `json:"age_s"`
 }
@@ -77,7 +77,7 @@ func (d *instance) report(whole bool) report {
 		return r
 	}
 	if is.Phase >= phase.Draining {
-		names, _ := proc.ThreadNames(d.PID) // what is not known is not shown
+		names, _ := proc.ThreadNames(d.PID) // an unknown stop is not shown
 		r.addStop(names, proc.SinceBoot(), time.Now())
 	}
 	all, err := d.all()

@@ -106,8 +106,8 @@ func TestOneLineOfReadiness(t *testing.T) {
 	}
 }
 
-// A thread bears the name of the one that started it: what is newer counts, and what is to
-// come is none of this drainit's.
+// A thread bears the name of the one that started it: the newest stop counts, but none of the
+// future.
 func TestNewestStop(t *testing.T) {
 	name := func(since time.Duration, sig unix.Signal) string {
 		return title.Stop{Signal: sig, Since: since, Grace: time.Minute}.String()
