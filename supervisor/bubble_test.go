@@ -127,7 +127,7 @@ func (b *bubble) settle() {
 // clock.
 func (b *bubble) handOver() {
 	if b.loops && !b.isDone() {
-		b.w.queue.ChildPending()
+		b.w.queue.Put(unix.SIGCHLD)
 		synctest.Wait()
 	}
 }
@@ -157,7 +157,7 @@ func (b *bubble) changes(p *process, state byte, status unix.WaitStatus) {
 	p.State = state
 	b.w.changes = append(b.w.changes, reaper.WaitEvent{PID: p.PID, Status: status})
 	b.w.mu.Unlock()
-	b.w.queue.ChildPending()
+	b.w.queue.Put(unix.SIGCHLD)
 	b.settle()
 }
 

@@ -232,7 +232,7 @@ func TestExitAtTheEndOfTheGrace(t *testing.T) {
 func TestWaitFails(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", slow)), func(b *bubble) {
 		b.w.waitErr = errors.New("wait4: bad address")
-		b.w.queue.ChildPending()
+		b.w.queue.Put(unix.SIGCHLD)
 		b.settle()
 		b.wantPhase(phase.Running)
 		b.wantLines(1, "error: cannot wait for children: wait4: bad address")

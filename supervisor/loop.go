@@ -10,7 +10,6 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
-	"drainit/internal/sigqueue"
 	"drainit/reaper"
 )
 
@@ -40,10 +39,6 @@ func (s *Supervisor) takeNext() bool {
 	select {
 	case pid := <-s.died:
 		s.takeDeaths(pid)
-		return true
-	case <-s.subscribed:
-		s.subscribed = nil
-		s.settle()
 		return true
 	default:
 	}
@@ -99,34 +94,19 @@ func (s *Supervisor) takeOther(sig unix.Signal) {
 
 // takePendingStops takes the stop signals that wait, and reports whether one did.
 func (s *Supervisor) takePendingStops() bool {
-	select {
-	case came := <-s.queue.Stops:
-		s.takeStops(came)
-		return true
-	default:
+	waiting := len(s.queue.Stops)
+	if waiting == 0 {
 		return false
 	}
-}
-
-// takeStops takes a stop signal and those that wait behind it.
-func (s *Supervisor) takeStops(came sigqueue.Arrival) {
-	s.queue.Hold(true)
 	s.reap() // a worker that has ended needs no signal, and no force
-	s.queue.Hold(false)
-	for taken := 0; ; taken++ {
+	for range waiting {
+		came := <-s.queue.Stops
 		if e, ok := s.eventOf(came.Signal); ok {
 			e.At, e.Earliest = came.At, came.Earliest
 			s.step(time.Now(), e)
 		}
-		if taken == cap(s.queue.Stops) { // no more than wait at a time
-			return
-		}
-		select {
-		case came = <-s.queue.Stops:
-		default:
-			return
-		}
 	}
+	return true
 }
 
 // eventOf is what a signal that came means to the machine. ok is false where it means
@@ -226,7 +206,7 @@ func (s *Supervisor) reap() {
 		}
 	}
 	s.stepAll(events)
-	s.queue.ChildPending() // the others next time
+	s.queue.Put(unix.SIGCHLD) // the others next time
 }
 
 func (s *Supervisor) stepAll(events []machine.Event) {

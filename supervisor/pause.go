@@ -18,24 +18,19 @@ func Pause(queue *sigqueue.Queue) error {
 	queue.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT}, nil)
 	spawn.KeepSmall()
 	title.Set(title.Pause)
-	if _, ok := queue.TakeEarly(); ok {
-		return nil
-	}
 	spawn.OpenTimers()
 	spawn.WarmRuntime() // the process table may be full later
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
-	queue.Pump()
-	for {
-		if len(queue.Stops) > 0 {
-			return nil
-		}
+	queue.SubscribeRest()
+	for !queue.StopPending() {
 		reapAll()
 		for _, ok := queue.Take(0); ok; _, ok = queue.Take(0) { // it means nothing to it
 		}
 		queue.Sleep(time.Time{}, false)
 	}
+	return nil
 }
 
 // reapAll waits for every child that has ended.

@@ -43,15 +43,16 @@ func (s *Supervisor) run() Outcome {
 		s.journal.NotStarted(err.Error())
 		return Outcome{Status: err.Status}
 	}
-	s.queue.Pump()
+	s.queue.SubscribeRest()
+	s.settle()
 	s.begin()
 	s.loop()
 	s.job.InterruptGroup()
 	return s.exitCode()
 }
 
-// settle is what the worker need not wait for. That it runs is said behind that, when
-// nothing that comes is lost any longer.
+// settle is what the worker need not wait for. Only then is "running" published: nothing
+// that comes is lost any longer.
 func (s *Supervisor) settle() {
 	spawn.KeepSmall()
 	spawn.PreferWorker()
@@ -100,10 +101,10 @@ func (s *Supervisor) prepare() error {
 // stopBeforeStart reports whether a stop signal has come already: then the
 // worker is not started, for it could not be signalled in time.
 func (s *Supervisor) stopBeforeStart() bool {
-	sig, ok := s.queue.TakeEarly()
-	if !ok {
+	if !s.queue.StopPending() {
 		return false
 	}
+	sig := (<-s.queue.Stops).Signal
 	s.worker.Exit = earlyExit(sig)
 	if sig == unix.SIGINT {
 		s.job.InterruptedEarly()

@@ -111,7 +111,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 			t.Fatal("stopped before a signal came")
 		}
 		signalSelf(t, s, tt.sig)
-		if got := s.run(); got != (Outcome{Status: tt.status}) || s.machine.Phase() != phase.Done || len(w.procs) > 0 {
+		stopped := s.stopBeforeStart()
+		if got := s.exitCode(); !stopped || got != (Outcome{Status: tt.status}) || s.machine.Phase() != phase.Done || len(w.procs) > 0 {
 			t.Errorf("%v: %+v in phase %v, %d processes", tt.sig, got, s.machine.Phase(), len(w.procs))
 		}
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"

@@ -50,8 +50,6 @@ type Supervisor struct {
 	board   board
 	killed  kill
 	died    chan int // the pids of those that were watched; the queue is to wake the loop
-	// Closed when no signal that comes is lost, and nil when that was acted upon.
-	subscribed <-chan struct{}
 	clues      clues
 }
 
@@ -84,8 +82,6 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
 		died:   make(chan int, 2*watch.Most),
-
-		subscribed: queue.All(),
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s

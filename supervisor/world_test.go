@@ -143,7 +143,7 @@ func (p *process) resume() {
 func (p *process) changed(status unix.WaitStatus) {
 	if p.parent == nil {
 		p.w.changes = append(p.w.changes, reaper.WaitEvent{PID: p.PID, Status: status})
-		p.w.queue.ChildPending()
+		p.w.queue.Put(unix.SIGCHLD)
 	}
 }
 

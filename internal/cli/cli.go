@@ -43,7 +43,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		err, more = errors.New("there is no COMMAND to run"), usage
 	}
 	if err != nil {
-		queue.SurvivePipe()
+		sigqueue.SurvivePipe()
 		_ = logx.WriteTerminationLog(o.config.TerminationLog, err.Error()) // stderr has it all the same
 		return supervisor.Outcome{Status: fail(err, more, stderr)}
 	}

@@ -51,8 +51,8 @@ func (w *window) isOver(now time.Time) bool {
 
 // pump passes on what comes, and ends with the process, as the subscriptions do.
 func (q *Queue) pump() {
-	stops, ticks, turns := window{}, stoppedTimer(), quietTurns{q: q, settled: stoppedTimer()}
-	from := []reflect.SelectCase{receive(ticks.C), receive(turns.settled.C)}
+	stops, ticks, order := window{}, stoppedTimer(), turns{settled: stoppedTimer()}
+	from := []reflect.SelectCase{receive(ticks.C), receive(order.settled.C)}
 	for _, slot := range q.slots {
 		from = append(from, receive(slot))
 	}
@@ -66,64 +66,18 @@ func (q *Queue) pump() {
 				ticks.Reset(tick)
 			}
 		case i == 1:
-			turns.settle()
+			q.settle(&order)
 		case q.stops.Has(sig):
 			q.Arrive(stops.arrival(sig, now))
 			ticks.Reset(time.Until(stops.tick))
 		case sig == unix.SIGTSTP:
-			turns.quiet()
+			q.quiet(&order)
 		case sig == unix.SIGCONT:
-			turns.resume()
+			q.resume(&order)
 		default:
 			q.Put(sig)
 		}
 	}
-}
-
-// quietTurns passes on, of TSTP and CONT, the last that came, as the kernel keeps only one of
-// them pending (signal(7)). Which was the last is not certain where they come close together,
-// for two threads may take them: that is then the CONT. A worker that loses a quiet drains at
-// the next TERM; one that lost a resume would idle for good.
-type quietTurns struct {
-	q        *Queue
-	settling bool // a TSTP counts as before the CONT
-	settled  *time.Timer
-}
-
-// settles is how close together a TSTP and a CONT may be taken in the wrong order.
-const settles = 5 * time.Millisecond
-
-func (t *quietTurns) quiet() {
-	if !t.settling {
-		t.q.atQuiet.Store(t.q.continued.Load())
-		t.q.others.withdraw(unix.SIGCONT)
-		t.q.Put(unix.SIGTSTP)
-	}
-}
-
-func (t *quietTurns) resume() {
-	t.q.continued.Add(1)
-	awaited := t.q.awaited.Swap(false)
-	switch {
-	case t.settling:
-	case awaited:
-		t.q.others.withdraw(unix.SIGTSTP)
-		t.q.Put(unix.SIGCONT)
-	default:
-		t.q.others.withdraw(unix.SIGTSTP, unix.SIGCONT)
-		t.settling = true
-		t.settled.Reset(settles)
-	}
-}
-
-// settle is at the end of that time. A TSTP that waits has come within it.
-func (t *quietTurns) settle() {
-	t.settling = false
-	select {
-	case <-t.q.slots[unix.SIGTSTP]:
-	default:
-	}
-	t.q.Put(unix.SIGCONT)
 }
 
 func receive(from any) reflect.SelectCase {
@@ -134,13 +88,4 @@ func stoppedTimer() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
-}
-
-// Arrive has the loop take a stop signal.
-func (q *Queue) Arrive(a Arrival) {
-	select {
-	case q.Stops <- a:
-		q.Wake()
-	default:
-	}
 }

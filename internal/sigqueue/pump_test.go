@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // A signal can have come with the first one as long as the window of that is open: for 100 ms
@@ -55,8 +57,7 @@ func pumped(t *testing.T) *Queue {
 	t.Helper()
 	q := Open()
 	q.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGUSR2}, []unix.Signal{unix.SIGURG, unix.SIGIO})
-	q.Pump()
-	<-q.All()
+	q.SubscribeRest()
 	return q
 }
 
@@ -105,19 +106,24 @@ func TestQuietRightAfterAResumeIsUndone(t *testing.T) {
 	}
 }
 
-// A stop signal that came before the pump is taken early, once.
-func TestTakeEarly(t *testing.T) {
+// A stop signal is pending from its slot on until it is taken; another never is.
+func TestStopPending(t *testing.T) {
 	q := New()
-	q.stops = 1<<(unix.SIGTERM-1) | 1<<(unix.SIGINT-1)
+	q.stops = signals.SetOf(unix.SIGTERM, unix.SIGINT)
 	q.slots[unix.SIGUSR1] <- unix.SIGUSR1
-	if sig, ok := q.TakeEarly(); ok || q.StopPending() {
-		t.Errorf("%v was taken", sig)
+	if q.StopPending() {
+		t.Error("USR1 is no stop signal")
 	}
 	q.slots[unix.SIGTERM] <- unix.SIGTERM
 	if !q.StopPending() {
-		t.Error("it is not pending")
+		t.Error("it is not pending in its slot")
 	}
-	if sig, ok := q.TakeEarly(); !ok || sig != unix.SIGTERM || q.StopPending() {
-		t.Errorf("%v was taken", sig)
+	go q.pump()
+	if a := <-q.Stops; a.Signal != unix.SIGTERM || q.StopPending() {
+		t.Errorf("%+v was taken", a)
+	}
+	q.Arrive(Arrival{Signal: unix.SIGINT})
+	if !q.StopPending() {
+		t.Error("it is not pending")
 	}
 }

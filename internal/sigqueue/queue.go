@@ -1,6 +1,15 @@
 // Package sigqueue takes in the signals that come to drainit, so that none is lost and no
 // flood of one pushes out another.
 //
+// os/signal puts each signal into a slot of its own, as it has one in the kernel. The pump, one
+// goroutine, takes it from there: a stop signal goes to Stops with the time at which it came,
+// any other into the set of those that are pending. The loop takes from both, and sleeps in
+// Sleep while there is nothing.
+//
+// The subscriptions are made in three steps, for all of them would be the longest part of the
+// start: TERM and INT by Open, by Subscribe all that may come at once when there is a worker,
+// and the others by SubscribeRest, after the fork.
+//
 // It owns what drainit does about each signal: every os/signal subscription, and what
 // goes around os/signal. It must never act upon a signal, and never block a sender.
 package sigqueue
@@ -8,26 +17,23 @@ package sigqueue
 import (
 	"os"
 	"os/signal"
-	"runtime"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
 )
 
-// Queue receives the signals. os/signal drops what its channel has no room for, so each
-// signal has a slot of its own, as it has in the kernel. One goroutine takes them from there.
+// Queue receives the signals.
 type Queue struct {
 	Stops chan Arrival // the stop signals, in the order in which they came
 
-	slots  [65]chan os.Signal // by signal
+	slots  [65]chan os.Signal // by signal: os/signal drops what its channel has no room for
 	stops  signals.Set        // the stop signals
-	others others
-	woken  chan struct{}  // one slot
-	all    chan struct{}  // closed when nothing is missed
-	own    chan os.Signal // what comes of drainit's own doing, and is not read
-	held   bool           // the loop's own
+	woken  chan struct{}      // one slot
+	others atomic.Uint64      // a signals.Set: what came beside the stop signals and is not taken
+	last   unix.Signal        // that was taken of them: each has its turn
 
 	continued atomic.Uint64 // how often a CONT has come
 	atQuiet   atomic.Uint64 // the same, when the last TSTP came
@@ -36,29 +42,12 @@ type Queue struct {
 
 // New returns a queue that no signal comes to until it is subscribed.
 func New() *Queue {
-	q := &Queue{
-		Stops: make(chan Arrival, stopsAtMost),
-		woken: make(chan struct{}, 1),
-		all:   make(chan struct{}),
-		own:   make(chan os.Signal, 1),
-	}
+	const atMost = 64 // what a flood of stop signals pushes out would say the same
+	q := &Queue{Stops: make(chan Arrival, atMost), woken: make(chan struct{}, 1)}
 	for sig := range q.slots {
 		q.slots[sig] = make(chan os.Signal, 1)
 	}
 	return q
-}
-
-// stopsAtMost wait at a time: what a flood of them pushes out would say the same.
-const stopsAtMost = 64
-
-// The subscriptions are made in three steps, for all of them would be the longest part of the
-// start: Open, Subscribe before the worker, and the rest by Pump, after it. What is not
-// subscribed to ends drainit by the runtime's doing, or is lost.
-
-// early are the signals that people, platforms and workers send, beside those that drainit
-// acts upon, and ABRT, which ends drainit as long as it is not subscribed to.
-var early = []unix.Signal{
-	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
 }
 
 // Open begins with TERM and INT: each may come at once.
@@ -68,95 +57,116 @@ func Open() *Queue {
 	return q
 }
 
-// Subscribe returns when none of the stop signals is lost that comes, none of those named,
-// and none that a worker may send at once.
+// early are the signals that people, platforms and workers send, beside those that drainit
+// acts upon, and ABRT, which ends drainit as long as it is not subscribed to.
+var early = []unix.Signal{
+	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
+}
+
+// Subscribe begins to pass signals on, once. When it returns none of the stop signals is lost
+// that comes, none of those named, and none that a worker may send at once.
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
+	go q.pump()
+	q.subscribe(stops, early, named)
+}
+
+// SubscribeRest returns when no signal that comes is lost. URG is left out, which is the Go
+// runtime's own, and what the kernel ignores (IgnoreFaults). No process may be forked after it.
+func (q *Queue) SubscribeRest() {
+	ignoreUndelivered()
+	q.subscribe([]unix.Signal{unix.SIGCHLD}, signals.All())
+	q.Put(unix.SIGCHLD) // a child may have ended before
+}
+
+// subscribe to each of these that can be forwarded, and to CHLD. A HUP that is ignored at the
+// start, as by nohup(1), stays ignored, for the worker too. To subscribe once more changes nothing.
+func (q *Queue) subscribe(lists ...[]unix.Signal) {
 	done := make(chan struct{})
 	go func() { // on the locked main thread each would take longer
 		defer close(done)
-		q.subscribe(stops)
-		q.subscribe(early)
-		q.subscribe(named)
+		for _, these := range lists {
+			for _, sig := range these {
+				if sig == unix.SIGCHLD || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
+					signal.Notify(q.slots[sig], sig)
+				}
+			}
+		}
 	}()
 	<-done
 }
 
-// Pump begins, after Subscribe, to pass on the signals to the loop, and subscribes to every
-// signal that is left but URG, which is the Go runtime's own, and those that IgnoreFaults is
-// for. No process may be forked any longer.
-func (q *Queue) Pump() {
-	ignoreUndelivered()
-	go q.pump()
-	go func() {
-		signal.Notify(q.slots[unix.SIGCHLD], unix.SIGCHLD)
-		q.ChildPending() // one may have ended already
-		q.SurvivePipe()
-		q.subscribe(signals.All())
-		// Likewise beyond the limit of a file's size, and so would its own use of processor time.
-		signal.Notify(q.own, unix.SIGXFSZ, unix.SIGXCPU)
-		close(q.all)
+// Put has the loop take a signal that is no stop signal, or CHLD to wait for children. One
+// that comes again before it is taken is the same, as it is in the kernel.
+func (q *Queue) Put(sig unix.Signal) {
+	q.others.Or(uint64(signals.SetOf(sig)))
+	q.Wake()
+}
+
+// withdraw takes back what was put, and reports whether there was any of these.
+func (q *Queue) withdraw(all ...unix.Signal) bool {
+	these := uint64(signals.SetOf(all...))
+	return q.others.And(^these)&these != 0
+}
+
+// Any reports whether a signal was put that is not taken.
+func (q *Queue) Any() bool { return q.others.Load() != 0 }
+
+// Take returns a signal that was put, and is none of those that wait. It is for the loop alone.
+func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
+	for {
+		these := signals.Set(q.others.Load()) &^ waiting
+		if these == 0 {
+			return 0, false
+		}
+		if sig = these.Next(q.last); !q.withdraw(sig) {
+			continue // the pump has, meanwhile
+		}
+		if waiting == 0 { // else those that wait would lose their turns
+			q.last = sig
+		}
+		return sig, true
+	}
+}
+
+// Arrive has the loop take a stop signal.
+func (q *Queue) Arrive(a Arrival) {
+	select {
+	case q.Stops <- a:
 		q.Wake()
-	}()
-}
-
-// All is closed when, after Pump, no signal that comes is lost.
-func (q *Queue) All() <-chan struct{} { return q.all }
-
-// SurvivePipe has a write to a standard error that is closed fail. Without a subscriber to
-// PIPE, it would end drainit (package os/signal, "SIGPIPE").
-func (q *Queue) SurvivePipe() { signal.Notify(q.own, unix.SIGPIPE) }
-
-// subscribe to each of these that can be forwarded. A HUP that is ignored at the start, as by
-// nohup(1), stays ignored, for the worker too. To subscribe once more changes nothing.
-func (q *Queue) subscribe(these []unix.Signal) {
-	for _, sig := range these {
-		if signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
-			signal.Notify(q.slots[sig], sig)
-		}
+	default:
 	}
 }
 
-// TakeEarly takes a stop signal that has come before Pump.
-func (q *Queue) TakeEarly() (sig unix.Signal, ok bool) {
-	runtime.Gosched() // one may be on its way through the runtime
-	for these := q.stops; these != 0; these &^= signals.SetOf(sig) {
-		sig = these.Next(0)
-		select {
-		case <-q.slots[sig]:
-			return sig, true
-		default:
-		}
-	}
-	return 0, false
-}
-
-// Hold says whether a stop signal has been taken and not been acted upon yet.
-func (q *Queue) Hold(held bool) { q.held = held }
-
-// StopPending reports whether a stop signal waits to be acted upon.
+// StopPending reports whether a stop signal waits to be taken.
 func (q *Queue) StopPending() bool {
-	pending := q.held || len(q.Stops) > 0
 	for sig, slot := range q.slots {
-		pending = pending || q.stops.Has(unix.Signal(sig)) && len(slot) > 0
+		if q.stops.Has(unix.Signal(sig)) && len(slot) > 0 {
+			return true
+		}
 	}
-	return pending
+	return len(q.Stops) > 0
 }
 
-// ChildPending has the loop wait for children once more.
-func (q *Queue) ChildPending() { q.Put(unix.SIGCHLD) }
-
-// Overtaken reports whether a CONT has come since the last TSTP.
-func (q *Queue) Overtaken() bool {
-	return q.continued.Load() != q.atQuiet.Load() || len(q.slots[unix.SIGCONT]) > 0
+// Wake ends the loop's sleep, or the next one at once. It must be called after whatever the
+// loop is to find.
+func (q *Queue) Wake() {
+	select {
+	case q.woken <- struct{}{}:
+	default:
+	}
 }
 
-// Continued is how often a CONT has come.
-func (q *Queue) Continued() uint64 { return q.continued.Load() }
-
-// ContinuedAtQuiet is the same, when the last TSTP came.
-func (q *Queue) ContinuedAtQuiet() uint64 { return q.atQuiet.Load() }
-
-// AwaitContinue says whether the next CONT ends a stop of drainit's own, so that it need
-// not settle first.
-func (q *Queue) AwaitContinue(awaited bool) { q.awaited.Store(awaited) }
+// Sleep returns when Wake was called since it last returned or, where that is limited, at a time.
+func (q *Queue) Sleep(until time.Time, limited bool) {
+	var over <-chan time.Time
+	if limited {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-q.woken:
+	case <-over:
+	}
+}

@@ -49,7 +49,7 @@ func TestWithdrawnSignalIsNotTaken(t *testing.T) {
 	q := New()
 	q.Put(unix.SIGTSTP)
 	q.Put(unix.SIGUSR1)
-	q.others.withdraw(unix.SIGTSTP, unix.SIGCONT)
+	q.withdraw(unix.SIGTSTP, unix.SIGCONT)
 	if got, want := taken(q), []unix.Signal{unix.SIGUSR1}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
