@@ -12,7 +12,6 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/internal/spawn"
 	"drainit/reaper"
 )
 
@@ -30,7 +29,6 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 		return machine.Event{Kind: machine.ChildExited}, s.isUnsettled()
 	case machine.Inspect:
 		s.inspect()
-		spawn.TrimProgram()
 	case machine.QuietWorker:
 		s.quiet()
 	case machine.SuspendWorker:

@@ -15,15 +15,16 @@ import (
 // first container of a pod does, which only holds the pod's namespaces. The title is no
 // phase: the verbs ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
+	if err := spawn.SetUp(); err != nil {
+		return err
+	}
 	queue.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT}, nil)
-	spawn.KeepSmall()
 	title.Set(title.Pause)
-	spawn.OpenTimers()
-	spawn.WarmRuntime() // the process table may be full later
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
 	queue.SubscribeRest()
+	spawn.Settle()
 	for !queue.StopPending() {
 		reapAll()
 		for _, ok := queue.Take(0); ok; _, ok = queue.Take(0) { // it means nothing to it

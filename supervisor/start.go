@@ -54,9 +54,7 @@ func (s *Supervisor) run() Outcome {
 // settle is what the worker need not wait for. Only then is "running" published: nothing
 // that comes is lost any longer.
 func (s *Supervisor) settle() {
-	spawn.KeepSmall()
-	spawn.PreferWorker()
-	spawn.Detach()
+	spawn.Settle()
 	s.board.heard = true
 	title.Set(s.board.title)
 }
@@ -74,8 +72,9 @@ func (s *Supervisor) begin() {
 // prepare sets up what the worker must find when it starts.
 func (s *Supervisor) prepare() error {
 	parent := os.Getppid()
-	spawn.OpenTimers()
-	spawn.WarmRuntime()
+	if err := spawn.SetUp(); err != nil {
+		return err
+	}
 	if at := s.cfg.HealthAddr; at.Given() {
 		if err := health.Serve(at, &s.board.health); err != nil {
 			return err
@@ -85,9 +84,6 @@ func (s *Supervisor) prepare() error {
 	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
 	s.job.KeepModes()
 	if err := reaper.BecomeSubreaper(); err != nil {
-		return err
-	}
-	if err := spawn.ResetSignals(); err != nil {
 		return err
 	}
 	if sig := s.cfg.ParentDeathSignal; sig != 0 {

@@ -50,7 +50,7 @@ type Supervisor struct {
 	board   board
 	killed  kill
 	died    chan int // the pids of those that were watched; the queue is to wake the loop
-	clues      clues
+	clues   clues
 }
 
 // board is what is published of drainit.

@@ -7,10 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
-
-	"drainit/internal/sigqueue"
 )
 
 // A program takes descriptors from socket activation only if LISTEN_PID is its own pid
@@ -32,11 +28,7 @@ func namesDrainit(env []string) bool {
 // forkListening starts a program that finds its own pid in LISTEN_PID. What the exec of that
 // program says can't be known here; most of it is asked for before.
 func forkListening(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
-	pid, err = syscall.ForkExec("/proc/self/exe", append([]string{ListenArg0, path}, argv...), attr)
-	if err != nil { // no /proc: then it is without its descriptors
-		return forkExec(path, argv, attr)
-	}
-	return pid, nil
+	return syscall.ForkExec("/proc/self/exe", append([]string{ListenArg0, path}, argv...), attr)
 }
 
 // ExecListening becomes the worker: args are the path and the worker's arguments. It
@@ -46,7 +38,6 @@ func ExecListening(args, env []string) *Error {
 		return &Error{StatusFailed, fmt.Errorf("%q is for drainit itself", ListenArg0)}
 	}
 	path, argv := args[0], args[1:]
-	defaultActions() // as of a program before it has handlers
 	for i, v := range env {
 		if strings.HasPrefix(v, listenPID) {
 			env[i] = listenPID + strconv.Itoa(os.Getpid())
@@ -57,14 +48,4 @@ func ExecListening(args, env []string) *Error {
 		err = syscall.Exec("/bin/sh", shellLine(path, argv), env)
 	}
 	return explain(argv, path, err)
-}
-
-// defaultActions takes the Go runtime's handlers away. What is ignored stays so, for the
-// worker too.
-func defaultActions() {
-	for sig := unix.Signal(1); sig < 32; sig++ {
-		if before, err := sigqueue.SetAction(sig, sigqueue.Default); err == nil && before[0] == sigqueue.Ignore[0] {
-			_, _ = sigqueue.SetAction(sig, sigqueue.Ignore)
-		}
-	}
 }

@@ -22,21 +22,22 @@ type deathPipes []int // their reading ends
 
 // openDeathPipes makes the pipes, before there is a worker. As PID 1 there are
 // none: with it the kernel ends everything, elsewhere the worker would go on.
-func openDeathPipes(sig unix.Signal) (deathPipes, error) {
+func openDeathPipes(sig unix.Signal) (d deathPipes, err error) {
 	if os.Getpid() == 1 {
 		return nil, nil
 	}
-	d := make(deathPipes, 2)
-	var err error
-	for i, readFirst := range []bool{true, false} {
-		if d[i], err = numberedPipe(readFirst); err != nil {
-			return d, err
+	for _, readFirst := range []bool{true, false} {
+		r, err := numberedPipe(readFirst)
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(r), unix.F_SETSIG, int(sig))
 		}
-		for _, set := range []struct{ what, value int }{{unix.F_SETSIG, int(sig)}, {unix.F_SETFL, unix.O_ASYNC}} {
-			if _, err := unix.FcntlInt(uintptr(d[i]), set.what, set.value); err != nil {
-				return d, os.NewSyscallError("fcntl", err)
-			}
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(r), unix.F_SETFL, unix.O_ASYNC)
 		}
+		if err != nil {
+			return nil, os.NewSyscallError("pipe2 or fcntl", err)
+		}
+		d = append(d, r)
 	}
 	return d, nil
 }
@@ -55,16 +56,10 @@ func (d deathPipes) aimAt(worker int) error {
 // numberedPipe makes a pipe, open as long as drainit lives, whose reading end
 // has the lower number or the higher one.
 func numberedPipe(readFirst bool) (r int, err error) {
-	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		return 0, os.NewSyscallError("pipe2", err)
+	var ends [2]int // the kernel takes the lowest free numbers, in order
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil || readFirst {
+		return ends[0], err
 	}
-	if readFirst {
-		return ends[0], nil // the kernel takes the lowest free numbers, in order
-	}
-	r, err = unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, ends[1]+1)
-	if err != nil {
-		return 0, os.NewSyscallError("fcntl", err)
-	}
-	return r, os.NewSyscallError("close", unix.Close(ends[0]))
+	defer unix.Close(ends[0])
+	return unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, ends[1]+1)
 }

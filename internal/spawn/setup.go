@@ -5,8 +5,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,21 +15,40 @@ import (
 	"drainit/reaper"
 )
 
-// ResetSignals gives the worker an empty mask, which it inherits from this
-// thread, and default dispositions. Go resets in the child what it handles
-// itself, which is all but 32 and 34 (runtime/signal_unix.go), and TTIN and TTOU as long as
-// they are not subscribed to.
-func ResetSignals() error {
+// The start has two halves around the worker's fork: SetUp before it, and Settle after it.
+//
+// SetUp has the Go runtime take all that it would need later, and makes of this thread what the
+// worker is to inherit. Signals are subscribed to after it: the Go runtime gives the worker the
+// default action of each that is. WatchParent belongs to it, where a parent-death signal was
+// asked for.
+//
+// Settle is what the worker need not wait for: a small heap, a low rank for the OOM killer,
+// and nothing held of what the worker has now. What fails in it costs no more than that, so
+// nothing is reported.
+
+// SetUp must be called on the locked main thread, before sigqueue.Queue.Subscribe.
+func SetUp() error {
+	warmRuntime()
+	return resetSignals()
+}
+
+// Settle is called once there is a worker, or in its place a pause.
+func Settle() {
+	keepSmall()
+	preferWorker()
+	detach()
+}
+
+// resetSignals gives the worker an empty mask, which it inherits from this thread, and default
+// actions. The Go runtime resets in a child what it handles itself, which is all but these
+// (runtime/signal_unix.go).
+func resetSignals() error {
 	var none unix.Sigset_t
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
 		return os.NewSyscallError("rt_sigprocmask", err)
 	}
 	for _, sig := range []unix.Signal{32, 34, unix.SIGTTIN, unix.SIGTTOU} {
-		before, err := sigqueue.SetAction(sig, sigqueue.Default)
-		if err == nil && before != sigqueue.Ignore && before != sigqueue.Default { // it is subscribed to
-			_, err = sigqueue.SetAction(sig, before)
-		}
-		if err != nil {
+		if _, err := sigqueue.SetAction(sig, sigqueue.Default); err != nil {
 			return err
 		}
 	}
@@ -50,26 +67,16 @@ func WatchParent(parent int, sig unix.Signal) error {
 	return nil
 }
 
-// KeepSmall has the heap grow by a fifth, and not by as much again: that keeps PID 1
-// small. GOGC and GOMEMLIMIT in the environment are meant for the worker.
-func KeepSmall() {
-	debug.SetGCPercent(20)
-	debug.SetMemoryLimit(math.MaxInt64)
-}
-
-// Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel with a
-// line of the log, and one is about to sleep; and those that hang in reads of /proc.
+// Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel
+// with a line of the log, and one is about to sleep; and those that hang in reads of /proc.
 const threadsBeside = 3 + proc.MostHung
 
-// OpenTimers makes the Go runtime get now the descriptors of its timers, and end the program
-// if it could not: not when there is a worker.
-func OpenTimers() { time.AfterFunc(time.Hour, func() {}).Stop() }
-
-// WarmRuntime makes the Go runtime get now the threads that it would get when it needs them,
-// and end the program if it could not. A worker that fills the process table later must not
-// take PID 1 with it. All of them sleep when it returns: one that was still on its way there
-// would be one too few, and the next event would start another.
-func WarmRuntime() {
+// warmRuntime makes the Go runtime get now the threads, and the descriptors of its timers, that
+// it would get when it needs them, and end the program if it could not. A worker that fills the
+// process table later must not take PID 1 with it. All of the threads sleep when it returns: one
+// that was still on its way there would be one too few, and the next event would start another.
+func warmRuntime() {
+	time.AfterFunc(time.Hour, func() {}).Stop()
 	var started, ended sync.WaitGroup
 	release := make(chan struct{})
 	for range threadsBeside {
@@ -86,60 +93,48 @@ func WarmRuntime() {
 	ended.Wait()
 }
 
-// PreferWorker has the kernel's OOM killer take others before drainit, as far as that is
-// permitted, once the worker has what drainit was given: without drainit the container ends,
-// and its log and status say nothing. Below 0 takes CAP_SYS_RESOURCE; what was raised without
-// that may be lowered to where it was, which mostly is 0 (proc_pid_oom_score_adj(5)).
-func PreferWorker() {
-	const file = "/proc/self/oom_score_adj"
-	now, err := os.ReadFile(file)
-	if err != nil || os.WriteFile(file, []byte("-999"), 0) == nil { // -1000 is not killed where that is the only way on
-		return
-	}
-	if score, err := strconv.Atoi(strings.TrimSpace(string(now))); err == nil && score > 0 {
-		_ = os.WriteFile(file, []byte("0"), 0)
-	}
+// keepSmall has the heap grow by a fifth, and not by as much again. GOGC and GOMEMLIMIT in the
+// environment are meant for the worker.
+func keepSmall() {
+	debug.SetGCPercent(20)
+	debug.SetMemoryLimit(math.MaxInt64)
 }
 
-// Detach lets go of what drainit was given, once the worker has it: it pins no
-// mount by its directory and holds no pipe open. Standard error stays, for the
-// log, and PID 1's standard output, for programs that write to /proc/1/fd/1, as cron jobs
-// in containers do. What fails here costs nothing but that, so nothing is reported.
-func Detach() {
+// preferWorker has the kernel's OOM killer take others before drainit, where CAP_SYS_RESOURCE
+// permits that: without drainit the container ends, and its log and status say nothing. A -1000
+// would not be killed where that is the only way on (proc_pid_oom_score_adj(5)).
+func preferWorker() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"), 0) }
+
+// detach lets go of what drainit was given: it pins no mount by its directory and holds no pipe
+// open. Standard error stays, for the log, and PID 1's standard output, for programs that write
+// to /proc/1/fd/1, as cron jobs in containers do.
+func detach() {
 	_ = unix.Chdir("/")
 	for _, fd := range inherited() {
 		unix.Close(fd)
 	}
-	fds := []int{-1, -1}
-	if fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
-		fds = []int{fd}
-	} else if unix.Pipe2(fds, unix.O_CLOEXEC) != nil {
-		return // neither /dev nor a descriptor to be had
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil { // no /dev
+		null, err = unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
 	}
-	std := []int{unix.Stdin, unix.Stdout}
-	if os.Getpid() == 1 {
-		std = std[:1]
+	if err != nil {
+		return // no descriptor to be had
 	}
-	for i, to := range std {
-		for unix.Dup3(fds[i%len(fds)], to, 0) == unix.EINTR {
-		}
+	_ = unix.Dup3(null, unix.Stdin, 0)
+	if os.Getpid() != 1 {
+		_ = unix.Dup3(null, unix.Stdout, 0)
 	}
-	for _, fd := range fds { // each once: the number may be another's by then
-		unix.Close(fd)
-	}
+	unix.Close(null)
 }
 
 // inherited returns the descriptors from 3 up that came through drainit's own
 // exec: those that would go through another one. Its own never do.
-func inherited() []int {
+func inherited() (open []int) {
 	const probed = 1024 // where /proc/self/fd can't say
 	fds, err := proc.Descriptors()
-	if err != nil {
-		for fd := range probed {
-			fds = append(fds, fd)
-		}
+	for fd := 3; err != nil && fd < probed; fd++ {
+		fds = append(fds, fd)
 	}
-	var open []int
 	for _, fd := range fds {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if fd > 2 && err == nil && flags&unix.FD_CLOEXEC == 0 {
@@ -147,17 +142,4 @@ func inherited() []int {
 		}
 	}
 	return open
-}
-
-// TrimProgram takes what is mapped of the program's file out of drainit's memory: most of it
-// is for the start alone, and counts for the OOM killer, which may take drainit before a
-// worker that is smaller. What is used again comes from the kernel's cache, 16 pages at a time.
-func TrimProgram() {
-	all, err := proc.FileMappings()
-	if err != nil {
-		return
-	}
-	for _, m := range all {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.Start, m.End-m.Start, unix.MADV_DONTNEED)
-	}
 }

@@ -8,6 +8,7 @@
 package spawn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -75,10 +76,7 @@ func Start(cfg Config) (pid int, err error) {
 func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, err error) {
 	procAttr := &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: attr}
 	var last error = unix.ENOENT
-	found, fork := "", forkExec
-	if namesDrainit(env) {
-		fork = forkListening
-	}
+	found := ""
 	for _, path := range lookUp(argv[0], env) {
 		if err := checkFile(path); err != nil {
 			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
@@ -86,7 +84,7 @@ func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, err error) {
 			}
 			continue
 		}
-		pid, err := fork(path, argv, procAttr)
+		pid, err := forkExec(path, argv, procAttr)
 		if err == nil {
 			return pid, nil
 		}
@@ -112,11 +110,8 @@ func lookUp(name string, env []string) []string {
 		}
 	}
 	var all []string
-	for _, dir := range strings.Split(path, ":") {
-		if dir == "" {
-			dir = "."
-		}
-		all = append(all, dir+"/"+name)
+	for dir := range strings.SplitSeq(path, ":") {
+		all = append(all, cmp.Or(dir, ".")+"/"+name)
 	}
 	return all
 }
@@ -137,6 +132,11 @@ func checkFile(path string) error {
 }
 
 func forkExec(path string, argv []string, procAttr *syscall.ProcAttr) (pid int, err error) {
+	if namesDrainit(procAttr.Env) {
+		if pid, err := forkListening(path, argv, procAttr); err == nil {
+			return pid, nil
+		} // no /proc: then it is without its descriptors
+	}
 	pid, err = syscall.ForkExec(path, argv, procAttr)
 	if isScript(path, err) {
 		return syscall.ForkExec("/bin/sh", shellLine(path, argv), procAttr)

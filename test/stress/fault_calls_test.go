@@ -197,7 +197,7 @@ var systemCalls = map[string]systemCall{
 	"gettid":            {what: "the runtime's threads"},
 	"ioctl":             {what: "whether there is a terminal, its modes, and which process group has it", fails: "EINTR EIO ENOMEM EPERM"},
 	"kill":              {what: "signals to the worker, its group, or everything", fails: "EPERM ESRCH"},
-	"madvise":           {what: "the runtime's memory, and the program's file, which leaves it 10 s after the start", fails: "EACCES EAGAIN EIO ENOMEM EPERM"},
+	"madvise":           {what: "the runtime's memory", fails: "EACCES EAGAIN EIO ENOMEM EPERM"},
 	"mmap":              {what: "the runtime's memory", fails: "EACCES EAGAIN ENOMEM EPERM"},
 	"munmap":            {what: "the runtime's memory", fails: "ENOMEM"},
 	"nanosleep":         {what: "the runtime's own watch over its threads", fails: "EINTR"},
