@@ -22,7 +22,7 @@ import (
 // stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	sys := new(linux)
-	sys.watcher = watch.Watcher{Wake: queue.Wake, Read: sys.Read}
+	sys.watcher = watch.Watcher{Wake: queue.Wake}
 	s := New(cfg, sys, queue, log)
 	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
 	outcome := s.run()

@@ -7,7 +7,6 @@
 package watch
 
 import (
-	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -18,42 +17,36 @@ import (
 // Most is how many processes are watched at most, and so how many descriptors that takes.
 const Most = 256
 
-// Watcher watches processes. With Read it is ready, and takes no descriptor before the
+// Watcher watches processes. With Wake it is ready, and takes no descriptor before the
 // first process. It must not be copied, and is for one goroutine.
 type Watcher struct {
-	Wake func()                              // is called behind what is sent while nothing is asked, unless it is nil
-	Read func(pid int) (proc.Process, error) // the stat of a process (proc.Reader.Read)
+	Wake func() // is called after each pid that is sent while nothing is asked
 
-	epoll   int // 0: not opened yet, -1: it can't be
-	watched map[int]process
-}
-
-// process is one that is watched.
-type process struct {
-	proc.ID
-	fd int
+	epoll   int             // 0: not opened yet
+	watched map[proc.ID]int // the pidfd of each
 }
 
 // Set has these processes watched and no others. The pid of each that ends, or has ended,
-// is sent to died once. It reports whether all of them are watched: not before Linux 5.3,
-// nor where that may not be done, nor if there are too many.
+// is sent to died once. Of a pid that was used again since these were read, the end of the new
+// process is sent. It reports whether all of them are watched: not before Linux 5.3, nor where
+// that may not be done, nor if there are too many.
 func (w *Watcher) Set(these []proc.ID, died chan<- int) (all bool) {
-	wanted := make(map[int]proc.ID, len(these))
+	wanted := make(map[proc.ID]bool, len(these))
 	for _, id := range these {
-		wanted[id.PID] = id
+		wanted[id] = true
 	}
-	for pid, p := range w.watched {
-		if wanted[pid] != p.ID {
-			_ = unix.Close(p.fd) // by which it leaves the epoll
-			delete(w.watched, pid)
+	for id, fd := range w.watched {
+		if !wanted[id] {
+			_ = unix.Close(fd) // by which it leaves the epoll
+			delete(w.watched, id)
 		}
 	}
-	if len(these) > 0 && !w.open(died) {
+	if len(these) > 0 && w.epoll == 0 && !w.open(died) {
 		return false
 	}
 	all = true
 	for _, id := range these {
-		if _, is := w.watched[id.PID]; !is {
+		if _, is := w.watched[id]; !is {
 			all = len(w.watched) < Most && w.add(id, died) && all
 		}
 	}
@@ -63,25 +56,16 @@ func (w *Watcher) Set(these []proc.ID, died chan<- int) (all bool) {
 // open opens the epoll. One goroutine waits for all that is in it, and no thread: the
 // runtime's own poller waits for an epoll as for any other descriptor.
 func (w *Watcher) open(died chan<- int) bool {
-	if w.epoll != 0 {
-		return w.epoll > 0
-	}
-	w.epoll = -1
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return false
 	}
-	if unix.SetNonblock(fd, true) != nil {
-		_ = unix.Close(fd)
-		return false
-	}
-	file := os.NewFile(uintptr(fd), "epoll")
-	raw, err := file.SyscallConn()
+	_ = unix.SetNonblock(fd, true) // as os.NewFile wants one that is to be polled
+	raw, err := os.NewFile(uintptr(fd), "epoll").SyscallConn()
 	if err != nil {
-		_ = file.Close()
 		return false
 	}
-	w.epoll, w.watched = fd, make(map[int]process)
+	w.epoll, w.watched = fd, make(map[proc.ID]int)
 	go func() { _ = raw.Read(func(fd uintptr) bool { return w.report(int(fd), died) }) }()
 	return true
 }
@@ -92,17 +76,12 @@ func (w *Watcher) report(epoll int, died chan<- int) bool {
 	for {
 		var events [16]unix.EpollEvent
 		n, err := unix.EpollWait(epoll, events[:], 0)
-		if err == unix.EINTR {
-			continue
-		}
-		if n <= 0 {
+		if n <= 0 && err != unix.EINTR {
 			return false
 		}
-		for _, e := range events[:n] {
+		for _, e := range events[:max(n, 0)] {
 			died <- int(e.Fd)
-			if w.Wake != nil {
-				w.Wake()
-			}
+			w.Wake()
 		}
 	}
 }
@@ -110,20 +89,15 @@ func (w *Watcher) report(epoll int, died chan<- int) bool {
 // add reports whether a process is watched, or known to have ended.
 func (w *Watcher) add(id proc.ID, died chan<- int) bool {
 	fd, err := unix.PidfdOpen(id.PID, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return said(id.PID, died)
+	if err == unix.ESRCH {
+		select {
+		case died <- id.PID:
+			return true
+		default: // there is no room to say so
+		}
 	}
 	if err != nil {
 		return false
-	}
-	p, err := w.Read(id.PID)
-	if errors.Is(err, proc.ErrNoAnswer) {
-		_ = unix.Close(fd)
-		return false
-	}
-	if err != nil || p.ID != id { // another has its pid
-		_ = unix.Close(fd)
-		return said(id.PID, died)
 	}
 	// What is reported is the pid; once is enough, for a pidfd stays readable.
 	err = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(id.PID)})
@@ -131,16 +105,6 @@ func (w *Watcher) add(id proc.ID, died chan<- int) bool {
 		_ = unix.Close(fd)
 		return false
 	}
-	w.watched[id.PID] = process{id, fd}
+	w.watched[id] = fd
 	return true
-}
-
-// said reports whether there was room to say that a process has ended.
-func said(pid int, died chan<- int) bool {
-	select {
-	case died <- pid:
-		return true
-	default:
-		return false
-	}
 }

@@ -3,7 +3,6 @@ package watch
 import (
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -52,7 +51,7 @@ func wantNone(t *testing.T, died <-chan int) {
 }
 
 func TestEachDeathIsSaidOnce(t *testing.T) {
-	w := Watcher{Read: proc.Read}
+	w := Watcher{Wake: func() {}}
 	died := make(chan int, Most)
 	a, endA := sleeper(t)
 	b, endB := sleeper(t)
@@ -71,7 +70,7 @@ func TestEachDeathIsSaidOnce(t *testing.T) {
 }
 
 func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
-	w := Watcher{Read: proc.Read}
+	w := Watcher{Wake: func() {}}
 	died := make(chan int, Most)
 	a, end := sleeper(t)
 	before := descriptors(t)
@@ -87,26 +86,18 @@ func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
 }
 
 func TestWhatHasEndedBeforeIsSaid(t *testing.T) {
-	w := Watcher{Read: proc.Read}
+	w := Watcher{Wake: func() {}}
 	died := make(chan int, Most)
 	gone, end := sleeper(t)
 	end()
-	other, _ := sleeper(t)
-	recycled := proc.ID{PID: other.PID, Start: other.Start + 1}
-	if !w.Set([]proc.ID{gone, recycled}, died) {
-		t.Error("not all are watched or known to have ended")
+	if !w.Set([]proc.ID{gone}, died) {
+		t.Error("it is not known to have ended")
 	}
-	got := []int{<-died, <-died}
-	slices.Sort(got)
-	want := []int{gone.PID, other.PID}
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("%v died, want %v", got, want)
-	}
+	wantDeath(t, died, gone.PID)
 }
 
 func TestTooManyAreNotAllWatched(t *testing.T) {
-	w := Watcher{Read: proc.Read}
+	w := Watcher{Wake: func() {}}
 	died := make(chan int, Most)
 	one, _ := sleeper(t)
 	these := []proc.ID{one}
@@ -125,7 +116,7 @@ func TestTooManyAreNotAllWatched(t *testing.T) {
 // Nothing is opened before there is something to watch, and a want of descriptors is no
 // failure but of the watch.
 func TestNoDescriptorsAreLeft(t *testing.T) {
-	w := Watcher{Read: proc.Read}
+	w := Watcher{Wake: func() {}}
 	before := descriptors(t)
 	if !w.Set(nil, nil) || w.epoll != 0 || descriptors(t) != before {
 		t.Error("something was opened for nothing")
