@@ -41,14 +41,8 @@ func SetAction(sig unix.Signal, to Action) (before Action, err error) {
 // place of being ignored, as PID 1 too (kernel/signal.c, force_sig_info_to_task). A worker does
 // not inherit it, for the runtime makes default in each child what it had a handler for at the
 // start; but an exec without a fork would keep it.
-func IgnoreFaults() { ignore(signals.Faults()...) }
-
-// ignoreUndelivered is for 32 and 34, for which the runtime has no handler: they would end a
-// drainit that is not PID 1. A child would inherit it, so none may be started any longer.
-func ignoreUndelivered() { ignore(32, 34) }
-
-func ignore(these ...unix.Signal) {
-	for _, sig := range these {
+func IgnoreFaults() {
+	for _, sig := range signals.Faults() {
 		_, _ = SetAction(sig, Ignore) // fails for KILL and STOP alone
 	}
 }

@@ -7,85 +7,93 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Arrival is a stop signal and when it came, however late the loop gets to it.
-type Arrival struct {
-	Signal   unix.Signal
-	At       time.Time // when it was taken in
-	Earliest time.Time // when it can have come: with an earlier one that had its window open
+// pump is the goroutine that takes each signal from its slot. It ends with the process, as the
+// subscriptions do.
+type pump struct {
+	q     *Queue
+	from  []reflect.SelectCase // the slots, and in two places that are no signal's the timers
+	stops window
+	last  unix.Signal // of TSTP and CONT that came just now
 }
 
-// window is the time after a stop signal in which one more may be the same request
-// (machine.SameRequest). Under a limit of CPU time drainit, too, runs late at times, and takes
-// in far apart what came together: so the window is over when drainit has run in time for as
-// long, or after 0.8 s. A second stop that is meant as one comes later.
-type window struct{ opened, tick, ends time.Time }
-
+// The timers: when drainit is to see whether it runs in time, and when a CONT counts.
 const (
-	sameRequest = 100 * time.Millisecond
-	widest      = 800 * time.Millisecond
-	tick        = 20 * time.Millisecond // how often it is looked whether drainit runs in time
-	late        = 10 * time.Millisecond
+	ticked  = 0
+	settled = maxSignal + 1
 )
 
-// arrival is a stop signal that is taken in now.
-func (w *window) arrival(sig unix.Signal, now time.Time) Arrival {
-	if w.opened.IsZero() || now.Sub(w.opened) >= widest {
-		*w = window{now, now.Add(tick), now.Add(sameRequest)}
-		return Arrival{sig, now, now}
-	}
-	return Arrival{sig, now, w.opened}
-}
-
-// isOver is for a timer each tick from the first arrival on.
-func (w *window) isOver(now time.Time) bool {
-	if now.Sub(w.tick) > late {
-		w.ends = now.Add(sameRequest)
-	}
-	w.tick = now.Add(tick)
-	if now.Before(w.ends) && now.Sub(w.opened) < widest {
-		return false
-	}
-	w.opened = time.Time{}
-	return true
-}
-
-// pump passes on what comes, and ends with the process, as the subscriptions do.
 func (q *Queue) pump() {
-	stops, ticks, order := window{}, stoppedTimer(), turns{settled: stoppedTimer()}
-	from := []reflect.SelectCase{receive(ticks.C), receive(order.settled.C)}
+	p := pump{q: q}
 	for _, slot := range q.slots {
-		from = append(from, receive(slot))
+		p.from = append(p.from, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(slot)})
 	}
 	for {
-		i, came, _ := reflect.Select(from)
-		now := time.Now()
-		sig, _ := came.Interface().(unix.Signal)
-		switch {
-		case i == 0:
-			if !stops.isOver(now) {
-				ticks.Reset(tick)
-			}
-		case i == 1:
-			q.settle(&order)
-		case q.stops.Has(sig):
-			q.Arrive(stops.arrival(sig, now))
-			ticks.Reset(time.Until(stops.tick))
-		case sig == unix.SIGTSTP:
-			q.quiet(&order)
-		case sig == unix.SIGCONT:
-			q.resume(&order)
-		default:
-			q.Put(sig)
-		}
+		i, _, _ := reflect.Select(p.from)
+		p.take(i, time.Now())
 	}
 }
 
-func receive(from any) reflect.SelectCase {
-	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(from)}
+// take acts upon a signal or a timer.
+func (p *pump) take(i int, now time.Time) {
+	switch sig := unix.Signal(i); {
+	case i == ticked:
+		if !p.stops.isOver(now) {
+			p.after(tick, ticked)
+		}
+	case i == settled:
+		p.settle()
+	case p.q.stops.Has(sig):
+		a := p.stops.arrival(sig, now)
+		if a.At == a.Earliest { // the window opens
+			p.after(tick, ticked)
+		}
+		p.q.Arrive(a)
+	case sig == unix.SIGTSTP, sig == unix.SIGCONT:
+		p.turn(sig)
+	default:
+		p.q.Put(sig)
+	}
 }
 
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
+func (p *pump) after(d time.Duration, timer int) {
+	p.from[timer].Chan = reflect.ValueOf(time.After(d))
+}
+
+// settles is how close together a TSTP and a CONT may be taken in the wrong order, for two
+// threads may take them.
+const settles = 5 * time.Millisecond
+
+// turn is for TSTP and CONT, of which the last that came counts, as the kernel keeps only one
+// of them pending (signal(7)). Of those that come close together that is the CONT: a worker that
+// loses a quiet drains at the next TERM, and one that lost a resume would idle for good.
+func (p *pump) turn(sig unix.Signal) {
+	wait := settles
+	if sig == unix.SIGCONT {
+		p.q.continued.Add(1)
+		p.q.withdraw(unix.SIGTSTP)
+		if p.q.awaited.Swap(false) {
+			wait = 0
+		}
+	}
+	if p.last == 0 || wait == 0 {
+		p.after(wait, settled)
+	}
+	if p.last != unix.SIGCONT {
+		p.last = sig
+	}
+}
+
+// settle is at the end of that time: a TSTP that waits in its slot has come within it.
+func (p *pump) settle() {
+	if p.last == unix.SIGTSTP {
+		p.q.atQuiet.Store(p.q.continued.Load())
+	} else {
+		select {
+		case <-p.q.slots[unix.SIGTSTP]:
+		default:
+		}
+	}
+	p.q.withdraw(unix.SIGTSTP, unix.SIGCONT)
+	p.q.Put(p.last)
+	p.last = 0
 }

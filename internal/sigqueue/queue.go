@@ -29,16 +29,18 @@ import (
 type Queue struct {
 	Stops chan Arrival // the stop signals, in the order in which they came
 
-	slots  [65]chan os.Signal // by signal: os/signal drops what its channel has no room for
-	stops  signals.Set        // the stop signals
-	woken  chan struct{}      // one slot
-	others atomic.Uint64      // a signals.Set: what came beside the stop signals and is not taken
-	last   unix.Signal        // that was taken of them: each has its turn
+	slots  [maxSignal + 2]chan os.Signal // by signal: os/signal drops what its channel has no room for
+	stops  signals.Set                   // the stop signals
+	woken  chan struct{}                 // one slot
+	others atomic.Uint64                 // a signals.Set: what came beside the stop signals and is not taken
+	last   unix.Signal                   // that was taken of them: each has its turn
 
 	continued atomic.Uint64 // how often a CONT has come
 	atQuiet   atomic.Uint64 // the same, when the last TSTP came
 	awaited   atomic.Bool   // drainit stops itself, and the next CONT ends that
 }
+
+const maxSignal = 64
 
 // New returns a queue that no signal comes to until it is subscribed.
 func New() *Queue {
@@ -72,9 +74,13 @@ func (q *Queue) Subscribe(stops, named []unix.Signal) {
 }
 
 // SubscribeRest returns when no signal that comes is lost. URG is left out, which is the Go
-// runtime's own, and what the kernel ignores (IgnoreFaults). No process may be forked after it.
+// runtime's own, and what the kernel ignores (IgnoreFaults). For 32 and 34 the runtime has no
+// handler: they would end a drainit that is not PID 1. A child would inherit that they are
+// ignored, so none may be started any longer.
 func (q *Queue) SubscribeRest() {
-	ignoreUndelivered()
+	for _, sig := range []unix.Signal{32, 34} {
+		_, _ = SetAction(sig, Ignore)
+	}
 	q.subscribe([]unix.Signal{unix.SIGCHLD}, signals.All())
 	q.Put(unix.SIGCHLD) // a child may have ended before
 }
@@ -161,12 +167,25 @@ func (q *Queue) Wake() {
 func (q *Queue) Sleep(until time.Time, limited bool) {
 	var over <-chan time.Time
 	if limited {
-		timer := time.NewTimer(time.Until(until))
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(time.Until(until))
 	}
 	select {
 	case <-q.woken:
 	case <-over:
 	}
 }
+
+// Continued is how often a CONT has come.
+func (q *Queue) Continued() uint64 { return q.continued.Load() }
+
+// ContinuedAtQuiet is the same, when the last TSTP came.
+func (q *Queue) ContinuedAtQuiet() uint64 { return q.atQuiet.Load() }
+
+// Overtaken reports whether a CONT has come since the last TSTP.
+func (q *Queue) Overtaken() bool {
+	return q.Continued() != q.ContinuedAtQuiet() || len(q.slots[unix.SIGCONT]) > 0
+}
+
+// AwaitContinue says whether the next CONT ends a stop of drainit's own, so that it need
+// not settle first.
+func (q *Queue) AwaitContinue(awaited bool) { q.awaited.Store(awaited) }

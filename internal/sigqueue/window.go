@@ -1,0 +1,48 @@
+package sigqueue
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Arrival is a stop signal and when it came, however late the loop gets to it.
+type Arrival struct {
+	Signal   unix.Signal
+	At       time.Time // when it was taken in
+	Earliest time.Time // when it can have come: with an earlier one that had its window open
+}
+
+// window is the time after a stop signal in which one more may be the same request
+// (machine.SameRequest). Under a limit of CPU time drainit, too, runs late at times, and takes
+// in far apart what came together: so the window is over when drainit has run in time for as
+// long, or after 0.8 s. A second stop that is meant as one comes later.
+type window struct{ opened, tick, ends time.Time }
+
+const (
+	sameRequest = 100 * time.Millisecond
+	widest      = 800 * time.Millisecond
+	tick        = 20 * time.Millisecond // how often the pump checks whether it runs in time
+	late        = 10 * time.Millisecond
+)
+
+// arrival is a stop signal that is taken in now.
+func (w *window) arrival(sig unix.Signal, now time.Time) Arrival {
+	if w.opened.IsZero() || now.Sub(w.opened) >= widest {
+		*w = window{now, now.Add(tick), now.Add(sameRequest)}
+	}
+	return Arrival{sig, now, w.opened}
+}
+
+// isOver is for a timer each tick from the first arrival on.
+func (w *window) isOver(now time.Time) bool {
+	if now.Sub(w.tick) > late {
+		w.ends = now.Add(sameRequest)
+	}
+	w.tick = now.Add(tick)
+	if now.Before(w.ends) && now.Sub(w.opened) < widest {
+		return false
+	}
+	w.opened = time.Time{}
+	return true
+}
