@@ -1,8 +1,7 @@
 // Package spawn starts the worker as if drainit were not there: found as execvp(3) does,
-// with an empty signal mask, default dispositions and the descriptors that drainit was
-// given.
+// with an empty signal mask, default actions and the descriptors that drainit was given.
 //
-// It owns what must be set up before the fork and let go of behind it. It must never
+// It owns what must be set up before the fork and let go of after it (setup.go). It must never
 // start a second worker, and nothing of it may be called off the locked main thread,
 // whose signal mask and parent-death signal the worker's start depends on.
 package spawn
