@@ -258,7 +258,7 @@ func TestInterruptBeforeTheStart(t *testing.T) {
 		cfg := config()
 		cfg.RemapExit = tt.remap
 		s, lines := beforeStart(t, cfg, newWorld())
-		s.job = term.NewJob(term.Terminal{}, s.queue, jobOwner{s})
+		s.job = term.NewJob(new(term.Terminal), s.queue, jobOwner{s})
 		s.queue.Subscribe(s.cfg.stops, nil)
 		signalSelf(t, s, tt.sig)
 		if !s.stopBeforeStart() || s.exitCode() != tt.want {

@@ -46,8 +46,8 @@ func (s *Supervisor) paused(child reaper.WaitEvent) {
 	switch {
 	case s.job == nil:
 		s.workerStopped(stopped)
-	case stopped && s.machine.Phase() != phase.Killing:
-		s.job.WorkerStopped(child.Status.StopSignal())
+	case s.machine.Phase() != phase.Killing:
+		s.job.WorkerPaused(child.Status)
 	}
 }
 
@@ -99,8 +99,9 @@ func (o jobOwner) MaySuspend() bool {
 	return (now == phase.Running || now == phase.Quiet) && !o.s.worker.Gone()
 }
 
-func (o jobOwner) Snapshot(w proc.Want) (*proc.Snapshot, error) { return o.s.sys.Snapshot(w) }
+func (o jobOwner) Members(pgid int) ([]*proc.Process, error) {
+	all, err := o.s.sys.Snapshot(proc.Want{})
+	return all.Group(pgid), err
+}
 
 func (o jobOwner) SignalGroup(sig unix.Signal) error { return o.s.signalGroup(sig) }
-
-func (o jobOwner) Warn(msg string) { o.s.journal.Log.Warn(msg) }

@@ -10,6 +10,7 @@ import (
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
+	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
@@ -82,7 +83,6 @@ func (s *Supervisor) prepare() error {
 	}
 	s.queue.Subscribe(s.cfg.stops, s.cfg.Rewrites.From())
 	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
-	s.job.KeepModes()
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
@@ -102,9 +102,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 	}
 	sig := (<-s.queue.Stops).Signal
 	s.worker.Exit = earlyExit(sig)
-	if sig == unix.SIGINT {
-		s.job.InterruptedEarly()
-	}
+	s.job.RecordExit(sig, sig, sig, signals.SetOf(sig)) // as if the worker had died of it
 	s.machine.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: sig})
 	s.journal.StoppedEarly(sig)
 	return true

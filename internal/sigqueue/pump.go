@@ -67,16 +67,8 @@ const settles = 5 * time.Millisecond
 // of them pending (signal(7)). Of those that come close together that is the CONT: a worker that
 // loses a quiet drains at the next TERM, and one that lost a resume would idle for good.
 func (p *pump) turn(sig unix.Signal) {
-	wait := settles
-	if sig == unix.SIGCONT {
-		p.q.continued.Add(1)
-		p.q.withdraw(unix.SIGTSTP)
-		if p.q.awaited.Swap(false) {
-			wait = 0
-		}
-	}
-	if p.last == 0 || wait == 0 {
-		p.after(wait, settled)
+	if p.last == 0 {
+		p.after(settles, settled)
 	}
 	if p.last != unix.SIGCONT {
 		p.last = sig
@@ -85,9 +77,7 @@ func (p *pump) turn(sig unix.Signal) {
 
 // settle is at the end of that time: a TSTP that waits in its slot has come within it.
 func (p *pump) settle() {
-	if p.last == unix.SIGTSTP {
-		p.q.atQuiet.Store(p.q.continued.Load())
-	} else {
+	if p.last == unix.SIGCONT {
 		select {
 		case <-p.q.slots[unix.SIGTSTP]:
 		default:

@@ -34,10 +34,6 @@ type Queue struct {
 	woken  chan struct{}                 // one slot
 	others atomic.Uint64                 // a signals.Set: what came beside the stop signals and is not taken
 	last   unix.Signal                   // that was taken of them: each has its turn
-
-	continued atomic.Uint64 // how often a CONT has come
-	atQuiet   atomic.Uint64 // the same, when the last TSTP came
-	awaited   atomic.Bool   // drainit stops itself, and the next CONT ends that
 }
 
 const maxSignal = 64
@@ -175,17 +171,5 @@ func (q *Queue) Sleep(until time.Time, limited bool) {
 	}
 }
 
-// Continued is how often a CONT has come.
-func (q *Queue) Continued() uint64 { return q.continued.Load() }
-
-// ContinuedAtQuiet is the same, when the last TSTP came.
-func (q *Queue) ContinuedAtQuiet() uint64 { return q.atQuiet.Load() }
-
-// Overtaken reports whether a CONT has come since the last TSTP.
-func (q *Queue) Overtaken() bool {
-	return q.Continued() != q.ContinuedAtQuiet() || len(q.slots[unix.SIGCONT]) > 0
-}
-
-// AwaitContinue says whether the next CONT ends a stop of drainit's own, so that it need
-// not settle first.
-func (q *Queue) AwaitContinue(awaited bool) { q.awaited.Store(awaited) }
+// ContinuePending reports whether a CONT waits to be acted upon, and came after the last TSTP.
+func (q *Queue) ContinuePending() bool { return signals.Set(q.others.Load()).Has(unix.SIGCONT) }

@@ -7,7 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
+	"drainit/reaper"
 )
 
 // Owner is what a Job asks of the loop that owns the worker.
@@ -15,30 +17,30 @@ type Owner interface {
 	// MaySuspend reports whether drainit may stop for a shell: the worker lives, and no
 	// stop is in progress.
 	MaySuspend() bool
-	Snapshot(proc.Want) (*proc.Snapshot, error)
+	// Members returns the living processes of a process group.
+	Members(pgid int) ([]*proc.Process, error)
 	// SignalGroup signals the worker's process group, or the worker where it has left it.
 	SignalGroup(unix.Signal) error
-	Warn(msg string)
 }
 
 // Job is the worker as a job of drainit's on a terminal: in a process group of its own, in
 // the background, until it reads the terminal. A nil Job is that of a drainit without one.
 type Job struct {
-	tty   Terminal
+	tty   *Terminal
 	queue *sigqueue.Queue
 	owner Owner
 	pgid  int // the process group that the worker was given
 
-	suspendedBy unix.Signal // by which the worker is stopped, 0 where it is not
-	resumed     uint64      // how many CONT had come when the last was acted upon
+	suspended     bool // the worker is stopped, and the next CONT continues it
+	wantsTerminal bool // it stopped because it does not have the terminal
 
 	interrupted        bool // the worker died of Ctrl-C
 	mustInterruptGroup bool // which has not reached drainit's process group
 }
 
 // NewJob returns the job of a terminal, nil where there is none.
-func NewJob(tty Terminal, queue *sigqueue.Queue, owner Owner) *Job {
-	if !tty.Exists() {
+func NewJob(tty *Terminal, queue *sigqueue.Queue, owner Owner) *Job {
+	if tty == nil {
 		return nil
 	}
 	return &Job{tty: tty, queue: queue, owner: owner}
@@ -49,35 +51,6 @@ func (j *Job) Started(pgid int) {
 	if j != nil {
 		j.pgid = pgid
 	}
-}
-
-// KeepModes reads the terminal's modes before the worker can change them.
-func (j *Job) KeepModes() {
-	if j != nil {
-		j.tty.keepModes()
-	}
-}
-
-// Granted reports whether the worker has been given the terminal: a shell that has it is
-// there for its own sake.
-func (j *Job) Granted() bool { return j != nil && j.tty.granted }
-
-// Interactive reports whether drainit is, or may be, the job of a shell.
-func (j *Job) Interactive() bool { return j != nil && os.Getpid() != 1 }
-
-// HungUp reports whether the terminal is gone: no person can see or stop the worker.
-func (j *Job) HungUp() bool { return j != nil && j.tty.gone() }
-
-// Known reports whether a death by a signal is what people at a terminal end programs by,
-// and what pipelines end by: they know.
-func (j *Job) Known(sig unix.Signal) bool {
-	switch sig {
-	case unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE:
-		return j != nil
-	case unix.SIGHUP:
-		return j.HungUp()
-	}
-	return false
 }
 
 // ReturnTerminal gives the terminal back where it came from, with its modes where the
@@ -92,45 +65,67 @@ func (j *Job) ReturnTerminal(restoreModes bool) {
 	}
 }
 
-// read reads the stat of one process.
-func (j *Job) read(pid int) (proc.Process, error) {
-	all, err := j.owner.Snapshot(proc.Want{Only: pid})
-	p, _ := all.Process(pid)
-	return p, err
-}
+// Granted reports whether the worker has been given the terminal: a shell that has it is
+// there for its own sake.
+func (j *Job) Granted() bool { return j != nil && j.tty.granted }
 
-// wantsTerminal reports whether the worker is stopped until it has the terminal.
-// top handles TTOU, and then stops itself; so does another drainit, by TSTP.
-func (j *Job) wantsTerminal() bool {
-	switch j.suspendedBy {
-	case unix.SIGTTIN, unix.SIGTTOU:
-		return true
-	case unix.SIGSTOP, unix.SIGTSTP:
-		return !j.tty.granted && j.groupHandles(unix.SIGTTOU)
+// HungUp reports whether the terminal is gone: no person can see or stop the worker.
+func (j *Job) HungUp() bool { return j != nil && j.tty.foreground() == hungUp }
+
+// Known reports whether people at a terminal end programs by this signal, or pipelines do:
+// a death by it needs no line.
+func (j *Job) Known(sig unix.Signal) bool {
+	switch sig {
+	case unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE:
+		return j != nil
+	case unix.SIGHUP:
+		return j.HungUp()
 	}
 	return false
 }
 
-// groupHandles reports whether a process in the worker's group has a handler for a signal.
-func (j *Job) groupHandles(sig unix.Signal) bool {
-	all, err := j.owner.Snapshot(proc.Want{})
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(all.Group(j.pgid), func(p *proc.Process) bool { return p.Handles(sig) })
-}
-
-// GroupStopped reports whether a process in the worker's group is stopped, or is about
-// to be.
+// GroupStopped reports whether a process in the worker's group is stopped.
 func (j *Job) GroupStopped() bool {
-	all, err := j.owner.Snapshot(proc.Want{Group: j.pgid})
-	if err != nil {
-		return j.suspendedBy != 0
-	}
-	return slices.ContainsFunc(all.Group(j.pgid), func(p *proc.Process) bool { return p.Stopped() || p.StopPending() })
+	members, err := j.owner.Members(j.pgid)
+	return err != nil && j.suspended || slices.ContainsFunc(members, (*proc.Process).Stopped)
 }
 
-func (j *Job) resumeWorker() {
-	j.suspendedBy = 0
-	_ = j.owner.SignalGroup(unix.SIGCONT) // what fails has been warned of
+// RecordExit notes a worker that has ended, and whether by Ctrl-C: by a signal that drainit
+// sent it for its own INT, or by the key itself. by is the signal that it died of, 0 for
+// none; requested the stop signal that came, 0 for none; sent the signals that drainit sent
+// the worker, of which deliver was for that request.
+func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
+	if j == nil {
+		return
+	}
+	j.suspended, j.interrupted = false, false
+	switch {
+	case by == 0 || os.Getpid() == 1: // PID 1 is no job of a shell
+	case requested == unix.SIGINT:
+		j.interrupted = sent.Has(by) && (by == deliver || by == unix.SIGTERM) // TERM is for a shell
+	case requested == 0 && by == unix.SIGINT && j.tty.granted && j.tty.foreground() == j.pgid:
+		j.interrupted, j.mustInterruptGroup = true, true
+	}
+}
+
+// Interrupted reports whether drainit is to end by INT itself.
+func (j *Job) Interrupted() bool { return j != nil && j.interrupted }
+
+// InterruptGroup sends INT to drainit's process group where the key has reached only the
+// worker's: the script that drainit is a part of would go on.
+func (j *Job) InterruptGroup() {
+	if j != nil && j.mustInterruptGroup {
+		_ = reaper.SignalOwnGroup(unix.SIGINT)
+	}
+}
+
+// EndByInterrupt ends drainit by INT. It is the last thing to do: it comes back only where the
+// kernel discards the signal.
+//
+// A shell ends a loop or a script by Ctrl-C where it sees that its child died of INT, and goes
+// on where the child exited, with whatever status ("Exit Status" and "Signals" in bash(1)).
+func EndByInterrupt() {
+	if _, err := sigqueue.SetAction(unix.SIGINT, sigqueue.Default); err == nil {
+		_ = reaper.SignalThread(unix.Gettid(), unix.SIGINT) // taken before the call returns
+	}
 }

@@ -14,73 +14,58 @@ import (
 	"drainit/reaper"
 )
 
-// Terminal is drainit's controlling terminal, by a descriptor of its own, and
-// what drainit has to put back.
+// Terminal is drainit's controlling terminal, by a descriptor of its own, and its state that
+// drainit has to restore.
 type Terminal struct {
 	fd      int
 	modes   *unix.Termios // before the worker could change them; nil if not read
 	granted bool          // the worker's group was made the foreground one
 }
 
-// Exists reports whether drainit has a controlling terminal.
-func (t *Terminal) Exists() bool { return t.fd >= 0 }
-
-// Open finds the controlling terminal: /dev/tty, or without /dev the
-// standard descriptor that answers as only that terminal does (ioctl_tty(2)).
-func Open() Terminal {
-	if fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
-		return Terminal{fd: fd}
-	}
-	for std := range 3 {
-		if _, err := unix.IoctlGetInt(std, unix.TIOCGPGRP); err == nil {
-			if fd, err := unix.FcntlInt(uintptr(std), unix.F_DUPFD_CLOEXEC, 3); err == nil {
-				return Terminal{fd: fd}
-			}
+// Open finds the controlling terminal: /dev/tty, or without /dev the standard descriptor
+// that answers as only that terminal does (ioctl_tty(2)). It returns nil where there is none.
+func Open() *Terminal {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	for std := 0; err != nil && std < 3; std++ {
+		if _, err = unix.IoctlGetInt(std, unix.TIOCGPGRP); err == nil {
+			fd, err = unix.FcntlInt(uintptr(std), unix.F_DUPFD_CLOEXEC, 3)
 		}
 	}
-	return Terminal{fd: -1}
+	if err != nil {
+		return nil
+	}
+	t := &Terminal{fd: fd}
+	t.keepModes() // before the worker can change them
+	return t
 }
 
-// foreground is the process group that reads the terminal and gets its signals;
-// ok is false where there is no terminal, or it was hung up.
-func (t *Terminal) foreground() (group int, ok bool) {
-	if !t.Exists() {
-		return 0, false
-	}
+// foreground is the process group that reads the terminal and gets its signals, or hungUp.
+func (t *Terminal) foreground() int {
 	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	return group, err == nil
+	if err != nil {
+		return hungUp
+	}
+	return group
 }
+
+// hungUp stands for the foreground group of a terminal that is gone: every ioctl(2) fails.
+const hungUp = -1
 
 // ours reports whether drainit's own group has the terminal.
-func (t *Terminal) ours() bool {
-	group, ok := t.foreground()
-	return ok && group == unix.Getpgrp()
-}
-
-// gone reports whether there was a terminal and it was hung up: every ioctl(2)
-// fails then.
-func (t *Terminal) gone() bool {
-	_, ok := t.foreground()
-	return t.Exists() && !ok
-}
+func (t *Terminal) ours() bool { return t.foreground() == unix.Getpgrp() }
 
 // keepModes reads the modes that drainit was given, the first time that it has the
 // terminal: later they may be the worker's.
 func (t *Terminal) keepModes() {
 	if t.modes == nil && t.ours() {
-		if modes, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil {
-			t.modes = modes
-		}
+		t.modes, _ = unix.IoctlGetTermios(t.fd, unix.TCGETS)
 	}
 }
 
-// restoreModes undoes what a worker has done to the modes that could not do it
-// itself. It does not wait for the output, which may never be read (TCSETS).
+// restoreModes puts the modes back. It does not wait for the output, which may never be read
+// (TCSETS).
 func (t *Terminal) restoreModes() {
-	if t.modes == nil || !t.ours() {
-		return
-	}
-	if now, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil && *now != *t.modes {
+	if t.modes != nil && t.ours() {
 		_ = fromBackground(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, t.modes) })
 	}
 }
@@ -99,14 +84,13 @@ func (t *Terminal) grantForeground(group int) bool {
 // reclaimForeground undoes grantForeground, where the group still has the terminal, or
 // one has it in which no process lives: a shell that was killed had given it to its job.
 func (t *Terminal) reclaimForeground(group int) {
-	fg, ok := t.foreground()
-	if t.granted && ok && (fg == group || reaper.GroupGone(fg)) {
+	if fg := t.foreground(); t.granted && (fg == group || reaper.GroupGone(fg)) {
 		t.setForeground(unix.Getpgrp())
 		t.granted = false
 	}
 }
 
-// setForeground is tcsetpgrp(3). What fails leaves the terminal where it is.
+// setForeground is tcsetpgrp(3). A failure leaves the terminal where it is.
 func (t *Terminal) setForeground(group int) bool {
 	return fromBackground(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) }) == nil
 }
