@@ -99,9 +99,9 @@ func (o jobOwner) MaySuspend() bool {
 	return (now == phase.Running || now == phase.Quiet) && !o.s.worker.Gone()
 }
 
-func (o jobOwner) Members(pgid int) ([]*proc.Process, error) {
-	all, err := o.s.sys.Snapshot(proc.Want{})
-	return all.Group(pgid), err
+func (o jobOwner) Members(pgid int) []*proc.Process {
+	all, _ := o.s.sys.Snapshot(proc.Want{})
+	return all.Group(pgid)
 }
 
 func (o jobOwner) SignalGroup(sig unix.Signal) error { return o.s.signalGroup(sig) }

@@ -17,8 +17,8 @@ type Owner interface {
 	// MaySuspend reports whether drainit may stop for a shell: the worker lives, and no
 	// stop is in progress.
 	MaySuspend() bool
-	// Members returns the living processes of a process group.
-	Members(pgid int) ([]*proc.Process, error)
+	// Members returns the living processes of a process group, none where /proc can't be read.
+	Members(pgid int) []*proc.Process
 	// SignalGroup signals the worker's process group, or the worker where it has left it.
 	SignalGroup(unix.Signal) error
 }
@@ -75,19 +75,14 @@ func (j *Job) HungUp() bool { return j != nil && j.tty.foreground() == hungUp }
 // Known reports whether people at a terminal end programs by this signal, or pipelines do:
 // a death by it needs no line.
 func (j *Job) Known(sig unix.Signal) bool {
-	switch sig {
-	case unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE:
-		return j != nil
-	case unix.SIGHUP:
-		return j.HungUp()
-	}
-	return false
+	known := signals.SetOf(unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE)
+	return j != nil && known.Has(sig) || sig == unix.SIGHUP && j.HungUp()
 }
 
 // GroupStopped reports whether a process in the worker's group is stopped.
 func (j *Job) GroupStopped() bool {
-	members, err := j.owner.Members(j.pgid)
-	return err != nil && j.suspended || slices.ContainsFunc(members, (*proc.Process).Stopped)
+	members := j.owner.Members(j.pgid)
+	return len(members) == 0 && j.suspended || slices.ContainsFunc(members, (*proc.Process).Stopped)
 }
 
 // RecordExit notes a worker that has ended, and whether by Ctrl-C: by a signal that drainit

@@ -47,8 +47,7 @@ func (j *Job) WorkerPaused(status unix.WaitStatus) {
 }
 
 func (j *Job) groupHandlesTTOU() bool {
-	members, _ := j.owner.Members(j.pgid)
-	return slices.ContainsFunc(members, func(p *proc.Process) bool { return p.Handles(unix.SIGTTOU) })
+	return slices.ContainsFunc(j.owner.Members(j.pgid), func(p *proc.Process) bool { return p.Handles(unix.SIGTTOU) })
 }
 
 // Continued is a CONT for drainit, as by fg or bg. It continues a worker that is stopped as a
@@ -84,8 +83,7 @@ func (j *Job) canStop() bool {
 	if err != nil || os.Getpid() == 1 {
 		return false
 	}
-	members, _ := j.owner.Members(group)
-	members = append(members, &proc.Process{PPID: os.Getppid()}) // drainit, also without /proc
+	members := append(j.owner.Members(group), &proc.Process{PPID: os.Getppid()}) // drainit, also without /proc
 	return slices.ContainsFunc(members, func(p *proc.Process) bool {
 		above, err := unix.Getpgid(p.PPID)
 		sid, _ := unix.Getsid(p.PPID)
