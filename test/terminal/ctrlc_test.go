@@ -1,12 +1,8 @@
 package terminal
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -61,53 +57,31 @@ func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
 	})
 }
 
-func TestTTYCtrlCEndsAsWithoutDrainit(t *testing.T) {
-	t.Parallel()
-	for name, w := range map[string]struct {
-		command string
-		status  int
-	}{
-		"it drains": {"worker listen -catch INT -end INT -drain 100ms -exit 7", 7},
-		"it dies":   {"worker listen -catch USR1", 130},
-	} {
-		t.Run(name, func(t *testing.T) {
-			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-				startWorker(c, under+w.command)
-				c.Keys("\x03")
-				c.WantPrompt(w.status)
-				c.Enter("echo mark$((1+1))")
-				c.See(`mark2`)
-			})
-		})
-	}
-}
-
+// However the stop was asked for, and after fg, when the keys are drainit's again.
 func TestTTYSecondCtrlCKills(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
-	worker := startWorker(c, "drainit -- worker listen -catch INT -end INT -drain 1h")
-	c.Keys("\x03")
-	c.See(`got SIGINT`)
-	c.WaitOut(`drainit: stopping`)
-	c.PastTheSameRequest(worker)
-	c.Keys("\x03")
-	c.See(`drainit: warning: second stop signal, force-stop: killing worker`)
-	c.WantPrompt(137)
-	c.WantShown(`got SIGINT`, 1)
-}
-
-func TestTTYCtrlCOfATermThatDrainsKills(t *testing.T) {
-	t.Parallel()
-	c := harness.AtShell(t)
-	c.Enter("drainit -- worker listen -catch INT,TERM -end TERM -drain 1h")
-	worker := c.Ready()
-	c.Send(c.Above(worker), unix.SIGTERM)
-	c.WaitOut(`drainit: stopping`)
-	c.PastTheSameRequest(worker)
-	c.Keys("\x03")
-	c.See(`force-stop`)
-	c.WantPrompt(137)
-	c.WantShown(`got SIGINT`, 0)
+	for name, first := range map[string]func(c *harness.Console, drainit int){
+		"after Ctrl-C": func(c *harness.Console, _ int) { c.Keys("\x03") },
+		"after TERM":   func(c *harness.Console, drainit int) { c.Send(drainit, unix.SIGTERM) },
+		"after Ctrl-Z, fg and Ctrl-C": func(c *harness.Console, _ int) {
+			ctrlZAndFg(c, 1)
+			c.Keys("\x03")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtShell(t)
+			worker := startWorker(c, "drainit -- worker listen -catch INT,TERM -end INT,TERM -drain 1h")
+			first(c, c.Above(worker))
+			c.See(`got SIG`)
+			c.WaitOut(`drainit: stopping`)
+			c.PastTheSameRequest(worker)
+			c.Keys("\x03")
+			c.See(`drainit: warning: second stop signal, force-stop: killing worker`)
+			c.WantPrompt(137)
+			c.WantShown(`got SIG`, 1)
+		})
+	}
 }
 
 // A shell waits for its child on INT, so that it is sent TERM, and its child INT.
@@ -156,78 +130,4 @@ func TestTTYCtrlBackslashIsPassedOnOnce(t *testing.T) {
 		c.Keys("\x1c")
 		c.WantPrompt(131)
 	})
-}
-
-// relay is a parent as npm is: the key reaches it and drainit, and it sends the
-// signal on to drainit, a while later.
-const relay = `
-my $pid = fork // die;
-if (!$pid) { exec @ARGV or die }
-$SIG{INT} = sub { select undef, undef, undef, 0.02; kill INT => $pid; syswrite STDOUT, "relayed\n" };
-1 until waitpid($pid, 0) == $pid;
-exit($? >> 8);
-`
-
-// The relay is at times too late to be the same request, on a busy machine, or drainit so
-// late that the kernel makes one of the two: such a run says nothing, and there is another.
-func TestTTYKeypressThatAParentRelaysIsOneRequest(t *testing.T) {
-	harness.Need(t, "perl")
-	t.Parallel()
-	const runs = 50
-	for range runs {
-		c := harness.AtShell(t)
-		c.Enter("perl -e '" + relay + "' drainit --log-format json -- worker listen -catch INT,USR1 -end USR1 -exit 7")
-		drainit := c.Above(c.Ready())
-		pressed := time.Now()
-		c.Keys("\x03")
-		c.WaitOut(`got SIGINT`)
-		c.WaitOut(`relayed\r`)
-		_ = unix.Kill(drainit, unix.SIGUSR1) // behind the second SIGINT; after a force-stop no process is there
-		if status := c.Prompt(); status == 137 {
-			harness.WantForcedLate(t, c.Shown(), pressed)
-			continue
-		} else if status != 7 {
-			t.Errorf("exit status %d, want 7", status)
-		}
-		c.WantShown(`got SIGINT`, 1)
-		if strings.Contains(c.Shown(), "treated as one request") {
-			return
-		}
-	}
-	t.Fatalf("the second SIGINT never came within 100ms of the first, in %d runs", runs)
-}
-
-// nodeWorker finishes its job when it is asked to stop, as one of a queue does.
-const nodeWorker = `
-let asked = 0
-for (const sig of ["SIGINT", "SIGTERM"]) process.on(sig, () => {
-	console.log("got", sig)
-	if (++asked === 1) setTimeout(() => { console.log("drained"); process.exit(7) }, 200)
-})
-setInterval(() => {}, 1000)
-console.log("ready " + process.pid) // a number would be coloured
-`
-
-func TestTTYNodeWorkerDrainsOnCtrlC(t *testing.T) {
-	harness.Need(t, "node")
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "worker.js")
-	if err := os.WriteFile(file, []byte(nodeWorker), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, command := range []string{"node " + file, "sh -c 'node " + file + "; exit $?'"} {
-		t.Run(command, func(t *testing.T) {
-			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-				startWorker(c, under+command)
-				c.Keys("\x03")
-				c.See(`got SIGINT`)
-				c.See(`drained`)
-				if status := c.Prompt(); under != "" && status != 7 {
-					t.Errorf("exit status %d, want 7", status)
-				}
-				c.WantShown(`got SIG`, 1)
-				c.WantShown(`drained`, 1)
-			})
-		})
-	}
 }

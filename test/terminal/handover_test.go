@@ -176,28 +176,26 @@ func TestTTYFileIsEditedInVi(t *testing.T) {
 	harness.Need(t, "vi")
 	t.Parallel()
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		modes := c.Modes()
-		editInVi(c, under, func() {})
+		modes, file := c.Modes(), filepath.Join(t.TempDir(), "text")
+		if err := os.WriteFile(file, []byte("the first line\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c.Enter(under + "vi " + file)
+		for range 2 {
+			c.See(`the first line`)
+			c.Keys(":stop\r")
+			wantStopped(c)
+			fg(c)
+		}
+		c.See(`the first line`)
+		c.Keys("osecond\x1b:wq\r")
+		c.WantPrompt(0)
 		c.WantModes(modes)
+		b, err := os.ReadFile(file)
+		if want := "the first line\nsecond\n"; err != nil || string(b) != want {
+			t.Errorf("the file is %q, want %q: %v", b, want, err)
+		}
 	})
-}
-
-// editInVi adds a line to a file in vi, after a person has done something else there.
-func editInVi(c *harness.Console, under string, before func()) {
-	c.T.Helper()
-	file := filepath.Join(c.T.TempDir(), "text")
-	if err := os.WriteFile(file, []byte("the first line\n"), 0o644); err != nil {
-		c.T.Fatal(err)
-	}
-	c.Enter(under + "vi " + file)
-	before()
-	c.See(`the first line`)
-	c.Keys("osecond\x1b:wq\r")
-	c.WantPrompt(0)
-	b, err := os.ReadFile(file)
-	if want := "the first line\nsecond\n"; err != nil || string(b) != want {
-		c.T.Errorf("the file is %q, want %q: %v", b, want, err)
-	}
 }
 
 // From the hand-over on Ctrl-C is for the worker's group and not for drainit, so

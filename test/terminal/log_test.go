@@ -72,16 +72,27 @@ func TestTTYLogOfALifeOnATerminal(t *testing.T) {
 }
 
 func TestTTYLogOfAForcedStopOnATerminal(t *testing.T) {
-	harness.Usual(t)
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "INT", "-end", "INT", "-drain", "1h"}})
+		worker := c.Ready()
+		c.Keys("\x03")
+		c.WaitOut(`drainit: stopping.*\n`)
+		c.PastTheSameRequest(worker)
+		c.Keys("\x03")
+		c.WantExit(137)
+		wantPlainLog(c, `stopping: SIGINT sent to .*; what still runs after 30s is killed`, `warning: second stop signal, force-stop: killing worker`, `stopped after `)
+	})
+}
+
+// With TOSTOP the kernel stops a process that writes from the background, unless no process
+// could continue it: so there is a shell above drainit here.
+func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
+	harness.Need(t, "stty")
 	t.Parallel()
-	c := alone(t, "--", harness.WorkerBin, "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
-	worker := c.Ready()
-	c.Keys("\x03")
-	c.WaitOut(`drainit: stopping.*\n`)
-	c.PastTheSameRequest(worker)
-	c.Keys("\x03")
-	c.WantExit(137)
-	wantPlainLog(c, `stopping: SIGINT sent to .*; what still runs after 30s is killed`, `warning: second stop signal, force-stop: killing worker`, `stopped after `)
+	c := inScript(t, `drainit -- sh -c 'stty tostop; exec worker listen -drain 1s'; true`)
+	c.Send(c.Above(c.Ready()), unix.SIGTERM)
+	c.WaitOut(`drainit: stopping(?s:.*)drained`) // and not only when the terminal is drainit's again
+	c.WantExit(0)
 }
 
 // A name that moves the cursor does not do so.

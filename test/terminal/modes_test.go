@@ -160,16 +160,3 @@ func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
 	c.See(`[^-]echo `)
 	c.Prompt()
 }
-
-// With the shell that dies, its job has the terminal, which no process gives back.
-func TestTTYTerminalIsTakenBackFromAJobOfADeadShell(t *testing.T) {
-	harness.Need(t, "bash")
-	t.Parallel()
-	c := inScript(t, `drainit -- `+bashInside+`; echo status $?; read y; echo y is $y`)
-	c.See(`inner% `)
-	c.Enter(`sh -c 'kill -9 $PPID; exec worker listen'`)
-	c.See(`status 137`)
-	enterY(c)
-	c.WantExit(0)
-	c.WantNothingLeft()
-}

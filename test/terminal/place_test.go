@@ -171,17 +171,6 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 	}
 }
 
-// Such a program opens the terminal by its name, whatever it was given.
-func TestTTYWorkerReadsTheTerminalThatNoDescriptorIs(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		c.Enter(under + `sh -c 'read x </dev/tty; echo x is $x >/dev/tty; exit 3' </dev/null >/dev/null 2>&1`)
-		c.Enter("abc")
-		c.See(`x is abc`)
-		c.WantPrompt(3)
-	})
-}
-
 // A terminal that is not the session's own is a file as any other: no process takes it, so
 // that its keys are no signals, though it would make them, and its modes are the worker's.
 func TestTTYTerminalThatControlsNoProcess(t *testing.T) {

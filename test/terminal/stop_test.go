@@ -217,22 +217,6 @@ func TestTTYCtrlZStopsAPipelineOfTwo(t *testing.T) {
 	c.WantPrompt(0)
 }
 
-// After fg the keys are drainit's again.
-func TestTTYCtrlCAfterFgDrainsAndKills(t *testing.T) {
-	t.Parallel()
-	c := harness.AtShell(t)
-	worker := startWorker(c, "drainit -- worker listen -catch INT -end INT -drain 1h")
-	ctrlZ(c)
-	fg(c)
-	c.Keys("\x03")
-	c.See(`got SIGINT`)
-	c.WaitOut(`drainit: stopping`)
-	c.PastTheSameRequest(worker)
-	c.Keys("\x03")
-	c.See(`force-stop: killing`)
-	c.WantPrompt(137)
-}
-
 // All that the worker has started stops with it, and goes on with it.
 func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 	t.Parallel()

@@ -27,23 +27,6 @@ func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 	})
 }
 
-// After bg it reads from the background, and stops again.
-func TestTTYCtrlZAndBgOfAWorkerThatReads(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		worker := startReader(c, under+readsTwice)
-		ctrlZ(c)
-		c.Enter("bg")
-		c.WantPrompt(0)
-		c.WaitState(worker, "T")
-		waitStates(c, "T")
-		c.ShowStopped()
-		fgTo(c, worker)
-		enterY(c)
-		c.WantPrompt(3)
-	})
-}
-
 // A shell's fg of a job that bg has continued gives it the terminal, and sends no CONT.
 func TestTTYCtrlZAfterBgAndFgOfAWorkerThatHasRead(t *testing.T) {
 	t.Parallel()
@@ -136,21 +119,6 @@ func TestTTYProgramsThatSuspendThemselves(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestTTYViIsSuspended(t *testing.T) {
-	harness.Need(t, "vi")
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		editInVi(c, under, func() {
-			for range 2 {
-				c.See(`the first line`)
-				c.Keys(":stop\r")
-				wantStopped(c)
-				fg(c)
-			}
-		})
-	})
 }
 
 // The shell waits for the script, which has to stop too: the key reaches it only
