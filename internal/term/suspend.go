@@ -14,10 +14,10 @@ import (
 )
 
 // Suspend is a TSTP for a worker that does not handle it, as by Ctrl-Z: both stop, and the
-// shell has its prompt back. It reports false where no shell could continue drainit: then
-// the signal means quiet.
+// shell has its prompt back. It must be asked for only where MaySuspend is true. It reports
+// false where that can't be: then the signal means quiet.
 func (j *Job) Suspend() bool {
-	if !j.MaySuspend() || j.owner.SignalGroup(unix.SIGTSTP) != nil {
+	if j == nil || j.owner.SignalGroup(unix.SIGTSTP) != nil {
 		return false
 	}
 	j.suspended, j.wantsTerminal = true, false
