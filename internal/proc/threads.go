@@ -10,15 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OthersAwake are drainit's threads, but the calling one, that run or wait for their turn.
-// The errors are those of checkProc and of the reads.
-func OthersAwake() ([]int, error) {
-	if err := checkProc(); err != nil {
-		return nil, err // the numbers of the threads are others, too
-	}
-	return otherThreadsIn("/proc/self/task", unix.Gettid(), func(state byte) bool { return state == 'R' })
-}
-
 // otherThreadsIn are the threads in a task folder of /proc, other than this one, that are in
 // such a state, and the first error of a look at one. One that has ended is in none.
 func otherThreadsIn(tasks string, than int, is func(state byte) bool) (found []int, failed error) {
