@@ -25,6 +25,7 @@ const (
 // aliases are names beside those that golang.org/x/sys knows (signal(7)).
 var aliases = map[string]unix.Signal{
 	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS, "32": 32, "33": 33,
+	"RTMIN": rtMin, "RTMAX": rtMax,
 }
 
 // Parse reads a signal: a name with or without SIG in either case, a number
@@ -49,42 +50,29 @@ func Parse(s string) (unix.Signal, error) {
 	return 0, fmt.Errorf("invalid signal %q: want a name such as TERM or SIGTERM, RTMIN+3, or a number", s)
 }
 
+// parseRealTime reads RTMIN+n or RTMAX-n.
 func parseRealTime(name string) (unix.Signal, bool) {
-	base, sign := rtMin, "+"
-	offset, ok := strings.CutPrefix(name, "RTMIN")
-	if !ok {
-		base, sign = rtMax, "-"
-		if offset, ok = strings.CutPrefix(name, "RTMAX"); !ok {
-			return 0, false
+	for sig := rtMin; sig <= rtMax; sig++ {
+		if name == fmt.Sprintf("RTMIN+%d", sig-rtMin) || name == fmt.Sprintf("RTMAX-%d", rtMax-sig) {
+			return sig, true
 		}
 	}
-	if offset == "" {
-		return base, true
-	}
-	digits, ok := strings.CutPrefix(offset, sign)
-	n, err := strconv.ParseUint(digits, 10, 8)
-	if !ok || err != nil || n > uint64(rtMax-rtMin) {
-		return 0, false
-	}
-	if sign == "-" {
-		return base - unix.Signal(n), true
-	}
-	return base + unix.Signal(n), true
+	return 0, false
 }
 
 // Name is the name of a signal with SIG: "SIGTERM", "SIGRTMIN+3", and "SIG32"
 // for one that has none. Parse takes it back.
 func Name(sig unix.Signal) string {
-	if sig == rtMin {
+	name := unix.SignalName(sig)
+	switch {
+	case sig == rtMin:
 		return "SIGRTMIN"
-	}
-	if sig > rtMin && sig <= rtMax {
+	case sig > rtMin && sig <= rtMax:
 		return fmt.Sprintf("SIGRTMIN+%d", sig-rtMin)
+	case name == "":
+		return "SIG" + strconv.Itoa(int(sig))
 	}
-	if name := unix.SignalName(sig); name != "" {
-		return name
-	}
-	return "SIG" + strconv.Itoa(int(sig))
+	return name
 }
 
 // Names are the names of signals, in their order.
@@ -96,31 +84,23 @@ func Names(all []unix.Signal) []string {
 	return names
 }
 
-// Catchable reports whether drainit can see the signal at all. KILL and STOP
-// no process can; PROF and 32 to 34 the Go runtime never delivers.
-func Catchable(sig unix.Signal) bool {
-	switch sig {
-	case unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, 32, 33, rtMin:
-		return false
-	}
-	return sig >= 1 && sig <= maxSignal
-}
-
 // Faults are the signals by which the kernel tells a program of an instruction of its own, and
 // which the Go runtime does not deliver, or not always (package os/signal, "Types of signals").
 func Faults() []unix.Signal {
 	return []unix.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS}
 }
 
-// Forwardable reports whether the signal is ever passed on. Faults are drainit's own, CHLD is
+// Forwardable reports whether the signal is ever passed on. KILL and STOP no process can see,
+// and PROF and 32 to 34 the Go runtime never delivers. Faults are drainit's own, CHLD is
 // about its own children, PIPE and XFSZ about its own log, XCPU about its own time, and URG
 // interrupts the threads of the Go runtime, which sends it to itself all the time.
 func Forwardable(sig unix.Signal) bool {
 	switch sig {
-	case unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU:
+	case unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, 32, 33, rtMin,
+		unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU:
 		return false
 	}
-	return Catchable(sig) && !slices.Contains(Faults(), sig)
+	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
 }
 
 // StopsByDefault reports whether a signal goes to none but those that handle it,

@@ -37,10 +37,8 @@ func ParseSet(mask []byte) (Set, error) {
 	return Set(s), err
 }
 
-// Mask is signals below 32 as rt_sigprocmask(2) takes them.
-func Mask(all ...unix.Signal) (mask unix.Sigset_t) {
-	for _, sig := range all {
-		mask.Val[0] |= 1 << (sig - 1)
-	}
+// Mask is a signal below 32 as rt_sigprocmask(2) takes it.
+func Mask(sig unix.Signal) (mask unix.Sigset_t) {
+	mask.Val[0] = 1 << (sig - 1)
 	return mask
 }
