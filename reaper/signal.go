@@ -38,44 +38,30 @@ func SignalGroup(leader int, sig unix.Signal) error {
 
 // Signal sends a signal to a process that may be another's child. It
 // goes through a pidfd whose start time is read after opening, so it reaches
-// this process or none. The error is ErrGone, that of the read (proc.Reader.Read), or that of
-// pidfd_send_signal(2), EPERM above all.
+// this process or none. Before Linux 5.3, and where a seccomp profile refuses pidfds, it goes
+// by the pid. The error is ErrGone, that of the read (proc.Reader.Read), or that of kill(2),
+// EPERM above all.
 func Signal(id proc.ID, sig unix.Signal, read Read) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("cannot signal pid %d", id.PID)
 	}
-	fd, err := unix.PidfdOpen(id.PID, 0)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		return signalByPid(id, sig, read) // before Linux 5.3, or a seccomp profile of then
+	fd, failed := unix.PidfdOpen(id.PID, 0)
+	if failed == nil {
+		defer unix.Close(fd)
 	}
-	if err != nil {
-		return wrapKill(err)
-	}
-	defer unix.Close(fd)
-	if err := isStill(id, read); err != nil {
+	p, err := read(id.PID)
+	switch {
+	case proc.IsGone(err) || err == nil && p.Start != id.Start:
+		return ErrGone
+	case err != nil:
 		return err
+	case failed == nil:
+		failed = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
-	err = unix.PidfdSendSignal(fd, sig, nil, 0)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // or it is the process that may not be signalled
-		return signalByPid(id, sig, read)
-	}
-	return wrapKill(err)
-}
-
-func signalByPid(id proc.ID, sig unix.Signal, read Read) error {
-	if err := isStill(id, read); err != nil {
-		return err
+	if failed == nil || failed == unix.ESRCH {
+		return wrapKill(failed)
 	}
 	return wrapKill(unix.Kill(id.PID, sig))
-}
-
-// isStill returns nil if the pid is still that of this process.
-func isStill(id proc.ID, read Read) error {
-	p, err := read(id.PID)
-	if proc.IsGone(err) || err == nil && p.Start != id.Start {
-		return ErrGone
-	}
-	return err
 }
 
 func wrapKill(err error) error {

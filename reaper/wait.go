@@ -45,12 +45,8 @@ func Wait() (e WaitEvent, ok bool, err error) {
 // name.
 func HasExited(pid int) bool {
 	var info unix.Siginfo
-	for {
-		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			return err == nil && info.Signo != 0
-		}
-	}
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
 }
 
 // Terminated reports whether the child has ended, by itself or by a signal.
