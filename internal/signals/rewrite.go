@@ -2,6 +2,8 @@ package signals
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,14 +25,7 @@ func (r Rewrites) Apply(sig unix.Signal) unix.Signal {
 }
 
 // From are the signals that are rewritten, in their order.
-func (r Rewrites) From() (all []unix.Signal) {
-	for sig := range maxSignal + 1 {
-		if _, ok := r[sig]; ok {
-			all = append(all, sig)
-		}
-	}
-	return all
-}
+func (r Rewrites) From() []unix.Signal { return slices.Sorted(maps.Keys(r)) }
 
 // String lists the rules by the number of the signal that comes.
 func (r Rewrites) String() string {
