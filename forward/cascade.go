@@ -9,13 +9,12 @@ import (
 // cascade is a plan in the making: who gets the signal beside those that it began with.
 type cascade struct {
 	l       *Ledger
-	s       *proc.Snapshot
 	planned map[proc.ID]bool
 	plan    []Delivery
 }
 
-func (l *Ledger) newCascade(s *proc.Snapshot) *cascade {
-	return &cascade{l: l, s: s, planned: make(map[proc.ID]bool)}
+func (l *Ledger) newCascade() *cascade {
+	return &cascade{l: l, planned: make(map[proc.ID]bool)}
 }
 
 // add adds a delivery and what follows from it: what can't act upon the signal signals none
@@ -31,7 +30,7 @@ func (c *cascade) add(d Delivery) {
 	}
 	for i := range reached {
 		if why := deafAtOnce(&reached[i], d.Signal); why != "" {
-			for _, child := range c.s.Children(reached[i].PID) {
+			for _, child := range c.l.shown.Children(reached[i].PID) {
 				c.pass(child, "below "+reached[i].String()+", which "+why, false)
 			}
 		}
@@ -47,12 +46,12 @@ func (c *cascade) pass(p *proc.Process, why string, uncertain bool) {
 		return
 	}
 	if m.actsUpon(c.l.signalFor(m)) {
-		if !uncertain || c.s.Untouched(m.ID) {
+		if !uncertain || m.Untouched {
 			c.add(c.l.delivery(m, why))
 		}
 		return
 	}
-	for _, child := range c.s.Children(p.PID) {
+	for _, child := range c.l.shown.Children(p.PID) {
 		c.pass(child, why, uncertain)
 	}
 }
@@ -60,20 +59,20 @@ func (c *cascade) pass(p *proc.Process, why string, uncertain bool) {
 // leaves reports whether a process is left alone: it was signalled, it is about to be, it
 // dies already, or it reads a pipe that a living process writes to.
 func (c *cascade) leaves(m *record) bool {
-	return m.sent != nil || m.isDying() || c.planned[m.ID] || c.s.HasWriters(m.PID)
+	return m.sent != nil || m.isDying() || c.planned[m.ID] || c.l.shown.HasWriters(m.PID)
 }
 
 // toRoots are the deliveries to those that are signalled as the worker is. What reads a
 // pipe of another has its turn when that has gone.
-func (l *Ledger) toRoots(s *proc.Snapshot, why string) []Delivery {
+func (l *Ledger) toRoots(why string) []Delivery {
 	var roots []*record
 	for _, m := range l.records {
-		if m.root && m.sent == nil && !m.exited && (m.ID == l.worker || !s.HasWriters(m.PID)) {
+		if m.origin == root && m.sent == nil && m.exit == nil && (m.ID == l.worker || !l.shown.HasWriters(m.PID)) {
 			roots = append(roots, m)
 		}
 	}
 	sortByPID(roots)
-	c := l.newCascade(s)
+	c := l.newCascade()
 	for _, m := range roots { // none of which is below another: each is drainit's child
 		c.add(l.delivery(m, why))
 	}
@@ -93,7 +92,7 @@ func (l *Ledger) signalFor(m *record) unix.Signal {
 	switch {
 	case m.program == Launcher, m.program == Shell && (l.deliver == unix.SIGINT || !m.Handles(l.deliver)):
 		return unix.SIGTERM
-	case m.root && m.ID == l.worker, m.Handles(l.deliver):
+	case m.origin == root && m.ID == l.worker, m.Handles(l.deliver):
 		return l.deliver
 	}
 	return unix.SIGTERM

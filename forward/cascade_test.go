@@ -16,9 +16,9 @@ func kindly(kind string, pid, ppid int) proc.Process {
 	case "app", "bash", "mksh", "timeout", "su", "runuser", "script":
 		p.Handled = termSet
 	case "dies", "dash": // a shell without a trap
-		p.Fatal = termSet
+
 	case "npm": // before its runtime has a handler
-		p.Exe, p.Args, p.Fatal = "node", []string{"node", "/usr/bin/npm", "start"}, termSet
+		p.Exe, p.Args = "node", []string{"node", "/usr/bin/npm", "start"}
 	case "ignores":
 		p.Ignored = termSet
 	case "init":
@@ -62,7 +62,7 @@ func TestWhatIsSignalledTogetherWithTheWorker(t *testing.T) {
 	}
 	for _, tt := range tests {
 		l := NewLedger(drainitPID)
-		shown := proc.New(kinfolk(tt.family...)).With(proc.Details{Writers: tt.writers})
+		shown := with(kinfolk(tt.family...), details{Writers: tt.writers})
 		wantSent(t, tt.name, sentAll(l, l.Plan(term(Stop), shown)), tt.want...)
 		wantSent(t, tt.name+", later", sentAll(l, l.Plan(term(Orphans), shown)))
 	}
@@ -95,7 +95,7 @@ func TestTheCascadeGoesOnBelowAnOrphan(t *testing.T) {
 // A relay has ended it, and it was not scheduled since.
 func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 	shell := kindly("dash", 11, 1)
-	shell.Fatal, shell.Pending = 0, signals.SetOf(unix.SIGKILL)
+	shell.Pending = signals.SetOf(unix.SIGKILL)
 	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11})...)
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	wantSent(t, "while it dies", orphans(l, shell, kindly("app", 12, 11)))
@@ -105,7 +105,7 @@ func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 // The worker itself is signalled at once, whatever it reads. Of what a worker that has
 // daemonized left, one that reads a pipe of another waits for that.
 func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
-	shown := proc.New(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1})).With(proc.Details{Writers: map[int][]int{10: {11}}})
+	shown := with(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1}), details{Writers: map[int][]int{10: {11}}})
 	plan := func(r Request) []int {
 		l := NewLedger(drainitPID)
 		return sentAll(l, l.Plan(r, shown))

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -10,37 +11,20 @@ import (
 
 // In ticks.
 const (
-	actsAfter = 5 // how long a process has to act upon a signal before it counts as deaf
-	aSecond   = 100
+	actsAfter  = 5 // how long a process has to act upon a signal before it counts as deaf
+	aSecond    = 100
+	hadItsTime = 3 * aSecond
 )
 
 // Deaf is a process that was signalled and can't act upon it: what is below it is judged
 // as if it were not there.
 type Deaf struct {
-	Process proc.Process
-	Why     string
-	// Shell is whether it is one that waits for these before it can run its trap.
-	Shell    bool
-	Children []*proc.Process
+	Process  proc.Process
+	Why      string
+	Shell    bool            // it waits for the children before it can run its trap
+	Children []*proc.Process // that it would have to signal
 
 	uncertain bool // what is below it may have been signalled
-}
-
-// mayBeDeaf are the pids of those that were signalled some time ago and live, though they
-// did not handle the signal, or have not taken it, or are shells, which may wait for a
-// child first. So are orphans that were left alone, for another may have signalled them.
-func (l *Ledger) mayBeDeaf(now uint64) (pids []int) {
-	var these []*record
-	for _, m := range l.living {
-		if (m.sent == nil && m.leftAlone || m.sent != nil && m.sent.tick+actsAfter <= now) && m.actsAt != l.snapshots && l.notActing(m) {
-			these = append(these, m)
-		}
-	}
-	sortByPID(these)
-	for _, m := range these {
-		pids = append(pids, m.PID)
-	}
-	return pids
 }
 
 // notActing reports whether a process that was signalled may not act upon it.
@@ -55,16 +39,6 @@ func (l *Ledger) reached(m *record) unix.Signal {
 		return m.sent.signal
 	}
 	return l.signalFor(m)
-}
-
-// shellsAmong are those that are shells with a handler.
-func (l *Ledger) shellsAmong(pids []int) (shells []int) {
-	for _, pid := range pids {
-		if m := l.living[pid]; m.program == Shell && m.handledIt(l.reached(m)) {
-			shells = append(shells, pid)
-		}
-	}
-	return shells
 }
 
 // deafAtOnce is why a process that is about to be sent a signal will not act upon it; ""
@@ -91,22 +65,25 @@ func deafNow(p *proc.Process, sig unix.Signal) string {
 	return ""
 }
 
-// deaf are the processes of a snapshot that were signalled and can't act upon it, with
-// those of their children that they would have to signal. Where another has signalled one,
-// it may have signalled its group.
-func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
-	for _, pid := range l.mayBeDeaf(now) {
-		m := l.living[pid]
+// deaf are the processes of the last snapshot that were signalled some time ago and can't act upon it:
+// they did not handle the signal, or have not taken it, or are shells that wait for a child first. So
+// are orphans that were left alone, for another may have signalled them, and their group.
+func (l *Ledger) deaf() (all []Deaf) {
+	for _, p := range l.shown.Descendants(l.self) {
+		m := l.living[p.PID]
+		if m == nil || m.sent == nil && m.fate == open || m.sent != nil && m.sent.tick+actsAfter > l.now || !l.notActing(m) {
+			continue
+		}
 		sig := l.reached(m)
 		d := Deaf{Process: m.Process, Why: deafNow(&m.Process, sig)}
 		switch {
 		case d.Why != "":
-			d.Children = s.Children(pid)
+			d.Children = l.shown.Children(m.PID)
 		case m.program == Shell && m.handledIt(sig):
-			d.Why, d.Shell, d.Children = "waits for it", true, l.blockingTrap(m, s)
+			d.Why, d.Shell, d.Children = "waits for it", true, l.blockingTrap(m)
 		}
 		// Once a child has gone, the trap may have run while the snapshot was taken.
-		d.uncertain = m.sent == nil || d.Shell && (m.lostChild || s.WaitsInForeground(pid) != proc.Waits)
+		d.uncertain = m.sent == nil || d.Shell && (m.lostChild || m.Waiting() != proc.Waits)
 		if len(d.Children) > 0 {
 			all = append(all, d)
 		}
@@ -114,51 +91,45 @@ func (l *Ledger) deaf(now uint64, s *proc.Snapshot) (all []Deaf) {
 	return all
 }
 
-// noteUndecided notes those that a shell may wait for, or may have signalled, once it has had
-// its time for that.
-func (l *Ledger) noteUndecided(now uint64, c *cascade) {
-	const hadItsTime = 3 * aSecond
-	for pid, m := range l.living {
-		if m.program != Shell || m.sent == nil || now < m.sent.tick+hadItsTime || waitsStill(m, c.s) != proc.MayWait {
-			continue
-		}
-		for _, p := range c.s.Foreground(c.s.Children(pid)) {
-			child := l.living[p.PID]
-			if child == nil || child.undecided || c.leaves(child) || !child.actsUpon(l.signalFor(child)) || inBackground(p, &m.Process) {
-				continue
-			}
-			child.undecided = true
-			l.undecided = append(l.undecided, Undecided{*p, m.Process, true})
-		}
-	}
-}
-
 // blockingTrap are the children that a shell waits for before it can run its trap. For dash
 // and busybox that is certain: see proc.Waits. Of any other shell it is known only that it may
 // wait, and so it counts as waiting as long as it has all its children, and it is certain that
 // none was signalled: a trap that runs may signal one after the other. Once it has started
 // something, or waits elsewhere than before the stop, it runs.
-func (l *Ledger) blockingTrap(shell *record, s *proc.Snapshot) []*proc.Process {
-	before, all := int32(1), s.Children(shell.PID)
+func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
+	before, all := int32(1), l.shown.Children(shell.PID)
 	if shell.sent != nil {
 		before = shell.sent.snapshot
 	}
-	for _, child := range all {
-		if c := l.living[child.PID]; c == nil || c.first > before {
+	sure := l.stackBefore(shell) != 0 && !shell.lostChild
+	for _, p := range all {
+		child := l.living[p.PID]
+		if child == nil || child.first > before {
 			return nil
 		}
+		sure = sure && (p.Untouched || !l.survives(child, l.deliver))
 	}
-	switch waits := waitsStill(shell, s); {
-	case waits == proc.NotWaiting, waits == proc.MayWait && (shell.stack == 0 || shell.lostChild || len(l.unsignalled(all, s)) < len(all)):
+	switch waits := l.waitsStill(shell); {
+	case waits == proc.NotWaiting, waits == proc.MayWait && !sure:
 		return nil
 	}
-	return slices.DeleteFunc(s.Foreground(all), func(p *proc.Process) bool { return inBackground(p, &shell.Process) })
+	return slices.DeleteFunc(l.shown.Foreground(all), func(p *proc.Process) bool { return inBackground(p, &shell.Process) })
+}
+
+// stackBefore is where the stack of a shell was when the stop began; 0 where it did not sleep. It is
+// the same as long as the shell waits for one command, and mostly another one when a trap has run: a
+// shell waits for the next command from another depth, or from within its trap.
+func (l *Ledger) stackBefore(shell *record) uint64 {
+	if p, ok := l.start.Process(shell.PID); ok && p.ID == shell.ID {
+		return p.Call.Stack
+	}
+	return 0
 }
 
 // waitsStill reports whether a shell may wait for what it waited for when the stop began.
-func waitsStill(shell *record, s *proc.Snapshot) proc.Waiting {
-	waits := s.WaitsInForeground(shell.PID)
-	if waits == proc.MayWait && shell.stack != 0 && s.Stack(shell.PID) != shell.stack {
+func (l *Ledger) waitsStill(shell *record) proc.Waiting {
+	waits, stack := shell.Waiting(), l.stackBefore(shell)
+	if waits == proc.MayWait && stack != 0 && shell.Call.Stack != stack {
 		return proc.NotWaiting
 	}
 	return waits
@@ -166,25 +137,67 @@ func waitsStill(shell *record, s *proc.Snapshot) proc.Waiting {
 
 // mayWait reports whether a shell with a trap may wait for a child before it runs that, for this
 // one or for another: one of them does not show that it is in the background.
-func mayWait(shell, child *record, s *proc.Snapshot) bool {
-	switch waitsStill(shell, s) {
+func (l *Ledger) mayWait(shell, child *record) bool {
+	switch l.waitsStill(shell) {
 	case proc.Waits:
 		return true
 	case proc.MayWait:
-		these := append(s.Foreground(s.Children(shell.PID)), &child.Process)
+		these := append(l.shown.Foreground(l.shown.Children(shell.PID)), &child.Process)
 		return slices.ContainsFunc(these, func(p *proc.Process) bool { return !inBackground(p, &shell.Process) })
 	}
 	return false
 }
 
-// BlockedTraps returns the shells of a snapshot whose trap can't run before a child ends.
+// inBackground reports whether a child bears the mark of a command in the background of a shell that
+// its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
+// Lists). It may have got a handler for INT since. A child of a parent which is marked itself
+// shows nothing.
+func inBackground(child, parent *proc.Process) bool {
+	marked := child.Ignores(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
+	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
+}
+
+// BlockedTraps returns the shells of the last snapshot whose trap can't run before a child ends.
 // One without a handler may do so within moments, and is given a second.
-func (l *Ledger) BlockedTraps(now uint64, s *proc.Snapshot) (blocked []Deaf) {
-	for _, d := range l.deaf(now, s) {
+func (l *Ledger) BlockedTraps() (blocked []Deaf) {
+	for _, d := range l.deaf() {
 		sent := l.living[d.Process.PID].sent
-		if d.Shell && sent != nil && (d.Children[0].Handles(sent.signal) || now >= sent.tick+aSecond) {
+		if d.Shell && sent != nil && (d.Children[0].Handles(sent.signal) || l.now >= sent.tick+aSecond) {
 			blocked = append(blocked, d)
 		}
 	}
 	return blocked
+}
+
+// Recheck returns how long until processes that have not reacted are checked again, though none
+// has died; 0 for never. The longer that has not changed, the longer it is.
+func (l *Ledger) Recheck() (next time.Duration) {
+	for _, m := range l.living {
+		if again := l.againAfter(m); again > 0 && (next == 0 || again < next) {
+			next = again
+		}
+	}
+	return next
+}
+
+// againAfter is how long one that was signalled, left alone, or held for a second may be left before
+// it is checked again; 0 where what is below it does not depend on it.
+func (l *Ledger) againAfter(m *record) time.Duration {
+	const soon, least, most = 60 * time.Millisecond, time.Second, 5 * time.Second // soon is after actsAfter
+	const tick = 10 * time.Millisecond
+	switch {
+	case m.sent == nil && m.heldSince != 0 && l.now < m.heldSince+aSecond:
+		return soon
+	case len(l.shown.Children(m.PID)) == 0, m.sent == nil && m.fate == open:
+		return 0
+	case m.sent == nil:
+		return least
+	case l.now < m.sent.tick+actsAfter:
+		return soon
+	case l.now < m.sent.tick+aSecond:
+		return least
+	case l.notActing(m):
+		return min(max(time.Duration(l.now-m.sent.tick)*tick/2, least), most)
+	}
+	return 0
 }

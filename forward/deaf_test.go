@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,10 +26,10 @@ func untouched(pids ...int) map[proc.ID]bool {
 }
 
 // later plans what follows from a snapshot so many ticks after the stop began.
-func later(l *Ledger, after uint64, shown []proc.Process, d proc.Details) []int {
+func later(l *Ledger, after uint64, shown []proc.Process, d details) []int {
 	r := term(Orphans)
 	r.Tick = 1000 + after
-	return sentAll(l, l.Plan(r, proc.New(shown).With(d)))
+	return sentAll(l, l.Plan(r, with(shown, d)))
 }
 
 // The worker was signalled some time ago, and lives.
@@ -39,32 +38,32 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 		name   string
 		worker string
 		below  []kin
-		proc.Details
+		details
 		want []int
 	}{
-		{"one that blocks it", "blocks", []kin{{"app", 11, 10}, {"dies", 12, 10}}, proc.Details{}, []int{11}},
-		{"the first that handles it", "blocks", []kin{{"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, proc.Details{}, []int{12}},
-		{"a shell that waits for its child", "bash", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits)}, []int{11}},
-		{"a shell that waits for what would only die", "bash", []kin{{"dies", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits)}, nil},
-		{"a shell that waits for a shell that would", "bash", []kin{{"dash", 11, 10}, {"app", 12, 11}}, proc.Details{Waits: waiting(10, proc.Waits)}, []int{12}},
-		{"a shell that waits for none", "bash", []kin{{"app", 11, 10}}, proc.Details{}, nil},
-		{"a shell that may wait for its child", "bash", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.MayWait)}, nil},
+		{"one that blocks it", "blocks", []kin{{"app", 11, 10}, {"dies", 12, 10}}, details{}, []int{11}},
+		{"the first that handles it", "blocks", []kin{{"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, details{}, []int{12}},
+		{"a shell that waits for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, proc.Waits)}, []int{11}},
+		{"a shell that waits for what would only die", "bash", []kin{{"dies", 11, 10}}, details{Waits: waiting(10, proc.Waits)}, nil},
+		{"a shell that waits for a shell that would", "bash", []kin{{"dash", 11, 10}, {"app", 12, 11}}, details{Waits: waiting(10, proc.Waits)}, []int{12}},
+		{"a shell that waits for none", "bash", []kin{{"app", 11, 10}}, details{}, nil},
+		{"a shell that may wait for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, proc.MayWait)}, nil},
 		{"a shell that may, where no trap has signalled the child", "bash", []kin{{"app", 11, 10}},
-			proc.Details{Waits: waiting(10, proc.MayWait), Untouched: untouched(11)}, []int{11}},
-		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, proc.Details{Waits: waiting(10, proc.Waits)}, []int{11}},
+			details{Waits: waiting(10, proc.MayWait), Untouched: untouched(11)}, []int{11}},
+		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, details{Waits: waiting(10, proc.Waits)}, []int{11}},
 		{"a reader of a pipe is left", "bash", []kin{{"app", 11, 10}},
-			proc.Details{Waits: waiting(10, proc.Waits), Writers: map[int][]int{11: {13}}}, nil},
-		{"a program that handles it", "app", []kin{{"app", 11, 10}}, proc.Details{Untouched: untouched(11)}, nil},
+			details{Waits: waiting(10, proc.Waits), Writers: map[int][]int{11: {13}}}, nil},
+		{"a program that handles it", "app", []kin{{"app", 11, 10}}, details{Untouched: untouched(11)}, nil},
 	}
 	for _, tt := range tests {
 		worker := kindly(tt.worker, 10, 1)
 		worker.Pending = 0
+		worker.Call.Stack, tt.Stacks = 7, map[int]uint64{10: 7}
 		l := stopping(t, append(kinfolk(tt.below...), worker)...)
-		l.records[worker.ID].stack, tt.Stacks = 7, map[int]uint64{10: 7}
 		shown := append(kinfolk(tt.below...), kindly(tt.worker, 10, 1))
-		wantSent(t, tt.name+", too soon", later(l, actsAfter-1, shown, tt.Details))
-		wantSent(t, tt.name, later(l, actsAfter, shown, tt.Details), tt.want...)
-		wantSent(t, tt.name+", once more", later(l, 100, shown, tt.Details))
+		wantSent(t, tt.name+", too soon", later(l, actsAfter-1, shown, tt.details))
+		wantSent(t, tt.name, later(l, actsAfter, shown, tt.details), tt.want...)
+		wantSent(t, tt.name+", once more", later(l, 100, shown, tt.details))
 	}
 }
 
@@ -79,30 +78,31 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 		name     string
 		how      proc.Waiting
 		children []proc.Process
-		proc.Details
+		details
 		want []int
 	}{
-		{"dash, the youngest", proc.Waits, []proc.Process{older, youngest}, proc.Details{}, []int{12}},
-		{"dash, what writes to the youngest", proc.Waits, []proc.Process{older, youngest}, proc.Details{Writers: map[int][]int{12: {11}}}, []int{11}},
-		{"dash, a child with a group of its own, of set -m", proc.Waits, []proc.Process{older, leads}, proc.Details{}, []int{12}},
-		{"dash, a child that it has put into the background", proc.Waits, []proc.Process{older, marked}, proc.Details{}, nil},
-		{"bash, where none was touched", proc.MayWait, []proc.Process{older, youngest}, proc.Details{Untouched: untouched(11, 12)}, []int{12}},
-		{"bash, where another was", proc.MayWait, []proc.Process{older, youngest}, proc.Details{Untouched: untouched(12)}, nil},
-		{"bash, where it was itself", proc.MayWait, []proc.Process{older, youngest}, proc.Details{Untouched: untouched(11)}, nil},
-		{"bash, beside one that would have died", proc.MayWait, []proc.Process{kindly("dies", 11, 10), youngest}, proc.Details{Untouched: untouched(12)}, []int{12}},
+		{"dash, the youngest", proc.Waits, []proc.Process{older, youngest}, details{}, []int{12}},
+		{"dash, what writes to the youngest", proc.Waits, []proc.Process{older, youngest}, details{Writers: map[int][]int{12: {11}}}, []int{11}},
+		{"dash, a child with a group of its own, of set -m", proc.Waits, []proc.Process{older, leads}, details{}, []int{12}},
+		{"dash, a child that it has put into the background", proc.Waits, []proc.Process{older, marked}, details{}, nil},
+		{"bash, where none was touched", proc.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(11, 12)}, []int{12}},
+		{"bash, where another was", proc.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(12)}, nil},
+		{"bash, where it was itself", proc.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(11)}, nil},
+		{"bash, beside one that would have died", proc.MayWait, []proc.Process{kindly("dies", 11, 10), youngest}, details{Untouched: untouched(12)}, []int{12}},
 		{"bash, what writes to the youngest", proc.MayWait, []proc.Process{older, youngest},
-			proc.Details{Untouched: untouched(11, 12), Writers: map[int][]int{12: {11}}}, []int{11}},
-		{"bash, a child that it has put into the background", proc.MayWait, []proc.Process{older, marked}, proc.Details{Untouched: untouched(11, 12)}, nil},
+			details{Untouched: untouched(11, 12), Writers: map[int][]int{12: {11}}}, []int{11}},
+		{"bash, a child that it has put into the background", proc.MayWait, []proc.Process{older, marked}, details{Untouched: untouched(11, 12)}, nil},
 	} {
 		shown := append([]proc.Process{kindly("bash", 10, 1)}, tt.children...)
 		tt.Waits = waiting(10, tt.how)
 		for stack, want := range map[uint64][]int{7: tt.want, 6: nil} { // it is elsewhere: its trap has run, or does
-			l := stopping(t, slices.Clone(shown)...)
-			l.records[shown[0].ID].stack, tt.Stacks = 7, map[int]uint64{10: stack}
+			first := slices.Clone(shown)
+			first[0].Call.Stack, tt.Stacks = 7, map[int]uint64{10: stack}
+			l := stopping(t, first...)
 			if tt.how == proc.Waits {
 				want = tt.want
 			}
-			wantSent(t, fmt.Sprintf("%s, stack %d", tt.name, stack), later(l, 100, shown, tt.Details), want...)
+			wantSent(t, fmt.Sprintf("%s, stack %d", tt.name, stack), later(l, 100, shown, tt.details), want...)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 func TestATrapThatHasStartedOneRuns(t *testing.T) {
 	l := stopping(t, kindly("bash", 10, 1), kindly("app", 11, 10))
 	shown := kinfolk(kin{"bash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
-	wantSent(t, "what it waits for", later(l, 100, shown, proc.Details{Waits: waiting(10, proc.Waits)}))
+	wantSent(t, "what it waits for", later(l, 100, shown, details{Waits: waiting(10, proc.Waits)}))
 }
 
 func TestWhatIsStoppedOrRunsIsNotDeaf(t *testing.T) {
@@ -119,7 +119,7 @@ func TestWhatIsStoppedOrRunsIsNotDeaf(t *testing.T) {
 		worker := kindly("blocks", 10, 1)
 		l := stopping(t, worker, kindly("app", 11, 10))
 		worker.State = state
-		wantSent(t, string(state), later(l, 100, []proc.Process{worker, kindly("app", 11, 10)}, proc.Details{}))
+		wantSent(t, string(state), later(l, 100, []proc.Process{worker, kindly("app", 11, 10)}, details{}))
 	}
 }
 
@@ -128,7 +128,7 @@ func TestWhatIsStoppedOrRunsIsNotDeaf(t *testing.T) {
 func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 	for _, kind := range []string{"ignores", "blocks", "init", "bash"} {
 		for name, want := range map[string][]int{"busy": nil, "untouched": {12}} {
-			d := proc.Details{Waits: waiting(11, proc.Waits)}
+			d := details{Waits: waiting(11, proc.Waits)}
 			if name == "untouched" {
 				d.Untouched = untouched(12)
 			}
@@ -136,7 +136,7 @@ func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 			l.Exited(10, 0)
 			shown := kinfolk(kin{kind, 11, 1}, kin{"app", 12, 11})
 			got := later(l, 100, shown, d)
-			if l.Recheck(1101) == 0 {
+			if l.Recheck() == 0 {
 				t.Errorf("%s, %s: no snapshot is due", kind, name)
 			}
 			wantSent(t, kind+", "+name, append(got, later(l, 200, shown, d)...), want...)
@@ -149,9 +149,10 @@ func TestThereIsNoLineAboutATrapThatDrainitDidNotSignal(t *testing.T) {
 	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"bash", 11, 10}, kin{"app", 12, 11})...)
 	l.Exited(10, 0)
 	shown := kinfolk(kin{"bash", 11, 1}, kin{"app", 12, 11})
-	d := proc.Details{Waits: waiting(11, proc.Waits), Untouched: untouched(12)}
-	wantSent(t, "when it is orphaned", later(l, 10, shown, proc.Details{}))
-	if all := l.BlockedTraps(1200, proc.New(shown).With(d)); len(all) != 0 {
+	d := details{Waits: waiting(11, proc.Waits), Untouched: untouched(12)}
+	wantSent(t, "when it is orphaned", later(l, 10, shown, details{}))
+	later(l, 200, shown, d)
+	if all := l.BlockedTraps(); len(all) != 0 {
 		t.Errorf("%v", all)
 	}
 }
@@ -160,29 +161,9 @@ func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 	for kind, want := range map[string]int{"bash": 1, "blocks": 0, "ignores": 0} {
 		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
 		l := stopping(t, shown...)
-		s := proc.New(shown).With(proc.Details{Waits: waiting(10, proc.Waits)})
-		if all := l.BlockedTraps(1100, s); len(all) != want || want > 0 && (all[0].Process.PID != 10 || len(all[0].Children) != 1) {
+		later(l, 100, shown, details{Waits: waiting(10, proc.Waits)})
+		if all := l.BlockedTraps(); len(all) != want || want > 0 && (all[0].Process.PID != 10 || len(all[0].Children) != 1) {
 			t.Errorf("%s: %v, want %d", kind, all, want)
-		}
-	}
-}
-
-// What is deaf is asked for closely, with all below it; of shells, for what they wait; and
-// of those below, whether they were touched.
-func TestWhatIsAskedOfTheDeaf(t *testing.T) {
-	for kind, want := range map[string]string{
-		"app":     "parents 1, TERM, pipes",
-		"bash":    "parents 1, TERM, pipes, all 10, shell 10, prove 11",
-		"ignores": "parents 1, TERM, pipes, all 10, prove 11",
-	} {
-		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
-		l := NewLedger(drainitPID)
-		s := proc.New(shown).With(proc.Details{Evidence: map[int]proc.Evidence{11: {{}}}})
-		sentAll(l, l.Plan(term(Stop), s))
-		r := term(Orphans)
-		r.Tick = 1000 + actsAfter
-		if got := describeWant(l.Want(r, time.Time{})); got != want {
-			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}
 }
@@ -195,10 +176,10 @@ func TestWhatHasThePendingSignalIsDeafOnlyAsleep(t *testing.T) {
 		l := stopping(t, manager, kindly("app", 11, 10))
 		manager.State, manager.Pending, manager.Blocked = state, termSet, termSet
 		shown := []proc.Process{manager, kindly("app", 11, 10)}
-		wantSent(t, fmt.Sprintf("it is in state %c", state), later(l, 300, shown, proc.Details{Untouched: untouched(11)}), want...)
+		wantSent(t, fmt.Sprintf("it is in state %c", state), later(l, 300, shown, details{Untouched: untouched(11)}), want...)
 	}
 	stuck := kindly("dash", 10, 1)
 	l := stopping(t, stuck, kindly("app", 11, 10))
 	stuck.State, stuck.Pending = 'D', termSet
-	wantSent(t, "without a handler", later(l, 300, []proc.Process{stuck, kindly("app", 11, 10)}, proc.Details{}), 11)
+	wantSent(t, "without a handler", later(l, 300, []proc.Process{stuck, kindly("app", 11, 10)}, details{}), 11)
 }

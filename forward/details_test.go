@@ -28,12 +28,8 @@ func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
 		t.Errorf("quieted: %v, and another with its pid: %v", l.IsQuieted(web), l.IsQuieted(proc.ID{PID: 11, Start: 101}))
 	}
 	want("the second time", "")
-	l.ForgetQuieted(func(proc.ID) bool { return false })
-	want("when none has ended", "")
 	l.Resumed()
 	want("when it was resumed", "11 TSTP if handled")
-	l.ForgetQuieted(func(id proc.ID) bool { return id == web })
-	want("when another has its place", "11 TSTP if handled")
 }
 
 // Once a stop has begun, quiet and resume leave no trace in what it knows.
@@ -43,12 +39,12 @@ func TestOtherSignalsAreNoStop(t *testing.T) {
 		l.Sent(d, 1000)
 		l.Quieted(d.Process)
 	}
-	if l.Begun() || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
-		t.Errorf("a stop has begun: %v; sent: %v", l.Begun(), l.WasSent(proc.ID{PID: 11, Start: 100}))
+	if (l.Start() != nil) || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
+		t.Errorf("a stop has begun: %v; sent: %v", (l.Start() != nil), l.WasSent(proc.ID{PID: 11, Start: 100}))
 	}
 	l.Plan(term(Stop), machine(false))
-	if !l.Begun() || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
-		t.Errorf("a stop has begun: %v; sent: %v", l.Begun(), l.WasSent(proc.ID{PID: 11, Start: 100}))
+	if !(l.Start() != nil) || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
+		t.Errorf("a stop has begun: %v; sent: %v", (l.Start() != nil), l.WasSent(proc.ID{PID: 11, Start: 100}))
 	}
 }
 
@@ -157,24 +153,6 @@ func TestNamesOfModes(t *testing.T) {
 			t.Errorf("%q is %v, %v; want an error that has it", text, got, err)
 		}
 	}
-}
-
-func TestAChildIsStoppedUntilItIsContinuedOrExits(t *testing.T) {
-	l := NewLedger(drainitPID)
-	want := func(when string, want bool) {
-		t.Helper()
-		if got := l.IsStopped(10); got != want || l.IsStopped(11) {
-			t.Errorf("%s: stopped %v, want %v; another: %v", when, got, want, l.IsStopped(11))
-		}
-	}
-	want("at first", false)
-	l.Stopped(10, true)
-	want("when it was stopped", true)
-	l.Stopped(10, false)
-	want("when it was continued", false)
-	l.Stopped(10, true)
-	l.Exited(10, 0)
-	want("when another may have its pid", false)
 }
 
 func copies(these []*proc.Process) (all []proc.Process) {

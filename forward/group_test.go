@@ -93,7 +93,7 @@ func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
 	l.Plan(r, proc.New([]proc.Process{npm}))
 	npm.Args = nil
 	l.observe(proc.New([]proc.Process{npm}))
-	if all := l.toRoots(proc.New([]proc.Process{npm}), "the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
+	if all := l.toRoots("the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
 		t.Errorf("signalled %+v, want npm by TERM", all)
 	}
 }

@@ -15,91 +15,83 @@ import (
 type Ledger struct {
 	self    int                      // drainit's pid
 	quieted map[proc.ID]proc.Process // those that were sent the quiet signal
-	stopped map[int]bool             // children that wait4 saw stop, by pid
 
 	early *sent // how the worker was signalled before there was a snapshot
 
 	// Of a stop, from its first snapshot on.
-	begun     bool
-	deliver   unix.Signal // the stop signal, after the rewrite
-	worker    proc.ID     // zero where it had gone before the stop
-	snapshots int32       // how many there have been
-	now       uint64      // the tick of the last request
-	forks     bool        // the worker daemonizes: what it leaves when it exits are workers
+	start     *proc.Snapshot // that one, nil before
+	shown     *proc.Snapshot // the last
+	snapshots int32          // how many there have been
+	deliver   unix.Signal    // the stop signal, after the rewrite
+	worker    proc.ID        // zero where it had gone before the stop
+	now       uint64         // the tick of the last request
 	records   map[proc.ID]*record
 	living    map[int]*record // by pid
 	group     int             // a process group that was signalled as a whole, 0 for none
 	toGroup   *sent           // how
 	broadcast bool            // the whole PID namespace was signalled
-	successor *proc.Process   // that took the worker's place in the last plan
-	undecided []Undecided     // of the last plan
-	waiting   []Waiting       // likewise
+	deferred  uint8           // how often the choice of a successor was put off
+	successor *record         // that took the worker's place in the last plan
+	waiting   []Waiting       // of the last plan
 }
 
 // NewLedger returns the history of a drainit with this pid that has sent nothing.
 func NewLedger(self int) *Ledger {
-	return &Ledger{self: self, quieted: make(map[proc.ID]proc.Process), stopped: make(map[int]bool)}
+	return &Ledger{self: self, quieted: make(map[proc.ID]proc.Process)}
 }
 
-// Begun reports whether a snapshot of a stop has been taken.
-func (l *Ledger) Begun() bool { return l.begun }
+// Start returns the first snapshot of the stop, nil before that was taken. Later ones show who is
+// untouched since.
+func (l *Ledger) Start() *proc.Snapshot { return l.start }
 
 // begin begins the history of a stop with its first snapshot, taken before any process
 // was signalled. The roots are signalled as the worker is: the worker, or all children of
 // drainit where it has gone. The other children wait until it has.
 func (l *Ledger) begin(r Request, s *proc.Snapshot) {
-	l.begun, l.deliver, l.forks = true, r.Signal, r.Worker.Daemonizes
-	l.records = make(map[proc.ID]*record, s.Size())
+	l.start, l.deliver, l.now = s, r.Signal, r.Tick
+	l.records = make(map[proc.ID]*record)
 	if !r.Worker.Gone {
 		p, ok := s.Process(r.Worker.PID)
 		if !ok {
 			p = proc.Process{ID: proc.ID{PID: r.Worker.PID}, PPID: l.self}
 		}
 		l.worker = p.ID
-		l.records[p.ID] = &record{Process: p, root: true}
+		l.records[p.ID] = &record{Process: p, origin: root}
 	}
 	l.observe(s)
 	if w := l.records[l.worker]; w != nil && w.sent == nil && l.early != nil {
 		w.markSent(sent{signal: l.early.signal, snapshot: l.snapshots, tick: l.early.tick})
 	}
 	for _, m := range l.records {
-		m.root = m.root || r.Worker.Gone && m.PPID == l.self
-		m.preexisting = m.PPID == l.self && !m.root
+		switch {
+		case m.origin == root || m.PPID != l.self:
+		case r.Worker.Gone:
+			m.origin = root
+		default:
+			m.origin = beforeStop
+		}
 	}
 }
 
 // observe takes what lives below drainit now, parents before their children.
 func (l *Ledger) observe(s *proc.Snapshot) {
 	l.snapshots++
+	l.shown = s
 	below := s.Descendants(l.self)
 	l.living = make(map[int]*record, len(below))
-	for _, m := range l.records {
-		if m.root && m.first == 0 && !m.exited { // hidden from us, but there
-			l.living[m.PID] = m
-		}
+	if w := l.records[l.worker]; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
+		l.living[w.PID] = w
 	}
 	for _, p := range below {
 		m := l.recordOf(p)
-		if l.snapshots == 1 {
-			m.evidence, m.stack = s.Evidence(p.PID), s.Stack(p.PID)
-		}
 		l.living[p.PID] = m
 		if m.first == l.snapshots && l.sentWithGroup(m) {
 			m.markSent(sent{signal: l.toGroup.signal, snapshot: l.toGroup.snapshot, unseen: true, tick: l.toGroup.tick})
 		}
 	}
 	for _, m := range l.living {
-		m.hasChildren, m.writes = false, false
-	}
-	for _, m := range l.living {
 		if p := l.living[m.PPID]; p != nil {
-			m.parent, p.hasChildren = p.ID, true
-		}
-		m.readsPipe = s.HasWriters(m.PID)
-	}
-	for _, pid := range s.PipeWriters() {
-		if w := l.living[pid]; w != nil {
-			w.writes = true
+			m.parent = p.ID
 		}
 	}
 	for _, m := range l.records {
@@ -113,9 +105,14 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 
 // recordOf notes what a snapshot shows of a process.
 func (l *Ledger) recordOf(p *proc.Process) *record {
+	if p.PID == l.worker.PID && l.worker.Start == 0 { // it was hidden from us
+		l.records[p.ID] = l.records[l.worker]
+		delete(l.records, l.worker)
+		l.worker = p.ID
+	}
 	m := l.records[p.ID]
 	if m == nil {
-		m = l.hidden(p.ID)
+		m = new(record)
 		l.records[p.ID] = m
 	}
 	if m.first == 0 {
@@ -123,27 +120,11 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	}
 	before := m.Process
 	m.Process, m.last = *p, l.snapshots
-	if p.Args == nil && (p.Exe == "" || p.Exe == before.Exe) { // not asked for, this time, or not read in time
+	if p.Args == nil && (p.Exe == "" || p.Exe == before.Exe) { // not read in time
 		m.Exe, m.Args = before.Exe, before.Args
 	}
-	if m.first == l.snapshots || p.Args != nil || m.Exe != before.Exe || m.Comm != before.Comm {
-		m.program = ProgramOf(&m.Process)
-	}
-	m.handled |= p.Handled
-	return m
-}
-
-// hidden is the root that a snapshot shows for the first time, whose start was not known;
-// else a new one.
-func (l *Ledger) hidden(id proc.ID) *record {
-	m := l.living[id.PID]
-	if m == nil || m.first != 0 {
-		return &record{}
-	}
-	delete(l.records, m.ID)
-	if l.worker == m.ID {
-		l.worker = id
-	}
+	m.program = ProgramOf(&m.Process)
+	m.handled |= p.Handled | p.Awaited
 	return m
 }
 
@@ -162,11 +143,9 @@ func (l *Ledger) forget() {
 			up.needed = l.snapshots
 		}
 	}
-	for id, m := range l.records {
-		if m.needed != l.snapshots && m.sent == nil && id != l.worker {
-			delete(l.records, id)
-		}
-	}
+	maps.DeleteFunc(l.records, func(id proc.ID, m *record) bool {
+		return m.needed != l.snapshots && m.sent == nil && id != l.worker
+	})
 }
 
 // upFrom walks from a process to those above it, itself first. Parents are those of many
@@ -182,98 +161,48 @@ func (l *Ledger) upFrom(m *record) iter.Seq[*record] {
 	}
 }
 
+// alive is exact for drainit's children, which are waited for: one that is dead and not
+// waited for yet has still to say how it died. Of the others the last snapshot tells.
+func (l *Ledger) alive(m *record) bool {
+	return l.living[m.PID] == m || m.last > 0 && m.PPID == l.self && m.exit == nil
+}
+
+func (l *Ledger) workerLives() bool {
+	w := l.records[l.worker]
+	return w != nil && l.alive(w)
+}
+
+// children are drainit's living children, by pid.
+func (l *Ledger) children() (all []*record) {
+	for _, m := range l.living {
+		if m.PPID == l.self {
+			all = append(all, m)
+		}
+	}
+	sortByPID(all)
+	return all
+}
+
 // Exited notes how a child of drainit ended. The last snapshot may have left it out, for
 // it was dead by then and not waited for.
 func (l *Ledger) Exited(pid int, status unix.WaitStatus) {
-	delete(l.stopped, pid)
 	m := l.living[pid]
 	if m == nil {
 		for _, dead := range l.records { // the youngest, if the pid was recycled
-			if dead.PID == pid && !dead.exited && (m == nil || dead.Start > m.Start) {
+			if dead.PID == pid && dead.exit == nil && (m == nil || dead.Start > m.Start) {
 				m = dead
 			}
 		}
 	}
 	if m != nil {
-		m.exited, m.status = true, status
+		m.exit = &status
 		delete(l.living, pid)
 	}
 }
 
-// Stopped notes that a child of drainit was stopped, or continued.
-func (l *Ledger) Stopped(pid int, stopped bool) { l.stopped[pid] = stopped }
-
-// IsStopped reports whether a child was stopped when it changed last.
-func (l *Ledger) IsStopped(pid int) bool { return l.stopped[pid] }
-
-// Sent notes a delivery that was made, or may not be (EPERM): either way it is not made
-// again. tick is proc.Ticks from before it was made.
-func (l *Ledger) Sent(d Delivery, tick uint64) {
-	if !l.begun { // /proc could not be read
-		l.early = &sent{signal: d.Signal, tick: tick}
-		if d.Target == ToGroup {
-			l.group, l.toGroup = d.PGID, l.early
-		}
-		return
+// Died notes that a process that was watched has ended.
+func (l *Ledger) Died(pid int) {
+	if m := l.living[pid]; m != nil && m.PPID != l.self {
+		delete(l.living, pid)
 	}
-	if d.Target != ToGroup {
-		l.sentTo(d.Process.ID, d.Signal, tick)
-		return
-	}
-	// What was forked between the snapshot and the call was sent it too, and is seen later.
-	l.group, l.toGroup = d.PGID, &sent{signal: d.Signal, snapshot: l.snapshots, tick: tick}
-	for _, p := range d.Members {
-		l.sentTo(p.ID, d.Signal, tick)
-	}
-}
-
-func (l *Ledger) sentTo(id proc.ID, sig unix.Signal, tick uint64) {
-	m := l.records[id]
-	if m == nil { // it came after the snapshot
-		m = &record{Process: proc.Process{ID: id}}
-		l.records[id] = m
-	}
-	if m.sent == nil || m.sent.unseen {
-		m.markSent(sent{signal: sig, snapshot: l.snapshots, tick: tick})
-	}
-}
-
-// Quieted notes that a process was sent the quiet signal.
-func (l *Ledger) Quieted(p proc.Process) { l.quieted[p.ID] = p }
-
-// IsQuieted reports whether it was.
-func (l *Ledger) IsQuieted(id proc.ID) bool {
-	_, sent := l.quieted[id]
-	return sent
-}
-
-// ForgetQuieted forgets those that have ended.
-func (l *Ledger) ForgetQuieted(ended func(proc.ID) bool) {
-	maps.DeleteFunc(l.quieted, func(id proc.ID, _ proc.Process) bool { return ended(id) })
-}
-
-// Resumed forgets all that were: they may be quieted anew.
-func (l *Ledger) Resumed() { clear(l.quieted) }
-
-// sentWithGroup reports whether one that is seen for the first time was signalled with
-// its group. A fork that was under way gives its child the signal and a later start
-// (kernel/fork.c, copy_process), much later on a busy machine: by then its parent has
-// died of the signal. In doubt it was, for none is signalled twice.
-func (l *Ledger) sentWithGroup(m *record) bool {
-	if l.toGroup == nil || m.sent != nil || m.PGID != l.group {
-		return false
-	}
-	const underWay, orphaned = 10, 1000 // ticks
-	if m.PPID == l.self {
-		return m.Start <= l.toGroup.tick+orphaned
-	}
-	return m.Start <= l.toGroup.tick+underWay
-}
-
-// WasSent returns the stop signal that a process was sent, 0 for none.
-func (l *Ledger) WasSent(id proc.ID) unix.Signal {
-	if m := l.records[id]; m != nil && m.sent != nil {
-		return m.sent.signal
-	}
-	return 0
 }

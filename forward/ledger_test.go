@@ -118,7 +118,7 @@ func TestAnOrphanOfUnknownParentIsACleanUpOnlyIfItIsYounger(t *testing.T) {
 		l := stopping(t, below(10, drainitPID, 100))
 		l.Exited(10, 0)
 		wantSent(t, fmt.Sprint("started at ", start), orphans(l, below(11, drainitPID, start)))
-		if all := l.Undecided(); len(all) != undecided {
+		if all := l.undecidedOnes(); len(all) != undecided {
 			t.Errorf("started at %d: undecided %v", start, all)
 		}
 	}
@@ -144,7 +144,7 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 	told("first", proc.New(shown), "11"+before, "12"+before)
 	told("again", proc.New(shown))
 	l.Exited(10, 0)
-	told("the worker has gone", proc.New(shown[1:]).With(proc.Details{Writers: map[int][]int{12: {11}}}), "12 it reads a pipe of a process that lives")
+	told("the worker has gone", with(shown[1:], details{Writers: map[int][]int{12: {11}}}), "12 it reads a pipe of a process that lives")
 }
 
 // Where none that was signalled had a handler, none can have passed it on.
@@ -172,11 +172,11 @@ func TestTheDeadAreNotSignalled(t *testing.T) {
 	shown := proc.New([]proc.Process{below(11, drainitPID, 100), below(12, drainitPID, 100)})
 	l.observe(shown)
 	l.Exited(11, 0)
-	wantSent(t, "the one that lives", sentAll(l, l.judge(term(LastCall), shown)), 12)
+	wantSent(t, "the one that lives", sentAll(l, l.judge(true)), 12)
 	l = NewLedger(drainitPID)
 	l.Plan(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100)}))
 	l.Exited(10, 0)
-	wantSent(t, "a worker that has gone", sentAll(l, l.toRoots(nil, "the worker")))
+	wantSent(t, "a worker that has gone", sentAll(l, l.toRoots("the worker")))
 }
 
 // A second try does not help where drainit may not signal a process; and a process group
@@ -256,8 +256,8 @@ func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
 	wantSent(t, "when it is dead", orphans(l, below(10, drainitPID, 100), orphan))
 	l.Exited(11, unix.WaitStatus(unix.SIGTERM))
 	for id, exited := range map[proc.ID]bool{young.ID: true, {PID: 11, Start: 100}: false} {
-		if m := l.records[id]; m != nil && m.exited != exited {
-			t.Errorf("%v has exited: %v, want %v", id, m.exited, exited)
+		if m := l.records[id]; m != nil && (m.exit != nil) != exited {
+			t.Errorf("%v has exited: %v, want %v", id, m.exit != nil, exited)
 		}
 	}
 	if l.records[young.ID] == nil || l.records[proc.ID{PID: 11, Start: 100}] == nil {

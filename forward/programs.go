@@ -62,9 +62,9 @@ func withoutSuffix(file string) string {
 	return name
 }
 
-// LauncherName is the launcher's own name, "npm" or "go run", and "" for what is
-// none. npm and yarn write a title such as "npm start" over their arguments, so
-// the name stands at the front of either.
+// LauncherName is the launcher's own name, "npm" or "go run", and "" for any other program. npm and
+// yarn write a title such as "npm start" over their arguments, so the name stands at the front of
+// either.
 func LauncherName(p *proc.Process) string {
 	switch {
 	case p.Exe == "go" && len(p.Args) > 1 && p.Args[1] == "run":
@@ -79,17 +79,11 @@ func LauncherName(p *proc.Process) string {
 	script := slices.IndexFunc(p.Args, func(arg string) bool {
 		return !strings.HasPrefix(arg, "-") && !slices.Contains(runtimes, path.Base(arg))
 	})
-	return launcherFile(commandName(p.Args, script))
-}
-
-// launcherFile knows a launcher by its file: npm-cli.js, yarn.js, yarn-4.5.0.cjs.
-func launcherFile(file string) string {
-	name, _, _ := strings.Cut(file, ".")
-	name, version, _ := strings.Cut(name, "-")
-	if !slices.Contains(launchers, name) {
-		return ""
+	name := strings.TrimRight(withoutSuffix(commandName(p.Args, script)), "0123456789") // npm-cli.js, yarn.js, yarn-4.5.0.cjs
+	for _, end := range []string{"-", "-cli", "-berry"} {
+		name = strings.TrimSuffix(name, end)
 	}
-	if version == "" || version == "cli" || name == "yarn" && version == "berry" || strings.Trim(version, "0123456789") == "" {
+	if slices.Contains(launchers, name) {
 		return name
 	}
 	return ""

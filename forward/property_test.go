@@ -148,7 +148,7 @@ func (d *drain) observe(purpose Purpose) {
 	deliveries := d.l.Plan(d.request(purpose), shown)
 	d.note(shown)
 	if p, ok := d.l.Successor(); ok {
-		d.wantSuccessor(p)
+		d.wantSuccessor(p.Process)
 	}
 	if purpose != LastCall {
 		for _, s := range deliveries {
@@ -283,7 +283,7 @@ func (d *drain) excused(p *fake) bool {
 		return false
 	}
 	// Its parent must have died of what drainit sent it, and never have had a handler.
-	return !p.shownBelow || !d.sent[up.ID] || !up.ended || up.of == 0 || up.shownHandling&signals.SetOf(up.of) != 0 || d.l.records[p.ID].leftAlone
+	return !p.shownBelow || !d.sent[up.ID] || !up.ended || up.of == 0 || up.shownHandling&signals.SetOf(up.of) != 0 || d.l.records[p.ID].fate != open
 }
 
 // isOthers reports whether a process is the business of one above it that is handling the stop,

@@ -71,7 +71,7 @@ func pipe(t *testing.T) (in, out *os.File) {
 func endFamily(cmd *exec.Cmd) {
 	if cmd.ProcessState == nil {
 		_ = cmd.Process.Signal(syscall.SIGSTOP)
-		if all, err := proc.Take(proc.Want{}); err == nil {
+		if all, err := new(proc.Reader).All(); err == nil {
 			for _, p := range all.Descendants(cmd.Process.Pid) {
 				_ = syscall.Kill(p.PID, syscall.SIGKILL)
 			}
@@ -91,13 +91,6 @@ func stopReal(t *testing.T, worker *exec.Cmd) *real {
 	if len(all) != 1 || all[0].Process.PID != r.r.Worker.PID {
 		t.Fatalf("signalled %+v, want the worker", all)
 	}
-	if w, needed := r.l.WantWitness(all, s, time.Now().Add(time.Second)); needed {
-		now, err := r.proc.Take(w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.l.Witness(now)
-	}
 	r.l.Sent(all[0], 1000)
 	return r
 }
@@ -115,8 +108,7 @@ func (r *real) plan(purpose Purpose, tick uint64) []Delivery {
 
 func (r *real) take() *proc.Snapshot {
 	r.t.Helper()
-	w, _ := r.l.Want(r.r, time.Now().Add(time.Second))
-	all, err := r.proc.Take(w)
+	all, err := r.proc.Tree(os.Getpid(), r.l.Start(), time.Second)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -199,7 +191,7 @@ func (r *real) blockedTraps(tick uint64) []Deaf {
 	for _, d := range r.l.Plan(r.r, s) {
 		r.l.Sent(d, tick)
 	}
-	return r.l.BlockedTraps(tick, s)
+	return r.l.BlockedTraps()
 }
 
 // A shell that waits for a child in the foreground can't run its trap.
@@ -250,7 +242,7 @@ func TestTrapThatRunsIsNotBlocked(t *testing.T) {
 	}
 	waitForSleeps(t, shell.Process.Pid, 2)
 	r.plan(Orphans, 1100)
-	if all := r.l.BlockedTraps(1100, r.take()); len(all) != 0 {
+	if all := r.l.BlockedTraps(); len(all) != 0 {
 		t.Errorf("%v, though its trap runs", all)
 	}
 }
@@ -260,7 +252,7 @@ func TestTrapThatRunsIsNotBlocked(t *testing.T) {
 func waitForSleeps(t *testing.T, shell, children int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		all, err := proc.Take(proc.Want{})
+		all, err := new(proc.Reader).All()
 		if err != nil {
 			t.Fatal(err)
 		}

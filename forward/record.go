@@ -12,48 +12,54 @@ import (
 // record is what is known of one process, alive or dead.
 type record struct {
 	proc.Process
-	parent    proc.ID       // the last that was not drainit; zero if none was seen
-	handled   signals.Set   // at any snapshot: a handler may be there for one signal only
-	evidence  proc.Evidence // that it has received no signal since the stop began
-	stack     uint64        // of a shell, when the stop began; 0 if it is not known
-	sent      *sent
-	heldSince uint64 // the tick at which it was first kept from being signalled, 0 for never
+	parent    proc.ID     // the last that was not drainit; zero if none was seen
+	origin    origin      // where it stood when the stop began
+	fate      fate        // what was decided about it
+	program   Program     // when it was last seen
+	handled   signals.Set // at any snapshot: a handler may be there for one signal only
+	sent      *sent       // nil: drainit has not signalled it
+	heldSince uint64      // the tick at which it was first kept from being signalled, 0 for never
+	waitsBy   string      // the rule by which it was not signalled, the last time
+	exit      *unix.WaitStatus
+	lostChild bool // since it was signalled
+	succeeded bool // it was the worker, and its successor was looked for
 
 	// Snapshots, by number.
 	first  int32 // that first showed it
 	last   int32 // that last showed it
-	actsAt int32 // the last behind which a glance has shown that it acts
 	needed int32 // the last in which a decision could depend on it
-
-	waitsBy     string          // the rule by which it was not signalled, the last time
-	status      unix.WaitStatus // of one that has exited
-	program     Program
-	deferred    uint8 // how often it was put off to decide which its successor is
-	decided     bool  // that
-	root        bool  // it is signalled as the worker is
-	preexisting bool  // it was drainit's child before the stop, and no root
-	cleanup     bool  // it belongs to the stopping
-	leftAlone   bool  // it was decided: signalled by another, or left on purpose
-	undecided   bool  // a line has said that a shell may wait for it
-	lostChild   bool  // since it was signalled
-	hasChildren bool  // in the last snapshot
-	writes      bool  // to a pipe whose reader waits for that
-	readsPipe   bool  // that another wrote to, when that was last asked
-	exited      bool
 }
+
+// origin is where a process stood when the stop began.
+type origin uint8
+
+const (
+	belowWorker origin = iota // below the worker, or it came later
+	root                      // it is signalled as the worker is
+	beforeStop                // drainit's child, and no root
+)
+
+// fate is what was decided about a process that drainit has not signalled.
+type fate uint8
+
+const (
+	open      fate = iota
+	undecided      // another may have signalled it
+	cleanup        // it belongs to the stopping
+)
 
 // termSignal is what a process died of, 0 where it exited or lives.
 func (m *record) termSignal() unix.Signal {
-	if !m.exited || !m.status.Signaled() {
+	if m.exit == nil || !m.exit.Signaled() {
 		return 0
 	}
-	return m.status.Signal()
+	return m.exit.Signal()
 }
 
 // sent is how a process was signalled.
 type sent struct {
 	signal   unix.Signal
-	handled  bool   // that it handled it
+	handled  bool   // it handled the signal
 	snapshot int32  // the one before it
 	unseen   bool   // with its group, by all that is known
 	tick     uint64 // proc.Ticks
@@ -93,11 +99,11 @@ func (m *record) mayHaveHandled() bool { return m.first == 0 || m.handled.Has(m.
 // had a handler for what drainit sent it, and died of that. One that had a handler may have
 // run it and then died of the same signal, as good manners ask.
 func (m *record) passedNothingOn() bool {
-	return m.sent != nil && !m.mayHaveHandled() && (!m.exited || m.termSignal() == m.sent.signal)
+	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.termSignal() == m.sent.signal)
 }
 
 // alwaysHandles reports whether a process is a shell that has a handler for TERM without
-// any trap, and acts upon it behind its child only.
+// any trap, and acts upon it after its child has ended only.
 func (m *record) alwaysHandles() bool {
 	return m.program == Shell && slices.Contains(shellsWithHandlers, shellName(&m.Process))
 }

@@ -17,7 +17,7 @@ type at struct {
 	parent  string       // the kind of 11
 	passing string       // the kind of the worker, 10
 	lives   bool         // the worker still handles the stop
-	details proc.Details
+	details details
 }
 
 // play is a stop by TERM in which 11 dies of what the worker has sent it.
@@ -40,18 +40,18 @@ func (a at) play(t *testing.T) (*Ledger, []int) {
 func TestUntouchedComesBeforeEveryGuess(t *testing.T) {
 	app := kindly("app", 12, 1)
 	for name, a := range map[string]at{
-		"the worker lives":                  {app, "dash", "app", true, proc.Details{}},
-		"another may have signalled it":     {app, "dies", "app", false, proc.Details{}},
-		"a relay has signalled its group":   {app, "dash", "timeout", false, proc.Details{}},
-		"the worker has passed it on":       {app, "app", "app", false, proc.Details{}},
-		"its parent handled it and left":    {app, "bash", "app", false, proc.Details{}},
-		"a launcher that lives is above":    {app, "dash", "pnpm", true, proc.Details{}},
-		"a relay that is a program's own":   {app, "dies", "supervisord", true, proc.Details{}},
-		"the shell above it has its trap":   {app, "bash", "bash", false, proc.Details{}},
-		"a relay above it lives":            {app, "dash", "timeout", true, proc.Details{}},
-		"its parent is a relay to one":      {app, "su", "app", true, proc.Details{}},
-		"the worker is a relay to one":      {app, "dies", "su", true, proc.Details{}},
-		"its parent ignores it, and leaves": {app, "ignores", "app", true, proc.Details{}},
+		"the worker lives":                  {app, "dash", "app", true, details{}},
+		"another may have signalled it":     {app, "dies", "app", false, details{}},
+		"a relay has signalled its group":   {app, "dash", "timeout", false, details{}},
+		"the worker has passed it on":       {app, "app", "app", false, details{}},
+		"its parent handled it and left":    {app, "bash", "app", false, details{}},
+		"a launcher that lives is above":    {app, "dash", "pnpm", true, details{}},
+		"a relay that is a program's own":   {app, "dies", "supervisord", true, details{}},
+		"the shell above it has its trap":   {app, "bash", "bash", false, details{}},
+		"a relay above it lives":            {app, "dash", "timeout", true, details{}},
+		"its parent is a relay to one":      {app, "su", "app", true, details{}},
+		"the worker is a relay to one":      {app, "dies", "su", true, details{}},
+		"its parent ignores it, and leaves": {app, "ignores", "app", true, details{}},
 	} {
 		if _, got := a.play(t); len(got) > 0 && a.lives {
 			t.Errorf("%s, and it may have been touched: signalled %v", name, got)
@@ -72,10 +72,10 @@ func TestUntouchedComesBeforeEveryGuess(t *testing.T) {
 // One that signals others one after the other may be kept from it for a while. It has a
 // second.
 func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
-	a := at{kindly("app", 12, 1), "dash", "app", true, proc.Details{Untouched: untouched(12)}}
+	a := at{kindly("app", 12, 1), "dash", "app", true, details{Untouched: untouched(12)}}
 	l, got := a.play(t)
 	wantSent(t, "at first", got)
-	if next := l.Recheck(l.now); next <= 0 || next > 100*time.Millisecond {
+	if next := l.Recheck(); next <= 0 || next > 100*time.Millisecond {
 		t.Errorf("it is looked at again after %v", next)
 	}
 	shown := []proc.Process{kindly("app", 10, 1), a.orphan}
@@ -86,7 +86,7 @@ func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
 // What its parent started in the course of the stopping may be there to signal it: a
 // sibling, or one in its session whose parent was never seen. It has its turn behind that.
 func TestWhatIsUntouchedWaitsForAHelper(t *testing.T) {
-	d := proc.Details{Untouched: untouched(12), Asleep: map[int]bool{10: true}}
+	d := details{Untouched: untouched(12), Asleep: map[int]bool{10: true}}
 	for _, tt := range []struct {
 		name   string
 		start  uint64 // of the helper
@@ -140,7 +140,7 @@ func TestWhatWasNeverSeenBelowOneThatHadAHandlerIsLeft(t *testing.T) {
 func TestAnUntouchedDaemonWaitsForTheWorker(t *testing.T) {
 	shown := kinfolk(kin{"app", 10, 1}, kin{"app", 20, 1})
 	l := stopping(t, shown...)
-	d := proc.Details{Untouched: untouched(20)}
+	d := details{Untouched: untouched(20)}
 	wantSent(t, "while the worker lives", later(l, 1, shown, d))
 	l.Exited(10, 0)
 	wantSent(t, "when it has gone", later(l, 2, shown[1:], d), 20)
@@ -152,7 +152,7 @@ func TestWhatAnotherProcessOrphanedIsUndecided(t *testing.T) {
 		for _, orphan := range []string{"app", "ignores"} {
 			l, got := at{orphan: kindly(orphan, 12, 1), parent: "dies", passing: sender}.play(t)
 			wantSent(t, sender+" to "+orphan, got)
-			if all := l.Undecided(); len(all) != 1 {
+			if all := l.undecidedOnes(); len(all) != 1 {
 				t.Errorf("%s to %s: undecided %v", sender, orphan, all)
 			}
 		}
@@ -166,7 +166,6 @@ func TestAParentThatHadAHandlerAndDiedOfTheSignalProvesNothing(t *testing.T) {
 	for kind, want := range map[string][]int{"app": nil, "bash": nil, "mksh": nil, "dash": {11}, "unknown": {11}} {
 		for name, resets := range map[string]bool{"to the end": false, "until it was reset": true} {
 			parent, app := kindly(kind, 10, 1), kindly("app", 11, 10)
-			parent.Fatal = 0
 			l := stopping(t, parent, app)
 			if resets {
 				parent.Handled = 0

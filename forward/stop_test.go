@@ -79,7 +79,7 @@ var stops = []struct {
 	{name: "so may be what comes of a worker that lives", worker: "app*", script: `
 		sent app TERM; app starts mid; mid starts next*; mid exits; snapshot; last call; sent next TERM: the grace period is nearly over`},
 	{name: "what a shell without a trap started is no clean-up", worker: "sh(app*)", script: `
-		sent sh TERM; sh starts next*; sh dies of TERM; snapshot; sent app TERM; sent next TERM: its parent is not known, and none that was signalled had a handler; successor app`},
+		sent sh TERM; sh starts next*; sh dies of TERM; snapshot; sent app TERM; sent next TERM: its parent is not known, and no process that was signalled had a handler; successor app`},
 	{name: "the job of an application that dies of the signal may be a clean-up", worker: "app*", script: `
 		sent app TERM; app starts job*; snapshot; app dies of TERM; snapshot; last call; sent job TERM: the grace period is nearly over`},
 	{name: "what lives without a handler was signalled by none", worker: "bash*(app, tail)", script: `

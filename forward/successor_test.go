@@ -70,7 +70,7 @@ func TestOneThatIsLeftOfTwoIsNoSuccessor(t *testing.T) {
 // A launcher that was signalled is about to die of that, handler or not.
 func TestSignalledLauncherIsNoSuccessorBesideAnother(t *testing.T) {
 	npm := kindly("npm", 11, 10)
-	npm.Handled, npm.Fatal = termSet, 0
+	npm.Handled = termSet
 	l := NewLedger(drainitPID)
 	sentAll(l, l.Plan(toGroup(), proc.New([]proc.Process{kindly("dash", 10, 1), npm, kindly("app", 12, 10)})))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
@@ -89,7 +89,7 @@ func TestWhoMayHaveSignalledTheParent(t *testing.T) {
 		l.Exited(10, 0)
 		orphan.PPID = 1
 		wantSent(t, between, orphans(l, orphan))
-		if len(l.Undecided()) != 1 {
+		if len(l.undecidedOnes()) != 1 {
 			t.Errorf("%s: it is not undecided", between)
 		}
 	}

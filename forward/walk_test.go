@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,8 +39,7 @@ type kind struct {
 func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	w.tick += after
 	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: w.worker, Tick: w.tick}
-	want, _ := w.l.Want(r, time.Time{})
-	all := w.l.Plan(r, w.snapshot(want, w.kind))
+	all := w.l.Plan(r, w.snapshot(w.kind))
 	var fresh []int // a plan is carried out before what it signals can do anything
 	for _, d := range all {
 		w.l.Sent(d, w.tick)

@@ -13,7 +13,7 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 	l := NewLedger(drainitPID)
 	shown := kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 10}, kin{"app", 14, 10})
 	writers := map[int][]int{14: {13, 99}}
-	sentAll(l, l.Plan(term(Stop), proc.New(shown).With(proc.Details{Writers: writers})))
+	sentAll(l, l.Plan(term(Stop), with(shown, details{Writers: writers})))
 	want := "[{11 100} {13 100}]" // one has a child, the other is read from
 	if got := fmt.Sprint(l.Watched()); got != want {
 		t.Errorf("watched are %v, want %v", got, want)
@@ -51,33 +51,9 @@ func TestWhenASnapshotIsDueThoughNoneHasDied(t *testing.T) {
 	} {
 		l := NewLedger(drainitPID)
 		sentAll(l, l.Plan(term(Stop), proc.New(kinfolk(tt.family...))))
-		if got := l.Recheck(1000 + tt.after); got != tt.want {
+		l.now = 1000 + tt.after
+		if got := l.Recheck(); got != tt.want {
 			t.Errorf("%v, %d ticks after the signal: %v, want %v", tt.family, tt.after, got, tt.want)
 		}
 	}
-}
-
-// Proven can be what has lost its parent, and what is below a deaf one: not what was
-// signalled, and not what is the business of one that lives.
-func TestOfWhichItIsAskedWhetherTheyWereTouched(t *testing.T) {
-	shown := kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 10})
-	evidence := map[int]proc.Evidence{10: {{}}, 12: {{}}, 13: {{}}}
-	l := NewLedger(drainitPID)
-	sentAll(l, l.Plan(term(Stop), proc.New(shown).With(proc.Details{Evidence: evidence})))
-	want := func(when string, purpose Purpose, want string) {
-		t.Helper()
-		r := term(purpose)
-		r.Tick = 1001
-		if got := describeWant(l.Want(r, time.Time{})); got != "parents 1, TERM, pipes"+want {
-			t.Errorf("%s: %q, want %q at its end", when, got, want)
-		}
-	}
-	want("at first", Orphans, "")
-	want("for the last call", LastCall, ", all 1, prove 12, prove 13")
-	l.Died(11)
-	want("when a parent has died", Orphans, ", prove 12")
-	l.Exited(10, 0)
-	want("when the worker has gone", Orphans, ", prove 12, prove 13")
-	wantSent(t, "the worker may have signalled both", orphans(l, kindly("app", 12, 1), kindly("app", 13, 1)))
-	want("when both are left until the last call", Orphans, "")
 }

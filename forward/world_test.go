@@ -119,8 +119,6 @@ func (w *world) showFate(p *fake, s *proc.Process) {
 	switch {
 	case p.manner == ignores && p.ignored == 0 && p.got > 0: // it blocks it
 		s.Pending = signals.SetOf(unix.SIGTERM, unix.SIGINT)
-	case p.manner != ignores && w.readable:
-		s.Fatal = signals.SetOf(unix.SIGTERM, unix.SIGINT, unix.SIGQUIT) &^ p.handled
 	}
 }
 

@@ -57,7 +57,7 @@ func KillTree(worker int, r *proc.Reader) error {
 
 // pass kills the descendants that are not in done and adds them to it.
 func pass(done map[proc.ID]bool, r *proc.Reader) (fresh bool, failed error) {
-	all, err := r.Take(proc.Want{})
+	all, err := r.All()
 	if err != nil {
 		return false, err
 	}

@@ -25,8 +25,6 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 		s.signalOrphans(forward.Orphans)
 	case machine.LastCall:
 		s.signalOrphans(forward.LastCall)
-	case machine.LookAgain:
-		return machine.Event{Kind: machine.ChildExited}, s.isUnsettled()
 	case machine.Inspect:
 		s.inspect()
 	case machine.QuietWorker:
@@ -63,14 +61,33 @@ func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Reques
 	return r
 }
 
-// observe takes the snapshot that a plan for the request needs; nil where it needs none.
+// How long a snapshot may take: stop signals wait meanwhile. The first of a stop delays the
+// worker's signal.
+const (
+	firstLook = 50 * time.Millisecond
+	laterLook = 250 * time.Millisecond
+)
+
+// observe takes the snapshot that a plan for the request needs; nil where it needs none. A worker
+// that handles a signal which means nothing to drainit is all that its plan needs.
 func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
-	want, needed := s.ledger.Want(r, time.Now().Add(waitersTime))
-	if !needed {
+	if !s.ledger.NeedsTree(r) {
 		return nil, nil
 	}
-	defer s.bound(time.Now(), want.Parents != 0)
-	return s.snapshot(want)
+	within := firstLook
+	if s.ledger.Start() != nil {
+		within = laterLook
+	}
+	if !r.Purpose.OfStop() && r.Mode != forward.ModeGroup && !r.Worker.Gone {
+		if p, err := s.readWorker(); err == nil && p.Handles(r.Signal) {
+			return proc.New([]proc.Process{p}), nil
+		}
+	}
+	defer s.bound(time.Now(), r.Purpose.OfStop())
+	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start(), within)
+	p, _ := all.Process(s.worker.PID)
+	s.keepName(p)
+	return all, err
 }
 
 // bound says to the machine how long a read of /proc took that began then. One of a stop
@@ -88,7 +105,6 @@ func (s *Supervisor) signalWorker(came unix.Signal) {
 	r := s.request(forward.Stop, came)
 	before, _ := s.observe(r)
 	plan := s.ledger.Plan(r, before)
-	s.witness(plan, before)
 	made, _ := s.deliver(plan)
 	s.watch()
 	s.warnAtStop(before, made)
@@ -97,8 +113,8 @@ func (s *Supervisor) signalWorker(came unix.Signal) {
 // watch has those watched whose death can leave orphans, and says to the machine when the
 // next snapshot is due though none of them dies.
 func (s *Supervisor) watch() {
-	all := s.ledger.Begun() && s.sys.Watch(s.ledger.Watched(), s.died)
-	s.machine.Observed(time.Now(), s.ledger.Recheck(s.sys.Ticks()), all)
+	all := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died)
+	s.machine.Observed(time.Now(), s.ledger.Recheck(), all)
 }
 
 // promoteSuccessor makes the worker's successor the worker, if it has one. That may have
@@ -108,10 +124,10 @@ func (s *Supervisor) promoteSuccessor() {
 	if !ok {
 		return
 	}
-	s.journal.Successor(successor)
-	s.worker.Promote(successor, s.ledger.WasSent(successor.ID))
-	if status, ended := s.ledger.ExitOf(successor.ID); ended {
-		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: status})
+	s.journal.Successor(successor.Process)
+	s.worker.Promote(successor.Process, successor.Sent)
+	if successor.Exit != nil {
+		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
 	}
 }
 
@@ -119,9 +135,6 @@ func (s *Supervisor) promoteSuccessor() {
 // signalled.
 func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	r := s.request(purpose, s.stopSignal())
-	if s.ledger.Begun() {
-		s.glance(r.Tick) // of what acts, the snapshot need not show what is below it closely
-	}
 	all, err := s.observe(r)
 	if err != nil {
 		s.signalUnseen(r, err)
@@ -130,17 +143,13 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	s.clues.shown = all
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
-	s.witness(plan, all)
 	made, _ := s.deliver(plan)
 	s.watch()
-	for _, u := range s.ledger.Undecided() {
-		s.journal.Undecided(u)
-	}
 	for _, w := range s.ledger.Waiting() {
 		s.journal.Waiting(w)
 	}
 	s.noteSent(all, made)
-	s.warnBlockedTraps(r.Tick, all)
+	s.warnBlockedTraps()
 }
 
 // signalUnseen signals what /proc does not show, once: as PID 1 the kernel knows it;
@@ -173,7 +182,6 @@ func (s *Supervisor) quiet() {
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
 		return
 	}
-	s.ledger.ForgetQuieted(s.hasEnded)
 	r := s.request(forward.Quiet, unix.SIGTSTP)
 	all, err := s.observe(r)
 	handled := len(s.ledger.Handlers(r, all)) > 0
@@ -192,20 +200,12 @@ func (s *Supervisor) quiet() {
 	}
 }
 
-func (s *Supervisor) hasEnded(id proc.ID) bool {
-	p, err := s.process(proc.Want{Only: id.PID})
-	if err != nil {
-		return proc.IsGone(err)
-	}
-	return p.ID != id
-}
-
 // unfreeze is the safety net of quiet: what stops by a TSTP that drainit sent it is
 // continued at once. Of a child wait4 tells that; another is asked only once, right
 // after the signal, by which time an exec may have taken its handler away.
 // It reports whether there was a stop to undo.
 func (s *Supervisor) unfreeze(pid int) bool {
-	p, err := s.process(proc.Want{Only: pid})
+	p, err := s.sys.Process(pid)
 	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
 		return false
 	}
@@ -260,7 +260,7 @@ func (s *Supervisor) suspend() (next machine.Event, ok bool) {
 // runOn has the worker run on in what it left, which must be seen: else only wait4
 // would show when it ends.
 func (s *Supervisor) runOn() (next machine.Event, ok bool) {
-	all, err := s.sys.Snapshot(proc.Want{})
+	all, err := s.sys.All()
 	if err != nil {
 		s.journal.Log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
 		return machine.Event{Kind: machine.WorkerExited}, true

@@ -61,7 +61,7 @@ func (s *Supervisor) left() journal.Left {
 	all, err := s.clues.shown, error(nil)
 	if all == nil {
 		defer s.bound(time.Now(), false)
-		all, err = s.sys.Snapshot(proc.Want{})
+		all, err = s.sys.All()
 	}
 	self := os.Getpid()
 	return journal.Left{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"errors"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -106,16 +105,16 @@ func (s *Supervisor) signalGroup(sig unix.Signal) error {
 	return err
 }
 
-// isStopped asks /proc, and without it goes by what wait4 saw.
+// isStopped asks /proc, and without it goes by what wait4 saw of the worker.
 func (s *Supervisor) isStopped(pid int) bool {
-	if p, err := s.process(proc.Want{Only: pid}); err == nil {
+	if p, err := s.sys.Process(pid); err == nil {
 		return p.Stopped()
 	}
-	return s.ledger.IsStopped(pid)
+	return pid == s.worker.PID && s.worker.Stopped
 }
 
 // handles reports whether a process still is that one, and handles a signal.
 func (s *Supervisor) handles(p proc.Process, sig unix.Signal) bool {
-	now, err := s.process(proc.Want{Only: p.PID, Signals: []unix.Signal{sig}, Until: time.Now().Add(waitersTime)})
+	now, err := s.sys.Process(p.PID)
 	return err == nil && now.ID == p.ID && now.Alive() && now.Handles(sig)
 }

@@ -11,7 +11,6 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/machine"
-	"drainit/internal/proc"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
 )
@@ -156,29 +155,6 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 			b.close()
 		})
 	}
-}
-
-// What seems to wait for a signal is asked for 20 ms at most: signals wait meanwhile.
-func TestTimeForWaiters(t *testing.T) {
-	inBubble(t, config(), with(newProcess("sh", nil, newProcess("node", quietly()))), func(b *bubble) {
-		asked := 0
-		b.w.onRead = func(want proc.Want) {
-			if len(want.Signals) == 0 {
-				return
-			}
-			asked++
-			if left := time.Until(want.Until); left != 20*time.Millisecond {
-				t.Errorf("%+v has %v", want, left)
-			}
-		}
-		b.other(unix.SIGTSTP)
-		b.other(unix.SIGWINCH)
-		b.after(10 * time.Second) // the inspection
-		b.stop(unix.SIGTERM)
-		if asked < 6 {
-			t.Errorf("%d snapshots of signals", asked)
-		}
-	})
 }
 
 // Of a group, those that are stopped are continued one by one.

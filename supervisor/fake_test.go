@@ -49,7 +49,7 @@ type world struct {
 	watched  map[int]chan<- int // by pid, where to say that it ended
 	blind    bool               // none can be watched
 	onSend   func(forward.Delivery)
-	onRead   func(proc.Want) // before a snapshot
+	onRead   func(pid int) // before a process is read, or before a snapshot: 0
 
 	started   int                // how many there have been
 	procs     []*process         // the living, and the dead that were not waited for; by pid
@@ -126,49 +126,57 @@ func (w *world) HasExited(pid int) bool {
 	return slices.ContainsFunc(w.changes, func(e reaper.WaitEvent) bool { return e.PID == pid && e.Terminated() })
 }
 
-// Snapshot reads every process closely.
-func (w *world) Snapshot(want proc.Want) (*proc.Snapshot, error) {
-	if want.Evidence != nil { // nothing can be proven
-		return proc.New(nil), nil
-	}
-	one := max(want.Only, want.EnoughIf)
-	whole := one == 0 && want.These == nil || want.EnoughIf != 0 && !w.handles(one, want.Signals[0])
-	if whole {
-		time.Sleep(w.slow)
-	}
+// Tree reads every process closely.
+func (w *world) Tree(int, *proc.Snapshot, time.Duration) (*proc.Snapshot, error) { return w.All() }
+
+// All is the same.
+func (w *world) All() (*proc.Snapshot, error) {
+	time.Sleep(w.slow)
 	if w.onRead != nil {
-		w.onRead(want)
+		w.onRead(0)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if whole {
-		w.looked(&w.snapshots)
-	} else {
-		w.looked(&w.reads)
-	}
-	switch w.proc {
-	case procGone:
-		return nil, proc.ErrNoProc
-	case procExhausted:
-		return nil, unix.EMFILE
-	}
+	w.looked(&w.snapshots)
 	var all []proc.Process
 	for _, p := range w.procs {
-		if w.shown(p) && (want.Only == 0 || p.PID == want.Only) {
+		if w.shown(p) {
 			all = append(all, p.stat())
 		}
 	}
-	if one != 0 && !slices.ContainsFunc(all, func(p proc.Process) bool { return p.PID == one }) {
-		return nil, unix.ENOENT
+	if err := w.procError(); err != nil {
+		return nil, err
 	}
 	return proc.New(all), nil
 }
 
-// handles reports whether the process with a pid handles a signal.
-func (w *world) handles(pid int, sig unix.Signal) bool {
+// Process reads one process.
+func (w *world) Process(pid int) (proc.Process, error) {
+	if w.onRead != nil {
+		w.onRead(pid)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.procs, func(p *process) bool { return p.PID == pid && p.Handles(sig) })
+	w.looked(&w.reads)
+	if err := w.procError(); err != nil {
+		return proc.Process{}, err
+	}
+	for _, p := range w.procs {
+		if p.PID == pid && w.shown(p) {
+			return p.stat(), nil
+		}
+	}
+	return proc.Process{}, unix.ENOENT
+}
+
+func (w *world) procError() error {
+	switch w.proc {
+	case procGone:
+		return proc.ErrNoProc
+	case procExhausted:
+		return unix.EMFILE
+	}
+	return nil
 }
 
 // Watch is as the one of linux.

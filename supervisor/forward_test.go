@@ -11,7 +11,6 @@ import (
 	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
-	"drainit/internal/proc"
 )
 
 // Signals that mean nothing to drainit, by mode.
@@ -279,7 +278,7 @@ func TestExitBeforeStop(t *testing.T) {
 func TestStopsGoFirst(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", on{unix.SIGTERM: stays, unix.SIGTSTP: stays, unix.SIGHUP: stays})), func(b *bubble) {
 		var first sync.Once
-		b.w.onRead = func(proc.Want) { first.Do(func() { time.Sleep(time.Second) }) }
+		b.w.onRead = func(int) { first.Do(func() { time.Sleep(time.Second) }) }
 		b.other(unix.SIGHUP) // which keeps the loop busy for a second
 		b.other(unix.SIGTSTP)
 		b.stop(unix.SIGTERM)

@@ -11,7 +11,6 @@ import (
 	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
-	"drainit/internal/proc"
 )
 
 // cost is what the loop has done so far.
@@ -191,8 +190,8 @@ func TestManyChildrenExitAtOnce(t *testing.T) {
 					b.stop(unix.SIGTERM)
 					b.after(500 * time.Millisecond)
 				}
-				b.w.onRead = func(w proc.Want) {
-					if left := len(b.w.changes); w.Only == 0 && left > 0 {
+				b.w.onRead = func(pid int) {
+					if left := len(b.w.changes); pid == 0 && left > 0 {
 						t.Errorf("a snapshot while %d have not been waited for", left)
 					}
 				}
@@ -268,7 +267,7 @@ func TestSignalFirst(t *testing.T) {
 func TestSnapshotBeforeTheSignal(t *testing.T) {
 	inBubble(t, config(), with(newProcess("sh", nil, newProcess("node", never))), func(b *bubble) {
 		var order []string
-		b.w.onRead = func(want proc.Want) { order = append(order, fmt.Sprint("snapshot ", want.Only)) }
+		b.w.onRead = func(pid int) { order = append(order, fmt.Sprint("snapshot ", pid)) }
 		b.w.onSend = func(d forward.Delivery) { order = append(order, "signal") }
 		b.stop(unix.SIGTERM)
 		if len(order) < 2 || order[0] != "snapshot 0" || order[1] != "signal" {

@@ -39,7 +39,7 @@ func (s *Supervisor) forceAsked() bool {
 	if began.Before(s.killed.nextLook) {
 		return false
 	}
-	all, err := s.sys.Snapshot(proc.Want{})
+	all, err := s.sys.All()
 	now := time.Now()
 	s.killed.nextLook = now.Add(share * now.Sub(began))
 	name := title.Force(os.Getpid())

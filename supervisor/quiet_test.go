@@ -10,7 +10,6 @@ import (
 	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
-	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
 
@@ -43,7 +42,7 @@ func TestQuietAndResume(t *testing.T) {
 func TestTitleOfQuietWaitsForTheSnapshot(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
 		var shown []string
-		b.w.onRead = func(proc.Want) { shown = append(shown, b.s.board.title) }
+		b.w.onRead = func(int) { shown = append(shown, b.s.board.title) }
 		b.other(unix.SIGTSTP)
 		b.wantTitle("drainit:quiet?")
 		if len(shown) == 0 || slices.ContainsFunc(shown, func(title string) bool { return title != "drainit:run" }) {
@@ -187,8 +186,9 @@ func TestQuietAsksOnceMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, config(), with(newProcess("node", quietly())), func(b *bubble) {
-				b.w.onRead = func(want proc.Want) {
-					if want.Only != 0 {
+				read := 0
+				b.w.onRead = func(int) {
+					if read++; read == 2 { // the first is for the plan
 						change(b.w)
 					}
 				}

@@ -36,7 +36,6 @@ func (s *Supervisor) changed(child reaper.WaitEvent) (e machine.Event, ok bool) 
 // paused notes a child that was stopped or continued.
 func (s *Supervisor) paused(child reaper.WaitEvent) {
 	stopped := child.Status.Stopped()
-	s.ledger.Stopped(child.PID, stopped)
 	if stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID) {
 		return
 	}
@@ -72,7 +71,7 @@ func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 // program since, and after wait4 there is none to be asked.
 func (s *Supervisor) nameDying() {
 	if !s.worker.Gone() && s.sys.HasExited(s.worker.PID) {
-		_, _ = s.snapshot(proc.Want{Only: s.worker.PID})
+		s.readWorker()
 	}
 }
 
@@ -100,7 +99,7 @@ func (o jobOwner) MaySuspend() bool {
 }
 
 func (o jobOwner) Members(pgid int) []*proc.Process {
-	all, _ := o.s.sys.Snapshot(proc.Want{})
+	all, _ := o.s.sys.All()
 	return all.Group(pgid)
 }
 

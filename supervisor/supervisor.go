@@ -121,20 +121,17 @@ func earlyExit(sig unix.Signal) *worker.Exit {
 	return &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
 }
 
-// snapshot is the System's, and keeps the worker's name, which it may change.
-func (s *Supervisor) snapshot(w proc.Want) (*proc.Snapshot, error) {
-	all, err := s.sys.Snapshot(w)
-	if p, ok := all.Process(s.worker.PID); ok && !s.worker.Gone() && p.Comm != "" {
-		s.worker.Comm = p.Comm
-	}
-	return all, err
+// readWorker reads the worker, and keeps its name, which it may change.
+func (s *Supervisor) readWorker() (proc.Process, error) {
+	p, err := s.sys.Process(s.worker.PID)
+	s.keepName(p)
+	return p, err
 }
 
-// process reads the one process that is wanted.
-func (s *Supervisor) process(w proc.Want) (proc.Process, error) {
-	all, err := s.sys.Snapshot(w)
-	p, _ := all.Process(w.Only)
-	return p, err
+func (s *Supervisor) keepName(p proc.Process) {
+	if p.PID == s.worker.PID && !s.worker.Gone() && p.Comm != "" {
+		s.worker.Comm = p.Comm
+	}
 }
 
 // publish shows those outside what has changed.
@@ -173,10 +170,6 @@ func (s *Supervisor) publishStop() {
 		title.SetStop(proc.SecondThread(), title.Stop{Signal: now.signal, Since: since, Grace: now.grace})
 	}
 }
-
-// waitersTime bounds the time of one snapshot for processes that seem to wait for a
-// signal: stop signals wait meanwhile.
-const waitersTime = 20 * time.Millisecond
 
 // stopSignal is the first that came, TERM where the worker exited by itself.
 func (s *Supervisor) stopSignal() unix.Signal {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"time"
 
 	"drainit/forward"
 	"drainit/internal/proc"
@@ -20,8 +21,10 @@ type System interface {
 	// HasExited reports whether a child has ended and not been waited for
 	// (reaper.HasExited).
 	HasExited(pid int) bool
-	// Snapshot reads /proc (proc.Reader.Take).
-	Snapshot(proc.Want) (*proc.Snapshot, error)
+	// Tree, All and Process read /proc (proc.Reader).
+	Tree(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
+	All() (*proc.Snapshot, error)
+	Process(pid int) (proc.Process, error)
 	// Send makes a delivery. The error is reaper.ErrGone, or that of kill(2).
 	Send(forward.Delivery) error
 	// Watch sends the pids of these to a channel when they end (watch.Watcher.Set).
@@ -41,8 +44,6 @@ func (*linux) Start(cfg spawn.Config) (int, error) { return spawn.Start(cfg) }
 func (*linux) Wait() (reaper.WaitEvent, bool, error) { return reaper.Wait() }
 
 func (*linux) HasExited(pid int) bool { return reaper.HasExited(pid) }
-
-func (l *linux) Snapshot(w proc.Want) (*proc.Snapshot, error) { return l.Take(w) }
 
 func (l *linux) Watch(these []proc.ID, died chan<- int) bool { return l.watcher.Set(these, died) }
 

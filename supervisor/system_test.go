@@ -36,11 +36,10 @@ func startSleep(t *testing.T, sys *linux) (p proc.Process) {
 			_, _ = syscall.Wait4(pid, nil, 0, nil)
 		}
 	})
-	all, err := sys.Snapshot(proc.Want{Only: pid})
+	p, err = sys.Process(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ = all.Process(pid)
 	return p
 }
 

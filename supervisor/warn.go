@@ -12,11 +12,11 @@ import (
 	"drainit/reaper"
 )
 
-// clues are kept for lines.
+// clues are what lines go by.
 type clues struct {
-	shown  *proc.Snapshot   // taken in this step for orphans; nil for none
-	atWork map[proc.ID]bool // the processes at work when the stop began
-	sent   map[int]sent     // the ones among them that were sent the stop signal, by pid
+	shown  *proc.Snapshot   // that this step has taken for orphans; nil for none
+	atWork map[proc.ID]bool // when the stop began
+	sent   map[int]sent     // those of them that were sent the stop signal, by pid
 }
 
 // sent is a process that was sent the stop signal: its death may tell that it has no handler.
@@ -32,12 +32,11 @@ func (s *Supervisor) inspect() {
 	if s.worker.Gone() {
 		return
 	}
-	w, err := s.process(proc.Want{Only: s.worker.PID, Program: true})
+	w, err := s.readWorker()
 	if err != nil || !w.Alive() || !diag.KeepsSignals(w) {
 		return
 	}
-	want := proc.Want{Parents: os.Getpid(), Chain: w.PID, Signals: []unix.Signal{unix.SIGTERM}, Until: time.Now().Add(waitersTime)}
-	if all, err := s.snapshot(want); err == nil {
+	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
 		s.warnWrapped(all)
 	}
 }
@@ -69,8 +68,8 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot, made []forward.Delivery) 
 	s.noteSent(before, made)
 }
 
-// noteSent notes the processes at work that were sent the stop signal. What becomes of other
-// processes is the business of the programs that started them.
+// noteSent notes the processes at work that were sent the stop signal. What others start is
+// their business.
 func (s *Supervisor) noteSent(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		if !d.Stop || d.Target > forward.ToGroup {
@@ -114,8 +113,8 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 }
 
 // warnBlockedTraps warns of a shell whose trap can't run, once.
-func (s *Supervisor) warnBlockedTraps(tick uint64, all *proc.Snapshot) {
-	for _, b := range s.ledger.BlockedTraps(tick, all) {
+func (s *Supervisor) warnBlockedTraps() {
+	for _, b := range s.ledger.BlockedTraps() {
 		s.journal.BlockedTrap(b.Process, *b.Children[0])
 	}
 }
@@ -129,7 +128,7 @@ func (s *Supervisor) warnParent() {
 	}
 	var parent proc.Process
 	for pid := os.Getppid(); pid != 0; {
-		p, err := s.process(proc.Want{Only: pid, Program: true})
+		p, err := s.sys.Process(pid)
 		if err != nil || !diag.KeepsSignals(p) || parent.PID == 0 && forward.ProgramOf(&p) != forward.Shell {
 			return
 		}

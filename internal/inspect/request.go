@@ -57,7 +57,7 @@ type instance struct {
 // 0, 1 where the answer is no, 125 where it can't be asked. It calls say with each line for
 // people: an error, that there is no answer yet, or with status 0 advice.
 func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
-	sys := system{proc.Read, func() (*proc.Snapshot, error) { return proc.Take(proc.Want{}) }, proc.Cgroups, proc.SameProgram}
+	sys := system{proc.Read, new(proc.Reader).All, proc.Cgroups, proc.SameProgram}
 	found, err := sys.locate(r.PID)
 	d := &instance{drainit: found, system: sys, stdout: stdout, say: say}
 	switch {

@@ -49,20 +49,19 @@ func (j *Journal) Sent(d forward.Delivery) {
 
 // Waiting is a process that was not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
-	j.debug(about(w.Process), "not signalled: %v: %s", w.Process, w.Rule)
-}
-
-// Undecided is a process that another may have signalled.
-func (j *Journal) Undecided(u forward.Undecided) {
+	if !w.Undecided {
+		j.debug(about(w.Process), "not signalled: %v: %s", w.Process, w.Rule)
+		return
+	}
 	why := "its parent, which has gone"
 	switch {
-	case u.Waits:
-		why = u.Parent.String() + ", or that waits for it and can't run its trap"
-	case u.Parent.PID != 0:
-		why = u.Parent.String() + ", which has gone"
+	case w.Waits:
+		why = w.Parent.String() + ", or that waits for it and can't run its trap"
+	case w.Parent.PID != 0:
+		why = w.Parent.String() + ", which has gone"
 	}
-	j.info(about(u.Process), "%v may have been signalled by %s: drainit signals it in the last seconds of the grace period only; "+
-		"--forward group would signal the group at once", u.Process, why)
+	j.info(about(w.Process), "%v may have been signalled by %s: drainit signals it in the last seconds of the grace period only; "+
+		"--forward group would signal the group at once", w.Process, why)
 }
 
 // Refused is a process that may not be signalled, once.

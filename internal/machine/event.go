@@ -55,7 +55,6 @@ const (
 	SignalWorker     ActionKind = iota // send the stop signal Action.Signal to the worker
 	SignalOrphans                      // take a snapshot, and signal the orphans that no other process can have signalled
 	LastCall                           // the same, and all that were not signalled: the grace period is nearly over
-	LookAgain                          // find out whether what was signalled acts upon it, or a snapshot is due
 	Inspect                            // find out whether the worker keeps signals from what is below it
 	QuietWorker                        // send TSTP to those that handle it and have not been sent it
 	SuspendWorker                      // stop the worker and drainit, for the shell to have its prompt back

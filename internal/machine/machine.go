@@ -44,7 +44,6 @@ const (
 	lastCallTimer       // the grace period is nearly over
 	progressTimer
 	snapshotTimer
-	againTimer // what was signalled is looked at once more
 	killTimer
 	leaveTimer // even if something still lives
 	timerCount
@@ -109,7 +108,7 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 // happened for waits longer. Of a few processes it may come at once: what is proven of an
 // orphan is proven soon or not at all.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
-	const share, idleShare = 4, 40
+	const share, idleShare = 4, 60
 	m.notBefore = now.Add(snapshotApart)
 	m.idleUntil = m.notBefore
 	if took > LongSnapshot {
@@ -117,7 +116,6 @@ func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 		m.notBefore, m.idleUntil = m.busyUntil, now.Add(idleShare*took)
 	}
 	m.putOff(snapshotTimer, m.notBefore)
-	m.putOff(againTimer, m.notBefore)
 	m.putOff(progressTimer, m.idleUntil)
 }
 
@@ -132,35 +130,26 @@ func (m *Machine) putOff(t timer, until time.Time) {
 func (m *Machine) BusyUntil() time.Time { return m.busyUntil }
 
 // Observed says when the next snapshot of a drain is due though no child dies: again is
-// when what was signalled is looked at once more, 0 for never; watched is whether the
-// death of each process that can leave an orphan will be known. Where it is not, that look
-// is a snapshot, too.
+// when processes that have not reacted are checked again, 0 for never; watched is whether the
+// death of each process that can leave an orphan will be known.
 func (m *Machine) Observed(now time.Time, again time.Duration, watched bool) {
 	if m.timers[snapshotTimer].IsZero() {
 		return
 	}
-	next := m.timers[snapshotTimer]
+	next, notBefore := m.timers[snapshotTimer], m.notBefore
 	switch {
 	case watched && m.lastCall:
 		next = now.Add(snapshotEvery)
 	case watched:
-		next = latest(now.Add(snapshotRare), m.idleUntil)
-	case again > 0 && now.Add(again).Before(next):
+		next = now.Add(snapshotRare)
+	}
+	if again > 0 && now.Add(again).Before(next) {
 		next = now.Add(again)
 	}
-	m.timers[snapshotTimer] = latest(next, m.notBefore)
-	m.timers[againTimer] = time.Time{}
-	if watched {
-		m.LookedAgain(now, again)
+	if watched && !m.lastCall && (again == 0 || again >= snapshotEvery) {
+		notBefore = m.idleUntil
 	}
-}
-
-// LookedAgain says that no snapshot is due by what was seen, and when it is to be looked
-// again, 0 for never.
-func (m *Machine) LookedAgain(now time.Time, again time.Duration) {
-	if again > 0 {
-		m.timers[againTimer] = latest(now.Add(again), m.notBefore)
-	}
+	m.timers[snapshotTimer] = latest(next, notBefore)
 }
 
 // enter changes the phase. No timer of a phase outlives it, but for the one that running

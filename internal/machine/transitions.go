@@ -140,7 +140,6 @@ func (m *Machine) snapshotSoon(now time.Time, _ Event) []Action {
 // been signalled.
 func (m *Machine) snapshot(now time.Time) []Action {
 	m.setSnapshot(now)
-	m.timers[againTimer] = time.Time{}
 	switch {
 	case !m.timers[delayTimer].IsZero():
 		return nil
@@ -171,12 +170,8 @@ func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 		m.timers[snapshotTimer] = now
 	}
 	progress := m.due(progressTimer, now)
-	switch {
-	case m.due(snapshotTimer, now), progress && len(actions) == 0: // it is to be seen for both
+	if m.due(snapshotTimer, now) || progress && len(actions) == 0 { // it is to be seen for both
 		actions = append(actions, m.snapshot(now)...)
-	case m.due(againTimer, now):
-		m.timers[againTimer] = time.Time{}
-		actions = append(actions, Action{Kind: LookAgain})
 	}
 	if progress {
 		m.timers[progressTimer] = now.Add(progressEvery)

@@ -244,7 +244,7 @@ var allowed = map[phase.Phase][]ActionKind{
 	phase.Starting: {},
 	phase.Running:  {PassThrough, ResumeWorker, SuspendWorker, Inspect, RunOn},
 	phase.Quiet:    {PassThrough, QuietWorker, SuspendWorker, Inspect, RunOn},
-	phase.Draining: {SignalWorker, SignalOrphans, LastCall, LookAgain, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
+	phase.Draining: {SignalWorker, SignalOrphans, LastCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
 	phase.Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
 	phase.Done:     {AnnounceStuck},
 }

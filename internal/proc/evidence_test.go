@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -19,7 +18,8 @@ func sleeps(t testing.TB, pid int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if allSleep(pid, st) {
+		p := Process{ID: ID{PID: pid}}
+		if p.readThreads(st, true); p.Asleep {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -28,39 +28,17 @@ func sleeps(t testing.TB, pid int) {
 	}
 }
 
-// evidence reads that of some processes.
-func evidence(t testing.TB, pids ...int) *Snapshot {
-	t.Helper()
-	return take(t, Want{Evidence: processes(t, pids)})
-}
-
-func processes(t testing.TB, pids []int) (all []*Process) {
-	t.Helper()
-	for _, pid := range pids {
-		p, err := Read(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, &p)
-	}
-	return all
-}
-
 // untouched reports whether a process is proven to have received nothing while something
 // was done.
 func untouched(t testing.TB, pid int, do func()) bool {
 	t.Helper()
-	before := evidence(t, pid)
-	p, err := Read(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if before.Evidence(pid) == nil {
-		t.Fatalf("no evidence of %d", pid)
+	before := take(t)
+	if p, ok := before.Process(pid); !ok || p.Untouched {
+		t.Fatalf("%v is there: %v, and untouched in the first snapshot: %v", p, ok, p.Untouched)
 	}
 	do()
-	after := take(t, Want{Parents: os.Getpid(), Prove: map[ID]Evidence{p.ID: before.Evidence(pid)}})
-	return after.Untouched(p.ID)
+	after, _ := takeSince(t, before).Process(pid)
+	return after.Untouched
 }
 
 func TestWhatHasReceivedASignalIsNotUntouched(t *testing.T) {
@@ -165,33 +143,17 @@ while True: time.sleep(1000)`)
 	}
 }
 
-// Of too many threads whose main one blocks the signal nothing can be said.
+// Of too many threads whose main one blocks a signal nothing can be said.
 func TestNoEvidenceOfManyThreadsThatMayAllTakeIt(t *testing.T) {
-	blocking := status{threads: mostThreads + 1, asleep: true, blocked: 1 << (unix.SIGTERM - 1)}
-	if e, still := evidenceOf(os.Getpid(), blocking, 1<<(unix.SIGTERM-1)); e != nil || still {
-		t.Errorf("evidence %v, still %v", e, still)
-	}
-	if e, still := evidenceOf(os.Getpid(), blocking, 1<<(unix.SIGINT-1)); e == nil || !still {
-		t.Errorf("of another signal: evidence %v, still %v", e, still)
-	}
-}
-
-// The evidence of many is read for as long as there is time.
-func TestEvidenceIsReadForABoundedTime(t *testing.T) {
-	const n = 300
-	top, _ := family(t, n, `for (2 .. shift) { spawn { say "ready"; forever } } say "ready"; forever`, strconv.Itoa(n))
-	pids := []int{top}
-	for _, p := range take(t, Want{}).Children(top) {
-		pids = append(pids, p.PID)
-	}
-	if all, err := Take(Want{Evidence: processes(t, pids), Until: time.Now()}); err != nil || len(all.evidence) > 2 {
-		t.Errorf("evidence of %d processes in no time: %v", len(all.evidence), err)
-	}
-	if all := evidence(t, pids...); len(all.evidence) < n {
-		t.Errorf("evidence of %d processes, want %d", len(all.evidence), n)
-	}
-	if all := take(t, Want{Parents: os.Getpid()}); all.Evidence(top) != nil {
-		t.Error("evidence that was not asked for")
+	pid := python(t, `
+import signal, threading, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+for n in range(`+strconv.Itoa(mostThreads)+`): threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+print("ready", flush=True)
+while True: time.sleep(1000)`)
+	time.Sleep(50 * time.Millisecond)
+	if untouched(t, pid, func() {}) {
+		t.Error("it is called untouched")
 	}
 }
 
@@ -199,19 +161,11 @@ func TestEvidenceIsReadForABoundedTime(t *testing.T) {
 func TestARecycledPidIsNotUntouched(t *testing.T) {
 	top, _ := family(t, 1, `say "ready"; forever`)
 	sleeps(t, top)
-	before := evidence(t, top)
-	p, err := Read(top)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := p.ID
-	other.Start++
-	after := take(t, Want{Parents: os.Getpid(), Prove: map[ID]Evidence{other: before.Evidence(top)}})
-	if after.Untouched(p.ID) {
+	before := take(t)
+	p, _ := before.find(top)
+	p.Start++
+	if now, _ := takeSince(t, before).Process(top); now.Untouched {
 		t.Error("it is called untouched by the evidence of another")
-	}
-	if (*Snapshot)(nil).Untouched(p.ID) || (*Snapshot)(nil).Evidence(top) != nil {
-		t.Error("without a snapshot something is known")
 	}
 }
 

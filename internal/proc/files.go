@@ -128,21 +128,18 @@ func readPart(pid int, name string, at int64, size int) (b []byte, err error) {
 	return b, err
 }
 
-// fileID is a file, or a pipe.
-type fileID struct{ device, inode uint64 }
-
 // statFile reads of what type the file is that a path leads to, and which one it is. statx(2)
 // asks no server for that: one may not answer. It came with Linux 4.11, and some seccomp
 // profiles deny it.
-func statFile(path string) (mode uint32, id fileID, err error) {
+func statFile(path string) (mode uint32, id File, err error) {
 	var x unix.Statx_t
 	err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &x)
 	if err == unix.ENOSYS || err == unix.EPERM {
 		var st unix.Stat_t
 		err = unix.Stat(path, &st)
-		return st.Mode, fileID{uint64(st.Dev), st.Ino}, err
+		return st.Mode, File{uint64(st.Dev), st.Ino}, err
 	}
-	return uint32(x.Mode), fileID{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino}, err
+	return uint32(x.Mode), File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino}, err
 }
 
 // openProc goes around os.File, whose poller these files can't use and whose

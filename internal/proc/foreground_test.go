@@ -41,11 +41,10 @@ func shell(t testing.TB, name string, null bool, children int, script string) (p
 // settled reports whether a shell is in wait4(2) or rt_sigsuspend(2), or what else it
 // waits by, and its children sleep.
 func settled(t testing.TB, pid, children int) bool {
-	all := take(t, Want{})
+	all := take(t)
 	p, _ := all.Process(pid)
-	call, _ := syscallOf(pid, pid)
 	below := all.Children(pid)
-	return p.State == 'S' && call.sleeps && len(below) == children &&
+	return p.State == 'S' && p.Call.Sleeps && len(below) == children &&
 		!slices.ContainsFunc(below, func(p *Process) bool { return p.Comm != "sleep" || p.State != 'S' })
 }
 
@@ -68,7 +67,8 @@ func TestWhetherAShellWaitsInTheForeground(t *testing.T) {
 		for _, name := range []string{"dash", "busybox", "bash"} {
 			t.Run(name+" "+tt.name, func(t *testing.T) {
 				pid := shell(t, name, true, 1, tt.script)
-				all := take(t, Want{Parents: os.Getpid(), Shells: []int{pid}})
+				all := take(t)
+				p, _ := all.Process(pid)
 				want := NotWaiting
 				switch {
 				case name == "bash": // it sleeps in wait4 for either
@@ -76,10 +76,10 @@ func TestWhetherAShellWaitsInTheForeground(t *testing.T) {
 				case tt.foreground:
 					want = Waits
 				}
-				if got := all.WaitsInForeground(pid); got != want {
+				if got := p.Waiting(); got != want {
 					t.Errorf("%v, want %v", got, want)
 				}
-				if child := all.Children(pid)[0].PID; all.WaitsInForeground(child) != NotWaiting {
+				if child := all.Children(pid)[0]; name != "bash" && child.Waiting() == Waits {
 					t.Error("its child waits, too")
 				}
 			})
@@ -105,7 +105,16 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 		"what another writes":      {[]Process{child(11, 99), child(12, 100)}, map[int][]int{12: {99}}, []int{12}},
 		"a pipe in the background": {[]Process{child(11, 98), child(12, 99), child(13, 100)}, map[int][]int{12: {11}}, []int{13}},
 	} {
-		s := New(append([]Process{{ID: ID{PID: 10, Start: 90}, PPID: 1, State: 'S'}}, tt.children...)).With(Details{Writers: tt.writers})
+		s := New(append([]Process{{ID: ID{PID: 10, Start: 90}, PPID: 1, State: 'S'}}, tt.children...))
+		for reader, writers := range tt.writers {
+			pipe := File{Inode: uint64(reader)}
+			if p, ok := s.find(reader); ok {
+				p.Reads = pipe
+			}
+			for _, writer := range writers {
+				s.AddWriter(pipe, writer)
+			}
+		}
 		var got []int
 		for _, p := range s.Foreground(s.Children(10)) {
 			got = append(got, p.PID)
@@ -113,24 +122,5 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-	}
-}
-
-// It costs a read of each shell.
-func TestShellsAreAskedOnlyIfThatIsWanted(t *testing.T) {
-	pid := shell(t, "dash", false, 1, `sleep 1000; :`)
-	other := shell(t, "dash", false, 1, `sleep 1000; :`)
-	for name, w := range map[string]Want{
-		"none":            {Parents: os.Getpid()},
-		"another":         {Parents: os.Getpid(), Shells: []int{other}},
-		"one that is not": {Parents: os.Getpid(), Shells: []int{1 << 22}},
-		"not read closely, so that it may be any program": {Shells: []int{pid}},
-	} {
-		if take(t, w).WaitsInForeground(pid) != NotWaiting {
-			t.Errorf("%s: it waits", name)
-		}
-	}
-	if (*Snapshot)(nil).WaitsInForeground(pid) != NotWaiting {
-		t.Error("without a snapshot it waits for a child")
 	}
 }

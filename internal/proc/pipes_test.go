@@ -40,18 +40,6 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// WritersTo returns the pids of the other processes below drainit that write to the pipe
-// which a process reads as its standard input; none where that was not asked for.
-func (s *Snapshot) WritersTo(pid int) []int {
-	if s == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(s.writersTo(pid)), func(writer int) bool { return writer == pid })
-}
-
-// allRead asks of each process whether it reads a pipe.
-func allRead(Process) bool { return true }
-
 func TestWhichProcessesWriteToAPipe(t *testing.T) {
 	r, w := pipe(t)
 	r2, w2 := pipe(t)
@@ -79,34 +67,16 @@ func TestWhichProcessesWriteToAPipe(t *testing.T) {
 		{"none at all", alone, nil},
 		{"no such process", 1 << 22, nil},
 	}
-	all := take(t, Want{Parents: os.Getpid(), ReadsPipe: allRead})
+	all := take(t)
 	for _, tt := range tests {
 		slices.Sort(tt.writers)
-		got := all.WritersTo(tt.reader)
+		got := slices.DeleteFunc(all.WritersTo(tt.reader), func(pid int) bool { return pid == tt.reader })
+		if all.HasWriters(tt.reader) != (len(got) > 0) {
+			t.Errorf("%s: has writers: %v", tt.name, all.HasWriters(tt.reader))
+		}
 		slices.Sort(got)
 		if !slices.Equal(got, tt.writers) {
 			t.Errorf("%s: the writers are %v, want %v", tt.name, got, tt.writers)
-		}
-	}
-}
-
-// It costs a read of three descriptors of each process.
-func TestPipesAreLookedForOnlyIfThatIsWanted(t *testing.T) {
-	r, w := pipe(t)
-	app, tee, other := sleeper(t, nil, w, nil), sleeper(t, r, nil, nil), sleeper(t, r, nil, nil)
-	for name, tt := range map[string]struct {
-		all  *Snapshot
-		want []int
-	}{
-		"of both":       {take(t, Want{Parents: os.Getpid(), ReadsPipe: allRead}), []int{app}},
-		"of one":        {take(t, Want{Parents: os.Getpid(), ReadsPipe: func(p Process) bool { return p.PID == tee }}), []int{app}},
-		"of another":    {take(t, Want{Parents: os.Getpid(), ReadsPipe: func(p Process) bool { return p.PID == other }}), nil},
-		"of none":       {take(t, Want{Parents: os.Getpid(), ReadsPipe: func(Process) bool { return false }}), nil},
-		"not asked for": {take(t, Want{Parents: os.Getpid()}), nil},
-		"not read":      {nil, nil},
-	} {
-		if got := tt.all.WritersTo(tee); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: the writers are %v, want %v", name, got, tt.want)
 		}
 	}
 }
@@ -122,13 +92,14 @@ func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 		writers int
 	}{
 		"one writer":     {each + spawnAll + `open STDERR, ">&", $w or die; say $$; forever`, 1},
-		"all write, too": {each + `open STDERR, ">&", $w or die; ` + spawnAll + `say $$; forever`, readers},
+		"all write, too": {each + `open STDERR, ">&", $w or die; ` + spawnAll + `say $$; forever`, readers + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			top, _ := family(t, 1, tt.script, strconv.Itoa(readers))
-			all := take(t, Want{Parents: os.Getpid()})
+			all := take(t)
 			allocations := testing.AllocsPerRun(1, func() {
-				new(reading).readPipes(all, Want{Parents: os.Getpid(), ReadsPipe: allRead})
+				clear(all.writers)
+				new(reading).readWriters(all, all.descendants(os.Getpid()))
 			})
 			if got := len(all.WritersTo(all.Children(top)[0].PID)); got != tt.writers {
 				t.Errorf("%d writers, want %d", got, tt.writers)

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -42,24 +41,11 @@ func TestParseStatOfADyingProcess(t *testing.T) {
 	}
 }
 
-func TestParseNumber(t *testing.T) {
-	for text, want := range map[string]uint64{"0": 0, "18446744073709551": 18446744073709551, "-1": math.MaxUint64, "2147483647": math.MaxInt32} {
-		if n, err := parseNumber([]byte(text)); err != nil || n != want {
-			t.Errorf("%s: %d, %v", text, n, err)
-		}
-	}
-	for _, bad := range []string{"", "-", "--1", "1-", "x", "0x1", "+1", "99999999999999999999999"} {
-		if n, err := parseNumber([]byte(bad)); err == nil {
-			t.Errorf("%q is %d, want an error", bad, n)
-		}
-	}
-}
-
 func TestParseStatus(t *testing.T) {
 	text := "Name:\tx\nState:\tS (sleeping)\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n" +
 		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nvoluntary_ctxt_switches:\t42\nnonvoluntary_ctxt_switches:\t7\nCapInh:\t0\n"
 	h, err := parseStatus([]byte(text))
-	if want := (status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, threads: 3, asleep: true, switches: 49, sleeps: 42}); err != nil || h != want {
+	if want := (status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, threads: 3, state: 'S', switches: 49}); err != nil || h != want {
 		t.Errorf("%+v, %v", h, err)
 	}
 	if !h.handled.Has(unix.SIGTERM) || !h.handled.Has(64) || h.handled.Has(unix.SIGINT) {
@@ -90,11 +76,10 @@ func TestSignalfdMask(t *testing.T) {
 
 // handlesNow asks of one process.
 func handlesNow(pid int, sig unix.Signal) (bool, error) {
-	all, err := new(Reader).Take(Want{Only: pid, Signals: []unix.Signal{sig}})
+	p, err := new(Reader).Process(pid)
 	if err != nil {
 		return false, err
 	}
-	p, _ := all.Process(pid)
 	return p.Handles(sig), nil
 }
 
@@ -146,7 +131,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestSnapshotHasThisProcess(t *testing.T) {
-	all, err := Take(Want{})
+	all, err := new(Reader).All()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,52 +35,40 @@ type Process struct {
 	SID  int
 	Comm string // at most 15 bytes of anything, set by the process itself
 
-	Handled signals.Set // it has a handler for these, of the first 31 at least
-	Ignored signals.Set // of the first 31 at least
+	Handled signals.Set // it has a handler for these; where only its stat was read, of the first 31
+	Ignored signals.Set // likewise
 
-	// Of processes that were read closely: what they wait for without a handler is in
-	// Handled, too, if it was asked for.
+	// The fields from here to Untouched are known where more than the stat was read (Reader.Tree).
+	Blocked signals.Set // by each of its threads, those included that a thread waits for
+	Awaited signals.Set // of these, those that it waits for in sigwait, or reads from a signalfd
 	Pending signals.Set
-	Blocked signals.Set   // of those that were asked for: by each of its threads, or one sits in sigwait
-	Fatal   signals.Set   // of those that were asked for: it surely dies of them, and at once
-	Exe     string        // the file name of what runs it, "" where that may not be read
-	Args    []string      // its command line as it shows it, the first page at most
-	Around  *Surroundings // nil where none were asked for
+	Exe     string   // the file name of its program, "" where that may not be read
+	Args    []string // its command line as it shows it, the first page at most
+	Call    Call     // the system call in which its main thread sleeps
+	Reads   File     // the pipe that is its standard input; zero for none
+	writes  [2]File  // likewise its standard output and error
+	threads []thread // the evidence that Untouched goes by
 
 	Status     unix.WaitStatus // of a zombie how it ended, 0 where that may not be read
 	count      int32           // of all its threads
-	threads    threads         // of a leader in state Z
 	State      byte            // R, S, D, T (stopped), t (traced), Z, X…
-	hangs      bool            // not read closely: such a read would hang
-	NestedInit bool            // of a PID namespace below drainit's: what it does not handle never reaches it
+	NestedInit bool            // the first of a PID namespace below drainit's: what it does not handle never reaches it
+	Asleep     bool            // all its threads sleep with no signal pending: what it has sent has arrived
+	Untouched  bool            // it has received no signal since the snapshot that Tree was given
+
+	still         bool // the threads that count sleep, with no signal pending
+	hangs         bool // a read of more than its stat would hang
+	othersLive    bool // of a leader in state Z: threads beside it live
+	othersStopped bool // and are stopped
 }
 
-// Surroundings are where and as which user a process runs, each as far as it was asked for and may
-// be read.
-type Surroundings struct {
-	Env  []string
-	Dir  string // its working directory
-	User string // its user and group IDs, as its status has them
+// Call is the system call in which a thread sleeps; the zero Call where that is not known.
+type Call struct {
+	Sleeps bool
+	Number int
+	Stack  uint64 // its stack pointer
+	first  int64  // argument
 }
-
-// Surroundings are those of the process, empty where they were not asked for.
-func (p *Process) Surroundings() Surroundings {
-	if p.Around == nil {
-		return Surroundings{}
-	}
-	return *p.Around
-}
-
-// around is where they are kept.
-func (p *Process) around() *Surroundings {
-	if p.Around == nil {
-		p.Around = new(Surroundings)
-	}
-	return p.Around
-}
-
-// threads are those beside a leader in state Z.
-type threads struct{ live, stopped bool }
 
 // Alive reports whether the process can still run. A leader in state Z whose
 // other threads live is alive: it has not been handed to wait4.
@@ -89,7 +77,7 @@ func (p *Process) Alive() bool {
 	case 'X', 'x':
 		return false
 	case 'Z':
-		return p.threads.live
+		return p.othersLive
 	}
 	return true
 }
@@ -97,18 +85,16 @@ func (p *Process) Alive() bool {
 // Stopped reports whether the process sleeps by a stop signal, so that it sees
 // no other signal but CONT and KILL. One held by a debugger is not counted. A leader in
 // state Z is stopped if its other threads are.
-func (p *Process) Stopped() bool { return p.State == 'T' || p.State == 'Z' && p.threads.stopped }
+func (p *Process) Stopped() bool { return p.State == 'T' || p.State == 'Z' && p.othersStopped }
 
 // StopPending reports whether the process was sent a signal that can stop it, and has not
-// acted upon it: one that waits for the exec of a child it has forked by vfork(2), for
-// one. It must have been read closely.
+// acted upon it, such as one that waits for the exec of a child it has forked by vfork(2).
 func (p *Process) StopPending() bool {
 	return p.Pending&signals.SetOf(unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) != 0
 }
 
-// Handles reports whether the process handles a signal. Where it was not read closely,
-// false may be wrong.
-func (p *Process) Handles(sig unix.Signal) bool { return p.Handled.Has(sig) }
+// Handles reports whether the process acts upon a signal: by a handler, or because it waits for it.
+func (p *Process) Handles(sig unix.Signal) bool { return (p.Handled | p.Awaited).Has(sig) }
 
 // Ignores reports whether the process ignores a signal.
 func (p *Process) Ignores(sig unix.Signal) bool { return p.Ignored.Has(sig) }

@@ -124,22 +124,12 @@ func (g *reading) run(call func(g *reading)) {
 
 // reads notes what is read next. A reading that was given up ends there.
 func (g *reading) reads(pid int, d depth) {
-	g.whileWanted(func() { g.at = place{pid, d} })
-}
-
-// asks calls what belongs to the one that waits for the reading, and reads nothing.
-func (g *reading) asks(is func() bool) (yes bool) {
-	g.whileWanted(func() { yes = is() })
-	return yes
-}
-
-func (g *reading) whileWanted(do func()) {
 	g.Lock()
 	defer g.Unlock()
 	if g.givenUp {
 		runtime.Goexit()
 	}
-	do()
+	g.at = place{pid, d}
 }
 
 // wait waits for the end of a reading, and reports whether it has come: else it is given up.
@@ -156,7 +146,7 @@ func (g *reading) wait() bool {
 		tid := int(g.tid.Load())
 		now := time.Duration(0)
 		if tid != 0 {
-			now = ThreadTime(tid)
+			now = threadTime(tid)
 		}
 		if now != ran {
 			ran, still = now, 0
@@ -183,5 +173,5 @@ func (g *reading) giveUp() bool {
 // isRunnable reports whether a thread of drainit's runs or waits for a processor.
 func isRunnable(tid int) bool {
 	thread, err := readThread(os.Getpid(), tid)
-	return err == nil && thread.runs
+	return err == nil && thread.state == 'R'
 }

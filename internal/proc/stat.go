@@ -3,108 +3,112 @@ package proc
 import (
 	"bytes"
 	"fmt"
-	"math"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
 )
 
-// statSignals are the signals of which /proc/PID/stat has the masks.
-const statSignals = unix.Signal(31)
+func (g *reading) readStat(pid int) (Process, error) {
+	return g.readOne(pid, readStat)
+}
 
-// parseStat reads a line of /proc/PID/stat. The comm may hold blanks and
-// parentheses, so the fields behind it are counted from the last one. One that is the given
-// one, as that of many processes is, is not made anew.
-func parseStat(b []byte, comm string) (Process, error) {
+func readStat(pid int) (Process, error) {
+	b, err := readSmall(procPath(pid, "stat"))
+	if err != nil {
+		return Process{}, err
+	}
+	return statOf(b, "")
+}
+
+// readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs.
+func (g *reading) readOne(pid int, read func(pid int) (Process, error)) (Process, error) {
+	if g.careful {
+		if st, err := readStatus(pid); err == nil && st.state == 'D' {
+			return Process{}, ErrNoAnswer
+		}
+	}
+	if g.hang[pid] == stat {
+		return Process{}, ErrNoAnswer
+	}
+	g.reads(pid, stat)
+	p, err := read(pid)
+	p.hangs = g.hang[pid] == closely
+	return p, err
+}
+
+// statOf is what a stat says. A comm that is this one needs no memory of its own.
+func statOf(b []byte, comm string) (Process, error) {
+	p, err := parseStat(b, comm)
+	if p.State == 'Z' && p.count > 1 { // it has threads that have not ended
+		others, _ := otherThreads(p.PID)
+		for _, t := range others {
+			p.othersLive = p.othersLive || t.state != 'Z' && t.state != 'X'
+			p.othersStopped = p.othersStopped || t.state == 'T'
+		}
+	}
+	return p, err
+}
+
+// statReader reads one stat after the other, in a crowd with next to nothing for the
+// garbage collector.
+type statReader struct {
+	dir  int // /proc
+	comm string
+	path []byte
+	buf  [page]byte
+}
+
+// read reads the stat of one process.
+func (r *statReader) read(pid int) (Process, error) {
+	r.path = append(strconv.AppendInt(r.path[:0], int64(pid), 10), "/stat"...)
+	fd, err := retry(func() (int, error) { return unix.Openat(r.dir, string(r.path), unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return Process{}, err
+	}
+	n, err := retry(func() (int, error) { return unix.Read(fd, r.buf[:]) })
+	unix.Close(fd)
+	if err != nil {
+		return Process{}, err
+	}
+	p, err := statOf(r.buf[:n], r.comm)
+	r.comm = p.Comm
+	return p, err
+}
+
+// parseStat reads a line of /proc/PID/stat. The comm may hold blanks and parentheses, so the fields
+// after it are counted from the last one. A comm that is the given one is not made anew.
+func parseStat(b []byte, comm string) (p Process, err error) {
+	const state, starttime = 3, 22 // by their numbers in proc(5)
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 1 || end < open {
-		return Process{}, fmt.Errorf("cannot parse stat: %q", b)
+		return p, fmt.Errorf("cannot parse stat: %q", b)
 	}
-	p := Process{Comm: comm}
-	if text := b[open+1 : end]; string(text) != comm {
-		p.Comm = string(text)
+	f := bytes.Fields(b[end+1:])
+	if len(f) <= starttime-state {
+		return p, fmt.Errorf("cannot parse stat: %d fields", len(f)+state-1)
 	}
-	pid, err := parseNumber(bytes.TrimSpace(b[:open]))
-	if err != nil {
-		return Process{}, fmt.Errorf("cannot parse stat: %w", err)
-	}
-	p.PID = int(pid)
-	const state, starttime = 3, 22
-	field := state
-	for rest := b[end+1:]; ; field++ {
-		var text []byte
-		if text, rest = cutField(rest); len(text) == 0 {
-			break
+	number := func(text []byte) int64 {
+		n, failed := strconv.ParseInt(string(text), 10, 64)
+		if failed != nil && err == nil {
+			err = fmt.Errorf("cannot parse stat: %w", failed)
 		}
-		if err := p.parseField(field, text); err != nil {
-			return Process{}, fmt.Errorf("cannot parse stat: %w", err)
+		return n
+	}
+	field := func(n int) int64 {
+		if n-state >= len(f) {
+			return 0 // an older kernel
 		}
+		return number(f[n-state])
 	}
-	if field <= starttime {
-		return Process{}, fmt.Errorf("cannot parse stat: %d fields", field-1)
+	if p.Comm = comm; string(b[open+1:end]) != comm {
+		p.Comm = string(b[open+1 : end])
 	}
-	return p, nil
-}
-
-// cutField returns the first field, empty where there is none, and what is behind it.
-func cutField(b []byte) (field, rest []byte) {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n') {
-		b = b[1:]
-	}
-	for i, c := range b {
-		if c == ' ' || c == '\n' {
-			return b[:i], b[i:]
-		}
-	}
-	return b, nil
-}
-
-// parseField reads one field of a stat, by its number in proc(5).
-func (p *Process) parseField(number int, text []byte) (err error) {
-	var n uint64
-	switch number {
-	case 3:
-		p.State = text[0]
-	case 4, 5, 6, 20, 22, 33, 34, 52:
-		n, err = parseNumber(text)
-	}
-	switch number {
-	case 4:
-		p.PPID = int(n)
-	case 5:
-		p.PGID = int(n)
-	case 6:
-		p.SID = int(n)
-	case 20:
-		p.count = int32(n)
-	case 22:
-		p.Start = n
-	case 33:
-		p.Ignored = signals.Set(n)
-	case 34:
-		p.Handled = signals.Set(n)
-	case 52:
-		p.Status = unix.WaitStatus(n)
-	}
-	return err
-}
-
-// parseNumber reads a number as the kernel writes it, one below 0 as int(n) has it: the
-// process group of a process that is about to be no more is -1.
-func parseNumber(text []byte) (n uint64, err error) {
-	digits := bytes.TrimPrefix(text, []byte("-"))
-	for _, digit := range digits {
-		if digit < '0' || digit > '9' || n > math.MaxUint64/10-1 {
-			return 0, fmt.Errorf("%q is no number", text)
-		}
-		n = n*10 + uint64(digit-'0')
-	}
-	if len(digits) == 0 {
-		return 0, fmt.Errorf("%q is no number", text)
-	}
-	if len(digits) < len(text) {
-		n = -n
-	}
-	return n, nil
+	p.PID, p.State = int(number(bytes.TrimSpace(b[:open]))), f[0][0]
+	p.PPID, p.PGID, p.SID = int(field(4)), int(field(5)), int(field(6))
+	p.count, p.Start = int32(field(20)), uint64(field(starttime))
+	p.Ignored, p.Handled = signals.Set(field(33)), signals.Set(field(34))
+	p.Status = unix.WaitStatus(field(52))
+	return p, err
 }

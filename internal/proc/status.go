@@ -15,28 +15,46 @@ type status struct {
 	blocked signals.Set // SigBlk, of the one thread
 	pending signals.Set // ShdPnd, and SigPnd of the one thread
 	threads int
-	traced  bool // by a debugger, which decides what becomes of a signal
 	nested  bool // it is the first process of a PID namespace below that of /proc
-	// Of the one thread: whether it is in state S, R or D, and how often it has been switched
-	// out, because it slept or because another had its turn. Neither number ever falls,
-	// so their sum shows a change of either.
-	asleep   bool
-	runs     bool
-	stuck    bool // in state D
+	// Of the one thread, as its stat has the state; and how often it has been switched out, because it
+	// slept or because another had its turn. Neither number ever falls, so their sum shows a change
+	// of either.
+	tid      int
+	state    byte
 	switches uint64
-	sleeps   uint64 // the former of the two alone
 }
 
 // rests reports whether the one thread sleeps, with no signal pending.
-func (s status) rests() bool { return s.asleep && s.pending == 0 }
+func (s status) rests() bool { return s.state == 'S' && s.pending == 0 }
 
-func readStatus(pid int) (status, error) { return readStatusAt(procPath(pid, "status")) }
+func readStatus(pid int) (status, error) { return readThread(pid, pid) }
 
-// isStuck reports whether a process sleeps so that nothing wakes it up, as those do that wait
-// for a file system.
-func isStuck(pid int) bool {
-	st, err := readStatus(pid)
-	return err == nil && st.stuck
+// readThread reads the status of one thread of a process.
+func readThread(pid, tid int) (s status, err error) {
+	b, err := readSmall(procPath(pid, threadFile(pid, tid, "status")))
+	if err == nil {
+		s, err = parseStatus(b)
+	}
+	s.tid = tid
+	return s, err
+}
+
+// otherThreads reads the statuses of the threads beside the main one. whole is false if one has ended
+// meanwhile, or they can't be read.
+func otherThreads(pid int) (all []status, whole bool) {
+	tids, err := readPids(procPath(pid, "task"))
+	whole = err == nil
+	for _, tid := range tids {
+		if tid == pid {
+			continue
+		}
+		if s, err := readThread(pid, tid); err == nil {
+			all = append(all, s)
+		} else {
+			whole = false
+		}
+	}
+	return all, whole
 }
 
 // readHanging reads, of a process whose stat hangs, where it stands in the tree. It is dead, for
@@ -56,18 +74,6 @@ func readHanging(pid int) (p Process, err error) {
 		}
 	}
 	return p, err
-}
-
-func readThread(pid, tid int) (status, error) {
-	return readStatusAt(procPath(pid, threadFile(pid, tid, "status")))
-}
-
-func readStatusAt(path string) (status, error) {
-	b, err := readSmall(path)
-	if err != nil {
-		return status{}, err
-	}
-	return parseStatus(b)
 }
 
 // parseStatus reads the masks in a /proc/PID/status, and what goes with them.
@@ -93,21 +99,17 @@ func parseStatus(b []byte) (s status, err error) {
 func (s *status) parseLine(name string, value []byte) (isMask bool, err error) {
 	switch name {
 	case "State":
-		state := func(letter string) bool { return bytes.HasPrefix(value, []byte(letter)) }
-		s.asleep, s.runs, s.stuck = state("S"), state("R"), state("D")
+		if len(value) > 0 {
+			s.state = value[0]
+		}
 	case "Threads":
 		s.threads, err = strconv.Atoi(string(value))
-	case "TracerPid":
-		s.traced = string(value) != "0"
 	case "NSpid":
 		ids := bytes.Fields(value)
 		s.nested = len(ids) > 1 && string(ids[len(ids)-1]) == "1"
 	case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
 		n, failed := strconv.ParseUint(string(value), 10, 64)
 		s.switches, err = s.switches+n, failed
-		if name[0] == 'v' {
-			s.sleeps = n
-		}
 	case "SigPnd", "ShdPnd":
 		pending, failed := signals.ParseSet(value)
 		s.pending, err = s.pending|pending, failed

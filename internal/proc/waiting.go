@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,95 +12,110 @@ import (
 	"drainit/internal/signals"
 )
 
-// blocked is how a process takes a signal that it neither handles nor ignores.
-type blocked struct {
-	byAll   bool // each thread blocks it, or sits in sigwait for it
-	sigwait bool // a thread does
-	awake   int  // a thread that runs, and may just have come out of sigwait; 0 for none
-	fatal   bool // it surely dies of it
+// thread is how often a thread of a process had been switched out at one moment, by its own doing
+// or not. A process that has received a signal since either runs, has it pending, or was switched
+// out once more (kernel/sched/core.c, __schedule). How long it has run is no evidence: a short run
+// counts as nothing where the processor was taken from the machine meanwhile.
+type thread struct {
+	tid   int
+	count uint64
 }
 
-// blocks asks each thread whether it blocks the signal or sits in sigwait. One thread may
-// block what another is to be interrupted by: the leader of a Go program blocks nearly
-// everything at times. Where the leader does not, it is the leader that gets the signal
-// (kernel/signal.c, complete_signal). One that a signal has just woken from sigwait has
-// still to run before SigBlk is what it was.
-func (g *reading) blocks(pid int, s status, sig unix.Signal) (b blocked) {
-	waits, known := g.inSigwait(pid, pid, s, sig)
-	b.sigwait = waits
-	if !s.blocked.Has(sig) && !waits {
-		b.fatal = known && s.asleep && !s.traced && !s.nested && signals.TerminatesByDefault(sig)
-		if !s.asleep {
-			b.awake = pid
+// mostThreads are read of one process. Of one that has more, and blocks signals, nothing is certain.
+const mostThreads = 64
+
+// readThreads finds what the threads of a process tell together. A main thread that blocks no
+// signal gets each that comes: the kernel prefers it (kernel/signal.c, complete_signal). So it
+// alone is read, unless all are to be asked whether they sleep.
+func (p *Process) readThreads(st status, all bool) {
+	awaited := p.Call.awaits(p.PID, p.PID)
+	p.Blocked, p.Awaited, p.Asleep, p.still = st.blocked|awaited, awaited, st.rests(), st.rests()
+	p.threads = []thread{{p.PID, st.switches}, {0, uint64(st.threads)}}
+	if st.threads == 1 || st.blocked == 0 && !all {
+		return
+	}
+	if st.threads > mostThreads {
+		p.still = p.still && st.blocked == 0
+		return
+	}
+	others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
+	p.Asleep = p.Asleep && whole
+	for _, t := range others {
+		p.Asleep = p.Asleep && t.rests()
+		if st.blocked == 0 {
+			continue
 		}
-		return b
+		awaited = 0
+		if t.state == 'S' {
+			awaited = callOf(p.PID, t.tid).awaits(p.PID, t.tid)
+		}
+		p.Blocked &= t.blocked | awaited
+		p.Awaited |= awaited
+		p.threads = append(p.threads, thread{t.tid, t.switches})
 	}
-	if s.threads == 1 {
-		b.byAll = true
-		return b
-	}
-	tids, err := readPids(procPath(pid, "task"))
+	p.still = p.still && (st.blocked == 0 || p.Asleep)
+	p.Awaited &= p.Blocked
+}
+
+// isStill reports whether a process sleeps as it did at another read.
+func (p *Process) isStill(before *Process) bool {
+	return p.still && slices.Equal(p.threads, before.threads)
+}
+
+// stopping are the signals that stop a process that neither handles nor awaits them.
+var stopping = signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+
+// callOf reads in which call a thread sleeps. It must not be asked of one that does not: in an
+// execve(2) that is stuck the answer would not come (fs/proc/base.c, lock_trace).
+func callOf(pid, tid int) (call Call) {
+	b, err := readOwned(pid, threadFile(pid, tid, "syscall"))
 	if err != nil {
-		return b
+		return call // not permitted, or not in this kernel
 	}
-	for _, tid := range tids {
-		thread, err := readThread(pid, tid)
-		if err != nil {
-			continue // it has ended
-		}
-		waits, _ := g.inSigwait(pid, tid, thread, sig)
-		if !thread.blocked.Has(sig) && !waits {
-			if !thread.asleep {
-				b.awake = tid
-			}
-			return b
-		}
-		b.sigwait = b.sigwait || waits
+	fields := strings.Fields(string(b))
+	if len(fields) < 3 { // "running"
+		return call
 	}
-	b.byAll = true
-	return b
+	number, err := strconv.Atoi(fields[0])
+	first, failed := strconv.ParseInt(fields[1], 0, 64)
+	stack, _ := strconv.ParseUint(fields[len(fields)-2], 0, 64) // the last is where the program is
+	return Call{Sleeps: err == nil && failed == nil, Number: number, first: first, Stack: stack}
 }
 
-// inSigwait reports whether a thread is in rt_sigtimedwait(2) for a signal. While it
-// is, the kernel takes what it waits for out of SigBlk (kernel/signal.c,
-// do_sigtimedwait). For what, its memory tells; where that may not be read (ptrace(2)),
-// it waits for all but those that would stop it if it did not. known is false where it
-// can't be known. It is asked of no thread that does not sleep: in an execve(2) that is
-// stuck the answer would not come (fs/proc/base.c, lock_trace).
-func (g *reading) inSigwait(pid, tid int, s status, sig unix.Signal) (waits, known bool) {
-	if !s.asleep {
-		return false, false
-	}
+// awaits returns the signals that a thread in rt_sigtimedwait(2) waits for, which the kernel
+// takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). Its memory tells which; where
+// that may not be read (ptrace(2)), it may wait for all but those that would stop it.
+func (c Call) awaits(pid, tid int) signals.Set {
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
-	call, readable := syscallOf(pid, tid)
-	if !readable || !call.sleeps || call.number != unix.SYS_RT_SIGTIMEDWAIT && call.number != time64 {
-		return false, readable && call.sleeps
+	if !c.Sleeps || c.Number != unix.SYS_RT_SIGTIMEDWAIT && c.Number != time64 {
+		return 0
 	}
-	b, err := readPart(pid, threadFile(pid, tid, "mem"), call.first, 8)
+	b, err := readPart(pid, threadFile(pid, tid, "mem"), c.first, 8)
 	if err != nil || len(b) < 8 {
-		return !signals.StopsByDefault(sig), false
+		return ^stopping
 	}
-	return signals.Set(binary.NativeEndian.Uint64(b)).Has(sig), true
+	return signals.Set(binary.NativeEndian.Uint64(b))
 }
 
-// hasSignalfd reports whether a process has a signalfd(2) that takes the signal; where
-// that may not be read, it may have one.
-func hasSignalfd(pid int, sig unix.Signal) (has, readable bool) {
+// signalfds returns the signals that a process reads from signalfds. Where that may not be read, it
+// may be all but those that would stop it.
+func signalfds(pid int) (all signals.Set) {
 	const atMost = 1000                // descriptors: one of these is opened early
 	err := asOwner(pid, func() error { // all with one change of user
 		fds, err := readPids(procPath(pid, "fdinfo"))
 		for _, fd := range fds[:min(len(fds), atMost)] {
-			b, failed := readSmall(procPath(pid, "fdinfo/"+strconv.Itoa(fd)))
-			if isNotPermitted(failed) {
-				return failed
+			b, err := readSmall(procPath(pid, "fdinfo/"+strconv.Itoa(fd)))
+			if isNotPermitted(err) {
+				return err
 			}
-			if has = failed == nil && signalfdMask(b).Has(sig); has {
-				return nil
-			}
+			all |= signalfdMask(b)
 		}
 		return err
 	})
-	return has, err == nil
+	if err != nil {
+		return ^stopping
+	}
+	return all
 }
 
 // signalfdMask is what a descriptor's /proc/PID/fdinfo says that it takes
@@ -114,29 +130,28 @@ func signalfdMask(fdinfo []byte) signals.Set {
 	return mask
 }
 
-// sysCall is what a thread sleeps in.
-type sysCall struct {
-	sleeps bool // it does not run
-	number int
-	first  int64 // argument
-	stack  uint64
-}
+// Waiting is whether a shell waits for a command in its foreground: until that has ended it
+// runs no trap.
+type Waiting uint8
 
-// syscallOf reads what a thread of a process sleeps in.
-func syscallOf(pid, tid int) (call sysCall, readable bool) {
-	b, err := readOwned(pid, threadFile(pid, tid, "syscall"))
-	if err != nil {
-		return call, false // not permitted, or not in this kernel
+// What can be known of it.
+const (
+	NotWaiting Waiting = iota
+	MayWait            // in the foreground, or in the builtin wait, which a trap interrupts
+	Waits
+)
+
+// Waiting tells by what a shell sleeps in whether it waits for a command. dash and busybox's ash
+// sleep in wait4(2) for one in the foreground, and in rt_sigsuspend(2) for the others. bash is in
+// wait4 for both, as mksh is in rt_sigsuspend.
+func (p *Process) Waiting() Waiting {
+	exe, _, _ := strings.Cut(p.Exe, ".")
+	certain, inWait4 := exe == "dash" || exe == "busybox", p.Call.Number == unix.SYS_WAIT4
+	switch {
+	case !p.Call.Sleeps, exe == "", !inWait4 && (certain || exe == "bash" || exe == "rbash"):
+		return NotWaiting
+	case certain:
+		return Waits
 	}
-	fields := strings.Fields(string(b))
-	if len(fields) < 2 { // "running"
-		return call, true
-	}
-	call.number, err = strconv.Atoi(fields[0])
-	first, failed := strconv.ParseInt(fields[1], 0, 64)
-	call.first, call.sleeps = first, err == nil && failed == nil
-	if n := len(fields); n > 2 { // the last two are the stack pointer and where the program is
-		call.stack, _ = strconv.ParseUint(fields[n-2], 0, 64)
-	}
-	return call, true
+	return MayWait
 }

@@ -67,6 +67,9 @@ const settles = 5 * time.Millisecond
 // of them pending (signal(7)). Of those that come close together that is the CONT: a worker that
 // loses a quiet drains at the next TERM, and one that lost a resume would idle for good.
 func (p *pump) turn(sig unix.Signal) {
+	if sig == unix.SIGCONT {
+		p.q.withdraw(unix.SIGTSTP)
+	}
 	if p.last == 0 {
 		p.after(settles, settled)
 	}

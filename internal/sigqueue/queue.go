@@ -172,4 +172,6 @@ func (q *Queue) Sleep(until time.Time, limited bool) {
 }
 
 // ContinuePending reports whether a CONT waits to be acted upon, and came after the last TSTP.
-func (q *Queue) ContinuePending() bool { return signals.Set(q.others.Load()).Has(unix.SIGCONT) }
+func (q *Queue) ContinuePending() bool {
+	return signals.Set(q.others.Load()).Has(unix.SIGCONT)
+}
