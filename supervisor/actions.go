@@ -205,7 +205,7 @@ func (s *Supervisor) quiet() {
 // after the signal, by which time an exec may have taken its handler away.
 // It reports whether there was a stop to undo.
 func (s *Supervisor) unfreeze(pid int) bool {
-	p, err := s.sys.Process(pid)
+	p, err := s.sys.Read(pid)
 	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
 		return false
 	}

@@ -107,7 +107,7 @@ func (s *Supervisor) signalGroup(sig unix.Signal) error {
 
 // isStopped asks /proc, and without it goes by what wait4 saw of the worker.
 func (s *Supervisor) isStopped(pid int) bool {
-	if p, err := s.sys.Process(pid); err == nil {
+	if p, err := s.sys.Read(pid); err == nil {
 		return p.Stopped()
 	}
 	return pid == s.worker.PID && s.worker.Stopped

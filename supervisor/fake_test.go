@@ -169,6 +169,9 @@ func (w *world) Process(pid int) (proc.Process, error) {
 	return proc.Process{}, unix.ENOENT
 }
 
+// Read is the same.
+func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
+
 func (w *world) procError() error {
 	switch w.proc {
 	case procGone:

@@ -121,9 +121,9 @@ func earlyExit(sig unix.Signal) *worker.Exit {
 	return &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
 }
 
-// readWorker reads the worker, and keeps its name, which it may change.
+// readWorker reads the worker's stat, and keeps its name, which it may change.
 func (s *Supervisor) readWorker() (proc.Process, error) {
-	p, err := s.sys.Process(s.worker.PID)
+	p, err := s.sys.Read(s.worker.PID)
 	s.keepName(p)
 	return p, err
 }

@@ -21,10 +21,11 @@ type System interface {
 	// HasExited reports whether a child has ended and not been waited for
 	// (reaper.HasExited).
 	HasExited(pid int) bool
-	// Tree, All and Process read /proc (proc.Reader).
+	// Tree, All, Process and Read read /proc (proc.Reader).
 	Tree(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
 	All() (*proc.Snapshot, error)
 	Process(pid int) (proc.Process, error)
+	Read(pid int) (proc.Process, error)
 	// Send makes a delivery. The error is reaper.ErrGone, or that of kill(2).
 	Send(forward.Delivery) error
 	// Watch sends the pids of these to a channel when they end (watch.Watcher.Set).

@@ -32,7 +32,7 @@ func (s *Supervisor) inspect() {
 	if s.worker.Gone() {
 		return
 	}
-	w, err := s.readWorker()
+	w, err := s.sys.Process(s.worker.PID)
 	if err != nil || !w.Alive() || !diag.KeepsSignals(w) {
 		return
 	}

@@ -21,7 +21,8 @@ type thread struct {
 	count uint64
 }
 
-// mostThreads are read of one process. Of one that has more, and blocks signals, nothing is certain.
+// mostThreads are asked whether they sleep, of a process whose main thread blocks no signal. Of one
+// that has more the main one is asked alone.
 const mostThreads = 64
 
 // readThreads finds what the threads of a process tell together. A main thread that blocks no
@@ -31,11 +32,7 @@ func (p *Process) readThreads(st status, all bool) {
 	awaited := p.Call.awaits(p.PID, p.PID)
 	p.Blocked, p.Awaited, p.Asleep, p.still = st.blocked|awaited, awaited, st.rests(), st.rests()
 	p.threads = []thread{{p.PID, st.switches}, {0, uint64(st.threads)}}
-	if st.threads == 1 || st.blocked == 0 && !all {
-		return
-	}
-	if st.threads > mostThreads {
-		p.still = p.still && st.blocked == 0
+	if st.threads == 1 || st.blocked == 0 && (!all || st.threads > mostThreads) {
 		return
 	}
 	others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
