@@ -174,7 +174,7 @@ func (p *process) end(status unix.WaitStatus) {
 	if !p.Alive() {
 		return
 	}
-	p.State, p.Status = 'Z', status
+	p.State = 'Z'
 	for _, child := range p.children() {
 		child.parent = nil
 	}

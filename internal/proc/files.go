@@ -3,8 +3,9 @@ package proc
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
-	"sync/atomic"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,37 +15,20 @@ import (
 // The error is ErrNoProc, or one for the moment, which says nothing of /proc.
 func checkProc() error {
 	var self [20]byte
-	n, err := retry(func() (int, error) {
-		n, err := unix.Readlink("/proc/self", self[:])
-		if err == unix.EACCES && wasOurs.Load() {
-			err = unix.EAGAIN
-		}
-		return n, err
-	})
+	n, err := retry(func() (int, error) { return unix.Readlink("/proc/self", self[:]) })
 	switch {
-	case isTransient(err):
+	case err != nil && !IsGone(err):
 		return os.NewSyscallError("readlink /proc/self", err)
 	case err != nil || string(self[:n]) != strconv.Itoa(os.Getpid()):
 		return ErrNoProc
 	}
-	wasOurs.Store(true)
 	return nil
 }
 
-// wasOurs is set once /proc has shown our own pid: what is denied later is so for the moment.
-var wasOurs atomic.Bool
-
+// procPath is where a file of a process or of a thread is: /proc/TID is there, though it is not
+// listed (proc(5)).
 func procPath(pid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + name
-}
-
-// threadFile is where a file of a thread is, below its process. That of the main thread is the
-// process's, too, and there it is found in half the time.
-func threadFile(pid, tid int, name string) string {
-	if tid == pid {
-		return name
-	}
-	return "task/" + strconv.Itoa(tid) + "/" + name
 }
 
 // Descriptors returns the numbers of drainit's open descriptors, of which one
@@ -58,17 +42,36 @@ func Cgroups(pid int) (string, error) {
 	return string(b), err
 }
 
+// SecondThread is the number of the oldest of drainit's threads beside the main one: one of
+// the Go runtime's, which never ends. It is 0 where that can't be known.
+func SecondThread() int {
+	tids, _ := readPids("/proc/self/task")
+	tids = slices.DeleteFunc(tids, func(tid int) bool { return tid == os.Getpid() })
+	if checkProc() != nil || len(tids) == 0 {
+		return 0
+	}
+	return slices.Min(tids)
+}
+
+// ThreadNames are the names of a process's threads, which every user may read. The error
+// is that of open(2) or read(2).
+func ThreadNames(pid int) (names []string, err error) {
+	tids, err := readPids(procPath(pid, "task"))
+	for _, tid := range tids {
+		if b, err := readSmall(procPath(tid, "comm")); err == nil {
+			names = append(names, strings.TrimSuffix(string(b), "\n"))
+		}
+	}
+	return names, err
+}
+
 // readPids returns the numbers among the names in a folder of /proc.
-func readPids(dir string) ([]int, error) {
+func readPids(dir string) (pids []int, err error) {
 	fd, err := openProc(dir, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	return readPidsOf(fd)
-}
-
-func readPidsOf(fd int) (pids []int, err error) {
 	for buf := make([]byte, 8192); ; {
 		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf) })
 		if err != nil {
@@ -86,17 +89,18 @@ func readPidsOf(fd int) (pids []int, err error) {
 	}
 }
 
+// page is what one read of a file of /proc returns at most, mostly.
+const page = 4096
+
 // readSmall reads a file of /proc whole. All fit in a page but the status of a
-// process in very many groups, which has its masks behind them.
-func readSmall(path string) ([]byte, error) {
+// process in very many groups, whose masks come after those.
+func readSmall(path string) (all []byte, err error) {
 	fd, err := openProc(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	var buf [page]byte
-	var all []byte
-	for {
+	for buf := [page]byte{}; ; {
 		n, err := retry(func() (int, error) { return unix.Read(fd, buf[:]) })
 		if err != nil {
 			return nil, os.NewSyscallError("read "+path, err)
@@ -108,38 +112,18 @@ func readSmall(path string) ([]byte, error) {
 	}
 }
 
-// page is what one read of a file of /proc returns at most, mostly.
-const page = 4096
-
-// readPart reads so many bytes at most, from an offset on, of a file of a process that can be
-// as long as that likes.
-func readPart(pid int, name string, at int64, size int) (b []byte, err error) {
-	err = asOwner(pid, func() error {
+// readPart reads up to size bytes at an offset of a file of a process that has no end of its own.
+func readPart(pid int, name string, at int64, size int) ([]byte, error) {
+	return asOwner(pid, func() ([]byte, error) {
 		fd, err := openProc(procPath(pid, name), 0)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer unix.Close(fd)
-		b = make([]byte, size)
+		b := make([]byte, size)
 		n, err := retry(func() (int, error) { return unix.Pread(fd, b, at) })
-		b = b[:max(n, 0)]
-		return os.NewSyscallError("read "+name, err)
+		return b[:max(n, 0)], os.NewSyscallError("read "+name, err)
 	})
-	return b, err
-}
-
-// statFile reads of what type the file is that a path leads to, and which one it is. statx(2)
-// asks no server for that: one may not answer. It came with Linux 4.11, and some seccomp
-// profiles deny it.
-func statFile(path string) (mode uint32, id File, err error) {
-	var x unix.Statx_t
-	err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &x)
-	if err == unix.ENOSYS || err == unix.EPERM {
-		var st unix.Stat_t
-		err = unix.Stat(path, &st)
-		return st.Mode, File{uint64(st.Dev), st.Ino}, err
-	}
-	return uint32(x.Mode), File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino}, err
 }
 
 // openProc goes around os.File, whose poller these files can't use and whose
@@ -149,32 +133,29 @@ func openProc(path string, flags int) (int, error) {
 	return fd, os.NewSyscallError("open "+path, err)
 }
 
-// tries are how often a call is made that fails for the moment only.
-const tries = 3
-
-// retry makes a call again that was interrupted, and some times one that failed for
-// the moment: a look with holes costs more, an exit status for one.
+// retry makes a call again that was interrupted, and twice one that failed for the moment, by
+// nothing that the process did: a snapshot with holes costs more, such as an exit status.
 func retry(call func() (int, error)) (n int, err error) {
-	for try := 1; ; {
+	for tries := 3; tries > 0; {
 		n, err = call()
 		switch {
 		case err == unix.EINTR:
-		case isTransient(err) && try < tries:
-			try++
+		case isResourceExhausted(err) || err == unix.EAGAIN || err == unix.EIO:
+			tries--
 		default:
 			return n, err
 		}
 	}
+	return n, err
 }
 
-// isTransient reports whether a call failed by what may be over soon, and is no
-// matter of the process that was looked at.
-func isTransient(err error) bool {
-	return isResourceExhausted(err) || err == unix.EAGAIN || err == unix.EIO
-}
-
-// isResourceExhausted says that a read failed by a want of descriptors or memory. What it
+// isResourceExhausted reports whether a read failed for want of descriptors or memory: what it
 // would show has holes.
 func isResourceExhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+// IsGone reports whether a read of /proc failed because the process has ended.
+func IsGone(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
 }

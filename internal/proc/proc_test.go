@@ -12,22 +12,21 @@ import (
 	"drainit/internal/signals"
 )
 
-// statLine is a /proc/PID/stat with this comm, state, parent, group, session
-// and start time.
+// statLine is a /proc/PID/stat with this comm.
 func statLine(comm string) string {
-	return "17 (" + comm + ") S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11 12\n"
+	return "17 (" + comm + ") S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11 12 13 14 15 16 17 18 19 20 8 16386 23\n"
 }
 
 func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"node", "npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
-		p, err := parseStat([]byte(statLine(comm)), "npm start")
-		want := Process{ID: ID{PID: 17, Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1}
+		p, err := parseStat([]byte(statLine(comm)))
+		want := Process{ID: ID{PID: 17, Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, Ignored: 8, Handled: 16386}
 		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}
 	}
-	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", "x (y) S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11"} {
-		if p, err := parseStat([]byte(bad), ""); err == nil {
+	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", strings.Replace(statLine("x"), "17", "x", 1), strings.Replace(statLine("x"), "16386", "y", 1)} {
+		if p, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, p)
 		}
 	}
@@ -35,7 +34,7 @@ func TestParseStat(t *testing.T) {
 
 // A process that is about to be no more has no group.
 func TestParseStatOfADyingProcess(t *testing.T) {
-	p, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1)), "")
+	p, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1)))
 	if err != nil || p.PGID != -1 || p.SID != -1 || p.State != 'X' {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -38,28 +38,22 @@ type Process struct {
 	Handled signals.Set // it has a handler for these; where only its stat was read, of the first 31
 	Ignored signals.Set // likewise
 
-	// The fields from here to Untouched are known where more than the stat was read (Reader.Tree).
-	Blocked signals.Set // by each of its threads, those included that a thread waits for
-	Awaited signals.Set // of these, those that it waits for in sigwait, or reads from a signalfd
-	Pending signals.Set
-	Exe     string   // the file name of its program, "" where that may not be read
-	Args    []string // its command line as it shows it, the first page at most
-	Call    Call     // the system call in which its main thread sleeps
-	Reads   File     // the pipe that is its standard input; zero for none
-	writes  [2]File  // likewise its standard output and error
-	threads []thread // the evidence that Untouched goes by
+	// The fields from here to evidence are known where more than the stat was read (Reader.Tree).
+	Blocked  signals.Set // by each of its threads, those included that a thread waits for
+	Awaited  signals.Set // of these, those that it waits for in sigwait, or reads from a signalfd
+	Pending  signals.Set
+	Exe      string   // the file name of its program, "" where that may not be read
+	Args     []string // its command line as it shows it, the first page at most
+	Call     Call     // the system call in which its main thread sleeps
+	Reads    File     // the pipe that is its standard input; zero for none
+	evidence []thread // of the threads that count, nil unless all of them sleep with no signal pending
 
-	Status     unix.WaitStatus // of a zombie how it ended, 0 where that may not be read
-	count      int32           // of all its threads
-	State      byte            // R, S, D, T (stopped), t (traced), Z, X…
-	NestedInit bool            // the first of a PID namespace below drainit's: what it does not handle never reaches it
-	Asleep     bool            // all its threads sleep with no signal pending: what it has sent has arrived
-	Untouched  bool            // it has received no signal since the snapshot that Tree was given
-
-	still         bool // the threads that count sleep, with no signal pending
-	hangs         bool // a read of more than its stat would hang
-	othersLive    bool // of a leader in state Z: threads beside it live
-	othersStopped bool // and are stopped
+	count      int32 // of all its threads
+	State      byte  // R, S, D, T (stopped), t (traced), Z, X…
+	NestedInit bool  // the first of a PID namespace below drainit's: what it does not handle never reaches it
+	Asleep     bool  // all its threads sleep with no signal pending: what it has sent has arrived
+	Untouched  bool  // it has received no signal since the snapshot that Tree was given
+	unread     bool  // it hangs, so that not even its stat can be read
 }
 
 // Call is the system call in which a thread sleeps; the zero Call where that is not known.
@@ -70,28 +64,15 @@ type Call struct {
 	first  int64  // argument
 }
 
-// Alive reports whether the process can still run. A leader in state Z whose
-// other threads live is alive: it has not been handed to wait4.
+// Alive reports whether the process can still run. Of one that hangs nothing is known, not even
+// which process it is: it counts as dead.
 func (p *Process) Alive() bool {
-	switch p.State {
-	case 'X', 'x':
-		return false
-	case 'Z':
-		return p.othersLive
-	}
-	return true
+	return p.State != 'X' && p.State != 'x' && p.State != 'Z' && !p.unread
 }
 
 // Stopped reports whether the process sleeps by a stop signal, so that it sees
-// no other signal but CONT and KILL. One held by a debugger is not counted. A leader in
-// state Z is stopped if its other threads are.
-func (p *Process) Stopped() bool { return p.State == 'T' || p.State == 'Z' && p.othersStopped }
-
-// StopPending reports whether the process was sent a signal that can stop it, and has not
-// acted upon it, such as one that waits for the exec of a child it has forked by vfork(2).
-func (p *Process) StopPending() bool {
-	return p.Pending&signals.SetOf(unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) != 0
-}
+// no other signal but CONT and KILL. One held by a debugger is not counted.
+func (p *Process) Stopped() bool { return p.State == 'T' }
 
 // Handles reports whether the process acts upon a signal: by a handler, or because it waits for it.
 func (p *Process) Handles(sig unix.Signal) bool { return (p.Handled | p.Awaited).Has(sig) }
@@ -126,9 +107,4 @@ func SinceBoot() time.Duration {
 		return 0
 	}
 	return time.Duration(now.Nano())
-}
-
-// IsGone reports whether a read of /proc failed because the process has ended.
-func IsGone(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
 }

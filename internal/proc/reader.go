@@ -2,8 +2,8 @@ package proc
 
 import (
 	"errors"
-	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,30 +29,33 @@ type Reader struct {
 // MostHung is how many threads of a Reader may hang. Beyond that it reads nothing until one is back.
 const MostHung = 4
 
-// A read is given up when its thread has neither run nor been about to for so many looks at
-// it; when it has only waited for a processor, as under a CPU limit, for far more.
+// A read is given up when its thread has neither run nor been about to for so many looks at it.
 const (
 	looksApart = 10 * time.Millisecond
 	looksMost  = 5
-	looksTurn  = 100
 )
 
-// beside makes a call that reads on another thread, with the results in the reading, and
-// waits for it. It is made again without each process that does not answer. The error is
-// ErrNoAnswer.
-func (r *Reader) beside(call func(g *reading)) (*reading, error) {
+// beside makes a call that reads on another thread, and waits for it. It is made again without
+// each process that does not answer. The error is ErrNoAnswer, ErrNoProc, or that of the call.
+func beside[T any](r *Reader, call func(g *reading) (T, error)) (none T, _ error) {
 	for {
 		g := r.begin()
 		if g == nil {
-			return nil, ErrNoAnswer
+			return none, ErrNoAnswer
 		}
-		go g.run(call)
+		var got T // by this call: one that was given up may still come to its end
+		var err error
+		go g.run(func() {
+			if err = checkProc(); err == nil {
+				got, err = call(g)
+			}
+		})
 		if g.wait() {
-			return g, nil
+			return got, err
 		}
 		r.hung = append(r.hung, g)
-		if g.at == (place{}) {
-			return nil, ErrNoAnswer
+		if g.giveUp() == (place{}) {
+			return none, ErrNoAnswer
 		}
 	}
 }
@@ -60,36 +63,21 @@ func (r *Reader) beside(call func(g *reading)) (*reading, error) {
 // begin returns a new reading, which leaves out what others hang at; nil where there are as many
 // of those as may be.
 func (r *Reader) begin() *reading {
-	g := &reading{done: make(chan struct{})}
-	left := r.hung[:0]
-	for _, h := range r.hung {
-		select {
-		case <-h.done:
-		default:
-			if left = append(left, h); g.hang == nil {
-				g.hang = make(map[int]depth)
-			}
-			g.hang[h.at.pid] = max(g.hang[h.at.pid], h.at.depth)
-		}
-	}
-	clear(r.hung[len(left):])
-	r.hung = left
-	if len(left) == MostHung {
+	r.hung = slices.DeleteFunc(r.hung, (*reading).isDone)
+	if len(r.hung) == MostHung {
 		return nil
 	}
-	g.careful = len(left) == MostHung-1
+	g := &reading{careful: len(r.hung) == MostHung-1, hangs: make(map[place]bool), done: make(chan struct{})}
+	for _, h := range r.hung {
+		g.hangs[h.at] = true
+	}
 	return g
 }
 
 // reading is one pass over /proc on a thread of its own.
 type reading struct {
-	hang    map[int]depth // what is not to be read, of these pids
-	careful bool          // it is the last one that may hang
-
-	s   *Snapshot // the results, once it is done
-	p   Process
-	yes bool
-	err error
+	hangs   map[place]bool // what is not to be read
+	careful bool           // it is the last one that may hang
 
 	tid  atomic.Int32 // of its thread, once it runs
 	done chan struct{}
@@ -105,73 +93,73 @@ type place struct {
 	depth depth
 }
 
-// depth is how much of a process is not to be read.
+// depth is what of a process is read: one that hangs at a depth is not read there. Its status is
+// read under no lock.
 type depth uint8
 
 const (
-	nothing depth = iota
-	closely       // all but its stat and status
-	stat          // all but its status, which is read under no lock
+	stat depth = iota
+	closely
 )
 
-func (g *reading) run(call func(g *reading)) {
+func (g *reading) run(call func()) {
 	defer close(g.done)
-	runtime.LockOSThread() // the time and the state of this thread tell whether it hangs
+	runtime.LockOSThread() // the state of this thread tells whether it hangs
 	defer runtime.UnlockOSThread()
 	g.tid.Store(int32(unix.Gettid()))
-	call(g)
+	call()
 }
 
-// reads notes what is read next. A reading that was given up ends there.
-func (g *reading) reads(pid int, d depth) {
+// reads notes what is read next, and reports whether it may be: it is not known to hang. A reading
+// that was given up ends there.
+func (g *reading) reads(pid int, d depth) bool {
+	at := place{pid, d}
+	if g.hangs[at] {
+		return false
+	}
 	g.Lock()
 	defer g.Unlock()
 	if g.givenUp {
 		runtime.Goexit()
 	}
-	g.at = place{pid, d}
-}
-
-// wait waits for the end of a reading, and reports whether it has come: else it is given up.
-func (g *reading) wait() bool {
-	timer := time.NewTimer(looksApart)
-	defer timer.Stop()
-	ran := time.Duration(-1)
-	for still := 0; ; {
-		select {
-		case <-g.done:
-			return true
-		case <-timer.C:
-		}
-		tid := int(g.tid.Load())
-		now := time.Duration(0)
-		if tid != 0 {
-			now = threadTime(tid)
-		}
-		if now != ran {
-			ran, still = now, 0
-		} else if still++; still >= looksTurn || still >= looksMost && tid != 0 && !isRunnable(tid) {
-			return !g.giveUp()
-		}
-		timer.Reset(looksApart)
-	}
-}
-
-// giveUp reports whether the reading was given up: it may have come to its end just now.
-func (g *reading) giveUp() bool {
-	g.Lock()
-	defer g.Unlock()
-	select {
-	case <-g.done:
-		return false
-	default:
-	}
-	g.givenUp = true
+	g.at = at
 	return true
 }
 
-// isRunnable reports whether a thread of drainit's runs or waits for a processor.
-func isRunnable(tid int) bool {
-	thread, err := readThread(os.Getpid(), tid)
-	return err == nil && thread.state == 'R'
+// wait waits for the end of a reading, and reports whether it has come: else the reading hangs.
+// One that waits for a processor, as under a CPU limit, does not.
+func (g *reading) wait() bool {
+	var last status
+	for still := 0; still < looksMost; {
+		select {
+		case <-g.done:
+			return true
+		case <-time.After(looksApart):
+		}
+		tid := int(g.tid.Load())
+		now, _ := readStatus(tid) // a thread of our own answers
+		if tid == 0 || now.state == 'R' || now.switches != last.switches {
+			still, last = 0, now
+		} else {
+			still++
+		}
+	}
+	return g.isDone()
+}
+
+// giveUp ends a reading at its next read, and returns at which it hangs.
+func (g *reading) giveUp() place {
+	g.Lock()
+	defer g.Unlock()
+	g.givenUp = true
+	return g.at
+}
+
+func (g *reading) isDone() bool {
+	select {
+	case <-g.done:
+		return true
+	default:
+		return false
+	}
 }

@@ -48,11 +48,7 @@ func (h hanging) release(pid int) {
 
 // take is a snapshot of these processes, each of which is read as h says.
 func (h hanging) take(r *Reader, pids []int) (*Snapshot, error) {
-	g, err := r.beside(func(g *reading) { g.s, g.err = g.readEach(pids, h.read) })
-	if err != nil {
-		return nil, err
-	}
-	return g.s, g.err
+	return beside(r, func(g *reading) (*Snapshot, error) { return g.readEach(pids, h.read) })
 }
 
 // sleepers are processes of which each is the child of the test.
@@ -148,14 +144,14 @@ func TestReadingThatWasGivenUpReadsNothingMore(t *testing.T) {
 	h := newHanging(t, pids[0])
 	went := false
 	var r Reader
-	_, err := r.beside(func(g *reading) {
-		if g.hang[pids[0]] != nothing {
+	_, err := beside(&r, func(g *reading) (none int, _ error) {
+		if !g.reads(pids[0], closely) {
 			return
 		}
-		g.reads(pids[0], closely)
 		_, _ = h.read(pids[0])
 		g.reads(pids[0], closely)
 		went = true
+		return
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -177,14 +173,14 @@ func TestSlowReadIsWaitedFor(t *testing.T) {
 		"works":  func() { _, _ = readSmall("/proc/self/stat") },
 		"sleeps": func() { time.Sleep(time.Millisecond) },
 	} {
-		g, err := r.beside(func(g *reading) {
+		done, err := beside(&r, func(g *reading) (bool, error) {
 			g.reads(1, stat)
 			for began := time.Now(); time.Since(began) < long; {
 				work()
 			}
-			g.yes = true
+			return true, nil
 		})
-		if err != nil || !g.yes {
+		if err != nil || !done {
 			t.Errorf("one that %s was given up: %v", name, err)
 		}
 	}

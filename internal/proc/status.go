@@ -27,11 +27,9 @@ type status struct {
 // rests reports whether the one thread sleeps, with no signal pending.
 func (s status) rests() bool { return s.state == 'S' && s.pending == 0 }
 
-func readStatus(pid int) (status, error) { return readThread(pid, pid) }
-
-// readThread reads the status of one thread of a process.
-func readThread(pid, tid int) (s status, err error) {
-	b, err := readSmall(procPath(pid, threadFile(pid, tid, "status")))
+// readStatus reads the status of a process, which is that of its main thread, or of another thread.
+func readStatus(tid int) (s status, err error) {
+	b, err := readSmall(procPath(tid, "status"))
 	if err == nil {
 		s, err = parseStatus(b)
 	}
@@ -48,80 +46,53 @@ func otherThreads(pid int) (all []status, whole bool) {
 		if tid == pid {
 			continue
 		}
-		if s, err := readThread(pid, tid); err == nil {
+		s, err := readStatus(tid)
+		if whole = whole && err == nil; err == nil {
 			all = append(all, s)
-		} else {
-			whole = false
 		}
 	}
 	return all, whole
 }
 
-// readHanging reads, of a process whose stat hangs, where it stands in the tree. It is dead, for
-// nothing else is known of it, not even which process it is.
+// readHanging reads, of a process whose stat hangs, where it stands in the tree.
 func readHanging(pid int) (p Process, err error) {
 	b, err := readSmall(procPath(pid, "status"))
 	if err != nil {
 		return p, err
 	}
-	p = Process{ID: ID{PID: pid}, State: 'X', hangs: true}
-	for line := range bytes.Lines(b) {
-		switch name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":\t")); string(name) {
-		case "Name":
-			p.Comm = string(value)
-		case "PPid":
-			p.PPID, err = strconv.Atoi(string(value))
-		}
-	}
-	return p, err
+	ppid, err := strconv.Atoi(string(valueOf(b, "PPid")))
+	return Process{ID: ID{PID: pid}, PPID: ppid, Comm: string(valueOf(b, "Name")), State: 'D', unread: true}, err
 }
 
 // parseStatus reads the masks in a /proc/PID/status, and what goes with them.
 func parseStatus(b []byte) (s status, err error) {
-	masks := 0
-	for line := range bytes.Lines(b) {
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		isMask, err := s.parseLine(string(name), bytes.TrimSpace(value))
-		if err != nil {
-			return s, fmt.Errorf("cannot parse status: %w", err)
+	value := func(name string, base int) uint64 {
+		n, failed := strconv.ParseUint(string(valueOf(b, name)), base, 64)
+		if failed != nil {
+			err = fmt.Errorf("cannot parse status: %s: %w", name, failed)
 		}
-		if isMask {
-			masks++
-		}
+		return n
 	}
-	if masks != 3 {
-		return s, fmt.Errorf("cannot parse status: %d of 3 signal masks", masks)
+	mask := func(name string) signals.Set { return signals.Set(value(name, 16)) }
+	s.handled, s.ignored, s.blocked = mask("SigCgt"), mask("SigIgn"), mask("SigBlk")
+	s.pending, s.threads = mask("SigPnd")|mask("ShdPnd"), int(value("Threads", 10))
+	s.switches = value("voluntary_ctxt_switches", 10) + value("nonvoluntary_ctxt_switches", 10)
+	if state := valueOf(b, "State"); len(state) > 0 {
+		s.state = state[0]
 	}
-	return s, nil
+	pids := bytes.Fields(valueOf(b, "NSpid"))
+	s.nested = len(pids) > 1 && string(pids[len(pids)-1]) == "1"
+	return s, err
 }
 
-// parseLine reads one line, and reports whether it is a mask that must be there.
-func (s *status) parseLine(name string, value []byte) (isMask bool, err error) {
-	switch name {
-	case "State":
-		if len(value) > 0 {
-			s.state = value[0]
-		}
-	case "Threads":
-		s.threads, err = strconv.Atoi(string(value))
-	case "NSpid":
-		ids := bytes.Fields(value)
-		s.nested = len(ids) > 1 && string(ids[len(ids)-1]) == "1"
-	case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
-		n, failed := strconv.ParseUint(string(value), 10, 64)
-		s.switches, err = s.switches+n, failed
-	case "SigPnd", "ShdPnd":
-		pending, failed := signals.ParseSet(value)
-		s.pending, err = s.pending|pending, failed
-	case "SigBlk":
-		s.blocked, err = signals.ParseSet(value)
-		return true, err
-	case "SigIgn":
-		s.ignored, err = signals.ParseSet(value)
-		return true, err
-	case "SigCgt":
-		s.handled, err = signals.ParseSet(value)
-		return true, err
+// valueOf is the rest of the line of a status or an fdinfo that begins with a name; nil if there is
+// none. No name of a process makes a line of its own: a line feed in it is shown as \n.
+func valueOf(b []byte, name string) []byte {
+	name += ":\t"
+	if !bytes.HasPrefix(b, []byte(name)) {
+		name = "\n" + name
 	}
-	return false, err
+	_, rest, _ := bytes.Cut(b, []byte(name))
+	value, _, _ := bytes.Cut(rest, []byte("\n"))
+	return value
 }

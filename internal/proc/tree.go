@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,28 +22,21 @@ import (
 // A process that hangs in the kernel costs the first snapshot some 60 ms, after which less is read
 // of it (Hanging).
 func (r *Reader) Tree(root int, since *Snapshot, within time.Duration) (*Snapshot, error) {
-	return r.take(within, func(g *reading, until time.Time) (*Snapshot, error) { return g.tree(root, since, until) })
+	return beside(r, func(g *reading) (*Snapshot, error) { return g.tree(root, since, time.Now().Add(within)) })
 }
 
 // All takes a snapshot of the stats of all processes. The errors are those of Tree.
-func (r *Reader) All() (*Snapshot, error) {
-	return r.take(0, func(g *reading, _ time.Time) (*Snapshot, error) { return g.stats() })
-}
+func (r *Reader) All() (*Snapshot, error) { return beside(r, (*reading).stats) }
 
 // Process reads one process as Tree does. The errors are those of Read.
-func (r *Reader) Process(pid int) (p Process, err error) {
-	s, err := r.take(0, func(g *reading, _ time.Time) (*Snapshot, error) {
-		p, err := g.readStat(pid)
-		if err != nil {
-			return nil, err
+func (r *Reader) Process(pid int) (Process, error) {
+	return beside(r, func(g *reading) (Process, error) {
+		p, err := g.readOne(pid, readStat)
+		if err == nil {
+			err = g.closely([]*Process{&p}, New(nil), nil, time.Time{})
 		}
-		s := New([]Process{p})
-		return s, g.closely(s, []int{0}, nil, time.Time{})
-	})
-	if err != nil {
 		return p, err
-	}
-	return s.all[0], nil
+	})
 }
 
 // Read reads the stat of one process with a Reader of its own.
@@ -49,43 +44,30 @@ func Read(pid int) (Process, error) { return new(Reader).Read(pid) }
 
 // Read reads the stat of one process. The error is ErrNoProc, ErrNoAnswer or that of open(2) or
 // read(2), ENOENT and ESRCH where there is no such process.
-func (r *Reader) Read(pid int) (p Process, err error) {
-	s, err := r.take(0, func(g *reading, _ time.Time) (*Snapshot, error) {
-		p, err := g.readStat(pid)
-		return &Snapshot{all: []Process{p}}, err
-	})
-	if err != nil {
-		return p, err
-	}
-	return s.all[0], nil
+func (r *Reader) Read(pid int) (Process, error) {
+	return beside(r, func(g *reading) (Process, error) { return g.readOne(pid, readStat) })
 }
 
-// take makes a call beside the loop. A process that hangs takes no time from the others.
-func (r *Reader) take(within time.Duration, call func(g *reading, until time.Time) (*Snapshot, error)) (*Snapshot, error) {
-	g, err := r.beside(func(g *reading) {
-		if g.err = checkProc(); g.err == nil {
-			g.s, g.err = call(g, time.Now().Add(within))
+// readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs.
+func (g *reading) readOne(pid int, read func(pid int) (Process, error)) (Process, error) {
+	if g.careful {
+		if st, err := readStatus(pid); err == nil && st.state == 'D' {
+			return Process{}, ErrNoAnswer
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	return g.s, g.err
+	if !g.reads(pid, stat) {
+		return Process{}, ErrNoAnswer
+	}
+	return read(pid)
 }
 
 // stats reads the stat of every process that /proc shows.
 func (g *reading) stats() (*Snapshot, error) {
-	dir, err := openProc("/proc", unix.O_DIRECTORY)
+	pids, err := readPids("/proc")
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(dir)
-	pids, err := readPidsOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	stats := statReader{dir: dir}
-	return g.readEach(pids, stats.read)
+	return g.readEach(pids, readStat)
 }
 
 // readEach makes a snapshot of these processes, as far as they are there.
@@ -112,41 +94,44 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 		return nil, err
 	}
 	below := s.descendants(root)
-	if err := g.closely(s, below, since, until); err != nil {
+	if since != nil {
+		pause() // a stat that shows a process asleep is the first of the two reads that prove it
+	}
+	if err := g.closely(below, s, since, until); err != nil {
 		return nil, err
 	}
 	g.readWriters(s, below)
 	return s, nil
 }
 
+// pause lies between two reads of a process for which one is not enough: one that blocks signals
+// may be in the middle of a fork, which blocks all of them for a moment, and a thread that goes back
+// to sleep is in state S for a moment before that is counted.
+// A timer of Go's may come so late on a busy machine that the thread seems to hang.
+func pause() { _ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil) }
+
 // closely reads more than the stat of these, until there is no more time; of the first in any
-// case. A millisecond later it reads again of those for which one read is not enough: one that
-// blocks signals may be in the middle of a fork, which blocks all of them for a moment, and a
-// thread that goes back to sleep is in state S for a moment before that is counted.
-func (g *reading) closely(s *Snapshot, these []int, since *Snapshot, until time.Time) error {
+// case. Of those that block signals it reads the masks twice.
+func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time) error {
 	var again []*Process
-	for n, i := range these {
-		p := &s.all[i]
+	for n, p := range these {
 		if n > 0 && time.Now().After(until) {
 			break
 		}
-		if !p.Alive() || p.hangs {
+		if !p.Alive() || !g.reads(p.PID, closely) {
 			continue
 		}
-		g.reads(p.PID, closely)
-		before, _ := since.find(p.PID)
-		if before != nil && before.ID != p.ID {
-			before = nil
-		}
-		if err := p.readMore(before, len(s.children[p.PID]) > 0); err != nil {
+		before, _ := since.Process(p.PID)
+		fresh, err := p.readMore(before, len(s.children[p.PID]) > 0)
+		if err != nil {
 			return err
 		}
-		if p.Untouched || p.Blocked != 0 {
+		if fresh && p.Blocked != 0 {
 			again = append(again, p)
 		}
 	}
-	if len(again) > 0 { // by the kernel: on a busy machine a timer of Go's may come so late that the thread seems to hang
-		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil)
+	if len(again) > 0 {
+		pause()
 	}
 	for _, p := range again {
 		g.reads(p.PID, closely)
@@ -157,26 +142,33 @@ func (g *reading) closely(s *Snapshot, these []int, since *Snapshot, until time.
 	return nil
 }
 
-// readMore reads all but the stat of a process. before is it in an earlier snapshot, or nil; a
-// name that is the same tells that its program is. The error is that of a want of means.
-func (p *Process) readMore(before *Process, isParent bool) error {
+// readMore reads all but the stat of a process, and reports whether there is anything new: of one
+// thread that has slept all the time since before, which is the process in an earlier snapshot,
+// everything is as it was. The error is that of a want of means.
+func (p *Process) readMore(before Process, isParent bool) (fresh bool, err error) {
 	st, err := p.readStatus()
 	if err != nil || !p.Alive() {
-		return err
+		return false, err
 	}
+	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
+	if asBefore && st.threads == 1 && st.rests() && slices.Equal(before.evidence, []thread{{p.PID, st.switches}}) {
+		p.Asleep, p.Untouched, p.evidence = true, true, before.evidence
+		p.Blocked, p.Awaited, p.Call, p.Reads, p.Exe, p.Args = before.Blocked, before.Awaited, before.Call, before.Reads, before.Exe, before.Args
+		return false, nil
+	}
 	if p.State == 'S' {
-		p.Call = callOf(p.PID, p.PID)
+		p.Call = callOf(p.PID)
 	}
 	p.readThreads(st, isParent)
-	p.Untouched = before != nil && p.isStill(before)
-	if before != nil && before.Exe != "" && before.Comm == p.Comm {
+	p.Untouched = asBefore && slices.Equal(before.evidence, p.evidence)
+	if before.ID == p.ID && before.Exe != "" && before.Comm == p.Comm { // a program sets its name
 		p.Exe, p.Args = before.Exe, before.Args
 	} else {
 		p.readProgram()
 	}
 	p.Reads = pipeAt(p.PID, "fd/0")
-	return nil
+	return true, nil
 }
 
 // confirm reads a second time what one read does not tell for certain.
@@ -191,7 +183,7 @@ func (p *Process) confirm() error {
 		return nil
 	}
 	now.readThreads(st, false)
-	p.Untouched = p.Untouched && now.isStill(p)
+	p.Untouched = p.Untouched && slices.Equal(p.evidence, now.evidence)
 	if p.Blocked &= now.Blocked &^ p.Ignored; p.Blocked != 0 {
 		p.Awaited = (now.Awaited | signalfds(p.PID)) & p.Blocked
 	}
@@ -214,28 +206,11 @@ func (p *Process) readStatus() (status, error) {
 // readProgram reads what runs a process. A script's comm is its own name, so only the link to
 // the executable tells a shell; and only its arguments tell what a busybox or a node is.
 func (p *Process) readProgram() {
-	if link, err := readLink(p.PID, "exe"); err == nil {
+	link, err := asOwner(p.PID, func() (string, error) { return os.Readlink(procPath(p.PID, "exe")) })
+	if err == nil {
 		p.Exe = filepath.Base(strings.TrimSuffix(link, " (deleted)"))
 	}
 	if text, err := readPart(p.PID, "cmdline", 0, page); err == nil {
 		p.Args = strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 	}
-}
-
-// SameProgram reports whether a process runs the file that drainit itself runs. known is
-// false where that may not be read.
-func SameProgram(pid int) (same, known bool) {
-	g, err := new(Reader).beside(func(g *reading) {
-		var own, its File
-		g.reads(pid, closely)
-		if _, own, g.err = statFile("/proc/self/exe"); g.err == nil {
-			g.err = asOwner(pid, func() (err error) {
-				_, its, err = statFile(procPath(pid, "exe"))
-				return err
-			})
-		}
-		g.yes = own == its
-	})
-	known = err == nil && g.err == nil
-	return known && g.yes, known
 }

@@ -65,6 +65,15 @@ func startGroup(t testing.TB, cmd *exec.Cmd) *bufio.Reader {
 // take takes a snapshot of what is below the test's own process.
 func take(t testing.TB) *Snapshot { return takeSince(t, nil) }
 
+// find returns a process of a snapshot, to be changed.
+func (s *Snapshot) find(pid int) (p *Process, ok bool) {
+	i, ok := s.index(pid)
+	if !ok {
+		return nil, false
+	}
+	return &s.all[i], true
+}
+
 func takeSince(t testing.TB, since *Snapshot) *Snapshot {
 	t.Helper()
 	all, err := new(Reader).Tree(os.Getpid(), since, time.Minute)
@@ -143,7 +152,8 @@ func TestWhatATreeShows(t *testing.T) {
 	}
 }
 
-// What an earlier snapshot has of a program need not be read again, unless the name has changed.
+// What an earlier snapshot has of a program need not be read again, unless the name of a process that
+// has run has changed.
 func TestProgramOfAnEarlierSnapshot(t *testing.T) {
 	top, _ := family(t, 1, `say "ready"; forever`)
 	before := take(t)
@@ -152,7 +162,7 @@ func TestProgramOfAnEarlierSnapshot(t *testing.T) {
 	if now, _ := takeSince(t, before).Process(top); now.Exe != "kept" {
 		t.Errorf("it runs %q: read again", now.Exe)
 	}
-	p.Comm = "another"
+	p.Comm, p.evidence = "another", nil
 	if now, _ := takeSince(t, before).Process(top); now.Exe == "kept" {
 		t.Error("its name has changed, and its program was not read")
 	}
@@ -252,16 +262,6 @@ print("ready", flush=True)
 			}
 			t.Errorf("handles TSTP: %v", !tt.handles)
 		})
-	}
-}
-
-func TestStopPending(t *testing.T) {
-	top, _ := family(t, 1, blocks+`kill "TSTP", $$; say "ready"; forever`)
-	if p, err := new(Reader).Process(top); err != nil || !p.StopPending() {
-		t.Errorf("%v has no stop pending: %v", p, err)
-	}
-	if p, err := new(Reader).Process(os.Getpid()); err != nil || p.StopPending() {
-		t.Errorf("%v has a stop pending: %v", p, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 	"strconv"
@@ -29,34 +28,32 @@ const mostThreads = 64
 // signal gets each that comes: the kernel prefers it (kernel/signal.c, complete_signal). So it
 // alone is read, unless all are to be asked whether they sleep.
 func (p *Process) readThreads(st status, all bool) {
-	awaited := p.Call.awaits(p.PID, p.PID)
-	p.Blocked, p.Awaited, p.Asleep, p.still = st.blocked|awaited, awaited, st.rests(), st.rests()
-	p.threads = []thread{{p.PID, st.switches}, {0, uint64(st.threads)}}
-	if st.threads == 1 || st.blocked == 0 && (!all || st.threads > mostThreads) {
-		return
-	}
-	others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
-	p.Asleep = p.Asleep && whole
-	for _, t := range others {
-		p.Asleep = p.Asleep && t.rests()
+	awaited := p.Call.awaits(p.PID)
+	p.Blocked, p.Awaited, p.Asleep = st.blocked|awaited, awaited, st.rests()
+	evidence, certain := []thread{{p.PID, st.switches}}, st.rests()
+	switch {
+	case st.threads == 1, st.blocked == 0 && (!all || st.threads > mostThreads):
+	default:
+		others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
+		p.Asleep = p.Asleep && whole && !slices.ContainsFunc(others, func(t status) bool { return !t.rests() })
 		if st.blocked == 0 {
-			continue
+			break
 		}
-		awaited = 0
-		if t.state == 'S' {
-			awaited = callOf(p.PID, t.tid).awaits(p.PID, t.tid)
+		for _, t := range others {
+			awaited = 0
+			if t.state == 'S' {
+				awaited = callOf(t.tid).awaits(t.tid)
+			}
+			p.Blocked &= t.blocked | awaited
+			p.Awaited |= awaited
+			evidence = append(evidence, thread{t.tid, t.switches})
 		}
-		p.Blocked &= t.blocked | awaited
-		p.Awaited |= awaited
-		p.threads = append(p.threads, thread{t.tid, t.switches})
+		certain = p.Asleep
 	}
-	p.still = p.still && (st.blocked == 0 || p.Asleep)
 	p.Awaited &= p.Blocked
-}
-
-// isStill reports whether a process sleeps as it did at another read.
-func (p *Process) isStill(before *Process) bool {
-	return p.still && slices.Equal(p.threads, before.threads)
+	if p.evidence = nil; certain {
+		p.evidence = evidence
+	}
 }
 
 // stopping are the signals that stop a process that neither handles nor awaits them.
@@ -64,8 +61,8 @@ var stopping = signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
 // callOf reads in which call a thread sleeps. It must not be asked of one that does not: in an
 // execve(2) that is stuck the answer would not come (fs/proc/base.c, lock_trace).
-func callOf(pid, tid int) (call Call) {
-	b, err := readOwned(pid, threadFile(pid, tid, "syscall"))
+func callOf(tid int) (call Call) {
+	b, err := asOwner(tid, func() ([]byte, error) { return readSmall(procPath(tid, "syscall")) })
 	if err != nil {
 		return call // not permitted, or not in this kernel
 	}
@@ -82,12 +79,12 @@ func callOf(pid, tid int) (call Call) {
 // awaits returns the signals that a thread in rt_sigtimedwait(2) waits for, which the kernel
 // takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). Its memory tells which; where
 // that may not be read (ptrace(2)), it may wait for all but those that would stop it.
-func (c Call) awaits(pid, tid int) signals.Set {
+func (c Call) awaits(tid int) signals.Set {
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
 	if !c.Sleeps || c.Number != unix.SYS_RT_SIGTIMEDWAIT && c.Number != time64 {
 		return 0
 	}
-	b, err := readPart(pid, threadFile(pid, tid, "mem"), c.first, 8)
+	b, err := readPart(tid, "mem", c.first, 8)
 	if err != nil || len(b) < 8 {
 		return ^stopping
 	}
@@ -96,18 +93,18 @@ func (c Call) awaits(pid, tid int) signals.Set {
 
 // signalfds returns the signals that a process reads from signalfds. Where that may not be read, it
 // may be all but those that would stop it.
-func signalfds(pid int) (all signals.Set) {
-	const atMost = 1000                // descriptors: one of these is opened early
-	err := asOwner(pid, func() error { // all with one change of user
+func signalfds(pid int) signals.Set {
+	const atMost = 1000                                          // descriptors: one of these is opened early
+	all, err := asOwner(pid, func() (all signals.Set, _ error) { // all with one change of user
 		fds, err := readPids(procPath(pid, "fdinfo"))
 		for _, fd := range fds[:min(len(fds), atMost)] {
 			b, err := readSmall(procPath(pid, "fdinfo/"+strconv.Itoa(fd)))
 			if isNotPermitted(err) {
-				return err
+				return 0, err
 			}
 			all |= signalfdMask(b)
 		}
-		return err
+		return all, err
 	})
 	if err != nil {
 		return ^stopping
@@ -118,9 +115,7 @@ func signalfds(pid int) (all signals.Set) {
 // signalfdMask is what a descriptor's /proc/PID/fdinfo says that it takes
 // (proc(5)): nothing, if it is not of a signalfd.
 func signalfdMask(fdinfo []byte) signals.Set {
-	_, rest, _ := bytes.Cut(fdinfo, []byte("\nsigmask:"))
-	text, _, _ := bytes.Cut(rest, []byte("\n"))
-	mask, err := signals.ParseSet(bytes.TrimSpace(text))
+	mask, err := signals.ParseSet(valueOf(fdinfo, "sigmask"))
 	if err != nil {
 		return 0
 	}
