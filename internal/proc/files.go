@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -10,25 +11,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkProc returns nil only for a /proc in which our own pid is ours. In a new
-// PID namespace with the /proc of the old one, each pid names a stranger.
+// checkProc returns nil only for a /proc in which our own pid is ours: not in a new
+// PID namespace with the /proc of the old one.
 // The error is ErrNoProc, or one for the moment, which says nothing of /proc.
 func checkProc() error {
 	var self [20]byte
 	n, err := retry(func() (int, error) { return unix.Readlink("/proc/self", self[:]) })
-	switch {
-	case err != nil && !IsGone(err):
-		return os.NewSyscallError("readlink /proc/self", err)
-	case err != nil || string(self[:n]) != strconv.Itoa(os.Getpid()):
+	if IsGone(err) || err == nil && string(self[:n]) != strconv.Itoa(os.Getpid()) {
 		return ErrNoProc
 	}
-	return nil
+	return os.NewSyscallError("readlink /proc/self", err)
 }
 
 // procPath is where a file of a process or of a thread is: /proc/TID is there, though it is not
 // listed (proc(5)).
 func procPath(pid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + name
+}
+
+// SameProgram reports whether a process runs the file that drainit itself runs. known is
+// false where that may not be read.
+func SameProgram(pid int) (same, known bool) {
+	same, err := beside(new(Reader), func(g *reading) (bool, error) {
+		g.reads(pid, closely)
+		own, failed := os.Stat("/proc/self/exe")
+		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
+		return os.SameFile(own, its), cmp.Or(failed, err)
+	})
+	return same, err == nil
 }
 
 // Descriptors returns the numbers of drainit's open descriptors, of which one
@@ -42,8 +52,8 @@ func Cgroups(pid int) (string, error) {
 	return string(b), err
 }
 
-// SecondThread is the number of the oldest of drainit's threads beside the main one: one of
-// the Go runtime's, which never ends. It is 0 where that can't be known.
+// SecondThread is the oldest of drainit's threads beside the main one, which is one of the Go
+// runtime's and never ends; 0 where that can't be known.
 func SecondThread() int {
 	tids, _ := readPids("/proc/self/task")
 	tids = slices.DeleteFunc(tids, func(tid int) bool { return tid == os.Getpid() })
@@ -53,8 +63,7 @@ func SecondThread() int {
 	return slices.Min(tids)
 }
 
-// ThreadNames are the names of a process's threads, which every user may read. The error
-// is that of open(2) or read(2).
+// ThreadNames are the names of a process's threads, which every user may read.
 func ThreadNames(pid int) (names []string, err error) {
 	tids, err := readPids(procPath(pid, "task"))
 	for _, tid := range tids {
@@ -126,8 +135,36 @@ func readPart(pid int, name string, at int64, size int) ([]byte, error) {
 	})
 }
 
-// openProc goes around os.File, whose poller these files can't use and whose
-// set-up would leave drainit two descriptors for nothing.
+// asOwner makes a call that reads what /proc shows only to those who may trace a process: its exe,
+// fd, syscall and mem. Where that is not permitted, it makes the call again as the process's own
+// user: root without CAP_SYS_PTRACE, as Docker has it, may not read those of another user, and
+// that user may (ptrace(2), PTRACE_MODE_FSCREDS).
+//
+// setfsuid(2) is for one thread, that of the reading: the main one would forget its parent-death
+// signal by it, as the process forgets that it may be dumped (kernel/cred.c, commit_creds).
+func asOwner[T any](pid int, call func() (T, error)) (T, error) {
+	got, err := call()
+	if !isNotPermitted(err) || os.Geteuid() != 0 {
+		return got, err
+	}
+	var owner unix.Stat_t
+	if unix.Stat(procPath(pid, ""), &owner) != nil || owner.Uid == 0 && owner.Gid == 0 {
+		return got, err
+	}
+	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	_, _ = unix.SetfsgidRetGid(int(owner.Gid))
+	_, _ = unix.SetfsuidRetUid(int(owner.Uid))
+	defer func() { // with the user the capabilities for files come back
+		_, _ = unix.SetfsuidRetUid(os.Geteuid())
+		_, _ = unix.SetfsgidRetGid(os.Getegid())
+		if err == nil && dumpable == 1 {
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+		}
+	}()
+	return call()
+}
+
+// openProc goes around os.File, whose poller would leave drainit two descriptors for nothing.
 func openProc(path string, flags int) (int, error) {
 	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0) })
 	return fd, os.NewSyscallError("open "+path, err)
@@ -153,6 +190,10 @@ func retry(call func() (int, error)) (n int, err error) {
 // would show has holes.
 func isResourceExhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+func isNotPermitted(err error) bool {
+	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
 }
 
 // IsGone reports whether a read of /proc failed because the process has ended.

@@ -1,14 +1,12 @@
 package proc
 
 import (
-	"cmp"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// File is a file or a pipe; the zero File is none.
+// File is a pipe; the zero File is none.
 type File struct{ Device, Inode uint64 }
 
 // HasWriters reports whether another process writes to the pipe that a process reads as its
@@ -41,56 +39,33 @@ func (g *reading) readWriters(s *Snapshot, these []*Process) {
 		if !p.Alive() || !g.reads(p.PID, closely) {
 			continue
 		}
-		out, errors := pipeAt(p.PID, "fd/1"), pipeAt(p.PID, "fd/2")
+		out, errs := pipeAt(p.PID, "1"), pipeAt(p.PID, "2")
 		if read[out] {
 			s.AddWriter(out, p.PID)
 		}
-		if read[errors] && errors != out {
-			s.AddWriter(errors, p.PID)
+		if read[errs] && errs != out {
+			s.AddWriter(errs, p.PID)
 		}
 	}
 }
 
 // pipeAt is the pipe at a descriptor, named or not; the zero File if there is none, or if it
-// can't be known.
+// can't be known. statx(2) asks no server, which may not answer. It came with Linux 4.11, and some
+// seccomp profiles deny it.
 func pipeAt(pid int, fd string) File {
-	file, err := statFile(pid, fd)
-	if err != nil || file.mode&unix.S_IFMT != unix.S_IFIFO {
-		return File{}
-	}
-	return file.File
-}
-
-// SameProgram reports whether a process runs the file that drainit itself runs. known is
-// false where that may not be read.
-func SameProgram(pid int) (same, known bool) {
-	same, err := beside(new(Reader), func(g *reading) (bool, error) {
-		g.reads(pid, closely)
-		own, failed := statFile(os.Getpid(), "exe")
-		its, err := statFile(pid, "exe")
-		return own == its, cmp.Or(failed, err)
-	})
-	return same && err == nil, err == nil
-}
-
-// typedFile is a file and of what type it is.
-type typedFile struct {
-	File
-	mode uint32
-}
-
-// statFile reads to which file a link of a process leads. statx(2) asks no server for that: one
-// may not answer. It came with Linux 4.11, and some seccomp profiles deny it.
-func statFile(pid int, link string) (typedFile, error) {
-	return asOwner(pid, func() (typedFile, error) {
+	pipe, _ := asOwner(pid, func() (pipe File, err error) {
+		path := procPath(pid, "fd/"+fd)
 		var x unix.Statx_t
-		path := procPath(pid, link)
-		err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &x)
+		err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &x)
 		if err == unix.ENOSYS || err == unix.EPERM {
 			var st unix.Stat_t
 			err = unix.Stat(path, &st)
-			return typedFile{File{uint64(st.Dev), st.Ino}, st.Mode}, err
+			x.Mode, x.Dev_major, x.Dev_minor, x.Ino = uint16(st.Mode), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino
 		}
-		return typedFile{File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino}, uint32(x.Mode)}, err
+		if x.Mode&unix.S_IFMT == unix.S_IFIFO {
+			pipe = File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino}
+		}
+		return pipe, err
 	})
+	return pipe
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/internal/signals"
 )
 
 // statLine is a /proc/PID/stat with this comm.
@@ -20,12 +18,12 @@ func statLine(comm string) string {
 func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"node", "npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
 		p, err := parseStat([]byte(statLine(comm)))
-		want := Process{ID: ID{PID: 17, Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, Ignored: 8, Handled: 16386}
+		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, Ignored: 8, Handled: 16386}
 		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}
 	}
-	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", strings.Replace(statLine("x"), "17", "x", 1), strings.Replace(statLine("x"), "16386", "y", 1)} {
+	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", strings.Replace(statLine("x"), "16386", "y", 1)} {
 		if p, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, p)
 		}
@@ -57,18 +55,11 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-func TestSignalfdMask(t *testing.T) {
-	const lines = "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1041\n"
-	for text, want := range map[string]signals.Set{
-		lines + "sigmask:\t0000000000004001\n": 0x4001,
-		lines + "sigmask:\t0000000000004001":   0x4001, // cut off
-		lines + "sigmask:\tx\n":                0,
-		lines + "eventfd-count: 14\n":          0,
-		lines:                                  0,
-		"":                                     0,
-	} {
-		if got := signalfdMask([]byte(text)); got != want {
-			t.Errorf("%q: %x, want %x", text, got, want)
+func TestValueOf(t *testing.T) {
+	const text = "Name:\ta\\nState:\tX\nState:\tS (sleeping)\nsigmask:\t0000000000004001"
+	for name, want := range map[string]string{"Name": `a\nState:	X`, "State": "S (sleeping)", "sigmask": "0000000000004001", "mask": "", "Sta": ""} {
+		if got := string(valueOf([]byte(text), name)); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoAnswer says that a read of /proc was given up: the process hangs in the kernel, under
-// a lock that the read waits for. It is over when the process goes on, or ends.
+// ErrNoAnswer says that a read of /proc was given up: a process hangs in the kernel under
+// a lock that the read waits for.
 var ErrNoAnswer = errors.New("/proc does not answer: a process hangs in the kernel")
 
-// Reader reads other processes, each time on a thread beside the caller's, which a read that
-// hangs is left to. What is read under a lock of the process hangs with it: its stat, fd and exe
-// while it execs and one of its files is to be closed on a file system that does not answer
+// Reader reads other processes on a thread beside the caller's, which is left to a read that
+// hangs. What is read under a lock of the process hangs with it: its stat, fd and exe
+// while it execs and closes a file on a file system that does not answer
 // (fs/exec.c, exec_update_lock); its cmdline and mem while it is in mmap(2) or munmap(2) of
 // such a file. Nothing but SIGKILL ends that wait.
 //
@@ -43,13 +43,17 @@ func beside[T any](r *Reader, call func(g *reading) (T, error)) (none T, _ error
 		if g == nil {
 			return none, ErrNoAnswer
 		}
-		var got T // by this call: one that was given up may still come to its end
+		var got T // of this call: one that was given up may still write its own
 		var err error
-		go g.run(func() {
+		go func() {
+			defer close(g.done)
+			runtime.LockOSThread() // the state of this thread tells whether it hangs
+			defer runtime.UnlockOSThread()
+			g.tid.Store(int32(unix.Gettid()))
 			if err = checkProc(); err == nil {
 				got, err = call(g)
 			}
-		})
+		}()
 		if g.wait() {
 			return got, err
 		}
@@ -60,8 +64,7 @@ func beside[T any](r *Reader, call func(g *reading) (T, error)) (none T, _ error
 	}
 }
 
-// begin returns a new reading, which leaves out what others hang at; nil where there are as many
-// of those as may be.
+// begin returns a reading that leaves out what others hang at, nil where too many do.
 func (r *Reader) begin() *reading {
 	r.hung = slices.DeleteFunc(r.hung, (*reading).isDone)
 	if len(r.hung) == MostHung {
@@ -87,28 +90,18 @@ type reading struct {
 	givenUp bool
 }
 
-// place is what a read is of; the zero place is none of a process.
+// place is what is read of which process; the zero place is none. A status is read under no lock.
 type place struct {
-	pid   int
-	depth depth
+	pid int
+	of  depth
 }
 
-// depth is what of a process is read: one that hangs at a depth is not read there. Its status is
-// read under no lock.
 type depth uint8
 
 const (
-	stat depth = iota
-	closely
+	stat    depth = iota
+	closely       // the rest
 )
-
-func (g *reading) run(call func()) {
-	defer close(g.done)
-	runtime.LockOSThread() // the state of this thread tells whether it hangs
-	defer runtime.UnlockOSThread()
-	g.tid.Store(int32(unix.Gettid()))
-	call()
-}
 
 // reads notes what is read next, and reports whether it may be: it is not known to hang. A reading
 // that was given up ends there.
@@ -126,8 +119,8 @@ func (g *reading) reads(pid int, d depth) bool {
 	return true
 }
 
-// wait waits for the end of a reading, and reports whether it has come: else the reading hangs.
-// One that waits for a processor, as under a CPU limit, does not.
+// wait waits for the end of a reading, and reports whether it has come: else the reading hangs. One
+// that waits for a processor, as under a CPU limit, does not.
 func (g *reading) wait() bool {
 	var last status
 	for still := 0; still < looksMost; {
@@ -144,7 +137,7 @@ func (g *reading) wait() bool {
 			still++
 		}
 	}
-	return g.isDone()
+	return false
 }
 
 // giveUp ends a reading at its next read, and returns at which it hangs.

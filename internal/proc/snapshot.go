@@ -37,8 +37,7 @@ func SortByPID(all []Process) {
 func (s *Snapshot) closesRing(i int) bool {
 	up, ok := i, true
 	for range s.all { // at most: there may be a ring above
-		up, ok = s.index(s.all[up].PPID)
-		if !ok || up <= i { // a ring with a lower pid in it is cut there
+		if up, ok = s.index(s.all[up].PPID); !ok || up <= i { // a ring with a lower pid is cut there
 			break
 		}
 	}

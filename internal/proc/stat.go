@@ -15,6 +15,7 @@ func readStat(pid int) (Process, error) {
 		return Process{}, err
 	}
 	p, err := parseStat(b)
+	p.PID = pid
 	if p.State == 'Z' && p.count > 1 { // its main thread has ended: the state is that of the others
 		others, _ := otherThreads(pid)
 		for _, t := range others {
@@ -26,29 +27,112 @@ func readStat(pid int) (Process, error) {
 	return p, err
 }
 
-// parseStat reads a line of /proc/PID/stat. The comm may hold blanks and parentheses, so the fields
-// after it are counted from the last one.
+// parseStat reads a line of /proc/PID/stat, but for the pid. The comm may hold blanks and
+// parentheses, so the fields after it are counted from the last one.
 func parseStat(b []byte) (p Process, err error) {
 	const state, sigcatch = 3, 34 // by their numbers in proc(5)
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 1 || end < open {
+	f := bytes.Fields(b[end+1:])
+	if open < 0 || end < open || len(f) <= sigcatch-state {
 		return p, fmt.Errorf("cannot parse stat: %q", b)
 	}
-	f := bytes.Fields(b[end+1:])
-	if len(f) <= sigcatch-state {
-		return p, fmt.Errorf("cannot parse stat: %d fields", len(f)+state-1)
-	}
-	number := func(text []byte) int64 {
-		n, failed := strconv.ParseInt(string(text), 10, 64)
+	field := func(n int) int64 {
+		v, failed := strconv.ParseInt(string(f[n-state]), 10, 64)
 		if failed != nil {
 			err = fmt.Errorf("cannot parse stat: %w", failed)
 		}
-		return n
+		return v
 	}
-	field := func(n int) int64 { return number(f[n-state]) }
-	p.PID, p.Comm, p.State = int(number(bytes.TrimSpace(b[:open]))), string(b[open+1:end]), f[0][0]
+	p.Comm, p.State = string(b[open+1:end]), f[0][0]
 	p.PPID, p.PGID, p.SID = int(field(4)), int(field(5)), int(field(6))
 	p.count, p.Start = int32(field(20)), uint64(field(22))
 	p.Ignored, p.Handled = signals.Set(field(33)), signals.Set(field(sigcatch))
 	return p, err
+}
+
+// status is what /proc/PID/status, or that of a thread, says of signals.
+type status struct {
+	handled signals.Set // SigCgt
+	ignored signals.Set // SigIgn
+	blocked signals.Set // SigBlk, of the one thread
+	pending signals.Set // ShdPnd, and SigPnd of the one thread
+	threads int
+	nested  bool // it is the first process of a PID namespace below that of /proc
+
+	tid      int // of the one thread, as are
+	state    byte
+	switches uint64 // how often it has been switched out: to sleep, or for another's turn
+}
+
+// rests reports whether the one thread sleeps, with no signal pending.
+func (s status) rests() bool { return s.state == 'S' && s.pending == 0 }
+
+// readStatus reads the status of a process, which is that of its main thread, or of another thread.
+func readStatus(tid int) (s status, err error) {
+	b, err := readSmall(procPath(tid, "status"))
+	if err == nil {
+		s, err = parseStatus(b)
+	}
+	s.tid = tid
+	return s, err
+}
+
+// otherThreads reads the statuses of the threads beside the main one. whole is false if one has ended
+// meanwhile, or they can't be read.
+func otherThreads(pid int) (all []status, whole bool) {
+	tids, err := readPids(procPath(pid, "task"))
+	whole = err == nil
+	for _, tid := range tids {
+		if tid == pid {
+			continue
+		}
+		s, err := readStatus(tid)
+		if whole = whole && err == nil; err == nil {
+			all = append(all, s)
+		}
+	}
+	return all, whole
+}
+
+// readHanging reads, of a process whose stat hangs, where it stands in the tree.
+func readHanging(pid int) (p Process, err error) {
+	b, err := readSmall(procPath(pid, "status"))
+	if err != nil {
+		return p, err
+	}
+	ppid, err := strconv.Atoi(string(valueOf(b, "PPid")))
+	return Process{ID: ID{PID: pid}, PPID: ppid, Comm: string(valueOf(b, "Name")), State: 'D', unread: true}, err
+}
+
+// parseStatus reads the masks in a /proc/PID/status, and what goes with them.
+func parseStatus(b []byte) (s status, err error) {
+	value := func(name string, base int) uint64 {
+		n, failed := strconv.ParseUint(string(valueOf(b, name)), base, 64)
+		if failed != nil {
+			err = fmt.Errorf("cannot parse status: %s: %w", name, failed)
+		}
+		return n
+	}
+	mask := func(name string) signals.Set { return signals.Set(value(name, 16)) }
+	s.handled, s.ignored, s.blocked = mask("SigCgt"), mask("SigIgn"), mask("SigBlk")
+	s.pending, s.threads = mask("SigPnd")|mask("ShdPnd"), int(value("Threads", 10))
+	s.switches = value("voluntary_ctxt_switches", 10) + value("nonvoluntary_ctxt_switches", 10)
+	if state := valueOf(b, "State"); len(state) > 0 {
+		s.state = state[0]
+	}
+	pids := bytes.Fields(valueOf(b, "NSpid"))
+	s.nested = len(pids) > 1 && string(pids[len(pids)-1]) == "1"
+	return s, err
+}
+
+// valueOf is the rest of the line of a status or an fdinfo that begins with a name; nil if there is
+// none. No name of a process makes a line of its own: a line feed in it is shown as \n.
+func valueOf(b []byte, name string) []byte {
+	name += ":\t"
+	if !bytes.HasPrefix(b, []byte(name)) {
+		name = "\n" + name
+	}
+	_, rest, _ := bytes.Cut(b, []byte(name))
+	value, _, _ := bytes.Cut(rest, []byte("\n"))
+	return value
 }

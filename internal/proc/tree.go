@@ -11,16 +11,13 @@ import (
 )
 
 // Tree takes a snapshot in which much is known of each process below root, the nearest
-// first: what it does with signals, its program, what it waits for, which pipes it reads and writes.
+// first: what it does with signals, its program, what it waits for, which pipes it reads and writes,
+// and whether it is Untouched since an earlier snapshot of the same tree, or nil.
 // Of a process that within was too short for, and of those elsewhere, only the stat is known.
-//
-// since is an earlier snapshot of the same tree, or nil: it is shown for each process whether it
-// is Untouched since.
 //
 // Processes that vanish while they are read are dead in it; the hidden (hidepid) are missing. The
 // error is ErrNoProc, ErrNoAnswer, or why /proc can't be read, which may be for the moment only.
-// A process that hangs in the kernel costs the first snapshot some 60 ms, after which less is read
-// of it (Hanging).
+// A process that hangs in the kernel costs the first snapshot some 60 ms (Hanging).
 func (r *Reader) Tree(root int, since *Snapshot, within time.Duration) (*Snapshot, error) {
 	return beside(r, func(g *reading) (*Snapshot, error) { return g.tree(root, since, time.Now().Add(within)) })
 }
@@ -78,11 +75,11 @@ func (g *reading) readEach(pids []int, read func(pid int) (Process, error)) (*Sn
 		if err == ErrNoAnswer {
 			p, err = readHanging(pid)
 		}
-		switch {
-		case err == nil:
-			all = append(all, p)
-		case isResourceExhausted(err):
+		if isResourceExhausted(err) {
 			return nil, err // a snapshot with holes would pass for the whole
+		}
+		if err == nil {
+			all = append(all, p)
 		}
 	}
 	return New(all), nil
@@ -104,10 +101,9 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	return s, nil
 }
 
-// pause lies between two reads of a process for which one is not enough: one that blocks signals
-// may be in the middle of a fork, which blocks all of them for a moment, and a thread that goes back
-// to sleep is in state S for a moment before that is counted.
-// A timer of Go's may come so late on a busy machine that the thread seems to hang.
+// pause lies between two reads of a process where one is not enough: a fork blocks all signals for
+// a moment, and a thread that goes back to sleep is in state S for a moment before that is counted.
+// A timer of Go's may come so late that the thread seems to hang.
 func pause() { _ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil) }
 
 // closely reads more than the stat of these, until there is no more time; of the first in any
@@ -123,7 +119,7 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 		}
 		before, _ := since.Process(p.PID)
 		fresh, err := p.readMore(before, len(s.children[p.PID]) > 0)
-		if err != nil {
+		if isResourceExhausted(err) {
 			return err
 		}
 		if fresh && p.Blocked != 0 {
@@ -135,19 +131,18 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 	}
 	for _, p := range again {
 		g.reads(p.PID, closely)
-		if err := p.confirm(); err != nil {
+		if err := p.confirm(); isResourceExhausted(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// readMore reads all but the stat of a process, and reports whether there is anything new: of one
-// thread that has slept all the time since before, which is the process in an earlier snapshot,
-// everything is as it was. The error is that of a want of means.
+// readMore reads all but the stat of a process, and reports whether that was needed: where its one
+// thread has slept since before, the earlier snapshot, everything is as it was then.
 func (p *Process) readMore(before Process, isParent bool) (fresh bool, err error) {
 	st, err := p.readStatus()
-	if err != nil || !p.Alive() {
+	if err != nil {
 		return false, err
 	}
 	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
@@ -167,47 +162,36 @@ func (p *Process) readMore(before Process, isParent bool) (fresh bool, err error
 	} else {
 		p.readProgram()
 	}
-	p.Reads = pipeAt(p.PID, "fd/0")
+	p.Reads = pipeAt(p.PID, "0")
 	return true, nil
 }
 
 // confirm reads a second time what one read does not tell for certain.
 func (p *Process) confirm() error {
+	st, err := p.readStatus()
 	now := *p
-	st, err := now.readStatus()
-	if err != nil {
-		return err
-	}
-	if !now.Alive() {
-		p.State, p.Untouched = now.State, false
-		return nil
-	}
 	now.readThreads(st, false)
 	p.Untouched = p.Untouched && slices.Equal(p.evidence, now.evidence)
 	if p.Blocked &= now.Blocked &^ p.Ignored; p.Blocked != 0 {
 		p.Awaited = (now.Awaited | signalfds(p.PID)) & p.Blocked
 	}
-	return nil
+	return err
 }
 
 // readStatus reads the status of a process. One that has vanished is dead from then on.
-// The error is that of a want of means.
 func (p *Process) readStatus() (status, error) {
 	st, err := readStatus(p.PID)
-	if isResourceExhausted(err) {
-		return st, err
-	}
 	if err != nil {
 		p.State = 'X'
 	}
-	return st, nil
+	return st, err
 }
 
 // readProgram reads what runs a process. A script's comm is its own name, so only the link to
 // the executable tells a shell; and only its arguments tell what a busybox or a node is.
 func (p *Process) readProgram() {
-	link, err := asOwner(p.PID, func() (string, error) { return os.Readlink(procPath(p.PID, "exe")) })
-	if err == nil {
+	exe := func() (string, error) { return os.Readlink(procPath(p.PID, "exe")) }
+	if link, err := asOwner(p.PID, exe); err == nil {
 		p.Exe = filepath.Base(strings.TrimSuffix(link, " (deleted)"))
 	}
 	if text, err := readPart(p.PID, "cmdline", 0, page); err == nil {

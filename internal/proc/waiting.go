@@ -11,10 +11,9 @@ import (
 	"drainit/internal/signals"
 )
 
-// thread is how often a thread of a process had been switched out at one moment, by its own doing
-// or not. A process that has received a signal since either runs, has it pending, or was switched
-// out once more (kernel/sched/core.c, __schedule). How long it has run is no evidence: a short run
-// counts as nothing where the processor was taken from the machine meanwhile.
+// thread is how often a thread had been switched out at one moment. One that has received a signal
+// since either runs, has it pending, or was switched out once more (kernel/sched/core.c,
+// __schedule). How long it has run is no evidence: a short run may count as nothing.
 type thread struct {
 	tid   int
 	count uint64
@@ -30,7 +29,7 @@ const mostThreads = 64
 func (p *Process) readThreads(st status, all bool) {
 	awaited := p.Call.awaits(p.PID)
 	p.Blocked, p.Awaited, p.Asleep = st.blocked|awaited, awaited, st.rests()
-	evidence, certain := []thread{{p.PID, st.switches}}, st.rests()
+	evidence, certain := []thread{{p.PID, st.switches}}, p.Asleep
 	switch {
 	case st.threads == 1, st.blocked == 0 && (!all || st.threads > mostThreads):
 	default:
@@ -62,12 +61,9 @@ var stopping = signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 // callOf reads in which call a thread sleeps. It must not be asked of one that does not: in an
 // execve(2) that is stuck the answer would not come (fs/proc/base.c, lock_trace).
 func callOf(tid int) (call Call) {
-	b, err := asOwner(tid, func() ([]byte, error) { return readSmall(procPath(tid, "syscall")) })
-	if err != nil {
-		return call // not permitted, or not in this kernel
-	}
+	b, _ := asOwner(tid, func() ([]byte, error) { return readSmall(procPath(tid, "syscall")) })
 	fields := strings.Fields(string(b))
-	if len(fields) < 3 { // "running"
+	if len(fields) < 3 { // "running", not permitted, or not in this kernel
 		return call
 	}
 	number, err := strconv.Atoi(fields[0])
@@ -102,7 +98,8 @@ func signalfds(pid int) signals.Set {
 			if isNotPermitted(err) {
 				return 0, err
 			}
-			all |= signalfdMask(b)
+			mask, _ := signals.ParseSet(valueOf(b, "sigmask")) // none unless it is a signalfd (proc(5))
+			all |= mask
 		}
 		return all, err
 	})
@@ -112,21 +109,11 @@ func signalfds(pid int) signals.Set {
 	return all
 }
 
-// signalfdMask is what a descriptor's /proc/PID/fdinfo says that it takes
-// (proc(5)): nothing, if it is not of a signalfd.
-func signalfdMask(fdinfo []byte) signals.Set {
-	mask, err := signals.ParseSet(valueOf(fdinfo, "sigmask"))
-	if err != nil {
-		return 0
-	}
-	return mask
-}
-
 // Waiting is whether a shell waits for a command in its foreground: until that has ended it
 // runs no trap.
 type Waiting uint8
 
-// What can be known of it.
+// What can be known of that.
 const (
 	NotWaiting Waiting = iota
 	MayWait            // in the foreground, or in the builtin wait, which a trap interrupts
