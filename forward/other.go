@@ -1,6 +1,9 @@
 package forward
 
 import (
+	"maps"
+	"slices"
+
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -19,12 +22,8 @@ func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) (all []Delivery) {
 // planResume takes back what quiet did, from those that were sent it. It goes by their
 // start times: each may have ended, and another have its pid.
 func (l *Ledger) planResume(r Request) (all []Delivery) {
-	quieted := make([]proc.Process, 0, len(l.quieted))
-	for _, p := range l.quieted {
-		quieted = append(quieted, p)
-	}
-	proc.SortByPID(quieted)
-	for _, p := range quieted {
+	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
+	for _, p := range slices.SortedFunc(maps.Values(l.quieted), byPID) {
 		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
 	}
 	return all

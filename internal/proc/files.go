@@ -23,11 +23,8 @@ func checkProc() error {
 	return os.NewSyscallError("readlink /proc/self", err)
 }
 
-// procPath is where a file of a process or of a thread is: /proc/TID is there, though it is not
-// listed (proc(5)).
-func procPath(pid int, name string) string {
-	return "/proc/" + strconv.Itoa(pid) + "/" + name
-}
+// procPath is where a file of a process or a thread is: /proc/TID is there unlisted (proc(5)).
+func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
 // SameProgram reports whether a process runs the file that drainit itself runs. known is
 // false where that may not be read.
@@ -41,8 +38,7 @@ func SameProgram(pid int) (same, known bool) {
 	return same, err == nil
 }
 
-// Descriptors returns the numbers of drainit's open descriptors, of which one
-// is that of the look itself.
+// Descriptors returns drainit's open descriptors, with that of the read itself.
 func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
 
 // Cgroups returns /proc/PID/cgroup, which is the same for all processes of a
@@ -170,8 +166,8 @@ func openProc(path string, flags int) (int, error) {
 	return fd, os.NewSyscallError("open "+path, err)
 }
 
-// retry makes a call again that was interrupted, and twice one that failed for the moment, by
-// nothing that the process did: a snapshot with holes costs more, such as an exit status.
+// retry makes a call again that was interrupted, and twice one that failed for the moment: a
+// snapshot with holes costs more, such as an exit status.
 func retry(call func() (int, error)) (n int, err error) {
 	for tries := 3; tries > 0; {
 		n, err = call()

@@ -66,9 +66,7 @@ type Call struct {
 
 // Alive reports whether the process can still run. Of one that hangs nothing is known, not even
 // which process it is: it counts as dead.
-func (p *Process) Alive() bool {
-	return p.State != 'X' && p.State != 'x' && p.State != 'Z' && !p.unread
-}
+func (p *Process) Alive() bool { return !p.unread && p.State != 'Z' && p.State != 'X' && p.State != 'x' }
 
 // Stopped reports whether the process sleeps by a stop signal, so that it sees
 // no other signal but CONT and KILL. One held by a debugger is not counted.
@@ -83,7 +81,7 @@ func (p *Process) Ignores(sig unix.Signal) bool { return p.Ignored.Has(sig) }
 // String is how every line names a process: "node[17]".
 func (p Process) String() string { return Label(p.Comm, p.PID) }
 
-// Label is the same of a name and a pid.
+// Label is the same for a name and a pid.
 func Label(comm string, pid int) string { return comm + "[" + strconv.Itoa(pid) + "]" }
 
 // tick is the unit of ID.Start, on every architecture (USER_HZ).

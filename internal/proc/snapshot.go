@@ -17,18 +17,13 @@ type Snapshot struct {
 // New makes a snapshot of processes, each of which has a pid of its own.
 func New(all []Process) *Snapshot {
 	s := &Snapshot{all: all, children: make(map[int][]*Process), writers: make(map[File][]int)}
-	SortByPID(all)
+	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
 	for i := range all {
 		if p := &all[i]; !s.closesRing(i) {
 			s.children[p.PPID] = append(s.children[p.PPID], p)
 		}
 	}
 	return s
-}
-
-// SortByPID sorts processes.
-func SortByPID(all []Process) {
-	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
 }
 
 // closesRing reports whether a process is the one with the lowest pid in a ring of

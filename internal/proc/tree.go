@@ -47,12 +47,11 @@ func (r *Reader) Read(pid int) (Process, error) {
 
 // readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs.
 func (g *reading) readOne(pid int, read func(pid int) (Process, error)) (Process, error) {
+	var st status
 	if g.careful {
-		if st, err := readStatus(pid); err == nil && st.state == 'D' {
-			return Process{}, ErrNoAnswer
-		}
+		st, _ = readStatus(pid)
 	}
-	if !g.reads(pid, stat) {
+	if st.state == 'D' || !g.reads(pid, stat) {
 		return Process{}, ErrNoAnswer
 	}
 	return read(pid)
@@ -106,8 +105,8 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 // A timer of Go's may come so late that the thread seems to hang.
 func pause() { _ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil) }
 
-// closely reads more than the stat of these, until there is no more time; of the first in any
-// case. Of those that block signals it reads the masks twice.
+// closely reads more than the stat of these, the masks of those that block signals twice, until
+// there is no more time; of the first in any case.
 func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time) error {
 	var again []*Process
 	for n, p := range these {
@@ -126,10 +125,10 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 			again = append(again, p)
 		}
 	}
-	if len(again) > 0 {
-		pause()
-	}
-	for _, p := range again {
+	for n, p := range again {
+		if n == 0 {
+			pause()
+		}
 		g.reads(p.PID, closely)
 		if err := p.confirm(); isResourceExhausted(err) {
 			return err
