@@ -66,7 +66,9 @@ type Call struct {
 
 // Alive reports whether the process can still run. Of one that hangs nothing is known, not even
 // which process it is: it counts as dead.
-func (p *Process) Alive() bool { return !p.unread && p.State != 'Z' && p.State != 'X' && p.State != 'x' }
+func (p *Process) Alive() bool {
+	return !p.unread && p.State != 'Z' && p.State != 'X' && p.State != 'x'
+}
 
 // Stopped reports whether the process sleeps by a stop signal, so that it sees
 // no other signal but CONT and KILL. One held by a debugger is not counted.
