@@ -41,8 +41,7 @@ func SameProgram(pid int) (same, known bool) {
 // Descriptors returns drainit's open descriptors, with that of the read itself.
 func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
 
-// Cgroups returns /proc/PID/cgroup, which is the same for all processes of a
-// container, and readable by every user (cgroups(7)).
+// Cgroups returns /proc/PID/cgroup, the same for all of a container and for all to read (cgroups(7)).
 func Cgroups(pid int) (string, error) {
 	b, err := readSmall(procPath(pid, "cgroup"))
 	return string(b), err

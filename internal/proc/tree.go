@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree takes a snapshot in which much is known of each process below root, the nearest
-// first: what it does with signals, its program, what it waits for, which pipes it reads and writes,
-// and whether it is Untouched since an earlier snapshot of the same tree, or nil.
-// Of a process that within was too short for, and of those elsewhere, only the stat is known.
+// Tree takes a snapshot in which much is known of each process below root, the nearest first: what it
+// does with signals, its program, what it waits for, which pipes it reads and writes, and whether it
+// is Untouched since an earlier snapshot of the same tree, which may be nil. Of a process that within
+// was too short for, and of those elsewhere, only the stat is known.
 //
 // Processes that vanish while they are read are dead in it; the hidden (hidepid) are missing. The
 // error is ErrNoProc, ErrNoAnswer, or why /proc can't be read, which may be for the moment only.
@@ -91,7 +91,7 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	}
 	below := s.descendants(root)
 	if since != nil {
-		pause() // a stat that shows a process asleep is the first of the two reads that prove it
+		pause() // a stat that shows a process asleep is the first of two reads that prove it
 	}
 	if err := g.closely(below, s, since, until); err != nil {
 		return nil, err
