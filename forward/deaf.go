@@ -29,16 +29,17 @@ type Deaf struct {
 
 // notActing reports whether a process that was signalled may not act upon it.
 func (l *Ledger) notActing(m *record) bool {
-	sig := l.reached(m)
-	return !m.handledIt(sig) || m.program == Shell || m.Pending.Has(sig)
+	sig, handled := l.reached(m)
+	return !handled || m.program == Shell || m.Pending.Has(sig)
 }
 
-// reached is the signal that has reached a process, or may have.
-func (l *Ledger) reached(m *record) unix.Signal {
+// reached is the signal that has reached a process, or may have, and whether it handled that.
+func (l *Ledger) reached(m *record) (sig unix.Signal, handled bool) {
 	if m.sent != nil {
-		return m.sent.signal
+		return m.sent.signal, m.sent.handled
 	}
-	return l.signalFor(m)
+	sig = l.signalFor(m)
+	return sig, m.handled.Has(sig)
 }
 
 // deafAtOnce is why a process that is about to be sent a signal will not act upon it; ""
@@ -71,15 +72,15 @@ func deafNow(p *proc.Process, sig unix.Signal) string {
 func (l *Ledger) deaf() (all []Deaf) {
 	for _, p := range l.shown.Descendants(l.self) {
 		m := l.living[p.PID]
-		if m == nil || m.sent == nil && m.fate == open || m.sent != nil && m.sent.tick+actsAfter > l.now || !l.notActing(m) {
+		if m == nil || m.sent == nil && !m.fate.isLeft() || m.sent != nil && m.sent.tick+actsAfter > l.now || !l.notActing(m) {
 			continue
 		}
-		sig := l.reached(m)
+		sig, handled := l.reached(m)
 		d := Deaf{Process: m.Process, Why: deafNow(&m.Process, sig)}
 		switch {
 		case d.Why != "":
 			d.Children = l.shown.Children(m.PID)
-		case m.program == Shell && m.handledIt(sig):
+		case m.program == Shell && handled:
 			d.Why, d.Shell, d.Children = "waits for it", true, l.blockingTrap(m)
 		}
 		// Once a child has gone, the trap may have run while the snapshot was taken.
@@ -97,23 +98,31 @@ func (l *Ledger) deaf() (all []Deaf) {
 // none was signalled: a trap that runs may signal one after the other. Once it has started
 // something, or waits elsewhere than before the stop, it runs.
 func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
-	before, all := int32(1), l.shown.Children(shell.PID)
+	before, waits := int32(1), l.waitsFor(shell)
 	if shell.sent != nil {
 		before = shell.sent.snapshot
 	}
-	sure := l.stackBefore(shell) != 0 && !shell.lostChild
-	for _, p := range all {
+	mayRun := waits == proc.MayWait && (shell.lostChild || l.stackBefore(shell) == 0)
+	for _, p := range l.shown.Children(shell.PID) {
 		child := l.living[p.PID]
-		if child == nil || child.first > before {
-			return nil
+		if child == nil || child.first > before || waits == proc.MayWait && !p.Untouched && l.survives(child, l.deliver) {
+			mayRun = true
 		}
-		sure = sure && (p.Untouched || !l.survives(child, l.deliver))
 	}
-	switch waits := l.waitsStill(shell); {
-	case waits == proc.NotWaiting, waits == proc.MayWait && !sure:
+	if mayRun || waits == proc.NotWaiting {
 		return nil
 	}
-	return slices.DeleteFunc(l.shown.Foreground(all), func(p *proc.Process) bool { return inBackground(p, &shell.Process) })
+	return l.foreground(shell)
+}
+
+// foreground are the children that a shell has in its foreground, and that bear no mark of the
+// background.
+func (l *Ledger) foreground(shell *record) []*proc.Process {
+	these := l.shown.Foreground(l.shown.Children(shell.PID))
+	return slices.DeleteFunc(these, func(p *proc.Process) bool {
+		child := l.living[p.PID]
+		return child != nil && child.inBackgroundOf(shell)
+	})
 }
 
 // stackBefore is where the stack of a shell was when the stop began; 0 where it did not sleep. It is
@@ -126,35 +135,13 @@ func (l *Ledger) stackBefore(shell *record) uint64 {
 	return 0
 }
 
-// waitsStill reports whether a shell may wait for what it waited for when the stop began.
-func (l *Ledger) waitsStill(shell *record) proc.Waiting {
+// waitsFor reports whether a shell may wait for what it waited for when the stop began.
+func (l *Ledger) waitsFor(shell *record) proc.Waiting {
 	waits, stack := shell.Waiting(), l.stackBefore(shell)
 	if waits == proc.MayWait && stack != 0 && shell.Call.Stack != stack {
 		return proc.NotWaiting
 	}
 	return waits
-}
-
-// mayWait reports whether a shell with a trap may wait for a child before it runs that, for this
-// one or for another: one of them does not show that it is in the background.
-func (l *Ledger) mayWait(shell, child *record) bool {
-	switch l.waitsStill(shell) {
-	case proc.Waits:
-		return true
-	case proc.MayWait:
-		these := append(l.shown.Foreground(l.shown.Children(shell.PID)), &child.Process)
-		return slices.ContainsFunc(these, func(p *proc.Process) bool { return !inBackground(p, &shell.Process) })
-	}
-	return false
-}
-
-// inBackground reports whether a child bears the mark of a command in the background of a shell that
-// its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
-// Lists). It may have got a handler for INT since. A child of a parent which is marked itself
-// shows nothing.
-func inBackground(child, parent *proc.Process) bool {
-	marked := child.Ignores(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
-	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 
 // BlockedTraps returns the shells of the last snapshot whose trap can't run before a child ends.
@@ -188,7 +175,7 @@ func (l *Ledger) againAfter(m *record) time.Duration {
 	switch {
 	case m.sent == nil && m.heldSince != 0 && l.now < m.heldSince+aSecond:
 		return soon
-	case len(l.shown.Children(m.PID)) == 0, m.sent == nil && m.fate == open:
+	case len(l.shown.Children(m.PID)) == 0, m.sent == nil && !m.fate.isLeft():
 		return 0
 	case m.sent == nil:
 		return least

@@ -142,19 +142,6 @@ func TestAStopOfAGroupThatIsSeenLate(t *testing.T) {
 	}
 }
 
-func TestNamesOfModes(t *testing.T) {
-	for _, m := range []Mode{ModeAuto, ModeGroup, ModeWorker} {
-		if got, err := ParseMode(m.String()); got != m || err != nil {
-			t.Errorf("%v is %v, %v", m, got, err)
-		}
-	}
-	for _, text := range []string{"", "Auto", "all", "group "} {
-		if got, err := ParseMode(text); err == nil || got != ModeAuto {
-			t.Errorf("%q is %v, %v; want an error that has it", text, got, err)
-		}
-	}
-}
-
 func copies(these []*proc.Process) (all []proc.Process) {
 	for _, p := range these {
 		all = append(all, *p)

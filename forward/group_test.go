@@ -37,17 +37,6 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 	}
 }
 
-// One that was forked while its group was signalled counts as signalled, unless it lives
-// without handling the signal: then it was not, and is signalled by the last call.
-func TestWhatWasForkedMeanwhileAndDoesNotHandleIsSignalledAtLast(t *testing.T) {
-	worker, forked := below(10, drainitPID, 100), below(13, drainitPID, 1050)
-	worker.PGID, forked.PGID, forked.Handled = 10, 10, 0
-	l := stoppingGroup(worker)
-	wantSent(t, "in the drain", orphans(l, worker, forked))
-	wantSent(t, "by the last call", call(l, worker, forked), 13)
-	wantSent(t, "once more", call(l, worker, forked))
-}
-
 // A member that only a snapshot after the delivery shows counts as signalled by then, and
 // what it starts later is part of its clean-up.
 func TestMemberThatIsShownAfterItsGroupWasSignalledMayStartOthers(t *testing.T) {
@@ -93,7 +82,7 @@ func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
 	l.Plan(r, proc.New([]proc.Process{npm}))
 	npm.Args = nil
 	l.observe(proc.New([]proc.Process{npm}))
-	if all := l.toRoots("the worker"); len(all) != 1 || all[0].Signal != unix.SIGTERM {
+	if all := l.planBy(func() { l.addRoots("the worker") }); len(all) != 1 || all[0].Signal != unix.SIGTERM {
 		t.Errorf("signalled %+v, want npm by TERM", all)
 	}
 }

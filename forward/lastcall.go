@@ -1,60 +1,74 @@
 package forward
 
+import (
+	"iter"
+
+	"drainit/internal/proc"
+)
+
 // lastCall is the reason of the last call.
 const lastCall = "the grace period is nearly over, and no process has signalled it"
 
 // addLastCall is rule 9. It adds those that handle the signal and were not signalled: drainit's
 // children, those below one that may not act upon it, and those that are proven to have received
-// nothing. The others are the business of a process that handles the stop and lives. Of
-// those that were signalled unseen it is only known that they should have died.
-func (l *Ledger) addLastCall(c *cascade) {
+// nothing. The others are the business of a process that handles the stop and lives.
+func (l *Ledger) addLastCall() {
 	for _, p := range l.shown.Descendants(l.self) {
 		m := l.living[p.PID]
-		if m == nil || c.planned[m.ID] {
-			continue
-		}
-		unseen := m.PPID == l.self && m.sent != nil && m.sent.unseen && !m.handled.Has(m.sent.signal)
-		if unseen || !c.leaves(m) && l.hasItsTurn(m, c) {
-			c.add(l.delivery(m, lastCall))
+		if m != nil && !l.leaves(m) && (m.origin == beforeStop || m.actsUpon(l.signalFor(m)) && l.hasItsTurn(m)) {
+			l.add(l.delivery(m, lastCall))
 		}
 	}
 }
 
-// hasItsTurn reports whether a process that was not signalled is in the last call.
-func (l *Ledger) hasItsTurn(m *record, c *cascade) bool {
-	if m.origin == beforeStop || !m.actsUpon(l.signalFor(m)) {
-		return m.origin == beforeStop
-	}
-	decided, provenOnly := false, false
-	below := m // on the way from up to m
-	for up := l.living[m.PPID]; up != nil; up = l.living[up.PPID] {
-		switch {
-		case c.planned[up.ID], l.shown.HasWriters(up.PID): // it has its turn first
+// hasItsTurn reports whether a process that was not signalled is in the last call. The nearest
+// above it that acts upon signals, or was sent this one, decides.
+func (l *Ledger) hasItsTurn(m *record) bool {
+	for up := range l.above(m) {
+		if l.planned[up.ID] { // it has its turn first
 			return false
-		case decided:
+		}
+	}
+	below := m // on the way from up to m
+	for up := range l.above(m) {
+		switch {
 		case up.sent != nil && l.maySignalNone(up, below):
-			decided = true
+			return true
 		case up.sent != nil, l.everActs(up):
-			decided, provenOnly = true, true
+			return m.Untouched
 		}
 		below = up
 	}
-	return !provenOnly || m.Untouched
+	return true
+}
+
+// above walks over the living above a process of the snapshot.
+func (l *Ledger) above(m *record) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for up := l.living[m.PPID]; up != nil && yield(up); up = l.living[up.PPID] {
+		}
+	}
 }
 
 // everActs reports whether a process acts upon what another sends it, or has done so with
 // a handler that was for once.
 func (l *Ledger) everActs(m *record) bool {
 	handled := m.handled.Has(l.signalFor(m)) || m.program != Shell && m.handled.Has(l.deliver)
-	return handled && !m.alwaysHandles() && !m.Ignores(l.deliver)
+	return handled && !m.alwaysHandles()
 }
 
 // maySignalNone reports whether a process that was signalled may not act upon it, and so
 // not have signalled a child. A shell with a trap acts, unless it waits for that child, or
-// another.
+// another: one of them does not show that it is in the background.
 func (l *Ledger) maySignalNone(up, child *record) bool {
-	if up.program == Shell && up.sent.handled && !up.Pending.Has(up.sent.signal) {
-		return l.mayWait(up, child)
+	if !up.hasTrap() {
+		return l.notActing(up)
 	}
-	return l.notActing(up)
+	switch l.waitsFor(up) {
+	case proc.Waits:
+		return true
+	case proc.MayWait:
+		return len(l.foreground(up)) > 0 || !child.inBackgroundOf(up)
+	}
+	return false
 }

@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"iter"
 	"maps"
 
 	"golang.org/x/sys/unix"
@@ -19,20 +18,23 @@ type Ledger struct {
 	early *sent // how the worker was signalled before there was a snapshot
 
 	// Of a stop, from its first snapshot on.
-	start     *proc.Snapshot // that one, nil before
-	shown     *proc.Snapshot // the last
-	snapshots int32          // how many there have been
-	deliver   unix.Signal    // the stop signal, after the rewrite
-	worker    proc.ID        // zero where it had gone before the stop
-	now       uint64         // the tick of the last request
-	records   map[proc.ID]*record
-	living    map[int]*record // by pid
-	group     int             // a process group that was signalled as a whole, 0 for none
-	toGroup   *sent           // how
-	broadcast bool            // the whole PID namespace was signalled
-	deferred  uint8           // how often the choice of a successor was put off
-	successor *record         // that took the worker's place in the last plan
-	waiting   []Waiting       // of the last plan
+	start, shown *proc.Snapshot // that one, nil before, and the last
+	snapshots    int32          // how many there have been
+	deliver      unix.Signal    // the stop signal, after the rewrite
+	worker       *record        // or its successor; nil where it had gone before the stop
+	now          uint64         // the tick of the last request
+	records      map[proc.ID]*record
+	living       map[int]*record // by pid
+	group        int             // a process group that was signalled as a whole, 0 for none
+	toGroup      *sent           // how
+	broadcast    bool            // the whole PID namespace was signalled
+	deferred     uint8           // how often the choice of a successor was put off
+
+	// Of the last plan.
+	plan      []Delivery
+	planned   map[proc.ID]bool // the processes of its deliveries
+	successor *record          // that took the worker's place
+	waiting   []Waiting
 }
 
 // NewLedger returns the history of a drainit with this pid that has sent nothing.
@@ -51,70 +53,68 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	l.start, l.deliver, l.now = s, r.Signal, r.Tick
 	l.records = make(map[proc.ID]*record)
 	if !r.Worker.Gone {
-		p, ok := s.Process(r.Worker.PID)
-		if !ok {
-			p = proc.Process{ID: proc.ID{PID: r.Worker.PID}, PPID: l.self}
-		}
-		l.worker = p.ID
-		l.records[p.ID] = &record{Process: p, origin: root}
+		l.worker = &record{Process: l.toWorker(r, s).Process, origin: root}
+		l.records[l.worker.ID] = l.worker
 	}
 	l.observe(s)
-	if w := l.records[l.worker]; w != nil && w.sent == nil && l.early != nil {
+	if w := l.worker; w != nil && w.sent == nil && l.early != nil {
 		w.markSent(sent{signal: l.early.signal, snapshot: l.snapshots, tick: l.early.tick})
 	}
-	for _, m := range l.records {
+	for _, m := range l.children() {
 		switch {
-		case m.origin == root || m.PPID != l.self:
 		case r.Worker.Gone:
 			m.origin = root
-		default:
+		case m != l.worker:
 			m.origin = beforeStop
 		}
 	}
 }
 
-// observe takes what lives below drainit now, parents before their children.
+// observe takes what lives below drainit now.
 func (l *Ledger) observe(s *proc.Snapshot) {
 	l.snapshots++
-	l.shown = s
-	below := s.Descendants(l.self)
-	l.living = make(map[int]*record, len(below))
-	if w := l.records[l.worker]; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
+	l.shown, l.living = s, make(map[int]*record)
+	if w := l.worker; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
 		l.living[w.PID] = w
 	}
-	for _, p := range below {
+	for _, p := range s.Descendants(l.self) {
 		m := l.recordOf(p)
 		l.living[p.PID] = m
 		if m.first == l.snapshots && l.sentWithGroup(m) {
-			m.markSent(sent{signal: l.toGroup.signal, snapshot: l.toGroup.snapshot, unseen: true, tick: l.toGroup.tick})
+			m.markSent(*l.toGroup)
 		}
 	}
 	for _, m := range l.living {
-		if p := l.living[m.PPID]; p != nil {
-			m.parent = p.ID
+		// A pid that is recycled while /proc is read could close a ring of parents.
+		if p := l.living[m.PPID]; p != nil && p != m.parent && !p.isAtOrBelow(m) {
+			m.parent = p
 		}
 	}
 	for _, m := range l.records {
-		up := l.records[m.parent]
-		if m.last == l.snapshots-1 && m.last > 0 && up != nil && up.sent != nil && m.last >= up.sent.snapshot {
+		up := m.parent
+		if m.last == l.snapshots-1 && up != nil && up.sent != nil && m.last >= up.sent.snapshot {
 			up.lostChild = true
 		}
 	}
-	l.forget()
+	// The dead that were sent nothing are known to those below them only. A snapshot may miss a
+	// process that loses its parent under it, so it takes two.
+	maps.DeleteFunc(l.records, func(_ proc.ID, m *record) bool {
+		return m.last+1 < l.snapshots && m.sent == nil && m != l.worker
+	})
 }
 
 // recordOf notes what a snapshot shows of a process.
 func (l *Ledger) recordOf(p *proc.Process) *record {
-	if p.PID == l.worker.PID && l.worker.Start == 0 { // it was hidden from us
-		l.records[p.ID] = l.records[l.worker]
-		delete(l.records, l.worker)
-		l.worker = p.ID
-	}
 	m := l.records[p.ID]
-	if m == nil {
+	switch w := l.worker; {
+	case m != nil:
+	case w != nil && w.PID == p.PID && w.first == 0: // it was hidden from us
+		delete(l.records, w.ID)
+		m = w
+	default:
 		m = new(record)
-		l.records[p.ID] = m
 	}
+	l.records[p.ID] = m
 	if m.first == 0 {
 		m.first = l.snapshots
 	}
@@ -128,48 +128,10 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	return m
 }
 
-// forget drops the dead that no decision can depend on any longer: those that were sent
-// nothing, and have none alive below them. A snapshot may miss a process that loses its
-// parent under it, so it takes two.
-func (l *Ledger) forget() {
-	for _, m := range l.records {
-		if m.last+1 < l.snapshots {
-			continue
-		}
-		for up := range l.upFrom(m) {
-			if up.needed == l.snapshots {
-				break
-			}
-			up.needed = l.snapshots
-		}
-	}
-	maps.DeleteFunc(l.records, func(id proc.ID, m *record) bool {
-		return m.needed != l.snapshots && m.sent == nil && id != l.worker
-	})
-}
-
-// upFrom walks from a process to those above it, itself first. Parents are those of many
-// snapshots, of which a recycled pid could close a ring: no walk is longer than all.
-func (l *Ledger) upFrom(m *record) iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		for range len(l.records) {
-			if m == nil || !yield(m) {
-				return
-			}
-			m = l.records[m.parent]
-		}
-	}
-}
-
 // alive is exact for drainit's children, which are waited for: one that is dead and not
 // waited for yet has still to say how it died. Of the others the last snapshot tells.
 func (l *Ledger) alive(m *record) bool {
-	return l.living[m.PID] == m || m.last > 0 && m.PPID == l.self && m.exit == nil
-}
-
-func (l *Ledger) workerLives() bool {
-	w := l.records[l.worker]
-	return w != nil && l.alive(w)
+	return m != nil && (l.living[m.PID] == m || m.last > 0 && m.PPID == l.self && m.exit == nil)
 }
 
 // children are drainit's living children, by pid.
@@ -179,8 +141,7 @@ func (l *Ledger) children() (all []*record) {
 			all = append(all, m)
 		}
 	}
-	sortByPID(all)
-	return all
+	return sortByPID(all)
 }
 
 // Exited notes how a child of drainit ended. The last snapshot may have left it out, for
@@ -206,3 +167,54 @@ func (l *Ledger) Died(pid int) {
 		delete(l.living, pid)
 	}
 }
+
+// Sent notes a delivery that was made, or may not be (EPERM): either way it is not made
+// again. tick is proc.Ticks from before it was made.
+func (l *Ledger) Sent(d Delivery, tick uint64) {
+	how := &sent{signal: d.Signal, snapshot: l.snapshots, tick: tick}
+	to := []proc.Process{d.Process}
+	if d.Target == ToGroup { // a process that was forked between the snapshot and the call is seen later
+		l.group, l.toGroup, to = d.PGID, how, d.Members
+	}
+	if l.start == nil { // /proc could not be read
+		l.early = how
+		return
+	}
+	for _, p := range to {
+		m := l.records[p.ID]
+		if m == nil { // it came after the snapshot
+			m = &record{Process: proc.Process{ID: p.ID}}
+			l.records[p.ID] = m
+		}
+		if m.sent == nil {
+			m.markSent(*how)
+		}
+	}
+}
+
+// sentWithGroup reports whether one that is seen for the first time was signalled with
+// its group. A fork that was under way gives its child the signal and a later start
+// (kernel/fork.c, copy_process), much later on a busy machine: by then its parent has
+// died of the signal. In doubt it was, for none is signalled twice.
+func (l *Ledger) sentWithGroup(m *record) bool {
+	if l.toGroup == nil || m.sent != nil || m.PGID != l.group {
+		return false
+	}
+	const underWay, orphaned = 10, 1000 // ticks
+	if m.PPID == l.self {
+		return m.Start <= l.toGroup.tick+orphaned
+	}
+	return m.Start <= l.toGroup.tick+underWay
+}
+
+// Quieted notes that a process was sent the quiet signal.
+func (l *Ledger) Quieted(p proc.Process) { l.quieted[p.ID] = p }
+
+// IsQuieted reports whether it was.
+func (l *Ledger) IsQuieted(id proc.ID) bool {
+	_, sent := l.quieted[id]
+	return sent
+}
+
+// Resumed forgets all that were: they may be quieted anew.
+func (l *Ledger) Resumed() { clear(l.quieted) }

@@ -172,11 +172,11 @@ func TestTheDeadAreNotSignalled(t *testing.T) {
 	shown := proc.New([]proc.Process{below(11, drainitPID, 100), below(12, drainitPID, 100)})
 	l.observe(shown)
 	l.Exited(11, 0)
-	wantSent(t, "the one that lives", sentAll(l, l.judge(true)), 12)
+	wantSent(t, "the one that lives", sentAll(l, l.planBy(func() { l.judge(true) })), 12)
 	l = NewLedger(drainitPID)
 	l.Plan(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100)}))
 	l.Exited(10, 0)
-	wantSent(t, "a worker that has gone", sentAll(l, l.toRoots("the worker")))
+	wantSent(t, "a worker that has gone", sentAll(l, l.planBy(func() { l.addRoots("the worker") })))
 }
 
 // A second try does not help where drainit may not signal a process; and a process group
@@ -250,6 +250,7 @@ func TestProgramThatIsNotReadAgainIsStillKnown(t *testing.T) {
 // that was waited for.
 func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
+	l.Sent(Delivery{Process: below(11, 10, 100), Signal: unix.SIGTERM}, 1000)
 	young, orphan := below(11, drainitPID, 500), below(12, drainitPID, 100)
 	young.Handled = 0
 	wantSent(t, "the second", orphans(l, below(10, drainitPID, 100), young, orphan), 11)
@@ -275,7 +276,6 @@ func TestWhichDeliveriesAreToAChild(t *testing.T) {
 		"a child":                       {below(11, drainitPID, 100), true},
 		"a child of another":            {below(11, 10, 100), false},
 		"the worker":                    {below(10, drainitPID, 100), true},
-		"the worker, if hidden":         {proc.Process{ID: proc.ID{PID: 10, Start: 100}}, true},
 		"another with its pid":          {below(10, 7, 2000), false},
 		"one of which nothing is known": {proc.Process{ID: proc.ID{PID: 12}}, false},
 	} {

@@ -53,3 +53,10 @@ func (l *Ledger) WasSent(id proc.ID) unix.Signal {
 	}
 	return 0
 }
+
+// planBy returns what a step adds to a plan.
+func (l *Ledger) planBy(step func()) []Delivery {
+	l.plan, l.planned = nil, make(map[proc.ID]bool)
+	step()
+	return l.plan
+}

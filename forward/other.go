@@ -10,49 +10,47 @@ import (
 
 // planQuiet never freezes a process: the signal goes to those that handle it and were
 // not sent it, whatever the mode.
-func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) (all []Delivery) {
+func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) {
 	for _, p := range l.Handlers(r, s) {
-		if _, sent := l.quieted[p.ID]; !sent {
-			all = append(all, Delivery{Process: p, Signal: r.Signal, Child: l.isChild(p, r), OnlyIfHandled: true})
+		if !l.IsQuieted(p.ID) {
+			l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, OnlyIfHandled: true})
 		}
 	}
-	return all
 }
 
 // planResume takes back what quiet did, from those that were sent it. It goes by their
 // start times: each may have ended, and another have its pid.
-func (l *Ledger) planResume(r Request) (all []Delivery) {
+func (l *Ledger) planResume(r Request) {
 	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
 	for _, p := range slices.SortedFunc(maps.Values(l.quieted), byPID) {
-		all = append(all, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
+		l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
 	}
-	return all
 }
 
 // planOther is for a signal that means nothing to drainit. By mode auto the first that handles it on
 // each way down from a worker gets it; the worker itself where none does, unless that would stop it.
-func (l *Ledger) planOther(r Request, s *proc.Snapshot) (all []Delivery) {
+func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 	onlyIfHandled := signals.StopsByDefault(r.Signal)
-	if r.Worker.Gone && !r.Worker.Daemonizes {
-		return nil
-	}
-	if !r.Worker.Gone && r.Mode != ModeAuto && !onlyIfHandled {
+	switch {
+	case r.Worker.Gone && !r.Worker.Daemonizes:
+		return
+	case !r.Worker.Gone && r.Mode != ModeAuto && !onlyIfHandled:
 		worker := l.toWorker(r, s)
 		if r.Mode == ModeGroup {
 			worker.Target = ToGroup
 		}
-		return []Delivery{worker}
+		l.plan = []Delivery{worker}
+		return
 	}
 	for _, root := range l.workers(r, s) {
 		handlers := l.handlers(r, s, root)
 		for _, p := range handlers {
-			all = append(all, Delivery{Process: p, Signal: r.Signal, Child: l.isChild(p, r), Rule: "the first that handles it"})
+			l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: "the first that handles it"})
 		}
 		if len(handlers) == 0 && !onlyIfHandled {
-			all = append(all, Delivery{Process: root, Signal: r.Signal, Child: true, Rule: "no process handles it"})
+			l.plan = append(l.plan, Delivery{Process: root, Signal: r.Signal, Child: true, Rule: "no process handles it"})
 		}
 	}
-	return all
 }
 
 // workers are the worker, or what a worker that has gone left.
@@ -68,7 +66,7 @@ func (l *Ledger) workers(r Request, s *proc.Snapshot) (all []proc.Process) {
 
 // Handlers are the processes that a signal goes to because they handle it: by mode the
 // first on each way down from the worker, or from what a worker that has gone left; the
-// worker; or the members of its group.
+// worker; or the members of its group. Quiet goes to the first, whatever the mode.
 func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
 	for _, root := range l.workers(r, s) {
 		all = append(all, l.handlers(r, s, root)...)
@@ -79,11 +77,11 @@ func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
 func (l *Ledger) handlers(r Request, s *proc.Snapshot, root proc.Process) (handlers []proc.Process) {
 	handles := func(p proc.Process) bool { return p.Handles(r.Signal) }
 	switch {
-	case r.Worker.Gone || r.mode() == ModeAuto:
+	case r.Worker.Gone || r.Mode == ModeAuto || r.Purpose == Quiet:
 		return s.Nearest(root.PID, handles)
-	case r.mode() == ModeWorker && handles(root):
+	case r.Mode == ModeWorker && handles(root):
 		return []proc.Process{root}
-	case r.mode() == ModeGroup:
+	case r.Mode == ModeGroup:
 		for _, p := range s.Group(root.PID) {
 			if handles(*p) {
 				handlers = append(handlers, *p)
@@ -91,8 +89,4 @@ func (l *Ledger) handlers(r Request, s *proc.Snapshot, root proc.Process) (handl
 		}
 	}
 	return handlers
-}
-
-func (l *Ledger) isChild(p proc.Process, r Request) bool {
-	return p.PPID == l.self || p.PID == r.Worker.PID && !r.Worker.Gone
 }

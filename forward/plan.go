@@ -7,21 +7,24 @@ import (
 	"drainit/internal/signals"
 )
 
-// Plan returns the deliveries of a request, in their order. The snapshot is
-// proc.Reader.Tree's; nil stands for a /proc that could not be read, or need not be (NeedsTree). What is final is noted in the
-// ledger; a delivery is noted when it has been made (Sent).
+// Plan returns the deliveries of a request, in their order. The snapshot is proc.Reader.Tree's; nil
+// stands for a /proc that could not be read, or need not be (NeedsTree). What is final is noted in
+// the ledger; a delivery is noted when it has been made (Sent).
 func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
+	l.plan, l.planned = nil, make(map[proc.ID]bool)
 	switch r.Purpose {
 	case Stop:
-		return l.planStop(r, s)
+		l.planStop(r, s)
 	case Orphans, LastCall:
-		return l.planOrphans(r, s)
+		l.planOrphans(r, s)
 	case Quiet:
-		return l.planQuiet(r, s)
+		l.planQuiet(r, s)
 	case Resume:
-		return l.planResume(r)
+		l.planResume(r)
+	default:
+		l.planOther(r, s)
 	}
-	return l.planOther(r, s)
+	return l.plan
 }
 
 // NeedsTree reports whether the plan of a request depends on what is below the worker.
@@ -41,46 +44,39 @@ func (l *Ledger) NeedsTree(r Request) bool {
 
 // planStop is for the first stop signal: the worker alone, unless a mode says otherwise.
 // A prefork master must be signalled alone, and relays would make it two signals.
-func (l *Ledger) planStop(r Request, s *proc.Snapshot) []Delivery {
+func (l *Ledger) planStop(r Request, s *proc.Snapshot) {
 	worker := l.toWorker(r, s)
-	worker.Stop = true
-	switch {
-	case r.Mode == ModeWorker && !r.Worker.Gone:
-		worker.Rule = "the worker alone"
-		return []Delivery{worker}
-	case s == nil && r.Worker.Gone: // its pid and its group may be another's by now
-		return nil
-	case s == nil && r.Mode == ModeGroup:
-		worker.Target, worker.Rule = ToGroup, "of the worker's process group, which /proc does not show"
-		return []Delivery{worker}
-	case s == nil:
-		worker.Rule = "the worker, for what is below it can't be seen"
-		return []Delivery{worker}
-	}
-	l.begin(r, s)
-	switch {
-	case r.Worker.Gone:
-		return l.toRoots("left by a worker that has daemonized")
-	case r.Mode == ModeGroup:
+	worker.Stop, worker.Rule = true, "the worker"
+	if r.Mode == ModeGroup {
 		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
+	}
+	switch {
+	case r.Worker.Gone && s == nil: // its pid and its group may be another's by now
+	case r.Worker.Gone:
+		l.begin(r, s)
+		l.addRoots("left by a worker that has daemonized")
+	case r.Mode == ModeWorker || s == nil:
+		l.add(worker)
+	case r.Mode == ModeGroup:
+		l.begin(r, s)
 		for _, p := range s.Group(worker.PGID) {
 			worker.Members = append(worker.Members, *p)
 		}
 		if len(worker.Members) == 0 {
 			worker.Members = []proc.Process{worker.Process}
 		}
-		c := l.newCascade()
-		c.add(worker)
-		return c.plan
+		l.add(worker)
+	default:
+		l.begin(r, s)
+		l.addRoots(worker.Rule)
 	}
-	return l.toRoots("the worker")
 }
 
 // toWorker is a delivery to the worker, as the snapshot shows it.
 func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
 	p, ok := s.Process(r.Worker.PID)
 	if !ok {
-		p = proc.Process{ID: proc.ID{PID: r.Worker.PID}}
+		p = proc.Process{ID: proc.ID{PID: r.Worker.PID}, PPID: l.self}
 	}
 	d := Delivery{Process: p, PGID: r.Worker.PID, Signal: r.Signal, Child: true}
 	if p.PGID == r.Worker.PGID { // a successor may be in the first worker's
@@ -89,65 +85,133 @@ func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
 	return d
 }
 
-// planOrphans returns the deliveries to those children of drainit that no other process
-// can have signalled; in the last seconds of a grace to all that were not.
-func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) []Delivery {
+// planOrphans is for those children of drainit that no other process can have signalled; in the
+// last seconds of a grace for all that were not. Without /proc it is known of a worker that lives
+// that it was signalled, and it may signal the others; what one that has gone left is known to the
+// kernel alone.
+func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 	switch {
 	case r.Mode == ModeWorker:
-		return nil
+	case s == nil && r.Worker.Gone && !l.broadcast:
+		l.broadcast = true
+		l.plan = []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
 	case s == nil:
-		return l.planUnseen(r)
-	case l.start == nil:
-		return l.planLate(r, s)
+	case l.start == nil: // it exited by itself, or the stop began when /proc could not be read
+		l.begin(r, s)
+		if r.Worker.Gone {
+			l.addRoots("the worker exited by itself")
+		}
+	default:
+		l.now = r.Tick
+		l.observe(s)
+		l.promoteSuccessor(false)
+		l.judge(r.Purpose == LastCall)
 	}
-	l.now = r.Tick
-	l.observe(s)
-	l.promoteSuccessor(false)
-	return l.judge(r.Purpose == LastCall)
-}
-
-// planUnseen is for a /proc that can't be used. Of a worker that lives it is known that
-// it was signalled, and it may signal the others; what one that has gone left is known to
-// the kernel alone.
-func (l *Ledger) planUnseen(r Request) []Delivery {
-	if !r.Worker.Gone || l.broadcast {
-		return nil
-	}
-	l.broadcast = true
-	return []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
-}
-
-// planLate is for a worker that exited by itself, and for a stop that began with a /proc
-// which could not be read.
-func (l *Ledger) planLate(r Request, s *proc.Snapshot) []Delivery {
-	l.begin(r, s)
-	if r.Worker.Gone {
-		return l.toRoots("the worker exited by itself")
-	}
-	return nil
 }
 
 // judge goes through drainit's children, and what is below those that can't act upon what
 // they were sent.
-func (l *Ledger) judge(last bool) []Delivery {
-	c := l.newCascade()
+func (l *Ledger) judge(last bool) {
 	for _, m := range l.children() {
-		if m.sent != nil || c.planned[m.ID] {
-			continue
-		}
-		if d, why := l.decide(m); d == signalNow {
-			c.add(l.delivery(m, why))
+		if m.sent == nil && !l.planned[m.ID] {
+			l.settle(m)
 		}
 	}
 	for _, d := range l.deaf() {
 		for _, child := range d.Children {
-			c.pass(child, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
+			l.pass(child, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
 		}
 	}
 	if last {
-		l.addLastCall(c)
+		l.addLastCall()
 	} else {
-		l.noteUndecided(c)
+		l.noteUndecided()
 	}
-	return c.plan
+}
+
+// settle does what is decided about a child of drainit.
+func (l *Ledger) settle(m *record) {
+	fate, why := l.decide(m)
+	if fate == due {
+		l.add(l.delivery(m, why))
+		return
+	}
+	w := Waiting{Process: m.Process, Rule: why, Undecided: fate == undecided}
+	if w.Undecided && m.parent != nil {
+		w.Parent = m.parent.Process
+	}
+	l.note(w, m)
+	if m.fate = fate; fate == held && m.heldSince == 0 {
+		m.heldSince = l.now
+	}
+}
+
+// add adds a delivery to the plan, and what follows from it: what can't act upon the signal signals
+// none below it.
+func (l *Ledger) add(d Delivery) {
+	l.plan = append(l.plan, d)
+	reached := []proc.Process{d.Process}
+	if d.Target == ToGroup {
+		reached = d.Members
+	}
+	for _, p := range reached {
+		l.planned[p.ID] = true
+	}
+	for _, p := range reached {
+		if why := deafAtOnce(&p, d.Signal); why != "" {
+			for _, child := range l.shown.Children(p.PID) {
+				l.pass(child, "below "+p.String()+", which "+why, false)
+			}
+		}
+	}
+}
+
+// pass signals the first on each way down that handles the signal. One that does not
+// would only die of it: it works on, and may be what the one above it waits for. Where these may
+// have been signalled, it goes to those that are untouched.
+func (l *Ledger) pass(p *proc.Process, why string, uncertain bool) {
+	m := l.living[p.PID]
+	switch {
+	case m == nil || l.leaves(m):
+	case !m.actsUpon(l.signalFor(m)):
+		for _, child := range l.shown.Children(p.PID) {
+			l.pass(child, why, uncertain)
+		}
+	case !uncertain || m.Untouched:
+		l.add(l.delivery(m, why))
+	}
+}
+
+// leaves reports whether a process is left alone: it was signalled, it is about to be, or it reads
+// a pipe that a living process writes to.
+func (l *Ledger) leaves(m *record) bool {
+	return m.sent != nil || l.planned[m.ID] || l.shown.HasWriters(m.PID)
+}
+
+// addRoots adds those that are signalled as the worker is, none of which is below another. What
+// reads a pipe of another has its turn when that has gone.
+func (l *Ledger) addRoots(why string) {
+	for _, m := range l.children() {
+		if m.origin == root && m.sent == nil && (m == l.worker || !l.shown.HasWriters(m.PID)) {
+			l.add(l.delivery(m, why))
+		}
+	}
+}
+
+func (l *Ledger) delivery(m *record, why string) Delivery {
+	return Delivery{Process: m.Process, Signal: l.signalFor(m), Child: m.PPID == l.self, Rule: why, Stop: true}
+}
+
+// signalFor is what a process is sent: the stop signal if it handles that, else TERM. A
+// launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or
+// dies, whatever trap it has for TERM; so it is sent TERM unless it has a trap for the
+// signal itself.
+func (l *Ledger) signalFor(m *record) unix.Signal {
+	switch {
+	case m.program == Launcher, m.program == Shell && (l.deliver == unix.SIGINT || !m.Handles(l.deliver)):
+		return unix.SIGTERM
+	case m.origin == root && m == l.worker, m.Handles(l.deliver):
+		return l.deliver
+	}
+	return unix.SIGTERM
 }

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"iter"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -12,22 +13,19 @@ import (
 // record is what is known of one process, alive or dead.
 type record struct {
 	proc.Process
-	parent    proc.ID     // the last that was not drainit; zero if none was seen
-	origin    origin      // where it stood when the stop began
-	fate      fate        // what was decided about it
+	parent    *record // the last that was not drainit; nil if none was seen
+	origin    origin
+	fate      fate
 	program   Program     // when it was last seen
 	handled   signals.Set // at any snapshot: a handler may be there for one signal only
 	sent      *sent       // nil: drainit has not signalled it
-	heldSince uint64      // the tick at which it was first kept from being signalled, 0 for never
+	heldSince uint64      // the tick at which its fate was first held, 0 for never
 	waitsBy   string      // the rule by which it was not signalled, the last time
 	exit      *unix.WaitStatus
 	lostChild bool // since it was signalled
 	succeeded bool // it was the worker, and its successor was looked for
 
-	// Snapshots, by number.
-	first  int32 // that first showed it
-	last   int32 // that last showed it
-	needed int32 // the last in which a decision could depend on it
+	first, last int32 // the snapshots that showed it, by number; 0 for none
 }
 
 // origin is where a process stood when the stop began.
@@ -39,35 +37,12 @@ const (
 	beforeStop                // drainit's child, and no root
 )
 
-// fate is what was decided about a process that drainit has not signalled.
-type fate uint8
-
-const (
-	open      fate = iota
-	undecided      // another may have signalled it
-	cleanup        // it belongs to the stopping
-)
-
-// termSignal is what a process died of, 0 where it exited or lives.
-func (m *record) termSignal() unix.Signal {
-	if m.exit == nil || !m.exit.Signaled() {
-		return 0
-	}
-	return m.exit.Signal()
-}
-
 // sent is how a process was signalled.
 type sent struct {
 	signal   unix.Signal
 	handled  bool   // it handled the signal
 	snapshot int32  // the one before it
-	unseen   bool   // with its group, by all that is known
 	tick     uint64 // proc.Ticks
-}
-
-// sortByPID sorts records.
-func sortByPID(all []*record) {
-	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
 }
 
 // markSent notes how a process was signalled.
@@ -76,19 +51,51 @@ func (m *record) markSent(how sent) {
 	m.sent = &how
 }
 
+// sortByPID sorts records.
+func sortByPID(all []*record) []*record {
+	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
+	return all
+}
+
+// up walks from a process to those above it, itself first.
+func (m *record) up() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for ; m != nil && yield(m); m = m.parent {
+		}
+	}
+}
+
+// isAtOrBelow reports whether m is p or below it.
+func (m *record) isAtOrBelow(p *record) bool {
+	for up := range m.up() {
+		if up == p {
+			return true
+		}
+	}
+	return false
+}
+
+// topmost is the last known at or above a process.
+func (m *record) topmost() (top *record) {
+	for top = range m.up() {
+	}
+	return top
+}
+
+// notified is the nearest process above m that drainit signalled, nil for none.
+func (m *record) notified() *record {
+	for up := range m.parent.up() {
+		if up.sent != nil {
+			return up
+		}
+	}
+	return nil
+}
+
 // bornAfter reports whether m was started after p was signalled. A tick is a hundredth
 // of a second, so the snapshots say what one tick can't.
 func (m *record) bornAfter(p *record) bool {
 	return m.Start >= p.sent.tick && m.first > p.sent.snapshot
-}
-
-// handledIt reports whether a process handled what it was sent, or what another will have
-// passed it.
-func (m *record) handledIt(passed unix.Signal) bool {
-	if m.sent != nil {
-		return m.sent.handled
-	}
-	return m.handled.Has(passed)
 }
 
 // mayHaveHandled reports whether a process that was signalled may have had a handler at any time:
@@ -99,7 +106,12 @@ func (m *record) mayHaveHandled() bool { return m.first == 0 || m.handled.Has(m.
 // had a handler for what drainit sent it, and died of that. One that had a handler may have
 // run it and then died of the same signal, as good manners ask.
 func (m *record) passedNothingOn() bool {
-	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.termSignal() == m.sent.signal)
+	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.diedOfIt())
+}
+
+// diedOfIt reports whether a process that was signalled has ended by that signal.
+func (m *record) diedOfIt() bool {
+	return m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
 }
 
 // alwaysHandles reports whether a process is a shell that has a handler for TERM without
@@ -115,4 +127,13 @@ func (m *record) isDying() bool { return m.Pending.Has(unix.SIGKILL) }
 // actsUpon reports whether a process that is sent a signal ends its work by it.
 func (m *record) actsUpon(sig unix.Signal) bool {
 	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(&m.Process, sig) == ""
+}
+
+// inBackgroundOf reports whether a child bears the mark of a command in the background of a shell
+// that its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX,
+// Asynchronous Lists). It may have got a handler for INT since. A child of a parent which is marked
+// itself shows nothing.
+func (m *record) inBackgroundOf(parent *record) bool {
+	marked := m.Ignores(unix.SIGQUIT) && (m.Ignores(unix.SIGINT) || m.Handles(unix.SIGINT))
+	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }

@@ -24,7 +24,7 @@ import (
 // Purpose is what a signal is for.
 type Purpose uint8
 
-// The purposes.
+// The purposes. The first three are the steps of a stop.
 const (
 	Stop        Purpose = iota // the first stop signal
 	Orphans                    // a stop goes on: orphans that no other process can have signalled
@@ -35,7 +35,19 @@ const (
 )
 
 // OfStop reports whether it is a step of a stop.
-func (p Purpose) OfStop() bool { return p == Stop || p == Orphans || p == LastCall }
+func (p Purpose) OfStop() bool { return p <= LastCall }
+
+// Mode is which processes get a signal.
+type Mode uint8
+
+// The modes of --forward.
+const (
+	ModeAuto   Mode = iota // the first that handles it on each way down from the worker
+	ModeGroup              // the worker's process group
+	ModeWorker             // the worker alone
+)
+
+func (m Mode) String() string { return [...]string{"auto", "group", "worker"}[m] }
 
 // Request is one signal to be delivered.
 type Request struct {
@@ -52,15 +64,6 @@ type Worker struct {
 	PGID       int  // the process group that the first worker was given
 	Gone       bool // it has been waited for
 	Daemonizes bool // what it leaves when it exits is its work
-}
-
-// mode is whose turn it is: to quiet a process that does not handle it would freeze it,
-// whatever the mode.
-func (r Request) mode() Mode {
-	if r.Purpose == Quiet {
-		return ModeAuto
-	}
-	return r.Mode
 }
 
 // Target is what a delivery goes to.

@@ -45,11 +45,11 @@ const mostDeferred = 3
 // first snapshot after the death decides; now is whether there will be no other.
 func (l *Ledger) promoteSuccessor(now bool) {
 	for {
-		w := l.records[l.worker]
-		if w == nil || w.succeeded || w.program == Other || w.sent == nil || w.termSignal() != w.sent.signal {
+		w := l.worker
+		if w == nil || w.succeeded || w.program == Other || w.sent == nil || !w.diedOfIt() {
 			return
 		}
-		if !now && l.deferred < mostDeferred && l.anyUnreaped() {
+		if !now && l.deferred < mostDeferred && l.anySent(l.isUnreaped) {
 			l.deferred++
 			return
 		}
@@ -58,24 +58,20 @@ func (l *Ledger) promoteSuccessor(now bool) {
 		if len(these) != 1 {
 			return
 		}
-		l.worker = these[0].ID
-		l.successor = these[0]
+		l.worker, l.successor = these[0], these[0]
 	}
 }
 
-// anyUnreaped reports whether one that was signalled is dead and has still to say how it
-// died: drainit will wait for it, if the one above it has not.
-func (l *Ledger) anyUnreaped() bool {
-	return l.anySent(func(m *record) bool {
-		up := l.records[m.parent]
-		return m.exit == nil && l.living[m.PID] != m && m.last > 0 && (up == nil || !l.alive(up))
-	})
+// isUnreaped reports whether a process is dead and has still to say how it died: drainit will wait
+// for it, if the one above it has not.
+func (l *Ledger) isUnreaped(m *record) bool {
+	return m.exit == nil && l.living[m.PID] != m && m.last > 0 && !l.alive(m.parent)
 }
 
 // candidates are the successors of the worker that are possible: of drainit's children and of those
 // that were signalled with the worker and have ended by now, so that it does not depend on which of
 // two ended first, those that came from it and handle the signal; where none does, the shells and
-// launchers.
+// launchers. If a process came from what was drainit's child before the stop, it is that one's.
 func (l *Ledger) candidates() (these []*record) {
 	all := l.children()
 	for _, m := range l.records {
@@ -85,8 +81,9 @@ func (l *Ledger) candidates() (these []*record) {
 	}
 	var passing []*record
 	for _, m := range all {
+		isCleanup := m.fate == cleanup || m.sent == nil && l.cleansUp(m)
 		switch {
-		case l.topmost(m).origin != root || l.isCleanup(m), l.shown.HasWriters(m.PID):
+		case m.topmost().origin != root, isCleanup, l.shown.HasWriters(m.PID):
 		case m.program == Launcher && m.sent != nil: // it is about to die of that
 			passing = append(passing, m)
 		case m.handled.Has(l.deliver) && !(m.program == Shell && (!m.Handles(unix.SIGTERM) || m.alwaysHandles())):
@@ -99,16 +96,4 @@ func (l *Ledger) candidates() (these []*record) {
 		return passing
 	}
 	return these
-}
-
-func (l *Ledger) isCleanup(m *record) bool {
-	return m.fate == cleanup || m.sent == nil && l.cleansUp(l.orphanOf(m))
-}
-
-// topmost is the last known at or above m. If it was drainit's child before the stop,
-// what is below it is its own business.
-func (l *Ledger) topmost(m *record) (top *record) {
-	for top = range l.upFrom(m) {
-	}
-	return top
 }

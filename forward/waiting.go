@@ -23,7 +23,7 @@ func (l *Ledger) Waiting() []Waiting {
 
 // note notes why a process was not signalled, when that has changed.
 func (l *Ledger) note(w Waiting, m *record) {
-	if m.fate == open && m.waitsBy != w.Rule {
+	if !m.fate.isLeft() && m.waitsBy != w.Rule {
 		m.waitsBy = w.Rule
 		l.waiting = append(l.waiting, w)
 	}
@@ -31,14 +31,14 @@ func (l *Ledger) note(w Waiting, m *record) {
 
 // noteUndecided notes those that a shell may wait for, or may have signalled, once it has had
 // its time for that.
-func (l *Ledger) noteUndecided(c *cascade) {
-	for pid, m := range l.living {
-		if m.program != Shell || m.sent == nil || l.now < m.sent.tick+hadItsTime || l.waitsStill(m) != proc.MayWait {
+func (l *Ledger) noteUndecided() {
+	for _, m := range l.living {
+		if m.program != Shell || m.sent == nil || l.now < m.sent.tick+hadItsTime || l.waitsFor(m) != proc.MayWait {
 			continue
 		}
-		for _, p := range l.shown.Foreground(l.shown.Children(pid)) {
+		for _, p := range l.foreground(m) {
 			child := l.living[p.PID]
-			if child != nil && !c.leaves(child) && child.actsUpon(l.signalFor(child)) && !inBackground(p, &m.Process) {
+			if child != nil && !l.leaves(child) && child.actsUpon(l.signalFor(child)) {
 				l.note(Waiting{*p, "its shell may wait for it, or has signalled it", true, m.Process, true}, child)
 			}
 		}

@@ -23,7 +23,7 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 	if got, want := fmt.Sprint(l.Watched()), "[{13 100}]"; got != want {
 		t.Errorf("watched are %v behind a death, want %v", got, want)
 	}
-	if w := l.records[l.worker]; !l.alive(w) {
+	if !l.alive(l.worker) {
 		t.Error("the worker counts as dead, and was not waited for")
 	}
 }
