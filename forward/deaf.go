@@ -27,12 +27,6 @@ type Deaf struct {
 	uncertain bool // what is below it may have been signalled
 }
 
-// notActing reports whether a process that was signalled may not act upon it.
-func (l *Ledger) notActing(m *record) bool {
-	sig, handled := l.reached(m)
-	return !handled || m.program == Shell || m.Pending.Has(sig)
-}
-
 // reached is the signal that has reached a process, or may have, and whether it handled that.
 func (l *Ledger) reached(m *record) (sig unix.Signal, handled bool) {
 	if m.sent != nil {
@@ -40,6 +34,12 @@ func (l *Ledger) reached(m *record) (sig unix.Signal, handled bool) {
 	}
 	sig = l.signalFor(m)
 	return sig, m.handled.Has(sig)
+}
+
+// notActing reports whether a process that was signalled may not act upon it.
+func (l *Ledger) notActing(m *record) bool {
+	sig, handled := l.reached(m)
+	return !handled || m.program == Shell || m.Pending.Has(sig)
 }
 
 // deafAtOnce is why a process that is about to be sent a signal will not act upon it; ""
@@ -57,13 +57,10 @@ func deafAtOnce(p *proc.Process, sig unix.Signal) string {
 // deafNow is the same of one that was sent it some time ago. One in the kernel (state D) takes it
 // when it is back, as one does that runs: with a handler it may pass it on then.
 func deafNow(p *proc.Process, sig unix.Signal) string {
-	if why := deafAtOnce(p, sig); why != "" {
-		return why
-	}
 	if p.Pending.Has(sig) && (p.State == 'S' || p.State == 'D' && !p.Handles(sig)) {
 		return "has not taken it"
 	}
-	return ""
+	return deafAtOnce(p, sig)
 }
 
 // deaf are the processes of the last snapshot that were signalled some time ago and can't act upon it:
@@ -76,12 +73,12 @@ func (l *Ledger) deaf() (all []Deaf) {
 			continue
 		}
 		sig, handled := l.reached(m)
-		d := Deaf{Process: m.Process, Why: deafNow(&m.Process, sig)}
-		switch {
-		case d.Why != "":
-			d.Children = l.shown.Children(m.PID)
-		case m.program == Shell && handled:
-			d.Why, d.Shell, d.Children = "waits for it", true, l.blockingTrap(m)
+		d := Deaf{Process: m.Process, Why: deafNow(p, sig), Children: l.shown.Children(m.PID)}
+		if d.Why == "" {
+			d.Why, d.Shell, d.Children = "waits for it", true, nil
+			if m.program == Shell && handled {
+				d.Children = l.blockingTrap(m)
+			}
 		}
 		// Once a child has gone, the trap may have run while the snapshot was taken.
 		d.uncertain = m.sent == nil || d.Shell && (m.lostChild || m.Waiting() != proc.Waits)
@@ -93,52 +90,47 @@ func (l *Ledger) deaf() (all []Deaf) {
 }
 
 // blockingTrap are the children that a shell waits for before it can run its trap. For dash
-// and busybox that is certain: see proc.Waits. Of any other shell it is known only that it may
-// wait, and so it counts as waiting as long as it has all its children, and it is certain that
-// none was signalled: a trap that runs may signal one after the other. Once it has started
-// something, or waits elsewhere than before the stop, it runs.
+// and busybox that is certain: see proc.Waits. Any other may wait, and counts as waiting as long as it
+// has all its children and none was signalled: a trap may signal one after the other. A shell that has
+// started something since the signal runs its trap.
 func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
-	before, waits := int32(1), l.waitsFor(shell)
+	before, waits := int32(1), shell.waitsFor()
 	if shell.sent != nil {
 		before = shell.sent.snapshot
 	}
-	mayRun := waits == proc.MayWait && (shell.lostChild || l.stackBefore(shell) == 0)
+	runs := waits == proc.NotWaiting || waits == proc.MayWait && (shell.lostChild || shell.stack == 0)
 	for _, p := range l.shown.Children(shell.PID) {
 		child := l.living[p.PID]
-		if child == nil || child.first > before || waits == proc.MayWait && !p.Untouched && l.survives(child, l.deliver) {
-			mayRun = true
-		}
+		runs = runs || child == nil || child.first > before || waits == proc.MayWait && !p.Untouched && l.survives(child, l.deliver)
 	}
-	if mayRun || waits == proc.NotWaiting {
+	if runs {
 		return nil
 	}
 	return l.foreground(shell)
 }
 
-// foreground are the children that a shell has in its foreground, and that bear no mark of the
-// background.
+// foreground are the children that a shell has in its foreground, without those that bear the mark
+// of the background.
 func (l *Ledger) foreground(shell *record) []*proc.Process {
 	these := l.shown.Foreground(l.shown.Children(shell.PID))
-	return slices.DeleteFunc(these, func(p *proc.Process) bool {
-		child := l.living[p.PID]
-		return child != nil && child.inBackgroundOf(shell)
-	})
+	return slices.DeleteFunc(these, func(p *proc.Process) bool { return inBackground(p, &shell.Process) })
 }
 
-// stackBefore is where the stack of a shell was when the stop began; 0 where it did not sleep. It is
-// the same as long as the shell waits for one command, and mostly another one when a trap has run: a
-// shell waits for the next command from another depth, or from within its trap.
-func (l *Ledger) stackBefore(shell *record) uint64 {
-	if p, ok := l.start.Process(shell.PID); ok && p.ID == shell.ID {
-		return p.Call.Stack
-	}
-	return 0
+// inBackground reports whether a child bears the mark of a command in the background of a shell that
+// its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
+// Lists). It may have got a handler for INT since. A child of a parent which is marked itself
+// shows nothing.
+func inBackground(child, parent *proc.Process) bool {
+	marked := child.Ignores(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
+	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 
-// waitsFor reports whether a shell may wait for what it waited for when the stop began.
-func (l *Ledger) waitsFor(shell *record) proc.Waiting {
-	waits, stack := shell.Waiting(), l.stackBefore(shell)
-	if waits == proc.MayWait && stack != 0 && shell.Call.Stack != stack {
+// waitsFor reports whether a shell may wait for what it waited for when the stop began. Its stack is
+// the same as long as it waits for one command, and mostly another one when a trap has run: it waits
+// for the next command from another depth, or from within its trap.
+func (shell *record) waitsFor() proc.Waiting {
+	waits := shell.Waiting()
+	if waits == proc.MayWait && shell.stack != 0 && shell.Call.Stack != shell.stack {
 		return proc.NotWaiting
 	}
 	return waits
@@ -146,18 +138,15 @@ func (l *Ledger) waitsFor(shell *record) proc.Waiting {
 
 // BlockedTraps returns the shells of the last snapshot whose trap can't run before a child ends.
 // One without a handler may do so within moments, and is given a second.
-func (l *Ledger) BlockedTraps() (blocked []Deaf) {
-	for _, d := range l.deaf() {
+func (l *Ledger) BlockedTraps() []Deaf {
+	return slices.DeleteFunc(l.deaf(), func(d Deaf) bool {
 		sent := l.living[d.Process.PID].sent
-		if d.Shell && sent != nil && (d.Children[0].Handles(sent.signal) || l.now >= sent.tick+aSecond) {
-			blocked = append(blocked, d)
-		}
-	}
-	return blocked
+		return !d.Shell || sent == nil || !d.Children[0].Handles(sent.signal) && l.now < sent.tick+aSecond
+	})
 }
 
 // Recheck returns how long until processes that have not reacted are checked again, though none
-// has died; 0 for never. The longer that has not changed, the longer it is.
+// has died; 0 for never.
 func (l *Ledger) Recheck() (next time.Duration) {
 	for _, m := range l.living {
 		if again := l.againAfter(m); again > 0 && (next == 0 || again < next) {
@@ -167,8 +156,8 @@ func (l *Ledger) Recheck() (next time.Duration) {
 	return next
 }
 
-// againAfter is how long one that was signalled, left alone, or held for a second may be left before
-// it is checked again; 0 where what is below it does not depend on it.
+// againAfter is how long one that was signalled, left alone, or held may be left before it is
+// checked again: the longer, the longer it has not changed; 0 where nothing depends on it.
 func (l *Ledger) againAfter(m *record) time.Duration {
 	const soon, least, most = 60 * time.Millisecond, time.Second, 5 * time.Second // soon is after actsAfter
 	const tick = 10 * time.Millisecond

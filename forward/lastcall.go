@@ -64,11 +64,11 @@ func (l *Ledger) maySignalNone(up, child *record) bool {
 	if !up.hasTrap() {
 		return l.notActing(up)
 	}
-	switch l.waitsFor(up) {
+	switch up.waitsFor() {
 	case proc.Waits:
 		return true
 	case proc.MayWait:
-		return len(l.foreground(up)) > 0 || !child.inBackgroundOf(up)
+		return len(l.foreground(up)) > 0 || !inBackground(&child.Process, &up.Process)
 	}
 	return false
 }

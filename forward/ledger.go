@@ -2,6 +2,7 @@ package forward
 
 import (
 	"maps"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -86,7 +87,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	}
 	for _, m := range l.living {
 		// A pid that is recycled while /proc is read could close a ring of parents.
-		if p := l.living[m.PPID]; p != nil && p != m.parent && !p.isAtOrBelow(m) {
+		if p := l.living[m.PPID]; p != nil && p != m.parent && !slices.Contains(slices.Collect(p.up()), m) {
 			m.parent = p
 		}
 	}
@@ -117,6 +118,9 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	l.records[p.ID] = m
 	if m.first == 0 {
 		m.first = l.snapshots
+	}
+	if l.snapshots == 1 {
+		m.stack = p.Call.Stack
 	}
 	before := m.Process
 	m.Process, m.last = *p, l.snapshots

@@ -43,12 +43,12 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 		return
 	}
 	for _, root := range l.workers(r, s) {
-		handlers := l.handlers(r, s, root)
-		for _, p := range handlers {
-			l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: "the first that handles it"})
+		to, why := l.handlers(r, s, root), "the first that handles it"
+		if len(to) == 0 && !onlyIfHandled {
+			to, why = []proc.Process{root}, "no process handles it"
 		}
-		if len(handlers) == 0 && !onlyIfHandled {
-			l.plan = append(l.plan, Delivery{Process: root, Signal: r.Signal, Child: true, Rule: "no process handles it"})
+		for _, p := range to {
+			l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: why})
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (l *Ledger) settle(m *record) {
 	if w.Undecided && m.parent != nil {
 		w.Parent = m.parent.Process
 	}
-	l.note(w, m)
+	l.note(m, w)
 	if m.fate = fate; fate == held && m.heldSince == 0 {
 		m.heldSince = l.now
 	}

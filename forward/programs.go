@@ -18,12 +18,9 @@ const (
 	Launcher                // a package manager's runner: of signals it heeds TERM at most
 )
 
-func (p Program) String() string { return [...]string{"program", "shell", "launcher"}[p] }
-
 var (
-	shells = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh", "rbash"}
-	// these have a handler for TERM without a trap
-	shellsWithHandlers = []string{"mksh", "lksh", "oksh"}
+	shells             = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh", "rbash"}
+	shellsWithHandlers = []string{"mksh", "lksh", "oksh"} // for TERM, without a trap
 
 	multicall = []string{"busybox", "toybox"} // one program that is many, by the name it was called
 	runtimes  = []string{"node", "nodejs", "bun"}
@@ -33,10 +30,10 @@ var (
 // ProgramOf tells a shell and a launcher by what runs them; where that may not be
 // read, by the name the process bears. Arguments alone prove nothing.
 func ProgramOf(p *proc.Process) Program {
-	if slices.Contains(shells, shellName(p)) {
+	switch {
+	case slices.Contains(shells, shellName(p)):
 		return Shell
-	}
-	if LauncherName(p) != "" {
+	case LauncherName(p) != "":
 		return Launcher
 	}
 	return Other
@@ -56,15 +53,8 @@ func shellName(p *proc.Process) string {
 	return called
 }
 
-// withoutSuffix makes busybox of busybox.static and bash of bash.old.
-func withoutSuffix(file string) string {
-	name, _, _ := strings.Cut(file, ".")
-	return name
-}
-
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for any other program. npm and
-// yarn write a title such as "npm start" over their arguments, so the name stands at the front of
-// either.
+// yarn write a title such as "npm start" over their arguments; before, a runtime runs their script.
 func LauncherName(p *proc.Process) string {
 	switch {
 	case p.Exe == "go" && len(p.Args) > 1 && p.Args[1] == "run":
@@ -73,20 +63,23 @@ func LauncherName(p *proc.Process) string {
 		return ""
 	}
 	title, _, _ := strings.Cut(p.Comm, " ")
-	if slices.Contains(launchers, title) {
-		return title
-	}
 	script := slices.IndexFunc(p.Args, func(arg string) bool {
 		return !strings.HasPrefix(arg, "-") && !slices.Contains(runtimes, path.Base(arg))
 	})
-	name := strings.TrimRight(withoutSuffix(commandName(p.Args, script)), "0123456789") // npm-cli.js, yarn.js, yarn-4.5.0.cjs
-	for _, end := range []string{"-", "-cli", "-berry"} {
-		name = strings.TrimSuffix(name, end)
-	}
-	if slices.Contains(launchers, name) {
+	name, kind, _ := strings.Cut(withoutSuffix(commandName(p.Args, script)), "-") // npm-cli.js, yarn-4.5.0.cjs
+	switch {
+	case slices.Contains(launchers, title):
+		return title
+	case slices.Contains(launchers, name) && slices.Contains([]string{"", "cli", "berry"}, strings.Trim(kind, "0123456789")):
 		return name
 	}
 	return ""
+}
+
+// withoutSuffix makes busybox of busybox.static and bash of bash.old.
+func withoutSuffix(file string) string {
+	name, _, _ := strings.Cut(file, ".")
+	return name
 }
 
 // commandName is the file name of an argument, without a login shell's dash.

@@ -109,14 +109,6 @@ func TestProgramsWithOddArguments(t *testing.T) {
 	}
 }
 
-func TestNamesOfPrograms(t *testing.T) {
-	for p, want := range map[Program]string{Other: "program", Shell: "shell", Launcher: "launcher"} {
-		if got := p.String(); got != want {
-			t.Errorf("%d is %q, want %q", p, got, want)
-		}
-	}
-}
-
 // A snapshot may not show the arguments, and a launcher takes its title some time after its
 // start. What a process is, is asked again when it shows more.
 func TestAProgramIsKnownWhenItShows(t *testing.T) {

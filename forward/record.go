@@ -22,8 +22,9 @@ type record struct {
 	heldSince uint64      // the tick at which its fate was first held, 0 for never
 	waitsBy   string      // the rule by which it was not signalled, the last time
 	exit      *unix.WaitStatus
-	lostChild bool // since it was signalled
-	succeeded bool // it was the worker, and its successor was looked for
+	stack     uint64 // where its stack was when the stop began, 0 where it did not sleep
+	lostChild bool   // since it was signalled
+	succeeded bool   // it was the worker, and its successor was looked for
 
 	first, last int32 // the snapshots that showed it, by number; 0 for none
 }
@@ -63,16 +64,6 @@ func (m *record) up() iter.Seq[*record] {
 		for ; m != nil && yield(m); m = m.parent {
 		}
 	}
-}
-
-// isAtOrBelow reports whether m is p or below it.
-func (m *record) isAtOrBelow(p *record) bool {
-	for up := range m.up() {
-		if up == p {
-			return true
-		}
-	}
-	return false
 }
 
 // topmost is the last known at or above a process.
@@ -127,13 +118,4 @@ func (m *record) isDying() bool { return m.Pending.Has(unix.SIGKILL) }
 // actsUpon reports whether a process that is sent a signal ends its work by it.
 func (m *record) actsUpon(sig unix.Signal) bool {
 	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(&m.Process, sig) == ""
-}
-
-// inBackgroundOf reports whether a child bears the mark of a command in the background of a shell
-// that its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX,
-// Asynchronous Lists). It may have got a handler for INT since. A child of a parent which is marked
-// itself shows nothing.
-func (m *record) inBackgroundOf(parent *record) bool {
-	marked := m.Ignores(unix.SIGQUIT) && (m.Ignores(unix.SIGINT) || m.Handles(unix.SIGINT))
-	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }

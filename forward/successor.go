@@ -28,21 +28,15 @@ func (l *Ledger) Successor() (s Successor, ok bool) {
 }
 
 // PromoteLast finds the worker's successor where nothing is left.
-func (l *Ledger) PromoteLast() {
-	if l.start != nil {
-		l.promoteSuccessor(true)
-	}
-}
+func (l *Ledger) PromoteLast() { l.promoteSuccessor(true) }
 
 // mostDeferred bounds the snapshots for which the choice of a successor is put off.
 const mostDeferred = 3
 
-// promoteSuccessor makes the successor of a worker the worker, and the successor of that.
-// A shell or a launcher that died by the very signal that drainit sent it says nothing
-// about the work; if exactly one child that came from it handles the signal, that one's
-// status does, though it may have ended since. Where none does, a single shell or
-// launcher may have a successor in its turn. A reader of a pipe that another writes to is none. The
-// first snapshot after the death decides; now is whether there will be no other.
+// promoteSuccessor makes the successor of a worker the worker, and the successor of that. A shell or a
+// launcher that died by the very signal that drainit sent it says nothing about the work; if exactly
+// one process that came from it may be the work, that one's status does, though it may have ended
+// since. The first snapshot after the death decides; now is whether there will be no other.
 func (l *Ledger) promoteSuccessor(now bool) {
 	for {
 		w := l.worker
@@ -68,10 +62,10 @@ func (l *Ledger) isUnreaped(m *record) bool {
 	return m.exit == nil && l.living[m.PID] != m && m.last > 0 && !l.alive(m.parent)
 }
 
-// candidates are the successors of the worker that are possible: of drainit's children and of those
-// that were signalled with the worker and have ended by now, so that it does not depend on which of
-// two ended first, those that came from it and handle the signal; where none does, the shells and
-// launchers. If a process came from what was drainit's child before the stop, it is that one's.
+// candidates are the possible successors, of drainit's children and of those that were signalled and
+// have ended by now, so that it does not depend on which of two ended first: those that came from the
+// worker, belong to no daemon of before the stop, and handle the signal. Where none does, a shell or a
+// launcher may have a successor in its turn.
 func (l *Ledger) candidates() (these []*record) {
 	all := l.children()
 	for _, m := range l.records {
@@ -81,12 +75,11 @@ func (l *Ledger) candidates() (these []*record) {
 	}
 	var passing []*record
 	for _, m := range all {
-		isCleanup := m.fate == cleanup || m.sent == nil && l.cleansUp(m)
+		handles := m.handled.Has(l.deliver) && !(m.program == Shell && (!m.Handles(unix.SIGTERM) || m.alwaysHandles()))
+		dying := m.program == Launcher && m.sent != nil
 		switch {
-		case m.topmost().origin != root, isCleanup, l.shown.HasWriters(m.PID):
-		case m.program == Launcher && m.sent != nil: // it is about to die of that
-			passing = append(passing, m)
-		case m.handled.Has(l.deliver) && !(m.program == Shell && (!m.Handles(unix.SIGTERM) || m.alwaysHandles())):
+		case m.topmost().origin != root, m.fate == cleanup, m.sent == nil && l.cleansUp(m), l.shown.HasWriters(m.PID):
+		case handles && !dying:
 			these = append(these, m)
 		case m.program != Other:
 			passing = append(passing, m)

@@ -22,7 +22,7 @@ func (l *Ledger) Waiting() []Waiting {
 }
 
 // note notes why a process was not signalled, when that has changed.
-func (l *Ledger) note(w Waiting, m *record) {
+func (l *Ledger) note(m *record, w Waiting) {
 	if !m.fate.isLeft() && m.waitsBy != w.Rule {
 		m.waitsBy = w.Rule
 		l.waiting = append(l.waiting, w)
@@ -33,13 +33,12 @@ func (l *Ledger) note(w Waiting, m *record) {
 // its time for that.
 func (l *Ledger) noteUndecided() {
 	for _, m := range l.living {
-		if m.program != Shell || m.sent == nil || l.now < m.sent.tick+hadItsTime || l.waitsFor(m) != proc.MayWait {
+		if m.program != Shell || m.sent == nil || l.now < m.sent.tick+hadItsTime || m.waitsFor() != proc.MayWait {
 			continue
 		}
 		for _, p := range l.foreground(m) {
-			child := l.living[p.PID]
-			if child != nil && !l.leaves(child) && child.actsUpon(l.signalFor(child)) {
-				l.note(Waiting{*p, "its shell may wait for it, or has signalled it", true, m.Process, true}, child)
+			if child := l.living[p.PID]; child != nil && !l.leaves(child) && child.actsUpon(l.signalFor(child)) {
+				l.note(child, Waiting{*p, "its shell may wait for it, or has signalled it", true, m.Process, true})
 			}
 		}
 	}
