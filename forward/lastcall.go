@@ -1,10 +1,6 @@
 package forward
 
-import (
-	"iter"
-
-	"drainit/internal/proc"
-)
+import "drainit/internal/proc"
 
 // lastCall is the reason of the last call.
 const lastCall = "the grace period is nearly over, and no process has signalled it"
@@ -22,32 +18,21 @@ func (l *Ledger) addLastCall() {
 }
 
 // hasItsTurn reports whether a process that was not signalled is in the last call. The nearest
-// above it that acts upon signals, or was sent this one, decides.
+// above it that was sent the signal, or acts upon it, decides.
 func (l *Ledger) hasItsTurn(m *record) bool {
-	for up := range l.above(m) {
-		if l.planned[up.ID] { // it has its turn first
-			return false
-		}
-	}
-	below := m // on the way from up to m
-	for up := range l.above(m) {
+	decided, yes := false, true
+	for below, up := m, l.living[m.PPID]; up != nil; below, up = up, l.living[up.PPID] {
 		switch {
+		case l.planned[up.ID]: // it has its turn first
+			return false
+		case decided:
 		case up.sent != nil && l.maySignalNone(up, below):
-			return true
+			decided = true
 		case up.sent != nil, l.everActs(up):
-			return m.Untouched
-		}
-		below = up
-	}
-	return true
-}
-
-// above walks over the living above a process of the snapshot.
-func (l *Ledger) above(m *record) iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		for up := l.living[m.PPID]; up != nil && yield(up); up = l.living[up.PPID] {
+			decided, yes = true, m.Untouched
 		}
 	}
+	return yes
 }
 
 // everActs reports whether a process acts upon what another sends it, or has done so with

@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -9,15 +8,13 @@ import (
 	"drainit/internal/proc"
 )
 
-// Ledger is the history that decisions depend on: which process was sent what, how each
-// of drainit's children ended, and what each snapshot of a stop has shown. No process is
-// sent a stop signal twice.
+// Ledger is the history that decisions depend on: which process was sent what, how each of drainit's
+// children ended, and what the snapshots of a stop have shown. No process is sent a stop signal twice.
 type Ledger struct {
 	self    int                      // drainit's pid
 	quieted map[proc.ID]proc.Process // those that were sent the quiet signal
 
 	early *sent // how the worker was signalled before there was a snapshot
-
 	// Of a stop, from its first snapshot on.
 	start, shown *proc.Snapshot // that one, nil before, and the last
 	snapshots    int32          // how many there have been
@@ -43,13 +40,11 @@ func NewLedger(self int) *Ledger {
 	return &Ledger{self: self, quieted: make(map[proc.ID]proc.Process)}
 }
 
-// Start returns the first snapshot of the stop, nil before that was taken. Later ones show who is
-// untouched since.
+// Start returns the first snapshot of the stop, nil before that was taken.
 func (l *Ledger) Start() *proc.Snapshot { return l.start }
 
-// begin begins the history of a stop with its first snapshot, taken before any process
-// was signalled. The roots are signalled as the worker is: the worker, or all children of
-// drainit where it has gone. The other children wait until it has.
+// begin begins the history of a stop with its first snapshot. Signalled as the worker is are the
+// worker, or all children of drainit where it has gone. The other children wait until it has.
 func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	l.start, l.deliver, l.now = s, r.Signal, r.Tick
 	l.records = make(map[proc.ID]*record)
@@ -87,21 +82,20 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	}
 	for _, m := range l.living {
 		// A pid that is recycled while /proc is read could close a ring of parents.
-		if p := l.living[m.PPID]; p != nil && p != m.parent && !slices.Contains(slices.Collect(p.up()), m) {
+		if p := l.living[m.PPID]; p != nil && p != m.parent && !p.isBelow(m) {
 			m.parent = p
 		}
 	}
-	for _, m := range l.records {
-		up := m.parent
-		if m.last == l.snapshots-1 && up != nil && up.sent != nil && m.last >= up.sent.snapshot {
-			up.lostChild = true
+	for id, m := range l.records {
+		switch {
+		case m.last == l.snapshots-1 && m.parent != nil:
+			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
+		case m.last < l.snapshots-1 && m.sent == nil && m != l.worker:
+			// Only what is below it has to know it. A snapshot may miss a process that loses its parent
+			// meanwhile, so it takes two.
+			delete(l.records, id)
 		}
 	}
-	// The dead that were sent nothing are known to those below them only. A snapshot may miss a
-	// process that loses its parent under it, so it takes two.
-	maps.DeleteFunc(l.records, func(_ proc.ID, m *record) bool {
-		return m.last+1 < l.snapshots && m.sent == nil && m != l.worker
-	})
 }
 
 // recordOf notes what a snapshot shows of a process.
@@ -117,10 +111,7 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	}
 	l.records[p.ID] = m
 	if m.first == 0 {
-		m.first = l.snapshots
-	}
-	if l.snapshots == 1 {
-		m.stack = p.Call.Stack
+		m.first, m.stack = l.snapshots, p.Call.Stack
 	}
 	before := m.Process
 	m.Process, m.last = *p, l.snapshots
@@ -132,8 +123,8 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	return m
 }
 
-// alive is exact for drainit's children, which are waited for: one that is dead and not
-// waited for yet has still to say how it died. Of the others the last snapshot tells.
+// alive is exact for drainit's children: one that is dead and not waited for yet has still to say how
+// it died. Of the others the last snapshot tells.
 func (l *Ledger) alive(m *record) bool {
 	return m != nil && (l.living[m.PID] == m || m.last > 0 && m.PPID == l.self && m.exit == nil)
 }
@@ -145,7 +136,8 @@ func (l *Ledger) children() (all []*record) {
 			all = append(all, m)
 		}
 	}
-	return sortByPID(all)
+	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
+	return all
 }
 
 // Exited notes how a child of drainit ended. The last snapshot may have left it out, for
@@ -196,19 +188,15 @@ func (l *Ledger) Sent(d Delivery, tick uint64) {
 	}
 }
 
-// sentWithGroup reports whether one that is seen for the first time was signalled with
-// its group. A fork that was under way gives its child the signal and a later start
-// (kernel/fork.c, copy_process), much later on a busy machine: by then its parent has
-// died of the signal. In doubt it was, for none is signalled twice.
+// sentWithGroup reports whether one that is seen for the first time was signalled with its group. A
+// fork that was under way gives its child the signal and a later start (kernel/fork.c, copy_process),
+// much later on a busy machine: by then its parent has died of the signal.
 func (l *Ledger) sentWithGroup(m *record) bool {
-	if l.toGroup == nil || m.sent != nil || m.PGID != l.group {
-		return false
-	}
-	const underWay, orphaned = 10, 1000 // ticks
+	underWay := uint64(10) // ticks
 	if m.PPID == l.self {
-		return m.Start <= l.toGroup.tick+orphaned
+		underWay = 1000
 	}
-	return m.Start <= l.toGroup.tick+underWay
+	return l.toGroup != nil && m.sent == nil && m.PGID == l.group && m.Start <= l.toGroup.tick+underWay
 }
 
 // Quieted notes that a process was sent the quiet signal.

@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"iter"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +21,7 @@ type record struct {
 	heldSince uint64      // the tick at which its fate was first held, 0 for never
 	waitsBy   string      // the rule by which it was not signalled, the last time
 	exit      *unix.WaitStatus
-	stack     uint64 // where its stack was when the stop began, 0 where it did not sleep
+	stack     uint64 // where its stack was at first, 0 where it did not sleep
 	lostChild bool   // since it was signalled
 	succeeded bool   // it was the worker, and its successor was looked for
 
@@ -52,35 +51,29 @@ func (m *record) markSent(how sent) {
 	m.sent = &how
 }
 
-// sortByPID sorts records.
-func sortByPID(all []*record) []*record {
-	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
-	return all
-}
-
-// up walks from a process to those above it, itself first.
-func (m *record) up() iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		for ; m != nil && yield(m); m = m.parent {
-		}
+// isBelow reports whether a process is p or below it.
+func (m *record) isBelow(p *record) bool {
+	for m != nil && m != p {
+		m = m.parent
 	}
+	return m == p
 }
 
 // topmost is the last known at or above a process.
-func (m *record) topmost() (top *record) {
-	for top = range m.up() {
+func (m *record) topmost() *record {
+	for m.parent != nil {
+		m = m.parent
 	}
-	return top
+	return m
 }
 
 // notified is the nearest process above m that drainit signalled, nil for none.
 func (m *record) notified() *record {
-	for up := range m.parent.up() {
-		if up.sent != nil {
-			return up
-		}
+	up := m.parent
+	for up != nil && up.sent == nil {
+		up = up.parent
 	}
-	return nil
+	return up
 }
 
 // bornAfter reports whether m was started after p was signalled. A tick is a hundredth
@@ -105,15 +98,11 @@ func (m *record) diedOfIt() bool {
 	return m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
 }
 
-// alwaysHandles reports whether a process is a shell that has a handler for TERM without
-// any trap, and acts upon it after its child has ended only.
+// alwaysHandles reports whether a process is a shell that handles TERM without any trap, and acts
+// upon it after its child has ended only.
 func (m *record) alwaysHandles() bool {
 	return m.program == Shell && slices.Contains(shellsWithHandlers, shellName(&m.Process))
 }
-
-// isDying reports whether a signal has ended a process that has not got to it yet: then
-// the kernel has added SIGKILL to what is pending (kernel/signal.c, complete_signal).
-func (m *record) isDying() bool { return m.Pending.Has(unix.SIGKILL) }
 
 // actsUpon reports whether a process that is sent a signal ends its work by it.
 func (m *record) actsUpon(sig unix.Signal) bool {

@@ -1,9 +1,8 @@
-// Package forward decides which processes get a signal: a request and a snapshot in,
-// deliveries out.
+// Package forward decides which processes get a signal: a request and a snapshot in, deliveries out.
 //
 // Below the worker, drainit sends the stop signal only to a process of which it is certain
 // that no process has signalled it, or in the last call, when the grace period is nearly over.
-// Certain are: one that is untouched (proc.Evidence); one whose parent drainit signalled, which
+// Certain are: one that is untouched (proc.Process); one whose parent drainit signalled, which
 // had no handler at any time and died of that; one below a process that ignores the signal or
 // still has it pending; what a dash or busybox waits for in wait4(2). Not certain, and so
 // signalled only if it is untouched, is what another shell may wait for, what a parent with a
@@ -80,16 +79,13 @@ const (
 // Delivery is a signal to be sent.
 type Delivery struct {
 	Target  Target
-	Process proc.Process // no more than its pid may be known, of a worker that /proc hides
+	Process proc.Process // of a worker that /proc hides, no more than the pid is known
 	PGID    int
 	Signal  unix.Signal
 	Child   bool   // Process is drainit's child: its pid can't be another's
 	Rule    string // why, for the log; "" is not worth a line
-	// It is the stop signal, and noted as such. A process that is stopped would not see
-	// it, so it is continued after it.
-	Stop bool
-	// The signal's default action would stop the process: it goes out only if the process
-	// handles it still.
-	OnlyIfHandled bool
+	Stop    bool   // the stop signal: noted as such, and a process that is stopped is continued after it
+
+	OnlyIfHandled bool           // it would stop the process: sent only if that handles it still
 	Members       []proc.Process // of the group, as far as they are known
 }

@@ -32,7 +32,7 @@ func (l *Ledger) decide(m *record) (fate, string) {
 	switch {
 	case m.fate.isLeft(): // rule 1: there is nothing to decide
 		return m.fate, "it was left alone"
-	case m.isDying():
+	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
 		return open, "it is dying"
 	case l.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
 		return open, "it reads a pipe of a process that lives"
