@@ -54,8 +54,8 @@ func deafAtOnce(p *proc.Process, sig unix.Signal) string {
 	return ""
 }
 
-// deafNow is the same of one that was sent it some time ago. One in the kernel (state D) takes it
-// when it is back, as one does that runs: with a handler it may pass it on then.
+// deafNow is the same of one that was sent it some time ago. One that runs takes it yet, and one in
+// the kernel (state D) when it is back: with a handler it may pass it on then.
 func deafNow(p *proc.Process, sig unix.Signal) string {
 	if p.Pending.Has(sig) && (p.State == 'S' || p.State == 'D' && !p.Handles(sig)) {
 		return "has not taken it"
@@ -63,9 +63,9 @@ func deafNow(p *proc.Process, sig unix.Signal) string {
 	return deafAtOnce(p, sig)
 }
 
-// deaf are the processes of the last snapshot that were signalled some time ago and can't act upon it:
-// they did not handle the signal, or have not taken it, or are shells that wait for a child first. So
-// are orphans that were left alone, for another may have signalled them, and their group.
+// deaf are the processes that were signalled some time ago and can't act upon it: they ignore the signal,
+// or have not taken it, or are shells that wait for a child first. Orphans that were left alone count,
+// for another may have signalled them.
 func (l *Ledger) deaf() (all []Deaf) {
 	for _, p := range l.shown.Descendants(l.self) {
 		m := l.living[p.PID]
@@ -91,17 +91,14 @@ func (l *Ledger) deaf() (all []Deaf) {
 
 // blockingTrap are the children that a shell waits for before it can run its trap. For dash
 // and busybox that is certain: see proc.Waits. Any other may wait, and counts as waiting as long as it
-// has all its children and none was signalled: a trap may signal one after the other. A shell that has
-// started something since the signal runs its trap.
+// has all its children and none was signalled: a trap may signal one after the other. One that has
+// started something since the stop began runs its trap.
 func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
-	before, waits := int32(1), shell.waitsFor()
-	if shell.sent != nil {
-		before = shell.sent.snapshot
-	}
+	waits := shell.waitsFor()
 	runs := waits == proc.NotWaiting || waits == proc.MayWait && (shell.lostChild || shell.stack == 0)
 	for _, p := range l.shown.Children(shell.PID) {
 		child := l.living[p.PID]
-		runs = runs || child == nil || child.first > before || waits == proc.MayWait && !p.Untouched && l.survives(child, l.deliver)
+		runs = runs || child == nil || child.first > 1 || waits == proc.MayWait && !p.Untouched && l.survives(child, l.deliver)
 	}
 	if runs {
 		return nil

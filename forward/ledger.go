@@ -81,8 +81,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		}
 	}
 	for _, m := range l.living {
-		// A pid that is recycled while /proc is read could close a ring of parents.
-		if p := l.living[m.PPID]; p != nil && p != m.parent && !p.isBelow(m) {
+		if p := l.living[m.PPID]; p != nil && p.Start <= m.Start { // else the pid was recycled meanwhile
 			m.parent = p
 		}
 	}
@@ -126,7 +125,7 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 // alive is exact for drainit's children: one that is dead and not waited for yet has still to say how
 // it died. Of the others the last snapshot tells.
 func (l *Ledger) alive(m *record) bool {
-	return m != nil && (l.living[m.PID] == m || m.last > 0 && m.PPID == l.self && m.exit == nil)
+	return m != nil && (l.living[m.PID] == m || m.PPID == l.self && m.exit == nil)
 }
 
 // children are drainit's living children, by pid.
@@ -158,11 +157,7 @@ func (l *Ledger) Exited(pid int, status unix.WaitStatus) {
 }
 
 // Died notes that a process that was watched has ended.
-func (l *Ledger) Died(pid int) {
-	if m := l.living[pid]; m != nil && m.PPID != l.self {
-		delete(l.living, pid)
-	}
-}
+func (l *Ledger) Died(pid int) { delete(l.living, pid) }
 
 // Sent notes a delivery that was made, or may not be (EPERM): either way it is not made
 // again. tick is proc.Ticks from before it was made.

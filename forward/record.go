@@ -51,14 +51,6 @@ func (m *record) markSent(how sent) {
 	m.sent = &how
 }
 
-// isBelow reports whether a process is p or below it.
-func (m *record) isBelow(p *record) bool {
-	for m != nil && m != p {
-		m = m.parent
-	}
-	return m == p
-}
-
 // topmost is the last known at or above a process.
 func (m *record) topmost() *record {
 	for m.parent != nil {
