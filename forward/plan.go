@@ -78,17 +78,16 @@ func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
 	if !ok {
 		p = proc.Process{ID: proc.ID{PID: r.Worker.PID}, PPID: l.self}
 	}
-	d := Delivery{Process: p, PGID: r.Worker.PID, Signal: r.Signal, Child: true}
+	group := r.Worker.PID
 	if p.PGID == r.Worker.PGID { // a successor may be in the first worker's
-		d.PGID = r.Worker.PGID
+		group = p.PGID
 	}
-	return d
+	return Delivery{Process: p, PGID: group, Signal: r.Signal, Child: true}
 }
 
-// planOrphans is for those children of drainit that no other process can have signalled; in the
-// last seconds of a grace for all that were not. Without /proc it is known of a worker that lives
-// that it was signalled, and it may signal the others; what one that has gone left is known to the
-// kernel alone.
+// planOrphans is for those children of drainit that no other process can have signalled, and in the
+// last call for all that were not. Without /proc, a worker that lives may signal the others; what one
+// that has gone left is known to the kernel alone.
 func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 	switch {
 	case r.Mode == ModeWorker:
@@ -166,9 +165,9 @@ func (l *Ledger) add(d Delivery) {
 	}
 }
 
-// pass signals the first on each way down that handles the signal. One that does not
-// would only die of it: it works on, and may be what the one above it waits for. Where these may
-// have been signalled, it goes to those that are untouched.
+// pass signals the first on each way down that handles the signal, where it is uncertain whether they
+// were signalled the untouched. One that does not handle it would only die of it, and may be what the
+// one above it waits for.
 func (l *Ledger) pass(p *proc.Process, why string, uncertain bool) {
 	m := l.living[p.PID]
 	switch {
@@ -202,15 +201,12 @@ func (l *Ledger) delivery(m *record, why string) Delivery {
 	return Delivery{Process: m.Process, Signal: l.signalFor(m), Child: m.PPID == l.self, Rule: why, Stop: true}
 }
 
-// signalFor is what a process is sent: the stop signal if it handles that, else TERM. A
-// launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or
-// dies, whatever trap it has for TERM; so it is sent TERM unless it has a trap for the
-// signal itself.
+// signalFor is what a process is sent: the stop signal if it is the worker or handles that, else TERM.
+// A launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or dies, whatever
+// trap it has for TERM; so it is sent TERM unless it has a trap for the signal itself.
 func (l *Ledger) signalFor(m *record) unix.Signal {
-	switch {
-	case m.program == Launcher, m.program == Shell && (l.deliver == unix.SIGINT || !m.Handles(l.deliver)):
-		return unix.SIGTERM
-	case m.origin == root && m == l.worker, m.Handles(l.deliver):
+	heeds := m.program == Other || m.program == Shell && l.deliver != unix.SIGINT && m.Handles(l.deliver)
+	if heeds && (m.origin == root && m == l.worker || m.Handles(l.deliver)) {
 		return l.deliver
 	}
 	return unix.SIGTERM

@@ -5,11 +5,9 @@ import "drainit/internal/proc"
 // Waiting is a process that was not signalled, and the rule by which, where that is not the one
 // of the plan before.
 type Waiting struct {
-	Process proc.Process
-	Rule    string
-	// Undecided is whether it can't be known whether it was signalled: then it is signalled in the last
-	// seconds of the grace.
-	Undecided bool
+	Process   proc.Process
+	Rule      string
+	Undecided bool         // another may have signalled it: the last call does, if nothing shows before
 	Parent    proc.Process // that may have signalled it, zero where none was seen
 	Waits     bool         // the parent lives: a shell that may wait for it, and has signalled none then
 }
@@ -44,9 +42,8 @@ func (l *Ledger) noteUndecided() {
 	}
 }
 
-// Watched are the processes of the last snapshot whose death can leave an orphan, or let a
-// reader of their pipe have its turn, and is not reported by wait4: those that are not
-// drainit's children.
+// Watched are the processes whose death can leave an orphan, or let a reader of their pipe have its
+// turn, and is not reported by wait4.
 func (l *Ledger) Watched() (all []proc.ID) {
 	writes := make(map[int]bool)
 	for pid := range l.living {
