@@ -36,6 +36,14 @@ func (l *Ledger) reached(m *record) (sig unix.Signal, handled bool) {
 	return sig, m.handled.Has(sig)
 }
 
+// hadTime reports whether a process had time to act upon the signal that has reached it.
+func (l *Ledger) hadTime(m *record) bool {
+	if m.sent == nil {
+		return m.fate.isLeft()
+	}
+	return l.now >= m.sent.tick+actsAfter
+}
+
 // notActing reports whether a process that was signalled may not act upon it.
 func (l *Ledger) notActing(m *record) bool {
 	sig, handled := l.reached(m)
@@ -69,7 +77,7 @@ func deafNow(p *proc.Process, sig unix.Signal) string {
 func (l *Ledger) deaf() (all []Deaf) {
 	for _, p := range l.shown.Descendants(l.self) {
 		m := l.living[p.PID]
-		if m == nil || m.sent == nil && !m.fate.isLeft() || m.sent != nil && m.sent.tick+actsAfter > l.now || !l.notActing(m) {
+		if m == nil || !l.hadTime(m) || !l.notActing(m) {
 			continue
 		}
 		sig, handled := l.reached(m)
@@ -163,11 +171,9 @@ func (l *Ledger) againAfter(m *record) time.Duration {
 		return soon
 	case len(l.shown.Children(m.PID)) == 0, m.sent == nil && !m.fate.isLeft():
 		return 0
-	case m.sent == nil:
-		return least
-	case l.now < m.sent.tick+actsAfter:
+	case !l.hadTime(m):
 		return soon
-	case l.now < m.sent.tick+aSecond:
+	case m.sent == nil, l.now < m.sent.tick+aSecond:
 		return least
 	case l.notActing(m):
 		return min(max(time.Duration(l.now-m.sent.tick)*tick/2, least), most)

@@ -141,10 +141,3 @@ func TestAStopOfAGroupThatIsSeenLate(t *testing.T) {
 		t.Errorf("when the worker has gone: %q, want %q", got, want)
 	}
 }
-
-func copies(these []*proc.Process) (all []proc.Process) {
-	for _, p := range these {
-		all = append(all, *p)
-	}
-	return all
-}

@@ -11,7 +11,7 @@ const lastCall = "the grace period is nearly over, and no process has signalled 
 func (l *Ledger) addLastCall() {
 	for _, p := range l.shown.Descendants(l.self) {
 		m := l.living[p.PID]
-		if m != nil && !l.leaves(m) && (m.origin == beforeStop || m.actsUpon(l.signalFor(m)) && l.hasItsTurn(m)) {
+		if m != nil && !l.leaves(m) && (m.origin == beforeStop || l.actsUpon(m) && l.hasItsTurn(m)) {
 			l.add(l.delivery(m, lastCall))
 		}
 	}

@@ -54,11 +54,15 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 }
 
 // workers are the worker, or what a worker that has gone left.
-func (l *Ledger) workers(r Request, s *proc.Snapshot) (all []proc.Process) {
+func (l *Ledger) workers(r Request, s *proc.Snapshot) []proc.Process {
 	if !r.Worker.Gone {
 		return []proc.Process{l.toWorker(r, s).Process}
 	}
-	for _, p := range s.Children(l.self) {
+	return copies(s.Children(l.self))
+}
+
+func copies(these []*proc.Process) (all []proc.Process) {
+	for _, p := range these {
 		all = append(all, *p)
 	}
 	return all
@@ -74,7 +78,7 @@ func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
 	return all
 }
 
-func (l *Ledger) handlers(r Request, s *proc.Snapshot, root proc.Process) (handlers []proc.Process) {
+func (l *Ledger) handlers(r Request, s *proc.Snapshot, root proc.Process) []proc.Process {
 	handles := func(p proc.Process) bool { return p.Handles(r.Signal) }
 	switch {
 	case r.Worker.Gone || r.Mode == ModeAuto || r.Purpose == Quiet:
@@ -82,11 +86,7 @@ func (l *Ledger) handlers(r Request, s *proc.Snapshot, root proc.Process) (handl
 	case r.Mode == ModeWorker && handles(root):
 		return []proc.Process{root}
 	case r.Mode == ModeGroup:
-		for _, p := range s.Group(root.PID) {
-			if handles(*p) {
-				handlers = append(handlers, *p)
-			}
-		}
+		return slices.DeleteFunc(copies(s.Group(root.PID)), func(p proc.Process) bool { return !handles(p) })
 	}
-	return handlers
+	return nil
 }

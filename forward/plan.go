@@ -59,10 +59,7 @@ func (l *Ledger) planStop(r Request, s *proc.Snapshot) {
 		l.add(worker)
 	case r.Mode == ModeGroup:
 		l.begin(r, s)
-		for _, p := range s.Group(worker.PGID) {
-			worker.Members = append(worker.Members, *p)
-		}
-		if len(worker.Members) == 0 {
+		if worker.Members = copies(s.Group(worker.PGID)); len(worker.Members) == 0 {
 			worker.Members = []proc.Process{worker.Process}
 		}
 		l.add(worker)
@@ -117,9 +114,7 @@ func (l *Ledger) judge(last bool) {
 		}
 	}
 	for _, d := range l.deaf() {
-		for _, child := range d.Children {
-			l.pass(child, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
-		}
+		l.pass(d.Children, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
 	}
 	if last {
 		l.addLastCall()
@@ -158,27 +153,31 @@ func (l *Ledger) add(d Delivery) {
 	}
 	for _, p := range reached {
 		if why := deafAtOnce(&p, d.Signal); why != "" {
-			for _, child := range l.shown.Children(p.PID) {
-				l.pass(child, "below "+p.String()+", which "+why, false)
-			}
+			l.pass(l.shown.Children(p.PID), "below "+p.String()+", which "+why, false)
 		}
 	}
 }
 
-// pass signals the first on each way down that handles the signal, where it is uncertain whether they
-// were signalled the untouched. One that does not handle it would only die of it, and may be what the
-// one above it waits for.
-func (l *Ledger) pass(p *proc.Process, why string, uncertain bool) {
-	m := l.living[p.PID]
-	switch {
-	case m == nil || l.leaves(m):
-	case !m.actsUpon(l.signalFor(m)):
-		for _, child := range l.shown.Children(p.PID) {
-			l.pass(child, why, uncertain)
+// pass signals the first on each way down from these, themselves first, that handles the signal; where
+// it is uncertain whether they were signalled, the untouched. One that does not handle it would only die
+// of it, and may be what the one above it waits for.
+func (l *Ledger) pass(these []*proc.Process, why string, uncertain bool) {
+	for _, p := range these {
+		m := l.living[p.PID]
+		switch {
+		case m == nil || l.leaves(m):
+		case !l.actsUpon(m):
+			l.pass(l.shown.Children(p.PID), why, uncertain)
+		case !uncertain || m.Untouched:
+			l.add(l.delivery(m, why))
 		}
-	case !uncertain || m.Untouched:
-		l.add(l.delivery(m, why))
 	}
+}
+
+// actsUpon reports whether a process that is sent the signal ends its work by it.
+func (l *Ledger) actsUpon(m *record) bool {
+	sig := l.signalFor(m)
+	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(&m.Process, sig) == ""
 }
 
 // leaves reports whether a process is left alone: it was signalled, it is about to be, or it reads

@@ -157,7 +157,7 @@ func (d *drain) observe(purpose Purpose) {
 	}
 	d.send(deliveries, shown)
 	for _, p := range shown.Children(drainitPID) {
-		if m := d.l.records[p.ID]; purpose == LastCall && !d.sent[p.ID] && m.actsUpon(d.l.signalFor(m)) {
+		if m := d.l.records[p.ID]; purpose == LastCall && !d.sent[p.ID] && d.l.actsUpon(m) {
 			d.t.Errorf("%v is not signalled by the last call", p.ID)
 		}
 	}

@@ -95,8 +95,3 @@ func (m *record) diedOfIt() bool {
 func (m *record) alwaysHandles() bool {
 	return m.program == Shell && slices.Contains(shellsWithHandlers, shellName(&m.Process))
 }
-
-// actsUpon reports whether a process that is sent a signal ends its work by it.
-func (m *record) actsUpon(sig unix.Signal) bool {
-	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(&m.Process, sig) == ""
-}

@@ -35,7 +35,7 @@ func (l *Ledger) noteUndecided() {
 			continue
 		}
 		for _, p := range l.foreground(m) {
-			if child := l.living[p.PID]; child != nil && !l.leaves(child) && child.actsUpon(l.signalFor(child)) {
+			if child := l.living[p.PID]; child != nil && !l.leaves(child) && l.actsUpon(child) {
 				l.note(child, Waiting{*p, "its shell may wait for it, or has signalled it", true, m.Process, true})
 			}
 		}
