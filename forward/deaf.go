@@ -130,12 +130,12 @@ func inBackground(child, parent *proc.Process) bool {
 	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 
-// waitsFor reports whether a shell may wait for what it waited for when the stop began. Its stack is
+// waitsFor reports whether a shell may wait for what it waited for at first. Its stack is
 // the same as long as it waits for one command, and mostly another one when a trap has run: it waits
 // for the next command from another depth, or from within its trap.
-func (shell *record) waitsFor() proc.Waiting {
-	waits := shell.Waiting()
-	if waits == proc.MayWait && shell.stack != 0 && shell.Call.Stack != shell.stack {
+func (m *record) waitsFor() proc.Waiting {
+	waits := m.Waiting()
+	if waits == proc.MayWait && m.stack != 0 && m.Call.Stack != m.stack {
 		return proc.NotWaiting
 	}
 	return waits

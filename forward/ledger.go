@@ -102,7 +102,7 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	m := l.records[p.ID]
 	switch w := l.worker; {
 	case m != nil:
-	case w != nil && w.PID == p.PID && w.first == 0: // it was hidden from us
+	case w != nil && w.PID == p.PID && w.first == 0 && w.exit == nil: // it was hidden from us
 		delete(l.records, w.ID)
 		m = w
 	default:
