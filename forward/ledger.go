@@ -191,7 +191,7 @@ func (l *Ledger) sentWithGroup(m *record) bool {
 	if m.PPID == l.self {
 		underWay = 1000
 	}
-	return l.toGroup != nil && m.sent == nil && m.PGID == l.group && m.Start <= l.toGroup.tick+underWay
+	return l.toGroup != nil && m.PGID == l.group && m.Start <= l.toGroup.tick+underWay
 }
 
 // Quieted notes that a process was sent the quiet signal.

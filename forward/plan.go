@@ -109,7 +109,7 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 // they were sent.
 func (l *Ledger) judge(last bool) {
 	for _, m := range l.children() {
-		if m.sent == nil && !l.planned[m.ID] {
+		if m.sent == nil {
 			l.settle(m)
 		}
 	}
@@ -176,8 +176,7 @@ func (l *Ledger) pass(these []*proc.Process, why string, uncertain bool) {
 
 // actsUpon reports whether a process that is sent the signal ends its work by it.
 func (l *Ledger) actsUpon(m *record) bool {
-	sig := l.signalFor(m)
-	return m.Handles(sig) && !m.alwaysHandles() && deafAtOnce(&m.Process, sig) == ""
+	return m.Handles(l.signalFor(m)) && !m.alwaysHandles()
 }
 
 // leaves reports whether a process is left alone: it was signalled, it is about to be, or it reads
@@ -205,7 +204,7 @@ func (l *Ledger) delivery(m *record, why string) Delivery {
 // trap it has for TERM; so it is sent TERM unless it has a trap for the signal itself.
 func (l *Ledger) signalFor(m *record) unix.Signal {
 	heeds := m.program == Other || m.program == Shell && l.deliver != unix.SIGINT && m.Handles(l.deliver)
-	if heeds && (m.origin == root && m == l.worker || m.Handles(l.deliver)) {
+	if heeds && (m == l.worker || m.Handles(l.deliver)) {
 		return l.deliver
 	}
 	return unix.SIGTERM
