@@ -30,21 +30,7 @@ const (
 type Event struct {
 	Kind   EventKind
 	Signal unix.Signal
-	// Of a stop signal: when it came, and when it can have come at the earliest. Zero for
-	// now.
-	At, Earliest time.Time
-}
-
-// orNow is when a stop signal came, and when at the earliest.
-func (e Event) orNow(now time.Time) (at, earliest time.Time) {
-	at, earliest = e.At, e.Earliest
-	if at.IsZero() {
-		at = now
-	}
-	if earliest.IsZero() {
-		earliest = at
-	}
-	return at, earliest
+	At     time.Time // of a stop signal: when it can have come at the earliest; zero for now
 }
 
 // ActionKind is what is to be done.

@@ -21,16 +21,24 @@ const (
 	SameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
 	ResumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
 	CrashGrace    = 30 * time.Second       // the longest grace of leftovers whose worker exited by itself
-	progressEvery = 5 * time.Second        // of draining
+	KillingTime   = 5 * time.Second        // then something is in state D
+	killEvery     = 50 * time.Millisecond  // they fork meanwhile
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
+	progressEvery = 5 * time.Second        // of draining
+	lastCallTime  = 5 * time.Second        // before the kill, at most
+	lastCallEvery = 100 * time.Millisecond // a snapshot for it
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
 	snapshotRare  = 5 * time.Second        // where the death of each parent is known at once
-	lastCallEvery = 100 * time.Millisecond // when the grace period is nearly over
-	snapshotApart = 2 * time.Millisecond   // between two snapshots, however many children end
-	lastCallTime  = 5 * time.Second        // before the kill, at most
-	killEvery     = 50 * time.Millisecond  // they fork meanwhile
-	KillingTime   = 5 * time.Second        // then something is in state D
-	LongSnapshot  = 5 * time.Millisecond   // from here on the time of snapshots is bounded
+)
+
+// The cost of snapshots is bounded: after a long one nothing is read for a multiple of its
+// time. After a short one the next may come at once: what is proven of an orphan is proven soon
+// or not at all.
+const (
+	longSnapshot  = 5 * time.Millisecond
+	snapshotApart = 2 * time.Millisecond // after a short one, however many children end
+	share         = 4                    // times as long as it took
+	idleShare     = 60                   // in a drain in which nothing happens
 )
 
 // timer is one of the deadlines of a machine.
@@ -49,8 +57,7 @@ const (
 	timerCount
 )
 
-// Machine is the phases and their timers, as data: Step takes what happened and when, and
-// returns what to do. It does no I/O, reads no clock and starts nothing.
+// Machine is the phases and their timers.
 type Machine struct {
 	cfg Config
 
@@ -58,10 +65,8 @@ type Machine struct {
 	timers    [timerCount]time.Time // zero: not set
 	requested time.Time             // when the first stop signal came
 	signal    unix.Signal           // which that was
-	lastCall  bool                  // the grace period is nearly over
-	notBefore time.Time             // the next snapshot: the more there is, the more one costs
-	busyUntil time.Time             // the same, where that was a long one
-	idleUntil time.Time             // the same, where nothing happens
+	looked    time.Time             // when the last snapshot was complete
+	took      time.Duration         // how long that one took
 }
 
 // Config is what flags change of a machine.
@@ -95,77 +100,85 @@ func (m *Machine) GraceEnd() (t time.Time, ok bool) {
 // Deadline is the earliest time at which Step wants a TimePassed; ok is false
 // if there is none.
 func (m *Machine) Deadline() (earliest time.Time, ok bool) {
-	for _, t := range m.timers {
-		if !t.IsZero() && (earliest.IsZero() || t.Before(earliest)) {
-			earliest = t
+	for t := range timerCount {
+		if at := m.at(t); m.isSet(t) && (earliest.IsZero() || at.Before(earliest)) {
+			earliest = at
 		}
 	}
 	return earliest, !earliest.IsZero()
 }
 
-// SnapshotTook notes that a snapshot has taken so long, until now. The next one waits for
-// a multiple of that, so that snapshots never fill the time of a drain; one that nothing has
-// happened for waits longer. Of a few processes it may come at once: what is proven of an
-// orphan is proven soon or not at all.
+// SnapshotTook notes that a snapshot took so long, until now. A short one does not pay for a
+// long one before it.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
-	const share, idleShare = 4, 60
-	m.notBefore = now.Add(snapshotApart)
-	m.idleUntil = m.notBefore
-	if took > LongSnapshot {
-		m.busyUntil = now.Add(share * took)
-		m.notBefore, m.idleUntil = m.busyUntil, now.Add(idleShare*took)
-	}
-	m.putOff(snapshotTimer, m.notBefore)
-	m.putOff(progressTimer, m.idleUntil)
-}
-
-func (m *Machine) putOff(t timer, until time.Time) {
-	if at := m.timers[t]; !at.IsZero() {
-		m.timers[t] = latest(at, until)
+	if took > longSnapshot || !now.Before(m.paid(share)) {
+		m.looked, m.took = now, took
 	}
 }
 
-// BusyUntil is until when no snapshot is to be taken, whatever signal comes: the last one
-// took long. A stop signal is an exception.
-func (m *Machine) BusyUntil() time.Time { return m.busyUntil }
+// BusyUntil is until when nothing is to be read for a signal that comes, but a stop signal: the
+// last snapshot took long.
+func (m *Machine) BusyUntil() time.Time {
+	if m.took <= longSnapshot {
+		return time.Time{}
+	}
+	return m.paid(share)
+}
+
+// paid is when so many times as long has passed as the last snapshot took.
+func (m *Machine) paid(times time.Duration) time.Time {
+	if m.took <= longSnapshot {
+		return m.looked.Add(snapshotApart)
+	}
+	return m.looked.Add(times * m.took)
+}
 
 // Observed says when the next snapshot of a drain is due though no child dies: again is
 // when processes that have not reacted are checked again, 0 for never; watched is whether the
 // death of each process that can leave an orphan will be known.
 func (m *Machine) Observed(now time.Time, again time.Duration, watched bool) {
-	if m.timers[snapshotTimer].IsZero() {
-		return
+	wait := m.every(watched)
+	if again > 0 {
+		wait = min(wait, again)
 	}
-	next, notBefore := m.timers[snapshotTimer], m.notBefore
+	next := now.Add(wait)
+	if watched && !m.lastCall() && wait >= snapshotEvery { // nothing happens
+		next = latest(next, m.paid(idleShare))
+	}
+	m.timers[snapshotTimer] = next
+}
+
+// every is how often a drain takes a snapshot though no child dies.
+func (m *Machine) every(watched bool) time.Duration {
 	switch {
-	case watched && m.lastCall:
-		next = now.Add(snapshotEvery)
-	case watched:
-		next = now.Add(snapshotRare)
+	case m.lastCall() && !watched:
+		return lastCallEvery
+	case m.lastCall() || !watched:
+		return snapshotEvery
 	}
-	if again > 0 && now.Add(again).Before(next) {
-		next = now.Add(again)
-	}
-	if watched && !m.lastCall && (again == 0 || again >= snapshotEvery) {
-		notBefore = m.idleUntil
-	}
-	m.timers[snapshotTimer] = latest(next, notBefore)
+	return snapshotRare
 }
 
-// enter changes the phase. No timer of a phase outlives it, but for the one that running
-// and quiet share.
-func (m *Machine) enter(p phase.Phase) {
-	m.phase = p
-	inspect := m.timers[inspectTimer]
-	m.timers = [timerCount]time.Time{}
-	if p <= phase.Quiet {
-		m.timers[inspectTimer] = inspect
+// lastCall reports whether the grace period is nearly over.
+func (m *Machine) lastCall() bool { return m.isSet(graceTimer) && !m.isSet(lastCallTimer) }
+
+// enter changes the phase, whose timers none outlives.
+func (m *Machine) enter(p phase.Phase) { m.phase, m.timers = p, [timerCount]time.Time{} }
+
+func (m *Machine) isSet(t timer) bool { return !m.timers[t].IsZero() }
+
+// at is when a timer is due: a snapshot, and a line that needs one, when the last is paid for.
+func (m *Machine) at(t timer) time.Time {
+	switch t {
+	case snapshotTimer:
+		return latest(m.timers[t], m.paid(share))
+	case progressTimer:
+		return latest(m.timers[t], m.paid(idleShare))
 	}
+	return m.timers[t]
 }
 
-func (m *Machine) due(t timer, now time.Time) bool {
-	return !m.timers[t].IsZero() && !now.Before(m.timers[t])
-}
+func (m *Machine) due(t timer, now time.Time) bool { return m.isSet(t) && !now.Before(m.at(t)) }
 
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -455,9 +455,6 @@ func TestNextSnapshotHeedsTheCostOfTheLast(t *testing.T) {
 	m.SnapshotTook(clock0, 100*time.Millisecond)
 	m.Observed(clock0, 60*time.Millisecond, true)
 	wantDeadline(t, m, 400*time.Millisecond)
-	m, _ = play(time.Minute, 0, toRunning...)
-	m.Observed(clock0, 60*time.Millisecond, true) // no drain, no snapshot
-	wantDeadline(t, m, inspectAfter)
 }
 
 // A drain in which nothing happens takes a sixtieth of the time, its lines of progress
@@ -467,7 +464,7 @@ func TestSnapshotsOfAnIdleDrain(t *testing.T) {
 		m, _ := play(time.Minute, 0, toDraining...)
 		m.SnapshotTook(clock0, took)
 		m.Observed(clock0, 0, true)
-		if next, progress := m.timers[snapshotTimer].Sub(clock0), m.timers[progressTimer].Sub(clock0); next != want || progress != want {
+		if next, progress := m.at(snapshotTimer).Sub(clock0), m.at(progressTimer).Sub(clock0); next != want || progress != want {
 			t.Errorf("one took %v: the next is due after %v, the line after %v, want %v", took, next, progress, want)
 		}
 	}

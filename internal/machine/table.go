@@ -10,6 +10,11 @@ import (
 // actions, in their order.
 type transition func(m *Machine, now time.Time, e Event) []Action
 
+// do is an action that changes nothing in the machine.
+func do(kind ActionKind) transition {
+	return func(_ *Machine, _ time.Time, e Event) []Action { return []Action{{kind, e.Signal}} }
+}
+
 // table is every phase × event. What is not in it does nothing.
 var table = [phase.Count][eventCount]transition{
 	phase.Starting: {
@@ -19,28 +24,28 @@ var table = [phase.Count][eventCount]transition{
 	phase.Running: {
 		StopSignaled:     (*Machine).beginStop,
 		QuietSignaled:    (*Machine).quiet,
-		SuspendSignaled:  (*Machine).suspend,
-		ResumeSignaled:   (*Machine).passThrough,
-		OtherSignaled:    (*Machine).passThrough,
+		SuspendSignaled:  do(SuspendWorker),
+		ResumeSignaled:   do(PassThrough),
+		OtherSignaled:    do(PassThrough),
 		WorkerExited:     (*Machine).drainLeftovers,
-		WorkerDaemonized: (*Machine).daemonized,
+		WorkerDaemonized: do(RunOn),
 		NothingLeft:      (*Machine).finish,
 		TimePassed:       (*Machine).timersOfRunning,
 	},
 	phase.Quiet: {
 		StopSignaled:     (*Machine).beginStop,
 		QuietSignaled:    (*Machine).quiet,
-		SuspendSignaled:  (*Machine).suspend,
+		SuspendSignaled:  do(SuspendWorker),
 		ResumeSignaled:   (*Machine).resumeSoon,
-		OtherSignaled:    (*Machine).passThrough,
+		OtherSignaled:    do(PassThrough),
 		WorkerExited:     (*Machine).drainLeftovers,
-		WorkerDaemonized: (*Machine).daemonized,
+		WorkerDaemonized: do(RunOn),
 		NothingLeft:      (*Machine).finish,
 		TimePassed:       (*Machine).timersOfRunning,
 	},
 	phase.Draining: {
 		StopSignaled:     (*Machine).stopAgain,
-		OtherSignaled:    (*Machine).passThrough,
+		OtherSignaled:    do(PassThrough),
 		WorkerExited:     (*Machine).lostWorker,
 		WorkerDaemonized: (*Machine).lostWorker,
 		ChildExited:      (*Machine).snapshotSoon,
@@ -60,8 +65,11 @@ func (m *Machine) Step(now time.Time, e Event) []Action {
 	if e.Kind == StopSignaled && m.signal == 0 {
 		m.signal = e.Signal
 	}
-	if do := table[m.phase][e.Kind]; do != nil {
-		return do(m, now, e)
+	if e.At.IsZero() {
+		e.At = now
+	}
+	if next := table[m.phase][e.Kind]; next != nil {
+		return next(m, now, e)
 	}
 	return nil
 }

@@ -20,17 +20,9 @@ func (m *Machine) finish(time.Time, Event) []Action {
 }
 
 func (m *Machine) quiet(time.Time, Event) []Action {
-	m.enter(phase.Quiet)
+	m.phase, m.timers[resumeTimer] = phase.Quiet, time.Time{}
 	return []Action{{Kind: QuietWorker}}
 }
-
-func (m *Machine) suspend(time.Time, Event) []Action { return []Action{{Kind: SuspendWorker}} }
-
-func (m *Machine) passThrough(_ time.Time, e Event) []Action {
-	return []Action{{PassThrough, e.Signal}}
-}
-
-func (m *Machine) daemonized(time.Time, Event) []Action { return []Action{{Kind: RunOn}} }
 
 // resumeSoon is a CONT. The kernel hands two signals to two threads, of which the one with
 // a stop may be the later one: a worker that stops must not fetch again.
@@ -44,7 +36,7 @@ func (m *Machine) resumeSoon(now time.Time, _ Event) []Action {
 // timersOfRunning is for running and quiet.
 func (m *Machine) timersOfRunning(now time.Time, _ Event) (actions []Action) {
 	if m.due(resumeTimer, now) {
-		m.enter(phase.Running)
+		m.phase, m.timers[resumeTimer] = phase.Running, time.Time{}
 		actions = append(actions, Action{Kind: ResumeWorker})
 	}
 	if m.due(inspectTimer, now) {
@@ -55,17 +47,20 @@ func (m *Machine) timersOfRunning(now time.Time, _ Event) (actions []Action) {
 }
 
 // beginStop is the first stop signal while the worker runs. Where it is quiet already,
-// load balancers have looked away: no stop delay.
+// load balancers have looked away: no stop delay. While that lasts there can be no orphans: no
+// process has been signalled.
 func (m *Machine) beginStop(now time.Time, e Event) []Action {
-	wasRunning := m.phase == phase.Running
-	m.requested, _ = e.orNow(now)
-	m.beginDrain(now)
-	m.setGrace(m.requested, m.cfg.Grace)
+	delay := m.cfg.StopDelay
+	if m.phase == phase.Quiet {
+		delay = 0
+	}
+	m.requested = e.At
+	m.beginDrain(now, m.requested, m.cfg.Grace)
 	switch {
 	case m.cfg.Grace == 0:
 		return m.kill(now, AnnounceOver)
-	case wasRunning && m.cfg.StopDelay > 0:
-		m.timers[delayTimer] = m.requested.Add(m.cfg.StopDelay)
+	case delay > 0:
+		m.timers[delayTimer], m.timers[snapshotTimer] = m.requested.Add(delay), time.Time{}
 		return []Action{{AnnounceDrain, e.Signal}, {Kind: QuietWorker}}
 	}
 	return []Action{{SignalWorker, e.Signal}, {AnnounceDrain, e.Signal}}
@@ -77,24 +72,24 @@ func (m *Machine) drainLeftovers(now time.Time, _ Event) []Action {
 		return m.kill(now, AnnounceLeaving)
 	}
 	bound := min(m.cfg.Grace, CrashGrace)
-	m.beginDrain(now)
-	m.setGrace(now, bound)
+	m.beginDrain(now, now, bound)
 	if bound == 0 {
 		return append([]Action{{Kind: AnnounceExit}}, m.kill(now, AnnounceOver)...)
 	}
 	return []Action{{Kind: AnnounceExit}, {Kind: SignalOrphans}}
 }
 
-func (m *Machine) beginDrain(now time.Time) {
+func (m *Machine) beginDrain(now, since time.Time, grace time.Duration) {
 	m.enter(phase.Draining)
 	m.timers[progressTimer] = now.Add(progressEvery)
-	m.timers[snapshotTimer] = now.Add(snapshotEvery)
+	m.setGrace(since, grace)
+	m.timers[snapshotTimer] = now.Add(m.every(false))
 }
 
-func (m *Machine) setGrace(now time.Time, grace time.Duration) {
+func (m *Machine) setGrace(since time.Time, grace time.Duration) {
 	m.timers[graceTimer], m.timers[lastCallTimer] = time.Time{}, time.Time{}
 	if grace != Forever {
-		end := now.Add(grace)
+		end := since.Add(grace)
 		m.timers[graceTimer], m.timers[lastCallTimer] = end, end.Add(-min(lastCallTime, grace/4))
 	}
 }
@@ -102,13 +97,12 @@ func (m *Machine) setGrace(now time.Time, grace time.Duration) {
 // stopAgain is a stop signal in a drain: the first one, if the drain began
 // because the worker exited; the same request once more; or a force-stop.
 func (m *Machine) stopAgain(now time.Time, e Event) []Action {
-	at, earliest := e.orNow(now)
 	switch {
 	case m.requested.IsZero():
-		m.requested, m.lastCall = at, false
-		m.setGrace(at, m.cfg.Grace) // not 0: such a machine never drains
+		m.requested = e.At
+		m.setGrace(e.At, m.cfg.Grace) // not 0: such a machine never drains
 		return []Action{{AnnounceStop, e.Signal}}
-	case earliest.Sub(m.requested) < SameRequest:
+	case e.At.Sub(m.requested) < SameRequest:
 		return []Action{{AnnounceSame, e.Signal}}
 	case m.cfg.SecondStopIgnored:
 		return []Action{{AnnounceIgnored, e.Signal}}
@@ -130,48 +124,36 @@ func (m *Machine) lostWorker(now time.Time, _ Event) []Action {
 // snapshotSoon is the death of a child, whose own children may be orphans now. There is
 // not one snapshot for each death.
 func (m *Machine) snapshotSoon(now time.Time, _ Event) []Action {
-	if soon := latest(now, m.notBefore); soon.Before(m.timers[snapshotTimer]) {
-		m.timers[snapshotTimer] = soon
+	if now.Before(m.timers[snapshotTimer]) { // it is set
+		m.timers[snapshotTimer] = now
 	}
 	return nil
 }
 
-// snapshot is for orphans. While the stop delay lasts there can be none: no process has
-// been signalled.
+// snapshot is for orphans.
 func (m *Machine) snapshot(now time.Time) []Action {
-	m.setSnapshot(now)
-	switch {
-	case !m.timers[delayTimer].IsZero():
-		return nil
-	case m.lastCall:
+	m.timers[snapshotTimer] = now.Add(m.every(false))
+	if m.lastCall() {
 		return []Action{{Kind: LastCall}}
 	}
 	return []Action{{Kind: SignalOrphans}}
-}
-
-func (m *Machine) setSnapshot(now time.Time) {
-	m.timers[snapshotTimer] = now.Add(snapshotEvery)
-	if m.lastCall && m.timers[delayTimer].IsZero() {
-		m.timers[snapshotTimer] = now.Add(lastCallEvery)
-	}
 }
 
 func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 	if m.due(graceTimer, now) {
 		return m.kill(now, AnnounceOver)
 	}
-	if m.due(delayTimer, now) {
-		m.timers[delayTimer] = time.Time{}
-		m.setSnapshot(now)
-		actions = append(actions, Action{SignalWorker, m.signal}, Action{AnnounceSignaled, m.signal})
-	}
+	progress, look := m.due(progressTimer, now), m.due(snapshotTimer, now)
 	if m.due(lastCallTimer, now) {
-		m.timers[lastCallTimer], m.lastCall = time.Time{}, true
-		m.timers[snapshotTimer] = now
+		m.timers[lastCallTimer] = time.Time{}
+		look = true
 	}
-	progress := m.due(progressTimer, now)
-	if m.due(snapshotTimer, now) || progress && len(actions) == 0 { // it is to be seen for both
-		actions = append(actions, m.snapshot(now)...)
+	switch delayed := m.isSet(delayTimer); {
+	case m.due(delayTimer, now):
+		m.timers[delayTimer], m.timers[snapshotTimer] = time.Time{}, now.Add(m.every(false))
+		actions = []Action{{SignalWorker, m.signal}, {AnnounceSignaled, m.signal}}
+	case !delayed && (look || progress): // it is to be seen for both
+		actions = m.snapshot(now)
 	}
 	if progress {
 		m.timers[progressTimer] = now.Add(progressEvery)

@@ -25,11 +25,11 @@ type place struct {
 // stage is a place without its time: two places of one stage do the same for ever.
 type stage struct {
 	phase                        phase.Phase
-	lastCall                     bool
 	requested                    uint8 // 0: no; 1: less than SameRequest ago; 2: longer
 	exited, signalled, inspected bool
 	timers                       [timerCount]distance
-	notBefore                    uint8
+	paid                         uint8
+	idle                         bool // the next line of progress waits for the last snapshot, too
 }
 
 // distance is one timer: how far off it is, and which others it comes before.
@@ -44,25 +44,25 @@ var marks = []time.Duration{0, snapshotApart, ResumeAfter, SameRequest, snapshot
 
 // stageOf takes the time out of a place.
 func stageOf(p *place) stage {
-	s := stage{phase: p.m.phase, lastCall: p.m.lastCall, exited: p.exited, signalled: p.signalled, inspected: p.inspected}
+	s := stage{phase: p.m.phase, exited: p.exited, signalled: p.signalled, inspected: p.inspected}
 	if at, ok := p.m.Requested(); ok {
 		s.requested = 1
 		if p.now.Sub(at) >= SameRequest {
 			s.requested = 2
 		}
 	}
-	for i, t := range p.m.timers {
-		if t.IsZero() {
+	for t := range timerCount {
+		if !p.m.isSet(t) {
 			continue
 		}
-		s.timers[i].off = 1 + off(t.Sub(p.now))
-		for _, other := range p.m.timers {
-			if !other.IsZero() && other.Before(t) {
-				s.timers[i].rank++
+		s.timers[t].off = 1 + off(p.m.at(t).Sub(p.now))
+		for other := range timerCount {
+			if p.m.isSet(other) && p.m.at(other).Before(p.m.at(t)) {
+				s.timers[t].rank++
 			}
 		}
 	}
-	s.notBefore = off(p.m.notBefore.Sub(p.now))
+	s.paid, s.idle = off(p.m.paid(share).Sub(p.now)), p.m.paid(idleShare).After(p.now.Add(progressEvery))
 	return s
 }
 
@@ -182,7 +182,7 @@ func (w *walk) fatalf(p *place, format string, args ...any) {
 func (w *walk) checkStage(p *place) {
 	m := &p.m
 	at, ok := m.Deadline()
-	is := func(t timer) bool { return !m.timers[t].IsZero() }
+	is := m.isSet
 	switch m.phase {
 	case phase.Starting, phase.Done:
 		if ok {
@@ -195,7 +195,7 @@ func (w *walk) checkStage(p *place) {
 	case phase.Draining:
 		_, requested := m.Requested()
 		forever := w.Grace == Forever && requested
-		if !ok || !is(progressTimer) || !is(snapshotTimer) || is(graceTimer) == forever || forever && (is(lastCallTimer) || m.lastCall) {
+		if !ok || !is(progressTimer) || is(snapshotTimer) == is(delayTimer) || is(graceTimer) == forever || forever && is(lastCallTimer) {
 			w.fatalf(p, "timers %v in a drain", m.timers)
 		}
 		if is(delayTimer) && (p.signalled || p.exited) {
@@ -225,8 +225,8 @@ func (w *walk) checkEnd(from *place) {
 		if !ok {
 			return
 		}
-		if at.After(p.now.Add(snapshotEvery)) && !p.m.notBefore.After(p.now) {
-			w.fatalf(&p, "the next deadline is %v off: now %v, %v, not before %v, lastCall %v", at.Sub(p.now), p.now, p.m.timers, p.m.notBefore, p.m.lastCall)
+		if at.After(p.now.Add(snapshotEvery)) && !p.m.isSet(delayTimer) && !p.m.paid(share).After(p.now) {
+			w.fatalf(&p, "the next deadline is %v off: now %v, %v, the last snapshot is paid for at %v", at.Sub(p.now), p.now, p.m.timers, p.m.paid(share))
 		}
 		p.now = latest(p.now, at)
 		p.m.Step(p.now, Event{Kind: TimePassed})
@@ -261,7 +261,7 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		}
 	}
 	has := func(a ActionKind) bool { return slices.Contains(actions, a) }
-	delayed := !to.m.timers[delayTimer].IsZero()
+	delayed := to.m.isSet(delayTimer)
 	switch {
 	case before == phase.Done && (after != phase.Done || len(actions) > 0 || to.m != from.m && e.Kind != StopSignaled):
 		w.fatalf(to, "done is left, or does something: %v", actions)
@@ -273,8 +273,8 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		w.fatalf(to, "resumed")
 	case after == phase.Draining && delayed && (has(SignalWorker) || has(SignalOrphans) || has(LastCall)):
 		w.fatalf(to, "%v in the stop delay", actions)
-	case (has(SignalOrphans) || has(LastCall)) && e.Kind == TimePassed && !from.m.due(lastCallTimer, to.now) && to.now.Before(from.m.notBefore):
-		w.fatalf(to, "a snapshot %v before its time", from.m.notBefore.Sub(to.now))
+	case (has(SignalOrphans) || has(LastCall)) && e.Kind == TimePassed && !from.m.due(lastCallTimer, to.now) && to.now.Before(from.m.paid(share)):
+		w.fatalf(to, "a snapshot %v before its time", from.m.paid(share).Sub(to.now))
 	case (has(SignalOrphans) || has(LastCall)) && !(to.exited || from.signalled || has(SignalWorker)):
 		w.fatalf(to, "%v before the worker was signalled or exited", actions)
 	case w.EndsWithWorker && after == phase.Draining && to.exited:
