@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,12 +13,11 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/reaper"
+	"drainit/internal/title"
 )
 
-// perform does one thing that the machine said. What can't be done may come to an event
-// of its own.
-func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Event, ok bool) {
+// perform does one thing that the machine said.
+func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.SignalWorker:
 		s.signalWorker(a.Signal)
@@ -30,7 +30,9 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 	case machine.QuietWorker:
 		s.quiet()
 	case machine.SuspendWorker:
-		return s.suspend()
+		if !s.job.Suspend() { // then it means quiet
+			s.step(now, machine.Event{Kind: machine.QuietSignaled, Signal: a.Signal})
+		}
 	case machine.ResumeWorker:
 		s.resume()
 	case machine.PassThrough:
@@ -38,13 +40,16 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) (next machine.Even
 	case machine.KillTree:
 		s.killTree()
 	case machine.RunOn:
-		return s.runOn()
+		s.runOn()
 	case machine.AnnounceSame, machine.AnnounceIgnored:
-		return s.notForced(now, a)
+		if s.forceAsked() {
+			s.step(now, machine.Event{Kind: machine.ForceAsked})
+			return
+		}
+		fallthrough
 	default:
 		s.announce(now, a)
 	}
-	return machine.Event{}, false
 }
 
 // request is what drainit asks of package forward for a signal that came.
@@ -83,19 +88,29 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 			return proc.New([]proc.Process{p}), nil
 		}
 	}
-	defer s.bound(time.Now(), r.Purpose.OfStop())
+	defer s.paysFor(time.Now())
 	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start(), within)
 	p, _ := all.Process(s.worker.PID)
 	s.keepName(p)
 	return all, err
 }
 
-// bound says to the machine how long a read of /proc took that began then. One of a stop
-// counts in any case, another if it was long.
-func (s *Supervisor) bound(began time.Time, ofStop bool) {
+// paysFor says to the machine how long a read of /proc took that began then.
+func (s *Supervisor) paysFor(began time.Time) {
 	now := time.Now()
-	if took := now.Sub(began); ofStop || took > machine.LongSnapshot {
-		s.machine.SnapshotTook(now, took)
+	s.machine.SnapshotTook(now, now.Sub(began))
+}
+
+// readWorker reads the worker, and keeps its name, which it may change.
+func (s *Supervisor) readWorker() (proc.Process, error) {
+	p, err := s.sys.Process(s.worker.PID)
+	s.keepName(p)
+	return p, err
+}
+
+func (s *Supervisor) keepName(p proc.Process) {
+	if p.PID == s.worker.PID && !s.worker.Gone() && p.Comm != "" {
+		s.worker.Comm = p.Comm
 	}
 }
 
@@ -117,20 +132,6 @@ func (s *Supervisor) watch() {
 	s.machine.Observed(time.Now(), s.ledger.Recheck(), all)
 }
 
-// promoteSuccessor makes the worker's successor the worker, if it has one. That may have
-// ended by now.
-func (s *Supervisor) promoteSuccessor() {
-	successor, ok := s.ledger.Successor()
-	if !ok {
-		return
-	}
-	s.journal.Successor(successor.Process)
-	s.worker.Promote(successor.Process, successor.Sent)
-	if successor.Exit != nil {
-		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
-	}
-}
-
 // signalOrphans takes a snapshot and signals those that no other process can have
 // signalled.
 func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
@@ -140,7 +141,7 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 		s.signalUnseen(r, err)
 		return
 	}
-	s.clues.shown = all
+	s.shown = all
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made, _ := s.deliver(plan)
@@ -149,7 +150,9 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 		s.journal.Waiting(w)
 	}
 	s.noteSent(all, made)
-	s.warnBlockedTraps()
+	for _, b := range s.ledger.BlockedTraps() {
+		s.journal.BlockedTrap(b.Process, *b.Children[0])
+	}
 }
 
 // signalUnseen signals what /proc does not show, once: as PID 1 the kernel knows it;
@@ -178,14 +181,14 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 
 // quiet sends the quiet signal to those that handle it and have not been sent it.
 func (s *Supervisor) quiet() {
-	s.board.unhandled = false
+	s.unhandled = false
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
 		return
 	}
 	r := s.request(forward.Quiet, unix.SIGTSTP)
 	all, err := s.observe(r)
 	handled := len(s.ledger.Handlers(r, all)) > 0
-	s.board.unhandled = err == nil && !handled
+	s.unhandled = err == nil && !handled
 	s.publish() // before a process is signalled
 	made, _ := s.deliver(s.ledger.Plan(r, all))
 	sent := processes(made)
@@ -226,7 +229,7 @@ func (s *Supervisor) resume() {
 func (s *Supervisor) passThrough(came unix.Signal) {
 	r := s.request(forward.PassThrough, came)
 	if r.Signal == unix.SIGCONT && !r.Worker.Gone && s.job != nil && s.job.GroupStopped() {
-		_ = s.signalGroup(unix.SIGCONT) // as the sender to a job means it
+		_ = s.SignalGroup(unix.SIGCONT) // as the sender to a job means it
 		return
 	}
 	if r.Worker.Gone && !s.cfg.Forking {
@@ -252,18 +255,14 @@ func (s *Supervisor) suspends() bool {
 	return err == nil && len(s.ledger.Handlers(r, all)) == 0
 }
 
-// suspend stops the worker and drainit; where that can't be, the signal means quiet.
-func (s *Supervisor) suspend() (next machine.Event, ok bool) {
-	return machine.Event{Kind: machine.QuietSignaled, Signal: unix.SIGTSTP}, !s.job.Suspend()
-}
-
 // runOn has the worker run on in what it left, which must be seen: else only wait4
 // would show when it ends.
-func (s *Supervisor) runOn() (next machine.Event, ok bool) {
+func (s *Supervisor) runOn() {
 	all, err := s.sys.All()
 	if err != nil {
 		s.journal.Log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
-		return machine.Event{Kind: machine.WorkerExited}, true
+		s.step(time.Now(), machine.Event{Kind: machine.WorkerExited})
+		return
 	}
 	s.worker.Daemonized = true
 	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is
@@ -271,7 +270,34 @@ func (s *Supervisor) runOn() (next machine.Event, ok bool) {
 	if left := all.Children(os.Getpid()); len(left) > 0 {
 		s.journal.Daemonized(left)
 	}
-	return machine.Event{}, false
+}
+
+// forceAsked reports whether drainit stop --force runs, which makes any stop signal a
+// force-stop: that says so by its name, for a signal alone can't. It sends more than one signal:
+// not each of them need be asked about.
+func (s *Supervisor) forceAsked() bool {
+	const share = 4 // of the time of one look, between two
+	began := time.Now()
+	if began.Before(s.nextForceLook) {
+		return false
+	}
+	all, err := s.sys.All()
+	now := time.Now()
+	s.nextForceLook = now.Add(share * now.Sub(began))
+	name := title.Force(os.Getpid())
+	asks := func(p *proc.Process) bool { return p.Comm == name }
+	return err == nil && slices.ContainsFunc(all.All(), asks)
+}
+
+func (s *Supervisor) killTree() {
+	worker := proc.Process{}
+	if !s.worker.Gone() {
+		worker = s.worker.Process()
+	}
+	_, err := s.deliver([]forward.Delivery{{Target: forward.ToTree, Process: worker, Signal: unix.SIGKILL}})
+	if err != nil && s.journal.Once("kill refused") { // one pass after the other would say so
+		s.journal.Log.Warn(err.Error())
+	}
 }
 
 func processes(made []forward.Delivery) (all []*proc.Process) {

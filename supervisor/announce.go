@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -10,18 +9,23 @@ import (
 
 	"drainit/internal/journal"
 	"drainit/internal/machine"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
+	"drainit/internal/title"
 )
 
 // announce writes the line of one action.
 func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.AnnounceDrain:
+		s.publishStop()
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
 	case machine.AnnounceExit:
+		s.publishStop()
 		left := s.left()
 		s.journal.Exited(now, left, s.mayFork(left.All))
 	case machine.AnnounceStop:
+		s.publishStop()
 		s.journal.StopRequested(now, a.Signal)
 	case machine.AnnounceSignaled:
 		s.journal.Signaled(now)
@@ -34,14 +38,12 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	case machine.AnnounceProgress:
 		s.journal.Progress(now, s.left())
 	case machine.AnnounceOver:
-		s.journal.Killing(&s.killed.Kill, now, s.journal.GraceOver(), s.left())
+		s.journal.Killing(&s.killed, now, s.journal.GraceOver(), s.left())
 	case machine.AnnounceForce:
-		s.journal.Killing(&s.killed.Kill, now, journal.ForceStop, s.left())
+		s.journal.Killing(&s.killed, now, journal.ForceStop, s.left())
 	case machine.AnnounceStuck:
 		s.killed.Victims = "" // not all of them were
 		s.journal.Stuck(s.left())
-	default:
-		s.journal.Log.Error(fmt.Sprintf("no such action: %d", a.Kind)) // a bug, and no reason for PID 1 to end
 	}
 }
 
@@ -58,11 +60,37 @@ func (s *Supervisor) mayFork(left []*proc.Process) bool {
 
 // left is what is alive below drainit.
 func (s *Supervisor) left() journal.Left {
-	all, err := s.clues.shown, error(nil)
+	all, err := s.shown, error(nil)
 	if all == nil {
-		defer s.bound(time.Now(), false)
+		defer s.paysFor(time.Now())
 		all, err = s.sys.All()
 	}
 	self := os.Getpid()
 	return journal.Left{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}
+}
+
+// publish shows those outside what has changed.
+func (s *Supervisor) publish() {
+	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
+	s.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
+	if text := title.Of(now); text != "" && text != s.title {
+		s.title = text
+		title.Set(text)
+	}
+}
+
+// publishStop shows those outside the times of a stop that begins.
+func (s *Supervisor) publishStop() {
+	if s.machine.Phase() != phase.Draining { // there is no grace
+		return
+	}
+	since, requested := s.machine.Requested()
+	if !requested {
+		since = s.worker.Exit.At
+	}
+	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: Forever}
+	if end, ok := s.machine.GraceEnd(); ok {
+		stop.Grace = end.Sub(since)
+	}
+	title.SetStop(proc.SecondThread(), stop)
 }

@@ -84,6 +84,7 @@ func (b *bubble) start() {
 	if err := b.s.startWorker(); err != nil {
 		b.t.Fatal(err.Status)
 	}
+	b.s.begin()
 }
 
 // loop begins the loop.
@@ -210,7 +211,7 @@ func (b *bubble) wantPhase(want phase.Phase) {
 // wantTitle compares the title, which shows the phase to the outside.
 func (b *bubble) wantTitle(want string) {
 	b.t.Helper()
-	if got := b.s.board.title; got != want {
+	if got := b.s.title; got != want {
 		b.t.Errorf("the title is %q, want %q", got, want)
 	}
 }

@@ -43,15 +43,9 @@ const DefaultGrace = 30 * time.Second
 // String is what differs from the default, as flags, for the log. The command is not in it.
 func (c Config) String() string {
 	var flags []string
-	add := func(given bool, flag string, values ...string) {
-		switch {
-		case !given:
-		case len(values) == 0:
-			flags = append(flags, flag)
-		default:
-			for _, value := range values {
-				flags = append(flags, flag+" "+value)
-			}
+	add := func(given bool, flag ...string) {
+		if given {
+			flags = append(flags, flag...)
 		}
 	}
 	grace := c.Grace.String()
@@ -61,8 +55,12 @@ func (c Config) String() string {
 	add(c.Grace != DefaultGrace, "--grace", grace)
 	add(c.StopDelay != 0, "--stop-delay", c.StopDelay.String())
 	add(c.SecondStopIgnored, "--second-stop", "ignore")
-	add(len(c.StopSignals) > 0, "--stop-signal", signals.Names(c.StopSignals)...)
-	add(len(c.Rewrites) > 0, "--rewrite", strings.Fields(c.Rewrites.String())...)
+	for _, name := range signals.Names(c.StopSignals) {
+		add(true, "--stop-signal", name)
+	}
+	for _, pair := range strings.Fields(c.Rewrites.String()) {
+		add(true, "--rewrite", pair)
+	}
 	add(c.Mode != forward.ModeAuto, "--forward", c.Mode.String())
 	add(c.Forking, "--forking")
 	for _, status := range c.RemapExit {

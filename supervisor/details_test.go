@@ -207,7 +207,7 @@ func TestMaySuspend(t *testing.T) {
 			inBubble(t, forking(), with(newProcess("node", never, newProcess("job", never))), func(b *bubble) {
 				tt.into(b)
 				b.settle()
-				if got := (jobOwner{b.s}).MaySuspend(); got != tt.want {
+				if got := (b.s).MaySuspend(); got != tt.want {
 					t.Errorf("%v, want %v", got, tt.want)
 				}
 			})
@@ -234,7 +234,7 @@ func TestInterruptBeforeTheStart(t *testing.T) {
 		cfg := config()
 		cfg.RemapExit = tt.remap
 		s, lines := beforeStart(t, cfg, newWorld())
-		s.job = term.NewJob(new(term.Terminal), s.queue, jobOwner{s})
+		s.job = term.NewJob(new(term.Terminal), s.queue, s)
 		s.queue.Subscribe(s.cfg.stops, nil)
 		signalSelf(t, s, tt.sig)
 		if !s.stopBeforeStart() || s.exitCode() != tt.want {

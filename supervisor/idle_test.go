@@ -246,7 +246,7 @@ func TestSignalFirst(t *testing.T) {
 		var order []string
 		b.w.onSend = func(d forward.Delivery) {
 			synctest.Wait()
-			order = append(order, fmt.Sprintf("%s, %d warnings, %s", d.Process.Comm, len(b.lines("warning")), b.s.board.title))
+			order = append(order, fmt.Sprintf("%s, %d warnings, %s", d.Process.Comm, len(b.lines("warning")), b.s.title))
 			if n := len(b.lines("stopping")) + len(b.lines("sent SIGTERM to sh")); d.Process.Comm == "sh" && n > 0 {
 				t.Errorf("%d lines before the signal", n)
 			}

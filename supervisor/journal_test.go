@@ -273,7 +273,7 @@ func onATerminal(b *bubble) {
 	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil {
 		b.t.Skip("descriptor 0 is a terminal")
 	}
-	b.s.job = term.NewJob(new(term.Terminal), b.w.queue, jobOwner{b.s})
+	b.s.job = term.NewJob(new(term.Terminal), b.w.queue, b.s)
 }
 
 // A HUP of a terminal that is gone is the first stop signal, and no second one.

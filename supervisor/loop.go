@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -10,56 +9,24 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
-// loop takes one thing after the other until nothing is left to wait for, and sleeps while
-// there is none. Stop signals go first: nothing may keep one waiting.
+// loop takes what comes, and sleeps while there is nothing, until nothing is left to wait for.
 func (s *Supervisor) loop() {
 	for s.machine.Phase() != phase.Done {
 		at, limited := s.deadline()
 		due := limited && !time.Now().Before(at)
-		if due {
-			s.passTime()
-		}
-		// What has come has its turn, however soon it is time again.
-		if s.machine.Phase() != phase.Done && !s.takeNext() && !due {
+		came := s.takeNext() // it has its turn, however soon it is time again
+		switch {
+		case due:
+			s.reap() // what has ended in time has ended in time, however late this is
+			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
+		case !came:
 			s.queue.Sleep(at, limited)
 		}
 	}
 	s.returnTerminal()
-	s.journal.End(s.killed.Kill, s.exitCode().Status)
-}
-
-// takeNext takes one thing that has come, and reports whether one has.
-func (s *Supervisor) takeNext() bool {
-	if s.takePendingStops() {
-		return true
-	}
-	select {
-	case pid := <-s.died:
-		s.takeDeaths(pid)
-		return true
-	default:
-	}
-	sig, ok := s.queue.Take(s.waiting())
-	switch {
-	case !ok:
-		return false
-	case sig == unix.SIGCHLD:
-		s.reap()
-	default:
-		s.takePendingStops() // they came before, or as good as before
-		s.takeOther(sig)
-	}
-	return true
-}
-
-// passTime is at the deadline.
-func (s *Supervisor) passTime() {
-	s.takePendingStops()
-	s.reap() // what has ended in time has ended in time, however late this is
-	s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
+	s.journal.End(s.killed, s.exitCode().Status)
 }
 
 // deadline is the machine's, or when signals that wait have their turn.
@@ -69,6 +36,24 @@ func (s *Supervisor) deadline() (at time.Time, ok bool) {
 		return busy, true
 	}
 	return at, ok
+}
+
+// takeNext takes all stop signals and deaths that have come, then one other signal, and reports
+// whether there was anything. Nothing may keep a stop signal waiting.
+func (s *Supervisor) takeNext() bool {
+	sig, ok := s.queue.Take(s.waiting())
+	stops, deaths := s.takeStops(), s.takeDeaths()
+	switch {
+	case !ok:
+		return stops || deaths
+	case sig == unix.SIGCHLD:
+		s.reap()
+	default:
+		if e, ok := s.eventOf(sig); ok {
+			s.step(time.Now(), e)
+		}
+	}
+	return true
 }
 
 // waiting are the signals for which there is no time: each may take a snapshot of all
@@ -85,28 +70,33 @@ func (s *Supervisor) waiting() signals.Set {
 	return ^at
 }
 
-// takeOther takes a signal that is no stop signal.
-func (s *Supervisor) takeOther(sig unix.Signal) {
-	if e, ok := s.eventOf(sig); ok {
-		s.step(time.Now(), e)
-	}
-}
-
-// takePendingStops takes the stop signals that wait, and reports whether one did.
-func (s *Supervisor) takePendingStops() bool {
+// takeStops takes the stop signals that have come.
+func (s *Supervisor) takeStops() (any bool) {
 	waiting := len(s.queue.Stops)
-	if waiting == 0 {
-		return false
+	if waiting > 0 {
+		s.reap() // a worker that has ended needs no signal, and no force
 	}
-	s.reap() // a worker that has ended needs no signal, and no force
 	for range waiting {
 		came := <-s.queue.Stops
 		if e, ok := s.eventOf(came.Signal); ok {
-			e.At, e.Earliest = came.At, came.Earliest
+			e.At = came.Earliest
 			s.step(time.Now(), e)
 		}
 	}
-	return true
+	return waiting > 0
+}
+
+// takeDeaths takes the deaths of processes that were watched. One may come when nothing
+// depends on it any longer.
+func (s *Supervisor) takeDeaths() (any bool) {
+	for len(s.died) > 0 {
+		s.ledger.Died(<-s.died)
+		any = true
+	}
+	if any {
+		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
+	}
+	return any
 }
 
 // eventOf is what a signal that came means to the machine. ok is false where it means
@@ -123,102 +113,32 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 		}
 		sig = s.cfg.stops[0]
 	}
+	e = machine.Event{Kind: machine.OtherSignaled, Signal: sig}
 	switch {
 	case slices.Contains(s.cfg.stops, sig):
-		return machine.Event{Kind: machine.StopSignaled, Signal: sig}, true
+		e.Kind = machine.StopSignaled
 	case sig == unix.SIGTSTP && s.suspends():
-		return machine.Event{Kind: machine.SuspendSignaled, Signal: sig}, true
+		e.Kind = machine.SuspendSignaled
 	case sig == unix.SIGTSTP:
-		return machine.Event{Kind: machine.QuietSignaled, Signal: sig}, true
+		e.Kind = machine.QuietSignaled
 	case sig == unix.SIGCONT:
-		return machine.Event{Kind: machine.ResumeSignaled, Signal: sig}, !s.job.Continued()
+		e.Kind = machine.ResumeSignaled
+		return e, !s.job.Continued()
 	}
-	return machine.Event{Kind: machine.OtherSignaled, Signal: sig}, true
+	return e, true
 }
 
-// step steps the machine and does what it says.
+// step steps the machine and does what it says. Outside, readiness falls before the worker is
+// signalled; but whether a process handles the quiet signal is known only then.
 func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
-	switch s.machine.Phase() { // readiness falls before the worker is signalled
-	case before:
-	case phase.Quiet: // its title says whether a process handles it, and waits for the snapshot that tells
-		s.publishHealth()
-	default:
+	if is := s.machine.Phase(); is != before && is != phase.Quiet {
 		s.publish()
 	}
 	for _, a := range actions {
-		if next, ok := s.perform(now, a); ok {
-			s.step(now, next)
-		}
+		s.perform(now, a)
 	}
-	s.clues.shown = nil
+	s.shown = nil
 	s.publish() // whether a worker that died in a drain has a successor is known now
-	s.publishStop()
-}
-
-// takeDeaths takes the death of a process that was watched, and of those that wait behind
-// it. Such a one may still come when nothing depends on it any longer.
-func (s *Supervisor) takeDeaths(pid int) {
-	for {
-		s.ledger.Died(pid)
-		select {
-		case pid = <-s.died:
-		default:
-			s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
-			return
-		}
-	}
-}
-
-// How many children are waited for before signals are taken again. A stop signal waits for a
-// few, which is some milliseconds; all else for more: what is left behind costs a snapshot of
-// all.
-const (
-	reapBatch = 256
-	reapMost  = 1024
-)
-
-// reap waits for the children that have changed and steps the machine at the
-// end, when it is known whether any is left.
-func (s *Supervisor) reap() {
-	var events []machine.Event
-	s.nameDying()
-	for n := 0; n < reapBatch || n < reapMost && !s.queue.StopPending(); n++ {
-		child, ok, err := s.sys.Wait()
-		switch {
-		case errors.Is(err, reaper.ErrNoChildren):
-			s.ledger.PromoteLast()
-			s.promoteSuccessor()
-			s.step(time.Now(), machine.Event{Kind: machine.NothingLeft})
-			return
-		case err != nil:
-			s.journal.Log.Error("cannot wait for children: " + err.Error())
-			s.stepAll(events)
-			return
-		case !ok:
-			s.stepAll(events)
-			return
-		}
-		// That others have ended is news once, however many there are.
-		if e, ok := s.changed(child); ok && !(e.Kind == machine.ChildExited && slices.Contains(events, e)) {
-			events = append(events, e)
-		}
-	}
-	s.stepAll(events)
-	s.queue.Put(unix.SIGCHLD) // the others next time
-}
-
-func (s *Supervisor) stepAll(events []machine.Event) {
-	for _, e := range events {
-		s.step(time.Now(), e)
-	}
-	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without it
-		s.returnTerminal()
-	}
-}
-
-// returnTerminal gives the terminal back, with its modes where the worker was killed.
-func (s *Supervisor) returnTerminal() {
-	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
 }

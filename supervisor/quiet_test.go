@@ -42,7 +42,7 @@ func TestQuietAndResume(t *testing.T) {
 func TestTitleOfQuietWaitsForTheSnapshot(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
 		var shown []string
-		b.w.onRead = func(int) { shown = append(shown, b.s.board.title) }
+		b.w.onRead = func(int) { shown = append(shown, b.s.title) }
 		b.other(unix.SIGTSTP)
 		b.wantTitle("drainit:quiet?")
 		if len(shown) == 0 || slices.ContainsFunc(shown, func(title string) bool { return title != "drainit:run" }) {

@@ -1,70 +1,59 @@
 package supervisor
 
 import (
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/machine"
 	"drainit/internal/phase"
-	"drainit/internal/proc"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
 
-// changed notes what became of one child. ok is false where the machine need
-// not know.
-func (s *Supervisor) changed(child reaper.WaitEvent) (e machine.Event, ok bool) {
-	if !child.Terminated() {
-		s.paused(child)
-		return machine.Event{}, false
-	}
-	s.ledger.Exited(child.PID, child.Status)
-	s.warnDeath(child)
-	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
-		s.killed.Unseen()
-	}
-	if child.PID != s.worker.PID || s.worker.Gone() {
-		if s.cfg.WarnReaped {
-			s.journal.Reaped(child)
+// How many children are waited for before signals are taken again. A stop signal waits for a
+// few, which is some milliseconds; all else for more: what is left behind costs a snapshot of
+// all.
+const (
+	reapBatch = 256
+	reapMost  = 1024
+)
+
+// reap waits for the children that have changed and steps the machine at the end, when it is
+// known whether any is left: by the end of the worker, else once by that of others.
+func (s *Supervisor) reap() {
+	s.nameDying()
+	var news machine.Event
+	var any bool
+	for n := 0; ; n++ {
+		if n >= reapMost || n >= reapBatch && s.queue.StopPending() {
+			s.queue.Put(unix.SIGCHLD) // the others next time
+			break
 		}
-		return machine.Event{Kind: machine.ChildExited}, true
+		child, ok, err := s.sys.Wait()
+		if errors.Is(err, reaper.ErrNoChildren) {
+			s.ledger.PromoteLast()
+			s.promoteSuccessor()
+			s.step(time.Now(), machine.Event{Kind: machine.NothingLeft})
+			return
+		}
+		if err != nil {
+			s.journal.Log.Error("cannot wait for children: " + err.Error())
+		}
+		if err != nil || !ok {
+			break
+		}
+		if kind, ok := s.changed(child); ok && (!any || kind != machine.ChildExited) {
+			news.Kind, any = kind, true
+		}
 	}
-	return s.workerExited(child), true
-}
-
-// paused notes a child that was stopped or continued.
-func (s *Supervisor) paused(child reaper.WaitEvent) {
-	stopped := child.Status.Stopped()
-	if stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID) {
-		return
+	if any {
+		s.step(time.Now(), news)
 	}
-	if child.PID != s.worker.PID || s.worker.Gone() {
-		return
+	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without it
+		s.returnTerminal()
 	}
-	switch {
-	case s.job == nil:
-		s.workerStopped(stopped)
-	case s.machine.Phase() != phase.Killing:
-		s.job.WorkerPaused(child.Status)
-	}
-}
-
-// workerStopped is for a worker that something other than drainit stops or continues:
-// stopped, it is alive and does nothing.
-func (s *Supervisor) workerStopped(is bool) {
-	s.worker.Stopped = is
-	if is && s.machine.Phase() < phase.Draining { // a stop continues it
-		s.journal.WorkerStopped()
-	}
-	s.publish()
-}
-
-// recordExit notes how the worker ended.
-func (s *Supervisor) recordExit(child reaper.WaitEvent) {
-	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
-	stop := s.machine.StopSignal()
-	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
 }
 
 // nameDying reads the worker's name once more if it has ended: it may have become another
@@ -75,7 +64,45 @@ func (s *Supervisor) nameDying() {
 	}
 }
 
-func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.Event {
+// changed notes what became of one child. ok is false where the machine need not know.
+func (s *Supervisor) changed(child reaper.WaitEvent) (news machine.EventKind, ok bool) {
+	isWorker := child.PID == s.worker.PID && !s.worker.Gone()
+	if !child.Terminated() {
+		s.paused(child, isWorker)
+		return news, false
+	}
+	s.ledger.Exited(child.PID, child.Status)
+	s.warnDeath(child)
+	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
+		s.killed.Unseen()
+	}
+	if isWorker {
+		return s.workerExited(child), true
+	}
+	if s.cfg.WarnReaped {
+		s.journal.Reaped(child)
+	}
+	return machine.ChildExited, true
+}
+
+// paused notes a child that was stopped or continued. A worker that something other than
+// drainit or a terminal has stopped is alive and does nothing.
+func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
+	stopped := child.Status.Stopped()
+	switch {
+	case stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID), !isWorker:
+	case s.job == nil:
+		s.worker.Stopped = stopped
+		if stopped && s.machine.Phase() < phase.Draining { // a stop continues it
+			s.journal.WorkerStopped()
+		}
+		s.publish()
+	case s.machine.Phase() != phase.Killing:
+		s.job.WorkerPaused(child.Status)
+	}
+}
+
+func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.EventKind {
 	s.recordExit(child)
 	switch by := child.TermSignal(); {
 	case by == 0 || s.killed.Any || s.job.Known(by):
@@ -85,22 +112,33 @@ func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.Event {
 		s.journal.KilledByForwarded(by)
 	}
 	if s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 {
-		return machine.Event{Kind: machine.WorkerDaemonized}
+		return machine.WorkerDaemonized
 	}
-	return machine.Event{Kind: machine.WorkerExited}
+	return machine.WorkerExited
 }
 
-// jobOwner is the supervisor as its job sees it.
-type jobOwner struct{ s *Supervisor }
-
-func (o jobOwner) MaySuspend() bool {
-	now := o.s.machine.Phase()
-	return (now == phase.Running || now == phase.Quiet) && !o.s.worker.Gone()
+// recordExit notes how the worker ended.
+func (s *Supervisor) recordExit(child reaper.WaitEvent) {
+	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
+	stop := s.machine.StopSignal()
+	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
 }
 
-func (o jobOwner) Members(pgid int) []*proc.Process {
-	all, _ := o.s.sys.All()
-	return all.Group(pgid)
+// promoteSuccessor makes the worker's successor the worker, if it has one. That may have
+// ended by now.
+func (s *Supervisor) promoteSuccessor() {
+	successor, ok := s.ledger.Successor()
+	if !ok {
+		return
+	}
+	s.journal.Successor(successor.Process)
+	s.worker.Promote(successor.Process, successor.Sent)
+	if successor.Exit != nil {
+		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
+	}
 }
 
-func (o jobOwner) SignalGroup(sig unix.Signal) error { return o.s.signalGroup(sig) }
+// returnTerminal gives the terminal back, with its modes where the worker was killed.
+func (s *Supervisor) returnTerminal() {
+	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
+}

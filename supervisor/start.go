@@ -14,8 +14,8 @@ import (
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
-	"drainit/internal/title"
 	"drainit/internal/watch"
+	"drainit/internal/worker"
 	"drainit/reaper"
 )
 
@@ -25,7 +25,7 @@ func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	sys := new(linux)
 	sys.watcher = watch.Watcher{Wake: queue.Wake}
 	s := New(cfg, sys, queue, log)
-	s.job = term.NewJob(term.Open(), queue, jobOwner{s})
+	s.job = term.NewJob(term.Open(), queue, s)
 	outcome := s.run()
 	s.journal.WriteMessage(s.cfg.TerminationLog)
 	return outcome
@@ -45,29 +45,11 @@ func (s *Supervisor) run() Outcome {
 		return Outcome{Status: err.Status}
 	}
 	s.queue.SubscribeRest()
-	s.settle()
+	spawn.Settle()
 	s.begin()
 	s.loop()
 	s.job.InterruptGroup()
 	return s.exitCode()
-}
-
-// settle is what the worker need not wait for. Only then is "running" published: nothing
-// that comes is lost any longer.
-func (s *Supervisor) settle() {
-	spawn.Settle()
-	s.board.heard = true
-	title.Set(s.board.title)
-}
-
-// begin warns of what is above drainit, unless the worker has ended by then.
-func (s *Supervisor) begin() {
-	if s.sys.HasExited(s.worker.PID) {
-		s.reap()
-	}
-	if s.machine.Phase() != phase.Done {
-		s.warnParent()
-	}
 }
 
 // prepare sets up what the worker must find when it starts.
@@ -77,12 +59,12 @@ func (s *Supervisor) prepare() error {
 		return err
 	}
 	if at := s.cfg.HealthAddr; at.Given() {
-		if err := health.Serve(at, &s.board.health); err != nil {
+		if err := health.Serve(at, &s.health); err != nil {
 			return err
 		}
 	}
 	s.queue.Subscribe(s.cfg.stops, s.cfg.Rewrites.From())
-	title.Set(title.Of(title.State{Phase: phase.Starting})) // no stop signal is lost any longer
+	s.publish() // no stop signal is lost any longer
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err
 	}
@@ -101,7 +83,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 		return false
 	}
 	sig := (<-s.queue.Stops).Signal
-	s.worker.Exit = earlyExit(sig)
+	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
 	s.job.RecordExit(sig, sig, sig, signals.SetOf(sig)) // as if the worker had died of it
 	s.machine.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: sig})
 	s.journal.StoppedEarly(sig)
@@ -121,7 +103,18 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if err != nil {
 		s.journal.Log.Warn(err.Error())
 	}
+	return nil
+}
+
+// begin publishes that the worker runs, when nothing that comes is lost any longer, and warns
+// of what is above drainit, unless the worker has ended by then.
+func (s *Supervisor) begin() {
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
 	s.journal.Started()
-	return nil
+	if s.sys.HasExited(s.worker.PID) {
+		s.reap()
+	}
+	if s.machine.Phase() != phase.Done {
+		s.warnParent()
+	}
 }

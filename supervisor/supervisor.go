@@ -2,7 +2,7 @@
 // quiet, drain and stop: it decides when.
 //
 // It owns the phases and the one loop that forks, reaps, signals and steps the machine.
-// It must never block on anything but that loop's select, send a signal except in
+// It must never block but in that loop's sleep (sigqueue.Queue.Sleep), send a signal except in
 // deliver, or decide which process gets one: that is package forward's.
 package supervisor
 
@@ -24,10 +24,8 @@ import (
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/term"
-	"drainit/internal/title"
 	"drainit/internal/watch"
 	"drainit/internal/worker"
-	"drainit/reaper"
 )
 
 // Outcome is how drainit is to end.
@@ -47,27 +45,17 @@ type Supervisor struct {
 	ledger  *forward.Ledger
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
-	board   board
-	killed  kill
-	died    chan int // the pids of those that were watched; the queue is to wake the loop
-	clues   clues
-}
 
-// board is what is published of drainit.
-type board struct {
-	health health.State
-	title  string
-	heard  bool // nothing that comes is lost: the title may say that the worker runs
-	stop   stopTimes
-	// The last quiet signal was handled by no process.
-	unhandled bool
-}
+	died          chan int       // the pids of those that were watched; the queue is to wake the loop
+	shown         *proc.Snapshot // that this step has taken for orphans; nil for none
+	killed        journal.Kill
+	nextForceLook time.Time
+	atWork        map[int]clue // the processes at work when the stop began, by pid
 
-// stopTimes are those of the stop that drainit is in.
-type stopTimes struct {
-	signal unix.Signal // 0 where the worker exited by itself
-	since  time.Time
-	grace  time.Duration
+	// What is published.
+	health    health.State
+	title     string
+	unhandled bool // the last quiet signal was handled by no process
 }
 
 // New returns a supervisor without a terminal.
@@ -82,6 +70,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
 		died:   make(chan int, 2*watch.Most),
+		atWork: make(map[int]clue),
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s
@@ -116,65 +105,22 @@ func (s *Supervisor) exitCode() Outcome {
 
 const statusKilled = 128 + int(unix.SIGKILL)
 
-// earlyExit is the exit of a worker that was never started, for a stop signal came first.
-func earlyExit(sig unix.Signal) *worker.Exit {
-	return &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
-}
-
-// readWorker reads the worker's stat, and keeps its name, which it may change.
-func (s *Supervisor) readWorker() (proc.Process, error) {
-	p, err := s.sys.Read(s.worker.PID)
-	s.keepName(p)
-	return p, err
-}
-
-func (s *Supervisor) keepName(p proc.Process) {
-	if p.PID == s.worker.PID && !s.worker.Gone() && p.Comm != "" {
-		s.worker.Comm = p.Comm
-	}
-}
-
-// publish shows those outside what has changed.
-func (s *Supervisor) publish() {
-	s.publishHealth()
-	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.board.unhandled}
-	if text := title.Of(now); text != "" && text != s.board.title {
-		s.board.title = text
-		if s.board.heard || now.Phase != phase.Running {
-			title.Set(text)
-		}
-	}
-}
-
-func (s *Supervisor) publishHealth() {
-	s.board.health.Publish(s.machine.Phase(), s.worker.Alive(), s.worker.Stopped)
-}
-
-// publishStop shows those outside the stop and its times.
-func (s *Supervisor) publishStop() {
-	if s.machine.Phase() != phase.Draining {
-		return
-	}
-	now := stopTimes{signal: s.machine.StopSignal(), grace: Forever}
-	if at, requested := s.machine.Requested(); requested {
-		now.since = at
-	} else if s.worker.Gone() {
-		now.since = s.worker.Exit.At
-	}
-	if end, ok := s.machine.GraceEnd(); ok {
-		now.grace = end.Sub(now.since)
-	}
-	if now != s.board.stop {
-		s.board.stop = now
-		since := proc.SinceBoot() - time.Since(now.since)
-		title.SetStop(proc.SecondThread(), title.Stop{Signal: now.signal, Since: since, Grace: now.grace})
-	}
-}
-
 // stopSignal is the first that came, TERM where the worker exited by itself.
 func (s *Supervisor) stopSignal() unix.Signal {
 	if sig := s.machine.StopSignal(); sig != 0 {
 		return sig
 	}
 	return unix.SIGTERM
+}
+
+// MaySuspend reports whether drainit may stop for a shell (term.Owner).
+func (s *Supervisor) MaySuspend() bool {
+	now := s.machine.Phase()
+	return (now == phase.Running || now == phase.Quiet) && !s.worker.Gone()
+}
+
+// Members returns the living processes of a process group (term.Owner).
+func (s *Supervisor) Members(pgid int) []*proc.Process {
+	all, _ := s.sys.All()
+	return all.Group(pgid)
 }

@@ -12,18 +12,11 @@ import (
 	"drainit/reaper"
 )
 
-// clues are what lines go by.
-type clues struct {
-	shown  *proc.Snapshot   // that this step has taken for orphans; nil for none
-	atWork map[proc.ID]bool // when the stop began
-	sent   map[int]sent     // those of them that were sent the stop signal, by pid
-}
-
-// sent is a process that was sent the stop signal: its death may tell that it has no handler.
-type sent struct {
+// clue is a process at work when the stop began. Its death may tell that it has no handler.
+type clue struct {
 	proc.Process
-	signal unix.Signal
-	at     time.Time
+	signal unix.Signal // the stop signal that it was sent, 0 for none
+	at     time.Time   // when
 }
 
 // inspect asks once, when an entrypoint has had its time, what the worker has become:
@@ -32,8 +25,7 @@ func (s *Supervisor) inspect() {
 	if s.worker.Gone() {
 		return
 	}
-	w, err := s.sys.Process(s.worker.PID)
-	if err != nil || !w.Alive() || !diag.KeepsSignals(w) {
+	if w, err := s.readWorker(); err != nil || !w.Alive() || !diag.KeepsSignals(w) {
 		return
 	}
 	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
@@ -60,9 +52,8 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot, made []forward.Delivery) 
 		if pm2, ok := diag.PM2(before, s.worker.PID); ok {
 			s.journal.PM2(pm2)
 		}
-		s.clues.atWork = make(map[proc.ID]bool)
 		for _, p := range diag.AtWork(before, s.worker.PID) {
-			s.clues.atWork[p.ID] = true
+			s.atWork[p.PID] = clue{Process: p}
 		}
 	}
 	s.noteSent(before, made)
@@ -76,14 +67,10 @@ func (s *Supervisor) noteSent(all *proc.Snapshot, made []forward.Delivery) {
 			continue
 		}
 		for _, p := range diag.Reached(d) {
-			unread := p.Start == 0 // the worker
-			if !unread && (!s.clues.atWork[p.ID] || diag.OnlyWaits(all, p, d.Signal)) {
-				continue
+			hidden := p.Start == 0 // the worker
+			if hidden || s.atWork[p.PID].ID == p.ID && !diag.OnlyWaits(all, p, d.Signal) {
+				s.atWork[p.PID] = clue{p, d.Signal, time.Now()}
 			}
-			if s.clues.sent == nil {
-				s.clues.sent = make(map[int]sent)
-			}
-			s.clues.sent[p.PID] = sent{p, d.Signal, time.Now()}
 		}
 	}
 }
@@ -93,11 +80,11 @@ func (s *Supervisor) noteSent(all *proc.Snapshot, made []forward.Delivery) {
 // itself. A person at a terminal sees what their key did.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	const atOnce, onABusyMachine = 100 * time.Millisecond, time.Second
-	e, ok := s.clues.sent[child.PID]
-	if !ok {
+	e := s.atWork[child.PID]
+	delete(s.atWork, child.PID)
+	if e.signal == 0 {
 		return
 	}
-	delete(s.clues.sent, child.PID)
 	if e.Start == 0 {
 		e.Comm = s.worker.Comm
 	}
@@ -112,13 +99,6 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	}
 }
 
-// warnBlockedTraps warns of a shell whose trap can't run, once.
-func (s *Supervisor) warnBlockedTraps() {
-	for _, b := range s.ledger.BlockedTraps() {
-		s.journal.BlockedTrap(b.Process, *b.Children[0])
-	}
-}
-
 // warnParent is for a drainit that no stop signal can reach: the platform sends it to PID 1,
 // and between that and drainit are shells and launchers alone, the last of them a shell. On a
 // terminal a person may have typed it there.
@@ -126,19 +106,14 @@ func (s *Supervisor) warnParent() {
 	if s.job != nil {
 		return
 	}
-	var parent proc.Process
-	for pid := os.Getppid(); pid != 0; {
-		p, err := s.sys.Process(pid)
-		if err != nil || !diag.KeepsSignals(p) || parent.PID == 0 && forward.ProgramOf(&p) != forward.Shell {
-			return
-		}
-		if parent.PID == 0 {
-			parent = p
-		}
-		if pid == 1 {
+	parent, err := s.sys.Process(os.Getppid())
+	if err != nil || forward.ProgramOf(&parent) != forward.Shell {
+		return
+	}
+	for p := parent; err == nil && diag.KeepsSignals(p); p, err = s.sys.Process(p.PPID) {
+		if p.PID == 1 {
 			s.journal.Unreachable(parent)
 			return
 		}
-		pid = p.PPID
 	}
 }
