@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -16,54 +17,15 @@ import (
 	"drainit/internal/title"
 )
 
-// perform does one thing that the machine said.
-func (s *Supervisor) perform(now time.Time, a machine.Action) {
-	switch a.Kind {
-	case machine.SignalWorker:
-		s.signalWorker(a.Signal)
-	case machine.SignalOrphans:
-		s.signalOrphans(forward.Orphans)
-	case machine.LastCall:
-		s.signalOrphans(forward.LastCall)
-	case machine.Inspect:
-		s.inspect()
-	case machine.QuietWorker:
-		s.quiet()
-	case machine.SuspendWorker:
-		if !s.job.Suspend() { // then it means quiet
-			s.step(now, machine.Event{Kind: machine.QuietSignaled, Signal: a.Signal})
-		}
-	case machine.ResumeWorker:
-		s.resume()
-	case machine.PassThrough:
-		s.passThrough(a.Signal)
-	case machine.KillTree:
-		s.killTree()
-	case machine.RunOn:
-		s.runOn()
-	case machine.AnnounceSame, machine.AnnounceIgnored:
-		if s.forceAsked() {
-			s.step(now, machine.Event{Kind: machine.ForceAsked})
-			return
-		}
-		fallthrough
-	default:
-		s.announce(now, a)
-	}
-}
-
-// request is what drainit asks of package forward for a signal that came.
+// request is what drainit asks of package forward for a signal that came, 0 where the worker
+// exited by itself.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
-	deliver := s.cfg.Rewrites.Apply(came)
-	if deliver == signals.Drop { // it did not come: the worker exited by itself
+	deliver := s.cfg.Rewrites.Apply(cmp.Or(came, unix.SIGTERM))
+	if deliver == signals.Drop { // it did not come
 		deliver = unix.SIGTERM
 	}
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
-	r := forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w}
-	if p.OfStop() {
-		r.Tick = s.sys.Ticks()
-	}
-	return r
+	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: s.sys.Ticks()}
 }
 
 // How long a snapshot may take: stop signals wait meanwhile. The first of a stop delays the
@@ -109,7 +71,7 @@ func (s *Supervisor) readWorker() (proc.Process, error) {
 }
 
 func (s *Supervisor) keepName(p proc.Process) {
-	if p.PID == s.worker.PID && !s.worker.Gone() && p.Comm != "" {
+	if s.worker.Is(p.PID) && p.Comm != "" {
 		s.worker.Comm = p.Comm
 	}
 }
@@ -135,7 +97,7 @@ func (s *Supervisor) watch() {
 // signalOrphans takes a snapshot and signals those that no other process can have
 // signalled.
 func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
-	r := s.request(purpose, s.stopSignal())
+	r := s.request(purpose, s.machine.StopSignal())
 	all, err := s.observe(r)
 	if err != nil {
 		s.signalUnseen(r, err)
@@ -159,24 +121,17 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 // elsewhere nothing can be signalled. A /proc that can't be read only now is read again
 // at the next snapshot.
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
-	if r.Mode == forward.ModeWorker || !r.Worker.Gone {
-		return
+	var plan []forward.Delivery
+	if errors.Is(why, proc.ErrNoProc) {
+		plan = s.ledger.Plan(r, nil)
 	}
-	if !errors.Is(why, proc.ErrNoProc) {
-		if s.journal.Once("unreadable") {
-			s.journal.Unseen(why)
-		}
-		return
-	}
-	plan := s.ledger.Plan(r, nil)
-	if len(plan) == 0 {
-		return
-	}
-	if _, err := s.deliver(plan); err != nil {
+	made, failed := s.deliver(plan)
+	switch {
+	case len(made) > 0:
+		s.journal.Broadcast(why)
+	case failed != nil || r.Worker.Gone && !errors.Is(why, proc.ErrNoProc) && s.journal.Once("unreadable"):
 		s.journal.Unseen(why)
-		return
 	}
-	s.journal.Broadcast(why)
 }
 
 // quiet sends the quiet signal to those that handle it and have not been sent it.
@@ -194,8 +149,6 @@ func (s *Supervisor) quiet() {
 	sent := processes(made)
 	for _, p := range sent {
 		s.ledger.Quieted(*p)
-	}
-	for _, p := range sent {
 		s.unfreeze(p.PID)
 	}
 	if s.machine.Phase() != phase.Draining || err == nil && handled { // in a stop delay the stop comes all the same
@@ -212,7 +165,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
 		return false
 	}
-	_, _ = s.deliver([]forward.Delivery{{Process: p, Signal: unix.SIGCONT, Child: !s.worker.Gone() && pid == s.worker.PID}})
+	_, _ = s.deliver([]forward.Delivery{{Process: p, Signal: unix.SIGCONT, Child: s.worker.Is(pid)}})
 	s.journal.Frozen(p)
 	return true
 }
@@ -290,14 +243,26 @@ func (s *Supervisor) forceAsked() bool {
 }
 
 func (s *Supervisor) killTree() {
-	worker := proc.Process{}
+	d := forward.Delivery{Target: forward.ToTree, Signal: unix.SIGKILL}
 	if !s.worker.Gone() {
-		worker = s.worker.Process()
+		d.Process = s.worker.Process()
 	}
-	_, err := s.deliver([]forward.Delivery{{Target: forward.ToTree, Process: worker, Signal: unix.SIGKILL}})
+	_, err := s.deliver([]forward.Delivery{d})
 	if err != nil && s.journal.Once("kill refused") { // one pass after the other would say so
 		s.journal.Log.Warn(err.Error())
 	}
+}
+
+// MaySuspend reports whether drainit may stop for a shell (term.Owner).
+func (s *Supervisor) MaySuspend() bool {
+	now := s.machine.Phase()
+	return (now == phase.Running || now == phase.Quiet) && !s.worker.Gone()
+}
+
+// Members returns the living processes of a process group (term.Owner).
+func (s *Supervisor) Members(pgid int) []*proc.Process {
+	all, _ := s.sys.All()
+	return all.Group(pgid)
 }
 
 func processes(made []forward.Delivery) (all []*proc.Process) {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -17,7 +18,7 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 		if d.OnlyIfHandled && !s.handles(d.Process, d.Signal) {
 			continue // by now it is another program
 		}
-		if s.isWorker(d) {
+		if s.worker.Is(d.Process.PID) {
 			s.noteWorkerSent(d)
 			if d.Process.Comm == "" { // hidden from us
 				d.Process.Comm = s.worker.Comm
@@ -44,11 +45,6 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 	return made, failed
 }
 
-// isWorker reports whether a delivery reaches the worker.
-func (s *Supervisor) isWorker(d forward.Delivery) bool {
-	return !s.worker.Gone() && d.Target <= forward.ToGroup && d.Process.PID == s.worker.PID
-}
-
 // noteWorkerSent keeps which signals the worker was sent, and which of them are no part of a
 // stop.
 func (s *Supervisor) noteWorkerSent(d forward.Delivery) {
@@ -63,30 +59,24 @@ func (s *Supervisor) noteWorkerSent(d forward.Delivery) {
 	}
 }
 
-// continueStopped continues those that were sent the stop signal and are stopped. On a
-// terminal it is the whole of the worker's group that was stopped, by a key or by the
-// kernel: the worker would wait in vain for those to which it passes the signal on.
+// continueStopped continues those that were sent the stop signal and are stopped, by the
+// snapshot, and without one by what wait4 saw of the worker. On a terminal it is the whole of
+// the worker's group that was stopped, by a key or by the kernel: the worker would wait in vain
+// for those to which it passes the signal on.
 func (s *Supervisor) continueStopped(d forward.Delivery) {
-	cont := d
-	cont.Signal, cont.Stop, cont.Rule = unix.SIGCONT, false, ""
-	switch {
-	case len(d.Members) > 0:
-		cont.Target, cont.Members = forward.ToProcess, nil
-		for _, p := range d.Members {
-			cont.Process, cont.Child = p, p.PID == s.worker.PID
-			s.continueIfStopped(cont)
-		}
-	case s.isWorker(d) && s.job != nil && s.job.GroupStopped():
+	if s.worker.Is(d.Process.PID) && s.job != nil && s.job.GroupStopped() {
 		_ = s.SignalGroup(unix.SIGCONT)
-	default:
-		s.continueIfStopped(cont)
+		return
 	}
-}
-
-// continueIfStopped goes by the snapshot, and without one by what wait4 saw of the worker.
-func (s *Supervisor) continueIfStopped(cont forward.Delivery) {
-	if cont.Process.Stopped() || s.isWorker(cont) && s.worker.Stopped {
-		_, _ = s.deliver([]forward.Delivery{cont}) // what fails has been warned of
+	cont := forward.Delivery{Target: d.Target, PGID: d.PGID, Signal: unix.SIGCONT}
+	if len(d.Members) > 0 {
+		cont.Target = forward.ToProcess
+	}
+	for _, p := range diag.Reached(d) {
+		cont.Process, cont.Child = p, s.worker.Is(p.PID)
+		if p.Stopped() || cont.Child && s.worker.Stopped {
+			_, _ = s.deliver([]forward.Delivery{cont}) // what fails has been warned of
+		}
 	}
 }
 

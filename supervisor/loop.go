@@ -14,8 +14,12 @@ import (
 // loop takes what comes, and sleeps while there is nothing, until nothing is left to wait for.
 func (s *Supervisor) loop() {
 	for s.machine.Phase() != phase.Done {
-		at, limited := s.deadline()
-		due := limited && !time.Now().Before(at)
+		now, busy := time.Now(), s.machine.BusyUntil()
+		at, limited := s.machine.Deadline()
+		if s.queue.Any() && now.Before(busy) && (!limited || busy.Before(at)) { // signals that wait have their turn
+			at, limited = busy, true
+		}
+		due := limited && !now.Before(at)
 		came := s.takeNext() // it has its turn, however soon it is time again
 		switch {
 		case due:
@@ -29,19 +33,15 @@ func (s *Supervisor) loop() {
 	s.journal.End(s.killed, s.exitCode().Status)
 }
 
-// deadline is the machine's, or when signals that wait have their turn.
-func (s *Supervisor) deadline() (at time.Time, ok bool) {
-	at, ok = s.machine.Deadline()
-	if busy := s.machine.BusyUntil(); s.queue.Any() && time.Now().Before(busy) && (!ok || busy.Before(at)) {
-		return busy, true
-	}
-	return at, ok
-}
-
 // takeNext takes all stop signals and deaths that have come, then one other signal, and reports
-// whether there was anything. Nothing may keep a stop signal waiting.
+// whether there was anything. A signal may cost a snapshot of all processes: while the last one
+// is paid for, none is taken but a stop signal and CHLD.
 func (s *Supervisor) takeNext() bool {
-	sig, ok := s.queue.Take(s.waiting())
+	var waiting signals.Set
+	if time.Now().Before(s.machine.BusyUntil()) {
+		waiting = ^signals.SetOf(unix.SIGCHLD)
+	}
+	sig, ok := s.queue.Take(waiting)
 	stops, deaths := s.takeStops(), s.takeDeaths()
 	switch {
 	case !ok:
@@ -54,20 +54,6 @@ func (s *Supervisor) takeNext() bool {
 		}
 	}
 	return true
-}
-
-// waiting are the signals for which there is no time: each may take a snapshot of all
-// processes, and the last one took long. The order of TSTP and CONT counts, and a HUP of the
-// terminal is a stop.
-func (s *Supervisor) waiting() signals.Set {
-	if !time.Now().Before(s.machine.BusyUntil()) {
-		return 0
-	}
-	at := signals.SetOf(unix.SIGTSTP, unix.SIGCONT, unix.SIGCHLD)
-	if s.job != nil {
-		at |= signals.SetOf(unix.SIGHUP)
-	}
-	return ^at
 }
 
 // takeStops takes the stop signals that have come.

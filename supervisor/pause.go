@@ -26,19 +26,12 @@ func Pause(queue *sigqueue.Queue) error {
 	queue.SubscribeRest()
 	spawn.Settle()
 	for !queue.StopPending() {
-		reapAll()
+		for reaped, err := true, error(nil); reaped && err == nil; { // without a child, until the next SIGCHLD
+			_, reaped, err = reaper.Wait()
+		}
 		for _, ok := queue.Take(0); ok; _, ok = queue.Take(0) { // it means nothing to it
 		}
 		queue.Sleep(time.Time{}, false)
 	}
 	return nil
-}
-
-// reapAll waits for every child that has ended.
-func reapAll() {
-	for {
-		if _, ok, err := reaper.Wait(); err != nil || !ok {
-			return // without a child, until the next SIGCHLD
-		}
-	}
 }

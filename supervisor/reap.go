@@ -66,9 +66,8 @@ func (s *Supervisor) nameDying() {
 
 // changed notes what became of one child. ok is false where the machine need not know.
 func (s *Supervisor) changed(child reaper.WaitEvent) (news machine.EventKind, ok bool) {
-	isWorker := child.PID == s.worker.PID && !s.worker.Gone()
 	if !child.Terminated() {
-		s.paused(child, isWorker)
+		s.paused(child)
 		return news, false
 	}
 	s.ledger.Exited(child.PID, child.Status)
@@ -76,7 +75,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) (news machine.EventKind, ok
 	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
 		s.killed.Unseen()
 	}
-	if isWorker {
+	if s.worker.Is(child.PID) {
 		return s.workerExited(child), true
 	}
 	if s.cfg.WarnReaped {
@@ -87,10 +86,10 @@ func (s *Supervisor) changed(child reaper.WaitEvent) (news machine.EventKind, ok
 
 // paused notes a child that was stopped or continued. A worker that something other than
 // drainit or a terminal has stopped is alive and does nothing.
-func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
+func (s *Supervisor) paused(child reaper.WaitEvent) {
 	stopped := child.Status.Stopped()
 	switch {
-	case stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID), !isWorker:
+	case stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID), !s.worker.Is(child.PID):
 	case s.job == nil:
 		s.worker.Stopped = stopped
 		if stopped && s.machine.Phase() < phase.Draining { // a stop continues it

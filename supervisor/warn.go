@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -93,7 +94,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	switch {
 	case child.TermSignal() != e.signal || !lacks:
 	case certain && took <= onABusyMachine:
-		s.journal.NoHandler(e.Process, e.signal, s.stopSignal())
+		s.journal.NoHandler(e.Process, e.signal, cmp.Or(s.machine.StopSignal(), e.signal))
 	case !certain && took <= atOnce && s.job == nil:
 		s.journal.DiedAtOnce(e.Process, e.signal)
 	}

@@ -40,6 +40,9 @@ func (w *Worker) Gone() bool { return w.Exit != nil }
 // Alive is true, too, of a worker that runs on in what it left.
 func (w *Worker) Alive() bool { return !w.Gone() || w.Daemonized }
 
+// Is reports whether a worker that has not been waited for has this pid.
+func (w *Worker) Is(pid int) bool { return !w.Gone() && pid == w.PID }
+
 // Process is the worker as far as it is known without /proc.
 func (w *Worker) Process() proc.Process {
 	return proc.Process{ID: proc.ID{PID: w.PID}, Comm: w.Comm}

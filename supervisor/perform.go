@@ -7,12 +7,49 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/title"
 )
+
+// perform does one thing that the machine said.
+func (s *Supervisor) perform(now time.Time, a machine.Action) {
+	switch a.Kind {
+	case machine.SignalWorker:
+		s.signalWorker(a.Signal)
+	case machine.SignalOrphans:
+		s.signalOrphans(forward.Orphans)
+	case machine.LastCall:
+		s.signalOrphans(forward.LastCall)
+	case machine.Inspect:
+		s.inspect()
+	case machine.QuietWorker:
+		s.quiet()
+	case machine.SuspendWorker:
+		if !s.job.Suspend() { // then it means quiet
+			s.step(now, machine.Event{Kind: machine.QuietSignaled, Signal: a.Signal})
+		}
+	case machine.ResumeWorker:
+		s.resume()
+	case machine.PassThrough:
+		s.passThrough(a.Signal)
+	case machine.KillTree:
+		s.killTree()
+	case machine.RunOn:
+		s.runOn()
+	case machine.AnnounceSame, machine.AnnounceIgnored:
+		if s.forceAsked() {
+			s.step(now, machine.Event{Kind: machine.ForceAsked})
+			return
+		}
+		fallthrough
+	default:
+		s.announce(now, a)
+	}
+}
 
 // announce writes the line of one action.
 func (s *Supervisor) announce(now time.Time, a machine.Action) {
