@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
@@ -208,23 +207,6 @@ func (s *Supervisor) suspends() bool {
 	return err == nil && len(s.ledger.Handlers(r, all)) == 0
 }
 
-// runOn has the worker run on in what it left, which must be seen: else only wait4
-// would show when it ends.
-func (s *Supervisor) runOn() {
-	all, err := s.sys.All()
-	if err != nil {
-		s.journal.Log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
-		s.step(time.Now(), machine.Event{Kind: machine.WorkerExited})
-		return
-	}
-	s.worker.Daemonized = true
-	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is
-	// left, it says so next.
-	if left := all.Children(os.Getpid()); len(left) > 0 {
-		s.journal.Daemonized(left)
-	}
-}
-
 // forceAsked reports whether drainit stop --force runs, which makes any stop signal a
 // force-stop: that says so by its name, for a signal alone can't. It sends more than one signal:
 // not each of them need be asked about.
@@ -237,6 +219,7 @@ func (s *Supervisor) forceAsked() bool {
 	all, err := s.sys.All()
 	now := time.Now()
 	s.nextForceLook = now.Add(share * now.Sub(began))
+	s.shown = all // for the line of the kill
 	name := title.Force(os.Getpid())
 	asks := func(p *proc.Process) bool { return p.Comm == name }
 	return err == nil && slices.ContainsFunc(all.All(), asks)

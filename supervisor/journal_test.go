@@ -354,12 +354,3 @@ func TestStoppedJob(t *testing.T) {
 		b.wantSent("0s CONT sh node; 0s CONT sh")
 	})
 }
-
-// Where drainit can't stop, a TSTP that would stop it is a quiet.
-func TestSuspendIsQuiet(t *testing.T) {
-	inBubble(t, config(), with(newProcess("node", quietly())), func(b *bubble) {
-		b.s.step(time.Now(), machine.Event{Kind: machine.SuspendSignaled, Signal: unix.SIGTSTP})
-		b.wantSent("0s TSTP node")
-		b.wantTitle("drainit:quiet")
-	})
-}

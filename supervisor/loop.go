@@ -65,7 +65,8 @@ func (s *Supervisor) takeStops() (any bool) {
 	for range waiting {
 		came := <-s.queue.Stops
 		if e, ok := s.eventOf(came.Signal); ok {
-			e.At = came.Earliest
+			_, again := s.machine.Requested()
+			e.At, e.Forced = came.Earliest, again && s.forceAsked()
 			s.step(time.Now(), e)
 		}
 	}
@@ -103,10 +104,9 @@ func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 	switch {
 	case slices.Contains(s.cfg.stops, sig):
 		e.Kind = machine.StopSignaled
-	case sig == unix.SIGTSTP && s.suspends():
-		e.Kind = machine.SuspendSignaled
 	case sig == unix.SIGTSTP:
 		e.Kind = machine.QuietSignaled
+		return e, !s.suspends() || !s.job.Suspend()
 	case sig == unix.SIGCONT:
 		e.Kind = machine.ResumeSignaled
 		return e, !s.job.Continued()

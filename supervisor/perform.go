@@ -28,24 +28,12 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.inspect()
 	case machine.QuietWorker:
 		s.quiet()
-	case machine.SuspendWorker:
-		if !s.job.Suspend() { // then it means quiet
-			s.step(now, machine.Event{Kind: machine.QuietSignaled, Signal: a.Signal})
-		}
 	case machine.ResumeWorker:
 		s.resume()
 	case machine.PassThrough:
 		s.passThrough(a.Signal)
 	case machine.KillTree:
 		s.killTree()
-	case machine.RunOn:
-		s.runOn()
-	case machine.AnnounceSame, machine.AnnounceIgnored:
-		if s.forceAsked() {
-			s.step(now, machine.Event{Kind: machine.ForceAsked})
-			return
-		}
-		fallthrough
 	default:
 		s.announce(now, a)
 	}

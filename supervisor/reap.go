@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,7 +49,7 @@ func (s *Supervisor) reap() {
 			news.Kind, any = kind, true
 		}
 	}
-	if any {
+	if any && !(news.Kind == machine.WorkerExited && s.runsOn()) {
 		s.step(time.Now(), news)
 	}
 	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without it
@@ -76,7 +77,8 @@ func (s *Supervisor) changed(child reaper.WaitEvent) (news machine.EventKind, ok
 		s.killed.Unseen()
 	}
 	if s.worker.Is(child.PID) {
-		return s.workerExited(child), true
+		s.workerExited(child)
+		return machine.WorkerExited, true
 	}
 	if s.cfg.WarnReaped {
 		s.journal.Reaped(child)
@@ -101,7 +103,7 @@ func (s *Supervisor) paused(child reaper.WaitEvent) {
 	}
 }
 
-func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.EventKind {
+func (s *Supervisor) workerExited(child reaper.WaitEvent) {
 	s.recordExit(child)
 	switch by := child.TermSignal(); {
 	case by == 0 || s.killed.Any || s.job.Known(by):
@@ -110,10 +112,26 @@ func (s *Supervisor) workerExited(child reaper.WaitEvent) machine.EventKind {
 	case s.worker.Forwarded.Has(by):
 		s.journal.KilledByForwarded(by)
 	}
-	if s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 {
-		return machine.WorkerDaemonized
+}
+
+// runsOn reports whether a worker that has exited runs on in what it left, by --forking. That
+// must be seen: else only wait4 would show when it ends.
+func (s *Supervisor) runsOn() bool {
+	if !s.cfg.Forking || s.worker.Exit.ExitStatus() != 0 || s.machine.Phase() >= phase.Draining {
+		return false
 	}
-	return machine.WorkerExited
+	all, err := s.sys.All()
+	if err != nil {
+		s.journal.Log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
+		return false
+	}
+	s.worker.Daemonized = true
+	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is
+	// left, it says so next.
+	if left := all.Children(os.Getpid()); len(left) > 0 {
+		s.journal.Daemonized(left)
+	}
+	return true
 }
 
 // recordExit notes how the worker ended.

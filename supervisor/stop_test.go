@@ -234,7 +234,7 @@ func TestSecondStopIgnored(t *testing.T) {
 			b.stop(unix.SIGTERM)
 			b.after(3 * slow)
 			b.wantLines(1, "warning: second stop signal, force-stop: killing node[")
-			b.wantEnd(137, 4*time.Second+2*slow)
+			b.wantEnd(137, 4*time.Second+slow)
 		})
 	}
 }

@@ -49,7 +49,7 @@ type Supervisor struct {
 	journal *journal.Journal
 
 	died          chan int       // the pids of those that were watched; the queue is to wake the loop
-	shown         *proc.Snapshot // that this step has taken for orphans; nil for none
+	shown         *proc.Snapshot // of all processes, from this step; nil for none
 	killed        journal.Kill
 	nextForceLook time.Time
 	atWork        map[int]clue // the processes at work when the stop began, by pid

@@ -11,19 +11,16 @@ type EventKind uint8
 
 // The events. The signals are as they came, before any rewrite.
 const (
-	Started          EventKind = iota // the worker runs
-	StopSignaled                      // a stop signal came: Event.Signal
-	QuietSignaled                     // TSTP came
-	SuspendSignaled                   // TSTP came, for a job that does not handle it
-	ResumeSignaled                    // CONT came
-	OtherSignaled                     // any other signal came: Event.Signal
-	WorkerExited                      // the worker has been waited for and other children are left
-	WorkerDaemonized                  // likewise, and it runs on in what it left
-	ChildExited                       // another child has been waited for
-	NothingLeft                       // no child is left (ECHILD)
-	ForceAsked                        // a stop signal that is no force-stop by itself came of drainit stop --force
-	TimePassed                        // a timer is due
-	eventCount       = int(TimePassed) + 1
+	Started        EventKind = iota // the worker runs
+	StopSignaled                    // a stop signal came: Event.Signal
+	QuietSignaled                   // TSTP came
+	ResumeSignaled                  // CONT came
+	OtherSignaled                   // any other signal came: Event.Signal
+	WorkerExited                    // the worker has been waited for and other children are left
+	ChildExited                     // another child has been waited for
+	NothingLeft                     // no child is left (ECHILD)
+	TimePassed                      // a timer is due
+	eventCount     = int(TimePassed) + 1
 )
 
 // Event is one thing that happened to drainit.
@@ -31,6 +28,7 @@ type Event struct {
 	Kind   EventKind
 	Signal unix.Signal
 	At     time.Time // of a stop signal: when it can have come at the earliest; zero for now
+	Forced bool      // of a stop signal: drainit stop --force sent it
 }
 
 // ActionKind is what is to be done.
@@ -43,13 +41,11 @@ const (
 	LastCall                           // the same, and all that were not signalled: the grace period is nearly over
 	Inspect                            // find out whether the worker keeps signals from what is below it
 	QuietWorker                        // send TSTP to those that handle it and have not been sent it
-	SuspendWorker                      // stop the worker and drainit, for the shell to have its prompt back
 	ResumeWorker                       // send CONT to those that were sent TSTP
 	PassThrough                        // forward Action.Signal
 	KillTree                           // SIGKILL to everything below drainit
 	AnnounceDrain                      // the drain begins by a stop signal, Action.Signal
 	AnnounceExit                       // the drain begins because the worker exited
-	RunOn                              // the worker exited and runs on in what it left
 	AnnounceSignaled                   // the stop delay is over, and the worker was sent Action.Signal
 	AnnounceStop                       // the first stop signal in a drain that began without one
 	AnnounceSame                       // a stop signal that is the same request as the first: unless it is drainit stop --force

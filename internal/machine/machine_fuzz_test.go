@@ -49,14 +49,13 @@ func fuzzGrace(g uint8) time.Duration {
 
 // record checks one step against all before it.
 type record struct {
-	t          *testing.T
-	m          *Machine
-	exited     bool
-	daemonized bool // it exited, and runs on in what it left
-	signalled  int
-	dones      int
-	inspected  int
-	resuming   bool // a CONT waits
+	t         *testing.T
+	m         *Machine
+	exited    bool
+	signalled int
+	dones     int
+	inspected int
+	resuming  bool // a CONT waits
 }
 
 func (r *record) step(now time.Time, e Event) {
@@ -64,7 +63,6 @@ func (r *record) step(now time.Time, e Event) {
 	actions := r.m.Step(now, e)
 	after := r.m.Phase()
 	r.exited = r.exited || e.Kind == WorkerExited && before != phase.Starting
-	r.daemonized = r.daemonized || e.Kind == WorkerDaemonized && before != phase.Starting
 	if after < before && !(before == phase.Quiet && after == phase.Running) {
 		r.t.Fatalf("%v went back to %v", before, after)
 	}
@@ -88,7 +86,7 @@ func (r *record) checkActions(before, after phase.Phase, actions []Action) {
 				r.t.Fatalf("a kill in %v", after)
 			}
 		case SignalOrphans, LastCall:
-			if r.signalled == 0 && !r.exited && !r.daemonized || after != phase.Draining {
+			if r.signalled == 0 && !r.exited || after != phase.Draining {
 				r.t.Fatalf("orphans signalled in %v, the worker %d times, which has gone: %v", after, r.signalled, r.exited)
 			}
 		case Inspect:

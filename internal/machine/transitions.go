@@ -102,6 +102,8 @@ func (m *Machine) stopAgain(now time.Time, e Event) []Action {
 		m.requested = e.At
 		m.setGrace(e.At, m.cfg.Grace) // not 0: such a machine never drains
 		return []Action{{AnnounceStop, e.Signal}}
+	case e.Forced:
+		return m.kill(now, AnnounceForce)
 	case e.At.Sub(m.requested) < SameRequest:
 		return []Action{{AnnounceSame, e.Signal}}
 	case m.cfg.SecondStopIgnored:
@@ -109,8 +111,6 @@ func (m *Machine) stopAgain(now time.Time, e Event) []Action {
 	}
 	return m.kill(now, AnnounceForce)
 }
-
-func (m *Machine) forced(now time.Time, _ Event) []Action { return m.kill(now, AnnounceForce) }
 
 // lostWorker is a worker that ended in a drain.
 func (m *Machine) lostWorker(now time.Time, _ Event) []Action {

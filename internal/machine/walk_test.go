@@ -140,6 +140,7 @@ func (w *walk) leave(p *place) {
 	for kind := range EventKind(eventCount) {
 		for _, wait := range waits {
 			w.step(p, p.now.Add(wait), Event{Kind: kind, Signal: unix.SIGTERM})
+			w.step(p, p.now.Add(wait), Event{Kind: kind, Signal: unix.SIGTERM, Forced: true})
 		}
 	}
 	if at, ok := p.m.Deadline(); ok {
@@ -156,8 +157,7 @@ func (w *walk) step(from *place, now time.Time, e Event) {
 	p.now = now
 	p.came = fmt.Sprintf("event %d, %v later, in %v", e.Kind, now.Sub(from.now), from.m.phase)
 	actions := kinds(p.m.Step(now, e))
-	p.exited = p.exited || e.Kind == WorkerExited && from.m.phase != phase.Starting ||
-		e.Kind == WorkerDaemonized && from.m.phase == phase.Draining // what it leaves is no worker then
+	p.exited = p.exited || e.Kind == WorkerExited && from.m.phase != phase.Starting
 	w.checkStep(from, &p, e, actions)
 	p.signalled = p.signalled || slices.Contains(actions, SignalWorker)
 	p.inspected = p.inspected || slices.Contains(actions, Inspect)
@@ -242,8 +242,8 @@ func (w *walk) checkEnd(from *place) {
 // allowed are the actions of each phase that is entered or stayed in.
 var allowed = map[phase.Phase][]ActionKind{
 	phase.Starting: {},
-	phase.Running:  {PassThrough, ResumeWorker, SuspendWorker, Inspect, RunOn},
-	phase.Quiet:    {PassThrough, QuietWorker, SuspendWorker, Inspect, RunOn},
+	phase.Running:  {PassThrough, ResumeWorker, Inspect},
+	phase.Quiet:    {PassThrough, QuietWorker, Inspect},
 	phase.Draining: {SignalWorker, SignalOrphans, LastCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
 	phase.Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
 	phase.Done:     {AnnounceStuck},
@@ -279,7 +279,7 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		w.fatalf(to, "%v before the worker was signalled or exited", actions)
 	case w.EndsWithWorker && after == phase.Draining && to.exited:
 		w.fatalf(to, "it goes on without its worker")
-	case w.SecondStopIgnored && has(AnnounceForce) && e.Kind != ForceAsked:
+	case w.SecondStopIgnored && has(AnnounceForce) && !e.Forced:
 		w.fatalf(to, "a force-stop by event %d", e.Kind)
 	case after == phase.Killing && before != phase.Killing && !has(KillTree):
 		w.fatalf(to, "no kill as killing begins: %v", actions)
