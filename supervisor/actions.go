@@ -34,8 +34,8 @@ const (
 	laterLook = 250 * time.Millisecond
 )
 
-// observe takes the snapshot that a plan for the request needs; nil where it needs none. A worker
-// that handles a signal which means nothing to drainit is all that its plan needs.
+// observe takes the snapshot that the plan of a request needs, nil for none. A worker that
+// handles a signal beside a stop is all that its plan needs.
 func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 	if !s.ledger.NeedsTree(r) {
 		return nil, nil
@@ -116,9 +116,8 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	}
 }
 
-// signalUnseen signals what /proc does not show, once: as PID 1 the kernel knows it;
-// elsewhere nothing can be signalled. A /proc that can't be read only now is read again
-// at the next snapshot.
+// signalUnseen signals what /proc does not show, once, which only PID 1 can: the kernel knows
+// it. A /proc that can't be read only now is read again at the next snapshot.
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	var plan []forward.Delivery
 	if errors.Is(why, proc.ErrNoProc) {
@@ -155,10 +154,9 @@ func (s *Supervisor) quiet() {
 	}
 }
 
-// unfreeze is the safety net of quiet: what stops by a TSTP that drainit sent it is
-// continued at once. Of a child wait4 tells that; another is asked only once, right
-// after the signal, by which time an exec may have taken its handler away.
-// It reports whether there was a stop to undo.
+// unfreeze continues a process that was stopped by drainit's TSTP, and reports whether it was:
+// an exec may have taken its handler away. Of a child wait4 tells that; another is asked once,
+// right after the signal.
 func (s *Supervisor) unfreeze(pid int) bool {
 	p, err := s.sys.Read(pid)
 	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
@@ -207,9 +205,8 @@ func (s *Supervisor) suspends() bool {
 	return err == nil && len(s.ledger.Handlers(r, all)) == 0
 }
 
-// forceAsked reports whether drainit stop --force runs, which makes any stop signal a
-// force-stop: that says so by its name, for a signal alone can't. It sends more than one signal:
-// not each of them need be asked about.
+// forceAsked reports whether drainit stop --force runs: it says so by its name, for a signal
+// can't. It sends more than one: not each of them need be asked about.
 func (s *Supervisor) forceAsked() bool {
 	const share = 4 // of the time of one look, between two
 	began := time.Now()

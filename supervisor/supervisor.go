@@ -184,8 +184,8 @@ func (s *Supervisor) begin() {
 	}
 }
 
-// exitCode is how drainit ends: the worker's status, but never 0 where a stop was
-// requested and something had to be killed.
+// exitCode is how drainit ends: by the worker's status, but never 0 where a stop was requested
+// and something had to be killed.
 func (s *Supervisor) exitCode() Outcome {
 	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
 	const interrupted = 128 + int(unix.SIGINT)

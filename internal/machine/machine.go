@@ -66,7 +66,7 @@ type Machine struct {
 	requested time.Time             // when the first stop signal came
 	signal    unix.Signal           // which that was
 	looked    time.Time             // when the last snapshot was complete
-	took      time.Duration         // how long that one took
+	took      time.Duration         // how long that one took, 0 for a short one
 }
 
 // Config is what flags change of a machine.
@@ -93,44 +93,35 @@ func (m *Machine) Requested() (time.Time, bool) { return m.requested, !m.request
 func (m *Machine) StopSignal() unix.Signal { return m.signal }
 
 // GraceEnd is when the grace is over; ok is false while it never is.
-func (m *Machine) GraceEnd() (t time.Time, ok bool) {
-	return m.timers[graceTimer], !m.timers[graceTimer].IsZero()
-}
+func (m *Machine) GraceEnd() (t time.Time, ok bool) { return m.timers[graceTimer], m.isSet(graceTimer) }
 
-// Deadline is the earliest time at which Step wants a TimePassed; ok is false
-// if there is none.
+// Deadline is the earliest time at which Step wants a TimePassed; ok is false for never.
 func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 	for t := range timerCount {
-		if at := m.at(t); m.isSet(t) && (earliest.IsZero() || at.Before(earliest)) {
-			earliest = at
+		if at := m.at(t); m.isSet(t) && (!ok || at.Before(earliest)) {
+			earliest, ok = at, true
 		}
 	}
-	return earliest, !earliest.IsZero()
+	return earliest, ok
 }
 
 // SnapshotTook notes that a snapshot took so long, until now. A short one does not pay for a
 // long one before it.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
-	if took > longSnapshot || !now.Before(m.paid(share)) {
+	if took <= longSnapshot {
+		took = 0
+	}
+	if took > 0 || !now.Before(m.paid(share)) {
 		m.looked, m.took = now, took
 	}
 }
 
-// BusyUntil is until when nothing is to be read for a signal that comes, but a stop signal: the
-// last snapshot took long.
-func (m *Machine) BusyUntil() time.Time {
-	if m.took <= longSnapshot {
-		return time.Time{}
-	}
-	return m.paid(share)
-}
+// BusyUntil is until when nothing is to be read for a signal that comes, but a stop signal.
+func (m *Machine) BusyUntil() time.Time { return m.looked.Add(share * m.took) }
 
 // paid is when so many times as long has passed as the last snapshot took.
 func (m *Machine) paid(times time.Duration) time.Time {
-	if m.took <= longSnapshot {
-		return m.looked.Add(snapshotApart)
-	}
-	return m.looked.Add(times * m.took)
+	return m.looked.Add(max(times*m.took, snapshotApart))
 }
 
 // Observed says when the next snapshot of a drain is due though no child dies: again is

@@ -27,7 +27,7 @@ func (m *Machine) quiet(time.Time, Event) []Action {
 // resumeSoon is a CONT. The kernel hands two signals to two threads, of which the one with
 // a stop may be the later one: a worker that stops must not fetch again.
 func (m *Machine) resumeSoon(now time.Time, _ Event) []Action {
-	if m.timers[resumeTimer].IsZero() {
+	if !m.isSet(resumeTimer) {
 		m.timers[resumeTimer] = now.Add(ResumeAfter)
 	}
 	return nil
