@@ -9,6 +9,7 @@ import (
 
 	"drainit/internal/machine"
 	"drainit/internal/phase"
+	"drainit/internal/proc"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
@@ -114,14 +115,14 @@ func (s *Supervisor) workerExited(child reaper.WaitEvent) {
 	}
 }
 
-// runsOn reports whether a worker that has exited runs on in what it left, by --forking. That
-// must be seen: else only wait4 would show when it ends.
+// runsOn reports whether a worker that has exited runs on in what it left, by --forking. No
+// signal reaches that without a /proc; one that can't be read only now will do.
 func (s *Supervisor) runsOn() bool {
 	if !s.cfg.Forking || s.worker.Exit.ExitStatus() != 0 || s.machine.Phase() >= phase.Draining {
 		return false
 	}
 	all, err := s.sys.All()
-	if err != nil {
+	if errors.Is(err, proc.ErrNoProc) {
 		s.journal.Log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
 		return false
 	}
