@@ -26,8 +26,7 @@ const (
 // known whether any is left: by the end of the worker, else once by that of others.
 func (s *Supervisor) reap() {
 	s.nameDying()
-	var news machine.Event
-	var any bool
+	var worker, others bool // have ended
 	for n := 0; ; n++ {
 		if n >= reapMost || n >= reapBatch && s.queue.StopPending() {
 			s.queue.Put(unix.SIGCHLD) // the others next time
@@ -46,12 +45,16 @@ func (s *Supervisor) reap() {
 		if err != nil || !ok {
 			break
 		}
-		if kind, ok := s.changed(child); ok && (!any || kind != machine.ChildExited) {
-			news.Kind, any = kind, true
-		}
+		isWorker := s.worker.Is(child.PID)
+		s.changed(child, isWorker)
+		worker = worker || isWorker && child.Terminated()
+		others = others || !isWorker && child.Terminated()
 	}
-	if any && !(news.Kind == machine.WorkerExited && s.runsOn()) {
-		s.step(time.Now(), news)
+	switch {
+	case worker && !s.runsOn():
+		s.step(time.Now(), machine.Event{Kind: machine.WorkerExited})
+	case others:
+		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
 	}
 	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without it
 		s.returnTerminal()
@@ -66,33 +69,31 @@ func (s *Supervisor) nameDying() {
 	}
 }
 
-// changed notes what became of one child. ok is false where the machine need not know.
-func (s *Supervisor) changed(child reaper.WaitEvent) (news machine.EventKind, ok bool) {
+// changed notes what became of one child.
+func (s *Supervisor) changed(child reaper.WaitEvent, isWorker bool) {
 	if !child.Terminated() {
-		s.paused(child)
-		return news, false
+		s.paused(child, isWorker)
+		return
 	}
 	s.ledger.Exited(child.PID, child.Status)
 	s.warnDeath(child)
 	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
 		s.killed.Unseen()
 	}
-	if s.worker.Is(child.PID) {
+	switch {
+	case isWorker:
 		s.workerExited(child)
-		return machine.WorkerExited, true
-	}
-	if s.cfg.WarnReaped {
+	case s.cfg.WarnReaped:
 		s.journal.Reaped(child)
 	}
-	return machine.ChildExited, true
 }
 
 // paused notes a child that was stopped or continued. A worker that something other than
 // drainit or a terminal has stopped is alive and does nothing.
-func (s *Supervisor) paused(child reaper.WaitEvent) {
+func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	stopped := child.Status.Stopped()
 	switch {
-	case stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID), !s.worker.Is(child.PID):
+	case stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID), !isWorker:
 	case s.job == nil:
 		s.worker.Stopped = stopped
 		if stopped && s.machine.Phase() < phase.Draining { // a stop continues it
