@@ -452,3 +452,23 @@ func TestSnapshotsOfAnIdleDrain(t *testing.T) {
 		}
 	}
 }
+
+// A drain in which children die all the time says how far it is, however long snapshots take:
+// the line costs none of its own then.
+func TestProgressOfABusyDrain(t *testing.T) {
+	m, _ := play(time.Minute, 0, toDraining...)
+	lines := 0
+	for now := clock0; now.Before(clock0.Add(20 * time.Second)); now = now.Add(100 * time.Millisecond) {
+		m.Step(now, Event{Kind: ChildExited})
+		do := kinds(m.Step(now, Event{Kind: TimePassed}))
+		if slices.Contains(do, SignalOrphans) {
+			m.SnapshotTook(now, 100*time.Millisecond)
+		}
+		if slices.Contains(do, AnnounceProgress) {
+			lines++
+		}
+	}
+	if lines != 3 {
+		t.Errorf("%d lines in 20s, want 3", lines)
+	}
+}

@@ -143,10 +143,10 @@ func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 	if m.due(graceTimer, now) {
 		return m.kill(now, AnnounceOver)
 	}
-	progress, look := m.due(progressTimer, now), m.due(snapshotTimer, now)
+	look := m.due(snapshotTimer, now) || m.due(lastCallTimer, now)
+	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer]) // the line costs none of its own
 	if m.due(lastCallTimer, now) {
 		m.timers[lastCallTimer] = time.Time{}
-		look = true
 	}
 	switch delayed := m.isSet(delayTimer); {
 	case m.due(delayTimer, now):
