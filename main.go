@@ -53,7 +53,7 @@ func init() {
 
 func main() {
 	if os.Args[0] == spawn.ListenArg0 {
-		err := spawn.ExecListening(os.Args[1:], os.Environ())
+		err := spawn.ExecListening(os.Args[1:])
 		fmt.Fprintln(os.Stderr, "drainit: error:", err)
 		os.Exit(err.Status)
 	}

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -253,7 +252,9 @@ func TestStartFails(t *testing.T) {
 		}
 		b.s.journal.Log.Close()
 	})
-	inBubble(t, config(), func(w *world) { w.startErr = fmt.Errorf("%w: no more pipes", spawn.ErrNotBound) }, func(b *bubble) {
+	inBubble(t, config(), func(w *world) {
+		w.startErr = errors.New("the worker will not be signalled if drainit is killed: no more pipes")
+	}, func(b *bubble) {
 		b.wantPhase(phase.Running)
 		b.wantLines(1, "warning: the worker will not be signalled if drainit is killed: no more pipes")
 	})

@@ -12,19 +12,16 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/sigqueue"
-	"drainit/reaper"
 )
 
 // The start has two halves around the worker's fork: SetUp before it, and Settle after it.
 //
 // SetUp has the Go runtime take all that it would need later, and makes of this thread what the
 // worker is to inherit. Signals are subscribed to after it: the Go runtime gives the worker the
-// default action of each that is. WatchParent belongs to it, where a parent-death signal was
-// asked for.
+// default action of each that is.
 //
-// Settle is what the worker need not wait for: a small heap, a low rank for the OOM killer,
-// and nothing held of what the worker has now. What fails in it costs no more than that, so
-// nothing is reported.
+// Settle is what the worker need not wait for. A failure in it costs no more than what it does,
+// and is not reported.
 
 // SetUp must be called on the locked main thread, before sigqueue.Queue.Subscribe.
 func SetUp() error {
@@ -51,18 +48,6 @@ func resetSignals() error {
 		if _, err := sigqueue.SetAction(sig, sigqueue.Default); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// WatchParent asks for sig when the parent, whose pid was read at the start,
-// dies. It may have died before the asking (PR_SET_PDEATHSIG(2const)).
-func WatchParent(parent int, sig unix.Signal) error {
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(sig), 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl PR_SET_PDEATHSIG", err)
-	}
-	if os.Getppid() != parent {
-		return reaper.SignalSelf(sig)
 	}
 	return nil
 }
@@ -110,15 +95,10 @@ func preferWorker() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"
 // to /proc/1/fd/1, as cron jobs in containers do.
 func detach() {
 	_ = unix.Chdir("/")
-	for _, fd := range inherited() {
-		unix.Close(fd)
-	}
+	closeInherited()
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil { // no /dev
-		null, err = unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
-	}
-	if err != nil {
-		return // no descriptor to be had
+		null, _ = unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
 	}
 	_ = unix.Dup3(null, unix.Stdin, 0)
 	if os.Getpid() != 1 {
@@ -127,19 +107,17 @@ func detach() {
 	unix.Close(null)
 }
 
-// inherited returns the descriptors from 3 up that came through drainit's own
-// exec: those that would go through another one. Its own never do.
-func inherited() (open []int) {
-	const probed = 1024 // where /proc/self/fd can't say
+// closeInherited closes the descriptors from 3 up that came through drainit's own exec: those
+// that would go through another one. Its own never do.
+func closeInherited() {
 	fds, err := proc.Descriptors()
-	for fd := 3; err != nil && fd < probed; fd++ {
+	for fd := 3; err != nil && fd < 1024; fd++ { // no /proc
 		fds = append(fds, fd)
 	}
 	for _, fd := range fds {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if fd > 2 && err == nil && flags&unix.FD_CLOEXEC == 0 {
-			open = append(open, fd)
+			unix.Close(fd)
 		}
 	}
-	return open
 }

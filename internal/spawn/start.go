@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -41,74 +42,57 @@ type Config struct {
 // Error says why the worker could not be started, and the exit status for that.
 type Error struct {
 	Status int
-	err    error
+	error
 }
 
-func (e *Error) Error() string { return e.err.Error() }
-
-// Unwrap returns the error number of the system call that failed, with its context. There
-// is none of a program that was not found.
-func (e *Error) Unwrap() error { return e.err }
-
-// ErrNotBound says that the worker runs, and would go on if drainit were killed.
-var ErrNotBound = errors.New("the worker will not be signalled if drainit is killed")
-
-// Start starts the worker and returns its pid when the exec has been done. The error is
-// an *Error; or ErrNotBound beside a pid, where the worker runs all the same.
+// Start starts the worker and returns its pid when the exec has been done. The error is an
+// *Error; beside a pid it is a warning, and the worker runs all the same.
 func Start(cfg Config) (pid int, err error) {
-	onDeath, notBound := openDeathPipes(cfg.OnDeath)
-	pid, err = start(cfg.Command, cfg.Env, &syscall.SysProcAttr{Setsid: !cfg.OnTerminal, Setpgid: cfg.OnTerminal})
-	if err != nil {
-		return 0, err
+	pid, failed := start(cfg.Command, &syscall.ProcAttr{
+		Env: cfg.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: !cfg.OnTerminal, Setpgid: cfg.OnTerminal},
+	})
+	if failed != nil {
+		return 0, failed
 	}
-	if notBound == nil {
-		notBound = onDeath.aimAt(pid)
-	}
-	if notBound != nil {
-		return pid, fmt.Errorf("%w: %w", ErrNotBound, notBound)
+	if err := signalAtDeath(pid, cfg.OnDeath); err != nil {
+		return pid, fmt.Errorf("the worker will not be signalled if drainit is killed: %w", err)
 	}
 	return pid, nil
 }
 
 // start starts argv as execvp(3) does: a name without a slash is looked up in PATH, and
 // a file that the kernel does not know is run by /bin/sh.
-func start(argv, env []string, attr *syscall.SysProcAttr) (pid int, err error) {
-	procAttr := &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: attr}
-	var last error = unix.ENOENT
+func start(argv []string, attr *syscall.ProcAttr) (pid int, failed *Error) {
+	var last error
 	found := ""
-	for _, path := range lookUp(argv[0], env) {
-		if err := checkFile(path); err != nil {
-			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
-				last, found = err, path
-			}
+	for _, path := range lookUp(argv[0]) {
+		err := checkFile(path)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			continue
 		}
-		pid, err := forkExec(path, argv, procAttr)
 		if err == nil {
-			return pid, nil
+			if pid, err = fork(path, argv, attr); err == nil {
+				return pid, nil
+			}
+			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
+				return 0, explain(argv, path, err)
+			}
 		}
 		last, found = err, path
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
-			break
-		}
 	}
 	return 0, explain(argv, found, last)
 }
 
-// lookUp returns the paths that execvp would try, in its order. An empty
-// element of PATH is the working directory.
-func lookUp(name string, env []string) []string {
+// lookUp returns the paths that execvp would try, in its order. An empty element of PATH, which
+// is the worker's as well as drainit's, is the working directory.
+func lookUp(name string) (all []string) {
 	if name == "" || strings.Contains(name, "/") {
 		return []string{name}
 	}
-	path := defaultPath
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-			break
-		}
+	path, ok := os.LookupEnv("PATH")
+	if !ok {
+		path = defaultPath
 	}
-	var all []string
 	for dir := range strings.SplitSeq(path, ":") {
 		all = append(all, cmp.Or(dir, ".")+"/"+name)
 	}
@@ -118,36 +102,36 @@ func lookUp(name string, env []string) []string {
 // checkFile saves a fork for a path that could not be run anyway.
 func checkFile(path string) error {
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
+	err := unix.Stat(path, &st)
+	switch {
+	case err != nil:
 		return err
-	}
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
 		return unix.EISDIR
-	}
-	if st.Mode&0o111 == 0 {
+	case st.Mode&0o111 == 0:
 		return unix.EACCES // for root, too
 	}
 	return nil
 }
 
-func forkExec(path string, argv []string, procAttr *syscall.ProcAttr) (pid int, err error) {
-	if namesDrainit(procAttr.Env) {
-		if pid, err := forkListening(path, argv, procAttr); err == nil {
+func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	if os.Getenv(listenPID) == strconv.Itoa(os.Getpid()) {
+		if pid, err := forkListening(path, argv, attr); err == nil {
 			return pid, nil
 		} // no /proc: then it is without its descriptors
 	}
-	pid, err = syscall.ForkExec(path, argv, procAttr)
-	if isScript(path, err) {
-		return syscall.ForkExec("/bin/sh", shellLine(path, argv), procAttr)
-	}
-	return pid, err
+	return orByShell(path, argv, func(path string, argv []string) (int, error) {
+		return syscall.ForkExec(path, argv, attr)
+	})
 }
 
-// isScript reports whether an exec failed of a file that execvp has /bin/sh run.
-func isScript(path string, err error) bool { return errors.Is(err, unix.ENOEXEC) && !isELF(path) }
-
-func shellLine(path string, argv []string) []string {
-	return append([]string{"/bin/sh", path}, argv[1:]...)
+// orByShell executes a program, or has /bin/sh run what is none, as execvp does.
+func orByShell(path string, argv []string, exec func(string, []string) (int, error)) (pid int, err error) {
+	pid, err = exec(path, argv)
+	if errors.Is(err, unix.ENOEXEC) && !isELF(path) {
+		return exec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...))
+	}
+	return pid, err
 }
 
 // isELF tells a binary of another architecture from a script without "#!".
@@ -158,8 +142,8 @@ func isELF(path string) bool {
 	}
 	defer f.Close()
 	magic := make([]byte, 4)
-	n, _ := f.Read(magic)
-	return string(magic[:n]) == "\x7fELF"
+	_, _ = f.Read(magic)
+	return string(magic) == "\x7fELF"
 }
 
 // explain turns the errno of a failed start into a line that says what to do. A single word
