@@ -16,7 +16,7 @@ func (s *Supervisor) loop() {
 	for s.machine.Phase() != phase.Done {
 		now, busy := time.Now(), s.machine.BusyUntil()
 		at, limited := s.machine.Deadline()
-		if s.queue.Any() && now.Before(busy) && (!limited || busy.Before(at)) { // signals that wait have their turn
+		if s.queue.Pending() != 0 && now.Before(busy) && (!limited || busy.Before(at)) { // signals that wait have their turn
 			at, limited = busy, true
 		}
 		due := limited && !now.Before(at)

@@ -3,20 +3,20 @@
 //
 // os/signal puts each signal into a slot of its own, as it has one in the kernel. The pump, one
 // goroutine, takes it from there: a stop signal goes to Stops with the time at which it came,
-// any other into the set of those that are pending. The loop takes from both, and sleeps in
-// Sleep while there is nothing.
+// any other into the set of those that are pending. The loop takes from both, and sleeps while
+// there is nothing.
 //
 // The subscriptions are made in three steps, for all of them would be the longest part of the
-// start: TERM and INT by Open, by Subscribe all that may come at once when there is a worker,
-// and the others by SubscribeRest, after the fork.
+// start: Open, Subscribe, and SubscribeRest after the fork.
 //
-// It owns what drainit does about each signal: every os/signal subscription, and what
-// goes around os/signal. It must never act upon a signal, and never block a sender.
+// It owns each subscription and action of a signal. It must never act upon one, and never block
+// a sender.
 package sigqueue
 
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,10 +29,10 @@ import (
 type Queue struct {
 	Stops chan Arrival // the stop signals, in the order in which they came
 
-	slots  [maxSignal + 2]chan os.Signal // by signal: os/signal drops what its channel has no room for
+	slots  [maxSignal + 1]chan os.Signal // by signal: os/signal drops what its channel has no room for
 	stops  signals.Set                   // the stop signals
 	woken  chan struct{}                 // one slot
-	others atomic.Uint64                 // a signals.Set: what came beside the stop signals and is not taken
+	others atomic.Uint64                 // a signals.Set: what was put and is not taken
 	last   unix.Signal                   // that was taken of them: each has its turn
 }
 
@@ -61,37 +61,34 @@ var early = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
 }
 
-// Subscribe begins to pass signals on, once. When it returns none of the stop signals is lost
-// that comes, none of those named, and none that a worker may send at once.
+// Subscribe begins to pass signals on, once. When it returns no stop signal is lost, none of those
+// named, and none that a worker may send at once.
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
 	go q.pump()
-	q.subscribe(stops, early, named)
+	q.subscribe(slices.Concat(stops, early, named))
 }
 
-// SubscribeRest returns when no signal that comes is lost. URG is left out, which is the Go
-// runtime's own, and what the kernel ignores (IgnoreFaults). For 32 and 34 the runtime has no
+// SubscribeRest returns when no signal that comes is lost. For 32 and 34 the Go runtime has no
 // handler: they would end a drainit that is not PID 1. A child would inherit that they are
 // ignored, so none may be started any longer.
 func (q *Queue) SubscribeRest() {
 	for _, sig := range []unix.Signal{32, 34} {
 		_, _ = SetAction(sig, Ignore)
 	}
-	q.subscribe([]unix.Signal{unix.SIGCHLD}, signals.All())
+	q.subscribe(append(signals.All(), unix.SIGCHLD))
 	q.Put(unix.SIGCHLD) // a child may have ended before
 }
 
 // subscribe to each of these that can be forwarded, and to CHLD. A HUP that is ignored at the
 // start, as by nohup(1), stays ignored, for the worker too. To subscribe once more changes nothing.
-func (q *Queue) subscribe(lists ...[]unix.Signal) {
+func (q *Queue) subscribe(these []unix.Signal) {
 	done := make(chan struct{})
 	go func() { // on the locked main thread each would take longer
 		defer close(done)
-		for _, these := range lists {
-			for _, sig := range these {
-				if sig == unix.SIGCHLD || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
-					signal.Notify(q.slots[sig], sig)
-				}
+		for _, sig := range these {
+			if sig == unix.SIGCHLD || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
+				signal.Notify(q.slots[sig], sig)
 			}
 		}
 	}()
@@ -105,23 +102,20 @@ func (q *Queue) Put(sig unix.Signal) {
 	q.Wake()
 }
 
-// withdraw takes back what was put, and reports whether there was any of these.
-func (q *Queue) withdraw(all ...unix.Signal) bool {
-	these := uint64(signals.SetOf(all...))
-	return q.others.And(^these)&these != 0
+// withdraw takes back what was put, and reports whether it was still there.
+func (q *Queue) withdraw(sig unix.Signal) bool {
+	this := signals.SetOf(sig)
+	return signals.Set(q.others.And(^uint64(this)))&this != 0
 }
 
-// Any reports whether a signal was put that is not taken.
-func (q *Queue) Any() bool { return q.others.Load() != 0 }
+// Pending are the signals that were put and are not taken.
+func (q *Queue) Pending() signals.Set { return signals.Set(q.others.Load()) }
 
 // Take returns a signal that was put, and is none of those that wait. It is for the loop alone.
 func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
-	for {
-		these := signals.Set(q.others.Load()) &^ waiting
-		if these == 0 {
-			return 0, false
-		}
-		if sig = these.Next(q.last); !q.withdraw(sig) {
+	for these := q.Pending() &^ waiting; these != 0; these = q.Pending() &^ waiting {
+		sig = these.Next(q.last)
+		if !q.withdraw(sig) {
 			continue // the pump has, meanwhile
 		}
 		if waiting == 0 { // else those that wait would lose their turns
@@ -129,6 +123,7 @@ func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
 		}
 		return sig, true
 	}
+	return 0, false
 }
 
 // Arrive has the loop take a stop signal.
@@ -169,9 +164,4 @@ func (q *Queue) Sleep(until time.Time, limited bool) {
 	case <-q.woken:
 	case <-over:
 	}
-}
-
-// ContinuePending reports whether a CONT waits to be acted upon, and came after the last TSTP.
-func (q *Queue) ContinuePending() bool {
-	return signals.Set(q.others.Load()).Has(unix.SIGCONT)
 }

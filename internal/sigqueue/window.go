@@ -17,7 +17,7 @@ type Arrival struct {
 // (machine.SameRequest). Under a limit of CPU time drainit, too, runs late at times, and takes
 // in far apart what came together: so the window is over when drainit has run in time for as
 // long, or after 0.8 s. A second stop that is meant as one comes later.
-type window struct{ opened, tick, ends time.Time }
+type window struct{ opened, ticked, ends time.Time }
 
 const (
 	sameRequest = 100 * time.Millisecond
@@ -28,21 +28,21 @@ const (
 
 // arrival is a stop signal that is taken in now.
 func (w *window) arrival(sig unix.Signal, now time.Time) Arrival {
-	if w.opened.IsZero() || now.Sub(w.opened) >= widest {
-		*w = window{now, now.Add(tick), now.Add(sameRequest)}
+	if now.Sub(w.opened) >= widest { // or none is open
+		*w = window{now, now, now.Add(sameRequest)}
 	}
 	return Arrival{sig, now, w.opened}
 }
 
-// isOver is for a timer each tick from the first arrival on.
+// isOver is to be asked each tick from the first arrival on.
 func (w *window) isOver(now time.Time) bool {
-	if now.Sub(w.tick) > late {
+	if now.Sub(w.ticked) > tick+late {
 		w.ends = now.Add(sameRequest)
 	}
-	w.tick = now.Add(tick)
+	w.ticked = now
 	if now.Before(w.ends) && now.Sub(w.opened) < widest {
 		return false
 	}
-	w.opened = time.Time{}
+	*w = window{}
 	return true
 }

@@ -107,7 +107,7 @@ func (j *Job) stop(signal func(unix.Signal) error) {
 	err := reaper.SignalThread(unix.Gettid(), unix.SIGTSTP)
 	time.Sleep(onItsWay)
 	// To a job that still runs, a shell sends no CONT when fg gives it the terminal.
-	if err != nil || j.queue.StopPending() || j.queue.ContinuePending() || !had && j.tty.ours() {
+	if err != nil || j.queue.StopPending() || j.queue.Pending().Has(unix.SIGCONT) || !had && j.tty.ours() {
 		_ = signal(unix.SIGCONT) // discards the TSTP, and continues the others
 		time.Sleep(onItsWay)     // fg may send one, too: a later one would undo the next Ctrl-Z
 	}
