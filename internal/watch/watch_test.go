@@ -79,8 +79,8 @@ func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
 	}
 	end()
 	wantNone(t, died)
-	// The epoll itself stays, and with it what the runtime's poller needs.
-	if now := descriptors(t); now > before+3 {
+	// What the runtime's poller needs stays.
+	if now := descriptors(t); now > before+2 {
 		t.Errorf("%d descriptors, %d before", now, before)
 	}
 }
@@ -118,7 +118,7 @@ func TestTooManyAreNotAllWatched(t *testing.T) {
 func TestNoDescriptorsAreLeft(t *testing.T) {
 	w := Watcher{Wake: func() {}}
 	before := descriptors(t)
-	if !w.Set(nil, nil) || w.epoll != 0 || descriptors(t) != before {
+	if !w.Set(nil, nil) || descriptors(t) != before {
 		t.Error("something was opened for nothing")
 	}
 	one, _ := sleeper(t)

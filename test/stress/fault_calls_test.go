@@ -178,7 +178,7 @@ var systemCalls = map[string]systemCall{
 	"clone":             {what: "the worker, and threads", fails: "EAGAIN ENOMEM ENOSPC ENOSYS EPERM"},
 	"close":             {what: "what was opened, and inherited descriptors", fails: "EINTR EIO ENOSPC", but: map[string]string{aPipe: ""}},
 	"dup3":              {what: "/dev/null in place of standard input and output", fails: "EINTR EMFILE ENOSYS"},
-	"epoll_create1":     {what: "the runtime's timers; the pidfds of processes with children", fails: "EMFILE ENOMEM ENOSYS"},
+	"epoll_create1":     {what: "the runtime's timers", fails: "EMFILE ENOMEM ENOSYS"},
 	"epoll_ctl":         {what: "the runtime's timers; which processes are watched", fails: "ENOMEM ENOSPC EPERM"},
 	"epoll_pwait":       {what: "the runtime's timers; which of the watched have ended", fails: "EINTR"},
 	"eventfd2":          {what: "the runtime's timers", fails: "EMFILE ENOMEM ENOSYS"},
