@@ -55,11 +55,11 @@ func (c Config) String() string {
 	add(c.Grace != DefaultGrace, "--grace", grace)
 	add(c.StopDelay != 0, "--stop-delay", c.StopDelay.String())
 	add(c.SecondStopIgnored, "--second-stop", "ignore")
-	for _, name := range signals.Names(c.StopSignals) {
-		add(true, "--stop-signal", name)
+	for _, sig := range c.StopSignals {
+		add(true, "--stop-signal", signals.Name(sig))
 	}
-	for _, pair := range strings.Fields(c.Rewrites.String()) {
-		add(true, "--rewrite", pair)
+	for _, rule := range c.Rewrites.Rules() {
+		add(true, "--rewrite", rule)
 	}
 	add(c.Mode != forward.ModeAuto, "--forward", c.Mode.String())
 	add(c.Forking, "--forking")

@@ -118,7 +118,7 @@ func (p *process) receive(sig unix.Signal) {
 	case p.Ignores(sig):
 	case signals.StopsByDefault(sig), sig == unix.SIGSTOP:
 		p.stop(sig)
-	case signals.TerminatesByDefault(sig):
+	case !signals.SetOf(unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH).Has(sig):
 		p.end(unix.WaitStatus(sig))
 	}
 }

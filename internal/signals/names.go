@@ -1,5 +1,5 @@
-// Package signals knows the signals of Linux: their names, sets of them, what each
-// does by default, which of them drainit can forward, and rewrites of one to another.
+// Package signals knows the signals of Linux: their names, sets of them, which of them
+// drainit can forward, and rewrites of one to another.
 //
 // It owns no state and makes no system call. The package is not called sig, for that
 // is the name of nearly every variable of type unix.Signal.
@@ -18,14 +18,12 @@ import (
 // RTMIN, is one that the Go runtime leaves alone (runtime/sigtab_linux_generic.go).
 const (
 	rtMin     = unix.Signal(34)
-	rtMax     = unix.Signal(64)
-	maxSignal = rtMax
+	maxSignal = unix.Signal(64) // RTMAX
 )
 
-// aliases are names beside those that golang.org/x/sys knows (signal(7)).
+// aliases are names beside those that Name has (signal(7)).
 var aliases = map[string]unix.Signal{
-	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS, "32": 32, "33": 33,
-	"RTMIN": rtMin, "RTMAX": rtMax,
+	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS, "RTMIN+0": rtMin, "RTMAX": maxSignal,
 }
 
 // Parse reads a signal: a name with or without SIG in either case, a number
@@ -41,23 +39,12 @@ func Parse(s string) (unix.Signal, error) {
 	if sig, ok := aliases[name]; ok {
 		return sig, nil
 	}
-	if sig := unix.SignalNum("SIG" + name); sig != 0 {
-		return sig, nil
-	}
-	if sig, ok := parseRealTime(name); ok {
-		return sig, nil
-	}
-	return 0, fmt.Errorf("invalid signal %q: want a name such as TERM or SIGTERM, RTMIN+3, or a number", s)
-}
-
-// parseRealTime reads RTMIN+n or RTMAX-n.
-func parseRealTime(name string) (unix.Signal, bool) {
-	for sig := rtMin; sig <= rtMax; sig++ {
-		if name == fmt.Sprintf("RTMIN+%d", sig-rtMin) || name == fmt.Sprintf("RTMAX-%d", rtMax-sig) {
-			return sig, true
+	for sig := unix.Signal(1); sig <= maxSignal; sig++ {
+		if "SIG"+name == Name(sig) || sig >= rtMin && name == fmt.Sprintf("RTMAX-%d", maxSignal-sig) {
+			return sig, nil
 		}
 	}
-	return 0, false
+	return 0, fmt.Errorf("invalid signal %q: want a name such as TERM or SIGTERM, RTMIN+3, or a number", s)
 }
 
 // Name is the name of a signal with SIG: "SIGTERM", "SIGRTMIN+3", and "SIG32"
@@ -67,21 +54,12 @@ func Name(sig unix.Signal) string {
 	switch {
 	case sig == rtMin:
 		return "SIGRTMIN"
-	case sig > rtMin && sig <= rtMax:
+	case sig > rtMin && sig <= maxSignal:
 		return fmt.Sprintf("SIGRTMIN+%d", sig-rtMin)
 	case name == "":
 		return "SIG" + strconv.Itoa(int(sig))
 	}
 	return name
-}
-
-// Names are the names of signals, in their order.
-func Names(all []unix.Signal) []string {
-	names := make([]string, len(all))
-	for i, sig := range all {
-		names[i] = Name(sig)
-	}
-	return names
 }
 
 // Faults are the signals by which the kernel tells a program of an instruction of its own, and
@@ -103,21 +81,10 @@ func Forwardable(sig unix.Signal) bool {
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
 }
 
-// StopsByDefault reports whether a signal goes to none but those that handle it,
-// because its default action would stop them: no work, no heartbeats, and a
-// later TERM is not seen.
+// StopsByDefault reports whether a signal stops what does not handle it: no work, no heartbeats,
+// and a later TERM is not seen.
 func StopsByDefault(sig unix.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
-}
-
-// TerminatesByDefault reports whether a signal ends a process that neither handles nor
-// ignores it (signal(7)).
-func TerminatesByDefault(sig unix.Signal) bool {
-	switch sig {
-	case unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH, unix.SIGSTOP:
-		return false
-	}
-	return !StopsByDefault(sig)
 }
 
 // All returns the signals that are passed on, in order of their numbers.

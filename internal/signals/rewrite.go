@@ -27,9 +27,8 @@ func (r Rewrites) Apply(sig unix.Signal) unix.Signal {
 // From are the signals that are rewritten, in their order.
 func (r Rewrites) From() []unix.Signal { return slices.Sorted(maps.Keys(r)) }
 
-// String lists the rules by the number of the signal that comes.
-func (r Rewrites) String() string {
-	var rules []string
+// Rules are the rewrites as ParseRewrite reads them, by the number of the signal that comes.
+func (r Rewrites) Rules() (rules []string) {
 	for _, from := range r.From() {
 		to := "0"
 		if r[from] != Drop {
@@ -37,7 +36,7 @@ func (r Rewrites) String() string {
 		}
 		rules = append(rules, Name(from)+":"+to)
 	}
-	return strings.Join(rules, " ")
+	return rules
 }
 
 // ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM must be a
