@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -24,12 +25,10 @@ func SignalNamespace(sig unix.Signal) error {
 // killPasses bounds one KillTree: what forks faster than that has the next call.
 const killPasses = 500 * time.Millisecond
 
-// KillTree sends SIGKILL to everything below drainit. As PID 1 that is one call
-// of the kernel, which no fork escapes. Elsewhere it walks the descendants,
-// again and again until a walk finds none new: they fork meanwhile.
-// A worker that has not been waited for is given by its pid, else 0: its group
-// goes first, so that something ends even without /proc.
-// What hangs in the kernel can't be reached so, and is left to its group.
+// KillTree sends SIGKILL to everything below drainit. As PID 1 that is one call of the kernel,
+// which no fork escapes. Elsewhere it walks the descendants until a walk finds none new: they fork
+// meanwhile. worker is the pid of one that has not been waited for, else 0: its group goes first,
+// and is all that can be reached without /proc, or of what hangs in the kernel.
 // The error names the first process that could not be killed.
 func KillTree(worker int, r *proc.Reader) error {
 	if os.Getpid() == 1 {
@@ -41,35 +40,24 @@ func KillTree(worker int, r *proc.Reader) error {
 	if worker > 1 && SignalGroup(worker, unix.SIGKILL) != nil {
 		_ = SignalChild(worker, unix.SIGKILL) // it has left its group; the walk says what failed
 	}
-	done := make(map[proc.ID]bool)
 	var failed error
-	for began := time.Now(); time.Since(began) < killPasses; {
-		fresh, err := pass(done, r)
-		if failed == nil {
-			failed = err
+	done := make(map[proc.ID]bool)
+	began := time.Now()
+	for fresh := true; fresh && time.Since(began) < killPasses; {
+		all, err := r.All()
+		if err != nil {
+			return cmp.Or(failed, err)
 		}
-		if !fresh {
-			break
+		fresh = false
+		for _, p := range all.Descendants(os.Getpid()) {
+			if done[p.ID] {
+				continue
+			}
+			done[p.ID], fresh = true, true
+			if err := Signal(p.ID, unix.SIGKILL, r.Read); err != nil && !errors.Is(err, ErrGone) {
+				failed = cmp.Or(failed, fmt.Errorf("cannot kill %s[%d]: %w", p.Comm, p.PID, err))
+			}
 		}
 	}
 	return failed
-}
-
-// pass kills the descendants that are not in done and adds them to it.
-func pass(done map[proc.ID]bool, r *proc.Reader) (fresh bool, failed error) {
-	all, err := r.All()
-	if err != nil {
-		return false, err
-	}
-	for _, p := range all.Descendants(os.Getpid()) {
-		if done[p.ID] {
-			continue
-		}
-		done[p.ID], fresh = true, true
-		err := Signal(p.ID, unix.SIGKILL, r.Read)
-		if err != nil && !errors.Is(err, ErrGone) && failed == nil {
-			failed = fmt.Errorf("cannot kill %s[%d]: %w", p.Comm, p.PID, err)
-		}
-	}
-	return fresh, failed
 }

@@ -13,9 +13,6 @@ import (
 // ErrGone says that the process meant has ended, whatever has its pid now.
 var ErrGone = errors.New("the process has ended")
 
-// Read reads the stat of one process.
-type Read func(pid int) (proc.Process, error)
-
 // SignalChild sends a signal to a child of drainit that has not been waited
 // for, so that its pid is still its own. It refuses pid 1 and below, which
 // would mean drainit, its group or everything.
@@ -36,12 +33,11 @@ func SignalGroup(leader int, sig unix.Signal) error {
 	return wrapKill(unix.Kill(-leader, sig))
 }
 
-// Signal sends a signal to a process that may be another's child. It
-// goes through a pidfd whose start time is read after opening, so it reaches
-// this process or none. Before Linux 5.3, and where a seccomp profile refuses pidfds, it goes
-// by the pid. The error is ErrGone, that of the read (proc.Reader.Read), or that of kill(2),
-// EPERM above all.
-func Signal(id proc.ID, sig unix.Signal, read Read) error {
+// Signal sends a signal to a process that may be another's child. The start time is read when its
+// pidfd is open, so it reaches this process or none. Before Linux 5.3, and where a seccomp profile
+// refuses pidfds, it goes by the pid. The error is ErrGone, that of read, or that of kill(2), EPERM
+// above all.
+func Signal(id proc.ID, sig unix.Signal, read func(pid int) (proc.Process, error)) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("cannot signal pid %d", id.PID)
 	}
@@ -71,22 +67,5 @@ func wrapKill(err error) error {
 	return os.NewSyscallError("kill", err)
 }
 
-// SignalInit sends a signal to PID 1, whose pid is never another's. It is for a program
-// beside drainit: PID 1 itself does not signal itself so.
+// SignalInit sends a signal to PID 1, whose pid is never another's, for a program beside it.
 func SignalInit(sig unix.Signal) error { return wrapKill(unix.Kill(1, sig)) }
-
-// SignalSelf sends drainit a signal.
-func SignalSelf(sig unix.Signal) error { return wrapKill(unix.Kill(os.Getpid(), sig)) }
-
-// SignalThread sends a thread of drainit's a signal: unless it is blocked, the calling thread
-// takes its own before the call returns.
-func SignalThread(tid int, sig unix.Signal) error {
-	return os.NewSyscallError("tgkill", unix.Tgkill(os.Getpid(), tid, sig))
-}
-
-// SignalOwnGroup sends a signal to drainit's own process group, drainit included: the job
-// that a shell knows.
-func SignalOwnGroup(sig unix.Signal) error { return wrapKill(unix.Kill(0, sig)) }
-
-// GroupGone reports whether a process group has no member left.
-func GroupGone(pgid int) bool { return pgid > 1 && unix.Kill(-pgid, 0) == unix.ESRCH }

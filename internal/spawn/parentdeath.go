@@ -4,8 +4,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/reaper"
 )
 
 // signalAtDeath has the kernel send one signal to the worker when drainit dies, however it
@@ -41,7 +39,7 @@ func WatchParent(parent int, sig unix.Signal) error {
 		return os.NewSyscallError("prctl PR_SET_PDEATHSIG", err)
 	}
 	if os.Getppid() != parent {
-		return reaper.SignalSelf(sig)
+		return os.NewSyscallError("kill", unix.Kill(os.Getpid(), sig))
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
-	"drainit/reaper"
 )
 
 // Owner is what a Job asks of the loop that owns the worker.
@@ -110,7 +109,7 @@ func (j *Job) Interrupted() bool { return j != nil && j.interrupted }
 // worker's: the script that drainit is a part of would go on.
 func (j *Job) InterruptGroup() {
 	if j != nil && j.mustInterruptGroup {
-		_ = reaper.SignalOwnGroup(unix.SIGINT)
+		_ = unix.Kill(0, unix.SIGINT)
 	}
 }
 
@@ -121,6 +120,6 @@ func (j *Job) InterruptGroup() {
 // on where the child exited, with whatever status ("Exit Status" and "Signals" in bash(1)).
 func EndByInterrupt() {
 	if _, err := sigqueue.SetAction(unix.SIGINT, sigqueue.Default); err == nil {
-		_ = reaper.SignalThread(unix.Gettid(), unix.SIGINT) // taken before the call returns
+		_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // taken before the call returns
 	}
 }

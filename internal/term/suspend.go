@@ -10,7 +10,6 @@ import (
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
-	"drainit/reaper"
 )
 
 // Suspend is a TSTP for a worker that does not handle it, as by Ctrl-Z: both stop, and the
@@ -21,7 +20,7 @@ func (j *Job) Suspend() bool {
 		return false
 	}
 	j.suspended, j.wantsTerminal = true, false
-	j.stop(reaper.SignalSelf) // the key has reached the others of drainit's group
+	j.stop(os.Getpid()) // the key has reached the others of drainit's group
 	return true
 }
 
@@ -40,7 +39,7 @@ func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	case j.wantsTerminal && (fg == j.pgid || j.tty.grantForeground(j.pgid)):
 		j.resumeWorker()
 	case (j.wantsTerminal || had || fg == unix.Getpgrp()) && j.MaySuspend():
-		j.stop(reaper.SignalOwnGroup) // the job that the shell knows
+		j.stop(ownGroup) // the job that the shell knows
 	case had && !j.wantsTerminal: // by a Ctrl-Z that no shell could undo
 		j.resumeWorker()
 	}
@@ -91,25 +90,27 @@ func (j *Job) canStop() bool {
 	})
 }
 
-// stop stops drainit by TSTP until a CONT comes, which the loop takes like any other. signal
-// sends to drainit, or to its whole group.
+const ownGroup = 0 // to kill(2)
+
+// stop stops drainit by TSTP until a CONT comes, which the loop takes like any other. to is
+// drainit's pid, or ownGroup.
 //
 // A stop signal or a CONT that came just before would find drainit stopped for good. So this
 // thread, the locked main one, sends itself the TSTP first and blocks it meanwhile. Then the
 // queue shows all that came before; and a CONT that comes later discards the TSTP
 // (kernel/signal.c, prepare_signal).
-func (j *Job) stop(signal func(unix.Signal) error) {
+func (j *Job) stop(to int) {
 	had := j.tty.ours()
 	handler, _ := sigqueue.SetAction(unix.SIGTSTP, sigqueue.Ignore)
-	_ = signal(unix.SIGTSTP) // for the others of the group
+	_ = unix.Kill(to, unix.SIGTSTP) // for the others of the group
 	stop := signals.Mask(unix.SIGTSTP)
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &stop, nil)
-	err := reaper.SignalThread(unix.Gettid(), unix.SIGTSTP)
+	err := unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGTSTP)
 	time.Sleep(onItsWay)
 	// To a job that still runs, a shell sends no CONT when fg gives it the terminal.
 	if err != nil || j.queue.StopPending() || j.queue.Pending().Has(unix.SIGCONT) || !had && j.tty.ours() {
-		_ = signal(unix.SIGCONT) // discards the TSTP, and continues the others
-		time.Sleep(onItsWay)     // fg may send one, too: a later one would undo the next Ctrl-Z
+		_ = unix.Kill(to, unix.SIGCONT) // discards the TSTP, and continues the others
+		time.Sleep(onItsWay)            // fg may send one, too: a later one would undo the next Ctrl-Z
 	}
 	_, _ = sigqueue.SetAction(unix.SIGTSTP, sigqueue.Default)
 	_ = unix.PthreadSigmask(unix.SIG_UNBLOCK, &stop, nil) // drainit stops here

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
-	"drainit/reaper"
 )
 
 // Terminal is drainit's controlling terminal, by a descriptor of its own, and its state that
@@ -84,7 +83,7 @@ func (t *Terminal) grantForeground(group int) bool {
 // reclaimForeground undoes grantForeground, where the group still has the terminal, or
 // one has it in which no process lives: a shell that was killed had given it to its job.
 func (t *Terminal) reclaimForeground(group int) {
-	if fg := t.foreground(); t.granted && (fg == group || reaper.GroupGone(fg)) {
+	if fg := t.foreground(); t.granted && (fg == group || fg > 1 && unix.Kill(-fg, 0) == unix.ESRCH) {
 		t.setForeground(unix.Getpgrp())
 		t.granted = false
 	}
