@@ -23,7 +23,7 @@ type Owner interface {
 }
 
 // Job is the worker as a job of drainit's on a terminal: in a process group of its own, in
-// the background, until it reads the terminal. A nil Job is that of a drainit without one.
+// the background, until it reads the terminal. Without a terminal it is nil.
 type Job struct {
 	tty   *Terminal
 	queue *sigqueue.Queue
@@ -52,8 +52,7 @@ func (j *Job) Started(pgid int) {
 	}
 }
 
-// ReturnTerminal gives the terminal back where it came from, with its modes where the
-// worker had no chance to restore them.
+// ReturnTerminal gives the terminal back, with its modes where the worker could not restore them.
 func (j *Job) ReturnTerminal(restoreModes bool) {
 	if j == nil {
 		return
@@ -71,8 +70,7 @@ func (j *Job) Granted() bool { return j != nil && j.tty.granted }
 // HungUp reports whether the terminal is gone: no person can see or stop the worker.
 func (j *Job) HungUp() bool { return j != nil && j.tty.foreground() == hungUp }
 
-// Known reports whether people at a terminal end programs by this signal, or pipelines do:
-// a death by it needs no line.
+// Known reports whether people or pipelines at a terminal end programs by this signal: no news.
 func (j *Job) Known(sig unix.Signal) bool {
 	known := signals.SetOf(unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE)
 	return j != nil && known.Has(sig) || sig == unix.SIGHUP && j.HungUp()
@@ -85,9 +83,8 @@ func (j *Job) GroupStopped() bool {
 }
 
 // RecordExit notes a worker that has ended, and whether by Ctrl-C: by a signal that drainit
-// sent it for its own INT, or by the key itself. by is the signal that it died of, 0 for
-// none; requested the stop signal that came, 0 for none; sent the signals that drainit sent
-// the worker, of which deliver was for that request.
+// sent it for its own INT, or by the key itself. by is the signal that it died of, requested the
+// stop signal that came, each 0 for none; of the signals sent, deliver was for that request.
 func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
 	if j == nil {
 		return
@@ -106,18 +103,16 @@ func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
 func (j *Job) Interrupted() bool { return j != nil && j.interrupted }
 
 // InterruptGroup sends INT to drainit's process group where the key has reached only the
-// worker's: the script that drainit is a part of would go on.
+// worker's, or the script that drainit is a part of would go on.
 func (j *Job) InterruptGroup() {
 	if j != nil && j.mustInterruptGroup {
 		_ = unix.Kill(0, unix.SIGINT)
 	}
 }
 
-// EndByInterrupt ends drainit by INT. It is the last thing to do: it comes back only where the
-// kernel discards the signal.
-//
-// A shell ends a loop or a script by Ctrl-C where it sees that its child died of INT, and goes
-// on where the child exited, with whatever status ("Exit Status" and "Signals" in bash(1)).
+// EndByInterrupt ends drainit by INT, and returns where the kernel discards that. A shell ends a
+// loop or a script by Ctrl-C where its child died of INT, and goes on where the child exited, with
+// whatever status ("Exit Status" and "Signals" in bash(1)).
 func EndByInterrupt() {
 	if _, err := sigqueue.SetAction(unix.SIGINT, sigqueue.Default); err == nil {
 		_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // taken before the call returns

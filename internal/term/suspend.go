@@ -13,10 +13,10 @@ import (
 )
 
 // Suspend is a TSTP for a worker that does not handle it, as by Ctrl-Z: both stop, and the
-// shell has its prompt back. It must be asked for only where MaySuspend is true. It reports
-// false where that can't be: then the signal means quiet.
+// shell has its prompt back. MaySuspend must be true. It returns false where that can't be: then
+// the signal means quiet.
 func (j *Job) Suspend() bool {
-	if j == nil || j.owner.SignalGroup(unix.SIGTSTP) != nil {
+	if j.owner.SignalGroup(unix.SIGTSTP) != nil {
 		return false
 	}
 	j.suspended, j.wantsTerminal = true, false
@@ -33,7 +33,9 @@ func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	by, fg := status.StopSignal(), j.tty.foreground()
 	had := j.tty.granted || fg == j.pgid // it may have granted the terminal in turn
 	// top handles TTOU, and then stops itself; so does another drainit, by TSTP.
-	j.wantsTerminal = by == unix.SIGTTIN || by == unix.SIGTTOU || !j.tty.granted && j.groupHandlesTTOU()
+	handlesTTOU := func(p *proc.Process) bool { return p.Handles(unix.SIGTTOU) }
+	j.wantsTerminal = by == unix.SIGTTIN || by == unix.SIGTTOU ||
+		!j.tty.granted && slices.ContainsFunc(j.owner.Members(j.pgid), handlesTTOU)
 	switch {
 	case fg == hungUp:
 	case j.wantsTerminal && (fg == j.pgid || j.tty.grantForeground(j.pgid)):
@@ -45,13 +47,8 @@ func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	}
 }
 
-func (j *Job) groupHandlesTTOU() bool {
-	return slices.ContainsFunc(j.owner.Members(j.pgid), func(p *proc.Process) bool { return p.Handles(unix.SIGTTOU) })
-}
-
 // Continued is a CONT for drainit, as by fg or bg. It continues a worker that is stopped as a
-// job, and reports whether there is one. By fg the worker has the terminal again; after bg the
-// terminal is not drainit's to give.
+// job, and reports whether there is one. After bg the terminal is not drainit's to give.
 func (j *Job) Continued() bool {
 	if j == nil || !j.suspended || !j.canStop() {
 		return false
@@ -68,8 +65,7 @@ func (j *Job) resumeWorker() {
 	_ = j.owner.SignalGroup(unix.SIGCONT) // the owner warns of a failure
 }
 
-// MaySuspend reports whether drainit can stop and has nothing else to do: a stop in
-// progress, or on its way, ends with the grace.
+// MaySuspend reports whether drainit can stop, and no stop is in progress or on its way.
 func (j *Job) MaySuspend() bool {
 	return j != nil && !j.queue.StopPending() && j.owner.MaySuspend() && j.canStop()
 }
@@ -96,9 +92,8 @@ const ownGroup = 0 // to kill(2)
 // drainit's pid, or ownGroup.
 //
 // A stop signal or a CONT that came just before would find drainit stopped for good. So this
-// thread, the locked main one, sends itself the TSTP first and blocks it meanwhile. Then the
-// queue shows all that came before; and a CONT that comes later discards the TSTP
-// (kernel/signal.c, prepare_signal).
+// thread, the locked main one, blocks the TSTP that it sends itself until the queue shows all that
+// came before. A CONT that comes later discards the TSTP (kernel/signal.c, prepare_signal).
 func (j *Job) stop(to int) {
 	had := j.tty.ours()
 	handler, _ := sigqueue.SetAction(unix.SIGTSTP, sigqueue.Ignore)
@@ -107,16 +102,16 @@ func (j *Job) stop(to int) {
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &stop, nil)
 	err := unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGTSTP)
 	time.Sleep(onItsWay)
-	// To a job that still runs, a shell sends no CONT when fg gives it the terminal.
+	// fg sends no CONT to a job that still runs when it gives it the terminal.
 	if err != nil || j.queue.StopPending() || j.queue.Pending().Has(unix.SIGCONT) || !had && j.tty.ours() {
 		_ = unix.Kill(to, unix.SIGCONT) // discards the TSTP, and continues the others
-		time.Sleep(onItsWay)            // fg may send one, too: a later one would undo the next Ctrl-Z
+		time.Sleep(onItsWay)            // one that fg sends later would undo the next Ctrl-Z
 	}
 	_, _ = sigqueue.SetAction(unix.SIGTSTP, sigqueue.Default)
 	_ = unix.PthreadSigmask(unix.SIG_UNBLOCK, &stop, nil) // drainit stops here
 	_, _ = sigqueue.SetAction(unix.SIGTSTP, handler)
 }
 
-// onItsWay is how long a signal may take from the kernel through the runtime to the queue, on
-// a busy machine. A person does not notice that Ctrl-Z takes longer by it.
+// onItsWay is how long a signal may take from the kernel to the queue on a busy machine. A person
+// does not notice that Ctrl-Z takes longer by it.
 const onItsWay = 50 * time.Millisecond

@@ -34,43 +34,39 @@ func Open() *Terminal {
 		return nil
 	}
 	t := &Terminal{fd: fd}
-	t.keepModes() // before the worker can change them
+	t.keepModes()
 	return t
-}
-
-// foreground is the process group that reads the terminal and gets its signals, or hungUp.
-func (t *Terminal) foreground() int {
-	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	if err != nil {
-		return hungUp
-	}
-	return group
 }
 
 // hungUp stands for the foreground group of a terminal that is gone: every ioctl(2) fails.
 const hungUp = -1
 
+// foreground is the process group that reads the terminal and gets its signals, or hungUp.
+func (t *Terminal) foreground() int {
+	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil {
+		return group
+	}
+	return hungUp
+}
+
 // ours reports whether drainit's own group has the terminal.
 func (t *Terminal) ours() bool { return t.foreground() == unix.Getpgrp() }
 
-// keepModes reads the modes that drainit was given, the first time that it has the
-// terminal: later they may be the worker's.
+// keepModes reads the modes when drainit first has the terminal: later they may be the worker's.
 func (t *Terminal) keepModes() {
 	if t.modes == nil && t.ours() {
 		t.modes, _ = unix.IoctlGetTermios(t.fd, unix.TCGETS)
 	}
 }
 
-// restoreModes puts the modes back. It does not wait for the output, which may never be read
-// (TCSETS).
+// restoreModes puts them back, and waits for no output, which may never be read (TCSETS).
 func (t *Terminal) restoreModes() {
 	if t.modes != nil && t.ours() {
 		_ = fromBackground(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, t.modes) })
 	}
 }
 
-// grantForeground makes a group the foreground one if drainit's is. It never takes the
-// terminal from another.
+// grantForeground makes a group the foreground one if drainit's is, and takes it from no other.
 func (t *Terminal) grantForeground(group int) bool {
 	if !t.ours() {
 		return false
@@ -80,8 +76,8 @@ func (t *Terminal) grantForeground(group int) bool {
 	return t.granted
 }
 
-// reclaimForeground undoes grantForeground, where the group still has the terminal, or
-// one has it in which no process lives: a shell that was killed had given it to its job.
+// reclaimForeground undoes grantForeground, where the group still has the terminal, or one that
+// has no process: a shell that was killed had given it to its job.
 func (t *Terminal) reclaimForeground(group int) {
 	if fg := t.foreground(); t.granted && (fg == group || fg > 1 && unix.Kill(-fg, 0) == unix.ESRCH) {
 		t.setForeground(unix.Getpgrp())
