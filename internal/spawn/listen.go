@@ -17,14 +17,7 @@ const (
 	ListenArg0 = "drainit: LISTEN_PID"
 )
 
-// forkListening starts a program that finds its own pid in LISTEN_PID. The error is not that of
-// the program's exec, which comes later.
-func forkListening(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
-	return syscall.ForkExec("/proc/self/exe", append([]string{ListenArg0, path}, argv...), attr)
-}
-
-// ExecListening becomes the worker: args are the path and the worker's arguments. It
-// returns why it can't.
+// ExecListening becomes the worker, or returns why it can't.
 func ExecListening(args []string) *Error {
 	if len(args) < 2 {
 		return &Error{StatusFailed, fmt.Errorf("%q is for drainit itself", ListenArg0)}

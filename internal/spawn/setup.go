@@ -14,22 +14,16 @@ import (
 	"drainit/internal/sigqueue"
 )
 
-// The start has two halves around the worker's fork: SetUp before it, and Settle after it.
-//
-// SetUp has the Go runtime take all that it would need later, and makes of this thread what the
-// worker is to inherit. Signals are subscribed to after it: the Go runtime gives the worker the
-// default action of each that is.
-//
-// Settle is what the worker need not wait for. A failure in it costs no more than what it does,
-// and is not reported.
-
-// SetUp must be called on the locked main thread, before sigqueue.Queue.Subscribe.
+// SetUp is for before the fork: the Go runtime takes all that it would need later, and this thread,
+// the locked main one, becomes what the worker is to inherit. Signals are subscribed to after it:
+// the runtime gives the worker the default action of each that is.
 func SetUp() error {
 	warmRuntime()
 	return resetSignals()
 }
 
-// Settle is called once there is a worker, or in its place a pause.
+// Settle is for after the fork, or for a pause: what the worker need not wait for. A failure in it
+// costs no more than what it does, and is not reported.
 func Settle() {
 	keepSmall()
 	preferWorker()
@@ -57,9 +51,9 @@ func resetSignals() error {
 const threadsBeside = 3 + proc.MostHung
 
 // warmRuntime makes the Go runtime get now the threads, and the descriptors of its timers, that
-// it would get when it needs them, and end the program if it could not. A worker that fills the
-// process table later must not take PID 1 with it. All of the threads sleep when it returns: one
-// that was still on its way there would be one too few, and the next event would start another.
+// it would get when it needs them, and end the program if it could not: a worker that fills the
+// process table later must not take PID 1 with it. All of the threads sleep when it returns, or the
+// next event would start another.
 func warmRuntime() {
 	time.AfterFunc(time.Hour, func() {}).Stop()
 	var started, ended sync.WaitGroup
@@ -91,8 +85,8 @@ func keepSmall() {
 func preferWorker() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"), 0) }
 
 // detach lets go of what drainit was given: it pins no mount by its directory and holds no pipe
-// open. Standard error stays, for the log, and PID 1's standard output, for programs that write
-// to /proc/1/fd/1, as cron jobs in containers do.
+// open. Standard error stays, for the log, and PID 1's standard output, for cron jobs that write
+// to /proc/1/fd/1.
 func detach() {
 	_ = unix.Chdir("/")
 	closeInherited()

@@ -2,8 +2,8 @@
 // with an empty signal mask, default actions and the descriptors that drainit was given.
 //
 // It owns what must be set up before the fork and let go of after it (setup.go). It must never
-// start a second worker, and nothing of it may be called off the locked main thread,
-// whose signal mask and parent-death signal the worker's start depends on.
+// start a second worker, nor be called off the locked main thread, whose signal mask the worker
+// inherits.
 package spawn
 
 import (
@@ -32,9 +32,8 @@ const defaultPath = "/usr/local/bin:/bin:/usr/bin"
 type Config struct {
 	Command []string // the program and its arguments, at least one
 	Env     []string // NAME=value, all of it
-	// Without a controlling terminal the worker leads a session of its own, where the
-	// kernel discards a TSTP that no process handles; with one a process group of its
-	// own, in the background.
+	// With a controlling terminal the worker leads a process group of its own, in the background;
+	// without one a session, where the kernel discards a TSTP that no process handles.
 	OnTerminal bool
 	OnDeath    unix.Signal // sent to the worker when drainit dies and is not PID 1
 }
@@ -60,8 +59,7 @@ func Start(cfg Config) (pid int, err error) {
 	return pid, nil
 }
 
-// start starts argv as execvp(3) does: a name without a slash is looked up in PATH, and
-// a file that the kernel does not know is run by /bin/sh.
+// start starts argv as execvp(3) does.
 func start(argv []string, attr *syscall.ProcAttr) (pid int, failed *Error) {
 	var last error
 	found := ""
@@ -116,7 +114,8 @@ func checkFile(path string) error {
 
 func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	if os.Getenv(listenPID) == strconv.Itoa(os.Getpid()) {
-		if pid, err := forkListening(path, argv, attr); err == nil {
+		again := append([]string{ListenArg0, path}, argv...)
+		if pid, err := syscall.ForkExec("/proc/self/exe", again, attr); err == nil {
 			return pid, nil
 		} // no /proc: then it is without its descriptors
 	}
@@ -134,7 +133,7 @@ func orByShell(path string, argv []string, exec func(string, []string) (int, err
 	return pid, err
 }
 
-// isELF tells a binary of another architecture from a script without "#!".
+// isELF tells a program for another kind of machine from a script without "#!".
 func isELF(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -149,24 +148,22 @@ func isELF(path string) bool {
 // explain turns the errno of a failed start into a line that says what to do. A single word
 // may be a mistyped verb.
 func explain(argv []string, found string, err error) *Error {
-	fail := func(status int, format string, args ...any) *Error {
-		return &Error{status, fmt.Errorf("cannot run %q: "+format, append([]any{argv[0]}, args...)...)}
-	}
+	status, why := StatusNotExecutable, fmt.Sprintf("%s: %v", found, err)
 	switch {
 	case found == "" && strings.Contains(argv[0], "/"):
-		return fail(StatusNotFound, "there is no such file")
+		status, why = StatusNotFound, "there is no such file"
 	case found == "" && (len(argv) == 1 || strings.HasPrefix(argv[1], "-")):
-		return fail(StatusNotFound, "not found in PATH; drainit --help lists drainit's own verbs")
+		status, why = StatusNotFound, "not found in PATH; drainit --help lists drainit's own verbs"
 	case found == "":
-		return fail(StatusNotFound, "not found in PATH")
+		status, why = StatusNotFound, "not found in PATH"
 	case errors.Is(err, unix.EAGAIN):
-		return fail(StatusFailed, "the limit of processes is reached (pids.max of the container, or ulimit -u): %w", err)
+		status, why = StatusFailed, "the limit of processes is reached (pids.max of the container, or ulimit -u): "+err.Error()
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return fail(StatusFailed, "%w", err)
+		status, why = StatusFailed, err.Error()
 	case errors.Is(err, unix.ENOENT):
-		return fail(StatusNotExecutable, "%s exists, but not the interpreter (#!) or loader that it names: %w", found, err)
+		why = fmt.Sprintf("%s exists, but not the interpreter (#!) or loader that it names: %v", found, err)
 	case errors.Is(err, unix.ENOEXEC):
-		return fail(StatusNotExecutable, "%s is for another kind of machine: %w", found, err)
+		why = fmt.Sprintf("%s is for another kind of machine: %v", found, err)
 	}
-	return fail(StatusNotExecutable, "%s: %w", found, err)
+	return &Error{status, fmt.Errorf("cannot run %q: %s", argv[0], why)}
 }
