@@ -40,8 +40,7 @@ const maxSignal = 64
 
 // New returns a queue that no signal comes to until it is subscribed.
 func New() *Queue {
-	const atMost = 64 // what a flood of stop signals pushes out would say the same
-	q := &Queue{Stops: make(chan Arrival, atMost), woken: make(chan struct{}, 1)}
+	q := &Queue{Stops: make(chan Arrival, 64), woken: make(chan struct{}, 1)}
 	for sig := range q.slots {
 		q.slots[sig] = make(chan os.Signal, 1)
 	}
@@ -55,14 +54,14 @@ func Open() *Queue {
 	return q
 }
 
-// early are the signals that people, platforms and workers send, beside those that drainit
-// acts upon, and ABRT, which ends drainit as long as it is not subscribed to.
+// early are the signals that people, platforms and workers send at once, and ABRT, which ends
+// drainit as long as it is not subscribed to.
 var early = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
 }
 
-// Subscribe begins to pass signals on, once. When it returns no stop signal is lost, none of those
-// named, and none that a worker may send at once.
+// Subscribe begins to pass signals on, once. When it returns no stop signal is lost, and none that
+// is named or early.
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
 	go q.pump()
@@ -95,8 +94,8 @@ func (q *Queue) subscribe(these []unix.Signal) {
 	<-done
 }
 
-// Put has the loop take a signal that is no stop signal, or CHLD to wait for children. One
-// that comes again before it is taken is the same, as it is in the kernel.
+// Put has the loop take a signal that is no stop signal; CHLD is to wait for children. One that
+// comes again before it is taken is the same, as it is in the kernel.
 func (q *Queue) Put(sig unix.Signal) {
 	q.others.Or(uint64(signals.SetOf(sig)))
 	q.Wake()
@@ -111,22 +110,23 @@ func (q *Queue) withdraw(sig unix.Signal) bool {
 // Pending are the signals that were put and are not taken.
 func (q *Queue) Pending() signals.Set { return signals.Set(q.others.Load()) }
 
-// Take returns a signal that was put, and is none of those that wait. It is for the loop alone.
+// Take takes a signal that was put, and is none of those that wait. It is for the loop alone.
 func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
-	for these := q.Pending() &^ waiting; these != 0; these = q.Pending() &^ waiting {
+	for !ok { // the pump may withdraw one meanwhile
+		these := q.Pending() &^ waiting
+		if these == 0 {
+			return 0, false
+		}
 		sig = these.Next(q.last)
-		if !q.withdraw(sig) {
-			continue // the pump has, meanwhile
-		}
-		if waiting == 0 { // else those that wait would lose their turns
-			q.last = sig
-		}
-		return sig, true
+		ok = q.withdraw(sig)
 	}
-	return 0, false
+	if waiting == 0 { // else those that wait would lose their turns
+		q.last = sig
+	}
+	return sig, true
 }
 
-// Arrive has the loop take a stop signal.
+// Arrive has the loop take a stop signal. What a flood of them pushes out would say the same.
 func (q *Queue) Arrive(a Arrival) {
 	select {
 	case q.Stops <- a:
@@ -145,8 +145,7 @@ func (q *Queue) StopPending() bool {
 	return len(q.Stops) > 0
 }
 
-// Wake ends the loop's sleep, or the next one at once. It must be called after whatever the
-// loop is to find.
+// Wake ends the loop's sleep, or the next one at once. Call it after whatever the loop is to find.
 func (q *Queue) Wake() {
 	select {
 	case q.woken <- struct{}{}:

@@ -14,9 +14,8 @@ type Arrival struct {
 }
 
 // window is the time after a stop signal in which one more may be the same request
-// (machine.SameRequest). Under a limit of CPU time drainit, too, runs late at times, and takes
-// in far apart what came together: so the window is over when drainit has run in time for as
-// long, or after 0.8 s. A second stop that is meant as one comes later.
+// (machine.SameRequest). Under a limit of CPU time drainit takes in far apart what came together:
+// so the window is over when drainit has run in time for 100 ms, or after 0.8 s.
 type window struct{ opened, ticked, ends time.Time }
 
 const (
