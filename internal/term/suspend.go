@@ -16,7 +16,7 @@ import (
 // shell has its prompt back. MaySuspend must be true. It returns false where that can't be: then
 // the signal means quiet.
 func (j *Job) Suspend() bool {
-	if j.owner.SignalGroup(unix.SIGTSTP) != nil {
+	if j == nil || j.owner.SignalGroup(unix.SIGTSTP) != nil {
 		return false
 	}
 	j.suspended, j.wantsTerminal = true, false
