@@ -89,3 +89,11 @@ type Delivery struct {
 	OnlyIfHandled bool           // it would stop the process: sent only if that handles it still
 	Members       []proc.Process // of the group, as far as they are known
 }
+
+// Reached returns the processes that the delivery goes to, as far as they are known.
+func (d Delivery) Reached() []proc.Process {
+	if len(d.Members) > 0 {
+		return d.Members
+	}
+	return []proc.Process{d.Process}
+}
