@@ -62,9 +62,9 @@ func (s *Supervisor) paysFor(began time.Time) {
 	s.machine.SnapshotTook(now, now.Sub(began))
 }
 
-// readWorker reads the worker, and keeps its name, which it may change.
+// readWorker reads the worker's stat, and keeps its name, which it may change.
 func (s *Supervisor) readWorker() (proc.Process, error) {
-	p, err := s.sys.Process(s.worker.PID)
+	p, err := s.sys.Read(s.worker.PID)
 	s.keepName(p)
 	return p, err
 }
@@ -127,7 +127,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	switch {
 	case len(made) > 0:
 		s.journal.Broadcast(why)
-	case failed != nil || r.Worker.Gone && !errors.Is(why, proc.ErrNoProc) && s.journal.Once("unreadable"):
+	case failed != nil || r.Worker.Gone && !errors.Is(why, proc.ErrNoProc):
 		s.journal.Unseen(why)
 	}
 }
@@ -183,12 +183,12 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		return
 	}
 	if r.Worker.Gone && !s.cfg.Forking {
-		s.journal.ForNone(r.Signal)
+		s.journal.Dropped(r.Signal, "the worker has gone")
 		return
 	}
 	all, err := s.observe(r)
 	if err != nil && r.Worker.Gone {
-		s.journal.NotPassed(r.Signal, err)
+		s.journal.Unseen(err)
 		return
 	}
 	_, _ = s.deliver(s.ledger.Plan(r, all))
@@ -228,8 +228,8 @@ func (s *Supervisor) killTree() {
 		d.Process = s.worker.Process()
 	}
 	_, err := s.deliver([]forward.Delivery{d})
-	if err != nil && s.journal.Once("kill refused") { // one pass after the other would say so
-		s.journal.Log.Warn(err.Error())
+	if err != nil {
+		s.journal.NotKilled(err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/diag"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -72,7 +71,7 @@ func (s *Supervisor) continueStopped(d forward.Delivery) {
 	if len(d.Members) > 0 {
 		cont.Target = forward.ToProcess
 	}
-	for _, p := range diag.Reached(d) {
+	for _, p := range d.Reached() {
 		cont.Process, cont.Child = p, s.worker.Is(p.PID)
 		if p.Stopped() || cont.Child && s.worker.Stopped {
 			_, _ = s.deliver([]forward.Delivery{cont}) // what fails has been warned of

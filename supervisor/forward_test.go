@@ -52,7 +52,7 @@ func TestForwardedSignalKillsTheWorker(t *testing.T) {
 		b.wantPhase(phase.Draining)
 		b.wantTitle("drainit:ended")
 		b.other(unix.SIGUSR1)
-		b.wantLines(1, "the worker has gone: SIGUSR1 is dropped")
+		b.wantLines(1, "dropped SIGUSR1: the worker has gone")
 		b.wantEnd(129, 2*time.Second)
 		b.wantSent("0s HUP node; 0s TERM job")
 		b.wantLines(0, "warning: node["+b.pid("node")+"] was killed") // drainit sent it
@@ -137,7 +137,7 @@ func TestForkingFails(t *testing.T) {
 		{"it fails", newProcess("node", nil, newProcess("a", quick)), procThere, 1, "0s TERM a", 1, "warning: node[4194305] exited with status 1 and left 1 process"},
 		{"it leaves nothing", newProcess("node", nil), procThere, 0, "", 0, "started"},
 		{"no /proc", newProcess("node", nil, newProcess("a", quick)), procGone, 0, "0s TERM a", 0,
-			"warning: cannot see what the worker left, which --forking asks for: /proc is not mounted"},
+			"warning: cannot tell what the worker left behind: /proc is not mounted"},
 		{"hidden", newProcess("node", nil, newProcess("a", slow)), procHidden, 0, "", 0, "started"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestForkingWithoutProc(t *testing.T) {
 		b.w.proc = procExhausted
 		b.other(unix.SIGHUP)
 		b.wantSent("")
-		b.wantLines(1, "warning: cannot pass SIGHUP on: too many open files")
+		b.wantLines(1, "warning: cannot tell what the worker left behind: too many open files")
 		b.w.proc = procThere
 	})
 }

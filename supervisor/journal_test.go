@@ -122,7 +122,7 @@ func TestKilledFromOutside(t *testing.T) {
 
 func (b *bubble) wantMessage(want string) {
 	b.t.Helper()
-	if got := b.s.journal.Message(); got != want {
+	if got := b.s.journal.Message; got != want {
 		b.t.Errorf("the termination message is %q, want %q", got, want)
 	}
 }
@@ -132,12 +132,12 @@ func TestTerminationMessageOfAKill(t *testing.T) {
 	inBubble(t, config(), with(newProcess("node", quick, newProcess("job", never))), func(b *bubble) {
 		b.stop(unix.SIGTERM)
 		b.end()
-		b.wantMessage("grace period of 30s over: killed job[4194306] 30.0s after SIGTERM")
+		b.wantMessage("stopped after 30s: node[4194305] exited with status 0; killed job[4194306] (grace period of 30s over); exit status 137")
 	})
 	inBubble(t, config(), with(newProcess("node", nil, newProcess("job", never))), func(b *bubble) {
 		b.w.worker.exit(1)
 		b.end()
-		b.wantMessage("grace period of 30s over: killed job[4194306] 30.0s after node[4194305] exited")
+		b.wantMessage("stopped 30s after node[4194305] exited with status 1; killed job[4194306] (grace period of 30s over)")
 	})
 	inBubble(t, config(), with(newProcess("node", never)), func(b *bubble) {
 		b.w.proc = procExhausted
@@ -145,7 +145,7 @@ func TestTerminationMessageOfAKill(t *testing.T) {
 		b.after(2 * time.Second)
 		b.stop(unix.SIGTERM)
 		b.end()
-		b.wantMessage("second stop signal, force-stop: killed what was left 2.0s after SIGTERM")
+		b.wantMessage("stopped after 2.0s: node[4194305] died of SIGKILL; killed what was left (second stop signal, force-stop); exit status 137")
 	})
 }
 
@@ -162,7 +162,7 @@ func TestNoTerminationMessageOfAKillThatFailed(t *testing.T) {
 		b.after(time.Minute - 26*time.Second)
 		b.w.proc = procGone
 		b.wantEnd(137, 35*time.Second)
-		b.wantLines(1, "error: leaving 5s after SIGKILL, and what is still alive can't be seen: /proc is not mounted")
+		b.wantLines(1, "error: leaving 5s after SIGKILL, still alive: what is left")
 	})
 }
 
@@ -217,7 +217,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	inBubble(t, config(), with(newProcess("node", quick)), func(b *bubble) {
-		b.wantLines(1, "settings: --termination-log=; log level debug, log format text, pid ")
+		b.wantLines(1, "settings: --termination-log=; pid ")
 	})
 	cfg := Config{
 		Command: []string{"node"}, Grace: machine.Forever, StopDelay: time.Second, StopSignals: []unix.Signal{unix.SIGQUIT},
@@ -226,7 +226,7 @@ func TestSettings(t *testing.T) {
 	}
 	inBubble(t, cfg, with(newProcess("node", quick)), func(b *bubble) {
 		b.wantLines(1, "settings: --grace infinity --stop-delay 1s --second-stop ignore --stop-signal SIGQUIT --rewrite SIGHUP:0 --forward group --forking --remap-exit 143 "+
-			"--parent-death-signal SIGTERM --warn-reaped --health-addr 127.0.0.1:8080 --termination-log=/x; log level debug, log format text, pid ")
+			"--parent-death-signal SIGTERM --warn-reaped --health-addr 127.0.0.1:8080 --termination-log=/x; pid ")
 	})
 }
 

@@ -90,7 +90,7 @@ func (s *Supervisor) takeDeaths() (any bool) {
 // nothing: it is rewritten to nothing, or has been acted upon.
 func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
-		s.journal.Dropped(sig)
+		s.journal.Dropped(sig, "it is rewritten to 0")
 		return e, false
 	}
 	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker

@@ -34,14 +34,6 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.passThrough(a.Signal)
 	case machine.KillTree:
 		s.killTree()
-	default:
-		s.announce(now, a)
-	}
-}
-
-// announce writes the line of one action.
-func (s *Supervisor) announce(now time.Time, a machine.Action) {
-	switch a.Kind {
 	case machine.AnnounceDrain:
 		s.publishStop()
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
@@ -49,26 +41,13 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 		s.publishStop()
 		left := s.left()
 		s.journal.Exited(now, left, s.mayFork(left.All))
+	case machine.AnnounceOver, machine.AnnounceForce:
+		s.killed = s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())
 	case machine.AnnounceStop:
 		s.publishStop()
-		s.journal.StopRequested(now, a.Signal)
-	case machine.AnnounceSignaled:
-		s.journal.Signaled(now)
-	case machine.AnnounceLeaving:
-		s.journal.Leaving(s.left())
-	case machine.AnnounceSame:
-		s.journal.Same(a.Signal)
-	case machine.AnnounceIgnored:
-		s.journal.Ignored(a.Signal)
-	case machine.AnnounceProgress:
-		s.journal.Progress(now, s.left())
-	case machine.AnnounceOver:
-		s.journal.Killing(&s.killed, now, s.journal.GraceOver(), s.left())
-	case machine.AnnounceForce:
-		s.journal.Killing(&s.killed, now, journal.ForceStop, s.left())
-	case machine.AnnounceStuck:
-		s.killed.Victims = "" // not all of them were
-		s.journal.Stuck(s.left())
+		fallthrough
+	default:
+		s.journal.Announce(now, a, s.left)
 	}
 }
 

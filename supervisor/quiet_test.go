@@ -77,7 +77,7 @@ func TestQuietGoesToThoseThatHandleIt(t *testing.T) {
 		{"the worker", nil, newProcess("node", quietly(), newProcess("job", quietly())), "0s TSTP node", "quiet: SIGTSTP to node["},
 		{"below the worker", nil, newProcess("sh", nil, newProcess("a", quietly()), newProcess("b", nil, newProcess("c", quietly())), newProcess("d", nil)),
 			"0s TSTP a; 0s TSTP c", "quiet: SIGTSTP to a["},
-		{"none", nil, newProcess("node", slow, newProcess("job", slow)), "", "warning: quiet has no effect: node[4194305] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1"},
+		{"none", nil, newProcess("node", slow, newProcess("job", slow)), "", "warning: quiet has no effect: node[4194305] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"},
 		{"in every mode", func(c *Config) { c.Mode = forward.ModeWorker }, newProcess("sh", nil, newProcess("a", quietly())), "0s TSTP a", "quiet: SIGTSTP to a["},
 		{"a rewrite", func(c *Config) { c.Rewrites = signals.Rewrites{unix.SIGTSTP: unix.SIGUSR1} },
 			newProcess("sh", quietly(), newProcess("a", on{unix.SIGUSR1: stays})), "0s USR1 a", "quiet: SIGUSR1 to a["},

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
@@ -40,7 +41,7 @@ func (s *Supervisor) reap() {
 			return
 		}
 		if err != nil {
-			s.journal.Log.Error("cannot wait for children: " + err.Error())
+			s.journal.Error("cannot wait for children: %v", err)
 		}
 		if err != nil || !ok {
 			break
@@ -77,8 +78,8 @@ func (s *Supervisor) changed(child reaper.WaitEvent, isWorker bool) {
 	}
 	s.ledger.Exited(child.PID, child.Status)
 	s.warnDeath(child)
-	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && !s.killed.Any { // /proc did not show it
-		s.killed.Unseen()
+	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && s.killed.Victims == "" { // /proc did not show it
+		s.killed.Victims = journal.Unseen
 	}
 	switch {
 	case isWorker:
@@ -107,12 +108,8 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 
 func (s *Supervisor) workerExited(child reaper.WaitEvent) {
 	s.recordExit(child)
-	switch by := child.TermSignal(); {
-	case by == 0 || s.killed.Any || s.job.Known(by):
-	case !s.worker.Sent.Has(by):
-		s.journal.KilledFromOutside(by)
-	case s.worker.Forwarded.Has(by):
-		s.journal.KilledByForwarded(by)
+	if by := child.TermSignal(); by != 0 && s.killed.Victims == "" && !s.job.Known(by) {
+		s.journal.DiedOf(by)
 	}
 }
 
@@ -124,7 +121,7 @@ func (s *Supervisor) runsOn() bool {
 	}
 	all, err := s.sys.All()
 	if errors.Is(err, proc.ErrNoProc) {
-		s.journal.Log.Warn("cannot see what the worker left, which --forking asks for: " + err.Error())
+		s.journal.Unseen(err)
 		return false
 	}
 	s.worker.Daemonized = true

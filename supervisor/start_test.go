@@ -58,8 +58,8 @@ func TestRunOfACommandThatIsNotThere(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	const want = `cannot run "/no/such/file": there is no such file`
-	if log := lines(); !strings.Contains(log, "drainit: error: "+want) || !strings.HasPrefix(s.journal.Message(), want) {
-		t.Errorf("the log says %q, and the message is %q", log, s.journal.Message())
+	if log := lines(); !strings.Contains(log, "drainit: error: "+want) || !strings.HasPrefix(s.journal.Message, want) {
+		t.Errorf("the log says %q, and the message is %q", log, s.journal.Message)
 	}
 }
 
@@ -116,8 +116,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 			t.Errorf("%v: %+v in phase %v, %d processes", tt.sig, got, s.machine.Phase(), len(w.procs))
 		}
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
-		if log := lines(); log != "drainit: "+want+"\n" || s.journal.Message() != want {
-			t.Errorf("the log says %q, and the message is %q", log, s.journal.Message())
+		if log := lines(); log != "drainit: "+want+"\n" || s.journal.Message != want {
+			t.Errorf("the log says %q, and the message is %q", log, s.journal.Message)
 		}
 	}
 }

@@ -327,7 +327,7 @@ func TestForwardedSignalThatKills(t *testing.T) {
 		b.wantEnd(129, 0)
 		const line = "node[4194305] died of SIGHUP, which drainit forwarded: it has no handler for it"
 		b.wantLines(1, "warning: "+line)
-		if got := b.s.journal.Message(); got != line {
+		if got := b.s.journal.Message; got != line {
 			t.Errorf("the termination message is %q", got)
 		}
 	})

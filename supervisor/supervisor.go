@@ -156,9 +156,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 }
 
 func (s *Supervisor) startWorker() *spawn.Error {
-	if s.journal.Log.Verbose() {
-		s.journal.Settings(s.cfg.String())
-	}
+	s.journal.Settings(s.cfg)
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed
@@ -166,7 +164,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	s.worker.PID, s.worker.PGID = pid, pid
 	s.job.Started(pid)
 	if err != nil {
-		s.journal.Log.Warn(err.Error())
+		s.journal.Warn("%v", err)
 	}
 	return nil
 }
@@ -195,7 +193,7 @@ func (s *Supervisor) exitCode() Outcome {
 		if s.job.Interrupted() && !remapped(status) && !remapped(interrupted) {
 			return Outcome{interrupted, true}
 		}
-		if _, requested := s.machine.Requested(); requested && s.killed.Any && (status == 0 || remapped(status)) {
+		if _, requested := s.machine.Requested(); requested && s.killed.Victims != "" && (status == 0 || remapped(status)) {
 			status = statusKilled
 		}
 	}

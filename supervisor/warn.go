@@ -26,7 +26,7 @@ func (s *Supervisor) inspect() {
 	if s.worker.Gone() {
 		return
 	}
-	if w, err := s.readWorker(); err != nil || !w.Alive() || !diag.KeepsSignals(w) {
+	if w, err := s.sys.Process(s.worker.PID); err != nil || !w.Alive() || !diag.KeepsSignals(w) {
 		return
 	}
 	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
@@ -50,8 +50,8 @@ func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 func (s *Supervisor) warnAtStop(before *proc.Snapshot, made []forward.Delivery) {
 	if before != nil && !s.worker.Gone() {
 		s.warnWrapped(before)
-		if pm2, ok := diag.PM2(before, s.worker.PID); ok {
-			s.journal.PM2(pm2)
+		for _, p := range diag.PM2(before, s.worker.PID) {
+			s.journal.PM2(p)
 		}
 		for _, p := range diag.AtWork(before, s.worker.PID) {
 			s.atWork[p.PID] = clue{Process: p}
@@ -67,7 +67,7 @@ func (s *Supervisor) noteSent(all *proc.Snapshot, made []forward.Delivery) {
 		if !d.Stop || d.Target > forward.ToGroup {
 			continue
 		}
-		for _, p := range diag.Reached(d) {
+		for _, p := range d.Reached() {
 			hidden := p.Start == 0 // the worker
 			if hidden || s.atWork[p.PID].ID == p.ID && !diag.OnlyWaits(all, p, d.Signal) {
 				s.atWork[p.PID] = clue{p, d.Signal, time.Now()}
@@ -91,12 +91,9 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	}
 	lacks, certain := diag.LacksHandler(e.Process, e.signal)
 	took := time.Since(e.at)
-	switch {
-	case child.TermSignal() != e.signal || !lacks:
-	case certain && took <= onABusyMachine:
-		s.journal.NoHandler(e.Process, e.signal, cmp.Or(s.machine.StopSignal(), e.signal))
-	case !certain && took <= atOnce && s.job == nil:
-		s.journal.DiedAtOnce(e.Process, e.signal)
+	soon := certain && took <= onABusyMachine || took <= atOnce && s.job == nil
+	if lacks && soon && child.TermSignal() == e.signal {
+		s.journal.NoHandler(e.Process, e.signal, cmp.Or(s.machine.StopSignal(), e.signal), certain)
 	}
 }
 

@@ -6,6 +6,7 @@
 package diag
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,13 +20,8 @@ import (
 // KeepsSignals reports whether a program keeps a stop signal from the processes below it: a
 // shell without a trap for TERM does, and a launcher may.
 func KeepsSignals(p proc.Process) bool {
-	switch forward.ProgramOf(&p) {
-	case forward.Shell:
-		return !p.Handles(unix.SIGTERM)
-	case forward.Launcher:
-		return true
-	}
-	return false
+	program := forward.ProgramOf(&p)
+	return program == forward.Launcher || program == forward.Shell && !p.Handles(unix.SIGTERM)
 }
 
 // helpers are programs that a script waits with, or pipes through.
@@ -54,14 +50,6 @@ func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
 	return slices.ContainsFunc(s.Children(p.PID), func(child *proc.Process) bool { return child.Handles(sig) })
 }
 
-// Reached returns the processes that a delivery went to, as far as they are known.
-func Reached(d forward.Delivery) []proc.Process {
-	if len(d.Members) > 0 {
-		return d.Members
-	}
-	return []proc.Process{d.Process}
-}
-
 // LacksHandler reports whether a program that dies of a signal right after it was sent has no
 // handler of its own for it. certain is false where nothing was read of the process, and of
 // Go and Node: they show a handler whatever the program has.
@@ -77,28 +65,15 @@ func LacksHandler(p proc.Process, sig unix.Signal) (lacks, certain bool) {
 	return isGo(p) || isNode(p), false
 }
 
-// isGo knows the Go runtime by its handlers: it has one for nearly every signal, and no
-// other program has one for SIGSTKFLT.
-func isGo(p proc.Process) bool {
-	return p.Handles(unix.SIGURG) && p.Handles(unix.SIGSTKFLT) && p.Handles(unix.SIGSEGV)
-}
+// isGo knows the Go runtime by its handlers: no other program has one for SIGSTKFLT.
+func isGo(p proc.Process) bool { return p.Handles(unix.SIGSTKFLT) && p.Handles(unix.SIGURG) }
 
 func isNode(p proc.Process) bool {
-	name := p.Exe
-	if name == "" {
-		name = p.Comm
-	}
-	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, name)
+	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, cmp.Or(p.Exe, p.Comm))
 }
 
-// PM2 returns the PM2 that is the worker or below it.
-func PM2(s *proc.Snapshot, worker int) (p proc.Process, ok bool) {
-	all := s.Nearest(worker, isPM2)
-	if len(all) == 0 {
-		return p, false
-	}
-	return all[0], true
-}
+// PM2 returns each PM2 that is the worker or below it.
+func PM2(s *proc.Snapshot, worker int) []proc.Process { return s.Nearest(worker, isPM2) }
 
 // isPM2 knows PM2 by the title that its daemon gives itself, and else by its script.
 func isPM2(p proc.Process) bool {

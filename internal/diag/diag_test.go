@@ -164,8 +164,8 @@ func TestPM2(t *testing.T) {
 		"its application": {[]proc.Process{worker("node", "app.js", "pm2")}, 0},
 		"another program": {[]proc.Process{worker("vi", "pm2")}, 0},
 	} {
-		if p, _ := PM2(proc.New(tt.all), workerPID); p.PID != tt.want {
-			t.Errorf("%s: %v, want %d", name, p, tt.want)
+		if got := PM2(proc.New(tt.all), workerPID); len(got) > 1 || (len(got) == 1) != (tt.want != 0) || len(got) == 1 && got[0].PID != tt.want {
+			t.Errorf("%s: %v, want %d", name, got, tt.want)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 	}
 	d.sleep(sleep)
 	if d.is.QuietUnhandled {
-		d.say(errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:USR1"))
+		d.say(errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"))
 	}
 	return 0
 }

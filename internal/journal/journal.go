@@ -8,12 +8,12 @@ package journal
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
@@ -22,17 +22,19 @@ import (
 	"drainit/internal/worker"
 )
 
-// Journal writes the lines of the loop, and keeps what is said once. It reads the machine
-// and the worker, and changes neither.
+// Journal writes the lines of the loop, and keeps what is said once.
 type Journal struct {
 	Log     *logx.Log
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
-	// The first that was sent in a stop, nil for none, and how many there were.
-	firstStop *forward.Delivery
+	// The first delivery of a stop in words, "" for none, and how many processes were sent one.
+	firstStop string
 	stopsSent int
-	message   string // the termination message: what the exit status can't say
+	exited    bool // a line says that the worker exited by itself: then its end has one, too
+	stuck     bool // not all victims have ended: then the end names none
+	// Message is the termination message so far: what the exit status can't say.
+	Message string
 }
 
 // New returns a journal that has said nothing.
@@ -40,78 +42,103 @@ func New(log *logx.Log, m *machine.Machine, w *worker.Worker) *Journal {
 	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool)}
 }
 
-// Once reports whether a thing is said for the first time.
-func (j *Journal) Once(thing string) bool {
-	first := !j.said[thing]
+// first reports whether a thing is said for the first time.
+func (j *Journal) first(thing string) bool {
+	said := j.said[thing]
 	j.said[thing] = true
-	return first
+	return !said
 }
 
-// Message is the termination message so far, "" where there is nothing to say.
-func (j *Journal) Message() string { return j.message }
+// once writes a line for the first time only.
+func (j *Journal) once(write func(string, ...any) string, format string, args ...any) {
+	if j.first(format) {
+		write(format, args...)
+	}
+}
 
 // WriteMessage writes the termination message, if there is one and the file is there for
 // it. A file that was asked for and can't be written is worth a warning.
 func (j *Journal) WriteMessage(file string) {
-	if err := logx.WriteTerminationLog(file, j.message); err != nil && file != logx.DefaultTerminationLog {
-		j.warn(nil, "cannot write the termination message to %s: %v", file, err)
+	if err := logx.WriteTerminationLog(file, j.Message); err != nil && file != logx.DefaultTerminationLog {
+		j.Warn("cannot write the termination message to %s: %v", file, err)
 	}
 }
 
-func (j *Journal) debug(f []logx.Field, format string, args ...any) {
-	j.line(zapcore.DebugLevel, f, format, args...)
+// Warn and Error, and debug and info, write a line of that level and return it.
+func (j *Journal) Warn(format string, args ...any) string {
+	return j.line(zapcore.WarnLevel, format, args...)
 }
-func (j *Journal) info(f []logx.Field, format string, args ...any) {
-	j.line(zapcore.InfoLevel, f, format, args...)
+func (j *Journal) Error(format string, args ...any) string {
+	return j.line(zapcore.ErrorLevel, format, args...)
 }
-func (j *Journal) warn(f []logx.Field, format string, args ...any) {
-	j.line(zapcore.WarnLevel, f, format, args...)
+func (j *Journal) info(format string, args ...any) string {
+	return j.line(zapcore.InfoLevel, format, args...)
 }
-func (j *Journal) error(f []logx.Field, format string, args ...any) {
-	j.line(zapcore.ErrorLevel, f, format, args...)
-}
-
-// line writes a line with the phase and these fields.
-func (j *Journal) line(level zapcore.Level, f []logx.Field, format string, args ...any) {
-	if level >= j.Log.Level() {
-		j.Log.Line(level, fmt.Sprintf(format, args...), append([]logx.Field{logx.Text("phase", j.machine.Phase().String())}, f...)...)
+func (j *Journal) debug(format string, args ...any) {
+	if j.Log.Enabled(zapcore.DebugLevel) { // there may be thousands
+		j.line(zapcore.DebugLevel, format, args...)
 	}
 }
 
-// about are the fields of a line about one process.
-func about(p proc.Process, f ...logx.Field) []logx.Field {
-	return append([]logx.Field{logx.Number("pid", p.PID), logx.Text("comm", p.Comm)}, f...)
-}
-
-func (j *Journal) aboutWorker(f ...logx.Field) []logx.Field { return about(j.worker.Process(), f...) }
-
-// of are the fields of a line about a signal.
-func of(sig unix.Signal, f ...logx.Field) []logx.Field {
-	return append([]logx.Field{logx.Text("signal", signals.Name(sig))}, f...)
-}
-
-func (j *Journal) leftSeconds(now time.Time) logx.Field {
-	if end, ok := j.machine.GraceEnd(); ok {
-		return logx.Seconds("left_s", end.Sub(now))
+// line writes a line. Its fields are the phase and those of what its words name: of several
+// processes or signals, those of the first.
+func (j *Journal) line(level zapcore.Level, format string, args ...any) (msg string) {
+	all := []logx.Field{logx.Value("phase", j.machine.Phase().String())}
+	for i, arg := range args {
+		for _, f := range fieldsOf(arg) {
+			if !slices.ContainsFunc(all, func(other logx.Field) bool { return other.Key == f.Key }) {
+				all = append(all, f)
+			}
+		}
+		if sig, ok := arg.(unix.Signal); ok {
+			args[i] = signals.Name(sig)
+		}
 	}
-	return logx.Field{Type: zapcore.SkipType}
+	msg = fmt.Sprintf(format, args...)
+	j.Log.Line(level, msg, all...)
+	return msg
 }
+
+func fieldsOf(arg any) []logx.Field {
+	switch arg := arg.(type) {
+	case *worker.Worker:
+		return fieldsOf(arg.Process())
+	case proc.Process:
+		return []logx.Field{logx.Value("pid", arg.PID), logx.Value("comm", logx.Printable(arg.Comm))}
+	case unix.Signal:
+		return []logx.Field{logx.Value("signal", signals.Name(arg))}
+	case Left:
+		return arg.count()
+	case phrase:
+		return arg.fields
+	}
+	return nil
+}
+
+// phrase is a part of a line that has fields of its own.
+type phrase struct {
+	words  string
+	fields []logx.Field
+}
+
+func (p phrase) String() string { return p.words }
 
 // timeLeft is how much of the grace is left.
-func (j *Journal) timeLeft(now time.Time) string {
-	if end, ok := j.machine.GraceEnd(); ok {
-		return "SIGKILL in " + end.Sub(now).Round(100*time.Millisecond).String()
+func (j *Journal) timeLeft(now time.Time) phrase {
+	end, limited := j.machine.GraceEnd()
+	switch {
+	case limited:
+		return phrase{"SIGKILL in " + tenths(end.Sub(now)), []logx.Field{logx.Value("left_s", logx.InTenths(end.Sub(now)))}}
+	case j.machine.Phase() == phase.Killing:
+		return phrase{words: "SIGKILL at once: the grace period is 0"}
 	}
-	if j.machine.Phase() == phase.Killing {
-		return "SIGKILL at once: the grace period is 0"
-	}
-	return "no SIGKILL: the grace period is infinite"
+	return phrase{words: "no SIGKILL: the grace period is infinite"}
 }
 
+func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+
 // Settings are those that differ from the default, for -v.
-func (j *Journal) Settings(all string) {
-	j.debug(nil, "settings: %s; log level %v, log format %s, pid %d", all, j.Log.Level(), j.Log.Format(), os.Getpid())
-}
+func (j *Journal) Settings(all fmt.Stringer) { j.debug("settings: %v; pid %d", all, os.Getpid()) }
 
 // Left is what is alive below drainit. Err is why that is not known.
 type Left struct {
@@ -124,14 +151,22 @@ func (l Left) String() string {
 	if l.Err != nil {
 		return "what /proc does not show"
 	}
-	return fmt.Sprintf("%s (%s)", logx.Processes(len(l.All)), l.names())
+	return fmt.Sprintf("%s (%s)", logx.Processes(len(l.All)), names(l.All))
 }
 
-func (l Left) names() string { return logx.List(l.All, (*proc.Process).String) }
-
-func (l Left) count() logx.Field {
-	if l.Err != nil {
-		return logx.Field{Type: zapcore.SkipType}
+// states is the same with their states.
+func (l Left) states() phrase {
+	if len(l.All) == 0 { // they are ending or hidden from us
+		return phrase{"what is left", l.count()}
 	}
-	return logx.Number("left", len(l.All))
+	return phrase{logx.List(l.All, logx.WithState), l.count()}
 }
+
+func (l Left) count() []logx.Field {
+	if l.Err != nil {
+		return nil
+	}
+	return []logx.Field{logx.Value("left", len(l.All))}
+}
+
+func names(all []*proc.Process) string { return logx.List(all, (*proc.Process).String) }

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,7 +50,7 @@ func TestPageOfMessages(t *testing.T) {
 }
 
 // messagesIn are the rows of a package: a function that writes a line, or makes a warning,
-// and the texts that it is made of.
+// and the texts that it is made of. A case with a comment beside it has a row of its own.
 func messagesIn(t *testing.T, dir string) (rows []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -60,37 +61,51 @@ func messagesIn(t *testing.T, dir string) (rows []string) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
+		}
+		beside := make(map[int]string) // comments by line
+		for _, c := range file.Comments {
+			beside[set.Position(c.Pos()).Line] = c.Text()
 		}
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Body == nil {
 				continue
 			}
-			levels, texts := spokenBy(f, dir)
-			if len(texts) > 0 {
-				rows = append(rows, "| "+strings.Join(levels, ", ")+" | "+when(f)+" | `"+strings.Join(texts, "`<br>`")+"` |\n")
+			cases := make(map[ast.Node]string)
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				if c, ok := n.(*ast.CaseClause); ok && dir == "." && beside[set.Position(c.Colon).Line] != "" {
+					cases[c] = beside[set.Position(c.Colon).Line]
+				}
+				return true
+			})
+			made := dir == "../logx" || returns(f.Type, "string") || returns(f.Type, "error") && dir != "../../supervisor"
+			rows = append(rows, row(f, cases, made, when(f.Name.Name, f.Doc.Text()))...)
+			for _, c := range slices.SortedFunc(maps.Keys(cases), func(a, b ast.Node) int { return int(a.Pos() - b.Pos()) }) {
+				rows = append(rows, row(c, nil, false, when("", cases[c]))...)
 			}
 		}
 	}
 	return rows
 }
 
-// spokenBy are the levels at which a function writes, and the texts in it; none where it
-// neither writes nor makes what is written.
-func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
-	made := dir == "../logx" || returns(f.Type, "string") || returns(f.Type, "error") && dir != "../../supervisor"
-	ast.Inspect(f.Body, func(n ast.Node) bool {
+// row is what a function or a case says, but for these cases in it; none where it neither
+// writes nor makes what is written.
+func row(of ast.Node, but map[ast.Node]string, made bool, when string) []string {
+	var levels, texts []string
+	ast.Inspect(of, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.CallExpr:
-			if isKept(n) {
-				return false
-			}
+		case *ast.CaseClause:
+			return but[n] == ""
+		case *ast.SelectorExpr:
 			if level, ok := levelOf(n); ok && !slices.Contains(levels, level) {
 				levels = append(levels, level)
 			}
+		case *ast.CallExpr:
+			return !isKept(n)
 		case *ast.BasicLit:
 			if text, ok := textOf(n); ok && !slices.Contains(texts, text) {
 				texts = append(texts, text)
@@ -98,26 +113,20 @@ func spokenBy(f *ast.FuncDecl, dir string) (levels, texts []string) {
 		}
 		return true
 	})
-	if len(levels) == 0 && !made {
-		return nil, nil
+	if len(texts) == 0 || len(levels) == 0 && !made {
+		return nil
 	}
-	return levels, texts
+	return []string{"| " + strings.Join(levels, ", ") + " | " + when + " | `" + strings.Join(texts, "`<br>`") + "` |\n"}
 }
 
-// levelOf is the level of a call that writes a line: j.warn(…), or s.journal.Log.Warn(…).
-func levelOf(call *ast.CallExpr) (level string, ok bool) {
-	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return "", false
-	}
+// levelOf is the level of a method that writes a line: j.Warn, or s.journal.Warn.
+func levelOf(method *ast.SelectorExpr) (level string, ok bool) {
 	level = strings.ToLower(method.Sel.Name)
 	switch owner := method.X.(type) {
 	case *ast.Ident:
 		ok = owner.Name == "j"
 	case *ast.SelectorExpr:
-		ok = owner.Sel.Name == "Log" || owner.Sel.Name == "owner"
-	default:
-		ok = false
+		ok = owner.Sel.Name == "journal"
 	}
 	switch method.Sel.Name {
 	case "NotStarted":
@@ -128,10 +137,10 @@ func levelOf(call *ast.CallExpr) (level string, ok bool) {
 	return level, ok && slices.Contains([]string{"debug", "info", "warn", "error"}, level)
 }
 
-// isKept reports whether a call asks for what has been said: its text is a key.
+// isKept reports whether a call asks whether a thing has been said: its text is a key.
 func isKept(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && method.Sel.Name == "Once"
+	return ok && method.Sel.Name == "first"
 }
 
 // returns reports whether a function returns a type, or a function that does.
@@ -169,14 +178,14 @@ func textOf(lit *ast.BasicLit) (text string, ok bool) {
 	return strings.ReplaceAll(text, "|", `\|`), true
 }
 
-// when is the first sentence of a function's comment, or its name.
-func when(f *ast.FuncDecl) string {
-	doc := strings.Join(strings.Fields(f.Doc.Text()), " ")
+// when is the first sentence of a comment without the name in front, or that name.
+func when(name, comment string) string {
+	doc := strings.Join(strings.Fields(comment), " ")
 	if doc == "" {
-		return f.Name.Name
+		return name
 	}
 	sentence, _, _ := strings.Cut(doc, ". ")
 	sentence, _, _ = strings.Cut(sentence, "; ")
-	sentence = strings.TrimPrefix(strings.TrimPrefix(sentence, f.Name.Name+" "), "is ")
+	sentence = strings.TrimPrefix(strings.TrimPrefix(sentence, name+" "), "is ")
 	return strings.ReplaceAll(strings.TrimSuffix(sentence, "."), "|", `\|`)
 }

@@ -36,19 +36,19 @@ func logged(t *testing.T, write func(j *Journal)) string {
 // that has nothing in it.
 func TestStuckNeverEndsInAnEmptyList(t *testing.T) {
 	for name, tt := range map[string]struct {
-		left []*proc.Process
-		err  error
+		left Left
 		want string
 	}{
-		"one":                 {[]*proc.Process{{ID: proc.ID{PID: 7}, Comm: "dd", State: 'D'}}, nil, "still alive: dd[7]"},
-		"none that is shown":  {nil, nil, "5s after SIGKILL"},
-		"empty, and no error": {[]*proc.Process{}, nil, "5s after SIGKILL"},
-		"unreadable":          {nil, errors.New("no /proc"), "no /proc"},
+		"one":                {Left{All: []*proc.Process{{ID: proc.ID{PID: 7}, Comm: "dd", State: 'D'}}}, "still alive: dd[7] (stuck in the kernel, "},
+		"none that is shown": {Left{}, "still alive: what is left\n"},
+		"unreadable":         {Left{Err: errors.New("no /proc")}, "still alive: what is left\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.TrimSpace(logged(t, func(j *Journal) { j.Stuck(Left{tt.left, tt.err}) }))
-			if !strings.Contains(got, tt.want) || strings.HasSuffix(got, ":") || strings.HasSuffix(got, ",") || len(strings.Split(got, "\n")) != 1 {
-				t.Errorf("%q, want one line with %q, and a list with something in it", got, tt.want)
+			got := logged(t, func(j *Journal) {
+				j.Announce(time.Now(), machine.Action{Kind: machine.AnnounceStuck}, func() Left { return tt.left })
+			})
+			if !strings.Contains(got, tt.want) || strings.Count(got, "\n") != 1 {
+				t.Errorf("%q, want one line with %q", got, tt.want)
 			}
 		})
 	}

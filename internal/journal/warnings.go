@@ -17,7 +17,7 @@ import (
 
 // Wrapped is a worker that is a shell or a launcher; the processes at work are below it.
 func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mode) {
-	if !j.Once("wrapped") {
+	if !j.first("wrapped") {
 		return
 	}
 	names := logx.List(atWork, proc.Process.String)
@@ -30,21 +30,24 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 	case w.Ignores(unix.SIGTERM):
 		does = fmt.Sprintf("ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if that handles it", names)
 	}
-	j.warn(about(w), "%v %s. Better: start the program itself, with exec where a shell starts it", w, does)
+	j.Warn("%v %s. Better: start the program itself, with exec where a shell starts it", w, does)
 }
 
 // Unreachable is a drainit that no stop signal can reach: the platform sends it to PID 1.
 func (j *Journal) Unreachable(parent proc.Process) {
-	j.warn(about(parent), "drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. "+
+	j.Warn("drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. "+
 		"Better: start drainit with exec, or use the exec form of ENTRYPOINT with drainit as its first word", parent)
 }
 
-// NoHandler is a process that died of the stop signal, and was seen to have no handler; came
-// is the signal that came to drainit. Each program is named once.
-func (j *Journal) NoHandler(p proc.Process, sig, came unix.Signal) {
-	if j.Once("no handler: " + p.Comm) {
-		j.warn(about(p), "%v has no %s handler: it died at once and lost its work in flight. Add a handler, or send the signal it handles%s",
-			p, signals.Name(sig), rewriteTo(p, came))
+// NoHandler is a process that died of the stop signal for want of a handler: certainly, or
+// maybe. came is the signal that came to drainit. Each program is named once.
+func (j *Journal) NoHandler(p proc.Process, sig, came unix.Signal, certain bool) {
+	switch {
+	case !j.first("no handler: " + p.Comm):
+	case certain:
+		j.Warn("%v has no %v handler: it died at once and lost its work in flight. Add a handler, or send the signal it handles%s", p, sig, rewriteTo(p, came))
+	default:
+		j.Warn("%v died of %v at once: it may have no handler of its own, and what it was doing is lost", p, sig)
 	}
 }
 
@@ -60,30 +63,16 @@ func rewriteTo(p proc.Process, came unix.Signal) string {
 
 func short(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig), "SIG") }
 
-// DiedAtOnce is a process that died of the stop signal, and may have had a handler. Each
-// program is named once.
-func (j *Journal) DiedAtOnce(p proc.Process, sig unix.Signal) {
-	if j.Once("no handler: " + p.Comm) {
-		j.warn(about(p), "%v died of %s at once: it may have no handler of its own, and what it was doing is lost", p, signals.Name(sig))
-	}
-}
-
 // BlockedTrap is a shell whose trap can't run: it waits for a command first, child.
 func (j *Journal) BlockedTrap(shell, child proc.Process) {
-	if !j.Once("blocked trap") {
-		return
-	}
 	does := fmt.Sprintf("so drainit signalled %v itself", child)
 	if !child.Handles(unix.SIGTERM) {
 		does = "which has no SIGTERM handler and works on"
 	}
-	j.warn(about(shell), "%v can't run its trap until %v exits, %s. Better, in the script: COMMAND & c=$!; trap 'kill $c' TERM; wait $c; wait $c",
-		shell, child, does)
+	j.once(j.Warn, "%v can't run its trap until %v exits, %s. Better, in the script: COMMAND & c=$!; trap 'kill $c' TERM; wait $c; wait $c", shell, child, does)
 }
 
 // PM2 is a worker that is run by PM2, which has a limit of its own.
 func (j *Journal) PM2(p proc.Process) {
-	if j.Once("PM2") {
-		j.info(about(p), "PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more")
-	}
+	j.once(j.info, "%v kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more", phrase{"PM2", fieldsOf(p)})
 }

@@ -18,16 +18,9 @@ import (
 	"drainit/internal/signals"
 )
 
-const (
-	logLines   = 256                    // waiting to be written; further ones are dropped
-	flushAtEnd = 200 * time.Millisecond // at most
-	busyAtEnd  = 2 * time.Second        // where the descriptor would take them
-)
-
-// Log writes drainit's lines to a descriptor without ever blocking or ending
-// drainit: lines wait in a bounded queue, those that find it full are dropped
-// and counted, and an error of the descriptor loses a line and no more.
-// Only the goroutine that made it may call its methods.
+// Log writes lines to a descriptor. They wait in a bounded queue; those that find it full,
+// or that the descriptor does not take, are dropped and counted. Only the goroutine that
+// made it may call its methods.
 type Log struct {
 	fd      int
 	level   zapcore.Level
@@ -40,7 +33,7 @@ type Log struct {
 // New returns a log that writes to fd, one JSON object a line or plain text
 // that begins with "drainit:".
 func New(fd int, json bool, level zapcore.Level) *Log {
-	l := &Log{fd: fd, level: level, lines: make(chan []byte, logLines)}
+	l := &Log{fd: fd, level: level, lines: make(chan []byte, 256)}
 	if json {
 		l.json = zapcore.NewJSONEncoder(zapcore.EncoderConfig{
 			TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg",
@@ -51,29 +44,13 @@ func New(fd int, json bool, level zapcore.Level) *Log {
 	return l
 }
 
-// Warn and Error write a line of that level.
-func (l *Log) Warn(msg string, f ...Field)  { l.Line(zapcore.WarnLevel, msg, f...) }
-func (l *Log) Error(msg string, f ...Field) { l.Line(zapcore.ErrorLevel, msg, f...) }
-
-// Verbose reports whether lines for debugging are written: where they are not,
-// they need not be made.
-func (l *Log) Verbose() bool { return l.level.Enabled(zapcore.DebugLevel) }
-
-// Level is the lowest one of the lines that are written.
-func (l *Log) Level() zapcore.Level { return l.level }
-
-// Format is how lines are written, json or text.
-func (l *Log) Format() string {
-	if l.json == nil {
-		return "text"
-	}
-	return "json"
-}
+// Enabled reports whether lines of a level are written: others need not be made.
+func (l *Log) Enabled(level zapcore.Level) bool { return l.level.Enabled(level) }
 
 // Line writes a line. The message is a sentence that needs no field beside it, and is made
 // printable here: whatever name a process has chosen, it forges no line and moves no cursor.
 func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
-	if !l.level.Enabled(level) {
+	if !l.Enabled(level) {
 		return
 	}
 	if l.written == nil {
@@ -90,25 +67,18 @@ func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
 // encode makes a line. As text it is its message, which says all that the fields do.
 func (l *Log) encode(level zapcore.Level, msg string, f []Field) []byte {
 	if l.json == nil {
-		return []byte(prefixes[level] + msg + "\n")
+		severe := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
+		return []byte("drainit: " + severe[level] + msg + "\n")
 	}
-	entry := zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}
-	line, err := l.json.EncodeEntry(entry, f)
+	line, err := l.json.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}, f)
 	if err != nil { // no field of ours can fail
 		return nil
 	}
 	return line.Bytes()
 }
 
-// prefixes begin the lines of text.
-var prefixes = map[zapcore.Level]string{
-	zapcore.DebugLevel: "drainit: ", zapcore.InfoLevel: "drainit: ",
-	zapcore.WarnLevel: "drainit: warning: ", zapcore.ErrorLevel: "drainit: error: ",
-}
-
-// Close waits until all lines are written, for at most 200 ms: PID 1 must end
-// though no process reads its log. On a machine so busy that the writer has not had
-// its turn by then, it waits for 2 s. No line may follow.
+// Close waits until all lines are written (AwaitWritten): PID 1 must end though no process
+// reads its log. No line may follow.
 func (l *Log) Close() {
 	close(l.lines)
 	if l.written != nil {
@@ -116,16 +86,18 @@ func (l *Log) Close() {
 	}
 }
 
+const flushAtEnd = 200 * time.Millisecond
+
 // AwaitWritten waits until what another goroutine writes to a descriptor is written, for at
 // most 200 ms, and for 2 s where the descriptor would take it: then only a processor is missing.
 func AwaitWritten(written <-chan struct{}, fd int) {
-	for end := time.Now().Add(busyAtEnd); ; {
+	for range 10 {
 		select {
 		case <-written:
 			return
 		case <-time.After(flushAtEnd):
 		}
-		if !isWritable(fd) || time.Now().After(end) {
+		if !isWritable(fd) {
 			return
 		}
 	}
@@ -154,7 +126,7 @@ func (l *Log) write() {
 		}
 		if n := l.dropped.Swap(0); n > 0 {
 			msg := fmt.Sprintf("%d log lines were dropped: stderr was full or closed", n)
-			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, msg, []Field{Number("dropped", int(n))})) != nil {
+			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, msg, []Field{Value("dropped", n)})) != nil {
 				l.dropped.Add(n)
 			}
 		}
@@ -166,17 +138,14 @@ func (l *Log) write() {
 func WriteAll(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := unix.Write(fd, b)
-		switch err {
-		case nil:
-			b = b[n:]
-		case unix.EINTR:
-		case unix.EAGAIN:
-			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1); err != nil && err != unix.EINTR {
-				return err
-			}
-		default:
+		if err == unix.EAGAIN {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1)
+			n = 0
+		}
+		if err != nil && err != unix.EINTR {
 			return err
 		}
+		b = b[max(n, 0):]
 	}
 	return nil
 }
@@ -184,15 +153,10 @@ func WriteAll(fd int, b []byte) error {
 // Field is a field of a JSON line.
 type Field = zapcore.Field
 
-// Text, Number and Seconds, which is rounded to tenths, return a field.
-func Text(key, value string) Field {
-	return Field{Key: key, Type: zapcore.StringType, String: Printable(value)}
+// Value returns a field. A text in it must be Printable.
+func Value(key string, value any) Field {
+	return Field{Key: key, Type: zapcore.ReflectType, Interface: value}
 }
 
-func Number(key string, value int) Field {
-	return Field{Key: key, Type: zapcore.Int64Type, Integer: int64(value)}
-}
-
-func Seconds(key string, d time.Duration) Field {
-	return Field{Key: key, Type: zapcore.Float64Type, Integer: int64(math.Float64bits(math.Round(d.Seconds()*10) / 10))}
-}
+// InTenths is a time in seconds, to a tenth.
+func InTenths(d time.Duration) float64 { return math.Round(d.Seconds()*10) / 10 }

@@ -1,45 +1,33 @@
 package logx
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"drainit/internal/proc"
 )
 
-// namedAtMost bounds the processes that one line names.
-const namedAtMost = 10
-
 // Printable escapes what is not printable, line ends above all.
 func Printable(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-		s = s[n:]
-	}
-	return b.String()
+	quoted := strconv.Quote(s)
+	return unquote.Replace(quoted[1 : len(quoted)-1])
 }
+
+// unquote undoes what Quote does to printable characters.
+var unquote = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 // List names processes, at most ten: "sh[7], node[9] and 490 more".
 func List[P any](all []P, describe func(P) string) string {
+	const atMost = 10
 	var names []string
-	for _, p := range all[:min(len(all), namedAtMost)] {
+	for _, p := range all[:min(len(all), atMost)] {
 		names = append(names, describe(p))
 	}
 	s := strings.Join(names, ", ")
-	if more := len(all) - namedAtMost; more > 0 {
+	if more := len(all) - atMost; more > 0 {
 		s += fmt.Sprintf(" and %d more", more)
 	}
 	return s
@@ -47,14 +35,7 @@ func List[P any](all []P, describe func(P) string) string {
 
 // WithState says of a process what can't be asked after a kill: "node[17] (sleeping, 31s old)".
 func WithState(p *proc.Process) string {
-	state, known := states[p.State]
-	if !known {
-		state = "state " + string(p.State)
-	}
-	if p.Start == 0 { // not known
-		return fmt.Sprintf("%v (%s)", p, state)
-	}
-	return fmt.Sprintf("%v (%s, %s old)", p, state, Round(p.Age()))
+	return fmt.Sprintf("%v (%s, %s old)", p, cmp.Or(states[p.State], "state "+string(p.State)), Round(p.Age()))
 }
 
 // states are those of proc(5).

@@ -87,8 +87,8 @@ func aValue(t *testing.T) map[string]struct{ value, shown string } {
 		"parent-death-signal": {"QUIT", "--parent-death-signal SIGQUIT"},
 		"health-addr":         {health, "--health-addr " + health},
 		"termination-log":     {report, "--termination-log=" + report},
-		"log-format":          {"text", "log format text,"},
-		"log-level":           {"debug", "log level debug,"},
+		"log-format":          {"text", "drainit: settings: "},
+		"log-level":           {"debug", "settings: "},
 	}
 }
 
@@ -104,7 +104,7 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 		if line := harness.SettingsLine(t, nil, []string{variableOf(name) + "=" + v.value}); !strings.Contains(line, v.shown) {
 			t.Errorf("--%s: no %q in %q", name, v.shown, line)
 		}
-		// The line itself needs these two.
+		// The line itself shows these two.
 		if needed := name == "log-format" || name == "log-level"; !needed && strings.Contains(defaults, v.shown) {
 			t.Errorf("without --%s: %q in %q", name, v.shown, defaults)
 		}
@@ -114,8 +114,8 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 			t.Errorf("no %q in %q", want, line)
 		}
 	}
-	if r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"-v", "--", "true"}}); !strings.Contains(r.Err, "log format json,") {
-		t.Errorf("no log format json in %q", r.Err)
+	if r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"-v", "--", "true"}}); !strings.Contains(r.Err, `"msg":"settings: `) {
+		t.Errorf("no JSON line of the settings in %q", r.Err)
 	}
 }
 

@@ -33,7 +33,7 @@ func SettingsLine(t *testing.T, args, env []string) string {
 // Settles reports whether the line says that these settings differ from the default, and no
 // others.
 func Settles(line, flags string) bool {
-	return strings.Contains(line, "settings: "+flags+"; log level ")
+	return strings.Contains(line, "settings: "+flags+"; pid ")
 }
 
 // Ran is what came of an init that has ended.
