@@ -8,7 +8,11 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
@@ -16,6 +20,7 @@ import (
 	"drainit/internal/inspect"
 	"drainit/internal/logx"
 	"drainit/internal/sigqueue"
+	"drainit/internal/spawn"
 	"drainit/supervisor"
 )
 
@@ -34,7 +39,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		return supervisor.Outcome{Status: show(help, stdout, stderr)}
 	case err != nil:
 	case o.version:
-		return supervisor.Outcome{Status: show(version(), stdout, stderr)}
+		return supervisor.Outcome{Status: show(version(debug.ReadBuildInfo()), stdout, stderr)}
 	case o.pause:
 		if err = supervisor.Pause(queue); err == nil {
 			return supervisor.Outcome{}
@@ -53,4 +58,40 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 }
 
 // IsVerb reports whether a command line asks a running drainit.
-func IsVerb(args []string) bool { return len(args) > 0 && inspect.IsVerb(args[0]) }
+func IsVerb(args []string) bool { return len(args) > 0 && slices.Contains(inspect.Verbs, args[0]) }
+
+// fail writes an error as one line, with more after it, and returns the exit status for it.
+// stderr may be a full pipe that no process reads: PID 1 must end all the same. The goroutine
+// that is stuck then ends with the process.
+func fail(err error, more string, stderr io.Writer) int {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = io.WriteString(stderr, "drainit: "+logx.Printable(err.Error())+"\n"+more)
+	}()
+	logx.AwaitWritten(written, unix.Stderr)
+	return spawn.StatusFailed
+}
+
+// show writes a text that was asked for and returns the exit status.
+func show(text string, stdout, stderr io.Writer) int {
+	if _, err := io.WriteString(stdout, text); err != nil {
+		return fail(err, "", stderr)
+	}
+	return 0
+}
+
+// version is the line for --version. It ends as tini's does: dockerd reads it where drainit
+// is its docker-init, and warns of anything else.
+func version(info *debug.BuildInfo, known bool) string {
+	v, commit := "(unknown)", "unknown"
+	if known {
+		v = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) > 7 {
+				commit = s.Value[:7]
+			}
+		}
+	}
+	return fmt.Sprintf("drainit %s %s - git.%s\n", v, runtime.Version(), commit)
+}

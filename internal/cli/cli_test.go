@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -113,7 +114,7 @@ func TestHelp(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	for _, args := range []string{"-V", "--version", "-V x", "-t 25x -V", "-g -c --version"} {
-		if got, want := run(t, strings.Fields(args), []string{"DRAINIT_GRACE=bad"}), (said{0, version(), ""}); got != want {
+		if got, want := run(t, strings.Fields(args), []string{"DRAINIT_GRACE=bad"}), (said{0, version(debug.ReadBuildInfo()), ""}); got != want {
 			t.Errorf("drainit %s: got %+v, want %+v", args, got, want)
 		}
 	}

@@ -36,16 +36,16 @@ func defaults() *options {
 // flags are the command line as it was given, not checked.
 type flags struct {
 	*pflag.FlagSet
-	given                  map[string][]string // by setting
+	given                  map[string]*[]string // by setting
 	group, single, verbose bool
 }
 
 // newFlags returns the flags, which nothing is parsed into. They set o where they are no setting.
 func newFlags(o *options) *flags {
-	f := &flags{FlagSet: newFlagSet("drainit"), given: make(map[string][]string)}
+	f := &flags{FlagSet: newFlagSet("drainit"), given: make(map[string]*[]string)}
 	f.SetInterspersed(false) // what follows COMMAND is COMMAND's
 	for _, s := range o.settings() {
-		f.FuncP(s.name, s.short, "", func(value string) error { return f.give(s.name, value) })
+		f.given[s.name] = f.StringArrayP(s.name, s.short, nil, "") // checked when all are known
 		if s.toggle {
 			f.Lookup(s.name).NoOptDefVal = "true"
 		}
@@ -58,12 +58,6 @@ func newFlags(o *options) *flags {
 	f.BoolFuncP("pause", "P", "", into(&o.pause, parseBool))
 	f.BoolFuncP("version", "V", "", into(&o.version, parseBool))
 	return f
-}
-
-// give keeps a value, to be checked when all flags are known.
-func (f *flags) give(setting, value string) error {
-	f.given[setting] = append(f.given[setting], value)
-	return nil
 }
 
 // newFlagSet returns a set that prints nothing by itself.
@@ -89,12 +83,13 @@ func parse(args, environ []string) (*options, error) {
 	case o.version:
 		return o, nil
 	}
+	clash := f.group && f.single || f.Changed("forward") && (f.group || f.single)
 	if err := o.apply(f, environ); err != nil {
 		return o, err
 	}
 	o.config.Command, o.config.Env = f.Args(), workerEnv(environ)
 	switch {
-	case f.group && f.single, f.Changed("forward") && (f.group || f.single):
+	case clash:
 		return o, errors.New("-g, -c and --forward say which processes get a signal: give one of them")
 	case o.pause && f.NArg() > 0:
 		return o, fmt.Errorf("--pause runs no COMMAND, and was given %q", f.Arg(0))
@@ -104,23 +99,22 @@ func parse(args, environ []string) (*options, error) {
 
 // apply sets each setting from its flags, or else from the environment.
 func (o *options) apply(f *flags, environ []string) error {
-	if f.group {
-		_ = f.give("forward", "group")
-	}
-	if f.single {
-		_ = f.give("forward", "worker")
-	}
-	if f.verbose {
-		_ = f.give("log-level", "debug")
+	for _, short := range []struct {
+		given          bool
+		setting, value string
+	}{{f.group, "forward", "group"}, {f.single, "forward", "worker"}, {f.verbose, "log-level", "debug"}} {
+		if short.given {
+			_ = f.Set(short.setting, short.value)
+		}
 	}
 	for _, s := range o.settings() {
-		values, source := f.given[s.name], s.flag()
+		values, source := *f.given[s.name], "--"+s.name
 		if len(values) == 0 {
 			values, source = s.find(environ)
 		}
 		hint, ofWorker := "", slices.Contains(s.others, source)
 		if ofWorker {
-			hint = "; or give " + s.flag()
+			hint = "; or give --" + s.name
 		}
 		for _, v := range values {
 			if err := s.set(v); err != nil {
@@ -153,10 +147,13 @@ func lookupEnv(environ []string, name string) (value string, ok bool) {
 
 // workerEnv is the environment without drainit's own variables: a drainit below this one
 // gets its own. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
-func workerEnv(environ []string) []string { return slices.DeleteFunc(slices.Clone(environ), isOwn) }
-
-// isOwn reports whether a variable is one of drainit's settings.
-func isOwn(variable string) bool {
-	name, _, _ := strings.Cut(variable, "=")
-	return strings.HasPrefix(name, prefix) && slices.ContainsFunc(new(options).settings(), func(s setting) bool { return s.variable() == name })
+func workerEnv(environ []string) []string {
+	own := make(map[string]bool)
+	for _, s := range new(options).settings() {
+		own[s.variable()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return own[name]
+	})
 }

@@ -19,19 +19,19 @@ import (
 // ways are how a value can be given to a setting.
 func ways(s setting, value string) map[string]func() (*options, error) {
 	all := map[string]func() (*options, error){
-		"--name=value": func() (*options, error) { return parse([]string{s.flag() + "=" + value, "x"}, nil) },
+		"--name=value": func() (*options, error) { return parse([]string{"--" + s.name + "=" + value, "x"}, nil) },
 		"NAME=value": func() (*options, error) {
 			return parse([]string{"x"}, []string{s.variable() + "=" + value})
 		},
 		"--name=value with a bad variable": func() (*options, error) {
-			return parse([]string{s.flag() + "=" + value, "x"}, []string{s.variable() + "=bad"})
+			return parse([]string{"--" + s.name + "=" + value, "x"}, []string{s.variable() + "=bad"})
 		},
 		"NAME=value among others": func() (*options, error) {
 			return parse([]string{"x"}, []string{s.variable() + "S=bad", s.variable() + "=" + value, s.variable() + "=bad"})
 		},
 	}
 	if !s.toggle {
-		all["--name value"] = func() (*options, error) { return parse([]string{s.flag(), value, "x"}, nil) }
+		all["--name value"] = func() (*options, error) { return parse([]string{"--" + s.name, value, "x"}, nil) }
 	}
 	if s.short != "" {
 		all["-n value"] = func() (*options, error) { return parse([]string{"-" + s.short, value, "x"}, nil) }
@@ -83,7 +83,7 @@ func TestSettingsBadValues(t *testing.T) {
 	for _, s := range settings {
 		for value, problem := range settingTests[s.name].bad {
 			for way, give := range ways(s, value) {
-				want := s.flag() + ": " + problem
+				want := "--" + s.name + ": " + problem
 				if way == "NAME=value" || way == "NAME=value among others" {
 					want = s.variable() + ": " + problem
 				}
@@ -106,8 +106,8 @@ func TestSettingsEmptyValues(t *testing.T) {
 		if o, err := parse([]string{"x"}, []string{s.variable() + "="}); err != nil || !reflect.DeepEqual(tt.field(o), tt.without) {
 			t.Errorf("%s=: %v, %v; want %v", s.variable(), tt.field(o), err, tt.without)
 		}
-		if _, err := parse([]string{s.flag() + "=", "x"}, nil); err == nil {
-			t.Errorf("%s= is taken", s.flag())
+		if _, err := parse([]string{"--" + s.name + "=", "x"}, nil); err == nil {
+			t.Errorf("%s= is taken", "--"+s.name)
 		}
 	}
 }
@@ -139,9 +139,9 @@ func TestSettingsGivenTwice(t *testing.T) {
 		}
 		first, second := tt.values[0], tt.values[1]
 		field := settingTests[s.name].field
-		o, err := parse([]string{s.flag() + "=" + first, s.flag() + "=" + second, "x"}, nil)
+		o, err := parse([]string{"--" + s.name + "=" + first, "--" + s.name + "=" + second, "x"}, nil)
 		if err != nil || !reflect.DeepEqual(field(o), tt.want) {
-			t.Errorf("%s: %v, %v; want %v", s.flag(), field(o), err, tt.want)
+			t.Errorf("%s: %v, %v; want %v", "--"+s.name, field(o), err, tt.want)
 		}
 	}
 }
@@ -174,8 +174,8 @@ func TestVariablesThatTakeAList(t *testing.T) {
 				t.Errorf("%s=%q is taken", s.variable(), list)
 			}
 		}
-		if _, err := parse([]string{s.flag() + "=" + tt.first + "," + tt.second, "x"}, nil); err == nil {
-			t.Errorf("the flag %s takes a list", s.flag())
+		if _, err := parse([]string{"--" + s.name + "=" + tt.first + "," + tt.second, "x"}, nil); err == nil {
+			t.Errorf("the flag %s takes a list", "--"+s.name)
 		}
 	}
 }
@@ -244,13 +244,9 @@ func TestRelativeTerminationLogInAFolderThatIsGone(t *testing.T) {
 }
 
 func TestSettingNames(t *testing.T) {
-	for _, tt := range []struct{ name, flag, variable string }{
-		{"grace", "--grace", "DRAINIT_GRACE"},
-		{"parent-death-signal", "--parent-death-signal", "DRAINIT_PARENT_DEATH_SIGNAL"},
-	} {
-		s := setting{name: tt.name}
-		if s.flag() != tt.flag || s.variable() != tt.variable {
-			t.Errorf("%s: %s, %s", tt.name, s.flag(), s.variable())
+	for name, variable := range map[string]string{"grace": "DRAINIT_GRACE", "parent-death-signal": "DRAINIT_PARENT_DEATH_SIGNAL"} {
+		if got := (setting{name: name}).variable(); got != variable {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // dockerd splits the line at " - " and expects git.COMMIT after it.
 func TestVersionIsOneLineAsDockerdReadsIt(t *testing.T) {
-	if line := version(); !regexp.MustCompile(`^drainit \S+ go1\.[^ ]+ - git\.[a-z0-9]+\n$`).MatchString(line) {
+	if line := version(debug.ReadBuildInfo()); !regexp.MustCompile(`^drainit \S+ go1\.[^ ]+ - git\.[a-z0-9]+\n$`).MatchString(line) {
 		t.Errorf("%q", line)
 	}
 }
@@ -31,7 +31,7 @@ func TestVersionLine(t *testing.T) {
 		{"a long value of another key", built("v1", debug.BuildSetting{Key: "vcs.time", Value: "2026-11-22T08:19:29Z"}), "drainit v1 GO - git.unknown\n"},
 	}
 	for _, tt := range tests {
-		got := versionLine(tt.info)
+		got := version(tt.info, tt.info != nil)
 		if got = regexp.MustCompile(` go1\S* `).ReplaceAllString(got, " GO "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}

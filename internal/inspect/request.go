@@ -9,7 +9,6 @@ package inspect
 import (
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"drainit/internal/phase"
@@ -25,10 +24,7 @@ const (
 )
 
 // Verbs are all of them.
-var Verbs = [...]string{VerbStatus, VerbQuiet, VerbResume, VerbStop}
-
-// IsVerb reports whether a word is a verb.
-func IsVerb(word string) bool { return slices.Contains(Verbs[:], word) }
+var Verbs = []string{VerbStatus, VerbQuiet, VerbResume, VerbStop}
 
 // Request is a verb with its flags.
 type Request struct {

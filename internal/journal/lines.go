@@ -172,7 +172,9 @@ func (j *Journal) Reaped(e reaper.WaitEvent) {
 func (j *Journal) Dropped(sig unix.Signal, why string) { j.debug("dropped %v: %s", sig, why) }
 
 // HungUp is a HUP that says that the terminal has gone, so that it counts as a stop signal.
-func (j *Journal) HungUp(sig, as unix.Signal) { j.info("the terminal is gone: %v counts as %v", sig, as) }
+func (j *Journal) HungUp(sig, as unix.Signal) {
+	j.info("the terminal is gone: %v counts as %v", sig, as)
+}
 
 // Sent is a delivery that was made, with its rule.
 func (j *Journal) Sent(d forward.Delivery) {
