@@ -61,7 +61,11 @@ func (sys system) locate(pid int) (drainit, error) {
 	}
 	found := sys.topmost(all)
 	// Not all that call themselves a drainit are one. A copy of drainit is: an engine's, for one.
-	if same := slices.DeleteFunc(slices.Clone(found), sys.isOther); len(same) > 0 {
+	same := slices.DeleteFunc(slices.Clone(found), func(pid int) bool {
+		same, known := sys.sameProgram(pid)
+		return known && !same
+	})
+	if len(same) > 0 {
 		found = same
 	}
 	switch {
@@ -81,12 +85,6 @@ func (sys system) beside(pid int) bool {
 	own, err := sys.cgroups(unix.Getpid())
 	its, itsErr := sys.cgroups(pid)
 	return err == nil && itsErr == nil && its == own
-}
-
-// isOther reports whether a process surely runs another program than this one.
-func (sys system) isOther(pid int) bool {
-	same, known := sys.sameProgram(pid)
-	return known && !same
 }
 
 // topmost are the processes beside the caller that call themselves a drainit. It leaves out

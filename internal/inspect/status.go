@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -85,7 +84,7 @@ func (d *instance) report(whole bool) report {
 		d.say(fmt.Errorf("cannot list the processes: %w", err))
 	}
 	for _, p := range append(all.Descendants(d.PID), all.Hanging(d.PID)...) {
-		r.Processes = append(r.Processes, reported{p.PID, p.PPID, logx.Printable(p.Comm), string(p.State), inTenths(p.Age())})
+		r.Processes = append(r.Processes, reported{p.PID, p.PPID, logx.Printable(p.Comm), string(p.State), logx.InTenths(p.Age())})
 	}
 	return r
 }
@@ -108,12 +107,9 @@ func (r *report) addStop(names []string, sinceBoot time.Duration, wall time.Time
 		r.StopSignal = signals.Name(newest.Signal)
 	}
 	if newest.Grace != machine.Forever && r.Phase == phase.Draining.String() {
-		r.Left = new(inTenths(max(0, newest.Grace-r.stopping)))
+		r.Left = new(logx.InTenths(max(0, newest.Grace-r.stopping)))
 	}
 }
-
-// inTenths is a time in seconds, to a tenth.
-func inTenths(d time.Duration) float64 { return math.Round(d.Seconds()*10) / 10 }
 
 // text is the status for people.
 func (r report) text() string {

@@ -43,7 +43,7 @@ func TestStopAsTheDocsHaveIt(t *testing.T) {
 	if s.String() != "15@hn6o0+8c" {
 		t.Errorf("%q", s)
 	}
-	for _, file := range []string{"../../docs/operations.md", "stop.go"} {
+	for _, file := range []string{"../../docs/operations.md", "title.go"} {
 		if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), s.String()) {
 			t.Errorf("%s has no %s, %v", file, s, err)
 		}

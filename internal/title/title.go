@@ -8,10 +8,13 @@ package title
 
 import (
 	"strconv"
+	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 )
 
@@ -23,20 +26,16 @@ type State struct {
 	QuietUnhandled bool // no process handled the quiet signal, while quiet
 }
 
-// titles are those of each phase, in the order in which they are tried, of 15 bytes at most
-// (PR_SET_NAME(2const)).
-var titles = [...]struct {
-	text string
-	State
-}{
-	{"drainit:start", State{Phase: phase.Starting, WorkerAlive: true}},
-	{"drainit:stopped", State{Phase: phase.Running, WorkerAlive: true, WorkerStopped: true}},
-	{"drainit:run", State{Phase: phase.Running, WorkerAlive: true}},
-	{"drainit:quiet?", State{Phase: phase.Quiet, WorkerAlive: true, QuietUnhandled: true}},
-	{"drainit:quiet", State{Phase: phase.Quiet, WorkerAlive: true}},
-	{"drainit:ended", State{Phase: phase.Draining}},
-	{"drainit:drain", State{Phase: phase.Draining, WorkerAlive: true}},
-	{"drainit:kill", State{Phase: phase.Killing, WorkerAlive: true}},
+// titles are of 15 bytes at most (PR_SET_NAME(2const)).
+var titles = map[string]State{
+	"drainit:start":   {Phase: phase.Starting, WorkerAlive: true},
+	"drainit:run":     {Phase: phase.Running, WorkerAlive: true},
+	"drainit:stopped": {Phase: phase.Running, WorkerAlive: true, WorkerStopped: true},
+	"drainit:quiet":   {Phase: phase.Quiet, WorkerAlive: true},
+	"drainit:quiet?":  {Phase: phase.Quiet, WorkerAlive: true, QuietUnhandled: true},
+	"drainit:drain":   {Phase: phase.Draining, WorkerAlive: true},
+	"drainit:ended":   {Phase: phase.Draining},
+	"drainit:kill":    {Phase: phase.Killing, WorkerAlive: true},
 }
 
 // Pause is the title of a drainit that runs no worker.
@@ -46,12 +45,15 @@ const Pause = "drainit:pause"
 // stop signal is one then, whether or not a second one is ignored.
 func Force(pid int) string { return "force:" + strconv.Itoa(pid) }
 
-// Of is the title of a state, "" at the end, which has none: the first of those of its phase
-// that says nothing untrue.
+// Of is the title of a state, without what makes no difference in its phase; "" at the end,
+// which has none.
 func Of(s State) string {
-	for _, t := range titles {
-		if t.Phase == s.Phase && (t.WorkerAlive || !s.WorkerAlive) && (s.WorkerStopped || !t.WorkerStopped) && (s.QuietUnhandled || !t.QuietUnhandled) {
-			return t.text
+	s.WorkerAlive = s.WorkerAlive || s.Phase != phase.Draining
+	s.WorkerStopped = s.WorkerStopped && s.Phase == phase.Running
+	s.QuietUnhandled = s.QuietUnhandled && s.Phase == phase.Quiet
+	for title, state := range titles {
+		if state == s {
+			return title
 		}
 	}
 	return ""
@@ -59,12 +61,8 @@ func Of(s State) string {
 
 // Parse reads a title. ok is false where it is none of drainit's.
 func Parse(title string) (s State, ok bool) {
-	for _, t := range titles {
-		if t.text == title {
-			return t.State, true
-		}
-	}
-	return State{}, false
+	s, ok = titles[title]
+	return s, ok
 }
 
 // Set names the calling thread, which must be the main one. Where it fails, the verbs
@@ -72,4 +70,60 @@ func Parse(title string) (s State, ok bool) {
 func Set(title string) {
 	name := append([]byte(title), 0)
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
+}
+
+// Stop is the stop that drainit is in.
+type Stop struct {
+	Signal unix.Signal   // the first that requested it; 0 where the worker ended by itself
+	Since  time.Duration // after boot
+	Grace  time.Duration // from Since to SIGKILL, or machine.Forever
+}
+
+// Times are in tenths of a second, in base 36: a name has room for 15 bytes. That is enough for
+// a grace of a week until six years after boot, and for any of hours.
+const (
+	unit = time.Second / 10
+	base = 36
+	bits = 36 // 217 years; a Duration has 292
+)
+
+// String is the name of a thread that says so, SIGNAL@SINCE+GRACE, such as "15@hn6o0+8c" for
+// SIGTERM and a grace of 30 s. Without an end there is no +GRACE.
+func (s Stop) String() string {
+	text := strconv.Itoa(int(s.Signal)) + "@" + strconv.FormatInt(int64(s.Since/unit), base)
+	if s.Grace != machine.Forever {
+		text += "+" + strconv.FormatInt(int64(s.Grace/unit), base)
+	}
+	return text
+}
+
+// ParseStop reads the name of a thread. ok is false where it says nothing of a stop.
+func ParseStop(name string) (s Stop, ok bool) {
+	signal, times, _ := strings.Cut(name, "@")
+	since, grace, ends := strings.Cut(times, "+")
+	sig, err := strconv.ParseUint(signal, 10, 7)
+	s = Stop{unix.Signal(sig), parse(since), machine.Forever}
+	if ends {
+		s.Grace = parse(grace)
+	}
+	return s, err == nil && s.Since >= 0 && s.Grace >= 0
+}
+
+// parse reads a time, -1 where the text is none.
+func parse(text string) time.Duration {
+	n, err := strconv.ParseUint(text, base, bits)
+	if err != nil {
+		return -1
+	}
+	return time.Duration(n) * unit
+}
+
+// SetStop names one of drainit's threads. Where it fails, the verbs say less.
+func SetStop(tid int, s Stop) {
+	fd, err := unix.Open("/proc/self/task/"+strconv.Itoa(tid)+"/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	_, _ = unix.Write(fd, []byte(s.String()))
 }

@@ -31,9 +31,8 @@ type Ask struct {
 type Answer struct {
 	T        *testing.T
 	args     []string
-	Status   int    // 128+n where a signal ended it
-	Out, Err string // without what Late is about: it says how busy the machine is
-	Late     bool   // it said that it had no answer yet
+	Status   int // 128+n where a signal ended it
+	Out, Err string
 }
 
 // Ask calls a verb in the container of an init.
@@ -64,15 +63,7 @@ func (p *Init) AskAs(a Ask) Answer {
 	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
 		status = 128 + int(ws.Signal())
 	}
-	said, late := cutNotice(stderr.String())
-	return Answer{p.T, a.Args, status, stdout.String(), said, late}
-}
-
-// cutNotice takes out of what a verb wrote the line that says that it has no answer yet.
-func cutNotice(said string) (rest string, late bool) {
-	notice := regexp.MustCompile(`(?m)^drainit: drainit\[\d+\] was sent SIG[\w+]+ and is still \w+; waiting\n`)
-	rest = notice.ReplaceAllString(said, "")
-	return rest, rest != said
+	return Answer{p.T, a.Args, status, stdout.String(), stderr.String()}
 }
 
 // Entering is the beginning of a command line that runs the rest of it in the

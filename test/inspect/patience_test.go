@@ -46,11 +46,7 @@ func TestVerbOfADrainitThatDoesNotActSaysSo(t *testing.T) {
 	p := entitled(t, "drainit:run")
 	for _, verb := range [][]string{{"quiet"}, {"stop", "--force"}} {
 		began := time.Now()
-		a := p.Ask(verb...)
-		a.Want(1, "", `is still running; is it rewritten \(--rewrite\), or the machine busy\?`)
-		if !a.Late {
-			t.Errorf("%q: it did not say meanwhile that there was no answer yet", verb)
-		}
+		p.Ask(verb...).Want(1, "", `is still running; is it rewritten \(--rewrite\), or the machine busy\?`)
 		harness.WantTookAtLeast(t, began, 10*time.Second)
 	}
 }

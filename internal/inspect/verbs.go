@@ -1,8 +1,15 @@
+// Package inspect is the verbs: what a drainit that is called beside a running one can
+// ask it. They need neither a shell nor a socket nor a file, only /proc and kill(2).
+//
+// It owns nothing and runs in a process of its own. It must never send a signal to
+// anything but the drainit that it has found, nor a second stop signal unasked: that
+// would kill.
 package inspect
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,13 +22,75 @@ import (
 	"drainit/reaper"
 )
 
+// The verbs.
+const (
+	VerbStatus = "status"
+	VerbQuiet  = "quiet"
+	VerbResume = "resume"
+	VerbStop   = "stop"
+)
+
+// Verbs are all of them.
+var Verbs = []string{VerbStatus, VerbQuiet, VerbResume, VerbStop}
+
+// Request is a verb with its flags.
+type Request struct {
+	Verb  string
+	Ready bool          // status: 0 only when running
+	JSON  bool          // status: for programs
+	Sleep time.Duration // quiet: how long to wait when it is quiet
+	Force bool          // stop: kill
+	Wait  bool          // stop: return when drainit has ended
+	PID   int           // of the drainit that is meant; 0 where there is only one
+}
+
+// Exit statuses beside 0: the answer is no, and drainit can't be asked.
+const statusNo, statusFailed = 1, 125
+
+// instance is the drainit that is asked.
+type instance struct {
+	drainit
+	system
+	gone   bool
+	stdout io.Writer
+	say    func(line error)
+}
+
+// Run finds the drainit of this container, asks it, and returns the exit status:
+// 0, 1 where the answer is no, 125 where it can't be asked. It calls say with each line for
+// people: an error, or with status 0 advice.
+func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
+	sys := system{proc.Read, new(proc.Reader).All, proc.Cgroups, proc.SameProgram}
+	found, err := sys.locate(r.PID)
+	d := &instance{drainit: found, system: sys, stdout: stdout, say: say}
+	switch {
+	case err != nil:
+		return d.answer(statusFailed, err)
+	case d.is.Phase == phase.Starting && r.Verb != VerbStop:
+		return d.answer(statusNo, fmt.Errorf("%s has not started its worker yet", d))
+	case r.Verb == VerbStatus:
+		return d.status(r)
+	case r.Verb == VerbQuiet:
+		return d.quiet(r.Sleep)
+	case r.Verb == VerbResume:
+		return d.resume()
+	}
+	return d.stop(r)
+}
+
+// answer says a line and returns the status.
+func (d *instance) answer(status int, line error) int {
+	d.say(line)
+	return status
+}
+
 // quiet is the quiet signal, and the wait that a preStop hook wants: load
 // balancers and queues look away meanwhile.
 func (d *instance) quiet(sleep time.Duration) (status int) {
 	if d.is.Phase > phase.Quiet {
 		return d.answer(0, fmt.Errorf("%s is %s already: nothing to quiet", d, d.is.Phase))
 	}
-	if status := d.signalUntil(unix.SIGTSTP, 0, func(p phase.Phase) bool { return p != phase.Running }); status != 0 {
+	if status := d.signalUntil(unix.SIGTSTP, once, func(p phase.Phase) bool { return p != phase.Running }); status != 0 {
 		return status
 	}
 	d.sleep(sleep)
@@ -33,7 +102,7 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 
 func (d *instance) resume() (status int) {
 	if d.is.Phase <= phase.Quiet {
-		status = d.signalUntil(unix.SIGCONT, 0, func(p phase.Phase) bool { return p != phase.Quiet })
+		status = d.signalUntil(unix.SIGCONT, once, func(p phase.Phase) bool { return p != phase.Quiet })
 	}
 	if d.is.Phase > phase.Quiet { // or a stop came before the resume
 		return d.answer(statusNo, fmt.Errorf("%s is %s: a worker that was sent the stop signal can't be resumed", d, d.is.Phase))
@@ -82,17 +151,16 @@ func (d *instance) signal(sig unix.Signal) (status int) {
 	return 0
 }
 
-// signalUntil sends drainit a signal, and returns when its phase shows that it has acted upon
-// that, or it has ended. Unless again is 0 it sends the signal each such time anew. It looks
-// ever more rarely: under a CPU limit each look takes its time from drainit. Looks bound it and
-// not a time: a machine that stands still or is busy keeps drainit from acting.
+// signalUntil sends drainit a signal, and after each such time anew, and returns when its phase
+// shows that it has acted upon that, or it has ended. It looks ever more rarely: under a CPU
+// limit each look takes its time from drainit. Looks bound it and not a time: a machine that
+// stands still or is busy keeps drainit from acting.
 func (d *instance) signalUntil(sig unix.Signal, again time.Duration, acted func(phase.Phase) bool) (status int) {
 	const slowest, most = 50 * time.Millisecond, 210 // looks take 10 s
-	const lateAfter = 300 * time.Millisecond         // and the verb's start: mostly within a second, under a CPU limit of 10m too
-	began, next, late := time.Now(), time.Duration(0), false
+	began, next := time.Now(), time.Duration(0)
 	for look := range most {
 		waited := time.Since(began)
-		if look == 0 || again > 0 && waited >= next {
+		if waited >= next {
 			if status := d.signal(sig); status != 0 {
 				return status
 			}
@@ -105,13 +173,13 @@ func (d *instance) signalUntil(sig unix.Signal, again time.Duration, acted func(
 			return 0
 		case d.Stopped() && look >= most/5:
 			return d.answer(statusNo, fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d, signals.Name(sig)))
-		case waited > lateAfter && !late:
-			late = true
-			d.say(fmt.Errorf("%s was sent %s and is still %s; waiting", d, signals.Name(sig), d.is.Phase))
 		}
 	}
 	return d.answer(statusNo, fmt.Errorf("%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?", d, signals.Name(sig), d.is.Phase))
 }
+
+// once is for a signal that is not sent again.
+const once = time.Hour
 
 // refresh looks at drainit anew.
 func (d *instance) refresh() {
