@@ -4,16 +4,7 @@
 //	drainit [flags] -- COMMAND [ARG...]
 //	drainit status | quiet | resume | stop [flags]
 //
-// The flags that most need:
-//
-//	-t, --grace DUR        from the first stop signal to SIGKILL (30s)
-//	--second-stop ignore   a repeated stop signal does not kill
-//	--stop-signal SIG      also begins the stop, besides TERM and INT
-//	-r, --rewrite FROM:TO  deliver TO in place of FROM
-//	--health-addr ADDR     serve /healthz and /readyz
-//	-v                     log each delivery with its rule
-//
-// The others are in --help, the manual page and README.md. Each that takes a value has a
+// The flags are in --help, the manual page and README.md. Each that takes a value has a
 // variable, DRAINIT_GRACE and so on.
 //
 // # Signals

@@ -65,24 +65,17 @@ func (j *Journal) WriteMessage(file string) {
 }
 
 // Warn and Error, and debug and info, write a line of that level and return it.
-func (j *Journal) Warn(format string, args ...any) string {
-	return j.line(zapcore.WarnLevel, format, args...)
-}
-func (j *Journal) Error(format string, args ...any) string {
-	return j.line(zapcore.ErrorLevel, format, args...)
-}
-func (j *Journal) info(format string, args ...any) string {
-	return j.line(zapcore.InfoLevel, format, args...)
-}
-func (j *Journal) debug(format string, args ...any) {
-	if j.Log.Enabled(zapcore.DebugLevel) { // there may be thousands
-		j.line(zapcore.DebugLevel, format, args...)
-	}
-}
+func (j *Journal) Warn(f string, args ...any) string  { return j.line(zapcore.WarnLevel, f, args...) }
+func (j *Journal) Error(f string, args ...any) string { return j.line(zapcore.ErrorLevel, f, args...) }
+func (j *Journal) info(f string, args ...any) string  { return j.line(zapcore.InfoLevel, f, args...) }
+func (j *Journal) debug(f string, args ...any) string { return j.line(zapcore.DebugLevel, f, args...) }
 
 // line writes a line. Its fields are the phase and those of what its words name: of several
 // processes or signals, those of the first.
 func (j *Journal) line(level zapcore.Level, format string, args ...any) (msg string) {
+	if level == zapcore.DebugLevel && !j.Log.Enabled(level) { // there may be thousands
+		return ""
+	}
 	all := []logx.Field{logx.Value("phase", j.machine.Phase().String())}
 	for i, arg := range args {
 		for _, f := range fieldsOf(arg) {

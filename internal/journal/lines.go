@@ -56,7 +56,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 			remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(left.All)), names(left.All))
 		}
 		j.info("draining, %v%v", remaining, j.timeLeft(now))
-	case machine.AnnounceStuck:
+	case machine.AnnounceStuck: // what outlived SIGKILL
 		j.stuck = true
 		j.Error("leaving %v after SIGKILL, still alive: %v", machine.KillingTime, left().states())
 	default: // a bug, and no reason for PID 1 to end

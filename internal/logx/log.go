@@ -67,8 +67,8 @@ func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
 // encode makes a line. As text it is its message, which says all that the fields do.
 func (l *Log) encode(level zapcore.Level, msg string, f []Field) []byte {
 	if l.json == nil {
-		severe := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
-		return []byte("drainit: " + severe[level] + msg + "\n")
+		how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
+		return []byte("drainit: " + how[level] + msg + "\n")
 	}
 	line, err := l.json.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}, f)
 	if err != nil { // no field of ours can fail
@@ -97,17 +97,11 @@ func AwaitWritten(written <-chan struct{}, fd int) {
 			return
 		case <-time.After(flushAtEnd):
 		}
-		if !isWritable(fd) {
-			return
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		if _, err := unix.Poll(fds, 0); err != nil || fds[0].Revents != unix.POLLOUT {
+			return // a write would block, or fail
 		}
 	}
-}
-
-// isWritable reports whether a write would not block.
-func isWritable(fd int) bool {
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0 && fds[0].Revents == unix.POLLOUT
 }
 
 // write is the goroutine that owns the descriptor, which may block it for ever.

@@ -7,15 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultTerminationLog is where Kubernetes reads a container's last message,
-// unless the manifest says otherwise (terminationMessagePath).
+// DefaultTerminationLog is where Kubernetes reads a container's last message.
 const DefaultTerminationLog = "/dev/termination-log"
 
 // WriteTerminationLog writes a termination message into a regular file that exists and is
 // empty; one that is not empty holds the application's own message and is left alone. It
 // never waits, for a reader of a pipe least of all. An empty name or text writes nothing.
 func WriteTerminationLog(file, text string) error {
-	const atMost = 4096 // what Kubernetes keeps of it
 	if file == "" || text == "" {
 		return nil
 	}
@@ -37,7 +35,8 @@ func WriteTerminationLog(file, text string) error {
 		return nil
 	}
 	text = Printable(text)
-	return WriteAll(fd, []byte(strings.ToValidUTF8(text[:min(len(text), atMost)], ""))) // no rune is cut in two
+	text = text[:min(len(text), 4096)]                         // what Kubernetes keeps of it
+	return WriteAll(fd, []byte(strings.ToValidUTF8(text, ""))) // no rune is cut in two
 }
 
 // openNoLink opens a file for writing that no link leads to: where the folder is the
