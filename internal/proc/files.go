@@ -7,21 +7,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 // checkProc returns nil only for a /proc in which our own pid is ours: not in a new
-// PID namespace with the /proc of the old one.
+// PID namespace with the /proc of the old one, nor where it is denied from the start.
 // The error is ErrNoProc, or one for the moment, which says nothing of /proc.
 func checkProc() error {
 	var self [20]byte
 	n, err := retry(func() (int, error) { return unix.Readlink("/proc/self", self[:]) })
-	if IsGone(err) || err == nil && string(self[:n]) != strconv.Itoa(os.Getpid()) {
+	isOurs := err == nil && string(self[:n]) == strconv.Itoa(os.Getpid())
+	wasOurs.CompareAndSwap(false, isOurs)
+	if !isOurs && (err == nil || IsGone(err) || isNotPermitted(err) && !wasOurs.Load()) {
 		return ErrNoProc
 	}
 	return os.NewSyscallError("readlink /proc/self", err)
 }
+
+// wasOurs is set once /proc has shown our own pid: a later refusal is for the moment.
+var wasOurs atomic.Bool
 
 // procPath is where a file of a process or a thread is: /proc/TID is there unlisted (proc(5)).
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }

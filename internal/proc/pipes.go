@@ -2,6 +2,7 @@ package proc
 
 import (
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,8 +11,11 @@ import (
 type File struct{ Device, Inode uint64 }
 
 // HasWriters reports whether another process writes to the pipe that a process reads as its
-// standard input.
+// standard input, or may do so.
 func (s *Snapshot) HasWriters(pid int) bool {
+	if p, ok := s.Process(pid); ok && s.unsure && p.Reads != (File{}) {
+		return true
+	}
 	return slices.ContainsFunc(s.WritersTo(pid), func(writer int) bool { return writer != pid })
 }
 
@@ -26,8 +30,9 @@ func (s *Snapshot) WritersTo(pid int) []int {
 // AddWriter notes that a process writes to a pipe.
 func (s *Snapshot) AddWriter(pipe File, pid int) { s.writers[pipe] = append(s.writers[pipe], pid) }
 
-// readWriters reads which of these write to a pipe that one of them reads.
-func (g *reading) readWriters(s *Snapshot, these []*Process) {
+// readWriters reads which of these write to a pipe that one of them reads. Where there is no time for
+// that, any pipe may have a writer.
+func (g *reading) readWriters(s *Snapshot, these []*Process, until time.Time) {
 	read := make(map[File]bool)
 	for _, p := range these {
 		read[p.Reads] = true
@@ -35,7 +40,10 @@ func (g *reading) readWriters(s *Snapshot, these []*Process) {
 	if delete(read, File{}); len(read) == 0 {
 		return
 	}
-	for _, p := range these {
+	for n, p := range these {
+		if s.unsure = n > 0 && time.Now().After(until); s.unsure {
+			return
+		}
 		if !p.Alive() || !g.reads(p.PID, closely) {
 			continue
 		}

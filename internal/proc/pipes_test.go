@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // sleeper starts a child of the test that sleeps with these for its standard input,
@@ -99,7 +100,7 @@ func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 			all := take(t)
 			allocations := testing.AllocsPerRun(1, func() {
 				clear(all.writers)
-				new(reading).readWriters(all, all.descendants(os.Getpid()))
+				new(reading).readWriters(all, all.descendants(os.Getpid()), time.Now().Add(time.Minute))
 			})
 			if got := len(all.WritersTo(all.Children(top)[0].PID)); got != tt.writers {
 				t.Errorf("%d writers, want %d", got, tt.writers)

@@ -11,6 +11,7 @@ import (
 type Snapshot struct {
 	all      []Process          // by pid
 	children map[int][]*Process // of each pid, by pid
+	unsure   bool               // there was no time for all of the writers
 	writers  map[File][]int     // of the pipes that are read, by pid
 }
 

@@ -96,7 +96,7 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	if err := g.closely(below, s, since, until); err != nil {
 		return nil, err
 	}
-	g.readWriters(s, below)
+	g.readWriters(s, below, until)
 	return s, nil
 }
 
@@ -105,8 +105,8 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 // A timer of Go's may come so late that the thread seems to hang.
 func pause() { _ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil) }
 
-// closely reads more than the stat of these, the masks of those that block signals twice, until
-// there is no more time; of the first in any case.
+// closely reads more than the stat of these, twice where one read is not certain, until there is no
+// more time; of the first in any case.
 func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time) error {
 	var again []*Process
 	for n, p := range these {
@@ -121,13 +121,16 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 		if isResourceExhausted(err) {
 			return err
 		}
-		if fresh && p.Blocked != 0 {
+		if fresh && (p.Blocked|p.Pending != 0 || len(p.evidence) > 1) {
 			again = append(again, p)
 		}
 	}
 	for n, p := range again {
 		if n == 0 {
 			pause()
+		} else if time.Now().After(until) {
+			p.Untouched, p.Pending = false, 0 // neither is certain
+			continue
 		}
 		g.reads(p.PID, closely)
 		if err := p.confirm(); isResourceExhausted(err) {
@@ -145,6 +148,7 @@ func (p *Process) readMore(before Process, isParent bool) (fresh bool, err error
 		return false, err
 	}
 	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
+	p.takeState(st)
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
 	if asBefore && st.threads == 1 && st.rests() && slices.Equal(before.evidence, []thread{{p.PID, st.switches}}) {
 		p.Asleep, p.Untouched, p.evidence = true, true, before.evidence
@@ -170,11 +174,20 @@ func (p *Process) confirm() error {
 	st, err := p.readStatus()
 	now := *p
 	now.readThreads(st, false)
+	p.takeState(st)
+	p.Pending &= st.pending
 	p.Untouched = p.Untouched && slices.Equal(p.evidence, now.evidence)
 	if p.Blocked &= now.Blocked &^ p.Ignored; p.Blocked != 0 {
 		p.Awaited = (now.Awaited | signalfds(p.PID)) & p.Blocked
 	}
 	return err
+}
+
+// takeState has the state of the moment at which the pending signals were read.
+func (p *Process) takeState(st status) {
+	if st.state != 'Z' && st.state != 0 { // else other threads may live
+		p.State = st.state
+	}
 }
 
 // readStatus reads the status of a process. One that has vanished is dead from then on.
