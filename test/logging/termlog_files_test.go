@@ -25,7 +25,7 @@ func dies(t *testing.T, l harness.Launch) (log string) {
 	return p.Err()
 }
 
-const killedSleep = `^stopped after \d+\.\ds: killed sleep\[\d+\] \(grace period of 0s over\); exit status 137$`
+const killedSleep = `^stopped after [\d.m]+s: killed sleep\[\d+\] \(grace period of 0s over\); exit status 137$`
 
 func TestTerminationLogByFlagAndVariable(t *testing.T) {
 	for name, give := range map[string]func(file, other string) (args, env []string){
@@ -76,8 +76,8 @@ func TestTerminationLogByDefault(t *testing.T) {
 		args, env []string
 		says      string
 	}{
-		"there":                   {empty, harness.Setup{}, nil, nil, `^stopped after \d+\.\ds: killed worker\[\d+\] \(grace period of 0s over\)`},
-		"there, plain user":       {empty, harness.Setup{UID: harness.PlainUser}, nil, nil, `^stopped after \d+\.\ds: killed worker\[\d+\] \(grace period of 0s over\)`},
+		"there":                   {empty, harness.Setup{}, nil, nil, `^stopped after [\d.m]+s: killed worker\[\d+\] \(grace period of 0s over\)`},
+		"there, plain user":       {empty, harness.Setup{UID: harness.PlainUser}, nil, nil, `^stopped after [\d.m]+s: killed worker\[\d+\] \(grace period of 0s over\)`},
 		"written before":          {func(file string) { harness.WriteFile(t, file, []byte("mine")) }, harness.Setup{}, nil, nil, `^mine$`},
 		"turned off":              {empty, harness.Setup{}, []string{"--termination-log="}, nil, ``},
 		"turned off by two words": {empty, harness.Setup{}, []string{"--termination-log", ""}, nil, ``},

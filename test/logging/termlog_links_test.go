@@ -99,7 +99,7 @@ func TestTerminationLogOfTheWorkersUserIsWritten(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		_, file := usersFolder(t)
 		p := killedUser(t, noPID1, file, func() {})
-		harness.WantLastMessage(t, file, `^stopped after \d+\.\ds: killed sleep\[\d+\] \(grace period of 0s over\)`)
+		harness.WantLastMessage(t, file, `^stopped after [\d.m]+s: killed sleep\[\d+\] \(grace period of 0s over\)`)
 		p.WantLogged(`"level":"warn".*termination`, 0)
 	})
 }

@@ -43,20 +43,20 @@ var deaths = []struct {
 	status int
 	says   string
 }{
-	{"grace over", []string{"--grace=300ms"}, ignorant, term, 137, `^stopped after (0\.[3-9]|[1-9]\d*\.\d)s: killed perl\[\d+\] \(grace period of 300ms over\); exit status 137$`},
+	{"grace over", []string{"--grace=300ms"}, ignorant, term, 137, `^stopped after (0\.[3-9]|[1-9][\d.m]*)s: killed perl\[\d+\] \(grace period of 300ms over\); exit status 137$`},
 	{"grace over, by INT", []string{"--grace=300ms"}, `$SIG{INT} = "IGNORE"; say "ready $$"; forever`,
-		func(p *harness.Init) { p.Signal(syscall.SIGINT) }, 137, `^stopped after (0\.[3-9]|[1-9]\d*\.\d)s: killed perl\[\d+\] \(grace period of 300ms over\); exit status 137$`},
-	{"no grace", []string{"--grace=0"}, ignorant, term, 137, `^stopped after \d+\.\ds: killed perl\[\d+\] \(grace period of 0s over\); exit status 137$`},
+		func(p *harness.Init) { p.Signal(syscall.SIGINT) }, 137, `^stopped after (0\.[3-9]|[1-9][\d.m]*)s: killed perl\[\d+\] \(grace period of 300ms over\); exit status 137$`},
+	{"no grace", []string{"--grace=0"}, ignorant, term, 137, `^stopped after [\d.m]+s: killed perl\[\d+\] \(grace period of 0s over\); exit status 137$`},
 	{"grace over, twelve are left", []string{"--grace=300ms"},
 		`$SIG{TERM} = "IGNORE"; spawn { forever } for 1 .. 11; say "ready $$"; forever`, term, 137,
-		`^stopped after (0\.[3-9]|[1-9]\d*\.\d)s: killed perl\[\d+\], (perl\[\d+\],? ?){9} and 2 more \(grace period of 300ms over\); exit status 137$`},
+		`^stopped after (0\.[3-9]|[1-9][\d.m]*)s: killed perl\[\d+\], (perl\[\d+\],? ?){9} and 2 more \(grace period of 300ms over\); exit status 137$`},
 	{"grace over, one is left", []string{"--grace=300ms"},
 		`$SIG{TERM} = sub { exit 3 }; spawn { $SIG{TERM} = "IGNORE"; say "ready $$"; forever }; forever`, term, 3,
-		`^stopped after (0\.[3-9]|[1-9]\d*\.\d)s: perl\[\d+\] exited with status 3; killed perl\[\d+\] \(grace period of 300ms over\)$`},
+		`^stopped after (0\.[3-9]|[1-9][\d.m]*)s: perl\[\d+\] exited with status 3; killed perl\[\d+\] \(grace period of 300ms over\)$`},
 	{"grace over, no stop signal", []string{"--grace=300ms"},
 		`$SIG{TERM} = "IGNORE"; spawn { say "ready $$"; forever }; exit 4`, func(*harness.Init) {}, 4,
-		`^stopped (0\.[3-9]|[1-9]\d*\.\d)s after perl\[\d+\] exited with status 4; killed perl\[\d+\] \(grace period of 300ms over\)$`},
-	{"forced", []string{harness.LongGrace}, ignorant, termTwice, 137, `^stopped after \d+\.\ds: killed perl\[\d+\] \(second stop signal, force-stop\); exit status 137$`},
+		`^stopped (0\.[3-9]|[1-9][\d.m]*)s after perl\[\d+\] exited with status 4; killed perl\[\d+\] \(grace period of 300ms over\)$`},
+	{"forced", []string{harness.LongGrace}, ignorant, termTwice, 137, `^stopped after [\d.m]+s: killed perl\[\d+\] \(second stop signal, force-stop\); exit status 137$`},
 	{"killed from outside", []string{harness.LongGrace}, ignorant, killWorker(syscall.SIGKILL), 137,
 		`^perl\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside$`},
 	{"crashed", []string{harness.LongGrace}, ignorant, killWorker(syscall.SIGABRT), 134,
@@ -220,7 +220,7 @@ func TestTerminationMessageIsOneLine(t *testing.T) {
 			p.WaitOut(`^ready`)
 			p.Signal(syscall.SIGTERM)
 			p.WantExit(137)
-			harness.WantLastMessage(t, file, `^stopped after \d+\.\ds: killed .+\[\d+\] \(grace period of 0s over\); exit status 137$`)
+			harness.WantLastMessage(t, file, `^stopped after [\d.m]+s: killed .+\[\d+\] \(grace period of 0s over\); exit status 137$`)
 		})
 	}
 }

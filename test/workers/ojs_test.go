@@ -356,8 +356,8 @@ func TestLogAndTerminationMessageTellAGraceThatWasTooShort(t *testing.T) {
 		log         string
 		message     string
 	}{
-		{"too short", "400ms", 137, `grace period of 400ms over: killing worker\[\d+\] `, `^stopped after \d+\.\ds: killed worker\[\d+\] \(grace period of 400ms over\); exit status 137\n?$`},
-		{"by the formula", (longestJob + heartbeat + margin).String(), 0, `stopped after \d+\.\ds: worker\[\d+\] exited with status 0`, `^$`},
+		{"too short", "400ms", 137, `grace period of 400ms over: killing worker\[\d+\] `, `^stopped after [\d.m]+s: killed worker\[\d+\] \(grace period of 400ms over\); exit status 137\n?$`},
+		{"by the formula", (longestJob + heartbeat + margin).String(), 0, `stopped after [\d.m]+s: worker\[\d+\] exited with status 0`, `^$`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
