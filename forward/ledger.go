@@ -81,7 +81,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		}
 	}
 	for _, m := range l.living {
-		if p := l.living[m.PPID]; p != nil && p.Start <= m.Start { // else the pid was recycled meanwhile
+		if p := l.living[m.PPID]; p != nil && p.Start <= m.Start && !p.isBelow(m) { // else a pid was recycled meanwhile
 			m.parent = p
 		}
 	}

@@ -296,3 +296,14 @@ func TestTheDeadAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// Pids that are recycled within a tick may show two processes one below the other, and then the other way round.
+func TestParentsCloseNoRing(t *testing.T) {
+	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
+	l.Plan(term(Orphans), proc.New([]proc.Process{below(10, drainitPID, 100), below(12, drainitPID, 100), below(11, 12, 100)}))
+	for _, m := range l.records {
+		if top := m.topmost(); top.PID != 10 { // it comes to an end
+			t.Errorf("above %v is %v, want the worker", m.Process, top.Process)
+		}
+	}
+}

@@ -59,6 +59,16 @@ func (m *record) topmost() *record {
 	return m
 }
 
+// isBelow reports whether a process is at or below another.
+func (m *record) isBelow(up *record) bool {
+	for ; m != nil; m = m.parent {
+		if m == up {
+			return true
+		}
+	}
+	return false
+}
+
 // notified is the nearest process above m that drainit signalled, nil for none.
 func (m *record) notified() *record {
 	up := m.parent
