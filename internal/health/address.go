@@ -21,8 +21,9 @@ func (a Address) String() string { return a.text }
 // Given reports whether there is one.
 func (a Address) Given() bool { return a.text != "" }
 
-// ParseAddress reads an address such as "127.0.0.1:8080". Without a host, ":8080" or "8080", it
-// is all addresses. It takes no name but localhost: drainit has no resolver.
+// ParseAddress reads an address such as "127.0.0.1:8080". Without a host, ":8080" or
+// "8080", it is all addresses, those of IPv4 too. It takes no name but localhost: drainit
+// has no resolver.
 func ParseAddress(s string) (Address, error) {
 	at, err := netip.ParseAddrPort(inFull(s))
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
@@ -31,7 +32,7 @@ func ParseAddress(s string) (Address, error) {
 	return Address{s, netip.AddrPortFrom(at.Addr().Unmap(), at.Port())}, nil
 }
 
-// inFull adds the host where there is none.
+// inFull is an address with its host.
 func inFull(s string) string {
 	host, port, found := strings.Cut(s, ":")
 	switch {
@@ -45,8 +46,9 @@ func inFull(s string) string {
 	return s
 }
 
-// listen returns a listening socket that no child inherits. All addresses are those of IPv4 alone
-// where the kernel has no IPv6. The socket addresses of x/sys/unix would add 30 kB.
+// listen returns a listening socket that no child inherits. All addresses are
+// those of IPv4 alone where the kernel has no IPv6. The socket addresses are package
+// syscall's: those of x/sys/unix bring all their kinds with them, 30 kB.
 func listen(a Address) (fd int, err error) {
 	ip, port := a.at.Addr(), int(a.at.Port())
 	if ip.Is4() {
@@ -65,7 +67,7 @@ func listenAt(family int, at syscall.Sockaddr) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	// Connections of the container before may still be about to end.
+	// Connections of the container before this one may still be about to end.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // fails for IPv4
 	if err = syscall.Bind(fd, at); err == nil {
@@ -75,7 +77,8 @@ func listenAt(family int, at syscall.Sockaddr) (int, error) {
 		unix.Close(fd)
 		return -1, err
 	}
-	// A connection comes with its request: a silent client takes no place.
+	// A connection comes with its request: a silent client takes no place, and one that
+	// asks has its answer before another can displace it.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(probeTime.Seconds()))
 	return fd, nil
 }

@@ -2,7 +2,7 @@ package health
 
 import (
 	"bytes"
-	"fmt"
+	"strconv"
 	"sync/atomic"
 
 	"drainit/internal/phase"
@@ -18,8 +18,8 @@ type view struct {
 	ready, healthy bool
 }
 
-// Publish sets what probes are answered from now on. A worker that is stopped (state T) does no
-// work.
+// Publish sets what probes are answered from now on: the phase, and of the worker whether
+// it lives and whether it is stopped (state T), so that it does no work.
 func (s *State) Publish(p phase.Phase, alive, stopped bool) {
 	now := &view{p.String(), p == phase.Running && !stopped, alive}
 	if p == phase.Running && stopped {
@@ -28,8 +28,9 @@ func (s *State) Publish(p phase.Phase, alive, stopped bool) {
 	s.now.Store(now)
 }
 
-// appendAnswer appends the answer to the first line of a request of HTTP/1.0 or 1.1 (RFC 9112),
-// and nothing while the rest of its head may still come.
+// appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112),
+// of which no more than the first line is read. It appends nothing while the
+// head of the request is not all there and may still come.
 func appendAnswer(out, request []byte, now *view) []byte {
 	ended := bytes.Contains(request, []byte("\n\r\n")) || bytes.Contains(request, []byte("\n\n"))
 	if !ended && len(request) < requestAtMost {
@@ -54,10 +55,11 @@ func appendAnswer(out, request []byte, now *view) []byte {
 	case ready && !now.ready, healthy && !now.healthy:
 		status = "503 Service Unavailable"
 	}
-	body += "\n"
-	out = fmt.Appendf(out, "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", status, len(body))
+	out = append(append(out, "HTTP/1.1 "...), status...) // without garbage: fmt.Appendf makes some
+	out = append(out, "\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: "...)
+	out = append(strconv.AppendInt(out, int64(len(body)+len("\n")), 10), "\r\n\r\n"...)
 	if head {
 		return out
 	}
-	return append(out, body...)
+	return append(append(out, body...), '\n')
 }

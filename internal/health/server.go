@@ -1,7 +1,8 @@
 // Package health answers the probes of a platform: /healthz and /readyz.
 //
-// It owns its socket and one thread, and its cost is bounded whatever its clients do. It knows
-// the phase and nothing of the application. net/http would double the binary.
+// It owns its socket and one thread. It knows the phase and nothing of the application,
+// never looks at /proc, and its cost is bounded whatever its clients do. It is written
+// over system calls, for net/http would double the binary and its attack surface.
 package health
 
 import (
@@ -19,10 +20,11 @@ const (
 	probesAtMost  = 16 // a new one displaces the oldest
 	probeTime     = 2 * time.Second
 	requestAtMost = 4 << 10
-	waitingAtMost = 1024 // connections that the kernel keeps until they are accepted
+	retryAfter    = 100 * time.Millisecond // where there is no descriptor or no memory
+	waitingAtMost = 1024                   // connections that the kernel keeps until they are accepted
 )
 
-// server answers any number of probes with one thread and the same memory.
+// server answers probes, on one thread. No number of them takes another, or more memory.
 type server struct {
 	state    *State
 	listener int
@@ -40,8 +42,8 @@ type conn struct {
 	got     int // bytes of it
 }
 
-// Serve opens the address and answers probes until the process ends. Its thread has been started
-// when it returns.
+// Serve opens the address for probes and answers them until the process
+// ends. Its thread has been started when it returns.
 func Serve(at Address, state *State) error {
 	listener, err := listen(at)
 	if err != nil {
@@ -73,9 +75,9 @@ func (s *server) round() {
 	}
 	wait := -1 // for ever
 	if s.open > 0 {
-		wait = int(max(0, time.Until(s.conns[0].until).Milliseconds()+1))
+		wait = int(max(0, time.Until(s.conns[0].until)+time.Millisecond-1) / time.Millisecond)
 	}
-	if _, err := unix.Poll(s.polled, wait); err != nil { // a signal, or no memory
+	if _, err := unix.Poll(s.polled, wait); err != nil { // a signal, or no memory: it may pass
 		pause()
 		return
 	}
@@ -91,24 +93,16 @@ func (s *server) round() {
 	}
 }
 
-// pause waits for descriptors or memory without the Go runtime, which may want a thread for that.
-func pause() { _, _ = unix.Poll(nil, 100) }
+// pause waits without the Go runtime, which may want a thread for that.
+func pause() { _, _ = unix.Poll(nil, int(retryAfter.Milliseconds())) }
 
-// accept takes one connection, in the place of the oldest if all are taken, or if that one's
-// descriptor is the only one to be had.
+// accept takes one connection. It closes the oldest one if that one's descriptor is the
+// only one to be had.
 func (s *server) accept(now time.Time) {
 	fd, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(s.listener), 0, 0, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0, 0)
 	switch {
 	case errno == 0:
-		if s.open == probesAtMost {
-			s.close(0)
-		}
-		c := s.conns[s.open]
-		c.fd, c.until, c.got = int(fd), now.Add(probeTime), 0
-		s.open++
-		if s.receive(c) { // most have asked by now
-			s.close(s.open - 1)
-		}
+		s.begin(int(fd), now)
 	case errno == unix.EAGAIN, errno == unix.EINTR, errno == unix.ECONNABORTED: // it has gone
 	case s.open > 0:
 		s.close(0)
@@ -117,8 +111,21 @@ func (s *server) accept(now time.Time) {
 	}
 }
 
-// receive reads from a probe, answers once the request is complete, and returns whether the
-// connection is done. Only a client that sends more than a request may miss the answer.
+// begin hears a new connection, in the place of the oldest if all are taken.
+func (s *server) begin(fd int, now time.Time) {
+	if s.open == probesAtMost {
+		s.close(0)
+	}
+	c := s.conns[s.open]
+	c.fd, c.until, c.got = fd, now.Add(probeTime), 0
+	s.open++
+	if s.receive(c) { // most have asked by now
+		s.close(s.open - 1)
+	}
+}
+
+// receive reads from a probe, and answers once the request is complete. It returns true when
+// the connection is done: only a client that sends more than a request may miss the answer.
 func (s *server) receive(c *conn) (done bool) {
 	n, err := unix.Read(c.fd, c.request[c.got:])
 	if err != nil || n == 0 {
