@@ -45,7 +45,12 @@ func newFlags(o *options) *flags {
 	f := &flags{FlagSet: newFlagSet("drainit"), given: make(map[string]*[]string)}
 	f.SetInterspersed(false) // what follows COMMAND is COMMAND's
 	for _, s := range o.settings() {
-		f.given[s.name] = f.StringArrayP(s.name, s.short, nil, "") // checked when all are known
+		values := new([]string) // checked when all are known; pflag's own list would stay with 400 kB
+		f.given[s.name] = values
+		f.FuncP(s.name, s.short, "", func(value string) error {
+			*values = append(*values, value)
+			return nil
+		})
 		if s.toggle {
 			f.Lookup(s.name).NoOptDefVal = "true"
 		}

@@ -10,17 +10,22 @@ import (
 // pump takes each signal from its slot. It ends with the process, as the subscriptions do.
 func (q *Queue) pump() {
 	var stops window
-	var resumed time.Time // by the last CONT
-	ticks := time.NewTicker(tick)
+	resumes := false // a CONT has come, and waits for the TSTP before it
+	ticks, settled := time.NewTicker(tick), time.NewTimer(unordered)
 	from := []reflect.SelectCase{{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ticks.C)}} // in the place of no signal
 	for _, slot := range q.slots[1:] {
 		from = append(from, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(slot)})
 	}
+	from = append(from, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(settled.C)})
 	ticks.Stop()
+	settled.Stop()
 	for {
 		i, _, _ := reflect.Select(from)
 		now := time.Now()
 		switch sig := unix.Signal(i); {
+		case i == len(from)-1:
+			resumes = false
+			q.resume()
 		case sig == 0:
 			if stops.isOver(now) {
 				ticks.Stop()
@@ -31,10 +36,11 @@ func (q *Queue) pump() {
 				ticks.Reset(tick)
 			}
 			q.Arrive(a)
-		case sig == unix.SIGCONT:
-			resumed = now
-			q.resume()
-		case sig == unix.SIGTSTP && now.Sub(resumed) < unordered:
+		case sig == unix.SIGCONT && !resumes:
+			resumes = true
+			q.withdraw(unix.SIGTSTP)
+			settled.Reset(unordered)
+		case resumes && (sig == unix.SIGTSTP || sig == unix.SIGCONT):
 		case sig == unix.SIGTSTP:
 			q.withdraw(unix.SIGCONT)
 			q.Put(sig)
