@@ -124,3 +124,23 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 		}
 	}
 }
+
+// A shell that has started another command since its children were read may wait for that one.
+func TestAShellThatHasStartedAnotherMayWaitForThat(t *testing.T) {
+	pid := shell(t, "dash", true, 1, `sleep 1000; :`)
+	s := take(t)
+	child := s.Children(pid)[0].PID
+	without := New(slices.DeleteFunc(slices.Clone(s.all), func(p Process) bool { return p.PID == child }))
+	if err := new(reading).doubtWaits(without); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := without.Process(pid); p.Waiting() != NotWaiting {
+		t.Errorf("it waits: %v", p.Waiting())
+	}
+	if err := new(reading).doubtWaits(s); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := s.Process(pid); p.Waiting() != Waits {
+		t.Errorf("it does not wait for what was read: %v", p.Waiting())
+	}
+}

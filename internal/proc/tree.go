@@ -96,8 +96,30 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	if err := g.closely(below, s, since, until); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(below, func(p *Process) bool { return p.Waiting() == Waits }) {
+		if err := g.doubtWaits(s); err != nil {
+			return nil, err
+		}
+	}
 	g.readWriters(s, below, until)
 	return s, nil
+}
+
+// doubtWaits has it not known what a process waits for that has started another since the stats were
+// read: it may wait for that one. A loop around sleep(1) does so all the time.
+func (g *reading) doubtWaits(s *Snapshot) error {
+	pids, err := readPids("/proc")
+	if err != nil {
+		return err
+	}
+	pids = slices.DeleteFunc(pids, func(pid int) bool { _, known := s.index(pid); return known })
+	started, err := g.readEach(pids, readStat)
+	for _, p := range started.All() {
+		if i, ok := s.index(p.PPID); ok {
+			s.all[i].Call = Call{}
+		}
+	}
+	return err
 }
 
 // pause lies between two reads of a process where one is not enough: a fork blocks all signals for
