@@ -125,7 +125,10 @@ func (g *reading) doubtWaits(s *Snapshot) error {
 // pause lies between two reads of a process where one is not enough: a fork blocks all signals for
 // a moment, and a thread that goes back to sleep is in state S for a moment before that is counted.
 // A timer of Go's may come so late that the thread seems to hang.
-func pause() { _ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil) }
+func pause() {
+	ms := unix.NsecToTimespec(int64(time.Millisecond))
+	_ = unix.Nanosleep(&ms, nil)
+}
 
 // closely reads more than the stat of these, twice where one read is not certain, until there is no
 // more time; of the first in any case.
