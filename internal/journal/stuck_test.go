@@ -39,7 +39,7 @@ func TestStuckNeverEndsInAnEmptyList(t *testing.T) {
 		left Left
 		want string
 	}{
-		"one":                {Left{All: []*proc.Process{{ID: proc.ID{PID: 7}, Comm: "dd", State: 'D'}}}, "still alive: dd[7] (stuck in the kernel, "},
+		"one":                {Left{All: []*proc.Process{{ID: proc.ID{PID: 7}, Comm: "dd", State: 'D'}}}, "still alive: dd[7] (stuck in the kernel)"},
 		"none that is shown": {Left{}, "still alive: what is left\n"},
 		"unreadable":         {Left{Err: errors.New("no /proc")}, "still alive: what is left\n"},
 	} {

@@ -35,7 +35,11 @@ func List[P any](all []P, describe func(P) string) string {
 
 // WithState says of a process what can't be asked after a kill: "node[17] (sleeping, 31s old)".
 func WithState(p *proc.Process) string {
-	return fmt.Sprintf("%v (%s, %s old)", p, cmp.Or(states[p.State], "state "+string(p.State)), Round(p.Age()))
+	state := cmp.Or(states[p.State], "state "+string(p.State))
+	if p.Start == 0 { // it hangs, and nothing else is known of it
+		return fmt.Sprintf("%v (%s)", p, state)
+	}
+	return fmt.Sprintf("%v (%s, %s old)", p, state, Round(p.Age()))
 }
 
 // states are those of proc(5).
