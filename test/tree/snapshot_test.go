@@ -86,9 +86,10 @@ func TestRunningCostsNoLookAtAllProcesses(t *testing.T) {
 	harness.WaitUntil(t, "the worker's program is looked at", func() bool {
 		return slices.ContainsFunc(tr.opens(), func(file string) bool { return strings.HasSuffix(file, "/cmdline") })
 	})
-	time.Sleep(time.Second) // what is tested: nothing more happens
-	for _, file := range tr.opens() {
-		if !strings.HasPrefix(file, "/proc/"+inside+"/") {
+	time.Sleep(time.Second)           // what is tested: nothing more happens
+	for _, file := range tr.opens() { // of a thread neither the stat nor the program is read
+		ofThread := strings.HasSuffix(file, "/status") || strings.HasSuffix(file, "/syscall")
+		if !strings.HasPrefix(file, "/proc/"+inside+"/") && !ofThread {
 			t.Errorf("opened %s", file)
 		}
 	}
@@ -113,8 +114,8 @@ func TestIdleShellIsLookedAtOnce(t *testing.T) {
 			looks++
 		}
 	}
-	if looks != 1 {
-		t.Errorf("%d looks at all processes, want 1: %q", looks, tr.opens())
+	if looks != 2 { // the second shows whether the shell has started another meanwhile
+		t.Errorf("%d lists of all processes, want 2: %q", looks, tr.opens())
 	}
 	p.Signal(syscall.SIGTERM)
 	p.WantExit(0)
