@@ -141,13 +141,14 @@ func (m *record) waitsFor() proc.Waiting {
 	return waits
 }
 
-// BlockedTraps returns the shells of the last snapshot whose trap can't run before a child ends.
+// BlockedTraps returns the shells of the last plan whose trap can't run before a child ends.
+func (l *Ledger) BlockedTraps() []Deaf { return l.blockedTraps }
+
+// blocksTrap reports whether a shell that drainit signalled can't run its trap before a child ends.
 // One without a handler may do so within moments, and is given a second.
-func (l *Ledger) BlockedTraps() []Deaf {
-	return slices.DeleteFunc(l.deaf(), func(d Deaf) bool {
-		sent := l.living[d.Process.PID].sent
-		return !d.Shell || sent == nil || !d.Children[0].Handles(sent.signal) && l.now < sent.tick+aSecond
-	})
+func (l *Ledger) blocksTrap(d Deaf) bool {
+	sent := l.living[d.Process.PID].sent
+	return d.Shell && sent != nil && (d.Children[0].Handles(sent.signal) || l.now >= sent.tick+aSecond)
 }
 
 // Recheck returns how long until processes that have not reacted are checked again, though none

@@ -29,10 +29,11 @@ type Ledger struct {
 	deferred     uint8           // how often the choice of a successor was put off
 
 	// Of the last plan.
-	plan      []Delivery
-	planned   map[proc.ID]bool // the processes of its deliveries
-	successor *record          // that took the worker's place
-	waiting   []Waiting
+	plan         []Delivery
+	planned      map[proc.ID]bool // the processes of its deliveries
+	successor    *record          // that took the worker's place
+	waiting      []Waiting
+	blockedTraps []Deaf
 }
 
 // NewLedger returns the history of a drainit with this pid that has sent nothing.

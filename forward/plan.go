@@ -11,7 +11,7 @@ import (
 // stands for a /proc that could not be read, or need not be (NeedsTree). What is final is noted in
 // the ledger; a delivery is noted when it has been made (Sent).
 func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
-	l.plan, l.planned = nil, make(map[proc.ID]bool)
+	l.plan, l.planned, l.blockedTraps = nil, make(map[proc.ID]bool), nil
 	switch r.Purpose {
 	case Stop:
 		l.planStop(r, s)
@@ -114,6 +114,9 @@ func (l *Ledger) judge(last bool) {
 		}
 	}
 	for _, d := range l.deaf() {
+		if l.blocksTrap(d) {
+			l.blockedTraps = append(l.blockedTraps, d)
+		}
 		l.pass(d.Children, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
 	}
 	if last {
