@@ -13,18 +13,27 @@ type File struct{ Device, Inode uint64 }
 // HasWriters reports whether another process writes to the pipe that a process reads as its
 // standard input, or may do so.
 func (s *Snapshot) HasWriters(pid int) bool {
-	if p, ok := s.Process(pid); ok && s.unsure && p.Reads != (File{}) {
-		return true
-	}
-	return slices.ContainsFunc(s.WritersTo(pid), func(writer int) bool { return writer != pid })
+	pipe := s.readBy(pid)
+	return pipe != File{} && (s.unsure || slices.ContainsFunc(s.writers[pipe], func(writer int) bool { return writer != pid }))
 }
 
 // WritersTo returns the pids of the processes that write to the pipe that a process reads.
 func (s *Snapshot) WritersTo(pid int) []int {
-	if p, ok := s.Process(pid); ok && p.Reads != (File{}) {
-		return s.writers[p.Reads]
+	if pipe := s.readBy(pid); pipe != (File{}) {
+		return s.writers[pipe]
 	}
 	return nil
+}
+
+// readBy is the pipe that a process reads as its standard input; the zero File for none.
+func (s *Snapshot) readBy(pid int) (pipe File) {
+	if s == nil {
+		return pipe
+	}
+	if i, ok := s.index(pid); ok {
+		pipe = s.all[i].Reads
+	}
+	return pipe
 }
 
 // AddWriter notes that a process writes to a pipe.

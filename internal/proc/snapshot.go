@@ -3,6 +3,7 @@ package proc
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // Snapshot is what /proc showed at one moment: a set of processes and which is whose
@@ -42,7 +43,8 @@ func (s *Snapshot) closesRing(i int) bool {
 
 // index returns the index in all of a process.
 func (s *Snapshot) index(pid int) (i int, ok bool) {
-	return slices.BinarySearchFunc(s.all, pid, func(p Process, pid int) int { return p.PID - pid })
+	i = sort.Search(len(s.all), func(i int) bool { return s.all[i].PID >= pid }) // which copies none
+	return i, i < len(s.all) && s.all[i].PID == pid
 }
 
 // Process returns the process with this pid, dead or alive.
