@@ -56,12 +56,11 @@ func (q *Queue) pump() {
 // would idle for good.
 const unordered = 5 * time.Millisecond
 
-// resume takes back the TSTP that came before a CONT, or with it.
+// resume has a CONT count, and takes back a TSTP that came with it and is still in its slot.
 func (q *Queue) resume() {
 	select {
 	case <-q.slots[unix.SIGTSTP]:
 	default:
 	}
-	q.withdraw(unix.SIGTSTP)
 	q.Put(unix.SIGCONT)
 }
