@@ -11,9 +11,8 @@ import (
 
 // In ticks.
 const (
-	actsAfter  = 5 // how long a process has to act upon a signal before it counts as deaf
-	aSecond    = 100
-	hadItsTime = 3 * aSecond
+	actsAfter = 5 // how long a process has to act upon a signal before it counts as deaf
+	aSecond   = 100
 )
 
 // Deaf is a process that was signalled and can't act upon it: what is below it is judged
@@ -33,7 +32,7 @@ func (l *Ledger) reached(m *record) (sig unix.Signal, handled bool) {
 		return m.sent.signal, m.sent.handled
 	}
 	sig = l.signalFor(m)
-	return sig, m.handled.Has(sig)
+	return sig, m.handled.Has(sig) || m.program != Shell && m.handled.Has(l.deliver)
 }
 
 // hadTime reports whether a process had time to act upon the signal that has reached it.

@@ -183,3 +183,24 @@ func TestWhatHasThePendingSignalIsDeafOnlyAsleep(t *testing.T) {
 	stuck.State, stuck.Pending = 'D', termSet
 	wantSent(t, "without a handler", later(l, 300, []proc.Process{stuck, kindly("app", 11, 10)}, details{}), 11)
 }
+
+// A busy application below a manager that handles the stop and passes nothing on: a line names both
+// after 4 s, the last call leaves it to the manager, and the final call signals it.
+func TestWhatAManagerKeepsTheSignalFromIsSignalledByTheFinalCall(t *testing.T) {
+	shown := []proc.Process{kindly("app", 10, 1), kindly("dash", 11, 10), kindly("app", 12, 11), kindly("app", 13, 12)}
+	l := stopping(t, shown...)
+	for _, step := range []struct {
+		after uint64
+		by    Purpose
+		want  []int
+		lines int
+	}{{300, Orphans, nil, 0}, {500, Orphans, nil, 1}, {1000, Orphans, nil, 0}, {1100, LastCall, nil, 0}, {1200, FinalCall, []int{12, 13}, 0}} {
+		r := term(step.by)
+		r.Tick = 1000 + step.after
+		wantSent(t, "", sentAll(l, l.Plan(r, proc.New(shown))), step.want...)
+		lines := l.undecidedOnes()
+		if len(lines) != step.lines || step.lines > 0 && (lines[0].By.PID != 10 || len(lines[0].Processes) != 2) {
+			t.Errorf("after %d ticks: %+v", step.after, lines)
+		}
+	}
+}

@@ -49,11 +49,11 @@ type member struct {
 	dead    bool
 	woken   bool // a child of it has died
 	diedOf  unix.Signal
-	drainit int   // how often drainit signalled it
-	others  []int // the indexes of the members that did
-	later   bool  // one of them did behind drainit
-	again   bool  // drainit signalled it though one of them had
-	byCall  bool  // drainit did by the last call
+	drainit int     // how often drainit signalled it
+	others  []int   // the indexes of the members that did
+	later   bool    // one of them did behind drainit
+	again   bool    // drainit signalled it though one of them had
+	call    Purpose // the step by which drainit did
 }
 
 func (m *member) signalled() bool { return m.drainit+len(m.others) > 0 }

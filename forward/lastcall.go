@@ -2,58 +2,49 @@ package forward
 
 import "drainit/internal/proc"
 
-// lastCall is the reason of the last call.
-const lastCall = "the grace period is nearly over, and no process has signalled it"
+// The reasons of rule 9.
+const (
+	lastCall  = "the grace period is nearly over"
+	finalCall = "the kill is near"
+)
 
-// addLastCall is rule 9. It adds those that handle the signal and were not signalled: drainit's
-// children, those below one that may not act upon it, and those that are proven to have received
-// nothing. The others are the business of a process that handles the stop and lives.
-func (l *Ledger) addLastCall() {
+// addLastCall is rule 9. The last call adds those that are not the business of a living process which
+// handles the stop; the final call adds those as well: the kill loses their work in any case.
+func (l *Ledger) addLastCall(final bool) {
 	for _, p := range l.shown.Descendants(l.self) {
 		m := l.living[p.PID]
-		if m != nil && !l.leaves(m) && (m.origin == beforeStop || l.actsUpon(m) && l.hasItsTurn(m)) {
+		switch {
+		case m == nil || m.sent != nil || l.planned[m.ID]:
+		case final && l.actsUpon(m):
+			l.add(l.delivery(m, finalCall))
+		case l.shown.HasWriters(m.PID):
+		case m.origin == beforeStop, l.actsUpon(m) && l.isOwnCase(m):
 			l.add(l.delivery(m, lastCall))
 		}
 	}
 }
 
-// hasItsTurn reports whether a process that was not signalled is in the last call. The nearest
-// above it that was sent the signal, or acts upon it, decides.
-func (l *Ledger) hasItsTurn(m *record) bool {
-	decided, yes := false, true
+// isOwnCase reports whether no process above one that was not signalled is about to be signalled, and the
+// nearest that was may not act upon it. Where it does, only a proof will do.
+func (l *Ledger) isOwnCase(m *record) bool {
 	for below, up := m, l.living[m.PPID]; up != nil; below, up = up, l.living[up.PPID] {
-		switch {
-		case l.planned[up.ID]: // it has its turn first
+		if l.planned[up.ID] { // it has its turn first
 			return false
-		case decided:
-		case up.sent != nil && l.maySignalNone(up, below):
-			decided = true
-		case up.sent != nil, l.everActs(up):
-			decided, yes = true, m.Untouched
+		}
+		if l.mayPassOn(up, below) {
+			return m.Untouched
 		}
 	}
-	return yes
+	return true
 }
 
-// everActs reports whether a process acts upon what another sends it, or has done so with
-// a handler that was for once.
-func (l *Ledger) everActs(m *record) bool {
-	handled := m.handled.Has(l.signalFor(m)) || m.program != Shell && m.handled.Has(l.deliver)
-	return handled && !m.alwaysHandles()
-}
-
-// maySignalNone reports whether a process that was signalled may not act upon it, and so
-// not have signalled a child. A shell with a trap acts, unless it waits for that child, or
-// another: one of them does not show that it is in the background.
-func (l *Ledger) maySignalNone(up, child *record) bool {
-	if !up.hasTrap() {
-		return l.notActing(up)
+// mayPassOn reports whether a process may have acted upon the signal, and so have signalled a child. A shell with a trap does for a child in its background, where it does not wait in wait4(2).
+func (l *Ledger) mayPassOn(up, child *record) bool {
+	switch {
+	case !up.hasTrap():
+		return !l.notActing(up)
+	case up.waitsFor() == proc.MayWait:
+		return inBackground(&child.Process, &up.Process)
 	}
-	switch up.waitsFor() {
-	case proc.Waits:
-		return true
-	case proc.MayWait:
-		return len(l.foreground(up)) > 0 || !inBackground(&child.Process, &up.Process)
-	}
-	return false
+	return up.waitsFor() == proc.NotWaiting
 }

@@ -133,7 +133,7 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 		sentAll(l, l.Plan(term(Orphans), s))
 		var got []string
 		for _, w := range l.Waiting() {
-			got = append(got, fmt.Sprint(w.Process.PID, " ", w.Rule))
+			got = append(got, fmt.Sprint(w.Processes[0].PID, " ", w.Rule))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", when, got, want)
@@ -172,7 +172,7 @@ func TestTheDeadAreNotSignalled(t *testing.T) {
 	shown := proc.New([]proc.Process{below(11, drainitPID, 100), below(12, drainitPID, 100)})
 	l.observe(shown)
 	l.Exited(11, 0)
-	wantSent(t, "the one that lives", sentAll(l, l.planBy(func() { l.judge(true) })), 12)
+	wantSent(t, "the one that lives", sentAll(l, l.planBy(func() { l.judge(LastCall) })), 12)
 	l = NewLedger(drainitPID)
 	l.Plan(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100)}))
 	l.Exited(10, 0)

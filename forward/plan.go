@@ -15,7 +15,7 @@ func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
 	switch r.Purpose {
 	case Stop:
 		l.planStop(r, s)
-	case Orphans, LastCall:
+	case Orphans, LastCall, FinalCall:
 		l.planOrphans(r, s)
 	case Quiet:
 		l.planQuiet(r, s)
@@ -101,13 +101,13 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 		l.now = r.Tick
 		l.observe(s)
 		l.promoteSuccessor(false)
-		l.judge(r.Purpose == LastCall)
+		l.judge(r.Purpose)
 	}
 }
 
 // judge goes through drainit's children, and what is below those that can't act upon what
 // they were sent.
-func (l *Ledger) judge(last bool) {
+func (l *Ledger) judge(step Purpose) {
 	for _, m := range l.children() {
 		if m.sent == nil {
 			l.settle(m)
@@ -119,10 +119,10 @@ func (l *Ledger) judge(last bool) {
 		}
 		l.pass(d.Children, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
 	}
-	if last {
-		l.addLastCall()
+	if step == Orphans {
+		l.noteUnsent()
 	} else {
-		l.noteUndecided()
+		l.addLastCall(step == FinalCall)
 	}
 }
 
@@ -133,9 +133,9 @@ func (l *Ledger) settle(m *record) {
 		l.add(l.delivery(m, why))
 		return
 	}
-	w := Waiting{Process: m.Process, Rule: why, Undecided: fate == undecided}
-	if w.Undecided && m.parent != nil {
-		w.Parent = m.parent.Process
+	w := Waiting{Processes: []proc.Process{m.Process}, Rule: why, Undecided: fate == undecided, Gone: true}
+	if m.parent != nil {
+		w.By = m.parent.Process
 	}
 	l.note(m, w)
 	if m.fate = fate; fate == held && m.heldSince == 0 {

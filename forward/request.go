@@ -23,18 +23,19 @@ import (
 // Purpose is what a signal is for.
 type Purpose uint8
 
-// The purposes. The first three are the steps of a stop.
+// The purposes. The first four are the steps of a stop.
 const (
 	Stop        Purpose = iota // the first stop signal
 	Orphans                    // a stop goes on: orphans that no other process can have signalled
-	LastCall                   // the grace period is nearly over: all that were not signalled
+	LastCall                   // the grace period is nearly over: those as well that another process may have signalled
+	FinalCall                  // the kill is near: all that were not signalled
 	Quiet                      // the worker is to take no new work
 	Resume                     // it may again
 	PassThrough                // any other signal: it means nothing to drainit
 )
 
 // OfStop reports whether it is a step of a stop.
-func (p Purpose) OfStop() bool { return p <= LastCall }
+func (p Purpose) OfStop() bool { return p <= FinalCall }
 
 // Mode is which processes get a signal.
 type Mode uint8

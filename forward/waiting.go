@@ -2,14 +2,14 @@ package forward
 
 import "drainit/internal/proc"
 
-// Waiting is a process that was not signalled, and the rule by which, where that is not the one
-// of the plan before.
+// Waiting are processes that were not signalled, and the rule by which, where that is not the one of
+// the plan before.
 type Waiting struct {
-	Process   proc.Process
+	Processes []proc.Process // mostly one
 	Rule      string
-	Undecided bool         // another may have signalled it: the last call does, if nothing shows before
-	Parent    proc.Process // that may have signalled it, zero where none was seen
-	Waits     bool         // the parent lives: a shell that may wait for it, and has signalled none then
+	Undecided bool         // another may have signalled them
+	By        proc.Process // that one, zero where none was seen
+	Gone      bool         // it has ended
 }
 
 // Waiting returns those of the last plan, each once.
@@ -19,7 +19,7 @@ func (l *Ledger) Waiting() []Waiting {
 	return all
 }
 
-// note notes why a process was not signalled, when that has changed.
+// note notes why a process was not signalled, or none below it, when that has changed.
 func (l *Ledger) note(m *record, w Waiting) {
 	if !m.fate.isLeft() && m.waitsBy != w.Rule {
 		m.waitsBy = w.Rule
@@ -27,18 +27,23 @@ func (l *Ledger) note(m *record, w Waiting) {
 	}
 }
 
-// noteUndecided notes those that a shell may wait for, or may have signalled, once it has had
-// its time for that.
-func (l *Ledger) noteUndecided() {
-	for _, m := range l.living {
-		if m.program != Shell || m.sent == nil || l.now < m.sent.tick+hadItsTime || m.waitsFor() != proc.MayWait {
+// noteUnsent notes the handlers of the signal that were left to a living process above them, once that
+// has had its time.
+func (l *Ledger) noteUnsent() {
+	const itsTime = 4 * aSecond // the first line of progress comes after five
+	var above []*record
+	below := make(map[*record][]proc.Process)
+	for _, p := range l.shown.Descendants(l.self) {
+		m := l.living[p.PID]
+		if m == nil || l.leaves(m) || !l.actsUpon(m) {
 			continue
 		}
-		for _, p := range l.foreground(m) {
-			if child := l.living[p.PID]; child != nil && !l.leaves(child) && l.actsUpon(child) {
-				l.note(child, Waiting{*p, "its shell may wait for it, or has signalled it", true, m.Process, true})
-			}
+		if up := m.notified(); l.alive(up) && l.now >= up.sent.tick+itsTime {
+			above, below[up] = append(above, up), append(below[up], *p)
 		}
+	}
+	for _, up := range above {
+		l.note(up, Waiting{Processes: below[up], Rule: "a process above them may have signalled them", Undecided: true, By: up.Process})
 	}
 }
 

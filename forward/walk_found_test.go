@@ -18,7 +18,7 @@ func (w *walk) note(when string) {
 			what = "; it does not act upon it"
 		}
 		w.cases[finding{i, when + w.whyNot(i) + what}] = true
-		if w.idle && m.acts() && !w.late && !w.handlerAbove(i) {
+		if w.step == Orphans && w.idle && m.acts() && !w.late && !w.handlerAbove(i) {
 			w.t.Fatalf("%v: member %d was not signalled before the last call (deaths: %v)", w.family, i, w.deaths)
 		}
 	}
@@ -101,39 +101,19 @@ func (w *walk) check() {
 			w.t.Fatalf("%v: drainit signalled member %d %d times (deaths: %v)", w.family, i, m.drainit, w.deaths)
 		case w.cut > 0:
 			w.t.Fatalf("%v: drainit signalled member %d, which reads from one that lives (deaths: %v)", w.family, w.cut, w.deaths)
-		case !m.dead && !m.signalled() && m.acts() && w.hasItsTurn(i):
+		case !m.dead && !m.signalled() && m.acts():
 			w.t.Fatalf("%v: member %d was signalled by none (idle: %v, deaths: %v)", w.family, i, w.idle, w.deaths)
 		case i > 0 && m.drainit > 0 && len(m.others) > 0: // below the worker
-			if m.again && !m.byCall {
+			if m.again && m.call == Orphans {
 				w.t.Fatalf("%v: drainit signalled member %d, as another did (deaths: %v)", w.family, i, w.deaths)
 			}
-			if m.later && !m.byCall && w.family[m.others[0]].does != groupDies {
+			if m.later && m.call == Orphans && w.family[m.others[0]].does != groupDies {
 				w.t.Fatalf("%v: drainit signalled member %d before its parent did (deaths: %v)", w.family, i, w.deaths)
 			}
 			w.cases[finding{i, w.twice(m)}] = true
 		}
 	}
 	w.note("never: ")
-}
-
-// hasItsTurn reports whether the last call must have reached one that handles the signal:
-// drainit's child, one below those that do not act upon it, and one that is proven to
-// have received nothing.
-func (w *walk) hasItsTurn(i int) bool {
-	for up := w.family[i].parent; up != drainitSends; up = w.family[up].parent {
-		m := &w.family[up]
-		switch {
-		case w.reads(up):
-			return false
-		case m.isShell() && m.drainit > 0 && w.foreground(up) >= 0:
-			return true
-		case m.handles():
-			return w.idle && w.untouched(i)
-		case m.drainit > 0:
-			return true
-		}
-	}
-	return true
 }
 
 // twice is how a member was signalled both by drainit and by another.
@@ -147,8 +127,8 @@ func (w *walk) twice(m *member) string {
 	case by == groupRelay:
 		what = "twice: by a relay, and by drainit"
 	}
-	if m.byCall {
-		what += "'s last call"
+	if m.call != Orphans {
+		what += "'s " + calls[m.call]
 	}
 	if m.handles() {
 		return what + "; it handles it"

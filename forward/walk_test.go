@@ -18,9 +18,9 @@ type walk struct {
 	l       *Ledger
 	worker  Worker
 	tick    uint64
-	choices []int // what happens next, by the number of the option
-	options []int // how many there were, each time
-	called  bool  // the last call has been made
+	choices []int   // what happens next, by the number of the option
+	options []int   // how many there were, each time
+	step    Purpose // of the plans after a death: Orphans until a call has been made
 	deaths  []int
 	cases   map[finding]bool
 	cut     int // a reader that drainit signalled while its writer lived, 0 for none
@@ -51,7 +51,7 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 		if !m.signalled() {
 			fresh = append(fresh, i)
 		}
-		m.byCall, m.again = w.called, m.again || len(m.others) > 0
+		m.call, m.again = w.step, m.again || len(m.others) > 0
 		m.drainit++
 	}
 	for _, i := range fresh {
@@ -63,21 +63,23 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	return len(all) > 0
 }
 
-// play stops the family. Behind each death is a snapshot. When none can die, there are
+// play stops the family. After each death is a snapshot. When none can die, there are
 // more, until nothing follows from one, and then the last call; it also comes while only
-// those live that take their time.
+// those live that take their time. After it, the final call comes when none can die.
 func (w *walk) play() {
 	w.plan(Stop, 0)
 	for {
 		these, slow := w.mayDie()
 		switch {
-		case len(these) == 0 && w.called:
+		case len(these) == 0 && w.step == FinalCall:
 			return
-		case len(these) == 0, slow && !w.called && w.choose(2) == 1:
+		case len(these) == 0 && w.step == LastCall:
+			w.call(FinalCall)
+		case len(these) == 0, slow && w.step == Orphans && w.choose(2) == 1:
 			for w.plan(Orphans, 100) {
 			}
 			if _, slow = w.mayDie(); slow { // or none
-				w.lastCall()
+				w.call(LastCall)
 			}
 		default:
 			w.die(these[w.choose(len(these))])
@@ -108,20 +110,18 @@ func (w *walk) die(i int) {
 	if these, _ := w.mayDie(); w.late && len(these) > 0 && w.choose(2) == 1 {
 		return
 	}
-	purpose := Orphans
-	if w.called {
-		purpose = LastCall
-	}
-	for w.plan(purpose, 10) && w.called {
+	for w.plan(w.step, 10) && w.step != Orphans {
 	}
 }
 
-func (w *walk) lastCall() {
-	w.note("not before the last call: ")
-	w.called = true
-	for w.plan(LastCall, 100) {
+func (w *walk) call(step Purpose) {
+	w.note("not before the " + calls[step] + ": ")
+	w.step = step
+	for w.plan(step, 100) {
 	}
 }
+
+var calls = map[Purpose]string{LastCall: "last call", FinalCall: "final call"}
 
 // result is what the walk of many families has found.
 type result struct {
@@ -138,7 +138,7 @@ func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 	}
 	cases := make(map[finding]bool)
 	for choices := []int(nil); ; {
-		w := &walk{t: t, family: slices.Clone(f), kind: k, l: NewLedger(drainitPID), worker: Worker{PID: firstPID}, tick: 1000,
+		w := &walk{t: t, family: slices.Clone(f), kind: k, l: NewLedger(drainitPID), worker: Worker{PID: firstPID}, tick: 1000, step: Orphans,
 			choices: choices, cases: cases}
 		w.play()
 		w.check()

@@ -24,6 +24,8 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.signalOrphans(forward.Orphans)
 	case machine.LastCall:
 		s.signalOrphans(forward.LastCall)
+	case machine.FinalCall:
+		s.signalOrphans(forward.FinalCall)
 	case machine.Inspect:
 		s.inspect()
 	case machine.QuietWorker:

@@ -190,21 +190,22 @@ func (j *Journal) Sent(d forward.Delivery) {
 	}
 }
 
-// Waiting is a process that was not signalled, and why.
+// Waiting is for processes that were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
-	if !w.Undecided {
-		j.debug("not signalled: %v: %s", w.Process, w.Rule)
-		return
+	these, by := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}, w.By.String()
+	if w.By.PID == 0 {
+		by = "its parent"
 	}
-	why := "its parent, which has gone"
 	switch {
-	case w.Waits:
-		why = w.Parent.String() + ", or that waits for it and can't run its trap"
-	case w.Parent.PID != 0:
-		why = w.Parent.String() + ", which has gone"
+	case !w.Undecided:
+		j.debug("not signalled: %v: %s", these, w.Rule)
+	case w.Gone:
+		j.info("%v may have been signalled by %s, which has gone: drainit signals it in the last seconds of the grace period only; "+
+			"where nothing else signals it, --forward group does so at once", these, by)
+	default:
+		j.info("%v not signalled by drainit: %s above handles the stop signal and may have passed it on, else drainit does shortly before the kill; "+
+			"where no process passes it on, --forward group signals all at once", these, by)
 	}
-	j.info("%v may have been signalled by %s: drainit signals it in the last seconds of the grace period only; "+
-		"--forward group would signal the group at once", w.Process, why)
 }
 
 // Refused is a process that may not be signalled, once.

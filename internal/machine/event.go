@@ -38,7 +38,8 @@ type ActionKind uint8
 const (
 	SignalWorker     ActionKind = iota // send the stop signal Action.Signal to the worker
 	SignalOrphans                      // take a snapshot, and signal the orphans that no other process can have signalled
-	LastCall                           // the same, and all that were not signalled: the grace period is nearly over
+	LastCall                           // the same, and those that another process may have signalled: the grace period is nearly over
+	FinalCall                          // the same, and all that were not signalled: the kill is near
 	Inspect                            // find out whether the worker keeps signals from what is below it
 	QuietWorker                        // send TSTP to those that handle it and have not been sent it
 	ResumeWorker                       // send CONT to those that were sent TSTP

@@ -26,6 +26,7 @@ const (
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
 	progressEvery = 5 * time.Second        // of draining
 	lastCallTime  = 5 * time.Second        // before the kill, at most
+	finalCallTime = 2 * time.Second        // likewise
 	lastCallEvery = 100 * time.Millisecond // a snapshot for it
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
 	snapshotRare  = 5 * time.Second        // where the death of each parent is known at once
@@ -45,11 +46,12 @@ const (
 type timer uint8
 
 const (
-	inspectTimer  timer = iota
-	resumeTimer         // a CONT has come
-	delayTimer          // the stop delay is over
-	graceTimer          // the grace is over
-	lastCallTimer       // the grace period is nearly over
+	inspectTimer   timer = iota
+	resumeTimer          // a CONT has come
+	delayTimer           // the stop delay is over
+	graceTimer           // the grace is over
+	lastCallTimer        // the grace period is nearly over
+	finalCallTimer       // the kill is near
 	progressTimer
 	snapshotTimer
 	killTimer
@@ -150,8 +152,9 @@ func (m *Machine) every(watched bool) time.Duration {
 	return snapshotRare
 }
 
-// lastCall reports whether the grace period is nearly over.
-func (m *Machine) lastCall() bool { return m.isSet(graceTimer) && !m.isSet(lastCallTimer) }
+// lastCall reports whether the grace period is nearly over, finalCall whether the kill is near.
+func (m *Machine) lastCall() bool  { return m.isSet(graceTimer) && !m.isSet(lastCallTimer) }
+func (m *Machine) finalCall() bool { return m.isSet(graceTimer) && !m.isSet(finalCallTimer) }
 
 // enter changes the phase, whose timers none outlives.
 func (m *Machine) enter(p phase.Phase) { m.phase, m.timers = p, [timerCount]time.Time{} }

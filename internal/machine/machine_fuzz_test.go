@@ -85,7 +85,7 @@ func (r *record) checkActions(before, after phase.Phase, actions []Action) {
 			if after != phase.Killing {
 				r.t.Fatalf("a kill in %v", after)
 			}
-		case SignalOrphans, LastCall:
+		case SignalOrphans, LastCall, FinalCall:
 			if r.signalled == 0 && !r.exited || after != phase.Draining {
 				r.t.Fatalf("orphans signalled in %v, the worker %d times, which has gone: %v", after, r.signalled, r.exited)
 			}

@@ -301,26 +301,33 @@ func TestTheWorkerIsInspectedOnce(t *testing.T) {
 	}
 }
 
-// The last seconds of a grace are 5, or a quarter of one under 20 s; a child that
-// comes then is signalled as well.
-func TestLastCallInTheLastSeconds(t *testing.T) {
-	for grace, call := range map[time.Duration]time.Duration{time.Minute: 55 * time.Second, 12 * time.Second: 9 * time.Second} {
+// The last call comes 5 s before the kill, or after three quarters of a grace under 20 s; the final call
+// 2 s before it, or after nine tenths. A child that comes then is signalled as well.
+func TestCallsAtTheEndOfTheGrace(t *testing.T) {
+	for grace, calls := range map[time.Duration][2]time.Duration{
+		time.Minute:      {55 * time.Second, 58 * time.Second},
+		12 * time.Second: {9 * time.Second, 10800 * time.Millisecond},
+		Forever:          {Forever, Forever},
+	} {
 		m, _ := play(grace, 0, toDraining...)
-		for step := time.Second; step < call; step += time.Second {
-			if do := m.Step(clock0.Add(step), Event{Kind: TimePassed}); slices.Contains(kinds(do), LastCall) {
-				t.Fatalf("grace %v: the last call after %v", grace, step)
-			}
-		}
-		for _, later := range []time.Duration{0, time.Second} {
-			if do := m.Step(clock0.Add(call+later), Event{Kind: TimePassed}); !slices.Contains(kinds(do), LastCall) {
-				t.Errorf("grace %v: actions %v at %v", grace, do, call+later)
+		for at := time.Second; at < min(grace, time.Hour); at += 200 * time.Millisecond {
+			for _, did := range kinds(m.Step(clock0.Add(at), Event{Kind: TimePassed})) {
+				if isSnapshot(did) && did != [...]ActionKind{SignalOrphans, LastCall, FinalCall}[callsDue(calls, at)] {
+					t.Fatalf("grace %v: action %d after %v", grace, did, at)
+				}
 			}
 		}
 	}
-	m, _ := play(Forever, 0, toDraining...)
-	if do := m.Step(clock0.Add(time.Hour), Event{Kind: TimePassed}); slices.Contains(kinds(do), LastCall) {
-		t.Error("an infinite grace has last seconds")
+}
+
+// callsDue is how many of the calls are due.
+func callsDue(calls [2]time.Duration, at time.Duration) (n int) {
+	for _, call := range calls {
+		if at >= call {
+			n++
+		}
 	}
+	return n
 }
 
 // A stop delay that ends in the last seconds leaves time for the last call.

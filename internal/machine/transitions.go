@@ -87,11 +87,14 @@ func (m *Machine) beginDrain(now, since time.Time, grace time.Duration) {
 }
 
 func (m *Machine) setGrace(since time.Time, grace time.Duration) {
-	m.timers[graceTimer], m.timers[lastCallTimer] = time.Time{}, time.Time{}
-	if grace != Forever {
-		end := since.Add(grace)
-		m.timers[graceTimer], m.timers[lastCallTimer] = end, end.Add(-min(lastCallTime, grace/4))
+	if grace == Forever {
+		m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = time.Time{}, time.Time{}, time.Time{}
+		return
 	}
+	end := since.Add(grace)
+	m.timers[graceTimer] = end
+	m.timers[lastCallTimer] = end.Add(-min(lastCallTime, grace/4))
+	m.timers[finalCallTimer] = end.Add(-min(finalCallTime, grace/10))
 }
 
 // stopAgain is a stop signal in a drain: the first one, if the drain began
@@ -133,7 +136,10 @@ func (m *Machine) snapshotSoon(now time.Time, _ Event) []Action {
 // snapshot is for orphans.
 func (m *Machine) snapshot(now time.Time) []Action {
 	m.timers[snapshotTimer] = now.Add(m.every(false))
-	if m.lastCall() {
+	switch {
+	case m.finalCall():
+		return []Action{{Kind: FinalCall}}
+	case m.lastCall():
 		return []Action{{Kind: LastCall}}
 	}
 	return []Action{{Kind: SignalOrphans}}
@@ -143,11 +149,13 @@ func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 	if m.due(graceTimer, now) {
 		return m.kill(now, AnnounceOver)
 	}
-	look := m.due(snapshotTimer, now) || m.due(lastCallTimer, now)
-	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer]) // the line costs none of its own
-	if m.due(lastCallTimer, now) {
-		m.timers[lastCallTimer] = time.Time{}
+	look := m.due(snapshotTimer, now)
+	for _, call := range []timer{lastCallTimer, finalCallTimer} {
+		if m.due(call, now) {
+			m.timers[call], look = time.Time{}, true
+		}
 	}
+	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer]) // the line costs none of its own
 	switch delayed := m.isSet(delayTimer); {
 	case m.due(delayTimer, now):
 		m.timers[delayTimer], m.timers[snapshotTimer] = time.Time{}, now.Add(m.every(false))

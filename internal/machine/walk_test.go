@@ -161,7 +161,7 @@ func (w *walk) step(from *place, now time.Time, e Event) {
 	w.checkStep(from, &p, e, actions)
 	p.signalled = p.signalled || slices.Contains(actions, SignalWorker)
 	p.inspected = p.inspected || slices.Contains(actions, Inspect)
-	if !slices.ContainsFunc(actions, func(a ActionKind) bool { return a == SignalWorker || a == SignalOrphans || a == LastCall }) {
+	if !slices.ContainsFunc(actions, func(a ActionKind) bool { return a == SignalWorker || isSnapshot(a) }) {
 		w.visit(&p)
 		return
 	}
@@ -244,7 +244,7 @@ var allowed = map[phase.Phase][]ActionKind{
 	phase.Starting: {},
 	phase.Running:  {PassThrough, ResumeWorker, Inspect},
 	phase.Quiet:    {PassThrough, QuietWorker, Inspect},
-	phase.Draining: {SignalWorker, SignalOrphans, LastCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
+	phase.Draining: {SignalWorker, SignalOrphans, LastCall, FinalCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
 	phase.Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
 	phase.Done:     {AnnounceStuck},
 }
@@ -261,7 +261,8 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		}
 	}
 	has := func(a ActionKind) bool { return slices.Contains(actions, a) }
-	delayed := to.m.isSet(delayTimer)
+	delayed, snapshot := to.m.isSet(delayTimer), slices.ContainsFunc(actions, isSnapshot)
+	call := from.m.due(lastCallTimer, to.now) || from.m.due(finalCallTimer, to.now)
 	switch {
 	case before == phase.Done && (after != phase.Done || len(actions) > 0 || to.m != from.m && e.Kind != StopSignaled):
 		w.fatalf(to, "done is left, or does something: %v", actions)
@@ -271,11 +272,11 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		w.fatalf(to, "inspected twice")
 	case has(ResumeWorker) && (before != phase.Quiet || e.Kind != TimePassed):
 		w.fatalf(to, "resumed")
-	case after == phase.Draining && delayed && (has(SignalWorker) || has(SignalOrphans) || has(LastCall)):
+	case after == phase.Draining && delayed && (has(SignalWorker) || snapshot):
 		w.fatalf(to, "%v in the stop delay", actions)
-	case (has(SignalOrphans) || has(LastCall)) && e.Kind == TimePassed && !from.m.due(lastCallTimer, to.now) && to.now.Before(from.m.paid(share)):
+	case snapshot && e.Kind == TimePassed && !call && to.now.Before(from.m.paid(share)):
 		w.fatalf(to, "a snapshot %v before its time", from.m.paid(share).Sub(to.now))
-	case (has(SignalOrphans) || has(LastCall)) && !(to.exited || from.signalled || has(SignalWorker)):
+	case snapshot && !(to.exited || from.signalled || has(SignalWorker)):
 		w.fatalf(to, "%v before the worker was signalled or exited", actions)
 	case w.EndsWithWorker && after == phase.Draining && to.exited:
 		w.fatalf(to, "it goes on without its worker")
@@ -285,6 +286,9 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		w.fatalf(to, "no kill as killing begins: %v", actions)
 	}
 }
+
+// isSnapshot reports whether an action takes a snapshot for orphans.
+func isSnapshot(a ActionKind) bool { return a == SignalOrphans || a == LastCall || a == FinalCall }
 
 // checkPhases checks that the walk went everywhere.
 func (w *walk) checkPhases() {

@@ -132,7 +132,7 @@ func (s *scene) endJobs(t *testing.T, w way) {
 	}
 	s.init.WaitErr(`what still runs after`)
 	harness.WaitUntil(t, "the handlers run", func() bool {
-		return w.uncounted || s.count("signalled") >= jobs || !s.busy && strings.Contains(s.init.Stderr.Text(), undecided) || !s.init.Running()
+		return w.uncounted || s.count("signalled") >= jobs || !s.busy && undecided.MatchString(s.init.Stderr.Text()) || !s.init.Running()
 	})
 	s.init.WaitAtRest(500 * time.Millisecond)
 	end, err := os.OpenFile(filepath.Join(s.dir, "end"), os.O_RDWR, 0)
