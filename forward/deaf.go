@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 )
 
 // In ticks.
@@ -32,7 +33,7 @@ func (l *Ledger) reached(m *record) (sig unix.Signal, handled bool) {
 		return m.sent.signal, m.sent.handled
 	}
 	sig = l.signalFor(m)
-	return sig, m.handled.Has(sig) || m.program != Shell && m.handled.Has(l.deliver)
+	return sig, m.handled.Has(sig) || m.kind != program.Shell && m.handled.Has(l.deliver)
 }
 
 // hadTime reports whether a process had time to act upon the signal that has reached it.
@@ -46,7 +47,7 @@ func (l *Ledger) hadTime(m *record) bool {
 // notActing reports whether a process that was signalled may not act upon it.
 func (l *Ledger) notActing(m *record) bool {
 	sig, handled := l.reached(m)
-	return !handled || m.program == Shell || m.Pending.Has(sig)
+	return !handled || m.kind == program.Shell || m.Pending.Has(sig)
 }
 
 // deafAtOnce is why a process that is about to be sent a signal will not act upon it; ""
@@ -83,7 +84,7 @@ func (l *Ledger) deaf() (all []Deaf) {
 		d := Deaf{Process: m.Process, Why: deafNow(p, sig), Children: l.shown.Children(m.PID)}
 		if d.Why == "" {
 			d.Why, d.Shell, d.Children = "waits for it", true, nil
-			if m.program == Shell && handled {
+			if m.kind == program.Shell && handled {
 				d.Children = l.blockingTrap(m)
 			}
 		}

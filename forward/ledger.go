@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 )
 
 // Ledger is the history that decisions depend on: which process was sent what, how each of drainit's
@@ -118,7 +119,7 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	if p.Args == nil && (p.Exe == "" || p.Exe == before.Exe) { // not read in time
 		m.Exe, m.Args = before.Exe, before.Args
 	}
-	m.program = ProgramOf(&m.Process)
+	m.kind = program.Of(&m.Process)
 	m.handled |= p.Handled | p.Awaited
 	return m
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -229,18 +230,18 @@ func TestProgramThatIsNotReadAgainIsStillKnown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		exe  string
 		args []string
-		want Program
+		want program.Kind
 	}{
-		"not asked for":         {"", nil, Shell},
-		"not read in time":      {"sh", nil, Shell},
-		"another program":       {"node", []string{"node"}, Other},
-		"another, half of read": {"node", nil, Other},
+		"not asked for":         {"", nil, program.Shell},
+		"not read in time":      {"sh", nil, program.Shell},
+		"another program":       {"node", []string{"node"}, program.Other},
+		"another, half of read": {"node", nil, program.Other},
 	} {
 		l := stopping(t, below(10, drainitPID, 100), shell)
 		again := shell
 		again.Exe, again.Args = tt.exe, tt.args
 		wantSent(t, name, orphans(l, below(10, drainitPID, 100), again))
-		if got := l.records[shell.ID].program; got != tt.want {
+		if got := l.records[shell.ID].kind; got != tt.want {
 			t.Errorf("%s: it is a %v, want a %v", name, got, tt.want)
 		}
 	}
@@ -304,6 +305,29 @@ func TestParentsCloseNoRing(t *testing.T) {
 	for _, m := range l.records {
 		if top := m.topmost(); top.PID != 10 { // it comes to an end
 			t.Errorf("above %v is %v, want the worker", m.Process, top.Process)
+		}
+	}
+}
+
+// A snapshot may not show the arguments, and a launcher takes its title some time after its
+// start. What a process is, is asked again when it shows more.
+func TestAProgramIsKnownWhenItShows(t *testing.T) {
+	node := kindly("node", 11, 10)
+	node.Args = nil
+	titled, whole := node, node
+	titled.Comm, whole.Args = "npm start", []string{"node", "/usr/bin/npm", "start"}
+	for name, shown := range map[string]proc.Process{"its title": titled, "its arguments": whole} {
+		l := stopping(t, kindly("app", 10, 1), node)
+		if got := l.living[11].kind; got != program.Other {
+			t.Errorf("before it shows %s it is %v", name, got)
+		}
+		orphans(l, kindly("app", 10, 1), shown)
+		if got := l.living[11].kind; got != program.Launcher {
+			t.Errorf("when it shows %s it is %v", name, got)
+		}
+		orphans(l, kindly("app", 10, 1), node)
+		if got := l.living[11]; name == "its arguments" && (got.kind != program.Launcher || len(got.Args) == 0) {
+			t.Errorf("when it no longer shows %s it is %v, %q", name, got.kind, got.Args)
 		}
 	}
 }

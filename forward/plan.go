@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -206,7 +207,7 @@ func (l *Ledger) delivery(m *record, why string) Delivery {
 // A launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or dies, whatever
 // trap it has for TERM; so it is sent TERM unless it has a trap for the signal itself.
 func (l *Ledger) signalFor(m *record) unix.Signal {
-	heeds := m.program == Other || m.program == Shell && l.deliver != unix.SIGINT && m.Handles(l.deliver)
+	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.Handles(l.deliver)
 	if heeds && (m == l.worker || m.Handles(l.deliver)) {
 		return l.deliver
 	}

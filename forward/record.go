@@ -1,11 +1,10 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -15,11 +14,11 @@ type record struct {
 	parent    *record // the last that was not drainit; nil if none was seen
 	origin    origin
 	fate      fate
-	program   Program     // when it was last seen
-	handled   signals.Set // at any snapshot: a handler may be there for one signal only
-	sent      *sent       // nil: drainit has not signalled it
-	heldSince uint64      // the tick at which its fate was first held, 0 for never
-	waitsBy   string      // the rule by which it was not signalled, the last time
+	kind      program.Kind // when it was last seen
+	handled   signals.Set  // at any snapshot: a handler may be there for one signal only
+	sent      *sent        // nil: drainit has not signalled it
+	heldSince uint64       // the tick at which its fate was first held, 0 for never
+	waitsBy   string       // the rule by which it was not signalled, the last time
 	exit      *unix.WaitStatus
 	stack     uint64 // where its stack was at first, 0 where it did not sleep
 	lostChild bool   // since it was signalled
@@ -100,8 +99,7 @@ func (m *record) diedOfIt() bool {
 	return m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
 }
 
-// alwaysHandles reports whether a process is a shell that handles TERM without any trap, and acts
-// upon it after its child has ended only.
+// alwaysHandles reports whether a process handles TERM without acting upon it (program.HandlesWithoutTrap).
 func (m *record) alwaysHandles() bool {
-	return m.program == Shell && slices.Contains(shellsWithHandlers, shellName(&m.Process))
+	return program.HandlesWithoutTrap(&m.Process)
 }

@@ -3,6 +3,7 @@ package forward
 import (
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -78,7 +79,7 @@ func (l *Ledger) whyCertain(m *record) string {
 		return ""
 	case notified == nil && parent.topmost().origin == root:
 		return "the worker above it had ended before it was signalled"
-	case parent.origin == root && parent.program == Other && inBackground(&m.Process, &parent.Process):
+	case parent.origin == root && parent.kind == program.Other && inBackground(&m.Process, &parent.Process):
 		return "a shell started it beside " + parent.String() + ", which has gone" // server & exec worker
 	case parent.passedNothingOn():
 		return "its parent " + parent.String() + " had no handler and died of it"
@@ -117,7 +118,7 @@ func (l *Ledger) cleansUp(m *record) bool {
 
 // hasTrap reports whether a process is a shell that handled what drainit sent it.
 func (m *record) hasTrap() bool {
-	return m != nil && m.program == Shell && m.sent != nil && m.sent.handled
+	return m != nil && m.kind == program.Shell && m.sent != nil && m.sent.handled
 }
 
 // survives reports whether a process would live on with what another can have sent it. One that

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 )
 
 // Successor is a process that took the worker's place: its exit status is the one that counts.
@@ -40,7 +41,7 @@ const mostDeferred = 3
 func (l *Ledger) promoteSuccessor(now bool) {
 	for {
 		w := l.worker
-		if w == nil || w.succeeded || w.program == Other || w.sent == nil || !w.diedOfIt() {
+		if w == nil || w.succeeded || w.kind == program.Other || w.sent == nil || !w.diedOfIt() {
 			return
 		}
 		if !now && l.deferred < mostDeferred && l.anySent(l.isUnreaped) {
@@ -75,13 +76,13 @@ func (l *Ledger) candidates() (these []*record) {
 	}
 	var passing []*record
 	for _, m := range all {
-		handles := m.handled.Has(l.deliver) && !(m.program == Shell && (!m.Handles(unix.SIGTERM) || m.alwaysHandles()))
-		dying := m.program == Launcher && m.sent != nil
+		handles := m.handled.Has(l.deliver) && !(m.kind == program.Shell && (!m.Handles(unix.SIGTERM) || m.alwaysHandles()))
+		dying := m.kind == program.Launcher && m.sent != nil
 		switch {
 		case m.topmost().origin != root, m.fate == cleanup, m.sent == nil && l.cleansUp(m), l.shown.HasWriters(m.PID):
 		case handles && !dying:
 			these = append(these, m)
-		case m.program != Other:
+		case m.kind != program.Other:
 			passing = append(passing, m)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -134,9 +135,11 @@ func (p *fake) stat() proc.Process {
 // word is the name of a process without the digits that tell it from others.
 func (p *fake) word() string { return strings.TrimRight(p.name, "0123456789") }
 
-func (p *fake) launcher() bool { return slices.Contains(launchers, p.word()) }
+func (p *fake) launcher() bool {
+	return p.word() == "npm" || p.word() == "npx" || p.word() == "pnpm" || p.word() == "yarn"
+}
 
-func (p *fake) shell() bool { return slices.Contains(shells, p.word()) }
+func (p *fake) shell() bool { return program.Of(&proc.Process{Exe: p.word()}) == program.Shell }
 
 // program is what runs a process, for the kinds that matter here.
 func (p *fake) program() string {

@@ -10,6 +10,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/diag"
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/reaper"
 )
 
@@ -105,7 +106,7 @@ func (s *Supervisor) warnParent() {
 		return
 	}
 	parent, err := s.sys.Process(os.Getppid())
-	if err != nil || forward.ProgramOf(&parent) != forward.Shell {
+	if err != nil || program.Of(&parent) != program.Shell {
 		return
 	}
 	for p := parent; err == nil && diag.KeepsSignals(p); p, err = s.sys.Process(p.PPID) {

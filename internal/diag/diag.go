@@ -13,15 +13,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/proc"
+	"drainit/internal/program"
 )
 
 // KeepsSignals reports whether a program keeps a stop signal from the processes below it: a
 // shell without a trap for TERM does, and a launcher may.
 func KeepsSignals(p proc.Process) bool {
-	program := forward.ProgramOf(&p)
-	return program == forward.Launcher || program == forward.Shell && !p.Handles(unix.SIGTERM)
+	kind := program.Of(&p)
+	return kind == program.Launcher || kind == program.Shell && !p.Handles(unix.SIGTERM)
 }
 
 // helpers are programs that a script waits with, or pipes through.
@@ -30,7 +30,7 @@ var helpers = []string{"sleep", "usleep", "tail", "cat", "tee", "inotifywait"}
 // AtWork returns the processes that do the work: the worker, or the first programs below it
 // where it is a shell or a launcher.
 func AtWork(s *proc.Snapshot, worker int) []proc.Process {
-	programs := s.Nearest(worker, func(p proc.Process) bool { return forward.ProgramOf(&p) == forward.Other })
+	programs := s.Nearest(worker, func(p proc.Process) bool { return program.Of(&p) == program.Other })
 	return slices.DeleteFunc(programs, func(p proc.Process) bool { return p.PID != worker && slices.Contains(helpers, p.Comm) })
 }
 
@@ -55,7 +55,7 @@ func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
 // Go and Node: they show a handler whatever the program has.
 func LacksHandler(p proc.Process, sig unix.Signal) (lacks, certain bool) {
 	switch {
-	case forward.ProgramOf(&p) != forward.Other || p.Blocked.Has(sig):
+	case program.Of(&p) != program.Other || p.Blocked.Has(sig):
 		return false, false
 	case p.Start == 0:
 		return true, false

@@ -178,7 +178,7 @@ func TestWhatIsImported(t *testing.T) {
 	}
 	got := slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool { return !strings.HasPrefix(path, "drainit/") })
 	slices.Sort(got)
-	if allowed := []string{"drainit/forward", "drainit/internal/diag", "drainit/internal/proc", "drainit/internal/signals"}; !slices.Equal(got, allowed) {
+	if allowed := []string{"drainit/internal/diag", "drainit/internal/proc", "drainit/internal/program", "drainit/internal/signals"}; !slices.Equal(got, allowed) {
 		t.Errorf("%v, want %v", got, allowed)
 	}
 }

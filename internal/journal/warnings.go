@@ -9,6 +9,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -22,7 +23,7 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 	}
 	names := logx.List(atWork, proc.Process.String)
 	does := fmt.Sprintf("does not forward signals, so drainit sends the stop signal to %s itself", names)
-	switch launcher := forward.LauncherName(&w); {
+	switch launcher := program.LauncherName(&w); {
 	case mode == forward.ModeWorker:
 		does = fmt.Sprintf("may not forward signals, and with --forward worker drainit sends none to %s", names)
 	case launcher != "":

@@ -1,4 +1,8 @@
-package forward
+// Package program tells which program a process runs, as far as that matters to the signals of
+// those below it: a shell, a package manager's launcher, or any other.
+//
+// It owns the names. It must never read anything: it goes by what a snapshot shows.
+package program
 
 import (
 	"path"
@@ -8,14 +12,14 @@ import (
 	"drainit/internal/proc"
 )
 
-// Program is what a process runs, as far as it matters to those below it.
-type Program uint8
+// Kind is what a process runs.
+type Kind uint8
 
-// The programs.
+// The kinds.
 const (
-	Other    Program = iota // its own business: a worker, a relay, anything not known
-	Shell                   // without a trap it dies of TERM and signals none; on INT it waits for its child
-	Launcher                // a package manager's runner: of signals it heeds TERM at most
+	Other    Kind = iota // its own business: a worker, a relay, anything not known
+	Shell                // without a trap it dies of TERM and signals none; on INT it waits for its child
+	Launcher             // a package manager's runner: of signals it heeds TERM at most
 )
 
 var (
@@ -27,9 +31,9 @@ var (
 	launchers = []string{"npm", "npx", "yarn", "yarnpkg", "pnpm", "pnpx"}
 )
 
-// ProgramOf tells a shell and a launcher by what runs them; where that may not be
-// read, by the name the process bears. Arguments alone prove nothing.
-func ProgramOf(p *proc.Process) Program {
+// Of tells a shell and a launcher by their executable; where that may not be read, by the name that
+// the process bears. Arguments alone prove nothing.
+func Of(p *proc.Process) Kind {
 	switch {
 	case slices.Contains(shells, shellName(p)):
 		return Shell
@@ -51,6 +55,12 @@ func shellName(p *proc.Process) string {
 		return commandName(p.Args, 1) // busybox sh
 	}
 	return called
+}
+
+// HandlesWithoutTrap reports whether a process is a shell that handles TERM without any trap, and acts
+// upon it only after its child has ended.
+func HandlesWithoutTrap(p *proc.Process) bool {
+	return slices.Contains(shellsWithHandlers, shellName(p))
 }
 
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for any other program. npm and

@@ -1,0 +1,110 @@
+package program
+
+import (
+	"strings"
+	"testing"
+
+	"drainit/internal/proc"
+)
+
+// shown is what a snapshot shows of a program: what runs it, the name it bears, and
+// its arguments, with blanks between them.
+func shown(exe, comm, args string) proc.Process {
+	return proc.Process{Comm: comm, Exe: exe, Args: strings.Fields(args)}
+}
+
+func TestKindOf(t *testing.T) {
+	tests := []struct {
+		name    string
+		process proc.Process
+		want    Kind
+	}{
+		{"sh -c", shown("dash", "sh", "sh -c app"), Shell},
+		{"a script, whose name is its file's", shown("bash", "start.sh", "/bin/bash ./start.sh"), Shell},
+		{"a login shell", shown("bash", "bash", "-bash"), Shell},
+		{"a shell without arguments", shown("zsh", "zsh", ""), Shell},
+		{"a shell that was set aside", shown("bash.old", "bash", "bash start.sh"), Shell},
+		{"busybox by the name of sh", shown("busybox", "sh", "sh -c app"), Shell},
+		{"busybox by a path", shown("busybox", "start.sh", "/bin/ash ./start.sh"), Shell},
+		{"busybox as a login shell", shown("busybox", "sh", "-sh"), Shell},
+		{"busybox that is given its name", shown("busybox", "busybox", "busybox sh -c app"), Shell},
+		{"Alpine's static busybox", shown("busybox.static", "busybox.static", "/bin/busybox.static sh"), Shell},
+		{"toybox", shown("toybox", "sh", "sh"), Shell},
+		{"busybox as another program", shown("busybox", "httpd", "httpd -f"), Other},
+		{"busybox as another program with a shell for an argument", shown("busybox", "nohup", "nohup sh"), Other},
+		{"busybox alone", shown("busybox", "busybox", "busybox"), Other},
+		{"busybox that shows no arguments", shown("busybox", "sh", ""), Other},
+		{"a shell that /proc hides", shown("", "sh", ""), Shell},
+		{"a login shell that /proc hides", shown("", "-bash", ""), Shell},
+		{"a script whose shell /proc hides", shown("", "start.sh", ""), Other},
+		{"a program that calls itself a shell", shown("node", "sh", "node sh"), Other},
+		{"a program with a shell for an argument", shown("timeout", "timeout", "timeout 9 sh -c app"), Other},
+		{"fish is not a shell of this kind", shown("fish", "fish", "fish"), Other},
+		{"node", shown("node", "node", "node app.js"), Other},
+		{"npm", shown("node", "npm start", "npm start"), Launcher},
+		{"what is nothing at all", proc.Process{}, Other},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Of(&tt.process); got != tt.want {
+				t.Errorf("%+v is a %v, want a %v", tt.process, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLauncherName(t *testing.T) {
+	tests := []struct {
+		name    string
+		process proc.Process
+		want    string
+	}{
+		{"npm's title", shown("node", "npm start", "npm start"), "npm"},
+		{"npm exec, which npx is", shown("node", "npm exec tsx ap", "npm exec tsx app.ts"), "npm"},
+		{"npm before it has its title", shown("node", "node", "node /usr/local/bin/npm start"), "npm"},
+		{"npm by its file", shown("node", "node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start"), "npm"},
+		{"npx by its file", shown("node", "MainThread", "/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app"), "npx"},
+		{"yarn 1", shown("node", "node", "node /opt/yarn/bin/yarn.js start"), "yarn"},
+		{"yarn 4", shown("node", "node", "node /app/.yarn/releases/yarn-4.5.0.cjs start"), "yarn"},
+		{"yarn 2", shown("node", "node", "node /app/.yarn/releases/yarn-berry.cjs start"), "yarn"},
+		{"yarn by Debian's name", shown("node", "node", "node /usr/bin/yarnpkg start"), "yarnpkg"},
+		{"pnpm", shown("node", "node", "node /usr/bin/pnpm.cjs start"), "pnpm"},
+		{"pnpx", shown("node", "node", "node /usr/bin/pnpx app"), "pnpx"},
+		{"behind flags of node", shown("node", "node", "node --no-warnings --max-old-space-size=64 /usr/bin/npm start"), "npm"},
+		{"by Debian's old name of node", shown("nodejs", "node", "nodejs /usr/bin/npm start"), "npm"},
+		{"by bun", shown("bun", "node", "bun /usr/bin/npm start"), "npm"},
+		{"that /proc hides", shown("", "npm start", ""), "npm"},
+		{"go run", shown("go", "go", "go run ."), "go run"},
+		{"another verb of go", shown("go", "go", "go test run"), ""},
+		{"go alone", shown("go", "go", "go"), ""},
+		{"an application", shown("node", "node", "node app.js npm"), ""},
+		{"an application with a launcher's name in its own", shown("node", "node", "node npm-proxy.js"), ""},
+		{"an application in a launcher's folder", shown("node", "node", "node /srv/npm/server.js"), ""},
+		{"an application with a title of its own", shown("node", "npmirror web", "npmirror web"), ""},
+		{"node alone", shown("node", "node", "node"), ""},
+		{"node with flags alone", shown("node", "node", "node --version"), ""},
+		{"another program with a launcher for an argument", shown("timeout", "timeout", "timeout 9 npm start"), ""},
+		{"a shell script of a launcher's name", shown("bash", "npm", "/bin/bash /usr/local/bin/npm start"), ""},
+		{"what is nothing at all", proc.Process{}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := LauncherName(&tt.process); got != tt.want {
+				t.Errorf("%+v is %q, want %q", tt.process, got, tt.want)
+			}
+		})
+	}
+}
+
+// A title may be written over the arguments, blanks and all, and an argument may
+// be empty or hold anything.
+func TestProgramsWithOddArguments(t *testing.T) {
+	for _, args := range [][]string{{""}, {"", ""}, {"-"}, {"--"}, {"/"}, {"\n"}, {"npm start"}, {"node", ""}, {".npm"}, {"npm."}, {"\xff", "-npm"}} {
+		for _, exe := range []string{"node", "busybox", "go", "", "."} {
+			s := proc.Process{Exe: exe, Args: args}
+			if got := Of(&s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
+				t.Errorf("%q of %q is a %v", args, exe, got)
+			}
+		}
+	}
+}
