@@ -44,30 +44,6 @@ func kinfolk(all ...kin) (shown []proc.Process) {
 	return shown
 }
 
-func TestWhatIsSignalledTogetherWithTheWorker(t *testing.T) {
-	tests := []struct {
-		name    string
-		family  []kin
-		writers map[int][]int
-		want    []int
-	}{
-		{"a worker that handles it, alone", []kin{{"app", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
-		{"none below a shell without a trap, which has to die before", []kin{{"dash", 10, 1}, {"app", 11, 10}, {"app", 12, 11}}, nil, []int{10}},
-		{"none below a launcher", []kin{{"npm", 10, 1}, {"app", 11, 10}}, nil, []int{10}},
-		{"the first that handles it below a namespace's first", []kin{{"init", 10, 1}, {"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, nil, []int{10, 12}},
-		{"below one that ignores it, not what would only die", []kin{{"ignores", 10, 1}, {"dies", 11, 10}, {"app", 12, 10}}, nil, []int{10, 12}},
-		{"below one that ignores it, past a mksh, which acts behind its child", []kin{{"ignores", 10, 1}, {"mksh", 11, 10}, {"app", 12, 11}}, nil, []int{10, 12}},
-		{"past two that ignore it", []kin{{"ignores", 10, 1}, {"ignores", 11, 10}, {"app", 12, 11}}, nil, []int{10, 12}},
-		{"no reader below one that ignores it", []kin{{"ignores", 10, 1}, {"app", 11, 10}, {"app", 12, 10}}, map[int][]int{12: {11}}, []int{10, 11}},
-	}
-	for _, tt := range tests {
-		l := NewLedger(drainitPID)
-		shown := with(kinfolk(tt.family...), details{Writers: tt.writers})
-		wantSent(t, tt.name, sentAll(l, l.Plan(term(Stop), shown)), tt.want...)
-		wantSent(t, tt.name+", later", sentAll(l, l.Plan(term(Orphans), shown)))
-	}
-}
-
 // The members of the group are signalled with it, and nothing else.
 func TestWhatIsSignalledTogetherWithAGroup(t *testing.T) {
 	outside := kindly("app", 13, 12)
@@ -81,15 +57,6 @@ func TestWhatIsSignalledTogetherWithAGroup(t *testing.T) {
 	if got, want := describe(l.Plan(r, proc.New(shown))), "group 10 of 10 11 12 TERM child stop"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-}
-
-// Below an orphan that ignores the signal those are signalled with it that handle it.
-func TestTheCascadeGoesOnBelowAnOrphan(t *testing.T) {
-	l := NewLedger(drainitPID)
-	r := term(Stop)
-	r.Worker = Worker{PID: 9, Gone: true, Daemonizes: true}
-	shown := proc.New(kinfolk(kin{"ignores", 11, 1}, kin{"app", 12, 11}, kin{"dash", 13, 1}, kin{"app", 14, 13}))
-	wantSent(t, "the orphans and the one's child", sentAll(l, l.Plan(r, shown)), 11, 12, 13)
 }
 
 // A relay has ended it, and it was not scheduled since.

@@ -50,25 +50,19 @@ func (l *Ledger) notActing(m *record) bool {
 	return !handled || m.kind == program.Shell || m.Pending.Has(sig)
 }
 
-// deafAtOnce is why a process that is about to be sent a signal will not act upon it; ""
-// where it may.
-func deafAtOnce(p *proc.Process, sig unix.Signal) string {
+// deafFor is why a process that was sent a signal some time ago does not act upon it; "" where it may.
+// One that runs takes it yet, and one in the kernel (state D) when it is back: with a handler it may
+// pass it on then.
+func deafFor(p *proc.Process, sig unix.Signal) string {
 	switch {
+	case p.Pending.Has(sig) && (p.State == 'S' || p.State == 'D' && !p.Handles(sig)):
+		return "has not taken it"
 	case p.Ignores(sig):
 		return "ignores it"
 	case p.NestedInit && !p.Handles(sig):
 		return "is the first of a PID namespace and has no handler"
 	}
 	return ""
-}
-
-// deafNow is the same of one that was sent it some time ago. One that runs takes it yet, and one in
-// the kernel (state D) when it is back: with a handler it may pass it on then.
-func deafNow(p *proc.Process, sig unix.Signal) string {
-	if p.Pending.Has(sig) && (p.State == 'S' || p.State == 'D' && !p.Handles(sig)) {
-		return "has not taken it"
-	}
-	return deafAtOnce(p, sig)
 }
 
 // deaf are the processes that were signalled some time ago and can't act upon it: they ignore the signal,
@@ -81,7 +75,7 @@ func (l *Ledger) deaf() (all []Deaf) {
 			continue
 		}
 		sig, handled := l.reached(m)
-		d := Deaf{Process: m.Process, Why: deafNow(p, sig), Children: l.shown.Children(m.PID)}
+		d := Deaf{Process: m.Process, Why: deafFor(p, sig), Children: l.shown.Children(m.PID)}
 		if d.Why == "" {
 			d.Why, d.Shell, d.Children = "waits for it", true, nil
 			if m.kind == program.Shell && handled {
@@ -152,32 +146,23 @@ func (l *Ledger) blocksTrap(d Deaf) bool {
 }
 
 // Recheck returns how long until processes that have not reacted are checked again, though none
-// has died; 0 for never.
-func (l *Ledger) Recheck() (next time.Duration) {
+// has died: the longer, the longer nothing was sent. It returns 0 for never.
+func (l *Ledger) Recheck() time.Duration {
+	const soon, least, most, tick = 60 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Millisecond // soon is after actsAfter
+	var again time.Duration
 	for _, m := range l.living {
-		if again := l.againAfter(m); again > 0 && (next == 0 || again < next) {
-			next = again
+		next := time.Duration(0)
+		switch hasChildren := len(l.shown.Children(m.PID)) > 0; {
+		case m.sent == nil && m.heldSince != 0 && l.now < m.heldSince+aSecond, m.sent != nil && hasChildren && !l.hadTime(m):
+			next = soon
+		case m.sent != nil && hasChildren:
+			next = min(max(time.Duration(l.now-m.sent.tick)*tick/2, least), most)
+		case m.fate.isLeft() && hasChildren:
+			next = least
+		}
+		if next > 0 && (again == 0 || next < again) {
+			again = next
 		}
 	}
-	return next
-}
-
-// againAfter is how long one that was signalled, left alone, or held may be left before it is
-// checked again: the longer, the longer it has not changed; 0 where nothing depends on it.
-func (l *Ledger) againAfter(m *record) time.Duration {
-	const soon, least, most = 60 * time.Millisecond, time.Second, 5 * time.Second // soon is after actsAfter
-	const tick = 10 * time.Millisecond
-	switch {
-	case m.sent == nil && m.heldSince != 0 && l.now < m.heldSince+aSecond:
-		return soon
-	case len(l.shown.Children(m.PID)) == 0, m.sent == nil && !m.fate.isLeft():
-		return 0
-	case !l.hadTime(m):
-		return soon
-	case m.sent == nil, l.now < m.sent.tick+aSecond:
-		return least
-	case l.notActing(m):
-		return min(max(time.Duration(l.now-m.sent.tick)*tick/2, least), most)
-	}
-	return 0
+	return again
 }

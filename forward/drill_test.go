@@ -18,7 +18,7 @@ import (
 //	NAME loses SIG             its handler has gone
 //	NAME exits
 //	NAME dies of SIG
-//	snapshot, or last call     in the last seconds; all that it leads to follows it
+//	snapshot, or last call     in the last seconds; all that follows from it stands after it
 //
 // A tree is NAME[TERM,INT](TREE, TREE): what it handles, and its children. A *
 // stands for the stop signal and TERM; "session" says that it leads a session.
@@ -36,7 +36,7 @@ type drill struct {
 
 // newDrill makes a machine with a worker, and other children of drainit.
 func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
-	d := &drill{t: t, sig: sig, w: newWorld(1 << 15), l: NewLedger(drainitPID), names: make(map[string]*fake)}
+	d := &drill{t: t, sig: sig, w: &world{tick: 1000, procs: make(map[int]*fake), last: drainitPID}, l: NewLedger(drainitPID), names: make(map[string]*fake)}
 	first := d.plant(nil, worker)
 	d.plant(nil, others)
 	d.w.tick += 100
@@ -51,7 +51,7 @@ func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
 // plan takes a snapshot and makes the deliveries that follow from it. The script must
 // know of them.
 func (d *drill) plan(purpose Purpose) {
-	deliveries := d.l.Plan(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker}, d.w.snapshot(func() {}))
+	deliveries := d.l.Plan(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker}, d.w.snapshot())
 	for _, s := range deliveries {
 		d.l.Sent(s, d.w.tick)
 	}
@@ -79,7 +79,7 @@ func (d *drill) plant(parent *fake, tree string) (all []*fake) {
 			tree = tree[len(m[0]):]
 			last = d.w.start(m[1], parent, d.mask(m[2]))
 			if strings.Contains(m[2], "session") {
-				last.sid = last.PID
+				last.SID = last.PID
 			}
 			d.names[m[1]] = last
 			all = append(all, last)
@@ -161,7 +161,7 @@ func (d *drill) happen(step string, f []string) {
 	case f[1] == "starts":
 		d.plant(p, strings.Join(f[2:], " "))
 	case f[1] == "loses":
-		p.handled &^= signals.SetOf(d.signal(f[2]))
+		p.Handled &^= signals.SetOf(d.signal(f[2]))
 	case f[1] == "exits":
 		d.end(p, 0)
 	case f[1] == "dies":
@@ -175,7 +175,6 @@ func (d *drill) end(p *fake, by unix.Signal) {
 	d.w.end(p)
 	if p.parent == nil {
 		d.l.Exited(p.PID, unix.WaitStatus(by))
-		delete(d.w.procs, p.PID)
 	}
 	if p.PID == d.worker.PID {
 		d.worker.Gone = true

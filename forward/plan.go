@@ -144,21 +144,11 @@ func (l *Ledger) settle(m *record) {
 	}
 }
 
-// add adds a delivery to the plan, and what follows from it: what can't act upon the signal signals
-// none below it.
+// add adds a delivery to the plan.
 func (l *Ledger) add(d Delivery) {
 	l.plan = append(l.plan, d)
-	reached := []proc.Process{d.Process}
-	if d.Target == ToGroup {
-		reached = d.Members
-	}
-	for _, p := range reached {
+	for _, p := range d.Reached() {
 		l.planned[p.ID] = true
-	}
-	for _, p := range reached {
-		if why := deafAtOnce(&p, d.Signal); why != "" {
-			l.pass(l.shown.Children(p.PID), "below "+p.String()+", which "+why, false)
-		}
 	}
 }
 

@@ -6,19 +6,15 @@ type finding struct {
 	what   string
 }
 
-// note notes which members live and were not signalled, and why.
+// note notes which members live, act upon the signal and were not sent it, and why.
 func (w *walk) note(when string) {
 	for i := range w.family {
 		m := &w.family[i]
-		if m.dead || m.signalled() {
+		if m.dead || m.signalled() || !m.acts() {
 			continue
 		}
-		what := "; it handles it"
-		if !m.acts() {
-			what = "; it does not act upon it"
-		}
-		w.cases[finding{i, when + w.whyNot(i) + what}] = true
-		if w.step == Orphans && w.idle && m.acts() && !w.late && !w.handlerAbove(i) {
+		w.cases[finding{i, when + w.whyNot(i)}] = true
+		if w.step == Orphans && w.idle && !w.late && !w.handlerAbove(i) {
 			w.t.Fatalf("%v: member %d was not signalled before the last call (deaths: %v)", w.family, i, w.deaths)
 		}
 	}
@@ -113,7 +109,6 @@ func (w *walk) check() {
 			w.cases[finding{i, w.twice(m)}] = true
 		}
 	}
-	w.note("never: ")
 }
 
 // twice is how a member was signalled both by drainit and by another.
@@ -130,8 +125,8 @@ func (w *walk) twice(m *member) string {
 	if m.call != Orphans {
 		what += "'s " + calls[m.call]
 	}
-	if m.handles() {
-		return what + "; it handles it"
+	if !m.handles() {
+		what += ", of one that " + behaves[m.does]
 	}
-	return what + "; it " + behaves[m.does] + " it"
+	return what
 }
