@@ -69,13 +69,12 @@ func deafFor(p *proc.Process, sig unix.Signal) string {
 // or have not taken it, or are shells that wait for a child first. Orphans that were left alone count,
 // for another may have signalled them.
 func (l *Ledger) deaf() (all []Deaf) {
-	for _, p := range l.shown.Descendants(l.self) {
-		m := l.living[p.PID]
-		if m == nil || !l.hadTime(m) || !l.notActing(m) {
+	for _, m := range l.shownNow() {
+		if !l.hadTime(m) || !l.notActing(m) {
 			continue
 		}
 		sig, handled := l.reached(m)
-		d := Deaf{Process: m.Process, Why: deafFor(p, sig), Children: l.shown.Children(m.PID)}
+		d := Deaf{Process: m.Process, Why: deafFor(&m.Process, sig), Children: l.shown.Children(m.PID)}
 		if d.Why == "" {
 			d.Why, d.Shell, d.Children = "waits for it", true, nil
 			if m.kind == program.Shell && handled {

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
@@ -45,26 +44,6 @@ func TestOtherSignalsAreNoStop(t *testing.T) {
 	l.Plan(term(Stop), machine(false))
 	if !(l.Start() != nil) || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
 		t.Errorf("a stop has begun: %v; sent: %v", (l.Start() != nil), l.WasSent(proc.ID{PID: 11, Start: 100}))
-	}
-}
-
-// What is below one that handles a signal is that one's business.
-func TestWorkerThatHandlesASignalGetsIt(t *testing.T) {
-	all := copies(machine(false).All())
-	for i := range all {
-		all[i].Handled |= signals.SetOf(unix.SIGHUP, unix.SIGTTIN)
-	}
-	for _, mode := range []Mode{ModeAuto, ModeWorker} {
-		for sig, want := range map[unix.Signal]string{unix.SIGHUP: "10 HUP child", unix.SIGTTIN: "10 TTIN child"} {
-			r := Request{Purpose: PassThrough, Signal: sig, Mode: mode, Worker: Worker{PID: 10}}
-			if got := describe(NewLedger(drainitPID).Plan(r, proc.New(all))); got != want {
-				t.Errorf("mode %v: %q, want %q", mode, got, want)
-			}
-		}
-	}
-	r := Request{Purpose: PassThrough, Signal: unix.SIGTTIN, Mode: ModeGroup, Worker: Worker{PID: 10}}
-	if got, want := describe(NewLedger(drainitPID).Plan(r, proc.New(all))), "10 TTIN child; 11 TTIN"; got != want {
-		t.Errorf("mode group: %q, want %q", got, want)
 	}
 }
 

@@ -11,10 +11,9 @@ const (
 // addLastCall is rule 9. The last call adds those that are not the business of a living process which
 // handles the stop; the final call adds those as well: the kill loses their work in any case.
 func (l *Ledger) addLastCall(final bool) {
-	for _, p := range l.shown.Descendants(l.self) {
-		m := l.living[p.PID]
+	for _, m := range l.shownNow() {
 		switch {
-		case m == nil || m.sent != nil || l.planned[m.ID]:
+		case m.sent != nil || l.planned[m.ID]:
 		case final && l.actsUpon(m):
 			l.add(l.delivery(m, finalCall))
 		case l.shown.HasWriters(m.PID):

@@ -45,8 +45,8 @@ func NewLedger(self int) *Ledger {
 // Start returns the first snapshot of the stop, nil before that was taken.
 func (l *Ledger) Start() *proc.Snapshot { return l.start }
 
-// begin begins the history of a stop with its first snapshot. Signalled as the worker is are the
-// worker, or all children of drainit where it has gone. The other children wait until it has.
+// begin begins the history of a stop with its first snapshot. The roots are the worker, or all children
+// of drainit where it has gone. Other children wait for the worker.
 func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	l.start, l.deliver, l.now = s, r.Signal, r.Tick
 	l.records = make(map[proc.ID]*record)
@@ -91,9 +91,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		switch {
 		case m.last == l.snapshots-1 && m.parent != nil:
 			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
-		case m.last < l.snapshots-1 && m.sent == nil && m != l.worker:
-			// Only what is below it has to know it. A snapshot may miss a process that loses its parent
-			// meanwhile, so it takes two.
+		case m.last < l.snapshots-1 && m.sent == nil && m != l.worker: // one snapshot may miss an orphan
 			delete(l.records, id)
 		}
 	}
@@ -122,6 +120,16 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	m.kind = program.Of(&m.Process)
 	m.handled |= p.Handled | p.Awaited
 	return m
+}
+
+// shownNow are the living that the last snapshot shows, each after its parent.
+func (l *Ledger) shownNow() (all []*record) {
+	for _, p := range l.shown.Descendants(l.self) {
+		if m := l.living[p.PID]; m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // alive is exact for drainit's children: one that is dead and not waited for yet has still to say how
@@ -185,9 +193,9 @@ func (l *Ledger) Sent(d Delivery, tick uint64) {
 	}
 }
 
-// sentWithGroup reports whether one that is seen for the first time was signalled with its group. A
-// fork that was under way gives its child the signal and a later start (kernel/fork.c, copy_process),
-// much later on a busy machine: by then its parent has died of the signal.
+// sentWithGroup reports whether a new process was signalled with its group. A fork that was under way
+// gives its child the signal and a later start (kernel/fork.c, copy_process), much later on a busy
+// machine: by then its parent has died of the signal.
 func (l *Ledger) sentWithGroup(m *record) bool {
 	underWay := uint64(10) // ticks
 	if m.PPID == l.self {

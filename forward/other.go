@@ -27,29 +27,28 @@ func (l *Ledger) planResume(r Request) {
 	}
 }
 
-// planOther is for a signal that means nothing to drainit. By mode auto the first that handles it on
-// each way down from a worker gets it; the worker itself where none does, unless that would stop it.
+// planOther is for a signal that means nothing to drainit. By mode auto the first that handles it on each
+// way down from a worker gets it, and the worker itself where none does. One that would stop a process
+// goes to its handlers alone, whatever the mode.
 func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
-	onlyIfHandled := signals.StopsByDefault(r.Signal)
-	switch {
+	stops := signals.StopsByDefault(r.Signal)
+	switch worker := l.toWorker(r, s); {
 	case r.Worker.Gone && !r.Worker.Daemonizes:
-		return
-	case !r.Worker.Gone && r.Mode != ModeAuto && !onlyIfHandled:
-		worker := l.toWorker(r, s)
-		if r.Mode == ModeGroup {
-			worker.Target = ToGroup
+	case stops || r.Worker.Gone || r.Mode == ModeAuto:
+		for _, root := range l.workers(r, s) {
+			to, why := nearest(r, s, root), "the first that handles it"
+			if len(to) == 0 && !stops {
+				to, why = []proc.Process{root}, "no process handles it"
+			}
+			for _, p := range to {
+				l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: why})
+			}
 		}
-		l.plan = []Delivery{worker}
-		return
-	}
-	for _, root := range l.workers(r, s) {
-		to, why := l.handlers(r, s, root), "the first that handles it"
-		if len(to) == 0 && !onlyIfHandled {
-			to, why = []proc.Process{root}, "no process handles it"
-		}
-		for _, p := range to {
-			l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: why})
-		}
+	case r.Mode == ModeGroup:
+		worker.Target = ToGroup
+		fallthrough
+	default:
+		l.plan = append(l.plan, worker)
 	}
 }
 
@@ -68,25 +67,15 @@ func copies(these []*proc.Process) (all []proc.Process) {
 	return all
 }
 
-// Handlers are the processes that a signal goes to because they handle it: by mode the
-// first on each way down from the worker, or from what a worker that has gone left; the
-// worker; or the members of its group. Quiet goes to the first, whatever the mode.
+// Handlers are the first processes that handle a signal on each way down from the worker, or from what
+// a worker that has gone left.
 func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
 	for _, root := range l.workers(r, s) {
-		all = append(all, l.handlers(r, s, root)...)
+		all = append(all, nearest(r, s, root)...)
 	}
 	return all
 }
 
-func (l *Ledger) handlers(r Request, s *proc.Snapshot, root proc.Process) []proc.Process {
-	handles := func(p proc.Process) bool { return p.Handles(r.Signal) }
-	switch {
-	case r.Worker.Gone || r.Mode == ModeAuto || r.Purpose == Quiet:
-		return s.Nearest(root.PID, handles)
-	case r.Mode == ModeWorker && handles(root):
-		return []proc.Process{root}
-	case r.Mode == ModeGroup:
-		return slices.DeleteFunc(copies(s.Group(root.PID)), func(p proc.Process) bool { return !handles(p) })
-	}
-	return nil
+func nearest(r Request, s *proc.Snapshot, root proc.Process) []proc.Process {
+	return s.Nearest(root.PID, func(p proc.Process) bool { return p.Handles(r.Signal) })
 }

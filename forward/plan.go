@@ -83,9 +83,8 @@ func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
 	return Delivery{Process: p, PGID: group, Signal: r.Signal, Child: true}
 }
 
-// planOrphans is for those children of drainit that no other process can have signalled, and in the
-// last call for all that were not. Without /proc, a worker that lives may signal the others; what one
-// that has gone left is known to the kernel alone.
+// planOrphans is for the steps after the first. Without /proc, a worker that lives may signal the others;
+// the processes that it leaves when it goes are known to the kernel alone.
 func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 	switch {
 	case r.Mode == ModeWorker:
@@ -106,8 +105,7 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 	}
 }
 
-// judge goes through drainit's children, and what is below those that can't act upon what
-// they were sent.
+// judge goes through drainit's children, and those below processes that can't act upon the signal.
 func (l *Ledger) judge(step Purpose) {
 	for _, m := range l.children() {
 		if m.sent == nil {
@@ -152,9 +150,8 @@ func (l *Ledger) add(d Delivery) {
 	}
 }
 
-// pass signals the first on each way down from these, themselves first, that handles the signal; where
-// it is uncertain whether they were signalled, the untouched. One that does not handle it would only die
-// of it, and may be what the one above it waits for.
+// pass signals the first on each way down from these, themselves first, that handles the signal; where it
+// is uncertain whether they were signalled, the untouched. One without a handler would only die of it.
 func (l *Ledger) pass(these []*proc.Process, why string, uncertain bool) {
 	for _, p := range these {
 		m := l.living[p.PID]
@@ -170,7 +167,7 @@ func (l *Ledger) pass(these []*proc.Process, why string, uncertain bool) {
 
 // actsUpon reports whether a process that is sent the signal ends its work by it.
 func (l *Ledger) actsUpon(m *record) bool {
-	return m.Handles(l.signalFor(m)) && !m.alwaysHandles()
+	return m.Handles(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
 }
 
 // leaves reports whether a process is left alone: it was signalled, it is about to be, or it reads
@@ -179,8 +176,8 @@ func (l *Ledger) leaves(m *record) bool {
 	return m.sent != nil || l.planned[m.ID] || l.shown.HasWriters(m.PID)
 }
 
-// addRoots adds those that are signalled as the worker is, none of which is below another. What
-// reads a pipe of another has its turn when that has gone.
+// addRoots adds the processes that are signalled as the worker is. One that reads a pipe has its turn
+// after the writer.
 func (l *Ledger) addRoots(why string) {
 	for _, m := range l.children() {
 		if m.origin == root && m.sent == nil && (m == l.worker || !l.shown.HasWriters(m.PID)) {

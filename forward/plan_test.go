@@ -82,9 +82,8 @@ var plans = []struct{ purposes, modes, snapshot, workers, want string }{
 	{"HUP", "group", "any", "alive", "group 10 HUP child"},
 	{"HUP", "worker", "any", "alive", "10 HUP child"},
 	{"HUP", "any", "seen", "daemonized", "11 HUP child; 13 HUP child; 20 HUP child; 22 HUP child"},
-	{"TTIN", "auto, group", "seen", "alive", "11 TTIN"}, // master would stop
-	{"TTIN", "auto, group", "unseen", "alive", ""},
-	{"TTIN", "worker", "any", "alive", ""},
+	{"TTIN", "any", "seen", "alive", "11 TTIN"}, // master would stop
+	{"TTIN", "any", "unseen", "alive", ""},
 	{"TTIN", "any", "seen", "daemonized", "11 TTIN child; 20 TTIN child"},
 	{"HUP, TTIN", "any", "unseen", "daemonized", ""},
 	{"HUP, TTIN", "any", "any", "gone", ""},

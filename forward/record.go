@@ -44,7 +44,6 @@ type sent struct {
 	tick     uint64 // proc.Ticks
 }
 
-// markSent notes how a process was signalled.
 func (m *record) markSent(how sent) {
 	how.handled = m.Handles(how.signal)
 	m.sent = &how
@@ -87,9 +86,8 @@ func (m *record) bornAfter(p *record) bool {
 // a snapshot has shown one, or none has shown the process.
 func (m *record) mayHaveHandled() bool { return m.first == 0 || m.handled.Has(m.sent.signal) }
 
-// passedNothingOn reports whether a process that has gone surely signalled no other: it never
-// had a handler for what drainit sent it, and died of that. One that had a handler may have
-// run it and then died of the same signal, as good manners ask.
+// passedNothingOn reports whether a process that has gone surely signalled no other: it never had a handler
+// for the signal, and died of it. One with a handler may run that and then die of the same signal.
 func (m *record) passedNothingOn() bool {
 	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.diedOfIt())
 }
@@ -97,9 +95,4 @@ func (m *record) passedNothingOn() bool {
 // diedOfIt reports whether a process that was signalled has ended by that signal.
 func (m *record) diedOfIt() bool {
 	return m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
-}
-
-// alwaysHandles reports whether a process handles TERM without acting upon it (program.HandlesWithoutTrap).
-func (m *record) alwaysHandles() bool {
-	return program.HandlesWithoutTrap(&m.Process)
 }

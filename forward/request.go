@@ -1,17 +1,14 @@
 // Package forward decides which processes get a signal: a request and a snapshot in, deliveries out.
 //
-// Below the worker, drainit sends the stop signal only to a process of which it is certain
-// that no process has signalled it, or in the last call, when the grace period is nearly over.
-// Certain are: one that is untouched (proc.Process); one whose parent drainit signalled, which
-// had no handler at any time and died of that; one below a process that ignores the signal or
-// still has it pending; what a dash or busybox waits for in wait4(2). Not certain, and so
-// signalled only if it is untouched, is what another shell may wait for, what a parent with a
-// handler left, however that died, and what another process's signal has orphaned. No program
-// is an exception. A second signal is a force-stop, and loses the job that a plainer init keeps.
+// Below the worker, drainit sends the stop signal only to a process of which it is certain that no process
+// has signalled it, or when the grace period is nearly over: for many workers a second signal is a
+// force-stop. Certain are: one that is untouched (proc.Process); one whose parent drainit signalled, which
+// had no handler at any time and died of that; one below a process that ignores the signal or still has
+// it pending; a child that a dash or busybox waits for in wait4(2). All others are signalled only if they
+// are untouched. No program is an exception.
 //
-// It owns every choice of recipients, and the history that the choices of a stop depend
-// on. It must never do I/O, send a signal, read a clock or write a line: what it decides
-// can be tested, and walked whole, without a process.
+// It owns every choice of recipients, and the history that the choices of a stop depend on. It must never
+// do I/O, send a signal, read a clock or write a line: it can be walked whole, without a process.
 package forward
 
 import (
@@ -26,8 +23,8 @@ type Purpose uint8
 // The purposes. The first four are the steps of a stop.
 const (
 	Stop        Purpose = iota // the first stop signal
-	Orphans                    // a stop goes on: orphans that no other process can have signalled
-	LastCall                   // the grace period is nearly over: those as well that another process may have signalled
+	Orphans                    // a stop goes on: those that no other process can have signalled
+	LastCall                   // the grace period is nearly over: orphans as well that another may have signalled
 	FinalCall                  // the kill is near: all that were not signalled
 	Quiet                      // the worker is to take no new work
 	Resume                     // it may again

@@ -35,9 +35,9 @@ func (l *Ledger) PromoteLast() { l.promoteSuccessor(true) }
 const mostDeferred = 3
 
 // promoteSuccessor makes the successor of a worker the worker, and the successor of that. A shell or a
-// launcher that died by the very signal that drainit sent it says nothing about the work; if exactly
-// one process that came from it may be the work, that one's status does, though it may have ended
-// since. The first snapshot after the death decides; now is whether there will be no other.
+// launcher that died of drainit's signal says nothing about the work; if exactly one process that came
+// from it may be the work, that one's status counts, though it may have ended since. The first snapshot
+// after the death decides; now is whether there will be no other.
 func (l *Ledger) promoteSuccessor(now bool) {
 	for {
 		w := l.worker
@@ -63,10 +63,9 @@ func (l *Ledger) isUnreaped(m *record) bool {
 	return m.exit == nil && l.living[m.PID] != m && m.last > 0 && !l.alive(m.parent)
 }
 
-// candidates are the possible successors, of drainit's children and of those that were signalled and
-// have ended by now, so that it does not depend on which of two ended first: those that came from the
-// worker, belong to no daemon of before the stop, and handle the signal. Where none does, a shell or a
-// launcher may have a successor in its turn.
+// candidates are the possible successors, dead or alive: they came from the worker, belong to no daemon
+// of before the stop, and handle the signal. Where none does, a shell or a launcher may have a successor
+// in its turn.
 func (l *Ledger) candidates() (these []*record) {
 	all := l.children()
 	for _, m := range l.records {
@@ -76,7 +75,7 @@ func (l *Ledger) candidates() (these []*record) {
 	}
 	var passing []*record
 	for _, m := range all {
-		handles := m.handled.Has(l.deliver) && !(m.kind == program.Shell && (!m.Handles(unix.SIGTERM) || m.alwaysHandles()))
+		handles := m.handled.Has(l.deliver) && !(m.kind == program.Shell && (!m.Handles(unix.SIGTERM) || program.HandlesWithoutTrap(&m.Process)))
 		dying := m.kind == program.Launcher && m.sent != nil
 		switch {
 		case m.topmost().origin != root, m.fate == cleanup, m.sent == nil && l.cleansUp(m), l.shown.HasWriters(m.PID):

@@ -33,13 +33,10 @@ func (l *Ledger) noteUnsent() {
 	const itsTime = 4 * aSecond // the first line of progress comes after five
 	var above []*record
 	below := make(map[*record][]proc.Process)
-	for _, p := range l.shown.Descendants(l.self) {
-		m := l.living[p.PID]
-		if m == nil || l.leaves(m) || !l.actsUpon(m) {
-			continue
-		}
-		if up := m.notified(); l.alive(up) && l.now >= up.sent.tick+itsTime {
-			above, below[up] = append(above, up), append(below[up], *p)
+	for _, m := range l.shownNow() {
+		up := m.notified()
+		if l.alive(up) && l.now >= up.sent.tick+itsTime && !l.leaves(m) && l.actsUpon(m) {
+			above, below[up] = append(above, up), append(below[up], m.Process)
 		}
 	}
 	for _, up := range above {
@@ -56,9 +53,9 @@ func (l *Ledger) Watched() (all []proc.ID) {
 			writes[writer] = true
 		}
 	}
-	for _, p := range l.shown.Descendants(l.self) {
-		if p.PPID != l.self && l.living[p.PID] != nil && (writes[p.PID] || len(l.shown.Children(p.PID)) > 0) {
-			all = append(all, p.ID)
+	for _, m := range l.shownNow() {
+		if m.PPID != l.self && (writes[m.PID] || len(l.shown.Children(m.PID)) > 0) {
+			all = append(all, m.ID)
 		}
 	}
 	return all
