@@ -2,7 +2,6 @@ package forward
 
 import (
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -111,16 +110,7 @@ func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 // of the background.
 func (l *Ledger) foreground(shell *record) []*proc.Process {
 	these := l.shown.Foreground(l.shown.Children(shell.PID))
-	return slices.DeleteFunc(these, func(p *proc.Process) bool { return inBackground(p, &shell.Process) })
-}
-
-// inBackground reports whether a child bears the mark of a command in the background of a shell that
-// its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
-// Lists). It may have got a handler for INT since. A child of a parent which is marked itself
-// shows nothing.
-func inBackground(child, parent *proc.Process) bool {
-	marked := child.Ignores(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
-	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
+	return slices.DeleteFunc(these, func(p *proc.Process) bool { return program.InBackground(p, &shell.Process) })
 }
 
 // waitsFor reports whether a shell may wait for what it waited for at first. Its stack is
@@ -142,26 +132,4 @@ func (l *Ledger) BlockedTraps() []Deaf { return l.blockedTraps }
 func (l *Ledger) blocksTrap(d Deaf) bool {
 	sent := l.living[d.Process.PID].sent
 	return d.Shell && sent != nil && (d.Children[0].Handles(sent.signal) || l.now >= sent.tick+aSecond)
-}
-
-// Recheck returns how long until processes that have not reacted are checked again, though none
-// has died: the longer, the longer nothing was sent. It returns 0 for never.
-func (l *Ledger) Recheck() time.Duration {
-	const soon, least, most, tick = 60 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Millisecond // soon is after actsAfter
-	var again time.Duration
-	for _, m := range l.living {
-		next := time.Duration(0)
-		switch hasChildren := len(l.shown.Children(m.PID)) > 0; {
-		case m.sent == nil && m.heldSince != 0 && l.now < m.heldSince+aSecond, m.sent != nil && hasChildren && !l.hadTime(m):
-			next = soon
-		case m.sent != nil && hasChildren:
-			next = min(max(time.Duration(l.now-m.sent.tick)*tick/2, least), most)
-		case m.fate.isLeft() && hasChildren:
-			next = least
-		}
-		if next > 0 && (again == 0 || next < again) {
-			again = next
-		}
-	}
-	return again
 }

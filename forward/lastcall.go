@@ -1,6 +1,9 @@
 package forward
 
-import "drainit/internal/proc"
+import (
+	"drainit/internal/proc"
+	"drainit/internal/program"
+)
 
 // The reasons of rule 9.
 const (
@@ -43,7 +46,7 @@ func (l *Ledger) mayPassOn(up, child *record) bool {
 	case !up.hasTrap():
 		return !l.notActing(up)
 	case up.waitsFor() == proc.MayWait:
-		return inBackground(&child.Process, &up.Process)
+		return program.InBackground(&child.Process, &up.Process)
 	}
 	return up.waitsFor() == proc.NotWaiting
 }

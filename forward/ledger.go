@@ -35,12 +35,16 @@ type Ledger struct {
 	successor    *record          // that took the worker's place
 	waiting      []Waiting
 	blockedTraps []Deaf
+	holding      bool // a process is held
 }
 
 // NewLedger returns the history of a drainit with this pid that has sent nothing.
 func NewLedger(self int) *Ledger {
 	return &Ledger{self: self, quieted: make(map[proc.ID]proc.Process)}
 }
+
+// Holding reports whether the last plan holds a process back for moments.
+func (l *Ledger) Holding() bool { return l.holding }
 
 // Start returns the first snapshot of the stop, nil before that was taken.
 func (l *Ledger) Start() *proc.Snapshot { return l.start }

@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"cmp"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -12,7 +14,7 @@ import (
 // stands for a /proc that could not be read, or need not be (NeedsTree). What is final is noted in
 // the ledger; a delivery is noted when it has been made (Sent).
 func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
-	l.plan, l.planned, l.blockedTraps = nil, make(map[proc.ID]bool), nil
+	l.plan, l.planned, l.blockedTraps, l.holding = nil, make(map[proc.ID]bool), nil, false
 	switch r.Purpose {
 	case Stop:
 		l.planStop(r, s)
@@ -31,16 +33,14 @@ func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
 // NeedsTree reports whether the plan of a request depends on what is below the worker.
 func (l *Ledger) NeedsTree(r Request) bool {
 	switch {
-	case r.Purpose == Resume:
-		return false
 	case r.Purpose.OfStop():
 		return r.Mode != ModeWorker || r.Purpose == Stop && r.Worker.Gone
-	case r.Purpose == Quiet:
-		return true
-	case r.Worker.Gone:
+	case r.Purpose == PassThrough && r.Worker.Gone:
 		return r.Worker.Daemonizes
+	case r.Purpose == PassThrough:
+		return r.Mode != ModeWorker || signals.StopsByDefault(r.Signal)
 	}
-	return r.Mode != ModeWorker || signals.StopsByDefault(r.Signal)
+	return r.Purpose == Quiet
 }
 
 // planStop is for the first stop signal: the worker alone, unless a mode says otherwise.
@@ -137,8 +137,9 @@ func (l *Ledger) settle(m *record) {
 		w.By = m.parent.Process
 	}
 	l.note(m, w)
-	if m.fate = fate; fate == held && m.heldSince == 0 {
-		m.heldSince = l.now
+	if m.fate = fate; fate == held {
+		l.holding = true
+		m.heldSince = cmp.Or(m.heldSince, l.now)
 	}
 }
 

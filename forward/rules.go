@@ -79,7 +79,7 @@ func (l *Ledger) whyCertain(m *record) string {
 		return ""
 	case notified == nil && parent.topmost().origin == root:
 		return "the worker above it had ended before it was signalled"
-	case parent.origin == root && parent.kind == program.Other && inBackground(&m.Process, &parent.Process):
+	case parent.origin == root && parent.kind == program.Other && program.InBackground(&m.Process, &parent.Process):
 		return "a shell started it beside " + parent.String() + ", which has gone" // server & exec worker
 	case parent.passedNothingOn():
 		return "its parent " + parent.String() + " had no handler and died of it"

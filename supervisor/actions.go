@@ -82,15 +82,15 @@ func (s *Supervisor) signalWorker(came unix.Signal) {
 	before, _ := s.observe(r)
 	plan := s.ledger.Plan(r, before)
 	made, _ := s.deliver(plan)
-	s.watch()
+	s.watch(made)
 	s.warnAtStop(before, made)
 }
 
 // watch has those watched whose death can leave orphans, and says to the machine when the
 // next snapshot is due though none of them dies.
-func (s *Supervisor) watch() {
+func (s *Supervisor) watch(made []forward.Delivery) {
 	all := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died)
-	s.machine.Observed(time.Now(), s.ledger.Recheck(), all)
+	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding(), all)
 }
 
 // signalOrphans takes a snapshot and signals those that no other process can have
@@ -106,7 +106,7 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made, _ := s.deliver(plan)
-	s.watch()
+	s.watch(made)
 	for _, w := range s.ledger.Waiting() {
 		s.journal.Waiting(w)
 	}

@@ -30,6 +30,7 @@ const (
 	lastCallEvery = 100 * time.Millisecond // a snapshot for it
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
 	snapshotRare  = 5 * time.Second        // where the death of each parent is known at once
+	snapshotSoon  = 60 * time.Millisecond  // after a signal: its handler has run by then
 )
 
 // The cost of snapshots is bounded: after a long one nothing is read for a multiple of its
@@ -69,6 +70,7 @@ type Machine struct {
 	signal    unix.Signal           // which that was
 	looked    time.Time             // when the last snapshot was complete
 	took      time.Duration         // how long that one took, 0 for a short one
+	acted     time.Time             // when the last signal of the stop was sent
 }
 
 // Config is what flags change of a machine.
@@ -126,16 +128,18 @@ func (m *Machine) paid(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }
 
-// Observed says when the next snapshot of a drain is due though no child dies: again is
-// when processes that have not reacted are checked again, 0 for never; watched is whether the
-// death of each process that can leave an orphan will be known.
-func (m *Machine) Observed(now time.Time, again time.Duration, watched bool) {
-	wait := m.every(watched)
-	if again > 0 {
-		wait = min(wait, again)
+// Observed says when the next snapshot of a drain is due though no child dies: soon after a signal was
+// sent, or where one is about to be, then the later, the longer nothing was. watched is whether the death
+// of each process that can leave an orphan will be known.
+func (m *Machine) Observed(now time.Time, acted, watched bool) {
+	if acted {
+		m.acted = now
 	}
-	next := now.Add(wait)
-	if watched && !m.lastCall() && wait >= snapshotEvery { // nothing happens
+	next, every := m.acted.Add(snapshotSoon), m.every(watched)
+	if !next.After(now) {
+		next = now.Add(min(max(now.Sub(m.acted)/2, snapshotEvery), every))
+	}
+	if watched && !m.lastCall() && next.Sub(now) >= snapshotEvery { // nothing happens
 		next = latest(next, m.paid(idleShare))
 	}
 	m.timers[snapshotTimer] = next

@@ -406,36 +406,25 @@ func wantDeadline(t *testing.T, m *Machine, want time.Duration) {
 	}
 }
 
-// Where the death of each parent is known at once, the next snapshot has time; what was
-// signalled a moment ago is looked at soon.
+// The next snapshot comes soon after a signal; then the later, the longer none was sent, and the sooner
+// where the death of a parent may not be known.
 func TestNextSnapshotOfADrain(t *testing.T) {
 	for _, tt := range []struct {
-		name     string
-		lastCall bool
-		again    time.Duration
-		watched  bool
-		want     time.Duration
+		after   time.Duration // the signal
+		watched bool
+		want    time.Duration
 	}{
-		{"not watched", false, 0, false, time.Second},
-		{"watched", false, 0, true, 5 * time.Second},
-		{"not watched, in the last call", true, 0, false, 100 * time.Millisecond},
-		{"watched, in the last call", true, 0, true, time.Second},
-		{"not watched, again", false, 60 * time.Millisecond, false, 60 * time.Millisecond},
-		{"watched, again", false, 60 * time.Millisecond, true, 60 * time.Millisecond},
-		{"again, later than the next", false, 2 * time.Second, false, time.Second},
+		{0, true, snapshotSoon}, {snapshotSoon - 1, true, 1}, {snapshotSoon, true, time.Second},
+		{4 * time.Second, true, 2 * time.Second}, {40 * time.Second, true, 5 * time.Second}, {40 * time.Second, false, time.Second},
+		{56 * time.Second, true, time.Second}, {56 * time.Second, false, 100 * time.Millisecond}, // the last call
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			m, _ := play(time.Minute, 0, toDraining...)
-			now := time.Second
-			if tt.lastCall {
-				now = 55 * time.Second
-			}
-			m.Step(clock0.Add(now), Event{Kind: TimePassed})
-			m.Observed(clock0.Add(now), tt.again, tt.watched)
-			if got := m.timers[snapshotTimer].Sub(clock0) - now; got != tt.want {
-				t.Errorf("the next look is due after %v, want %v", got, tt.want)
-			}
-		})
+		m, _ := play(time.Minute, 0, toDraining...)
+		m.Observed(clock0, true, tt.watched)
+		m.Step(clock0.Add(tt.after), Event{Kind: TimePassed})
+		m.Observed(clock0.Add(tt.after), false, tt.watched)
+		if got := m.timers[snapshotTimer].Sub(clock0) - tt.after; got != tt.want {
+			t.Errorf("%v after a signal, watched %v: the next is due after %v, want %v", tt.after, tt.watched, got, tt.want)
+		}
 	}
 }
 
@@ -443,7 +432,7 @@ func TestNextSnapshotOfADrain(t *testing.T) {
 func TestNextSnapshotHeedsTheCostOfTheLast(t *testing.T) {
 	m, _ := play(time.Minute, 0, toDraining...)
 	m.SnapshotTook(clock0, 100*time.Millisecond)
-	m.Observed(clock0, 60*time.Millisecond, true)
+	m.Observed(clock0, true, true)
 	wantDeadline(t, m, 400*time.Millisecond)
 }
 
@@ -452,8 +441,9 @@ func TestNextSnapshotHeedsTheCostOfTheLast(t *testing.T) {
 func TestSnapshotsOfAnIdleDrain(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{time.Millisecond: 5 * time.Second, 50 * time.Millisecond: 5 * time.Second, 500 * time.Millisecond: 30 * time.Second} {
 		m, _ := play(time.Minute, 0, toDraining...)
+		m.acted = clock0.Add(-time.Minute)
 		m.SnapshotTook(clock0, took)
-		m.Observed(clock0, 0, true)
+		m.Observed(clock0, false, true)
 		if next, progress := m.at(snapshotTimer).Sub(clock0), m.at(progressTimer).Sub(clock0); next != want || progress != want {
 			t.Errorf("one took %v: the next is due after %v, the line after %v, want %v", took, next, progress, want)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/proc"
 )
 
@@ -61,6 +63,15 @@ func shellName(p *proc.Process) string {
 // upon it only after its child has ended.
 func HandlesWithoutTrap(p *proc.Process) bool {
 	return slices.Contains(shellsWithHandlers, shellName(p))
+}
+
+// InBackground reports whether a child bears the mark of a command in the background of a shell that
+// its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
+// Lists). It may have got a handler for INT since. A child of a parent which is marked itself
+// shows nothing.
+func InBackground(child, parent *proc.Process) bool {
+	marked := child.Ignores(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
+	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for any other program. npm and
