@@ -82,3 +82,18 @@ func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
 	r.Worker = Worker{PID: 9, Gone: true, Daemonizes: true}
 	wantSent(t, "the worker has gone", plan(r), 11)
 }
+
+// A reader ends by itself when its input has: it is signalled after its writer only if it is untouched,
+// and by the last call.
+func TestAReaderEndsByItself(t *testing.T) {
+	shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+	l := stopping(t, shown...)
+	pipe := details{Writers: map[int][]int{12: {11}}}
+	wantSent(t, "while both live", later(l, 10, shown, pipe))
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+	wantSent(t, "the writer", later(l, 20, shown, pipe), 11)
+	l.Exited(11, 0)
+	wantSent(t, "the busy reader", later(l, 30, shown[1:], details{}))
+	wantSent(t, "by the last call", call(l, shown[1:]...), 12)
+}

@@ -9,11 +9,8 @@ import (
 	"drainit/internal/program"
 )
 
-// In ticks.
-const (
-	actsAfter = 5 // how long a process has to act upon a signal before it counts as deaf
-	aSecond   = 100
-)
+// actsAfter is how long a process has to act upon a signal before it counts as deaf, in ticks.
+const actsAfter, aSecond = 5, 100
 
 // Deaf is a process that was signalled and can't act upon it: what is below it is judged
 // as if it were not there.
@@ -26,26 +23,19 @@ type Deaf struct {
 	uncertain bool // what is below it may have been signalled
 }
 
-// reached is the signal that has reached a process, or may have, and whether it handled that.
-func (l *Ledger) reached(m *record) (sig unix.Signal, handled bool) {
+// reached is the signal that has reached a process, or may have, whether it handled that, and whether it
+// had time to act upon it.
+func (l *Ledger) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
 	if m.sent != nil {
-		return m.sent.signal, m.sent.handled
+		return m.sent.signal, m.sent.handled, l.now >= m.sent.tick+actsAfter
 	}
 	sig = l.signalFor(m)
-	return sig, m.handled.Has(sig) || m.kind != program.Shell && m.handled.Has(l.deliver)
-}
-
-// hadTime reports whether a process had time to act upon the signal that has reached it.
-func (l *Ledger) hadTime(m *record) bool {
-	if m.sent == nil {
-		return m.fate.isLeft()
-	}
-	return l.now >= m.sent.tick+actsAfter
+	return sig, m.handled.Has(sig) || m.kind != program.Shell && m.handled.Has(l.deliver), m.fate.isLeft()
 }
 
 // notActing reports whether a process that was signalled may not act upon it.
 func (l *Ledger) notActing(m *record) bool {
-	sig, handled := l.reached(m)
+	sig, handled, _ := l.reached(m)
 	return !handled || m.kind == program.Shell || m.Pending.Has(sig)
 }
 
@@ -69,10 +59,10 @@ func deafFor(p *proc.Process, sig unix.Signal) string {
 // for another may have signalled them.
 func (l *Ledger) deaf() (all []Deaf) {
 	for _, m := range l.shownNow() {
-		if !l.hadTime(m) || !l.notActing(m) {
+		sig, handled, hadTime := l.reached(m)
+		if !hadTime || !l.notActing(m) {
 			continue
 		}
-		sig, handled := l.reached(m)
 		d := Deaf{Process: m.Process, Why: deafFor(&m.Process, sig), Children: l.shown.Children(m.PID)}
 		if d.Why == "" {
 			d.Why, d.Shell, d.Children = "waits for it", true, nil
@@ -89,10 +79,9 @@ func (l *Ledger) deaf() (all []Deaf) {
 	return all
 }
 
-// blockingTrap are the children that a shell waits for before it can run its trap. For dash
-// and busybox that is certain: see proc.Waits. Any other may wait, and counts as waiting as long as it
-// has all its children and none was signalled: a trap may signal one after the other. One that has
-// started something since the stop began runs its trap.
+// blockingTrap are the children that a shell waits for before it can run its trap. For dash and busybox
+// that is certain (proc.Waits). Any other counts as waiting as long as it has all its children and none was
+// signalled: a trap may signal one after the other. One that has started something since runs its trap.
 func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 	waits := shell.waitsFor()
 	runs := waits == proc.NotWaiting || waits == proc.MayWait && (shell.lostChild || shell.stack == 0)

@@ -5,12 +5,6 @@ import (
 	"drainit/internal/program"
 )
 
-// The reasons of rule 9.
-const (
-	lastCall  = "the grace period is nearly over"
-	finalCall = "the kill is near"
-)
-
 // addLastCall is rule 9. The last call adds those that are not the business of a living process which
 // handles the stop; the final call adds those as well: the kill loses their work in any case.
 func (l *Ledger) addLastCall(final bool) {
@@ -18,10 +12,10 @@ func (l *Ledger) addLastCall(final bool) {
 		switch {
 		case m.sent != nil || l.planned[m.ID]:
 		case final && l.actsUpon(m):
-			l.add(l.delivery(m, finalCall))
+			l.add(l.delivery(m, "the kill is near"))
 		case l.shown.HasWriters(m.PID):
 		case m.origin == beforeStop, l.actsUpon(m) && l.isOwnCase(m):
-			l.add(l.delivery(m, lastCall))
+			l.add(l.delivery(m, "the grace period is nearly over"))
 		}
 	}
 }

@@ -123,6 +123,7 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	}
 	m.kind = program.Of(&m.Process)
 	m.handled |= p.Handled | p.Awaited
+	m.reads = m.reads || l.shown.HasWriters(m.PID)
 	return m
 }
 

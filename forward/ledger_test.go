@@ -77,8 +77,8 @@ func TestWorkerThatProcHidesLivesUntilItIsWaitedFor(t *testing.T) {
 		wantSent(t, name+": while it lives", orphans(l, append(hidden, child, daemon)...))
 		l.Exited(10, 0)
 		child.PPID = drainitPID
-		wantSent(t, name+": when it has gone", orphans(l, child, daemon), 12)
-		wantSent(t, name+": by the last call, for it may have had a handler", call(l, child, daemon), 11)
+		wantSent(t, name+": when it has gone", orphans(l, child))
+		wantSent(t, name+": by the last call, for it may have had a handler", call(l, child), 11)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 		}
 	}
 	shown := []proc.Process{below(10, drainitPID, 100), daemon, reader}
-	const before = " it was there before the stop, and the worker lives"
+	const before = " it was there before the stop, and the work goes on"
 	told("first", proc.New(shown), "11"+before, "12"+before)
 	told("again", proc.New(shown))
 	l.Exited(10, 0)

@@ -22,6 +22,7 @@ type record struct {
 	exit      *unix.WaitStatus
 	stack     uint64 // where its stack was at first, 0 where it did not sleep
 	lostChild bool   // since it was signalled
+	reads     bool   // it has read a pipe that another process below drainit wrote to
 	succeeded bool   // it was the worker, and its successor was looked for
 
 	first, last int32 // the snapshots that showed it, by number; 0 for none

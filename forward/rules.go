@@ -23,11 +23,11 @@ const (
 func (f fate) isLeft() bool { return f == undecided || f == cleanup }
 
 // decide goes through the rules for a child of drainit that was not signalled: the first that fits
-// decides, and says why. The ninth is the last call (lastcall.go).
+// decides, and says why. The ninth is the last call (lastcall.go). A process that runs after it was
+// signalled may be signalling one after the other, as tree-kill does; once it sleeps, it is not.
 //
-// A reader of a pipe ends by itself when its input does: to end it before cuts off the application.
-// A daemon that was there before the stop outlives the worker; a shell that had a trap has seen to
-// its daemons itself.
+// A reader of a pipe ends by itself when its input does: to end it before cuts off the application. A
+// daemon that was there before the stop outlives the work; a shell with a trap has seen to its daemons.
 func (l *Ledger) decide(m *record) (fate, string) {
 	notified, top := m.notified(), m.topmost()
 	switch {
@@ -37,11 +37,11 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return open, "it is dying"
 	case l.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
 		return open, "it reads a pipe of a process that lives"
-	case m.origin == beforeStop && l.alive(l.worker):
-		return open, "it was there before the stop, and the worker lives"
+	case m.origin == beforeStop && l.workLives():
+		return open, "it was there before the stop, and the work goes on"
 	case m.Untouched && l.helperLives(m, notified):
 		return open, "its parent left a helper that may signal it"
-	case m.Untouched && l.runsStill(notified) && (m.heldSince == 0 || l.now < m.heldSince+aSecond):
+	case m.Untouched && l.alive(notified) && !(l.living[notified.PID] == notified && notified.Asleep) && (m.heldSince == 0 || l.now < m.heldSince+aSecond):
 		return held, "the signalled process above it is still running"
 	case m.Untouched: // rule 3: no process has signalled it since the stop began
 		return due, "untouched since before the stop"
@@ -49,6 +49,8 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return open, "the signalled process above it lives"
 	case notified == nil && top != m && top.origin == beforeStop && l.alive(top):
 		return open, "a process that was there before the stop lives above it"
+	case m.reads: // also rule 6: the end of its input ends it
+		return cleanup, "it has read a pipe of a process that has gone"
 	case m.origin == beforeStop && l.worker.hasTrap(): // rule 5: its turn comes after the worker
 		return open, "it was there before the stop, and its shell has seen to it"
 	case m.origin == beforeStop:
@@ -87,6 +89,16 @@ func (l *Ledger) whyCertain(m *record) string {
 	return ""
 }
 
+// workLives reports whether the worker lives, or a process that came from it: it may need the daemons.
+func (l *Ledger) workLives() bool {
+	for _, m := range l.living {
+		if m.topmost().origin == root {
+			return true
+		}
+	}
+	return l.alive(l.worker)
+}
+
 // helperLives reports whether a process lives that an orphan's parent started in the course of
 // the stopping: it may be there to signal the orphan.
 func (l *Ledger) helperLives(m, notified *record) bool {
@@ -97,12 +109,6 @@ func (l *Ledger) helperLives(m, notified *record) bool {
 		}
 	}
 	return false
-}
-
-// runsStill reports whether a process that was signalled runs: it may be signalling one process
-// after the other, as tree-kill does. Once it sleeps, it has signalled an orphan or does not.
-func (l *Ledger) runsStill(notified *record) bool {
-	return l.alive(notified) && !(l.living[notified.PID] == notified && notified.Asleep)
 }
 
 // cleansUp reports whether a process that handled the signal has started the orphan since, or one

@@ -108,6 +108,8 @@ var stops = []struct {
 		sent app TERM; snapshot; app exits; snapshot; sent redis TERM: it was there before the stop; sent statsd TERM; statsd dies of TERM; redis exits; snapshot`},
 	{name: "a daemon from before the stop is no successor, and waits for the successor", worker: "sh(app*)", others: "redis*", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app TERM; successor app; snapshot; app exits; snapshot; sent redis TERM: it was there before the stop`},
+	{name: "a daemon waits for each of two applications", worker: "sh(app1*, app2*)", others: "redis*", script: `
+		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; app1 exits; snapshot; app2 exits; snapshot; sent redis TERM: it was there before the stop`},
 	{name: "nor is what such a daemon leaves", worker: "sh(app)", others: "pm2*(web*)", script: `
 		sent sh TERM; app exits; sh dies of TERM; snapshot; sent pm2 TERM; pm2 exits; snapshot; web exits; snapshot`},
 	{name: "a shell with a trap sees to its daemons itself", worker: "bash*", others: "redis*", script: `

@@ -80,12 +80,12 @@ func TestKillRefused(t *testing.T) {
 // No descriptor is left when the stop begins: the worker is signalled all the same, once;
 // what it leaves is seen when there is one again.
 func TestNoDescriptorsAtTheStop(t *testing.T) {
-	stopWithoutDescriptors(t, forward.ModeAuto, "0s TERM node; 4s TERM daemon; 25s TERM job")
+	stopWithoutDescriptors(t, forward.ModeAuto, "0s TERM node; 25s TERM daemon; 25s TERM job")
 }
 
 // Likewise of a group, whose members were all signalled.
 func TestNoDescriptorsAtTheStopOfAGroup(t *testing.T) {
-	stopWithoutDescriptors(t, forward.ModeGroup, "0s TERM node job; 4s TERM daemon")
+	stopWithoutDescriptors(t, forward.ModeGroup, "0s TERM node job; 25s TERM daemon")
 }
 
 // stopWithoutDescriptors stops a worker that exits after 4s; 1.5s after the stop, /proc can

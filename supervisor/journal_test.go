@@ -50,7 +50,7 @@ func TestLineOfWhatIsNotSignalled(t *testing.T) {
 	inBubble(t, config(), func(w *world) { w.worker = newProcess("node", never); w.start(daemon) }, func(b *bubble) {
 		b.stop(unix.SIGTERM)
 		b.after(20 * time.Second) // four snapshots
-		b.wantLines(1, "not signalled: "+daemon.String()+": it was there before the stop, and the worker lives")
+		b.wantLines(1, "not signalled: "+daemon.String()+": it was there before the stop, and the work goes on")
 	})
 }
 
