@@ -44,21 +44,6 @@ func kinfolk(all ...kin) (shown []proc.Process) {
 	return shown
 }
 
-// The members of the group are signalled with it, and nothing else.
-func TestWhatIsSignalledTogetherWithAGroup(t *testing.T) {
-	outside := kindly("app", 13, 12)
-	outside.PGID = 13
-	nested := kindly("app", 14, 11)
-	nested.PGID = 14
-	shown := append(kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"dash", 12, 10}), outside, nested)
-	l := NewLedger(drainitPID)
-	r := term(Stop)
-	r.Mode, r.Worker.PGID = ModeGroup, 10
-	if got, want := describe(l.Plan(r, proc.New(shown))), "group 10 of 10 11 12 TERM child stop"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // A relay has ended it, and it was not scheduled since.
 func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 	shell := kindly("dash", 11, 1)

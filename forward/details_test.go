@@ -31,22 +31,6 @@ func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
 	want("when it was resumed", "11 TSTP if handled")
 }
 
-// Once a stop has begun, quiet and resume leave no trace in what it knows.
-func TestOtherSignalsAreNoStop(t *testing.T) {
-	l := NewLedger(drainitPID)
-	for _, d := range l.Plan(Request{Purpose: Quiet, Signal: unix.SIGTSTP, Worker: Worker{PID: 10}}, machine(false)) {
-		l.Sent(d, 1000)
-		l.Quieted(d.Process)
-	}
-	if (l.Start() != nil) || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
-		t.Errorf("a stop has begun: %v; sent: %v", (l.Start() != nil), l.WasSent(proc.ID{PID: 11, Start: 100}))
-	}
-	l.Plan(term(Stop), machine(false))
-	if !(l.Start() != nil) || l.WasSent(proc.ID{PID: 11, Start: 100}) != 0 {
-		t.Errorf("a stop has begun: %v; sent: %v", (l.Start() != nil), l.WasSent(proc.ID{PID: 11, Start: 100}))
-	}
-}
-
 // A successor may be in the group that the first worker was given, or lead one, or have
 // been moved elsewhere.
 func TestWhichGroupIsTheWorkers(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 // A process group that is signalled as a whole in tick 1000 has members that no snapshot
@@ -47,42 +46,4 @@ func TestMemberThatIsShownAfterItsGroupWasSignalledMayStartOthers(t *testing.T) 
 	l.Exited(12, 0)
 	child.PPID = drainitPID
 	wantSent(t, "the child of the helper", orphans(l, worker, child))
-}
-
-// A snapshot leaves out what is dead and not waited for yet: its death counts all the same.
-func TestWorkerThatDiedUnderTheSnapshotHasASuccessor(t *testing.T) {
-	shell := proc.Process{ID: proc.ID{PID: 7, Start: 100}, PPID: 1, State: 'S', Exe: "sh", Args: []string{"sh"}}
-	app := proc.Process{ID: proc.ID{PID: 8, Start: 101}, PPID: 7, State: 'S', Handled: signals.SetOf(unix.SIGTERM)}
-	l := NewLedger(1)
-	r := Request{Purpose: Stop, Signal: unix.SIGTERM, Worker: Worker{PID: 7}}
-	for _, d := range l.Plan(r, proc.New([]proc.Process{shell, app})) {
-		l.Sent(d, 200)
-	}
-	app.PPID, shell.State, r.Purpose = 1, 'X', Orphans
-	l.Plan(r, proc.New([]proc.Process{shell, app}))
-	if p, ok := l.Successor(); ok {
-		t.Errorf("the successor is %v before it is known how the worker died", p)
-	}
-	l.Exited(7, unix.WaitStatus(unix.SIGTERM))
-	l.Plan(r, proc.New([]proc.Process{app}))
-	if p, ok := l.Successor(); !ok || p.ID != app.ID {
-		t.Errorf("the successor is %v, %v", p.ID, ok)
-	}
-	if p, ok := l.Successor(); ok {
-		t.Errorf("the successor is %v a second time", p)
-	}
-}
-
-// What a snapshot could not read in time, an earlier one has.
-func TestLauncherWhoseArgumentsCanNoLongerBeReadIsOneStill(t *testing.T) {
-	npm := proc.Process{ID: proc.ID{PID: 7, Start: 100}, PPID: 1, State: 'S', Comm: "node",
-		Handled: signals.SetOf(unix.SIGINT, unix.SIGTERM), Exe: "node", Args: []string{"node", "/usr/bin/npm", "start"}}
-	l := NewLedger(1)
-	r := Request{Purpose: Stop, Signal: unix.SIGINT, Worker: Worker{PID: 7}}
-	l.Plan(r, proc.New([]proc.Process{npm}))
-	npm.Args = nil
-	l.observe(proc.New([]proc.Process{npm}))
-	if all := l.planBy(func() { l.addRoots("the worker") }); len(all) != 1 || all[0].Signal != unix.SIGTERM {
-		t.Errorf("signalled %+v, want npm by TERM", all)
-	}
 }

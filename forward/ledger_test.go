@@ -308,26 +308,3 @@ func TestParentsCloseNoRing(t *testing.T) {
 		}
 	}
 }
-
-// A snapshot may not show the arguments, and a launcher takes its title some time after its
-// start. What a process is, is asked again when it shows more.
-func TestAProgramIsKnownWhenItShows(t *testing.T) {
-	node := kindly("node", 11, 10)
-	node.Args = nil
-	titled, whole := node, node
-	titled.Comm, whole.Args = "npm start", []string{"node", "/usr/bin/npm", "start"}
-	for name, shown := range map[string]proc.Process{"its title": titled, "its arguments": whole} {
-		l := stopping(t, kindly("app", 10, 1), node)
-		if got := l.living[11].kind; got != program.Other {
-			t.Errorf("before it shows %s it is %v", name, got)
-		}
-		orphans(l, kindly("app", 10, 1), shown)
-		if got := l.living[11].kind; got != program.Launcher {
-			t.Errorf("when it shows %s it is %v", name, got)
-		}
-		orphans(l, kindly("app", 10, 1), node)
-		if got := l.living[11]; name == "its arguments" && (got.kind != program.Launcher || len(got.Args) == 0) {
-			t.Errorf("when it no longer shows %s it is %v, %q", name, got.kind, got.Args)
-		}
-	}
-}

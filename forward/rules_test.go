@@ -145,38 +145,6 @@ func TestAnUntouchedDaemonWaitsForTheWorker(t *testing.T) {
 	wantSent(t, "when it has gone", later(l, 2, shown[1:], d), 20)
 }
 
-// Who sent the signal of which the parent died may have sent it to the group.
-func TestWhatAnotherProcessOrphanedIsUndecided(t *testing.T) {
-	for _, sender := range []string{"app", "timeout", "su", "bash", "npm"} {
-		for _, orphan := range []string{"app", "ignores"} {
-			l, got := at{orphan: kindly(orphan, 12, 1), parent: "dies", passing: sender}.play(t)
-			wantSent(t, sender+" to "+orphan, got)
-			if all := l.undecidedOnes(); len(all) != 1 {
-				t.Errorf("%s to %s: undecided %v", sender, orphan, all)
-			}
-		}
-		_, got := at{orphan: kindly("dies", 12, 1), parent: "dies", passing: sender}.play(t)
-		wantSent(t, sender+" to one that would have died", got, 12)
-	}
-}
-
-// A parent that had a handler at any time may have passed the signal on, whatever it died of.
-func TestAParentThatHadAHandlerAndDiedOfTheSignalProvesNothing(t *testing.T) {
-	for kind, want := range map[string][]int{"app": nil, "bash": nil, "mksh": nil, "dash": {11}, "unknown": {11}} {
-		for name, resets := range map[string]bool{"to the end": false, "until it was reset": true} {
-			parent, app := kindly(kind, 10, 1), kindly("app", 11, 10)
-			l := stopping(t, parent, app)
-			if resets {
-				parent.Handled = 0
-			}
-			wantSent(t, "while it lives", orphans(l, parent, app))
-			l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-			app.PPID = drainitPID
-			wantSent(t, kind+", with the handler "+name, orphans(l, app), want...)
-		}
-	}
-}
-
 // "server & exec worker": the server ignores INT and QUIT, as a shell had it.
 func TestWhatAShellStartedBesideTheWorker(t *testing.T) {
 	both := signals.SetOf(unix.SIGINT, unix.SIGQUIT)

@@ -59,14 +59,6 @@ func TestChoiceOfASuccessorIsMadeAtOnce(t *testing.T) {
 	wantSuccessor(t, "the shell above the dead one lives", l, 11)
 }
 
-// Which of two has ended first says nothing about which one the work is.
-func TestOneThatIsLeftOfTwoIsNoSuccessor(t *testing.T) {
-	l := afterTheShell(kin{"app", 11, 10}, kin{"app", 12, 10})
-	l.Exited(11, 0)
-	orphans(l, kindly("app", 12, 1))
-	wantSuccessor(t, "the other has ended", l, 0)
-}
-
 // A launcher that was signalled is about to die of that, handler or not.
 func TestSignalledLauncherIsNoSuccessorBesideAnother(t *testing.T) {
 	npm := kindly("npm", 11, 10)
@@ -77,20 +69,4 @@ func TestSignalledLauncherIsNoSuccessorBesideAnother(t *testing.T) {
 	npm.PPID = 1
 	orphans(l, npm, kindly("app", 12, 1))
 	wantSuccessor(t, "beside npm", l, 12)
-}
-
-// Of an orphan whose parent was signalled by another process than drainit it can't be known
-// whether that signalled the orphan, too, whatever stands between.
-func TestWhoMayHaveSignalledTheParent(t *testing.T) {
-	for _, between := range []string{"app", "unknown", "dash", "bash", "npm", "timeout", "su"} {
-		parent, orphan := kindly("unknown", 12, 11), kindly("app", 13, 12)
-		l := NewLedger(drainitPID)
-		sentAll(l, l.Plan(term(Stop), proc.New([]proc.Process{kindly("app", 10, 1), kindly(between, 11, 10), parent, orphan})))
-		l.Exited(10, 0)
-		orphan.PPID = 1
-		wantSent(t, between, orphans(l, orphan))
-		if len(l.undecidedOnes()) != 1 {
-			t.Errorf("%s: it is not undecided", between)
-		}
-	}
 }
