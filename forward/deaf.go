@@ -12,16 +12,11 @@ import (
 // actsAfter is how long a process has to act upon a signal before it counts as deaf, in ticks.
 const actsAfter, aSecond = 5, 100
 
-// Deaf is a process that was signalled and can't act upon it: what is below it is judged
-// as if it were not there.
-type Deaf struct {
-	Process  proc.Process
-	Why      string
-	Shell    bool            // it waits for the children before it can run its trap
-	Children []*proc.Process // that it would have to signal
+// BlockedTrap is a shell that was signalled and can't run its trap before a child ends.
+type BlockedTrap struct{ Shell, Child proc.Process }
 
-	uncertain bool // what is below it may have been signalled
-}
+// BlockedTraps returns those of the last plan.
+func (l *Ledger) BlockedTraps() []BlockedTrap { return l.blockedTraps }
 
 // reached is the signal that has reached a process, or may have, whether it handled that, and whether it
 // had time to act upon it.
@@ -54,29 +49,29 @@ func deafFor(p *proc.Process, sig unix.Signal) string {
 	return ""
 }
 
-// deaf are the processes that were signalled some time ago and can't act upon it: they ignore the signal,
-// or have not taken it, or are shells that wait for a child first. Orphans that were left alone count,
-// for another may have signalled them.
-func (l *Ledger) deaf() (all []Deaf) {
+// passBelowDeaf signals below the processes that were signalled some time ago and can't act upon it: they
+// ignore the signal, or have not taken it, or are shells that wait for a child first. Orphans that were
+// left alone count, for another may have signalled them.
+func (l *Ledger) passBelowDeaf() {
 	for _, m := range l.shownNow() {
 		sig, handled, hadTime := l.reached(m)
 		if !hadTime || !l.notActing(m) {
 			continue
 		}
-		d := Deaf{Process: m.Process, Why: deafFor(&m.Process, sig), Children: l.shown.Children(m.PID)}
-		if d.Why == "" {
-			d.Why, d.Shell, d.Children = "waits for it", true, nil
-			if m.kind == program.Shell && handled {
-				d.Children = l.blockingTrap(m)
+		why, these, uncertain := deafFor(&m.Process, sig), l.shown.Children(m.PID), m.sent == nil
+		if why == "" {
+			if these = nil; m.kind == program.Shell && handled {
+				these = l.blockingTrap(m)
+			}
+			// Once a child has gone, the trap may have run while the snapshot was taken.
+			why, uncertain = "waits for it", uncertain || m.lostChild || m.Waiting() != proc.Waits
+			// A child without a handler may end within moments, and is given a second.
+			if m.sent != nil && len(these) > 0 && (these[0].Handles(sig) || l.now >= m.sent.tick+aSecond) {
+				l.blockedTraps = append(l.blockedTraps, BlockedTrap{m.Process, *these[0]})
 			}
 		}
-		// Once a child has gone, the trap may have run while the snapshot was taken.
-		d.uncertain = m.sent == nil || d.Shell && (m.lostChild || m.Waiting() != proc.Waits)
-		if len(d.Children) > 0 {
-			all = append(all, d)
-		}
+		l.pass(these, "below "+m.String()+", which "+why, uncertain)
 	}
-	return all
 }
 
 // blockingTrap are the children that a shell waits for before it can run its trap. For dash and busybox
@@ -92,12 +87,6 @@ func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 	if runs {
 		return nil
 	}
-	return l.foreground(shell)
-}
-
-// foreground are the children that a shell has in its foreground, without those that bear the mark
-// of the background.
-func (l *Ledger) foreground(shell *record) []*proc.Process {
 	these := l.shown.Foreground(l.shown.Children(shell.PID))
 	return slices.DeleteFunc(these, func(p *proc.Process) bool { return program.InBackground(p, &shell.Process) })
 }
@@ -111,14 +100,4 @@ func (m *record) waitsFor() proc.Waiting {
 		return proc.NotWaiting
 	}
 	return waits
-}
-
-// BlockedTraps returns the shells of the last plan whose trap can't run before a child ends.
-func (l *Ledger) BlockedTraps() []Deaf { return l.blockedTraps }
-
-// blocksTrap reports whether a shell that drainit signalled can't run its trap before a child ends.
-// One without a handler may do so within moments, and is given a second.
-func (l *Ledger) blocksTrap(d Deaf) bool {
-	sent := l.living[d.Process.PID].sent
-	return d.Shell && sent != nil && (d.Children[0].Handles(sent.signal) || l.now >= sent.tick+aSecond)
 }

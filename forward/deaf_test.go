@@ -162,7 +162,7 @@ func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
 		l := stopping(t, shown...)
 		later(l, 100, shown, details{Waits: waiting(10, proc.Waits)})
-		if all := l.BlockedTraps(); len(all) != want || want > 0 && (all[0].Process.PID != 10 || len(all[0].Children) != 1) {
+		if all := l.BlockedTraps(); len(all) != want || want > 0 && (all[0].Shell.PID != 10 || all[0].Child.PID != 11) {
 			t.Errorf("%s: %v, want %d", kind, all, want)
 		}
 	}

@@ -34,7 +34,7 @@ type Ledger struct {
 	planned      map[proc.ID]bool // the processes of its deliveries
 	successor    *record          // that took the worker's place
 	waiting      []Waiting
-	blockedTraps []Deaf
+	blockedTraps []BlockedTrap
 	holding      bool // a process is held
 }
 

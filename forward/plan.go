@@ -112,12 +112,7 @@ func (l *Ledger) judge(step Purpose) {
 			l.settle(m)
 		}
 	}
-	for _, d := range l.deaf() {
-		if l.blocksTrap(d) {
-			l.blockedTraps = append(l.blockedTraps, d)
-		}
-		l.pass(d.Children, "below "+d.Process.String()+", which "+d.Why, d.uncertain)
-	}
+	l.passBelowDeaf()
 	if step == Orphans {
 		l.noteUnsent()
 	} else {

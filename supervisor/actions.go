@@ -112,7 +112,7 @@ func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
 	}
 	s.noteSent(all, made)
 	for _, b := range s.ledger.BlockedTraps() {
-		s.journal.BlockedTrap(b.Process, *b.Children[0])
+		s.journal.BlockedTrap(b.Shell, b.Child)
 	}
 }
 
