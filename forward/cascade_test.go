@@ -13,7 +13,7 @@ import (
 func kindly(kind string, pid, ppid int) proc.Process {
 	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S', Comm: kind, Exe: kind, Args: []string{kind}}
 	switch kind {
-	case "app", "bash", "mksh", "timeout", "su", "runuser", "script":
+	case "app", "bash", "mksh", "timeout", "su", "task":
 		p.Handled = termSet
 	case "dies", "dash": // a shell without a trap
 

@@ -31,7 +31,7 @@ func (l *Ledger) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
 // notActing reports whether a process that was signalled may not act upon it.
 func (l *Ledger) notActing(m *record) bool {
 	sig, handled, _ := l.reached(m)
-	return !handled || m.kind == program.Shell || m.Pending.Has(sig)
+	return !handled || m.kind == program.Shell || m.Pending.Has(sig) || program.PassesNothingOn(&m.Process)
 }
 
 // deafFor is why a process that was sent a signal some time ago does not act upon it; "" where it may.
@@ -43,6 +43,8 @@ func deafFor(p *proc.Process, sig unix.Signal) string {
 		return "has not taken it"
 	case p.Ignores(sig):
 		return "ignores it"
+	case program.PassesNothingOn(p):
+		return "passes nothing on"
 	case p.NestedInit && !p.Handles(sig):
 		return "is the first of a PID namespace and has no handler"
 	}

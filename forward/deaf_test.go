@@ -56,6 +56,7 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, details{Waits: waiting(10, proc.Waits)}, []int{11}},
 		{"a reader of a pipe is left", "bash", []kin{{"app", 11, 10}},
 			details{Waits: waiting(10, proc.Waits), Writers: map[int][]int{11: {13}}}, nil},
+		{"go-task, which handles it and tells none", "task", []kin{{"dash", 11, 10}, {"app", 12, 11}}, details{}, []int{12}},
 		{"a program that handles it", "app", []kin{{"app", 11, 10}}, details{Untouched: untouched(11)}, nil},
 	}
 	for _, tt := range tests {

@@ -21,7 +21,7 @@ type Kind uint8
 const (
 	Other    Kind = iota // its own business: a worker, a relay, anything not known
 	Shell                // without a trap it dies of TERM and signals none; on INT it waits for its child
-	Launcher             // a package manager's runner: of signals it heeds TERM at most
+	Launcher             // a runner of scripts or tasks: of signals it heeds TERM at most
 )
 
 var (
@@ -29,8 +29,10 @@ var (
 	shellsWithHandlers = []string{"mksh", "lksh", "oksh"} // for TERM, without a trap
 
 	multicall = []string{"busybox", "toybox"} // one program that is many, by the name it was called
-	runtimes  = []string{"node", "nodejs", "bun"}
-	launchers = []string{"npm", "npx", "yarn", "yarnpkg", "pnpm", "pnpx"}
+	runtimes  = []string{"node", "nodejs", "bun", "php"}
+	launchers = []string{"npm", "npx", "yarn", "yarnpkg", "pnpm", "pnpx", "composer"}
+	runners   = []string{"make", "gmake", "task", "go-task"} // by their executable
+	keepers   = []string{"composer", "task", "go-task"}      // they handle a stop signal and pass it on to no process
 )
 
 // Of tells a shell and a launcher by their executable; where that may not be read, by the name that
@@ -74,18 +76,24 @@ func InBackground(child, parent *proc.Process) bool {
 	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 
+// PassesNothingOn reports whether a process is a launcher that handles a stop signal, and sends it to no
+// process below it.
+func PassesNothingOn(p *proc.Process) bool { return slices.Contains(keepers, LauncherName(p)) }
+
 // LauncherName is the launcher's own name, "npm" or "go run", and "" for any other program. npm and
 // yarn write a title such as "npm start" over their arguments; before, a runtime runs their script.
 func LauncherName(p *proc.Process) string {
 	switch {
 	case p.Exe == "go" && len(p.Args) > 1 && p.Args[1] == "run":
 		return "go run"
-	case p.Exe != "" && !slices.Contains(runtimes, p.Exe):
+	case slices.Contains(runners, p.Exe):
+		return p.Exe
+	case p.Exe != "" && !isRuntime(p.Exe):
 		return ""
 	}
 	title, _, _ := strings.Cut(p.Comm, " ")
 	script := slices.IndexFunc(p.Args, func(arg string) bool {
-		return !strings.HasPrefix(arg, "-") && !slices.Contains(runtimes, path.Base(arg))
+		return !strings.HasPrefix(arg, "-") && !isRuntime(path.Base(arg))
 	})
 	name, kind, _ := strings.Cut(withoutSuffix(commandName(p.Args, script)), "-") // npm-cli.js, yarn-4.5.0.cjs
 	switch {
@@ -95,6 +103,11 @@ func LauncherName(p *proc.Process) string {
 		return name
 	}
 	return ""
+}
+
+// isRuntime knows php8.2, too.
+func isRuntime(file string) bool {
+	return slices.Contains(runtimes, strings.TrimRight(withoutSuffix(file), "0123456789"))
 }
 
 // withoutSuffix makes busybox of busybox.static and bash of bash.old.

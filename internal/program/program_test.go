@@ -41,6 +41,10 @@ func TestKindOf(t *testing.T) {
 		{"a program with a shell for an argument", shown("timeout", "timeout", "timeout 9 sh -c app"), Other},
 		{"fish is not a shell of this kind", shown("fish", "fish", "fish"), Other},
 		{"node", shown("node", "node", "node app.js"), Other},
+		{"make", shown("make", "make", "make -s run"), Launcher},
+		{"go-task", shown("task", "task", "task run"), Launcher},
+		{"composer", shown("php8.2", "php", "/usr/bin/php /usr/bin/composer run-script app"), Launcher},
+		{"a worker in PHP", shown("php8.2", "php", "php worker.php"), Other},
 		{"npm", shown("node", "npm start", "npm start"), Launcher},
 		{"what is nothing at all", proc.Process{}, Other},
 	}
