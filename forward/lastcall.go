@@ -20,21 +20,19 @@ func (l *Ledger) addLastCall(final bool) {
 	}
 }
 
-// isOwnCase reports whether no process above one that was not signalled is about to be signalled, and the
-// nearest that was may not act upon it. Where it does, only a proof will do.
+// isOwnCase reports whether no process above one that was not signalled is about to be signalled, or may
+// act upon the signal: a celery waits for its jobs, and its pool would end them.
 func (l *Ledger) isOwnCase(m *record) bool {
 	for below, up := m, l.living[m.PPID]; up != nil; below, up = up, l.living[up.PPID] {
-		if l.planned[up.ID] { // it has its turn first
+		if l.planned[up.ID] || l.mayPassOn(up, below) {
 			return false
-		}
-		if l.mayPassOn(up, below) {
-			return m.Untouched
 		}
 	}
 	return true
 }
 
-// mayPassOn reports whether a process may have acted upon the signal, and so have signalled a child. A shell with a trap does for a child in its background, where it does not wait in wait4(2).
+// mayPassOn reports whether a process may have acted upon the signal, and so have signalled a child. A
+// shell with a trap does so for a child in its background, unless it is known to wait in wait4(2).
 func (l *Ledger) mayPassOn(up, child *record) bool {
 	switch {
 	case !up.hasTrap():
