@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +20,9 @@ import (
 
 // noTerminationLog keeps a test from writing the one of a container that it runs in.
 const noTerminationLog = "DRAINIT_TERMINATION_LOG="
+
+// helpHint ends the line about a flag.
+const helpHint = "; drainit --help lists the flags, and COMMAND's own come after COMMAND"
 
 // said is what drainit wrote before it ended, and its status.
 type said struct {
@@ -36,104 +41,108 @@ func run(t *testing.T, args, environ []string) said {
 	return said{outcome.Status, stdout.String(), stderr.String()}
 }
 
-func TestBadInputSaysWhatToDo(t *testing.T) {
-	tests := []struct {
-		args string
-		env  string
-		want string // all of the line that matters
-	}{
-		{"-t 25x y", "", `--grace: invalid duration "25x": want 25s`},
-		{"-t -5s y", "", `--grace: invalid duration "-5s"`},
-		{"-t 90000000 y", "", `(milliseconds meant?)`},
-		{"-t 99999999999999999999 y", "", `invalid duration`},
-		{"-t 169h y", "", `more than a week`},
-		{"--stop-delay infinity y", "", `--stop-delay: invalid duration "infinity": want 5s`},
-		{"--stop-delay 30s y", "", `30s is not shorter than the grace period of 30s`},
-		{"-t 0 --stop-delay 1s y", "", `not shorter than the grace period of 0s`},
-		{"--stop-signal KILL y", "", `SIGKILL can't begin the stop`},
-		{"--stop-signal TSTP y", "", `SIGTSTP can't begin the stop`},
-		{"--stop-signal FOO y", "", `--stop-signal: invalid signal "FOO": want a name such as TERM`},
-		{"-r TERM y", "", `--rewrite: invalid rewrite "TERM": want FROM:TO`},
-		{"-r KILL:TERM y", "", `SIGKILL can't be rewritten`},
-		{"--forward all y", "", `--forward: invalid value "all": want auto, group or worker`},
-		{"-g -c y", "", `give one of them`},
-		{"-g --forward auto y", "", `give one of them`},
-		{"-e 256 y", "", `--remap-exit: invalid exit status "256": want a number from 0 to 255`},
-		{"-e -1 y", "", `--remap-exit: invalid exit status "-1"`},
-		{"-p 0 y", "", `--parent-death-signal: invalid signal "0"`},
-		{"--health-addr drainit:80 y", "", `--health-addr: invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
-		{"--log-format xml y", "", `--log-format: invalid value "xml": want auto, json or text`},
-		{"--log-level panic y", "", `--log-level: invalid value "panic": want error, warn, warning, info or debug`},
-		{"--pause y", "", `--pause runs no COMMAND, and was given "y"`},
-		{"--grce 5 y", "", `unknown flag: --grce`},
-		{"-x y", "", `unknown shorthand flag: 'x' in -x`},
-		{"--grace", "", `flag needs an argument: --grace`},
-		{"y", "DRAINIT_GRACE=25x", `DRAINIT_GRACE: invalid duration "25x"`},
-		{"y", "DRAINIT_REWRITE=TERM:QUIT,HUP", `DRAINIT_REWRITE: invalid rewrite "HUP"`},
-		{"y", "OJS_GRACE_PERIOD=soon", `OJS_GRACE_PERIOD: invalid duration "soon"`},
+// withLog runs a command line with a termination log, FILE, and returns what was written there.
+func withLog(t *testing.T, args, environ string) (got said, message string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "termination-log")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.args+tt.env, func(t *testing.T) {
-			got := run(t, strings.Fields(tt.args), []string{tt.env, noTerminationLog})
-			line := got.stderr
-			if got.status != 125 || got.stdout != "" || !strings.Contains(line, tt.want) {
-				t.Errorf("status %d, stdout %q, stderr %q; want 125 and %q", got.status, got.stdout, line, tt.want)
-			}
-			if !strings.HasPrefix(line, "drainit: ") || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
-				t.Errorf("not one line of drainit's: %q", line)
-			}
-		})
+	place := func(s string) string { return strings.ReplaceAll(s, "FILE", file) }
+	got = run(t, strings.Fields(place(args)), []string{place(environ)})
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Error(err)
 	}
+	return got, string(b)
 }
 
-func TestUnknownFlagIsToldOfHelpAndOfCOMMANDsOwnFlags(t *testing.T) {
-	want := said{125, "", "drainit: unknown flag: --grce; drainit --help lists the flags, and COMMAND's own come after COMMAND\n"}
-	if got := run(t, []string{"--grce", "5", "y"}, []string{noTerminationLog}); got != want {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-}
-
-// An argument can't forge a second line, nor move the cursor.
-func TestMistakeIsOnePrintableLine(t *testing.T) {
-	want := said{125, "", `drainit: unknown flag: --a\x1b[2J\nb; drainit --help lists the flags, and COMMAND's own come after COMMAND` + "\n"}
-	if got := run(t, []string{"--a\x1b[2J\nb", "y"}, []string{noTerminationLog}); got != want {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-}
-
-func TestHelp(t *testing.T) {
-	for _, args := range []string{
-		"-h", "--help", "-t 25x --help", "-g -c -h", "-V --help", "--help x",
-		"status --help", "status --json -h",
+// A mistake is one printable line, which Kubernetes shows, too. Of two the first is named.
+func TestMistakeIsSaidAndWritten(t *testing.T) {
+	for args, line := range map[string]string{
+		"-t 25x y":              `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`,
+		"--log-level x --x=5 y": "unknown flag: --x" + helpHint,
+		"-x y":                  "unknown shorthand flag: 'x' in -x" + helpHint,
+		"--grace":               "flag needs an argument: --grace" + helpHint,
+		"--gr\x1b[2J y":         `unknown flag: --gr\x1b[2J` + helpHint,
+		"-g -c y":               "-g, -c and --forward say which processes get a signal: give one of them",
+		"--forward all":         `--forward: invalid value "all": want auto, group or worker`,
+		"":                      "there is no COMMAND to run",
+		"-t 5 --":               "there is no COMMAND to run",
+		"--version=false -v":    "there is no COMMAND to run",
 	} {
-		if got, want := run(t, strings.Fields(args), []string{"DRAINIT_GRACE=bad"}), (said{0, help, ""}); got != want {
-			t.Errorf("drainit %s: got %+v", args, got)
+		want := said{125, "", "drainit: " + line + "\n"}
+		if line == "there is no COMMAND to run" {
+			want.stderr += usage
+		}
+		if got, message := withLog(t, args, "DRAINIT_TERMINATION_LOG=FILE"); got != want || message != line {
+			t.Errorf("drainit %s: %+v, want %+v\ntermination log: %q", args, got, want, message)
 		}
 	}
 }
 
-func TestVersion(t *testing.T) {
-	for _, args := range []string{"-V", "--version", "-V x", "-t 25x -V", "-g -c --version"} {
-		if got, want := run(t, strings.Fields(args), []string{"DRAINIT_GRACE=bad"}), (said{0, version(debug.ReadBuildInfo()), ""}); got != want {
-			t.Errorf("drainit %s: got %+v, want %+v", args, got, want)
+func TestWhereAMistakeIsWritten(t *testing.T) {
+	for _, tt := range []struct {
+		args, environ string
+		written       bool
+	}{
+		{"--termination-log FILE -t x y", "", true},
+		{"-t x --termination-log FILE y", noTerminationLog, true},
+		{"--termination-log FILE --grce 5 y", "", true},
+		{"--grce --termination-log FILE y", noTerminationLog, false},
+		{"--termination-log= -t x y", "DRAINIT_TERMINATION_LOG=FILE", false},
+		{"status --bad", "DRAINIT_TERMINATION_LOG=FILE", false},
+	} {
+		if got, message := withLog(t, tt.args, tt.environ); got.status != 125 || (message != "") != tt.written {
+			t.Errorf("drainit %s, %s: %+v, termination log: %q", tt.args, tt.environ, got, message)
+		}
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	run(t, []string{"--termination-log", none}, nil)
+	if _, err := os.Lstat(none); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is made: %v", err)
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	is := version(debug.ReadBuildInfo())
+	// dockerd splits the line at " - " and expects git.COMMIT after it.
+	if !regexp.MustCompile(`^drainit \S+ go1\.[^ ]+ - git\.[a-z0-9]+\n$`).MatchString(is) {
+		t.Errorf("%q", is)
+	}
+	for args, want := range map[string]string{
+		"-h": help, "-t 25x --help": help, "-g -c -h": help, "-V --help": help, "--help x": help, "status --json -h": help,
+		"-V": is, "--version x": is, "-t 25x -V": is, "-g -c --version": is,
+	} {
+		environ := []string{"DRAINIT_GRACE=bad", noTerminationLog}
+		if got := run(t, strings.Fields(args), environ); got != (said{0, want, ""}) {
+			t.Errorf("drainit %s: %+v", args, got)
+		}
+		var stderr bytes.Buffer
+		got := Run(strings.Fields(args), environ, full{}, &stderr)
+		if want := (supervisor.Outcome{Status: 125}); got != want || stderr.String() != "drainit: no space left on device\n" {
+			t.Errorf("drainit %s, no room: %+v, stderr %q", args, got, stderr.String())
 		}
 	}
 }
 
-func TestNoCommandIsToldOfUsage(t *testing.T) {
-	for _, args := range []string{"", "--", "-t 5", "-g --", "--version=false"} {
-		want := said{125, "", "drainit: there is no COMMAND to run\n" + usage}
-		if got := run(t, strings.Fields(args), []string{noTerminationLog}); got != want {
-			t.Errorf("drainit %s: got %+v, want %+v", args, got, want)
-		}
-	}
-}
+// full is a writer on a device that has no room.
+type full struct{}
 
-// Of two mistakes the first one is named, and a missing COMMAND last.
-func TestMistakeComesBeforeNoCommand(t *testing.T) {
-	want := said{125, "", "drainit: --forward: invalid value \"all\": want auto, group or worker\n"}
-	if got := run(t, []string{"--forward", "all"}, []string{noTerminationLog}); got != want {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestVersionLine(t *testing.T) {
+	built := func(key, value string) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Version: "v1"}, Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: key, Value: value}}}
+	}
+	for want, info := range map[string]*debug.BuildInfo{
+		"drainit (unknown) GO - git.unknown\n": nil,
+		"drainit v1 GO - git.unknown\n":        built("vcs.time", "2026-11-22T08:19:29Z"),
+		"drainit v1 GO - git.0123456\n":        built("vcs.revision", "0123456789abcdef"),
+	} {
+		if got := strings.Replace(version(info, info != nil), runtime.Version(), "GO", 1); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
@@ -183,67 +192,18 @@ func TestStopSignalsAreSubscribedTo(t *testing.T) {
 	}
 }
 
-// full is a writer on a device that has no room.
-type full struct{}
+// lateWriter gets its turn late, as a goroutine of a program does on a busy machine.
+type lateWriter struct{ said strings.Builder }
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
-
-func TestOutputThatCannotBeWrittenFails(t *testing.T) {
-	for _, args := range []string{"--help", "--version", "status --help"} {
-		var stderr bytes.Buffer
-		got := Run(strings.Fields(args), nil, full{}, &stderr)
-		if want := (supervisor.Outcome{Status: 125}); got != want || stderr.String() != "drainit: no space left on device\n" {
-			t.Errorf("drainit %s: %+v, stderr %q", args, got, stderr.String())
-		}
-	}
+func (w *lateWriter) Write(b []byte) (int, error) {
+	time.Sleep(500 * time.Millisecond) // what is tested
+	return w.said.Write(b)
 }
 
-// Kubernetes shows the termination log of a container that did not start.
-func TestMistakeIsWrittenToTerminationLog(t *testing.T) {
-	const unknown = "unknown flag: --grce; drainit --help lists the flags, and COMMAND's own come after COMMAND"
-	tests := []struct {
-		name string
-		args string // FILE is the termination log
-		env  string
-		want string
-	}{
-		{"bad value", "--termination-log FILE -t 25x y", "", `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`},
-		{"bad value before the flag", "-t 25x --termination-log FILE y", "", `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`},
-		{"bad value, file by variable", "--log-level x y", "DRAINIT_TERMINATION_LOG=FILE", `--log-level: invalid value "x": want error, warn, warning, info or debug`},
-		{"unknown flag", "--termination-log FILE --grce 5 y", "", unknown},
-		{"unknown flag, file by variable", "--grce 5 y", "DRAINIT_TERMINATION_LOG=FILE", unknown},
-		{"unknown flag before a bad value", "--log-level x --grce 5 y", "DRAINIT_TERMINATION_LOG=FILE", unknown},
-		{"flags that exclude each other", "-g -c y", "DRAINIT_TERMINATION_LOG=FILE", "-g, -c and --forward say which processes get a signal: give one of them"},
-		{"no COMMAND", "-t 5", "DRAINIT_TERMINATION_LOG=FILE", "there is no COMMAND to run"},
-		{"what is not printable", "--gr\x1bace y", "DRAINIT_TERMINATION_LOG=FILE", `unknown flag: --gr\x1bace; drainit --help lists the flags, and COMMAND's own come after COMMAND`},
-		{"the flag wins over the variable", "--termination-log= -t x y", "DRAINIT_TERMINATION_LOG=FILE", ""},
-		{"flag after an unknown one", "--grce --termination-log FILE y", noTerminationLog, ""},
-		{"help", "--help", "DRAINIT_TERMINATION_LOG=FILE", ""},
-		{"version", "--version", "DRAINIT_TERMINATION_LOG=FILE", ""},
-		{"verb", "status --bad", "DRAINIT_TERMINATION_LOG=FILE", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "termination-log")
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			place := func(s string) string { return strings.ReplaceAll(s, "FILE", file) }
-			run(t, strings.Fields(place(tt.args)), []string{place(tt.env)})
-			if got, err := os.ReadFile(file); err != nil || string(got) != tt.want {
-				t.Errorf("%q, %v; want %q", got, err, tt.want)
-			}
-		})
-	}
-}
-
-func TestTerminationLogIsNotMade(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "none")
-	want := said{125, "", "drainit: there is no COMMAND to run\n" + usage}
-	if got := run(t, []string{"--termination-log", file}, nil); got != want {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-	if _, err := os.Lstat(file); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file: %v", err)
+// What is said is not lost as long as standard error would take it.
+func TestWhatIsSaidLateIsNotLost(t *testing.T) {
+	w := new(lateWriter)
+	if fail(errors.New("already stopping"), "", w); w.said.String() != "drainit: already stopping\n" {
+		t.Errorf("said %q", w.said.String())
 	}
 }

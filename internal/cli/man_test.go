@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -17,28 +18,18 @@ import (
 
 var update = flag.Bool("update", false, "write docs/drainit.1 anew")
 
-// The man page has each flag, verb and variable that drainit takes, and none else.
+// The man page is made from the help, and from a text for each flag and verb in the template.
 func TestManPage(t *testing.T) {
 	const path = "../../docs/drainit.1"
-	made := newManPage(t).text(t)
+	made := manPage(t)
 	if *update {
 		if err := os.WriteFile(path, []byte(made), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	if page, err := os.ReadFile(path); err != nil || string(page) != made {
+		t.Errorf("docs/drainit.1 is out of date (%v): go test ./internal/cli -run TestManPage -update", err)
 	}
-	if string(page) == made {
-		return
-	}
-	is, want := strings.Split(string(page), "\n"), strings.Split(made, "\n")
-	at := 0
-	for at < min(len(is), len(want))-1 && is[at] == want[at] {
-		at++
-	}
-	t.Errorf("docs/drainit.1 is out of date: line %d is\n\t%s\nand should be\n\t%s\nMake it anew: go test ./internal/cli -run TestManPage -update", at+1, is[at], want[at])
 }
 
 // helpEntry is a flag or a verb of the help.
@@ -47,8 +38,8 @@ type helpEntry struct {
 	short, name, arg string // of a flag; a verb alone has no name
 }
 
-// isVerb reports whether the entry is a verb or a flag of one.
-func (e helpEntry) isVerb() bool { return strings.HasPrefix(e.section, "Verbs") }
+// ofEachVerb is the flag that all verbs have.
+const ofEachVerb = "pid"
 
 // key names the entry's text in the template.
 func (e helpEntry) key() string {
@@ -58,33 +49,33 @@ func (e helpEntry) key() string {
 	return strings.TrimSpace(e.verb + " --" + e.name)
 }
 
+// spelled is the entry with whether it has an argument.
+func (e helpEntry) spelled() string {
+	return fmt.Sprintf("%s -%s --%s %v", e.verb, e.short, e.name, e.arg != "")
+}
+
 // mdoc is the entry as the arguments of a macro.
 func (e helpEntry) mdoc() string {
 	var words []string
-	if e.verb != "" {
-		words = append(words, "Cm "+e.verb)
+	for _, part := range [][2]string{{"Cm ", e.verb}, {"Fl ", e.short}, {"Fl -", e.name}, {"Ar ", e.arg}} {
+		if part[1] != "" {
+			words = append(words, part[0]+part[1])
+		}
 	}
 	if e.short != "" {
-		words = append(words, "Fl "+e.short+" ,")
-	}
-	if e.name != "" {
-		words = append(words, "Fl -"+e.name)
-	}
-	if e.arg != "" {
-		words = append(words, "Ar "+e.arg)
+		words[0] += " ,"
 	}
 	return strings.Join(words, " ")
 }
 
 var helpLine = regexp.MustCompile(`^  (?:-(\w), |    )?(--)?([a-z-]+)(?: ([A-Z:]+))?(?:  |$)`)
 
-// helpEntries are the flags and verbs in the order of the help.
-func helpEntries() (entries []helpEntry) {
+// helpEntries are the flags, and the verbs with theirs, in the order of the help.
+func helpEntries() (options, verbs []helpEntry) {
 	_, list, _ := strings.Cut(help, usage)
 	list, _, _ = strings.Cut(strings.TrimSpace(list), "\n\n")
 	section, verb := "", ""
-	for line := range strings.Lines(list) {
-		line = strings.TrimSuffix(line, "\n")
+	for line := range strings.SplitSeq(list, "\n") {
 		if !strings.HasPrefix(line, " ") {
 			section, verb = line, ""
 			continue
@@ -93,142 +84,132 @@ func helpEntries() (entries []helpEntry) {
 		if found == nil {
 			continue // more of the text
 		}
-		e := helpEntry{section: section, verb: verb, short: found[1], name: found[3], arg: found[4]}
 		if found[2] == "" {
-			verb = e.name
-			e.verb, e.name = verb, ""
+			verb, found[3] = found[3], ""
 		}
-		if e.verb != "" && e.name != "" && ofEachVerb(e.name) {
+		e := helpEntry{section, verb, found[1], found[3], found[4]}
+		if e.name == ofEachVerb {
 			e.verb = ""
 		}
-		entries = append(entries, e)
-	}
-	return entries
-}
-
-// ofEachVerb reports whether a flag belongs to all verbs.
-func ofEachVerb(name string) bool {
-	for _, verb := range inspect.Verbs {
-		if verbFlags(&inspect.Request{Verb: verb}).Lookup(name) == nil {
-			return false
+		if strings.HasPrefix(section, "Verbs") {
+			verbs = append(verbs, e)
+		} else {
+			options = append(options, e)
 		}
 	}
-	return true
+	return options, verbs
 }
 
-// manPage is what the page is made of.
-type manPage struct {
-	options, verbs []helpEntry
-	template       *template.Template
-	defaults       any // what the texts name of them
+// The help has each flag and verb that drainit takes, and none else.
+func TestHelp(t *testing.T) {
+	taken := []string{helpEntry{short: "h", name: "help"}.spelled()} // pflag's own
+	take := func(verb string) func(*pflag.Flag) {
+		return func(f *pflag.Flag) {
+			e := helpEntry{verb: verb, short: f.Shorthand, name: f.Name}
+			if f.NoOptDefVal == "" {
+				e.arg = "VALUE"
+			}
+			taken = append(taken, e.spelled())
+		}
+	}
+	newFlags(new(options)).VisitAll(take(""))
+	for _, verb := range inspect.Verbs {
+		taken = append(taken, helpEntry{verb: verb}.spelled())
+		verbFlags(&inspect.Request{Verb: verb}).VisitAll(take(verb))
+	}
+	var listed []string
+	for _, e := range slices.Concat(helpEntries()) {
+		if e.name != ofEachVerb {
+			listed = append(listed, e.spelled())
+			continue
+		}
+		for _, e.verb = range inspect.Verbs {
+			listed = append(listed, e.spelled())
+		}
+	}
+	if slices.Sort(taken); !slices.Equal(slices.Sorted(slices.Values(listed)), taken) {
+		t.Errorf("the help has\n%q\nand drainit takes\n%q", listed, taken)
+	}
+	if strings.Count(help, usage) != 1 {
+		t.Error("the usage is not in the help once")
+	}
+	for line := range strings.Lines(help) {
+		if len(line) > 92 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
 }
 
-func newManPage(t *testing.T) *manPage {
-	t.Helper()
-	o, err := parse(nil, nil)
+// The table has the flag, and the paragraph below it the variable.
+func TestREADMENamesEveryFlagAndVariable(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &manPage{defaults: map[string]string{
-		"Grace": o.config.Grace.String(), "TerminationLog": o.config.TerminationLog, "LogLevel": o.level.String(),
-	}}
-	for _, e := range helpEntries() {
-		if e.isVerb() {
-			p.verbs = append(p.verbs, e)
-		} else {
-			p.options = append(p.options, e)
+	_, variables, _ := strings.Cut(string(readme), "\nEach flag with a value has an environment variable")
+	variables, _, _ = strings.Cut(variables, "\n\n")
+	for _, s := range settings {
+		flag := "--" + s.name
+		if s.short != "" {
+			flag = "-" + s.short + ", " + flag
+		}
+		if !regexp.MustCompile("(?m)^\\| `" + flag + "[ `]").Match(readme) {
+			t.Errorf("%s is not in the README's table", flag)
+		}
+		if !strings.Contains(variables, "`"+s.variable()+"`") {
+			t.Errorf("%s is not in the README's list", s.variable())
 		}
 	}
-	p.template, err = template.New("drainit.1.tmpl").Option("missingkey=error").Funcs(template.FuncMap{
-		"synopsis": p.synopsis, "environment": p.environment, "grace": graceVariables,
-		"options": func() (string, error) { return p.list(p.options) },
-		"verbs":   func() (string, error) { return p.list(p.verbs) },
+}
+
+// manPage is the page, made anew.
+func manPage(t *testing.T) string {
+	t.Helper()
+	o := defaults()
+	values := map[string]string{"Grace": o.config.Grace.String(), "TerminationLog": o.config.TerminationLog, "LogLevel": o.level.String()}
+	page := template.New("drainit.1.tmpl").Option("missingkey=error")
+	options, verbs := helpEntries()
+	list := func(entries []helpEntry) func() (string, error) {
+		return func() (string, error) { return listOf(entries, page, values) }
+	}
+	_, err := page.Funcs(template.FuncMap{
+		"options": list(options), "verbs": list(verbs),
+		"synopsis": func() string { return synopsis(verbs) }, "environment": func() string { return environment(options) },
+		"grace": func() string { // the other variables
+			return ".It\n.Ev " + strings.Join(regexp.MustCompile(`OJS_[A-Z_]+`).FindAllString(help, -1), "\n.It\n.Ev ") + "\n"
+		},
 	}).ParseFiles("testdata/drainit.1.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.check(t)
-	return p
-}
-
-// check fails where the flags and verbs that are taken, those in the help and those that
-// the template has a text for are not the same.
-func (p *manPage) check(t *testing.T) {
-	t.Helper()
-	taken := []string{"-h, --help"} // pflag's own
-	spell := func(verb string) func(*pflag.Flag) {
-		return func(f *pflag.Flag) {
-			e := helpEntry{verb: verb, short: f.Shorthand, name: f.Name}
-			if verb != "" && ofEachVerb(f.Name) {
-				e.verb = ""
-			}
-			taken = append(taken, e.spelled(f.NoOptDefVal == ""))
+	for _, text := range page.Templates() {
+		has := func(e helpEntry) bool { return e.key() == text.Name() }
+		if text != page && !slices.ContainsFunc(options, has) && !slices.ContainsFunc(verbs, has) {
+			t.Errorf("testdata/drainit.1.tmpl has a text for %s, which the help does not have", text.Name())
 		}
 	}
-	newFlags(new(options)).VisitAll(spell(""))
-	for _, verb := range inspect.Verbs {
-		taken = append(taken, verb)
-		verbFlags(&inspect.Request{Verb: verb}).VisitAll(spell(verb))
-	}
-	var listed, keys []string
-	for _, e := range slices.Concat(p.options, p.verbs) {
-		spelled := e.spelled(e.arg != "")
-		listed, keys = append(listed, spelled), append(keys, e.key())
-		if !slices.Contains(taken, spelled) {
-			t.Errorf("the help has %s, which drainit does not take so", spelled)
-		}
-	}
-	for _, spelled := range taken {
-		if !slices.Contains(listed, spelled) {
-			t.Errorf("drainit takes %s, which the help does not have so", spelled)
-		}
-	}
-	for _, text := range p.template.Templates() {
-		if name := text.Name(); name != p.template.Name() && !slices.Contains(keys, name) {
-			t.Errorf("testdata/drainit.1.tmpl has a text for %s, which the help does not have", name)
-		}
-	}
-}
-
-// spelled is the entry as the help has it, with any argument as VALUE.
-func (e helpEntry) spelled(value bool) string {
-	text := e.key()
-	if e.short != "" {
-		text = "-" + e.short + ", " + text
-	}
-	if value {
-		text += " VALUE"
-	}
-	return text
-}
-
-// text is the page.
-func (p *manPage) text(t *testing.T) string {
-	t.Helper()
 	var b strings.Builder
-	if err := p.template.Execute(&b, p.defaults); err != nil {
+	if err := page.Execute(&b, values); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(b.String()) + "\n"
 }
 
-// list has the entries, each section of the help as a list of its own.
-func (p *manPage) list(entries []helpEntry) (string, error) {
+// listOf has a list for each section of the help.
+func listOf(entries []helpEntry, page *template.Template, values any) (string, error) {
 	var b strings.Builder
-	section := ""
-	for _, e := range entries {
-		if e.section != section {
-			if section != "" {
+	for i, e := range entries {
+		if i == 0 || e.section != entries[i-1].section {
+			if i > 0 {
 				b.WriteString(".El\n")
 			}
-			section = e.section
-			if !e.isVerb() {
-				b.WriteString(".Ss " + section + "\n")
+			if !strings.HasPrefix(e.section, "Verbs") {
+				b.WriteString(".Ss " + e.section + "\n")
 			}
 			b.WriteString(".Bl -tag -width Ds\n")
 		}
 		b.WriteString(".It " + e.mdoc() + "\n")
-		if err := p.template.ExecuteTemplate(&b, e.key(), p.defaults); err != nil {
+		if err := page.ExecuteTemplate(&b, e.key(), values); err != nil {
 			return "", err
 		}
 	}
@@ -236,31 +217,25 @@ func (p *manPage) list(entries []helpEntry) (string, error) {
 }
 
 // synopsis has a line for each verb.
-func (p *manPage) synopsis() string {
+func synopsis(verbs []helpEntry) string {
 	var b strings.Builder
-	common := ""
-	for _, e := range p.verbs {
-		if e.verb == "" {
-			common += "\n.Op " + e.mdoc()
-		}
-	}
 	for _, verb := range inspect.Verbs {
 		fmt.Fprintf(&b, ".Nm\n.Cm %s", verb)
-		for _, e := range p.verbs {
-			if e.verb == verb && e.name != "" {
+		for _, e := range verbs {
+			if e.name != "" && cmp.Or(e.verb, verb) == verb {
 				e.verb = ""
 				b.WriteString("\n.Op " + e.mdoc())
 			}
 		}
-		b.WriteString(common + "\n")
+		b.WriteString("\n")
 	}
 	return b.String()
 }
 
 // environment lists the variables in the order of their flags.
-func (p *manPage) environment() string {
+func environment(options []helpEntry) string {
 	var b strings.Builder
-	for _, e := range p.options {
+	for _, e := range options {
 		at := slices.IndexFunc(settings, func(s setting) bool { return s.name == e.name })
 		if at < 0 {
 			continue // has no variable
@@ -278,9 +253,4 @@ func (p *manPage) environment() string {
 		b.WriteString("\n")
 	}
 	return b.String()
-}
-
-// graceVariables lists the other variables that the help names, in its order.
-func graceVariables() string {
-	return ".It\n.Ev " + strings.Join(regexp.MustCompile(`OJS_[A-Z_]+`).FindAllString(help, -1), "\n.It\n.Ev ") + "\n"
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -9,44 +10,101 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/signals"
+	"drainit/supervisor"
 )
 
-// ways are how a value can be given to a setting.
-func ways(s setting, value string) map[string]func() (*options, error) {
-	all := map[string]func() (*options, error){
-		"--name=value": func() (*options, error) { return parse([]string{"--" + s.name + "=" + value, "x"}, nil) },
-		"NAME=value": func() (*options, error) {
-			return parse([]string{"x"}, []string{s.variable() + "=" + value})
-		},
-		"--name=value with a bad variable": func() (*options, error) {
-			return parse([]string{"--" + s.name + "=" + value, "x"}, []string{s.variable() + "=bad"})
-		},
-		"NAME=value among others": func() (*options, error) {
-			return parse([]string{"x"}, []string{s.variable() + "S=bad", s.variable() + "=" + value, s.variable() + "=bad"})
-		},
+// settings are drainit's, to be asked for their names.
+var settings = new(options).settings()
+
+// plain are the options of `drainit -- x`.
+func plain() options {
+	return options{json: !isTerminal(unix.Stderr), config: supervisor.Config{
+		Grace: 30 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: "/dev/termination-log", Command: []string{"x"},
+	}}
+}
+
+// wantParsed checks all options of a command line, but for the worker's environment.
+func wantParsed(t *testing.T, args, environ []string, want options) {
+	t.Helper()
+	got, err := parse(args, environ)
+	want.config.Env = got.config.Env
+	if err != nil || !reflect.DeepEqual(*got, want) {
+		t.Errorf("%q in %q: %v\ngot  %+v\nwant %+v", args, environ, err, *got, want)
+	}
+}
+
+// way is how a value can be given to a setting.
+type way struct {
+	source        string // the flag or the variable, as an error names it
+	args, environ []string
+}
+
+func ways(s setting, value string) []way {
+	flag, variable := "--"+s.name, s.variable()
+	all := []way{
+		{flag, []string{flag + "=" + value}, nil},
+		{flag, []string{flag + "=" + value}, []string{variable + "=bad"}},
+		{variable, nil, []string{variable + "=" + value}},
+		{variable, nil, []string{variable + "S=bad", "X" + variable + "=bad", variable, variable + "=" + value, variable + "=bad"}},
 	}
 	if !s.toggle {
-		all["--name value"] = func() (*options, error) { return parse([]string{"--" + s.name, value, "x"}, nil) }
+		all = append(all, way{flag, []string{flag, value}, nil})
 	}
 	if s.short != "" {
-		all["-n value"] = func() (*options, error) { return parse([]string{"-" + s.short, value, "x"}, nil) }
-		if value != "" {
-			all["-nvalue"] = func() (*options, error) { return parse([]string{"-" + s.short + value, "x"}, nil) }
-		}
+		all = append(all, way{flag, []string{"-" + s.short, value}, nil}, way{flag, []string{"-" + s.short + value}, nil})
 	}
 	return all
 }
 
-func TestEverySettingIsTested(t *testing.T) {
+// both is a field after two values: a list has both, of others the last one wins.
+func both(first, second any) (field any, list bool) {
+	switch first := first.(type) {
+	case []unix.Signal:
+		return slices.Concat(first, second.([]unix.Signal)), true
+	case []int:
+		return slices.Concat(first, second.([]int)), true
+	case signals.Rewrites:
+		all := maps.Clone(first)
+		maps.Copy(all, second.(signals.Rewrites))
+		return all, true
+	}
+	return second, false
+}
+
+// Each setting takes each value in every way, and sets nothing else.
+func TestSettings(t *testing.T) {
+	wantParsed(t, []string{"x"}, nil, plain())
 	for _, s := range settings {
-		tt, ok := settingTests[s.name]
-		if !ok || len(tt.good) == 0 || len(tt.bad) == 0 && s.name != "termination-log" {
-			t.Errorf("%s: %d values, %d bad ones", s.name, len(tt.good), len(tt.bad))
+		tt := settingTests[s.name]
+		after := func(field any) options {
+			o := plain()
+			reflect.ValueOf(tt.field(&o)).Elem().Set(reflect.ValueOf(field))
+			return o
+		}
+		for value, field := range tt.good {
+			for _, way := range ways(s, value) {
+				wantParsed(t, append(way.args, "x"), way.environ, after(field))
+			}
+			for second, field2 := range tt.good {
+				field, list := both(field, field2)
+				wantParsed(t, []string{"--" + s.name + "=" + value, "--" + s.name + "=" + second, "x"}, nil, after(field))
+				if list {
+					wantParsed(t, []string{"x"}, []string{s.variable() + "= " + value + " , " + second + "\t"}, after(field))
+				}
+			}
+		}
+		for value, problem := range tt.bad {
+			for _, way := range ways(s, value) {
+				if _, err := parse(append(way.args, "x"), way.environ); err == nil || err.Error() != way.source+": "+problem {
+					t.Errorf("%q %q:\ngot  %v\nwant %s: %s", way.args, way.environ, err, way.source, problem)
+				}
+			}
+		}
+		if s.name != "termination-log" && (len(tt.good) == 0 || len(tt.bad) == 0) {
+			t.Errorf("%s has no test", s.name)
 		}
 	}
 	if len(settingTests) != len(settings) {
@@ -54,178 +112,42 @@ func TestEverySettingIsTested(t *testing.T) {
 	}
 }
 
-func TestSettingsDefaults(t *testing.T) {
+// An empty flag is a bad value, and an empty variable none. A list has no empty place, and is
+// no value of a flag.
+func TestEmptyValuesAndLists(t *testing.T) {
 	for _, s := range settings {
-		tt := settingTests[s.name]
-		for _, environ := range [][]string{nil, {s.variable()}, {s.variable() + "_X=bad"}, {"X" + s.variable() + "=bad"}} {
-			o, err := parse([]string{"x"}, environ)
-			if err != nil || !reflect.DeepEqual(tt.field(o), tt.without) {
-				t.Errorf("%s in %q: %v, %v; want %v", s.name, environ, tt.field(o), err, tt.without)
-			}
-		}
-	}
-}
-
-func TestSettingsValues(t *testing.T) {
-	for _, s := range settings {
-		tt := settingTests[s.name]
-		for value, want := range tt.good {
-			for way, give := range ways(s, value) {
-				if o, err := give(); err != nil || !reflect.DeepEqual(tt.field(o), want) {
-					t.Errorf("%s, %s, %q: %v, %v; want %v", s.name, way, value, tt.field(o), err, want)
-				}
-			}
-		}
-	}
-}
-
-func TestSettingsBadValues(t *testing.T) {
-	for _, s := range settings {
-		for value, problem := range settingTests[s.name].bad {
-			for way, give := range ways(s, value) {
-				want := "--" + s.name + ": " + problem
-				if way == "NAME=value" || way == "NAME=value among others" {
-					want = s.variable() + ": " + problem
-				}
-				if _, err := give(); err == nil || err.Error() != want {
-					t.Errorf("%s, %q:\ngot  %v\nwant %s", way, value, err, want)
-				}
-			}
-		}
-	}
-}
-
-// An empty flag is a value, and a bad one; an empty variable is as none. The termination
-// log is turned off by either.
-func TestSettingsEmptyValues(t *testing.T) {
-	for _, s := range settings {
-		tt := settingTests[s.name]
-		if s.name == "termination-log" {
+		if s.name == "termination-log" { // "" turns it off
 			continue
 		}
-		if o, err := parse([]string{"x"}, []string{s.variable() + "="}); err != nil || !reflect.DeepEqual(tt.field(o), tt.without) {
-			t.Errorf("%s=: %v, %v; want %v", s.variable(), tt.field(o), err, tt.without)
-		}
+		wantParsed(t, []string{"x"}, []string{s.variable() + "="}, plain())
 		if _, err := parse([]string{"--" + s.name + "=", "x"}, nil); err == nil {
-			t.Errorf("%s= is taken", "--"+s.name)
+			t.Errorf("--%s= is taken", s.name)
 		}
-	}
-}
-
-func TestSettingsGivenTwice(t *testing.T) {
-	tests := map[string]struct {
-		values [2]string
-		want   any
-	}{
-		"termination-log":     {[2]string{"/a", "/b"}, "/b"},
-		"grace":               {[2]string{"5", "6"}, 6 * time.Second},
-		"stop-delay":          {[2]string{"5", "6"}, 6 * time.Second},
-		"stop-signal":         {[2]string{"QUIT", "USR1"}, []unix.Signal{unix.SIGQUIT, unix.SIGUSR1}},
-		"remap-exit":          {[2]string{"143", "0"}, []int{143, 0}},
-		"parent-death-signal": {[2]string{"KILL", "TERM"}, unix.SIGTERM},
-		"rewrite":             {[2]string{"TERM:QUIT", "HUP:0"}, signals.Rewrites{15: 3, 1: 0}},
-		"forward":             {[2]string{"group", "worker"}, forward.ModeWorker},
-		"forking":             {[2]string{"1", "0"}, false},
-		"second-stop":         {[2]string{"ignore", "force"}, false},
-		"health-addr":         {[2]string{":80", ":81"}, address(":81")},
-		"log-format":          {[2]string{"text", "json"}, true},
-		"log-level":           {[2]string{"error", "warn"}, zapcore.WarnLevel},
-	}
-	for _, s := range settings {
-		tt, ok := tests[s.name]
-		if !ok {
-			t.Errorf("%s is not tested", s.name)
-			continue
-		}
-		first, second := tt.values[0], tt.values[1]
-		field := settingTests[s.name].field
-		o, err := parse([]string{"--" + s.name + "=" + first, "--" + s.name + "=" + second, "x"}, nil)
-		if err != nil || !reflect.DeepEqual(field(o), tt.want) {
-			t.Errorf("%s: %v, %v; want %v", "--"+s.name, field(o), err, tt.want)
-		}
-	}
-}
-
-func TestVariablesThatTakeAList(t *testing.T) {
-	tests := map[string]struct {
-		first, second string
-		want          any
-	}{
-		"stop-signal": {"QUIT", "USR1", []unix.Signal{unix.SIGQUIT, unix.SIGUSR1}},
-		"remap-exit":  {"143", "0", []int{143, 0}},
-		"rewrite":     {"TERM:QUIT", "HUP:0", signals.Rewrites{15: 3, 1: 0}},
-	}
-	for _, s := range settings {
-		tt, ok := tests[s.name]
-		if s.repeat != ok {
-			t.Errorf("%s takes a list: %v", s.name, s.repeat)
-		}
-		if !ok {
-			continue
-		}
-		for _, list := range []string{tt.first + "," + tt.second, " " + tt.first + " , " + tt.second + "\t"} {
-			o, err := parse([]string{"x"}, []string{s.variable() + "=" + list})
-			if got := settingTests[s.name].field(o); err != nil || !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("%s=%q: %v, %v; want %v", s.variable(), list, got, err, tt.want)
-			}
-		}
-		for _, list := range []string{tt.first + ",", "," + tt.first, " ", tt.first + ",,"} {
+		value := slices.Sorted(maps.Keys(settingTests[s.name].good))[0]
+		for _, list := range []string{value + ",", "," + value, " "} {
 			if _, err := parse([]string{"x"}, []string{s.variable() + "=" + list}); err == nil {
 				t.Errorf("%s=%q is taken", s.variable(), list)
 			}
 		}
-		if _, err := parse([]string{"--" + s.name + "=" + tt.first + "," + tt.second, "x"}, nil); err == nil {
-			t.Errorf("the flag %s takes a list", "--"+s.name)
+		if _, err := parse([]string{"--" + s.name + "=" + value + "," + value, "x"}, nil); err == nil {
+			t.Errorf("the flag --%s takes a list", s.name)
 		}
 	}
 }
 
-func TestARewriteReplacesTheSameOne(t *testing.T) {
-	o, err := parse([]string{"-r", "TERM:QUIT", "-r", "15:INT", "x"}, nil)
-	if want := (signals.Rewrites{15: 2}); err != nil || !reflect.DeepEqual(o.config.Rewrites, want) {
-		t.Errorf("%v, %v; want %v", o.config.Rewrites, err, want)
-	}
-}
-
-func TestForkingAloneMeansTrue(t *testing.T) {
-	o, err := parse([]string{"--forking", "0"}, []string{"DRAINIT_FORKING=0"})
-	if err != nil || !o.config.Forking || !slices.Equal(o.config.Command, []string{"0"}) {
-		t.Errorf("%v, %q, %v", o.config.Forking, o.config.Command, err)
-	}
-}
-
-// The log is JSON for programs and text for people, unless one is asked for.
+// The log is JSON for programs and text for people.
 func TestLogFormatGoesByStderr(t *testing.T) {
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	for _, tt := range []struct {
-		stderr *os.File
-		format string
-		json   bool
-	}{
-		{terminal, "auto", false}, {terminal, "json", true}, {terminal, "text", false},
-		{null, "auto", true}, {null, "json", true}, {null, "text", false},
-	} {
-		if isTerminal(int(tt.stderr.Fd())) != (tt.stderr == terminal) {
-			t.Errorf("%s is a terminal: %v", tt.stderr.Name(), tt.stderr != terminal)
+	for name, json := range map[string]bool{"/dev/ptmx": false, os.DevNull: true} {
+		file, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		withStderr(t, tt.stderr, func() {
-			o, err := parse([]string{"--log-format", tt.format, "x"}, nil)
-			if err != nil || o.json != tt.json {
-				t.Errorf("%s on %s: json %v, %v; want %v", tt.format, tt.stderr.Name(), o.json, err, tt.json)
+		defer file.Close()
+		withStderr(t, file, func() {
+			if o, err := parse([]string{"x"}, nil); err != nil || o.json != json {
+				t.Errorf("%s: json %v, %v; want %v", name, o.json, err, json)
 			}
 		})
-	}
-	if isTerminal(-1) {
-		t.Error("no descriptor is a terminal")
 	}
 }
 
@@ -243,10 +165,54 @@ func TestRelativeTerminationLogInAFolderThatIsGone(t *testing.T) {
 	}
 }
 
-func TestSettingNames(t *testing.T) {
-	for name, variable := range map[string]string{"grace": "DRAINIT_GRACE", "parent-death-signal": "DRAINIT_PARENT_DEATH_SIGNAL"} {
-		if got := (setting{name: name}).variable(); got != variable {
-			t.Errorf("%s: %s", name, got)
+func TestWorkersGrace(t *testing.T) {
+	const hint = wantGrace + "; or give --grace"
+	for environ, want := range map[string]any{
+		"OJS_SHUTDOWN_GRACE_PERIOD=10": 15 * time.Second,
+		"OJS_GRACE_PERIOD=10s":         15 * time.Second,
+		"OJS_SHUTDOWN_TIMEOUT=1m":      65 * time.Second,
+		"OJS_SHUTDOWN_TIMEOUT=1 OJS_GRACE_PERIOD=2 OJS_SHUTDOWN_GRACE_PERIOD=3":              8 * time.Second,
+		"OJS_SHUTDOWN_TIMEOUT=1 OJS_GRACE_PERIOD=2":                                          7 * time.Second,
+		"DRAINIT_GRACE= OJS_SHUTDOWN_GRACE_PERIOD= OJS_GRACE_PERIOD= OJS_SHUTDOWN_TIMEOUT=1": 6 * time.Second,
+		"OJS_GRACE=1 MY_OJS_GRACE_PERIOD=1 OJS_GRACE_PERIOD":                                 30 * time.Second,
+		"OJS_GRACE_PERIOD=0":                               5 * time.Second,
+		"OJS_GRACE_PERIOD=168h":                            168*time.Hour + 5*time.Second,
+		"OJS_GRACE_PERIOD=infinity":                        supervisor.Forever,
+		"DRAINIT_GRACE=30 OJS_GRACE_PERIOD=10":             30 * time.Second,
+		"DRAINIT_GRACE=9 OJS_GRACE_PERIOD=bad":             9 * time.Second,
+		"OJS_SHUTDOWN_GRACE_PERIOD=bad OJS_GRACE_PERIOD=1": `OJS_SHUTDOWN_GRACE_PERIOD: invalid duration "bad"` + hint,
+		"OJS_SHUTDOWN_TIMEOUT=30000000":                    `OJS_SHUTDOWN_TIMEOUT: "30000000"` + tooLong + hint,
+	} {
+		var got any
+		o, err := parse([]string{"x"}, strings.Fields(environ))
+		if got = o.config.Grace; err != nil {
+			got = err.Error()
 		}
+		if got != want {
+			t.Errorf("%s: %v; want %v", environ, got, want)
+		}
+	}
+	if o, err := parse([]string{"-t", "0", "x"}, []string{"OJS_GRACE_PERIOD=bad"}); err != nil || o.config.Grace != 0 {
+		t.Errorf("a flag wins: %v, %v", o.config.Grace, err)
+	}
+}
+
+func TestWorkersEnvironment(t *testing.T) {
+	own := strings.Fields(`DRAINIT_TERMINATION_LOG DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
+		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
+	for _, name := range own {
+		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2"}) {
+			t.Errorf("%s: the worker gets %q", name, got)
+		}
+	}
+	if len(own) != len(settings) {
+		t.Errorf("%d variables, %d settings", len(own), len(settings))
+	}
+	others := []string{
+		"PATH=/bin", "DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE_X=1", "XDRAINIT_GRACE=1", "drainit_grace=1", "DRAINIT_", "DRAINIT=1", "DRAINIT_GROUP=1",
+		"OJS_GRACE_PERIOD=5", "OJS_SHUTDOWN_GRACE_PERIOD=5", "OJS_SHUTDOWN_TIMEOUT=5", "EMPTY=", "NONE", "", "=", "TWICE=1", "TWICE=2", "SPACE= a b ",
+	}
+	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1"}, others...)); err != nil || !slices.Equal(o.config.Env, others) {
+		t.Errorf("%v\ngot  %q\nwant %q", err, o.config.Env, others)
 	}
 }
