@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +19,6 @@ func activated(listenPid string, args ...string) []string {
 const showsActivation = `
 print "LISTEN_PID ", ($ENV{LISTEN_PID} eq $$ ? "is mine" : $ENV{LISTEN_PID}), "\n";
 print "LISTEN_FDS $ENV{LISTEN_FDS}\n", "3 is ", readlink("/proc/self/fd/3"), "\n", "4 is ", readlink("/proc/self/fd/4") // "closed", "\n";
-print "variables ", join(" ", grep { !/^(LISTEN_PID|DRAINTEST|_$)/ } sort keys %ENV), "\n";
 for (["status", qr/^(Sig(Blk|Ign|Cgt|Pnd)|ShdPnd|NoNewPrivs)/], ["limits", qr/^Max open files/], ["stat", qr/./]) {
 	my ($file, $lines) = @$_;
 	open my $f, "<", "/proc/self/$file" or die;
@@ -32,33 +29,18 @@ for (["status", qr/^(Sig(Blk|Ign|Cgt|Pnd)|ShdPnd|NoNewPrivs)/], ["limits", qr/^M
 }`
 
 // LISTEN_PID that names drainit names the worker in the worker's environment (sd_listen_fds(3)),
-// as under catatonit. Descriptors, and all else, come through as without it.
+// as under catatonit. Descriptors, and all else, come through as without it. That of another
+// process is not drainit's to change.
 func TestListenPidOfDrainitNamesTheWorker(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
-		got := activatedWorker(t, noPID1, "$$")
-		if !strings.HasPrefix(got, "LISTEN_PID is mine\nLISTEN_FDS 1\n3 is /") {
-			t.Errorf("the worker sees\n%s", got)
-		}
-		_, want, _ := strings.Cut(activatedWorker(t, noPID1, "99999"), "\n")
-		if _, got, _ = strings.Cut(got, "\n"); got != want {
-			t.Errorf("the worker sees\n%s\nand with another's LISTEN_PID\n%s", got, want)
+		got, rest, _ := strings.Cut(activatedWorker(t, noPID1, "$$"), "\n")
+		other, want, _ := strings.Cut(activatedWorker(t, noPID1, "01"), "\n")
+		if got != "LISTEN_PID is mine" || other != "LISTEN_PID 01" || rest != want || !strings.HasPrefix(rest, "LISTEN_FDS 1\n3 is /") {
+			t.Errorf("the worker sees\n%s\n%s\nand with another's LISTEN_PID\n%s\n%s", got, rest, other, want)
 		}
 	})
-}
-
-// LISTEN_PID of another process, or that is none, is not drainit's to change.
-func TestListenPidOfAnotherIsLeftAlone(t *testing.T) {
-	harness.Need(t, "perl")
-	for _, pid := range []string{"99999", "", "x", "01", "0", "-1"} {
-		t.Run(fmt.Sprintf("%q", pid), func(t *testing.T) {
-			t.Parallel()
-			if got := activatedWorker(t, false, pid); !strings.HasPrefix(got, "LISTEN_PID "+pid+"\nLISTEN_FDS 1\n") {
-				t.Errorf("the worker sees\n%s", got)
-			}
-		})
-	}
 }
 
 // activatedWorker is what a worker prints of its activation.
@@ -79,55 +61,20 @@ func activatedWorker(t *testing.T, noPID1 bool, listenPid string) string {
 	return strings.ReplaceAll(r.Out, file, "/socket")
 }
 
-// All variables but that one reach the worker as they are.
-func TestListenPidChangesNoOtherVariable(t *testing.T) {
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
-		odd := []string{"EMPTY=", "LINES=a\nb", "EQUALS=a=b", "XLISTEN_PID=1", "LISTEN_PIDS=1", "LISTEN_FDNAMES=a:b", "GOMAXPROCS=1", "GODEBUG=gctrace=0"}
-		show := func(bin ...string) []string {
-			r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: odd, Bin: "/bin/sh", Args: activated("$$", append(bin, "/bin/cat", "/proc/self/environ")...)})
-			all := slices.DeleteFunc(variables(r.Out), func(v string) bool { return strings.HasPrefix(v, "LISTEN_PID=") })
-			slices.Sort(all)
-			return all
-		}
-		if got, want := show(harness.DrainitBin, "--"), show(); !slices.Equal(got, want) || len(want) < len(odd) {
-			t.Errorf("the worker has\n%q\nwant\n%q", got, want)
-		}
-	})
-}
-
-// What can't be run has the status and the line that it has without LISTEN_PID.
-func TestListenPidAndACommandThatCannotBeRun(t *testing.T) {
+// What can't be run has the status and the line that it has without LISTEN_PID. A script without
+// "#!" is run by /bin/sh, which is the process that LISTEN_PID names.
+func TestListenPidAndWhatIsNoProgram(t *testing.T) {
 	dir := harness.CannotRun(t)
-	for name, tt := range map[string]struct {
-		command string
-		status  int
-	}{
-		"not found":      {"nosuch", 127},
-		"no such file":   {dir + "/nosuch", 127},
-		"not executable": {dir + "/not-executable", 126},
-		"no interpreter": {dir + "/no-interpreter", 126},
-	} {
-		t.Run(name, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				run := func(listenPid string) harness.Ran {
-					return harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Env: []string{"PATH=/usr/bin:/bin"},
-						Args: activated(listenPid, harness.DrainitBin, "--log-format=text", "--", tt.command)})
-				}
-				got, want := run("$$"), run("99999")
-				if got != want || got.Status != tt.status || got.Out != "" {
-					t.Errorf("%+v, want status %d and as without: %+v", got, tt.status, want)
-				}
-			})
-		})
-	}
-}
-
-// A script without "#!" is run by /bin/sh, which is the process that LISTEN_PID names.
-func TestListenPidOfAScriptWithoutAnInterpreter(t *testing.T) {
 	script := harness.WriteProgram(t, t.TempDir(), "script", 0o755, "test \"$LISTEN_PID\" = $$ && echo mine\n")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: activated("$$", harness.DrainitBin, "--", script)}).WantQuietRun(t, "mine\n")
+		t.Parallel()
+		run := func(listenPid, command string) harness.Ran {
+			args := activated(listenPid, harness.DrainitBin, "--log-format=text", "--", command)
+			return harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: args})
+		}
+		if got, want := run("$$", dir+"/no-interpreter"), run("99999", dir+"/no-interpreter"); got != want || got.Status != 126 || got.Err == "" {
+			t.Errorf("%+v, want status 126 and as without: %+v", got, want)
+		}
+		run("$$", script).WantQuietRun(t, "mine\n")
 	})
 }

@@ -18,15 +18,6 @@ import (
 	"drainit/test/harness"
 )
 
-// allSignals are the numbers of all signals, to be blocked.
-func allSignals() []int {
-	var all []int
-	for n := range 64 {
-		all = append(all, n+1)
-	}
-	return all
-}
-
 // hostile starts a command with every signal blocked and all but one ignored.
 func hostile(but syscall.Signal, command ...string) harness.Launch {
 	args := append([]string{"hostile", strconv.Itoa(int(but))}, command...)
@@ -47,8 +38,6 @@ func TestWorkerStartsWithCleanSignals(t *testing.T) {
 		blocked, ignored string
 	}{
 		"what the test does, without drainit": {hostile(syscall.SIGHUP, show...), all, allBut},
-		"nothing special":                     {harness.Launch{Args: show}, none, none},
-		"all ignored by Go, but HUP":          {harness.Launch{Args: show, Setup: harness.Setup{Ignore: allSignals()[1:], Block: allSignals()}}, none, none},
 		"all ignored and blocked, but HUP":    {hostile(syscall.SIGHUP, through...), none, none},
 		"all ignored and blocked":             {hostile(0, through...), none, "0000000000000001"},
 		"a script without #!":                 {harness.Launch{Args: []string{"--", script}}, none, none},
@@ -72,114 +61,85 @@ func TestWorkerStartsWithCleanSignals(t *testing.T) {
 // A HUP that nohup(1) ignores is to end neither drainit nor the worker, and is
 // not even passed on: the worker here would say so.
 func TestIgnoredHangupStaysIgnored(t *testing.T) {
-	harness.Need(t, "perl")
-	const worker = `$| = 1; $SIG{USR1} = sub { print "usr1\n" }; $SIG{TERM} = sub { print "term\n"; exit };
-		print "ready $$\n"; sleep 1 while 1;`
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Ignore: []int{1}}, Args: []string{"--", "perl", "-e", worker}})
-		pid := workerPID(p, p.WaitOut(`^ready (\d+)`)[1])
-		for who, pid := range map[string]int{"drainit": p.Pid(), "the worker": pid} {
-			if ignored := harness.SignalMask(t, pid, "SigIgn"); ignored&1 == 0 {
-				t.Errorf("HUP is not ignored by %s: SigIgn %x", who, ignored)
-			}
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Ignore: []int{1}}, Args: harness.Line(nil, harness.Script(
+			`catch "USR1"; say "ready"; await "USR1"; system "grep", "SigIgn", "/proc/$$/status"; exit 5`)...)})
+		p.WaitReady()
+		if ignored := harness.SignalMask(t, p.Pid(), "SigIgn"); ignored&1 == 0 {
+			t.Errorf("HUP is not ignored by drainit: SigIgn %x", ignored)
 		}
 		p.Signal(syscall.SIGHUP)
 		p.Signal(syscall.SIGUSR1)
-		p.WaitOut(`^usr1`)
-		p.Signal(syscall.SIGTERM)
-		p.WantExit(0)
-		if !strings.HasSuffix(p.Out(), "usr1\nterm\n") {
+		p.WantExit(5)
+		if !harness.Matches(`\Aready\nworker got USR1\nSigIgn:\t\w+[13579bdf]\n\z`, p.Out()) {
 			t.Errorf("the worker printed %q", p.Out())
 		}
 	})
 }
 
-// workerPID is a pid that was printed inside, as the test sees it.
-func workerPID(p *harness.Init, printed string) int {
-	p.T.Helper()
-	pid, err := strconv.Atoi(printed)
-	if err != nil {
-		p.T.Fatal(err)
-	}
-	return p.HostPid(pid)
-}
-
 // Go raises the soft limit for itself; programs that use select(2) break where
 // that reaches them. The script without "#!" takes the second way to start.
 func TestSoftLimitOfOpenFilesIsTheOneGiven(t *testing.T) {
-	const lower = `ulimit -Sn 77; ulimit -Hn 500; exec "$@"`
 	const show = "ulimit -Sn; ulimit -Hn\n"
 	script := harness.WriteProgram(t, t.TempDir(), "script", 0o755, show)
-	for name, worker := range map[string][]string{"a program": {"sh", "-c", show}, "a script without #!": {script}} {
-		t.Run(name, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				args := append([]string{"-c", lower, "sh", harness.DrainitBin, "--"}, worker...)
-				harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: args}).WantQuietRun(t, "77\n500\n")
-			})
-		})
+	for _, worker := range [][]string{{"sh", "-c", show}, {script}} {
+		args := append([]string{"-c", `ulimit -Sn 77; ulimit -Hn 500; exec "$@"`, "sh", harness.DrainitBin, "--"}, worker...)
+		harness.RunToEnd(t, harness.Launch{NoPID1: true, Bin: "/bin/sh", Args: args}).WantQuietRun(t, "77\n500\n")
 	}
 }
 
-// ownVariables has a value for each variable of drainit's own.
-func ownVariables(t *testing.T) (env []string) {
-	t.Helper()
-	values := aValue(t)
-	for _, name := range settingNames(t) {
-		value := values[name].value
-		switch name {
-		case "log-format": // the lines are not read
-			value = "json"
-		case "log-level":
-			value = "info"
-		}
-		env = append(env, variableOf(name)+"="+value)
-	}
-	return env
-}
-
-// What a worker sees through drainit is compared to what it sees without.
+// What a worker sees through drainit is what it sees without, but for drainit's own variables;
+// LISTEN_PID, which may be drainit's pid, is another one.
 func TestEnvironmentIsTheOneGiven(t *testing.T) {
 	odd := []string{
-		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "no equals sign",
+		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "XLISTEN_PID=1", "LISTEN_PIDS=1", "LISTEN_FDNAMES=a:b",
 		"DRAINIT_FOO=x", "DRAINIT_SERVICE_HOST=10.0.0.1", "DRAINIT_=", "DRAINIT_GRACEFUL=1", "XDRAINIT_GRACE=2", "drainit_grace=3",
 		"OJS_SHUTDOWN_GRACE_PERIOD=20", "OJS_GRACE_PERIOD=20", "OJS_SHUTDOWN_TIMEOUT=20",
 		// Those that the Go runtime reads.
 		"GOGC=17", "GOMEMLIMIT=100MiB", "GOMAXPROCS=1", "GODEBUG=gctrace=0", "GOTRACEBACK=all",
 	}
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		own := ownVariables(t)
-		plain := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/cat", Args: []string{"/proc/self/environ"}, Env: odd})
-		through := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "/bin/cat", "/proc/self/environ"}, Env: append(own, odd...)})
-		want, got := variables(plain.Out), variables(through.Out)
-		if !slices.Equal(got, want) { // the whole of it may hold secrets
-			without := func(all, others []string) []string {
-				return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return slices.Contains(others, v) })
+		var own []string
+		for name, value := range aValue(t) {
+			if name != "log-level" { // its lines would be read
+				own = append(own, variableOf(name)+"="+value[0])
 			}
-			t.Errorf("environment: %q too many, %q missing, or in another order", without(got, want), without(want, got))
 		}
+		show := func(env []string, through ...string) []string {
+			l := harness.Launch{NoPID1: noPID1, Bin: "/bin/cat", Args: []string{"/proc/self/environ"}, Env: append(env, odd...)}
+			if len(through) > 0 {
+				l.Bin, l.Args = through[0], append(through[1:], "/bin/cat", "/proc/self/environ")
+			}
+			r := harness.RunToEnd(t, l)
+			if r.Status != 0 || r.Err != "" {
+				t.Errorf("exit status %d, stderr %q", r.Status, r.Err)
+			}
+			all := strings.Split(strings.TrimSuffix(r.Out, "\x00"), "\x00")
+			return slices.DeleteFunc(all, func(v string) bool { // the harness's marker, and the pid
+				return strings.HasPrefix(v, "DRAINTEST=") || strings.HasPrefix(v, "LISTEN_PID=")
+			})
+		}
+		want := show([]string{"no equals sign"})
+		wantSame(t, show(append(own, "no equals sign"), harness.DrainitBin, "--"), want)
 		for _, v := range odd {
-			if !slices.Contains(got, v) {
+			if !slices.Contains(want, v) {
 				t.Errorf("%q has not reached the worker", v)
 			}
 		}
+		active := func(args ...string) []string { return append([]string{"/bin/sh"}, activated("$$", args...)...) }
+		wantSame(t, show(own, active(harness.DrainitBin, "--")...), show(nil, active()...))
 	})
 }
 
-// variables splits an environment and leaves out the harness's marker.
-func variables(environ string) []string {
-	all := strings.Split(strings.TrimSuffix(environ, "\x00"), "\x00")
-	return slices.DeleteFunc(all, func(v string) bool { return strings.HasPrefix(v, "DRAINTEST=") })
-}
-
-func TestWorkingDirectoryIsTheOneGiven(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+// wantSame compares environments, and says what differs: the whole may hold secrets.
+func wantSame(t *testing.T, got, want []string) {
+	t.Helper()
+	without := func(all, others []string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return slices.Contains(others, v) })
 	}
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		l := harness.Launch{NoPID1: noPID1, Dir: dir, Args: []string{"--", "readlink", "/proc/self/cwd"}}
-		harness.RunToEnd(t, l).WantQuietRun(t, dir+"\n")
-	})
+	if !slices.Equal(got, want) {
+		t.Errorf("environment: %q too many, %q missing, or in another order", without(got, want), without(want, got))
+	}
 }
 
 // listDescriptors prints the open descriptors and what they are.
@@ -188,61 +148,40 @@ const listDescriptors = `opendir(my $d, "/proc/self/fd") or die;
 		my $to = readlink "/proc/self/fd/$_"; print "$_ $to\n" if $to !~ m{^/proc/\d+/fd$};
 	}`
 
+var aPipe = regexp.MustCompile(`pipe:\[\d+\]`)
+
 // What is open in the worker is compared to what is open without drainit.
 func TestDescriptorsReachTheWorkerAndNoOthers(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		files, dir := make(map[int]*os.File), t.TempDir()
-		extra := make([]*os.File, 38) // nil is closed
-		for _, fd := range []int{0, 1, 2, 3, 7, 8, 40} {
-			f, err := os.Create(filepath.Join(dir, fmt.Sprint("file", fd)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			files[fd] = f
-			if fd > 2 {
-				extra[fd-3] = f
-			}
-		}
-		l := harness.Launch{NoPID1: noPID1, Stdin: files[0], Stdout: files[1], Stderr: files[2], Files: extra}
-		l.Bin, l.Args = harness.PathOf(t, "perl"), []string{"-e", listDescriptors}
-		harness.Run(t, l).WantExit(0)
-		want := takeContent(t, files[1])
-		l.Bin, l.Args = "", append([]string{"--", harness.PathOf(t, "perl")}, l.Args...)
-		harness.Run(t, l).WantExit(0)
-		if got := takeContent(t, files[1]); got != want || !strings.Contains(got, "\n40 "+dir+"/file40\n") {
-			t.Errorf("open in the worker:\n%swant:\n%s", got, want)
-		}
-		if got := takeContent(t, files[2]); got != "" {
-			t.Errorf("stderr: %q", got)
+		f := tempFile(t)
+		l := harness.Launch{NoPID1: noPID1, Bin: harness.PathOf(t, "perl"), Args: []string{"-e", listDescriptors}, Stdin: f, Files: make([]*os.File, 38)} // nil is closed
+		l.Files[3-3], l.Files[7-3], l.Files[40-3] = f, f, f
+		want := harness.RunToEnd(t, l)
+		l.Bin, l.Args = "", append([]string{"--", l.Bin}, l.Args...)
+		got := harness.RunToEnd(t, l)
+		want.Out, got.Out = aPipe.ReplaceAllString(want.Out, "pipe"), aPipe.ReplaceAllString(got.Out, "pipe")
+		if got != want || !strings.Contains(got.Out, "\n40 "+f.Name()+"\n") {
+			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 	})
 }
 
-// takeContent returns what was written to a file and empties it.
-func takeContent(t *testing.T, f *os.File) string {
+func tempFile(t *testing.T) *os.File {
 	t.Helper()
-	b, err := os.ReadFile(f.Name())
-	if err == nil {
-		err = f.Truncate(0)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b)
+	t.Cleanup(func() { f.Close() })
+	return f
 }
 
 // withoutOwnPipes leaves out the pipes of which drainit has both ends: they are
 // none that it was given, and hold no process up.
 func withoutOwnPipes(descriptors string) string {
-	target := regexp.MustCompile(`pipe:\[\d+\]`)
 	var rest strings.Builder
 	for line := range strings.Lines(descriptors) {
-		if pipe := target.FindString(line); pipe == "" || strings.Count(descriptors, pipe) != 2 {
+		if pipe := aPipe.FindString(line); pipe == "" || strings.Count(descriptors, pipe) != 2 {
 			rest.WriteString(line)
 		}
 	}
@@ -251,11 +190,7 @@ func withoutOwnPipes(descriptors string) string {
 
 func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		f, err := os.Create(filepath.Join(t.TempDir(), "file"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		f := tempFile(t)
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Dir: t.TempDir(), Stdin: f, Files: []*os.File{f, nil, nil, nil, f},
 			Args: []string{"--", harness.WorkerBin, "listen"}})
 		p.WaitOut(`^ready`)
@@ -281,69 +216,29 @@ func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 // end, and not when drainit is done. Without /proc the descriptors to close
 // can't be listed.
 func TestPipeIsHeldByTheWorkerOnly(t *testing.T) {
-	const closes = `exec 5>&-; trap 'exit 0' TERM; echo closed; while :; do sleep 0.05; done`
-	const leaves = `(exec 5>&-; trap "" HUP; trap 'exit 0' TERM; trap : USR1; echo closed; while :; do sleep 0.05; done) & exec 5>&-; wait`
-	for name, tt := range map[string]struct {
-		script string
-		proc   string
-	}{
-		"closed by the worker":             {closes, ""},
-		"closed by the worker, no /proc":   {closes, "none"},
-		"closed by the worker's own child": {leaves, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				r, w := harness.Pipe(t)
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: tt.proc}, Files: []*os.File{nil, nil, w},
-					Args: []string{"-g", "--", "sh", "-c", tt.script}})
-				w.Close()
-				p.WaitOut(`^closed`)
-				wantEOF(t, r)
-				if !p.Running() {
-					t.Errorf("drainit has ended\nstderr:\n%s", p.Err())
-				}
-				p.Signal(syscall.SIGTERM)
-				p.Wait()
-			})
-		})
-	}
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		r, w := harness.Pipe(t)
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: "none"}, Files: []*os.File{nil, nil, w},
+			Args: []string{"--", "sh", "-c", `exec 5>&-; trap 'exit 0' TERM; echo closed; while :; do sleep 0.05; done`}})
+		w.Close()
+		p.WaitOut(`^closed`)
+		if err := r.SetReadDeadline(time.Now().Add(harness.Patience)); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(r); err != nil || len(b) > 0 || !p.Running() {
+			t.Errorf("no end of the pipe: %v, read %q; drainit runs: %v\nstderr:\n%s", err, b, p.Running(), p.Err())
+		}
+		p.Signal(syscall.SIGTERM)
+		p.Wait()
+	})
 }
 
-// wantEOF waits until no process holds the pipe's other end any more.
-func wantEOF(t *testing.T, r *os.File) {
-	t.Helper()
-	if err := r.SetReadDeadline(time.Now().Add(harness.Patience)); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := io.ReadAll(r); err != nil || len(b) > 0 {
-		t.Errorf("no end of the pipe: %v, read %q", err, b)
-	}
-}
-
-func TestStandardOutputIsHeldByTheWorkerOnly(t *testing.T) {
-	const script = `exec >&-; trap 'exit 3' TERM; while :; do sleep 0.05; done`
-	p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{"--", "sh", "-c", script}})
-	select {
-	case <-p.Stdout.Eof:
-	case <-time.After(harness.Patience):
-		t.Error("a process holds standard output")
-	}
-	if !p.Running() {
-		t.Error("drainit has ended")
-	}
-	p.Signal(syscall.SIGTERM)
-	p.Wait()
-}
-
-// In a container, those without a standard output of their own, cron jobs say, write
-// to that of PID 1.
+// In a container, a cron job without a standard output of its own writes to that of PID 1.
 func TestStandardOutputOfPID1IsTheContainers(t *testing.T) {
-	harness.Need(t, "setsid")
-	const script = `exec >&- 2>&-; echo written >/proc/1/fd/1; echo logged >/proc/1/fd/2; exit 3`
-	p := harness.Start(t, "--", "sh", "-c", "setsid sh -c '"+script+"'; exit 4")
-	p.WantExit(4)
-	if p.Out() != "written\n" || p.Err() != "logged\n" {
-		t.Errorf("stdout %q, stderr %q", p.Out(), p.Err())
+	const script = `exec >&- 2>&-; echo written >/proc/1/fd/1; echo logged >/proc/1/fd/2`
+	r := harness.RunToEnd(t, harness.Launch{Args: []string{"--", "sh", "-c", "sh -c '" + script + "'; exit 4"}})
+	if want := (harness.Ran{Status: 4, Out: "written\n", Err: "logged\n"}); r != want {
+		t.Errorf("%+v, want %+v", r, want)
 	}
 }
 
@@ -365,28 +260,17 @@ func TestWorkerLeadsASessionWithoutATerminal(t *testing.T) {
 // The worker must not find itself with a setting that it did not make, and this
 // one signals it again for each thread of drainit that dies.
 func TestWorkerHasNoParentDeathSignal(t *testing.T) {
-	harness.Need(t, "perl")
 	show := []string{"--", "perl", "-e", `my $s = pack("i", -1); syscall($ARGV[0] + 0, 2, $s, 0, 0, 0) == 0 or die; print unpack("i", $s)`,
 		strconv.Itoa(unix.SYS_PRCTL)}
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: show}).WantQuietRun(t, "0")
-	})
+	harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: show}).WantQuietRun(t, "0")
 }
 
+// With PID 1 the kernel kills all.
 func TestWorkerIsSignalledWhenDrainitIsKilled(t *testing.T) {
-	t.Run("not PID 1", func(t *testing.T) {
-		p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{"-v", "--", harness.WorkerBin, "listen"}})
-		p.WaitOut(`^ready`)
-		p.WaitErr(`started`)
-		p.Signal(syscall.SIGKILL)
-		p.WaitOut(`^got SIGTERM\n(?:.*\n)*drained`)
-		p.WantNothingLeft()
-	})
-	t.Run("PID 1", func(t *testing.T) {
-		p := harness.Start(t, "--", harness.WorkerBin, "listen", "-drain", "1h")
-		p.WaitOut(`^ready`)
-		p.Signal(syscall.SIGKILL)
-		p.WantExit(137)
-		p.WantNothingLeft()
-	})
+	p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{"-v", "--", harness.WorkerBin, "listen"}})
+	p.WaitOut(`^ready`)
+	p.WaitErr(`started`)
+	p.Signal(syscall.SIGKILL)
+	p.WaitOut(`^got SIGTERM\n(?:.*\n)*drained`)
+	p.WantNothingLeft()
 }
