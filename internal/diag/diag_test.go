@@ -2,6 +2,7 @@ package diag
 
 import (
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,25 +17,20 @@ import (
 const workerPID = 10
 
 // made is a process by its command line: what runs it is the file name of the first word.
-func made(pid, ppid int, line ...string) proc.Process {
-	exe := line[0][strings.LastIndex(line[0], "/")+1:]
-	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe, Exe: exe, Args: line}
+func made(pid, ppid int, line string, handled ...unix.Signal) proc.Process {
+	args := strings.Fields(line)
+	exe := filepath.Base(args[0])
+	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe, Exe: exe, Args: args, Handled: signals.SetOf(handled...)}
 }
 
 // worker is the worker by its command line.
-func worker(line ...string) proc.Process { return made(workerPID, 1, line...) }
-
-// below is a program below the worker.
-func below(pid, ppid int) proc.Process { return made(pid, ppid, "node", "app.js") }
-
-func handling(p proc.Process, sigs ...unix.Signal) proc.Process {
-	p.Handled = signals.SetOf(sigs...)
-	return p
+func worker(line string, handled ...unix.Signal) proc.Process {
+	return made(workerPID, 1, line, handled...)
 }
 
-func blocking(p proc.Process, sigs ...unix.Signal) proc.Process {
-	p.Blocked = signals.SetOf(sigs...)
-	return p
+// below is a program below the worker.
+func below(pid, ppid int, handled ...unix.Signal) proc.Process {
+	return made(pid, ppid, "node app.js", handled...)
 }
 
 func dead(p proc.Process) proc.Process {
@@ -49,39 +45,35 @@ func named(comm string, p proc.Process) proc.Process {
 
 func TestKeepsSignals(t *testing.T) {
 	for _, tt := range []struct {
-		name string
 		p    proc.Process
 		want bool
 	}{
-		{"a shell", worker("sh", "-c", "x"), true},
-		{"a shell that handles INT", handling(worker("bash"), unix.SIGINT), true},
-		{"a shell with a trap", handling(worker("bash"), unix.SIGTERM), false},
-		{"npm, with its runtime's handler", handling(worker("node", "/usr/bin/npm", "start"), unix.SIGTERM), true},
-		{"go run", worker("go", "run", "."), true},
-		{"pnpm, which forwards them", worker("node", "/usr/bin/pnpm", "start"), true},
-		{"a program", worker("node", "app.js"), false},
+		{worker("sh -c x"), true},
+		{worker("bash", unix.SIGINT), true},
+		{worker("bash", unix.SIGTERM), false}, // with a trap
+		{worker("node /usr/bin/npm start", unix.SIGTERM), true},
+		{worker("go run ."), true},
+		{worker("node app.js"), false},
 	} {
 		if got := KeepsSignals(tt.p); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+			t.Errorf("%q: %v, want %v", tt.p.Args, got, tt.want)
 		}
 	}
 }
 
 // The processes that a wrapper stands before, "" for no wrapper.
 func TestWrapped(t *testing.T) {
-	npm := func(pid, ppid int) proc.Process { return made(pid, ppid, "node", "/usr/bin/npm", "start") }
 	for name, tt := range map[string]struct {
 		all  []proc.Process
 		want string
 	}{
 		"a shell":                    {[]proc.Process{worker("sh"), below(11, 10), below(12, 11)}, "node[11]"},
-		"npm and its shell":          {[]proc.Process{npm(10, 1), made(11, 10, "sh"), below(12, 11)}, "node[12]"},
-		"a shell and what runs npm":  {[]proc.Process{worker("sh"), npm(11, 10), below(12, 11), below(13, 10)}, "node[12] node[13]"},
-		"what a script waits with":   {[]proc.Process{worker("sh"), below(11, 10), made(12, 10, "sleep", "1")}, "node[11]"},
+		"npm and its shell":          {[]proc.Process{worker("node /usr/bin/npm start"), made(11, 10, "sh"), below(12, 11)}, "node[12]"},
+		"a shell and what runs npm":  {[]proc.Process{worker("sh"), made(11, 10, "node /usr/bin/npm start"), below(12, 11), below(13, 10)}, "node[12] node[13]"},
+		"what a script waits with":   {[]proc.Process{worker("sh"), below(11, 10), made(12, 10, "sleep 1")}, "node[11]"},
 		"one of two is dead":         {[]proc.Process{worker("sh"), dead(below(11, 10)), below(12, 10)}, "node[12]"},
 		"none below":                 {[]proc.Process{worker("sh")}, ""},
-		"shells alone":               {[]proc.Process{worker("sh"), made(11, 10, "sh")}, ""},
-		"a shell with a trap":        {[]proc.Process{handling(worker("sh"), unix.SIGTERM), below(11, 10)}, ""},
+		"a shell with a trap":        {[]proc.Process{worker("sh", unix.SIGTERM), below(11, 10)}, ""},
 		"a program":                  {[]proc.Process{worker("node"), below(11, 10)}, ""},
 		"a dead shell":               {[]proc.Process{dead(worker("sh")), below(11, 10)}, ""},
 		"a worker that is not shown": {[]proc.Process{below(11, 10)}, ""},
@@ -104,7 +96,7 @@ func TestWrapped(t *testing.T) {
 
 // The worker is at work whatever its name.
 func TestAtWorkIsTheWorkerItself(t *testing.T) {
-	if got := AtWork(proc.New([]proc.Process{worker("sleep", "1"), below(11, 10)}), workerPID); len(got) != 1 || got[0].PID != workerPID {
+	if got := AtWork(proc.New([]proc.Process{worker("sleep 1"), below(11, 10)}), workerPID); len(got) != 1 || got[0].PID != workerPID {
 		t.Errorf("%v", got)
 	}
 }
@@ -115,11 +107,11 @@ func TestOnlyWaits(t *testing.T) {
 		child proc.Process
 		want  bool
 	}{
-		"a child with a handler":    {handling(below(11, 10), unix.SIGTERM), true},
+		"a child with a handler":    {below(11, 10, unix.SIGTERM), true},
 		"a child without":           {below(11, 10), false},
-		"a dead child":              {dead(handling(below(11, 10), unix.SIGTERM)), false},
-		"another process's child":   {handling(below(11, 9), unix.SIGTERM), false},
-		"a child for anything else": {handling(below(11, 10), unix.SIGINT), false},
+		"a dead child":              {dead(below(11, 10, unix.SIGTERM)), false},
+		"another process's child":   {below(11, 9, unix.SIGTERM), false},
+		"a child for anything else": {below(11, 10, unix.SIGINT), false},
 	} {
 		if got := OnlyWaits(proc.New([]proc.Process{worker("time"), tt.child}), worker("time"), unix.SIGTERM); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
@@ -130,25 +122,25 @@ func TestOnlyWaits(t *testing.T) {
 // Go and Node have handlers whatever their program has.
 func TestLacksHandler(t *testing.T) {
 	const term = unix.SIGTERM
-	unread := proc.Process{ID: proc.ID{PID: workerPID}, Comm: "app"}
+	blocked := worker("ruby")
+	blocked.Blocked = signals.SetOf(term)
 	for _, tt := range []struct {
-		name           string
 		p              proc.Process
 		lacks, certain bool
 	}{
-		{"none", worker("ruby"), true, true},
-		{"one for another signal", handling(worker("ruby"), unix.SIGINT), true, true},
-		{"a handler", handling(worker("ruby"), term), false, false},
-		{"blocked", blocking(worker("ruby"), term), false, false},
-		{"Go", handling(worker("app"), term, unix.SIGURG, unix.SIGSTKFLT, unix.SIGSEGV), true, false},
-		{"Node", handling(worker("node", "app.js"), term), true, false},
-		{"Node by its name", named("node", handling(worker("x"), term)), true, false},
-		{"nothing was read", unread, true, false},
-		{"a shell", worker("sh"), false, false},
-		{"npm", worker("node", "/usr/bin/npm"), false, false},
+		{worker("ruby"), true, true},
+		{worker("ruby", unix.SIGINT), true, true},
+		{worker("ruby", term), false, false},
+		{blocked, false, false},
+		{worker("app", term, unix.SIGURG, unix.SIGSTKFLT, unix.SIGSEGV), true, false}, // Go
+		{worker("node app.js", term), true, false},
+		{named("node", worker("x", term)), true, false},
+		{proc.Process{ID: proc.ID{PID: workerPID}, Comm: "app"}, true, false}, // nothing was read
+		{worker("sh"), false, false},
+		{worker("node /usr/bin/npm"), false, false},
 	} {
 		if lacks, certain := LacksHandler(tt.p, term); lacks != tt.lacks || certain != tt.certain {
-			t.Errorf("%s: %v %v, want %v %v", tt.name, lacks, certain, tt.lacks, tt.certain)
+			t.Errorf("%+v: %v %v, want %v %v", tt.p, lacks, certain, tt.lacks, tt.certain)
 		}
 	}
 }
@@ -159,10 +151,10 @@ func TestPM2(t *testing.T) {
 		want int
 	}{
 		"the worker":      {[]proc.Process{named("PM2 v7.0.4: God", worker("x"))}, workerPID},
-		"below npx":       {[]proc.Process{worker("node", "/usr/bin/npx", "pm2-runtime"), made(11, 10, "sh"), made(12, 11, "node", "/x/pm2-runtime.js")}, 12},
-		"after flags":     {[]proc.Process{worker("node", "--no-warnings", "/usr/bin/pm2", "start")}, workerPID},
-		"its application": {[]proc.Process{worker("node", "app.js", "pm2")}, 0},
-		"another program": {[]proc.Process{worker("vi", "pm2")}, 0},
+		"below npx":       {[]proc.Process{worker("node /usr/bin/npx pm2-runtime"), made(11, 10, "sh"), made(12, 11, "node /x/pm2-runtime.js")}, 12},
+		"after flags":     {[]proc.Process{worker("node --no-warnings /usr/bin/pm2 start")}, workerPID},
+		"its application": {[]proc.Process{worker("node app.js pm2")}, 0},
+		"another program": {[]proc.Process{worker("vi pm2")}, 0},
 	} {
 		if got := PM2(proc.New(tt.all), workerPID); len(got) > 1 || (len(got) == 1) != (tt.want != 0) || len(got) == 1 && got[0].PID != tt.want {
 			t.Errorf("%s: %v, want %d", name, got, tt.want)

@@ -18,65 +18,63 @@ func published(p phase.Phase, alive, stopped bool) *view {
 	return s.now.Load()
 }
 
-func TestProbesOfAStoppedWorker(t *testing.T) {
-	if v := published(phase.Running, true, true); v.word != "stopped" || v.ready || !v.healthy {
-		t.Errorf("running: %+v", v)
-	}
-	if v := published(phase.Quiet, true, true); v.word != "quiet" || v.ready || !v.healthy {
-		t.Errorf("quiet: %+v", v)
+func TestWhatIsPublished(t *testing.T) {
+	for _, tt := range []struct {
+		phase          phase.Phase
+		alive, stopped bool
+		want           view
+	}{
+		{phase.Starting, false, false, view{"starting", false, false}},
+		{phase.Running, true, false, view{"running", true, true}},
+		{phase.Running, true, true, view{"stopped", false, true}},
+		{phase.Quiet, true, true, view{"quiet", false, true}},
+		{phase.Draining, true, false, view{"draining", false, true}},
+		{phase.Draining, false, false, view{"draining", false, false}},
+		{phase.Killing, true, false, view{"killing", false, true}},
+		{phase.Done, false, false, view{"done", false, false}},
+	} {
+		if got := *published(tt.phase, tt.alive, tt.stopped); got != tt.want {
+			t.Errorf("%v, alive %v, stopped %v: %+v, want %+v", tt.phase, tt.alive, tt.stopped, got, tt.want)
+		}
 	}
 }
 
 func TestAnswerToAProbe(t *testing.T) {
 	long := strings.Repeat("x", requestAtMost)
-	tests := []struct {
-		request string
-		phase   phase.Phase
-		lives   bool
-		status  string
-		body    string
+	both := view{"running", true, true}
+	alive, dead := view{"draining", false, true}, view{"draining", true, false}
+	const lost, bad, what = "there are /readyz and /healthz\n", "not a request of HTTP/1.0 or 1.1\n", "takes GET\n"
+	for _, tt := range []struct {
+		request, status, body string
+		now                   view
 	}{
-		{"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", phase.Running, true, "200", "running\n"},
-		{"GET /readyz HTTP/1.0\r\n\r\n", phase.Running, true, "200", "running\n"},
-		{"GET /readyz HTTP/1.0\n\n", phase.Running, true, "200", "running\n"},
-		{"GET /readyz HTTP/1.0\r\nA: b\n\r\nbody", phase.Running, true, "200", "running\n"},
-		{"GET /readyz?x=/healthz&y HTTP/1.1\r\n\r\n", phase.Running, true, "200", "running\n"},
-		{"GET /readyz?" + long[:4000] + " HTTP/1.1\r\n\r\n", phase.Running, true, "200", "running\n"},
-		{"GET /readyz HTTP/1.1\r\n\r\n", phase.Starting, false, "503", "starting\n"},
-		{"GET /readyz HTTP/1.1\r\n\r\n", phase.Quiet, true, "503", "quiet\n"},
-		{"GET /readyz HTTP/1.1\r\n\r\n", phase.Draining, true, "503", "draining\n"},
-		{"GET /readyz HTTP/1.1\r\n\r\n", phase.Killing, true, "503", "killing\n"},
-		{"GET /readyz HTTP/1.1\r\n\r\n", phase.Done, false, "503", "done\n"},
-		{"GET /healthz HTTP/1.1\r\n\r\n", phase.Starting, false, "503", "starting\n"},
-		{"GET /healthz HTTP/1.1\r\n\r\n", phase.Running, true, "200", "running\n"},
-		{"GET /healthz HTTP/1.1\r\n\r\n", phase.Quiet, true, "200", "quiet\n"},
-		{"GET /healthz HTTP/1.1\r\n\r\n", phase.Draining, true, "200", "draining\n"},
-		{"GET /healthz HTTP/1.1\r\n\r\n", phase.Draining, false, "503", "draining\n"},
-		{"GET /healthz HTTP/1.1\r\n\r\n", phase.Killing, true, "200", "killing\n"},
-		{"GET /healthz HTTP/1.1\r\n\r\n", phase.Killing, false, "503", "killing\n"},
-		{"HEAD /readyz HTTP/1.1\r\n\r\n", phase.Running, true, "200", ""},
-		{"HEAD /readyz HTTP/1.1\r\n\r\n", phase.Quiet, true, "503", ""},
-		{"POST /readyz HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", phase.Running, true, "405", "takes GET\n"},
-		{"get /readyz HTTP/1.1\r\n\r\n", phase.Running, true, "405", "takes GET\n"},
-		{"GET / HTTP/1.1\r\n\r\n", phase.Running, true, "404", "there are /readyz and /healthz\n"},
-		{"GET /readyz/ HTTP/1.1\r\n\r\n", phase.Running, true, "404", "there are /readyz and /healthz\n"},
-		{"GET readyz HTTP/1.1\r\n\r\n", phase.Running, true, "404", "there are /readyz and /healthz\n"},
-		{"GET  /readyz HTTP/1.1\r\n\r\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{"GET /readyz HTTP/1.1 \r\n\r\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{"GET /readyz HTTP/2.0\r\n\r\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{"GET /readyz\r\n\r\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{"\r\n\r\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{" /readyz HTTP/1.1\r\n\r\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{"\x16\x03\x01\x02\x00\n\n", phase.Running, true, "400", "not a request of HTTP/1.0 or 1.1\n"},
-		{("GET /readyz HTTP/1.1\r\nA: " + long)[:requestAtMost], phase.Running, true, "431", "the request is too long\n"},
-		{long, phase.Running, true, "431", "the request is too long\n"},
-	}
-	for _, tt := range tests {
-		answer := string(appendAnswer(nil, []byte(tt.request), published(tt.phase, tt.lives, false)))
+		{"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK", "running\n", both},
+		{"GET /readyz HTTP/1.0\n\n", "200 OK", "running\n", both},
+		{"GET /readyz HTTP/1.0\r\nA: b\n\r\nbody", "200 OK", "running\n", both},
+		{"GET /readyz?x=/healthz&y HTTP/1.1\r\n\r\n", "200 OK", "running\n", both},
+		{"GET /readyz?" + long[:4000] + " HTTP/1.1\r\n\r\n", "200 OK", "running\n", both},
+		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", alive},
+		{"GET /healthz HTTP/1.1\r\n\r\n", "200 OK", "draining\n", alive},
+		{"GET /readyz HTTP/1.1\r\n\r\n", "200 OK", "draining\n", dead},
+		{"GET /healthz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", dead},
+		{"HEAD /readyz HTTP/1.1\r\n\r\n", "200 OK", "", both},
+		{"HEAD /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "", alive},
+		{"POST /readyz HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "405 Method Not Allowed", what, both},
+		{"get /readyz HTTP/1.1\r\n\r\n", "405 Method Not Allowed", what, both},
+		{"GET / HTTP/1.1\r\n\r\n", "404 Not Found", lost, both},
+		{"POST readyz/ HTTP/1.1\r\n\r\n", "404 Not Found", lost, both},
+		{"GET  /readyz HTTP/1.1\r\n\r\n", "400 Bad Request", bad, both},
+		{"GET /readyz HTTP/1.1 \r\n\r\n", "400 Bad Request", bad, both},
+		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "400 Bad Request", bad, both},
+		{"GET /readyz\r\n\r\n", "400 Bad Request", bad, both},
+		{" /readyz HTTP/1.1\r\n\r\n", "400 Bad Request", bad, both},
+		{"\x16\x03\x01\x02\x00\n\n", "400 Bad Request", bad, both},
+		{("GET /readyz HTTP/1.1\r\nA: " + long)[:requestAtMost], "431 Request Header Fields Too Large", "the request is too long\n", both},
+	} {
+		answer := string(appendAnswer(nil, []byte(tt.request), &tt.now))
 		head, body, _ := strings.Cut(answer, "\r\n\r\n")
-		if !strings.HasPrefix(head, "HTTP/1.1 "+tt.status+" ") || body != tt.body {
-			t.Errorf("%.60q in %v, %v: %q, want %s and %q", tt.request, tt.phase, tt.lives, answer, tt.status, tt.body)
+		if !strings.HasPrefix(head, "HTTP/1.1 "+tt.status+"\r\n") || body != tt.body {
+			t.Errorf("%.60q, %+v: %q, want %s and %q", tt.request, tt.now, answer, tt.status, tt.body)
 		}
 	}
 }
@@ -91,14 +89,17 @@ func TestNoAnswerBeforeTheRequestIsAllThere(t *testing.T) {
 }
 
 func TestWhereToListen(t *testing.T) {
-	for _, s := range []string{":8080", "127.0.0.1:8080", "0.0.0.0:1", "[::1]:65535", "[::]:8080", "[fd00::2]:80", "[::ffff:127.0.0.1]:80"} {
-		if a, err := ParseAddress(s); err != nil || !a.Given() || a.text != s {
-			t.Errorf("%q is %+v, %v", s, a, err)
+	for text, want := range map[string]string{
+		":8080": "[::]:8080", "8080": "[::]:8080", "localhost:8080": "127.0.0.1:8080", "127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:1": "0.0.0.0:1",
+		"[::1]:65535": "[::1]:65535", "[::ffff:127.0.0.1]:80": "127.0.0.1:80",
+	} {
+		if a, err := ParseAddress(text); err != nil || !a.Given() || a.String() != text || a.at.String() != want {
+			t.Errorf("%q is %+v, %v; want %s", text, a, err, want)
 		}
 	}
 	for _, s := range []string{
-		"", ":", "127.0.0.1", "127.0.0.1:", ":0", "127.0.0.1:0", ":65536", ":-1", ":http", "::1:8080", "[::1]",
-		"[::1]8080", "[fe80::1%eth0]:80", "127.1:80", "127.0.0.256:80", ":80 ", " :80", "http://127.0.0.1:80", "[]:80", "[:80", "*:80", ":80\n",
+		"", ":", "0", "-1", "http", "127.0.0.1", "127.0.0.1:", ":0", "127.0.0.1:0", ":65536", ":http", "::1:8080", "[::1]", "localhost", "localhost:", "mylocalhost:80",
+		"[::1]8080", "[fe80::1%eth0]:80", "127.1:80", ":80 ", " :80", "http://127.0.0.1:80", "[]:80", "*:80", ":80\n",
 	} {
 		if a, err := ParseAddress(s); err == nil || a.Given() || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "an address and not a name") {
 			t.Errorf("%q is %+v, %v", s, a, err)

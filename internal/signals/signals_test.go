@@ -4,34 +4,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 )
 
+// parsed are signals by their texts, 0 for a text that is none.
+var parsed = map[string]unix.Signal{
+	"TERM": unix.SIGTERM, "SIGTERM": unix.SIGTERM, "sigterm": unix.SIGTERM, "15": unix.SIGTERM, "1": unix.SIGHUP, "64": 64, "SIG32": 32,
+	"POLL": unix.SIGIO, "CLD": unix.SIGCHLD, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS,
+	"RTMIN": 34, "SIGRTMIN": 34, "RTMIN+0": 34, "RTMIN+3": 37, "sigrtmin+30": 64, "RTMAX": 64, "RTMAX-0": 64, "RTMAX-2": 62, "RTMAX-30": 34,
+	"": 0, "0": 0, "65": 0, "-1": 0, "+15": 0, "1.5": 0, "FOO": 0, "SIG": 0, "SIGSIGTERM": 0, " TERM": 0, "TERM\n": 0, "TER\x00M": 0,
+	"RTMIN+31": 0, "RTMIN-1": 0, "RTMIN+": 0, "RTMIN3": 0, "RTMAX+1": 0, "RTMAX-31": 0, "RTMIN+-1": 0, "RTMIN++1": 0, "9999999999999999999999": 0,
+}
+
 func TestParse(t *testing.T) {
-	good := map[string]unix.Signal{
-		"TERM": unix.SIGTERM, "SIGTERM": unix.SIGTERM, "sigterm": unix.SIGTERM, "15": unix.SIGTERM, "1": unix.SIGHUP,
-		"POLL": unix.SIGIO, "SIGIO": unix.SIGIO, "CLD": unix.SIGCHLD, "IOT": unix.SIGABRT,
-		"RTMIN": 34, "SIGRTMIN": 34, "RTMIN+0": 34, "RTMAX-0": 64, "SIG32": 32, "RTMIN+3": 37, "sigrtmin+30": 64, "RTMAX": 64, "RTMAX-2": 62, "64": 64,
-	}
-	for text, want := range good {
-		if got, err := Parse(text); err != nil || got != want {
+	for text, want := range parsed {
+		if got, err := Parse(text); got != want || (err != nil) != (want == 0) {
 			t.Errorf("Parse(%q) = %v, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{
-		"", "0", "65", "-1", "+15", "1.5", "FOO", "SIG", "SIGSIGTERM", " TERM", "TERM ",
-		"RTMIN+31", "RTMIN-1", "RTMIN+", "RTMIN3", "RTMAX+1", "RTMAX-31", "RTMIN+-1", "RTMIN++1",
-	} {
-		if got, err := Parse(text); err == nil {
-			t.Errorf("Parse(%q) = %v, want an error", text, got)
-		} else if !strings.Contains(err.Error(), "invalid signal ") {
-			t.Errorf("Parse(%q): %v", text, err)
-		}
-	}
-}
-
-func TestNamesParseBack(t *testing.T) {
 	for sig := unix.Signal(1); sig <= maxSignal; sig++ {
 		if got, err := Parse(Name(sig)); err != nil || got != sig {
 			t.Errorf("signal %d is %s, which is %v, %v", sig, Name(sig), got, err)
@@ -39,80 +31,106 @@ func TestNamesParseBack(t *testing.T) {
 	}
 }
 
+// What parses is a signal, has a name, and that name means the same signal.
+func FuzzParse(f *testing.F) {
+	for seed := range parsed {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		sig, err := Parse(s)
+		if err != nil {
+			wantError(t, s, err)
+			return
+		}
+		if again, err := Parse(Name(sig)); again != sig || err != nil || sig < 1 || sig > maxSignal {
+			t.Errorf("%q is %d by the name of %q, which is %d, %v", s, sig, Name(sig), again, err)
+		}
+		if upper, err := Parse(strings.ToUpper(s)); upper != sig || err != nil {
+			t.Errorf("%q is %d, but in capitals %d, %v", s, sig, upper, err)
+		}
+	})
+}
+
+// wantError checks that an error can go into a line: it is one, says something
+// and has nothing of the input in it that is not printable.
+func wantError(t *testing.T, input string, err error) {
+	t.Helper()
+	if msg := err.Error(); msg == "" || strings.ContainsFunc(msg, unicode.IsControl) {
+		t.Errorf("%q: the error is %q", input, msg)
+	}
+}
+
 func TestAllLeavesOutWhatIsNeverPassedOn(t *testing.T) {
-	all := All()
-	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ, 32, 33, 34,
-		unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS} {
-		if slices.Contains(all, sig) {
-			t.Errorf("%s is passed on", Name(sig))
-		}
+	never := SetOf(append(Faults(), unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ, 32, 33, 34)...)
+	if faults := SetOf(unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS); SetOf(Faults()...) != faults {
+		t.Errorf("the faults are %v", Faults())
 	}
-	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT, unix.SIGABRT, unix.SIGTSTP, 35, 64} {
-		if !slices.Contains(all, sig) {
-			t.Errorf("%s is not passed on", Name(sig))
-		}
+	if all := All(); SetOf(all...) != ^never || !slices.IsSorted(all) {
+		t.Errorf("%v are passed on", all)
 	}
-	if len(all) != 64-18 {
-		t.Errorf("%d signals are passed on, want 46", len(all))
-	}
+}
+
+// rewritten are rewrites by their rules, none for a rule that is refused.
+var rewritten = map[string][2]unix.Signal{
+	"TERM:QUIT": {15, 3}, "15:3": {15, 3}, "sigterm:RTMIN+3": {15, 37}, "HUP:0": {1, Drop}, "TERM:KILL": {15, 9}, "IO:SEGV": {29, 11}, "TERM:34": {15, 34},
+	"STOP:0": {19, Drop}, "URG:0": {23, Drop}, "SEGV:0": {11, Drop}, "9:0": {9, Drop}, "34:0": {34, Drop},
+	"": {}, ":": {}, "TERM": {}, "TERM:": {}, ":QUIT": {}, "TERM:QUIT:INT": {}, "0:TERM": {}, "0:0": {}, "65:0": {}, "TERM:65": {}, "TERM=QUIT": {},
+	"KILL:TERM": {}, "STOP:00": {}, "CHLD:TERM": {}, "SEGV:TERM": {}, "34:TERM": {}, "TERM:STOP": {}, "TERM:32": {}, "TERM:33": {}, "TERM\n:\xff": {},
 }
 
 func TestParseRewrite(t *testing.T) {
-	good := map[string][2]unix.Signal{
-		"TERM:QUIT": {15, 3}, "15:3": {15, 3}, "sigterm:RTMIN+3": {15, 37}, "HUP:0": {1, Drop}, "TSTP:USR1": {20, 10}, "TERM:KILL": {15, 9},
-		"STOP:0": {19, Drop}, "URG:0": {23, Drop}, "PIPE:0": {13, Drop}, "CHLD:0": {17, Drop}, "SEGV:0": {11, Drop}, "IO:SEGV": {29, 11}, "9:0": {9, Drop}, "27:0": {27, Drop}, "34:0": {34, Drop},
-	}
-	for rule, want := range good {
+	for rule, want := range rewritten {
 		from, to, err := ParseRewrite(rule)
-		if err != nil || from != want[0] || to != want[1] {
+		if from != want[0] || to != want[1] || (err != nil) != (want[0] == 0) {
 			t.Errorf("ParseRewrite(%q) = %d:%d, %v; want %v", rule, from, to, err, want)
-		}
-	}
-	for _, rule := range []string{
-		"", ":", "TERM", "TERM:", ":QUIT", "TERM:QUIT:INT", "0:TERM", "KILL:TERM", "STOP:00", "CHLD:TERM", "URG:TERM", "PIPE:1", "SEGV:TERM", "SYS:USR1", "0:0", "65:0",
-		"TERM:STOP", "TERM:32", "TERM:33", "TERM:65", "34:TERM", "TERM=QUIT",
-	} {
-		if from, to, err := ParseRewrite(rule); err == nil {
-			t.Errorf("ParseRewrite(%q) = %d:%d, want an error", rule, from, to)
 		}
 	}
 }
 
-func TestRewritesApply(t *testing.T) {
-	r := Rewrites{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: Drop}
+// A rule that parses can be said again, drops what is not passed on if it names that at all, and
+// never delivers what would freeze the worker.
+func FuzzParseRewrite(f *testing.F) {
+	for seed := range rewritten {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, rule string) {
+		from, to, err := ParseRewrite(rule)
+		if err != nil {
+			wantError(t, rule, err)
+			return
+		}
+		if to != Drop && !Forwardable(from) || to < Drop || to > maxSignal || to == unix.SIGSTOP {
+			t.Fatalf("%q rewrites %s to %s", rule, Name(from), Name(to))
+		}
+		r := Rewrites{from: to}
+		if f, o, err := ParseRewrite(r.Rules()[0]); f != from || o != to || err != nil || r.Apply(from) != to {
+			t.Errorf("%q is %d:%d, and said again %d:%d, %v", rule, from, to, f, o, err)
+		}
+	})
+}
+
+func TestRewrites(t *testing.T) {
+	r := Rewrites{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: Drop, 64: 63}
 	for sig, want := range map[unix.Signal]unix.Signal{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: Drop, unix.SIGINT: unix.SIGINT} {
 		if got := r.Apply(sig); got != want {
 			t.Errorf("%s becomes %d, want %d", Name(sig), got, want)
 		}
 	}
-	if got, want := r.Rules(), []string{"SIGHUP:0", "SIGTERM:SIGQUIT"}; !slices.Equal(got, want) {
+	if got, want := r.Rules(), []string{"SIGHUP:0", "SIGTERM:SIGQUIT", "SIGRTMIN+30:SIGRTMIN+29"}; !slices.Equal(got, want) {
 		t.Errorf("the rules are %q, want %q", got, want)
-	}
-	if got, want := (Rewrites{1: 2, 64: 63}).Rules(), []string{"SIGHUP:SIGINT", "SIGRTMIN+30:SIGRTMIN+29"}; !slices.Equal(got, want) {
-		t.Errorf("the first and the last signal: %q, want %q", got, want)
-	}
-	if got := Rewrites(nil).Apply(unix.SIGINT); got != unix.SIGINT {
-		t.Errorf("no rewrites make %v of SIGINT", got)
 	}
 }
 
 func TestSets(t *testing.T) {
-	s := SetOf(unix.SIGHUP, unix.SIGTERM, 64)
+	s := SetOf(unix.SIGHUP, unix.SIGTERM, 64, 0, 65, 1000)
 	for sig := unix.Signal(0); sig <= maxSignal+1; sig++ {
-		want := sig == unix.SIGHUP || sig == unix.SIGTERM || sig == 64
-		if s.Has(sig) != want {
+		if want := sig == unix.SIGHUP || sig == unix.SIGTERM || sig == 64; s.Has(sig) != want {
 			t.Errorf("%d is in %x: %v, want %v", sig, s, s.Has(sig), want)
 		}
 	}
-	if SetOf() != 0 || SetOf(0, 65, 1000) != 0 {
-		t.Errorf("what is not a signal makes %x and %x", SetOf(), SetOf(0, 65, 1000))
-	}
-	if got, err := ParseSet([]byte("8000000000004001")); got != s || err != nil {
-		t.Errorf("read back: %x, %v; want %x", got, err, s)
-	}
-	for _, bad := range []string{"", "x", "-1", "10000000000000000"} {
-		if got, err := ParseSet([]byte(bad)); err == nil {
-			t.Errorf("%q is %x, want an error", bad, got)
+	for mask, want := range map[string]Set{"8000000000004001": s, "": 0, "x": 0, "10000000000000000": ^Set(0)} {
+		if got, err := ParseSet([]byte(mask)); got != want || (err == nil) != (want == s) {
+			t.Errorf("%q is %x, %v; want %x", mask, got, err, want)
 		}
 	}
 	if got := Mask(unix.SIGTERM).Val; got[0] != 1<<14 || slices.Max(got[1:]) != 0 {
