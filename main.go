@@ -4,20 +4,7 @@
 //	drainit [flags] -- COMMAND [ARG...]
 //	drainit status | quiet | resume | stop [flags]
 //
-// The flags are in --help, the manual page and README.md. Each that takes a value has a
-// variable, DRAINIT_GRACE and so on.
-//
-// # Signals
-//
-// TERM and INT begin the stop, and a second one kills what is left. TSTP quiets the worker,
-// CONT resumes it. The others go to the processes that handle them.
-//
-// # Exit status
-//
-// It is the worker's, or 128+n where that died of signal n; 137 where a process had to be
-// killed in a stop; 125 where drainit was called wrongly or could not start; 126 where
-// COMMAND can't be executed, and 127 where it was not found. A verb exits with 0, with 1 where
-// its answer is no, or with 125.
+// Flags, signals and exit statuses are in --help, the manual page and README.md.
 package main
 
 import (

@@ -142,8 +142,7 @@ func (b *bubble) after(d time.Duration) {
 
 // arrive has a stop signal wait for the loop.
 func (b *bubble) arrive(sig unix.Signal) {
-	now := time.Now()
-	b.w.queue.Arrive(sigqueue.Arrival{Signal: sig, At: now, Earliest: now})
+	b.w.queue.Arrive(sigqueue.Arrival{Signal: sig, Earliest: time.Now()})
 }
 
 // stop has a stop signal come.

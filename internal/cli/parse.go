@@ -139,17 +139,6 @@ func isTerminal(fd int) bool {
 	return err == nil
 }
 
-// lookupEnv returns the first value of a variable, as getenv(3) does.
-func lookupEnv(environ []string, name string) (value string, ok bool) {
-	name += "="
-	for _, v := range environ {
-		if value, ok := strings.CutPrefix(v, name); ok {
-			return value, true
-		}
-	}
-	return "", false
-}
-
 // workerEnv is the environment without drainit's own variables: a drainit below this one
 // gets its own. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
 func workerEnv(environ []string) []string {

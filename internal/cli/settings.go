@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,14 +56,16 @@ func (s setting) variable() string {
 	return "DRAINIT_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// find returns the values in the environment, and the variable that has them.
+// find returns the values in the environment, and the variable that has them: the first of its
+// name, as getenv(3) has it.
 func (s setting) find(environ []string) (values []string, variable string) {
 	for _, variable := range append([]string{s.variable()}, s.others...) {
-		value, ok := lookupEnv(environ, variable)
-		switch {
-		case !ok || value == "" && !s.empty:
+		at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, variable+"=") })
+		if at < 0 || environ[at] == variable+"=" && !s.empty {
 			continue
-		case !s.repeat:
+		}
+		value := environ[at][len(variable+"="):]
+		if !s.repeat {
 			return []string{value}, variable
 		}
 		for v := range strings.SplitSeq(value, ",") {

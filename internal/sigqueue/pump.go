@@ -26,13 +26,12 @@ func (q *Queue) pump() {
 		case i == len(from)-1:
 			resumes = false
 			q.resume()
+		case sig == 0 && !stops.isOver(now):
 		case sig == 0:
-			if stops.isOver(now) {
-				ticks.Stop()
-			}
+			ticks.Stop()
 		case q.stops.Has(sig):
 			a := stops.arrival(sig, now)
-			if a.At == a.Earliest { // the window opens
+			if a.Earliest == now { // the window opens
 				ticks.Reset(tick)
 			}
 			q.Arrive(a)

@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -20,16 +21,20 @@ func signalAtDeath(worker int, sig unix.Signal) error {
 	}
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		return os.NewSyscallError("pipe2", err)
+		return noSignalAtDeath("pipe2", err)
 	}
 	for _, fd := range ends {
 		for _, set := range [][2]int{{unix.F_SETSIG, int(sig)}, {unix.F_SETOWN, worker}, {unix.F_SETFL, unix.O_ASYNC}} {
 			if _, err := unix.FcntlInt(uintptr(fd), set[0], set[1]); err != nil {
-				return os.NewSyscallError("fcntl", err)
+				return noSignalAtDeath("fcntl", err)
 			}
 		}
 	}
 	return nil
+}
+
+func noSignalAtDeath(call string, err error) error {
+	return fmt.Errorf("the worker will not be signalled if drainit is killed: %w", os.NewSyscallError(call, err))
 }
 
 // WatchParent asks for sig when the parent, whose pid was read at the start,

@@ -47,20 +47,10 @@ type Error struct {
 // Start starts the worker and returns its pid when the exec has been done. The error is an
 // *Error; beside a pid it is a warning, and the worker runs all the same.
 func Start(cfg Config) (pid int, err error) {
-	pid, failed := start(cfg.Command, &syscall.ProcAttr{
+	argv := cfg.Command
+	attr := &syscall.ProcAttr{
 		Env: cfg.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: !cfg.OnTerminal, Setpgid: cfg.OnTerminal},
-	})
-	if failed != nil {
-		return 0, failed
 	}
-	if err := signalAtDeath(pid, cfg.OnDeath); err != nil {
-		return pid, fmt.Errorf("the worker will not be signalled if drainit is killed: %w", err)
-	}
-	return pid, nil
-}
-
-// start starts argv as execvp(3) does.
-func start(argv []string, attr *syscall.ProcAttr) (pid int, failed *Error) {
 	var last error
 	found := ""
 	for _, path := range lookUp(argv[0]) {
@@ -70,7 +60,7 @@ func start(argv []string, attr *syscall.ProcAttr) (pid int, failed *Error) {
 		}
 		if err == nil {
 			if pid, err = fork(path, argv, attr); err == nil {
-				return pid, nil
+				return pid, signalAtDeath(pid, cfg.OnDeath)
 			}
 			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
 				return 0, explain(argv, path, err)
