@@ -33,6 +33,7 @@ func signalAtDeath(worker int, sig unix.Signal) error {
 	return nil
 }
 
+// noSignalAtDeath is a warning: the worker runs all the same.
 func noSignalAtDeath(call string, err error) error {
 	return fmt.Errorf("the worker will not be signalled if drainit is killed: %w", os.NewSyscallError(call, err))
 }

@@ -55,9 +55,11 @@ func TestEachDeathIsSaidOnce(t *testing.T) {
 	died := make(chan int, Most)
 	a, endA := sleeper(t)
 	b, endB := sleeper(t)
-	if !w.Set([]proc.ID{a, b}, died) {
+	gone, end := sleeper(t)
+	if end(); !w.Set([]proc.ID{a, b, gone}, died) {
 		t.Fatal("they are not watched")
 	}
+	wantDeath(t, died, gone.PID)
 	wantNone(t, died)
 	endA()
 	wantDeath(t, died, a.PID)
@@ -74,61 +76,40 @@ func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
 	died := make(chan int, Most)
 	a, end := sleeper(t)
 	before := descriptors(t)
+	if !w.Set(nil, died) || descriptors(t) != before {
+		t.Error("something was opened for nothing")
+	}
 	if !w.Set([]proc.ID{a}, died) || !w.Set(nil, died) {
 		t.Fatal("it is not watched")
 	}
 	end()
 	wantNone(t, died)
-	// What the runtime's poller needs stays.
-	if now := descriptors(t); now > before+2 {
+	if now := descriptors(t); now > before+2 { // the runtime's poller needs two
 		t.Errorf("%d descriptors, %d before", now, before)
 	}
 }
 
-func TestWhatHasEndedBeforeIsSaid(t *testing.T) {
-	w := Watcher{Wake: func() {}}
-	died := make(chan int, Most)
-	gone, end := sleeper(t)
-	end()
-	if !w.Set([]proc.ID{gone}, died) {
-		t.Error("it is not known to have ended")
-	}
-	wantDeath(t, died, gone.PID)
-}
-
 func TestTooManyAreNotAllWatched(t *testing.T) {
 	w := Watcher{Wake: func() {}}
-	died := make(chan int, Most)
-	one, _ := sleeper(t)
-	these := []proc.ID{one}
-	for range Most {
+	var these []proc.ID
+	for range Most + 1 {
 		id, _ := sleeper(t)
 		these = append(these, id)
 	}
-	if w.Set(these, died) {
-		t.Errorf("it says that all of %d are watched", len(these))
-	}
-	if len(w.watched) != Most {
-		t.Errorf("%d are watched, want %d", len(w.watched), Most)
+	if w.Set(these, make(chan int, Most)) || len(w.watched) != Most {
+		t.Errorf("of %d processes %d are watched, want %d and that it says so", len(these), len(w.watched), Most)
 	}
 }
 
-// Nothing is opened before there is something to watch, and a want of descriptors is no
-// failure but of the watch.
+// A want of descriptors is no failure but of the watch.
 func TestNoDescriptorsAreLeft(t *testing.T) {
 	w := Watcher{Wake: func() {}}
-	before := descriptors(t)
-	if !w.Set(nil, nil) || descriptors(t) != before {
-		t.Error("something was opened for nothing")
-	}
 	one, _ := sleeper(t)
 	var lim syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
 		t.Fatal(err)
 	}
-	none := lim
-	none.Cur = 0
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: lim.Max}); err != nil {
 		t.Fatal(err)
 	}
 	all := w.Set([]proc.ID{one}, make(chan int, Most))
