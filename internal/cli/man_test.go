@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -32,40 +31,56 @@ func TestManPage(t *testing.T) {
 	}
 }
 
-// helpEntry is a flag or a verb of the help.
+// helpEntry is a flag or a verb of the help, as the template of the page asks for it.
 type helpEntry struct {
-	section, verb    string // the verb that it belongs to, "" where none or each
-	short, name, arg string // of a flag; a verb alone has no name
+	Section, Verb    string // the verb that it belongs to, "" where none or each
+	short, Name, arg string // of a flag; a verb alone has no name
 }
 
 // ofEachVerb is the flag that all verbs have.
 const ofEachVerb = "pid"
 
-// key names the entry's text in the template.
-func (e helpEntry) key() string {
-	if e.name == "" {
-		return e.verb
+// Key names the entry's text in the template.
+func (e helpEntry) Key() string {
+	if e.Name == "" {
+		return e.Verb
 	}
-	return strings.TrimSpace(e.verb + " --" + e.name)
+	return strings.TrimSpace(e.Verb + " --" + e.Name)
 }
 
 // spelled is the entry with whether it has an argument.
 func (e helpEntry) spelled() string {
-	return fmt.Sprintf("%s -%s --%s %v", e.verb, e.short, e.name, e.arg != "")
+	return fmt.Sprintf("%s -%s --%s %v", e.Verb, e.short, e.Name, e.arg != "")
 }
 
-// mdoc is the entry as the arguments of a macro.
-func (e helpEntry) mdoc() string {
+// Flag and Mdoc are the entry as the arguments of a macro, without and with its verb.
+func (e helpEntry) Flag() string { e.Verb = ""; return e.Mdoc() }
+func (e helpEntry) Mdoc() string {
 	var words []string
-	for _, part := range [][2]string{{"Cm ", e.verb}, {"Fl ", e.short}, {"Fl -", e.name}, {"Ar ", e.arg}} {
+	for _, part := range [][3]string{{"Cm ", e.Verb}, {"Fl ", e.short, " ,"}, {"Fl -", e.Name}, {"Ar ", e.arg}} {
 		if part[1] != "" {
-			words = append(words, part[0]+part[1])
+			words = append(words, part[0]+part[1]+part[2])
 		}
 	}
-	if e.short != "" {
-		words[0] += " ,"
-	}
 	return strings.Join(words, " ")
+}
+
+// setting is the entry's, the zero one where it has no variable.
+func (e helpEntry) setting() (s setting) {
+	if at := slices.IndexFunc(settings, func(s setting) bool { return s.name == e.Name }); at >= 0 {
+		s = settings[at]
+	}
+	return s
+}
+
+func (e helpEntry) Repeats() bool    { return e.setting().repeat }
+func (e helpEntry) Toggles() bool    { return e.setting().toggle }
+func (e helpEntry) MayBeEmpty() bool { return e.setting().empty }
+func (e helpEntry) Variable() string {
+	if s := e.setting(); s.name != "" {
+		return s.variable()
+	}
+	return ""
 }
 
 var helpLine = regexp.MustCompile(`^  (?:-(\w), |    )?(--)?([a-z-]+)(?: ([A-Z:]+))?(?:  |$)`)
@@ -88,10 +103,11 @@ func helpEntries() (options, verbs []helpEntry) {
 			verb, found[3] = found[3], ""
 		}
 		e := helpEntry{section, verb, found[1], found[3], found[4]}
-		if e.name == ofEachVerb {
-			e.verb = ""
+		if e.Name == ofEachVerb {
+			e.Verb = ""
 		}
 		if strings.HasPrefix(section, "Verbs") {
+			e.Section = ""
 			verbs = append(verbs, e)
 		} else {
 			options = append(options, e)
@@ -102,10 +118,10 @@ func helpEntries() (options, verbs []helpEntry) {
 
 // The help has each flag and verb that drainit takes, and none else.
 func TestHelp(t *testing.T) {
-	taken := []string{helpEntry{short: "h", name: "help"}.spelled()} // pflag's own
+	taken := []string{helpEntry{short: "h", Name: "help"}.spelled()} // pflag's own
 	take := func(verb string) func(*pflag.Flag) {
 		return func(f *pflag.Flag) {
-			e := helpEntry{verb: verb, short: f.Shorthand, name: f.Name}
+			e := helpEntry{Verb: verb, short: f.Shorthand, Name: f.Name}
 			if f.NoOptDefVal == "" {
 				e.arg = "VALUE"
 			}
@@ -114,16 +130,16 @@ func TestHelp(t *testing.T) {
 	}
 	newFlags(new(options)).VisitAll(take(""))
 	for _, verb := range inspect.Verbs {
-		taken = append(taken, helpEntry{verb: verb}.spelled())
+		taken = append(taken, helpEntry{Verb: verb}.spelled())
 		verbFlags(&inspect.Request{Verb: verb}).VisitAll(take(verb))
 	}
 	var listed []string
 	for _, e := range slices.Concat(helpEntries()) {
-		if e.name != ofEachVerb {
+		if e.Name != ofEachVerb {
 			listed = append(listed, e.spelled())
 			continue
 		}
-		for _, e.verb = range inspect.Verbs {
+		for _, e.Verb = range inspect.Verbs {
 			listed = append(listed, e.spelled())
 		}
 	}
@@ -166,91 +182,27 @@ func TestREADMENamesEveryFlagAndVariable(t *testing.T) {
 func manPage(t *testing.T) string {
 	t.Helper()
 	o := defaults()
-	values := map[string]string{"Grace": o.config.Grace.String(), "TerminationLog": o.config.TerminationLog, "LogLevel": o.level.String()}
-	page := template.New("drainit.1.tmpl").Option("missingkey=error")
 	options, verbs := helpEntries()
-	list := func(entries []helpEntry) func() (string, error) {
-		return func() (string, error) { return listOf(entries, page, values) }
+	values := map[string]any{
+		"Grace": o.config.Grace, "TerminationLog": o.config.TerminationLog, "LogLevel": o.level, "Options": options, "Verbs": verbs,
+		"VerbNames": inspect.Verbs, "GraceVariables": regexp.MustCompile(`OJS_[A-Z_]+`).FindAllString(help, -1),
 	}
-	_, err := page.Funcs(template.FuncMap{
-		"options": list(options), "verbs": list(verbs),
-		"synopsis": func() string { return synopsis(verbs) }, "environment": func() string { return environment(options) },
-		"grace": func() string { // the other variables
-			return ".It\n.Ev " + strings.Join(regexp.MustCompile(`OJS_[A-Z_]+`).FindAllString(help, -1), "\n.It\n.Ev ") + "\n"
-		},
-	}).ParseFiles("testdata/drainit.1.tmpl")
-	if err != nil {
+	page, unused := template.New("drainit.1.tmpl").Option("missingkey=error"), make(map[string]bool)
+	text := func(key string) (string, error) {
+		var b strings.Builder
+		delete(unused, key)
+		err := page.ExecuteTemplate(&b, key, values)
+		return b.String(), err
+	}
+	if _, err := page.Funcs(template.FuncMap{"text": text}).ParseFiles("testdata/drainit.1.tmpl"); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range page.Templates() {
-		has := func(e helpEntry) bool { return e.key() == text.Name() }
-		if text != page && !slices.ContainsFunc(options, has) && !slices.ContainsFunc(verbs, has) {
-			t.Errorf("testdata/drainit.1.tmpl has a text for %s, which the help does not have", text.Name())
-		}
+		unused[text.Name()] = true
 	}
-	var b strings.Builder
-	if err := page.Execute(&b, values); err != nil {
-		t.Fatal(err)
+	made, err := text(page.Name())
+	if delete(unused, "list"); err != nil || len(unused) > 0 {
+		t.Errorf("%v; testdata/drainit.1.tmpl has texts that the help does not: %v", err, unused)
 	}
-	return strings.TrimSpace(b.String()) + "\n"
-}
-
-// listOf has a list for each section of the help.
-func listOf(entries []helpEntry, page *template.Template, values any) (string, error) {
-	var b strings.Builder
-	for i, e := range entries {
-		if i == 0 || e.section != entries[i-1].section {
-			if i > 0 {
-				b.WriteString(".El\n")
-			}
-			if !strings.HasPrefix(e.section, "Verbs") {
-				b.WriteString(".Ss " + e.section + "\n")
-			}
-			b.WriteString(".Bl -tag -width Ds\n")
-		}
-		b.WriteString(".It " + e.mdoc() + "\n")
-		if err := page.ExecuteTemplate(&b, e.key(), values); err != nil {
-			return "", err
-		}
-	}
-	return b.String() + ".El\n", nil
-}
-
-// synopsis has a line for each verb.
-func synopsis(verbs []helpEntry) string {
-	var b strings.Builder
-	for _, verb := range inspect.Verbs {
-		fmt.Fprintf(&b, ".Nm\n.Cm %s", verb)
-		for _, e := range verbs {
-			if e.name != "" && cmp.Or(e.verb, verb) == verb {
-				e.verb = ""
-				b.WriteString("\n.Op " + e.mdoc())
-			}
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-// environment lists the variables in the order of their flags.
-func environment(options []helpEntry) string {
-	var b strings.Builder
-	for _, e := range options {
-		at := slices.IndexFunc(settings, func(s setting) bool { return s.name == e.name })
-		if at < 0 {
-			continue // has no variable
-		}
-		s := settings[at]
-		fmt.Fprintf(&b, ".It Ev %s\n.Fl -%s", s.variable(), s.name)
-		switch {
-		case s.repeat:
-			b.WriteString(" ;\ncommas separate several")
-		case s.toggle:
-			b.WriteString(" :\n1 or 0")
-		case s.empty:
-			b.WriteString(" ;\nan empty value turns it off")
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
+	return strings.TrimSpace(made) + "\n"
 }

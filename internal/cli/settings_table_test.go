@@ -33,7 +33,7 @@ const (
 var settingTests = map[string]settingTest{
 	"termination-log": {
 		field: func(o *options) any { return &o.config.TerminationLog },
-		good:  map[string]any{"/a/b": "/a/b", "/a/../b": "/b", "": "", "/a,b": "/a,b", "log": filepath.Join(workingDirectory(), "log")},
+		good:  map[string]any{"/a/b": "/a/b", "/a/../b": "/b", "": "", "/a,b": "/a,b", "log": filepath.Join(must(os.Getwd()), "log")},
 	},
 	"grace": {
 		field: func(o *options) any { return &o.config.Grace },
@@ -102,7 +102,7 @@ var settingTests = map[string]settingTest{
 	},
 	"health-addr": {
 		field: func(o *options) any { return &o.config.HealthAddr },
-		good:  map[string]any{":8080": address(":8080"), "[::1]:80": address("[::1]:80")},
+		good:  map[string]any{":8080": must(health.ParseAddress(":8080")), "[::1]:80": must(health.ParseAddress("[::1]:80"))},
 		bad:   map[string]string{"drainit:80": `invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
 	},
 	"log-format": {
@@ -118,20 +118,10 @@ var settingTests = map[string]settingTest{
 	},
 }
 
-// address is a health address that is known to be right.
-func address(s string) health.Address {
-	a, err := health.ParseAddress(s)
+// must returns a value that is known to be right.
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return a
-}
-
-// workingDirectory is where the tests run.
-func workingDirectory() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		panic(err)
-	}
-	return dir
+	return v
 }
