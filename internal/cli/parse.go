@@ -28,7 +28,8 @@ type options struct {
 
 // defaults are the options where nothing is given.
 func defaults() *options {
-	return &options{json: !isTerminal(unix.Stderr), config: supervisor.Config{
+	_, noTerminal := unix.IoctlGetTermios(unix.Stderr, unix.TCGETS) // isatty(3)
+	return &options{json: noTerminal != nil, config: supervisor.Config{
 		Grace: supervisor.DefaultGrace, Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
 	}}
 }
@@ -133,21 +134,12 @@ func (o *options) apply(f *flags, environ []string) error {
 	return nil
 }
 
-// isTerminal reports whether a descriptor is a terminal, as isatty(3) does.
-func isTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
-}
-
 // workerEnv is the environment without drainit's own variables: a drainit below this one
 // gets its own. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
 func workerEnv(environ []string) []string {
-	own := make(map[string]bool)
-	for _, s := range new(options).settings() {
-		own[s.variable()] = true
-	}
+	all := new(options).settings()
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return own[name]
+		return strings.HasPrefix(name, prefix) && slices.ContainsFunc(all, func(s setting) bool { return s.variable() == name })
 	})
 }

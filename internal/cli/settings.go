@@ -51,9 +51,12 @@ func (o *options) settings() []setting {
 	}
 }
 
+// prefix begins the name of each environment variable of drainit's own.
+const prefix = "DRAINIT_"
+
 // variable is the name of the setting's environment variable.
 func (s setting) variable() string {
-	return "DRAINIT_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
 // find returns the values in the environment, and the variable that has them: the first of its

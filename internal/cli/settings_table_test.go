@@ -107,7 +107,7 @@ var settingTests = map[string]settingTest{
 	},
 	"log-format": {
 		field: func(o *options) any { return &o.json },
-		good:  map[string]any{"auto": !isTerminal(unix.Stderr), "json": true, "text": false, "JSON": true, "Text": false},
+		good:  map[string]any{"auto": defaults().json, "json": true, "text": false, "JSON": true, "Text": false},
 		bad:   map[string]string{"xml": `invalid value "xml": want auto, json or text`},
 	},
 	"log-level": {

@@ -21,7 +21,7 @@ var settings = new(options).settings()
 
 // plain are the options of `drainit -- x`.
 func plain() options {
-	return options{json: !isTerminal(unix.Stderr), config: supervisor.Config{
+	return options{json: defaults().json, config: supervisor.Config{
 		Grace: 30 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: "/dev/termination-log", Command: []string{"x"},
 	}}
 }

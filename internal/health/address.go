@@ -25,25 +25,21 @@ func (a Address) Given() bool { return a.text != "" }
 // "8080", it is all addresses, those of IPv4 too. It takes no name but localhost: drainit
 // has no resolver.
 func ParseAddress(s string) (Address, error) {
-	at, err := netip.ParseAddrPort(inFull(s))
+	host, port, found := strings.Cut(s, ":")
+	full := s
+	switch {
+	case !found:
+		full = "[::]:" + s
+	case host == "":
+		full = "[::]" + s
+	case host == "localhost":
+		full = "127.0.0.1:" + port
+	}
+	at, err := netip.ParseAddrPort(full)
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
 		return Address{}, fmt.Errorf("invalid value %q: want :8080 or 127.0.0.1:8080, an address and not a name", s)
 	}
 	return Address{s, netip.AddrPortFrom(at.Addr().Unmap(), at.Port())}, nil
-}
-
-// inFull is an address with its host.
-func inFull(s string) string {
-	host, port, found := strings.Cut(s, ":")
-	switch {
-	case !found:
-		return "[::]:" + s
-	case host == "":
-		return "[::]" + s
-	case host == "localhost":
-		return "127.0.0.1:" + port
-	}
-	return s
 }
 
 // listen returns a listening socket that no child inherits. All addresses are

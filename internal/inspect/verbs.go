@@ -78,7 +78,6 @@ func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
 	return d.stop(r)
 }
 
-// answer says a line and returns the status.
 func (d *instance) answer(status int, line error) int {
 	d.say(line)
 	return status
@@ -181,7 +180,6 @@ func (d *instance) signalUntil(sig unix.Signal, again time.Duration, acted func(
 // once is for a signal that is not sent again.
 const once = time.Hour
 
-// refresh looks at drainit anew.
 func (d *instance) refresh() {
 	now, err := d.look(d.PID)
 	d.gone = proc.IsGone(err) || err == nil && now.ID != d.ID

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -82,16 +83,15 @@ func (q *Queue) SubscribeRest() {
 // subscribe to each of these that can be forwarded, and to CHLD. A HUP that is ignored at the
 // start, as by nohup(1), stays ignored, for the worker too. To subscribe once more changes nothing.
 func (q *Queue) subscribe(these []unix.Signal) {
-	done := make(chan struct{})
-	go func() { // on the locked main thread each would take longer
-		defer close(done)
+	var done sync.WaitGroup
+	done.Go(func() { // on the locked main thread each would take longer
 		for _, sig := range these {
 			if sig == unix.SIGCHLD || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
 				signal.Notify(q.slots[sig], sig)
 			}
 		}
-	}()
-	<-done
+	})
+	done.Wait()
 }
 
 // Put has the loop take a signal that is no stop signal; CHLD is to wait for children. One that

@@ -7,6 +7,7 @@
 package title
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -120,10 +121,5 @@ func parse(text string) time.Duration {
 
 // SetStop names one of drainit's threads. Where it fails, the verbs say less.
 func SetStop(tid int, s Stop) {
-	fd, err := unix.Open("/proc/self/task/"+strconv.Itoa(tid)+"/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	_, _ = unix.Write(fd, []byte(s.String()))
+	_ = os.WriteFile("/proc/self/task/"+strconv.Itoa(tid)+"/comm", []byte(s.String()), 0)
 }
