@@ -13,6 +13,8 @@ import (
 
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
 )
 
 // logPipe returns a log that writes to a pipe, and the pipe's other end.
@@ -146,6 +148,14 @@ func TestPrintable(t *testing.T) {
 	} {
 		if got := Printable(in); got != want {
 			t.Errorf("Printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWithState(t *testing.T) {
+	for state, want := range map[byte]string{'D': "dd[7] (stuck in the kernel)", 'S': "dd[7] (sleeping)", 'I': "dd[7] (state I)"} {
+		if got := WithState(&proc.Process{ID: proc.ID{PID: 7}, Comm: "dd", State: state}); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
