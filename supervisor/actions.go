@@ -40,14 +40,14 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 	if !s.ledger.NeedsTree(r) {
 		return nil, nil
 	}
-	within := firstLook
-	if s.ledger.Start() != nil {
-		within = laterLook
-	}
 	if !r.Purpose.OfStop() && r.Mode != forward.ModeGroup && !r.Worker.Gone {
 		if p, err := s.readWorker(); err == nil && p.Handles(r.Signal) {
 			return proc.New([]proc.Process{p}), nil
 		}
+	}
+	within := firstLook
+	if s.ledger.Start() != nil {
+		within = laterLook
 	}
 	defer s.paysFor(time.Now())
 	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start(), within)
@@ -75,15 +75,31 @@ func (s *Supervisor) keepName(p proc.Process) {
 	}
 }
 
-// signalWorker begins the stop. Without /proc the plan goes by what is known: the error
-// needs no line of its own.
-func (s *Supervisor) signalWorker(came unix.Signal) {
-	r := s.request(forward.Stop, came)
-	before, _ := s.observe(r)
-	plan := s.ledger.Plan(r, before)
+// signalStop takes a step of the stop: it signals the worker, or the orphans that no other
+// process can have signalled, or in the last call all that were not. The worker is signalled
+// without /proc, too, by what is known: the error needs no line of its own.
+func (s *Supervisor) signalStop(purpose forward.Purpose) {
+	r := s.request(purpose, s.machine.StopSignal())
+	all, err := s.observe(r)
+	if err != nil && purpose != forward.Stop {
+		s.signalUnseen(r, err)
+		return
+	}
+	s.shown = all
+	plan := s.ledger.Plan(r, all)
+	s.promoteSuccessor()
 	made, _ := s.deliver(plan)
 	s.watch(made)
-	s.warnAtStop(before, made)
+	if purpose == forward.Stop {
+		s.warnAtStop(all)
+	}
+	s.noteClues(all, made)
+	for _, w := range s.ledger.Waiting() {
+		s.journal.Waiting(w)
+	}
+	for _, b := range s.ledger.BlockedTraps() {
+		s.journal.BlockedTrap(b.Shell, b.Child)
+	}
 }
 
 // watch has those watched whose death can leave orphans, and says to the machine when the
@@ -93,41 +109,20 @@ func (s *Supervisor) watch(made []forward.Delivery) {
 	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding(), all)
 }
 
-// signalOrphans takes a snapshot and signals those that no other process can have
-// signalled.
-func (s *Supervisor) signalOrphans(purpose forward.Purpose) {
-	r := s.request(purpose, s.machine.StopSignal())
-	all, err := s.observe(r)
-	if err != nil {
-		s.signalUnseen(r, err)
-		return
-	}
-	s.shown = all
-	plan := s.ledger.Plan(r, all)
-	s.promoteSuccessor()
-	made, _ := s.deliver(plan)
-	s.watch(made)
-	for _, w := range s.ledger.Waiting() {
-		s.journal.Waiting(w)
-	}
-	s.noteSent(all, made)
-	for _, b := range s.ledger.BlockedTraps() {
-		s.journal.BlockedTrap(b.Shell, b.Child)
-	}
-}
-
 // signalUnseen signals what /proc does not show, once, which only PID 1 can: the kernel knows
 // it. A /proc that can't be read only now is read again at the next snapshot.
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
-	var plan []forward.Delivery
-	if errors.Is(why, proc.ErrNoProc) {
-		plan = s.ledger.Plan(r, nil)
+	if !errors.Is(why, proc.ErrNoProc) {
+		if r.Worker.Gone {
+			s.journal.Unseen(why)
+		}
+		return
 	}
-	made, failed := s.deliver(plan)
+	made, failed := s.deliver(s.ledger.Plan(r, nil))
 	switch {
 	case len(made) > 0:
 		s.journal.Broadcast(why)
-	case failed != nil || r.Worker.Gone && !errors.Is(why, proc.ErrNoProc):
+	case failed != nil:
 		s.journal.Unseen(why)
 	}
 }
@@ -162,7 +157,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
 		return false
 	}
-	_, _ = s.deliver([]forward.Delivery{{Process: p, Signal: unix.SIGCONT, Child: s.worker.Is(pid)}})
+	_ = s.send(&forward.Delivery{Process: p, Signal: unix.SIGCONT, Child: s.worker.Is(pid)})
 	s.journal.Frozen(p)
 	return true
 }
@@ -173,6 +168,13 @@ func (s *Supervisor) resume() {
 	made, _ := s.deliver(s.ledger.Plan(r, nil))
 	s.ledger.Resumed()
 	s.journal.Running(r.Signal, processes(made))
+}
+
+func processes(made []forward.Delivery) (all []*proc.Process) {
+	for i := range made {
+		all = append(all, &made[i].Process)
+	}
+	return all
 }
 
 // passThrough delivers a signal that means nothing to drainit.
@@ -218,36 +220,5 @@ func (s *Supervisor) forceAsked() bool {
 	s.nextForceLook = now.Add(share * now.Sub(began))
 	s.shown = all // for the line of the kill
 	name := title.Force(os.Getpid())
-	asks := func(p *proc.Process) bool { return p.Comm == name }
-	return err == nil && slices.ContainsFunc(all.All(), asks)
-}
-
-func (s *Supervisor) killTree() {
-	d := forward.Delivery{Target: forward.ToTree, Signal: unix.SIGKILL}
-	if !s.worker.Gone() {
-		d.Process = s.worker.Process()
-	}
-	_, err := s.deliver([]forward.Delivery{d})
-	if err != nil {
-		s.journal.NotKilled(err)
-	}
-}
-
-// MaySuspend reports whether drainit may stop for a shell (term.Owner).
-func (s *Supervisor) MaySuspend() bool {
-	now := s.machine.Phase()
-	return (now == phase.Running || now == phase.Quiet) && !s.worker.Gone()
-}
-
-// Members returns the living processes of a process group (term.Owner).
-func (s *Supervisor) Members(pgid int) []*proc.Process {
-	all, _ := s.sys.All()
-	return all.Group(pgid)
-}
-
-func processes(made []forward.Delivery) (all []*proc.Process) {
-	for i := range made {
-		all = append(all, &made[i].Process)
-	}
-	return all
+	return err == nil && slices.ContainsFunc(all.All(), func(p *proc.Process) bool { return p.Comm == name })
 }

@@ -1,52 +1,58 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
 
-// deliver sends. It is the only place that does so to the worker's tree. It returns the
-// deliveries that were made, and the first error.
+// deliver sends each that is not meant for another program by now. It returns the deliveries that
+// were made, and the first error.
 func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
 	for _, d := range all {
 		if d.OnlyIfHandled && !s.handles(d.Process, d.Signal) {
-			continue // by now it is another program
+			continue
 		}
-		if s.worker.Is(d.Process.PID) {
-			s.noteWorkerSent(d)
-			if d.Process.Comm == "" { // hidden from us
-				d.Process.Comm = s.worker.Comm
-			}
-		}
-		tick := s.sys.Ticks()
-		err := s.sys.Send(d)
-		if failed == nil {
-			failed = err
-		}
-		// One that may not be signalled counts as signalled: to try again does not help.
-		if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
-			s.ledger.Sent(d, tick)
-			s.continueStopped(d)
-		}
-		switch {
-		case err == nil:
-			s.journal.Sent(d)
+		err := s.send(&d)
+		failed = cmp.Or(failed, err)
+		if err == nil {
 			made = append(made, d)
-		case d.Target <= forward.ToGroup:
-			s.journal.Refused(d, err)
 		}
 	}
 	return made, failed
 }
 
+// send makes one delivery: no other place sends to the worker's tree. One that may not be made
+// counts as made: to try again does not help.
+func (s *Supervisor) send(d *forward.Delivery) error {
+	if s.worker.Is(d.Process.PID) {
+		s.noteWorkerSent(d)
+		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // it may be hidden from us
+	}
+	tick := s.sys.Ticks()
+	err := s.sys.Send(*d)
+	if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
+		s.ledger.Sent(*d, tick)
+		s.continueStopped(d)
+	}
+	switch {
+	case err == nil:
+		s.journal.Sent(*d)
+	case d.Target <= forward.ToGroup:
+		s.journal.Refused(*d, err)
+	}
+	return err
+}
+
 // noteWorkerSent keeps which signals the worker was sent, and which of them are no part of a
 // stop.
-func (s *Supervisor) noteWorkerSent(d forward.Delivery) {
+func (s *Supervisor) noteWorkerSent(d *forward.Delivery) {
 	sig := signals.SetOf(d.Signal)
 	s.worker.Sent |= sig
 	if d.Stop {
@@ -62,7 +68,7 @@ func (s *Supervisor) noteWorkerSent(d forward.Delivery) {
 // snapshot, and without one by what wait4 saw of the worker. On a terminal it is the whole of
 // the worker's group that was stopped, by a key or by the kernel: the worker would wait in vain
 // for those to which it passes the signal on.
-func (s *Supervisor) continueStopped(d forward.Delivery) {
+func (s *Supervisor) continueStopped(d *forward.Delivery) {
 	if s.worker.Is(d.Process.PID) && s.job != nil && s.job.GroupStopped() {
 		_ = s.SignalGroup(unix.SIGCONT)
 		return
@@ -74,8 +80,25 @@ func (s *Supervisor) continueStopped(d forward.Delivery) {
 	for _, p := range d.Reached() {
 		cont.Process, cont.Child = p, s.worker.Is(p.PID)
 		if p.Stopped() || cont.Child && s.worker.Stopped {
-			_, _ = s.deliver([]forward.Delivery{cont}) // what fails has been warned of
+			_ = s.send(&cont) // what fails has been warned of
 		}
+	}
+}
+
+// handles reports whether a process still is that one, and handles a signal.
+func (s *Supervisor) handles(p proc.Process, sig unix.Signal) bool {
+	now, err := s.sys.Process(p.PID)
+	return err == nil && now.ID == p.ID && now.Alive() && now.Handles(sig)
+}
+
+// killTree sends SIGKILL to everything below drainit.
+func (s *Supervisor) killTree() {
+	d := forward.Delivery{Target: forward.ToTree, Signal: unix.SIGKILL}
+	if !s.worker.Gone() {
+		d.Process = s.worker.Process()
+	}
+	if err := s.send(&d); err != nil {
+		s.journal.NotKilled(err)
 	}
 }
 
@@ -85,12 +108,17 @@ func (s *Supervisor) SignalGroup(sig unix.Signal) error {
 	if !s.worker.Gone() {
 		d.Process, d.Child = s.worker.Process(), true
 	}
-	_, err := s.deliver([]forward.Delivery{d})
-	return err
+	return s.send(&d)
 }
 
-// handles reports whether a process still is that one, and handles a signal.
-func (s *Supervisor) handles(p proc.Process, sig unix.Signal) bool {
-	now, err := s.sys.Process(p.PID)
-	return err == nil && now.ID == p.ID && now.Alive() && now.Handles(sig)
+// MaySuspend reports whether drainit may stop for a shell (term.Owner).
+func (s *Supervisor) MaySuspend() bool {
+	now := s.machine.Phase()
+	return (now == phase.Running || now == phase.Quiet) && !s.worker.Gone()
+}
+
+// Members returns the living processes of a process group (term.Owner).
+func (s *Supervisor) Members(pgid int) []*proc.Process {
+	all, _ := s.sys.All()
+	return all.Group(pgid)
 }

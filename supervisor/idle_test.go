@@ -68,7 +68,6 @@ func TestInspection(t *testing.T) {
 		{"a shell with a trap", newProcess("sh", quick, newProcess("node", quick)), procThere, 1, 0, 0},
 		{"a shell with no child", newProcess("sh", nil), procThere, 1, 1, 0},
 		{"no /proc", newProcess("sh", nil, newProcess("node", quick)), procGone, 1, 0, 0},
-		{"a zombie", dead(newProcess("sh", nil)), procThere, 1, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, config(), with(tt.worker), func(b *bubble) {
@@ -81,18 +80,11 @@ func TestInspection(t *testing.T) {
 					t.Errorf("%+v, before %+v, want %d reads and %d snapshots", now, before, tt.reads, tt.snapshots)
 				}
 				b.wantLines(tt.lines, "warning: sh[4194305] does not forward signals, so drainit sends the stop signal to node[")
-				b.w.worker.State = 'S'
 				b.stop(unix.SIGTERM) // the same warning is not repeated
 				b.wantLines(tt.lines, "warning: sh[4194305] does not forward")
 			})
 		})
 	}
-}
-
-// dead has not been waited for.
-func dead(p *process) *process {
-	p.State = 'Z'
-	return p
 }
 
 // What has daemonized is no worker to be inspected.

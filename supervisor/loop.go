@@ -1,14 +1,19 @@
 package supervisor
 
 import (
+	"os"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
+	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
+	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/title"
 )
 
 // loop takes what comes, and sleeps while there is nothing, until nothing is left to wait for.
@@ -41,77 +46,58 @@ func (s *Supervisor) takeNext() bool {
 	if time.Now().Before(s.machine.BusyUntil()) {
 		waiting = ^signals.SetOf(unix.SIGCHLD)
 	}
-	sig, ok := s.queue.Take(waiting)
-	stops, deaths := s.takeStops(), s.takeDeaths()
-	switch {
-	case !ok:
-		return stops || deaths
-	case sig == unix.SIGCHLD:
-		s.reap()
-	default:
-		if e, ok := s.eventOf(sig); ok {
-			s.step(time.Now(), e)
-		}
-	}
-	return true
-}
-
-// takeStops takes the stop signals that have come.
-func (s *Supervisor) takeStops() (any bool) {
-	waiting := len(s.queue.Stops)
-	if waiting > 0 {
+	sig, came := s.queue.Take(waiting) // a stop signal that came before it goes first
+	stops, deaths := len(s.queue.Stops), len(s.died)
+	if stops > 0 || sig == unix.SIGCHLD {
 		s.reap() // a worker that has ended needs no signal, and no force
 	}
-	for range waiting {
-		came := <-s.queue.Stops
-		if e, ok := s.eventOf(came.Signal); ok {
-			_, again := s.machine.Requested()
-			e.At, e.Forced = came.Earliest, again && s.forceAsked()
-			s.step(time.Now(), e)
-		}
+	for range stops {
+		stop := <-s.queue.Stops
+		s.take(stop.Signal, stop.Earliest)
 	}
-	return waiting > 0
-}
-
-// takeDeaths takes the deaths of processes that were watched. One may come when nothing
-// depends on it any longer.
-func (s *Supervisor) takeDeaths() (any bool) {
-	for len(s.died) > 0 {
+	for range deaths { // one may come when nothing depends on it any longer
 		s.ledger.Died(<-s.died)
-		any = true
 	}
-	if any {
+	if deaths > 0 {
 		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
 	}
-	return any
+	if came && sig != unix.SIGCHLD {
+		s.take(sig, time.Time{})
+	}
+	return came || stops+deaths > 0
 }
 
-// eventOf is what a signal that came means to the machine. ok is false where it means
-// nothing: it is rewritten to nothing, or has been acted upon.
-func (s *Supervisor) eventOf(sig unix.Signal) (e machine.Event, ok bool) {
+// take steps the machine by a signal, unless that means nothing: it is rewritten to nothing, or has been
+// acted upon. earliest is when a stop signal can have come; zero is now.
+func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
 		s.journal.Dropped(sig, "it is rewritten to 0")
-		return e, false
+		return
 	}
+	_, again := s.machine.Requested()
 	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker
 		s.journal.HungUp(sig, s.cfg.stops[0])
-		if _, requested := s.machine.Requested(); requested {
-			return e, false // and no force-stop: it was not requested again
+		if again { // and no force-stop: it was not requested again
+			return
 		}
 		sig = s.cfg.stops[0]
 	}
-	e = machine.Event{Kind: machine.OtherSignaled, Signal: sig}
+	e := machine.Event{Kind: machine.OtherSignaled, Signal: sig, At: earliest}
 	switch {
 	case slices.Contains(s.cfg.stops, sig):
-		e.Kind = machine.StopSignaled
+		e.Kind, e.Forced = machine.StopSignaled, again && s.forceAsked()
 	case sig == unix.SIGTSTP:
 		e.Kind = machine.QuietSignaled
-		return e, !s.suspends() || !s.job.Suspend()
+		if s.suspends() && s.job.Suspend() {
+			return
+		}
 	case sig == unix.SIGCONT:
 		e.Kind = machine.ResumeSignaled
-		return e, !s.job.Continued()
+		if s.job.Continued() {
+			return
+		}
 	}
-	return e, true
+	s.step(time.Now(), e)
 }
 
 // step steps the machine and does what it says. Outside, readiness falls before the worker is
@@ -127,4 +113,88 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 	}
 	s.shown = nil
 	s.publish() // whether a worker that died in a drain has a successor is known now
+}
+
+// perform does one thing that the machine said.
+func (s *Supervisor) perform(now time.Time, a machine.Action) {
+	if a.Kind == machine.AnnounceDrain || a.Kind == machine.AnnounceExit || a.Kind == machine.AnnounceStop {
+		s.publishStop()
+	}
+	switch a.Kind {
+	case machine.SignalWorker:
+		s.signalStop(forward.Stop)
+	case machine.SignalOrphans:
+		s.signalStop(forward.Orphans)
+	case machine.LastCall:
+		s.signalStop(forward.LastCall)
+	case machine.FinalCall:
+		s.signalStop(forward.FinalCall)
+	case machine.Inspect:
+		s.inspect()
+	case machine.QuietWorker:
+		s.quiet()
+	case machine.ResumeWorker:
+		s.resume()
+	case machine.PassThrough:
+		s.passThrough(a.Signal)
+	case machine.KillTree:
+		s.killTree()
+	case machine.AnnounceDrain:
+		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
+	case machine.AnnounceExit:
+		left := s.left()
+		s.journal.Exited(now, left, s.mayFork(left.All))
+	case machine.AnnounceOver, machine.AnnounceForce:
+		s.killed = s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())
+	default:
+		s.journal.Announce(now, a, s.left)
+	}
+}
+
+// mayFork reports whether the worker has daemonized, it seems: it was successful, and left a
+// session of its own.
+func (s *Supervisor) mayFork(left []*proc.Process) bool {
+	session := s.worker.PID
+	if s.job != nil {
+		session, _ = unix.Getsid(0)
+	}
+	daemon := func(p *proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session }
+	return !s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 && slices.ContainsFunc(left, daemon)
+}
+
+// left is what is alive below drainit.
+func (s *Supervisor) left() journal.Left {
+	all, err := s.shown, error(nil)
+	if all == nil {
+		defer s.paysFor(time.Now())
+		all, err = s.sys.All()
+	}
+	self := os.Getpid()
+	return journal.Left{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}
+}
+
+// publish shows those outside what has changed.
+func (s *Supervisor) publish() {
+	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
+	s.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
+	if text := title.Of(now); text != "" && text != s.title {
+		s.title = text
+		title.Set(text)
+	}
+}
+
+// publishStop shows those outside the times of a stop that begins.
+func (s *Supervisor) publishStop() {
+	if s.machine.Phase() != phase.Draining { // there is no grace
+		return
+	}
+	since, requested := s.machine.Requested()
+	if !requested {
+		since = s.worker.Exit.At
+	}
+	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: Forever}
+	if end, ok := s.machine.GraceEnd(); ok {
+		stop.Grace = end.Sub(since)
+	}
+	title.SetStop(proc.SecondThread(), stop)
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // How many children are waited for before signals are taken again. A stop signal waits for a
-// few, which is some milliseconds; all else for more: what is left behind costs a snapshot of
-// all.
+// few, which is some milliseconds; all else for more: what is left after that costs a snapshot
+// of all.
 const (
 	reapBatch = 256
 	reapMost  = 1024
@@ -26,8 +26,10 @@ const (
 // reap waits for the children that have changed and steps the machine at the end, when it is
 // known whether any is left: by the end of the worker, else once by that of others.
 func (s *Supervisor) reap() {
-	s.nameDying()
-	var worker, others bool // have ended
+	lived, ended := !s.worker.Gone(), false
+	if lived && s.sys.HasExited(s.worker.PID) {
+		_, _ = s.readWorker() // after wait4 it has no name
+	}
 	for n := 0; ; n++ {
 		if n >= reapMost || n >= reapBatch && s.queue.StopPending() {
 			s.queue.Put(unix.SIGCHLD) // the others next time
@@ -43,18 +45,16 @@ func (s *Supervisor) reap() {
 		if err != nil {
 			s.journal.Error("cannot wait for children: %v", err)
 		}
-		if err != nil || !ok {
+		if !ok {
 			break
 		}
-		isWorker := s.worker.Is(child.PID)
-		s.changed(child, isWorker)
-		worker = worker || isWorker && child.Terminated()
-		others = others || !isWorker && child.Terminated()
+		ended = ended || child.Terminated()
+		s.changed(child)
 	}
 	switch {
-	case worker && !s.runsOn():
+	case lived && s.worker.Gone() && !s.runsOn():
 		s.step(time.Now(), machine.Event{Kind: machine.WorkerExited})
-	case others:
+	case ended:
 		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
 	}
 	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without it
@@ -62,28 +62,25 @@ func (s *Supervisor) reap() {
 	}
 }
 
-// nameDying reads the worker's name once more if it has ended: it may have become another
-// program since, and after wait4 there is none to be asked.
-func (s *Supervisor) nameDying() {
-	if !s.worker.Gone() && s.sys.HasExited(s.worker.PID) {
-		s.readWorker()
-	}
-}
-
 // changed notes what became of one child.
-func (s *Supervisor) changed(child reaper.WaitEvent, isWorker bool) {
+func (s *Supervisor) changed(child reaper.WaitEvent) {
+	isWorker := s.worker.Is(child.PID)
 	if !child.Terminated() {
 		s.paused(child, isWorker)
 		return
 	}
 	s.ledger.Exited(child.PID, child.Status)
 	s.warnDeath(child)
-	if child.TermSignal() == unix.SIGKILL && s.killed.Why != "" && s.killed.Victims == "" { // /proc did not show it
+	by := child.TermSignal()
+	if by == unix.SIGKILL && s.killed.Why != "" && s.killed.Victims == "" { // /proc did not show it
 		s.killed.Victims = journal.Unseen
 	}
 	switch {
 	case isWorker:
-		s.workerExited(child)
+		s.recordExit(child)
+		if by != 0 && s.killed.Victims == "" && !s.job.Known(by) {
+			s.journal.DiedOf(by)
+		}
 	case s.cfg.WarnReaped:
 		s.journal.Reaped(child)
 	}
@@ -103,13 +100,6 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 		s.publish()
 	case s.machine.Phase() != phase.Killing:
 		s.job.WorkerPaused(child.Status)
-	}
-}
-
-func (s *Supervisor) workerExited(child reaper.WaitEvent) {
-	s.recordExit(child)
-	if by := child.TermSignal(); by != 0 && s.killed.Victims == "" && !s.job.Known(by) {
-		s.journal.DiedOf(by)
 	}
 }
 

@@ -3,7 +3,7 @@
 //
 // It owns the phases and the one loop that forks, reaps, signals and steps the machine.
 // It must never block but in that loop's sleep (sigqueue.Queue.Sleep), send a signal except in
-// deliver, or decide which process gets one: that is package forward's.
+// send, or decide which process gets one: that is package forward's.
 package supervisor
 
 import (
@@ -25,6 +25,7 @@ import (
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
+	"drainit/internal/title"
 	"drainit/internal/watch"
 	"drainit/internal/worker"
 	"drainit/reaper"
@@ -52,7 +53,8 @@ type Supervisor struct {
 	shown         *proc.Snapshot // of all processes, from this step; nil for none
 	killed        journal.Kill
 	nextForceLook time.Time
-	atWork        map[int]clue // the processes at work when the stop began, by pid
+	atWork        []proc.Process // when the stop began
+	clues         map[int]clue   // by pid
 
 	// What is published.
 	health    health.State
@@ -72,7 +74,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
 		died:   make(chan int, 2*watch.Most),
-		atWork: make(map[int]clue),
+		clues:  make(map[int]clue),
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s
@@ -185,17 +187,17 @@ func (s *Supervisor) begin() {
 // exitCode is how drainit ends: by the worker's status, but never 0 where a stop was requested
 // and something had to be killed.
 func (s *Supervisor) exitCode() Outcome {
+	const interrupted, killed = 128 + int(unix.SIGINT), 128 + int(unix.SIGKILL)
 	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
-	const interrupted = 128 + int(unix.SIGINT)
-	status := statusKilled
+	status := killed
 	if s.worker.Gone() {
 		status = s.worker.Exit.ExitStatus()
 		if s.job.Interrupted() && !remapped(status) && !remapped(interrupted) {
 			return Outcome{interrupted, true}
 		}
-		if _, requested := s.machine.Requested(); requested && s.killed.Victims != "" && (status == 0 || remapped(status)) {
-			status = statusKilled
-		}
+	}
+	if _, requested := s.machine.Requested(); requested && s.killed.Victims != "" && (status == 0 || remapped(status)) {
+		status = killed
 	}
 	if remapped(status) {
 		status = 0
@@ -203,4 +205,28 @@ func (s *Supervisor) exitCode() Outcome {
 	return Outcome{Status: status}
 }
 
-const statusKilled = 128 + int(unix.SIGKILL)
+// Pause waits for TERM or INT and reaps every orphan meanwhile, without a worker: what the
+// first container of a pod does, which only holds the pod's namespaces. The title is no
+// phase: the verbs ask the drainits of the other containers.
+func Pause(queue *sigqueue.Queue) error {
+	if err := spawn.SetUp(); err != nil {
+		return err
+	}
+	queue.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT}, nil)
+	title.Set(title.Pause)
+	if err := reaper.BecomeSubreaper(); err != nil {
+		return err
+	}
+	queue.SubscribeRest()
+	spawn.Settle()
+	for !queue.StopPending() {
+		for reaped := true; reaped; { // until the next SIGCHLD
+			_, reaped, _ = reaper.Wait()
+		}
+		for came := true; came; { // it means nothing to it
+			_, came = queue.Take(0)
+		}
+		queue.Sleep(time.Time{}, false)
+	}
+	return nil
+}
