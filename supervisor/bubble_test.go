@@ -1,10 +1,11 @@
 package supervisor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,11 +14,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/logx"
-	"drainit/internal/phase"
-	"drainit/internal/sigqueue"
-	"drainit/reaper"
+	"drainit/internal/term"
 )
 
 // bubble is one run of the loop in virtual time (testing/synctest), in a world that answers
@@ -33,29 +31,12 @@ type bubble struct {
 	took  time.Duration // until it had
 }
 
-// config is that of most bubbles.
-func config() Config { return Config{Command: []string{"node"}, Grace: 30 * time.Second} }
-
-// configWith is config with a change, if there is one.
-func configWith(change func(*Config)) Config {
-	cfg := config()
-	if change != nil {
-		change(&cfg)
-	}
-	return cfg
-}
-
-// inMode is config with a mode of --forward.
-func inMode(mode forward.Mode) Config {
-	return configWith(func(c *Config) { c.Mode = mode })
-}
-
-// inBubble sets up a world, starts the worker and the loop, and plays a script. What is
+// inBubble sets up a world of a tree, starts the worker and the loop, and plays a script. What is
 // alive at its end exits by itself. No process may have been sent a stop signal twice.
-func inBubble(t *testing.T, cfg Config, setUp func(*world), script func(*bubble)) {
+func inBubble(t *testing.T, flags, tree string, script func(*bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, cfg, setUp)
+		b := open(t, configOf(flags), tree)
 		b.start()
 		b.loop()
 		defer b.close()
@@ -63,17 +44,19 @@ func inBubble(t *testing.T, cfg Config, setUp func(*world), script func(*bubble)
 	})
 }
 
-// open makes a bubble whose worker is not started: unless the world is given another, a
-// node that exits on TERM. The channels of the queue must be made in the bubble.
-func open(t *testing.T, cfg Config, setUp func(*world)) *bubble {
+// open makes a bubble whose worker is not started. The channels of the queue must be made in the bubble.
+func open(t *testing.T, cfg Config, tree string) *bubble {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bubble{t: t, w: newWorld(), ended: make(chan struct{}), log: log, began: time.Now()}
-	b.w.worker = newProcess("node", on{unix.SIGTERM: exits(0, 0)})
-	setUp(b.w)
+	all := parseTree(tree)
+	for _, child := range all[:len(all)-1] {
+		b.w.start(child)
+	}
+	b.w.worker = all[len(all)-1]
 	b.s = New(cfg, b.w, b.w.queue, logx.New(int(log.Fd()), false, zapcore.DebugLevel))
 	return b
 }
@@ -140,33 +123,6 @@ func (b *bubble) after(d time.Duration) {
 	b.settle()
 }
 
-// arrive has a stop signal wait for the loop.
-func (b *bubble) arrive(sig unix.Signal) {
-	b.w.queue.Arrive(sigqueue.Arrival{Signal: sig, Earliest: time.Now()})
-}
-
-// stop has a stop signal come.
-func (b *bubble) stop(sig unix.Signal) {
-	b.arrive(sig)
-	b.settle()
-}
-
-// changes has a child's state change, as wait4 tells.
-func (b *bubble) changes(p *process, state byte, status unix.WaitStatus) {
-	b.w.mu.Lock()
-	p.State = state
-	b.w.changes = append(b.w.changes, reaper.WaitEvent{PID: p.PID, Status: status})
-	b.w.mu.Unlock()
-	b.w.queue.Put(unix.SIGCHLD)
-	b.settle()
-}
-
-// other has another signal come.
-func (b *bubble) other(sig unix.Signal) {
-	b.w.queue.Put(sig)
-	b.settle()
-}
-
 // end waits for the end of the loop.
 func (b *bubble) end() {
 	b.t.Helper()
@@ -190,19 +146,20 @@ func (b *bubble) isDone() bool {
 }
 
 // wantEnd waits for the end of the loop, and compares the exit status and how long it has
-// taken since the start.
-func (b *bubble) wantEnd(status int, took time.Duration) {
+// taken since the start: "137 30s".
+func (b *bubble) wantEnd(want string) {
 	b.t.Helper()
 	b.end()
-	if got := b.s.exitCode(); got != (Outcome{Status: status}) || b.took != took {
-		b.t.Errorf("%+v after %v, want status %d after %v; sent %s", got, b.took, status, took, b.w.timeline(0, b.began))
+	out := b.s.exitCode()
+	if got := fmt.Sprint(out.Status, " ", b.took); got != want || out.Interrupted {
+		b.t.Errorf("%s, by INT %v, want %s; sent %s", got, out.Interrupted, want, b.w.timeline(0, b.began))
 	}
 }
 
 // wantPhase compares the phase.
-func (b *bubble) wantPhase(want phase.Phase) {
+func (b *bubble) wantPhase(want string) {
 	b.t.Helper()
-	if got := b.s.machine.Phase(); got != want {
+	if got := b.s.machine.Phase().String(); got != want {
 		b.t.Fatalf("%v, want %v; sent %s", got, want, b.w.timeline(0, b.began))
 	}
 }
@@ -215,16 +172,6 @@ func (b *bubble) wantTitle(want string) {
 	}
 }
 
-// pid is that of a process of this name.
-func (b *bubble) pid(name string) string {
-	for _, p := range b.w.procs {
-		if p.Comm == name {
-			return strconv.Itoa(p.PID)
-		}
-	}
-	return "?"
-}
-
 // wantSent compares all deliveries so far.
 func (b *bubble) wantSent(want string) {
 	b.t.Helper()
@@ -233,16 +180,30 @@ func (b *bubble) wantSent(want string) {
 	}
 }
 
-// lines are those of the log so far that begin so, without what all begin with.
+// lines are those of the log so far that begin so, without what all begin with; pids count from 1.
 func (b *bubble) lines(begin string) []string {
 	b.t.Helper()
 	text, err := os.ReadFile(b.log.Name())
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	all := strings.Split(strings.ReplaceAll(string(text), "drainit: ", ""), "\n")
+	all := strings.Split(withoutPIDs(strings.ReplaceAll(string(text), "drainit: ", "")), "\n")
 	return slices.DeleteFunc(all, func(line string) bool { return line == "" || !strings.HasPrefix(line, begin) })
 }
+
+// info are the lines but those for debugging, which all tests write, without the ages of processes:
+// those are in real time.
+func (b *bubble) info() (lines []string) {
+	for _, line := range b.lines("") {
+		word, _, _ := strings.Cut(line, " ")
+		if !slices.Contains([]string{"settings:", "started", "sent", "dropped", "not"}, word) {
+			lines = append(lines, age.ReplaceAllString(line, "(sleeping)"))
+		}
+	}
+	return lines
+}
+
+var age = regexp.MustCompile(`\(sleeping, .*\)$`)
 
 // wantLines counts the lines of the log that begin so.
 func (b *bubble) wantLines(n int, begin string) {
@@ -250,4 +211,12 @@ func (b *bubble) wantLines(n int, begin string) {
 	if got := b.lines(begin); len(got) != n {
 		b.t.Errorf("%d lines begin with %q, want %d, in\n%s", len(got), begin, n, strings.Join(b.lines(""), "\n"))
 	}
+}
+
+// onATerminal gives the supervisor a terminal that is gone: descriptor 0, which is none.
+func onATerminal(b *bubble) {
+	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil {
+		b.t.Skip("descriptor 0 is a terminal")
+	}
+	b.s.job = term.NewJob(new(term.Terminal), b.w.queue, b.s)
 }

@@ -51,7 +51,7 @@ type world struct {
 	onSend   func(forward.Delivery)
 	onRead   func(pid int) // before a process is read, or before a snapshot: 0
 
-	started   int                // how many there have been
+	ever      []*process         // all that there have been
 	procs     []*process         // the living, and the dead that were not waited for; by pid
 	changes   []reaper.WaitEvent // of drainit's children, that were not waited for
 	delivered []delivered

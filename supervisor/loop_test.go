@@ -10,67 +10,45 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"drainit/internal/machine"
 	"drainit/internal/phase"
 )
 
-// cell is a bubble whose worker, node, has one child, job; daemon is another child of
-// drainit's. Each handles what it is sent, and goes on.
-type cell struct {
-	*bubble
-	node, job, daemon *process
+// cell is a worker, node, with one child, job; daemon is another child of drainit's. Each handles what it
+// is sent, and goes on.
+const (
+	does = "[TERM,INT,HUP,TSTP]"
+	cell = "daemon" + does + " node" + does + "(job" + does + ")"
+)
+
+// ways are the scripts into each phase. In starting the loop does not run yet, in killing node is stuck.
+var ways = map[string]string{
+	"starting":                    "",
+	"running":                     "",
+	"quiet":                       "TSTP",
+	"draining, in the stop delay": "TERM; 1s",
+	"draining after a stop":       "TERM; 1s",
+	"draining after an exit":      "node exits 0; 1s",
+	"killing":                     "TERM; 1s; TERM",
+	"done":                        "end all",
 }
 
-// way is a way into a phase. The worker is started, and the loop runs, unless the phase is
-// the one before it does.
-type way struct {
-	name string
-	into func(*cell)
-}
-
-var ways = []way{
-	{"starting", nil},
-	{"running", func(*cell) {}},
-	{"quiet", func(c *cell) { c.other(unix.SIGTSTP) }},
-	{"draining, in the stop delay", func(c *cell) { c.stop(unix.SIGTERM); c.after(time.Second) }},
-	{"draining after a stop", func(c *cell) { c.stop(unix.SIGTERM); c.after(time.Second) }},
-	{"draining after an exit", func(c *cell) { c.node.exit(0); c.after(time.Second) }},
-	{"killing", func(c *cell) { c.node.undying = true; c.twice(time.Second) }},
-	{"done", func(c *cell) { c.w.endAll(); c.end() }},
-}
-
-const stopDelay = 5 * time.Second // of the way that has one
-
-// happening is an event of the world outside.
-type happening struct {
-	name string
-	do   func(*cell)
-}
-
-var happenings = []happening{
-	{"TERM", func(c *cell) { c.stop(unix.SIGTERM) }},
-	{"TERM, 50ms, TERM", func(c *cell) { c.twice(50 * time.Millisecond) }},
-	{"TERM, 300ms, TERM", func(c *cell) { c.twice(300 * time.Millisecond) }},
-	{"INT", func(c *cell) { c.stop(unix.SIGINT) }},
-	{"TSTP", func(c *cell) { c.other(unix.SIGTSTP) }},
-	{"CONT, 50ms", func(c *cell) { c.other(unix.SIGCONT); c.after(machine.ResumeAfter) }},
-	{"HUP", func(c *cell) { c.other(unix.SIGHUP) }},
-	{"a child exits", func(c *cell) { c.daemon.exit(0) }},
-	{"the worker exits 0", func(c *cell) { c.node.exit(0) }},
-	{"the worker exits 3", func(c *cell) { c.node.exit(3) }},
-	{"the worker dies of SEGV", func(c *cell) { c.node.dies(unix.SIGSEGV) }},
-	{"nothing is left", func(c *cell) { c.w.endAll() }},
-	{"5s, a stop delay", func(c *cell) { c.after(stopDelay) }},
-	{"25s, until the last call", func(c *cell) { c.after(25 * time.Second) }},
-	{"30s, a grace", func(c *cell) { c.after(30 * time.Second) }},
-}
-
-func (c *cell) twice(apart time.Duration) {
-	c.stop(unix.SIGTERM)
-	c.after(apart)
-	c.stop(unix.SIGTERM)
+// happenings are the scripts of what happens then.
+var happenings = map[string]string{
+	"TERM":                     "TERM",
+	"TERM, 50ms, TERM":         "TERM; 50ms; TERM",
+	"TERM, 300ms, TERM":        "TERM; 300ms; TERM",
+	"INT":                      "INT",
+	"TSTP":                     "TSTP",
+	"CONT, 50ms":               "CONT; 50ms",
+	"HUP":                      "HUP",
+	"a child exits":            "daemon exits 0",
+	"the worker exits 0":       "node exits 0",
+	"the worker exits 3":       "node exits 3",
+	"the worker dies of SEGV":  "node dies SEGV",
+	"nothing is left":          "end all",
+	"5s, a stop delay":         "5s",
+	"25s, until the last call": "25s",
+	"30s, a grace":             "30s",
 }
 
 // Every phase × event × state of /proc: the phase after it, what each process is sent and
@@ -81,9 +59,9 @@ func (c *cell) twice(apart time.Duration) {
 func TestEachPhaseAndEventInTheLoop(t *testing.T) {
 	want := readTable(t, "testdata/loop.txt")
 	var got []string
-	for _, w := range ways {
-		for _, h := range happenings {
-			got = append(got, rows(t, w, h)...)
+	for way := range ways {
+		for event := range happenings {
+			got = append(got, rows(t, way, event)...)
 		}
 	}
 	for _, row := range got {
@@ -110,11 +88,11 @@ func readTable(t *testing.T, file string) []string {
 }
 
 // rows plays one event in one phase, with each state of /proc.
-func rows(t *testing.T, w way, h happening) (all []string) {
+func rows(t *testing.T, way, event string) (all []string) {
 	states := make(map[string][]string) // those with the same outcome
 	for _, s := range procStates {
 		synctest.Test(t, func(t *testing.T) {
-			outcome := playCell(t, w, h, s)
+			outcome := playCell(t, way, happenings[event], s)
 			if states[outcome] == nil {
 				all = append(all, outcome)
 			}
@@ -126,47 +104,39 @@ func rows(t *testing.T, w way, h happening) (all []string) {
 		if len(all) == 1 {
 			which = "any"
 		}
-		all[i] = fmt.Sprintf("%-27s | %-24s | %-25s | %s", w.name, h.name, which, outcome)
+		all[i] = fmt.Sprintf("%-27s | %-24s | %-25s | %s", way, event, which, outcome)
 	}
 	return all
 }
 
 // playCell plays one event in one phase.
-func playCell(t *testing.T, w way, h happening, state procState) (outcome string) {
-	c := openCell(t, w, state)
-	c.start()
-	if w.into == nil {
-		h.do(c)
-		c.loop()
+func playCell(t *testing.T, way, script string, state procState) (outcome string) {
+	flags, tree := "", cell
+	switch way {
+	case "draining, in the stop delay":
+		flags = "--stop-delay 5s"
+	case "killing":
+		tree = strings.Replace(cell, " node[", " node[stuck,", 1)
 	}
-	defer c.close()
-	first, since := 0, c.began
-	if w.into != nil {
-		c.loop()
-		w.into(c)
-		first, since = len(c.w.delivered), time.Now()
-		h.do(c)
-		c.settle()
+	b := open(t, configOf(flags), tree)
+	b.w.proc = state
+	b.start()
+	if way == "starting" {
+		b.play(script)
+		b.loop()
 	}
-	after, end := c.s.machine.Phase(), ""
+	defer b.close()
+	first, since := 0, b.began
+	if way != "starting" {
+		b.loop()
+		b.play(ways[way])
+		first, since = len(b.w.delivered), time.Now()
+		b.play(script)
+	}
+	after, end := b.s.machine.Phase(), ""
 	if after >= phase.Draining {
-		c.end()
-		end = fmt.Sprintf(" | status %d after %v", c.s.exitCode().Status, c.took-since.Sub(c.began))
+		b.end()
+		end = fmt.Sprintf(" | status %d after %v", b.s.exitCode().Status, b.took-since.Sub(b.began))
 	}
-	return fmt.Sprintf("%-8v | %s%s", after, cmp.Or(c.w.timeline(first, since), "-"), end)
-}
-
-func openCell(t *testing.T, w way, state procState) *cell {
-	does := on{unix.SIGTERM: stays, unix.SIGINT: stays, unix.SIGHUP: stays, unix.SIGTSTP: stays}
-	c := &cell{job: newProcess("job", does), daemon: newProcess("daemon", does)}
-	c.node = newProcess("node", does, c.job)
-	cfg := config()
-	if strings.HasSuffix(w.name, "in the stop delay") {
-		cfg.StopDelay = stopDelay
-	}
-	c.bubble = open(t, cfg, func(world *world) {
-		world.worker, world.proc = c.node, state
-		world.start(c.daemon)
-	})
-	return c
+	return fmt.Sprintf("%-8v | %s%s", after, cmp.Or(b.w.timeline(first, since), "-"), end)
 }

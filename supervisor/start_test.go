@@ -1,14 +1,17 @@
 package supervisor
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -21,6 +24,7 @@ import (
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
+	"drainit/internal/term"
 )
 
 // beforeStart makes a supervisor that subscribes to the signals of this very process, in
@@ -53,7 +57,7 @@ func beforeStart(t *testing.T, cfg Config, w *world) (s *Supervisor, lines func(
 func TestRunOfACommandThatIsNotThere(t *testing.T) {
 	w := newWorld()
 	_, w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
-	s, lines := beforeStart(t, config(), w)
+	s, lines := beforeStart(t, configOf(""), w)
 	if got := s.run(); got != (Outcome{Status: spawn.StatusNotFound}) {
 		t.Errorf("%+v", got)
 	}
@@ -73,7 +77,7 @@ func TestRunWithAnAddressThatIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := config()
+	cfg := configOf("")
 	cfg.HealthAddr = at
 	s, lines := beforeStart(t, cfg, newWorld())
 	if got := s.run(); got != (Outcome{Status: spawn.StatusFailed}) {
@@ -95,25 +99,39 @@ func signalSelf(t *testing.T, s *Supervisor, sig unix.Signal) {
 	}
 }
 
-// A stop signal that comes before the worker is started ends drainit, and starts none.
+// A stop signal that comes before the worker is started ends drainit, and starts none; a Ctrl-C ends it by
+// INT itself, as a shell expects of a job, unless the status is reported as another.
 func TestStopBeforeTheStart(t *testing.T) {
 	for _, tt := range []struct {
-		sig    unix.Signal
-		remap  []int
-		status int
-	}{{unix.SIGTERM, nil, 143}, {unix.SIGINT, nil, 130}, {unix.SIGUSR2, nil, 140}, {unix.SIGTERM, []int{143}, 0}} {
-		cfg := config()
-		cfg.StopSignals, cfg.RemapExit = []unix.Signal{unix.SIGUSR2}, tt.remap
+		sig   unix.Signal
+		remap []int
+		tty   bool
+		want  Outcome
+	}{
+		{unix.SIGTERM, nil, false, Outcome{Status: 143}},
+		{unix.SIGINT, nil, false, Outcome{Status: 130}},
+		{unix.SIGUSR2, nil, false, Outcome{Status: 140}},
+		{unix.SIGTERM, []int{143}, false, Outcome{}},
+		{unix.SIGTERM, nil, true, Outcome{Status: 143}},
+		{unix.SIGINT, nil, true, Outcome{Status: 130, Interrupted: os.Getpid() != 1}}, // PID 1 is no job of a shell
+		{unix.SIGINT, []int{130}, true, Outcome{}},
+		{unix.SIGINT, []int{143}, true, Outcome{Status: 130, Interrupted: os.Getpid() != 1}},
+	} {
+		cfg := configOf("--stop-signal USR2")
+		cfg.RemapExit = tt.remap
 		w := newWorld()
 		s, lines := beforeStart(t, cfg, w)
+		if tt.tty {
+			s.job = term.NewJob(new(term.Terminal), s.queue, s)
+		}
 		s.queue.Subscribe(s.cfg.stops, nil)
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}
 		signalSelf(t, s, tt.sig)
 		stopped := s.stopBeforeStart()
-		if got := s.exitCode(); !stopped || got != (Outcome{Status: tt.status}) || s.machine.Phase() != phase.Done || len(w.procs) > 0 {
-			t.Errorf("%v: %+v in phase %v, %d processes", tt.sig, got, s.machine.Phase(), len(w.procs))
+		if got := s.exitCode(); !stopped || got != tt.want || s.machine.Phase() != phase.Done || len(w.procs) > 0 {
+			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, s.machine.Phase(), len(w.procs), tt.want)
 		}
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
 		if log := lines(); log != "drainit: "+want+"\n" || s.journal.Message != want {
@@ -122,11 +140,52 @@ func TestStopBeforeTheStart(t *testing.T) {
 	}
 }
 
+// The worker is started as the command line says, in the background of a terminal if there is one, and dies
+// with drainit. On a terminal nothing above drainit is read.
+func TestHowTheWorkerIsStarted(t *testing.T) {
+	for terminal, most := range map[bool]int{false: 1, true: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := configOf("")
+			cfg.Command, cfg.Env = []string{"node", "app.js"}, []string{"A=b"}
+			b := open(t, cfg, "node")
+			if terminal {
+				onATerminal(b)
+			}
+			b.start()
+			want := spawn.Config{Command: cfg.Command, Env: cfg.Env, OnTerminal: terminal, OnDeath: unix.SIGTERM}
+			if !reflect.DeepEqual(b.w.how, want) {
+				t.Errorf("%+v, want %+v", b.w.how, want)
+			}
+			if b.w.reads > most {
+				t.Errorf("%d reads of what is above drainit, want at most %d", b.w.reads, most)
+			}
+			b.loop()
+			b.close()
+		})
+	}
+}
+
+// A worker that can't be started has the status of the reason; one that drainit's death would not end runs
+// all the same.
+func TestStartFails(t *testing.T) {
+	for err, started := range map[error]bool{&spawn.Error{Status: spawn.StatusNotFound}: false, errors.New("no more pipes"): true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, configOf(""), "node")
+			b.w.startErr = err
+			if got := b.s.startWorker(); (got == nil) != started || !started && got.Status != spawn.StatusNotFound {
+				t.Errorf("%v: %v", err, got)
+			}
+			b.s.journal.Log.Close()
+			b.wantLines(map[bool]int{true: 1}[started], "warning: no more pipes")
+		})
+	}
+}
+
 // A parent-death signal is asked for only where there is one.
 func TestParentDeathSignal(t *testing.T) {
 	runtime.LockOSThread() // it is the thread's, which ends with the test
 	for _, sig := range []unix.Signal{0, unix.SIGUSR1} {
-		cfg := config()
+		cfg := configOf("")
 		cfg.ParentDeathSignal = sig
 		w := newWorld()
 		_, w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
@@ -143,10 +202,105 @@ func TestParentDeathSignal(t *testing.T) {
 
 // The stop signals are TERM, INT and those asked for, but none that is dropped.
 func TestStopSignalsOfAConfig(t *testing.T) {
-	cfg := config()
+	cfg := configOf("")
 	cfg.StopSignals = []unix.Signal{unix.SIGQUIT, unix.SIGUSR1}
 	cfg.Rewrites = signals.Rewrites{unix.SIGINT: signals.Drop, unix.SIGUSR1: signals.Drop, unix.SIGTERM: unix.SIGQUIT}
 	if got, want := stopSignals(cfg), []unix.Signal{unix.SIGTERM, unix.SIGQUIT}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The settings that differ from the default are in one line for debugging.
+func TestSettings(t *testing.T) {
+	at, err := health.ParseAddress("127.0.0.1:8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := configOf("--grace infinity --stop-delay 1s --second-stop ignore --stop-signal QUIT --rewrite HUP:0 --forward group --forking=1 --remap-exit 143 --warn-reaped=1")
+	all.ParentDeathSignal, all.HealthAddr, all.TerminationLog = unix.SIGTERM, at, "/x"
+	none := configOf("")
+	none.TerminationLog = logx.DefaultTerminationLog
+	for want, cfg := range map[string]Config{
+		"the defaults": none,
+		"--grace infinity --stop-delay 1s --second-stop ignore --stop-signal SIGQUIT --rewrite SIGHUP:0 --forward group --forking --remap-exit 143 " +
+			"--parent-death-signal SIGTERM --warn-reaped --health-addr 127.0.0.1:8080 --termination-log=/x": all,
+	} {
+		if got := cfg.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	inBubble(t, "", "node[TERM=0]", func(b *bubble) { b.wantLines(1, "settings: --termination-log=; pid ") })
+}
+
+// The termination message is written to an empty file; a file that was asked for and can't be written is
+// warned of, the default one is not.
+func TestWriteMessage(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "message")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, warnings := range map[string]int{file: 0, filepath.Join(dir, "none"): 1, dir: 1, logx.DefaultTerminationLog: 0, "": 0} {
+		if _, err := os.Stat(name); name == logx.DefaultTerminationLog && err == nil {
+			continue // this runs in a pod
+		}
+		inBubble(t, "", "node", func(b *bubble) {
+			b.s.journal.NotStarted("the reason")
+			b.s.journal.WriteMessage(name)
+			b.settle()
+			b.wantLines(warnings, "warning: cannot write the termination message to "+name+": ")
+			b.wantLines(warnings, "warning")
+		})
+	}
+	if text, err := os.ReadFile(file); string(text) != "the reason" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+}
+
+// A TSTP stops drainit, as Ctrl-Z does any program, where a shell could continue it and none of the worker's
+// processes handles the signal: else it means quiet.
+func TestSuspends(t *testing.T) {
+	before := unix.Getpgrp()
+	if err := unix.Setpgid(0, 0); err != nil { // as a shell does with a job
+		t.Skipf("cannot lead a process group: %v", err)
+	}
+	defer func() { _ = unix.Setpgid(0, before) }()
+	for _, tt := range []struct {
+		name, flags, tree, script string
+		want                      bool
+	}{
+		{"no handler", "", "node[TERM]", "", true},
+		{"a handler", "", "node[TSTP]", "", false},
+		{"a handler below", "", "sh(node[TSTP])", "", false},
+		{"not known", "", "node[TERM]", "proc descriptors", false},
+		{"a rewrite", "--rewrite TSTP:USR1", "node[TERM]", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, tt.flags, tt.tree, func(b *bubble) {
+				if b.s.suspends() {
+					t.Error("it suspends without a terminal")
+				}
+				onATerminal(b)
+				if !b.s.job.MaySuspend() {
+					t.Skip("no shell could continue this process")
+				}
+				b.play(tt.script)
+				if got := b.s.suspends(); got != tt.want {
+					t.Errorf("%v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// drainit may stop for a shell as long as its worker lives and no stop is in progress.
+func TestMaySuspend(t *testing.T) {
+	for script, want := range map[string]bool{"": true, "TSTP": true, "TERM": false, "node exits 0": false} {
+		inBubble(t, "--forking=1", "node[TERM](job[TERM])", func(b *bubble) {
+			b.play(script)
+			if got := b.s.MaySuspend(); got != want {
+				t.Errorf("after %q: %v, want %v", script, got, want)
+			}
+		})
 	}
 }

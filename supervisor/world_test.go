@@ -3,7 +3,6 @@ package supervisor
 import (
 	"os"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,8 +18,8 @@ type process struct {
 	parent  *process // nil: drainit
 	below   []*process
 	on      on
-	waits   bool          // it exits as its last child does, as sh -c
 	undying bool          // it is stuck in the kernel
+	session int           // 0: its parent's; -1: its own
 	pending []unix.Signal // that came while it was stopped
 }
 
@@ -29,14 +28,6 @@ type on map[unix.Signal]reaction
 
 // reaction is one handler. The world is locked.
 type reaction func(*process)
-
-// stays goes on, as if the signal had not come.
-func stays(*process) {}
-
-// exits exits after a time.
-func exits(status int, after time.Duration) reaction {
-	return func(p *process) { time.AfterFunc(after, func() { p.exit(status) }) }
-}
 
 // newProcess makes a process that is not in a world yet. Each leads a group and a session of
 // its own, until it is put below another.
@@ -54,11 +45,17 @@ const firstPID = 1<<22 + 1
 // put puts a process below its parent, or drainit, and those below it.
 func (w *world) put(p *process) {
 	p.w = w
-	p.PID = firstPID + w.started
-	w.started++
+	p.PID = firstPID + len(w.ever)
+	w.ever = append(w.ever, p)
 	p.PGID, p.SID = p.PID, p.PID
 	if p.parent != nil {
 		p.PGID, p.SID = p.parent.PGID, p.parent.SID
+	}
+	switch {
+	case p.session > 0:
+		p.SID = p.session
+	case p.session < 0:
+		p.SID = p.PID
 	}
 	p.Start = w.Ticks()
 	w.procs = append(w.procs, p)
@@ -183,13 +180,8 @@ func (p *process) end(status unix.WaitStatus) {
 		died <- p.PID
 		p.w.queue.Wake()
 	}
-	parent := p.parent
-	if parent == nil {
-		return
-	}
-	p.w.procs = slices.DeleteFunc(p.w.procs, func(other *process) bool { return other == p })
-	if parent.waits && len(parent.children()) == 0 {
-		parent.end(status)
+	if p.parent != nil {
+		p.w.procs = slices.DeleteFunc(p.w.procs, func(other *process) bool { return other == p })
 	}
 }
 
@@ -202,6 +194,3 @@ func (w *world) endAll() {
 		p.end(0)
 	}
 }
-
-// exitAfter has a process exit by itself.
-func (p *process) exitAfter(d time.Duration) { time.AfterFunc(d, func() { p.exit(0) }) }

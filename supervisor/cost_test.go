@@ -1,0 +1,188 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+)
+
+// cost is what the loop has done so far.
+type cost struct{ snapshots, reads, waits int }
+
+func (b *bubble) cost() cost {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	return cost{b.w.snapshots, b.w.reads, b.w.waits}
+}
+
+// Idle costs nothing: once the worker was inspected, nothing wakes the loop for a day, and no timer is set.
+func TestIdleCostsNothing(t *testing.T) {
+	for _, script := range []string{"", "TSTP", "TSTP; CONT; 50ms"} {
+		inBubble(t, "", "node[TSTP,CONT,TERM=0]", func(b *bubble) {
+			b.play(script + "; 11s")
+			if at, ok := b.s.machine.Deadline(); ok {
+				t.Errorf("after %q: a deadline in %v", script, time.Until(at))
+			}
+			b.handOver()
+			before := b.cost()
+			time.Sleep(24 * time.Hour)
+			b.settle()
+			if now := b.cost(); now != before {
+				t.Errorf("after %q: %+v, a day before %+v", script, now, before)
+			}
+		})
+	}
+}
+
+// The worker is inspected once, after 10s: of one that is no shell, one file is read.
+func TestInspection(t *testing.T) {
+	for _, tt := range []struct {
+		tree, script     string
+		reads, snapshots int
+		lines            int
+	}{
+		{"node[TERM=0](job[TERM=0])", "", 1, 0, 0},
+		{"sh(node[TERM=0])", "", 1, 1, 1},
+		{"sh[TERM=0](node[TERM=0])", "", 1, 0, 0},
+		{"sh", "", 1, 1, 0},
+		{"sh(node[TERM=0])", "proc gone", 1, 0, 0},
+		{"node(a b)", "node exits 0", 0, 0, 0}, // it has daemonized
+	} {
+		inBubble(t, "--forking=1", tt.tree, func(b *bubble) {
+			b.play(tt.script + "; 9999ms")
+			before := b.cost()
+			b.after(time.Millisecond)
+			now := b.cost()
+			if now.reads-before.reads != tt.reads || now.snapshots-before.snapshots != tt.snapshots {
+				t.Errorf("%s: %+v, before %+v, want %d reads and %d snapshots", tt.tree, now, before, tt.reads, tt.snapshots)
+			}
+			const warning = "warning: sh[1] does not forward signals, so drainit sends the stop signal to node["
+			b.wantLines(tt.lines, warning)
+			b.play("TERM") // the same warning is not repeated
+			b.wantLines(tt.lines, warning)
+		})
+	}
+}
+
+// Where the death of each parent will be known, a drain takes a snapshot with each line of progress, and
+// each second of the last 5s. Elsewhere it takes one a second, and ten a second then.
+func TestSnapshotsOfADrain(t *testing.T) {
+	for blind, of := range map[bool]struct{ before, then int }{false: {4, 4}, true: {24, 45}} {
+		inBubble(t, "", "node[TERM]", func(b *bubble) {
+			b.w.blind = blind
+			b.play("TERM; 24500ms")
+			const atStop = 1
+			if got, want := b.cost().snapshots, atStop+of.before; got != want {
+				t.Errorf("blind %v: %d snapshots in 24.5s, want %d", blind, got, want)
+			}
+			cost := b.cost().snapshots
+			b.after(5 * time.Second)
+			if got, want := b.cost().snapshots-cost, of.then+1; got < want || got > want+2 {
+				t.Errorf("blind %v: %d snapshots in the first 4.5s of the last call, want %d", blind, got, want)
+			}
+			b.wantLines(5, "draining, 1 process left (node[1]), SIGKILL in ")
+			b.wantLines(1, "draining, 1 process left (node[1]), SIGKILL in 15s")
+		})
+	}
+}
+
+// Snapshots for orphans take a fifth of the time of a drain at most, however long each takes and however
+// many children exit. Those for the lines of progress come beside them.
+func TestSnapshotsTakeAFifthOfTheTime(t *testing.T) {
+	for _, slow := range []time.Duration{100 * time.Millisecond, time.Second} {
+		inBubble(t, "--grace infinity", strings.Repeat("child ", 330)+"node[TERM]", func(b *bubble) {
+			for i, child := range b.w.procs[:330] {
+				time.AfterFunc(10*time.Second+time.Duration(i)*100*time.Millisecond, func() { child.exit(0) })
+			}
+			b.after(9900 * time.Millisecond)
+			b.w.slow = slow
+			b.arrive(unix.SIGTERM, time.Since(b.began))
+			b.after(2 * time.Second)
+			before := b.cost().snapshots
+			const during = 30 * time.Second
+			b.after(during)
+			progress := int(during / (5 * time.Second))
+			most := int(during/(5*slow)) + progress
+			if got := b.cost().snapshots - before; got > most || got < most-progress-2 {
+				t.Errorf("%d snapshots of %v in %v, want %d at most, and nearly so many", got, slow, during, most)
+			}
+		})
+	}
+}
+
+// Signals that may take a snapshot of all processes wait while snapshots have had their fifth of the time.
+func TestForwardedSignalsLeaveTime(t *testing.T) {
+	inBubble(t, "", "node[TERM,USR2](job[TERM,USR1])", func(b *bubble) {
+		b.play("slow 100ms; TERM")
+		before := b.cost().snapshots
+		for range 190 { // a flood
+			b.play("100ms; USR1; USR2")
+		}
+		b.after(time.Second)
+		for name, sig := range map[string]unix.Signal{"node": unix.SIGUSR2, "job": unix.SIGUSR1} {
+			if got := b.w.count(name, sig); got < 10 || got > 38 {
+				t.Errorf("%d came to the %s, want some that come in turn with the snapshots", got, name)
+			}
+		}
+		if got := b.cost().snapshots - before; got > 38+5 {
+			t.Errorf("%d snapshots of 0.1s in 19s", got)
+		}
+		b.w.slow = 0
+		b.wantEnd("137 30s")
+	})
+}
+
+// Many children that exit at once are one snapshot in a drain, and none before it; all are waited for.
+func TestManyChildrenExitAtOnce(t *testing.T) {
+	const many = 600
+	for script, snapshots := range map[string]int{"TERM; 500ms": 1, "": 0} {
+		inBubble(t, "", strings.Repeat("child ", many)+"node[TERM]", func(b *bubble) {
+			b.play(script)
+			b.w.onRead = func(pid int) {
+				if left := len(b.w.changes); pid == 0 && left > 0 {
+					t.Errorf("a snapshot while %d have not been waited for", left)
+				}
+			}
+			before := b.cost()
+			b.endFirst(many)
+			now := b.cost()
+			if got := now.snapshots - before.snapshots; got != snapshots {
+				t.Errorf("after %q: %d snapshots, want %d", script, got, snapshots)
+			}
+			if len(b.w.procs) != 1 || now.waits-before.waits < many {
+				t.Errorf("%d processes are left, after %d waits", len(b.w.procs), now.waits-before.waits)
+			}
+		})
+	}
+}
+
+// endFirst ends the first n processes at once.
+func (b *bubble) endFirst(n int) {
+	b.w.mu.Lock()
+	for _, p := range b.w.procs[:n] {
+		p.end(0)
+	}
+	b.w.mu.Unlock()
+	b.settle()
+}
+
+// A stop signal is acted upon between two batches of children.
+func TestStopBetweenTwoBatches(t *testing.T) {
+	inBubble(t, "", strings.Repeat("child ", 2*reapBatch)+"node[TERM]", func(b *bubble) {
+		b.w.onSend = func(forward.Delivery) {
+			if left := len(b.w.changes); left == 0 || left > 2*reapBatch-reapBatch {
+				t.Errorf("%d children have not been waited for as the stop signal is acted upon", left)
+			}
+		}
+		b.arrive(unix.SIGTERM, 0)
+		b.endFirst(2 * reapBatch)
+		b.wantSent("0s TERM node")
+		if len(b.w.procs) != 1 {
+			t.Errorf("%d processes are left", len(b.w.procs))
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+)
+
+// The snapshot is taken before the signal goes out, for the dead can't be asked, but none for a worker that
+// gets it alone. Whatever is written about it is composed after it: each Send waits until the log is idle.
+func TestSignalFirst(t *testing.T) {
+	for flags, want := range map[string]string{
+		"":                 "[sh: 1 snapshots, 0 lines, drainit:drain node: 2 snapshots, 3 lines, drainit:drain]",
+		"--forward worker": "[node: 0 snapshots, 0 lines, drainit:drain]",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, configOf(flags), "sh(node[TERM=0/2s])")
+			b.start()
+			defer b.close()
+			reads := b.cost().reads
+			var order []string
+			b.w.onSend = func(d forward.Delivery) {
+				synctest.Wait()
+				if now := b.cost().reads; len(order) == 0 && now != reads {
+					t.Errorf("%d reads before the signal", now-reads)
+				}
+				if d.Signal == unix.SIGTERM {
+					order = append(order, fmt.Sprintf("%s: %d snapshots, %d lines, %s", d.Process.Comm, b.cost().snapshots, len(b.info()), b.s.title))
+				}
+			}
+			b.arrive(unix.SIGTERM, 0)
+			b.s.loop()
+			synctest.Wait()
+			close(b.ended)
+			if got := fmt.Sprint(order); got != want {
+				t.Errorf("%v, want %s", got, want)
+			}
+			b.wantLines(1, "stopping: SIGTERM sent to ")
+		})
+	}
+}
+
+// The title of quiet says whether a process handles it: it waits for the snapshot that tells.
+func TestTitleOfQuietWaitsForTheSnapshot(t *testing.T) {
+	inBubble(t, "", "node[TERM]", func(b *bubble) {
+		var shown []string
+		b.w.onRead = func(int) { shown = append(shown, b.s.title) }
+		b.play("TSTP; title drainit:quiet?")
+		if len(shown) == 0 || slices.ContainsFunc(shown, func(title string) bool { return title != "drainit:run" }) {
+			t.Errorf("the titles are %q while /proc is read", shown)
+		}
+		b.w.endAll()
+	})
+}
+
+// A process that has become another program since the snapshot is not sent what would stop it; nor is one
+// that has gone, or that can't be read.
+func TestQuietAsksOnceMore(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"another program": func(w *world) { w.worker.Handled = 0 },
+		"another process": func(w *world) { w.worker.Start++ },
+		"a zombie":        func(w *world) { w.worker.State = 'Z' },
+		"not to be read":  func(w *world) { w.proc = procExhausted },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "", "node[TSTP,TERM=0]", func(b *bubble) {
+				read := 0
+				b.w.onRead = func(int) {
+					if read++; read == 2 { // the first is for the plan
+						change(b.w)
+					}
+				}
+				b.play("TSTP; says quiet: no new process")
+				b.wantSent("")
+				b.w.worker.State = 'S'
+			})
+		})
+	}
+}
+
+// What exits by itself as the grace ends was not killed.
+func TestExitAtTheEndOfTheGrace(t *testing.T) {
+	inBubble(t, "", "node[TERM=0](job[TERM])", func(b *bubble) {
+		job := b.process("job")
+		b.w.onSend = func(d forward.Delivery) {
+			if d.Signal == unix.SIGKILL {
+				job.exit(0)
+			}
+		}
+		b.play("proc hidden; TERM")
+		b.wantEnd("0 30s")
+	})
+}
+
+// A process that was forked while its group was signalled was sent the signal too.
+func TestGroupForksMeanwhile(t *testing.T) {
+	inBubble(t, "--forward group", "node[TERM=0/2s]", func(b *bubble) {
+		var once sync.Once
+		b.w.onSend = func(d forward.Delivery) {
+			if d.Signal == unix.SIGTERM {
+				once.Do(func() { b.happens(b.w.worker, "forks late[TERM]") })
+			}
+		}
+		b.play("TERM; 10s")
+		b.wantSent("0s TERM node late")
+	})
+}
+
+// A worker that has left the group it was given is signalled by its pid.
+func TestWorkerThatLeftItsGroup(t *testing.T) {
+	inBubble(t, "--forward group", "node[TERM=0/2s]", func(b *bubble) {
+		b.w.worker.PGID = 1 << 23
+		b.play("TERM")
+		b.wantEnd("0 2s")
+		b.wantSent("0s TERM node")
+	})
+}
+
+// What has ended when a stop signal is taken has ended before it.
+func TestExitBeforeStop(t *testing.T) {
+	inBubble(t, "", "node[TERM=0/2s](job[TERM=0])", func(b *bubble) {
+		b.w.mu.Lock()
+		b.arrive(unix.SIGTERM, 0)
+		b.w.worker.end(unix.WaitStatus(6 << 8))
+		b.w.mu.Unlock()
+		b.wantEnd("6 0s")
+		b.wantSent("0s TERM job")
+	})
+}
+
+// A stop signal that comes while the loop is busy goes before another that came first.
+func TestStopsGoFirst(t *testing.T) {
+	inBubble(t, "", "node[TERM,TSTP,HUP]", func(b *bubble) {
+		var first sync.Once
+		b.w.onRead = func(int) { first.Do(func() { time.Sleep(time.Second) }) }
+		b.play("HUP; TSTP; TERM; 2s; is draining") // HUP keeps the loop busy for a second
+		b.wantSent("1s HUP node; 1s TERM node")
+	})
+}
+
+// wait4 that fails is said, and drainit goes on.
+func TestWaitFails(t *testing.T) {
+	inBubble(t, "", "node[TERM=0/2s]", func(b *bubble) {
+		b.w.waitErr = errors.New("wait4: bad address")
+		b.w.queue.Put(unix.SIGCHLD)
+		b.settle()
+		b.play("is running; says error: cannot wait for children: wait4: bad address")
+		b.w.waitErr = nil
+		b.play("TERM")
+		b.wantEnd("0 2s")
+	})
+}

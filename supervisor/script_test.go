@@ -1,0 +1,359 @@
+package supervisor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/machine"
+	"drainit/internal/signals"
+	"drainit/internal/sigqueue"
+	"drainit/internal/title"
+	"drainit/reaper"
+)
+
+// row is a life of a worker, played by a script, and what is to come of it.
+type row struct {
+	name   string
+	flags  string   // as on the command line (configOf)
+	tree   string   // the worker, the last one, beside other children of drainit (parseTree)
+	script string   // what happens: bubble.play
+	sent   string   // all deliveries, with the time since the start; "*" for any
+	end    string   // the exit status and the time since the start; "" where it is not waited for
+	lines  []string // of the log: bubble.wantLog
+}
+
+func playRows(t *testing.T, rows []row) {
+	t.Helper()
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			inBubble(t, r.flags, r.tree, func(b *bubble) {
+				b.play(r.script)
+				if r.end != "" {
+					b.wantEnd(r.end)
+				}
+				if r.sent != "*" {
+					b.wantSent(r.sent)
+				}
+				b.wantLog(r.lines)
+			})
+		})
+	}
+}
+
+// play plays a script of steps:
+//
+//	TERM            a signal comes to drainit       arrive TERM      the same, while the loop is busy
+//	late TERM 90ms  a stop signal that may have come 90 ms after the start of the bubble
+//	2s              time passes                     tty              drainit has a terminal, which is gone
+//	proc hidden     what /proc shows from now on    slow 3s          a snapshot takes so long from now on
+//	not init        drainit is not PID 1            start a[TERM]    drainit gets another child
+//	force           drainit stop --force runs       force other      that of another drainit
+//	refuse a EPERM  no signal may be sent to a      allow a          it may again
+//	is quiet        compares the phase              title X          compares the title
+//	says X          compares the log: wantLog       end all          nothing is left
+//	a exits 3, a dies SEGV, a gets STOP, a forks b[TERM]
+func (b *bubble) play(script string) {
+	b.t.Helper()
+	for _, step := range strings.Split(script, "; ") {
+		word, rest, _ := strings.Cut(step, " ")
+		if p := b.process(word); p != nil {
+			b.happens(p, rest)
+		} else if d, err := time.ParseDuration(word); err == nil {
+			b.after(d)
+		} else if sig, err := signals.Parse(word); err == nil {
+			b.comes(sig)
+		} else if step != "" {
+			b.do(word, rest)
+		}
+		b.settle()
+	}
+}
+
+func (b *bubble) do(word, rest string) {
+	b.t.Helper()
+	name, what, _ := strings.Cut(rest, " ")
+	switch word {
+	case "arrive":
+		b.arrive(sigNamed(rest), time.Since(b.began))
+	case "late":
+		b.arrive(sigNamed(name), duration(what))
+	case "tty":
+		onATerminal(b)
+		b.s.job.Started(b.w.worker.PID)
+	case "proc":
+		b.w.proc = procState(rest)
+	case "slow":
+		b.w.slow = duration(rest)
+	case "not":
+		b.w.isInit = false
+	case "start":
+		b.w.start(parseTree(rest)[0])
+	case "end": // all
+		b.w.endAll()
+	case "force":
+		b.w.start(newProcess(title.Force(os.Getpid()+len(rest)), nil))
+	case "refuse":
+		b.w.refuse[name] = cmp.Or(map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}[what], errors.New(what))
+	case "allow":
+		delete(b.w.refuse, rest)
+	case "is":
+		b.wantPhase(rest)
+	case "title":
+		b.wantTitle(rest)
+	case "says":
+		b.wantLog([]string{rest})
+	default:
+		b.t.Fatalf("no such step: %s %s", word, rest)
+	}
+}
+
+// happens is what becomes of a process from outside drainit.
+func (b *bubble) happens(p *process, what string) {
+	word, rest, _ := strings.Cut(what, " ")
+	switch word {
+	case "exits":
+		p.exit(number(rest))
+	case "dies":
+		p.dies(sigNamed(rest))
+	case "gets":
+		b.w.signal(p, sigNamed(rest))
+	case "forks":
+		child := parseTree(rest)[0]
+		child.parent = p
+		b.w.start(child)
+	default:
+		b.t.Fatalf("%s does no such thing: %s", p.Comm, what)
+	}
+}
+
+// wantLog compares the log: each text must begin one line, or so many as the number before it. After
+// "only" come all lines but those for debugging, and "message" stands before the termination message.
+func (b *bubble) wantLog(texts []string) {
+	b.t.Helper()
+	if len(texts) > 0 && texts[0] == "only" {
+		if got := b.info(); !slices.Equal(got, texts[1:]) {
+			b.t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(texts[1:], "\n"))
+		}
+		return
+	}
+	for _, text := range texts {
+		word, rest, _ := strings.Cut(text, " ")
+		n, err := strconv.Atoi(word)
+		switch {
+		case word == "message":
+			if got := withoutPIDs(b.s.journal.Message); got != rest {
+				b.t.Errorf("the termination message is %q, want %q", got, rest)
+			}
+		case err == nil:
+			b.wantLines(n, rest)
+		default:
+			b.wantLines(1, text)
+		}
+	}
+}
+
+// configOf is a configuration: of most bubbles, with a few flags.
+func configOf(flags string) Config {
+	cfg := Config{Command: []string{"node"}, Grace: 30 * time.Second, Rewrites: signals.Rewrites{}}
+	all := strings.Fields(flags)
+	for i := 0; i < len(all); i += 2 {
+		flag, value := all[i], all[min(i+1, len(all)-1)]
+		switch flag {
+		case "--grace":
+			if cfg.Grace = machine.Forever; value != "infinity" {
+				cfg.Grace = duration(value)
+			}
+		case "--stop-delay":
+			cfg.StopDelay = duration(value)
+		case "--stop-signal":
+			cfg.StopSignals = append(cfg.StopSignals, sigNamed(value))
+		case "--second-stop":
+			cfg.SecondStopIgnored = value == "ignore"
+		case "--rewrite":
+			from, to, err := signals.ParseRewrite(value)
+			must(err)
+			cfg.Rewrites[from] = to
+		case "--forward":
+			cfg.Mode = map[string]forward.Mode{"group": forward.ModeGroup, "worker": forward.ModeWorker}[value]
+		case "--remap-exit":
+			cfg.RemapExit = append(cfg.RemapExit, number(value))
+		case "--forking=1":
+			cfg.Forking, i = true, i-1
+		case "--warn-reaped=1":
+			cfg.WarnReaped, i = true, i-1
+		default:
+			panic("no such flag: " + flag)
+		}
+	}
+	return cfg
+}
+
+// parseTree makes the processes of a tree, such as a[TERM=7](b c[TSTP,CONT](d)): each has a name, in
+// brackets what it does, and in parentheses its children.
+//
+//	SIG        handle it                  SIG=7   and exit 7       SIG=7/2s  after 2 s
+//	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
+//	default    show no handler            stopped, stuck (in the kernel), run (go run)
+//	session    lead a session             ours     be in drainit's
+func parseTree(tree string) (all []*process) {
+	for tree = strings.TrimSpace(tree); tree != ""; tree = strings.TrimSpace(tree) {
+		end := strings.IndexAny(tree, "[( ")
+		if end < 0 {
+			end = len(tree)
+		}
+		p := newProcess(strings.ReplaceAll(tree[:end], "_", " "), on{})
+		if tree = tree[end:]; strings.HasPrefix(tree, "[") {
+			does, rest, _ := strings.Cut(tree[1:], "]")
+			for _, what := range strings.Split(does, ",") {
+				p.learn(what)
+			}
+			tree = rest
+		}
+		if strings.HasPrefix(tree, "(") {
+			end := closing(tree)
+			p.below = parseTree(tree[1:end])
+			tree = tree[end+1:]
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// closing is where the parenthesis ends that a text begins with.
+func closing(text string) int {
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	panic("no closing parenthesis: " + text)
+}
+
+// learn has a process do something of parseTree's.
+func (p *process) learn(what string) {
+	end := strings.IndexAny(what, "=!@")
+	if end < 0 {
+		end = len(what)
+	}
+	name, how := what[:end], what[end:]
+	switch name {
+	case "default":
+		p.Handled = 0
+		return
+	case "stopped":
+		p.State = 'T'
+		return
+	case "stuck":
+		p.undying = true
+		return
+	case "run":
+		p.Args = append(p.Args, "run")
+		return
+	case "session":
+		p.session = -1
+		return
+	case "ours":
+		p.session, _ = unix.Getsid(0)
+		return
+	}
+	sig := sigNamed(name)
+	p.Handled |= signals.SetOf(sig)
+	switch {
+	case how == "":
+		p.on[sig] = func(*process) {}
+	case how[0] == '=':
+		status, after, _ := strings.Cut(how[1:], "/")
+		p.on[sig] = later(cmp.Or(after, "0s"), func(p *process) { p.end(unix.WaitStatus(number(status) << 8)) })
+	case how[0] == '!':
+		p.on[sig] = later(how[1:], func(p *process) { p.end(unix.WaitStatus(sig)) })
+	default:
+		p.on[sig] = later(how[1:], func(p *process) { p.stop(sig) })
+	}
+}
+
+// later does something after a time, with the world locked; at once after "".
+func later(after string, do reaction) reaction {
+	if after == "" {
+		return do
+	}
+	return func(p *process) {
+		time.AfterFunc(duration(after), func() {
+			p.w.mu.Lock()
+			defer p.w.mu.Unlock()
+			do(p)
+		})
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	must(err)
+	return d
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	must(err)
+	return n
+}
+
+func sigNamed(name string) unix.Signal {
+	sig, err := signals.Parse(name)
+	must(err)
+	return sig
+}
+
+// comes has a signal come to drainit.
+func (b *bubble) comes(sig unix.Signal) {
+	if slices.Contains(b.s.cfg.stops, sig) {
+		b.arrive(sig, time.Since(b.began))
+	} else {
+		b.w.queue.Put(sig)
+	}
+	b.settle()
+}
+
+// arrive has a stop signal wait for the loop that can have come at this time since the start.
+func (b *bubble) arrive(sig unix.Signal, earliest time.Duration) {
+	b.w.queue.Arrive(sigqueue.Arrival{Signal: sig, Earliest: b.began.Add(earliest)})
+}
+
+// process is the first that has had this name, nil for none.
+func (b *bubble) process(name string) *process {
+	for _, p := range b.w.ever {
+		if p.Comm == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// withoutPIDs counts processes from 1 on.
+func withoutPIDs(text string) string {
+	for n := range 20 {
+		text = strings.ReplaceAll(text, strconv.Itoa(firstPID+n), fmt.Sprint(n+1))
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package supervisor
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestQuiet(t *testing.T) {
+	const quietly, noEffect = "[TSTP,CONT,TERM=0]", "warning: quiet has no effect: "
+	playRows(t, []row{
+		{"and resume", "", "node" + quietly, "TSTP; is quiet; title drainit:quiet; 1s; CONT; 49ms; is quiet; 1ms; is running; title drainit:run; TSTP; 1s; CONT; 50ms",
+			"0s TSTP node; 1.05s CONT node; 1.05s TSTP node; 2.1s CONT node", "", []string{"2 quiet: SIGTSTP to node[", "2 running again: SIGCONT to node["}},
+		{"a stop overtakes a resume", "", "node[TSTP,TERM=0/1s]", "TSTP; CONT; 49ms; TERM", "0s TSTP node; 49ms TERM node", "0 1.049s", nil},
+		{"of the worker alone, if it handles it", "", "node" + quietly + "(job" + quietly + ")", "TSTP", "0s TSTP node", "", nil},
+		{"of the first on each way down", "", "sh(a" + quietly + " b(c" + quietly + ") d)", "TSTP", "0s TSTP a; 0s TSTP c", "",
+			[]string{"quiet: SIGTSTP to a["}},
+		{"of none", "", "node[TERM=0](job[TERM])", "TSTP; is quiet; title drainit:quiet?", "", "",
+			[]string{noEffect + "node[1] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"}},
+		{"a resume of none names none", "", "node[TERM=0]", "TSTP; CONT; 50ms; TERM", "*", "0 50ms", []string{"only",
+			noEffect + "node[1] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG", "running again",
+			"stopping: SIGTERM sent to node[1]; what still runs after 30s is killed", "stopped after 0.0s: node[1] exited with status 0"}},
+		{"in every mode", "--forward worker", "sh(a" + quietly + ")", "TSTP", "0s TSTP a", "", nil},
+		{"by a rewrite", "--rewrite TSTP:USR1", "sh" + quietly + "(a[USR1])", "TSTP", "0s USR1 a", "", []string{"quiet: SIGUSR1 to a["}},
+		{"twice: for those that are new, and undone for those that live", "", "sh(a" + quietly + ")",
+			"TSTP; TSTP; says quiet: no new process handles SIGTSTP; sh forks b" + quietly + "; 1s; TSTP; a exits 0; TSTP; CONT; 50ms",
+			"0s TSTP a; 1s TSTP b; 1.05s CONT b", "", []string{"running again: SIGCONT to b["}},
+		{"without /proc it goes to none, and none is forgotten", "", "node" + quietly,
+			"proc descriptors; TSTP; is quiet; proc there; TSTP; proc descriptors; TSTP; proc there; TSTP", "0s TSTP node", "",
+			[]string{"2 " + noEffect + "SIGTSTP was sent to no process, since which of them handle it is unknown: too many open files"}},
+	})
+}
+
+// A process that stops by the TSTP that it was sent is continued at once: a worker whenever wait4 says so,
+// another right after the signal. Any other stop is its user's business.
+func TestQuietFreezesNothing(t *testing.T) {
+	const frozen = "warning: node[%d] stopped itself on SIGTSTP instead of becoming quiet"
+	playRows(t, []row{
+		{"the worker", "", "node[TSTP@]", "TSTP; 1s", "0s TSTP node; 0s CONT node", "", []string{fmt.Sprintf(frozen, 1)}},
+		{"the worker, later", "", "node[TSTP@1s]", "TSTP; 1s", "0s TSTP node; 1s CONT node", "", []string{fmt.Sprintf(frozen, 1)}},
+		{"another", "", "sh(node[TSTP@])", "TSTP; 1s", "0s TSTP node; 0s CONT node", "", []string{fmt.Sprintf(frozen, 2)}},
+		{"a STOP from outside", "", "node[TERM]", "node gets STOP; 1s; CONT", "1s CONT node", "", nil},
+		{"a TSTP from outside", "", "node[TERM]", "node gets TSTP; 1s; CONT", "1s CONT node", "", nil},
+	})
+}
+
+// Signals that mean nothing to drainit, by mode.
+func TestOtherSignals(t *testing.T) {
+	const group, alone = "--forward group", "--forward worker"
+	playRows(t, []row{
+		{"to the worker", "", "node[HUP](job[HUP])", "HUP; is running", "0s HUP node", "", nil},
+		{"below the worker", "", "sh(a[HUP] b[HUP])", "HUP", "0s HUP a; 0s HUP b", "", nil},
+		{"none has a handler", "", "sh(a)", "WINCH", "0s WINCH sh", "", nil},
+		{"what would stop it", "", "sh(a)", "TTIN", "", "", nil},
+		{"what would stop it, handled below", "", "sh(a[TTIN])", "TTIN", "0s TTIN a", "", nil},
+		{"to the group", group, "sh(a[HUP])", "WINCH", "0s WINCH sh a", "", nil},
+		{"to those of the group that handle what would stop them", group, "sh(a[TTIN])", "TTIN", "0s TTIN a", "", nil},
+		{"to the worker alone", alone, "sh(a[HUP])", "WINCH", "0s WINCH sh", "", nil},
+		{"to the worker alone, what would stop it", alone, "sh(a[TTIN])", "TTIN", "", "", nil},
+		{"to the worker alone, what it handles", alone, "sh[TTIN](a[TTIN])", "TTIN", "0s TTIN sh", "", nil},
+		{"CONT to a worker that is stopped", "", "node[TERM=0/2s,stopped]", "CONT; TERM", "0s CONT node; 0s TERM node", "0 2s", nil},
+	})
+}
+
+// A process that may not be signalled is warned of once, counts as signalled, and is not tried again.
+func TestSignalFails(t *testing.T) {
+	const eperm, no = " (operation not permitted)", "warning: cannot send SIG"
+	const advice = ": operation not permitted; it runs as another user, give drainit CAP_KILL"
+	playRows(t, []row{
+		{"to the worker", "", "node[TERM]", "refuse node EPERM; TERM; HUP; 29s; allow node", "0s TERM node" + eperm + "; 0s HUP node" + eperm + "; 30s KILL node", "137 30s",
+			[]string{"1 " + no, "warning: cannot send SIGTERM to node[1]" + advice}},
+		{"to an orphan", "", "sh(node[TERM])", "refuse node EPERM; TERM; HUP; 29s; allow node",
+			"0s TERM sh; 0s TERM node" + eperm + "; 0s HUP node" + eperm + "; 30s KILL node", "137 30s", []string{"1 " + no, "warning: cannot send SIGTERM to node[2]" + advice}},
+		{"for another reason", "", "node", "refuse node EINVAL; USR1; USR1; allow node; TERM", "*", "143 0s",
+			[]string{"1 " + no, "warning: cannot send SIGUSR1 to node[1]: invalid argument"}},
+		{"to what has just gone", "", "node[TERM]", "refuse node gone; TERM; allow node", "*", "", []string{"0 " + no, "0 sent "}},
+		{"a kill", "", "node[TERM,stuck]", "TERM; refuse node cannot kill it", "0s TERM node; 30s KILL node (cannot kill it) x100", "137 35s", []string{"warning: cannot kill it"}},
+	})
+}
+
+// Where /proc can't be read the worker is signalled all the same, once. What it leaves is signalled when
+// it is seen; as PID 1, the namespace is without /proc.
+func TestWithoutProc(t *testing.T) {
+	const unseen, exits = "warning: cannot tell what the worker left behind: ", "proc gone; node exits 3"
+	playRows(t, []row{
+		{"at the stop", "", "daemon[TERM=0] node[TERM=0/4s](job[TERM])", "proc descriptors; TERM; 1500ms; proc there; 28s",
+			"0s TERM node; 4s TERM daemon; 25s TERM job", "", nil},
+		{"at the stop of a group, whose members were all signalled", "--forward group", "daemon[TERM=0] node[TERM=0/4s](job[TERM])",
+			"proc descriptors; TERM; 1500ms; proc there; 28s", "0s TERM node job; 4s TERM daemon", "", nil},
+		{"at the exit", "", "node(job[TERM=0])", "proc descriptors; node exits 3; 2500ms; proc there", "3s TERM job", "3 3s",
+			[]string{unseen + "too many open files", "warning: node[1] exited with status 3 and left what /proc does not show, SIGKILL in 30s"}},
+		{"never, as PID 1", "", "node(job[TERM])", exits, "0s TERM job; 30s KILL job", "3 30s",
+			[]string{"warning: sent SIGTERM to every process that is left, signalled before or not: /proc is not mounted", "0 sent "}},
+		{"never, elsewhere", "", "node(job[TERM])", "not init; " + exits, "", "3 35s", []string{unseen + "/proc is not mounted", "0 sent "}},
+		{"a worker that lives may signal the others", "", "node[TERM=0/2s](job[TERM=0])", "proc gone; TERM; 1500ms; says 0 warning", "0s TERM node; 2s TERM job", "0 2s", nil},
+		{"a stopped worker is known from wait4", "", "node[TERM=0/2s]", "node gets STOP; 1s; proc gone; TERM", "1s TERM node; 1s CONT node", "0 3s", nil},
+		{"and a continued one", "", "node[TERM=0/2s]", "node gets STOP; 1s; node gets CONT; 1s; proc gone; TERM", "2s TERM node", "0 4s", nil},
+		{"the worker is killed unseen", "", "node[TERM]", "proc hidden; TERM", "*", "137 30s", []string{killing + "what is left", "1 warning",
+			"stopped after 30s: node[1] died of SIGKILL; killed what was left (grace period of 30s over); exit status 137"}},
+		{"a leftover is killed unseen", "", "node[TERM=0](job[TERM])", "proc hidden; TERM", "*", "137 30s", []string{killing + "what is left", "1 warning",
+			"stopped after 30s: node[1] exited with status 0; killed what was left (grace period of 30s over); exit status 137"}},
+	})
+}
+
+// A HUP of a terminal that is gone is the first stop signal, and no second one. A person at a terminal
+// knows what their key did, and a job's group is stopped and continued as a whole.
+func TestOnATerminal(t *testing.T) {
+	const begins = "stopping: SIGINT sent to node[1]; what still runs after 30s is killed"
+	playRows(t, []row{
+		{"it is gone", "", "node[TERM,HUP]", "tty; HUP; 1s; HUP; 1s", "0s TERM node", "",
+			[]string{"2 the terminal is gone: SIGHUP counts as SIGTERM", "stopping"}},
+		{"it is gone, and no signal stops", "--rewrite TERM:0 --rewrite INT:0", "node[HUP]", "tty; HUP", "0s HUP node", "", nil},
+		{"Ctrl-C", "", "node[INT]", "tty; INT; node dies INT", "0s INT node", "", []string{begins + ", Ctrl-C again kills at once", "0 warning"}},
+		{"Ctrl-C of which the second is ignored", "--second-stop ignore", "node[INT]", "tty; INT", "0s INT node", "", []string{begins, "0 " + begins + ","}},
+		{"TERM", "", "node[TERM]", "tty; TERM", "0s TERM node", "", []string{"0 stopping: SIGTERM sent to node[1]; what still runs after 30s is killed,"}},
+		{"a stopped job's stop", "", "sh[TERM](node[TERM,stopped])", "tty; TERM", "0s TERM sh; 0s CONT sh node", "", nil},
+		{"a stopped job's CONT; the next is for the worker", "", "sh[TERM](node[TERM,stopped])", "tty; CONT; CONT", "0s CONT sh node; 0s CONT sh", "", nil},
+		{"without /proc, a stopped worker's group", "", "daemon node[TERM](job[TERM])", "tty; node gets STOP; 1s; proc gone; TERM", "1s TERM node; 1s CONT node job", "", nil},
+		{"without /proc, another that is stopped", "", "daemon node[TERM](job[TERM])", "tty; daemon gets STOP; 1s; proc gone; TERM", "1s TERM node", "", nil},
+	})
+}
+
+// A program that was signalled, had no handler and died at once is named once. One that a script only
+// waits with is not, nor what a worker with a handler leaves.
+func TestWarningsOfAStop(t *testing.T) {
+	const maybe, lacks = "warning: %s[1] died of SIGTERM at once: it may have no handler of its own", "warning: b[3] has no SIGTERM handler"
+	node, ruby, job := fmt.Sprintf(maybe, "node"), fmt.Sprintf(maybe, "ruby"), "warning: job[2] has no SIGTERM handler"
+	const alone = "--forward worker"
+	playRows(t, []row{
+		{"below a shell", "", "sh(a[TERM=0/2s] b b sleep c)", "TERM", "*", "0 2s", []string{"3 warning",
+			"warning: b[3] has no SIGTERM handler: it died at once", "warning: c[6] has no SIGTERM handler: it died at once", "warning: sh[1] does not forward signals"}},
+		{"a second later, on a busy machine", "", "sh(a[TERM=0/2s] b[TERM!1s,default])", "TERM", "*", "0 2s", []string{lacks}},
+		{"later, for it may have had the signal blocked", "", "sh(a[TERM=0/3s] b[TERM!1001ms,default])", "TERM", "*", "0 3s",
+			[]string{"0 " + lacks, "0 warning: b[3] died of SIGTERM at once"}},
+		{"left by a launcher", "", "go[run,TERM=0/1s](job)", "TERM", "*", "0 1s", []string{job}},
+		{"left by a worker with a handler", "", "node[TERM=0/1s](job)", "TERM", "*", "0 1s", []string{"0 " + job}},
+		{"a runtime that shows a handler", "", "node[TERM!1ms]", "TERM", "*", "143 1ms", []string{node}},
+		{"a runtime, later", "", "node[TERM!101ms]", "TERM", "*", "143 101ms", []string{"0 " + node}},
+		{"a runtime that exits", "", "node[TERM=143/1ms]", "TERM", "*", "143 1ms", []string{"0 " + node}},
+		{"another program", "", "ruby[TERM!1ms]", "TERM", "*", "143 1ms", []string{"0 " + ruby}},
+		{"the worker alone, of which nothing is read", alone, "ruby", "TERM", "*", "143 0s", []string{ruby}},
+		{"the worker alone, a shell", alone, "sh", "TERM", "*", "143 0s", []string{"0 " + fmt.Sprintf(maybe, "sh")}},
+		{"the worker alone, that exits", alone, "ruby[TERM=0/1ms]", "TERM", "*", "0 1ms", []string{"0 " + ruby}},
+		{"a runtime on a terminal", "", "node[TERM!1ms]", "tty; TERM", "*", "143 1ms", []string{"0 " + node}},
+		{"PM2", "", "npx(PM2_v6.0.14:[TERM=0/2s])", "TERM", "*", "143 2s", []string{"PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT"}},
+		{"reaped orphans", "--warn-reaped=1", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"1 warning", "warning: reaped orphan 1, exit status 143"}},
+		{"reaped orphans, unasked", "", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"0 warning"}},
+	})
+}

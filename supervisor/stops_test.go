@@ -1,0 +1,205 @@
+package supervisor
+
+import "testing"
+
+// killing begins the line of a kill at the end of the grace.
+const killing = "warning: grace period of 30s over: killing "
+
+func TestStopOfAWorker(t *testing.T) {
+	const begins = "stopping: SIGTERM sent to node[1]; "
+	const infinite = "no SIGKILL: the grace period is infinite"
+	playRows(t, []row{
+		{"it exits", "", "node[TERM=0/2s]", "TERM", "0s TERM node", "0 2s",
+			[]string{"only", begins + "what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0"}},
+		{"its status is reported", "", "node[TERM=3/1s]", "TERM", "0s TERM node", "3 1s", nil},
+		{"it dies of the signal", "", "node", "TERM", "0s TERM node", "143 0s",
+			[]string{"warning: node[1] has no SIGTERM handler: it died at once and lost its work in flight. Add a handler", "1 warning"}},
+		{"the signal that came is sent", "", "node[INT=0]", "INT", "0s INT node", "0 0s", nil},
+		{"it dies of INT", "", "node", "INT", "0s INT node", "130 0s", nil},
+		{"it outlives the grace", "", "node[TERM]", "TERM", "0s TERM node; 30s KILL node", "137 30s",
+			[]string{"stopped after 30s: killed node[1] (grace period of 30s over); exit status 137"}},
+		{"a grace of 0", "--grace 0s", "node[TERM=0/2s]", "TERM", "0s KILL node", "137 0s", []string{"only",
+			"warning: grace period of 0s over: killing node[1] (sleeping)", "stopped after 0.0s: killed node[1] (grace period of 0s over); exit status 137"}},
+		{"times in lines are tenths of a second", "--grace 1234ms", "node[TERM]", "TERM", "0s TERM node", "", []string{begins + "what still runs after 1.2s is killed"}},
+		{"an infinite grace", "--grace infinity", "node[TERM=1/12s]", "TERM", "0s TERM node", "1 12s", []string{"only", begins + infinite,
+			"draining, 1 process left (node[1]), " + infinite, "draining, 1 process left (node[1]), " + infinite, "stopped after 12s: node[1] exited with status 1"}},
+		{"it outlives SIGKILL", "--grace 1s", "node[TERM,stuck]", "TERM", "0s TERM node; 1s KILL node x100", "137 6s", []string{"only",
+			begins + "what still runs after 1s is killed", "warning: grace period of 1s over: killing node[1] (sleeping)",
+			"error: leaving 5s after SIGKILL, still alive: node[1] (sleeping)", "stopped after 6.0s; exit status 137"}},
+		{"it outlives SIGKILL, and /proc is gone", "", "node[TERM,stuck]", "TERM; 34s; proc gone", "*", "137 35s",
+			[]string{"error: leaving 5s after SIGKILL, still alive: what is left"}},
+		{"the grace begins with the arrival", "", "node[TERM]", "slow 3s; arrive TERM; 27s; is draining; slow 0s", "*", "137 30s", nil},
+		{"a stopped worker is continued", "", "node[TERM=0/2s,stopped]", "TERM", "0s TERM node; 0s CONT node", "0 2s", nil},
+		{"another stops the worker", "", "node[TERM=0]",
+			"node gets STOP; title drainit:stopped; node gets CONT; title drainit:run; node gets STOP; title drainit:stopped; TERM",
+			"0s TERM node; 0s CONT node", "0 0s", []string{"warning: node[1] is stopped (state T) and does no work"}},
+	})
+}
+
+func TestStopByFlags(t *testing.T) {
+	playRows(t, []row{
+		{"another stop signal", "--stop-signal QUIT", "node[QUIT=0]", "QUIT", "0s QUIT node", "0 0s", nil},
+		{"a rewrite", "--rewrite TERM:INT", "node[INT=4]", "TERM", "0s INT node", "4 0s", nil},
+		{"what is dropped has not come", "--rewrite TERM:0 --rewrite HUP:0 --rewrite TSTP:0 --rewrite USR1:USR2", "node[TERM,TSTP,USR2,INT=0]",
+			"TERM; HUP; TSTP; is running; USR1; INT", "0s USR2 node; 0s INT node", "0 0s", []string{"dropped SIGTERM", "dropped SIGHUP", "dropped SIGTSTP"}},
+		{"a stop delay ends in a line", "--stop-delay 5s", "node[TERM=0/2s]", "TERM; 4s; says 0 the stop delay; says 0 warning; 1s",
+			"5s TERM node", "0 7s", []string{"the stop delay is over: SIGTERM sent to node["}},
+		{"a stop delay is quiet", "--stop-delay 5s", "node[TERM=0,TSTP]", "TERM", "0s TSTP node; 5s TERM node", "0 5s", nil},
+		{"a stop delay with TSTP dropped", "--stop-delay 1s --rewrite TSTP:0", "node[TERM=0,TSTP]", "TERM", "1s TERM node", "0 1s",
+			[]string{"0 quiet", "0 warning"}},
+		{"143 is reported as 0", "--remap-exit 1 --remap-exit 143", "node", "TERM", "0s TERM node", "0 0s", nil},
+		{"another status is not", "--remap-exit 1 --remap-exit 144", "node", "TERM", "0s TERM node", "143 0s", nil},
+		{"137 of a kill is reported as 0", "--remap-exit 137", "node[TERM,stuck]", "TERM", "0s TERM node; 30s KILL node x100", "0 35s", nil},
+	})
+}
+
+func TestStopOfWhatIsBelow(t *testing.T) {
+	const killed = "0s TERM node; 25s TERM job; 30s KILL job"
+	playRows(t, []row{
+		{"what it leaves is killed", "", "node[TERM=0](job[TERM])", "TERM", killed, "137 30s",
+			[]string{"message stopped after 30s: node[1] exited with status 0; killed job[2] (grace period of 30s over); exit status 137"}},
+		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},
+		{"a status of its own stays", "", "node[TERM=3](job[TERM])", "TERM", killed, "3 30s", nil},
+		{"what it leaves may exit in time", "", "node[TERM=0](job[TERM=9/1s])", "TERM", "0s TERM node; 25s TERM job", "0 26s", nil},
+		{"what outlives SIGKILL was not killed", "", "node[TERM=0](job[TERM,stuck])", "TERM", "*", "137 35s",
+			[]string{"message ", "error: leaving 5s after SIGKILL, still alive: job[2]"}},
+		{"a child of drainit's from before", "", "daemon[TERM=0] node[TERM]", "TERM; 20s", "0s TERM node", "",
+			[]string{"not signalled: daemon[1]: it was there before the stop, and the worker lives"}},
+		{"the death of a parent is known at once", "", "node[TERM](a(b[TERM]))", "TERM; 2s; says 0 not signalled; a dies KILL; says not signalled: b[3]", "0s TERM node", "", nil},
+		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s", nil},
+	})
+}
+
+// What is below a shell that dies of the signal is signalled when that has: it could still wait for it,
+// and no other would see its status then. That status counts.
+func TestStopOfAShell(t *testing.T) {
+	const both, succeeds = "0s TERM sh; 0s TERM node", "sh[1] died of SIGTERM; node[2] is the worker now"
+	playRows(t, []row{
+		{"it dies soon", "", "sh[TERM!50us,default](node[TERM=0])", "TERM; 2s", "0s TERM sh; 50µs TERM node", "", nil},
+		{"it dies later", "", "sh[TERM!1s,default](node[TERM=0])", "TERM; 2s", "0s TERM sh; 1s TERM node", "", nil},
+		{"it lives", "", "sh[TERM!1m,default](node[TERM=0])", "TERM; 2s", "0s TERM sh", "", nil},
+		{"it is sent TERM, and what is below it the signal that came", "", "sh(node[INT=0])", "INT", "0s TERM sh; 0s INT node", "0 0s", nil},
+		{"a successor exits", "", "sh(node[TERM=5/1s])", "TERM", both, "5 1s", []string{succeeds}},
+		{"a successor outlives the grace", "", "sh(node[TERM])", "TERM", both + "; 30s KILL node", "137 30s", []string{succeeds}},
+		{"no successor has a handler", "", "sh(node)", "TERM", both, "143 0s", []string{"0 " + succeeds}},
+		{"a successor dies of what it was sent", "", "sh(node[TERM])", "TERM; 1s; node dies TERM", both, "143 1s", []string{"0 warning: node[2] was killed"}},
+		{"a successor is killed", "", "sh(node[TERM])", "TERM; 1s; node dies SEGV", both, "139 1s",
+			[]string{"warning: node[2] was killed by SIGSEGV, which drainit did not send"}},
+		{"each delivery has a rule", "", "sh(node[TERM=0/1s,HUP])", "HUP; TERM", "*", "0 1s", []string{"3 sent ",
+			"sent SIGHUP to node[2]: the first that handles it", "sent SIGTERM to sh[1]: the worker",
+			"sent SIGTERM to node[2]: its parent sh[1] had no handler and died of it"}},
+	})
+}
+
+// The leftovers of a worker that exits by itself are sent TERM, and have 30s at most.
+func TestWorkerExitsByItself(t *testing.T) {
+	const over = "0s TERM job; 30s KILL job"
+	playRows(t, []row{
+		{"and leaves nothing", "", "node", "node exits 7", "", "7 0s", []string{"only"}},
+		{"and what it leaves exits", "", "node(a[TERM=0/2s] b[TERM=0/2s])", "node exits 7", "0s TERM a; 0s TERM b", "7 2s", []string{"only",
+			"warning: node[1] exited with status 7 and left 2 processes (a[2], b[3]), SIGKILL in 30s", "stopped 2.0s after node[1] exited with status 7"}},
+		{"and what it leaves does not", "", "node(job[TERM])", "node exits 1", over, "1 30s",
+			[]string{"message stopped 30s after node[1] exited with status 1; killed job[2] (grace period of 30s over)"}},
+		{"with a longer grace", "--grace 1h", "node(job[TERM])", "node exits 7", over, "7 30s", nil},
+		{"with an infinite grace", "--grace infinity", "node(job[TERM])", "node exits 7", over, "7 30s", nil},
+		{"with a shorter grace", "--grace 4s", "node(job[TERM])", "node exits 7", "0s TERM job; 4s KILL job", "7 4s", nil},
+		{"with a grace of 0", "--grace 0s", "node(job[TERM])", "node exits 7", "0s KILL job", "7 0s", nil},
+		{"with a rewrite", "--rewrite TERM:INT", "node(job[INT=0])", "node exits 7", "0s INT job", "7 0s", nil},
+		{"with TERM dropped", "--rewrite TERM:0", "node(job[TERM=0])", "node exits 7", "0s TERM job", "7 0s", nil},
+		{"for the worker alone", "--forward worker", "node(job[TERM=0])", "node exits 7", "0s KILL job", "7 0s", nil},
+		{"the first stop signal after it begins the grace anew, and what is killed shows in the status", "", "node(job[TERM])",
+			"node exits 0; 20s; TERM; says SIGTERM: the grace period starts now, SIGKILL in 30s", "0s TERM job; 50s KILL job", "137 50s", []string{killing + "job["}},
+	})
+}
+
+// A signal that drainit did not send is told from a stop in the log and the termination message.
+func TestWorkerIsKilled(t *testing.T) {
+	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it"
+	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside"
+	playRows(t, []row{
+		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning", "message " + oom}},
+		{"by SEGV", "", "node", "node dies SEGV", "", "139 0s",
+			[]string{"warning: node[1] was killed by SIGSEGV, which drainit did not send: it came from the worker itself, or from outside", "1 warning"}},
+		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded}},
+		{"by that, and all the rest follows", "", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
+			[]string{"dropped SIGUSR1: the worker has gone", "0 warning: node[1] was killed"}},
+	})
+}
+
+func TestSecondStop(t *testing.T) {
+	const forced, ignore = "warning: second stop signal, force-stop: killing node[", "--second-stop ignore"
+	playRows(t, []row{
+		{"within 100 ms it is the same request", "", "node[TERM]", "TERM; 50ms; INT; is draining; 49ms; TERM; says 0 SIGTERM repeated; 1ms; INT",
+			"0s TERM node; 100ms KILL node", "137 100ms", []string{"SIGINT repeated within 100ms: treated as one request", forced}},
+		{"in a slow snapshot it goes by its arrival", "", "node[TERM]", "slow 3s; arrive TERM; 99999us; arrive TERM; 7s", "3s TERM node", "", nil},
+		{"in a slow snapshot, 100 ms later", "", "node[TERM]", "slow 3s; arrive TERM; 100ms; arrive TERM; 7s", "3s TERM node; 6s KILL node", "", nil},
+		{"one that may have come with the first", "", "node[TERM]", "TERM; 1s; late TERM 99999us; is draining; late TERM 100ms",
+			"0s TERM node; 1s KILL node", "137 1s", nil},
+		{"one that can't be seen", "", "node[TERM]", "proc descriptors; TERM; 2s; TERM", "*", "137 2s",
+			[]string{"message stopped after 2.0s: node[1] died of SIGKILL; killed what was left (second stop signal, force-stop); exit status 137"}},
+		{"it is ignored", ignore, "node[TERM]", "TERM; 1s; INT; 1s; INT; 1s; INT; is draining", "0s TERM node; 30s KILL node", "137 30s",
+			[]string{"SIGINT again: ignored"}},
+		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; force; TERM", "*", "137 4s", []string{forced}},
+		{"nor is it where a look takes long", ignore, "node[TERM]", "slow 1s; TERM; 4s; force; TERM; 3s", "*", "137 5s", []string{forced}},
+		{"nor is drainit stop --force the same request", "", "node[TERM]",
+			"TERM; 50ms; force other; TERM; is draining; says SIGTERM repeated within 100ms: treated as one request; force; TERM", "*", "137 50ms", []string{forced}},
+	})
+}
+
+// The whole of a group is signalled once, also those that can't be seen.
+func TestStopOfAGroup(t *testing.T) {
+	const group = "--forward group"
+	playRows(t, []row{
+		{"it is seen", group, "sh(node[TERM=0/2s])", "TERM", "0s TERM sh node", "0 2s", []string{
+			"sent SIGTERM to sh[1]: of the worker's process group", "sent SIGTERM to node[2]: of the worker's process group"}},
+		{"hidden", group, "node[TERM=0/2s](job[TERM=0/2s])", "not init; proc hidden; TERM", "0s TERM node job", "0 2s", nil},
+		{"unseen", group, "node[TERM=0/2s](job[TERM=0/2s])", "not init; proc gone; TERM", "0s TERM node job", "0 2s", nil},
+		{"the worker dies of it", group, "node", "TERM", "0s TERM node", "143 0s", []string{"0 warning: node[1] was killed"}},
+		{"it may not be signalled", group, "node[TERM]", "refuse node EPERM; TERM; allow node", "*", "",
+			[]string{"warning: cannot send SIGTERM to node[1]: operation not permitted"}},
+		{"stopped members are continued one by one", group, "node[TERM](job[TERM,stopped])", "TERM", "0s TERM node job; 0s CONT job", "", nil},
+		{"a stopped group that can't be seen is as a whole", group, "node[TERM=0/2s](job[TERM=0/2s])", "node gets STOP; 1s; not init; proc gone; TERM",
+			"1s TERM node job; 1s CONT node job", "0 3s", nil},
+	})
+}
+
+// Each process that a worker left to drainit when it daemonized is treated as the worker.
+func TestForking(t *testing.T) {
+	const forking, does = "--forking=1", "HUP,TSTP,CONT]"
+	const tree = "node(a[TERM=0/1500ms," + does + "(child[TERM=0/1s," + does + ") b[TERM=0/3s," + does + ")"
+	const runsOn, unseen = "node[1] exited with status 0 and runs on in ", "warning: cannot tell what the worker left behind: "
+	const hint = "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
+	left := func(what string) string { return "warning: node[1] exited with status " + what }
+	playRows(t, []row{
+		{"signals go to each", forking, tree, "node exits 0; 1h; is running; title drainit:run; HUP; TSTP; 1s; CONT; 50ms; TERM",
+			"1h0m0s HUP a; 1h0m0s HUP b; 1h0m0s TSTP a; 1h0m0s TSTP b; 1h0m1.05s CONT a; 1h0m1.05s CONT b; " +
+				"1h0m1.05s TERM a; 1h0m1.05s TERM b; 1h0m26.05s TERM child", // a may have signalled what it leaves
+			"0 1h0m27.05s", []string{runsOn + "2 processes (a["}},
+		{"it ends with the last", forking, "node(a b)", "node exits 0; a exits 1; 1m; is running; b exits 1", "", "0 1m0s", []string{"0 stopped"}},
+		{"it fails", forking, "node(a[TERM=0])", "node exits 1", "0s TERM a", "1 0s", []string{left("1 and left 1 process"), "0 " + runsOn}},
+		{"it leaves nothing", forking, "node", "node exits 0", "", "0 0s", []string{"0 " + runsOn}},
+		{"no /proc", forking, "node(a[TERM=0])", "proc gone; node exits 0", "0s TERM a", "0 0s", []string{unseen + "/proc is not mounted"}},
+		{"hidden", forking, "node(a[TERM=0/2s])", "proc hidden; node exits 0; is running", "", "", []string{"0 " + runsOn}},
+		{"a signal for what can't be seen is lost", forking, tree, "node exits 0; proc descriptors; HUP", "", "", []string{unseen + "too many open files"}},
+		{"without the flag, a daemon is a hint", "", "node(daemon[TERM=0,session])", "node exits 0", "*", "0 0s",
+			[]string{left("0 and left 1 process (daemon[2]), SIGKILL in 30s" + hint)}},
+		{"a leftover is none", "", "node(daemon[TERM=0])", "node exits 0", "*", "0 0s", []string{left("0"), "0 " + left("0 and left 1 process (daemon[2]), SIGKILL in 30s;")}},
+		{"on a terminal a daemon has left drainit's session", "", "node(daemon[TERM=0])", "tty; node exits 0", "*", "0 0s",
+			[]string{left("0 and left 1 process (daemon[2]), SIGKILL in 30s" + hint)}},
+		{"and a leftover has not", "", "node(daemon[TERM=0,ours])", "tty; node exits 0", "*", "0 0s",
+			[]string{left("0"), "0 " + left("0 and left 1 process (daemon[2]), SIGKILL in 30s;")}},
+		{"nor is a daemon of a worker that fails", "", "node(daemon[TERM=0,session])", "node exits 1", "*", "1 0s",
+			[]string{left("1"), "0 " + left("1 and left 1 process (daemon[2]), SIGKILL in 30s;")}},
+	})
+}
+
+// The worker's name in every line is the last that was seen.
+func TestNameOfTheWorker(t *testing.T) {
+	playRows(t, []row{
+		{"it is seen", "--grace 1s", "app[TERM]", "says started node[1]; TERM", "*", "137 1s",
+			[]string{"warning: grace period of 1s over: killing app[1]", "stopped after 1.0s: killed app[1] (grace period of 1s over); exit status 137"}},
+		{"it is hidden", "", "node[TERM]", "proc hidden; refuse node EPERM; TERM; allow node", "*", "",
+			[]string{"warning: cannot send SIGTERM to node[1]: operation not permitted"}},
+		{"it is read at last", "--forward worker", "app[TERM=0]", "TERM", "0s TERM app", "0 0s", []string{"stopped after 0.0s: app[1] exited with status 0"}},
+	})
+}
