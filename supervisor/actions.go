@@ -16,8 +16,8 @@ import (
 	"drainit/internal/title"
 )
 
-// request is what drainit asks of package forward for a signal that came, 0 where the worker
-// exited by itself.
+// request is what drainit asks of package forward for a signal that came, 0 where the worker exited by
+// itself.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
 	deliver := s.cfg.Rewrites.Apply(cmp.Or(came, unix.SIGTERM))
 	if deliver == signals.Drop { // it did not come
@@ -27,15 +27,15 @@ func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Reques
 	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: s.sys.Ticks()}
 }
 
-// How long a snapshot may take: stop signals wait meanwhile. The first of a stop delays the
-// worker's signal.
+// How long a snapshot may take: stop signals wait meanwhile. The first of a stop delays the worker's
+// signal.
 const (
 	firstLook = 50 * time.Millisecond
 	laterLook = 250 * time.Millisecond
 )
 
-// observe takes the snapshot that the plan of a request needs, nil for none. A worker that
-// handles a signal beside a stop is all that its plan needs.
+// observe takes the snapshot that the plan of a request needs, nil for none. A worker that handles a signal
+// beside a stop is all that its plan needs.
 func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 	if !s.ledger.NeedsTree(r) {
 		return nil, nil
@@ -75,9 +75,9 @@ func (s *Supervisor) keepName(p proc.Process) {
 	}
 }
 
-// signalStop takes a step of the stop: it signals the worker, or the orphans that no other
-// process can have signalled, or in the last call all that were not. The worker is signalled
-// without /proc, too, by what is known: the error needs no line of its own.
+// signalStop takes a step of the stop: it signals the worker, or the orphans that no other process can have
+// signalled, or in the last call all that were not. The worker is signalled without /proc, too, by what is
+// known: the error needs no line of its own.
 func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	r := s.request(purpose, s.machine.StopSignal())
 	all, err := s.observe(r)
@@ -89,7 +89,8 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made, _ := s.deliver(plan)
-	s.watch(made)
+	watched := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died) // whose death can leave orphans
+	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding(), watched)
 	if purpose == forward.Stop {
 		s.warnAtStop(all)
 	}
@@ -102,15 +103,8 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	}
 }
 
-// watch has those watched whose death can leave orphans, and says to the machine when the
-// next snapshot is due though none of them dies.
-func (s *Supervisor) watch(made []forward.Delivery) {
-	all := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died)
-	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding(), all)
-}
-
-// signalUnseen signals what /proc does not show, once, which only PID 1 can: the kernel knows
-// it. A /proc that can't be read only now is read again at the next snapshot.
+// signalUnseen signals what /proc does not show, once, which only PID 1 can: the kernel knows it. A /proc
+// that can't be read only now is read again at the next snapshot.
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	if !errors.Is(why, proc.ErrNoProc) {
 		if r.Worker.Gone {
@@ -149,9 +143,8 @@ func (s *Supervisor) quiet() {
 	}
 }
 
-// unfreeze continues a process that was stopped by drainit's TSTP, and reports whether it was:
-// an exec may have taken its handler away. Of a child wait4 tells that; another is asked once,
-// right after the signal.
+// unfreeze continues a process that was stopped by drainit's TSTP, and reports whether it was: an exec may
+// have taken its handler away. Of a child wait4 tells that; another is asked once, right after the signal.
 func (s *Supervisor) unfreeze(pid int) bool {
 	p, err := s.sys.Read(pid)
 	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
@@ -196,8 +189,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 	_, _ = s.deliver(s.ledger.Plan(r, all))
 }
 
-// suspends reports whether a TSTP is to stop drainit, as Ctrl-Z does any program that does
-// not handle it.
+// suspends reports whether a TSTP is to stop drainit, as Ctrl-Z does any program that does not handle it.
 func (s *Supervisor) suspends() bool {
 	r := s.request(forward.Quiet, unix.SIGTSTP)
 	if r.Signal != unix.SIGTSTP || !s.job.MaySuspend() {
@@ -207,8 +199,8 @@ func (s *Supervisor) suspends() bool {
 	return err == nil && len(s.ledger.Handlers(r, all)) == 0
 }
 
-// forceAsked reports whether drainit stop --force runs: it says so by its name, for a signal
-// can't. It sends more than one: not each of them need be asked about.
+// forceAsked reports whether drainit stop --force runs: it says so by its name, for a signal can't. It
+// sends more than one: not each of them need be asked about.
 func (s *Supervisor) forceAsked() bool {
 	const share = 4 // of the time of one look, between two
 	began := time.Now()

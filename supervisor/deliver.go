@@ -12,12 +12,15 @@ import (
 	"drainit/internal/signals"
 )
 
-// deliver sends each that is not meant for another program by now. It returns the deliveries that
-// were made, and the first error.
+// deliver sends each that is not meant for another program by now. It returns the deliveries that were
+// made, and the first error.
 func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
 	for _, d := range all {
-		if d.OnlyIfHandled && !s.handles(d.Process, d.Signal) {
-			continue
+		if d.OnlyIfHandled {
+			now, err := s.sys.Process(d.Process.PID)
+			if err != nil || now.ID != d.Process.ID || !now.Alive() || !now.Handles(d.Signal) {
+				continue
+			}
 		}
 		err := s.send(&d)
 		failed = cmp.Or(failed, err)
@@ -28,12 +31,19 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 	return made, failed
 }
 
-// send makes one delivery: no other place sends to the worker's tree. One that may not be made
-// counts as made: to try again does not help.
+// send makes one delivery: no other place sends to the worker's tree. One that may not be made counts as
+// made: to try again does not help.
 func (s *Supervisor) send(d *forward.Delivery) error {
 	if s.worker.Is(d.Process.PID) {
-		s.noteWorkerSent(d)
 		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // it may be hidden from us
+		sig := signals.SetOf(d.Signal)
+		s.worker.Sent |= sig
+		if !d.Stop {
+			s.worker.Forwarded |= sig
+			if d.Process.Start != 0 && !d.Process.Handles(d.Signal) { // it was read
+				s.worker.Unhandled |= sig
+			}
+		}
 	}
 	tick := s.sys.Ticks()
 	err := s.sys.Send(*d)
@@ -50,24 +60,10 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	return err
 }
 
-// noteWorkerSent keeps which signals the worker was sent, and which of them are no part of a
-// stop.
-func (s *Supervisor) noteWorkerSent(d *forward.Delivery) {
-	sig := signals.SetOf(d.Signal)
-	s.worker.Sent |= sig
-	if d.Stop {
-		return
-	}
-	s.worker.Forwarded |= sig
-	if d.Process.Start != 0 && !d.Process.Handles(d.Signal) { // it was read
-		s.worker.Unhandled |= sig
-	}
-}
-
-// continueStopped continues those that were sent the stop signal and are stopped, by the
-// snapshot, and without one by what wait4 saw of the worker. On a terminal it is the whole of
-// the worker's group that was stopped, by a key or by the kernel: the worker would wait in vain
-// for those to which it passes the signal on.
+// continueStopped continues those that were sent the stop signal and are stopped, by the snapshot, and
+// without one by what wait4 saw of the worker. On a terminal it is the whole of the worker's group that was
+// stopped, by a key or by the kernel: the worker would wait in vain for those to which it passes the signal
+// on.
 func (s *Supervisor) continueStopped(d *forward.Delivery) {
 	if s.worker.Is(d.Process.PID) && s.job != nil && s.job.GroupStopped() {
 		_ = s.SignalGroup(unix.SIGCONT)
@@ -83,12 +79,6 @@ func (s *Supervisor) continueStopped(d *forward.Delivery) {
 			_ = s.send(&cont) // what fails has been warned of
 		}
 	}
-}
-
-// handles reports whether a process still is that one, and handles a signal.
-func (s *Supervisor) handles(p proc.Process, sig unix.Signal) bool {
-	now, err := s.sys.Process(p.PID)
-	return err == nil && now.ID == p.ID && now.Alive() && now.Handles(sig)
 }
 
 // killTree sends SIGKILL to everything below drainit.

@@ -38,9 +38,9 @@ func (s *Supervisor) loop() {
 	s.journal.End(s.killed, s.exitCode().Status)
 }
 
-// takeNext takes all stop signals and deaths that have come, then one other signal, and reports
-// whether there was anything. A signal may cost a snapshot of all processes: while the last one
-// is paid for, none is taken but a stop signal and CHLD.
+// takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether
+// there was anything. A signal may cost a snapshot of all processes: while the last one is paid for, none
+// is taken but a stop signal and CHLD.
 func (s *Supervisor) takeNext() bool {
 	var waiting signals.Set
 	if time.Now().Before(s.machine.BusyUntil()) {
@@ -100,8 +100,8 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	s.step(time.Now(), e)
 }
 
-// step steps the machine and does what it says. Outside, readiness falls before the worker is
-// signalled; but whether a process handles the quiet signal is known only then.
+// step steps the machine and does what it says. Outside, readiness falls before the worker is signalled;
+// but whether a process handles the quiet signal is known only then.
 func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
@@ -151,8 +151,8 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	}
 }
 
-// mayFork reports whether the worker has daemonized, it seems: it was successful, and left a
-// session of its own.
+// mayFork reports whether the worker has daemonized, it seems: it was successful, and left a session of its
+// own.
 func (s *Supervisor) mayFork(left []*proc.Process) bool {
 	session := s.worker.PID
 	if s.job != nil {

@@ -15,16 +15,15 @@ import (
 	"drainit/reaper"
 )
 
-// How many children are waited for before signals are taken again. A stop signal waits for a
-// few, which is some milliseconds; all else for more: what is left after that costs a snapshot
-// of all.
+// How many children are waited for before signals are taken again. A stop signal waits for a few, which is
+// some milliseconds; all else for more: what is left after that costs a snapshot of all.
 const (
 	reapBatch = 256
 	reapMost  = 1024
 )
 
-// reap waits for the children that have changed and steps the machine at the end, when it is
-// known whether any is left: by the end of the worker, else once by that of others.
+// reap waits for the children that have changed and steps the machine at the end, when it is known whether
+// any is left: by the end of the worker, else once by that of others.
 func (s *Supervisor) reap() {
 	lived, ended := !s.worker.Gone(), false
 	if lived && s.sys.HasExited(s.worker.PID) {
@@ -86,8 +85,8 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	}
 }
 
-// paused notes a child that was stopped or continued. A worker that something other than
-// drainit or a terminal has stopped is alive and does nothing.
+// paused notes a child that was stopped or continued. A worker that something other than drainit or a
+// terminal has stopped is alive and does nothing.
 func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	stopped := child.Status.Stopped()
 	switch {
@@ -103,8 +102,8 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	}
 }
 
-// runsOn reports whether a worker that has exited runs on in what it left, by --forking. No
-// signal reaches that without a /proc; one that can't be read only now will do.
+// runsOn reports whether a worker that has exited runs on in what it left, by --forking. No signal reaches
+// that without a /proc; one that can't be read only now will do.
 func (s *Supervisor) runsOn() bool {
 	if !s.cfg.Forking || s.worker.Exit.ExitStatus() != 0 || s.machine.Phase() >= phase.Draining {
 		return false
@@ -115,8 +114,8 @@ func (s *Supervisor) runsOn() bool {
 		return false
 	}
 	s.worker.Daemonized = true
-	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is
-	// left, it says so next.
+	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is left, it says so
+	// next.
 	if left := all.Children(os.Getpid()); len(left) > 0 {
 		s.journal.Daemonized(left)
 	}
@@ -130,8 +129,7 @@ func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
 }
 
-// promoteSuccessor makes the worker's successor the worker, if it has one. That may have
-// ended by now.
+// promoteSuccessor makes the worker's successor the worker, if it has one. That may have ended by now.
 func (s *Supervisor) promoteSuccessor() {
 	successor, ok := s.ledger.Successor()
 	if !ok {

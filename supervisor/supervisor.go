@@ -1,9 +1,9 @@
-// Package supervisor runs one worker and sees it, and what it leaves behind, through
-// quiet, drain and stop: it decides when.
+// Package supervisor runs one worker and sees it, and what it leaves behind, through quiet, drain and stop:
+// it decides when.
 //
-// It owns the phases and the one loop that forks, reaps, signals and steps the machine.
-// It must never block but in that loop's sleep (sigqueue.Queue.Sleep), send a signal except in
-// send, or decide which process gets one: that is package forward's.
+// It owns the phases and the one loop that forks, reaps, signals and steps the machine. It must never block
+// but in that loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process
+// gets one: that is package forward's.
 package supervisor
 
 import (
@@ -37,8 +37,8 @@ type Outcome struct {
 	Interrupted bool // by INT itself (term.EndByInterrupt)
 }
 
-// Supervisor is the loop: one goroutine, so that nothing here needs a lock. It must run on
-// the locked main thread, whose signal mask the worker inherits.
+// Supervisor is the loop: one goroutine, so that nothing here needs a lock. It must run on the locked main
+// thread, whose signal mask the worker inherits.
 type Supervisor struct {
 	cfg     Config
 	sys     System
@@ -86,12 +86,9 @@ func stopSignals(cfg Config) []unix.Signal {
 	return slices.DeleteFunc(all, func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop })
 }
 
-// Run runs the worker to its end. It must be called on the locked main thread; the log
-// stays open.
+// Run runs the worker to its end. It must be called on the locked main thread; the log stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	sys := new(linux)
-	sys.watcher = watch.Watcher{Wake: queue.Wake}
-	s := New(cfg, sys, queue, log)
+	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
 	outcome := s.run()
 	s.journal.WriteMessage(s.cfg.TerminationLog)
@@ -143,8 +140,8 @@ func (s *Supervisor) prepare() error {
 	return nil
 }
 
-// stopBeforeStart reports whether a stop signal has come already: then the
-// worker is not started, for it could not be signalled in time.
+// stopBeforeStart reports whether a stop signal has come already: then the worker is not started, for it
+// could not be signalled in time.
 func (s *Supervisor) stopBeforeStart() bool {
 	if !s.queue.StopPending() {
 		return false
@@ -171,8 +168,8 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	return nil
 }
 
-// begin publishes that the worker runs, when nothing that comes is lost any longer, and warns
-// of what is above drainit, unless the worker has ended by then.
+// begin publishes that the worker runs, when nothing that comes is lost any longer, and warns of what is
+// above drainit, unless the worker has ended by then.
 func (s *Supervisor) begin() {
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
 	s.journal.Started()
@@ -184,8 +181,8 @@ func (s *Supervisor) begin() {
 	}
 }
 
-// exitCode is how drainit ends: by the worker's status, but never 0 where a stop was requested
-// and something had to be killed.
+// exitCode is how drainit ends: by the worker's status, but never 0 where a stop was requested and
+// something had to be killed.
 func (s *Supervisor) exitCode() Outcome {
 	const interrupted, killed = 128 + int(unix.SIGINT), 128 + int(unix.SIGKILL)
 	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
@@ -205,9 +202,9 @@ func (s *Supervisor) exitCode() Outcome {
 	return Outcome{Status: status}
 }
 
-// Pause waits for TERM or INT and reaps every orphan meanwhile, without a worker: what the
-// first container of a pod does, which only holds the pod's namespaces. The title is no
-// phase: the verbs ask the drainits of the other containers.
+// Pause waits for TERM or INT and reaps every orphan meanwhile, without a worker: what the first container
+// of a pod does, which only holds the pod's namespaces. The title is no phase: the verbs ask the drainits
+// of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	if err := spawn.SetUp(); err != nil {
 		return err

@@ -11,15 +11,13 @@ import (
 	"drainit/reaper"
 )
 
-// System is all that the loop does to the world outside, but for drainit's own terminal,
-// log and title.
+// System is all that the loop does to the world outside, but for drainit's own terminal, log and title.
 type System interface {
 	// Start starts the worker (spawn.Start).
 	Start(spawn.Config) (pid int, err error)
 	// Wait returns the next change of a child (reaper.Wait).
 	Wait() (e reaper.WaitEvent, ok bool, err error)
-	// HasExited reports whether a child has ended and not been waited for
-	// (reaper.HasExited).
+	// HasExited reports whether a child has ended and not been waited for (reaper.HasExited).
 	HasExited(pid int) bool
 	// Tree, All, Process and Read read /proc (proc.Reader).
 	Tree(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
@@ -40,15 +38,11 @@ type linux struct {
 	watcher watch.Watcher
 }
 
-func (*linux) Start(cfg spawn.Config) (int, error) { return spawn.Start(cfg) }
-
-func (*linux) Wait() (reaper.WaitEvent, bool, error) { return reaper.Wait() }
-
-func (*linux) HasExited(pid int) bool { return reaper.HasExited(pid) }
-
+func (*linux) Start(cfg spawn.Config) (int, error)           { return spawn.Start(cfg) }
+func (*linux) Wait() (reaper.WaitEvent, bool, error)         { return reaper.Wait() }
+func (*linux) HasExited(pid int) bool                        { return reaper.HasExited(pid) }
 func (l *linux) Watch(these []proc.ID, died chan<- int) bool { return l.watcher.Set(these, died) }
-
-func (*linux) Ticks() uint64 { return proc.Ticks() }
+func (*linux) Ticks() uint64                                 { return proc.Ticks() }
 
 func (l *linux) Send(d forward.Delivery) error {
 	switch d.Target {

@@ -22,8 +22,8 @@ type clue struct {
 	at     time.Time
 }
 
-// inspect asks once, when an entrypoint has had its time, what the worker has become: mostly of the
-// worker alone.
+// inspect asks once, when an entrypoint has had its time, what the worker has become: mostly of the worker
+// alone.
 func (s *Supervisor) inspect() {
 	if s.worker.Gone() {
 		return
@@ -36,8 +36,8 @@ func (s *Supervisor) inspect() {
 	}
 }
 
-// warnWrapped warns of a worker that is a shell or a launcher. A shell that has the terminal is there
-// for its own sake.
+// warnWrapped warns of a worker that is a shell or a launcher. A shell that has the terminal is there for
+// its own sake.
 func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 	if wrapper, atWork := diag.Wrapped(all, s.worker.PID); len(atWork) > 0 && !s.job.Granted() {
 		s.journal.Wrapped(wrapper, atWork, s.cfg.Mode)
@@ -70,9 +70,9 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	}
 }
 
-// warnDeath warns of a child that died of the stop signal for want of a handler. Later than at once a
-// death may be good manners: the process had the signal blocked, or sent it to itself. A person at a
-// terminal sees what their key did.
+// warnDeath warns of a child that died of the stop signal for want of a handler. Later than at once a death
+// may be good manners: the process had the signal blocked, or sent it to itself. A person at a terminal
+// sees what their key did.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	const atOnce, onABusyMachine = 100 * time.Millisecond, time.Second
 	c, ok := s.clues[child.PID]
