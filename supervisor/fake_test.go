@@ -31,9 +31,8 @@ const (
 
 var procStates = []procState{procThere, procHidden, procGone, procExhausted}
 
-// world is a made-up machine, and the System of the loop under test: what lives below
-// drainit, and what each process does about a signal. The methods of a System are
-// here; the processes are in world_test.go.
+// world is a made-up machine, and the System of the loop under test: what lives below drainit, and what each
+// process does about a signal. The methods of a System are here; the processes are in world_test.go.
 type world struct {
 	mu    sync.Mutex // a process may end by a timer of its own, beside the loop
 	queue *sigqueue.Queue
@@ -51,16 +50,14 @@ type world struct {
 	onSend   func(forward.Delivery)
 	onRead   func(pid int) // before a process is read, or before a snapshot: 0
 
-	ever      []*process         // all that there have been
-	procs     []*process         // the living, and the dead that were not waited for; by pid
-	changes   []reaper.WaitEvent // of drainit's children, that were not waited for
-	delivered []delivered
-	// Those that were signalled as drainit's children and are not: their pids may be
-	// another's.
-	noChildren []string
-	snapshots  int // of all processes
-	reads      int // of one
-	waits      int // calls of Wait
+	ever       []*process         // all that there have been
+	procs      []*process         // the living, and the dead that were not waited for; by pid
+	changes    []reaper.WaitEvent // of drainit's children, that were not waited for
+	delivered  []delivered
+	noChildren []string // that were signalled as drainit's children: their pids may be another's
+	snapshots  int      // of all processes
+	reads      int      // of one
+	waits      int      // calls of Wait
 }
 
 // delivered is one signal that came to some processes.
@@ -140,7 +137,7 @@ func (w *world) All() (*proc.Snapshot, error) {
 	w.looked(&w.snapshots)
 	var all []proc.Process
 	for _, p := range w.procs {
-		if w.shown(p) {
+		if w.proc != procHidden {
 			all = append(all, p.stat())
 		}
 	}
@@ -162,7 +159,7 @@ func (w *world) Process(pid int) (proc.Process, error) {
 		return proc.Process{}, err
 	}
 	for _, p := range w.procs {
-		if p.PID == pid && w.shown(p) {
+		if p.PID == pid && w.proc != procHidden {
 			return p.stat(), nil
 		}
 	}
@@ -228,7 +225,7 @@ func (w *world) reached(d forward.Delivery) (to []*process, err error) {
 	switch group := func(p *process) bool { return p.PGID == d.PGID }; {
 	case d.Target == forward.ToTree && !w.isInit: // its group goes by the pid; the others must be seen
 		is = func(p *process) bool {
-			return p.PGID == d.Process.PID || w.shown(p) && w.proc != procGone && w.proc != procExhausted
+			return p.PGID == d.Process.PID || w.proc == procThere
 		}
 		if w.proc == procGone {
 			err = proc.ErrNoProc
@@ -251,32 +248,24 @@ func (w *world) reached(d forward.Delivery) (to []*process, err error) {
 	return to, err
 }
 
-// timeline are the deliveries from one on, with the time since another: "0s TERM node; 30s
-// KILL job node". Those that are alike, one behind the other, are counted.
+// timeline are the deliveries from one on, with the time since another: "0s TERM node; 30s KILL job node".
+// Those that are alike, one after the other, are counted.
 func (w *world) timeline(first int, since time.Time) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []string
-	last, times := "", 1
-	for _, d := range w.delivered[first:] {
-		what := d.String()
-		if what == last {
+	for rest := w.delivered[first:]; len(rest) > 0; {
+		what, times := rest[0].String(), 1
+		for times < len(rest) && rest[times].String() == what {
 			times++
-			continue
 		}
-		all = counted(all, times)
-		all = append(all, fmt.Sprint(d.at.Sub(since), " ", what))
-		last, times = what, 1
+		text := fmt.Sprint(rest[0].at.Sub(since), " ", what)
+		if times > 1 {
+			text += fmt.Sprint(" x", times)
+		}
+		all, rest = append(all, text), rest[times:]
 	}
-	return strings.Join(counted(all, times), "; ")
-}
-
-// counted says of the last how often it came.
-func counted(all []string, times int) []string {
-	if times > 1 {
-		all[len(all)-1] += fmt.Sprintf(" x%d", times)
-	}
-	return all
+	return strings.Join(all, "; ")
 }
 
 // String is "TERM node".
@@ -296,11 +285,14 @@ func (w *world) sentTwice() (names []string) {
 	sent := make(map[*process]int)
 	for _, d := range w.delivered {
 		for _, p := range d.to {
-			if slices.Contains([]unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT}, d.sig) {
-				if sent[p]++; sent[p] == 2 {
-					names = append(names, p.Comm)
-				}
+			if signals.SetOf(unix.SIGTERM, unix.SIGINT, unix.SIGQUIT).Has(d.sig) {
+				sent[p]++
 			}
+		}
+	}
+	for p, times := range sent {
+		if times > 1 {
+			names = append(names, p.Comm)
 		}
 	}
 	return names

@@ -152,14 +152,14 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 }
 
 // mayFork reports whether the worker has daemonized, it seems: it was successful, and left a session of its
-// own.
+// own. With --forking it runs on instead.
 func (s *Supervisor) mayFork(left []*proc.Process) bool {
 	session := s.worker.PID
 	if s.job != nil {
 		session, _ = unix.Getsid(0)
 	}
 	daemon := func(p *proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session }
-	return !s.cfg.Forking && s.worker.Exit.ExitStatus() == 0 && slices.ContainsFunc(left, daemon)
+	return s.worker.Exit.ExitStatus() == 0 && slices.ContainsFunc(left, daemon)
 }
 
 // left is what is alive below drainit.

@@ -101,7 +101,7 @@ func (b *bubble) do(word, rest string) {
 	case "end": // all
 		b.w.endAll()
 	case "force":
-		b.w.start(newProcess(title.Force(os.Getpid()+len(rest)), nil))
+		b.w.start(newProcess(title.Force(os.Getpid() + len(rest))))
 	case "refuse":
 		b.w.refuse[name] = cmp.Or(map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}[what], errors.New(what))
 	case "allow":
@@ -124,9 +124,9 @@ func (b *bubble) happens(p *process, what string) {
 	case "exits":
 		p.exit(number(rest))
 	case "dies":
-		p.dies(sigNamed(rest))
+		b.w.locked(func() { p.end(unix.WaitStatus(sigNamed(rest))) })
 	case "gets":
-		b.w.signal(p, sigNamed(rest))
+		b.w.locked(func() { p.receive(sigNamed(rest)) })
 	case "forks":
 		child := parseTree(rest)[0]
 		child.parent = p
@@ -207,11 +207,8 @@ func configOf(flags string) Config {
 //	session    lead a session             ours     be in drainit's
 func parseTree(tree string) (all []*process) {
 	for tree = strings.TrimSpace(tree); tree != ""; tree = strings.TrimSpace(tree) {
-		end := strings.IndexAny(tree, "[( ")
-		if end < 0 {
-			end = len(tree)
-		}
-		p := newProcess(strings.ReplaceAll(tree[:end], "_", " "), on{})
+		end := strings.IndexAny(tree+" ", "[( ")
+		p := newProcess(strings.ReplaceAll(tree[:end], "_", " "))
 		if tree = tree[end:]; strings.HasPrefix(tree, "[") {
 			does, rest, _ := strings.Cut(tree[1:], "]")
 			for _, what := range strings.Split(does, ",") {
@@ -247,32 +244,27 @@ func closing(text string) int {
 
 // learn has a process do something of parseTree's.
 func (p *process) learn(what string) {
-	end := strings.IndexAny(what, "=!@")
-	if end < 0 {
-		end = len(what)
-	}
-	name, how := what[:end], what[end:]
-	switch name {
+	switch what {
 	case "default":
 		p.Handled = 0
-		return
 	case "stopped":
 		p.State = 'T'
-		return
 	case "stuck":
 		p.undying = true
-		return
 	case "run":
 		p.Args = append(p.Args, "run")
-		return
 	case "session":
 		p.session = -1
-		return
 	case "ours":
 		p.session, _ = unix.Getsid(0)
-		return
+	default:
+		p.handle(what)
 	}
-	sig := sigNamed(name)
+}
+
+func (p *process) handle(what string) {
+	end := strings.IndexAny(what+"=", "=!@")
+	sig, how := sigNamed(what[:end]), what[end:]
 	p.Handled |= signals.SetOf(sig)
 	switch {
 	case how == "":
@@ -293,11 +285,7 @@ func later(after string, do reaction) reaction {
 		return do
 	}
 	return func(p *process) {
-		time.AfterFunc(duration(after), func() {
-			p.w.mu.Lock()
-			defer p.w.mu.Unlock()
-			do(p)
-		})
+		time.AfterFunc(duration(after), func() { p.w.locked(func() { do(p) }) })
 	}
 }
 

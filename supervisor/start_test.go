@@ -2,13 +2,11 @@ package supervisor
 
 import (
 	"errors"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,27 +62,6 @@ func TestRunOfACommandThatIsNotThere(t *testing.T) {
 	const want = `cannot run "/no/such/file": there is no such file`
 	if log := lines(); !strings.Contains(log, "drainit: error: "+want) || !strings.HasPrefix(s.journal.Message, want) {
 		t.Errorf("the log says %q, and the message is %q", log, s.journal.Message)
-	}
-}
-
-func TestRunWithAnAddressThatIsTaken(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	at, err := health.ParseAddress(taken.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := configOf("")
-	cfg.HealthAddr = at
-	s, lines := beforeStart(t, cfg, newWorld())
-	if got := s.run(); got != (Outcome{Status: spawn.StatusFailed}) {
-		t.Errorf("%+v", got)
-	}
-	if log := lines(); !strings.HasPrefix(log, "drainit: error: cannot start: --health-addr "+at.String()+": ") {
-		t.Errorf("the log says %q", log)
 	}
 }
 
@@ -200,16 +177,6 @@ func TestParentDeathSignal(t *testing.T) {
 	}
 }
 
-// The stop signals are TERM, INT and those asked for, but none that is dropped.
-func TestStopSignalsOfAConfig(t *testing.T) {
-	cfg := configOf("")
-	cfg.StopSignals = []unix.Signal{unix.SIGQUIT, unix.SIGUSR1}
-	cfg.Rewrites = signals.Rewrites{unix.SIGINT: signals.Drop, unix.SIGUSR1: signals.Drop, unix.SIGTERM: unix.SIGQUIT}
-	if got, want := stopSignals(cfg), []unix.Signal{unix.SIGTERM, unix.SIGQUIT}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
 // The settings that differ from the default are in one line for debugging.
 func TestSettings(t *testing.T) {
 	at, err := health.ParseAddress("127.0.0.1:8080")
@@ -230,31 +197,6 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	inBubble(t, "", "node[TERM=0]", func(b *bubble) { b.wantLines(1, "settings: --termination-log=; pid ") })
-}
-
-// The termination message is written to an empty file; a file that was asked for and can't be written is
-// warned of, the default one is not.
-func TestWriteMessage(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "message")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, warnings := range map[string]int{file: 0, filepath.Join(dir, "none"): 1, dir: 1, logx.DefaultTerminationLog: 0, "": 0} {
-		if _, err := os.Stat(name); name == logx.DefaultTerminationLog && err == nil {
-			continue // this runs in a pod
-		}
-		inBubble(t, "", "node", func(b *bubble) {
-			b.s.journal.NotStarted("the reason")
-			b.s.journal.WriteMessage(name)
-			b.settle()
-			b.wantLines(warnings, "warning: cannot write the termination message to "+name+": ")
-			b.wantLines(warnings, "warning")
-		})
-	}
-	if text, err := os.ReadFile(file); string(text) != "the reason" {
-		t.Errorf("the file holds %q, %v", text, err)
-	}
 }
 
 // A TSTP stops drainit, as Ctrl-Z does any program, where a shell could continue it and none of the worker's

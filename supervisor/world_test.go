@@ -17,26 +17,20 @@ type process struct {
 	w       *world
 	parent  *process // nil: drainit
 	below   []*process
-	on      on
+	on      map[unix.Signal]reaction
 	undying bool          // it is stuck in the kernel
 	session int           // 0: its parent's; -1: its own
 	pending []unix.Signal // that came while it was stopped
 }
 
-// on is what a process does about the signals for which it has a handler.
-type on map[unix.Signal]reaction
-
-// reaction is one handler. The world is locked.
+// reaction is what a process does about a signal for which it has a handler. The world is locked.
 type reaction func(*process)
 
-// newProcess makes a process that is not in a world yet. Each leads a group and a session of
-// its own, until it is put below another.
-func newProcess(name string, does on, below ...*process) *process {
-	p := &process{Process: proc.Process{State: 'S', Comm: name, Exe: name, Args: []string{name}}, on: does, below: below}
-	for sig := range does {
-		p.Handled |= signals.SetOf(sig)
-	}
-	return p
+// newProcess makes a process that is not in a world yet. Each leads a group and a session of its own, until
+// it is put below another.
+func newProcess(name string) *process {
+	p := proc.Process{State: 'S', Comm: name, Exe: name, Args: []string{name}}
+	return &process{Process: p, on: make(map[unix.Signal]reaction)}
 }
 
 // firstPID is above all pids of the kernel's: should one be signalled, none is.
@@ -72,9 +66,6 @@ func (w *world) start(p *process) *process {
 	w.put(p)
 	return p
 }
-
-// shown reports whether /proc shows a process, where it can be read.
-func (w *world) shown(*process) bool { return w.proc != procHidden }
 
 // stat is what /proc shows of a process.
 func (p *process) stat() proc.Process {
@@ -146,23 +137,13 @@ func (p *process) changed(status unix.WaitStatus) {
 
 // exit ends a process by itself, stuck or not.
 func (p *process) exit(status int) {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	p.end(unix.WaitStatus(status << 8))
+	p.w.locked(func() { p.end(unix.WaitStatus(status << 8)) })
 }
 
-// dies ends a process by a signal from outside.
-func (p *process) dies(sig unix.Signal) {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	p.end(unix.WaitStatus(sig))
-}
-
-// signal has a signal come from outside.
-func (w *world) signal(p *process, sig unix.Signal) {
+func (w *world) locked(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p.receive(sig)
+	do()
 }
 
 // end ends a process. Its children come to drainit; a child of drainit's is a zombie
