@@ -48,16 +48,22 @@ func TestSignalFirst(t *testing.T) {
 	}
 }
 
-// The title of quiet says whether a process handles it: it waits for the snapshot that tells.
-func TestTitleOfQuietWaitsForTheSnapshot(t *testing.T) {
-	inBubble(t, "", "node[TERM]", func(b *bubble) {
+// The title of quiet says whether a process handles it: it waits for the snapshot that tells, and comes
+// before the signal.
+func TestTitleOfQuiet(t *testing.T) {
+	inBubble(t, "", "sh(node[TSTP])", func(b *bubble) {
 		var shown []string
-		b.w.onRead = func(int) { shown = append(shown, b.s.title) }
-		b.play("TSTP; title drainit:quiet?")
-		if len(shown) == 0 || slices.ContainsFunc(shown, func(title string) bool { return title != "drainit:run" }) {
-			t.Errorf("the titles are %q while /proc is read", shown)
+		b.w.onRead = func(pid int) {
+			if pid == 0 {
+				shown = append(shown, "read: "+b.s.title)
+			}
 		}
-		b.w.endAll()
+		b.w.onSend = func(forward.Delivery) { shown = append(shown, "sent: "+b.s.title) }
+		b.play("TSTP")
+		if want := []string{"read: drainit:run", "sent: drainit:quiet"}; !slices.Equal(shown, want) {
+			t.Errorf("the titles are %q, want %q", shown, want)
+		}
+		b.w.onSend = nil
 	})
 }
 
@@ -124,16 +130,32 @@ func TestWorkerThatLeftItsGroup(t *testing.T) {
 	})
 }
 
-// What has ended when a stop signal is taken has ended before it.
-func TestExitBeforeStop(t *testing.T) {
-	inBubble(t, "", "node[TERM=0/2s](job[TERM=0])", func(b *bubble) {
-		b.w.mu.Lock()
-		b.arrive(unix.SIGTERM, 0)
-		b.w.worker.end(unix.WaitStatus(6 << 8))
-		b.w.mu.Unlock()
-		b.wantEnd("6 0s")
-		b.wantSent("0s TERM job")
-	})
+// What has ended when a stop signal is taken, or when the grace is over, has ended before it, though CHLD is
+// on its way still.
+func TestExitComesFirst(t *testing.T) {
+	for _, tt := range []struct {
+		tree, before string
+		stops        bool
+		sent         string
+	}{
+		{"node[TERM](job[TERM=0])", "", true, "0s TERM job"},
+		{"node[TERM]", "TERM; 29s", false, "0s TERM node"},
+	} {
+		inBubble(t, "", tt.tree, func(b *bubble) {
+			b.play(tt.before)
+			b.w.locked(func() {
+				b.w.worker.end(unix.WaitStatus(6 << 8))
+				b.w.queue.Take(0)
+				if tt.stops {
+					b.arrive(unix.SIGTERM, 0)
+				}
+			})
+			time.Sleep(2 * time.Second)
+			b.settle()
+			b.wantPhase("done")
+			b.wantSent(tt.sent)
+		})
+	}
 }
 
 // A stop signal that comes while the loop is busy goes before another that came first.

@@ -20,6 +20,7 @@ func TestQuiet(t *testing.T) {
 			noEffect + "node[1] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG", "running again",
 			"stopping: SIGTERM sent to node[1]; what still runs after 30s is killed", "stopped after 0.0s: node[1] exited with status 0"}},
 		{"in every mode", "--forward worker", "sh(a" + quietly + ")", "TSTP", "0s TSTP a", "", nil},
+		{"in a group the snapshot tells the worker's name", "--forward group", "app[TERM]", "TSTP", "", "", []string{noEffect + "app[1] has no"}},
 		{"by a rewrite", "--rewrite TSTP:USR1", "sh" + quietly + "(a[USR1])", "TSTP", "0s USR1 a", "", []string{"quiet: SIGUSR1 to a["}},
 		{"twice: for those that are new, and undone for those that live", "", "sh(a" + quietly + ")",
 			"TSTP; TSTP; says quiet: no new process handles SIGTSTP; sh forks b" + quietly + "; 1s; TSTP; a exits 0; TSTP; CONT; 50ms",
@@ -38,6 +39,7 @@ func TestQuietFreezesNothing(t *testing.T) {
 		{"the worker", "", "node[TSTP@]", "TSTP; 1s", "0s TSTP node; 0s CONT node", "", []string{fmt.Sprintf(frozen, 1)}},
 		{"the worker, later", "", "node[TSTP@1s]", "TSTP; 1s", "0s TSTP node; 1s CONT node", "", []string{fmt.Sprintf(frozen, 1)}},
 		{"another", "", "sh(node[TSTP@])", "TSTP; 1s", "0s TSTP node; 0s CONT node", "", []string{fmt.Sprintf(frozen, 2)}},
+		{"what has daemonized, later", "--forking=1", "sh(node[TSTP@1s])", "sh exits 0; TSTP; 1s", "0s TSTP node; 1s CONT node", "", []string{fmt.Sprintf(frozen, 2)}},
 		{"a STOP from outside", "", "node[TERM]", "node gets STOP; 1s; CONT", "1s CONT node", "", nil},
 		{"a TSTP from outside", "", "node[TERM]", "node gets TSTP; 1s; CONT", "1s CONT node", "", nil},
 	})
@@ -53,10 +55,11 @@ func TestOtherSignals(t *testing.T) {
 		{"what would stop it", "", "sh(a)", "TTIN", "", "", nil},
 		{"what would stop it, handled below", "", "sh(a[TTIN])", "TTIN", "0s TTIN a", "", nil},
 		{"to the group", group, "sh(a[HUP])", "WINCH", "0s WINCH sh a", "", nil},
-		{"to those of the group that handle what would stop them", group, "sh(a[TTIN])", "TTIN", "0s TTIN a", "", nil},
+		{"to those of the group that handle what would stop them", group, "sh[TTIN](a[TTIN] b)", "TTIN", "0s TTIN sh; 0s TTIN a", "", nil},
 		{"to the worker alone", alone, "sh(a[HUP])", "WINCH", "0s WINCH sh", "", nil},
 		{"to the worker alone, what would stop it", alone, "sh(a[TTIN])", "TTIN", "", "", nil},
 		{"to the worker alone, what it handles", alone, "sh[TTIN](a[TTIN])", "TTIN", "0s TTIN sh", "", nil},
+		{"it waits until the last snapshot is paid for", "", "node[TERM,USR1]", "slow 100ms; TERM; 200ms; USR1; 1s; slow 0s", "100ms TERM node; 500ms USR1 node", "", nil},
 		{"CONT to a worker that is stopped", "", "node[TERM=0/2s,stopped]", "CONT; TERM", "0s CONT node; 0s TERM node", "0 2s", nil},
 	})
 }
@@ -73,7 +76,7 @@ func TestSignalFails(t *testing.T) {
 		{"for another reason", "", "node", "refuse node EINVAL; USR1; USR1; allow node; TERM", "*", "143 0s",
 			[]string{"1 " + no, "warning: cannot send SIGUSR1 to node[1]: invalid argument"}},
 		{"to what has just gone", "", "node[TERM]", "refuse node gone; TERM; allow node", "*", "", []string{"0 " + no, "0 sent "}},
-		{"a kill", "", "node[TERM,stuck]", "TERM; refuse node cannot kill it", "0s TERM node; 30s KILL node (cannot kill it) x100", "137 35s", []string{"warning: cannot kill it"}},
+		{"a kill", "", "node[TERM,stuck]", "TERM; refuse node cannot kill it", "0s TERM node; 30s KILL node (cannot kill it) x100", "137 35s", []string{"warning: cannot kill it", "0 " + no}},
 	})
 }
 
@@ -131,6 +134,7 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"a second later, on a busy machine", "", "sh(a[TERM=0/2s] b[TERM!1s,default])", "TERM", "*", "0 2s", []string{lacks}},
 		{"later, for it may have had the signal blocked", "", "sh(a[TERM=0/3s] b[TERM!1001ms,default])", "TERM", "*", "0 3s",
 			[]string{"0 " + lacks, "0 warning: b[3] died of SIGTERM at once"}},
+		{"one that waits for another, as time(1) does", "", "sh(time(node[TERM=0/1s]))", "TERM; 3s", "*", "", []string{"0 warning: time"}},
 		{"left by a launcher", "", "go[run,TERM=0/1s](job)", "TERM", "*", "0 1s", []string{job}},
 		{"left by a worker with a handler", "", "node[TERM=0/1s](job)", "TERM", "*", "0 1s", []string{"0 " + job}},
 		{"a runtime that shows a handler", "", "node[TERM!1ms]", "TERM", "*", "143 1ms", []string{node}},

@@ -177,6 +177,20 @@ func TestParentDeathSignal(t *testing.T) {
 	}
 }
 
+// A worker may have ended before drainit says that it runs.
+func TestWorkerEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, configOf(""), "node")
+		if err := b.s.startWorker(); err != nil {
+			t.Fatal(err)
+		}
+		b.w.worker.exit(3)
+		b.s.begin()
+		b.wantPhase("done")
+		b.s.journal.Log.Close()
+	})
+}
+
 // The settings that differ from the default are in one line for debugging.
 func TestSettings(t *testing.T) {
 	at, err := health.ParseAddress("127.0.0.1:8080")

@@ -33,6 +33,7 @@ func TestStopOfAWorker(t *testing.T) {
 		{"another stops the worker", "", "node[TERM=0]",
 			"node gets STOP; title drainit:stopped; node gets CONT; title drainit:run; node gets STOP; title drainit:stopped; TERM",
 			"0s TERM node; 0s CONT node", "0 0s", []string{"warning: node[1] is stopped (state T) and does no work"}},
+		{"another stops it in a drain", "", "node[TERM]", "TERM; node gets STOP", "0s TERM node", "", []string{"0 warning"}},
 	})
 }
 
@@ -81,6 +82,7 @@ func TestStopOfAShell(t *testing.T) {
 		{"it is sent TERM, and what is below it the signal that came", "", "sh(node[INT=0])", "INT", "0s TERM sh; 0s INT node", "0 0s", nil},
 		{"a successor exits", "", "sh(node[TERM=5/1s])", "TERM", both, "5 1s", []string{succeeds}},
 		{"a successor outlives the grace", "", "sh(node[TERM])", "TERM", both + "; 30s KILL node", "137 30s", []string{succeeds}},
+		{"a successor has exited by then", "", "sh(node[TERM=5])", "TERM", both, "5 0s", []string{succeeds}},
 		{"no successor has a handler", "", "sh(node)", "TERM", both, "143 0s", []string{"0 " + succeeds}},
 		{"a successor dies of what it was sent", "", "sh(node[TERM])", "TERM; 1s; node dies TERM", both, "143 1s", []string{"0 warning: node[2] was killed"}},
 		{"a successor is killed", "", "sh(node[TERM])", "TERM; 1s; node dies SEGV", both, "139 1s",
@@ -121,6 +123,8 @@ func TestWorkerIsKilled(t *testing.T) {
 		{"by SEGV", "", "node", "node dies SEGV", "", "139 0s",
 			[]string{"warning: node[1] was killed by SIGSEGV, which drainit did not send: it came from the worker itself, or from outside", "1 warning"}},
 		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded}},
+		{"by that, though it had a handler", "", "node[HUP!]", "HUP", "0s HUP node", "129 0s",
+			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded"}},
 		{"by that, and all the rest follows", "", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
 			[]string{"dropped SIGUSR1: the worker has gone", "0 warning: node[1] was killed"}},
 	})
@@ -177,6 +181,7 @@ func TestForking(t *testing.T) {
 			"0 1h0m27.05s", []string{runsOn + "2 processes (a["}},
 		{"it ends with the last", forking, "node(a b)", "node exits 0; a exits 1; 1m; is running; b exits 1", "", "0 1m0s", []string{"0 stopped"}},
 		{"it fails", forking, "node(a[TERM=0])", "node exits 1", "0s TERM a", "1 0s", []string{left("1 and left 1 process"), "0 " + runsOn}},
+		{"it exits in a drain", forking, "node[TERM=0](a[TERM=0])", "TERM", "0s TERM node; 25s TERM a", "0 25s", []string{"0 " + runsOn}},
 		{"it leaves nothing", forking, "node", "node exits 0", "", "0 0s", []string{"0 " + runsOn}},
 		{"no /proc", forking, "node(a[TERM=0])", "proc gone; node exits 0", "0s TERM a", "0 0s", []string{unseen + "/proc is not mounted"}},
 		{"hidden", forking, "node(a[TERM=0/2s])", "proc hidden; node exits 0; is running", "", "", []string{"0 " + runsOn}},
