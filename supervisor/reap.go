@@ -114,8 +114,7 @@ func (s *Supervisor) runsOn() bool {
 		return false
 	}
 	s.worker.Daemonized = true
-	// A snapshot may miss one that is just being forked. wait4 knows: where nothing is left, it says so
-	// next.
+	// A snapshot may miss one that is just being forked: wait4 says next where nothing is left.
 	if left := all.Children(os.Getpid()); len(left) > 0 {
 		s.journal.Daemonized(left)
 	}

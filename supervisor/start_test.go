@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"time"
 	"unsafe"
 
-	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/health"
@@ -25,43 +23,28 @@ import (
 	"drainit/internal/term"
 )
 
-// beforeStart makes a supervisor that subscribes to the signals of this very process, in
-// real time: what it does before it starts a worker is a matter of the kernel's. The log
-// is returned as a function, which may be called once, at the end.
-func beforeStart(t *testing.T, cfg Config, w *world) (s *Supervisor, lines func() string) {
+// beforeStart makes a bubble that subscribes to the signals of this very process, in real time: what drainit
+// does before it starts a worker is a matter of the kernel's.
+func beforeStart(t *testing.T, cfg Config) *bubble {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "log")
-	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		out.Close()
-		signal.Reset()
-	})
-	log := logx.New(int(out.Fd()), false, zapcore.DebugLevel)
-	s = New(cfg, w, sigqueue.Open(), log)
-	return s, func() string {
-		log.Close()
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
+	b := open(t, cfg, "node")
+	b.s.queue = sigqueue.Open()
+	t.Cleanup(func() { signal.Reset() })
+	return b
 }
 
 // A worker that can't be started gives the status of the reason, and a termination message.
 func TestRunOfACommandThatIsNotThere(t *testing.T) {
-	w := newWorld()
-	_, w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
-	s, lines := beforeStart(t, configOf(""), w)
-	if got := s.run(); got != (Outcome{Status: spawn.StatusNotFound}) {
+	b := beforeStart(t, configOf(""))
+	_, b.w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
+	if got := b.s.run(); got != (Outcome{Status: spawn.StatusNotFound}) {
 		t.Errorf("%+v", got)
 	}
+	b.s.journal.Log.Close()
 	const want = `cannot run "/no/such/file": there is no such file`
-	if log := lines(); !strings.Contains(log, "drainit: error: "+want) || !strings.HasPrefix(s.journal.Message, want) {
-		t.Errorf("the log says %q, and the message is %q", log, s.journal.Message)
+	b.wantLines(1, "error: "+want)
+	if !strings.HasPrefix(b.s.journal.Message, want) {
+		t.Errorf("the message is %q", b.s.journal.Message)
 	}
 }
 
@@ -96,8 +79,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 	} {
 		cfg := configOf("--stop-signal USR2")
 		cfg.RemapExit = tt.remap
-		w := newWorld()
-		s, lines := beforeStart(t, cfg, w)
+		b := beforeStart(t, cfg)
+		s := b.s
 		if tt.tty {
 			s.job = term.NewJob(new(term.Terminal), s.queue, s)
 		}
@@ -107,13 +90,13 @@ func TestStopBeforeTheStart(t *testing.T) {
 		}
 		signalSelf(t, s, tt.sig)
 		stopped := s.stopBeforeStart()
-		if got := s.exitCode(); !stopped || got != tt.want || s.machine.Phase() != phase.Done || len(w.procs) > 0 {
-			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, s.machine.Phase(), len(w.procs), tt.want)
+		if got := s.exitCode(); !stopped || got != tt.want || s.machine.Phase() != phase.Done || len(b.w.procs) > 0 {
+			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, s.machine.Phase(), len(b.w.procs), tt.want)
 		}
+		s.journal.Log.Close()
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
-		if log := lines(); log != "drainit: "+want+"\n" || s.journal.Message != want {
-			t.Errorf("the log says %q, and the message is %q", log, s.journal.Message)
-		}
+		b.wantLog([]string{"only", want})
+		b.wantLog([]string{"message " + want})
 	}
 }
 
@@ -164,11 +147,10 @@ func TestParentDeathSignal(t *testing.T) {
 	for _, sig := range []unix.Signal{0, unix.SIGUSR1} {
 		cfg := configOf("")
 		cfg.ParentDeathSignal = sig
-		w := newWorld()
-		_, w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
-		s, lines := beforeStart(t, cfg, w)
-		s.run()
-		lines()
+		b := beforeStart(t, cfg)
+		_, b.w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
+		b.s.run()
+		b.s.journal.Log.Close()
 		var got int32
 		if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&got)), 0, 0, 0); err != nil || got != int32(sig) {
 			t.Errorf("%d, %v, want %d", got, err, sig)

@@ -156,6 +156,7 @@ func TestStopOfAGroup(t *testing.T) {
 	playRows(t, []row{
 		{"it is seen", group, "sh(node[TERM=0/2s])", "TERM", "0s TERM sh node", "0 2s", []string{
 			"sent SIGTERM to sh[1]: of the worker's process group", "sent SIGTERM to node[2]: of the worker's process group"}},
+		{"a successor ends together with the worker", group, "sh(node[TERM!])", "TERM", "0s TERM sh node", "143 0s", []string{"sh[1] died of SIGTERM; node[2] is the worker now"}},
 		{"hidden", group, "node[TERM=0/2s](job[TERM=0/2s])", "not init; proc hidden; TERM", "0s TERM node job", "0 2s", nil},
 		{"unseen", group, "node[TERM=0/2s](job[TERM=0/2s])", "not init; proc gone; TERM", "0s TERM node job", "0 2s", nil},
 		{"the worker dies of it", group, "node", "TERM", "0s TERM node", "143 0s", []string{"0 warning: node[1] was killed"}},

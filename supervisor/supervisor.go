@@ -64,7 +64,8 @@ type Supervisor struct {
 
 // New returns a supervisor without a terminal.
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
-	cfg.stops = stopSignals(cfg)
+	dropped := func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop } // it has not come
+	cfg.stops = slices.DeleteFunc(append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...), dropped)
 	s := &Supervisor{
 		cfg: cfg, sys: sys, queue: queue,
 		machine: machine.New(machine.Config{
@@ -78,12 +79,6 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s
-}
-
-// stopSignals are all that begin the stop: one that is dropped has not come.
-func stopSignals(cfg Config) []unix.Signal {
-	all := append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...)
-	return slices.DeleteFunc(all, func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop })
 }
 
 // Run runs the worker to its end. It must be called on the locked main thread; the log stays open.
