@@ -129,19 +129,8 @@ func (w *world) Tree(int, *proc.Snapshot, time.Duration) (*proc.Snapshot, error)
 // All is the same.
 func (w *world) All() (*proc.Snapshot, error) {
 	time.Sleep(w.slow)
-	if w.onRead != nil {
-		w.onRead(0)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.looked(&w.snapshots)
-	var all []proc.Process
-	for _, p := range w.procs {
-		if w.proc != procHidden {
-			all = append(all, p.stat())
-		}
-	}
-	if err := w.procError(); err != nil {
+	all, err := w.see(&w.snapshots, 0)
+	if err != nil {
 		return nil, err
 	}
 	return proc.New(all), nil
@@ -149,34 +138,41 @@ func (w *world) All() (*proc.Snapshot, error) {
 
 // Process reads one process.
 func (w *world) Process(pid int) (proc.Process, error) {
-	if w.onRead != nil {
-		w.onRead(pid)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.looked(&w.reads)
-	if err := w.procError(); err != nil {
+	all, err := w.see(&w.reads, pid)
+	switch {
+	case err != nil:
 		return proc.Process{}, err
+	case len(all) == 0:
+		return proc.Process{}, unix.ENOENT
 	}
-	for _, p := range w.procs {
-		if p.PID == pid && w.proc != procHidden {
-			return p.stat(), nil
-		}
-	}
-	return proc.Process{}, unix.ENOENT
+	return all[0], nil
 }
 
 // Read is the same.
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
 
-func (w *world) procError() error {
+// see is what /proc shows of a process, or of all.
+func (w *world) see(kind *int, pid int) (all []proc.Process, err error) {
+	if w.onRead != nil {
+		w.onRead(pid)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looked(kind)
 	switch w.proc {
 	case procGone:
-		return proc.ErrNoProc
+		return nil, proc.ErrNoProc
 	case procExhausted:
-		return unix.EMFILE
+		return nil, unix.EMFILE
+	case procHidden:
+		return nil, nil
 	}
-	return nil
+	for _, p := range w.procs {
+		if pid == 0 || p.PID == pid {
+			all = append(all, p.stat())
+		}
+	}
+	return all, nil
 }
 
 // Watch is as the one of linux.
@@ -224,9 +220,7 @@ func (w *world) reached(d forward.Delivery) (to []*process, err error) {
 	is := func(*process) bool { return true }
 	switch group := func(p *process) bool { return p.PGID == d.PGID }; {
 	case d.Target == forward.ToTree && !w.isInit: // its group goes by the pid; the others must be seen
-		is = func(p *process) bool {
-			return p.PGID == d.Process.PID || w.proc == procThere
-		}
+		is = func(p *process) bool { return p.PGID == d.Process.PID || w.proc == procThere }
 		if w.proc == procGone {
 			err = proc.ErrNoProc
 		}

@@ -45,7 +45,7 @@ func TestStopByFlags(t *testing.T) {
 			"TERM; QUIT; TSTP; is running; USR1; INT", "0s USR2 node; 0s INT node", "0 0s", []string{"dropped SIGTERM", "dropped SIGQUIT", "dropped SIGTSTP"}},
 		{"a stop delay ends in a line", "--stop-delay 5s", "node[TERM=0/2s]", "TERM; 4s; says 0 the stop delay; says 0 warning; 1s",
 			"5s TERM node", "0 7s", []string{"the stop delay is over: SIGTERM sent to node["}},
-		{"a stop delay is quiet", "--stop-delay 5s", "node[TERM=0,TSTP]", "TERM", "0s TSTP node; 5s TERM node", "0 5s", nil},
+		{"a stop delay is quiet", "--stop-delay 5s", "node[TERM=0,TSTP]", "TERM", "0s TSTP node; 5s TERM node", "0 5s", []string{"quiet: SIGTSTP to node[1]"}},
 		{"a stop delay with TSTP dropped", "--stop-delay 1s --rewrite TSTP:0", "node[TERM=0,TSTP]", "TERM", "1s TERM node", "0 1s",
 			[]string{"0 quiet", "0 warning"}},
 		{"143 is reported as 0", "--remap-exit 1 --remap-exit 143", "node", "TERM", "0s TERM node", "0 0s", nil},
