@@ -8,7 +8,8 @@ import (
 func TestQuiet(t *testing.T) {
 	const quietly, noEffect = "[TSTP,CONT,TERM=0]", "warning: quiet has no effect: "
 	playRows(t, []row{
-		{"and resume", "", "node" + quietly, "TSTP; is quiet; title drainit:quiet; 1s; CONT; 49ms; is quiet; 1ms; is running; title drainit:run; TSTP; 1s; CONT; 50ms",
+		{"and resume", "", "node" + quietly,
+			"TSTP; is quiet; title drainit:quiet; 1s; CONT; 49ms; is quiet; 1ms; is running; title drainit:run; TSTP; 1s; CONT; 50ms",
 			"0s TSTP node; 1.05s CONT node; 1.05s TSTP node; 2.1s CONT node", "", []string{"2 quiet: SIGTSTP to node[", "2 running again: SIGCONT to node["}},
 		{"a stop overtakes a resume", "", "node[TSTP,TERM=0/1s]", "TSTP; CONT; 49ms; TERM", "0s TSTP node; 49ms TERM node", "0 1.049s", nil},
 		{"of the worker alone, if it handles it", "", "node" + quietly + "(job" + quietly + ")", "TSTP", "0s TSTP node", "", nil},
@@ -39,7 +40,8 @@ func TestQuietFreezesNothing(t *testing.T) {
 		{"the worker", "", "node[TSTP@]", "TSTP; 1s", "0s TSTP node; 0s CONT node", "", []string{fmt.Sprintf(frozen, 1)}},
 		{"the worker, later", "", "node[TSTP@1s]", "TSTP; 1s", "0s TSTP node; 1s CONT node", "", []string{fmt.Sprintf(frozen, 1)}},
 		{"another", "", "sh(node[TSTP@])", "TSTP; 1s", "0s TSTP node; 0s CONT node", "", []string{fmt.Sprintf(frozen, 2)}},
-		{"what has daemonized, later", "--forking=1", "sh(node[TSTP@1s])", "sh exits 0; TSTP; 1s", "0s TSTP node; 1s CONT node", "", []string{fmt.Sprintf(frozen, 2)}},
+		{"what has daemonized, later", "--forking=1", "sh(node[TSTP@1s])", "sh exits 0; TSTP; 1s", "0s TSTP node; 1s CONT node", "",
+			[]string{fmt.Sprintf(frozen, 2)}},
 		{"a STOP from outside", "", "node[TERM]", "node gets STOP; 1s; CONT", "1s CONT node", "", nil},
 		{"a TSTP from outside", "", "node[TERM]", "node gets TSTP; 1s; CONT", "1s CONT node", "", nil},
 	})
@@ -59,7 +61,8 @@ func TestOtherSignals(t *testing.T) {
 		{"to the worker alone", alone, "sh(a[HUP])", "WINCH", "0s WINCH sh", "", nil},
 		{"to the worker alone, what would stop it", alone, "sh(a[TTIN])", "TTIN", "", "", nil},
 		{"to the worker alone, what it handles", alone, "sh[TTIN](a[TTIN])", "TTIN", "0s TTIN sh", "", nil},
-		{"it waits until the last snapshot is paid for", "", "node[TERM,USR1]", "slow 100ms; TERM; 200ms; USR1; 1s; slow 0s", "100ms TERM node; 500ms USR1 node", "", nil},
+		{"it waits until the last snapshot is paid for", "", "node[TERM,USR1]", "slow 100ms; TERM; 200ms; USR1; 1s; slow 0s",
+			"100ms TERM node; 500ms USR1 node", "", nil},
 		{"CONT to a worker that is stopped", "", "node[TERM=0/2s,stopped]", "CONT; TERM", "0s CONT node; 0s TERM node", "0 2s", nil},
 	})
 }
@@ -69,14 +72,17 @@ func TestSignalFails(t *testing.T) {
 	const eperm, no = " (operation not permitted)", "warning: cannot send SIG"
 	const advice = ": operation not permitted; it runs as another user, give drainit CAP_KILL"
 	playRows(t, []row{
-		{"to the worker", "", "node[TERM]", "refuse node EPERM; TERM; HUP; 29s; allow node", "0s TERM node" + eperm + "; 0s HUP node" + eperm + "; 30s KILL node", "137 30s",
+		{"to the worker", "", "node[TERM]", "refuse node EPERM; TERM; HUP; 29s; allow node",
+			"0s TERM node" + eperm + "; 0s HUP node" + eperm + "; 30s KILL node", "137 30s",
 			[]string{"1 " + no, "warning: cannot send SIGTERM to node[1]" + advice}},
 		{"to an orphan", "", "sh(node[TERM])", "refuse node EPERM; TERM; HUP; 29s; allow node",
-			"0s TERM sh; 0s TERM node" + eperm + "; 0s HUP node" + eperm + "; 30s KILL node", "137 30s", []string{"1 " + no, "warning: cannot send SIGTERM to node[2]" + advice}},
+			"0s TERM sh; 0s TERM node" + eperm + "; 0s HUP node" + eperm + "; 30s KILL node", "137 30s",
+			[]string{"1 " + no, "warning: cannot send SIGTERM to node[2]" + advice}},
 		{"for another reason", "", "node", "refuse node EINVAL; USR1; USR1; allow node; TERM", "*", "143 0s",
 			[]string{"1 " + no, "warning: cannot send SIGUSR1 to node[1]: invalid argument"}},
 		{"to what has just gone", "", "node[TERM]", "refuse node gone; TERM; allow node", "*", "", []string{"0 " + no, "0 sent "}},
-		{"a kill", "", "node[TERM,stuck]", "TERM; refuse node cannot kill it", "0s TERM node; 30s KILL node (cannot kill it) x100", "137 35s", []string{"warning: cannot kill it", "0 " + no}},
+		{"a kill", "", "node[TERM,stuck]", "TERM; refuse node cannot kill it", "0s TERM node; 30s KILL node (cannot kill it) x100", "137 35s",
+			[]string{"warning: cannot kill it", "0 " + no}},
 	})
 }
 
@@ -94,7 +100,8 @@ func TestWithoutProc(t *testing.T) {
 		{"never, as PID 1", "", "node(job[TERM])", exits, "0s TERM job; 30s KILL job", "3 30s",
 			[]string{"warning: sent SIGTERM to every process that is left, signalled before or not: /proc is not mounted", "0 sent "}},
 		{"never, elsewhere", "", "node(job[TERM])", "not init; " + exits, "", "3 35s", []string{unseen + "/proc is not mounted", "0 sent "}},
-		{"a worker that lives may signal the others", "", "node[TERM=0/2s](job[TERM=0])", "proc gone; TERM; 1500ms; says 0 warning", "0s TERM node; 2s TERM job", "0 2s", nil},
+		{"a worker that lives may signal the others", "", "node[TERM=0/2s](job[TERM=0])", "proc gone; TERM; 1500ms; says 0 warning",
+			"0s TERM node; 2s TERM job", "0 2s", nil},
 		{"a stopped worker is known from wait4", "", "node[TERM=0/2s]", "node gets STOP; 1s; proc gone; TERM", "1s TERM node; 1s CONT node", "0 3s", nil},
 		{"and a continued one", "", "node[TERM=0/2s]", "node gets STOP; 1s; node gets CONT; 1s; proc gone; TERM", "2s TERM node", "0 4s", nil},
 		{"the worker is killed unseen", "", "node[TERM]", "proc hidden; TERM", "*", "137 30s", []string{killing + "what is left", "1 warning",
@@ -117,7 +124,8 @@ func TestOnATerminal(t *testing.T) {
 		{"TERM", "", "node[TERM]", "tty; TERM", "0s TERM node", "", []string{"0 stopping: SIGTERM sent to node[1]; what still runs after 30s is killed,"}},
 		{"a stopped job's stop", "", "sh[TERM](node[TERM,stopped])", "tty; TERM", "0s TERM sh; 0s CONT sh node", "", nil},
 		{"a stopped job's CONT; the next is for the worker", "", "sh[TERM](node[TERM,stopped])", "tty; CONT; CONT", "0s CONT sh node; 0s CONT sh", "", nil},
-		{"without /proc, a stopped worker's group", "", "daemon node[TERM](job[TERM])", "tty; node gets STOP; 1s; proc gone; TERM", "1s TERM node; 1s CONT node job", "", nil},
+		{"without /proc, a stopped worker's group", "", "daemon node[TERM](job[TERM])", "tty; node gets STOP; 1s; proc gone; TERM",
+			"1s TERM node; 1s CONT node job", "", nil},
 		{"without /proc, another that is stopped", "", "daemon node[TERM](job[TERM])", "tty; daemon gets STOP; 1s; proc gone; TERM", "1s TERM node", "", nil},
 	})
 }
@@ -130,7 +138,8 @@ func TestWarningsOfAStop(t *testing.T) {
 	const alone = "--forward worker"
 	playRows(t, []row{
 		{"below a shell", "", "sh(a[TERM=0/2s] b b sleep c)", "TERM", "*", "0 2s", []string{"3 warning",
-			"warning: b[3] has no SIGTERM handler: it died at once", "warning: c[6] has no SIGTERM handler: it died at once", "warning: sh[1] does not forward signals"}},
+			"warning: b[3] has no SIGTERM handler: it died at once", "warning: c[6] has no SIGTERM handler: it died at once",
+			"warning: sh[1] does not forward signals"}},
 		{"a second later, on a busy machine", "", "sh(a[TERM=0/2s] b[TERM!1s,default])", "TERM", "*", "0 2s", []string{lacks}},
 		{"later, for it may have had the signal blocked", "", "sh(a[TERM=0/3s] b[TERM!1001ms,default])", "TERM", "*", "0 3s",
 			[]string{"0 " + lacks, "0 warning: b[3] died of SIGTERM at once"}},
@@ -145,8 +154,10 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"the worker alone, a shell", alone, "sh", "TERM", "*", "143 0s", []string{"0 " + fmt.Sprintf(maybe, "sh")}},
 		{"the worker alone, that exits", alone, "ruby[TERM=0/1ms]", "TERM", "*", "0 1ms", []string{"0 " + ruby}},
 		{"a runtime on a terminal", "", "node[TERM!1ms]", "tty; TERM", "*", "143 1ms", []string{"0 " + node}},
-		{"PM2", "", "npx(PM2_v6.0.14:[TERM=0/2s])", "TERM", "*", "143 2s", []string{"PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT"}},
-		{"reaped orphans", "--warn-reaped=1", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"1 warning", "warning: reaped orphan 1, exit status 143"}},
+		{"PM2", "", "npx(PM2_v6.0.14:[TERM=0/2s])", "TERM", "*", "143 2s",
+			[]string{"PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT"}},
+		{"reaped orphans", "--warn-reaped=1", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s",
+			[]string{"1 warning", "warning: reaped orphan 1, exit status 143"}},
 		{"reaped orphans, unasked", "", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"0 warning"}},
 	})
 }

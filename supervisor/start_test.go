@@ -179,7 +179,8 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := configOf("--grace infinity --stop-delay 1s --second-stop ignore --stop-signal QUIT --rewrite HUP:0 --forward group --forking=1 --remap-exit 143 --warn-reaped=1")
+	all := configOf("--grace infinity --stop-delay 1s --second-stop ignore --stop-signal QUIT --rewrite HUP:0 --forward group --forking=1 " +
+		"--remap-exit 143 --warn-reaped=1")
 	all.ParentDeathSignal, all.HealthAddr, all.TerminationLog = unix.SIGTERM, at, "/x"
 	none := configOf("")
 	none.TerminationLog = logx.DefaultTerminationLog

@@ -20,9 +20,11 @@ func TestStopOfAWorker(t *testing.T) {
 			[]string{"stopped after 30s: killed node[1] (grace period of 30s over); exit status 137"}},
 		{"a grace of 0", "--grace 0s", "node[TERM=0/2s]", "TERM", "0s KILL node", "137 0s", []string{"only",
 			"warning: grace period of 0s over: killing node[1] (sleeping)", "stopped after 0.0s: killed node[1] (grace period of 0s over); exit status 137"}},
-		{"times in lines are tenths of a second", "--grace 1234ms", "node[TERM]", "TERM", "0s TERM node", "", []string{begins + "what still runs after 1.2s is killed"}},
+		{"times in lines are tenths of a second", "--grace 1234ms", "node[TERM]", "TERM", "0s TERM node", "",
+			[]string{begins + "what still runs after 1.2s is killed"}},
 		{"an infinite grace", "--grace infinity", "node[TERM=1/12s]", "TERM", "0s TERM node", "1 12s", []string{"only", begins + infinite,
-			"draining, 1 process left (node[1]), " + infinite, "draining, 1 process left (node[1]), " + infinite, "stopped after 12s: node[1] exited with status 1"}},
+			"draining, 1 process left (node[1]), " + infinite, "draining, 1 process left (node[1]), " + infinite,
+			"stopped after 12s: node[1] exited with status 1"}},
 		{"it outlives SIGKILL", "--grace 1s", "node[TERM,stuck]", "TERM", "0s TERM node; 1s KILL node x100", "137 6s", []string{"only",
 			begins + "what still runs after 1s is killed", "warning: grace period of 1s over: killing node[1] (sleeping)",
 			"error: leaving 5s after SIGKILL, still alive: node[1] (sleeping)", "stopped after 6.0s; exit status 137"}},
@@ -41,11 +43,13 @@ func TestStopByFlags(t *testing.T) {
 	playRows(t, []row{
 		{"another stop signal", "--stop-signal QUIT", "node[QUIT=0]", "QUIT", "0s QUIT node", "0 0s", nil},
 		{"a rewrite", "--rewrite TERM:INT", "node[INT=4]", "TERM", "0s INT node", "4 0s", nil},
-		{"what is dropped has not come", "--stop-signal QUIT --rewrite TERM:0 --rewrite QUIT:0 --rewrite TSTP:0 --rewrite USR1:USR2", "node[TERM,TSTP,USR2,INT=0]",
+		{"what is dropped has not come", "--stop-signal QUIT --rewrite TERM:0 --rewrite QUIT:0 --rewrite TSTP:0 --rewrite USR1:USR2",
+			"node[TERM,TSTP,USR2,INT=0]",
 			"TERM; QUIT; TSTP; is running; USR1; INT", "0s USR2 node; 0s INT node", "0 0s", []string{"dropped SIGTERM", "dropped SIGQUIT", "dropped SIGTSTP"}},
 		{"a stop delay ends in a line", "--stop-delay 5s", "node[TERM=0/2s]", "TERM; 4s; says 0 the stop delay; says 0 warning; 1s",
 			"5s TERM node", "0 7s", []string{"the stop delay is over: SIGTERM sent to node["}},
-		{"a stop delay is quiet", "--stop-delay 5s", "node[TERM=0,TSTP]", "TERM", "0s TSTP node; 5s TERM node", "0 5s", []string{"quiet: SIGTSTP to node[1]"}},
+		{"a stop delay is quiet", "--stop-delay 5s", "node[TERM=0,TSTP]", "TERM", "0s TSTP node; 5s TERM node", "0 5s",
+			[]string{"quiet: SIGTSTP to node[1]"}},
 		{"a stop delay with TSTP dropped", "--stop-delay 1s --rewrite TSTP:0", "node[TERM=0,TSTP]", "TERM", "1s TERM node", "0 1s",
 			[]string{"0 quiet", "0 warning"}},
 		{"143 is reported as 0", "--remap-exit 1 --remap-exit 143", "node", "TERM", "0s TERM node", "0 0s", nil},
@@ -66,7 +70,8 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 			[]string{"message ", "error: leaving 5s after SIGKILL, still alive: job[2]"}},
 		{"a child of drainit's from before", "", "daemon[TERM=0] node[TERM]", "TERM; 20s", "0s TERM node", "",
 			[]string{"not signalled: daemon[1]: it was there before the stop, and the worker lives"}},
-		{"the death of a parent is known at once", "", "node[TERM](a(b[TERM]))", "TERM; 2s; says 0 not signalled; a dies KILL; says not signalled: b[3]", "0s TERM node", "", nil},
+		{"the death of a parent is known at once", "", "node[TERM](a(b[TERM]))",
+			"TERM; 2s; says 0 not signalled; a dies KILL; says not signalled: b[3]", "0s TERM node", "", nil},
 		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s", nil},
 	})
 }
@@ -110,7 +115,8 @@ func TestWorkerExitsByItself(t *testing.T) {
 		{"with TERM dropped", "--rewrite TERM:0", "node(job[TERM=0])", "node exits 7", "0s TERM job", "7 0s", nil},
 		{"for the worker alone", "--forward worker", "node(job[TERM=0])", "node exits 7", "0s KILL job", "7 0s", nil},
 		{"the first stop signal after it begins the grace anew, and what is killed shows in the status", "", "node(job[TERM])",
-			"node exits 0; 20s; TERM; says SIGTERM: the grace period starts now, SIGKILL in 30s", "0s TERM job; 50s KILL job", "137 50s", []string{killing + "job["}},
+			"node exits 0; 20s; TERM; says SIGTERM: the grace period starts now, SIGKILL in 30s", "0s TERM job; 50s KILL job", "137 50s",
+			[]string{killing + "job["}},
 	})
 }
 
@@ -146,7 +152,8 @@ func TestSecondStop(t *testing.T) {
 		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; force; TERM", "*", "137 4s", []string{forced}},
 		{"nor is it where a look takes long", ignore, "node[TERM]", "slow 1s; TERM; 4s; force; TERM; 3s", "*", "137 5s", []string{forced}},
 		{"nor is drainit stop --force the same request", "", "node[TERM]",
-			"TERM; 50ms; force other; TERM; is draining; says SIGTERM repeated within 100ms: treated as one request; force; TERM", "*", "137 50ms", []string{forced}},
+			"TERM; 50ms; force other; TERM; is draining; says SIGTERM repeated within 100ms: treated as one request; force; TERM", "*", "137 50ms",
+			[]string{forced}},
 	})
 }
 
@@ -156,7 +163,8 @@ func TestStopOfAGroup(t *testing.T) {
 	playRows(t, []row{
 		{"it is seen", group, "sh(node[TERM=0/2s])", "TERM", "0s TERM sh node", "0 2s", []string{
 			"sent SIGTERM to sh[1]: of the worker's process group", "sent SIGTERM to node[2]: of the worker's process group"}},
-		{"a successor ends together with the worker", group, "sh(node[TERM!])", "TERM", "0s TERM sh node", "143 0s", []string{"sh[1] died of SIGTERM; node[2] is the worker now"}},
+		{"a successor ends together with the worker", group, "sh(node[TERM!])", "TERM", "0s TERM sh node", "143 0s",
+			[]string{"sh[1] died of SIGTERM; node[2] is the worker now"}},
 		{"hidden", group, "node[TERM=0/2s](job[TERM=0/2s])", "not init; proc hidden; TERM", "0s TERM node job", "0 2s", nil},
 		{"unseen", group, "node[TERM=0/2s](job[TERM=0/2s])", "not init; proc gone; TERM", "0s TERM node job", "0 2s", nil},
 		{"the worker dies of it", group, "node", "TERM", "0s TERM node", "143 0s", []string{"0 warning: node[1] was killed"}},
@@ -189,7 +197,8 @@ func TestForking(t *testing.T) {
 		{"a signal for what can't be seen is lost", forking, tree, "node exits 0; proc descriptors; HUP", "", "", []string{unseen + "too many open files"}},
 		{"without the flag, a daemon is a hint", "", "node(daemon[TERM=0,session])", "node exits 0", "*", "0 0s",
 			[]string{left("0 and left 1 process (daemon[2]), SIGKILL in 30s" + hint)}},
-		{"a leftover is none", "", "node(daemon[TERM=0])", "node exits 0", "*", "0 0s", []string{left("0"), "0 " + left("0 and left 1 process (daemon[2]), SIGKILL in 30s;")}},
+		{"a leftover is none", "", "node(daemon[TERM=0])", "node exits 0", "*", "0 0s",
+			[]string{left("0"), "0 " + left("0 and left 1 process (daemon[2]), SIGKILL in 30s;")}},
 		{"on a terminal a daemon has left drainit's session", "", "node(daemon[TERM=0])", "tty; node exits 0", "*", "0 0s",
 			[]string{left("0 and left 1 process (daemon[2]), SIGKILL in 30s" + hint)}},
 		{"and a leftover has not", "", "node(daemon[TERM=0,ours])", "tty; node exits 0", "*", "0 0s",
