@@ -68,10 +68,11 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// Where the death of each parent will be known, a drain takes a snapshot with each line of progress, and
-// each second of the last 5s. Elsewhere it takes one a second, and ten a second then.
+// Where the death of each parent will be known, a drain takes a snapshot soon after the signal, then ever
+// more rarely until it takes one with each line of progress, and each second of the last 5s. Elsewhere it
+// takes one a second, and ten a second then.
 func TestSnapshotsOfADrain(t *testing.T) {
-	for blind, of := range map[bool]struct{ before, then int }{false: {4, 4}, true: {24, 45}} {
+	for blind, of := range map[bool]struct{ before, then int }{false: {10, 4}, true: {25, 45}} {
 		inBubble(t, "", "node[TERM]", func(b *bubble) {
 			b.w.blind = blind
 			b.play("TERM; 24500ms")

@@ -69,7 +69,7 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 		{"what outlives SIGKILL was not killed", "", "node[TERM=0](job[TERM,stuck])", "TERM", "*", "137 35s",
 			[]string{"message ", "error: leaving 5s after SIGKILL, still alive: job[2]"}},
 		{"a child of drainit's from before", "", "daemon[TERM=0] node[TERM]", "TERM; 20s", "0s TERM node", "",
-			[]string{"not signalled: daemon[1]: it was there before the stop, and the worker lives"}},
+			[]string{"not signalled: daemon[1]: it was there before the stop, and the work goes on"}},
 		{"the death of a parent is known at once", "", "node[TERM](a(b[TERM]))",
 			"TERM; 2s; says 0 not signalled; a dies KILL; says not signalled: b[3]", "0s TERM node", "", nil},
 		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s", nil},
