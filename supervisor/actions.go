@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +12,6 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/internal/title"
 )
 
 // request is what drainit asks of package forward for a signal that came, 0 where the worker exited by
@@ -197,20 +195,4 @@ func (s *Supervisor) suspends() bool {
 	}
 	all, err := s.observe(r)
 	return err == nil && len(s.ledger.Handlers(r, all)) == 0
-}
-
-// forceAsked reports whether drainit stop --force runs: it says so by its name, for a signal can't. It
-// sends more than one: not each of them need be asked about.
-func (s *Supervisor) forceAsked() bool {
-	const share = 4 // of the time of one look, between two
-	began := time.Now()
-	if began.Before(s.nextForceLook) {
-		return false
-	}
-	all, err := s.sys.All()
-	now := time.Now()
-	s.nextForceLook = now.Add(share * now.Sub(began))
-	s.shown = all // for the line of the kill
-	name := title.Force(os.Getpid())
-	return err == nil && slices.ContainsFunc(all.All(), func(p *proc.Process) bool { return p.Comm == name })
 }

@@ -137,21 +137,6 @@ func TestForwardedSignalsLeaveTime(t *testing.T) {
 	})
 }
 
-// Of stop signals that come at once not each costs a look for drainit stop --force.
-func TestLooksForAForcedStop(t *testing.T) {
-	inBubble(t, "--second-stop ignore", "node[TERM]", func(b *bubble) {
-		b.play("TERM; 1s; slow 10ms")
-		before := b.cost().snapshots
-		for range 10 {
-			b.arrive(unix.SIGTERM, time.Second)
-		}
-		b.after(100 * time.Millisecond)
-		if got := b.cost().snapshots - before; got != 1 {
-			t.Errorf("%d looks, want 1", got)
-		}
-	})
-}
-
 // Many children that exit at once are one snapshot in a drain, and none before it; all are waited for.
 func TestManyChildrenExitAtOnce(t *testing.T) {
 	const many = 600

@@ -70,14 +70,17 @@ func (s *Supervisor) takeNext() bool {
 // take steps the machine by a signal, unless that means nothing: it is rewritten to nothing, or has been
 // acted upon. earliest is when a stop signal can have come; zero is now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
+	if sig == signals.ForceStop {
+		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
+		return
+	}
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
 		s.journal.Dropped(sig, "it is rewritten to 0")
 		return
 	}
-	_, again := s.machine.Requested()
 	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker
 		s.journal.HungUp(sig, s.cfg.stops[0])
-		if again { // and no force-stop: it was not requested again
+		if _, again := s.machine.Requested(); again { // and no force-stop: it was not requested again
 			return
 		}
 		sig = s.cfg.stops[0]
@@ -85,7 +88,7 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	e := machine.Event{Kind: machine.OtherSignaled, Signal: sig, At: earliest}
 	switch {
 	case slices.Contains(s.cfg.stops, sig):
-		e.Kind, e.Forced = machine.StopSignaled, again && s.forceAsked()
+		e.Kind = machine.StopSignaled
 	case sig == unix.SIGTSTP:
 		e.Kind = machine.QuietSignaled
 		if s.suspends() && s.job.Suspend() {

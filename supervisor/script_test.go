@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
-	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -57,7 +55,6 @@ func playRows(t *testing.T, rows []row) {
 //	2s              time passes                     tty              drainit has a terminal, which is gone
 //	proc hidden     what /proc shows from now on    slow 3s          a snapshot takes so long from now on
 //	not init        drainit is not PID 1            start a[TERM]    drainit gets another child
-//	force           drainit stop --force runs       force other      that of another drainit
 //	refuse a EPERM  no signal may be sent to a      allow a          it may again
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
@@ -100,8 +97,6 @@ func (b *bubble) do(word, rest string) {
 		b.w.start(parseTree(rest)[0])
 	case "end": // all
 		b.w.endAll()
-	case "force":
-		b.w.start(newProcess(title.Force(os.Getpid() + len(rest))))
 	case "refuse":
 		b.w.refuse[name] = cmp.Or(map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}[what], errors.New(what))
 	case "allow":

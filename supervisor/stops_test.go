@@ -149,10 +149,12 @@ func TestSecondStop(t *testing.T) {
 			[]string{"message stopped after 2.0s: node[1] died of SIGKILL; killed what was left (second stop signal, force-stop); exit status 137"}},
 		{"it is ignored", ignore, "node[TERM]", "TERM; 1s; INT; 1s; INT; 1s; INT; is draining", "0s TERM node; 30s KILL node", "137 30s",
 			[]string{"SIGINT again: ignored"}},
-		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; force; TERM", "*", "137 4s", []string{forced}},
-		{"nor is it where a look takes long", ignore, "node[TERM]", "slow 1s; TERM; 4s; force; TERM; 3s", "*", "137 5s", []string{forced}},
+		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; 64", "*", "137 4s", []string{forced}},
+		{"nor is it where a look takes long", ignore, "node[TERM]", "slow 1s; TERM; 4s; 64; 3s", "*", "137 6s", []string{forced}},
+		{"nor is it where no stop has begun", ignore, "node[TERM]", "64", "*", "137 0s", []string{forced}},
+		{"nor is it after an exit", ignore, "node(job[TERM])", "node exits 0; 64", "*", "137 0s", []string{"warning: second stop signal"}},
 		{"nor is drainit stop --force the same request", "", "node[TERM]",
-			"TERM; 50ms; force other; TERM; is draining; says SIGTERM repeated within 100ms: treated as one request; force; TERM", "*", "137 50ms",
+			"TERM; 50ms; TERM; is draining; says SIGTERM repeated within 100ms: treated as one request; 64", "*", "137 50ms",
 			[]string{forced}},
 	})
 }

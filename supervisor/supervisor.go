@@ -49,12 +49,11 @@ type Supervisor struct {
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 
-	died          chan int       // the pids of those that were watched; the queue is to wake the loop
-	shown         *proc.Snapshot // of all processes, from this step; nil for none
-	killed        journal.Kill
-	nextForceLook time.Time
-	atWork        []proc.Process // when the stop began
-	clues         map[int]clue   // by pid
+	died   chan int       // the pids of those that were watched; the queue is to wake the loop
+	shown  *proc.Snapshot // of all processes, from this step; nil for none
+	killed journal.Kill
+	atWork []proc.Process // when the stop began
+	clues  map[int]clue   // by pid
 
 	// What is published.
 	health    health.State
@@ -122,7 +121,7 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	s.queue.Subscribe(s.cfg.stops, s.cfg.Rewrites.From())
+	s.queue.Subscribe(append(s.cfg.stops, signals.ForceStop), s.cfg.Rewrites.From())
 	s.publish() // no stop signal is lost any longer
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err

@@ -14,11 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -89,7 +87,7 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 	if d.is.Phase > phase.Quiet {
 		return d.answer(0, fmt.Errorf("%s is %s already: nothing to quiet", d, d.is.Phase))
 	}
-	if status := d.signalUntil(unix.SIGTSTP, once, func(p phase.Phase) bool { return p != phase.Running }); status != 0 {
+	if status := d.signalUntil(unix.SIGTSTP, func(p phase.Phase) bool { return p != phase.Running }); status != 0 {
 		return status
 	}
 	d.sleep(sleep)
@@ -101,7 +99,7 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 
 func (d *instance) resume() (status int) {
 	if d.is.Phase <= phase.Quiet {
-		status = d.signalUntil(unix.SIGCONT, once, func(p phase.Phase) bool { return p != phase.Quiet })
+		status = d.signalUntil(unix.SIGCONT, func(p phase.Phase) bool { return p != phase.Quiet })
 	}
 	if d.is.Phase > phase.Quiet { // or a stop came before the resume
 		return d.answer(statusNo, fmt.Errorf("%s is %s: a worker that was sent the stop signal can't be resumed", d, d.is.Phase))
@@ -109,14 +107,11 @@ func (d *instance) resume() (status int) {
 	return status
 }
 
-// stop never sends a second stop signal unless that is asked for: it would kill. A force-stop
-// takes several: the first may begin the drain, and one too soon after it counts as the same
-// request. A drainit that ignores repeated ones knows by the verb's name that these are meant.
+// stop never sends a second stop signal unless that is asked for: it would kill.
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:
-		title.Set(title.Force(d.PID))
-		status = d.signalUntil(unix.SIGTERM, machine.SameRequest+50*time.Millisecond, func(p phase.Phase) bool { return p == phase.Killing })
+		status = d.signalUntil(signals.ForceStop, func(p phase.Phase) bool { return p == phase.Killing })
 	case d.is.Phase <= phase.Quiet:
 		status = d.signal(unix.SIGTERM)
 	case d.status(Request{}) == statusFailed: // it prints the status
@@ -150,22 +145,14 @@ func (d *instance) signal(sig unix.Signal) (status int) {
 	return 0
 }
 
-// signalUntil sends drainit a signal, and after each such time anew, and returns when its phase
-// shows that it has acted upon that, or it has ended. It looks ever more rarely: under a CPU
-// limit each look takes its time from drainit. Looks bound it and not a time: a machine that
-// stands still or is busy keeps drainit from acting.
-func (d *instance) signalUntil(sig unix.Signal, again time.Duration, acted func(phase.Phase) bool) (status int) {
+// signalUntil sends drainit a signal, and returns when its phase shows that it has acted upon that, or it
+// has ended. It looks ever more rarely: under a CPU limit each look takes its time from drainit. Looks bound
+// it and not a time: a machine that stands still or is busy keeps drainit from acting.
+func (d *instance) signalUntil(sig unix.Signal, acted func(phase.Phase) bool) (status int) {
 	const slowest, most = 50 * time.Millisecond, 210 // looks take 10 s
-	began, next := time.Now(), time.Duration(0)
-	for look := range most {
-		waited := time.Since(began)
-		if waited >= next {
-			if status := d.signal(sig); status != 0 {
-				return status
-			}
-			next = waited + again
-		}
-		time.Sleep(min(time.Millisecond+waited/2, slowest))
+	began, status := time.Now(), d.signal(sig)
+	for look := 0; status == 0 && look < most; look++ {
+		time.Sleep(min(time.Millisecond+time.Since(began)/2, slowest))
 		d.refresh()
 		switch {
 		case d.gone || acted(d.is.Phase):
@@ -174,11 +161,11 @@ func (d *instance) signalUntil(sig unix.Signal, again time.Duration, acted func(
 			return d.answer(statusNo, fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d, signals.Name(sig)))
 		}
 	}
+	if status != 0 {
+		return status
+	}
 	return d.answer(statusNo, fmt.Errorf("%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?", d, signals.Name(sig), d.is.Phase))
 }
-
-// once is for a signal that is not sent again.
-const once = time.Hour
 
 func (d *instance) refresh() {
 	now, err := d.look(d.PID)

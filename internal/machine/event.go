@@ -28,7 +28,7 @@ type Event struct {
 	Kind   EventKind
 	Signal unix.Signal
 	At     time.Time // of a stop signal: when it can have come at the earliest; zero for now
-	Forced bool      // of a stop signal: drainit stop --force sent it
+	Forced bool      // of a stop signal: signals.ForceStop, which drainit stop --force sends
 }
 
 // ActionKind is what is to be done.
@@ -49,8 +49,8 @@ const (
 	AnnounceExit                       // the drain begins because the worker exited
 	AnnounceSignaled                   // the stop delay is over, and the worker was sent Action.Signal
 	AnnounceStop                       // the first stop signal in a drain that began without one
-	AnnounceSame                       // a stop signal that is the same request as the first: unless it is drainit stop --force
-	AnnounceIgnored                    // one that is ignored, for so it was configured: likewise
+	AnnounceSame                       // a stop signal that is the same request as the first
+	AnnounceIgnored                    // one that is ignored, for so it was configured
 	AnnounceLeaving                    // the worker has exited, and drainit ends with it; before the kill
 	AnnounceProgress                   // which processes are left, and for how long
 	AnnounceOver                       // the grace is over; before the kill, for it names what lives

@@ -57,6 +57,8 @@ func (m *Machine) beginStop(now time.Time, e Event) []Action {
 	m.requested = e.At
 	m.beginDrain(now, m.requested, m.cfg.Grace)
 	switch {
+	case e.Forced:
+		return m.kill(now, AnnounceForce)
 	case m.cfg.Grace == 0:
 		return m.kill(now, AnnounceOver)
 	case delay > 0:
@@ -100,13 +102,16 @@ func (m *Machine) setGrace(since time.Time, grace time.Duration) {
 // stopAgain is a stop signal in a drain: the first one, if the drain began
 // because the worker exited; the same request once more; or a force-stop.
 func (m *Machine) stopAgain(now time.Time, e Event) []Action {
-	switch {
-	case m.requested.IsZero():
+	first := m.requested.IsZero()
+	if first {
 		m.requested = e.At
-		m.setGrace(e.At, m.cfg.Grace) // not 0: such a machine never drains
-		return []Action{{AnnounceStop, e.Signal}}
+	}
+	switch {
 	case e.Forced:
 		return m.kill(now, AnnounceForce)
+	case first:
+		m.setGrace(e.At, m.cfg.Grace) // not 0: such a machine never drains
+		return []Action{{AnnounceStop, e.Signal}}
 	case e.At.Sub(m.requested) < SameRequest:
 		return []Action{{AnnounceSame, e.Signal}}
 	case m.cfg.SecondStopIgnored:

@@ -21,6 +21,10 @@ const (
 	maxSignal = unix.Signal(64) // RTMAX
 )
 
+// ForceStop is drainit's own: it kills at once, and is not forwarded. Who may send it is the kernel's
+// choice (kill(2)).
+const ForceStop = maxSignal
+
 // aliases are names beside those that Name has (signal(7)).
 var aliases = map[string]unix.Signal{
 	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS, "RTMIN+0": rtMin, "RTMAX": maxSignal,

@@ -42,10 +42,6 @@ var titles = map[string]State{
 // Pause is the title of a drainit that runs no worker.
 const Pause = "drainit:pause"
 
-// Force is what a verb is called that asks the drainit with this pid for a force-stop: a
-// stop signal is one then, whether or not a second one is ignored.
-func Force(pid int) string { return "force:" + strconv.Itoa(pid) }
-
 // Of is the title of a state, without what makes no difference in its phase; "" at the end,
 // which has none.
 func Of(s State) string {

@@ -31,7 +31,7 @@ func TestEachTitleIsReadBack(t *testing.T) {
 			t.Errorf("%q is the title of %+v, whose title is %q", title, state, Of(state))
 		}
 	}
-	for _, title := range []string{"", "drainit", "drainit:", "drainit:runs", "init", Pause, Force(7)} {
+	for _, title := range []string{"", "drainit", "drainit:", "drainit:runs", "init", Pause} {
 		if s, ok := Parse(title); ok || len(title) > 15 {
 			t.Errorf("%q is %+v", title, s)
 		}
