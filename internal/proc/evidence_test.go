@@ -149,7 +149,7 @@ func TestARecycledPidIsNotUntouched(t *testing.T) {
 	top, _ := family(t, 1, `say "ready"; forever`)
 	sleeps(t, top)
 	before := take(t)
-	p, _ := before.find(top)
+	p := before.find(top)
 	p.Start++
 	if now, _ := takeSince(t, before).Process(top); now.Untouched {
 		t.Error("it is called untouched by the evidence of another")

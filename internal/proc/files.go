@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -56,12 +55,11 @@ func Cgroups(pid int) (string, error) {
 // SecondThread is the oldest of drainit's threads beside the main one, which is one of the Go
 // runtime's and never ends; 0 where that can't be known.
 func SecondThread() int {
-	tids, _ := readPids("/proc/self/task")
-	tids = slices.DeleteFunc(tids, func(tid int) bool { return tid == os.Getpid() })
-	if checkProc() != nil || len(tids) == 0 {
+	tids, _ := readPids("/proc/self/task") // in the order in which they were made
+	if checkProc() != nil || len(tids) < 2 {
 		return 0
 	}
-	return slices.Min(tids)
+	return tids[1]
 }
 
 // ThreadNames are the names of a process's threads, which every user may read.
@@ -166,22 +164,21 @@ func asOwner[T any](pid int, call func() (T, error)) (T, error) {
 }
 
 // openProc goes around os.File, whose poller would leave drainit two descriptors for nothing.
-func openProc(path string, flags int) (int, error) {
-	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0) })
-	return fd, os.NewSyscallError("open "+path, err)
+func openProc(path string, flags int) (fd int, err error) {
+	fd, err = retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0) })
+	if err != nil {
+		err = os.NewSyscallError("open "+path, err)
+	}
+	return fd, err
 }
 
-// retry makes a call again that was interrupted, and twice one that failed for the moment: a
-// snapshot with holes costs more, such as an exit status.
+// retry makes a call again, twice at most, that was interrupted or failed for the moment: a snapshot
+// with holes costs more, such as an exit status.
 func retry(call func() (int, error)) (n int, err error) {
-	for tries := 3; tries > 0; {
+	for range 3 {
 		n, err = call()
-		switch {
-		case err == unix.EINTR:
-		case isResourceExhausted(err) || err == unix.EAGAIN || err == unix.EIO:
-			tries--
-		default:
-			return n, err
+		if err != unix.EINTR && err != unix.EAGAIN && err != unix.EIO && !isResourceExhausted(err) {
+			break
 		}
 	}
 	return n, err

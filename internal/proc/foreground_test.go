@@ -108,7 +108,7 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 		s := New(append([]Process{{ID: ID{PID: 10, Start: 90}, PPID: 1, State: 'S'}}, tt.children...))
 		for reader, writers := range tt.writers {
 			pipe := File{Inode: uint64(reader)}
-			if p, ok := s.find(reader); ok {
+			if p := s.find(reader); p != nil {
 				p.Reads = pipe
 			}
 			for _, writer := range writers {

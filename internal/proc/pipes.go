@@ -13,27 +13,17 @@ type File struct{ Device, Inode uint64 }
 // HasWriters reports whether another process writes to the pipe that a process reads as its
 // standard input, or may do so.
 func (s *Snapshot) HasWriters(pid int) bool {
-	pipe := s.readBy(pid)
-	return pipe != File{} && (s.unsure || slices.ContainsFunc(s.writers[pipe], func(writer int) bool { return writer != pid }))
+	p := s.find(pid)
+	another := func(writer int) bool { return writer != pid }
+	return p != nil && p.Reads != File{} && (s.unsure || slices.ContainsFunc(s.writers[p.Reads], another))
 }
 
 // WritersTo returns the pids of the processes that write to the pipe that a process reads.
 func (s *Snapshot) WritersTo(pid int) []int {
-	if pipe := s.readBy(pid); pipe != (File{}) {
-		return s.writers[pipe]
+	if p := s.find(pid); p != nil && p.Reads != (File{}) {
+		return s.writers[p.Reads]
 	}
 	return nil
-}
-
-// readBy is the pipe that a process reads as its standard input; the zero File for none.
-func (s *Snapshot) readBy(pid int) (pipe File) {
-	if s == nil {
-		return pipe
-	}
-	if i, ok := s.index(pid); ok {
-		pipe = s.all[i].Reads
-	}
-	return pipe
 }
 
 // AddWriter notes that a process writes to a pipe.

@@ -58,7 +58,7 @@ func TestParseStatus(t *testing.T) {
 func TestValueOf(t *testing.T) {
 	const text = "Name:\ta\\nState:\tX\nState:\tS (sleeping)\nsigmask:\t0000000000004001"
 	for name, want := range map[string]string{"Name": `a\nState:	X`, "State": "S (sleeping)", "sigmask": "0000000000004001", "mask": "", "Sta": ""} {
-		if got := string(valueOf([]byte(text), name)); got != want {
+		if got, _ := valueOf([]byte(text), name); string(got) != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -61,7 +61,6 @@ type Call struct {
 	Sleeps bool
 	Number int
 	Stack  uint64 // its stack pointer
-	first  int64  // argument
 }
 
 // Alive reports whether the process can still run. Of one that hangs nothing is known, not even

@@ -29,21 +29,15 @@ type Reader struct {
 // MostHung is how many threads of a Reader may hang. Beyond that it reads nothing until one is back.
 const MostHung = 4
 
-// A read is given up when its thread has neither run nor been about to for so many looks at it.
-const (
-	looksApart = 10 * time.Millisecond
-	looksMost  = 5
-)
-
 // beside makes a call that reads on another thread, and waits for it. It is made again without
 // each process that does not answer. The error is ErrNoAnswer, ErrNoProc, or that of the call.
-func beside[T any](r *Reader, call func(g *reading) (T, error)) (none T, _ error) {
+func beside[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ error) {
 	for {
 		g := r.begin()
 		if g == nil {
-			return none, ErrNoAnswer
+			return got, ErrNoAnswer
 		}
-		var got T // of this call: one that was given up may still write its own
+		var its T // which one that was given up may still write
 		var err error
 		go func() {
 			defer close(g.done)
@@ -51,15 +45,15 @@ func beside[T any](r *Reader, call func(g *reading) (T, error)) (none T, _ error
 			defer runtime.UnlockOSThread()
 			g.tid.Store(int32(unix.Gettid()))
 			if err = checkProc(); err == nil {
-				got, err = call(g)
+				its, err = call(g)
 			}
 		}()
 		if g.wait() {
-			return got, err
+			return its, err
 		}
 		r.hung = append(r.hung, g)
 		if g.giveUp() == (place{}) {
-			return none, ErrNoAnswer
+			return got, ErrNoAnswer
 		}
 	}
 }
@@ -70,20 +64,18 @@ func (r *Reader) begin() *reading {
 	if len(r.hung) == MostHung {
 		return nil
 	}
-	g := &reading{careful: len(r.hung) == MostHung-1, hangs: make(map[place]bool), done: make(chan struct{})}
+	g := &reading{done: make(chan struct{})}
 	for _, h := range r.hung {
-		g.hangs[h.at] = true
+		g.hangs = append(g.hangs, h.at)
 	}
 	return g
 }
 
 // reading is one pass over /proc on a thread of its own.
 type reading struct {
-	hangs   map[place]bool // what is not to be read
-	careful bool           // it is the last one that may hang
-
-	tid  atomic.Int32 // of its thread, once it runs
-	done chan struct{}
+	hangs []place      // what is not to be read
+	tid   atomic.Int32 // of its thread, once it runs
+	done  chan struct{}
 
 	sync.Mutex
 	at      place // what it reads
@@ -96,18 +88,18 @@ type place struct {
 	of  depth
 }
 
-type depth uint8
+type depth bool
 
 const (
-	stat    depth = iota
-	closely       // the rest
+	stat    depth = false
+	closely depth = true // the rest
 )
 
 // reads notes what is read next, and reports whether it may be: it is not known to hang. A reading
 // that was given up ends there.
 func (g *reading) reads(pid int, d depth) bool {
 	at := place{pid, d}
-	if g.hangs[at] {
+	if slices.Contains(g.hangs, at) {
 		return false
 	}
 	g.Lock()
@@ -119,11 +111,17 @@ func (g *reading) reads(pid int, d depth) bool {
 	return true
 }
 
+// A reading hangs whose thread has neither run nor been about to for so many looks at it.
+const (
+	looksApart = 10 * time.Millisecond
+	looksMost  = 5
+)
+
 // wait waits for the end of a reading, and reports whether it has come: else the reading hangs. One
 // that waits for a processor, as under a CPU limit, does not.
 func (g *reading) wait() bool {
 	var last status
-	for still := 0; still < looksMost; {
+	for still := 0; still < looksMost; still++ {
 		select {
 		case <-g.done:
 			return true
@@ -132,9 +130,7 @@ func (g *reading) wait() bool {
 		tid := int(g.tid.Load())
 		now, _ := readStatus(tid) // a thread of our own answers
 		if tid == 0 || now.state == 'R' || now.switches != last.switches {
-			still, last = 0, now
-		} else {
-			still++
+			still, last = -1, now
 		}
 	}
 	return false

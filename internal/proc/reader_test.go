@@ -32,12 +32,6 @@ func newHanging(t *testing.T, pids ...int) hanging {
 
 func (h hanging) file(pid int) string { return filepath.Join(h.dir, Label("stat", pid)) }
 
-// read reads the stat of a process, and hangs where there is a fifo for it.
-func (h hanging) read(pid int) (Process, error) {
-	_, _ = readSmall(h.file(pid))
-	return readStat(pid)
-}
-
 // release ends what hangs.
 func (h hanging) release(pid int) {
 	if w, err := os.OpenFile(h.file(pid), os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
@@ -46,9 +40,16 @@ func (h hanging) release(pid int) {
 	_ = os.Remove(h.file(pid))
 }
 
-// take is a snapshot of these processes, each of which is read as h says.
+// take is a snapshot of these processes. It hangs at the stat of each for which there is a fifo.
 func (h hanging) take(r *Reader, pids []int) (*Snapshot, error) {
-	return beside(r, func(g *reading) (*Snapshot, error) { return g.readEach(pids, h.read) })
+	return beside(r, func(g *reading) (*Snapshot, error) {
+		for _, pid := range pids {
+			if g.reads(pid, stat) {
+				_, _ = readSmall(h.file(pid))
+			}
+		}
+		return g.readEach(pids)
+	})
 }
 
 // sleepers are processes of which each is the child of the test.
@@ -148,7 +149,7 @@ func TestReadingThatWasGivenUpReadsNothingMore(t *testing.T) {
 		if !g.reads(pids[0], closely) {
 			return
 		}
-		_, _ = h.read(pids[0])
+		_, _ = readSmall(h.file(pids[0]))
 		g.reads(pids[0], closely)
 		went = true
 		return

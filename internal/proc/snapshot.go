@@ -21,7 +21,7 @@ func New(all []Process) *Snapshot {
 	s := &Snapshot{all: all, children: make(map[int][]*Process), writers: make(map[File][]int)}
 	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
 	for i := range all {
-		if p := &all[i]; !s.closesRing(i) {
+		if p := &all[i]; !s.closesRing(p) {
 			s.children[p.PPID] = append(s.children[p.PPID], p)
 		}
 	}
@@ -31,32 +31,35 @@ func New(all []Process) *Snapshot {
 // closesRing reports whether a process is the one with the lowest pid in a ring of
 // parents. /proc is read one file after the other: a pid that is recycled meanwhile
 // could close one. It is the only guard: whatever walks a snapshot comes to an end.
-func (s *Snapshot) closesRing(i int) bool {
-	up, ok := i, true
+func (s *Snapshot) closesRing(p *Process) bool {
+	up := s.find(p.PPID)
 	for range s.all { // at most: there may be a ring above
-		if up, ok = s.index(s.all[up].PPID); !ok || up <= i { // a ring with a lower pid is cut there
+		if up == nil || up.PID <= p.PID { // a ring with a lower pid is cut there
 			break
 		}
+		up = s.find(up.PPID)
 	}
-	return ok && up == i
+	return up == p
 }
 
-// index returns the index in all of a process.
-func (s *Snapshot) index(pid int) (i int, ok bool) {
-	i = sort.Search(len(s.all), func(i int) bool { return s.all[i].PID >= pid }) // which copies none
-	return i, i < len(s.all) && s.all[i].PID == pid
+// find returns the process with this pid, dead or alive, nil for none.
+func (s *Snapshot) find(pid int) *Process {
+	if s == nil {
+		return nil
+	}
+	i := sort.Search(len(s.all), func(i int) bool { return s.all[i].PID >= pid }) // which copies none
+	if i == len(s.all) || s.all[i].PID != pid {
+		return nil
+	}
+	return &s.all[i]
 }
 
 // Process returns the process with this pid, dead or alive.
 func (s *Snapshot) Process(pid int) (p Process, ok bool) {
-	if s == nil {
-		return p, false
+	if at := s.find(pid); at != nil {
+		return *at, true
 	}
-	i, ok := s.index(pid)
-	if ok {
-		p = s.all[i]
-	}
-	return p, ok
+	return p, false
 }
 
 // All returns the living processes, by pid.

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -30,20 +31,24 @@ func readStat(pid int) (Process, error) {
 // parseStat reads a line of /proc/PID/stat, but for the pid. The comm may hold blanks and
 // parentheses, so the fields after it are counted from the last one.
 func parseStat(b []byte) (p Process, err error) {
-	const state, sigcatch = 3, 34 // by their numbers in proc(5)
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	f := bytes.Fields(b[end+1:])
-	if open < 0 || end < open || len(f) <= sigcatch-state {
+	const comm, sigcatch = 2, 34 // by their numbers in proc(5)
+	open, end, n := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')'), comm
+	var fields [sigcatch + 1][]byte // bytes.Fields would allocate them, for each of thousands
+	for f := range bytes.FieldsSeq(b[end+1:]) {
+		if n++; n > sigcatch {
+			break
+		}
+		fields[n] = f
+	}
+	if open < 0 || end < open || n < sigcatch {
 		return p, fmt.Errorf("cannot parse stat: %q", b)
 	}
 	field := func(n int) int64 {
-		v, failed := strconv.ParseInt(string(f[n-state]), 10, 64)
-		if failed != nil {
-			err = fmt.Errorf("cannot parse stat: %w", failed)
-		}
+		v, failed := strconv.ParseInt(string(fields[n]), 10, 64)
+		err = cmp.Or(err, failed)
 		return v
 	}
-	p.Comm, p.State = string(b[open+1:end]), f[0][0]
+	p.Comm, p.State = string(b[open+1:end]), fields[3][0]
 	p.PPID, p.PGID, p.SID = int(field(4)), int(field(5)), int(field(6))
 	p.count, p.Start = int32(field(20)), uint64(field(22))
 	p.Ignored, p.Handled = signals.Set(field(33)), signals.Set(field(sigcatch))
@@ -100,39 +105,42 @@ func readHanging(pid int) (p Process, err error) {
 	if err != nil {
 		return p, err
 	}
-	ppid, err := strconv.Atoi(string(valueOf(b, "PPid")))
-	return Process{ID: ID{PID: pid}, PPID: ppid, Comm: string(valueOf(b, "Name")), State: 'D', unread: true}, err
+	name, rest := valueOf(b, "Name")
+	parent, _ := valueOf(rest, "PPid")
+	ppid, err := strconv.Atoi(string(parent))
+	return Process{ID: ID{PID: pid}, PPID: ppid, Comm: string(name), State: 'D', unread: true}, err
 }
 
-// parseStatus reads the masks in a /proc/PID/status, and what goes with them.
+// parseStatus reads the masks in a /proc/PID/status, and what goes with them, in the order of its lines.
 func parseStatus(b []byte) (s status, err error) {
-	value := func(name string, base int) uint64 {
-		n, failed := strconv.ParseUint(string(valueOf(b, name)), base, 64)
-		if failed != nil {
-			err = fmt.Errorf("cannot parse status: %s: %w", name, failed)
-		}
-		return n
-	}
-	mask := func(name string) signals.Set { return signals.Set(value(name, 16)) }
-	s.handled, s.ignored, s.blocked = mask("SigCgt"), mask("SigIgn"), mask("SigBlk")
-	s.pending, s.threads = mask("SigPnd")|mask("ShdPnd"), int(value("Threads", 10))
-	s.switches = value("voluntary_ctxt_switches", 10) + value("nonvoluntary_ctxt_switches", 10)
-	if state := valueOf(b, "State"); len(state) > 0 {
+	state, b := valueOf(b, "State")
+	pids, _ := valueOf(b, "NSpid") // which not every kernel shows
+	if s.nested = bytes.HasSuffix(pids, []byte("\t1")); len(state) > 0 {
 		s.state = state[0]
 	}
-	pids := bytes.Fields(valueOf(b, "NSpid"))
-	s.nested = len(pids) > 1 && string(pids[len(pids)-1]) == "1"
+	number := func(name string, base int) (n uint64) {
+		var value []byte
+		value, b = valueOf(b, name)
+		n, failed := strconv.ParseUint(string(value), base, 64)
+		err = cmp.Or(err, failed)
+		return n
+	}
+	mask := func(name string) signals.Set { return signals.Set(number(name, 16)) }
+	s.threads = int(number("Threads", 10))
+	s.pending = mask("SigPnd") | mask("ShdPnd")
+	s.blocked, s.ignored, s.handled = mask("SigBlk"), mask("SigIgn"), mask("SigCgt")
+	s.switches = number("voluntary_ctxt_switches", 10) + number("nonvoluntary_ctxt_switches", 10)
 	return s, err
 }
 
-// valueOf is the rest of the line of a status or an fdinfo that begins with a name; nil if there is
-// none. No name of a process makes a line of its own: a line feed in it is shown as \n.
-func valueOf(b []byte, name string) []byte {
+// valueOf is the value in the line of a status or an fdinfo that begins with a name, and the text after
+// it; nil if there is none. A line feed in the name of a process is shown as \n.
+func valueOf(b []byte, name string) (value, rest []byte) {
 	name += ":\t"
 	if !bytes.HasPrefix(b, []byte(name)) {
 		name = "\n" + name
 	}
-	_, rest, _ := bytes.Cut(b, []byte(name))
-	value, _, _ := bytes.Cut(rest, []byte("\n"))
-	return value
+	_, rest, _ = bytes.Cut(b, []byte(name))
+	value, _, _ = bytes.Cut(rest, []byte("\n"))
+	return value, rest[len(value):]
 }

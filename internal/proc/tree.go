@@ -28,7 +28,7 @@ func (r *Reader) All() (*Snapshot, error) { return beside(r, (*reading).stats) }
 // Process reads one process as Tree does. The errors are those of Read.
 func (r *Reader) Process(pid int) (Process, error) {
 	return beside(r, func(g *reading) (Process, error) {
-		p, err := g.readOne(pid, readStat)
+		p, err := g.readOne(pid)
 		if err == nil {
 			err = g.closely([]*Process{&p}, New(nil), nil, time.Time{})
 		}
@@ -36,41 +36,45 @@ func (r *Reader) Process(pid int) (Process, error) {
 	})
 }
 
-// Read reads the stat of one process with a Reader of its own.
+// Read reads the stat of one process as Reader.Read does.
 func Read(pid int) (Process, error) { return new(Reader).Read(pid) }
 
 // Read reads the stat of one process. The error is ErrNoProc, ErrNoAnswer or that of open(2) or
 // read(2), ENOENT and ESRCH where there is no such process.
 func (r *Reader) Read(pid int) (Process, error) {
-	return beside(r, func(g *reading) (Process, error) { return g.readOne(pid, readStat) })
+	return beside(r, func(g *reading) (Process, error) { return g.readOne(pid) })
 }
 
-// readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs.
-func (g *reading) readOne(pid int, read func(pid int) (Process, error)) (Process, error) {
+// readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs, and where no more
+// than one thread is left to hang, of one that may.
+func (g *reading) readOne(pid int) (Process, error) {
 	var st status
-	if g.careful {
+	if len(g.hangs) == MostHung-1 {
 		st, _ = readStatus(pid)
 	}
 	if st.state == 'D' || !g.reads(pid, stat) {
 		return Process{}, ErrNoAnswer
 	}
-	return read(pid)
+	return readStat(pid)
 }
 
-// stats reads the stat of every process that /proc shows.
-func (g *reading) stats() (*Snapshot, error) {
+// stats reads the stat of each process that /proc shows.
+func (g *reading) stats() (*Snapshot, error) { return g.statsBut(nil) }
+
+// statsBut reads those of the processes that another snapshot does not show.
+func (g *reading) statsBut(s *Snapshot) (*Snapshot, error) {
 	pids, err := readPids("/proc")
 	if err != nil {
 		return nil, err
 	}
-	return g.readEach(pids, readStat)
+	return g.readEach(slices.DeleteFunc(pids, func(pid int) bool { return s.find(pid) != nil }))
 }
 
 // readEach makes a snapshot of these processes, as far as they are there.
-func (g *reading) readEach(pids []int, read func(pid int) (Process, error)) (*Snapshot, error) {
+func (g *reading) readEach(pids []int) (*Snapshot, error) {
 	all := make([]Process, 0, len(pids))
 	for _, pid := range pids {
-		p, err := g.readOne(pid, read)
+		p, err := g.readOne(pid)
 		if err == ErrNoAnswer {
 			p, err = readHanging(pid)
 		}
@@ -86,20 +90,18 @@ func (g *reading) readEach(pids []int, read func(pid int) (Process, error)) (*Sn
 
 func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, error) {
 	s, err := g.stats()
-	if err != nil {
-		return nil, err
-	}
 	below := s.descendants(root)
 	if since != nil {
 		pause() // a stat that shows a process asleep is the first of two reads that prove it
 	}
-	if err := g.closely(below, s, since, until); err != nil {
-		return nil, err
+	if err == nil {
+		err = g.closely(below, s, since, until)
 	}
-	if slices.ContainsFunc(below, func(p *Process) bool { return p.Waiting() == Waits }) {
-		if err := g.doubtWaits(s); err != nil {
-			return nil, err
-		}
+	if err == nil && slices.ContainsFunc(below, func(p *Process) bool { return p.Waiting() == Waits }) {
+		err = g.doubtWaits(s)
+	}
+	if err != nil {
+		return nil, err
 	}
 	g.readWriters(s, below, until)
 	return s, nil
@@ -108,15 +110,10 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 // doubtWaits has it not known what a process waits for that has started another since the stats were
 // read: it may wait for that one. A loop around sleep(1) does so all the time.
 func (g *reading) doubtWaits(s *Snapshot) error {
-	pids, err := readPids("/proc")
-	if err != nil {
-		return err
-	}
-	pids = slices.DeleteFunc(pids, func(pid int) bool { _, known := s.index(pid); return known })
-	started, err := g.readEach(pids, readStat)
+	started, err := g.statsBut(s)
 	for _, p := range started.All() {
-		if i, ok := s.index(p.PPID); ok {
-			s.all[i].Call = Call{}
+		if parent := s.find(p.PPID); parent != nil {
+			parent.Call = Call{}
 		}
 	}
 	return err
@@ -142,11 +139,11 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 			continue
 		}
 		before, _ := since.Process(p.PID)
-		fresh, err := p.readMore(before, len(s.children[p.PID]) > 0)
+		uncertain, err := p.readMore(before, len(s.children[p.PID]) > 0)
 		if isResourceExhausted(err) {
 			return err
 		}
-		if fresh && (p.Blocked|p.Pending != 0 || len(p.evidence) > 1) {
+		if uncertain {
 			again = append(again, p)
 		}
 	}
@@ -165,23 +162,19 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 	return nil
 }
 
-// readMore reads all but the stat of a process, and reports whether that was needed: where its one
-// thread has slept since before, the earlier snapshot, everything is as it was then.
-func (p *Process) readMore(before Process, isParent bool) (fresh bool, err error) {
+// readMore reads all but the stat of a process, and reports whether it is to be confirmed. Where its
+// one thread has slept since before, the earlier snapshot, everything is as it was then.
+func (p *Process) readMore(before Process, isParent bool) (uncertain bool, err error) {
+	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
 	st, err := p.readStatus()
 	if err != nil {
 		return false, err
 	}
-	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
-	p.takeState(st)
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
 	if asBefore && st.threads == 1 && st.rests() && slices.Equal(before.evidence, []thread{{p.PID, st.switches}}) {
 		p.Asleep, p.Untouched, p.evidence = true, true, before.evidence
 		p.Blocked, p.Awaited, p.Call, p.Reads, p.Exe, p.Args = before.Blocked, before.Awaited, before.Call, before.Reads, before.Exe, before.Args
 		return false, nil
-	}
-	if p.State == 'S' {
-		p.Call = callOf(p.PID)
 	}
 	p.readThreads(st, isParent)
 	p.Untouched = asBefore && slices.Equal(before.evidence, p.evidence)
@@ -191,7 +184,7 @@ func (p *Process) readMore(before Process, isParent bool) (fresh bool, err error
 		p.readProgram()
 	}
 	p.Reads = pipeAt(p.PID, "0")
-	return true, nil
+	return p.Blocked|p.Pending != 0 || len(p.evidence) > 1, nil
 }
 
 // confirm reads a second time what one read does not tell for certain.
@@ -199,7 +192,6 @@ func (p *Process) confirm() error {
 	st, err := p.readStatus()
 	now := *p
 	now.readThreads(st, false)
-	p.takeState(st)
 	p.Pending &= st.pending
 	p.Untouched = p.Untouched && slices.Equal(p.evidence, now.evidence)
 	if p.Blocked &= now.Blocked &^ p.Ignored; p.Blocked != 0 {
@@ -208,18 +200,15 @@ func (p *Process) confirm() error {
 	return err
 }
 
-// takeState has the state of the moment at which the pending signals were read.
-func (p *Process) takeState(st status) {
-	if st.state != 'Z' && st.state != 0 { // else other threads may live
-		p.State = st.state
-	}
-}
-
-// readStatus reads the status of a process. One that has vanished is dead from then on.
+// readStatus reads the status of a process, and has its state of the same moment as the pending signals.
+// A process that has vanished is dead from then on.
 func (p *Process) readStatus() (status, error) {
 	st, err := readStatus(p.PID)
-	if err != nil {
+	switch {
+	case err != nil:
 		p.State = 'X'
+	case st.state != 'Z': // else other threads may live
+		p.State = st.state
 	}
 	return st, err
 }

@@ -65,15 +65,6 @@ func startGroup(t testing.TB, cmd *exec.Cmd) *bufio.Reader {
 // take takes a snapshot of what is below the test's own process.
 func take(t testing.TB) *Snapshot { return takeSince(t, nil) }
 
-// find returns a process of a snapshot, to be changed.
-func (s *Snapshot) find(pid int) (p *Process, ok bool) {
-	i, ok := s.index(pid)
-	if !ok {
-		return nil, false
-	}
-	return &s.all[i], true
-}
-
 func takeSince(t testing.TB, since *Snapshot) *Snapshot {
 	t.Helper()
 	for {
@@ -161,7 +152,7 @@ func TestWhatATreeShows(t *testing.T) {
 func TestProgramOfAnEarlierSnapshot(t *testing.T) {
 	top, _ := family(t, 1, `say "ready"; forever`)
 	before := take(t)
-	p, _ := before.find(top)
+	p := before.find(top)
 	p.Exe = "kept"
 	if now, _ := takeSince(t, before).Process(top); now.Exe != "kept" {
 		t.Errorf("it runs %q: read again", now.Exe)

@@ -27,27 +27,23 @@ const mostThreads = 64
 // signal gets each that comes: the kernel prefers it (kernel/signal.c, complete_signal). So it
 // alone is read, unless all are to be asked whether they sleep.
 func (p *Process) readThreads(st status, all bool) {
-	awaited := p.Call.awaits(p.PID)
-	p.Blocked, p.Awaited, p.Asleep = st.blocked|awaited, awaited, st.rests()
+	call, awaited := callOf(st)
+	p.Call, p.Blocked, p.Awaited, p.Asleep = call, st.blocked|awaited, awaited, st.rests()
 	evidence, certain := []thread{{p.PID, st.switches}}, p.Asleep
-	switch {
-	case st.threads == 1, st.blocked == 0 && (!all || st.threads > mostThreads):
-	default:
+	if st.threads > 1 && (st.blocked != 0 || all && st.threads <= mostThreads) {
 		others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
 		p.Asleep = p.Asleep && whole && !slices.ContainsFunc(others, func(t status) bool { return !t.rests() })
 		if st.blocked == 0 {
-			break
+			others = nil // none of them gets a signal
+		} else {
+			certain = p.Asleep
 		}
 		for _, t := range others {
-			awaited = 0
-			if t.state == 'S' {
-				awaited = callOf(t.tid).awaits(t.tid)
-			}
+			_, awaited := callOf(t)
 			p.Blocked &= t.blocked | awaited
 			p.Awaited |= awaited
 			evidence = append(evidence, thread{t.tid, t.switches})
 		}
-		certain = p.Asleep
 	}
 	p.Awaited &= p.Blocked
 	if p.evidence = nil; certain {
@@ -58,33 +54,33 @@ func (p *Process) readThreads(st status, all bool) {
 // stopping are the signals that stop a process that neither handles nor awaits them.
 var stopping = signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
-// callOf reads in which call a thread sleeps. It must not be asked of one that does not: in an
-// execve(2) that is stuck the answer would not come (fs/proc/base.c, lock_trace).
-func callOf(tid int) (call Call) {
-	b, _ := asOwner(tid, func() ([]byte, error) { return readSmall(procPath(tid, "syscall")) })
+// callOf reads in which call a thread sleeps, and for which signals it waits there: those of
+// rt_sigtimedwait(2) the kernel takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). The
+// memory of the thread tells which; where that may not be read (ptrace(2)), it may wait for all but
+// those that would stop it. A thread that does not sleep is not asked: where it is stuck in an
+// execve(2) the answer would not come (fs/proc/base.c, lock_trace).
+func callOf(t status) (call Call, awaited signals.Set) {
+	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
+	if t.state != 'S' {
+		return call, 0
+	}
+	b, _ := asOwner(t.tid, func() ([]byte, error) { return readSmall(procPath(t.tid, "syscall")) })
 	fields := strings.Fields(string(b))
 	if len(fields) < 3 { // "running", not permitted, or not in this kernel
-		return call
+		return call, 0
 	}
 	number, err := strconv.Atoi(fields[0])
-	first, failed := strconv.ParseInt(fields[1], 0, 64)
-	stack, _ := strconv.ParseUint(fields[len(fields)-2], 0, 64) // the last is where the program is
-	return Call{Sleeps: err == nil && failed == nil, Number: number, first: first, Stack: stack}
-}
-
-// awaits returns the signals that a thread in rt_sigtimedwait(2) waits for, which the kernel
-// takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). Its memory tells which; where
-// that may not be read (ptrace(2)), it may wait for all but those that would stop it.
-func (c Call) awaits(tid int) signals.Set {
-	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
-	if !c.Sleeps || c.Number != unix.SYS_RT_SIGTIMEDWAIT && c.Number != time64 {
-		return 0
+	call.Sleeps, call.Number = err == nil, number
+	call.Stack, _ = strconv.ParseUint(fields[len(fields)-2], 0, 64) // the last is where the program is
+	if number != unix.SYS_RT_SIGTIMEDWAIT && number != time64 {
+		return call, 0
 	}
-	b, err := readPart(tid, "mem", c.first, 8)
-	if err != nil || len(b) < 8 {
-		return ^stopping
+	first, _ := strconv.ParseInt(fields[1], 0, 64)
+	set, err := readPart(t.tid, "mem", first, 8)
+	if err != nil || len(set) < 8 {
+		return call, ^stopping
 	}
-	return signals.Set(binary.NativeEndian.Uint64(b))
+	return call, signals.Set(binary.NativeEndian.Uint64(set))
 }
 
 // signalfds returns the signals that a process reads from signalfds. Where that may not be read, it
@@ -98,7 +94,8 @@ func signalfds(pid int) signals.Set {
 			if isNotPermitted(err) {
 				return 0, err
 			}
-			mask, _ := signals.ParseSet(valueOf(b, "sigmask")) // none unless it is a signalfd (proc(5))
+			value, _ := valueOf(b, "sigmask") // none unless it is a signalfd (proc(5))
+			mask, _ := signals.ParseSet(value)
 			all |= mask
 		}
 		return all, err
