@@ -48,12 +48,13 @@ type Process struct {
 	Reads    File     // the pipe that is its standard input; zero for none
 	evidence []thread // of the threads that count, nil unless all of them sleep with no signal pending
 
-	count      int32 // of all its threads
-	State      byte  // R, S, D, T (stopped), t (traced), Z, X…
-	NestedInit bool  // the first of a PID namespace below drainit's: what it does not handle never reaches it
-	Asleep     bool  // all its threads sleep with no signal pending: what it has sent has arrived
-	Untouched  bool  // it has received no signal since the snapshot that Tree was given
-	unread     bool  // it hangs, so that not even its stat can be read
+	stackBase  uint64 // where its program's stack begins, by chance; 0 where that may not be read
+	count      int32  // of all its threads
+	State      byte   // R, S, D, T (stopped), t (traced), Z, X…
+	NestedInit bool   // the first of a PID namespace below drainit's: what it does not handle never reaches it
+	Asleep     bool   // all its threads sleep with no signal pending: what it has sent has arrived
+	Untouched  bool   // it has received no signal since the snapshot that Tree was given
+	unread     bool   // it hangs, so that not even its stat can be read
 }
 
 // Call is the system call in which a thread sleeps; the zero Call where that is not known.

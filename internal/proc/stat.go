@@ -50,7 +50,7 @@ func parseStat(b []byte) (p Process, err error) {
 	}
 	p.Comm, p.State = string(b[open+1:end]), fields[3][0]
 	p.PPID, p.PGID, p.SID = int(field(4)), int(field(5)), int(field(6))
-	p.count, p.Start = int32(field(20)), uint64(field(22))
+	p.count, p.Start, p.stackBase = int32(field(20)), uint64(field(22)), uint64(field(28))
 	p.Ignored, p.Handled = signals.Set(field(33)), signals.Set(field(sigcatch))
 	return p, err
 }

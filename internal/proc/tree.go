@@ -139,7 +139,8 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 			continue
 		}
 		before, _ := since.Process(p.PID)
-		uncertain, err := p.readMore(before, len(s.children[p.PID]) > 0)
+		parent, _ := s.Process(p.PPID)
+		uncertain, err := p.readMore(before, parent, len(s.children[p.PID]) > 0)
 		if isResourceExhausted(err) {
 			return err
 		}
@@ -164,7 +165,7 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 
 // readMore reads all but the stat of a process, and reports whether it is to be confirmed. Where its
 // one thread has slept since before, the earlier snapshot, everything is as it was then.
-func (p *Process) readMore(before Process, isParent bool) (uncertain bool, err error) {
+func (p *Process) readMore(before, parent Process, isParent bool) (uncertain bool, err error) {
 	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
 	st, err := p.readStatus()
 	if err != nil {
@@ -178,9 +179,12 @@ func (p *Process) readMore(before Process, isParent bool) (uncertain bool, err e
 	}
 	p.readThreads(st, isParent)
 	p.Untouched = asBefore && slices.Equal(before.evidence, p.evidence)
-	if before.ID == p.ID && before.Exe != "" && before.Comm == p.Comm { // a program sets its name
+	switch { // execve(2) sets another name, or another base, mostly both
+	case before.ID == p.ID && before.Exe != "" && before.Comm == p.Comm:
 		p.Exe, p.Args = before.Exe, before.Args
-	} else {
+	case parent.Exe != "" && parent.Comm == p.Comm && parent.stackBase == p.stackBase && p.stackBase != 0:
+		p.Exe, p.Args = parent.Exe, parent.Args
+	default:
 		p.readProgram()
 	}
 	p.Reads = pipeAt(p.PID, "0")

@@ -163,6 +163,26 @@ func TestProgramOfAnEarlierSnapshot(t *testing.T) {
 	}
 }
 
+// A fork runs the program of its parent, which is not read a second time, until it executes another or
+// sets a name.
+func TestProgramOfAFork(t *testing.T) {
+	top, said := family(t, 3, `
+		spawn { say "fork $$"; forever };
+		spawn { exec "perl", "-e", '$| = 1; print "exec $$\n"; select undef, undef, undef, 1000 while 1' };
+		spawn { open my $f, ">", "/proc/self/comm"; syswrite $f, "other"; close $f; say "renamed $$"; forever };
+		forever`)
+	all := take(t)
+	parent, _ := all.Process(top)
+	for _, line := range said {
+		how, pid, _ := strings.Cut(line, " ")
+		p, _ := all.Process(numbers(t, []string{pid})[0])
+		shared := &p.Args[0] == &parent.Args[0]
+		if p.Exe != parent.Exe || slices.Equal(p.Args, parent.Args) != (how != "exec") || shared != (how == "fork") {
+			t.Errorf("%s: %q of %q, not read: %v", how, p.Args, p.Exe, shared)
+		}
+	}
+}
+
 // The nearest are read first, and the first in any case.
 func TestATreeIsReadForABoundedTime(t *testing.T) {
 	top, said := family(t, 2, `spawn { spawn { forever } for 1 .. 300; say $$; forever }; say $$; forever`)
