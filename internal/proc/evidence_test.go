@@ -1,8 +1,8 @@
 package proc
 
 import (
+	"fmt"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -41,106 +41,71 @@ func untouched(t testing.TB, pid int, do func()) bool {
 	return after.Untouched
 }
 
+// Whatever works or wakes up proves nothing. A signal is one thread's: the main one's, of a few as of
+// many, unless it blocks it; then the others tell, and else what they do says nothing.
 func TestWhatHasReceivedASignalIsNotUntouched(t *testing.T) {
-	for name, script := range map[string]string{
-		"a handler":     `$SIG{TERM} = sub { }; say "ready"; forever`,
-		"signalfd":      waits + `waits; say "ready"; forever`,
-		"blocked":       blocks + `say "ready"; forever`,
-		"a busy beside": `$SIG{TERM} = sub { }; spawn { 1 while 1 }; say "ready"; forever`,
+	const handler, ready = `$SIG{USR1} = sub { }; `, `say "ready"; `
+	threads := func(n int, does, blocks string) string {
+		return fmt.Sprintf(`
+import os, signal, threading, time
+signal.signal(signal.SIGUSR1, lambda *a: None)
+def other():
+	%s
+for n in range(%d): threading.Thread(target=other, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, %s)
+print("ready", flush=True)
+while True: time.sleep(1000)`, does, n, blocks)
+	}
+	wakes := "while True: time.sleep(0.002)"
+	for name, tt := range map[string]struct {
+		perl, python string
+		awake, once  bool // the signal is pending for good
+	}{
+		"a handler":                      {perl: handler + ready + `forever`},
+		"beside a busy one":              {perl: handler + `spawn { 1 while 1 }; ` + ready + `forever`},
+		"signalfd":                       {perl: waits + `waits; ` + ready + `forever`, once: true},
+		"blocked":                        {perl: blocks + ready + `forever`, once: true},
+		"computes":                       {perl: ready + `1 while 1`, awake: true},
+		"wakes up":                       {perl: ready + `select undef, undef, undef, 0.002 while 1`, awake: true},
+		"another thread wakes up":        {python: threads(1, wakes, "[]")},
+		"another of a parent wakes up":   {python: threads(1, "os.fork() or time.sleep(1000)\n\t"+wakes, "[]")},
+		"many threads":                   {python: threads(200, "time.sleep(1000)", "[]")},
+		"the main one of many blocks it": {python: threads(100, "time.sleep(1000)", "[signal.SIGUSR1]")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			top, _ := family(t, 1, script)
-			sleeps(t, top)
-			for range 20 {
-				if !untouched(t, top, func() {}) {
-					t.Error("it received nothing, and that is not proven")
+			var pid int
+			if tt.python != "" {
+				pid = python(t, tt.python)
+			} else {
+				pid, _ = family(t, 1, tt.perl)
+			}
+			proven := false
+			for tries := 200; tries > 0 && !proven && !tt.awake; tries-- { // it may still be on its way to sleep
+				proven = untouched(t, pid, func() {})
+			}
+			if tt.awake {
+				proven = untouched(t, pid, func() { time.Sleep(20 * time.Millisecond) })
+			}
+			if proven == tt.awake {
+				t.Fatalf("it received nothing, and that is proven: %v", proven)
+			}
+			for tries := 20; tries > 0 && !tt.awake; tries-- {
+				sleeps(t, pid)
+				if untouched(t, pid, func() { signal(t, pid) }) {
+					t.Fatal("it received USR1, and is called untouched")
 				}
-				if untouched(t, top, func() { signal(t, top, unix.SIGTERM) }) {
-					t.Fatal("it received TERM, and is called untouched")
+				if tt.once {
+					return
 				}
-				if name == "blocked" || name == "signalfd" {
-					return // it is pending for good
-				}
-				sleeps(t, top)
 			}
 		})
 	}
 }
 
-func signal(t testing.TB, pid int, sig syscall.Signal) {
+func signal(t testing.TB, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, sig); err != nil {
+	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// What works proves nothing, and neither does what wakes up.
-func TestWhatIsAwakeIsNotUntouched(t *testing.T) {
-	for name, script := range map[string]string{
-		"computes": `say "ready"; 1 while 1`,
-		"wakes up": `say "ready"; select undef, undef, undef, 0.002 while 1`,
-	} {
-		top, _ := family(t, 1, script)
-		if untouched(t, top, func() { time.Sleep(20 * time.Millisecond) }) {
-			t.Errorf("one that %s is called untouched", name)
-		}
-	}
-}
-
-// What other threads do says nothing, where the main one takes the signal.
-func TestOthersMayRunWhereTheMainThreadTakesTheSignal(t *testing.T) {
-	pid := python(t, `
-import signal, threading, time
-signal.signal(signal.SIGTERM, lambda *a: None)
-def wakes():
-	while True: time.sleep(0.002)
-threading.Thread(target=wakes, daemon=True).start()
-print("ready", flush=True)
-while True: time.sleep(1000)`)
-	proven := false
-	for range 20 { // the main one may still be on its way to sleep
-		proven = proven || untouched(t, pid, func() { time.Sleep(20 * time.Millisecond) })
-	}
-	if !proven {
-		t.Error("it received nothing, and that is not proven")
-	}
-	for range 20 {
-		if untouched(t, pid, func() { signal(t, pid, unix.SIGTERM) }) {
-			t.Fatal("it received TERM, and is called untouched")
-		}
-	}
-}
-
-// A signal is one thread's: the main one's, of a few as of many, unless it blocks it. A signal
-// other than the one that is asked for may be what another process passes on.
-func TestEvidenceOfThreads(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		sig     syscall.Signal
-		threads int
-		blocks  string
-	}{
-		{"5", unix.SIGTERM, 5, "[]"},
-		{"200", unix.SIGTERM, 200, "[]"},
-		{"the main one blocks it", unix.SIGUSR1, 1, "[signal.SIGUSR1]"},
-		{"the main one of many blocks it", unix.SIGUSR1, 100, "[signal.SIGUSR1]"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			pid := python(t, `
-import signal, threading, time
-signal.signal(`+strconv.Itoa(int(tt.sig))+`, lambda *a: None)
-for n in range(`+strconv.Itoa(tt.threads)+`): threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
-signal.pthread_sigmask(signal.SIG_BLOCK, `+tt.blocks+`)
-print("ready", flush=True)
-while True: time.sleep(1000)`)
-			sleeps(t, pid)
-			if !untouched(t, pid, func() {}) {
-				t.Error("it received nothing, and that is not proven")
-			}
-			if untouched(t, pid, func() { signal(t, pid, tt.sig) }) {
-				t.Errorf("it received %v, and is called untouched", tt.sig)
-			}
-		})
 	}
 }
 
@@ -149,10 +114,43 @@ func TestARecycledPidIsNotUntouched(t *testing.T) {
 	top, _ := family(t, 1, `say "ready"; forever`)
 	sleeps(t, top)
 	before := take(t)
-	p := before.find(top)
-	p.Start++
+	before.find(top).Start++
 	if now, _ := takeSince(t, before).Process(top); now.Untouched {
 		t.Error("it is called untouched by the evidence of another")
+	}
+}
+
+// A thread in sigwait has the signal for which it waits taken out of what it blocks. Where the main
+// thread does not block a signal, it is the main thread that gets it.
+func TestWhatThreadsWaitFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		main, other string
+		handles     bool
+	}{
+		"the main thread waits":                           {"signal.sigwait(all)", "time.sleep(1000)", true},
+		"another thread waits, where all block":           {"time.sleep(1000)", "signal.sigwait(all)", true},
+		"another waits, and the main one does not block":  {"signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", "signal.sigwait(all)", false},
+		"all block, and none waits":                       {"time.sleep(1000)", "time.sleep(1000)", false},
+		"the main one blocks, and another does not block": {"time.sleep(1000)", "signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pid := python(t, `
+import signal, threading, time
+all = [signal.SIGTSTP, signal.SIGUSR1]
+signal.pthread_sigmask(signal.SIG_BLOCK, all)
+def other(): `+tt.other+`
+threading.Thread(target=other, daemon=True).start()
+print("ready", flush=True)
+`+tt.main)
+			for range 200 { // it may still be on its way to sleep
+				sleeps(t, pid)
+				if p, _ := take(t).Process(pid); p.Handles(unix.SIGTSTP) == tt.handles {
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			t.Errorf("handles TSTP: %v", !tt.handles)
+		})
 	}
 }
 
@@ -160,9 +158,6 @@ func TestARecycledPidIsNotUntouched(t *testing.T) {
 func python(t testing.TB, script string) (pid int) {
 	t.Helper()
 	need(t, "python3")
-	cmd := exec.Command("python3", "-c", script)
-	if _, err := startGroup(t, cmd).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	return cmd.Process.Pid
+	pid, _ = start(t, 1, exec.Command("python3", "-c", script))
+	return pid
 }

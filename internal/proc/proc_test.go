@@ -3,7 +3,6 @@ package proc
 import (
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,117 +15,59 @@ func statLine(comm string) string {
 }
 
 func TestParseStat(t *testing.T) {
-	for _, comm := range []string{"node", "npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
+	for _, comm := range []string{"npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
 		p, err := parseStat([]byte(statLine(comm)))
 		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386}
 		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}
 	}
-	for _, bad := range []string{"", "17", "17 (x", "17 x) S", "(x) S 1", "17 (x) S 1 2 3", strings.Replace(statLine("x"), "16386", "y", 1)} {
+	dying, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1))) // it has no group any more
+	if err != nil || dying.PGID != -1 || dying.SID != -1 || dying.State != 'X' {
+		t.Errorf("%+v, %v", dying, err)
+	}
+	whole := statLine("x")
+	for _, bad := range []string{"", "17 (x", "17 x) S", whole[:strings.Index(whole, " 16386")], strings.Replace(whole, "16386", "y", 1)} {
 		if p, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q gives %+v, want an error", bad, p)
 		}
 	}
 }
 
-// A process that is about to be no more has no group.
-func TestParseStatOfADyingProcess(t *testing.T) {
-	p, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1)))
-	if err != nil || p.PGID != -1 || p.SID != -1 || p.State != 'X' {
-		t.Errorf("%+v, %v", p, err)
-	}
-}
-
 func TestParseStatus(t *testing.T) {
-	text := "Name:\tx\nState:\tS (sleeping)\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n" +
-		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nvoluntary_ctxt_switches:\t42\nnonvoluntary_ctxt_switches:\t7\nCapInh:\t0\n"
-	h, err := parseStatus([]byte(text))
-	if want := (status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, threads: 3, state: 'S', switches: 49}); err != nil || h != want {
-		t.Errorf("%+v, %v", h, err)
+	text := "Name:\tx\\nState:\tR\nState:\tS (sleeping)\nNSpid:\t17\t21\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000010\nShdPnd:\t0000000000000020\n" +
+		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nCapInh:\t0\nvoluntary_ctxt_switches:\t42\nnonvoluntary_ctxt_switches:\t7\n"
+	want := status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, pending: 0x30, threads: 3, state: 'S', switches: 49}
+	for _, pids := range []string{"NSpid:\t17\t21\n", "NSpid:\t1\n", "NSpid:\t17\t1\n", ""} {
+		want.nested = strings.Contains(pids, "\t17\t1\n")
+		if s, err := parseStatus([]byte(strings.Replace(text, "NSpid:\t17\t21\n", pids, 1))); err != nil || s != want {
+			t.Errorf("%q: %+v, %v", pids, s, err)
+		}
 	}
-	if !h.handled.Has(unix.SIGTERM) || !h.handled.Has(64) || h.handled.Has(unix.SIGINT) {
-		t.Errorf("bit n-1 of %x is not signal n", h.handled)
+	if !want.handled.Has(unix.SIGTERM) || !want.handled.Has(64) || want.handled.Has(unix.SIGINT) {
+		t.Errorf("bit n-1 of %x is not signal n", want.handled)
 	}
-	for _, bad := range []string{"", "Threads:\t1\n", strings.Replace(text, "SigIgn", "SigXgn", 1), strings.Replace(text, "000001", "00000g", 1), strings.Replace(text, "\t3", "\tx", 1)} {
-		if h, err := parseStatus([]byte(bad)); err == nil {
-			t.Errorf("%q gives %+v, want an error", bad, h)
+	for _, change := range [][2]string{{text, ""}, {"\nState", "\nSxate"}, {"SigIgn", "SigXgn"}, {"000001", "00000g"}, {"\t3", "\tx"}, {"\t42", "\t"}} {
+		if s, err := parseStatus([]byte(strings.Replace(text, change[0], change[1], 1))); err == nil {
+			t.Errorf("with %q it gives %+v, want an error", change[1], s)
 		}
 	}
 }
 
-func TestValueOf(t *testing.T) {
-	const text = "Name:\ta\\nState:\tX\nState:\tS (sleeping)\nsigmask:\t0000000000004001"
-	for name, want := range map[string]string{"Name": `a\nState:	X`, "State": "S (sleeping)", "sigmask": "0000000000004001", "mask": "", "Sta": ""} {
-		if got, _ := valueOf([]byte(text), name); string(got) != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
+// A Go program has a handler for TERM from its start on, and none for TSTP until it asks for it.
+func TestThisProcessIsReadInEachWay(t *testing.T) {
+	pid := os.Getpid()
+	stat := answer(t, func() (Process, error) { return Read(pid) })
+	closely := answer(t, func() (Process, error) { return new(Reader).Process(pid) })
+	shown, _ := answer(t, new(Reader).All).Process(pid)
+	for _, p := range []Process{stat, closely, shown} {
+		if p.PID != pid || p.PPID != os.Getppid() || !p.Alive() || p.Stopped() || p.Age() <= 0 || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) {
+			t.Errorf("%+v, %v old", p, p.Age())
 		}
 	}
-}
-
-// handlesNow asks of one process.
-func handlesNow(pid int, sig unix.Signal) (bool, error) {
-	p, err := new(Reader).Process(pid)
-	if err != nil {
-		return false, err
-	}
-	return p.Handles(sig), nil
-}
-
-// A Go program has a handler for TERM from its start on, and none for TSTP
-// until it asks for it.
-func TestWhatThisProcessHandles(t *testing.T) {
-	for sig, want := range map[unix.Signal]bool{unix.SIGTERM: true, unix.SIGTSTP: false} {
-		if got, err := handlesNow(os.Getpid(), sig); err != nil || got != want {
-			t.Errorf("signal %d: %v, %v; want %v", sig, got, err, want)
+	for _, read := range []func(int) (Process, error){Read, new(Reader).Process} {
+		if p, err := read(1 << 22); !IsGone(err) {
+			t.Errorf("%+v, %v; want that there is none", p, err)
 		}
-	}
-	if got, err := handlesNow(1<<22, unix.SIGTERM); err == nil || got || !IsGone(err) {
-		t.Errorf("a process that does not exist handles TERM: %v, %v", got, err)
-	}
-}
-
-func TestSnapshot(t *testing.T) {
-	proc := func(pid, ppid, pgid int, state byte) Process {
-		return Process{ID: ID{PID: pid}, PPID: ppid, PGID: pgid, State: state}
-	}
-	all := New([]Process{
-		proc(9, 7, 7, 'S'), proc(7, 1, 7, 'S'), proc(8, 1, 8, 'X'), proc(10, 9, 10, 'T'),
-		proc(20, 0, 20, 'S'), proc(21, 20, 20, 'S'), proc(30, 31, 30, 'S'), proc(31, 30, 30, 'S'),
-		proc(40, 42, 40, 'S'), proc(41, 40, 40, 'S'), proc(42, 41, 40, 'S'), proc(43, 42, 40, 'S'), proc(50, 50, 50, 'S'),
-	})
-	tests := []struct {
-		name string
-		got  []*Process
-		want []int
-	}{
-		{"children, but the dead", all.Children(1), []int{7}},
-		{"parents before their children", all.Descendants(1), []int{7, 9, 10}},
-		{"what an exec into the container started is no child's", all.Descendants(7), []int{9, 10}},
-		{"a ring of recycled pids ends", all.Descendants(30), []int{31}},
-		{"a larger ring ends, with what hangs on it", all.Descendants(41), []int{42, 43}},
-		{"a ring of one ends", all.Descendants(50), nil},
-		{"a group", all.Group(7), []int{7, 9}},
-		{"nothing", all.Descendants(99), nil},
-	}
-	for _, tt := range tests {
-		var pids []int
-		for _, p := range tt.got {
-			pids = append(pids, p.PID)
-		}
-		if !slices.Equal(pids, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, pids, tt.want)
-		}
-	}
-}
-
-func TestSnapshotHasThisProcess(t *testing.T) {
-	all, err := new(Reader).All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	me, ok := all.Process(os.Getpid())
-	if !ok || me.PPID != os.Getppid() || !me.Alive() || me.Stopped() || me.Age() <= 0 {
-		t.Errorf("%+v, %v, %v old", me, ok, me.Age())
 	}
 }

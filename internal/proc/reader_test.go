@@ -3,8 +3,6 @@ package proc
 import (
 	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -12,65 +10,65 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hanging are fifos without a writer, in place of files of processes: a read of one hangs.
+// hanging are pipes by pid: the descriptors that are read, and the files to which nothing is written.
+// A read of one hangs.
 type hanging struct {
-	t   *testing.T
-	dir string
+	reads  map[int]int
+	writes map[int]*os.File
 }
 
 func newHanging(t *testing.T, pids ...int) hanging {
 	t.Helper()
-	h := hanging{t, t.TempDir()}
+	h := hanging{make(map[int]int), make(map[int]*os.File)}
 	for _, pid := range pids {
-		if err := unix.Mkfifo(h.file(pid), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { h.release(pid) })
+		r, w := pipe(t)
+		h.reads[pid], h.writes[pid] = int(r.Fd()), w
 	}
 	return h
 }
 
-func (h hanging) file(pid int) string { return filepath.Join(h.dir, Label("stat", pid)) }
-
-// release ends what hangs.
-func (h hanging) release(pid int) {
-	if w, err := os.OpenFile(h.file(pid), os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
-		w.Close()
+// read hangs where there is a pipe for a process, until that is released.
+func (h hanging) read(pid int) {
+	if fd, ok := h.reads[pid]; ok {
+		_, _ = unix.Read(fd, make([]byte, 1))
 	}
-	_ = os.Remove(h.file(pid))
 }
 
-// take is a snapshot of these processes. It hangs at the stat of each for which there is a fifo.
+func (h hanging) release(pid int) { h.writes[pid].Close() }
+
+// take is a snapshot of these processes. It hangs at the stat of each for which there is a pipe.
 func (h hanging) take(r *Reader, pids []int) (*Snapshot, error) {
 	return beside(r, func(g *reading) (*Snapshot, error) {
 		for _, pid := range pids {
 			if g.reads(pid, stat) {
-				_, _ = readSmall(h.file(pid))
+				h.read(pid)
 			}
 		}
 		return g.readEach(pids)
 	})
 }
 
+// waitFor waits until a snapshot of these shows those.
+func (h hanging) waitFor(t *testing.T, r *Reader, these, those []int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		s, err := h.take(r, these)
+		if err == nil && slices.Equal(pidsOf(s.All()), those) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v are shown, want %v: %v", pidsOf(s.All()), those, err)
+		}
+	}
+}
+
 // sleepers are processes of which each is the child of the test.
 func sleepers(t *testing.T, n int) (pids []int) {
 	t.Helper()
 	for range n {
-		cmd := exec.Command("sleep", "1000")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		pids = append(pids, cmd.Process.Pid)
+		pids = append(pids, sleeper(t))
 	}
 	slices.Sort(pids)
-	return pids
-}
-
-func pidsOf(all []*Process) (pids []int) {
-	for _, p := range all {
-		pids = append(pids, p.PID)
-	}
 	return pids
 }
 
@@ -101,16 +99,9 @@ func TestProcessThatHangsIsLeftOutUntilItIsBack(t *testing.T) {
 		t.Errorf("another one is not read: %v", err)
 	}
 	h.release(pids[1])
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		if p, err := r.Read(pids[1]); err == nil && p.PID == pids[1] {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("what was left out is not read when it is back")
-		}
-	}
-	if s, err := h.take(&r, pids); err != nil || !slices.Equal(pidsOf(s.All()), pids) || len(r.hung) != 0 {
-		t.Errorf("%v are shown, and %d threads hang: %v", pidsOf(s.All()), len(r.hung), err)
+	h.waitFor(t, &r, pids, pids)
+	if len(r.hung) != 0 {
+		t.Errorf("%d threads hang", len(r.hung))
 	}
 }
 
@@ -128,15 +119,7 @@ func TestTooManyThatHangEndAllReadsUntilOneIsBack(t *testing.T) {
 		t.Fatalf("%d threads hang, want %d", len(r.hung), MostHung)
 	}
 	h.release(pids[0])
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		s, err := h.take(&r, pids)
-		if want := []int{pids[0], pids[MostHung]}; err == nil && slices.Equal(pidsOf(s.All()), want) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%v are shown when one is back: %v", pidsOf(s.All()), err)
-		}
-	}
+	h.waitFor(t, &r, pids, []int{pids[0], pids[MostHung]})
 }
 
 // What was given up ends when it comes back.
@@ -146,13 +129,12 @@ func TestReadingThatWasGivenUpReadsNothingMore(t *testing.T) {
 	went := false
 	var r Reader
 	_, err := beside(&r, func(g *reading) (none int, _ error) {
-		if !g.reads(pids[0], closely) {
-			return
+		if g.reads(pids[0], closely) {
+			h.read(pids[0])
+			g.reads(pids[0], closely)
+			went = true
 		}
-		_, _ = readSmall(h.file(pids[0]))
-		g.reads(pids[0], closely)
-		went = true
-		return
+		return none, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,67 @@
 package proc
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
 )
+
+// child is a process with a parent in a group of its own.
+func child(pid, ppid int) Process {
+	return Process{ID: ID{PID: pid}, PPID: ppid, PGID: pid, State: 'S'}
+}
+
+// tree is a snapshot of processes that are written as child, parent.
+func tree(pairs ...[2]int) *Snapshot {
+	var all []Process
+	for _, p := range pairs {
+		all = append(all, child(p[0], p[1]))
+	}
+	return New(all)
+}
+
+func pidsOf(all []*Process) (pids []int) {
+	for _, p := range all {
+		pids = append(pids, p.PID)
+	}
+	return pids
+}
+
+// The dead are in no answer but that to their pid; what is below them is. A ring of recycled pids is
+// cut at its lowest pid, wherever that hangs, and what hangs on a ring closes none.
+func TestSnapshot(t *testing.T) {
+	dead, stopped, hangs := child(8, 1), child(10, 9), child(12, 1)
+	dead.State, stopped.State, hangs.unread = 'X', 'T', true
+	member := child(9, 7)
+	member.PGID = 7
+	all := New([]Process{member, child(7, 1), dead, child(11, 8), hangs, stopped, child(20, 0), child(21, 20)})
+	rings := tree([2]int{30, 31}, [2]int{31, 30}, [2]int{40, 42}, [2]int{41, 40}, [2]int{42, 41}, [2]int{5, 41}, [2]int{43, 42}, [2]int{50, 50})
+	for name, tt := range map[string]struct {
+		got  []*Process
+		want []int
+	}{
+		"all, but the dead":                 {all.All(), []int{7, 9, 10, 11, 20, 21}},
+		"children, but the dead":            {all.Children(1), []int{7}},
+		"children of the dead":              {all.Children(8), []int{11}},
+		"parents before their children":     {all.Descendants(1), []int{7, 9, 11, 10}},
+		"an exec into the container":        {all.Descendants(7), []int{9, 10}},
+		"a group":                           {all.Group(7), []int{7, 9}},
+		"what hangs":                        {all.Hanging(1), []int{12}},
+		"nothing":                           {all.Descendants(99), nil},
+		"a ring":                            {rings.Descendants(30), []int{31}},
+		"a larger ring, with what it bears": {rings.Descendants(40), []int{41, 5, 42, 43}},
+		"its middle":                        {rings.Descendants(41), []int{5, 42, 43}},
+		"its end":                           {rings.Descendants(42), []int{43}},
+		"a ring of one":                     {rings.Descendants(50), nil},
+	} {
+		if got := pidsOf(tt.got); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+	if p, ok := all.Process(8); !ok || p.Alive() {
+		t.Errorf("the dead one is %v, %v", p, ok)
+	}
+}
 
 // Nothing is known without /proc, and whatever asks gets that answer.
 func TestSnapshotOfNothing(t *testing.T) {
@@ -14,68 +70,78 @@ func TestSnapshotOfNothing(t *testing.T) {
 		t.Errorf("process 1 is %v", p)
 	}
 	is := func(Process) bool { return true }
-	if n := len(s.All()) + len(s.Children(1)) + len(s.Descendants(1)) + len(s.Group(1)) + len(s.Nearest(1, is)) + len(s.WritersTo(1)); n != 0 {
+	if n := len(s.All()) + len(s.Children(1)) + len(s.Descendants(1)) + len(s.Group(1)) + len(s.Nearest(1, is)) + len(s.WritersTo(1)); n != 0 || s.HasWriters(1) {
 		t.Errorf("it has %d processes", n)
 	}
 }
 
-// The dead are in no answer but that to their pid; what is below them is.
-func TestTheDeadOfASnapshot(t *testing.T) {
-	dead := Process{ID: ID{PID: 2}, PPID: 1, PGID: 2, State: 'X'}
-	below := Process{ID: ID{PID: 3}, PPID: 2, PGID: 2, State: 'S'}
-	s := New([]Process{below, dead})
-	for name, got := range map[string][]*Process{"all": s.All(), "descendants": s.Descendants(1), "children of the dead": s.Children(2), "group": s.Group(2)} {
-		if len(got) != 1 || got[0].PID != 3 {
-			t.Errorf("%s: %v, want 3", name, got)
+func TestNearest(t *testing.T) {
+	// 1 - 2 - 3 - 4
+	//   |   \ 5 - 6
+	//   \ 7
+	family := tree([2]int{1, 0}, [2]int{2, 1}, [2]int{3, 2}, [2]int{4, 3}, [2]int{5, 2}, [2]int{6, 5}, [2]int{7, 1})
+	for _, tt := range []struct {
+		name    string
+		root    int
+		handles []int
+		want    []int
+	}{
+		{"root alone if it handles it", 2, []int{2, 3, 4, 6}, []int{2}},
+		{"nothing below one that handles it", 2, []int{3, 4}, []int{3}},
+		{"one on each way", 2, []int{3, 6}, []int{3, 6}},
+		{"the lowest on a way if it is the first", 2, []int{4, 6}, []int{4, 6}},
+		{"none beside root", 2, []int{1, 7}, nil},
+		{"no root", 99, []int{3}, nil},
+	} {
+		var got []int
+		for _, p := range family.Nearest(tt.root, func(p Process) bool { return slices.Contains(tt.handles, p.PID) }) {
+			got = append(got, p.PID)
 		}
-	}
-	if got := s.Children(1); len(got) != 0 {
-		t.Errorf("children: %v, want none", got)
-	}
-	if p, ok := s.Process(2); !ok || p.Alive() {
-		t.Errorf("2 is %v, %v", p, ok)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 
-// A ring is cut at its lowest pid, wherever that hangs; what hangs on a ring does not
-// close one.
-func TestWhatHangsOnARing(t *testing.T) {
-	s := tree([2]int{30, 32}, [2]int{31, 30}, [2]int{32, 31}, [2]int{5, 31}, [2]int{40, 32})
-	for root, want := range map[int][]int{30: {31, 5, 32, 40}, 31: {5, 32, 40}, 32: {40}, 5: nil} {
-		var got []int
-		for _, p := range s.Descendants(root) {
-			got = append(got, p.PID)
+// The youngest child, and those that write to what it reads, wherever those stand.
+func TestWhatAShellHasInItsForeground(t *testing.T) {
+	for name, tt := range map[string]struct {
+		starts  []uint64 // of the children 11, 12, …
+		writers map[int]int
+		want    []int
+	}{
+		"none":                     {nil, nil, nil},
+		"the youngest":             {[]uint64{100, 101}, nil, []int{12}},
+		"of one tick":              {[]uint64{100, 100}, nil, []int{12}},
+		"with a lower pid":         {[]uint64{200, 101}, nil, []int{11}},
+		"a pipeline":               {[]uint64{99, 100, 100, 100}, map[int]int{13: 12, 14: 13}, []int{14, 13, 12}},
+		"what another writes":      {[]uint64{99, 100}, map[int]int{12: 99}, []int{12}},
+		"a pipe in the background": {[]uint64{98, 99, 100}, map[int]int{12: 11}, []int{13}},
+	} {
+		all := []Process{child(10, 1)}
+		for i, start := range tt.starts {
+			all = append(all, Process{ID: ID{PID: 11 + i, Start: start}, PPID: 10, State: 'S', Reads: File{Inode: uint64(11 + i)}})
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("below %d: %v, want %v", root, got, want)
+		s := New(all)
+		for reader, writer := range tt.writers {
+			s.AddWriter(File{Inode: uint64(reader)}, writer)
+		}
+		if got := pidsOf(s.Foreground(s.Children(10))); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }
 
 func TestLabelAndAge(t *testing.T) {
-	p := Process{ID: ID{PID: 17}, Comm: "node"}
-	if got := p.String(); got != "node[17]" {
-		t.Errorf("it is called %q", got)
-	}
-	before := Ticks()
-	if before == 0 {
+	now := Ticks()
+	if now == 0 {
 		t.Fatal("the clock can't be read")
 	}
-	p.Start = before - 1000
-	if age := p.Age(); age < 10*time.Second || age > 5*time.Minute {
-		t.Errorf("started ten seconds ago, and %v old", age)
+	past, future := Process{ID: ID{17, now - 1000}, Comm: "node"}, Process{ID: ID{17, now + 100_000}}
+	if age := past.Age(); past.String() != "node[17]" || age < 10*time.Second || age > 5*time.Minute {
+		t.Errorf("%v started ten seconds ago, and is %v old", past, age)
 	}
-	p.Start = before + 100_000
-	if age := p.Age(); age != 0 {
-		t.Errorf("to be started, and %v old", age)
-	}
-}
-
-func TestReadOfOneProcess(t *testing.T) {
-	if p, err := Read(os.Getpid()); err != nil || p.PID != os.Getpid() || p.PPID != os.Getppid() {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if p, err := Read(1 << 22); !IsGone(err) {
-		t.Errorf("%+v, %v; want that there is none", p, err)
+	if future.Age() != 0 || (Process{}).Age() != 0 {
+		t.Errorf("one that is to start is %v old, and one of which no start is known %v", future.Age(), Process{}.Age())
 	}
 }
