@@ -123,26 +123,21 @@ func (b *backend) index(name string) int {
 // await waits for the n-th call of that name and returns it.
 func (b *backend) await(name string, n int) (found call) {
 	b.t.Helper()
-	b.awaitAfter(0, name, n, &found)
-	return found
+	return b.awaitAfter(0, name, n)
 }
 
 // awaitAfter waits for the n-th call of that name among those from an index on.
-func (b *backend) awaitAfter(from int, name string, n int, found *call) {
+func (b *backend) awaitAfter(from int, name string, n int) (found call) {
 	b.t.Helper()
 	harness.WaitUntil(b.t, fmt.Sprintf("%s for the %d. time", name, n), func() bool {
-		seen := 0
-		for _, c := range b.made()[from:] {
-			if c.name() != name {
-				continue
-			}
-			if seen++; seen == n {
-				*found = c
-				return true
-			}
+		calls := slices.DeleteFunc(b.made()[from:], func(c call) bool { return c.name() != name })
+		if len(calls) < n {
+			return false
 		}
-		return false
+		found = calls[n-1]
+		return true
 	})
+	return found
 }
 
 // wantNone checks that a call was not made from an index on.

@@ -6,62 +6,58 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"drainit/test/harness"
 )
 
-// isPlain reports whether the way starts an application in Node, by what needs no Node itself,
-// and all rests before the request: then it starts one in Perl as well.
-func (w way) isPlain() bool {
-	return !w.npm && w.begin == nil && !w.inTurn && w.leaves == 0 && slices.Contains(w.programs, "node") && !strings.HasPrefix(w.name, "node:")
-}
-
-// withPerl is the way with the application in Perl, which needs no Node for that.
-func (w way) withPerl() way {
-	if !w.npm {
-		w.programs = slices.DeleteFunc(slices.Clone(w.programs), func(p string) bool { return p == "node" })
-	}
-	return w
-}
-
 // TestMatrixOfPlainApplications has the ways that need no Node with an application in Perl,
 // whose job the test ends when its handler has run: all that the matrix says holds of them too.
 // The whole of the tests has them with each standard input.
 func TestMatrixOfPlainApplications(t *testing.T) {
-	harness.Need(t, "perl")
 	var late lateRows
 	late.wantFew(t)
 	for _, w := range ways {
 		if !w.isPlain() {
 			continue
 		}
-		w = w.withPerl()
 		for _, in := range append([]input{dockers}, w.otherInputs()...) {
-			t.Run(strings.ReplaceAll(w.name, "node", "perl")+in.title(), func(t *testing.T) {
-				t.Parallel()
-				w.need(t)
-				if in.set != nil || slices.Contains(longWays, w.name) {
-					harness.Full(t)
-				}
-				s := newScene(t, 0)
-				s.input, s.plain = in, true
-				late.add(w, w.checkIn(t, s, w.grace))
-			})
+			late.run(t, w, in)
 		}
+	}
+}
+
+// TestStartsThatWereFound has the application rest, as in the matrix.
+func TestStartsThatWereFound(t *testing.T) {
+	t.Parallel()
+	var late lateRows
+	late.wantFew(t)
+	for _, w := range foundWays {
+		late.run(t, w, dockers)
 	}
 }
 
 // lateRows counts the rows whose application rests and waits for the last call all the same.
 type lateRows struct{ rows, late atomic.Int64 }
 
-func (r *lateRows) add(w way, o outcome) {
-	r.rows.Add(1)
-	if o.late && !w.late {
-		r.late.Add(1)
-	}
+// run runs a way with the application in Perl.
+func (r *lateRows) run(t *testing.T, w way, in input) {
+	t.Run(strings.ReplaceAll(w.name, "node", "perl")+in.title, func(t *testing.T) {
+		t.Parallel()
+		harness.Need(t, "perl")
+		w.need(t, true)
+		if in.set != nil || w.long {
+			harness.Full(t)
+		}
+		s := newScene(t, 0)
+		s.input, s.plain = in, true
+		o := w.checkIn(t, s, w.grace)
+		r.rows.Add(1)
+		if o.late && !w.late {
+			r.late.Add(1)
+		}
+	})
 }
 
 // wantFew checks at the end of a test that they are few: on a busy machine some application is
@@ -74,52 +70,45 @@ func (r *lateRows) wantFew(t *testing.T) {
 	})
 }
 
-// longWays are those that take seconds, by what stands in them or by the last call: timeout may
-// be gone before it can be seen to have passed the signal on.
-var longWays = []string{
-	"bash: `sleep 2.6 & s=$!`, `node app & c=$!`, `trap 'wait $s; kill $c' TERM`, `wait; wait`",
-	"bash: `node app & c=$!`, `trap 'sleep 1; kill $c' TERM`, `wait $c; wait $c`",
-	"`su nobody -s /bin/sh -c 'node app; exit $?'`",
-	"`timeout --foreground 300 sh -c 'node app; exit $?'`",
-	"bash: `trap cleanup TERM; node app | tee log`",
-	"perl: a handler that tells nobody around `system('node app')`",
-	"Python: a handler that tells nobody around `subprocess.run(['node', 'app'])`",
-	"`node app & exec node app`, the first handles SIGTERM,SIGINT,SIGQUIT",
+// activities keep an application from resting. Where a thread computes, the main thread rests,
+// which takes the signals.
+var activities = []struct{ name, env string }{
+	{"a timer of 10 ms", "TICK=10"},
+	{"a timer of 50 ms", "TICK=50"},
+	{"a timer of 200 ms", "TICK=200"},
+	{"a thread computes", "COMPUTE=1"},
 }
 
-// plainApp is app with testdata/matrix/app.pl, and for a job without it a command that waits as
-// long.
-func (s *scene) plainApp(t *testing.T, e env, f files, command []string) []string {
-	t.Helper()
-	s.bring(t, "app.pl", "app.pl")
-	end := filepath.Join(s.dir, "end")
-	if err := syscall.Mkfifo(end, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(end, 0o666); err != nil { // another user may wait for it
-		t.Fatal(err)
-	}
-	s.env = append(s.env, "END="+end)
-	for name, value := range e {
-		s.env = append(s.env, name+"="+value)
-	}
-	in := strings.NewReplacer("node app.js", "perl app.pl", `"node", "app.js"`, `"perl", "app.pl"`,
-		`sleep "$JOB"`, `perl -e 'open my $end, "<", $ENV{END}'`)
-	for name, text := range f {
-		s.write(t, name, in.Replace(text))
-	}
-	words := slices.Clone(command)
-	for i, word := range words {
-		switch word {
-		case "node":
-			words[i] = "perl"
-		case "app.js":
-			words[i] = "app.pl"
-		default:
-			words[i] = in.Replace(word)
+// busyGrace has its last call at 7.5 s.
+const busyGrace = 10 * time.Second
+
+// TestApplicationsThatNeverRest has an application whose job lasts until it has been signalled:
+// once, at the latest by the last call, with a line where it waits for that. The job is done, and
+// nothing is killed.
+func TestApplicationsThatNeverRest(t *testing.T) {
+	t.Parallel()
+	for _, w := range slices.Concat(ways, foundWays) {
+		if w.restless == nil {
+			continue
+		}
+		w.tells = w.restless.tells
+		for i, a := range activities {
+			t.Run(w.name+", "+a.name, func(t *testing.T) {
+				t.Parallel()
+				harness.Need(t, "perl")
+				if !w.restless.atOnce || i > 0 {
+					harness.Full(t)
+				}
+				s := newScene(t, shortJob)
+				s.plain, s.busy = !strings.HasPrefix(w.start, "go "), true
+				w.need(t, s.plain)
+				s.env = append(s.env, a.env)
+				if o := w.checkIn(t, s, busyGrace); o.late && w.restless.atOnce {
+					t.Errorf("drainit signalled it in the last call:\n%s", s.init.Stderr.Text())
+				}
+			})
 		}
 	}
-	return words
 }
 
 // endJobs ends the jobs when the handlers have run, but for those that do not count, have their

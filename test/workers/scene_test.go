@@ -1,9 +1,12 @@
 package workers
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +25,7 @@ type scene struct {
 	input  input         // Docker's if zero
 	port   int           // a free port on the loopback: $PORT
 	env    []string
+	vars   []string      // $NAME and its value, by turns, which start, script and files have in place of the name
 	init   *harness.Init // nil until it has been started
 	answer chan string   // what came to a server's client
 	notes  string        // the log of a program that keeps one
@@ -32,7 +36,7 @@ type scene struct {
 }
 
 // newScene makes the folder of a run. A worker in it has a home of its own and
-// finds the packages of test/node.
+// finds the packages of test/node, none of which asks the network for anything.
 func newScene(t *testing.T, job time.Duration) *scene {
 	t.Helper()
 	// Not t.TempDir, whose names are too long for the sockets that some keep there.
@@ -45,12 +49,20 @@ func newScene(t *testing.T, job time.Duration) *scene {
 	if err := os.Symlink(harness.NodePackages(), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
+	port := strconv.Itoa(s.port)
+	s.vars = []string{"$DIR", dir, "$PORT", port}
 	s.env = []string{
 		"RECORD=" + s.record,
 		"JOB=" + strconv.FormatFloat(job.Seconds(), 'f', -1, 64),
-		"PORT=" + strconv.Itoa(s.port),
+		"PORT=" + port,
 		"HOME=" + dir,
 		"PATH=" + harness.NodePackages(".bin") + ":" + os.Getenv("PATH"),
+		// tsx has a socket in /tmp that is named by its pid, which others have too in
+		// namespaces of their own.
+		"TMPDIR=" + dir,
+		"npm_config_offline=true", "npm_config_update_notifier=false", "COREPACK_ENABLE_NETWORK=0", "PM2_DISABLE_VERSION_CHECK=true",
+		"NX_DAEMON=false", "NX_TUI=false", "NX_NO_CLOUD=true", "NX_ISOLATE_PLUGINS=false",
+		"NX_SOCKET_DIR=" + dir, "NX_CACHE_DIRECTORY=" + dir, "NX_WORKSPACE_DATA_DIRECTORY=" + dir,
 	}
 	if *allBusy {
 		s.env = append(s.env, "TICK=20")
@@ -58,8 +70,16 @@ func newScene(t *testing.T, job time.Duration) *scene {
 	return s
 }
 
-// write puts a file into the scene's folder, or one below it. A script that names its
-// interpreter can be run.
+// fill puts the scene's values, and its application, into a text.
+func (s *scene) fill(text string) string {
+	if s.plain {
+		text = toPerl.Replace(text)
+	}
+	return strings.NewReplacer(s.vars...).Replace(text)
+}
+
+// write puts a file into the scene's folder, or one below it, and brings what it names. A
+// script that names its interpreter can be run.
 func (s *scene) write(t *testing.T, name, text string) {
 	t.Helper()
 	file, mode := filepath.Join(s.dir, name), os.FileMode(0o644)
@@ -72,16 +92,32 @@ func (s *scene) write(t *testing.T, name, text string) {
 	if err := os.WriteFile(file, []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}
+	s.bring(t, text)
 }
 
-// bring copies a file of testdata/matrix into the scene's folder.
-func (s *scene) bring(t *testing.T, from, to string) {
+var fileNames = regexp.MustCompile(`\b[\w-]+(\.\w+)+\b|\b(npm|yarn|pnpm) (start|exec)\b`)
+
+// bring copies the files of testdata/matrix that a text names into the scene's folder.
+func (s *scene) bring(t *testing.T, text string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "matrix", from))
-	if err != nil {
-		t.Fatal(err)
+	for _, m := range fileNames.FindAllStringSubmatch(text, -1) {
+		name, from := m[0], m[0]
+		switch {
+		case m[2] != "":
+			name, from = "package.json", "package.json"
+		case name == "app.ts":
+			from = "app.js"
+		}
+		b, err := os.ReadFile(filepath.Join("testdata", "matrix", from))
+		if _, there := os.Stat(filepath.Join(s.dir, name)); err != nil || there == nil {
+			continue
+		}
+		program := string(b)
+		if s.plain {
+			program = toPerl.Replace(program)
+		}
+		s.write(t, name, program)
 	}
-	s.write(t, to, string(b))
 }
 
 // lines is the record so far.
@@ -92,64 +128,55 @@ func (s *scene) lines() string {
 
 // count counts the lines of the record that begin with a word.
 func (s *scene) count(word string) int {
-	n := 0
-	for l := range strings.Lines(s.lines()) {
-		if strings.HasPrefix(l, word+" ") && strings.HasSuffix(l, "\n") {
-			n++
-		}
-	}
-	return n
+	return len(regexp.MustCompile(`(?m)^`+word+` .*\n`).FindAllString(s.lines(), -1))
 }
 
 // last is the time in the last line of the record that begins with a word.
-func (s *scene) last(word string) time.Time {
-	var at time.Time
-	for l := range strings.Lines(s.lines()) {
-		f := strings.Fields(l)
-		if len(f) < 2 || f[0] != word {
-			continue
-		}
-		if seconds, err := strconv.ParseFloat(f[len(f)-1], 64); err == nil {
+func (s *scene) last(word string) (at time.Time) {
+	for _, m := range regexp.MustCompile(`(?m)^`+word+` (?:.* )?([\d.]+)$`).FindAllStringSubmatch(s.lines(), -1) {
+		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
 			at = time.UnixMicro(int64(seconds * 1e6))
 		}
 	}
 	return at
 }
 
-// userWays are the starts as another user, and with a terminal of one's own. What changes
-// the user and stays ends its child's work after 2 s: here that child is a shell, which is
-// dead by then.
-var userWays = []way{
-	{name: "`setpriv --reuid=nobody … sh -c 'node app; exit $?'`", programs: []string{"node", "setpriv", "sh"}, status: 7,
-		prepare: writable(app(env{"STATUS": "7"}, nil, append(harness.AsNobody, "sh", "-c", "node app.js; exit $?")...))},
-	{name: "`runuser -u nobody -- sh -c 'node app; exit $?'`", programs: []string{"node", "runuser", "sh"}, status: 143,
-		prepare: writable(app(nil, nil, "runuser", "-u", "nobody", "--", "sh", "-c", "node app.js; exit $?"))},
-	{name: "`su nobody -s /bin/sh -c 'node app; exit $?'`", programs: []string{"node", "su", "sh"}, status: 143,
-		prepare: writable(app(nil, nil, "su", "nobody", "-s", "/bin/sh", "-c", "node app.js; exit $?"))},
-	scriptWay,
-	{name: "`unbuffer node app`, HUP handled", programs: []string{"node", "unbuffer"}, status: 143,
-		prepare: app(env{"IGNORE": "SIGHUP"}, nil, "unbuffer", "node", "app.js")},
+// note writes a line to the record for a worker that can't do it itself.
+func (s *scene) note(words string) {
+	f, err := os.OpenFile(s.record, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return // the scene is over, and its folder gone
+	}
+	defer f.Close()
+	fmt.Fprintf(f, "%s %.3f\n", words, float64(time.Now().UnixMilli())/1000)
 }
 
-// scriptWay has a terminal that goes with script: the kernel sends HUP to the application.
-var scriptWay = way{
-	name:     "`script -qec 'node app; exit $?' /dev/null`, HUP handled",
-	programs: []string{"node", "script"},
-	late:     true,
-	prepare:  app(env{"IGNORE": "SIGHUP", "SHELL": "/bin/sh"}, nil, "script", "-qec", "node app.js; exit $?", "/dev/null"),
+// noteDone writes "done" to the record as soon as that is so, which a program's own log
+// may tell and nothing else. It looks for the last time when the init has ended.
+func (s *scene) noteDone(t *testing.T, done func() bool) {
+	s.noted = make(chan struct{})
+	go func() {
+		defer close(s.noted)
+		for over := false; !over && t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
+			over = !s.init.Running()
+			if done() {
+				s.note("done")
+				return
+			}
+		}
+	}()
 }
 
-// confinedWays are the starts as another user than the init's, which without SYS_PTRACE may
-// not look at the files, descriptors and system calls of that user's processes.
-var confinedWays = []way{
-	{name: "`setpriv --reuid=nobody … sh -c 'node app | tee log'`, no SYS_PTRACE", programs: []string{"node", "sh", "tee"}, status: 7, confined: true,
-		prepare: writable(app(env{"STATUS": "7", "CHATTY": "1"}, nil, append(harness.AsNobody, "sh", "-c", "node app.js | tee log")...))},
-	{name: "`setpriv --reuid=nobody … timeout 300 sh -c 'node app; exit $?'`, no SYS_PTRACE", programs: []string{"node", "sh", "timeout"}, status: 143, confined: true,
-		prepare: writable(app(nil, nil, append(harness.AsNobody, "timeout", "300", "sh", "-c", "node app.js; exit $?")...))},
-	{name: "INT to `setpriv --reuid=nobody … ./start.sh`, a bash, no SYS_PTRACE", programs: []string{"node", "bash"}, signal: syscall.SIGINT, status: 7, confined: true,
-		prepare: writable(app(env{"STATUS": "7"}, files{"start.sh": "#!/bin/bash\nnode app.js\n"}, append(harness.AsNobody, "./start.sh")...))},
-	{name: "`setpriv --reuid=nobody … bash start.sh`: `trap cleanup TERM; node app`, no SYS_PTRACE", programs: []string{"node", "bash"}, status: 7, confined: true,
-		prepare: writable(app(env{"STATUS": "7"}, files{"start.sh": trapAndWait + "node app.js\n"}, append(harness.AsNobody, "bash", "start.sh")...)), kept: cleanedUp},
+// logged is the log of a program that keeps one, so far.
+func (s *scene) logged() string {
+	b, _ := os.ReadFile(s.notes) // none yet is an empty one
+	return string(b)
+}
+
+// testdata is where a file of the workers' sources is, from any folder.
+func testdata(t *testing.T, name string) string {
+	t.Helper()
+	return harness.Testdata(t, "matrix", name)
 }
 
 // asOthers has each way start its worker as another user, below an init with the
@@ -176,13 +203,73 @@ func (s *scene) giveAway(t *testing.T, command []string) []string {
 	return append(slices.Clone(harness.AsNobody), command...)
 }
 
-// writable prepares a start by root in a folder that other users can write to.
-func writable(prepare func(*testing.T, *scene) []string) func(*testing.T, *scene) []string {
-	return func(t *testing.T, s *scene) []string {
-		harness.NeedRoot(t)
-		if err := os.Chmod(s.dir, 0o777); err != nil {
+// input is what an init has as its standard input.
+type input struct {
+	title string // what the name of a test ends with
+	set   func(*testing.T, harness.Launch) harness.Launch
+}
+
+// dockers is what a container has in Docker and Kubernetes: /dev/null, open to read and write.
+var dockers input
+
+// inputs are the others that matter to a shell: without job control it gives what it starts
+// in the background /dev/null, open to read, and the rest its own.
+var inputs = []input{
+	{", standard input is /dev/null, read only", func(t *testing.T, l harness.Launch) harness.Launch {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return prepare(t, s)
+		t.Cleanup(func() { null.Close() })
+		l.Stdin = null
+		return l
+	}},
+	{", standard input is a pipe", func(t *testing.T, l harness.Launch) harness.Launch {
+		l.Stdin, _ = harness.Pipe(t) // to which nothing is written, and which stays open
+		return l
+	}},
+	// There the worker has a process group and no session. Each row ends as it does elsewhere.
+	{", standard input is a terminal", harness.OnTerminal},
+}
+
+// shells are the programs that are shells or run their command by one.
+var shells = regexp.MustCompile(`\b(sh|bash|dash|[ml]ksh|npm|npx|yarn|pnpm|concurrently|rake|nx|lerna|runsvdir|mysqld_safe|rabbitmq-server|su|script)\b`)
+
+// otherInputs are those with which the way runs beside Docker's: all where a shell takes
+// part.
+func (w way) otherInputs() []input {
+	if shells.MatchString(w.text(false)) {
+		return inputs
 	}
+	return nil
+}
+
+// launch starts the way's worker in the scene under an init.
+func (w way) launch(t *testing.T, s *scene, bin string, flags []string) (limitCPU func()) {
+	t.Helper()
+	command := w.place(t, s)
+	if *asOthers && !w.confined {
+		command = s.giveAway(t, command)
+	}
+	l := harness.Launch{Bin: bin, Args: harness.Line(flags, command...), Dir: s.dir, Env: s.env, Setup: harness.Setup{Docker: w.confined || *asOthers}}
+	if s.input.set != nil {
+		l = s.input.set(t, l)
+	}
+	if *limit == 0 {
+		s.init = harness.Run(t, l)
+		return func() {}
+	}
+	g := harness.NewCPUCgroup(t)
+	s.init = g.Run(l)
+	return func() { g.Limit(*limit) }
+}
+
+// makeEnd makes the named pipe that the application in Perl waits for.
+func (s *scene) makeEnd(t *testing.T) {
+	t.Helper()
+	end := filepath.Join(s.dir, "end")
+	if err := errors.Join(syscall.Mkfifo(end, 0o666), os.Chmod(end, 0o666)); err != nil { // another user may wait for it
+		t.Fatal(err)
+	}
+	s.env = append(s.env, "END="+end)
 }

@@ -3,7 +3,6 @@ package workers
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +10,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,233 +23,104 @@ import (
 	"drainit/test/harness"
 )
 
-func TestNodeServerAnswersTheRequestInFlight(t *testing.T) {
-	t.Parallel()
-	harness.Need(t, "node")
-	p := harness.Start(t, harness.LongGrace, "--", "node", "testdata/http-server.js")
-	addr := "127.0.0.1:" + p.WaitOut(`^listening (\d+)`)[1]
-	body, answer := post(t, addr)
-	p.WaitOut(`^request`)
+// debianPath is where Debian's programs are, before what else may be installed:
+// its Python knows its Python programs' modules.
+const debianPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 
-	p.Signal(syscall.SIGTERM)
-	p.WaitOut(`^got SIGTERM`)
-	waitRefused(t, addr)
-	if strings.Contains(p.Stdout.Text(), "answered") || !p.Running() {
-		t.Fatalf("the request was not in flight any more:\n%s", p.Out())
-	}
-	want := finish(t, body)
-
-	if got := <-answer; got != want {
-		t.Errorf("the client got %q, want %q", got, want)
-	}
-	wantEnd(t, p)
-	if got := p.Out(); !strings.HasSuffix(got, "\nrequest\ngot SIGTERM\nanswered\nclosed\n") {
-		t.Errorf("not signalled once, or not closed in order:\n%s", got)
-	}
+// serverWays are the starts of what serves clients, and of two runtimes whose programs handle the
+// signal themselves. sh is Debian's dash, which stays above its only command.
+var serverWays = []way{
+	nginx(way{name: "`nginx`, `TERM:QUIT`", start: "$NGINX"}),
+	nginx(way{name: "`bash start.sh` → nginx, `TERM:QUIT`", script: "$NGINX"}),
+	nginx(way{name: "`sh -c 'nginx; exit $?'`, `TERM:QUIT`", start: "sh -c '$NGINX; exit $?'"}),
+	// The master tells its three workers and looks for them each 0.1 s.
+	{name: "`gunicorn`, 3 workers", start: "gunicorn -c gunicorn.conf.py -b 127.0.0.1:$PORT gunicorn_app",
+		leaves: 300 * time.Millisecond, tells: 1, begin: request, kept: answeredWhole},
+	// It ends by raising the signal again, when all is answered.
+	{name: "`puma`", start: puma, status: 143, begin: request, kept: answeredWhole},
+	{name: "`sh -c 'puma'`", start: "sh -c '" + puma + "'", status: 143, begin: request, kept: answeredWhole},
+	// The Java runtime runs its hooks once, however often it is signalled, and then exits with 143.
+	{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143, prepare: java("Worker")},
+	{name: "`sh -c 'java Worker'`", start: "sh -c '$JAVA'", uses: "java javac", status: 143, prepare: java("Worker")},
+	{name: "`php worker.php`"},
+	{name: "`sh -c 'php worker.php'`"},
+	rabbitmqWay,
 }
 
-// wantEnd checks that the init left with 0, without a kill, and nothing with it.
-func wantEnd(t *testing.T, p *harness.Init) {
-	t.Helper()
-	p.WantExit(0)
-	p.WantNothingLeft()
-	p.WantLogged(harness.KillLine, 0)
-}
+const puma = "puma -b tcp://127.0.0.1:$PORT puma.ru"
 
-// wantNotBefore checks that so much time has passed since a moment.
-func wantNotBefore(t *testing.T, since time.Time, atLeast time.Duration) {
-	t.Helper()
-	if took := time.Since(since); took < atLeast {
-		t.Errorf("took %v, want at least %v", took, atLeast)
+// nginx is a start of nginx, which cuts its clients off on TERM and lets them finish on QUIT.
+func nginx(w way) way {
+	w.uses, w.flags, w.dumbInit, w.uncounted = "nginx", "--rewrite TERM:QUIT", "-r 15:3", true
+	w.prepare = func(t *testing.T, s *scene) {
+		dir := harness.ServerDir(t, 0)
+		user := "user nobody nogroup;"
+		if os.Getuid() != 0 { // who is root in a namespace that knows no others
+			user = "user root root;"
+		}
+		// How long a download takes is the client's business here.
+		fill := strings.NewReplacer("\nUSER\n", "\n"+user+"\n", ":PORT", ":"+strconv.Itoa(s.port), " DIR/", " "+dir+"/", "limit_rate 4m;", "")
+		conf := fill.Replace(harness.TextOf(t, harness.Testdata(t, "nginx.conf")))
+		harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), []byte(conf))
+		harness.WriteFile(t, filepath.Join(dir, "root", "file"), nginxFile(s))
+		s.vars = append(s.vars, "$NGINX", "nginx -p "+dir+" -e stderr -c "+filepath.Join(dir, "nginx.conf"))
 	}
+	w.begin = slowDownload
+	w.kept = func(t *testing.T, s *scene) bool { return s.answered(t) == string(nginxFile(s)) }
+	return w
 }
 
-// post begins a request whose body ends when the test says so. What it gets
-// comes through answer: the body, or the error.
-func post(t *testing.T, addr string) (body *io.PipeWriter, answer <-chan string) {
+// nginxFile is what nginx serves in a scene: more than the buffers of both
+// sockets, so that what the client has not read can't have been sent.
+func nginxFile(s *scene) []byte {
+	file := make([]byte, 16<<20)
+	rand.New(rand.NewSource(int64(s.port))).Read(file)
+	return file
+}
+
+// slowDownload begins to read the file, and reads on when the job's time is
+// over.
+func slowDownload(t *testing.T, s *scene) {
 	t.Helper()
-	r, body := io.Pipe()
-	request, err := http.NewRequest(http.MethodPost, "http://"+addr+"/", r)
-	if err != nil {
+	addr := "127.0.0.1:" + strconv.Itoa(s.port)
+	harness.WaitUntil(t, "nginx listens", func() bool { return dialable(addr) == nil })
+	first, rest := make([]byte, 1000), download(t, addr)
+	if _, err := io.ReadFull(rest, first); err != nil {
 		t.Fatal(err)
 	}
-	request.Close = true
-	got := make(chan string, 1)
-	client := http.Client{Transport: &http.Transport{}, Timeout: 2 * harness.Patience}
+	s.note("begin")
+	s.answer = make(chan string, 1)
 	go func() {
-		response, err := client.Do(request)
-		if err != nil {
-			got <- err.Error()
+		select {
+		case <-time.After(s.job):
+		case <-t.Context().Done():
 			return
 		}
-		defer response.Body.Close()
-		b, err := io.ReadAll(response.Body)
+		s.note("done") // before the rest: nginx may be gone before it has been read
+		body, err := io.ReadAll(rest)
 		if err != nil {
-			b = append(b, err.Error()...)
+			body = fmt.Appendf(body, "%v", err)
 		}
-		got <- string(b)
+		s.answer <- string(first) + string(body)
 	}()
-	t.Cleanup(func() { body.Close() })
-	if _, err := io.WriteString(body, "begun, "); err != nil {
-		t.Fatal(err)
-	}
-	return body, got
 }
 
-// finish ends the request's body and returns the answer that it must get.
-func finish(t *testing.T, body *io.PipeWriter) string {
+// download asks for the file by a connection that takes little of it unread.
+func download(t *testing.T, addr string) io.Reader {
 	t.Helper()
-	if _, err := io.WriteString(body, "ended"); err != nil {
-		t.Error(err)
-	}
-	body.Close()
-	whole := []byte("begun, ended")
-	return fmt.Sprintf("%d %x\n", len(whole), sha256.Sum256(whole))
-}
-
-// nginx takes TERM for "drop everything": QUIT is its graceful stop.
-func TestNginxFinishesTheDownloadInFlight(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		uid  int
-	}{{"root", 0}, {"a plain user", harness.PlainUser}} {
-		t.Run("as "+tt.name, func(t *testing.T) {
-			t.Parallel()
-			n := startNginx(t, tt.uid, "--rewrite", "TERM:QUIT")
-			d := n.download(t)
-
-			n.Signal(syscall.SIGTERM)
-			waitRefused(t, n.addr)
-			if !n.Running() {
-				t.Fatalf("the init ended before the download:\n%s", n.Err())
-			}
-			got, err := io.ReadAll(d)
-
-			if err != nil || !bytes.Equal(got, n.file) {
-				t.Errorf("the client got %d bytes, SHA-256 %x, %v; want %d, %x",
-					len(got), sha256.Sum256(got), err, len(n.file), sha256.Sum256(n.file))
-			}
-			wantEnd(t, n.Init)
-			n.wantSignals(t, "SIGQUIT")
-		})
-	}
-}
-
-// To show what the rewrite is for: the same download without it.
-func TestNginxCutsTheDownloadWithoutTheRewrite(t *testing.T) {
-	t.Parallel()
-	n := startNginx(t, 0)
-	d := n.download(t)
-	n.Signal(syscall.SIGTERM)
-	n.Wait()
-	if got, err := io.ReadAll(d); err == nil || len(got) >= len(n.file) {
-		t.Errorf("the client got %d bytes of %d, %v: was nginx sent TERM?", len(got), len(n.file), err)
-	}
-	n.wantSignals(t, "SIGTERM")
-	n.WantNothingLeft()
-}
-
-// nginx is a running nginx under drainit, with one file to be had from it.
-type nginx struct {
-	*harness.Init
-	addr string
-	file []byte
-}
-
-// startNginx starts nginx in the foreground, all of it in a folder of its own,
-// and waits until it can be connected to.
-func startNginx(t *testing.T, uid int, flags ...string) *nginx {
-	t.Helper()
-	harness.Need(t, "nginx")
-	dir, port := harness.ServerDir(t, uid), harness.ReservePort(t)
-	// More than the buffers of both sockets: what is not read can't be sent.
-	n := &nginx{addr: "127.0.0.1:" + strconv.Itoa(port), file: make([]byte, 16<<20)}
-	rand.New(rand.NewSource(int64(port))).Read(n.file)
-	harness.WriteFile(t, filepath.Join(dir, "root", "file"), n.file)
-	conf, err := os.ReadFile("testdata/nginx.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill := strings.NewReplacer("\nUSER\n", "\n"+userLine(uid)+"\n", ":PORT", ":"+strconv.Itoa(port), " DIR/", " "+dir+"/")
-	harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), []byte(fill.Replace(string(conf))))
-	args := append([]string{harness.LongGrace, "--log-level=debug"}, flags...)
-	l := harness.Launch{Args: append(args, "--", "nginx", "-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "nginx.conf"))}
-	if os.Getuid() == 0 {
-		l.Setup.UID = uid
-	} else {
-		l.NoPID1 = uid != 0 // in a namespace of its own it would be root there
-	}
-	n.Init = harness.Run(t, l)
-	harness.WaitUntil(t, "nginx listens", func() bool { return n.Running() && dialable(n.addr) == nil })
-	return n
-}
-
-// userLine is the user of the processes that serve, where the master is root.
-// A plain user who runs the tests is root in a namespace that knows no others.
-func userLine(uid int) string {
-	switch {
-	case uid != 0:
-		return ""
-	case os.Getuid() != 0:
-		return "user root root;"
-	}
-	return "user nobody nogroup;"
-}
-
-// download begins to read the file and stops behind the first bytes, so that
-// the answer can't end before the caller reads on.
-func (n *nginx) download(t *testing.T) io.Reader {
-	t.Helper()
-	conn, err := net.Dial("tcp", n.addr)
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetDeadline(time.Now().Add(2 * harness.Patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, "GET /file HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
+	_, writeErr := io.WriteString(conn, "GET /file HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+	err = errors.Join(conn.(*net.TCPConn).SetReadBuffer(64<<10), conn.SetDeadline(time.Now().Add(2*harness.Patience)), writeErr)
+	response, readErr := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err := errors.Join(err, readErr); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { response.Body.Close() })
-	first := make([]byte, 1000)
-	if _, err := io.ReadFull(response.Body, first); err != nil {
-		t.Fatal(err)
-	}
-	return io.MultiReader(bytes.NewReader(first), response.Body)
-}
-
-// wantSignals checks that nginx was signalled once, by this signal, and that it did
-// so on purpose: its master logs each one.
-func (n *nginx) wantSignals(t *testing.T, want string) {
-	t.Helper()
-	log := n.Err()
-	for _, name := range []string{"SIGTERM", "SIGQUIT", "SIGINT"} {
-		count := 0
-		if name == want {
-			count = 1
-		}
-		if got := strings.Count(log, "("+name+") received"); got != count {
-			t.Errorf("%s came %d times, want %d:\n%s", name, got, count, log)
-		}
-	}
-	if got := strings.Count(log, "sent SIG"); got != 1 {
-		t.Errorf("drainit signalled %d times:\n%s", got, log)
-	}
-}
-
-// waitRefused waits until a server takes no more connections.
-func waitRefused(t *testing.T, addr string) {
-	t.Helper()
-	harness.WaitUntil(t, "new connections are refused", func() bool { return errors.Is(dialable(addr), unix.ECONNREFUSED) })
+	return response.Body
 }
 
 func dialable(addr string) error {
@@ -260,30 +131,160 @@ func dialable(addr string) error {
 	return conn.Close()
 }
 
-// nginx daemonizes unless it is configured not to.
-func TestForkingNginxFinishesTheDownloadInFlight(t *testing.T) {
-	t.Parallel()
-	harness.Need(t, "nginx")
-	dir, port := harness.ServerDir(t, 0), harness.ReservePort(t)
-	n := &nginx{addr: "127.0.0.1:" + strconv.Itoa(port), file: bytes.Repeat([]byte("drain"), 3<<20)}
-	harness.WriteFile(t, filepath.Join(dir, "root", "file"), n.file)
-	conf, err := os.ReadFile(harness.Repo("test/workers/testdata/nginx.conf"))
+// request asks the scene's server for an answer, which takes the job's time,
+// as soon as the server listens.
+func request(t *testing.T, s *scene) {
+	ctx := t.Context()
+	s.answer = make(chan string, 1)
+	get, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(s.port), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("\nUSER\n", "\n"+userLine(0)+"\n", "daemon off;", "", ":PORT", ":"+strconv.Itoa(port), " DIR/", " "+dir+"/")
-	harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), []byte(fill.Replace(string(conf))))
-	n.Init = harness.Run(t, harness.Launch{Args: []string{"-v", harness.LongGrace, "--forking", "--rewrite", "TERM:QUIT",
-		"--", "nginx", "-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "nginx.conf")}})
-	n.WaitErr(`exited with status 0 and runs on in`)
-	harness.WaitUntil(t, "nginx listens", func() bool { return n.Running() && dialable(n.addr) == nil })
-	d := n.download(t)
-	n.Signal(syscall.SIGTERM)
-	waitRefused(t, n.addr)
-	got, err := io.ReadAll(d)
-	if err != nil || !bytes.Equal(got, n.file) {
-		t.Errorf("the client got %d bytes of %d, %v", len(got), len(n.file), err)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	go func() {
+		response, err := client.Do(get)
+		for errors.Is(err, unix.ECONNREFUSED) && ctx.Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+			response, err = client.Do(get)
+		}
+		if err != nil {
+			s.answer <- err.Error()
+			return
+		}
+		defer response.Body.Close()
+		var body bytes.Buffer
+		if _, err := body.ReadFrom(response.Body); err != nil {
+			body.WriteString(err.Error())
+		}
+		s.answer <- body.String()
+	}()
+}
+
+// answeredWhole reports whether the client got the server's whole answer.
+func answeredWhole(t *testing.T, s *scene) bool { return s.answered(t) == "whole\n" }
+
+// answered waits for what came to the scene's client.
+func (s *scene) answered(t *testing.T) string {
+	t.Helper()
+	select {
+	case answer := <-s.answer:
+		return answer
+	case <-time.After(harness.Patience):
+		t.Errorf("the client still has no answer after %v", harness.Patience)
+		return ""
 	}
-	wantEnd(t, n.Init)
-	n.wantSignals(t, "SIGQUIT")
+}
+
+// mysqldSafeWay is Debian's start script of MariaDB, a shell that ignores TERM and waits
+// for the server. Its job is the server's own stop, which ends what its clients do: the
+// stores are closed and marked as whole. Only a server that is stopped as it should be says that
+// it is shutting down.
+var mysqldSafeWay = way{
+	name: "`mysqld_safe`",
+	start: "mysqld_safe --no-defaults --user=root --datadir=$DIR/data --skip-networking --socket=$DIR/socket " +
+		"--pid-file=$DIR/pid --log-error=$DIR/log.err " + innodbLog,
+	uses:      "mariadbd mariadb-install-db",
+	uncounted: true,
+	tells:     2, // the script, and the server
+	leaves:    time.Second,
+	prepare: func(t *testing.T, s *scene) {
+		data, err := newMariaDB()
+		if err == nil {
+			err = os.CopyFS(filepath.Join(s.dir, "data"), os.DirFS(data))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.notes = filepath.Join(s.dir, "log.err")
+		s.env = append(s.env, debianPath)
+	},
+	begin: func(t *testing.T, s *scene) {
+		s.awaitLog(t, ": ready for connections.")
+		s.noteDone(t, func() bool { return strings.Contains(s.logged(), ": Shutdown complete") })
+	},
+	kept: func(t *testing.T, s *scene) bool {
+		return strings.Count(s.logged(), "(initiated by: unknown): Normal shutdown") == 1
+	},
+}
+
+// innodbLog keeps the stores small, and must be the same at each start.
+const innodbLog = "--innodb-log-file-size=4M"
+
+// newMariaDB sets a database up, once, to be copied.
+var newMariaDB = sync.OnceValues(func() (data string, err error) {
+	dir, err := os.MkdirTemp(filepath.Dir(harness.DrainitBin), "mariadb-")
+	if err != nil {
+		return "", err
+	}
+	data = filepath.Join(dir, "data")
+	out, err := exec.Command("mariadb-install-db", "--no-defaults", "--user=root", "--datadir="+data, "--skip-test-db", innodbLog).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("cannot set up MariaDB: %w\n%s", err, out)
+	}
+	return data, nil
+})
+
+// awaitLog waits until a program's own log says that it is ready. A broker's start is seconds of
+// work for a machine with nothing else to do.
+func (s *scene) awaitLog(t *testing.T, ready string) {
+	t.Helper()
+	for deadline := time.Now().Add(4 * harness.Patience); !strings.Contains(s.logged(), ready); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) || !s.init.Running() {
+			t.Fatalf("no %q:\n%s\n%s", ready, s.init.Stdout.Text(), s.init.Stderr.Text())
+		}
+	}
+	s.note("begin")
+}
+
+// rabbitmqWay is Debian's start script, which as root is sh → su → sh → sh →
+// beam, with an epmd beside it that has made itself a daemon. The su ends its
+// child's work 2 s after it was signalled: here that child is a shell, which is dead
+// by then, and what is below it is signalled when su has gone. The job ends when the
+// broker has closed its stores; its virtual machine leaves a second later. It marks its stores as
+// whole: else it would go through them at its next start.
+var rabbitmqWay = way{
+	name:      "`rabbitmq-server` as root",
+	start:     "rabbitmq-server",
+	uses:      "su bash",
+	status:    143, // su's
+	leaves:    2 * time.Second,
+	uncounted: true,
+	prepare:   prepareRabbitMQ,
+	begin: func(t *testing.T, s *scene) {
+		s.awaitLog(t, "Server startup complete")
+		s.noteDone(t, func() bool {
+			log := s.logged()
+			return strings.Count(log, "Message store for directory") >= 2 && strings.Count(log, "is stopped") >= 2
+		})
+	},
+	kept: func(t *testing.T, s *scene) bool {
+		marks, _ := filepath.Glob(filepath.Join(filepath.Dir(s.notes), "*", "msg_stores", "vhosts", "*", "*", "clean.dot")) // fails for a bad pattern only
+		return strings.Count(s.logged(), "SIGTERM received - shutting down") == 1 && len(marks) > 0
+	},
+}
+
+func prepareRabbitMQ(t *testing.T, s *scene) {
+	harness.NeedRoot(t)
+	out, err := exec.Command("id", "-u", "rabbitmq").Output()
+	uid, convErr := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err := errors.Join(err, convErr); err != nil {
+		t.Fatal(err)
+	}
+	dir := harness.ServerDir(t, uid)
+	s.notes = filepath.Join(dir, "log")
+	s.env = append(s.env, debianPath,
+		"RABBITMQ_NODENAME=drainit@localhost",
+		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
+		"RABBITMQ_NODE_PORT="+strconv.Itoa(s.port),
+		"RABBITMQ_DIST_PORT="+strconv.Itoa(harness.ReservePort(t)),
+		"ERL_EPMD_ADDRESS=127.0.0.1",
+		"ERL_EPMD_PORT="+strconv.Itoa(harness.ReservePort(t)),
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-setcookie drainit -kernel inet_dist_use_interface {127,0,0,1}",
+		"RABBITMQ_CONF_ENV_FILE=/dev/null",
+		"RABBITMQ_CONFIG_FILE="+filepath.Join(dir, "none"),
+		"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(dir, "plugins"),
+		"RABBITMQ_MNESIA_BASE="+dir,
+		"RABBITMQ_LOG_BASE="+dir,
+		"RABBITMQ_LOGS="+s.notes,
+		"RABBITMQ_PID_FILE="+filepath.Join(dir, "pid"))
 }

@@ -1,9 +1,7 @@
 package workers
 
 import (
-	"flag"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,80 +12,48 @@ import (
 	"drainit/test/harness"
 )
 
-// withPeers also runs the ways of the matrix under other inits, which fails
-// nothing and takes its time, and prints the table of them all.
-var withPeers = flag.Bool("peers", false, "run the matrix under other inits too, and print its table")
-
 // columns are the inits of the matrix's table, in its order.
 var columns = []string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"}
-
-// runPeers runs the way under each init but drainit.
-func (w way) runPeers(t *testing.T, table *table) {
-	t.Helper()
-	for _, column := range columns[1:] {
-		t.Run(column, func(t *testing.T) {
-			program, flag, _ := strings.Cut(column, " ")
-			harness.Need(t, program)
-			bin, _ := exec.LookPath(program)
-			var flags []string
-			if flag != "" {
-				flags = []string{flag}
-			}
-			if program == "dumb-init" {
-				flags = w.dumbInit
-			}
-			table.add(w, column, inHand(t, func(times time.Duration) outcome { return w.run(t, newScene(t, times*shortJob), bin, flags) }))
-		})
-	}
-}
 
 // table collects the outcomes of the matrix.
 type table struct {
 	mu       sync.Mutex
-	outcomes map[string]map[string]outcome // by the way's name and the init's column
+	outcomes map[[2]string]outcome // by the way's name and the init's column
 }
 
-func newTable() *table { return &table{outcomes: map[string]map[string]outcome{}} }
+func newTable() *table { return &table{outcomes: map[[2]string]outcome{}} }
 
 func (a *table) add(w way, column string, o outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.outcomes[w.name] == nil {
-		a.outcomes[w.name] = map[string]outcome{}
-	}
-	a.outcomes[w.name][column] = o
+	a.outcomes[[2]string{w.name, column}] = o
 }
 
 // String is the table in Markdown, and below it the totals of each init.
 func (a *table) String() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var b strings.Builder
-	row := func(cells ...string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-	row(append([]string{"start"}, columns...)...)
-	row(strings.Split(strings.Repeat("---,", len(columns))+"---", ",")...)
+	text := "| start | " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat(" --- |", len(columns)+1) + "\n"
 	totals := make([]total, len(columns))
 	for _, w := range ways {
-		if a.outcomes[w.name] == nil {
+		if _, ran := a.outcomes[[2]string{w.name, columns[0]}]; !ran {
 			continue
 		}
-		cells := []string{w.name}
+		text += "| " + w.name
 		for i, column := range columns {
-			o, ran := a.outcomes[w.name][column]
-			if !ran {
-				cells = append(cells, "not run")
-				continue
+			if o, ran := a.outcomes[[2]string{w.name, column}]; ran {
+				text += " | " + o.cell(w)
+				totals[i].add(w, o)
+			} else {
+				text += " | not run"
 			}
-			cells = append(cells, o.cell(w))
-			totals[i].add(w, o)
 		}
-		row(cells...)
+		text += " |\n"
 	}
-	b.WriteByte('\n')
 	for i, column := range columns {
-		fmt.Fprintf(&b, "%s: %s\n", column, totals[i])
+		text += fmt.Sprintf("\n%s: %+v", column, totals[i])
 	}
-	return b.String()
+	return text + "\n"
 }
 
 // cell is an outcome in a few words.
@@ -95,20 +61,20 @@ func (o outcome) cell(w way) string {
 	if o.early {
 		return fmt.Sprintf("ends at once, %d", o.status)
 	}
-	words := []string{"lost"}
+	cell := "lost"
 	if o.kept {
-		words[0] = "kept"
+		cell = "kept"
 	}
 	if !w.uncounted {
-		words = append(words, fmt.Sprintf("sent %d", o.signalled))
+		cell += fmt.Sprintf(", sent %d", o.signalled)
 	}
 	if o.hangs {
-		return strings.Join(append(words, "hangs"), ", ")
+		return cell + ", hangs"
 	}
 	if o.kept {
-		words = append(words, fmt.Sprintf("%+.1f s", o.after.Seconds()))
+		cell += fmt.Sprintf(", %+.1f s", o.after.Seconds())
 	}
-	return strings.Join(append(words, fmt.Sprint(o.status)), ", ")
+	return cell + fmt.Sprintf(", %d", o.status)
 }
 
 // cellIn is drainit's cell in the table's row of the way, which may have a bar in its
@@ -119,12 +85,13 @@ func cellIn(page string, w way) string {
 	return cell
 }
 
-var timeInCell = regexp.MustCompile(`\+\d+\.\d s`)
+var (
+	timeInCell = regexp.MustCompile(`\+\d+\.\d s`)
+	sentInCell = regexp.MustCompile(`sent (\d+)`)
+)
 
 // untimed is a cell without the time, which the machine has its part in.
 func untimed(cell string) string { return timeInCell.ReplaceAllString(cell, "+ s") }
-
-var toldInCell = regexp.MustCompile(`sent (\d+)`)
 
 // The table in the docs has the ways and no others, in their order, and the one above
 // it adds them up.
@@ -134,18 +101,18 @@ func TestTableInTheDocsHasEveryWay(t *testing.T) {
 	rows, _, _ = strings.Cut(rows, "\n\n")
 	lines := strings.Split(rows, "\n")[1:] // below the rule
 	if len(lines) != len(ways) {
-		t.Errorf("%d rows in the table, of %d ways", len(lines), len(ways))
+		t.Fatalf("%d rows in the table, of %d ways", len(lines), len(ways))
 	}
 	totals := make([]total, len(columns))
 	for i, w := range ways {
-		row, found := strings.CutPrefix(lines[min(i, len(lines)-1)], "| "+w.name+" | ")
+		row, found := strings.CutPrefix(lines[i], "| "+w.name+" | ")
 		cells := strings.Split(strings.TrimSuffix(row, " |"), " | ")
 		if !found || len(cells) != len(columns) {
-			t.Fatalf("row %d of the table is not %s: %s", i+1, w.name, row)
+			t.Fatalf("row %d of the table is not %s: %s", i+1, w.name, lines[i])
 		}
 		for j, cell := range cells {
 			o := outcome{kept: strings.HasPrefix(cell, "kept"), hangs: strings.HasSuffix(cell, "hangs")}
-			if m := toldInCell.FindStringSubmatch(cell); m != nil {
+			if m := sentInCell.FindStringSubmatch(cell); m != nil {
 				o.signalled, _ = strconv.Atoi(m[1])
 			}
 			totals[j].add(w, o)
@@ -153,7 +120,7 @@ func TestTableInTheDocsHasEveryWay(t *testing.T) {
 	}
 	sums := []string{fmt.Sprintf("| jobs lost of %d |", len(ways)), "| signalled twice |", "| hangs |"}
 	for _, sum := range totals {
-		for i, n := range []int{sum.lost, sum.twice, sum.hung} {
+		for i, n := range []int{sum.Lost, sum.Twice, sum.Hung} {
 			sums[i] += fmt.Sprintf(" %d |", n)
 		}
 	}
@@ -166,26 +133,21 @@ func TestTableInTheDocsHasEveryWay(t *testing.T) {
 
 // total is what became of the ways under one init.
 type total struct {
-	runs, lost, twice, hung int
-	longest                 time.Duration // of programs that leave when their job is done
+	Runs, Lost, Twice, Hung int
+	Longest                 time.Duration // after the job's end, of programs that leave when it is done
 }
 
 func (a *total) add(w way, o outcome) {
-	a.runs++
+	a.Runs++
 	if !o.kept {
-		a.lost++
+		a.Lost++
 	}
 	if !w.uncounted && o.signalled > max(w.workers, 1) {
-		a.twice++
+		a.Twice++
 	}
 	if o.hangs {
-		a.hung++
+		a.Hung++
 	} else if o.kept && w.leaves == 0 {
-		a.longest = max(a.longest, o.after)
+		a.Longest = max(a.Longest, o.after)
 	}
-}
-
-func (a total) String() string {
-	return fmt.Sprintf("%d runs, %d jobs lost, signalled twice in %d, hung in %d, longest excess over the job's own time %.2f s",
-		a.runs, a.lost, a.twice, a.hung, a.longest.Seconds())
 }

@@ -1,0 +1,2 @@
+import { execa } from 'execa';
+await execa('node', ['app.js'], { stdio: 'inherit' });

@@ -1,0 +1,6 @@
+process.on('SIGTERM', () => {});
+try {
+  require('node:child_process').execSync('node app.js', { stdio: 'inherit' });
+} catch (e) {
+  process.exit(e.status);
+}
