@@ -5,61 +5,33 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/test/harness"
 )
 
-// daemon is a worker that daemonizes by two forks: the one that stays is in a
-// session that it does not lead, and its parent has gone.
-const daemon = `
-waitpid spawn {
-	POSIX::setsid();
-	spawn { $name = "daemon"; catch "TERM", "TSTP", "HUP", "CONT"; say "ready"; await "TERM"; nap 1.5; say "drained" };
-}, 0;
-POSIX::_exit(0)`
-
+// A worker daemonizes by two forks: the one that stays is in a session that it does not lead, and
+// its parent has gone.
 func TestForkingSeesADaemonThroughQuietAndDrain(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"-v", "--forking", harness.LongGrace}, harness.Script(daemon)...)})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"-v", "--forking", harness.LongGrace}, harness.Script(`
+			waitpid spawn {
+				POSIX::setsid();
+				spawn { $name = "daemon"; catch "TERM", "TSTP", "HUP", "CONT"; say "ready"; await "TERM"; nap 1.5; say "drained" };
+			}, 0;
+			POSIX::_exit(0)`)...)})
 		p.WaitOut(`^ready`)
 		p.WaitErr(`exited with status 0 and runs on in 1 process`)
-		for _, sig := range []string{"HUP", "TSTP", "CONT", "TERM"} {
-			p.Signal(map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TSTP": syscall.SIGTSTP, "CONT": syscall.SIGCONT, "TERM": syscall.SIGTERM}[sig])
-			p.WaitOut(`^daemon got ` + sig)
+		for name, sig := range map[string]syscall.Signal{"HUP": unix.SIGHUP, "TSTP": unix.SIGTSTP, "CONT": unix.SIGCONT} {
+			p.Signal(sig)
+			p.WaitOut(`^daemon got ` + name)
 		}
+		p.Signal(unix.SIGTERM)
 		p.WantExit(0)
 		p.WantGots("daemon got HUP", "daemon got TSTP", "daemon got CONT", "daemon got TERM")
 		p.WantCount("drained", 1)
 		p.WantLogged(`flag --forking`, 0)
-		p.WantNothingLeft()
-	})
-}
-
-func TestWithoutForkingADaemonIsSignalledOnceAndTheFlagIsNamed(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(daemon)...)})
-		p.WaitErr(`exited with status 0 and left 1 process .*give drainit the flag --forking`)
-		p.WantExit(0)
-		p.WantLogged(`--forking`, 1)
-		if got := harness.Gots(p.Out()); len(got) > 1 {
-			t.Errorf("signalled %q", got)
-		}
-		p.WantNothingLeft()
-	})
-}
-
-// A daemon that ends by itself ends drainit, as a worker does.
-func TestForkingEndsWithTheDaemon(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		stdin, exit := harness.Pipe(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stdin: stdin, Args: harness.Line([]string{"--forking"}, harness.Script(`
-			waitpid spawn { POSIX::setsid(); spawn { say "ready"; hold 0 } }, 0; POSIX::_exit(0)`)...)})
-		p.WaitOut(`^ready`)
-		p.WaitErr(`runs on in`)
-		exit.Close()
-		p.WantExit(0)
 		p.WantNothingLeft()
 	})
 }
@@ -88,16 +60,4 @@ func TestForkingSeesADaemonThatForksUnderTheLook(t *testing.T) {
 	}
 	p.WantExit(0)
 	p.WantNothingLeft()
-}
-
-// A worker that fails has not daemonized.
-func TestForkingOfAWorkerThatFailsEndsAtOnce(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--forking", harness.LongGrace}, harness.Script(`
-			catch "TERM"; $name = "child"; spawn { await "TERM" }; POSIX::_exit(3)`)...)})
-		p.WantExit(3)
-		p.WantGots("child got TERM")
-		p.WantNothingLeft()
-	})
 }

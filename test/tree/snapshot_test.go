@@ -1,10 +1,7 @@
 package tree
 
 import (
-	"bufio"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,77 +14,42 @@ import (
 	"drainit/test/harness"
 )
 
-// tracing is a strace of drainit from outside: which files it opens.
-type tracing struct {
-	t    *testing.T
-	file string
-}
-
-// trace begins to trace a running init, all of its threads.
-func trace(t *testing.T, p *harness.Init) tracing {
-	t.Helper()
-	tr := tracing{t, filepath.Join(t.TempDir(), "trace")}
-	cmd := exec.Command("strace", "-f", "-e", "trace=openat,open", "-e", "signal=none", "-o", tr.file, "-p", strconv.Itoa(p.Pid()))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	harness.WaitUntil(t, "every thread is traced", func() bool {
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.Pid()))
-		return err == nil && !slices.ContainsFunc(threads, func(thread string) bool {
-			b, err := os.ReadFile(thread)
-			return err == nil && strings.Contains(string(b), "TracerPid:\t0\n")
-		})
-	})
-	return tr
-}
-
-var opened = regexp.MustCompile(`open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"`)
-
-// opens are the files that drainit has opened so far.
-func (tr tracing) opens() (files []string) {
-	tr.t.Helper()
-	b, err := os.ReadFile(tr.file)
-	if err != nil {
-		tr.t.Fatal(err)
-	}
-	for _, m := range opened.FindAllStringSubmatch(string(b), -1) {
-		files = append(files, m[1])
-	}
-	return files
-}
-
 // inspection is when drainit looks whether its worker passes signals on.
 const inspection = 10 * time.Second
+
+var opened = regexp.MustCompile(`open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"`)
 
 // While the worker runs drainit does not read /proc: a signal costs a look at the worker
 // that handles it, and what it has become is looked at once.
 func TestRunningCostsNoLookAtAllProcesses(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "strace")
-	launched := time.Now()
-	p := harness.Run(t, harness.Launch{Args: []string{"--", harness.WorkerBin, "listen", "-catch", "HUP,TERM"}})
+	launched, trace := time.Now(), filepath.Join(t.TempDir(), "trace")
+	p := harness.Run(t, harness.Launch{Trace: []string{"-f", "-b", "execve", "-e", "trace=openat,open", "-e", "signal=none", "-o", trace},
+		Args: []string{"--", harness.WorkerBin, "listen", "-catch", "HUP,TERM"}})
 	inside := p.WaitOut(`^ready (\d+)`)[1]
-	p.WaitTitle("drainit:run") // what the worker need not wait for is behind drainit
-	tr := trace(t, p)
-	const signals, opensEach = 3, 2
-	for range signals {
-		before := strings.Count(p.Stdout.Text(), "got SIGHUP")
-		p.Signal(syscall.SIGHUP)
-		harness.WaitUntil(t, "HUP for the worker", func() bool { return strings.Count(p.Stdout.Text(), "got SIGHUP") > before })
+	p.WaitTitle("drainit:run") // what the worker need not wait for has been done
+	atStart := len(opened.FindAllString(harness.TextOf(t, trace), -1))
+	opens := func() (files []string) {
+		for _, m := range opened.FindAllStringSubmatch(harness.TextOf(t, trace), -1)[atStart:] {
+			files = append(files, m[1])
+		}
+		return files
 	}
-	files := tr.opens()
+	const signals, opensEach = 3, 2
+	for n := range signals {
+		p.Signal(syscall.SIGHUP)
+		harness.WaitUntil(t, "HUP for the worker", func() bool { return strings.Count(p.Stdout.Text(), "got SIGHUP") > n })
+	}
+	files := opens()
 	if inTime := time.Since(launched) < inspection; inTime && (len(files) == 0 || len(files) > signals*opensEach) { // later it has looked at more
 		t.Errorf("%d files opened for %d signals: %q", len(files), signals, files)
 	}
 	harness.WaitUntil(t, "the worker's program is looked at", func() bool {
-		return slices.ContainsFunc(tr.opens(), func(file string) bool { return strings.HasSuffix(file, "/cmdline") })
+		return slices.ContainsFunc(opens(), func(file string) bool { return strings.HasSuffix(file, "/cmdline") })
 	})
-	time.Sleep(time.Second)           // what is tested: nothing more happens
-	for _, file := range tr.opens() { // of a thread neither the stat nor the program is read
+	time.Sleep(time.Second)        // what is tested: nothing more happens
+	for _, file := range opens() { // of a thread neither the stat nor the program is read
 		ofThread := strings.HasSuffix(file, "/status") || strings.HasSuffix(file, "/syscall")
 		if !strings.HasPrefix(file, "/proc/"+inside+"/") && !ofThread {
 			t.Errorf("opened %s", file)
@@ -97,69 +59,13 @@ func TestRunningCostsNoLookAtAllProcesses(t *testing.T) {
 	p.WantExit(0)
 }
 
-func TestIdleShellIsLookedAtOnce(t *testing.T) {
-	t.Parallel()
-	harness.Need(t, "strace", "dash")
-	p := harness.Run(t, harness.Launch{Args: []string{"--", "dash", "-c", `"$0" listen; exit $?`, harness.WorkerBin}})
-	p.WaitOut(`^ready`)
-	tr := trace(t, p)
-	if files := tr.opens(); len(files) > 0 {
-		t.Errorf("opened %q", files)
-	}
-	p.WaitErr(`dash\[\d+\] does not forward signals`)
-	time.Sleep(2 * time.Second) // what is tested: nothing happens
-	looks := 0
-	for _, file := range tr.opens() {
-		if file == "/proc" {
-			looks++
-		}
-	}
-	if looks != 2 { // the second shows whether the shell has started another meanwhile
-		t.Errorf("%d lists of all processes, want 2: %q", looks, tr.opens())
-	}
-	p.Signal(syscall.SIGTERM)
-	p.WantExit(0)
-}
-
-// unreadable is a copy of the test's worker that others may run and not read:
-// who runs it may signal it, but /proc hides it from him.
-func unreadable(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(filepath.Dir(harness.WorkerBin), "unreadable-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	path := filepath.Join(dir, "hidden")
-	b, err := os.ReadFile(harness.WorkerBin)
-	if err == nil {
-		err = os.WriteFile(path, b, 0o711)
-	}
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestCascadeUnderHidepidAsFarAsItSees(t *testing.T) {
-	t.Parallel()
-	p := harness.Hiding(t, []string{"-v", harness.LongGrace}, "sh", "-c", `sh -c '"$0" listen -drain 300ms -exit 6; exit $?' "$0"; exit $?`, harness.WorkerBin)
-	p.WaitOut(`^ready`)
-	p.Signal(syscall.SIGTERM)
-	p.WantExit(6)
-	p.WantCount("got SIGTERM", 1)
-	p.WantLogged(`sent SIGTERM to \w+\[\d+\]: `, 3)
-	p.WantNothingLeft()
-}
-
 // What was there before the stop waits for a worker that is not to be seen.
 func TestHiddenWorkerIsSignalledOnceAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "sh")
-	p := harness.Hiding(t, []string{harness.LongGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 1500ms -exit 6`, harness.WorkerBin, unreadable(t))
+	// Another user may run it, and not read it: /proc hides it from whoever does so.
+	hidden := harness.WriteProgram(t, filepath.Dir(harness.WorkerBin), "hidden", 0o711, harness.TextOf(t, harness.WorkerBin))
+	p := harness.Hiding(t, []string{harness.LongGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 1500ms -exit 6`, harness.WorkerBin, hidden)
 	p.WaitOut(`^ready`)
 	p.WaitOut(`^daemon ready`)
 	p.Signal(syscall.SIGTERM)
@@ -170,68 +76,6 @@ func TestHiddenWorkerIsSignalledOnceAndWaitedFor(t *testing.T) {
 		t.Errorf("the daemon was signalled before the worker had gone:\n%s", out)
 	}
 	p.WantNothingLeft()
-}
-
-// No signal reaches a process that drainit does not see.
-func TestHiddenLeftoverEndsWithTheGrace(t *testing.T) {
-	t.Parallel()
-	p := harness.Hiding(t, []string{"--grace", "1s"}, "sh", "-c", `"$0" listen; exit $?`, unreadable(t))
-	p.WaitOut(`^ready`)
-	began := time.Now()
-	p.Signal(syscall.SIGTERM)
-	p.WantExit(143)
-	harness.WantTookAtLeast(t, began, time.Second)
-	p.WantNothingLeft()
-}
-
-// Without /proc there is no process to judge: when the worker has gone the others are
-// signalled, all at once.
-func TestWithoutProcAllBehindTwoShellsAreSignalledOnce(t *testing.T) {
-	harness.Usual(t)
-	t.Parallel()
-	harness.Need(t, "dash")
-	p := harness.Run(t, harness.Launch{Setup: harness.Setup{Proc: "none"}, Args: []string{harness.LongGrace, "--", "dash", "-c",
-		`dash -c '"$0" listen -drain 1500ms; exit $?' "$0"; exit $?`, harness.WorkerBin}})
-	p.WaitOut(`^ready`)
-	p.Signal(syscall.SIGTERM)
-	p.WantExit(143)
-	p.WantCount("got SIGTERM", 1)
-	p.WantCount("drained", 1)
-	p.WantNothingLeft()
-}
-
-// What an engine starts in a running container has no parent there.
-func TestProcessOfAnExecIntoTheContainerIsNoneOfOurs(t *testing.T) {
-	t.Parallel()
-	harness.Need(t, "nsenter", "dash", "perl")
-	harness.NeedRoot(t)
-	p := harness.Run(t, harness.Launch{Args: []string{"-v", harness.LongGrace, "--", "dash", "-c", `"$0" listen -drain 1500ms -exit 6; exit $?`, harness.WorkerBin}})
-	p.WaitOut(`^ready`)
-	guest := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(p.Pid()), "-p", "-m", "--"},
-		harness.Script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready"; forever }; say getppid; forever`)...)...)
-	out, err := guest.StdoutPipe()
-	if err == nil {
-		err = guest.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = guest.Process.Kill() })
-	var said []string
-	lines := bufio.NewScanner(out)
-	for len(said) < 2 && lines.Scan() {
-		said = append(said, lines.Text())
-	}
-	if slices.Sort(said); !slices.Equal(said, []string{"0", "ready"}) {
-		t.Fatalf("the guest says %q", said)
-	}
-	p.Signal(syscall.SIGTERM)
-	p.WantExit(6) // long before the guest ends by itself
-	for lines.Scan() {
-		t.Errorf("the guest says %q", lines.Text())
-	}
-	_ = guest.Wait() // the kernel has ended it with PID 1
-	p.WantLogged(`sent SIGTERM to \w+\[\d+\]: `, 2)
 }
 
 // crowded is a tree of 2 + groups + groups * each processes. The innermost catch
@@ -256,17 +100,28 @@ func TestTreeOfManyIsSignalledEachOnce(t *testing.T) {
 	p.WaitOut(`^ready`)
 	p.Signal(syscall.SIGTERM)
 	p.WantExit(143)
-	signalled := make(map[string]int)
-	for _, line := range harness.Gots(p.Out()) {
-		signalled[line]++
-	}
-	for line, n := range signalled {
-		if n > 1 {
-			t.Errorf("%s came %d times", line, n)
-		}
-	}
-	if len(signalled) != groups*each {
-		t.Errorf("%d were signalled, want %d", len(signalled), groups*each)
+	gots := slices.Sorted(slices.Values(harness.Gots(p.Out())))
+	if once := slices.Compact(slices.Clone(gots)); len(once) != groups*each || len(gots) != len(once) {
+		t.Errorf("%d of %d were signalled, %d times:\n%s", len(once), groups*each, len(gots), strings.Join(gots, "\n"))
 	}
 	p.WantNothingLeft()
+}
+
+// Many jobs in the group of a worker that dies of the signal get it once, and so does one in
+// a group of its own, though one of them is stopped.
+func TestEachJobOfACrowdIsSignalledOnce(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		jobs, ready, want := "", "a b", []string{"b got TERM"}
+		for i := range 40 {
+			name := fmt.Sprintf("job%d", i)
+			jobs, ready, want = jobs+name+"[TERM=0] ", ready+" "+name, append(want, name+" got TERM")
+		}
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}}, "a("+jobs+"b[TERM=0,pgrp])", ready)
+		harness.Freeze(t, p.PidOf("job7"))
+		p.Signal(syscall.SIGTERM)
+		p.Wait()
+		p.WantGots(want...)
+		p.WantNothingLeft()
+	})
 }

@@ -1,0 +1,189 @@
+package tree
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// hungFS is a file on a file system that takes no write, and at some time answers nothing.
+type hungFS struct {
+	*harness.Init
+	file string
+}
+
+func newHungFS(t *testing.T) hungFS {
+	t.Helper()
+	harness.NeedRoot(t)
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		harness.Skip(t, "needs /dev/fuse")
+	}
+	f := hungFS{harness.NewInit(t), filepath.Join(t.TempDir(), "file")}
+	harness.WriteFile(t, f.file, nil)
+	f.Cmd = exec.Command(harness.WorkerBin, "hungfs", f.file)
+	f.Cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	f.Start(nil, nil)
+	t.Cleanup(func() {
+		f.release()
+		<-f.Done
+		if err := unix.Unmount(f.file, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	f.WaitOut(`^ready`)
+	return f
+}
+
+// release ends what hangs, by an error.
+func (f hungFS) release() { f.Signal(unix.SIGKILL) }
+
+// execHangs is a child that hangs in execve(2) as soon as its file system does: the kernel
+// closes its file there. What reads its stat then waits for it, and nothing but SIGKILL ends
+// that: ps hangs. The tests are not parallel with others, whose programs call ps.
+const execHangs = `
+sub exec_hangs {
+	open my $f, "<", $ARGV[0] or die;
+	say shift; nap 0.01 until -e "$ARGV[0].hang";
+	open my $comm, ">", "/proc/self/comm"; syswrite $comm, $ARGV[1];
+	exec "sleep", "1000";
+}
+`
+
+// hanging are the workers of which a process, or a file that it reads, hangs: how a script that
+// prints ready is started with it. Below a shell it is asked whether the file is a pipe. What
+// hangs in munmap holds a lock that a look at its command line waits for.
+var hanging = map[string]func(script, file string) []string{
+	"exec": func(script, file string) []string {
+		return harness.Script(execHangs+`spawn { exec_hangs("opened") }; `+script, file, harness.Hangs)
+	},
+	"exec below a shell": func(script, file string) []string {
+		return append([]string{"sh", "-c", `"$0" "$@"; exit $?`}, harness.Script(execHangs+`spawn { exec_hangs("opened") }; `+script, file, harness.Hangs)...)
+	},
+	"munmap": func(script, file string) []string {
+		return harness.Script(`spawn { spawn { exec @ARGV } }; `+script, harness.WorkerBin, "hang", file, harness.Hangs)
+	},
+	"a file that is read": func(script, file string) []string {
+		return append([]string{"sh", "-c", `"$@" < "$0"; exit $?`, file}, harness.Script(script)...)
+	},
+}
+
+// hang starts such a worker, and returns when it hangs.
+func hang(t *testing.T, kind string, noPID1 bool, grace, script string) (*harness.Init, hungFS) {
+	t.Helper()
+	harness.Need(t, "perl")
+	hung := newHungFS(t)
+	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", grace}, hanging[kind](script, hung.file)...)})
+	t.Cleanup(hung.release) // before the look at what is left
+	p.WaitOut(`^ready`)
+	switch kind {
+	case "munmap":
+		p.WaitOut(`^hangs`)
+		return p, hung
+	case "exec", "exec below a shell":
+		p.WaitOut(`^opened`)
+	}
+	p.WaitTitle("drainit:run")
+	harness.WriteFile(t, hung.file+".hang", nil) // it answers nothing from now on
+	if kind != "a file that is read" {
+		hung.WaitOut(`^hangs`)
+	}
+	return p, hung
+}
+
+// exists reports whether a process is there, dead or alive, and reads nothing of it.
+func exists(pid int) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	return err == nil
+}
+
+// What comes before release comes while the process hangs.
+func TestProcessThatHangsDelaysNoStop(t *testing.T) {
+	for kind := range hanging {
+		t.Run(kind, func(t *testing.T) {
+			if kind == "exec below a shell" {
+				harness.Full(t)
+			}
+			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+				p, hung := hang(t, kind, noPID1, "1h", `catch "TERM"; say "ready"; await "TERM"; say "done"; exit 7`)
+				worker := p.FirstChild()
+				p.Signal(unix.SIGTERM)
+				p.WaitOut(`^worker got TERM`)
+				if kind != "a file that is read" {
+					p.WaitOut(`^done`)
+					harness.WaitUntil(t, "the worker is reaped", func() bool { return !exists(worker) })
+				}
+				if kind == "munmap" {
+					harness.PastTheSameRequest()
+					p.Signal(unix.SIGTERM)
+					p.WaitErr(`force-stop: killing \S+\[\d+\] \(stuck in the kernel, `)
+				}
+				hung.release()
+				harness.PastTheSameRequest()
+				p.Signal(unix.SIGTERM)
+				p.WantExit(7)
+				p.WantGots("worker got TERM")
+				p.WantNothingLeft()
+			})
+		})
+	}
+}
+
+// The worker itself is signalled without a look at it.
+func TestWorkerThatHangsInExecIsSignalled(t *testing.T) {
+	harness.Need(t, "perl")
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		hung := newHungFS(t)
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1h"},
+			harness.Script(execHangs+`exec_hangs("ready")`, hung.file, harness.Hangs)...)})
+		t.Cleanup(hung.release)
+		p.WaitOut(`^ready`)
+		harness.WriteFile(t, hung.file+".hang", nil)
+		hung.WaitOut(`^hangs`)
+		p.Signal(unix.SIGTERM)
+		p.WaitErr(`SIGTERM sent to \S+\[\d+\]`)
+		hung.release()
+		p.WantExit(143)
+		p.WantNothingLeft()
+	})
+}
+
+// A kill ends by itself too, after 5 s.
+func TestGraceEndsWhileAProcessHangsInExec(t *testing.T) {
+	harness.Full(t)
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		p, hung := hang(t, "exec", noPID1, "1s", `catch "TERM"; say "ready"; forever`)
+		p.Signal(unix.SIGTERM)
+		p.WaitErr(`killing perl\[\d+\] \([^)]*\), \S+\[\d+\] \(stuck in the kernel\)`)
+		p.WaitErr(`leaving 5s after SIGKILL, still alive: \S+\[\d+\] \(stuck in the kernel\)`)
+		hung.release()
+		p.WantExit(137)
+		p.WantNothingLeft()
+	})
+}
+
+func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
+	for _, kind := range []string{"exec", "a file that is read"} {
+		t.Run(kind, func(t *testing.T) {
+			p, hung := hang(t, kind, false, "1h", `catch "TERM", "TSTP"; say "ready"; forever`)
+			p.Ask("status").Want(0, `^running: drainit\[1\], `, "")
+			p.Ask("status", "--ready").Want(0, `^running\n`, "")
+			p.Ask("quiet").WantSilent()
+			p.Ask("resume").WantSilent()
+			p.Ask("stop").WantSilent()
+			p.WaitOut(`^worker got TERM`)
+			p.Ask("stop").Want(0, `^draining: `, `already stopping`)
+			p.Ask("stop", "--force").WantDone(true)
+			p.WaitErr(`force-stop: killing `)
+			hung.release()
+			p.WantExit(137)
+			p.WantGots("worker got TSTP", "worker got TERM")
+		})
+	}
+}
