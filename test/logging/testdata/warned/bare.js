@@ -1,0 +1,3 @@
+// It has no handler.
+setInterval(() => {}, 1000);
+console.log(`ready ${process.pid}`);
