@@ -128,37 +128,32 @@ func TestOJSJobThatOutlivesTheGraceIsFailed(t *testing.T) {
 			began := time.Now()
 			w.Signal(syscall.SIGTERM)
 			w.WantExit(tt.status)
-			w.wantFailed(began)
 			w.WantNothingLeft()
+			failed := w.wire.await("nack job-1", 1)
+			if failed.Error.Type != "ShutdownError" || !failed.Error.Retryable {
+				t.Errorf("the job failed with %+v", failed.Error)
+			}
+			// The worker's clock for timers has milliseconds.
+			if took := failed.at.Sub(began); took < 2*time.Second-time.Millisecond {
+				t.Errorf("the job failed %v after the signal, before the grace was over", took)
+			}
+			last := w.wire.await("heartbeat terminate", 1)
+			if len(last.ActiveJobs) > 0 {
+				t.Errorf("the last heartbeat still has the jobs %q", last.ActiveJobs)
+			}
+			w.wire.wantLast("heartbeat terminate")
+			w.wire.wantNone(0, "ack")
+			w.wantSent("SIGTERM")
 			kills := harness.Msgs(t, w.Err(), "grace period of 7s over: killing ")
 			if len(kills) != min(tt.status, 1) {
 				t.Errorf("%d lines say what is killed", len(kills))
 			}
 			for _, line := range kills {
 				harness.WantTookAtLeast(t, began, 7*time.Second)
-				line.WantTimeSince(t, w.wire.await("heartbeat terminate", 1).at)
+				line.WantTimeSince(t, last.at)
 			}
 		})
 	}
-}
-
-// wantFailed checks how job-1, which outlived a grace of 2 s, was given back.
-func (w ojsWorker) wantFailed(began time.Time) {
-	w.T.Helper()
-	failed := w.wire.await("nack job-1", 1)
-	if failed.Error.Type != "ShutdownError" || !failed.Error.Retryable {
-		w.T.Errorf("the job failed with %+v", failed.Error)
-	}
-	// The worker's clock for timers has milliseconds.
-	if took := failed.at.Sub(began); took < 2*time.Second-time.Millisecond {
-		w.T.Errorf("the job failed %v after the signal, before the grace was over", took)
-	}
-	if last := w.wire.await("heartbeat terminate", 1); len(last.ActiveJobs) > 0 {
-		w.T.Errorf("the last heartbeat still has the jobs %q", last.ActiveJobs)
-	}
-	w.wire.wantLast("heartbeat terminate")
-	w.wire.wantNone(0, "ack")
-	w.wantSent("SIGTERM")
 }
 
 // GS-R001, both: the worker stops fetching, its job and its heartbeats go on;
@@ -218,12 +213,16 @@ func TestOJSSecondStopSignalForceStops(t *testing.T) {
 func TestOJSDrainIsLoggedWithACount(t *testing.T) {
 	t.Parallel()
 	w := startOJS(t, nil, ojsWays["exec form"]...)
+	began := time.Now()
 	w.Signal(syscall.SIGTERM)
 	w.WaitOut(`^draining: 1 jobs in flight\ndraining: 1 jobs in flight\n`)
 	w.WaitErr(fmt.Sprintf(`"msg":"draining, 1 process left \([^"]+\[%d\]\), SIGKILL in \d`, w.pid))
 	w.wire.end("job-1")
 	w.WantExit(0)
 	w.wantSent("SIGTERM")
+	line := harness.Msgs(t, w.Err(), "draining, 1 process left")[0]
+	line.WantTimeSince(t, began.Add(4*time.Second)) // a look that took long puts it off
+	line.WantFields(t, "phase=draining left_s=")
 }
 
 // wantBeat waits for a heartbeat of a quiet worker that has these jobs.

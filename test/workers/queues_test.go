@@ -1,9 +1,6 @@
 package workers
 
 import (
-	"bufio"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,23 +85,6 @@ func startRedis(t *testing.T, s *scene) {
 	s.env = append(s.env, "REDIS_URL=redis://"+s.redis+"/0")
 	harness.StartBeside(t, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir)
 	harness.WaitUntil(t, "redis listens", func() bool { return dialable(s.redis) == nil })
-}
-
-// askRedis sends a command to the scene's Redis and returns the first line of
-// its answer, by the protocol's inline form.
-func (s *scene) askRedis(t *testing.T, command string) string {
-	t.Helper()
-	conn, err := net.DialTimeout("tcp", s.redis, harness.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "%s\r\n", command)
-	answer, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(answer)
 }
 
 // ask runs a client of the worker's to its end and returns what it printed.

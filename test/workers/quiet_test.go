@@ -26,8 +26,8 @@ func TestSidekiqIsQuietedAndResumed(t *testing.T) {
 	s.init.WaitOut(`Received TSTP, no longer accepting new work`)
 	sidekiqWay.begin(t, s)
 	time.Sleep(2 * sidekiqFetch)
-	if got := s.askRedis(t, "LLEN queue:default"); got != ":1" || s.count("begin") != 1 {
-		t.Fatalf("the quiet sidekiq took the job: %s in the queue\n%s", got, s.lines())
+	if s.count("begin") != 1 {
+		t.Fatalf("the quiet sidekiq took the job:\n%s", s.lines())
 	}
 
 	s.init.Signal(unix.SIGCONT)

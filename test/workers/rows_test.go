@@ -1,18 +1,10 @@
 package workers
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
-
-	"drainit/test/harness"
 )
 
 // ways are the rows of the matrix, in its order.
@@ -89,9 +81,6 @@ node app.js & c=$!
 trap 'kill $c' TERM
 wait $c
 exit`
-
-// noneSignalled reports whether no handler ran.
-func noneSignalled(_ *testing.T, s *scene) bool { return s.count("signalled") == 0 }
 
 // hardWays have a shell, launcher or manager between the init and the worker that
 // neither dies of the signal at once nor passes it on as it should, or that does pass it on.
@@ -208,32 +197,6 @@ var scriptWay = way{name: "`script -qec 'node app; exit $?' /dev/null`, HUP hand
 
 const behindShell = `sh -c "node app.js; exit $?"`
 
-// supervisord is a configuration of these programs, for which it waits as long as it takes. It
-// stops the last one first, and the one before when that has gone.
-func supervisord(setting string, commands ...string) files {
-	conf := "[supervisord]\nnodaemon=true\nlogfile=/dev/null\nlogfile_maxbytes=0\n"
-	for i, command := range commands {
-		conf += "[program:app" + string(rune('0'+i)) + "]\ncommand=" + command + "\nstopwaitsecs=60\n" + setting + "\n"
-	}
-	return files{"supervisord.conf": conf}
-}
-
-// runitServices are two services of runit's, one of them behind a shell.
-var runitServices = files{
-	"services/direct/run": "#!/bin/sh\ncd ../..\nexec node app.js\n",
-	"services/behind/run": "#!/bin/sh\ncd ../..\nnode app.js\nexit $?\n",
-}
-
-// lerna is a package below another, with one more setting of lerna's.
-func lerna(setting string) files {
-	return files{
-		"package.json":              `{"name": "root", "version": "1.0.0", "private": true, "workspaces": ["packages/*"]}`,
-		"lerna.json":                `{"version": "1.0.0", "packages": ["packages/*"]` + setting + `}`,
-		"nx.json":                   `{"analytics": false}`,
-		"packages/app/package.json": `{"name": "app", "version": "1.0.0", "private": true, "scripts": {"start": "node ../../app.js"}}`,
-	}
-}
-
 // correctTraps are the starts whose script or wrapper passes the signal on by itself, so that
 // drainit must signal that alone: two signals that come at the same moment may be one to the
 // application. A second signal ends it at once, and its job is lost. Where the program dies of the
@@ -339,63 +302,4 @@ var makefile = files{"Makefile": "run:\n\tnode app.js; exit $$?\n"}
 func besideExec(signals string, how *restless) way {
 	return way{name: "`node app & exec node app`, the first handles " + signals, start: "sh -c 'CATCH=" + signals + " node app.js & exec node app.js'",
 		workers: 2, inTurn: true, tells: 2, status: 7, late: !how.atOnce, long: !how.atOnce, restless: how}
-}
-
-// daemonLast reports whether the daemon was signalled when the applications had done their jobs.
-func daemonLast(_ *testing.T, s *scene) bool { return !s.last("signalled").Before(s.last("done")) }
-
-// hiddenBash is a copy of bash whose files and system calls another user may not read.
-func hiddenBash(t *testing.T, s *scene) {
-	b, err := os.ReadFile(harness.PathOf(t, "bash"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, "bash"), b, 0o711)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// java compiles a program of testdata/matrix; its start is $JAVA.
-func java(program string) func(t *testing.T, s *scene) {
-	return func(t *testing.T, s *scene) {
-		s.vars = append(s.vars, "$JAVA", strings.Join(harness.Java(t, testdata(t, program+".java")), " "))
-	}
-}
-
-// goCaches are those of the test: the worker's home is another.
-func goCaches(t *testing.T, s *scene) {
-	home, err := os.UserHomeDir()
-	cache, cacheErr := os.UserCacheDir()
-	if err := errors.Join(err, cacheErr); err != nil {
-		t.Fatal(err)
-	}
-	s.env = append(s.env, "GOPROXY=off", "GOTOOLCHAIN=local",
-		"GOCACHE="+cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")), "GOPATH="+cmp.Or(os.Getenv("GOPATH"), filepath.Join(home, "go")))
-}
-
-// prefer lets a way's processes go before others, where root runs the tests: tsx kills
-// an application that has not answered its signal within 60 ms, as happens on a busy
-// machine.
-func prefer(t *testing.T, s *scene) {
-	t.Helper()
-	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 || !s.init.Running() })
-	for _, pid := range s.init.Alive() {
-		if os.Geteuid() != 0 {
-			return
-		}
-		if err := syscall.Setpriority(syscall.PRIO_PROCESS, pid, -20); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Error(err)
-		}
-		// Where each session has a share of its own, that counts instead (sched(7)).
-		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte("-20"), 0)
-	}
-}
-
-// stopThreads stops the worker when its job has begun.
-func stopThreads(t *testing.T, s *scene) {
-	t.Helper()
-	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
-	worker := s.init.FirstChild()
-	harness.WaitUntil(t, "the main thread has ended", func() bool { return harness.StateOf(worker) == 'Z' })
-	harness.Kill(t, worker, syscall.SIGSTOP)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -179,29 +178,8 @@ func testdata(t *testing.T, name string) string {
 	return harness.Testdata(t, "matrix", name)
 }
 
-// asOthers has each way start its worker as another user, below an init with the
-// capabilities that Docker leaves to root.
-var asOthers = flag.Bool("as-others", false, "run the matrix with Docker's capabilities and workers of another user")
-
 // limit is the CPU limit that the init and all below it have from the request on.
 var limit = flag.Int("limit", 0, "run the matrix under a CPU limit of so many thousandths of a processor, 0 for none")
-
-// forRoot are the programs that need more than those, or folders of root's.
-var forRoot = []string{"unshare", "bwrap", "su", "runuser", "setpriv", "rabbitmq-server", "nginx", "go"}
-
-// giveAway makes the scene another user's, which the command is to run as. What only root
-// may look into is not in that user's PATH.
-func (s *scene) giveAway(t *testing.T, command []string) []string {
-	harness.NeedRoot(t)
-	harness.GiveToNobody(t, s.dir)
-	for i, v := range s.env {
-		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			dirs := slices.DeleteFunc(strings.Split(path, ":"), func(dir string) bool { return strings.HasPrefix(dir, "/root") })
-			s.env[i] = "PATH=" + strings.Join(dirs, ":")
-		}
-	}
-	return append(slices.Clone(harness.AsNobody), command...)
-}
 
 // input is what an init has as its standard input.
 type input struct {
@@ -248,10 +226,7 @@ func (w way) otherInputs() []input {
 func (w way) launch(t *testing.T, s *scene, bin string, flags []string) (limitCPU func()) {
 	t.Helper()
 	command := w.place(t, s)
-	if *asOthers && !w.confined {
-		command = s.giveAway(t, command)
-	}
-	l := harness.Launch{Bin: bin, Args: harness.Line(flags, command...), Dir: s.dir, Env: s.env, Setup: harness.Setup{Docker: w.confined || *asOthers}}
+	l := harness.Launch{Bin: bin, Args: harness.Line(flags, command...), Dir: s.dir, Env: s.env, Setup: harness.Setup{Docker: w.confined}}
 	if s.input.set != nil {
 		l = s.input.set(t, l)
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -151,11 +150,7 @@ var (
 // need skips the way where something that it needs is missing.
 func (w way) need(t *testing.T, plain bool) {
 	t.Helper()
-	needed := programs.FindAllString(strings.NewReplacer("start.sh", "", "job.sh", "").Replace(w.text(plain)), -1)
-	harness.Need(t, needed...)
-	if *asOthers && !w.confined && slices.ContainsFunc(forRoot, func(p string) bool { return slices.Contains(needed, p) }) {
-		t.Skip("only root can start it")
-	}
+	harness.Need(t, programs.FindAllString(w.text(plain), -1)...)
 	if nodePackages.MatchString(w.text(plain)) {
 		harness.NeedNodePackages(t)
 	}
