@@ -146,7 +146,7 @@ func TestKilledWorkerIsNamedAsWhatItHasBecome(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace, "--", "sh", "-c",
 			`exec python3 -uc 'import os, time; print("ready", os.getpid()); time.sleep(3600)'`}})
-		worker := p.ReadyPid(`^ready`)
+		worker, inside := p.ReadyPid(`^ready`), p.WaitOut(`^ready (\d+)`)[1]
 		time.Sleep(500 * time.Millisecond) // what is tested
 		name := harness.Comm(worker)
 		if !strings.HasPrefix(name, "python3") {
@@ -154,7 +154,8 @@ func TestKilledWorkerIsNamedAsWhatItHasBecome(t *testing.T) {
 		}
 		harness.Kill(t, worker, unix.SIGKILL)
 		p.WantExit(137)
-		p.WantLogged(`"msg":"`+name+`\[\d+\] was killed by SIGKILL`, 1)
 		p.WantLogged(`\bsh\[`, 0)
+		p.WantLogged(`"level":"warn".*"msg":"`+name+`\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory`, 1)
+		harness.JsonLines(t, p.Err())[0].WantFields(t, "phase=running pid="+inside+" comm="+name+" signal=SIGKILL")
 	})
 }
