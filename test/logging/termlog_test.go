@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -180,7 +181,14 @@ func TestWhatLiesWhereTheTerminationLogShouldBe(t *testing.T) {
 			file, other := filepath.Join(dir, "sub", "termination-log"), filepath.Join(dir, "termination-log")
 			harness.WriteFile(t, other, nil)
 			fatalIf(t, tt.place(file, other))
-			err := logx.WriteTerminationLog(file, "why")
+			written := make(chan error, 1)
+			go func() { written <- logx.WriteTerminationLog(file, "why") }()
+			var err error
+			select {
+			case err = <-written:
+			case <-time.After(harness.Patience):
+				t.Fatal("it waits for a reader")
+			}
 			if err == nil && tt.err != "" || err != nil && (tt.err == "" || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("%v, want %q", err, tt.err)
 			}
