@@ -51,7 +51,7 @@ func TestSecondStopSignalForceStops(t *testing.T) {
 		p.WaitOut(`^ready`)
 		p.Signal(syscall.SIGTERM)
 		p.WaitErr(`what still runs after 1m0s`)
-		harness.PastTheSameRequest()
+		harness.PastTheSameRequest(p)
 		p.Signal(syscall.SIGINT)
 		p.WantExit(137)
 		p.WantLogged(`second stop signal, force-stop: killing (perl\[\d+\] \([a-z ]+, \d+\.\ds old\)(, )?){3}"`, 1)

@@ -198,7 +198,7 @@ func TestOJSSecondStopSignalForceStops(t *testing.T) {
 	w := startOJS(t, nil, ojsWays["exec form"]...)
 	w.Signal(syscall.SIGTERM)
 	w.wire.await("heartbeat quiet", 1)
-	harness.PastTheSameRequest()
+	harness.PastTheSameRequest(w.Init)
 	w.Signal(syscall.SIGINT)
 	w.WantExit(137)
 	w.WantLogged(`second stop signal, force-stop: killing `, 1)
