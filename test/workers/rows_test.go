@@ -277,15 +277,23 @@ var foundWays = named(each([]way{
 	// that dies of it or to each process below, and some tell nobody.
 	{name: "perl: signals each process below it and exits, above `sh -c 'node app; exit $?'`", start: "perl tree-kill.pl", uses: "sh", tells: 1, restless: atOnce(1)},
 	{name: "perl: passes TERM on, above `sh -c 'node app; exit $?'`", start: "perl passes-on.pl", uses: "sh", restless: inLastCall(2)},
-	{name: "perl: a handler that tells nobody around `system('node app')`", start: "perl tells-nobody.pl", status: 7, late: true, unsaid: true, long: true},
+	{name: "perl: a handler that tells nobody around `system('node app')`", start: "perl tells-nobody.pl", status: 7, late: true, long: true},
 	{name: "Python: a handler that tells nobody around `subprocess.run(['node', 'app'])`", start: "python3 tells-nobody.py",
-		status: 7, late: true, unsaid: true, long: true},
-	{name: "node: a handler that tells nobody around `execSync('node app')`", start: "sh -c 'exec node tells-nobody.js'", status: 7, late: true, unsaid: true},
+		status: 7, late: true, long: true},
+	{name: "node: a handler that tells nobody around `execSync('node app')`", start: "sh -c 'exec node tells-nobody.js'", status: 7, late: true},
 	{name: "Java without a hook: `new ProcessBuilder(\"node\", \"app\").start().waitFor()`", start: "$JAVA perl app.pl", uses: "java javac", status: 143,
 		prepare: java("Launcher")},
-	{name: "`make run`: `node app; exit $?`", start: "make -s run", files: makefile, status: 143, restless: inLastCall(2)},
-	{name: "INT to `make run`: `node app; exit $?`", start: "make -s run", files: makefile, late: true, unsaid: true, status: 130},
+	{name: "`make run`: `node app; exit $?`", start: "make -s run", files: makefile, restless: inLastCall(2)},
+	{name: "INT to `make run`: `node app; exit $?`", start: "make -s run", files: makefile},
+	{name: "`composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
+	{name: "INT to `composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
+	{name: "`task run`: a handler that tells nobody around `node app`", start: "./task tells-nobody.pl", status: 7, tells: 2, prepare: goTask},
 	{name: "`python3 wait.py`: ignores TERM, blocks it and waits for it in `sigwait`", start: "python3 wait.py"},
+
+	// The end of a pipeline, which still works when its input has ended.
+	{name: "bash: `node app | sort >out`", env: "CHATTY=1", tells: 2, kept: sorted},
+	{name: "bash: `trap cleanup TERM; node app | sort >out`", env: "CHATTY=1", late: true, long: true},
+	{name: "`exec node app > >(sort >out)` in a script", env: "CHATTY=1", kept: sorted},
 
 	// Several applications, some of which are to outlive others: the first handles these signals,
 	// and runs when its job has ended.
@@ -294,9 +302,12 @@ var foundWays = named(each([]way{
 	besideExec("SIGTERM,SIGINT", atOnce(2)),
 	besideExec("SIGTERM,SIGINT,SIGQUIT", inLastCall(2)),
 	{name: "`sh -c 'setsid -f perl daemon; node app; exit $?'`", workers: 2, inTurn: true, tells: 3, status: 7, kept: daemonLast, restless: atOnce(3)},
+	{name: "`sh -c 'setsid -f perl daemon; node app & node app & wait'`", workers: 3, inTurn: true, tells: 4, status: 143, kept: daemonLast},
 }, func(w *way) { w.env, w.grace = strings.TrimSpace(w.env+" "+once), busyGrace }))
 
 var makefile = files{"Makefile": "run:\n\tnode app.js; exit $$?\n"}
+
+var composerFile = files{"composer.json": `{"scripts": {"app": "node app.js"}}`}
 
 // besideExec is a shell that starts one application and becomes another.
 func besideExec(signals string, how *restless) way {

@@ -45,15 +45,26 @@ func lerna(setting string) files {
 // daemonLast reports whether the daemon was signalled when the applications had done their jobs.
 func daemonLast(_ *testing.T, s *scene) bool { return !s.last("signalled").Before(s.last("done")) }
 
-// hiddenBash is a copy of bash whose files and system calls another user may not read.
-func hiddenBash(t *testing.T, s *scene) {
-	b, err := os.ReadFile(harness.PathOf(t, "bash"))
+// hiddenBash is a copy of bash whose files and system calls another user may not read, and goTask
+// one of perl with the name of a program that passes no signal on.
+func hiddenBash(t *testing.T, s *scene) { s.copyOf(t, "bash", "bash", 0o711) }
+func goTask(t *testing.T, s *scene)     { s.copyOf(t, "perl", "task", 0o755) }
+
+func (s *scene) copyOf(t *testing.T, program, name string, mode os.FileMode) {
+	t.Helper()
+	b, err := os.ReadFile(harness.PathOf(t, program))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, "bash"), b, 0o711)
+		err = os.WriteFile(filepath.Join(s.dir, name), b, mode)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sorted reports whether what reads the application's lines wrote them all.
+func sorted(_ *testing.T, s *scene) bool {
+	b, err := os.ReadFile(filepath.Join(s.dir, "out"))
+	return err == nil && strings.HasPrefix(string(b), "working\n")
 }
 
 // java compiles a program of testdata/matrix; its start is $JAVA.

@@ -39,7 +39,6 @@ type way struct {
 	grace     time.Duration  // of both runs; 30s for the short job and 16s for the long one if 0
 	inTurn    bool           // one of its processes is signalled when another has gone
 	late      bool           // one of its processes waits for the last call, even where it rests
-	unsaid    bool           // no line says so
 	long      bool           // it takes seconds with the application in Perl, too
 	confined  bool           // with Docker's default capabilities, among which SYS_PTRACE is not
 	restless  *restless      // how it goes with an application that never rests; nil: it is not tried
