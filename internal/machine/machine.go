@@ -40,7 +40,7 @@ const (
 	longSnapshot  = 5 * time.Millisecond
 	snapshotApart = 2 * time.Millisecond // after a short one, however many children end
 	share         = 4                    // times as long as it took
-	idleShare     = 60                   // in a drain in which nothing happens
+	idleShare     = 120                  // in a drain in which nothing happens
 )
 
 // timer is one of the deadlines of a machine.

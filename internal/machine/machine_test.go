@@ -1,469 +1,272 @@
 package machine
 
 import (
-	"fmt"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/internal/phase"
 )
 
 // clock0 is when the tests of the machine begin; only differences matter.
 var clock0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// moment is one event at a time after clock0.
-type moment struct {
-	at    time.Duration
-	event Event
+// events are the words of a script.
+var events = map[string]Event{
+	"start": {Kind: Started},
+	"TERM":  {Kind: StopSignaled, Signal: unix.SIGTERM},
+	"INT":   {Kind: StopSignaled, Signal: unix.SIGINT},
+	"force": {Kind: StopSignaled, Signal: unix.SIGTERM, Forced: true},
+	"TSTP":  {Kind: QuietSignaled, Signal: unix.SIGTSTP},
+	"CONT":  {Kind: ResumeSignaled, Signal: unix.SIGCONT},
+	"USR1":  {Kind: OtherSignaled, Signal: unix.SIGUSR1},
+	"exit":  {Kind: WorkerExited},
+	"child": {Kind: ChildExited},
+	"empty": {Kind: NothingLeft},
+	"tick":  {Kind: TimePassed},
 }
 
-func at(d time.Duration, kind EventKind) moment { return moment{d, Event{Kind: kind}} }
-
-func signalAt(d time.Duration, kind EventKind, sig unix.Signal) moment {
-	return moment{d, Event{Kind: kind, Signal: sig}}
+// names are the actions in what a script leads to.
+var names = [...]string{
+	SignalWorker: "signal", SignalOrphans: "orphans", LastCall: "last call", FinalCall: "final call", Inspect: "inspect", QuietWorker: "quiet",
+	ResumeWorker: "resume", PassThrough: "pass", KillTree: "kill",
+	AnnounceDrain: "say drain", AnnounceExit: "say exit", AnnounceSignaled: "say signalled", AnnounceStop: "say stop", AnnounceSame: "say same",
+	AnnounceIgnored: "say ignored", AnnounceLeaving: "say leaving", AnnounceProgress: "say progress", AnnounceOver: "say over",
+	AnnounceForce: "say force", AnnounceStuck: "say stuck",
 }
 
-// play steps a new machine through moments and returns it with the actions of
-// the last one.
-func play(grace, stopDelay time.Duration, moments ...moment) (*Machine, []Action) {
-	m := New(Config{Grace: grace, StopDelay: stopDelay})
-	var last []Action
-	for _, mo := range moments {
-		last = m.Step(clock0.Add(mo.at), mo.event)
+// play steps a new machine through a script, such as "0s start, 99ms TERM": the time is that since
+// clock0. "1s took=5ms" is a snapshot, and "1s watched" or "1s unwatched=acted" what it observed.
+// did is the last event's phase and actions.
+func play(t *testing.T, cfg Config, script string) (m *Machine, did string) {
+	t.Helper()
+	m = New(cfg)
+	for moment := range strings.SplitSeq(script, ", ") {
+		at, word, _ := strings.Cut(moment, " ")
+		word, given, _ := strings.Cut(word, "=")
+		now := clock0.Add(duration(t, at))
+		switch event, known := events[word]; {
+		case word == "took":
+			m.SnapshotTook(now, duration(t, given))
+		case word == "watched", word == "unwatched":
+			m.Observed(now, given == "acted", word == "watched")
+		case known:
+			did = step(m, now, event)
+		default:
+			t.Fatalf("unknown word %q", word)
+		}
 	}
-	return m, last
+	return m, did
 }
 
-// Ways into each phase, all at time 0.
-var (
-	toRunning  = []moment{at(0, Started)}
-	toQuiet    = append(slices.Clone(toRunning), at(0, QuietSignaled))
-	toDraining = append(slices.Clone(toRunning), signalAt(0, StopSignaled, unix.SIGTERM))
-	toCrashed  = append(slices.Clone(toRunning), at(0, WorkerExited))
-	toKilling  = append(slices.Clone(toDraining), signalAt(time.Second, StopSignaled, unix.SIGTERM))
-	toDone     = append(slices.Clone(toRunning), at(0, NothingLeft))
-)
-
-func kinds(actions []Action) []ActionKind {
-	var all []ActionKind
-	for _, a := range actions {
-		all = append(all, a.Kind)
+func duration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	if text == "" {
+		return 0
 	}
-	return all
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
-// Every phase × every event, of which nothing else may come.
+func step(m *Machine, now time.Time, e Event) (did string) {
+	var words []string
+	for _, a := range m.Step(now, e) {
+		words = append(words, strings.TrimSuffix(names[a.Kind]+" "+unix.SignalName(a.Signal), " "))
+	}
+	return m.Phase().String() + ": " + strings.Join(words, ", ")
+}
+
+// Every phase × every event, half a second later. What is not named does nothing.
 func TestEachPhaseAndEvent(t *testing.T) {
-	none := []ActionKind(nil)
-	type step struct {
-		phase phase.Phase
-		do    []ActionKind
-	}
-	rows := []struct {
-		name string
-		in   []moment
-		want map[EventKind]step
-	}{
-		{"starting", nil, map[EventKind]step{
-			Started:        {phase.Running, none},
-			StopSignaled:   {phase.Done, none},
-			QuietSignaled:  {phase.Starting, none},
-			ResumeSignaled: {phase.Starting, none},
-			OtherSignaled:  {phase.Starting, none},
-			WorkerExited:   {phase.Starting, none},
-			ChildExited:    {phase.Starting, none},
-			NothingLeft:    {phase.Starting, none},
-			TimePassed:     {phase.Starting, none},
-		}},
-		{"running", toRunning, map[EventKind]step{
-			Started:        {phase.Running, none},
-			StopSignaled:   {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
-			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {phase.Running, []ActionKind{PassThrough}},
-			OtherSignaled:  {phase.Running, []ActionKind{PassThrough}},
-			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
-			ChildExited:    {phase.Running, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Running, none},
-		}},
-		{"quiet", toQuiet, map[EventKind]step{
-			Started:        {phase.Quiet, none},
-			StopSignaled:   {phase.Draining, []ActionKind{SignalWorker, AnnounceDrain}},
-			QuietSignaled:  {phase.Quiet, []ActionKind{QuietWorker}},
-			ResumeSignaled: {phase.Quiet, none}, // for a stop signal may be on its way
-			OtherSignaled:  {phase.Quiet, []ActionKind{PassThrough}},
-			WorkerExited:   {phase.Draining, []ActionKind{AnnounceExit, SignalOrphans}},
-			ChildExited:    {phase.Quiet, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Quiet, none},
-		}},
-		{"draining after a stop signal", toDraining, map[EventKind]step{
-			Started:        {phase.Draining, none},
-			StopSignaled:   {phase.Killing, []ActionKind{AnnounceForce, KillTree}},
-			QuietSignaled:  {phase.Draining, none},
-			ResumeSignaled: {phase.Draining, none},
-			OtherSignaled:  {phase.Draining, []ActionKind{PassThrough}},
-			WorkerExited:   {phase.Draining, []ActionKind{SignalOrphans}},
-			ChildExited:    {phase.Draining, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Draining, none},
-		}},
-		{"draining after the worker exited", toCrashed, map[EventKind]step{
-			Started:        {phase.Draining, none},
-			StopSignaled:   {phase.Draining, []ActionKind{AnnounceStop}},
-			QuietSignaled:  {phase.Draining, none},
-			ResumeSignaled: {phase.Draining, none},
-			OtherSignaled:  {phase.Draining, []ActionKind{PassThrough}},
-			WorkerExited:   {phase.Draining, []ActionKind{SignalOrphans}}, // a successor
-			ChildExited:    {phase.Draining, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Draining, none},
-		}},
-		{"killing", toKilling, map[EventKind]step{
-			Started:        {phase.Killing, none},
-			StopSignaled:   {phase.Killing, none},
-			QuietSignaled:  {phase.Killing, none},
-			ResumeSignaled: {phase.Killing, none},
-			OtherSignaled:  {phase.Killing, none},
-			WorkerExited:   {phase.Killing, none},
-			ChildExited:    {phase.Killing, none},
-			NothingLeft:    {phase.Done, none},
-			TimePassed:     {phase.Killing, []ActionKind{KillTree}}, // half a second on, the next pass is due
-		}},
-		{"done", toDone, map[EventKind]step{
-			Started: {phase.Done, none}, StopSignaled: {phase.Done, none}, QuietSignaled: {phase.Done, none},
-			ResumeSignaled: {phase.Done, none}, OtherSignaled: {phase.Done, none}, WorkerExited: {phase.Done, none},
-			ChildExited: {phase.Done, none}, NothingLeft: {phase.Done, none}, TimePassed: {phase.Done, none},
-		}},
-	}
-	for _, row := range rows {
-		if len(row.want) != eventCount {
-			t.Errorf("%s: %d events, want %d", row.name, len(row.want), eventCount)
-		}
-		for kind, want := range row.want {
-			t.Run(fmt.Sprintf("%s, event %d", row.name, kind), func(t *testing.T) {
-				next := moment{at: 500 * time.Millisecond, event: Event{Kind: kind, Signal: unix.SIGTERM}}
-				if row.in != nil && row.name == "killing" {
-					next.at = 1500 * time.Millisecond
-				}
-				m, do := play(time.Minute, 0, append(slices.Clone(row.in), next)...)
-				if m.Phase() != want.phase || !slices.Equal(kinds(do), want.do) {
-					t.Errorf("%v with actions %v, want %v with %v", m.Phase(), kinds(do), want.phase, want.do)
-				}
-			})
+	minute := Config{Grace: time.Minute}
+	for into, does := range map[string]map[string]string{
+		"": {"start": "running: ", "TERM": "done: "},
+		"0s start": {
+			"TERM": "draining: signal SIGTERM, say drain SIGTERM", "TSTP": "quiet: quiet", "CONT": "running: pass SIGCONT",
+			"USR1": "running: pass SIGUSR1", "exit": "draining: say exit, orphans", "empty": "done: "},
+		"0s start, 0s TSTP": { // a stop signal may be on its way behind CONT
+			"TERM": "draining: signal SIGTERM, say drain SIGTERM", "TSTP": "quiet: quiet",
+			"USR1": "quiet: pass SIGUSR1", "exit": "draining: say exit, orphans", "empty": "done: "},
+		"0s start, 0s TERM": {
+			"TERM": "killing: say force, kill", "USR1": "draining: pass SIGUSR1", "exit": "draining: orphans", "empty": "done: "},
+		"0s start, 0s exit": { // the second to exit is a successor
+			"TERM": "draining: say stop SIGTERM", "USR1": "draining: pass SIGUSR1", "exit": "draining: orphans", "empty": "done: "},
+		"0s start, 0s TERM, 0s force": {"empty": "done: ", "tick": "killing: kill"},
+		"0s start, 0s empty":          {},
+	} {
+		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "USR1", "exit", "child", "empty", "tick"} {
+			m := New(minute)
+			if into != "" {
+				m, _ = play(t, minute, into)
+			}
+			want, named := does[word]
+			if !named {
+				want = m.Phase().String() + ": "
+			}
+			if got := step(m, clock0.Add(500*time.Millisecond), events[word]); got != want {
+				t.Errorf("after %q, %s: %q, want %q", into, word, got, want)
+			}
 		}
 	}
 }
 
-func TestResume(t *testing.T) {
-	const cont = 300 * time.Millisecond
-	toResuming := append(slices.Clone(toQuiet), at(cont, ResumeSignaled))
+func TestScripts(t *testing.T) {
+	minute, none, forever := Config{Grace: time.Minute}, Config{}, Config{Grace: Forever}
+	delayed := Config{Grace: time.Minute, StopDelay: 5 * time.Second}
+	const killed = "killing: say force, kill"
 	for _, tt := range []struct {
-		name    string
-		moments []moment
-		phase   phase.Phase
-		do      []ActionKind
+		name         string
+		cfg          Config
+		script, want string
 	}{
-		{"waits 50 ms", []moment{at(cont+49*time.Millisecond, TimePassed)}, phase.Quiet, nil},
-		{"and no longer", []moment{at(cont+50*time.Millisecond, TimePassed)}, phase.Running, []ActionKind{ResumeWorker}},
-		{"comes once", []moment{at(cont+50*time.Millisecond, TimePassed), at(cont+time.Second, TimePassed)}, phase.Running, nil},
-		{"is not put off by another CONT", []moment{at(cont+30*time.Millisecond, ResumeSignaled), at(cont+50*time.Millisecond, TimePassed)},
-			phase.Running, []ActionKind{ResumeWorker}},
-		{"does not come behind a stop", []moment{signalAt(cont+40*time.Millisecond, StopSignaled, unix.SIGTERM), at(cont+50*time.Millisecond, TimePassed)},
-			phase.Draining, nil},
-		{"does not come behind a TSTP", []moment{at(cont+40*time.Millisecond, QuietSignaled), at(cont+50*time.Millisecond, TimePassed)}, phase.Quiet, nil},
-		{"does not come behind the worker's end", []moment{at(cont+40*time.Millisecond, WorkerExited), at(cont+50*time.Millisecond, TimePassed)},
-			phase.Draining, nil},
+		{"a resume waits 50 ms", minute, "0s start, 0s TSTP, 1s CONT, 1049ms tick", "quiet: "},
+		{"and no longer", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick", "running: resume"},
+		{"it comes once", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick, 2s tick", "running: "},
+		{"another CONT does not put it off", minute, "0s start, 0s TSTP, 1s CONT, 1030ms CONT, 1050ms tick", "running: resume"},
+		{"it does not come after a stop", minute, "0s start, 0s TSTP, 1s CONT, 1040ms TERM, 1050ms tick", "draining: "},
+		{"it does not come after a TSTP", minute, "0s start, 0s TSTP, 1s CONT, 1040ms TSTP, 1050ms tick", "quiet: "},
+		{"it does not come after the worker's end", minute, "0s start, 0s TSTP, 1s CONT, 1040ms exit, 1050ms tick", "draining: "},
+
+		{"the signal that came is sent", minute, "0s start, 0s INT", "draining: signal SIGINT, say drain SIGINT"},
+		{"twice within 100 ms is one request", minute, "0s start, 0s TERM, 99ms INT", "draining: say same SIGINT"},
+		{"the 100 ms count from the first", minute, "0s start, 0s TERM, 90ms TERM, 110ms TERM", killed},
+		{"a second one after 100 ms forces", minute, "0s start, 0s TERM, 100ms TERM", killed},
+		{"a second one is ignored", Config{Grace: time.Minute, SecondStopIgnored: true}, "0s start, 0s TERM, 1s TERM", "draining: say ignored SIGTERM"},
+		{"drainit stop --force is not", Config{Grace: time.Minute, SecondStopIgnored: true}, "0s start, 0s TERM, 1s force", killed},
+		{"drainit stop --force forces, however soon", minute, "0s start, 0s TERM, 0s force", killed},
+		{"a grace of 0 kills at once", none, "0s start, 0s TERM", "killing: say over, kill"},
+		{"a grace of 0 kills what a worker leaves", none, "0s start, 0s exit", "killing: say exit, say over, kill"},
+		{"drainit ends with the worker", Config{Grace: time.Minute, EndsWithWorker: true}, "0s start, 0s exit", "killing: say leaving, kill"},
+		{"in a drain, too", Config{Grace: time.Minute, EndsWithWorker: true}, "0s start, 0s TERM, 1s exit", "killing: say leaving, kill"},
+		{"the second one after the worker exited forces", minute, "0s start, 0s exit, 1s TERM, 2s TERM", killed},
+		{"a stop delay is quiet first", delayed, "0s start, 0s TERM", "draining: say drain SIGTERM, quiet"},
+		{"and ends in the signal", delayed, "0s start, 0s INT, 5s tick", "draining: signal SIGINT, say signalled SIGINT, say progress"},
+		{"it is none after quiet", delayed, "0s start, 0s TSTP, 0s TERM", "draining: signal SIGTERM, say drain SIGTERM"},
+		{"a second stop signal in it forces", delayed, "0s start, 0s TERM, 1s TERM", killed},
+		{"a worker that exits in it is not signalled", delayed, "0s start, 0s TERM, 1s exit, 4s tick", "draining: orphans"},
+
+		{"the worker is inspected after 10 s", minute, "0s start, 10s tick", "running: inspect"},
+		{"not before", minute, "0s start, 9s tick", "running: "},
+		{"a quiet one as well", minute, "0s start, 0s TSTP, 10s tick", "quiet: inspect"},
+		{"one that drains is not", minute, "0s start, 0s TERM, 11s tick", "draining: orphans, say progress"},
+
+		{"the last call is in the last 5 s", minute, "0s start, 0s TERM, 55s tick", "draining: last call, say progress"},
+		{"not before", minute, "0s start, 0s TERM, 54s tick", "draining: orphans, say progress"},
+		{"in the last quarter of a short grace", Config{Grace: 12 * time.Second}, "0s start, 0s TERM, 9s tick", "draining: last call, say progress"},
+		{"and not before", Config{Grace: 12 * time.Second}, "0s start, 0s TERM, 8s tick", "draining: orphans, say progress"},
+		{"and for what comes then", minute, "0s start, 0s TERM, 55s tick, 56s tick", "draining: last call"},
+		{"the final call is in the last 2 s", minute, "0s start, 0s TERM, 55s tick, 58s tick", "draining: final call, say progress"},
+		{"in the last tenth of a short grace", Config{Grace: 12 * time.Second}, "0s start, 0s TERM, 9s tick, 10800ms tick", "draining: final call, say progress"},
+		{"an infinite grace has no last seconds", forever, "0s start, 0s TERM, 1h tick", "draining: orphans, say progress"},
+		{"a stop delay that ends in them leaves time for it", Config{Grace: 4 * time.Second, StopDelay: 3200 * time.Millisecond},
+			"0s start, 0s TERM, 3s tick, 3200ms tick, 3300ms tick", "draining: last call"},
+
+		{"the grace is over", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick", "killing: say over, kill"},
+		{"what outlives the kill by 5 s is left", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick, 15s tick", "done: say stuck"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m, do := play(time.Minute, 0, append(slices.Clone(toResuming), tt.moments...)...)
-			if m.Phase() != tt.phase || !slices.Equal(kinds(do), tt.do) {
-				t.Errorf("%v with actions %v, want %v with %v", m.Phase(), kinds(do), tt.phase, tt.do)
-			}
-		})
-	}
-}
-
-func TestStopSignals(t *testing.T) {
-	second := func(d time.Duration, sig unix.Signal) moment { return signalAt(d, StopSignaled, sig) }
-	tests := []struct {
-		name      string
-		grace     time.Duration
-		stopDelay time.Duration
-		moments   []moment
-		phase     phase.Phase
-		do        []Action
-	}{
-		{"the signal that came is sent", time.Minute, 0, append(toRunning, second(0, unix.SIGINT)),
-			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {AnnounceDrain, unix.SIGINT}}},
-		{"twice within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGTERM)),
-			phase.Draining, []Action{{AnnounceSame, unix.SIGTERM}}},
-		{"another one within 100 ms is one request", time.Minute, 0, append(toDraining, second(99*time.Millisecond, unix.SIGINT)),
-			phase.Draining, []Action{{AnnounceSame, unix.SIGINT}}},
-		{"the 100 ms count from the first", time.Minute, 0,
-			append(toDraining, second(90*time.Millisecond, unix.SIGTERM), second(110*time.Millisecond, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
-		{"a second one after 100 ms forces", time.Minute, 0, append(toDraining, second(SameRequest, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
-		{"a second one 300 ms later forces", time.Minute, 0, append(toDraining, second(300*time.Millisecond, unix.SIGINT)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
-		{"drainit stop --force forces, however soon", time.Minute, 0, append(toDraining, moment{0, Event{Kind: StopSignaled, Signal: unix.SIGTERM, Forced: true}}),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
-		{"grace 0 kills at once", 0, 0, append(toRunning, second(0, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceOver}, {Kind: KillTree}}},
-		{"grace 0 kills what a worker leaves", 0, 0, append(toRunning, at(0, WorkerExited)),
-			phase.Killing, []Action{{Kind: AnnounceExit}, {Kind: AnnounceOver}, {Kind: KillTree}}},
-		{"the first one after the worker exited is sent to none again", time.Minute, 0, append(toCrashed, second(time.Second, unix.SIGTERM)),
-			phase.Draining, []Action{{AnnounceStop, unix.SIGTERM}}},
-		{"the second one after the worker exited forces", time.Minute, 0,
-			append(toCrashed, second(time.Second, unix.SIGTERM), second(2*time.Second, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
-		{"a stop delay is quiet first", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGTERM)),
-			phase.Draining, []Action{{AnnounceDrain, unix.SIGTERM}, {Kind: QuietWorker}}},
-		{"a stop delay ends in the signal", time.Minute, 5 * time.Second, append(toRunning, second(0, unix.SIGINT), at(5*time.Second, TimePassed)),
-			phase.Draining, []Action{{SignalWorker, unix.SIGINT}, {AnnounceSignaled, unix.SIGINT}, {Kind: AnnounceProgress}}},
-		{"a stop delay is none after quiet", time.Minute, 5 * time.Second, append(toQuiet, second(0, unix.SIGTERM)),
-			phase.Draining, []Action{{SignalWorker, unix.SIGTERM}, {AnnounceDrain, unix.SIGTERM}}},
-		{"a second one in the stop delay forces", time.Minute, 5 * time.Second,
-			append(toRunning, second(0, unix.SIGTERM), second(time.Second, unix.SIGTERM)),
-			phase.Killing, []Action{{Kind: AnnounceForce}, {Kind: KillTree}}},
-		{"a worker that exits in the stop delay is not signalled", time.Minute, 4 * time.Second,
-			append(toRunning, second(0, unix.SIGTERM), at(time.Second, WorkerExited), at(4*time.Second, TimePassed)),
-			phase.Draining, []Action{{Kind: SignalOrphans}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			m, do := play(tt.grace, tt.stopDelay, slices.Clone(tt.moments)...)
-			if m.Phase() != tt.phase || !slices.Equal(do, tt.do) {
-				t.Errorf("%v with %v, want %v with %v", m.Phase(), do, tt.phase, tt.do)
+			if _, got := play(t, tt.cfg, tt.script); got != tt.want {
+				t.Errorf("%s: %q, want %q", tt.script, got, tt.want)
 			}
 		})
 	}
 }
 
 func TestGraceEnds(t *testing.T) {
-	term := func(d time.Duration) moment { return signalAt(d, StopSignaled, unix.SIGTERM) }
-	tests := []struct {
-		name    string
-		grace   time.Duration
-		moments []moment
-		end     time.Duration // 0: never
-	}{
-		{"counts from the stop signal", 25 * time.Second, append(toQuiet, term(3*time.Second)), 28 * time.Second},
-		{"infinite after a stop signal", Forever, append(toRunning, term(0)), 0},
-		{"bounded by the grace when the worker exited", 10 * time.Second, toCrashed, 10 * time.Second},
-		{"bounded by 30 s when the worker exited", time.Hour, toCrashed, 30 * time.Second},
-		{"bounded by 30 s though infinite, when the worker exited", Forever, toCrashed, 30 * time.Second},
-		{"starts anew at the first stop signal after that", time.Minute, append(toCrashed, term(20*time.Second)), 80 * time.Second},
-		{"is infinite after that, if it is", Forever, append(toCrashed, term(20*time.Second)), 0},
-		{"goes on when the worker exits", 10 * time.Second, append(toDraining, at(4*time.Second, WorkerExited)), 10 * time.Second},
-		{"is not moved by the same request", 10 * time.Second, append(toDraining, term(50*time.Millisecond)), 10 * time.Second},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			m, _ := play(tt.grace, 0, slices.Clone(tt.moments)...)
-			end, ok := m.GraceEnd()
-			if ok != (tt.end != 0) || ok && !end.Equal(clock0.Add(tt.end)) {
-				t.Errorf("ends %v (%v), want %v", end.Sub(clock0), ok, tt.end)
-			}
-		})
-	}
-}
-
-// Idle costs nothing: once the worker was inspected, no deadline wakes drainit.
-func TestNoDeadlineWithoutAStop(t *testing.T) {
-	inspected := at(10*time.Second, TimePassed)
-	for _, moments := range [][]moment{nil, append(slices.Clone(toRunning), inspected), append(slices.Clone(toQuiet), inspected), toDone} {
-		m, _ := play(time.Minute, time.Second, moments...)
-		if d, ok := m.Deadline(); ok {
-			t.Errorf("%v has a deadline %v", m.Phase(), d)
-		}
-	}
-}
-
-func TestTheWorkerIsInspectedOnce(t *testing.T) {
-	for _, in := range [][]moment{toRunning, toQuiet} {
-		m, _ := play(time.Minute, 0, in...)
-		wantDeadline(t, m, 10*time.Second)
-		if do := m.Step(clock0.Add(9*time.Second), Event{Kind: TimePassed}); len(do) > 0 {
-			t.Errorf("%v before its time", do)
-		}
-		if do := m.Step(clock0.Add(10*time.Second), Event{Kind: TimePassed}); !slices.Equal(kinds(do), []ActionKind{Inspect}) {
-			t.Errorf("actions %v after 10 s", do)
-		}
-	}
-	m, _ := play(time.Minute, 0, append(slices.Clone(toDraining), at(10*time.Second, TimePassed))...)
-	if do := m.Step(clock0.Add(11*time.Second), Event{Kind: TimePassed}); slices.Contains(kinds(do), Inspect) {
-		t.Error("inspected in the drain")
-	}
-}
-
-// The last call comes 5 s before the kill, or after three quarters of a grace under 20 s; the final call
-// 2 s before it, or after nine tenths. A child that comes then is signalled as well.
-func TestCallsAtTheEndOfTheGrace(t *testing.T) {
-	for grace, calls := range map[time.Duration][2]time.Duration{
-		time.Minute:      {55 * time.Second, 58 * time.Second},
-		12 * time.Second: {9 * time.Second, 10800 * time.Millisecond},
-		Forever:          {Forever, Forever},
-	} {
-		m, _ := play(grace, 0, toDraining...)
-		for at := time.Second; at < min(grace, time.Hour); at += 200 * time.Millisecond {
-			for _, did := range kinds(m.Step(clock0.Add(at), Event{Kind: TimePassed})) {
-				if isSnapshot(did) && did != [...]ActionKind{SignalOrphans, LastCall, FinalCall}[callsDue(calls, at)] {
-					t.Fatalf("grace %v: action %d after %v", grace, did, at)
-				}
-			}
-		}
-	}
-}
-
-// callsDue is how many of the calls are due.
-func callsDue(calls [2]time.Duration, at time.Duration) (n int) {
-	for _, call := range calls {
-		if at >= call {
-			n++
-		}
-	}
-	return n
-}
-
-// A stop delay that ends in the last seconds leaves time for the last call.
-func TestLastCallAfterALongStopDelay(t *testing.T) {
-	m, _ := play(4*time.Second, 3200*time.Millisecond, append(slices.Clone(toRunning), signalAt(0, StopSignaled, unix.SIGTERM),
-		at(3*time.Second, TimePassed), at(3200*time.Millisecond, TimePassed))...)
-	wantDeadline(t, m, 3300*time.Millisecond)
-	if do := m.Step(clock0.Add(3300*time.Millisecond), Event{Kind: TimePassed}); !slices.Contains(kinds(do), LastCall) {
-		t.Errorf("actions %v", kinds(do))
-	}
-}
-
-func TestGraceOverKillsAndLeaves(t *testing.T) {
-	m, do := play(10*time.Second, 0, append(slices.Clone(toDraining), at(10*time.Second, TimePassed))...)
-	if want := []ActionKind{AnnounceOver, KillTree}; m.Phase() != phase.Killing || !slices.Equal(kinds(do), want) {
-		t.Fatalf("%v with %v at the end of the grace", m.Phase(), kinds(do))
-	}
-	do = m.Step(clock0.Add(15*time.Second), Event{Kind: TimePassed})
-	if want := []ActionKind{AnnounceStuck}; m.Phase() != phase.Done || !slices.Equal(kinds(do), want) {
-		t.Errorf("%v with %v 5 s after the kill", m.Phase(), kinds(do))
-	}
-}
-
-// A snapshot follows each death, but not one each: the more one costs, the longer
-// the next one waits.
-func TestSnapshotsForOrphans(t *testing.T) {
-	m, do := play(time.Minute, 0, append(slices.Clone(toDraining), at(100*time.Millisecond, WorkerExited))...)
-	if !slices.Equal(kinds(do), []ActionKind{SignalOrphans}) {
-		t.Errorf("actions %v when the worker exits", do)
-	}
-	wantDeadline(t, m, 1100*time.Millisecond)
-	m.SnapshotTook(clock0.Add(100*time.Millisecond), 5*time.Millisecond) // which is not long yet
-	m.Step(clock0.Add(101*time.Millisecond), Event{Kind: ChildExited})
-	wantDeadline(t, m, 102*time.Millisecond)
-	m.SnapshotTook(clock0.Add(100*time.Millisecond), 5*time.Millisecond+1)
-	m.Step(clock0.Add(110*time.Millisecond), Event{Kind: ChildExited})
-	wantDeadline(t, m, 120*time.Millisecond+4)
-	m.Step(clock0.Add(115*time.Millisecond), Event{Kind: ChildExited})
-	wantDeadline(t, m, 120*time.Millisecond+4) // not put off by one death after the other
-	do = m.Step(clock0.Add(121*time.Millisecond), Event{Kind: TimePassed})
-	if !slices.Equal(kinds(do), []ActionKind{SignalOrphans}) {
-		t.Errorf("actions %v", kinds(do))
-	}
-	wantDeadline(t, m, 1121*time.Millisecond)
-	m.SnapshotTook(clock0.Add(220*time.Millisecond), 100*time.Millisecond)
-	m.Step(clock0.Add(230*time.Millisecond), Event{Kind: ChildExited})
-	wantDeadline(t, m, 620*time.Millisecond)
-}
-
-// The snapshot each second, and the ten a second of the last call, wait as long for one
-// that has taken its time.
-func TestSlowSnapshotsPutOffTheNext(t *testing.T) {
-	for name, tt := range map[string]struct{ after, took, next time.Duration }{
-		"a quick one":      {time.Second, 5 * time.Millisecond, 2 * time.Second},
-		"a slow one":       {time.Second, 500 * time.Millisecond, 3500 * time.Millisecond},
-		"a quick last one": {55 * time.Second, 5 * time.Millisecond, 55100 * time.Millisecond},
-		"a slow last one":  {55 * time.Second, 500 * time.Millisecond, 57500 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, _ := play(time.Minute, 0, append(slices.Clone(toDraining), at(tt.after, TimePassed))...)
-			m.SnapshotTook(clock0.Add(tt.after+tt.took), tt.took)
-			wantDeadline(t, m, tt.next)
-		})
-	}
-	m := New(Config{Grace: time.Minute})
-	m.SnapshotTook(clock0, time.Second)
-	if at, ok := m.Deadline(); ok {
-		t.Errorf("a deadline in %v, though no drain has begun", at.Sub(clock0))
-	}
-}
-
-func wantDeadline(t *testing.T, m *Machine, want time.Duration) {
-	t.Helper()
-	if d, ok := m.Deadline(); !ok || !d.Equal(clock0.Add(want)) {
-		t.Errorf("deadline %v (%v), want %v", d.Sub(clock0), ok, want)
-	}
-}
-
-// The next snapshot comes soon after a signal; then the later, the longer none was sent, and the sooner
-// where the death of a parent may not be known.
-func TestNextSnapshotOfADrain(t *testing.T) {
 	for _, tt := range []struct {
-		after   time.Duration // the signal
-		watched bool
-		want    time.Duration
+		name       string
+		grace      time.Duration
+		script     string
+		end        time.Duration
+		isInfinite bool
 	}{
-		{0, true, snapshotSoon}, {snapshotSoon - 1, true, 1}, {snapshotSoon, true, time.Second},
-		{4 * time.Second, true, 2 * time.Second}, {40 * time.Second, true, 5 * time.Second}, {40 * time.Second, false, time.Second},
-		{56 * time.Second, true, time.Second}, {56 * time.Second, false, 100 * time.Millisecond}, // the last call
+		{"counts from the stop signal", 25 * time.Second, "0s start, 0s TSTP, 3s TERM", 28 * time.Second, false},
+		{"infinite", Forever, "0s start, 0s TERM", 0, true},
+		{"is the grace when the worker exited", 10 * time.Second, "0s start, 0s exit", 10 * time.Second, false},
+		{"is 30 s at most then", Forever, "0s start, 0s exit", 30 * time.Second, false},
+		{"begins anew at the first stop signal after that", time.Minute, "0s start, 0s exit, 20s TERM", 80 * time.Second, false},
+		{"is infinite after that, if it is", Forever, "0s start, 0s exit, 20s TERM", 0, true},
+		{"goes on when the worker exits", 10 * time.Second, "0s start, 0s TERM, 4s exit", 10 * time.Second, false},
+		{"is not moved by the same request", 10 * time.Second, "0s start, 0s TERM, 50ms TERM", 10 * time.Second, false},
 	} {
-		m, _ := play(time.Minute, 0, toDraining...)
-		m.Observed(clock0, true, tt.watched)
-		m.Step(clock0.Add(tt.after), Event{Kind: TimePassed})
-		m.Observed(clock0.Add(tt.after), false, tt.watched)
-		if got := m.timers[snapshotTimer].Sub(clock0) - tt.after; got != tt.want {
-			t.Errorf("%v after a signal, watched %v: the next is due after %v, want %v", tt.after, tt.watched, got, tt.want)
+		m, _ := play(t, Config{Grace: tt.grace}, tt.script)
+		if end, ok := m.GraceEnd(); ok == tt.isInfinite || ok && end.Sub(clock0) != tt.end {
+			t.Errorf("%s: %v (%v), want %v", tt.name, end.Sub(clock0), ok, tt.end)
 		}
 	}
 }
 
-// A snapshot that took long puts off the next one, whatever it is for.
-func TestNextSnapshotHeedsTheCostOfTheLast(t *testing.T) {
-	m, _ := play(time.Minute, 0, toDraining...)
-	m.SnapshotTook(clock0, 100*time.Millisecond)
-	m.Observed(clock0, true, true)
-	wantDeadline(t, m, 400*time.Millisecond)
-}
-
-// A drain in which nothing happens takes a sixtieth of the time, its lines of progress
-// included.
-func TestSnapshotsOfAnIdleDrain(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{time.Millisecond: 5 * time.Second, 50 * time.Millisecond: 5 * time.Second, 500 * time.Millisecond: 30 * time.Second} {
-		m, _ := play(time.Minute, 0, toDraining...)
-		m.acted = clock0.Add(-time.Minute)
-		m.SnapshotTook(clock0, took)
-		m.Observed(clock0, false, true)
-		if next, progress := m.at(snapshotTimer).Sub(clock0), m.at(progressTimer).Sub(clock0); next != want || progress != want {
-			t.Errorf("one took %v: the next is due after %v, the line after %v, want %v", took, next, progress, want)
+// Idle costs nothing: once the worker has been inspected, no deadline wakes drainit.
+func TestNoDeadlineWithoutAStop(t *testing.T) {
+	for _, script := range []string{"0s took=1s", "0s start, 10s tick", "0s start, 0s TSTP, 10s tick", "0s start, 0s empty"} {
+		m, _ := play(t, Config{Grace: time.Minute, StopDelay: time.Second}, script)
+		if at, ok := m.Deadline(); ok {
+			t.Errorf("%s: a deadline at %v", script, at.Sub(clock0))
 		}
 	}
 }
 
-// A drain in which children die all the time says how far it is, however long snapshots take:
-// the line costs none of its own then.
+// A snapshot follows each death, but not one each: the more one costs, the longer the next one waits.
+func TestNextSnapshotOfADrain(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name, script string
+		want         time.Duration
+	}{
+		{"after a second", "100ms exit", 1100 * ms},
+		{"at the death of a child", "100ms exit, 100ms took=5ms, 101ms child", 102 * ms}, // 5 ms is not long yet
+		{"after a long one", "100ms exit, 100ms took=6ms, 110ms child", 124 * ms},
+		{"not put off by one death after the other", "100ms exit, 100ms took=6ms, 110ms child, 115ms child", 124 * ms},
+		{"not paid for by a short one", "100ms exit, 100ms took=6ms, 110ms took=1ms, 110ms child", 124 * ms},
+		{"a second after that", "100ms exit, 100ms took=6ms, 110ms child, 125ms tick", 1125 * ms},
+		{"after a quick one", "1s tick, 1005ms took=5ms", 2000 * ms},
+		{"after a slow one", "1s tick, 1500ms took=500ms", 3500 * ms},
+		{"after a quick last call", "55s tick, 55005ms took=5ms", 55100 * ms},
+		{"after a slow last call", "55s tick, 55500ms took=500ms", 57500 * ms},
+		{"not watched", "1s tick, 1s unwatched", 2000 * ms},
+		{"watched", "1s tick, 1s watched", 6000 * ms},
+		{"not watched, in the last call", "55s tick, 55s unwatched", 55100 * ms},
+		{"watched, in the last call", "55s tick, 55s watched", 56000 * ms},
+		{"soon after a signal", "1s tick, 1s watched=acted", 1060 * ms},
+		{"sooner where others died meanwhile", "1s tick, 1s watched=acted, 1059ms watched", 1060 * ms},
+		{"then after a second", "1s tick, 1s watched=acted, 1060ms watched", 2060 * ms},
+		{"the later, the longer none was sent", "1s tick, 1s watched=acted, 5s watched", 7000 * ms},
+		{"each second where deaths are not watched", "1s tick, 1s unwatched=acted, 9s unwatched", 10000 * ms},
+		{"soon after a signal and a long one", "0s took=100ms, 0s watched=acted", 400 * ms},
+		{"of an idle drain", "0s took=40ms, 0s watched", 5000 * ms},
+		{"of an idle drain after a slow one", "0s took=200ms, 0s watched", 24000 * ms},
+	} {
+		m, _ := play(t, Config{Grace: time.Minute}, "0s start, 0s TERM, "+tt.script)
+		if got := m.at(snapshotTimer).Sub(clock0); got != tt.want {
+			t.Errorf("%s: the next is due at %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A drain in which nothing happens takes less than a hundredth of the time, its lines of progress
+// included, and a signal waits for no more than a fifth.
+func TestCostOfASlowSnapshot(t *testing.T) {
+	m, _ := play(t, Config{Grace: time.Minute}, "0s start, 0s TERM, 0s took=200ms, 0s watched")
+	if line, busy := m.at(progressTimer).Sub(clock0), m.BusyUntil().Sub(clock0); line != 24*time.Second || busy != 800*time.Millisecond {
+		t.Errorf("the line is due at %v, and signals wait until %v", line, busy)
+	}
+}
+
+// A drain in which children die all the time says how far it is, however long snapshots take: the
+// line costs none of its own then.
 func TestProgressOfABusyDrain(t *testing.T) {
-	m, _ := play(time.Minute, 0, toDraining...)
+	m, _ := play(t, Config{Grace: time.Minute}, "0s start, 0s TERM")
 	lines := 0
 	for now := clock0; now.Before(clock0.Add(20 * time.Second)); now = now.Add(100 * time.Millisecond) {
-		m.Step(now, Event{Kind: ChildExited})
-		do := kinds(m.Step(now, Event{Kind: TimePassed}))
-		if slices.Contains(do, SignalOrphans) {
+		step(m, now, events["child"])
+		did := step(m, now, events["tick"])
+		if strings.Contains(did, "orphans") {
 			m.SnapshotTook(now, 100*time.Millisecond)
 		}
-		if slices.Contains(do, AnnounceProgress) {
-			lines++
-		}
+		lines += strings.Count(did, "say progress")
 	}
 	if lines != 3 {
 		t.Errorf("%d lines in 20s, want 3", lines)
