@@ -32,18 +32,23 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 	t.Run("the README's", func(t *testing.T) { buildReadme(t, d, build) })
 }
 
-// buildReadme builds the Dockerfile of the README around a worker in Node.
+// buildReadme builds the Dockerfile of the README around a worker in Node, with a node:22-slim of
+// this machine's Node, of whichever version.
 func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
 	t.Helper()
-	if err := importNode(d); err != nil {
+	if err := d.ImportImage("node:22-slim", nil, func(r *harness.Rootfs) {
+		r.Busybox()
+		r.Program("node")
+		r.Text("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	dockerfile := harness.ReadmeBlock(t, "Install", "Dockerfile")
 	if err := harness.Feed(d.Client(append(build, "--tag", "readme", "-")...), func(r *harness.Rootfs) {
 		r.Text("Dockerfile", dockerfile)
-		r.Text("worker.js", `console.log('ready', process.getuid());
+		r.Text("worker.js", `process.on('SIGTERM', () => { console.log('got SIGTERM'); setTimeout(() => process.exit(7), 300); });
 			setInterval(() => {}, 1000);
-			process.on('SIGTERM', () => { console.log('got SIGTERM'); setTimeout(() => process.exit(7), 300); });`)
+			console.log('ready', process.getuid());`)
 		r.Tree("drainit", harness.Repo(), func(rel string) bool {
 			return rel == ".git" || rel == "drainit" || filepath.Base(rel) == "node_modules"
 		})
@@ -55,13 +60,4 @@ func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
 	c.Do("stop", "--time", "35")
 	c.WantExit(7)
 	c.WaitErr(`what still runs after 25s`)
-}
-
-// importNode makes node:22-slim of this machine's Node, of whichever version.
-func importNode(d *harness.Dockerd) error {
-	return d.ImportImage("node:22-slim", nil, func(r *harness.Rootfs) {
-		r.Busybox()
-		r.Program("node")
-		r.Text("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n")
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,37 +33,40 @@ services:
 
 // project is a running Compose project.
 type project struct {
+	engine
 	t     *testing.T
-	d     *harness.Dockerd
-	files []string
+	flags []string
+	env   []string
 }
 
-// do runs a docker-compose command that must succeed.
-func (p project) do(args ...string) string {
+// compose runs a docker-compose command that must succeed.
+func (p project) compose(args ...string) {
 	p.t.Helper()
-	cmd := exec.Command("docker-compose", append(append([]string{"--project-name", "test"}, p.files...), args...)...)
-	cmd.Env = append(os.Environ(), p.d.Env()...)
-	return harness.OutputOf(p.t, cmd)
+	cmd := exec.Command("docker-compose", append(slices.Clone(p.flags), args...)...)
+	cmd.Env = append(os.Environ(), p.env...)
+	harness.OutputOf(p.t, cmd)
 }
 
 // id is the container of a service; the two Composes give it other names.
 func (p project) id(service string) string {
 	p.t.Helper()
-	return p.d.Do(p.t, "ps", "--all", "--quiet", "--filter", "label=com.docker.compose.service="+service)
+	return p.do(p.t, "ps", "--all", "--quiet", "--filter", "label=com.docker.compose.service="+service)
 }
 
 // inspect is what docker inspect knows of a service's container.
 func (p project) inspect(service, what string) string {
 	p.t.Helper()
-	return p.d.Do(p.t, "inspect", "--format", "{{"+what+"}}", p.id(service))
+	return p.do(p.t, "inspect", "--format", "{{"+what+"}}", p.id(service))
 }
 
-// log is what a service has printed on standard output, and drainit's lines.
-func (p project) log(service string) (out, err string) {
+// log is all that a service has printed.
+func (p project) log(service string) string {
 	p.t.Helper()
-	r := p.d.Begin(p.t, "logs", p.id(service))
-	r.WantExit(0)
-	return r.Out(), r.Err()
+	out, err := p.client("logs", p.id(service)).CombinedOutput()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(out)
 }
 
 func TestDockerCompose(t *testing.T) {
@@ -70,47 +74,40 @@ func TestDockerCompose(t *testing.T) {
 	harness.Need(t, "docker-compose")
 	override := filepath.Join(t.TempDir(), "override.yaml")
 	harness.WriteFile(t, override, []byte(composeOverride))
-	p := project{t, harness.Docker(t), []string{"--file", "compose.yaml", "--file", override}}
-	t.Cleanup(func() { p.do("down", "--timeout", "0") })
-	p.do("up", "--detach")
-	for _, service := range []string{"worker", "web", "console", "short"} {
-		harness.WaitUntil(t, service+" is ready", func() bool { out, _ := p.log(service); return strings.Contains(out, "ready ") })
+	p := project{docker(t), t, []string{"--project-name", "test", "--file", "compose.yaml", "--file", override}, harness.Docker(t).Env()}
+	t.Cleanup(func() { p.compose("down", "--timeout", "0") })
+	p.compose("up", "--detach")
+	services := map[string]struct {
+		status string
+		wants  []string // of its log, in any order
+	}{
+		"worker":  {"0", []string{"\ngot SIGTSTP\n", "\ngot SIGTERM\n", "\ndrained\n", "what still runs after 1m20s"}},
+		"web":     {"0", []string{"\ngot SIGQUIT\n", "\ndrained\n", "what still runs after 20s"}},
+		"console": {"0", []string{"\r\ndrained\r\ndrainit: stopped after "}},
+		"short":   {"137", []string{"\ngot SIGTERM\n", "what still runs after 30s is killed"}},
+	}
+	for service := range services {
+		harness.WaitUntil(t, service+" is ready", func() bool { return strings.Contains(p.log(service), "ready ") })
 	}
 	healthy := func() bool { return p.inspect("worker", ".State.Health.Status") == "healthy" }
 	harness.WaitUntil(t, "the worker is healthy", healthy)
-	p.do("kill", "-s", "TSTP", "worker")
-	harness.WaitUntil(t, "the worker is quiet", func() bool {
-		return strings.Contains(p.d.Do(t, "exec", p.id("worker"), "/drainit", "status"), "quiet:")
-	})
+	p.compose("kill", "-s", "TSTP", "worker")
+	harness.WaitUntil(t, "the worker is quiet", func() bool { return strings.Contains(p.log("worker"), "got SIGTSTP") })
+	p.wantStatus(t, p.id("worker"), "quiet")
 	if !healthy() {
-		t.Error("the worker is not healthy any more")
+		t.Error("the worker is no longer healthy")
 	}
 
-	begin := time.Now()
-	p.do("stop")
-	finished := func(service string) string { return p.inspect(service, ".State.FinishedAt") } // UTC, RFC 3339
-	if short, worker := finished("short"), finished("worker"); short > worker {
+	began := time.Now()
+	p.compose("stop")
+	harness.WantTookAtLeast(t, began, 15*time.Second)
+	if short, worker := p.inspect("short", ".State.FinishedAt"), p.inspect("worker", ".State.FinishedAt"); short > worker { // UTC, RFC 3339
 		t.Errorf("Compose's own ten seconds were over at %s, and the fifteen of a longer job at %s", short, worker)
 	}
-	if took := time.Since(begin); took < 15*time.Second {
-		t.Errorf("docker-compose stop took %v", took)
-	}
-	p.wantEnds()
-}
-
-// wantEnds checks how each service ended.
-func (p project) wantEnds() {
-	p.t.Helper()
-	for service, want := range map[string]struct{ status, out, err string }{
-		"worker":  {"0", "\ngot SIGTSTP\ngot SIGTERM\ndrained\n", "what still runs after 1m20s"},
-		"web":     {"0", "\ngot SIGQUIT\ndrained\n", "what still runs after 20s"},
-		"console": {"0", "\r\ndrained\r\ndrainit: stopped after ", ""},
-		"short":   {"137", "\ngot SIGTERM\n", "what still runs after 30s is killed"},
-	} {
-		status := p.inspect(service, ".State.ExitCode")
-		out, err := p.log(service)
-		if status != want.status || !strings.Contains(out, want.out) || !strings.Contains(err, want.err) {
-			p.t.Errorf("%s: exit status %s, want %s\n%s%s", service, status, want.status, out, err)
+	for service, want := range services {
+		log, status := p.log(service), p.inspect(service, ".State.ExitCode")
+		if status != want.status || slices.ContainsFunc(want.wants, func(line string) bool { return strings.Count(log, line) != 1 }) {
+			t.Errorf("%s: exit status %s, want %s and %q:\n%s", service, status, want.status, want.wants, log)
 		}
 	}
 }

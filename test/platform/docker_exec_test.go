@@ -13,71 +13,55 @@ import (
 	"drainit/test/harness"
 )
 
-// What an exec runs is not drainit's: it is not signalled, and not waited for.
-func TestDockerExecIsNotPartOfTheDrain(t *testing.T) {
-	t.Parallel()
-	c := dockerListens(t, "-drain", "300ms")
-	shell := c.D.Begin(t, "exec", c.Name, "/worker", "listen", "-drain", "1h")
-	shell.WaitOut(`^ready`)
-	c.Do("stop", "--time", "60")
-	c.WantExit(0)
-	shell.WantExit(137)
-	if got := shell.Out(); strings.Contains(got, "got") {
-		t.Errorf("the exec was signalled:\n%s", got)
-	}
-}
-
-// A process that an exec leaves in the background becomes drainit's child: it
-// is signalled once, when the worker has gone, and waited for.
-func TestDockerExecLeavesAProcess(t *testing.T) {
+// What an exec runs is not drainit's: it is neither signalled nor waited for. A process that an exec
+// leaves in the background becomes drainit's child: it is signalled once, when the worker has gone,
+// and waited for.
+func TestDockerExecs(t *testing.T) {
 	t.Parallel()
 	c := harness.Docker(t).Run(t, "--", "/drainit", "-v", "--", "/worker", "listen", "-drain", "300ms")
 	c.WaitOut(`^ready`)
+	running := c.D.Begin(t, "exec", c.Name, "/worker", "listen", "-drain", "1h")
+	running.WaitOut(`^ready`)
 	c.Exec("sh", "-c", "/worker listen -name left: -drain 300ms >/proc/1/fd/2 2>&1 &")
 	c.WaitErr(`^left:ready`)
 	c.Do("stop", "--time", "60")
 	c.WantExit(0)
-	if got := strings.Count(c.Err(), "left:got SIGTERM"); got != 1 {
-		t.Errorf("what the exec left was signalled %d times:\n%s", got, c.Err())
-	}
-	c.WaitErr(`^left:drained`)
 	wantLast(c.Init, "got SIGTERM", "drained")
+	c.WantLogged(`^left:got SIGTERM$`, 1)
+	c.WantLogged(`^left:drained$`, 1)
+	running.WantExit(137)
+	running.WantGots()
 }
 
 // Two drainits in one PID namespace: each verb finds its own container's.
 func TestDockerSharedPIDNamespace(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
-	first := d.Run(t, "--", "/drainit", "--", "/worker", "listen", "-catch", "TERM,TSTP")
+	worker := []string{"--", "/drainit", "--", "/worker", "listen", "-catch", "TERM,TSTP"}
+	first := d.Run(t, worker...)
 	first.WaitOut(`^ready`)
-	second := d.Run(t, "--pid", "container:"+first.Name, "--", "/drainit", "--", "/worker", "listen", "-catch", "TERM,TSTP")
+	second := d.Run(t, append([]string{"--pid", "container:" + first.Name}, worker...)...)
 	second.WaitOut(`^ready`)
 	second.Exec("/drainit", "quiet")
 	second.WaitOut(`^got SIGTSTP`)
-	for c, want := range map[*harness.DockerContainer]string{first: "running: drainit[1]", second: "quiet: drainit["} {
-		if got := c.Exec("/drainit", "status"); !strings.HasPrefix(got, want) {
-			t.Errorf("the status is %q, want %q", got, want)
-		}
-	}
+	docker(t).wantStatus(t, first.Name, "running")
+	docker(t).wantStatus(t, second.Name, "quiet")
 	second.Do("stop")
 	second.WantExit(0)
+	second.WantGots("got SIGTSTP", "got SIGTERM")
 	if status := d.Begin(t, "exec", first.Name, "/drainit", "stop").Wait(); status != 0 && status != 137 { // 137: it ends with drainit
 		t.Errorf("the verb's exit status is %d", status)
 	}
 	first.WantExit(0)
-	for c, want := range map[*harness.DockerContainer]string{first: "\ngot SIGTERM\ndrained\n", second: "\ngot SIGTSTP\ngot SIGTERM\ndrained\n"} {
-		if _, got, _ := strings.Cut(strings.TrimPrefix(c.Out(), "ready"), "\n"); "\n"+got != want {
-			t.Errorf("a worker got %q, want %q", got, want)
-		}
-	}
+	first.WantGots("got SIGTERM")
 }
 
-// With the PID namespace of the machine (here: of the engine, which is the
-// tests' own) drainit is not PID 1. It sees all processes and touches its own.
+// With the PID namespace of the machine (here: of the engine, which is the tests' own) drainit is
+// not PID 1. It sees all processes, and signals and kills only its own.
 func TestDockerHostPIDNamespace(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
-	other := d.Run(t, "--", "/drainit", "--", "/worker", "listen", "-drain", "300ms")
+	other := d.Run(t, "--", "/drainit", "--", "/worker", "listen")
 	other.WaitOut(`^ready`)
 	c := d.Run(t, "--pid", "host", "--", "/drainit", "--grace", "3s", "--",
 		"sh", "-c", "setsid sh -c '(trap \"\" TERM; echo stubborn; exec sleep 1000) & exec /worker listen -name daemon:' & exec /worker listen")
@@ -93,12 +77,8 @@ func TestDockerHostPIDNamespace(t *testing.T) {
 	c.Do("stop", "--time", "60")
 	c.WantExit(137) // for the stubborn one
 	c.WaitErr(`killed.*sleep`)
-	for _, want := range []string{"\ngot SIGTERM\n", "\ndaemon:got SIGTERM\n"} {
-		if got := strings.Count(c.Out(), want); got != 1 {
-			t.Errorf("%q %d times:\n%s", want, got, c.Out())
-		}
-	}
-
+	c.WantCount("got SIGTERM", 1)
+	c.WantCount("daemon:got SIGTERM", 1)
 	other.Do("stop") // by an engine that lives
 	other.WantExit(0)
 	wantLast(other.Init, "got SIGTERM", "drained")
@@ -109,7 +89,7 @@ func TestDockerHostPIDNamespace(t *testing.T) {
 func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 	harness.NeedRoot(t)
 	harness.Need(t, "setpriv", "perl", "bash", "dash", "tee", "timeout")
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		command []string
 		signal  syscall.Signal
@@ -120,9 +100,7 @@ func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 		{"a relay that signals its group", []string{"timeout", "300", "dash", "-c", `perl app.pl; exit $?`}, unix.SIGTERM, 143},
 		{"INT to a script", []string{"bash", "start.sh"}, unix.SIGINT, 7},
 		{"a shell that waits in the foreground", []string{"dash", "-c", `trap 'exit 3' TERM; perl app.pl; :`}, unix.SIGTERM, 3},
-		{"bash that does so", []string{"bash", "-c", `trap 'exit 3' TERM; perl app.pl; :`}, unix.SIGTERM, 3},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := foreignFolder(t)
@@ -142,8 +120,8 @@ func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 	}
 }
 
-// foreignFolder is a folder of that user's with an app that records what happens to it,
-// and takes half a second to end.
+// foreignFolder is a folder of that user's with an app that records what happens to it, and takes
+// half a second to end.
 func foreignFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "drainit-owner-")
@@ -151,8 +129,7 @@ func foreignFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	for name, text := range map[string]string{
-		"app.pl": `use strict; $| = 1;
+	harness.WriteFile(t, filepath.Join(dir, "app.pl"), []byte(`use strict; $| = 1;
 sub note { open my $f, ">>", "record" or die; syswrite $f, "@_\n"; print "@_\n" }
 my $end; $SIG{$_} = do { my $s = $_; sub { note("got $s"); $end = time + 1 } } for qw(TERM INT);
 $SIG{PIPE} = sub { note("got PIPE") };
@@ -160,11 +137,8 @@ note("ready");
 select undef, undef, undef, 0.1 until $end && time >= $end;
 note("done");
 exit 7;
-`,
-		"start.sh": "#!/bin/bash\nperl app.pl\nexit $?\n",
-	} {
-		harness.WriteFile(t, filepath.Join(dir, name), []byte(text))
-	}
+`))
+	harness.WriteFile(t, filepath.Join(dir, "start.sh"), []byte("#!/bin/bash\nperl app.pl\nexit $?\n"))
 	harness.GiveToNobody(t, dir)
 	return dir
 }

@@ -5,17 +5,26 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"drainit/test/harness"
 )
 
-func TestDockerInitAboveDrainit(t *testing.T) {
-	t.Parallel()
-	c := harness.Docker(t).Run(t, "--init", "--", "/drainit", "--", "sh", "-c", "/worker listen -drain 300ms -exit 7; exit $?")
-	c.WaitOut(`^ready`)
-	if got := c.Exec("cat", "/proc/1/cmdline"); !strings.HasPrefix(got, "/sbin/docker-init\x00--\x00/drainit\x00") {
-		t.Errorf("PID 1 is %q", got)
+// wantLast checks the last lines that a worker has printed.
+func wantLast(p *harness.Init, lines ...string) {
+	p.T.Helper()
+	if got, want := p.Out(), "\n"+strings.Join(lines, "\n")+"\n"; !strings.HasSuffix(got, want) {
+		p.T.Errorf("the worker has printed %q, want %q at the end\n%s", got, want, p.Err())
 	}
+}
+
+// behindAShell is a worker that drainit must look for in /proc to signal it.
+var behindAShell = []string{"sh", "-c", "/worker listen -drain 300ms -exit 7; exit $?"}
+
+// stopShell stops a container with such a worker, which drains.
+func stopShell(c *harness.DockerContainer) {
+	c.T.Helper()
+	c.WaitOut(`^ready`)
 	c.Do("stop")
 	c.WantExit(7)
 	wantLast(c.Init, "got SIGTERM", "drained")
@@ -34,64 +43,30 @@ func TestDockerInitIsDrainit(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("all", func(t *testing.T) { // they end before the engine does
-		for name, test := range map[string]func(*testing.T, *harness.Dockerd){
-			"prints nothing of its own": initPrintsNothing, "passes the status": initPassesTheStatus,
-			"drains a shell's worker": initDrains, "is set by the environment": initReadsTheEnvironment,
-			"above a drainit": initAboveAnother, "with a terminal": initOnATerminal, "docker info has no complaint": initIsKnownToInfo,
-		} {
-			t.Run(name, func(t *testing.T) { t.Parallel(); test(t, d) })
+	t.Run("prints nothing of its own", func(t *testing.T) {
+		c := d.Run(t, "--init", "--", "sh", "-c", "cat /proc/1/cmdline; echo; exit 3")
+		c.WantExit(3)
+		if got, want := c.Out()+c.Err(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit 3\x00\n"; got != want {
+			t.Errorf("printed %q, want %q", got, want)
 		}
 	})
-}
-
-func initPrintsNothing(t *testing.T, d *harness.Dockerd) {
-	c := d.Run(t, "--init", "--volume", harness.WorkerBin+":/x:ro", "--", "sh", "-c", "cat /proc/1/cmdline; md5sum /x")
-	c.WantExit(0)
-	sum := strings.Fields(harness.OutputOf(t, d.Client("run", "--rm", "--pull", "never", "--volume", harness.WorkerBin+":/x:ro", "base", "md5sum", "/x")))[0]
-	if got, want := c.Out()+c.Err(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; md5sum /x\x00"+sum+"  /x\n"; got != want {
-		t.Errorf("printed %q, want %q", got, want)
-	}
-}
-
-func initPassesTheStatus(t *testing.T, d *harness.Dockerd) {
-	d.Run(t, "--init", "--", "sh", "-c", "exit 3").WantExit(3)
-	d.Run(t, "--init", "--", "no-such-command").WantExit(127)
-	d.Run(t, "--init", "--user", "65532:65532", "--read-only", "--cap-drop", "ALL", "--", "status").WantExit(127) // and no verb of drainit's
-}
-
-func initDrains(t *testing.T, d *harness.Dockerd) {
-	c := d.Run(t, "--init", "--", "sh", "-c", "/worker listen -drain 300ms -exit 7; exit $?")
-	c.WaitOut(`^ready`)
-	c.Do("stop")
-	c.WantExit(7)
-	wantLast(c.Init, "got SIGTERM", "drained")
-}
-
-func initReadsTheEnvironment(t *testing.T, d *harness.Dockerd) {
-	c := d.Run(t, "--init", "--env", "DRAINIT_GRACE=500ms", "--", "/worker", "listen", "-drain", "1h")
-	c.WaitOut(`^ready`)
-	c.Do("stop")
-	c.WantExit(137)
-	c.WaitErr(`grace period of 500ms over`)
-}
-
-// The variables are for the first drainit there is, and a flag is for its own.
-func initAboveAnother(t *testing.T, d *harness.Dockerd) {
-	c := d.Run(t, "--init", "--env", "DRAINIT_GRACE=50s", "--", "/drainit", "--grace", "20s", "--", "sh", "-c", "/worker listen -drain 300ms -exit 7; exit $?")
-	c.WaitOut(`^ready`)
-	c.Do("stop")
-	c.WantExit(7)
-	c.WaitErr(`what still runs after 50s`)
-	c.WaitErr(`what still runs after 20s`)
-	wantLast(c.Init, "got SIGTERM", "drained")
-}
-
-func initOnATerminal(t *testing.T, d *harness.Dockerd) {
-	c, keys := terminal(t, d, []string{"--init", "--interactive", "--tty"}, "sh")
-	keys("echo $((40+2)); exit 5\n")
-	c.WaitOut(`^42\r`)
-	c.WantExit(5)
+	t.Run("runs a command, and no verb", func(t *testing.T) {
+		d.Run(t, "--init", "--user", "65532:65532", "--read-only", "--cap-drop", "ALL", "--", "status").WantExit(127)
+	})
+	t.Run("is set by the environment", func(t *testing.T) {
+		c := d.Run(t, "--init", "--env", "DRAINIT_GRACE=500ms", "--", "/worker", "listen", "-drain", "1h")
+		c.WaitOut(`^ready`)
+		c.Do("stop")
+		c.WantExit(137)
+		c.WaitErr(`grace period of 500ms over`)
+	})
+	t.Run("above a drainit", func(t *testing.T) { // the variables are for the first drainit there is, and a flag is for its own
+		c := d.Run(t, append([]string{"--init", "--env", "DRAINIT_GRACE=50s", "--", "/drainit", "--grace", "20s", "--"}, behindAShell...)...)
+		stopShell(c)
+		c.WaitErr(`what still runs after 50s`)
+		c.WaitErr(`what still runs after 20s`)
+	})
+	t.Run("is known to docker info", func(t *testing.T) { initIsKnownToInfo(t, d) })
 }
 
 // dockerd runs drainit --version whenever it is asked, and logs what it can't read.
@@ -110,31 +85,19 @@ func initIsKnownToInfo(t *testing.T, d *harness.Dockerd) {
 	}
 }
 
-// Each takes something from a container that drainit might need; the worker is
-// behind a shell, so that drainit must look into /proc to tell it.
+// Each takes something from a container that drainit might need, or puts another init above it.
 func TestDockerDrainsWithFewRights(t *testing.T) {
 	t.Parallel()
-	all := []string{"--read-only", "--user", "65532:65532", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "40"}
-	for _, tt := range []struct {
-		name  string
-		flags []string
-	}{
-		{"with Docker's seccomp profile", nil},
-		{"without a seccomp profile", []string{"--security-opt", "seccomp=unconfined"}},
-		{"with a read-only root", all[:1]},
-		{"as a plain user", all[1:3]},
-		{"as root without capabilities", all[3:5]},
-		{"with all of that and no new privileges", all},
+	for name, flags := range map[string]string{
+		"with Docker's seccomp profile":   "",
+		"without a seccomp profile":       "--security-opt seccomp=unconfined",
+		"as root without capabilities":    "--cap-drop ALL",
+		"with none, as a plain user":      "--read-only --user 65532:65532 --cap-drop ALL --security-opt no-new-privileges --pids-limit 40",
+		"with Docker's own init above it": "--init",
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := harness.Docker(t).RunImage(t, "base", tt.flags, "/drainit", "-v", "--", "sh", "-c", "/worker listen -drain 300ms -exit 7; exit $?")
-			c.WaitOut(`^ready`)
-			c.Do("stop")
-			c.WantExit(7)
-			if got := c.Out(); !strings.HasSuffix(got, "\ngot SIGTERM\ndrained\n") {
-				t.Errorf("not signalled once, or not drained:\n%s\n%s", got, c.Err())
-			}
+			stopShell(harness.Docker(t).RunImage(t, "base", strings.Fields(flags), append([]string{"/drainit", "-v", "--"}, behindAShell...)...))
 		})
 	}
 }
@@ -142,10 +105,62 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 // The kernel kills what has the most memory: the worker, and not drainit.
 func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	t.Parallel()
-	d := harness.Docker(t)
-	dd := []string{"--", "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1"}
-	d.Run(t, dd...).WantExit(0)
-	c := d.Run(t, append([]string{"--memory", "32m"}, dd...)...)
+	c := harness.Docker(t).Run(t, "--memory", "32m", "--", "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
 	c.WantExit(137)
 	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside`)
+}
+
+// terminal runs a container at a terminal, where keys types.
+func terminal(t *testing.T, command ...string) (c *harness.DockerContainer, keys func(string)) {
+	t.Helper()
+	master, slave := harness.OpenPty(t)
+	c = harness.Docker(t).Attach(t, slave, "base", []string{"--interactive", "--tty"}, append([]string{"/drainit", "--"}, command...)...)
+	c.Stdout.Eof = make(chan struct{})
+	go c.Stdout.Read(master)
+	return c, func(text string) {
+		t.Helper()
+		if _, err := master.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDockerTerminalOfAShell(t *testing.T) {
+	t.Parallel()
+	c, keys := terminal(t, "sh")
+	keys("echo $((40+2)); exit 5\n")
+	c.WaitOut(`^42\r`)
+	c.WantExit(5)
+}
+
+func TestDockerTerminalCtrlCDrainsAndOnceMoreKills(t *testing.T) {
+	t.Parallel()
+	c, keys := terminal(t, "/worker", "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
+	c.WaitOut(`^ready`)
+	keys("\x03")
+	c.WaitOut(`got SIGINT`)
+	c.WaitOut(`drainit: stopping: .*; what still runs after 30s is killed`)
+	harness.PastTheSameRequest()
+	keys("\x03")
+	c.WaitOut(`drainit: warning: second stop signal, force-stop`)
+	c.WantExit(137)
+}
+
+// The drain of 12 s stands still in a pause, as no single sleep does: it would come to its end if
+// the grace period, of more time than calls of docker take, stood still with it.
+func TestDockerPauseDoesNotStopTheGrace(t *testing.T) {
+	t.Parallel()
+	const grace = 20 * time.Second
+	c := harness.Docker(t).Run(t, "--", "/drainit", "--grace", grace.String(), "--", "sh", "-c",
+		`trap 'echo got SIGTERM; n=0; while [ $n -lt 120 ]; do sleep 0.1; n=$((n+1)); done; echo drained; exit' TERM; echo ready; while :; do sleep 0.1; done`)
+	c.WaitOut(`^ready`)
+	c.Do("kill", "--signal", "TERM")
+	c.WaitOut(`^got SIGTERM`)
+	signalled := time.Now()
+	c.Do("pause")
+	time.Sleep(time.Until(signalled.Add(grace)))
+	c.Do("unpause")
+	c.WantExit(137)
+	c.WaitErr(`grace period of 20s over`)
+	c.WantCount("drained", 0)
 }

@@ -1,12 +1,11 @@
 package platform
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,163 +15,136 @@ import (
 	"drainit/test/harness"
 )
 
-// These are the fields of Kubernetes's manifests that the ones in platform/ have;
-// another one is a slip of the pen. They are those of apps/v1 and batch/v1.
-type (
-	manifest struct {
-		APIVersion string     `json:"apiVersion"`
-		Kind       string     `json:"kind"`
-		Metadata   objectMeta `json:"metadata"`
-		Spec       struct {
-			Replicas int `json:"replicas"`
-			Selector struct {
-				MatchLabels map[string]string `json:"matchLabels"`
-			} `json:"selector"`
-			Strategy struct {
-				Type          string `json:"type"`
-				RollingUpdate struct {
-					MaxUnavailable int `json:"maxUnavailable"`
-					MaxSurge       int `json:"maxSurge"`
-				} `json:"rollingUpdate"`
-			} `json:"strategy"`
-			BackoffLimit            int `json:"backoffLimit"`
-			ActiveDeadlineSeconds   int `json:"activeDeadlineSeconds"`
-			TTLSecondsAfterFinished int `json:"ttlSecondsAfterFinished"`
-			PodFailurePolicy        struct {
-				Rules []failureRule `json:"rules"`
-			} `json:"podFailurePolicy"`
-			Template struct {
-				Metadata objectMeta `json:"metadata"`
-				Spec     podSpec    `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
-	}
-	objectMeta struct {
-		Name   string            `json:"name"`
-		Labels map[string]string `json:"labels"`
-	}
-	failureRule struct {
-		Action          string `json:"action"`
-		OnPodConditions []struct {
-			Type string `json:"type"`
-		} `json:"onPodConditions"`
-		OnExitCodes struct {
-			ContainerName string `json:"containerName"`
-			Operator      string `json:"operator"`
-			Values        []int  `json:"values"`
-		} `json:"onExitCodes"`
-	}
-	podSpec struct {
-		RestartPolicy                 string `json:"restartPolicy"`
-		TerminationGracePeriodSeconds int    `json:"terminationGracePeriodSeconds"`
-		AutomountServiceAccountToken  *bool  `json:"automountServiceAccountToken"`
-		SecurityContext               struct {
-			RunAsNonRoot   bool `json:"runAsNonRoot"`
-			RunAsUser      int  `json:"runAsUser"`
-			RunAsGroup     int  `json:"runAsGroup"`
-			SeccompProfile struct {
-				Type string `json:"type"`
-			} `json:"seccompProfile"`
-		} `json:"securityContext"`
-		Containers []podContainer `json:"containers"`
-	}
-	podContainer struct {
-		Name    string   `json:"name"`
-		Image   string   `json:"image"`
-		Command []string `json:"command"`
-		Args    []string `json:"args"`
-		Env     []struct {
-			Name  string `json:"name"`
-			Value string `json:"value"`
-		} `json:"env"`
-		Ports []struct {
-			Name          string `json:"name"`
-			ContainerPort int    `json:"containerPort"`
-		} `json:"ports"`
-		ReadinessProbe probe `json:"readinessProbe"`
-		LivenessProbe  probe `json:"livenessProbe"`
-		Lifecycle      struct {
-			PreStop struct {
-				Exec execAction `json:"exec"`
-			} `json:"preStop"`
-		} `json:"lifecycle"`
-		TerminationMessagePolicy string `json:"terminationMessagePolicy"`
-		Resources                struct {
-			Requests map[string]string `json:"requests"`
-			Limits   map[string]string `json:"limits"`
-		} `json:"resources"`
-		SecurityContext struct {
-			ReadOnlyRootFilesystem   bool  `json:"readOnlyRootFilesystem"`
-			AllowPrivilegeEscalation *bool `json:"allowPrivilegeEscalation"`
-			Capabilities             struct {
-				Drop []string `json:"drop"`
-			} `json:"capabilities"`
-		} `json:"securityContext"`
-	}
-	execAction struct {
-		Command []string `json:"command"`
-	}
-	probe struct {
-		HTTPGet struct {
-			Path string  `json:"path"`
-			Port portRef `json:"port"`
-		} `json:"httpGet"`
-		Exec             execAction `json:"exec"`
-		PeriodSeconds    int        `json:"periodSeconds"`
-		TimeoutSeconds   int        `json:"timeoutSeconds"`
-		FailureThreshold int        `json:"failureThreshold"`
-	}
-)
+// leaves are the values of a YAML file by their paths, such as container.ports[0].name. A list of
+// values is one, with spaces.
+type leaves map[string]string
 
-// portRef is the name of a port or its number.
-type portRef string
+// flatten is a program in Python. A string that YAML would read as something else has quotes.
+const flatten = `
+import json, sys, yaml
+leaves = {}
+def walk(at, v):
+    if isinstance(v, dict):
+        for k, x in v.items(): walk(f"{at}.{k}" if at else k, x)
+    elif isinstance(v, list) and any(isinstance(x, dict) for x in v):
+        for i, x in enumerate(v): walk(f"{at}[{i}]", x)
+    elif isinstance(v, list): leaves[at] = " ".join(map(str, v))
+    else: leaves[at] = v if isinstance(v, str) and isinstance(yaml.safe_load(v), str) else json.dumps(v)
+walk("", yaml.safe_load(open(sys.argv[1])))
+json.dump(leaves, sys.stdout)`
 
-func (p *portRef) UnmarshalJSON(b []byte) error {
-	var name string
-	if err := json.Unmarshal(b, &name); err == nil {
-		*p = portRef(name)
-		return nil
-	}
-	var number uint16
-	err := json.Unmarshal(b, &number)
-	*p = portRef(strconv.Itoa(int(number)))
-	return err
-}
-
-// asJSON is a file with one YAML document, as JSON.
-func asJSON(t *testing.T, path string) []byte {
+// readYAML reads a file with one document. The template of a pod is "pod", and its container "container".
+func readYAML(t *testing.T, path string) leaves {
 	t.Helper()
 	harness.Need(t, "python3")
-	if err := exec.Command("python3", "-c", "import yaml").Run(); err != nil {
+	if exec.Command("python3", "-c", "import yaml").Run() != nil {
 		harness.Skip(t, "needs the Python module yaml")
 	}
-	text, err := exec.Command("python3", "-c", "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)", path).Output()
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
+	text := harness.OutputOf(t, exec.Command("python3", "-c", flatten, path))
+	text = strings.NewReplacer(`"spec.template.spec.containers[0].`, `"container.`, `"spec.template.spec.`, `"pod.`).Replace(text)
+	var l leaves
+	if err := json.Unmarshal([]byte(text), &l); err != nil {
+		t.Fatal(err)
 	}
-	return text
+	return l
 }
 
-// readManifest reads a manifest of one pod with one container.
-func readManifest(t *testing.T, path string) (m manifest, c podContainer) {
-	t.Helper()
-	strict := json.NewDecoder(bytes.NewReader(asJSON(t, path)))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&m); err != nil {
-		t.Fatalf("%s: %v", path, err)
+// anyPod has the paths that the manifests of both kinds have, and of each value a pattern.
+const anyPod = `
+metadata.labels.app.kubernetes.io/name \w+
+pod.automountServiceAccountToken false
+pod.securityContext.runAsNonRoot true
+pod.securityContext.runAsUser 65532
+pod.securityContext.runAsGroup 65532
+pod.securityContext.seccompProfile.type RuntimeDefault
+pod.terminationGracePeriodSeconds \d+
+container.image worker:1.0
+container.terminationMessagePolicy FallbackToLogsOnError
+container.resources.requests.cpu \d+m
+container.resources.requests.memory \d+Mi
+container.resources.limits.memory \d+Mi
+container.securityContext.readOnlyRootFilesystem true
+container.securityContext.allowPrivilegeEscalation false
+container.securityContext.capabilities.drop ALL`
+
+const deployment = `
+apiVersion apps/v1
+kind Deployment
+metadata.name worker
+spec.replicas [2-9]
+spec.selector.matchLabels.app.kubernetes.io/name worker
+spec.template.metadata.labels.app.kubernetes.io/name worker
+spec.strategy.type RollingUpdate
+spec.strategy.rollingUpdate.maxUnavailable 0
+spec.strategy.rollingUpdate.maxSurge 1
+container.name worker
+container.command /drainit --second-stop ignore --health-addr :8081 --
+container.args /worker listen .+
+container.env[0].name DRAINIT_GRACE
+container.env[0].value \d+s
+container.ports[0].name health
+container.ports[0].containerPort 8081
+container.readinessProbe.httpGet.path /readyz
+container.readinessProbe.httpGet.port health
+container.readinessProbe.periodSeconds 5
+container.readinessProbe.failureThreshold 1
+container.livenessProbe.httpGet.path /healthz
+container.livenessProbe.httpGet.port health
+container.livenessProbe.periodSeconds 10
+container.livenessProbe.failureThreshold 3
+container.lifecycle.preStop.exec.command /drainit quiet --sleep \d+s`
+
+// A Job fails for good with what never gets better, and with nothing that another attempt may mend.
+const job = `
+apiVersion batch/v1
+kind Job
+metadata.name task
+spec.template.metadata.labels.app.kubernetes.io/name task
+spec.backoffLimit [1-9]
+spec.activeDeadlineSeconds 3600
+spec.ttlSecondsAfterFinished \d+
+spec.podFailurePolicy.rules[0].action Ignore
+spec.podFailurePolicy.rules[0].onPodConditions[0].type DisruptionTarget
+spec.podFailurePolicy.rules[1].action FailJob
+spec.podFailurePolicy.rules[1].onExitCodes.containerName task
+spec.podFailurePolicy.rules[1].onExitCodes.operator In
+spec.podFailurePolicy.rules[1].onExitCodes.values 126 127
+pod.restartPolicy Never
+container.name task
+container.command /drainit --grace \d+s --second-stop ignore --
+container.args /worker listen .+
+container.livenessProbe.exec.command /drainit status
+container.livenessProbe.periodSeconds 30
+container.livenessProbe.timeoutSeconds 5`
+
+// Another path than these is a slip of the pen.
+func TestManifestIsSound(t *testing.T) {
+	t.Parallel()
+	for file, kind := range map[string]string{"deployment.yaml": deployment, "job.yaml": job} {
+		got := readYAML(t, file)
+		known := 0
+		for line := range strings.Lines(strings.TrimSpace(anyPod + kind)) {
+			path, want, _ := strings.Cut(strings.TrimSpace(line), " ")
+			known++
+			if !regexp.MustCompile("^" + want + "$").MatchString(got[path]) {
+				t.Errorf("%s: %s is %q, want %q", file, path, got[path], want)
+			}
+		}
+		if len(got) != known {
+			t.Errorf("%s has %d values, want %d: %q", file, len(got), known, slices.Sorted(maps.Keys(got)))
+		}
+		grace := after(got["container.command"]+" --grace "+got["container.env[0].value"], "--grace")
+		need := seconds(t, after(got["container.lifecycle.preStop.exec.command"]+" --sleep 0s", "--sleep")) + seconds(t, grace) + 10
+		if have, err := strconv.Atoi(got["pod.terminationGracePeriodSeconds"]); err != nil || have < need {
+			t.Errorf("%s: terminationGracePeriodSeconds %d, want at least %d", file, have, need)
+		}
 	}
-	if n := len(m.Spec.Template.Spec.Containers); n != 1 {
-		t.Fatalf("%s has %d containers", path, n)
-	}
-	return m, m.Spec.Template.Spec.Containers[0]
 }
 
-// flagIn is the value that follows a flag on a command line, or the default.
-func flagIn(command []string, name, otherwise string) string {
-	if at := slices.Index(command, name); at >= 0 {
-		return command[at+1]
-	}
-	return otherwise
+// after is the word after a flag.
+func after(command, flag string) string {
+	words := strings.Fields(command)
+	return words[slices.Index(words, flag)+1]
 }
 
 // seconds reads a duration such as 80s.
@@ -185,112 +157,119 @@ func seconds(t *testing.T, text string) int {
 	return int(d.Seconds())
 }
 
-// grace is what drainit's will be, by the flag or by the environment.
-func (c podContainer) grace() string {
-	grace := "30s"
-	for _, variable := range c.Env {
-		if variable.Name == "DRAINIT_GRACE" {
-			grace = variable.Value
-		}
-	}
-	return flagIn(c.Command, "--grace", grace)
-}
-
-// soundManifest reads a manifest and checks what it is, and what must be true of every one.
-func soundManifest(t *testing.T, path, apiVersion, kind string) (m manifest, c podContainer) {
-	t.Helper()
-	m, c = readManifest(t, path)
-	m.wantSound(t, c)
-	if m.APIVersion != apiVersion || m.Kind != kind {
-		t.Errorf("%s %s", m.APIVersion, m.Kind)
-	}
-	return m, c
-}
-
-// wantSound checks what must be true of every manifest of a worker.
-func (m manifest) wantSound(t *testing.T, c podContainer) {
-	t.Helper()
-	pod := m.Spec.Template.Spec
-	wait := seconds(t, flagIn(c.Lifecycle.PreStop.Exec.Command, "--sleep", "0s"))
-	if need := wait + seconds(t, c.grace()) + 10; pod.TerminationGracePeriodSeconds < need {
-		t.Errorf("terminationGracePeriodSeconds %d, want at least %d", pod.TerminationGracePeriodSeconds, need)
-	}
-	if slices.Contains(c.Command, "stop") || slices.Contains(c.Lifecycle.PreStop.Exec.Command, "stop") {
-		t.Error("the platform's TERM must be the first")
-	}
-	user, own := pod.SecurityContext, c.SecurityContext
-	if !user.RunAsNonRoot || user.RunAsUser == 0 || user.RunAsGroup == 0 || user.SeccompProfile.Type != "RuntimeDefault" {
-		t.Errorf("the pod's securityContext: %+v", user)
-	}
-	if !own.ReadOnlyRootFilesystem || own.AllowPrivilegeEscalation == nil || *own.AllowPrivilegeEscalation || !slices.Equal(own.Capabilities.Drop, []string{"ALL"}) {
-		t.Errorf("the container's securityContext: %+v", own)
-	}
-	if len(c.Command) == 0 || c.Command[0] != "/drainit" || c.Command[len(c.Command)-1] != "--" || len(c.Args) == 0 {
-		t.Errorf("drainit is not in front of the worker: %q %q", c.Command, c.Args)
-	}
-	if c.Resources.Requests["cpu"] == "" || c.Resources.Requests["memory"] == "" || c.Resources.Limits["memory"] == "" {
-		t.Errorf("resources: %+v", c.Resources)
-	}
-}
-
-func TestDeploymentIsSound(t *testing.T) {
+// What the README has to copy ends as the file does that the tests run.
+func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 	t.Parallel()
-	m, c := soundManifest(t, "deployment.yaml", "apps/v1", "Deployment")
-	if !maps.Equal(m.Spec.Selector.MatchLabels, m.Spec.Template.Metadata.Labels) {
-		t.Errorf("selects %v, and labels with %v", m.Spec.Selector.MatchLabels, m.Spec.Template.Metadata.Labels)
-	}
-	if update := m.Spec.Strategy; update.Type != "RollingUpdate" || update.RollingUpdate.MaxUnavailable+update.RollingUpdate.MaxSurge == 0 {
-		t.Errorf("no update can begin: %+v", update)
-	}
-	ready, alive := c.ReadinessProbe.HTTPGet, c.LivenessProbe.HTTPGet
-	if ready.Path != "/readyz" || alive.Path != "/healthz" {
-		t.Errorf("the probes ask %q and %q", ready.Path, alive.Path)
-	}
-	if addr := flagIn(c.Command, "--health-addr", ""); len(c.Ports) != 1 || addr != fmt.Sprintf(":%d", c.Ports[0].ContainerPort) {
-		t.Errorf("drainit listens on %q, the ports are %v", addr, c.Ports)
-	}
-	if len(c.Ports) != 1 || string(ready.Port) != c.Ports[0].Name || alive.Port != ready.Port {
-		t.Errorf("the probes ask %q and %q, the ports are %v", ready.Port, alive.Port, c.Ports)
-	}
-}
-
-func TestJobIsSound(t *testing.T) {
-	t.Parallel()
-	m, c := soundManifest(t, "job.yaml", "batch/v1", "Job")
-	pod := m.Spec.Template.Spec
-	if pod.RestartPolicy != "Never" || m.Spec.BackoffLimit == 0 || m.Spec.ActiveDeadlineSeconds <= pod.TerminationGracePeriodSeconds {
-		t.Errorf("restartPolicy %s, backoffLimit %d, activeDeadlineSeconds %d", pod.RestartPolicy, m.Spec.BackoffLimit, m.Spec.ActiveDeadlineSeconds)
-	}
-	rules := m.Spec.PodFailurePolicy.Rules
-	if len(rules) != 2 || rules[0].Action != "Ignore" || rules[0].OnPodConditions[0].Type != "DisruptionTarget" ||
-		rules[1].Action != "FailJob" || rules[1].OnExitCodes.Operator != "In" || rules[1].OnExitCodes.ContainerName != c.Name {
-		t.Errorf("podFailurePolicy: %+v", rules)
-	}
-	// What never gets better, and nothing that another attempt may mend.
-	if values := rules[1].OnExitCodes.Values; !slices.Equal(values, []int{126, 127}) {
-		t.Errorf("a Job fails for good with %v", values)
-	}
-	if probe := c.LivenessProbe.Exec.Command; !slices.Equal(probe, []string{"/drainit", "status"}) {
-		t.Errorf("the liveness probe is %q", probe)
-	}
-}
-
-// The image of the manifests is the one that Dockerfile.example builds.
-func TestManifestsFitTheExampleImage(t *testing.T) {
-	t.Parallel()
-	dockerfile, err := os.ReadFile(harness.Repo("Dockerfile.example"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"deployment.yaml", "job.yaml"} {
-		m, c := readManifest(t, path)
-		for _, program := range []string{c.Command[0], c.Args[0]} {
-			if !strings.Contains(string(dockerfile), "-o /out"+program+" ") {
-				t.Errorf("%s: Dockerfile.example makes no %s", path, program)
+	for _, tt := range []struct {
+		section, file string
+		own           string // paths whose values the README has of its own
+		leftOut       string // paths that have nothing to do with a stop, or values that are the platform's defaults
+	}{
+		{"Kubernetes", "deployment.yaml", `^(metadata\.name|container\.(name|image|args|(readiness|liveness)Probe\.httpGet\.port)|spec\..*abels.*)$`,
+			`^(metadata\.labels|spec\.(replicas|strategy)|pod\.(auto|sec)|container\.(ports|terminationM|resources|sec|livenessProbe\.(period|failure)))`},
+		{"Compose", "compose.yaml", `^services\.worker\.(image|command)$`,
+			`^services\.(web|console|worker\.(restart|healthcheck\.(interval|timeout|retries)))`},
+	} {
+		path := filepath.Join(t.TempDir(), "readme.yaml")
+		harness.WriteFile(t, path, []byte(harness.ReadmeBlock(t, tt.section, "yaml")))
+		got, want := readYAML(t, path), readYAML(t, tt.file)
+		own, leftOut := regexp.MustCompile(tt.own), regexp.MustCompile(tt.leftOut)
+		for path, value := range want {
+			if got[path] != value && !own.MatchString(path) && (got[path] != "" || !leftOut.MatchString(path)) {
+				t.Errorf("%s: %s is %q, and in %s %q", tt.section, path, got[path], tt.file, value)
 			}
 		}
-		if c.Image != strings.TrimPrefix(harness.Image, "localhost/") || m.Spec.Template.Spec.SecurityContext.RunAsUser != harness.AnyUser {
-			t.Errorf("%s: the image %s is not the one that is tested, or its user", path, c.Image)
+		for path, value := range got {
+			if want[path] == "" && !own.MatchString(path) || value == "" {
+				t.Errorf("%s: %s %q is not in %s", tt.section, path, value, tt.file)
+			}
+		}
+		if tt.section == "Kubernetes" {
+			port := want["container.ports[0].containerPort"]
+			if got["container.readinessProbe.httpGet.port"] != port || got["container.livenessProbe.httpGet.port"] != port {
+				t.Errorf("the probes do not ask the port %s: %q", port, got)
+			}
+			label := got["spec.selector.matchLabels.app"]
+			if label == "" || got["spec.template.metadata.labels.app"] != label || got["container.args"] == "" || got["container.image"] == "" {
+				t.Errorf("no worker, or other labels than are selected: %q", got)
+			}
 		}
 	}
+}
+
+// startPod runs the container of a manifest as a kubelet would, its commands to the letter. The
+// text is in the file of the termination message afterwards.
+func startPod(t *testing.T, pod leaves) (box harness.RuncContainer, message string) {
+	t.Helper()
+	message = harness.TerminationLog(t)
+	var env []string
+	if name := pod["container.env[0].name"]; name != "" {
+		env = []string{name + "=" + pod["container.env[0].value"]}
+	}
+	box = harness.StartRunc(t, harness.Bundle{
+		Args:     strings.Fields(pod["container.command"] + " " + pod["container.args"]),
+		Env:      env,
+		Binds:    map[string]string{"/busybox": harness.StaticBusybox(t)},
+		Writable: map[string]string{"/dev/termination-log": message},
+		Loopback: true,
+	})
+	box.WaitOut(`^ready`)
+	return box, message
+}
+
+// wantProbe checks whether a probe of the manifest succeeds, from inside the pod.
+func wantProbe(c harness.RuncContainer, pod leaves, probe string, want bool) {
+	c.T.Helper()
+	command := strings.Fields(pod["container."+probe+".exec.command"])
+	if path := pod["container."+probe+".httpGet.path"]; path != "" {
+		command = []string{"/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:" + pod["container.ports[0].containerPort"] + path}
+	}
+	ran := c.Exec(command...)
+	if got := ran.Wait() == 0; got != want {
+		c.T.Errorf("%q: success %v, want %v\n%s%s", command, got, want, ran.Out(), ran.Err())
+	}
+}
+
+// The end of a pod: the hook, and TERM when it has come back.
+func TestDeploymentAsAKubeletRunsIt(t *testing.T) {
+	t.Parallel()
+	pod := readYAML(t, "deployment.yaml")
+	box, message := startPod(t, pod)
+	wantProbe(box, pod, "readinessProbe", true)
+	wantProbe(box, pod, "livenessProbe", true)
+
+	began := time.Now()
+	hook := box.Exec(strings.Fields(pod["container.lifecycle.preStop.exec.command"])...)
+	box.WaitOut(`^got SIGTSTP`)
+	wantProbe(box, pod, "readinessProbe", false)
+	wantProbe(box, pod, "livenessProbe", true)
+	hook.WantExit(0)
+	harness.WantTookAtLeast(t, began, 5*time.Second)
+	box.WantGots("got SIGTSTP")
+
+	box.Kill("TERM")
+	box.WaitOut(`^got SIGTERM`)
+	wantProbe(box, pod, "readinessProbe", false)
+	wantProbe(box, pod, "livenessProbe", true)
+	box.WantExit(0)
+	box.WantGots("got SIGTSTP", "got SIGTERM")
+	box.WantCount("drained", 1)
+	box.WantLogged(`what still runs after 1m20s`, 1)
+	box.WantLogged(harness.KillLine, 0)
+	harness.WantMessage(t, message, `^$`)
+	box.WantNothingLeft()
+}
+
+func TestJobAsAKubeletRunsIt(t *testing.T) {
+	t.Parallel()
+	pod := readYAML(t, "job.yaml")
+	box, message := startPod(t, pod)
+	wantProbe(box, pod, "livenessProbe", true)
+	box.Kill("TERM")
+	box.WaitOut(`^got SIGTERM`)
+	wantProbe(box, pod, "livenessProbe", true)
+	box.WantExit(1) // the task's own: not done
+	box.WantLogged(`what still runs after 1m`, 1)
+	harness.WantMessage(t, message, `^$`)
+	box.WantNothingLeft()
 }

@@ -1,9 +1,7 @@
 package platform
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"drainit/test/harness"
 	"drainit/test/harness/cgroup"
@@ -35,9 +32,9 @@ sh -c 'for top; do echo $$ >"$top/cgroup.procs" || exit; done
 	exec /lib/systemd/systemd --user --unit=basic.target --log-target=console --log-level=warning' sh "$@" &
 wait`
 
-// startSystemd starts a manager that knows these units. They are not changed
-// later: it would drop all connections to read them again.
-func startSystemd(t *testing.T, units []unit) manager {
+// startSystemd starts a manager that knows the units. They are not changed later: it would drop all
+// connections to read them again.
+func startSystemd(t *testing.T) manager {
 	t.Helper()
 	harness.NeedRoot(t)
 	harness.Need(t, "systemctl", "nsenter")
@@ -95,29 +92,41 @@ func (m manager) systemctl(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ask runs a command of systemctl's that must succeed.
-func (m manager) ask(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := m.systemctl(args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("systemctl %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// unit is the service of platform/worker.service under another name.
+// unit is the service of worker.service under a name of its own, and what it lives through.
 type unit struct {
 	name    string
-	script  string   // what its start script does, in sh
+	script  string   // of its start script; WORKER is `worker listen`
 	changes []string // lines for [Service]
+	steps   string   // a command of systemctl's, a signal to the main process alone, or the wait for lines of the log
+	end     string   // what systemd calls it; where that is no failure it has forgotten the exit status
+	logged  []string // how many lines of the log match
 }
 
-// write copies the unit into a manager's folder. Only what this machine does not
-// have is another: its user, its folder, its start script.
+var units = []unit{
+	// The stop of a quiet worker behind a legacy start script: signalled once, and by drainit. systemd sends CONT
+	// right after TERM: that must not end the quiet phase.
+	{"stops", `WORKER -catch HUP,TSTP,CONT,TERM -drain 300ms; exit $?`, nil, "reload, 1 ^got SIGHUP$, TSTP, 1 ^got SIGTSTP$, stop", "inactive success",
+		[]string{"1 ^got SIGTERM$", "1 ^drained$", "1 what still runs after 1m20s", "0 running again", "0 " + harness.KillLine}},
+	// Death by TERM is no failure where the worker is systemd's own child, and none here.
+	{"dies", `echo ready; exec sleep 1000`, nil, "stop", "inactive success", []string{`1 sleep\[\d+\] died of SIGTERM; exit status 143"`}},
+	{"outside", `echo ready; exec sleep 1000`, []string{"RestartSec=100ms"}, "TERM", "inactive success",
+		[]string{`1 sleep\[\d+\] died of SIGTERM; exit status 143"`, "1 ^ready"}},
+	// A grace period that was too short is a failure, and one that the log explains.
+	{"killed", `exec WORKER -drain 1h`, []string{"Environment=DRAINIT_GRACE=300ms"}, "stop", "failed exit-code",
+		[]string{`1 grace period of 300ms over: killing worker\[\d+\]`, `1 "status":137`}},
+	// A worker that fails is started again, but not when it was asked to stop.
+	{"restarts", `exec WORKER -catch USR1,TERM -end USR1,TERM -exit 3`, []string{"RestartSec=100ms"}, "USR1, 2 ^ready, stop", "failed exit-code", []string{"2 ^ready"}},
+	// A time to stop that is shorter than the grace period: SIGKILL to drainit and to all that is below it.
+	{"late", `WORKER -drain 1h; exit $?`, []string{"TimeoutStopSec=1s"}, "stop", "failed timeout", []string{"1 ^got SIGTERM$", "0 killing"}},
+}
+
+// write copies the unit into a manager's folder. Only what this machine does not have is another:
+// its user, its folder, its start script.
 func (u unit) write(t *testing.T, dir string) {
 	t.Helper()
-	start, log := filepath.Join(dir, u.name+".sh"), logOf(dir, u.name)
-	if err := os.WriteFile(start, fmt.Appendf(nil, "#!/bin/sh\n%s\n", u.script), 0o755); err != nil {
+	start, log := filepath.Join(dir, u.name+".sh"), filepath.Join(dir, u.name+".log")
+	script := strings.ReplaceAll(u.script, "WORKER", harness.WorkerBin+" listen")
+	if err := os.WriteFile(start, fmt.Appendf(nil, "#!/bin/sh\n%s\n", script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	writeUnit(t, filepath.Join(dir, "units"), u.name, append([]string{
@@ -127,203 +136,74 @@ func (u unit) write(t *testing.T, dir string) {
 	}, u.changes...))
 }
 
-// logOf is where drainit and the worker of a unit print.
-func logOf(dir, name string) string { return filepath.Join(dir, name+".log") }
-
-// writeUnit copies platform/worker.service into a folder of units, and changes
-// some lines of it as an administrator would.
+// writeUnit copies worker.service into a folder of units, and changes some lines of it as an
+// administrator would.
 func writeUnit(t *testing.T, dir, name string, lines []string) {
 	t.Helper()
-	text, err := os.ReadFile("worker.service")
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(dir, name+".service.d"), 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".service"), text, 0o644)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".service.d", "here.conf"), []byte(strings.Join(lines, "\n")+"\n"), 0o644)
-	}
-	if err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, name+".service.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// unitTests are what a unit lives through, each under a name of its own.
-var unitTests = []struct {
-	name    string
-	script  string // WORKER is `worker listen`
-	changes []string
-	test    func(s service)
-}{
-	// As a legacy worker's start script: a shell, without exec.
-	{"stops", `WORKER -catch HUP,TSTP,TERM -drain 300ms; exit $?`, nil, unitStops},
-	{"dies", `echo ready; exec sleep 1000`, nil, unitDiesOfTerm},
-	{"outside", `echo ready; exec sleep 1000`, []string{"RestartSec=100ms"}, unitTermFromOutside},
-	{"killed", `exec WORKER -drain 1h`, []string{"Environment=DRAINIT_GRACE=300ms"}, unitKilled},
-	{"restarts", `exec WORKER -catch USR1,TERM -end USR1,TERM -exit 3`, []string{"RestartSec=100ms"}, unitRestarts},
-	{"continued", `exec WORKER -catch TSTP,CONT,TERM -drain 300ms`, nil, unitContinued},
-	{"late", `WORKER -drain 1h; exit $?`, []string{"TimeoutStopSec=1s"}, unitLate},
+	harness.WriteFile(t, filepath.Join(dir, name+".service"), []byte(harness.TextOf(t, "worker.service")))
+	harness.WriteFile(t, filepath.Join(dir, name+".service.d", "here.conf"), []byte(strings.Join(lines, "\n")+"\n"))
 }
 
 func TestUnitUnderSystemd(t *testing.T) {
 	t.Parallel()
-	var units []unit
-	for _, tt := range unitTests {
-		units = append(units, unit{tt.name, strings.ReplaceAll(tt.script, "WORKER", harness.WorkerBin+" listen"), tt.changes})
-	}
-	m := startSystemd(t, units)
-	for _, tt := range unitTests {
-		t.Run(tt.name, func(t *testing.T) {
+	m := startSystemd(t)
+	for _, u := range units {
+		t.Run(u.name, func(t *testing.T) {
 			t.Parallel()
-			s := service{m, t, tt.name}
-			s.ask("start")
-			s.wait(`^ready`, 1)
-			tt.test(s)
+			u.live(t, m)
 		})
 	}
 }
 
-// service is a unit that a manager has started.
-type service struct {
-	m    manager
-	t    *testing.T
-	name string
-}
-
-// ask is systemctl, of this unit.
-func (s service) ask(verb string, flags ...string) string {
-	s.t.Helper()
-	return s.m.ask(s.t, append(append([]string{verb}, flags...), s.name)...)
-}
-
-// log is what the unit has printed.
-func (s service) log() string {
-	b, err := os.ReadFile(logOf(s.m.dir, s.name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.t.Fatal(err)
+func (u unit) live(t *testing.T, m manager) {
+	ask := func(args ...string) string {
+		t.Helper()
+		return harness.OutputOf(t, m.systemctl(append(args, u.name)...))
 	}
-	return string(b)
-}
-
-// count is how many lines of the log match.
-func (s service) count(pattern string) int {
-	return len(regexp.MustCompile("(?m)"+pattern).FindAllString(s.log(), -1))
-}
-
-// wait waits until so many lines of the log match.
-func (s service) wait(pattern string, want int) {
-	s.t.Helper()
-	harness.WaitUntil(s.t, fmt.Sprintf("%d times %q", want, pattern), func() bool { return s.count(pattern) == want })
-}
-
-// want compares how many lines of the log match.
-func (s service) want(pattern string, want int) {
-	s.t.Helper()
-	if got := s.count(pattern); got != want {
-		s.t.Errorf("%d lines match %q, want %d:\n%s", got, pattern, want, s.log())
+	log := func() string { b, _ := os.ReadFile(filepath.Join(m.dir, u.name+".log")); return string(b) } // none yet is an empty one
+	matches := func(logged string) bool {
+		n, pattern, _ := strings.Cut(logged, " ")
+		return strconv.Itoa(len(regexp.MustCompile("(?m)"+pattern).FindAllString(log(), -1))) == n
 	}
-}
-
-// signal is `systemctl kill`, to the main process alone.
-func (s service) signal(sig string) {
-	s.t.Helper()
-	s.ask("kill", "--kill-whom=main", "--signal="+sig)
-}
-
-// wantEnd waits until the unit is at rest, and checks what systemd calls its end.
-// Where that is no failure it has forgotten the exit status.
-func (s service) wantEnd(state, result string) {
-	s.t.Helper()
-	want := fmt.Sprintf("ActiveState=%s Result=%s", state, result)
-	var got []string
-	harness.WaitUntil(s.t, s.name+" is at rest", func() bool {
-		got = strings.Fields(s.ask("show", "--property=ActiveState,Result"))
-		slices.Sort(got)
-		return got[0] == "ActiveState=inactive" || got[0] == "ActiveState=failed"
+	ask("start")
+	group := "/" + filepath.Base(m.dir) + "/app.slice/" + u.name + ".service"
+	for step := range strings.SplitSeq("1 ^ready, "+u.steps, ", ") {
+		switch {
+		case strings.Contains(step, " "):
+			harness.WaitUntil(t, step, func() bool { return matches(step) })
+		case step == strings.ToUpper(step):
+			ask("kill", "--kill-whom=main", "--signal="+step)
+		default:
+			if len(cgroup.At(group)) == 0 {
+				t.Errorf("no cgroup %s while it runs", group)
+			}
+			ask(step)
+		}
+	}
+	var end string
+	harness.WaitUntil(t, u.name+" is at rest", func() bool {
+		shown := strings.Fields(ask("show", "--property=ActiveState,Result"))
+		slices.Sort(shown)
+		end = strings.NewReplacer("ActiveState=", "", "Result=", "").Replace(strings.Join(shown, " "))
+		return strings.HasPrefix(end, "inactive") || strings.HasPrefix(end, "failed")
 	})
-	if got := strings.Join(got, " "); got != want {
-		s.t.Errorf("%s, want %s\n%s", got, want, s.log())
+	if end != u.end {
+		t.Errorf("%s, want %s\n%s", end, u.end, log())
+	}
+	for _, logged := range u.logged {
+		if !matches(logged) {
+			t.Errorf("not so: %s\n%s", logged, log())
+		}
+	}
+	if left := cgroup.At(group); len(left) > 0 {
+		t.Errorf("processes are left in %q", left)
 	}
 }
 
-// The stop of a quiet worker behind a shell: signalled once, and by drainit.
-func unitStops(s service) {
-	s.ask("reload")
-	s.wait(`^got SIGHUP$`, 1)
-	s.signal("TSTP")
-	s.wait(`^got SIGTSTP$`, 1)
-	s.ask("stop")
-	s.want(`^got SIGTERM$`, 1)
-	s.want(`^drained$`, 1)
-	s.want(`what still runs after 1m20s`, 1)
-	s.want(harness.KillLine, 0)
-	s.wantEnd("inactive", "success")
-}
-
-// What systemd calls no failure where the worker is its own child is none here.
-func unitDiesOfTerm(s service) {
-	s.ask("stop")
-	s.wantEnd("inactive", "success")
-	s.want(`sleep\[\d+\] died of SIGTERM; exit status 143"`, 1)
-}
-
-// Nor does it restart such a worker.
-func unitTermFromOutside(s service) {
-	s.signal("TERM")
-	s.wantEnd("inactive", "success")
-	s.want(`sleep\[\d+\] died of SIGTERM; exit status 143"`, 1)
-	s.want(`^ready`, 1)
-}
-
-// A grace that was too short is a failure, and one that the log explains.
-func unitKilled(s service) {
-	s.ask("stop")
-	s.want(`grace period of 300ms over: killing worker\[\d+\]`, 1)
-	s.want(`"status":137`, 1)
-	s.wantEnd("failed", "exit-code")
-}
-
-// A worker that fails is started again, but not when it was asked to stop.
-func unitRestarts(s service) {
-	s.signal("USR1")
-	s.wait(`^ready`, 2)
-	s.ask("stop")
-	s.wantEnd("failed", "exit-code")
-	s.want(`^ready`, 2)
-}
-
-// systemd sends CONT right after TERM: that must not end the quiet phase of a
-// worker that is about to stop.
-func unitContinued(s service) {
-	s.signal("TSTP")
-	s.wait(`^got SIGTSTP$`, 1)
-	s.ask("stop")
-	s.want(`^got SIGTERM$`, 1)
-	s.want(`^drained$`, 1)
-	s.wantEnd("inactive", "success")
-	s.want(`running again`, 0)
-}
-
-// A time to stop that is shorter than the grace: SIGKILL to drainit and to all
-// that is below it.
-func unitLate(s service) {
-	path := "/" + filepath.Base(s.m.dir) + "/app.slice/late.service"
-	if len(cgroup.At(path)) == 0 {
-		s.t.Errorf("no cgroup %s while it runs", path)
-	}
-	began := time.Now()
-	s.ask("stop")
-	harness.WantTookAtLeast(s.t, began, time.Second)
-	s.want(`^got SIGTERM$`, 1)
-	s.want(`killing`, 0)
-	s.wantEnd("failed", "timeout")
-	if left := cgroup.At(path); len(left) > 0 {
-		s.t.Errorf("processes are left in %q", left)
-	}
-}
-
-// What systemd itself has to say of the file, and what must be true of it.
+// What systemd itself has to say of the file, and the one thing that it does not compare.
 func TestUnitIsSound(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "systemd-analyze")
@@ -334,39 +214,18 @@ func TestUnitIsSound(t *testing.T) {
 	if out, err := verify.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
-	service := serviceSection(t)
-	for key, want := range map[string]string{"Type": "exec", "KillMode": "mixed", "Restart": "on-failure", "KillSignal": "", "SendSIGHUP": ""} {
+	service := make(map[string]string)
+	for _, line := range regexp.MustCompile(`(?m)^([A-Z]\w+)=(.*)$`).FindAllStringSubmatch(harness.TextOf(t, "worker.service"), -1) {
+		service[line[1]] = line[2]
+	}
+	for key, want := range map[string]string{"Type": "exec", "KillMode": "mixed", "Restart": "on-failure", "KillSignal": "", "SendSIGHUP": "",
+		"ExecStart": "/usr/local/bin/drainit -- /opt/worker/start.sh"} {
 		if service[key] != want {
 			t.Errorf("%s=%s, want %q", key, service[key], want)
 		}
 	}
 	grace, found := strings.CutPrefix(service["Environment"], "DRAINIT_GRACE=")
 	if stop := seconds(t, service["TimeoutStopSec"]+"s"); !found || stop < seconds(t, grace)+10 {
-		t.Errorf("TimeoutStopSec=%d, the grace is %q", stop, grace)
+		t.Errorf("TimeoutStopSec=%d, the grace period is %q", stop, grace)
 	}
-	if command := strings.Fields(service["ExecStart"]); filepath.Base(command[0]) != "drainit" || command[1] != "--" || len(command) < 3 {
-		t.Errorf("ExecStart=%q", command)
-	}
-}
-
-// serviceSection are the settings of [Service] in platform/worker.service.
-func serviceSection(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("worker.service")
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := make(map[string]string)
-	section := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		key, value, found := strings.Cut(line, "=")
-		switch {
-		case strings.HasPrefix(line, "["):
-			section = line
-		case found && section == "[Service]" && !strings.HasPrefix(line, "#"):
-			settings[key] = value
-		}
-	}
-	return settings
 }
