@@ -228,12 +228,6 @@ func (c *DockerContainer) Exec(command ...string) string {
 	return c.D.Do(c.T, append([]string{"exec", c.Name}, command...)...)
 }
 
-// Inspect is one of the things that docker inspect knows.
-func (c *DockerContainer) Inspect(what string) string {
-	c.T.Helper()
-	return c.Do("inspect", "--format", "{{"+what+"}}")
-}
-
 // Begin starts a docker command for this container beside the test.
 func (c *DockerContainer) Begin(words ...string) *Init {
 	c.T.Helper()

@@ -18,9 +18,7 @@ type Bundle struct {
 	Env      []string
 	Binds    map[string]string // what is where in the container, read-only
 	Writable map[string]string // the same, to be written
-	Memory   int64             // its limit in bytes
 	Loopback bool              // a network of its own, and not the host's
-	TTY      *os.File          // its controlling terminal is a copy of this one
 }
 
 // RuncContainer is a running container; as an Init, what `runc run` prints and
@@ -59,10 +57,7 @@ func StartRunc(t *testing.T, b Bundle) RuncContainer {
 		}
 	})
 	p.Cmd = exec.Command("runc", "--root", c.state, "run", "--bundle", filepath.Join(dir, "bundle"), c.id)
-	if b.TTY != nil {
-		p.Cmd.Stdin = b.TTY
-	}
-	p.Start(b.TTY, b.TTY)
+	p.Start(nil, nil)
 	return c
 }
 
@@ -71,10 +66,6 @@ type Object = map[string]any
 
 // config is the config.json of the OCI runtime specification.
 func (b Bundle) config(id, marker string) Object {
-	resources := Object{"devices": []Object{{"allow": false, "access": "rwm"}}}
-	if b.Memory > 0 {
-		resources["memory"] = Object{"limit": b.Memory, "swap": b.Memory}
-	}
 	namespaces := []Object{{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}}
 	if b.Loopback {
 		namespaces = append(namespaces, Object{"type": "network"})
@@ -82,7 +73,6 @@ func (b Bundle) config(id, marker string) Object {
 	return Object{
 		"ociVersion": "1.0.2",
 		"process": Object{
-			"terminal":        b.TTY != nil,
 			"user":            Object{"uid": AnyUser, "gid": AnyUser},
 			"args":            b.Args,
 			"env":             append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", marker}, b.Env...),
@@ -94,7 +84,7 @@ func (b Bundle) config(id, marker string) Object {
 		"linux": Object{
 			"namespaces":  namespaces,
 			"cgroupsPath": "/" + id,
-			"resources":   resources,
+			"resources":   Object{"devices": []Object{{"allow": false, "access": "rwm"}}},
 		},
 	}
 }

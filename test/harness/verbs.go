@@ -255,27 +255,6 @@ func cgroupMounts(t *testing.T) (v2first []string) {
 	return append(v2first, v1...)
 }
 
-// WantFrozen checks that a process is frozen, with all of its cgroup: it does nothing
-// until that is thawed.
-func WantFrozen(t *testing.T, pid int) {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		path := strings.SplitN(strings.TrimSpace(line), ":", 3)[2]
-		for _, mount := range cgroupMounts(t) {
-			v1, _ := os.ReadFile(filepath.Join(mount, path, "freezer.state"))
-			v2, _ := os.ReadFile(filepath.Join(mount, path, "cgroup.events"))
-			if string(v1) == "FROZEN\n" || strings.Contains(string(v2), "frozen 1\n") {
-				return
-			}
-		}
-	}
-	t.Errorf("process %d is not frozen; its cgroups are\n%s", pid, b)
-}
-
 // Matches tells whether text is what a pattern describes; the empty one is for
 // the empty text.
 func Matches(pattern, text string) bool {
