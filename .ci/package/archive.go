@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -18,44 +17,32 @@ type file struct {
 	data []byte
 }
 
-// tarOf is a tar of files in the order of their names, each behind its folders. top is
+// tarOf is a tar of files in the order of their names, each after its folders. top is
 // put before every name: Debian's begin with "./", which is itself a folder then.
 func tarOf(at time.Time, top string, files []file) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	folders := map[string]bool{".": true}
-	if top != "" {
-		writeFolder(w, at, top)
+	add := func(kind byte, name string, mode int64, data []byte) {
+		must(w.WriteHeader(&tar.Header{
+			Typeflag: kind, Name: top + name, Mode: mode, Size: int64(len(data)), ModTime: at, Uname: "root", Gname: "root", Format: tar.FormatUSTAR}))
+		_, err := w.Write(data)
+		must(err)
 	}
+	if top != "" {
+		add(tar.TypeDir, "", 0o755, nil)
+	}
+	folders := make(map[string]bool)
 	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.name, b.name) }) {
-		for _, folder := range above(f.name) {
-			if !folders[folder] {
+		for i, c := range f.name {
+			if folder := f.name[:i] + "/"; c == '/' && !folders[folder] {
 				folders[folder] = true
-				writeFolder(w, at, top+folder+"/")
+				add(tar.TypeDir, folder, 0o755, nil)
 			}
 		}
-		must(w.WriteHeader(&tar.Header{
-			Typeflag: tar.TypeReg, Name: top + f.name, Mode: f.mode, Size: int64(len(f.data)),
-			ModTime: at, Uname: "root", Gname: "root", Format: tar.FormatUSTAR}))
-		_, err := w.Write(f.data)
-		must(err)
+		add(tar.TypeReg, f.name, f.mode, f.data)
 	}
 	must(w.Close())
 	return b.Bytes()
-}
-
-func writeFolder(w *tar.Writer, at time.Time, name string) {
-	must(w.WriteHeader(&tar.Header{
-		Typeflag: tar.TypeDir, Name: name, Mode: 0o755, ModTime: at, Uname: "root", Gname: "root", Format: tar.FormatUSTAR}))
-}
-
-// above are the folders that a file is in, the outermost first.
-func above(name string) (folders []string) {
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		folders = append(folders, dir)
-	}
-	slices.Reverse(folders)
-	return folders
 }
 
 // gzipped has no name and no time in its head, as `gzip -n -9`.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5"
 	"fmt"
 	"regexp"
@@ -52,7 +53,7 @@ var pseudo = regexp.MustCompile(`(\d{14})-([0-9a-f]{7})[0-9a-f]{5}`)
 
 // debVersion is the version in a form that Debian sorts in the order of the releases:
 // what comes before a release, 1.2.3-rc.1, is below it with a ~, and what comes
-// behind a commit's pseudo version is its hash, which sorts by nothing.
+// after a commit's pseudo version is its hash, which sorts by nothing.
 func (r *release) debVersion() string {
 	version := pseudo.ReplaceAllString(r.version, "$1.$2")
 	return strings.ReplaceAll(version, "-", "~")
@@ -60,13 +61,6 @@ func (r *release) debVersion() string {
 
 // debArch is Debian's name of the architecture.
 func (b binary) debArch() string {
-	switch b.arch {
-	case "arm":
-		return "armhf"
-	case "386":
-		return "i386"
-	case "ppc64le":
-		return "ppc64el"
-	}
-	return b.arch
+	other := map[string]string{"arm": "armhf", "386": "i386", "ppc64le": "ppc64el"}[b.arch]
+	return cmp.Or(other, b.arch)
 }

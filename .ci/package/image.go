@@ -7,85 +7,44 @@ import (
 	"strings"
 )
 
-// The media types of the OCI image specification 1.1.
-const (
-	typeIndex    = "application/vnd.oci.image.index.v1+json"
-	typeManifest = "application/vnd.oci.image.manifest.v1+json"
-	typeConfig   = "application/vnd.oci.image.config.v1+json"
-	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
-)
+// mediaType is what the types of the OCI image specification 1.1 begin with.
+const mediaType = "application/vnd.oci.image."
 
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-	Variant      string `json:"variant,omitempty"`
-}
-
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Platform    *platform         `json:"platform,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-type manifest struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Config        descriptor        `json:"config"`
-	Layers        []descriptor      `json:"layers"`
-	Annotations   map[string]string `json:"annotations"`
-}
-
-type index struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Manifests     []descriptor      `json:"manifests"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
-}
-
-type config struct {
-	Created string `json:"created"`
-	platform
-	Config struct {
-		Entrypoint []string
-		Labels     map[string]string
-	} `json:"config"`
-	RootFS struct {
-		Type    string   `json:"type"`
-		DiffIDs []string `json:"diff_ids"`
-	} `json:"rootfs"`
-	History []history `json:"history"`
-}
-
-type history struct {
-	Created   string `json:"created"`
-	CreatedBy string `json:"created_by"`
-}
+// object is one of JSON's; its keys are written in the order of the alphabet.
+type object = map[string]any
 
 // layout is an OCI image layout while its blobs are added.
 type layout struct{ files []file }
 
-func (l *layout) add(mediaType string, data []byte) descriptor {
-	d := descriptor{MediaType: mediaType, Digest: digest(data), Size: len(data)}
-	l.put("blobs/"+strings.Replace(d.Digest, ":", "/", 1), data)
+// add adds a blob and returns its descriptor.
+func (l *layout) add(kind string, data []byte) object {
+	d := object{"mediaType": mediaType + kind, "digest": digest(data), "size": len(data)}
+	l.put(blob(d), data)
 	return d
 }
 
-func (l *layout) put(name string, data []byte) {
-	l.files = append(l.files, file{name, 0o644, data})
+func (l *layout) put(name string, data []byte) { l.files = append(l.files, file{name, 0o644, data}) }
+
+// blob is the file that a descriptor describes.
+func blob(d object) string { return "blobs/" + strings.Replace(d["digest"].(string), ":", "/", 1) }
+
+// index is what lists images.
+func index(entries ...object) object {
+	return object{"schemaVersion": 2, "mediaType": mediaType + "index.v1+json", "manifests": entries}
 }
 
 // images is a layout with one image for each architecture, below one index: a registry's
 // "image for all platforms".
 func (r *release) images() []byte {
 	var l layout
-	all := index{SchemaVersion: 2, MediaType: typeIndex, Annotations: r.annotations()}
+	var entries []object
 	for _, b := range r.binaries {
-		d, _ := r.addImage(&l, b)
-		all.Manifests = append(all.Manifests, d)
+		entry, _, _ := r.addImage(&l, b)
+		entries = append(entries, entry)
 	}
-	return r.finish(&l, l.add(typeIndex, jsonOf(all)))
+	all := index(entries...)
+	all["annotations"] = r.annotations()
+	return r.finish(&l, l.add("index.v1+json", jsonOf(all)))
 }
 
 // image is a layout with the image of one architecture. A Docker without the containerd
@@ -93,37 +52,43 @@ func (r *release) images() []byte {
 // `docker save` writes it. There an image has one architecture.
 func (r *release) image(b binary) []byte {
 	var l layout
-	d, m := r.addImage(&l, b)
-	blob := func(d descriptor) string { return "blobs/" + strings.Replace(d.Digest, ":", "/", 1) }
-	l.put("manifest.json", jsonOf([]any{map[string]any{
-		"Config": blob(m.Config), "RepoTags": []string{r.reference()}, "Layers": []string{blob(m.Layers[0])}}}))
-	return r.finish(&l, d)
+	entry, config, layer := r.addImage(&l, b)
+	l.put("manifest.json", jsonOf([]object{{"Config": blob(config), "RepoTags": []string{r.reference()}, "Layers": []string{blob(layer)}}}))
+	return r.finish(&l, entry)
 }
 
 // finish is the tar of a layout that has one entry. With more of them podman and skopeo
 // want to be told which.
-func (r *release) finish(l *layout, entry descriptor) []byte {
-	entry.Annotations = map[string]string{"org.opencontainers.image.ref.name": r.reference()}
-	l.put("index.json", jsonOf(index{SchemaVersion: 2, MediaType: typeIndex, Manifests: []descriptor{entry}}))
+func (r *release) finish(l *layout, entry object) []byte {
+	entry["annotations"] = object{"org.opencontainers.image.ref.name": r.reference()}
+	l.put("index.json", jsonOf(index(entry)))
 	l.put("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
 	return tarOf(r.time, "", l.files)
 }
 
-// addImage adds the image of a binary, which holds nothing else.
-func (r *release) addImage(l *layout, b binary) (descriptor, manifest) {
-	layer := tarOf(r.time, "", []file{{"drainit", 0o755, b.data}})
-	c := config{Created: r.created(), platform: platform{b.arch, "linux", b.variant()}}
-	c.Config.Entrypoint = []string{"/drainit"}
-	c.Config.Labels = r.annotations()
-	c.RootFS.Type = "layers"
-	c.RootFS.DiffIDs = []string{digest(layer)}
-	c.History = []history{{r.created(), "COPY drainit-linux-" + b.arch + " /drainit"}}
-	m := manifest{SchemaVersion: 2, MediaType: typeManifest, Annotations: r.annotations()}
-	m.Layers = []descriptor{l.add(typeLayer, gzipped(layer))}
-	m.Config = l.add(typeConfig, jsonOf(c))
-	d := l.add(typeManifest, jsonOf(m))
-	d.Platform = &c.platform
-	return d, m
+// addImage adds the image of a binary, which holds nothing else, and returns the descriptors
+// of its manifest, its config and its only layer.
+func (r *release) addImage(l *layout, b binary) (entry, config, layer object) {
+	files := tarOf(r.time, "", []file{{"drainit", 0o755, b.data}})
+	layer = l.add("layer.v1.tar+gzip", gzipped(files))
+	platform := object{"architecture": b.arch, "os": "linux"}
+	if b.variant() != "" {
+		platform["variant"] = b.variant()
+	}
+	about := object{
+		"created": r.created(),
+		"config":  object{"Entrypoint": []string{"/drainit"}, "Labels": r.annotations()},
+		"rootfs":  object{"type": "layers", "diff_ids": []string{digest(files)}},
+		"history": []object{{"created": r.created(), "created_by": "COPY drainit-linux-" + b.arch + " /drainit"}},
+	}
+	for key, value := range platform {
+		about[key] = value
+	}
+	config = l.add("config.v1+json", jsonOf(about))
+	entry = l.add("manifest.v1+json", jsonOf(object{"schemaVersion": 2, "mediaType": mediaType + "manifest.v1+json",
+		"config": config, "layers": []object{layer}, "annotations": r.annotations()}))
+	entry["platform"] = platform
+	return entry, config, layer
 }
 
 // variant is the platform's, in the words of the OCI: v6 of arm, v8 of arm64. The others
@@ -144,12 +109,14 @@ func (r *release) reference() string {
 	return "localhost/drainit:" + strings.ReplaceAll(r.version, "+", "-") // a tag can't have the + of +dirty
 }
 
-func (r *release) annotations() map[string]string {
-	const prefix = "org.opencontainers.image."
-	return map[string]string{
-		prefix + "title": "drainit", prefix + "description": summary,
-		prefix + "version": r.version, prefix + "revision": r.revision, prefix + "created": r.created(),
+func (r *release) annotations() object {
+	all := make(object)
+	for name, value := range map[string]string{
+		"title": "drainit", "description": summary, "version": r.version, "revision": r.revision, "created": r.created(),
+	} {
+		all["org.opencontainers.image."+name] = value
 	}
+	return all
 }
 
 func digest(data []byte) string {
@@ -157,7 +124,6 @@ func digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// jsonOf has its keys in order: of a struct its own, of a map the alphabet's.
 func jsonOf(v any) []byte {
 	data, err := json.Marshal(v)
 	must(err)

@@ -39,25 +39,18 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	o := output{dir: dir}
-	o.write("drainit-licenses.txt", docs.licenses)
-	o.write("drainit.spdx.json", r.bill())
-	o.write("drainit-oci.tar", r.images())
-	for _, b := range r.binaries {
-		o.write("drainit-image-linux-"+b.arch+".tar", r.image(b))
-		o.write("drainit-"+r.version+"-linux-"+b.arch+".tar.gz", r.tree(b, docs))
-		o.write("drainit_"+r.debVersion()+"_"+b.debArch()+".deb", r.deb(b, docs))
+	var failed error
+	write := func(name string, data []byte) {
+		fmt.Println(name)
+		failed = errors.Join(failed, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
-	return o.err
-}
-
-// output is the folder that the packages go to, and what went wrong there.
-type output struct {
-	dir string
-	err error
-}
-
-func (o *output) write(name string, data []byte) {
-	fmt.Println(name)
-	o.err = errors.Join(o.err, os.WriteFile(filepath.Join(o.dir, name), data, 0o644))
+	write("drainit-licenses.txt", docs.licenses)
+	write("drainit.spdx.json", r.bill())
+	write("drainit-oci.tar", r.images())
+	for _, b := range r.binaries {
+		write("drainit-image-linux-"+b.arch+".tar", r.image(b))
+		write("drainit-"+r.version+"-linux-"+b.arch+".tar.gz", r.tree(b, docs))
+		write("drainit_"+r.debVersion()+"_"+b.debArch()+".deb", r.deb(b, docs))
+	}
+	return failed
 }

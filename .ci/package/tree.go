@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,17 +17,13 @@ type docs struct {
 
 // readDocs reads them from the folder that the packages are made in, the repository's.
 func (r *release) readDocs() (docs, error) {
-	var d docs
-	for name, data := range map[string]*[]byte{
-		"docs/drainit.1": &d.man, "Dockerfile.example": &d.example, "CHANGELOG.md": &d.changelog,
-	} {
-		var err error
-		if *data, err = os.ReadFile(name); err != nil {
-			return docs{}, err
-		}
+	licenses, err := r.readLicenses()
+	read := func(name string) []byte {
+		data, failed := os.ReadFile(name)
+		err = errors.Join(err, failed)
+		return data
 	}
-	var err error
-	d.licenses, err = r.readLicenses()
+	d := docs{read("docs/drainit.1"), read("Dockerfile.example"), read("CHANGELOG.md"), licenses}
 	return d, err
 }
 
@@ -51,33 +48,26 @@ func (r *release) tree(b binary, d docs) []byte {
 // handed on with them: Go's own, and each module's.
 func (r *release) readLicenses() ([]byte, error) {
 	text := fmt.Appendf(nil, "drainit %s is linked from Go and the modules below. Their licences follow.\n", r.version)
-	root, err := goSays("env", "GOROOT")
-	if err != nil {
-		return nil, err
-	}
-	if text, err = appendLicenses(text, "Go "+r.goVersion(), root); err != nil {
-		return nil, err
-	}
+	text, err := appendLicenses(text, "Go "+r.goVersion(), "env", "GOROOT")
 	for _, m := range r.binaries[0].info.Deps {
-		dir, err := goSays("list", "-m", "-f", "{{.Dir}}", m.Path)
-		if err != nil {
-			return nil, err
-		}
-		if text, err = appendLicenses(text, m.Path+" "+m.Version, dir); err != nil {
-			return nil, err
+		if err == nil {
+			text, err = appendLicenses(text, m.Path+" "+m.Version, "list", "-m", "-f", "{{.Dir}}", m.Path)
 		}
 	}
-	return text, nil
+	return text, err
 }
 
-// appendLicenses appends the licence files of a folder.
-func appendLicenses(text []byte, name, dir string) ([]byte, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "LICEN[CS]E*"))
+// appendLicenses appends the licence files of the folder that a go command prints.
+func appendLicenses(text []byte, name string, where ...string) ([]byte, error) {
+	cmd := exec.Command("go", where...)
+	cmd.Stderr = os.Stderr
+	dir, err := cmd.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot run go %s: %w", strings.Join(where, " "), err)
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no licence in %s", name, dir)
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "LICEN[CS]E*"))
+	if err != nil || len(files) == 0 {
+		return nil, errors.Join(fmt.Errorf("%s has no licence in %s", name, dir), err)
 	}
 	for _, path := range files {
 		license, err := os.ReadFile(path)
@@ -87,15 +77,4 @@ func appendLicenses(text []byte, name, dir string) ([]byte, error) {
 		text = fmt.Appendf(text, "\n==== %s: %s\n\n%s", name, filepath.Base(path), license)
 	}
 	return text, nil
-}
-
-// goSays is what a go command prints.
-func goSays(args ...string) (string, error) {
-	cmd := exec.Command("go", args...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("cannot run go %s: %w", strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
