@@ -103,10 +103,9 @@ func makeRelease(clone, dir string, arches ...string) error {
 // version is the shared release's, as its files name it.
 func version(t *testing.T) string {
 	t.Helper()
-	line := do(t, release(t), "./drainit-linux-"+arches()[0], "--version")
-	words := strings.Fields(line)
+	words := strings.Fields(do(t, release(t), "./drainit-linux-"+arches()[0], "--version"))
 	if len(words) < 2 {
-		t.Fatalf("version line %q", line)
+		t.Fatalf("version line %q", words)
 	}
 	return strings.TrimPrefix(words[1], "v")
 }
@@ -114,9 +113,5 @@ func version(t *testing.T) string {
 // read is a file of the shared release.
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(release(t), name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return []byte(harness.TextOf(t, filepath.Join(release(t), name)))
 }

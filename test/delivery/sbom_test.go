@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// bill is what the tests look at of a bill of materials, SPDX 2.3.
+// bill is what the test looks at of a bill of materials, SPDX 2.3.
 type bill struct {
 	SPDXVersion, DataLicense, SPDXID, Name, DocumentNamespace string
 	CreationInfo                                              struct {
@@ -35,29 +35,61 @@ type bill struct {
 
 type checksum struct{ Algorithm, ChecksumValue string }
 
-func readBill(t *testing.T) (b bill) {
-	t.Helper()
+// What `go version -m` prints of each binary is in the bill, and nothing else, with the fields that
+// SPDX 2.3 requires and the identifiers that it allows. The licence of each is handed on.
+func TestBillOfMaterials(t *testing.T) {
+	var b bill
 	if err := json.Unmarshal(read(t, "drainit.spdx.json"), &b); err != nil {
 		t.Fatal(err)
 	}
-	return b
-}
-
-// What `go version -m` prints of each binary is in the bill, and nothing else.
-func TestBillListsTheLinkedModules(t *testing.T) {
-	b := readBill(t)
-	var got []string
+	licenses, sums := string(read(t, "drainit-licenses.txt")), string(read(t, "SHA256SUMS"))
+	head := fmt.Sprint(b.SPDXVersion, " ", b.DataLicense, " ", b.SPDXID, " ", b.Name, " ", b.DocumentNamespace, " ", b.CreationInfo)
+	if !regexp.MustCompile(`^SPDX-2\.3 CC0-1\.0 SPDXRef-DOCUMENT drainit-` + regexp.QuoteMeta(version(t)) +
+		` urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12} \{\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \[Tool: [a-z-]+\]\}$`).MatchString(head) {
+		t.Errorf("the document is %s", head)
+	}
+	ids, got := []string{b.SPDXID}, []string(nil)
 	for _, p := range b.Packages {
+		ids = append(ids, p.SPDXID)
 		line := p.Name + " " + p.VersionInfo + " " + p.ExternalRefs[0].ReferenceLocator
-		if len(p.Checksums) > 0 {
-			line += " " + p.Checksums[0].Algorithm + " " + p.Checksums[0].ChecksumValue
+		for _, sum := range p.Checksums {
+			line += " " + sum.Algorithm + " " + sum.ChecksumValue
 		}
 		got = append(got, line)
+		if p.DownloadLocation == "" || p.FilesAnalyzed == nil || *p.FilesAnalyzed {
+			t.Errorf("%s lacks a required field", p.Name)
+		}
+		_, license, found := strings.Cut(licenses, "\n==== "+strings.Replace(p.Name, "stdlib", "Go", 1)+" "+p.VersionInfo+": LICENSE")
+		if p.Name != "drainit" && (!found || !strings.Contains(license, "Copyright")) {
+			t.Errorf("no licence of %s %s", p.Name, p.VersionInfo)
+		}
 	}
 	slices.Sort(got)
 	for _, arch := range arches() {
 		if want := linked(t, arch); !slices.Equal(got, want) {
 			t.Errorf("%s: the bill has\n%s\nwant\n%s", arch, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	for _, f := range b.Files {
+		ids = append(ids, f.SPDXID)
+		if len(f.Checksums) != 2 || f.Checksums[0].Algorithm != "SHA1" || f.Checksums[1].Algorithm != "SHA256" ||
+			!strings.Contains(sums, f.Checksums[1].ChecksumValue+"  "+strings.TrimPrefix(f.FileName, "./")+"\n") {
+			t.Errorf("%s has checksums %v", f.FileName, f.Checksums)
+		}
+	}
+	if len(b.Files) != len(arches()) {
+		t.Errorf("%d binaries, want %d", len(b.Files), len(arches()))
+	}
+	related := make(map[string]bool)
+	for _, r := range b.Relationships {
+		if !slices.Contains(ids, r.SPDXElementID) || !slices.Contains(ids, r.RelatedSPDXElement) {
+			t.Errorf("a relationship with what is not there: %v", r)
+		}
+		related[r.SPDXElementID], related[r.RelatedSPDXElement] = true, true
+	}
+	for i, id := range ids {
+		if !regexp.MustCompile(`^SPDXRef-[A-Za-z0-9.-]+$`).MatchString(id) || slices.Contains(ids[:i], id) || !related[id] {
+			t.Errorf("identifier %q is not one, stands twice or has nothing to do with the others", id)
 		}
 	}
 }
@@ -88,72 +120,4 @@ func linked(t *testing.T, arch string) []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// The fields that SPDX 2.3 requires, and the identifiers that it allows.
-func TestBillIsSPDX(t *testing.T) {
-	b := readBill(t)
-	if b.SPDXVersion != "SPDX-2.3" || b.DataLicense != "CC0-1.0" || b.SPDXID != "SPDXRef-DOCUMENT" || b.Name != "drainit-"+version(t) {
-		t.Errorf("the document is %q, %q, %q, %q", b.SPDXVersion, b.DataLicense, b.SPDXID, b.Name)
-	}
-	if !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(b.DocumentNamespace) {
-		t.Errorf("namespace %q", b.DocumentNamespace)
-	}
-	if !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`).MatchString(b.CreationInfo.Created) ||
-		len(b.CreationInfo.Creators) != 1 || !strings.HasPrefix(b.CreationInfo.Creators[0], "Tool: ") {
-		t.Errorf("creation %+v", b.CreationInfo)
-	}
-	ids := []string{b.SPDXID}
-	for _, p := range b.Packages {
-		ids = append(ids, p.SPDXID)
-		if p.DownloadLocation == "" || p.FilesAnalyzed == nil || *p.FilesAnalyzed {
-			t.Errorf("%s lacks a required field", p.Name)
-		}
-	}
-	for _, f := range b.Files {
-		ids = append(ids, f.SPDXID)
-	}
-	related := make(map[string]bool)
-	for _, r := range b.Relationships {
-		if !slices.Contains(ids, r.SPDXElementID) || !slices.Contains(ids, r.RelatedSPDXElement) {
-			t.Errorf("a relationship with what is not there: %v", r)
-		}
-		related[r.SPDXElementID], related[r.RelatedSPDXElement] = true, true
-	}
-	for i, id := range ids {
-		if !regexp.MustCompile(`^SPDXRef-[A-Za-z0-9.-]+$`).MatchString(id) || slices.Contains(ids[:i], id) || !related[id] {
-			t.Errorf("identifier %q is not one, stands twice or has nothing to do with the others", id)
-		}
-	}
-}
-
-func TestBillNamesTheBinaries(t *testing.T) {
-	sums := string(read(t, "SHA256SUMS"))
-	b := readBill(t)
-	for _, f := range b.Files {
-		name := strings.TrimPrefix(f.FileName, "./")
-		if len(f.Checksums) != 2 || f.Checksums[0].Algorithm != "SHA1" || f.Checksums[1].Algorithm != "SHA256" ||
-			!strings.Contains(sums, f.Checksums[1].ChecksumValue+"  "+name+"\n") {
-			t.Errorf("%s has checksums %v", name, f.Checksums)
-		}
-	}
-	if len(b.Files) != len(arches()) {
-		t.Errorf("%d binaries, want %d", len(b.Files), len(arches()))
-	}
-}
-
-func TestLicensesNameWhatIsLinked(t *testing.T) {
-	text := string(read(t, "drainit-licenses.txt"))
-	for _, p := range readBill(t).Packages {
-		name := p.Name
-		switch name {
-		case "drainit":
-			continue
-		case "stdlib":
-			name = "Go"
-		}
-		if _, license, found := strings.Cut(text, "\n==== "+name+" "+p.VersionInfo+": LICENSE"); !found || !strings.Contains(license, "Copyright") {
-			t.Errorf("no licence of %s %s", name, p.VersionInfo)
-		}
-	}
 }

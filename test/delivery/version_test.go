@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"drainit/test/harness"
@@ -21,19 +20,18 @@ func TestVersionNamesTheTag(t *testing.T) {
 		t.Fatal(err)
 	}
 	const commit = `\d{14}-[0-9a-f]{12}`
-	steps := []struct {
+	before := ""
+	for _, s := range []struct {
 		name, change string
 		line, deb    string
 	}{
 		{"no tag", "true", `v0\.0\.0-` + commit, `0\.0\.0~\d{14}\.[0-9a-f]{7}`},
 		{"a candidate", "git tag v1.2.3-rc.1", `v1\.2\.3-rc\.1`, `1\.2\.3~rc\.1`},
-		{"behind it", "git commit -q --allow-empty -m next", `v1\.2\.3-rc\.1\.0\.` + commit, `1\.2\.3~rc\.1\.0\.\d{14}\.[0-9a-f]{7}`},
+		{"after it", "git commit -q --allow-empty -m next", `v1\.2\.3-rc\.1\.0\.` + commit, `1\.2\.3~rc\.1\.0\.\d{14}\.[0-9a-f]{7}`},
 		{"a tag", "git tag -a -m release v1.2.3", `v1\.2\.3`, `1\.2\.3`},
 		{"a change that is not committed", "echo >>README.md", `v1\.2\.3\+dirty`, `1\.2\.3\+dirty`},
-		{"behind the tag", "git commit -qam next", `v1\.2\.4-0\.` + commit, `1\.2\.4~0\.\d{14}\.[0-9a-f]{7}`},
-	}
-	before := ""
-	for _, s := range steps {
+		{"after the tag", "git commit -qam next", `v1\.2\.4-0\.` + commit, `1\.2\.4~0\.\d{14}\.[0-9a-f]{7}`},
+	} {
 		do(t, clone, "sh", "-c", s.change)
 		line, deb := versionsOf(t, clone)
 		head := do(t, clone, "git", "rev-parse", "HEAD")
@@ -44,7 +42,7 @@ func TestVersionNamesTheTag(t *testing.T) {
 			t.Errorf("%s: Debian's version is %q", s.name, deb)
 		}
 		if before != "" && exec.Command("dpkg", "--compare-versions", before, "lt", deb).Run() != nil {
-			t.Errorf("%s: Debian's version %s is not behind %s", s.name, deb, before)
+			t.Errorf("%s: Debian's version %s is not after %s", s.name, deb, before)
 		}
 		before = deb
 	}
@@ -63,14 +61,10 @@ func versionsOf(t *testing.T, clone string) (line, deb string) {
 	if err := makeRelease(clone, dir, arch); err != nil {
 		t.Fatal(err)
 	}
-	line = do(t, dir, "./drainit-linux-"+arch, "--version")
-	debs, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if err != nil || len(debs) != 1 {
-		t.Fatalf("%v, Debian packages %q", err, debs)
+	name := debOf(t, dir, arch)
+	deb = do(t, dir, "dpkg-deb", "--field", name, "Version")
+	if want := "drainit_" + deb + "_" + arch + ".deb"; name != want {
+		t.Errorf("%s is named %s", want, name)
 	}
-	deb = do(t, dir, "dpkg-deb", "--field", debs[0], "Version")
-	if want := "drainit_" + deb + "_" + debArch(arch) + ".deb"; filepath.Base(debs[0]) != want {
-		t.Errorf("%s is named %s", want, filepath.Base(debs[0]))
-	}
-	return strings.TrimSpace(line), deb
+	return do(t, dir, "./drainit-linux-"+arch, "--version"), deb
 }
