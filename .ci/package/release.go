@@ -99,6 +99,6 @@ func (r *release) created() string { return r.time.UTC().Format(time.RFC3339) }
 
 // goVersion is the toolchain's version: 1.26.8.
 func (r *release) goVersion() string {
-	version, _, _ := strings.Cut(r.binaries[0].info.GoVersion, " ") // experiments come behind it
+	version, _, _ := strings.Cut(r.binaries[0].info.GoVersion, " ") // experiments come after it
 	return strings.TrimPrefix(version, "go")
 }

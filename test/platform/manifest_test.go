@@ -1,7 +1,9 @@
 package platform
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -37,14 +39,14 @@ json.dump(leaves, sys.stdout)`
 func readYAML(t *testing.T, path string) leaves {
 	t.Helper()
 	harness.Need(t, "python3")
-	if exec.Command("python3", "-c", "import yaml").Run() != nil {
+	out, err := exec.Command("python3", "-c", flatten, path).CombinedOutput()
+	if err != nil && bytes.Contains(out, []byte("No module named 'yaml'")) {
 		harness.Skip(t, "needs the Python module yaml")
 	}
-	text := harness.OutputOf(t, exec.Command("python3", "-c", flatten, path))
-	text = strings.NewReplacer(`"spec.template.spec.containers[0].`, `"container.`, `"spec.template.spec.`, `"pod.`).Replace(text)
+	text := strings.NewReplacer(`"spec.template.spec.containers[0].`, `"container.`, `"spec.template.spec.`, `"pod.`).Replace(string(out))
 	var l leaves
-	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		t.Fatal(err)
+	if err = errors.Join(err, json.Unmarshal([]byte(text), &l)); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return l
 }
