@@ -3,13 +3,11 @@
 package delivery
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"drainit/test/harness"
@@ -25,31 +23,21 @@ func do(t *testing.T, dir string, command ...string) string {
 	return harness.OutputOf(t, cmd)
 }
 
-// cloneTo makes a clone of this repository, without its tags, so that the version is
-// known. What is not committed is a commit in it: a new file once it has been added.
-func cloneTo(dir string) error {
-	const script = `set -e
+// clone makes a clone of this repository, without its tags, so that the version is known. What is
+// not committed is a commit in it: a new file once it has been added.
+func clone(t *testing.T, dir string) {
+	t.Helper()
+	do(t, "", "sh", "-c", `set -e
 		git clone -q "$(git rev-parse --show-toplevel)" "$1"
 		git diff HEAD --binary >"$1/.git/changes"
 		cd "$1"
 		git tag | xargs -r git tag -d >/dev/null
-		[ ! -s .git/changes ] || { git apply --index .git/changes && git commit -qm changes; }`
-	return run(exec.Command("sh", "-c", script, "sh", dir))
+		[ ! -s .git/changes ] || { git apply --index .git/changes && git commit -qm changes; }`, "sh", dir)
 }
 
-// run runs a command that must succeed.
-func run(cmd *exec.Cmd) error {
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
-	}
-	return nil
-}
-
-// released is a release that the tests share: of this machine's architecture and another.
-var released struct {
-	once       sync.Once
-	clone, dir string
-	err        error
+func makeRelease(t *testing.T, clone, dir string, arches ...string) {
+	t.Helper()
+	do(t, clone, append([]string{".ci/release", dir}, arches...)...)
 }
 
 // arches are the architectures of the shared release. The first is this machine's.
@@ -60,44 +48,34 @@ func arches() []string {
 	return []string{runtime.GOARCH, "arm64"}
 }
 
+// released is a release that the tests share: of this machine's architecture and another.
+var released struct{ clone, dir string }
+
 // release is the folder of the shared release.
 func release(t *testing.T) string {
 	t.Helper()
 	needClone(t)
-	s := &released
-	s.once.Do(func() {
-		base := os.TempDir()
-		s.clone, s.dir = filepath.Join(base, "clone"), filepath.Join(base, "release")
-		if s.err = cloneTo(s.clone); s.err == nil {
-			s.err = makeRelease(s.clone, s.dir, arches()...)
-		}
-	})
-	if s.err != nil {
-		t.Fatal(s.err)
+	if released.dir == "" {
+		released.clone = filepath.Join(os.TempDir(), "clone")
+		clone(t, released.clone)
+		dir := filepath.Join(os.TempDir(), "release")
+		makeRelease(t, released.clone, dir, arches()...)
+		released.dir = dir
 	}
-	return s.dir
+	return released.dir
 }
 
-// gitSettings makes those of the tests: the clone may be another user's, as in CI.
-var gitSettings sync.Once
-
-// needClone asks for what a release is made of and with.
+// needClone asks for what a release is made of and with. The clone may be another user's, as in CI.
 func needClone(t *testing.T) {
 	t.Helper()
 	harness.Full(t)
 	harness.Need(t, "git", "go", "bash", "sha256sum")
-	gitSettings.Do(func() {
-		file := filepath.Join(os.TempDir(), "gitconfig")
-		harness.WriteFile(t, file, []byte("[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n"))
-		os.Setenv("GIT_CONFIG_GLOBAL", file)
-	})
+	settings := filepath.Join(os.TempDir(), "gitconfig")
+	harness.WriteFile(t, settings, []byte("[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n"))
+	os.Setenv("GIT_CONFIG_GLOBAL", settings)
 	if exec.Command("git", "rev-parse", "HEAD").Run() != nil {
 		harness.Skip(t, "needs a clone of the repository")
 	}
-}
-
-func makeRelease(clone, dir string, arches ...string) error {
-	return run(exec.Command(filepath.Join(clone, ".ci/release"), append([]string{dir}, arches...)...))
 }
 
 // version is the shared release's, as its files name it.

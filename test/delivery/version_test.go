@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,10 +14,8 @@ import (
 func TestVersionNamesTheTag(t *testing.T) {
 	needClone(t)
 	harness.Need(t, "dpkg", "dpkg-deb")
-	clone := filepath.Join(t.TempDir(), "clone")
-	if err := cloneTo(clone); err != nil {
-		t.Fatal(err)
-	}
+	dir := filepath.Join(t.TempDir(), "clone")
+	clone(t, dir)
 	const commit = `\d{14}-[0-9a-f]{12}`
 	before := ""
 	for _, s := range []struct {
@@ -32,9 +29,15 @@ func TestVersionNamesTheTag(t *testing.T) {
 		{"a change that is not committed", "echo >>README.md", `v1\.2\.3\+dirty`, `1\.2\.3\+dirty`},
 		{"after the tag", "git commit -qam next", `v1\.2\.4-0\.` + commit, `1\.2\.4~0\.\d{14}\.[0-9a-f]{7}`},
 	} {
-		do(t, clone, "sh", "-c", s.change)
-		line, deb := versionsOf(t, clone)
-		head := do(t, clone, "git", "rev-parse", "HEAD")
+		do(t, dir, "sh", "-c", s.change)
+		out, arch := t.TempDir(), arches()[0]
+		makeRelease(t, dir, out, arch)
+		line := do(t, out, "./drainit-linux-"+arch, "--version")
+		deb := do(t, out, "dpkg-deb", "--field", debOf(t, out, arch), "Version")
+		if want := "drainit_" + deb + "_" + arch + ".deb"; debOf(t, out, arch) != want {
+			t.Errorf("%s is named %s", want, debOf(t, out, arch))
+		}
+		head := do(t, dir, "git", "rev-parse", "HEAD")
 		if !regexp.MustCompile(`^drainit ` + s.line + ` go1\S* - git\.` + head[:7] + `$`).MatchString(line) {
 			t.Errorf("%s: %q", s.name, line)
 		}
@@ -46,25 +49,4 @@ func TestVersionNamesTheTag(t *testing.T) {
 		}
 		before = deb
 	}
-}
-
-// versionsOf makes a release, and returns the binary's version line and the Debian
-// package's version.
-func versionsOf(t *testing.T, clone string) (line, deb string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "version-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	arch := arches()[0]
-	if err := makeRelease(clone, dir, arch); err != nil {
-		t.Fatal(err)
-	}
-	name := debOf(t, dir, arch)
-	deb = do(t, dir, "dpkg-deb", "--field", name, "Version")
-	if want := "drainit_" + deb + "_" + arch + ".deb"; name != want {
-		t.Errorf("%s is named %s", want, name)
-	}
-	return do(t, dir, "./drainit-linux-"+arch, "--version"), deb
 }
