@@ -89,11 +89,13 @@ var lives = []life{
 	quietAndBack,
 	{"stop", "", "", "-catch all -drain 300ms -exit 3", "stop", 3, "got SIGTERM", `exited with status 3`, 0},
 	{"stop twice", "", "", "-drain 1h", "kill TERM, got SIGTERM, later, stop", 137, "got SIGTERM", `second stop signal, force-stop: killing worker`, 0},
-	{"a pause in a drain", "", "", "-catch TERM,USR1 -end USR1", "kill TERM, got SIGTERM, pause, unpause, kill USR1", 0, "got SIGTERM, got SIGUSR1", `stopped after`, 0},
+	{"a pause in a drain", "", "", "-catch TERM,USR1 -end USR1", "kill TERM, got SIGTERM, pause, unpause, kill USR1",
+		0, "got SIGTERM, got SIGUSR1", `stopped after`, 0},
 	// The engine kills, and only the first line of the drain can say what was wrong.
 	{"a stop shorter than the grace", "", "", "-drain 1h", "stop", 137, "got SIGTERM", `what still runs after 30s is killed`, 9 * time.Second},
 	{"a stop longer than the grace", "", "--grace 1s", "-drain 1h", "stop", 137, "got SIGTERM", `grace period of 1s over: killing worker`, time.Second},
-	{"in the host's namespace", "--pid host", "", "-catch TSTP,TERM", "drainit quiet, got SIGTSTP, status quiet, kill TERM", 0, "got SIGTSTP, got SIGTERM", `stopped after`, 0},
+	{"in the host's namespace", "--pid host", "", "-catch TSTP,TERM", "drainit quiet, got SIGTSTP, status quiet, kill TERM",
+		0, "got SIGTSTP, got SIGTERM", `stopped after`, 0},
 	// There podman stop signals each process by itself.
 	{"stop in the host's namespace", "--pid host", "", "-drain 300ms", "stop", 0, "", `stopped after`, 0},
 }
