@@ -2,7 +2,6 @@ package signals
 
 import (
 	"regexp"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -12,40 +11,13 @@ import (
 	"drainit/test/harness"
 )
 
-// A burst is what a container's terminal sends when a window is resized, and
-// what load tests send. Signals of one kind may become one, as in the kernel,
-// but a TERM among them is not lost and not doubled.
-func TestTermInABurstOfOthersIsTakenOnce(t *testing.T) {
-	harness.Usual(t)
-	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode,
-			"--", harness.WorkerBin, "listen", "-catch", "all", "-drain", "100ms", "-exit", "7"}})
-		p.WaitReady()
-		others := []syscall.Signal{unix.SIGWINCH, unix.SIGUSR1, unix.SIGUSR2, unix.SIGHUP, unix.SIGTTIN, 35, 40, 50, 64}
-		for n := range 1000 {
-			if n == 500 {
-				p.Signal(unix.SIGTERM)
-			}
-			p.Signal(others[n%len(others)])
-		}
-		p.WantExit(7)
-		if n := strings.Count(p.Out(), "got SIGTERM\n"); n != 1 {
-			t.Errorf("the worker got %d TERM\n%s", n, p.Out())
-		}
-		if strings.Count(p.Out(), "drained") != 1 {
-			t.Errorf("the worker did not drain:\n%s", p.Out())
-		}
-	})
-}
-
+// Signals of one kind may become one, as in the kernel, but none of another kind is lost or doubled.
 func TestFloodOfOneSignalLosesNoOther(t *testing.T) {
 	harness.Usual(t)
-	for _, flood := range []syscall.Signal{unix.SIGWINCH, unix.SIGURG, unix.SIGCHLD, unix.SIGALRM, 50} {
+	for _, flood := range []syscall.Signal{unix.SIGWINCH, unix.SIGURG, unix.SIGCHLD, 50} {
 		t.Run(signals.Name(flood), func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "all", "-exit", "7"}})
-				p.WaitReady()
+			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+				p := launch(t, noPID1, nil, listening()...)
 				var want []string
 				for _, sig := range []syscall.Signal{unix.SIGUSR1, unix.SIGHUP, unix.SIGTSTP, unix.SIGQUIT, 41} {
 					want = append(want, sendIn(p, flood, sig))
@@ -56,9 +28,7 @@ func TestFloodOfOneSignalLosesNoOther(t *testing.T) {
 				want = append(want, sendIn(p, flood, unix.SIGTERM))
 				p.WantExit(7)
 				for _, line := range want {
-					if n := strings.Count(p.Out(), line+"\n"); n != 1 {
-						t.Errorf("%q %d times", line, n)
-					}
+					p.WantCount(line, 1)
 				}
 			})
 		})
@@ -76,4 +46,34 @@ func sendIn(p *harness.Init, flood, sig syscall.Signal) (line string) {
 		p.Signal(flood)
 	}
 	return "got " + signals.Name(sig)
+}
+
+// A CONT has a slot of its own: it is not lost after any number of TSTP.
+func TestContAfterAFloodOfTstpResumes(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := launch(t, noPID1, nil, listening()...)
+		for range 20000 {
+			p.Signal(unix.SIGTSTP)
+		}
+		p.Signal(unix.SIGCONT)
+		p.WaitTitle("drainit:run")
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+	})
+}
+
+// systemd sends CONT right after TERM. In every second turn both wait until drainit may go on.
+func TestContRightAfterAStopResumesNoProcess(t *testing.T) {
+	t.Parallel()
+	for n := range harness.Of(40, 4) {
+		p := harness.StartTree(t, harness.Launch{}, "a[TSTP,CONT,TERM=7]", "a")
+		passTo(p, unix.SIGTSTP, "a")
+		if n%2 == 0 {
+			harness.Freeze(t, p.Pid())
+		}
+		p.Signal(unix.SIGTERM)
+		p.Signal(unix.SIGCONT)
+		p.WantExit(7)
+		p.WantGots("a got TSTP", "a got TERM")
+	}
 }

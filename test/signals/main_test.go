@@ -1,4 +1,3 @@
-// Package signals tests which process gets which signal, and how often.
 package signals
 
 import (
@@ -22,30 +21,22 @@ func forEach(t *testing.T, values []string, test func(t *testing.T, value string
 	t.Helper()
 	for _, value := range values {
 		t.Run(value, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				test(t, value, noPID1)
-			})
+			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) { test(t, value, noPID1) })
 		})
 	}
 }
 
-// fewAndMany runs a test of what may go wrong at times: with few rounds, and with many in the
-// whole of the tests.
-func fewAndMany(t *testing.T, few, many int, test func(t *testing.T, rounds int)) {
+// launch starts drainit with flags and a worker, and waits until that is ready.
+func launch(t *testing.T, noPID1 bool, flags []string, command ...string) *harness.Init {
 	t.Helper()
-	t.Run("few", func(t *testing.T) { test(t, few) })
-	t.Run("many", func(t *testing.T) {
-		harness.Full(t)
-		test(t, many)
-	})
+	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(append(flags, harness.LongGrace), command...)})
+	p.WaitReady()
+	return p
 }
 
-// treeCase is a PerlTree, the processes of it that are to be ready, and the lines that
-// say what arrived in the end.
-type treeCase struct {
-	name, tree, ready string
-	want              []string
+// listening is a worker that prints all signals and ends with 7.
+func listening(args ...string) []string {
+	return append([]string{harness.WorkerBin, "listen", "-catch", "all", "-exit", "7"}, args...)
 }
 
 // passTo sends a signal and waits until a process of a PerlTree has got it.

@@ -10,40 +10,23 @@ import (
 	"drainit/test/harness"
 )
 
-// aboutDrainit prints what it gets of the signals that are about a process's own limits.
-const aboutDrainit = `catch "XCPU", "XFSZ", "USR1", "TERM"; say "ready"; await "TERM"; exit 7`
-
-// XFSZ and XCPU tell drainit that its own log or its own time has reached a limit. A worker
-// that handles them gets neither, and one without handlers, which would die, lives.
+// Signals about drainit's own children, pipes and limits are not the worker's, who handles them all.
 func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
-	harness.Need(t, "perl")
-	for name, worker := range map[string]string{
-		"handled":     aboutDrainit,
-		"not handled": `catch "USR1", "TERM"; say "ready"; await "TERM"; exit 7`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				t.Parallel()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, harness.Script(worker)...)})
-				p.WaitReady()
-				for _, sig := range []unix.Signal{unix.SIGXCPU, unix.SIGXFSZ} {
-					p.Signal(sig)
-					harness.WaitUntil(t, "drainit has taken it", func() bool { return !p.Running() || !pending(p) })
-				}
-				p.Signal(unix.SIGUSR1) // comes behind them
-				waitOutAlive(p, `^worker got USR1`)
-				wantStop(p, 7, "worker got USR1", "worker got TERM")
-			})
-		})
-	}
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a[URG,CHLD,PIPE,XCPU,XFSZ,USR1,TERM=7](b[URG,CHLD,PIPE,XCPU,XFSZ])", "a b")
+		for _, sig := range []unix.Signal{unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ} {
+			p.Signal(sig)
+			harness.WaitUntil(t, "drainit has taken it", func() bool { return !p.Running() || !pending(p) })
+		}
+		passTo(p, unix.SIGUSR1, "a")
+		wantStop(p, 7, "a got USR1", "a got TERM")
+	})
 }
 
 // The kernel sends XFSZ to who writes beyond the limit of a file's size. When that is
 // drainit's log, lines are lost, and neither drainit nor its worker ends.
 func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
-	harness.Need(t, "perl", "dash")
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		log, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
 			t.Fatal(err)
@@ -53,12 +36,10 @@ func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
 		if _, err := log.Write(make([]byte, limit)); err != nil {
 			t.Fatal(err)
 		}
-		drainit := append([]string{harness.DrainitBin}, harness.Line([]string{"-v", harness.LongGrace}, harness.Script(aboutDrainit)...)...)
+		drainit := append([]string{harness.DrainitBin}, harness.Line([]string{"-v", harness.LongGrace}, harness.Script(`catch "XCPU", "XFSZ", "USR1", "TERM"; say "ready"; await "TERM"; exit 7`)...)...)
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.PathOf(t, "dash"), Stderr: log, Args: append([]string{"-c", `ulimit -f 1; exec "$@"`, "dash"}, drainit...)})
-		waitOutAlive(p, `^ready`)
-		p.WaitTitle("drainit:run")
-		p.Signal(unix.SIGUSR1)
-		waitOutAlive(p, `^worker got USR1`)
+		p.WaitReady()
+		passTo(p, unix.SIGUSR1, "worker")
 		p.Signal(unix.SIGTSTP) // a line more
 		p.WaitTitle("drainit:quiet?")
 		wantStop(p, 7, "worker got USR1", "worker got TERM")
@@ -66,13 +47,4 @@ func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
 			t.Errorf("the log has %v bytes, %v: the limit was not reached", info.Size(), err)
 		}
 	})
-}
-
-// waitOutAlive is WaitOut for a line that an init may end before, by the fault that is tested.
-func waitOutAlive(p *harness.Init, pattern string) {
-	p.T.Helper()
-	harness.WaitUntil(p.T, "a line "+pattern+", or the end", func() bool { return harness.Matches(pattern, p.Stdout.Text()) || !p.Running() })
-	if !harness.Matches(pattern, p.Stdout.Text()) {
-		p.T.Fatalf("it has ended with status %d before %q\nstdout:\n%s\nstderr:\n%s", p.Wait(), pattern, p.Out(), p.Err())
-	}
 }
