@@ -1,10 +1,10 @@
 package inspect
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
 )
@@ -14,18 +14,30 @@ var everyVerb = [][]string{
 	{"status"}, {"status", "--json"}, {"status", "--ready"}, {"quiet"}, {"quiet", "--sleep=10m"}, {"resume"}, {"stop"}, {"stop", "--force"},
 }
 
+// listening are the arguments of a drainit with a worker that listens to what verbs send.
+func listening(args ...string) []string {
+	return append([]string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7"}, args...)
+}
+
+// startListening starts it as PID 1.
+func startListening(t *testing.T, setup harness.Setup) *harness.Init {
+	t.Helper()
+	harness.NeedAsk(t)
+	p := harness.Run(t, harness.Launch{Setup: setup, Args: listening()})
+	p.WaitReady()
+	return p
+}
+
+// The question may come from drainit's own user, and from root.
 func TestVerbsInAScratchImage(t *testing.T) {
-	for name, setup := range map[string]harness.Setup{
-		"root":                       {},
-		"read-only":                  {ReadOnly: true},
-		"plain user":                 {UID: harness.PlainUser},
-		"plain user, read-only root": {UID: harness.PlainUser, ReadOnly: true},
-	} {
+	for name, setup := range map[string]harness.Setup{"root": {}, "plain user, read-only root": {UID: harness.PlainUser, ReadOnly: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			harness.NeedAsk(t)
 			setup.Root = harness.Scratch(t)
-			p := harness.Run(t, harness.Launch{Bin: "/drainit", Setup: setup, Args: []string{harness.LongGrace, "--", "/worker", "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7"}})
+			args := listening()
+			args[2] = "/worker"
+			p := harness.Run(t, harness.Launch{Bin: "/drainit", Setup: setup, Args: args})
 			p.WaitReady()
 			ask := func(args ...string) harness.Answer {
 				t.Helper()
@@ -33,11 +45,10 @@ func TestVerbsInAScratchImage(t *testing.T) {
 			}
 			inPhase{"running", false, 1}.check(t, ask)
 			ask("quiet", "--sleep=50ms").WantSilent()
-			p.WaitOut(`^got SIGTSTP`)
 			inPhase{"quiet", false, 1}.check(t, ask)
 			ask("resume").WantSilent()
 			p.WaitOut(`^got SIGCONT`)
-			ask("stop").WantDone(true)
+			p.AskAs(harness.Ask{Bin: "/drainit", Args: []string{"stop"}}).WantDone(true)
 			p.WantExit(7)
 			p.WantGots("got SIGTSTP", "got SIGCONT", "got SIGTERM")
 		})
@@ -47,9 +58,7 @@ func TestVerbsInAScratchImage(t *testing.T) {
 // Who may not signal drainit may look at it: probes run as any user.
 func TestVerbsOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
-	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT")
-	p.WaitReady()
+	p := startListening(t, harness.Setup{})
 	ask := func(args ...string) harness.Answer {
 		t.Helper()
 		return p.AskAs(harness.Ask{UID: harness.OwnUID(), Args: args})
@@ -59,31 +68,6 @@ func TestVerbsOfAnotherUser(t *testing.T) {
 		ask(args...).WantRefused(`^drainit: .*not permitted: .*drainit\[1\]`)
 	}
 	p.WantTitle("drainit:run")
-}
-
-func TestVerbsOfRootForAPlainUsersDrainit(t *testing.T) {
-	t.Parallel()
-	harness.NeedAsk(t)
-	p := harness.Run(t, harness.Launch{Setup: harness.Setup{UID: harness.OwnUID()}, Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-exit", "7"}})
-	p.WaitReady()
-	inPhase{"running", false, 1}.check(t, p.Ask)
-	p.Ask("stop").WantDone(true)
-	p.WantExit(7)
-}
-
-// The worker's user is not drainit's: an entrypoint dropped its rights.
-func TestVerbsBesideAWorkerOfAnotherUser(t *testing.T) {
-	t.Parallel()
-	harness.NeedAsk(t)
-	harness.Need(t, "setpriv")
-	p := harness.Start(t, harness.LongGrace, "--", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", harness.WorkerBin, "listen", "-catch", "TERM,TSTP")
-	p.WaitReady()
-	inPhase{"running", false, 1}.check(t, p.Ask)
-	inPhase{"running", false, 1}.check(t, func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: harness.PlainUser, Args: args}) })
-	p.Ask("quiet").WantSilent()
-	p.WaitOut(`^got SIGTSTP`)
-	p.Ask("stop").WantDone(true)
-	p.WantExit(0)
 }
 
 // /proc with hidepid=2 shows a user nothing of the others.
@@ -99,102 +83,107 @@ func TestVerbsUnderHidepid(t *testing.T) {
 	p.WantExit(0)
 }
 
-// Where PID 1 is a drainit, it is meant, whatever cgroup the question comes from.
-func TestVerbsFindPID1FromAnyCgroup(t *testing.T) {
-	t.Parallel()
-	harness.NeedAsk(t)
-	cgroup := harness.NewCgroup(t)
-	p := harness.Start(t, harness.LongGrace, "--", harness.DrainitBin, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP", "-exit", "7")
-	p.WaitReady()
-	for _, ask := range []harness.Ask{{Cgroup: cgroup}, {}} {
-		ask.Args = []string{"status"}
-		p.AskAs(ask).Want(0, `\Arunning: drainit\[1\], 2 processes below it$`, "")
-	}
-	p.AskAs(harness.Ask{Cgroup: cgroup, Args: []string{"stop"}}).WantDone(true)
-	p.WantExit(7)
-	p.WantGots("got SIGTERM")
+// insidePid is the pid that a process has in its own namespace.
+func insidePid(t *testing.T, pid int) string {
+	t.Helper()
+	_, ids, _ := strings.Cut(harness.TextOf(t, fmt.Sprintf("/proc/%d/status", pid)), "NSpid:")
+	ids, _, _ = strings.Cut(ids, "\n")
+	f := strings.Fields(ids)
+	return f[len(f)-1]
+}
+
+// inCgroup starts a container of a pod whose worker listens to what verbs send.
+func inCgroup(pod harness.Pod, cgroup string) *harness.Container {
+	pod.Pause.T.Helper()
+	c := pod.Run(cgroup, harness.Launch{Args: listening()})
+	c.WaitReady()
+	return c
 }
 
 func TestVerbsInAPodFindTheDrainitOfTheirContainer(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	pod := harness.NewPod(t)
-	var both []*harness.Container
-	for _, name := range []string{"first ", "second "} {
-		c := pod.Run(harness.NewCgroup(t), harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT", "-name", name}})
-		c.WaitOut(`^` + name + `ready`)
-		c.WaitTitle("drainit:run")
-		both = append(both, c)
-	}
-	first, second := both[0], both[1]
-	for _, c := range both {
-		inPhase{"running", false, 1}.check(t, c.Ask)
-	}
+	first, second := inCgroup(pod, harness.NewCgroup(t)), inCgroup(pod, harness.NewCgroup(t))
 	if a, b := parsed(first.Ask("status", "--json")), parsed(second.Ask("status", "--json")); a.PID == b.PID {
 		t.Errorf("both are found as %d", a.PID)
 	}
 	first.Ask("quiet").WantSilent()
-	first.WaitOut(`^first got SIGTSTP`)
+	first.WaitOut(`^got SIGTSTP`)
 	first.WantTitle("drainit:quiet")
-	second.WantTitle("drainit:run")
 	inPhase{"running", false, 1}.check(t, second.Ask)
 	second.Ask("stop").WantSilent()
-	second.WantExit(0)
-	first.WantTitle("drainit:quiet")
+	second.WantExit(7)
 	second.Ask("status").WantRefused(`^drainit: .*no drainit`)
+	first.WantTitle("drainit:quiet")
 	first.Ask("stop").WantSilent()
-	first.WantExit(0)
-	first.WantGots("first got SIGTSTP", "first got SIGTERM")
-	second.WantGots("second got SIGTERM")
+	first.WantExit(7)
+	first.WantGots("got SIGTSTP", "got SIGTERM")
+	second.WantGots("got SIGTERM")
+}
+
+func TestVerbsChooseByPid(t *testing.T) {
+	t.Parallel()
+	harness.NeedAsk(t)
+	pod, cgroup := harness.NewPod(t), harness.NewCgroup(t)
+	a, b := inCgroup(pod, cgroup), inCgroup(pod, cgroup)
+	first, second := insidePid(t, a.Drainit), insidePid(t, b.Drainit)
+	for _, args := range everyVerb {
+		a.Ask(args...).WantRefused(fmt.Sprintf(`^drainit: several drainits here: (%s, %s|%[2]s, %[1]s); choose one with --pid$`, first, second))
+	}
+	a.Ask("status", "--pid", first).Want(0, `\Arunning: drainit\[`+first+`\], 1 process below it\n`, "")
+	a.Ask("quiet", "--pid="+second).WantSilent()
+	a.Ask("status", "--ready", "--pid", first).Want(0, `\Arunning\n\z`, "")
+	a.Ask("status", "--ready", "--pid", second).Want(1, `\Aquiet\n\z`, "")
+	a.Ask("resume", "--pid", second).WantSilent()
+	for _, none := range []string{"1", "2147483647", insidePid(t, b.ReadyPid(`^ready`))} {
+		for _, verb := range []string{"status", "quiet", "resume", "stop"} {
+			a.Ask(verb, "--pid", none).WantRefused(`^drainit: --pid: no drainit runs as ` + none + `$`)
+		}
+	}
+	a.Ask("stop", "--pid", second).WantSilent()
+	b.WantExit(7)
+	b.WantGots("got SIGTSTP", "got SIGCONT", "got SIGTERM")
+	a.WantTitle("drainit:run")
+	a.Ask("status").Want(0, `^running`, "")
 }
 
 // A container of the pod sees the cgroups of the others as ../OTHER.
 func TestVerbsInACgroupNamespaceOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	harness.Need(t, "unshare")
-	pod := harness.NewPod(t)
+	unshare, pod := harness.PathOf(t, "unshare"), harness.NewPod(t)
 	var both []*harness.Container
 	for range 2 {
-		cgroup := harness.NewCgroup(t)
-		c := pod.Run(cgroup, harness.Launch{Bin: harness.PathOf(t, "unshare"), Args: []string{"--cgroup", "--", harness.DrainitBin, harness.LongGrace, "--", harness.WorkerBin, "listen"}})
+		cgroup, inside := harness.NewCgroup(t), []string{"--cgroup", "--", harness.DrainitBin}
+		c := pod.Run(cgroup, harness.Launch{Bin: unshare, Args: append(inside[:3:3], listening()...)})
 		c.WaitReady()
 		c.Ask = func(args ...string) harness.Answer {
-			return pod.Pause.AskAs(harness.Ask{Bin: harness.PathOf(t, "unshare"), Cgroup: cgroup, Args: append([]string{"--cgroup", "--", harness.DrainitBin}, args...)})
+			return pod.Pause.AskAs(harness.Ask{Bin: unshare, Cgroup: cgroup, Args: append(inside[:3:3], args...)})
 		}
 		both = append(both, c)
 	}
 	for _, c := range both {
 		inPhase{"running", false, 1}.check(t, c.Ask)
 		c.Ask("stop").WantSilent()
-		c.WantExit(0)
+		c.WantExit(7)
 	}
 }
 
-func TestVerbsOfTwoDrainitsInOneCgroupAreRefused(t *testing.T) {
+// In a shared PID namespace a process may call itself what it likes.
+func TestVerbsInAPodAskNoImpostor(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	pod, cgroup := harness.NewPod(t), harness.NewCgroup(t)
-	var c *harness.Container
-	for range 2 {
-		c = pod.Run(cgroup, harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT"}})
-		c.WaitReady()
-	}
-	for _, args := range everyVerb {
-		c.Ask(args...).WantRefused(`^drainit: several drainits here: \d+, \d+; choose one with --pid$`)
-	}
-	c.WantTitle("drainit:run")
-	if got := harness.Gots(c.Out()); len(got) > 0 {
-		t.Errorf("the worker got %q", got)
-	}
-}
-
-func TestVerbsWithoutADrainit(t *testing.T) {
-	t.Parallel()
-	harness.NeedAsk(t)
-	pod := harness.NewPod(t)
-	for _, args := range everyVerb {
-		pod.Pause.Ask(args...).WantRefused(`^drainit: .*no drainit`)
+	beside := pod.Run(cgroup, harness.Launch{Bin: harness.PathOf(t, "perl"), Args: []string{"-e", harness.Renamed, harness.Prctl, "drainit:run"}})
+	beside.WaitOut(`^ready`)
+	c := pod.Run(cgroup, harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.Renamed, harness.Prctl, "drainit:kill"}})
+	c.WaitReady()
+	c.Ask("status").Want(0, `\Arunning: drainit\[`+insidePid(t, c.Drainit)+`\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
+	c.Ask("quiet").WantSilent()
+	c.WaitOut(`^quiet`)
+	if beside.Out() != "ready\n" {
+		t.Errorf("the impostor was asked: %q", beside.Out())
 	}
 }
 
@@ -207,9 +196,7 @@ func TestVerbsWithoutProc(t *testing.T) {
 	for _, proc := range []string{"none", "foreign"} {
 		t.Run(proc, func(t *testing.T) {
 			t.Parallel()
-			harness.NeedAsk(t)
-			p := harness.Run(t, harness.Launch{Setup: harness.Setup{Proc: proc}, Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT"}})
-			p.WaitReady()
+			p := startListening(t, harness.Setup{Proc: proc})
 			for _, args := range everyVerb {
 				p.Ask(args...).WantRefused(`^drainit: .*/proc`)
 			}
@@ -218,47 +205,62 @@ func TestVerbsWithoutProc(t *testing.T) {
 	}
 }
 
-// As `docker run IMAGE status` has it, where the image's entrypoint is drainit.
-func TestVerbsAsPID1SayWhatToWrite(t *testing.T) {
-	harness.Usual(t)
-	for _, args := range everyVerb {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Parallel()
-			r := harness.RunToEnd(t, harness.Launch{Args: args})
-			if r.Status != 125 || r.Out != "" || len(harness.LinesOf(r.Err)) != 1 || !strings.Contains(r.Err, "-- "+args[0]) {
-				t.Errorf("exit status %d\nstdout: %s\nstderr: %s", r.Status, r.Out, r.Err)
-			}
-		})
-	}
-}
-
 // The settings are those of the container, which are not the question's.
 func TestVerbsIgnoreTheEnvironment(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
-	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7")
-	p.WaitReady()
-	env := []string{"DRAINIT_GRACE=nonsense", "DRAINIT_FORKING=perhaps", "DRAINIT_STOP_SIGNAL=NONE", "DRAINIT_REWRITE=x", "DRAINIT_LOG_LEVEL=loud",
+	p := startListening(t, harness.Setup{})
+	env := []string{"DRAINIT_GRACE=nonsense", "DRAINIT_FORKING=perhaps", "DRAINIT_STOP_SIGNAL=NONE", "DRAINIT_LOG_LEVEL=loud",
 		"DRAINIT_SLEEP=60s", "DRAINIT_FORCE=1", "DRAINIT_READY=1", "DRAINIT_JSON=1", "OJS_GRACE_PERIOD=soon"}
 	ask := func(args ...string) harness.Answer { t.Helper(); return p.AskAs(harness.Ask{Env: env, Args: args}) }
 	inPhase{"running", false, 1}.check(t, ask)
 	ask("quiet").WantSilent()
 	ask("status").Want(0, `^quiet`, "")
-	ask("resume").WantSilent()
 	ask("stop").WantDone(true)
 	p.WantExit(7)
 }
 
-// A process may call itself what it likes: it is the container's first process
-// that is asked, and one that calls itself so does not take its place.
-func TestVerbsAskNoImpostorBelowPID1(t *testing.T) {
+// A probe that comes early is answered so, and not that there is no drainit. What answers here has the
+// title of one that starts.
+func TestVerbsOfADrainitThatStarts(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	harness.Need(t, "perl")
-	p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.Renamed, harness.Prctl, "drainit:kill"}})
-	p.WaitReady()
-	p.Ask("status").Want(0, `\Arunning: drainit\[1\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
-	p.Ask("quiet").WantSilent()
-	p.WaitOut(`^quiet`)
-	p.Signal(unix.SIGTERM)
+	p := harness.Run(t, harness.Launch{Bin: harness.PathOf(t, "perl"), Args: []string{"-e", harness.Renamed, harness.Prctl, "drainit:start"}})
+	p.WaitOut(`^ready`)
+	for _, args := range everyVerb[:6] {
+		p.Ask(args...).Want(1, "", `\Adrainit: drainit\[1\] has not started its worker yet\n\z`)
+	}
+	if p.Out() != "ready\n" {
+		t.Errorf("it was sent signals: %q", p.Out())
+	}
+}
+
+// Two drainits run in the surroundings of these tests, or none: who gets as far as to look for one fails
+// otherwise. `docker run IMAGE status` has a verb as PID 1, where the image's entrypoint is drainit.
+func TestVerbsThatAskNoDrainit(t *testing.T) {
+	for _, tt := range []struct {
+		args   string
+		noPID1 bool
+		status int
+		says   string
+	}{
+		{"status --bogus", true, 125, "--bogus"}, {"quiet --sleep=soon", true, 125, `"soon"`}, {"stop --force 7", true, 125, `"7"`},
+		{"status --json", false, 125, "-- status"}, {"stop", false, 125, "-- stop"}, {"stop --help", true, 0, "--force"},
+	} {
+		r := harness.RunToEnd(t, harness.Launch{NoPID1: tt.noPID1, Args: strings.Fields(tt.args)})
+		if r.Status != tt.status || !strings.Contains(r.Out+r.Err, tt.says) || tt.status != 0 && (r.Out != "" || len(harness.LinesOf(r.Err)) != 1) {
+			t.Errorf("%s: exit status %d, stdout %q, stderr %q", tt.args, r.Status, r.Out, r.Err)
+		}
+	}
+}
+
+// Only as the first argument is a verb a verb.
+func TestCommandThatBearsAVerbsNameRuns(t *testing.T) {
+	dir := t.TempDir()
+	harness.WriteProgram(t, dir, "status", 0o755, "#!/bin/sh\necho \"command $*\"; exit 4\n")
+	for _, args := range [][]string{{"--", "status", "--json"}, {"-v", "status", "--json"}, {"./status", "--json"}} {
+		r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Dir: dir, Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}, Args: args})
+		if r.Status != 4 || r.Out != "command --json\n" {
+			t.Errorf("%q: exit status %d, stdout %q\n%s", args, r.Status, r.Out, r.Err)
+		}
+	}
 }

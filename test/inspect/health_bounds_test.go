@@ -1,13 +1,10 @@
 package inspect
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,20 +19,10 @@ import (
 func TestBadRequestsAreAnsweredAndClosed(t *testing.T) {
 	probed(t, func(t *testing.T, p harness.Probed) {
 		for request, want := range map[string]string{
-			"GET /readyz HTTP/1.0\r\n\r\n":                             "200",
-			"GET /readyz?a=b&c HTTP/1.1\r\nHost: x\r\n\r\n":            "200",
-			"GET /readyz HTTP/1.1\r\nConnection: keep-alive\r\n\r\n":   "200",
 			"GET /readyz HTTP/1.1\r\n\r\nGET /readyz HTTP/1.1\r\n\r\n": "200",
-			"HEAD /healthz HTTP/1.1\r\n\r\n":                           "200",
 			"POST /readyz HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello":  "405",
-			"DELETE /healthz HTTP/1.1\r\n\r\n":                         "405",
-			"GET / HTTP/1.1\r\n\r\n":                                   "404",
-			"GET /metrics HTTP/1.1\r\n\r\n":                            "404",
-			"GET /readyz\r\n\r\n":                                      "400",
 			"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\n\n":         "400",
-			"\x00\n\n": "400",
-			"GET /readyz HTTP/1.1\r\nA: " + strings.Repeat("b", 5000) + "\r\n\r\n": "431",
-			strings.Repeat("GET /readyz ", 4000):                                   "431",
+			strings.Repeat("GET /readyz ", 4000):                       "431",
 		} {
 			if answer := p.Exchange(request); !strings.HasPrefix(answer, "HTTP/1.1 "+want+" ") || strings.Count(answer, "HTTP/1.1") != 1 {
 				t.Errorf("%.60q: %q, want %s", request, answer, want)
@@ -170,9 +157,7 @@ func askOn(conn net.Conn, rest string) string {
 // crowds are clients that come by the thousand: what each does, until it has
 // seen enough.
 var crowds = map[string]func(conn net.Conn, enough <-chan struct{}){
-	"who go at once": func(conn net.Conn, _ <-chan struct{}) { io.WriteString(conn, "GET /readyz HTTP/1.1\r\n\r\n") },
 	"who are silent": func(_ net.Conn, enough <-chan struct{}) { <-enough },
-	"who are slow":   func(conn net.Conn, enough <-chan struct{}) { io.WriteString(conn, "G"); <-enough },
 	"who are long":   func(conn net.Conn, _ <-chan struct{}) { conn.Write(make([]byte, 1<<20)); io.Copy(io.Discard, conn) },
 	"who break off": func(conn net.Conn, _ <-chan struct{}) {
 		io.WriteString(conn, "GET /")
@@ -269,18 +254,7 @@ func TestManyProbesLeaveNothingBehind(t *testing.T) {
 	if now > memory+leeway && !harness.Raced {
 		t.Errorf("%d kB, %d kB before", now, memory)
 	}
-	t.Logf("%d kB, %d kB before", now, memory)
 	wantEndsAlone(p)
-}
-
-// lowestFree is the number of the next descriptor that a process opens.
-func lowestFree(t *testing.T, pid int) uint64 {
-	t.Helper()
-	for n := uint64(0); ; n++ {
-		if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", pid, n)); err != nil {
-			return n
-		}
-	}
 }
 
 // limitFiles leaves a process no descriptor, and returns a way to take that back.
@@ -290,7 +264,11 @@ func limitFiles(t *testing.T, pid int) (lift func()) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
 		t.Fatal(err)
 	}
-	none := unix.Rlimit{Cur: lowestFree(t, pid), Max: before.Max}
+	none := unix.Rlimit{Max: before.Max}
+	for err := error(nil); err == nil; none.Cur++ { // to the number of the next that it opens
+		_, err = os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", pid, none.Cur))
+	}
+	none.Cur--
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &none, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -313,26 +291,14 @@ func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
 		if n, err := conn.Read(make([]byte, 1)); n > 0 || !os.IsTimeout(err) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
-		harness.WaitUntil(t, "drainit sleeps meanwhile", func() bool { return sleeps(t, p.Pid()) })
+		// Short to the 100 ms after which it tries again: what tries again and again never sleeps.
+		harness.WaitUntil(t, "drainit sleeps meanwhile", func() bool { return harness.IsIdle(20*time.Millisecond, p.Pid()) })
 		lift()
 		conn.SetReadDeadline(time.Now().Add(harness.Patience))
 		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
 			t.Errorf("%q, %v", answer, err)
 		}
 		wantEndsAlone(p)
-	})
-}
-
-// sleeps reports whether a process sleeps for a while, which is short to the 100 ms after which
-// drainit tries again. What tries again and again never does.
-func sleeps(t *testing.T, pid int) bool {
-	t.Helper()
-	ran := harness.RunTime(pid)
-	time.Sleep(20 * time.Millisecond)
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // fails for a bad pattern only
-	return harness.RunTime(pid) == ran && !slices.ContainsFunc(threads, func(file string) bool {
-		stat, _ := os.ReadFile(file) // empty if it has gone
-		return bytes.Contains(stat, []byte(") R "))
 	})
 }
 
@@ -378,10 +344,7 @@ func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
 			p.Signal(sig)
 		}
 		clients.Wait()
-		harness.WaitUntil(t, "it has resumed", func() bool {
-			answer, err := harness.Get("http://" + p.Addr + "/healthz")
-			return err == nil && answer == "200 running"
-		})
+		harness.WaitUntil(t, "it has resumed", func() bool { return p.Get("/healthz") == "200 running" })
 		p.WantProbes("200 running", "200 running")
 		p.Signal(syscall.SIGTERM)
 		p.WaitErr(`draining`)

@@ -16,13 +16,6 @@ var idle = map[string]func(t *testing.T) *harness.Init{
 		p.WaitTitle("drainit:run")
 		return p
 	},
-	"quiet": func(t *testing.T) *harness.Init {
-		p := harness.Run(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
-		p.WaitOut(`^ready`)
-		p.Signal(unix.SIGTSTP)
-		p.WaitOut(`^got SIGTSTP`)
-		return p
-	},
 	"running, and was probed": func(t *testing.T) *harness.Init {
 		p := harness.LaunchProbed(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 		for range 20 {

@@ -1,10 +1,13 @@
 package inspect
 
 import (
+	"bytes"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,27 +19,22 @@ import (
 func TestManyProbesAtADrain(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	probes := harness.Of(200, 16)
-	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,USR1", "-end", "USR1", "-exit", "7")
+	p := harness.Start(t, append([]string{harness.LongGrace}, harness.EndsByUSR1()...)...)
 	p.WaitOut(`^ready`)
 	p.Signal(unix.SIGTERM)
 	p.WaitOut(`^got SIGTERM`)
 	var all sync.WaitGroup
-	for i := range probes {
+	for range harness.Of(50, 4) {
 		all.Go(func() {
-			switch i % 4 {
-			case 0:
-				p.Ask("status").Want(0, `\Adraining: drainit\[1\], `+stopPart+`1 process below it\n.*\n.* worker\n\z`, "")
-			case 1:
-				p.Ask("status", "--ready").Want(1, `\Adraining\n\z`, "")
-			case 2:
-				if s := parsed(p.Ask("status", "--json")); s.Phase != "draining" || len(s.Processes) != 1 {
-					t.Errorf("%+v", s)
-				}
-			case 3:
-				p.Ask("stop").Want(0, `\Adraining: `, `stop --force`)
+			p.Ask("status").Want(0, `\Adraining: drainit\[1\], `+stopPart+`1 process below it\n.*\n.* worker\n\z`, "")
+		})
+		all.Go(func() { p.Ask("status", "--ready").Want(1, `\Adraining\n\z`, "") })
+		all.Go(func() {
+			if s := parsed(p.Ask("status", "--json")); s.Phase != "draining" || len(s.Processes) != 1 {
+				t.Errorf("%+v", s)
 			}
 		})
+		all.Go(func() { p.Ask("stop").Want(0, `\Adraining: `, `stop --force`) })
 	}
 	all.Wait()
 	p.Signal(unix.SIGUSR1)
@@ -44,33 +42,11 @@ func TestManyProbesAtADrain(t *testing.T) {
 	p.WantGots("got SIGTERM", "got SIGUSR1")
 }
 
-// Liveness and readiness come at the same time.
-func TestTwoProbesAtOnce(t *testing.T) {
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP"}})
-		c.WaitReady()
-		for _, ready := range []int{0, 1} {
-			var both sync.WaitGroup
-			both.Go(func() { c.Ask("status").Want(0, `\A(running|quiet): `, "") })
-			both.Go(func() { c.Ask("status", "--ready").Want(ready, `\A(running|quiet)\n\z`, "") })
-			both.Wait()
-			c.Ask("quiet").WantSilent()
-		}
-	})
-}
-
-// childrenWait is a worker with as many children as it is given.
-const childrenWait = `
-my $n = shift @ARGV;
-for (1 .. $n) { my $pid = fork; die "cannot fork: $!" unless defined $pid; if (!$pid) { POSIX::pause() while 1 } }
-say "ready"; POSIX::pause() while 1`
-
 func TestStatusOfAWorkerWithManyChildren(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	harness.Need(t, "perl")
 	children := harness.Of(2000, 100)
-	p := harness.Start(t, harness.Line([]string{"--grace=0"}, harness.Script(childrenWait, strconv.Itoa(children))...)...)
+	p := harness.Start(t, harness.Line([]string{"--grace=0"}, harness.Script(harness.ManySleepers, strconv.Itoa(children))...)...)
 	p.WaitReady()
 	inPhase{"running", false, children + 1}.check(t, p.Ask)
 	p.Signal(unix.SIGTERM)
@@ -82,28 +58,42 @@ func TestStatusOfAWorkerWithManyChildren(t *testing.T) {
 // crowd takes seconds.
 func TestVerbsLookAtNoOtherProcess(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
 	harness.Need(t, "strace")
-	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,USR1", "-end", "USR1")
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
+	p := startListening(t, harness.Setup{})
 	for _, step := range []struct {
 		verb  string
 		lists bool
-	}{
-		{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false},
-		{"status --ready --json", true},
-		{"quiet", false}, {"quiet --pid 1", false}, {"resume", false},
-		{"stop", false},
-		{"stop", true}, // in a drain it prints the status
-	} {
-		if step.verb == "stop" && step.lists {
-			p.WaitTitle("drainit:drain")
-		}
-		args := append([]string{"-f", "-e", "trace=openat", harness.DrainitBin}, strings.Fields(step.verb)...)
-		a := p.AskAs(harness.Ask{Bin: "strace", Args: args})
+	}{{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false}, {"status --ready --json", true}, {"quiet", false}, {"resume", false}, {"stop", false}} {
+		a := p.AskAs(harness.Ask{Bin: "strace", Args: append([]string{"-f", "-e", "trace=openat", harness.DrainitBin}, strings.Fields(step.verb)...)})
 		if lists := strings.Contains(a.Err, `"/proc", `); lists != step.lists {
 			t.Errorf("%s lists all processes: %v, want %v; it opens\n%s", step.verb, lists, step.lists, a.Err)
 		}
 	}
+}
+
+// A drainit that gets its turn late, for others of its CPU limit have it, is stopped all the
+// same: the verb goes on until its signals have been seen, and those that the kernel kept
+// for so long that they count as one request are a force-stop, for the verb waits.
+func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
+	harness.Full(t)
+	g := harness.NewCPUCgroup(t)
+	p := g.Run(harness.Launch{NoPID1: true, Args: harness.Line([]string{harness.LongGrace, "-v"}, harness.Script(`
+		$SIG{TERM} = "IGNORE";
+		for (1 .. 3) { spawn { 1 while 1 } }
+		say "ready"; forever`)...)})
+	p.WaitReady()
+	g.Limit(10)
+	var out bytes.Buffer
+	verb := exec.Command(harness.DrainitBin, "stop", "--force", "--pid", strconv.Itoa(p.Pid()))
+	verb.Stdout, verb.Stderr = &out, &out
+	if err := verb.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second) // what is tested
+	g.Lift()
+	if err := verb.Wait(); err != nil {
+		t.Fatalf("%v: %s%s", err, &out, p.Err())
+	}
+	p.WantExit(137)
+	p.WantNothingLeft()
 }

@@ -13,34 +13,15 @@ import (
 // A pod's infra container has no worker: it ends with 0, at once, whatever else lives.
 func TestPauseEndsAtAStopSignal(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		for _, args := range []string{"-P", "--pause", "-P --"} {
-			for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: strings.Fields(args)})
-				p.WaitTitle("drainit:pause")
-				p.Signal(sig)
-				p.WantExit(0)
-				if p.Out()+p.Err() != "" {
-					t.Errorf("stdout %q, stderr %q", p.Out(), p.Err())
-				}
+		for flag, sig := range map[string]syscall.Signal{"-P": unix.SIGTERM, "--pause": unix.SIGINT} {
+			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{flag}})
+			p.WaitTitle("drainit:pause")
+			p.Signal(sig)
+			p.WantExit(0)
+			if p.Out()+p.Err() != "" {
+				t.Errorf("stdout %q, stderr %q", p.Out(), p.Err())
 			}
 		}
-	})
-}
-
-// What drainit does about other signals ends no pod.
-func TestPauseOutlivesOtherSignals(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"-P"}})
-		p.WaitTitle("drainit:pause")
-		harness.WaitUntil(t, "each signal is subscribed to", func() bool { return harness.SignalMask(t, p.Pid(), "SigCgt")&(1<<(unix.SIGCONT-1)) != 0 })
-		for _, sig := range []syscall.Signal{unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGPIPE, unix.SIGALRM} {
-			p.Signal(sig)
-		}
-		if !p.Running() {
-			t.Error("it has ended")
-		}
-		p.Signal(unix.SIGTERM)
-		p.WantExit(0)
 	})
 }
 
@@ -64,26 +45,16 @@ func TestPauseReapsEveryOrphan(t *testing.T) {
 	p.WantExit(0)
 }
 
-func TestPauseTakesNoCommand(t *testing.T) {
-	t.Parallel()
-	for _, args := range []string{"-P true", "--pause -- true", "-P -- true x"} {
-		r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: strings.Fields(args)})
-		if r.Status != 125 || r.Out != "" || r.Err != "drainit: --pause runs no COMMAND, and was given \"true\"\n" {
-			t.Errorf("%s: exit status %d, stdout %q, stderr %q", args, r.Status, r.Out, r.Err)
-		}
-	}
-}
-
 // No verb takes a pod's pause for the drainit of its container.
 func TestVerbsInAPodThatDrainitPauses(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	p := harness.Run(t, harness.Launch{Args: []string{"-P"}})
 	p.WaitTitle("drainit:pause")
-	pod := harness.Pod{Pause: p}
-	pod.Pause.Ask("status").WantRefused(`^drainit: .*no drainit`)
-	c := pod.Run(harness.NewCgroup(t), harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-exit", "7"}})
-	c.WaitReady()
+	for _, args := range everyVerb {
+		p.Ask(args...).WantRefused(`^drainit: .*no drainit`)
+	}
+	c := inCgroup(harness.Pod{Pause: p}, harness.NewCgroup(t))
 	inPhase{"running", false, 1}.check(t, c.Ask)
 	c.Ask("stop").WantSilent()
 	c.WantExit(7)

@@ -3,7 +3,7 @@ package inspect
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,11 +18,17 @@ import (
 
 // parsedStatus is what status --json says.
 type parsedStatus struct {
-	Phase       string        `json:"phase"`
-	Ready       bool          `json:"ready"`
-	WorkerAlive bool          `json:"worker_alive"`
-	PID         int           `json:"pid"`
-	Processes   []toldProcess `json:"processes"`
+	Phase       string `json:"phase"`
+	Ready       bool   `json:"ready"`
+	WorkerAlive bool   `json:"worker_alive"`
+	PID         int    `json:"pid"`
+	Processes   []struct {
+		PID   int     `json:"pid"`
+		PPID  int     `json:"ppid"`
+		Comm  string  `json:"comm"`
+		State string  `json:"state"`
+		Age   float64 `json:"age_s"`
+	} `json:"processes"`
 
 	WorkerStopped bool      `json:"worker_stopped"`
 	QuietHandled  *bool     `json:"quiet_handled"`
@@ -33,14 +39,6 @@ type parsedStatus struct {
 
 // stopPart is what the first line of a status says of a stop, where it is known.
 const stopPart = `(SIG\w+ [0-9.]+s ago, )?(SIGKILL in [0-9.]+s, )?`
-
-type toldProcess struct {
-	PID   int     `json:"pid"`
-	PPID  int     `json:"ppid"`
-	Comm  string  `json:"comm"`
-	State string  `json:"state"`
-	Age   float64 `json:"age_s"`
-}
 
 // parsed is the one line of status --json, in which every field stands that is
 // documented and no other.
@@ -57,10 +55,18 @@ func parsed(a harness.Answer) (s parsedStatus) {
 	if err := d.Decode(&s); err != nil {
 		a.T.Fatalf("%v: %q", err, line)
 	}
-	if err := json.Unmarshal([]byte(line), &fields); err != nil || !hasAll(fields, "phase", "ready", "worker_alive", "pid", "processes") || string(fields["processes"]) == "null" {
-		a.T.Errorf("fields missing: %v %q", err, line)
+	_ = json.Unmarshal([]byte(line), &fields) // as above
+	for _, name := range []string{"phase", "ready", "worker_alive", "pid", "processes"} {
+		if value := string(fields[name]); value == "" || value == "null" {
+			a.T.Errorf("no %s: %q", name, line)
+		}
 	}
+	seen := []int{s.PID}
 	for _, p := range s.Processes {
+		if !slices.Contains(seen, p.PPID) {
+			a.T.Errorf("%+v comes before its parent", p)
+		}
+		seen = append(seen, p.PID)
 		if p.PID < 2 || p.PPID < 1 || p.Comm == "" || len(p.State) != 1 || p.Age < 0 || p.Age > time.Since(testsBegan).Seconds()+rounded {
 			a.T.Errorf("no such process: %+v", p)
 		}
@@ -73,15 +79,6 @@ var testsBegan = time.Now()
 
 // rounded is by how much an age may be more than it is, in seconds.
 const rounded = 0.2
-
-func hasAll(fields map[string]json.RawMessage, names ...string) bool {
-	for _, name := range names {
-		if fields[name] == nil {
-			return false
-		}
-	}
-	return true
-}
 
 // rows are the lines of the table of a status for people.
 func rows(a harness.Answer) (rows [][]string) {
@@ -165,16 +162,13 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	}
 }
 
-// tree is the command line of a PerlTree.
-func tree(tree string) []string { return []string{"perl", "-e", harness.PerlTree, tree} }
-
 // askedOfTree runs a test with a PerlTree below drainit, of which these processes are ready.
-func askedOfTree(t *testing.T, text, ready string, test func(t *testing.T, c *harness.Container)) {
+func askedOfTree(t *testing.T, tree, ready string, test func(t *testing.T, c *harness.Container)) {
 	t.Helper()
 	harness.Need(t, "perl")
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, tree(text)...)})
-		for _, name := range strings.Fields(ready) {
+		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.PerlTree, tree}})
+		for name := range strings.FieldsSeq(ready) {
 			c.WaitOut(`^ready ` + name)
 		}
 		c.WaitTitle("drainit:run")
@@ -183,87 +177,82 @@ func askedOfTree(t *testing.T, text, ready string, test func(t *testing.T, c *ha
 }
 
 func TestStatusInEachPhase(t *testing.T) {
-	askedOfTree(t, "a[TSTP,CONT,TERM](b)", "a b", func(t *testing.T, c *harness.Container) {
-		inPhase{"running", false, 2}.check(t, c.Ask)
-		c.Send(unix.SIGTSTP)
-		c.WaitOut(`^a got TSTP`)
-		inPhase{"quiet", false, 2}.check(t, c.Ask)
-		c.Send(unix.SIGCONT)
-		c.WaitOut(`^a got CONT`)
-		inPhase{"running", false, 2}.check(t, c.Ask)
-		c.Send(unix.SIGTERM)
-		c.WaitOut(`^a got TERM`)
-		inPhase{"draining", false, 2}.check(t, c.Ask)
+	askedOfTree(t, "a[TSTP,CONT,TERM](b(c) d)", "a b c d", func(t *testing.T, c *harness.Container) {
+		inPhase{"running", false, 4}.check(t, c.Ask)
+		for _, step := range []struct {
+			sig   unix.Signal
+			phase string
+		}{{unix.SIGTSTP, "quiet"}, {unix.SIGCONT, "running"}, {unix.SIGTERM, "draining"}} {
+			c.Send(step.sig)
+			c.WaitOut(`^a got ` + strings.TrimPrefix(unix.SignalName(step.sig), "SIG"))
+			inPhase{step.phase, false, 4}.check(t, c.Ask)
+		}
 	})
 }
 
-// stopPublished waits until status knows the times of a stop: behind the signals.
+// stopPublished waits until status knows the times of a stop: after the signals.
 func stopPublished(t *testing.T, c *harness.Container) {
 	t.Helper()
 	harness.WaitUntil(t, "the times of the stop are published", func() bool { return !parsed(c.Ask("status", "--json")).StoppingSince.IsZero() })
 }
 
-// workerEnded runs a test with a worker that has exited and left a child, which drains for
-// good.
-func workerEnded(t *testing.T, test func(t *testing.T, c *harness.Container)) {
-	t.Helper()
+// The stop signal, since when, and the time left are those that drainit goes by.
+func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
+	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+		c := run(harness.Launch{Args: []string{"--grace=50s", "--", harness.WorkerBin, "listen", "-catch", "INT,USR1", "-end", "USR1", "-exit", "7"}})
+		c.WaitReady()
+		before := time.Now()
+		c.Send(unix.SIGINT)
+		c.WaitOut(`^got SIGINT`)
+		stopPublished(t, c)
+		c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGINT [0-9.]+s ago, SIGKILL in [0-9.]+s, 1 process below it\n`, "")
+		s := parsed(c.Ask("status", "--json"))
+		const rounded = time.Second
+		after := time.Now()
+		if s.StopSignal != "SIGINT" || s.StoppingSince.Before(before.Add(-rounded)) || s.StoppingSince.After(after.Add(rounded)) {
+			t.Errorf("%+v, sent at %v, asked at %v", s, before, after)
+		}
+		if s.Left == nil || *s.Left > 50 || *s.Left < (50*time.Second-after.Sub(before)-rounded).Seconds() {
+			t.Errorf("%+v, %v after the signal", s, after.Sub(before))
+		}
+		c.Send(unix.SIGUSR1)
+		c.WantExit(7)
+	})
+}
+
+// A worker that has exited by itself, and left a child that drains for good: there is no stop signal, but a time.
+func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)})
 		c.WaitOut(`^child got TERM`)
 		c.WaitTitle("drainit:ended")
 		stopPublished(t, c)
-		test(t, c)
-	})
-}
-
-func TestStatusWhenTheWorkerHasEnded(t *testing.T) {
-	workerEnded(t, func(t *testing.T, c *harness.Container) {
 		inPhase{"draining", true, 1}.check(t, c.Ask)
+		const status = `draining: drainit\[\d+\], the worker has ended, SIGKILL in [0-9.]+s, 1 process below it\n`
+		c.Ask("status").Want(1, `\A`+status, "")
+		if s := parsed(c.Ask("status", "--json")); s.StopSignal != "" || s.StoppingSince.IsZero() || s.Left == nil || *s.Left > 30 {
+			t.Errorf("%+v", s)
+		}
+		wantNothingMoreToDo(c, status)
 	})
 }
 
-// As PID 1 drainit kills every process of its container, also one that asks.
-func TestStatusOfAKillHasNoProcesses(t *testing.T) {
-	t.Parallel()
-	harness.NeedAsk(t)
-	c := harness.NewPod(t).Run(harness.NewCgroup(t), harness.Launch{Args: killedAtOnce()})
-	release := killing(c.Init, c.Drainit)
-	inPhase{"killing", false, 0}.check(t, c.Ask)
-	release()
-	c.WantExit(137)
-}
-
-// What an engine starts in a running container is none of drainit's, nor is the
-// one who asks.
+// What an engine starts in a running container is none of drainit's, nor is the one who asks.
 func TestStatusShowsNoProcessOfAnExec(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
-	p := harness.Start(t, "--", harness.WorkerBin, "listen")
-	p.WaitReady()
+	p := startListening(t, harness.Setup{})
 	command := append(p.Entering(0, ""), harness.WorkerBin, "listen")
-	guest := exec.Command(command[0], command[1:]...)
-	out, err := guest.StdoutPipe()
-	if err == nil {
-		err = guest.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = guest.Process.Kill(); _ = guest.Wait() })
-	if _, err := out.Read(make([]byte, 1)); err != nil { // it is ready
-		t.Fatal(err)
-	}
+	guest := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, command[0]), Args: command[1:]})
+	guest.WaitOut(`^ready`)
 	inPhase{"running", false, 1}.check(t, p.Ask)
 }
 
 // A name may hold anything, arguments hold secrets.
 func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 	harness.Need(t, "perl")
-	names := map[string]string{"with blanks": "a b  c ", "with parentheses": "a) (b) S 1 (", "empty": ""}
-	for title, name := range harness.HostileNames {
-		names[title] = name
-	}
+	names := maps.Clone(harness.HostileNames)
+	names["plain, with parentheses"] = "a) (b) S 1 ("
 	for title, name := range names {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
@@ -272,60 +261,22 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 			p.WaitReady()
 			text, asJSON := p.Ask("status"), p.Ask("status", "--json")
 			text.Want(0, `\Arunning: drainit\[1\], 1 process below it\n.*COMMAND\n.*\n\z`, "")
-			asJSON.Want(0, `.`, "")
 			for line := range strings.Lines(text.Out + asJSON.Out) {
 				harness.WantPrintable(t, strings.TrimSuffix(line, "\n"))
 				if strings.Contains(line, "hunter2") || strings.HasPrefix(line, "drainit: FORGE") {
 					t.Error(line)
 				}
 			}
-			var s parsedStatus
-			if err := json.Unmarshal([]byte(asJSON.Out), &s); err != nil || len(s.Processes) != 1 {
-				t.Fatalf("%v: %s", err, asJSON.Out)
-			}
-			if plain := strings.HasPrefix(title, "with "); plain && s.Processes[0].Comm != name {
-				t.Errorf("comm is %q, want %q", s.Processes[0].Comm, name)
+			if s := parsed(asJSON); len(s.Processes) != 1 || strings.HasPrefix(title, "plain") && s.Processes[0].Comm != name {
+				t.Errorf("%+v, want the name %q", s, name)
 			}
 		})
 	}
 }
 
-// Parents come before their children, and each has its own.
-func TestStatusShowsTheTree(t *testing.T) {
-	t.Parallel()
-	harness.NeedAsk(t)
-	p := harness.StartTree(t, harness.Launch{Args: []string{harness.LongGrace}}, "a(b(c) d(e f))", "a b c d e f")
-	p.WaitTitle("drainit:run")
-	s := parsed(p.Ask("status", "--json"))
-	seen := []int{s.PID}
-	for _, process := range s.Processes {
-		if !slices.Contains(seen, process.PPID) {
-			t.Errorf("%+v comes before its parent", process)
-		}
-		seen = append(seen, process.PID)
-	}
-	if len(seen) != 7 || s.PID != 1 {
-		t.Errorf("%+v", s)
-	}
-}
-
-// A stopped drainit does not answer, but /proc does.
-func TestStatusOfAStoppedDrainit(t *testing.T) {
-	t.Parallel()
-	harness.NeedAsk(t)
-	p := harness.Start(t, "--", harness.WorkerBin, "listen")
-	p.WaitReady()
-	harness.Freeze(t, p.Pid())
-	inPhase{"running", false, 1}.check(t, p.Ask)
-	p.Signal(unix.SIGCONT)
-}
-
 // A prober must not take a lost answer for a good one.
 func TestStatusThatCannotBePrintedFails(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
-	p := harness.Start(t, "--", harness.WorkerBin, "listen")
-	p.WaitReady()
-	a := p.AskAs(harness.Ask{Bin: "/bin/sh", Args: []string{"-c", `exec "$0" status >/dev/full`, harness.DrainitBin}})
-	a.Want(125, "", `^drainit: .*no space left`)
+	p := startListening(t, harness.Setup{})
+	p.AskAs(harness.Ask{Bin: "/bin/sh", Args: []string{"-c", `exec "$0" status >/dev/full`, harness.DrainitBin}}).Want(125, "", `^drainit: .*no space left`)
 }
