@@ -28,9 +28,6 @@ func TestTTYCtrlCReachesTheWorkerOnceFromDrainit(t *testing.T) {
 	t.Parallel()
 	c := harness.AtShell(t)
 	worker := startWorker(c, "drainit -- python3 -c '"+whoSent+"'")
-	if fg := c.Foreground(); fg == harness.TaskOf(worker).Group {
-		t.Errorf("the worker has the terminal, and never read it")
-	}
 	drainit := c.Above(worker)
 	c.Keys("\x03")
 	if from := c.See(`got SIGINT from (\d+)`)[1]; from != strconv.Itoa(drainit) {
@@ -82,39 +79,6 @@ func TestTTYSecondCtrlCKills(t *testing.T) {
 			c.WantShown(`got SIG`, 1)
 		})
 	}
-}
-
-// A shell waits for its child on INT, so that it is sent TERM, and its child INT.
-func TestTTYCtrlCReachesTheChildOfAShellOnce(t *testing.T) {
-	t.Parallel()
-	c := harness.AtShell(t)
-	worker := startWorker(c, "drainit -- sh -c 'worker listen -catch INT,TERM,USR1 -end USR1; echo not reached'")
-	c.Keys("\x03")
-	c.See(`got SIGINT`)
-	c.Send(worker, unix.SIGUSR1)
-	c.Prompt()
-	c.WantShown(`got SIG(INT|TERM)`, 1)
-	c.WantShown(`^not reached`, 0)
-}
-
-// By --forward=group the worker's whole group is signalled, and drainit's own was signalled
-// by the terminal.
-func TestTTYCtrlCInGroupModeReachesEachOnce(t *testing.T) {
-	t.Parallel()
-	c := harness.AtShell(t)
-	c.Enter("drainit -g -- sh -c 'worker listen -name a: -catch INT,USR1 -end USR1 & exec worker listen -name b: -catch INT,USR1 -end USR1 -exit 7'")
-	pids := map[string]int{}
-	for _, name := range []string{"a", "b"} {
-		pids[name] = numberIn(t, c.WaitOut(name + `:ready (\d+)`)[1])
-	}
-	c.Keys("\x03")
-	for _, name := range []string{"a", "b"} {
-		c.WaitOut(name + `:got SIGINT`)
-		c.Send(pids[name], unix.SIGUSR1)
-	}
-	c.WantPrompt(7)
-	c.WantShown(`a:got SIGINT`, 1)
-	c.WantShown(`b:got SIGINT`, 1)
 }
 
 func TestTTYCtrlBackslashIsPassedOnOnce(t *testing.T) {

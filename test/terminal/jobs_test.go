@@ -5,57 +5,11 @@ import (
 	"os"
 	"regexp"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
 )
-
-// Another shell with job control of its own making.
-func TestTTYJobOfDash(t *testing.T) {
-	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtDash(t)
-		shell := c.Foreground()
-		worker := startWorker(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
-		for range 2 {
-			ctrlZ(c)
-			c.WaitForeground(shell)
-			c.Enter("jobs")
-			c.See(`\[1\] \+ Stopped +.*worker listen`)
-			c.WantPrompt(0)
-			fg(c)
-			c.Send(worker, unix.SIGUSR1)
-			c.See(`got SIGUSR1`)
-		}
-		ctrlZ(c)
-		c.Enter("bg")
-		c.WantPrompt(0)
-		c.Send(worker, unix.SIGUSR1)
-		c.See(`got SIGUSR1`)
-		c.WantForeground(shell)
-		c.Enter("kill %1; wait %1")
-		c.WaitOut(`#7# `)
-		c.WantShown(`got SIGTERM`, 1)
-	})
-}
-
-func TestTTYBackgroundJobOfDashThatReads(t *testing.T) {
-	harness.Usual(t)
-	t.Parallel()
-	harness.Beside(t, func(t *testing.T, under string) {
-		c := harness.AtDash(t)
-		shell := c.Foreground()
-		reader := startInBackground(c, under+catReady)
-		waitStates(c, "T")
-		c.WantForeground(shell)
-		fgTo(c, reader)
-		typeToCat(c, "abc")
-		c.Keys("\x04")
-		c.WantPrompt(0)
-	})
-}
 
 // stopsInTheBackground starts a job with & that wants the terminal, and waits
 // until the shell shows that it has stopped.
@@ -99,23 +53,13 @@ func TestTTYBackgroundJobNeverTakesTheForeground(t *testing.T) {
 	})
 }
 
-func TestTTYStatusOfABackgroundJob(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		c.Enter(under + "sh -c 'exit 7' & wait $!")
-		c.WantPrompt(7)
-		c.Enter("for n in 1 2 3 4 5; do " + under + "sh -c \"exit $n\" & all=\"$all $!\"; done; for p in $all; do wait $p; echo sta''tus $?; done")
-		for n := range 5 {
-			c.See(fmt.Sprintf(`status %d`, n+1))
-		}
-	})
-}
-
 func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+	inShells(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		reader := stopsInTheBackground(c, under+catReady)
+		reader := startInBackground(c, under+catReady)
+		waitStates(c, "T")
+		c.ShowJobs(`\[1\] ?[-+] +Stopped`)
+		c.WantForeground(shell)
 		fgTo(c, reader)
 		typeToCat(c, "abc")
 		ctrlZ(c)
@@ -171,33 +115,6 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 				tt.comes(c, drainit)
 			})
 		}
-	}
-}
-
-// A shell's kill of a stopped job, at any moment of the stop, and on one processor,
-// where a signal is on its way for longer.
-func TestTTYKilledAtAnyMomentOfAStopDrains(t *testing.T) {
-	t.Parallel()
-	harness.Need(t, "strace", "taskset", "perl")
-	const reads = `$| = 1; $SIG{TERM} = sub { print "got TERM\n"; exit 5 }; print "ready $$\n"; <STDIN>`
-	for after := range 10 {
-		t.Run(fmt.Sprintf("%d ms", after), func(t *testing.T) {
-			t.Parallel()
-			c := harness.AtShell(t)
-			c.Enter(slowTgkill + "delay_enter=5ms:when=1 taskset -c 0 drainit -- " +
-				"perl -e '" + reads + "' &")
-			c.WantPrompt(0)
-			worker := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
-			drainit := c.Above(worker)
-			c.WaitState(worker, "T")
-			time.Sleep(time.Duration(after) * time.Millisecond) // where the signals come is what the test is about
-			c.Send(drainit, unix.SIGTERM)
-			c.Send(drainit, unix.SIGCONT)
-			c.WaitOut(`drainit: stopped after `)
-			c.Enter("wait %1")
-			c.WantPrompt(5)
-			c.WantShown(`^got TERM`, 1)
-		})
 	}
 }
 

@@ -126,48 +126,50 @@ func TestTTYCtrlZQuietsAWorkerThatCatchesIt(t *testing.T) {
 	}
 }
 
-func TestTTYCtrlZStopsAndFgContinues(t *testing.T) {
+// inShells runs a test with an interactive bash and dash, each beside the same without drainit.
+func inShells(t *testing.T, test func(t *testing.T, c *harness.Console, under string)) {
+	t.Helper()
 	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+	for name, start := range map[string]func(t *testing.T) *harness.Console{"bash": harness.AtShell, "dash": harness.AtDash} {
+		t.Run(name, func(t *testing.T) {
+			harness.Beside(t, func(t *testing.T, under string) { test(t, start(t), under) })
+		})
+	}
+}
+
+func TestTTYCtrlZStopsAndFgAndBgContinue(t *testing.T) {
+	inShells(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		worker := startWorker(c, under+"worker listen -catch USR1,USR2 -end USR2 -exit 7")
-		for range 5 {
-			ctrlZ(c)
-			c.WaitState(worker, "T")
-			c.WaitForeground(shell)
-			c.Enter("jobs")
-			c.See(`\[1\]\+ +Stopped +.*worker listen`)
-			c.WantPrompt(0)
-			fg(c)
+		worker := startWorker(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
+		runs := func() {
+			t.Helper()
 			c.Send(worker, unix.SIGUSR1)
 			c.See(`got SIGUSR1`) // which a stopped one does not see
 		}
-		c.Send(worker, unix.SIGUSR2)
-		c.WantPrompt(7)
-		c.WantShown(`drainit: `, 0)
-	})
-}
-
-func TestTTYCtrlZAndBgContinueInTheBackground(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		shell := c.Foreground()
-		worker := startWorker(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
+		for range 3 {
+			ctrlZ(c)
+			c.WaitForeground(shell)
+			c.Enter("jobs")
+			c.See(`\[1\] ?\+ +Stopped +.*worker listen`)
+			c.WantPrompt(0)
+			fg(c)
+			runs()
+		}
 		ctrlZ(c)
 		c.Enter("bg")
 		c.WantPrompt(0)
-		c.Send(worker, unix.SIGUSR1)
-		c.See(`got SIGUSR1`)
+		runs()
 		c.Enter("jobs")
-		c.See(`\[1\]\+ +Running +.*worker listen`)
+		c.See(`\[1\] ?\+ +Running +.*worker listen`)
 		c.WantPrompt(0)
 		c.Keys("\x03") // is for the shell
-		c.WantPrompt(130)
+		c.Prompt()
 		c.WantForeground(shell)
+		c.WantShown(`drainit: `, 0)
 		fg(c)
 		ctrlZ(c)
 		c.Enter("bg; kill %1; wait %1")
-		c.WantPrompt(7)
+		c.WaitOut(`#7# `)
 		c.WantShown(`got SIGTERM`, 1)
 	})
 }
@@ -230,19 +232,10 @@ func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 	})
 }
 
-// orphaned are the places of a drainit that no process could continue: a stop would
-// be for good, and so the kernel discards it.
-func orphaned(t *testing.T, test func(t *testing.T, start func(command ...string) *harness.Console)) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		test(t, func(command ...string) *harness.Console {
-			return harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)})
-		})
-	})
-}
-
+// No process could continue such a drainit: a stop would be for good, and so the kernel discards it.
 func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
-	orphaned(t, func(t *testing.T, start func(command ...string) *harness.Console) {
-		c := start("worker", "listen", "-catch", "USR1,TERM", "-exit", "7")
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "worker", "listen", "-catch", "USR1,TERM"}})
 		worker := c.Ready()
 		for range 3 {
 			c.Keys("\x1a")
@@ -252,15 +245,10 @@ func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 		c.See(`got SIGUSR1`)
 		c.Keys("\x03")
 		c.WantExit(130) // the worker does not handle INT
-	})
-}
-
-func TestTTYCtrlZWithoutAShellAboveLeavesTheTerminalToTheWorker(t *testing.T) {
-	orphaned(t, func(t *testing.T, start func(command ...string) *harness.Console) {
-		c := start("sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3")
+		c = harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3"}})
 		c.Enter("abc")
 		c.See(`x is abc`)
-		c.Keys("\x1a\x1a\x1a")
+		c.Keys("\x1a\x1a\x1a") // the terminal is the worker's
 		enterY(c)
 		c.WantExit(3)
 	})

@@ -1,9 +1,7 @@
 package terminal
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,80 +43,6 @@ func TestTTYCtrlZAfterBgAndFgOfAWorkerThatHasRead(t *testing.T) {
 		c.WantPrompt(130)
 		c.WantShown(`drainit: `, 0)
 	})
-}
-
-// suspends are programs that stop in ways of their own: each is stopped by its
-// keys, and is in order again after fg.
-var suspends = map[string]struct {
-	command string
-	first   string // is shown when it runs
-	keys    string // stop it
-	again   func(c *harness.Console)
-	status  int
-}{
-	"less": {"less lines", `7mlines`, "\x1a", func(c *harness.Console) {
-		c.Keys("G")
-		c.See(`\(END\)`)
-		c.Keys("q")
-	}, 0},
-	"top": {topInside, `load average`, "\x1a", func(c *harness.Console) {
-		c.See(`load average`)
-		c.Keys("q")
-	}, 0},
-	"bash": {bashInside, `inner% `, "suspend\r", func(c *harness.Console) {
-		c.Enter("echo is$((40+2))")
-		c.See(`is42`)
-		c.Enter("exit 5")
-	}, 5},
-	"python": {"python3 -q", `>>> `, "\x1a", func(c *harness.Console) {
-		c.Enter("print('is%d' % (40+2))")
-		c.See(`is42`)
-		c.Enter("exit(6)")
-	}, 6},
-	"node": {"node", `> `, "\x1a", func(c *harness.Console) {
-		c.Enter("console.log('is' + (40+2))")
-		c.See(`is42`)
-		c.Enter("process.exit(6)")
-	}, 6},
-}
-
-// suspend types what stops a program, and Ctrl-Z again where it got lost: less
-// misses the one that comes right before it reads, and a shell ignores it.
-func suspend(c *harness.Console, keys string) {
-	c.T.Helper()
-	again := time.Now()
-	c.WaitUntil("Stopped", func() bool {
-		if time.Now().After(again) {
-			c.Keys(keys)
-			keys, again = "\x1a", time.Now().Add(5*time.Second)
-		}
-		return strings.Contains(c.Shown()[c.Passed:], "Stopped")
-	})
-	c.See(`Stopped`)
-}
-
-func TestTTYProgramsThatSuspendThemselves(t *testing.T) {
-	t.Parallel()
-	for name, s := range suspends {
-		t.Run(name, func(t *testing.T) {
-			harness.Need(t, "bash", "less", "top", "python3", "node")
-			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-				shell := c.Foreground()
-				c.Enter(under + s.command)
-				c.See(s.first)
-				for range 2 {
-					suspend(c, s.keys)
-					c.Prompt()
-					c.WaitForeground(shell)
-					waitStates(c, "T")
-					fg(c)
-				}
-				s.again(c)
-				c.WantPrompt(s.status)
-				c.WantShown(`drainit: `, 0)
-			})
-		})
-	}
 }
 
 // The shell waits for the script, which has to stop too: the key reaches it only
