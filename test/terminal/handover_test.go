@@ -245,18 +245,3 @@ func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	c.See(`force-stop: killing worker`)
 	c.WantPrompt(3)
 }
-
-// A program that handles TTOU itself and does not try again can't set its modes
-// from the background: not after & and fg, and not under drainit.
-func TestTTYTopCannotBeStartedInTheBackground(t *testing.T) {
-	harness.Need(t, "bash", "top")
-	t.Parallel()
-	c := harness.AtShell(t)
-	c.Enter("top &")
-	c.ShowJobs(`\[1\][-+] +Stopped`)
-	c.Enter("fg")
-	c.See(`failed tty set`)
-	c = harness.AtShell(t)
-	c.Enter("drainit -- top")
-	c.See(`failed tty set`)
-}

@@ -31,28 +31,6 @@ func numberIn(t *testing.T, text string) (n int) {
 	return n
 }
 
-func TestTTYBackgroundJobNeverTakesTheForeground(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		shell := c.Foreground()
-		worker := startInBackground(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
-		for range 5 {
-			c.Send(worker, unix.SIGUSR1)
-			c.See(`got SIGUSR1`)
-			c.WantForeground(shell)
-			c.Enter("echo mark$((1+1))")
-			c.See(`^mark2`)
-			c.WantPrompt(0)
-		}
-		c.Keys("\x03") // is for the shell
-		c.WantPrompt(130)
-		c.Enter("kill %1; wait %1")
-		c.WaitOut(`#7# `)
-		c.WantShown(`got SIGTERM`, 1)
-		c.WantShown(`got SIGINT`, 0)
-	})
-}
-
 func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
 	inShells(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()

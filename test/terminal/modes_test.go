@@ -20,50 +20,29 @@ func isRaw(modes unix.Termios) bool { return modes.Lflag&(unix.ICANON|unix.ECHO)
 
 func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 	t.Parallel()
-	for sig, status := range map[string]string{"KILL": "137", "TERM": "143"} {
-		t.Run(sig, func(t *testing.T) {
-			t.Parallel()
-			c := inScript(t, `ulimit -c 0; echo begin; read x
-				drainit -- sh -c "stty raw -echo; kill -`+sig+` \$\$"
-				echo status $?; read y; echo y is $y`)
-			c.See(`begin`)
-			modes := c.Modes()
-			c.Enter("abc")
-			c.See(`status ` + status)
-			c.WantModes(modes)
-			enterY(c)
-			c.WantExit(0)
-		})
-	}
-}
-
-func TestTTYModesAreRestoredWhereDrainitKillsTheWorker(t *testing.T) {
-	harness.Usual(t)
-	t.Parallel()
 	for name, tt := range map[string]struct {
-		grace string
-		kill  func(c *harness.Console, drainit int)
+		worker string
+		stop   bool
+		status string
 	}{
-		"grace over": {"--grace 300ms", func(c *harness.Console, drainit int) { c.Send(drainit, unix.SIGTERM) }},
-		"forced": {harness.LongGrace, func(c *harness.Console, drainit int) {
-			c.Send(drainit, unix.SIGTERM)
-			c.WaitOut(`drainit: stopping`)
-			// Within 100 ms it is the same request, and another one is due.
-			c.WaitUntil("killed", func() bool { return unix.Kill(drainit, unix.SIGTERM) != nil || !c.Running() })
-		}},
+		"SIGKILL":           {"kill -KILL $$", false, "137"},
+		"SIGTERM":           {"kill -TERM $$", false, "143"},
+		"killed by drainit": {"exec worker listen -drain 1h", true, "137"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := inScript(t, `echo begin; read x; drainit `+tt.grace+` -- sh -c 'stty raw -echo; exec worker listen -drain 1h'; echo status $?; read y; echo y is $y`)
+			c := inScript(t, `echo begin; read x; drainit --grace 300ms -- sh -c 'stty raw -echo; `+tt.worker+`'; echo status $?; read y; echo y is $y`)
 			c.See(`begin`)
 			modes := c.Modes()
 			c.Enter("abc")
-			worker := c.Ready()
-			if !isRaw(c.Modes()) {
-				t.Fatal("the worker did not set the modes")
+			if tt.stop {
+				worker := c.Ready()
+				if !isRaw(c.Modes()) {
+					t.Fatal("the worker did not set the modes")
+				}
+				c.Send(c.Above(worker), unix.SIGTERM)
 			}
-			tt.kill(c, c.Above(worker))
-			c.See(`status 137`)
+			c.See(`status ` + tt.status)
 			c.WantModes(modes)
 			enterY(c)
 			c.WantExit(0)
@@ -101,7 +80,7 @@ func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
 	for name, command := range map[string]string{
 		"by itself":      `stty raw -echo`,
 		"as if a signal": `sh -c 'stty raw -echo; exit 137'`,
-		"in a drain":     `sh -c 'stty raw -echo; kill $PPID; exec worker listen -drain 100ms'`,
+		"in a drain":     `sh -c 'trap "exit 3" TERM; stty raw -echo; kill $PPID; while :; do sleep 0.02; done'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

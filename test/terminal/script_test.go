@@ -1,14 +1,10 @@
 package terminal
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
 )
@@ -67,31 +63,18 @@ func TestTTYScriptThatIsPID1GoesOnUsingTheTerminal(t *testing.T) {
 	c.WantExit(8)
 }
 
-// npmProject makes a folder whose `npm start` is the command line.
-func npmProject(t *testing.T, start string) (dir string) {
-	t.Helper()
-	harness.Need(t, "npm")
-	dir = t.TempDir()
-	text, err := json.Marshal(map[string]any{"name": "app", "version": "1.0.0", "scripts": map[string]string{"start": start}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "package.json"), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // npm sends INT on to its child, which the key has reached already. Where bash
 // runs the script, that is drainit itself; where npm is late, on a busy machine,
 // drainit takes it for the second request that it looks like.
 func TestTTYCtrlCUnderNpmIsOneRequest(t *testing.T) {
-	harness.Need(t, "bash")
+	harness.Need(t, "bash", "npm")
 	t.Parallel()
 	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
 		t.Run(filepath.Base(shell), func(t *testing.T) {
 			t.Parallel()
-			dir := npmProject(t, "drainit --log-format json -- worker listen -catch INT,TERM -end INT,TERM -drain 1s")
+			dir := t.TempDir()
+			harness.WriteFile(t, filepath.Join(dir, "package.json"),
+				[]byte(`{"scripts": {"start": "drainit --log-format json -- worker listen -catch INT,TERM -end INT,TERM -drain 1s"}}`))
 			const runs = 10
 			for range runs {
 				c := harness.AtShell(t)
@@ -108,26 +91,6 @@ func TestTTYCtrlCUnderNpmIsOneRequest(t *testing.T) {
 				harness.WantForcedLate(t, c.Shown(), pressed)
 			}
 			t.Errorf("the same key forced the stop in all of %d runs", runs)
-		})
-	}
-}
-
-func TestTTYCtrlZUnderNpmStopsAllOfIt(t *testing.T) {
-	t.Parallel()
-	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
-		t.Run(name, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) {
-				dir := npmProject(t, under+"sh -c '"+read+"exec worker listen -catch USR1 -end USR1'")
-				c := harness.AtShell(t)
-				c.Enter("cd " + dir + " && npm --no-update-notifier start")
-				c.See(`> .*worker listen`)
-				c.Enter("abc")
-				worker := c.Ready()
-				ctrlZAndFg(c, 2)
-				c.Send(worker, unix.SIGUSR1)
-				c.See(`drained`)
-				c.Prompt()
-			})
 		})
 	}
 }
