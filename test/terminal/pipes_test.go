@@ -63,18 +63,6 @@ func TestTTYPipelinesFindNoDifference(t *testing.T) {
 	}
 }
 
-// Each process of the pipeline around drainit gets the key, which a reader has to
-// ignore so as to read on, and the worker one signal from drainit.
-func TestTTYCtrlCInAPipelineDrains(t *testing.T) {
-	t.Parallel()
-	c := harness.AtShell(t)
-	startWorker(c, "drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7 | sh -c 'trap \"\" INT; cat'; (exit ${PIPESTATUS[0]})")
-	c.Keys("\x03")
-	c.See(`drained`)
-	c.WantPrompt(7)
-	c.WantShown(`got SIGINT`, 1)
-}
-
 func TestTTYCtrlZInAPipelineStopsAllOfIt(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
