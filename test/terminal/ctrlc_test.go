@@ -54,31 +54,20 @@ func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
 	})
 }
 
-// However the stop was asked for, and after fg, when the keys are drainit's again.
+// After fg, too, when the keys are drainit's again.
 func TestTTYSecondCtrlCKills(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]func(c *harness.Console, drainit int){
-		"after Ctrl-C": func(c *harness.Console, _ int) { c.Keys("\x03") },
-		"after TERM":   func(c *harness.Console, drainit int) { c.Send(drainit, unix.SIGTERM) },
-		"after Ctrl-Z, fg and Ctrl-C": func(c *harness.Console, _ int) {
-			ctrlZAndFg(c, 1)
-			c.Keys("\x03")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := harness.AtShell(t)
-			worker := startWorker(c, "drainit -- worker listen -catch INT,TERM -end INT,TERM -drain 1h")
-			first(c, c.Above(worker))
-			c.See(`got SIG`)
-			c.WaitOut(`drainit: stopping`)
-			c.PastTheSameRequest(worker)
-			c.Keys("\x03")
-			c.See(`drainit: warning: second stop signal, force-stop: killing worker`)
-			c.WantPrompt(137)
-			c.WantShown(`got SIG`, 1)
-		})
-	}
+	c := harness.AtShell(t)
+	worker := startWorker(c, "drainit -- worker listen -catch INT,TERM -end INT,TERM -drain 1h")
+	ctrlZAndFg(c, 1)
+	c.Keys("\x03")
+	c.See(`got SIG`)
+	c.WaitOut(`drainit: stopping`)
+	c.PastTheSameRequest(worker)
+	c.Keys("\x03")
+	c.See(`drainit: warning: second stop signal, force-stop: killing worker`)
+	c.WantPrompt(137)
+	c.WantShown(`got SIG`, 1)
 }
 
 func TestTTYCtrlBackslashIsPassedOnOnce(t *testing.T) {

@@ -1,8 +1,6 @@
 package terminal
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +25,7 @@ var programs = map[string]struct {
 	"python": {"python3 -q", `>>> `, "\x1a", inPython, 6},
 	"node":   {"node", `> `, "\x1a", inNode, 6},
 	"less":   {"less lines", `7mlines`, "\x1a", inPager, 0},
+	"vi":     {"vi lines", `some text`, ":stop\r", func(c *harness.Console) { c.Keys(":q\r") }, 0},
 	"top":    {topInside, `load average`, "\x1a", func(c *harness.Console) { c.See(`load average`); c.Keys("q") }, 0},
 }
 
@@ -135,7 +134,7 @@ func TestTTYProgramsThatUseTheTerminalFindNoDifference(t *testing.T) {
 	t.Parallel()
 	for name, w := range programs {
 		t.Run(name, func(t *testing.T) {
-			harness.Need(t, "bash", "dash", "python3", "node", "less", "top")
+			harness.Need(t, "bash", "dash", "python3", "node", "less", "top", "vi")
 			harness.Beside(t, func(t *testing.T, under string) {
 				talkAtShell(t, under+w.command, func(c *harness.Console) {
 					c.See(w.first)
@@ -168,7 +167,7 @@ func talkAtShell(t *testing.T, line string, talk func(c *harness.Console), statu
 
 // With drainit as the session's leader, as ssh -t starts it, and as PID 1.
 func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
-	harness.Need(t, "bash", "dash", "python3", "node", "less", "top")
+	harness.Need(t, "bash", "dash", "python3", "node", "less", "top", "vi")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		for name, w := range programs {
 			t.Run(name, func(t *testing.T) {
@@ -179,32 +178,6 @@ func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
 				c.WantExit(w.status)
 				c.WantNothingLeft()
 			})
-		}
-	})
-}
-
-func TestTTYFileIsEditedInVi(t *testing.T) {
-	harness.Need(t, "vi")
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		modes, file := c.Modes(), filepath.Join(t.TempDir(), "text")
-		if err := os.WriteFile(file, []byte("the first line\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		c.Enter(under + "vi " + file)
-		for range 2 {
-			c.See(`the first line`)
-			c.Keys(":stop\r")
-			wantStopped(c)
-			fg(c)
-		}
-		c.See(`the first line`)
-		c.Keys("osecond\x1b:wq\r")
-		c.WantPrompt(0)
-		c.WantModes(modes)
-		b, err := os.ReadFile(file)
-		if want := "the first line\nsecond\n"; err != nil || string(b) != want {
-			t.Errorf("the file is %q, want %q: %v", b, want, err)
 		}
 	})
 }
