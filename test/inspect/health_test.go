@@ -22,8 +22,8 @@ func probed(t *testing.T, test func(t *testing.T, p harness.Probed)) {
 // probedShell is a probed drainit whose worker is a shell that starts a program, "$0", which ends by USR1.
 func probedShell(t *testing.T, noPID1 bool, script string, flags ...string) (p harness.Probed, started int) {
 	t.Helper()
-	l := harness.Launch{NoPID1: noPID1, Args: append(flags, "--", "sh", "-c", strings.ReplaceAll(script, "LISTEN", `"$0" listen -catch TERM,TSTP,USR1 -end USR1`), harness.WorkerBin)}
-	p = harness.LaunchProbed(t, l)
+	script = strings.ReplaceAll(script, "LISTEN", `"$0" listen -catch TERM,TSTP,USR1 -end USR1`)
+	p = harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: append(flags, "--", "sh", "-c", script, harness.WorkerBin)})
 	return p, p.ReadyPid(`^ready`)
 }
 

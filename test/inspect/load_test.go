@@ -63,7 +63,10 @@ func TestVerbsLookAtNoOtherProcess(t *testing.T) {
 	for _, step := range []struct {
 		verb  string
 		lists bool
-	}{{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false}, {"status --ready --json", true}, {"quiet", false}, {"resume", false}, {"stop", false}} {
+	}{
+		{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false}, {"status --ready --json", true},
+		{"quiet", false}, {"resume", false}, {"stop", false},
+	} {
 		a := p.AskAs(harness.Ask{Bin: "strace", Args: append([]string{"-f", "-e", "trace=openat", harness.DrainitBin}, strings.Fields(step.verb)...)})
 		if lists := strings.Contains(a.Err, `"/proc", `); lists != step.lists {
 			t.Errorf("%s lists all processes: %v, want %v; it opens\n%s", step.verb, lists, step.lists, a.Err)

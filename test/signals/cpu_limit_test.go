@@ -32,7 +32,8 @@ func twiceCramped(t *testing.T, noPID1 bool, apart time.Duration, forces bool) b
 	const share = 25 * time.Millisecond // half of what the limit leaves to it in a second
 	g := harness.NewCPUCgroup(t)
 	hold, release := harness.Pipe(t)
-	p := g.Run(harness.Launch{NoPID1: noPID1, Files: []*os.File{hold}, Args: harness.Line([]string{harness.LongGrace}, harness.Script(harness.ManySleepers, "2000")...)})
+	p := g.Run(harness.Launch{NoPID1: noPID1, Files: []*os.File{hold},
+		Args: harness.Line([]string{harness.LongGrace}, harness.Script(harness.ManySleepers, "2000")...)})
 	p.WaitReady()
 	g.Limit(50)
 	began, ran := time.Now(), harness.RunTime(p.Pid())

@@ -36,8 +36,9 @@ func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
 		if _, err := log.Write(make([]byte, limit)); err != nil {
 			t.Fatal(err)
 		}
-		drainit := append([]string{harness.DrainitBin}, harness.Line([]string{"-v", harness.LongGrace}, harness.Script(`catch "XCPU", "XFSZ", "USR1", "TERM"; say "ready"; await "TERM"; exit 7`)...)...)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.PathOf(t, "dash"), Stderr: log, Args: append([]string{"-c", `ulimit -f 1; exec "$@"`, "dash"}, drainit...)})
+		args := []string{"-c", `ulimit -f 1; exec "$@"`, "dash", harness.DrainitBin, "-v", harness.LongGrace, "--"}
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.PathOf(t, "dash"), Stderr: log,
+			Args: append(args, harness.Script(`catch "XCPU", "XFSZ", "USR1", "TERM"; say "ready"; await "TERM"; exit 7`)...)})
 		p.WaitReady()
 		passTo(p, unix.SIGUSR1, "worker")
 		p.Signal(unix.SIGTSTP) // a line more

@@ -85,7 +85,8 @@ func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 // quieted and resumed can be quieted again.
 func TestSecondQuietAndResume(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}}, "a[CONT](b[TSTP,CONT] late[USR1*,TSTP,CONT] c[USR2>](new[TSTP,CONT]))", "a b late c")
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}},
+			"a[CONT](b[TSTP,CONT] late[USR1*,TSTP,CONT] c[USR2>](new[TSTP,CONT]))", "a b late c")
 		passTo(p, unix.SIGTSTP, "b")
 		p.WaitErr(`quiet`)
 		p.Signal(unix.SIGUSR1)

@@ -187,18 +187,6 @@ func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 	})
 }
 
-func TestTTYCtrlCOfAJobThatWasBroughtToTheForegroundDrains(t *testing.T) {
-	t.Parallel()
-	c := harness.AtShell(t)
-	worker := startInBackground(c, "drainit -- worker listen -catch INT -end INT -drain 100ms -exit 7")
-	c.Enter("fg")
-	c.See(`worker listen`)
-	c.WaitForeground(harness.TaskOf(c.Above(worker)).Group)
-	c.Keys("\x03")
-	c.WantPrompt(7)
-	c.WantShown(`got SIGINT`, 1)
-}
-
 // A stop in the background ends with the grace, whatever the worker waits for: a
 // drainit that stopped with it would hang.
 func TestTTYBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T) {
