@@ -43,9 +43,9 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 			return proc.New([]proc.Process{p}), nil
 		}
 	}
-	within := firstLook
-	if s.ledger.Start() != nil {
-		within = laterLook
+	within := laterLook
+	if r.Purpose == forward.Stop {
+		within = firstLook
 	}
 	defer s.paysFor(time.Now())
 	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start(), within)
