@@ -111,16 +111,19 @@ func (p *Init) findInside(inside int) int {
 }
 
 func amongInside(pids []int, inside int) int {
-	for _, pid := range pids {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(b)) {
-			if f := strings.Fields(line); f[0] == "NSpid:" && f[len(f)-1] == strconv.Itoa(inside) {
-				return pid
-			}
-		}
+	if i := slices.IndexFunc(pids, func(pid int) bool { return PidInside(pid) == inside }); i >= 0 {
+		return pids[i]
 	}
 	return 0
+}
+
+// PidInside is a process's pid in its own namespace, 0 if it has gone.
+func PidInside(pid int) (inside int) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); f[0] == "NSpid:" {
+			inside, _ = strconv.Atoi(f[len(f)-1])
+		}
+	}
+	return inside
 }

@@ -211,13 +211,6 @@ func RunTime(pid int) time.Duration {
 	return time.Duration(sum)
 }
 
-// WaitedForCPU is how long the threads of a process, which may have gone, have waited for a
-// processor that others had, all together.
-func WaitedForCPU(pid int) time.Duration {
-	sum, _ := sumOfTasks(pid, "schedstat", schedstat(1))
-	return time.Duration(sum)
-}
-
 // schedstat returns what reads one of the three numbers of such a file.
 func schedstat(n int) func(content string) int {
 	return func(content string) int {

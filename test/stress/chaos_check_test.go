@@ -10,32 +10,24 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/test/harness"
 )
 
 // chaosLife is what one process of the tree has said.
 type chaosLife struct {
-	node  int
-	pid   int // in drainit's namespace
-	born  time.Duration
-	got   []chaosGot
-	ends  time.Duration // when it said how it ends; 0 if it did not
-	how   int           // the status of that end
-	execs bool
-	stops bool
+	node, pid    int                    // the pid in drainit's namespace
+	got          map[syscall.Signal]int // signals from drainit
+	ends         time.Duration          // when it said how it ends; 0 if it did not
+	how          int                    // the status of that end
+	execs, stops bool
 }
 
-// chaosGot is a signal that came.
-type chaosGot struct {
-	sig  syscall.Signal
-	from int
-	at   time.Duration
-}
-
-// lives reads what the processes have said, by node.
-func (r *chaosRun) lives() map[int]*chaosLife {
-	all := make(map[int]*chaosLife)
+// readLives reads what the processes have said, by node.
+func (r *chaosRun) readLives() {
+	r.lives = make(map[int]*chaosLife)
+	drainit := 1
+	if r.plan.noPID1 {
+		drainit = r.init.Pid()
+	}
 	for text := range strings.Lines(r.init.Out()) {
 		f := strings.Fields(text)
 		node, err := strconv.Atoi(strings.TrimPrefix(f[0], "n"))
@@ -43,192 +35,170 @@ func (r *chaosRun) lives() map[int]*chaosLife {
 		if err != nil || err2 != nil {
 			r.t.Fatalf("a process says %q", text)
 		}
-		if all[node] == nil {
-			all[node] = &chaosLife{node: node}
+		if r.lives[node] == nil {
+			r.lives[node] = &chaosLife{node: node, got: make(map[syscall.Signal]int)}
 		}
-		l, at := all[node], time.Duration(seconds*1e9)
+		l := r.lives[node]
 		number, _ := strconv.Atoi(f[len(f)-1])
 		switch f[2] {
 		case "born":
-			l.pid, l.born = number, at
+			l.pid = number
 		case "got":
-			l.got = append(l.got, chaosGot{unix.SignalNum("SIG" + f[3]), number, at})
+			if number == drainit {
+				l.got[unix.SignalNum("SIG"+f[3])]++
+			}
 		case "stops":
 			l.stops = true
 		case "execs":
 			l.execs = true
 		case "ends":
-			l.ends, l.how = at, number
+			l.ends, l.how = time.Duration(seconds*1e9), number
 			if f[3] == "died" {
 				l.how = 128 + number
 			}
 		}
 	}
-	return all
 }
 
-// check holds the round against everything that must be so.
+// check holds the round against what must be so, whatever the tree and the signals are.
 func (r *chaosRun) check() {
 	r.t.Helper()
-	lives := r.lives()
-	m := &chaosModel{chaosRun: r, lives: lives}
+	r.readLives()
 	var wrong []string
-	for _, check := range []func(*chaosModel) []string{
-		(*chaosModel).wrongStatus, (*chaosModel).sentTwice, (*chaosModel).notSent, (*chaosModel).sentInVain, (*chaosModel).lost,
-		(*chaosModel).killedInVain, (*chaosModel).frozenOnes, (*chaosModel).grown, (*chaosModel).logged,
-	} {
-		wrong = append(wrong, check(m)...)
+	for _, check := range []func() []string{r.wrongStatus, r.sentTooOften, r.killedInVain, r.frozenOnes, r.grown, r.logged} {
+		wrong = append(wrong, check()...)
 	}
 	if len(wrong) > 0 {
-		r.report(wrong)
+		r.t.Errorf("%s\n\n%v\n\nsent %+v\nfrozen %+v\nended at %v with %d\nstdout:\n%s\nstderr:\n%s",
+			strings.Join(wrong, "\n"), r.plan, r.sent, r.frozen, r.ended, r.status, r.init.Out(), r.init.Err())
 	}
 	r.init.WantNothingLeft()
 }
 
-// report says what was wrong, and all that is known of the round.
-func (r *chaosRun) report(wrong []string) {
-	r.t.Helper()
-	var events strings.Builder
-	for _, s := range r.sent {
-		fmt.Fprintf(&events, "%.6f sent %d × %s\n", s.at.Seconds(), s.number, unix.SignalName(s.sig))
+// wrongStatus: a worker that ends by itself gives its status, or 137 where a process was killed.
+func (r *chaosRun) wrongStatus() []string {
+	worker := r.lives[0]
+	if r.plan.shell || worker == nil || worker.ends == 0 || r.status == worker.how || r.mayKill() && r.status == 137 {
+		return nil
 	}
-	for _, s := range r.frozen {
-		fmt.Fprintf(&events, "%.6f STOP until %.6f\n", s.from.Seconds(), s.to.Seconds())
-	}
-	fmt.Fprintf(&events, "%.6f ended with %d, longest stall %v\n", r.ended.Seconds(), r.status, r.seen.stall)
-	r.t.Errorf("%s\n\n%v\n\n%s\nstdout:\n%s\nstderr:\n%s", strings.Join(wrong, "\n"), r.plan, &events, r.init.Out(), r.init.Err())
-}
-
-// drainitPid is drainit's pid as the processes below it see it.
-func (r *chaosRun) drainitPid() int {
-	if r.plan.noPID1 {
-		return r.init.Pid()
-	}
-	return 1
-}
-
-// sentTwice: no process is sent a second stop signal by drainit, by what the
-// processes say and by what drainit says.
-func (m *chaosModel) sentTwice() (wrong []string) {
-	for _, l := range m.lives {
-		if stops := l.from(m.drainitPid(), isStop); len(stops) > 1 {
-			wrong = append(wrong, fmt.Sprintf("n%d was signalled %d times", l.node, len(stops)))
-		}
-	}
-	for pid, n := range m.signalled() {
-		if n > 1 {
-			wrong = append(wrong, fmt.Sprintf("drainit signalled pid %d %d times", pid, n))
-		}
-	}
-	return wrong
+	return []string{fmt.Sprintf("exit status %d, and the worker's is %d", r.status, worker.how)}
 }
 
 var chaosDelivered = regexp.MustCompile(`(?m)^drainit: sent SIG(?:TERM|INT) to .*\[(\d+)\]: `)
 
-// signalled counts the deliveries in drainit's log, by pid.
-func (r *chaosRun) signalled() map[int]int {
-	all := make(map[int]int)
-	for _, t := range chaosDelivered.FindAllStringSubmatch(r.init.Err(), -1) {
-		pid, _ := strconv.Atoi(t[1])
-		all[pid]++
+// sentTooOften: drainit sends no process a second stop signal, by what the process says and by
+// what drainit says, and of the others no more than it was sent.
+func (r *chaosRun) sentTooOften() (wrong []string) {
+	times := make(map[syscall.Signal]int)
+	for _, s := range r.sent {
+		times[s.sig] += s.number
 	}
-	return all
-}
-
-func (l *chaosLife) from(sender int, which func(syscall.Signal) bool) []chaosGot {
-	return slices.DeleteFunc(slices.Clone(l.got), func(g chaosGot) bool { return g.from != sender || !which(g.sig) })
+	if r.plan.stopDelay > 0 {
+		times[unix.SIGTSTP]++
+	}
+	_, begun := r.begun()
+	for _, l := range r.lives {
+		stops := l.got[unix.SIGTERM] + l.got[unix.SIGINT]
+		if stops > 1 || stops == 1 && !begun {
+			wrong = append(wrong, fmt.Sprintf("n%d got %d stop signals", l.node, stops))
+		}
+		for _, sig := range []syscall.Signal{unix.SIGHUP, unix.SIGTSTP, unix.SIGWINCH} {
+			if l.got[sig] > times[sig] {
+				wrong = append(wrong, fmt.Sprintf("n%d got %d %s, of %d", l.node, l.got[sig], unix.SignalName(sig), times[sig]))
+			}
+		}
+	}
+	logged := make(map[string]bool)
+	for _, m := range chaosDelivered.FindAllStringSubmatch(r.init.Err(), -1) {
+		if logged[m[1]] {
+			wrong = append(wrong, "drainit says that it has signalled twice pid "+m[1])
+		}
+		logged[m[1]] = true
+	}
+	return wrong
 }
 
 func isStop(sig syscall.Signal) bool { return sig == unix.SIGTERM || sig == unix.SIGINT }
 
-// sentInVain: drainit sends what it was sent, no oftener and no earlier.
-func (m *chaosModel) sentInVain() (wrong []string) {
-	quiets := make(map[syscall.Signal]int)
-	if m.plan.stopDelay > 0 {
-		quiets[unix.SIGTSTP] = 1
+// killedInVain: no process that nothing but SIGKILL can have ended is killed before the time.
+// With --forward worker that is when the worker has ended.
+func (r *chaosRun) killedInVain() (wrong []string) {
+	if r.mayKill() {
+		return nil
 	}
-	for _, l := range m.lives {
-		for _, sig := range []syscall.Signal{unix.SIGHUP, unix.SIGTSTP, unix.SIGWINCH} {
-			got := len(l.from(m.drainitPid(), func(s syscall.Signal) bool { return s == sig }))
-			if sent := m.times(sig) + quiets[sig]; got > sent {
-				wrong = append(wrong, fmt.Sprintf("n%d got %d %s, of %d", l.node, got, unix.SignalName(sig), sent))
-			}
+	_, ended := r.begun()
+	for _, l := range r.lives {
+		may := l.ends > 0 || l.execs || l.pid == 0 || r.plan.mode == "worker" && ended && (r.plan.shell || l.node != 0)
+		for _, sig := range []string{"TERM", "INT", "HUP"} {
+			may = may || r.plan.nodes[l.node].does[sig] == ""
 		}
-		for _, g := range l.from(m.drainitPid(), isStop) {
-			begun, ok := m.begun()
-			if !ok || g.at < begun || g.sig == unix.SIGINT && !m.mayTell(unix.SIGINT) {
-				wrong = append(wrong, fmt.Sprintf("n%d was signalled %s, and no process had asked", l.node, unix.SignalName(g.sig)))
-			}
-		}
-		unseen := m.plan.mode == "group" // one that was being forked
-		if len(l.from(m.drainitPid(), isStop)) > 0 && m.signalled()[l.pid] == 0 && !unseen && !strings.Contains(m.init.Err(), "dropped") {
-			wrong = append(wrong, fmt.Sprintf("n%d was signalled, and no line of drainit's says so", l.node))
+		if !may {
+			wrong = append(wrong, fmt.Sprintf("n%d was killed, and it was not the time", l.node))
 		}
 	}
 	return wrong
 }
 
-// lost: a worker that handles a signal gets it, if there was time.
-func (m *chaosModel) lost() (wrong []string) {
-	const soon = 500 * time.Millisecond
-	worker, until := m.worker(), m.workerLived()
-	for _, s := range m.sent {
-		switch {
-		case m.plan.shell || worker.stops || m.does(worker, s.sig) != "catch" || until-s.at < soon+m.slack():
-			continue
-		case s.sig == unix.SIGTSTP && m.times(unix.SIGCONT) == 0 && m.stopsAfter(s.at+soon):
-		case s.sig == unix.SIGHUP, s.sig == unix.SIGWINCH:
-		default:
-			continue
-		}
-		if len(worker.from(m.drainitPid(), func(sig syscall.Signal) bool { return sig == s.sig })) == 0 {
-			wrong = append(wrong, "the worker did not get "+unix.SignalName(s.sig))
+// mayKill reports whether drainit may have sent SIGKILL: the grace was over that began by the
+// stop signal or by the end of the worker, or another stop signal forced it, 100 ms after the
+// first or less where drainit may have been late to see one of the two.
+func (r *chaosRun) mayKill() bool {
+	const sure = 20 * time.Millisecond
+	late := len(r.frozen) > 0 || r.stall > sure
+	first := slices.IndexFunc(r.sent, func(s chaosSent) bool { return isStop(s.sig) })
+	for i, s := range r.sent {
+		if isStop(s.sig) && (i > first || s.number > 1) && (late || s.at-r.sent[first].at > sure) {
+			return true
 		}
 	}
-	return wrong
+	begun, ok := r.begun()
+	return ok && r.ended-begun >= r.plan.grace
+}
+
+// begun is the earliest that a drain can have begun: by a stop signal, by the end of the worker, or
+// by a HUP that ended it.
+func (r *chaosRun) begun() (at time.Duration, ok bool) {
+	var all []time.Duration
+	for _, s := range r.sent {
+		if isStop(s.sig) || s.sig == unix.SIGHUP && (r.plan.shell || r.plan.nodes[0].does["HUP"] == "") {
+			all = append(all, s.at)
+		}
+	}
+	if worker := r.lives[0]; worker != nil && worker.ends > 0 {
+		all = append(all, worker.ends)
+	}
+	if len(all) == 0 {
+		return 0, false
+	}
+	return slices.Min(all), true
 }
 
 // frozenOnes: what is stopped has stopped itself. A process that handled TSTP when
 // drainit looked, and became another program before the signal came, may be stopped.
-func (m *chaosModel) frozenOnes() (wrong []string) {
+func (r *chaosRun) frozenOnes() (wrong []string) {
 	allowed := make(map[int]bool)
-	for _, l := range m.lives {
-		allowed[l.pid] = l.stops || l.execs && m.plan.nodes[l.node].does["TSTP"] == "catch" && m.times(unix.SIGTSTP) > 0
+	for _, l := range r.lives {
+		allowed[l.pid] = l.stops || l.execs && r.plan.nodes[l.node].does["TSTP"] == "catch"
 	}
-	for pid, stopped := range m.seen.stopped {
-		if stopped && !allowed[pid] {
+	for pid := range r.stopped {
+		if !allowed[pid] {
 			wrong = append(wrong, fmt.Sprintf("pid %d was stopped, and not by itself", pid))
 		}
 	}
 	return wrong
 }
 
-// grown: what drainit holds does not grow with what it does.
-func (m *chaosModel) grown() (wrong []string) {
-	// One descriptor for each process with children, for as long as the drain lasts.
-	const longest, files, threads = 3 * time.Second, 16 + 256, 24
-	for zombie, span := range m.seen.zombies {
-		if span.to-span.from > longest+m.slack() {
-			wrong = append(wrong, fmt.Sprintf("the zombie %s was not waited for in %v", zombie, span.to-span.from))
-		}
+// grown: what drainit holds does not grow with what it does: one descriptor for each process
+// with children, for as long as the drain lasts.
+func (r *chaosRun) grown() []string {
+	const files = 16 + 256
+	if r.files > files {
+		return []string{fmt.Sprintf("drainit had %d descriptors", r.files)}
 	}
-	for _, is := range []struct {
-		what      string
-		most, now int
-	}{{"descriptors", files, m.seen.files}, {"kB of memory", harness.MostMemory(), m.seen.memory}, {"threads", threads, m.seen.threads}} {
-		if is.now > is.most {
-			wrong = append(wrong, fmt.Sprintf("drainit had %d %s", is.now, is.what))
-		}
-	}
-	return wrong
+	return nil
 }
 
+var chaosFailed = regexp.MustCompile(`(?m)^(drainit: error:|panic|goroutine |fatal error).*`)
+
 // logged: drainit had no error and no panic.
-func (m *chaosModel) logged() (wrong []string) {
-	for text := range strings.Lines(m.init.Err()) {
-		if strings.HasPrefix(text, "drainit: error:") || strings.HasPrefix(text, "panic") || strings.HasPrefix(text, "goroutine ") || strings.HasPrefix(text, "fatal error") {
-			wrong = append(wrong, "drainit says "+text)
-		}
-	}
-	return wrong
-}
+func (r *chaosRun) logged() []string { return chaosFailed.FindAllString(r.init.Err(), -1) }

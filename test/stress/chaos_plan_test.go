@@ -3,7 +3,6 @@ package stress
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,20 +27,11 @@ type chaosPlan struct {
 	steps     []chaosStep
 }
 
-// chaosNode is one process; see testdata/chaos.pl.
+// chaosNode is one process; its texts are those of testdata/chaos.pl.
 type chaosNode struct {
-	parent int               // -1 for the first
-	does   map[string]string // signal to handle, ignore or block; the others are default
-	own    string            // session, group or nothing
-	at     string            // when its parent starts it: "", milliseconds, or stop
-	life   chaosAct
-	react  chaosAct
-}
-
-// chaosAct is what a process does so many milliseconds after something.
-type chaosAct struct {
-	after int
-	what  string // as in testdata/chaos.pl; "" for nothing
+	parent               int               // -1 for the first
+	does                 map[string]string // signal to handle, ignore or block; the others are default
+	own, at, life, react string
 }
 
 // chaosStep is what happens to drainit, so long after the step before.
@@ -50,13 +40,6 @@ type chaosStep struct {
 	sig    syscall.Signal
 	times  int
 	freeze time.Duration // of drainit, which gets STOP and, in the end, CONT; no signal then
-}
-
-func (s chaosStep) String() string {
-	if s.freeze > 0 {
-		return fmt.Sprintf("after %v STOP for %v", s.after, s.freeze)
-	}
-	return fmt.Sprintf("after %v %d × %s", s.after, s.times, unix.SignalName(s.sig))
 }
 
 // chaosSignals are those that a process of the tree has something to say about.
@@ -87,7 +70,7 @@ func newChaosPlan(seed uint64) chaosPlan {
 	}
 	p.nodes[0].own = "" // drainit gives it a session
 	if r.IntN(3) > 0 {
-		p.nodes[0].life = chaosAct{}
+		p.nodes[0].life = ""
 	}
 	p.steps = chaosSteps(r, p.grace, r.IntN(2) == 0)
 	return p
@@ -106,10 +89,11 @@ func chaosProcess(r *rand.Rand, i, highest int) chaosNode {
 	if r.IntN(2) == 0 {
 		n.does["INT"] = n.does["TERM"]
 	}
-	n.life = pick(r, chaosAct{}, chaosAct{}, chaosAct{}, chaosAct{}, chaosAct{},
-		chaosAct{r.IntN(2000), chaosEnd(r)}, chaosAct{r.IntN(100), chaosEnd(r)}, chaosAct{r.IntN(1500), pick(r, "stop", "exec")})
-	n.react = chaosAct{pick(r, 0, 0, r.IntN(100), r.IntN(1000)), pick(r, chaosEnd(r), chaosEnd(r), chaosEnd(r),
-		fmt.Sprint("relay:", r.IntN(4)), fmt.Sprint("leave:", r.IntN(4)), pick(r, "linger", "linger", "stop", "exec"))}
+	act := func(ms int, what string) string { return fmt.Sprint(ms, ":", what) }
+	n.life = pick(r, "", "", "", "", "",
+		act(r.IntN(2000), chaosEnd(r)), act(r.IntN(100), chaosEnd(r)), act(r.IntN(1500), pick(r, "stop", "exec")))
+	n.react = act(pick(r, 0, 0, r.IntN(100), r.IntN(1000)), pick(r, chaosEnd(r), chaosEnd(r), chaosEnd(r),
+		fmt.Sprint("relay:", r.IntN(4)), fmt.Sprint("leave:", r.IntN(4)), pick(r, "linger", "linger", "stop", "exec")))
 	return n
 }
 
@@ -167,37 +151,23 @@ func (p chaosPlan) tree() string {
 	for i, n := range p.nodes {
 		parent := "-"
 		if n.parent >= 0 {
-			parent = nodeName(n.parent)
+			parent = fmt.Sprint("n", n.parent)
 		}
-		fmt.Fprintf(&b, "%s %s", nodeName(i), parent)
-		for _, how := range []string{"catch", "ignore", "block"} {
-			if sigs := n.signals(how); len(sigs) > 0 {
-				fmt.Fprintf(&b, " %s=%s", how, strings.Join(sigs, ","))
-			}
+		does := make(map[string]string)
+		for _, sig := range chaosSignals {
+			does[n.does[sig]] += "," + sig
 		}
-		for _, a := range []struct{ key, value string }{{"own", n.own}, {"at", n.at}, {"life", n.life.String()}, {"react", n.react.String()}} {
-			if a.value != "" {
-				fmt.Fprintf(&b, " %s=%s", a.key, a.value)
+		fmt.Fprintf(&b, "n%d %s", i, parent)
+		for _, a := range [][2]string{{"catch", does["catch"]}, {"ignore", does["ignore"]}, {"block", does["block"]},
+			{"own", n.own}, {"at", n.at}, {"life", n.life}, {"react", n.react}} {
+			if a[1] != "" {
+				fmt.Fprintf(&b, " %s=%s", a[0], strings.TrimPrefix(a[1], ","))
 			}
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
 }
-
-func (a chaosAct) String() string {
-	if a.what == "" {
-		return ""
-	}
-	return fmt.Sprintf("%d:%s", a.after, a.what)
-}
-
-// signals are those that the process treats so.
-func (n chaosNode) signals(how string) []string {
-	return slices.DeleteFunc(slices.Clone(chaosSignals), func(sig string) bool { return n.does[sig] != how })
-}
-
-func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
 
 // args are drainit's: flags and the worker's command line.
 func (p chaosPlan) args() []string {
@@ -213,5 +183,5 @@ func (p chaosPlan) args() []string {
 }
 
 func (p chaosPlan) String() string {
-	return fmt.Sprintf("seed %d: PID 1 %v, shell %v, early %v, %d processes, %v, %v", p.seed, !p.noPID1, p.shell, p.early, len(p.nodes), p.args()[:6], p.steps)
+	return fmt.Sprintf("seed %d: PID 1 %v, shell %v, early %v, %d processes, %v, %+v", p.seed, !p.noPID1, p.shell, p.early, len(p.nodes), p.args()[:6], p.steps)
 }
