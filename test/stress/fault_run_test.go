@@ -29,6 +29,8 @@ type faulted struct {
 	trace     string
 }
 
+var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
 // run runs a scene under a strace to its end. Each answer may take so long, and longer while
 // anything runs.
 func (s *faultScene) run(t *testing.T, strace func(file string) []string, answers time.Duration) faulted {
@@ -36,55 +38,33 @@ func (s *faultScene) run(t *testing.T, strace func(file string) []string, answer
 	file := filepath.Join(t.TempDir(), "trace")
 	d := s.start(t, strace(file))
 	d.answers = answers
-	s.drive(d)
-	r := faulted{ended: d.ends()}
+	if s.waits == "" || d.reachesIn(harness.Patience, s.waits) { // else drainit has ended without a worker
+		s.drive(d)
+	}
+	r := faulted{ended: d.ends(), answer: d.answer}
 	if r.status = d.Wait(); r.ended && !r.aborted() { // else the worker may live, and have the pipes
 		d.WantNothingLeft()
 		d.Out()
 		d.Err()
 	}
-	r.answer = d.answer
-	r.lines = unnumbered(d.Stderr.Text())
-	out := d.Stdout.Text()
-	r.started = strings.Contains(out, "ready") || strings.Contains(out, "ran")
-	for line := range strings.Lines(out) {
+	r.lines = strings.TrimSpace(digits.ReplaceAllString(d.Stderr.Text(), "N"))
+	for _, line := range harness.LinesOf(d.Stdout.Text()) {
+		line = strings.TrimSpace(line)
+		r.started = r.started || strings.Contains(line, "ready") || line == "ran"
 		if !strings.HasPrefix(line, "ready") {
-			r.signalled = append(r.signalled, strings.TrimSpace(line))
+			r.signalled = append(r.signalled, line)
 		}
 	}
 	slices.Sort(r.signalled)
 	<-d.Tracer
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.trace = string(b)
+	r.trace = harness.TextOf(t, file)
 	return r
-}
-
-var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
-
-// unnumbered leaves out what differs from run to run: times, pids and the like.
-func unnumbered(text string) string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		lines = append(lines, digits.ReplaceAllString(strings.TrimSpace(line), "N"))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // The outcomes of a fault, in the words of the table.
 const (
-	asWithout    = "as without"
-	otherLines   = "as without, but for lines of the log"
-	notPassedOn  = "a signal is not passed on"
-	notAnswered  = "a probe has no answer"
-	killed       = "killed when the grace is over, 137"
-	notLent      = "the worker has to wait for the terminal, until it is stopped"
-	notSuccessor = "the status is the shell's, and not that of its successor, which /proc does not show"
-	notStarted   = "a line, and no worker: "
-	abortsEarly  = "the Go runtime aborts, before there is a worker"
-	aborts       = "the Go runtime aborts"
+	asWithout  = "as without"
+	otherLines = "as without, but for lines of the log"
 )
 
 // outcome is what the fault changed. What must not happen is an error of the test.
@@ -99,30 +79,31 @@ func (r faulted) outcome(t *testing.T, f fault) string {
 			t.Errorf("signalled twice: %s", line)
 		}
 	}
+	same := slices.Equal(r.signalled, without.signalled)
 	switch {
 	case r.aborted() && r.started:
-		return aborts
+		return "the Go runtime aborts"
 	case r.aborted():
-		return abortsEarly
+		return "the Go runtime aborts, before there is a worker"
 	case !r.started && r.status >= 125 && r.status <= 127:
 		if strings.Contains(r.lines, "\n") || r.lines == "" {
 			t.Error("not one line")
 		}
-		return notStarted + strconv.Itoa(r.status)
+		return "a line, and no worker: " + strconv.Itoa(r.status)
 	case r.status == without.status && r.answer != without.answer:
-		return notAnswered
-	case r.status == without.status && slices.Equal(r.signalled, without.signalled) && r.lines == without.lines:
+		return "a probe has no answer"
+	case r.status == without.status && same && r.lines == without.lines:
 		return asWithout
-	case r.status == without.status && slices.Equal(r.signalled, without.signalled):
+	case r.status == without.status && same:
 		return otherLines
 	case r.status == without.status:
-		return notPassedOn
+		return "a signal is not passed on"
 	case r.status == 137:
-		return killed
-	case f.scene.name == "orphans" && (r.status == 143 || f.call == "kill" && r.status == 0) && slices.Equal(r.signalled, without.signalled):
-		return notSuccessor
+		return "killed when the grace is over, 137"
+	case f.scene.name == "orphans" && (r.status == 143 || f.call == "kill" && r.status == 0) && same:
+		return "the status is the shell's, and not that of its successor, which /proc does not show"
 	case f.scene.name == "terminal" && r.status == 143:
-		return notLent
+		return "the worker has to wait for the terminal, until it is stopped"
 	}
 	t.Error("no such outcome")
 	return "?"
@@ -131,17 +112,13 @@ func (r faulted) outcome(t *testing.T, f fault) string {
 // aborted reports whether the Go runtime has ended drainit: by exit(2), or where even
 // that is in doubt, by a signal.
 func (r faulted) aborted() bool {
-	return r.status == 2 || r.status == 128+int(unix.SIGSEGV) || r.status == 128+int(unix.SIGABRT)
+	return slices.Contains([]int{2, 128 + int(unix.SIGSEGV), 128 + int(unix.SIGABRT)}, r.status)
 }
 
+var injected = regexp.MustCompile(`(?m)^.*\(INJECTED\).*$`)
+
 func (r faulted) String() string {
-	failed := ""
-	for line := range strings.Lines(r.trace) {
-		if strings.Contains(line, "(INJECTED)") {
-			failed += line
-		}
-	}
-	return fmt.Sprintf("exit status %d, workers %q, log:\n%s\n%s", r.status, r.signalled, r.lines, failed)
+	return fmt.Sprintf("exit status %d, workers %q, log:\n%s\n%q", r.status, r.signalled, r.lines, injected.FindAllString(r.trace, -1))
 }
 
 // driver sends a scene's signals. A fault may swallow what it waits for.
@@ -158,9 +135,6 @@ const swallowed = 2 * time.Second
 
 // reaches waits for a line of the worker's, or the end, or until it is clear that none comes.
 func (d *driver) reaches(pattern string) bool { return d.reachesIn(d.answers, pattern) }
-
-// ready waits until the worker runs, or drainit has ended without.
-func (d *driver) ready() bool { return d.reachesIn(harness.Patience, `^ready`) }
 
 func (d *driver) reachesIn(atMost time.Duration, pattern string) bool {
 	re := regexp.MustCompile("(?m)" + pattern)

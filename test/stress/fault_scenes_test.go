@@ -28,6 +28,7 @@ type faultScene struct {
 	name   string
 	status int // drainit's exit status where nothing fails
 	args   func(t *testing.T) []string
+	waits  string // what the worker prints before it is driven
 	drive  func(d *driver)
 	noPID1 bool
 
@@ -37,15 +38,25 @@ type faultScene struct {
 
 // faultScenes are, between them, every kind of work that drainit does.
 func faultScenes() []*faultScene {
+	const ready = `^ready`
+	within := func(grace time.Duration, command ...string) func(*testing.T) []string {
+		return func(*testing.T) []string { return harness.Line([]string{"--grace=" + grace.String()}, command...) }
+	}
 	var all []*faultScene
 	for _, s := range []faultScene{
-		{name: "signals", status: 7, args: signalsArgs, drive: driveSignals},
-		{name: "orphans", status: 7, args: orphansArgs, drive: driveStop},
-		{name: "kill", status: 137, args: killArgs, drive: driveStop},
-		{name: "leaves", status: 3, args: leavesArgs, drive: driveInput},
-		{name: "script", status: 3, args: scriptArgs, drive: func(*driver) {}},
-		{name: "terminal", status: 3, args: terminalArgs, drive: driveInput},
-		{name: "probes", status: 7, args: probesArgs, drive: driveProbe},
+		{name: "signals", status: 7, waits: ready, drive: driveSignals,
+			args: within(faultGrace, harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7")},
+		// A shell dies, its child drains and is the worker's successor.
+		{name: "orphans", status: 7, waits: ready, drive: (*driver).stop,
+			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`, harness.WorkerBin)},
+		{name: "kill", status: 137, waits: ready, drive: (*driver).stop, args: killArgs},
+		// The worker exits, which the driver has it do by its input, and leaves a child.
+		{name: "leaves", status: 3, waits: ready, drive: driveInput,
+			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7 & read line; exit 3`, harness.WorkerBin)},
+		{name: "script", status: 3, drive: func(*driver) {}, args: scriptArgs},
+		// The worker reads the terminal, which drainit lends it for that.
+		{name: "terminal", status: 3, waits: ready, drive: driveInput, args: within(faultGrace, "dash", "-c", "echo ready; read line; echo ran; exit 3")},
+		{name: "probes", status: 7, waits: ready, drive: driveProbe, args: probesArgs},
 	} {
 		other := s
 		other.noPID1 = true
@@ -83,97 +94,59 @@ func (s *faultScene) start(t *testing.T, strace []string) *driver {
 	return d
 }
 
-func signalsArgs(*testing.T) []string {
-	return []string{grace(faultGrace), "--", harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7"}
-}
-
 func driveSignals(d *driver) {
-	if !d.ready() {
-		return
-	}
 	d.tell(unix.SIGUSR1, `got SIGUSR1`)
 	d.tell(unix.SIGTSTP, `got SIGTSTP`)
 	d.tell(unix.SIGCONT, `got SIGCONT`)
 	d.stop()
 }
 
-// A shell dies, its child drains and is the worker's successor.
-func orphansArgs(*testing.T) []string {
-	return []string{grace(faultGrace), "--", "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`, harness.WorkerBin}
-}
-
-func driveStop(d *driver) {
-	if d.ready() {
-		d.stop()
-	}
-}
-
 // A shell ignores the stop signal, and its child goes on, so that the grace kills them: the
 // child for itself, for it is in no group of the worker's.
 func killArgs(t *testing.T) []string {
-	log := filepath.Join(t.TempDir(), "termination-log")
-	harness.WriteFile(t, log, nil)
-	return []string{grace(overGrace), "--termination-log", log, "--", "dash", "-c", `trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true`, harness.WorkerBin}
-}
-
-// The worker exits, which the driver has it do by its input, and leaves a child.
-func leavesArgs(*testing.T) []string {
-	return []string{grace(faultGrace), "--", "dash", "-c", `"$0" listen -drain 10ms -exit 7 & read line; exit 3`, harness.WorkerBin}
+	return []string{"--grace=" + overGrace.String(), "--termination-log", harness.EmptyFile(t), "--", "dash", "-c",
+		`trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true`, harness.WorkerBin}
 }
 
 func driveInput(d *driver) {
-	if d.ready() {
-		_, _ = d.input.WriteString("\n")
-	}
+	_, _ = d.input.WriteString("\n")
 	if !d.reaches(`^(drained|ran)`) { // a fault has kept the worker from it
 		d.stop()
 	}
 }
 
-// The worker reads the terminal, which drainit lends it for that.
-func terminalArgs(*testing.T) []string {
-	return []string{grace(faultGrace), "--", "dash", "-c", "echo ready; read line; echo ran; exit 3"}
-}
-
 // A probe asks whether the worker is healthy.
 func probesArgs(t *testing.T) []string {
 	addr := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t))
-	return []string{grace(faultGrace), "--health-addr", addr, "--", harness.WorkerBin, "listen", "-exit", "7"}
+	return []string{"--health-addr", addr, "--grace=" + faultGrace.String(), "--", harness.WorkerBin, "listen", "-exit", "7"}
 }
 
 func driveProbe(d *driver) {
-	if !d.ready() {
-		return
-	}
 	d.comes(d.answers, func() bool { return harness.Comm(d.Pid()) == "drainit:run" })
 	answer := make(chan string, 1)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ask, giveUp := context.WithCancel(context.Background())
-	go func() {
-		answer <- statusOf(ask, &client, "http://"+d.args[slices.Index(d.args, "--health-addr")+1]+"/healthz")
-	}()
+	go func() { answer <- statusOf(ask, "http://"+d.args[1]+"/healthz") }()
 	d.comes(d.answers, func() bool { return len(answer) > 0 })
 	giveUp()
 	d.answer = <-answer
-	client.CloseIdleConnections()
 	d.stop()
 }
 
 // statusOf is that of an answer, empty where there is none.
-func statusOf(ask context.Context, client *http.Client, url string) string {
+func statusOf(ask context.Context, url string) string {
+	transport := &http.Transport{DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ask, http.MethodGet, url, nil)
 	if err != nil {
 		return ""
 	}
-	answer, err := client.Do(request)
+	answer, err := transport.RoundTrip(request)
 	if err != nil {
 		return ""
 	}
 	answer.Body.Close()
 	return answer.Status
 }
-
-func grace(d time.Duration) string { return "--grace=" + d.String() }
 
 // A script that does not say what runs it.
 func scriptArgs(t *testing.T) []string {
