@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -133,12 +132,9 @@ func monotonic() time.Duration {
 }
 
 var (
-	chaosSeed = flag.Uint64("chaos.seed", 0, "run this round of the chaos test alone")
-	chaosTime = flag.Duration("chaos.time", 8*time.Second, "how long the chaos test begins new rounds")
+	chaosSeed   = flag.Uint64("chaos.seed", 0, "run this round of the chaos test alone")
+	chaosRounds = flag.Int("chaos.rounds", 20, "how many random rounds the chaos test has")
 )
-
-// chaosAtATime is how many rounds run at the same time.
-const chaosAtATime = 4
 
 // chaosQuick are known rounds that take half a second.
 var chaosQuick = []uint64{
@@ -162,50 +158,27 @@ var chaosKnown = []uint64{
 // TestChaos runs random trees of up to 300 processes under drainit, sends it
 // random signals and checks what must be so whatever they are. A round is named by its seed:
 //
-//	go test ./test/stress -run 'TestChaos$' -chaos.time 1h -timeout 2h
+//	go test ./test/stress -run 'TestChaos$' -chaos.rounds 5000 -timeout 2h
 //	go test ./test/stress -run 'TestChaos$' -chaos.seed 4711 -count 20
 func TestChaos(t *testing.T) {
 	harness.Need(t, "perl")
-	t.Parallel()
 	if *chaosSeed != 0 {
 		chaosRound(t, *chaosSeed)
 		return
 	}
-	t.Run("quick", func(t *testing.T) {
-		for _, seed := range chaosQuick {
-			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-				t.Parallel()
-				chaosRound(t, seed)
-			})
+	seeds := chaosQuick
+	if harness.Of(1, 0) > 0 {
+		seeds = append(seeds, chaosKnown...)
+		for range *chaosRounds {
+			seeds = append(seeds, uint64(rand.Uint32()))
 		}
-	})
-	t.Run("random", func(t *testing.T) {
-		harness.Full(t)
-		chaosRounds(t)
-	})
-}
-
-// chaosRounds runs the known rounds and then random ones, for as long as there is time.
-func chaosRounds(t *testing.T) {
-	until := time.Now().Add(*chaosTime)
-	known := make(chan uint64, len(chaosKnown))
-	for _, seed := range chaosKnown {
-		known <- seed
 	}
-	var rounds sync.WaitGroup
-	for range chaosAtATime {
-		rounds.Go(func() {
-			for time.Now().Before(until) {
-				seed := uint64(rand.Uint32())
-				select {
-				case seed = <-known:
-				default:
-				}
-				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaosRound(t, seed) })
-			}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			chaosRound(t, seed)
 		})
 	}
-	rounds.Wait()
 }
 
 func chaosRound(t *testing.T, seed uint64) {

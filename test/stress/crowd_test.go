@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -35,50 +36,43 @@ for (0 .. $count) { sysread $ups, my $byte, 1 }
 close $out;
 say "ready"; rest`
 
-// busyCrowds are the kinds and how they are started.
-var busyCrowds = []struct {
-	kind   string
-	setup  harness.Setup
-	as     []string // before the worker's command
-	status int
-}{
-	{"sleepers", harness.Setup{}, nil, 137},
-	{"readers", harness.Setup{}, nil, 143},
-	{"blockers", harness.Setup{}, nil, 143},
-	{"handlers", harness.Setup{Docker: true}, harness.AsNobody, 143},
-}
-
 // Among many processes drainit sees a stop signal, the first one as the second, whatever they
 // do. How soon is for the bench. With 10,000: go test ./test/stress -run AmongACrowd -soak.
 func TestStopSignalIsSeenAmongACrowd(t *testing.T) {
 	harness.NeedRoot(t)
 	harness.Need(t, "perl", "setpriv")
-	for i, c := range busyCrowds {
-		t.Run(c.kind, func(t *testing.T) {
-			stopCrowd(t, i, 50)
-			t.Run("1,000", func(t *testing.T) {
-				harness.Full(t)
-				stopCrowd(t, i, 1000)
-			})
-			if *harness.SoakWhole {
-				t.Run("10,000", func(t *testing.T) { stopCrowd(t, i, 10_000) })
-			}
-		})
+	sizes := []int{50, 1000}
+	if *harness.SoakWhole {
+		sizes = append(sizes, 10_000)
 	}
-}
-
-// stopCrowd sends two stop signals. Without the second one drainit would wait.
-func stopCrowd(t *testing.T, crowd, count int) {
-	t.Helper()
-	c := busyCrowds[crowd]
-	p := harness.Run(t, harness.Launch{Setup: c.setup, Args: harness.Line([]string{harness.LongGrace}, append(slices.Clone(c.as), harness.Script(crowdOf, c.kind, strconv.Itoa(count))...)...)})
-	p.WaitReady()
-	p.Signal(unix.SIGTERM)
-	p.WaitOut(`^worker got TERM$`)
-	harness.PastTheSameRequest(p)
-	p.Signal(unix.SIGTERM)
-	p.WantExit(c.status)
-	p.WantCount("worker got TERM", 1)
-	p.WantLogged(`second stop signal, force-stop: `, 1)
-	p.WantNothingLeft()
+	for _, c := range []struct {
+		kind   string
+		setup  harness.Setup
+		as     []string // before the worker's command
+		status int
+	}{
+		{"sleepers", harness.Setup{}, nil, 137},
+		{"readers", harness.Setup{}, nil, 143},
+		{"blockers", harness.Setup{}, nil, 143},
+		{"handlers", harness.Setup{Docker: true}, harness.AsNobody, 143},
+	} {
+		for _, count := range sizes {
+			t.Run(fmt.Sprint(c.kind, " ", count), func(t *testing.T) {
+				if count > sizes[0] {
+					harness.Full(t)
+				}
+				p := harness.Run(t, harness.Launch{Setup: c.setup,
+					Args: harness.Line([]string{harness.LongGrace}, slices.Concat(c.as, harness.Script(crowdOf, c.kind, strconv.Itoa(count)))...)})
+				p.WaitReady()
+				p.Signal(unix.SIGTERM)
+				p.WaitOut(`^worker got TERM$`)
+				harness.PastTheSameRequest(p)
+				p.Signal(unix.SIGTERM) // without which drainit would wait
+				p.WantExit(c.status)
+				p.WantCount("worker got TERM", 1)
+				p.WantLogged(`second stop signal, force-stop: `, 1)
+				p.WantNothingLeft()
+			})
+		}
+	}
 }

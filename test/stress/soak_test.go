@@ -2,7 +2,6 @@ package stress
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -53,8 +52,8 @@ type soaking struct {
 	answers *bufio.Reader
 }
 
-// soakSample is what drainit holds after a step.
-type soakSample struct{ memory, files, threads int }
+// soakSample is what drainit holds after a step: memory in kB, descriptors and threads.
+type soakSample struct{ RSS, files, threads int }
 
 // TestSoak reaps orphans and passes on signals, one drainit for all of them, and
 // looks whether it holds more in the end than at first:
@@ -79,18 +78,19 @@ func soakBy(t *testing.T, plan soakPlan) {
 	r, w := harness.Pipe(t)
 	p := &soaking{harness.Run(t, harness.Launch{Stdout: w, Args: append([]string{"-v"}, harness.Script(soaked, strconv.Itoa(plan.orphans))...)}), plan, r, bufio.NewReader(r)}
 	w.Close()
-	for range 2 {
-		p.wantAnswer("ready")
-	}
+	p.wantAnswer("ready")
+	p.wantAnswer("ready")
 	began := time.Now()
 	var samples []soakSample
 	for n := 1; n <= p.warmUp+p.steps; n++ {
 		p.soak()
+		s := soakSample{harness.StatusField(t, p.Pid(), "VmRSS"), harness.OpenFiles(t, p.Pid()), harness.StatusField(t, p.Pid(), "Threads")}
 		if n > p.warmUp {
-			samples = append(samples, p.sample())
+			samples = append(samples, s)
 		}
-		if n > p.warmUp && (n-p.warmUp)%(p.steps/10) == 0 || n == p.warmUp {
-			t.Logf("%9d orphans, %7d signals, %4.0f s: %v", n*p.orphans, n*p.signals, time.Since(began).Seconds(), p.sample())
+		if n >= p.warmUp && (n-p.warmUp)%(p.steps/10) == 0 {
+			t.Logf("%9d orphans, %7d signals, %4.0f s: RSS %d kB, %d descriptors, %d threads",
+				n*p.orphans, n*p.signals, time.Since(began).Seconds(), s.RSS, s.files, s.threads)
 		}
 	}
 	wantFlat(t, samples, p.growth)
@@ -121,45 +121,21 @@ func (p *soaking) wantAnswer(want string) {
 	}
 }
 
-func (p *soaking) sample() soakSample {
-	p.T.Helper()
-	return soakSample{harness.StatusField(p.T, p.Pid(), "VmRSS"), harness.OpenFiles(p.T, p.Pid()), harness.StatusField(p.T, p.Pid(), "Threads")}
-}
-
-// String is the sample for a person.
-func (s soakSample) String() string {
-	return fmt.Sprintf("RSS %d kB, %d descriptors, %d threads", s.memory, s.files, s.threads)
-}
-
 // wantFlat compares the first tenth of the samples with the last.
 func wantFlat(t *testing.T, samples []soakSample, growth float64) {
 	t.Helper()
 	tenth := len(samples) / 10
-	first, last := samples[:tenth], samples[len(samples)-tenth:]
-	before, after := meanMemory(first), meanMemory(last)
-	t.Logf("RSS %.0f kB in the first tenth, %.0f kB in the last: %+.1f %%", before, after, 100*(after/before-1))
-	if after > before*growth {
-		t.Errorf("the memory grew from %.0f kB to %.0f kB", before, after)
+	sum := func(of []soakSample) (s soakSample) {
+		for _, one := range of {
+			s = soakSample{s.RSS + one.RSS, s.files, max(s.threads, one.threads)}
+		}
+		return s
 	}
-	if first[0].files < last[tenth-1].files {
-		t.Errorf("it had %d descriptors and has %d", first[0].files, last[tenth-1].files)
+	before, after := sum(samples[:tenth]), sum(samples[len(samples)-tenth:])
+	before.files, after.files = samples[0].files, samples[len(samples)-1].files
+	grown := float64(after.RSS) / float64(before.RSS)
+	t.Logf("RSS %d kB in the first tenth, %d kB in the last: %+.1f %%", before.RSS/tenth, after.RSS/tenth, 100*(grown-1))
+	if grown > growth || after.files > before.files || after.threads > before.threads {
+		t.Errorf("it grew from %+v to %+v", before, after)
 	}
-	if most := maxThreads(first); most < maxThreads(last) {
-		t.Errorf("it had %d threads and has %d", most, maxThreads(last))
-	}
-}
-
-func meanMemory(samples []soakSample) float64 {
-	sum := 0
-	for _, s := range samples {
-		sum += s.memory
-	}
-	return float64(sum) / float64(len(samples))
-}
-
-func maxThreads(samples []soakSample) (most int) {
-	for _, s := range samples {
-		most = max(most, s.threads)
-	}
-	return most
 }
