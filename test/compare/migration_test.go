@@ -127,7 +127,7 @@ func whoAdopts(t *testing.T, l harness.Launch) string {
 	l.Args = append(l.Args, "--", "sh", "-c", `(sleep 1000 & echo left); exec "$0" listen`, harness.WorkerBin)
 	p := harness.Run(t, l)
 	p.WaitOut(`^ready`)
-	if children := harness.ChildrenOf(p.Pid()); len(children) == 2 {
+	if children := harness.ChildPids(p.Pid()); len(children) == 2 {
 		return "the init"
 	}
 	return "another"

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // Console is a person at a terminal of 80 columns: what is typed, and what is
-// shown. Unlike pty it looks at each thing that is shown once, in order.
+// shown. It looks at each thing that is shown once, in order.
 type Console struct {
 	*Init
 	Master *os.File
@@ -25,17 +26,11 @@ type Console struct {
 func AtConsole(t *testing.T, l Launch) *Console {
 	t.Helper()
 	master, slave := NewConsole(t)
-	l.TTY = slave
-	return watch(t, l, master, slave)
-}
-
-// watch starts a program and shows what its terminal does.
-func watch(t *testing.T, l Launch, master, slave *os.File) *Console {
-	t.Helper()
 	home := NewHome(t)
 	if l.Dir == "" {
 		l.Dir = home
 	}
+	l.TTY = slave
 	l.Env = append([]string{
 		// Debian's own programs first, and drainit and its worker by their names.
 		"PATH=" + filepath.Dir(DrainitBin) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + os.Getenv("PATH"),
@@ -52,9 +47,7 @@ func watch(t *testing.T, l Launch, master, slave *os.File) *Console {
 func NewHome(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "lines"), []byte(strings.Repeat("some text\n", 100)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	WriteFile(t, filepath.Join(dir, "lines"), []byte(strings.Repeat("some text\n", 100)))
 	return dir
 }
 
@@ -62,21 +55,52 @@ func NewHome(t *testing.T) (dir string) {
 // does not hold it open.
 func NewConsole(t *testing.T) (master, slave *os.File) {
 	t.Helper()
-	master, slave = openTerminal(t)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	t.Cleanup(func() { master.Close() })
+	number := 0
+	must(t, control(master, func(fd int) (err error) {
+		if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err == nil {
+			number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		}
+		return err
+	}))
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	t.Cleanup(func() { slave.Close() })
 	SetSize(t, master, 24, 80)
 	return master, slave
 }
 
-// onDescriptor calls f with the descriptor of a file that stays non-blocking,
-// which its method Fd would end.
-func onDescriptor(t *testing.T, file *os.File, f func(fd int) error) {
+// OpenPty opens a new terminal, for as long as the test runs.
+func OpenPty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
-	if err := control(file, f); err != nil {
-		t.Fatal(err)
-	}
+	master, slave = NewConsole(t)
+	master.Fd() // makes it blocking
+	return master, slave
 }
 
-// control is onDescriptor for a file that may have been closed.
+// OnTerminal gives an init a controlling terminal, on its standard input. Then
+// the worker does not lead a session but a process group, which the kernel does
+// not call orphaned: by its default action TSTP stops it for good.
+func OnTerminal(t *testing.T, l Launch) Launch {
+	t.Helper()
+	_, slave := OpenPty(t)
+	return OnThis(slave, l)
+}
+
+// OnThis is OnTerminal for a terminal that there is already.
+func OnThis(slave *os.File, l Launch) Launch {
+	if l.Bin == "" {
+		l.Bin = DrainitBin
+	}
+	l.Args = append([]string{"ctty", l.Bin}, l.Args...)
+	l.Bin, l.Stdin = WorkerBin, slave
+	return l
+}
+
+// control calls f with the descriptor of a file that stays non-blocking, which its method Fd
+// would end, and that may have been closed.
 func control(file *os.File, f func(fd int) error) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -92,25 +116,24 @@ func control(file *os.File, f func(fd int) error) error {
 // SetSize makes a terminal as large as this.
 func SetSize(t *testing.T, master *os.File, rows, columns uint16) {
 	t.Helper()
-	onDescriptor(t, master, func(fd int) error {
+	must(t, control(master, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
-	})
+	}))
 }
 
 // AtShell starts an interactive bash and waits for its prompt.
 func AtShell(t *testing.T) *Console {
 	t.Helper()
-	Need(t, "bash")
-	c := AtConsole(t, Launch{Bin: "/bin/bash", NoPID1: true, Args: []string{"--norc", "--noprofile", "--noediting", "-i"}})
-	c.WantPrompt(0)
-	return c
+	return atPrompt(t, "bash", "--norc", "--noprofile", "--noediting", "-i")
 }
 
 // AtDash is AtShell with an interactive dash.
-func AtDash(t *testing.T) *Console {
+func AtDash(t *testing.T) *Console { t.Helper(); return atPrompt(t, "dash", "-i") }
+
+func atPrompt(t *testing.T, shell string, args ...string) *Console {
 	t.Helper()
-	Need(t, "dash")
-	c := AtConsole(t, Launch{Bin: "/bin/dash", NoPID1: true, Args: []string{"-i"}})
+	Need(t, shell)
+	c := AtConsole(t, Launch{Bin: "/bin/" + shell, NoPID1: true, Args: args})
 	c.WantPrompt(0)
 	return c
 }
@@ -136,10 +159,12 @@ func BesideAtShell(t *testing.T, test func(t *testing.T, c *Console, under strin
 // Keys types; \x03 is Ctrl-C, \x04 Ctrl-D, \x1a Ctrl-Z and \x1c Ctrl-\.
 func (c *Console) Keys(keys string) {
 	c.T.Helper()
-	if _, err := c.Master.WriteString(keys); err != nil {
-		c.T.Fatal(err)
-	}
+	_, err := c.Master.WriteString(keys)
+	must(c.T, err)
 }
+
+// Enter types a line.
+func (c *Console) Enter(line string) { c.T.Helper(); c.Keys(line + "\r") }
 
 // See waits until something is shown after all that has been seen before, and
 // returns the match and its groups.
@@ -163,18 +188,16 @@ func (c *Console) See(pattern string) []string {
 	}
 }
 
-// Enter types a line.
-func (c *Console) Enter(line string) { c.T.Helper(); c.Keys(line + "\r") }
+// number is See for a pattern whose first group is a number.
+func (c *Console) number(pattern string) int {
+	c.T.Helper()
+	n, err := strconv.Atoi(c.See(pattern)[1])
+	must(c.T, err)
+	return n
+}
 
 // Prompt waits for the shell's prompt, which shows the last exit status.
-func (c *Console) Prompt() int {
-	c.T.Helper()
-	status, err := strconv.Atoi(c.See(`#(\d+)# `)[1])
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	return status
-}
+func (c *Console) Prompt() int { c.T.Helper(); return c.number(`#(\d+)# `) }
 
 // WantPrompt waits for the prompt and compares the exit status that it shows.
 func (c *Console) WantPrompt(want int) {
@@ -183,6 +206,10 @@ func (c *Console) WantPrompt(want int) {
 		c.T.Errorf("the prompt shows exit status %d, want %d:\n%s", got, want, c.Shown())
 	}
 }
+
+// Ready waits for a worker's line that says so and gives its pid, and returns
+// its pid in the test's namespace.
+func (c *Console) Ready() int { c.T.Helper(); return c.HostPid(c.number(`ready (\d+)\r?\n`)) }
 
 // ShowJobs enters jobs until something has been shown, by it or with a prompt. The
 // shell may learn of the end or the stop of a job later than the test does, and
@@ -194,7 +221,7 @@ func (c *Console) ShowJobs(pattern string) { c.T.Helper(); c.showJobsSince(0, pa
 // prompt: fg continues none that it takes to be running.
 func (c *Console) ShowStopped() { c.T.Helper(); c.showJobsSince(c.Passed, `\[1\] ?[-+] +Stopped`) }
 
-// showJobsSince is ShowJobs for what has been shown behind so many bytes.
+// showJobsSince is ShowJobs for what has been shown after so many bytes.
 func (c *Console) showJobsSince(passed int, pattern string) {
 	c.T.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
@@ -210,17 +237,6 @@ func (c *Console) showJobsSince(passed int, pattern string) {
 	}
 }
 
-// Ready waits for a worker's line that says so and gives its pid, and returns
-// its pid in the test's namespace.
-func (c *Console) Ready() int {
-	c.T.Helper()
-	pid, err := strconv.Atoi(c.See(`ready (\d+)\r?\n`)[1])
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	return c.HostPid(pid)
-}
-
 // Shown is all that came so far.
 func (c *Console) Shown() string { return c.Stdout.Text() }
 
@@ -233,12 +249,10 @@ func (c *Console) WantShown(pattern string, want int) {
 }
 
 // Foreground is the foreground group, as a pid of the test's namespace.
-func (c *Console) Foreground() (group int) {
+func (c *Console) Foreground() int {
 	c.T.Helper()
 	group, err := c.AskForeground()
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	must(c.T, err)
 	return group
 }
 
@@ -257,25 +271,25 @@ func (c *Console) WaitForeground(group int) {
 	c.WaitUntil(fmt.Sprintf("group %d has the terminal", group), func() bool { return c.Foreground() == group })
 }
 
-// Modes are the terminal's, of the side that programs see.
-func (c *Console) Modes() (modes unix.Termios) {
-	c.T.Helper()
-	onDescriptor(c.T, c.Master, func(fd int) error {
-		m, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-		if err == nil {
-			modes = *m
-		}
-		return err
-	})
-	return modes
-}
-
 // WantForeground requires that the shell has its terminal back.
 func (c *Console) WantForeground(shell int) {
 	c.T.Helper()
 	if fg := c.Foreground(); fg != shell {
 		c.T.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.Processes())
 	}
+}
+
+// Modes are the terminal's, of the side that programs see.
+func (c *Console) Modes() (modes unix.Termios) {
+	c.T.Helper()
+	must(c.T, control(c.Master, func(fd int) error {
+		m, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+		if err == nil {
+			modes = *m
+		}
+		return err
+	}))
+	return modes
 }
 
 // WantModes requires that the terminal's modes are as they were.
@@ -287,9 +301,45 @@ func (c *Console) WantModes(were unix.Termios) {
 }
 
 // HangUp takes the terminal away from all who have it.
-func (c *Console) HangUp() {
+func (c *Console) HangUp() { c.T.Helper(); must(c.T, c.Master.Close()) }
+
+// Processes describes what runs, for a test that failed.
+func (c *Console) Processes() (all string) {
+	for _, pid := range c.Alive() {
+		all += fmt.Sprintf("\n%+v state %c", TaskOf(pid), StateOf(pid))
+	}
+	return all
+}
+
+// Above is the drainit that started a worker.
+func (c *Console) Above(worker int) int {
 	c.T.Helper()
-	if err := c.Master.Close(); err != nil {
-		c.T.Fatal(err)
+	p := TaskOf(TaskOf(worker).Ppid)
+	if !strings.HasPrefix(p.Comm, "drainit") {
+		c.T.Fatalf("the worker %d is a child of %+v%s", worker, p, c.Processes())
+	}
+	return p.pid
+}
+
+// WaitUntil waits for something that can only be looked at, and shows the
+// terminal where it never comes.
+func (c *Console) WaitUntil(what string, ok func() bool) {
+	c.T.Helper()
+	if !eventually(ok) {
+		c.T.Fatalf("never: %s; shown is\n%s%s", what, c.Shown(), c.Processes())
 	}
 }
+
+// WaitState waits until a process is in one of some states: "T" is stopped, and
+// "RSD" are those of one that is not.
+func (c *Console) WaitState(pid int, states string) {
+	c.T.Helper()
+	c.WaitUntil(fmt.Sprintf("process %d is in one of the states %s", pid, states),
+		func() bool { return strings.IndexByte(states, StateOf(pid)) >= 0 })
+}
+
+// Send sends a signal to a process, or with -pid to a group.
+func (c *Console) Send(pid int, sig syscall.Signal) { c.T.Helper(); Kill(c.T, pid, sig) }
+
+// WriteLine writes a line to a named pipe that is read.
+func WriteLine(t *testing.T, fifo string) { t.Helper(); must(t, os.WriteFile(fifo, []byte("go\n"), 0)) }

@@ -7,17 +7,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 )
 
 // Dockerd is a Docker engine of the tests' own. It runs under a drainit that is
-// PID 1 of a namespace, so that nothing can outlive it: no process, no mount.
+// PID 1 of a namespace, so that nothing can outlive it: no process, no mount. The guard ends
+// what a test binary leaves that is killed.
 type Dockerd struct {
 	dir   string
 	cmd   *exec.Cmd
@@ -37,9 +37,7 @@ func Docker(t *testing.T) *Dockerd {
 	NeedDocker(t)
 	s := &sharedDockerd
 	s.once.Do(func() { s.Dockerd, s.err = StartDockerd(DrainitBin) })
-	if s.err != nil {
-		t.Fatal(s.err)
-	}
+	must(t, s.err)
 	return s.Dockerd
 }
 
@@ -48,9 +46,7 @@ func NeedDocker(t *testing.T) {
 	t.Helper()
 	Need(t, "docker", "dockerd", "runc", "containerd", "tini-static")
 	StaticBusybox(t)
-	if os.Getuid() != 0 {
-		Skip(t, "needs root, for a Docker engine")
-	}
+	NeedRoot(t)
 }
 
 // endDocker ends the engine that the tests share, if there is one.
@@ -69,20 +65,19 @@ func StartDockerd(init string, flags ...string) (*Dockerd, error) {
 		return nil, err
 	}
 	d := &Dockerd{dir: dir, ended: make(chan error, 1)}
-	// No networks: the containers of the tests have none. No cgroup that they share:
-	// on a busy machine all of them together would get what one process gets.
-	args := append([]string{"stage", init, "--", "dockerd", "-H", d.host(),
-		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
-		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/",
-		"--bridge=none", "--iptables=false", "--ip6tables=false"}, flags...)
-	d.cmd = exec.Command(WorkerBin, args...)
-	d.cmd.Env = append(os.Environ(), `STAGE={"Namespace":true}`)
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	log, err := os.Create(d.Log())
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
+	// No networks: the containers of the tests have none. No cgroup that they share:
+	// on a busy machine all of them together would get what one process gets.
+	d.cmd = exec.Command(WorkerBin, append([]string{"stage", init, "--", "dockerd", "-H", d.host(),
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
+		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/",
+		"--bridge=none", "--iptables=false", "--ip6tables=false"}, flags...)...)
+	d.cmd.Env = append(os.Environ(), `STAGE={"Namespace":true}`, newMarker())
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.start(); err != nil {
 		return nil, errors.Join(err, d.End())
@@ -95,28 +90,24 @@ func (d *Dockerd) host() string { return "unix://" + filepath.Join(d.dir, "docke
 // Log is the file with what the engine prints.
 func (d *Dockerd) Log() string { return filepath.Join(d.dir, "log") }
 
+// logged is err with what the engine has printed.
+func (d *Dockerd) logged(what string, err error) error {
+	log, _ := os.ReadFile(d.Log())
+	return fmt.Errorf("%s: %w\n%s", what, err, log)
+}
+
 func (d *Dockerd) start() error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the parent-death signal is for the end of this thread
-		err := d.cmd.Start()
-		started <- err
-		if err == nil {
-			err = d.cmd.Wait()
-		}
-		d.ended <- err
-	}()
-	if err := <-started; err != nil {
+	if err := d.cmd.Start(); err != nil {
 		return err
 	}
+	go func() { d.ended <- d.cmd.Wait() }()
 	for deadline := time.Now().Add(Patience); ; time.Sleep(10 * time.Millisecond) {
-		out, err := d.Client("version").CombinedOutput()
+		_, err := d.Client("version").CombinedOutput()
 		if err == nil {
 			return d.importBase()
 		}
 		if time.Now().After(deadline) {
-			log, _ := os.ReadFile(d.Log())
-			return fmt.Errorf("dockerd does not answer: %w\n%s%s", err, out, log)
+			return d.logged("dockerd does not answer", err)
 		}
 	}
 }
@@ -130,12 +121,10 @@ func (d *Dockerd) End() error {
 	select {
 	case status := <-d.ended:
 		if status != nil {
-			log, _ := os.ReadFile(d.Log())
-			err = errors.Join(err, fmt.Errorf("the end of dockerd: %w\n%s", status, log))
+			err = errors.Join(err, d.logged("the end of dockerd", status))
 		}
 	case <-time.After(2 * Patience):
 		err = errors.Join(err, errors.New("dockerd does not end"), d.cmd.Process.Kill())
-		<-d.ended
 	}
 	return errors.Join(err, os.RemoveAll(d.dir))
 }
@@ -183,19 +172,12 @@ type DockerContainer struct {
 	Name string
 }
 
-var dockerContainers atomic.Int64
-
-// Run starts a container from the image base: flags of docker run, and behind
+// Run starts a container from the image base: flags of docker run, and after
 // "--" the command.
 func (d *Dockerd) Run(t *testing.T, args ...string) *DockerContainer {
 	t.Helper()
-	for i, arg := range args {
-		if arg == "--" {
-			return d.RunImage(t, "base", args[:i], args[i+1:]...)
-		}
-	}
-	t.Fatal("no -- and no command")
-	return nil
+	i := slices.Index(args, "--")
+	return d.RunImage(t, "base", args[:i], args[i+1:]...)
 }
 
 // RunImage starts a container from an image: flags of docker run, and the command.
@@ -207,10 +189,9 @@ func (d *Dockerd) RunImage(t *testing.T, image string, flags []string, command .
 // Attach is RunImage with a terminal for the client.
 func (d *Dockerd) Attach(t *testing.T, tty *os.File, image string, flags []string, command ...string) *DockerContainer {
 	t.Helper()
-	c := &DockerContainer{D: d, Name: fmt.Sprintf("c%d", dockerContainers.Add(1))}
+	c := &DockerContainer{D: d, Name: fmt.Sprintf("c%d", launches.Add(1))}
 	t.Cleanup(func() { d.Do(t, "rm", "--force", "--volumes", c.Name) })
-	args := append([]string{"run", "--name", c.Name, "--pull", "never"}, flags...)
-	l := d.launchable(t, append(append(args, image), command...)...)
+	l := d.launchable(t, slices.Concat([]string{"run", "--name", c.Name, "--pull", "never"}, flags, []string{image}, command)...)
 	l.TTY = tty
 	c.Init = Run(t, l)
 	return c
@@ -243,11 +224,7 @@ func (d *Dockerd) Begin(t *testing.T, args ...string) *Init {
 // launchable is a docker command with the tests' environment left as it is.
 func (d *Dockerd) launchable(t *testing.T, args ...string) Launch {
 	t.Helper()
-	client, err := exec.LookPath("docker")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Launch{Bin: client, NoPID1: true, Env: d.Env(), Args: args}
+	return Launch{Bin: PathOf(t, "docker"), NoPID1: true, Env: d.Env(), Args: args}
 }
 
 // Containerd is the socket of the containerd below this engine.

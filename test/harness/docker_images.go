@@ -2,37 +2,47 @@ package harness
 
 import (
 	"archive/tar"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// goFolders are where this machine's Go is, and what it has fetched and compiled.
-type goFolders struct{ GOROOT, GOTOOLDIR, GOMODCACHE, GOCACHE string }
-
 // ImportGo makes golang:1.26 of this machine's Go, with what it takes to build
-// drainit without a network.
+// drainit without a network: the compiler, the packages that drainit takes, and a module proxy in a
+// folder, of what go mod download has fetched.
 func (d *Dockerd) ImportGo() error {
-	var g goFolders
-	out, err := goOutput("env", "-json", "GOROOT", "GOTOOLDIR", "GOMODCACHE", "GOCACHE")
-	if err = errors.Join(err, json.Unmarshal([]byte(out), &g)); err != nil {
+	var g struct{ GOROOT, GOTOOLDIR, GOMODCACHE string }
+	env, err := goOutput("env", "-json", "GOROOT", "GOTOOLDIR", "GOMODCACHE")
+	packages, err2 := goOutput("list", "-deps", "-f", "{{if .Standard}}{{.Dir}}{{end}}", "drainit", "drainit/test/cmd/worker")
+	modules, err3 := goOutput("mod", "download", "-json")
+	if err := errors.Join(err, err2, err3, json.Unmarshal([]byte(env), &g)); err != nil {
 		return err
 	}
-	changes := []string{"ENV GOTOOLCHAIN=local", "ENV GOPROXY=file:///goproxy", "ENV GOCACHE=/gocache"}
+	files := []string{filepath.Join(g.GOROOT, "bin/go"), filepath.Join(g.GOROOT, "go.env"), filepath.Join(g.GOROOT, "VERSION")}
+	for _, tool := range []string{"asm", "compile", "link"} {
+		files = append(files, filepath.Join(g.GOTOOLDIR, tool))
+	}
+	for _, dir := range append(strings.Fields(packages), filepath.Join(g.GOROOT, "pkg/include"), filepath.Join(g.GOROOT, "src/runtime/cgo")) {
+		found, _ := filepath.Glob(filepath.Join(dir, "*.*")) // fails for a bad pattern only
+		files = append(files, found...)
+	}
+	changes := []string{"ENV GOTOOLCHAIN=local", "ENV GOPROXY=file:///goproxy"}
 	return d.ImportImage("golang:1.26", changes, func(r *Rootfs) {
 		r.Busybox()
-		r.fail(errors.Join(g.distribution(r), g.modules(r), g.compiled(r)))
+		for _, file := range files {
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				r.Copy("/usr/local/go"+strings.TrimPrefix(file, g.GOROOT), file)
+			}
+		}
+		for _, m := range regexp.MustCompile(`"(?:Info|GoMod|Zip)": "(.*)"`).FindAllStringSubmatch(modules, -1) {
+			r.Copy("/goproxy"+strings.TrimPrefix(m[1], filepath.Join(g.GOMODCACHE, "cache/download")), m[1])
+		}
 	})
 }
 
@@ -42,69 +52,6 @@ func goOutput(args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	return string(out), err
-}
-
-// distribution adds the compiler and those packages that drainit takes.
-func (g goFolders) distribution(r *Rootfs) error {
-	add := func(file string) { r.Copy("/usr/local/go"+strings.TrimPrefix(file, g.GOROOT), file) }
-	for _, file := range []string{"bin/go", "go.env", "VERSION"} {
-		add(filepath.Join(g.GOROOT, file))
-	}
-	for _, tool := range []string{"asm", "compile", "link"} {
-		add(filepath.Join(g.GOTOOLDIR, tool))
-	}
-	packages, err := goOutput("list", "-deps", "-f", "{{if .Standard}}{{.Dir}}{{end}}", "drainit", "drainit/test/cmd/worker")
-	headers := []string{filepath.Join(g.GOROOT, "pkg/include"), filepath.Join(g.GOROOT, "src/runtime/cgo")}
-	for _, dir := range append(strings.Fields(packages), headers...) {
-		files, _ := filepath.Glob(filepath.Join(dir, "*.*"))
-		for _, file := range files {
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-				add(file)
-			}
-		}
-	}
-	return err
-}
-
-// modules adds a module proxy in a folder: what go mod download has fetched.
-func (g goFolders) modules(r *Rootfs) error {
-	modules, err := goOutput("mod", "download", "-json")
-	for _, m := range regexp.MustCompile(`"(?:Info|GoMod|Zip)": "(.*)"`).FindAllStringSubmatch(modules, -1) {
-		r.Copy("/goproxy"+strings.TrimPrefix(m[1], filepath.Join(g.GOMODCACHE, "cache/download")), m[1])
-	}
-	return err
-}
-
-// compiled adds the entries of the Go cache that hold the packages of drainit and
-// the worker as the tests have built them. They spare the image's build 15 s of
-// a processor; should the cache be laid out otherwise some day, it compiles.
-func (g goFolders) compiled(r *Rootfs) error {
-	add := func(file string) { r.Copy("/gocache"+strings.TrimPrefix(file, g.GOCACHE), file) }
-	entry := func(id []byte) string {
-		return filepath.Join(g.GOCACHE, fmt.Sprintf("%x", id[:1]), fmt.Sprintf("%x", id))
-	}
-	packages, err := goOutput("list", "-deps", "-export", "-trimpath", "-f", "{{.BuildID}} {{.Export}}", "drainit", "drainit/test/cmd/worker")
-	for line := range strings.Lines(packages) {
-		build, archive, _ := strings.Cut(strings.TrimSpace(line), " ")
-		action, _, _ := strings.Cut(build, "/")
-		begin, _ := base64.RawURLEncoding.DecodeString(action)
-		if len(begin) == 0 {
-			continue // unsafe has no archive
-		}
-		add(archive)
-		found, _ := filepath.Glob(entry(begin) + "*-a")
-		for _, file := range found {
-			add(file)
-			id, _ := hex.DecodeString(strings.TrimSuffix(filepath.Base(file), "-a"))
-			printed := sha256.Sum256([]byte("subkey:" + string(id) + "stdout")) // what the compiler printed: nothing
-			if _, err := os.Stat(entry(printed[:]) + "-a"); err == nil {
-				add(entry(printed[:]) + "-a")
-			}
-		}
-	}
-	nothing := sha256.Sum256(nil)
-	add(entry(nothing[:]) + "-d")
-	return err
 }
 
 // Rootfs is the tar of an image's files while it is written.
@@ -152,11 +99,7 @@ func (d *Dockerd) importBase() error {
 
 // Busybox adds a shell, the usual programs and a folder /tmp.
 func (r *Rootfs) Busybox() {
-	bin, err := exec.LookPath("busybox")
-	if err != nil {
-		r.fail(err)
-		return
-	}
+	bin := r.find("busybox")
 	r.Copy("/bin/busybox", bin)
 	list, err := exec.Command(bin, "--list").Output()
 	r.fail(err)
@@ -168,6 +111,13 @@ func (r *Rootfs) Busybox() {
 	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}))
 }
 
+// find is where a program of this machine is.
+func (r *Rootfs) find(program string) string {
+	path, err := exec.LookPath(program)
+	r.fail(err)
+	return path
+}
+
 func (r *Rootfs) fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -175,38 +125,26 @@ func (r *Rootfs) fail(err error) {
 }
 
 // Text adds a file that can be executed.
-func (r *Rootfs) Text(name, text string) {
-	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: 0o755, Size: int64(len(text))}))
-	_, err := io.WriteString(r, text)
-	r.fail(err)
-}
+func (r *Rootfs) Text(name, text string) { r.add(name, []byte(text), 0o755) }
 
 // Copy adds a file of this machine, or what a link of it leads to.
 func (r *Rootfs) Copy(name, file string) {
-	f, err := os.Open(file)
-	if err != nil {
-		r.fail(err)
-		return
+	b, err := os.ReadFile(file)
+	r.fail(err)
+	if info, err := os.Stat(file); err == nil {
+		r.add(name, b, info.Mode().Perm())
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	r.fail(r.WriteHeader(&tar.Header{
-		Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime()}))
-	_, err = io.Copy(r, f)
+}
+
+func (r *Rootfs) add(name string, b []byte, mode fs.FileMode) {
+	r.fail(r.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: int64(mode), Size: int64(len(b))}))
+	_, err := r.Write(b)
 	r.fail(err)
 }
 
 // Program adds a program of this machine and the libraries that it is linked to.
 func (r *Rootfs) Program(name string) {
-	file, err := exec.LookPath(name)
-	if err != nil {
-		r.fail(err)
-		return
-	}
+	file := r.find(name)
 	r.Copy(file, file)
 	out, err := exec.Command("ldd", file).Output()
 	r.fail(err)
@@ -220,17 +158,14 @@ func (r *Rootfs) Program(name string) {
 // Tree adds the regular files below a folder, but those that skip says.
 func (r *Rootfs) Tree(name, dir string, skip func(rel string) bool) {
 	r.fail(filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, file)
+		rel := strings.TrimPrefix(strings.TrimPrefix(file, dir), "/")
 		switch {
 		case err != nil:
 			return err
 		case skip(rel) && e.IsDir():
 			return filepath.SkipDir
 		case e.Type().IsRegular() && !skip(rel):
-			r.Copy(path.Join(name, rel), file)
+			r.Copy(filepath.Join(name, rel), file)
 		}
 		return r.err
 	}))

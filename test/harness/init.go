@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ type Launch struct {
 	NoPID1 bool // in the test's own PID namespace
 	Setup  Setup
 	TTY    *os.File // the controlling terminal, and 0, 1 and 2
-	Stdin  *os.File // Docker's if nil; see dockerStdin
+	Stdin  *os.File // Docker's if nil: /dev/null to read and write
 	Stdout *os.File // read by the test if nil
 	Stderr *os.File // read by the test if nil
 	Files  []*os.File
@@ -71,11 +72,18 @@ func BothModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
 	t.Run("not PID 1", func(t *testing.T) { test(t, true) })
 }
 
-// Start starts drainit with these arguments as PID 1.
-func Start(t *testing.T, args ...string) *Init {
+// WaitingModes is BothModes for a test that mostly waits.
+func WaitingModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
 	t.Helper()
-	return Run(t, Launch{Args: args})
+	t.Parallel()
+	BothModes(t, func(t *testing.T, noPID1 bool) {
+		t.Parallel()
+		test(t, noPID1)
+	})
 }
+
+// Start starts drainit with these arguments as PID 1.
+func Start(t *testing.T, args ...string) *Init { t.Helper(); return Run(t, Launch{Args: args}) }
 
 // Run starts an init. Whatever of it is alive at the end of the test is
 // killed then.
@@ -87,20 +95,16 @@ func Run(t *testing.T, l Launch) *Init {
 		}
 	}
 	if !l.NoPID1 {
-		NeedNamespaces(t)
+		needNamespaces(t)
 	}
 	p := NewInit(t)
 	if l.Bin == "" {
 		l.Bin = DrainitBin
 	}
-	if p.trace = l.Trace; p.trace == nil && *callsFile != "" && l.Bin == DrainitBin {
-		p.trace = counting()
-	}
+	p.trace = l.Trace
 	l.Setup.Namespace, l.Setup.Hold = !l.NoPID1, p.trace != nil
 	setup, err := json.Marshal(l.Setup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Cmd = exec.Command(WorkerBin, append([]string{"stage", l.Bin}, l.Args...)...)
 	p.Cmd.Env = append(append(os.Environ(), "STAGE="+string(setup), p.Marker), l.Env...)
 	p.Cmd.Dir = l.Dir
@@ -120,19 +124,45 @@ func Run(t *testing.T, l Launch) *Init {
 	return p
 }
 
+// needNamespaces skips a test where no namespaces can be made.
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	if !makesPID1() {
+		Skip(t, "needs root with CAP_SYS_ADMIN or user namespaces, to be PID 1")
+	}
+}
+
+// makesPID1 is whether this machine lets the tests make namespaces.
+var makesPID1 = sync.OnceValue(func() bool {
+	try := exec.Command(WorkerBin, "stage", DrainitBin, "--version")
+	try.Env = []string{`STAGE={"Namespace":true}`}
+	try.SysProcAttr = &syscall.SysProcAttr{}
+	inNamespaces(try.SysProcAttr)
+	return try.Run() == nil
+})
+
+// inNamespaces has a process start in namespaces of its own. A user that is not root is mapped
+// to root in one of users.
+func inNamespaces(attr *syscall.SysProcAttr) {
+	attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+	if os.Getuid() == 0 {
+		return
+	}
+	attr.Cloneflags |= syscall.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+}
+
 // NewInit is an init that has not been started, and has no command yet.
 func NewInit(t *testing.T) *Init {
 	dependOnProgram()
-	return &Init{T: t, Marker: NewMarker(), Done: make(chan struct{})}
+	return &Init{T: t, Marker: newMarker(), Done: make(chan struct{})}
 }
 
 // dependOnProgram has go test run a test again when the program has changed: it knows a test
 // by the files that it opens, and not by what it builds.
 var dependOnProgram = sync.OnceFunc(func() {
-	for _, name := range []string{"main.go", "go.mod", "go.sum"} {
-		_, _ = os.Stat(Repo(name))
-	}
-	for _, name := range []string{"supervisor", "forward", "reaper", "internal", "test/cmd/worker"} {
+	for _, name := range []string{"main.go", "go.mod", "go.sum", "supervisor", "forward", "reaper", "internal", "test/cmd/worker"} {
 		_ = filepath.WalkDir(Repo(name), func(string, fs.DirEntry, error) error { return nil })
 	}
 })
@@ -146,7 +176,10 @@ func (p *Init) Start(ownStdout, ownStderr *os.File) {
 	stderr, p.Stderr = sink(p.T, ownStderr)
 	p.Cmd.Stdout, p.Cmd.Stderr = stdout, stderr
 	if p.Cmd.Stdin == nil {
-		null := dockerStdin(p.T)
+		// As Docker and containerd give it to a container. os/exec opens it to read, as a shell
+		// does for what it starts in the background.
+		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		must(p.T, err)
 		defer null.Close()
 		p.Cmd.Stdin = null
 	}
@@ -165,18 +198,6 @@ func (p *Init) Start(ownStdout, ownStderr *os.File) {
 	}
 	go p.await()
 	p.T.Cleanup(p.End)
-}
-
-// dockerStdin is the standard input that Docker and containerd give a container: /dev/null,
-// opened to read and write. os/exec opens it to read, as a shell does for what it starts in
-// the background.
-func dockerStdin(t *testing.T) *os.File {
-	t.Helper()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return null
 }
 
 func (p *Init) await() {
@@ -217,19 +238,28 @@ func (p *Init) Wait() int {
 	select {
 	case <-p.Done:
 	case <-time.After(Patience):
-		p.T.Fatalf("the init still runs after %v\nstdout:\n%s\nstderr:\n%s\n%s", Patience, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
+		p.T.Fatalf("the init still runs after %v\n%s\n%s", Patience, p.printed(), p.Waits())
 	}
-	if p.Status.Signaled() {
-		return 128 + int(p.Status.Signal())
+	return statusOfEnd(p.Status)
+}
+
+func statusOfEnd(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
 	}
-	return p.Status.ExitStatus()
+	return status.ExitStatus()
+}
+
+// printed is all that came so far, for a test that failed.
+func (p *Init) printed() string {
+	return "stdout:\n" + p.Stdout.Text() + "\nstderr:\n" + p.Stderr.Text()
 }
 
 // WantExit waits for the end and compares the exit status.
 func (p *Init) WantExit(want int) {
 	p.T.Helper()
 	if got := p.Wait(); got != want {
-		p.T.Errorf("exit status %d, want %d\nstdout:\n%s\nstderr:\n%s", got, want, p.Stdout.Text(), p.Stderr.Text())
+		p.T.Errorf("exit status %d, want %d\n%s", got, want, p.printed())
 	}
 }
 
@@ -261,7 +291,7 @@ func (p *Init) WaitFor(o *Output, pattern string) []string {
 			return m
 		}
 		if over != "" {
-			p.T.Fatalf("no %q %s\nstdout:\n%s\nstderr:\n%s\n%s", pattern, over, p.Stdout.Text(), p.Stderr.Text(), p.Waits())
+			p.T.Fatalf("no %q %s\n%s\n%s", pattern, over, p.printed(), p.Waits())
 		}
 		select {
 		case <-more:
@@ -273,8 +303,8 @@ func (p *Init) WaitFor(o *Output, pattern string) []string {
 	}
 }
 
-// Out and err are what came so far on standard output and standard error. Once
-// the init has ended they wait until nothing holds the pipe any more.
+// Out is what came so far on standard output. Once the init has ended it waits until nothing
+// holds the pipe any more.
 func (p *Init) Out() string { return p.all(p.Stdout) }
 
 // Err is Out for standard error.
@@ -292,5 +322,51 @@ func (p *Init) all(o *Output) string {
 	return o.Text()
 }
 
-// KillLine is in each line that says what drainit kills or has killed.
-const KillLine = `killing |[:;] killed `
+// Output collects what comes through a pipe.
+type Output struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	More chan struct{} // closed and replaced when something came
+	Eof  chan struct{} // closed at the end; nil where the caller reads
+}
+
+// sink returns the write end for a child: the caller's own, or that of a pipe
+// which an output reads.
+func sink(t *testing.T, own *os.File) (*os.File, *Output) {
+	o := &Output{More: make(chan struct{})}
+	if own != nil {
+		return own, o
+	}
+	r, w, err := os.Pipe()
+	must(t, err)
+	o.Eof = make(chan struct{})
+	go o.Read(r)
+	return w, o
+}
+
+// Read collects what comes through a pipe, to its end.
+func (o *Output) Read(r *os.File) {
+	defer r.Close()
+	defer close(o.Eof)
+	for chunk := make([]byte, 64<<10); ; {
+		n, err := r.Read(chunk)
+		o.mu.Lock()
+		o.buf.Write(chunk[:n])
+		close(o.More)
+		o.More = make(chan struct{})
+		o.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Look is the text so far, and what is closed when more has come.
+func (o *Output) Look() (text string, more <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String(), o.More
+}
+
+// Text is what has come so far.
+func (o *Output) Text() string { s, _ := o.Look(); return s }

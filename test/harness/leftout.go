@@ -1,9 +1,10 @@
 package harness
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // leftOut are why tests were not run, once for each.
@@ -36,40 +35,35 @@ func note(t *testing.T, why string) {
 // sayLeftOut says at the end which tests were not run, and what to install for them: once
 // for all packages that one go test runs, by the last of them.
 func sayLeftOut() {
-	why := leftOut.why
-	if shared := sharedByGoTest(); shared != "" {
-		var last bool
-		if why, last = gather(shared, why); !last {
-			return
-		}
-	}
-	if len(why) == 0 {
+	why, last := gather(leftOut.why)
+	if !last || len(why) == 0 {
 		return
 	}
 	out := io.Writer(os.Stdout)
-	// Without -v go test shows nothing that a package says which passes.
-	if goTest, err := stderrOfGo(); err == nil && !testing.Verbose() {
-		defer goTest.Close()
-		out = goTest
+	// Without -v go test shows nothing that a package says which passes: it has a standard error.
+	if parent := os.Getppid(); Comm(parent) == "go" && !testing.Verbose() {
+		if goTest, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", parent), os.O_WRONLY|os.O_APPEND, 0); err == nil {
+			defer goTest.Close()
+			out = goTest
+		}
 	}
 	fmt.Fprint(out, leftOutText(why))
 }
 
 // leftOutText counts the reasons, and ends with what can be pasted.
 func leftOutText(why []string) string {
-	slices.Sort(why)
+	count := make(map[string]int)
+	can := false // it can be installed, or asked for
+	for _, reason := range why {
+		count[reason]++
+		can = can || reason == leftToAll || strings.HasPrefix(reason, "needs ")
+	}
 	var reasons []string
-	for _, reason := range slices.Compact(slices.Clone(why)) {
-		n := 0
-		for _, w := range why {
-			if w == reason {
-				n++
-			}
-		}
-		reasons = append(reasons, fmt.Sprintf("%d %s", n, reason))
+	for _, reason := range slices.Sorted(maps.Keys(count)) {
+		reasons = append(reasons, fmt.Sprintf("%d %s", count[reason], reason))
 	}
 	text := "tests left out: " + strings.Join(reasons, ", ") + "\n"
-	if !slices.ContainsFunc(why, func(w string) bool { return w == leftToAll || strings.HasPrefix(w, "needs ") }) {
+	if !can {
 		return text
 	}
 	text += "to run them, as root:\n"
@@ -85,42 +79,36 @@ func leftOutText(why []string) string {
 // missingPackages are those of programs.txt of which this machine lacks a program. One that
 // has none is known by what dpkg has written of it.
 func missingPackages() (missing []string) {
-	list, err := os.Open(Repo("test", "programs.txt"))
+	list, err := os.ReadFile(Repo("test", "programs.txt"))
 	if err != nil {
 		panic(err)
 	}
-	defer list.Close()
-	for lines := bufio.NewScanner(list); lines.Scan(); {
-		line := strings.Fields(lines.Text())
-		lacks := func(program string) bool { _, err := exec.LookPath(program); return err != nil }
-		if len(line) == 1 {
-			lacks = func(string) bool {
-				_, err := os.Stat("/var/lib/dpkg/info/" + line[0] + ".list")
-				return err != nil
-			}
+	for line := range strings.Lines(string(list)) {
+		words := strings.Fields(line)
+		var failed error
+		for _, program := range words[1:] {
+			_, err := exec.LookPath(program)
+			failed = errors.Join(failed, err)
 		}
-		if slices.ContainsFunc(line[min(1, len(line)-1):], lacks) {
-			missing = append(missing, line[0])
+		if len(words) == 1 {
+			_, failed = os.Stat("/var/lib/dpkg/info/" + words[0] + ".list")
+		}
+		if failed != nil {
+			missing = append(missing, words[0])
 		}
 	}
 	return missing
 }
 
-// sharedByGoTest is a folder that a go test of all packages has to itself, and removes;
-// empty where it runs one or some. It is the one in which it builds them.
-func sharedByGoTest() string {
+// gather writes down why tests of this package were left out, where a go test of all packages
+// builds them: that folder it has to itself, and removes. It returns it for all packages, and
+// whether this is the last one. Packages that go knows to pass do not run, and then none is the last.
+func gather(own []string) (all []string, last bool) {
 	patterns, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", os.Getppid()))
-	dir := filepath.Dir(filepath.Dir(os.Args[0]))
-	if !slices.Contains(strings.Split(string(patterns), "\x00"), "./...") || !strings.HasPrefix(filepath.Base(dir), "go-build") {
-		return ""
+	shared := filepath.Dir(filepath.Dir(os.Args[0]))
+	if !slices.Contains(strings.Split(string(patterns), "\x00"), "./...") || !strings.HasPrefix(filepath.Base(shared), "go-build") {
+		return own, true
 	}
-	return dir
-}
-
-// gather writes down why tests of this package were left out, and returns it for all
-// packages if this is the last one. Packages that go knows to pass do not run, and then
-// none is the last.
-func gather(shared string, own []string) (all []string, last bool) {
 	packages, _ := filepath.Glob(Repo("test", "*", "main_test.go"))
 	wd, _ := os.Getwd()
 	name := func(dir string) string { return filepath.Join(shared, "left-out-"+filepath.Base(dir)) }
@@ -133,26 +121,8 @@ func gather(shared string, own []string) (all []string, last bool) {
 		if err != nil {
 			return nil, false
 		}
-		if len(b) > 0 {
-			all = append(all, strings.Split(string(b), "\n")...)
-		}
+		all = append(all, LinesOf(string(b))...)
 	}
 	// Two may end at once.
 	return all, os.Mkdir(name("said"), 0o700) == nil
-}
-
-// stderrOfGo is the standard error of the go command that runs the tests.
-func stderrOfGo() (*os.File, error) {
-	parent := os.Getppid()
-	if name := Comm(parent); name != "go" {
-		return nil, fmt.Errorf("%s is not go", name)
-	}
-	if pidfd, err := unix.PidfdOpen(parent, 0); err == nil {
-		defer unix.Close(pidfd)
-		if fd, err := unix.PidfdGetfd(pidfd, 2, 0); err == nil {
-			return os.NewFile(uintptr(fd), "stderr"), nil
-		}
-	}
-	// Docker's seccomp profile denies these.
-	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", parent), os.O_WRONLY|os.O_APPEND, 0)
 }

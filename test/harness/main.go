@@ -79,31 +79,32 @@ func runTests(m *testing.M) int {
 		return m.Run()
 	}
 	dir, err := makeDir()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot make a folder for the tests:", err)
-		return 1
-	}
 	defer os.RemoveAll(dir)
+	if err != nil {
+		return failed("make a folder for the tests", err)
+	}
 	DrainitBin, WorkerBin = filepath.Join(dir, "drainit"), filepath.Join(dir, "worker")
-	for bin, build := range map[string]*exec.Cmd{DrainitBin: buildDrainit(), WorkerBin: buildStatic(WorkerBin, "drainit/test/cmd/worker")} {
+	for _, build := range []*exec.Cmd{buildDrainit(), buildStatic(WorkerBin, "drainit/test/cmd/worker")} {
 		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "cannot build %s: %v\n%s", filepath.Base(bin), err, out)
-			return 1
+			return failed("build "+build.Args[len(build.Args)-1], fmt.Errorf("%w\n%s", err, out))
 		}
 	}
 	guarded, err := startGuard(dir)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot start the guard:", err)
-		return 1
+		return failed("start the guard", err)
 	}
 	defer guarded.Close() // not earlier: without a reference its end would come at any time
 	status := m.Run()
 	endPodman()
-	if err := errors.Join(endDocker(), writeCalls(dir)); err != nil {
-		fmt.Fprintln(os.Stderr, "cannot end the tests:", err)
-		return 1
+	if err := endDocker(); err != nil {
+		return failed("end the tests", err)
 	}
 	return status
+}
+
+func failed(to string, err error) int {
+	fmt.Fprintf(os.Stderr, "cannot %s: %v\n", to, err)
+	return 1
 }
 
 // makeDir makes the folder of all that the tests of a package write: the programs, and

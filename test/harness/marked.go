@@ -14,8 +14,8 @@ import (
 
 // What a test has started is known by a variable in its environment.
 
-// NewMarker is a variable for what a test starts, and for nothing else.
-func NewMarker() string { return MarkerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
+// newMarker is a variable for what a test starts, and for nothing else.
+func newMarker() string { return MarkerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
 
 // MarkerOf is how the markers of a run of the tests begin.
 func MarkerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }
@@ -69,21 +69,6 @@ func (p *Init) Below() []int {
 	return pids
 }
 
-// ChildPids returns the children of a process, living and dead.
-func ChildPids(pid int) []int {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // fails for a bad pattern only
-	var pids []int
-	for _, file := range files {
-		b, _ := os.ReadFile(file) // empty if it has gone
-		for f := range bytes.FieldsSeq(b) {
-			if child, err := strconv.Atoi(string(f)); err == nil {
-				pids = append(pids, child)
-			}
-		}
-	}
-	return pids
-}
-
 // WantNothingLeft checks, after the end, that nothing the init started lives.
 func (p *Init) WantNothingLeft() {
 	p.T.Helper()
@@ -96,34 +81,29 @@ func (p *Init) HostPid(inside int) (pid int) {
 	p.T.Helper()
 	// In the middle of an exec a process shows no environment.
 	WaitUntil(p.T, fmt.Sprintf("a process with pid %d inside", inside), func() bool {
-		pid = p.findInside(inside)
-		return pid != 0
+		// Below the init first: those of others need not be read then.
+		for _, among := range []func() []int{p.Below, p.Alive} {
+			pids := among()
+			if i := slices.IndexFunc(pids, func(pid int) bool { return PidInside(pid) == inside }); i >= 0 {
+				pid = pids[i]
+				return true
+			}
+		}
+		return false
 	})
 	return pid
 }
 
-// findInside looks at what is below the init first, of which the others' need not be read.
-func (p *Init) findInside(inside int) int {
-	if pid := amongInside(p.Below(), inside); pid != 0 {
-		return pid
-	}
-	return amongInside(p.Alive(), inside)
+// WaitUntilStarted waits until the init has forked its worker.
+func (p *Init) WaitUntilStarted() {
+	p.T.Helper()
+	WaitUntil(p.T, "the worker has started", func() bool { return p.FirstChild() != 0 })
 }
 
-func amongInside(pids []int, inside int) int {
-	if i := slices.IndexFunc(pids, func(pid int) bool { return PidInside(pid) == inside }); i >= 0 {
-		return pids[i]
-	}
-	return 0
-}
-
-// PidInside is a process's pid in its own namespace, 0 if it has gone.
-func PidInside(pid int) (inside int) {
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for line := range strings.Lines(string(status)) {
-		if f := strings.Fields(line); f[0] == "NSpid:" {
-			inside, _ = strconv.Atoi(f[len(f)-1])
-		}
-	}
-	return inside
+// FirstChild is the pid, in the test's namespace, of a child of the init, 0 if
+// it has none. It is quick enough to see a worker the moment it is forked.
+func (p *Init) FirstChild() (pid int) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", p.Pid()))
+	_, _ = fmt.Sscan(string(b), &pid) // which fails where there is none
+	return pid
 }

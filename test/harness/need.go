@@ -17,8 +17,8 @@ import (
 func Need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
-		if !mayNeed(program) {
-			leaveOut(t)
+		if chosen != all && !slices.Contains(has[chosen], program) {
+			note(t, leftToAll)
 		}
 		if _, err := exec.LookPath(program); err != nil {
 			Skip(t, "needs "+program)
@@ -31,9 +31,7 @@ func PathOf(t *testing.T, program string) string {
 	t.Helper()
 	Need(t, program)
 	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -42,9 +40,7 @@ func StaticBusybox(t *testing.T) string {
 	t.Helper()
 	path := PathOf(t, "busybox")
 	program, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer program.Close()
 	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		Skip(t, "needs a static busybox (apt-get install busybox-static)")
@@ -55,14 +51,13 @@ func StaticBusybox(t *testing.T) string {
 // Repo is where a file of the repository is, from any folder.
 func Repo(names ...string) string {
 	dir, err := os.Getwd()
-	for err == nil {
+	for ; err == nil; dir = filepath.Dir(dir) {
 		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
 			return filepath.Join(append([]string{dir}, names...)...)
 		}
-		if dir == filepath.Dir(dir) {
+		if dir == "/" {
 			err = errors.New("no go.mod above")
 		}
-		dir = filepath.Dir(dir)
 	}
 	panic(err)
 }
@@ -98,20 +93,6 @@ func Skip(t *testing.T, why string) {
 // AsNobody is the start of a command as another user.
 var AsNobody = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
 
-// GiveToNobody makes a folder and what is in it the other user's.
-func GiveToNobody(t *testing.T, dir string) {
-	t.Helper()
-	if out, err := exec.Command("chown", "-hR", "nobody:nogroup", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-}
-
-// readmeText is the README.
-func readmeText(t *testing.T) string {
-	t.Helper()
-	return TextOf(t, Repo("README.md"))
-}
-
 // VerificationText is the page of the docs with what the tests print.
 func VerificationText(t *testing.T) string {
 	t.Helper()
@@ -121,23 +102,13 @@ func VerificationText(t *testing.T) string {
 // ReadmeBlock is the first block of code in a section of the README.
 func ReadmeBlock(t *testing.T, section, language string) string {
 	t.Helper()
-	_, text, _ := strings.Cut(readmeText(t), "\n## "+section+"\n")
+	_, text, _ := strings.Cut(TextOf(t, Repo("README.md")), "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(text)
 	if block == nil {
 		t.Fatalf("no %s in the README's section %s", language, section)
 	}
 	return block[1]
-}
-
-// TextOf is what a file has.
-func TextOf(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // PlainUser is the user of a server that is not root, and may not signal root's processes.

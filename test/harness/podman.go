@@ -1,11 +1,7 @@
 package harness
 
 import (
-	"archive/tar"
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"drainit/test/harness/cgroup"
 )
@@ -62,16 +56,9 @@ func StartPodmanOf(t *testing.T, uid int, settings string) Podman {
 	NeedRoot(t)
 	Need(t, "podman", "conmon", "runc")
 	dir, err := os.MkdirTemp("", "podman-") // t.TempDir's names are too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	conf := filepath.Join(dir, "containers.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, podmanConf, settings), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, uid, uid); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	WriteFile(t, filepath.Join(dir, "containers.conf"), fmt.Appendf(nil, podmanConf, settings))
+	must(t, os.Chown(dir, uid, uid))
 	e := Podman{t, dir, uid, []string{
 		"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"), "--tmpdir", filepath.Join(dir, "tmp"),
 		"--storage-driver", "vfs",
@@ -85,31 +72,19 @@ func StartPodmanOf(t *testing.T, uid int, settings string) Podman {
 func (e Podman) Configure(settings string) {
 	e.T.Helper()
 	conf := filepath.Join(e.Dir, "containers.conf")
-	before, err := os.ReadFile(conf)
-	if err == nil {
-		err = os.WriteFile(conf, fmt.Appendf(before, "%s\n", settings), 0o644)
-	}
-	if err != nil {
-		e.T.Fatal(err)
-	}
+	WriteFile(e.T, conf, []byte(TextOf(e.T, conf)+settings+"\n"))
 }
 
 // load makes the image.
 func (e Podman) load() {
 	e.T.Helper()
-	files := map[string][]byte{"motto": []byte(Motto)}
-	for name, path := range map[string]string{"drainit": DrainitBin, "worker": WorkerBin, "bin/busybox": StaticBusybox(e.T)} {
-		program, err := os.ReadFile(path)
-		if err != nil {
-			e.T.Fatal(err)
-		}
-		files[name] = program
-	}
-	load := e.Command("import", "-", Image)
-	load.Stdin = bytes.NewReader(tarOf(e.T, files))
-	if out, err := load.CombinedOutput(); err != nil {
-		e.T.Fatalf("cannot make the image: %v\n%s", err, out)
-	}
+	busybox := StaticBusybox(e.T)
+	must(e.T, Feed(e.Command("import", "-", Image), func(r *Rootfs) {
+		r.Text("motto", Motto)
+		r.Copy("drainit", DrainitBin)
+		r.Copy("worker", WorkerBin)
+		r.Copy("bin/busybox", busybox)
+	}))
 }
 
 // end removes all that this podman has, and its cgroups.
@@ -191,50 +166,12 @@ func (e Podman) Exec(name string, command ...string) Ran {
 	return Ran{p.Wait(), p.Out(), p.Err()}
 }
 
-// tarOf is an image's only layer: the files by their names in it.
-func tarOf(t *testing.T, files map[string][]byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for name, text := range files {
-		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))})
-		if err == nil {
-			_, err = w.Write(text)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // endPodman removes what all podmans share, when no test needs it any more, unless it is
 // in use by one that is not the tests'.
 func endPodman() {
 	for _, path := range []string{"/libpod_parent/conmon", "/libpod_parent"} {
 		for _, dir := range cgroup.At(path) {
 			_ = os.Remove(dir)
-		}
-	}
-}
-
-// RemoveCgroups removes a cgroup that no process is in any more, and those below
-// it, from each hierarchy that has it.
-func RemoveCgroups(t *testing.T, path string) {
-	t.Helper()
-	for _, top := range cgroup.At(path) {
-		for _, dir := range cgroup.Tree(top) {
-			var failed error
-			WaitUntil(t, "the cgroup "+dir+" is empty", func() bool {
-				failed = os.Remove(dir)
-				return !errors.Is(failed, unix.EBUSY)
-			})
-			if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
-				t.Error(failed)
-			}
 		}
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,34 +62,34 @@ func EndsByUSR1() []string {
 }
 
 // Get is one probe by a client of its own, as the kubelet makes it, and its
-// answer as "503 quiet". A client that a busy machine keeps from asking for
-// seconds is rightly cut off, and asks again.
+// answer as "503 quiet".
 func Get(url string) (answer string, err error) {
-	for deadline := time.Now().Add(Patience); ; {
-		began := time.Now()
-		answer, err = getOnce(url)
-		if !isCutOff(err) || time.Since(began) < ProbeTime || time.Now().After(deadline) {
-			return answer, err
-		}
-	}
-}
-
-// isCutOff reports whether the server closed before it answered. net/http has no
-// name for how it says so of a connection that it has not used yet.
-func isCutOff(err error) bool {
-	return errors.Is(err, io.EOF) || err != nil && strings.Contains(err.Error(), "server closed idle connection")
-}
-
-func getOnce(url string) (answer string, err error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport, Timeout: Patience}).Get(url)
-	if err != nil {
-		return "", err
+	client := &http.Client{Transport: transport, Timeout: Patience}
+	askAgain(func() (cutOff bool) {
+		var resp *http.Response
+		if resp, err = client.Get(url); err != nil {
+			// net/http has no name for how it says that the server has closed a connection that it has not used yet.
+			return errors.Is(err, io.EOF) || strings.Contains(err.Error(), "server closed idle connection")
+		}
+		defer resp.Body.Close()
+		var body []byte
+		body, err = io.ReadAll(resp.Body)
+		answer = fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSuffix(string(body), "\n"))
+		return false
+	})
+	return answer, err
+}
+
+// askAgain repeats a probe that a busy machine keeps from asking for seconds: it is rightly cut off.
+func askAgain(ask func() (cutOff bool)) {
+	for deadline := time.Now().Add(Patience); ; {
+		began := time.Now()
+		if !ask() || time.Since(began) < ProbeTime || time.Now().After(deadline) {
+			return
+		}
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSuffix(string(body), "\n")), err
 }
 
 // Get is the answer to a probe: its status and text.
@@ -108,11 +105,8 @@ func (p Probed) Get(path string) string {
 // WantProbes makes both probes, once.
 func (p Probed) WantProbes(ready, healthy string) {
 	p.T.Helper()
-	if got := p.Get("/readyz"); got != ready {
-		p.T.Errorf("/readyz: %q, want %q", got, ready)
-	}
-	if got := p.Get("/healthz"); got != healthy {
-		p.T.Errorf("/healthz: %q, want %q", got, healthy)
+	if r, h := p.Get("/readyz"), p.Get("/healthz"); r != ready || h != healthy {
+		p.T.Errorf("/readyz: %q, want %q; /healthz: %q, want %q", r, ready, h, healthy)
 	}
 }
 
@@ -120,12 +114,8 @@ func (p Probed) WantProbes(ready, healthy string) {
 func (p Probed) Dial() net.Conn {
 	p.T.Helper()
 	conn, err := net.Dial("tcp", p.Addr)
-	if err == nil {
-		err = conn.SetDeadline(time.Now().Add(Patience))
-	}
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must(p.T, err)
+	must(p.T, conn.SetDeadline(time.Now().Add(Patience)))
 	p.T.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -138,13 +128,11 @@ const readAtMost = 4096
 // back. It asks again as Get does.
 func (p Probed) Exchange(request string) (answer string) {
 	p.T.Helper()
-	for deadline := time.Now().Add(Patience); ; {
-		began := time.Now()
+	askAgain(func() (cutOff bool) {
 		answer = p.exchangeOnce(request)
-		if answer != "" || time.Since(began) < ProbeTime || time.Now().After(deadline) {
-			return answer
-		}
-	}
+		return answer == ""
+	})
+	return answer
 }
 
 func (p Probed) exchangeOnce(request string) string {
@@ -164,61 +152,5 @@ func WantClosed(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if b, err := io.ReadAll(conn); len(b) > 0 || err != nil {
 		t.Errorf("%q, %v, want it closed", b, err)
-	}
-}
-
-// ofTasks adds up a number in a file of each thread of a process.
-func ofTasks(t *testing.T, pid int, file string, number func(content string) int) int {
-	t.Helper()
-	sum, threads := sumOfTasks(pid, file, number)
-	if threads == 0 {
-		t.Fatalf("no thread of %d", pid)
-	}
-	return sum
-}
-
-// sumOfTasks is that sum, and of how many threads; of a process that has gone it is 0.
-func sumOfTasks(pid int, file string, number func(content string) int) (sum, threads int) {
-	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file)) // fails for a bad pattern only
-	for _, path := range paths {
-		if b, err := os.ReadFile(path); err == nil {
-			sum += number(string(b))
-			threads++
-		}
-	}
-	return sum, threads
-}
-
-// WakeUps is how often the threads of a process have been put to sleep.
-func WakeUps(t *testing.T, pid int) int {
-	t.Helper()
-	return ofTasks(t, pid, "status", func(status string) int {
-		n := 0
-		for line := range strings.Lines(status) {
-			if name, value, _ := strings.Cut(line, ":"); strings.HasSuffix(name, "_ctxt_switches") {
-				switches, _ := strconv.Atoi(strings.TrimSpace(value))
-				n += switches
-			}
-		}
-		return n
-	})
-}
-
-// RunTime is how long the threads of a process, which may have gone, have run
-// (Documentation/scheduler/sched-stats.rst).
-func RunTime(pid int) time.Duration {
-	sum, _ := sumOfTasks(pid, "schedstat", schedstat(0))
-	return time.Duration(sum)
-}
-
-// schedstat returns what reads one of the three numbers of such a file.
-func schedstat(n int) func(content string) int {
-	return func(content string) int {
-		f := strings.Fields(content)
-		if n >= len(f) {
-			return 0
-		}
-		ns, _ := strconv.Atoi(f[n])
-		return ns
 	}
 }

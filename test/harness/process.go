@@ -2,72 +2,61 @@ package harness
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
+	"time"
 )
 
-func allPids() []int {
+// What /proc says of a process, by its pid in the test's namespace.
+
+func allPids() (all []int) {
 	entries, err := os.ReadDir("/proc")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		panic(err)
 	}
-	var pids []int
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
+			all = append(all, pid)
 		}
 	}
-	return pids
+	return all
 }
 
-// StateOf is the state letter of a process in /proc, 0 if there is none.
-func StateOf(pid int) byte {
+// task is a process as /proc/PID/stat shows it.
+type task struct {
+	pid, Ppid, Group, session int
+	Front                     int // the foreground group of its terminal
+	Comm                      string
+	State                     byte
+}
+
+// TaskOf is the zero task if there is no such process.
+func TaskOf(pid int) (p task) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0
+		return task{}
 	}
-	return b[bytes.LastIndexByte(b, ')')+2]
+	from, to := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	p = task{pid: pid, Comm: string(b[from+1 : to]), State: b[to+2]}
+	terminal := 0
+	if n, err := fmt.Sscan(string(b[to+3:]), &p.Ppid, &p.Group, &p.session, &terminal, &p.Front); n != 5 {
+		panic(err)
+	}
+	return p
 }
 
-// HostileNames are what a process may call itself, at most 15 bytes, and how a
-// line may show that. Each begins or ends a line, moves a cursor, colours a
-// terminal, breaks a JSON string or turns the text around.
-var HostileNames = map[string]string{
-	"newline":       "\ndrainit: FORGE",
-	"CR and escape": "\r\x1b[2J\x1b[31mX\a\b",
-	"JSON":          `","level":"x",`,
-	"not UTF-8":     "\xff\xfe\x80\xc3(\xe2\x28\xa1",
-	"C1 controls":   "\u009b31m\u0085x",
-	"right to left": "a\u202eb\u2028c\u200dd",
-	"one rune cut":  "aaaaaaaaaaaa\xe2\x82\xac",
-	"backslashes":   `a\nb\x1b\\`,
-	"braces":        "a) S 1 (b\t\x7f[9]",
-}
-
-// Renamed is a worker that calls itself by the second argument, the first being
-// the number of prctl(2): $0 = would overwrite the harness's marker. It handles
-// TSTP and ignores TERM. With a file as the third one a child does, and the
-// worker exits when the child has made the file.
-const Renamed = `$| = 1; my ($prctl, $name, $leave) = map { /(.*)/s } @ARGV; # untainted
-	if ($leave && fork) { select undef, undef, undef, 0.01 until -e $leave; exit 3 }
-	$SIG{TERM} = "IGNORE"; $SIG{TSTP} = sub { print "quiet\n" }; $SIG{CONT} = sub { print "on\n" };
-	my $set = 15; syscall($prctl + 0, $set, "$name\0", 0, 0, 0) == 0 or die $!;
-	if ($leave) { open my $f, ">", $leave; close $f } else { print "ready\n" }
-	sleep 1 while 1;`
-
-// Prctl is the number of that system call, for perl's syscall.
-var Prctl = strconv.Itoa(unix.SYS_PRCTL)
+// StateOf is the state letter of a process, 0 if there is none.
+func StateOf(pid int) byte { return TaskOf(pid).State }
 
 // Comm is the name of a process: drainit shows its title there. The kernel changes it while it may
-// be read, so that a part of the old one can show behind the new one: what is read twice counts.
+// be read, so that a part of the old one can show after the new one: what is read twice counts.
 func Comm(pid int) string {
 	last := comm(pid)
 	for now := comm(pid); now != last; now = comm(pid) {
@@ -81,56 +70,13 @@ func comm(pid int) string {
 	return strings.TrimSpace(string(b))
 }
 
-// WaitUntilStarted waits until the init has forked its worker.
-func (p *Init) WaitUntilStarted() {
-	p.T.Helper()
-	WaitUntil(p.T, "the worker has started", func() bool { return p.FirstChild() != 0 })
-}
-
-// FirstChild is the pid, in the test's namespace, of a child of the init, 0 if
-// it has none. It is quick enough to see a worker the moment it is forked.
-func (p *Init) FirstChild() int {
-	p.T.Helper()
-	path := fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", p.Pid())
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && p.Running() {
-		p.T.Fatalf("needs a kernel with CONFIG_PROC_CHILDREN: %v", err)
-	}
-	pids := strings.Fields(string(b))
-	if len(pids) == 0 {
-		return 0
-	}
-	pid, err := strconv.Atoi(pids[0])
-	if err != nil {
-		p.T.Fatal(err)
-	}
-	return pid
-}
-
-// WorkerPid is the pid, in the test's namespace, of a `worker listen` that is
-// the worker; it is ready.
-func (p *Init) WorkerPid() int {
-	p.T.Helper()
-	inside, err := strconv.Atoi(p.WaitOut(`ready (\d+)$`)[1])
-	if err != nil {
-		p.T.Fatal(err)
-	}
-	return p.HostPid(inside)
-}
-
-// ChildrenOf returns the states of the children of a process, by pid, those
-// included that are dead and have not been waited for.
-func ChildrenOf(pid int) map[int]byte {
-	all := make(map[int]byte)
-	for _, child := range allPids() {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
-		if err != nil {
-			continue
-		}
-		f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-		if string(f[1]) == strconv.Itoa(pid) {
-			all[child] = f[0][0]
-		}
+// statusOf are the lines of a process's status by their names, none if it has gone.
+func statusOf(pid int) map[string]string {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	all := make(map[string]string)
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		all[name] = strings.TrimSpace(value)
 	}
 	return all
 }
@@ -138,22 +84,32 @@ func ChildrenOf(pid int) map[int]byte {
 // StatusField is a number in /proc/PID/status, in kB where it is a size.
 func StatusField(t *testing.T, pid int, field string) int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	n := 0
+	if _, err := fmt.Sscan(statusOf(pid)[field], &n); err != nil {
+		t.Fatalf("%s of process %d: %v", field, pid, err)
+	}
+	return n
+}
+
+// SignalMask is one of the masks in /proc/PID/status, bit n-1 for signal n.
+func SignalMask(t *testing.T, pid int, name string) uint64 {
+	t.Helper()
+	mask, err := strconv.ParseUint(statusOf(pid)[name], 16, 64)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s of process %d: %v", name, pid, err)
 	}
-	for line := range strings.Lines(string(b)) {
-		name, value, _ := strings.Cut(line, ":")
-		if name == field {
-			n, err := strconv.Atoi(strings.Fields(value)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
+	return mask
+}
+
+// IgnoredBy is the set of signals that a process ignores.
+func IgnoredBy(t *testing.T, pid int) uint64 { t.Helper(); return SignalMask(t, pid, "SigIgn") }
+
+// PidInside is a process's pid in its own namespace, 0 if it has gone.
+func PidInside(pid int) (inside int) {
+	if pids := strings.Fields(statusOf(pid)["NSpid"]); len(pids) > 0 {
+		inside, _ = strconv.Atoi(pids[len(pids)-1])
 	}
-	t.Fatalf("no %s in /proc/%d/status", field, pid)
-	return 0
+	return inside
 }
 
 // OpenFiles counts the descriptors of a process.
@@ -166,16 +122,72 @@ func OpenFiles(t *testing.T, pid int) int {
 	return len(fds)
 }
 
-// Hiding starts drainit as an ordinary user under a /proc that shows to each
-// user only what is its own (hidepid=2, proc(5)).
-func Hiding(t *testing.T, flags []string, command ...string) *Init {
+// DescriptorsOf lists the descriptors of a process but those of the Go
+// runtime's own event queue, which are no files.
+func DescriptorsOf(t *testing.T, pid int) (all string) {
 	t.Helper()
-	Need(t, "setpriv")
-	NeedRoot(t)
-	user := strconv.Itoa(OwnUID())
-	args := append([]string{"-c", `mount -o remount,hidepid=2 /proc && exec setpriv --reuid="$0" --regid="$0" --clear-groups "$@"`, user, DrainitBin},
-		Line(flags, command...)...)
-	return Run(t, Launch{Bin: "/bin/sh", Args: args})
+	for fd := range 100 {
+		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		if err == nil && !strings.HasPrefix(to, "anon_inode:") {
+			all += fmt.Sprintf("%d %s\n", fd, to)
+		}
+	}
+	return all
+}
+
+// ofThreads is a file of each thread of a process, none if it has gone.
+func ofThreads(pid int, file string) (all []string) {
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file)) // fails for a bad pattern only
+	for _, path := range paths {
+		if b, err := os.ReadFile(path); err == nil {
+			all = append(all, string(b))
+		}
+	}
+	return all
+}
+
+var switches = regexp.MustCompile(`_ctxt_switches:\s+(\d+)`)
+
+// WakeUps is how often the threads of a process have been put to sleep.
+func WakeUps(t *testing.T, pid int) (n int) {
+	t.Helper()
+	for _, m := range switches.FindAllStringSubmatch(strings.Join(ofThreads(pid, "status"), ""), -1) {
+		times, _ := strconv.Atoi(m[1])
+		n += times
+	}
+	if n == 0 {
+		t.Fatalf("no thread of %d", pid)
+	}
+	return n
+}
+
+// RunTime is how long the threads of a process, which may have gone, have run
+// (Documentation/scheduler/sched-stats.rst).
+func RunTime(pid int) (all time.Duration) {
+	for _, stat := range ofThreads(pid, "schedstat") {
+		var ran time.Duration
+		_, _ = fmt.Sscan(stat, &ran) // it may be empty
+		all += ran
+	}
+	return all
+}
+
+// isRunnable reports whether a thread of a process runs, waits for a processor, or for whoever
+// traces it.
+func isRunnable(pid int) bool {
+	return slices.ContainsFunc(ofThreads(pid, "stat"), func(stat string) bool {
+		return strings.ContainsAny(stat[strings.LastIndexByte(stat, ')')+2:][:1], "Rt")
+	})
+}
+
+// ChildPids returns the children of a process, living and dead.
+func ChildPids(pid int) (pids []int) {
+	for word := range strings.FieldsSeq(strings.Join(ofThreads(pid, "children"), "")) {
+		if child, err := strconv.Atoi(word); err == nil {
+			pids = append(pids, child)
+		}
+	}
+	return pids
 }
 
 // Kill sends a signal to a process, which has to be there.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -40,25 +39,23 @@ func StartRunc(t *testing.T, b Bundle) RuncContainer {
 	dir := t.TempDir()
 	p := NewInit(t)
 	c := RuncContainer{p, filepath.Join(dir, "state"), strings.NewReplacer("=", "-", ".", "-").Replace(strings.ToLower(p.Marker))}
-	if err := os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755))
 	config, err := json.Marshal(b.config(c.id, p.Marker))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "bundle/config.json"), config, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	WriteFile(t, filepath.Join(dir, "bundle/config.json"), config)
 	// Registered first, so that it comes after the end of what p started.
 	t.Cleanup(func() {
-		if out, err := exec.Command("runc", "--root", c.state, "delete", "--force", c.id).CombinedOutput(); err != nil {
+		if out, err := c.runc("delete", "--force", c.id).CombinedOutput(); err != nil {
 			t.Errorf("cannot delete the container: %v\n%s", err, out)
 		}
 	})
-	p.Cmd = exec.Command("runc", "--root", c.state, "run", "--bundle", filepath.Join(dir, "bundle"), c.id)
+	p.Cmd = c.runc("run", "--bundle", filepath.Join(dir, "bundle"), c.id)
 	p.Start(nil, nil)
 	return c
+}
+
+func (c RuncContainer) runc(args ...string) *exec.Cmd {
+	return exec.Command("runc", append([]string{"--root", c.state}, args...)...)
 }
 
 // Object is one of JSON's.
@@ -114,14 +111,8 @@ func (b Bundle) mounts() []Object {
 // and one program at a place of its own, wherever it is on the host.
 func Host(t *testing.T, program string) map[string]string {
 	t.Helper()
-	Need(t, program)
-	path, err := exec.LookPath(program)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, err := filepath.EvalSymlinks(PathOf(t, program))
+	must(t, err)
 	binds := map[string]string{"/" + program: path, "/usr": "/usr"}
 	for _, dir := range []string{"/bin", "/lib", "/lib64", "/etc/ssl"} {
 		if _, err := os.Stat(dir); err == nil {
@@ -136,7 +127,7 @@ func Host(t *testing.T, program string) map[string]string {
 func (c RuncContainer) Exec(command ...string) *Init {
 	c.T.Helper()
 	p := NewInit(c.T)
-	p.Cmd = exec.Command("runc", append([]string{"--root", c.state, "exec", "--env", p.Marker, c.id}, command...)...)
+	p.Cmd = c.runc(append([]string{"exec", "--env", p.Marker, c.id}, command...)...)
 	p.Start(nil, nil)
 	return p
 }
@@ -144,9 +135,7 @@ func (c RuncContainer) Exec(command ...string) *Init {
 // Kill sends a signal to PID 1, by runc.
 func (c RuncContainer) Kill(signal string) {
 	c.T.Helper()
-	if out, err := exec.Command("runc", "--root", c.state, "kill", c.id, signal).CombinedOutput(); err != nil {
-		c.T.Fatalf("cannot send %s: %v\n%s", signal, err, out)
-	}
+	OutputOf(c.T, c.runc("kill", c.id, signal))
 }
 
 // WantProbes checks the title of PID 1, and with which status an exec probe for
@@ -157,30 +146,4 @@ func (c RuncContainer) WantProbes(phase string, ready, alive int) {
 	readiness, liveness := c.Exec("/drainit", "status", "--ready"), c.Exec("/drainit", "status") // at once
 	readiness.WantExit(ready)
 	liveness.WantExit(alive)
-}
-
-// TerminationLog is the file that Kubernetes binds into a container: empty, and
-// anybody may write it.
-func TerminationLog(t *testing.T) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "termination-log")
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
-		t.Fatal(err)
-	}
-	return path
-}
-
-// WantMessage checks what a termination message is.
-func WantMessage(t *testing.T, path, pattern string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !regexp.MustCompile(pattern).Match(text) {
-		t.Errorf("the termination message is %q, want %q", text, pattern)
-	}
 }

@@ -3,10 +3,13 @@ package harness
 import (
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // forced is drainit's line of a force-stop, as JSON.
@@ -22,9 +25,7 @@ func WantForcedLate(t *testing.T, log string, notSent time.Time) {
 		t.Fatalf("no force-stop in:\n%s", log)
 	}
 	at, err := time.Parse(time.RFC3339, m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const milli = time.Millisecond // the log's times are cut to one
 	if late := at.Add(milli).Sub(notSent); late < 100*milli {
 		t.Fatalf("a force-stop within %v of the first stop signal:\n%s", late, log)
@@ -107,39 +108,11 @@ func Line(flags []string, command ...string) []string {
 	return append(append(append([]string(nil), flags...), "--"), command...)
 }
 
-// WaitingModes is BothModes for a test that mostly waits.
-func WaitingModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
-	t.Helper()
-	t.Parallel()
-	BothModes(t, func(t *testing.T, noPID1 bool) {
-		t.Parallel()
-		test(t, noPID1)
-	})
-}
-
-// Pipe is a pipe that the test holds the write end of: what reads from it can
-// be released by closing that.
-func Pipe(t *testing.T) (r, w *os.File) {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close(); w.Close() })
-	return r, w
-}
-
 // WantCount checks how often a line is in the output, at the end of a test.
 func (p *Init) WantCount(line string, want int) {
 	p.T.Helper()
-	got := 0
-	for l := range strings.Lines(p.Out()) {
-		if strings.TrimSuffix(l, "\n") == line {
-			got++
-		}
-	}
-	if got != want {
-		p.T.Errorf("%q came %d times, want %d\nstdout:\n%s\nstderr:\n%s", line, got, want, p.Out(), p.Err())
+	if got := strings.Count("\n"+strings.ReplaceAll(p.Out(), "\n", "\n\n"), "\n"+line+"\n"); got != want {
+		p.T.Errorf("%q came %d times, want %d\n%s", line, got, want, p.printed())
 	}
 }
 
@@ -160,3 +133,35 @@ const LongGrace = "--grace=10m"
 const ManySleepers = `
 spawn { POSIX::pause() while 1 } for 1 .. $ARGV[0];
 catch "TERM", "USR1"; say "ready"; POSIX::pause() until $got{TERM}; hold 3; exit 7`
+
+// HostileNames are what a process may call itself, at most 15 bytes, and how a
+// line may show that. Each begins or ends a line, moves a cursor, colours a
+// terminal, breaks a JSON string or turns the text around.
+var HostileNames = map[string]string{
+	"newline":       "\ndrainit: FORGE",
+	"CR and escape": "\r\x1b[2J\x1b[31mX\a\b",
+	"JSON":          `","level":"x",`,
+	"not UTF-8":     "\xff\xfe\x80\xc3(\xe2\x28\xa1",
+	"C1 controls":   "\u009b31m\u0085x",
+	"right to left": "a\u202eb\u2028c\u200dd",
+	"one rune cut":  "aaaaaaaaaaaa\xe2\x82\xac",
+	"backslashes":   `a\nb\x1b\\`,
+	"braces":        "a) S 1 (b\t\x7f[9]",
+}
+
+// Renamed is a worker that calls itself by the second argument, the first being
+// the number of prctl(2): $0 = would overwrite the harness's marker. It handles
+// TSTP and ignores TERM. With a file as the third one a child does, and the
+// worker exits when the child has made the file.
+const Renamed = `$| = 1; my ($prctl, $name, $leave) = map { /(.*)/s } @ARGV; # untainted
+	if ($leave && fork) { select undef, undef, undef, 0.01 until -e $leave; exit 3 }
+	$SIG{TERM} = "IGNORE"; $SIG{TSTP} = sub { print "quiet\n" }; $SIG{CONT} = sub { print "on\n" };
+	my $set = 15; syscall($prctl + 0, $set, "$name\0", 0, 0, 0) == 0 or die $!;
+	if ($leave) { open my $f, ">", $leave; close $f } else { print "ready\n" }
+	sleep 1 while 1;`
+
+// Prctl is the number of that system call, for perl's syscall.
+var Prctl = strconv.Itoa(unix.SYS_PRCTL)
+
+// KillLine is in each line that says what drainit kills or has killed.
+const KillLine = `killing |[:;] killed `

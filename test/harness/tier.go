@@ -3,7 +3,6 @@ package harness
 import (
 	"flag"
 	"os"
-	"slices"
 	"testing"
 )
 
@@ -42,15 +41,12 @@ func choose() {
 	}
 }
 
-// mayNeed reports whether a test of this tier may need a program.
-func mayNeed(program string) bool { return chosen == all || slices.Contains(has[chosen], program) }
-
 // Full leaves a test to the whole of the tests: it takes seconds, much of the machine, or
 // repeats for many cases what another shows for one.
 func Full(t *testing.T) {
 	t.Helper()
 	if chosen < all {
-		leaveOut(t)
+		note(t, leftToAll)
 	}
 }
 
@@ -58,7 +54,7 @@ func Full(t *testing.T) {
 func Usual(t *testing.T) {
 	t.Helper()
 	if chosen < usual {
-		leaveOut(t)
+		note(t, leftToAll)
 	}
 }
 
@@ -69,9 +65,4 @@ func Of(many, few int) int {
 		return few
 	}
 	return many
-}
-
-func leaveOut(t *testing.T) {
-	t.Helper()
-	note(t, leftToAll)
 }

@@ -3,11 +3,8 @@ package harness
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,49 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// callsFile has every drainit of the tests traced, from its first instruction to its
-// worker's, and what it calls counted. Tests that measure time may fail then.
-var callsFile = flag.String("calls", "", "add how often drainit has made each system call to this file")
-
-// counting are the arguments of a strace that counts all calls.
-func counting() []string {
-	file := filepath.Join(filepath.Dir(DrainitBin), fmt.Sprintf("calls.%d", launches.Load()))
-	return []string{"-f", "-b", "execve", "-c", "-U", "name,calls", "-e", "signal=none", "-o", file}
-}
-
-// writeCalls adds all counts in the folder to those in the file, which the tests of another
-// package may have written.
-func writeCalls(dir string) error {
-	if *callsFile == "" {
-		return nil
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "calls.*"))
-	if err != nil {
-		return err
-	}
-	sum := make(map[string]int)
-	for _, file := range append(files, *callsFile) {
-		b, err := os.ReadFile(file)
-		if err != nil && (file != *callsFile || !errors.Is(err, fs.ErrNotExist)) {
-			return err
-		}
-		for line := range strings.Lines(string(b)) {
-			f := strings.Fields(line)
-			if len(f) != 2 || f[0] == "total" {
-				continue
-			}
-			if n, err := strconv.Atoi(f[1]); err == nil {
-				sum[f[0]] += n
-			}
-		}
-	}
-	var text strings.Builder
-	for _, call := range slices.Sorted(maps.Keys(sum)) {
-		fmt.Fprintln(&text, call, sum[call])
-	}
-	return os.WriteFile(*callsFile, []byte(text.String()), 0o644)
-}
 
 // startTraced starts the command and has a strace trace its init from the first
 // instruction on. To the init the strace is neither a parent nor a process below it,
@@ -75,7 +29,7 @@ func (p *Init) startTraced() error {
 	}
 	err := p.stopAtExec()
 	if err == nil {
-		err = p.attach(p.trace)
+		err = p.attach()
 	}
 	if err == nil {
 		err = p.Cmd.Process.Signal(unix.SIGCONT)
@@ -121,10 +75,9 @@ func ptrace(request, pid int, sig unix.Signal) error {
 const OwnStderr = "{stderr}"
 
 // attach starts the strace and waits until it traces the init, with which it ends.
-func (p *Init) attach(args []string) error {
-	args = append(slices.Clone(args), "-p", strconv.Itoa(p.Pid()))
+func (p *Init) attach() (err error) {
+	args := append(slices.Clone(p.trace), "-p", strconv.Itoa(p.Pid()))
 	if i := slices.Index(args, OwnStderr); i > 0 {
-		var err error
 		if args[i], err = os.Readlink(fmt.Sprintf("/proc/%d/fd/2", p.Pid())); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,20 +93,21 @@ func StartTree(t *testing.T, l Launch, tree, ready string) *Init {
 // PidOf is the pid, in the test's namespace, of a process of a PerlTree.
 func (p *Init) PidOf(name string) int { p.T.Helper(); return p.ReadyPid(`^ready ` + name) }
 
+// WorkerPid is the pid, in the test's namespace, of a `worker listen` that is
+// the worker; it is ready.
+func (p *Init) WorkerPid() int { p.T.Helper(); return p.ReadyPid(`ready`) }
+
 // ReadyPid is the pid, in the test's namespace, that an output line ends with.
 func (p *Init) ReadyPid(pattern string) int {
 	p.T.Helper()
 	inside, err := strconv.Atoi(p.WaitOut(pattern + ` (\d+)$`)[1])
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	must(p.T, err)
 	return p.HostPid(inside)
 }
 
 // Gots are the lines in the output that say that a signal arrived, in order.
-func Gots(output string) []string {
-	var lines []string
-	for line := range strings.Lines(output) {
+func Gots(output string) (lines []string) {
+	for _, line := range LinesOf(output) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "got ") || strings.Contains(line, " got ") {
 			lines = append(lines, line)
 		}
@@ -117,20 +119,9 @@ func Gots(output string) []string {
 // whatever could have arrived has.
 func (p *Init) WantGots(want ...string) {
 	p.T.Helper()
-	count := make(map[string]int)
-	for _, line := range Gots(p.Out()) {
-		count[line]++
-	}
-	for _, line := range want {
-		count[line]--
-	}
-	for line, n := range count {
-		if n != 0 {
-			p.T.Errorf("%q came %d times more than it should", line, n)
-		}
-	}
-	if p.T.Failed() {
-		p.T.Logf("want %q\nstdout:\n%s\nstderr:\n%s", want, p.Out(), p.Err())
+	got := Gots(p.Out())
+	if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		p.T.Errorf("it got %q, want %q\n%s", got, want, p.printed())
 	}
 }
 
@@ -139,19 +130,16 @@ func (p *Init) WantNotStopped() {
 	p.T.Helper()
 	for _, pid := range p.Alive() {
 		if StateOf(pid) == 'T' {
-			p.T.Errorf("process %d is stopped\nstdout:\n%s\nstderr:\n%s", pid, p.Out(), p.Err())
+			p.T.Errorf("process %d is stopped\n%s", pid, p.printed())
 		}
 	}
 }
 
 // Spread puts several signals in a tree or a line that says "@".
 func Spread(tree string) string {
-	return regexp.MustCompile(`([-~]?)@`).ReplaceAllStringFunc(tree, func(at string) string {
-		var all []string
-		for _, sig := range PassedOn {
-			all = append(all, at[:len(at)-1]+sig)
-		}
-		return strings.Join(all, ",")
+	return regexp.MustCompile(`[-~]?@`).ReplaceAllStringFunc(tree, func(at string) string {
+		how := strings.TrimSuffix(at, "@")
+		return how + strings.Join(PassedOn, ","+how)
 	})
 }
 

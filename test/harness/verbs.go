@@ -1,13 +1,10 @@
 package harness
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,25 +42,22 @@ func (p *Init) AskAs(a Ask) Answer {
 	if a.Bin == "" {
 		a.Bin = DrainitBin
 	}
-	command := p.Entering(a.UID, a.Cgroup)
-	command = append(append(command, a.Bin), a.Args...)
+	command := append(append(p.Entering(a.UID, a.Cgroup), a.Bin), a.Args...)
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), p.Marker), a.Env...)
 	cmd.WaitDelay = Patience // who was entered by it may hold the pipes
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
+	answer := Answer{p.T, a.Args, -1, stdout.String(), stderr.String()}
 	if exit := (*exec.ExitError)(nil); ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
-		p.T.Errorf("drainit %q: %v\nstdout:\n%s\nstderr:\n%s", a.Args, errors.Join(err, ctx.Err()), stdout.String(), stderr.String())
-		return Answer{T: p.T, args: a.Args, Status: -1}
+		p.T.Errorf("drainit %q: %v\n%+v", a.Args, errors.Join(err, ctx.Err()), answer)
+		return answer
 	}
-	status := cmd.ProcessState.ExitCode()
-	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
-		status = 128 + int(ws.Signal())
-	}
-	return Answer{p.T, a.Args, status, stdout.String(), stderr.String()}
+	answer.Status = statusOfEnd(cmd.ProcessState.Sys().(syscall.WaitStatus))
+	return answer
 }
 
 // Entering is the beginning of a command line that runs the rest of it in the
@@ -131,7 +125,10 @@ func Asked(t *testing.T, test func(t *testing.T, run func(l Launch) *Container))
 	t.Run("PID 1", func(t *testing.T) {
 		t.Parallel()
 		NeedAsk(t)
-		test(t, func(l Launch) *Container { return asPID1(t, l) })
+		test(t, func(l Launch) *Container {
+			p := Run(t, l)
+			return &Container{Init: p, Drainit: p.Pid(), Ask: p.Ask, Pid1: true}
+		})
 	})
 	t.Run("pod", func(t *testing.T) {
 		t.Parallel()
@@ -142,12 +139,6 @@ func Asked(t *testing.T, test func(t *testing.T, run func(l Launch) *Container))
 			return pod.Run(NewCgroup(t), l)
 		})
 	})
-}
-
-func asPID1(t *testing.T, l Launch) *Container {
-	t.Helper()
-	p := Run(t, l)
-	return &Container{Init: p, Drainit: p.Pid(), Ask: p.Ask, Pid1: true}
 }
 
 // Pod is a PID namespace whose first process is none of the containers'.
@@ -169,11 +160,7 @@ func (pod Pod) Run(cgroup string, l Launch) *Container {
 		l.Bin = DrainitBin
 	}
 	command := append(append(pod.Pause.Entering(l.Setup.UID, cgroup), l.Bin), l.Args...)
-	bin, err := exec.LookPath(command[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.NoPID1, l.Bin, l.Args, l.Setup = true, bin, command[1:], Setup{}
+	l.NoPID1, l.Bin, l.Args, l.Setup = true, PathOf(t, command[0]), command[1:], Setup{}
 	c := &Container{Init: Run(t, l)}
 	WaitUntil(t, "nsenter has forked", func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })
 	c.Ask = func(args ...string) Answer { t.Helper(); return pod.Pause.AskAs(Ask{Args: args, Cgroup: cgroup}) }
@@ -181,12 +168,7 @@ func (pod Pod) Run(cgroup string, l Launch) *Container {
 }
 
 // Send sends a signal to drainit itself.
-func (c *Container) Send(sig syscall.Signal) {
-	c.T.Helper()
-	if err := syscall.Kill(c.Drainit, sig); err != nil {
-		c.T.Fatalf("cannot send %v to drainit: %v", sig, err)
-	}
-}
+func (c *Container) Send(sig syscall.Signal) { c.T.Helper(); Kill(c.T, c.Drainit, sig) }
 
 // WaitReady waits until the worker has said so and drainit takes every signal.
 func (c *Container) WaitReady() {
@@ -211,48 +193,6 @@ func (c *Container) WantNothingSent(call func()) {
 		c.T.Errorf("it was sent signals: pending %#x, state %c", pending, StateOf(c.Drainit))
 	}
 	c.Send(unix.SIGCONT)
-}
-
-// NewCgroup makes a cgroup in the first hierarchy that lets us, of version 2
-// where there is one.
-func NewCgroup(t *testing.T) (dir string) {
-	t.Helper()
-	NeedRoot(t)
-	for _, mount := range cgroupMounts(t) {
-		dir := filepath.Join(mount, fmt.Sprintf("drainit-test-%d-%d", os.Getpid(), launches.Add(1)))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Log(err)
-			continue
-		}
-		t.Cleanup(func() {
-			// Busy until the last of them has been waited for.
-			WaitUntil(t, "the cgroup is gone", func() bool { return !errors.Is(os.Remove(dir), unix.EBUSY) })
-		})
-		return dir
-	}
-	Skip(t, "needs a hierarchy of cgroups that it may write to")
-	return ""
-}
-
-// cgroupMounts are where hierarchies are mounted that take a process without
-// further ado.
-func cgroupMounts(t *testing.T) (v2first []string) {
-	t.Helper()
-	b, err := os.ReadFile("/proc/mounts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v1 []string
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		switch {
-		case f[2] == "cgroup2":
-			v2first = append(v2first, f[1])
-		case f[2] == "cgroup" && !strings.Contains(f[3], "cpuset"): // which wants CPUs first
-			v1 = append(v1, f[1])
-		}
-	}
-	return append(v2first, v1...)
 }
 
 // Matches tells whether text is what a pattern describes; the empty one is for

@@ -2,8 +2,15 @@ package harness
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"drainit/internal/machine"
 )
 
 // Patience bounds every wait for something that must happen: long enough for
@@ -13,13 +20,13 @@ const Patience = time.Minute
 // WaitUntil waits for something that can only be looked at.
 func WaitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	if !Eventually(ok) {
+	if !eventually(ok) {
 		t.Fatalf("never: %s", what)
 	}
 }
 
-// Eventually looks until something is so, ever less often: a busy machine is not kept busier.
-func Eventually(ok func() bool) bool {
+// eventually looks until something is so, ever less often: a busy machine is not kept busier.
+func eventually(ok func() bool) bool {
 	for began := time.Now(); !ok(); time.Sleep(min(time.Millisecond+time.Since(began)/10, 50*time.Millisecond)) {
 		if time.Since(began) > Patience {
 			return false
@@ -28,15 +35,8 @@ func Eventually(ok func() bool) bool {
 	return true
 }
 
-// Ready starts a worker that prints "ready PID" and returns its pid out here.
-func Ready(t *testing.T, p *Init) int {
-	t.Helper()
-	var pid int
-	if _, err := fmt.Sscan(p.WaitOut(`^ready (\d+)`)[1], &pid); err != nil {
-		t.Fatal(err)
-	}
-	return p.HostPid(pid)
-}
+// Ready waits for a worker that prints "ready PID" and returns its pid out here.
+func Ready(t *testing.T, p *Init) int { t.Helper(); return p.ReadyPid(`^ready`) }
 
 // WantTookAtLeast checks that something did not come before its time, since a moment before it
 // began. How long it took beyond that is the machine's.
@@ -46,3 +46,167 @@ func WantTookAtLeast(t *testing.T, since time.Time, atLeast time.Duration) {
 		t.Errorf("took %v, want at least %v", took, atLeast)
 	}
 }
+
+// WaitTitle waits until the init shows a title.
+func (p *Init) WaitTitle(title string) { p.T.Helper(); WaitTitle(p.T, p.Pid(), title) }
+
+// WantTitle compares the init's title.
+func (p *Init) WantTitle(title string) { p.T.Helper(); wantTitle(p.T, p.Pid(), title) }
+
+// WaitTitle waits until a drainit shows a title.
+func WaitTitle(t *testing.T, pid int, title string) {
+	t.Helper()
+	WaitUntil(t, "the title is "+title, func() bool { return Comm(pid) == title })
+}
+
+func wantTitle(t *testing.T, pid int, title string) {
+	t.Helper()
+	if got := Comm(pid); got != title {
+		t.Errorf("the title is %q, want %q", got, title)
+	}
+}
+
+// WaitReady waits until the worker has said so and drainit takes every signal.
+func (p *Init) WaitReady() {
+	p.T.Helper()
+	p.WaitOut(`^ready`)
+	p.WaitTitle("drainit:run")
+}
+
+// WaitStarted waits until all that a start brings about is there: for 0.3 s no process below
+// the init has come or gone, become another program, or changed what it handles.
+func (p *Init) WaitStarted(atMost time.Duration) {
+	p.waitUnchanged(300*time.Millisecond, atMost, func(pid int) string {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty if it has gone
+		return strings.Join(whatItHandles.FindAllString(string(status), -1), " ")
+	})
+}
+
+// whatItHandles are the lines of a status that change at an exec, or with a handler.
+var whatItHandles = regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
+
+// WaitAtRest waits until no process below the init has run for 0.1 s.
+func (p *Init) WaitAtRest(atMost time.Duration) {
+	p.waitUnchanged(100*time.Millisecond, atMost, func(pid int) string { return fmt.Sprint(pid, " ", RunTime(pid)) })
+}
+
+// waitUnchanged waits until a look at each process below the init has shown the same for a while.
+func (p *Init) waitUnchanged(while, atMost time.Duration, look func(pid int) string) {
+	var before []string
+	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
+		var now []string
+		for _, pid := range p.Below() {
+			now = append(now, look(pid))
+		}
+		if !slices.Equal(now, before) {
+			before, since = now, time.Now()
+		}
+	}
+}
+
+// PastTheSameRequest returns when one more stop signal is a request of its own: well past the
+// 100 ms within which it is the same one, delivered twice. A drainit that others keep from the
+// processor can't know when the second came: so it has to have done all there was to do before
+// that time, and after it. Without an init it is each drainit of this machine that stops, of
+// another test's, too, for one in a container is not known by any other name.
+func PastTheSameRequest(of ...*Init) {
+	var pids []int
+	for _, p := range of {
+		pids = append(pids, p.Pid())
+	}
+	pastTheSameRequest(pids)
+}
+
+// PastTheSameRequest is that of the drainit above a worker.
+func (c *Console) PastTheSameRequest(worker int) {
+	c.T.Helper()
+	pastTheSameRequest([]int{c.Above(worker)})
+}
+
+func pastTheSameRequest(pids []int) {
+	const (
+		instant = time.Millisecond
+		well    = machine.SameRequest + 50*time.Millisecond
+		looks   = 30 * time.Millisecond // more than there is between two looks whether a stop signal waits
+	)
+	deadline, named := time.Now().Add(Patience), len(pids) > 0
+	if !named {
+		pids = slices.DeleteFunc(allPids(), func(pid int) bool { return !strings.HasPrefix(Comm(pid), "drainit:") })
+	}
+	awaitIdle(pids, instant, deadline) // the first one has come, and the title says so
+	time.Sleep(well)
+	if !named {
+		pids = slices.DeleteFunc(pids, func(pid int) bool { return !slices.Contains([]string{"drainit:drain", "drainit:ended"}, Comm(pid)) })
+	}
+	awaitIdle(pids, looks, deadline)
+}
+
+// awaitIdle waits until each of these processes has been idle for so long, each at its own time.
+func awaitIdle(pids []int, long time.Duration, deadline time.Time) {
+	for _, pid := range pids {
+		for !IsIdle(long, pid) && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// IsIdle reports whether no thread of some processes runs or waits for a processor, and none has
+// for so long from now on. One that has ended is idle.
+func IsIdle(long time.Duration, pids ...int) bool {
+	ran := make(map[int]time.Duration)
+	for _, pid := range pids {
+		if ran[pid] = RunTime(pid); isRunnable(pid) {
+			return false
+		}
+	}
+	time.Sleep(long)
+	return !slices.ContainsFunc(pids, func(pid int) bool { return isRunnable(pid) || RunTime(pid) != ran[pid] })
+}
+
+// Waits describes what the init and all below it wait for, for a test that waited in vain: how
+// the init has ended, or of each thread its name, its state and signals, the kernel's function,
+// how long it has run and has waited for a processor, and the system call with its arguments
+// (proc(5)). The kernel may not answer: it waits for a thread that is in the middle of an exec, or
+// for a lock that one which hangs has.
+func (p *Init) Waits() string {
+	select {
+	case <-p.Done:
+		return fmt.Sprintf("the init has ended: wait status %#x", uint32(p.Status))
+	case <-time.After(100 * time.Millisecond): // it may be about to
+	}
+	said := make(chan string, 10_000)
+	go func() {
+		defer close(said)
+		for _, files := range [][]string{{"comm", "status", "wchan", "schedstat"}, {"syscall"}} {
+			for _, pid := range p.Below() {
+				tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // fails for a bad pattern only
+				for _, task := range tasks {
+					line := task
+					for _, file := range files {
+						text, _ := os.ReadFile(filepath.Join(task, file))
+						if file == "status" {
+							text = []byte(strings.Join(waitLines.FindAllString(string(text), -1), " "))
+						}
+						line += " " + strings.Join(strings.Fields(string(text)), " ")
+					}
+					said <- line + "\n"
+				}
+			}
+		}
+	}()
+	deadline := time.After(2 * time.Second)
+	for all := ""; ; {
+		select {
+		case line, more := <-said:
+			if !more {
+				return all
+			}
+			all += line
+		case <-deadline:
+			return all + "the kernel does not answer for the next"
+		}
+	}
+}
+
+// waitLines are those of a status with the state and the signals.
+var waitLines = regexp.MustCompile(`(?m)^(State|Sig\w+|ShdPnd):.*`)

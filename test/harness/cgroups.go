@@ -1,0 +1,151 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness/cgroup"
+)
+
+// NewCgroup makes a cgroup in the first hierarchy that lets us, of version 2
+// where there is one.
+func NewCgroup(t *testing.T) (dir string) {
+	t.Helper()
+	NeedRoot(t)
+	for _, mount := range cgroupMounts(t) {
+		dir := filepath.Join(mount, fmt.Sprintf("drainit-test-%d-%d", os.Getpid(), launches.Add(1)))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Log(err)
+			continue
+		}
+		t.Cleanup(func() { removeWhenEmpty(t, dir) })
+		return dir
+	}
+	Skip(t, "needs a hierarchy of cgroups that it may write to")
+	return ""
+}
+
+// removeWhenEmpty removes a cgroup, which is busy until the last in it has been waited for.
+func removeWhenEmpty(t *testing.T, dir string) {
+	var failed error
+	WaitUntil(t, "the cgroup "+dir+" is empty", func() bool {
+		failed = os.Remove(dir)
+		return !errors.Is(failed, unix.EBUSY)
+	})
+	if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+		t.Error(failed)
+	}
+}
+
+// RemoveCgroups removes a cgroup that no process is in any more, and those below
+// it, from each hierarchy that has it.
+func RemoveCgroups(t *testing.T, path string) {
+	t.Helper()
+	for _, top := range cgroup.At(path) {
+		for _, dir := range cgroup.Tree(top) {
+			removeWhenEmpty(t, dir)
+		}
+	}
+}
+
+// cgroupMounts are where hierarchies are mounted that take a process without
+// further ado.
+func cgroupMounts(t *testing.T) (v2first []string) {
+	t.Helper()
+	var v1 []string
+	for line := range strings.Lines(TextOf(t, "/proc/mounts")) {
+		f := strings.Fields(line)
+		switch {
+		case f[2] == "cgroup2":
+			v2first = append(v2first, f[1])
+		case f[2] == "cgroup" && !strings.Contains(f[3], "cpuset"): // which wants CPUs first
+			v1 = append(v1, f[1])
+		}
+	}
+	return append(v2first, v1...)
+}
+
+// WantFrozen checks that a process is frozen, with all of its cgroup: it does nothing
+// until that is thawed.
+func WantFrozen(t *testing.T, pid int) {
+	t.Helper()
+	cgroups := TextOf(t, fmt.Sprintf("/proc/%d/cgroup", pid))
+	for line := range strings.Lines(cgroups) {
+		path := strings.SplitN(strings.TrimSpace(line), ":", 3)[2]
+		for _, mount := range cgroupMounts(t) {
+			v1, _ := os.ReadFile(filepath.Join(mount, path, "freezer.state"))
+			v2, _ := os.ReadFile(filepath.Join(mount, path, "cgroup.events"))
+			if string(v1) == "FROZEN\n" || strings.Contains(string(v2), "frozen 1\n") {
+				return
+			}
+		}
+	}
+	t.Errorf("process %d is not frozen; its cgroups are\n%s", pid, cgroups)
+}
+
+// CpuCgroup is a cgroup of a test's.
+type CpuCgroup struct {
+	t *testing.T
+	cgroup.CPU
+}
+
+// NewCPUCgroup makes one without a limit. The test is skipped where none can be made.
+func NewCPUCgroup(t *testing.T) CpuCgroup {
+	t.Helper()
+	NeedRoot(t)
+	g, err := cgroup.NewCPU(fmt.Sprintf("drainit-cpu-%d-%d", os.Getpid(), launches.Add(1)))
+	if err != nil {
+		Skip(t, err.Error())
+	}
+	made := CpuCgroup{t, g}
+	t.Cleanup(func() {
+		made.Lift() // the last of its processes need CPU time to die
+		removeWhenEmpty(t, g.Dir)
+	})
+	return made
+}
+
+// Limit sets the limit, in thousandths of a processor.
+func (g CpuCgroup) Limit(milli int) {
+	g.t.Helper()
+	must(g.t, g.CPU.Limit(milli))
+}
+
+// Lift takes the limit away.
+func (g CpuCgroup) Lift() {
+	g.t.Helper()
+	if err := g.CPU.Lift(); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// Run starts an init in the cgroup. Without a limit it starts at once; a limit is for
+// what is up.
+func (g CpuCgroup) Run(l Launch) *Init {
+	g.t.Helper()
+	if l.Bin == "" {
+		l.Bin = DrainitBin
+	}
+	l.Args = append([]string{"-c", `echo 0 >"$0/cgroup.procs" && exec "$@"`, g.Dir, l.Bin}, l.Args...)
+	l.Bin = "/bin/sh"
+	p := Run(g.t, l)
+	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
+	return p
+}
+
+// Starve moves a process into the cgroup, limits that to a hundredth of a processor, and has
+// another use it up: mostly the process waits for its turn as soon as it wakes up.
+func (g CpuCgroup) Starve(pid int) {
+	g.t.Helper()
+	hog := StartBeside(g.t, "/bin/sh", "-c", "while :; do :; done")
+	must(g.t, g.Move(hog))
+	must(g.t, g.Move(pid))
+	g.Limit(10)
+}
