@@ -21,9 +21,6 @@ import (
 //
 //	worker guard MARKER DIR
 func guard(args []string) error {
-	if len(args) != 2 {
-		return errors.New("guard takes a marker and a folder")
-	}
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
@@ -66,8 +63,11 @@ func endCgroups(marker, dir string) (left int) {
 func endCgroup(top string) {
 	for _, dir := range cgroup.Tree(top) {
 		// What is frozen does not die. Of the two files the version of cgroups has one at most.
-		_ = writeExisting(filepath.Join(dir, "freezer.state"), "THAWED")
-		_ = writeExisting(filepath.Join(dir, "cgroup.freeze"), "0")
+		for file, thawed := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
+			if path := filepath.Join(dir, file); syscall.Access(path, 0) == nil {
+				_ = os.WriteFile(path, []byte(thawed), 0)
+			}
+		}
 		inside, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		for _, pid := range strings.Fields(string(inside)) {
 			if n, err := strconv.Atoi(pid); err == nil && n > 0 {
@@ -76,15 +76,6 @@ func endCgroup(top string) {
 		}
 		_ = syscall.Rmdir(dir)
 	}
-}
-
-func writeExisting(path, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text)
-	return errors.Join(err, file.Close())
 }
 
 // unmountBelow unmounts what is mounted below a folder.

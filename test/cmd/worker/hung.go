@@ -17,9 +17,6 @@ import (
 //
 //	worker hungfs FILE
 func hungFS(args []string) error {
-	if len(args) != 1 {
-		return errors.New("takes a file")
-	}
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("cannot open /dev/fuse: %w", err)
@@ -43,10 +40,15 @@ func hungFS(args []string) error {
 	}
 }
 
+// Requests of FUSE. The kernel waits for no answer to forget and interrupt.
+const (
+	forget, getattr, open, read, write, release = 2, 3, 14, 15, 16, 18
+	flush, initialize, interrupt                = 25, 26, 36
+)
+
 func answers(file string, request []byte) bool {
-	const forget, write, interrupt = 2, 16, 36
 	switch binary.NativeEndian.Uint32(request[4:]) {
-	case forget, interrupt: // which wait for no answer
+	case forget, interrupt:
 		return true
 	case write:
 		return false
@@ -56,47 +58,31 @@ func answers(file string, request []byte) bool {
 }
 
 func answerFUSE(fd int, request []byte) error {
-	const (
-		forget, getattr, open, read, release, flush, initialize, interrupt = 2, 3, 14, 15, 18, 25, 26, 36
-		regular, size                                                      = unix.S_IFREG | 0o666, 4096
-	)
-	var body any = []byte{}
+	const size = 4096
+	body := []any{} // the fields of the answer
 	failed := int32(0)
 	switch binary.NativeEndian.Uint32(request[4:]) {
 	case forget, interrupt:
 		return nil
-	case initialize:
-		body = struct {
-			Major, Minor, MaxReadahead, Flags uint32
-			Background, Congestion            uint16
-			MaxWrite                          uint32
-			_                                 [10]uint32
-		}{Major: 7, Minor: 31, MaxWrite: size}
-	case getattr:
-		body = struct {
-			_                                     [2]uint64
-			Node, Size, Blocks                    uint64
-			_                                     [3]uint64
-			_                                     [3]uint32
-			Mode, Links, UID, GID, Dev, BlockSize uint32
-			_                                     uint32
-		}{Node: 1, Size: size, Blocks: 8, Mode: regular, Links: 1, BlockSize: size}
+	case initialize: // the version, what it can, MaxWrite
+		body = []any{uint32(7), uint32(31), [3]uint32{}, uint32(size), [10]uint32{}}
+	case getattr: // node, size, blocks; mode, links; block size
+		body = []any{[2]uint64{}, uint64(1), uint64(size), uint64(8), [3]uint64{}, [3]uint32{}, uint32(unix.S_IFREG | 0o666), uint32(1), [3]uint32{}, uint32(size), uint32(0)}
 	case open:
-		body = [2]uint64{}
+		body = []any{[2]uint64{}}
 	case read:
-		body = [size]byte{}
+		body = []any{[size]byte{}}
 	case release, flush:
 	default:
 		failed = -int32(unix.ENOSYS)
 	}
+	length := 16
+	for _, field := range body {
+		length += binary.Size(field)
+	}
 	var answer bytes.Buffer
-	header := struct {
-		Length uint32
-		Error  int32
-		ID     uint64
-	}{uint32(16 + binary.Size(body)), failed, binary.NativeEndian.Uint64(request[8:])}
-	for _, part := range []any{header, body} {
-		if err := binary.Write(&answer, binary.NativeEndian, part); err != nil {
+	for _, field := range append([]any{uint32(length), failed, binary.NativeEndian.Uint64(request[8:])}, body...) {
+		if err := binary.Write(&answer, binary.NativeEndian, field); err != nil {
 			return err
 		}
 	}
@@ -111,9 +97,6 @@ func answerFUSE(fd int, request []byte) error {
 //
 //	worker hang FILE NAME
 func hang(args []string) error {
-	if len(args) != 2 {
-		return errors.New("takes a file and a name")
-	}
 	if err := os.WriteFile("/proc/self/comm", []byte(args[1]), 0); err != nil {
 		return fmt.Errorf("cannot name itself: %w", err)
 	}

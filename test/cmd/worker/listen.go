@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/signals"
+	"drainit/test/harness/queued"
 )
 
 // listen handles signals and prints a line for each, "got SIGTERM". After one
@@ -28,18 +30,18 @@ func listen(args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	caught := make(chan os.Signal, 4096)
 	sigs, err := parseSignals(*catch)
 	if err != nil {
 		return err
 	}
+	caught := make(chan os.Signal, 4096)
 	signal.Notify(caught, sigs...)
 	endings, err := parseSignals(*end)
 	if err != nil {
 		return err
 	}
 	say := func(format string, args ...any) {
-		fmt.Fprint(os.Stdout, *name+fmt.Sprintf(format, args...)+"\n")
+		fmt.Print(*name + fmt.Sprintf(format, args...) + "\n")
 	}
 	say("ready %d", os.Getpid())
 	var done <-chan time.Time
@@ -47,10 +49,8 @@ func listen(args []string) error {
 		select {
 		case sig := <-caught:
 			say("got %s", signals.Name(sig.(syscall.Signal)))
-			for _, e := range endings {
-				if sig == e && done == nil {
-					done = time.After(*drain)
-				}
+			if done == nil && slices.Contains(endings, sig) {
+				done = time.After(*drain)
 			}
 		case <-done:
 			say("drained")
@@ -59,23 +59,87 @@ func listen(args []string) error {
 	}
 }
 
-func parseSignals(list string) ([]os.Signal, error) {
-	var all []os.Signal
+func parseSignals(list string) (all []os.Signal, err error) {
 	if list == "all" {
 		for _, sig := range append(signals.All(), signals.Faults()...) {
 			all = append(all, sig)
 		}
 		return all, nil
 	}
-	for _, name := range strings.Split(list, ",") {
-		if name == "" {
-			continue
-		}
+	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
 		sig, err := signals.Parse(name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, unix.Signal(sig))
+		all = append(all, sig)
 	}
 	return all, nil
+}
+
+// drains is a program with goroutines that wait. It drains for a second from its first TERM
+// on, and records each.
+//
+//	worker drains RECORD
+func drains(args []string) error {
+	record, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	signalled := make(chan os.Signal, 16)
+	signal.Notify(signalled, unix.SIGTERM)
+	for range 20 {
+		go func() { <-time.After(time.Hour) }()
+	}
+	fmt.Fprintln(record, "ready", os.Getpid())
+	var drained <-chan time.Time
+	for {
+		select {
+		case <-signalled:
+			fmt.Fprintln(record, "signalled", os.Getpid())
+			if drained == nil {
+				drained = time.After(time.Second)
+			}
+		case <-drained:
+			return nil
+		}
+	}
+}
+
+// send sends its parent a signal by kill(2) or sigqueue(3), as the first thing that it does
+// or when the parent has a title, and USR2 after it. It ignores all signals but that one,
+// which shows that the parent lives and passes signals on, and exits with 7 when it comes.
+//
+//	worker send kill|queue SIG [TITLE]
+func send(args []string) error {
+	by := map[string]func(int, unix.Signal) error{"kill": unix.Kill, "queue": queued.Send}[args[0]]
+	sig, err := signals.Parse(args[1])
+	if err != nil {
+		return err
+	}
+	ignoreAllBut(unix.SIGUSR2) // os/signal would take longer than a start
+	echo := make(chan os.Signal, 1)
+	signal.Notify(echo, unix.SIGUSR2)
+	parent := os.Getppid()
+	for _, title := range args[2:] {
+		waitTitle(parent, title)
+	}
+	if err := by(parent, sig); err != nil {
+		return fmt.Errorf("cannot send %s: %w", signals.Name(sig), err)
+	}
+	if err := unix.Kill(parent, unix.SIGUSR2); err != nil {
+		return fmt.Errorf("cannot send USR2: %w", err)
+	}
+	<-echo
+	os.Exit(7)
+	return nil
+}
+
+func waitTitle(pid int, title string) {
+	for {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err != nil || strings.TrimSpace(string(comm)) == title {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

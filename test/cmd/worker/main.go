@@ -7,36 +7,36 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 )
 
 // The first process of a namespace is prepared, and is traced from its exec on, by
 // its first thread: what a thread sets for itself, another that execs does not have.
-// The state of a process is that of its first thread, too.
+// The state and the mask of a process are those of its first thread, too.
 func init() {
-	if len(os.Args) > 1 && (os.Args[1] == "stage" || os.Args[1] == "ctty" || os.Args[1] == "hang") {
+	if len(os.Args) > 1 && slices.Contains([]string{"stage", "ctty", "hang", "blockone", "headless"}, os.Args[1]) {
 		runtime.LockOSThread()
 	}
 }
 
 func main() {
 	verbs := map[string]func(args []string) error{
-		"stage":        stage,
-		"guard":        guard,
-		"hostile":      hostile,
-		"listen":       listen,
-		"headless":     headless,
-		"noforks":      noForks,
-		"noipv6":       noIPv6,
-		"nocall":       noCall,
-		"ctty":         ctty,
-		"asroot":       asRoot,
-		"sigtimedwait": sigtimedwait,
-		"sigwait":      sigwait,
-		"blockone":     blockOne,
-		"hungfs":       hungFS,
-		"hang":         hang,
-		"drains":       drains,
-		"send":         send,
+		"stage":    stage,
+		"guard":    guard,
+		"hostile":  hostile,
+		"listen":   listen,
+		"headless": headless,
+		"noforks":  noForks,
+		"noipv6":   noIPv6,
+		"nocall":   noCall,
+		"ctty":     ctty,
+		"asroot":   asRoot,
+		"sigwait":  sigwait,
+		"blockone": blockOne,
+		"hungfs":   hungFS,
+		"hang":     hang,
+		"drains":   drains,
+		"send":     send,
 	}
 	if len(os.Args) < 2 || verbs[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "worker: unknown verb")

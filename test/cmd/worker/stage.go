@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -54,57 +53,36 @@ func stage(args []string) error {
 	return syscall.Exec(args[0], args, os.Environ())
 }
 
+// mounts sets up /proc and the root. A folder that becomes the root, as an engine makes it of an
+// image, holds nothing but what the test put there.
 func mounts(s Setup) error {
 	if !s.Namespace {
 		return nil
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cannot make / private: %w", err)
-	}
-	if s.Root != "" {
-		return enter(s)
-	}
-	switch s.Proc {
-	case "":
-		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-			return fmt.Errorf("cannot mount /proc: %w", err)
-		}
-	case "none":
-		if err := unix.Mount("none", "/proc", "tmpfs", 0, ""); err != nil {
-			return fmt.Errorf("cannot hide /proc: %w", err)
-		}
-	}
-	if s.ReadOnly {
-		if err := unix.Mount("/", "/", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return fmt.Errorf("cannot bind /: %w", err)
-		}
-		if err := unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
-			return fmt.Errorf("cannot remount / read-only: %w", err)
-		}
-	}
-	return nil
-}
-
-// enter makes a folder the root, as an engine does with an image. It holds
-// nothing but what the test put there.
-func enter(s Setup) error {
-	proc, null := filepath.Join(s.Root, "proc"), filepath.Join(s.Root, "dev/null")
+	image, readOnly := s.Root != "", uintptr(unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY)
 	for _, m := range []struct {
+		do             bool
 		from, to, kind string
 		flags          uintptr
-		skip           bool
 	}{
-		{from: s.Root, to: s.Root, flags: unix.MS_BIND},
-		{to: s.Root, flags: unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY, skip: !s.ReadOnly},
-		{from: "proc", to: proc, kind: "proc"},
-		{from: "/dev/null", to: null, flags: unix.MS_BIND},
+		{true, "", "/", "", unix.MS_REC | unix.MS_PRIVATE},
+		{image, s.Root, s.Root, "", unix.MS_BIND},
+		{image && s.ReadOnly, "", s.Root, "", readOnly},
+		{image || s.Proc == "", "proc", s.Root + "/proc", "proc", 0},
+		{image, "/dev/null", s.Root + "/dev/null", "", unix.MS_BIND},
+		{!image && s.Proc == "none", "none", "/proc", "tmpfs", 0},
+		{!image && s.ReadOnly, "/", "/", "", unix.MS_BIND | unix.MS_REC},
+		{!image && s.ReadOnly, "", "/", "", readOnly},
 	} {
-		if m.skip {
+		if !m.do {
 			continue
 		}
 		if err := unix.Mount(m.from, m.to, m.kind, m.flags, ""); err != nil {
-			return fmt.Errorf("cannot mount %s: %w", m.to, err)
+			return fmt.Errorf("cannot mount %s %s: %w", m.kind, m.to, err)
 		}
+	}
+	if !image {
+		return nil
 	}
 	if err := unix.Chroot(s.Root); err != nil {
 		return fmt.Errorf("cannot enter %s: %w", s.Root, err)
@@ -170,9 +148,6 @@ func inheritedSignals(s Setup) error {
 	if len(s.Block) == 0 {
 		return nil
 	}
-	var set unix.Sigset_t
-	for _, n := range s.Block {
-		set.Val[(n-1)/64] |= 1 << ((n - 1) % 64)
-	}
+	set := setOf(s.Block...)
 	return unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
 }
