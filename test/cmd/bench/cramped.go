@@ -24,70 +24,54 @@ const (
 
 // measureCramped stops each init under a limit of 50m, with 200 processes below it, and
 // drainit under one of 100m, with 1,500.
-func measureCramped(t *table, all []contender, p plan) error {
+func (b *bench) measureCramped() error {
 	g, err := cgroup.NewCPU(fmt.Sprint("drainit-bench-", os.Getpid()))
 	if err != nil {
 		fmt.Println("left out is what takes a CPU limit:", err)
 		return nil
 	}
 	defer remove(g)
-	ways, share := newSeries(len(all)), make([]float64, len(all))
-	for i := range share {
-		share[i] = none
-	}
-	err = turns(all, p.cramped, func(_, i int) error {
-		if all[i].argv == nil {
-			return nil
-		}
-		way, part, err := stopCramped(g, all[i].argv, crampedMilli, crampedCrowd, p.drain)
-		ways.add(i, way)
+	share, fifth := b.figures(), b.figures()
+	ways, err := b.withInit(b.cramped, func(i int, argv []string) (time.Duration, error) {
+		way, part, err := stopCramped(g, argv, crampedMilli, crampedCrowd, b.drain)
 		share[i] = max(share[i], part)
-		return err
+		return way, err
 	})
+	if err == nil {
+		_, fifth[own], err = stopCramped(g, b.inits[own].argv, fifthMilli, fifthCrowd, b.drain)
+	}
 	if err != nil {
 		return err
 	}
-	t.times(fmt.Sprintf("a stop signal's way under a CPU limit of 50m, %d processes, slowest", crampedCrowd), ways, 1)
-	if own := t.column("drainit"); own >= 0 {
-		t.aim("≤ 0.2 s", quantile(ways[own], 1).Seconds(), 0.2)
-	}
-	t.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", p.drain), "%", share)
-	t.valueAim(share, 10, "≤ 10 %")
-	if own := t.column("drainit"); own >= 0 {
-		fifth := slices.Repeat([]float64{none}, len(all))
-		if _, fifth[own], err = stopCramped(g, all[own].argv, fifthMilli, fifthCrowd, p.drain); err != nil {
-			return fmt.Errorf("drainit: %w", err)
-		}
-		t.values(fmt.Sprintf("share of a CPU limit of 100m in the first %v of a drain, %d processes", p.drain, fifthCrowd), "%", fifth)
-		t.valueAim(fifth, 20, "≤ 20 %")
-	}
-	rounds := verbRounds * p.cramped
-	if p.lenient {
-		rounds = 1
-	}
-	return measureVerbs(t, g, all, rounds)
+	b.times(fmt.Sprintf("a stop signal's way under a CPU limit of 50m, %d processes, slowest", crampedCrowd), ways, 1)
+	b.aim("≤ 0.2 s", quantile(ways[own], 1).Seconds(), 0.2)
+	b.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", b.drain), "%", share)
+	b.aim("≤ 10 %", share[own], 10)
+	b.values(fmt.Sprintf("share of a CPU limit of 100m in the first %v of a drain, %d processes", b.drain, fifthCrowd), "%", fifth)
+	b.aim("≤ 20 %", fifth[own], 20)
+	return b.measureVerbs(g)
 }
 
 // measureVerbs takes the time of drainit's verbs under a limit of 10m, which they share with
 // the drainit that they ask. A verb that has no answer yet says so.
-func measureVerbs(t *table, g cgroup.CPU, all []contender, rounds int) error {
-	own := t.column("drainit")
-	if own < 0 {
-		return nil
+func (b *bench) measureVerbs(g cgroup.CPU) error {
+	rounds := verbRounds * b.cramped
+	if b.lenient {
+		rounds = 1
 	}
 	var words, ends []time.Duration
 	for range rounds {
 		for _, verb := range []string{"status", "quiet", "resume"} {
-			word, end, err := askCramped(g, all[own].argv, verb)
+			word, end, err := askCramped(g, b.inits[own].argv, verb)
 			if err != nil {
 				return fmt.Errorf("drainit %s: %w", verb, err)
 			}
 			words, ends = append(words, word), append(ends, end)
 		}
 	}
-	t.ownTime("a verb under a CPU limit of 10m to its answer, or to its line that there is none yet, nine of ten", quantile(words, 0.9), time.Second)
-	t.ownTime("a verb under a CPU limit of 10m to its answer, p50", quantile(ends, 0.5), 0)
-	t.ownTime("the same, slowest", quantile(ends, 1), 0)
+	b.ownTime("a verb under a CPU limit of 10m to its answer, or to its line that there is none yet, nine of ten", words, 0.9, time.Second)
+	b.ownTime("a verb under a CPU limit of 10m to its answer, p50", ends, 0.5, 0)
+	b.ownTime("the same, slowest", ends, 1, 0)
 	return nil
 }
 
@@ -126,7 +110,7 @@ func stopCramped(g cgroup.CPU, argv []string, milli, crowd int, of time.Duration
 	}
 	defer end()
 	before := cpuTime(s.pid)
-	if way, err = s.timeTerm(); err != nil {
+	if way, err = s.timeSignal(unix.SIGTERM); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(of - way)
@@ -140,18 +124,15 @@ func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func(
 	if err := g.Lift(); err != nil {
 		return nil, nil, err
 	}
-	if s, err = spawnStaged("run,cgroup="+g.Dir, argv, namespaces); err != nil {
+	if s, err = spawnStaged("run,ready,cgroup="+g.Dir, argv, namespaces); err != nil {
 		return nil, nil, err
 	}
 	end = func() {
 		_ = g.Lift()
 		s.end()
 	}
-	if err = s.read(); err == nil {
-		time.Sleep(time.Second) // the start has an end
-		err = g.Limit(milli)
-	}
-	if err != nil {
+	time.Sleep(time.Second) // the start has an end
+	if err = g.Limit(milli); err != nil {
 		end()
 	}
 	return s, end, err

@@ -59,22 +59,18 @@ const lateAtMost = 100 * time.Millisecond
 
 // measureCrowds takes how long drainit needs to act upon a stop signal, and upon a second one,
 // which forces the stop, while it looks at a crowd.
-func measureCrowds(t *table, all []contender, p plan) error {
-	own := t.column("drainit")
-	if own < 0 {
-		return nil
-	}
+func (b *bench) measureCrowds() error {
 	for _, c := range crowds {
 		var first, second []time.Duration
 		for _, apart := range lookedAt {
-			f, s, err := stopTwice(slices.Concat(all[own].argv, crowdOf, []string{c.kind, strconv.Itoa(p.tree)}), apart)
+			f, s, err := stopTwice(slices.Concat(b.inits[own].argv, crowdOf, []string{c.kind, strconv.Itoa(b.tree)}), apart)
 			if err != nil {
-				return fmt.Errorf("%d %s: %w", p.tree, c.kind, err)
+				return fmt.Errorf("%d %s: %w", b.tree, c.kind, err)
 			}
 			first, second = append(first, f), append(second, s)
 		}
-		t.ownTime(fmt.Sprintf("a stop signal's way to the handler amid %d %s, slowest", p.tree, c.kind), quantile(first, 1), c.limit)
-		t.ownTime("from a second one to the begin of the kill, slowest", quantile(second, 1), c.limit)
+		b.ownTime(fmt.Sprintf("a stop signal's way to the handler amid %d %s, slowest", b.tree, c.kind), first, 1, c.limit)
+		b.ownTime("from a second one to the begin of the kill, slowest", second, 1, c.limit)
 	}
 	return nil
 }
@@ -83,28 +79,22 @@ func measureCrowds(t *table, all []contender, p plan) error {
 // handler, and until drainit begins to kill by the second. Where the kernel has made one of the
 // two, drainit was as late for the second as for the first.
 func stopTwice(argv []string, apart time.Duration) (first, second time.Duration, err error) {
-	s, err := spawnFirst(argv)
+	s, err := spawnReady(argv)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer s.end()
-	if err := s.read(); err != nil {
-		return 0, 0, err
-	}
 	begin := now()
-	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
-		return 0, 0, os.NewSyscallError("kill", err)
-	}
 	came := make(chan time.Duration, 1)
 	go func() {
-		_ = s.read() // the end of all is as late
-		came <- now() - begin
+		way, _ := s.timeSignal(unix.SIGTERM) // the end of all is as late
+		came <- way
 	}()
 	time.Sleep(apart - (now() - begin))
 	const enough = 5 * time.Second
 	sent := now()
-	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
-		return 0, 0, os.NewSyscallError("kill", err)
+	if err := s.signal(unix.SIGTERM); err != nil {
+		return 0, 0, err
 	}
 	for !isKilling(s.pid) {
 		if now()-sent > enough {

@@ -9,10 +9,6 @@
 // over ten parts of the run. What drainit aims at is in the last column; where it misses an
 // aim by more than a third, the exit status is 1.
 //
-// How the cost grows with the number of processes is a figure, and takes longer:
-//
-//	go run ./test/cmd/bench -figure docs/cost.svg
-//
 // To see what a change is worth, build the drainit before it, and run both:
 //
 //	go run ./test/cmd/bench -beside /tmp/drainit-before -only starts,running
@@ -32,18 +28,8 @@ import (
 
 // plan is how much is measured.
 type plan struct {
-	starts  int           // of each init, each way
-	signals int           // to each init
-	storms  int           // of orphans, to each init
-	orphans int           // in a storm
-	idle    time.Duration // of looking at inits that have nothing to do
-	stops   int           // of each tree, under each init
-	tree    int           // processes in such a tree
-	crowd   int           // processes that a long drain waits for
-	drain   time.Duration // of that drain
-	ways    int           // stop signals to each init, with each number of processes
-	cramped int           // stops under a CPU limit
-	figure  string        // the file to draw, none if empty
+	starts, signals, storms, orphans, stops, tree, crowd, ways, cramped int
+	idle, drain                                                         time.Duration
 
 	lenient bool   // no aim is judged: the figures say nothing
 	only    string // the measures to take, all if empty
@@ -56,6 +42,13 @@ type contender struct {
 	name string
 	argv []string // nil for no init
 }
+
+// The columns that there always are, of no init, minimal and drainit.
+const (
+	noInit = iota
+	minimal
+	own
+)
 
 // The spawned inits' parent-death signal is tied to the thread that forks.
 func init() { runtime.LockOSThread() }
@@ -76,7 +69,6 @@ func main() {
 	flag.DurationVar(&p.drain, "drain", 10*time.Second, "how long that drain is looked at")
 	flag.IntVar(&p.ways, "ways", 20, "stop signals to each init, with each number of processes")
 	flag.IntVar(&p.cramped, "cramped", 1, "stops of drainit under a CPU limit")
-	flag.StringVar(&p.figure, "figure", "", "draw how the cost grows into this SVG `file`, and measure nothing else")
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
 	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, crowds, readiness, storms, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
@@ -96,105 +88,71 @@ func run(p plan) (err error) {
 		return err
 	}
 	defer os.RemoveAll(p.dir)
-	all, err := contenders(p)
+	inits, err := contenders(p)
 	if err != nil {
 		return err
 	}
-	if p.figure != "" {
-		return drawFigure(all, p)
-	}
-	t := newTable(all)
+	b := newBench(p, inits)
 	began := time.Now()
 	for _, measure := range []struct {
 		what string
-		take func(*table, []contender, plan) error
+		take func() error
 	}{
-		{"starts", measureStarts},
-		{"running", measureRunning},
-		{"ways", measureWays},
-		{"crowds", measureCrowds},
-		{"readiness", measureReadiness},
-		{"storms", measureStorms},
-		{"stops", measureStops},
-		{"drain", measureDrains},
-		{"cramped", measureCramped},
-		{"sizes", measureSizes},
+		{"starts", b.measureStarts},
+		{"running", b.measureRunning},
+		{"ways", b.measureWays},
+		{"crowds", b.measureCrowds},
+		{"readiness", b.measureReadiness},
+		{"storms", b.measureStorms},
+		{"stops", b.measureStops},
+		{"drain", b.measureDrains},
+		{"cramped", b.measureCramped},
+		{"sizes", b.measureSizes},
 	} {
 		if p.only != "" && !slices.Contains(strings.Split(p.only, ","), measure.what) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s (%.0f s)\n", measure.what, time.Since(began).Seconds())
-		if err := measure.take(t, all, p); err != nil {
+		if err := measure.take(); err != nil {
 			return fmt.Errorf("%s: %w", measure.what, err)
 		}
 	}
-	fmt.Printf("%s, %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), kernel(),
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	fmt.Printf("%s, Linux %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), strings.TrimSpace(string(kernel)),
 		runtime.NumCPU(), runtime.Version(), time.Since(began).Seconds())
-	t.print(os.Stdout)
+	b.print(os.Stdout)
 	if p.lenient {
 		return nil
 	}
-	return t.verdict(os.Stdout)
+	return b.verdict(os.Stdout)
 }
 
 // contenders builds the inits that are ours and looks for the others.
 func contenders(p plan) ([]contender, error) {
-	all := []contender{{name: "no init"}}
 	released, err := os.ReadFile(".ci/gcflags")
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the flags of a release, run this where go.mod is: %w", err)
 	}
-	for _, own := range []struct {
-		name, pkg string
-		flags     []string
-	}{
-		{"minimal Go", "drainit/test/cmd/bench/minimal", nil},
-		{"drainit", "drainit", strings.Fields(string(released))},
-	} {
-		bin := filepath.Join(p.dir, filepath.Base(own.pkg))
-		args := append(append([]string{"build", "-trimpath", "-ldflags=-s -w"}, own.flags...), "-o", bin, own.pkg)
-		build := exec.Command("go", args...)
+	bin := func(name string) string { return filepath.Join(p.dir, name) }
+	for pkg, flags := range map[string][]string{"drainit/test/cmd/bench/minimal": nil, "drainit": strings.Fields(string(released))} {
+		build := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w"}, flags, []string{"-o", bin(filepath.Base(pkg)), pkg})...)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("cannot build %s: %w\n%s", own.pkg, err, out)
+			return nil, fmt.Errorf("cannot build %s: %w\n%s", pkg, err, out)
 		}
-		argv := []string{bin}
-		if own.name == "drainit" {
-			argv = append(argv, "--")
-		}
-		all = append(all, contender{own.name, argv})
 	}
+	all := []contender{{name: "no init"}, {"minimal Go", []string{bin("minimal")}}, {"drainit", []string{bin("drainit"), "--"}}}
 	if p.beside != "" {
 		all = append(all, contender{"drainit beside", []string{p.beside, "--"}})
 	}
-	for _, peer := range []struct {
-		name string
-		args []string
-	}{
-		{"tini", []string{"--"}}, {"tini -s", []string{"-s", "--"}}, {"tini-static", []string{"-s", "--"}},
-		{"dumb-init", []string{"--"}}, {"catatonit", []string{"--"}},
-	} {
-		program, _, _ := strings.Cut(peer.name, " ")
-		bin, err := exec.LookPath(program)
+	for _, peer := range [][]string{{"tini", "tini", "--"}, {"tini -s", "tini", "-s", "--"}, {"tini-static", "tini-static", "-s", "--"},
+		{"dumb-init", "dumb-init", "--"}, {"catatonit", "catatonit", "--"}} {
+		program, err := exec.LookPath(peer[1])
 		if err != nil {
-			fmt.Printf("%s is not installed and left out\n", peer.name)
+			fmt.Printf("%s is not installed and left out\n", peer[0])
 			continue
 		}
-		all = append(all, contender{peer.name, append([]string{bin}, peer.args...)})
+		all = append(all, contender{peer[0], append([]string{program}, peer[2:]...)})
 	}
 	return all, nil
-}
-
-// turns calls do for each contender, beginning with another one each round:
-// who comes first in a round finds other caches than who comes last.
-func turns(all []contender, rounds int, do func(round, i int) error) error {
-	for round := range rounds {
-		for k := range all {
-			i := (round + k) % len(all)
-			if err := do(round, i); err != nil {
-				return fmt.Errorf("%s: %w", all[i].name, err)
-			}
-		}
-	}
-	return nil
 }

@@ -19,63 +19,47 @@ const readyAtMost = 50 * time.Millisecond
 
 // measureReadiness takes the time from a signal to drainit to the end of the first readiness
 // probe that fails.
-func measureReadiness(t *table, all []contender, p plan) error {
-	own := t.column("drainit")
-	if own < 0 {
-		return nil
-	}
+func (b *bench) measureReadiness() error {
 	for _, by := range []struct {
 		name string
 		sig  unix.Signal
 	}{{"a stop signal", unix.SIGTERM}, {"TSTP", unix.SIGTSTP}} {
 		var took []time.Duration
-		for range p.ways {
-			d, err := timeReadiness(all[own].argv, by.sig)
+		for range b.ways {
+			d, err := timeReadiness(b.inits[own].argv[0], by.sig)
 			if err != nil {
 				return fmt.Errorf("readiness after %s: %w", by.name, err)
 			}
 			took = append(took, d)
 		}
-		t.ownTime("from "+by.name+" to a readiness probe that fails, p50", quantile(took, 0.5), readyAtMost)
-		t.ownTime("the same, slowest", quantile(took, 1), 0)
+		b.ownTime("from "+by.name+" to a readiness probe that fails, p50", took, 0.5, readyAtMost)
+		b.ownTime("the same, slowest", took, 1, 0)
 	}
 	return nil
 }
 
 // timeReadiness is one such time.
-func timeReadiness(argv []string, sig unix.Signal) (time.Duration, error) {
-	addr, err := freeAddress()
+func timeReadiness(drainit string, sig unix.Signal) (time.Duration, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
-	// The flag stands before the two dashes at the end.
-	s, err := spawnFirst(slices.Concat(argv[:len(argv)-1], []string{"--health-addr=" + addr, "--"}, staying))
+	addr := l.Addr().String() // which nothing listens at from now on
+	l.Close()
+	s, err := spawnReady(slices.Concat([]string{drainit, "--health-addr=" + addr, "--"}, staying))
 	if err != nil {
 		return 0, err
 	}
 	defer s.end()
-	if err := s.read(); err != nil {
-		return 0, err
-	}
 	if _, err := probeUntil(addr, true); err != nil {
 		return 0, err
 	}
 	begin := now()
-	if err := unix.Kill(s.pid, sig); err != nil {
-		return 0, fmt.Errorf("kill: %w", err)
+	if err := s.signal(sig); err != nil {
+		return 0, err
 	}
 	at, err := probeUntil(addr, false)
 	return at - begin, err
-}
-
-// freeAddress is one of the loopback that nothing listens at.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // probeUntil makes readiness probes until one succeeds, or fails, and returns when it ended.

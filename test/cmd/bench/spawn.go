@@ -27,19 +27,15 @@ const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 // spawnFirst starts a command as PID 1.
 func spawnFirst(argv []string) (*spawned, error) { return spawnStaged("run", argv, namespaces) }
 
+// spawnReady is spawnFirst of a worker that has sent its first byte.
+func spawnReady(argv []string) (*spawned, error) { return spawnStaged("run,ready", argv, namespaces) }
+
 // spawnStaged starts a command by way of a stage, see there.
 func spawnStaged(how string, argv []string, flags uintptr) (*spawned, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	if flags != 0 {
-		how += ",mount"
-	}
-	return spawnIn(append([]string{self, "stage", how}, argv...), flags)
-}
-
-func spawnIn(argv []string, flags uintptr) (*spawned, error) {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -51,21 +47,46 @@ func spawnIn(argv []string, flags uintptr) (*spawned, error) {
 	}
 	defer unix.Close(pipe[1])
 	attr := &syscall.SysProcAttr{Cloneflags: flags, Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if flags != 0 {
+		how += ",mount"
+	}
 	if flags != 0 && os.Getuid() != 0 {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 	}
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(self, append([]string{self, "stage", how}, argv...), &syscall.ProcAttr{
 		Env:   append(os.Environ(), "TINI_VERBOSITY=0"), // no warning where it is not PID 1
 		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(pipe[1])},
 		Sys:   attr,
 	})
+	s := &spawned{pid, pipe[0]}
 	if err != nil {
-		unix.Close(pipe[0])
+		unix.Close(s.pipe)
 		return nil, fmt.Errorf("cannot start %s: %w", argv[0], err)
 	}
-	return &spawned{pid, pipe[0]}, nil
+	if strings.Contains(how, "ready") {
+		if err := s.read(); err != nil {
+			s.end()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// signal sends an init a signal.
+func (s *spawned) signal(sig unix.Signal) error {
+	return os.NewSyscallError("kill", unix.Kill(s.pid, sig))
+}
+
+// timeSignal sends an init a signal, and takes the time until its worker says that it has come.
+func (s *spawned) timeSignal(sig unix.Signal) (time.Duration, error) {
+	begin := now()
+	if err := s.signal(sig); err != nil {
+		return 0, err
+	}
+	err := s.read()
+	return now() - begin, err
 }
 
 // wait waits for the end. The error is an exit status but 0.
@@ -152,8 +173,7 @@ func stage(how string, argv []string) error {
 	if strings.Contains(how, "stamp") {
 		ts := unix.NsecToTimespec(int64(now()))
 		stamp := binary.NativeEndian.AppendUint64(nil, uint64(ts.Sec))
-		stamp = binary.NativeEndian.AppendUint64(stamp, uint64(ts.Nsec))
-		if _, err := unix.Write(pipe, stamp); err != nil {
+		if _, err := unix.Write(pipe, binary.NativeEndian.AppendUint64(stamp, uint64(ts.Nsec))); err != nil {
 			return err
 		}
 	}
@@ -183,12 +203,4 @@ func now() time.Duration {
 		panic(err)
 	}
 	return time.Duration(ts.Nano())
-}
-
-func kernel() string {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return "unknown kernel"
-	}
-	return "Linux " + unix.ByteSliceToString(u.Release[:])
 }

@@ -14,8 +14,8 @@ import (
 // measureStarts runs the smallest worker under each init, as PID 1 and not: from
 // the exec of the init to the worker's first instruction, and to the moment the
 // init has been waited for.
-func measureStarts(t *table, all []contender, p plan) error {
-	first, err := writeFirst(p.dir)
+func (b *bench) measureStarts() error {
+	first, err := writeFirst(b.dir)
 	if err != nil {
 		return err
 	}
@@ -23,38 +23,35 @@ func measureStarts(t *table, all []contender, p plan) error {
 		name  string
 		flags uintptr
 	}{{"as PID 1", namespaces}, {"not as PID 1", 0}} {
-		begun, ended := newSeries(len(all)), newSeries(len(all))
-		err := turns(all, p.starts, func(_, i int) error {
-			start, end, err := timeStart(slices.Concat(all[i].argv, []string{first}), way.flags)
+		begun := make(series, len(b.inits))
+		ended, err := b.turns(b.starts, func(i int, argv []string) (time.Duration, error) {
+			start, end, err := timeStart(append(slices.Clip(argv), first), way.flags)
 			if start > 0 {
-				begun.add(i, start)
+				begun[i] = append(begun[i], start)
 			}
-			ended.add(i, end)
-			return err
+			return end, err
 		})
 		if err != nil {
 			return err
 		}
-		t.times("start "+way.name+" to the worker's first instruction, p50", begun, 0.50)
-		t.ratioAim(begun, 0.50, 1.05, "minimal Go", t.column("minimal Go"))
-		t.times("the same, p99", begun, 0.99)
-		t.times("start "+way.name+" to the end of both, p50", ended, 0.50)
+		b.times("start "+way.name+" to the worker's first instruction, p50", begun, 0.50)
+		if len(begun[minimal]) > 0 {
+			b.ratioAim(begun, 0.50, 1.05, "minimal Go", minimal)
+		}
+		b.times("the same, p99", begun, 0.99)
+		b.times("start "+way.name+" to the end of both, p50", ended, 0.50)
 	}
-	return measureTitle(t, all, p.starts)
+	return b.measureTitle()
 }
 
 // measureTitle takes the time from the exec of drainit, as PID 1, to its first title: from
 // then on no stop signal is lost. Before, the kernel drops one, or it ends drainit.
-func measureTitle(t *table, all []contender, starts int) error {
-	own := t.column("drainit")
-	if own < 0 {
-		return nil
-	}
+func (b *bench) measureTitle() error {
 	var looks []look
-	for delay := 5 * time.Millisecond; len(looks) < starts; {
-		l, err := lookForTitle(all[own].argv, delay)
+	for delay := 5 * time.Millisecond; len(looks) < b.starts; {
+		l, err := lookForTitle(b.inits[own].argv, delay)
 		if err != nil {
-			return fmt.Errorf("drainit: %w", err)
+			return err
 		}
 		looks = append(looks, l)
 		if step := 100 * time.Microsecond; !l.titled {
@@ -63,7 +60,7 @@ func measureTitle(t *table, all []contender, starts int) error {
 			delay -= step
 		}
 	}
-	t.ownTime("exec to the first title, from which on no stop signal is lost, p50", parting(looks), 3*time.Millisecond)
+	b.ownTime("exec to the first title, from which on no stop signal is lost, p50", []time.Duration{parting(looks)}, 0.5, 3*time.Millisecond)
 	return nil
 }
 

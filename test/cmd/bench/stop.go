@@ -44,60 +44,49 @@ var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 // waited for, which the kernel allows when nothing of the tree is left. Where
 // no process signals the jobs, they end with the init: what they had in hand is lost. So
 // drainit is compared to the least init that signals all, too.
-func measureStops(t *table, inits []contender, p plan) error {
-	minimal := t.column("minimal Go")
-	toAll := contender{"minimal Go -all", append(slices.Clip(inits[minimal].argv), "-all")}
+func (b *bench) measureStops() error {
 	for _, tree := range []struct {
 		name   string
 		tells  string
-		needed time.Duration
-		most   float64 // times the quickest peer's, 0 for any
+		needed string // seconds
+		most   float64
 	}{
-		{"tree of %d whose worker signals them", "1", 0, 0},
-		{"tree of %d whose worker does not", "0", 0, 4},
-		{"tree of %d, jobs of 0.1 s, whose worker does not", "0", 100 * time.Millisecond, 0},
+		{"tree of %d whose worker signals them", "1", "0", 0},
+		{"tree of %d whose worker does not", "0", "0", 4},
+		{"tree of %d, jobs of 0.1 s, whose worker does not", "0", "0.1", 0},
 	} {
-		all := inits
-		if tree.tells == "0" {
-			all = append(slices.Clip(inits), toAll)
-		}
-		took := newSeries(len(all))
-		least := make([]float64, len(all))
-		for i := range least {
-			least[i] = float64(p.tree)
-		}
-		least[0] = none
-		worker := slices.Concat(stopping, []string{tree.tells, strconv.Itoa(p.tree - 1), fmt.Sprint(tree.needed.Seconds())})
-		err := turns(all, p.stops, func(_, i int) error {
-			if all[i].argv == nil {
-				return nil
+		least, worker := b.figures(), slices.Concat(stopping, []string{tree.tells, strconv.Itoa(b.tree - 1), tree.needed})
+		var toAll []time.Duration // minimal -all
+		took, err := b.turns(b.stops, func(i int, argv []string) (time.Duration, error) {
+			if i == noInit && tree.tells == "1" {
+				return 0, nil
 			}
-			d, kept, err := timeStop(slices.Concat(all[i].argv, worker), p.tree)
-			took.add(i, d)
-			least[i] = min(least[i], float64(kept))
-			return err
+			if i == noInit {
+				d, kept, err := timeStop(slices.Concat(b.inits[minimal].argv, []string{"-all"}, worker), b.tree)
+				if toAll = append(toAll, d); err == nil && kept != b.tree-1 {
+					err = fmt.Errorf("minimal Go -all: %d jobs ended well", kept)
+				}
+				return 0, err
+			}
+			d, kept, err := timeStop(slices.Concat(argv, worker), b.tree)
+			if least[i] == none || float64(kept) < least[i] {
+				least[i] = float64(kept)
+			}
+			return d, err
 		})
 		if err != nil {
 			return err
 		}
-		name := fmt.Sprintf(tree.name, p.tree)
-		t.times("stop of a "+name+", p50", took[:len(inits)], 0.50)
+		b.times("stop of a "+fmt.Sprintf(tree.name, b.tree)+", p50", took, 0.50)
 		if tree.most > 0 {
-			t.ratioAim(took, 0.50, tree.most, "the quickest peer", t.peers()...)
+			b.ratioAim(took, 0.50, tree.most, "the quickest peer", b.peers()...)
 		}
-		t.values(fmt.Sprintf("jobs of %d that ended well, at least", p.tree-1), "", least[:len(inits)])
-		if tree.tells == "1" {
-			continue
+		b.values(fmt.Sprintf("jobs of %d that ended well, at least", b.tree-1), "", least)
+		if toAll != nil {
+			alike := make(series, len(b.inits))
+			alike[b.ref], alike[own], alike[minimal] = took[b.ref], took[own], toAll
+			b.times("the same, where minimal Go signals the worker's group and waits for all", alike, 0.50)
 		}
-		if kept := int(least[len(inits)]); kept != p.tree-1 {
-			return fmt.Errorf("%s: %d jobs ended well", toAll.name, kept)
-		}
-		alike := newSeries(len(inits))
-		for _, i := range []int{t.ref, t.column("drainit")} {
-			alike[i] = took[i]
-		}
-		alike[minimal] = took[len(inits)]
-		t.times("the same, where minimal Go signals the worker's group and waits for all", alike, 0.50)
 	}
 	return nil
 }
@@ -116,8 +105,8 @@ func timeStop(argv []string, processes int) (took time.Duration, kept int, err e
 		}
 	}
 	begin := now()
-	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
-		return 0, 0, os.NewSyscallError("kill", err)
+	if err := s.signal(unix.SIGTERM); err != nil {
+		return 0, 0, err
 	}
 	if _, err := s.waitStatus(); err != nil {
 		return 0, 0, err
@@ -139,52 +128,38 @@ var crowding = []string{"/bin/sh", "-c", `
 
 // measureDrains tells an init to stop that has a crowd below it, and takes the time that the
 // init itself runs while the worker takes its time, and its memory then.
-func measureDrains(t *table, all []contender, p plan) error {
-	never := filepath.Join(p.dir, "never")
+func (b *bench) measureDrains() error {
+	never := filepath.Join(b.dir, "never")
 	if err := unix.Mkfifo(never, 0o600); err != nil {
 		return os.NewSyscallError("mkfifo", err)
 	}
 	for _, crowd := range []struct {
 		of    int
 		share float64 // of a processor, at most
-	}{{3000, 2}, {p.crowd, 5}} {
-		share, memory := make([]float64, len(all)), make([]float64, len(all))
-		err := turns(all, 1, func(_, i int) error {
-			share[i], memory[i] = none, none
-			if all[i].argv == nil {
-				return nil
+	}{{3000, 2}, {b.crowd, 5}} {
+		share, memory := b.figures(), b.figures()
+		_, err := b.withInit(1, func(i int, argv []string) (time.Duration, error) {
+			s, err := spawnReady(slices.Concat(argv, crowding, []string{never, strconv.Itoa(crowd.of - 1)}))
+			if err != nil {
+				return 0, err
 			}
-			ran, rss, err := drain(all[i], never, crowd.of, p.drain)
-			share[i], memory[i] = 100*ran.Seconds()/p.drain.Seconds(), rss
-			return err
+			defer s.end()
+			before := cpuTime(s.pid)
+			err = s.signal(unix.SIGTERM)
+			time.Sleep(b.drain)
+			share[i] = 100 * (cpuTime(s.pid) - before).Seconds() / b.drain.Seconds()
+			memory[i] = readStatus(s.pid, "status")["VmRSS"]
+			return 0, err
 		})
 		if err != nil {
 			return err
 		}
-		t.values(fmt.Sprintf("share of a processor in the first %v of a drain with %d processes", p.drain, crowd.of), "%", share)
-		t.valueAim(share, crowd.share, fmt.Sprintf("≤ %s %%", figure(crowd.share)))
-		if crowd.of == p.crowd {
-			t.values(fmt.Sprintf("memory, VmRSS, then, with %d", crowd.of), "kB", memory)
-			t.valueAim(memory, 16_000, "≤ 16000 kB")
+		b.values(fmt.Sprintf("share of a processor in the first %v of a drain with %d processes", b.drain, crowd.of), "%", share)
+		b.aim(fmt.Sprintf("≤ %s %%", figure(crowd.share)), share[own], crowd.share)
+		if crowd.of == b.crowd {
+			b.values(fmt.Sprintf("memory, VmRSS, then, with %d", crowd.of), "kB", memory)
+			b.aim("≤ 16000 kB", memory[own], 16_000)
 		}
 	}
 	return nil
-}
-
-// drain is one such drain: how long the init ran, and its memory in kB at the end.
-func drain(c contender, never string, crowd int, of time.Duration) (ran time.Duration, rss float64, err error) {
-	s, err := spawnFirst(slices.Concat(c.argv, crowding, []string{never, strconv.Itoa(crowd - 1)}))
-	if err != nil {
-		return 0, none, err
-	}
-	defer s.end()
-	if err := s.read(); err != nil {
-		return 0, none, err
-	}
-	before := cpuTime(s.pid)
-	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
-		return 0, none, os.NewSyscallError("kill", err)
-	}
-	time.Sleep(of)
-	return cpuTime(s.pid) - before, float64(readStatus(s.pid, "status")["VmRSS"]), nil
 }

@@ -10,20 +10,71 @@ import (
 	"unicode/utf8"
 )
 
-// parts is into how many parts a run is cut to see how far a ratio varies.
-const parts = 10
+const (
+	parts     = 10     // into how many a run is cut to see how far a ratio varies
+	none      = -1     // a figure that there is not
+	reference = "tini" // whose figures are 1
+	tolerance = 1. / 3 // by how much of it an aim may be missed: on a shared machine no figure is better than that
+)
 
-// none is a figure that there is not.
-const none = -1
+// bench measures, and writes a table with a row for each measure, a column for each init and one
+// for the aim.
+type bench struct {
+	plan
+	inits []contender
+	ref   int // the init whose figures are 1: drainit where there is no reference
+	rows  [][]string
+	aims  []aim
+}
 
-// reference is whose figures are 1.
-const reference = "tini"
+func newBench(p plan, inits []contender) *bench {
+	b := &bench{plan: p, inits: inits, ref: own}
+	head := []string{""}
+	for i, c := range inits {
+		head = append(head, c.name)
+		if c.name == reference {
+			b.ref = i
+		}
+	}
+	head[b.ref+1] += " = 1"
+	b.rows = [][]string{append(head, "aim")}
+	return b
+}
 
 // series are the times that were taken of each init, in order.
 type series [][]time.Duration
 
-func newSeries(inits int) series               { return make(series, inits) }
-func (s series) add(init int, d time.Duration) { s[init] = append(s[init], d) }
+// turns calls do for each init, beginning with another one each round: who comes first in a
+// round finds other caches than who comes last. It returns what do takes, but for 0.
+func (b *bench) turns(rounds int, do func(i int, argv []string) (time.Duration, error)) (series, error) {
+	all := make(series, len(b.inits))
+	for round := range rounds {
+		for k := range b.inits {
+			i := (round + k) % len(b.inits)
+			took, err := do(i, b.inits[i].argv)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", b.inits[i].name, err)
+			}
+			if took > 0 {
+				all[i] = append(all[i], took)
+			}
+		}
+	}
+	return all, nil
+}
+
+// withInit is turns without the run that has no init.
+func (b *bench) withInit(rounds int, do func(i int, argv []string) (time.Duration, error)) (series, error) {
+	return b.turns(rounds, func(i int, argv []string) (time.Duration, error) {
+		if i == noInit {
+			return 0, nil
+		}
+		return do(i, argv)
+	})
+}
+
+// figures are as many that there are not as there are inits.
+func (b *bench) figures() []float64 { return slices.Repeat([]float64{none}, len(b.inits)) }
 
 // quantile is that of all that is in d; d is left as it is.
 func quantile(d []time.Duration, q float64) time.Duration {
@@ -31,68 +82,38 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// table has a row for each measure, a column for each init and one for the aim.
-type table struct {
-	inits []contender
-	ref   int // the init whose figures are 1
-	rows  [][]string
-	aims  []aim
-}
-
-func newTable(all []contender) *table {
-	head := []string{""}
-	t := &table{inits: all, ref: 2} // drainit
-	for i, c := range all {
-		head = append(head, c.name)
-		if c.name == reference {
-			t.ref = i
-		}
-	}
-	for i := range head {
-		if i == t.ref+1 {
-			head[i] += " = 1"
-		}
-	}
-	t.rows = append(t.rows, append(head, "aim"))
-	return t
-}
-
 // times adds a row of quantiles: the time, its ratio to the reference, and the
 // least and greatest ratio in the parts of the run.
-func (t *table) times(name string, s series, q float64) {
+func (b *bench) times(name string, s series, q float64) {
 	row := []string{name}
-	for i := range s {
+	for i := range b.inits {
 		switch {
-		case len(s[i]) == 0 || len(s[t.ref]) == 0:
+		case len(s[i]) == 0 || len(s[b.ref]) == 0:
 			row = append(row, "–")
-		case i == t.ref:
+		case i == b.ref:
 			row = append(row, duration(quantile(s[i], q)))
 		default:
-			ratio := float64(quantile(s[i], q)) / float64(quantile(s[t.ref], q))
-			least, greatest := spread(s[i], s[t.ref], q)
+			ratio := float64(quantile(s[i], q)) / float64(quantile(s[b.ref], q))
+			least, greatest := spread(s[i], s[b.ref], q)
 			row = append(row, fmt.Sprintf("%s ×%.2f (%.2f–%.2f)", duration(quantile(s[i], q)), ratio, least, greatest))
 		}
 	}
-	t.rows = append(t.rows, append(row, ""))
+	b.rows = append(b.rows, append(row, ""))
 }
 
 func spread(d, ref []time.Duration, q float64) (least, greatest float64) {
 	least = math.Inf(1)
 	n := min(parts, len(d), len(ref))
+	cut := func(d []time.Duration, part int) []time.Duration { return d[part*len(d)/n : (part+1)*len(d)/n] }
 	for part := range n {
-		ratio := float64(quantile(cut(d, part, n), q)) / float64(quantile(cut(ref, part, n), q))
+		ratio := float64(quantile(cut(d, part), q)) / float64(quantile(cut(ref, part), q))
 		least, greatest = min(least, ratio), max(greatest, ratio)
 	}
 	return least, greatest
 }
 
-// cut is one of n parts of d, of about the same length.
-func cut(d []time.Duration, part, n int) []time.Duration {
-	return d[part*len(d)/n : (part+1)*len(d)/n]
-}
-
 // values adds a row of figures of which there is one each.
-func (t *table) values(name, unit string, v []float64) {
+func (b *bench) values(name, unit string, v []float64) {
 	row := []string{name}
 	for _, x := range v {
 		switch {
@@ -104,7 +125,84 @@ func (t *table) values(name, unit string, v []float64) {
 			row = append(row, strings.TrimSpace(fmt.Sprintf("%.0f %s", x, unit)))
 		}
 	}
-	t.rows = append(t.rows, append(row, ""))
+	b.rows = append(b.rows, append(row, ""))
+}
+
+// ownTime adds a row with a quantile of drainit's alone, and its aim, 0 for none.
+func (b *bench) ownTime(name string, took []time.Duration, q float64, most time.Duration) {
+	v := b.figures()
+	v[own] = float64(quantile(took, q)) / float64(time.Millisecond)
+	b.values(name, "ms", v)
+	if most > 0 {
+		b.aim(fmt.Sprintf("≤ %v, in ms", most), v[own], float64(most)/float64(time.Millisecond))
+	}
+}
+
+// aim is what a figure of drainit's is to be at most.
+type aim struct {
+	row       string
+	words     string
+	got, most float64
+}
+
+// missed reports whether a figure is beyond the aim by more than the tolerance.
+func (a aim) missed() bool { return a.got > a.most*(1+tolerance) }
+
+func (a aim) String() string {
+	how := "missed by less than a third"
+	switch {
+	case a.got <= a.most:
+		how = "met"
+	case a.missed():
+		how = "**missed**"
+	}
+	return fmt.Sprintf("%s: %s, %s", a.words, figure(a.got), how)
+}
+
+func figure(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", x), ".00") }
+
+// aim sets that of the last row: words say what drainit's figure is to be.
+func (b *bench) aim(words string, got, most float64) {
+	row := b.rows[len(b.rows)-1]
+	a := aim{row[0], words, got, most}
+	row[len(row)-1] = a.String()
+	b.aims = append(b.aims, a)
+}
+
+// ratioAim is the aim of a row of times, as a ratio to the least figure of some others.
+func (b *bench) ratioAim(s series, q, most float64, of string, others ...int) {
+	least := time.Duration(0)
+	for _, i := range others {
+		if at := quantile(s[i], q); least == 0 || at < least {
+			least = at
+		}
+	}
+	if least > 0 && len(s[own]) > 0 {
+		b.aim(fmt.Sprintf("≤ %s × %s", figure(most), of), float64(quantile(s[own], q))/float64(least), most)
+	}
+}
+
+// peers are the columns of the other inits.
+func (b *bench) peers() (all []int) {
+	for i, c := range b.inits {
+		if i > own && c.name != "drainit beside" {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// verdict writes which aims were missed by more than the tolerance. The error says that
+// there is one.
+func (b *bench) verdict(w io.Writer) error {
+	missed := slices.DeleteFunc(slices.Clone(b.aims), func(a aim) bool { return !a.missed() })
+	for _, a := range missed {
+		fmt.Fprintf(w, "missed by more than a third: %s: %v\n", a.row, a)
+	}
+	if len(missed) > 0 {
+		return fmt.Errorf("%d of %d aims are missed by more than a third", len(missed), len(b.aims))
+	}
+	return nil
 }
 
 func duration(d time.Duration) string {
@@ -118,26 +216,24 @@ func duration(d time.Duration) string {
 }
 
 // print writes the table so that it is read as well here as in Markdown.
-func (t *table) print(w io.Writer) {
-	widths := make([]int, len(t.rows[0]))
-	for _, row := range t.rows {
+func (b *bench) print(w io.Writer) {
+	widths := make([]int, len(b.rows[0]))
+	for _, row := range b.rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for r, row := range t.rows {
-		fmt.Fprintln(w, line(row, widths, " "))
+	for r, row := range b.rows {
+		for i, cell := range row {
+			fmt.Fprintf(w, "| %-*s ", widths[i], cell)
+		}
+		fmt.Fprintln(w, "|")
 		if r == 0 {
-			fmt.Fprintln(w, line(make([]string, len(row)), widths, "-"))
+			for _, width := range widths {
+				fmt.Fprintf(w, "|%s", strings.Repeat("-", width+2))
+			}
+			fmt.Fprintln(w, "|")
 		}
 	}
 	fmt.Fprintf(w, "\n× is the ratio to the column that is 1; in parentheses the least and the greatest in %d parts of the run.\n", parts)
-}
-
-func line(row []string, widths []int, fill string) string {
-	var b strings.Builder
-	for i, cell := range row {
-		b.WriteString("|" + fill + cell + strings.Repeat(fill, widths[i]-utf8.RuneCountInString(cell)) + fill)
-	}
-	return b.String() + "|"
 }

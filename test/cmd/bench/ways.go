@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -28,40 +27,24 @@ var handling = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 
 // measureWays takes the way of the first stop signal, from kill(2) to the worker's handler:
 // there is one for each start.
-func measureWays(t *table, all []contender, p plan) error {
-	for _, crowd := range []int{1, 100, p.tree} {
-		ways := newSeries(len(all))
-		rounds := p.ways
-		if crowd == p.tree {
-			rounds = max(p.ways/4, 1)
+func (b *bench) measureWays() error {
+	for _, crowd := range []int{1, 100, b.tree} {
+		rounds := b.ways
+		if crowd == b.tree {
+			rounds = max(b.ways/4, 1)
 		}
-		err := turns(all, rounds, func(_, i int) error {
-			s, err := spawnFirst(slices.Concat(all[i].argv, handling, []string{strconv.Itoa(crowd - 1)}))
+		ways, err := b.turns(rounds, func(_ int, argv []string) (time.Duration, error) {
+			s, err := spawnReady(slices.Concat(argv, handling, []string{strconv.Itoa(crowd - 1)}))
 			if err != nil {
-				return err
+				return 0, err
 			}
 			defer s.end()
-			if err := s.read(); err != nil {
-				return err
-			}
-			way, err := s.timeTerm()
-			ways.add(i, way)
-			return err
+			return s.timeSignal(unix.SIGTERM)
 		})
 		if err != nil {
 			return err
 		}
-		t.times(fmt.Sprintf("a stop signal's way to the handler, %d processes, p50", crowd), ways, 0.50)
+		b.times(fmt.Sprintf("a stop signal's way to the handler, %d processes, p50", crowd), ways, 0.50)
 	}
 	return nil
-}
-
-// timeTerm sends an init TERM, and takes the time until its worker says that it has come.
-func (s *spawned) timeTerm() (time.Duration, error) {
-	begin := now()
-	if err := unix.Kill(s.pid, unix.SIGTERM); err != nil {
-		return 0, os.NewSyscallError("kill", err)
-	}
-	err := s.read()
-	return now() - begin, err
 }
