@@ -1,7 +1,7 @@
 package compare
 
 import (
-	"os/exec"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,39 +55,29 @@ func TestMovingFromOtherInits(t *testing.T) {
 		name := strings.TrimSpace(m.env + " " + m.peer + " " + m.flags)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bin, err := exec.LookPath(m.peer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := harness.Launch{Bin: bin, NoPID1: m.noPID1, Args: strings.Fields(m.flags)}
-			if m.env != "" {
-				l.Env = []string{m.env}
-			}
-			if got := m.does(t, l); got != m.want {
-				t.Errorf("%s: %s, want %s", name, got, m.want)
-			}
-			l = harness.Launch{NoPID1: m.noPID1, Args: strings.Fields(harness.LongGrace + " " + m.drainit)}
-			if got := m.does(t, l); got != m.want {
-				t.Errorf("drainit %s: %s, want %s", m.drainit, got, m.want)
+			for init, l := range map[string]harness.Launch{
+				name:                   {Bin: harness.PathOf(t, m.peer), Args: strings.Fields(m.flags), Env: strings.Fields(m.env)},
+				"drainit " + m.drainit: {Bin: harness.DrainitBin, Args: strings.Fields(harness.LongGrace + " " + m.drainit)},
+			} {
+				l.NoPID1 = m.noPID1
+				if got := m.does(t, l); got != m.want {
+					t.Errorf("%s: %s, want %s", init, got, m.want)
+				}
 			}
 		})
 	}
 }
 
-// TestMovingFlagsThatAreRefused are those for which drainit has no place.
+// Drainit has no place for some.
 func TestMovingFlagsThatAreRefused(t *testing.T) {
-	t.Parallel()
-	for _, flag := range []string{"-l", "-L"} {
-		p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{flag, "--", "true"}})
-		p.WantExit(125)
-		p.WaitErr(`^drainit: unknown shorthand flag: .* in ` + flag)
-	}
+	p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{"-l", "--", "true"}})
+	p.WantExit(125)
+	p.WaitErr(`^drainit: unknown shorthand flag: .* in -l`)
 }
 
 func statusOfTerminated(t *testing.T, l harness.Launch) string {
 	l.Args = append(l.Args, "--", "sh", "-c", "kill -TERM $$")
-	p := harness.Run(t, l)
-	return map[int]string{0: "0", 143: "143"}[p.Wait()]
+	return fmt.Sprint(harness.Run(t, l).Wait())
 }
 
 // tells sends the init signals, of which the last ends the worker, and returns
@@ -100,6 +90,8 @@ func tells(sigs ...syscall.Signal) func(t *testing.T, l harness.Launch) string {
 func tellsBoth(sigs ...syscall.Signal) func(t *testing.T, l harness.Launch) string {
 	return tellsUntil(`^got (?s:.*)^child:got|^child:got (?s:.*)^got`, sigs)
 }
+
+var gotLine = regexp.MustCompile(`(?m)^(child:)?got (\w+)$`)
 
 func tellsUntil(pattern string, sigs []syscall.Signal) func(t *testing.T, l harness.Launch) string {
 	return func(t *testing.T, l harness.Launch) string {
@@ -114,7 +106,7 @@ func tellsUntil(pattern string, sigs []syscall.Signal) func(t *testing.T, l harn
 		p.WaitOut(pattern)
 		signalled, _, _ := strings.Cut(p.Stdout.Text(), "drained") // what a leftover gets comes later
 		var got []string
-		for _, m := range regexp.MustCompile(`(?m)^(child:)?got (\w+)$`).FindAllStringSubmatch(signalled, -1) {
+		for _, m := range gotLine.FindAllStringSubmatch(signalled, -1) {
 			got = append(got, strings.TrimSpace(m[1]+" "+m[2]))
 		}
 		slices.SortFunc(got, func(a, b string) int { return len(a) - len(b) })
@@ -144,9 +136,6 @@ func saysOfAnOrphan(t *testing.T, l harness.Launch) string {
 // getsAtTheParentsDeath is the signal that comes to the worker when the init's
 // own parent is killed.
 func getsAtTheParentsDeath(t *testing.T, l harness.Launch) string {
-	if l.Bin == "" {
-		l.Bin = harness.DrainitBin
-	}
 	l.Args = append([]string{"-c", `"$@" & wait`, "sh", l.Bin}, append(l.Args, "--", harness.WorkerBin, "listen", "-catch", "TERM,INT", "-end", "TERM,INT")...)
 	l.Bin = "/bin/sh"
 	p := harness.Run(t, l)

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -64,14 +63,20 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// limit is how long to wait for what an init is to do, by a cell: as long as that takes,
-// unless the cell says that nothing happens.
-func limit(want string) time.Duration {
-	switch want {
-	case "hangs", "lives on", "not delivered", "works on":
-		return hang
+// happens waits until something is so, and says then how a cell calls it: as long as that takes,
+// unless the cell says that it does not happen.
+func happens(want string, ok func() bool, yes, no string) string {
+	limit := harness.Patience
+	if want == no {
+		limit = hang
 	}
-	return harness.Patience
+	for deadline := time.Now().Add(limit); !ok() && time.Now().Before(deadline); {
+		time.Sleep(2 * time.Millisecond)
+	}
+	if ok() {
+		return yes
+	}
+	return no
 }
 
 // startPeer starts an init of the comparison; drainit with a grace that has no end, or one by
@@ -84,38 +89,22 @@ func startPeer(t *testing.T, init string, l harness.Launch, args ...string) *har
 		l.Args = append([]string{"-v"}, l.Args...)
 		return harness.Run(t, l)
 	}
-	bin, err := exec.LookPath(init)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Bin = bin
+	l.Bin = harness.PathOf(t, init)
 	return harness.Run(t, l)
 }
 
-// either waits until the init has ended, something is true, or time is up.
-func either(p *harness.Init, d time.Duration, ok func() bool) (ended bool) {
-	for deadline := time.Now().Add(d); p.Running() && !ok() && time.Now().Before(deadline); {
-		time.Sleep(2 * time.Millisecond)
-	}
-	return !p.Running()
-}
-
-func never() bool { return false }
+func isStopped(pid int) bool { return harness.StateOf(pid) == 'T' }
 
 func tstpCaught(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen", "-catch", "TSTP,USR1,TERM")
 	pid := harness.Ready(t, p)
 	p.Signal(unix.SIGTSTP)
-	frozen := func() bool { return harness.StateOf(pid) == 'T' }
 	got := func() bool { return strings.Contains(p.Stdout.Text(), "got SIGTSTP") }
-	either(p, limit(want), func() bool { return frozen() || got() })
-	switch {
-	case got():
+	answer := happens(want, func() bool { return isStopped(pid) || got() }, "frozen", "not delivered")
+	if got() {
 		return "delivered"
-	case frozen():
-		return "frozen"
 	}
-	return "not delivered"
+	return answer
 }
 
 func tstpNotCaught(t *testing.T, init, want string) string {
@@ -123,22 +112,14 @@ func tstpNotCaught(t *testing.T, init, want string) string {
 	pid := harness.Ready(t, p)
 	harness.WaitUntil(t, "the worker sleeps", func() bool { return harness.Comm(pid) == "sleep" })
 	p.Signal(unix.SIGTSTP)
-	either(p, limit(want), func() bool { return harness.StateOf(pid) == 'T' })
-	if harness.StateOf(pid) == 'T' {
-		return "frozen"
-	}
-	return "works on"
+	return happens(want, func() bool { return isStopped(pid) }, "frozen", "works on")
 }
 
 func termToStopped(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen")
-	pid := harness.Ready(t, p)
-	harness.Freeze(t, pid)
+	harness.Freeze(t, harness.Ready(t, p))
 	p.Signal(unix.SIGTERM)
-	if either(p, limit(want), never) && strings.Contains(p.Out(), "drained") {
-		return "drains"
-	}
-	return "hangs"
+	return happens(want, func() bool { return !p.Running() && strings.Contains(p.Out(), "drained") }, "drains", "hangs")
 }
 
 func termIgnored(t *testing.T, init, want string) string {
@@ -148,20 +129,17 @@ func termIgnored(t *testing.T, init, want string) string {
 	if init == "drainit" {
 		return fmt.Sprintf("killed, %d", p.Wait())
 	}
-	if either(p, limit(want), never) {
-		return "ends"
-	}
-	return "hangs"
+	return happens(want, func() bool { return !p.Running() }, "ends", "hangs")
 }
 
-func secondTerm(t *testing.T, init, want string) string {
+func secondTerm(t *testing.T, init, _ string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen", "-drain", "1h")
 	harness.Ready(t, p)
 	p.Signal(unix.SIGTERM)
 	p.WaitOut("^got SIGTERM")
 	harness.PastTheSameRequest()
 	p.Signal(unix.SIGTERM)
-	either(p, limit(want), func() bool { return strings.Count(p.Stdout.Text(), "got SIGTERM") == 2 })
+	harness.WaitUntil(t, "it does something", func() bool { return !p.Running() || strings.Count(p.Stdout.Text(), "got SIGTERM") == 2 })
 	if p.Running() {
 		return "passed on"
 	}
@@ -182,19 +160,12 @@ func leftoverWorks(t *testing.T, init, _ string) string {
 
 func initKilled(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{NoPID1: true}, harness.WorkerBin, "listen")
-	pid := harness.Ready(t, p)
+	harness.Ready(t, p)
 	if init == "drainit" {
 		p.WaitErr("started")
 	}
 	p.Signal(unix.SIGKILL)
-	p.Wait()
-	for deadline := time.Now().Add(limit(want)); harness.StateOf(pid) != 0 && time.Now().Before(deadline); {
-		time.Sleep(2 * time.Millisecond)
-	}
-	if strings.Contains(p.Stdout.Text(), "got SIGTERM") {
-		return "gets TERM"
-	}
-	return "lives on"
+	return happens(want, func() bool { return strings.Contains(p.Stdout.Text(), "got SIGTERM") }, "gets TERM", "lives on")
 }
 
 func badCommand(t *testing.T, init, _ string) string {
@@ -206,9 +177,9 @@ func badCommand(t *testing.T, init, _ string) string {
 func noDashes(t *testing.T, init, _ string) string {
 	l := harness.Launch{Args: []string{"sh", "-c", "exit 3"}}
 	if init != "drainit" {
-		l.Bin, _ = exec.LookPath(init)
+		l.Bin = harness.PathOf(t, init)
 	}
-	if status := harness.Run(t, l).Wait(); status != 3 {
+	if harness.Run(t, l).Wait() != 3 {
 		return "refused"
 	}
 	return "runs"

@@ -3,7 +3,6 @@ package compare
 import (
 	"regexp"
 	"testing"
-	"time"
 
 	"drainit/test/harness"
 )
@@ -13,29 +12,14 @@ import (
 // sleeper is a worker that does not read, and handles nothing.
 const sleeper = " -- sh -c 'echo ready $$; exec sleep 3600'"
 
-// within waits until something is shown, for as long as that may take.
-func within(c *harness.Console, atMost time.Duration, pattern string) bool {
-	re := regexp.MustCompile("(?m)" + pattern)
-	for deadline := time.Now().Add(atMost); ; time.Sleep(2 * time.Millisecond) {
-		switch {
-		case re.MatchString(c.Shown()):
-			return true
-		case time.Now().After(deadline):
-			return false
-		}
-	}
-}
-
 func ctrlZAtAShell(t *testing.T, init, want string) string {
 	c := harness.AtShell(t)
 	c.Enter(init + sleeper)
 	worker := c.Ready()
 	c.WaitUntil("the worker sleeps", func() bool { return harness.Comm(worker) == "sleep" })
 	c.Keys("\x1a")
-	if within(c, limit(want), `^\[1\]\+ +Stopped`) {
-		return "stops"
-	}
-	return "hangs"
+	stopped := regexp.MustCompile(`(?m)^\[1\]\+ +Stopped`)
+	return happens(want, func() bool { return stopped.MatchString(c.Shown()) }, "stops", "hangs")
 }
 
 // A shell that finds itself in the background at its prompt may exit.
