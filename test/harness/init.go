@@ -52,15 +52,16 @@ type Launch struct {
 
 // Init is a running init and what it and its worker have printed.
 type Init struct {
-	T      *testing.T
-	Cmd    *exec.Cmd
-	Marker string // in the environment of everything below it
-	Stdout *Output
-	Stderr *Output
-	Done   chan struct{} // closed when it has been waited for
-	trace  []string      // arguments of the strace that sees it from its exec on
-	Tracer chan struct{} // closed when that has ended
-	Status syscall.WaitStatus
+	T       *testing.T
+	Cmd     *exec.Cmd
+	Drainit int    // the pid, in the test's namespace, of the init, which may be below the command
+	Marker  string // in the environment of everything below it
+	Stdout  *Output
+	Stderr  *Output
+	Done    chan struct{} // closed when it has been waited for
+	trace   []string      // arguments of the strace that sees it from its exec on
+	Tracer  chan struct{} // closed when that has ended
+	Status  syscall.WaitStatus
 }
 
 var launches atomic.Int64
@@ -190,6 +191,7 @@ func (p *Init) Start(ownStdout, ownStderr *os.File) {
 	if err := begin(); err != nil {
 		p.T.Fatalf("cannot start %s: %v", p.Cmd, err)
 	}
+	p.Drainit = p.Pid()
 	if ownStdout == nil {
 		stdout.Close() // the child's end
 	}

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -53,20 +52,14 @@ func sayLeftOut() {
 // leftOutText counts the reasons, and ends with what can be pasted.
 func leftOutText(why []string) string {
 	count := make(map[string]int)
-	can := false // it can be installed, or asked for
 	for _, reason := range why {
 		count[reason]++
-		can = can || reason == leftToAll || strings.HasPrefix(reason, "needs ")
 	}
 	var reasons []string
 	for _, reason := range slices.Sorted(maps.Keys(count)) {
 		reasons = append(reasons, fmt.Sprintf("%d %s", count[reason], reason))
 	}
-	text := "tests left out: " + strings.Join(reasons, ", ") + "\n"
-	if !can {
-		return text
-	}
-	text += "to run them, as root:\n"
+	text := "tests left out: " + strings.Join(reasons, ", ") + "\nto run them, as root:\n"
 	if missing := missingPackages(); len(missing) > 0 {
 		text += "  apt-get install -y --no-install-recommends " + strings.Join(missing, " ") + "\n"
 	}
@@ -85,15 +78,9 @@ func missingPackages() (missing []string) {
 	}
 	for line := range strings.Lines(string(list)) {
 		words := strings.Fields(line)
-		var failed error
-		for _, program := range words[1:] {
-			_, err := exec.LookPath(program)
-			failed = errors.Join(failed, err)
-		}
-		if len(words) == 1 {
-			_, failed = os.Stat("/var/lib/dpkg/info/" + words[0] + ".list")
-		}
-		if failed != nil {
+		lacks := func(program string) bool { _, err := exec.LookPath(program); return err != nil }
+		_, err := os.Stat("/var/lib/dpkg/info/" + words[0] + ".list")
+		if len(words) == 1 && err != nil || slices.ContainsFunc(words[1:], lacks) {
 			missing = append(missing, words[0])
 		}
 	}

@@ -111,10 +111,9 @@ func (a Answer) WantRefused(line string) {
 
 // Container is a running drainit and where it is asked from.
 type Container struct {
-	*Init       // its engine, as it were: the output, and the exit status
-	Drainit int // its pid in the test's namespace
-	Ask     func(args ...string) Answer
-	Pid1    bool
+	*Init // its engine, as it were: the output, and the exit status
+	Ask   func(args ...string) Answer
+	Pid1  bool
 }
 
 // Asked runs a test with drainit as PID 1 of its container, and in a pod that
@@ -127,7 +126,7 @@ func Asked(t *testing.T, test func(t *testing.T, run func(l Launch) *Container))
 		NeedAsk(t)
 		test(t, func(l Launch) *Container {
 			p := Run(t, l)
-			return &Container{Init: p, Drainit: p.Pid(), Ask: p.Ask, Pid1: true}
+			return &Container{p, p.Ask, true}
 		})
 	})
 	t.Run("pod", func(t *testing.T) {
@@ -160,7 +159,9 @@ func (pod Pod) Run(cgroup string, l Launch) *Container {
 		l.Bin = DrainitBin
 	}
 	command := append(append(pod.Pause.Entering(l.Setup.UID, cgroup), l.Bin), l.Args...)
-	l.NoPID1, l.Bin, l.Args, l.Setup = true, PathOf(t, command[0]), command[1:], Setup{}
+	bin, err := exec.LookPath(command[0])
+	must(t, err)
+	l.NoPID1, l.Bin, l.Args, l.Setup = true, bin, command[1:], Setup{}
 	c := &Container{Init: Run(t, l)}
 	WaitUntil(t, "nsenter has forked", func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })
 	c.Ask = func(args ...string) Answer { t.Helper(); return pod.Pause.AskAs(Ask{Args: args, Cgroup: cgroup}) }
@@ -169,19 +170,6 @@ func (pod Pod) Run(cgroup string, l Launch) *Container {
 
 // Send sends a signal to drainit itself.
 func (c *Container) Send(sig syscall.Signal) { c.T.Helper(); Kill(c.T, c.Drainit, sig) }
-
-// WaitReady waits until the worker has said so and drainit takes every signal.
-func (c *Container) WaitReady() {
-	c.T.Helper()
-	c.WaitOut(`^ready`)
-	c.WaitTitle("drainit:run")
-}
-
-// WaitTitle waits until the container's drainit shows a title.
-func (c *Container) WaitTitle(title string) { c.T.Helper(); WaitTitle(c.T, c.Drainit, title) }
-
-// WantTitle compares the title of the container's drainit.
-func (c *Container) WantTitle(title string) { c.T.Helper(); wantTitle(c.T, c.Drainit, title) }
 
 // WantNothingSent runs a call of a verb while drainit is stopped, so that what
 // was sent to it can be seen.

@@ -48,10 +48,7 @@ func WantTookAtLeast(t *testing.T, since time.Time, atLeast time.Duration) {
 }
 
 // WaitTitle waits until the init shows a title.
-func (p *Init) WaitTitle(title string) { p.T.Helper(); WaitTitle(p.T, p.Pid(), title) }
-
-// WantTitle compares the init's title.
-func (p *Init) WantTitle(title string) { p.T.Helper(); wantTitle(p.T, p.Pid(), title) }
+func (p *Init) WaitTitle(title string) { p.T.Helper(); WaitTitle(p.T, p.Drainit, title) }
 
 // WaitTitle waits until a drainit shows a title.
 func WaitTitle(t *testing.T, pid int, title string) {
@@ -59,10 +56,11 @@ func WaitTitle(t *testing.T, pid int, title string) {
 	WaitUntil(t, "the title is "+title, func() bool { return Comm(pid) == title })
 }
 
-func wantTitle(t *testing.T, pid int, title string) {
-	t.Helper()
-	if got := Comm(pid); got != title {
-		t.Errorf("the title is %q, want %q", got, title)
+// WantTitle compares the init's title.
+func (p *Init) WantTitle(title string) {
+	p.T.Helper()
+	if got := Comm(p.Drainit); got != title {
+		p.T.Errorf("the title is %q, want %q", got, title)
 	}
 }
 

@@ -5,6 +5,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,61 +26,33 @@ type CPU struct {
 	v2  bool
 }
 
-// NewCPU makes one without a limit. The error says why there is none, of each hierarchy.
+// NewCPU makes one without a limit, where one can be written. The error says why there is none, of
+// each hierarchy.
 func NewCPU(name string) (CPU, error) {
-	hierarchies, err := mounted("cpu")
-	if err != nil {
-		return CPU{}, err
-	}
-	failed := []error{errors.New("needs a cgroup whose CPU limit it may write (cpu.cfs_quota_us or cpu.max)")}
-	for _, h := range hierarchies {
-		g := CPU{filepath.Join(h.Dir, name), h.v2}
-		if err := g.make(h); err != nil {
-			failed = append(failed, err)
+	mounts, err := os.ReadFile("/proc/mounts")
+	failed := []error{err, errors.New("needs a cgroup whose CPU limit it may write (cpu.cfs_quota_us or cpu.max)")}
+	for line := range strings.Lines(string(mounts)) {
+		f := strings.Fields(line)
+		g := CPU{filepath.Join(f[1], name), f[2] == "cgroup2"}
+		if !g.v2 && (f[2] != "cgroup" || !slices.Contains(strings.Split(f[3], ","), "cpu")) {
 			continue
 		}
-		return g, nil
+		if err = g.make(f[1]); err == nil {
+			return g, nil
+		}
+		failed = append(failed, err)
 	}
 	return CPU{}, errors.Join(failed...)
 }
 
-// hierarchy is a mounted one, by its root.
-type hierarchy struct {
-	Dir string
-	v2  bool
-}
-
-// mounted are those that may have this controller.
-func mounted(controller string) (all []hierarchy, err error) {
-	b, err := os.ReadFile("/proc/mounts")
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		switch {
-		case f[2] == "cgroup" && slices.Contains(strings.Split(f[3], ","), controller):
-			all = append(all, hierarchy{f[1], false})
-		case f[2] == "cgroup2":
-			all = append(all, hierarchy{f[1], true})
-		}
-	}
-	return all, nil
-}
-
-// makeChild makes a folder below the root, which has the files of this controller.
-func (h hierarchy) makeChild(controller, dir string) error {
-	if h.v2 { // without this its children have none
-		if err := os.WriteFile(filepath.Join(h.Dir, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
+// make makes the folder below a root, and checks that a limit can be written there.
+func (g CPU) make(root string) error {
+	if g.v2 { // without this its children have none
+		if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
 			return err
 		}
 	}
-	return os.Mkdir(dir, 0o755)
-}
-
-// make makes the folder, and checks that a limit can be written there.
-func (g CPU) make(in hierarchy) error {
-	if err := in.makeChild("cpu", g.Dir); err != nil {
+	if err := os.Mkdir(g.Dir, 0o755); err != nil {
 		return err
 	}
 	if err := g.Lift(); err != nil {
@@ -90,9 +63,7 @@ func (g CPU) make(in hierarchy) error {
 
 // Busy reports whether it can't be removed yet, for a process is in it. It removes it
 // otherwise.
-func (g CPU) Busy() bool { return isBusy(g.Dir) }
-
-func isBusy(dir string) bool { return errors.Is(os.Remove(dir), unix.EBUSY) }
+func (g CPU) Busy() bool { return errors.Is(os.Remove(g.Dir), unix.EBUSY) }
 
 // Limit limits all its processes together to so many thousandths of a CPU: Kubernetes' 50m
 // is 5 ms of each 100.
@@ -125,4 +96,27 @@ func Join(dir string) error { return move(dir, 0) }
 
 func move(dir string, pid int) error {
 	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+}
+
+// At are the folders of a cgroup, whose name may be a pattern of path/filepath: the one of
+// version 2, or one in each hierarchy of version 1 that has it.
+func At(name string) (all []string) {
+	for _, hierarchy := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+		found, _ := filepath.Glob(filepath.Join(hierarchy, name)) // fails for a bad pattern only
+		all = append(all, found...)
+	}
+	return all
+}
+
+// Tree are the folders of a cgroup and of those below it, each behind what is below it: in
+// the order in which they can be removed.
+func Tree(top string) (all []string) {
+	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			all = append(all, path)
+		}
+		return nil // what has gone by itself is no error
+	})
+	slices.Reverse(all)
+	return all
 }
