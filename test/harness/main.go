@@ -129,7 +129,7 @@ func startGuard(dir string) (guarded io.Closer, err error) {
 		return nil, err
 	}
 	defer r.Close()
-	guard := exec.Command(WorkerBin, "guard", MarkerOf(os.Getpid()), dir)
+	guard := exec.Command(WorkerBin, "guard", markerOf(os.Getpid()), dir)
 	guard.Stdin = r
 	guard.Env = []string{}
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

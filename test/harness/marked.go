@@ -15,18 +15,18 @@ import (
 // What a test has started is known by a variable in its environment.
 
 // newMarker is a variable for what a test starts, and for nothing else.
-func newMarker() string { return MarkerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
+func newMarker() string { return markerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
 
-// MarkerOf is how the markers of a run of the tests begin.
-func MarkerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }
+// markerOf is how the markers of a run of the tests begin.
+func markerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }
 
 // Alive returns the pids, in the test's namespace, of the living processes
 // that the init started, and its own.
-func (p *Init) Alive() []int { return Marked(p.Marker + "\x00") }
+func (p *Init) Alive() []int { return marked(p.Marker + "\x00") }
 
-// Marked returns the pids of the living processes with a variable that begins so; the
+// marked returns the pids of the living processes with a variable that begins so; the
 // last ends with a NUL as each does.
-func Marked(marker string) []int {
+func marked(marker string) []int {
 	return slices.DeleteFunc(allPids(), func(pid int) bool { return !isMarked(pid, marker) })
 }
 
