@@ -16,23 +16,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"drainit/test/harness/setup"
 )
 
-// Setup is what `worker stage` does before it becomes drainit; see there.
-type Setup struct {
-	Namespace   bool
-	Proc        string
-	ReadOnly    bool
-	Root        string
-	UID         int
-	Docker      bool
-	MaxProcs    uint64
-	Ignore      []int
-	Block       []int
-	CloseStderr bool
-	Setsid      bool
-	Hold        bool
-}
+// Setup is what `worker stage` does before it becomes drainit.
+type Setup = setup.Setup
 
 // Launch is one start of an init.
 type Launch struct {
@@ -104,10 +93,10 @@ func Run(t *testing.T, l Launch) *Init {
 	}
 	p.trace = l.Trace
 	l.Setup.Namespace, l.Setup.Hold = !l.NoPID1, p.trace != nil
-	setup, err := json.Marshal(l.Setup)
+	stage, err := json.Marshal(l.Setup)
 	must(t, err)
 	p.Cmd = exec.Command(WorkerBin, append([]string{"stage", l.Bin}, l.Args...)...)
-	p.Cmd.Env = append(append(os.Environ(), "STAGE="+string(setup), p.Marker), l.Env...)
+	p.Cmd.Env = append(append(os.Environ(), "STAGE="+string(stage), p.Marker), l.Env...)
 	p.Cmd.Dir = l.Dir
 	p.Cmd.ExtraFiles = l.Files
 	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

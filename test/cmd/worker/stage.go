@@ -9,35 +9,20 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-)
 
-// Setup is what a test asks of the surroundings of a drainit. It comes as JSON
-// in the environment variable STAGE, which drainit does not get to see.
-type Setup struct {
-	Namespace   bool   // in fresh PID and mount namespaces: /proc is to be set up
-	Proc        string // "": fresh, "none": unmounted, "foreign": that of another namespace
-	ReadOnly    bool   // the root is mounted read-only
-	Root        string // the folder that becomes the root, with a /proc and a /dev/null of its own
-	UID         int    // become this user and group
-	Docker      bool   // with the capabilities that Docker leaves to root
-	MaxProcs    uint64 // RLIMIT_NPROC
-	Ignore      []int  // signals ignored
-	Block       []int  // signals blocked
-	CloseStderr bool
-	Setsid      bool // lead a session without a terminal
-	Hold        bool // stop behind the exec, traced by the thread that forked
-}
+	"drainit/test/harness/setup"
+)
 
 // stage sets up and becomes args.
 func stage(args []string) error {
-	var s Setup
+	var s setup.Setup
 	if err := json.Unmarshal([]byte(os.Getenv("STAGE")), &s); err != nil {
 		return fmt.Errorf("cannot read STAGE: %w", err)
 	}
 	if err := os.Unsetenv("STAGE"); err != nil {
 		return err
 	}
-	for _, step := range []func(Setup) error{mounts, session, capabilities, limits, inheritedSignals} {
+	for _, step := range []func(setup.Setup) error{mounts, session, capabilities, limits, inheritedSignals} {
 		if err := step(s); err != nil {
 			return err
 		}
@@ -55,7 +40,7 @@ func stage(args []string) error {
 
 // mounts sets up /proc and the root. A folder that becomes the root, as an engine makes it of an
 // image, holds nothing but what the test put there.
-func mounts(s Setup) error {
+func mounts(s setup.Setup) error {
 	if !s.Namespace {
 		return nil
 	}
@@ -90,7 +75,7 @@ func mounts(s Setup) error {
 	return unix.Chdir("/")
 }
 
-func session(s Setup) error {
+func session(s setup.Setup) error {
 	if !s.Setsid || unix.Getpid() == 1 {
 		return nil // the namespace's first process leads a session already, if it was asked to
 	}
@@ -107,7 +92,7 @@ var dockers = []uintptr{
 
 // capabilities takes the others out of the bounding set, so that root has none of them
 // behind the exec.
-func capabilities(s Setup) error {
+func capabilities(s setup.Setup) error {
 	if !s.Docker {
 		return nil
 	}
@@ -122,7 +107,7 @@ func capabilities(s Setup) error {
 	return nil
 }
 
-func limits(s Setup) error {
+func limits(s setup.Setup) error {
 	if s.MaxProcs > 0 {
 		lim := unix.Rlimit{Cur: s.MaxProcs, Max: s.MaxProcs}
 		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &lim); err != nil {
@@ -141,7 +126,7 @@ func limits(s Setup) error {
 	return syscall.Setresuid(s.UID, s.UID, s.UID)
 }
 
-func inheritedSignals(s Setup) error {
+func inheritedSignals(s setup.Setup) error {
 	for _, n := range s.Ignore {
 		signal.Ignore(syscall.Signal(n))
 	}
