@@ -23,7 +23,7 @@ import (
 //	pgrp   lead a process group, whose TSTP the kernel does not discard
 //
 // SEGV, BUS, ILL and FPE are not to be handled: perl handles those at once, in the
-// middle of whatever it does, and may fault for good behind the handler.
+// middle of whatever it does, and may fault for good after the handler.
 const PerlTree = `
 use strict; use POSIX ();
 my $s = shift;

@@ -12,7 +12,7 @@ import (
 )
 
 // talkative makes drainit write more lines than it queues. It keeps its handlers to its very
-// end: a USR1 that waited behind the TERM is none to die of.
+// end: a USR1 that waited after the TERM is none to die of.
 const talkative = `
 waitpid spawn { spawn { } for 1 .. 300 }, 0;
 catch "USR1", "TERM"; say "ready"; await "TERM"; nap 0.3; say "drained"; POSIX::_exit(7)`

@@ -153,7 +153,7 @@ func (s *spawned) rest() (all []byte, err error) {
 
 // stage is the process that becomes the command: the first of a PID namespace,
 // if asked to mount /proc. Asked to "stamp", it sends the time last, and "stderr" makes the
-// pipe its standard error behind that.
+// pipe its standard error after that.
 func stage(how string, argv []string) error {
 	if _, dir, ok := strings.Cut(how, "cgroup="); ok {
 		dir, _, _ = strings.Cut(dir, ",")

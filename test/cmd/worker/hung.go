@@ -92,7 +92,7 @@ func answerFUSE(fd int, request []byte) error {
 
 // hang hangs in munmap(2) of a file that a hungFS has, in its first thread, which
 // holds the lock of its memory meanwhile. It prints "hangs" when another of its threads
-// is about to wait for that lock, to write: behind it, who wants to read waits too. It has
+// is about to wait for that lock, to write: after it, who wants to read waits too. It has
 // called itself NAME by then.
 //
 //	worker hang FILE NAME

@@ -91,7 +91,7 @@ var dockers = []uintptr{
 }
 
 // capabilities takes the others out of the bounding set, so that root has none of them
-// behind the exec.
+// after the exec.
 func capabilities(s setup.Setup) error {
 	if !s.Docker {
 		return nil

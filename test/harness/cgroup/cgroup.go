@@ -108,7 +108,7 @@ func At(name string) (all []string) {
 	return all
 }
 
-// Tree are the folders of a cgroup and of those below it, each behind what is below it: in
+// Tree are the folders of a cgroup and of those below it, each after what is below it: in
 // the order in which they can be removed.
 func Tree(top string) (all []string) {
 	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
