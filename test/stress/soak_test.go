@@ -76,7 +76,8 @@ func TestSoak(t *testing.T) {
 func soakBy(t *testing.T, plan soakPlan) {
 	t.Helper()
 	r, w := harness.Pipe(t)
-	p := &soaking{harness.Run(t, harness.Launch{Stdout: w, Args: append([]string{"-v"}, harness.Script(soaked, strconv.Itoa(plan.orphans))...)}), plan, r, bufio.NewReader(r)}
+	init := harness.Run(t, harness.Launch{Stdout: w, Args: append([]string{"-v"}, harness.Script(soaked, strconv.Itoa(plan.orphans))...)})
+	p := &soaking{init, plan, r, bufio.NewReader(r)}
 	w.Close()
 	p.wantAnswer("ready")
 	p.wantAnswer("ready")

@@ -67,7 +67,8 @@ func answerFUSE(fd int, request []byte) error {
 	case initialize: // the version, what it can, MaxWrite
 		body = []any{uint32(7), uint32(31), [3]uint32{}, uint32(size), [10]uint32{}}
 	case getattr: // node, size, blocks; mode, links; block size
-		body = []any{[2]uint64{}, uint64(1), uint64(size), uint64(8), [3]uint64{}, [3]uint32{}, uint32(unix.S_IFREG | 0o666), uint32(1), [3]uint32{}, uint32(size), uint32(0)}
+		body = []any{[2]uint64{}, uint64(1), uint64(size), uint64(8), [3]uint64{}, [3]uint32{},
+			uint32(unix.S_IFREG | 0o666), uint32(1), [3]uint32{}, uint32(size), uint32(0)}
 	case open:
 		body = []any{[2]uint64{}}
 	case read:
