@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/signals"
 	"drainit/test/harness"
 )
 
@@ -164,13 +165,13 @@ func TestWorkerThatFillsTheProcessTableIsKilledAtTheGrace(t *testing.T) {
 	})
 }
 
-// Signals that are sent to drainit, one of each kind that it can catch, never
-// end it by themselves.
+// Signals that are sent to drainit, one of each kind that it can catch but the one that forces a
+// stop, never end it by themselves.
 func TestNoCatchableSignalEndsDrainit(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "all", "-exit", "8"}})
 		p.WaitReady()
-		last := syscall.Signal(64)
+		last := signals.ForceStop - 1
 		for sig := syscall.Signal(1); sig <= last; sig++ {
 			switch sig {
 			case syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGPROF, 32, 33, 34:
