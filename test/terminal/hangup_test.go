@@ -30,9 +30,7 @@ func (r record) text() string {
 // wait waits until something is in the record.
 func (r record) wait(text string) {
 	r.t.Helper()
-	if !harness.Eventually(func() bool { return strings.Contains(r.text(), text) }) {
-		r.t.Fatalf("%q is not in the record, which is\n%s", text, r.text())
-	}
+	harness.WaitUntil(r.t, text+" in the record", func() bool { return strings.Contains(r.text(), text) })
 }
 
 // want checks how often something is in the record, at the end.
