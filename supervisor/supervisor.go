@@ -124,7 +124,7 @@ func (s *Supervisor) prepare() error {
 	s.queue.Subscribe(append(s.cfg.stops, signals.ForceStop), s.cfg.Rewrites.From())
 	s.publish() // no stop signal is lost any longer
 	if err := reaper.BecomeSubreaper(); err != nil {
-		return err
+		s.journal.NotAdopting(err)
 	}
 	if sig := s.cfg.ParentDeathSignal; sig != 0 {
 		if err := spawn.WatchParent(parent, sig); err != nil {

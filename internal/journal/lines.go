@@ -22,6 +22,11 @@ import (
 // NotStarted is why there is no worker.
 func (j *Journal) NotStarted(why string) { j.Message = j.Error("%s", why) }
 
+// NotAdopting is a drainit that is not PID 1, where the system refuses that orphans come to it.
+func (j *Journal) NotAdopting(why error) {
+	j.Warn("cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v", why)
+}
+
 // StoppedEarly is a stop signal that came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal) {
 	j.Message = j.info("%v came before the start: the worker is not started", sig)

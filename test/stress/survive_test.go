@@ -134,6 +134,22 @@ func TestDrainAndKillWorkAnywhere(t *testing.T) {
 	}
 }
 
+// Where orphans do not come to drainit a worker drains as ever, and what it leaves lives on: qemu-user and a
+// seccomp profile may refuse the call.
+func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
+	harness.Need(t, "perl")
+	t.Parallel()
+	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.WorkerBin, Args: append([]string{"nocall", strconv.Itoa(unix.SYS_PRCTL), harness.DrainitBin},
+		harness.Line([]string{harness.LongGrace}, harness.Script(`spawn { $name = "child"; catch "TERM"; say "ready $$"; forever }; catch "TERM"; await "TERM"; exit 7`)...)...)})
+	child := p.ReadyPid(`^ready`)
+	p.Signal(syscall.SIGTERM)
+	p.WaitErr(`"msg":"stopped after .*exited with status 7"`)
+	harness.Kill(t, child, syscall.SIGKILL) // it holds the pipes
+	p.WantExit(7)
+	p.WantLogged(`"warn".*cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled`, 1)
+	p.WantCount("child got TERM", 0)
+}
+
 func TestFullProcessTableAtTheStartGives125(t *testing.T) {
 	p := harness.Run(t, harness.Launch{Bin: harness.WorkerBin, Args: []string{"noforks", harness.DrainitBin, "--", "true"}})
 	p.WantExit(125)
