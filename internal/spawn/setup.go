@@ -27,6 +27,7 @@ func SetUp() error {
 func Settle() {
 	keepSmall()
 	preferWorker()
+	boundQueue()
 	detach()
 }
 
@@ -83,6 +84,15 @@ func keepSmall() {
 // permits that: without drainit the container ends, and its log and status say nothing. A -1000
 // would not be killed where that is the only way on (proc_pid_oom_score_adj(5)).
 func preferWorker() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"), 0) }
+
+// boundQueue has the kernel queue no more than this of the real-time signals that come to drainit, and
+// give EAGAIN to who sends one more by sigqueue(3). Each thread takes all that are queued before its next
+// instruction, and each is looked for in the whole queue (kernel/signal.c, collect_signal): 100,000 would
+// keep drainit from acting for minutes. One sent by kill(2) comes all the same, and so do all others.
+func boundQueue() {
+	const most = 1024 // the user's timers count, too (timer_create(2))
+	_ = unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: most, Max: most})
+}
 
 // detach lets go of what drainit was given: it pins no mount by its directory and holds no pipe
 // open. Standard error stays, for the log, and PID 1's standard output, for cron jobs that write
