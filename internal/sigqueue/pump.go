@@ -33,6 +33,7 @@ func (q *Queue) pump() {
 			a := stops.arrival(sig, now)
 			if a.Earliest == now { // the window opens
 				ticks.Reset(tick)
+				q.termFirst(a)
 			}
 			q.Arrive(a)
 		case sig == unix.SIGCONT && !resumes:
@@ -54,6 +55,21 @@ func (q *Queue) pump() {
 // it is the CONT. A worker that loses a quiet drains at the next TERM, and one that lost a resume
 // would idle for good.
 const unordered = 5 * time.Millisecond
+
+// termFirst has a TERM that came together with a stop signal before the other: of all that wait for a
+// drainit that was stopped or had no CPU time the kernel gives the lowest first, INT, of which a worker
+// may die (next_signal, kernel/signal.c).
+func (q *Queue) termFirst(other Arrival) {
+	if other.Signal == unix.SIGTERM || !q.stops.Has(unix.SIGTERM) {
+		return
+	}
+	time.Sleep(unordered)
+	select {
+	case <-q.slots[unix.SIGTERM]:
+		q.Arrive(Arrival{unix.SIGTERM, other.Earliest})
+	default:
+	}
+}
 
 // resume has a CONT count, and takes back a TSTP that came with it and is still in its slot.
 func (q *Queue) resume() {

@@ -167,6 +167,19 @@ func TestQuietAndResumeCloseTogether(t *testing.T) {
 	}
 }
 
+// A TERM that is taken close together with another stop signal goes first, whatever the kernel's order.
+func TestTermGoesBeforeWhatComesTogetherWithIt(t *testing.T) {
+	for range 4 { // what is taken first is chance
+		q := pumped(t)
+		q.slots[unix.SIGUSR2] <- unix.SIGUSR2
+		q.slots[unix.SIGTERM] <- unix.SIGTERM
+		first, second := <-q.Stops, <-q.Stops
+		if first.Signal != unix.SIGTERM || second.Signal != unix.SIGUSR2 || first.Earliest != second.Earliest {
+			t.Errorf("%+v, %+v", first, second)
+		}
+	}
+}
+
 // A stop signal is pending from its slot on until it is taken; another never is.
 func TestStopPending(t *testing.T) {
 	q := New()
