@@ -123,11 +123,11 @@ func TestWorkerExitsByItself(t *testing.T) {
 // A signal that drainit did not send is told from a stop in the log and the termination message.
 func TestWorkerIsKilled(t *testing.T) {
 	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it"
-	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside"
+	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"
 	playRows(t, []row{
 		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning", "message " + oom}},
 		{"by SEGV", "", "node", "node dies SEGV", "", "139 0s",
-			[]string{"warning: node[1] was killed by SIGSEGV, which drainit did not send: it came from the worker itself, or from outside", "1 warning"}},
+			[]string{"warning: node[1] was killed by SIGSEGV, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside", "1 warning"}},
 		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded}},
 		{"by that, though it had a handler", "", "node[HUP!]", "HUP", "0s HUP node", "129 0s",
 			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded"}},

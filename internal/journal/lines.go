@@ -156,9 +156,9 @@ func (j *Journal) WorkerStopped() {
 func (j *Journal) DiedOf(by unix.Signal) {
 	switch sent := j.worker.Sent.Has(by); {
 	case !sent && by == unix.SIGKILL:
-		j.Message = j.Warn("%v was killed by %v, which drainit did not send: out of memory, or a kill from outside", j.worker, by)
+		j.Message = j.Warn("%v was killed by %v, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside", j.worker, by)
 	case !sent:
-		j.Message = j.Warn("%v was killed by %v, which drainit did not send: it came from the worker itself, or from outside", j.worker, by)
+		j.Message = j.Warn("%v was killed by %v, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside", j.worker, by)
 	case j.worker.Unhandled.Has(by):
 		j.Message = j.Warn("%v died of %v, which drainit forwarded: it has no handler for it", j.worker, by)
 	case j.worker.Forwarded.Has(by):

@@ -39,7 +39,7 @@ var deaths = []struct {
 		term(p)
 		p.WaitErr(`what still runs after`)
 		harness.Kill(p.T, p.ReadyPid(`^ready`), syscall.SIGKILL)
-	}, 137, `^perl\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside$`},
+	}, 137, `^perl\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside$`},
 	{"died of a forwarded signal", harness.LongGrace, `say "ready $$"; forever`, func(p *harness.Init) { p.Signal(syscall.SIGHUP) }, 129,
 		`^perl\[\d+\] died of SIGHUP, which drainit forwarded: it has no handler for it$`},
 	{"died of it by its own hand", harness.LongGrace, `$SIG{HUP} = sub { $SIG{HUP} = "DEFAULT"; kill HUP => $$ }; say "ready $$"; forever`,

@@ -107,7 +107,7 @@ func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	t.Parallel()
 	c := harness.Docker(t).Run(t, "--memory", "32m", "--", "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
 	c.WantExit(137)
-	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, or a kill from outside`)
+	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside`)
 }
 
 // terminal runs a container at a terminal, where keys types.
