@@ -141,10 +141,10 @@ func parseDuration(s, want string) (time.Duration, error) {
 }
 
 func parseFile(name string) (string, error) {
-	if name == "" {
-		return "", nil
+	if abs, err := filepath.Abs(name); err == nil && name != "" { // drainit will be in another directory
+		name = abs
 	}
-	return filepath.Abs(name) // drainit will be in another directory
+	return name, nil
 }
 
 func (o *options) parseStopDelay(value string) (time.Duration, error) {

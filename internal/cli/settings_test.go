@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"reflect"
@@ -157,11 +156,10 @@ func TestRelativeTerminationLogInAFolderThatIsGone(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parse([]string{"--termination-log", "log", "x"}, nil); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "--termination-log: ") {
-		t.Errorf("relative: %v", err)
-	}
-	if o, err := parse([]string{"--termination-log", "/log", "x"}, nil); err != nil || o.config.TerminationLog != "/log" {
-		t.Errorf("absolute: %q, %v", o.config.TerminationLog, err)
+	for _, file := range []string{"log", "../log", "/log"} { // what is relative is written nowhere
+		if o, err := parse([]string{"--termination-log", file, "x"}, nil); err != nil || o.config.TerminationLog != file {
+			t.Errorf("%q, %v", o.config.TerminationLog, err)
+		}
 	}
 }
 

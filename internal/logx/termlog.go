@@ -2,6 +2,7 @@ package logx
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -12,10 +13,14 @@ const DefaultTerminationLog = "/dev/termination-log"
 
 // WriteTerminationLog writes a termination message into a regular file that exists and is
 // empty; one that is not empty holds the application's own message and is left alone. It
-// never waits, for a reader of a pipe least of all. An empty name or text writes nothing.
+// never waits, for a reader of a pipe least of all. An empty name or text writes nothing. A name
+// is relative only where the working directory had none at the start.
 func WriteTerminationLog(file, text string) error {
 	if file == "" || text == "" {
 		return nil
+	}
+	if !filepath.IsAbs(file) {
+		return errors.New("its directory has been removed")
 	}
 	fd, err := openNoLink(file)
 	if err != nil {
