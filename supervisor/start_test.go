@@ -71,6 +71,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		{unix.SIGTERM, nil, false, Outcome{Status: 143}},
 		{unix.SIGINT, nil, false, Outcome{Status: 130}},
 		{unix.SIGUSR2, nil, false, Outcome{Status: 140}},
+		{signals.ForceStop, nil, false, Outcome{Status: 137}},
 		{unix.SIGTERM, []int{143}, false, Outcome{}},
 		{unix.SIGTERM, nil, true, Outcome{Status: 143}},
 		{unix.SIGINT, nil, true, Outcome{Status: 130, Interrupted: os.Getpid() != 1}}, // PID 1 is no job of a shell
@@ -84,7 +85,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		if tt.tty {
 			s.job = term.NewJob(new(term.Terminal), s.queue, s)
 		}
-		s.queue.Subscribe(s.cfg.stops, nil)
+		s.queue.Subscribe(append(s.cfg.stops, signals.ForceStop), nil)
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}

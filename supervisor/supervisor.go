@@ -141,7 +141,11 @@ func (s *Supervisor) stopBeforeStart() bool {
 		return false
 	}
 	sig := (<-s.queue.Stops).Signal
-	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(sig)}, At: time.Now()}
+	by := sig
+	if sig == signals.ForceStop {
+		by = unix.SIGKILL
+	}
+	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(by)}, At: time.Now()}
 	s.job.RecordExit(sig, sig, sig, signals.SetOf(sig)) // as if the worker had died of it
 	s.machine.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: sig})
 	s.journal.StoppedEarly(sig)
@@ -203,7 +207,7 @@ func Pause(queue *sigqueue.Queue) error {
 	if err := spawn.SetUp(); err != nil {
 		return err
 	}
-	queue.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT}, nil)
+	queue.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT, signals.ForceStop}, nil)
 	title.Set(title.Pause)
 	if err := reaper.BecomeSubreaper(); err != nil {
 		return err

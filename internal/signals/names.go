@@ -73,13 +73,13 @@ func Faults() []unix.Signal {
 }
 
 // Forwardable reports whether the signal is ever passed on. KILL and STOP no process can see,
-// and PROF and 32 to 34 the Go runtime never delivers. Faults are drainit's own, CHLD is
+// and PROF and 32 to 34 the Go runtime never delivers. Faults and ForceStop are drainit's own, CHLD is
 // about its own children, PIPE and XFSZ about its own log, XCPU about its own time, and URG
 // interrupts the threads of the Go runtime, which sends it to itself all the time.
 func Forwardable(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, 32, 33, rtMin,
-		unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU:
+		unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU, ForceStop:
 		return false
 	}
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)

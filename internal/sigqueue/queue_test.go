@@ -129,7 +129,7 @@ func pumped(t *testing.T) *Queue {
 
 func TestRealSignalsArePassedOn(t *testing.T) {
 	q := pumped(t)
-	for _, sig := range []unix.Signal{unix.SIGUSR1, unix.SIGIO, unix.SIGTSTP, unix.SIGCONT, 64, unix.SIGTERM, unix.SIGUSR2} {
+	for _, sig := range []unix.Signal{unix.SIGUSR1, unix.SIGIO, unix.SIGTSTP, unix.SIGCONT, 63, unix.SIGTERM, unix.SIGUSR2} {
 		if err := unix.Kill(unix.Getpid(), sig); err != nil {
 			t.Fatal(err)
 		}

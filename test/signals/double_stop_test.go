@@ -82,8 +82,8 @@ func pending(p *harness.Init) bool {
 	return err == nil && !strings.Contains(string(b), "ShdPnd:\t0000000000000000\n")
 }
 
-// drainsUntilUSR1 is a worker whose drain ends by USR1, which is forwarded to it.
-const drainsUntilUSR1 = `catch "TERM", "INT", "USR1"; say "ready"; await "USR1"; exit 7`
+// drainsUntilUSR1 is a worker whose drain ends by USR1, which is forwarded to it. Its name forces nothing.
+const drainsUntilUSR1 = `$0 = "force:1"; catch "TERM", "INT", "USR1"; say "ready"; await "USR1"; exit 7`
 
 // With --second-stop ignore a stop signal that is repeated is logged once and ignored: a
 // platform that repeats itself cuts no job. The worker drains to its end, with its status.

@@ -45,7 +45,7 @@ func TestTermTheMomentTheWorkerExistsIsNotLost(t *testing.T) {
 // through: by then those are subscribed to that workers send, and those that a flag names.
 func TestSignalThatTheWorkerSendsFirstIsNotLost(t *testing.T) {
 	harness.Usual(t)
-	for sig, flags := range map[string][]string{"USR1": nil, "64": {"--rewrite", "64:64"}} {
+	for sig, flags := range map[string][]string{"USR1": nil, "63": {"--rewrite", "63:63"}} {
 		t.Run(sig, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				for range 2 {
