@@ -9,6 +9,7 @@ import (
 
 	"drainit/internal/signals"
 	"drainit/test/harness"
+	"drainit/test/harness/queued"
 )
 
 // Signals of one kind may become one, as in the kernel, but none of another kind is lost or doubled.
@@ -46,6 +47,29 @@ func sendIn(p *harness.Init, flood, sig syscall.Signal) (line string) {
 		p.Signal(flood)
 	}
 	return "got " + signals.Name(sig)
+}
+
+// What waits for a drainit that is stopped is one request, TERM, and has no queue of real-time signals before
+// it that would take minutes: the kernel keeps no more of them, and says so.
+func TestSignalsThatWaitForAStoppedDrainit(t *testing.T) {
+	const bound = 2000
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := launch(t, noPID1, []string{"--second-stop=ignore"}, listening("-end", "TERM,INT")...)
+		p.WaitTitle("drainit:run")
+		harness.Freeze(t, p.Pid())
+		n := 0
+		for ; n < bound && queued.Send(p.Pid(), unix.Signal(40+n%10)) == nil; n++ {
+		}
+		if n == bound {
+			t.Error("the queue has no bound")
+		}
+		for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGCONT} {
+			p.Signal(sig)
+		}
+		p.WantExit(7)
+		p.WantCount("got SIGTERM", 1)
+		p.WantCount("got SIGINT", 0)
+	})
 }
 
 // A CONT has a slot of its own: it is not lost after any number of TSTP.
