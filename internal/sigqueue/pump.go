@@ -9,8 +9,7 @@ import (
 
 // pump takes each signal from its slot. It ends with the process, as the subscriptions do.
 func (q *Queue) pump() {
-	var stops window
-	resumes := false // a CONT has come, and waits for the TSTP before it
+	stops, resumes := window{}, false // a CONT has come, and waits for the TSTP before it
 	ticks, settled := time.NewTicker(tick), time.NewTimer(unordered)
 	from := []reflect.SelectCase{{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ticks.C)}} // in the place of no signal
 	for _, slot := range q.slots[1:] {

@@ -30,14 +30,12 @@ import (
 type Queue struct {
 	Stops chan Arrival // the stop signals, in the order in which they came
 
-	slots  [maxSignal + 1]chan os.Signal // by signal: os/signal drops what its channel has no room for
-	stops  signals.Set                   // the stop signals
-	woken  chan struct{}                 // one slot
-	others atomic.Uint64                 // a signals.Set: what was put and is not taken
-	last   unix.Signal                   // that was taken of them: each has its turn
+	slots  [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what its channel has no room for
+	stops  signals.Set                           // the stop signals
+	woken  chan struct{}                         // one slot
+	others atomic.Uint64                         // a signals.Set: what was put and is not taken
+	last   unix.Signal                           // that was taken of them: each has its turn
 }
-
-const maxSignal = 64
 
 // New returns a queue that no signal comes to until it is subscribed.
 func New() *Queue {

@@ -20,22 +20,18 @@ func signalAtDeath(worker int, sig unix.Signal) error {
 		return nil
 	}
 	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		return noSignalAtDeath("pipe2", err)
-	}
+	err := unix.Pipe2(ends[:], unix.O_CLOEXEC)
 	for _, fd := range ends {
 		for _, set := range [][2]int{{unix.F_SETSIG, int(sig)}, {unix.F_SETOWN, worker}, {unix.F_SETFL, unix.O_ASYNC}} {
-			if _, err := unix.FcntlInt(uintptr(fd), set[0], set[1]); err != nil {
-				return noSignalAtDeath("fcntl", err)
+			if err == nil {
+				_, err = unix.FcntlInt(uintptr(fd), set[0], set[1])
 			}
 		}
 	}
+	if err != nil { // a warning: the worker runs all the same
+		return fmt.Errorf("the worker will not be signalled if drainit is killed: %w", err)
+	}
 	return nil
-}
-
-// noSignalAtDeath is a warning: the worker runs all the same.
-func noSignalAtDeath(call string, err error) error {
-	return fmt.Errorf("the worker will not be signalled if drainit is killed: %w", os.NewSyscallError(call, err))
 }
 
 // WatchParent asks for sig when the parent, whose pid was read at the start,
