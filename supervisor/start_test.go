@@ -14,8 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/health"
-	"drainit/internal/logx"
 	"drainit/internal/phase"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
@@ -172,29 +170,6 @@ func TestWorkerEndsAtOnce(t *testing.T) {
 		b.wantPhase("done")
 		b.s.journal.Log.Close()
 	})
-}
-
-// The settings that differ from the default are in one line for debugging.
-func TestSettings(t *testing.T) {
-	at, err := health.ParseAddress("127.0.0.1:8080")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := configOf("--grace infinity --stop-delay 1s --second-stop ignore --stop-signal QUIT --rewrite HUP:0 --forward group --forking=1 " +
-		"--remap-exit 143 --warn-reaped=1")
-	all.ParentDeathSignal, all.HealthAddr, all.TerminationLog = unix.SIGTERM, at, "/x"
-	none := configOf("")
-	none.TerminationLog = logx.DefaultTerminationLog
-	for want, cfg := range map[string]Config{
-		"the defaults": none,
-		"--grace infinity --stop-delay 1s --second-stop ignore --stop-signal SIGQUIT --rewrite SIGHUP:0 --forward group --forking --remap-exit 143 " +
-			"--parent-death-signal SIGTERM --warn-reaped --health-addr 127.0.0.1:8080 --termination-log=/x": all,
-	} {
-		if got := cfg.String(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	inBubble(t, "", "node[TERM=0]", func(b *bubble) { b.wantLines(1, "settings: --termination-log=; pid ") })
 }
 
 // A TSTP stops drainit, as Ctrl-Z does any program, where a shell could continue it and none of the worker's

@@ -153,7 +153,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 }
 
 func (s *Supervisor) startWorker() *spawn.Error {
-	s.journal.Settings(s.cfg)
+	s.journal.Settings(s.cfg.Given)
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed

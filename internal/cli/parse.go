@@ -126,10 +126,15 @@ func (o *options) apply(f *flags, environ []string) error {
 			if err := s.set(v); err != nil {
 				return fmt.Errorf("%s: %w%s", source, err, hint)
 			}
+			o.config.Given = append(o.config.Given, source+"="+v)
 		}
 		if ofWorker && o.config.Grace != supervisor.Forever {
 			o.config.Grace += 5 * time.Second // in which it must still give its jobs back (section 5.3 of the OJS specification)
+			o.config.Given = append(o.config.Given, "plus 5s")
 		}
+	}
+	if o.config.WarnReaped {
+		o.config.Given = append(o.config.Given, "--warn-reaped")
 	}
 	return nil
 }

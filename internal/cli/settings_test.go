@@ -25,11 +25,12 @@ func plain() options {
 	}}
 }
 
-// wantParsed checks all options of a command line, but for the worker's environment.
+// wantParsed checks all options of a command line, but for the worker's environment and what is
+// said of the settings.
 func wantParsed(t *testing.T, args, environ []string, want options) {
 	t.Helper()
 	got, err := parse(args, environ)
-	want.config.Env = got.config.Env
+	want.config.Env, want.config.Given = got.config.Env, got.config.Given
 	if err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("%q in %q: %v\ngot  %+v\nwant %+v", args, environ, err, *got, want)
 	}
@@ -212,5 +213,20 @@ func TestWorkersEnvironment(t *testing.T) {
 	}
 	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1"}, others...)); err != nil || !slices.Equal(o.config.Env, others) {
 		t.Errorf("%v\ngot  %q\nwant %q", err, o.config.Env, others)
+	}
+}
+
+// What is said of the settings is what was given, and where: a flag wins.
+func TestSettingsAreSaidAsGiven(t *testing.T) {
+	for _, tt := range []struct{ args, environ, want string }{
+		{"x", "DRAINIT_GRACE= DRAINIT_SERVICE_HOST=h", ""},
+		{"-t9 -vw -r HUP:0 --rewrite=TERM:QUIT --forking -g x", "DRAINIT_GRACE=1 DRAINIT_REMAP_EXIT=3,4",
+			"--grace=9 DRAINIT_REMAP_EXIT=3 DRAINIT_REMAP_EXIT=4 --rewrite=HUP:0 --rewrite=TERM:QUIT --forward=group --forking=true --log-level=debug --warn-reaped"},
+		{"--termination-log= x", "OJS_GRACE_PERIOD=20", "--termination-log= OJS_GRACE_PERIOD=20 plus 5s"},
+		{"x", "OJS_GRACE_PERIOD=inf", "OJS_GRACE_PERIOD=inf"},
+	} {
+		if o, err := parse(strings.Fields(tt.args), strings.Fields(tt.environ)); err != nil || strings.Join(o.config.Given, " ") != tt.want {
+			t.Errorf("%s %s: %q, %v; want %s", tt.environ, tt.args, o.config.Given, err, tt.want)
+		}
 	}
 }

@@ -15,9 +15,6 @@ type Address struct {
 	at   netip.AddrPort
 }
 
-// String is the address as it was given.
-func (a Address) String() string { return a.text }
-
 // Given reports whether there is one.
 func (a Address) Given() bool { return a.text != "" }
 

@@ -93,7 +93,7 @@ func TestWhereToListen(t *testing.T) {
 		":8080": "[::]:8080", "8080": "[::]:8080", "localhost:8080": "127.0.0.1:8080", "127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:1": "0.0.0.0:1",
 		"[::1]:65535": "[::1]:65535", "[::ffff:127.0.0.1]:80": "127.0.0.1:80",
 	} {
-		if a, err := ParseAddress(text); err != nil || !a.Given() || a.String() != text || a.at.String() != want {
+		if a, err := ParseAddress(text); err != nil || !a.Given() || a.text != text || a.at.String() != want {
 			t.Errorf("%q is %+v, %v; want %s", text, a, err, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -130,8 +131,10 @@ func (j *Journal) timeLeft(now time.Time) phrase {
 
 func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// Settings are those that differ from the default, for -v.
-func (j *Journal) Settings(all fmt.Stringer) { j.debug("settings: %v; pid %d", all, os.Getpid()) }
+// Settings are the flags and variables that were given, for -v.
+func (j *Journal) Settings(given []string) {
+	j.debug("settings: %s; pid %d", strings.Join(given, " "), os.Getpid())
+}
 
 // Left is what is alive below drainit. Err is why that is not known.
 type Left struct {

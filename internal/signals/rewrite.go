@@ -27,18 +27,6 @@ func (r Rewrites) Apply(sig unix.Signal) unix.Signal {
 // From are the signals that are rewritten, in their order.
 func (r Rewrites) From() []unix.Signal { return slices.Sorted(maps.Keys(r)) }
 
-// Rules are the rewrites as ParseRewrite reads them, by the number of the signal that comes.
-func (r Rewrites) Rules() (rules []string) {
-	for _, from := range r.From() {
-		to := "0"
-		if r[from] != Drop {
-			to = Name(r[from])
-		}
-		rules = append(rules, Name(from)+":"+to)
-	}
-	return rules
-}
-
 // ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM must be a
 // signal that drainit passes on, unless it is to be dropped: what is never passed on is
 // dropped anyway. TO must be one that can do no more than end the worker or be handled:

@@ -102,7 +102,7 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 		var own []string
 		for name, value := range aValue(t) {
 			if name != "log-level" { // its lines would be read
-				own = append(own, variableOf(name)+"="+value[0])
+				own = append(own, variableOf(name)+"="+value)
 			}
 		}
 		show := func(env []string, through ...string) []string {

@@ -24,10 +24,10 @@ func SettingsLine(t *testing.T, args, env []string) string {
 	return line
 }
 
-// Settles reports whether the line says that these settings differ from the default, and no
-// others.
-func Settles(line, flags string) bool {
-	return strings.Contains(line, "settings: "+flags+"; pid ")
+// Settles reports whether the line says that these settings were given, and no others but those of
+// SettingsLine.
+func Settles(line, given string) bool {
+	return strings.Contains(line, strings.TrimSpace("settings: "+given)+" DRAINIT_LOG_FORMAT=text DRAINIT_LOG_LEVEL=debug; pid ")
 }
 
 // Ran is what came of an init that has ended.

@@ -22,7 +22,7 @@ var lifeLines = []struct {
 	msg    string
 	fields string // all but time, level, logger and msg; W is the worker's pid
 }{
-	{"debug", `^settings: --grace 300ms; pid \d+$`, `phase=starting`},
+	{"debug", `^settings: .*--grace=300ms .*; pid \d+$`, `phase=starting`},
 	{"debug", `^started worker\[W\]$`, `phase=running pid=W comm=worker`},
 	{"info", `^quiet: SIGTSTP to worker\[W\]$`, `phase=quiet signal=SIGTSTP`},
 	{"info", `^running again: SIGCONT to worker\[W\]$`, `phase=running signal=SIGCONT`},
