@@ -8,6 +8,7 @@ package health
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,8 +29,7 @@ const (
 type server struct {
 	state    *State
 	listener int
-	conns    [probesAtMost]*conn
-	open     int // the first so many connections are open, the oldest first
+	conns    []conn // those that are open, the oldest first
 	polled   []unix.PollFd
 	answer   []byte
 }
@@ -50,10 +50,7 @@ func Serve(at Address, state *State) error {
 		return fmt.Errorf("--health-addr %s: %w", at.text, err)
 	}
 	state.now.CompareAndSwap(nil, &view{word: phase.Starting.String()})
-	s := &server{state: state, listener: listener}
-	for i := range s.conns {
-		s.conns[i] = new(conn)
-	}
+	s := &server{state: state, listener: listener, conns: make([]conn, 0, probesAtMost)}
 	started := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -70,11 +67,11 @@ func Serve(at Address, state *State) error {
 // goes before a new one, which could displace it.
 func (s *server) round() {
 	s.polled = append(s.polled[:0], unix.PollFd{Fd: int32(s.listener), Events: unix.POLLIN})
-	for _, c := range s.conns[:s.open] {
-		s.polled = append(s.polled, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
+	for i := range s.conns {
+		s.polled = append(s.polled, unix.PollFd{Fd: int32(s.conns[i].fd), Events: unix.POLLIN})
 	}
 	wait := -1 // for ever
-	if s.open > 0 {
+	if len(s.conns) > 0 {
 		wait = int(max(0, time.Until(s.conns[0].until)+time.Millisecond-1) / time.Millisecond)
 	}
 	if _, err := unix.Poll(s.polled, wait); err != nil { // a signal, or no memory: it may pass
@@ -82,8 +79,8 @@ func (s *server) round() {
 		return
 	}
 	now := time.Now()
-	for i := s.open - 1; i >= 0; i-- { // which of them are open changes
-		done := s.polled[1+i].Revents != 0 && s.receive(s.conns[i])
+	for i := len(s.conns) - 1; i >= 0; i-- { // backwards, as some are closed
+		done := s.polled[1+i].Revents != 0 && s.receive(&s.conns[i])
 		if done || !now.Before(s.conns[i].until) {
 			s.close(i)
 		}
@@ -96,31 +93,21 @@ func (s *server) round() {
 // pause waits without the Go runtime, which may want a thread for that.
 func pause() { _, _ = unix.Poll(nil, int(retryAfter.Milliseconds())) }
 
-// accept takes one connection. It closes the oldest one if that one's descriptor is the
-// only one to be had.
+// accept takes one connection, to be read in the next round. It closes the oldest one where
+// there is no place for another, or no descriptor.
 func (s *server) accept(now time.Time) {
 	fd, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(s.listener), 0, 0, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0, 0)
 	switch {
 	case errno == 0:
-		s.begin(int(fd), now)
+		if len(s.conns) == probesAtMost {
+			s.close(0)
+		}
+		s.conns = append(s.conns, conn{fd: int(fd), until: now.Add(probeTime)})
 	case errno == unix.EAGAIN, errno == unix.EINTR, errno == unix.ECONNABORTED: // it has gone
-	case s.open > 0:
+	case len(s.conns) > 0:
 		s.close(0)
 	default:
 		pause() // else poll(2) would say again at once that it waits
-	}
-}
-
-// begin hears a new connection, in the place of the oldest if all are taken.
-func (s *server) begin(fd int, now time.Time) {
-	if s.open == probesAtMost {
-		s.close(0)
-	}
-	c := s.conns[s.open]
-	c.fd, c.until, c.got = fd, now.Add(probeTime), 0
-	s.open++
-	if s.receive(c) { // most have asked by now
-		s.close(s.open - 1)
 	}
 }
 
@@ -141,11 +128,8 @@ func (s *server) receive(c *conn) (done bool) {
 	return true
 }
 
-// close closes a connection, which is the first of the free ones then.
+// close closes a connection.
 func (s *server) close(i int) {
-	c := s.conns[i]
-	unix.Close(c.fd)
-	s.open--
-	copy(s.conns[i:], s.conns[i+1:s.open+1])
-	s.conns[s.open] = c
+	unix.Close(s.conns[i].fd)
+	s.conns = slices.Delete(s.conns, i, i+1)
 }
