@@ -76,8 +76,9 @@ func (d *instance) report(whole bool) report {
 		return r
 	}
 	if is.Phase >= phase.Draining {
-		names, _ := proc.ThreadNames(d.PID) // an unknown stop is not shown
-		r.addStop(names, proc.SinceBoot(), time.Now())
+		if names, _ := proc.ThreadNames(d.PID); len(names) > 1 { // an unknown stop is not shown
+			r.addStop(names[1], proc.SinceBoot(), time.Now())
+		}
 	}
 	all, err := d.all()
 	if err != nil {
@@ -89,25 +90,19 @@ func (d *instance) report(whole bool) report {
 	return r
 }
 
-// addStop adds the newest stop in the names of drainit's threads: a new thread bears the name of
-// the one that started it. sinceBoot and wall are now.
-func (r *report) addStop(names []string, sinceBoot time.Duration, wall time.Time) {
-	newest := title.Stop{Since: -1}
-	for _, name := range names {
-		if stop, ok := title.ParseStop(name); ok && stop.Since <= sinceBoot && stop.Since > newest.Since {
-			newest = stop
-		}
-	}
-	if newest.Since < 0 {
+// addStop adds the stop that is the name of drainit's second thread. sinceBoot and wall are now.
+func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
+	stop, ok := title.ParseStop(name)
+	if !ok || stop.Since > sinceBoot {
 		return
 	}
-	r.stopping = sinceBoot - newest.Since
+	r.stopping = sinceBoot - stop.Since
 	r.StoppingSince = wall.Add(-r.stopping).UTC().Format("2006-01-02T15:04:05.0Z")
-	if newest.Signal != 0 {
-		r.StopSignal = signals.Name(newest.Signal)
+	if stop.Signal != 0 {
+		r.StopSignal = signals.Name(stop.Signal)
 	}
-	if newest.Grace != machine.Forever && r.Phase == phase.Draining.String() {
-		r.Left = new(logx.InTenths(max(0, newest.Grace-r.stopping)))
+	if stop.Grace != machine.Forever && r.Phase == phase.Draining.String() {
+		r.Left = new(logx.InTenths(max(0, stop.Grace-r.stopping)))
 	}
 }
 

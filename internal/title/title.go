@@ -1,6 +1,6 @@
 // Package title publishes drainit's phase as the name of its main thread, which ps shows
-// and the verbs read, and reads it back. The stop, with its times, is the name of another
-// of its threads.
+// and the verbs read, and reads it back. The stop, with its times, is the name of its second
+// thread.
 //
 // It owns the names. It needs no file and no socket, so that it works with a read-only
 // root and in an image that holds nothing else.
