@@ -179,7 +179,7 @@ func (s *Supervisor) left() journal.Left {
 // publish shows those outside what has changed.
 func (s *Supervisor) publish() {
 	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
-	s.health.Publish(now.Phase, now.WorkerAlive, now.WorkerStopped)
+	s.health.Store(&now)
 	if text := title.Of(now); text != "" && text != s.title {
 		s.title = text
 		title.Set(text)

@@ -9,44 +9,18 @@ import (
 	"testing"
 
 	"drainit/internal/phase"
+	"drainit/internal/title"
 )
-
-// published is what probes are answered after this.
-func published(p phase.Phase, alive, stopped bool) *view {
-	var s State
-	s.Publish(p, alive, stopped)
-	return s.now.Load()
-}
-
-func TestWhatIsPublished(t *testing.T) {
-	for _, tt := range []struct {
-		phase          phase.Phase
-		alive, stopped bool
-		want           view
-	}{
-		{phase.Starting, false, false, view{"starting", false, false}},
-		{phase.Running, true, false, view{"running", true, true}},
-		{phase.Running, true, true, view{"stopped", false, true}},
-		{phase.Quiet, true, true, view{"quiet", false, true}},
-		{phase.Draining, true, false, view{"draining", false, true}},
-		{phase.Draining, false, false, view{"draining", false, false}},
-		{phase.Killing, true, false, view{"killing", false, true}},
-		{phase.Done, false, false, view{"done", false, false}},
-	} {
-		if got := *published(tt.phase, tt.alive, tt.stopped); got != tt.want {
-			t.Errorf("%v, alive %v, stopped %v: %+v, want %+v", tt.phase, tt.alive, tt.stopped, got, tt.want)
-		}
-	}
-}
 
 func TestAnswerToAProbe(t *testing.T) {
 	long := strings.Repeat("x", requestAtMost)
-	both := view{"running", true, true}
-	alive, dead := view{"draining", false, true}, view{"draining", true, false}
+	both, stopped := title.State{Phase: phase.Running, WorkerAlive: true}, title.State{Phase: phase.Running, WorkerAlive: true, WorkerStopped: true}
+	alive, dead := title.State{Phase: phase.Draining, WorkerAlive: true}, title.State{Phase: phase.Draining}
+	quiet, starting := title.State{Phase: phase.Quiet, WorkerAlive: true, WorkerStopped: true}, title.State{}
 	const lost, bad, what = "there are /readyz and /healthz\n", "not a request of HTTP/1.0 or 1.1\n", "takes GET\n"
 	for _, tt := range []struct {
 		request, status, body string
-		now                   view
+		now                   title.State
 	}{
 		{"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK", "running\n", both},
 		{"GET /readyz HTTP/1.0\n\n", "200 OK", "running\n", both},
@@ -55,7 +29,12 @@ func TestAnswerToAProbe(t *testing.T) {
 		{"GET /readyz?" + long[:4000] + " HTTP/1.1\r\n\r\n", "200 OK", "running\n", both},
 		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", alive},
 		{"GET /healthz HTTP/1.1\r\n\r\n", "200 OK", "draining\n", alive},
-		{"GET /readyz HTTP/1.1\r\n\r\n", "200 OK", "draining\n", dead},
+		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", dead},
+		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "stopped\n", stopped},
+		{"GET /healthz HTTP/1.1\r\n\r\n", "200 OK", "stopped\n", stopped},
+		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "quiet\n", quiet},
+		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", starting},
+		{"GET /healthz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", starting},
 		{"GET /healthz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", dead},
 		{"HEAD /readyz HTTP/1.1\r\n\r\n", "200 OK", "", both},
 		{"HEAD /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "", alive},
@@ -82,7 +61,7 @@ func TestAnswerToAProbe(t *testing.T) {
 func TestNoAnswerBeforeTheRequestIsAllThere(t *testing.T) {
 	const whole = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 	for n := range len(whole) {
-		if answer := appendAnswer(nil, []byte(whole[:n]), published(phase.Running, true, false)); len(answer) > 0 {
+		if answer := appendAnswer(nil, []byte(whole[:n]), &title.State{Phase: phase.Running}); len(answer) > 0 {
 			t.Errorf("%q after %q", answer, whole[:n])
 		}
 	}
@@ -119,7 +98,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request []byte, ph byte, lives bool) {
 		request = request[:min(len(request), requestAtMost)]
 		p := phase.Phase(ph % (byte(phase.Done) + 1))
-		answer := appendAnswer(nil, request, published(p, lives, false))
+		answer := appendAnswer(nil, request, &title.State{Phase: p, WorkerAlive: lives})
 		if len(answer) == 0 {
 			if len(request) == requestAtMost || bytes.Contains(request, []byte("\n\r\n")) {
 				t.Fatalf("no answer to %q", request)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/phase"
+	"drainit/internal/title"
 )
 
 // Bounds of a probe. A client that goes beyond them is cut off, and no other is.
@@ -49,7 +49,7 @@ func Serve(at Address, state *State) error {
 	if err != nil {
 		return fmt.Errorf("--health-addr %s: %w", at.text, err)
 	}
-	state.now.CompareAndSwap(nil, &view{word: phase.Starting.String()})
+	state.CompareAndSwap(nil, new(title.State)) // starting
 	s := &server{state: state, listener: listener, conns: make([]conn, 0, probesAtMost)}
 	started := make(chan struct{})
 	go func() {
@@ -119,7 +119,7 @@ func (s *server) receive(c *conn) (done bool) {
 		return err != unix.EAGAIN && err != unix.EINTR
 	}
 	c.got += n
-	s.answer = appendAnswer(s.answer[:0], c.request[:c.got], s.state.now.Load())
+	s.answer = appendAnswer(s.answer[:0], c.request[:c.got], s.state.Load())
 	if len(s.answer) == 0 {
 		return false // the rest is still to come
 	}

@@ -65,7 +65,7 @@ func (d *instance) status(r Request) (status int) {
 // processes below drainit.
 func (d *instance) report(whole bool) report {
 	is := d.is
-	r := report{Phase: is.Phase.String(), Ready: is.Phase == phase.Running && !is.WorkerStopped, WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}
+	r := report{Phase: is.Phase.String(), Ready: is.Ready(), WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}
 	if r.word = r.Phase; is.WorkerStopped {
 		r.word += ", but the worker is stopped"
 	}

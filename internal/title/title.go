@@ -27,6 +27,9 @@ type State struct {
 	QuietUnhandled bool // no process handled the quiet signal, while quiet
 }
 
+// Ready reports whether the worker takes work, as far as drainit can know.
+func (s State) Ready() bool { return s.Phase == phase.Running && !s.WorkerStopped }
+
 // titles are of 15 bytes at most (PR_SET_NAME(2const)).
 var titles = map[string]State{
 	"drainit:start":   {Phase: phase.Starting, WorkerAlive: true},
