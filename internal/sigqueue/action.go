@@ -10,7 +10,7 @@ import (
 	"drainit/internal/signals"
 )
 
-// Action is what a process does about a signal, in the kernel's own form: the handler is first.
+// Action is a struct sigaction as the kernel has it: the handler comes first.
 type Action [4]uint64
 
 // The actions that are no handlers (signal(7)).
@@ -19,8 +19,7 @@ var (
 	Ignore  = Action{1}
 )
 
-// SetAction is rt_sigaction(2) and returns the action before. It goes around os/signal,
-// whose Reset leaves the runtime's handler in place.
+// SetAction is rt_sigaction(2). os/signal's Reset would leave the runtime's handler in place.
 func SetAction(sig unix.Signal, to Action) (before Action, err error) {
 	const setSize = 8 // bytes of a set of signals
 	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION,
@@ -31,19 +30,18 @@ func SetAction(sig unix.Signal, to Action) (before Action, err error) {
 	return before, err
 }
 
-// IgnoreFaults has the kernel drop a fault that some process sends. The Go runtime takes one for
-// drainit's own, and ends it, as long as it is not subscribed to; and one that is sent by
-// sigqueue(3) always (runtime/os_linux.go, sigFromUser). It unblocks them in each new thread.
+// IgnoreFaults ignores the faults that a process may send to drainit: the Go runtime would take one
+// for its own and end the program (runtime/os_linux.go, sigFromUser).
 //
-// A fault of drainit's own ends it all the same: the kernel takes the default action then, for PID
-// 1 too (kernel/signal.c, force_sig_info_to_task). A worker does not inherit it, for the runtime
-// makes default in each child what it had a handler for; an exec without a fork would keep it.
+// A real fault ends drainit all the same (kernel/signal.c, force_sig_info_to_task). The worker gets
+// the default actions, since the runtime resets in a child what it had a handler for. An exec without
+// a fork would keep them ignored.
 func IgnoreFaults() {
 	for _, sig := range signals.Faults() {
 		_, _ = SetAction(sig, Ignore)
 	}
 }
 
-// SurvivePipe has a write to a standard error that is closed fail. Without a subscriber to
-// PIPE, an os.File of that descriptor ends drainit (package os/signal, "SIGPIPE").
+// SurvivePipe makes a write to a closed standard error fail. Without it the write would end drainit
+// (package os/signal, "SIGPIPE").
 func SurvivePipe() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }

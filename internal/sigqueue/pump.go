@@ -25,9 +25,10 @@ func (q *Queue) pump() {
 		case i == len(from)-1:
 			resumes = false
 			q.resume()
-		case sig == 0 && !stops.isOver(now):
 		case sig == 0:
-			ticks.Stop()
+			if stops.isOver(now) {
+				ticks.Stop()
+			}
 		case q.stops.Has(sig):
 			a := stops.arrival(sig, now)
 			if a.Earliest == now { // the window opens
@@ -49,10 +50,9 @@ func (q *Queue) pump() {
 	}
 }
 
-// Of TSTP and CONT the last that came counts, as the kernel keeps only one of them pending
-// (signal(7)). Two threads may take them in the wrong order where they come close together: then
-// it is the CONT. A worker that loses a quiet drains at the next TERM, and one that lost a resume
-// would idle for good.
+// Of TSTP and CONT the last one counts, since the kernel keeps only one of them pending (signal(7)).
+// Two threads may receive them in the wrong order if they come within this time: then CONT counts. A
+// worker that missed a quiet drains at the next TERM, but one that missed a resume would idle for good.
 const unordered = 5 * time.Millisecond
 
 // termFirst has a TERM that came together with a stop signal before the other: of all that wait for a
@@ -70,7 +70,7 @@ func (q *Queue) termFirst(other Arrival) {
 	}
 }
 
-// resume has a CONT count, and takes back a TSTP that came with it and is still in its slot.
+// resume makes CONT pending, and drops a TSTP that came with it and is still in its slot.
 func (q *Queue) resume() {
 	select {
 	case <-q.slots[unix.SIGTSTP]:

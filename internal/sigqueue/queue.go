@@ -1,16 +1,13 @@
-// Package sigqueue takes in the signals that come to drainit, so that none is lost and no
-// flood of one pushes out another.
+// Package sigqueue receives the signals sent to drainit: none is lost, and a flood of one does
+// not push out another.
 //
-// os/signal puts each signal into a slot of its own, as it has one in the kernel. The pump, one
-// goroutine, takes it from there: a stop signal goes to Stops with the time at which it came,
-// any other into the set of those that are pending. The loop takes from both, and sleeps while
-// there is nothing.
+// os/signal puts each signal into a slot of its own, as the kernel does. One goroutine, the pump,
+// moves stop signals to Stops, with the time at which they came, and all others to the set of
+// pending signals. The loop takes from both.
 //
-// The subscriptions are made in three steps, for all of them would be the longest part of the
-// start: Open, Subscribe, and SubscribeRest after the fork.
-//
-// It owns each subscription and action of a signal. It must never act upon one, and never block
-// a sender.
+// It subscribes in three steps (Open, Subscribe, SubscribeRest), since all at once would be the
+// longest part of the start. It owns every subscription and action, and must never act upon a
+// signal or block a sender.
 package sigqueue
 
 import (
@@ -31,13 +28,13 @@ type Queue struct {
 	Stops chan Arrival // the stop signals, in the order in which they came
 
 	slots  [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what its channel has no room for
-	stops  signals.Set                           // the stop signals
+	stops  signals.Set                           // which of them are stop signals
 	woken  chan struct{}                         // one slot
-	others atomic.Uint64                         // a signals.Set: what was put and is not taken
-	last   unix.Signal                           // that was taken of them: each has its turn
+	others atomic.Uint64                         // a signals.Set: the pending signals
+	last   unix.Signal                           // the last that was taken of these: each has its turn
 }
 
-// New returns a queue that no signal comes to until it is subscribed.
+// New returns a queue without a subscription.
 func New() *Queue {
 	q := &Queue{Stops: make(chan Arrival, 64), woken: make(chan struct{}, 1)}
 	for sig := range q.slots {
@@ -46,7 +43,7 @@ func New() *Queue {
 	return q
 }
 
-// Open begins with TERM and INT: each may come at once.
+// Open returns a queue that receives TERM and INT, which may come at once.
 func Open() *Queue {
 	q := New()
 	q.subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT})
@@ -59,30 +56,29 @@ var early = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
 }
 
-// Subscribe begins to pass signals on, once. When it returns no stop signal is lost, and none that
-// is named or early.
+// Subscribe adds the stop signals, the early ones and those that are named, and starts the pump.
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
 	go q.pump()
 	q.subscribe(slices.Concat(stops, early, named))
 }
 
-// SubscribeRest returns when no signal that comes is lost. For 32 and 34 the Go runtime has no
-// handler: they would end a drainit that is not PID 1. A child would inherit that they are
-// ignored, so none may be started any longer.
+// SubscribeRest adds all others. The Go runtime has no handler for 32 and 34, which would end a
+// drainit that is not PID 1: they are ignored from here on, and a child started later would
+// inherit that.
 func (q *Queue) SubscribeRest() {
 	for _, sig := range []unix.Signal{32, 34} {
 		_, _ = SetAction(sig, Ignore)
 	}
 	q.subscribe(append(signals.All(), unix.SIGCHLD))
-	q.Put(unix.SIGCHLD) // a child may have ended before
+	q.Put(unix.SIGCHLD) // a child may have ended already
 }
 
-// subscribe to each of these that can be forwarded, and to CHLD. A HUP that is ignored at the
-// start, as by nohup(1), stays ignored, for the worker too. To subscribe once more changes nothing.
+// subscribe adds CHLD and the signals that can be forwarded. A HUP that is ignored at the start, as
+// by nohup(1), stays ignored, for the worker too.
 func (q *Queue) subscribe(these []unix.Signal) {
 	var done sync.WaitGroup
-	done.Go(func() { // on the locked main thread each would take longer
+	done.Go(func() { // on the locked main thread, each call would take longer
 		for _, sig := range these {
 			if sig == unix.SIGCHLD || sig == signals.ForceStop || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
 				signal.Notify(q.slots[sig], sig)
@@ -92,23 +88,23 @@ func (q *Queue) subscribe(these []unix.Signal) {
 	done.Wait()
 }
 
-// Put has the loop take a signal that is no stop signal; CHLD is to wait for children. One that
-// comes again before it is taken is the same, as it is in the kernel.
+// Put makes a signal pending that is not a stop signal. Pending twice is pending once, as in the
+// kernel.
 func (q *Queue) Put(sig unix.Signal) {
 	q.others.Or(uint64(signals.SetOf(sig)))
 	q.Wake()
 }
 
-// withdraw takes back what was put, and reports whether it was still there.
+// withdraw removes a pending signal, and reports whether it was pending.
 func (q *Queue) withdraw(sig unix.Signal) bool {
 	this := signals.SetOf(sig)
 	return signals.Set(q.others.And(^uint64(this)))&this != 0
 }
 
-// Pending are the signals that were put and are not taken.
+// Pending returns the pending signals.
 func (q *Queue) Pending() signals.Set { return signals.Set(q.others.Load()) }
 
-// Take takes a signal that was put, and is none of those that wait. It is for the loop alone.
+// Take takes a pending signal that is not among the waiting ones. It is for the loop alone.
 func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
 	for !ok { // the pump may withdraw one meanwhile
 		these := q.Pending() &^ waiting
@@ -118,13 +114,13 @@ func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
 		sig = these.Next(q.last)
 		ok = q.withdraw(sig)
 	}
-	if waiting == 0 { // else those that wait would lose their turns
+	if waiting == 0 { // else the waiting ones would lose their turns
 		q.last = sig
 	}
 	return sig, true
 }
 
-// Arrive has the loop take a stop signal. What a flood of them pushes out would say the same.
+// Arrive adds a stop signal. A flood may push some out: they would ask for the same.
 func (q *Queue) Arrive(a Arrival) {
 	select {
 	case q.Stops <- a:
@@ -151,7 +147,7 @@ func (q *Queue) Wake() {
 	}
 }
 
-// Sleep returns when Wake was called since it last returned or, where that is limited, at a time.
+// Sleep returns once Wake has been called since the last Sleep, or where limited at a time.
 func (q *Queue) Sleep(until time.Time, limited bool) {
 	var over <-chan time.Time
 	if limited {

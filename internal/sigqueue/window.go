@@ -8,24 +8,24 @@ import (
 	"drainit/internal/machine"
 )
 
-// Arrival is a stop signal and when it came at the earliest: when it was taken in, or with an
-// earlier one that had its window open.
+// Arrival is a stop signal and the earliest time at which it can have been sent: when it was
+// received, or when the window opened that it was received in.
 type Arrival struct {
 	Signal   unix.Signal
 	Earliest time.Time
 }
 
-// window is the time after a stop signal in which one more may be the same request. Under a limit of CPU time drainit takes in far apart what came together:
-// so the window is over when drainit has run in time for 100 ms, or after 0.8 s.
+// window is the time after a stop signal in which another may be the same request. Under a CPU
+// limit, drainit may receive far apart what was sent together. So the window closes once drainit
+// has run on time for 100 ms, or after 0.8 s.
 type window struct{ opened, ticked, ends time.Time }
 
 const (
 	widest = 800 * time.Millisecond
-	tick   = 20 * time.Millisecond // how often the pump checks whether it runs in time
+	tick   = 20 * time.Millisecond // how often the pump checks whether it runs on time
 	late   = 10 * time.Millisecond
 )
 
-// arrival is a stop signal that is taken in now.
 func (w *window) arrival(sig unix.Signal, now time.Time) Arrival {
 	if now.Sub(w.opened) >= widest { // or none is open
 		*w = window{now, now, now.Add(machine.SameRequest)}
@@ -33,7 +33,7 @@ func (w *window) arrival(sig unix.Signal, now time.Time) Arrival {
 	return Arrival{sig, w.opened}
 }
 
-// isOver is to be asked each tick from the first arrival on.
+// isOver must be called each tick from the first arrival on.
 func (w *window) isOver(now time.Time) bool {
 	if now.Sub(w.ticked) > tick+late {
 		w.ends = now.Add(machine.SameRequest)
