@@ -12,9 +12,9 @@ import (
 	"drainit/internal/proc"
 )
 
-// SignalNamespace sends a signal to every process of the PID namespace but
-// drainit, and only if drainit is its PID 1: elsewhere it would reach the whole
-// machine. It also reaches what an exec into the container has started.
+// SignalNamespace sends a signal to every process of the PID namespace but drainit, those
+// included that an exec into the container started. It refuses if drainit is not PID 1: the
+// signal would reach the whole machine.
 func SignalNamespace(sig unix.Signal) error {
 	if os.Getpid() != 1 {
 		return errors.New("cannot signal the PID namespace: not its PID 1")
@@ -22,14 +22,14 @@ func SignalNamespace(sig unix.Signal) error {
 	return wrapKill(unix.Kill(-1, sig))
 }
 
-// killPasses bounds one KillTree: what forks faster than that has the next call.
+// killPasses bounds one KillTree: what forks too fast for it is left to the next call.
 const killPasses = 500 * time.Millisecond
 
-// KillTree sends SIGKILL to everything below drainit. As PID 1 that is one call of the kernel,
-// which no fork escapes. Elsewhere it walks the descendants until a walk finds none new: they fork
-// meanwhile. worker is the pid of one that has not been waited for, else 0: its group goes first,
-// and is all that can be reached without /proc, or of what hangs in the kernel.
-// The error names the first process that could not be killed.
+// KillTree sends SIGKILL to everything below drainit. As PID 1 that is one system call, which no
+// fork escapes. Elsewhere it walks the descendants until it finds no new one, since they may fork
+// meanwhile. worker is the worker's pid, or 0 once it has been waited for. Its group is killed
+// first: without /proc, and of what hangs in the kernel, only that can be reached. The error names
+// the first process that could not be killed.
 func KillTree(worker int, r *proc.Reader) error {
 	if os.Getpid() == 1 {
 		if err := SignalNamespace(unix.SIGKILL); !errors.Is(err, ErrGone) {
@@ -38,7 +38,7 @@ func KillTree(worker int, r *proc.Reader) error {
 		return nil
 	}
 	if worker > 1 && SignalGroup(worker, unix.SIGKILL) != nil {
-		_ = SignalChild(worker, unix.SIGKILL) // it has left its group; the walk says what failed
+		_ = SignalChild(worker, unix.SIGKILL) // it has left its group
 	}
 	var failed error
 	done := make(map[proc.ID]bool)
@@ -55,7 +55,7 @@ func KillTree(worker int, r *proc.Reader) error {
 			}
 			done[p.ID], fresh = true, true
 			if err := Signal(p.ID, unix.SIGKILL, r.Read); err != nil && !errors.Is(err, ErrGone) {
-				failed = cmp.Or(failed, fmt.Errorf("cannot kill %s[%d]: %w", p.Comm, p.PID, err))
+				failed = cmp.Or(failed, fmt.Errorf("cannot kill %v: %w", p, err))
 			}
 		}
 	}

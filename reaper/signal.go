@@ -13,9 +13,8 @@ import (
 // ErrGone says that the process meant has ended, whatever has its pid now.
 var ErrGone = errors.New("the process has ended")
 
-// SignalChild sends a signal to a child of drainit that has not been waited
-// for, so that its pid is still its own. It refuses pid 1 and below, which
-// would mean drainit, its group or everything.
+// SignalChild sends a signal to a child of drainit that has not been waited for. It refuses
+// pid 1 and below, which would mean drainit, its group or everything.
 func SignalChild(pid int, sig unix.Signal) error {
 	if pid <= 1 {
 		return fmt.Errorf("cannot signal pid %d: not a child", pid)
@@ -23,9 +22,8 @@ func SignalChild(pid int, sig unix.Signal) error {
 	return wrapKill(unix.Kill(pid, sig))
 }
 
-// SignalGroup sends a signal to the process group that a child of drainit
-// leads. The child must not have been waited for: else the group may be
-// another's by now.
+// SignalGroup sends a signal to the process group that a child of drainit leads. Once the child
+// has been waited for, the group may be another's.
 func SignalGroup(leader int, sig unix.Signal) error {
 	if leader <= 1 {
 		return fmt.Errorf("cannot signal group %d: not a child's", leader)
@@ -33,10 +31,10 @@ func SignalGroup(leader int, sig unix.Signal) error {
 	return wrapKill(unix.Kill(-leader, sig))
 }
 
-// Signal sends a signal to a process that may be another's child. The start time is read when its
-// pidfd is open, so it reaches this process or none. Before Linux 5.3, and where a seccomp profile
-// refuses pidfds, it goes by the pid. The error is ErrGone, that of read, or that of kill(2), EPERM
-// above all.
+// Signal sends a signal to a process that need not be drainit's child. read checks its start time
+// while a pidfd is open, so the signal reaches this process or none. Before Linux 5.3, and where a
+// seccomp profile refuses pidfds, it goes by the pid. The error is ErrGone, that of read, or that of
+// kill(2).
 func Signal(id proc.ID, sig unix.Signal, read func(pid int) (proc.Process, error)) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("cannot signal pid %d", id.PID)
@@ -67,5 +65,5 @@ func wrapKill(err error) error {
 	return os.NewSyscallError("kill", err)
 }
 
-// SignalInit sends a signal to PID 1, whose pid is never another's, for a program beside it.
+// SignalInit sends a signal to PID 1, for a verb.
 func SignalInit(sig unix.Signal) error { return wrapKill(unix.Kill(1, sig)) }

@@ -1,9 +1,8 @@
 // Package reaper waits for drainit's children and signals the processes below it.
 //
-// It holds the only wait4(2), and every kill(2) and pidfd_send_signal(2) that concerns
-// the worker's tree, behind guards against pids that mean something else. As long as
-// that is so, the pid of a child can't be recycled between a snapshot and a kill: only
-// drainit frees it. It decides nothing and writes no line.
+// It holds the only wait4(2), and every kill(2) and pidfd_send_signal(2) to the worker's tree,
+// with guards against pids that mean another process. Since no other code waits, the pid of a
+// child can't be recycled between a snapshot and a kill. It decides nothing and writes no line.
 package reaper
 
 import (
@@ -23,9 +22,8 @@ type WaitEvent struct {
 	Status unix.WaitStatus
 }
 
-// Wait returns the next change of state of any child without blocking. ok is
-// false where children exist and none has changed. The error is
-// ErrNoChildren, or what wait4(2) says and names nothing to act on.
+// Wait returns the next change of state of any child without blocking. ok is false if no
+// child has changed. The error is ErrNoChildren or that of wait4(2).
 func Wait() (e WaitEvent, ok bool, err error) {
 	for {
 		e.PID, err = unix.Wait4(-1, &e.Status, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
@@ -41,8 +39,7 @@ func Wait() (e WaitEvent, ok bool, err error) {
 	}
 }
 
-// HasExited reports whether a child has ended and has not been waited for: it still has a
-// name.
+// HasExited reports whether a child has ended and has not been waited for.
 func HasExited(pid int) bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
@@ -52,8 +49,8 @@ func HasExited(pid int) bool {
 // Terminated reports whether the child has ended, by itself or by a signal.
 func (e WaitEvent) Terminated() bool { return e.Status.Exited() || e.Status.Signaled() }
 
-// ExitStatus is the status a shell would report: the exit status, or 128+n
-// after death by signal n. It has a meaning only where Terminated is true.
+// ExitStatus is the status a shell would report: the exit status, or 128+n after death by
+// signal n. The child must be Terminated.
 func (e WaitEvent) ExitStatus() int {
 	if e.Status.Signaled() {
 		return 128 + int(e.Status.Signal())
@@ -69,11 +66,11 @@ func (e WaitEvent) TermSignal() unix.Signal {
 	return 0
 }
 
-// BecomeSubreaper makes drainit the parent of every orphan below it, which PID 1 is
-// without asking (PR_SET_CHILD_SUBREAPER, prctl(2), Linux 3.4).
+// BecomeSubreaper makes drainit the parent of every orphan below it, as PID 1 always is
+// (PR_SET_CHILD_SUBREAPER, prctl(2), Linux 3.4).
 func BecomeSubreaper() error {
 	if os.Getpid() == 1 {
-		return nil // some that run containers know no such call
+		return nil // some container runtimes do not know the call
 	}
 	return os.NewSyscallError("prctl PR_SET_CHILD_SUBREAPER",
 		unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))

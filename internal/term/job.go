@@ -22,8 +22,8 @@ type Owner interface {
 	SignalGroup(unix.Signal) error
 }
 
-// Job is the worker as a job of drainit's on a terminal: in a process group of its own, in
-// the background, until it reads the terminal. Without a terminal it is nil.
+// Job is the worker as a job of drainit on a terminal: in a process group of its own, in the
+// background until it reads the terminal. Without a terminal it is nil.
 type Job struct {
 	tty   *Terminal
 	queue *sigqueue.Queue
@@ -52,7 +52,7 @@ func (j *Job) Started(pgid int) {
 	}
 }
 
-// ReturnTerminal gives the terminal back, with its modes where the worker could not restore them.
+// ReturnTerminal takes the foreground back, and restores the modes where the worker could not.
 func (j *Job) ReturnTerminal(restoreModes bool) {
 	if j == nil {
 		return
@@ -63,14 +63,14 @@ func (j *Job) ReturnTerminal(restoreModes bool) {
 	}
 }
 
-// Granted reports whether the worker has been given the terminal: a shell that has it is
-// there for its own sake.
+// Granted reports whether the worker has been given the terminal.
 func (j *Job) Granted() bool { return j != nil && j.tty.granted }
 
 // HungUp reports whether the terminal is gone: no person can see or stop the worker.
 func (j *Job) HungUp() bool { return j != nil && j.tty.foreground() == hungUp }
 
-// Known reports whether people or pipelines at a terminal end programs by this signal: no news.
+// Known reports whether a worker's death by this signal needs no line: people and pipelines at a
+// terminal end programs by it.
 func (j *Job) Known(sig unix.Signal) bool {
 	known := signals.SetOf(unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE)
 	return j != nil && known.Has(sig) || sig == unix.SIGHUP && j.HungUp()
@@ -82,9 +82,10 @@ func (j *Job) GroupStopped() bool {
 	return len(members) == 0 && j.suspended || slices.ContainsFunc(members, (*proc.Process).Stopped)
 }
 
-// RecordExit notes a worker that has ended, and whether by Ctrl-C: by a signal that drainit
-// sent it for its own INT, or by the key itself. by is the signal that it died of, requested the
-// stop signal that came, each 0 for none; of the signals sent, deliver was for that request.
+// RecordExit notes a worker that has ended, and whether by Ctrl-C: by the key itself, or by what
+// drainit sent it for its own INT. by is the signal that the worker died of, and requested the stop
+// signal that came to drainit, each 0 for none. deliver is what requested is rewritten to, and sent
+// holds all signals that the worker was sent.
 func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
 	if j == nil {
 		return
@@ -102,17 +103,17 @@ func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
 // Interrupted reports whether drainit is to end by INT itself.
 func (j *Job) Interrupted() bool { return j != nil && j.interrupted }
 
-// InterruptGroup sends INT to drainit's process group where the key has reached only the
-// worker's, or the script that drainit is a part of would go on.
+// InterruptGroup sends INT to drainit's process group where Ctrl-C has reached only the worker's.
+// Else the script that runs drainit would go on.
 func (j *Job) InterruptGroup() {
 	if j != nil && j.mustInterruptGroup {
 		_ = unix.Kill(0, unix.SIGINT)
 	}
 }
 
-// EndByInterrupt ends drainit by INT, and returns where the kernel discards that. A shell ends a
-// loop or a script by Ctrl-C where its child died of INT, and goes on where the child exited, with
-// whatever status ("Exit Status" and "Signals" in bash(1)).
+// EndByInterrupt ends drainit by INT, and returns where the kernel discards that. After Ctrl-C a
+// shell ends its loop or script if its child died of INT, but goes on if the child exited, with any
+// status ("Signals" in bash(1)).
 func EndByInterrupt() {
 	if _, err := sigqueue.SetAction(unix.SIGINT, sigqueue.Default); err == nil {
 		_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // taken before the call returns

@@ -12,19 +12,18 @@ import (
 	"drainit/internal/sigqueue"
 )
 
-// Suspend is a TSTP for a worker that does not handle it, as by Ctrl-Z: both stop, and the
-// shell has its prompt back. MaySuspend must be true. It returns false where that can't be: then
-// the signal means quiet.
+// Suspend stops a worker that does not handle TSTP, and drainit, so that Ctrl-Z brings back the
+// shell's prompt. MaySuspend must be true. It returns false if that fails: then TSTP means quiet.
 func (j *Job) Suspend() bool {
 	if j == nil || j.owner.SignalGroup(unix.SIGTSTP) != nil {
 		return false
 	}
 	j.suspended, j.wantsTerminal = true, false
-	j.stop(os.Getpid()) // the key has reached the others of drainit's group
+	j.stop(os.Getpid()) // the key has reached the rest of drainit's group
 	return true
 }
 
-// WorkerPaused acts on a worker that was stopped or continued, as a shell would on its job.
+// WorkerPaused reacts to a worker that was stopped or continued, as a shell does to its job.
 func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	known := j.suspended // it was stopped by Suspend
 	if j.suspended = status.Stopped(); known || !j.suspended {
@@ -32,7 +31,7 @@ func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	}
 	by, fg := status.StopSignal(), j.tty.foreground()
 	had := j.tty.granted || fg == j.pgid // it may have granted the terminal in turn
-	// top handles TTOU, and then stops itself; so does another drainit, by TSTP.
+	// Without the terminal, top stops itself from its handler for TTOU, as another drainit does by TSTP.
 	handlesTTOU := func(p *proc.Process) bool { return p.Handles(unix.SIGTTOU) }
 	j.wantsTerminal = by == unix.SIGTTIN || by == unix.SIGTTOU ||
 		!j.tty.granted && slices.ContainsFunc(j.owner.Members(j.pgid), handlesTTOU)
@@ -47,8 +46,8 @@ func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	}
 }
 
-// Continued is a CONT for drainit, as by fg or bg. It continues a worker that is stopped as a
-// job, and reports whether there is one. After bg the terminal is not drainit's to give.
+// Continued continues a worker that was stopped as a job, when drainit got a CONT, as by fg or bg.
+// It reports whether there is one.
 func (j *Job) Continued() bool {
 	if j == nil || !j.suspended || !j.canStop() {
 		return false
@@ -62,7 +61,7 @@ func (j *Job) Continued() bool {
 
 func (j *Job) resumeWorker() {
 	j.suspended = false
-	_ = j.owner.SignalGroup(unix.SIGCONT) // the owner warns of a failure
+	_ = j.owner.SignalGroup(unix.SIGCONT) // which warns of a failure
 }
 
 // MaySuspend reports whether drainit can stop, and no stop is in progress or on its way.
@@ -70,8 +69,8 @@ func (j *Job) MaySuspend() bool {
 	return j != nil && !j.queue.StopPending() && j.owner.MaySuspend() && j.canStop()
 }
 
-// canStop reports whether a process could continue drainit: its process group is not
-// orphaned (setpgid(2)). In an orphaned one the kernel discards the stop.
+// canStop reports whether drainit's process group is not orphaned (setpgid(2)): in an orphaned one
+// the kernel discards a stop.
 func (j *Job) canStop() bool {
 	group := unix.Getpgrp()
 	session, err := unix.Getsid(0)
@@ -91,9 +90,9 @@ const ownGroup = 0 // to kill(2)
 // stop stops drainit by TSTP until a CONT comes, which the loop takes like any other. to is
 // drainit's pid, or ownGroup.
 //
-// A stop signal or a CONT that came just before would find drainit stopped for good. So this
-// thread, the locked main one, blocks the TSTP that it sends itself until the queue shows all that
-// came before. A CONT that comes later discards the TSTP (kernel/signal.c, prepare_signal).
+// If a stop signal or a CONT came just before, no other may follow. So the locked main thread
+// blocks its own TSTP until the queue has all that came before. A CONT that comes later discards
+// the TSTP (kernel/signal.c, prepare_signal).
 func (j *Job) stop(to int) {
 	had := j.tty.ours()
 	handler, _ := sigqueue.SetAction(unix.SIGTSTP, sigqueue.Ignore)
@@ -112,6 +111,5 @@ func (j *Job) stop(to int) {
 	_, _ = sigqueue.SetAction(unix.SIGTSTP, handler)
 }
 
-// onItsWay is how long a signal may take from the kernel to the queue on a busy machine. A person
-// does not notice that Ctrl-Z takes longer by it.
+// onItsWay is how long a signal may take from the kernel to the queue on a busy machine.
 const onItsWay = 50 * time.Millisecond
