@@ -14,26 +14,24 @@ import (
 	"drainit/internal/signals"
 )
 
-// request is what drainit asks of package forward for a signal that came, 0 where the worker exited by
-// itself.
+// request is the request to package forward for a signal that came, 0 if the worker exited by itself.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
 	deliver := s.cfg.Rewrites.Apply(cmp.Or(came, unix.SIGTERM))
-	if deliver == signals.Drop { // it did not come
+	if deliver == signals.Drop {
 		deliver = unix.SIGTERM
 	}
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
 	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: s.sys.Ticks()}
 }
 
-// How long a snapshot may take: stop signals wait meanwhile. The first of a stop delays the worker's
-// signal.
+// How long a snapshot may take. Stop signals wait meanwhile, and for the first one the worker's signal.
 const (
 	firstLook = 50 * time.Millisecond
 	laterLook = 250 * time.Millisecond
 )
 
-// observe takes the snapshot that the plan of a request needs, nil for none. A worker that handles a signal
-// beside a stop is all that its plan needs.
+// observe takes the snapshot that the plan of a request needs, nil for none. For a signal that is no stop
+// signal, the worker is enough if it handles that.
 func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 	if !s.ledger.NeedsTree(r) {
 		return nil, nil
@@ -54,13 +52,13 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 	return all, err
 }
 
-// paysFor says to the machine how long a read of /proc took that began then.
+// paysFor tells the machine how long a read of /proc took.
 func (s *Supervisor) paysFor(began time.Time) {
 	now := time.Now()
 	s.machine.SnapshotTook(now, now.Sub(began))
 }
 
-// readWorker reads the worker's stat, and keeps its name, which it may change.
+// readWorker reads the worker's stat, and keeps its name, which may have changed.
 func (s *Supervisor) readWorker() (proc.Process, error) {
 	p, err := s.sys.Read(s.worker.PID)
 	s.keepName(p)
@@ -73,9 +71,8 @@ func (s *Supervisor) keepName(p proc.Process) {
 	}
 }
 
-// signalStop takes a step of the stop: it signals the worker, or the orphans that no other process can have
-// signalled, or in the last call all that were not. The worker is signalled without /proc, too, by what is
-// known: the error needs no line of its own.
+// signalStop takes one step of the stop. The first one does without /proc if it has to, and needs no line
+// about that.
 func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	r := s.request(purpose, s.machine.StopSignal())
 	all, err := s.observe(r)
@@ -87,7 +84,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made, _ := s.deliver(plan)
-	watched := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died) // whose death can leave orphans
+	watched := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died)
 	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding(), watched)
 	if purpose == forward.Stop {
 		s.warnAtStop(all)
@@ -101,8 +98,8 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	}
 }
 
-// signalUnseen signals what /proc does not show, once, which only PID 1 can: the kernel knows it. A /proc
-// that can't be read only now is read again at the next snapshot.
+// signalUnseen signals every process of the namespace, once, if there is no /proc. Only PID 1 can. A failed
+// read is tried again at the next snapshot.
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	if !errors.Is(why, proc.ErrNoProc) {
 		if r.Worker.Gone {
@@ -119,7 +116,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	}
 }
 
-// quiet sends the quiet signal to those that handle it and have not been sent it.
+// quiet sends the quiet signal to the processes that handle it and have not been sent it.
 func (s *Supervisor) quiet() {
 	s.unhandled = false
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
@@ -129,20 +126,20 @@ func (s *Supervisor) quiet() {
 	all, err := s.observe(r)
 	handled := len(s.ledger.Handlers(r, all)) > 0
 	s.unhandled = err == nil && !handled
-	s.publish() // before a process is signalled
+	s.publish() // before any process is signalled
 	made, _ := s.deliver(s.ledger.Plan(r, all))
 	sent := processes(made)
 	for _, p := range sent {
 		s.ledger.Quieted(*p)
 		s.unfreeze(p.PID)
 	}
-	if s.machine.Phase() != phase.Draining || err == nil && handled { // in a stop delay the stop comes all the same
+	if s.machine.Phase() != phase.Draining || err == nil && handled { // in a stop delay, no effect is not worth a warning
 		s.journal.Quiet(r.Signal, handled, sent, err)
 	}
 }
 
-// unfreeze continues a process that was stopped by drainit's TSTP, and reports whether it was: an exec may
-// have taken its handler away. Of a child wait4 tells that; another is asked once, right after the signal.
+// unfreeze continues a process that drainit's TSTP has stopped, since an exec took its handler away, and
+// reports whether it has.
 func (s *Supervisor) unfreeze(pid int) bool {
 	p, err := s.sys.Read(pid)
 	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
@@ -153,7 +150,6 @@ func (s *Supervisor) unfreeze(pid int) bool {
 	return true
 }
 
-// resume takes back what quiet did.
 func (s *Supervisor) resume() {
 	r := s.request(forward.Resume, unix.SIGCONT)
 	made, _ := s.deliver(s.ledger.Plan(r, nil))
@@ -168,7 +164,6 @@ func processes(made []forward.Delivery) (all []*proc.Process) {
 	return all
 }
 
-// passThrough delivers a signal that means nothing to drainit.
 func (s *Supervisor) passThrough(came unix.Signal) {
 	r := s.request(forward.PassThrough, came)
 	if r.Signal == unix.SIGCONT && !r.Worker.Gone && s.job != nil && s.job.GroupStopped() {

@@ -12,11 +12,10 @@ import (
 	"drainit/internal/signals"
 )
 
-// deliver sends each that is not meant for another program by now. It returns the deliveries that were
-// made, and the first error.
+// deliver makes the deliveries, and returns those that were made and the first error.
 func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
 	for _, d := range all {
-		if d.OnlyIfHandled {
+		if d.OnlyIfHandled { // the process may have executed another program
 			now, err := s.sys.Process(d.Process.PID)
 			if err != nil || now.ID != d.Process.ID || !now.Alive() || !now.Handles(d.Signal) {
 				continue
@@ -31,11 +30,11 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 	return made, failed
 }
 
-// send makes one delivery: no other place sends to the worker's tree. One that may not be made counts as
-// made: to try again does not help.
+// send makes one delivery. No other function signals the worker's tree. A delivery that is not permitted
+// counts as made, since another try would fail too.
 func (s *Supervisor) send(d *forward.Delivery) error {
 	if s.worker.Is(d.Process.PID) {
-		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // it may be hidden from us
+		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // /proc may hide it
 		sig := signals.SetOf(d.Signal)
 		s.worker.Sent |= sig
 		if !d.Stop {
@@ -60,10 +59,9 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	return err
 }
 
-// continueStopped continues those that were sent the stop signal and are stopped, by the snapshot, and
-// without one by what wait4 saw of the worker. On a terminal it is the whole of the worker's group that was
-// stopped, by a key or by the kernel: the worker would wait in vain for those to which it passes the signal
-// on.
+// continueStopped sends CONT to the stopped processes among those that were sent the stop signal. On a
+// terminal a key or the kernel stops the worker's whole group, so all of it is continued: else the worker
+// would wait in vain for the rest.
 func (s *Supervisor) continueStopped(d *forward.Delivery) {
 	if s.worker.Is(d.Process.PID) && s.job != nil && s.job.GroupStopped() {
 		_ = s.SignalGroup(unix.SIGCONT)
@@ -76,12 +74,11 @@ func (s *Supervisor) continueStopped(d *forward.Delivery) {
 	for _, p := range d.Reached() {
 		cont.Process, cont.Child = p, s.worker.Is(p.PID)
 		if p.Stopped() || cont.Child && s.worker.Stopped {
-			_ = s.send(&cont) // what fails has been warned of
+			_ = s.send(&cont)
 		}
 	}
 }
 
-// killTree sends SIGKILL to everything below drainit.
 func (s *Supervisor) killTree() {
 	d := forward.Delivery{Target: forward.ToTree, Signal: unix.SIGKILL}
 	if !s.worker.Gone() {

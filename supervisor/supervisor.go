@@ -1,9 +1,8 @@
-// Package supervisor runs one worker and sees it, and what it leaves behind, through quiet, drain and stop:
-// it decides when.
+// Package supervisor runs one worker and sees it, and what it leaves behind, through quiet, drain and stop.
 //
-// It owns the phases and the one loop that forks, reaps, signals and steps the machine. It must never block
-// but in that loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process
-// gets one: that is package forward's.
+// It owns the one loop that forks, reaps, signals and steps the machine. It must never block but in that
+// loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process gets one: that
+// is package forward's.
 package supervisor
 
 import (
@@ -49,21 +48,20 @@ type Supervisor struct {
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 
-	died   chan int       // the pids of those that were watched; the queue is to wake the loop
-	shown  *proc.Snapshot // of all processes, from this step; nil for none
+	died   chan int       // the pids of watched processes that have ended
+	shown  *proc.Snapshot // of all processes, taken in this step; nil for none
 	killed journal.Kill
 	atWork []proc.Process // when the stop began
 	clues  map[int]clue   // by pid
 
-	// What is published.
-	health    health.State
+	health    health.State // published, as are
 	title     string
-	unhandled bool // the last quiet signal was handled by no process
+	unhandled bool // no process handled the last quiet signal
 }
 
 // New returns a supervisor without a terminal.
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
-	dropped := func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop } // it has not come
+	dropped := func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop }
 	cfg.stops = slices.DeleteFunc(append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...), dropped)
 	s := &Supervisor{
 		cfg: cfg, sys: sys, queue: queue,
@@ -89,7 +87,6 @@ func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	return outcome
 }
 
-// run runs the worker to its end.
 func (s *Supervisor) run() Outcome {
 	if err := s.prepare(); err != nil {
 		s.journal.NotStarted("cannot start: " + err.Error())
@@ -134,8 +131,7 @@ func (s *Supervisor) prepare() error {
 	return nil
 }
 
-// stopBeforeStart reports whether a stop signal has come already: then the worker is not started, for it
-// could not be signalled in time.
+// stopBeforeStart reports whether a stop signal has come already: then the worker is not started.
 func (s *Supervisor) stopBeforeStart() bool {
 	if !s.queue.StopPending() {
 		return false
@@ -166,21 +162,18 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	return nil
 }
 
-// begin publishes that the worker runs, when nothing that comes is lost any longer, and warns of what is
-// above drainit, unless the worker has ended by then.
+// begin publishes that the worker runs, and warns of what is above drainit, unless the worker has ended.
 func (s *Supervisor) begin() {
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
 	s.journal.Started()
-	if s.sys.HasExited(s.worker.PID) {
-		s.reap()
-	}
+	s.reap()
 	if s.machine.Phase() != phase.Done {
 		s.warnParent()
 	}
 }
 
-// exitCode is how drainit ends: by the worker's status, but never 0 where a stop was requested and
-// something had to be killed.
+// exitCode is how drainit ends: with the worker's status, but never with 0 if a stop was requested and a
+// process had to be killed.
 func (s *Supervisor) exitCode() Outcome {
 	const interrupted, killed = 128 + int(unix.SIGINT), 128 + int(unix.SIGKILL)
 	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
@@ -200,9 +193,8 @@ func (s *Supervisor) exitCode() Outcome {
 	return Outcome{Status: status}
 }
 
-// Pause waits for TERM or INT and reaps every orphan meanwhile, without a worker: what the first container
-// of a pod does, which only holds the pod's namespaces. The title is no phase: the verbs ask the drainits
-// of the other containers.
+// Pause reaps orphans until TERM or INT comes, without a worker, as the first container of a pod does. Its
+// title names no phase, so that the verbs ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	if err := spawn.SetUp(); err != nil {
 		return err
@@ -215,11 +207,8 @@ func Pause(queue *sigqueue.Queue) error {
 	queue.SubscribeRest()
 	spawn.Settle()
 	for !queue.StopPending() {
-		for reaped := true; reaped; { // until the next SIGCHLD
+		for reaped := true; reaped; {
 			_, reaped, _ = reaper.Wait()
-		}
-		for came := true; came; { // it means nothing to it
-			_, came = queue.Take(0)
 		}
 		queue.Sleep(time.Time{}, false)
 	}

@@ -11,24 +11,18 @@ import (
 	"drainit/reaper"
 )
 
-// System is all that the loop does to the world outside, but for drainit's own terminal, log and title.
+// System is all that the loop does to the world outside, but for drainit's own terminal, log and title:
+// the functions of these names in packages spawn, reaper and proc, and watch.Watcher.Set.
 type System interface {
-	// Start starts the worker (spawn.Start).
 	Start(spawn.Config) (pid int, err error)
-	// Wait returns the next change of a child (reaper.Wait).
 	Wait() (e reaper.WaitEvent, ok bool, err error)
-	// HasExited reports whether a child has ended and not been waited for (reaper.HasExited).
 	HasExited(pid int) bool
-	// Tree, All, Process and Read read /proc (proc.Reader).
 	Tree(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
 	All() (*proc.Snapshot, error)
 	Process(pid int) (proc.Process, error)
 	Read(pid int) (proc.Process, error)
-	// Send makes a delivery. The error is reaper.ErrGone, or that of kill(2).
-	Send(forward.Delivery) error
-	// Watch sends the pids of these to a channel when they end (watch.Watcher.Set).
+	Send(forward.Delivery) error // reaper.ErrGone, or that of kill(2)
 	Watch(these []proc.ID, died chan<- int) (all bool)
-	// Ticks is now, in the unit of the start times of processes (proc.Ticks).
 	Ticks() uint64
 }
 
