@@ -14,7 +14,7 @@ import (
 // Forever is a grace that never ends.
 const Forever = machine.Forever
 
-// Config is what the command line and the environment said.
+// Config is what the command line and the environment ask for.
 type Config struct {
 	Command           []string      // the worker and its arguments, at least one
 	Env               []string      // the worker's
@@ -23,8 +23,8 @@ type Config struct {
 	StopSignals       []unix.Signal // besides TERM and INT
 	Rewrites          signals.Rewrites
 	Mode              forward.Mode
-	SecondStopIgnored bool        // a repeated stop signal is no force-stop
-	Forking           bool        // a worker that exits 0 runs on in what it leaves
+	SecondStopIgnored bool        // a repeated stop signal does not kill at once
+	Forking           bool        // a worker that exits with 0 runs on in what it leaves
 	RemapExit         []int       // statuses to report as 0
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan

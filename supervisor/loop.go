@@ -16,19 +16,19 @@ import (
 	"drainit/internal/title"
 )
 
-// loop takes what comes, and sleeps while there is nothing, until nothing is left to wait for.
+// loop handles what comes, and sleeps while there is nothing, until phase Done.
 func (s *Supervisor) loop() {
 	for s.machine.Phase() != phase.Done {
 		now, busy := time.Now(), s.machine.BusyUntil()
 		at, limited := s.machine.Deadline()
-		if s.queue.Pending() != 0 && now.Before(busy) && (!limited || busy.Before(at)) { // signals that wait have their turn
+		if s.queue.Pending() != 0 && now.Before(busy) && (!limited || busy.Before(at)) { // pending signals are taken then
 			at, limited = busy, true
 		}
 		due := limited && !now.Before(at)
-		came := s.takeNext() // it has its turn, however soon it is time again
+		came := s.takeNext() // even if timers are due all the time
 		switch {
 		case due:
-			s.reap() // what has ended in time has ended in time, however late this is
+			s.reap() // what ended before the timer counts as such, even if the loop is late
 			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
 		case !came:
 			s.queue.Sleep(at, limited)
@@ -38,15 +38,14 @@ func (s *Supervisor) loop() {
 	s.journal.End(s.killed, s.exitCode().Status)
 }
 
-// takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether
-// there was anything. A signal may cost a snapshot of all processes: while the last one is paid for, none
-// is taken but a stop signal and CHLD.
+// takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether there
+// was anything. Other signals may cost a snapshot, and wait while the last one is paid for, except CHLD.
 func (s *Supervisor) takeNext() bool {
 	var waiting signals.Set
 	if time.Now().Before(s.machine.BusyUntil()) {
 		waiting = ^signals.SetOf(unix.SIGCHLD)
 	}
-	sig, came := s.queue.Take(waiting) // a stop signal that came before it goes first
+	sig, came := s.queue.Take(waiting) // before Stops is read: an earlier stop signal goes first
 	stops, deaths := len(s.queue.Stops), len(s.died)
 	if stops > 0 || sig == unix.SIGCHLD {
 		s.reap() // a worker that has ended needs no signal, and no force
@@ -55,7 +54,7 @@ func (s *Supervisor) takeNext() bool {
 		stop := <-s.queue.Stops
 		s.take(stop.Signal, stop.Earliest)
 	}
-	for range deaths { // one may come when nothing depends on it any longer
+	for range deaths {
 		s.ledger.Died(<-s.died)
 	}
 	if deaths > 0 {
@@ -67,8 +66,8 @@ func (s *Supervisor) takeNext() bool {
 	return came || stops+deaths > 0
 }
 
-// take steps the machine by a signal, unless that means nothing: it is rewritten to nothing, or has been
-// acted upon. earliest is when a stop signal can have come; zero is now.
+// take steps the machine by a signal, unless it is dropped or the terminal's job control has acted upon it.
+// earliest is that of sigqueue.Arrival, zero for now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	if sig == signals.ForceStop {
 		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
@@ -78,9 +77,9 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		s.journal.Dropped(sig, "it is rewritten to 0")
 		return
 	}
-	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() { // no person can see or stop the worker
+	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() {
 		s.journal.HungUp(sig, s.cfg.stops[0])
-		if _, again := s.machine.Requested(); again { // and no force-stop: it was not requested again
+		if _, again := s.machine.Requested(); again { // a hang-up is no request for a force-stop
 			return
 		}
 		sig = s.cfg.stops[0]
@@ -103,8 +102,8 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	s.step(time.Now(), e)
 }
 
-// step steps the machine and does what it says. Outside, readiness falls before the worker is signalled;
-// but whether a process handles the quiet signal is known only then.
+// step steps the machine and performs its actions. It publishes a new phase before the worker is signalled,
+// but Quiet only when it is known whether a process handles that.
 func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
@@ -115,10 +114,9 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 		s.perform(now, a)
 	}
 	s.shown = nil
-	s.publish() // whether a worker that died in a drain has a successor is known now
+	s.publish() // now it is known whether a worker that died has a successor
 }
 
-// perform does one thing that the machine said.
 func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	if a.Kind == machine.AnnounceDrain || a.Kind == machine.AnnounceExit || a.Kind == machine.AnnounceStop {
 		s.publishStop()
@@ -154,8 +152,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	}
 }
 
-// mayFork reports whether the worker has daemonized, it seems: it was successful, and left a session of its
-// own. With --forking it runs on instead.
+// mayFork reports whether the worker seems to have daemonized: it exited with 0 and left a session.
 func (s *Supervisor) mayFork(left []*proc.Process) bool {
 	session := s.worker.PID
 	if s.job != nil {
@@ -165,7 +162,7 @@ func (s *Supervisor) mayFork(left []*proc.Process) bool {
 	return s.worker.Exit.ExitStatus() == 0 && slices.ContainsFunc(left, daemon)
 }
 
-// left is what is alive below drainit.
+// left returns what is alive below drainit.
 func (s *Supervisor) left() journal.Left {
 	all, err := s.shown, error(nil)
 	if all == nil {
@@ -176,7 +173,7 @@ func (s *Supervisor) left() journal.Left {
 	return journal.Left{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}
 }
 
-// publish shows those outside what has changed.
+// publish sets the answers of probes, and the title if it has changed.
 func (s *Supervisor) publish() {
 	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
 	s.health.Store(&now)
@@ -186,9 +183,9 @@ func (s *Supervisor) publish() {
 	}
 }
 
-// publishStop shows those outside the times of a stop that begins.
+// publishStop publishes the times of a stop that begins, for drainit status.
 func (s *Supervisor) publishStop() {
-	if s.machine.Phase() != phase.Draining { // there is no grace
+	if s.machine.Phase() != phase.Draining {
 		return
 	}
 	since, requested := s.machine.Requested()

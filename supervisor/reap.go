@@ -15,23 +15,23 @@ import (
 	"drainit/reaper"
 )
 
-// How many children are waited for before signals are taken again. A stop signal waits for a few, which is
-// some milliseconds; all else for more: what is left after that costs a snapshot of all.
+// How many children are waited for before a stop signal is taken (some milliseconds), and before any other
+// event is: each batch costs a snapshot.
 const (
 	reapBatch = 256
 	reapMost  = 1024
 )
 
-// reap waits for the children that have changed and steps the machine at the end, when it is known whether
-// any is left: by the end of the worker, else once by that of others.
+// reap waits for the children that have changed, and then steps the machine once: by NothingLeft, by the end
+// of the worker, or by that of others.
 func (s *Supervisor) reap() {
 	lived, ended := !s.worker.Gone(), false
 	if lived && s.sys.HasExited(s.worker.PID) {
-		_, _ = s.readWorker() // after wait4 it has no name
+		_, _ = s.readWorker() // its name, which is gone after wait4
 	}
 	for n := 0; ; n++ {
 		if n >= reapMost || n >= reapBatch && s.queue.StopPending() {
-			s.queue.Put(unix.SIGCHLD) // the others next time
+			s.queue.Put(unix.SIGCHLD) // for the rest
 			break
 		}
 		child, ok, err := s.sys.Wait()
@@ -56,12 +56,11 @@ func (s *Supervisor) reap() {
 	case ended:
 		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
 	}
-	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without it
+	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without the terminal
 		s.returnTerminal()
 	}
 }
 
-// changed notes what became of one child.
 func (s *Supervisor) changed(child reaper.WaitEvent) {
 	isWorker := s.worker.Is(child.PID)
 	if !child.Terminated() {
@@ -85,8 +84,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	}
 }
 
-// paused notes a child that was stopped or continued. A worker that something other than drainit or a
-// terminal has stopped is alive and does nothing.
+// paused notes a child that was stopped or continued.
 func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	stopped := child.Status.Stopped()
 	switch {
@@ -102,8 +100,8 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	}
 }
 
-// runsOn reports whether a worker that has exited runs on in what it left, by --forking. No signal reaches
-// that without a /proc; one that can't be read only now will do.
+// runsOn reports whether a worker that has exited runs on in what it left, by --forking. Without /proc it
+// does not, since no signal could reach that.
 func (s *Supervisor) runsOn() bool {
 	if !s.cfg.Forking || s.worker.Exit.ExitStatus() != 0 || s.machine.Phase() >= phase.Draining {
 		return false
@@ -114,21 +112,20 @@ func (s *Supervisor) runsOn() bool {
 		return false
 	}
 	s.worker.Daemonized = true
-	// A snapshot may miss one that is just being forked: wait4 says next where nothing is left.
+	// A snapshot may miss one that is just being forked. If nothing is left, the next wait4 tells.
 	if left := all.Children(os.Getpid()); len(left) > 0 {
 		s.journal.Daemonized(left)
 	}
 	return true
 }
 
-// recordExit notes how the worker ended.
 func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
 	stop := s.machine.StopSignal()
 	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
 }
 
-// promoteSuccessor makes the worker's successor the worker, if it has one. That may have ended by now.
+// promoteSuccessor makes the worker's successor the worker, if there is one, though it may have ended.
 func (s *Supervisor) promoteSuccessor() {
 	successor, ok := s.ledger.Successor()
 	if !ok {

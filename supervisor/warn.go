@@ -15,15 +15,15 @@ import (
 	"drainit/reaper"
 )
 
-// clue is a process at work that was sent the stop signal. Its death may tell that it has no handler.
+// clue is a process at work that was sent the stop signal. Its death may show that it has no handler.
 type clue struct {
 	proc.Process
 	signal unix.Signal
 	at     time.Time
 }
 
-// inspect asks once, when an entrypoint has had its time, what the worker has become: mostly of the worker
-// alone.
+// inspect checks once, when an entrypoint has had time to exec, whether the worker keeps signals from what
+// is below it.
 func (s *Supervisor) inspect() {
 	if s.worker.Gone() {
 		return
@@ -36,8 +36,7 @@ func (s *Supervisor) inspect() {
 	}
 }
 
-// warnWrapped warns of a worker that is a shell or a launcher. A shell that has the terminal is there for
-// its own sake.
+// warnWrapped warns of a worker that is a shell or a launcher, but not of a shell that a person uses.
 func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 	if wrapper, atWork := diag.Wrapped(all, s.worker.PID); len(atWork) > 0 && !s.job.Granted() {
 		s.journal.Wrapped(wrapper, atWork, s.cfg.Mode)
@@ -45,7 +44,7 @@ func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 }
 
 // warnAtStop warns of a start that would lose jobs under another init, and keeps which processes are at
-// work. It goes by the snapshot from before the signal went out: nothing is read for it.
+// work. It uses the snapshot from before the signal was sent.
 func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if before == nil || s.worker.Gone() {
 		return
@@ -57,8 +56,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	s.atWork = diag.AtWork(before, s.worker.PID)
 }
 
-// noteClues notes the processes at work that were sent the stop signal, and a worker of which nothing is
-// known. What others start is their business.
+// noteClues notes the processes at work that were sent the stop signal, and a worker that /proc hides.
 func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
@@ -70,9 +68,9 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	}
 }
 
-// warnDeath warns of a child that died of the stop signal for want of a handler. Later than at once a death
-// may be good manners: the process had the signal blocked, or sent it to itself. A person at a terminal
-// sees what their key did.
+// warnDeath warns of a child that died of the stop signal because it has no handler. It must have died at
+// once: later, it may have cleaned up and then sent the signal to itself. Uncertain cases are not worth a
+// line at a terminal.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	const atOnce, onABusyMachine = 100 * time.Millisecond, time.Second
 	c, ok := s.clues[child.PID]
@@ -90,9 +88,8 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	}
 }
 
-// warnParent is for a drainit that no stop signal can reach: the platform sends it to PID 1, and between
-// that and drainit are shells and launchers alone, the last of them a shell. On a terminal a person may
-// have typed it there.
+// warnParent warns if no stop signal can reach drainit: the platform signals PID 1, and from there down to
+// drainit are only shells and launchers, the last of them a shell. On a terminal a person may use that.
 func (s *Supervisor) warnParent() {
 	if s.job != nil {
 		return
