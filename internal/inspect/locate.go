@@ -28,8 +28,8 @@ type system struct {
 	sameProgram func(pid int) (same, known bool)
 }
 
-// look reads one drainit. The error is that of proc.Read, or ESRCH where the process is none.
-// It looks twice: the kernel shows a name while it changes, with a part of the one before.
+// look reads one drainit. The error is that of proc.Read, or ESRCH if the process is none. It reads
+// twice, since the kernel may show a name while it changes.
 func (sys system) look(pid int) (d drainit, err error) {
 	for range 2 {
 		if d.Process, err = sys.read(pid); err != nil {
@@ -43,10 +43,9 @@ func (sys system) look(pid int) (d drainit, err error) {
 	return d, unix.ESRCH
 }
 
-// locate finds the drainit with this pid, or for 0 the one that the caller means: the first
-// process of its container. That is PID 1, or where containers share a PID namespace (PID 1 is
-// a pod's pause, a host's init, another container's drainit), the one in the caller's cgroups.
-// Mostly one process tells, and no other is read.
+// locate finds the drainit with this pid, or for 0 the one of the caller's container. That is PID 1,
+// or where containers share a PID namespace (PID 1 is a pod's pause, a host's init, another
+// container's drainit), the one in the caller's cgroups.
 func (sys system) locate(pid int) (drainit, error) {
 	d, failed := sys.look(max(pid, 1))
 	switch {
@@ -60,7 +59,7 @@ func (sys system) locate(pid int) (drainit, error) {
 		return d, err
 	}
 	found := sys.topmost(all)
-	// Not all that call themselves a drainit are one. A copy of drainit is: an engine's, for one.
+	// Any process can call itself a drainit. If one runs this program, the others do not count.
 	same := slices.DeleteFunc(slices.Clone(found), func(pid int) bool {
 		same, known := sys.sameProgram(pid)
 		return known && !same
@@ -77,7 +76,7 @@ func (sys system) locate(pid int) (drainit, error) {
 	case failed != nil:
 		return d, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
 	}
-	return d, nil // it is asked from another cgroup of its container
+	return d, nil // PID 1, asked from another cgroup of its container
 }
 
 // beside reports whether a process is in the caller's cgroups.
@@ -87,8 +86,8 @@ func (sys system) beside(pid int) bool {
 	return err == nil && itsErr == nil && its == own
 }
 
-// topmost are the processes beside the caller that call themselves a drainit. It leaves out
-// those below another one: a worker may start a drainit, and any process may call itself one.
+// topmost returns the processes beside the caller that call themselves a drainit, except those
+// below another one.
 func (sys system) topmost(all *proc.Snapshot) (found []int) {
 	below := make(map[int]bool)
 	for _, p := range all.All() {

@@ -15,7 +15,7 @@ import (
 	"drainit/internal/title"
 )
 
-// report is the status; as JSON it is that for programs.
+// report is the status, as JSON has it.
 type report struct {
 	Phase         string     `json:"phase"` // running, quiet, draining or killing
 	Ready         bool       `json:"ready"` // running, and the worker is not stopped
@@ -28,8 +28,8 @@ type report struct {
 	PID           int        `json:"pid"`                      // drainit's
 	Processes     []reported `json:"processes"`
 
-	word     string        // the phase for people
-	stopping time.Duration // for so long
+	word     string        // the phase, for people
+	stopping time.Duration // since the stop began
 }
 
 // reported is a process below drainit.
@@ -49,7 +49,7 @@ func (d *instance) status(r Request) (status int) {
 	case r.JSON:
 		b, _ := json.Marshal(now) // numbers and strings never fail
 		text = string(b) + "\n"
-	case r.Ready: // it changes with the phase only: each other one is a new event to Kubernetes
+	case r.Ready: // no more than the phase: each new text is a new event to Kubernetes
 		text = now.word + "\n"
 	}
 	if _, err := io.WriteString(d.stdout, text); err != nil {
@@ -61,8 +61,7 @@ func (d *instance) status(r Request) (status int) {
 	return 0
 }
 
-// report is the status: what the title says, and if it is to be whole the stop, and the
-// processes below drainit.
+// report returns what the title says, and if whole, the stop and the processes below drainit.
 func (d *instance) report(whole bool) report {
 	is := d.is
 	r := report{Phase: is.Phase.String(), Ready: is.Ready(), WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}

@@ -1,9 +1,8 @@
 // Package inspect is the verbs: what a drainit that is called beside a running one can
-// ask it. They need neither a shell nor a socket nor a file, only /proc and kill(2).
+// ask it. They need no shell, socket or file, only /proc and kill(2).
 //
-// It owns nothing and runs in a process of its own. It must never send a signal to
-// anything but the drainit that it has found, nor a second stop signal unasked: that
-// would kill.
+// It runs in a process of its own. It must never signal anything but the drainit that it has
+// found, nor send a second stop signal unless it is asked to: that would kill.
 package inspect
 
 import (
@@ -36,13 +35,13 @@ type Request struct {
 	Verb  string
 	Ready bool          // status: 0 only when running
 	JSON  bool          // status: for programs
-	Sleep time.Duration // quiet: how long to wait when it is quiet
+	Sleep time.Duration // quiet: how long to wait once it is quiet
 	Force bool          // stop: kill
 	Wait  bool          // stop: return when drainit has ended
 	PID   int           // of the drainit that is meant; 0 where there is only one
 }
 
-// Exit statuses beside 0: the answer is no, and drainit can't be asked.
+// Exit statuses beside 0: the answer is no, or drainit can't be asked.
 const statusNo, statusFailed = 1, 125
 
 // instance is the drainit that is asked.
@@ -54,9 +53,8 @@ type instance struct {
 	say    func(line error)
 }
 
-// Run finds the drainit of this container, asks it, and returns the exit status:
-// 0, 1 where the answer is no, 125 where it can't be asked. It calls say with each line for
-// people: an error, or with status 0 advice.
+// Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer
+// is no, 125 if it can't be asked. It calls say with each line for people.
 func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
 	sys := system{proc.Read, new(proc.Reader).All, proc.Cgroups, proc.SameProgram}
 	found, err := sys.locate(r.PID)
@@ -81,8 +79,8 @@ func (d *instance) answer(status int, line error) int {
 	return status
 }
 
-// quiet is the quiet signal, and the wait that a preStop hook wants: load
-// balancers and queues look away meanwhile.
+// quiet sends the quiet signal, and then waits as a preStop hook wants it, for load balancers to
+// notice.
 func (d *instance) quiet(sleep time.Duration) (status int) {
 	if d.is.Phase > phase.Quiet {
 		return d.answer(0, fmt.Errorf("%s is %s already: nothing to quiet", d, d.is.Phase))
@@ -107,7 +105,7 @@ func (d *instance) resume() (status int) {
 	return status
 }
 
-// stop never sends a second stop signal unless that is asked for: it would kill.
+// stop sends the stop signal to a drainit that is not stopping yet; a forced one kills.
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:
@@ -125,8 +123,7 @@ func (d *instance) stop(r Request) (status int) {
 	return status
 }
 
-// signal sends drainit a signal, unless it has ended. PID 1 needs no care: its pid is never
-// recycled.
+// signal sends drainit a signal, unless it has ended.
 func (d *instance) signal(sig unix.Signal) (status int) {
 	var err error
 	if d.PID == 1 {
@@ -145,13 +142,16 @@ func (d *instance) signal(sig unix.Signal) (status int) {
 	return 0
 }
 
-// signalUntil sends drainit a signal, and returns when its phase shows that it has acted upon that, or it
-// has ended. It looks ever more rarely: under a CPU limit each look takes its time from drainit. Looks bound
-// it and not a time: a machine that stands still or is busy keeps drainit from acting.
+// signalUntil sends drainit a signal, and returns once its phase shows that it has acted upon that, or it
+// has ended. It looks ever more rarely, since under a CPU limit each look slows drainit down. It gives up
+// after a number of looks and not after a time: a busy machine keeps drainit from acting, too.
 func (d *instance) signalUntil(sig unix.Signal, acted func(phase.Phase) bool) (status int) {
 	const slowest, most = 50 * time.Millisecond, 210 // looks take 10 s
-	began, status := time.Now(), d.signal(sig)
-	for look := 0; status == 0 && look < most; look++ {
+	began := time.Now()
+	if status = d.signal(sig); status != 0 {
+		return status
+	}
+	for look := range most {
 		time.Sleep(min(time.Millisecond+time.Since(began)/2, slowest))
 		d.refresh()
 		switch {
@@ -160,9 +160,6 @@ func (d *instance) signalUntil(sig unix.Signal, acted func(phase.Phase) bool) (s
 		case d.Stopped() && look >= most/5:
 			return d.answer(statusNo, fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d, signals.Name(sig)))
 		}
-	}
-	if status != 0 {
-		return status
 	}
 	return d.answer(statusNo, fmt.Errorf("%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?", d, signals.Name(sig), d.is.Phase))
 }
@@ -175,7 +172,7 @@ func (d *instance) refresh() {
 	}
 }
 
-// sleep waits, but no longer than drainit runs.
+// sleep waits, or until drainit has ended.
 func (d *instance) sleep(atMost time.Duration) {
 	for until := time.Now().Add(atMost); !d.gone && time.Now().Before(until); d.refresh() {
 		time.Sleep(min(time.Until(until), 100*time.Millisecond))

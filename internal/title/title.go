@@ -1,9 +1,8 @@
 // Package title publishes drainit's phase as the name of its main thread, which ps shows
-// and the verbs read, and reads it back. The stop, with its times, is the name of its second
-// thread.
+// and the verbs read. The stop, with its times, is the name of its second thread.
 //
-// It owns the names. It needs no file and no socket, so that it works with a read-only
-// root and in an image that holds nothing else.
+// It needs no file and no socket, so that it works with a read-only root and in an image that
+// holds nothing else.
 package title
 
 import (
@@ -45,8 +44,8 @@ var titles = map[string]State{
 // Pause is the title of a drainit that runs no worker.
 const Pause = "drainit:pause"
 
-// Of is the title of a state, without what makes no difference in its phase; "" at the end,
-// which has none.
+// Of returns the title of a state, "" for phase Done. Flags that do not matter in its phase are
+// ignored.
 func Of(s State) string {
 	s.WorkerAlive = s.WorkerAlive || s.Phase != phase.Draining
 	s.WorkerStopped = s.WorkerStopped && s.Phase == phase.Running
@@ -59,14 +58,14 @@ func Of(s State) string {
 	return ""
 }
 
-// Parse reads a title. ok is false where it is none of drainit's.
+// Parse reads a title. ok is false if it is not one of drainit's.
 func Parse(title string) (s State, ok bool) {
 	s, ok = titles[title]
 	return s, ok
 }
 
-// Set names the calling thread, which must be the main one. Where it fails, the verbs
-// find no drainit, and say so.
+// Set names the calling thread, which must be the main one. If that fails, the verbs find no
+// drainit.
 func Set(title string) {
 	name := append([]byte(title), 0)
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
@@ -79,16 +78,16 @@ type Stop struct {
 	Grace  time.Duration // from Since to SIGKILL, or machine.Forever
 }
 
-// Times are in tenths of a second, in base 36: a name has room for 15 bytes. That is enough for
-// a grace of a week until six years after boot, and for any of hours.
+// Times are in tenths of a second, in base 36, since a name has room for 15 bytes: enough for a
+// grace of a week until six years after boot.
 const (
 	unit = time.Second / 10
 	base = 36
 	bits = 36 // 217 years; a Duration has 292
 )
 
-// String is the name of a thread that says so, SIGNAL@SINCE+GRACE, such as "15@hn6o0+8c" for
-// SIGTERM and a grace of 30 s. Without an end there is no +GRACE.
+// String is SIGNAL@SINCE+GRACE, such as "15@hn6o0+8c" for SIGTERM and a grace of 30 s. +GRACE is
+// missing if the grace never ends.
 func (s Stop) String() string {
 	text := strconv.Itoa(int(s.Signal)) + "@" + strconv.FormatInt(int64(s.Since/unit), base)
 	if s.Grace != machine.Forever {
@@ -97,7 +96,7 @@ func (s Stop) String() string {
 	return text
 }
 
-// ParseStop reads the name of a thread. ok is false where it says nothing of a stop.
+// ParseStop reads a String. ok is false if it is none.
 func ParseStop(name string) (s Stop, ok bool) {
 	signal, times, _ := strings.Cut(name, "@")
 	since, grace, ends := strings.Cut(times, "+")
@@ -109,7 +108,7 @@ func ParseStop(name string) (s Stop, ok bool) {
 	return s, err == nil && s.Since >= 0 && s.Grace >= 0
 }
 
-// parse reads a time, -1 where the text is none.
+// parse reads a time, -1 for an invalid one.
 func parse(text string) time.Duration {
 	n, err := strconv.ParseUint(text, base, bits)
 	if err != nil {
@@ -118,7 +117,7 @@ func parse(text string) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// SetStop names one of drainit's threads. Where it fails, the verbs say less.
+// SetStop names one of drainit's threads.
 func SetStop(tid int, s Stop) {
 	_ = os.WriteFile("/proc/self/task/"+strconv.Itoa(tid)+"/comm", []byte(s.String()), 0)
 }

@@ -1,9 +1,8 @@
-// Package watch says when processes end that are not drainit's children: to adopt their
-// children sends no signal, but a pidfd is readable when its process has ended
+// Package watch reports the end of processes that are not drainit's children. Their children
+// become drainit's without a signal, but a pidfd is readable once its process has ended
 // (pidfd_open(2)).
 //
-// It owns those descriptors. It must never wait for a child, signal a process or decide
-// anything.
+// It must never wait for a child, signal a process or decide anything.
 package watch
 
 import (
@@ -16,21 +15,19 @@ import (
 	"drainit/internal/proc"
 )
 
-// Most is how many processes are watched at most, and so how many descriptors that takes.
+// Most is how many processes are watched at most, each with a descriptor.
 const Most = 256
 
-// Watcher watches processes. With Wake it is ready. It must not be copied, and is for one
-// goroutine.
+// Watcher watches processes. It must not be copied, and is for one goroutine.
 type Watcher struct {
-	Wake func() // is called after each pid that is sent while nothing is asked
+	Wake func() // called after each pid that is sent outside of Set
 
 	watched map[proc.ID]*os.File // the pidfd of each
 }
 
-// Set has these processes watched and no others. The pid of each that ends, or has ended,
-// is sent to died once. Of a pid that was used again since these were read, the end of the new
-// process is sent. It reports whether all of them are watched: not before Linux 5.3, nor where
-// that may not be done, nor if there are too many.
+// Set watches these processes and no others. It sends the pid of each to died, once, when it has
+// ended. If a pid was recycled since these were read, that is when the new process has ended. all
+// is false before Linux 5.3, where pidfds are not permitted, and if there are too many.
 func (w *Watcher) Set(these []proc.ID, died chan<- int) (all bool) {
 	for id, pidfd := range w.watched {
 		if !slices.Contains(these, id) {
@@ -57,13 +54,13 @@ func (w *Watcher) add(id proc.ID, died chan<- int) bool {
 		select {
 		case died <- id.PID:
 			return true
-		default: // there is no room to say so
+		default: // no room
 		}
 	}
 	if err != nil {
 		return false
 	}
-	_ = unix.SetNonblock(fd, true) // as os.NewFile wants one that is to be polled
+	_ = unix.SetNonblock(fd, true) // else os.NewFile does not poll it
 	pidfd := os.NewFile(uintptr(fd), "pidfd")
 	raw, err := pidfd.SyscallConn()
 	if err != nil || pidfd.SetReadDeadline(time.Time{}) != nil { // it can't be polled

@@ -1,7 +1,5 @@
-// Package worker is the process whose exit status drainit reports, as a value.
-//
-// It owns what is known of that process and does nothing: the supervisor fills it in, and
-// the journal reads it.
+// Package worker is the process whose exit status drainit reports, as a value: the supervisor
+// fills it in, and the journal reads it.
 package worker
 
 import (
@@ -18,12 +16,12 @@ import (
 // Worker is the process whose exit status drainit reports.
 type Worker struct {
 	PID        int
-	PGID       int    // the process group that the first worker was given
-	Comm       string // as last seen
-	Sent       signals.Set
-	Forwarded  signals.Set // of those that it was sent: what means nothing to drainit
-	Unhandled  signals.Set // of these: what it had no handler for, as far as that is known
-	Stopped    bool        // in state T, and not by drainit nor on a terminal
+	PGID       int         // the process group that the first worker was given
+	Comm       string      // as last seen
+	Sent       signals.Set // by drainit
+	Forwarded  signals.Set // of these, all but stop signals
+	Unhandled  signals.Set // of these, those that it had no handler for
+	Stopped    bool        // in state T, and neither by drainit nor on a terminal
 	Exit       *Exit       // nil until it has been waited for
 	Daemonized bool        // it has exited, and runs on in what it left, by --forking
 }
@@ -37,10 +35,10 @@ type Exit struct {
 // Gone reports whether the worker has been waited for.
 func (w *Worker) Gone() bool { return w.Exit != nil }
 
-// Alive is true, too, of a worker that runs on in what it left.
+// Alive reports whether the worker runs, if only in what it left.
 func (w *Worker) Alive() bool { return !w.Gone() || w.Daemonized }
 
-// Is reports whether a worker that has not been waited for has this pid.
+// Is reports whether this is the pid of the worker, which has not been waited for.
 func (w *Worker) Is(pid int) bool { return !w.Gone() && pid == w.PID }
 
 // Process is the worker as far as it is known without /proc.
@@ -59,9 +57,7 @@ func (w *Worker) HowExited() string {
 	return fmt.Sprintf("exited with status %d", w.Exit.ExitStatus())
 }
 
-// Promote makes a successor the worker. sent is the stop signal that it was sent, 0 for
-// none.
+// Promote makes a successor the worker. sent is the stop signal that it was sent, 0 for none.
 func (w *Worker) Promote(to proc.Process, sent unix.Signal) {
-	w.PID, w.Comm, w.Exit, w.Sent, w.Stopped = to.PID, to.Comm, nil, signals.SetOf(sent), false
-	w.Forwarded, w.Unhandled = 0, 0
+	*w = Worker{PID: to.PID, PGID: w.PGID, Comm: to.Comm, Sent: signals.SetOf(sent)}
 }
