@@ -1,9 +1,8 @@
-// Package cli is drainit's command line and environment: the meaning of each flag, variable
-// and verb, and the line about one that is wrong.
+// Package cli is drainit's command line and environment: flags, variables, verbs, and the errors
+// about them.
 //
-// It owns the defaults, the texts of usage and help, and the version. It must never start
-// or signal anything itself: package supervisor does for a worker, and package inspect for
-// a verb.
+// It owns the defaults, the texts of usage and help, and the version. It must never start or
+// signal anything itself.
 package cli
 
 import (
@@ -24,9 +23,8 @@ import (
 	"drainit/supervisor"
 )
 
-// Run is main with its surroundings as arguments. It runs a verb, prints what was asked
-// for, or runs the worker to its end, and returns how drainit is to end. It must be called
-// on the locked main thread, as supervisor.Run must.
+// Run runs a verb, prints what was asked for, or runs the worker to its end, and returns how
+// drainit is to end. It must be called on the locked main thread.
 func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	if IsVerb(args) {
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
@@ -57,12 +55,11 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	return supervisor.Run(o.config, queue, log)
 }
 
-// IsVerb reports whether a command line asks a running drainit.
+// IsVerb reports whether a command line begins with a verb.
 func IsVerb(args []string) bool { return len(args) > 0 && slices.Contains(inspect.Verbs, args[0]) }
 
-// fail writes an error as one line, with more after it, and returns the exit status for it.
-// stderr may be a full pipe that no process reads: PID 1 must end all the same. The goroutine
-// that is stuck then ends with the process.
+// fail writes an error as one line, with more after it, and returns the exit status for it. It
+// does not wait for a full stderr that no process reads: PID 1 must end all the same.
 func fail(err error, more string, stderr io.Writer) int {
 	written := make(chan struct{})
 	go func() {
@@ -81,8 +78,8 @@ func show(text string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// version is the line for --version. It ends as tini's does: dockerd reads it where drainit
-// is its docker-init, and warns of anything else.
+// version is the line for --version. It ends as tini's does, since dockerd reads it where drainit
+// is its docker-init.
 func version(info *debug.BuildInfo, known bool) string {
 	v, commit := "(unknown)", "unknown"
 	if known {

@@ -41,12 +41,12 @@ type flags struct {
 	group, single, verbose bool
 }
 
-// newFlags returns the flags, which nothing is parsed into. They set o where they are no setting.
+// newFlags returns all flags. Those that are no setting set o.
 func newFlags(o *options) *flags {
 	f := &flags{FlagSet: newFlagSet("drainit"), given: make(map[string]*[]string)}
 	f.SetInterspersed(false) // what follows COMMAND is COMMAND's
 	for _, s := range o.settings() {
-		values := new([]string) // checked when all are known; pflag's own list would stay with 400 kB
+		values := new([]string) // checked in apply; pflag's own list would add 400 kB
 		f.given[s.name] = values
 		f.FuncP(s.name, s.short, "", func(value string) error {
 			*values = append(*values, value)
@@ -66,16 +66,15 @@ func newFlags(o *options) *flags {
 	return f
 }
 
-// newFlagSet returns a set that prints nothing by itself.
 func newFlagSet(name string) *pflag.FlagSet {
 	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	return fs
 }
 
-// parse reads the flags, and the environment where a flag is not given. The error is
-// pflag.ErrHelp, or names the flag or variable, the value and what it takes, in one line;
-// with it come the options as far as they were read.
+// parse reads the flags, and the environment where a flag is not given. The error is pflag.ErrHelp,
+// or one line that names the flag or variable, the value and what it takes. With an error it returns
+// the options as far as they were read.
 func parse(args, environ []string) (*options, error) {
 	o := defaults()
 	f := newFlags(o)
@@ -84,7 +83,7 @@ func parse(args, environ []string) (*options, error) {
 	case errors.Is(err, pflag.ErrHelp):
 		return o, err
 	case err != nil:
-		_ = o.apply(f, environ) // for the termination log: this error is the first
+		_ = o.apply(f, environ) // for the name of the termination log
 		return o, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own come after COMMAND", err)
 	case o.version:
 		return o, nil
@@ -139,8 +138,8 @@ func (o *options) apply(f *flags, environ []string) error {
 	return nil
 }
 
-// workerEnv is the environment without drainit's own variables: a drainit below this one
-// gets its own. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
+// workerEnv is the environment without drainit's own variables, which are not meant for a drainit
+// below this one. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
 func workerEnv(environ []string) []string {
 	all := new(options).settings()
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {

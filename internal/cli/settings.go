@@ -28,8 +28,8 @@ type setting struct {
 	others []string // variables that count where neither is given
 }
 
-// settings are those that set o, which has the defaults. The termination log is the first: it
-// has the error of any other. The stop delay follows the grace period, in which it must be.
+// settings are those of o, in the order in which they are set: the termination log first, as the
+// error about any other goes there, and the grace period before the stop delay, which must be shorter.
 func (o *options) settings() []setting {
 	c := &o.config
 	modes := []forward.Mode{forward.ModeAuto, forward.ModeGroup, forward.ModeWorker}
@@ -59,8 +59,8 @@ func (s setting) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// find returns the values in the environment, and the variable that has them: the first of its
-// name, as getenv(3) has it.
+// find returns the values in the environment, and the variable that has them. Of several variables
+// with one name the first counts, as for getenv(3).
 func (s setting) find(environ []string) (values []string, variable string) {
 	for _, variable := range append([]string{s.variable()}, s.others...) {
 		at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, variable+"=") })
@@ -79,7 +79,7 @@ func (s setting) find(environ []string) (values []string, variable string) {
 	return nil, ""
 }
 
-// into returns what parses a value into a variable.
+// into returns a function that parses a value and sets a variable to it.
 func into[T any](to *T, parse func(string) (T, error)) func(string) error {
 	return func(value string) (err error) {
 		*to, err = parse(value)
@@ -87,7 +87,7 @@ func into[T any](to *T, parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// onto returns what appends a value.
+// onto returns a function that parses a value and appends it.
 func onto[T any](to *[]T, parse func(string) (T, error)) func(string) error {
 	return func(value string) error {
 		v, err := parse(value)
@@ -96,7 +96,7 @@ func onto[T any](to *[]T, parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// oneOf returns what reads one of some words, in either case, as the value that has its place.
+// oneOf returns a parser that reads words[i], in either case, as values[i].
 func oneOf[T any](values []T, words ...string) func(string) (T, error) {
 	return func(value string) (v T, err error) {
 		for i, word := range words {
@@ -109,7 +109,7 @@ func oneOf[T any](values []T, words ...string) func(string) (T, error) {
 	}
 }
 
-// longest is the longest duration, but for Forever. A longer one was meant otherwise.
+// longest is the longest duration but Forever: a longer one was probably meant in milliseconds.
 const longest = 7 * 24 * time.Hour
 
 // parseGrace reads a grace period: a duration, or "infinity" for supervisor.Forever.
@@ -121,7 +121,7 @@ func parseGrace(s string) (time.Duration, error) {
 	return parseDuration(s, "25s, 25 (seconds), 0 (kill at once) or infinity")
 }
 
-// parseDelay reads a duration that can't be infinite, of a stop's delay or a sleep.
+// parseDelay reads a duration that can't be infinite.
 func parseDelay(s string) (time.Duration, error) { return parseDuration(s, "5s or 5 (seconds)") }
 
 // parseDuration reads "25s", "1m30s" (time.ParseDuration) in either case or whole seconds,
@@ -173,7 +173,7 @@ func parseStatus(value string) (int, error) {
 
 func (o *options) addRewrite(value string) error {
 	from, to, err := signals.ParseRewrite(value)
-	if err == nil && signals.Forwardable(from) { // the others are never passed on
+	if err == nil && signals.Forwardable(from) { // the others are dropped anyway
 		o.config.Rewrites[from] = to
 	}
 	return err

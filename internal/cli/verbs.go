@@ -12,7 +12,6 @@ import (
 	"drainit/internal/inspect"
 )
 
-// runVerb runs the verb that args begin with and returns the exit status.
 func runVerb(args []string, stdout, stderr io.Writer) int {
 	r, err := parseVerb(args, os.Getpid())
 	if errors.Is(err, pflag.ErrHelp) {
@@ -24,9 +23,9 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 	return inspect.Run(r, stdout, func(line error) { fail(line, "", stderr) }) // with a status of its own
 }
 
-// parseVerb reads the verb that args begin with, and its flags. pid is drainit's own: as
-// PID 1 it has no other to ask. The error is pflag.ErrHelp, or one line that names the
-// verb and says how to run a command of that name.
+// parseVerb reads the verb that args begin with, and its flags. pid is drainit's own: as PID 1 it
+// has no other to ask. The error is pflag.ErrHelp, or one line that also says how to run a command
+// of that name.
 func parseVerb(args []string, pid int) (inspect.Request, error) {
 	r := inspect.Request{Verb: args[0]}
 	fs := verbFlags(&r)
@@ -45,7 +44,7 @@ func parseVerb(args []string, pid int) (inspect.Request, error) {
 	return r, err
 }
 
-// verbFlags returns the flags that the request's verb has, which set its fields.
+// verbFlags returns the flags of the request's verb, which set its fields.
 func verbFlags(r *inspect.Request) *pflag.FlagSet {
 	fs := newFlagSet("drainit " + r.Verb)
 	fs.Func("pid", "", into(&r.PID, parsePID))

@@ -1,8 +1,8 @@
-// Package logx writes drainit's lines: to standard error, as text or JSON, and the one
-// message for the platform, to its termination log.
+// Package logx writes drainit's log to standard error, as text or JSON, and its last message to
+// the platform's termination log.
 //
-// It owns the descriptor and the form of a line; what a line says is the caller's. It
-// must never block or end drainit, whatever becomes of the reader of the lines.
+// It owns the descriptor and the form of a line. It must never block or end drainit, whatever
+// happens to the reader of the log.
 package logx
 
 import (
@@ -18,20 +18,18 @@ import (
 	"drainit/internal/signals"
 )
 
-// Log writes lines to a descriptor. They wait in a bounded queue; those that find it full,
-// or that the descriptor does not take, are dropped and counted. Only the goroutine that
-// made it may call its methods.
+// Log writes lines to a descriptor from a bounded queue. Lines that find it full, or can't be
+// written, are dropped and counted. Only the goroutine that made it may call its methods.
 type Log struct {
 	fd      int
 	level   zapcore.Level
 	json    zapcore.Encoder // nil for text
 	lines   chan []byte
 	dropped atomic.Int64
-	written chan struct{} // closed when all lines are; nil before the first
+	written chan struct{} // closed once all lines are written; nil before the first line
 }
 
-// New returns a log that writes to fd, one JSON object a line or plain text
-// that begins with "drainit:".
+// New returns a log that writes to fd, one JSON object a line, or text that begins with "drainit:".
 func New(fd int, json bool, level zapcore.Level) *Log {
 	l := &Log{fd: fd, level: level, lines: make(chan []byte, 256)}
 	if json {
@@ -44,11 +42,11 @@ func New(fd int, json bool, level zapcore.Level) *Log {
 	return l
 }
 
-// Enabled reports whether lines of a level are written: others need not be made.
+// Enabled reports whether lines of a level are written.
 func (l *Log) Enabled(level zapcore.Level) bool { return l.level.Enabled(level) }
 
-// Line writes a line. The message is a sentence that needs no field beside it, and is made
-// printable here: whatever name a process has chosen, it forges no line and moves no cursor.
+// Line writes a line. The message says all that the fields do. It is made printable here, so that
+// the name of a process can't forge a line or move the cursor.
 func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
 	if !l.Enabled(level) {
 		return
@@ -64,7 +62,6 @@ func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
 	}
 }
 
-// encode makes a line. As text it is its message, which says all that the fields do.
 func (l *Log) encode(level zapcore.Level, msg string, f []Field) []byte {
 	if l.json == nil {
 		how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
@@ -77,8 +74,7 @@ func (l *Log) encode(level zapcore.Level, msg string, f []Field) []byte {
 	return line.Bytes()
 }
 
-// Close waits until all lines are written (AwaitWritten): PID 1 must end though no process
-// reads its log. No line may follow.
+// Close waits until all lines are written (AwaitWritten). No line may follow.
 func (l *Log) Close() {
 	close(l.lines)
 	if l.written != nil {
@@ -88,8 +84,8 @@ func (l *Log) Close() {
 
 const flushAtEnd = 200 * time.Millisecond
 
-// AwaitWritten waits until what another goroutine writes to a descriptor is written, for at
-// most 200 ms, and for 2 s where the descriptor would take it: then only a processor is missing.
+// AwaitWritten waits until another goroutine has written to a descriptor, for at most 200 ms, or
+// for 2 s if the descriptor is writable: then the goroutine only waits for a processor.
 func AwaitWritten(written <-chan struct{}, fd int) {
 	for range 10 {
 		select {
@@ -104,11 +100,11 @@ func AwaitWritten(written <-chan struct{}, fd int) {
 	}
 }
 
-// write is the goroutine that owns the descriptor, which may block it for ever.
+// write is the goroutine that owns the descriptor. A write may block for ever.
 func (l *Log) write() {
 	defer close(l.written)
-	// From the background of a terminal with TOSTOP, the kernel answers a write
-	// with TTOU, and as Go handles that, it would do so again and again.
+	// In the background of a terminal with TOSTOP, the kernel would send TTOU, Go would handle it,
+	// and the kernel would try again, for ever.
 	runtime.LockOSThread()
 	if set := signals.Mask(unix.SIGTTOU); unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil) != nil {
 		return
@@ -127,8 +123,7 @@ func (l *Log) write() {
 	}
 }
 
-// WriteAll writes to a descriptor that may be in non-blocking mode: another
-// program that has it open can have set that.
+// WriteAll writes to a descriptor that another program may have set to non-blocking mode.
 func WriteAll(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := unix.Write(fd, b)
@@ -152,5 +147,5 @@ func Value(key string, value any) Field {
 	return Field{Key: key, Type: zapcore.ReflectType, Interface: value}
 }
 
-// InTenths is a time in seconds, to a tenth.
+// InTenths is a duration in seconds, to a tenth.
 func InTenths(d time.Duration) float64 { return math.Round(d.Seconds()*10) / 10 }

@@ -33,16 +33,16 @@ func List[P any](all []P, describe func(P) string) string {
 	return s
 }
 
-// WithState says of a process what can't be asked after a kill: "node[17] (sleeping, 31s old)".
+// WithState describes a process that is about to be killed: "node[17] (sleeping, 31s old)".
 func WithState(p *proc.Process) string {
 	state := cmp.Or(states[p.State], "state "+string(p.State))
-	if p.Start == 0 { // it hangs, and nothing else is known of it
+	if p.Start == 0 { // it hangs in the kernel, and nothing else is known
 		return fmt.Sprintf("%v (%s)", p, state)
 	}
 	return fmt.Sprintf("%v (%s, %s old)", p, state, Round(p.Age()))
 }
 
-// states are those of proc(5).
+// states has the states of proc(5).
 var states = map[byte]string{
 	'R': "running", 'S': "sleeping", 'D': "stuck in the kernel", 'T': "stopped", 't': "stopped", 'Z': "dead", 'X': "dead", 'x': "dead",
 }
