@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Address is where drainit listens. The zero Address is nowhere.
+// Address is where drainit listens for probes. The zero Address is none.
 type Address struct {
 	text string // as it was given
 	at   netip.AddrPort
@@ -18,9 +18,8 @@ type Address struct {
 // Given reports whether there is one.
 func (a Address) Given() bool { return a.text != "" }
 
-// ParseAddress reads an address such as "127.0.0.1:8080". Without a host, ":8080" or
-// "8080", it is all addresses, those of IPv4 too. It takes no name but localhost: drainit
-// has no resolver.
+// ParseAddress reads an address such as "127.0.0.1:8080", or ":8080" or "8080" for all addresses,
+// those of IPv4 too. localhost is the only name it takes: drainit has no resolver.
 func ParseAddress(s string) (Address, error) {
 	host, port, found := strings.Cut(s, ":")
 	full := s
@@ -39,9 +38,9 @@ func ParseAddress(s string) (Address, error) {
 	return Address{s, netip.AddrPortFrom(at.Addr().Unmap(), at.Port())}, nil
 }
 
-// listen returns a listening socket that no child inherits. All addresses are
-// those of IPv4 alone where the kernel has no IPv6. The socket addresses are package
-// syscall's: those of x/sys/unix bring all their kinds with them, 30 kB.
+// listen returns a listening socket that no child inherits. Where the kernel has no IPv6, all
+// addresses are those of IPv4. It uses package syscall's socket addresses, since those of x/sys/unix
+// add 30 kB.
 func listen(a Address) (fd int, err error) {
 	ip, port := a.at.Addr(), int(a.at.Port())
 	if ip.Is4() {
@@ -54,7 +53,7 @@ func listen(a Address) (fd int, err error) {
 	return fd, err
 }
 
-// listenAt leaves out the name of the system call: the address is at fault.
+// listenAt returns errors without the name of the system call: the address is at fault.
 func listenAt(family int, at syscall.Sockaddr) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -70,8 +69,7 @@ func listenAt(family int, at syscall.Sockaddr) (int, error) {
 		unix.Close(fd)
 		return -1, err
 	}
-	// A connection comes with its request: a silent client takes no place, and one that
-	// asks has its answer before another can displace it.
+	// A connection is accepted once its request is there, so that a silent client takes no place.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(probeTime.Seconds()))
 	return fd, nil
 }

@@ -13,9 +13,8 @@ import (
 // reads it.
 type State = atomic.Pointer[title.State]
 
-// appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112),
-// of which no more than the first line is read. It appends nothing while the
-// head of the request is not all there and may still come.
+// appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112), of which only the
+// first line counts. It appends nothing until the head of the request is complete.
 func appendAnswer(out, request []byte, now *title.State) []byte {
 	ended := bytes.Contains(request, []byte("\n\r\n")) || bytes.Contains(request, []byte("\n\n"))
 	if !ended && len(request) < requestAtMost {

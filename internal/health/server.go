@@ -1,8 +1,7 @@
 // Package health answers the probes of a platform: /healthz and /readyz.
 //
-// It owns its socket and one thread. It knows the phase and nothing of the application,
-// never looks at /proc, and its cost is bounded whatever its clients do. It is written
-// over system calls, for net/http would double the binary and its attack surface.
+// It owns its socket and one thread. It never reads /proc, and its cost is bounded whatever its
+// clients do. It uses system calls, since net/http would double the binary and its attack surface.
 package health
 
 import (
@@ -25,7 +24,7 @@ const (
 	waitingAtMost = 1024                   // connections that the kernel keeps until they are accepted
 )
 
-// server answers probes, on one thread. No number of them takes another, or more memory.
+// server answers probes on one thread, in bounded memory.
 type server struct {
 	state    *State
 	listener int
@@ -42,8 +41,7 @@ type conn struct {
 	got     int // bytes of it
 }
 
-// Serve opens the address for probes and answers them until the process
-// ends. Its thread has been started when it returns.
+// Serve answers probes at an address until the process ends. When it returns, its thread runs.
 func Serve(at Address, state *State) error {
 	listener, err := listen(at)
 	if err != nil {
@@ -63,8 +61,8 @@ func Serve(at Address, state *State) error {
 	return nil
 }
 
-// round waits for something to happen and acts upon it. A probe that has asked
-// goes before a new one, which could displace it.
+// round waits for events and handles them. A probe that has asked is answered before a new one is
+// accepted, which could displace it.
 func (s *server) round() {
 	s.polled = append(s.polled[:0], unix.PollFd{Fd: int32(s.listener), Events: unix.POLLIN})
 	for i := range s.conns {
@@ -107,12 +105,12 @@ func (s *server) accept(now time.Time) {
 	case len(s.conns) > 0:
 		s.close(0)
 	default:
-		pause() // else poll(2) would say again at once that it waits
+		pause() // else poll(2) would return at once
 	}
 }
 
-// receive reads from a probe, and answers once the request is complete. It returns true when
-// the connection is done: only a client that sends more than a request may miss the answer.
+// receive reads from a probe, and answers once the request is complete. It returns true once the
+// connection can be closed.
 func (s *server) receive(c *conn) (done bool) {
 	n, err := unix.Read(c.fd, c.request[c.got:])
 	if err != nil || n == 0 {
@@ -124,11 +122,10 @@ func (s *server) receive(c *conn) (done bool) {
 		return false // the rest is still to come
 	}
 	_, _ = unix.Write(c.fd, s.answer)
-	_ = unix.Shutdown(c.fd, unix.SHUT_WR) // an end, and not the reset of what is unread
+	_ = unix.Shutdown(c.fd, unix.SHUT_WR) // else unread input makes it a reset
 	return true
 }
 
-// close closes a connection.
 func (s *server) close(i int) {
 	unix.Close(s.conns[i].fd)
 	s.conns = slices.Delete(s.conns, i, i+1)

@@ -1,8 +1,5 @@
 // Package signals knows the signals of Linux: their names, sets of them, which of them
-// drainit can forward, and rewrites of one to another.
-//
-// It owns no state and makes no system call. The package is not called sig, for that
-// is the name of nearly every variable of type unix.Signal.
+// drainit can forward, and rewrites of one to another. It has no state and makes no system call.
 package signals
 
 import (
@@ -21,11 +18,10 @@ const (
 	maxSignal = unix.Signal(64) // RTMAX
 )
 
-// ForceStop is drainit's own: it kills at once, and is not forwarded. Who may send it is the kernel's
-// choice (kill(2)).
+// ForceStop is drainit's own: it kills at once, and is not forwarded.
 const ForceStop = maxSignal
 
-// aliases are names beside those that Name has (signal(7)).
+// aliases are further names of signals (signal(7)).
 var aliases = map[string]unix.Signal{
 	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS, "RTMIN+0": rtMin, "RTMAX": maxSignal,
 }
@@ -51,8 +47,7 @@ func Parse(s string) (unix.Signal, error) {
 	return 0, fmt.Errorf("invalid signal %q: want a name such as TERM or SIGTERM, RTMIN+3, or a number", s)
 }
 
-// Name is the name of a signal with SIG: "SIGTERM", "SIGRTMIN+3", and "SIG32"
-// for one that has none. Parse takes it back.
+// Name is the name of a signal: "SIGTERM", "SIGRTMIN+3", and "SIG32" for one that has none.
 func Name(sig unix.Signal) string {
 	name := unix.SignalName(sig)
 	switch {
@@ -66,16 +61,15 @@ func Name(sig unix.Signal) string {
 	return name
 }
 
-// Faults are the signals by which the kernel tells a program of an instruction of its own, and
-// which the Go runtime does not deliver, or not always (package os/signal, "Types of signals").
+// Faults returns the signals that the kernel sends to a program for an instruction of its own. The
+// Go runtime does not always deliver them (package os/signal, "Types of signals").
 func Faults() []unix.Signal {
 	return []unix.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS}
 }
 
-// Forwardable reports whether the signal is ever passed on. KILL and STOP no process can see,
-// and PROF and 32 to 34 the Go runtime never delivers. Faults and ForceStop are drainit's own, CHLD is
-// about its own children, PIPE and XFSZ about its own log, XCPU about its own time, and URG
-// interrupts the threads of the Go runtime, which sends it to itself all the time.
+// Forwardable reports whether a signal is ever forwarded. No process sees KILL and STOP, and the Go
+// runtime never delivers PROF and 32 to 34. Faults, ForceStop, CHLD, PIPE, XFSZ and XCPU are about drainit
+// itself, and the Go runtime sends URG to its own threads.
 func Forwardable(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, 32, 33, rtMin,
@@ -85,13 +79,12 @@ func Forwardable(sig unix.Signal) bool {
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
 }
 
-// StopsByDefault reports whether a signal stops what does not handle it: no work, no heartbeats,
-// and a later TERM is not seen.
+// StopsByDefault reports whether a signal stops a process that does not handle it.
 func StopsByDefault(sig unix.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
-// All returns the signals that are passed on, in order of their numbers.
+// All returns the Forwardable signals, by number.
 func All() []unix.Signal {
 	var all []unix.Signal
 	for sig := unix.Signal(1); sig <= maxSignal; sig++ {

@@ -12,11 +12,10 @@ import (
 // Drop stands in a rewrite for "deliver nothing".
 const Drop = unix.Signal(0)
 
-// Rewrites says which signal is delivered in place of one that came. A signal
-// that is not in it is delivered as it came.
+// Rewrites holds the signals that are delivered in place of those that came.
 type Rewrites map[unix.Signal]unix.Signal
 
-// Apply returns the signal to deliver, which is Drop if it is to be dropped.
+// Apply returns the signal to deliver, or Drop.
 func (r Rewrites) Apply(sig unix.Signal) unix.Signal {
 	if to, ok := r[sig]; ok {
 		return to
@@ -24,13 +23,12 @@ func (r Rewrites) Apply(sig unix.Signal) unix.Signal {
 	return sig
 }
 
-// From are the signals that are rewritten, in their order.
+// From returns the signals that are rewritten, by number.
 func (r Rewrites) From() []unix.Signal { return slices.Sorted(maps.Keys(r)) }
 
-// ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM must be a
-// signal that drainit passes on, unless it is to be dropped: what is never passed on is
-// dropped anyway. TO must be one that can do no more than end the worker or be handled:
-// STOP would freeze it, and 32 and 33 are the C library's.
+// ParseRewrite reads a rule FROM:TO, "TERM:QUIT" or "15:3" or "HUP:0". FROM must be Forwardable,
+// unless TO is 0: other signals are dropped anyway. TO must not be STOP, which would freeze the
+// worker, nor 32 or 33, which are the C library's.
 func ParseRewrite(rule string) (from, to unix.Signal, err error) {
 	left, right, ok := strings.Cut(rule, ":")
 	if !ok {

@@ -10,7 +10,7 @@ import (
 // Set is a set of signals: bit n-1 is signal n, as in /proc/PID/status (proc(5)).
 type Set uint64
 
-// SetOf returns the set of these; 0 is no signal and adds nothing.
+// SetOf returns the set of these signals; 0 adds nothing.
 func SetOf(all ...unix.Signal) (s Set) {
 	for _, sig := range all {
 		s |= 1 << (uint(sig) - 1) // a shift of 64 or more gives 0
@@ -21,7 +21,7 @@ func SetOf(all ...unix.Signal) (s Set) {
 // Has reports whether a signal is in the set.
 func (s Set) Has(sig unix.Signal) bool { return s&SetOf(sig) != 0 }
 
-// Next returns the lowest one above a signal, or the lowest of all where none is above it. The
+// Next returns the lowest signal of the set above sig, or the lowest of all if there is none. The
 // set must not be empty.
 func (s Set) Next(sig unix.Signal) unix.Signal {
 	if above := s &^ (1<<uint(sig) - 1); above != 0 {
@@ -30,8 +30,7 @@ func (s Set) Next(sig unix.Signal) unix.Signal {
 	return unix.Signal(bits.TrailingZeros64(uint64(s)) + 1)
 }
 
-// ParseSet reads a mask of signals in base 16, as the files of /proc have them. The
-// error is that of strconv.ParseUint.
+// ParseSet reads a mask of signals as /proc shows it. The error is that of strconv.ParseUint.
 func ParseSet(mask []byte) (Set, error) {
 	s, err := strconv.ParseUint(string(mask), 16, 64)
 	return Set(s), err
