@@ -37,19 +37,18 @@ func defaults() *options {
 // flags are the command line as it was given, not checked.
 type flags struct {
 	*pflag.FlagSet
-	given                  map[string]*[]string // by setting
+	settings               []setting
 	group, single, verbose bool
 }
 
 // newFlags returns all flags. Those that are no setting set o.
 func newFlags(o *options) *flags {
-	f := &flags{FlagSet: newFlagSet("drainit"), given: make(map[string]*[]string)}
+	f := &flags{FlagSet: newFlagSet("drainit"), settings: o.settings()}
 	f.SetInterspersed(false) // what follows COMMAND is COMMAND's
-	for _, s := range o.settings() {
-		values := new([]string) // checked in apply; pflag's own list would add 400 kB
-		f.given[s.name] = values
-		f.FuncP(s.name, s.short, "", func(value string) error {
-			*values = append(*values, value)
+	for i := range f.settings {
+		s := &f.settings[i]
+		f.FuncP(s.name, s.short, "", func(value string) error { // pflag's own list would add 400 kB
+			s.values = append(s.values, value)
 			return nil
 		})
 		if s.toggle {
@@ -112,8 +111,8 @@ func (o *options) apply(f *flags, environ []string) error {
 			_ = f.Set(short.setting, short.value)
 		}
 	}
-	for _, s := range o.settings() {
-		values, source := *f.given[s.name], "--"+s.name
+	for _, s := range f.settings {
+		values, source := s.values, "--"+s.name
 		if len(values) == 0 {
 			values, source = s.find(environ)
 		}

@@ -26,6 +26,7 @@ type setting struct {
 	toggle bool     // the flag alone means true
 	empty  bool     // an empty variable is a value
 	others []string // variables that count where neither is given
+	values []string // of the flag, not checked
 }
 
 // settings are those of o, in the order in which they are set: the termination log first, as the
