@@ -22,8 +22,8 @@ func SignalNamespace(sig unix.Signal) error {
 	return wrapKill(unix.Kill(-1, sig))
 }
 
-// killPasses bounds one KillTree: what forks too fast for it is left to the next call.
-const killPasses = 500 * time.Millisecond
+// killTime bounds one KillTree: what forks too fast for it is left to the next call.
+const killTime = 500 * time.Millisecond
 
 // KillTree sends SIGKILL to everything below drainit. As PID 1 that is one system call, which no
 // fork escapes. Elsewhere it walks the descendants until it finds no new one, since they may fork
@@ -43,7 +43,7 @@ func KillTree(worker int, r *proc.Reader) error {
 	var failed error
 	done := make(map[proc.ID]bool)
 	began := time.Now()
-	for fresh := true; fresh && time.Since(began) < killPasses; {
+	for fresh := true; fresh && time.Since(began) < killTime; {
 		all, err := r.All()
 		if err != nil {
 			return cmp.Or(failed, err)

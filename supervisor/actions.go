@@ -45,15 +45,15 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 	if r.Purpose == forward.Stop {
 		within = firstLook
 	}
-	defer s.paysFor(time.Now())
+	defer s.noteCost(time.Now())
 	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start(), within)
 	p, _ := all.Process(s.worker.PID)
 	s.keepName(p)
 	return all, err
 }
 
-// paysFor tells the machine how long a read of /proc took.
-func (s *Supervisor) paysFor(began time.Time) {
+// noteCost tells the machine how long a read of /proc took.
+func (s *Supervisor) noteCost(began time.Time) {
 	now := time.Now()
 	s.machine.SnapshotTook(now, now.Sub(began))
 }

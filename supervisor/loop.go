@@ -166,7 +166,7 @@ func (s *Supervisor) mayFork(left []*proc.Process) bool {
 func (s *Supervisor) left() journal.Left {
 	all, err := s.shown, error(nil)
 	if all == nil {
-		defer s.paysFor(time.Now())
+		defer s.noteCost(time.Now())
 		all, err = s.sys.All()
 	}
 	self := os.Getpid()

@@ -71,7 +71,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.warnDeath(child)
 	by := child.TermSignal()
 	if by == unix.SIGKILL && s.killed.Why != "" && s.killed.Victims == "" { // /proc did not show it
-		s.killed.Victims = journal.Unseen
+		s.killed.Victims = journal.Unnamed
 	}
 	switch {
 	case isWorker:

@@ -63,7 +63,7 @@ func listenAt(family int, at syscall.Sockaddr) (int, error) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // fails for IPv4
 	if err = syscall.Bind(fd, at); err == nil {
-		err = unix.Listen(fd, waitingAtMost)
+		err = unix.Listen(fd, backlog)
 	}
 	if err != nil {
 		unix.Close(fd)

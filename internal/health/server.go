@@ -21,7 +21,7 @@ const (
 	probeTime     = 2 * time.Second
 	requestAtMost = 4 << 10
 	retryAfter    = 100 * time.Millisecond // where there is no descriptor or no memory
-	waitingAtMost = 1024                   // connections that the kernel keeps until they are accepted
+	backlog       = 1024                   // connections that the kernel keeps until they are accepted
 )
 
 // server answers probes on one thread, in bounded memory.

@@ -51,7 +51,7 @@ func (sys system) locate(pid int) (drainit, error) {
 	switch {
 	case pid != 0 && proc.IsGone(failed):
 		return d, fmt.Errorf("--pid: no drainit runs as %d", pid)
-	case pid != 0 || failed == nil && sys.beside(1):
+	case pid != 0 || failed == nil && sys.sharesCgroup(1):
 		return d, failed
 	}
 	all, err := sys.all()
@@ -79,8 +79,8 @@ func (sys system) locate(pid int) (drainit, error) {
 	return d, nil // PID 1, asked from another cgroup of its container
 }
 
-// beside reports whether a process is in the caller's cgroups.
-func (sys system) beside(pid int) bool {
+// sharesCgroup reports whether a process is in the caller's cgroups.
+func (sys system) sharesCgroup(pid int) bool {
 	own, err := sys.cgroups(unix.Getpid())
 	its, itsErr := sys.cgroups(pid)
 	return err == nil && itsErr == nil && its == own
@@ -91,7 +91,7 @@ func (sys system) beside(pid int) bool {
 func (sys system) topmost(all *proc.Snapshot) (found []int) {
 	below := make(map[int]bool)
 	for _, p := range all.All() {
-		if _, ok := title.Parse(p.Comm); ok && sys.beside(p.PID) {
+		if _, ok := title.Parse(p.Comm); ok && sys.sharesCgroup(p.PID) {
 			found = append(found, p.PID)
 			for _, p := range all.Descendants(p.PID) {
 				below[p.PID] = true

@@ -20,8 +20,8 @@ type Kill struct {
 	Count   int    // of them, 0 where that is not known
 }
 
-// Unseen are victims that /proc does not show.
-const Unseen = "what was left"
+// Unnamed stands for victims that /proc does not show.
+const Unnamed = "what was left"
 
 // Killing names each process that is about to be killed, at the end of the grace or by a
 // force-stop: it can't be asked afterwards.
@@ -35,7 +35,7 @@ func (j *Journal) Killing(forced bool, left Left) Kill {
 		k.Why = fmt.Sprintf("grace period of %v over", grace)
 	}
 	if left.Err != nil {
-		k.Victims = Unseen
+		k.Victims = Unnamed
 	}
 	j.Warn("%s: killing %v", k.Why, left.states())
 	return k

@@ -27,11 +27,11 @@ import (
 type Queue struct {
 	Stops chan Arrival // the stop signals, in the order in which they came
 
-	slots  [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what its channel has no room for
-	stops  signals.Set                           // which of them are stop signals
-	woken  chan struct{}                         // one slot
-	others atomic.Uint64                         // a signals.Set: the pending signals
-	last   unix.Signal                           // the last that was taken of these: each has its turn
+	slots   [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what its channel has no room for
+	stops   signals.Set                           // which of them are stop signals
+	woken   chan struct{}                         // one slot
+	pending atomic.Uint64                         // a signals.Set, without stop signals
+	last    unix.Signal                           // the last that was taken of these: each has its turn
 }
 
 // New returns a queue without a subscription.
@@ -91,18 +91,18 @@ func (q *Queue) subscribe(these []unix.Signal) {
 // Put makes a signal pending that is not a stop signal. Pending twice is pending once, as in the
 // kernel.
 func (q *Queue) Put(sig unix.Signal) {
-	q.others.Or(uint64(signals.SetOf(sig)))
+	q.pending.Or(uint64(signals.SetOf(sig)))
 	q.Wake()
 }
 
 // withdraw removes a pending signal, and reports whether it was pending.
 func (q *Queue) withdraw(sig unix.Signal) bool {
 	this := signals.SetOf(sig)
-	return signals.Set(q.others.And(^uint64(this)))&this != 0
+	return signals.Set(q.pending.And(^uint64(this)))&this != 0
 }
 
 // Pending returns the pending signals.
-func (q *Queue) Pending() signals.Set { return signals.Set(q.others.Load()) }
+func (q *Queue) Pending() signals.Set { return signals.Set(q.pending.Load()) }
 
 // Take takes a pending signal that is not among the waiting ones. It is for the loop alone.
 func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
