@@ -11,21 +11,22 @@ import (
 func (q *Queue) pump() {
 	stops, resumes := window{}, false // a CONT has come, and waits for the TSTP before it
 	ticks, settled := time.NewTicker(tick), time.NewTimer(unordered)
-	from := []reflect.SelectCase{{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ticks.C)}} // in the place of no signal
+	const atTick, atSettled = 0, maxSignal + 1 // in from, around the slots
+	from := []reflect.SelectCase{receive(ticks.C)}
 	for _, slot := range q.slots[1:] {
-		from = append(from, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(slot)})
+		from = append(from, receive(slot))
 	}
-	from = append(from, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(settled.C)})
+	from = append(from, receive(settled.C))
 	ticks.Stop()
 	settled.Stop()
 	for {
 		i, _, _ := reflect.Select(from)
 		now := time.Now()
 		switch sig := unix.Signal(i); {
-		case i == len(from)-1:
+		case i == atSettled:
 			resumes = false
 			q.resume()
-		case sig == 0:
+		case i == atTick:
 			if stops.isOver(now) {
 				ticks.Stop()
 			}
@@ -48,6 +49,10 @@ func (q *Queue) pump() {
 			q.Put(sig)
 		}
 	}
+}
+
+func receive[T any](from <-chan T) reflect.SelectCase {
+	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(from)}
 }
 
 // Of TSTP and CONT the last one counts, since the kernel keeps only one of them pending (signal(7)).
