@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // pump takes each signal from its slot. It ends with the process, as the subscriptions do.
 func (q *Queue) pump() {
 	stops, resumes := window{}, false // a CONT has come, and waits for the TSTP before it
 	ticks, settled := time.NewTicker(tick), time.NewTimer(unordered)
-	const atTick, atSettled = 0, maxSignal + 1 // in from, around the slots
+	const atTick, atSettled = 0, int(signals.ForceStop) + 1 // in from, around the slots
 	from := []reflect.SelectCase{receive(ticks.C)}
 	for _, slot := range q.slots[1:] {
 		from = append(from, receive(slot))
