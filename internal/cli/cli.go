@@ -26,6 +26,9 @@ import (
 // Run runs a verb, prints what was asked for, or runs the worker to its end, and returns how
 // drainit is to end. It must be called on the locked main thread.
 func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
+	if len(args) > 0 && (args[0] == "help" || args[0] == "version") {
+		args = []string{"--" + args[0]}
+	}
 	if IsVerb(args) {
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
 	}

@@ -112,6 +112,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"-h": help, "-t 25x --help": help, "-g -c -h": help, "-V --help": help, "--help x": help, "status --json -h": help,
+		"help": help, "help status": help, "version": is, "version -s": is,
 		"-V": is, "--version x": is, "-t 25x -V": is, "-g -c --version": is,
 	} {
 		environ := []string{"DRAINIT_GRACE=bad", noTerminationLog}

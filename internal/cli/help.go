@@ -62,7 +62,8 @@ Each flag with a value can be set in the environment, --grace by DRAINIT_GRACE, 
 --forking, by 1 or 0; repeatable ones take commas. A flag wins. An empty variable counts as
 not set. Without either, the grace period is OJS_SHUTDOWN_GRACE_PERIOD, OJS_GRACE_PERIOD or
 OJS_SHUTDOWN_TIMEOUT, plus 5s.
-A COMMAND that has a verb's name goes after --, as in: drainit -- status
+A COMMAND that has a verb's name, or is called help or version, goes after --, as in:
+drainit -- status
 
 Signals: TERM and INT stop, and a second one kills, if it comes 100 ms later or more; TSTP
 quiets, CONT resumes; the others are forwarded.

@@ -82,8 +82,12 @@ func parse(args, environ []string) (*options, error) {
 	case errors.Is(err, pflag.ErrHelp):
 		return o, err
 	case err != nil:
-		_ = o.apply(f, environ) // for the name of the termination log
-		return o, fmt.Errorf("%w; drainit --help lists the flags, and COMMAND's own come after COMMAND", err)
+		_ = o.apply(f, environ) // for the termination log: this error is the first
+		hint := "drainit --help lists the flags, and COMMAND's own come after COMMAND"
+		if at := slices.IndexFunc(args, func(arg string) bool { return arg == "--" || IsVerb([]string{arg}) }); at >= 0 && args[at] != "--" {
+			hint = "a verb is the first word: drainit " + args[at]
+		}
+		return o, fmt.Errorf("%w; %s", err, hint)
 	case o.version:
 		return o, nil
 	}

@@ -124,15 +124,19 @@ func orByShell(path string, argv []string, exec func(string, []string) (int, err
 }
 
 // isELF tells a program for another kind of machine from a script without "#!".
-func isELF(path string) bool {
+func isELF(path string) bool { return strings.HasPrefix(firstLine(path), "\x7fELF") }
+
+// firstLine is as much of a file's first line as the kernel reads, "" where it can't be read.
+func firstLine(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer f.Close()
-	magic := make([]byte, 4)
-	_, _ = f.Read(magic)
-	return string(magic) == "\x7fELF"
+	read := make([]byte, 256)
+	n, _ := f.Read(read)
+	line, _, _ := strings.Cut(string(read[:n]), "\n")
+	return line
 }
 
 // explain turns the errno of a failed start into a line that says what to do. A single word
@@ -140,16 +144,20 @@ func isELF(path string) bool {
 func explain(argv []string, found string, err error) *Error {
 	status, why := StatusNotExecutable, fmt.Sprintf("%s: %v", found, err)
 	switch {
+	case found == "" && strings.ContainsAny(argv[0], " \t\n"):
+		status, why = StatusNotFound, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"
 	case found == "" && strings.Contains(argv[0], "/"):
 		status, why = StatusNotFound, "there is no such file"
 	case found == "" && (len(argv) == 1 || strings.HasPrefix(argv[1], "-")):
-		status, why = StatusNotFound, "not found in PATH; drainit --help lists drainit's own verbs"
+		status, why = StatusNotFound, "not found in PATH; a verb of drainit's is the first word, as in: drainit status"
 	case found == "":
 		status, why = StatusNotFound, "not found in PATH"
 	case errors.Is(err, unix.EAGAIN):
 		status, why = StatusFailed, "the limit of processes is reached (pids.max of the container, or ulimit -u): "+err.Error()
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		status, why = StatusFailed, err.Error()
+	case errors.Is(err, unix.ENOENT) && strings.HasSuffix(firstLine(found), "\r"):
+		why = found + " ends its first line with a carriage return: save it with Unix line ends"
 	case errors.Is(err, unix.ENOENT):
 		why = fmt.Sprintf("%s exists, but not the interpreter (#!) or loader that it names: %v", found, err)
 	case errors.Is(err, unix.ENOEXEC):

@@ -34,8 +34,11 @@ func TestCommandLines(t *testing.T) {
 		{"-t5", []string{"echo", "-v", "--help", "status", "--", "-x"}, "", 0, `\A-v --help status -- -x\n\z`, ""},
 		{"-gsw -e 1 -e143 -pSIGKILL --", []string{"sh", "-c", "kill -TERM $$"}, "", 0, "", `was killed by SIGTERM, which drainit did not send`},
 		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "", ""},
-		{text + "--", []string{"status", "--ready"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "status": not found in PATH; drainit --help lists drainit's own verbs\n\z`},
-		{text, []string{"stauts"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "stauts": not found in PATH; drainit --help lists drainit's own verbs\n\z`},
+		{"help", nil, "", 0, `\Adrainit runs COMMAND`, ""},
+		{"version", nil, "", 0, `\Adrainit \S+ \S+ - git\.`, ""},
+		{"-t5", []string{"status"}, "PATH=/bin", 127, "", `not found in PATH; a verb of drainit's is the first word, as in: drainit status`},
+		{text + "--", []string{"status", "--ready"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "status": not found in PATH; a verb of drainit's is the first word, as in: drainit status\n\z`},
+		{text, []string{"stauts"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "stauts": not found in PATH; a verb of drainit's is the first word, as in: drainit status\n\z`},
 		{text, []string{"help", "me"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "help": not found in PATH\n\z`},
 		{text, []string{"./stauts"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "./stauts": there is no such file\n\z`},
 	} {

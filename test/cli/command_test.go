@@ -115,13 +115,20 @@ func foreignBinary(t *testing.T) string {
 func TestCommandThatCannotRunIsExplained(t *testing.T) {
 	harness.Usual(t)
 	root := makePlaces(t, []place{
-		{"interpreter", "#!/no/such/interpreter\n", 0o755}, {"foreign", foreignBinary(t), 0o755}, {"plain", withShebang, 0o644}, {"folder", "", os.ModeDir},
+		{"interpreter", "#!/no/such/interpreter\n", 0o755}, {"crlf", "#!/bin/sh\r\n:\r\n", 0o755}, {"env", "#!/usr/bin/env\r\n", 0o755}, {"short", "#!/bin/sh\r", 0o755}, {"foreign", foreignBinary(t), 0o755}, {"plain", withShebang, 0o644}, {"folder", "", os.ModeDir},
 	})
 	for command, tt := range map[string]struct {
 		status int
 		says   string // after the command, of which R is the folder
 	}{
 		"R/interpreter":   {126, "R/interpreter exists, but not the interpreter (#!) or loader that it names: no such file or directory"},
+		"R/crlf":          {126, "R/crlf ends its first line with a carriage return: save it with Unix line ends"},
+		"crlf":            {126, "R/crlf ends its first line with a carriage return: save it with Unix line ends"},
+		"R/env":           {126, "R/env ends its first line with a carriage return: save it with Unix line ends"},
+		"R/short":         {126, "R/short ends its first line with a carriage return: save it with Unix line ends"},
+		"node app.js":     {127, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"},
+		"R/plain x":       {127, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"},
+		" plain":          {127, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"},
 		"R/foreign":       {126, "R/foreign is for another kind of machine: exec format error"},
 		"foreign":         {126, "R/foreign is for another kind of machine: exec format error"},
 		"R/plain":         {126, "R/plain: permission denied"},
