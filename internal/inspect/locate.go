@@ -49,6 +49,8 @@ func (sys system) look(pid int) (d drainit, err error) {
 func (sys system) locate(pid int) (drainit, error) {
 	d, failed := sys.look(max(pid, 1))
 	switch {
+	case pid == 1 && isHidden(failed):
+		return d, hidden(failed)
 	case pid != 0 && proc.IsGone(failed):
 		return d, fmt.Errorf("--pid: no drainit runs as %d", pid)
 	case pid != 0 || failed == nil && sys.sharesCgroup(1):
@@ -59,24 +61,25 @@ func (sys system) locate(pid int) (drainit, error) {
 		return d, err
 	}
 	found := sys.topmost(all)
-	// Any process can call itself a drainit. If one runs this program, the others do not count.
-	same := slices.DeleteFunc(slices.Clone(found), func(pid int) bool {
-		same, known := sys.sameProgram(pid)
-		return known && !same
-	})
-	if len(same) > 0 {
-		found = same
-	}
 	switch {
 	case len(found) == 1:
 		return sys.locate(found[0])
 	case len(found) > 1:
 		pids := strings.Trim(fmt.Sprint(found), "[]")
 		return d, fmt.Errorf("several drainits here: %s; choose one with --pid", strings.ReplaceAll(pids, " ", ", "))
+	case isHidden(failed):
+		return d, hidden(failed)
 	case failed != nil:
 		return d, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
 	}
 	return d, nil // PID 1, asked from another cgroup of its container
+}
+
+// isHidden reports whether PID 1, which is always there, is not shown (hidepid, proc(5)).
+func isHidden(failed error) bool { return failed != nil && failed != unix.ESRCH }
+
+func hidden(failed error) error {
+	return fmt.Errorf("no drainit is seen: PID 1 is hidden from this user, ask as that of drainit, or as root (%w)", failed)
 }
 
 // sharesCgroup reports whether a process is in the caller's cgroups.
@@ -86,12 +89,12 @@ func (sys system) sharesCgroup(pid int) bool {
 	return err == nil && itsErr == nil && its == own
 }
 
-// topmost returns the processes beside the caller that call themselves a drainit, except those
-// below another one.
+// topmost are the processes beside the caller that call themselves a drainit, and are not known to run
+// another program. It leaves out those below another one: a worker may start a drainit.
 func (sys system) topmost(all *proc.Snapshot) (found []int) {
 	below := make(map[int]bool)
 	for _, p := range all.All() {
-		if _, ok := title.Parse(p.Comm); ok && sys.sharesCgroup(p.PID) {
+		if _, ok := title.Parse(p.Comm); ok && sys.sharesCgroup(p.PID) && !sys.isAnother(p.PID) {
 			found = append(found, p.PID)
 			for _, p := range all.Descendants(p.PID) {
 				below[p.PID] = true
@@ -99,4 +102,10 @@ func (sys system) topmost(all *proc.Snapshot) (found []int) {
 		}
 	}
 	return slices.DeleteFunc(found, func(pid int) bool { return below[pid] })
+}
+
+// isAnother reports whether a process is known to run another program than the verb.
+func (sys system) isAnother(pid int) bool {
+	same, known := sys.sameProgram(pid)
+	return known && !same
 }

@@ -72,10 +72,13 @@ func TestWhichDrainitIsMeant(t *testing.T) {
 		"an impostor beside it":                    {[]being{pause, real, {11, 1, "drainit:run", "own", "perl"}}, 10, ""},
 		"an impostor of another user":              {[]being{pause, real, {11, 1, "drainit:run", "own", ""}}, 0, "several drainits here: 10, 11; choose one with --pid"},
 		"a drainit below it":                       {[]being{pause, real, {11, 10, "drainit:run", "own", "drainit"}}, 10, ""},
-		"the image's below an engine's":            {[]being{pause, {10, 1, "drainit:run", "own", "podman-init"}, {11, 10, "drainit:run", "own", "drainit"}}, 10, ""},
-		"a copy alone":                             {[]being{pause, {10, 1, "drainit:run", "own", "copy"}}, 10, ""},
+		"the image's below another version":        {[]being{pause, {10, 1, "drainit:run", "own", "podman-init"}, {11, 10, "drainit:run", "own", "drainit"}}, 11, ""},
+		"an impostor alone":                        {[]being{pause, {10, 1, "drainit:run", "own", "perl"}}, 0, none},
+		"an impostor above it":                     {[]being{pause, {9, 1, "drainit:run", "own", "perl"}, {10, 9, "drainit:run", "own", "drainit"}}, 10, ""},
+		"an impostor below a hidden PID 1":         {[]being{{11, 10, "drainit:run", "own", "perl"}}, 0, "PID 1 is hidden from this user"},
+		"beside a hidden PID 1":                    {[]being{real}, 10, ""},
+		"PID 1 is hidden":                          {nil, 0, "PID 1 is hidden from this user"},
 		"two":                                      {[]being{pause, real, {11, 1, "drainit:drain", "own", "drainit"}}, 0, "several drainits here: 10, 11; choose one with --pid"},
-		"two copies":                               {[]being{pause, {10, 1, "drainit:run", "own", "copy"}, {11, 1, "drainit:run", "own", "copy"}}, 0, "several drainits here: 10, 11"},
 	} {
 		got, err := madeUp(tt.all).locate(0)
 		if err == nil && got.PID != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {

@@ -31,14 +31,17 @@ var wasOurs atomic.Bool
 // procPath is where a file of a process or a thread is: /proc/TID is there unlisted (proc(5)).
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// SameProgram reports whether a process runs the file that drainit itself runs. known is
-// false where that may not be read.
+// SameProgram reports whether a process runs the file that drainit itself runs, or a copy: one of the
+// same length, such as an engine's. known is false where that may not be read.
 func SameProgram(pid int) (same, known bool) {
 	same, err := beside(new(Reader), func(g *reading) (bool, error) {
 		g.reads(pid, closely)
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
-		return os.SameFile(own, its), cmp.Or(failed, err)
+		if err = cmp.Or(failed, err); err != nil {
+			return false, err
+		}
+		return own.Size() == its.Size(), nil
 	})
 	return same, err == nil
 }

@@ -78,9 +78,34 @@ func TestVerbsUnderHidepid(t *testing.T) {
 	p.WaitReady()
 	own := harness.StatusField(t, p.Pid(), "Uid")
 	inPhase{"running", false, 1}.check(t, func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: own, Args: args}) })
-	p.AskAs(harness.Ask{UID: harness.PlainUser, Args: []string{"status"}}).WantRefused(`^drainit: .*no drainit`)
+	p.AskAs(harness.Ask{UID: harness.PlainUser, Args: []string{"status"}}).WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
 	p.AskAs(harness.Ask{UID: own, Args: []string{"stop"}}).WantDone(true)
 	p.WantExit(0)
+}
+
+// There what a user's worker calls a drainit is none.
+func TestVerbsAskNoImpostorUnderHidepid(t *testing.T) {
+	for _, hidepid := range []string{"1", "2"} {
+		t.Run(hidepid, func(t *testing.T) {
+			t.Parallel()
+			harness.NeedAsk(t)
+			harness.NeedRoot(t)
+			harness.Need(t, "perl", "setpriv")
+			const start = `mount -o remount,hidepid=$0 /proc && exec "$1" -t 1h -- setpriv --reuid=1 --regid=1 --clear-groups perl -e "$2"`
+			const impostor = `$| = 1; for my $s (qw(TSTP CONT TERM RTMAX)) { $SIG{$s} = sub { print "got $s\n" } } print "ready\n" if fork or ($0 = "drainit:run"); sleep 1 while 1`
+			p := harness.Run(t, harness.Launch{Bin: "/bin/sh", Args: []string{"-c", start, hidepid, harness.DrainitBin, impostor}})
+			harness.WaitUntil(t, "both are ready", func() bool { return strings.Count(p.Out(), "ready") == 2 })
+			for _, args := range append(everyVerb, []string{"status", "--pid=1"}) {
+				p.AskAs(harness.Ask{UID: 1, Args: args}).WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
+			}
+			p.AskAs(harness.Ask{UID: harness.PlainUser, Args: []string{"status"}}).WantRefused(`PID 1 is hidden from this user`)
+			p.Ask("stop", "--force").WantDone(true)
+			p.WantExit(137)
+			if strings.Contains(p.Out(), "got ") {
+				t.Errorf("the worker was signalled: %s", p.Out())
+			}
+		})
+	}
 }
 
 // insidePid is the pid that a process has in its own namespace.
