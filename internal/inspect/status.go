@@ -71,6 +71,9 @@ func (d *instance) report(whole bool) report {
 	if is.Phase == phase.Quiet {
 		r.QuietHandled = new(!is.QuietUnhandled)
 	}
+	if is.QuietUnhandled {
+		r.word += ", but no process handled that, and the worker still takes work"
+	}
 	if !whole {
 		return r
 	}
