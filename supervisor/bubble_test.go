@@ -203,7 +203,7 @@ func (b *bubble) info() (lines []string) {
 	return lines
 }
 
-var age = regexp.MustCompile(`\(sleeping, .*\)$`)
+var age = regexp.MustCompile(`\(sleeping, [^)]*\)`)
 
 // wantLines counts the lines of the log that begin so.
 func (b *bubble) wantLines(n int, begin string) {

@@ -144,7 +144,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
 	case machine.AnnounceExit:
 		left := s.left()
-		s.journal.Exited(now, left, s.mayFork(left.All))
+		s.journal.Exited(now, left, s.request(forward.Orphans, 0).Signal, s.mayFork(left.All))
 	case machine.AnnounceOver, machine.AnnounceForce:
 		s.killed = s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())
 	default:

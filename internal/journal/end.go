@@ -27,17 +27,19 @@ const Unnamed = "what was left"
 // force-stop: it can't be asked afterwards.
 func (j *Journal) Killing(forced bool, left Left) Kill {
 	k := Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
+	hint := "; with --second-stop ignore only drainit stop --force does so"
 	if !forced {
-		grace := j.machine.Grace()
+		var grace time.Duration
+		grace, hint = j.machine.Grace(), "; --grace gives more time"
 		if _, requested := j.machine.Requested(); !requested {
-			grace = min(grace, machine.CrashGrace)
+			grace, hint = min(grace, machine.CrashGrace), ""
 		}
 		k.Why = fmt.Sprintf("grace period of %v over", grace)
 	}
 	if left.Err != nil {
 		k.Victims = Unnamed
 	}
-	j.Warn("%s: killing %v", k.Why, left.states())
+	j.Warn("%s: killing %v%s", k.Why, left.states(), hint)
 	return k
 }
 

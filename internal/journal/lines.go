@@ -12,6 +12,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
+	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -123,17 +124,21 @@ func (j *Journal) sentTo() string {
 }
 
 // Exited is a worker that exited by itself and left something. A process that dies with it,
-// and is only not reaped yet, is not worth a line. mayFork says that it may have daemonized.
-func (j *Journal) Exited(now time.Time, left Left, mayFork bool) {
+// and is only not reaped yet, is not worth a line. sig is sent to them, and mayFork says
+// that it may have daemonized.
+func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool) {
 	if left.Err == nil && len(left.All) == 0 {
 		return
 	}
 	j.exited = true
-	hint := ""
+	then, hint := j.timeLeft(now), ""
+	if left.Err == nil && j.machine.Phase() == phase.Draining {
+		then.words = signals.Name(sig) + " now, " + then.words
+	}
 	if mayFork {
 		hint = "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
 	}
-	j.Warn("%v %s and left %v, %v%s", j.worker, j.worker.HowExited(), left, j.timeLeft(now), hint)
+	j.Warn("%v %s and left %v, %v%s", j.worker, j.worker.HowExited(), left, then, hint)
 }
 
 // Successor is the process that took the worker's place.

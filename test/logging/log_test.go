@@ -28,7 +28,7 @@ var lifeLines = []struct {
 	{"info", `^running again: SIGCONT to worker\[W\]$`, `phase=running signal=SIGCONT`},
 	{"debug", `^sent SIGTERM to worker\[W\]: `, `phase=draining signal=SIGTERM pid=W comm=worker`},
 	{"info", `^stopping: SIGTERM sent to worker\[W\]; what still runs after 300ms is killed$`, `phase=draining signal=SIGTERM left_s=`},
-	{"warn", `^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\)$`, `phase=killing`},
+	{"warn", `^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\); --grace gives more time$`, `phase=killing`},
 	{"info", `^stopped after [0-9.]+s: killed worker\[W\] \(grace period of 300ms over\); exit status 137$`, `phase=done signal=SIGTERM`},
 }
 

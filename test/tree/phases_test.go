@@ -54,7 +54,7 @@ func TestSecondStopSignalForceStops(t *testing.T) {
 		harness.PastTheSameRequest(p)
 		p.Signal(syscall.SIGINT)
 		p.WantExit(137)
-		p.WantLogged(`second stop signal, force-stop: killing (perl\[\d+\] \([a-z ]+, \d+\.\ds old\)(, )?){3}"`, 1)
+		p.WantLogged(`second stop signal, force-stop: killing (perl\[\d+\] \([a-z ]+, \d+\.\ds old\)(, )?){3}; with --second-stop ignore only drainit stop --force does so"`, 1)
 		p.WantNothingLeft()
 	})
 }
