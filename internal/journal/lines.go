@@ -202,7 +202,10 @@ func (j *Journal) Sent(d forward.Delivery) {
 
 // Waiting is for processes that were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
-	these, by := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}, w.By.String()
+	these, by, later := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}, w.By.String(), "drainit does so shortly before SIGKILL"
+	if _, limited := j.machine.GraceEnd(); !limited {
+		later = "drainit does not, as the grace period is infinite"
+	}
 	if w.By.PID == 0 {
 		by = "its parent"
 	}
@@ -210,11 +213,9 @@ func (j *Journal) Waiting(w forward.Waiting) {
 	case !w.Undecided:
 		j.debug("not signalled: %v: %s", these, w.Rule)
 	case w.Gone:
-		j.info("%v may have been signalled by %s, which has gone: drainit signals it in the last seconds of the grace period only; "+
-			"where nothing else signals it, --forward group does so at once", these, by)
+		j.info("%v may have been signalled by %s, which has gone; %s", these, by, later)
 	default:
-		j.info("%v not signalled by drainit: %s above handles the stop signal and may have passed it on, else drainit does shortly before the kill; "+
-			"where no process passes it on, --forward group signals all at once", these, by)
+		j.info("%v not signalled: %s above handles the stop signal and may have passed it on; %s", these, by, later)
 	}
 }
 
