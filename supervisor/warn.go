@@ -38,10 +38,13 @@ func (s *Supervisor) inspect() {
 
 // warnWrapped warns of a worker that is a shell or a launcher, but not of a shell that a person uses.
 func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
-	if wrapper, atWork := diag.Wrapped(all, s.worker.PID); len(atWork) > 0 && !s.job.Granted() {
+	if wrapper, atWork := diag.Wrapped(all, s.worker.PID); len(atWork) > 0 && !s.job.Granted() && !s.interrupted() {
 		s.journal.Wrapped(wrapper, atWork, s.cfg.Mode)
 	}
 }
+
+// interrupted reports whether a person at a terminal stops the worker, who sees what Ctrl-C did.
+func (s *Supervisor) interrupted() bool { return s.job != nil && s.machine.StopSignal() == unix.SIGINT }
 
 // warnAtStop warns of a start that would lose jobs under another init, and keeps which processes are at
 // work. It uses the snapshot from before the signal was sent.
@@ -68,14 +71,13 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	}
 }
 
-// warnDeath warns of a child that died of the stop signal because it has no handler. It must have died at
-// once: later, it may have cleaned up and then sent the signal to itself. Uncertain cases are not worth a
-// line at a terminal.
+// warnDeath warns of a child that died of the stop signal for want of a handler. Later than at once a death
+// may be good manners: the process had the signal blocked, or sent it to itself.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	const atOnce, onABusyMachine = 100 * time.Millisecond, time.Second
 	c, ok := s.clues[child.PID]
 	delete(s.clues, child.PID)
-	if !ok || child.TermSignal() != c.signal {
+	if !ok || child.TermSignal() != c.signal || s.interrupted() {
 		return
 	}
 	if c.Start == 0 {
@@ -83,7 +85,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	}
 	lacks, certain := diag.LacksHandler(c.Process, c.signal)
 	took := time.Since(c.at)
-	if lacks && (certain && took <= onABusyMachine || took <= atOnce && s.job == nil) {
+	if lacks && (certain && took <= onABusyMachine || took <= atOnce) {
 		s.journal.NoHandler(c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -102,8 +103,11 @@ func (j *Journal) Running(sig unix.Signal, sent []*proc.Process) {
 // Draining is the first stop signal: where it was sent to, and what comes next.
 func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
 	begins, then := phrase{"stopping on " + signals.Name(sig), fieldsOf(sig)}, j.timeLeft(now)
-	if sent := j.sentTo(); sent != "" {
+	switch sent := j.sentTo(); {
+	case strings.HasPrefix(sent, signals.Name(sig)+" "):
 		begins.words = "stopping: " + sent
+	case sent != "": // it is rewritten, or a shell is sent TERM
+		begins.words += ": " + sent
 	}
 	if end, ok := j.machine.GraceEnd(); ok {
 		then.words = fmt.Sprintf("what still runs after %s is killed", tenths(end.Sub(now)))
