@@ -94,7 +94,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 		s.journal.Waiting(w)
 	}
 	for _, b := range s.ledger.BlockedTraps() {
-		s.journal.BlockedTrap(b.Shell, b.Child)
+		s.warnTrap(all, b)
 	}
 }
 

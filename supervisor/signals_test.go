@@ -156,6 +156,7 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"Ctrl-C of a runtime", "", "node[INT!1ms]", "tty; INT", "*", "", []string{"0 warning"}},
 		{"Ctrl-C of a shell", "", "sh(node[INT=0/1s,TERM=0/1s])", "tty; INT", "*", "", []string{"0 warning", "stopping on SIGINT: SIGTERM sent to sh[1]; "}},
 		{"Ctrl-C of a program without a handler", "", "sleep", "tty; INT", "*", "", []string{"0 warning"}},
+		{"a group is signalled as a whole", "--forward group", "sh(a[TERM=0/1s] b[TERM=0/1s])", "TERM", "*", "", []string{"0 warning"}},
 		{"PM2", "", "npx(PM2_v6.0.14:[TERM=0/2s])", "TERM", "*", "143 2s",
 			[]string{"PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT"}},
 		{"reaped orphans", "--warn-reaped=1", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s",

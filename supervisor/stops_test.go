@@ -13,7 +13,7 @@ func TestStopOfAWorker(t *testing.T) {
 			[]string{"only", begins + "what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0"}},
 		{"its status is reported", "", "node[TERM=3/1s]", "TERM", "0s TERM node", "3 1s", nil},
 		{"it dies of the signal", "", "node", "TERM", "0s TERM node", "143 0s",
-			[]string{"warning: node[1] has no SIGTERM handler: it died at once and lost its work in flight. Add a handler", "1 warning"}},
+			[]string{"warning: node[1] has no SIGTERM handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite TERM:SIG", "1 warning"}},
 		{"the signal that came is sent", "", "node[INT=0]", "INT", "0s INT node", "0 0s", nil},
 		{"it dies of INT", "", "node", "INT", "0s INT node", "130 0s", nil},
 		{"it outlives the grace", "", "node[TERM]", "TERM", "0s TERM node; 30s KILL node", "137 30s",

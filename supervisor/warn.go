@@ -36,10 +36,24 @@ func (s *Supervisor) inspect() {
 	}
 }
 
-// warnWrapped warns of a worker that is a shell or a launcher, but not of a shell that a person uses.
+// warnWrapped warns of a worker that is a shell or a launcher. A shell that has the terminal is there for
+// its own sake, and a group is signalled as a whole.
 func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
-	if wrapper, atWork := diag.Wrapped(all, s.worker.PID); len(atWork) > 0 && !s.job.Granted() && !s.interrupted() {
-		s.journal.Wrapped(wrapper, atWork, s.cfg.Mode)
+	wrapper, atWork := diag.Wrapped(all, s.worker.PID)
+	if len(atWork) == 0 || s.job.Granted() || s.interrupted() || s.cfg.Mode == forward.ModeGroup {
+		return
+	}
+	stops := []unix.Signal{s.request(forward.Stop, s.machine.StopSignal()).Signal}
+	for _, sig := range s.cfg.StopSignals {
+		stops = append(stops, s.request(forward.Stop, sig).Signal)
+	}
+	s.journal.Wrapped(wrapper, atWork, s.cfg.Mode, diag.Replaceable(wrapper, atWork, stops))
+}
+
+// warnTrap warns of a shell whose trap can't run.
+func (s *Supervisor) warnTrap(all *proc.Snapshot, b forward.BlockedTrap) {
+	if !s.interrupted() {
+		s.journal.BlockedTrap(b.Shell, b.Child, len(all.Foreground(all.Children(b.Shell.PID))) == 1)
 	}
 }
 

@@ -44,10 +44,21 @@ func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.
 	return wrapper, AtWork(s, worker)
 }
 
-// OnlyWaits reports whether a process only waits for a child that handles the signal, as
+// Replaceable reports whether one process alone is at work below a shell or a launcher, so that it could
+// be the worker: it handles what that would be sent, in whose place a shell is sent TERM, and the shell's
+// script is no package's own.
+func Replaceable(wrapper proc.Process, atWork []proc.Process, stops []unix.Signal) bool {
+	unhandled := func(sig unix.Signal) bool { return !atWork[0].Handles(sig) }
+	packaged := func(arg string) bool {
+		return arg != wrapper.Args[0] && (strings.HasPrefix(arg, "/usr/") || strings.Contains(arg, "node_modules/"))
+	}
+	return len(atWork) == 1 && !slices.ContainsFunc(stops, unhandled) && !(program.Of(&wrapper) == program.Shell && slices.ContainsFunc(wrapper.Args, packaged))
+}
+
+// OnlyWaits reports whether a process only waits for one below it that handles the signal, as
 // time(1) does: its own death loses nothing.
 func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
-	return slices.ContainsFunc(s.Children(p.PID), func(child *proc.Process) bool { return child.Handles(sig) })
+	return slices.ContainsFunc(s.Descendants(p.PID), func(below *proc.Process) bool { return below.Handles(sig) })
 }
 
 // LacksHandler reports whether a program that dies of a signal right after it was sent has no

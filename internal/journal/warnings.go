@@ -16,28 +16,33 @@ import (
 // The warnings of a start that loses jobs under other inits: each says which process does
 // what wrong, and what to write instead.
 
-// Wrapped is a worker that is a shell or a launcher; the processes at work are below it.
-func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mode) {
+// Wrapped is a worker that is a shell or a launcher; the processes at work are below it. replaceable is
+// whether one alone could take its place. No advice is better than one that loses a job.
+func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mode, replaceable bool) {
 	if !j.first("wrapped") {
 		return
 	}
-	names := logx.List(atWork, proc.Process.String)
+	names, better := logx.List(atWork, proc.Process.String), ". Where the script ends with this command, start it with exec"
 	does := fmt.Sprintf("does not forward signals, so drainit sends the stop signal to %s itself", names)
 	switch launcher := program.LauncherName(&w); {
 	case mode == forward.ModeWorker:
 		does = fmt.Sprintf("may not forward signals, and with --forward worker drainit sends none to %s", names)
 	case launcher != "":
 		does = fmt.Sprintf("(%s) may not forward signals: drainit sends the stop signal to %s itself, if no other process has", launcher, names)
+		better = ". Where it runs this command alone, start that in its place"
 	case w.Ignores(unix.SIGTERM):
 		does = fmt.Sprintf("ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if that handles it", names)
 	}
-	j.Warn("%v %s. Better: start the program itself, with exec where a shell starts it", w, does)
+	if !replaceable {
+		better = ""
+	}
+	j.Warn("%v %s%s", w, does, better)
 }
 
 // Unreachable is a drainit that no stop signal can reach: the platform sends it to PID 1.
 func (j *Journal) Unreachable(parent proc.Process) {
 	j.Warn("drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. "+
-		"Better: start drainit with exec, or use the exec form of ENTRYPOINT with drainit as its first word", parent)
+		"Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script ends with drainit", parent)
 }
 
 // NoHandler is a process that died of the stop signal for want of a handler: certainly, or
@@ -46,31 +51,39 @@ func (j *Journal) NoHandler(p proc.Process, sig, came unix.Signal, certain bool)
 	switch {
 	case !j.first("no handler: " + p.Comm):
 	case certain:
-		j.Warn("%v has no %v handler: it died at once and lost its work in flight. Add a handler, or send the signal it handles%s", p, sig, rewriteTo(p, came))
+		j.Warn("%v has no %v handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite %s:%s",
+			p, sig, short(came), drainsOn(p, came))
 	default:
-		j.Warn("%v died of %v at once: it may have no handler of its own, and what it was doing is lost", p, sig)
+		j.Warn("%v died of %v at once: it may have no handler of its own, and then what it was doing is lost", p, sig)
 	}
 }
 
-// rewriteTo is the flag that sends a process a signal for which it has a handler.
-func rewriteTo(p proc.Process, came unix.Signal) string {
-	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGQUIT} {
+// drainsOn is another signal for which a process has a handler of its own; "SIG" where none is known. A
+// handler for INT is mostly its runtime's: Python's KeyboardInterrupt ends it.
+func drainsOn(p proc.Process, came unix.Signal) string {
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGQUIT} {
 		if sig != came && p.Handles(sig) {
-			return fmt.Sprintf(": --rewrite %s:%s", short(came), short(sig))
+			return short(sig)
 		}
 	}
-	return " with --rewrite"
+	return "SIG"
 }
 
 func short(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig), "SIG") }
 
-// BlockedTrap is a shell whose trap can't run: it waits for a command first, child.
-func (j *Journal) BlockedTrap(shell, child proc.Process) {
+// BlockedTrap is a shell whose trap can't run: it waits for a command first, child. alone is whether
+// that is a command without a pipe, whose pid $! is.
+func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 	does := fmt.Sprintf("so drainit signalled %v itself", child)
-	if !child.Handles(unix.SIGTERM) {
+	switch {
+	case !child.Handles(unix.SIGTERM):
 		does = "which has no SIGTERM handler and works on"
+	case alone:
+		does += ". Better, in the script: trap 'kill $c; wait $c; exit $?' TERM; COMMAND & c=$!; wait $c"
 	}
-	j.once(j.Warn, "%v can't run its trap until %v exits, %s. Better, in the script: COMMAND & c=$!; trap 'kill $c' TERM; wait $c; wait $c", shell, child, does)
+	if j.first("blocked trap") {
+		j.Warn("%v can't run its trap until %v exits, %s", shell, child, does)
+	}
 }
 
 // PM2 is a worker that is run by PM2, which has a limit of its own.

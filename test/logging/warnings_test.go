@@ -41,19 +41,22 @@ type warned struct {
 	terminal bool           // on which Ctrl-C gets to drainit, whatever is above it
 }
 
-// instead is what a line about a shell or a launcher says to write.
-const instead = `\. Better: start the program itself, with exec where a shell starts it$`
+// What a line about a shell or a launcher says to write, where that loses nothing.
+const (
+	instead    = `\. Where the script ends with this command, start it with exec$`
+	inItsPlace = `\. Where it runs this command alone, start that in its place$`
+)
 
 // warningKinds are the warnings about how a worker was started. Each names what
 // to write instead: a trap that ends the shell and does not hand the signal on would leave the
 // program in the background not signalled. The first pattern that matches a line tells what it is.
 var warningKinds = []struct{ kind, pattern string }{
 	{"parent", `parent \S+\[\d+\] is a shell.*Better: `},
-	{"trap", `can't run its trap until.*Better, .* & .*kill .*wait `},
-	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once.*--rewrite`},
-	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and what it was doing is lost$`},
-	{"launcher", `\((npm|npx|yarn|pnpm|go run)\) may not forward signals: drainit sends the stop signal to .* itself, if no other process has` + instead},
-	{"shell", ` (does not forward signals|ignores SIGTERM).* drainit sends the stop signal to .* itself.*` + instead},
+	{"trap", `can't run its trap until \S+ exits, (so drainit signalled \S+ itself(\. Better, .*)?|which has no SIGTERM handler and works on)$`},
+	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once, .*--rewrite \w+:(SIG|TERM|QUIT)$`},
+	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost$`},
+	{"launcher", `\((npm|npx|yarn|pnpm|go run)\) may not forward signals: drainit sends the stop signal to .* itself, if no other process has(` + inItsPlace + `)?`},
+	{"shell", ` (does not forward signals|ignores SIGTERM).* drainit sends the stop signal to .* itself(, if that handles it)?(` + instead + `|$)`},
 }
 
 // warnedWorkers go from what gives no warning to the shells, the launchers, those without a
@@ -75,16 +78,20 @@ var warnedWorkers = []warned{
 
 	{command: "dash -c 'app hunter2'", want: "shell", says: `^dash\[\d+\] does not forward signals, so drainit sends the stop signal to app\[\d+\] itself` + instead},
 	{command: "dash -c 'cd / && TOKEN=hunter2 app'", want: "shell"},
-	{command: "dash -c 'app; exit $?'", want: "shell", signal: syscall.SIGINT},
+	{command: "dash -c 'app; exit $?'", want: "shell", signal: syscall.SIGINT, says: `itself$`}, // app would die of INT
+	{command: "dash -c 'app; :'", flags: "--stop-signal QUIT", want: "shell", says: `itself$`},
 	{command: "bash -c 'app; exit $?' hunter2", want: "shell"},
 	{command: "bash -c 'app | cat'", want: "shell", says: `to app\[\d+\] itself`},
 	{command: "bash -c 'app & wait'", want: "shell"},
-	{command: "dash -c 'app & app & wait'", want: "shell", says: `to app\[\d+\], app\[\d+\] itself`},
+	{command: "dash -c 'app & app & wait'", want: "shell", says: `to app\[\d+\], app\[\d+\] itself$`},
+	{command: "dash -c 'app & app & wait'", flags: "-g"},
+	{command: "bash -c 'app; :'", flags: "-g"},
+	{command: `bash -c 'trap "exit 3" TERM; app; :'`, flags: "-g"},
 	{command: "bash -c 'while :; do app; done'", want: "shell"},
 	{command: "dash -c 'app & while :; do sleep 0.1; done'", want: "shell"},
 	{command: `bash -c 'dash -c "app; :"; :'`, want: "shell"},
 	{command: `dash -c 'trap "exit 3" INT; app; :'`, want: "shell"},
-	{command: `dash -c 'trap "" TERM; app; :'`, want: "shell", says: `ignores SIGTERM`},
+	{command: `dash -c 'trap "" TERM; app; :'`, want: "shell", says: `ignores SIGTERM and does not`},
 	{command: "dash -c 'timeout 60 app'", want: "shell", says: `to timeout\[\d+\] itself`},
 	{command: "dash -c 'ruby hold.rb'", want: "shell"},
 	{command: "dash -c 'java Hold.java'", want: "shell"},
@@ -96,7 +103,7 @@ var warnedWorkers = []warned{
 	{command: "bash -euo pipefail start.sh", script: "app hunter2\n:\n", want: "shell"},
 	{command: "bash -s hunter2", stdin: "app; exit\n", want: "shell"},
 
-	{command: "npm start", want: "launcher", says: `\(npm\) may not .* to app\[\d+\] itself`},
+	{command: "npm start", want: "launcher", says: `\(npm\) may not .* to app\[\d+\] itself.*` + inItsPlace},
 	{command: "npm run --silent worker", want: "launcher"},
 	{command: "npm run two", want: "launcher"},
 	{command: "npm run execs", want: "launcher"},
@@ -115,13 +122,16 @@ var warnedWorkers = []warned{
 	{command: "bash -c 'read line'", comm: "bash"}, // a shell does no work
 	{command: "app", signal: syscall.SIGINT, want: "handler", says: `--rewrite INT:TERM`},
 	{command: "app", flags: "--rewrite TERM:QUIT", want: "handler", says: "SIGQUIT"},
-	{command: "/usr/bin/python3 bare.py", want: "handler", says: `flight\. Add a handler, or send the signal it handles: --rewrite TERM:INT`},
+	{command: "/usr/bin/python3 bare.py", want: "handler", says: `TERM:SIG$`}, // it has a handler for INT, Python's own
+	{command: "/usr/bin/python3 bare.py", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "handler", says: `QUIT:SIG$`},
+	{command: "app", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "handler", says: `QUIT:TERM$`},
 	{command: "/usr/bin/python3 bare.py", flags: "--rewrite TERM:INT"},
 	{command: "npm run bare", want: "launcher handler"},
 	{command: "dash -c 'app & app -default & wait'", want: "shell handler"},
 	{command: "dash -c 'app -default & app -default & app -default; :'", want: "shell handler"}, // once of each program
 	{command: "app -default -fork"},
 	{command: "app -ignore", release: unix.SIGUSR1},
+	{command: "timeout 60 dash -c 'app; :'"},
 	{command: "python3 waits.py"},
 	{command: "node bare.js", want: "death"},
 	{command: "worker listen -catch QUIT", want: "death"},
@@ -129,7 +139,9 @@ var warnedWorkers = []warned{
 	{command: "app", flags: "--forward worker"},
 	{command: "dash -c 'node bare.js; :'", want: "shell death"},
 
-	{command: `dash -c 'trap "exit 3" TERM; app; :'`, want: "trap"},
+	{command: `dash -c 'trap "exit 3" TERM; app; :'`, want: "trap", says: `itself\. Better, `},
+	{command: `dash -c 'trap "exit 3" TERM; app -drain 3 | cat; :'`, want: "trap", says: `works on$`}, // $! would be cat
+	{command: `dash -c 'trap "exit 3" TERM; echo ready $$; sleep 3; :'`, want: "trap", says: `works on$`},
 	{command: `bash -c 'trap "exit 3" TERM; app hunter2; :'`, want: "trap"},
 	{command: `ash -c 'trap "exit 3" TERM; app; :'`, want: "trap"},
 	{command: "./start.sh", script: "#!/bin/bash\ntrap 'exit 3' TERM\nwhile :; do app hunter2; done\n", want: "trap"},
@@ -217,7 +229,7 @@ func (w warned) launch(t *testing.T) *harness.Init {
 			t.Fatal(err)
 		}
 		// The last call is after 12 s: what can't be proven untouched, as on a busy machine, ends then.
-		flags := append(strings.Fields(w.flags), "-v", "--grace=16s")
+		flags := append([]string{"-v", "--grace=16s"}, strings.Fields(w.flags)...)
 		return harness.Run(t, harness.Launch{Dir: dir, Stdin: stdin, Env: env, Args: harness.Line(flags, words...)})
 	}
 	l := harness.Launch{Bin: filepath.Join(dir, words[0]), Args: words[1:], Dir: dir, Env: append(env, "DRAINIT_LOG_FORMAT=json"), NoPID1: w.noPID1}
@@ -359,7 +371,7 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	here := harness.Testdata(t, "warned")
-	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app", "bin/worker": harness.WorkerBin}
+	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app", "bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
 	for _, file := range []string{"app.js", "bare.js", "bare.py", "waits.py", "hold.rb", "Hold.java", "main.go", "package.json"} {
 		links[file] = filepath.Join(here, file)
 	}

@@ -1,0 +1,95 @@
+package logging
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// advised is a start that drainit has advice for, and the same with that followed. J is a job that takes
+// a moment from the stop signal on.
+type advised struct {
+	advice        string // in a line of the first start
+	before, after string // the same where after is ""
+	flags         string // of the second start
+	stop          string // the signals, TERM if it is ""
+}
+
+// followedTrap is what a line about a trap says to write.
+const followedTrap = `trap "kill \$c; wait \$c; exit \$?" TERM; `
+
+var advisedStarts = []advised{
+	{"start it with exec", "dash -c 'J; :'", "dash -c 'exec J'", "", ""},
+	{"start it with exec", "bash -c 'cd /; J; exit $?'", "bash -c 'cd /; exec J'", "", ""},
+	{"start it with exec", `ash -c 'trap "exit 3" INT; J; :'`, `ash -c 'trap "exit 3" INT; exec J'`, "", ""},
+	{"start it with exec", "bash -c 'J | cat; :'", "bash -c 'exec J | cat'", "", ""},
+	{"start it with exec", "dash -c 'bash -c \"J; :\"; :'", "dash -c 'exec bash -c \"exec J\"'", "", ""},
+	{"start that in its place", "npm exec -- J", "J", "", ""},
+	{"start that in its place", "npx J", "J", "", ""},
+	{"start that in its place", "yarn J", "J", "", ""},
+	{"Better, in the script", `dash -c 'trap "exit 3" TERM; J; :'`, `dash -c '` + followedTrap + `J & c=$!; wait $c'`, "", ""},
+	{"Better, in the script", `bash -c 'trap "exit 3" TERM; J; :'`, `bash -c '` + followedTrap + `J & c=$!; wait $c; :'`, "", ""},
+	{"Better, in the script", `ash -c 'trap "exit 3" TERM; J; :'`, `ash -c '` + followedTrap + `J & c=$!; wait $c'`, "", ""},
+	{"Better, in the script", `bash -c 'trap "exit 3" TERM; while :; do J; done'`, `bash -c '` + followedTrap + `while :; do J & c=$!; wait $c; done'`, "", ""},
+	{"Better, in the script", `dash -c 'trap "exit 3" TERM; while :; do J; done'`, `dash -c '` + followedTrap + `while :; do J & c=$!; wait $c; done'`, "", ""},
+	{"--rewrite QUIT:TERM", "app -drain 1", "app -drain 1", "--rewrite QUIT:TERM", "QUIT"},
+	{"--rewrite INT:TERM", "app -drain 1", "app -drain 1", "--rewrite INT:TERM", "INT"},
+	{"--rewrite QUIT:TERM", `python3 -c 'import signal as s, sys; s.signal(15, lambda *_: sys.exit()); print("ready", flush=True); s.pause()'`, "", "--rewrite QUIT:TERM", "QUIT"},
+	{"--rewrite TERM:QUIT", `perl -e '$| = 1; $SIG{QUIT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:QUIT", ""},
+	{"--second-stop ignore", "J", "J", "--second-stop ignore", "TERM TERM"},
+	{"--second-stop ignore", "dash -c 'exec J'", "J", "--second-stop ignore", "TERM INT"},
+	{"--second-stop ignore", "bash -c 'J; exit $?'", "", "--second-stop ignore", "TERM TERM"},
+	{"--grace gives more time", "app -drain 3", "", "--grace 1h", ""},
+	{"--grace gives more time", "dash -c 'app -drain 3; exit $?'", "", "--grace 1h", ""},
+	{"--grace gives more time", "bash -c 'app -drain 3 & wait'", "", "--grace 1h", ""},
+}
+
+// No advice of drainit's loses a job when it is followed.
+func TestAdviceKeepsTheJob(t *testing.T) {
+	t.Parallel()
+	for i, a := range advisedStarts {
+		t.Run(fmt.Sprint(i, " ", a.advice), func(t *testing.T) {
+			t.Parallel()
+			grace := ""
+			if strings.HasPrefix(a.advice, "--grace") {
+				grace = "--grace 1s"
+			}
+			if p, _ := a.run(t, a.before, grace); !strings.Contains(p.Err(), a.advice) {
+				t.Errorf("no line says %q:\n%s", a.advice, p.Err())
+			}
+			if p, kept := a.run(t, cmp.Or(a.after, a.before), a.flags); !kept {
+				t.Errorf("followed, the job is lost:\n%s\n%s", p.Out(), p.Err())
+			}
+		})
+	}
+}
+
+// run runs a start and stops it. kept is whether the job was signalled once, and has ended as it would.
+func (a advised) run(t *testing.T, command, flags string) (p *harness.Init, kept bool) {
+	t.Helper()
+	stops, job := strings.Fields(cmp.Or(a.stop, "TERM")), "worker listen -drain 700ms -exit 7"
+	if len(stops) > 1 {
+		job = "worker listen -drain 3s -exit 7"
+	}
+	command = regexp.MustCompile(`\bJ\b`).ReplaceAllString(command, job)
+	if a.stop == "QUIT" {
+		flags += " --stop-signal QUIT"
+	}
+	p = warned{command: command, flags: flags}.launch(t)
+	p.WaitOut(`^ready`)
+	p.WaitUntilStarted()
+	p.WaitAtRest(harness.Patience)
+	for i, stop := range stops {
+		time.Sleep(time.Duration(i) * time.Second) // longer than one request lasts, short of CPU time, too
+		p.Signal(unix.SignalNum("SIG" + stop))
+	}
+	status, got := p.Wait(), strings.Count(p.Out(), "got SIG")
+	return p, status == 0 || got == 1 && strings.Count(p.Out(), "drained") == 1
+}
