@@ -198,7 +198,7 @@ func configOf(flags string) Config {
 //
 //	SIG        handle it                  SIG=7   and exit 7       SIG=7/2s  after 2 s
 //	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
-//	default    show no handler            stopped, stuck (in the kernel), run (go run)
+//	default    show no handler            ignore     TERM            stopped, stuck (in the kernel), run (go run)
 //	session    lead a session             ours     be in drainit's
 func parseTree(tree string) (all []*process) {
 	for tree = strings.TrimSpace(tree); tree != ""; tree = strings.TrimSpace(tree) {
@@ -244,6 +244,8 @@ func (p *process) learn(what string) {
 		p.Handled = 0
 	case "stopped":
 		p.State = 'T'
+	case "ignore":
+		p.Ignored = signals.SetOf(unix.SIGTERM)
 	case "stuck":
 		p.undying = true
 	case "run":

@@ -73,13 +73,18 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	s.atWork = diag.AtWork(before, s.worker.PID)
 }
 
-// noteClues notes the processes at work that were sent the stop signal, and a worker that /proc hides.
+// noteClues notes the processes at work that were sent the stop signal, and a worker of which nothing is
+// known. It warns of one that ignores it. What others start is their business.
 func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
 			atWork := slices.ContainsFunc(s.atWork, func(w proc.Process) bool { return w.ID == p.ID })
-			if p.Start == 0 || atWork && !diag.OnlyWaits(all, p, d.Signal) {
+			onlyWaits := diag.OnlyWaits(all, p, d.Signal)
+			if p.Start == 0 || atWork && !onlyWaits {
 				s.clues[p.PID] = clue{p, d.Signal, time.Now()}
+			}
+			if (atWork || s.worker.Is(p.PID)) && !onlyWaits && p.Ignores(d.Signal) {
+				s.journal.Ignores(time.Now(), p, d.Signal)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +71,13 @@ func drainsOn(p proc.Process, came unix.Signal) string {
 }
 
 func short(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig), "SIG") }
+
+// Ignores is a process at work that ignores the stop signal, or a worker that does.
+func (j *Journal) Ignores(now time.Time, p proc.Process, sig unix.Signal) {
+	if j.first("ignores: " + p.Comm) {
+		j.Warn("%v ignores %v and works on, %v", p, sig, j.timeLeft(now))
+	}
+}
 
 // BlockedTrap is a shell whose trap can't run: it waits for a command first, child. alone is whether
 // that is a command without a pipe, whose pid $! is.

@@ -55,6 +55,7 @@ var warningKinds = []struct{ kind, pattern string }{
 	{"trap", `can't run its trap until \S+ exits, (so drainit signalled \S+ itself(\. Better, .*)?|which has no SIGTERM handler and works on)$`},
 	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once, .*--rewrite \w+:(SIG|TERM|QUIT)$`},
 	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost$`},
+	{"ignores", `^\S+\[\d+\] ignores SIGTERM and works on, SIGKILL in 16s$`},
 	{"launcher", `\((npm|npx|yarn|pnpm|go run)\) may not forward signals: drainit sends the stop signal to .* itself, if no other process has(` + inItsPlace + `)?`},
 	{"shell", ` (does not forward signals|ignores SIGTERM).* drainit sends the stop signal to .* itself(, if that handles it)?(` + instead + `|$)`},
 }
@@ -130,7 +131,7 @@ var warnedWorkers = []warned{
 	{command: "dash -c 'app & app -default & wait'", want: "shell handler"},
 	{command: "dash -c 'app -default & app -default & app -default; :'", want: "shell handler"}, // once of each program
 	{command: "app -default -fork"},
-	{command: "app -ignore", release: unix.SIGUSR1},
+	{command: "app -ignore", release: unix.SIGUSR1, want: "ignores"},
 	{command: "timeout 60 dash -c 'app; :'"},
 	{command: "python3 waits.py"},
 	{command: "node bare.js", want: "death"},
