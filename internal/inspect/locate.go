@@ -25,7 +25,7 @@ type system struct {
 	read        func(pid int) (proc.Process, error)
 	all         func() (*proc.Snapshot, error)
 	cgroups     func(pid int) (string, error)
-	sameProgram func(pid int) (same, known bool)
+	runsAnother func(pid int) bool
 }
 
 // look reads one drainit. The error is that of proc.Read, or ESRCH if the process is none. It reads
@@ -48,9 +48,10 @@ func (sys system) look(pid int) (d drainit, err error) {
 // container's drainit), the one in the caller's cgroups.
 func (sys system) locate(pid int) (drainit, error) {
 	d, failed := sys.look(max(pid, 1))
+	if pid <= 1 && failed != nil && failed != unix.ESRCH { // PID 1 is there always (hidepid, proc(5))
+		failed = fmt.Errorf("no drainit is seen: PID 1 is hidden from this user, ask as that of drainit, or as root (%v)", failed)
+	}
 	switch {
-	case pid == 1 && isHidden(failed):
-		return d, hidden(failed)
 	case pid != 0 && proc.IsGone(failed):
 		return d, fmt.Errorf("--pid: no drainit runs as %d", pid)
 	case pid != 0 || failed == nil && sys.sharesCgroup(1):
@@ -67,19 +68,10 @@ func (sys system) locate(pid int) (drainit, error) {
 	case len(found) > 1:
 		pids := strings.Trim(fmt.Sprint(found), "[]")
 		return d, fmt.Errorf("several drainits here: %s; choose one with --pid", strings.ReplaceAll(pids, " ", ", "))
-	case isHidden(failed):
-		return d, hidden(failed)
-	case failed != nil:
+	case failed == unix.ESRCH:
 		return d, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
 	}
-	return d, nil // PID 1, asked from another cgroup of its container
-}
-
-// isHidden reports whether PID 1, which is always there, is not shown (hidepid, proc(5)).
-func isHidden(failed error) bool { return failed != nil && failed != unix.ESRCH }
-
-func hidden(failed error) error {
-	return fmt.Errorf("no drainit is seen: PID 1 is hidden from this user, ask as that of drainit, or as root (%w)", failed)
+	return d, failed // nil: it is asked from another cgroup of its container
 }
 
 // sharesCgroup reports whether a process is in the caller's cgroups.
@@ -94,7 +86,7 @@ func (sys system) sharesCgroup(pid int) bool {
 func (sys system) topmost(all *proc.Snapshot) (found []int) {
 	below := make(map[int]bool)
 	for _, p := range all.All() {
-		if _, ok := title.Parse(p.Comm); ok && sys.sharesCgroup(p.PID) && !sys.isAnother(p.PID) {
+		if _, ok := title.Parse(p.Comm); ok && sys.sharesCgroup(p.PID) && !sys.runsAnother(p.PID) {
 			found = append(found, p.PID)
 			for _, p := range all.Descendants(p.PID) {
 				below[p.PID] = true
@@ -102,10 +94,4 @@ func (sys system) topmost(all *proc.Snapshot) (found []int) {
 		}
 	}
 	return slices.DeleteFunc(found, func(pid int) bool { return below[pid] })
-}
-
-// isAnother reports whether a process is known to run another program than the verb.
-func (sys system) isAnother(pid int) bool {
-	same, known := sys.sameProgram(pid)
-	return known && !same
 }

@@ -44,7 +44,7 @@ func madeUp(beings []being) system {
 			}
 			return of[pid].cgroup, nil
 		},
-		sameProgram: func(pid int) (same, known bool) { return of[pid].runs == "drainit", of[pid].runs != "" },
+		runsAnother: func(pid int) bool { return of[pid].runs != "drainit" && of[pid].runs != "" },
 	}
 }
 

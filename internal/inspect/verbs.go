@@ -56,7 +56,7 @@ type instance struct {
 // Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer
 // is no, 125 if it can't be asked. It calls say with each line for people.
 func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
-	sys := system{proc.Read, new(proc.Reader).All, proc.Cgroups, proc.SameProgram}
+	sys := system{proc.Read, new(proc.Reader).All, proc.Cgroups, proc.RunsAnother}
 	found, err := sys.locate(r.PID)
 	d := &instance{drainit: found, system: sys, stdout: stdout, say: say}
 	switch {

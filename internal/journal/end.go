@@ -29,12 +29,10 @@ func (j *Journal) Killing(forced bool, left Left) Kill {
 	k := Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
 	hint := "; with --second-stop ignore only drainit stop --force does so"
 	if !forced {
-		var grace time.Duration
-		grace, hint = j.machine.Grace(), "; --grace gives more time"
+		k.Why, hint = fmt.Sprintf("grace period of %v over", j.machine.Grace()), "; --grace gives more time"
 		if _, requested := j.machine.Requested(); !requested {
-			grace, hint = min(grace, machine.CrashGrace), ""
+			k.Why, hint = fmt.Sprintf("grace period of %v over", min(j.machine.Grace(), machine.CrashGrace)), ""
 		}
-		k.Why = fmt.Sprintf("grace period of %v over", grace)
 	}
 	if left.Err != nil {
 		k.Victims = Unnamed

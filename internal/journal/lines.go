@@ -206,7 +206,8 @@ func (j *Journal) Sent(d forward.Delivery) {
 
 // Waiting is for processes that were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
-	these, by, later := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}, w.By.String(), "drainit does so shortly before SIGKILL"
+	these, by := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}, w.By.String()
+	later := "drainit does so shortly before SIGKILL"
 	if _, limited := j.machine.GraceEnd(); !limited {
 		later = "drainit does not, as the grace period is infinite"
 	}

@@ -31,19 +31,17 @@ var wasOurs atomic.Bool
 // procPath is where a file of a process or a thread is: /proc/TID is there unlisted (proc(5)).
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// SameProgram reports whether a process runs the file that drainit itself runs, or a copy: one of the
-// same length, such as an engine's. known is false where that may not be read.
-func SameProgram(pid int) (same, known bool) {
-	same, err := beside(new(Reader), func(g *reading) (bool, error) {
+// RunsAnother reports whether a process is known to run another program than drainit does. A copy of that
+// is none, such as an engine's: its file has the same length.
+func RunsAnother(pid int) (another bool) {
+	another, _ = beside(new(Reader), func(g *reading) (bool, error) {
 		g.reads(pid, closely)
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
-		if err = cmp.Or(failed, err); err != nil {
-			return false, err
-		}
-		return own.Size() == its.Size(), nil
+		err = cmp.Or(failed, err)
+		return err == nil && own.Size() != its.Size(), err
 	})
-	return same, err == nil
+	return another
 }
 
 // Descriptors returns drainit's open descriptors, with that of the read itself.
