@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"drainit/internal/logx"
 	"drainit/internal/machine"
+	"drainit/internal/proc"
 )
 
 // The lines of the end: what is killed, and what drainit ends with.
@@ -29,9 +31,15 @@ func (j *Journal) Killing(forced bool, left Left) Kill {
 	k := Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
 	hint := "; with --second-stop ignore only drainit stop --force does so"
 	if !forced {
-		k.Why, hint = fmt.Sprintf("grace period of %v over", j.machine.Grace()), "; --grace gives more time"
-		if _, requested := j.machine.Requested(); !requested {
-			k.Why, hint = fmt.Sprintf("grace period of %v over", min(j.machine.Grace(), machine.CrashGrace)), ""
+		grace := j.machine.Grace()
+		drains := func(p *proc.Process) bool { return !p.Ignores(j.machine.StopSignal()) }
+		_, requested := j.machine.Requested()
+		if !requested {
+			grace = min(grace, machine.CrashGrace)
+		}
+		k.Why, hint = fmt.Sprintf("grace period of %v over", grace), ""
+		if requested && slices.ContainsFunc(left.All, drains) {
+			hint = "; --grace gives more time"
 		}
 	}
 	if left.Err != nil {

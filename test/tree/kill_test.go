@@ -83,7 +83,7 @@ func TestKillReachesEverything(t *testing.T) {
 				p.Signal(syscall.SIGTERM)
 				p.WantExit(137)
 				harness.WantTookAtLeast(t, began, 300*time.Millisecond)
-				p.WantLogged(`grace period of 300ms over: killing (\w+\[\d+\] \([a-z ]+, \d+\.\ds old\)(, )?)+; --grace gives more time"`, 1)
+				p.WantLogged(`grace period of 300ms over: killing (\w+\[\d+\] \([a-z ]+, \d+\.\ds old\)(, )?)+(; --grace gives more time)?"`, 1)
 				p.WantLogged(`leaving 5s after SIGKILL`, 0)
 				p.WantNothingLeft()
 			})
