@@ -94,7 +94,9 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 		s.journal.Waiting(w)
 	}
 	for _, b := range s.ledger.BlockedTraps() {
-		s.warnTrap(all, b)
+		if !s.interrupted() {
+			s.journal.BlockedTrap(b.Shell, b.Child, len(all.Foreground(all.Children(b.Shell.PID))) == 1)
+		}
 	}
 }
 

@@ -50,13 +50,6 @@ func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 	s.journal.Wrapped(wrapper, atWork, s.cfg.Mode, diag.Replaceable(wrapper, atWork, stops))
 }
 
-// warnTrap warns of a shell whose trap can't run.
-func (s *Supervisor) warnTrap(all *proc.Snapshot, b forward.BlockedTrap) {
-	if !s.interrupted() {
-		s.journal.BlockedTrap(b.Shell, b.Child, len(all.Foreground(all.Children(b.Shell.PID))) == 1)
-	}
-}
-
 // interrupted reports whether a person at a terminal stops the worker, who sees what Ctrl-C did.
 func (s *Supervisor) interrupted() bool { return s.job != nil && s.machine.StopSignal() == unix.SIGINT }
 
@@ -79,12 +72,11 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
 			atWork := slices.ContainsFunc(s.atWork, func(w proc.Process) bool { return w.ID == p.ID })
-			onlyWaits := diag.OnlyWaits(all, p, d.Signal)
-			if p.Start == 0 || atWork && !onlyWaits {
-				s.clues[p.PID] = clue{p, d.Signal, time.Now()}
-			}
-			if (atWork || s.worker.Is(p.PID)) && !onlyWaits && p.Ignores(d.Signal) {
+			loses := (atWork || s.worker.Is(p.PID)) && !diag.OnlyWaits(all, p, d.Signal)
+			if loses && p.Ignores(d.Signal) {
 				s.journal.Ignores(time.Now(), p, d.Signal)
+			} else if loses || p.Start == 0 {
+				s.clues[p.PID] = clue{p, d.Signal, time.Now()}
 			}
 		}
 	}
