@@ -1,8 +1,6 @@
 package platform
 
 import (
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,9 +48,6 @@ func TestDockerInitIsDrainit(t *testing.T) {
 			t.Errorf("printed %q, want %q", got, want)
 		}
 	})
-	t.Run("runs a command, and no verb", func(t *testing.T) {
-		d.Run(t, "--init", "--user", "65532:65532", "--read-only", "--cap-drop", "ALL", "--", "status").WantExit(127)
-	})
 	t.Run("is set by the environment", func(t *testing.T) {
 		c := d.Run(t, "--init", "--env", "DRAINIT_GRACE=500ms", "--", "/worker", "listen", "-drain", "1h")
 		c.WaitOut(`^ready`)
@@ -66,23 +61,6 @@ func TestDockerInitIsDrainit(t *testing.T) {
 		c.WaitErr(`what still runs after 50s`)
 		c.WaitErr(`what still runs after 20s`)
 	})
-	t.Run("is known to docker info", func(t *testing.T) { initIsKnownToInfo(t, d) })
-}
-
-// dockerd runs drainit --version whenever it is asked, and logs what it can't read.
-func initIsKnownToInfo(t *testing.T, d *harness.Dockerd) {
-	got, stock := d.Do(t, "info"), harness.Docker(t).Do(t, "info")
-	if want := "Init Binary: " + harness.DrainitBin; !strings.Contains(got, want) {
-		t.Errorf("no %q in docker info:\n%s", want, got)
-	}
-	warning := regexp.MustCompile(`(?i)warning|n/a`)
-	if g, s := warning.FindAllString(got, -1), warning.FindAllString(stock, -1); len(g) > len(s) {
-		t.Errorf("docker info says %q of drainit, and %q of its own:\n%s", g, s, got)
-	}
-	log, err := os.ReadFile(d.Log())
-	if err != nil || strings.Contains(string(log), "failed to parse") {
-		t.Errorf("%v, and the engine logged\n%s", err, log)
-	}
 }
 
 // Each takes something from a container that drainit might need, or puts another init above it.
@@ -110,38 +88,25 @@ func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside`)
 }
 
-// terminal runs a container at a terminal, where keys types.
-func terminal(t *testing.T, command ...string) (c *harness.DockerContainer, keys func(string)) {
-	t.Helper()
+func TestDockerTerminalCtrlCDrainsAndOnceMoreKills(t *testing.T) {
+	t.Parallel()
 	master, slave := harness.OpenPty(t)
-	c = harness.Docker(t).Attach(t, slave, "base", []string{"--interactive", "--tty"}, append([]string{"/drainit", "--"}, command...)...)
+	c := harness.Docker(t).Attach(t, slave, "base", []string{"--interactive", "--tty"},
+		"/drainit", "--", "/worker", "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
 	c.Stdout.Eof = make(chan struct{})
 	go c.Stdout.Read(master)
-	return c, func(text string) {
+	ctrlC := func() {
 		t.Helper()
-		if _, err := master.WriteString(text); err != nil {
+		if _, err := master.WriteString("\x03"); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-func TestDockerTerminalOfAShell(t *testing.T) {
-	t.Parallel()
-	c, keys := terminal(t, "sh")
-	keys("echo $((40+2)); exit 5\n")
-	c.WaitOut(`^42\r`)
-	c.WantExit(5)
-}
-
-func TestDockerTerminalCtrlCDrainsAndOnceMoreKills(t *testing.T) {
-	t.Parallel()
-	c, keys := terminal(t, "/worker", "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
 	c.WaitOut(`^ready`)
-	keys("\x03")
+	ctrlC()
 	c.WaitOut(`got SIGINT`)
 	c.WaitOut(`drainit: stopping: .*; what still runs after 30s is killed`)
 	harness.PastTheSameRequest()
-	keys("\x03")
+	ctrlC()
 	c.WaitOut(`drainit: warning: second stop signal, force-stop`)
 	c.WantExit(137)
 }

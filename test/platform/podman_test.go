@@ -20,36 +20,25 @@ func TestPodmanRootless(t *testing.T) {
 // all that comes out of its container until the stop.
 func TestPodmanInit(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		settings string
-		flags    []string
-	}{
-		"--init-path":               {"", []string{"--init", "--init-path", harness.DrainitBin}},
-		"init_path in the settings": {"init_path = \"" + harness.DrainitBin + "\"", []string{"--init"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := harness.StartPodman(t, tt.settings)
-			e.Ask("info") // has nothing to complain of
-			silent := e.Run("silent", tt.flags, "/bin/busybox", "cat", "/motto")
-			silent.WantExit(0)
-			if silent.Out() != harness.Motto || silent.Err() != "" {
-				t.Errorf("stdout %q, stderr %q", silent.Out(), silent.Err())
-			}
-
-			p := e.Run("drained", tt.flags, "/worker", "listen", "-drain", "300ms", "-exit", "7")
-			p.WaitOut(`^ready`)
-			status := e.Exec("drained", "/run/podman-init", "status")
-			if status.Status != 0 || !strings.HasPrefix(status.Out, "running: drainit[1], 1 process below it") {
-				t.Errorf("the status by the init is %+v", status)
-			}
-			e.Ask("stop", "drained")
-			p.WantExit(7)
-			p.WantGots("got SIGTERM")
-			p.WantCount("drained", 1)
-			p.WantLogged(`what still runs after 30s`, 1)
-		})
+	e := harness.StartPodman(t, "init_path = \""+harness.DrainitBin+"\"")
+	e.Ask("info") // has nothing to complain of
+	silent := e.Run("silent", []string{"--init"}, "/bin/busybox", "cat", "/motto")
+	silent.WantExit(0)
+	if silent.Out() != harness.Motto || silent.Err() != "" {
+		t.Errorf("stdout %q, stderr %q", silent.Out(), silent.Err())
 	}
+
+	p := e.Run("drained", []string{"--init"}, "/worker", "listen", "-drain", "300ms", "-exit", "7")
+	p.WaitOut(`^ready`)
+	status := e.Exec("drained", "/run/podman-init", "status")
+	if status.Status != 0 || !strings.HasPrefix(status.Out, "running: drainit[1], 1 process below it") {
+		t.Errorf("the status by the init is %+v", status)
+	}
+	e.Ask("stop", "drained")
+	p.WantExit(7)
+	p.WantGots("got SIGTERM")
+	p.WantCount("drained", 1)
+	p.WantLogged(`what still runs after 30s`, 1)
 }
 
 // A pod whose containers share their PID namespace: PID 1 is the pause program, which may be
