@@ -118,15 +118,6 @@ func TestATrapThatHasStartedOneRuns(t *testing.T) {
 	wantSent(t, "what it waits for", later(l, 100, shown, details{Waits: waiting(10, proc.Waits)}))
 }
 
-func TestWhatIsStoppedOrRunsIsNotDeaf(t *testing.T) {
-	for _, state := range []byte{'T', 'R'} {
-		worker := kindly("blocks", 10, 1)
-		l := stopping(t, worker, kindly("app", 11, 10))
-		worker.State = state
-		wantSent(t, string(state), later(l, 100, []proc.Process{worker, kindly("app", 11, 10)}, details{}))
-	}
-}
-
 // An orphan that another may have signalled, with its group or alone, passes nothing on:
 // what is below it may have been signalled, unless it is proven that it was not.
 func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
@@ -179,10 +170,13 @@ func TestWhatHasThePendingSignalIsDeafOnlyAsleep(t *testing.T) {
 		shown := []proc.Process{manager, kindly("app", 11, 10)}
 		wantSent(t, fmt.Sprintf("it is in state %c", state), later(l, 300, shown, details{Untouched: untouched(11)}), want...)
 	}
-	stuck := kindly("dash", 10, 1)
-	l := stopping(t, stuck, kindly("app", 11, 10))
-	stuck.State, stuck.Pending = 'D', termSet
-	wantSent(t, "without a handler", later(l, 300, []proc.Process{stuck, kindly("app", 11, 10)}, details{}), 11)
+	for state, want := range map[byte][]int{'D': {11}, 'R': nil, 'T': nil} {
+		dash := kindly("dash", 10, 1)
+		l := stopping(t, dash, kindly("app", 11, 10))
+		dash.State, dash.Pending = state, termSet
+		shown := []proc.Process{dash, kindly("app", 11, 10)}
+		wantSent(t, fmt.Sprintf("without a handler, in state %c", state), later(l, 300, shown, details{}), want...)
+	}
 }
 
 // A busy application below a manager that handles the stop and passes nothing on: a line names both
@@ -199,7 +193,7 @@ func TestWhatAManagerKeepsTheSignalFromIsSignalledByTheFinalCall(t *testing.T) {
 		r := term(step.by)
 		r.Tick = 1000 + step.after
 		wantSent(t, "", sentAll(l, l.Plan(r, proc.New(shown))), step.want...)
-		lines := l.undecidedOnes()
+		lines := slices.DeleteFunc(l.Waiting(), func(w Waiting) bool { return !w.Undecided })
 		if len(lines) != step.lines || step.lines > 0 && (lines[0].By.PID != 10 || len(lines[0].Processes) != 2) {
 			t.Errorf("after %d ticks: %+v", step.after, lines)
 		}

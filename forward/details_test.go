@@ -81,26 +81,3 @@ func TestAStopThatIsSeenLate(t *testing.T) {
 		}
 	}
 }
-
-// Its group was signalled with it, if that is the mode.
-func TestAStopOfAGroupThatIsSeenLate(t *testing.T) {
-	l := NewLedger(drainitPID)
-	r := Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: ModeGroup, Worker: Worker{PID: 10, PGID: 10}}
-	for _, d := range l.Plan(r, nil) {
-		l.Sent(d, 1000)
-	}
-	r.Purpose = Orphans
-	if got := describe(l.Plan(r, machine(false))); got != "" {
-		t.Errorf("%q at the first snapshot, want none", got)
-	}
-	for pid, want := range map[int]unix.Signal{10: unix.SIGTERM, 11: unix.SIGTERM, 12: 0, 13: 0, 20: 0} {
-		if got := l.WasSent(proc.ID{PID: pid, Start: 100}); got != want {
-			t.Errorf("%d was sent %v, want %v", pid, got, want)
-		}
-	}
-	l.Exited(10, 0)
-	r.Worker.Gone = true
-	if got, want := describe(l.Plan(r, machine(true))), "13 TERM child stop"; got != want {
-		t.Errorf("when the worker has gone: %q, want %q", got, want)
-	}
-}

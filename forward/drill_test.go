@@ -21,8 +21,7 @@ import (
 //	snapshot, or last call     in the last seconds; all that follows from it stands after it
 //
 // A tree is NAME[TERM,INT](TREE, TREE): what it handles, and its children. A *
-// stands for the stop signal and TERM; "session" says that it leads a session.
-// What a name says of a process, its digits aside, is what it is.
+// stands for the stop signal and TERM. What a name says of a process, its digits aside, is what it is.
 type drill struct {
 	t         *testing.T
 	sig       unix.Signal
@@ -59,7 +58,7 @@ func (d *drill) plan(purpose Purpose) {
 }
 
 var (
-	words = regexp.MustCompile(`\s*([\w.]+)(\*|\[[\w,+]*\])?`)
+	words = regexp.MustCompile(`\s*([\w.]+)(\*|\[[\w,]*\])?`)
 	pidOf = regexp.MustCompile(`\[\d+\]`)
 )
 
@@ -78,9 +77,6 @@ func (d *drill) plant(parent *fake, tree string) (all []*fake) {
 			m := words.FindStringSubmatch(tree)
 			tree = tree[len(m[0]):]
 			last = d.w.start(m[1], parent, d.mask(m[2]))
-			if strings.Contains(m[2], "session") {
-				last.SID = last.PID
-			}
 			d.names[m[1]] = last
 			all = append(all, last)
 		}
@@ -108,7 +104,7 @@ func (d *drill) mask(text string) (mask signals.Set) {
 		return signals.SetOf(d.sig, unix.SIGTERM)
 	}
 	for name := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
-		if name != "" && name != "session" {
+		if name != "" {
 			mask |= signals.SetOf(d.signal(name))
 		}
 	}

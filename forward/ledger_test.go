@@ -52,15 +52,6 @@ func stopping(t *testing.T, shown ...proc.Process) *Ledger {
 	return l
 }
 
-// stoppingGroup is a stop whose worker was signalled with its process group, 10, of
-// which these members were shown.
-func stoppingGroup(members ...proc.Process) *Ledger {
-	l := NewLedger(drainitPID)
-	l.Plan(term(Stop), proc.New(slices.Clone(members)))
-	l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, PGID: 10, Members: members}, 1000)
-	return l
-}
-
 func wantSent(t *testing.T, when string, got []int, want ...int) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -94,37 +85,6 @@ func TestWorkerThatProcShowsLaterIsNotSignalledAgain(t *testing.T) {
 	wantSent(t, "by the last call", call(l, worker, daemon), 11)
 }
 
-func TestRecycledPidIsAnotherProcess(t *testing.T) {
-	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100))
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	wantSent(t, "the orphan", call(l, below(11, drainitPID, 100)), 11)
-	l.Exited(11, 0)
-	wantSent(t, "another with its pid", call(l, below(11, drainitPID, 2000)), 11)
-}
-
-// A process that is moved to drainit while /proc is read may be in no place of it.
-func TestWhatASnapshotMissesIsNoStranger(t *testing.T) {
-	child := below(11, 10, 100)
-	l := stopping(t, below(10, drainitPID, 100), child)
-	wantSent(t, "while nothing is shown", orphans(l))
-	l.Exited(10, 0)
-	child.PPID = drainitPID
-	wantSent(t, "what its parent has signalled", orphans(l, child))
-}
-
-// The worker was signalled in tick 1000. What is older may have been signalled by it, which a
-// line says; what is younger cleans up.
-func TestAnOrphanOfUnknownParentIsACleanUpOnlyIfItIsYounger(t *testing.T) {
-	for start, undecided := range map[uint64]int{999: 1, 1000: 0} {
-		l := stopping(t, below(10, drainitPID, 100))
-		l.Exited(10, 0)
-		wantSent(t, fmt.Sprint("started at ", start), orphans(l, below(11, drainitPID, start)))
-		if all := l.undecidedOnes(); len(all) != undecided {
-			t.Errorf("started at %d: undecided %v", start, all)
-		}
-	}
-}
-
 // Why one was not signalled is told when it changes, and not for each snapshot.
 func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 	daemon, reader := below(11, drainitPID, 100), below(12, drainitPID, 100)
@@ -148,15 +108,6 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 	told("the worker has gone", with(shown[1:], details{Writers: map[int][]int{12: {11}}}), "12 it reads a pipe of a process that lives")
 }
 
-// Where none that was signalled had a handler, none can have passed it on.
-func TestAnOrphanOfUnknownParentBelowAShellIsSignalled(t *testing.T) {
-	shell := below(10, drainitPID, 100)
-	shell.Handled = 0
-	l := stopping(t, shell)
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	wantSent(t, "it", orphans(l, below(11, drainitPID, 2000)), 11)
-}
-
 // It may be gone before the signal gets there.
 func TestOrphanOfOneThatCouldNotBeSignalledIsSignalled(t *testing.T) {
 	l := NewLedger(drainitPID)
@@ -165,31 +116,6 @@ func TestOrphanOfOneThatCouldNotBeSignalledIsSignalled(t *testing.T) {
 	}
 	l.Exited(10, 0)
 	wantSent(t, "its child", orphans(l, below(11, drainitPID, 100)), 11)
-}
-
-func TestTheDeadAreNotSignalled(t *testing.T) {
-	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 10, 100))
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	shown := proc.New([]proc.Process{below(11, drainitPID, 100), below(12, drainitPID, 100)})
-	l.observe(shown)
-	l.Exited(11, 0)
-	wantSent(t, "the one that lives", sentAll(l, l.planBy(func() { l.judge(LastCall) })), 12)
-	l = NewLedger(drainitPID)
-	l.Plan(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100)}))
-	l.Exited(10, 0)
-	wantSent(t, "a worker that has gone", sentAll(l, l.planBy(func() { l.addRoots("the worker") })))
-}
-
-// A second try does not help where drainit may not signal a process; and a process group
-// has members that are started behind the snapshot.
-func TestAnyDeliveryThatWasTriedCounts(t *testing.T) {
-	l := stopping(t, below(10, drainitPID, 100))
-	late := below(13, 10, 100)
-	l.Sent(Delivery{Process: late, Signal: unix.SIGTERM}, 1000)
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	late.PPID = drainitPID
-	wantSent(t, "of the group", orphans(l, late))
-	wantSent(t, "by the last call", call(l, late))
 }
 
 // The first snapshot that shows the orphans of the worker may come before it is known how
@@ -267,25 +193,6 @@ func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
 	}
 }
 
-// By its pid alone may be signalled only what drainit waits for.
-func TestWhichDeliveriesAreToAChild(t *testing.T) {
-	l := stopping(t, below(10, drainitPID, 100))
-	for name, tt := range map[string]struct {
-		p    proc.Process
-		want bool
-	}{
-		"a child":                       {below(11, drainitPID, 100), true},
-		"a child of another":            {below(11, 10, 100), false},
-		"the worker":                    {below(10, drainitPID, 100), true},
-		"another with its pid":          {below(10, 7, 2000), false},
-		"one of which nothing is known": {proc.Process{ID: proc.ID{PID: 12}}, false},
-	} {
-		if got := l.delivery(&record{Process: tt.p}, "").Child; got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
-}
-
 // A worker may start thousands of others while it stops.
 func TestTheDeadAreForgotten(t *testing.T) {
 	worker := below(10, drainitPID, 100)
@@ -306,5 +213,55 @@ func TestParentsCloseNoRing(t *testing.T) {
 		if top := m.topmost(); top.PID != 10 { // it comes to an end
 			t.Errorf("above %v is %v, want the worker", m.Process, top.Process)
 		}
+	}
+}
+
+// A process group that is signalled as a whole in tick 1000 has members that no snapshot
+// has shown; those that come later, or are in another group, were not signalled.
+func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T) {
+	for _, test := range []struct {
+		start         uint64
+		parent, group int
+		want          []int
+	}{
+		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {2000, drainitPID, 10, nil}, {2001, drainitPID, 10, []int{13}},
+		{999, 12, 10, nil}, {1010, 12, 10, nil}, {1011, 12, 10, []int{13}}, {999, drainitPID, 13, []int{13}},
+	} {
+		shell := below(10, drainitPID, 100)
+		shell.Handled = 0
+		l := NewLedger(drainitPID)
+		l.Plan(term(Stop), proc.New([]proc.Process{shell}))
+		l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, PGID: 10, Members: []proc.Process{shell}}, 1000)
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
+		between.Handled = 0
+		l.Sent(Delivery{Process: between, Signal: unix.SIGTERM}, 1000)
+		forked.PGID = test.group
+		l.observe(proc.New([]proc.Process{between, forked}))
+		l.Exited(12, unix.WaitStatus(unix.SIGTERM))
+		forked.PPID = drainitPID
+		wantSent(t, fmt.Sprintf("%+v", test), orphans(l, forked), test.want...)
+		wantSent(t, "by the last call", call(l, forked))
+	}
+}
+
+// wait4 tells of drainit's own children.
+func TestWhichDeathsAreWatched(t *testing.T) {
+	l := NewLedger(drainitPID)
+	shown := kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 10}, kin{"app", 14, 10})
+	sentAll(l, l.Plan(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
+	want := "[{11 100} {13 100}]" // one has a child, the other is read from
+	if got := fmt.Sprint(l.Watched()); got != want {
+		t.Errorf("watched are %v, want %v", got, want)
+	}
+	l.Died(11)
+	l.Died(10) // not so, as long as it was not waited for
+	if got, want := fmt.Sprint(l.Watched()), "[{13 100}]"; got != want {
+		t.Errorf("watched are %v after a death, want %v", got, want)
+	}
+	waitedFor := l.living[13]
+	l.Exited(13, 0)
+	if !l.alive(l.worker) || l.alive(waitedFor) {
+		t.Errorf("the worker lives: %v, and what was waited for: %v", l.alive(l.worker), l.alive(waitedFor))
 	}
 }

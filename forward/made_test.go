@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -41,11 +39,6 @@ func with(all []proc.Process, d details) *proc.Snapshot {
 	return s
 }
 
-// undecidedOnes are the processes of which the last plan left open whether they were signalled.
-func (l *Ledger) undecidedOnes() []Waiting {
-	return slices.DeleteFunc(l.Waiting(), func(w Waiting) bool { return !w.Undecided })
-}
-
 // WasSent returns the stop signal that a process was sent, 0 for none.
 func (l *Ledger) WasSent(id proc.ID) unix.Signal {
 	if m := l.records[id]; m != nil && m.sent != nil {
@@ -54,9 +47,36 @@ func (l *Ledger) WasSent(id proc.ID) unix.Signal {
 	return 0
 }
 
-// planBy returns what a step adds to a plan.
-func (l *Ledger) planBy(step func()) []Delivery {
-	l.plan, l.planned = nil, make(map[proc.ID]bool)
-	step()
-	return l.plan
+// kindly is a process of one of these kinds, read closely.
+func kindly(kind string, pid, ppid int) proc.Process {
+	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S', Comm: kind, Exe: kind, Args: []string{kind}}
+	switch kind {
+	case "app", "bash", "mksh", "task":
+		p.Handled = termSet
+	case "dies", "dash": // a shell without a trap
+
+	case "npm with its handler":
+		p.Exe, p.Args, p.Handled = "node", []string{"node", "/usr/bin/npm", "start"}, termSet
+	case "ignores":
+		p.Ignored = termSet
+	case "init":
+		p.NestedInit = true
+	case "blocks":
+		p.Blocked, p.Pending = termSet, termSet
+	}
+	return p
+}
+
+// kin is one of a table.
+type kin struct {
+	kind      string
+	pid, ppid int
+}
+
+// kinfolk are the processes of a table.
+func kinfolk(all ...kin) (shown []proc.Process) {
+	for _, k := range all {
+		shown = append(shown, kindly(k.kind, k.pid, k.ppid))
+	}
+	return shown
 }

@@ -10,80 +10,23 @@ import (
 	"drainit/internal/signals"
 )
 
-// at is how an orphan and the one above it are when the question comes up.
-type at struct {
-	orphan  proc.Process // 12, whose parent was 11, which the worker started
-	parent  string       // the kind of 11
-	passing string       // the kind of the worker, 10
-	lives   bool         // the worker still handles the stop
-	details details
-}
-
-// play is a stop by TERM in which 11 dies of what the worker has sent it.
-func (a at) play(t *testing.T) (*Ledger, []int) {
-	t.Helper()
-	below := a.orphan
-	below.PPID = 11
-	worker := kindly(a.passing, 10, 1)
-	l := stopping(t, worker, kindly(a.parent, 11, 10), below)
-	a.orphan.PPID = drainitPID
-	shown := []proc.Process{a.orphan}
-	if a.lives {
-		shown = append(shown, worker)
-	} else {
-		l.Exited(10, 0)
-	}
-	return l, later(l, 1, shown, a.details)
-}
-
-func TestUntouchedComesBeforeEveryGuess(t *testing.T) {
-	app := kindly("app", 12, 1)
-	for name, a := range map[string]at{
-		"the worker lives":                  {app, "dash", "app", true, details{}},
-		"another may have signalled it":     {app, "dies", "app", false, details{}},
-		"a relay has signalled its group":   {app, "dash", "timeout", false, details{}},
-		"the worker has passed it on":       {app, "app", "app", false, details{}},
-		"its parent handled it and left":    {app, "bash", "app", false, details{}},
-		"a launcher that lives is above":    {app, "dash", "pnpm", true, details{}},
-		"a relay that is a program's own":   {app, "dies", "supervisord", true, details{}},
-		"the shell above it has its trap":   {app, "bash", "bash", false, details{}},
-		"a relay above it lives":            {app, "dash", "timeout", true, details{}},
-		"its parent is a relay to one":      {app, "su", "app", true, details{}},
-		"the worker is a relay to one":      {app, "dies", "su", true, details{}},
-		"its parent ignores it, and leaves": {app, "ignores", "app", true, details{}},
-	} {
-		if _, got := a.play(t); len(got) > 0 && a.lives {
-			t.Errorf("%s, and it may have been touched: signalled %v", name, got)
-		}
-		a.details.Untouched = untouched(12)
-		if _, got := a.play(t); len(got) > 0 && a.lives {
-			t.Errorf("%s, and runs: signalled %v", name, got)
-		}
-		a.details.Asleep = map[int]bool{10: true}
-		_, got := a.play(t)
-		wantSent(t, name, got, 12)
-		a.details.Writers = map[int][]int{12: {13}}
-		_, got = a.play(t)
-		wantSent(t, name+", and it reads a pipe", got)
-	}
-}
-
 // One that signals others one after the other may be kept from it for a while. It has a
 // second.
 func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
-	a := at{kindly("app", 12, 1), "dash", "app", true, details{Untouched: untouched(12)}}
-	l, got := a.play(t)
-	wantSent(t, "at first", got)
+	worker, app, d := kindly("app", 10, 1), kindly("app", 12, 11), details{Untouched: untouched(12)}
+	l := stopping(t, worker, kindly("dash", 11, 10), app)
+	app.PPID = drainitPID
+	shown := []proc.Process{worker, app}
+	wantSent(t, "at first", later(l, 1, shown, d))
 	if !l.Holding() {
 		t.Error("it is not looked at again soon")
 	}
-	shown := []proc.Process{kindly("app", 10, 1), a.orphan}
-	wantSent(t, "before a second has gone by", later(l, aSecond, shown, a.details))
-	wantSent(t, "then", later(l, aSecond+1, shown, a.details), 12)
+	wantSent(t, "before a second has gone by", later(l, aSecond, shown, d))
+	wantSent(t, "then", later(l, aSecond+1, shown, d), 12)
 }
 
 // What its parent started in the course of the stopping may be there to signal it: a
-// sibling, or one in its session whose parent was never seen. It has its turn behind that.
+// sibling, or one in its session whose parent was never seen. It has its turn after that.
 func TestWhatIsUntouchedWaitsForAHelper(t *testing.T) {
 	d := details{Untouched: untouched(12), Asleep: map[int]bool{10: true}}
 	for _, tt := range []struct {
@@ -122,19 +65,6 @@ func TestWhatIsUntouchedWaitsForAHelper(t *testing.T) {
 	}
 }
 
-// What first shows up as drainit's child may come from one in its session that was signalled
-// and had a handler.
-func TestWhatWasNeverSeenBelowOneThatHadAHandlerIsLeft(t *testing.T) {
-	for kind, want := range map[string][]int{"app": nil, "dash": {12}} {
-		newcomer := kindly("app", 12, 1)
-		newcomer.Start = 1001
-		l := stopping(t, kindly(kind, 10, 1))
-		wantSent(t, kind+", before the worker was waited for", orphans(l, newcomer), want...)
-		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-		wantSent(t, kind+", then", orphans(l, newcomer))
-	}
-}
-
 // A daemon has its turn when the worker has gone, touched or not.
 func TestAnUntouchedDaemonWaitsForTheWorker(t *testing.T) {
 	shown := kinfolk(kin{"app", 10, 1}, kin{"app", 20, 1})
@@ -168,61 +98,12 @@ func TestWhatAShellStartedBesideTheWorker(t *testing.T) {
 	}
 }
 
-// It blocks the signal, and has it pending though drainit sent it none.
-func TestWhatHasTheSignalPendingWasSignalled(t *testing.T) {
-	blocking := kindly("unknown", 11, 10)
-	l := stopping(t, kindly("app", 10, 1), blocking)
-	l.Exited(10, 0)
-	blocking.PPID, blocking.Pending = drainitPID, termSet
-	wantSent(t, "by another", orphans(l, blocking))
-	blocking.Pending = 0
-	l = stopping(t, kindly("app", 10, 1), kindly("unknown", 11, 10))
-	l.Exited(10, 0)
-	wantSent(t, "by none", orphans(l, blocking), 11)
-}
-
-// What was signalled together with a shell may have ended before the next snapshot.
-func TestASuccessorMayHaveEnded(t *testing.T) {
-	for name, tt := range map[string]struct {
-		below []kin
-		ended []int // in this order
-		want  int   // 0: the worker's own status stays
-	}{
-		"the only child":              {[]kin{{"app", 11, 10}}, []int{10, 11}, 11},
-		"it ends first":               {[]kin{{"app", 11, 10}}, []int{11, 10}, 11},
-		"behind another shell":        {[]kin{{"dash", 11, 10}, {"app", 12, 11}}, []int{10, 11, 12}, 12},
-		"one of two":                  {[]kin{{"app", 11, 10}, {"app", 12, 10}}, []int{10, 11, 12}, 0},
-		"beside one without handlers": {[]kin{{"app", 11, 10}, {"dies", 12, 10}}, []int{10, 11, 12}, 11},
-		"no handler at all":           {[]kin{{"dies", 11, 10}}, []int{10, 11}, 0},
-	} {
-		l := NewLedger(drainitPID)
-		sentAll(l, l.Plan(toGroup(), proc.New(append(kinfolk(tt.below...), kindly("dash", 10, 1)))))
-		for _, pid := range tt.ended {
-			status := unix.WaitStatus(0)
-			if pid == 10 || pid == 11 && len(tt.below) > 1 && tt.below[0].kind == "dash" {
-				status = unix.WaitStatus(unix.SIGTERM)
-			}
-			l.Exited(pid, status)
-		}
-		l.PromoteLast()
-		p, ok := l.Successor()
-		for next := p; ok && next.PID != tt.want; { // a shell has one in its turn
-			if next, ok = l.Successor(); ok {
-				p = next
-			}
-		}
-		if p.PID != tt.want {
-			t.Errorf("%s: the successor is %v, want %d", name, p, tt.want)
-		}
-	}
-}
-
 // A program that had a handler for INT once may have ended what is below it. A shell acts
 // upon INT behind its child only, so that another sent it to such a shell says nothing.
 func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
 	set := signals.SetOf(unix.SIGINT)
 	for above, want := range map[string][]int{"app": nil, "bash": {12}} {
-		worker, once, app := kindly("unknown", 10, 1), kindly(above, 11, 10), kindly("app", 12, 11)
+		worker, once, app := kindly("dies", 10, 1), kindly(above, 11, 10), kindly("app", 12, 11)
 		once.Handled, app.Handled = set, set
 		r := Request{Purpose: Stop, Signal: unix.SIGINT, Worker: Worker{PID: 10}}
 		l := NewLedger(drainitPID)
@@ -230,4 +111,43 @@ func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
 		once.Handled, r.Purpose = 0, LastCall
 		wantSent(t, "the last call below "+above, sentAll(l, l.Plan(r, proc.New([]proc.Process{worker, once, app}))), want...)
 	}
+}
+
+// A relay has ended it, and it was not scheduled since.
+func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
+	shell := kindly("dash", 11, 1)
+	shell.Pending = signals.SetOf(unix.SIGKILL)
+	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11})...)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	wantSent(t, "while it dies", orphans(l, shell, kindly("app", 12, 11)))
+	wantSent(t, "by the last call", call(l, shell, kindly("app", 12, 11)), 12)
+}
+
+// The worker itself is signalled at once, whatever it reads. Of what a worker that has
+// daemonized left, one that reads a pipe of another waits for that.
+func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
+	shown := with(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1}), details{Writers: map[int][]int{10: {11}}})
+	plan := func(r Request) []int {
+		l := NewLedger(drainitPID)
+		return sentAll(l, l.Plan(r, shown))
+	}
+	r := term(Stop)
+	wantSent(t, "the worker reads", plan(r), 10)
+	r.Worker = Worker{PID: 9, Gone: true, Daemonizes: true}
+	wantSent(t, "the worker has gone", plan(r), 11)
+}
+
+// A reader ends by itself when its input has: it is signalled after its writer only if it is untouched,
+// and by the last call.
+func TestAReaderEndsByItself(t *testing.T) {
+	shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+	l := stopping(t, shown...)
+	pipe := details{Writers: map[int][]int{12: {11}}}
+	wantSent(t, "while both live", later(l, 10, shown, pipe))
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+	wantSent(t, "the writer", later(l, 20, shown, pipe), 11)
+	l.Exited(11, 0)
+	wantSent(t, "the busy reader", later(l, 30, shown[1:], details{}))
+	wantSent(t, "by the last call", call(l, shown[1:]...), 12)
 }

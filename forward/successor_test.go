@@ -8,18 +8,12 @@ import (
 	"drainit/internal/proc"
 )
 
-// toGroup stops the worker's process group, which all are in.
-func toGroup() Request {
-	r := term(Stop)
-	r.Mode, r.Worker.PGID = ModeGroup, 10
-	return r
-}
-
-// afterTheShell is a stop of a shell that has died of TERM, with what was below it, all of
-// which was signalled.
+// afterTheShell is a stop of a shell's process group: it has died of TERM, and what was below it was
+// signalled, too.
 func afterTheShell(below ...kin) *Ledger {
-	l := NewLedger(drainitPID)
-	sentAll(l, l.Plan(toGroup(), proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
+	l, r := NewLedger(drainitPID), term(Stop)
+	r.Mode, r.Worker.PGID = ModeGroup, 10
+	sentAll(l, l.Plan(r, proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	return l
 }
@@ -43,7 +37,7 @@ func TestChoiceOfASuccessorWaitsForTheDead(t *testing.T) {
 		l.Exited(11, 0)
 		l.PromoteLast()
 		if p, _ := l.Successor(); p.PID != tt.want {
-			t.Errorf("it was waited for behind %d snapshots: the successor is %d, want %d", tt.snapshots, p.PID, tt.want)
+			t.Errorf("it was waited for after %d snapshots: the successor is %d, want %d", tt.snapshots, p.PID, tt.want)
 		}
 	}
 }
@@ -57,16 +51,8 @@ func TestChoiceOfASuccessorIsMadeAtOnce(t *testing.T) {
 	l = afterTheShell(kin{"dash", 11, 10}, kin{"app", 12, 11})
 	orphans(l, kindly("dash", 11, 1))
 	wantSuccessor(t, "the shell above the dead one lives", l, 11)
-}
 
-// A launcher that was signalled is about to die of that, handler or not.
-func TestSignalledLauncherIsNoSuccessorBesideAnother(t *testing.T) {
-	npm := kindly("npm", 11, 10)
-	npm.Handled = termSet
-	l := NewLedger(drainitPID)
-	sentAll(l, l.Plan(toGroup(), proc.New([]proc.Process{kindly("dash", 10, 1), npm, kindly("app", 12, 10)})))
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	npm.PPID = 1
-	orphans(l, npm, kindly("app", 12, 1))
-	wantSuccessor(t, "beside npm", l, 12)
+	l = afterTheShell(kin{"npm with its handler", 11, 10}, kin{"app", 12, 10})
+	orphans(l, kindly("npm with its handler", 11, 1), kindly("app", 12, 1))
+	wantSuccessor(t, "a signalled launcher beside it is about to die of that", l, 12)
 }
