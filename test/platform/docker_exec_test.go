@@ -2,7 +2,6 @@ package platform
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -89,61 +88,38 @@ func TestDockerHostPIDNamespace(t *testing.T) {
 func TestWorkerOfAnotherUserInDocker(t *testing.T) {
 	harness.NeedRoot(t)
 	harness.Need(t, "setpriv", "perl", "bash", "dash", "tee", "timeout")
+	worker := harness.WorkerBin + " listen -catch TERM,INT -end TERM,INT -drain 500ms -exit 7"
 	for _, tt := range []struct {
-		name    string
-		command []string
-		signal  syscall.Signal
-		status  int
+		name, shell, script string
+		signal              syscall.Signal
+		status              int
 	}{
-		{"a reader of a pipe", []string{"dash", "-c", `perl app.pl | tee log`}, unix.SIGTERM, 7},
-		{"a named pipe, and a reader with a handler", []string{"dash", "-c", `mkfifo f; perl -e '$SIG{TERM} = sub { exit }; 1 while <>' <f & perl app.pl >f`}, unix.SIGTERM, 7},
-		{"a relay that signals its group", []string{"timeout", "300", "dash", "-c", `perl app.pl; exit $?`}, unix.SIGTERM, 143},
-		{"INT to a script", []string{"bash", "start.sh"}, unix.SIGINT, 7},
-		{"a shell that waits in the foreground", []string{"dash", "-c", `trap 'exit 3' TERM; perl app.pl; :`}, unix.SIGTERM, 3},
+		{"a reader of a pipe", "dash", worker + ` | tee`, unix.SIGTERM, 7},
+		{"a named pipe, and a reader with a handler", "dash",
+			`mkfifo f; perl -pe 'BEGIN { $| = 1; $SIG{TERM} = sub { exit } }' <f & ` + worker + ` >f`, unix.SIGTERM, 7},
+		{"a relay that signals its group", "timeout 300 dash", worker + `; exit $?`, unix.SIGTERM, 143},
+		{"INT to a script", "bash", worker + `; exit $?`, unix.SIGINT, 7},
+		{"a shell that waits in the foreground", "dash", `trap 'exit 3' TERM; ` + worker + `; :`, unix.SIGTERM, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			dir := foreignFolder(t)
+			dir, err := os.MkdirTemp("", "drainit-owner-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			harness.GiveToNobody(t, dir)
 			in, _ := harness.Pipe(t)
 			p := harness.Run(t, harness.Launch{Setup: harness.Setup{Docker: true}, Dir: dir, Stdin: in,
-				Args: harness.Line([]string{"-v", "--grace", "60s"}, append(slices.Clone(harness.AsNobody), tt.command...)...)})
-			harness.WaitUntil(t, "the app is ready", func() bool { return recorded(dir) == "ready\n" })
-			p.WaitStarted(harness.Patience) // what is beside the app, too
+				Args: harness.Line([]string{"-v", "--grace", "60s"}, slices.Concat(harness.AsNobody, strings.Fields(tt.shell), []string{"-c", tt.script})...)})
+			p.WaitOut(`^ready`)
+			p.WaitStarted(harness.Patience) // what is beside the worker, too
 			p.Signal(tt.signal)
 			p.WantExit(tt.status)
-			if got, want := recorded(dir), "ready\ngot "+strings.TrimPrefix(unix.SignalName(tt.signal), "SIG")+"\ndone\n"; got != want {
-				t.Errorf("%q, want %q\n%s", got, want, p.Err())
-			}
+			p.WantGots("got " + unix.SignalName(tt.signal))
+			p.WantCount("drained", 1)
 			p.WantLogged(`grace is nearly over`, 0)
 			p.WantNothingLeft()
 		})
 	}
-}
-
-// foreignFolder is a folder of that user's with an app that records what happens to it, and takes
-// half a second to end.
-func foreignFolder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "drainit-owner-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	harness.WriteFile(t, filepath.Join(dir, "app.pl"), []byte(`use strict; $| = 1;
-sub note { open my $f, ">>", "record" or die; syswrite $f, "@_\n"; print "@_\n" }
-my $end; $SIG{$_} = do { my $s = $_; sub { note("got $s"); $end = time + 1 } } for qw(TERM INT);
-$SIG{PIPE} = sub { note("got PIPE") };
-note("ready");
-select undef, undef, undef, 0.1 until $end && time >= $end;
-note("done");
-exit 7;
-`))
-	harness.WriteFile(t, filepath.Join(dir, "start.sh"), []byte("#!/bin/bash\nperl app.pl\nexit $?\n"))
-	harness.GiveToNobody(t, dir)
-	return dir
-}
-
-func recorded(dir string) string {
-	b, _ := os.ReadFile(filepath.Join(dir, "record")) // none yet is an empty one
-	return string(b)
 }

@@ -3,12 +3,57 @@ package terminal
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
 )
+
+// Whatever is above drainit, the session's leader or PID 1 itself.
+func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--",
+			harness.WorkerBin, "listen", "-catch", "INT,USR1", "-end", "USR1", "-exit", "7"}})
+		c.Ready()
+		c.Keys("\x03")
+		c.See(`got SIGINT`)
+		c.WaitOut(`drainit: stopping`)
+		c.Signal(unix.SIGUSR1)
+		c.WantExit(7)
+		c.WantShown(`got SIGINT`, 1)
+	})
+}
+
+// After fg, too, when the keys are drainit's again.
+func TestTTYSecondCtrlCKills(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	worker := startWorker(c, "drainit -- worker listen -catch INT,TERM -end INT,TERM -drain 1h")
+	ctrlZAndFg(c, 1)
+	c.Keys("\x03")
+	c.See(`got SIG`)
+	c.WaitOut(`drainit: stopping`)
+	c.PastTheSameRequest(worker)
+	c.Keys("\x03")
+	c.See(`drainit: warning: second stop signal, force-stop: killing worker`)
+	c.WantPrompt(137)
+	c.WantShown(`got SIG`, 1)
+}
+
+func TestTTYCtrlBackslashIsPassedOnOnce(t *testing.T) {
+	t.Parallel()
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+		worker := startWorker(c, "ulimit -c 0; "+under+"worker listen -catch QUIT,USR1 -end USR1 -exit 6")
+		c.Keys("\x1c")
+		c.See(`got SIGQUIT`)
+		c.Send(worker, unix.SIGUSR1)
+		c.WantPrompt(6)
+		c.WantShown(`got SIGQUIT`, 1)
+		startWorker(c, under+"sh -c 'echo ready $$; exec sleep 1000'")
+		c.Keys("\x1c")
+		c.WantPrompt(131)
+	})
+}
 
 // reraises is a program that handles INT, cleans up and dies of it, as careful
 // ones do.
@@ -141,34 +186,5 @@ func TestTTYWhoEndsByInterruptItself(t *testing.T) {
 			}
 			c.WantNothingLeft()
 		})
-	}
-}
-
-func TestExitAfterInterruptWithoutATerminal(t *testing.T) {
-	p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "USR1"}})
-	p.WaitOut(`^ready`)
-	p.Signal(unix.SIGINT)
-	p.WantExit(130)
-	if p.Status.Signaled() {
-		t.Error("drainit has died of a signal")
-	}
-}
-
-// However early the key is: before drainit listens, before it has a worker, and in
-// the worker's first moments. What the test itself is before it becomes drainit may
-// lose a signal: the kernel ends its other threads, and with them what they took.
-func TestTTYEarlyInterruptEndsByInterrupt(t *testing.T) {
-	harness.Usual(t)
-	t.Parallel()
-	runs := harness.Of(40, 8)
-	for n := range runs {
-		c := harness.AtConsole(t, harness.Launch{NoPID1: true, Args: []string{"--", "sleep", "1000"}})
-		c.WaitUntil("drainit is there", func() bool { return strings.HasPrefix(harness.Comm(c.Pid()), "drainit") })
-		time.Sleep(time.Duration(n) * 4 * time.Millisecond / time.Duration(runs)) // what is tested
-		c.Signal(unix.SIGINT)
-		c.WantExit(130)
-		if !c.Status.Signaled() {
-			t.Fatalf("drainit exited:\n%s", c.Shown())
-		}
 	}
 }

@@ -16,11 +16,9 @@ import (
 // until the shell shows that it has stopped.
 func stopsInTheBackground(c *harness.Console, command string) (reader int) {
 	c.T.Helper()
-	c.Enter(command + " &")
-	reader = c.HostPid(numberIn(c.T, c.WaitOut(`ready (\d+)\r?\n`)[1]))
+	reader = startInBackground(c, command)
 	waitStates(c, "T")
-	c.WantPrompt(0)
-	c.ShowJobs(`\[1\][-+] +Stopped`)
+	c.ShowJobs(`\[1\] ?[-+] +Stopped`)
 	return reader
 }
 
@@ -35,9 +33,7 @@ func numberIn(t *testing.T, text string) (n int) {
 func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
 	inShells(t, func(t *testing.T, c *harness.Console, under string) {
 		shell := c.Foreground()
-		reader := startInBackground(c, under+catReady)
-		waitStates(c, "T")
-		c.ShowJobs(`\[1\] ?[-+] +Stopped`)
+		reader := stopsInTheBackground(c, under+catReady)
 		c.WantForeground(shell)
 		fgTo(c, reader)
 		typeToCat(c, "abc")

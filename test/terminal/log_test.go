@@ -1,8 +1,6 @@
 package terminal
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -71,33 +69,13 @@ func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
 	c.WantExit(0)
 }
 
-// A name that moves the cursor does not do so.
-func TestTTYLogOfAHostileNameOnATerminal(t *testing.T) {
-	harness.Usual(t)
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "\x1b[2J\r\n\u009b\x07")
-	if err := os.Symlink(harness.WorkerBin, name); err != nil {
-		t.Fatal(err)
-	}
-	c := alone(t, "-v", "--", name, "listen", "-catch", "INT,USR1", "-end", "USR1")
-	worker := c.Ready()
-	c.Keys("\x03")
-	c.WaitOut(`drainit: stopping.*\n`)
-	c.Send(worker, unix.SIGUSR1)
-	c.WantExit(0)
-	wantPlainLog(c, `settings`, `started`, `sent SIGINT to `, `stopping: SIGINT sent to .*; what still runs after 30s is killed`, `stopped after `)
-}
-
 func TestTTYNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {
 	harness.Usual(t)
 	t.Parallel()
-	for _, command := range []string{"true", "exit 3", "read x", "stty -echo; stty echo", "kill -INT $$", "kill -PIPE $$", "kill -HUP $$", "kill -USR1 $$"} {
+	for _, command := range []string{"exit 3", "stty -echo; stty echo", "kill -INT $$", "kill -PIPE $$", "kill -HUP $$", "kill -USR1 $$"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			c := alone(t, "--", "sh", "-c", command)
-			if command == "read x" {
-				c.Enter("abc")
-			}
 			c.Wait()
 			// INT and PIPE are how programs end at a terminal.
 			if name := strings.TrimPrefix(command, "kill -"); name == "HUP $$" || name == "USR1 $$" {

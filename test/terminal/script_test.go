@@ -53,16 +53,6 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 	}
 }
 
-// A shell that is PID 1 of a container, as for an ENTRYPOINT that is a script.
-func TestTTYScriptThatIsPID1GoesOnUsingTheTerminal(t *testing.T) {
-	t.Parallel()
-	c := harness.AtConsole(t, harness.Launch{Bin: "/bin/sh", Args: []string{"-c", `drainit -- sh -c 'read x; echo x is $x'; read y; echo y is $y; exit 8`}})
-	c.Enter("abc")
-	c.See(`x is abc`)
-	enterY(c)
-	c.WantExit(8)
-}
-
 // npm sends INT on to its child, which the key has reached already. Where bash
 // runs the script, that is drainit itself; where npm is late, on a busy machine,
 // drainit takes it for the second request that it looks like.

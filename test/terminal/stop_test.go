@@ -248,14 +248,50 @@ func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 	c.WantShown(`quiet`, 0)
 }
 
-func TestTTYTstpForADrainitWhoseWorkerHasTheTerminalQuiets(t *testing.T) {
+// From the hand-over on Ctrl-Z stops the worker, and drainit has to follow. A shell's fg of a job that bg
+// has continued gives it the terminal, and sends no CONT.
+func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
-	worker := startReader(c, "drainit -- sh -c 'read x; exec worker listen -catch TSTP,TERM -exit 7'")
-	c.Send(c.Above(worker), unix.SIGTSTP)
-	c.WaitOut(`got SIGTSTP`)
-	c.WaitOut(`drainit: quiet: SIGTSTP to worker`)
-	c.Send(c.Above(worker), unix.SIGTERM)
-	c.WantPrompt(7)
-	c.WantShown(`Stopped`, 0)
+	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+		shell := c.Foreground()
+		worker := startReader(c, under+`sh -c 'read x; echo x is $x, ready $$; exec sleep 1000'`)
+		for range 2 {
+			ctrlZ(c)
+			c.WaitForeground(shell)
+			fgTo(c, worker)
+			ctrlZ(c)
+			c.Enter("bg")
+			c.WantPrompt(0)
+			c.WaitState(worker, "S") // bg has been acted upon
+			fg(c)
+		}
+		ctrlZ(c)
+		fgTo(c, worker)
+		c.Keys("\x03")
+		c.WantPrompt(130)
+		c.WantShown(`drainit: `, 0)
+	})
+}
+
+// The shell waits for the script, which has to stop too: the key reaches it only
+// where the worker does not have the terminal.
+func TestTTYCtrlZStopsTheScriptsAroundDrainit(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
+		t.Run(name, func(t *testing.T) {
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+				c.Enter("echo \"" + under + "sh -c '" + read + "exec worker listen -catch USR1 -end USR1'; echo after; exit 9\" >inner")
+				c.Prompt()
+				c.Enter("sh -c 'sh inner; exit $?'")
+				if read != "" {
+					c.Enter("abc")
+				}
+				worker := c.Ready()
+				ctrlZAndFg(c, 3)
+				c.Send(worker, unix.SIGUSR1)
+				c.See(`^after`)
+				c.WantPrompt(9)
+			})
+		})
+	}
 }
