@@ -120,16 +120,6 @@ func TestGroupForksMeanwhile(t *testing.T) {
 	})
 }
 
-// A worker that has left the group it was given is signalled by its pid.
-func TestWorkerThatLeftItsGroup(t *testing.T) {
-	inBubble(t, "--forward group", "node[TERM=0/2s]", func(b *bubble) {
-		b.w.worker.PGID = 1 << 23
-		b.play("TERM")
-		b.wantEnd("0 2s")
-		b.wantSent("0s TERM node")
-	})
-}
-
 // What has ended when a stop signal is taken, or when the grace is over, has ended before it, though CHLD is
 // on its way still.
 func TestExitComesFirst(t *testing.T) {

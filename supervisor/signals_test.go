@@ -12,15 +12,11 @@ func TestQuiet(t *testing.T) {
 			"TSTP; is quiet; title drainit:quiet; 1s; CONT; 49ms; is quiet; 1ms; is running; title drainit:run; TSTP; 1s; CONT; 50ms",
 			"0s TSTP node; 1.05s CONT node; 1.05s TSTP node; 2.1s CONT node", "", []string{"2 quiet: SIGTSTP to node[", "2 running again: SIGCONT to node["}},
 		{"a stop overtakes a resume", "", "node[TSTP,TERM=0/1s]", "TSTP; CONT; 49ms; TERM", "0s TSTP node; 49ms TERM node", "0 1.049s", nil},
-		{"of the worker alone, if it handles it", "", "node" + quietly + "(job" + quietly + ")", "TSTP", "0s TSTP node", "", nil},
-		{"of the first on each way down", "", "sh(a" + quietly + " b(c" + quietly + ") d)", "TSTP", "0s TSTP a; 0s TSTP c", "",
-			[]string{"quiet: SIGTSTP to a["}},
 		{"of none", "", "node[TERM=0](job[TERM])", "TSTP; is quiet; title drainit:quiet?", "", "",
 			[]string{noEffect + "node[1] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"}},
 		{"a resume of none names none", "", "node[TERM=0]", "TSTP; CONT; 50ms; TERM", "*", "0 50ms", []string{"only",
 			noEffect + "node[1] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG", "running again",
 			"stopping: SIGTERM sent to node[1]; what still runs after 30s is killed", "stopped after 0.0s: node[1] exited with status 0"}},
-		{"in every mode", "--forward worker", "sh(a" + quietly + ")", "TSTP", "0s TSTP a", "", nil},
 		{"in a group the snapshot tells the worker's name", "--forward group", "app[TERM]", "TSTP", "", "", []string{noEffect + "app[1] has no"}},
 		{"by a rewrite", "--rewrite TSTP:USR1", "sh" + quietly + "(a[USR1])", "TSTP", "0s USR1 a", "", []string{"quiet: SIGUSR1 to a["}},
 		{"twice: for those that are new, and undone for those that live", "", "sh(a" + quietly + ")",
@@ -47,19 +43,10 @@ func TestQuietFreezesNothing(t *testing.T) {
 	})
 }
 
-// Signals that mean nothing to drainit, by mode.
+// Signals that mean nothing to drainit. Where they go by mode is the plan's (forward).
 func TestOtherSignals(t *testing.T) {
-	const group, alone = "--forward group", "--forward worker"
 	playRows(t, []row{
 		{"to the worker", "", "node[HUP](job[HUP])", "HUP; is running", "0s HUP node", "", nil},
-		{"below the worker", "", "sh(a[HUP] b[HUP])", "HUP", "0s HUP a; 0s HUP b", "", nil},
-		{"none has a handler", "", "sh(a)", "WINCH", "0s WINCH sh", "", nil},
-		{"what would stop it", "", "sh(a)", "TTIN", "", "", nil},
-		{"what would stop it, handled below", "", "sh(a[TTIN])", "TTIN", "0s TTIN a", "", nil},
-		{"to the group", group, "sh(a[HUP])", "WINCH", "0s WINCH sh a", "", nil},
-		{"what would stop it, in the mode of the group", group, "sh[TTIN](a[TTIN] b)", "TTIN", "0s TTIN sh", "", nil},
-		{"to the worker alone", alone, "sh(a[HUP])", "WINCH", "0s WINCH sh", "", nil},
-		{"what would stop it, in the mode of the worker alone", alone, "sh(a[TTIN])", "TTIN", "0s TTIN a", "", nil},
 		{"it waits until the last snapshot is paid for", "", "node[TERM,USR1]", "slow 100ms; TERM; 200ms; USR1; 1s; slow 0s",
 			"100ms TERM node; 500ms USR1 node", "", nil},
 		{"CONT to a worker that is stopped", "", "node[TERM=0/2s,stopped]", "CONT; TERM", "0s CONT node; 0s TERM node", "0 2s", nil},

@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"reflect"
 	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,21 +28,6 @@ func beforeStart(t *testing.T, cfg Config) *bubble {
 	b.s.queue = sigqueue.Open()
 	t.Cleanup(func() { signal.Reset() })
 	return b
-}
-
-// A worker that can't be started gives the status of the reason, and a termination message.
-func TestRunOfACommandThatIsNotThere(t *testing.T) {
-	b := beforeStart(t, configOf(""))
-	_, b.w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
-	if got := b.s.run(); got != (Outcome{Status: spawn.StatusNotFound}) {
-		t.Errorf("%+v", got)
-	}
-	b.s.journal.Log.Close()
-	const want = `cannot run "/no/such/file": there is no such file`
-	b.wantLines(1, "error: "+want)
-	if !strings.HasPrefix(b.s.journal.Message, want) {
-		t.Errorf("the message is %q", b.s.journal.Message)
-	}
 }
 
 // signalSelf sends this process a stop signal, and waits until its supervisor has it.
