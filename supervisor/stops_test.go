@@ -1,6 +1,9 @@
 package supervisor
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // killing begins the line of a kill at the end of the grace.
 const killing = "warning: grace period of 30s over: killing "
@@ -13,7 +16,8 @@ func TestStopOfAWorker(t *testing.T) {
 			[]string{"only", begins + "what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0"}},
 		{"it dies of the signal", "", "node", "TERM", "0s TERM node", "143 0s",
 			[]string{"warning: node[1] has no SIGTERM handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite TERM:SIG", "1 warning"}},
-		{"it dies of INT", "", "node", "INT", "0s INT node", "130 0s", nil},
+		{"it dies of INT, and there is no terminal", "", "node", "INT", "0s INT node", "130 0s",
+			[]string{"0 " + strings.Replace(begins, "TERM", "INT", 1) + "what still runs after 30s is killed,"}},
 		{"a grace of 0", "--grace 0s", "node[TERM=0/2s]", "TERM", "0s KILL node", "137 0s", []string{"only",
 			"warning: grace period of 0s over: killing node[1] (sleeping); --grace gives more time", "stopped after 0.0s: killed node[1] (grace period of 0s over); exit status 137"}},
 		{"times in lines are tenths of a second", "--grace 1234ms", "node[TERM]", "TERM", "0s TERM node", "",
