@@ -28,7 +28,7 @@ type walk struct {
 // kind is what holds for all families of a walk.
 type kind struct {
 	idle bool // all of them sleep, so that much can be proven
-	late bool // a snapshot may come only behind the next death
+	late bool // a snapshot may come only after the next death
 	// What acts upon the signal has handlers for INT and QUIT, too, or the defaults, so that
 	// nothing shows that a shell has put it into the background.
 	unmarked bool
@@ -155,7 +155,7 @@ func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 	}
 }
 
-// following are the choices of the next walk, nil behind the last.
+// following are the choices of the next walk, nil after the last.
 func (w *walk) following() []int {
 	for n := len(w.choices) - 1; n >= 0; n-- {
 		if w.choices[n]+1 < w.options[n] {
@@ -170,7 +170,7 @@ func (w *walk) following() []int {
 func walkAll(t *testing.T, most int, these []behaviour, k kind) *result {
 	r := &result{cases: make(map[string]int), such: make(map[string]string)}
 	for parents := range shapes(most) {
-		for does := range assignments(these, len(parents)+1) {
+		for _, does := range assignments(these, len(parents)+1) {
 			r.every(t, parents, does, k)
 		}
 	}
@@ -196,28 +196,19 @@ func shapes(most int) iter.Seq[[]int] {
 }
 
 // assignments are all ways to give so many members one of these behaviours.
-func assignments(these []behaviour, members int) iter.Seq[[]behaviour] {
-	return func(yield func([]behaviour) bool) {
-		for n := make([]int, members); ; {
-			does := make([]behaviour, members)
-			for i := range n {
-				does[i] = these[n[i]]
-			}
-			if !yield(does) {
-				return
-			}
-			at := 0
-			for ; at < members; at++ {
-				if n[at]++; n[at] < len(these) {
-					break
-				}
-				n[at] = 0
-			}
-			if at == members {
-				return
-			}
-		}
+func assignments(these []behaviour, members int) (all [][]behaviour) {
+	most := 1
+	for range members {
+		most *= len(these)
 	}
+	for n := range most {
+		does := make([]behaviour, members)
+		for i := range does {
+			does[i], n = these[n%len(these)], n/len(these)
+		}
+		all = append(all, does)
+	}
+	return all
 }
 
 // compare compares the numbers of cases with a column of walked.

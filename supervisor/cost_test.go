@@ -115,62 +115,6 @@ func TestSnapshotsTakeAFifthOfTheTime(t *testing.T) {
 	}
 }
 
-// Signals that may take a snapshot of all processes wait while snapshots have had their fifth of the time.
-func TestForwardedSignalsLeaveTime(t *testing.T) {
-	inBubble(t, "", "node[TERM,USR2](job[TERM,USR1])", func(b *bubble) {
-		b.play("slow 100ms; TERM")
-		before := b.cost().snapshots
-		for range 190 { // a flood
-			b.play("100ms; USR1; USR2")
-		}
-		b.after(time.Second)
-		for name, sig := range map[string]unix.Signal{"node": unix.SIGUSR2, "job": unix.SIGUSR1} {
-			if got := b.w.count(name, sig); got < 10 || got > 38 {
-				t.Errorf("%d came to the %s, want some that come in turn with the snapshots", got, name)
-			}
-		}
-		if got := b.cost().snapshots - before; got > 38+5 {
-			t.Errorf("%d snapshots of 0.1s in 19s", got)
-		}
-		b.w.slow = 0
-		b.wantEnd("137 30s")
-	})
-}
-
-// Many children that exit at once are one snapshot in a drain, and none before it; all are waited for.
-func TestManyChildrenExitAtOnce(t *testing.T) {
-	const many = 600
-	for script, snapshots := range map[string]int{"TERM; 500ms": 1, "": 0} {
-		inBubble(t, "", strings.Repeat("child ", many)+"node[TERM]", func(b *bubble) {
-			b.play(script)
-			b.w.onRead = func(pid int) {
-				if left := len(b.w.changes); pid == 0 && left > 0 {
-					t.Errorf("a snapshot while %d have not been waited for", left)
-				}
-			}
-			before := b.cost()
-			b.endFirst(many)
-			now := b.cost()
-			if got := now.snapshots - before.snapshots; got != snapshots {
-				t.Errorf("after %q: %d snapshots, want %d", script, got, snapshots)
-			}
-			if len(b.w.procs) != 1 || now.waits-before.waits < many {
-				t.Errorf("%d processes are left, after %d waits", len(b.w.procs), now.waits-before.waits)
-			}
-		})
-	}
-}
-
-// endFirst ends the first n processes at once.
-func (b *bubble) endFirst(n int) {
-	b.w.mu.Lock()
-	for _, p := range b.w.procs[:n] {
-		p.end(0)
-	}
-	b.w.mu.Unlock()
-	b.settle()
-}
-
 // A stop signal is acted upon between two batches of children.
 func TestStopBetweenTwoBatches(t *testing.T) {
 	inBubble(t, "", strings.Repeat("child ", 2*reapBatch)+"node[TERM]", func(b *bubble) {
@@ -180,7 +124,12 @@ func TestStopBetweenTwoBatches(t *testing.T) {
 			}
 		}
 		b.arrive(unix.SIGTERM, 0)
-		b.endFirst(2 * reapBatch)
+		b.w.locked(func() {
+			for _, p := range b.w.procs[:2*reapBatch] {
+				p.end(0)
+			}
+		})
+		b.settle()
 		b.wantSent("0s TERM node")
 		if len(b.w.procs) != 1 {
 			t.Errorf("%d processes are left", len(b.w.procs))

@@ -291,13 +291,3 @@ func (w *world) sentTwice() (names []string) {
 	}
 	return names
 }
-
-// count is how often a process of this name was sent a signal, or was to be.
-func (w *world) count(name string, sig unix.Signal) (n int) {
-	for _, d := range w.delivered {
-		if d.sig == sig && slices.ContainsFunc(d.to, func(p *process) bool { return p.Comm == name }) {
-			n++
-		}
-	}
-	return n
-}

@@ -92,34 +92,6 @@ func TestQuietAsksOnceMore(t *testing.T) {
 	}
 }
 
-// What exits by itself as the grace ends was not killed.
-func TestExitAtTheEndOfTheGrace(t *testing.T) {
-	inBubble(t, "", "node[TERM=0](job[TERM])", func(b *bubble) {
-		job := b.process("job")
-		b.w.onSend = func(d forward.Delivery) {
-			if d.Signal == unix.SIGKILL {
-				job.exit(0)
-			}
-		}
-		b.play("proc hidden; TERM")
-		b.wantEnd("0 30s")
-	})
-}
-
-// A process that was forked while its group was signalled was sent the signal too.
-func TestGroupForksMeanwhile(t *testing.T) {
-	inBubble(t, "--forward group", "node[TERM=0/2s]", func(b *bubble) {
-		var once sync.Once
-		b.w.onSend = func(d forward.Delivery) {
-			if d.Signal == unix.SIGTERM {
-				once.Do(func() { b.happens(b.w.worker, "forks late[TERM]") })
-			}
-		}
-		b.play("TERM; 10s")
-		b.wantSent("0s TERM node late")
-	})
-}
-
 // What has ended when a stop signal is taken, or when the grace is over, has ended before it, though CHLD is
 // on its way still.
 func TestExitComesFirst(t *testing.T) {

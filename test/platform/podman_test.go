@@ -22,7 +22,7 @@ func TestPodmanInit(t *testing.T) {
 	t.Parallel()
 	e := harness.StartPodman(t, "init_path = \""+harness.DrainitBin+"\"")
 	e.Ask("info") // has nothing to complain of
-	silent := e.Run("silent", []string{"--init"}, "/bin/busybox", "cat", "/motto")
+	silent := harness.StartPodman(t, "").Run("silent", []string{"--init", "--init-path", harness.DrainitBin}, "/bin/busybox", "cat", "/motto")
 	silent.WantExit(0)
 	if silent.Out() != harness.Motto || silent.Err() != "" {
 		t.Errorf("stdout %q, stderr %q", silent.Out(), silent.Err())

@@ -161,21 +161,6 @@ func TestTTYCtrlZStopsAndFgAndBgContinue(t *testing.T) {
 	})
 }
 
-// The shell sends TERM and then CONT.
-func TestTTYStoppedJobThatIsKilledDrains(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		worker := startWorker(c, under+"worker listen -catch TERM -drain 500ms -exit 7")
-		ctrlZ(c)
-		c.WaitState(worker, "T")
-		c.Enter("kill %1")
-		c.WaitOut(`drained`)
-		c.WantPrompt(0)
-		c.ShowJobs(`\[1\][-+] +Exit 7 `)
-		c.WantShown(`got SIGTERM`, 1)
-	})
-}
-
 // The kernel stops the whole group of one that reads the terminal in the background:
 // those which the worker passes the signal on to, too.
 func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
