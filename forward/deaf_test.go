@@ -132,20 +132,10 @@ func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 			shown := kinfolk(kin{kind, 11, 1}, kin{"app", 12, 11})
 			got := later(l, 100, shown, d)
 			wantSent(t, kind+", "+name, append(got, later(l, 200, shown, d)...), want...)
+			if all := l.BlockedTraps(); len(all) != 0 { // what another has signalled may be blocked or not
+				t.Errorf("%s, %s: there is a line about %v", kind, name, all)
+			}
 		}
-	}
-}
-
-// What another has signalled may be blocked or not: there is no line about it.
-func TestThereIsNoLineAboutATrapThatDrainitDidNotSignal(t *testing.T) {
-	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"bash", 11, 10}, kin{"app", 12, 11})...)
-	l.Exited(10, 0)
-	shown := kinfolk(kin{"bash", 11, 1}, kin{"app", 12, 11})
-	d := details{Waits: waiting(11, proc.Waits), Untouched: untouched(12)}
-	wantSent(t, "when it is orphaned", later(l, 10, shown, details{}))
-	later(l, 200, shown, d)
-	if all := l.BlockedTraps(); len(all) != 0 {
-		t.Errorf("%v", all)
 	}
 }
 
