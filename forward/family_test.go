@@ -51,7 +51,7 @@ type member struct {
 	diedOf  unix.Signal
 	drainit int     // how often drainit signalled it
 	others  []int   // the indexes of the members that did
-	later   bool    // one of them did behind drainit
+	later   bool    // one of them did after drainit
 	again   bool    // drainit signalled it though one of them had
 	call    Purpose // the step by which drainit did
 }
@@ -84,7 +84,7 @@ type family []member
 // firstPID is the pid of the worker, the first of a family.
 const firstPID = 10
 
-// newFamily starts one. Parents are the indexes of those of the members behind the first.
+// newFamily starts one. Parents are the indexes of those of the members after the first.
 func newFamily(parents []int, does []behaviour) family {
 	f := make(family, len(does))
 	for i := range f {

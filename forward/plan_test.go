@@ -21,7 +21,7 @@ type situation struct {
 }
 
 // purposes are requests. Those of a stop are made before it has begun ("late" is for a
-// worker that exited by itself, or a /proc that could not be read), or behind a Stop.
+// worker that exited by itself, or a /proc that could not be read), or after a Stop.
 var purposes = map[string]Request{
 	"stop":           {Purpose: Stop, Signal: unix.SIGTERM},
 	"late orphans":   {Purpose: Orphans, Signal: unix.SIGTERM},

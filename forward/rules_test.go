@@ -99,7 +99,7 @@ func TestWhatAShellStartedBesideTheWorker(t *testing.T) {
 }
 
 // A program that had a handler for INT once may have ended what is below it. A shell acts
-// upon INT behind its child only, so that another sent it to such a shell says nothing.
+// upon INT after its child only, so that another sent it to such a shell says nothing.
 func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
 	set := signals.SetOf(unix.SIGINT)
 	for above, want := range map[string][]int{"app": nil, "bash": {12}} {
