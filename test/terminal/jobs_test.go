@@ -162,16 +162,6 @@ func waitInTgkill(c *harness.Console, drainit int, delay string) bool {
 	return !noTimer()
 }
 
-func TestTTYBackgroundJobThatSetsTheModesStopsUntilFg(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		stopsInTheBackground(c, under+`sh -c 'echo ready $$; stty -echoctl; stty -a; exit 3'`)
-		c.Enter("fg")
-		c.See(`-echoctl`)
-		c.WantPrompt(3)
-	})
-}
-
 func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 	t.Parallel()
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
