@@ -72,24 +72,6 @@ func cgroupMounts(t *testing.T) (v2first []string) {
 	return append(v2first, v1...)
 }
 
-// WantFrozen checks that a process is frozen, with all of its cgroup: it does nothing
-// until that is thawed.
-func WantFrozen(t *testing.T, pid int) {
-	t.Helper()
-	cgroups := TextOf(t, fmt.Sprintf("/proc/%d/cgroup", pid))
-	for line := range strings.Lines(cgroups) {
-		path := strings.SplitN(strings.TrimSpace(line), ":", 3)[2]
-		for _, mount := range cgroupMounts(t) {
-			v1, _ := os.ReadFile(filepath.Join(mount, path, "freezer.state"))
-			v2, _ := os.ReadFile(filepath.Join(mount, path, "cgroup.events"))
-			if string(v1) == "FROZEN\n" || strings.Contains(string(v2), "frozen 1\n") {
-				return
-			}
-		}
-	}
-	t.Errorf("process %d is not frozen; its cgroups are\n%s", pid, cgroups)
-}
-
 // CpuCgroup is a cgroup of a test's.
 type CpuCgroup struct {
 	t *testing.T
@@ -138,14 +120,4 @@ func (g CpuCgroup) Run(l Launch) *Init {
 	p := Run(g.t, l)
 	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
 	return p
-}
-
-// Starve moves a process into the cgroup, limits that to a hundredth of a processor, and has
-// another use it up: mostly the process waits for its turn as soon as it wakes up.
-func (g CpuCgroup) Starve(pid int) {
-	g.t.Helper()
-	hog := StartBeside(g.t, "/bin/sh", "-c", "while :; do :; done")
-	must(g.t, g.Move(hog))
-	must(g.t, g.Move(pid))
-	g.Limit(10)
 }
