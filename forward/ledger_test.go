@@ -87,25 +87,27 @@ func TestWorkerThatProcShowsLaterIsNotSignalledAgain(t *testing.T) {
 
 // Why one was not signalled is told when it changes, and not for each snapshot.
 func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
-	daemon, reader := below(11, drainitPID, 100), below(12, drainitPID, 100)
-	l := stopping(t, below(10, drainitPID, 100), daemon, reader)
+	daemon, reader, child := below(11, drainitPID, 100), below(12, drainitPID, 100), below(13, 10, 100)
+	l := stopping(t, below(10, drainitPID, 100), daemon, reader, child)
 	told := func(when string, s *proc.Snapshot, want ...string) {
 		t.Helper()
 		sentAll(l, l.Plan(term(Orphans), s))
 		var got []string
 		for _, w := range l.Waiting() {
-			got = append(got, fmt.Sprint(w.Processes[0].PID, " ", w.Rule))
+			got = append(got, fmt.Sprint(w.Processes[0].PID, " ", w.Rule, "; undecided: ", w.Undecided))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
 	}
-	shown := []proc.Process{below(10, drainitPID, 100), daemon, reader}
-	const before = " it was there before the stop, and the work goes on"
+	shown := []proc.Process{below(10, drainitPID, 100), daemon, reader, child}
+	const before = " it was there before the stop, and the work goes on; undecided: false"
 	told("first", proc.New(shown), "11"+before, "12"+before)
 	told("again", proc.New(shown))
 	l.Exited(10, 0)
-	told("the worker has gone", with(shown[1:], details{Writers: map[int][]int{12: {11}}}), "12 it reads a pipe of a process that lives")
+	child.PPID = drainitPID
+	told("the worker has gone", with([]proc.Process{daemon, reader, child}, details{Writers: map[int][]int{12: {11}}}),
+		"12 it reads a pipe of a process that lives; undecided: false", "13 another process may have signalled it; undecided: true")
 }
 
 // It may be gone before the signal gets there.
