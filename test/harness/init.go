@@ -101,7 +101,7 @@ func Run(t *testing.T, l Launch) *Init {
 	p.Cmd.ExtraFiles = l.Files
 	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !l.NoPID1 {
-		inNamespaces(p.Cmd.SysProcAttr)
+		InNamespaces(p.Cmd.SysProcAttr)
 	}
 	if l.TTY != nil {
 		l.Stdin, l.Stdout, l.Stderr = l.TTY, l.TTY, l.TTY
@@ -127,13 +127,13 @@ var makesPID1 = sync.OnceValue(func() bool {
 	try := exec.Command(WorkerBin, "stage", DrainitBin, "--version")
 	try.Env = []string{`STAGE={"Namespace":true}`}
 	try.SysProcAttr = &syscall.SysProcAttr{}
-	inNamespaces(try.SysProcAttr)
+	InNamespaces(try.SysProcAttr)
 	return try.Run() == nil
 })
 
-// inNamespaces has a process start in namespaces of its own. A user that is not root is mapped
+// InNamespaces has a process start in namespaces of its own. A user that is not root is mapped
 // to root in one of users.
-func inNamespaces(attr *syscall.SysProcAttr) {
+func InNamespaces(attr *syscall.SysProcAttr) {
 	attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	if os.Getuid() == 0 {
 		return

@@ -10,12 +10,23 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/machine"
 )
 
 // Patience bounds every wait for something that must happen: long enough for
 // a busy machine, and no test's own measure of time.
 const Patience = time.Minute
+
+// Monotonic is a time that means the same in every process.
+func Monotonic() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err)
+	}
+	return time.Duration(ts.Nano())
+}
 
 // WaitUntil waits for something that can only be looked at.
 func WaitUntil(t *testing.T, what string, ok func() bool) {

@@ -44,7 +44,7 @@ func runChaos(t *testing.T, plan chaosPlan) *chaosRun {
 	r := &chaosRun{t: t, plan: plan, stopped: make(map[int]bool)}
 	r.init = harness.Run(t, harness.Launch{NoPID1: plan.noPID1, Args: plan.args()})
 	ended := make(chan time.Duration, 1)
-	go func() { <-r.init.Done; ended <- monotonic() }()
+	go func() { <-r.init.Done; ended <- harness.Monotonic() }()
 	watched := make(chan struct{})
 	go func() { r.watch(); close(watched) }()
 	r.awaitTree()
@@ -87,13 +87,13 @@ func (r *chaosRun) take(step chaosStep) {
 		return
 	}
 	if step.freeze > 0 {
-		r.frozen = append(r.frozen, monotonic())
+		r.frozen = append(r.frozen, harness.Monotonic())
 		r.init.Signal(unix.SIGSTOP)
 		time.Sleep(step.freeze)
 		r.init.Signal(unix.SIGCONT)
 		return
 	}
-	r.sent = append(r.sent, chaosSent{step.sig, monotonic(), step.times})
+	r.sent = append(r.sent, chaosSent{step.sig, harness.Monotonic(), step.times})
 	for range step.times {
 		r.init.Signal(step.sig)
 	}
@@ -103,9 +103,9 @@ func (r *chaosRun) take(step chaosStep) {
 func (r *chaosRun) watch() {
 	const pause, looks = 10 * time.Millisecond, 12
 	for n := 0; r.init.Running(); n++ {
-		before := monotonic()
+		before := harness.Monotonic()
 		time.Sleep(pause)
-		r.stall = max(r.stall, monotonic()-before-pause)
+		r.stall = max(r.stall, harness.Monotonic()-before-pause)
 		if n%looks == 0 {
 			r.look()
 		}
@@ -121,14 +121,6 @@ func (r *chaosRun) look() {
 			r.stopped[harness.PidInside(pid)] = true
 		}
 	}
-}
-
-func monotonic() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(err)
-	}
-	return time.Duration(ts.Nano())
 }
 
 var (

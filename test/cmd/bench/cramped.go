@@ -10,20 +10,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/test/harness"
 	"drainit/test/harness/cgroup"
 )
 
 const (
 	crampedMilli = 50 // 5 ms of each 100
 	crampedCrowd = 200
-	fifthMilli   = 100
-	fifthCrowd   = 1500
 	verbMilli    = 10 // 1 ms of each 100
-	verbRounds   = 5  // for each of the others: a machine that is shared may stand still for some ms, a hundred times that here
+	verbRounds   = 5  // a machine that is shared may stand still for some ms, a hundred times that here
 )
 
-// measureCramped stops each init under a limit of 50m, with 200 processes below it, and
-// drainit under one of 100m, with 1,500.
+// measureCramped stops each init under a limit of 50m, with 200 processes below it.
 func (b *bench) measureCramped() error {
 	g, err := cgroup.NewCPU(fmt.Sprint("drainit-bench-", os.Getpid()))
 	if err != nil {
@@ -31,15 +29,11 @@ func (b *bench) measureCramped() error {
 		return nil
 	}
 	defer remove(g)
-	share, fifth := b.figures(), b.figures()
-	ways, err := b.withInit(b.cramped, func(i int, argv []string) (time.Duration, error) {
-		way, part, err := stopCramped(g, argv, crampedMilli, crampedCrowd, b.drain)
-		share[i] = max(share[i], part)
+	share := b.figures()
+	ways, err := b.withInit(1, func(i int, argv []string) (way time.Duration, err error) {
+		way, share[i], err = stopCramped(g, argv, b.drain)
 		return way, err
 	})
-	if err == nil {
-		_, fifth[own], err = stopCramped(g, b.inits[own].argv, fifthMilli, fifthCrowd, b.drain)
-	}
 	if err != nil {
 		return err
 	}
@@ -47,15 +41,13 @@ func (b *bench) measureCramped() error {
 	b.aim("≤ 0.2 s", quantile(ways[own], 1).Seconds(), 0.2)
 	b.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", b.drain), "%", share)
 	b.aim("≤ 10 %", share[own], 10)
-	b.values(fmt.Sprintf("share of a CPU limit of 100m in the first %v of a drain, %d processes", b.drain, fifthCrowd), "%", fifth)
-	b.aim("≤ 20 %", fifth[own], 20)
 	return b.measureVerbs(g)
 }
 
 // measureVerbs takes the time of drainit's verbs under a limit of 10m, which they share with
 // the drainit that they ask. A verb that has no answer yet says so.
 func (b *bench) measureVerbs(g cgroup.CPU) error {
-	rounds := verbRounds * b.cramped
+	rounds := verbRounds
 	if b.lenient {
 		rounds = 1
 	}
@@ -83,7 +75,7 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Dura
 		return 0, 0, err
 	}
 	defer end()
-	ask, err := spawnStaged("stamp,stderr,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, 0)
+	ask, err := spawnStaged("stamp,stderr,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, false)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -93,29 +85,29 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Dura
 		return 0, 0, errors.Join(err, ask.wait())
 	}
 	err = ask.hear()
-	heard := now()
+	heard := harness.Monotonic()
 	if err = errors.Join(err, ask.wait()); err != nil {
 		said, _ := ask.rest()
 		err = fmt.Errorf("%w: %s", err, said)
 	}
-	return heard - begin, now() - begin, err
+	return heard - begin, harness.Monotonic() - begin, err
 }
 
 // stopCramped is one stop: how long the signal takes to the worker's handler, and how much of
 // its limit, in percent, the init takes in the time after it.
-func stopCramped(g cgroup.CPU, argv []string, milli, crowd int, of time.Duration) (way time.Duration, share float64, err error) {
-	s, end, err := startCramped(g, milli, slices.Concat(argv, handling, []string{strconv.Itoa(crowd - 1)}))
+func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way time.Duration, share float64, err error) {
+	s, end, err := startCramped(g, crampedMilli, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}))
 	if err != nil {
 		return 0, 0, err
 	}
 	defer end()
-	before := cpuTime(s.pid)
+	before := harness.RunTime(s.pid)
 	if way, err = s.timeSignal(unix.SIGTERM); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(of - way)
-	ran := cpuTime(s.pid) - before
-	return way, 100 * ran.Seconds() / (float64(milli) / 1000 * of.Seconds()), nil
+	ran := harness.RunTime(s.pid) - before
+	return way, 100 * ran.Seconds() / (crampedMilli / 1000. * of.Seconds()), nil
 }
 
 // startCramped starts an init, as PID 1, with a worker that says when all is set, and limits
@@ -124,7 +116,7 @@ func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func(
 	if err := g.Lift(); err != nil {
 		return nil, nil, err
 	}
-	if s, err = spawnStaged("run,ready,cgroup="+g.Dir, argv, namespaces); err != nil {
+	if s, err = spawnStaged("run,ready,cgroup="+g.Dir, argv, true); err != nil {
 		return nil, nil, err
 	}
 	end = func() {

@@ -28,8 +28,8 @@ import (
 
 // plan is how much is measured.
 type plan struct {
-	starts, signals, storms, orphans, stops, tree, crowd, ways, cramped int
-	idle, drain                                                         time.Duration
+	starts, signals, storms, orphans, stops, tree, crowd, ways int
+	idle, drain                                                time.Duration
 
 	lenient bool   // no aim is judged: the figures say nothing
 	only    string // the measures to take, all if empty
@@ -68,9 +68,8 @@ func main() {
 	flag.IntVar(&p.crowd, "crowd", 10_000, "processes that a long drain waits for")
 	flag.DurationVar(&p.drain, "drain", 10*time.Second, "how long that drain is looked at")
 	flag.IntVar(&p.ways, "ways", 20, "stop signals to each init, with each number of processes")
-	flag.IntVar(&p.cramped, "cramped", 1, "stops of drainit under a CPU limit")
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
-	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, crowds, readiness, storms, stops, drain, cramped, sizes")
+	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, storms, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
 	flag.Parse()
 	fail(run(p))
@@ -101,8 +100,6 @@ func run(p plan) (err error) {
 		{"starts", b.measureStarts},
 		{"running", b.measureRunning},
 		{"ways", b.measureWays},
-		{"crowds", b.measureCrowds},
-		{"readiness", b.measureReadiness},
 		{"storms", b.measureStorms},
 		{"stops", b.measureStops},
 		{"drain", b.measureDrains},

@@ -73,7 +73,7 @@ const settled = 11 * time.Second
 // measureIdle looks at the inits, and not at their workers.
 func (b *bench) measureIdle(running []*spawned) error {
 	time.Sleep(settled)
-	before := make([]int, len(running))
+	before := b.figures()
 	for i, s := range running {
 		before[i] = switches(s.pid)
 	}
@@ -83,8 +83,8 @@ func (b *bench) measureIdle(running []*spawned) error {
 		if i == noInit {
 			continue // that is the worker
 		}
-		status, memory := readStatus(s.pid, "status"), readStatus(s.pid, "smaps_rollup")
-		woken[i] = float64(switches(s.pid) - before[i])
+		status, memory := numbersOf(s.pid, "status"), numbersOf(s.pid, "smaps_rollup")
+		woken[i] = switches(s.pid) - before[i]
 		threads[i], rss[i], pss[i] = status["Threads"], status["VmRSS"], memory["Pss"]
 		private[i] = memory["Private_Clean"] + memory["Private_Dirty"]
 	}

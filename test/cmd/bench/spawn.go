@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/test/harness"
 	"drainit/test/harness/cgroup"
 )
 
@@ -20,18 +21,14 @@ type spawned struct {
 	pipe int
 }
 
-// namespaces make a process the PID 1 of a namespace that can have a /proc of
-// its own, as a container has.
-const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS
-
 // spawnFirst starts a command as PID 1.
-func spawnFirst(argv []string) (*spawned, error) { return spawnStaged("run", argv, namespaces) }
+func spawnFirst(argv []string) (*spawned, error) { return spawnStaged("run", argv, true) }
 
 // spawnReady is spawnFirst of a worker that has sent its first byte.
-func spawnReady(argv []string) (*spawned, error) { return spawnStaged("run,ready", argv, namespaces) }
+func spawnReady(argv []string) (*spawned, error) { return spawnStaged("run,ready", argv, true) }
 
-// spawnStaged starts a command by way of a stage, see there.
-func spawnStaged(how string, argv []string, flags uintptr) (*spawned, error) {
+// spawnStaged starts a command by way of a stage, see there, as PID 1 of a namespace or not.
+func spawnStaged(how string, argv []string, pid1 bool) (*spawned, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -46,14 +43,10 @@ func spawnStaged(how string, argv []string, flags uintptr) (*spawned, error) {
 		return nil, err
 	}
 	defer unix.Close(pipe[1])
-	attr := &syscall.SysProcAttr{Cloneflags: flags, Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if flags != 0 {
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if pid1 {
 		how += ",mount"
-	}
-	if flags != 0 && os.Getuid() != 0 {
-		attr.Cloneflags |= unix.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+		harness.InNamespaces(attr)
 	}
 	pid, err := syscall.ForkExec(self, append([]string{self, "stage", how}, argv...), &syscall.ProcAttr{
 		Env:   append(os.Environ(), "TINI_VERBOSITY=0"), // no warning where it is not PID 1
@@ -81,12 +74,12 @@ func (s *spawned) signal(sig unix.Signal) error {
 
 // timeSignal sends an init a signal, and takes the time until its worker says that it has come.
 func (s *spawned) timeSignal(sig unix.Signal) (time.Duration, error) {
-	begin := now()
+	begin := harness.Monotonic()
 	if err := s.signal(sig); err != nil {
 		return 0, err
 	}
 	err := s.read()
-	return now() - begin, err
+	return harness.Monotonic() - begin, err
 }
 
 // wait waits for the end. The error is an exit status but 0.
@@ -171,7 +164,7 @@ func stage(how string, argv []string) error {
 	}
 	const pipe = 3
 	if strings.Contains(how, "stamp") {
-		ts := unix.NsecToTimespec(int64(now()))
+		ts := unix.NsecToTimespec(int64(harness.Monotonic()))
 		stamp := binary.NativeEndian.AppendUint64(nil, uint64(ts.Sec))
 		if _, err := unix.Write(pipe, binary.NativeEndian.AppendUint64(stamp, uint64(ts.Nsec))); err != nil {
 			return err
@@ -194,13 +187,4 @@ func (s *spawned) stamp() (time.Duration, error) {
 	}
 	sec, nsec := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
 	return time.Duration(sec)*time.Second + time.Duration(nsec), nil
-}
-
-// now is a time that means the same in every process.
-func now() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(err)
-	}
-	return time.Duration(ts.Nano())
 }

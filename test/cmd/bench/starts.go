@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
 )
 
 // measureStarts runs the smallest worker under each init, as PID 1 and not: from
@@ -20,12 +22,12 @@ func (b *bench) measureStarts() error {
 		return err
 	}
 	for _, way := range []struct {
-		name  string
-		flags uintptr
-	}{{"as PID 1", namespaces}, {"not as PID 1", 0}} {
+		name string
+		pid1 bool
+	}{{"as PID 1", true}, {"not as PID 1", false}} {
 		begun := make(series, len(b.inits))
 		ended, err := b.turns(b.starts, func(i int, argv []string) (time.Duration, error) {
-			start, end, err := timeStart(append(slices.Clip(argv), first), way.flags)
+			start, end, err := timeStart(append(slices.Clip(argv), first), way.pid1)
 			if start > 0 {
 				begun[i] = append(begun[i], start)
 			}
@@ -73,14 +75,14 @@ type look struct {
 // lookForTitle starts drainit and looks at it once: one that looked again and again would
 // take the processor from it.
 func lookForTitle(argv []string, delay time.Duration) (look, error) {
-	s, err := spawnStaged("stamp", slices.Concat(argv, []string{"/bin/sleep", "10"}), namespaces)
+	s, err := spawnStaged("stamp", slices.Concat(argv, []string{"/bin/sleep", "10"}), true)
 	if err != nil {
 		return look{}, err
 	}
 	defer s.end()
 	time.Sleep(delay)
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.pid))
-	at := now()
+	at := harness.Monotonic()
 	if err != nil {
 		return look{}, err
 	}
@@ -106,8 +108,8 @@ func parting(looks []look) (best time.Duration) {
 }
 
 // timeStart is one start; start is 0 where the worker does not say the time.
-func timeStart(argv []string, flags uintptr) (start, end time.Duration, err error) {
-	s, err := spawnStaged("stamp", argv, flags)
+func timeStart(argv []string, pid1 bool) (start, end time.Duration, err error) {
+	s, err := spawnStaged("stamp", argv, pid1)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -115,7 +117,7 @@ func timeStart(argv []string, flags uintptr) (start, end time.Duration, err erro
 	if err := s.wait(); err != nil {
 		return 0, 0, err
 	}
-	end = now()
+	end = harness.Monotonic()
 	begin, err := s.stamp()
 	if err != nil {
 		return 0, 0, err

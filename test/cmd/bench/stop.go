@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
 )
 
 // stopping is a worker with jobs below it, each of which handles TERM, and then
@@ -104,14 +106,14 @@ func timeStop(argv []string, processes int) (took time.Duration, kept int, err e
 			return 0, 0, err
 		}
 	}
-	begin := now()
+	begin := harness.Monotonic()
 	if err := s.signal(unix.SIGTERM); err != nil {
 		return 0, 0, err
 	}
 	if _, err := s.waitStatus(); err != nil {
 		return 0, 0, err
 	}
-	took = now() - begin
+	took = harness.Monotonic() - begin
 	all, err := s.rest()
 	return took, len(all), err
 }
@@ -144,11 +146,11 @@ func (b *bench) measureDrains() error {
 				return 0, err
 			}
 			defer s.end()
-			before := cpuTime(s.pid)
+			before := harness.RunTime(s.pid)
 			err = s.signal(unix.SIGTERM)
 			time.Sleep(b.drain)
-			share[i] = 100 * (cpuTime(s.pid) - before).Seconds() / b.drain.Seconds()
-			memory[i] = readStatus(s.pid, "status")["VmRSS"]
+			share[i] = 100 * (harness.RunTime(s.pid) - before).Seconds() / b.drain.Seconds()
+			memory[i] = numbersOf(s.pid, "status")["VmRSS"]
 			return 0, err
 		})
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"drainit/test/harness"
 )
 
 // storming is a worker whose children each leave a batch of orphans, most of
@@ -52,16 +54,16 @@ func (b *bench) measureStorms() error {
 
 // storm follows one storm, which is about to begin, to its end.
 func (s *spawned) storm() (wall, cpu time.Duration, most int, err error) {
-	begin, ranBefore := now(), cpuTime(s.pid)
+	begin, ranBefore := harness.Monotonic(), harness.RunTime(s.pid)
 	over := make(chan error, 1)
 	go func() { over <- s.read() }()
 	for ended := false; ; {
-		n := children(s.pid)
+		n := len(harness.ChildPids(s.pid))
 		most = max(most, n)
 		if ended && n == 1 {
-			return now() - begin, cpuTime(s.pid) - ranBefore, most, nil // the worker alone is left
+			return harness.Monotonic() - begin, harness.RunTime(s.pid) - ranBefore, most, nil // the worker alone is left
 		}
-		if now()-begin > 5*time.Minute {
+		if harness.Monotonic()-begin > 5*time.Minute {
 			return 0, 0, 0, fmt.Errorf("%d orphans were not reaped in 5 minutes", n-1)
 		}
 		select {

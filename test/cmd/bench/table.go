@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 )
 
 const (
@@ -217,23 +217,13 @@ func duration(d time.Duration) string {
 
 // print writes the table so that it is read as well here as in Markdown.
 func (b *bench) print(w io.Writer) {
-	widths := make([]int, len(b.rows[0]))
-	for _, row := range b.rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
+	aligned := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	for r, row := range b.rows {
-		for i, cell := range row {
-			fmt.Fprintf(w, "| %-*s ", widths[i], cell)
-		}
-		fmt.Fprintln(w, "|")
+		fmt.Fprintf(aligned, "| %s\t|\n", strings.Join(row, "\t| "))
 		if r == 0 {
-			for _, width := range widths {
-				fmt.Fprintf(w, "|%s", strings.Repeat("-", width+2))
-			}
-			fmt.Fprintln(w, "|")
+			fmt.Fprintln(aligned, strings.Repeat("|---\t", len(row))+"|")
 		}
 	}
+	aligned.Flush()
 	fmt.Fprintf(w, "\n× is the ratio to the column that is 1; in parentheses the least and the greatest in %d parts of the run.\n", parts)
 }
