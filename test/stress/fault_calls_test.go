@@ -14,7 +14,6 @@ type made struct {
 	nth         int
 	main        bool // of the main thread, which does all the work
 	failed      bool // by strace
-	runtime     bool // before main.main
 }
 
 var (
@@ -28,7 +27,7 @@ func callsIn(trace string) []made {
 	var all []made
 	count := make(map[string]int) // by thread and call
 	last := make(map[string]int)  // the index of a thread's last call
-	first, started := "", false
+	first := ""
 	for line := range strings.Lines(trace) {
 		if m := resumedLine.FindStringSubmatch(line); m != nil {
 			if i, ok := last[m[1]]; ok && strings.Contains(line, "(INJECTED)") {
@@ -44,7 +43,6 @@ func callsIn(trace string) []made {
 		if len(all) == 0 {
 			first = tid
 		}
-		started = started || call == "ioctl" // the first of drainit's own: is there a terminal?
 		place := placeOf(call, m[3])
 		counted := tid + call
 		if ownPaths[place] != "" {
@@ -52,7 +50,7 @@ func callsIn(trace string) []made {
 		}
 		count[counted]++
 		last[tid] = len(all)
-		all = append(all, made{call, place, count[counted], tid == first, strings.Contains(line, "(INJECTED)"), !started})
+		all = append(all, made{call, place, count[counted], tid == first, strings.Contains(line, "(INJECTED)")})
 	}
 	return all
 }

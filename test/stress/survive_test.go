@@ -2,13 +2,9 @@ package stress
 
 import (
 	"os"
-	"strconv"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"drainit/internal/signals"
 	"drainit/test/harness"
 )
 
@@ -96,44 +92,6 @@ func TestWithoutProc(t *testing.T) {
 	}
 }
 
-// surroundings are where a container may run drainit.
-var surroundings = map[string]harness.Launch{
-	"a read-only root":               {Setup: harness.Setup{ReadOnly: true}},
-	"an ordinary user, not as PID 1": {Setup: harness.Setup{UID: 65534}, NoPID1: true},
-	"an ordinary user, no /proc":     {Setup: harness.Setup{UID: 65534, Proc: "none", ReadOnly: true}},
-}
-
-// A stop drains, and a second stop signal kills, in each of them.
-func TestDrainAndKillWorkAnywhere(t *testing.T) {
-	harness.Need(t, "perl")
-	t.Parallel()
-	for name, l := range surroundings {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if l.Setup.UID != 0 {
-				harness.NeedRoot(t)
-			}
-			l.Args = harness.Line([]string{harness.LongGrace}, harness.Script(`
-				say open(my $f, ">", "$ARGV[0]/file") ? "writable" : "read-only";
-				spawn { $name = "child"; catch "TERM"; say "ready"; forever };
-				forever`, t.TempDir())...)
-			p := harness.Run(t, l)
-			p.WaitOut(`^ready`)
-			if l.Setup.ReadOnly {
-				p.WaitOut(`^read-only`)
-			}
-			p.Signal(syscall.SIGTERM)
-			p.WaitOut(`^child got TERM`)
-			harness.PastTheSameRequest(p)
-			p.Signal(syscall.SIGTERM)
-			p.WantExit(143)
-			p.WantCount("child got TERM", 1)
-			p.WantLogged(`second stop signal, force-stop: killing `, 1)
-			p.WantNothingLeft()
-		})
-	}
-}
-
 // Where orphans do not come to drainit a worker drains as ever, and what it leaves lives on: qemu-user and a
 // seccomp profile may refuse the call.
 func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
@@ -178,50 +136,5 @@ func TestWorkerThatFillsTheProcessTableIsKilledAtTheGrace(t *testing.T) {
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(137)
 		p.WantNothingLeft()
-	})
-}
-
-// Signals that are sent to drainit, one of each kind that it can catch but the one that forces a
-// stop, never end it by themselves.
-func TestNoCatchableSignalEndsDrainit(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen", "-catch", "all", "-exit", "8"}})
-		p.WaitReady()
-		last := signals.ForceStop - 1
-		for sig := syscall.Signal(1); sig <= last; sig++ {
-			switch sig {
-			case syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGPROF, 32, 33, 34:
-				continue // they stop it, or can't be handled
-			}
-			p.Signal(sig)
-		}
-		p.WaitOut(`^got SIGRTMIN\+` + strconv.Itoa(int(last)-34) + `$`)
-		p.Signal(syscall.SIGTERM)
-		p.WantExit(8)
-	})
-}
-
-// A worker may fill the process table: what drainit needs of threads is there from the moment
-// its title says that the worker runs, whatever it has to do later.
-func TestThreadsAreThereWhenTheWorkerRuns(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		_, stderr := harness.Pipe(t) // which no process reads
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stderr: stderr, Args: harness.Line([]string{"-v"}, harness.Script(`
-			catch "TERM"; catch "HUP"; $SIG{USR1} = $SIG{ALRM} = $SIG{TSTP} = $SIG{CONT} = sub { };
-			say "ready"; await "TERM"; await "HUP"; POSIX::_exit(7)`)...)}) // perl's own exit takes away the handlers
-		p.WaitReady()
-		before := harness.StatusField(t, p.Pid(), "Threads")
-		for range 200 {
-			for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH, syscall.SIGALRM} {
-				p.Signal(sig)
-			}
-		}
-		p.Signal(unix.SIGTERM)
-		p.WaitTitle("drainit:drain")
-		if now := harness.StatusField(t, p.Pid(), "Threads"); now > before {
-			t.Errorf("%d threads, %d when the title said that the worker runs", now, before)
-		}
-		p.Signal(unix.SIGHUP)
-		p.WantExit(7)
 	})
 }
