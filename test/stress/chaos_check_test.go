@@ -65,7 +65,7 @@ func (r *chaosRun) check() {
 	r.t.Helper()
 	r.readLives()
 	var wrong []string
-	for _, check := range []func() []string{r.wrongStatus, r.sentTooOften, r.killedInVain, r.frozenOnes, r.grown, r.logged} {
+	for _, check := range []func() []string{r.wrongStatus, r.sentTooOften, r.killedInVain, r.frozenOnes, r.logged} {
 		wrong = append(wrong, check()...)
 	}
 	if len(wrong) > 0 {
@@ -186,16 +186,6 @@ func (r *chaosRun) frozenOnes() (wrong []string) {
 		}
 	}
 	return wrong
-}
-
-// grown: what drainit holds does not grow with what it does: one descriptor for each process
-// with children, for as long as the drain lasts.
-func (r *chaosRun) grown() []string {
-	const files = 16 + 256
-	if r.files > files {
-		return []string{fmt.Sprintf("drainit had %d descriptors", r.files)}
-	}
-	return nil
 }
 
 var chaosFailed = regexp.MustCompile(`(?m)^(drainit: error:|panic|goroutine |fatal error).*`)

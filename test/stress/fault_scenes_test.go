@@ -1,11 +1,8 @@
 package stress
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -124,35 +121,17 @@ func probesArgs(t *testing.T) []string {
 func driveProbe(d *driver) {
 	d.comes(d.answers, func() bool { return harness.Comm(d.Pid()) == "drainit:run" })
 	answer := make(chan string, 1)
-	ask, giveUp := context.WithCancel(context.Background())
-	go func() { answer <- statusOf(ask, "http://"+d.args[1]+"/healthz") }()
-	d.comes(d.answers, func() bool { return len(answer) > 0 })
-	giveUp()
-	d.answer = <-answer
+	go func() {
+		got, _ := harness.Get("http://" + d.args[1] + "/healthz") // which ends with drainit
+		answer <- got
+	}()
+	if d.comes(d.answers, func() bool { return len(answer) > 0 }) {
+		d.answer = <-answer
+	}
 	d.stop()
-}
-
-// statusOf is that of an answer, empty where there is none.
-func statusOf(ask context.Context, url string) string {
-	transport := &http.Transport{DisableKeepAlives: true}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ask, http.MethodGet, url, nil)
-	if err != nil {
-		return ""
-	}
-	answer, err := transport.RoundTrip(request)
-	if err != nil {
-		return ""
-	}
-	answer.Body.Close()
-	return answer.Status
 }
 
 // A script that does not say what runs it.
 func scriptArgs(t *testing.T) []string {
-	file := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(file, []byte("echo ran\nexit 3\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return []string{"-p", "TERM", "--", file}
+	return []string{"-p", "TERM", "--", harness.WriteProgram(t, t.TempDir(), "script", 0o755, "echo ran\nexit 3\n")}
 }
