@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -22,31 +21,28 @@ const (
 )
 
 // measureCramped stops each init under a limit of 50m, with 200 processes below it.
-func (b *bench) measureCramped() error {
+func (b *bench) measureCramped() {
 	g, err := cgroup.NewCPU(fmt.Sprint("drainit-bench-", os.Getpid()))
 	if err != nil {
 		fmt.Println("left out is what takes a CPU limit:", err)
-		return nil
+		return
 	}
 	defer remove(g)
 	share := b.figures()
-	ways, err := b.withInit(1, func(i int, argv []string) (way time.Duration, err error) {
-		way, share[i], err = stopCramped(g, argv, b.drain)
-		return way, err
+	ways := b.withInit(1, func(i int, argv []string) (way time.Duration) {
+		way, share[i] = stopCramped(g, argv, b.drain)
+		return way
 	})
-	if err != nil {
-		return err
-	}
 	b.times(fmt.Sprintf("a stop signal's way under a CPU limit of 50m, %d processes, slowest", crampedCrowd), ways, 1)
 	b.aim("≤ 0.2 s", quantile(ways[own], 1).Seconds(), 0.2)
 	b.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", b.drain), "%", share)
 	b.aim("≤ 10 %", share[own], 10)
-	return b.measureVerbs(g)
+	b.measureVerbs(g)
 }
 
 // measureVerbs takes the time of drainit's verbs under a limit of 10m, which they share with
 // the drainit that they ask. A verb that has no answer yet says so.
-func (b *bench) measureVerbs(g cgroup.CPU) error {
+func (b *bench) measureVerbs(g cgroup.CPU) {
 	rounds := verbRounds
 	if b.lenient {
 		rounds = 1
@@ -54,80 +50,54 @@ func (b *bench) measureVerbs(g cgroup.CPU) error {
 	var words, ends []time.Duration
 	for range rounds {
 		for _, verb := range []string{"status", "quiet", "resume"} {
-			word, end, err := askCramped(g, b.inits[own].argv, verb)
-			if err != nil {
-				return fmt.Errorf("drainit %s: %w", verb, err)
-			}
+			word, end := askCramped(g, b.inits[own].argv, verb)
 			words, ends = append(words, word), append(ends, end)
 		}
 	}
 	b.ownTime("a verb under a CPU limit of 10m to its answer, or to its line that there is none yet, nine of ten", words, 0.9, time.Second)
 	b.ownTime("a verb under a CPU limit of 10m to its answer, p50", ends, 0.5, 0)
 	b.ownTime("the same, slowest", ends, 1, 0)
-	return nil
 }
 
 // askCramped is one call of a verb: the time until it ends, or says something, and until it
 // ends. The one that asks is in no container: --pid says which drainit is meant.
-func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Duration, err error) {
-	s, end, err := startCramped(g, verbMilli, slices.Concat(argv, []string{"/bin/sh", "-c", "trap : TSTP; echo >&3; sleep 60; :"}))
-	if err != nil {
-		return 0, 0, err
-	}
+func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Duration) {
+	s, end := startCramped(g, verbMilli, slices.Concat(argv, []string{"/bin/sh", "-c", "trap : TSTP; echo >&3; sleep 60; :"}))
 	defer end()
-	ask, err := spawnStaged("stamp,stderr,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, false)
-	if err != nil {
-		return 0, 0, err
-	}
+	ask := spawnStaged("stamp,stderr,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, false)
 	defer unix.Close(ask.pipe)
 	begin, err := ask.stamp()
-	if err != nil {
-		return 0, 0, errors.Join(err, ask.wait())
-	}
-	err = ask.hear()
+	must(err)
+	must(ask.hear())
 	heard := harness.Monotonic()
-	if err = errors.Join(err, ask.wait()); err != nil {
-		said, _ := ask.rest()
-		err = fmt.Errorf("%w: %s", err, said)
-	}
-	return heard - begin, harness.Monotonic() - begin, err
+	ask.waitWell()
+	return heard - begin, harness.Monotonic() - begin
 }
 
 // stopCramped is one stop: how long the signal takes to the worker's handler, and how much of
 // its limit, in percent, the init takes in the time after it.
-func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way time.Duration, share float64, err error) {
-	s, end, err := startCramped(g, crampedMilli, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}))
-	if err != nil {
-		return 0, 0, err
-	}
+func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way time.Duration, share float64) {
+	s, end := startCramped(g, crampedMilli, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}))
 	defer end()
 	before := harness.RunTime(s.pid)
-	if way, err = s.timeSignal(unix.SIGTERM); err != nil {
-		return 0, 0, err
-	}
+	way = s.timeSignal(unix.SIGTERM)
 	time.Sleep(of - way)
 	ran := harness.RunTime(s.pid) - before
-	return way, 100 * ran.Seconds() / (crampedMilli / 1000. * of.Seconds()), nil
+	return way, 100 * ran.Seconds() / (crampedMilli / 1000. * of.Seconds())
 }
 
 // startCramped starts an init, as PID 1, with a worker that says when all is set, and limits
 // both from then on. end takes the limit off first: to die takes time, too.
-func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func(), err error) {
-	if err := g.Lift(); err != nil {
-		return nil, nil, err
-	}
-	if s, err = spawnStaged("run,ready,cgroup="+g.Dir, argv, true); err != nil {
-		return nil, nil, err
-	}
+func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func()) {
+	must(g.Lift())
+	s = spawnStaged("run,ready,cgroup="+g.Dir, argv, true)
 	end = func() {
 		_ = g.Lift()
 		s.end()
 	}
 	time.Sleep(time.Second) // the start has an end
-	if err = g.Limit(milli); err != nil {
-		end()
-	}
-	return s, end, err
+	must(g.Limit(milli))
+	return s, end
 }
 
 // remove removes a cgroup when its last process has gone.

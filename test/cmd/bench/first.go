@@ -26,9 +26,9 @@ var firstCode = []byte{
 // writeFirst makes the worker that says when its first instruction ran: a static
 // program of that alone, one page long, so that no loader and no C library comes
 // first. On another architecture than amd64 it is /bin/true, which says nothing.
-func writeFirst(dir string) (path string, err error) {
+func writeFirst(dir string) (path string) {
 	if runtime.GOARCH != "amd64" {
-		return "/bin/true", nil
+		return "/bin/true"
 	}
 	const base, headers, executable, x8664 = 0x400000, 64 + 56, 2, 62
 	size := uint64(headers + len(firstCode))
@@ -40,10 +40,9 @@ func writeFirst(dir string) (path string, err error) {
 		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), size, size, uint64(4096),
 		firstCode,
 	} {
-		if err := binary.Write(&b, binary.LittleEndian, field); err != nil {
-			return "", err
-		}
+		must(binary.Write(&b, binary.LittleEndian, field))
 	}
 	path = filepath.Join(dir, "first")
-	return path, os.WriteFile(path, b.Bytes(), 0o755)
+	must(os.WriteFile(path, b.Bytes(), 0o755))
+	return path
 }

@@ -75,6 +75,16 @@ func main() {
 	fail(run(p))
 }
 
+// broken is an error that ends the bench.
+type broken struct{ error }
+
+// must ends the bench by an error, after all that is deferred.
+func must(err error) {
+	if err != nil {
+		panic(broken{err})
+	}
+}
+
 func fail(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -92,10 +102,19 @@ func run(p plan) (err error) {
 		return err
 	}
 	b := newBench(p, inits)
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case broken:
+			err = fmt.Errorf("%s: %s: %w", b.measure, b.turn, e.error)
+		default:
+			panic(e)
+		}
+	}()
 	began := time.Now()
 	for _, measure := range []struct {
 		what string
-		take func() error
+		take func()
 	}{
 		{"starts", b.measureStarts},
 		{"running", b.measureRunning},
@@ -110,9 +129,8 @@ func run(p plan) (err error) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s (%.0f s)\n", measure.what, time.Since(began).Seconds())
-		if err := measure.take(); err != nil {
-			return fmt.Errorf("%s: %w", measure.what, err)
-		}
+		b.measure, b.turn = measure.what, inits[own].name
+		measure.take()
 	}
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	fmt.Printf("%s, Linux %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), strings.TrimSpace(string(kernel)),

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -22,34 +21,25 @@ var answering = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 // nothing to do, and sends signals: to one init after the other, each when the worker
 // of the one before has answered. In each part of the run there are new ones, for
 // on which threads a Go program has settled makes a difference that lasts.
-func (b *bench) measureRunning() error {
-	if err := b.withAll(b.measureIdle); err != nil {
-		return err
-	}
+func (b *bench) measureRunning() {
+	b.withAll(b.measureIdle)
 	ways := make(series, len(b.inits))
 	for range parts {
-		err := b.withAll(func(running []*spawned) error {
-			some, err := b.turns(b.signals/parts, func(i int, _ []string) (time.Duration, error) {
-				return running[i].timeSignal(unix.SIGUSR1)
-			})
+		b.withAll(func(running []*spawned) {
+			some := b.turns(b.signals/parts, func(i int, _ []string) time.Duration { return running[i].timeSignal(unix.SIGUSR1) })
 			for i := range some {
 				ways[i] = append(ways[i], some[i]...)
 			}
-			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
 	b.times("a signal's way to the handler, p50", ways, 0.50)
 	b.ratioAim(ways, 0.50, 1.7, "minimal Go", minimal)
 	b.times("a signal's way to the handler, p99", ways, 0.99)
 	b.ratioAim(ways, 0.99, 1.7, "minimal Go", minimal)
-	return nil
 }
 
 // withAll starts all inits, each with a worker that has answered once, and ends them after do.
-func (b *bench) withAll(do func(running []*spawned) error) error {
+func (b *bench) withAll(do func(running []*spawned)) {
 	var running []*spawned
 	defer func() {
 		for _, s := range running {
@@ -57,21 +47,18 @@ func (b *bench) withAll(do func(running []*spawned) error) error {
 		}
 	}()
 	for _, c := range b.inits {
-		s, err := spawnReady(slices.Concat(c.argv, answering))
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
-		running = append(running, s)
+		b.turn = c.name
+		running = append(running, spawnReady(slices.Concat(c.argv, answering)))
 	}
 	time.Sleep(100 * time.Millisecond) // what they do after the worker's first byte is over
-	return do(running)
+	do(running)
 }
 
 // settled is the time in which drainit has looked at the worker for the first and last time.
 const settled = 11 * time.Second
 
 // measureIdle looks at the inits, and not at their workers.
-func (b *bench) measureIdle(running []*spawned) error {
+func (b *bench) measureIdle(running []*spawned) {
 	time.Sleep(settled)
 	before := b.figures()
 	for i, s := range running {
@@ -95,22 +82,18 @@ func (b *bench) measureIdle(running []*spawned) error {
 	b.aim("≤ 4500 kB", rss[own], 4500)
 	b.values("memory, PSS", "kB", pss)
 	b.values("memory, private", "kB", private)
-	return nil
 }
 
-func (b *bench) measureSizes() error {
+func (b *bench) measureSizes() {
 	sizes := b.figures()
 	for i, c := range b.inits {
 		if i == noInit {
 			continue
 		}
 		st, err := os.Stat(c.argv[0])
-		if err != nil {
-			return err
-		}
+		must(err)
 		sizes[i] = float64(st.Size()) / 1e6
 	}
 	b.values("size of the binary", "MB", sizes)
 	b.aim("≤ 3.5 MB", sizes[own], 3.5)
-	return nil
 }

@@ -22,26 +22,20 @@ type spawned struct {
 }
 
 // spawnFirst starts a command as PID 1.
-func spawnFirst(argv []string) (*spawned, error) { return spawnStaged("run", argv, true) }
+func spawnFirst(argv []string) *spawned { return spawnStaged("run", argv, true) }
 
 // spawnReady is spawnFirst of a worker that has sent its first byte.
-func spawnReady(argv []string) (*spawned, error) { return spawnStaged("run,ready", argv, true) }
+func spawnReady(argv []string) *spawned { return spawnStaged("run,ready", argv, true) }
 
 // spawnStaged starts a command by way of a stage, see there, as PID 1 of a namespace or not.
-func spawnStaged(how string, argv []string, pid1 bool) (*spawned, error) {
+func spawnStaged(how string, argv []string, pid1 bool) *spawned {
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+	must(err)
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
+	must(err)
 	defer unix.Close(null)
 	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return nil, err
-	}
+	must(unix.Pipe2(pipe[:], unix.O_CLOEXEC))
 	defer unix.Close(pipe[1])
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if pid1 {
@@ -53,56 +47,47 @@ func spawnStaged(how string, argv []string, pid1 bool) (*spawned, error) {
 		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(pipe[1])},
 		Sys:   attr,
 	})
+	must(err)
 	s := &spawned{pid, pipe[0]}
-	if err != nil {
-		unix.Close(s.pipe)
-		return nil, fmt.Errorf("cannot start %s: %w", argv[0], err)
-	}
 	if strings.Contains(how, "ready") {
-		if err := s.read(); err != nil {
-			s.end()
-			return nil, err
-		}
+		must(s.read())
 	}
-	return s, nil
+	return s
 }
 
 // signal sends an init a signal.
-func (s *spawned) signal(sig unix.Signal) error {
-	return os.NewSyscallError("kill", unix.Kill(s.pid, sig))
-}
+func (s *spawned) signal(sig unix.Signal) { must(os.NewSyscallError("kill", unix.Kill(s.pid, sig))) }
 
 // timeSignal sends an init a signal, and takes the time until its worker says that it has come.
-func (s *spawned) timeSignal(sig unix.Signal) (time.Duration, error) {
+func (s *spawned) timeSignal(sig unix.Signal) time.Duration {
 	begin := harness.Monotonic()
-	if err := s.signal(sig); err != nil {
-		return 0, err
-	}
-	err := s.read()
-	return harness.Monotonic() - begin, err
+	s.signal(sig)
+	must(s.read())
+	return harness.Monotonic() - begin
 }
 
-// wait waits for the end. The error is an exit status but 0.
-func (s *spawned) wait() error {
-	status, err := s.waitStatus()
-	if err == nil && status != 0 {
-		err = fmt.Errorf("it ended with wait status %#x", uint32(status))
-	}
-	return err
-}
-
-func (s *spawned) waitStatus() (status syscall.WaitStatus, err error) {
+// wait waits for the end.
+func (s *spawned) wait() (status syscall.WaitStatus) {
 	for {
-		if _, err = syscall.Wait4(s.pid, &status, 0, nil); err != syscall.EINTR {
-			return status, err
+		if _, err := syscall.Wait4(s.pid, &status, 0, nil); err != syscall.EINTR {
+			must(err)
+			return status
 		}
+	}
+}
+
+// waitWell is wait for one that ends with 0.
+func (s *spawned) waitWell() {
+	if status := s.wait(); status != 0 {
+		said, _ := s.rest()
+		must(fmt.Errorf("it ended with wait status %#x, and said %.300q", uint32(status), said))
 	}
 }
 
 // end kills the init; as PID 1 it takes everything with it.
 func (s *spawned) end() {
 	_ = syscall.Kill(s.pid, syscall.SIGKILL)
-	_ = s.wait()
+	s.wait()
 	unix.Close(s.pipe)
 }
 

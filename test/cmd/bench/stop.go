@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -46,7 +45,7 @@ var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 // waited for, which the kernel allows when nothing of the tree is left. Where
 // no process signals the jobs, they end with the init: what they had in hand is lost. So
 // drainit is compared to the least init that signals all, too.
-func (b *bench) measureStops() error {
+func (b *bench) measureStops() {
 	for _, tree := range []struct {
 		name   string
 		tells  string
@@ -59,26 +58,23 @@ func (b *bench) measureStops() error {
 	} {
 		least, worker := b.figures(), slices.Concat(stopping, []string{tree.tells, strconv.Itoa(b.tree - 1), tree.needed})
 		var toAll []time.Duration // minimal -all
-		took, err := b.turns(b.stops, func(i int, argv []string) (time.Duration, error) {
+		took := b.turns(b.stops, func(i int, argv []string) time.Duration {
 			if i == noInit && tree.tells == "1" {
-				return 0, nil
+				return 0
 			}
 			if i == noInit {
-				d, kept, err := timeStop(slices.Concat(b.inits[minimal].argv, []string{"-all"}, worker), b.tree)
-				if toAll = append(toAll, d); err == nil && kept != b.tree-1 {
-					err = fmt.Errorf("minimal Go -all: %d jobs ended well", kept)
+				d, kept := timeStop(slices.Concat(b.inits[minimal].argv, []string{"-all"}, worker), b.tree)
+				if toAll = append(toAll, d); kept != b.tree-1 {
+					must(fmt.Errorf("minimal Go -all: %d jobs ended well", kept))
 				}
-				return 0, err
+				return 0
 			}
-			d, kept, err := timeStop(slices.Concat(argv, worker), b.tree)
+			d, kept := timeStop(slices.Concat(argv, worker), b.tree)
 			if least[i] == none || float64(kept) < least[i] {
 				least[i] = float64(kept)
 			}
-			return d, err
+			return d
 		})
-		if err != nil {
-			return err
-		}
 		b.times("stop of a "+fmt.Sprintf(tree.name, b.tree)+", p50", took, 0.50)
 		if tree.most > 0 {
 			b.ratioAim(took, 0.50, tree.most, "the quickest peer", b.peers()...)
@@ -90,32 +86,22 @@ func (b *bench) measureStops() error {
 			b.times("the same, where minimal Go signals the worker's group and waits for all", alike, 0.50)
 		}
 	}
-	return nil
 }
 
 // timeStop is one stop of so many processes; kept is how many jobs ended well.
-func timeStop(argv []string, processes int) (took time.Duration, kept int, err error) {
-	s, err := spawnFirst(argv)
-	if err != nil {
-		return 0, 0, err
-	}
+func timeStop(argv []string, processes int) (took time.Duration, kept int) {
+	s := spawnFirst(argv)
 	defer unix.Close(s.pipe)
 	for range processes {
-		if err := s.read(); err != nil {
-			s.end()
-			return 0, 0, err
-		}
+		must(s.read())
 	}
 	begin := harness.Monotonic()
-	if err := s.signal(unix.SIGTERM); err != nil {
-		return 0, 0, err
-	}
-	if _, err := s.waitStatus(); err != nil {
-		return 0, 0, err
-	}
+	s.signal(unix.SIGTERM)
+	s.wait()
 	took = harness.Monotonic() - begin
 	all, err := s.rest()
-	return took, len(all), err
+	must(err)
+	return took, len(all)
 }
 
 // crowding is a worker that stays, whatever it is sent, with processes below it
@@ -130,32 +116,24 @@ var crowding = []string{"/bin/sh", "-c", `
 
 // measureDrains tells an init to stop that has a crowd below it, and takes the time that the
 // init itself runs while the worker takes its time, and its memory then.
-func (b *bench) measureDrains() error {
+func (b *bench) measureDrains() {
 	never := filepath.Join(b.dir, "never")
-	if err := unix.Mkfifo(never, 0o600); err != nil {
-		return os.NewSyscallError("mkfifo", err)
-	}
+	must(unix.Mkfifo(never, 0o600))
 	for _, crowd := range []struct {
 		of    int
 		share float64 // of a processor, at most
 	}{{3000, 2}, {b.crowd, 5}} {
 		share, memory := b.figures(), b.figures()
-		_, err := b.withInit(1, func(i int, argv []string) (time.Duration, error) {
-			s, err := spawnReady(slices.Concat(argv, crowding, []string{never, strconv.Itoa(crowd.of - 1)}))
-			if err != nil {
-				return 0, err
-			}
+		b.withInit(1, func(i int, argv []string) time.Duration {
+			s := spawnReady(slices.Concat(argv, crowding, []string{never, strconv.Itoa(crowd.of - 1)}))
 			defer s.end()
 			before := harness.RunTime(s.pid)
-			err = s.signal(unix.SIGTERM)
+			s.signal(unix.SIGTERM)
 			time.Sleep(b.drain)
 			share[i] = 100 * (harness.RunTime(s.pid) - before).Seconds() / b.drain.Seconds()
 			memory[i] = numbersOf(s.pid, "status")["VmRSS"]
-			return 0, err
+			return 0
 		})
-		if err != nil {
-			return err
-		}
 		b.values(fmt.Sprintf("share of a processor in the first %v of a drain with %d processes", b.drain, crowd.of), "%", share)
 		b.aim(fmt.Sprintf("≤ %s %%", figure(crowd.share)), share[own], crowd.share)
 		if crowd.of == b.crowd {
@@ -163,5 +141,4 @@ func (b *bench) measureDrains() error {
 			b.aim("≤ 16000 kB", memory[own], 16_000)
 		}
 	}
-	return nil
 }

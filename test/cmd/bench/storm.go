@@ -29,31 +29,24 @@ var storming = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 // measureStorms lets each init reap orphans: from the first fork until none is
 // left, alive or dead; the forks take most of that. The time that the init
 // itself ran tells inits apart.
-func (b *bench) measureStorms() error {
+func (b *bench) measureStorms() {
 	ran, most := make(series, len(b.inits)), b.figures()
-	took, err := b.withInit(b.storms, func(i int, argv []string) (time.Duration, error) {
-		s, err := spawnReady(slices.Concat(argv, storming, []string{strconv.Itoa(b.orphans)}))
-		if err != nil {
-			return 0, err
-		}
+	took := b.withInit(b.storms, func(i int, argv []string) time.Duration {
+		s := spawnReady(slices.Concat(argv, storming, []string{strconv.Itoa(b.orphans)}))
 		defer s.end()
-		wall, cpu, children, err := s.storm()
+		wall, cpu, children := s.storm()
 		ran[i] = append(ran[i], cpu)
 		most[i] = max(most[i], float64(children-1))
-		return wall, err
+		return wall
 	})
-	if err != nil {
-		return err
-	}
 	what := fmt.Sprintf("%d orphans", b.orphans)
 	b.times(what+": until all are reaped", took, 0.50)
 	b.times(what+": CPU time of the init", ran, 0.50)
 	b.values(what+": most at a time", "", most)
-	return nil
 }
 
 // storm follows one storm, which is about to begin, to its end.
-func (s *spawned) storm() (wall, cpu time.Duration, most int, err error) {
+func (s *spawned) storm() (wall, cpu time.Duration, most int) {
 	begin, ranBefore := harness.Monotonic(), harness.RunTime(s.pid)
 	over := make(chan error, 1)
 	go func() { over <- s.read() }()
@@ -61,16 +54,14 @@ func (s *spawned) storm() (wall, cpu time.Duration, most int, err error) {
 		n := len(harness.ChildPids(s.pid))
 		most = max(most, n)
 		if ended && n == 1 {
-			return harness.Monotonic() - begin, harness.RunTime(s.pid) - ranBefore, most, nil // the worker alone is left
+			return harness.Monotonic() - begin, harness.RunTime(s.pid) - ranBefore, most // the worker alone is left
 		}
 		if harness.Monotonic()-begin > 5*time.Minute {
-			return 0, 0, 0, fmt.Errorf("%d orphans were not reaped in 5 minutes", n-1)
+			must(fmt.Errorf("%d orphans were not reaped in 5 minutes", n-1))
 		}
 		select {
 		case err := <-over:
-			if err != nil {
-				return 0, 0, 0, err
-			}
+			must(err)
 			ended = true
 		case <-time.After(5 * time.Millisecond):
 		}

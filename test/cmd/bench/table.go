@@ -21,10 +21,12 @@ const (
 // for the aim.
 type bench struct {
 	plan
-	inits []contender
-	ref   int // the init whose figures are 1: drainit where there is no reference
-	rows  [][]string
-	aims  []aim
+	inits   []contender
+	ref     int // the init whose figures are 1: drainit where there is no reference
+	rows    [][]string
+	aims    []aim
+	measure string // that is taken now
+	turn    string // the init whose turn it is
 }
 
 func newBench(p plan, inits []contender) *bench {
@@ -46,28 +48,25 @@ type series [][]time.Duration
 
 // turns calls do for each init, beginning with another one each round: who comes first in a
 // round finds other caches than who comes last. It returns what do takes, but for 0.
-func (b *bench) turns(rounds int, do func(i int, argv []string) (time.Duration, error)) (series, error) {
+func (b *bench) turns(rounds int, do func(i int, argv []string) time.Duration) series {
 	all := make(series, len(b.inits))
 	for round := range rounds {
 		for k := range b.inits {
 			i := (round + k) % len(b.inits)
-			took, err := do(i, b.inits[i].argv)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", b.inits[i].name, err)
-			}
-			if took > 0 {
+			b.turn = b.inits[i].name
+			if took := do(i, b.inits[i].argv); took > 0 {
 				all[i] = append(all[i], took)
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 // withInit is turns without the run that has no init.
-func (b *bench) withInit(rounds int, do func(i int, argv []string) (time.Duration, error)) (series, error) {
-	return b.turns(rounds, func(i int, argv []string) (time.Duration, error) {
+func (b *bench) withInit(rounds int, do func(i int, argv []string) time.Duration) series {
+	return b.turns(rounds, func(i int, argv []string) time.Duration {
 		if i == noInit {
-			return 0, nil
+			return 0
 		}
 		return do(i, argv)
 	})
