@@ -2,6 +2,7 @@ package stress
 
 import (
 	"os"
+	"strconv"
 	"syscall"
 	"testing"
 
