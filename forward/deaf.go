@@ -89,7 +89,7 @@ func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 	if runs {
 		return nil
 	}
-	these := l.shown.Foreground(l.shown.Children(shell.PID))
+	these := program.Foreground(l.shown, l.shown.Children(shell.PID))
 	return slices.DeleteFunc(these, func(p *proc.Process) bool { return program.InBackground(p, &shell.Process) })
 }
 

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 )
@@ -124,23 +123,4 @@ func (s *Snapshot) Nearest(root int, is func(Process) bool) (nearest []Process) 
 		nearest = append(nearest, s.Nearest(child.PID, is)...)
 	}
 	return nearest
-}
-
-// Foreground returns what a shell with these children has in its foreground, if it has
-// anything: its youngest child, and those of them that write to what one of these reads.
-func (s *Snapshot) Foreground(children []*Process) (these []*Process) {
-	if len(children) == 0 {
-		return nil
-	}
-	these = []*Process{slices.MaxFunc(children, func(a, b *Process) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
-	})}
-	for at := 0; at < len(these); at++ {
-		for _, p := range children {
-			if slices.Contains(s.WritersTo(these[at].PID), p.PID) && !slices.Contains(these, p) {
-				these = append(these, p)
-			}
-		}
-	}
-	return these
 }

@@ -103,35 +103,6 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// The youngest child, and those that write to what it reads, wherever those stand.
-func TestWhatAShellHasInItsForeground(t *testing.T) {
-	for name, tt := range map[string]struct {
-		starts  []uint64 // of the children 11, 12, …
-		writers map[int]int
-		want    []int
-	}{
-		"none":                     {nil, nil, nil},
-		"the youngest":             {[]uint64{100, 101}, nil, []int{12}},
-		"of one tick":              {[]uint64{100, 100}, nil, []int{12}},
-		"with a lower pid":         {[]uint64{200, 101}, nil, []int{11}},
-		"a pipeline":               {[]uint64{99, 100, 100, 100}, map[int]int{13: 12, 14: 13}, []int{14, 13, 12}},
-		"what another writes":      {[]uint64{99, 100}, map[int]int{12: 99}, []int{12}},
-		"a pipe in the background": {[]uint64{98, 99, 100}, map[int]int{12: 11}, []int{13}},
-	} {
-		all := []Process{child(10, 1)}
-		for i, start := range tt.starts {
-			all = append(all, Process{ID: ID{PID: 11 + i, Start: start}, PPID: 10, State: 'S', Reads: File{Inode: uint64(11 + i)}})
-		}
-		s := New(all)
-		for reader, writer := range tt.writers {
-			s.AddWriter(File{Inode: uint64(reader)}, writer)
-		}
-		if got := pidsOf(s.Foreground(s.Children(10))); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
-}
-
 func TestLabelAndAge(t *testing.T) {
 	now := Ticks()
 	if now == 0 {

@@ -5,6 +5,7 @@
 package program
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -74,6 +75,25 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 func InBackground(child, parent *proc.Process) bool {
 	marked := child.Ignores(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
 	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
+}
+
+// Foreground returns what a shell with these children has in its foreground, if it has
+// anything: its youngest child, and those of them that write to what one of these reads.
+func Foreground(s *proc.Snapshot, children []*proc.Process) (these []*proc.Process) {
+	if len(children) == 0 {
+		return nil
+	}
+	these = []*proc.Process{slices.MaxFunc(children, func(a, b *proc.Process) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
+	})}
+	for at := 0; at < len(these); at++ {
+		for _, p := range children {
+			if slices.Contains(s.WritersTo(these[at].PID), p.PID) && !slices.Contains(these, p) {
+				these = append(these, p)
+			}
+		}
+	}
+	return these
 }
 
 // PassesNothingOn reports whether a process is a launcher that handles a stop signal, and sends it to no

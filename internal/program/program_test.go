@@ -1,6 +1,7 @@
 package program
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,39 @@ func TestProgramsWithOddArguments(t *testing.T) {
 			if got := Of(&s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
 				t.Errorf("%q of %q is a %v", args, exe, got)
 			}
+		}
+	}
+}
+
+// The youngest child, and those that write to what it reads, wherever those stand.
+func TestWhatAShellHasInItsForeground(t *testing.T) {
+	for name, tt := range map[string]struct {
+		starts  []uint64 // of the children 11, 12, …
+		writers map[int]int
+		want    []int
+	}{
+		"none":                     {nil, nil, nil},
+		"the youngest":             {[]uint64{100, 101}, nil, []int{12}},
+		"of one tick":              {[]uint64{100, 100}, nil, []int{12}},
+		"with a lower pid":         {[]uint64{200, 101}, nil, []int{11}},
+		"a pipeline":               {[]uint64{99, 100, 100, 100}, map[int]int{13: 12, 14: 13}, []int{14, 13, 12}},
+		"what another writes":      {[]uint64{99, 100}, map[int]int{12: 99}, []int{12}},
+		"a pipe in the background": {[]uint64{98, 99, 100}, map[int]int{12: 11}, []int{13}},
+	} {
+		all := []proc.Process{{ID: proc.ID{PID: 10}, PPID: 1, State: 'S'}}
+		for i, start := range tt.starts {
+			all = append(all, proc.Process{ID: proc.ID{PID: 11 + i, Start: start}, PPID: 10, State: 'S', Reads: proc.File{Inode: uint64(11 + i)}})
+		}
+		s := proc.New(all)
+		for reader, writer := range tt.writers {
+			s.AddWriter(proc.File{Inode: uint64(reader)}, writer)
+		}
+		var got []int
+		for _, p := range Foreground(s, s.Children(10)) {
+			got = append(got, p.PID)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }
