@@ -81,7 +81,7 @@ func (l *Ledger) passBelowDeaf() {
 // signalled: a trap may signal one after the other. One that has started something since runs its trap.
 func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 	waits := shell.waitsFor()
-	runs := waits == proc.NotWaiting || waits == proc.MayWait && (shell.lostChild || shell.stack == 0)
+	runs := waits == proc.NotWaiting || waits == proc.MayWait && (shell.lostChild || !shell.slept.Sleeps)
 	for _, p := range l.shown.Children(shell.PID) {
 		child := l.living[p.PID]
 		runs = runs || child == nil || child.first > 1 || waits == proc.MayWait && !p.Untouched && l.survives(child, l.deliver)
@@ -98,7 +98,7 @@ func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 // for the next command from another depth, or from within its trap.
 func (m *record) waitsFor() proc.Waiting {
 	waits := m.Waiting()
-	if waits == proc.MayWait && m.stack != 0 && m.Call.Stack != m.stack {
+	if waits == proc.MayWait && m.slept.Stack != 0 && m.Call.Stack != m.slept.Stack {
 		return proc.NotWaiting
 	}
 	return waits

@@ -62,7 +62,7 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 	for _, tt := range tests {
 		worker := kindly(tt.worker, 10, 1)
 		worker.Pending = 0
-		worker.Call.Stack, tt.Stacks = 7, map[int]uint64{10: 7}
+		worker.Call, tt.Stacks = proc.Call{Sleeps: true, Stack: 7}, map[int]uint64{10: 7}
 		l := stopping(t, append(kinfolk(tt.below...), worker)...)
 		shown := append(kinfolk(tt.below...), kindly(tt.worker, 10, 1))
 		wantSent(t, tt.name+", too soon", later(l, actsAfter-1, shown, tt.details))
@@ -101,7 +101,7 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 		tt.Waits = waiting(10, tt.how)
 		for stack, want := range map[uint64][]int{7: tt.want, 6: nil} { // it is elsewhere: its trap has run, or does
 			first := slices.Clone(shown)
-			first[0].Call.Stack, tt.Stacks = 7, map[int]uint64{10: stack}
+			first[0].Call, tt.Stacks = proc.Call{Sleeps: true, Stack: 7}, map[int]uint64{10: stack}
 			l := stopping(t, first...)
 			if tt.how == proc.Waits {
 				want = tt.want

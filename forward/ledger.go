@@ -114,7 +114,7 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	}
 	l.records[p.ID] = m
 	if m.first == 0 {
-		m.first, m.stack = l.snapshots, p.Call.Stack
+		m.first, m.slept = l.snapshots, p.Call
 	}
 	before := m.Process
 	m.Process, m.last = *p, l.snapshots

@@ -188,9 +188,9 @@ func (l *Ledger) delivery(m *record, why string) Delivery {
 
 // signalFor is what a process is sent: the stop signal if it is the worker or handles that, else TERM.
 // A launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or dies, whatever
-// trap it has for TERM; so it is sent TERM unless it has a trap for the signal itself.
+// trap it has for TERM; so it is sent TERM unless it is known to have a trap for the signal itself.
 func (l *Ledger) signalFor(m *record) unix.Signal {
-	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.Handles(l.deliver)
+	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.IsTold() && m.Handles(l.deliver)
 	if heeds && (m == l.worker || m.Handles(l.deliver)) {
 		return l.deliver
 	}

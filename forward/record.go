@@ -20,10 +20,10 @@ type record struct {
 	heldSince uint64       // the tick at which its fate was first held, 0 for never
 	waitsBy   string       // the rule by which it was not signalled, the last time
 	exit      *unix.WaitStatus
-	stack     uint64 // where its stack was at first, 0 where it did not sleep
-	lostChild bool   // since it was signalled
-	reads     bool   // it has read a pipe that another process below drainit wrote to
-	succeeded bool   // it was the worker, and its successor was looked for
+	slept     proc.Call // at first
+	lostChild bool      // since it was signalled
+	reads     bool      // it has read a pipe that another process below drainit wrote to
+	succeeded bool      // it was the worker, and its successor was looked for
 
 	first, last int32 // the snapshots that showed it, by number; 0 for none
 }
@@ -84,8 +84,10 @@ func (m *record) bornAfter(p *record) bool {
 }
 
 // mayHaveHandled reports whether a process that was signalled may have had a handler at any time:
-// a snapshot has shown one, or none has shown the process.
-func (m *record) mayHaveHandled() bool { return m.first == 0 || m.handled.Has(m.sent.signal) }
+// a snapshot has shown one, or none has shown the process. Where that can't be read, its death tells.
+func (m *record) mayHaveHandled() bool {
+	return m.first == 0 || m.handled.Has(m.sent.signal) && (m.IsTold() || !m.diedOfIt())
+}
 
 // passedNothingOn reports whether a process that has gone surely signalled no other: it never had a handler
 // for the signal, and died of it. One with a handler may run that and then die of the same signal.

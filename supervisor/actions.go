@@ -11,6 +11,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -95,7 +96,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	}
 	for _, b := range s.ledger.BlockedTraps() {
 		if !s.interrupted() {
-			s.journal.BlockedTrap(b.Shell, b.Child, len(all.Foreground(all.Children(b.Shell.PID))) == 1)
+			s.journal.BlockedTrap(b.Shell, b.Child, len(program.Foreground(all, all.Children(b.Shell.PID))) == 1)
 		}
 	}
 }
@@ -127,6 +128,9 @@ func (s *Supervisor) quiet() {
 	r := s.request(forward.Quiet, unix.SIGTSTP)
 	all, err := s.observe(r)
 	handled := len(s.ledger.Handlers(r, all)) > 0
+	if err == nil && !handled && !s.isTold(all) {
+		err = proc.ErrUntold
+	}
 	s.unhandled = err == nil && !handled
 	s.publish() // before any process is signalled
 	made, _ := s.deliver(s.ledger.Plan(r, all))

@@ -60,10 +60,19 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 		return
 	}
 	s.warnWrapped(before)
+	if !s.isTold(before) {
+		s.journal.Untold()
+	}
 	for _, p := range diag.PM2(before, s.worker.PID) {
 		s.journal.PM2(p)
 	}
 	s.atWork = diag.AtWork(before, s.worker.PID)
+}
+
+// isTold reports whether a snapshot tells which signals the worker handles.
+func (s *Supervisor) isTold(all *proc.Snapshot) bool {
+	w, ok := all.Process(s.worker.PID)
+	return !ok || w.IsTold()
 }
 
 // noteClues notes the processes at work that were sent the stop signal, and a worker of which nothing is

@@ -94,6 +94,11 @@ func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 	}
 }
 
+// Untold is a kernel that does not tell which processes handle the stop signal.
+func (j *Journal) Untold() {
+	j.info("this kernel does not tell which signals a process handles: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once")
+}
+
 // PM2 is a worker that is run by PM2, which has a limit of its own.
 func (j *Journal) PM2(p proc.Process) {
 	j.once(j.info, "%v kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more", phrase{"PM2", fieldsOf(p)})

@@ -17,7 +17,7 @@ func statLine(comm string) string {
 func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
 		p, err := parseStat([]byte(statLine(comm)))
-		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386}
+		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386, Call: unknownCall}
 		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}
@@ -37,20 +37,24 @@ func TestParseStat(t *testing.T) {
 func TestParseStatus(t *testing.T) {
 	text := "Name:\tx\\nState:\tR\nState:\tS (sleeping)\nNSpid:\t17\t21\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000010\nShdPnd:\t0000000000000020\n" +
 		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nCapInh:\t0\nvoluntary_ctxt_switches:\t42\nnonvoluntary_ctxt_switches:\t7\n"
-	want := status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, pending: 0x30, threads: 3, state: 'S', switches: 49}
+	want := status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, pending: 0x30, threads: 3, state: 'S', switches: 49, certain: true}
 	for _, pids := range []string{"NSpid:\t17\t21\n", "NSpid:\t1\n", "NSpid:\t17\t1\n", ""} {
 		want.nested = strings.Contains(pids, "\t17\t1\n")
-		if s, err := parseStatus([]byte(strings.Replace(text, "NSpid:\t17\t21\n", pids, 1))); err != nil || s != want {
-			t.Errorf("%q: %+v, %v", pids, s, err)
+		if s := parseStatus([]byte(strings.Replace(text, "NSpid:\t17\t21\n", pids, 1))); s != want {
+			t.Errorf("%q: %+v", pids, s)
 		}
 	}
 	if !want.handled.Has(unix.SIGTERM) || !want.handled.Has(64) || want.handled.Has(unix.SIGINT) {
 		t.Errorf("bit n-1 of %x is not signal n", want.handled)
 	}
-	for _, change := range [][2]string{{text, ""}, {"\nState", "\nSxate"}, {"SigIgn", "SigXgn"}, {"000001", "00000g"}, {"\t3", "\tx"}, {"\t42", "\t"}} {
-		if s, err := parseStatus([]byte(strings.Replace(text, change[0], change[1], 1))); err == nil {
-			t.Errorf("with %q it gives %+v, want an error", change[1], s)
+	for _, change := range [][2]string{{text, ""}, {"SigIgn", "SigXgn"}, {"000001", "00000g"}, {"\t3", "\tx"}, {text[strings.Index(text, "Threads"):], ""}} {
+		s := parseStatus([]byte(strings.Replace(text, change[0], change[1], 1)))
+		if p := (Process{Handled: s.handled}); s.certain || s.rests() || p.IsTold() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) {
+			t.Errorf("with %q it is certain: %+v", change[1], s)
 		}
+	}
+	if s := parseStatus([]byte(strings.Replace(text, "\t42", "\t", 1))); s.certain || s.rests() || s.handled != want.handled {
+		t.Errorf("without its switches it is certain: %+v", s)
 	}
 }
 

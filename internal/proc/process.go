@@ -20,6 +20,9 @@ import (
 // another PID namespace, where every pid in it would mean another process.
 var ErrNoProc = errors.New("/proc is not mounted or not of this PID namespace")
 
+// ErrUntold says that /proc tells no signal masks, as in gVisor.
+var ErrUntold = errors.New("this kernel does not tell which signals a process handles")
+
 // ID names one process for good. A pid alone does not: it is recycled.
 type ID struct {
 	PID   int
@@ -44,7 +47,7 @@ type Process struct {
 	Pending  signals.Set
 	Exe      string   // the file name of its program, "" where that may not be read
 	Args     []string // its command line as it shows it, the first page at most
-	Call     Call     // the system call in which its main thread sleeps
+	Call     Call     // the system call in which its main thread sleeps, if it does
 	Reads    File     // the pipe that is its standard input; zero for none
 	evidence []thread // of the threads that count, nil unless all of them sleep with no signal pending
 
@@ -57,11 +60,11 @@ type Process struct {
 	unread     bool   // it hangs, so that not even its stat can be read
 }
 
-// Call is the system call in which a thread sleeps; the zero Call where that is not known.
+// Call is the system call in which a thread sleeps; the zero Call where it does not.
 type Call struct {
 	Sleeps bool
-	Number int
-	Stack  uint64 // its stack pointer
+	Number int    // -1 where that is not known
+	Stack  uint64 // its stack pointer, 0 where that is not known
 }
 
 // Alive reports whether the process can still run. Of one that hangs nothing is known, not even
@@ -77,8 +80,12 @@ func (p *Process) Stopped() bool { return p.State == 'T' }
 // Handles reports whether the process acts upon a signal: by a handler, or because it waits for it.
 func (p *Process) Handles(sig unix.Signal) bool { return (p.Handled | p.Awaited).Has(sig) }
 
-// Ignores reports whether the process ignores a signal.
-func (p *Process) Ignores(sig unix.Signal) bool { return p.Ignored.Has(sig) }
+// Ignores reports whether the process ignores a signal, and does not wait for it either.
+func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
+
+// IsTold reports whether /proc tells what the process does with signals. Else it may handle each but
+// those that would stop it.
+func (p *Process) IsTold() bool { return p.Handled != mayHandle }
 
 // String is how every line names a process: "node[17]".
 func (p Process) String() string { return Label(p.Comm, p.PID) }

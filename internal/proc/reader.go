@@ -128,8 +128,8 @@ func (g *reading) wait() bool {
 		case <-time.After(looksApart):
 		}
 		tid := int(g.tid.Load())
-		now, _ := readStatus(tid) // a thread of our own answers
-		if tid == 0 || now.state == 'R' || now.switches != last.switches {
+		now, err := readStatus(tid) // a thread of our own answers
+		if tid == 0 || err != nil || now.state == 'R' || now.switches != last.switches {
 			still, last = -1, now
 		}
 	}

@@ -52,6 +52,9 @@ func parseStat(b []byte) (p Process, err error) {
 	p.PPID, p.PGID, p.SID = int(field(4)), int(field(5)), int(field(6))
 	p.count, p.Start, p.stackBase = int32(field(20)), uint64(field(22)), uint64(field(28))
 	p.Ignored, p.Handled = signals.Set(field(33)), signals.Set(field(sigcatch))
+	if p.State == 'S' {
+		p.Call = unknownCall
+	}
 	return p, err
 }
 
@@ -64,20 +67,20 @@ type status struct {
 	threads int
 	nested  bool // it is the first process of a PID namespace below that of /proc
 
-	tid      int // of the one thread, as are
+	certain  bool // all of it was there
+	tid      int  // of the one thread, as are
 	state    byte
 	switches uint64 // how often it has been switched out: to sleep, or for another's turn
 }
 
-// rests reports whether the one thread sleeps, with no signal pending.
-func (s status) rests() bool { return s.state == 'S' && s.pending == 0 }
+// rests reports whether the one thread certainly sleeps, with no signal pending.
+func (s status) rests() bool { return s.certain && s.state == 'S' && s.pending == 0 }
 
 // readStatus reads the status of a process, which is that of its main thread, or of another thread.
-func readStatus(tid int) (s status, err error) {
+// With an error it is one that tells nothing.
+func readStatus(tid int) (status, error) {
 	b, err := readSmall(procPath(tid, "status"))
-	if err == nil {
-		s, err = parseStatus(b)
-	}
+	s := parseStatus(b)
 	s.tid = tid
 	return s, err
 }
@@ -111,8 +114,12 @@ func readHanging(pid int) (p Process, err error) {
 	return Process{ID: ID{PID: pid}, PPID: ppid, Comm: string(name), State: 'D', unread: true}, err
 }
 
+// mayHandle is what a process handles of which that can't be known. It has KILL, which none can handle.
+var mayHandle = ^stopping
+
 // parseStatus reads the masks in a /proc/PID/status, and what goes with them, in the order of its lines.
-func parseStatus(b []byte) (s status, err error) {
+// Where one is missing, as in gVisor, or makes no sense, the process may handle the signals.
+func parseStatus(b []byte) (s status) {
 	state, b := valueOf(b, "State")
 	pids, _ := valueOf(b, "NSpid") // which not every kernel shows
 	if s.nested = bytes.HasSuffix(pids, []byte("\t1")); len(state) > 0 {
@@ -121,16 +128,20 @@ func parseStatus(b []byte) (s status, err error) {
 	number := func(name string, base int) (n uint64) {
 		var value []byte
 		value, b = valueOf(b, name)
-		n, failed := strconv.ParseUint(string(value), base, 64)
-		err = cmp.Or(err, failed)
+		n, err := strconv.ParseUint(string(value), base, 64)
+		s.certain = s.certain && err == nil
 		return n
 	}
 	mask := func(name string) signals.Set { return signals.Set(number(name, 16)) }
+	s.certain = true
 	s.threads = int(number("Threads", 10))
 	s.pending = mask("SigPnd") | mask("ShdPnd")
 	s.blocked, s.ignored, s.handled = mask("SigBlk"), mask("SigIgn"), mask("SigCgt")
+	if !s.certain {
+		s.pending, s.blocked, s.ignored, s.handled = 0, 0, 0, mayHandle
+	}
 	s.switches = number("voluntary_ctxt_switches", 10) + number("nonvoluntary_ctxt_switches", 10)
-	return s, err
+	return s
 }
 
 // valueOf is the value in the line of a status or an fdinfo that begins with a name, and the text after

@@ -168,7 +168,7 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 func (p *Process) readMore(before, parent Process, isParent bool) (uncertain bool, err error) {
 	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
 	st, err := p.readStatus()
-	if err != nil {
+	if IsGone(err) || isResourceExhausted(err) {
 		return false, err
 	}
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
@@ -198,19 +198,21 @@ func (p *Process) confirm() error {
 	now.readThreads(st, false)
 	p.Pending &= st.pending
 	p.Untouched = p.Untouched && slices.Equal(p.evidence, now.evidence)
-	if p.Blocked &= now.Blocked &^ p.Ignored; p.Blocked != 0 {
+	if p.Blocked &= now.Blocked; p.Blocked != 0 { // Linux queues a blocked signal although it is ignored
 		p.Awaited = (now.Awaited | signalfds(p.PID)) & p.Blocked
 	}
 	return err
 }
 
 // readStatus reads the status of a process, and has its state of the same moment as the pending signals.
-// A process that has vanished is dead from then on.
+// A process that has vanished is dead from then on; one whose status is denied is not.
 func (p *Process) readStatus() (status, error) {
 	st, err := readStatus(p.PID)
 	switch {
-	case err != nil:
+	case IsGone(err):
 		p.State = 'X'
+	case st.state == 0:
+		st.state = p.State
 	case st.state != 'Z': // else other threads may live
 		p.State = st.state
 	}

@@ -54,6 +54,9 @@ func (p *Process) readThreads(st status, all bool) {
 // stopping are the signals that stop a process that neither handles nor awaits them.
 var stopping = signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
+// unknownCall is that of a thread that sleeps.
+var unknownCall = Call{Sleeps: true, Number: -1}
+
 // callOf reads in which call a thread sleeps, and for which signals it waits there: those of
 // rt_sigtimedwait(2) the kernel takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). The
 // memory of the thread tells which; where that may not be read (ptrace(2)), it may wait for all but
@@ -66,13 +69,17 @@ func callOf(t status) (call Call, awaited signals.Set) {
 	}
 	b, _ := asOwner(t.tid, func() ([]byte, error) { return readSmall(procPath(t.tid, "syscall")) })
 	fields := strings.Fields(string(b))
-	if len(fields) < 3 { // "running", not permitted, or not in this kernel
+	if slices.Equal(fields, []string{"running"}) {
 		return call, 0
 	}
-	number, err := strconv.Atoi(fields[0])
-	call.Sleeps, call.Number = err == nil, number
+	if call = unknownCall; len(fields) < 3 { // not permitted, or not in this kernel
+		return call, 0
+	}
+	if number, err := strconv.Atoi(fields[0]); err == nil {
+		call.Number = number
+	}
 	call.Stack, _ = strconv.ParseUint(fields[len(fields)-2], 0, 64) // the last is where the program is
-	if number != unix.SYS_RT_SIGTIMEDWAIT && number != time64 {
+	if call.Number != unix.SYS_RT_SIGTIMEDWAIT && call.Number != time64 {
 		return call, 0
 	}
 	first, _ := strconv.ParseInt(fields[1], 0, 64)
@@ -119,14 +126,16 @@ const (
 
 // Waiting tells by what a shell sleeps in whether it waits for a command. dash and busybox's ash
 // sleep in wait4(2) for one in the foreground, and in rt_sigsuspend(2) for the others. bash is in
-// wait4 for both, as mksh is in rt_sigsuspend.
+// wait4 for both, as mksh is in rt_sigsuspend. Where the program or the call can't be read, or the call
+// is none of these, as by another architecture's numbers, a shell may wait.
 func (p *Process) Waiting() Waiting {
 	exe, _, _ := strings.Cut(p.Exe, ".")
-	certain, inWait4 := exe == "dash" || exe == "busybox", p.Call.Number == unix.SYS_WAIT4
+	certain := exe == "dash" || exe == "busybox"
+	idles := slices.Contains([]int{unix.SYS_RT_SIGSUSPEND, unix.SYS_READ, unix.SYS_PSELECT6}, p.Call.Number)
 	switch {
-	case !p.Call.Sleeps, exe == "", !inWait4 && (certain || exe == "bash" || exe == "rbash"):
+	case !p.Call.Sleeps, idles && (certain || exe == "bash" || exe == "rbash"):
 		return NotWaiting
-	case certain:
+	case certain && p.Call.Number == unix.SYS_WAIT4:
 		return Waits
 	}
 	return MayWait

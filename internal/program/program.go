@@ -73,7 +73,7 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 // Lists). It may have got a handler for INT since. A child of a parent which is marked itself
 // shows nothing.
 func InBackground(child, parent *proc.Process) bool {
-	marked := child.Ignores(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
+	marked := child.Ignored.Has(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
 	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 

@@ -289,6 +289,7 @@ var foundWays = named(each([]way{
 	{name: "INT to `composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
 	{name: "`task run`: a handler that tells nobody around `node app`", start: "./task tells-nobody.pl", status: 7, tells: 2, prepare: goTask},
 	{name: "`python3 wait.py`: ignores TERM, blocks it and waits for it in `sigwait`", start: "python3 wait.py"},
+	{name: "`sh -c 'python3 wait.py; exit $?'`: likewise", start: "sh -c 'python3 wait.py; exit $?'"},
 
 	// The end of a pipeline, which still works when its input has ended.
 	{name: "bash: `node app | sort >out`", env: "CHATTY=1", tells: 2, kept: sorted},
