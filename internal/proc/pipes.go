@@ -7,8 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a pipe; the zero File is none.
-type File struct{ Device, Inode uint64 }
+// File is a pipe, or one end of a pair of sockets, which some shells and Node have in place of a pipe. The
+// zero File is none.
+type File struct {
+	Device, Inode uint64
+	Socket        bool
+}
+
+// written are the files whose readers see what is written to one. /proc does not tell the other end of a
+// socket, but a pair has inodes in a row (net/socket.c, __sys_socketpair), unless the kernel made another
+// between the two.
+func (f File) written() []File {
+	if !f.Socket {
+		return []File{f}
+	}
+	return []File{{f.Device, f.Inode - 1, true}, {f.Device, f.Inode + 1, true}}
+}
 
 // HasWriters reports whether another process writes to the pipe that a process reads as its
 // standard input, or may do so.
@@ -29,11 +43,14 @@ func (s *Snapshot) WritersTo(pid int) []int {
 // AddWriter notes that a process writes to a pipe.
 func (s *Snapshot) AddWriter(pipe File, pid int) { s.writers[pipe] = append(s.writers[pipe], pid) }
 
-// readWriters reads which of these write to a pipe that one of them reads. Where there is no time for
-// that, any pipe may have a writer.
-func (g *reading) readWriters(s *Snapshot, these []*Process, until time.Time) {
+// readWriters reads which of these write to a pipe that one of them reads. What the root was given is
+// written from elsewhere. Where there is no time for that, any pipe may have a writer.
+func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until time.Time) {
 	read := make(map[File]bool)
 	for _, p := range these {
+		if p.Reads == given {
+			p.Reads = File{}
+		}
 		read[p.Reads] = true
 	}
 	if delete(read, File{}); len(read) == 0 {
@@ -46,17 +63,21 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, until time.Time) {
 		if !p.Alive() || !g.reads(p.PID, closely) {
 			continue
 		}
-		out, errs := pipeAt(p.PID, "1"), pipeAt(p.PID, "2")
-		if read[out] {
-			s.AddWriter(out, p.PID)
-		}
-		if read[errs] && errs != out {
-			s.AddWriter(errs, p.PID)
+		for _, fd := range []string{"1", "2"} {
+			to := pipeAt(p.PID, fd)
+			if to.Socket && to == p.Reads {
+				continue // a connection, as inetd gives it: another's may be next to it
+			}
+			for _, file := range to.written() {
+				if w := s.writers[file]; read[file] && (len(w) == 0 || w[len(w)-1] != p.PID) {
+					s.AddWriter(file, p.PID)
+				}
+			}
 		}
 	}
 }
 
-// pipeAt is the pipe at a descriptor, named or not; the zero File if there is none, or if it
+// pipeAt is the pipe or socket at a descriptor, named or not; the zero File if there is none, or if it
 // can't be known. statx(2) asks no server, which may not answer. It came with Linux 4.11, and some
 // seccomp profiles deny it.
 func pipeAt(pid int, fd string) File {
@@ -69,8 +90,8 @@ func pipeAt(pid int, fd string) File {
 			err = unix.Stat(path, &st)
 			x.Mode, x.Dev_major, x.Dev_minor, x.Ino = uint16(st.Mode), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino
 		}
-		if x.Mode&unix.S_IFMT == unix.S_IFIFO {
-			pipe = File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino}
+		if kind := x.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFSOCK {
+			pipe = File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, kind == unix.S_IFSOCK}
 		}
 		return pipe, err
 	})

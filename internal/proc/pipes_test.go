@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // sleeper starts a process that sleeps with these for its standard input, output and error.
@@ -30,6 +32,35 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
+// sockets are a pair of them.
+func sockets(t testing.TB) (a, b *os.File) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b = os.NewFile(uintptr(fds[0]), "a"), os.NewFile(uintptr(fds[1]), "b")
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+// What the root has as its standard input itself is written from elsewhere.
+func TestAPipeThatTheRootWasGiven(t *testing.T) {
+	r, w := pipe(t)
+	root := exec.Command("sh", "-c", "sleep 1000 & sleep 1000 <&0 & wait")
+	root.Stdin, root.Stderr = r, w
+	pid, _ := start(t, 0, root)
+	for {
+		all := answer(t, func() (*Snapshot, error) { return new(Reader).Tree(pid, nil, time.Minute) })
+		if below := all.Children(pid); len(below) == 2 && below[0].Comm == "sleep" && below[1].Comm == "sleep" {
+			if below[1].Reads != (File{}) || all.HasWriters(below[1].PID) {
+				t.Errorf("%+v reads a pipe", below[1])
+			}
+			return
+		}
+	}
+}
+
 func TestWhichProcessesWriteToAPipe(t *testing.T) {
 	r, w := pipe(t)
 	r2, w2 := pipe(t)
@@ -46,6 +77,12 @@ func TestWhichProcessesWriteToAPipe(t *testing.T) {
 	loop := sleeper(t, r, w, w) // it reads what it writes
 	self := sleeper(t, r3, w3, file)
 	alone := sleeper(t)
+	here, there := sockets(t) // ksh93: app | sort
+	byShell := sleeper(t, file, here, file)
+	sort := sleeper(t, there, file, file)
+	own, conn := sockets(t)
+	served := sleeper(t, own, own, file)
+	servedToo := sleeper(t, conn, conn, conn)
 	all := take(t)
 	for name, tt := range map[string]struct {
 		reader  int
@@ -57,6 +94,9 @@ func TestWhichProcessesWriteToAPipe(t *testing.T) {
 		"the only writer is itself":                {self, nil},
 		"standard input that is a file":            {both, nil},
 		"standard input that is not a pipe":        {alone, nil},
+		"a pair of sockets":                        {sort, []int{byShell}},
+		"a connection":                             {served, nil},
+		"one that is next to it":                   {servedToo, nil},
 		"no such process":                          {1 << 22, nil},
 	} {
 		slices.Sort(tt.writers)
@@ -80,7 +120,7 @@ func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 	all := take(t)
 	allocations := testing.AllocsPerRun(1, func() {
 		clear(all.writers)
-		new(reading).readWriters(all, all.descendants(os.Getpid()), time.Now().Add(time.Minute))
+		new(reading).readWriters(all, all.descendants(os.Getpid()), File{}, time.Now().Add(time.Minute))
 	})
 	if got := len(all.WritersTo(all.Children(top)[0].PID)); got != readers+1 {
 		t.Errorf("%d writers, want %d", got, readers+1)

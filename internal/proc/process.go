@@ -48,7 +48,7 @@ type Process struct {
 	Exe      string   // the file name of its program, "" where that may not be read
 	Args     []string // its command line as it shows it, the first page at most
 	Call     Call     // the system call in which its main thread sleeps, if it does
-	Reads    File     // the pipe that is its standard input; zero for none
+	Reads    File     // the pipe that is its standard input, and not that of the root as well; zero for none
 	evidence []thread // of the threads that count, nil unless all of them sleep with no signal pending
 
 	stackBase  uint64 // where its program's stack begins, by chance; 0 where that may not be read

@@ -103,7 +103,7 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	if err != nil {
 		return nil, err
 	}
-	g.readWriters(s, below, until)
+	g.readWriters(s, below, pipeAt(root, "0"), until)
 	return s, nil
 }
 

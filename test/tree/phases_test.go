@@ -44,6 +44,18 @@ func TestWhatAWorkerLeavesIsNamedAtOnceSignalledOnceAndDrains(t *testing.T) {
 	})
 }
 
+// What reads a pipe ends by itself when its input has ended, though it works for some time yet.
+func TestReaderOutlivesAWorkerThatExitsByItself(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"-v"}, "bash", "-c", `
+			exec perl -e 'print "line\n" x 1000; exit 5' > >(exec perl -e '@l = <STDIN>; 1 while (times)[0] < 0.7; print @l, "whole\n"')`)})
+		p.WantExit(5)
+		p.WantCount("line", 1000)
+		p.WantCount("whole", 1)
+		p.WantLogged(`sent SIGTERM`, 0)
+	})
+}
+
 func TestSecondStopSignalForceStops(t *testing.T) {
 	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {

@@ -292,9 +292,18 @@ var foundWays = named(each([]way{
 	{name: "`sh -c 'python3 wait.py; exit $?'`: likewise", start: "sh -c 'python3 wait.py; exit $?'"},
 
 	// The end of a pipeline, which still works when its input has ended.
-	{name: "bash: `node app | sort >out`", env: "CHATTY=1", tells: 2, kept: sorted},
+	{name: "bash: `node app | sort >out`", env: "CHATTY=1", tells: 2, kept: gives("cat out")},
+	{name: "bash: `node app | tee log`", env: "CHATTY=1", tells: 2, kept: gives("cat log")},
+	{name: "bash: `node app | gzip >out`", env: "CHATTY=1", tells: 2, kept: gives("gzip -dc out")},
+	{name: "bash: `node app | xz >out`", env: "CHATTY=1", tells: 2, kept: gives("xz -dc out")},
+	{name: "bash: `node app | pino-pretty >out`", env: "CHATTY=1", tells: 2, kept: gives("cat out")},
+	{name: "bash: `sqlite3 db 'create table t(line)'`, `node app | sqlite3 db '.import /dev/stdin t'`", env: "CHATTY=1", tells: 2,
+		kept: gives("sqlite3 db 'select * from t'")},
+	{name: "`ksh93 start.sh`: `node app | cat | sort >out; exit $?`", env: "CHATTY=1", kept: gives("cat out")},
+	{name: "node: `spawn('sort', {stdio: [app.stdout, …]})`", start: "node stdio.js", uses: "node app.js", env: "CHATTY=1", tells: 1, kept: gives("cat out")},
+	{name: "`mkfifo f; sort <f >out & node app >f` in a script", env: "CHATTY=1", script: "mkfifo f\nsort <f >out &\nnode app.js >f\n:", kept: gives("cat out")},
 	{name: "bash: `trap cleanup TERM; node app | sort >out`", env: "CHATTY=1", late: true, long: true},
-	{name: "`exec node app > >(sort >out)` in a script", env: "CHATTY=1", kept: sorted},
+	{name: "`exec node app > >(sort >out)` in a script", env: "CHATTY=1", kept: gives("cat out")},
 
 	// Several applications, some of which are to outlive others: the first handles these signals,
 	// and runs when its job has ended.

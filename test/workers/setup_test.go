@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -61,10 +62,14 @@ func (s *scene) copyOf(t *testing.T, program, name string, mode os.FileMode) {
 	}
 }
 
-// sorted reports whether what reads the application's lines wrote them all.
-func sorted(_ *testing.T, s *scene) bool {
-	b, err := os.ReadFile(filepath.Join(s.dir, "out"))
-	return err == nil && strings.HasPrefix(string(b), "working\n")
+// gives reports whether a command prints all that the application wrote, and nothing else: what read its
+// lines has them all.
+func gives(command string) func(t *testing.T, s *scene) bool {
+	return func(_ *testing.T, s *scene) bool {
+		cmd := exec.Command("sh", "-c", "[ -s written ] && "+command+" | cmp - written")
+		cmd.Dir = s.dir
+		return cmd.Run() == nil
+	}
 }
 
 // java compiles a program of testdata/matrix; its start is $JAVA.

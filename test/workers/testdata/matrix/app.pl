@@ -41,8 +41,9 @@ if ($ENV{COMPUTE}) {
 }
 record("begin");
 if ($ENV{CHATTY} || $ENV{TICK}) {
-	until (look()) {
-		syswrite STDOUT, "working\n" if $ENV{CHATTY};
+	open my $written, ">", "written";
+	for (my $n = 1; !look(); $n++) {
+		syswrite $_, sprintf("working %05d\n", $n) for $ENV{CHATTY} ? (*STDOUT, $written) : ();
 		select undef, undef, undef, ($ENV{TICK} || 20) / 1000;
 	}
 } else {

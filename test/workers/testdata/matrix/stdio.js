@@ -1,0 +1,5 @@
+// What reads the application's output has its socket as standard input.
+const { spawn } = require("child_process");
+const app = spawn("node", ["app.js"], { stdio: ["inherit", "pipe", "inherit"] });
+spawn("sort", ["-o", "out"], { stdio: [app.stdout, "inherit", "inherit"] });
+process.once("SIGTERM", () => { app.kill("SIGTERM"); process.exit(); });
