@@ -52,8 +52,8 @@ signal.signal(signal.SIGUSR1, lambda *a: None)
 def other():
 	%s
 for n in range(%d): threading.Thread(target=other, daemon=True).start()
-signal.pthread_sigmask(signal.SIG_BLOCK, %s)
 print("ready", flush=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, %s)
 while True: time.sleep(1000)`, does, n, blocks)
 	}
 	wakes := "while True: time.sleep(0.002)"
@@ -70,6 +70,7 @@ while True: time.sleep(1000)`, does, n, blocks)
 		"another thread wakes up":        {python: threads(1, wakes, "[]")},
 		"another of a parent wakes up":   {python: threads(1, "os.fork() or time.sleep(1000)\n\t"+wakes, "[]")},
 		"many threads":                   {python: threads(200, "time.sleep(1000)", "[]")},
+		"the main one has ended":         {python: threads(2, "time.sleep(1000)", "[]); import ctypes; ctypes.CDLL(None).pthread_exit(None")},
 		"the main one of many blocks it": {python: threads(100, "time.sleep(1000)", "[signal.SIGUSR1]")},
 	} {
 		t.Run(name, func(t *testing.T) {

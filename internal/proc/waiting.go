@@ -27,6 +27,9 @@ const mostThreads = 64
 // signal gets each that comes: the kernel prefers it (kernel/signal.c, complete_signal). So it
 // alone is read, unless all are to be asked whether they sleep.
 func (p *Process) readThreads(st status, all bool) {
+	if st.state == 'Z' { // it takes no signal
+		st.state, st.blocked = 'S', ^signals.Set(0)
+	}
 	call, awaited := callOf(st)
 	p.Call, p.Blocked, p.Awaited, p.Asleep = call, st.blocked|awaited, awaited, st.rests()
 	evidence, certain := []thread{{p.PID, st.switches}}, p.Asleep

@@ -53,7 +53,9 @@ func (r *lateRows) run(t *testing.T, w way, in input) {
 		s := newScene(t, 0)
 		s.input, s.plain = in, true
 		o := w.checkIn(t, s, w.grace)
-		r.rows.Add(1)
+		if r.rows.Add(1); o.over {
+			t.Error("the job is over before the request")
+		}
 		if o.late && !w.late {
 			r.late.Add(1)
 		}

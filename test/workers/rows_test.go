@@ -305,6 +305,9 @@ var foundWays = named(each([]way{
 	{name: "bash: `trap cleanup TERM; node app | sort >out`", env: "CHATTY=1", late: true, long: true},
 	{name: "`exec node app > >(sort >out)` in a script", env: "CHATTY=1", kept: gives("cat out")},
 
+	{name: "`sh -c 'python3 threads.py; exit $?'`, its main thread has ended", tells: 2},
+	{name: "`bash start.sh`: `trap cleanup TERM; python3 threads.py`, its main thread has ended", tells: 2},
+
 	// Several applications, some of which are to outlive others: the first handles these signals,
 	// and runs when its job has ended.
 	{name: "`sh -c 'node app & node app & wait'`", workers: 2, tells: 3, status: 143, restless: atOnce(3)},
