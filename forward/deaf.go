@@ -66,7 +66,7 @@ func (l *Ledger) passBelowDeaf() {
 				these = l.blockingTrap(m)
 			}
 			// Once a child has gone, the trap may have run while the snapshot was taken.
-			why, uncertain = "waits for it", uncertain || m.lostChild || m.Waiting() != proc.Waits
+			why, uncertain = "waits for it", uncertain || m.lostChild || program.WaitingOf(&m.Process) != program.Waits
 			// A child without a handler may end within moments, and is given a second.
 			if m.sent != nil && len(these) > 0 && (these[0].Handles(sig) || l.now >= m.sent.tick+aSecond) {
 				l.blockedTraps = append(l.blockedTraps, BlockedTrap{m.Process, *these[0]})
@@ -77,14 +77,14 @@ func (l *Ledger) passBelowDeaf() {
 }
 
 // blockingTrap are the children that a shell waits for before it can run its trap. For dash and busybox
-// that is certain (proc.Waits). Any other counts as waiting as long as it has all its children and none was
+// that is certain (program.Waits). Any other counts as waiting as long as it has all its children and none was
 // signalled: a trap may signal one after the other. One that has started something since runs its trap.
 func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 	waits := shell.waitsFor()
-	runs := waits == proc.NotWaiting || waits == proc.MayWait && (shell.lostChild || !shell.slept.Sleeps)
+	runs := waits == program.NotWaiting || waits == program.MayWait && (shell.lostChild || !shell.slept.Sleeps)
 	for _, p := range l.shown.Children(shell.PID) {
 		child := l.living[p.PID]
-		runs = runs || child == nil || child.first > 1 || waits == proc.MayWait && !p.Untouched && l.survives(child, l.deliver)
+		runs = runs || child == nil || child.first > 1 || waits == program.MayWait && !p.Untouched && l.survives(child, l.deliver)
 	}
 	if runs {
 		return nil
@@ -96,10 +96,10 @@ func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
 // waitsFor reports whether a shell may wait for what it waited for at first. Its stack is
 // the same as long as it waits for one command, and mostly another one when a trap has run: it waits
 // for the next command from another depth, or from within its trap.
-func (m *record) waitsFor() proc.Waiting {
-	waits := m.Waiting()
-	if waits == proc.MayWait && m.slept.Stack != 0 && m.Call.Stack != m.slept.Stack {
-		return proc.NotWaiting
+func (m *record) waitsFor() program.Waiting {
+	waits := program.WaitingOf(&m.Process)
+	if waits == program.MayWait && m.slept.Stack != 0 && m.Call.Stack != m.slept.Stack {
+		return program.NotWaiting
 	}
 	return waits
 }

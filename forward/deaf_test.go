@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
 // waiting is that a shell waits in the foreground.
-func waiting(shell int, how proc.Waiting) map[int]proc.Waiting {
-	return map[int]proc.Waiting{shell: how}
+func waiting(shell int, how program.Waiting) map[int]program.Waiting {
+	return map[int]program.Waiting{shell: how}
 }
 
 // untouched are those that have received nothing.
@@ -46,16 +47,16 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 		{"below one that ignores it, past a mksh, which acts after its child", "ignores", []kin{{"mksh", 11, 10}, {"app", 12, 11}}, details{}, []int{12}},
 		{"past two that ignore it", "ignores", []kin{{"ignores", 11, 10}, {"app", 12, 11}}, details{}, []int{12}},
 		{"the first that handles it", "blocks", []kin{{"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, details{}, []int{12}},
-		{"a shell that waits for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, proc.Waits)}, []int{11}},
-		{"a shell that waits for what would only die", "bash", []kin{{"dies", 11, 10}}, details{Waits: waiting(10, proc.Waits)}, nil},
-		{"a shell that waits for a shell that would", "bash", []kin{{"dash", 11, 10}, {"app", 12, 11}}, details{Waits: waiting(10, proc.Waits)}, []int{12}},
+		{"a shell that waits for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, program.Waits)}, []int{11}},
+		{"a shell that waits for what would only die", "bash", []kin{{"dies", 11, 10}}, details{Waits: waiting(10, program.Waits)}, nil},
+		{"a shell that waits for a shell that would", "bash", []kin{{"dash", 11, 10}, {"app", 12, 11}}, details{Waits: waiting(10, program.Waits)}, []int{12}},
 		{"a shell that waits for none", "bash", []kin{{"app", 11, 10}}, details{}, nil},
-		{"a shell that may wait for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, proc.MayWait)}, nil},
+		{"a shell that may wait for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, program.MayWait)}, nil},
 		{"a shell that may, where no trap has signalled the child", "bash", []kin{{"app", 11, 10}},
-			details{Waits: waiting(10, proc.MayWait), Untouched: untouched(11)}, []int{11}},
-		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, details{Waits: waiting(10, proc.Waits)}, []int{11}},
+			details{Waits: waiting(10, program.MayWait), Untouched: untouched(11)}, []int{11}},
+		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, details{Waits: waiting(10, program.Waits)}, []int{11}},
 		{"a reader of a pipe is left", "bash", []kin{{"app", 11, 10}},
-			details{Waits: waiting(10, proc.Waits), Writers: map[int][]int{11: {13}}}, nil},
+			details{Waits: waiting(10, program.Waits), Writers: map[int][]int{11: {13}}}, nil},
 		{"go-task, which handles it and tells none", "task", []kin{{"dash", 11, 10}, {"app", 12, 11}}, details{}, []int{12}},
 		{"a program that handles it", "app", []kin{{"app", 11, 10}}, details{Untouched: untouched(11)}, nil},
 	}
@@ -80,22 +81,22 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 	leads.PGID = 12
 	for _, tt := range []struct {
 		name     string
-		how      proc.Waiting
+		how      program.Waiting
 		children []proc.Process
 		details
 		want []int
 	}{
-		{"dash, the youngest", proc.Waits, []proc.Process{older, youngest}, details{}, []int{12}},
-		{"dash, what writes to the youngest", proc.Waits, []proc.Process{older, youngest}, details{Writers: map[int][]int{12: {11}}}, []int{11}},
-		{"dash, a child with a group of its own, of set -m", proc.Waits, []proc.Process{older, leads}, details{}, []int{12}},
-		{"dash, a child that it has put into the background", proc.Waits, []proc.Process{older, marked}, details{}, nil},
-		{"bash, where none was touched", proc.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(11, 12)}, []int{12}},
-		{"bash, where another was", proc.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(12)}, nil},
-		{"bash, where it was itself", proc.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(11)}, nil},
-		{"bash, beside one that would have died", proc.MayWait, []proc.Process{kindly("dies", 11, 10), youngest}, details{Untouched: untouched(12)}, []int{12}},
-		{"bash, what writes to the youngest", proc.MayWait, []proc.Process{older, youngest},
+		{"dash, the youngest", program.Waits, []proc.Process{older, youngest}, details{}, []int{12}},
+		{"dash, what writes to the youngest", program.Waits, []proc.Process{older, youngest}, details{Writers: map[int][]int{12: {11}}}, []int{11}},
+		{"dash, a child with a group of its own, of set -m", program.Waits, []proc.Process{older, leads}, details{}, []int{12}},
+		{"dash, a child that it has put into the background", program.Waits, []proc.Process{older, marked}, details{}, nil},
+		{"bash, where none was touched", program.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(11, 12)}, []int{12}},
+		{"bash, where another was", program.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(12)}, nil},
+		{"bash, where it was itself", program.MayWait, []proc.Process{older, youngest}, details{Untouched: untouched(11)}, nil},
+		{"bash, beside one that would have died", program.MayWait, []proc.Process{kindly("dies", 11, 10), youngest}, details{Untouched: untouched(12)}, []int{12}},
+		{"bash, what writes to the youngest", program.MayWait, []proc.Process{older, youngest},
 			details{Untouched: untouched(11, 12), Writers: map[int][]int{12: {11}}}, []int{11}},
-		{"bash, a child that it has put into the background", proc.MayWait, []proc.Process{older, marked}, details{Untouched: untouched(11, 12)}, nil},
+		{"bash, a child that it has put into the background", program.MayWait, []proc.Process{older, marked}, details{Untouched: untouched(11, 12)}, nil},
 	} {
 		shown := append([]proc.Process{kindly("bash", 10, 1)}, tt.children...)
 		tt.Waits = waiting(10, tt.how)
@@ -103,7 +104,7 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 			first := slices.Clone(shown)
 			first[0].Call, tt.Stacks = proc.Call{Sleeps: true, Stack: 7}, map[int]uint64{10: stack}
 			l := stopping(t, first...)
-			if tt.how == proc.Waits {
+			if tt.how == program.Waits {
 				want = tt.want
 			}
 			wantSent(t, fmt.Sprintf("%s, stack %d", tt.name, stack), later(l, 100, shown, tt.details), want...)
@@ -115,7 +116,7 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 func TestATrapThatHasStartedOneRuns(t *testing.T) {
 	l := stopping(t, kindly("bash", 10, 1), kindly("app", 11, 10))
 	shown := kinfolk(kin{"bash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
-	wantSent(t, "what it waits for", later(l, 100, shown, details{Waits: waiting(10, proc.Waits)}))
+	wantSent(t, "what it waits for", later(l, 100, shown, details{Waits: waiting(10, program.Waits)}))
 }
 
 // An orphan that another may have signalled, with its group or alone, passes nothing on:
@@ -123,7 +124,7 @@ func TestATrapThatHasStartedOneRuns(t *testing.T) {
 func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 	for _, kind := range []string{"ignores", "blocks", "init", "bash"} {
 		for name, want := range map[string][]int{"busy": nil, "untouched": {12}} {
-			d := details{Waits: waiting(11, proc.Waits)}
+			d := details{Waits: waiting(11, program.Waits)}
 			if name == "untouched" {
 				d.Untouched = untouched(12)
 			}
@@ -143,7 +144,7 @@ func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 	for kind, want := range map[string]int{"bash": 1, "blocks": 0, "ignores": 0} {
 		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
 		l := stopping(t, shown...)
-		later(l, 100, shown, details{Waits: waiting(10, proc.Waits)})
+		later(l, 100, shown, details{Waits: waiting(10, program.Waits)})
 		if all := l.BlockedTraps(); len(all) != want || want > 0 && (all[0].Shell.PID != 10 || all[0].Child.PID != 11) {
 			t.Errorf("%s: %v, want %d", kind, all, want)
 		}

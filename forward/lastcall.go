@@ -1,9 +1,6 @@
 package forward
 
-import (
-	"drainit/internal/proc"
-	"drainit/internal/program"
-)
+import "drainit/internal/program"
 
 // addLastCall is rule 9. The last call adds those that are not the business of a living process which
 // handles the stop; the final call adds those as well: the kill loses their work in any case.
@@ -37,8 +34,8 @@ func (l *Ledger) mayPassOn(up, child *record) bool {
 	switch {
 	case !up.hasTrap():
 		return !l.notActing(up)
-	case up.waitsFor() == proc.MayWait:
+	case up.waitsFor() == program.MayWait:
 		return program.InBackground(&child.Process, &up.Process)
 	}
-	return up.waitsFor() == proc.NotWaiting
+	return up.waitsFor() == program.NotWaiting
 }

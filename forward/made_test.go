@@ -4,12 +4,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 )
 
 // details are what a made-up snapshot shows beside its processes.
 type details struct {
 	Writers   map[int][]int // of the readers of pipes: the pids of those that write to them
-	Waits     map[int]proc.Waiting
+	Waits     map[int]program.Waiting
 	Stacks    map[int]uint64 // of those that wait
 	Untouched map[proc.ID]bool
 	Asleep    map[int]bool
@@ -23,10 +24,10 @@ func with(all []proc.Process, d details) *proc.Snapshot {
 		if d.Writers[p.PID] != nil {
 			p.Reads = proc.File{Inode: uint64(p.PID)}
 		}
-		if d.Waits[p.PID] != proc.NotWaiting {
+		if d.Waits[p.PID] != program.NotWaiting {
 			p.Call = proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: d.Stacks[p.PID]}
 		}
-		if d.Waits[p.PID] == proc.Waits {
+		if d.Waits[p.PID] == program.Waits {
 			p.Exe = "dash" // the shell of which that is known
 		}
 	}

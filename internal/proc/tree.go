@@ -97,7 +97,7 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	if err == nil {
 		err = g.closely(below, s, since, until)
 	}
-	if err == nil && slices.ContainsFunc(below, func(p *Process) bool { return p.Waiting() == Waits }) {
+	if err == nil && slices.ContainsFunc(below, func(p *Process) bool { return p.Call.Number == unix.SYS_WAIT4 }) {
 		err = g.doubtWaits(s)
 	}
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // shell runs a script in a shell, and waits until that is in wait4(2) or rt_sigsuspend(2) and has one
@@ -31,7 +33,8 @@ func shell(t testing.TB, name, script string) (pid int) {
 	}
 }
 
-func TestWhetherAShellWaitsInTheForeground(t *testing.T) {
+// dash and busybox sleep in wait4(2) for a command in the foreground alone, and bash for any.
+func TestInWhichCallAShellWaits(t *testing.T) {
 	if _, err := os.ReadFile("/proc/self/syscall"); err != nil {
 		skip(t, "needs /proc/PID/syscall")
 	}
@@ -46,17 +49,14 @@ func TestWhetherAShellWaitsInTheForeground(t *testing.T) {
 			t.Run(name+" "+script, func(t *testing.T) {
 				pid := shell(t, name, script)
 				all := take(t)
-				want := NotWaiting
-				switch {
-				case name == "bash": // it sleeps in wait4 for either
-					want = MayWait
-				case foreground:
-					want = Waits
+				want := unix.SYS_RT_SIGSUSPEND
+				if foreground || name == "bash" {
+					want = unix.SYS_WAIT4
 				}
-				if p, _ := all.Process(pid); p.Waiting() != want {
-					t.Errorf("%v, want %v", p.Waiting(), want)
+				if p, _ := all.Process(pid); p.Call.Number != want || p.Call.Stack == 0 {
+					t.Errorf("%+v, want %d", p.Call, want)
 				}
-				if child := all.Children(pid)[0]; name != "bash" && child.Waiting() == Waits {
+				if child := all.Children(pid)[0]; child.Call.Number == unix.SYS_WAIT4 {
 					t.Error("its child waits, too")
 				}
 			})
@@ -70,12 +70,12 @@ func TestAShellThatHasStartedAnotherMayWaitForThat(t *testing.T) {
 	s := take(t)
 	child := s.Children(pid)[0].PID
 	without := New(slices.DeleteFunc(slices.Clone(s.all), func(p Process) bool { return p.PID == child }))
-	for shown, want := range map[*Snapshot]Waiting{without: NotWaiting, s: Waits} {
+	for shown, want := range map[*Snapshot]bool{without: false, s: true} {
 		if err := new(reading).doubtWaits(shown); err != nil {
 			t.Fatal(err)
 		}
-		if p, _ := shown.Process(pid); p.Waiting() != want {
-			t.Errorf("it waits: %v, want %v", p.Waiting(), want)
+		if p, _ := shown.Process(pid); p.Call.Sleeps != want {
+			t.Errorf("what it waits for is known: %v, want %v", p.Call.Sleeps, want)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/proc"
 )
 
@@ -143,6 +145,25 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// What can't be known may be so: the program, the call, or what its number means.
+func TestWhetherAShellWaits(t *testing.T) {
+	in := func(call int) proc.Call { return proc.Call{Sleeps: true, Number: call, Stack: 7} }
+	for exe, by := range map[string]map[proc.Call]Waiting{
+		"dash":           {in(unix.SYS_WAIT4): Waits, in(unix.SYS_RT_SIGSUSPEND): NotWaiting, in(unix.SYS_READ): NotWaiting},
+		"busybox.static": {in(unix.SYS_WAIT4): Waits, in(unix.SYS_RT_SIGSUSPEND): NotWaiting},
+		"bash":           {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_READ): NotWaiting, in(unix.SYS_PSELECT6): NotWaiting},
+		"mksh":           {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_RT_SIGSUSPEND): MayWait},
+		"":               {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_READ): MayWait},
+	} {
+		by[in(-1)], by[in(9999)], by[proc.Call{}] = MayWait, MayWait, NotWaiting
+		for call, want := range by {
+			if got := WaitingOf(&proc.Process{Exe: exe, Call: call}); got != want {
+				t.Errorf("%q in %+v: %v, want %v", exe, call, got, want)
+			}
 		}
 	}
 }
