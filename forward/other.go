@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -77,5 +78,5 @@ func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
 }
 
 func nearest(r Request, s *proc.Snapshot, root proc.Process) []proc.Process {
-	return s.Nearest(root.PID, func(p proc.Process) bool { return p.Handles(r.Signal) })
+	return program.Nearest(s, root.PID, func(p proc.Process) bool { return p.Handles(r.Signal) })
 }

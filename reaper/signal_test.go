@@ -17,7 +17,7 @@ func TestNoPidBelowTwoIsSignalled(t *testing.T) {
 		if SignalGroup(pid, 0) == nil {
 			t.Errorf("a group %d was signalled", pid)
 		}
-		if Signal(proc.ID{PID: pid}, 0, proc.Read) == nil {
+		if Signal(proc.ID{PID: pid}, 0, new(proc.Reader).Read) == nil {
 			t.Errorf("a process with pid %d was signalled", pid)
 		}
 	}
@@ -27,16 +27,16 @@ func TestNoPidBelowTwoIsSignalled(t *testing.T) {
 }
 
 func TestSignalReachesThisProcessOrNone(t *testing.T) {
-	me, err := proc.Read(os.Getpid())
+	me, err := new(proc.Reader).Read(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Signal(me.ID, 0, proc.Read); err != nil {
+	if err := Signal(me.ID, 0, new(proc.Reader).Read); err != nil {
 		t.Errorf("cannot signal myself: %v", err)
 	}
 	recycled := me.ID
 	recycled.Start++
-	if err := Signal(recycled, 0, proc.Read); !errors.Is(err, ErrGone) {
+	if err := Signal(recycled, 0, new(proc.Reader).Read); !errors.Is(err, ErrGone) {
 		t.Errorf("another process with the same pid: %v, want %v", err, ErrGone)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/journal"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/program"
@@ -129,7 +130,7 @@ func (s *Supervisor) quiet() {
 	all, err := s.observe(r)
 	handled := len(s.ledger.Handlers(r, all)) > 0
 	if err == nil && !handled && !s.isTold(all) {
-		err = proc.ErrUntold
+		err = journal.ErrUntold
 	}
 	s.unhandled = err == nil && !handled
 	s.publish() // before any process is signalled

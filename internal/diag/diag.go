@@ -30,7 +30,7 @@ var helpers = []string{"sleep", "usleep", "tail", "cat", "tee", "inotifywait"}
 // AtWork returns the processes that do the work: the worker, or the first programs below it
 // where it is a shell or a launcher.
 func AtWork(s *proc.Snapshot, worker int) []proc.Process {
-	programs := s.Nearest(worker, func(p proc.Process) bool { return program.Of(&p) == program.Other })
+	programs := program.Nearest(s, worker, func(p proc.Process) bool { return program.Of(&p) == program.Other })
 	return slices.DeleteFunc(programs, func(p proc.Process) bool { return p.PID != worker && slices.Contains(helpers, p.Comm) })
 }
 
@@ -84,7 +84,7 @@ func isNode(p proc.Process) bool {
 }
 
 // PM2 returns each PM2 that is the worker or below it.
-func PM2(s *proc.Snapshot, worker int) []proc.Process { return s.Nearest(worker, isPM2) }
+func PM2(s *proc.Snapshot, worker int) []proc.Process { return program.Nearest(s, worker, isPM2) }
 
 // isPM2 knows PM2 by the title that its daemon gives itself, and else by its script.
 func isPM2(p proc.Process) bool {

@@ -28,7 +28,7 @@ type system struct {
 	runsAnother func(pid int) bool
 }
 
-// look reads one drainit. The error is that of proc.Read, or ESRCH if the process is none. It reads
+// look reads one drainit. The error is that of proc.Reader.Read, or ESRCH if the process is none. It reads
 // twice, since the kernel may show a name while it changes.
 func (sys system) look(pid int) (d drainit, err error) {
 	for range 2 {

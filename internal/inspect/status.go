@@ -78,8 +78,9 @@ func (d *instance) report(whole bool) report {
 		return r
 	}
 	if is.Phase >= phase.Draining {
-		if names, _ := proc.ThreadNames(d.PID); len(names) > 1 { // an unknown stop is not shown
-			r.addStop(names[1], proc.SinceBoot(), time.Now())
+		if tids, _ := proc.Threads(d.PID); len(tids) > 1 { // an unknown stop is not shown
+			t, _ := d.read(tids[1])
+			r.addStop(t.Comm, proc.SinceBoot(), time.Now())
 		}
 	}
 	all, err := d.all()

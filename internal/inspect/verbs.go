@@ -56,7 +56,7 @@ type instance struct {
 // Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer
 // is no, 125 if it can't be asked. It calls say with each line for people.
 func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
-	sys := system{proc.Read, new(proc.Reader).All, proc.Cgroups, proc.RunsAnother}
+	sys := system{new(proc.Reader).Read, new(proc.Reader).All, proc.Cgroups, proc.RunsAnother}
 	found, err := sys.locate(r.PID)
 	d := &instance{drainit: found, system: sys, stdout: stdout, say: say}
 	switch {
@@ -129,7 +129,7 @@ func (d *instance) signal(sig unix.Signal) (status int) {
 	if d.PID == 1 {
 		err = reaper.SignalInit(sig)
 	} else {
-		err = reaper.Signal(d.ID, sig, proc.Read)
+		err = reaper.Signal(d.ID, sig, d.read)
 	}
 	switch {
 	case errors.Is(err, reaper.ErrGone):

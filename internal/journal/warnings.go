@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -94,9 +95,12 @@ func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 	}
 }
 
-// Untold is a kernel that does not tell which processes handle the stop signal.
+// ErrUntold says that /proc has no signal masks, as in gVisor.
+var ErrUntold = errors.New("this kernel does not tell which signals a process handles")
+
+// Untold is a stop under such a kernel.
 func (j *Journal) Untold() {
-	j.info("this kernel does not tell which signals a process handles: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once")
+	j.info("%v: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once", ErrUntold)
 }
 
 // PM2 is a worker that is run by PM2, which has a limit of its own.

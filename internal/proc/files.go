@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -53,25 +52,17 @@ func Cgroups(pid int) (string, error) {
 	return string(b), err
 }
 
+// Threads are those of a process, in the order in which they were made. Read reads one, too.
+func Threads(pid int) ([]int, error) { return readPids(procPath(pid, "task")) }
+
 // SecondThread is the oldest of drainit's threads beside the main one, which is one of the Go
 // runtime's and never ends; 0 where that can't be known.
 func SecondThread() int {
-	tids, _ := readPids("/proc/self/task") // in the order in which they were made
+	tids, _ := Threads(os.Getpid())
 	if checkProc() != nil || len(tids) < 2 {
 		return 0
 	}
 	return tids[1]
-}
-
-// ThreadNames are the names of a process's threads, which every user may read.
-func ThreadNames(pid int) (names []string, err error) {
-	tids, err := readPids(procPath(pid, "task"))
-	for _, tid := range tids {
-		if b, err := readSmall(procPath(tid, "comm")); err == nil {
-			names = append(names, strings.TrimSuffix(string(b), "\n"))
-		}
-	}
-	return names, err
 }
 
 // readPids returns the numbers among the names in a folder of /proc.
@@ -139,7 +130,6 @@ func readPart(pid int, name string, at int64, size int) ([]byte, error) {
 // fd, syscall and mem. Where that is not permitted, it makes the call again as the process's own
 // user: root without CAP_SYS_PTRACE, as Docker has it, may not read those of another user, and
 // that user may (ptrace(2), PTRACE_MODE_FSCREDS).
-//
 // setfsuid(2) is for one thread, that of the reading: the main one would forget its parent-death
 // signal by it, as the process forgets that it may be dumped (kernel/cred.c, commit_creds).
 func asOwner[T any](pid int, call func() (T, error)) (T, error) {

@@ -27,14 +27,13 @@ func (f File) written() []File {
 // HasWriters reports whether another process writes to the pipe that a process reads as its
 // standard input, or may do so.
 func (s *Snapshot) HasWriters(pid int) bool {
-	p := s.find(pid)
-	another := func(writer int) bool { return writer != pid }
-	return p != nil && p.Reads != File{} && (s.unsure || slices.ContainsFunc(s.writers[p.Reads], another))
+	p, another := s.find(pid), func(writer int) bool { return writer != pid }
+	return p != nil && p.Reads != File{} && (s.unsure || slices.ContainsFunc(s.WritersTo(pid), another))
 }
 
 // WritersTo returns the pids of the processes that write to the pipe that a process reads.
 func (s *Snapshot) WritersTo(pid int) []int {
-	if p := s.find(pid); p != nil && p.Reads != (File{}) {
+	if p := s.find(pid); p != nil {
 		return s.writers[p.Reads]
 	}
 	return nil
@@ -77,9 +76,8 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until t
 	}
 }
 
-// pipeAt is the pipe or socket at a descriptor, named or not; the zero File if there is none, or if it
-// can't be known. statx(2) asks no server, which may not answer. It came with Linux 4.11, and some
-// seccomp profiles deny it.
+// pipeAt is the pipe or socket at a descriptor; the zero File if there is none, or if it can't be known.
+// statx(2) asks no server, which may not answer. It came with Linux 4.11, and some seccomp profiles deny it.
 func pipeAt(pid int, fd string) File {
 	pipe, _ := asOwner(pid, func() (pipe File, err error) {
 		path := procPath(pid, "fd/"+fd)

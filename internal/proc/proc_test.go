@@ -17,7 +17,7 @@ func statLine(comm string) string {
 func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
 		p, err := parseStat([]byte(statLine(comm)))
-		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386, Call: unknownCall}
+		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386, Call: Call{Sleeps: true, Number: -1}}
 		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}
@@ -61,7 +61,7 @@ func TestParseStatus(t *testing.T) {
 // A Go program has a handler for TERM from its start on, and none for TSTP until it asks for it.
 func TestThisProcessIsReadInEachWay(t *testing.T) {
 	pid := os.Getpid()
-	stat := answer(t, func() (Process, error) { return Read(pid) })
+	stat := answer(t, func() (Process, error) { return new(Reader).Read(pid) })
 	closely := answer(t, func() (Process, error) { return new(Reader).Process(pid) })
 	shown, _ := answer(t, new(Reader).All).Process(pid)
 	for _, p := range []Process{stat, closely, shown} {
@@ -69,7 +69,7 @@ func TestThisProcessIsReadInEachWay(t *testing.T) {
 			t.Errorf("%+v, %v old", p, p.Age())
 		}
 	}
-	for _, read := range []func(int) (Process, error){Read, new(Reader).Process} {
+	for _, read := range []func(int) (Process, error){new(Reader).Read, new(Reader).Process} {
 		if p, err := read(1 << 22); !IsGone(err) {
 			t.Errorf("%+v, %v; want that there is none", p, err)
 		}

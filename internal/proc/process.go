@@ -1,9 +1,8 @@
 // Package proc reads /proc: which processes there are, which of them is below which,
 // and which signals each handles.
 //
-// It owns the only reads of /proc and what their errors mean. It must never send a
-// signal, wait for a child or write a line, and never wait for long: what can hang is
-// read on another thread (Reader).
+// It owns the only reads of /proc and what their errors mean. It must never send a signal, wait for a child
+// or write a line, and never wait for long: what can hang is read on another thread (Reader).
 package proc
 
 import (
@@ -19,9 +18,6 @@ import (
 // ErrNoProc says that /proc can't be used: it is not mounted, or it belongs to
 // another PID namespace, where every pid in it would mean another process.
 var ErrNoProc = errors.New("/proc is not mounted or not of this PID namespace")
-
-// ErrUntold says that /proc tells no signal masks, as in gVisor.
-var ErrUntold = errors.New("this kernel does not tell which signals a process handles")
 
 // ID names one process for good. A pid alone does not: it is recycled.
 type ID struct {
@@ -83,8 +79,11 @@ func (p *Process) Handles(sig unix.Signal) bool { return (p.Handled | p.Awaited)
 // Ignores reports whether the process ignores a signal, and does not wait for it either.
 func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
 
-// IsTold reports whether /proc tells what the process does with signals. Else it may handle each but
-// those that would stop it.
+// mayHandle is what a process handles of which that can't be known: all but what would stop it, and so KILL,
+// which none can handle.
+var mayHandle = ^stopping
+
+// IsTold reports whether /proc tells what the process does with signals.
 func (p *Process) IsTold() bool { return p.Handled != mayHandle }
 
 // String is how every line names a process: "node[17]".

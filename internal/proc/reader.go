@@ -16,12 +16,10 @@ import (
 var ErrNoAnswer = errors.New("/proc does not answer: a process hangs in the kernel")
 
 // Reader reads other processes on a thread beside the caller's, which is left to a read that
-// hangs. What is read under a lock of the process hangs with it: its stat, fd and exe
-// while it execs and closes a file on a file system that does not answer
-// (fs/exec.c, exec_update_lock); its cmdline and mem while it is in mmap(2) or munmap(2) of
-// such a file. Nothing but SIGKILL ends that wait.
-//
-// The zero Reader is ready. It must not be copied, and is for one goroutine.
+// hangs. What is read under a lock of the process hangs with it: its stat, fd and exe while it execs and
+// closes a file on a file system that does not answer (fs/exec.c, exec_update_lock); its cmdline and mem
+// while it is in mmap(2) or munmap(2) of such a file. Nothing but SIGKILL ends that wait. The zero Reader
+// is ready. It must not be copied, and is for one goroutine.
 type Reader struct {
 	hung []*reading // that were given up, and are not back
 }
@@ -60,7 +58,14 @@ func beside[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ error)
 
 // begin returns a reading that leaves out what others hang at, nil where too many do.
 func (r *Reader) begin() *reading {
-	r.hung = slices.DeleteFunc(r.hung, (*reading).isDone)
+	r.hung = slices.DeleteFunc(r.hung, func(h *reading) bool {
+		select {
+		case <-h.done:
+			return true
+		default:
+			return false
+		}
+	})
 	if len(r.hung) == MostHung {
 		return nil
 	}
@@ -82,23 +87,19 @@ type reading struct {
 	givenUp bool
 }
 
-// place is what is read of which process; the zero place is none. A status is read under no lock.
+// place is what is read of which process: its stat or the rest. The zero place is none. A status is read
+// under no lock.
 type place struct {
-	pid int
-	of  depth
+	pid     int
+	closely bool
 }
 
-type depth bool
-
-const (
-	stat    depth = false
-	closely depth = true // the rest
-)
+const stat, closely = false, true
 
 // reads notes what is read next, and reports whether it may be: it is not known to hang. A reading
 // that was given up ends there.
-func (g *reading) reads(pid int, d depth) bool {
-	at := place{pid, d}
+func (g *reading) reads(pid int, closely bool) bool {
+	at := place{pid, closely}
 	if slices.Contains(g.hangs, at) {
 		return false
 	}
@@ -142,13 +143,4 @@ func (g *reading) giveUp() place {
 	defer g.Unlock()
 	g.givenUp = true
 	return g.at
-}
-
-func (g *reading) isDone() bool {
-	select {
-	case <-g.done:
-		return true
-	default:
-		return false
-	}
 }

@@ -111,16 +111,3 @@ func (s *Snapshot) childrenOf(pid int) []*Process {
 	}
 	return slices.Clone(s.children[pid])
 }
-
-// Nearest returns the first process on each way down from root for which is is true,
-// root itself where it is: such a process sees to what is below it.
-func (s *Snapshot) Nearest(root int, is func(Process) bool) (nearest []Process) {
-	p, ok := s.Process(root)
-	if ok && is(p) {
-		return []Process{p}
-	}
-	for _, child := range s.Children(root) {
-		nearest = append(nearest, s.Nearest(child.PID, is)...)
-	}
-	return nearest
-}

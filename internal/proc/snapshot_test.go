@@ -69,37 +69,8 @@ func TestSnapshotOfNothing(t *testing.T) {
 	if p, ok := s.Process(1); ok || p.PID != 0 {
 		t.Errorf("process 1 is %v", p)
 	}
-	is := func(Process) bool { return true }
-	if n := len(s.All()) + len(s.Children(1)) + len(s.Descendants(1)) + len(s.Group(1)) + len(s.Nearest(1, is)) + len(s.WritersTo(1)); n != 0 || s.HasWriters(1) {
+	if n := len(s.All()) + len(s.Children(1)) + len(s.Descendants(1)) + len(s.Group(1)) + len(s.WritersTo(1)); n != 0 || s.HasWriters(1) {
 		t.Errorf("it has %d processes", n)
-	}
-}
-
-func TestNearest(t *testing.T) {
-	// 1 - 2 - 3 - 4
-	//   |   \ 5 - 6
-	//   \ 7
-	family := tree([2]int{1, 0}, [2]int{2, 1}, [2]int{3, 2}, [2]int{4, 3}, [2]int{5, 2}, [2]int{6, 5}, [2]int{7, 1})
-	for _, tt := range []struct {
-		name    string
-		root    int
-		handles []int
-		want    []int
-	}{
-		{"root alone if it handles it", 2, []int{2, 3, 4, 6}, []int{2}},
-		{"nothing below one that handles it", 2, []int{3, 4}, []int{3}},
-		{"one on each way", 2, []int{3, 6}, []int{3, 6}},
-		{"the lowest on a way if it is the first", 2, []int{4, 6}, []int{4, 6}},
-		{"none beside root", 2, []int{1, 7}, nil},
-		{"no root", 99, []int{3}, nil},
-	} {
-		var got []int
-		for _, p := range family.Nearest(tt.root, func(p Process) bool { return slices.Contains(tt.handles, p.PID) }) {
-			got = append(got, p.PID)
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
 	}
 }
 

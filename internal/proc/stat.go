@@ -52,9 +52,7 @@ func parseStat(b []byte) (p Process, err error) {
 	p.PPID, p.PGID, p.SID = int(field(4)), int(field(5)), int(field(6))
 	p.count, p.Start, p.stackBase = int32(field(20)), uint64(field(22)), uint64(field(28))
 	p.Ignored, p.Handled = signals.Set(field(33)), signals.Set(field(sigcatch))
-	if p.State == 'S' {
-		p.Call = unknownCall
-	}
+	p.Call = Call{Sleeps: p.State == 'S', Number: -1}
 	return p, err
 }
 
@@ -88,7 +86,7 @@ func readStatus(tid int) (status, error) {
 // otherThreads reads the statuses of the threads beside the main one. whole is false if one has ended
 // meanwhile, or they can't be read.
 func otherThreads(pid int) (all []status, whole bool) {
-	tids, err := readPids(procPath(pid, "task"))
+	tids, err := Threads(pid)
 	whole = err == nil
 	for _, tid := range tids {
 		if tid == pid {
@@ -113,9 +111,6 @@ func readHanging(pid int) (p Process, err error) {
 	ppid, err := strconv.Atoi(string(parent))
 	return Process{ID: ID{PID: pid}, PPID: ppid, Comm: string(name), State: 'D', unread: true}, err
 }
-
-// mayHandle is what a process handles of which that can't be known. It has KILL, which none can handle.
-var mayHandle = ^stopping
 
 // parseStatus reads the masks in a /proc/PID/status, and what goes with them, in the order of its lines.
 // Where one is missing, as in gVisor, or makes no sense, the process may handle the signals.

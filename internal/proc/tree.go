@@ -14,7 +14,6 @@ import (
 // does with signals, its program, what it waits for, which pipes it reads and writes, and whether it
 // is Untouched since an earlier snapshot of the same tree, which may be nil. Of a process that within
 // was too short for, and of those elsewhere, only the stat is known.
-//
 // Processes that vanish while they are read are dead in it; the hidden (hidepid) are missing. The
 // error is ErrNoProc, ErrNoAnswer, or why /proc can't be read, which may be for the moment only.
 // A process that hangs in the kernel costs the first snapshot some 60 ms (Hanging).
@@ -23,7 +22,9 @@ func (r *Reader) Tree(root int, since *Snapshot, within time.Duration) (*Snapsho
 }
 
 // All takes a snapshot of the stats of all processes. The errors are those of Tree.
-func (r *Reader) All() (*Snapshot, error) { return beside(r, (*reading).stats) }
+func (r *Reader) All() (*Snapshot, error) {
+	return beside(r, func(g *reading) (*Snapshot, error) { return g.statsBut(nil) })
+}
 
 // Process reads one process as Tree does. The errors are those of Read.
 func (r *Reader) Process(pid int) (Process, error) {
@@ -35,9 +36,6 @@ func (r *Reader) Process(pid int) (Process, error) {
 		return p, err
 	})
 }
-
-// Read reads the stat of one process as Reader.Read does.
-func Read(pid int) (Process, error) { return new(Reader).Read(pid) }
 
 // Read reads the stat of one process. The error is ErrNoProc, ErrNoAnswer or that of open(2) or
 // read(2), ENOENT and ESRCH where there is no such process.
@@ -58,10 +56,7 @@ func (g *reading) readOne(pid int) (Process, error) {
 	return readStat(pid)
 }
 
-// stats reads the stat of each process that /proc shows.
-func (g *reading) stats() (*Snapshot, error) { return g.statsBut(nil) }
-
-// statsBut reads those of the processes that another snapshot does not show.
+// statsBut reads the stats of the processes that another snapshot does not show.
 func (g *reading) statsBut(s *Snapshot) (*Snapshot, error) {
 	pids, err := readPids("/proc")
 	if err != nil {
@@ -89,7 +84,7 @@ func (g *reading) readEach(pids []int) (*Snapshot, error) {
 }
 
 func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, error) {
-	s, err := g.stats()
+	s, err := g.statsBut(nil)
 	below := s.descendants(root)
 	if since != nil {
 		pause() // a stat that shows a process asleep is the first of two reads that prove it
@@ -119,9 +114,8 @@ func (g *reading) doubtWaits(s *Snapshot) error {
 	return err
 }
 
-// pause lies between two reads of a process where one is not enough: a fork blocks all signals for
-// a moment, and a thread that goes back to sleep is in state S for a moment before that is counted.
-// A timer of Go's may come so late that the thread seems to hang.
+// pause lies between two reads of a process where one is not enough: a fork blocks all signals for a moment,
+// and a thread is in state S a moment before that is counted. A timer of Go's may come late, as if it hung.
 func pause() {
 	ms := unix.NsecToTimespec(int64(time.Millisecond))
 	_ = unix.Nanosleep(&ms, nil)

@@ -89,14 +89,14 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := take(t)
 			before.find(pid).Call = Call{} // so that no more than the evidence is taken from there
-			p := aside(t, answer(t, func() (Process, error) { return Read(pid) }), nil, tt.do)
+			p := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), nil, tt.do)
 			if !p.Alive() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) || p.Ignores(unix.SIGTERM) {
 				t.Errorf("alive: %v; %+v", p.Alive(), p)
 			}
 			if p.IsTold() != tt.told || (p.Exe == "bash") != tt.program || !p.Call.Sleeps || (p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
 				t.Errorf("told: %v, exe %q, call %+v, pipe %+v", p.IsTold(), p.Exe, p.Call, p.Reads)
 			}
-			if since := aside(t, answer(t, func() (Process, error) { return Read(pid) }), before, tt.do); since.Untouched != tt.untouched {
+			if since := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), before, tt.do); since.Untouched != tt.untouched {
 				t.Errorf("untouched: %v", since.Untouched)
 			}
 		})

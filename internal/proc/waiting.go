@@ -19,15 +19,12 @@ type thread struct {
 	count uint64
 }
 
-// mostThreads are asked whether they sleep, of a process whose main thread blocks no signal. Of one
-// that has more the main one is asked alone.
-const mostThreads = 64
-
 // readThreads finds what the threads of a process tell together. A main thread that blocks no
 // signal gets each that comes: the kernel prefers it (kernel/signal.c, complete_signal). So it
 // alone is read, unless all are to be asked whether they sleep.
 func (p *Process) readThreads(st status, all bool) {
-	if st.state == 'Z' { // it takes no signal
+	const mostThreads = 64 // that are asked whether they sleep, beside a main one that blocks no signal
+	if st.state == 'Z' {   // it takes no signal
 		st.state, st.blocked = 'S', ^signals.Set(0)
 	}
 	call, awaited := callOf(st)
@@ -57,9 +54,6 @@ func (p *Process) readThreads(st status, all bool) {
 // stopping are the signals that stop a process that neither handles nor awaits them.
 var stopping = signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
-// unknownCall is that of a thread that sleeps.
-var unknownCall = Call{Sleeps: true, Number: -1}
-
 // callOf reads in which call a thread sleeps, and for which signals it waits there: those of
 // rt_sigtimedwait(2) the kernel takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). The
 // memory of the thread tells which; where that may not be read (ptrace(2)), it may wait for all but
@@ -75,7 +69,7 @@ func callOf(t status) (call Call, awaited signals.Set) {
 	if slices.Equal(fields, []string{"running"}) {
 		return call, 0
 	}
-	if call = unknownCall; len(fields) < 3 { // not permitted, or not in this kernel
+	if call = (Call{Sleeps: true, Number: -1}); len(fields) < 3 { // not permitted, or not in this kernel
 		return call, 0
 	}
 	if number, err := strconv.Atoi(fields[0]); err == nil {

@@ -96,6 +96,19 @@ func Foreground(s *proc.Snapshot, children []*proc.Process) (these []*proc.Proce
 	return these
 }
 
+// Nearest returns the first process on each way down from root for which is is true,
+// root itself where it is: such a process sees to what is below it.
+func Nearest(s *proc.Snapshot, root int, is func(proc.Process) bool) (nearest []proc.Process) {
+	p, ok := s.Process(root)
+	if ok && is(p) {
+		return []proc.Process{p}
+	}
+	for _, child := range s.Children(root) {
+		nearest = append(nearest, Nearest(s, child.PID, is)...)
+	}
+	return nearest
+}
+
 // PassesNothingOn reports whether a process is a launcher that handles a stop signal, and sends it to no
 // process below it.
 func PassesNothingOn(p *proc.Process) bool { return slices.Contains(keepers, LauncherName(p)) }

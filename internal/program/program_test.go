@@ -167,3 +167,35 @@ func TestWhetherAShellWaits(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	// 1 - 2 - 3 - 4
+	//   |   \ 5 - 6
+	//   \ 7
+	var all []proc.Process
+	for pid, ppid := range map[int]int{1: 0, 2: 1, 3: 2, 4: 3, 5: 2, 6: 5, 7: 1} {
+		all = append(all, proc.Process{ID: proc.ID{PID: pid}, PPID: ppid, State: 'S'})
+	}
+	family := proc.New(all)
+	for _, tt := range []struct {
+		name    string
+		root    int
+		handles []int
+		want    []int
+	}{
+		{"root alone if it handles it", 2, []int{2, 3, 4, 6}, []int{2}},
+		{"nothing below one that handles it", 2, []int{3, 4}, []int{3}},
+		{"one on each way", 2, []int{3, 6}, []int{3, 6}},
+		{"the lowest on a way if it is the first", 2, []int{4, 6}, []int{4, 6}},
+		{"none beside root", 2, []int{1, 7}, nil},
+		{"no root", 99, []int{3}, nil},
+	} {
+		var got []int
+		for _, p := range Nearest(family, tt.root, func(p proc.Process) bool { return slices.Contains(tt.handles, p.PID) }) {
+			got = append(got, p.PID)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -22,7 +22,7 @@ func sleeper(t *testing.T) (id proc.ID, end func()) {
 		_ = cmd.Wait()
 	}
 	t.Cleanup(end)
-	p, err := proc.Read(cmd.Process.Pid)
+	p, err := new(proc.Reader).Read(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
