@@ -2,6 +2,7 @@ package tree
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,8 +48,12 @@ func TestWhatAWorkerLeavesIsNamedAtOnceSignalledOnceAndDrains(t *testing.T) {
 // What reads a pipe ends by itself when its input has ended, though it works for some time yet.
 func TestReaderOutlivesAWorkerThatExitsByItself(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"-v"}, "bash", "-c", `
-			exec perl -e 'print "line\n" x 1000; exit 5' > >(exec perl -e '@l = <STDIN>; 1 while (times)[0] < 0.7; print @l, "whole\n"')`)})
+		release := filepath.Join(t.TempDir(), "release")
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Env: []string{"RELEASE=" + release}, Args: harness.Line([]string{"-v"}, "bash", "-c", `
+			exec perl -e 'print "line\n" x 1000; exit 5' > >(
+			exec perl -e '@l = <STDIN>; select undef, undef, undef, 0.001 until -e $ENV{RELEASE}; print @l, "whole\n"')`)})
+		p.WaitErr(`not signalled: \S+: it has read a pipe of a process that has gone`)
+		harness.WriteFile(t, release, nil)
 		p.WantExit(5)
 		p.WantCount("line", 1000)
 		p.WantCount("whole", 1)
