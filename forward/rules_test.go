@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -150,4 +151,41 @@ func TestAReaderEndsByItself(t *testing.T) {
 	l.Exited(11, 0)
 	wantSent(t, "the busy reader", later(l, 30, shown[1:], details{}))
 	wantSent(t, "by the last call", call(l, shown[1:]...), 12)
+}
+
+// Its writer is not known: it may have gone, too. A socket is what Node gives a child that reads nothing.
+func TestAReaderIsLeftByAWorkerThatExitsByItself(t *testing.T) {
+	gone := func(p Purpose) Request {
+		return Request{Purpose: p, Signal: unix.SIGTERM, Worker: Worker{PID: 10, Gone: true}, Tick: 1001}
+	}
+	reads, socket, rests, none := below(11, drainitPID, 100), below(12, drainitPID, 100), below(13, drainitPID, 100), below(14, drainitPID, 100)
+	reads.Reads, socket.Reads, rests.Reads = proc.File{Inode: 1}, proc.File{Inode: 2, Socket: true}, proc.File{Inode: 3}
+	l := NewLedger(drainitPID)
+	all := func() *proc.Snapshot { return proc.New([]proc.Process{reads, socket, rests, none}) }
+	wantSent(t, "at once", sentAll(l, l.Plan(gone(Orphans), all())), 12, 14)
+	rests.Untouched = true
+	wantSent(t, "what has not been woken", sentAll(l, l.Plan(gone(Orphans), all())), 13)
+	rests.Untouched = false
+	wantSent(t, "in the last call", sentAll(l, l.Plan(gone(LastCall), all())), 11)
+}
+
+// Where the masks can't be read, only its death tells whether a process passed the signal on.
+func TestOneOfWhichNoMaskIsTold(t *testing.T) {
+	untold := func(pid, ppid int) proc.Process {
+		p := below(pid, ppid, 100)
+		p.Handled = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+		return p
+	}
+	for status, want := range map[unix.WaitStatus][]int{unix.WaitStatus(unix.SIGTERM): {11}, 0: nil, unix.WaitStatus(unix.SIGKILL): nil} {
+		l := stopping(t, untold(10, drainitPID), untold(11, 10))
+		wantSent(t, "while the worker lives", orphans(l, untold(10, drainitPID), untold(11, 10)))
+		l.Exited(10, status)
+		wantSent(t, fmt.Sprintf("after its status %d", status), orphans(l, untold(11, drainitPID)), want...)
+	}
+	shell := untold(10, drainitPID)
+	shell.Comm, shell.Exe = "bash", "bash"
+	l := NewLedger(drainitPID)
+	if d := l.Plan(Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}, proc.New([]proc.Process{shell})); len(d) != 1 || d[0].Signal != unix.SIGTERM {
+		t.Errorf("a shell on QUIT: %+v", d)
+	}
 }
