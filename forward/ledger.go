@@ -65,7 +65,7 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	for _, m := range l.children() {
 		switch {
 		case r.Worker.Gone && !r.Worker.Daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
-			m.reads = true // a process that has gone wrote to it, or one that lives does
+			m.reads, l.holding = true, true // a process that has gone wrote to it, or one that lives does
 		case r.Worker.Gone:
 			m.origin = root
 		case m != l.worker:

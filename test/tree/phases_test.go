@@ -50,8 +50,8 @@ func TestReaderOutlivesAWorkerThatExitsByItself(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		release := filepath.Join(t.TempDir(), "release")
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Env: []string{"RELEASE=" + release}, Args: harness.Line([]string{"-v"}, "bash", "-c", `
-			exec perl -e 'print "line\n" x 1000; exit 5' > >(
-			exec perl -e '@l = <STDIN>; select undef, undef, undef, 0.001 until -e $ENV{RELEASE}; print @l, "whole\n"')`)})
+			exec perl -e '$| = 1; print "line\n" x 1000; select undef, undef, undef, 0.001 until -e "$ENV{RELEASE}.read"; exit 5' > >(
+			exec perl -e '@l = scalar <STDIN>; open F, ">", "$ENV{RELEASE}.read"; push @l, <STDIN>; select undef, undef, undef, 0.001 until -e $ENV{RELEASE}; print @l, "whole\n"')`)})
 		p.WaitErr(`not signalled: \S+: it has read a pipe of a process that has gone`)
 		harness.WriteFile(t, release, nil)
 		p.WantExit(5)

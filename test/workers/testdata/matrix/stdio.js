@@ -1,5 +1,6 @@
 // What reads the application's output has its socket as standard input.
 const { spawn } = require("child_process");
-const app = spawn("node", ["app.js"], { stdio: ["inherit", "pipe", "inherit"] });
+const [program, ...args] = "node app.js".split(" ");
+const app = spawn(program, args, { stdio: ["inherit", "pipe", "inherit"] });
 spawn("sort", ["-o", "out"], { stdio: [app.stdout, "inherit", "inherit"] });
 process.once("SIGTERM", () => { app.kill("SIGTERM"); process.exit(); });
