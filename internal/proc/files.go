@@ -55,8 +55,7 @@ func Cgroups(pid int) (string, error) {
 // Threads are those of a process, in the order in which they were made. Read reads one, too.
 func Threads(pid int) ([]int, error) { return readPids(procPath(pid, "task")) }
 
-// SecondThread is the oldest of drainit's threads beside the main one, which is one of the Go
-// runtime's and never ends; 0 where that can't be known.
+// SecondThread is a thread of the Go runtime in drainit, which never ends; 0 if none is known.
 func SecondThread() int {
 	tids, _ := Threads(os.Getpid())
 	if checkProc() != nil || len(tids) < 2 {
@@ -89,7 +88,7 @@ func readPids(dir string) (pids []int, err error) {
 	}
 }
 
-// page is what one read of a file of /proc returns at most, mostly.
+// page is the most that one read of a file of /proc returns, as a rule.
 const page = 4096
 
 // readSmall reads a file of /proc whole. All fit in a page but the status of a
@@ -175,8 +174,7 @@ func retry(call func() (int, error)) (n int, err error) {
 	return n, err
 }
 
-// isResourceExhausted reports whether a read failed for want of descriptors or memory: what it
-// would show has holes.
+// isResourceExhausted reports whether a read failed for want of descriptors or memory.
 func isResourceExhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
