@@ -13,12 +13,7 @@ import (
 func (q *Queue) pump() {
 	stops, resumes := window{}, false // a CONT has come, and waits for the TSTP before it
 	ticks, settled := time.NewTicker(tick), time.NewTimer(unordered)
-	const atTick, atSettled = 0, int(signals.ForceStop) + 1 // in from, around the slots
-	from := []reflect.SelectCase{receive(ticks.C)}
-	for _, slot := range q.slots[1:] {
-		from = append(from, receive(slot))
-	}
-	from = append(from, receive(settled.C))
+	from := q.sources(ticks.C, settled.C)
 	ticks.Stop()
 	settled.Stop()
 	for {
@@ -51,6 +46,17 @@ func (q *Queue) pump() {
 			q.Put(sig)
 		}
 	}
+}
+
+// Where the two timers are among the sources, around the slots.
+const atTick, atSettled = 0, int(signals.ForceStop) + 1
+
+func (q *Queue) sources(ticks, settled <-chan time.Time) (from []reflect.SelectCase) {
+	from = append(from, receive(ticks))
+	for _, slot := range q.slots[1:] {
+		from = append(from, receive(slot))
+	}
+	return append(from, receive(settled))
 }
 
 func receive[T any](from <-chan T) reflect.SelectCase {
