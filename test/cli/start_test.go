@@ -155,7 +155,7 @@ func TestDescriptorsReachTheWorkerAndNoOthers(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		f := tempFile(t)
 		l := harness.Launch{NoPID1: noPID1, Bin: harness.PathOf(t, "perl"), Args: []string{"-e", listDescriptors}, Stdin: f, Files: make([]*os.File, 38)} // nil is closed
-		l.Files[3-3], l.Files[7-3], l.Files[40-3] = f, f, f
+		l.Files[0], l.Files[4], l.Files[37] = f, f, f                                                                                                     // 3, 7 and 40
 		want := harness.RunToEnd(t, l)
 		l.Bin, l.Args = "", append([]string{"--", l.Bin}, l.Args...)
 		got := harness.RunToEnd(t, l)

@@ -49,9 +49,6 @@ func typeToCat(c *harness.Console, line string) {
 	c.See(line + `\r\n` + line + `\r\n`)
 }
 
-// readsTwice is a worker that has the terminal from its first line on.
-const readsTwice = `sh -c 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3'`
-
 // enterY enters the line that a "read y; echo y is $y" waits for.
 func enterY(c *harness.Console) {
 	c.T.Helper()

@@ -8,7 +8,7 @@ import (
 )
 
 // ways are the rows of the matrix, in its order.
-var ways = named(slices.Concat(tight(appWays), serverWays, queueWays, tight(hardWays), tight(correctTraps)))
+var ways = named(slices.Concat(tight(appWays), serverWays, queueWays, tight(hardWays), tight(metWays), tight(correctTraps)))
 
 func named(ways []way) []way {
 	return each(ways, func(w *way) { *w = w.readName() })
@@ -259,6 +259,18 @@ var wrappers = []way{
 	{name: "`pnpm exec node app`, busy", status: 7},
 }
 
+// metWays are starts that were met elsewhere: runners of tasks that pass nothing on, a pipeline into what
+// works when its input has ended, job control in a script, and a daemon beside two applications.
+var metWays = each([]way{
+	{name: "bash: `set -m`, `trap cleanup TERM`, `node app & fg %1`", status: 7, restless: inLastCall(2)},
+	{name: "`make run`: `node app; exit $?`", start: "make -s run", files: makefile, restless: inLastCall(2)},
+	{name: "INT to `make run`: `node app; exit $?`", start: "make -s run", files: makefile},
+	{name: "`composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
+	{name: "INT to `composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
+	{name: "bash: `node app | sort >out`", env: "CHATTY=1", tells: 2, kept: gives("cat out")},
+	{name: "`sh -c 'setsid -f perl daemon; node app & node app & wait'`", workers: 3, inTurn: true, tells: 4, status: 143, kept: daemonLast},
+}, func(w *way) { w.env = strings.TrimSpace(w.env + " " + once) })
+
 // foundWays are starts that once lost a job or had one signalled twice, and others that only
 // one rule decides. Their application is the one in Perl, which stands where node does here. In
 // some the foreground has a process group or session of its own, or the shell can't be read.
@@ -267,7 +279,6 @@ var foundWays = named(each([]way{
 	{name: "`mksh start.sh`: `trap cleanup TERM; node app`", status: 7, restless: inLastCall(2)},
 	{name: "bash: `trap cleanup TERM; node app | tee log`", env: "CHATTY=1", late: true, long: true, restless: inLastCall(2)},
 	{name: "bash: `trap 'exit 5' TERM`, `node app & wait`", status: 5, tells: 2, restless: inLastCall(2)},
-	{name: "bash: `set -m`, `trap cleanup TERM`, `node app & fg %1`", status: 7, restless: inLastCall(2)},
 	{name: "bash: `set -m`, `node app & c=$!`, `trap 'kill $c' TERM`, `wait $c; wait $c`", status: 7, tells: 1, restless: atOnce(1)},
 	{name: "bash: `trap cleanup TERM; setsid -w node app`", status: 7, restless: inLastCall(2)},
 	{name: "dash: `trap cleanup TERM; setsid -w node app`", status: 7, restless: atOnce(2)},
@@ -283,16 +294,11 @@ var foundWays = named(each([]way{
 	{name: "node: a handler that tells nobody around `execSync('node app')`", start: "sh -c 'exec node tells-nobody.js'", status: 7, late: true},
 	{name: "Java without a hook: `new ProcessBuilder(\"node\", \"app\").start().waitFor()`", start: "$JAVA perl app.pl", uses: "java javac", status: 143,
 		prepare: java("Launcher")},
-	{name: "`make run`: `node app; exit $?`", start: "make -s run", files: makefile, restless: inLastCall(2)},
-	{name: "INT to `make run`: `node app; exit $?`", start: "make -s run", files: makefile},
-	{name: "`composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
-	{name: "INT to `composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
-	{name: "`task run`: a handler that tells nobody around `node app`", start: "./task tells-nobody.pl", status: 7, tells: 2, prepare: goTask},
 	{name: "`python3 wait.py`: ignores TERM, blocks it and waits for it in `sigwait`", start: "python3 wait.py"},
 	{name: "`sh -c 'python3 wait.py; exit $?'`: likewise", start: "sh -c 'python3 wait.py; exit $?'"},
+	{name: "`task run`: a handler that tells nobody around `node app`", start: "./task tells-nobody.pl", status: 7, tells: 2, prepare: goTask},
 
 	// The end of a pipeline, which still works when its input has ended.
-	{name: "bash: `node app | sort >out`", env: "CHATTY=1", tells: 2, kept: gives("cat out")},
 	{name: "bash: `node app | tee log`", env: "CHATTY=1", tells: 2, kept: gives("cat log")},
 	{name: "bash: `node app | gzip >out`", env: "CHATTY=1", tells: 2, kept: gives("gzip -dc out")},
 	{name: "bash: `node app | xz >out`", env: "CHATTY=1", tells: 2, kept: gives("xz -dc out")},
@@ -315,7 +321,6 @@ var foundWays = named(each([]way{
 	besideExec("SIGTERM,SIGINT", atOnce(2)),
 	besideExec("SIGTERM,SIGINT,SIGQUIT", inLastCall(2)),
 	{name: "`sh -c 'setsid -f perl daemon; node app; exit $?'`", workers: 2, inTurn: true, tells: 3, status: 7, kept: daemonLast, restless: atOnce(3)},
-	{name: "`sh -c 'setsid -f perl daemon; node app & node app & wait'`", workers: 3, inTurn: true, tells: 4, status: 143, kept: daemonLast},
 }, func(w *way) { w.env, w.grace = strings.TrimSpace(w.env+" "+once), busyGrace }))
 
 var makefile = files{"Makefile": "run:\n\tnode app.js; exit $$?\n"}

@@ -2,7 +2,7 @@
 //
 //   CATCH   the signals that it handles: SIGTERM,SIGINT if unset
 //   IGNORE  signals that it handles by doing nothing
-//   CHATTY  it prints a line each 50 ms, and so dies of a reader that has gone
+//   CHATTY  it prints a line each 50 ms, which the file written has, too, and so dies of a reader that has gone
 //   READY   it tells who started it that it is ready, as PM2 can ask for
 //   STATUS  its exit status, 0 if unset; "raise": it dies of the signal
 //   TWICE   "exit": it leaves its job and exits with 1 when it is signalled again
@@ -11,7 +11,7 @@
 const fs = require('node:fs');
 
 const { RECORD, JOB, CATCH = 'SIGTERM,SIGINT', IGNORE, STATUS = '0', TWICE, TICK } = process.env;
-if (process.env.CHATTY) setInterval(() => console.log('working'), 50);
+if (process.env.CHATTY) setInterval(() => (fs.appendFileSync('written', 'working\n'), console.log('working')), 50);
 if (TICK) setInterval(() => {}, Number(TICK));
 setInterval(() => {}, 1e9); // it would wait for the next job
 let ended = false;
