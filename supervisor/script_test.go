@@ -251,9 +251,9 @@ func (p *process) learn(what string) {
 	case "run":
 		p.Args = append(p.Args, "run")
 	case "session":
-		p.session = -1
+		p.session = "own"
 	case "ours":
-		p.session, _ = unix.Getsid(0)
+		p.session = "drainit"
 	default:
 		p.handle(what)
 	}

@@ -19,7 +19,7 @@ type process struct {
 	below   []*process
 	on      map[unix.Signal]reaction
 	undying bool          // it is stuck in the kernel
-	session int           // 0: its parent's; -1: its own
+	session string        // "": its parent's; "own"; "drainit"
 	pending []unix.Signal // that came while it was stopped
 }
 
@@ -45,11 +45,11 @@ func (w *world) put(p *process) {
 	if p.parent != nil {
 		p.PGID, p.SID = p.parent.PGID, p.parent.SID
 	}
-	switch {
-	case p.session > 0:
-		p.SID = p.session
-	case p.session < 0:
+	switch p.session {
+	case "own":
 		p.SID = p.PID
+	case "drainit": // 0 where the tests' session has its leader outside their PID namespace
+		p.SID, _ = unix.Getsid(0)
 	}
 	p.Start = w.Ticks()
 	w.procs = append(w.procs, p)
