@@ -1,0 +1,75 @@
+// Timeline draws a stop as a picture, from a run of it:
+//
+//	go run ./test/cmd/timeline
+//
+// writes docs/stop.svg, the same stop under tini and under drainit, and docs/quiet.svg, a stop in
+// Kubernetes with preStop. It needs root, strace, tini and node, and takes half a minute.
+package main
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+//go:embed testdata
+var programs embed.FS
+
+func main() {
+	if err := draw("docs"); err != nil {
+		fmt.Fprintln(os.Stderr, "timeline:", err)
+		os.Exit(1)
+	}
+}
+
+func draw(docs string) error {
+	dir, err := os.MkdirTemp("", "timeline")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, programs); err != nil {
+		return err
+	}
+	drainit := filepath.Join(dir, "drainit")
+	if out, err := exec.Command("go", "build", "-o", drainit, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build drainit: %v\n%s", err, out)
+	}
+	at := filepath.Join(dir, "testdata")
+
+	stop := picture{title: "The same stop under tini and under drainit", seconds: 6}
+	for _, init := range []string{"tini", drainit} {
+		r, err := start(at, init, "--", "bash", "start.sh")
+		if err != nil {
+			return err
+		}
+		r.sleepUntil(3 * time.Second)
+		r.signal(syscall.SIGTERM)
+		r.wait()
+		stop.panels = append(stop.panels, r.panel(filepath.Base(init)+" -- ./start.sh"))
+	}
+
+	quiet := picture{title: "Quiet, drain and stop in Kubernetes, with a preStop hook", seconds: 18}
+	r, err := start(at, drainit, "--second-stop", "ignore", "--", "node", "worker.js", "7000")
+	if err != nil {
+		return err
+	}
+	r.sleepUntil(7500 * time.Millisecond)
+	if err := r.preStop(drainit, "quiet", "--sleep", "5s"); err != nil {
+		return err
+	}
+	r.signal(syscall.SIGTERM)
+	r.wait()
+	quiet.panels = append(quiet.panels, r.panel("drainit -- node worker.js"))
+
+	for name, p := range map[string]picture{"stop.svg": stop, "quiet.svg": quiet} {
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(p.svg()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+#!/bin/bash
+node worker.js 2000
+echo "the worker has left: $?"
