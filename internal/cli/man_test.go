@@ -19,22 +19,14 @@ var update = flag.Bool("update", false, "write docs/drainit.1 anew")
 
 // The man page is made from the help, and from a text for each flag and verb in the template.
 func TestManPage(t *testing.T) {
-	const path = "../../docs/drainit.1"
-	made := manPage(t)
-	if *update {
-		if err := os.WriteFile(path, []byte(made), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if page, err := os.ReadFile(path); err != nil || string(page) != made {
-		t.Errorf("docs/drainit.1 is out of date (%v): go test ./internal/cli -run TestManPage -update", err)
-	}
+	wantFile(t, "../../docs/drainit.1", manPage(t), "TestManPage")
 }
 
 // helpEntry is a flag or a verb of the help, as the template of the page asks for it.
 type helpEntry struct {
 	Section, Verb    string // the verb that it belongs to, "" where none or each
-	short, Name, arg string // of a flag; a verb alone has no name
+	Short, Name, Arg string // of a flag; a verb alone has no name
+	Text             string // of the help
 }
 
 // ofEachVerb is the flag that all verbs have.
@@ -50,14 +42,14 @@ func (e helpEntry) Key() string {
 
 // spelled is the entry with whether it has an argument.
 func (e helpEntry) spelled() string {
-	return fmt.Sprintf("%s -%s --%s %v", e.Verb, e.short, e.Name, e.arg != "")
+	return fmt.Sprintf("%s -%s --%s %v", e.Verb, e.Short, e.Name, e.Arg != "")
 }
 
 // Flag and Mdoc are the entry as the arguments of a macro, without and with its verb.
 func (e helpEntry) Flag() string { e.Verb = ""; return e.Mdoc() }
 func (e helpEntry) Mdoc() string {
 	var words []string
-	for _, part := range [][3]string{{"Cm ", e.Verb}, {"Fl ", e.short, " ,"}, {"Fl -", e.Name}, {"Ar ", e.arg}} {
+	for _, part := range [][3]string{{"Cm ", e.Verb}, {"Fl ", e.Short, " ,"}, {"Fl -", e.Name}, {"Ar ", e.Arg}} {
 		if part[1] != "" {
 			words = append(words, part[0]+part[1]+part[2])
 		}
@@ -83,47 +75,40 @@ func (e helpEntry) Variable() string {
 	return ""
 }
 
-var helpLine = regexp.MustCompile(`^  (?:-(\w), |    )?(--)?([a-z-]+)(?: ([A-Z:]+))?(?:  |$)`)
+var (
+	flagLine = regexp.MustCompile(`^  (?:-(\w), |    )--([a-z-]+)(?: ([A-Z:]+))?  +(.+)$`)
+	verbLine = regexp.MustCompile(`^  ([a-z]+)((?: \[--[a-z]+(?: [A-Z]+)?\])*)  +(.+)$`)
+	verbFlag = regexp.MustCompile(`--([a-z]+)(?: ([A-Z]+))?`)
+)
 
 // helpEntries are the flags, and the verbs with theirs, in the order of the help.
 func helpEntries() (options, verbs []helpEntry) {
 	_, list, _ := strings.Cut(help, usage)
 	list, _, _ = strings.Cut(strings.TrimSpace(list), "\n\n")
-	section, verb := "", ""
+	section := ""
 	for line := range strings.SplitSeq(list, "\n") {
-		if !strings.HasPrefix(line, " ") {
-			section, verb = line, ""
-			continue
-		}
-		found := helpLine.FindStringSubmatch(line)
-		if found == nil {
-			continue // more of the text
-		}
-		if found[2] == "" {
-			verb, found[3] = found[3], ""
-		}
-		e := helpEntry{section, verb, found[1], found[3], found[4]}
-		if e.Name == ofEachVerb {
-			e.Verb = ""
-		}
-		if strings.HasPrefix(section, "Verbs") {
-			e.Section = ""
-			verbs = append(verbs, e)
+		if found := flagLine.FindStringSubmatch(line); found != nil {
+			options = append(options, helpEntry{section, "", found[1], found[2], found[3], found[4]})
+		} else if found := verbLine.FindStringSubmatch(line); found != nil {
+			verbs = append(verbs, helpEntry{Verb: found[1], Text: found[3]})
+			for _, flag := range verbFlag.FindAllStringSubmatch(found[2], -1) {
+				verbs = append(verbs, helpEntry{Verb: found[1], Name: flag[1], Arg: flag[2]})
+			}
 		} else {
-			options = append(options, e)
+			section = line
 		}
 	}
-	return options, verbs
+	return options, append(verbs, helpEntry{Name: ofEachVerb, Arg: "N"})
 }
 
 // The help has each flag and verb that drainit takes, and none else.
 func TestHelp(t *testing.T) {
-	taken := []string{helpEntry{short: "h", Name: "help"}.spelled()} // pflag's own
+	taken := []string{helpEntry{Short: "h", Name: "help"}.spelled()} // pflag's own
 	take := func(verb string) func(*pflag.Flag) {
 		return func(f *pflag.Flag) {
-			e := helpEntry{Verb: verb, short: f.Shorthand, Name: f.Name}
+			e := helpEntry{Verb: verb, Short: f.Shorthand, Name: f.Name}
 			if f.NoOptDefVal == "" {
-				e.arg = "VALUE"
+				e.Arg = "VALUE"
 			}
 			taken = append(taken, e.spelled())
 		}
@@ -149,10 +134,9 @@ func TestHelp(t *testing.T) {
 	if strings.Count(help, usage) != 1 {
 		t.Error("the usage is not in the help once")
 	}
-	for line := range strings.Lines(help) {
-		if len(line) > 92 {
-			t.Errorf("%d columns: %s", len(line), line)
-		}
+	lines := strings.Split(strings.TrimSuffix(help, "\n"), "\n")
+	if len(lines) > 40 || len(slices.MaxFunc(lines, func(a, b string) int { return len(a) - len(b) })) > 80 {
+		t.Errorf("the help is more than a screen of 40 lines of 80 columns: %d lines\n%s", len(lines), help)
 	}
 }
 
@@ -185,7 +169,7 @@ func manPage(t *testing.T) string {
 	options, verbs := helpEntries()
 	values := map[string]any{
 		"Grace": o.config.Grace, "TerminationLog": o.config.TerminationLog, "LogLevel": o.level, "Options": options, "Verbs": verbs,
-		"VerbNames": inspect.Verbs, "GraceVariables": regexp.MustCompile(`OJS_[A-Z_]+`).FindAllString(help, -1),
+		"VerbNames": inspect.Verbs, "GraceVariables": helpEntry{Name: "grace"}.setting().others,
 	}
 	page, unused := template.New("drainit.1.tmpl").Option("missingkey=error"), make(map[string]bool)
 	text := func(key string) (string, error) {

@@ -86,10 +86,10 @@ func variableOf(name string) string {
 }
 
 // A setting that -v hides is one that cannot be checked in a running container. The settings are
-// those of the help above the verbs: the flags that take a value, and --forking.
+// those of the help above the subcommands: the flags that take a value, and --forking.
 func TestSettingsLineHasAllSettings(t *testing.T) {
 	values, settings := aValue(t), 0
-	flags, _, _ := strings.Cut(harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"--help"}}).Out, "\nVerbs")
+	flags, _, _ := strings.Cut(harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"--help"}}).Out, "\nSubcommands")
 	for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)( [A-Z])?`).FindAllStringSubmatch(flags, -1) {
 		if name := m[1]; m[2] != "" || name == "forking" {
 			settings++
