@@ -14,6 +14,9 @@ func (r *release) deb(b binary, d docs) []byte {
 	files := []file{
 		{"usr/bin/drainit", 0o755, b.data},
 		{manDir + "drainit.1.gz", 0o644, gzipped(d.man)},
+		{bashDir + "drainit", 0o644, d.bash},
+		{"usr/share/zsh/vendor-completions/_drainit", 0o644, d.zsh},
+		{fishDir + "drainit.fish", 0o644, d.fish},
 		{docDir + "changelog.gz", 0o644, gzipped(d.changelog)},
 		{docDir + "copyright", 0o644, d.licenses},
 		{docDir + "examples/Dockerfile.example", 0o644, d.example},

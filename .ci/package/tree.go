@@ -12,6 +12,7 @@ import (
 // docs are the files that packages have beside the binary.
 type docs struct {
 	man, example, changelog []byte
+	bash, zsh, fish         []byte // completions
 	licenses                []byte
 }
 
@@ -23,14 +24,19 @@ func (r *release) readDocs() (docs, error) {
 		err = errors.Join(err, failed)
 		return data
 	}
-	d := docs{read("docs/drainit.1"), read("Dockerfile.example"), read("CHANGELOG.md"), licenses}
+	d := docs{
+		read("docs/drainit.1"), read("Dockerfile.example"), read("CHANGELOG.md"),
+		read("docs/completion/drainit.bash"), read("docs/completion/_drainit"), read("docs/completion/drainit.fish"), licenses,
+	}
 	return d, err
 }
 
 // The folders of a package, as Debian and Alpine have them.
 const (
-	manDir = "usr/share/man/man1/"
-	docDir = "usr/share/doc/drainit/"
+	manDir  = "usr/share/man/man1/"
+	bashDir = "usr/share/bash-completion/completions/"
+	fishDir = "usr/share/fish/vendor_completions.d/"
+	docDir  = "usr/share/doc/drainit/"
 )
 
 // tree is what a packager unpacks into the root of a package of another kind. Nothing in
@@ -39,6 +45,9 @@ func (r *release) tree(b binary, d docs) []byte {
 	return gzipped(tarOf(r.time, "", []file{
 		{"usr/bin/drainit", 0o755, b.data},
 		{manDir + "drainit.1", 0o644, d.man},
+		{bashDir + "drainit", 0o644, d.bash},
+		{"usr/share/zsh/site-functions/_drainit", 0o644, d.zsh},
+		{fishDir + "drainit.fish", 0o644, d.fish},
 		{docDir + "copyright", 0o644, d.licenses},
 		{docDir + "examples/Dockerfile.example", 0o644, d.example},
 	}))

@@ -36,6 +36,9 @@ func packaged(t *testing.T, arch string) map[string][]byte {
 		"usr/share/doc/drainit/changelog":                   filepath.Join(released.clone, "CHANGELOG.md"),
 		"usr/share/man/man1/drainit.1":                      filepath.Join(released.clone, "docs/drainit.1"),
 		"usr/share/doc/drainit/examples/Dockerfile.example": filepath.Join(released.clone, "Dockerfile.example"),
+		"usr/share/bash-completion/completions/drainit":     filepath.Join(released.clone, "docs/completion/drainit.bash"),
+		"usr/share/zsh/vendor-completions/_drainit":         filepath.Join(released.clone, "docs/completion/_drainit"),
+		"usr/share/fish/vendor_completions.d/drainit.fish":  filepath.Join(released.clone, "docs/completion/drainit.fish"),
 	} {
 		files[name] = []byte(harness.TextOf(t, source))
 	}
@@ -110,6 +113,9 @@ func TestTreeIsForAnotherPackager(t *testing.T) {
 	for _, arch := range arches() {
 		want := packaged(t, arch)
 		delete(want, "usr/share/doc/drainit/changelog")
+		const debian = "usr/share/zsh/vendor-completions/_drainit"
+		want["usr/share/zsh/site-functions/_drainit"] = want[debian] // as other systems have it
+		delete(want, debian)
 		name := "drainit-" + version(t) + "-linux-" + arch + ".tar.gz"
 		wantFiles(t, name, untar(t, gunzip(t, read(t, name))), want)
 	}
