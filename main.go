@@ -1,3 +1,5 @@
+//go:build linux
+
 // Drainit is the first process of a container: it runs one worker and sees it, and what it
 // leaves behind, through quiet, drain and stop.
 //

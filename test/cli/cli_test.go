@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -181,4 +182,16 @@ func TestAnswerThatIsNotReadEndsAVerb(t *testing.T) {
 	command := p.Entering(0, "")
 	asker := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, command[0]), Args: append(command[1:], harness.DrainitBin, "resume", "--pid", "2"), Stderr: harness.FullPipe(t)})
 	asker.WantExit(125)
+}
+
+// A build for another system ends with one error, which is the reason.
+func TestOtherSystemsAreRefused(t *testing.T) {
+	for _, system := range []string{"darwin", "windows"} {
+		cmd := exec.Command("go", "build", "-o", os.DevNull, ".")
+		cmd.Dir, cmd.Env = harness.Repo(), append(os.Environ(), "GOOS="+system)
+		out, err := cmd.CombinedOutput()
+		if !regexp.MustCompile(`\A# drainit\n\S+: .*"drainit needs Linux \(.*\n\z`).Match(out) {
+			t.Errorf("%s: %v\n%s", system, err, out)
+		}
+	}
 }
