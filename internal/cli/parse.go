@@ -142,11 +142,13 @@ func (o *options) apply(f *flags, environ []string) error {
 }
 
 // workerEnv is the environment without drainit's own variables, which are not meant for a drainit
-// below this one. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's.
+// below this one. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's. One is
+// added: an SDK that warns where it is not PID 1 need not do so under drainit.
 func workerEnv(environ []string) []string {
 	all := new(options).settings()
-	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+	given := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return strings.HasPrefix(name, prefix) && slices.ContainsFunc(all, func(s setting) bool { return s.variable() == name })
+		return name == "UNDER_DRAINIT" || strings.HasPrefix(name, prefix) && slices.ContainsFunc(all, func(s setting) bool { return s.variable() == name })
 	})
+	return append(given, "UNDER_DRAINIT=1")
 }

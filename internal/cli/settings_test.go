@@ -200,7 +200,7 @@ func TestWorkersEnvironment(t *testing.T) {
 	own := strings.Fields(`DRAINIT_TERMINATION_LOG DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
 		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
 	for _, name := range own {
-		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2"}) {
+		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2", "UNDER_DRAINIT=1"}) {
 			t.Errorf("%s: the worker gets %q", name, got)
 		}
 	}
@@ -211,7 +211,7 @@ func TestWorkersEnvironment(t *testing.T) {
 		"PATH=/bin", "DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE_X=1", "XDRAINIT_GRACE=1", "drainit_grace=1", "DRAINIT_", "DRAINIT=1", "DRAINIT_GROUP=1",
 		"OJS_GRACE_PERIOD=5", "OJS_SHUTDOWN_GRACE_PERIOD=5", "OJS_SHUTDOWN_TIMEOUT=5", "EMPTY=", "NONE", "", "=", "TWICE=1", "TWICE=2", "SPACE= a b ",
 	}
-	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1"}, others...)); err != nil || !slices.Equal(o.config.Env, others) {
+	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1", "UNDER_DRAINIT=0"}, others...)); err != nil || !slices.Equal(o.config.Env, append(others, "UNDER_DRAINIT=1")) {
 		t.Errorf("%v\ngot  %q\nwant %q", err, o.config.Env, others)
 	}
 }

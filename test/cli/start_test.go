@@ -88,8 +88,9 @@ func TestSoftLimitOfOpenFilesIsTheOneGiven(t *testing.T) {
 	}
 }
 
-// What a worker sees through drainit is what it sees without, but for drainit's own variables;
-// LISTEN_PID, which may be drainit's pid, is another one.
+// What a worker sees through drainit is what it sees without, but for drainit's own variables and the one that
+// tells of it, which is there once where a drainit runs a drainit. LISTEN_PID, which may be drainit's pid, is
+// another one.
 func TestEnvironmentIsTheOneGiven(t *testing.T) {
 	odd := []string{
 		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "XLISTEN_PID=1", "LISTEN_PIDS=1", "LISTEN_FDNAMES=a:b",
@@ -120,14 +121,16 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 			})
 		}
 		want := show([]string{"no equals sign"})
-		wantSame(t, show(append(own, "no equals sign"), harness.DrainitBin, "--"), want)
+		const added = "UNDER_DRAINIT=1"
+		wantSame(t, show(append(own, "no equals sign"), harness.DrainitBin, "--"), append(want, added))
+		wantSame(t, show([]string{"no equals sign"}, harness.DrainitBin, "--", harness.DrainitBin, "--"), append(want, added))
 		for _, v := range odd {
 			if !slices.Contains(want, v) {
 				t.Errorf("%q has not reached the worker", v)
 			}
 		}
 		active := func(args ...string) []string { return append([]string{"/bin/sh"}, activated("$$", args...)...) }
-		wantSame(t, show(own, active(harness.DrainitBin, "--")...), show(nil, active()...))
+		wantSame(t, show(own, active(harness.DrainitBin, "--")...), append(show(nil, active()...), added))
 	})
 }
 
