@@ -116,6 +116,9 @@ var units = []unit{
 		[]string{`1 grace period of 300ms over: killing worker\[\d+\]`, `1 "status":137`}},
 	// A worker that fails is started again, but not when it was asked to stop.
 	{"restarts", `exec WORKER -catch USR1,TERM -end USR1,TERM -exit 3`, []string{"RestartSec=100ms"}, "USR1, 2 ^ready, stop", "failed exit-code", []string{"2 ^ready"}},
+	// Ready is what the worker says: the start returns then.
+	{"notifies", `systemd-notify --ready && exec WORKER`, []string{"Type=notify", "NotifyAccess=all"}, "stop", "inactive success",
+		[]string{"1 ^got SIGTERM$"}},
 	// A time to stop that is shorter than the grace period: SIGKILL to drainit and to all that is below it.
 	{"late", `WORKER -drain 1h; exit $?`, []string{"TimeoutStopSec=1s"}, "stop", "failed timeout", []string{"1 ^got SIGTERM$", "0 killing"}},
 }
