@@ -8,6 +8,7 @@ import (
 	"drainit/forward"
 	"drainit/internal/health"
 	"drainit/internal/machine"
+	"drainit/internal/ready"
 	"drainit/internal/signals"
 )
 
@@ -29,8 +30,9 @@ type Config struct {
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
-	TerminationLog    string   // the file of the last message, absolute; empty: none
-	Given             []string // each flag and variable that set one of these, for the log
+	Ready             ready.Condition // running is published once it holds
+	TerminationLog    string          // the file of the last message, absolute; empty: none
+	Given             []string        // each flag and variable that set one of these, for the log
 
 	stops []unix.Signal // all that begin the stop
 }

@@ -30,6 +30,8 @@ func (s *Supervisor) loop() {
 		case due:
 			s.reap() // what ended before the timer counts as such, even if the loop is late
 			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
+		case !came && s.health.Load().Phase == phase.Starting && s.ready.Load():
+			s.publish()
 		case !came:
 			s.queue.Sleep(at, limited)
 		}
@@ -175,7 +177,11 @@ func (s *Supervisor) left() journal.Left {
 
 // publish sets the answers of probes, and the title if it has changed.
 func (s *Supervisor) publish() {
-	now := title.State{Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
+	is := s.machine.Phase()
+	if is == phase.Running && !s.ready.Load() {
+		is = phase.Starting
+	}
+	now := title.State{Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
 	s.health.Store(&now)
 	if text := title.Of(now); text != "" && text != s.title {
 		s.title = text

@@ -3,6 +3,8 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -64,6 +66,23 @@ func TestTitleOfQuiet(t *testing.T) {
 			t.Errorf("the titles are %q, want %q", shown, want)
 		}
 		b.w.onSend = nil
+	})
+}
+
+// With a file that says when the worker is ready, running is published once it is there, and no sooner after
+// a quiet; from then on it counts no more. A stop does not wait for it.
+func TestTitleOfAWorkerThatIsNotReady(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "up")
+	inBubble(t, "--ready-file "+file, "node[TSTP,CONT,TERM=0/1s]", func(b *bubble) {
+		b.play("is running; title drainit:startup; TSTP; 1h; title drainit:quiet; CONT; 50ms; title drainit:startup")
+		must(os.WriteFile(file, nil, 0o600))
+		b.play("1s; title drainit:run")
+		must(os.Remove(file))
+		b.play("TSTP; title drainit:quiet; CONT; 50ms; is running; title drainit:run")
+	})
+	inBubble(t, "--ready-file "+file, "node[TERM=0/1s]", func(b *bubble) {
+		b.play("50ms; TERM; title drainit:drain")
+		b.wantEnd("0 1.05s")
 	})
 }
 

@@ -168,6 +168,8 @@ func configOf(flags string) Config {
 			if cfg.Grace = machine.Forever; value != "infinity" {
 				cfg.Grace = duration(value)
 			}
+		case "--ready-file":
+			cfg.Ready.File = value
 		case "--stop-delay":
 			cfg.StopDelay = duration(value)
 		case "--stop-signal":

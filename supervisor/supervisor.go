@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,7 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
+	"drainit/internal/ready"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
@@ -54,6 +56,7 @@ type Supervisor struct {
 	atWork []proc.Process // when the stop began
 	clues  map[int]clue   // by pid
 
+	ready     atomic.Bool  // the worker is, as far as that was to be awaited
 	health    health.State // published, as are
 	title     string
 	unhandled bool // no process handled the last quiet signal
@@ -74,6 +77,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		died:   make(chan int, 2*watch.Most),
 		clues:  make(map[int]clue),
 	}
+	s.ready.Store(cfg.Ready == ready.Condition{})
 	s.journal = journal.New(log, s.machine, s.worker)
 	return s
 }
@@ -166,10 +170,25 @@ func (s *Supervisor) startWorker() *spawn.Error {
 // begin publishes that the worker runs, and warns of what is above drainit, unless the worker has ended.
 func (s *Supervisor) begin() {
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
+	if !s.ready.Load() {
+		go s.awaitReady()
+	}
 	s.journal.Started()
 	s.reap()
 	if s.machine.Phase() != phase.Done {
 		s.warnParent()
+	}
+}
+
+// awaitReady has the loop publish that the worker is ready, once it is. It ends with that, or with the worker.
+func (s *Supervisor) awaitReady() {
+	for wait := time.Second / 10; s.health.Load().Phase <= phase.Quiet; wait = min(2*wait, time.Second) {
+		if s.cfg.Ready.Holds() {
+			s.ready.Store(true)
+			s.queue.Wake()
+			return
+		}
+		time.Sleep(wait)
 	}
 }
 

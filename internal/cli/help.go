@@ -26,6 +26,8 @@ Others
       --forward TO          auto (default), group, or worker: the worker alone
   -c, --single-child        --forward worker
   -p, --parent-death-signal SIG  sent to drainit when its own parent dies
+      --ready-file FILE     not ready until FILE exists
+      --ready-port PORT     not ready until PORT on loopback accepts
       --termination-log FILE  why the worker was killed or not started
       --log-level LEVEL     error, warn, info (default) or debug
   -w, --warn-reaped         log each reaped orphan

@@ -40,13 +40,15 @@ func (o *options) settings() []setting {
 		{name: "grace", short: "t", set: into(&c.Grace, parseGrace), others: []string{"OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"}},
 		{name: "stop-delay", set: into(&c.StopDelay, o.parseStopDelay)},
 		{name: "stop-signal", repeat: true, set: onto(&c.StopSignals, parseStopSignal)},
-		{name: "remap-exit", short: "e", repeat: true, set: onto(&c.RemapExit, parseStatus)},
+		{name: "remap-exit", short: "e", repeat: true, set: onto(&c.RemapExit, number("exit status", 0, 255))},
 		{name: "parent-death-signal", short: "p", set: into(&c.ParentDeathSignal, signals.Parse)},
 		{name: "rewrite", short: "r", repeat: true, set: o.addRewrite},
 		{name: "forward", set: into(&c.Mode, oneOf(modes, "auto", "group", "worker"))},
 		{name: "forking", toggle: true, set: into(&c.Forking, parseBool)},
 		{name: "second-stop", set: into(&c.SecondStopIgnored, oneOf([]bool{false, true}, "force", "ignore"))},
 		{name: "health-addr", set: into(&c.HealthAddr, health.ParseAddress)},
+		{name: "ready-file", empty: true, set: into(&c.Ready.File, parseFile)},
+		{name: "ready-port", set: into(&c.Ready.Port, number("port", 1, 65535))},
 		{name: "log-format", set: into(&o.json, oneOf([]bool{o.json, true, false}, "auto", "json", "text"))},
 		{name: "log-level", set: into(&o.level, oneOf(levels, "error", "warn", "warning", "info", "debug"))},
 	}
@@ -164,12 +166,15 @@ func parseStopSignal(value string) (unix.Signal, error) {
 	return sig, err
 }
 
-func parseStatus(value string) (int, error) {
-	code, err := strconv.ParseUint(value, 10, 8)
-	if err != nil {
-		return 0, fmt.Errorf("invalid exit status %q: want a number from 0 to 255", value)
+// number returns a parser of whole numbers; what names one.
+func number(what string, least, most uint64) func(string) (int, error) {
+	return func(value string) (int, error) {
+		n, err := strconv.ParseUint(value, 10, 16)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("invalid %s %q: want a number from %d to %d", what, value, least, most)
+		}
+		return int(n), nil
 	}
-	return int(code), nil
 }
 
 func (o *options) addRewrite(value string) error {

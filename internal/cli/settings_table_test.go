@@ -24,6 +24,7 @@ type settingTest struct {
 const (
 	wantGrace  = ": want 25s, 25 (seconds), 0 (kill at once) or infinity"
 	wantDelay  = ": want 5s or 5 (seconds)"
+	wantPort   = ": want a number from 1 to 65535"
 	wantSignal = ": want a name such as TERM or SIGTERM, RTMIN+3, or a number"
 	noStop     = " can't begin the stop: drainit can't see it or has another use for it"
 	noRewrite  = " can't be rewritten: drainit can't see it or never passes it on"
@@ -104,6 +105,16 @@ var settingTests = map[string]settingTest{
 		field: func(o *options) any { return &o.config.HealthAddr },
 		good:  map[string]any{":8080": must(health.ParseAddress(":8080")), "[::1]:80": must(health.ParseAddress("[::1]:80"))},
 		bad:   map[string]string{"drainit:80": `invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
+	},
+	"ready-file": {
+		field: func(o *options) any { return &o.config.Ready.File },
+		good:  map[string]any{"/a/b": "/a/b", "": "", "up": filepath.Join(must(os.Getwd()), "up")},
+	},
+	"ready-port": {
+		field: func(o *options) any { return &o.config.Ready.Port },
+		good:  map[string]any{"1": 1, "080": 80, "65535": 65535},
+		bad: map[string]string{"0": `invalid port "0"` + wantPort, "65536": `invalid port "65536"` + wantPort, ":80": `invalid port ":80"` + wantPort,
+			"tcp://10.0.0.1:80": `invalid port "tcp://10.0.0.1:80"` + wantPort},
 	},
 	"log-format": {
 		field: func(o *options) any { return &o.json },

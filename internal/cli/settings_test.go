@@ -103,7 +103,7 @@ func TestSettings(t *testing.T) {
 				}
 			}
 		}
-		if s.name != "termination-log" && (len(tt.good) == 0 || len(tt.bad) == 0) {
+		if len(tt.good) == 0 || len(tt.bad) == 0 && !s.empty {
 			t.Errorf("%s has no test", s.name)
 		}
 	}
@@ -116,7 +116,7 @@ func TestSettings(t *testing.T) {
 // no value of a flag.
 func TestEmptyValuesAndLists(t *testing.T) {
 	for _, s := range settings {
-		if s.name == "termination-log" { // "" turns it off
+		if s.empty { // "" turns it off
 			continue
 		}
 		wantParsed(t, []string{"x"}, []string{s.variable() + "="}, plain())
@@ -198,7 +198,7 @@ func TestWorkersGrace(t *testing.T) {
 
 func TestWorkersEnvironment(t *testing.T) {
 	own := strings.Fields(`DRAINIT_TERMINATION_LOG DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
-		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
+		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_READY_FILE DRAINIT_READY_PORT DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
 	for _, name := range own {
 		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2", "UNDER_DRAINIT=1"}) {
 			t.Errorf("%s: the worker gets %q", name, got)

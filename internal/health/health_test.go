@@ -16,7 +16,7 @@ func TestAnswerToAProbe(t *testing.T) {
 	long := strings.Repeat("x", requestAtMost)
 	both, stopped := title.State{Phase: phase.Running, WorkerAlive: true}, title.State{Phase: phase.Running, WorkerAlive: true, WorkerStopped: true}
 	alive, dead := title.State{Phase: phase.Draining, WorkerAlive: true}, title.State{Phase: phase.Draining}
-	quiet, starting := title.State{Phase: phase.Quiet, WorkerAlive: true, WorkerStopped: true}, title.State{}
+	quiet, starting, startup := title.State{Phase: phase.Quiet, WorkerAlive: true, WorkerStopped: true}, title.State{}, title.State{WorkerAlive: true}
 	const lost, bad, what = "there are /readyz and /healthz\n", "not a request of HTTP/1.0 or 1.1\n", "takes GET\n"
 	for _, tt := range []struct {
 		request, status, body string
@@ -35,6 +35,8 @@ func TestAnswerToAProbe(t *testing.T) {
 		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "quiet\n", quiet},
 		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", starting},
 		{"GET /healthz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", starting},
+		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", startup},
+		{"GET /healthz HTTP/1.1\r\n\r\n", "200 OK", "starting\n", startup},
 		{"GET /healthz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", dead},
 		{"HEAD /readyz HTTP/1.1\r\n\r\n", "200 OK", "", both},
 		{"HEAD /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "", alive},

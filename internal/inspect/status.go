@@ -17,7 +17,7 @@ import (
 
 // report is the status, as JSON has it.
 type report struct {
-	Phase         string     `json:"phase"` // running, quiet, draining or killing
+	Phase         string     `json:"phase"` // starting, running, quiet, draining or killing
 	Ready         bool       `json:"ready"` // running, and the worker is not stopped
 	WorkerAlive   bool       `json:"worker_alive"`
 	WorkerStopped bool       `json:"worker_stopped,omitempty"`

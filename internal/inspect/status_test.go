@@ -42,6 +42,7 @@ func TestStatus(t *testing.T) {
 		ready  int    // the exit status of --ready
 		json   string // after the phase, with pid and processes
 	}{
+		{"drainit:startup", 0, "drainit", "starting: drainit[7]", 1, `"ready":false,"worker_alive":true`},
 		{"drainit:run", 0, "drainit", "running: drainit[7]", 0, `"ready":true,"worker_alive":true`},
 		{"drainit:stopped", 0, "drainit", "running, but the worker is stopped: drainit[7]", 1, `"ready":false,"worker_alive":true,"worker_stopped":true`},
 		{"drainit:quiet", 0, "drainit", "quiet: drainit[7]", 1, `"ready":false,"worker_alive":true,"quiet_handled":true`},

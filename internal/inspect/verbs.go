@@ -16,6 +16,7 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/title"
 	"drainit/reaper"
 )
 
@@ -62,7 +63,7 @@ func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
 	switch {
 	case err != nil:
 		return d.answer(statusFailed, err)
-	case d.is.Phase == phase.Starting && r.Verb != VerbStop:
+	case d.is == title.State{} && r.Verb != VerbStop:
 		return d.answer(statusNo, fmt.Errorf("%s has not started its worker yet", d))
 	case r.Verb == VerbStatus:
 		return d.status(r)
@@ -85,7 +86,7 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 	if d.is.Phase > phase.Quiet {
 		return d.answer(0, fmt.Errorf("%s is %s already: nothing to quiet", d, d.is.Phase))
 	}
-	if status := d.signalUntil(unix.SIGTSTP, func(p phase.Phase) bool { return p != phase.Running }); status != 0 {
+	if status := d.signalUntil(unix.SIGTSTP, func(p phase.Phase) bool { return p > phase.Running }); status != 0 {
 		return status
 	}
 	d.sleep(sleep)

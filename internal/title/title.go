@@ -21,7 +21,7 @@ import (
 // State is what a title says.
 type State struct {
 	Phase          phase.Phase
-	WorkerAlive    bool // or starts, or is being killed
+	WorkerAlive    bool // or is being killed; while starting, it has been started and is not ready
 	WorkerStopped  bool // in state T, while running
 	QuietUnhandled bool // no process handled the quiet signal, while quiet
 }
@@ -31,7 +31,8 @@ func (s State) Ready() bool { return s.Phase == phase.Running && !s.WorkerStoppe
 
 // titles are of 15 bytes at most (PR_SET_NAME(2const)).
 var titles = map[string]State{
-	"drainit:start":   {Phase: phase.Starting, WorkerAlive: true},
+	"drainit:start":   {Phase: phase.Starting},
+	"drainit:startup": {Phase: phase.Starting, WorkerAlive: true},
 	"drainit:run":     {Phase: phase.Running, WorkerAlive: true},
 	"drainit:stopped": {Phase: phase.Running, WorkerAlive: true, WorkerStopped: true},
 	"drainit:quiet":   {Phase: phase.Quiet, WorkerAlive: true},
@@ -47,7 +48,7 @@ const Pause = "drainit:pause"
 // Of returns the title of a state, "" for phase Done. Flags that do not matter in its phase are
 // ignored.
 func Of(s State) string {
-	s.WorkerAlive = s.WorkerAlive || s.Phase != phase.Draining
+	s.WorkerAlive = s.WorkerAlive || s.Phase != phase.Draining && s.Phase != phase.Starting
 	s.WorkerStopped = s.WorkerStopped && s.Phase == phase.Running
 	s.QuietUnhandled = s.QuietUnhandled && s.Phase == phase.Quiet
 	for title, state := range titles {

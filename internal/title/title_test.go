@@ -19,7 +19,7 @@ func TestEachTitleIsReadBack(t *testing.T) {
 	for p := phase.Starting; p <= phase.Done; p++ {
 		for bits := range 8 {
 			s := State{p, bits&1 != 0, bits&2 != 0, bits&4 != 0}
-			want := State{p, s.WorkerAlive || p != phase.Draining, s.WorkerStopped && p == phase.Running, s.QuietUnhandled && p == phase.Quiet}
+			want := State{p, s.WorkerAlive || p != phase.Draining && p != phase.Starting, s.WorkerStopped && p == phase.Running, s.QuietUnhandled && p == phase.Quiet}
 			title := Of(s)
 			if got, ok := Parse(title); ok != (p != phase.Done) || ok && got != want || len(title) > 15 || !ok && title != "" {
 				t.Errorf("%+v: %q is %+v, %v; want %+v", s, title, got, ok, want)

@@ -36,7 +36,7 @@ type Exit struct {
 func (w *Worker) Gone() bool { return w.Exit != nil }
 
 // Alive reports whether the worker runs, if only in what it left.
-func (w *Worker) Alive() bool { return !w.Gone() || w.Daemonized }
+func (w *Worker) Alive() bool { return w.PID != 0 && !w.Gone() || w.Daemonized }
 
 // Is reports whether this is the pid of the worker, which has not been waited for.
 func (w *Worker) Is(pid int) bool { return !w.Gone() && pid == w.PID }

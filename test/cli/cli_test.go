@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,6 +76,8 @@ func aValue(t *testing.T) map[string]string {
 		"remap-exit":          "77",
 		"parent-death-signal": "QUIT",
 		"health-addr":         fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t)),
+		"ready-file":          filepath.Join(t.TempDir(), "none"),
+		"ready-port":          strconv.Itoa(harness.ReservePort(t)),
 		"termination-log":     filepath.Join(t.TempDir(), "none"),
 		"log-format":          "json",
 		"log-level":           "debug",

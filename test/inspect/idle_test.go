@@ -18,6 +18,9 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 		"running": func(t *testing.T) *harness.Init {
 			return harness.Run(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 		},
+		"running, and was awaited": func(t *testing.T) *harness.Init {
+			return harness.Run(t, harness.Launch{NoPID1: true, Args: append([]string{"--ready-file", harness.EmptyFile(t)}, harness.EndsByUSR1()...)})
+		},
 		"running, and was probed": func(t *testing.T) *harness.Init {
 			p := harness.LaunchProbed(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 			for range 20 {

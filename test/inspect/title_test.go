@@ -71,6 +71,42 @@ func TestTitleAndReadinessHaveChangedBeforeTheWorkerIsSignalled(t *testing.T) {
 	}
 }
 
+// An application that lives and does not listen is healthy and not ready; once it listens, drainit no
+// longer asks.
+func TestReadyOnceTheApplicationListens(t *testing.T) {
+	harness.Need(t, "node")
+	const app = `
+const server = require("net").createServer(), ready = () => console.log("listens")
+process.on("SIGUSR2", () => server.listen(+process.argv[1], "localhost", ready))
+process.on("SIGTSTP", () => server.close(() => console.log("closed")))
+process.on("SIGCONT", () => {}).on("SIGTERM", () => process.exit(7))
+setInterval(() => {}, 1e9)
+console.log("ready")`
+	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+		addr, port := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t)), strconv.Itoa(harness.ReservePort(t))
+		c := run(harness.Launch{Args: []string{harness.LongGrace, "--health-addr", addr, "--ready-port", port, "--", "node", "-e", app, port}})
+		p := harness.Probed{Init: c.Init, Addr: addr}
+		c.WaitOut(`^ready`)
+		c.WaitTitle("drainit:startup")
+		inPhase{"starting", false, 1}.check(t, c.Ask)
+		p.WantProbes("503 starting", "200 starting")
+		c.Ask("quiet").WantSilent()
+		c.WantTitle("drainit:quiet")
+		c.Ask("resume").WantSilent()
+		c.WantTitle("drainit:startup")
+		c.Send(unix.SIGUSR2)
+		c.WaitTitle("drainit:run")
+		inPhase{"running", false, 1}.check(t, c.Ask)
+		p.WantProbes("200 running", "200 running")
+		c.Ask("quiet").WantSilent()
+		c.WaitOut(`(?s)(closed.*){2}`)
+		c.Ask("resume").WantSilent()
+		c.WantTitle("drainit:run")
+		c.Send(unix.SIGTERM)
+		c.WantExit(7)
+	})
+}
+
 // Probes must not find a drainit before there is a worker.
 func TestTitleComesWithTheWorker(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {

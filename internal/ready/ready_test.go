@@ -1,0 +1,114 @@
+package ready
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// skip skips a test, or fails it where all must run, as in CI.
+func skip(t *testing.T, why string, err error) {
+	t.Helper()
+	if os.Getenv("DRAINIT_TEST_ALL") == "1" {
+		t.Fatal(why, err)
+	}
+	t.Skip(why, err)
+}
+
+// listening returns a port at which an address listens.
+func listening(t *testing.T, address string) int {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		skip(t, "needs IPv6 on the loopback: ", err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// full returns a port whose backlog has no room, so that connections to it hang.
+func full(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Listen(fd, 0)
+	at, _ := unix.Getsockname(fd)
+	conn, err := net.DialTCP("tcp", nil, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return at.(*unix.SockaddrInet4).Port
+}
+
+func TestHolds(t *testing.T) {
+	there := filepath.Join(t.TempDir(), "up")
+	if err := os.WriteFile(there, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		file, at string // the address that listens
+		want     bool
+	}{
+		"none":                     {"", "", true},
+		"file":                     {there, "", true},
+		"no file":                  {there + "2", "", false},
+		"IPv4":                     {"", "127.0.0.1", true},
+		"IPv6":                     {"", "::1", true},
+		"all addresses":            {"", "0.0.0.0", true},
+		"another address":          {"", "127.0.0.2", false},
+		"full backlog":             {"", "full", false},
+		"file and port":            {there, "127.0.0.1", true},
+		"file, and another's port": {there, "127.0.0.2", false},
+		"port and no file":         {there + "2", "127.0.0.1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Condition{File: tt.file}
+			switch tt.at {
+			case "":
+			case "full":
+				c.Port = full(t)
+			default:
+				c.Port = listening(t, tt.at)
+			}
+			if got := c.Holds(); got != tt.want {
+				t.Errorf("%+v: %v", c, got)
+			}
+		})
+	}
+}
+
+// A socket may get the very port that it connects to, and the connection be to itself: here there is but one.
+func TestConnectionToItselfIsNone(t *testing.T) {
+	runtime.LockOSThread() // its network ends with the test
+	const only = 40000
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		skip(t, "needs root, for a network namespace: ", err)
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	lo, _ := unix.NewIfreq("lo")
+	lo.SetUint16(unix.IFF_UP)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40000"), 0); err != nil {
+		skip(t, "needs to set a network's range of ports: ", err)
+	}
+	if (Condition{Port: only}).Holds() {
+		t.Error("it holds")
+	}
+}
