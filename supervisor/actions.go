@@ -114,7 +114,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	made, failed := s.deliver(s.ledger.Plan(r, nil))
 	switch {
 	case len(made) > 0:
-		s.journal.Broadcast(why)
+		s.journal.Say(journal.Broadcast, unix.SIGTERM, why)
 	case failed != nil:
 		s.journal.Unseen(why)
 	}
@@ -153,7 +153,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 		return false
 	}
 	_ = s.send(&forward.Delivery{Process: p, Signal: unix.SIGCONT, Child: s.worker.Is(pid)})
-	s.journal.Frozen(p)
+	s.journal.Say(journal.Frozen, p)
 	return true
 }
 
@@ -178,7 +178,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		return
 	}
 	if r.Worker.Gone && !s.cfg.Forking {
-		s.journal.Dropped(r.Signal, "the worker has gone")
+		s.journal.Dropped(came, "the worker has gone")
 		return
 	}
 	all, err := s.observe(r)

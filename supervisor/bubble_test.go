@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,7 +59,7 @@ func open(t *testing.T, cfg Config, tree string) *bubble {
 		b.w.start(child)
 	}
 	b.w.worker = all[len(all)-1]
-	b.s = New(cfg, b.w, b.w.queue, logx.New(int(log.Fd()), false, zapcore.DebugLevel))
+	b.s = New(cfg, b.w, b.w.queue, logx.New(int(log.Fd()), true, zapcore.DebugLevel))
 	return b
 }
 
@@ -180,15 +182,52 @@ func (b *bubble) wantSent(want string) {
 	}
 }
 
-// lines are those of the log so far that begin so, without what all begin with; pids count from 1.
-func (b *bubble) lines(begin string) []string {
+// logged are the lines of the log so far. Each has an event, and words that its format fits.
+func (b *bubble) logged() (all []map[string]any) {
 	b.t.Helper()
 	text, err := os.ReadFile(b.log.Name())
-	if err != nil {
+	for in := json.NewDecoder(strings.NewReader(withoutPIDs(string(text)))); err == nil; {
+		var line map[string]any
+		if err = in.Decode(&line); err == nil {
+			all = append(all, line)
+			if words := line["msg"].(string); line["event"] == "" || strings.Contains(words, "%!") {
+				b.t.Errorf("event %q: %s", line["event"], words)
+			}
+		}
+	}
+	if err != io.EOF {
 		b.t.Fatal(err)
 	}
-	all := strings.Split(withoutPIDs(strings.ReplaceAll(string(text), "drainit: ", "")), "\n")
-	return slices.DeleteFunc(all, func(line string) bool { return line == "" || !strings.HasPrefix(line, begin) })
+	return all
+}
+
+// fields are those of the last line about an event.
+func (b *bubble) fields(event string) (fields string) {
+	b.t.Helper()
+	for _, line := range b.logged() {
+		if line["event"] != event {
+			continue
+		}
+		fields = event
+		for _, key := range []string{"level", "phase", "reason", "status", "request", "signal", "pid", "comm", "left", "killed"} {
+			if line[key] != nil {
+				fields += fmt.Sprintf(" %s=%v", key, line[key])
+			}
+		}
+	}
+	return fields
+}
+
+// lines are those of the log so far that begin so, as the text format has them; pids count from 1.
+func (b *bubble) lines(begin string) (all []string) {
+	b.t.Helper()
+	for _, line := range b.logged() {
+		words := map[any]string{"warn": "warning: ", "error": "error: "}[line["level"]] + line["msg"].(string)
+		if strings.HasPrefix(words, begin) {
+			all = append(all, words)
+		}
+	}
+	return all
 }
 
 // info are the lines but those for debugging, which all tests write, without the ages of processes:

@@ -37,7 +37,7 @@ func (s *Supervisor) loop() {
 		}
 	}
 	s.returnTerminal()
-	s.journal.End(s.killed, s.exitCode().Status)
+	s.journal.End(s.killed, s.exitCode().Status, s.job != nil)
 }
 
 // takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether there

@@ -42,7 +42,7 @@ func (s *Supervisor) reap() {
 			return
 		}
 		if err != nil {
-			s.journal.Error("cannot wait for children: %v", err)
+			s.journal.Say(journal.WaitFailed, err)
 		}
 		if !ok {
 			break

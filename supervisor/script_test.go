@@ -132,14 +132,17 @@ func (b *bubble) happens(p *process, what string) {
 }
 
 // wantLog compares the log: each text must begin one line, or so many as the number before it. After
-// "only" come all lines but those for debugging, and "message" stands before the termination message.
+// "only" come all lines but those for debugging, "message" stands before the termination message, and "json"
+// before the fields of the last line about an event.
 func (b *bubble) wantLog(texts []string) {
 	b.t.Helper()
 	if len(texts) > 0 && texts[0] == "only" {
-		if got := b.info(); !slices.Equal(got, texts[1:]) {
-			b.t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(texts[1:], "\n"))
+		isLine := func(text string) bool { return !strings.HasPrefix(text, "json ") }
+		only := slices.DeleteFunc(slices.Clone(texts[1:]), func(text string) bool { return !isLine(text) })
+		if got := b.info(); !slices.Equal(got, only) {
+			b.t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(only, "\n"))
 		}
-		return
+		texts = slices.DeleteFunc(slices.Clone(texts[1:]), isLine)
 	}
 	for _, text := range texts {
 		word, rest, _ := strings.Cut(text, " ")
@@ -148,6 +151,11 @@ func (b *bubble) wantLog(texts []string) {
 		case word == "message":
 			if got := withoutPIDs(b.s.journal.Message); got != rest {
 				b.t.Errorf("the termination message is %q, want %q", got, rest)
+			}
+		case word == "json":
+			event, _, _ := strings.Cut(rest, " ")
+			if got := b.fields(event); got != rest {
+				b.t.Errorf("the fields are %q, want %q", got, rest)
 			}
 		case err == nil:
 			b.wantLines(n, rest)

@@ -92,6 +92,8 @@ func TestWithoutProc(t *testing.T) {
 		{"and a continued one", "", "node[TERM=0/2s]", "node gets STOP; 1s; node gets CONT; 1s; proc gone; TERM", "2s TERM node", "0 4s", nil},
 		{"the worker is killed unseen", "", "node[TERM]", "proc hidden; TERM", "*", "137 30s", []string{killing + "what is left", "1 warning",
 			"stopped after 30s: node[1] died of SIGKILL; killed what was left (grace period of 30s over); exit status 137"}},
+		{"a leftover of a worker that exits by itself is killed unseen", "", "node(job[TERM])", "proc hidden; node exits 0", "*", "0 30s",
+			[]string{"json ended level=info phase=done reason=grace status=0 pid=1 comm=node"}},
 		{"a leftover is killed unseen", "", "node[TERM=0](job[TERM])", "proc hidden; TERM", "*", "137 30s", []string{killing + "what is left", "1 warning",
 			"stopped after 30s: node[1] exited with status 0; killed what was left (grace period of 30s over); exit status 137"}},
 	})
@@ -107,6 +109,7 @@ func TestOnATerminal(t *testing.T) {
 		{"it is gone, and no signal stops", "--rewrite TERM:0 --rewrite INT:0", "node[HUP]", "tty; HUP", "0s HUP node", "", nil},
 		{"Ctrl-C", "", "node[INT]", "tty; INT; node dies INT", "0s INT node", "", []string{begins + ", Ctrl-C again kills at once", "0 warning"}},
 		{"Ctrl-C of which the second is ignored", "--second-stop ignore", "node[INT]", "tty; INT", "0s INT node", "", []string{begins, "0 " + begins + ","}},
+		{"its own end", "", "node", "tty; node exits 3", "", "3 0s", []string{"json ended level=debug phase=done reason=exit status=3 pid=1 comm=node"}},
 		{"TERM", "", "node[TERM]", "tty; TERM", "0s TERM node", "", []string{"0 stopping: SIGTERM sent to node[1]; what still runs after 30s is killed,"}},
 		{"a stopped job's stop", "", "sh[TERM](node[TERM,stopped])", "tty; TERM", "0s TERM sh; 0s CONT sh node", "", nil},
 		{"a stopped job's CONT; the next is for the worker", "", "sh[TERM](node[TERM,stopped])", "tty; CONT; CONT", "0s CONT sh node; 0s CONT sh", "", nil},
@@ -155,7 +158,7 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"PM2", "", "npx(PM2_v6.0.14:[TERM=0/2s])", "TERM", "*", "143 2s",
 			[]string{"PM2 kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT"}},
 		{"reaped orphans", "--warn-reaped=1", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s",
-			[]string{"1 warning", "warning: reaped orphan 1, exit status 143"}},
+			[]string{"0 warning", "json orphan_reaped level=info phase=running status=143 pid=1"}},
 		{"reaped orphans, unasked", "", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"0 warning"}},
 	})
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"reflect"
@@ -79,7 +80,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 		s.journal.Log.Close()
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
 		b.wantLog([]string{"only", want})
-		b.wantLog([]string{"message " + want})
+		fields := fmt.Sprintf("json ended level=info phase=done reason=stop status=%d request=%s", tt.want.Status, signals.Name(tt.sig))
+		b.wantLog([]string{"message " + want, fields})
 	}
 }
 
@@ -119,7 +121,7 @@ func TestStartFails(t *testing.T) {
 				t.Errorf("%v: %v", err, got)
 			}
 			b.s.journal.Log.Close()
-			b.wantLines(map[bool]int{true: 1}[started], "warning: no more pipes")
+			b.wantLines(map[bool]int{true: 1}[started], "warning: the worker will not be signalled if drainit is killed: no more pipes")
 		})
 	}
 }

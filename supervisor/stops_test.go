@@ -14,6 +14,8 @@ func TestStopOfAWorker(t *testing.T) {
 	playRows(t, []row{
 		{"it exits", "", "node[TERM=0/2s]", "TERM", "0s TERM node", "0 2s",
 			[]string{"only", begins + "what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0"}},
+		{"it exits, in JSON", "", "node[TERM=0]", "TERM", "*", "0 0s", []string{"json stopping level=info phase=draining request=SIGTERM signal=SIGTERM",
+			"json ended level=info phase=done reason=stop status=0 request=SIGTERM pid=1 comm=node"}},
 		{"it dies of the signal", "", "node", "TERM", "0s TERM node", "143 0s",
 			[]string{"warning: node[1] has no SIGTERM handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite TERM:SIG", "1 warning"}},
 		{"it dies of INT, and there is no terminal", "", "node", "INT", "0s INT node", "130 0s",
@@ -27,7 +29,7 @@ func TestStopOfAWorker(t *testing.T) {
 			"stopped after 12s: node[1] exited with status 1"}},
 		{"it outlives SIGKILL", "--grace 1s", "node[TERM,stuck]", "TERM", "0s TERM node; 1s KILL node x100", "137 6s", []string{"only",
 			begins + "what still runs after 1s is killed", "warning: grace period of 1s over: killing node[1] (sleeping); --grace gives more time",
-			"error: leaving 5s after SIGKILL, still alive: node[1] (sleeping)", "stopped after 6.0s; exit status 137"}},
+			"error: leaving 5s after SIGKILL, still alive: node[1] (sleeping)", "stopped after 6.0s: exit status 137"}},
 		{"it outlives SIGKILL, and /proc is gone", "", "node[TERM,stuck]", "TERM; 34s; proc gone", "*", "137 35s",
 			[]string{"error: leaving 5s after SIGKILL, still alive: what is left"}},
 		{"the grace begins with the arrival", "", "node[TERM]", "slow 3s; arrive TERM; 27s; is draining; slow 0s", "*", "137 30s", nil},
@@ -42,18 +44,23 @@ func TestStopOfAWorker(t *testing.T) {
 func TestStopByFlags(t *testing.T) {
 	playRows(t, []row{
 		{"another stop signal", "--stop-signal QUIT", "node[QUIT=0]", "QUIT", "0s QUIT node", "0 0s", nil},
-		{"a rewrite", "--rewrite TERM:INT", "node[INT=4]", "TERM", "0s INT node", "4 0s", nil},
+		{"a rewrite", "--rewrite TERM:INT", "node[INT=4]", "TERM", "0s INT node", "4 0s", []string{
+			"stopping on SIGTERM: SIGINT sent to node[1]; ", "json stopping level=info phase=draining request=SIGTERM signal=SIGINT",
+			"json ended level=info phase=done reason=stop status=4 request=SIGTERM pid=1 comm=node"}},
 		{"what is dropped has not come", "--stop-signal QUIT --rewrite TERM:0 --rewrite QUIT:0 --rewrite TSTP:0 --rewrite USR1:USR2",
 			"node[TERM,TSTP,USR2,INT=0]",
 			"TERM; QUIT; TSTP; is running; USR1; INT", "0s USR2 node; 0s INT node", "0 0s", []string{"dropped SIGTERM", "dropped SIGQUIT", "dropped SIGTSTP"}},
 		{"a stop delay ends in a line", "--stop-delay 5s", "node[TERM=0/2s]", "TERM; 4s; says 0 the stop delay; says 0 warning; 1s",
-			"5s TERM node", "0 7s", []string{"the stop delay is over: SIGTERM sent to node["}},
+			"5s TERM node", "0 7s", []string{"the stop delay is over: SIGTERM sent to node[", "json stopping level=info phase=draining request=SIGTERM",
+				"json delay_over level=info phase=draining request=SIGTERM signal=SIGTERM"}},
 		{"a stop delay is quiet", "--stop-delay 5s", "node[TERM=0,TSTP]", "TERM", "0s TSTP node; 5s TERM node", "0 5s",
 			[]string{"quiet: SIGTSTP to node[1]"}},
 		{"a stop delay with TSTP dropped", "--stop-delay 1s --rewrite TSTP:0", "node[TERM=0,TSTP]", "TERM", "1s TERM node", "0 1s",
 			[]string{"0 quiet", "0 warning"}},
 		{"143 is reported as 0", "--remap-exit 1 --remap-exit 143", "node", "TERM", "0s TERM node", "0 0s", nil},
-		{"137 of a kill is reported as 0", "--remap-exit 137", "node[TERM,stuck]", "TERM", "0s TERM node; 30s KILL node x100", "0 35s", nil},
+		{"137 of a kill is reported as 0", "--remap-exit 137", "node[TERM,stuck]", "TERM", "0s TERM node; 30s KILL node x100", "0 35s", []string{
+			"json still_alive level=error phase=done reason=grace pid=1 comm=node left=1",
+			"json ended level=info phase=done reason=grace status=0 request=SIGTERM pid=1 comm=node"}},
 	})
 }
 
@@ -61,7 +68,9 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 	const killed = "0s TERM node; 25s TERM job; 30s KILL job"
 	playRows(t, []row{
 		{"what it leaves is killed", "", "node[TERM=0](job[TERM])", "TERM", killed, "137 30s",
-			[]string{"message stopped after 30s: node[1] exited with status 0; killed job[2] (grace period of 30s over); exit status 137"}},
+			[]string{"message stopped after 30s: node[1] exited with status 0; killed job[2] (grace period of 30s over); exit status 137",
+				"json killing level=warn phase=killing reason=grace pid=2 comm=job left=1",
+				"json ended level=info phase=done reason=grace status=137 request=SIGTERM pid=1 comm=node killed=1"}},
 		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},
 		{"what it leaves may exit in time", "", "node[TERM=0](job[TERM=9/1s])", "TERM", "0s TERM node; 25s TERM job", "0 26s", nil},
 		{"what outlives SIGKILL was not killed", "", "node[TERM=0](job[TERM,stuck])", "TERM", "*", "137 35s",
@@ -70,7 +79,8 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 			[]string{"not signalled: daemon[1]: it was there before the stop, and the work goes on"}},
 		{"the death of a parent is known at once", "", "node[TERM](a(b[TERM]))",
 			"TERM; 2s; says 0 not signalled; a dies KILL; says not signalled: b[3]", "0s TERM node", "", nil},
-		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s", nil},
+		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s",
+			[]string{"json killing level=info phase=killing reason=forward_worker status=0 pid=1 comm=node left=1"}},
 	})
 }
 
@@ -99,9 +109,13 @@ func TestStopOfAShell(t *testing.T) {
 func TestWorkerExitsByItself(t *testing.T) {
 	const over = "0s TERM job; 30s KILL job"
 	playRows(t, []row{
-		{"and leaves nothing", "", "node", "node exits 7", "", "7 0s", []string{"only"}},
+		{"and leaves nothing", "", "node", "node exits 7", "", "7 0s", []string{"only", "stopped: node[1] exited with status 7",
+			"json ended level=info phase=done reason=exit status=7 pid=1 comm=node"}},
+		{"with status 0, and leaves nothing", "", "node", "node exits 0", "", "0 0s", []string{"json ended level=debug phase=done reason=exit status=0 pid=1 comm=node"}},
 		{"and what it leaves exits", "", "node(a[TERM=0/2s] b[TERM=0/2s])", "node exits 7", "0s TERM a; 0s TERM b", "7 2s", []string{"only",
-			"warning: node[1] exited with status 7 and left 2 processes (a[2], b[3]), SIGTERM now, SIGKILL in 30s", "stopped 2.0s after node[1] exited with status 7"}},
+			"warning: node[1] exited with status 7 and left 2 processes (a[2], b[3]), SIGTERM now, SIGKILL in 30s", "stopped 2.0s after node[1] exited with status 7",
+			"json worker_exited level=warn phase=draining reason=exit status=7 pid=1 comm=node left=2",
+			"json ended level=info phase=done reason=exit status=7 pid=1 comm=node"}},
 		{"and what it leaves does not", "", "node(job[TERM])", "node exits 1", over, "1 30s",
 			[]string{"message stopped 30s after node[1] exited with status 1; killed job[2] (grace period of 30s over)"}},
 		{"with an infinite grace", "--grace infinity", "node(job[TERM])", "node exits 7", over, "7 30s", nil},
@@ -109,7 +123,8 @@ func TestWorkerExitsByItself(t *testing.T) {
 		{"with a grace of 0", "--grace 0s", "node(job[TERM])", "node exits 7", "0s KILL job", "7 0s", nil},
 		{"with a rewrite", "--rewrite TERM:INT", "node(job[INT=0])", "node exits 7", "0s INT job", "7 0s", nil},
 		{"with TERM dropped", "--rewrite TERM:0", "node(job[TERM=0])", "node exits 7", "0s TERM job", "7 0s", nil},
-		{"for the worker alone", "--forward worker", "node(job[TERM=0])", "node exits 7", "0s KILL job", "7 0s", nil},
+		{"for the worker alone", "--forward worker", "node(job[TERM=0])", "node exits 7", "0s KILL job", "7 0s",
+			[]string{"stopped 0.0s after node[1] exited with status 7"}},
 		{"the first stop signal after it begins the grace anew, and what is killed shows in the status", "", "node(job[TERM])",
 			"node exits 0; 20s; TERM; says SIGTERM: the grace period starts now, SIGKILL in 30s", "0s TERM job; 50s KILL job", "137 50s",
 			[]string{killing + "job["}},
@@ -121,13 +136,16 @@ func TestWorkerIsKilled(t *testing.T) {
 	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it"
 	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"
 	playRows(t, []row{
-		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning", "message " + oom}},
+		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning", "message " + oom,
+			"json worker_killed level=warn phase=running reason=outside status=137 signal=SIGKILL pid=1 comm=node",
+			"json ended level=info phase=done reason=outside status=137 pid=1 comm=node"}},
 		{"by SEGV", "", "node", "node dies SEGV", "", "139 0s",
 			[]string{"warning: node[1] was killed by SIGSEGV, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside", "1 warning"}},
-		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded}},
+		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded,
+			"json ended level=info phase=done reason=forwarded status=129 pid=1 comm=node"}},
 		{"by that, though it had a handler", "", "node[HUP!]", "HUP", "0s HUP node", "129 0s",
 			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded"}},
-		{"by that, and all the rest follows", "", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
+		{"by that, and all the rest follows", "--rewrite USR1:USR2", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
 			[]string{"dropped SIGUSR1: the worker has gone", "0 warning: node[1] was killed"}},
 	})
 }
@@ -136,7 +154,9 @@ func TestSecondStop(t *testing.T) {
 	const forced, ignore = "warning: second stop signal, force-stop: killing node[", "--second-stop ignore"
 	playRows(t, []row{
 		{"within 100 ms it is the same request", "", "node[TERM]", "TERM; 50ms; INT; is draining; 49ms; TERM; says 0 SIGTERM repeated; 1ms; INT",
-			"0s TERM node; 100ms KILL node", "137 100ms", []string{"SIGINT repeated within 100ms: treated as one request", forced}},
+			"0s TERM node; 100ms KILL node", "137 100ms", []string{"SIGINT repeated within 100ms: treated as one request", forced,
+				"json stop_repeated level=info phase=draining request=SIGINT", "json killing level=warn phase=killing reason=second_stop pid=1 comm=node left=1",
+				"json ended level=info phase=done reason=second_stop status=137 request=SIGTERM pid=1 comm=node killed=1"}},
 		{"in a slow snapshot it goes by its arrival", "", "node[TERM]", "slow 3s; arrive TERM; 99999us; arrive TERM; 7s", "3s TERM node", "", nil},
 		{"in a slow snapshot, 100 ms later", "", "node[TERM]", "slow 3s; arrive TERM; 100ms; arrive TERM; 7s", "3s TERM node; 6s KILL node", "", nil},
 		{"one that may have come with the first", "", "node[TERM]", "TERM; 1s; late TERM 99999us; is draining; late TERM 100ms",
@@ -144,7 +164,7 @@ func TestSecondStop(t *testing.T) {
 		{"one that can't be seen", "", "node[TERM]", "proc descriptors; TERM; 2s; TERM", "*", "137 2s",
 			[]string{"message stopped after 2.0s: node[1] died of SIGKILL; killed what was left (second stop signal, force-stop); exit status 137"}},
 		{"it is ignored", ignore, "node[TERM]", "TERM; 1s; INT; 1s; INT; 1s; INT; is draining", "0s TERM node; 30s KILL node", "137 30s",
-			[]string{"SIGINT again: ignored"}},
+			[]string{"SIGINT again: ignored", "json stop_ignored level=info phase=draining request=SIGINT"}},
 		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; 64", "*", "137 4s", []string{forced}},
 		{"nor is it where a look takes long", ignore, "node[TERM]", "slow 1s; TERM; 4s; 64; 3s", "*", "137 6s", []string{forced}},
 		{"nor is it where no stop has begun", ignore, "node[TERM]", "64", "*", "137 0s", []string{forced}},
@@ -185,7 +205,8 @@ func TestForking(t *testing.T) {
 			"1h0m0s HUP a; 1h0m0s HUP b; 1h0m0s TSTP a; 1h0m0s TSTP b; 1h0m1.05s CONT a; 1h0m1.05s CONT b; " +
 				"1h0m1.05s TERM a; 1h0m1.05s TERM b; 1h0m26.05s TERM child", // a may have signalled what it leaves
 			"0 1h0m27.05s", []string{runsOn + "2 processes (a["}},
-		{"it ends with the last", forking, "node(a b)", "node exits 0; a exits 1; 1m; is running; b exits 1", "", "0 1m0s", []string{"0 stopped"}},
+		{"it ends with the last", forking, "node(a b)", "node exits 0; a exits 1; 1m; is running; b exits 1", "", "0 1m0s",
+			[]string{"only", runsOn + "2 processes (a[2], b[3])", "stopped 1m0s after node[1] exited with status 0"}},
 		{"it fails", forking, "node(a[TERM=0])", "node exits 1", "0s TERM a", "1 0s", []string{left("1 and left 1 process"), "0 " + runsOn}},
 		{"it exits in a drain", forking, "node[TERM=0](a[TERM=0])", "TERM", "0s TERM node; 25s TERM a", "0 25s", []string{"0 " + runsOn}},
 		{"it leaves nothing", forking, "node", "node exits 0", "", "0 0s", []string{"0 " + runsOn}},

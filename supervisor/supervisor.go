@@ -78,7 +78,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		clues:  make(map[int]clue),
 	}
 	s.ready.Store(cfg.Ready == ready.Condition{})
-	s.journal = journal.New(log, s.machine, s.worker)
+	s.journal = journal.New(log, s.machine, s.worker, cfg.TerminationLog)
 	return s
 }
 
@@ -86,22 +86,20 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
-	outcome := s.run()
-	s.journal.WriteMessage(s.cfg.TerminationLog)
-	return outcome
+	return s.run()
 }
 
 // run runs the worker to its end.
 func (s *Supervisor) run() Outcome {
 	if err := s.prepare(); err != nil {
-		s.journal.NotStarted("cannot start: " + err.Error())
+		s.journal.NotStarted("cannot start: "+err.Error(), spawn.StatusFailed)
 		return Outcome{Status: spawn.StatusFailed}
 	}
 	if s.stopBeforeStart() {
 		return s.exitCode()
 	}
 	if err := s.startWorker(); err != nil {
-		s.journal.NotStarted(err.Error())
+		s.journal.NotStarted(err.Error(), err.Status)
 		return Outcome{Status: err.Status}
 	}
 	s.queue.SubscribeRest()
@@ -126,7 +124,7 @@ func (s *Supervisor) prepare() error {
 	s.queue.Subscribe(append(s.cfg.stops, signals.ForceStop), s.cfg.Rewrites.From())
 	s.publish() // no stop signal is lost any longer
 	if err := reaper.BecomeSubreaper(); err != nil {
-		s.journal.NotAdopting(err)
+		s.journal.Say(journal.NotAdopting, err)
 	}
 	if sig := s.cfg.ParentDeathSignal; sig != 0 {
 		if err := spawn.WatchParent(parent, sig); err != nil {
@@ -149,7 +147,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(by)}, At: time.Now()}
 	s.job.RecordExit(sig, sig, sig, signals.SetOf(sig)) // as if the worker had died of it
 	s.machine.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: sig})
-	s.journal.StoppedEarly(sig)
+	s.journal.StoppedEarly(sig, s.exitCode().Status)
 	return true
 }
 
@@ -162,7 +160,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	s.worker.PID, s.worker.PGID = pid, pid
 	s.job.Started(pid)
 	if err != nil {
-		s.journal.Warn("%v", err)
+		s.journal.Say(journal.Unguarded, err)
 	}
 	return nil
 }

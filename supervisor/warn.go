@@ -10,6 +10,7 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/diag"
+	"drainit/internal/journal"
 	"drainit/internal/proc"
 	"drainit/internal/program"
 	"drainit/reaper"
@@ -61,7 +62,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	}
 	s.warnWrapped(before)
 	if !s.isTold(before) {
-		s.journal.Untold()
+		s.journal.Say(journal.Untold, journal.ErrUntold)
 	}
 	for _, p := range diag.PM2(before, s.worker.PID) {
 		s.journal.PM2(p)
@@ -122,7 +123,7 @@ func (s *Supervisor) warnParent() {
 	}
 	for p := parent; err == nil && diag.KeepsSignals(p); p, err = s.sys.Process(p.PPID) {
 		if p.PID == 1 {
-			s.journal.Unreachable(parent)
+			s.journal.Say(journal.Unreachable, parent)
 			return
 		}
 	}

@@ -25,71 +25,110 @@ type Kill struct {
 // Unnamed stands for victims that /proc does not show.
 const Unnamed = "what was left"
 
+// The values of the field reason: why the worker ended, or what was left was killed.
+const (
+	reasonExit       = "exit"           // it exited by itself
+	reasonStop       = "stop"           // a stop signal came, and all ended in time
+	reasonGrace      = "grace"          // the grace period was over
+	reasonSecondStop = "second_stop"    // a second stop signal, or drainit stop --force
+	reasonWorkerOnly = "forward_worker" // the worker has ended, and --forward worker leaves the rest no time
+	reasonOutside    = "outside"        // it died of a signal that drainit did not send
+	reasonForwarded  = "forwarded"      // it died of a signal that drainit forwarded
+	reasonNotStarted = "not_started"    // there was no worker
+)
+
+// reason is why the worker ended, or was killed.
+func (j *Journal) reason() string {
+	_, requested := j.machine.Requested()
+	died := j.worker.Gone() && j.worker.Exit.TermSignal() != 0
+	switch {
+	case j.why != "":
+		return j.why
+	case died && !j.worker.Sent.Has(j.worker.Exit.TermSignal()):
+		return reasonOutside
+	case died && j.worker.Forwarded.Has(j.worker.Exit.TermSignal()):
+		return reasonForwarded
+	case requested:
+		return reasonStop
+	}
+	return reasonExit
+}
+
+// ending are the fields of a line about an end.
+func ending(reason string, status int) []logx.Field {
+	return []logx.Field{logx.Value("reason", reason), logx.Value("status", status)}
+}
+
+// workersEnd are those of a line about the worker's.
+func (j *Journal) workersEnd() []logx.Field { return ending(j.reason(), j.worker.Exit.ExitStatus()) }
+
 // Killing names each process that is about to be killed, at the end of the grace or by a
 // force-stop: it can't be asked afterwards.
 func (j *Journal) Killing(forced bool, left Left) Kill {
 	k := Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
-	hint := "; with --second-stop ignore only drainit stop --force does so"
-	if !forced {
-		grace := j.machine.Grace()
-		drains := func(p *proc.Process) bool { return !p.Ignores(j.machine.StopSignal()) }
-		_, requested := j.machine.Requested()
-		if !requested {
-			grace = min(grace, machine.CrashGrace)
-		}
-		k.Why, hint = fmt.Sprintf("grace period of %v over", grace), ""
-		if requested && slices.ContainsFunc(left.All, drains) {
-			hint = "; --grace gives more time"
-		}
-	}
 	if left.Err != nil {
 		k.Victims = Unnamed
 	}
-	j.Warn("%s: killing %v%s", k.Why, left.states(), hint)
+	if forced {
+		j.why = reasonSecondStop
+		j.Say(killForced, left.states(), []logx.Field{logx.Value("reason", j.why)})
+		return k
+	}
+	j.why = reasonGrace
+	grace, hint := j.machine.Grace(), ""
+	drains := func(p *proc.Process) bool { return !p.Ignores(j.machine.StopSignal()) }
+	if _, requested := j.machine.Requested(); !requested {
+		grace = min(grace, machine.CrashGrace)
+	} else if slices.ContainsFunc(left.All, drains) {
+		hint = "; --grace gives more time"
+	}
+	k.Why = fmt.Sprintf("grace period of %v over", grace)
+	j.Say(killGrace, grace, left.states(), hint, []logx.Field{logx.Value("reason", j.why)})
 	return k
 }
 
-// End is the last line: how long it took, how the worker ended, what was killed and why; it
-// is the termination message, too, of a kill. There is none where the worker ended by itself
-// and left nothing.
-func (j *Journal) End(killed Kill, status int) {
+// End is the last line: how long it took, how the worker ended, what was killed and why; it is the
+// termination message, too, of a kill. It is for debugging where the worker ended by itself and left
+// nothing, with status 0 or on a terminal: a person there sees that.
+func (j *Journal) End(killed Kill, status int, onTerminal bool) {
 	since, requested := j.machine.Requested()
-	if !requested && !j.exited {
-		return
-	}
-	if !requested {
-		since = j.worker.Exit.At
-	}
 	if j.stuck {
 		killed = Kill{}
 	}
-	took := time.Since(since)
-	fields := []logx.Field{logx.Value("status", status), logx.Value("duration_s", logx.InTenths(took))}
-	words := fmt.Sprintf("stopped %s after %s", logx.Round(took), j.ended(killed))
-	if requested {
-		words = strings.TrimSuffix(fmt.Sprintf("stopped after %s: %s", logx.Round(took), j.ended(killed)), ": ")
-		fields = append(fields, fieldsOf(j.machine.StopSignal())...)
-	}
-	if !j.worker.Gone() || j.worker.Exit.TermSignal() != 0 || j.worker.Exit.ExitStatus() != status {
-		words += fmt.Sprintf("; exit status %d", status)
-	}
+	fields := append(ending(j.reason(), status), fieldsOf(j.worker)...)
 	if killed.Count > 0 {
 		fields = append(fields, logx.Value("killed", killed.Count))
 	}
-	j.info("%v", phrase{words, fields})
-	if killed.Victims != "" {
-		j.Message = words
+	told, words := killed.Victims != "", j.ended(killed, status)
+	lasted := func(since time.Time) phrase {
+		took := time.Since(since)
+		return phrase{logx.Round(took), []logx.Field{logx.Value("duration_s", logx.InTenths(took))}}
+	}
+	switch {
+	case requested:
+		j.last(endOfStop, told, lasted(since), words, fields, fieldsOf(came(j.machine.StopSignal())))
+	case j.exited:
+		j.last(endOfLeft, told, lasted(j.worker.Exit.At), words, fields)
+	case !told && (status == 0 || onTerminal):
+		j.last(endAsPlanned, told, words, fields)
+	default:
+		j.last(endOfWorker, told, words, fields)
 	}
 }
 
-// ended are the worker's end and what was killed. A worker that drainit killed is named once.
-func (j *Journal) ended(killed Kill) string {
+// ended are the worker's end, what was killed, and the exit status where that is another than the worker's.
+// A worker that drainit killed is named once.
+func (j *Journal) ended(killed Kill, status int) string {
 	var parts []string
-	if j.worker.Gone() && !(j.worker.Exit.TermSignal() == unix.SIGKILL && strings.Contains(killed.Victims, j.worker.String())) {
+	gone := j.worker.Gone()
+	if gone && !(j.worker.Exit.TermSignal() == unix.SIGKILL && strings.Contains(killed.Victims, j.worker.String())) {
 		parts = append(parts, j.worker.String()+" "+j.worker.HowExited())
 	}
 	if killed.Victims != "" {
 		parts = append(parts, fmt.Sprintf("killed %s (%s)", killed.Victims, killed.Why))
+	}
+	if !gone || j.worker.Exit.TermSignal() != 0 || j.worker.Exit.ExitStatus() != status {
+		parts = append(parts, fmt.Sprintf("exit status %d", status))
 	}
 	return strings.Join(parts, "; ")
 }

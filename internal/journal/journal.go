@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
@@ -29,18 +29,20 @@ type Journal struct {
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
-	// The first delivery of a stop in words, "" for none, and how many processes were sent one.
-	firstStop string
+	// The first delivery of a stop, the zero one for none, and how many processes were sent one.
+	firstStop forward.Delivery
 	stopsSent int
-	exited    bool // a line says that the worker exited by itself: then its end has one, too
-	stuck     bool // not all victims have ended: then the end names none
+	exited    bool   // a line says that the worker exited by itself and left something
+	why       string // a value of the field reason: why what was left was killed, "" where it was not
+	stuck     bool   // not all victims have ended: then the end names none
+	file      string // for the termination message, "" for none
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
 }
 
 // New returns a journal that has said nothing.
-func New(log *logx.Log, m *machine.Machine, w *worker.Worker) *Journal {
-	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool)}
+func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
+	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), file: file}
 }
 
 // first reports whether a thing is said for the first time.
@@ -51,47 +53,61 @@ func (j *Journal) first(thing string) bool {
 }
 
 // once writes a line for the first time only.
-func (j *Journal) once(write func(string, ...any) string, format string, args ...any) {
-	if j.first(format) {
-		write(format, args...)
+func (j *Journal) once(m Message, args ...any) {
+	if j.first(m.text) {
+		j.Say(m, args...)
 	}
 }
 
-// WriteMessage writes the termination message, if there is one and the file is there for
-// it. A file that was asked for and can't be written is worth a warning.
-func (j *Journal) WriteMessage(file string) {
-	if err := logx.WriteTerminationLog(file, j.Message); err != nil && file != logx.DefaultTerminationLog {
-		j.Warn("cannot write the termination message to %s: %v", file, err)
-	}
-}
-
-// Warn and Error, and debug and info, write a line of that level and return it.
-func (j *Journal) Warn(f string, args ...any) string  { return j.line(zapcore.WarnLevel, f, args...) }
-func (j *Journal) Error(f string, args ...any) string { return j.line(zapcore.ErrorLevel, f, args...) }
-func (j *Journal) info(f string, args ...any) string  { return j.line(zapcore.InfoLevel, f, args...) }
-func (j *Journal) debug(f string, args ...any) string { return j.line(zapcore.DebugLevel, f, args...) }
-
-// line writes a line. Its fields are the phase and those of what its words name: of several
-// processes or signals, those of the first.
-func (j *Journal) line(level zapcore.Level, format string, args ...any) (msg string) {
-	if level == zapcore.DebugLevel && !j.Log.Enabled(level) { // there may be thousands
+// Say writes a line and returns its words.
+func (j *Journal) Say(m Message, args ...any) (words string) {
+	if m.level == atDebug && !j.Log.Enabled(atDebug) { // there may be thousands
 		return ""
 	}
-	all := []logx.Field{logx.Value("phase", j.machine.Phase().String())}
-	for i, arg := range args {
+	words, fields := j.line(m, args)
+	j.Log.Line(m.level, m.event, words, fields...)
+	return words
+}
+
+// last writes the last line of a life. Before it goes the termination message, which is the same if told is
+// set. A file that was asked for and can't be written is worth a warning.
+func (j *Journal) last(m Message, told bool, args ...any) {
+	words, fields := j.line(m, args)
+	if told {
+		j.Message = words
+	}
+	if err := logx.WriteTerminationLog(j.file, j.Message); err != nil && j.file != logx.DefaultTerminationLog {
+		j.Say(messageFailed, j.file, err)
+	}
+	j.Log.Line(m.level, m.event, words, fields...)
+}
+
+// line returns the words of a line and its fields: the phase, those of what the words name (of several
+// processes or signals, those of the first), and those among args, which are not in the words.
+func (j *Journal) line(m Message, args []any) (words string, all []logx.Field) {
+	all = []logx.Field{logx.Value("phase", j.machine.Phase().String())}
+	var named []any
+	for _, arg := range args {
 		for _, f := range fieldsOf(arg) {
 			if !slices.ContainsFunc(all, func(other logx.Field) bool { return other.Key == f.Key }) {
 				all = append(all, f)
 			}
 		}
-		if sig, ok := arg.(unix.Signal); ok {
-			args[i] = signals.Name(sig)
+		switch arg := arg.(type) {
+		case unix.Signal:
+			named = append(named, signals.Name(arg))
+		case []logx.Field:
+		default:
+			named = append(named, arg)
 		}
 	}
-	msg = fmt.Sprintf(format, args...)
-	j.Log.Line(level, msg, all...)
-	return msg
+	return fmt.Sprintf(m.text, named...), all
 }
+
+// came is a signal that came to drainit, where others are those that were sent.
+type came unix.Signal
+
+func (c came) String() string { return signals.Name(unix.Signal(c)) }
 
 func fieldsOf(arg any) []logx.Field {
 	switch arg := arg.(type) {
@@ -101,8 +117,12 @@ func fieldsOf(arg any) []logx.Field {
 		return []logx.Field{logx.Value("pid", arg.PID), logx.Value("comm", logx.Printable(arg.Comm))}
 	case unix.Signal:
 		return []logx.Field{logx.Value("signal", signals.Name(arg))}
+	case came:
+		return []logx.Field{logx.Value("request", arg.String())}
 	case Left:
 		return arg.count()
+	case []logx.Field:
+		return arg
 	case phrase:
 		return arg.fields
 	}
@@ -133,7 +153,7 @@ func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).Str
 
 // Settings are the flags and variables that were given, for -v.
 func (j *Journal) Settings(given []string) {
-	j.debug("settings: %s; pid %d", strings.Join(given, " "), os.Getpid())
+	j.Say(settings, strings.Join(given, " "), os.Getpid())
 }
 
 // Left is what is alive below drainit. Err is why that is not known.
@@ -155,7 +175,7 @@ func (l Left) states() phrase {
 	if len(l.All) == 0 { // they are ending or hidden from us
 		return phrase{"what is left", l.count()}
 	}
-	return phrase{logx.List(l.All, logx.WithState), l.count()}
+	return phrase{logx.List(l.All, logx.WithState), append(l.count(), fieldsOf(*l.All[0])...)}
 }
 
 func (l Left) count() []logx.Field {

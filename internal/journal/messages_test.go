@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"cmp"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -13,179 +15,210 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"text/template"
+
+	"go.uber.org/zap/zapcore"
+
+	"drainit/internal/logx"
 )
 
 var update = flag.Bool("update", false, "write the page of messages anew")
 
-const (
-	page = "../../docs/messages.md"
-	head = `# Messages
+const page = "../../docs/messages.md"
 
-For those who search for a line: the messages of the log, of the command line and of the verbs, as they stand in the code, with … for what changes. The lines of the log are in package journal, one function for each; what has no level is
-an error, or a part of a line; "a verb" says a line of its own. [operations.md](operations.md#the-log) says what to do about a line. Made by: go test ./internal/journal -run TestPageOfMessages -update
-
-| level | when | words |
-|---|---|---|
-`
-)
-
-// The page has every message of the code, and no other.
+// The page has every line of the log, every reason, and every error of the command line, the start and the
+// verbs, and no other. The template says when each comes, and what to do.
 func TestPageOfMessages(t *testing.T) {
-	var rows []string
-	for _, dir := range []string{".", "../diag", "../term", "../logx", "../worker", "../spawn", "../cli", "../inspect", "../../supervisor"} {
-		rows = append(rows, messagesIn(t, dir)...)
+	p := make(contents)
+	p.addLines(t)
+	p.addErrors(t)
+	if len(p) < 110 {
+		t.Errorf("%d messages: the code is not understood any longer", len(p))
 	}
-	want := head + strings.Join(rows, "")
+	var made strings.Builder
+	funcs := template.FuncMap{"line": p.line, "reason": p.reason, "error": p.error}
+	tmpl, err := template.New("messages.md.tmpl").Funcs(funcs).ParseFiles("testdata/messages.md.tmpl")
+	if err == nil {
+		err = tmpl.Execute(&made, nil)
+	}
+	if err != nil || len(p) > 0 {
+		t.Fatalf("%v; testdata/messages.md.tmpl does not say when these come, and what to do: %q", err, slices.Sorted(maps.Keys(p)))
+	}
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(made.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := os.ReadFile(page); err != nil || string(got) != want {
-		t.Errorf("%s is not what the code says (%v): go test ./internal/journal -run TestPageOfMessages -update", page, err)
-	}
-	if len(rows) < 60 {
-		t.Errorf("%d messages: the code is not understood any longer", len(rows))
+	if got, err := os.ReadFile(page); err != nil || string(got) != made.String() {
+		t.Errorf("%s is out of date (%v): go test ./internal/journal -run TestPageOfMessages -update", page, err)
 	}
 }
 
-// messagesIn are the rows of a package: a function that writes a line, or makes a warning,
-// and the texts that it is made of. A case with a comment beside it has a row of its own.
-func messagesIn(t *testing.T, dir string) (rows []string) {
+// Each line has an event, a level and words, and none is written past the table of them.
+func TestEveryLineHasAnEvent(t *testing.T) {
+	for _, dir := range []string{"../..", "../*", "../../supervisor", "../../forward", "../../reaper"} {
+		inspect(t, dir, func(file string, n ast.Node) {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if _, method := called(n); method == "Line" && filepath.Base(file) != "journal.go" {
+					t.Errorf("%s writes a line beside package journal", file)
+				}
+			case *ast.CompositeLit:
+				if named(n.Type) == "Message" && filepath.Base(file) != "messages.go" {
+					t.Errorf("%s has a line that is not in messages.go", file)
+				}
+			}
+		})
+	}
+}
+
+// contents are what the page has to say: a line by the name of its variable, a reason, and an error by its
+// words. What it has said is deleted.
+type contents map[string]Message
+
+func (p contents) take(key string) (Message, error) {
+	m, ok := p[key]
+	delete(p, key)
+	if !ok {
+		return m, fmt.Errorf("%q is not in the code, or twice here", key)
+	}
+	return m, nil
+}
+
+// line is the row of some lines about one event.
+func (p contents) line(names, when, do string) (row string, err error) {
+	var event string
+	var levels, texts []string
+	for _, name := range strings.Fields(names) {
+		m, err := p.take(name)
+		if event = cmp.Or(event, m.event); err != nil || m.event != event {
+			return "", fmt.Errorf("%s: event %q, in a row about %q: %w", name, m.event, event, err)
+		}
+		if level := m.level.String(); !slices.Contains(levels, level) {
+			levels = append(levels, level)
+		}
+		if text := "`" + shown(m.text) + "`"; text != "`…`" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	words := cmp.Or(strings.Join(texts, "<br>"), "the error alone")
+	return "| `" + event + "` | " + strings.Join(levels, ", ") + " | " + words + " | " + when + " | " + do + " |", nil
+}
+
+func (p contents) reason(reason, means string) (row string, err error) {
+	_, err = p.take("reason " + reason)
+	return "| `" + reason + "` | " + means + " |", err
+}
+
+func (p contents) error(text, status, do string) (row string, err error) {
+	_, err = p.take("error " + text)
+	return "| `" + text + "` | " + status + " | " + do + " |", err
+}
+
+// addLines adds the lines, the one of the log itself among them, and the reasons.
+func (p contents) addLines(t *testing.T) {
+	t.Helper()
+	levels := map[string]zapcore.Level{"atDebug": atDebug, "atInfo": atInfo, "atWarn": atWarn, "atError": atError}
+	p["linesDropped"] = Message{logx.DroppedEvent, atWarn, logx.DroppedText}
+	inspect(t, ".", func(_ string, n ast.Node) {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return
+		}
+		name := spec.Names[0].Name
+		if lit, ok := spec.Values[0].(*ast.CompositeLit); ok && named(lit.Type) == "Message" {
+			level, ok := levels[named(lit.Elts[1])]
+			m := Message{textOf(lit.Elts[0]), level, textOf(lit.Elts[2])}
+			if p[name] = m; !ok || m.text == "" || !regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`).MatchString(m.event) {
+				t.Errorf("%s: %+v", name, m)
+			}
+		} else if strings.HasPrefix(name, "reason") {
+			p["reason "+textOf(spec.Values[0])] = Message{}
+		}
+	})
+}
+
+// addErrors adds what is given to errors.New and fmt.Errorf where the command line is read, the worker is
+// started and a verb is run, why a COMMAND can't be run (spawn.explain), and hints.
+func (p contents) addErrors(t *testing.T) {
+	t.Helper()
+	add := func(n ast.Expr) {
+		if text := shown(textOf(n)); regexp.MustCompile(`[A-Za-z]{3}`).MatchString(text) {
+			p["error "+text] = Message{}
+		}
+	}
+	for _, dir := range []string{"../cli", "../signals", "../health", "../spawn", "../inspect", "../logx", "../../supervisor"} {
+		inspect(t, dir, func(_ string, n ast.Node) {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if owner, f := called(n); f == "NotStarted" || slices.Contains([]string{"errors.New", "fmt.Errorf"}, owner+"."+f) {
+					add(n.Args[0])
+				}
+			case *ast.AssignStmt:
+				for i, to := range n.Lhs {
+					if name := named(to); (name == "why" || name == "hint") && len(n.Lhs) == len(n.Rhs) {
+						why := n.Rhs[i]
+						if call, ok := why.(*ast.CallExpr); ok && len(call.Args) > 1 { // of Sprintf
+							why = call.Args[0]
+						}
+						add(why)
+					}
+				}
+			}
+		})
+	}
+}
+
+// called is the function or method of a call, and its package or variable.
+func called(call *ast.CallExpr) (owner, name string) {
+	if f, ok := call.Fun.(*ast.SelectorExpr); ok {
+		return named(f.X), f.Sel.Name
+	}
+	return "", ""
+}
+
+// inspect calls see with each node of a folder's files but those of tests.
+func inspect(t *testing.T, dir string, see func(file string, n ast.Node)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %v", dir, err)
 	}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		beside := make(map[int]string) // comments by line
-		for _, c := range file.Comments {
-			beside[set.Position(c.Pos()).Line] = c.Text()
-		}
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Body == nil {
-				continue
-			}
-			cases := make(map[ast.Node]string)
-			ast.Inspect(f.Body, func(n ast.Node) bool {
-				if c, ok := n.(*ast.CaseClause); ok && dir == "." && beside[set.Position(c.Colon).Line] != "" {
-					cases[c] = beside[set.Position(c.Colon).Line]
-				}
-				return true
-			})
-			made := dir == "../logx" || returns(f.Type, "string") || returns(f.Type, "error") && dir != "../../supervisor"
-			rows = append(rows, row(f, cases, made, when(f.Name.Name, f.Doc.Text()))...)
-			for _, c := range slices.SortedFunc(maps.Keys(cases), func(a, b ast.Node) int { return int(a.Pos() - b.Pos()) }) {
-				rows = append(rows, row(c, nil, false, when("", cases[c]))...)
-			}
-		}
+		ast.Inspect(file, func(n ast.Node) bool { see(name, n); return true })
 	}
-	return rows
 }
 
-// row is what a function or a case says, but for these cases in it; none where it neither
-// writes nor makes what is written.
-func row(of ast.Node, but map[ast.Node]string, made bool, when string) []string {
-	var levels, texts []string
-	ast.Inspect(of, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CaseClause:
-			return but[n] == ""
-		case *ast.SelectorExpr:
-			if level, ok := levelOf(n); ok && !slices.Contains(levels, level) {
-				levels = append(levels, level)
-			}
-		case *ast.CallExpr:
-			return !isKept(n)
-		case *ast.BasicLit:
-			if text, ok := textOf(n); ok && !slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
-		}
-		return true
-	})
-	if len(texts) == 0 || len(levels) == 0 && !made {
-		return nil
+// named is an identifier's name, "" of anything else.
+func named(n ast.Expr) string {
+	if id, ok := n.(*ast.Ident); ok {
+		return id.Name
 	}
-	return []string{"| " + strings.Join(levels, ", ") + " | " + when + " | `" + strings.Join(texts, "`<br>`") + "` |\n"}
+	return ""
 }
 
-// levelOf is the level of a method that writes a line: j.Warn, or s.journal.Warn.
-func levelOf(method *ast.SelectorExpr) (level string, ok bool) {
-	level = strings.ToLower(method.Sel.Name)
-	switch owner := method.X.(type) {
-	case *ast.Ident:
-		ok = owner.Name == "j"
-	case *ast.SelectorExpr:
-		ok = owner.Sel.Name == "journal"
+// textOf is a literal, or what is joined of some and of others, for which … stands.
+func textOf(n ast.Expr) string {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(n.Value)
+		return text
+	case *ast.BinaryExpr:
+		return cmp.Or(textOf(n.X), "%v") + cmp.Or(textOf(n.Y), "%v")
 	}
-	switch method.Sel.Name {
-	case "NotStarted":
-		return "error", true
-	case "say", "answer":
-		return "a verb", true
-	}
-	return level, ok && slices.Contains([]string{"debug", "info", "warn", "error"}, level)
+	return ""
 }
 
-// isKept reports whether a call asks whether a thing has been said: its text is a key.
-func isKept(call *ast.CallExpr) bool {
-	method, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && method.Sel.Name == "first"
-}
+var verbs = regexp.MustCompile(`(%[+.\d]*[a-z])+`)
 
-// returns reports whether a function returns a type, or a function that does.
-func returns(f *ast.FuncType, name string) bool {
-	if f.Results == nil {
-		return false
-	}
-	return slices.ContainsFunc(f.Results.List, func(result *ast.Field) bool {
-		if made, ok := result.Type.(*ast.FuncType); ok {
-			return returns(made, name)
-		}
-		id, ok := result.Type.(*ast.Ident)
-		return ok && id.Name == name
-	})
-}
-
-var (
-	verb = regexp.MustCompile(`%[+.\d]*[a-z]`)
-	word = regexp.MustCompile(`[A-Za-z]{4,}`)
-)
-
-// textOf is a literal as it reads in a line; none where it is a key or a part of a word.
-func textOf(lit *ast.BasicLit) (text string, ok bool) {
-	if lit.Kind != token.STRING {
-		return "", false
-	}
-	text, err := strconv.Unquote(lit.Value)
-	if err != nil {
-		return "", false
-	}
-	text = strings.TrimSpace(verb.ReplaceAllString(text, "…"))
-	if !strings.Contains(text, " ") || !word.MatchString(text) || strings.Contains(text, "\n") {
-		return "", false
-	}
-	return strings.ReplaceAll(text, "|", `\|`), true
-}
-
-// when is the first sentence of a comment without the name in front, or that name.
-func when(name, comment string) string {
-	doc := strings.Join(strings.Fields(comment), " ")
-	if doc == "" {
-		return name
-	}
-	sentence, _, _ := strings.Cut(doc, ". ")
-	sentence, _, _ = strings.Cut(sentence, "; ")
-	sentence = strings.TrimPrefix(strings.TrimPrefix(sentence, name+" "), "is ")
-	return strings.ReplaceAll(strings.TrimSuffix(sentence, "."), "|", `\|`)
+// shown is a format as it stands on the page, in a cell of a table.
+func shown(format string) string {
+	return strings.ReplaceAll(verbs.ReplaceAllString(format, "…"), "|", `\|`)
 }

@@ -25,26 +25,23 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 		return
 	}
 	names, better := logx.List(atWork, proc.Process.String), ". Where the script ends with this command, start it with exec"
-	does := fmt.Sprintf("does not forward signals, so drainit sends the stop signal to %s itself", names)
-	switch launcher := program.LauncherName(&w); {
-	case mode == forward.ModeWorker:
-		does = fmt.Sprintf("may not forward signals, and with --forward worker drainit sends none to %s", names)
-	case launcher != "":
-		does = fmt.Sprintf("(%s) may not forward signals: drainit sends the stop signal to %s itself, if no other process has", launcher, names)
+	launcher := program.LauncherName(&w)
+	if launcher != "" && mode != forward.ModeWorker {
 		better = ". Where it runs this command alone, start that in its place"
-	case w.Ignores(unix.SIGTERM):
-		does = fmt.Sprintf("ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if that handles it", names)
 	}
 	if !replaceable {
 		better = ""
 	}
-	j.Warn("%v %s%s", w, does, better)
-}
-
-// Unreachable is a drainit that no stop signal can reach: the platform sends it to PID 1.
-func (j *Journal) Unreachable(parent proc.Process) {
-	j.Warn("drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. "+
-		"Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script ends with drainit", parent)
+	switch {
+	case mode == forward.ModeWorker:
+		j.Say(wrappedAlone, w, names, better)
+	case launcher != "":
+		j.Say(launcherWorker, w, launcher, names, better)
+	case w.Ignores(unix.SIGTERM):
+		j.Say(shellIgnores, w, names, better)
+	default:
+		j.Say(shellWorker, w, names, better)
+	}
 }
 
 // NoHandler is a process that died of the stop signal for want of a handler: certainly, or
@@ -53,10 +50,9 @@ func (j *Journal) NoHandler(p proc.Process, sig, came unix.Signal, certain bool)
 	switch {
 	case !j.first("no handler: " + p.Comm):
 	case certain:
-		j.Warn("%v has no %v handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite %s:%s",
-			p, sig, short(came), drainsOn(p, came))
+		j.Say(lacksHandler, p, sig, short(came), drainsOn(p, came))
 	default:
-		j.Warn("%v died of %v at once: it may have no handler of its own, and then what it was doing is lost", p, sig)
+		j.Say(mayLack, p, sig)
 	}
 }
 
@@ -76,7 +72,7 @@ func short(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig)
 // Ignores is a process at work that ignores the stop signal, or a worker that does.
 func (j *Journal) Ignores(now time.Time, p proc.Process, sig unix.Signal) {
 	if j.first("ignores: " + p.Comm) {
-		j.Warn("%v ignores %v and works on, %v", p, sig, j.timeLeft(now))
+		j.Say(ignoring, p, sig, j.timeLeft(now))
 	}
 }
 
@@ -91,19 +87,14 @@ func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 		does += ". Better, in the script: trap 'kill $c; wait $c; exit $?' TERM; COMMAND & c=$!; wait $c"
 	}
 	if j.first("blocked trap") {
-		j.Warn("%v can't run its trap until %v exits, %s", shell, child, does)
+		j.Say(trapWaits, shell, child, does)
 	}
 }
 
 // ErrUntold says that /proc has no signal masks, as in gVisor.
 var ErrUntold = errors.New("this kernel does not tell which signals a process handles")
 
-// Untold is a stop under such a kernel.
-func (j *Journal) Untold() {
-	j.info("%v: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once", ErrUntold)
-}
-
 // PM2 is a worker that is run by PM2, which has a limit of its own.
 func (j *Journal) PM2(p proc.Process) {
-	j.once(j.info, "%v kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more", phrase{"PM2", fieldsOf(p)})
+	j.once(pm2, phrase{"PM2", fieldsOf(p)})
 }

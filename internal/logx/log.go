@@ -45,9 +45,9 @@ func New(fd int, json bool, level zapcore.Level) *Log {
 // Enabled reports whether lines of a level are written.
 func (l *Log) Enabled(level zapcore.Level) bool { return l.level.Enabled(level) }
 
-// Line writes a line. The message says all that the fields do. It is made printable here, so that
-// the name of a process can't forge a line or move the cursor.
-func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
+// Line writes a line about an event, a word in snake_case that only JSON has. The message is made
+// printable here, so that the name of a process can't forge a line or move the cursor.
+func (l *Log) Line(level zapcore.Level, event, msg string, f ...Field) {
 	if !l.Enabled(level) {
 		return
 	}
@@ -56,18 +56,18 @@ func (l *Log) Line(level zapcore.Level, msg string, f ...Field) {
 		go l.write()
 	}
 	select {
-	case l.lines <- l.encode(level, Printable(msg), f):
+	case l.lines <- l.encode(level, event, Printable(msg), f):
 	default:
 		l.dropped.Add(1)
 	}
 }
 
-func (l *Log) encode(level zapcore.Level, msg string, f []Field) []byte {
+func (l *Log) encode(level zapcore.Level, event, msg string, f []Field) []byte {
 	if l.json == nil {
 		how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
 		return []byte("drainit: " + how[level] + msg + "\n")
 	}
-	line, err := l.json.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}, f)
+	line, err := l.json.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}, append([]Field{Value("event", event)}, f...))
 	if err != nil { // no field of ours can fail
 		return nil
 	}
@@ -110,18 +110,22 @@ func (l *Log) write() {
 		return
 	}
 	for line := range l.lines {
-		if WriteAll(l.fd, line) != nil {
-			l.dropped.Add(1)
-			continue
-		}
-		if n := l.dropped.Swap(0); n > 0 {
-			msg := fmt.Sprintf("%d log lines were dropped: stderr was full or closed", n)
-			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, msg, []Field{Value("dropped", n)})) != nil {
+		if n := l.dropped.Swap(0); n > 0 { // before the line, which may be the last
+			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, DroppedEvent, fmt.Sprintf(DroppedText, n), []Field{Value("dropped", n)})) != nil {
 				l.dropped.Add(n)
 			}
 		}
+		if WriteAll(l.fd, line) != nil {
+			l.dropped.Add(1)
+		}
 	}
 }
+
+// The log's own line.
+const (
+	DroppedEvent = "lines_dropped"
+	DroppedText  = "%d log lines were dropped: stderr was full or closed"
+)
 
 // WriteAll writes to a descriptor that another program may have set to non-blocking mode.
 func WriteAll(fd int, b []byte) error {

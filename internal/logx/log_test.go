@@ -30,18 +30,20 @@ func logPipe(t *testing.T, json bool, level zapcore.Level) (*Log, *os.File) {
 }
 
 func TestLogLines(t *testing.T) {
-	const text = "drainit: two\ndrainit: warning: three\ndrainit: error: four\n"
-	const json = `{"level":"info","time":TIME,"logger":"drainit","msg":"two","phase":"draining","pid":17,"left_s":1.2}
-{"level":"warn","time":TIME,"logger":"drainit","msg":"three"}
-{"level":"error","time":TIME,"logger":"drainit","msg":"four"}
+	const text = "drainit: warning: 5 log lines were dropped: stderr was full or closed\ndrainit: two\ndrainit: warning: three\ndrainit: error: four\n"
+	const json = `{"level":"warn","time":TIME,"logger":"drainit","msg":"5 log lines were dropped: stderr was full or closed","event":"lines_dropped","dropped":5}
+{"level":"info","time":TIME,"logger":"drainit","msg":"two","event":"b","phase":"draining","pid":17,"left_s":1.2}
+{"level":"warn","time":TIME,"logger":"drainit","msg":"three","event":"c"}
+{"level":"error","time":TIME,"logger":"drainit","msg":"four","event":"d"}
 `
 	stamp := regexp.MustCompile(`"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ"`)
 	for want, asJSON := range map[string]bool{text: false, json: true} {
 		l, r := logPipe(t, asJSON, zapcore.InfoLevel)
-		l.Line(zapcore.DebugLevel, "one")
-		l.Line(zapcore.InfoLevel, "two", Value("phase", "draining"), Value("pid", 17), Value("left_s", InTenths(1234*time.Millisecond)))
-		l.Line(zapcore.WarnLevel, "three")
-		l.Line(zapcore.ErrorLevel, "four")
+		l.dropped.Store(5) // before: the last line stays the last
+		l.Line(zapcore.DebugLevel, "a", "one")
+		l.Line(zapcore.InfoLevel, "b", "two", Value("phase", "draining"), Value("pid", 17), Value("left_s", InTenths(1234*time.Millisecond)))
+		l.Line(zapcore.WarnLevel, "c", "three")
+		l.Line(zapcore.ErrorLevel, "d", "four")
 		l.Close()
 		text := make([]byte, 4096)
 		n, err := r.Read(text)
@@ -94,7 +96,7 @@ func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
 	const lines = 5000
 	long := strings.Repeat("x", 200)
 	for i := range lines { // far more than a pipe and the queue hold; it would hang if it blocked
-		l.Line(zapcore.InfoLevel, strconv.Itoa(i)+long)
+		l.Line(zapcore.InfoLevel, "x", strconv.Itoa(i)+long)
 	}
 	written, dropped := 0, 0
 	report := regexp.MustCompile(`^drainit: warning: (\d+) log lines were dropped`)
@@ -115,7 +117,7 @@ func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
 func TestCloseOfABlockedLogIsBounded(t *testing.T) {
 	l, r := logPipe(t, false, zapcore.InfoLevel)
 	for range 2000 {
-		l.Line(zapcore.InfoLevel, strings.Repeat("x", 200))
+		l.Line(zapcore.InfoLevel, "x", strings.Repeat("x", 200))
 	}
 	l.Close() // it would hang if it waited for the reader
 	go io.Copy(io.Discard, r)
@@ -131,7 +133,7 @@ func TestLogSurvivesItsDescriptor(t *testing.T) {
 	for name, fd := range map[string]int{"ENOSPC": int(full.Fd()), "EBADF": 1 << 20} {
 		l := New(fd, true, zapcore.InfoLevel)
 		for range 1000 {
-			l.Line(zapcore.InfoLevel, "x")
+			l.Line(zapcore.InfoLevel, "x", "x")
 		}
 		l.Close()
 		<-l.written

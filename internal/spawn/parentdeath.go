@@ -1,7 +1,6 @@
 package spawn
 
 import (
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -28,10 +27,7 @@ func signalAtDeath(worker int, sig unix.Signal) error {
 			}
 		}
 	}
-	if err != nil { // a warning: the worker runs all the same
-		return fmt.Errorf("the worker will not be signalled if drainit is killed: %w", err)
-	}
-	return nil
+	return err // a warning: the worker runs all the same
 }
 
 // WatchParent asks for sig when the parent, whose pid was read at the start,

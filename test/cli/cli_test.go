@@ -35,7 +35,7 @@ func TestCommandLines(t *testing.T) {
 		{"", touch, "DRAINIT_GRACE=abc", 125, "", `\Adrainit: DRAINIT_GRACE: invalid duration "abc": .*\n\z`},
 		{"-t5", []string{"echo", "-v", "--help", "status", "--", "-x"}, "", 0, `\A-v --help status -- -x\n\z`, ""},
 		{"-gsw -e 1 -e143 -pSIGKILL --", []string{"sh", "-c", "kill -TERM $$"}, "", 0, "", `was killed by SIGTERM, which drainit did not send`},
-		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "", ""},
+		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "", `"event":"ended".*"status":143`},
 		{"help", nil, "", 0, `\Adrainit runs COMMAND`, ""},
 		{"version", nil, "", 0, `\Adrainit \S+ \S+ - git\.`, ""},
 		{"-t5", []string{"status"}, "PATH=/bin", 127, "", `not found in PATH; a verb of drainit's is the first word, as in: drainit status`},
@@ -130,17 +130,17 @@ func TestParentDeathSignal(t *testing.T) {
 func TestReapedOrphansAreLogged(t *testing.T) {
 	harness.Need(t, "perl")
 	const makesOrphan = `$| = 1; if (!fork) { exit if fork; exit 9 } wait; $SIG{TERM} = sub { exit }; print "ready\n"; sleep 1 while 1;`
-	for flag, want := range map[string]bool{"-s": false, "-ws": true} {
+	for flag, want := range map[string]int{"-s": 0, "-ws": 1} {
 		t.Run(flag, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{flag, "--log-format=text", "--log-level=warn", "--", "perl", "-e", makesOrphan}})
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{flag, "--log-format=text", "--", "perl", "-e", makesOrphan}})
 				p.WaitOut(`^ready`)
-				if want {
-					p.WaitErr(`^drainit: warning: .*orphan \d+.* 9$`)
+				if want > 0 {
+					p.WaitErr(`^drainit: reaped orphan \d+, exit status 9$`)
 				}
 				p.Signal(syscall.SIGTERM)
 				p.WantExit(0)
-				wantOneLineIf(t, want, p.Err())
+				p.WantLogged(`reaped`, want)
 			})
 		})
 	}

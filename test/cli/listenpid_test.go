@@ -69,7 +69,7 @@ func TestListenPidAndWhatIsNoProgram(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
 		run := func(listenPid, command string) harness.Ran {
-			args := activated(listenPid, harness.DrainitBin, "--log-format=text", "--", command)
+			args := activated(listenPid, harness.DrainitBin, "--log-format=text", "--log-level=error", "--", command)
 			return harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: args})
 		}
 		if got, want := run("$$", dir+"/no-interpreter"), run("99999", dir+"/no-interpreter"); got != want || got.Status != 126 || got.Err == "" {

@@ -32,7 +32,10 @@ func JsonLines(t *testing.T, log string) (all []JsonLine) {
 			t.Fatalf("%v: %q", err, text)
 		}
 		WantPrintable(t, text)
-		for _, key := range []string{"time", "level", "logger", "msg"} {
+		if strings.Contains(text, "%!") {
+			t.Errorf("a format that its arguments do not fit: %s", text)
+		}
+		for _, key := range []string{"time", "level", "logger", "msg", "event"} {
 			if line[key] == nil {
 				t.Errorf("no %s in %s", key, text)
 			}
@@ -40,7 +43,7 @@ func JsonLines(t *testing.T, log string) (all []JsonLine) {
 		for key, value := range line {
 			s, isString := value.(string)
 			shown := fmt.Sprintf("%T %v", value, value)
-			if form := jsonKeys[key]; form == "" || !regexp.MustCompile("^"+form+"$").MatchString(shown) {
+			if form := JSONKeys[key]; form == "" || !regexp.MustCompile("^"+form+"$").MatchString(shown) {
 				t.Errorf("%s is %s, want %q, in %s", key, shown, form, text)
 			}
 			if isString {
@@ -52,12 +55,15 @@ func JsonLines(t *testing.T, log string) (all []JsonLine) {
 	return all
 }
 
-// jsonKeys are all keys there are, and their values with their types in Go.
-var jsonKeys = map[string]string{
+// JSONKeys are all keys there are, and their values with their types in Go.
+var JSONKeys = map[string]string{
 	"time":       `string \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`,
 	"level":      `string (error|warn|info|debug)`,
 	"logger":     `string drainit`,
 	"msg":        `string .+`,
+	"event":      `string [a-z][a-z0-9_]+`,
+	"reason":     `string (exit|stop|grace|second_stop|forward_worker|outside|forwarded|not_started)`,
+	"request":    `string SIG[A-Z0-9]+(\+\d+)?`,
 	"phase":      `string (starting|running|quiet|draining|killing|done)`,
 	"signal":     `string SIG[A-Z0-9]+(\+\d+)?`,
 	"pid":        `float64 [1-9]\d*`,
@@ -98,7 +104,7 @@ func (l JsonLine) WantFields(t *testing.T, fields string) {
 		key, value, _ := strings.Cut(field, "=")
 		want[key] = value
 	}
-	for _, key := range []string{"phase", "signal", "pid", "comm", "left_s"} {
+	for _, key := range []string{"event", "phase", "reason", "status", "request", "signal", "pid", "comm", "left_s"} {
 		value, wanted := want[key]
 		got, ok := l[key]
 		if wanted != ok || ok && value != "" && fmt.Sprint(got) != value {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,14 +23,14 @@ var lifeLines = []struct {
 	msg    string
 	fields string // all but time, level, logger and msg; W is the worker's pid
 }{
-	{"debug", `^settings: .*--grace=300ms .*; pid \d+$`, `phase=starting`},
-	{"debug", `^started worker\[W\]$`, `phase=running pid=W comm=worker`},
-	{"info", `^quiet: SIGTSTP to worker\[W\]$`, `phase=quiet signal=SIGTSTP`},
-	{"info", `^running again: SIGCONT to worker\[W\]$`, `phase=running signal=SIGCONT`},
-	{"debug", `^sent SIGTERM to worker\[W\]: `, `phase=draining signal=SIGTERM pid=W comm=worker`},
-	{"info", `^stopping: SIGTERM sent to worker\[W\]; what still runs after 300ms is killed$`, `phase=draining signal=SIGTERM left_s=`},
-	{"warn", `^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\); --grace gives more time$`, `phase=killing`},
-	{"info", `^stopped after [0-9.]+s: killed worker\[W\] \(grace period of 300ms over\); exit status 137$`, `phase=done signal=SIGTERM`},
+	{"debug", `^settings: .*--grace=300ms .*; pid \d+$`, `event=settings phase=starting`},
+	{"debug", `^started worker\[W\]$`, `event=started phase=running pid=W comm=worker`},
+	{"info", `^quiet: SIGTSTP to worker\[W\]$`, `event=quiet phase=quiet signal=SIGTSTP`},
+	{"info", `^running again: SIGCONT to worker\[W\]$`, `event=running phase=running signal=SIGCONT`},
+	{"debug", `^sent SIGTERM to worker\[W\]: `, `event=signal_sent phase=draining signal=SIGTERM pid=W comm=worker`},
+	{"info", `^stopping: SIGTERM sent to worker\[W\]; what still runs after 300ms is killed$`, `event=stopping phase=draining request=SIGTERM signal=SIGTERM left_s=`},
+	{"warn", `^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\); --grace gives more time$`, `event=killing phase=killing reason=grace pid=W comm=worker`},
+	{"info", `^stopped after [0-9.]+s: killed worker\[W\] \(grace period of 300ms over\); exit status 137$`, `event=ended phase=done reason=grace status=137 request=SIGTERM pid=W comm=worker`},
 }
 
 // levels in the order in which --log-level takes them.
@@ -96,14 +97,20 @@ func wantLife(t *testing.T, p *harness.Init, format, level string, began time.Ti
 	}
 }
 
-// A worker that ends by itself and leaves nothing is no news, nor is a signal that it sends
-// drainit and does not notice, nor an orphan that ended before: its own log is all there is.
-func TestNothingIsLoggedOfAWorkerThatEndsByItself(t *testing.T) {
+// A worker that ends by itself and leaves nothing is no news, but for a status that is not 0; nor is a signal
+// that it sends drainit and does not notice, nor an orphan that ended before.
+func TestLogOfAWorkerThatEndsByItself(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", `echo out; echo err >&2; trap : WINCH; kill -WINCH $PPID
-			p=$(sh -c 'exit 9 & echo $!'); while kill -0 $p 2>/dev/null; do sleep 0.01; done; exit 137`}})
-		if r.Status != 137 || r.Out != "out\n" || r.Err != "err\n" {
-			t.Errorf("exit status %d; stdout %q, stderr %q", r.Status, r.Out, r.Err)
+		for status, fields := range map[int]string{0: "", 137: "event=ended phase=done reason=exit status=137 comm=sh pid="} {
+			r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", `echo out; echo err >&2; trap : WINCH; kill -WINCH $PPID
+				p=$(sh -c 'exit 9 & echo $!'); while kill -0 $p 2>/dev/null; do sleep 0.01; done; exit ` + strconv.Itoa(status)}})
+			log, ok := strings.CutPrefix(r.Err, "err\n")
+			lines := harness.JsonLines(t, log)
+			if r.Status != status || r.Out != "out\n" || !ok || len(lines) != min(status, 1) {
+				t.Errorf("exit status %d; stdout %q, stderr %q", r.Status, r.Out, r.Err)
+			} else if status != 0 {
+				lines[0].WantFields(t, fields)
+			}
 		}
 	})
 }
@@ -156,6 +163,6 @@ func TestKilledWorkerIsNamedAsWhatItHasBecome(t *testing.T) {
 		p.WantExit(137)
 		p.WantLogged(`\bsh\[`, 0)
 		p.WantLogged(`"level":"warn".*"msg":"`+name+`\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory`, 1)
-		harness.JsonLines(t, p.Err())[0].WantFields(t, "phase=running pid="+inside+" comm="+name+" signal=SIGKILL")
+		harness.JsonLines(t, p.Err())[0].WantFields(t, "event=worker_killed phase=running reason=outside status=137 pid="+inside+" comm="+name+" signal=SIGKILL")
 	})
 }

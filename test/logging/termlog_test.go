@@ -135,6 +135,9 @@ func TestTerminationLogThatCannotBeWrittenIsAWarning(t *testing.T) {
 		p := harness.Run(t, harness.Launch{NoPID1: true, Dir: t.TempDir(), Args: []string{"--termination-log=/nowhere/at/all", "--", "sh", "-c", command}})
 		p.WantExit(map[int]int{0: 1, 1: 128 + int(unix.SIGABRT)}[warnings])
 		p.WantLogged(`"level":"warn".*cannot write the termination message to /nowhere/at/all`, warnings)
+		if lines := harness.JsonLines(t, p.Err()); lines[len(lines)-1]["event"] != "ended" {
+			t.Errorf("the last line is not the end:\n%s", p.Err())
+		}
 	}
 }
 

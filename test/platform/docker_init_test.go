@@ -41,12 +41,14 @@ func TestDockerInitIsDrainit(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("prints nothing of its own", func(t *testing.T) {
+	t.Run("prints its end alone, for the status is not 0", func(t *testing.T) {
 		c := d.Run(t, "--init", "--", "sh", "-c", "cat /proc/1/cmdline; echo; exit 3")
 		c.WantExit(3)
-		if got, want := c.Out()+c.Err(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit 3\x00\n"; got != want {
+		if got, want := c.Out(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit 3\x00\n"; got != want {
 			t.Errorf("printed %q, want %q", got, want)
 		}
+		c.WantLogged(`"event":"ended"`, 1)
+		c.WantLogged(`^.+$`, 1)
 	})
 	t.Run("is set by the environment", func(t *testing.T) {
 		c := d.Run(t, "--init", "--env", "DRAINIT_GRACE=500ms", "--", "/worker", "listen", "-drain", "1h")

@@ -32,10 +32,10 @@ func TestWorkerIsSignalledOnceAndDrains(t *testing.T) {
 func TestWhatAWorkerLeavesIsNamedAtOnceSignalledOnceAndDrains(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p, release := harness.Leaving(t, noPID1, "--grace", "60s")
-		p.WaitErr(`perl\[\d+\] exited with status 5 and left 1 process \(perl\[\d+\]\).*"left_s":30}`)
+		p.WaitErr(`perl\[\d+\] exited with status 5 and left 1 process \(perl\[\d+\]\).*"left_s":30[,}]`)
 		p.WaitOut(`^child got TERM`)
 		p.Signal(syscall.SIGTERM)
-		p.WaitErr(`the grace period starts now.*"left_s":60}`)
+		p.WaitErr(`the grace period starts now.*"left_s":60[,}]`)
 		release()
 		p.WantExit(5)
 		p.WantCount("drained", 1)

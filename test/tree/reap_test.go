@@ -37,7 +37,7 @@ func TestExitStatusIsTheWorkersExactly(t *testing.T) {
 			return harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"sh", "-c", "exit " + strconv.Itoa(statusOf(i))}})
 		}, func(i int, p *harness.Init) {
 			p.WantExit(statusOf(i))
-			if p.Err() != "" {
+			if lines := harness.JsonLines(t, p.Err()); len(lines) != min(statusOf(i), 1) { // none of status 0
 				t.Errorf("a worker that ended by itself and left nothing: %s", p.Err())
 			}
 		})
@@ -63,7 +63,7 @@ func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
 		}, func(i int, p *harness.Init) {
 			p.WantExit(128 + int(fatals[i]))
 			p.WantLogged(`sh\[\d+\] was killed by `+regexp.QuoteMeta(signals.Name(fatals[i]))+`, which drainit did not send`, 1)
-			p.WantLogged(`^.+$`, 1)
+			p.WantLogged(`^.+$`, 2) // and the end
 		})
 	})
 }

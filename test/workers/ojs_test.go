@@ -222,7 +222,7 @@ func TestOJSDrainIsLoggedWithACount(t *testing.T) {
 	w.wantSent("SIGTERM")
 	line := harness.Msgs(t, w.Err(), "draining, 1 process left")[0]
 	line.WantTimeSince(t, began.Add(4*time.Second)) // a look that took long puts it off
-	line.WantFields(t, "phase=draining left_s=")
+	line.WantFields(t, "event=draining phase=draining left_s=")
 }
 
 // wantBeat waits for a heartbeat of a quiet worker that has these jobs.

@@ -1,0 +1,84 @@
+package journal
+
+import "go.uber.org/zap/zapcore"
+
+// Message is a line of the log. Its event is a word that alerts rely on; its words, a format, may change.
+// Several may be about the same event. docs/messages.md is made from all there are.
+type Message struct {
+	event string
+	level zapcore.Level
+	text  string
+}
+
+const (
+	atDebug = zapcore.DebugLevel
+	atInfo  = zapcore.InfoLevel
+	atWarn  = zapcore.WarnLevel
+	atError = zapcore.ErrorLevel
+)
+
+// All lines. The supervisor says those with a capital by Say, the others have a function of Journal's, which
+// knows what is in them. The last line of a life is one of event ended.
+var (
+	settings       = Message{"settings", atDebug, "settings: %s; pid %d"}
+	NotAdopting    = Message{"cannot_adopt", atWarn, "cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v"}
+	Unguarded      = Message{"cannot_guard", atWarn, "the worker will not be signalled if drainit is killed: %v"}
+	started        = Message{"started", atDebug, "started %v"}
+	quieted        = Message{"quiet", atInfo, "quiet: %v to %s"}
+	quietAlready   = Message{"quiet", atInfo, "quiet: no new process handles %v"}
+	quietUnknown   = Message{"quiet_no_effect", atWarn, "quiet has no effect: %v was sent to no process, since which of them handle it is unknown: %v"}
+	quietNowhere   = Message{"quiet_no_effect", atWarn, "quiet has no effect: %v has no %v handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"}
+	Frozen         = Message{"quiet_froze", atWarn, "%v stopped itself on SIGTSTP instead of becoming quiet, and was continued. If it uses another signal for this: --rewrite TSTP:SIG"}
+	running        = Message{"running", atInfo, "running again"}
+	runningSent    = Message{"running", atInfo, "running again: %v to %s"}
+	workerPaused   = Message{"worker_stopped", atWarn, "%v is stopped (state T) and does no work; drainit did not stop it, and SIGCONT continues it (kill -CONT %d)"}
+	terminalGone   = Message{"terminal_gone", atInfo, "the terminal is gone: %v counts as %v"}
+	stopping       = Message{"stopping", atInfo, "stopping: %v; %v"}
+	stoppingOn     = Message{"stopping", atInfo, "stopping on %v%v; %v"}
+	delayOver      = Message{"delay_over", atInfo, "the stop delay is over%v, %v"}
+	graceStarts    = Message{"stopping", atInfo, "%v: the grace period starts now, %v"}
+	stopRepeated   = Message{"stop_repeated", atInfo, "%v repeated within %v: treated as one request"}
+	stopIgnored    = Message{"stop_ignored", atInfo, "%v again: ignored, as --second-stop says; drainit stop --force kills what is left"}
+	draining       = Message{"draining", atInfo, "draining, %v%v"}
+	killGrace      = Message{"killing", atWarn, "grace period of %v over: killing %v%s"}
+	killForced     = Message{"killing", atWarn, "second stop signal, force-stop: killing %v; with --second-stop ignore only drainit stop --force does so"}
+	killLeaving    = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
+	stillAlive     = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
+	leftBehind     = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
+	daemonized     = Message{"worker_exited", atInfo, "%v %s and runs on in %v"}
+	successor      = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
+	diedOfKill     = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"}
+	diedOfOther    = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside"}
+	diedUnhandled  = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded: it has no handler for it"}
+	diedForwarded  = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded"}
+	reaped         = Message{"orphan_reaped", atInfo, "reaped orphan %v, exit status %d"}
+	messageFailed  = Message{"cannot_write_message", atWarn, "cannot write the termination message to %s: %v"}
+	endOfStop      = Message{"ended", atInfo, "stopped after %s: %s"}
+	endOfLeft      = Message{"ended", atInfo, "stopped %s after %s"}
+	endOfWorker    = Message{"ended", atInfo, "stopped: %s"}
+	endAsPlanned   = Message{"ended", atDebug, "stopped: %s"}
+	endEarly       = Message{"ended", atInfo, "%v came before the start: the worker is not started"}
+	notStarted     = Message{"ended", atError, "%s"}
+	dropped        = Message{"signal_dropped", atDebug, "dropped %v: %s"}
+	delivered      = Message{"signal_sent", atDebug, "sent %v to %v: %s"}
+	Broadcast      = Message{"signal_sent", atWarn, "sent %v to every process that is left, signalled before or not: %v"}
+	refused        = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
+	notKilled      = Message{"cannot_kill", atWarn, "%v"}
+	notSignalled   = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
+	undecidedGone  = Message{"not_signalled", atInfo, "%v may have been signalled by %s, which has gone; %s"}
+	undecided      = Message{"not_signalled", atInfo, "%v not signalled: %s above handles the stop signal and may have passed it on; %s"}
+	leftUnknown    = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
+	WaitFailed     = Message{"cannot_wait", atError, "cannot wait for children: %v"}
+	noSuchAction   = Message{"bug", atError, "no such action: %d"}
+	shellWorker    = Message{"wrapped", atWarn, "%v does not forward signals, so drainit sends the stop signal to %s itself%s"}
+	shellIgnores   = Message{"wrapped", atWarn, "%v ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if that handles it%s"}
+	launcherWorker = Message{"wrapped", atWarn, "%v (%s) may not forward signals: drainit sends the stop signal to %s itself, if no other process has%s"}
+	wrappedAlone   = Message{"wrapped", atWarn, "%v may not forward signals, and with --forward worker drainit sends none to %s%s"}
+	Unreachable    = Message{"unreachable", atWarn, "drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script ends with drainit"}
+	lacksHandler   = Message{"no_handler", atWarn, "%v has no %v handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite %s:%s"}
+	mayLack        = Message{"no_handler", atWarn, "%v died of %v at once: it may have no handler of its own, and then what it was doing is lost"}
+	ignoring       = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
+	trapWaits      = Message{"blocked_trap", atWarn, "%v can't run its trap until %v exits, %s"}
+	Untold         = Message{"kernel_tells_no_handlers", atInfo, "%v: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once"}
+	pm2            = Message{"pm2_limit", atInfo, "%v kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more"}
+)
