@@ -33,9 +33,10 @@ type Config struct {
 	Ready             ready.Condition // running is published once it holds
 	TerminationLog    string          // the file of the last message, absolute; empty: none
 	Given             []string        // each flag and variable that set one of these, for the log
+	Warning           string          // of one of them
 
 	stops []unix.Signal // all that begin the stop
 }
 
 // DefaultGrace is the grace where none is given.
-const DefaultGrace = 30 * time.Second
+const DefaultGrace = 35 * time.Second

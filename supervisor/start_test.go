@@ -91,7 +91,7 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 	for terminal, most := range map[bool]int{false: 1, true: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := configOf("")
-			cfg.Command, cfg.Env = []string{"node", "app.js"}, []string{"A=b"}
+			cfg.Command, cfg.Env, cfg.Warning = []string{"node", "app.js"}, []string{"A=b"}, "of a setting"
 			b := open(t, cfg, "node")
 			if terminal {
 				onATerminal(b)
@@ -106,6 +106,7 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 			}
 			b.loop()
 			b.close()
+			b.wantLog([]string{"1 warning", "warning: of a setting"})
 		})
 	}
 }

@@ -153,6 +153,9 @@ func (s *Supervisor) stopBeforeStart() bool {
 
 func (s *Supervisor) startWorker() *spawn.Error {
 	s.journal.Settings(s.cfg.Given)
+	if s.cfg.Warning != "" {
+		s.journal.Say(journal.WorkersLimit, s.cfg.Warning)
+	}
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed

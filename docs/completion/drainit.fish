@@ -2,7 +2,7 @@
 set -l verbs status quiet resume stop 
 complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-file --ready-port --termination-log --log-level)'
 complete -c drainit -n __fish_is_first_token -a "$verbs"
-complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s t -l grace -x -d "from the first stop signal to SIGKILL (default 30s)"
+complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s t -l grace -x -d "from the first stop signal to SIGKILL (default 35s)"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-delay -x -d "be quiet this long before the worker is signalled"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l second-stop -x -a 'force ignore' -d "at a second stop signal: force (default) or ignore"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s r -l rewrite -x -d "send TO in place of FROM; 0 sends none; repeatable"

@@ -11,7 +11,7 @@ const help = `drainit runs COMMAND as its worker and sees it through quiet, drai
 
 ` + usage + `
 Most used
-  -t, --grace DUR           from the first stop signal to SIGKILL (default 30s)
+  -t, --grace DUR           from the first stop signal to SIGKILL (default 35s)
       --stop-delay DUR      be quiet this long before the worker is signalled
       --second-stop WHAT    at a second stop signal: force (default) or ignore
   -r, --rewrite FROM:TO     send TO in place of FROM; 0 sends none; repeatable

@@ -169,7 +169,7 @@ func manPage(t *testing.T) string {
 	options, verbs := helpEntries()
 	values := map[string]any{
 		"Grace": o.config.Grace, "TerminationLog": o.config.TerminationLog, "LogLevel": o.level, "Options": options, "Verbs": verbs,
-		"VerbNames": inspect.Verbs, "GraceVariables": helpEntry{Name: "grace"}.setting().others,
+		"VerbNames": inspect.Verbs,
 	}
 	page, unused := template.New("drainit.1.tmpl").Option("missingkey=error"), make(map[string]bool)
 	text := func(key string) (string, error) {

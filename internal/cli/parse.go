@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
@@ -115,26 +114,23 @@ func (o *options) apply(f *flags, environ []string) error {
 			_ = f.Set(short.setting, short.value)
 		}
 	}
+	own := findLimit(environ)
 	for _, s := range f.settings {
 		values, source := s.values, "--"+s.name
 		if len(values) == 0 {
 			values, source = s.find(environ)
 		}
-		hint, ofWorker := "", slices.Contains(s.others, source)
-		if ofWorker {
-			hint = "; or give --" + s.name
-		}
 		for _, v := range values {
 			if err := s.set(v); err != nil {
-				return fmt.Errorf("%s: %w%s", source, err, hint)
+				return fmt.Errorf("%s: %w", source, err)
 			}
 			o.config.Given = append(o.config.Given, source+"="+v)
 		}
-		if ofWorker && o.config.Grace != supervisor.Forever {
-			o.config.Grace += 5 * time.Second // in which it must still give its jobs back (section 5.3 of the OJS specification)
-			o.config.Given = append(o.config.Given, "plus 5s")
+		if s.name == "grace" && len(values) == 0 {
+			o.adopt(own)
 		}
 	}
+	o.config.Warning = o.warning(own)
 	if o.config.WarnReaped {
 		o.config.Given = append(o.config.Given, "--warn-reaped")
 	}

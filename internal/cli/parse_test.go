@@ -46,7 +46,6 @@ func TestParse(t *testing.T) {
 		{"--version=0 x", "", none},
 		{"--stop-delay 31s x", "DRAINIT_GRACE=32s", func(o *options) { o.config.Grace, o.config.StopDelay = 32*time.Second, 31*time.Second }},
 		{"--stop-delay 0 -t 0 x", "", func(o *options) { o.config.Grace = 0 }},
-		{"--stop-delay 31s x", "OJS_GRACE_PERIOD=27s", func(o *options) { o.config.Grace, o.config.StopDelay = 32*time.Second, 31*time.Second }},
 		{"-s -g -w -vvv -e 143 -p SIGTERM -- x", "", func(o *options) { // tini's
 			o.config.Mode, o.config.WarnReaped, o.config.RemapExit, o.config.ParentDeathSignal = forward.ModeGroup, true, []int{143}, unix.SIGTERM
 			o.level = zapcore.DebugLevel
@@ -77,10 +76,10 @@ func TestParseMistakes(t *testing.T) {
 		{"--pid 7 quiet", "", "unknown flag: --pid; a verb is the first word: drainit quiet"},
 		{"--json -- status", "", "unknown flag: --json" + helpHint},
 		{"--pause y", "", `--pause runs no COMMAND, and was given "y"`},
-		{"--stop-delay 31s x", "OJS_GRACE_PERIOD=26s", outside("--stop-delay", "31s", "31s")},
-		{"x", "DRAINIT_STOP_DELAY=31s", outside("DRAINIT_STOP_DELAY", "31s", "30s")},
+		{"--stop-delay 31s x", "OJS_GRACE_PERIOD=26s", outside("--stop-delay", "31s", "30s")},
+		{"x", "DRAINIT_STOP_DELAY=35s", outside("DRAINIT_STOP_DELAY", "35s", "35s")},
 		{"--stop-delay 1ns -t 0 x", "", outside("--stop-delay", "1ns", "0s")},
-		{"--stop-delay 40s --log-level x -g -c x", "", outside("--stop-delay", "40s", "30s")},
+		{"--stop-delay 40s --log-level x -g -c x", "", outside("--stop-delay", "40s", "35s")},
 	} {
 		if _, err := parse(strings.Fields(tt.args), strings.Fields(tt.environ)); err == nil || err.Error() != tt.want {
 			t.Errorf("%s %s:\ngot  %v\nwant %s", tt.environ, tt.args, err, tt.want)

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +24,6 @@ type setting struct {
 	repeat bool     // the variable takes a list
 	toggle bool     // the flag alone means true
 	empty  bool     // an empty variable is a value
-	others []string // variables that count where neither is given
 	values []string // of the flag, not checked
 }
 
@@ -37,7 +35,7 @@ func (o *options) settings() []setting {
 	levels := []zapcore.Level{zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel}
 	return []setting{
 		{name: "termination-log", empty: true, set: into(&c.TerminationLog, parseFile)},
-		{name: "grace", short: "t", set: into(&c.Grace, parseGrace), others: []string{"OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"}},
+		{name: "grace", short: "t", set: into(&c.Grace, parseGrace)},
 		{name: "stop-delay", set: into(&c.StopDelay, o.parseStopDelay)},
 		{name: "stop-signal", repeat: true, set: onto(&c.StopSignals, parseStopSignal)},
 		{name: "remap-exit", short: "e", repeat: true, set: onto(&c.RemapExit, number("exit status", 0, 255))},
@@ -62,24 +60,29 @@ func (s setting) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// find returns the values in the environment, and the variable that has them. Of several variables
-// with one name the first counts, as for getenv(3).
+// find returns the values in the environment, and the variable that has them, "" for none.
 func (s setting) find(environ []string) (values []string, variable string) {
-	for _, variable := range append([]string{s.variable()}, s.others...) {
-		at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, variable+"=") })
-		if at < 0 || environ[at] == variable+"=" && !s.empty {
-			continue
-		}
-		value := environ[at][len(variable+"="):]
-		if !s.repeat {
-			return []string{value}, variable
-		}
-		for v := range strings.SplitSeq(value, ",") {
-			values = append(values, strings.TrimSpace(v))
-		}
-		return values, variable
+	value, set := lookup(environ, s.variable())
+	switch {
+	case !set || value == "" && !s.empty:
+		return nil, ""
+	case !s.repeat:
+		return []string{value}, s.variable()
 	}
-	return nil, ""
+	for v := range strings.SplitSeq(value, ",") {
+		values = append(values, strings.TrimSpace(v))
+	}
+	return values, s.variable()
+}
+
+// lookup returns the value of a variable. Of several with one name the first counts, as for getenv(3).
+func lookup(environ []string, variable string) (value string, set bool) {
+	for _, v := range environ {
+		if value, set = strings.CutPrefix(v, variable+"="); set {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // into returns a function that parses a value and sets a variable to it.
@@ -117,11 +120,15 @@ const longest = 7 * 24 * time.Hour
 
 // parseGrace reads a grace period: a duration, or "infinity" for supervisor.Forever.
 func parseGrace(s string) (time.Duration, error) {
+	return parseEndless(s, "25s, 25 (seconds), 0 (kill at once) or infinity")
+}
+
+func parseEndless(s, want string) (time.Duration, error) {
 	switch strings.ToLower(s) {
 	case "infinity", "inf":
 		return supervisor.Forever, nil
 	}
-	return parseDuration(s, "25s, 25 (seconds), 0 (kill at once) or infinity")
+	return parseDuration(s, want)
 }
 
 // parseDelay reads a duration that can't be infinite.

@@ -49,10 +49,10 @@ var settingTests = map[string]settingTest{
 	},
 	"stop-delay": {
 		field: func(o *options) any { return &o.config.StopDelay },
-		good:  map[string]any{"0": time.Duration(0), "5": 5 * time.Second, "29999ms": 29999 * time.Millisecond},
+		good:  map[string]any{"0": time.Duration(0), "5": 5 * time.Second, "34999ms": 34999 * time.Millisecond},
 		bad: map[string]string{
 			"5x": `invalid duration "5x"` + wantDelay, "infinity": `invalid duration "infinity"` + wantDelay, "604801": `"604801"` + tooLong + wantDelay,
-			"30": `30s is not shorter than the grace period of 30s: the worker would never be signalled`,
+			"35": `35s is not shorter than the grace period of 35s: the worker would never be signalled`,
 		},
 	},
 	"stop-signal": {

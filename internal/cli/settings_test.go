@@ -21,7 +21,7 @@ var settings = new(options).settings()
 // plain are the options of `drainit -- x`.
 func plain() options {
 	return options{json: defaults().json, config: supervisor.Config{
-		Grace: 30 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: "/dev/termination-log", Command: []string{"x"},
+		Grace: 35 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: "/dev/termination-log", Command: []string{"x"},
 	}}
 }
 
@@ -164,35 +164,50 @@ func TestRelativeTerminationLogInAFolderThatIsGone(t *testing.T) {
 	}
 }
 
-func TestWorkersGrace(t *testing.T) {
-	const hint = wantGrace + "; or give --grace"
-	for environ, want := range map[string]any{
-		"OJS_SHUTDOWN_GRACE_PERIOD=10": 15 * time.Second,
-		"OJS_GRACE_PERIOD=10s":         15 * time.Second,
-		"OJS_SHUTDOWN_TIMEOUT=1m":      65 * time.Second,
-		"OJS_SHUTDOWN_TIMEOUT=1 OJS_GRACE_PERIOD=2 OJS_SHUTDOWN_GRACE_PERIOD=3":              8 * time.Second,
-		"OJS_SHUTDOWN_TIMEOUT=1 OJS_GRACE_PERIOD=2":                                          7 * time.Second,
-		"DRAINIT_GRACE= OJS_SHUTDOWN_GRACE_PERIOD= OJS_GRACE_PERIOD= OJS_SHUTDOWN_TIMEOUT=1": 6 * time.Second,
-		"OJS_GRACE=1 MY_OJS_GRACE_PERIOD=1 OJS_GRACE_PERIOD":                                 30 * time.Second,
-		"OJS_GRACE_PERIOD=0":                               5 * time.Second,
-		"OJS_GRACE_PERIOD=168h":                            168*time.Hour + 5*time.Second,
-		"OJS_GRACE_PERIOD=infinity":                        supervisor.Forever,
-		"DRAINIT_GRACE=30 OJS_GRACE_PERIOD=10":             30 * time.Second,
-		"DRAINIT_GRACE=9 OJS_GRACE_PERIOD=bad":             9 * time.Second,
-		"OJS_SHUTDOWN_GRACE_PERIOD=bad OJS_GRACE_PERIOD=1": `OJS_SHUTDOWN_GRACE_PERIOD: invalid duration "bad"` + hint,
-		"OJS_SHUTDOWN_TIMEOUT=30000000":                    `OJS_SHUTDOWN_TIMEOUT: "30000000"` + tooLong + hint,
-	} {
-		var got any
-		o, err := parse([]string{"x"}, strings.Fields(environ))
-		if got = o.config.Grace; err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("%s: %v; want %v", environ, got, want)
-		}
+// The worker's own limit sets the grace period where none is given, and is what a warning is about: its own
+// variable never ends the start.
+func TestWorkersLimit(t *testing.T) {
+	const unread = ": want 25s, 25 (seconds) or infinity; the grace period is 35s"
+	killed := func(after, own, write string) string {
+		return "the worker has " + after + " from the stop signal to SIGKILL, less than 4s after its own limit, " + own + ", to give its jobs back: write --grace " + write + ", or DRAINIT_GRACE=" + write
 	}
-	if o, err := parse([]string{"-t", "0", "x"}, []string{"OJS_GRACE_PERIOD=bad"}); err != nil || o.config.Grace != 0 {
-		t.Errorf("a flag wins: %v, %v", o.config.Grace, err)
+	for _, tt := range []struct {
+		args, environ string
+		grace         time.Duration
+		warning       string
+	}{
+		{"", "OJS_SHUTDOWN_GRACE_PERIOD=10", 14 * time.Second, ""},
+		{"", "OJS_GRACE_PERIOD=25s", 29 * time.Second, ""}, // of Kubernetes' 30 s
+		{"", "OJS_SHUTDOWN_TIMEOUT=1m", 64 * time.Second, ""},
+		{"", "OJS_SHUTDOWN_TIMEOUT=1 OJS_GRACE_PERIOD=2 OJS_SHUTDOWN_GRACE_PERIOD=3", 7 * time.Second, ""},
+		{"", "OJS_SHUTDOWN_TIMEOUT=1 OJS_GRACE_PERIOD=2", 6 * time.Second, ""},
+		{"", "DRAINIT_GRACE= OJS_SHUTDOWN_GRACE_PERIOD= OJS_GRACE_PERIOD= OJS_SHUTDOWN_TIMEOUT=1", 5 * time.Second, ""},
+		{"", "OJS_GRACE=1 MY_OJS_GRACE_PERIOD=1 OJS_GRACE_PERIOD", 35 * time.Second, ""},
+		{"", "OJS_GRACE_PERIOD=0", 4 * time.Second, ""},
+		{"", "OJS_GRACE_PERIOD=168h", 168*time.Hour + 4*time.Second, ""},
+		{"", "OJS_GRACE_PERIOD=infinity", supervisor.Forever, ""},
+		{"", "DRAINIT_GRACE=30 OJS_GRACE_PERIOD=26", 30 * time.Second, ""},
+		{"", "DRAINIT_GRACE=30s", 30 * time.Second, ""},
+		{"-t infinity", "OJS_GRACE_PERIOD=30", supervisor.Forever, ""},
+		{"-t 4s", "OJS_GRACE_PERIOD=infinity", 4 * time.Second, ""},
+		{"-t 30", "OJS_GRACE_PERIOD=27", 30 * time.Second, killed("30s", "OJS_GRACE_PERIOD=27", "31s")},
+		{"", "DRAINIT_GRACE=4s OJS_SHUTDOWN_TIMEOUT=5s", 4 * time.Second, killed("4s", "OJS_SHUTDOWN_TIMEOUT=5s", "9s")},
+		{"--stop-delay 5s", "OJS_GRACE_PERIOD=25", 29 * time.Second, killed("24s", "OJS_GRACE_PERIOD=25", "34s")},
+		{"-t 0", "OJS_GRACE_PERIOD=PT25S", 0, `OJS_GRACE_PERIOD: invalid duration "PT25S": want 25s, 25 (seconds) or infinity; the grace period is 0s`},
+		{"", "OJS_SHUTDOWN_GRACE_PERIOD=bad OJS_GRACE_PERIOD=1", 35 * time.Second, `OJS_SHUTDOWN_GRACE_PERIOD: invalid duration "bad"` + unread},
+		{"", "OJS_SHUTDOWN_TIMEOUT=80_000", 35 * time.Second, `OJS_SHUTDOWN_TIMEOUT: invalid duration "80_000"` + unread},
+		{"", "OJS_SHUTDOWN_TIMEOUT=30000000", 35 * time.Second, `OJS_SHUTDOWN_TIMEOUT: "30000000"` + tooLong + unread},
+		{"", "OJS_SHUTDOWN_TIMEOUT=3600", 3604 * time.Second, ""},
+		{"", "OJS_SHUTDOWN_TIMEOUT=100h", 360004 * time.Second, ""},
+		{"", "OJS_SHUTDOWN_TIMEOUT=30000", 30004 * time.Second, "OJS_SHUTDOWN_TIMEOUT=30000 is read as seconds, 8h20m0s: if milliseconds were meant, write 30s"},
+		{"-t 30", "OJS_SHUTDOWN_TIMEOUT=30000", 30 * time.Second, "OJS_SHUTDOWN_TIMEOUT=30000 is read as seconds, 8h20m0s: if milliseconds were meant, write 30s"},
+	} {
+		want := plain()
+		want.config.Grace, want.config.Warning = tt.grace, tt.warning
+		if tt.args == "--stop-delay 5s" {
+			want.config.StopDelay = 5 * time.Second
+		}
+		wantParsed(t, append(strings.Fields(tt.args), "x"), strings.Fields(tt.environ), want)
 	}
 }
 
@@ -222,7 +237,7 @@ func TestSettingsAreSaidAsGiven(t *testing.T) {
 		{"x", "DRAINIT_GRACE= DRAINIT_SERVICE_HOST=h", ""},
 		{"-t9 -vw -r HUP:0 --rewrite=TERM:QUIT --forking -g x", "DRAINIT_GRACE=1 DRAINIT_REMAP_EXIT=3,4",
 			"--grace=9 DRAINIT_REMAP_EXIT=3 DRAINIT_REMAP_EXIT=4 --rewrite=HUP:0 --rewrite=TERM:QUIT --forward=group --forking=true --log-level=debug --warn-reaped"},
-		{"--termination-log= x", "OJS_GRACE_PERIOD=20", "--termination-log= OJS_GRACE_PERIOD=20 plus 5s"},
+		{"--termination-log= x", "OJS_GRACE_PERIOD=20", "--termination-log= OJS_GRACE_PERIOD=20 plus 4s"},
 		{"x", "OJS_GRACE_PERIOD=inf", "OJS_GRACE_PERIOD=inf"},
 	} {
 		if o, err := parse(strings.Fields(tt.args), strings.Fields(tt.environ)); err != nil || strings.Join(o.config.Given, " ") != tt.want {

@@ -21,6 +21,7 @@ const (
 // knows what is in them. The last line of a life is one of event ended.
 var (
 	settings       = Message{"settings", atDebug, "settings: %s; pid %d"}
+	WorkersLimit   = Message{"worker_limit", atWarn, "%s"}
 	NotAdopting    = Message{"cannot_adopt", atWarn, "cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v"}
 	Unguarded      = Message{"cannot_guard", atWarn, "the worker will not be signalled if drainit is killed: %v"}
 	started        = Message{"started", atDebug, "started %v"}

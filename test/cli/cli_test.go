@@ -110,7 +110,7 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 	if line := harness.SettingsLine(t, []string{"--termination-log=", "-t", "168h"}, nil); !harness.Settles(line, "--termination-log= --grace=168h") {
 		t.Errorf("%q", line)
 	}
-	if line := harness.SettingsLine(t, nil, []string{"OJS_GRACE_PERIOD=20"}); !harness.Settles(line, "OJS_GRACE_PERIOD=20 plus 5s") {
+	if line := harness.SettingsLine(t, nil, []string{"OJS_GRACE_PERIOD=20"}); !harness.Settles(line, "OJS_GRACE_PERIOD=20 plus 4s") {
 		t.Errorf("%q", line)
 	}
 }

@@ -84,7 +84,7 @@ func TestDockerCompose(t *testing.T) {
 		"worker":  {"0", []string{"\ngot SIGTSTP\n", "\ngot SIGTERM\n", "\ndrained\n", "what still runs after 1m20s"}},
 		"web":     {"0", []string{"\ngot SIGQUIT\n", "\ndrained\n", "what still runs after 20s"}},
 		"console": {"0", []string{"\r\ndrained\r\ndrainit: stopped after "}},
-		"short":   {"137", []string{"\ngot SIGTERM\n", "what still runs after 30s is killed"}},
+		"short":   {"137", []string{"\ngot SIGTERM\n", "what still runs after 35s is killed"}},
 	}
 	for service := range services {
 		harness.WaitUntil(t, service+" is ready", func() bool { return strings.Contains(p.log(service), "ready ") })

@@ -106,7 +106,7 @@ func TestDockerTerminalCtrlCDrainsAndOnceMoreKills(t *testing.T) {
 	c.WaitOut(`^ready`)
 	ctrlC()
 	c.WaitOut(`got SIGINT`)
-	c.WaitOut(`drainit: stopping: .*; what still runs after 30s is killed`)
+	c.WaitOut(`drainit: stopping: .*; what still runs after 35s is killed`)
 	harness.PastTheSameRequest()
 	ctrlC()
 	c.WaitOut(`drainit: warning: second stop signal, force-stop`)

@@ -92,7 +92,7 @@ var lives = []life{
 	{"a pause in a drain", "", "", "-catch TERM,USR1 -end USR1", "kill TERM, got SIGTERM, pause, unpause, kill USR1",
 		0, "got SIGTERM, got SIGUSR1", `stopped after`, 0},
 	// The engine kills, and only the first line of the drain can say what was wrong.
-	{"a stop shorter than the grace", "", "", "-drain 1h", "stop", 137, "got SIGTERM", `what still runs after 30s is killed`, 9 * time.Second},
+	{"a stop shorter than the grace", "", "", "-drain 1h", "stop", 137, "got SIGTERM", `what still runs after 35s is killed`, 9 * time.Second},
 	{"a stop longer than the grace", "", "--grace 1s", "-drain 1h", "stop", 137, "got SIGTERM", `grace period of 1s over: killing worker`, time.Second},
 	{"in the host's namespace", "--pid host", "", "-catch TSTP,TERM", "drainit quiet, got SIGTSTP, status quiet, kill TERM",
 		0, "got SIGTSTP, got SIGTERM", `stopped after`, 0},

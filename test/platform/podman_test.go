@@ -38,7 +38,7 @@ func TestPodmanInit(t *testing.T) {
 	p.WantExit(7)
 	p.WantGots("got SIGTERM")
 	p.WantCount("drained", 1)
-	p.WantLogged(`what still runs after 30s`, 1)
+	p.WantLogged(`what still runs after 35s`, 1)
 }
 
 // A pod whose containers share their PID namespace: PID 1 is the pause program, which may be

@@ -55,7 +55,7 @@ func TestTTYLogOfALifeOnATerminal(t *testing.T) {
 	c.Send(worker, unix.SIGUSR1)
 	c.WantExit(0)
 	wantPlainLog(c, `quiet: SIGTSTP to worker\[\d+\]`, `running again: SIGCONT to worker\[\d+\]`,
-		`stopping: SIGINT sent to .*; what still runs after 30s is killed`, `stopped after \d+(\.\d)?s: `)
+		`stopping: SIGINT sent to .*; what still runs after 35s is killed`, `stopped after \d+(\.\d)?s: `)
 }
 
 // With TOSTOP the kernel stops a process that writes from the background, unless no process

@@ -17,9 +17,9 @@ import (
 // Who provides what, by the specification's ids:
 //
 //	GS-001, GS-002  both: drainit tells the worker once and lets it drain, the worker quiets, drains, stops
-//	GS-003          both: one variable, and drainit adds 5 s; its default is tested in test/cli
+//	GS-003          both: one variable, and drainit adds 4 s
 //	GS-004          the worker; drainit does not freeze it and does not end it early
-//	GS-005          the worker; drainit leaves it the 5 s for it
+//	GS-005          the worker; drainit leaves it the 4 s for it
 //	GS-R001         both: drainit passes TSTP and CONT to who handles them, the worker stops fetching
 //	GS-R002         drainit: the worker does not see the second signal
 //	GS-R003         both: drainit counts processes, the worker its jobs
@@ -113,7 +113,7 @@ func TestOJSStopSignalQuietsDrainsAndStops(t *testing.T) {
 	}
 }
 
-// GS-003 and GS-005: one variable gives the worker 2 s and drainit 5 s more. The worker FAILs the
+// GS-003 and GS-005: one variable gives the worker 2 s and drainit 4 s more. The worker FAILs the
 // job when its own grace is over, and has ended before drainit's is. One that would stay for ever
 // is killed then, and all has been said.
 func TestOJSJobThatOutlivesTheGraceIsFailed(t *testing.T) {
@@ -144,12 +144,12 @@ func TestOJSJobThatOutlivesTheGraceIsFailed(t *testing.T) {
 			w.wire.wantLast("heartbeat terminate")
 			w.wire.wantNone(0, "ack")
 			w.wantSent("SIGTERM")
-			kills := harness.Msgs(t, w.Err(), "grace period of 7s over: killing ")
+			kills := harness.Msgs(t, w.Err(), "grace period of 6s over: killing ")
 			if len(kills) != min(tt.status, 1) {
 				t.Errorf("%d lines say what is killed", len(kills))
 			}
 			for _, line := range kills {
-				harness.WantTookAtLeast(t, began, 7*time.Second)
+				harness.WantTookAtLeast(t, began, 6*time.Second)
 				line.WantTimeSince(t, last.at)
 			}
 		})

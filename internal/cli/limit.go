@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"drainit/supervisor"
+)
+
+// limit is the worker's own: how long it drains before it gives back the jobs that are not done, which the
+// Open Job Spec calls its grace period (section 6). The zero limit is not known.
+type limit struct {
+	variable, value string
+	time.Duration
+	err error // why the value can't be read: a warning and no more, since the variable is the worker's
+}
+
+// handBack is how long a worker has from its own limit to SIGKILL, to give its jobs back (section 5.3). It
+// and the line of the kill fit into both of the protocol's examples: 25 s of 30, and 5 + 80 s of 90.
+const handBack = 4 * time.Second
+
+// findLimit finds the worker's limit in its variables, of which the first that is set counts.
+func findLimit(environ []string) (l limit) {
+	for _, l.variable = range []string{"OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"} {
+		if l.value, _ = lookup(environ, l.variable); l.value != "" {
+			l.Duration, l.err = parseEndless(l.value, "25s, 25 (seconds) or infinity")
+			return l
+		}
+	}
+	return limit{}
+}
+
+// adopt makes the grace period fit the worker's limit, where it is known.
+func (o *options) adopt(own limit) {
+	if own.variable == "" || own.err != nil {
+		return
+	}
+	o.config.Given = append(o.config.Given, own.variable+"="+own.value)
+	if o.config.Grace = own.Duration; o.config.Grace != supervisor.Forever {
+		o.config.Grace += handBack
+		o.config.Given = append(o.config.Given, "plus "+handBack.String())
+	}
+}
+
+// warning is what is wrong with the worker's limit, "" for nothing: it can't be read, it was probably meant in
+// milliseconds, or the grace period is over too soon after it.
+func (o *options) warning(own limit) string {
+	c := &o.config
+	number, wordy := strconv.Atoi(own.value)
+	switch need := c.StopDelay + own.Duration + handBack; {
+	case own.err != nil:
+		return fmt.Sprintf("%s: %v; the grace period is %v", own.variable, own.err, c.Grace)
+	case wordy == nil && own.Duration > time.Hour:
+		return fmt.Sprintf("%s=%s is read as seconds, %v: if milliseconds were meant, write %v", own.variable, own.value, own.Duration, time.Duration(number)*time.Millisecond)
+	case own.variable != "" && own.Duration != supervisor.Forever && c.Grace < need:
+		return fmt.Sprintf("the worker has %v from the stop signal to SIGKILL, less than %v after its own limit, %s=%s, to give its jobs back: write --grace %v, or DRAINIT_GRACE=%v",
+			c.Grace-c.StopDelay, handBack, own.variable, own.value, need, need)
+	}
+	return ""
+}
