@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -16,7 +17,7 @@ func TestQuiet(t *testing.T) {
 			[]string{noEffect + "node[1] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"}},
 		{"a resume of none names none", "", "node[TERM=0]", "TSTP; CONT; 50ms; TERM", "*", "0 50ms", []string{"only",
 			noEffect + "node[1] has no SIGTSTP handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG", "running again",
-			"stopping: SIGTERM sent to node[1]; what still runs after 30s is killed", "stopped after 0.0s: node[1] exited with status 0"}},
+			"stopping: SIGTERM sent to node[1]; what still runs after 30s is killed", "stopped after 0.0s: node[1] exited with status 0 (left within 0.1s of the stop signal)"}},
 		{"in a group the snapshot tells the worker's name", "--forward group", "app[TERM]", "TSTP", "", "", []string{noEffect + "app[1] has no"}},
 		{"by a rewrite", "--rewrite TSTP:USR1", "sh" + quietly + "(a[USR1])", "TSTP", "0s USR1 a", "", []string{"quiet: SIGUSR1 to a["}},
 		{"twice: for those that are new, and undone for those that live", "", "sh(a" + quietly + ")",
@@ -95,7 +96,7 @@ func TestWithoutProc(t *testing.T) {
 		{"a leftover of a worker that exits by itself is killed unseen", "", "node(job[TERM])", "proc hidden; node exits 0", "*", "0 30s",
 			[]string{"json ended level=info phase=done reason=grace status=0 pid=1 comm=node"}},
 		{"a leftover is killed unseen", "", "node[TERM=0](job[TERM])", "proc hidden; TERM", "*", "137 30s", []string{killing + "what is left", "1 warning",
-			"stopped after 30s: node[1] exited with status 0; killed what was left (grace period of 30s over); exit status 137"}},
+			"stopped after 30s: node[1] exited with status 0 (left within 0.1s of the stop signal); killed what was left (grace period of 30s over); exit status 137"}},
 	})
 }
 
@@ -124,6 +125,8 @@ func TestOnATerminal(t *testing.T) {
 func TestWarningsOfAStop(t *testing.T) {
 	const maybe, lacks = "warning: %s[1] died of SIGTERM at once: it may have no handler of its own", "warning: b[3] has no SIGTERM handler"
 	node, ruby, job := fmt.Sprintf(maybe, "node"), fmt.Sprintf(maybe, "ruby"), "warning: job[2] has no SIGTERM handler"
+	const drains = ", and then what it was doing is lost. Add one, or send the signal that it drains on: --rewrite TERM:"
+	relayed := strings.Replace(node, "node[1]", "node[2]", 1)
 	const alone = "--forward worker"
 	playRows(t, []row{
 		{"below a shell", "", "sh(a[TERM=0/2s] b b sleep c)", "TERM", "*", "0 2s", []string{"3 warning",
@@ -138,6 +141,18 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"a runtime that shows a handler", "", "node[TERM!1ms]", "TERM", "*", "143 1ms", []string{node}},
 		{"a runtime, later", "", "node[TERM!101ms]", "TERM", "*", "143 101ms", []string{"0 " + node}},
 		{"a runtime that exits", "", "node[TERM=143/1ms]", "TERM", "*", "143 1ms", []string{"0 " + node}},
+		{"a runtime that handles INT", "", "node[INT,TERM!1ms]", "TERM", "*", "143 1ms", []string{node + drains + "INT"}},
+		{"one below that handles INT, told by a relay", "", "app[TERM=143/499ms](node[INT,TERM])", "TERM; node dies TERM", "*", "143 499ms", []string{relayed + drains + "INT", "1 warning"}},
+		{"one below tsx", "", "tsx[TERM=143/499ms](node[TERM])", "TERM; node dies TERM", "*", "143 499ms",
+			[]string{relayed + drains + "SIG. If it has one, tsx ended it for being busy: start node --import tsx"}},
+		{"one below that has no handler", "", "app[TERM=143/999ms](job)", "TERM; job dies TERM", "*", "143 999ms", []string{job, "1 warning"}},
+		{"one below, later", "", "app[TERM=143/1001ms](job)", "TERM; job dies TERM", "*", "143 1.001s", []string{"0 warning"}},
+		{"a runtime below, later", "", "app[TERM=143/501ms](node[TERM])", "TERM; node dies TERM", "*", "143 501ms", []string{"0 warning"}},
+		{"one below, told by another status", "", "app[TERM=144/1ms](job)", "TERM; job dies TERM", "*", "144 1ms", []string{"0 warning"}},
+		{"one of two below", "", "app[TERM=143/1ms](job a)", "TERM; job dies TERM; a dies TERM", "*", "143 1ms", []string{"0 warning"}},
+		{"what a relay's script waits with", "", "app[TERM=143/1ms](sleep)", "TERM; sleep dies TERM", "*", "143 1ms", []string{"0 warning"}},
+		{"one below a relay that lives on", "", "app[TERM=143/1ms](job)", "TERM; 1ms", "*", "", []string{"0 warning: job[2] has"}},
+		{"a relay that dies of it itself", "", "app[TERM!1ms](node[TERM])", "TERM; node dies TERM", "*", "143 1ms", []string{"0 warning"}},
 		{"another program", "", "ruby[TERM!1ms]", "TERM", "*", "143 1ms", []string{"0 " + ruby}},
 		{"the worker alone, of which nothing is read", alone, "ruby", "TERM", "*", "143 0s", []string{ruby}},
 		{"the worker alone, a shell", alone, "sh", "TERM", "*", "143 0s", []string{"0 " + fmt.Sprintf(maybe, "sh")}},

@@ -16,6 +16,11 @@ func TestStopOfAWorker(t *testing.T) {
 			[]string{"only", begins + "what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0"}},
 		{"it exits, in JSON", "", "node[TERM=0]", "TERM", "*", "0 0s", []string{"json stopping level=info phase=draining request=SIGTERM signal=SIGTERM",
 			"json ended level=info phase=done reason=stop status=0 request=SIGTERM pid=1 comm=node"}},
+		{"it leaves at once", "", "node[TERM=0/100ms](job[TERM=0/200ms])", "TERM", "*", "0 25.2s",
+			[]string{"stopped after 25s: node[1] exited with status 0 (left within 0.1s of the stop signal)"}},
+		{"it leaves a little later", "", "node[TERM=0/101ms]", "TERM", "*", "0 101ms", []string{"0 stopped after 0.1s: node[1] exited with status 0 ("}},
+		{"it left before", "", "node(job[TERM=0/20s])", "node exits 0; 1s; TERM", "*", "0 20s", []string{"0 stopped after 19s: node[1] exited with status 0 ("}},
+		{"it fails at once", "", "node[TERM=3/1ms]", "TERM", "*", "3 1ms", []string{"0 stopped after 0.0s: node[1] exited with status 3 ("}},
 		{"it dies of the signal", "", "node", "TERM", "0s TERM node", "143 0s",
 			[]string{"warning: node[1] has no SIGTERM handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite TERM:SIG", "1 warning"}},
 		{"it dies of INT, and there is no terminal", "", "node", "INT", "0s INT node", "130 0s",
@@ -68,7 +73,7 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 	const killed = "0s TERM node; 25s TERM job; 30s KILL job"
 	playRows(t, []row{
 		{"what it leaves is killed", "", "node[TERM=0](job[TERM])", "TERM", killed, "137 30s",
-			[]string{"message stopped after 30s: node[1] exited with status 0; killed job[2] (grace period of 30s over); exit status 137",
+			[]string{"message stopped after 30s: node[1] exited with status 0 (left within 0.1s of the stop signal); killed job[2] (grace period of 30s over); exit status 137",
 				"json killing level=warn phase=killing reason=grace pid=2 comm=job left=1",
 				"json ended level=info phase=done reason=grace status=137 request=SIGTERM pid=1 comm=node killed=1"}},
 		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},

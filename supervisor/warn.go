@@ -16,9 +16,12 @@ import (
 	"drainit/reaper"
 )
 
-// clue is a process at work that was sent the stop signal. Its death may show that it has no handler.
+// clue is a process at work that was sent the stop signal. Its death may show that it has no handler, or
+// its exit status that the one below has none, to which it passed the signal on.
 type clue struct {
 	proc.Process
+	loses  bool         // by its own death
+	below  proc.Process // the only one at work below a worker, zero where that is not known
 	signal unix.Signal
 	at     time.Time
 }
@@ -82,32 +85,41 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
 			atWork := slices.ContainsFunc(s.atWork, func(w proc.Process) bool { return w.ID == p.ID })
-			loses := (atWork || s.worker.Is(p.PID)) && !diag.OnlyWaits(all, p, d.Signal)
-			if loses && p.Ignores(d.Signal) {
+			c := clue{p, p.Start == 0, proc.Process{}, d.Signal, time.Now()}
+			if atWork || s.worker.Is(p.PID) {
+				c.loses, c.below = !diag.OnlyWaits(all, p, d.Signal), diag.OnlyBelow(all, p)
+			}
+			if c.loses && p.Ignores(d.Signal) {
 				s.journal.Ignores(time.Now(), p, d.Signal)
-			} else if loses || p.Start == 0 {
-				s.clues[p.PID] = clue{p, d.Signal, time.Now()}
+			} else {
+				s.clues[p.PID] = c
 			}
 		}
 	}
 }
 
-// warnDeath warns of a child that died of the stop signal for want of a handler. Later than at once a death
-// may be good manners: the process had the signal blocked, or sent it to itself.
+// warnDeath warns of a child that died of the stop signal for want of a handler, or of the one below it, whose
+// death it tells by the status 128+n, as tsx does. Later than at once a death may be good manners: the process
+// had the signal blocked, or sent it to itself.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
-	const atOnce, onABusyMachine = 100 * time.Millisecond, time.Second
+	const atOnce, relayed, onABusyMachine = 100 * time.Millisecond, 500 * time.Millisecond, time.Second
 	c, ok := s.clues[child.PID]
 	delete(s.clues, child.PID)
-	if !ok || child.TermSignal() != c.signal || s.interrupted() {
+	died, within, dies := c.Process, atOnce, c.loses
+	if child.TermSignal() == 0 {
+		now, err := s.sys.Read(c.below.PID)
+		died, within, dies = c.below, relayed, c.below.PID != 0 && (err != nil || !now.Alive())
+	}
+	if !ok || !dies || child.ExitStatus() != 128+int(c.signal) || s.interrupted() {
 		return
 	}
-	if c.Start == 0 {
-		c.Comm = s.worker.Comm
+	if died.Start == 0 {
+		died.Comm = s.worker.Comm
 	}
-	lacks, certain := diag.LacksHandler(c.Process, c.signal)
+	lacks, certain := diag.LacksHandler(died, c.signal)
 	took := time.Since(c.at)
-	if lacks && (certain && took <= onABusyMachine || took <= atOnce) {
-		s.journal.NoHandler(c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
+	if lacks && (certain && took <= onABusyMachine || took <= within) {
+		s.journal.NoHandler(died, c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
 	}
 }
 

@@ -34,6 +34,20 @@ func AtWork(s *proc.Snapshot, worker int) []proc.Process {
 	return slices.DeleteFunc(programs, func(p proc.Process) bool { return p.PID != worker && slices.Contains(helpers, p.Comm) })
 }
 
+// OnlyBelow returns the process at work below another, zero where there are several or none.
+func OnlyBelow(s *proc.Snapshot, p proc.Process) proc.Process {
+	var all []proc.Process
+	for _, child := range s.Children(p.PID) {
+		if !slices.Contains(helpers, child.Comm) {
+			all = append(all, AtWork(s, child.PID)...)
+		}
+	}
+	if len(all) != 1 {
+		return proc.Process{}
+	}
+	return all[0]
+}
+
 // Wrapped returns the worker and the processes at work below it, where it is a shell or a
 // launcher that keeps signals from them; none where it is not.
 func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.Process) {

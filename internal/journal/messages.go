@@ -77,7 +77,7 @@ var (
 	wrappedAlone   = Message{"wrapped", atWarn, "%v may not forward signals, and with --forward worker drainit sends none to %s%s"}
 	Unreachable    = Message{"unreachable", atWarn, "drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script ends with drainit"}
 	lacksHandler   = Message{"no_handler", atWarn, "%v has no %v handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite %s:%s"}
-	mayLack        = Message{"no_handler", atWarn, "%v died of %v at once: it may have no handler of its own, and then what it was doing is lost"}
+	mayLack        = Message{"no_handler", atWarn, "%v died of %v at once: it may have no handler of its own, and then what it was doing is lost. Add one, or send the signal that it drains on: --rewrite %s:%s%s"}
 	ignoring       = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
 	trapWaits      = Message{"blocked_trap", atWarn, "%v can't run its trap until %v exits, %s"}
 	Untold         = Message{"kernel_tells_no_handlers", atInfo, "%v: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once"}

@@ -3,6 +3,8 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,21 +47,26 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 }
 
 // NoHandler is a process that died of the stop signal for want of a handler: certainly, or
-// maybe. came is the signal that came to drainit. Each program is named once.
-func (j *Journal) NoHandler(p proc.Process, sig, came unix.Signal, certain bool) {
+// maybe. sent is that process, or the one above it that passed the signal on; came is the signal that
+// came to drainit. Each program is named once.
+func (j *Journal) NoHandler(p, sent proc.Process, sig, came unix.Signal, certain bool) {
+	hint := ""
+	if slices.ContainsFunc(sent.Args, func(arg string) bool { return path.Base(arg) == "tsx" }) {
+		hint = ". If it has one, tsx ended it for being busy: start node --import tsx"
+	}
 	switch {
 	case !j.first("no handler: " + p.Comm):
 	case certain:
-		j.Say(lacksHandler, p, sig, short(came), drainsOn(p, came))
+		j.Say(lacksHandler, p, sig, short(came), drainsOn(p, came, unix.SIGTERM, unix.SIGQUIT))
 	default:
-		j.Say(mayLack, p, sig)
+		j.Say(mayLack, p, sig, short(came), drainsOn(p, came, unix.SIGTERM, unix.SIGINT), hint)
 	}
 }
 
-// drainsOn is another signal for which a process has a handler of its own; "SIG" where none is known. A
-// handler for INT is mostly its runtime's: Python's KeyboardInterrupt ends it.
-func drainsOn(p proc.Process, came unix.Signal) string {
-	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGQUIT} {
+// drainsOn is another of these signals for which a process has a handler; "SIG" where none is known. One that
+// is no runtime's is worth advice: INT is mostly Python's KeyboardInterrupt, which ends it, QUIT is Go's.
+func drainsOn(p proc.Process, came unix.Signal, these ...unix.Signal) string {
+	for _, sig := range these {
 		if sig != came && p.Handles(sig) {
 			return short(sig)
 		}

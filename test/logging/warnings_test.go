@@ -54,7 +54,7 @@ var warningKinds = []struct{ kind, pattern string }{
 	{"parent", `parent \S+\[\d+\] is a shell.*Better: `},
 	{"trap", `can't run its trap until \S+ exits, (so drainit signalled \S+ itself(\. Better, .*)?|which has no SIGTERM handler and works on)$`},
 	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once, .*--rewrite \w+:(SIG|TERM|QUIT)$`},
-	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost$`},
+	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost\. Add one, or .*: --rewrite \w+:(SIG|TERM|INT)(\. If it has one, tsx .* --import tsx)?$`},
 	{"ignores", `^\S+\[\d+\] ignores SIGTERM and works on, SIGKILL in 16s$`},
 	{"launcher", `\((npm|npx|yarn|pnpm|go run)\) may not forward signals: drainit sends the stop signal to .* itself, if no other process has(` + inItsPlace + `)?`},
 	{"shell", ` (does not forward signals|ignores SIGTERM).* drainit sends the stop signal to .* itself(, if that handles it)?(` + instead + `|$)`},
@@ -139,6 +139,7 @@ var warnedWorkers = []warned{
 	{command: "app -default", flags: "--forward worker", want: "death"},
 	{command: "app", flags: "--forward worker"},
 	{command: "dash -c 'node bare.js; :'", want: "shell death"},
+	{command: "tsx bare.js", want: "death", says: `TERM:INT.*: start node --import tsx$`},
 
 	{command: `dash -c 'trap "exit 3" TERM; app; :'`, want: "trap", says: `itself\. Better, `},
 	{command: `dash -c 'trap "exit 3" TERM; app -drain 3 | cat; :'`, want: "trap", says: `works on$`}, // $! would be cat
@@ -249,7 +250,7 @@ func (w warned) launch(t *testing.T) *harness.Init {
 var (
 	apps      = regexp.MustCompile(`(^|[ "'/\n])app\b`)
 	needed    = regexp.MustCompile(`\b(dash|bash|busybox|timeout|tini|node|npm|npx|python3|go|ruby|java)\b`)
-	nodeNames = regexp.MustCompile(`\b(yarn|pnpm|pm2-runtime)\b`)
+	nodeNames = regexp.MustCompile(`\b(yarn|pnpm|pm2-runtime|tsx)\b`)
 )
 
 // need skips a test whose command line has a program that is not there.
