@@ -43,6 +43,7 @@ type world struct {
 	proc     procState          // what /proc shows
 	isInit   bool               // drainit is PID 1
 	slow     time.Duration      // what a snapshot of all processes takes
+	environ  map[string]string  // what a process was started with, by its name
 	refuse   map[string]error   // what a signal to a process says, by its name
 	waitErr  error              // what Wait says
 	watched  map[int]chan<- int // by pid, where to say that it ended
@@ -69,7 +70,7 @@ type delivered struct {
 }
 
 func newWorld() *world {
-	return &world{queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error)}
+	return &world{queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error), environ: make(map[string]string)}
 }
 
 // Start puts the worker, and what is below it, into the world.
@@ -150,6 +151,12 @@ func (w *world) Process(pid int) (proc.Process, error) {
 
 // Read is the same.
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
+
+// Environ is the environment of a process.
+func (w *world) Environ(pid int) ([]byte, error) {
+	p, err := w.Process(pid)
+	return []byte(w.environ[p.Comm]), err
+}
 
 // see is what /proc shows of a process, or of all.
 func (w *world) see(kind *int, pid int) (all []proc.Process, err error) {

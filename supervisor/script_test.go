@@ -55,6 +55,7 @@ func playRows(t *testing.T, rows []row) {
 //	2s              time passes                     tty              drainit has a terminal, which is gone
 //	proc hidden     what /proc shows from now on    slow 3s          a snapshot takes so long from now on
 //	not init        drainit is not PID 1            start a[TERM]    drainit gets another child
+//	environ a A=b   what its environment shows
 //	refuse a EPERM  no signal may be sent to a      allow a          it may again
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
@@ -101,6 +102,8 @@ func (b *bubble) do(word, rest string) {
 		b.w.refuse[name] = cmp.Or(map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}[what], errors.New(what))
 	case "allow":
 		delete(b.w.refuse, rest)
+	case "environ":
+		b.w.environ[strings.ReplaceAll(name, "_", " ")] = what
 	case "is":
 		b.wantPhase(rest)
 	case "title":
@@ -208,7 +211,7 @@ func configOf(flags string) Config {
 //
 //	SIG        handle it                  SIG=7   and exit 7       SIG=7/2s  after 2 s
 //	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
-//	default    show no handler            ignore     TERM            stopped, stuck (in the kernel), run (go run)
+//	default    show no handler            ignore     TERM            stopped, stuck (in the kernel), hangs (but for its stat), run (go run)
 //	session    lead a session             ours     be in drainit's
 func parseTree(tree string) (all []*process) {
 	for tree = strings.TrimSpace(tree); tree != ""; tree = strings.TrimSpace(tree) {
@@ -258,6 +261,8 @@ func (p *process) learn(what string) {
 		p.Ignored = signals.SetOf(unix.SIGTERM)
 	case "stuck":
 		p.undying = true
+	case "hangs":
+		p.Exe = ""
 	case "run":
 		p.Args = append(p.Args, "run")
 	case "session":

@@ -21,6 +21,7 @@ type System interface {
 	All() (*proc.Snapshot, error)
 	Process(pid int) (proc.Process, error)
 	Read(pid int) (proc.Process, error)
+	Environ(pid int) ([]byte, error)
 	Send(forward.Delivery) error // reaper.ErrGone, or that of kill(2)
 	Watch(these []proc.ID, died chan<- int) (all bool)
 	Ticks() uint64

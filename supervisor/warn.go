@@ -27,16 +27,30 @@ type clue struct {
 }
 
 // inspect checks once, when an entrypoint has had time to exec, whether the worker keeps signals from what
-// is below it.
+// is below it, or PM2 from having its time. PM2 may have been left by a worker that has daemonized.
 func (s *Supervisor) inspect() {
-	if s.worker.Gone() {
-		return
-	}
-	if w, err := s.sys.Process(s.worker.PID); err != nil || !diag.KeepsSignals(w) {
+	if w, err := s.sys.Process(s.worker.PID); !s.worker.Daemonized && (err != nil || !diag.KeepsSignals(w) && !diag.IsPM2(w)) {
 		return
 	}
 	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
 		s.warnWrapped(all)
+		s.warnPM2(all)
+	}
+}
+
+// warnPM2 warns of an application that PM2 will kill before the grace period is over.
+func (s *Supervisor) warnPM2(all *proc.Snapshot) {
+	for _, pm2 := range diag.PM2(all, os.Getpid()) {
+		for _, app := range all.Children(pm2.PID) {
+			var given, own []byte
+			if app.Exe != "" { // it could be read, so that it answers
+				given, _ = s.sys.Environ(app.PID)
+				own, _ = s.sys.Environ(pm2.PID)
+			}
+			if !diag.GivenTime(given, own) {
+				s.journal.PM2(pm2, *app, len(given) > 0 && len(own) > 0)
+			}
+		}
 	}
 }
 
@@ -60,15 +74,13 @@ func (s *Supervisor) interrupted() bool { return s.job != nil && s.machine.StopS
 // warnAtStop warns of a start that would lose jobs under another init, and keeps which processes are at
 // work. It uses the snapshot from before the signal was sent.
 func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
+	s.warnPM2(before)
 	if before == nil || s.worker.Gone() {
 		return
 	}
 	s.warnWrapped(before)
 	if !s.isTold(before) {
 		s.journal.Say(journal.Untold, journal.ErrUntold)
-	}
-	for _, p := range diag.PM2(before, s.worker.PID) {
-		s.journal.PM2(p)
 	}
 	s.atWork = diag.AtWork(before, s.worker.PID)
 }
@@ -117,8 +129,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 		died.Comm = s.worker.Comm
 	}
 	lacks, certain := diag.LacksHandler(died, c.signal)
-	took := time.Since(c.at)
-	if lacks && (certain && took <= onABusyMachine || took <= within) {
+	if took := time.Since(c.at); lacks && (certain && took <= onABusyMachine || took <= within) {
 		s.journal.NoHandler(died, c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,12 +78,11 @@ func (s setting) find(environ []string) (values []string, variable string) {
 
 // lookup returns the value of a variable. Of several with one name the first counts, as for getenv(3).
 func lookup(environ []string, variable string) (value string, set bool) {
-	for _, v := range environ {
-		if value, set = strings.CutPrefix(v, variable+"="); set {
-			return value, true
-		}
+	at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, variable+"=") })
+	if at < 0 {
+		return "", false
 	}
-	return "", false
+	return environ[at][len(variable+"="):], true
 }
 
 // into returns a function that parses a value and sets a variable to it.

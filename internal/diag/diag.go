@@ -6,6 +6,7 @@
 package diag
 
 import (
+	"bytes"
 	"cmp"
 	"path/filepath"
 	"slices"
@@ -35,17 +36,14 @@ func AtWork(s *proc.Snapshot, worker int) []proc.Process {
 }
 
 // OnlyBelow returns the process at work below another, zero where there are several or none.
-func OnlyBelow(s *proc.Snapshot, p proc.Process) proc.Process {
-	var all []proc.Process
-	for _, child := range s.Children(p.PID) {
-		if !slices.Contains(helpers, child.Comm) {
-			all = append(all, AtWork(s, child.PID)...)
-		}
+func OnlyBelow(s *proc.Snapshot, p proc.Process) (only proc.Process) {
+	works := func(q proc.Process) bool {
+		return q.PID != p.PID && program.Of(&q) == program.Other && !slices.Contains(helpers, q.Comm)
 	}
-	if len(all) != 1 {
-		return proc.Process{}
+	if all := program.Nearest(s, p.PID, works); len(all) == 1 {
+		only = all[0]
 	}
-	return all[0]
+	return only
 }
 
 // Wrapped returns the worker and the processes at work below it, where it is a shell or a
@@ -97,11 +95,20 @@ func isNode(p proc.Process) bool {
 	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, cmp.Or(p.Exe, p.Comm))
 }
 
-// PM2 returns each PM2 that is the worker or below it.
-func PM2(s *proc.Snapshot, worker int) []proc.Process { return program.Nearest(s, worker, isPM2) }
+// PM2 returns each PM2 that is a process or below it.
+func PM2(s *proc.Snapshot, root int) []proc.Process { return program.Nearest(s, root, IsPM2) }
 
-// isPM2 knows PM2 by the title that its daemon gives itself, and else by its script.
-func isPM2(p proc.Process) bool {
+// GivenTime reports whether PM2 gives an application another time than its own 1.6 s: by kill_timeout, which
+// PM2 hands on in its environment, in JSON to those of a cluster, or by a variable of PM2's own.
+func GivenTime(app, pm2 []byte) bool {
+	has := func(environ []byte, name string) bool {
+		return bytes.Contains(append([]byte{0}, environ...), []byte(name))
+	}
+	return has(app, "\x00kill_timeout=") || has(app, `"kill_timeout":`) || has(pm2, "\x00PM2_KILL_TIMEOUT=")
+}
+
+// IsPM2 knows PM2 by the title that its daemon gives itself, and else by its script.
+func IsPM2(p proc.Process) bool {
 	script := slices.IndexFunc(p.Args, func(arg string) bool { return arg != p.Args[0] && !strings.HasPrefix(arg, "-") })
 	return strings.HasPrefix(p.Comm, "PM2 v") || isNode(p) && script > 0 && strings.HasPrefix(filepath.Base(p.Args[script]), "pm2")
 }

@@ -119,13 +119,12 @@ func (j *Journal) End(killed Kill, status int, onTerminal bool) {
 // ended are the worker's end, what was killed, and the exit status where that is another than the worker's.
 // A worker that drainit killed is named once. One that leaves at once may have drained nothing.
 func (j *Journal) ended(killed Kill, status int) string {
-	const atOnce = 100 * time.Millisecond
 	var parts []string
 	gone, exit := j.worker.Gone(), j.worker.Exit
 	if gone && !(exit.TermSignal() == unix.SIGKILL && strings.Contains(killed.Victims, j.worker.String())) {
 		end := j.worker.String() + " " + j.worker.HowExited()
-		if since, requested := j.machine.Requested(); requested && exit.ExitStatus() == 0 && !exit.At.Before(since) && exit.At.Sub(since) <= atOnce {
-			end += fmt.Sprintf(" (left within %vs of the stop signal)", atOnce.Seconds())
+		if since, requested := j.machine.Requested(); requested && exit.ExitStatus() == 0 && !exit.At.Before(since) && exit.At.Sub(since) <= 100*time.Millisecond {
+			end += " (left within 0.1s of the stop signal)"
 		}
 		parts = append(parts, end)
 	}

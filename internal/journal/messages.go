@@ -81,5 +81,5 @@ var (
 	ignoring       = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
 	trapWaits      = Message{"blocked_trap", atWarn, "%v can't run its trap until %v exits, %s"}
 	Untold         = Message{"kernel_tells_no_handlers", atInfo, "%v: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once"}
-	pm2            = Message{"pm2_limit", atInfo, "%v kills its processes 1.6s after the stop signal, unless PM2_KILL_TIMEOUT or kill_timeout in its ecosystem file gives them more"}
+	pm2Limit       = Message{"pm2_limit", atWarn, "%v kills %v 1.6s after the stop signal%s: write kill_timeout in its ecosystem file, or PM2_KILL_TIMEOUT, in milliseconds"}
 )

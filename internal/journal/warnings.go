@@ -50,10 +50,8 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 // maybe. sent is that process, or the one above it that passed the signal on; came is the signal that
 // came to drainit. Each program is named once.
 func (j *Journal) NoHandler(p, sent proc.Process, sig, came unix.Signal, certain bool) {
-	hint := ""
-	if slices.ContainsFunc(sent.Args, func(arg string) bool { return path.Base(arg) == "tsx" }) {
-		hint = ". If it has one, tsx ended it for being busy: start node --import tsx"
-	}
+	isTsx := func(arg string) bool { return path.Base(arg) == "tsx" }
+	hint := map[bool]string{true: ". If it has one, tsx ended it for being busy: start node --import tsx"}[slices.ContainsFunc(sent.Args, isTsx)]
 	switch {
 	case !j.first("no handler: " + p.Comm):
 	case certain:
@@ -101,7 +99,8 @@ func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 // ErrUntold says that /proc has no signal masks, as in gVisor.
 var ErrUntold = errors.New("this kernel does not tell which signals a process handles")
 
-// PM2 is a worker that is run by PM2, which has a limit of its own.
-func (j *Journal) PM2(p proc.Process) {
-	j.once(pm2, phrase{"PM2", fieldsOf(p)})
+// PM2 is an application of PM2, which has a limit of its own. known is whether it has not been given another.
+func (j *Journal) PM2(pm2, app proc.Process, known bool) {
+	unless := map[bool]string{false: ", unless it was given more, which drainit cannot read"}[known]
+	j.once(pm2Limit, phrase{fmt.Sprintf("PM2[%d]", pm2.PID), fieldsOf(pm2)}, app, unless)
 }

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"strconv"
@@ -37,8 +36,7 @@ func RunsAnother(pid int) (another bool) {
 		g.reads(pid, closely)
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
-		err = cmp.Or(failed, err)
-		return err == nil && own.Size() != its.Size(), err
+		return failed == nil && err == nil && own.Size() != its.Size(), err
 	})
 	return another
 }
@@ -125,10 +123,9 @@ func readPart(pid int, name string, at int64, size int) ([]byte, error) {
 	})
 }
 
-// asOwner makes a call that reads what /proc shows only to those who may trace a process: its exe,
-// fd, syscall and mem. Where that is not permitted, it makes the call again as the process's own
-// user: root without CAP_SYS_PTRACE, as Docker has it, may not read those of another user, and
-// that user may (ptrace(2), PTRACE_MODE_FSCREDS).
+// asOwner makes a call that reads what /proc shows only to those who may trace a process: its exe, fd, syscall,
+// mem and environ. Where that is not permitted, it makes the call again as the process's own user: root without
+// CAP_SYS_PTRACE, as Docker has it, may not read those of another user, and that user may (ptrace(2), FSCREDS).
 // setfsuid(2) is for one thread, that of the reading: the main one would forget its parent-death
 // signal by it, as the process forgets that it may be dumped (kernel/cred.c, commit_creds).
 func asOwner[T any](pid int, call func() (T, error)) (T, error) {

@@ -69,6 +69,9 @@ func TestThisProcessIsReadInEachWay(t *testing.T) {
 			t.Errorf("%+v, %v old", p, p.Age())
 		}
 	}
+	if env := answer(t, func() ([]byte, error) { return new(Reader).Environ(pid) }); !strings.Contains("\x00"+string(env), "\x00PATH="+os.Getenv("PATH")+"\x00") {
+		t.Errorf("the environment is %q", env)
+	}
 	for _, read := range []func(int) (Process, error){new(Reader).Read, new(Reader).Process} {
 		if p, err := read(1 << 22); !IsGone(err) {
 			t.Errorf("%+v, %v; want that there is none", p, err)

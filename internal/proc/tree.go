@@ -43,6 +43,11 @@ func (r *Reader) Read(pid int) (Process, error) {
 	return beside(r, func(g *reading) (Process, error) { return g.readOne(pid) })
 }
 
+// Environ reads the environment that a process was started with, 128 kB at most; ask one that answers.
+func (r *Reader) Environ(pid int) ([]byte, error) {
+	return beside(r, func(*reading) ([]byte, error) { return readPart(pid, "environ", 0, 32*page) })
+}
+
 // readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs, and where no more
 // than one thread is left to hang, of one that may.
 func (g *reading) readOne(pid int) (Process, error) {
@@ -216,8 +221,7 @@ func (p *Process) readStatus() (status, error) {
 // readProgram reads what runs a process. A script's comm is its own name, so only the link to
 // the executable tells a shell; and only its arguments tell what a busybox or a node is.
 func (p *Process) readProgram() {
-	exe := func() (string, error) { return os.Readlink(procPath(p.PID, "exe")) }
-	if link, err := asOwner(p.PID, exe); err == nil {
+	if link, err := asOwner(p.PID, func() (string, error) { return os.Readlink(procPath(p.PID, "exe")) }); err == nil {
 		p.Exe = filepath.Base(strings.TrimSuffix(link, " (deleted)"))
 	}
 	if text, err := readPart(p.PID, "cmdline", 0, page); err == nil {
