@@ -29,6 +29,7 @@ type Journal struct {
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
+	waiting map[int]forward.Waiting // by pid, those that were not signalled so far, and may be at any time
 	// The first delivery of a stop, the zero one for none, and how many processes were sent one.
 	firstStop forward.Delivery
 	stopsSent int
@@ -42,7 +43,7 @@ type Journal struct {
 
 // New returns a journal that has said nothing.
 func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
-	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), file: file}
+	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), waiting: make(map[int]forward.Waiting), file: file}
 }
 
 // first reports whether a thing is said for the first time.

@@ -54,6 +54,11 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 			remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(left.All)), names(left.All))
 		}
 		j.Say(draining, remaining, j.timeLeft(now))
+		for _, p := range left.All {
+			if w, waits := j.waiting[p.PID]; waits && j.first("waiting: "+p.String()) {
+				j.Say(notSignalledYet, *p, w.Rule)
+			}
+		}
 	case machine.AnnounceStuck: // what outlived SIGKILL
 		j.stuck = true
 		j.Say(stillAlive, machine.KillingTime, left().states(), []logx.Field{logx.Value("reason", j.reason())})
@@ -188,11 +193,11 @@ func (j *Journal) Sent(d forward.Delivery) {
 			j.firstStop = d
 		}
 	}
-	if d.Rule == "" {
-		return
-	}
 	for _, p := range d.Reached() {
-		j.Say(delivered, d.Signal, p, d.Rule)
+		delete(j.waiting, p.PID)
+		if d.Rule != "" {
+			j.Say(delivered, d.Signal, p, d.Rule)
+		}
 	}
 }
 
@@ -209,6 +214,7 @@ func (j *Journal) Waiting(w forward.Waiting) {
 	switch {
 	case !w.Undecided:
 		j.Say(notSignalled, these, w.Rule)
+		j.waiting[w.Processes[0].PID] = w
 	case w.Gone:
 		j.Say(undecidedGone, these, by, later)
 	default:
