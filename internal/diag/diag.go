@@ -25,8 +25,8 @@ func KeepsSignals(p proc.Process) bool {
 	return kind == program.Launcher || kind == program.Shell && !p.Handles(unix.SIGTERM)
 }
 
-// helpers are programs that a script waits with, or pipes through.
-var helpers = []string{"sleep", "usleep", "tail", "cat", "tee", "inotifywait"}
+// helpers are programs that a script waits with, or pipes through, and the service beside tsx.
+var helpers = []string{"sleep", "usleep", "tail", "cat", "tee", "inotifywait", "esbuild"}
 
 // AtWork returns the processes that do the work: the worker, or the first programs below it
 // where it is a shell or a launcher.

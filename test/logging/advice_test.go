@@ -25,6 +25,9 @@ type advised struct {
 // followedTrap is what a line about a trap says to write.
 const followedTrap = `trap "kill \$c; wait \$c; exit \$?" TERM; `
 
+// onInterrupt is a program for Node that drains on INT alone.
+const onInterrupt = `process.on("SIGINT", () => setTimeout(process.exit, 1000)); setInterval(() => {}, 1000); console.log("ready")`
+
 var advisedStarts = []advised{
 	{"start it with exec", "dash -c 'J; :'", "dash -c 'exec J'", "", ""},
 	{"start it with exec", "bash -c 'cd /; J; exit $?'", "bash -c 'cd /; exec J'", "", ""},
@@ -43,6 +46,8 @@ var advisedStarts = []advised{
 	{"--rewrite INT:TERM", "app -drain 1", "app -drain 1", "--rewrite INT:TERM", "INT"},
 	{"--rewrite QUIT:TERM", `python3 -c 'import signal as s, sys; s.signal(15, lambda *_: sys.exit()); print("ready", flush=True); s.pause()'`, "", "--rewrite QUIT:TERM", "QUIT"},
 	{"--rewrite TERM:QUIT", `perl -e '$| = 1; $SIG{QUIT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:QUIT", ""},
+	{"--rewrite TERM:INT", "node -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", ""},
+	{"--rewrite TERM:INT", "tsx -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", ""},
 	{"--second-stop ignore", "J", "J", "--second-stop ignore", "TERM TERM"},
 	{"--second-stop ignore", "dash -c 'exec J'", "J", "--second-stop ignore", "TERM INT"},
 	{"--second-stop ignore", "bash -c 'J; exit $?'", "", "--second-stop ignore", "TERM TERM"},
