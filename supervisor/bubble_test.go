@@ -17,7 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/logx"
+	"drainit/internal/proc"
 	"drainit/internal/term"
+	"drainit/internal/title"
 )
 
 // bubble is one run of the loop in virtual time (testing/synctest), in a world that answers
@@ -171,6 +173,17 @@ func (b *bubble) wantTitle(want string) {
 	b.t.Helper()
 	if got := b.s.title; got != want {
 		b.t.Errorf("the title is %q, want %q", got, want)
+	}
+}
+
+// wantStop compares the name of the second thread, which shows the stop to the outside.
+func (b *bubble) wantStop(want string, ago time.Duration) {
+	b.t.Helper()
+	name, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", proc.SecondThread()))
+	must(err)
+	stop, _ := title.ParseStop(strings.TrimSpace(string(name)))
+	if got := fmt.Sprintf("%d+%v", stop.Signal, stop.Grace); got != want || stop.Since > proc.SinceBoot()-ago {
+		b.t.Errorf("the stop is %s since %v, want %s, %v ago", got, stop.Since, want, ago)
 	}
 }
 

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -115,24 +116,28 @@ func TestSnapshotsTakeAFifthOfTheTime(t *testing.T) {
 	}
 }
 
-// A stop signal is acted upon between two batches of children.
-func TestStopBetweenTwoBatches(t *testing.T) {
-	inBubble(t, "", strings.Repeat("child ", 2*reapBatch)+"node[TERM]", func(b *bubble) {
-		b.w.onSend = func(forward.Delivery) {
-			if left := len(b.w.changes); left == 0 || left > 2*reapBatch-reapBatch {
-				t.Errorf("%d children have not been waited for as the stop signal is acted upon", left)
+// A stop signal is acted upon after one batch of children, another signal after the most that are waited for.
+func TestSignalBetweenTwoBatches(t *testing.T) {
+	for name, most := range map[string]int{"TERM": reapBatch, "WINCH": reapMost} {
+		synctest.Test(t, func(t *testing.T) {
+			const rest = 10
+			b := open(t, configOf(""), strings.Repeat("child ", most+rest)+"node[TERM]")
+			b.start()
+			defer b.close()
+			b.w.onSend = func(forward.Delivery) {
+				if left := len(b.w.changes); left != rest {
+					t.Errorf("%d children have not been waited for as %s is acted upon, want %d", left, name, rest)
+				}
 			}
-		}
-		b.arrive(unix.SIGTERM, 0)
-		b.w.locked(func() {
-			for _, p := range b.w.procs[:2*reapBatch] {
-				p.end(0)
+			for _, child := range b.w.ever[:most+rest] {
+				child.exit(0)
+			}
+			b.comes(sigNamed(name))
+			b.loop()
+			b.wantSent("0s " + name + " node")
+			if len(b.w.procs) != 1 {
+				t.Errorf("%d processes are left", len(b.w.procs))
 			}
 		})
-		b.settle()
-		b.wantSent("0s TERM node")
-		if len(b.w.procs) != 1 {
-			t.Errorf("%d processes are left", len(b.w.procs))
-		}
-	})
+	}
 }

@@ -37,6 +37,7 @@ type world struct {
 	mu    sync.Mutex // a process may end by a timer of its own, beside the loop
 	queue *sigqueue.Queue
 
+	above    []*process         // PID 1 and drainit's parent
 	worker   *process           // what Start starts
 	startErr error              // what it says beside
 	how      spawn.Config       // what it was asked for
@@ -44,6 +45,7 @@ type world struct {
 	isInit   bool               // drainit is PID 1
 	slow     time.Duration      // what a snapshot of all processes takes
 	environ  map[string]string  // what a process was started with, by its name
+	within   time.Duration      // what the last snapshot of a tree might take
 	refuse   map[string]error   // what a signal to a process says, by its name
 	waitErr  error              // what Wait says
 	watched  map[int]chan<- int // by pid, where to say that it ended
@@ -125,7 +127,10 @@ func (w *world) HasExited(pid int) bool {
 }
 
 // Tree reads every process closely.
-func (w *world) Tree(int, *proc.Snapshot, time.Duration) (*proc.Snapshot, error) { return w.All() }
+func (w *world) Tree(_ int, _ *proc.Snapshot, within time.Duration) (*proc.Snapshot, error) {
+	w.within = within
+	return w.All()
+}
 
 // All is the same.
 func (w *world) All() (*proc.Snapshot, error) {
@@ -174,8 +179,8 @@ func (w *world) see(kind *int, pid int) (all []proc.Process, err error) {
 	case procHidden:
 		return nil, nil
 	}
-	for _, p := range w.procs {
-		if pid == 0 || p.PID == pid {
+	for _, p := range slices.Concat(w.procs, w.above) {
+		if p.PID == pid || pid == 0 && p.w != nil {
 			all = append(all, p.stat())
 		}
 	}

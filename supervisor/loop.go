@@ -36,7 +36,7 @@ func (s *Supervisor) loop() {
 			s.queue.Sleep(at, limited)
 		}
 	}
-	s.returnTerminal()
+	s.job.ReturnTerminal()
 	s.journal.End(s.killed, s.exitCode().Status, s.job != nil)
 }
 
@@ -120,9 +120,6 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 }
 
 func (s *Supervisor) perform(now time.Time, a machine.Action) {
-	if a.Kind == machine.AnnounceDrain || a.Kind == machine.AnnounceExit || a.Kind == machine.AnnounceStop {
-		s.publishStop()
-	}
 	switch a.Kind {
 	case machine.SignalWorker:
 		s.signalStop(forward.Stop)
@@ -143,10 +140,15 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	case machine.KillTree:
 		s.killTree()
 	case machine.AnnounceDrain:
+		s.publishStop()
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
 	case machine.AnnounceExit:
+		s.publishStop()
 		left := s.left()
 		s.journal.Exited(now, left, s.request(forward.Orphans, 0).Signal, s.mayFork(left.All))
+	case machine.AnnounceStop:
+		s.publishStop()
+		s.journal.Announce(now, a, s.left)
 	case machine.AnnounceOver, machine.AnnounceForce:
 		s.killed = s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())
 	default:
@@ -191,9 +193,6 @@ func (s *Supervisor) publish() {
 
 // publishStop publishes the times of a stop that begins, for drainit status.
 func (s *Supervisor) publishStop() {
-	if s.machine.Phase() != phase.Draining {
-		return
-	}
 	since, requested := s.machine.Requested()
 	if !requested {
 		since = s.worker.Exit.At

@@ -20,8 +20,8 @@ import (
 // gets it alone. Whatever is written about it is composed after it: each Send waits until the log is idle.
 func TestSignalFirst(t *testing.T) {
 	for flags, want := range map[string]string{
-		"":                 "[sh: 1 snapshots, 0 lines, drainit:drain node: 2 snapshots, 3 lines, drainit:drain]",
-		"--forward worker": "[node: 0 snapshots, 0 lines, drainit:drain]",
+		"":                 "[sh: 1 snapshots in 50ms, 0 lines, drainit:drain node: 2 snapshots in 250ms, 3 lines, drainit:drain]",
+		"--forward worker": "[node: 0 snapshots in 0s, 0 lines, drainit:drain]",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := open(t, configOf(flags), "sh(node[TERM=0/2s])")
@@ -35,7 +35,7 @@ func TestSignalFirst(t *testing.T) {
 					t.Errorf("%d reads before the signal", now-reads)
 				}
 				if d.Signal == unix.SIGTERM {
-					order = append(order, fmt.Sprintf("%s: %d snapshots, %d lines, %s", d.Process.Comm, b.cost().snapshots, len(b.info()), b.s.title))
+					order = append(order, fmt.Sprintf("%s: %d snapshots in %v, %d lines, %s", d.Process.Comm, b.cost().snapshots, b.w.within, len(b.info()), b.s.title))
 				}
 			}
 			b.arrive(unix.SIGTERM, 0)

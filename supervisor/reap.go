@@ -30,7 +30,7 @@ func (s *Supervisor) reap() {
 		_, _ = s.readWorker() // its name, which is gone after wait4
 	}
 	for n := 0; ; n++ {
-		if n >= reapMost || n >= reapBatch && s.queue.StopPending() {
+		if n == reapMost || n >= reapBatch && s.queue.StopPending() {
 			s.queue.Put(unix.SIGCHLD) // for the rest
 			break
 		}
@@ -57,7 +57,7 @@ func (s *Supervisor) reap() {
 		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
 	}
 	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without the terminal
-		s.returnTerminal()
+		s.job.ReturnTerminal()
 	}
 }
 
@@ -136,9 +136,4 @@ func (s *Supervisor) promoteSuccessor() {
 	if successor.Exit != nil {
 		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
 	}
-}
-
-// returnTerminal gives the terminal back, with its modes where the worker was killed.
-func (s *Supervisor) returnTerminal() {
-	s.job.ReturnTerminal(!s.worker.Gone() || s.worker.Exit.TermSignal() != 0)
 }

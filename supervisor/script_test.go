@@ -59,6 +59,7 @@ func playRows(t *testing.T, rows []row) {
 //	refuse a EPERM  no signal may be sent to a      allow a          it may again
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
+//	shows 15+30s 3s compares the stop that drainit publishes: signal+grace, and how long ago it began at least
 //	a exits 3, a dies SEGV, a gets STOP, a forks b[TERM]
 func (b *bubble) play(script string) {
 	b.t.Helper()
@@ -108,6 +109,8 @@ func (b *bubble) do(word, rest string) {
 		b.wantPhase(rest)
 	case "title":
 		b.wantTitle(rest)
+	case "shows":
+		b.wantStop(name, duration(cmp.Or(what, "0s")))
 	case "says":
 		b.wantLog([]string{rest})
 	default:
@@ -212,6 +215,7 @@ func configOf(flags string) Config {
 //	SIG        handle it                  SIG=7   and exit 7       SIG=7/2s  after 2 s
 //	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
 //	default    show no handler            ignore     TERM            stopped, stuck (in the kernel), hangs (but for its stat), run (go run)
+//	untold     show no mask, as in gVisor
 //	session    lead a session             ours     be in drainit's
 func parseTree(tree string) (all []*process) {
 	for tree = strings.TrimSpace(tree); tree != ""; tree = strings.TrimSpace(tree) {
@@ -255,6 +259,8 @@ func (p *process) learn(what string) {
 	switch what {
 	case "default":
 		p.Handled = 0
+	case "untold":
+		p.Handled = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	case "stopped":
 		p.State = 'T'
 	case "ignore":
@@ -332,7 +338,6 @@ func (b *bubble) comes(sig unix.Signal) {
 	} else {
 		b.w.queue.Put(sig)
 	}
-	b.settle()
 }
 
 // arrive has a stop signal wait for the loop that can have come at this time since the start.

@@ -86,27 +86,46 @@ func TestStopBeforeTheStart(t *testing.T) {
 }
 
 // The worker is started as the command line says, in the background of a terminal if there is one, and dies
-// with drainit. On a terminal nothing above drainit is read.
+// with drainit. A shell above drainit that keeps the stop signal from it is warned of, where no person at a
+// terminal may use it: then nothing is read.
 func TestHowTheWorkerIsStarted(t *testing.T) {
-	for terminal, most := range map[bool]int{false: 1, true: 0} {
+	if os.Getppid() <= 1 {
+		t.Skip("no process between this one and PID 1")
+	}
+	for _, tt := range []struct {
+		terminal     bool
+		above        string // PID 1 and drainit's parent
+		reads, lines int
+	}{
+		{false, "", 1, 0},
+		{false, "sh sh", 2, 1},
+		{false, "go[run] sh", 2, 1},
+		{false, "sh go[run]", 1, 0},
+		{false, "tini sh", 2, 0},
+		{false, "sh[TERM] sh", 2, 0},
+		{false, "sh sh[TERM]", 1, 0},
+		{true, "sh sh", 0, 0},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := configOf("")
 			cfg.Command, cfg.Env, cfg.Warning = []string{"node", "app.js"}, []string{"A=b"}, "of a setting"
 			b := open(t, cfg, "node")
-			if terminal {
+			b.w.putAbove(tt.above)
+			if tt.terminal {
 				onATerminal(b)
 			}
 			b.start()
-			want := spawn.Config{Command: cfg.Command, Env: cfg.Env, OnTerminal: terminal, OnDeath: unix.SIGTERM}
+			want := spawn.Config{Command: cfg.Command, Env: cfg.Env, OnTerminal: tt.terminal, OnDeath: unix.SIGTERM}
 			if !reflect.DeepEqual(b.w.how, want) {
 				t.Errorf("%+v, want %+v", b.w.how, want)
 			}
-			if b.w.reads > most {
-				t.Errorf("%d reads of what is above drainit, want at most %d", b.w.reads, most)
+			if b.w.reads != tt.reads {
+				t.Errorf("%d reads of %q above drainit, want %d", b.w.reads, tt.above, tt.reads)
 			}
 			b.loop()
 			b.close()
-			b.wantLog([]string{"1 warning", "warning: of a setting"})
+			b.wantLog([]string{"warning: of a setting"})
+			b.wantLines(tt.lines, "warning: drainit's parent sh[")
 		})
 	}
 }
@@ -135,8 +154,11 @@ func TestParentDeathSignal(t *testing.T) {
 		cfg.ParentDeathSignal = sig
 		b := beforeStart(t, cfg)
 		_, b.w.startErr = spawn.Start(spawn.Config{Command: []string{"/no/such/file"}})
-		b.s.run()
+		if out := b.s.run(); out.Status != spawn.StatusNotFound {
+			t.Errorf("%+v, want status %d", out, spawn.StatusNotFound)
+		}
 		b.s.journal.Log.Close()
+		b.wantLines(0, "warning")
 		var got int32
 		if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&got)), 0, 0, 0); err != nil || got != int32(sig) {
 			t.Errorf("%d, %v, want %d", got, err, sig)
@@ -153,9 +175,11 @@ func TestWorkerEndsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.w.worker.exit(3)
+		b.w.putAbove("sh sh")
 		b.s.begin()
 		b.wantPhase("done")
 		b.s.journal.Log.Close()
+		b.wantLines(0, "warning")
 	})
 }
 

@@ -37,7 +37,7 @@ func TestStopOfAWorker(t *testing.T) {
 			"error: leaving 5s after SIGKILL, still alive: node[1] (sleeping)", "stopped after 6.0s: exit status 137"}},
 		{"it outlives SIGKILL, and /proc is gone", "", "node[TERM,stuck]", "TERM; 34s; proc gone", "*", "137 35s",
 			[]string{"error: leaving 5s after SIGKILL, still alive: what is left"}},
-		{"the grace begins with the arrival", "", "node[TERM]", "slow 3s; arrive TERM; 27s; is draining; slow 0s", "*", "137 30s", nil},
+		{"the grace begins with the arrival", "", "node[TERM]", "slow 3s; arrive TERM; 27s; is draining; shows 15+30s 3s; slow 0s", "*", "137 30s", nil},
 		{"a stopped worker is continued", "", "node[TERM=0/2s,stopped]", "TERM", "0s TERM node; 0s CONT node", "0 2s", nil},
 		{"another stops the worker", "", "node[TERM=0]",
 			"node gets STOP; title drainit:stopped; node gets CONT; title drainit:run; node gets STOP; title drainit:stopped; TERM",
@@ -136,7 +136,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 		{"for the worker alone", "--forward worker", "node(job[TERM=0])", "node exits 7", "0s KILL job", "7 0s",
 			[]string{"stopped 0.0s after node[1] exited with status 7"}},
 		{"the first stop signal after it begins the grace anew, and what is killed shows in the status", "", "node(job[TERM])",
-			"node exits 0; 20s; TERM; says SIGTERM: the grace period starts now, SIGKILL in 30s", "0s TERM job; 50s KILL job", "137 50s",
+			"node exits 0; shows 0+30s; 20s; TERM; shows 15+30s; says SIGTERM: the grace period starts now, SIGKILL in 30s", "0s TERM job; 50s KILL job", "137 50s",
 			[]string{killing + "job["}},
 	})
 }

@@ -127,9 +127,7 @@ func (s *Supervisor) prepare() error {
 		s.journal.Say(journal.NotAdopting, err)
 	}
 	if sig := s.cfg.ParentDeathSignal; sig != 0 {
-		if err := spawn.WatchParent(parent, sig); err != nil {
-			return err
-		}
+		return spawn.WatchParent(parent, sig)
 	}
 	return nil
 }

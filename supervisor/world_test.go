@@ -59,6 +59,17 @@ func (w *world) put(p *process) {
 	}
 }
 
+// putAbove puts PID 1 and drainit's parent into the world, which no snapshot shows.
+func (w *world) putAbove(these string) {
+	w.above = parseTree(these)
+	for i, p := range w.above {
+		p.PID = []int{1, os.Getppid()}[i]
+		if i > 0 {
+			p.parent = w.above[0]
+		}
+	}
+}
+
 // start puts a child of drainit's into the world.
 func (w *world) start(p *process) *process {
 	w.mu.Lock()

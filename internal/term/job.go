@@ -33,6 +33,7 @@ type Job struct {
 	suspended     bool // the worker is stopped, and the next CONT continues it
 	wantsTerminal bool // it stopped because it does not have the terminal
 
+	exited             bool // the worker exited by itself, and has restored the modes as it wants them
 	interrupted        bool // the worker died of Ctrl-C
 	mustInterruptGroup bool // which has not reached drainit's process group
 }
@@ -53,12 +54,12 @@ func (j *Job) Started(pgid int) {
 }
 
 // ReturnTerminal takes the foreground back, and restores the modes where the worker could not.
-func (j *Job) ReturnTerminal(restoreModes bool) {
+func (j *Job) ReturnTerminal() {
 	if j == nil {
 		return
 	}
 	j.tty.reclaimForeground(j.pgid)
-	if restoreModes {
+	if !j.exited {
 		j.tty.restoreModes()
 	}
 }
@@ -90,7 +91,7 @@ func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
 	if j == nil {
 		return
 	}
-	j.suspended, j.interrupted = false, false
+	j.suspended, j.exited, j.interrupted = false, by == 0, false
 	switch {
 	case by == 0 || os.Getpid() == 1: // PID 1 is no job of a shell
 	case requested == unix.SIGINT:
