@@ -3,6 +3,7 @@ package logging
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -216,4 +217,18 @@ func TestTerminationMessageIsOneLineOf4096Bytes(t *testing.T) {
 			t.Errorf("%d bytes: %q", len(text), text[max(0, len(text)-20):])
 		}
 	}
+}
+
+// Before Linux 5.6, and under a seccomp profile of then, no call refuses every link: that at the end of the
+// path is refused all the same.
+func TestTerminationLogIsNoLinkWithoutOpenat2(t *testing.T) {
+	other := harness.EmptyFile(t)
+	file := filepath.Join(t.TempDir(), "link")
+	fatalIf(t, os.Symlink(other, file))
+	r := harness.RunToEnd(t, harness.Launch{Bin: harness.WorkerBin, Args: []string{
+		"nocall", strconv.Itoa(unix.SYS_OPENAT2), harness.DrainitBin, "--termination-log=" + file, "--", "/no/such/file"}})
+	if r.Status != 127 || !strings.Contains(r.Err, "a symbolic link leads to it") {
+		t.Errorf("%+v", r)
+	}
+	harness.WantLastMessage(t, other, "^$")
 }
