@@ -51,6 +51,7 @@ func TestQuietFreezesNothing(t *testing.T) {
 func TestOtherSignals(t *testing.T) {
 	playRows(t, []row{
 		{"to the worker", "", "node[HUP](job[HUP])", "HUP; is running", "0s HUP node", "", nil},
+		{"a worker that handles it costs no snapshot", "", "node[USR1]", "slow 100ms; USR1; 1s", "0s USR1 node", "", nil},
 		{"it waits until the last snapshot is paid for", "", "sh(node[HUP,USR1])", "slow 100ms; HUP; 200ms; USR1; 1s",
 			"100ms HUP node; 600ms USR1 node", "", nil},
 		{"CONT to a worker that is stopped", "", "node[TERM=0/2s,stopped]", "CONT; TERM", "0s CONT node; 0s TERM node", "0 2s", nil},
