@@ -1,4 +1,4 @@
-// Package stress tests drainit with random trees, system calls that fail, and nothing to lean on.
+// Package stress tests drainit with a million orphans, system calls that fail, and nothing to lean on.
 package stress
 
 import (
