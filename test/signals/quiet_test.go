@@ -2,7 +2,6 @@ package signals
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -47,17 +46,15 @@ func TestKillWithoutPidfdSendSignal(t *testing.T) {
 }
 
 // Every way of passing TSTP on that looks at no handler freezes such a worker: its jobs stall, its
-// heartbeats stop, and it does not see the TERM that follows. What one thread blocks the kernel
-// gives to another, by its default action.
+// heartbeats stop, and it does not see the TERM that follows.
 func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 	for name, worker := range map[string]struct {
 		command []string
 		ready   string
 	}{
-		"dash":                   {[]string{"dash", "-c", "echo ready; sleep 1000; :"}, `^ready`},
-		"perl":                   {[]string{"perl", "-e", harness.PerlTree, "a(b c[pgrp](d))"}, `^ready d`},
-		"ignoring":               {[]string{"perl", "-e", harness.PerlTree, "a[-TSTP](b)"}, `^ready b`},
-		"blocking in one thread": {[]string{harness.WorkerBin, "blockone", "TSTP"}, `^ready`},
+		"dash":     {[]string{"dash", "-c", "echo ready; sleep 1000; :"}, `^ready`},
+		"perl":     {[]string{"perl", "-e", harness.PerlTree, "a(b c[pgrp](d))"}, `^ready d`},
+		"ignoring": {[]string{"perl", "-e", harness.PerlTree, "a[-TSTP](b)"}, `^ready b`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forEach(t, []string{"no terminal", "on a terminal"}, func(t *testing.T, where string, noPID1 bool) {
@@ -79,45 +76,4 @@ func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A second quiet goes to those that came later, a resume to all that were quieted, and who was
-// quieted and resumed can be quieted again.
-func TestSecondQuietAndResume(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}},
-			"a[CONT](b[TSTP,CONT] late[USR1*,TSTP,CONT] c[USR2>](new[TSTP,CONT]))", "a b late c")
-		passTo(p, unix.SIGTSTP, "b")
-		p.WaitErr(`quiet`)
-		p.Signal(unix.SIGUSR1)
-		p.WaitOut(`^up late`)
-		p.Signal(unix.SIGUSR2)
-		p.WaitOut(`^ready new`)
-		want := []string{"b got TSTP"}
-		for _, sig := range []string{"TSTP", "CONT", "TSTP", "CONT"} {
-			p.Signal(unix.SignalNum("SIG" + sig))
-			for _, name := range []string{"b", "late", "new"} {
-				if len(want) != 1 || name != "b" { // it has been quieted
-					want = append(want, name+" got "+sig)
-				}
-			}
-			harness.WaitUntil(t, strings.Join(want, ", "), func() bool { return len(harness.Gots(p.Out())) == len(want) })
-		}
-		wantStop(p, 143, want...)
-	})
-}
-
-// What stops by the TSTP that it was sent is continued: this worker handles it and then stops itself, as
-// an editor does.
-func TestWorkerThatStopsItselfByTstpIsContinued(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.OnTerminal(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(nil, harness.Script(`
-			catch "TSTP"; $SIG{TERM} = sub { exit 7 }; say "ready"; await "TSTP"; $SIG{TSTP} = "DEFAULT"; kill TSTP => $$; say "goes on"; forever`)...)}))
-		p.WaitReady()
-		p.Signal(unix.SIGTSTP)
-		p.WaitOut(`^goes on`)
-		p.WaitErr(`warn.*perl\[\d+\] stopped itself.*--rewrite`)
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-	})
 }

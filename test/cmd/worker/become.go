@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -18,21 +16,21 @@ import (
 // runtime needs and 32 to 34, and other libraries some more.
 //
 //	worker hostile BUT COMMAND [ARG...]
-func hostile(args []string) error {
-	but, err := strconv.Atoi(args[0])
-	if err != nil {
-		return err
-	}
+func hostile(args []string) {
 	runtime.LockOSThread() // the mask is the thread's that calls exec
 	all := unix.Sigset_t{}
 	for i := range all.Val {
 		all.Val[i] = ^all.Val[i]
 	}
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil); err != nil {
-		return err
-	}
-	ignoreAllBut(unix.Signal(but))
-	return syscall.Exec(args[1], args[1:], os.Environ())
+	must("block all signals", unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil))
+	ignoreAllBut(unix.Signal(number(args[0])))
+	become(args[1:])
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	must("read a number", err)
+	return n
 }
 
 func ignoreAllBut(but unix.Signal) {
@@ -45,7 +43,7 @@ func ignoreAllBut(but unix.Signal) {
 
 // becomeFailing becomes a command in which one system call fails where the low half of
 // its first argument passes a test, by a filter of seccomp(2).
-func becomeFailing(call uint32, test unix.SockFilter, errno unix.Errno, args []string) error {
+func becomeFailing(call uint32, test unix.SockFilter, errno unix.Errno, command []string) {
 	// Where the number of the call and that half are in struct seccomp_data, little-endian.
 	const numberAt, firstAt = 0, 16
 	filter := [...]unix.SockFilter{
@@ -58,13 +56,9 @@ func becomeFailing(call uint32, test unix.SockFilter, errno unix.Errno, args []s
 	}
 	runtime.LockOSThread() // the filter is the thread's that calls exec
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("cannot set no_new_privs: %w", err)
-	}
-	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0); err != nil {
-		return fmt.Errorf("cannot filter system calls: %w", err)
-	}
-	return syscall.Exec(args[0], args, os.Environ())
+	must("set no_new_privs", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	must("filter system calls", unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0))
+	become(command)
 }
 
 // noForks becomes a command that can start threads and no process: clone(2)
@@ -72,48 +66,40 @@ func becomeFailing(call uint32, test unix.SockFilter, errno unix.Errno, args []s
 // limit counts threads too, and the Go runtime can't start without its own.
 //
 //	worker noforks COMMAND [ARG...]
-func noForks(args []string) error {
-	return becomeFailing(unix.SYS_CLONE,
+func noForks(args []string) {
+	becomeFailing(unix.SYS_CLONE,
 		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jt: 1}, unix.EAGAIN, args)
 }
 
 // noIPv6 becomes a command for which the kernel has no IPv6.
 //
 //	worker noipv6 COMMAND [ARG...]
-func noIPv6(args []string) error {
-	return becomeFailing(unix.SYS_SOCKET,
+func noIPv6(args []string) {
+	becomeFailing(unix.SYS_SOCKET,
 		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.AF_INET6, Jf: 1}, unix.EAFNOSUPPORT, args)
 }
 
 // noCall becomes a command that may not make one system call, by a seccomp profile.
 //
 //	worker nocall NUMBER COMMAND [ARG...]
-func noCall(args []string) error {
-	call, err := strconv.ParseUint(args[0], 10, 32)
-	if err != nil {
-		return err
-	}
-	return becomeFailing(uint32(call), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA}, unix.EPERM, args[1:]) // whatever the argument
+func noCall(args []string) {
+	becomeFailing(uint32(number(args[0])), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA}, unix.EPERM, args[1:]) // whatever the argument
 }
 
 // ctty makes standard input the controlling terminal of the session that this
 // process leads, and becomes args.
 //
 //	worker ctty COMMAND [ARG...]
-func ctty(args []string) error {
-	if err := unix.IoctlSetInt(0, unix.TIOCSCTTY, 0); err != nil {
-		return fmt.Errorf("cannot take the terminal: %w", err)
-	}
-	return syscall.Exec(args[0], args, os.Environ())
+func ctty(args []string) {
+	must("take the terminal", unix.IoctlSetInt(0, unix.TIOCSCTTY, 0))
+	become(args)
 }
 
 // asRoot is for a set-uid copy of this program: as sudo does, it leaves nothing
 // of the user who called it, who may not signal it from then on.
 //
 //	worker asroot COMMAND [ARG...]
-func asRoot(args []string) error {
-	if err := syscall.Setresuid(0, 0, 0); err != nil {
-		return fmt.Errorf("not set-uid root: %w", err)
-	}
-	return syscall.Exec(args[0], args, os.Environ())
+func asRoot(args []string) {
+	must("be root, as a set-uid program", syscall.Setresuid(0, 0, 0))
+	become(args)
 }

@@ -20,10 +20,9 @@ import (
 // and the cgroups that are named for what is in it.
 //
 //	worker guard MARKER DIR
-func guard(args []string) error {
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
-	}
+func guard(args []string) {
+	_, err := io.Copy(io.Discard, os.Stdin)
+	must("wait for the tests", err)
 	marker, dir := args[0], args[1]
 	// One that is being started, or is in the middle of an exec, shows no environment.
 	const looks, between, atMost = 3, 100 * time.Millisecond, time.Minute
@@ -33,7 +32,7 @@ func guard(args []string) error {
 			none = 0
 		}
 	}
-	return errors.Join(unmountBelow(dir), os.RemoveAll(dir))
+	must("clean up", errors.Join(unmountBelow(dir), os.RemoveAll(dir)))
 }
 
 // endCgroups kills what is in the tests' cgroups and removes those, and returns how many are

@@ -16,26 +16,20 @@ import (
 // requests are what the kernel makes of FUSE for one file (linux/fuse.h).
 //
 //	worker hungfs FILE
-func hungFS(args []string) error {
+func hungFS(args []string) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("cannot open /dev/fuse: %w", err)
-	}
-	if err := unix.Mount("hung", args[0], "fuse", 0, fmt.Sprintf("fd=%d,rootmode=100666,user_id=0,group_id=0,allow_other", fd)); err != nil {
-		return fmt.Errorf("cannot mount: %w", err)
-	}
+	must("open /dev/fuse", err)
+	must("mount", unix.Mount("hung", args[0], "fuse", 0, fmt.Sprintf("fd=%d,rootmode=100666,user_id=0,group_id=0,allow_other", fd)))
 	fmt.Println("ready")
 	for request := make([]byte, 1<<17); ; {
 		switch _, err := unix.Read(fd, request); {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // ENOENT: it was taken back
 		case err != nil:
-			return err
+			must("read a request", err)
 		case !answers(args[0], request):
 			fmt.Println("hangs")
 		default:
-			if err := answerFUSE(fd, request); err != nil {
-				return err
-			}
+			answerFUSE(fd, request)
 		}
 	}
 }
@@ -57,13 +51,13 @@ func answers(file string, request []byte) bool {
 	return err != nil
 }
 
-func answerFUSE(fd int, request []byte) error {
+func answerFUSE(fd int, request []byte) {
 	const size = 4096
 	body := []any{} // the fields of the answer
 	failed := int32(0)
 	switch binary.NativeEndian.Uint32(request[4:]) {
 	case forget, interrupt:
-		return nil
+		return
 	case initialize: // the version, what it can, MaxWrite
 		body = []any{uint32(7), uint32(31), [3]uint32{}, uint32(size), [10]uint32{}}
 	case getattr: // node, size, blocks; mode, links; block size
@@ -83,12 +77,10 @@ func answerFUSE(fd int, request []byte) error {
 	}
 	var answer bytes.Buffer
 	for _, field := range append([]any{uint32(length), failed, binary.NativeEndian.Uint64(request[8:])}, body...) {
-		if err := binary.Write(&answer, binary.NativeEndian, field); err != nil {
-			return err
-		}
+		must("write an answer", binary.Write(&answer, binary.NativeEndian, field))
 	}
 	_, err := unix.Write(fd, answer.Bytes())
-	return err
+	must("answer", err)
 }
 
 // hang hangs in munmap(2) of a file that a hungFS has, in its first thread, which
@@ -97,31 +89,21 @@ func answerFUSE(fd int, request []byte) error {
 // called itself NAME by then.
 //
 //	worker hang FILE NAME
-func hang(args []string) error {
-	if err := os.WriteFile("/proc/self/comm", []byte(args[1]), 0); err != nil {
-		return fmt.Errorf("cannot name itself: %w", err)
-	}
+func hang(args []string) {
+	must("name itself", os.WriteFile("/proc/self/comm", []byte(args[1]), 0))
 	fd, err := unix.Open(args[0], unix.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("cannot open: %w", err)
-	}
+	must("open", err)
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil { // the kernel learns its size by this
-		return fmt.Errorf("cannot stat: %w", err)
-	}
+	must("stat", unix.Fstat(fd, &st)) // the kernel learns its size by this
 	memory, err := unix.Mmap(fd, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return fmt.Errorf("cannot map: %w", err)
-	}
+	must("map", err)
 	memory[0] = 1
 	stat, err := unix.Open("/proc/self/stat", unix.O_RDONLY, 0)
-	if err != nil {
-		return fmt.Errorf("cannot see itself: %w", err)
-	}
+	must("see itself", err)
 	begun := make(chan bool)
 	go mapWhenHung(stat, begun)
 	<-begun
-	return unix.Munmap(memory)
+	must("unmap", unix.Munmap(memory))
 }
 
 // mapWhenHung takes all that it needs before it begins: memory is what no process gets

@@ -20,26 +20,16 @@ import (
 // of those named by -end it goes on for -drain, prints "drained" and exits.
 //
 //	worker listen [-catch TERM,TSTP] [-end TERM,INT] [-drain 2s] [-exit 0] [-name x]
-func listen(args []string) error {
-	fs := flag.NewFlagSet("listen", flag.ContinueOnError)
+func listen(args []string) {
+	fs := flag.NewFlagSet("listen", flag.ExitOnError)
 	catch := fs.String("catch", "TERM", "signals to catch, or all")
 	end := fs.String("end", "TERM", "signals that begin the drain")
 	drain := fs.Duration("drain", 0, "how long the drain takes")
 	exit := fs.Int("exit", 0, "exit status")
 	name := fs.String("name", "", "printed before each line")
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	sigs, err := parseSignals(*catch)
-	if err != nil {
-		return err
-	}
-	caught := make(chan os.Signal, 4096)
-	signal.Notify(caught, sigs...)
-	endings, err := parseSignals(*end)
-	if err != nil {
-		return err
-	}
+	_ = fs.Parse(args) // which ends it
+	caught, endings := make(chan os.Signal, 4096), parseSignals(*end)
+	signal.Notify(caught, parseSignals(*catch)...)
 	say := func(format string, args ...any) {
 		fmt.Print(*name + fmt.Sprintf(format, args...) + "\n")
 	}
@@ -59,32 +49,32 @@ func listen(args []string) error {
 	}
 }
 
-func parseSignals(list string) (all []os.Signal, err error) {
+func parseSignals(list string) (all []os.Signal) {
 	if list == "all" {
 		for _, sig := range append(signals.All(), signals.Faults()...) {
 			all = append(all, sig)
 		}
-		return all, nil
+		return all
 	}
 	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
-		sig, err := signals.Parse(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sig)
+		all = append(all, parseSignal(name))
 	}
-	return all, nil
+	return all
+}
+
+func parseSignal(name string) unix.Signal {
+	sig, err := signals.Parse(name)
+	must("read a signal", err)
+	return sig
 }
 
 // drains is a program with goroutines that wait. It drains for a second from its first TERM
 // on, and records each.
 //
 //	worker drains RECORD
-func drains(args []string) error {
+func drains(args []string) {
 	record, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return err
-	}
+	must("open the record", err)
 	signalled := make(chan os.Signal, 16)
 	signal.Notify(signalled, unix.SIGTERM)
 	for range 20 {
@@ -100,7 +90,7 @@ func drains(args []string) error {
 				drained = time.After(time.Second)
 			}
 		case <-drained:
-			return nil
+			return
 		}
 	}
 }
@@ -110,12 +100,9 @@ func drains(args []string) error {
 // which shows that the parent lives and passes signals on, and exits with 7 when it comes.
 //
 //	worker send kill|queue SIG [TITLE]
-func send(args []string) error {
+func send(args []string) {
 	by := map[string]func(int, unix.Signal) error{"kill": unix.Kill, "queue": queued.Send}[args[0]]
-	sig, err := signals.Parse(args[1])
-	if err != nil {
-		return err
-	}
+	sig := parseSignal(args[1])
 	ignoreAllBut(unix.SIGUSR2) // os/signal would take longer than a start
 	echo := make(chan os.Signal, 1)
 	signal.Notify(echo, unix.SIGUSR2)
@@ -123,15 +110,10 @@ func send(args []string) error {
 	for _, title := range args[2:] {
 		waitTitle(parent, title)
 	}
-	if err := by(parent, sig); err != nil {
-		return fmt.Errorf("cannot send %s: %w", signals.Name(sig), err)
-	}
-	if err := unix.Kill(parent, unix.SIGUSR2); err != nil {
-		return fmt.Errorf("cannot send USR2: %w", err)
-	}
+	must("send "+signals.Name(sig), by(parent, sig))
+	must("send USR2", unix.Kill(parent, unix.SIGUSR2))
 	<-echo
 	os.Exit(7)
-	return nil
 }
 
 func waitTitle(pid int, title string) {
@@ -142,4 +124,21 @@ func waitTitle(pid int, title string) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// headless ends its first thread, so that the process shows state Z and lives
+// on in its other threads. It ignores TERM.
+func headless([]string) {
+	signal.Ignore(syscall.SIGTERM)
+	go func() {
+		for stat := ""; !strings.Contains(stat, ") Z "); time.Sleep(time.Millisecond) {
+			b, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stat", os.Getpid()))
+			stat = string(b)
+		}
+		fmt.Println("ready", os.Getpid())
+		for {
+			time.Sleep(time.Hour)
+		}
+	}()
+	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // of the thread that main is locked to
 }

@@ -8,19 +8,20 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"syscall"
 )
 
 // The first process of a namespace is prepared, and is traced from its exec on, by
 // its first thread: what a thread sets for itself, another that execs does not have.
 // The state and the mask of a process are those of its first thread, too.
 func init() {
-	if len(os.Args) > 1 && slices.Contains([]string{"stage", "ctty", "hang", "blockone", "headless"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"stage", "ctty", "hang", "headless"}, os.Args[1]) {
 		runtime.LockOSThread()
 	}
 }
 
 func main() {
-	verbs := map[string]func(args []string) error{
+	verbs := map[string]func(args []string){
 		"stage":    stage,
 		"guard":    guard,
 		"hostile":  hostile,
@@ -31,8 +32,6 @@ func main() {
 		"nocall":   noCall,
 		"ctty":     ctty,
 		"asroot":   asRoot,
-		"sigwait":  sigwait,
-		"blockone": blockOne,
 		"hungfs":   hungFS,
 		"hang":     hang,
 		"drains":   drains,
@@ -42,8 +41,18 @@ func main() {
 		fmt.Fprintln(os.Stderr, "worker: unknown verb")
 		os.Exit(64)
 	}
-	if err := verbs[os.Args[1]](os.Args[2:]); err != nil {
-		fmt.Fprintln(os.Stderr, "worker:", err)
+	verbs[os.Args[1]](os.Args[2:])
+}
+
+// must ends the worker by an error.
+func must(what string, err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "worker: cannot %s: %v\n", what, err)
 		os.Exit(65)
 	}
+}
+
+// become becomes a command.
+func become(command []string) {
+	must("run "+command[0], syscall.Exec(command[0], command, os.Environ()))
 }

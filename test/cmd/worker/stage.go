@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -14,35 +13,32 @@ import (
 )
 
 // stage sets up and becomes args.
-func stage(args []string) error {
+func stage(args []string) {
 	var s setup.Setup
-	if err := json.Unmarshal([]byte(os.Getenv("STAGE")), &s); err != nil {
-		return fmt.Errorf("cannot read STAGE: %w", err)
-	}
-	if err := os.Unsetenv("STAGE"); err != nil {
-		return err
-	}
-	for _, step := range []func(setup.Setup) error{mounts, session, capabilities, limits, inheritedSignals} {
-		if err := step(s); err != nil {
-			return err
-		}
+	must("read STAGE", json.Unmarshal([]byte(os.Getenv("STAGE")), &s))
+	must("unset STAGE", os.Unsetenv("STAGE"))
+	mounts(s)
+	capabilities(s)
+	limits(s)
+	for _, n := range s.Ignore {
+		signal.Ignore(syscall.Signal(n))
 	}
 	if s.CloseStderr {
 		unix.Close(2)
 	}
 	if s.Hold {
 		if _, _, errno := unix.RawSyscall(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0); errno != 0 {
-			return fmt.Errorf("cannot be traced: %w", errno)
+			must("be traced", errno)
 		}
 	}
-	return syscall.Exec(args[0], args, os.Environ())
+	become(args)
 }
 
 // mounts sets up /proc and the root. A folder that becomes the root, as an engine makes it of an
 // image, holds nothing but what the test put there.
-func mounts(s setup.Setup) error {
+func mounts(s setup.Setup) {
 	if !s.Namespace {
-		return nil
+		return
 	}
 	image, readOnly := s.Root != "", uintptr(unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY)
 	for _, m := range []struct {
@@ -59,28 +55,14 @@ func mounts(s setup.Setup) error {
 		{!image && s.ReadOnly, "/", "/", "", unix.MS_BIND | unix.MS_REC},
 		{!image && s.ReadOnly, "", "/", "", readOnly},
 	} {
-		if !m.do {
-			continue
-		}
-		if err := unix.Mount(m.from, m.to, m.kind, m.flags, ""); err != nil {
-			return fmt.Errorf("cannot mount %s %s: %w", m.kind, m.to, err)
+		if m.do {
+			must("mount "+m.kind+" "+m.to, unix.Mount(m.from, m.to, m.kind, m.flags, ""))
 		}
 	}
-	if !image {
-		return nil
+	if image {
+		must("enter "+s.Root, unix.Chroot(s.Root))
+		must("enter /", unix.Chdir("/"))
 	}
-	if err := unix.Chroot(s.Root); err != nil {
-		return fmt.Errorf("cannot enter %s: %w", s.Root, err)
-	}
-	return unix.Chdir("/")
-}
-
-func session(s setup.Setup) error {
-	if !s.Setsid || unix.Getpid() == 1 {
-		return nil // the namespace's first process leads a session already, if it was asked to
-	}
-	_, err := unix.Setsid()
-	return err
 }
 
 // dockers are the capabilities that a container of Docker's has if it asks for no others.
@@ -92,47 +74,24 @@ var dockers = []uintptr{
 
 // capabilities takes the others out of the bounding set, so that root has none of them
 // after the exec.
-func capabilities(s setup.Setup) error {
-	if !s.Docker {
-		return nil
-	}
-	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+func capabilities(s setup.Setup) {
+	for c := uintptr(0); s.Docker && c <= unix.CAP_LAST_CAP; c++ {
 		if slices.Contains(dockers, c) {
 			continue
 		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL { // an older kernel
-			return fmt.Errorf("cannot drop capability %d: %w", c, err)
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != unix.EINVAL { // an older kernel
+			must("drop a capability", err)
 		}
 	}
-	return nil
 }
 
-func limits(s setup.Setup) error {
+func limits(s setup.Setup) {
 	if s.MaxProcs > 0 {
-		lim := unix.Rlimit{Cur: s.MaxProcs, Max: s.MaxProcs}
-		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &lim); err != nil {
-			return fmt.Errorf("cannot limit processes: %w", err)
-		}
+		must("limit processes", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: s.MaxProcs, Max: s.MaxProcs}))
 	}
-	if s.UID == 0 {
-		return nil
+	if s.UID != 0 {
+		must("drop groups", syscall.Setgroups(nil))
+		must("become another group", syscall.Setresgid(s.UID, s.UID, s.UID))
+		must("become another user", syscall.Setresuid(s.UID, s.UID, s.UID))
 	}
-	if err := syscall.Setgroups(nil); err != nil {
-		return fmt.Errorf("cannot drop groups: %w", err)
-	}
-	if err := syscall.Setresgid(s.UID, s.UID, s.UID); err != nil {
-		return fmt.Errorf("cannot become group %d: %w", s.UID, err)
-	}
-	return syscall.Setresuid(s.UID, s.UID, s.UID)
-}
-
-func inheritedSignals(s setup.Setup) error {
-	for _, n := range s.Ignore {
-		signal.Ignore(syscall.Signal(n))
-	}
-	if len(s.Block) == 0 {
-		return nil
-	}
-	set := setOf(s.Block...)
-	return unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
 }

@@ -12,8 +12,6 @@ type Setup struct {
 	Docker      bool   // with the capabilities that Docker leaves to root
 	MaxProcs    uint64 // RLIMIT_NPROC
 	Ignore      []int  // signals ignored
-	Block       []int  // signals blocked
 	CloseStderr bool
-	Setsid      bool // lead a session without a terminal
 	Hold        bool // stop after the exec, traced by the thread that forked
 }
