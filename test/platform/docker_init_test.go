@@ -3,7 +3,6 @@ package platform
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"drainit/test/harness"
 )
@@ -88,46 +87,4 @@ func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	c := harness.Docker(t).Run(t, "--memory", "32m", "--", "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
 	c.WantExit(137)
 	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside`)
-}
-
-func TestDockerTerminalCtrlCDrainsAndOnceMoreKills(t *testing.T) {
-	t.Parallel()
-	master, slave := harness.OpenPty(t)
-	c := harness.Docker(t).Attach(t, slave, "base", []string{"--interactive", "--tty"},
-		"/drainit", "--", "/worker", "listen", "-catch", "INT", "-end", "INT", "-drain", "1h")
-	c.Stdout.Eof = make(chan struct{})
-	go c.Stdout.Read(master)
-	ctrlC := func() {
-		t.Helper()
-		if _, err := master.WriteString("\x03"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.WaitOut(`^ready`)
-	ctrlC()
-	c.WaitOut(`got SIGINT`)
-	c.WaitOut(`drainit: stopping: .*; what still runs after 35s is killed`)
-	harness.PastTheSameRequest()
-	ctrlC()
-	c.WaitOut(`drainit: warning: second stop signal, force-stop`)
-	c.WantExit(137)
-}
-
-// The drain of 12 s stands still in a pause, as no single sleep does: it would come to its end if
-// the grace period, of more time than calls of docker take, stood still with it.
-func TestDockerPauseDoesNotStopTheGrace(t *testing.T) {
-	t.Parallel()
-	const grace = 20 * time.Second
-	c := harness.Docker(t).Run(t, "--", "/drainit", "--grace", grace.String(), "--", "sh", "-c",
-		`trap 'echo got SIGTERM; n=0; while [ $n -lt 120 ]; do sleep 0.1; n=$((n+1)); done; echo drained; exit' TERM; echo ready; while :; do sleep 0.1; done`)
-	c.WaitOut(`^ready`)
-	c.Do("kill", "--signal", "TERM")
-	c.WaitOut(`^got SIGTERM`)
-	signalled := time.Now()
-	c.Do("pause")
-	time.Sleep(time.Until(signalled.Add(grace)))
-	c.Do("unpause")
-	c.WantExit(137)
-	c.WaitErr(`grace period of 20s over`)
-	c.WantCount("drained", 0)
 }
