@@ -71,33 +71,3 @@ func TestSignalsThatWaitForAStoppedDrainit(t *testing.T) {
 		p.WantCount("got SIGINT", 0)
 	})
 }
-
-// A CONT has a slot of its own: it is not lost after any number of TSTP.
-func TestContAfterAFloodOfTstpResumes(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := launch(t, noPID1, nil, listening()...)
-		for range 20000 {
-			p.Signal(unix.SIGTSTP)
-		}
-		p.Signal(unix.SIGCONT)
-		p.WaitTitle("drainit:run")
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-	})
-}
-
-// systemd sends CONT right after TERM. In every second turn both wait until drainit may go on.
-func TestContRightAfterAStopResumesNoProcess(t *testing.T) {
-	t.Parallel()
-	for n := range harness.Of(40, 4) {
-		p := harness.StartTree(t, harness.Launch{}, "a[TSTP,CONT,TERM=7]", "a")
-		passTo(p, unix.SIGTSTP, "a")
-		if n%2 == 0 {
-			harness.Freeze(t, p.Pid())
-		}
-		p.Signal(unix.SIGTERM)
-		p.Signal(unix.SIGCONT)
-		p.WantExit(7)
-		p.WantGots("a got TSTP", "a got TERM")
-	}
-}

@@ -2,7 +2,6 @@ package signals
 
 import (
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,39 +31,4 @@ func TestProcessThatMayNotBeSignalledHidesNoOther(t *testing.T) {
 		p.WantCount("root_got SIGUSR1", 0)
 		p.WantCount("root_got SIGTSTP", 0)
 	})
-}
-
-// All run at the same time: each takes more than 5 s.
-func TestProcessThatMayNotBeSignalledIsWarnedOfAndLeft(t *testing.T) {
-	harness.Full(t)
-	root := harness.SetUIDCopy(t, harness.WorkerBin)
-	for script, status := range map[string]int{`exec @ARGV`: 137, `spawn { exec @ARGV }; hold 0; exit 4`: 4} {
-		t.Run(script, func(t *testing.T) {
-			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				stdin, exit := harness.Pipe(t)
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID()}, Stdin: stdin, Args: harness.Line([]string{"--grace", "500ms"},
-					harness.Script(script, root, "asroot", harness.WorkerBin, "listen")...)})
-				pid, began := p.WorkerPid(), time.Now()
-				if status == 4 {
-					exit.Close()
-				} else {
-					p.Signal(unix.SIGTERM)
-				}
-				p.WantExit(status)
-				harness.WantTookAtLeast(t, began, 5500*time.Millisecond) // the grace, and what SIGKILL has
-				// Not as PID 1 it lives on, and holds the pipes open.
-				if err := unix.Kill(pid, unix.SIGKILL); noPID1 && err != nil {
-					t.Errorf("the process that may not be signalled: %v", err)
-				}
-				p.WantNothingLeft()
-				p.WantCount("got SIGTERM", 0)
-				p.WantLogged(`"warn".*cannot send SIGTERM to worker\[\d+\]: .*not permitted`, 1)
-				p.WantLogged(`"error".*leaving 5s after SIGKILL, still alive: worker\[\d+\] \([a-z ]+, `, 1)
-				if noPID1 {
-					p.WantLogged(`cannot kill worker`, 1) // and not one for each of a hundred tries
-					p.WantLogged(`killed worker`, 0)
-				}
-			})
-		})
-	}
 }

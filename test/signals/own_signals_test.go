@@ -1,8 +1,6 @@
 package signals
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -20,32 +18,5 @@ func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
 		}
 		passTo(p, unix.SIGUSR1, "a")
 		wantStop(p, 7, "a got USR1", "a got TERM")
-	})
-}
-
-// The kernel sends XFSZ to who writes beyond the limit of a file's size. When that is
-// drainit's log, lines are lost, and neither drainit nor its worker ends.
-func TestLogThatReachesTheLimitOfAFileEndsNoProcess(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		log, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close()
-		const limit = 512 // one block of dash's
-		if _, err := log.Write(make([]byte, limit)); err != nil {
-			t.Fatal(err)
-		}
-		args := []string{"-c", `ulimit -f 1; exec "$@"`, "dash", harness.DrainitBin, "-v", harness.LongGrace, "--"}
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Bin: harness.PathOf(t, "dash"), Stderr: log,
-			Args: append(args, harness.Script(`catch "XCPU", "XFSZ", "USR1", "TERM"; say "ready"; await "TERM"; exit 7`)...)})
-		p.WaitReady()
-		passTo(p, unix.SIGUSR1, "worker")
-		p.Signal(unix.SIGTSTP) // a line more
-		p.WaitTitle("drainit:quiet?")
-		wantStop(p, 7, "worker got USR1", "worker got TERM")
-		if info, err := log.Stat(); err != nil || info.Size() != limit {
-			t.Errorf("the log has %v bytes, %v: the limit was not reached", info.Size(), err)
-		}
 	})
 }

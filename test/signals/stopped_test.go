@@ -8,26 +8,6 @@ import (
 	"drainit/test/harness"
 )
 
-// A stopped process sees no TERM before it is continued, by which peers hang. CONT asks a worker that
-// was quieted to resume: who is not stopped gets none with its TERM.
-func TestStoppedProcessIsContinuedToDrain(t *testing.T) {
-	forEach(t, []string{"auto", "group"}, func(t *testing.T, mode string, noPID1 bool) {
-		tree, stopped, want := "a[TERM,CONT,USR1=7]", "a", []string{"a got TERM", "a got CONT"}
-		if mode == "group" {
-			tree, stopped, want = "a[TERM,CONT,USR1=7](b[TERM,CONT])", "b", []string{"a got TERM", "b got TERM", "b got CONT"}
-		}
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, harness.LongGrace}}, tree, stopped)
-		harness.Freeze(t, p.PidOf(stopped))
-		p.Signal(unix.SIGTERM)
-		for _, line := range want {
-			p.WaitOut(`^` + line)
-		}
-		p.Signal(unix.SIGUSR1) // of which b dies
-		p.WantExit(7)
-		p.WantGots(append(want, "a got USR1")...)
-	})
-}
-
 // A worker that is stopped, by a debugger or a kill -STOP, does no work and is alive: drainit
 // says so once, and is not ready until it goes on. From quiet it is quiet again. A stop continues it.
 func TestStoppedWorkerIsNotReadyAndIsNamedOnce(t *testing.T) {

@@ -13,26 +13,6 @@ import (
 	"drainit/test/harness"
 )
 
-// Many times, for it depends on the order in which the threads of drainit die:
-// by a parent-death signal most of these workers would be signalled again and again.
-func TestWorkerOfAKilledDrainitIsSignalledOnce(t *testing.T) {
-	harness.Usual(t)
-	t.Parallel()
-	for range harness.Of(20, 4) {
-		p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{"-v", "--", harness.WorkerBin, "listen", "-drain", "100ms"}})
-		p.WaitOut(`^ready`)
-		p.WaitErr(`started`)
-		p.Signal(syscall.SIGKILL)
-		p.WantExit(137)
-		p.WaitOut(`^drained`)
-		p.WantCount("got SIGTERM", 1)
-		p.WantNothingLeft()
-		if t.Failed() {
-			return
-		}
-	}
-}
-
 // underShell starts a command as the child of a shell.
 func underShell(t *testing.T, command ...string) *harness.Init {
 	t.Helper()

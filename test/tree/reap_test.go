@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -65,43 +64,6 @@ func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
 			p.WantLogged(`sh\[\d+\] was killed by `+regexp.QuoteMeta(signals.Name(fatals[i]))+`, which drainit did not send`, 1)
 			p.WantLogged(`^.+$`, 2) // and the end
 		})
-	})
-}
-
-// Each intermediate parent leaves what it started as dead or dying children of
-// drainit, all at once.
-const orphanBatches = `
-my ($batches, $each) = @ARGV;
-for my $n (1 .. $batches) {
-	my $pid = spawn { spawn { } for 1 .. $each };
-	waitpid $pid, 0;
-	say "batch $n";
-}
-catch "TERM"; say "ready"; await "TERM"`
-
-func TestManyOrphansCostNoMemoryAndLeaveNoZombie(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		batches, each := harness.Of(20, 3), harness.Of(1000, 100)
-		if noPID1 {
-			batches = harness.Of(5, 3)
-		}
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Script(orphanBatches, strconv.Itoa(batches), strconv.Itoa(each))})
-		p.WaitOut(`^batch 1$`)
-		files := harness.OpenFiles(t, p.Pid())
-		for n := 1; n <= batches; n++ {
-			p.WaitOut(fmt.Sprintf(`^batch %d$`, n))
-		}
-		p.WaitOut(`^ready`)
-		harness.WaitUntil(t, "nothing but the worker is left", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
-		if peak := harness.StatusField(t, p.Pid(), "VmHWM"); peak > harness.MostMemory() {
-			t.Errorf("drainit grew to %d kB", peak)
-		}
-		if now := harness.OpenFiles(t, p.Pid()); now > files {
-			t.Errorf("drainit has %d descriptors, had %d", now, files)
-		}
-		p.Signal(syscall.SIGTERM)
-		p.WantExit(0)
 	})
 }
 
