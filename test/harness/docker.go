@@ -183,17 +183,9 @@ func (d *Dockerd) Run(t *testing.T, args ...string) *DockerContainer {
 // RunImage starts a container from an image: flags of docker run, and the command.
 func (d *Dockerd) RunImage(t *testing.T, image string, flags []string, command ...string) *DockerContainer {
 	t.Helper()
-	return d.Attach(t, nil, image, flags, command...)
-}
-
-// Attach is RunImage with a terminal for the client.
-func (d *Dockerd) Attach(t *testing.T, tty *os.File, image string, flags []string, command ...string) *DockerContainer {
-	t.Helper()
 	c := &DockerContainer{D: d, Name: fmt.Sprintf("c%d", launches.Add(1))}
 	t.Cleanup(func() { d.Do(t, "rm", "--force", "--volumes", c.Name) })
-	l := d.launchable(t, slices.Concat([]string{"run", "--name", c.Name, "--pull", "never"}, flags, []string{image}, command)...)
-	l.TTY = tty
-	c.Init = Run(t, l)
+	c.Init = d.Begin(t, slices.Concat([]string{"run", "--name", c.Name, "--pull", "never"}, flags, []string{image}, command)...)
 	return c
 }
 
@@ -209,22 +201,10 @@ func (c *DockerContainer) Exec(command ...string) string {
 	return c.D.Do(c.T, append([]string{"exec", c.Name}, command...)...)
 }
 
-// Begin starts a docker command for this container beside the test.
-func (c *DockerContainer) Begin(words ...string) *Init {
-	c.T.Helper()
-	return c.D.Begin(c.T, append(words, c.Name)...)
-}
-
-// Begin starts a docker command beside the test.
+// Begin starts a docker command beside the test, with the tests' environment left as it is.
 func (d *Dockerd) Begin(t *testing.T, args ...string) *Init {
 	t.Helper()
-	return Run(t, d.launchable(t, args...))
-}
-
-// launchable is a docker command with the tests' environment left as it is.
-func (d *Dockerd) launchable(t *testing.T, args ...string) Launch {
-	t.Helper()
-	return Launch{Bin: PathOf(t, "docker"), NoPID1: true, Env: d.Env(), Args: args}
+	return Run(t, Launch{Bin: PathOf(t, "docker"), NoPID1: true, Env: d.Env(), Args: args})
 }
 
 // Containerd is the socket of the containerd below this engine.

@@ -143,12 +143,6 @@ func ServerDir(t *testing.T, uid int) string {
 	return dir
 }
 
-// GiveToNobody makes a folder and what is in it the other user's.
-func GiveToNobody(t *testing.T, dir string) {
-	t.Helper()
-	OutputOf(t, exec.Command("chown", "-hR", "nobody:nogroup", dir))
-}
-
 // ReservePort returns a port on the loopback that is the test's own: a socket
 // that is bound and does not listen keeps it from others, but not from a server
 // which, like it, has SO_REUSEADDR (socket(7)).

@@ -33,14 +33,6 @@ var (
 // -race.
 var Raced bool
 
-// MostMemory is how many kB drainit may have, with what the race detector adds.
-func MostMemory() int {
-	if Raced {
-		return 64 << 10
-	}
-	return 12 << 10
-}
-
 // testsAtOnce is how many tests of a package run at once: most of them wait. go test runs as
 // many packages at once as there are processors.
 const testsAtOnce = "8"

@@ -1,66 +1,18 @@
 package harness
 
 import (
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
-	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// forced is drainit's line of a force-stop, as JSON.
-var forced = regexp.MustCompile(`"time":"([^"]+)"[^\n]*"msg":"second stop signal, force-stop: `)
-
-// WantForcedLate checks, of a drainit that has force-stopped, that its second stop
-// signal came 100 ms or more after the first one: the test knows when that had not been
-// sent yet, and drainit's log when the second one had come.
-func WantForcedLate(t *testing.T, log string, notSent time.Time) {
-	t.Helper()
-	m := forced.FindStringSubmatch(log)
-	if m == nil {
-		t.Fatalf("no force-stop in:\n%s", log)
-	}
-	at, err := time.Parse(time.RFC3339, m[1])
-	must(t, err)
-	const milli = time.Millisecond // the log's times are cut to one
-	if late := at.Add(milli).Sub(notSent); late < 100*milli {
-		t.Fatalf("a force-stop within %v of the first stop signal:\n%s", late, log)
-	}
-}
 
 // LeavesChild exits by itself with status 5, when standard input ends, and
 // leaves a child that drains from TERM until descriptor 3 ends.
 const LeavesChild = `
 spawn { $name = "child"; catch "TERM", "HUP"; say "ready $$"; await "TERM"; hold 3; nap shift @ARGV; say "drained" };
 hold 0; exit 5`
-
-// Leaving starts LeavesChild and lets the worker exit. The function that comes
-// back lets the child end its drain.
-func Leaving(t *testing.T, noPID1 bool, flags ...string) (p *Init, release func()) {
-	t.Helper()
-	Need(t, "perl")
-	stdin, exit := Pipe(t)
-	hold, free := Pipe(t)
-	p = Run(t, Launch{NoPID1: noPID1, Stdin: stdin, Files: []*os.File{hold}, Args: Line(flags, Script(LeavesChild, "2.5")...)})
-	p.WaitOut(`^ready`)
-	exit.Close()
-	return p, func() { free.Close() }
-}
-
-// StopLeavingTwice sends a stop signal to the drainit of Leaving whose child drains, and then
-// another one, which is a request of its own.
-func StopLeavingTwice(p *Init) {
-	p.T.Helper()
-	p.WaitOut(`^child got TERM`)
-	p.Signal(syscall.SIGTERM)
-	p.WaitErr(`the grace period starts now`)
-	PastTheSameRequest()
-	p.Signal(syscall.SIGTERM)
-}
 
 // Stubborn is a tree of three that ignores TERM, and where each has a session
 // or a group of its own.

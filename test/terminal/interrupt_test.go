@@ -98,45 +98,6 @@ func TestTTYCtrlCEndsALoop(t *testing.T) {
 	}
 }
 
-// A script has no job control: the shell gets the key too, and goes by how its
-// child ended.
-func TestTTYCtrlCEndsAScript(t *testing.T) {
-	harness.Usual(t)
-	t.Parallel()
-	for _, shell := range []string{"bash", "dash -e"} {
-		for name, w := range interrupted {
-			t.Run(name+" in "+shell, func(t *testing.T) {
-				harness.Need(t, "bash", "dash", "perl")
-				harness.Beside(t, func(t *testing.T, under string) {
-					args := append(strings.Fields(shell)[1:], "-c", "for n in 1 2 3; do "+under+w.command+"; echo after $n; done; exit 0")
-					c := harness.AtConsole(t, harness.Launch{Bin: "/bin/" + shell[:4], NoPID1: true, Args: args})
-					pressCtrlC(c, w.reads)
-					c.WaitUntil("the script has ended", func() bool { return !c.Running() })
-					c.WantExit(130)
-					if !c.Status.Signaled() {
-						t.Error("the script has not died of SIGINT")
-					}
-					c.WantNothingLeft()
-					c.WantShown(`^after|^not reached`, 0)
-				})
-			})
-		}
-	}
-}
-
-// A worker that makes something of Ctrl-C itself has not been interrupted.
-func TestTTYLoopGoesOnAfterAWorkerThatDrains(t *testing.T) {
-	harness.Usual(t)
-	inShells(t, func(t *testing.T, c *harness.Console, under string) {
-		c.Enter("for n in 1 2; do " + under + "worker listen -catch INT -end INT -drain 20ms -exit 130; echo af''ter $n $?; done")
-		for _, n := range []string{"1", "2"} {
-			pressCtrlC(c, false)
-			c.See(`^after ` + n + ` 130`)
-		}
-		c.WantPrompt(0)
-	})
-}
-
 // Workers that INT ends, and a shell that is sent TERM in its place.
 const (
 	endsByINT  = "exec worker listen -catch USR1"

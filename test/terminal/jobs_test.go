@@ -96,37 +96,6 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 	}
 }
 
-// A script stops by the key at once, and drainit follows: fg may come between.
-func TestTTYFgBeforeDrainitHasFollowedItsScript(t *testing.T) {
-	t.Parallel()
-	harness.Need(t, "strace")
-	for _, delay := range []string{"delay_enter", "delay_exit"} {
-		t.Run(delay, func(t *testing.T) {
-			t.Parallel()
-			slowed(t, func(c *harness.Console) bool {
-				c.Enter(`echo 'read x; exec worker listen -catch INT -end INT -drain 100ms -exit 7' >reads`)
-				c.WantPrompt(0)
-				worker := startReader(c, `sh -c "`+slowTgkill+delay+`=4s:when=1 drainit -- sh reads; exit 5"`)
-				drainit := c.Above(worker)
-				c.WaitForeground(harness.TaskOf(worker).Group)
-				c.Keys("\x1a")
-				c.See(`Stopped`)
-				c.WantPrompt(148)
-				if !waitInTgkill(c, drainit, delay) {
-					return false
-				}
-				c.Enter("fg")
-				c.WaitForeground(harness.TaskOf(worker).Group)
-				c.Keys("\x03") // is for the worker alone, which has the terminal again
-				c.See(`got SIGINT`)
-				c.WantPrompt(5)
-				c.WantShown(`drainit: `, 0)
-				return true
-			})
-		})
-	}
-}
-
 // slowTgkill is the command of a strace that holds a program up in that call. The second of
 // drainit's main thread is the stop; by the first, at the start, it sees whether it can be woken
 // so. The Go runtime is not to interrupt its own threads by it.

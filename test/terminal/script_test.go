@@ -4,9 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
 )
@@ -52,38 +49,6 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 				c.WantNothingLeft()
 			})
 		}
-	}
-}
-
-// npm sends INT on to its child, which the key has reached already. Where bash
-// runs the script, that is drainit itself; where npm is late, on a busy machine,
-// drainit takes it for the second request that it looks like.
-func TestTTYCtrlCUnderNpmIsOneRequest(t *testing.T) {
-	harness.Need(t, "bash", "npm")
-	t.Parallel()
-	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
-		t.Run(filepath.Base(shell), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			harness.WriteFile(t, filepath.Join(dir, "package.json"),
-				[]byte(`{"scripts": {"start": "drainit --log-format json -- worker listen -catch INT,TERM -end INT,TERM -drain 1s"}}`))
-			const runs = 10
-			for range runs {
-				c := harness.AtShell(t)
-				startWorker(c, "cd "+dir+" && npm --no-update-notifier --script-shell="+shell+" start")
-				pressed := time.Now()
-				c.Keys("\x03")
-				c.WaitOut(`got SIG`)
-				c.WaitOut(`"msg":"stopped after `) // npm may have left before, if it was signalled before it was ready
-				c.WantShown(`got SIG`, 1)
-				if !strings.Contains(c.Shown(), "force-stop:") {
-					c.WantShown(`drained`, 1)
-					return
-				}
-				harness.WantForcedLate(t, c.Shown(), pressed)
-			}
-			t.Errorf("the same key forced the stop in all of %d runs", runs)
-		})
 	}
 }
 
@@ -156,28 +121,6 @@ func TestTTYPipelinesFindNoDifference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			harness.Beside(t, func(t *testing.T, under string) {
 				talkAtShell(t, strings.ReplaceAll(p.line, "UNDER ", under), p.talk, p.status)
-			})
-		})
-	}
-}
-
-func TestTTYCtrlZInAPipelineStopsAllOfIt(t *testing.T) {
-	t.Parallel()
-	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
-		t.Run(name, func(t *testing.T) {
-			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-				c.Enter(under + `sh -c '` + read + `echo ready $$ >/dev/tty; exec worker listen -catch USR1 -end USR1'` +
-					` | sh -c 'echo there >/dev/tty; exec sed s/d/D/'`)
-				c.WaitOut(`^there`)
-				if read != "" {
-					c.Enter("abc")
-				}
-				worker := c.Ready()
-				c.WaitOut(`^reaDy`) // it listens
-				ctrlZAndFg(c, 3)
-				c.Send(worker, unix.SIGUSR1)
-				c.See(`^Drained`)
-				c.WantPrompt(0)
 			})
 		})
 	}
