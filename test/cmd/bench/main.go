@@ -28,8 +28,8 @@ import (
 
 // plan is how much is measured.
 type plan struct {
-	starts, signals, storms, orphans, stops, tree, crowd, ways int
-	idle, drain                                                time.Duration
+	starts, signals, stops, tree, crowd, ways int
+	idle, drain                               time.Duration
 
 	lenient bool   // no aim is judged: the figures say nothing
 	only    string // the measures to take, all if empty
@@ -60,8 +60,6 @@ func main() {
 	var p plan
 	flag.IntVar(&p.starts, "starts", 400, "starts of each init, as PID 1 and not")
 	flag.IntVar(&p.signals, "signals", 5000, "signals to each init")
-	flag.IntVar(&p.storms, "storms", 3, "storms of orphans to each init")
-	flag.IntVar(&p.orphans, "orphans", 20_000, "orphans in a storm")
 	flag.DurationVar(&p.idle, "idle", 40*time.Second, "how long idle inits are looked at: the Go runtime's monitor wakes up once a minute")
 	flag.IntVar(&p.stops, "stops", 5, "stops of each tree under each init")
 	flag.IntVar(&p.tree, "tree", 1000, "processes in a tree that is stopped")
@@ -69,7 +67,7 @@ func main() {
 	flag.DurationVar(&p.drain, "drain", 10*time.Second, "how long that drain is looked at")
 	flag.IntVar(&p.ways, "ways", 20, "stop signals to each init, with each number of processes")
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
-	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, storms, stops, drain, cramped, sizes")
+	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
 	flag.Parse()
 	fail(run(p))
@@ -119,7 +117,6 @@ func run(p plan) (err error) {
 		{"starts", b.measureStarts},
 		{"running", b.measureRunning},
 		{"ways", b.measureWays},
-		{"storms", b.measureStorms},
 		{"stops", b.measureStops},
 		{"drain", b.measureDrains},
 		{"cramped", b.measureCramped},

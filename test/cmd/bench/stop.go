@@ -43,8 +43,7 @@ var stopping = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 
 // measureStops stops trees: from TERM to the init as PID 1 until it has been
 // waited for, which the kernel allows when nothing of the tree is left. Where
-// no process signals the jobs, they end with the init: what they had in hand is lost. So
-// drainit is compared to the least init that signals all, too.
+// no process signals the jobs, they end with the init: what they had in hand is lost.
 func (b *bench) measureStops() {
 	for _, tree := range []struct {
 		name   string
@@ -57,18 +56,7 @@ func (b *bench) measureStops() {
 		{"tree of %d, jobs of 0.1 s, whose worker does not", "0", "0.1", 0},
 	} {
 		least, worker := b.figures(), slices.Concat(stopping, []string{tree.tells, strconv.Itoa(b.tree - 1), tree.needed})
-		var toAll []time.Duration // minimal -all
-		took := b.turns(b.stops, func(i int, argv []string) time.Duration {
-			if i == noInit && tree.tells == "1" {
-				return 0
-			}
-			if i == noInit {
-				d, kept := timeStop(slices.Concat(b.inits[minimal].argv, []string{"-all"}, worker), b.tree)
-				if toAll = append(toAll, d); kept != b.tree-1 {
-					must(fmt.Errorf("minimal Go -all: %d jobs ended well", kept))
-				}
-				return 0
-			}
+		took := b.withInit(b.stops, func(i int, argv []string) time.Duration {
 			d, kept := timeStop(slices.Concat(argv, worker), b.tree)
 			if least[i] == none || float64(kept) < least[i] {
 				least[i] = float64(kept)
@@ -80,11 +68,6 @@ func (b *bench) measureStops() {
 			b.ratioAim(took, 0.50, tree.most, "the quickest peer", b.peers()...)
 		}
 		b.values(fmt.Sprintf("jobs of %d that ended well, at least", b.tree-1), "", least)
-		if toAll != nil {
-			alike := make(series, len(b.inits))
-			alike[b.ref], alike[own], alike[minimal] = took[b.ref], took[own], toAll
-			b.times("the same, where minimal Go signals the worker's group and waits for all", alike, 0.50)
-		}
 	}
 }
 
