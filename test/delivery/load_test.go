@@ -61,7 +61,7 @@ func TestDockerLoadsTheImage(t *testing.T) {
 // podman loads either tar, and takes this machine's image of the one with all.
 func TestPodmanLoadsTheImage(t *testing.T) {
 	for _, file := range imageTars() {
-		p, ref := harness.StartPodman(t, ""), reference(t)
+		p, ref := harness.StartPodman(t, 0, "", ""), reference(t)
 		if out := p.Ask("load", "--quiet", "--input", filepath.Join(release(t), file)); !strings.HasSuffix(out, ": "+ref) {
 			t.Errorf("%s is loaded as something else: %s", file, out)
 		}

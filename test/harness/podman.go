@@ -26,9 +26,6 @@ type Podman struct {
 // nothing else.
 const Image = "localhost/worker:1.0"
 
-// Motto is what its file /motto holds.
-const Motto = "quiet, drain, stop\n"
-
 // A machine without systemd has no journal and no scopes; and crun, which
 // podman takes by default, does not run on every one that runc runs on.
 const podmanConf = `
@@ -41,23 +38,18 @@ cgroup_manager = "cgroupfs"
 events_logger = "file"
 lock_type = "file"
 runtime = "runc"
+%s
 `
 
-// StartPodman makes a store with the image in it. settings are lines of
-// containers.conf, in its section of the containers.
-func StartPodman(t *testing.T, settings string) Podman {
-	t.Helper()
-	return StartPodmanOf(t, 0, settings)
-}
-
-// StartPodmanOf is StartPodman for a user.
-func StartPodmanOf(t *testing.T, uid int, settings string) Podman {
+// StartPodman makes a store with the image in it, for a user. The texts are lines for
+// containers.conf, in its sections of the containers and of the engine.
+func StartPodman(t *testing.T, uid int, containers, engine string) Podman {
 	t.Helper()
 	NeedRoot(t)
 	Need(t, "podman", "conmon", "runc")
 	dir, err := os.MkdirTemp("", "podman-") // t.TempDir's names are too long for a socket
 	must(t, err)
-	WriteFile(t, filepath.Join(dir, "containers.conf"), fmt.Appendf(nil, podmanConf, settings))
+	WriteFile(t, filepath.Join(dir, "containers.conf"), fmt.Appendf(nil, podmanConf, containers, engine))
 	must(t, os.Chown(dir, uid, uid))
 	e := Podman{t, dir, uid, []string{
 		"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"), "--tmpdir", filepath.Join(dir, "tmp"),
@@ -68,19 +60,11 @@ func StartPodmanOf(t *testing.T, uid int, settings string) Podman {
 	return e
 }
 
-// Configure adds lines to containers.conf, in its section of the engine.
-func (e Podman) Configure(settings string) {
-	e.T.Helper()
-	conf := filepath.Join(e.Dir, "containers.conf")
-	WriteFile(e.T, conf, []byte(TextOf(e.T, conf)+settings+"\n"))
-}
-
 // load makes the image.
 func (e Podman) load() {
 	e.T.Helper()
 	busybox := StaticBusybox(e.T)
 	must(e.T, Feed(e.Command("import", "-", Image), func(r *Rootfs) {
-		r.Text("motto", Motto)
 		r.Copy("drainit", DrainitBin)
 		r.Copy("worker", WorkerBin)
 		r.Copy("bin/busybox", busybox)

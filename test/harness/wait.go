@@ -3,7 +3,6 @@ package harness
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/internal/machine"
 )
 
 // Patience bounds every wait for something that must happen: long enough for
@@ -113,51 +110,10 @@ func (p *Init) waitUnchanged(while, atMost time.Duration, look func(pid int) str
 	}
 }
 
-// PastTheSameRequest returns when one more stop signal is a request of its own: well past the
-// 100 ms within which it is the same one, delivered twice. A drainit that others keep from the
-// processor can't know when the second came: so it has to have done all there was to do before
-// that time, and after it. Without an init it is each drainit of this machine that stops, of
-// another test's, too, for one in a container is not known by any other name.
-func PastTheSameRequest(of ...*Init) {
-	var pids []int
-	for _, p := range of {
-		pids = append(pids, p.Pid())
-	}
-	pastTheSameRequest(pids)
-}
-
-// PastTheSameRequest is that of the drainit above a worker.
-func (c *Console) PastTheSameRequest(worker int) {
-	c.T.Helper()
-	pastTheSameRequest([]int{c.Above(worker)})
-}
-
-func pastTheSameRequest(pids []int) {
-	const (
-		instant = time.Millisecond
-		well    = machine.SameRequest + 50*time.Millisecond
-		looks   = 30 * time.Millisecond // more than there is between two looks whether a stop signal waits
-	)
-	deadline, named := time.Now().Add(Patience), len(pids) > 0
-	if !named {
-		pids = slices.DeleteFunc(allPids(), func(pid int) bool { return !strings.HasPrefix(Comm(pid), "drainit:") })
-	}
-	awaitIdle(pids, instant, deadline) // the first one has come, and the title says so
-	time.Sleep(well)
-	if !named {
-		pids = slices.DeleteFunc(pids, func(pid int) bool { return !slices.Contains([]string{"drainit:drain", "drainit:ended"}, Comm(pid)) })
-	}
-	awaitIdle(pids, looks, deadline)
-}
-
-// awaitIdle waits until each of these processes has been idle for so long, each at its own time.
-func awaitIdle(pids []int, long time.Duration, deadline time.Time) {
-	for _, pid := range pids {
-		for !IsIdle(long, pid) && time.Now().Before(deadline) {
-			time.Sleep(time.Millisecond)
-		}
-	}
-}
+// PastTheSameRequest returns when one more stop signal is a request of its own, where the first one
+// has been acted upon: a drainit that is short of CPU time takes two for one that are up to 0.8 s
+// apart (package sigqueue), and no other.
+func PastTheSameRequest() { time.Sleep(850 * time.Millisecond) }
 
 // IsIdle reports whether no thread of some processes runs or waits for a processor, and none has
 // for so long from now on. One that has ended is idle.
@@ -173,10 +129,8 @@ func IsIdle(long time.Duration, pids ...int) bool {
 }
 
 // Waits describes what the init and all below it wait for, for a test that waited in vain: how
-// the init has ended, or of each thread its name, its state and signals, the kernel's function,
-// how long it has run and has waited for a processor, and the system call with its arguments
-// (proc(5)). The kernel may not answer: it waits for a thread that is in the middle of an exec, or
-// for a lock that one which hangs has.
+// the init has ended, or of each thread its name, its state and signals, the kernel's function and
+// the system call (proc(5)). The kernel may not answer for one that hangs.
 func (p *Init) Waits() string {
 	select {
 	case <-p.Done:
@@ -186,19 +140,13 @@ func (p *Init) Waits() string {
 	said := make(chan string, 10_000)
 	go func() {
 		defer close(said)
-		for _, files := range [][]string{{"comm", "status", "wchan", "schedstat"}, {"syscall"}} {
-			for _, pid := range p.Below() {
-				tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // fails for a bad pattern only
-				for _, task := range tasks {
-					line := task
-					for _, file := range files {
-						text, _ := os.ReadFile(filepath.Join(task, file))
-						if file == "status" {
-							text = []byte(strings.Join(waitLines.FindAllString(string(text), -1), " "))
-						}
-						line += " " + strings.Join(strings.Fields(string(text)), " ")
+		for _, pid := range p.Below() {
+			for _, file := range []string{"comm", "status", "wchan", "syscall"} {
+				for _, text := range ofThreads(pid, file) {
+					if file == "status" {
+						text = strings.Join(waitLines.FindAllString(text, -1), " ")
 					}
-					said <- line + "\n"
+					said <- fmt.Sprintln(pid, file, strings.TrimSpace(text))
 				}
 			}
 		}

@@ -33,7 +33,7 @@ var deaths = []struct {
 	{"forced", harness.LongGrace, `$SIG{TERM} = "IGNORE"; say "ready $$"; forever`, func(p *harness.Init) {
 		term(p)
 		p.WaitErr(`what still runs after`)
-		harness.PastTheSameRequest(p)
+		harness.PastTheSameRequest()
 		term(p)
 	}, 137, `^stopped after [\d.m]+s: killed perl\[\d+\] \(second stop signal, force-stop\); exit status 137$`},
 	{"killed from outside in a drain", harness.LongGrace, `$SIG{TERM} = "IGNORE"; say "ready $$"; forever`, func(p *harness.Init) {

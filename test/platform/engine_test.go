@@ -130,7 +130,7 @@ func TestDocker(t *testing.T) {
 
 func TestPodman(t *testing.T) {
 	t.Parallel()
-	e := podman(harness.StartPodman(t, ""))
+	e := podman(harness.StartPodman(t, 0, "", ""))
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) { l.run(t, e) })
 	}

@@ -13,18 +13,18 @@ import (
 
 // A user's own podman: root in the container is that user, and may do no more than he.
 func TestPodmanRootless(t *testing.T) {
-	quietAndBack.run(t, podman(harness.StartPodmanOf(t, harness.OwnUID(), "")))
+	quietAndBack.run(t, podman(harness.StartPodman(t, harness.OwnUID(), "", "")))
 }
 
 // In place of catatonit: podman calls it as `/run/podman-init -- COMMAND`. What a program prints is
 // all that comes out of its container until the stop.
 func TestPodmanInit(t *testing.T) {
 	t.Parallel()
-	e := harness.StartPodman(t, "init_path = \""+harness.DrainitBin+"\"")
+	e := harness.StartPodman(t, 0, "init_path = \""+harness.DrainitBin+"\"", "")
 	e.Ask("info") // has nothing to complain of
-	silent := harness.StartPodman(t, "").Run("silent", []string{"--init", "--init-path", harness.DrainitBin}, "/bin/busybox", "cat", "/motto")
+	silent := harness.StartPodman(t, 0, "", "").Run("silent", []string{"--init", "--init-path", harness.DrainitBin}, "/bin/busybox", "echo", "motto")
 	silent.WantExit(0)
-	if silent.Out() != harness.Motto || silent.Err() != "" {
+	if silent.Out() != "motto\n" || silent.Err() != "" {
 		t.Errorf("stdout %q, stderr %q", silent.Out(), silent.Err())
 	}
 
@@ -50,15 +50,15 @@ func TestPodmanPodWithASharedPIDNamespace(t *testing.T) {
 	for _, pause := range []string{"catatonit", "drainit"} {
 		t.Run("paused by "+pause, func(t *testing.T) {
 			t.Parallel()
-			e := harness.StartPodman(t, "")
+			engine := ""
 			if pause == "drainit" {
 				helpers := t.TempDir()
 				if err := unix.Symlink(harness.DrainitBin, helpers+"/catatonit"); err != nil {
 					t.Fatal(err)
 				}
-				e.Configure("helper_binaries_dir = [\"" + helpers + "\"]")
+				engine = "helper_binaries_dir = [\"" + helpers + "\"]"
 			}
-			runPod(t, e, pause == "drainit")
+			runPod(t, harness.StartPodman(t, 0, "", engine), pause == "drainit")
 		})
 	}
 }

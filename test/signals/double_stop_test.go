@@ -21,7 +21,7 @@ func TestSecondStopSignalForcesTheStop(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a[TERM,INT](b[TERM,INT])", "a b")
 				passTo(p, pair[0], "a")
-				harness.PastTheSameRequest(p)
+				harness.PastTheSameRequest()
 				p.Signal(pair[1])
 				p.WantExit(137)
 				p.WantLogged(`second stop signal, force-stop: `, 1)
@@ -50,7 +50,7 @@ func TestSecondStopIgnored(t *testing.T) {
 		p := launch(t, noPID1, []string{"--second-stop=ignore"}, harness.Script(drainsUntilUSR1)...)
 		passTo(p, unix.SIGTERM, "worker")
 		for _, again := range []syscall.Signal{unix.SIGTERM, unix.SIGTERM, unix.SIGINT} {
-			harness.PastTheSameRequest(p)
+			harness.PastTheSameRequest()
 			p.Signal(again)
 		}
 		p.WaitErr(`SIGTERM again: ignored`)

@@ -210,7 +210,7 @@ func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	c.WaitUntil("drainit has the terminal", func() bool { return c.Foreground() == harness.TaskOf(c.Above(left)).Group })
 	c.Keys("\x03")
 	c.See(`drainit: SIGINT: the grace period starts now`)
-	c.PastTheSameRequest(left)
+	harness.PastTheSameRequest()
 	c.Keys("\x03")
 	c.See(`force-stop: killing worker`)
 	c.WantPrompt(3)

@@ -121,13 +121,13 @@ func TestProcessThatHangsDelaysNoStop(t *testing.T) {
 					harness.WaitUntil(t, "the worker is reaped", func() bool { return !exists(worker) })
 				}
 				if kind == "munmap" {
-					harness.PastTheSameRequest(p)
+					harness.PastTheSameRequest()
 					p.Signal(unix.SIGTERM)
 					p.WaitErr(`force-stop: killing \S+\[\d+\] \(stuck in the kernel, `)
 				}
 				hung.release()
 				if strings.HasPrefix(kind, "exec") { // what hung sleeps now
-					harness.PastTheSameRequest(p)
+					harness.PastTheSameRequest()
 					p.Signal(unix.SIGTERM)
 				}
 				p.WantExit(7)
