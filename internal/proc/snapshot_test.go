@@ -1,9 +1,14 @@
 package proc
 
 import (
+	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // child is a process with a parent in a group of its own.
@@ -85,5 +90,75 @@ func TestLabelAndAge(t *testing.T) {
 	}
 	if future.Age() != 0 || (Process{}).Age() != 0 {
 		t.Errorf("one that is to start is %v old, and one of which no start is known %v", future.Age(), Process{}.Age())
+	}
+}
+
+// statLine is a /proc/PID/stat with this comm.
+func statLine(comm string) string {
+	return "17 (" + comm + ") S 4 5 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 11 12 13 14 15 16 17 18 19 20 8 16386 23\n"
+}
+
+func TestParseStat(t *testing.T) {
+	for _, comm := range []string{"npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
+		p, err := parseStat([]byte(statLine(comm)))
+		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386, Call: Call{Sleeps: true, Number: -1}}
+		if err != nil || !reflect.DeepEqual(p, want) {
+			t.Errorf("comm %q: %+v, %v", comm, p, err)
+		}
+	}
+	dying, err := parseStat([]byte(strings.Replace(statLine("x"), "S 4 5 6", "X 0 -1 -1", 1))) // it has no group any more
+	if err != nil || dying.PGID != -1 || dying.SID != -1 || dying.State != 'X' {
+		t.Errorf("%+v, %v", dying, err)
+	}
+	whole := statLine("x")
+	for _, bad := range []string{"", "17 (x", "17 x) S", whole[:strings.Index(whole, " 16386")], strings.Replace(whole, "16386", "y", 1)} {
+		if p, err := parseStat([]byte(bad)); err == nil {
+			t.Errorf("%q gives %+v, want an error", bad, p)
+		}
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	text := "Name:\tx\\nState:\tR\nState:\tS (sleeping)\nNSpid:\t17\t21\nThreads:\t3\nSigQ:\t0/96365\nSigPnd:\t0000000000000010\nShdPnd:\t0000000000000020\n" +
+		"SigBlk:\t0000000000000001\nSigIgn:\t0000000000000002\nSigCgt:\tfffffffc00004000\nCapInh:\t0\nvoluntary_ctxt_switches:\t42\nnonvoluntary_ctxt_switches:\t7\n"
+	want := status{blocked: 1, ignored: 2, handled: 0xfffffffc00004000, pending: 0x30, threads: 3, state: 'S', switches: 49, certain: true}
+	for _, pids := range []string{"NSpid:\t17\t21\n", "NSpid:\t1\n", "NSpid:\t17\t1\n", ""} {
+		want.nested = strings.Contains(pids, "\t17\t1\n")
+		if s := parseStatus([]byte(strings.Replace(text, "NSpid:\t17\t21\n", pids, 1))); s != want {
+			t.Errorf("%q: %+v", pids, s)
+		}
+	}
+	if !want.handled.Has(unix.SIGTERM) || !want.handled.Has(64) || want.handled.Has(unix.SIGINT) {
+		t.Errorf("bit n-1 of %x is not signal n", want.handled)
+	}
+	for _, change := range [][2]string{{text, ""}, {"SigIgn", "SigXgn"}, {"000001", "00000g"}, {"\t3", "\tx"}, {text[strings.Index(text, "Threads"):], ""}} {
+		s := parseStatus([]byte(strings.Replace(text, change[0], change[1], 1)))
+		if p := (Process{Handled: s.handled}); s.certain || s.rests() || p.IsTold() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) {
+			t.Errorf("with %q it is certain: %+v", change[1], s)
+		}
+	}
+	if s := parseStatus([]byte(strings.Replace(text, "\t42", "\t", 1))); s.certain || s.rests() || s.handled != want.handled {
+		t.Errorf("without its switches it is certain: %+v", s)
+	}
+}
+
+// A Go program has a handler for TERM from its start on, and none for TSTP until it asks for it.
+func TestThisProcessIsReadInEachWay(t *testing.T) {
+	pid := os.Getpid()
+	stat := answer(t, func() (Process, error) { return new(Reader).Read(pid) })
+	closely := answer(t, func() (Process, error) { return new(Reader).Process(pid) })
+	shown, _ := answer(t, new(Reader).All).Process(pid)
+	for _, p := range []Process{stat, closely, shown} {
+		if p.PID != pid || p.PPID != os.Getppid() || !p.Alive() || p.Stopped() || p.Age() <= 0 || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) {
+			t.Errorf("%+v, %v old", p, p.Age())
+		}
+	}
+	for _, read := range []func(int) (Process, error){new(Reader).Read, new(Reader).Process} {
+		if p, err := read(1 << 22); !IsGone(err) {
+			t.Errorf("%+v, %v; want that there is none", p, err)
+		}
+	}
+	if env := answer(t, func() ([]byte, error) { return new(Reader).Environ(pid) }); !strings.Contains("\x00"+string(env), "\x00PATH="+os.Getenv("PATH")+"\x00") {
+		t.Errorf("the environment is %q", env)
 	}
 }

@@ -182,6 +182,16 @@ func TestQuietAndResumeCloseTogether(t *testing.T) {
 			t.Errorf("%v: %v was taken, and the TSTP counts as the last", order, got)
 		}
 	}
+	q := pumped(t)
+	for _, sig := range []unix.Signal{unix.SIGTSTP, unix.SIGCONT} { // of which none is taken meanwhile
+		q.slots[sig] <- sig
+		for !q.Pending().Has(sig) {
+			q.Sleep(time.Time{}, false)
+		}
+	}
+	if got := taken(q); !slices.Equal(got, []unix.Signal{unix.SIGCONT}) {
+		t.Errorf("%v was taken, want CONT alone", got)
+	}
 }
 
 // A TERM that is taken close together with another stop signal goes first, whatever the kernel's order.

@@ -1,3 +1,5 @@
+// Package delivery makes a release of this repository and looks at what it consists of,
+// with the programs of those who will use it: docker, podman, dpkg.
 package delivery
 
 import (
@@ -6,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -114,5 +117,153 @@ func TestVersionNamesTheTag(t *testing.T) {
 			t.Errorf("%s: Debian's version %s is not after %s", s.name, deb, before)
 		}
 		before = deb
+	}
+}
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// do runs a command that must succeed, in a folder, and returns its standard output.
+func do(t *testing.T, dir string, command ...string) string {
+	t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir = dir
+	return harness.OutputOf(t, cmd)
+}
+
+// clone makes a clone of this repository, without its tags, so that the version is known. What is
+// not committed is a commit in it: a new file once it has been added.
+func clone(t *testing.T, dir string) {
+	t.Helper()
+	do(t, "", "sh", "-c", `set -e
+		git clone -q "$(git rev-parse --show-toplevel)" "$1"
+		git diff HEAD --binary >"$1/.git/changes"
+		cd "$1"
+		git tag | xargs -r git tag -d >/dev/null
+		[ ! -s .git/changes ] || { git apply --index .git/changes && git commit -qm changes; }`, "sh", dir)
+}
+
+func makeRelease(t *testing.T, clone, dir string, arches ...string) {
+	t.Helper()
+	do(t, clone, append([]string{".ci/release", dir}, arches...)...)
+}
+
+// arches are the architectures of the shared release. The first is this machine's.
+func arches() []string {
+	if runtime.GOARCH == "arm64" {
+		return []string{"arm64", "amd64"}
+	}
+	return []string{runtime.GOARCH, "arm64"}
+}
+
+// released is a release that the tests share: of this machine's architecture and another.
+var released struct{ clone, dir string }
+
+// release is the folder of the shared release.
+func release(t *testing.T) string {
+	t.Helper()
+	needClone(t)
+	if released.dir == "" {
+		released.clone = filepath.Join(os.TempDir(), "clone")
+		clone(t, released.clone)
+		dir := filepath.Join(os.TempDir(), "release")
+		makeRelease(t, released.clone, dir, arches()...)
+		released.dir = dir
+	}
+	return released.dir
+}
+
+// needClone asks for what a release is made of and with. The clone may be another user's, as in CI.
+func needClone(t *testing.T) {
+	t.Helper()
+	harness.Full(t)
+	harness.Need(t, "git", "go", "bash", "sha256sum")
+	settings := filepath.Join(os.TempDir(), "gitconfig")
+	harness.WriteFile(t, settings, []byte("[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n"))
+	os.Setenv("GIT_CONFIG_GLOBAL", settings)
+	if exec.Command("git", "rev-parse", "HEAD").Run() != nil {
+		harness.Skip(t, "needs a clone of the repository")
+	}
+}
+
+// version is the shared release's, as its files name it.
+func version(t *testing.T) string {
+	t.Helper()
+	words := strings.Fields(do(t, release(t), "./drainit-linux-"+arches()[0], "--version"))
+	if len(words) < 2 {
+		t.Fatalf("version line %q", words)
+	}
+	return strings.TrimPrefix(words[1], "v")
+}
+
+// read is a file of the shared release.
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	return []byte(harness.TextOf(t, filepath.Join(release(t), name)))
+}
+
+// reference is the name of the loaded image.
+func reference(t *testing.T) string {
+	t.Helper()
+	return "localhost/drainit:" + strings.ReplaceAll(version(t), "+", "-")
+}
+
+// imageTars are the one of this machine's architecture and the one with all.
+func imageTars() []string {
+	return []string{"drainit-image-linux-" + arches()[0] + ".tar", "drainit-oci.tar"}
+}
+
+// A Docker engine loads the image of one architecture, runs it, and copies drainit from it into
+// another. The containerd below it loads the one with all as well, as a Docker with containerd's
+// image store does.
+func TestDockerLoadsTheImage(t *testing.T) {
+	d, ref := harness.Docker(t), reference(t)
+	if out := d.Do(t, "load", "--input", filepath.Join(release(t), imageTars()[0])); !strings.Contains(out, "Loaded image: "+ref) {
+		t.Errorf("it is loaded as something else: %s", out)
+	}
+	if got := d.Do(t, "image", "inspect", "--format", "{{.Os}}/{{.Architecture}} {{.Config.Entrypoint}}", ref); got != "linux/"+runtime.GOARCH+" [/drainit]" {
+		t.Errorf("it is %s", got)
+	}
+	build := d.Client("build", "--network", "none", "--tag", "other", "-")
+	build.Stdin = strings.NewReader("FROM scratch\nCOPY --from=" + ref + " /drainit /init\nENTRYPOINT [\"/init\", \"--\", \"/init\"]\n")
+	harness.OutputOf(t, build)
+	for _, image := range []string{ref, "other"} {
+		if got := d.Do(t, "run", "--rm", "--network", "none", image, "--version"); !strings.HasPrefix(got, "drainit v"+version(t)+" ") {
+			t.Errorf("%s says %q", image, got)
+		}
+	}
+	t.Run("containerd", func(t *testing.T) {
+		harness.Need(t, "ctr")
+		for _, file := range imageTars() {
+			ctr := func(args ...string) string {
+				return do(t, release(t), append([]string{"ctr", "--address", d.Containerd(), "--namespace", file}, args...)...)
+			}
+			ctr("images", "import", file)
+			if got := ctr("images", "list", "--quiet"); got != ref {
+				t.Errorf("%s is loaded as %s", file, got)
+			}
+			if got := ctr("images", "check"); !strings.Contains(got, " complete (2/2) ") {
+				t.Errorf("%s is not complete:\n%s", file, got)
+			}
+			ctr("images", "remove", "--sync", ref)
+		}
+	})
+}
+
+// podman loads either tar, and takes this machine's image of the one with all.
+func TestPodmanLoadsTheImage(t *testing.T) {
+	for _, file := range imageTars() {
+		p, ref := harness.StartPodman(t, 0, "", ""), reference(t)
+		if out := p.Ask("load", "--quiet", "--input", filepath.Join(release(t), file)); !strings.HasSuffix(out, ": "+ref) {
+			t.Errorf("%s is loaded as something else: %s", file, out)
+		}
+		got := p.Ask("run", "--rm", "--pull", "never", "--network", "host", "--cgroup-parent", p.Cgroup(), ref, "--version")
+		if !strings.HasPrefix(got, "drainit v"+version(t)+" ") {
+			t.Errorf("%s: the image says %q", file, got)
+		}
+		dockerfile := filepath.Join(p.Dir, "Dockerfile")
+		if err := os.WriteFile(dockerfile, []byte("FROM scratch\nCOPY --from="+ref+" /drainit /init\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.Ask("build", "--quiet", "--network", "host", "--tag", "other", "--file", dockerfile, t.TempDir())
 	}
 }

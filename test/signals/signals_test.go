@@ -1,10 +1,13 @@
 package signals
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -85,5 +88,134 @@ func TestTtinAndTtouGoOnlyToThoseThatHandleThem(t *testing.T) {
 		harness.WaitUntil(t, "two TTIN", func() bool { return len(harness.Gots(p.Out())) == 2 })
 		p.WantNotStopped()
 		wantStop(p, 7, "a got TTIN", "a got TTIN", "a got TERM")
+	})
+}
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// forwardModes are the values of --forward.
+var forwardModes = []string{"auto", "group", "worker"}
+
+// forEach runs a test with each of some values, as PID 1 and not as PID 1.
+func forEach(t *testing.T, values []string, test func(t *testing.T, value string, noPID1 bool)) {
+	t.Helper()
+	for _, value := range values {
+		t.Run(value, func(t *testing.T) {
+			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) { test(t, value, noPID1) })
+		})
+	}
+}
+
+// launch starts drainit with flags and a worker, and waits until that is ready.
+func launch(t *testing.T, noPID1 bool, flags []string, command ...string) *harness.Init {
+	t.Helper()
+	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(append(flags, harness.LongGrace), command...)})
+	p.WaitReady()
+	return p
+}
+
+// listening is a worker that prints all signals and ends with 7.
+func listening(args ...string) []string {
+	return append([]string{harness.WorkerBin, "listen", "-catch", "all", "-exit", "7"}, args...)
+}
+
+// passTo sends a signal and waits until a process of a PerlTree has got it.
+func passTo(p *harness.Init, sig syscall.Signal, name string) {
+	p.T.Helper()
+	p.Signal(sig)
+	p.WaitOut(`^` + name + ` got ` + strings.TrimPrefix(signals.Name(sig), "SIG"))
+}
+
+// wantStop sends TERM, waits for the end, and compares the exit status and all that
+// arrived.
+func wantStop(p *harness.Init, status int, gots ...string) {
+	p.T.Helper()
+	p.Signal(unix.SIGTERM)
+	p.WantExit(status)
+	p.WantGots(gots...)
+}
+
+// A TERM that comes the moment the worker has been forked must reach it: peers
+// lose two thirds of these in their group modes, because the worker is not in
+// its group yet, or has not unblocked its signals.
+func TestTermTheMomentTheWorkerExistsIsNotLost(t *testing.T) {
+	for _, tc := range []struct {
+		starts  int
+		command []string
+		want    []int
+	}{
+		{harness.Of(200, 5), []string{"sleep", "1000"}, []int{143}},
+		// 143 before the trap is set.
+		{harness.Of(50, 3), []string{"dash", "-c", `trap "exit 7" TERM; while :; do sleep 0.01; done`}, []int{143, 7}},
+	} {
+		forEach(t, []string{"auto", "group"}, func(t *testing.T, mode string, noPID1 bool) {
+			for range tc.starts {
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace=infinity", "--forward", mode}, tc.command...)})
+				for deadline := time.Now().Add(harness.Patience); p.FirstChild() == 0; { // no sleep: a look takes microseconds
+					if !p.Running() || time.Now().After(deadline) {
+						t.Fatalf("no worker\nstderr:\n%s", p.Err())
+					}
+				}
+				p.Signal(unix.SIGTERM)
+				if got := p.Wait(); !slices.Contains(tc.want, got) {
+					t.Fatalf("exit status %d, want one of %v\nstderr:\n%s", got, tc.want, p.Err())
+				}
+			}
+		})
+	}
+}
+
+// A worker may send its init a signal as the first thing it does, to hear that it comes
+// through: by then those are subscribed to that workers send, and those that a flag names.
+func TestSignalThatTheWorkerSendsFirstIsNotLost(t *testing.T) {
+	harness.Usual(t)
+	for sig, flags := range map[string][]string{"USR1": nil, "63": {"--rewrite", "63:63"}} {
+		t.Run(sig, func(t *testing.T) {
+			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+				for range 2 {
+					harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(flags, "dash", "-c",
+						fmt.Sprintf(`trap "exit 7" %[1]s; kill -s %[1]s $PPID; while :; do sleep 0.01; done`, sig))}).WantExit(7)
+				}
+			})
+		})
+	}
+}
+
+// Signals about drainit's own children, pipes and limits are not the worker's, who handles them all.
+func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a[URG,CHLD,PIPE,XCPU,XFSZ,USR1,TERM=7](b[URG,CHLD,PIPE,XCPU,XFSZ])", "a b")
+		for _, sig := range []unix.Signal{unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ} {
+			p.Signal(sig)
+			harness.WaitUntil(t, "drainit has taken it", func() bool { return !p.Running() || !pending(p) })
+		}
+		passTo(p, unix.SIGUSR1, "a")
+		wantStop(p, 7, "a got USR1", "a got TERM")
+	})
+}
+
+func TestRewriteDeliversOneSignalInPlaceOfAnother(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := launch(t, noPID1, []string{"-r", "37:WINCH", "-r", "USR1:RTMIN+29", "-r", "USR2:TSTP", "-r", "POLL:SEGV"}, listening()...)
+		want := []string{"got SIGWINCH", "got SIGRTMIN+29", "got SIGTSTP", "got SIGSEGV", "got SIGTERM"}
+		for n, sig := range []syscall.Signal{37, unix.SIGUSR1, unix.SIGUSR2, unix.SIGIO, unix.SIGTERM} {
+			p.Signal(sig)
+			p.WaitOut(`^` + regexp.QuoteMeta(want[n]) + `$`)
+		}
+		p.WantExit(7)
+		p.WantGots(want...)
+	})
+}
+
+// TSTP in place of another signal stops those that do not handle it just as well.
+func TestRewriteToTstpFreezesNoProcess(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.StartTree(t, harness.OnTerminal(t, harness.Launch{NoPID1: noPID1, Args: []string{"-r", "HUP:TSTP"}}), "a[USR2](b[pgrp])", "a b")
+		p.WaitTitle("drainit:run")
+		p.Signal(unix.SIGHUP)
+		passTo(p, unix.SIGUSR2, "a")
+		p.WantNotStopped()
+		p.Signal(unix.SIGTERM)
+		p.WantExit(143)
 	})
 }

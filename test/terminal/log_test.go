@@ -1,3 +1,4 @@
+// Package terminal tests a worker on a terminal: Ctrl-C, Ctrl-Z, jobs, and the terminal's modes.
 package terminal
 
 import (
@@ -102,4 +103,126 @@ func TestTTYShellThatHasTheTerminalIsNotWarnedOf(t *testing.T) {
 	c.Enter("exit 5")
 	c.WantExit(5)
 	wantPlainLog(c)
+}
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// inScript runs command lines in a non-interactive shell that leads the session:
+// it puts neither the modes right nor the foreground, as bash at its prompt does.
+func inScript(t *testing.T, text string) *harness.Console {
+	t.Helper()
+	return harness.AtConsole(t, harness.Launch{Bin: "/bin/sh", NoPID1: true, Args: []string{"-c", text}})
+}
+
+// isRaw reports whether keys come one by one and are not shown.
+func isRaw(modes unix.Termios) bool { return modes.Lflag&(unix.ICANON|unix.ECHO) == 0 }
+
+func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		worker string
+		stop   bool
+		status string
+	}{
+		"SIGKILL":           {"kill -KILL $$", false, "137"},
+		"SIGTERM":           {"kill -TERM $$", false, "143"},
+		"killed by drainit": {"exec worker listen -drain 1h", true, "137"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := inScript(t, `echo begin; read x; drainit --grace 300ms -- sh -c 'stty raw -echo; `+tt.worker+`'; echo status $?; read y; echo y is $y`)
+			c.See(`begin`)
+			modes := c.Modes()
+			c.Enter("abc")
+			if tt.stop {
+				worker := c.Ready()
+				if !isRaw(c.Modes()) {
+					t.Fatal("the worker did not set the modes")
+				}
+				c.Send(c.Above(worker), unix.SIGTERM)
+			}
+			c.See(`status ` + tt.status)
+			c.WantModes(modes)
+			enterY(c)
+			c.WantExit(0)
+		})
+	}
+}
+
+// What a killed worker leaves may drain for long: the person at the terminal gets the modes
+// back with the terminal, and not when that has ended.
+func TestTTYModesAreRestoredBeforeTheLeftoversEnd(t *testing.T) {
+	harness.Usual(t)
+	t.Parallel()
+	c := inScript(t, `echo begin; read x
+		drainit --grace 25s -- sh -c 'worker listen -drain 1h & stty raw -echo; read y; kill -KILL $$'; echo status $?`)
+	c.See(`begin`)
+	modes := c.Modes()
+	c.Enter("abc")
+	leftover := c.Ready()
+	c.WaitUntil("the worker has set the modes", func() bool { return isRaw(c.Modes()) })
+	c.Keys("go\n")
+	c.WaitOut(`drainit: warning: sh\[\d+\] died of SIGKILL and left`)
+	c.WaitUntil("the modes are back", func() bool { return c.Modes() == modes })
+	if harness.StateOf(leftover) == 0 {
+		t.Error("the modes came back with the end of what the worker had left")
+	}
+	c.Send(leftover, unix.SIGKILL)
+	c.See(`status 137`)
+	c.WantExit(0)
+}
+
+// The last words of a worker that ends by itself are its own: so stty works.
+func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
+	harness.Usual(t)
+	t.Parallel()
+	for name, command := range map[string]string{
+		"by itself":      `stty raw -echo`,
+		"as if a signal": `sh -c 'stty raw -echo; exit 137'`,
+		"in a drain":     `sh -c 'trap "exit 3" TERM; stty raw -echo; kill $PPID; while :; do sleep 0.02; done'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := inScript(t, "drainit -- "+command+"; echo ended; read x")
+			c.See(`ended`)
+			if !isRaw(c.Modes()) {
+				t.Errorf("the modes are %+v, want raw and no echo", c.Modes())
+			}
+		})
+	}
+}
+
+// In the background the modes are another's.
+func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
+	t.Parallel()
+	c := harness.AtShell(t)
+	worker := startWorker(c, "drainit -- worker listen &")
+	c.Enter("stty -echo -icrnl; echo set")
+	c.See(`^set`)
+	c.Prompt()
+	modes := c.Modes()
+	c.Send(worker, unix.SIGKILL)
+	c.Keys("wait $!\n")
+	c.WantPrompt(137)
+	c.WantModes(modes)
+}
+
+// A shell that edits its line has modes of its own, which are not the ones that
+// a job finds once it is in the foreground.
+func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
+	harness.Need(t, "bash")
+	t.Parallel()
+	c := harness.AtConsole(t, harness.Launch{Bin: "/bin/bash", NoPID1: true, Args: []string{"--norc", "--noprofile", "-i"}})
+	c.WantPrompt(0)
+	c.Enter(`drainit -- sh -c 'echo ready $$; stty raw -echo; kill -9 $$' &`)
+	c.WaitOut(`ready \d`)
+	waitStates(c, "T")
+	c.Prompt()
+	c.ShowJobs(`Stopped`)
+	c.Enter("fg")
+	c.WantPrompt(137)
+	c.Enter("stty -a")
+	c.See(`[^-]icanon`)
+	c.See(`[^-]echo `)
+	c.Prompt()
 }

@@ -1,9 +1,13 @@
 package terminal
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
 )
@@ -124,4 +128,136 @@ func TestTTYPipelinesFindNoDifference(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An image that has drainit, under docker run --init with another: the outer one lends
+// the terminal to the inner one, and that to its worker.
+func TestTTYDrainitBelowDrainitHasTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"drainit -- drainit -- sh reads", "drainit -- sh -c 'drainit -- sh reads; exit $?'"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			c := harness.AtShell(t)
+			c.Enter(`echo 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3' >reads`)
+			c.WantPrompt(0)
+			shell := c.Foreground()
+			startReader(c, command)
+			for range 2 {
+				ctrlZ(c)
+				c.WaitForeground(shell)
+				fg(c)
+			}
+			enterY(c)
+			c.WantPrompt(3)
+			c.WantForeground(shell)
+		})
+	}
+}
+
+// A worker that stops itself, by whichever signal, is a job that is stopped.
+func TestTTYWorkerThatStopsItselfStopsTheJob(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []string{"TSTP", "STOP"} {
+		t.Run(sig, func(t *testing.T) {
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+				c.Enter(under + `sh -c 'kill -` + sig + ` $$; echo it is ba""ck; exit 3'`)
+				c.See(`Stopped`)
+				c.Prompt()
+				c.Enter("fg")
+				c.See(`it is back`)
+				c.WantPrompt(3)
+			})
+		})
+	}
+}
+
+// winch is a worker that shows the size of its window whenever that changes.
+const winch = `sh -c 'trap "stty size" WINCH; trap "exit 7" TERM; %secho ready $$; while :; do sleep 0.02; done'`
+
+func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]string{"in the background": "", "which has the terminal": "read x; "} {
+		t.Run(name, func(t *testing.T) {
+			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+				c.Enter(under + strings.Replace(winch, "%s", read, 1))
+				if read != "" {
+					c.Enter("abc")
+				}
+				worker := c.Ready()
+				for _, size := range [][2]uint16{{30, 100}, {31, 101}, {32, 102}} {
+					harness.SetSize(t, c.Master, size[0], size[1])
+					c.See(fmt.Sprintf(`%d %d`, size[0], size[1]))
+				}
+				c.Send(worker, unix.SIGTERM)
+				c.WantPrompt(7)
+				c.WantShown(`drainit: (stopping|draining|quiet)`, 0)
+			})
+		})
+	}
+}
+
+// Which of the standard descriptors the terminal is does not matter: it is the
+// session's. What stderr is decides on the format of the log.
+func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
+	t.Parallel()
+	for name, redirect := range map[string]string{
+		"stdin":             ">/dev/null 2>%s",
+		"stdin and stdout":  "2>%s",
+		"stdout and stderr": "</dev/null",
+		"stderr":            "</dev/null >/dev/null",
+		"none":              "</dev/null >/dev/null 2>%s",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := t.TempDir() + "/log"
+			r := newRecord(t)
+			c := harness.AtShell(t)
+			c.Enter("drainit -- sh -c 'exec worker listen -catch INT,USR1 -end INT -exit 7 >" + r.path + "' " + strings.Replace(redirect, "%s", file, 1))
+			worker := r.ready(c)
+			ctrlZ(c)
+			fg(c)
+			c.Send(worker, unix.SIGUSR1)
+			r.wait("got SIGUSR1")
+			c.Keys("\x03")
+			c.WantPrompt(7)
+			r.want("got SIGINT", 1)
+			log, _ := os.ReadFile(file)
+			onTerminal := strings.Contains(name, "stderr")
+			if strings.Contains(string(log), `"phase":"draining"`) == onTerminal {
+				t.Errorf("the log in the file is %s", log)
+			}
+			if strings.Contains(c.Shown(), "drainit: stopping") != onTerminal {
+				t.Errorf("on the terminal is %s", c.Shown())
+			}
+		})
+	}
+}
+
+// A terminal that is not the session's own is a file as any other: no process takes it, so
+// that its keys are no signals, though it would make them, and its modes are the worker's.
+func TestTTYTerminalThatControlsNoProcess(t *testing.T) {
+	harness.Usual(t)
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		master, slave := harness.NewConsole(t)
+		echo := &harness.Output{More: make(chan struct{}), Eof: make(chan struct{})}
+		go echo.Read(master)
+		const worker = `stty -ixon; read x; echo x is $x; exec "$0" listen -catch INT,QUIT,TSTP,CONT,TERM -exit 7`
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stdin: slave, Args: []string{"--", "sh", "-c", worker, harness.WorkerBin}})
+		if _, err := master.WriteString("abc\n"); err != nil {
+			t.Fatal(err)
+		}
+		p.WaitOut(`^x is abc`)
+		p.WaitOut(`^ready`)
+		for key, shown := range map[string]string{"\x03": `\^C`, "\x1a": `\^Z`, "\x1c": `\^\\`} {
+			if _, err := master.WriteString(key); err != nil {
+				t.Fatal(err)
+			}
+			p.WaitFor(echo, shown) // after the signal that it makes, if it does
+		}
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+		if out := p.Out(); !strings.HasSuffix(out, "\ngot SIGTERM\ndrained\n") || strings.Count(out, "got") != 1 {
+			t.Errorf("the worker printed %q", out)
+		}
+	})
 }

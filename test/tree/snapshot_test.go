@@ -2,7 +2,9 @@ package tree
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,4 +48,58 @@ func TestEachJobOfACrowdIsSignalledOnce(t *testing.T) {
 		p.WantGots(want...)
 		p.WantNothingLeft()
 	})
+}
+
+// untold has /proc tell no more of the processes of an init than gVisor does.
+func untold(t *testing.T, p *harness.Init) {
+	t.Helper()
+	harness.Need(t, "nsenter", "busybox")
+	status := filepath.Join(t.TempDir(), "status")
+	harness.WriteFile(t, status, []byte("Name:\tx\nState:\tS (sleeping)\nPid:\t1\nPPid:\t0\nThreads:\t1\nSeccomp:\t0\n"))
+	out, err := exec.Command("nsenter", "-m", "-t", strconv.Itoa(p.Pid()), "sh", "-c", `
+		for p in /proc/[0-9]*; do busybox mount --bind "$0" $p/status && busybox mount --bind /dev/null $p/syscall; done`, status).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// Where /proc tells no signal masks, what dies of the signal has passed nothing on, and what is below a
+// process that lives waits for the last call or the final one.
+func TestKernelThatTellsNoHandlers(t *testing.T) {
+	listen := harness.WorkerBin + " listen -drain 200ms -exit 7"
+	for name, tt := range map[string]struct {
+		command []string
+		status  int
+		late    bool
+	}{
+		"a program":                            {[]string{"sh", "-c", "exec " + listen}, 7, false},
+		"sh -c 'app; exit $?'":                 {[]string{"sh", "-c", listen + "; exit $?"}, 7, false},
+		"bash -c 'app & wait'":                 {[]string{"bash", "-c", listen + "& wait"}, 7, false},
+		"sh -c 'sh -c \"app; true\"; true'":    {[]string{"sh", "-c", "sh -c '" + listen + "; true'; true"}, 7, false},
+		"a trap, and app in the foreground":    {[]string{"bash", "-c", "trap : TERM; " + listen + "; exit $?"}, 7, true},
+		"dash, likewise":                       {[]string{"dash", "-c", "trap : TERM; " + listen + "; exit $?"}, 7, true},
+		"a trap that passes it on":             {[]string{"bash", "-c", listen + " & trap 'kill $!' TERM; wait $!; wait $!"}, 7, false},
+		"a program that handles it, above app": {[]string{"perl", "-e", `$SIG{TERM} = sub { }; system @ARGV; exit $? >> 8`, "sh", "-c", "exec " + listen}, 7, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			harness.Need(t, tt.command[0])
+			if tt.late {
+				harness.Full(t)
+			}
+			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"-v", "--grace", "5s"}, tt.command...)})
+			p.WaitOut(`^ready`)
+			untold(t, p)
+			p.Signal(syscall.SIGTSTP)
+			p.WaitErr(`quiet has no effect: SIGTSTP was sent to no process, since which of them handle it is unknown: this kernel does not tell`)
+			p.Signal(syscall.SIGTERM)
+			p.WantExit(tt.status)
+			p.WantCount("got SIGTERM", 1)
+			p.WantCount("drained", 1)
+			p.WantLogged(`"msg":"this kernel does not tell which signals a process handles: below`, 1)
+			p.WantLogged(`sent SIGTERM to .*: (the grace period is nearly over|the kill is near)`, map[bool]int{true: 1}[tt.late])
+			p.WantLogged(harness.KillLine, 0)
+			p.WantNothingLeft()
+		})
+	}
 }

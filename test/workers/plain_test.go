@@ -1,6 +1,8 @@
+// Package workers tests real workers, started in all the ways that people start them.
 package workers
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,4 +133,12 @@ func (s *scene) endJobs(t *testing.T, w way) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { end.Close() })
+}
+
+// testsAtOnce are more than in other packages: the workers wait for their jobs most of the time.
+const testsAtOnce = "24"
+
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", testsAtOnce) // which the command line may set anew
+	harness.Main(m)
 }

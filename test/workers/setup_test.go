@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"drainit/test/harness"
 )
@@ -115,4 +117,95 @@ func stopThreads(t *testing.T, s *scene) {
 	worker := s.init.FirstChild()
 	harness.WaitUntil(t, "the main thread has ended", func() bool { return harness.StateOf(worker) == 'Z' })
 	harness.Kill(t, worker, syscall.SIGSTOP)
+}
+
+// queueWays are the starts of workers that take their jobs from a queue, which
+// is a Redis of the scene's own.
+var queueWays = []way{
+	// It has a process of its own for each job. It leaves when a thread that looks up each 0.2 s has
+	// seen that it is to.
+	{name: "`rq worker`", start: rq, uses: "redis-server", leaves: 500 * time.Millisecond, prepare: startRedis, begin: queueInRq},
+	{name: "`sh -c 'rq worker'`", start: "sh -c '" + rq + "'", uses: "redis-server", leaves: 500 * time.Millisecond, prepare: startRedis, begin: queueInRq},
+	// It has its Redis inside, a daemon that its entrypoint starts. The worker still needs it when
+	// its job is done. drainit signals both.
+	{name: "entrypoint: `redis-server --daemonize yes; exec rq worker`", leaves: 500 * time.Millisecond, tells: 2,
+		start: "sh entrypoint.sh", uses: "rq redis-server", prepare: redisInside, begin: queueInRq, kept: redisOutlivedTheJob,
+		files: files{"entrypoint.sh": "#!/bin/sh\nredis-server --daemonize yes --port $PORT --bind 127.0.0.1 --save '' --logfile redis.log\nexec " + rq + "\n"}},
+	// It has a pool of children, which its master ends. Each of them sleeps for a second when it leaves.
+	{name: "`celery worker`, prefork", start: "celery -A celery_app worker --pool prefork --concurrency 2", uses: "redis-server",
+		tells: 1, leaves: 3 * time.Second, prepare: startRedis, begin: clients("celery -A celery_app call job")},
+	sidekiqWay,
+	// It loses its job to another worker where it does not renew its lock.
+	{name: "BullMQ worker", start: "node bullmq.js", uses: "redis-server bullmq", prepare: startRedis, begin: clients("node bullmq.js add"),
+		kept: func(t *testing.T, s *scene) bool {
+			return s.ask(t, "node bullmq.js look") == "completed, started 1, stalled 0"
+		}},
+}
+
+// rq is the command line of a worker that counts what it is sent.
+const rq = "rq worker --url $REDIS_URL --worker-class rq_jobs.Counted"
+
+// sidekiqWay looks each 0.5 s whether its jobs are done.
+var sidekiqWay = way{name: "`sidekiq`", start: "sidekiq -c 1 -r ./sidekiq.rb", uses: "redis-server", leaves: 500 * time.Millisecond,
+	prepare: startRedis, begin: clients("ruby -r ./sidekiq.rb -e Job.perform_async")}
+
+// clients queues a job by a client of the worker's.
+func clients(command string) func(t *testing.T, s *scene) {
+	return func(t *testing.T, s *scene) { s.ask(t, command) }
+}
+
+func queueInRq(t *testing.T, s *scene) {
+	harness.WaitUntil(t, "the queue answers", func() bool { return dialable(s.redis) == nil || !s.init.Running() })
+	s.ask(t, "rq enqueue --url redis://"+s.redis+"/0 rq_jobs.job")
+}
+
+func redisInside(_ *testing.T, s *scene) {
+	s.redis = "127.0.0.1:" + strconv.Itoa(s.port)
+	s.vars = append(s.vars, "$REDIS_URL", "redis://"+s.redis+"/0")
+	s.notes = filepath.Join(s.dir, "redis.log")
+}
+
+// redisOutlivedTheJob reports whether Redis was signalled at most once, and not
+// before the job was done.
+func redisOutlivedTheJob(t *testing.T, s *scene) bool {
+	t.Helper()
+	// "4:M 21 Nov 2026 13:30:02.352 # User requested shutdown..."
+	before, _, signalled := strings.Cut(s.logged(), " # User requested shutdown")
+	if !signalled {
+		return true
+	}
+	_, at, _ := strings.Cut(before[strings.LastIndexByte(before, '\n')+1:], " ")
+	stopped, err := time.ParseInLocation("02 Jan 2006 15:04:05.000", at, time.Local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(s.logged(), "Received SIGTERM") == 1 && !stopped.Before(s.last("done"))
+}
+
+// startRedis starts a Redis that is not below the init and waits until it
+// answers. It ends with the test.
+func startRedis(t *testing.T, s *scene) {
+	t.Helper()
+	port := strconv.Itoa(harness.ReservePort(t))
+	s.redis = "127.0.0.1:" + port
+	s.vars = append(s.vars, "$REDIS_URL", "redis://"+s.redis+"/0")
+	s.env = append(s.env, "REDIS_URL=redis://"+s.redis+"/0")
+	harness.StartBeside(t, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir)
+	harness.WaitUntil(t, "redis listens", func() bool { return dialable(s.redis) == nil })
+}
+
+// ask runs a client of the worker's to its end and returns what it printed.
+func (s *scene) ask(t *testing.T, command string) string {
+	t.Helper()
+	words := strings.Fields(command)
+	client := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	client.Dir = s.dir
+	client.Env = append(os.Environ(), s.env...)
+	var stderr strings.Builder
+	client.Stderr = &stderr
+	out, err := client.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", command, err, out, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
 }
