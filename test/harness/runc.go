@@ -107,21 +107,6 @@ func (b Bundle) mounts() []Object {
 	return all
 }
 
-// Host binds the host's programs and libraries, for a worker that needs them,
-// and one program at a place of its own, wherever it is on the host.
-func Host(t *testing.T, program string) map[string]string {
-	t.Helper()
-	path, err := filepath.EvalSymlinks(PathOf(t, program))
-	must(t, err)
-	binds := map[string]string{"/" + program: path, "/usr": "/usr"}
-	for _, dir := range []string{"/bin", "/lib", "/lib64", "/etc/ssl"} {
-		if _, err := os.Stat(dir); err == nil {
-			binds[dir] = dir
-		}
-	}
-	return binds
-}
-
 // Exec starts a process in the container, as a hook or a probe of Kubernetes is
 // started: it has no parent there.
 func (c RuncContainer) Exec(command ...string) *Init {
@@ -136,14 +121,4 @@ func (c RuncContainer) Exec(command ...string) *Init {
 func (c RuncContainer) Kill(signal string) {
 	c.T.Helper()
 	OutputOf(c.T, c.runc("kill", c.id, signal))
-}
-
-// WantProbes checks the title of PID 1, and with which status an exec probe for
-// readiness and one for liveness end.
-func (c RuncContainer) WantProbes(phase string, ready, alive int) {
-	c.T.Helper()
-	WaitUntil(c.T, "the phase "+phase, func() bool { return Comm(c.HostPid(1)) == "drainit:"+phase })
-	readiness, liveness := c.Exec("/drainit", "status", "--ready"), c.Exec("/drainit", "status") // at once
-	readiness.WantExit(ready)
-	liveness.WantExit(alive)
 }

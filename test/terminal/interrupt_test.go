@@ -40,21 +40,6 @@ func TestTTYSecondCtrlCKills(t *testing.T) {
 	c.WantShown(`got SIG`, 1)
 }
 
-func TestTTYCtrlBackslashIsPassedOnOnce(t *testing.T) {
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		worker := startWorker(c, "ulimit -c 0; "+under+"worker listen -catch QUIT,USR1 -end USR1 -exit 6")
-		c.Keys("\x1c")
-		c.See(`got SIGQUIT`)
-		c.Send(worker, unix.SIGUSR1)
-		c.WantPrompt(6)
-		c.WantShown(`got SIGQUIT`, 1)
-		startWorker(c, under+"sh -c 'echo ready $$; exec sleep 1000'")
-		c.Keys("\x1c")
-		c.WantPrompt(131)
-	})
-}
-
 // reraises is a program that handles INT, cleans up and dies of it, as careful
 // ones do.
 const reraises = `use POSIX; sub clean { $SIG{INT} = q(DEFAULT); kill INT => getpid } $SIG{INT} = q(clean); syswrite STDOUT, q(ready ).getpid.qq(\n); sleep 1 while 1`

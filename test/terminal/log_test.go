@@ -43,22 +43,6 @@ func alone(t *testing.T, args ...string) *harness.Console {
 	return harness.AtConsole(t, harness.Launch{NoPID1: true, Args: args})
 }
 
-func TestTTYLogOfALifeOnATerminal(t *testing.T) {
-	t.Parallel()
-	c := alone(t, "--", harness.WorkerBin, "listen", "-catch", "TSTP,CONT,INT,USR1", "-end", "USR1")
-	worker := c.Ready()
-	c.Keys("\x1a")
-	c.WaitOut(`drainit: quiet.*\n`)
-	c.Signal(unix.SIGCONT)
-	c.WaitOut(`drainit: running.*\n`)
-	c.Keys("\x03")
-	c.WaitOut(`drainit: stopping.*\n`)
-	c.Send(worker, unix.SIGUSR1)
-	c.WantExit(0)
-	wantPlainLog(c, `quiet: SIGTSTP to worker\[\d+\]`, `running again: SIGCONT to worker\[\d+\]`,
-		`stopping: SIGINT sent to .*; what still runs after 35s is killed`, `stopped after \d+(\.\d)?s: `)
-}
-
 // With TOSTOP the kernel stops a process that writes from the background, unless no process
 // could continue it: so there is a shell above drainit here.
 func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {

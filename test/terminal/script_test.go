@@ -56,26 +56,6 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 	}
 }
 
-// script(1) puts a terminal of its own between, whose session's leader is a
-// shell that runs one command.
-func TestTTYUnderScript(t *testing.T) {
-	harness.Need(t, "script")
-	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
-		// script waits 10 ms for what its child has written last: it may not be shown.
-		c.Enter(`script -qec "` + under + `sh -c 'read x; echo it was \$x; read x; exit 3'" /dev/null`)
-		c.Enter("abc")
-		c.See(`it was abc`)
-		c.Enter("")
-		c.WantPrompt(3)
-		startWorker(c, `script -qec "`+under+`worker listen -catch INT -end INT -drain 100ms -exit 7" /dev/null`)
-		c.Keys("\x03")
-		c.See(`got SIGINT`)
-		c.WantPrompt(7)
-		c.WantShown(`got SIGINT`, 1)
-	})
-}
-
 // pipelines are command lines with pipelines in the worker and around drainit, where
 // UNDER stands for it: what a person types into them and sees.
 var pipelines = map[string]struct {

@@ -138,39 +138,6 @@ func TestProcessThatHangsDelaysNoStop(t *testing.T) {
 	}
 }
 
-// The worker itself is signalled without a look at it.
-func TestWorkerThatHangsInExecIsSignalled(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		hung := newHungFS(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1h"},
-			harness.Script(execHangs+`exec_hangs("ready")`, hung.file, harness.Hangs)...)})
-		t.Cleanup(hung.release)
-		p.WaitOut(`^ready`)
-		harness.WriteFile(t, hung.file+".hang", nil)
-		hung.WaitOut(`^hangs`)
-		p.Signal(unix.SIGTERM)
-		p.WaitErr(`SIGTERM sent to \S+\[\d+\]`)
-		hung.release()
-		p.WantExit(143)
-		p.WantNothingLeft()
-	})
-}
-
-// A kill ends by itself too, after 5 s.
-func TestGraceEndsWhileAProcessHangsInExec(t *testing.T) {
-	harness.Full(t)
-	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		p, hung := hang(t, "exec", noPID1, "1s", `catch "TERM"; say "ready"; forever`)
-		p.Signal(unix.SIGTERM)
-		p.WaitErr(`killing perl\[\d+\] \([^)]*\), \S+\[\d+\] \(stuck in the kernel\)`)
-		p.WaitErr(`leaving 5s after SIGKILL, still alive: \S+\[\d+\] \(stuck in the kernel\)`)
-		hung.release()
-		p.WantExit(137)
-		p.WantNothingLeft()
-	})
-}
-
 func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
 	for _, kind := range []string{"exec", "a file that is read"} {
 		t.Run(kind, func(t *testing.T) {

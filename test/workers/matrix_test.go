@@ -194,14 +194,13 @@ type outcome struct {
 // hangs.
 func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	t.Helper()
-	limitCPU := w.launch(t, s, bin, flags)
+	w.launch(t, s, bin, flags)
 	if w.begin != nil {
 		w.begin(t, s)
 	}
 	jobs := max(w.workers, 1)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
 	s.settle()
-	limitCPU()
 	o := outcome{early: !s.init.Running()}
 	if o.over = !o.early && s.count("done") >= jobs; o.over {
 		s.init.End()

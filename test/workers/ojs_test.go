@@ -42,18 +42,12 @@ func startOJS(t *testing.T, env []string, command ...string) ojsWorker {
 	b := startBackend(t)
 	env = append([]string{"OJS_URL=" + b.server.URL, "HEARTBEAT_MS=100"}, env...)
 	w := ojsWorker{Init: harness.Run(t, harness.Launch{Env: env, Args: harness.Line([]string{"-v"}, command...)}), wire: b}
-	w.awaitReady()
+	if _, err := fmt.Sscan(w.WaitOut(`^ready (\d+),`)[1], &w.pid); err != nil {
+		t.Fatal(err)
+	}
 	b.enqueue("job-1")
 	b.await("work job-1", 1)
 	return w
-}
-
-// awaitReady waits until the worker says its pid.
-func (w *ojsWorker) awaitReady() {
-	w.T.Helper()
-	if _, err := fmt.Sscan(w.WaitOut(`^ready (\d+),`)[1], &w.pid); err != nil {
-		w.T.Fatal(err)
-	}
 }
 
 // wantEnd checks that drainit left with 0, without a kill, and nothing with it, and that the
@@ -168,68 +162,4 @@ func TestOJSQuietAndStop(t *testing.T) {
 			})
 		}
 	}
-}
-
-// wantBeat waits for a heartbeat of a quiet worker that has these jobs.
-func (w ojsWorker) wantBeat(jobs ...string) {
-	w.T.Helper()
-	harness.WaitUntil(w.T, fmt.Sprintf("a heartbeat with the jobs %q", jobs), func() bool {
-		return slices.ContainsFunc(w.wire.made(), func(c call) bool {
-			slices.Sort(c.ActiveJobs)
-			return c.name() == "heartbeat quiet" && slices.Equal(c.ActiveJobs, jobs)
-		})
-	})
-}
-
-// The timeline of the specification's section 12.3, a tenth as long, after the preStop hook of
-// its section 8.1 that the verb takes the place of: quiet with five jobs, one of which ends
-// meanwhile; TERM, and the others end by and by. It is as in Kubernetes: a read-only root, and a
-// user that is not root.
-func TestPreStopAndTermGiveTheTimelineOfTheSpecification(t *testing.T) {
-	t.Parallel()
-	binds := harness.Host(t, "node")
-	binds["/ojs-worker.mjs"] = harness.Testdata(t, "ojs-worker.mjs")
-	b := startBackend(t)
-	c := harness.StartRunc(t, harness.Bundle{
-		Args:  []string{"/drainit", "-v", "--", "/node", "/ojs-worker.mjs"},
-		Env:   []string{"OJS_URL=" + b.server.URL, "HEARTBEAT_MS=50", "OJS_SHUTDOWN_GRACE_PERIOD=8s"},
-		Binds: binds,
-	})
-	w := ojsWorker{Init: c.Init, wire: b}
-	w.awaitReady()
-	jobs := []string{"job-1", "job-2", "job-3", "job-4", "job-5"}
-	for _, job := range jobs {
-		b.enqueue(job)
-	}
-	for _, job := range jobs {
-		b.await("work "+job, 1)
-	}
-	endOne := func() {
-		b.end(jobs[0])
-		b.await("ack "+jobs[0], 1)
-		jobs = jobs[1:]
-	}
-	c.WantProbes("run", 0, 0)
-	began := time.Now()
-	hook := c.Exec("/drainit", "quiet", "--sleep", "500ms")
-	w.wantBeat(jobs...)
-	quiet := b.index("heartbeat quiet")
-	b.enqueue("job-6")
-	c.WantProbes("quiet", 1, 0)
-	endOne()
-	hook.WantExit(0)
-	harness.WantTookAtLeast(t, began, 500*time.Millisecond)
-	w.wantBeat(jobs...)
-
-	c.Kill("TERM")
-	c.WaitOut(`^draining: 4 jobs in flight$`)
-	c.WantProbes("drain", 1, 0)
-	for len(jobs) > 1 {
-		endOne()
-		w.wantBeat(jobs...)
-	}
-	endOne()
-	w.wantEnd("SIGTERM")
-	b.wantNone(quiet, "fetch")
-	b.wantNone(0, "nack")
 }

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -178,9 +177,6 @@ func testdata(t *testing.T, name string) string {
 	return harness.Testdata(t, "matrix", name)
 }
 
-// limit is the CPU limit that the init and all below it have from the request on.
-var limit = flag.Int("limit", 0, "run the matrix under a CPU limit of so many thousandths of a processor, 0 for none")
-
 // input is what an init has as its standard input.
 type input struct {
 	title string // what the name of a test ends with
@@ -223,20 +219,14 @@ func (w way) otherInputs() []input {
 }
 
 // launch starts the way's worker in the scene under an init.
-func (w way) launch(t *testing.T, s *scene, bin string, flags []string) (limitCPU func()) {
+func (w way) launch(t *testing.T, s *scene, bin string, flags []string) {
 	t.Helper()
 	command := w.place(t, s)
 	l := harness.Launch{Bin: bin, Args: harness.Line(flags, command...), Dir: s.dir, Env: s.env, Setup: harness.Setup{Docker: w.confined}}
 	if s.input.set != nil {
 		l = s.input.set(t, l)
 	}
-	if *limit == 0 {
-		s.init = harness.Run(t, l)
-		return func() {}
-	}
-	g := harness.NewCPUCgroup(t)
-	s.init = g.Run(l)
-	return func() { g.Limit(*limit) }
+	s.init = harness.Run(t, l)
 }
 
 // makeEnd makes the named pipe that the application in Perl waits for.
