@@ -57,22 +57,6 @@ func CannotRun(t *testing.T) (dir string) {
 	return dir
 }
 
-// SetUIDCopy makes a copy of a program that runs as root whatever user starts it: a drainit
-// that is an ordinary user may not signal it (kill(2), EPERM).
-func SetUIDCopy(t *testing.T, program string) string {
-	t.Helper()
-	NeedRoot(t)
-	dir, err := os.MkdirTemp(filepath.Dir(WorkerBin), "set-uid-") // which others may enter, but not t.TempDir()
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil || fs.Flags&unix.ST_NOSUID != 0 {
-		Skip(t, "needs a folder for temporary files that is not mounted nosuid")
-	}
-	must(t, os.Chmod(dir, 0o755))
-	return WriteProgram(t, dir, filepath.Base(program), 0o755|os.ModeSetuid, TextOf(t, program))
-}
-
 // Testdata is the absolute path of a file in the folder testdata of the package.
 func Testdata(t *testing.T, elem ...string) string {
 	t.Helper()

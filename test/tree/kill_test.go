@@ -2,7 +2,6 @@ package tree
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -184,29 +183,6 @@ func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
 			p.WantLogged(`sh\[\d+\] was killed by `+regexp.QuoteMeta(signals.Name(fatals[i]))+`, which drainit did not send`, 1)
 			p.WantLogged(`^.+$`, 2) // and the end
 		})
-	})
-}
-
-// SIGCHLD is no message: however many children die meanwhile, it comes once.
-func TestChildrenThatDieWhileDrainitIsStoppedAreAllReaped(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		r, w := harness.Pipe(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Files: []*os.File{r}, Args: harness.Script(`
-			waitpid spawn { for (1 .. 50) { spawn { hold 3 } } }, 0;
-			say "ready"; catch "TERM"; await "TERM"`)})
-		p.WaitOut(`^ready`)
-		harness.WaitUntil(t, "50 orphans have come", func() bool { return len(harness.ChildPids(p.Pid())) == 51 })
-		harness.Freeze(t, p.Pid())
-		w.Close()
-		harness.WaitUntil(t, "50 children are dead", func() bool {
-			living := slices.DeleteFunc(harness.ChildPids(p.Pid()), func(child int) bool { return harness.StateOf(child) == 'Z' })
-			return len(living) == 1
-		})
-		p.Signal(syscall.SIGCONT)
-		harness.WaitUntil(t, "all have been waited for", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
-		p.Signal(syscall.SIGTERM)
-		p.WantExit(0)
 	})
 }
 

@@ -4,7 +4,6 @@ package tree
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,56 +38,16 @@ func TestWhatAWorkerLeavesIsNamedAtOnceSignalledOnceAndDrains(t *testing.T) {
 	})
 }
 
-// What reads a pipe ends by itself when its input has ended, though it works for some time yet.
-func TestReaderOutlivesAWorkerThatExitsByItself(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		release := filepath.Join(t.TempDir(), "release")
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Env: []string{"RELEASE=" + release}, Args: harness.Line([]string{"-v"}, "bash", "-c", `
-			exec perl -e '$| = 1; print "line\n" x 1000; select undef, undef, undef, 0.001 until -e "$ENV{RELEASE}.read"; exit 5' > >(
-			exec perl -e '@l = scalar <STDIN>; open F, ">", "$ENV{RELEASE}.read"; push @l, <STDIN>; select undef, undef, undef, 0.001 until -e $ENV{RELEASE}; print @l, "whole\n"')`)})
-		p.WaitErr(`not signalled: \S+: it has read a pipe of a process that has gone`)
-		harness.WriteFile(t, release, nil)
-		p.WantExit(5)
-		p.WantCount("line", 1000)
-		p.WantCount("whole", 1)
-		p.WantLogged(`sent SIGTERM`, 0)
-	})
-}
-
 func TestMain(m *testing.M) { harness.Main(m) }
-
-// underShell starts a command as the child of a shell.
-func underShell(t *testing.T, command ...string) *harness.Init {
-	t.Helper()
-	return harness.Run(t, harness.Launch{Bin: "/bin/sh", NoPID1: true, Args: append([]string{"-c", `"$@" & wait`, "sh"}, command...)})
-}
-
-func TestDeathOfTheParentStopsWhereItIsAskedFor(t *testing.T) {
-	t.Parallel()
-	p := underShell(t, harness.DrainitBin, "-p", "TERM", "--", harness.WorkerBin, "listen", "-drain", "100ms")
-	p.WaitOut(`^ready`)
-	p.Signal(syscall.SIGKILL)
-	p.WaitOut(`^drained`)
-	p.WantExit(137)
-	p.WantCount("got SIGTERM", 1)
-	p.WantNothingLeft()
-
-	p = underShell(t, harness.DrainitBin, "--", harness.WorkerBin, "listen", "-catch", "all")
-	worker := p.WorkerPid()
-	p.Signal(syscall.SIGKILL)
-	p.WantExit(137)
-	harness.Kill(t, worker, syscall.SIGTERM)
-	p.WantGots("got SIGTERM")
-	p.WantNothingLeft()
-}
 
 // A parent that dies before drainit has asked for the signal would never give
 // it. The look at the parent, which comes before, is held up while it dies.
 func TestParentThatDiedTooEarlyStopsAsWell(t *testing.T) {
 	harness.Need(t, "strace")
 	t.Parallel()
-	p := underShell(t, "strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=getppid", "-e", "inject=getppid:delay_exit=2000000:when=1",
-		harness.DrainitBin, "-p", "TERM", "--", harness.WorkerBin, "listen")
+	p := harness.Run(t, harness.Launch{Bin: "/bin/sh", NoPID1: true, Args: []string{"-c", `"$@" & wait`, "sh",
+		"strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=getppid", "-e", "inject=getppid:delay_exit=2000000:when=1",
+		harness.DrainitBin, "-p", "TERM", "--", harness.WorkerBin, "listen"}})
 	looking := fmt.Sprintf("%d ", unix.SYS_GETPPID)
 	harness.WaitUntil(t, "drainit looks at its parent", func() bool {
 		for _, pid := range harness.ChildPids(p.Pid()) {
@@ -103,32 +62,6 @@ func TestParentThatDiedTooEarlyStopsAsWell(t *testing.T) {
 	p.WantExit(137)
 	p.WaitErr(`SIGTERM came before the start|what still runs after`)
 	p.WantNothingLeft()
-}
-
-// A worker daemonizes by two forks: the one that stays is in a session that it does not lead, and
-// its parent has gone.
-func TestForkingSeesADaemonThroughQuietAndDrain(t *testing.T) {
-	harness.Need(t, "perl")
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"-v", "--forking", harness.LongGrace}, harness.Script(`
-			waitpid spawn {
-				POSIX::setsid();
-				spawn { $name = "daemon"; catch "TERM", "TSTP", "HUP", "CONT"; say "ready"; await "TERM"; nap 1.5; say "drained" };
-			}, 0;
-			POSIX::_exit(0)`)...)})
-		p.WaitOut(`^ready`)
-		p.WaitErr(`exited with status 0 and runs on in 1 process`)
-		for name, sig := range map[string]syscall.Signal{"HUP": unix.SIGHUP, "TSTP": unix.SIGTSTP, "CONT": unix.SIGCONT} {
-			p.Signal(sig)
-			p.WaitOut(`^daemon got ` + name)
-		}
-		p.Signal(unix.SIGTERM)
-		p.WantExit(0)
-		p.WantGots("daemon got HUP", "daemon got TSTP", "daemon got CONT", "daemon got TERM")
-		p.WantCount("drained", 1)
-		p.WantLogged(`flag --forking`, 0)
-		p.WantNothingLeft()
-	})
 }
 
 // Most daemons do not wait for the one that forks the last time. Here it does so,

@@ -3,7 +3,6 @@ package main
 import (
 	"runtime"
 	"strconv"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -92,14 +91,5 @@ func noCall(args []string) {
 //	worker ctty COMMAND [ARG...]
 func ctty(args []string) {
 	must("take the terminal", unix.IoctlSetInt(0, unix.TIOCSCTTY, 0))
-	become(args)
-}
-
-// asRoot is for a set-uid copy of this program: as sudo does, it leaves nothing
-// of the user who called it, who may not signal it from then on.
-//
-//	worker asroot COMMAND [ARG...]
-func asRoot(args []string) {
-	must("be root, as a set-uid program", syscall.Setresuid(0, 0, 0))
 	become(args)
 }

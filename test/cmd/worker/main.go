@@ -31,7 +31,6 @@ func main() {
 		"noipv6":   noIPv6,
 		"nocall":   noCall,
 		"ctty":     ctty,
-		"asroot":   asRoot,
 		"hungfs":   hungFS,
 		"hang":     hang,
 		"drains":   drains,
