@@ -26,7 +26,8 @@ type Console struct {
 func AtConsole(t *testing.T, l Launch) *Console {
 	t.Helper()
 	master, slave := NewConsole(t)
-	home := NewHome(t)
+	home := t.TempDir()
+	WriteFile(t, filepath.Join(home, "lines"), []byte(strings.Repeat("some text\n", 100))) // more than a screen
 	if l.Dir == "" {
 		l.Dir = home
 	}
@@ -41,14 +42,6 @@ func AtConsole(t *testing.T, l Launch) *Console {
 	c.Stdout.Eof = make(chan struct{})
 	go c.Stdout.Read(master)
 	return c
-}
-
-// NewHome makes a folder with a file "lines", of more than a screen.
-func NewHome(t *testing.T) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	WriteFile(t, filepath.Join(dir, "lines"), []byte(strings.Repeat("some text\n", 100)))
-	return dir
 }
 
 // NewConsole opens a terminal that the test may hang up: a read of the master
@@ -183,7 +176,7 @@ func (c *Console) See(pattern string) []string {
 		case <-more:
 		case <-deadline:
 			c.T.Fatalf("%q is not shown after the first %d of %d bytes, which are\n%s\n[here]\n%s%s",
-				pattern, c.Passed, len(text), text[:c.Passed], text[c.Passed:], c.Processes())
+				pattern, c.Passed, len(text), text[:c.Passed], text[c.Passed:], "\n"+c.Waits())
 		}
 	}
 }
@@ -232,7 +225,7 @@ func (c *Console) showJobsSince(passed int, pattern string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.T.Fatalf("jobs never shows %s; shown is\n%s%s", pattern, c.Shown(), c.Processes())
+			c.T.Fatalf("jobs never shows %s; shown is\n%s%s", pattern, c.Shown(), "\n"+c.Waits())
 		}
 	}
 }
@@ -275,7 +268,7 @@ func (c *Console) WaitForeground(group int) {
 func (c *Console) WantForeground(shell int) {
 	c.T.Helper()
 	if fg := c.Foreground(); fg != shell {
-		c.T.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, c.Processes())
+		c.T.Errorf("group %d has the terminal, and the shell is %d%s", fg, shell, "\n"+c.Waits())
 	}
 }
 
@@ -303,20 +296,12 @@ func (c *Console) WantModes(were unix.Termios) {
 // HangUp takes the terminal away from all who have it.
 func (c *Console) HangUp() { c.T.Helper(); must(c.T, c.Master.Close()) }
 
-// Processes describes what runs, for a test that failed.
-func (c *Console) Processes() (all string) {
-	for _, pid := range c.Alive() {
-		all += fmt.Sprintf("\n%+v state %c", TaskOf(pid), StateOf(pid))
-	}
-	return all
-}
-
 // Above is the drainit that started a worker.
 func (c *Console) Above(worker int) int {
 	c.T.Helper()
 	p := TaskOf(TaskOf(worker).Ppid)
 	if !strings.HasPrefix(p.Comm, "drainit") {
-		c.T.Fatalf("the worker %d is a child of %+v%s", worker, p, c.Processes())
+		c.T.Fatalf("the worker %d is a child of %+v%s", worker, p, "\n"+c.Waits())
 	}
 	return p.pid
 }
@@ -326,7 +311,7 @@ func (c *Console) Above(worker int) int {
 func (c *Console) WaitUntil(what string, ok func() bool) {
 	c.T.Helper()
 	if !eventually(ok) {
-		c.T.Fatalf("never: %s; shown is\n%s%s", what, c.Shown(), c.Processes())
+		c.T.Fatalf("never: %s; shown is\n%s%s", what, c.Shown(), "\n"+c.Waits())
 	}
 }
 

@@ -186,7 +186,7 @@ func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		worker := startReader(c, under+`sh -c 'read x; exec worker listen -catch INT,USR1 -end USR1 -exit 4'`)
 		if fg := c.Foreground(); fg != harness.TaskOf(worker).Group {
-			t.Errorf("group %d has the terminal, want that of the worker %d%s", fg, worker, c.Processes())
+			t.Errorf("group %d has the terminal, want that of the worker %d%s", fg, worker, "\n"+c.Waits())
 		}
 		for range 3 {
 			c.Keys("\x03")
