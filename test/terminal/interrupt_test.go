@@ -83,6 +83,28 @@ func TestTTYCtrlCEndsALoop(t *testing.T) {
 	}
 }
 
+// A script has no job control. Where the worker has the terminal the shell does not get the key, but goes by
+// how drainit's group ended.
+func TestTTYCtrlCEndsAScript(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "dash"} {
+		t.Run(shell, func(t *testing.T) {
+			harness.Need(t, shell)
+			harness.Beside(t, func(t *testing.T, under string) {
+				c := harness.AtConsole(t, harness.Launch{Bin: "/bin/" + shell, NoPID1: true,
+					Args: []string{"-c", "for n in 1 2 3; do " + under + interrupted["reads"].command + "; echo after $n; done; exit 0"}})
+				pressCtrlC(c, true)
+				c.WantExit(130)
+				if !c.Status.Signaled() {
+					t.Error("the script has not died of SIGINT")
+				}
+				c.WantNothingLeft()
+				c.WantShown(`^after|^not reached`, 0)
+			})
+		})
+	}
+}
+
 // Workers that INT ends, and a shell that is sent TERM in its place.
 const (
 	endsByINT  = "exec worker listen -catch USR1"
