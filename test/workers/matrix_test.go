@@ -37,54 +37,63 @@ const (
 // with the status that the way promises, and nothing is left. Where a shell takes
 // part it does so with each standard input.
 func TestMatrix(t *testing.T) {
+	newTable(ways, columns).run(t, func(t *testing.T, w way, report func(o outcome)) {
+		short := func(in input, report func(o outcome)) {
+			t.Run("short job"+in.title, func(t *testing.T) {
+				t.Parallel()
+				report(w.check(t, in, shortJob, cmp.Or(w.grace, 30*time.Second)))
+			})
+		}
+		short(dockers, report)
+		if *allBusy {
+			return
+		}
+		// The long job is with another standard input where there are others to show.
+		in, others := dockers, w.otherInputs()
+		if len(others) > 0 {
+			in, others = others[0], others[1:]
+		}
+		t.Run("long job, short grace"+in.title, func(t *testing.T) {
+			t.Parallel()
+			w.check(t, in, longJob, cmp.Or(w.grace, 16*time.Second))
+		})
+		if !w.isPlain() { // the application in Perl has all inputs
+			for _, in := range others {
+				short(in, func(outcome) {})
+			}
+		}
+	})
+}
+
+// run runs each way of the table under drainit, by a function that reports its outcome, which must
+// be that in the docs, and under the other inits where that is asked for.
+func (a *table) run(t *testing.T, play func(t *testing.T, w way, report func(o outcome))) {
 	harness.Full(t)
-	table, page := newTable(), harness.VerificationText(t)
+	page := harness.VerificationText(t)
 	t.Run("ways", func(t *testing.T) {
-		for _, w := range ways {
+		for _, w := range a.ways {
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
 				w.need(t, false)
-				short := func(in input, report func(o outcome)) {
-					t.Run("short job"+in.title, func(t *testing.T) {
-						t.Parallel()
-						report(w.check(t, in, shortJob, cmp.Or(w.grace, 30*time.Second)))
-					})
-				}
-				short(dockers, func(o outcome) {
-					table.add(w, "drainit", o)
+				play(t, w, func(o outcome) {
+					a.add(w, "drainit", o)
 					if got, want := o.cell(w), cellIn(page, w); untimed(got) != untimed(want) {
 						t.Errorf("%q, in the docs' table %q", got, want)
 					}
 				})
-				if *allBusy {
-					return
-				}
-				// The long job is with another standard input where there are others to show.
-				in, others := dockers, w.otherInputs()
-				if len(others) > 0 {
-					in, others = others[0], others[1:]
-				}
-				t.Run("long job, short grace"+in.title, func(t *testing.T) {
-					t.Parallel()
-					w.check(t, in, longJob, cmp.Or(w.grace, 16*time.Second))
-				})
-				if !w.isPlain() { // the application in Perl has all inputs
-					for _, in := range others {
-						short(in, func(outcome) {})
-					}
-				}
-				if *withPeers {
-					w.runPeers(t, table)
+				if *withPeers && !*allBusy && !w.alone {
+					w.runPeers(t, a)
 				}
 			})
 		}
 	})
 	if *withPeers {
-		fmt.Print(table)
+		fmt.Print(a)
 	}
 }
 
-// check runs the way under drainit and fails the test unless all is as it must be.
+// check runs the way under drainit, with its default grace period if that is 0, and fails the test
+// unless all is as it must be.
 func (w way) check(t *testing.T, in input, job, grace time.Duration) outcome {
 	t.Helper()
 	return inHand(t, func(times time.Duration) outcome {
@@ -110,7 +119,10 @@ func inHand(t *testing.T, run func(times time.Duration) outcome) outcome {
 // checkIn is check in a scene that the caller has made.
 func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 	t.Helper()
-	flags := append([]string{"-v", "--log-format", "json", "--grace", grace.String()}, strings.Fields(w.flags)...)
+	flags := append([]string{"-v", "--log-format", "json"}, strings.Fields(s.fill(w.flags))...)
+	if grace > 0 {
+		flags = append(flags, "--grace", grace.String())
+	}
 	o := w.run(t, s, harness.DrainitBin, flags)
 	if o.over {
 		return o
@@ -124,7 +136,7 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 	} else if o.status != w.status {
 		t.Errorf("exit status %d, want %d", o.status, w.status)
 	}
-	if !o.kept || o.begun != want || o.done != want {
+	if !o.kept || o.begun != want {
 		t.Errorf("the job is lost: %d begun, %d done, want %d", o.begun, o.done, want)
 	}
 	if !w.uncounted && o.signalled != want {
@@ -148,8 +160,8 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 		}
 	}
 	wantSignalledOnce(t, log, tells)
-	if strings.Contains(log, ": killing ") {
-		t.Error("drainit had to kill")
+	if killed, want := strings.Contains(log, ": killing "), w.status == 137; killed != want {
+		t.Errorf("drainit kills: %t, want %t", killed, want)
 	}
 	s.init.WantNothingLeft()
 	t.Logf("outcome: %s; drainit signalled %d, late %t", o.cell(w), len(deliveries.FindAllString(log, -1)), o.late)
@@ -181,7 +193,7 @@ func wantSignalledOnce(t *testing.T, log string, want int) {
 // outcome is how a run ended.
 type outcome struct {
 	begun, signalled, done int           // lines of the record
-	kept                   bool          // the job ended whole
+	kept                   bool          // the job ended whole, or by the way's word
 	early                  bool          // the init ended before it was asked to
 	over                   bool          // the jobs had ended before, and nothing was asked
 	hangs                  bool          // the init did not end
@@ -206,13 +218,19 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		s.init.End()
 		return o
 	}
+	s.asked = time.Now()
 	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
 	if s.plain {
 		s.endJobs(t, w)
 	}
+	if w.again {
+		s.awaitCalls(quiet)
+		harness.PastTheSameRequest(s.init)
+		s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
+	}
 
 	patience := s.job + harness.Patience
-	if *withPeers && bin != harness.DrainitBin { // which has no grace: what hangs does so for good
+	if s.peer { // which has no grace: what hangs does so for good
 		patience = s.job + 8*time.Second
 	}
 	select {
@@ -228,6 +246,9 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		}
 	}
 	o.begun, o.signalled, o.done = s.count("begin"), s.count("signalled"), s.count("done")
+	if w.word != "" {
+		jobs = 0
+	}
 	o.kept = o.done == jobs && (w.kept == nil || w.kept(t, s))
 	if o.done > 0 {
 		o.after = max(0, end.Sub(s.last("done")))
@@ -255,7 +276,7 @@ var withPeers = flag.Bool("peers", false, "run the matrix under other inits too,
 // runPeers runs the way under each init but drainit.
 func (w way) runPeers(t *testing.T, table *table) {
 	t.Helper()
-	for _, column := range columns[1:] {
+	for _, column := range table.columns[1:] {
 		t.Run(column, func(t *testing.T) {
 			program, flag, _ := strings.Cut(column, " ")
 			flags := strings.Fields(flag)
@@ -263,7 +284,11 @@ func (w way) runPeers(t *testing.T, table *table) {
 				flags = slices.Concat(flags, strings.Fields(w.dumbInit))
 			}
 			bin := harness.PathOf(t, program)
-			table.add(w, column, inHand(t, func(times time.Duration) outcome { return w.run(t, newScene(t, times*shortJob), bin, flags) }))
+			table.add(w, column, inHand(t, func(times time.Duration) outcome {
+				s := newScene(t, times*cmp.Or(w.job, shortJob))
+				s.peer = true
+				return w.run(t, s, bin, flags)
+			}))
 		})
 	}
 }

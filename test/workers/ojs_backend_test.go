@@ -158,6 +158,15 @@ func (b *backend) wantLast(name string) {
 	}
 }
 
+// lines has a line for each call: its name, the jobs of a heartbeat, and the error of a nack.
+func (b *backend) lines() string {
+	var s strings.Builder
+	for _, c := range b.made() {
+		fmt.Fprintln(&s, c.name(), c.ActiveJobs, c.Error.Type, c.Error.Retryable)
+	}
+	return s.String()
+}
+
 // story has a line for each call, but for those that go on and on by turns.
 func (b *backend) story() string {
 	var s strings.Builder

@@ -31,6 +31,9 @@ type scene struct {
 	noted  chan struct{} // closed when noteDone has written its line or sees none to write; nil without
 	plain  bool          // the application is app.pl, whose job has no length of its own
 	busy   bool          // it runs all the time, and has its job in hand until it is signalled
+	wire   *backend      // of a worker of the Open Job Spec
+	peer   bool          // the init is not drainit
+	asked  time.Time     // when the platform began to ask for the stop
 }
 
 // newScene makes the folder of a run. A worker in it has a home of its own and
@@ -103,8 +106,8 @@ func (s *scene) bring(t *testing.T, text string) {
 		switch {
 		case m[2] != "":
 			name, from = "package.json", "package.json"
-		case name == "app.ts":
-			from = "app.js"
+		case strings.HasSuffix(name, ".ts"):
+			from = strings.TrimSuffix(name, ".ts") + ".js"
 		}
 		b, err := os.ReadFile(filepath.Join("testdata", "matrix", from))
 		if _, there := os.Stat(filepath.Join(s.dir, name)); err != nil || there == nil {

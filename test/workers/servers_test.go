@@ -135,7 +135,9 @@ func dialable(addr string) error {
 // as soon as the server listens.
 func request(t *testing.T, s *scene) {
 	ctx := t.Context()
-	s.answer = make(chan string, 1)
+	if s.answer == nil {
+		s.answer = make(chan string, 2) // who asks for more waits for each
+	}
 	get, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(s.port), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,10 @@ type way struct {
 	late      bool           // one of its processes waits for the last call, even where it rests
 	long      bool           // it takes seconds with the application in Perl, too
 	confined  bool           // with Docker's default capabilities, among which SYS_PTRACE is not
+	job       time.Duration  // how long its job takes; shortJob if 0
+	word      string         // how its job ends where it is not to be done: "handed back"
+	again     bool           // the platform sends its signal twice
+	alone     bool           // the other inits have nothing of the kind
 	restless  *restless      // how it goes with an application that never rests; nil: it is not tried
 
 	// prepare sets up the scene.
@@ -142,7 +146,7 @@ var (
 	programs = regexp.MustCompile(`\b(bash|busybox|bwrap|catatonit|celery|dash|dumb-init|go|gunicorn|gzip|java|javac|ksh93|lksh|make|mariadb-install-db|` +
 		`mariadbd|mkfifo|mksh|mysqld_safe|nginx|node|npm|npx|perl|pgrep|php|puma|python3|rabbitmq-server|rake|redis-server|rq|ruby|runsvdir|` +
 		`runuser|script|setpriv|setsid|sh|sidekiq|sort|sqlite3|strace|su|supervisord|tee|timeout|tini|unbuffer|unshare|xz)\b`)
-	nodePackages = regexp.MustCompile(`\b(bullmq|concurrently|env-cmd|execa|lerna|npm|npx|nx|pino-pretty|pm2|pm2-runtime|pnpm|tsx|yarn)\b`)
+	nodePackages = regexp.MustCompile(`\b(bullmq|concurrently|env-cmd|execa|express|fastify|lerna|npm|npx|nx|pino-pretty|pm2|pm2-runtime|pnpm|tsx|yarn)\b`)
 	pythonic     = regexp.MustCompile(`\b(python3|celery|gunicorn|rq|supervisord)\b`)
 )
 

@@ -3,12 +3,14 @@
 // stops it by force. Its jobs are GET requests: one is done when it is answered.
 //
 //   OJS_URL                    where the backend is
-//   OJS_SHUTDOWN_GRACE_PERIOD  for the jobs in flight, such as 80s (default 30s)
+//   OJS_SHUTDOWN_GRACE_PERIOD  for the jobs in flight, such as 80s (default 30s); or OJS_GRACE_PERIOD
 //   HEARTBEAT_MS               between two heartbeats (default 5000)
 //   STAY                       if set, it does not exit after its last heartbeat
+//   RECORD                     if set, the file for what the tests look at: begin, signalled, done
+import fs from 'node:fs';
 import http from 'node:http';
 
-const { OJS_URL, OJS_SHUTDOWN_GRACE_PERIOD = '30s', HEARTBEAT_MS = '5000', STAY } = process.env;
+const { RECORD, OJS_URL, OJS_GRACE_PERIOD = '30s', OJS_SHUTDOWN_GRACE_PERIOD = OJS_GRACE_PERIOD, HEARTBEAT_MS = '5000', STAY } = process.env;
 const workerId = `worker-${process.pid}`;
 const pollEvery = 50, reportEvery = 5000; // milliseconds
 const grace = milliseconds(OJS_SHUTDOWN_GRACE_PERIOD);
@@ -21,6 +23,10 @@ let whenIdle = () => {};
 function milliseconds(text) {
   const units = { '': 1000, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
   return [...text.matchAll(/(\d+)(ms|s|m|h|)/g)].reduce((sum, [, n, unit]) => sum + n * units[unit], 0);
+}
+
+function record(words) {
+  if (RECORD) fs.appendFileSync(RECORD, `${words} ${(Date.now() / 1000).toFixed(3)}\n`);
 }
 
 // request resolves to the body of the answer.
@@ -58,6 +64,7 @@ async function fetchJobs() {
 async function perform({ id, args: [url] }) {
   const work = new AbortController();
   inFlight.set(id, work);
+  record('begin');
   try {
     await request('GET', url, { signal: work.signal });
   } catch (error) {
@@ -66,6 +73,7 @@ async function perform({ id, args: [url] }) {
   }
   work.ended = true; // from here on it can't be given back
   await call('ack', () => ({ job_id: id }));
+  record('done');
   finished(id);
 }
 
@@ -89,6 +97,7 @@ function report() {
 
 async function stop(signal) {
   console.log(`got ${signal}`);
+  record(`signalled ${signal}`);
   if (stopping) process.exit(1);
   stopping = true;
   state = 'quiet';

@@ -1,0 +1,195 @@
+package workers
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// documentColumns are the inits that the documents' own files run under.
+var documentColumns = []string{"drainit", "tini", "dumb-init"}
+
+// documentWays are the files of the documents that drainit follows, in testdata/matrix as they are
+// printed there but for ports, paths and the record, and a worker of the Open Job Spec in each case
+// of its conformance. drainit has its defaults.
+var documentWays = named(slices.Concat(articleWays, specWays("node ojs-worker.mjs"), specWays("sh -c 'node ojs-worker.mjs'")))
+
+// TestDocumentsFiles plays them: what is in hand is done, or handed back where the worker's own limit
+// is over, and each process is signalled once. drainit kills nothing, unless the row says 137.
+func TestDocumentsFiles(t *testing.T) {
+	newTable(documentWays, documentColumns).run(t, func(t *testing.T, w way, report func(o outcome)) {
+		report(w.check(t, dockers, cmp.Or(w.job, shortJob), 0))
+	})
+}
+
+// articleWays are those of an architecture decision on express and PM2, of an article on fastify, and
+// of one on task queues and signals, whose server handles INT alone. tsx signals what PM2 signals with it.
+var articleWays = []way{
+	{name: "express: `tsx server.ts`", uses: "express", begin: preferred(request), kept: answeredWhole},
+	{name: "express: `pm2-runtime start ecosystem.config.cjs --env test`", uses: "express tsx", uncounted: true, tells: 1,
+		begin: request, kept: answeredWhole},
+	{name: "fastify: `node seven-steps.js`", uses: "fastify", begin: request, kept: inSevenSteps},
+	{name: "INT to `npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
+	{name: "INT to `exec npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
+	{name: "INT to `exec tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
+	{name: "INT to `exec pm2 start index.js -i 2 --kill-timeout 5000` in a script, `--forking`", flags: "--forking",
+		workers: 2, begin: requestTwice, kept: bothAnswered},
+	{name: "INT to `pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", script: pm2Loop,
+		workers: 2, begin: requestTwice, kept: bothAnswered, status: 143},
+	{name: "`pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", script: pm2Loop, status: 143,
+		workers: 2, begin: requestTwice, kept: bothAnswered},
+	{name: "INT to `npx pm2-runtime start pm2.config.js --env production` in a script", workers: 2, begin: requestTwice, kept: bothAnswered},
+	{name: "INT to `exec pm2-runtime start pm2.config.js --env production` in a script", workers: 2, begin: requestTwice, kept: bothAnswered},
+}
+
+// pm2Loop finds no daemon: that is called "PM2 v7", and pgrep is case-sensitive.
+const pm2Loop = `
+pm2 start index.js -i 2 --kill-timeout 5000
+forward_signal() {
+	pm2_pid=$(pgrep pm2)
+	kill -INT $pm2_pid
+	exit 0
+}
+trap forward_signal SIGINT
+while true; do
+	sleep 1
+done`
+
+// preferred is a begin after which the way's processes go before others.
+func preferred(begin func(t *testing.T, s *scene)) func(t *testing.T, s *scene) {
+	return func(t *testing.T, s *scene) { begin(t, s); prefer(t, s) }
+}
+
+func requestTwice(t *testing.T, s *scene) { request(t, s); request(t, s) }
+
+func bothAnswered(t *testing.T, s *scene) bool {
+	first := answeredWhole(t, s)
+	return answeredWhole(t, s) && first
+}
+
+// inSevenSteps reports whether the message in flight ended between the second step and the fourth.
+func inSevenSteps(t *testing.T, s *scene) bool {
+	return answeredWhole(t, s) && regexp.MustCompile(`(?s)step cancel .*done .*step stream .*step client .*step channel .*step connection `).MatchString(s.lines())
+}
+
+// The wire's calls, in the order in which a worker makes them: with job-1 in flight, quiet, and at the end.
+const (
+	atWork  = `(?:(?:heartbeat running|fetch|work) .*\n)+`
+	quiet   = `(?:heartbeat quiet \[job-1\] .*\n)`
+	resumed = `(?:heartbeat running .*\n)*fetch .*\n`
+	atEnd   = `(?:heartbeat quiet .*\n)*(?:heartbeat terminate \[\] .*\n)+$`
+	drained = "^" + atWork + quiet + "+ack job-1 .*\n" + atEnd
+	failed  = "^" + atWork + quiet + `+(?:heartbeat quiet \[\] .*\n)*nack job-1 .*ShutdownError true\n` + atEnd // some beats wait when the job is given up
+)
+
+// specWays are the cases of the specification's section 10, for one start of the worker. Its own grace
+// period is 30 s by default, as in GS-003.
+func specWays(start string) []way {
+	const tooLong = harness.Patience
+	return each([]way{
+		{name: "GS-001, TERM", kept: onTheWire(drained)},
+		{name: "GS-002, INT", signal: syscall.SIGINT, kept: onTheWire(drained)},
+		{name: "GS-003, a job longer than the default limits", job: tooLong, word: "handed back", kept: handedBack(30 * time.Second)},
+		{name: "GS-003, `OJS_GRACE_PERIOD=25s`", job: tooLong, env: "OJS_GRACE_PERIOD=25s", word: "handed back", kept: handedBackIn25s},
+		{name: "GS-004, heartbeats in the drain", job: longJob, kept: onTheWire("^" + atWork + quiet + "{3,}ack")},
+		{name: "GS-005, a job longer than 2 s", job: tooLong, env: "OJS_SHUTDOWN_GRACE_PERIOD=2s", word: "handed back", kept: handedBack(2 * time.Second)},
+		{name: "GS-005, a worker that never exits", job: tooLong, env: "OJS_SHUTDOWN_GRACE_PERIOD=2s STAY=1", status: 137,
+			word: "handed back", kept: handedBack(2 * time.Second)},
+		{name: "GS-R001, TSTP, CONT, TERM", begin: quietAndResume, kept: onTheWire("^" + atWork + quiet + "{3,}" + resumed + "(?:" + atWork + ")?" + quiet + "+ack")},
+		{name: "GS-R002, TERM twice", again: true, status: 137, word: "abandoned", kept: onTheWire("^" + atWork + quiet + "+$")},
+		{name: "GS-R003, jobs logged in the drain", job: 12 * time.Second, kept: logged},
+		{name: "GS-R004, not ready when quiet", alone: true, flags: "--health-addr 127.0.0.1:$PORT", begin: notReady, kept: onTheWire(drained)},
+	}, func(w *way) {
+		play := w.begin
+		w.name, w.start = w.name+": `"+start+"`", start
+		w.env = strings.TrimSpace("HEARTBEAT_MS=100 " + w.env)
+		w.prepare = func(t *testing.T, s *scene) {
+			s.wire = startBackend(t)
+			s.env = append(s.env, "OJS_URL="+s.wire.server.URL)
+		}
+		w.begin = func(t *testing.T, s *scene) {
+			s.wire.enqueue("job-1")
+			s.wire.await("work job-1", 1)
+			if play != nil {
+				play(t, s)
+			}
+			end := time.AfterFunc(s.job, func() { s.wire.end("job-1") })
+			t.Cleanup(func() { end.Stop() })
+		}
+	})
+}
+
+// onTheWire reports whether the worker's calls match a pattern.
+func onTheWire(pattern string) func(t *testing.T, s *scene) bool {
+	re := regexp.MustCompile(pattern)
+	return func(_ *testing.T, s *scene) bool { return re.MatchString(s.wire.lines()) }
+}
+
+// handedBack reports whether the job failed, to be tried again, when the worker's limit was over. The
+// worker's clock for timers has milliseconds.
+func handedBack(limit time.Duration) func(t *testing.T, s *scene) bool {
+	return func(t *testing.T, s *scene) bool {
+		return onTheWire(failed)(t, s) && s.wire.await("nack job-1", 1).at.Sub(s.asked) >= limit-time.Millisecond
+	}
+}
+
+// logged reports whether the worker had the number of its jobs in a line each 5 s, and drainit that of
+// its processes.
+func logged(t *testing.T, s *scene) bool {
+	return onTheWire(drained)(t, s) && strings.Count(s.init.Stdout.Text(), "draining: 1 jobs in flight\n") > 1 &&
+		(s.peer || strings.Contains(s.init.Stderr.Text(), `"msg":"draining, `))
+}
+
+// handedBackIn25s is for the manifest whose platform kills after 30 s: drainit's own kill comes earlier.
+func handedBackIn25s(t *testing.T, s *scene) bool {
+	if !s.peer {
+		limit, err := time.ParseDuration(s.init.WaitErr(`what still runs after (\S+) is killed`)[1])
+		if err != nil || limit >= 30*time.Second {
+			t.Errorf("drainit kills after %v, and the platform after 30 s (%v)", limit, err)
+		}
+	}
+	return handedBack(25*time.Second)(t, s)
+}
+
+// quietAndResume quiets the worker until it has said so three times, and resumes it until it fetches.
+func quietAndResume(t *testing.T, s *scene) {
+	s.init.Signal(unix.SIGTSTP)
+	s.awaitCalls(quiet + "{3}")
+	s.init.Signal(unix.SIGCONT)
+	s.awaitCalls(quiet + resumed)
+}
+
+// awaitCalls waits until the worker's calls match a pattern, which under another init they may never do.
+func (s *scene) awaitCalls(pattern string) {
+	re := regexp.MustCompile(pattern)
+	patience := harness.Patience
+	if s.peer {
+		patience = 5 * time.Second
+	}
+	for began := time.Now(); !re.MatchString(s.wire.lines()) && s.init.Running() && time.Since(began) < patience; {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// notReady asks drainit's readiness probe before TSTP and after it.
+func notReady(t *testing.T, s *scene) {
+	awaitAnswer := func(want string) {
+		harness.WaitUntil(t, "the readiness probe says "+want, func() bool {
+			got, _ := harness.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", s.port)) // which may not be served yet
+			return got == want
+		})
+	}
+	awaitAnswer("200 running")
+	s.init.Signal(unix.SIGTSTP)
+	awaitAnswer("503 quiet")
+	s.wire.await("heartbeat quiet", 1)
+}
