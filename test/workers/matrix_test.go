@@ -225,7 +225,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	}
 	if w.again {
 		s.awaitCalls(quiet)
-		harness.PastTheSameRequest(s.init)
+		harness.PastTheSameRequest()
 		s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
 	}
 

@@ -115,22 +115,11 @@ func (b *backend) made() []call {
 	return slices.Clone(b.calls)
 }
 
-// index is where the first call of that name is, -1 if it was not made.
-func (b *backend) index(name string) int {
-	return slices.IndexFunc(b.made(), func(c call) bool { return c.name() == name })
-}
-
 // await waits for the n-th call of that name and returns it.
 func (b *backend) await(name string, n int) (found call) {
 	b.t.Helper()
-	return b.awaitAfter(0, name, n)
-}
-
-// awaitAfter waits for the n-th call of that name among those from an index on.
-func (b *backend) awaitAfter(from int, name string, n int) (found call) {
-	b.t.Helper()
 	harness.WaitUntil(b.t, fmt.Sprintf("%s for the %d. time", name, n), func() bool {
-		calls := slices.DeleteFunc(b.made()[from:], func(c call) bool { return c.name() != name })
+		calls := slices.DeleteFunc(b.made(), func(c call) bool { return c.name() != name })
 		if len(calls) < n {
 			return false
 		}
@@ -138,24 +127,6 @@ func (b *backend) awaitAfter(from int, name string, n int) (found call) {
 		return true
 	})
 	return found
-}
-
-// wantNone checks that a call was not made from an index on.
-func (b *backend) wantNone(from int, verb string) {
-	b.t.Helper()
-	for _, c := range b.made()[from:] {
-		if c.verb == verb {
-			b.t.Errorf("%s came, and must not have", c.name())
-		}
-	}
-}
-
-// wantLast checks the name of the last call.
-func (b *backend) wantLast(name string) {
-	b.t.Helper()
-	if calls := b.made(); len(calls) == 0 || calls[len(calls)-1].name() != name {
-		b.t.Errorf("the last call is not %s", name)
-	}
 }
 
 // lines has a line for each call: its name, the jobs of a heartbeat, and the error of a nack.
