@@ -47,6 +47,9 @@ var articleWays = []way{
 		workers: 2, begin: requestTwice, kept: bothAnswered, status: 143},
 	{name: "`pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", script: pm2Loop, status: 143,
 		workers: 2, begin: requestTwice, kept: bothAnswered},
+	// The daemon waits for the last call, with a line.
+	{name: "`pm2 start index.js -i 1 --kill-timeout 5000` and a loop with a trap for TERM", begin: request, kept: answeredWhole,
+		script: strings.NewReplacer("-i 2", "-i 1", "SIGINT", "SIGTERM").Replace(pm2Loop)},
 	{name: "INT to `npx pm2-runtime start pm2.config.js --env production` in a script", workers: 2, begin: requestTwice, kept: bothAnswered},
 	{name: "INT to `exec pm2-runtime start pm2.config.js --env production` in a script", workers: 2, begin: requestTwice, kept: bothAnswered},
 }
