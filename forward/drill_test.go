@@ -17,6 +17,7 @@ import (
 //	successor NAME             the last snapshot made it the worker
 //	NAME starts TREE           as a child of its own
 //	NAME loses SIG             its handler has gone
+//	NAME runs PROGRAM          by an exec, which takes its handlers
 //	NAME exits
 //	NAME dies of SIG
 //	snapshot, or last call     in the last seconds; all that follows from it stands after it
@@ -159,6 +160,8 @@ func (d *drill) happen(step string, f []string) {
 		d.plant(p, strings.Join(f[2:], " "))
 	case f[1] == "loses":
 		p.Handled &^= signals.SetOf(d.signal(f[2]))
+	case f[1] == "runs":
+		p.Exe, p.Comm, p.Args, p.Handled = f[2], f[2], f[2:], 0
 	case f[1] == "exits":
 		d.end(p, 0)
 	case f[1] == "dies":

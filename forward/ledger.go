@@ -123,6 +123,9 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	if p.Args == nil && (p.Exe == "" || p.Exe == before.Exe) { // not read in time
 		m.Exe, m.Args = before.Exe, before.Args
 	}
+	if m.Exe != before.Exe { // an exec, which took its handlers
+		m.handled = 0
+	}
 	m.kind = program.Of(&m.Process)
 	m.handled |= p.Handled | p.Awaited
 	m.reads = m.reads || l.shown.HasWriters(m.PID)
