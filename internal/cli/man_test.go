@@ -140,24 +140,35 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The table has the flag, and the paragraph below it the variable.
-func TestREADMENamesEveryFlagAndVariable(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// The table has each flag, and the paragraph below it the variable. The README's has those that most need.
+func TestPageOfFlags(t *testing.T) {
+	page, err := os.ReadFile("../../docs/flags.md")
+	readme, err2 := os.ReadFile("../../README.md")
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
 	}
-	_, variables, _ := strings.Cut(string(readme), "\nEach flag with a value has an environment variable")
+	_, variables, _ := strings.Cut(string(page), "\nEach flag with a value has an environment variable")
 	variables, _, _ = strings.Cut(variables, "\n\n")
 	for _, s := range settings {
-		flag := "--" + s.name
-		if s.short != "" {
-			flag = "-" + s.short + ", " + flag
-		}
-		if !regexp.MustCompile("(?m)^\\| `" + flag + "[ `]").Match(readme) {
-			t.Errorf("%s is not in the README's table", flag)
-		}
 		if !strings.Contains(variables, "`"+s.variable()+"`") {
-			t.Errorf("%s is not in the README's list", s.variable())
+			t.Errorf("%s is not in the list of docs/flags.md", s.variable())
+		}
+	}
+	options, _ := helpEntries()
+	for _, e := range options {
+		flag := "--" + e.Name
+		if e.Short != "" {
+			flag = "-" + e.Short + ", " + flag
+		}
+		row := regexp.MustCompile("(?m)^\\| (?:`[^|]*; )?`" + flag + "[ `].*$")
+		in := row.FindString(string(page))
+		if in == "" {
+			t.Errorf("%s is not in the table of docs/flags.md", flag)
+		}
+		if short := row.FindString(string(readme)); short == "" && e.Section == "Most used" {
+			t.Errorf("%s is not in the README's table", flag)
+		} else if short != "" && strings.Split(short, "|")[2] != strings.Split(in, "|")[2] {
+			t.Errorf("%s has another default in the README than in docs/flags.md", flag)
 		}
 	}
 }
