@@ -1,0 +1,53 @@
+package platform
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"drainit/test/harness"
+)
+
+// worker is a start script without exec, and the job that it starts.
+const (
+	startScript = "#!/bin/sh\n/job.sh\necho \"the job has left: $?\"\n"
+	jobScript   = "#!/bin/sh\ntrap : TERM\necho 'a job of 3 s begins'\nfor i in 1 2 3 4 5 6; do sleep 0.5; done\necho 'the job is done'\n"
+)
+
+// What a person sees of docker stop, under tini and under drainit, is in docs/docker-stop.txt: each command of that
+// page is run. The container has no network here, and a stop waits until its job has begun.
+func TestDockerStopAsThePageShowsIt(t *testing.T) {
+	t.Parallel()
+	d := harness.Docker(t)
+	err := d.ImportImage("worker", []string{`CMD ["/start.sh"]`}, func(r *harness.Rootfs) {
+		r.Busybox()
+		r.Copy("/drainit", harness.DrainitBin)
+		r.Text("/start.sh", startScript)
+		r.Text("/job.sh", jobScript)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := harness.TextOf(t, harness.Repo("docs", "docker-stop.txt"))
+	changing := regexp.MustCompile(`\[\d+\]|\d+\.\ds`)
+	var got strings.Builder
+	for line := range strings.Lines(page) {
+		command, ok := strings.CutPrefix(line, "$ ")
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+			got.WriteString(line)
+		} else if ok {
+			got.WriteString(line)
+			command = strings.Replace(command, "docker run", "docker run --network none --pull never", 1)
+			command = strings.Replace(command, "docker stop", "until docker logs worker | grep -q begins; do sleep 0.1; done; docker stop", 1)
+			cmd := exec.Command("sh", "-c", command)
+			cmd.Env = append(cmd.Environ(), d.Env()...)
+			if out := harness.OutputOf(t, cmd); out != "" {
+				got.WriteString(out + "\n")
+			}
+		}
+	}
+	if got, want := changing.ReplaceAllString(got.String(), "…"), changing.ReplaceAllString(page, "…"); got != want {
+		t.Errorf("docker says\n%s\nand docs/docker-stop.txt\n%s", got, want)
+	}
+}
