@@ -94,7 +94,7 @@ func Skip(t *testing.T, why string) {
 // AsNobody is the start of a command as another user.
 var AsNobody = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
 
-// VerificationText is the page of the docs with what the tests print.
+// VerificationText is the page of the docs with the results that tests print.
 func VerificationText(t *testing.T) string {
 	t.Helper()
 	return TextOf(t, Repo("docs", "verification.md"))

@@ -86,7 +86,7 @@ func amongThemselves(t *testing.T) {
 // runWithout runs each scene without a fault, for its calls and for comparison. The docs list
 // every call that drainit makes.
 func runWithout(t *testing.T, scenes []*faultScene) {
-	page := harness.VerificationText(t)
+	page := harness.TextOf(t, harness.Repo("docs", "method.md"))
 	t.Run("without", func(t *testing.T) {
 		for _, s := range scenes {
 			t.Run(s.String(), func(t *testing.T) {
@@ -98,7 +98,7 @@ func runWithout(t *testing.T, scenes []*faultScene) {
 				s.without, s.calls = r, callsIn(r.trace)
 				for _, c := range s.calls {
 					if !strings.Contains(page, "\n| `"+c.call+"` | ") {
-						t.Errorf("drainit calls %s (%s), which is not in docs/verification.md", c.call, c.place)
+						t.Errorf("drainit calls %s (%s), which is not in docs/method.md", c.call, c.place)
 					}
 				}
 			})
