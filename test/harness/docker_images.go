@@ -111,6 +111,13 @@ func (r *Rootfs) Busybox() {
 	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}))
 }
 
+// UsesMerged adds the links to /usr, which may be this machine's.
+func (r *Rootfs) UsesMerged() {
+	for _, dir := range []string{"lib", "lib64"} {
+		r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: dir, Linkname: "usr/" + dir}))
+	}
+}
+
 // find is where a program of this machine is.
 func (r *Rootfs) find(program string) string {
 	path, err := exec.LookPath(program)

@@ -194,5 +194,16 @@ func Java(t *testing.T, source string) []string {
 	return []string{"java", "-Xshare:auto", "-cp", dir, main}
 }
 
+// Jar compiles a Java program of one file, and returns the archive worker.jar beside it.
+func Jar(t *testing.T, source string) string {
+	t.Helper()
+	Need(t, "javac", "jar")
+	dir, main := filepath.Dir(source), strings.TrimSuffix(filepath.Base(source), ".java")
+	jar := filepath.Join(dir, "worker.jar")
+	OutputOf(t, exec.Command("javac", "-nowarn", "-d", filepath.Join(dir, "classes"), source))
+	OutputOf(t, exec.Command("jar", "--create", "--file", jar, "--main-class", main, "-C", filepath.Join(dir, "classes"), "."))
+	return jar
+}
+
 // compiling is held while a program is compiled.
 var compiling sync.Mutex

@@ -103,11 +103,17 @@ func VerificationText(t *testing.T) string {
 // ReadmeBlock is the first block of code in a section of the README.
 func ReadmeBlock(t *testing.T, section, language string) string {
 	t.Helper()
-	_, text, _ := strings.Cut(TextOf(t, Repo("README.md")), "\n## "+section+"\n")
+	return PageBlock(t, Repo("README.md"), section, language)
+}
+
+// PageBlock is the first block of code in a section of a page.
+func PageBlock(t *testing.T, page, section, language string) string {
+	t.Helper()
+	_, text, _ := strings.Cut(TextOf(t, page), "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(text)
 	if block == nil {
-		t.Fatalf("no %s in the README's section %s", language, section)
+		t.Fatalf("no %s in the section %s of %s", language, section, page)
 	}
 	return block[1]
 }

@@ -67,6 +67,49 @@ func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
 	c.WaitErr(`what still runs after 25s`)
 }
 
+// The Dockerfiles of docs/images.md, each with the worker below it, run with the programs of this machine. The images
+// that they name have only the programs that building takes.
+func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, "python3", "java", "php", "ruby")
+	d, page := harness.Docker(t), harness.Repo("docs", "images.md")
+	if err := d.ImportImage("drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) }); err != nil {
+		t.Fatal(err)
+	}
+	for section, worker := range map[string]string{"Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php", "Ruby": "worker.rb"} {
+		t.Run(section, func(t *testing.T) {
+			t.Parallel()
+			language, tag := strings.ToLower(section), "page-"+strings.ToLower(section)
+			dockerfile, file := harness.PageBlock(t, page, section, "Dockerfile"), filepath.Join(t.TempDir(), worker)
+			harness.WriteFile(t, file, []byte(harness.PageBlock(t, page, section, language)))
+			if language == "java" {
+				file = harness.Jar(t, file)
+			}
+			base := strings.Fields(dockerfile)[1]
+			err := d.ImportImage(base, nil, func(r *harness.Rootfs) {
+				r.Busybox()
+				r.UsesMerged()
+				r.Text("/etc/passwd", "nobody:x:65534:65534::/:/bin/sh\n")
+				r.Text("/usr/bin/docker-php-ext-install", "#!/bin/sh\n")
+			})
+			if err == nil {
+				err = harness.Feed(d.Client("build", "--network", "none", "--tag", tag, "-"), func(r *harness.Rootfs) {
+					r.Text("Dockerfile", dockerfile)
+					r.Copy(filepath.Base(file), file)
+				})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := d.RunImage(t, tag, []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro"})
+			c.WaitOut(`^working`)
+			c.Do("stop", "--time", "45")
+			c.WantExit(0)
+			wantLast(c.Init, "drained")
+		})
+	}
+}
+
 // nginx under the stop signal of its image, whose entrypoint is a script as the official one's is:
 // nginx.Dockerfile is built upon it. test/workers shows what a download in flight comes to.
 func TestDockerStopSignalOfAnImage(t *testing.T) {
