@@ -3,6 +3,7 @@ package forward
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -185,7 +186,7 @@ func TestWhatAManagerKeepsTheSignalFromIsSignalledByTheFinalCall(t *testing.T) {
 		r.Tick = 1000 + step.after
 		wantSent(t, "", sentAll(l, l.Plan(r, proc.New(shown))), step.want...)
 		lines := slices.DeleteFunc(l.Waiting(), func(w Waiting) bool { return !w.Undecided })
-		if len(lines) != step.lines || step.lines > 0 && (lines[0].By.PID != 10 || len(lines[0].Processes) != 2) {
+		if len(lines) != step.lines || step.lines > 0 && (!strings.HasPrefix(lines[0].Rule, "app[10] above") || len(lines[0].Processes) != 2) {
 			t.Errorf("after %d ticks: %+v", step.after, lines)
 		}
 	}

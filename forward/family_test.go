@@ -54,6 +54,9 @@ type member struct {
 	later   bool    // one of them did after drainit
 	again   bool    // drainit signalled it though one of them had
 	call    Purpose // the step by which drainit did
+	rule    string  // likewise
+
+	foretold bool // none had died then but of drainit's signal, for want of a handler
 }
 
 func (m *member) signalled() bool { return m.drainit+len(m.others) > 0 }

@@ -94,20 +94,19 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 		sentAll(l, l.Plan(term(Orphans), s))
 		var got []string
 		for _, w := range l.Waiting() {
-			got = append(got, fmt.Sprint(w.Processes[0].PID, " ", w.Rule, "; undecided: ", w.Undecided))
+			got = append(got, fmt.Sprint(w.Processes, " ", w.Rule, "; undecided: ", w.Undecided))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
 	}
 	shown := []proc.Process{below(10, drainitPID, 100), daemon, reader, child}
-	const before = " it was there before the stop, and the work goes on; undecided: false"
-	told("first", proc.New(shown), "11"+before, "12"+before)
+	told("first", proc.New(shown), "[app[11] app[12]] waits until the worker has gone; undecided: false", "[app[13]] left to app[10]; undecided: false")
 	told("again", proc.New(shown))
 	l.Exited(10, 0)
 	child.PPID = drainitPID
 	told("the worker has gone", with([]proc.Process{daemon, reader, child}, details{Writers: map[int][]int{12: {11}}}),
-		"12 it reads a pipe of a process that lives; undecided: false", "13 another process may have signalled it; undecided: true")
+		"[app[12]] waits until its writer app[11] has ended; undecided: false", "[app[13]] may have been signalled by app[10], which has gone; undecided: true")
 }
 
 // It may be gone before the signal gets there.
@@ -252,13 +251,13 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 	l := NewLedger(drainitPID)
 	shown := kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 10}, kin{"app", 14, 10})
 	sentAll(l, l.Plan(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
-	want := "[{11 100} {13 100}]" // one has a child, the other is read from
+	want := "[11@100 13@100]" // one has a child, the other is read from
 	if got := fmt.Sprint(l.Watched()); got != want {
 		t.Errorf("watched are %v, want %v", got, want)
 	}
 	l.Died(11)
 	l.Died(10) // not so, as long as it was not waited for
-	if got, want := fmt.Sprint(l.Watched()), "[{13 100}]"; got != want {
+	if got, want := fmt.Sprint(l.Watched()), "[13@100]"; got != want {
 		t.Errorf("watched are %v after a death, want %v", got, want)
 	}
 	waitedFor := l.living[13]

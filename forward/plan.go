@@ -113,11 +113,10 @@ func (l *Ledger) judge(step Purpose) {
 		}
 	}
 	l.passBelowDeaf()
-	if step == Orphans {
-		l.noteUnsent()
-	} else {
+	if step != Orphans {
 		l.addLastCall(step == FinalCall)
 	}
+	l.noteLeft()
 }
 
 // settle does what is decided about a child of drainit.
@@ -127,11 +126,11 @@ func (l *Ledger) settle(m *record) {
 		l.add(l.delivery(m, why))
 		return
 	}
-	w := Waiting{Processes: []proc.Process{m.Process}, Rule: why, Undecided: fate == undecided, Gone: true}
-	if m.parent != nil {
-		w.By = m.parent.Process
+	mayBeSent := fate == undecided
+	if why == "" {
+		why, mayBeSent = l.leftTo(m)
 	}
-	l.note(m, w)
+	l.note(m, why, mayBeSent)
 	if m.fate = fate; fate == held {
 		l.holding = true
 		m.heldSince = cmp.Or(m.heldSince, l.now)

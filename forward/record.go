@@ -58,6 +58,14 @@ func (m *record) topmost() *record {
 	return m
 }
 
+// name is for a parent, which may not have been seen.
+func (m *record) name() string {
+	if m == nil {
+		return "its parent"
+	}
+	return m.String()
+}
+
 // isBelow reports whether a process is at or below another.
 func (m *record) isBelow(up *record) bool {
 	for ; m != nil; m = m.parent {

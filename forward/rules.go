@@ -36,9 +36,9 @@ func (l *Ledger) decide(m *record) (fate, string) {
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
 		return open, "it is dying"
 	case l.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
-		return open, "it reads a pipe of a process that lives"
+		return open, l.waitsForWriter(m)
 	case m.origin == beforeStop && l.workLives():
-		return open, "it was there before the stop, and the work goes on"
+		return open, "waits until the worker has gone"
 	case m.Untouched && l.helperLives(m, notified):
 		return open, "its parent left a helper that may signal it"
 	case m.Untouched && l.alive(notified) && !(l.living[notified.PID] == notified && notified.Asleep) && (m.heldSince == 0 || l.now < m.heldSince+aSecond):
@@ -46,7 +46,7 @@ func (l *Ledger) decide(m *record) (fate, string) {
 	case m.Untouched: // rule 3: no process has signalled it since the stop began
 		return due, "untouched since before the stop"
 	case l.alive(notified): // rule 4: one above it has still to act, or to say how it died
-		return open, "the signalled process above it lives"
+		return open, "" // leftTo says it
 	case notified == nil && top != m && top.origin == beforeStop && l.alive(top):
 		return open, "a process that was there before the stop lives above it"
 	case m.reads: // also rule 6: the end of its input ends it
@@ -60,7 +60,7 @@ func (l *Ledger) decide(m *record) (fate, string) {
 	}
 	why := l.whyCertain(m)
 	if why == "" { // rule 7: it is not certain that no process has signalled it
-		return undecided, "another process may have signalled it"
+		return undecided, "may have been signalled by " + m.parent.name() + ", which has gone"
 	}
 	return due, why // rule 8: all others
 }
@@ -84,7 +84,7 @@ func (l *Ledger) whyCertain(m *record) string {
 	case parent.origin == root && parent.kind == program.Other && program.InBackground(&m.Process, &parent.Process):
 		return "a shell started it beside " + parent.String() + ", which has gone" // server & exec worker
 	case parent.passedNothingOn():
-		return "its parent " + parent.String() + " had no handler and died of it"
+		return "its parent " + parent.String() + " has no handler and dies of it"
 	}
 	return ""
 }

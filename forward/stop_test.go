@@ -18,13 +18,13 @@ var stops = []struct {
 	{name: "the worker alone", worker: "app*(child*)", script: `
 		sent app TERM: the worker; snapshot; app exits; snapshot; child exits; snapshot`},
 	{name: "sh -c app", worker: "sh(app*)", script: `
-		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: its parent sh had no handler and died of it; successor app; app exits; snapshot`},
+		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: its parent sh has no handler and dies of it; successor app; app exits; snapshot`},
 	{name: "sh -c app, where the application handles nothing", worker: "sh(app)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: it lives without handling SIGTERM; app dies of TERM; snapshot`},
 	{name: "a shell in a shell in a shell", worker: "sh1(sh2(bash(app*)))", script: `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM: it lives without handling SIGTERM; successor sh2;
 		sh2 dies of TERM; snapshot; sent bash TERM: it lives without handling SIGTERM; successor bash;
-		bash dies of TERM; snapshot; sent app TERM: its parent bash had no handler and died of it; successor app`},
+		bash dies of TERM; snapshot; sent app TERM: its parent bash has no handler and dies of it; successor app`},
 	{name: "npm start: npm may have signalled the application with its shell", worker: "npm*(sh(app*))", script: `
 		sent npm TERM; sh dies of TERM; snapshot; snapshot; npm dies of TERM; snapshot;
 		successor app; snapshot; last call; sent app TERM: the grace period is nearly over; app loses TERM; snapshot; app exits; snapshot`},
@@ -66,15 +66,15 @@ var stops = []struct {
 		sent app TERM; pm2 exits; snapshot; app exits; snapshot`},
 	{name: "all that a daemonized worker left", others: "redis*(io*), sh(app*), tail", script: `
 		sent redis TERM: left by a worker that has daemonized; sent sh TERM; sent tail TERM; tail dies of TERM; sh dies of TERM; snapshot;
-		sent app TERM: its parent sh had no handler and died of it; redis exits; snapshot`},
+		sent app TERM: its parent sh has no handler and dies of it; redis exits; snapshot`},
 	{name: "the last call goes to all that were not signalled", worker: "pnpm*(sh(app*, other*))", others: "redis*", script: `
 		sent pnpm TERM; sh dies of TERM; snapshot; last call; sent app TERM: the grace period is nearly over; sent other TERM; sent redis TERM; last call`},
 	{name: "INT to npm", signal: unix.SIGINT, worker: "npm*(sh[INT](app*))", script: `
 		sent npm TERM; sh dies of TERM; snapshot; npm dies of TERM; snapshot; successor app; last call; sent app INT: the grace period is nearly over`},
 	{name: "QUIT in place of TERM, behind a shell", signal: unix.SIGQUIT, worker: "bash(nginx*(io*))", script: `
-		sent bash TERM; bash dies of TERM; snapshot; sent nginx QUIT: its parent bash had no handler and died of it; successor nginx; snapshot; nginx exits; snapshot`},
+		sent bash TERM; bash dies of TERM; snapshot; sent nginx QUIT: its parent bash has no handler and dies of it; successor nginx; snapshot; nginx exits; snapshot`},
 	{name: "QUIT in place of TERM, to a worker that handles TERM only", signal: unix.SIGQUIT, worker: "app[TERM](child[TERM])", script: `
-		sent app QUIT; app dies of QUIT; snapshot; sent child TERM: its parent app had no handler and died of it`},
+		sent app QUIT; app dies of QUIT; snapshot; sent child TERM: its parent app has no handler and dies of it`},
 	{name: "two that may be the successor, so none is", worker: "sh(app1*, app2*)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; snapshot; app1 exits; snapshot; app2 exits; snapshot`},
 	{name: "the one successor beside a shell that only waits for its child on INT", signal: unix.SIGINT, worker: "sh1(sh2[INT](tail), app*)", script: `

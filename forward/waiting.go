@@ -1,15 +1,17 @@
 package forward
 
-import "drainit/internal/proc"
+import (
+	"cmp"
+
+	"drainit/internal/proc"
+)
 
 // Waiting are processes that were not signalled, and the rule by which, where that is not the one of
 // the plan before.
 type Waiting struct {
 	Processes []proc.Process // mostly one
 	Rule      string
-	Undecided bool         // another may have signalled them
-	By        proc.Process // that one, zero where none was seen
-	Gone      bool         // it has ended
+	Undecided bool // another may have signalled them
 }
 
 // Waiting returns those of the last plan, each once.
@@ -19,29 +21,56 @@ func (l *Ledger) Waiting() []Waiting {
 	return all
 }
 
-// note notes why a process was not signalled, or none below it, when that has changed.
-func (l *Ledger) note(m *record, w Waiting) {
-	if !m.fate.isLeft() && m.waitsBy != w.Rule {
-		m.waitsBy = w.Rule
-		l.waiting = append(l.waiting, w)
+// note notes why a process was not signalled, when that has changed.
+func (l *Ledger) note(m *record, rule string, undecided bool) {
+	if m.fate.isLeft() || m.waitsBy == rule {
+		return
+	}
+	m.waitsBy = rule
+	if n := len(l.waiting) - 1; n >= 0 && l.waiting[n].Rule == rule {
+		l.waiting[n].Processes = append(l.waiting[n].Processes, m.Process)
+		return
+	}
+	l.waiting = append(l.waiting, Waiting{[]proc.Process{m.Process}, rule, undecided})
+}
+
+// noteLeft notes why the others were not signalled: those that are no children of drainit's.
+func (l *Ledger) noteLeft() {
+	for _, m := range l.shownNow() {
+		if m.parent != nil && m.PPID != l.self && m.sent == nil && !l.planned[m.ID] {
+			why, undecided := l.leftTo(m)
+			l.note(m, why, undecided)
+		}
 	}
 }
 
-// noteUnsent notes the handlers of the signal that were left to a living process above them, once that
-// has had its time.
-func (l *Ledger) noteUnsent() {
+// leftTo says why a process below another is not signalled: mostly it is that one's business. undecided is whether
+// that one has had its time, too.
+func (l *Ledger) leftTo(m *record) (why string, undecided bool) {
 	const itsTime = 4 * aSecond // the first line of progress comes after five
-	var above []*record
-	below := make(map[*record][]proc.Process)
-	for _, m := range l.shownNow() {
-		up := m.notified()
-		if l.alive(up) && l.now >= up.sent.tick+itsTime && !l.leaves(m) && l.actsUpon(m) {
-			above, below[up] = append(above, up), append(below[up], m.Process)
+	up := cmp.Or(m.notified(), m.parent)
+	switch {
+	case l.shown.HasWriters(m.PID):
+		return l.waitsForWriter(m), false
+	case m.On(l.signalFor(m)) == proc.Dies:
+		return "not while " + up.String() + " lives: it would only die of it", false
+	case !l.actsUpon(m):
+		return "not while " + up.String() + " lives: it does not act upon it", false
+	case l.alive(up) && up.sent != nil && l.now >= up.sent.tick+itsTime:
+		return up.String() + " above handles the stop signal and may have passed it on", true
+	}
+	return "left to " + up.String(), false
+}
+
+// waitsForWriter is for a process that reads a pipe of another that lives.
+func (l *Ledger) waitsForWriter(m *record) string {
+	writer := "its writer"
+	for _, pid := range l.shown.WritersTo(m.PID) {
+		if w := l.living[pid]; w != nil && w != m {
+			writer = "its writer " + w.String()
 		}
 	}
-	for _, up := range above {
-		l.note(up, Waiting{Processes: below[up], Rule: "a process above them may have signalled them", Undecided: true, By: up.Process})
-	}
+	return "waits until " + writer + " has ended"
 }
 
 // Watched are the processes whose death can leave an orphan, or let a reader of their pipe have its

@@ -14,15 +14,16 @@ type walk struct {
 	t *testing.T
 	family
 	kind
-	l       *Ledger
-	worker  Worker
-	tick    uint64
-	choices []int   // what happens next, by the number of the option
-	options []int   // how many there were, each time
-	step    Purpose // of the plans after a death: Orphans until a call has been made
-	deaths  []int
-	cases   map[finding]bool
-	cut     int // a reader that drainit signalled while its writer lived, 0 for none
+	l        *Ledger
+	worker   Worker
+	tick     uint64
+	choices  []int   // what happens next, by the number of the option
+	options  []int   // how many there were, each time
+	step     Purpose // of the plans after a death: Orphans until a call has been made
+	deaths   []int
+	cases    map[finding]bool
+	foreseen []Foreseen // by member
+	cut      int        // a reader that drainit signalled while its writer lived, 0 for none
 }
 
 // kind is what holds for all families of a walk.
@@ -52,6 +53,10 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 		}
 		m.call, m.again = w.step, m.again || len(m.others) > 0
 		m.drainit++
+		m.rule, m.foretold = d.Rule, !slices.ContainsFunc(w.deaths, func(dead int) bool {
+			up := &w.family[dead]
+			return !up.dies() || up.drainit == 0 || len(up.others) > 0
+		})
 	}
 	for _, i := range fresh {
 		w.pass(i)
@@ -135,12 +140,13 @@ func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 	if !f.makesSense() {
 		return
 	}
-	cases := make(map[finding]bool)
+	cases, foreseen := make(map[finding]bool), f.foresee(k)
 	for choices := []int(nil); ; {
 		w := &walk{t: t, family: slices.Clone(f), kind: k, l: NewLedger(drainitPID), worker: Worker{PID: firstPID}, tick: 1000, step: Orphans,
-			choices: choices, cases: cases}
+			choices: choices, cases: cases, foreseen: foreseen}
 		w.play()
 		w.check()
+		w.checkForeseen()
 		r.orders++
 		r.states += len(w.options) - max(len(choices)-1, 0) // the first of them are those of the walk before
 		if choices = w.following(); choices == nil {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,16 @@ type Config struct {
 	Warning           string          // of one of them
 
 	stops []unix.Signal // all that begin the stop
+}
+
+// PlatformSignal is the stop signal that the platform will send, as far as it was given.
+func (c Config) PlatformSignal() unix.Signal {
+	for _, sig := range append(slices.Clone(c.StopSignals), unix.SIGTERM) {
+		if c.Rewrites.Apply(sig) != signals.Drop {
+			return sig
+		}
+	}
+	return unix.SIGINT
 }
 
 // DefaultGrace is the grace where none is given.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/journal"
+	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
@@ -193,13 +195,34 @@ func (s *Supervisor) publish() {
 
 // publishStop publishes the times of a stop that begins, for drainit status.
 func (s *Supervisor) publishStop() {
-	since, requested := s.machine.Requested()
-	if !requested {
-		since = s.worker.Exit.At
-	}
+	since := s.stopBegan()
 	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: Forever}
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)
 	}
-	title.SetStop(proc.SecondThread(), stop)
+	title.SetThread(proc.SecondThread(), stop.String())
+}
+
+// stopBegan is when the stop was requested, or the worker exited.
+func (s *Supervisor) stopBegan() time.Time {
+	since, requested := s.machine.Requested()
+	if !requested && s.worker.Gone() {
+		since = s.worker.Exit.At
+	}
+	return since
+}
+
+// note publishes what was done with some processes in a stop, or why nothing was (title.Notes). It is for
+// drainit status: not more than that can show, and where there are no such files nothing.
+func (s *Supervisor) note(words string, these ...proc.Process) {
+	if s.noted++; s.machine.Phase() < phase.Draining || s.noted > 10_000 {
+		return
+	}
+	if s.notes == nil {
+		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
+		s.notes = os.NewFile(uintptr(fd), title.Notes)
+	}
+	for _, p := range these {
+		_, _ = fmt.Fprintf(s.notes, "%v:%s: %s\n", p.ID, logx.Round(time.Since(s.stopBegan())), logx.Printable(words))
+	}
 }

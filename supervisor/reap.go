@@ -68,6 +68,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 		return
 	}
 	s.ledger.Exited(child.PID, child.Status)
+	s.note(worker.Exit{WaitEvent: child}.String(), proc.Process{ID: proc.ID{PID: child.PID}})
 	s.warnDeath(child)
 	by := child.TermSignal()
 	if by == unix.SIGKILL && s.killed.Why != "" && s.killed.Victims == "" { // /proc did not show it

@@ -78,7 +78,7 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 				"json killing level=warn phase=killing reason=grace pid=2 comm=job left=1",
 				"json ended level=info phase=done reason=grace status=137 request=SIGTERM pid=1 comm=node killed=1"}},
 		{"a daemon that a trap did not find", "", "daemon[TERM=0] sh[TERM=0]", "TERM; 4999ms; says 0 daemon[1]" + yet + "; 1ms; says daemon[1]" + yet, "0s TERM sh; 25s TERM daemon", "0 25s",
-			[]string{"daemon[1]" + yet + "its shell has seen to it; if that stays so, drainit does so shortly before SIGKILL"}},
+			[]string{"daemon[1]" + yet + "its shell has seen to it; if that stays so, drainit signals it shortly before SIGKILL"}},
 		{"a daemon whose turn comes later", "", "daemon[TERM=0] node[TERM=0/7s]", "TERM", "0s TERM node; 7s TERM daemon", "0 7s", []string{"daemon[1]" + yet + "the work goes on; "}},
 		{"one that was signalled meanwhile", "", "daemon[TERM=0/9s] node[TERM=0/2s]", "TERM", "0s TERM node; 2s TERM daemon", "0 11s", []string{"0 daemon[1]" + yet}},
 		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},
@@ -86,9 +86,10 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 		{"what outlives SIGKILL was not killed", "", "node[TERM=0](job[TERM,stuck])", "TERM", "*", "137 35s",
 			[]string{"message ", "error: leaving 5s after SIGKILL, still alive: job[2]"}},
 		{"a child of drainit's from before", "", "daemon[TERM=0] node[TERM]", "TERM; 20s", "0s TERM node", "",
-			[]string{"not signalled: daemon[1]: it was there before the stop, and the work goes on"}},
-		{"the death of a parent is known at once", "", "node[TERM](a(b[TERM]))",
-			"TERM; 2s; says 0 not signalled; a dies KILL; says not signalled: b[3]", "0s TERM node", "", nil},
+			[]string{"not signalled: daemon[1]: waits until the worker has gone"}},
+		{"the death of a parent is known at once", "", "daemon(b[TERM]) node[TERM]",
+			"TERM; 2s; says not signalled: b[2]: left to daemon[1]; daemon dies KILL; says not signalled: b[2]: may have been signalled by daemon[1], which has gone; ",
+			"0s TERM node", "", nil},
 		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s",
 			[]string{"json killing level=info phase=killing reason=forward_worker status=0 pid=1 comm=node left=1"}},
 	})
@@ -111,7 +112,7 @@ func TestStopOfAShell(t *testing.T) {
 			[]string{"warning: node[2] was killed by SIGSEGV, which drainit did not send"}},
 		{"each delivery has a rule", "", "sh(node[TERM=0/1s,HUP])", "HUP; TERM", "*", "0 1s", []string{"3 sent ",
 			"sent SIGHUP to node[2]: the first that handles it", "sent SIGTERM to sh[1]: the worker",
-			"sent SIGTERM to node[2]: its parent sh[1] had no handler and died of it"}},
+			"sent SIGTERM to node[2]: its parent sh[1] has no handler and dies of it"}},
 	})
 }
 

@@ -6,6 +6,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +35,9 @@ import (
 
 // Outcome is how drainit is to end.
 type Outcome struct {
-	Status      int  // 0 to 255
-	Interrupted bool // by INT itself (term.EndByInterrupt)
+	Status      int      // 0 to 255
+	Interrupted bool     // by INT itself (term.EndByInterrupt)
+	Notes       *os.File // title.Notes; nil for none
 }
 
 // Supervisor is the loop: one goroutine, so that nothing here needs a lock. It must run on the locked main
@@ -55,6 +57,8 @@ type Supervisor struct {
 	killed journal.Kill
 	atWork []proc.Process // when the stop began
 	clues  map[int]clue   // by pid
+	notes  *os.File       // title.Notes
+	noted  int            // lines of it
 
 	ready     atomic.Bool  // the worker is, as far as that was to be awaited
 	health    health.State // published, as are
@@ -86,7 +90,9 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
-	return s.run()
+	outcome := s.run()
+	outcome.Notes = s.notes
+	return outcome
 }
 
 // run runs the worker to its end.
@@ -168,6 +174,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 
 // begin publishes that the worker runs, and warns of what is above drainit, unless the worker has ended.
 func (s *Supervisor) begin() {
+	title.SetThread(proc.SecondThread(), fmt.Sprintf(title.Worker, s.worker.PID))
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
 	if !s.ready.Load() {
 		go s.awaitReady()
@@ -200,7 +207,7 @@ func (s *Supervisor) exitCode() Outcome {
 	if s.worker.Gone() {
 		status = s.worker.Exit.ExitStatus()
 		if s.job.Interrupted() && !remapped(status) && !remapped(interrupted) {
-			return Outcome{interrupted, true}
+			return Outcome{Status: interrupted, Interrupted: true}
 		}
 	}
 	if _, requested := s.machine.Requested(); requested && s.killed.Victims != "" && (status == 0 || remapped(status)) {

@@ -6,7 +6,7 @@ _drainit() {
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case $i:${COMP_WORDS[i]} in
 		1:status)
-			mapfile -t COMPREPLY < <(compgen -W '--ready --json --pid ' -- "$cur")
+			mapfile -t COMPREPLY < <(compgen -W '--ready --plan --json --pid ' -- "$cur")
 			return ;;
 		1:quiet)
 			mapfile -t COMPREPLY < <(compgen -W '--sleep --pid ' -- "$cur")
@@ -16,6 +16,9 @@ _drainit() {
 			return ;;
 		1:stop)
 			mapfile -t COMPREPLY < <(compgen -W '--force --wait --pid ' -- "$cur")
+			return ;;
+		1:plan)
+			mapfile -t COMPREPLY < <(compgen -W '--pid ' -- "$cur")
 			return ;;
 		*:-t | *:--grace | *:--stop-delay | *:--second-stop | *:-r | *:--rewrite | *:-e | *:--remap-exit | *:--health-addr | *:--log-format | *:--stop-signal | *:--forward | *:-p | *:--parent-death-signal | *:--ready-file | *:--ready-port | *:--termination-log | *:--log-level)
 			[[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
@@ -51,7 +54,7 @@ _drainit() {
 	*)
 		case $cur in
 		-*) mapfile -t COMPREPLY < <(compgen -W '--grace --stop-delay --second-stop --rewrite --group --remap-exit --forking --health-addr --log-format --verbose --stop-signal --forward --single-child --parent-death-signal --ready-file --ready-port --termination-log --log-level --warn-reaped --pause --subreaper --help --version ' -- "$cur") ;;
-		*) mapfile -t COMPREPLY < <(compgen -c -- "$cur"; ((COMP_CWORD == 1)) && compgen -W 'status quiet resume stop ' -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -c -- "$cur"; ((COMP_CWORD == 1)) && compgen -W 'status quiet resume stop plan ' -- "$cur") ;;
 		esac ;;
 	esac
 }

@@ -1,5 +1,5 @@
 # fish completion of drainit. Made by: go test ./internal/cli -run TestCompletion -update
-set -l verbs status quiet resume stop 
+set -l verbs status quiet resume stop plan 
 complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-file --ready-port --termination-log --log-level)'
 complete -c drainit -n __fish_is_first_token -a "$verbs"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s t -l grace -x -d "from the first stop signal to SIGKILL (default 35s)"
@@ -26,6 +26,7 @@ complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s s -l subreape
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s h -l help -d "this page"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s V -l version -d "the version"
 complete -c drainit -n "__fish_seen_subcommand_from status" -l ready
+complete -c drainit -n "__fish_seen_subcommand_from status" -l plan
 complete -c drainit -n "__fish_seen_subcommand_from status" -l json
 complete -c drainit -n "__fish_seen_subcommand_from status" -l pid -x
 complete -c drainit -n "__fish_seen_subcommand_from quiet" -l sleep -x
@@ -34,3 +35,4 @@ complete -c drainit -n "__fish_seen_subcommand_from resume" -l pid -x
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l force
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l wait
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l pid -x
+complete -c drainit -n "__fish_seen_subcommand_from plan" -l pid -x

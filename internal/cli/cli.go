@@ -33,6 +33,12 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
+	run := supervisor.Run
+	if isPlan(args) {
+		args, run = args[1:], func(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log) supervisor.Outcome {
+			return inspect.Rehearse(cfg, queue, log, func(line error) { fail(line, "", stderr) })
+		}
+	}
 	o, err := parse(args, environ)
 	more := ""
 	switch {
@@ -55,7 +61,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	}
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
-	return supervisor.Run(o.config, queue, log)
+	return run(o.config, queue, log)
 }
 
 // IsVerb reports whether a command line begins with a verb.

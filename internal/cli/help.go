@@ -2,7 +2,7 @@ package cli
 
 // usage follows the error of a command line without a COMMAND.
 const usage = `usage: drainit [flags] -- COMMAND [ARG...]
-       drainit status | quiet | resume | stop [flags]
+       drainit plan -- COMMAND | status | quiet | resume | stop [flags]
 `
 
 // help is the text of --help, of the subcommands too: a screen of 40 lines of 80 columns. The manual
@@ -36,10 +36,11 @@ Others
   -h, --help                this page
   -V, --version             the version
 Subcommands, for the drainit of this container, or the one with --pid N
-  status [--ready] [--json]  0 while the worker lives, or takes work
+  status [--ready] [--plan] [--json]  0 while the worker lives, or takes work
   quiet [--sleep DUR]       send TSTP and return when quiet, or that much later
   resume                    send CONT
   stop [--force] [--wait]   send TERM, or kill; --wait returns at the end
+  plan                      run COMMAND, print who gets the signal, and stop it
 
 DUR is 25s or 25, in seconds; --grace takes infinity too. Each flag with a value
 can be set in the environment: --grace is DRAINIT_GRACE. man drainit has it all.

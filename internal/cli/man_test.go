@@ -114,6 +114,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	newFlags(new(options)).VisitAll(take(""))
+	taken = append(taken, helpEntry{Verb: verbPlan}.spelled())
 	for _, verb := range inspect.Verbs {
 		taken = append(taken, helpEntry{Verb: verb}.spelled())
 		verbFlags(&inspect.Request{Verb: verb}).VisitAll(take(verb))

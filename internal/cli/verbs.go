@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"drainit/internal/inspect"
+	"drainit/internal/proc"
+	"drainit/supervisor"
 )
 
 func runVerb(args []string, stdout, stderr io.Writer) int {
@@ -20,8 +24,25 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err, "", stderr)
 	}
-	return inspect.Run(r, stdout, func(line error) { fail(line, "", stderr) }) // with a status of its own
+	return inspect.Run(r, stdout, func(line error) { fail(line, "", stderr) }, configOf) // with a status of its own
 }
+
+// configOf reads what a drainit was asked for. Without its environment it is what its command line says.
+func configOf(pid int) (supervisor.Config, error) {
+	args, _ := proc.ReadWhole(pid, "cmdline")
+	environ, failed := proc.ReadWhole(pid, "environ")
+	given := strings.Split(strings.TrimSuffix(args, "\x00"), "\x00")[1:]
+	if isPlan(given) {
+		given = given[1:]
+	}
+	o, err := parse(given, strings.Split(environ, "\x00"))
+	return o.config, cmp.Or(failed, err)
+}
+
+// verbPlan runs a worker, unlike the other verbs.
+const verbPlan = "plan"
+
+func isPlan(args []string) bool { return len(args) > 0 && args[0] == verbPlan }
 
 // parseVerb reads the verb that args begin with, and its flags. pid is drainit's own: as PID 1 it
 // has no other to ask. The error is pflag.ErrHelp, or one line that also says how to run a command
@@ -52,6 +73,7 @@ func verbFlags(r *inspect.Request) *pflag.FlagSet {
 	case inspect.VerbStatus:
 		fs.BoolFunc("ready", "", into(&r.Ready, parseBool))
 		fs.BoolFunc("json", "", into(&r.JSON, parseBool))
+		fs.BoolFunc("plan", "", into(&r.Plan, parseBool))
 	case inspect.VerbQuiet:
 		fs.Func("sleep", "", into(&r.Sleep, parseDelay))
 	case inspect.VerbStop:

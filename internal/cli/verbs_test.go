@@ -16,6 +16,7 @@ import (
 func TestVerbs(t *testing.T) {
 	for args, want := range map[string]inspect.Request{
 		"status --json --ready":                {Verb: "status", Ready: true, JSON: true},
+		"status --plan":                        {Verb: "status", Plan: true},
 		"status --ready --ready=false --pid 7": {Verb: "status", PID: 7},
 		"quiet --sleep 5s --pid=8 --pid 9":     {Verb: "quiet", Sleep: 5 * time.Second, PID: 9},
 		"quiet --sleep=25 --sleep 1m0s":        {Verb: "quiet", Sleep: time.Minute},

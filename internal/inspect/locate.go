@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,8 +25,13 @@ func (d drainit) String() string { return proc.Label("drainit", d.PID) }
 type system struct {
 	read        func(pid int) (proc.Process, error)
 	all         func() (*proc.Snapshot, error)
+	tree        func(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
 	cgroups     func(pid int) (string, error)
 	runsAnother func(pid int) bool
+}
+
+func linux() system {
+	return system{new(proc.Reader).Read, new(proc.Reader).All, new(proc.Reader).Tree, proc.Cgroups, proc.RunsAnother}
 }
 
 // look reads one drainit. The error is that of proc.Reader.Read, or ESRCH if the process is none. It reads

@@ -27,6 +27,8 @@ type report struct {
 	Left          *float64   `json:"left_s,omitempty"`         // to SIGKILL
 	PID           int        `json:"pid"`                      // drainit's
 	Processes     []reported `json:"processes"`
+	// Of a plan, to which the signals and times belong that it goes by.
+	Plan map[string]any `json:"plan,omitempty"`
 
 	word     string        // the phase, for people
 	stopping time.Duration // since the stop began
@@ -39,11 +41,17 @@ type reported struct {
 	Comm  string  `json:"comm"`  // escaped as in the log
 	State string  `json:"state"` // a letter of proc(5)
 	Age   float64 `json:"age_s"`
+
+	OnStop  string `json:"on_stop,omitempty"`  // in a plan: what it does with the stop signal
+	OnQuiet string `json:"on_quiet,omitempty"` // and with TSTP
+	Stop    string `json:"stop,omitempty"`     // what a stop would do with it, or has done
+	id      proc.ID
+	indent  string
 }
 
 // status prints the status that is asked for.
 func (d *instance) status(r Request) (status int) {
-	now := d.report(r.JSON || !r.Ready)
+	now := d.report(r.JSON || !r.Ready, r.Plan)
 	text := now.text()
 	switch {
 	case r.JSON:
@@ -61,8 +69,8 @@ func (d *instance) status(r Request) (status int) {
 	return 0
 }
 
-// report returns what the title says, and if whole, the stop and the processes below drainit.
-func (d *instance) report(whole bool) report {
+// report returns what the title says, and if whole, the processes below drainit and the stop, or its plan.
+func (d *instance) report(whole, plan bool) report {
 	is := d.is
 	r := report{Phase: is.Phase.String(), Ready: is.Ready(), WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}
 	if r.word = r.Phase; is.WorkerStopped {
@@ -77,18 +85,31 @@ func (d *instance) report(whole bool) report {
 	if !whole {
 		return r
 	}
-	if is.Phase >= phase.Draining {
-		if tids, _ := proc.Threads(d.PID); len(tids) > 1 { // an unknown stop is not shown
-			t, _ := d.read(tids[1])
-			r.addStop(t.Comm, proc.SinceBoot(), time.Now())
+	second := "" // the name of its second thread
+	if tids, _ := proc.Threads(d.PID); len(tids) > 1 {
+		t, _ := d.read(tids[1])
+		second = t.Comm
+	}
+	draining, look := is.Phase >= phase.Draining, d.all
+	if plan && !draining {
+		look = func() (*proc.Snapshot, error) { // which shows what has slept for a while
+			before, _ := d.tree(d.PID, nil, time.Second)
+			time.Sleep(100 * time.Millisecond)
+			return d.tree(d.PID, before, time.Second)
 		}
 	}
-	all, err := d.all()
+	all, err := look()
 	if err != nil {
 		d.say(fmt.Errorf("cannot list the processes: %w", err))
 	}
 	for _, p := range append(all.Descendants(d.PID), all.Hanging(d.PID)...) {
-		r.Processes = append(r.Processes, reported{p.PID, p.PPID, logx.Printable(p.Comm), string(p.State), logx.InTenths(p.Age())})
+		r.Processes = append(r.Processes, reported{PID: p.PID, PPID: p.PPID, Comm: logx.Printable(p.Comm), State: string(p.State), Age: logx.InTenths(p.Age()), id: p.ID})
+	}
+	if draining {
+		r.addStop(second, proc.SinceBoot(), time.Now()) // an unknown stop is not shown
+		d.addNotes(&r)
+	} else if plan && err == nil {
+		d.addPlan(&r, all, second)
 	}
 	return r
 }
@@ -123,10 +144,16 @@ func (r report) text() string {
 		fmt.Fprintf(&b, "SIGKILL in %.1fs, ", *r.Left)
 	}
 	fmt.Fprintf(&b, "%s below it\n", logx.Processes(len(r.Processes)))
+	if r.Plan != nil {
+		return b.String() + r.planText()
+	}
 	if len(r.Processes) > 0 {
 		fmt.Fprintf(&b, "%7s %7s STATE %8s COMMAND\n", "PID", "PPID", "AGE")
 	}
 	for _, p := range r.Processes {
+		if p.Stop != "" {
+			p.Comm = fmt.Sprintf("%-15s %s", p.Comm, p.Stop)
+		}
 		fmt.Fprintf(&b, "%7d %7d %-5s %8s %s\n", p.PID, p.PPID, p.State, logx.Round(time.Duration(p.Age*1e9)), p.Comm)
 	}
 	return b.String()

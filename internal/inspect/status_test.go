@@ -18,7 +18,7 @@ import (
 func shown(text string, now time.Duration, wall time.Time, second string) report {
 	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: 7}, Comm: text, State: 'S'}}}
 	d.is, _ = title.Parse(text)
-	r := d.report(false)
+	r := d.report(false, false)
 	r.addStop(second, now, wall)
 	return r
 }

@@ -18,6 +18,7 @@ import (
 	"drainit/internal/signals"
 	"drainit/internal/title"
 	"drainit/reaper"
+	"drainit/supervisor"
 )
 
 // The verbs.
@@ -36,6 +37,7 @@ type Request struct {
 	Verb  string
 	Ready bool          // status: 0 only when running
 	JSON  bool          // status: for programs
+	Plan  bool          // status: with what a stop would do
 	Sleep time.Duration // quiet: how long to wait once it is quiet
 	Force bool          // stop: kill
 	Wait  bool          // stop: return when drainit has ended
@@ -52,14 +54,18 @@ type instance struct {
 	gone   bool
 	stdout io.Writer
 	say    func(line error)
+	config Config
 }
+
+// Config reads what the drainit with this pid was asked for, as far as that may be read.
+type Config func(pid int) (supervisor.Config, error)
 
 // Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer
 // is no, 125 if it can't be asked. It calls say with each line for people.
-func Run(r Request, stdout io.Writer, say func(line error)) (status int) {
-	sys := system{new(proc.Reader).Read, new(proc.Reader).All, proc.Cgroups, proc.RunsAnother}
+func Run(r Request, stdout io.Writer, say func(line error), config Config) (status int) {
+	sys := linux()
 	found, err := sys.locate(r.PID)
-	d := &instance{drainit: found, system: sys, stdout: stdout, say: say}
+	d := &instance{drainit: found, system: sys, stdout: stdout, say: say, config: config}
 	switch {
 	case err != nil:
 		return d.answer(statusFailed, err)

@@ -203,22 +203,16 @@ func (j *Journal) Sent(d forward.Delivery) {
 
 // Waiting is for processes that were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
-	these, by := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}, w.By.String()
-	later := "drainit does so shortly before SIGKILL"
+	these := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}
+	later := "drainit signals it shortly before SIGKILL"
 	if _, limited := j.machine.GraceEnd(); !limited {
-		later = "drainit does not, as the grace period is infinite"
+		later = "drainit does not signal it, as the grace period is infinite"
 	}
-	if w.By.PID == 0 {
-		by = "its parent"
-	}
-	switch {
-	case !w.Undecided:
+	if w.Undecided {
+		j.Say(undecided, these, w.Rule, later)
+	} else {
 		j.Say(notSignalled, these, w.Rule)
 		j.waiting[w.Processes[0].PID] = w
-	case w.Gone:
-		j.Say(undecidedGone, these, by, later)
-	default:
-		j.Say(undecided, these, by, later)
 	}
 }
 

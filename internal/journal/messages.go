@@ -66,9 +66,8 @@ var (
 	refused         = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
 	notKilled       = Message{"cannot_kill", atWarn, "%v"}
 	notSignalled    = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
-	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s; if that stays so, drainit does so shortly before SIGKILL"}
-	undecidedGone   = Message{"not_signalled", atInfo, "%v may have been signalled by %s, which has gone; %s"}
-	undecided       = Message{"not_signalled", atInfo, "%v not signalled: %s above handles the stop signal and may have passed it on; %s"}
+	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s; if that stays so, drainit signals it shortly before SIGKILL"}
+	undecided       = Message{"not_signalled", atInfo, "not signalled: %v: %s; %s"}
 	leftUnknown     = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
 	WaitFailed      = Message{"cannot_wait", atError, "cannot wait for children: %v"}
 	noSuchAction    = Message{"bug", atError, "no such action: %d"}

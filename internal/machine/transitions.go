@@ -94,9 +94,13 @@ func (m *Machine) setGrace(since time.Time, grace time.Duration) {
 		return
 	}
 	end := since.Add(grace)
-	m.timers[graceTimer] = end
-	m.timers[lastCallTimer] = end.Add(-min(lastCallTime, grace/4))
-	m.timers[finalCallTimer] = end.Add(-min(finalCallTime, grace/10))
+	last, final := Calls(grace)
+	m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = end, end.Add(-last), end.Add(-final)
+}
+
+// Calls are how long before the end of a grace period, which is not Forever, its last and its final call come.
+func Calls(grace time.Duration) (last, final time.Duration) {
+	return min(lastCallTime, grace/4), min(finalCallTime, grace/10)
 }
 
 // stopAgain is a stop signal in a drain: the first one, if the drain began

@@ -50,6 +50,24 @@ func Cgroups(pid int) (string, error) {
 	return string(b), err
 }
 
+// ReadWhole reads a file of a process that only those may read who may trace it. It must be called on a locked thread.
+func ReadWhole(pid int, name string) (string, error) {
+	b, err := readPart(pid, name, 0, 1<<20) // more than a command line, and what drainit writes (title.Notes)
+	return string(b), err
+}
+
+// ReadOpen is the same for the file that a process has open and /proc shows as this; "" where there is none.
+func ReadOpen(pid int, shown string) (string, error) {
+	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
+	for _, fd := range fds {
+		name := "fd/" + strconv.Itoa(fd)
+		if to, _ := asOwner(pid, func() (string, error) { return os.Readlink(procPath(pid, name)) }); to == shown {
+			return ReadWhole(pid, name)
+		}
+	}
+	return "", err
+}
+
 // Threads are those of a process, in the order in which they were made. Read reads one, too.
 func Threads(pid int) ([]int, error) { return readPids(procPath(pid, "task")) }
 

@@ -7,6 +7,7 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -24,6 +25,8 @@ type ID struct {
 	PID   int
 	Start uint64 // field 22 of /proc/PID/stat, in clock ticks (1/100 s) after boot
 }
+
+func (id ID) String() string { return fmt.Sprintf("%d@%d", id.PID, id.Start) }
 
 // Process is what one snapshot shows of a process. There may be ten thousand of them: its
 // fields stand so that none leaves a gap.
@@ -78,6 +81,26 @@ func (p *Process) Handles(sig unix.Signal) bool { return (p.Handled | p.Awaited)
 
 // Ignores reports whether the process ignores a signal, and does not wait for it either.
 func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
+
+// Blocks and Dies are what On says of a process that keeps a signal pending, and of one that ends by it.
+const Blocks, Dies = "blocks", "dies"
+
+// On is what the process does with a signal, in a word.
+func (p *Process) On(sig unix.Signal) string {
+	switch {
+	case !p.IsTold():
+		return "not known"
+	case (p.Blocked &^ p.Awaited).Has(sig):
+		return Blocks
+	case p.Handles(sig):
+		return "handles"
+	case p.Ignores(sig), p.NestedInit, sig == unix.SIGWINCH, sig == unix.SIGCONT:
+		return "ignores"
+	case signals.StopsByDefault(sig):
+		return "stops"
+	}
+	return Dies
+}
 
 // mayHandle is what a process handles of which that can't be known: all but what would stop it, and so KILL,
 // which none can handle.

@@ -41,6 +41,27 @@ func (s *Snapshot) closesRing(p *Process) bool {
 	return up == p
 }
 
+// After is what a snapshot would show when some have died: what they leave is root's. dies may change a process.
+func (s *Snapshot) After(root int, dies func(*Process) bool) *Snapshot {
+	all, dead := slices.Clone(s.all), make(map[int]bool)
+	for i := range all {
+		if p := &all[i]; p.Alive() && dies(p) {
+			p.State, dead[p.PID] = 'X', true
+		}
+	}
+	for i := range all {
+		if dead[all[i].PPID] {
+			all[i].PPID = root
+		}
+	}
+	next := New(all)
+	next.unsure = s.unsure
+	for pipe, pids := range s.writers {
+		next.writers[pipe] = slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return dead[pid] })
+	}
+	return next
+}
+
 // find returns the process with this pid, dead or alive, nil for none.
 func (s *Snapshot) find(pid int) *Process {
 	if s == nil {

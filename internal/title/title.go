@@ -118,7 +118,14 @@ func parse(text string) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// SetStop names one of drainit's threads.
-func SetStop(tid int, s Stop) {
-	_ = os.WriteFile("/proc/self/task/"+strconv.Itoa(tid)+"/comm", []byte(s.String()), 0)
+// Worker is the name of the second thread before a stop, with the worker's pid. Notes is how /proc shows a file in
+// memory, whose lines are ID:TIME: WORDS: what was decided about a process in a stop, and when.
+const (
+	Worker = "worker:%d"
+	Notes  = "/memfd:drainit (deleted)"
+)
+
+// SetThread names one of drainit's threads.
+func SetThread(tid int, name string) {
+	_ = os.WriteFile("/proc/self/task/"+strconv.Itoa(tid)+"/comm", []byte(name), 0)
 }

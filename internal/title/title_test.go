@@ -68,11 +68,11 @@ func TestEachStopIsReadBack(t *testing.T) {
 func TestStopIsNamedAsTheDocsHaveIt(t *testing.T) {
 	s := Stop{unix.SIGTERM, 29635200 * time.Second / 10, 30 * time.Second}
 	runtime.LockOSThread() // which ends with the test
-	SetStop(unix.Gettid(), s)
+	SetThread(unix.Gettid(), s.String())
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid())); err != nil || string(b) != "15@hn6o0+8c\n" {
 		t.Errorf("%q, %v", b, err)
 	}
-	SetStop(0, s) // names none, and says nothing
+	SetThread(0, s.String()) // names none, and says nothing
 	for _, file := range []string{"../../docs/operations.md", "title.go"} {
 		if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), s.String()) {
 			t.Errorf("%s has no %s, %v", file, s, err)

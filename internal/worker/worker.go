@@ -50,11 +50,13 @@ func (w *Worker) Process() proc.Process {
 func (w *Worker) String() string { return proc.Label(w.Comm, w.PID) }
 
 // HowExited is for a line; the worker must be gone.
-func (w *Worker) HowExited() string {
-	if sig := w.Exit.TermSignal(); sig != 0 {
+func (w *Worker) HowExited() string { return w.Exit.String() }
+
+func (e Exit) String() string {
+	if sig := e.TermSignal(); sig != 0 {
 		return "died of " + signals.Name(sig)
 	}
-	return fmt.Sprintf("exited with status %d", w.Exit.ExitStatus())
+	return fmt.Sprintf("exited with status %d", e.ExitStatus())
 }
 
 // Promote makes a successor the worker. sent is the stop signal that it was sent, 0 for none.

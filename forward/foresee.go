@@ -1,0 +1,76 @@
+package forward
+
+import (
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// Foreseen is what a stop would do with one process.
+type Foreseen struct {
+	proc.Process
+	Signal unix.Signal // that it is sent, 0 for none
+	Now    bool        // at once, or when one above it has died of it or can't act upon it
+	Rule   string      // by which it is sent the signal now, or waits
+	Else   Purpose     // the call that sends it the signal otherwise; Stop for none
+}
+
+// Foresee plays a stop of a snapshot: what dies of a signal by default dies of it at once, all others live on.
+// It plays it once more as if none slept: what is not signalled now in that is not certain.
+func Foresee(self int, r Request, s *proc.Snapshot) (all []Foreseen) {
+	idle, busy := foresee(self, r, s, true), foresee(self, r, s, false)
+	for _, p := range s.Descendants(self) {
+		f := idle[p.ID]
+		if f.Process = *p; f.Now {
+			f.Else = busy[p.ID].Else
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Foreseen {
+	l, all := NewLedger(self), make(map[proc.ID]Foreseen)
+	for r.Purpose = Stop; r.Purpose <= FinalCall; r.Tick += aSecond {
+		plan := l.Plan(r, s)
+		for _, d := range plan {
+			l.Sent(d, r.Tick)
+			for _, p := range d.Reached() {
+				f := Foreseen{Signal: d.Signal, Now: true, Rule: d.Rule}
+				if r.Purpose > Orphans {
+					f = Foreseen{Signal: d.Signal, Rule: all[p.ID].Rule, Else: r.Purpose}
+				}
+				all[p.ID] = f
+			}
+		}
+		for _, w := range l.Waiting() {
+			for _, p := range w.Processes {
+				if r.Purpose == Orphans {
+					all[p.ID] = Foreseen{Rule: w.Rule}
+				}
+			}
+		}
+		if r.Purpose == Stop || len(plan) == 0 && !l.holding {
+			r.Purpose++
+		}
+		s = s.After(self, func(p *proc.Process) bool { return l.dies(p, idle) })
+	}
+	return all
+}
+
+// dies reports whether a process dies of what it was sent, and notes that. One that blocks it has it pending.
+func (l *Ledger) dies(p *proc.Process, idle bool) (dies bool) {
+	m := l.living[p.PID]
+	if p.Untouched = p.Untouched && idle; m == nil || m.sent == nil {
+		return false
+	}
+	switch m.On(m.sent.signal) {
+	case proc.Blocks:
+		p.Pending |= signals.SetOf(m.sent.signal)
+	case proc.Dies:
+		l.Exited(p.PID, unix.WaitStatus(m.sent.signal)) // as far as drainit waits for it
+		dies = true
+	}
+	return dies
+}

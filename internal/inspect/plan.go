@@ -1,0 +1,114 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/logx"
+	"drainit/internal/machine"
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+	"drainit/internal/title"
+	"drainit/supervisor"
+)
+
+// addPlan adds what a stop would do with each process of a snapshot. second is the name of drainit's second thread.
+func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
+	cfg, err := d.config(d.PID)
+	if err != nil {
+		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
+	}
+	stop, quiet := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP)
+	w, hidden := forward.Worker{Daemonizes: cfg.Forking}, []proc.Process(nil)
+	_, _ = fmt.Sscanf(second, title.Worker, &w.PID)
+	p, ok := all.Process(w.PID)
+	w.PGID, w.Gone = w.PID, !ok || !p.Alive()
+	for i, f := range forward.Foresee(d.PID, forward.Request{Signal: stop, Mode: cfg.Mode, Worker: w, Tick: proc.Ticks()}, all) {
+		row := &r.Processes[i]
+		row.OnStop, row.OnQuiet, row.Stop = f.On(stop), f.On(quiet), words(cfg, stop, f)
+		if f.Exe == "" || !f.IsTold() {
+			hidden = append(hidden, f.Process)
+		}
+	}
+	if len(hidden) > 0 {
+		d.say(fmt.Errorf("/proc does not tell all about %s: the plan may be another", logx.List(hidden, proc.Process.String)))
+	}
+	const wide = 7
+	above := make(map[int]string) // the pids from the top to each
+	for i, row := range r.Processes {
+		above[row.PID] = above[row.PPID] + fmt.Sprintf("%*d", wide, row.PID)
+		r.Processes[i].indent = strings.Repeat("  ", len(above[row.PID])/wide-1)
+	}
+	slices.SortFunc(r.Processes, func(a, b reported) int { return strings.Compare(above[a.PID], above[b.PID]) })
+	r.Plan = map[string]any{"stop_signal": signals.Name(stop), "quiet_signal": signals.Name(quiet)}
+	if last, final := machine.Calls(cfg.Grace); cfg.Grace != machine.Forever {
+		r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"] = (cfg.Grace - last).Seconds(), (cfg.Grace - final).Seconds(), cfg.Grace.Seconds()
+	}
+}
+
+// words are what a stop would do with a process.
+func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) (words string) {
+	if words = f.Rule; f.Now {
+		words = "now, " + words
+	}
+	if f.Now && f.Signal != stop {
+		words = signals.Name(f.Signal) + " " + words
+	}
+	last, final := machine.Calls(cfg.Grace)
+	switch {
+	case cfg.Grace == 0:
+		return "killed at once: the grace period is 0"
+	case cfg.Mode == forward.ModeWorker && !f.Now:
+		return "never, as --forward worker says: killed when the worker has gone"
+	case f.Else == forward.Stop:
+		return words
+	case cfg.Grace == machine.Forever:
+		return words + "; else never: the grace period is infinite"
+	case f.Else == forward.LastCall:
+		final = last
+	}
+	return fmt.Sprintf("%s; else %v before SIGKILL", words, final)
+}
+
+// planText is the plan for people.
+func (r report) planText() string {
+	text := fmt.Sprintf("a stop by %v: ", r.Plan["stop_signal"])
+	if r.Plan["grace_s"] == nil {
+		text += "no SIGKILL, as the grace period is infinite\n"
+	} else {
+		text += fmt.Sprintf("the last call after %vs, the final call after %vs, SIGKILL after %vs\n", r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"])
+	}
+	text += fmt.Sprintf("%7s %-10v %-10v %-20s STOP\n", "PID", r.Plan["stop_signal"], r.Plan["quiet_signal"], "COMMAND")
+	for _, p := range r.Processes {
+		text += fmt.Sprintf("%7d %-10s %-10s %-20s %s\n", p.PID, p.OnStop, p.OnQuiet, p.indent+p.Comm, p.Stop)
+	}
+	return text
+}
+
+// addNotes adds what drainit has done with each process in the stop, or why it has done nothing.
+func (d *instance) addNotes(r *report) {
+	text, err := proc.ReadOpen(d.PID, title.Notes)
+	if err != nil {
+		d.say(fmt.Errorf("cannot read what %s has decided: %w", d, err))
+	}
+	notes := parseNotes(text)
+	for i := range r.Processes {
+		if these := notes[r.Processes[i].id.String()]; len(these) > 0 {
+			r.Processes[i].Stop = these[len(these)-1]
+		}
+	}
+}
+
+// parseNotes returns the notes about each process, by its proc.ID (title.Notes).
+func parseNotes(text string) map[string][]string {
+	notes := make(map[string][]string)
+	for line := range strings.Lines(text) {
+		id, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		notes[id] = append(notes[id], words)
+	}
+	return notes
+}

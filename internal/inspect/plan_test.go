@@ -1,0 +1,125 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/phase"
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+	"drainit/internal/title"
+	"drainit/supervisor"
+)
+
+// below makes a process below the drainit that runs the test: a program in a sleep that handles these.
+func below(comm string, pid, ppid int, handled ...unix.Signal) proc.Process {
+	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, Comm: comm, Exe: comm, Args: []string{comm}, State: 'S',
+		Handled: signals.SetOf(handled...), Untouched: true, Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}
+}
+
+// planned is the plan of a drainit with these settings and processes, whose worker is 10, and what it says beside.
+func planned(cfg supervisor.Config, all *proc.Snapshot) (r report, said string) {
+	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: os.Getpid()}}, is: title.State{Phase: phase.Running, WorkerAlive: true}},
+		say:    func(line error) { said += line.Error() },
+		config: func(int) (supervisor.Config, error) { return cfg, nil }}
+	d.read = func(int) (proc.Process, error) { return proc.Process{Comm: fmt.Sprintf(title.Worker, 10)}, nil }
+	d.tree = func(int, *proc.Snapshot, time.Duration) (*proc.Snapshot, error) { return all, nil }
+	return d.report(true, true), said
+}
+
+func TestPlan(t *testing.T) { synctest.Test(t, testPlan) } // which waits between two looks
+
+func testPlan(t *testing.T) {
+	self, term, quit, tstp := os.Getpid(), unix.SIGTERM, unix.SIGQUIT, unix.SIGTSTP
+	ignoring, blocking, hidden, reader := below("job", 11, 10), below("job", 11, 10), below("job", 11, 10, term), below("sort", 12, 10)
+	ignoring.Ignored, blocking.Blocked, hidden.Exe = signals.SetOf(term), signals.SetOf(term), ""
+	reader.Reads = proc.File{Inode: 1}
+	worker, trap := below("node", 10, self, term, tstp), below("bash", 10, self, term)
+	atWork := below("job", 11, 10, term)
+	atWork.Untouched = false
+	const half, infinite = "the last call after 15s, the final call after 18s, SIGKILL after 20s", "no SIGKILL, as the grace period is infinite"
+	for name, tt := range map[string]struct {
+		cfg   supervisor.Config
+		below []proc.Process
+		head  string
+		want  []string // PID, stop, quiet, COMMAND: STOP
+		said  string
+	}{
+		"a worker, what it starts, and a daemon": {supervisor.Config{}, []proc.Process{worker, below("web", 11, 10, term), below("tool", 13, 10), below("job", 12, 11, term), below("redis", 9, self, term)},
+			"SIGTERM: " + half, []string{
+				"9 handles stops redis: waits until the worker has gone; else 5s before SIGKILL",
+				"10 handles handles node: now, the worker",
+				"11 handles stops   web: left to node[10]; else 2s before SIGKILL",
+				"12 handles stops     job: left to node[10]; else 2s before SIGKILL",
+				"13 dies stops   tool: not while node[10] lives: it would only die of it"}, ""},
+		"a shell without a trap": {supervisor.Config{}, []proc.Process{below("sh", 10, self), below("job", 11, 10, term)},
+			"SIGTERM: " + half, []string{"10 dies stops sh: now, the worker", "11 handles stops   job: now, untouched since before the stop"}, ""},
+		"a trap that waits for its command": {supervisor.Config{}, []proc.Process{trap, below("job", 11, 10, term), reader},
+			"SIGTERM: " + half, []string{"10 handles stops bash: now, the worker", "11 handles stops   job: now, below bash[10], which waits for it; else 5s before SIGKILL",
+				"12 dies stops   sort: waits until its writer job[11] has ended"}, ""},
+		"which is at work": {supervisor.Config{}, []proc.Process{trap, atWork},
+			"SIGTERM: " + half, []string{"10 handles stops bash: now, the worker", "11 handles stops   job: left to bash[10]; else 5s before SIGKILL"}, ""},
+		"one that ignores it, and one that blocks it": {supervisor.Config{}, []proc.Process{worker, ignoring, blocking},
+			"SIGTERM: " + half, []string{"10 handles handles node: now, the worker", "11 ignores stops   job: not while node[10] lives: it does not act upon it",
+				"12 blocks stops   job: not while node[10] lives: it does not act upon it"}, ""},
+		"a rewrite, and a shell": {supervisor.Config{Rewrites: signals.Rewrites{term: quit, tstp: unix.SIGUSR1}}, []proc.Process{below("sh", 10, self), below("nginx", 11, 10, term, quit)},
+			"SIGQUIT: " + half, []string{"10 dies dies sh: SIGTERM now, the worker", "11 handles dies   nginx: now, untouched since before the stop"}, ""},
+		"another stop signal": {supervisor.Config{StopSignals: []unix.Signal{quit}}, []proc.Process{worker}, "SIGQUIT: " + half, []string{"10 dies handles node: now, the worker"}, ""},
+		"TERM is dropped":     {supervisor.Config{Rewrites: signals.Rewrites{term: signals.Drop}}, []proc.Process{worker}, "SIGINT: " + half, []string{"10 dies handles node: now, the worker"}, ""},
+		"the worker alone": {supervisor.Config{Mode: forward.ModeWorker}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + half,
+			[]string{"10 handles handles node: now, the worker", "11 handles stops   web: never, as --forward worker says: killed when the worker has gone"}, ""},
+		"the group": {supervisor.Config{Mode: forward.ModeGroup}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + half,
+			[]string{"10 handles handles node: now, of the worker's process group", "11 handles stops   web: now, of the worker's process group"}, ""},
+		"no end": {supervisor.Config{Grace: supervisor.Forever}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + infinite,
+			[]string{"10 handles handles node: now, the worker", "11 handles stops   web: left to node[10]; else never: the grace period is infinite"}, ""},
+		"no time": {supervisor.Config{Grace: -1}, []proc.Process{worker}, "SIGTERM: the last call after 0s, the final call after 0s, SIGKILL after 0s",
+			[]string{"10 handles handles node: killed at once: the grace period is 0"}, ""},
+		"a worker that has daemonized": {supervisor.Config{Forking: true}, []proc.Process{below("a", 11, self, term), below("b", 12, self)}, "SIGTERM: " + half,
+			[]string{"11 handles stops a: now, left by a worker that has daemonized", "12 dies stops b: now, left by a worker that has daemonized"}, ""},
+		"what may not be read": {supervisor.Config{}, []proc.Process{worker, hidden}, "SIGTERM: " + half,
+			[]string{"10 handles handles node: now, the worker", "11 handles stops   job: left to node[10]; else 2s before SIGKILL"},
+			"/proc does not tell all about job[11]: the plan may be another"},
+	} {
+		switch tt.cfg.Grace {
+		case 0:
+			tt.cfg.Grace = 20 * time.Second
+		case -1:
+			tt.cfg.Grace = 0
+		}
+		for i := range tt.below {
+			if i > 0 && tt.below[i].PID == tt.below[i-1].PID {
+				tt.below[i].PID++
+			}
+		}
+		all := proc.New(tt.below)
+		all.AddWriter(reader.Reads, 11)
+		r, said := planned(tt.cfg, all)
+		var rows []string
+		for _, p := range r.Processes {
+			rows = append(rows, fmt.Sprintf("%d %s %s %s%s: %s", p.PID, p.OnStop, p.OnQuiet, p.indent, p.Comm, p.Stop))
+		}
+		got, want := strings.Join(rows, "\n"), strings.Join(tt.want, "\n")
+		if text := r.text(); got != want || said != tt.said || !strings.Contains(text, "below it\na stop by "+tt.head+"\n    PID SIG") {
+			t.Errorf("%s: said %q,\ngot\n%s\nwant\n%s\nof\n%s", name, said, got, want, text)
+		}
+	}
+}
+
+func TestPlanAsJSON(t *testing.T) {
+	r, _ := planned(supervisor.Config{Grace: 30 * time.Second}, proc.New([]proc.Process{below("node", 10, os.Getpid(), unix.SIGTERM)}))
+	r.Processes[0].Age = 1
+	b, err := json.Marshal(r)
+	const want = `"comm":"node","state":"S","age_s":1,"on_stop":"handles","on_quiet":"stops","stop":"now, the worker"}],` +
+		`"plan":{"final_call_s":28,"grace_s":30,"last_call_s":25,"quiet_signal":"SIGTSTP","stop_signal":"SIGTERM"}}`
+	if err != nil || !strings.HasSuffix(string(b), want) {
+		t.Errorf("%s, %v", b, err)
+	}
+}

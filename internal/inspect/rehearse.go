@@ -1,0 +1,84 @@
+package inspect
+
+import (
+	"cmp"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/logx"
+	"drainit/internal/phase"
+	"drainit/internal/proc"
+	"drainit/internal/sigqueue"
+	"drainit/supervisor"
+)
+
+// Rehearse is drainit plan: it runs a worker until that has settled, stops it as the platform would, and prints
+// beside the plan what happened. The status is 0, or 1 where a process was killed, or the worker ended before the
+// stop. It must be called on the locked main thread.
+func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say func(line error)) supervisor.Outcome {
+	stdout, _ := unix.FcntlInt(uintptr(unix.Stdout), unix.F_DUPFD_CLOEXEC, 0) // drainit lets go of its own
+	d := &instance{system: linux(), stdout: os.NewFile(uintptr(stdout), "stdout"), say: say,
+		config: func(int) (supervisor.Config, error) { return cfg, nil }}
+	var plan report
+	var directing sync.WaitGroup
+	over, ended := make(chan struct{}), make(map[int]string)
+	directing.Go(func() { plan = d.direct(cfg.PlatformSignal(), ended, over) })
+	outcome := supervisor.Run(cfg, queue, log)
+	close(over)
+	if directing.Wait(); plan.Plan == nil {
+		return supervisor.Outcome{Status: cmp.Or(outcome.Status, statusNo)}
+	}
+	_, _ = outcome.Notes.Seek(0, io.SeekStart)
+	text, _ := io.ReadAll(outcome.Notes)
+	notes := parseNotes(string(text))
+	for i := range plan.Processes {
+		p := &plan.Processes[i]
+		if end := notes[proc.ID{PID: p.PID}.String()]; len(end) > 0 { // of its end drainit knows the pid alone
+			ended[p.PID] = end[0]
+		}
+		p.Stop += " | " + strings.Join(append(notes[p.id.String()], cmp.Or(ended[p.PID], "ended")), "; ")
+	}
+	_, _ = io.WriteString(d.stdout, "what happened, after |:\n"+plan.planText())
+	if strings.Contains(string(text), ": died of SIGKILL") {
+		return supervisor.Outcome{Status: statusNo}
+	}
+	return supervisor.Outcome{}
+}
+
+// direct prints the plan and sends drainit the stop signal when the worker has settled, and notes which processes
+// end, by pid, until over.
+func (d *instance) direct(stop unix.Signal, ended map[int]string, over <-chan struct{}) (plan report) {
+	const settled, atMost = time.Second, 10 * time.Second
+	started, calm, last := time.Now(), time.Now(), ""
+	for began := (time.Time{}); ; {
+		select {
+		case <-over:
+			return plan
+		case <-time.After(50 * time.Millisecond):
+		}
+		all, _ := d.all()
+		now, these := time.Now(), logx.List(all.Descendants(os.Getpid()), (*proc.Process).String)
+		switch {
+		case plan.Plan != nil:
+			for _, p := range plan.Processes {
+				if now, ok := all.Process(p.PID); !ok || !now.Alive() {
+					ended[p.PID] = cmp.Or(ended[p.PID], logx.Round(time.Since(began))+": ended")
+				}
+			}
+		case these != last && now.Sub(started) < atMost:
+			calm, last = now, these
+		case now.Sub(calm) >= settled:
+			if d.drainit, _ = d.look(os.Getpid()); d.is.Phase > phase.Quiet { // a stop has begun
+				continue
+			}
+			plan, began = d.report(true, true), time.Now()
+			_, _ = io.WriteString(d.stdout, plan.planText())
+			_ = unix.Kill(os.Getpid(), stop)
+		}
+	}
+}
