@@ -71,15 +71,15 @@ func TestStopByFlags(t *testing.T) {
 
 func TestStopOfWhatIsBelow(t *testing.T) {
 	const killed = "0s TERM node; 25s TERM job; 30s KILL job"
-	const yet = " not signalled yet: it was there before the stop, and "
+	const yet = " not signalled yet: "
 	playRows(t, []row{
 		{"what it leaves is killed", "", "node[TERM=0](job[TERM])", "TERM", killed, "137 30s",
 			[]string{"message stopped after 30s: node[1] exited with status 0 (left within 0.1s of the stop signal); killed job[2] (grace period of 30s over); exit status 137",
 				"json killing level=warn phase=killing reason=grace pid=2 comm=job left=1",
 				"json ended level=info phase=done reason=grace status=137 request=SIGTERM pid=1 comm=node killed=1"}},
 		{"a daemon that a trap did not find", "", "daemon[TERM=0] sh[TERM=0]", "TERM; 4999ms; says 0 daemon[1]" + yet + "; 1ms; says daemon[1]" + yet, "0s TERM sh; 25s TERM daemon", "0 25s",
-			[]string{"daemon[1]" + yet + "its shell has seen to it; if that stays so, drainit signals it shortly before SIGKILL"}},
-		{"a daemon whose turn comes later", "", "daemon[TERM=0] node[TERM=0/7s]", "TERM", "0s TERM node; 7s TERM daemon", "0 7s", []string{"daemon[1]" + yet + "the work goes on; "}},
+			[]string{"daemon[1]" + yet + "it was there before the stop, and its shell has seen to it; if that stays so, drainit signals it shortly before SIGKILL"}},
+		{"a daemon whose turn comes later", "", "daemon[TERM=0] node[TERM=0/7s]", "TERM", "0s TERM node; 7s TERM daemon", "0 7s", []string{"daemon[1]" + yet + "waits until the worker has gone; "}},
 		{"one that was signalled meanwhile", "", "daemon[TERM=0/9s] node[TERM=0/2s]", "TERM", "0s TERM node; 2s TERM daemon", "0 11s", []string{"0 daemon[1]" + yet}},
 		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},
 		{"what it leaves may exit in time", "", "node[TERM=0](job[TERM=9/1s])", "TERM", "0s TERM node; 25s TERM job", "0 26s", nil},

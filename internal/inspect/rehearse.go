@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -31,6 +32,7 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 	outcome := supervisor.Run(cfg, queue, log)
 	close(over)
 	if directing.Wait(); plan.Plan == nil {
+		say(errors.New("no plan: the worker ended, or was stopped, before the same processes had been there for a second"))
 		return supervisor.Outcome{Status: cmp.Or(outcome.Status, statusNo)}
 	}
 	_, _ = outcome.Notes.Seek(0, io.SeekStart)

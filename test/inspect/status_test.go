@@ -88,12 +88,16 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	if n := len(parsed(both).Processes); n != want.below || len(s.Processes) != n {
 		t.Errorf("%d processes, want %d: %s", n, want.below, both.Out)
 	}
+	decided := "" // of each process
+	if want.phase == "draining" {
+		decided = `( +[0-9.]+s: \w.*)?`
+	}
 	text := fmt.Sprintf(`\A%s: drainit\[%d\], %s%s%d process(es)? below it\n`, want.phase, s.PID, ended, stopPart, want.below)
 	if want.below > 0 {
 		text += "    PID    PPID STATE      AGE COMMAND\n"
 	}
 	for _, p := range s.Processes {
-		text += fmt.Sprintf(`%7d %7d [A-Z]     [ .0-9]{7}s %s\n`, p.PID, p.PPID, regexp.QuoteMeta(p.Comm))
+		text += fmt.Sprintf(`%7d %7d [A-Z]     [ .0-9]{7}s %s%s\n`, p.PID, p.PPID, regexp.QuoteMeta(p.Comm), decided)
 	}
 	ask("status").Want(status, text+`\z`, "")
 }

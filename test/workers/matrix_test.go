@@ -163,6 +163,7 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 	if killed, want := strings.Contains(log, ": killing "), w.status == 137; killed != want {
 		t.Errorf("drainit kills: %t, want %t", killed, want)
 	}
+	s.wantForeseen(t, log)
 	s.init.WantNothingLeft()
 	t.Logf("outcome: %s; drainit signalled %d, late %t", o.cell(w), len(deliveries.FindAllString(log, -1)), o.late)
 	if t.Failed() {
@@ -217,6 +218,9 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	if o.over = !o.early && s.count("done") >= jobs; o.over {
 		s.init.End()
 		return o
+	}
+	if bin == harness.DrainitBin && w.signal == 0 {
+		s.foresee(t)
 	}
 	s.asked = time.Now()
 	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))

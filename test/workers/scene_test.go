@@ -30,6 +30,7 @@ type scene struct {
 	redis  string        // the address of the queue
 	noted  chan struct{} // closed when noteDone has written its line or sees none to write; nil without
 	plain  bool          // the application is app.pl, whose job has no length of its own
+	plan   []planned     // of drainit, before the stop
 	busy   bool          // it runs all the time, and has its job in hand until it is signalled
 	wire   *backend      // of a worker of the Open Job Spec
 	peer   bool          // the init is not drainit
