@@ -111,6 +111,8 @@ func fileName(path string) string {
 		return "a probe"
 	case strings.HasPrefix(path, "anon_inode:"), strings.HasPrefix(path, "/proc"), strings.HasPrefix(path, "/dev/"), strings.HasPrefix(path, "/sys"), path == "/":
 		return number.ReplaceAllString(path, "N")
+	case strings.HasPrefix(path, "/memfd:"):
+		return "the notes of a stop"
 	case strings.HasSuffix(path, "/termination-log"):
 		return "the termination log"
 	case strings.HasPrefix(path, filepath.Dir(harness.DrainitBin)):
@@ -153,6 +155,7 @@ var fails = map[string]string{
 	"ioctl":                 "EINTR EIO ENOMEM EPERM",
 	"kill":                  "EPERM ESRCH",
 	"madvise":               "EACCES EAGAIN EIO ENOMEM EPERM",
+	"memfd_create":          "EMFILE ENOMEM ENOSYS EPERM",
 	"mmap":                  "EACCES EAGAIN ENOMEM EPERM",
 	"munmap":                "ENOMEM",
 	"nanosleep":             "EINTR",
