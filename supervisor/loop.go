@@ -215,10 +215,11 @@ func (s *Supervisor) stopBegan() time.Time {
 // note publishes what was done with some processes in a stop, or why nothing was (title.Notes). It is for
 // drainit status: not more than that can show, and where there are no such files nothing.
 func (s *Supervisor) note(words string, these ...proc.Process) {
-	if s.noted++; s.machine.Phase() < phase.Draining || s.noted > 10_000 {
+	const most = 10_000
+	if s.machine.Phase() < phase.Draining || s.noted > most {
 		return
 	}
-	if s.notes == nil {
+	if s.noted += len(these); s.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		s.notes = os.NewFile(uintptr(fd), title.Notes)
 	}

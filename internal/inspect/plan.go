@@ -52,7 +52,9 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 
 // words are what a stop would do with a process.
 func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) (words string) {
-	if words = f.Rule; f.Now {
+	if words = f.Rule; f.Now && cfg.StopDelay > 0 {
+		words = fmt.Sprintf("after the stop delay of %v, %s", cfg.StopDelay, words)
+	} else if f.Now {
 		words = "now, " + words
 	}
 	if f.Now && f.Signal != stop {
@@ -89,26 +91,16 @@ func (r report) planText() string {
 	return text
 }
 
-// addNotes adds what drainit has done with each process in the stop, or why it has done nothing.
-func (d *instance) addNotes(r *report) {
-	text, err := proc.ReadOpen(d.PID, title.Notes)
-	if err != nil {
-		d.say(fmt.Errorf("cannot read what %s has decided: %w", d, err))
-	}
-	notes := parseNotes(text)
-	for i := range r.Processes {
-		if these := notes[r.Processes[i].id.String()]; len(these) > 0 {
-			r.Processes[i].Stop = these[len(these)-1]
-		}
-	}
-}
-
-// parseNotes returns the notes about each process, by its proc.ID (title.Notes).
-func parseNotes(text string) map[string][]string {
-	notes := make(map[string][]string)
+// addNotes adds the notes about each process (title.Notes): what drainit has done with it, or why nothing.
+func (r *report) addNotes(text string) {
+	notes := make(map[string]string)
 	for line := range strings.Lines(text) {
 		id, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
-		notes[id] = append(notes[id], words)
+		notes[id] += " | " + words
 	}
-	return notes
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		p.Stop += notes[p.id.String()] + notes[proc.ID{PID: p.PID}.String()] // of an end drainit knows the pid alone
+		p.Stop = strings.TrimPrefix(p.Stop, " | ")
+	}
 }

@@ -78,6 +78,7 @@ func testPlan(t *testing.T) {
 			[]string{"10 handles handles node: now, the worker", "11 handles stops   web: never, as --forward worker says: killed when the worker has gone"}, ""},
 		"the group": {supervisor.Config{Mode: forward.ModeGroup}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + half,
 			[]string{"10 handles handles node: now, of the worker's process group", "11 handles stops   web: now, of the worker's process group"}, ""},
+		"a stop delay": {supervisor.Config{StopDelay: 5 * time.Second}, []proc.Process{worker}, "SIGTERM: " + half, []string{"10 handles handles node: after the stop delay of 5s, the worker"}, ""},
 		"no end": {supervisor.Config{Grace: supervisor.Forever}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + infinite,
 			[]string{"10 handles handles node: now, the worker", "11 handles stops   web: left to node[10]; else never: the grace period is infinite"}, ""},
 		"no time": {supervisor.Config{Grace: -1}, []proc.Process{worker}, "SIGTERM: the last call after 0s, the final call after 0s, SIGKILL after 0s",
@@ -109,6 +110,17 @@ func testPlan(t *testing.T) {
 		got, want := strings.Join(rows, "\n"), strings.Join(tt.want, "\n")
 		if text := r.text(); got != want || said != tt.said || !strings.Contains(text, "below it\na stop by "+tt.head+"\n    PID SIG") {
 			t.Errorf("%s: said %q,\ngot\n%s\nwant\n%s\nof\n%s", name, said, got, want, text)
+		}
+	}
+}
+
+// A process has all that was noted about it, with its end, of which drainit knows the pid alone; and nothing of another's.
+func TestNotes(t *testing.T) {
+	r := report{Processes: []reported{{PID: 10, id: proc.ID{PID: 10, Start: 5}}, {PID: 1, id: proc.ID{PID: 1, Start: 10}}, {PID: 12, Stop: "now"}}}
+	r.addNotes("10@5:0.1s: left to a: b[7]\n10@55:0.2s: x\n10@5:0.3s: sent SIGTERM: y\n12@0:2.0s: exited with status 0\n")
+	for i, want := range []string{"0.1s: left to a: b[7] | 0.3s: sent SIGTERM: y", "", "now | 2.0s: exited with status 0"} {
+		if got := r.Processes[i].Stop; got != want {
+			t.Errorf("%d: %q, want %q", i, got, want)
 		}
 	}
 }

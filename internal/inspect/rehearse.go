@@ -37,15 +37,13 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 	}
 	_, _ = outcome.Notes.Seek(0, io.SeekStart)
 	text, _ := io.ReadAll(outcome.Notes)
-	notes := parseNotes(string(text))
+	plan.addNotes(string(text))
 	for i := range plan.Processes {
-		p := &plan.Processes[i]
-		if end := notes[proc.ID{PID: p.PID}.String()]; len(end) > 0 { // of its end drainit knows the pid alone
-			ended[p.PID] = end[0]
+		if p := &plan.Processes[i]; !strings.Contains("\n"+string(text), "\n"+proc.ID{PID: p.PID}.String()) { // it was another's child
+			p.Stop += " | " + cmp.Or(ended[p.PID], "ended")
 		}
-		p.Stop += " | " + strings.Join(append(notes[p.id.String()], cmp.Or(ended[p.PID], "ended")), "; ")
 	}
-	_, _ = io.WriteString(d.stdout, "what happened, after |:\n"+plan.planText())
+	_, _ = io.WriteString(d.stdout, "what happened, after each |:\n"+plan.planText())
 	if strings.Contains(string(text), ": died of SIGKILL") {
 		return supervisor.Outcome{Status: statusNo}
 	}

@@ -107,7 +107,11 @@ func (d *instance) report(whole, plan bool) report {
 	}
 	if draining {
 		r.addStop(second, proc.SinceBoot(), time.Now()) // an unknown stop is not shown
-		d.addNotes(&r)
+		notes, err := proc.ReadOpen(d.PID, title.Notes)
+		if err != nil {
+			d.say(fmt.Errorf("cannot read what %s has decided: %w", d, err))
+		}
+		r.addNotes(notes)
 	} else if plan && err == nil {
 		d.addPlan(&r, all, second)
 	}

@@ -60,16 +60,16 @@ func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
 // drainit plan exits with 1 if a process was killed, or none was there to be stopped.
 func TestRehearsal(t *testing.T) {
 	harness.Need(t, "perl")
-	const table = `(?s)\Aready.*\na stop by SIG\w+: .*\nwhat happened, after \|:\n.*`
+	const table = `(?s)\Aready.*\na stop by SIG\w+: .*\nwhat happened, after each \|:\n.*`
 	for name, tt := range map[string]struct {
 		flag, tree, out, stderr string
 		status                  int
 	}{
 		"each ends in time": {"--grace=20s", "a[TERM=7](b)", table +
-			`now, the worker \| 0\.0s: sent SIGTERM: the worker; [0-9.]+s: exited with status 7\n` +
-			`[^\n]*not while perl\[\d+\] lives: it would only die of it \| [^\n]*[0-9.]+s: sent SIGTERM: [^\n]*; [0-9.]+s: died of SIGTERM\n\z`, `stopped after`, 0},
-		"one lives to the end of the grace period": {"--grace=1s", "a[-TERM]", table + `now, the worker \| [^\n]*: sent SIGTERM: the worker; 1\.\ds: died of SIGKILL\n\z`, `killed perl`, 1},
-		"a signal of the platform's":               {"--stop-signal=USR1", "a[USR1=0,TERM]", table + `\| [^\n]*: sent SIGUSR1: the worker; [0-9.]+s: exited with status 0\n\z`, `stopping: SIGUSR1`, 0},
+			`now, the worker \| [0-9.]+s: sent SIGTERM: the worker \| [0-9.]+s: exited with status 7\n` +
+			`[^\n]*not while perl\[\d+\] lives: it would only die of it \| [^\n]*[0-9.]+s: sent SIGTERM: [^\n]* \| [0-9.]+s: died of SIGTERM\n\z`, `stopped after`, 0},
+		"one lives to the end of the grace period": {"--grace=1s", "a[-TERM]", table + `now, the worker \| [^\n]*: sent SIGTERM: the worker \| 1\.\ds: died of SIGKILL\n\z`, `killed perl`, 1},
+		"a signal of the platform's":               {"--stop-signal=USR1", "a[USR1=0,TERM]", table + `\| [^\n]*: sent SIGUSR1: the worker \| [0-9.]+s: exited with status 0\n\z`, `stopping: SIGUSR1`, 0},
 		"the worker ends by itself":                {"--forking=0", "-", `\A\z`, `(?s)bad tree.*drainit: no plan: the worker ended`, 255},
 	} {
 		t.Run(name, func(t *testing.T) {
