@@ -27,6 +27,9 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	_, _ = fmt.Sscanf(second, title.Worker, &w.PID)
 	p, ok := all.Process(w.PID)
 	w.PGID, w.Gone = w.PID, !ok || !p.Alive()
+	for i := range r.Processes {
+		r.Processes[i].Stop = "not known: it hangs in the kernel" // of those that have no plan
+	}
 	for i, f := range forward.Foresee(d.PID, forward.Request{Signal: stop, Mode: cfg.Mode, Worker: w, Tick: proc.Ticks()}, all) {
 		row := &r.Processes[i]
 		row.OnStop, row.OnQuiet, row.Stop = f.On(stop), f.On(quiet), words(cfg, stop, f)

@@ -42,6 +42,8 @@ func testPlan(t *testing.T) {
 	ignoring, blocking, hidden, reader := below("job", 11, 10), below("job", 11, 10), below("job", 11, 10, term), below("sort", 12, 10)
 	ignoring.Ignored, blocking.Blocked, hidden.Exe = signals.SetOf(term), signals.SetOf(term), ""
 	reader.Reads = proc.File{Inode: 1}
+	untold, nested := below("job", 11, 10), below("job", 12, 10)
+	untold.Handled, nested.NestedInit = ^signals.SetOf(tstp, unix.SIGTTIN, unix.SIGTTOU), true
 	worker, trap := below("node", 10, self, term, tstp), below("bash", 10, self, term)
 	atWork := below("job", 11, 10, term)
 	atWork.Untouched = false
@@ -70,6 +72,13 @@ func testPlan(t *testing.T) {
 		"one that ignores it, and one that blocks it": {supervisor.Config{}, []proc.Process{worker, ignoring, blocking},
 			"SIGTERM: " + half, []string{"10 handles handles node: now, the worker", "11 ignores stops   job: not while node[10] lives: it does not act upon it",
 				"12 blocks stops   job: not while node[10] lives: it does not act upon it"}, ""},
+		"a pipe whose writer dies of the signal": {supervisor.Config{}, []proc.Process{below("sh", 10, self), below("job", 11, 10), reader}, "SIGTERM: " + half,
+			[]string{"10 dies stops sh: now, the worker", "11 dies stops   job: now, untouched since before the stop", "12 dies stops   sort: now, untouched since before the stop"}, ""},
+		"what /proc does not tell, and a namespace's first": {supervisor.Config{}, []proc.Process{worker, untold, nested}, "SIGTERM: " + half,
+			[]string{"10 handles handles node: now, the worker", "11 not known not known   job: left to node[10]; else 2s before SIGKILL",
+				"12 ignores ignores   job: not while node[10] lives: it does not act upon it"}, "/proc does not tell all about job[11]: the plan may be another"},
+		"a signal that ends none": {supervisor.Config{Rewrites: signals.Rewrites{term: unix.SIGWINCH}}, []proc.Process{below("httpd", 10, self, unix.SIGWINCH), below("job", 11, 10)}, "SIGWINCH: " + half,
+			[]string{"10 handles stops httpd: now, the worker", "11 ignores stops   job: not while httpd[10] lives: it would only die of it"}, ""},
 		"a rewrite, and a shell": {supervisor.Config{Rewrites: signals.Rewrites{term: quit, tstp: unix.SIGUSR1}}, []proc.Process{below("sh", 10, self), below("nginx", 11, 10, term, quit)},
 			"SIGQUIT: " + half, []string{"10 dies dies sh: SIGTERM now, the worker", "11 handles dies   nginx: now, untouched since before the stop"}, ""},
 		"another stop signal": {supervisor.Config{StopSignals: []unix.Signal{quit}}, []proc.Process{worker}, "SIGQUIT: " + half, []string{"10 dies handles node: now, the worker"}, ""},

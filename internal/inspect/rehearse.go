@@ -73,8 +73,9 @@ func (d *instance) direct(stop unix.Signal, ended map[int]string, over <-chan st
 		case these != last && now.Sub(started) < atMost:
 			calm, last = now, these
 		case now.Sub(calm) >= settled:
-			if d.drainit, _ = d.look(os.Getpid()); d.is.Phase > phase.Quiet { // a stop has begun
-				continue
+			var err error
+			if d.drainit, err = d.look(os.Getpid()); err != nil || d.is.Phase != phase.Running && d.is.Phase != phase.Quiet {
+				continue // a stop has begun
 			}
 			plan, began = d.report(true, true), time.Now()
 			_, _ = io.WriteString(d.stdout, plan.planText())

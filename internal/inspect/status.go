@@ -69,7 +69,7 @@ func (d *instance) status(r Request) (status int) {
 	return 0
 }
 
-// report returns what the title says, and if whole, the processes below drainit and the stop, or its plan.
+// report returns what the title says, and if whole, the processes below drainit and the stop, or a plan of one.
 func (d *instance) report(whole, plan bool) report {
 	is := d.is
 	r := report{Phase: is.Phase.String(), Ready: is.Ready(), WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}
@@ -82,16 +82,21 @@ func (d *instance) report(whole, plan bool) report {
 	if is.QuietUnhandled {
 		r.word += ", but no process handled that, and the worker still takes work"
 	}
-	if !whole {
-		return r
+	if whole {
+		d.addProcesses(&r, plan)
 	}
-	second := "" // the name of its second thread
+	return r
+}
+
+// addProcesses adds the processes below drainit, with the stop that it is in, or the plan of one. An unknown stop is
+// not shown.
+func (d *instance) addProcesses(r *report, plan bool) {
+	var second proc.Process // drainit's thread, whose name tells
 	if tids, _ := proc.Threads(d.PID); len(tids) > 1 {
-		t, _ := d.read(tids[1])
-		second = t.Comm
+		second, _ = d.read(tids[1])
 	}
-	draining, look := is.Phase >= phase.Draining, d.all
-	if plan && !draining {
+	draining, look := d.is.Phase >= phase.Draining, d.all
+	if plan = plan && !draining; plan {
 		look = func() (*proc.Snapshot, error) { // which shows what has slept for a while
 			before, _ := d.tree(d.PID, nil, time.Second)
 			time.Sleep(100 * time.Millisecond)
@@ -106,16 +111,15 @@ func (d *instance) report(whole, plan bool) report {
 		r.Processes = append(r.Processes, reported{PID: p.PID, PPID: p.PPID, Comm: logx.Printable(p.Comm), State: string(p.State), Age: logx.InTenths(p.Age()), id: p.ID})
 	}
 	if draining {
-		r.addStop(second, proc.SinceBoot(), time.Now()) // an unknown stop is not shown
+		r.addStop(second.Comm, proc.SinceBoot(), time.Now())
 		notes, err := proc.ReadOpen(d.PID, title.Notes)
 		if err != nil {
 			d.say(fmt.Errorf("cannot read what %s has decided: %w", d, err))
 		}
 		r.addNotes(notes)
 	} else if plan && err == nil {
-		d.addPlan(&r, all, second)
+		d.addPlan(r, all, second.Comm)
 	}
-	return r
 }
 
 // addStop adds the stop that is the name of drainit's second thread. sinceBoot and wall are now.

@@ -120,6 +120,9 @@ func inHand(t *testing.T, run func(times time.Duration) outcome) outcome {
 func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 	t.Helper()
 	flags := append([]string{"-v", "--log-format", "json"}, strings.Fields(s.fill(w.flags))...)
+	if w.signal == syscall.SIGINT {
+		flags = append(flags, "--stop-signal", "INT") // which the plan goes by
+	}
 	if grace > 0 {
 		flags = append(flags, "--grace", grace.String())
 	}
@@ -219,7 +222,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		s.init.End()
 		return o
 	}
-	if bin == harness.DrainitBin && w.signal == 0 {
+	if bin == harness.DrainitBin {
 		s.foresee(t)
 	}
 	s.asked = time.Now()
