@@ -44,6 +44,8 @@ func testPlan(t *testing.T) {
 	reader.Reads = proc.File{Inode: 1}
 	untold, nested := below("job", 11, 10), below("job", 12, 10)
 	untold.Handled, nested.NestedInit = ^signals.SetOf(tstp, unix.SIGTTIN, unix.SIGTTOU), true
+	outside := reader // whose writer is none of drainit's
+	outside.PPID, outside.Reads.Inode = self, 2
 	worker, trap := below("node", 10, self, term, tstp), below("bash", 10, self, term)
 	atWork := below("job", 11, 10, term)
 	atWork.Untouched = false
@@ -92,8 +94,8 @@ func testPlan(t *testing.T) {
 			[]string{"10 handles handles node: now, the worker", "11 handles stops   web: left to node[10]; else never: the grace period is infinite"}, ""},
 		"no time": {supervisor.Config{Grace: -1}, []proc.Process{worker}, "SIGTERM: the last call after 0s, the final call after 0s, SIGKILL after 0s",
 			[]string{"10 handles handles node: killed at once: the grace period is 0"}, ""},
-		"a worker that has daemonized": {supervisor.Config{Forking: true}, []proc.Process{below("a", 11, self, term), below("b", 12, self)}, "SIGTERM: " + half,
-			[]string{"11 handles stops a: now, left by a worker that has daemonized", "12 dies stops b: now, left by a worker that has daemonized"}, ""},
+		"a worker that has daemonized": {supervisor.Config{Forking: true}, []proc.Process{below("a", 11, self, term), outside}, "SIGTERM: " + half,
+			[]string{"11 handles stops a: now, left by a worker that has daemonized", "12 dies stops sort: now, left by a worker that has daemonized"}, ""},
 		"what may not be read": {supervisor.Config{}, []proc.Process{worker, hidden}, "SIGTERM: " + half,
 			[]string{"10 handles handles node: now, the worker", "11 handles stops   job: left to node[10]; else 2s before SIGKILL"},
 			"/proc does not tell all about job[11]: the plan may be another"},

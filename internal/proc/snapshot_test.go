@@ -68,6 +68,25 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// What has died in it writes to no pipe, and its children are the root's; the snapshot itself is as before, and where any
+// pipe may have a writer it stays so.
+func TestSnapshotAfterADeath(t *testing.T) {
+	reader := child(9, 7)
+	reader.Reads = File{Inode: 1}
+	for _, unsure := range []bool{false, true} {
+		s := New([]Process{child(7, 1), child(8, 7), reader})
+		s.AddWriter(reader.Reads, 7)
+		s.unsure = unsure
+		next := s.After(1, func(p *Process) bool { p.Untouched = true; return p.PID == 7 })
+		if got := pidsOf(next.Children(1)); !slices.Equal(got, []int{8, 9}) || next.HasWriters(9) != unsure || !next.find(8).Untouched {
+			t.Errorf("children %v, %+v", got, next)
+		}
+		if got := pidsOf(s.Children(1)); !slices.Equal(got, []int{7}) || !s.HasWriters(9) || s.find(8).Untouched {
+			t.Errorf("children before %v, %+v", got, s)
+		}
+	}
+}
+
 // Nothing is known without /proc, and whatever asks gets that answer.
 func TestSnapshotOfNothing(t *testing.T) {
 	var s *Snapshot

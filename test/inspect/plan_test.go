@@ -70,11 +70,16 @@ func TestRehearsal(t *testing.T) {
 			`[^\n]*not while perl\[\d+\] lives: it would only die of it \| [^\n]*[0-9.]+s: sent SIGTERM: [^\n]* \| [0-9.]+s: died of SIGTERM\n\z`, `stopped after`, 0},
 		"one lives to the end of the grace period": {"--grace=1s", "a[-TERM]", table + `now, the worker \| [^\n]*: sent SIGTERM: the worker \| 1\.\ds: died of SIGKILL\n\z`, `killed perl`, 1},
 		"a signal of the platform's":               {"--stop-signal=USR1", "a[USR1=0,TERM]", table + `\| [^\n]*: sent SIGUSR1: the worker \| [0-9.]+s: exited with status 0\n\z`, `stopping: SIGUSR1`, 0},
-		"the worker ends by itself":                {"--forking=0", "-", `\A\z`, `(?s)bad tree.*drainit: no plan: the worker ended`, 255},
+		"the worker fails":                         {"--grace=20s", "-", `\A\z`, `(?s)bad tree.*drainit: no plan: the worker ended`, 255},
+		"the worker exits with 0":                  {"--grace=20s", "", `\A\z`, `drainit: no plan: the worker ended`, 1},
 	} {
+		command := []string{"perl", "-e", harness.PerlTree, tt.tree}
+		if tt.tree == "" {
+			command = []string{"true"}
+		}
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: []string{"plan", tt.flag, "--", "perl", "-e", harness.PerlTree, tt.tree}})
+				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"plan", tt.flag, "--"}, command...)})
 				if r.Status != tt.status || !harness.Matches(tt.out, r.Out) || !harness.Matches(tt.stderr, r.Err) {
 					t.Errorf("exit status %d, want %d\nstdout:\n%s\nwant %s\nstderr:\n%s\nwant %s", r.Status, tt.status, r.Out, tt.out, r.Err, tt.stderr)
 				}

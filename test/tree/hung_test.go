@@ -139,10 +139,11 @@ func TestProcessThatHangsDelaysNoStop(t *testing.T) {
 }
 
 func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
-	for _, kind := range []string{"exec", "a file that is read"} {
+	for kind, planned := range map[string]string{"exec": `not known: it hangs in the kernel`, "a file that is read": `now, .*`} {
 		t.Run(kind, func(t *testing.T) {
 			p, hung := hang(t, kind, false, "1h", `catch "TERM", "TSTP"; say "ready"; forever`)
 			p.Ask("status").Want(0, `^running: drainit\[1\], `, "")
+			p.Ask("status", "--plan").Want(0, ` `+planned+`\n\z`, "")
 			p.Ask("status", "--ready").Want(0, `^running\n`, "")
 			p.Ask("quiet").WantSilent()
 			p.Ask("resume").WantSilent()
