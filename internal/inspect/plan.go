@@ -103,7 +103,7 @@ func (r *report) addNotes(text string) {
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		p.Stop += notes[p.id.String()] + notes[proc.ID{PID: p.PID}.String()] // of an end drainit knows the pid alone
+		p.Stop += notes[fmt.Sprint(p.id)] + notes[fmt.Sprint(proc.ID{PID: p.PID})] // of an end drainit knows the pid alone
 		p.Stop = strings.TrimPrefix(p.Stop, " | ")
 	}
 }

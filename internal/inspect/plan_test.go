@@ -128,7 +128,7 @@ func testPlan(t *testing.T) {
 // A process has all that was noted about it, with its end, of which drainit knows the pid alone; and nothing of another's.
 func TestNotes(t *testing.T) {
 	r := report{Processes: []reported{{PID: 10, id: proc.ID{PID: 10, Start: 5}}, {PID: 1, id: proc.ID{PID: 1, Start: 10}}, {PID: 12, Stop: "now"}}}
-	r.addNotes("10@5:0.1s: left to a: b[7]\n10@55:0.2s: x\n10@5:0.3s: sent SIGTERM: y\n12@0:2.0s: exited with status 0\n")
+	r.addNotes("{10 5}:0.1s: left to a: b[7]\n{10 55}:0.2s: x\n{10 5}:0.3s: sent SIGTERM: y\n{12 0}:2.0s: exited with status 0\n")
 	for i, want := range []string{"0.1s: left to a: b[7] | 0.3s: sent SIGTERM: y", "", "now | 2.0s: exited with status 0"} {
 		if got := r.Processes[i].Stop; got != want {
 			t.Errorf("%d: %q, want %q", i, got, want)

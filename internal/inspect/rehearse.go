@@ -3,10 +3,10 @@ package inspect
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,13 +25,12 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 	stdout, _ := unix.FcntlInt(uintptr(unix.Stdout), unix.F_DUPFD_CLOEXEC, 0) // drainit lets go of its own
 	d := &instance{system: linux(), stdout: os.NewFile(uintptr(stdout), "stdout"), say: say,
 		config: func(int) (supervisor.Config, error) { return cfg, nil }}
-	var plan report
-	var directing sync.WaitGroup
-	over, ended := make(chan struct{}), make(map[int]string)
-	directing.Go(func() { plan = d.direct(cfg.PlatformSignal(), ended, over) })
+	ended, over, plans := make(map[int]string), make(chan struct{}), make(chan report)
+	go func() { plans <- d.direct(cfg.PlatformSignal(), ended, over) }()
 	outcome := supervisor.Run(cfg, queue, log)
 	close(over)
-	if directing.Wait(); plan.Plan == nil {
+	plan := <-plans
+	if plan.Plan == nil {
 		say(errors.New("no plan: the worker ended, or was stopped, before the same processes had been there for a second"))
 		return supervisor.Outcome{Status: cmp.Or(outcome.Status, statusNo)}
 	}
@@ -39,7 +38,7 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 	text, _ := io.ReadAll(outcome.Notes)
 	plan.addNotes(string(text))
 	for i := range plan.Processes {
-		if p := &plan.Processes[i]; !strings.Contains("\n"+string(text), "\n"+proc.ID{PID: p.PID}.String()) { // it was another's child
+		if p := &plan.Processes[i]; !strings.Contains("\n"+string(text), "\n"+fmt.Sprint(proc.ID{PID: p.PID})) { // it was another's child
 			p.Stop += " | " + cmp.Or(ended[p.PID], "ended")
 		}
 	}

@@ -1,8 +1,8 @@
 // Package inspect is the verbs: what a drainit that is called beside a running one can
 // ask it. They need no shell, socket or file, only /proc and kill(2).
 //
-// It runs in a process of its own. It must never signal anything but the drainit that it has
-// found, nor send a second stop signal unless it is asked to: that would kill.
+// It runs in a process of its own, but for drainit plan, which asks itself. It must never signal anything but the
+// drainit that it has found, nor send a second stop signal unless it is asked to: that would kill.
 package inspect
 
 import (

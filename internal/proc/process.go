@@ -7,7 +7,6 @@ package proc
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -25,8 +24,6 @@ type ID struct {
 	PID   int
 	Start uint64 // field 22 of /proc/PID/stat, in clock ticks (1/100 s) after boot
 }
-
-func (id ID) String() string { return fmt.Sprintf("%d@%d", id.PID, id.Start) }
 
 // Process is what one snapshot shows of a process. There may be ten thousand of them: its
 // fields stand so that none leaves a gap.
