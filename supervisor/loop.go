@@ -223,7 +223,9 @@ func (s *Supervisor) note(words string, these ...proc.Process) {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		s.notes = os.NewFile(uintptr(fd), title.Notes)
 	}
+	text, line := []byte(nil), fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(s.stopBegan())), logx.Printable(words))
 	for _, p := range these {
-		_, _ = fmt.Fprintf(s.notes, "%v:%s: %s\n", p.ID, logx.Round(time.Since(s.stopBegan())), logx.Printable(words))
+		text = fmt.Appendf(text, "%v%s", p.ID, line)
 	}
+	_, _ = s.notes.Write(text)
 }

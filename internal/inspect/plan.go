@@ -81,17 +81,16 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) (words s
 
 // planText is the plan for people.
 func (r report) planText() string {
-	text := fmt.Sprintf("a stop by %v: ", r.Plan["stop_signal"])
-	if r.Plan["grace_s"] == nil {
-		text += "no SIGKILL, as the grace period is infinite\n"
-	} else {
-		text += fmt.Sprintf("the last call after %vs, the final call after %vs, SIGKILL after %vs\n", r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"])
+	ends := "no SIGKILL, as the grace period is infinite"
+	if r.Plan["grace_s"] != nil {
+		ends = fmt.Sprintf("the last call after %vs, the final call after %vs, SIGKILL after %vs", r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"])
 	}
-	text += fmt.Sprintf("%7s %-10v %-10v %-20s STOP\n", "PID", r.Plan["stop_signal"], r.Plan["quiet_signal"], "COMMAND")
+	text := fmt.Appendf(nil, "a stop by %v: %s\n", r.Plan["stop_signal"], ends)
+	text = fmt.Appendf(text, "%7s %-10v %-10v %-20s STOP\n", "PID", r.Plan["stop_signal"], r.Plan["quiet_signal"], "COMMAND")
 	for _, p := range r.Processes {
-		text += fmt.Sprintf("%7d %-10s %-10s %-20s %s\n", p.PID, p.OnStop, p.OnQuiet, p.indent+p.Comm, p.Stop)
+		text = fmt.Appendf(text, "%7d %-10s %-10s %-20s %s\n", p.PID, p.OnStop, p.OnQuiet, p.indent+p.Comm, p.Stop)
 	}
-	return text
+	return string(text)
 }
 
 // addNotes adds the notes about each process (title.Notes): what drainit has done with it, or why nothing.
