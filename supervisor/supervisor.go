@@ -6,10 +6,10 @@
 package supervisor
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -174,7 +174,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 
 // begin publishes that the worker runs, and warns of what is above drainit, unless the worker has ended.
 func (s *Supervisor) begin() {
-	title.SetThread(proc.SecondThread(), fmt.Sprintf(title.Worker, s.worker.PID))
+	title.SetThread(proc.SecondThread(), title.Worker+strconv.Itoa(s.worker.PID))
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
 	if !s.ready.Load() {
 		go s.awaitReady()

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,7 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	}
 	stop, quiet := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP)
 	w, hidden := forward.Worker{Daemonizes: cfg.Forking}, []proc.Process(nil)
-	_, _ = fmt.Sscanf(second, title.Worker, &w.PID)
+	w.PID, _ = strconv.Atoi(strings.TrimPrefix(second, title.Worker))
 	p, ok := all.Process(w.PID)
 	w.PGID, w.Gone = w.PID, !ok || !p.Alive()
 	for i := range r.Processes {

@@ -30,7 +30,7 @@ func planned(cfg supervisor.Config, all *proc.Snapshot) (r report, said string) 
 	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: os.Getpid()}}, is: title.State{Phase: phase.Running, WorkerAlive: true}},
 		say:    func(line error) { said += line.Error() },
 		config: func(int) (supervisor.Config, error) { return cfg, nil }}
-	d.read = func(int) (proc.Process, error) { return proc.Process{Comm: fmt.Sprintf(title.Worker, 10)}, nil }
+	d.read = func(int) (proc.Process, error) { return proc.Process{Comm: title.Worker + "10"}, nil }
 	d.tree = func(int, *proc.Snapshot, time.Duration) (*proc.Snapshot, error) { return all, nil }
 	return d.report(true, true), said
 }

@@ -118,10 +118,10 @@ func parse(text string) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// Worker is the name of the second thread before a stop, with the worker's pid. Notes is how /proc shows a file in
+// Worker begins the name of the second thread before a stop, and the worker's pid ends it. Notes is how /proc shows a file in
 // memory, whose lines are ID:TIME: WORDS: what was decided about a process in a stop, and when.
 const (
-	Worker = "worker:%d"
+	Worker = "worker:"
 	Notes  = "/memfd:drainit (deleted)"
 )
 
