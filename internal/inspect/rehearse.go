@@ -31,7 +31,7 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 	close(over)
 	plan := <-plans
 	if plan.Plan == nil {
-		say(errors.New("no plan: the worker ended, or was stopped, before the same processes had been there for a second"))
+		say(errors.New("no plan: the worker ended, or was stopped, before the same processes had been there for a second, or /proc does not show them"))
 		return supervisor.Outcome{Status: cmp.Or(outcome.Status, statusNo)}
 	}
 	_, _ = outcome.Notes.Seek(0, io.SeekStart)
@@ -73,12 +73,15 @@ func (d *instance) direct(stop unix.Signal, ended map[int]string, over <-chan st
 			calm, last = now, these
 		case now.Sub(calm) >= settled:
 			var err error
-			if d.drainit, err = d.look(os.Getpid()); err != nil || d.is.Phase != phase.Running && d.is.Phase != phase.Quiet {
-				continue // a stop has begun
+			if d.drainit, err = d.look(os.Getpid()); err == nil && d.is.Phase > phase.Quiet { // a stop has begun
+				return plan
 			}
-			plan, began = d.report(true, true), time.Now()
-			_, _ = io.WriteString(d.stdout, plan.planText())
-			_ = unix.Kill(os.Getpid(), stop)
+			if plan, began = d.report(true, true), time.Now(); plan.Plan != nil {
+				_, _ = io.WriteString(d.stdout, plan.planText())
+			}
+			if _ = unix.Kill(os.Getpid(), stop); plan.Plan == nil { // /proc can't be read, which is said
+				return plan
+			}
 		}
 	}
 }
