@@ -36,7 +36,7 @@ func (l *Ledger) decide(m *record) (fate, string) {
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
 		return open, "it is dying"
 	case l.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
-		return open, l.waitsForWriter(m)
+		return open, "" // leftTo says it, as in rule 4
 	case m.origin == beforeStop && l.workLives():
 		return open, "waits until the worker has gone"
 	case m.Untouched && l.helperLives(m, notified):

@@ -44,14 +44,20 @@ func (l *Ledger) noteLeft() {
 	}
 }
 
-// leftTo says why a process below another is not signalled: mostly it is that one's business. undecided is whether
-// that one has had its time, too.
+// leftTo says why a process below another, or with another that writes to it, is not signalled: mostly it is that one's
+// business. undecided is whether that one has had its time, too.
 func (l *Ledger) leftTo(m *record) (why string, undecided bool) {
 	const itsTime = 4 * aSecond // the first line of progress comes after five
 	up := cmp.Or(m.notified(), m.parent)
 	switch {
 	case l.shown.HasWriters(m.PID):
-		return l.waitsForWriter(m), false
+		writer := "its writer"
+		for _, pid := range l.shown.WritersTo(m.PID) {
+			if w := l.living[pid]; w != nil && w != m {
+				writer = "its writer " + w.String()
+			}
+		}
+		return "waits until " + writer + " has ended", false
 	case m.On(l.signalFor(m)) == proc.Dies:
 		return "not while " + up.String() + " lives: it would only die of it", false
 	case !l.actsUpon(m):
@@ -60,17 +66,6 @@ func (l *Ledger) leftTo(m *record) (why string, undecided bool) {
 		return up.String() + " above handles the stop signal and may have passed it on", true
 	}
 	return "left to " + up.String(), false
-}
-
-// waitsForWriter is for a process that reads a pipe of another that lives.
-func (l *Ledger) waitsForWriter(m *record) string {
-	writer := "its writer"
-	for _, pid := range l.shown.WritersTo(m.PID) {
-		if w := l.living[pid]; w != nil && w != m {
-			writer = "its writer " + w.String()
-		}
-	}
-	return "waits until " + writer + " has ended"
 }
 
 // Watched are the processes whose death can leave an orphan, or let a reader of their pipe have its

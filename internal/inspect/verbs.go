@@ -54,15 +54,12 @@ type instance struct {
 	gone   bool
 	stdout io.Writer
 	say    func(line error)
-	config config
+	config func(pid int) (supervisor.Config, error) // reads what a drainit was asked for, as far as it may
 }
-
-// config reads what the drainit with this pid was asked for, as far as that may be read.
-type config func(pid int) (supervisor.Config, error)
 
 // Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer
 // is no, 125 if it can't be asked. It calls say with each line for people.
-func Run(r Request, stdout io.Writer, say func(line error), config config) (status int) {
+func Run(r Request, stdout io.Writer, say func(line error), config func(pid int) (supervisor.Config, error)) (status int) {
 	sys := linux()
 	found, err := sys.locate(r.PID)
 	d := &instance{drainit: found, system: sys, stdout: stdout, say: say, config: config}
