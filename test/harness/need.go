@@ -109,11 +109,20 @@ func ReadmeBlock(t *testing.T, section, language string) string {
 // PageBlock is the first block of code in a section of a page.
 func PageBlock(t *testing.T, page, section, language string) string {
 	t.Helper()
-	_, text, _ := strings.Cut(TextOf(t, page), "\n## "+section+"\n")
+	block := Block(TextOf(t, page), section, language)
+	if block == "" {
+		t.Fatalf("no %s in the section %s of %s", language, section, page)
+	}
+	return block
+}
+
+// Block is the first block of code in a section of a text, "" if there is none.
+func Block(text, section, language string) string {
+	_, text, _ = strings.Cut(text, "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(text)
 	if block == nil {
-		t.Fatalf("no %s in the section %s of %s", language, section, page)
+		return ""
 	}
 	return block[1]
 }
