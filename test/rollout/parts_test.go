@@ -1,0 +1,122 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"drainit/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	rows := []row{
+		{contenders[0], modes[0], counts{jobs: 150, done: 150}, 12 * time.Second, 16 * time.Second, exitCodes("a \na 0\nb 137\na 0\nc 0\nd \n")},
+		{contenders[2], modes[3], counts{jobs: 151, done: 150, interrupted: 9, twice: 3}, 11 * time.Second, 12 * time.Second, "143 ×9"},
+	}
+	want := `
+| one | drainit | 150 | 150 | 0 | 0 | 0 | 12 s, 16 s | 0 ×2, 137 ×1 |
+| four-lease | tini | 151 | 150 | 9 | 1 | 3 | 11 s, 12 s | 143 ×9 |
+`
+	if got := table(rows); !strings.HasSuffix(got, want) {
+		t.Errorf("%s\nwant at its end:%s", got, want)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	tried := func(init string, c counts) row { return row{init: contender{name: init}, mode: modes[0], counts: c} }
+	good := tried("drainit", counts{jobs: 150, done: 150})
+	for _, tt := range []struct {
+		rows []row
+		want string
+	}{
+		{nil, "no init or no mode has such a name"},
+		{[]row{good, tried("tini", counts{jobs: 150, done: 141, interrupted: 9})}, "<nil>"},
+		{[]row{good, tried("drainit-readme", counts{jobs: 150, done: 150, interrupted: 1})}, "drainit-readme, one: 1 jobs interrupted, 0 never done"},
+		{[]row{tried("drainit", counts{jobs: 150, done: 149}), good}, "drainit, one: 0 jobs interrupted, 1 never done"},
+	} {
+		if got := fmt.Sprint(verdict(tt.rows)); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.rows, got, tt.want)
+		}
+	}
+}
+
+// A patch for another container's name would add a container.
+func TestManifestsHaveTheContainerThatIsPatched(t *testing.T) {
+	t.Parallel()
+	field := regexp.MustCompile(`(?m)^ {8}- name: (.*)|^ {10}command: .*`)
+	for _, c := range contenders {
+		yaml, patch, err := manifest(c, modes[1], "n", "/d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := field.FindAllStringSubmatch(yaml+patch, -1)
+		if len(found) != 3 || found[0][1] != "worker" || found[1][1]+found[2][1] != "worker" || strings.Contains(patch, "@") {
+			t.Errorf("%s: %q, want one container worker in each, and one command\n%s\n%s", c.name, found, yaml, patch)
+		}
+	}
+}
+
+func TestImage(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Dir(harness.DrainitBin)
+	if err := writeImage(dir, "/bin/sh"); err != nil {
+		t.Fatal(err)
+	}
+	unpack := "cd $0 && tar -xf image.tar && sha256sum <layer.tar && cat config.json manifest.json && echo && tar -tf layer.tar"
+	text := harness.OutputOf(t, exec.Command("sh", "-c", unpack, dir))
+	digest, _, _ := strings.Cut(text, " ")
+	for _, want := range []string{`["sha256:` + digest + `"]`, `["` + image + `"]`, "\nbin/sh\n", "\ndrainit\n", "\nworker.js\n", "\nstart.sh"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the image:\n%s", want, text)
+		}
+	}
+}
+
+func TestModuleOfKubernetesHasNoFolders(t *testing.T) {
+	t.Parallel()
+	theirs := "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\tk8s.io/mount-utils => ./staging/src/k8s.io/mount-utils\n)\n"
+	want := "module rollout\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v1.33.5\n\nreplace k8s.io/api => k8s.io/api v0.33.5\nreplace k8s.io/mount-utils => k8s.io/mount-utils v0.33.5\n"
+	if got := withoutStaging(theirs); got != strings.ReplaceAll(want, "33.5", kubernetes) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, "iptables-save")
+	harness.NeedRoot(t)
+	if got := since([]string{"mount /", "interface lo"}, []string{"interface lo", "interface pods0", "mount /"}); !slices.Equal(got, []string{"interface pods0"}) {
+		t.Errorf("%q is new, want the interface pods0", got)
+	}
+	dir := t.TempDir()
+	for name, cmd := range map[string]*exec.Cmd{
+		"cmdline": exec.Command("sh", "-c", "read line", dir),
+		"environ": {Path: "/bin/sh", Args: []string{"sh", "-c", "read line"}, Env: []string{"FOLDER=" + dir + "/kubeconfig"}},
+	} {
+		before, err := traces(dir)
+		stdin, err2 := cmd.StdinPipe()
+		if err := errors.Join(err, err2, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		isListed := func() bool {
+			after, err := traces(dir)
+			return err == nil && slices.Contains(since(before, after), fmt.Sprintf("process /proc/%d/%s", cmd.Process.Pid, name))
+		}
+		harness.WaitUntil(t, name, isListed)
+		stdin.Close()
+		_ = cmd.Wait() // it has read nothing
+		if isListed() {
+			t.Errorf("%s: listed after its end", name)
+		}
+	}
+}

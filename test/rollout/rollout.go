@@ -1,0 +1,106 @@
+// Package rollout updates a Deployment in a real Kubernetes while its workers do jobs, and counts the
+// jobs that the update interrupts: under drainit, with the README's manifest, under its peers and
+// without an init. Its command is test/cmd/rollout.
+//
+// The cluster lives in PID, mount and network namespaces that drainit is the first process of, and in
+// a scratch folder. It ends with them, however the command ends. Its cgroups are removed afterwards.
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Settings are what a run is asked for. An init or a mode is tried if its name matches.
+type Settings struct {
+	Inits, Modes *regexp.Regexp
+	Jobs         int    // at least so many for each init in each mode
+	Cache        string // the folder in which Kubernetes is kept
+}
+
+// folder is the environment variable that a run has within the namespaces: its scratch folder.
+const folder = "ROLLOUT_FOLDER"
+
+// Run makes the programs and the image, has a cluster try the inits, and takes it down. It prints the
+// table on standard output. The error has the jobs that drainit has lost, and what stays of the cluster.
+func Run(ctx context.Context, s Settings) (err error) {
+	if dir := os.Getenv(folder); dir != "" {
+		return s.tryAll(ctx, dir)
+	}
+	if err := missing(); err != nil {
+		return err
+	}
+	bin, err := buildKubernetes(ctx, s.Cache)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "rollout-") // below it are sockets, whose paths must be short
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir, "drainit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if err := errors.Join(run(build), writeImage(dir, programs...)); err != nil {
+		return err
+	}
+	if err := removeLeft(); err != nil {
+		return err
+	}
+	before, err := traces(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(inNamespaces(ctx, dir, bin), clean(dir, before))
+}
+
+// inNamespaces runs this command once more, with the cluster. Its first process dies with this one, or
+// when the context ends, and all others with it.
+func inNamespaces(ctx context.Context, dir, bin string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", file("stage.sh"), "stage.sh", self}, os.Args[1:]...)...)
+	cmd.Env = append(os.Environ(), folder+"="+dir, "PATH="+bin+":"+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid:     true, // Ctrl-C is for this process alone
+		Pdeathsig:  syscall.SIGKILL,
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC,
+	}
+	if err := cmd.Run(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the run failed: %w", err) // it has said why
+	}
+	return context.Cause(ctx)
+}
+
+// tryAll starts the cluster, tries the inits, all at once in each mode, and prints the table.
+func (s Settings) tryAll(ctx context.Context, dir string) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	c := &cluster{dir: dir, fail: fail}
+	if err := c.up(ctx); err != nil {
+		return err
+	}
+	report("the node is ready")
+	var rows []row
+	for _, m := range modes {
+		if !s.Modes.MatchString(m.name) {
+			continue
+		}
+		tried, err := c.tryIn(ctx, m, s)
+		if err != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		rows = append(rows, tried...)
+	}
+	fmt.Print(table(rows))
+	return verdict(rows)
+}
