@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,7 +56,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 		}
 		j.Say(draining, remaining, j.timeLeft(now))
 		for _, p := range left.All {
-			if w, waits := j.waiting[p.PID]; waits && j.first("waiting: "+p.String()) {
+			if w, waits := j.waiting[p.PID]; waits && p.PPID == os.Getpid() && j.first("waiting: "+p.String()) {
 				j.Say(notSignalledYet, *p, w.Rule)
 			}
 		}
@@ -212,7 +213,9 @@ func (j *Journal) Waiting(w forward.Waiting) {
 		j.Say(undecided, these, w.Rule, later)
 	} else {
 		j.Say(notSignalled, these, w.Rule)
-		j.waiting[w.Processes[0].PID] = w
+		for _, p := range w.Processes {
+			j.waiting[p.PID] = w
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ var (
 	refused         = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
 	notKilled       = Message{"cannot_kill", atWarn, "%v"}
 	notSignalled    = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
-	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s; if that stays so, drainit signals it shortly before SIGKILL"}
+	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s"}
 	undecided       = Message{"not_signalled", atInfo, "not signalled: %v: %s; %s"}
 	leftUnknown     = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
 	WaitFailed      = Message{"cannot_wait", atError, "cannot wait for children: %v"}
