@@ -58,7 +58,7 @@ func draw(docs string) error {
 	if err != nil {
 		return err
 	}
-	r.sleepUntil(7500 * time.Millisecond)
+	r.sleepUntil(7300 * time.Millisecond)
 	if err := r.preStop(drainit, "quiet", "--sleep", "5s"); err != nil {
 		return err
 	}
