@@ -38,7 +38,7 @@ func TestPlanSaysWhatItCouldNotRead(t *testing.T) {
 	p := harness.Run(t, harness.Launch{Env: []string{"DRAINIT_GRACE=40s"}, Args: []string{"--stop-signal=HUP", "--", harness.WorkerBin, "listen", "-catch", "HUP", "-exit", "7"}})
 	p.WaitReady()
 	a := p.AskAs(harness.Ask{Args: []string{"status", "--plan"}, UID: harness.PlainUser})
-	a.Want(0, `\na stop by SIGHUP: the last call after 25s, .*SIGKILL after 30s\n.*\n +\d+ handles .*now, the worker\n\z`,
+	a.Want(0, `\na stop by SIGHUP: the last call after 30s, .*SIGKILL after 35s\n.*\n +\d+ handles .*now, the worker\n\z`,
 		`cannot read all settings of drainit\[1\].*permission denied\n.*/proc does not tell all about worker\[\d+\]`)
 }
 

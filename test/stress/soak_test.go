@@ -227,7 +227,7 @@ func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
 	harness.Need(t, "perl")
 	t.Parallel()
 	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.WorkerBin, Args: append([]string{"nocall", strconv.Itoa(unix.SYS_PRCTL), harness.DrainitBin},
-		harness.Line([]string{harness.LongGrace}, harness.Script(`spawn { $name = "child"; catch "TERM"; say "ready $$"; forever }; catch "TERM"; await "TERM"; exit 7`)...)...)})
+		harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready $$"; forever }; await "TERM"; exit 7`)...)...)})
 	child := p.ReadyPid(`^ready`)
 	p.Signal(syscall.SIGTERM)
 	p.WaitErr(`"msg":"stopped after .*exited with status 7"`)
