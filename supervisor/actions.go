@@ -108,7 +108,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	if !errors.Is(why, proc.ErrNoProc) {
 		if r.Worker.Gone {
-			s.journal.Unseen(why)
+			s.journal.Once(journal.LeftUnknown, why)
 		}
 		return
 	}
@@ -117,7 +117,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	case len(made) > 0:
 		s.journal.Say(journal.Broadcast, unix.SIGTERM, why)
 	case failed != nil:
-		s.journal.Unseen(why)
+		s.journal.Once(journal.LeftUnknown, why)
 	}
 }
 
@@ -179,12 +179,12 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		return
 	}
 	if r.Worker.Gone && !s.cfg.Forking {
-		s.journal.Dropped(came, "the worker has gone")
+		s.journal.Say(journal.Dropped, journal.Came(came), "the worker has gone")
 		return
 	}
 	all, err := s.observe(r)
 	if err != nil && r.Worker.Gone {
-		s.journal.Unseen(err)
+		s.journal.Once(journal.LeftUnknown, err)
 		return
 	}
 	_, _ = s.deliver(s.ledger.Plan(r, all))

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/journal"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
@@ -86,7 +87,7 @@ func (s *Supervisor) killTree() {
 		d.Process = s.worker.Process()
 	}
 	if err := s.send(&d); err != nil {
-		s.journal.NotKilled(err)
+		s.journal.Once(journal.NotKilled, err) // each further try fails, too
 	}
 }
 

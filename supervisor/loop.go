@@ -78,11 +78,11 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		return
 	}
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
-		s.journal.Dropped(sig, "it is rewritten to 0")
+		s.journal.Say(journal.Dropped, journal.Came(sig), "it is rewritten to 0")
 		return
 	}
 	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() {
-		s.journal.HungUp(sig, s.cfg.stops[0])
+		s.journal.Say(journal.TerminalGone, journal.Came(sig), journal.Came(s.cfg.stops[0]))
 		if _, again := s.machine.Requested(); again { // a hang-up is no request for a force-stop
 			return
 		}

@@ -93,7 +93,7 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	case s.job == nil:
 		s.worker.Stopped = stopped
 		if stopped && s.machine.Phase() < phase.Draining { // a stop continues it
-			s.journal.WorkerStopped()
+			s.journal.Once(journal.WorkerPaused, s.worker, s.worker.PID)
 		}
 		s.publish()
 	case s.machine.Phase() != phase.Killing:
@@ -109,7 +109,7 @@ func (s *Supervisor) runsOn() bool {
 	}
 	all, err := s.sys.All()
 	if errors.Is(err, proc.ErrNoProc) {
-		s.journal.Unseen(err)
+		s.journal.Once(journal.LeftUnknown, err)
 		return false
 	}
 	s.worker.Daemonized = true

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -156,7 +157,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 }
 
 func (s *Supervisor) startWorker() *spawn.Error {
-	s.journal.Settings(s.cfg.Given)
+	s.journal.Say(journal.Settings, strings.Join(s.cfg.Given, " "), os.Getpid())
 	if s.cfg.Warning != "" {
 		s.journal.Say(journal.WorkersLimit, s.cfg.Warning)
 	}
@@ -179,7 +180,7 @@ func (s *Supervisor) begin() {
 	if !s.ready.Load() {
 		go s.awaitReady()
 	}
-	s.journal.Started()
+	s.journal.Say(journal.Started, s.worker)
 	s.reap()
 	if s.machine.Phase() != phase.Done {
 		s.warnParent()

@@ -106,7 +106,7 @@ func (j *Journal) End(killed Kill, status int, onTerminal bool) {
 	}
 	switch {
 	case requested:
-		j.last(endOfStop, told, lasted(since), words, fields, fieldsOf(came(j.machine.StopSignal())))
+		j.last(endOfStop, told, lasted(since), words, fields, fieldsOf(Came(j.machine.StopSignal())))
 	case j.exited:
 		j.last(endOfLeft, told, lasted(j.worker.Exit.At), words, fields)
 	case !told && (status == 0 || onTerminal):

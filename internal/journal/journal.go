@@ -7,9 +7,7 @@ package journal
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,8 +51,8 @@ func (j *Journal) first(thing string) bool {
 	return !said
 }
 
-// once writes a line for the first time only.
-func (j *Journal) once(m Message, args ...any) {
+// Once writes a line for the first time only.
+func (j *Journal) Once(m Message, args ...any) {
 	if j.first(m.text) {
 		j.Say(m, args...)
 	}
@@ -105,10 +103,10 @@ func (j *Journal) line(m Message, args []any) (words string, all []logx.Field) {
 	return fmt.Sprintf(m.text, named...), all
 }
 
-// came is a signal that came to drainit, where others are those that were sent.
-type came unix.Signal
+// Came is a signal that came to drainit, where others are those that were sent.
+type Came unix.Signal
 
-func (c came) String() string { return signals.Name(unix.Signal(c)) }
+func (c Came) String() string { return signals.Name(unix.Signal(c)) }
 
 func fieldsOf(arg any) []logx.Field {
 	switch arg := arg.(type) {
@@ -118,7 +116,7 @@ func fieldsOf(arg any) []logx.Field {
 		return []logx.Field{logx.Value("pid", arg.PID), logx.Value("comm", logx.Printable(arg.Comm))}
 	case unix.Signal:
 		return []logx.Field{logx.Value("signal", signals.Name(arg))}
-	case came:
+	case Came:
 		return []logx.Field{logx.Value("request", arg.String())}
 	case Left:
 		return arg.count()
@@ -151,11 +149,6 @@ func (j *Journal) timeLeft(now time.Time) phrase {
 }
 
 func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
-
-// Settings are the flags and variables that were given, for -v.
-func (j *Journal) Settings(given []string) {
-	j.Say(settings, strings.Join(given, " "), os.Getpid())
-}
 
 // Left is what is alive below drainit. Err is why that is not known.
 type Left struct {

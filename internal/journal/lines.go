@@ -26,23 +26,20 @@ func (j *Journal) NotStarted(why string, status int) {
 
 // StoppedEarly is a stop signal that came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
-	j.last(endEarly, true, came(sig), ending(reasonStop, status))
+	j.last(endEarly, true, Came(sig), ending(reasonStop, status))
 }
-
-// Started is a worker that runs.
-func (j *Journal) Started() { j.Say(started, j.worker) }
 
 // Announce writes the line of an action that needs no more than what is alive.
 func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	switch a.Kind {
 	case machine.AnnounceSignaled: // the end of a stop delay, when the worker is sent the stop signal
-		j.Say(delayOver, j.sentTo(": "), j.timeLeft(now), fieldsOf(came(a.Signal)))
+		j.Say(delayOver, j.sentTo(": "), j.timeLeft(now), fieldsOf(Came(a.Signal)))
 	case machine.AnnounceStop: // the first stop signal in a drain that began without one
-		j.Say(graceStarts, came(a.Signal), j.timeLeft(now))
+		j.Say(graceStarts, Came(a.Signal), j.timeLeft(now))
 	case machine.AnnounceSame: // a stop signal that came with the first, and is no force-stop
-		j.once(stopRepeated, came(a.Signal), machine.SameRequest)
+		j.Once(stopRepeated, Came(a.Signal), machine.SameRequest)
 	case machine.AnnounceIgnored: // a second stop signal that is no force-stop
-		j.once(stopIgnored, came(a.Signal))
+		j.Once(stopIgnored, Came(a.Signal))
 	case machine.AnnounceLeaving: // a worker has exited, with which drainit ends
 		if left := left(); left.Err != nil || len(left.All) > 0 {
 			j.exited = true
@@ -102,9 +99,9 @@ func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
 		then.words += ", Ctrl-C again kills at once"
 	}
 	if j.firstStop.Signal == sig {
-		j.Say(stopping, j.sentTo(""), then, fieldsOf(came(sig)))
+		j.Say(stopping, j.sentTo(""), then, fieldsOf(Came(sig)))
 	} else { // it is rewritten, a shell is sent TERM, or none was sent
-		j.Say(stoppingOn, came(sig), j.sentTo(": "), then)
+		j.Say(stoppingOn, Came(sig), j.sentTo(": "), then)
 	}
 }
 
@@ -151,11 +148,6 @@ func (j *Journal) Daemonized(left []*proc.Process) {
 	j.Say(daemonized, j.worker, j.worker.HowExited(), Left{All: left}, j.workersEnd())
 }
 
-// WorkerStopped is a worker that another has stopped: it is alive and does nothing.
-func (j *Journal) WorkerStopped() {
-	j.once(workerPaused, j.worker, j.worker.PID)
-}
-
 // DiedOf is a worker that died of a signal that was no stop: by the status alone it looks
 // like one.
 func (j *Journal) DiedOf(by unix.Signal) {
@@ -179,12 +171,6 @@ func (j *Journal) Reaped(e reaper.WaitEvent) {
 }
 
 // The lines about signals: which came, which were sent, and which were not.
-
-// Dropped is a signal that comes to nothing.
-func (j *Journal) Dropped(sig unix.Signal, why string) { j.Say(dropped, came(sig), why) }
-
-// HungUp is a HUP that says that the terminal has gone, so that it counts as a stop signal.
-func (j *Journal) HungUp(sig, as unix.Signal) { j.Say(terminalGone, came(sig), came(as)) }
 
 // Sent is a delivery that was made, with its rule.
 func (j *Journal) Sent(d forward.Delivery) {
@@ -230,9 +216,3 @@ func (j *Journal) Refused(d forward.Delivery, err error) {
 	}
 	j.Say(refused, d.Signal, d.Process, err, hint)
 }
-
-// Unseen is for a worker that has gone where /proc can't be read.
-func (j *Journal) Unseen(why error) { j.once(leftUnknown, why) }
-
-// NotKilled is why a process was not sent SIGKILL, once: each further try fails, too.
-func (j *Journal) NotKilled(why error) { j.once(notKilled, why) }

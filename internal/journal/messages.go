@@ -17,14 +17,14 @@ const (
 	atError = zapcore.ErrorLevel
 )
 
-// All lines. The supervisor says those with a capital by Say, the others have a function of Journal's, which
+// All lines. The supervisor says those with a capital by Say or Once, the others have a function of Journal's, which
 // knows what is in them. The last line of a life is one of event ended.
 var (
-	settings        = Message{"settings", atDebug, "settings: %s; pid %d"}
+	Settings        = Message{"settings", atDebug, "settings: %s; pid %d"}
 	WorkersLimit    = Message{"worker_limit", atWarn, "%s"}
 	NotAdopting     = Message{"cannot_adopt", atWarn, "cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v"}
 	Unguarded       = Message{"cannot_guard", atWarn, "the worker will not be signalled if drainit is killed: %v"}
-	started         = Message{"started", atDebug, "started %v"}
+	Started         = Message{"started", atDebug, "started %v"}
 	quieted         = Message{"quiet", atInfo, "quiet: %v to %s"}
 	quietAlready    = Message{"quiet", atInfo, "quiet: no new process handles %v"}
 	quietUnknown    = Message{"quiet_no_effect", atWarn, "quiet has no effect: %v was sent to no process, since which of them handle it is unknown: %v"}
@@ -32,8 +32,8 @@ var (
 	Frozen          = Message{"quiet_froze", atWarn, "%v stopped itself on SIGTSTP instead of becoming quiet, and was continued. If it uses another signal for this: --rewrite TSTP:SIG"}
 	running         = Message{"running", atInfo, "running again"}
 	runningSent     = Message{"running", atInfo, "running again: %v to %s"}
-	workerPaused    = Message{"worker_stopped", atWarn, "%v is stopped (state T) and does no work; drainit did not stop it, and SIGCONT continues it (kill -CONT %d)"}
-	terminalGone    = Message{"terminal_gone", atInfo, "the terminal is gone: %v counts as %v"}
+	WorkerPaused    = Message{"worker_stopped", atWarn, "%v is stopped (state T) and does no work; drainit did not stop it, and SIGCONT continues it (kill -CONT %d)"}
+	TerminalGone    = Message{"terminal_gone", atInfo, "the terminal is gone: %v counts as %v"}
 	stopping        = Message{"stopping", atInfo, "stopping: %v; %v"}
 	stoppingOn      = Message{"stopping", atInfo, "stopping on %v%v; %v"}
 	delayOver       = Message{"delay_over", atInfo, "the stop delay is over%v, %v"}
@@ -60,15 +60,15 @@ var (
 	endAsPlanned    = Message{"ended", atDebug, "stopped: %s"}
 	endEarly        = Message{"ended", atInfo, "%v came before the start: the worker is not started"}
 	notStarted      = Message{"ended", atError, "%s"}
-	dropped         = Message{"signal_dropped", atDebug, "dropped %v: %s"}
+	Dropped         = Message{"signal_dropped", atDebug, "dropped %v: %s"}
 	delivered       = Message{"signal_sent", atDebug, "sent %v to %v: %s"}
 	Broadcast       = Message{"signal_sent", atWarn, "sent %v to every process that is left, signalled before or not: %v"}
 	refused         = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
-	notKilled       = Message{"cannot_kill", atWarn, "%v"}
+	NotKilled       = Message{"cannot_kill", atWarn, "%v"}
 	notSignalled    = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
 	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s"}
 	undecided       = Message{"not_signalled", atInfo, "not signalled: %v: %s; %s"}
-	leftUnknown     = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
+	LeftUnknown     = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
 	WaitFailed      = Message{"cannot_wait", atError, "cannot wait for children: %v"}
 	noSuchAction    = Message{"bug", atError, "no such action: %d"}
 	shellWorker     = Message{"wrapped", atWarn, "%v does not forward signals, so drainit sends the stop signal to %s itself%s"}

@@ -102,5 +102,5 @@ var ErrUntold = errors.New("this kernel does not tell which signals a process ha
 // PM2 is an application of PM2, which has a limit of its own. known is whether it has not been given another.
 func (j *Journal) PM2(pm2, app proc.Process, known bool) {
 	unless := map[bool]string{false: ", unless it was given more, which drainit cannot read"}[known]
-	j.once(pm2Limit, phrase{fmt.Sprintf("PM2[%d]", pm2.PID), fieldsOf(pm2)}, app, unless)
+	j.Once(pm2Limit, phrase{fmt.Sprintf("PM2[%d]", pm2.PID), fieldsOf(pm2)}, app, unless)
 }
