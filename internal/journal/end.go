@@ -122,7 +122,7 @@ func (j *Journal) ended(killed Kill, status int) string {
 	var parts []string
 	gone, exit := j.worker.Gone(), j.worker.Exit
 	if gone && !(exit.TermSignal() == unix.SIGKILL && strings.Contains(killed.Victims, j.worker.String())) {
-		end := j.worker.String() + " " + j.worker.HowExited()
+		end := j.worker.String() + " " + exit.String()
 		if since, requested := j.machine.Requested(); requested && exit.ExitStatus() == 0 && !exit.At.Before(since) && exit.At.Sub(since) <= 100*time.Millisecond {
 			end += " (left within 0.1s of the stop signal)"
 		}

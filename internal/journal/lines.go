@@ -43,7 +43,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	case machine.AnnounceLeaving: // a worker has exited, with which drainit ends
 		if left := left(); left.Err != nil || len(left.All) > 0 {
 			j.exited = true
-			j.Say(killLeaving, j.worker, j.worker.HowExited(), left, ending(reasonWorkerOnly, j.worker.Exit.ExitStatus()))
+			j.Say(killLeaving, j.worker, j.worker.Exit, left, ending(reasonWorkerOnly, j.worker.Exit.ExitStatus()))
 		}
 	case machine.AnnounceProgress: // the processes that a drain still waits for
 		left := left()
@@ -134,18 +134,18 @@ func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool
 	if mayFork {
 		hint = "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
 	}
-	j.Say(leftBehind, j.worker, j.worker.HowExited(), left, then, hint, j.workersEnd())
+	j.Say(leftBehind, j.worker, j.worker.Exit, left, then, hint, j.workersEnd())
 }
 
 // Successor is the process that took the worker's place.
 func (j *Journal) Successor(p proc.Process) {
-	j.Say(successor, j.worker, j.worker.HowExited(), p, j.workersEnd())
+	j.Say(successor, j.worker, j.worker.Exit, p, j.workersEnd())
 }
 
 // Daemonized is a worker that exited and runs on in what it left.
 func (j *Journal) Daemonized(left []*proc.Process) {
 	j.exited = true
-	j.Say(daemonized, j.worker, j.worker.HowExited(), Left{All: left}, j.workersEnd())
+	j.Say(daemonized, j.worker, j.worker.Exit, Left{All: left}, j.workersEnd())
 }
 
 // DiedOf is a worker that died of a signal that was no stop: by the status alone it looks

@@ -49,9 +49,6 @@ func (w *Worker) Process() proc.Process {
 // String names the worker: "node[17]".
 func (w *Worker) String() string { return proc.Label(w.Comm, w.PID) }
 
-// HowExited is for a line; the worker must be gone.
-func (w *Worker) HowExited() string { return w.Exit.String() }
-
 func (e Exit) String() string {
 	if sig := e.TermSignal(); sig != 0 {
 		return "died of " + signals.Name(sig)
