@@ -8,19 +8,15 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/health"
-	"drainit/internal/machine"
 	"drainit/internal/ready"
 	"drainit/internal/signals"
 )
-
-// Forever is a grace that never ends.
-const Forever = machine.Forever
 
 // Config is what the command line and the environment ask for.
 type Config struct {
 	Command           []string      // the worker and its arguments, at least one
 	Env               []string      // the worker's
-	Grace             time.Duration // 0 to a week, or Forever
+	Grace             time.Duration // 0 to a week, or machine.Forever
 	StopDelay         time.Duration // 0, or shorter than the grace
 	StopSignals       []unix.Signal // besides TERM and INT
 	Rewrites          signals.Rewrites
@@ -48,6 +44,3 @@ func (c Config) PlatformSignal() unix.Signal {
 	}
 	return unix.SIGINT
 }
-
-// DefaultGrace is the grace where none is given.
-const DefaultGrace = 35 * time.Second

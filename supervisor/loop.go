@@ -196,7 +196,7 @@ func (s *Supervisor) publish() {
 // publishStop publishes the times of a stop that begins, for drainit status.
 func (s *Supervisor) publishStop() {
 	since := s.stopBegan()
-	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: Forever}
+	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: machine.Forever}
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)
 	}

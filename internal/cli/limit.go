@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"drainit/supervisor"
+	"drainit/internal/machine"
 )
 
 // limit is the worker's own: how long it drains before it gives back the jobs that are not done, which the
@@ -37,7 +37,7 @@ func (o *options) adopt(own limit) {
 		return
 	}
 	o.config.Given = append(o.config.Given, own.variable+"="+own.value)
-	if o.config.Grace = own.Duration; o.config.Grace != supervisor.Forever {
+	if o.config.Grace = own.Duration; o.config.Grace != machine.Forever {
 		o.config.Grace += handBack
 		o.config.Given = append(o.config.Given, "plus "+handBack.String())
 	}
@@ -52,7 +52,7 @@ func (o *options) warning(own limit) string {
 		return fmt.Sprintf("%s: %v; the grace period is %v", own.variable, own.err, o.config.Grace)
 	case notNumber == nil && own.Duration > time.Hour:
 		return fmt.Sprintf("%s=%s is read as seconds, %v: if milliseconds were meant, write %v", own.variable, own.value, own.Duration, time.Duration(number)*time.Millisecond)
-	case own.variable != "" && own.Duration != supervisor.Forever && o.config.Grace < need:
+	case own.variable != "" && own.Duration != machine.Forever && o.config.Grace < need:
 		return fmt.Sprintf("the worker has %v from the stop signal to SIGKILL, less than %v after its own limit, %s=%s, to give its jobs back: write --grace %v, or DRAINIT_GRACE=%v",
 			o.config.Grace-o.config.StopDelay, handBack, own.variable, own.value, need, need)
 	}

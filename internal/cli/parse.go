@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
@@ -29,7 +30,7 @@ type options struct {
 func defaults() *options {
 	_, noTerminal := unix.IoctlGetTermios(unix.Stderr, unix.TCGETS) // isatty(3)
 	return &options{json: noTerminal != nil, config: supervisor.Config{
-		Grace: supervisor.DefaultGrace, Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
+		Grace: 35 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/supervisor"
 )
@@ -129,7 +130,7 @@ func checkConfig(t *testing.T, c supervisor.Config) {
 	for _, code := range c.RemapExit {
 		wrong = wrong || code < 0 || code > 255
 	}
-	if wrong || c.Grace < 0 || c.Grace > longest && c.Grace != supervisor.Forever ||
+	if wrong || c.Grace < 0 || c.Grace > longest && c.Grace != machine.Forever ||
 		c.StopDelay < 0 || c.StopDelay > 0 && c.StopDelay >= c.Grace ||
 		c.ParentDeathSignal < 0 || c.ParentDeathSignal > 64 || c.Mode > forward.ModeWorker ||
 		c.TerminationLog != "" && !filepath.IsAbs(c.TerminationLog) || !slices.Equal(workerEnv(c.Env), c.Env) {

@@ -13,8 +13,8 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/health"
+	"drainit/internal/machine"
 	"drainit/internal/signals"
-	"drainit/supervisor"
 )
 
 // setting is what a flag with a value, or its environment variable, sets.
@@ -118,7 +118,7 @@ func oneOf[T any](values []T, words ...string) func(string) (T, error) {
 // longest is the longest duration but Forever: a longer one was probably meant in milliseconds.
 const longest = 7 * 24 * time.Hour
 
-// parseGrace reads a grace period: a duration, or "infinity" for supervisor.Forever.
+// parseGrace reads a grace period: a duration, or "infinity" for machine.Forever.
 func parseGrace(s string) (time.Duration, error) {
 	return parseEndless(s, "25s, 25 (seconds), 0 (kill at once) or infinity")
 }
@@ -126,7 +126,7 @@ func parseGrace(s string) (time.Duration, error) {
 func parseEndless(s, want string) (time.Duration, error) {
 	switch strings.ToLower(s) {
 	case "infinity", "inf":
-		return supervisor.Forever, nil
+		return machine.Forever, nil
 	}
 	return parseDuration(s, want)
 }

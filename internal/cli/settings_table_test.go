@@ -10,8 +10,8 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/health"
+	"drainit/internal/machine"
 	"drainit/internal/signals"
-	"drainit/supervisor"
 )
 
 // settingTest is how one setting is to behave. Its values are those of a flag, and of its variable.
@@ -39,7 +39,7 @@ var settingTests = map[string]settingTest{
 	"grace": {
 		field: func(o *options) any { return &o.config.Grace },
 		good: map[string]any{"0": time.Duration(0), "007": 7 * time.Second, "1m30s": 90 * time.Second, "1.5s": 1500 * time.Millisecond, "1M5S": 65 * time.Second,
-			"604800": 168 * time.Hour, "168h": 168 * time.Hour, "infinity": supervisor.Forever, "inf": supervisor.Forever, "Infinity": supervisor.Forever},
+			"604800": 168 * time.Hour, "168h": 168 * time.Hour, "infinity": machine.Forever, "inf": machine.Forever, "Infinity": machine.Forever},
 		bad: map[string]string{
 			"25x": `invalid duration "25x"` + wantGrace, "-1": `invalid duration "-1"` + wantGrace, "-1ns": `invalid duration "-1ns"` + wantGrace,
 			"1.5": `invalid duration "1.5"` + wantGrace, " 5": `invalid duration " 5"` + wantGrace, "25,30": `invalid duration "25,30"` + wantGrace,

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/supervisor"
 )
@@ -185,10 +186,10 @@ func TestWorkersLimit(t *testing.T) {
 		{"", "OJS_GRACE=1 MY_OJS_GRACE_PERIOD=1 OJS_GRACE_PERIOD", 35 * time.Second, ""},
 		{"", "OJS_GRACE_PERIOD=0", 4 * time.Second, ""},
 		{"", "OJS_GRACE_PERIOD=168h", 168*time.Hour + 4*time.Second, ""},
-		{"", "OJS_GRACE_PERIOD=infinity", supervisor.Forever, ""},
+		{"", "OJS_GRACE_PERIOD=infinity", machine.Forever, ""},
 		{"", "DRAINIT_GRACE=30 OJS_GRACE_PERIOD=26", 30 * time.Second, ""},
 		{"", "DRAINIT_GRACE=30s", 30 * time.Second, ""},
-		{"-t infinity", "OJS_GRACE_PERIOD=30", supervisor.Forever, ""},
+		{"-t infinity", "OJS_GRACE_PERIOD=30", machine.Forever, ""},
 		{"-t 4s", "OJS_GRACE_PERIOD=infinity", 4 * time.Second, ""},
 		{"-t 30", "OJS_GRACE_PERIOD=27", 30 * time.Second, killed("30s", "OJS_GRACE_PERIOD=27", "31s")},
 		{"", "DRAINIT_GRACE=4s OJS_SHUTDOWN_TIMEOUT=5s", 4 * time.Second, killed("4s", "OJS_SHUTDOWN_TIMEOUT=5s", "9s")},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
@@ -90,7 +91,7 @@ func testPlan(t *testing.T) {
 		"the group": {supervisor.Config{Mode: forward.ModeGroup}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + half,
 			[]string{"10 handles handles node: now, of the worker's process group", "11 handles stops   web: now, of the worker's process group"}, ""},
 		"a stop delay": {supervisor.Config{StopDelay: 5 * time.Second}, []proc.Process{worker}, "SIGTERM: " + half, []string{"10 handles handles node: after the stop delay of 5s, the worker"}, ""},
-		"no end": {supervisor.Config{Grace: supervisor.Forever}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + infinite,
+		"no end": {supervisor.Config{Grace: machine.Forever}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + infinite,
 			[]string{"10 handles handles node: now, the worker", "11 handles stops   web: left to node[10]; else never: the grace period is infinite"}, ""},
 		"no time": {supervisor.Config{Grace: -1}, []proc.Process{worker}, "SIGTERM: the last call after 0s, the final call after 0s, SIGKILL after 0s",
 			[]string{"10 handles handles node: killed at once: the grace period is 0"}, ""},
