@@ -115,7 +115,7 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 				onATerminal(b)
 			}
 			b.start()
-			want := spawn.Config{Command: cfg.Command, Env: cfg.Env, OnTerminal: tt.terminal, OnDeath: unix.SIGTERM}
+			want := spawn.Config{Command: cfg.Command, Env: cfg.Env, OnTerminal: tt.terminal}
 			if !reflect.DeepEqual(b.w.how, want) {
 				t.Errorf("%+v, want %+v", b.w.how, want)
 			}

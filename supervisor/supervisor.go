@@ -161,7 +161,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if s.cfg.Warning != "" {
 		s.journal.Say(journal.WorkersLimit, s.cfg.Warning)
 	}
-	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil, OnDeath: unix.SIGTERM})
+	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil})
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed
 	}

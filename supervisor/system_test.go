@@ -25,7 +25,7 @@ func TestRoutesOfDeliveries(t *testing.T) {
 		t.Skip("no program sleep")
 	}
 	sys := new(linux)
-	pid, err := sys.Start(spawn.Config{Command: []string{path, "1000"}, OnTerminal: true, OnDeath: unix.SIGKILL})
+	pid, err := sys.Start(spawn.Config{Command: []string{path, "1000"}, OnTerminal: true})
 	if err != nil {
 		t.Fatal(err)
 	}

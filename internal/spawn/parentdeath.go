@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalAtDeath has the kernel send one signal to the worker when drainit dies, however it
+// signalAtDeath has the kernel send one TERM to the worker when drainit dies, however it
 // does. As PID 1 nothing is needed: with it the kernel ends everything.
 //
 // The parent-death signal (PR_SET_PDEATHSIG) is no way: it comes again each time that the worker
@@ -14,14 +14,14 @@ import (
 // Instead the worker is made the owner of the signals of both ends of a pipe (F_SETOWN, F_SETSIG
 // in fcntl(2)), which are open as long as drainit lives. When the kernel closes one of them, it
 // signals the owner of the other (fs/pipe.c, pipe_release), and then there is no other.
-func signalAtDeath(worker int, sig unix.Signal) error {
+func signalAtDeath(worker int) error {
 	if os.Getpid() == 1 {
 		return nil
 	}
 	var ends [2]int
 	err := unix.Pipe2(ends[:], unix.O_CLOEXEC)
 	for _, fd := range ends {
-		for _, set := range [][2]int{{unix.F_SETSIG, int(sig)}, {unix.F_SETOWN, worker}, {unix.F_SETFL, unix.O_ASYNC}} {
+		for _, set := range [][2]int{{unix.F_SETSIG, int(unix.SIGTERM)}, {unix.F_SETOWN, worker}, {unix.F_SETFL, unix.O_ASYNC}} {
 			if err == nil {
 				_, err = unix.FcntlInt(uintptr(fd), set[0], set[1])
 			}

@@ -25,8 +25,14 @@ func SetUp() error {
 // Settle is for after the fork, or for a pause: what the worker need not wait for. A failure in it
 // costs no more than what it does, and is not reported.
 func Settle() {
-	keepSmall()
-	preferWorker()
+	// The heap grows by a fifth, and not by as much again. GOGC and GOMEMLIMIT in the environment are meant
+	// for the worker.
+	debug.SetGCPercent(20)
+	debug.SetMemoryLimit(math.MaxInt64)
+	// The kernel's OOM killer takes others before drainit, where CAP_SYS_RESOURCE permits that: without
+	// drainit the container ends, and its log and status say nothing. A -1000 would not be killed where
+	// that is the only way on (proc_pid_oom_score_adj(5)).
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"), 0)
 	boundQueue()
 	detach()
 }
@@ -72,18 +78,6 @@ func warmRuntime() {
 	close(release)
 	ended.Wait()
 }
-
-// keepSmall has the heap grow by a fifth, and not by as much again. GOGC and GOMEMLIMIT in the
-// environment are meant for the worker.
-func keepSmall() {
-	debug.SetGCPercent(20)
-	debug.SetMemoryLimit(math.MaxInt64)
-}
-
-// preferWorker has the kernel's OOM killer take others before drainit, where CAP_SYS_RESOURCE
-// permits that: without drainit the container ends, and its log and status say nothing. A -1000
-// would not be killed where that is the only way on (proc_pid_oom_score_adj(5)).
-func preferWorker() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"), 0) }
 
 // boundQueue has the kernel queue no more than this of the real-time signals that come to drainit, and
 // give EAGAIN to who sends one more by sigqueue(3). Each thread takes all that are queued before its next

@@ -25,9 +25,6 @@ const (
 	StatusNotFound      = 127
 )
 
-// defaultPath is searched where the environment has no PATH.
-const defaultPath = "/usr/local/bin:/bin:/usr/bin"
-
 // Config is how the worker is to be started.
 type Config struct {
 	Command []string // the program and its arguments, at least one
@@ -35,7 +32,6 @@ type Config struct {
 	// With a controlling terminal the worker leads a process group of its own, in the background;
 	// without one a session, where the kernel discards a TSTP that no process handles.
 	OnTerminal bool
-	OnDeath    unix.Signal // sent to the worker when drainit dies and is not PID 1
 }
 
 // Error says why the worker could not be started, and the exit status for that.
@@ -60,7 +56,7 @@ func Start(cfg Config) (pid int, err error) {
 		}
 		if err == nil {
 			if pid, err = fork(path, argv, attr); err == nil {
-				return pid, signalAtDeath(pid, cfg.OnDeath)
+				return pid, signalAtDeath(pid)
 			}
 			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
 				return 0, explain(argv, path, err)
@@ -79,7 +75,7 @@ func lookUp(name string) (all []string) {
 	}
 	path, ok := os.LookupEnv("PATH")
 	if !ok {
-		path = defaultPath
+		path = "/usr/local/bin:/bin:/usr/bin"
 	}
 	for dir := range strings.SplitSeq(path, ":") {
 		all = append(all, cmp.Or(dir, ".")+"/"+name)
@@ -114,17 +110,14 @@ func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, err erro
 	})
 }
 
-// orByShell executes a program, or has /bin/sh run what is none, as execvp does.
+// orByShell executes a program, or has /bin/sh run a script without "#!", as execvp does.
 func orByShell(path string, argv []string, exec func(string, []string) (int, error)) (pid int, err error) {
 	pid, err = exec(path, argv)
-	if errors.Is(err, unix.ENOEXEC) && !isELF(path) {
+	if errors.Is(err, unix.ENOEXEC) && !strings.HasPrefix(firstLine(path), "\x7fELF") { // that is for another kind of machine
 		return exec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...))
 	}
 	return pid, err
 }
-
-// isELF tells a program for another kind of machine from a script without "#!".
-func isELF(path string) bool { return strings.HasPrefix(firstLine(path), "\x7fELF") }
 
 // firstLine is as much of a file's first line as the kernel reads, "" where it can't be read.
 func firstLine(path string) string {
