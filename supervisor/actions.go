@@ -18,10 +18,7 @@ import (
 
 // request is the request to package forward for a signal that came, 0 if the worker exited by itself.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
-	deliver := s.cfg.Rewrites.Apply(cmp.Or(came, unix.SIGTERM))
-	if deliver == signals.Drop {
-		deliver = unix.SIGTERM
-	}
+	deliver := cmp.Or(s.cfg.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
 	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: s.sys.Ticks()}
 }
@@ -136,13 +133,12 @@ func (s *Supervisor) quiet() {
 	s.unhandled = err == nil && !handled
 	s.publish() // before any process is signalled
 	made, _ := s.deliver(s.ledger.Plan(r, all))
-	sent := processes(made)
-	for _, p := range sent {
-		s.ledger.Quieted(*p)
-		s.unfreeze(p.PID)
+	for _, d := range made {
+		s.ledger.Quieted(d.Process)
+		s.unfreeze(d.Process.PID)
 	}
 	if s.machine.Phase() != phase.Draining || err == nil && handled { // in a stop delay, no effect is not worth a warning
-		s.journal.Quiet(r.Signal, handled, sent, err)
+		s.journal.Quiet(r.Signal, handled, made, err)
 	}
 }
 
@@ -162,14 +158,7 @@ func (s *Supervisor) resume() {
 	r := s.request(forward.Resume, unix.SIGCONT)
 	made, _ := s.deliver(s.ledger.Plan(r, nil))
 	s.ledger.Resumed()
-	s.journal.Running(r.Signal, processes(made))
-}
-
-func processes(made []forward.Delivery) (all []*proc.Process) {
-	for i := range made {
-		all = append(all, &made[i].Process)
-	}
-	return all
+	s.journal.Running(r.Signal, made)
 }
 
 func (s *Supervisor) passThrough(came unix.Signal) {

@@ -123,7 +123,7 @@ func (s *Supervisor) prepare() error {
 	if err := spawn.SetUp(); err != nil {
 		return err
 	}
-	if at := s.cfg.HealthAddr; at.Given() {
+	if at := s.cfg.HealthAddr; at != (health.Address{}) {
 		if err := health.Serve(at, &s.health); err != nil {
 			return err
 		}

@@ -15,9 +15,6 @@ type Address struct {
 	at   netip.AddrPort
 }
 
-// Given reports whether there is one.
-func (a Address) Given() bool { return a.text != "" }
-
 // ParseAddress reads an address such as "127.0.0.1:8080", or ":8080" or "8080" for all addresses,
 // those of IPv4 too. localhost is the only name it takes: drainit has no resolver.
 func ParseAddress(s string) (Address, error) {

@@ -74,7 +74,7 @@ func TestWhereToListen(t *testing.T) {
 		":8080": "[::]:8080", "8080": "[::]:8080", "localhost:8080": "127.0.0.1:8080", "127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:1": "0.0.0.0:1",
 		"[::1]:65535": "[::1]:65535", "[::ffff:127.0.0.1]:80": "127.0.0.1:80",
 	} {
-		if a, err := ParseAddress(text); err != nil || !a.Given() || a.text != text || a.at.String() != want {
+		if a, err := ParseAddress(text); err != nil || a.text != text || a.at.String() != want {
 			t.Errorf("%q is %+v, %v; want %s", text, a, err, want)
 		}
 	}
@@ -82,7 +82,7 @@ func TestWhereToListen(t *testing.T) {
 		"", ":", "0", "-1", "http", "127.0.0.1", "127.0.0.1:", ":0", "127.0.0.1:0", ":65536", ":http", "::1:8080", "[::1]", "localhost", "localhost:", "mylocalhost:80",
 		"[::1]8080", "[fe80::1%eth0]:80", "127.1:80", ":80 ", " :80", "http://127.0.0.1:80", "[]:80", "*:80", ":80\n",
 	} {
-		if a, err := ParseAddress(s); err == nil || a.Given() || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "an address and not a name") {
+		if a, err := ParseAddress(s); err == nil || a != (Address{}) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "an address and not a name") {
 			t.Errorf("%q is %+v, %v", s, a, err)
 		}
 	}

@@ -65,9 +65,9 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	}
 }
 
-// Quiet is a TSTP: whether it is handled, the processes that it was sent to, and why that is
+// Quiet is a TSTP: whether it is handled, the deliveries that were made, and why that is
 // not known. A process is sent it once.
-func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []*proc.Process, err error) {
+func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []forward.Delivery, err error) {
 	switch {
 	case err != nil:
 		j.Say(quietUnknown, sig, err)
@@ -76,17 +76,21 @@ func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []*proc.Process, err
 	case len(sent) == 0:
 		j.Say(quietAlready, sig)
 	default:
-		j.Say(quieted, sig, names(sent))
+		j.Say(quieted, sig, recipients(sent))
 	}
 }
 
 // Running is the end of quiet.
-func (j *Journal) Running(sig unix.Signal, sent []*proc.Process) {
+func (j *Journal) Running(sig unix.Signal, sent []forward.Delivery) {
 	if len(sent) == 0 {
 		j.Say(running)
 		return
 	}
-	j.Say(runningSent, sig, names(sent))
+	j.Say(runningSent, sig, recipients(sent))
+}
+
+func recipients(sent []forward.Delivery) string {
+	return logx.List(sent, func(d forward.Delivery) string { return d.Process.String() })
 }
 
 // Draining is the first stop signal: where it was sent to, and what comes next.
