@@ -82,7 +82,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	s.shown = all
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
-	made, _ := s.deliver(plan)
+	made := s.deliver(plan)
 	watched := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died)
 	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding(), watched)
 	if purpose == forward.Stop {
@@ -109,11 +109,10 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 		}
 		return
 	}
-	made, failed := s.deliver(s.ledger.Plan(r, nil))
-	switch {
-	case len(made) > 0:
+	plan := s.ledger.Plan(r, nil)
+	if len(s.deliver(plan)) > 0 {
 		s.journal.Say(journal.Broadcast, unix.SIGTERM, why)
-	case failed != nil:
+	} else if len(plan) > 0 {
 		s.journal.Once(journal.LeftUnknown, why)
 	}
 }
@@ -132,7 +131,7 @@ func (s *Supervisor) quiet() {
 	}
 	s.unhandled = err == nil && !handled
 	s.publish() // before any process is signalled
-	made, _ := s.deliver(s.ledger.Plan(r, all))
+	made := s.deliver(s.ledger.Plan(r, all))
 	for _, d := range made {
 		s.ledger.Quieted(d.Process)
 		s.unfreeze(d.Process.PID)
@@ -156,7 +155,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 
 func (s *Supervisor) resume() {
 	r := s.request(forward.Resume, unix.SIGCONT)
-	made, _ := s.deliver(s.ledger.Plan(r, nil))
+	made := s.deliver(s.ledger.Plan(r, nil))
 	s.ledger.Resumed()
 	s.journal.Running(r.Signal, made)
 }
@@ -176,7 +175,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		s.journal.Once(journal.LeftUnknown, err)
 		return
 	}
-	_, _ = s.deliver(s.ledger.Plan(r, all))
+	s.deliver(s.ledger.Plan(r, all))
 }
 
 // suspends reports whether a TSTP is to stop drainit, as Ctrl-Z does any program that does not handle it.

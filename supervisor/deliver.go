@@ -13,8 +13,8 @@ import (
 	"drainit/internal/signals"
 )
 
-// deliver makes the deliveries, and returns those that were made and the first error.
-func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, failed error) {
+// deliver makes the deliveries, and returns those that were made.
+func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery) {
 	for _, d := range all {
 		if d.OnlyIfHandled { // the process may have executed another program
 			now, err := s.sys.Process(d.Process.PID)
@@ -22,13 +22,11 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery, f
 				continue
 			}
 		}
-		err := s.send(&d)
-		failed = cmp.Or(failed, err)
-		if err == nil {
+		if s.send(&d) == nil {
 			made = append(made, d)
 		}
 	}
-	return made, failed
+	return made
 }
 
 // send makes one delivery. No other function signals the worker's tree. A delivery that is not permitted

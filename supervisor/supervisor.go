@@ -96,7 +96,6 @@ func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	return outcome
 }
 
-// run runs the worker to its end.
 func (s *Supervisor) run() Outcome {
 	if err := s.prepare(); err != nil {
 		s.journal.NotStarted("cannot start: "+err.Error(), spawn.StatusFailed)

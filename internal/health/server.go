@@ -33,7 +33,6 @@ type server struct {
 	answer   []byte
 }
 
-// conn is one connection.
 type conn struct {
 	fd      int
 	until   time.Time
