@@ -47,7 +47,7 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	err := s.sys.Send(*d)
 	if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
 		s.ledger.Sent(*d, tick)
-		s.note("sent "+signals.Name(d.Signal)+": "+d.Rule, d.Reached()...)
+		s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, d.Reached()...)
 		s.continueStopped(d)
 	}
 	switch {

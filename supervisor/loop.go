@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/journal"
-	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
@@ -39,7 +37,7 @@ func (s *Supervisor) loop() {
 		}
 	}
 	s.job.ReturnTerminal()
-	s.journal.End(s.killed, s.exitCode().Status, s.job != nil)
+	s.journal.End(s.exitCode().Status, s.job != nil)
 }
 
 // takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether there
@@ -152,7 +150,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.publishStop()
 		s.journal.Announce(now, a, s.left)
 	case machine.AnnounceOver, machine.AnnounceForce:
-		s.killed = s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())
+		s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())
 	default:
 		s.journal.Announce(now, a, s.left)
 	}
@@ -195,37 +193,10 @@ func (s *Supervisor) publish() {
 
 // publishStop publishes the times of a stop that begins, for drainit status.
 func (s *Supervisor) publishStop() {
-	since := s.stopBegan()
+	since := s.journal.StopBegan()
 	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: machine.Forever}
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)
 	}
 	title.SetThread(proc.SecondThread(), stop.String())
-}
-
-// stopBegan is when the stop was requested, or the worker exited.
-func (s *Supervisor) stopBegan() time.Time {
-	since, requested := s.machine.Requested()
-	if !requested && s.worker.Gone() {
-		since = s.worker.Exit.At
-	}
-	return since
-}
-
-// note publishes what was done with some processes in a stop, or why nothing was (title.Notes). It is for
-// drainit status: not more than that can show, and where there are no such files nothing.
-func (s *Supervisor) note(words string, these ...proc.Process) {
-	const most = 10_000
-	if s.machine.Phase() < phase.Draining || s.noted > most {
-		return
-	}
-	if s.noted += len(these); s.notes == nil {
-		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
-		s.notes = os.NewFile(uintptr(fd), title.Notes)
-	}
-	text, line := []byte(nil), fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(s.stopBegan())), logx.Printable(words))
-	for _, p := range these {
-		text = fmt.Appendf(text, "%v%s", p.ID, line)
-	}
-	_, _ = s.notes.Write(text)
 }

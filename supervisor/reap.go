@@ -68,16 +68,16 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 		return
 	}
 	s.ledger.Exited(child.PID, child.Status)
-	s.note(worker.Exit{WaitEvent: child}.String(), proc.Process{ID: proc.ID{PID: child.PID}})
+	s.journal.Note(worker.Exit{WaitEvent: child}.String(), proc.Process{ID: proc.ID{PID: child.PID}})
 	s.warnDeath(child)
 	by := child.TermSignal()
-	if by == unix.SIGKILL && s.killed.Why != "" && s.killed.Victims == "" { // /proc did not show it
-		s.killed.Victims = journal.Unnamed
+	if k := &s.journal.Killed; by == unix.SIGKILL && k.Why != "" && k.Victims == "" { // /proc did not show it
+		k.Victims = journal.Unnamed
 	}
 	switch {
 	case isWorker:
 		s.recordExit(child)
-		if by != 0 && s.killed.Victims == "" && !s.job.Known(by) {
+		if by != 0 && s.journal.Killed.Victims == "" && !s.job.Known(by) {
 			s.journal.DiedOf(by)
 		}
 	case s.cfg.WarnReaped:

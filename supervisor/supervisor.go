@@ -55,11 +55,8 @@ type Supervisor struct {
 
 	died   chan int       // the pids of watched processes that have ended
 	shown  *proc.Snapshot // of all processes, taken in this step; nil for none
-	killed journal.Kill
 	atWork []proc.Process // when the stop began
 	clues  map[int]clue   // by pid
-	notes  *os.File       // title.Notes
-	noted  int            // lines of it
 
 	ready     atomic.Bool  // the worker is, as far as that was to be awaited
 	health    health.State // published, as are
@@ -92,7 +89,7 @@ func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
 	outcome := s.run()
-	outcome.Notes = s.notes
+	outcome.Notes = s.journal.Notes
 	return outcome
 }
 
@@ -210,7 +207,7 @@ func (s *Supervisor) exitCode() Outcome {
 			return Outcome{Status: interrupted, Interrupted: true}
 		}
 	}
-	if _, requested := s.machine.Requested(); requested && s.killed.Victims != "" && (status == 0 || remapped(status)) {
+	if _, requested := s.machine.Requested(); requested && s.journal.Killed.Victims != "" && (status == 0 || remapped(status)) {
 		status = killed
 	}
 	if remapped(status) {

@@ -15,6 +15,15 @@ import (
 
 // The lines of the end: what is killed, and what drainit ends with.
 
+// StopBegan is when the stop was requested, or the worker exited.
+func (j *Journal) StopBegan() time.Time {
+	since, requested := j.machine.Requested()
+	if !requested && j.worker.Gone() {
+		since = j.worker.Exit.At
+	}
+	return since
+}
+
 // Kill is the kill at the end of a stop.
 type Kill struct {
 	Why     string // "" where nothing was killed
@@ -64,15 +73,15 @@ func (j *Journal) workersEnd() []logx.Field { return ending(j.reason(), j.worker
 
 // Killing names each process that is about to be killed, at the end of the grace or by a
 // force-stop: it can't be asked afterwards.
-func (j *Journal) Killing(forced bool, left Left) Kill {
-	k := Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
+func (j *Journal) Killing(forced bool, left Left) {
+	j.Killed = Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
 	if left.Err != nil {
-		k.Victims = Unnamed
+		j.Killed.Victims = Unnamed
 	}
 	if forced {
 		j.why = reasonSecondStop
 		j.Say(killForced, left.states(), []logx.Field{logx.Value("reason", j.why)})
-		return k
+		return
 	}
 	j.why = reasonGrace
 	grace, hint := j.machine.Grace(), ""
@@ -82,16 +91,15 @@ func (j *Journal) Killing(forced bool, left Left) Kill {
 	} else if slices.ContainsFunc(left.All, drains) {
 		hint = "; --grace gives more time"
 	}
-	k.Why = fmt.Sprintf("grace period of %v over", grace)
+	j.Killed.Why = fmt.Sprintf("grace period of %v over", grace)
 	j.Say(killGrace, grace, left.states(), hint, []logx.Field{logx.Value("reason", j.why)})
-	return k
 }
 
 // End is the last line: how long it took, how the worker ended, what was killed and why; it is the
 // termination message, too, of a kill. It is for debugging where the worker ended by itself and left
 // nothing, with status 0 or on a terminal: a person there sees that.
-func (j *Journal) End(killed Kill, status int, onTerminal bool) {
-	since, requested := j.machine.Requested()
+func (j *Journal) End(status int, onTerminal bool) {
+	killed := j.Killed
 	if j.stuck {
 		killed = Kill{}
 	}
@@ -100,15 +108,13 @@ func (j *Journal) End(killed Kill, status int, onTerminal bool) {
 		fields = append(fields, logx.Value("killed", killed.Count))
 	}
 	told, words := killed.Victims != "", j.ended(killed, status)
-	lasted := func(since time.Time) phrase {
-		took := time.Since(since)
-		return phrase{logx.Round(took), []logx.Field{logx.Value("duration_s", logx.InTenths(took))}}
-	}
-	switch {
+	took := time.Since(j.StopBegan())
+	lasted := phrase{logx.Round(took), []logx.Field{logx.Value("duration_s", logx.InTenths(took))}}
+	switch _, requested := j.machine.Requested(); {
 	case requested:
-		j.last(endOfStop, told, lasted(since), words, fields, fieldsOf(Came(j.machine.StopSignal())))
+		j.last(endOfStop, told, lasted, words, fields, fieldsOf(Came(j.machine.StopSignal())))
 	case j.exited:
-		j.last(endOfLeft, told, lasted(j.worker.Exit.At), words, fields)
+		j.last(endOfLeft, told, lasted, words, fields)
 	case !told && (status == 0 || onTerminal):
 		j.last(endAsPlanned, told, words, fields)
 	default:

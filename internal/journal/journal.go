@@ -1,12 +1,13 @@
 // Package journal writes the lines of the loop: every sentence that drainit says of a
 // worker and its stop.
 //
-// It owns their words, and what is said once. It reads the machine and the worker; it
-// must never change them, read /proc or decide anything.
+// It owns their words, what is said once, and the notes for drainit status. It reads the machine
+// and the worker; it must never change them, read /proc or decide anything.
 package journal
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/title"
 	"drainit/internal/worker"
 )
 
@@ -35,8 +37,11 @@ type Journal struct {
 	why       string // a value of the field reason: why what was left was killed, "" where it was not
 	stuck     bool   // not all victims have ended: then the end names none
 	file      string // for the termination message, "" for none
+	noted     int    // lines of Notes
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
+	Killed  Kill     // the zero one until then
+	Notes   *os.File // title.Notes; nil for none
 }
 
 // New returns a journal that has said nothing.
@@ -79,6 +84,24 @@ func (j *Journal) last(m Message, told bool, args ...any) {
 		j.Say(messageFailed, j.file, err)
 	}
 	j.Log.Line(m.level, m.event, words, fields...)
+}
+
+// Note notes what was done with some processes in a stop, or why nothing was (title.Notes). It is for
+// drainit status: not more than that can show, and where there are no such files nothing.
+func (j *Journal) Note(words string, these ...proc.Process) {
+	const most = 10_000
+	if j.machine.Phase() < phase.Draining || j.noted > most {
+		return
+	}
+	if j.noted += len(these); j.Notes == nil {
+		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
+		j.Notes = os.NewFile(uintptr(fd), title.Notes)
+	}
+	text, line := []byte(nil), fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
+	for _, p := range these {
+		text = fmt.Appendf(text, "%v%s", p.ID, line)
+	}
+	_, _ = j.Notes.Write(text)
 }
 
 // line returns the words of a line and its fields: the phase, those of what the words name (of several
