@@ -91,9 +91,7 @@ func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 	case alone:
 		does += ". Better, in the script: trap 'kill $c; wait $c; exit $?' TERM; COMMAND & c=$!; wait $c"
 	}
-	if j.first("blocked trap") {
-		j.Say(trapWaits, shell, child, does)
-	}
+	j.Once(trapWaits, shell, child, does)
 }
 
 // ErrUntold says that /proc has no signal masks, as in gVisor.

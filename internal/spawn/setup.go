@@ -19,7 +19,18 @@ import (
 // the runtime gives the worker the default action of each that is.
 func SetUp() error {
 	warmRuntime()
-	return resetSignals()
+	// The worker inherits an empty mask from this thread, and default actions. The Go runtime resets in a
+	// child what it handles itself, which is all but these (runtime/signal_unix.go).
+	var none unix.Sigset_t
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
+		return os.NewSyscallError("rt_sigprocmask", err)
+	}
+	for _, sig := range []unix.Signal{32, 34, unix.SIGTTIN, unix.SIGTTOU} {
+		if _, err := sigqueue.SetAction(sig, sigqueue.Default); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Settle is for after the fork, or for a pause: what the worker need not wait for. A failure in it
@@ -33,24 +44,13 @@ func Settle() {
 	// drainit the container ends, and its log and status say nothing. A -1000 would not be killed where
 	// that is the only way on (proc_pid_oom_score_adj(5)).
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"), 0)
-	boundQueue()
+	// The kernel queues no more than this of the real-time signals that come to drainit, and gives EAGAIN to
+	// who sends one more by sigqueue(3). Each thread takes all that are queued before its next instruction,
+	// and each is looked for in the whole queue (kernel/signal.c, collect_signal): 100,000 would keep drainit
+	// from acting for minutes. One sent by kill(2) comes all the same, and so do all others.
+	const most = 1024 // the user's timers count, too (timer_create(2))
+	_ = unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: most, Max: most})
 	detach()
-}
-
-// resetSignals gives the worker an empty mask, which it inherits from this thread, and default
-// actions. The Go runtime resets in a child what it handles itself, which is all but these
-// (runtime/signal_unix.go).
-func resetSignals() error {
-	var none unix.Sigset_t
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
-		return os.NewSyscallError("rt_sigprocmask", err)
-	}
-	for _, sig := range []unix.Signal{32, 34, unix.SIGTTIN, unix.SIGTTOU} {
-		if _, err := sigqueue.SetAction(sig, sigqueue.Default); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel
@@ -77,15 +77,6 @@ func warmRuntime() {
 	started.Wait()
 	close(release)
 	ended.Wait()
-}
-
-// boundQueue has the kernel queue no more than this of the real-time signals that come to drainit, and
-// give EAGAIN to who sends one more by sigqueue(3). Each thread takes all that are queued before its next
-// instruction, and each is looked for in the whole queue (kernel/signal.c, collect_signal): 100,000 would
-// keep drainit from acting for minutes. One sent by kill(2) comes all the same, and so do all others.
-func boundQueue() {
-	const most = 1024 // the user's timers count, too (timer_create(2))
-	_ = unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: most, Max: most})
 }
 
 // detach lets go of what drainit was given: it pins no mount by its directory and holds no pipe
