@@ -24,7 +24,7 @@ const handBack = 4 * time.Second
 func findLimit(environ []string) (l limit) {
 	for _, l.variable = range []string{"OJS_SHUTDOWN_GRACE_PERIOD", "OJS_GRACE_PERIOD", "OJS_SHUTDOWN_TIMEOUT"} {
 		if l.value, _ = lookup(environ, l.variable); l.value != "" {
-			l.Duration, l.err = parseEndless(l.value, "25s, 25 (seconds) or infinity")
+			l.Duration, l.err = endless("25s, 25 (seconds) or infinity")(l.value)
 			return l
 		}
 	}

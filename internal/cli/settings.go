@@ -36,7 +36,7 @@ func (o *options) settings() []setting {
 	levels := []zapcore.Level{zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel}
 	return []setting{
 		{name: "termination-log", empty: true, set: into(&c.TerminationLog, parseFile)},
-		{name: "grace", short: "t", set: into(&c.Grace, parseGrace)},
+		{name: "grace", short: "t", set: into(&c.Grace, endless("25s, 25 (seconds), 0 (kill at once) or infinity"))},
 		{name: "stop-delay", set: into(&c.StopDelay, o.parseStopDelay)},
 		{name: "stop-signal", repeat: true, set: onto(&c.StopSignals, parseStopSignal)},
 		{name: "remap-exit", short: "e", repeat: true, set: onto(&c.RemapExit, number("exit status", 0, 255))},
@@ -118,17 +118,14 @@ func oneOf[T any](values []T, words ...string) func(string) (T, error) {
 // longest is the longest duration but Forever: a longer one was probably meant in milliseconds.
 const longest = 7 * 24 * time.Hour
 
-// parseGrace reads a grace period: a duration, or "infinity" for machine.Forever.
-func parseGrace(s string) (time.Duration, error) {
-	return parseEndless(s, "25s, 25 (seconds), 0 (kill at once) or infinity")
-}
-
-func parseEndless(s, want string) (time.Duration, error) {
-	switch strings.ToLower(s) {
-	case "infinity", "inf":
-		return machine.Forever, nil
+// endless returns a parser of durations that also takes "infinity", for machine.Forever.
+func endless(want string) func(string) (time.Duration, error) {
+	return func(value string) (time.Duration, error) {
+		if strings.EqualFold(value, "infinity") || strings.EqualFold(value, "inf") {
+			return machine.Forever, nil
+		}
+		return parseDuration(value, want)
 	}
-	return parseDuration(s, want)
 }
 
 // parseDelay reads a duration that can't be infinite.
