@@ -28,7 +28,7 @@ Others
   -p, --parent-death-signal SIG  sent to drainit when its own parent dies
       --ready-file FILE     not ready until FILE exists
       --ready-port PORT     not ready until PORT on loopback accepts
-      --termination-log FILE  why the worker was killed or not started
+      --termination-log FILE  write why the worker was killed or not started
       --log-level LEVEL     error, warn, info (default) or debug
   -w, --warn-reaped         log each reaped orphan
   -P, --pause               no COMMAND: reap until TERM or INT, as a pod's pause
@@ -36,11 +36,11 @@ Others
   -h, --help                this page
   -V, --version             the version
 Subcommands, for the drainit of this container, or the one with --pid N
-  status [--ready] [--plan] [--json]  0 while the worker lives, or takes work
-  quiet [--sleep DUR]       send TSTP and return when quiet, or that much later
+  status [--ready] [--plan] [--json]  0: the worker lives; --ready: takes work
+  quiet [--sleep DUR]       send TSTP; return when quiet, or after DUR
   resume                    send CONT
-  stop [--force] [--wait]   send TERM, or kill; --wait returns at the end
-  plan                      run COMMAND, print who gets the signal, and stop it
+  stop [--force] [--wait]   send TERM; --force kills; --wait waits for the end
+  plan                      run COMMAND, print the plan of a stop, and stop it
 
 DUR is 25s or 25, in seconds; --grace takes infinity too. Each flag with a value
 can be set in the environment: --grace is DRAINIT_GRACE. man drainit has it all.

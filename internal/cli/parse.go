@@ -85,7 +85,7 @@ func parse(args, environ []string) (*options, error) {
 		_ = o.apply(f, environ) // for the termination log: this error is the first
 		hint := "drainit --help lists the flags, and COMMAND's own come after COMMAND"
 		if at := slices.IndexFunc(args, func(arg string) bool { return arg == "--" || IsVerb([]string{arg}) }); at >= 0 && args[at] != "--" {
-			hint = "a verb is the first word: drainit " + args[at]
+			hint = "a subcommand must be the first argument: drainit " + args[at]
 		}
 		return o, fmt.Errorf("%w; %s", err, hint)
 	case o.version:

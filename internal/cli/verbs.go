@@ -57,7 +57,7 @@ func parseVerb(args []string, pid int) (inspect.Request, error) {
 	case err == nil && fs.NArg() > 0:
 		err = fmt.Errorf("unexpected %q", fs.Arg(0))
 	case err == nil && pid == 1:
-		err = errors.New("this drainit is PID 1, and a verb asks one that runs already")
+		err = errors.New("this drainit has just started as PID 1, and a subcommand asks one that runs already")
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w; a command of that name is run by: drainit -- %s", r.Verb, err, r.Verb)

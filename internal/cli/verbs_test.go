@@ -32,7 +32,7 @@ func TestVerbs(t *testing.T) {
 
 // A mistake is named before anything else, for an image may have a COMMAND of a verb's name.
 func TestVerbsMistakes(t *testing.T) {
-	const asPID1 = "this drainit is PID 1, and a verb asks one that runs already"
+	const asPID1 = "this drainit has just started as PID 1, and a subcommand asks one that runs already"
 	for args, problem := range map[string]string{ // the error between the verb and the hint
 		"status now":                 `unexpected "now"`,
 		"resume -- x y":              `unexpected "x"`,

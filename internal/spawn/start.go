@@ -142,7 +142,7 @@ func explain(argv []string, found string, err error) *Error {
 	case found == "" && strings.Contains(argv[0], "/"):
 		status, why = StatusNotFound, "there is no such file"
 	case found == "" && (len(argv) == 1 || strings.HasPrefix(argv[1], "-")):
-		status, why = StatusNotFound, "not found in PATH; a verb of drainit's is the first word, as in: drainit status"
+		status, why = StatusNotFound, "not found in PATH; a subcommand must be the first argument, as in: drainit status"
 	case found == "":
 		status, why = StatusNotFound, "not found in PATH"
 	case errors.Is(err, unix.EAGAIN):
