@@ -59,9 +59,9 @@ func (l *Ledger) leftTo(m *record) (why string, undecided bool) {
 		}
 		return "waits until " + writer + " has ended", false
 	case m.On(l.signalFor(m)) == proc.Dies:
-		return "not while " + up.String() + " lives: it would only die of it", false
+		return "not while " + up.String() + " lives: it would only die of the signal", false
 	case !l.actsUpon(m):
-		return "not while " + up.String() + " lives: it does not act upon it", false
+		return "not while " + up.String() + " lives: it does not act upon the signal", false
 	case l.alive(up) && up.sent != nil && l.now >= up.sent.tick+itsTime:
 		return up.String() + " above handles the stop signal and may have passed it on", true
 	}

@@ -26,8 +26,8 @@ func TestPlanGoesByDrainitsSettings(t *testing.T) {
 			` +PID SIGQUIT +SIGUSR1 +COMMAND +STOP\n`+
 			row+`handles +handles +perl +now, the worker\n`+
 			row+`handles +dies +  perl +left to perl\[\d+\]; else 2s before SIGKILL\n`+
-			row+`dies +dies +    perl +not while perl\[\d+\] lives: it would only die of it\n`+
-			row+`ignores +dies +  perl +not while perl\[\d+\] lives: it (does not act upon it|would only die of it)\n\z`, "")
+			row+`dies +dies +    perl +not while perl\[\d+\] lives: it would only die of the signal\n`+
+			row+`ignores +dies +  perl +not while perl\[\d+\] lives: it (does not act upon|would only die of) the signal\n\z`, "")
 	})
 }
 
@@ -49,7 +49,7 @@ func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
 		const row, left = `(?m)^ +\d+ +\d+ \w +[0-9.]+s perl +[0-9.]+s: `, `left to perl\[\d+\]$`
 		harness.WaitUntil(t, "all is decided", func() bool { return harness.Matches(`perl +\S+ not while`, c.Ask("status").Out) })
 		out := c.Ask("status").Out
-		for pattern, n := range map[string]int{row + `sent SIGTERM: the worker$`: 1, row + left: 2, row + `not while perl\[\d+\] lives: it would only die of it$`: 1} {
+		for pattern, n := range map[string]int{row + `sent SIGTERM: the worker$`: 1, row + left: 2, row + `not while perl\[\d+\] lives: it would only die of the signal$`: 1} {
 			if got := len(regexp.MustCompile(pattern).FindAllString(out, -1)); got != n {
 				t.Errorf("%d rows match %s, want %d, in\n%s", got, pattern, n, out)
 			}
@@ -67,7 +67,7 @@ func TestRehearsal(t *testing.T) {
 	}{
 		"each ends in time": {"--grace=20s", "a[TERM=7](b)", table +
 			`now, the worker \| [0-9.]+s: sent SIGTERM: the worker \| [0-9.]+s: exited with status 7\n` +
-			`[^\n]*not while perl\[\d+\] lives: it would only die of it \| [^\n]*[0-9.]+s: sent SIGTERM: [^\n]* \| [0-9.]+s: died of SIGTERM\n\z`, `stopped after`, 0},
+			`[^\n]*not while perl\[\d+\] lives: it would only die of the signal \| [^\n]*[0-9.]+s: sent SIGTERM: [^\n]* \| [0-9.]+s: died of SIGTERM\n\z`, `stopped after`, 0},
 		"one lives to the end of the grace period": {"--grace=1s", "a[-TERM]", table + `now, the worker \| [^\n]*: sent SIGTERM: the worker \| 1\.\ds: died of SIGKILL\n\z`, `killed perl`, 1},
 		"a signal of the platform's":               {"--stop-signal=USR1", "a[USR1=0,TERM]", table + `\| [^\n]*: sent SIGUSR1: the worker \| [0-9.]+s: exited with status 0\n\z`, `stopping: SIGUSR1`, 0},
 		"the worker fails":                         {"--grace=20s", "-", `\A\z`, `(?s)bad tree.*drainit: no plan: the worker ended`, 255},
