@@ -21,7 +21,7 @@ func TestQuiet(t *testing.T) {
 		{"in a group the snapshot tells the worker's name", "--forward group", "app[TERM]", "TSTP", "", "", []string{noEffect + "app[1] has no"}},
 		{"where the kernel shows no masks", "", "node[untold]", "TSTP; title drainit:quiet; TERM", "0s TERM node", "",
 			[]string{noEffect + "SIGTSTP was sent to no process, since which of them handle it is unknown: this kernel does not tell",
-				"this kernel does not tell which signals a process handles: below one that lives"}},
+				"this kernel does not tell which signals a process handles: drainit signals the processes below a living one only"}},
 		{"by a rewrite", "--rewrite TSTP:USR1", "sh" + quietly + "(a[USR1])", "TSTP", "0s USR1 a", "", []string{"quiet: SIGUSR1 to a["}},
 		{"twice: for those that are new, and undone for those that live", "", "sh(a" + quietly + ")",
 			"TSTP; TSTP; says quiet: no new process handles SIGTSTP; sh forks b" + quietly + "; 1s; TSTP; a exits 0; TSTP; CONT; 50ms",

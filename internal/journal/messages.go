@@ -80,6 +80,6 @@ var (
 	mayLack         = Message{"no_handler", atWarn, "%v died of %v at once: it may have no handler of its own, and then what it was doing is lost. Add one, or send the signal that it drains on: --rewrite %s:%s%s"}
 	ignoring        = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
 	trapWaits       = Message{"blocked_trap", atWarn, "%v can't run its trap until %v exits, %s"}
-	Untold          = Message{"kernel_tells_no_handlers", atInfo, "%v: below one that lives drainit signals only when the grace period is nearly over; --forward group signals all at once"}
+	Untold          = Message{"kernel_tells_no_handlers", atInfo, "%v: drainit signals the processes below a living one only when the grace period is nearly over; --forward group signals all at once"}
 	pm2Limit        = Message{"pm2_limit", atWarn, "%v kills %v 1.6s after the stop signal%s: write kill_timeout in its ecosystem file, or PM2_KILL_TIMEOUT, in milliseconds"}
 )

@@ -96,7 +96,7 @@ func TestKernelThatTellsNoHandlers(t *testing.T) {
 			p.WantExit(tt.status)
 			p.WantCount("got SIGTERM", 1)
 			p.WantCount("drained", 1)
-			p.WantLogged(`"msg":"this kernel does not tell which signals a process handles: below`, 1)
+			p.WantLogged(`"msg":"this kernel does not tell which signals a process handles: drainit signals`, 1)
 			p.WantLogged(`sent SIGTERM to .*: (the grace period is nearly over|the kill is near)`, map[bool]int{true: 1}[tt.late])
 			p.WantLogged(harness.KillLine, 0)
 			p.WantNothingLeft()
