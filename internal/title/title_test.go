@@ -66,10 +66,10 @@ func TestEachStopIsReadBack(t *testing.T) {
 
 // Whoever meets it in ps -L finds it in docs/operations.md.
 func TestStopIsNamedAsTheDocsHaveIt(t *testing.T) {
-	s := Stop{unix.SIGTERM, 29635200 * time.Second / 10, 30 * time.Second}
+	s := Stop{unix.SIGTERM, 29635200 * time.Second / 10, 35 * time.Second}
 	runtime.LockOSThread() // which ends with the test
 	SetThread(unix.Gettid(), s.String())
-	if b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid())); err != nil || string(b) != "15@hn6o0+8c\n" {
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid())); err != nil || string(b) != "15@hn6o0+9q\n" {
 		t.Errorf("%q, %v", b, err)
 	}
 	SetThread(0, s.String()) // names none, and says nothing
