@@ -87,7 +87,7 @@ const (
 	bits = 36 // 217 years; a Duration has 292
 )
 
-// String is SIGNAL@SINCE+GRACE, such as "15@hn6o0+9q" for SIGTERM and a grace of 30 s. +GRACE is
+// String is SIGNAL@SINCE+GRACE, such as "15@hn6o0+9q" for SIGTERM and a grace of 35 s. +GRACE is
 // missing if the grace never ends.
 func (s Stop) String() string {
 	text := strconv.Itoa(int(s.Signal)) + "@" + strconv.FormatInt(int64(s.Since/unit), base)
