@@ -15,7 +15,7 @@ const actsAfter, aSecond = 5, 100
 // BlockedTrap is a shell that was signalled and can't run its trap before a child ends.
 type BlockedTrap struct{ Shell, Child proc.Process }
 
-// BlockedTraps returns those of the last plan.
+// BlockedTraps returns the blocked traps of the last plan.
 func (l *Ledger) BlockedTraps() []BlockedTrap { return l.blockedTraps }
 
 // reached is the signal that has reached a process, or may have, whether it handled that, and whether it

@@ -7,17 +7,18 @@ import (
 	"drainit/internal/signals"
 )
 
-// Foreseen is what a stop would do with one process.
+// Foreseen says how a stop would treat one process.
 type Foreseen struct {
 	proc.Process
-	Signal unix.Signal // that it is sent, 0 for none
-	Now    bool        // at once, or when one above it has died of it or can't act upon it
-	Rule   string      // by which it is sent the signal now, or waits
-	Else   Purpose     // the call that sends it the signal otherwise; Stop for none
+	Signal unix.Signal // the signal that it would be sent, 0 for none
+	Now    bool        // at once, or when a process above it has died of the signal or can't act upon it
+	Rule   string      // the reason why it is signalled now, or waits
+	Else   Purpose     // the call that would signal it otherwise; Stop for none
 }
 
-// Foresee plays a stop of a snapshot: what dies of a signal by default dies of it at once, all others live on.
-// It plays it once more as if none slept: what is not signalled now in that is not certain.
+// Foresee plays a stop of a snapshot. A process without a handler dies of the signal at once, all others live
+// on. Foresee then plays the stop as if no process slept: a process that is not signalled now in that play is
+// not certain.
 func Foresee(self int, r Request, s *proc.Snapshot) (all []Foreseen) {
 	idle, busy := foresee(self, r, s, true), foresee(self, r, s, false)
 	for _, p := range s.Descendants(self) {

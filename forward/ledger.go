@@ -9,8 +9,8 @@ import (
 	"drainit/internal/program"
 )
 
-// Ledger is the history that decisions depend on: which process was sent what, how each of drainit's
-// children ended, and what the snapshots of a stop have shown. No process is sent a stop signal twice.
+// Ledger is the history that decisions depend on: the signals that each process was sent, how each child of
+// drainit ended, and the snapshots of a stop. By it drainit sends no process a stop signal twice.
 type Ledger struct {
 	self    int                      // drainit's pid
 	quieted map[proc.ID]proc.Process // those that were sent the quiet signal
@@ -38,15 +38,15 @@ type Ledger struct {
 	holding      bool // a process is held
 }
 
-// NewLedger returns the history of a drainit with this pid that has sent nothing.
+// NewLedger returns an empty history for a drainit with this pid.
 func NewLedger(self int) *Ledger {
 	return &Ledger{self: self, quieted: make(map[proc.ID]proc.Process)}
 }
 
-// Holding reports whether the last plan holds a process back for moments.
+// Holding reports whether the last plan makes a process wait for moments.
 func (l *Ledger) Holding() bool { return l.holding }
 
-// Start returns the first snapshot of the stop, nil before that was taken.
+// Start returns the first snapshot of the stop, nil before there is one.
 func (l *Ledger) Start() *proc.Snapshot { return l.start }
 
 // begin begins the history of a stop with its first snapshot. The roots are the worker, or all children
@@ -159,8 +159,8 @@ func (l *Ledger) children() (all []*record) {
 	return all
 }
 
-// Exited notes how a child of drainit ended. The last snapshot may have left it out, for
-// it was dead by then and not waited for.
+// Exited notes how a child of drainit ended. The last snapshot may lack the child, because it was dead by then
+// and not waited for.
 func (l *Ledger) Exited(pid int, status unix.WaitStatus) {
 	m := l.living[pid]
 	if m == nil {
@@ -176,11 +176,11 @@ func (l *Ledger) Exited(pid int, status unix.WaitStatus) {
 	}
 }
 
-// Died notes that a process that was watched has ended.
+// Died notes that a watched process has ended.
 func (l *Ledger) Died(pid int) { delete(l.living, pid) }
 
-// Sent notes a delivery that was made, or may not be (EPERM): either way it is not made
-// again. tick is proc.Ticks from before it was made.
+// Sent notes a delivery that was made, or that is not permitted (EPERM). Neither is made again. tick is
+// proc.Ticks from before the delivery.
 func (l *Ledger) Sent(d Delivery, tick uint64) {
 	how := &sent{signal: d.Signal, snapshot: l.snapshots, tick: tick}
 	to := []proc.Process{d.Process}
@@ -217,11 +217,11 @@ func (l *Ledger) sentWithGroup(m *record) bool {
 // Quieted notes that a process was sent the quiet signal.
 func (l *Ledger) Quieted(p proc.Process) { l.quieted[p.ID] = p }
 
-// IsQuieted reports whether it was.
+// IsQuieted reports whether a process was sent the quiet signal.
 func (l *Ledger) IsQuieted(id proc.ID) bool {
 	_, sent := l.quieted[id]
 	return sent
 }
 
-// Resumed forgets all that were: they may be quieted anew.
+// Resumed forgets the quieted processes: they may be quieted again.
 func (l *Ledger) Resumed() { clear(l.quieted) }

@@ -68,8 +68,8 @@ func copies(these []*proc.Process) (all []proc.Process) {
 	return all
 }
 
-// Handlers are the first processes that handle a signal on each way down from the worker, or from what
-// a worker that has gone left.
+// Handlers returns the first processes that handle a signal on each way down from the worker. If the worker has
+// gone, the ways begin at the processes that it left.
 func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
 	for _, root := range l.workers(r, s) {
 		all = append(all, nearest(r, s, root)...)

@@ -10,9 +10,9 @@ import (
 	"drainit/internal/signals"
 )
 
-// Plan returns the deliveries of a request, in their order. The snapshot is proc.Reader.Tree's; nil
-// stands for a /proc that could not be read, or need not be (NeedsTree). What is final is noted in
-// the ledger; a delivery is noted when it has been made (Sent).
+// Plan returns the deliveries of a request, in their order. The snapshot comes from proc.Reader.Tree. It is nil
+// if /proc could not be read, or need not be (NeedsTree). The ledger notes final decisions now, and a delivery
+// after it was made (Sent).
 func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
 	l.plan, l.planned, l.blockedTraps, l.holding = nil, make(map[proc.ID]bool), nil, false
 	switch r.Purpose {
@@ -30,7 +30,7 @@ func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
 	return l.plan
 }
 
-// NeedsTree reports whether the plan of a request depends on what is below the worker.
+// NeedsTree reports whether the plan of a request depends on the processes below the worker.
 func (l *Ledger) NeedsTree(r Request) bool {
 	switch {
 	case r.Purpose.OfStop():

@@ -1,14 +1,13 @@
 // Package forward decides which processes get a signal: a request and a snapshot in, deliveries out.
 //
-// Below the worker, drainit sends the stop signal only to a process of which it is certain that no process
-// has signalled it, or when the grace period is nearly over: for many workers a second signal is a
-// force-stop. Certain are: one that is untouched (proc.Process); one whose parent drainit signalled, which
-// had no handler at any time and died of that; one below a process that ignores the signal or still has
-// it pending; a child that a dash or busybox waits for in wait4(2). All others are signalled only if they
-// are untouched. No program is an exception.
+// For many workers a second stop signal is a force-stop. So below the worker, drainit sends the stop signal
+// only to a process that certainly no other process has signalled, until the grace period is nearly over.
+// It is certain of an untouched process (proc.Process); of one whose parent had no handler at any time and
+// died of drainit's signal; of one below a process that ignores the signal or still has it pending; and of
+// the child that a dash or busybox waits for in wait4(2). This holds for every program.
 //
 // It owns every choice of recipients, and the history that the choices of a stop depend on. It must never
-// do I/O, send a signal, read a clock or write a line: it can be walked whole, without a process.
+// do I/O, send a signal, read a clock or write a line. So tests can walk it whole, without a process.
 package forward
 
 import (
@@ -17,24 +16,24 @@ import (
 	"drainit/internal/proc"
 )
 
-// Purpose is what a signal is for.
+// Purpose is the reason for a signal.
 type Purpose uint8
 
 // The purposes. The first four are the steps of a stop.
 const (
 	Stop        Purpose = iota // the first stop signal
-	Orphans                    // a stop goes on: those that no other process can have signalled
-	LastCall                   // the grace period is nearly over: orphans as well that another may have signalled
-	FinalCall                  // the kill is near: all that were not signalled
+	Orphans                    // the stop goes on: the orphans that no other process can have signalled
+	LastCall                   // the grace period is nearly over: also the orphans that another may have signalled
+	FinalCall                  // the kill is near: all processes that were not signalled
 	Quiet                      // the worker is to take no new work
-	Resume                     // it may again
-	PassThrough                // any other signal: it means nothing to drainit
+	Resume                     // the worker may take work again
+	PassThrough                // any other signal, to which drainit does not react
 )
 
-// OfStop reports whether it is a step of a stop.
+// OfStop reports whether the purpose is a step of a stop.
 func (p Purpose) OfStop() bool { return p <= FinalCall }
 
-// Mode is which processes get a signal.
+// Mode says which processes get a signal.
 type Mode uint8
 
 // The modes of --forward.
@@ -52,24 +51,24 @@ type Request struct {
 	Signal  unix.Signal // after the rewrite
 	Mode    Mode
 	Worker  Worker
-	Tick    uint64 // when a step of a stop is, as proc.Ticks tells
+	Tick    uint64 // the time of a step of a stop, from proc.Ticks
 }
 
-// Worker is what is known of the worker beside its snapshot.
+// Worker has the facts about the worker that no snapshot shows.
 type Worker struct {
 	PID        int
 	PGID       int  // the process group that the first worker was given
 	Gone       bool // it has been waited for
-	Daemonizes bool // what it leaves when it exits is its work
+	Daemonizes bool // the processes that it leaves do its work
 }
 
-// Target is what a delivery goes to.
+// Target is the receiver of a delivery.
 type Target uint8
 
 // The targets.
 const (
 	ToProcess   Target = iota // Delivery.Process
-	ToGroup                   // its process group, Delivery.PGID; or the process alone, where it has left that
+	ToGroup                   // its process group, Delivery.PGID; or the process alone, if it has left the group
 	ToNamespace               // every process of the PID namespace
 	ToTree                    // every process below drainit
 )
@@ -77,18 +76,18 @@ const (
 // Delivery is a signal to be sent.
 type Delivery struct {
 	Target  Target
-	Process proc.Process // of a worker that /proc hides, no more than the pid is known
+	Process proc.Process // if /proc hides the worker, only its pid is known
 	PGID    int
 	Signal  unix.Signal
 	Child   bool   // Process is drainit's child: its pid can't be another's
-	Rule    string // why, for the log; "" is not worth a line
-	Stop    bool   // the stop signal: noted as such, and a process that is stopped is continued after it
+	Rule    string // the reason, for the log; "": no line
+	Stop    bool   // it is the stop signal: the ledger notes it, and a stopped process is continued after it
 
-	OnlyIfHandled bool           // it would stop the process: sent only if that handles it still
-	Members       []proc.Process // of the group, as far as they are known
+	OnlyIfHandled bool           // the default action would stop the process: sent only if it still handles the signal
+	Members       []proc.Process // the known members of the group
 }
 
-// Reached returns the processes that the delivery goes to, as far as they are known.
+// Reached returns the known processes that the delivery goes to.
 func (d Delivery) Reached() []proc.Process {
 	if len(d.Members) > 0 {
 		return d.Members

@@ -7,14 +7,14 @@ import (
 	"drainit/internal/program"
 )
 
-// Successor is a process that took the worker's place: its exit status is the one that counts.
+// Successor is a process that took the worker's place. Its exit status counts.
 type Successor struct {
 	proc.Process
-	Sent unix.Signal      // the stop signal that it was sent, 0 for none
+	Sent unix.Signal      // the stop signal that it got, 0 for none
 	Exit *unix.WaitStatus // nil while it lives
 }
 
-// Successor returns that of the last plan, if there is one, once.
+// Successor returns the successor of the last plan, once.
 func (l *Ledger) Successor() (s Successor, ok bool) {
 	m := l.successor
 	if m == nil {
@@ -28,7 +28,7 @@ func (l *Ledger) Successor() (s Successor, ok bool) {
 	return s, true
 }
 
-// PromoteLast finds the worker's successor where nothing is left.
+// PromoteLast finds the worker's successor when no process is left.
 func (l *Ledger) PromoteLast() { l.promoteSuccessor(true) }
 
 // mostDeferred bounds the snapshots for which the choice of a successor is put off.

@@ -6,15 +6,14 @@ import (
 	"drainit/internal/proc"
 )
 
-// Waiting are processes that were not signalled, and the rule by which, where that is not the one of
-// the plan before.
+// Waiting are processes that were not signalled, with the rule, if that has changed since the last plan.
 type Waiting struct {
 	Processes []proc.Process // mostly one
 	Rule      string
-	Undecided bool // another may have signalled them
+	Undecided bool // another process may have signalled them
 }
 
-// Waiting returns those of the last plan, each once.
+// Waiting returns the waiting processes of the last plan, each once.
 func (l *Ledger) Waiting() []Waiting {
 	all := l.waiting
 	l.waiting = nil
@@ -68,8 +67,8 @@ func (l *Ledger) leftTo(m *record) (why string, undecided bool) {
 	return "left to " + up.String(), false
 }
 
-// Watched are the processes whose death can leave an orphan, or let a reader of their pipe have its
-// turn, and is not reported by wait4.
+// Watched returns the processes whose death is not reported by wait4, and can leave an orphan or let a reader
+// of their pipe have its turn.
 func (l *Ledger) Watched() (all []proc.ID) {
 	writes := make(map[int]bool)
 	for pid := range l.living {

@@ -22,8 +22,8 @@ func SignalChild(pid int, sig unix.Signal) error {
 	return wrapKill(unix.Kill(pid, sig))
 }
 
-// SignalGroup sends a signal to the process group that a child of drainit leads. Once the child
-// has been waited for, the group may be another's.
+// SignalGroup sends a signal to the process group that a child of drainit leads. After the child has been
+// waited for, the group may belong to another process.
 func SignalGroup(leader int, sig unix.Signal) error {
 	if leader <= 1 {
 		return fmt.Errorf("cannot signal group %d: not a child's", leader)
@@ -31,10 +31,9 @@ func SignalGroup(leader int, sig unix.Signal) error {
 	return wrapKill(unix.Kill(-leader, sig))
 }
 
-// Signal sends a signal to a process that need not be drainit's child. read checks its start time
-// while a pidfd is open, so the signal reaches this process or none. Before Linux 5.3, and where a
-// seccomp profile refuses pidfds, it goes by the pid. The error is ErrGone, that of read, or that of
-// kill(2).
+// Signal sends a signal to a process that need not be a child of drainit. read checks the start time while a
+// pidfd is open, so the signal reaches this process or none. Before Linux 5.3, and if a seccomp profile refuses
+// pidfds, Signal uses the pid. The error is ErrGone, that of read, or that of kill(2).
 func Signal(id proc.ID, sig unix.Signal, read func(pid int) (proc.Process, error)) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("cannot signal pid %d", id.PID)
@@ -65,5 +64,5 @@ func wrapKill(err error) error {
 	return os.NewSyscallError("kill", err)
 }
 
-// SignalInit sends a signal to PID 1, for a verb.
+// SignalInit sends a signal to PID 1, for a subcommand.
 func SignalInit(sig unix.Signal) error { return wrapKill(unix.Kill(1, sig)) }

@@ -49,8 +49,8 @@ func HasExited(pid int) bool {
 // Terminated reports whether the child has ended, by itself or by a signal.
 func (e WaitEvent) Terminated() bool { return e.Status.Exited() || e.Status.Signaled() }
 
-// ExitStatus is the status a shell would report: the exit status, or 128+n after death by
-// signal n. The child must be Terminated.
+// ExitStatus is the status that a shell would report: the exit status, or 128+n after death by signal n. The
+// child must be Terminated.
 func (e WaitEvent) ExitStatus() int {
 	if e.Status.Signaled() {
 		return 128 + int(e.Status.Signal())
@@ -58,7 +58,7 @@ func (e WaitEvent) ExitStatus() int {
 	return e.Status.ExitStatus()
 }
 
-// TermSignal is the signal that ended the child, 0 where it exited by itself.
+// TermSignal is the signal that ended the child, 0 if it exited by itself.
 func (e WaitEvent) TermSignal() unix.Signal {
 	if e.Status.Signaled() {
 		return e.Status.Signal()

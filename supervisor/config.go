@@ -22,20 +22,20 @@ type Config struct {
 	Rewrites          signals.Rewrites
 	Mode              forward.Mode
 	SecondStopIgnored bool        // a repeated stop signal does not kill at once
-	Forking           bool        // a worker that exits with 0 runs on in what it leaves
+	Forking           bool        // the worker daemonizes: the processes that it leaves do its work
 	RemapExit         []int       // statuses to report as 0
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
-	Ready             ready.Condition // running is published once it holds
+	Ready             ready.Condition // the phase is starting until it holds
 	TerminationLog    string          // the file of the last message, absolute; empty: none
 	Given             []string        // each flag and variable that set one of these, for the log
-	Warning           string          // of one of them
+	Warning           string          // about one of them, to be logged
 
 	stops []unix.Signal // all that begin the stop
 }
 
-// PlatformSignal is the stop signal that the platform will send, as far as it was given.
+// PlatformSignal is the stop signal that the platform will send, as far as the settings tell.
 func (c Config) PlatformSignal() unix.Signal {
 	for _, sig := range append(slices.Clone(c.StopSignals), unix.SIGTERM) {
 		if c.Rewrites.Apply(sig) != signals.Drop {

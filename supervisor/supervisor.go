@@ -34,14 +34,14 @@ import (
 	"drainit/reaper"
 )
 
-// Outcome is how drainit is to end.
+// Outcome says how drainit must end.
 type Outcome struct {
 	Status      int      // 0 to 255
-	Interrupted bool     // by INT itself (term.EndByInterrupt)
+	Interrupted bool     // drainit must die of INT (term.EndByInterrupt)
 	Notes       *os.File // title.Notes; nil for none
 }
 
-// Supervisor is the loop: one goroutine, so that nothing here needs a lock. It must run on the locked main
+// Supervisor is the loop. It is one goroutine, so nothing here needs a lock. It must run on the locked main
 // thread, whose signal mask the worker inherits.
 type Supervisor struct {
 	cfg     Config
@@ -84,7 +84,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 	return s
 }
 
-// Run runs the worker to its end. It must be called on the locked main thread; the log stays open.
+// Run runs the worker to its end. The caller must be on the locked main thread. The log stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
@@ -217,7 +217,7 @@ func (s *Supervisor) exitCode() Outcome {
 }
 
 // Pause reaps orphans until TERM or INT comes, without a worker, as the first container of a pod does. Its
-// title names no phase, so that the verbs ask the drainits of the other containers.
+// title names no phase, so the subcommands ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	if err := spawn.SetUp(); err != nil {
 		return err

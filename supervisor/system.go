@@ -11,8 +11,8 @@ import (
 	"drainit/reaper"
 )
 
-// System is all that the loop does to the world outside, but for drainit's own terminal, log and title:
-// the functions of these names in packages spawn, reaper and proc, and watch.Watcher.Set.
+// System is everything that the loop does to the outside, except drainit's own terminal, log and title. Its
+// functions have these names in packages spawn, reaper and proc, and watch.Watcher.Set.
 type System interface {
 	Start(spawn.Config) (pid int, err error)
 	Wait() (e reaper.WaitEvent, ok bool, err error)

@@ -18,9 +18,9 @@ import (
 	"drainit/supervisor"
 )
 
-// Rehearse is drainit plan: it runs a worker until that has settled, stops it as the platform would, and prints
-// beside the plan what happened. The status is 0, or 1 where a process was killed, or the worker ended before the
-// stop. It must be called on the locked main thread.
+// Rehearse is drainit plan. It runs a worker until the processes have settled, stops it as the platform would,
+// and prints the plan with what happened. The status is 1 if a process was killed or the worker ended before
+// the stop, else 0. The caller must be on the locked main thread.
 func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say func(line error)) supervisor.Outcome {
 	stdout, _ := unix.FcntlInt(uintptr(unix.Stdout), unix.F_DUPFD_CLOEXEC, 0) // drainit lets go of its own
 	d := &instance{system: linux(), stdout: os.NewFile(uintptr(stdout), "stdout"), say: say,

@@ -1,8 +1,8 @@
-// Package inspect is the verbs: what a drainit that is called beside a running one can
-// ask it. They need no shell, socket or file, only /proc and kill(2).
+// Package inspect has the subcommands, which ask a running drainit. They need no shell, socket or file, only
+// /proc and kill(2).
 //
-// It runs in a process of its own, but for drainit plan, which asks itself. It must never signal anything but the
-// drainit that it has found, nor send a second stop signal unless it is asked to: that would kill.
+// It runs in a process of its own, except for drainit plan, which asks itself. It must never signal any process
+// but the drainit that it has found. It must send a second stop signal only on request: that would kill.
 package inspect
 
 import (
@@ -21,7 +21,7 @@ import (
 	"drainit/supervisor"
 )
 
-// The verbs.
+// The subcommands.
 const (
 	VerbStatus = "status"
 	VerbQuiet  = "quiet"
@@ -29,19 +29,19 @@ const (
 	VerbStop   = "stop"
 )
 
-// Verbs are all of them.
+// Verbs has all subcommands.
 var Verbs = []string{VerbStatus, VerbQuiet, VerbResume, VerbStop}
 
-// Request is a verb with its flags.
+// Request is a subcommand with its flags.
 type Request struct {
 	Verb  string
-	Ready bool          // status: 0 only when running
+	Ready bool          // status: 0 only in phase running
 	JSON  bool          // status: for programs
-	Plan  bool          // status: with what a stop would do
+	Plan  bool          // status: show what a stop would do
 	Sleep time.Duration // quiet: how long to wait once it is quiet
 	Force bool          // stop: kill
 	Wait  bool          // stop: return when drainit has ended
-	PID   int           // of the drainit that is meant; 0 where there is only one
+	PID   int           // the drainit to ask; 0 to find it
 }
 
 // Exit statuses beside 0: the answer is no, or drainit can't be asked.
@@ -57,8 +57,8 @@ type instance struct {
 	config func(pid int) (supervisor.Config, error) // reads what a drainit was asked for, as far as it may
 }
 
-// Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer
-// is no, 125 if it can't be asked. It calls say with each line for people.
+// Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer is no, 125
+// if it cannot be asked. It calls say with each line for people.
 func Run(r Request, stdout io.Writer, say func(line error), config func(pid int) (supervisor.Config, error)) (status int) {
 	sys := linux()
 	found, err := sys.locate(r.PID)

@@ -31,7 +31,7 @@ type Kill struct {
 	Count   int    // of them, 0 where that is not known
 }
 
-// Unnamed stands for victims that /proc does not show.
+// Unnamed stands for killed processes that /proc does not show.
 const Unnamed = "what was left"
 
 // The values of the field reason: why the worker ended, or what was left was killed.
@@ -71,8 +71,8 @@ func ending(reason string, status int) []logx.Field {
 // workersEnd are those of a line about the worker's.
 func (j *Journal) workersEnd() []logx.Field { return ending(j.reason(), j.worker.Exit.ExitStatus()) }
 
-// Killing names each process that is about to be killed, at the end of the grace or by a
-// force-stop: it can't be asked afterwards.
+// Killing names each process that is about to be killed, at the end of the grace period or by a force-stop.
+// After the kill it can't be read.
 func (j *Journal) Killing(forced bool, left Left) {
 	j.Killed = Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
 	if left.Err != nil {
@@ -95,9 +95,9 @@ func (j *Journal) Killing(forced bool, left Left) {
 	j.Say(killGrace, grace, left.states(), hint, []logx.Field{logx.Value("reason", j.why)})
 }
 
-// End is the last line: how long it took, how the worker ended, what was killed and why; it is the
-// termination message, too, of a kill. It is for debugging where the worker ended by itself and left
-// nothing, with status 0 or on a terminal: a person there sees that.
+// End writes the last line: how long the stop took, how the worker ended, which processes were killed and why.
+// After a kill it is the termination message, too. Its level is debug if the worker ended by itself and left no
+// process, with status 0 or on a terminal, where a person sees that.
 func (j *Journal) End(status int, onTerminal bool) {
 	killed := j.Killed
 	if j.stuck {

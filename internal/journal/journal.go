@@ -1,8 +1,8 @@
-// Package journal writes the lines of the loop: every sentence that drainit says of a
-// worker and its stop.
+// Package journal writes the lines of the loop: every line about a worker and its stop.
 //
-// It owns their words, what is said once, and the notes for drainit status. It reads the machine
-// and the worker; it must never change them, read /proc or decide anything.
+// It owns their words, which lines appear only once, and the notes for drainit status. It reads the machine
+// and the worker. It must never
+// change them, read /proc or decide anything.
 package journal
 
 import (
@@ -23,7 +23,7 @@ import (
 	"drainit/internal/worker"
 )
 
-// Journal writes the lines of the loop, and keeps what is said once.
+// Journal writes the lines of the loop, and remembers the lines that appear only once.
 type Journal struct {
 	Log     *logx.Log
 	machine *machine.Machine
@@ -44,7 +44,7 @@ type Journal struct {
 	Notes   *os.File // title.Notes; nil for none
 }
 
-// New returns a journal that has said nothing.
+// New returns a journal that has written no line.
 func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
 	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), waiting: make(map[int]forward.Waiting), file: file}
 }

@@ -19,12 +19,12 @@ import (
 
 // The lines of a worker's life, in the order in which they come.
 
-// NotStarted is why there is no worker, and the exit status for that.
+// NotStarted writes why there is no worker, with the exit status.
 func (j *Journal) NotStarted(why string, status int) {
 	j.last(notStarted, true, why, ending(reasonNotStarted, status))
 }
 
-// StoppedEarly is a stop signal that came before the worker was started.
+// StoppedEarly writes that a stop signal came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
 	j.last(endEarly, true, Came(sig), ending(reasonStop, status))
 }
@@ -65,8 +65,8 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	}
 }
 
-// Quiet is a TSTP: whether it is handled, the deliveries that were made, and why that is
-// not known. A process is sent it once.
+// Quiet writes the line of a TSTP: whether a process handles it, the processes that it was sent to, and why
+// that is not known. A process is sent it once.
 func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []forward.Delivery, err error) {
 	switch {
 	case err != nil:
@@ -80,7 +80,7 @@ func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []forward.Delivery, 
 	}
 }
 
-// Running is the end of quiet.
+// Running writes the end of quiet.
 func (j *Journal) Running(sig unix.Signal, sent []forward.Delivery) {
 	if len(sent) == 0 {
 		j.Say(running)
@@ -93,7 +93,7 @@ func recipients(sent []forward.Delivery) string {
 	return logx.List(sent, func(d forward.Delivery) string { return d.Process.String() })
 }
 
-// Draining is the first stop signal: where it was sent to, and what comes next.
+// Draining writes the line of the first stop signal: its receivers, and the next step.
 func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
 	then := j.timeLeft(now)
 	if end, ok := j.machine.GraceEnd(); ok {
@@ -123,9 +123,9 @@ func (j *Journal) sentTo(before string) phrase {
 	return phrase{words, fieldsOf(first.Signal)}
 }
 
-// Exited is a worker that exited by itself and left something. A process that dies with it,
-// and is only not reaped yet, is not worth a line. sig is sent to them, and mayFork says
-// that it may have daemonized.
+// Exited writes that the worker exited by itself and left processes. A process that dies with it, and is only
+// not reaped yet, gets no line. sig is sent to the others, and mayFork says that the worker may have
+// daemonized.
 func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool) {
 	if left.Err == nil && len(left.All) == 0 {
 		return
@@ -141,19 +141,19 @@ func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool
 	j.Say(leftBehind, j.worker, j.worker.Exit, left, then, hint, j.workersEnd())
 }
 
-// Successor is the process that took the worker's place.
+// Successor writes that a process took the worker's place.
 func (j *Journal) Successor(p proc.Process) {
 	j.Say(successor, j.worker, j.worker.Exit, p, j.workersEnd())
 }
 
-// Daemonized is a worker that exited and runs on in what it left.
+// Daemonized writes that the worker exited and runs on in the processes that it left.
 func (j *Journal) Daemonized(left []*proc.Process) {
 	j.exited = true
 	j.Say(daemonized, j.worker, j.worker.Exit, Left{All: left}, j.workersEnd())
 }
 
-// DiedOf is a worker that died of a signal that was no stop: by the status alone it looks
-// like one.
+// DiedOf writes that the worker died of a signal that was not a stop signal. By the status alone it looks like
+// one.
 func (j *Journal) DiedOf(by unix.Signal) {
 	m := diedForwarded
 	switch sent := j.worker.Sent.Has(by); {
@@ -169,7 +169,7 @@ func (j *Journal) DiedOf(by unix.Signal) {
 	j.Message = j.Say(m, j.worker, by, j.workersEnd())
 }
 
-// Reaped is an orphan that has ended, as tini's -w says it. Its name went with it.
+// Reaped writes that an orphan has ended, as tini's -w does. Its name is lost by then.
 func (j *Journal) Reaped(e reaper.WaitEvent) {
 	j.Say(reaped, e.PID, e.ExitStatus(), []logx.Field{logx.Value("pid", e.PID), logx.Value("status", e.ExitStatus())})
 }
@@ -192,7 +192,7 @@ func (j *Journal) Sent(d forward.Delivery) {
 	}
 }
 
-// Waiting is for processes that were not signalled, and why.
+// Waiting writes which processes were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
 	these := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}
 	later := "drainit signals it shortly before SIGKILL"
@@ -209,7 +209,7 @@ func (j *Journal) Waiting(w forward.Waiting) {
 	}
 }
 
-// Refused is a process that may not be signalled, once.
+// Refused writes that a process may not be signalled, once.
 func (j *Journal) Refused(d forward.Delivery, err error) {
 	if errors.Is(err, reaper.ErrGone) || !j.first(fmt.Sprint("refused ", d.Process.ID)) {
 		return

@@ -2,8 +2,8 @@ package journal
 
 import "go.uber.org/zap/zapcore"
 
-// Message is a line of the log. Its event is a word that alerts rely on; its words, a format, may change.
-// Several may be about the same event. docs/messages.md is made from all there are.
+// Message is a line of the log. Alerts rely on its event, a word. Its text, a format, may change. Several
+// messages may have the same event. docs/messages.md is made from all of them.
 type Message struct {
 	event string
 	level zapcore.Level
@@ -17,8 +17,8 @@ const (
 	atError = zapcore.ErrorLevel
 )
 
-// All lines. The supervisor says those with a capital by Say or Once, the others have a function of Journal's, which
-// knows what is in them. The last line of a life is one of event ended.
+// All lines. The supervisor writes the exported ones by Say or Once. The others have a function of Journal. The last
+// line of a life has event ended.
 var (
 	Settings        = Message{"settings", atDebug, "settings: %s; pid %d"}
 	WorkersLimit    = Message{"worker_limit", atWarn, "%s"}

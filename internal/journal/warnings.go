@@ -20,8 +20,9 @@ import (
 // The warnings of a start that loses jobs under other inits: each says which process does
 // what wrong, and what to write instead.
 
-// Wrapped is a worker that is a shell or a launcher; the processes at work are below it. replaceable is
-// whether one alone could take its place. No advice is better than one that loses a job.
+// Wrapped warns that the worker is a shell or a launcher, with the processes at work below it. replaceable says
+// that one of them alone could take its place. Without it there is no advice: no advice is better than one that
+// loses a job.
 func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mode, replaceable bool) {
 	if !j.first("wrapped") {
 		return
@@ -46,9 +47,9 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 	}
 }
 
-// NoHandler is a process that died of the stop signal for want of a handler: certainly, or
-// maybe. sent is that process, or the one above it that passed the signal on; came is the signal that
-// came to drainit. Each program is named once.
+// NoHandler writes that a process died of the stop signal because it has no handler; certain says that this is
+// known. sent is that process, or the process above it that passed the signal on. came is the signal that came
+// to drainit. Each program is named once.
 func (j *Journal) NoHandler(p, sent proc.Process, sig, came unix.Signal, certain bool) {
 	isTsx := func(arg string) bool { return path.Base(arg) == "tsx" }
 	hint := map[bool]string{true: ". If it has one, tsx ended it for being busy: start node --import tsx"}[slices.ContainsFunc(sent.Args, isTsx)]
@@ -74,15 +75,15 @@ func drainsOn(p proc.Process, came unix.Signal, these ...unix.Signal) string {
 
 func short(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig), "SIG") }
 
-// Ignores is a process at work that ignores the stop signal, or a worker that does.
+// Ignores writes that the worker, or a process at work, ignores the stop signal.
 func (j *Journal) Ignores(now time.Time, p proc.Process, sig unix.Signal) {
 	if j.first("ignores: " + p.Comm) {
 		j.Say(ignoring, p, sig, j.timeLeft(now))
 	}
 }
 
-// BlockedTrap is a shell whose trap can't run: it waits for a command first, child. alone is whether
-// that is a command without a pipe, whose pid $! is.
+// BlockedTrap writes that a shell can't run its trap because it first waits for a command, child. alone says
+// that the command is in no pipe, so that $! is its pid.
 func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 	does := fmt.Sprintf("so drainit signalled %v itself", child)
 	switch {
@@ -97,7 +98,8 @@ func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 // ErrUntold says that /proc has no signal masks, as in gVisor.
 var ErrUntold = errors.New("this kernel does not tell which signals a process handles")
 
-// PM2 is an application of PM2, which has a limit of its own. known is whether it has not been given another.
+// PM2 writes that PM2 will kill an application by its own limit. known says that the application surely has no
+// other limit.
 func (j *Journal) PM2(pm2, app proc.Process, known bool) {
 	unless := map[bool]string{false: ", unless it was given more, which drainit cannot read"}[known]
 	j.Once(pm2Limit, phrase{fmt.Sprintf("PM2[%d]", pm2.PID), fieldsOf(pm2)}, app, unless)

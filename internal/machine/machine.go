@@ -1,8 +1,7 @@
-// Package machine is the phases of a worker's life under drainit: what comes when.
+// Package machine has the phases of a worker's life under drainit: which comes when.
 //
-// It owns the phases' order and every deadline, as data. It must never do I/O, read a
-// clock or start anything: it is given what happened and when, and returns what to do, so
-// that all of its states can be walked.
+// It owns the order of the phases and every deadline, as data. It must never do I/O, read a clock or start
+// anything. It gets an event and its time, and returns the actions, so that tests can walk all of its states.
 package machine
 
 import (
@@ -13,14 +12,14 @@ import (
 	"drainit/internal/phase"
 )
 
-// Forever is a grace that never ends.
+// Forever is a grace period that never ends.
 const Forever = time.Duration(1<<63 - 1)
 
 // Times that no flag changes.
 const (
 	SameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
 	ResumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
-	CrashGrace    = 30 * time.Second       // the longest grace of leftovers whose worker exited by itself
+	CrashGrace    = 30 * time.Second       // the longest grace period after the worker exited by itself
 	KillingTime   = 5 * time.Second        // then something is in state D
 	killEvery     = 50 * time.Millisecond  // they fork meanwhile
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
@@ -73,12 +72,12 @@ type Machine struct {
 	acted     time.Time             // when the last signal of the stop was sent
 }
 
-// Config is what flags change of a machine.
+// Config has the settings of a machine that flags change.
 type Config struct {
 	Grace             time.Duration // 0 to Forever
-	StopDelay         time.Duration // shorter than the grace
-	SecondStopIgnored bool          // a second stop signal is no force-stop
-	EndsWithWorker    bool          // what the worker leaves is killed at once
+	StopDelay         time.Duration // shorter than the grace period
+	SecondStopIgnored bool          // a second stop signal does not kill
+	EndsWithWorker    bool          // the processes that the worker leaves are killed at once
 }
 
 // New returns a machine in phase Starting.
@@ -96,10 +95,10 @@ func (m *Machine) Requested() (time.Time, bool) { return m.requested, !m.request
 // StopSignal is the first stop signal that came, before any rewrite; 0 for none.
 func (m *Machine) StopSignal() unix.Signal { return m.signal }
 
-// GraceEnd is when the grace is over; ok is false while it never is.
+// GraceEnd is the end of the grace period; ok is false if it has none.
 func (m *Machine) GraceEnd() (t time.Time, ok bool) { return m.timers[graceTimer], m.isSet(graceTimer) }
 
-// Deadline is the earliest time at which Step wants a TimePassed; ok is false for never.
+// Deadline is the earliest time at which Step wants a TimePassed; ok is false if there is none.
 func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 	for t := range timerCount {
 		if at := m.at(t); m.isSet(t) && (!ok || at.Before(earliest)) {
@@ -109,8 +108,8 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
-// SnapshotTook notes that a snapshot took so long, until now. A short one does not pay for a
-// long one before it.
+// SnapshotTook notes that a snapshot took so long, until now. A short snapshot does not make up for a long one
+// before it.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 	if took <= longSnapshot {
 		took = 0
@@ -120,7 +119,7 @@ func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 	}
 }
 
-// BusyUntil is until when nothing is to be read for a signal that comes, but a stop signal.
+// BusyUntil is the earliest time at which a signal may cost a read of /proc, except a stop signal.
 func (m *Machine) BusyUntil() time.Time { return m.looked.Add(share * m.took) }
 
 // paid is when so many times as long has passed as the last snapshot took.
@@ -128,9 +127,9 @@ func (m *Machine) paid(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }
 
-// Observed says when the next snapshot of a drain is due though no child dies: soon after a signal was
-// sent, or where one is about to be, then the later, the longer nothing was. watched is whether the death
-// of each process that can leave an orphan will be known.
+// Observed sets the time of the next snapshot of a drain in which no child dies. It comes soon if a signal was
+// sent or is about to be, and later the longer none was. watched says that the death of each process that can
+// leave an orphan will be known.
 func (m *Machine) Observed(now time.Time, acted, watched bool) {
 	if acted {
 		m.acted = now

@@ -98,7 +98,8 @@ func (m *Machine) setGrace(since time.Time, grace time.Duration) {
 	m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = end, end.Add(-last), end.Add(-final)
 }
 
-// Calls are how long before the end of a grace period, which is not Forever, its last and its final call come.
+// Calls returns how long before the end of a grace period its last and its final call come. grace is not
+// Forever.
 func Calls(grace time.Duration) (last, final time.Duration) {
 	return min(lastCallTime, grace/4), min(finalCallTime, grace/10)
 }

@@ -29,8 +29,8 @@ var wasOurs atomic.Bool
 // procPath is where a file of a process or a thread is: /proc/TID is there unlisted (proc(5)).
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// RunsAnother reports whether a process is known to run another program than drainit does. A copy of that
-// is none, such as an engine's: its file has the same length.
+// RunsAnother reports whether a process is known to run another program than drainit. A copy of drainit, such
+// as an engine's, is no other program: its file has the same length.
 func RunsAnother(pid int) (another bool) {
 	another, _ = beside(new(Reader), func(g *reading) (bool, error) {
 		g.reads(pid, closely)
@@ -41,22 +41,23 @@ func RunsAnother(pid int) (another bool) {
 	return another
 }
 
-// Descriptors returns drainit's open descriptors, with that of the read itself.
+// Descriptors returns drainit's open descriptors, including that of the read itself.
 func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
 
-// Cgroups returns /proc/PID/cgroup, the same for all of a container and for all to read (cgroups(7)).
+// Cgroups returns /proc/PID/cgroup, which a container's processes share and any user may read (cgroups(7)).
 func Cgroups(pid int) (string, error) {
 	b, err := readSmall(procPath(pid, "cgroup"))
 	return string(b), err
 }
 
-// ReadWhole reads a file of a process that only those may read who may trace it. It must be called on a locked thread.
+// ReadWhole reads a file of a process for which drainit needs the right to trace it. Call it on a locked
+// thread.
 func ReadWhole(pid int, name string) (string, error) {
 	b, err := readPart(pid, name, 0, 1<<20) // more than a command line, and what drainit writes (title.Notes)
 	return string(b), err
 }
 
-// ReadOpen is the same for the file that a process has open and /proc shows as this; "" where there is none.
+// ReadOpen reads, in the same way, the process's open file that /proc shows by this name; "" if there is none.
 func ReadOpen(pid int, shown string) (string, error) {
 	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
 	for _, fd := range fds {
@@ -71,7 +72,7 @@ func ReadOpen(pid int, shown string) (string, error) {
 // Threads are those of a process, in the order in which they were made. Read reads one, too.
 func Threads(pid int) ([]int, error) { return readPids(procPath(pid, "task")) }
 
-// SecondThread is a thread of the Go runtime in drainit, which never ends; 0 if none is known.
+// SecondThread returns a thread of the Go runtime in drainit that never ends; 0 if none is known.
 func SecondThread() int {
 	tids, _ := Threads(os.Getpid())
 	if checkProc() != nil || len(tids) < 2 {

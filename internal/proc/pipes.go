@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a pipe, or one end of a pair of sockets, which some shells and Node have in place of a pipe. The
-// zero File is none.
+// File is a pipe, or one end of a pair of sockets, which some shells and Node use instead of a pipe. The zero
+// File is no file.
 type File struct {
 	Device, Inode uint64
 	Socket        bool
@@ -24,8 +24,8 @@ func (f File) written() []File {
 	return []File{{f.Device, f.Inode - 1, true}, {f.Device, f.Inode + 1, true}}
 }
 
-// HasWriters reports whether another process writes to the pipe that a process reads as its
-// standard input, or may do so.
+// HasWriters reports whether another process writes, or may write, to the pipe at the standard input of a
+// process.
 func (s *Snapshot) HasWriters(pid int) bool {
 	p, another := s.find(pid), func(writer int) bool { return writer != pid }
 	return p != nil && p.Reads != File{} && (s.unsure || slices.ContainsFunc(s.WritersTo(pid), another))

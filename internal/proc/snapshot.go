@@ -41,7 +41,8 @@ func (s *Snapshot) closesRing(p *Process) bool {
 	return up == p
 }
 
-// After is what a snapshot would show when some have died: what they leave is root's. dies may change a process.
+// After derives the snapshot that follows the death of some processes: their children are root's. dies may
+// change a process.
 func (s *Snapshot) After(root int, dies func(*Process) bool) *Snapshot {
 	all, dead := slices.Clone(s.all), make(map[int]bool)
 	for i := range all {
@@ -106,12 +107,10 @@ func (s *Snapshot) Group(pgid int) (members []*Process) {
 // Children returns the living children of pid, by pid.
 func (s *Snapshot) Children(pid int) (children []*Process) { return alive(s.childrenOf(pid)) }
 
-// Descendants returns the living processes below root, which is not among them, parents
-// before their children.
+// Descendants returns the living processes below root, without root, parents before their children.
 func (s *Snapshot) Descendants(root int) (below []*Process) { return alive(s.descendants(root)) }
 
-// Hanging returns the processes below root that hang in the kernel, so that nothing is known of
-// them but their names.
+// Hanging returns the processes below root that hang in the kernel. Only their names are known.
 func (s *Snapshot) Hanging(root int) (below []*Process) {
 	return slices.DeleteFunc(s.descendants(root), func(p *Process) bool { return !p.unread })
 }

@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree takes a snapshot in which much is known of each process below root, the nearest first: what it
-// does with signals, its program, what it waits for, which pipes it reads and writes, and whether it
-// is Untouched since an earlier snapshot of the same tree, which may be nil. Of a process that within
-// was too short for, and of those elsewhere, only the stat is known.
-// Processes that vanish while they are read are dead in it; the hidden (hidepid) are missing. The
-// error is ErrNoProc, ErrNoAnswer, or why /proc can't be read, which may be for the moment only.
-// A process that hangs in the kernel costs the first snapshot some 60 ms (Hanging).
+// Tree takes a snapshot with details of each process below root, the nearest first: how it treats signals, its
+// program, the call that it waits in, the pipes that it reads and writes, and whether it is Untouched since an
+// earlier snapshot of the same tree, which may be nil. Processes elsewhere, and those that within was too short
+// for, have only their stat. A process that vanishes during the read is dead in the snapshot; a hidden one
+// (hidepid) is missing. The error is ErrNoProc, ErrNoAnswer, or the reason why /proc cannot be read, perhaps
+// for a moment. A process that hangs in the kernel makes the first snapshot some 60 ms longer (Hanging).
 func (r *Reader) Tree(root int, since *Snapshot, within time.Duration) (*Snapshot, error) {
 	return beside(r, func(g *reading) (*Snapshot, error) { return g.tree(root, since, time.Now().Add(within)) })
 }
@@ -43,7 +42,8 @@ func (r *Reader) Read(pid int) (Process, error) {
 	return beside(r, func(g *reading) (Process, error) { return g.readOne(pid) })
 }
 
-// Environ reads the environment that a process was started with, 128 kB at most; ask one that answers.
+// Environ reads the environment that a process was started with, 128 kB at most. The process must be one that
+// answers.
 func (r *Reader) Environ(pid int) ([]byte, error) {
 	return beside(r, func(*reading) ([]byte, error) { return readPart(pid, "environ", 0, 32*page) })
 }
