@@ -1,8 +1,7 @@
 // Package journal writes the lines of the loop: every line about a worker and its stop.
 //
 // It owns their words, which lines appear only once, and the notes for drainit status. It reads the machine
-// and the worker. It must never
-// change them, read /proc or decide anything.
+// and the worker. It must never change them, read /proc or decide anything.
 package journal
 
 import (

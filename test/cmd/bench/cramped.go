@@ -54,8 +54,8 @@ func (b *bench) measureVerbs(g cgroup.CPU) {
 			words, ends = append(words, word), append(ends, end)
 		}
 	}
-	b.ownTime("a verb under a CPU limit of 10m to its answer, or to its line that there is none yet, nine of ten", words, 0.9, time.Second)
-	b.ownTime("a verb under a CPU limit of 10m to its answer, p50", ends, 0.5, 0)
+	b.ownTime("a subcommand under a CPU limit of 10m to its answer, or to its line that there is none yet, nine of ten", words, 0.9, time.Second)
+	b.ownTime("a subcommand under a CPU limit of 10m to its answer, p50", ends, 0.5, 0)
 	b.ownTime("the same, slowest", ends, 1, 0)
 }
 
