@@ -33,7 +33,7 @@ func (l *Ledger) note(m *record, rule string, undecided bool) {
 	l.waiting = append(l.waiting, Waiting{[]proc.Process{m.Process}, rule, undecided})
 }
 
-// noteLeft notes why the others were not signalled: those that are no children of drainit's.
+// noteLeft notes why the processes that are not children of drainit were not signalled.
 func (l *Ledger) noteLeft() {
 	for _, m := range l.shownNow() {
 		if m.parent != nil && m.PPID != l.self && m.sent == nil && !l.planned[m.ID] {

@@ -10,7 +10,7 @@ import (
 	"drainit/internal/proc"
 )
 
-// ErrGone says that the process meant has ended, whatever has its pid now.
+// ErrGone says that the process has ended, even if another has its pid now.
 var ErrGone = errors.New("the process has ended")
 
 // SignalChild sends a signal to a child of drainit that has not been waited for. It refuses

@@ -12,7 +12,7 @@ import (
 	"drainit/internal/signals"
 )
 
-// Config is what the command line and the environment ask for.
+// Config has the settings from the command line and the environment.
 type Config struct {
 	Command           []string      // the worker and its arguments, at least one
 	Env               []string      // the worker's

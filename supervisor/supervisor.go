@@ -1,8 +1,9 @@
-// Package supervisor runs one worker and sees it, and what it leaves behind, through quiet, drain and stop.
+// Package supervisor runs one worker and sees it, and the processes that it leaves, through quiet, drain and
+// stop.
 //
-// It owns the one loop that forks, reaps, signals and steps the machine. It must never block but in that
-// loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process gets one: that
-// is package forward's.
+// It owns the one loop that forks, reaps, signals and steps the machine. It must never block except in that
+// loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process gets one: package
+// forward does that.
 package supervisor
 
 import (

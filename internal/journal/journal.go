@@ -158,7 +158,7 @@ type phrase struct {
 
 func (p phrase) String() string { return p.words }
 
-// timeLeft is how much of the grace is left.
+// timeLeft is the rest of the grace period.
 func (j *Journal) timeLeft(now time.Time) phrase {
 	end, limited := j.machine.GraceEnd()
 	switch {
@@ -172,7 +172,7 @@ func (j *Journal) timeLeft(now time.Time) phrase {
 
 func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// Left is what is alive below drainit. Err is why that is not known.
+// Left has the living processes below drainit. Err is why they are not known.
 type Left struct {
 	All []*proc.Process
 	Err error

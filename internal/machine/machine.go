@@ -49,7 +49,7 @@ const (
 	inspectTimer   timer = iota
 	resumeTimer          // a CONT has come
 	delayTimer           // the stop delay is over
-	graceTimer           // the grace is over
+	graceTimer           // the grace period is over
 	lastCallTimer        // the grace period is nearly over
 	finalCallTimer       // the kill is near
 	progressTimer

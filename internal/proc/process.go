@@ -25,8 +25,8 @@ type ID struct {
 	Start uint64 // field 22 of /proc/PID/stat, in clock ticks (1/100 s) after boot
 }
 
-// Process is what one snapshot shows of a process. There may be ten thousand of them: its
-// fields stand so that none leaves a gap.
+// Process has the facts that one snapshot shows of a process. There may be ten thousand of them: the order of
+// the fields leaves no gap.
 type Process struct {
 	ID
 	PPID int

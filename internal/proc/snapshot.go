@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// Snapshot is what /proc showed at one moment: a set of processes and which is whose
-// child. It never changes, nor may the processes that it returns be changed. A nil Snapshot is
-// that of a /proc which could not be read.
+// Snapshot is a set of processes that /proc showed at one moment, with the children of each. It never changes,
+// and no caller may change the processes that it returns. A nil Snapshot stands for a /proc that could not be
+// read.
 type Snapshot struct {
 	all      []Process          // by pid
 	children map[int][]*Process // of each pid, by pid

@@ -12,7 +12,7 @@ import (
 // Drop stands in a rewrite for "deliver nothing".
 const Drop = unix.Signal(0)
 
-// Rewrites holds the signals that are delivered in place of those that came.
+// Rewrites holds the signals that are delivered instead of the signals that came.
 type Rewrites map[unix.Signal]unix.Signal
 
 // Apply returns the signal to deliver, or Drop.

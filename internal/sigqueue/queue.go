@@ -56,7 +56,7 @@ var early = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
 }
 
-// Subscribe adds the stop signals, the early ones and those that are named, and starts the pump.
+// Subscribe adds the stop signals, the early ones and the named ones, and starts the pump.
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
 	go q.pump()
