@@ -53,7 +53,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 		}
 		j.Say(draining, remaining, j.timeLeft(now))
 		for _, p := range left.All {
-			if w, waits := j.waiting[p.PID]; waits && p.PPID == os.Getpid() && j.first("waiting: "+p.String()) {
+			if w, waits := j.waiting[p.PID]; waits && !w.Undecided && p.PPID == os.Getpid() && j.first("waiting: "+p.String()) {
 				j.Say(notSignalledYet, *p, w.Rule)
 			}
 		}
@@ -199,13 +199,13 @@ func (j *Journal) Waiting(w forward.Waiting) {
 	if _, limited := j.machine.GraceEnd(); !limited {
 		later = "drainit does not signal it, as the grace period is infinite"
 	}
+	for _, p := range w.Processes {
+		j.waiting[p.PID] = w
+	}
 	if w.Undecided {
 		j.Say(undecided, these, w.Rule, later)
 	} else {
 		j.Say(notSignalled, these, w.Rule)
-		for _, p := range w.Processes {
-			j.waiting[p.PID] = w
-		}
 	}
 }
 
