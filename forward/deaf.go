@@ -15,9 +15,6 @@ const actsAfter, aSecond = 5, 100
 // BlockedTrap is a shell that was signalled and can't run its trap before a child ends.
 type BlockedTrap struct{ Shell, Child proc.Process }
 
-// BlockedTraps returns the blocked traps of the last plan.
-func (l *Ledger) BlockedTraps() []BlockedTrap { return l.blockedTraps }
-
 // reached is the signal that has reached a process, or may have, whether it handled that, and whether it
 // had time to act upon it.
 func (l *Ledger) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
@@ -69,7 +66,7 @@ func (l *Ledger) passBelowDeaf() {
 			why, uncertain = "waits for it", uncertain || m.lostChild || program.WaitingOf(&m.Process) != program.Waits
 			// A child without a handler may end within moments, and is given a second.
 			if m.sent != nil && len(these) > 0 && (these[0].Handles(sig) || l.now >= m.sent.tick+aSecond) {
-				l.blockedTraps = append(l.blockedTraps, BlockedTrap{m.Process, *these[0]})
+				l.BlockedTraps = append(l.BlockedTraps, BlockedTrap{m.Process, *these[0]})
 			}
 		}
 		l.pass(these, "below "+m.String()+", which "+why, uncertain)

@@ -45,14 +45,14 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 				all[p.ID] = f
 			}
 		}
-		for _, w := range l.Waiting() {
+		for _, w := range l.Waiting {
 			for _, p := range w.Processes {
 				if r.Purpose == Orphans {
 					all[p.ID] = Foreseen{Rule: w.Rule}
 				}
 			}
 		}
-		if r.Purpose == Stop || len(plan) == 0 && !l.holding {
+		if r.Purpose == Stop || len(plan) == 0 && !l.Holding {
 			r.Purpose++
 		}
 		s = s.After(self, func(p *proc.Process) bool { return l.dies(p, idle) })

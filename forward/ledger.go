@@ -13,11 +13,11 @@ import (
 // drainit ended, and the snapshots of a stop. By it drainit sends no process a stop signal twice.
 type Ledger struct {
 	self    int                      // drainit's pid
-	quieted map[proc.ID]proc.Process // those that were sent the quiet signal
+	Quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
 
 	early *sent // how the worker was signalled before there was a snapshot
 	// Of a stop, from its first snapshot on.
-	start, shown *proc.Snapshot // that one, nil before, and the last
+	Start, shown *proc.Snapshot // that one, nil before, and the last
 	snapshots    int32          // how many there have been
 	deliver      unix.Signal    // the stop signal, after the rewrite
 	worker       *record        // or its successor; nil where it had gone before the stop
@@ -33,26 +33,20 @@ type Ledger struct {
 	plan         []Delivery
 	planned      map[proc.ID]bool // the processes of its deliveries
 	successor    *record          // that took the worker's place
-	waiting      []Waiting
-	blockedTraps []BlockedTrap
-	holding      bool // a process is held
+	Waiting      []Waiting
+	BlockedTraps []BlockedTrap
+	Holding      bool // a process is held back for moments
 }
 
 // NewLedger returns an empty history for a drainit with this pid.
 func NewLedger(self int) *Ledger {
-	return &Ledger{self: self, quieted: make(map[proc.ID]proc.Process)}
+	return &Ledger{self: self, Quieted: make(map[proc.ID]proc.Process)}
 }
-
-// Holding reports whether the last plan makes a process wait for moments.
-func (l *Ledger) Holding() bool { return l.holding }
-
-// Start returns the first snapshot of the stop, nil before there is one.
-func (l *Ledger) Start() *proc.Snapshot { return l.start }
 
 // begin begins the history of a stop with its first snapshot. The roots are the worker, or all children
 // of drainit where it has gone. Other children wait for the worker.
 func (l *Ledger) begin(r Request, s *proc.Snapshot) {
-	l.start, l.deliver, l.now = s, r.Signal, r.Tick
+	l.Start, l.deliver, l.now = s, r.Signal, r.Tick
 	l.records = make(map[proc.ID]*record)
 	if !r.Worker.Gone {
 		l.worker = &record{Process: l.toWorker(r, s).Process, origin: root}
@@ -65,7 +59,7 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	for _, m := range l.children() {
 		switch {
 		case r.Worker.Gone && !r.Worker.Daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
-			m.reads, l.holding = true, true // a process that has gone wrote to it, or one that lives does
+			m.reads, l.Holding = true, true // a process that has gone wrote to it, or one that lives does
 		case r.Worker.Gone:
 			m.origin = root
 		case m != l.worker:
@@ -187,7 +181,7 @@ func (l *Ledger) Sent(d Delivery, tick uint64) {
 	if d.Target == ToGroup { // a process that was forked between the snapshot and the call is seen later
 		l.group, l.toGroup, to = d.PGID, how, d.Members
 	}
-	if l.start == nil { // /proc could not be read
+	if l.Start == nil { // /proc could not be read
 		l.early = how
 		return
 	}
@@ -213,15 +207,3 @@ func (l *Ledger) sentWithGroup(m *record) bool {
 	}
 	return l.toGroup != nil && m.PGID == l.group && m.Start <= l.toGroup.tick+underWay
 }
-
-// Quieted notes that a process was sent the quiet signal.
-func (l *Ledger) Quieted(p proc.Process) { l.quieted[p.ID] = p }
-
-// IsQuieted reports whether a process was sent the quiet signal.
-func (l *Ledger) IsQuieted(id proc.ID) bool {
-	_, sent := l.quieted[id]
-	return sent
-}
-
-// Resumed forgets the quieted processes: they may be quieted again.
-func (l *Ledger) Resumed() { clear(l.quieted) }

@@ -93,7 +93,7 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 		t.Helper()
 		sentAll(l, l.Plan(term(Orphans), s))
 		var got []string
-		for _, w := range l.Waiting() {
+		for _, w := range l.Waiting {
 			got = append(got, fmt.Sprint(w.Processes, " ", w.Rule, "; undecided: ", w.Undecided))
 		}
 		if !slices.Equal(got, want) {

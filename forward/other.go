@@ -13,7 +13,7 @@ import (
 // not sent it, whatever the mode.
 func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) {
 	for _, p := range l.Handlers(r, s) {
-		if !l.IsQuieted(p.ID) {
+		if _, sent := l.Quieted[p.ID]; !sent {
 			l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, OnlyIfHandled: true})
 		}
 	}
@@ -23,7 +23,7 @@ func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) {
 // start times: each may have ended, and another have its pid.
 func (l *Ledger) planResume(r Request) {
 	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
-	for _, p := range slices.SortedFunc(maps.Values(l.quieted), byPID) {
+	for _, p := range slices.SortedFunc(maps.Values(l.Quieted), byPID) {
 		l.plan = append(l.plan, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
 	}
 }

@@ -14,7 +14,7 @@ import (
 // if /proc could not be read, or need not be (NeedsTree). The ledger notes final decisions now, and a delivery
 // after it was made (Sent).
 func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
-	l.plan, l.planned, l.blockedTraps, l.holding = nil, make(map[proc.ID]bool), nil, false
+	l.plan, l.planned, l.Waiting, l.BlockedTraps, l.Holding = nil, make(map[proc.ID]bool), nil, nil, false
 	switch r.Purpose {
 	case Stop:
 		l.planStop(r, s)
@@ -92,7 +92,7 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 		l.broadcast = true
 		l.plan = []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
 	case s == nil:
-	case l.start == nil: // it exited by itself, or the stop began when /proc could not be read
+	case l.Start == nil: // it exited by itself, or the stop began when /proc could not be read
 		l.begin(r, s)
 		if r.Worker.Gone {
 			l.addRoots("the worker exited by itself")
@@ -132,7 +132,7 @@ func (l *Ledger) settle(m *record) {
 	}
 	l.note(m, why, mayBeSent)
 	if m.fate = fate; fate == held {
-		l.holding = true
+		l.Holding = true
 		m.heldSince = cmp.Or(m.heldSince, l.now)
 	}
 }

@@ -147,8 +147,9 @@ func (s situation) before() (*Ledger, Request) {
 			l.Sent(d, 1000)
 		}
 	case "resume":
-		l.Quieted(proc.Process{ID: proc.ID{PID: 11, Start: 100}, PPID: 10})
-		l.Quieted(proc.Process{ID: proc.ID{PID: 10, Start: 100}, PPID: drainitPID})
+		for _, p := range []proc.Process{below(11, 10, 100), below(10, drainitPID, 100)} {
+			l.Quieted[p.ID] = p
+		}
 	}
 	if r.Worker.Gone = s.worker != "alive"; r.Worker.Gone {
 		l.Exited(10, 0)

@@ -19,7 +19,7 @@ func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
 	app.PPID = drainitPID
 	shown := []proc.Process{worker, app}
 	wantSent(t, "at first", later(l, 1, shown, d))
-	if !l.Holding() {
+	if !l.Holding {
 		t.Error("it is not looked at again soon")
 	}
 	wantSent(t, "before a second has gone by", later(l, aSecond, shown, d))

@@ -13,24 +13,17 @@ type Waiting struct {
 	Undecided bool // another process may have signalled them
 }
 
-// Waiting returns the waiting processes of the last plan, each once.
-func (l *Ledger) Waiting() []Waiting {
-	all := l.waiting
-	l.waiting = nil
-	return all
-}
-
 // note notes why a process was not signalled, when that has changed.
 func (l *Ledger) note(m *record, rule string, undecided bool) {
 	if m.fate.isLeft() || m.waitsBy == rule {
 		return
 	}
 	m.waitsBy = rule
-	if n := len(l.waiting) - 1; n >= 0 && l.waiting[n].Rule == rule {
-		l.waiting[n].Processes = append(l.waiting[n].Processes, m.Process)
+	if n := len(l.Waiting) - 1; n >= 0 && l.Waiting[n].Rule == rule {
+		l.Waiting[n].Processes = append(l.Waiting[n].Processes, m.Process)
 		return
 	}
-	l.waiting = append(l.waiting, Waiting{[]proc.Process{m.Process}, rule, undecided})
+	l.Waiting = append(l.Waiting, Waiting{[]proc.Process{m.Process}, rule, undecided})
 }
 
 // noteLeft notes why the processes that are not children of drainit were not signalled.

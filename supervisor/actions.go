@@ -45,7 +45,7 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 		within = firstLook
 	}
 	defer s.noteCost(time.Now())
-	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start(), within)
+	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start, within)
 	p, _ := all.Process(s.worker.PID)
 	s.keepName(p)
 	return all, err
@@ -83,17 +83,17 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made := s.deliver(plan)
-	watched := s.ledger.Start() != nil && s.sys.Watch(s.ledger.Watched(), s.died)
-	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding(), watched)
+	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched(), s.died)
+	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding, watched)
 	if purpose == forward.Stop {
 		s.warnAtStop(all)
 	}
 	s.noteClues(all, made)
-	for _, w := range s.ledger.Waiting() {
+	for _, w := range s.ledger.Waiting {
 		s.journal.Waiting(w)
 		s.journal.Note(w.Rule, w.Processes...)
 	}
-	for _, b := range s.ledger.BlockedTraps() {
+	for _, b := range s.ledger.BlockedTraps {
 		if !s.interrupted() {
 			s.journal.BlockedTrap(b.Shell, b.Child, len(program.Foreground(all, all.Children(b.Shell.PID))) == 1)
 		}
@@ -133,7 +133,7 @@ func (s *Supervisor) quiet() {
 	s.publish() // before any process is signalled
 	made := s.deliver(s.ledger.Plan(r, all))
 	for _, d := range made {
-		s.ledger.Quieted(d.Process)
+		s.ledger.Quieted[d.Process.ID] = d.Process
 		s.unfreeze(d.Process.PID)
 	}
 	if s.machine.Phase() != phase.Draining || err == nil && handled { // in a stop delay, no effect is not worth a warning
@@ -145,7 +145,7 @@ func (s *Supervisor) quiet() {
 // reports whether it has.
 func (s *Supervisor) unfreeze(pid int) bool {
 	p, err := s.sys.Read(pid)
-	if err != nil || !s.ledger.IsQuieted(p.ID) || !p.Stopped() {
+	if _, quieted := s.ledger.Quieted[p.ID]; err != nil || !quieted || !p.Stopped() {
 		return false
 	}
 	_ = s.send(&forward.Delivery{Process: p, Signal: unix.SIGCONT, Child: s.worker.Is(pid)})
@@ -156,7 +156,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 func (s *Supervisor) resume() {
 	r := s.request(forward.Resume, unix.SIGCONT)
 	made := s.deliver(s.ledger.Plan(r, nil))
-	s.ledger.Resumed()
+	clear(s.ledger.Quieted) // they may be quieted again
 	s.journal.Running(r.Signal, made)
 }
 
