@@ -9,7 +9,6 @@ import (
 
 // Foreseen says how a stop would treat one process.
 type Foreseen struct {
-	proc.Process
 	Signal unix.Signal // the signal that it would be sent, 0 for none
 	Now    bool        // at once, or when a process above it has died of the signal or can't act upon it
 	Rule   string      // the reason why it is signalled now, or waits
@@ -19,14 +18,13 @@ type Foreseen struct {
 // Foresee plays a stop of a snapshot. A process without a handler dies of the signal at once, all others live
 // on. Foresee then plays the stop as if no process slept: a process that is not signalled now in that play is
 // not certain.
-func Foresee(self int, r Request, s *proc.Snapshot) (all []Foreseen) {
-	idle, busy := foresee(self, r, s, true), foresee(self, r, s, false)
-	for _, p := range s.Descendants(self) {
-		f := idle[p.ID]
-		if f.Process = *p; f.Now {
-			f.Else = busy[p.ID].Else
+func Foresee(self int, r Request, s *proc.Snapshot) map[proc.ID]Foreseen {
+	all, busy := foresee(self, r, s, true), foresee(self, r, s, false)
+	for id, f := range all {
+		if f.Now {
+			f.Else = busy[id].Else
+			all[id] = f
 		}
-		all = append(all, f)
 	}
 	return all
 }

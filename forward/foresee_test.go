@@ -28,8 +28,8 @@ func (w *walk) checkForeseen() {
 func (f family) foresee(k kind) (all []Foreseen) {
 	all = make([]Foreseen, len(f))
 	r := Request{Signal: unix.SIGTERM, Worker: Worker{PID: firstPID}, Tick: 1000}
-	for _, p := range Foresee(drainitPID, r, f.snapshot(k)) {
-		all[p.PID-firstPID] = p
+	for id, foreseen := range Foresee(drainitPID, r, f.snapshot(k)) {
+		all[id.PID-firstPID] = foreseen
 	}
 	return all
 }

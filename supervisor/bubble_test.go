@@ -179,7 +179,7 @@ func (b *bubble) wantTitle(want string) {
 // wantStop compares the name of the second thread, which shows the stop to the outside.
 func (b *bubble) wantStop(want string, ago time.Duration) {
 	b.t.Helper()
-	name, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", proc.SecondThread()))
+	name, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", proc.SecondThread(os.Getpid())))
 	must(err)
 	stop, _ := title.ParseStop(strings.TrimSpace(string(name)))
 	if got := fmt.Sprintf("%d+%v", stop.Signal, stop.Grace); got != want || stop.Since > proc.SinceBoot()-ago {

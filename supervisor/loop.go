@@ -198,5 +198,5 @@ func (s *Supervisor) publishStop() {
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)
 	}
-	title.SetThread(proc.SecondThread(), stop.String())
+	title.SetThread(proc.SecondThread(os.Getpid()), stop.String())
 }

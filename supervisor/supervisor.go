@@ -172,7 +172,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 
 // begin publishes that the worker runs, and warns of what is above drainit, unless the worker has ended.
 func (s *Supervisor) begin() {
-	title.SetThread(proc.SecondThread(), title.Worker+strconv.Itoa(s.worker.PID))
+	title.SetThread(proc.SecondThread(os.Getpid()), title.Worker+strconv.Itoa(s.worker.PID))
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
 	if !s.ready.Load() {
 		go s.awaitReady()

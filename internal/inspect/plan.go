@@ -28,24 +28,22 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	w.PID, _ = strconv.Atoi(strings.TrimPrefix(second, title.Worker))
 	p, ok := all.Process(w.PID)
 	w.PGID, w.Gone = w.PID, !ok || !p.Alive()
+	plan := forward.Foresee(d.PID, forward.Request{Signal: stop, Mode: cfg.Mode, Worker: w, Tick: proc.Ticks()}, all)
+	above := make(map[int]string) // the pids from the top to each
 	for i := range r.Processes {
-		r.Processes[i].Stop = "not known: it hangs in the kernel" // of those that have no plan
-	}
-	for i, f := range forward.Foresee(d.PID, forward.Request{Signal: stop, Mode: cfg.Mode, Worker: w, Tick: proc.Ticks()}, all) {
 		row := &r.Processes[i]
-		row.OnStop, row.OnQuiet, row.Stop = f.On(stop), f.On(quiet), words(cfg, stop, f)
-		if f.Exe == "" || !f.IsTold() {
-			hidden = append(hidden, f.Process)
+		above[row.PID] = above[row.PPID] + fmt.Sprintf("/%7d", row.PID)
+		row.indent = strings.Repeat("  ", strings.Count(above[row.PPID], "/"))
+		p, _ := all.Process(row.PID)
+		if row.Stop = "not known: it hangs in the kernel"; p.Alive() {
+			row.OnStop, row.OnQuiet, row.Stop = p.On(stop), p.On(quiet), words(cfg, stop, plan[p.ID])
+			if p.Exe == "" || !p.IsTold() {
+				hidden = append(hidden, p)
+			}
 		}
 	}
 	if len(hidden) > 0 {
 		d.say(fmt.Errorf("/proc does not tell all about %s: the plan may be another", logx.List(hidden, proc.Process.String)))
-	}
-	const wide = 7
-	above := make(map[int]string) // the pids from the top to each
-	for i, row := range r.Processes {
-		above[row.PID] = above[row.PPID] + fmt.Sprintf("%*d", wide, row.PID)
-		r.Processes[i].indent = strings.Repeat("  ", len(above[row.PID])/wide-1)
 	}
 	slices.SortFunc(r.Processes, func(a, b reported) int { return strings.Compare(above[a.PID], above[b.PID]) })
 	r.Plan = map[string]any{"stop_signal": signals.Name(stop), "quiet_signal": signals.Name(quiet)}

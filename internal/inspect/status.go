@@ -91,10 +91,7 @@ func (d *instance) report(whole, plan bool) report {
 // addProcesses adds the processes below drainit, with the stop that it is in, or the plan of one. An unknown stop is
 // not shown.
 func (d *instance) addProcesses(r *report, plan bool) {
-	var second proc.Process // drainit's thread, whose name tells
-	if tids, _ := proc.Threads(d.PID); len(tids) > 1 {
-		second, _ = d.read(tids[1])
-	}
+	second, _ := d.read(proc.SecondThread(d.PID)) // whose name tells
 	draining, look := d.is.Phase >= phase.Draining, d.all
 	if plan = plan && !draining; plan {
 		look = func() (*proc.Snapshot, error) { // which shows what has slept for a while

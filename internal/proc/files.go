@@ -69,12 +69,9 @@ func ReadOpen(pid int, shown string) (string, error) {
 	return "", err
 }
 
-// Threads are those of a process, in the order in which they were made. Read reads one, too.
-func Threads(pid int) ([]int, error) { return readPids(procPath(pid, "task")) }
-
-// SecondThread returns a thread of the Go runtime in drainit that never ends; 0 if none is known.
-func SecondThread() int {
-	tids, _ := Threads(os.Getpid())
+// SecondThread returns a thread of the Go runtime in this drainit that never ends; 0 if none is known. Read reads it, too.
+func SecondThread(drainit int) int {
+	tids, _ := readPids(procPath(drainit, "task"))
 	if checkProc() != nil || len(tids) < 2 {
 		return 0
 	}

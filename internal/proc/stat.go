@@ -86,7 +86,7 @@ func readStatus(tid int) (status, error) {
 // otherThreads reads the statuses of the threads beside the main one. whole is false if one has ended
 // meanwhile, or they can't be read.
 func otherThreads(pid int) (all []status, whole bool) {
-	tids, err := Threads(pid)
+	tids, err := readPids(procPath(pid, "task"))
 	whole = err == nil
 	for _, tid := range tids {
 		if tid == pid {
