@@ -34,7 +34,7 @@ func TestWhichGroupIsTheWorkers(t *testing.T) {
 	for group, want := range map[int]string{
 		7:  "group 7 of 10 11 TERM child stop",
 		10: "group 10 of 10 11 TERM child stop",
-		9:  "group 10 of 10 TERM child stop",
+		9:  "group 10 TERM child stop",
 	} {
 		shown := []proc.Process{shownAs("app", 10, drainitPID, group, 0), shownAs("io", 11, 10, group, 0)}
 		r := Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: ModeGroup, Worker: Worker{PID: 10, PGID: 7}}

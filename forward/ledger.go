@@ -177,15 +177,14 @@ func (l *Ledger) Died(pid int) { delete(l.living, pid) }
 // proc.Ticks from before the delivery.
 func (l *Ledger) Sent(d Delivery, tick uint64) {
 	how := &sent{signal: d.Signal, snapshot: l.snapshots, tick: tick}
-	to := []proc.Process{d.Process}
 	if d.Target == ToGroup { // a process that was forked between the snapshot and the call is seen later
-		l.group, l.toGroup, to = d.PGID, how, d.Members
+		l.group, l.toGroup = d.PGID, how
 	}
 	if l.Start == nil { // /proc could not be read
 		l.early = how
 		return
 	}
-	for _, p := range to {
+	for _, p := range d.Reached() {
 		m := l.records[p.ID]
 		if m == nil { // it came after the snapshot
 			m = &record{Process: proc.Process{ID: p.ID}}

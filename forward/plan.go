@@ -60,9 +60,7 @@ func (l *Ledger) planStop(r Request, s *proc.Snapshot) {
 		l.add(worker)
 	case r.Mode == ModeGroup:
 		l.begin(r, s)
-		if worker.Members = copies(s.Group(worker.PGID)); len(worker.Members) == 0 {
-			worker.Members = []proc.Process{worker.Process}
-		}
+		worker.Members = copies(s.Group(worker.PGID))
 		l.add(worker)
 	default:
 		l.begin(r, s)

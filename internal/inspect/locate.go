@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/title"
 )
@@ -72,8 +73,7 @@ func (sys system) locate(pid int) (drainit, error) {
 	case len(found) == 1:
 		return sys.locate(found[0])
 	case len(found) > 1:
-		pids := strings.Trim(fmt.Sprint(found), "[]")
-		return d, fmt.Errorf("several drainits here: %s; choose one with --pid", strings.ReplaceAll(pids, " ", ", "))
+		return d, fmt.Errorf("several drainits here: %s; choose one with --pid", logx.List(found, strconv.Itoa))
 	case failed == unix.ESRCH:
 		return d, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
 	}

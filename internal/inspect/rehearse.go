@@ -72,8 +72,7 @@ func (d *instance) direct(stop unix.Signal, ended map[int]string, over <-chan st
 		case these != last && now.Sub(started) < atMost:
 			calm, last = now, these
 		case now.Sub(calm) >= settled:
-			var err error
-			if d.drainit, err = d.look(os.Getpid()); err == nil && d.is.Phase > phase.Quiet { // a stop has begun
+			if d.drainit, _ = d.look(os.Getpid()); d.is.Phase > phase.Quiet { // a stop has begun
 				return plan
 			}
 			if plan, began = d.report(true, true), time.Now(); plan.Plan != nil {
