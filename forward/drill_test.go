@@ -184,7 +184,7 @@ func (d *drill) end(p *fake, by unix.Signal) {
 // observe is one snapshot of drainit's and what follows from it.
 func (d *drill) observe(purpose Purpose) {
 	d.plan(purpose)
-	if p, ok := d.l.Successor(); ok {
+	if p := d.l.Successor; p != nil {
 		d.successor = d.w.procs[p.PID].name
 		d.worker = Worker{PID: p.PID}
 	}

@@ -32,7 +32,7 @@ type Ledger struct {
 	// Of the last plan.
 	plan         []Delivery
 	planned      map[proc.ID]bool // the processes of its deliveries
-	successor    *record          // that took the worker's place
+	Successor    *Successor       // that took the worker's place, nil for none
 	Waiting      []Waiting
 	BlockedTraps []BlockedTrap
 	Holding      bool // a process is held back for moments

@@ -14,7 +14,8 @@ import (
 // if /proc could not be read, or need not be (NeedsTree). The ledger notes final decisions now, and a delivery
 // after it was made (Sent).
 func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
-	l.plan, l.planned, l.Waiting, l.BlockedTraps, l.Holding = nil, make(map[proc.ID]bool), nil, nil, false
+	l.plan, l.planned = nil, make(map[proc.ID]bool)
+	l.Successor, l.Waiting, l.BlockedTraps, l.Holding = nil, nil, nil, false
 	switch r.Purpose {
 	case Stop:
 		l.planStop(r, s)

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -202,7 +203,7 @@ func afterTheShell(below ...kin) *Ledger {
 
 func wantSuccessor(t *testing.T, when string, l *Ledger, want int) {
 	t.Helper()
-	if p, _ := l.Successor(); p.PID != want {
+	if p := cmp.Or(l.Successor, new(Successor)); p.PID != want {
 		t.Errorf("%s: the successor is %d, want %d", when, p.PID, want)
 	}
 }
@@ -218,9 +219,7 @@ func TestChoiceOfASuccessorWaitsForTheDead(t *testing.T) {
 		}
 		l.Exited(11, 0)
 		l.PromoteLast()
-		if p, _ := l.Successor(); p.PID != tt.want {
-			t.Errorf("it was waited for after %d snapshots: the successor is %d, want %d", tt.snapshots, p.PID, tt.want)
-		}
+		wantSuccessor(t, fmt.Sprint("it was waited for after ", tt.snapshots, " snapshots"), l, tt.want)
 	}
 }
 

@@ -14,22 +14,11 @@ type Successor struct {
 	Exit *unix.WaitStatus // nil while it lives
 }
 
-// Successor returns the successor of the last plan, once.
-func (l *Ledger) Successor() (s Successor, ok bool) {
-	m := l.successor
-	if m == nil {
-		return s, false
-	}
-	l.successor = nil
-	s = Successor{Process: m.Process, Exit: m.exit}
-	if m.sent != nil {
-		s.Sent = m.sent.signal
-	}
-	return s, true
-}
-
 // PromoteLast finds the worker's successor when no process is left.
-func (l *Ledger) PromoteLast() { l.promoteSuccessor(true) }
+func (l *Ledger) PromoteLast() {
+	l.Successor = nil
+	l.promoteSuccessor(true)
+}
 
 // mostDeferred bounds the snapshots for which the choice of a successor is put off.
 const mostDeferred = 3
@@ -53,7 +42,11 @@ func (l *Ledger) promoteSuccessor(now bool) {
 		if len(these) != 1 {
 			return
 		}
-		l.worker, l.successor = these[0], these[0]
+		m := these[0]
+		l.worker, l.Successor = m, &Successor{Process: m.Process, Exit: m.exit}
+		if m.sent != nil {
+			l.Successor.Sent = m.sent.signal
+		}
 	}
 }
 

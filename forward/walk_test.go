@@ -61,7 +61,7 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	for _, i := range fresh {
 		w.pass(i)
 	}
-	if p, ok := w.l.Successor(); ok {
+	if p := w.l.Successor; p != nil {
 		w.worker = Worker{PID: p.PID}
 	}
 	return len(all) > 0

@@ -128,8 +128,8 @@ func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 
 // promoteSuccessor makes the worker's successor the worker, if there is one, though it may have ended.
 func (s *Supervisor) promoteSuccessor() {
-	successor, ok := s.ledger.Successor()
-	if !ok {
+	successor := s.ledger.Successor
+	if successor == nil {
 		return
 	}
 	s.journal.Successor(successor.Process)

@@ -20,7 +20,7 @@ type drainit struct {
 	is title.State
 }
 
-func (d drainit) String() string { return proc.Label("drainit", d.PID) }
+func (d drainit) String() string { return fmt.Sprintf("drainit[%d]", d.PID) }
 
 // system is what the verbs ask of /proc.
 type system struct {

@@ -138,7 +138,7 @@ func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
 // text is the status for people.
 func (r report) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, ", r.word, proc.Label("drainit", r.PID))
+	fmt.Fprintf(&b, "%s: drainit[%d], ", r.word, r.PID)
 	if !r.WorkerAlive {
 		b.WriteString("the worker has ended, ")
 	}

@@ -101,16 +101,13 @@ func (p *Process) On(sig unix.Signal) string {
 
 // mayHandle is what a process handles of which that can't be known: all but what would stop it, and so KILL,
 // which none can handle.
-var mayHandle = ^stopping
+var mayHandle = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
 // IsTold reports whether /proc tells how the process treats signals.
 func (p *Process) IsTold() bool { return p.Handled != mayHandle }
 
 // String names the process as every line does: "node[17]".
-func (p Process) String() string { return Label(p.Comm, p.PID) }
-
-// Label names a process by its name and pid, as String does.
-func Label(comm string, pid int) string { return comm + "[" + strconv.Itoa(pid) + "]" }
+func (p Process) String() string { return p.Comm + "[" + strconv.Itoa(p.PID) + "]" }
 
 // tick is the unit of ID.Start, on every architecture (USER_HZ).
 const tick = 10 * time.Millisecond

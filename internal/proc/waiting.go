@@ -51,9 +51,6 @@ func (p *Process) readThreads(st status, all bool) {
 	}
 }
 
-// stopping are the signals that stop a process that neither handles nor awaits them.
-var stopping = signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
-
 // callOf reads in which call a thread sleeps, and for which signals it waits there: those of
 // rt_sigtimedwait(2) the kernel takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). The
 // memory of the thread tells which; where that may not be read (ptrace(2)), it may wait for all but
@@ -82,7 +79,7 @@ func callOf(t status) (call Call, awaited signals.Set) {
 	first, _ := strconv.ParseInt(fields[1], 0, 64)
 	set, err := readPart(t.tid, "mem", first, 8)
 	if err != nil || len(set) < 8 {
-		return call, ^stopping
+		return call, mayHandle
 	}
 	return call, signals.Set(binary.NativeEndian.Uint64(set))
 }
@@ -105,7 +102,7 @@ func signalfds(pid int) signals.Set {
 		return all, err
 	})
 	if err != nil {
-		return ^stopping
+		return mayHandle
 	}
 	return all
 }

@@ -47,7 +47,7 @@ func (w *Worker) Process() proc.Process {
 }
 
 // String names the worker: "node[17]".
-func (w *Worker) String() string { return proc.Label(w.Comm, w.PID) }
+func (w *Worker) String() string { return w.Process().String() }
 
 func (e Exit) String() string {
 	if sig := e.TermSignal(); sig != 0 {
