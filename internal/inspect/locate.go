@@ -27,12 +27,12 @@ type system struct {
 	read        func(pid int) (proc.Process, error)
 	all         func() (*proc.Snapshot, error)
 	tree        func(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
-	cgroups     func(pid int) (string, error)
+	file        func(pid int, name string) (string, error)
 	runsAnother func(pid int) bool
 }
 
 func linux() system {
-	return system{new(proc.Reader).Read, new(proc.Reader).All, new(proc.Reader).Tree, proc.Cgroups, proc.RunsAnother}
+	return system{new(proc.Reader).Read, new(proc.Reader).All, new(proc.Reader).Tree, proc.ReadWhole, proc.RunsAnother}
 }
 
 // look reads one drainit. The error is that of proc.Reader.Read, or ESRCH if the process is none. It reads
@@ -80,10 +80,10 @@ func (sys system) locate(pid int) (drainit, error) {
 	return d, failed // nil: it is asked from another cgroup of its container
 }
 
-// sharesCgroup reports whether a process is in the caller's cgroups.
+// sharesCgroup reports whether a process is in the caller's cgroups, which are the same for all of a container (cgroups(7)).
 func (sys system) sharesCgroup(pid int) bool {
-	own, err := sys.cgroups(unix.Getpid())
-	its, itsErr := sys.cgroups(pid)
+	own, err := sys.file(unix.Getpid(), "cgroup")
+	its, itsErr := sys.file(pid, "cgroup")
 	return err == nil && itsErr == nil && its == own
 }
 

@@ -38,7 +38,7 @@ func madeUp(beings []being) system {
 			return p, nil
 		},
 		all: func() (*proc.Snapshot, error) { return snapshot, nil },
-		cgroups: func(pid int) (string, error) {
+		file: func(pid int, _ string) (string, error) {
 			if of[pid].cgroup == "" {
 				return "", errors.New("not permitted")
 			}

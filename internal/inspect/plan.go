@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -101,7 +102,7 @@ func (r *report) addNotes(text string) {
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		p.Stop += notes[fmt.Sprint(p.id)] + notes[fmt.Sprint(proc.ID{PID: p.PID})] // of an end drainit knows the pid alone
+		p.Stop += notes[fmt.Sprint(p.id)] + cmp.Or(notes[fmt.Sprint(proc.ID{PID: p.PID})], p.ended) // of an end drainit knows the pid alone
 		p.Stop = strings.TrimPrefix(p.Stop, " | ")
 	}
 }

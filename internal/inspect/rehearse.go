@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -25,8 +24,8 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 	stdout, _ := unix.FcntlInt(uintptr(unix.Stdout), unix.F_DUPFD_CLOEXEC, 0) // drainit lets go of its own
 	d := &instance{system: linux(), stdout: os.NewFile(uintptr(stdout), "stdout"), say: say,
 		config: func(int) (supervisor.Config, error) { return cfg, nil }}
-	ended, over, plans := make(map[int]string), make(chan struct{}), make(chan report)
-	go func() { plans <- d.direct(cfg.PlatformSignal(), ended, over) }()
+	over, plans := make(chan struct{}), make(chan report)
+	go func() { plans <- d.direct(cfg.PlatformSignal(), over) }()
 	outcome := supervisor.Run(cfg, queue, log)
 	close(over)
 	plan := <-plans
@@ -37,11 +36,6 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 	_, _ = outcome.Notes.Seek(0, io.SeekStart)
 	text, _ := io.ReadAll(outcome.Notes)
 	plan.addNotes(string(text))
-	for i := range plan.Processes {
-		if p := &plan.Processes[i]; !strings.Contains("\n"+string(text), "\n"+fmt.Sprint(proc.ID{PID: p.PID})) { // it was another's child
-			p.Stop += " | " + cmp.Or(ended[p.PID], "ended")
-		}
-	}
 	_, _ = io.WriteString(d.stdout, "what happened, after each |:\n"+plan.planText())
 	if strings.Contains(string(text), ": died of SIGKILL") {
 		return supervisor.Outcome{Status: statusNo}
@@ -50,28 +44,29 @@ func Rehearse(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say f
 }
 
 // direct prints the plan and sends drainit the stop signal when the worker has settled, and notes which processes
-// end, by pid, until over.
-func (d *instance) direct(stop unix.Signal, ended map[int]string, over <-chan struct{}) (plan report) {
+// end, until over.
+func (d *instance) direct(stop unix.Signal, over <-chan struct{}) (plan report) {
 	const settled, atMost = time.Second, 10 * time.Second
 	started, calm, last := time.Now(), time.Now(), ""
-	for began := (time.Time{}); ; {
+	for began, going := time.Now(), true; going; {
 		select {
 		case <-over:
-			return plan
+			going = false // it is the last look
 		case <-time.After(50 * time.Millisecond):
 		}
 		all, _ := d.all()
 		now, these := time.Now(), logx.List(all.Descendants(os.Getpid()), (*proc.Process).String)
 		switch {
 		case plan.Plan != nil:
-			for _, p := range plan.Processes {
+			for i := range plan.Processes {
+				p := &plan.Processes[i]
 				if now, ok := all.Process(p.PID); !ok || !now.Alive() {
-					ended[p.PID] = cmp.Or(ended[p.PID], logx.Round(time.Since(began))+": ended")
+					p.ended = cmp.Or(p.ended, " | "+logx.Round(time.Since(began))+": ended")
 				}
 			}
 		case these != last && now.Sub(started) < atMost:
 			calm, last = now, these
-		case now.Sub(calm) >= settled:
+		case going && now.Sub(calm) >= settled:
 			if d.drainit, _ = d.look(os.Getpid()); d.is.Phase > phase.Quiet { // a stop has begun
 				return plan
 			}
@@ -83,4 +78,5 @@ func (d *instance) direct(stop unix.Signal, ended map[int]string, over <-chan st
 			}
 		}
 	}
+	return plan
 }

@@ -47,6 +47,7 @@ type reported struct {
 	Stop    string `json:"stop,omitempty"`     // what a stop would do with it, or has done
 	id      proc.ID
 	indent  string
+	ended   string // in a rehearsal: the note of its end
 }
 
 // status prints the status that is asked for.

@@ -44,13 +44,7 @@ func RunsAnother(pid int) (another bool) {
 // Descriptors returns drainit's open descriptors, including that of the read itself.
 func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
 
-// Cgroups returns /proc/PID/cgroup, which a container's processes share and any user may read (cgroups(7)).
-func Cgroups(pid int) (string, error) {
-	b, err := readSmall(procPath(pid, "cgroup"))
-	return string(b), err
-}
-
-// ReadWhole reads a file of a process for which drainit needs the right to trace it. Call it on a locked
+// ReadWhole reads a file of a process, also one that needs the right to trace it. Call it on a locked
 // thread.
 func ReadWhole(pid int, name string) (string, error) {
 	b, err := readPart(pid, name, 0, 1<<20) // more than a command line, and what drainit writes (title.Notes)
