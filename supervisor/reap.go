@@ -11,6 +11,7 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
@@ -133,7 +134,7 @@ func (s *Supervisor) promoteSuccessor() {
 		return
 	}
 	s.journal.Successor(successor.Process)
-	s.worker.Promote(successor.Process, successor.Sent)
+	*s.worker = worker.Worker{PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Sent: signals.SetOf(successor.Sent)}
 	if successor.Exit != nil {
 		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
 	}

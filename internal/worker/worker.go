@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -54,9 +52,4 @@ func (e Exit) String() string {
 		return "died of " + signals.Name(sig)
 	}
 	return fmt.Sprintf("exited with status %d", e.ExitStatus())
-}
-
-// Promote makes a successor the worker. sent is the stop signal that it was sent, 0 for none.
-func (w *Worker) Promote(to proc.Process, sent unix.Signal) {
-	*w = Worker{PID: to.PID, PGID: w.PGID, Comm: to.Comm, Sent: signals.SetOf(sent)}
 }
