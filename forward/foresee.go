@@ -59,17 +59,15 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 }
 
 // dies reports whether a process dies of what it was sent, and notes that. One that blocks it has it pending.
-func (l *Ledger) dies(p *proc.Process, idle bool) (dies bool) {
-	m := l.living[p.PID]
-	if p.Untouched = p.Untouched && idle; m == nil || m.sent == nil {
-		return false
-	}
-	switch m.On(m.sent.signal) {
-	case proc.Blocks:
+func (l *Ledger) dies(p *proc.Process, idle bool) bool {
+	p.Untouched = p.Untouched && idle
+	switch m := l.living[p.PID]; {
+	case m == nil || m.sent == nil:
+	case m.On(m.sent.signal) == proc.Blocks:
 		p.Pending |= signals.SetOf(m.sent.signal)
-	case proc.Dies:
+	case m.On(m.sent.signal) == proc.Dies:
 		l.Exited(p.PID, unix.WaitStatus(m.sent.signal)) // as far as drainit waits for it
-		dies = true
+		return true
 	}
-	return dies
+	return false
 }

@@ -25,12 +25,12 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
 	}
 	stop, quiet := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP)
-	w, hidden := forward.Worker{Daemonizes: cfg.Forking}, []proc.Process(nil)
-	w.PID, _ = strconv.Atoi(strings.TrimPrefix(second, title.Worker))
-	p, ok := all.Process(w.PID)
-	w.PGID, w.Gone = w.PID, !ok || !p.Alive()
+	pid, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
+	p, ok := all.Process(pid)
+	w := forward.Worker{PID: pid, PGID: pid, Gone: !ok || !p.Alive(), Daemonizes: cfg.Forking}
 	plan := forward.Foresee(d.PID, forward.Request{Signal: stop, Mode: cfg.Mode, Worker: w, Tick: proc.Ticks()}, all)
 	above := make(map[int]string) // the pids from the top to each
+	var hidden []proc.Process
 	for i := range r.Processes {
 		row := &r.Processes[i]
 		above[row.PID] = above[row.PPID] + fmt.Sprintf("/%7d", row.PID)
