@@ -69,13 +69,18 @@ func TestRehearsal(t *testing.T) {
 			`now, the worker \| [0-9.]+s: sent SIGTERM: the worker \| [0-9.]+s: exited with status 7\n` +
 			`[^\n]*not while perl\[\d+\] lives: it would only die of the signal \| [^\n]*[0-9.]+s: sent SIGTERM: [^\n]* \| [0-9.]+s: died of SIGTERM\n\z`, `stopped after`, 0},
 		"one lives to the end of the grace period": {"--grace=1s", "a[-TERM]", table + `now, the worker \| [^\n]*: sent SIGTERM: the worker \| 1\.\ds: died of SIGKILL\n\z`, `killed perl`, 1},
-		"a signal of the platform's":               {"--stop-signal=USR1", "a[USR1=0,TERM]", table + `\| [^\n]*: sent SIGUSR1: the worker \| [0-9.]+s: exited with status 0\n\z`, `stopping: SIGUSR1`, 0},
-		"the worker fails":                         {"--grace=20s", "-", `\A\z`, `(?s)bad tree.*drainit: no plan: the worker ended`, 255},
-		"the worker exits with 0":                  {"--grace=20s", "", `\A\z`, `drainit: no plan: the worker ended`, 1},
+		"another's child": {"--grace=20s", `trap 'kill $!; wait; exit 7' TERM; sleep 100 & echo ready; wait`, table +
+			`now, the worker \| [^\n]* \| [0-9.]+s: exited with status 7\n[^\n]* sleep [^\n]* \| [0-9.]+s: ended\n\z`, `stopped after`, 0},
+		"a signal of the platform's": {"--stop-signal=USR1", "a[USR1=0,TERM]", table + `\| [^\n]*: sent SIGUSR1: the worker \| [0-9.]+s: exited with status 0\n\z`, `stopping: SIGUSR1`, 0},
+		"the worker fails":           {"--grace=20s", "-", `\A\z`, `(?s)bad tree.*drainit: no plan: the worker ended`, 255},
+		"the worker exits with 0":    {"--grace=20s", "", `\A\z`, `drainit: no plan: the worker ended`, 1},
 	} {
 		command := []string{"perl", "-e", harness.PerlTree, tt.tree}
-		if tt.tree == "" {
+		switch {
+		case tt.tree == "":
 			command = []string{"true"}
+		case strings.HasPrefix(tt.tree, "trap"):
+			command = []string{"sh", "-c", tt.tree}
 		}
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
