@@ -8,9 +8,17 @@ import (
 
 // Waiting are processes that were not signalled, with the rule, if that has changed since the last plan.
 type Waiting struct {
-	Processes []proc.Process // mostly one
+	Processes []*proc.Process // mostly one, or thousands
 	Rule      string
 	Undecided bool // another process may have signalled them
+}
+
+// IDs are those of the processes.
+func (w Waiting) IDs() (ids []proc.ID) {
+	for _, p := range w.Processes {
+		ids = append(ids, p.ID)
+	}
+	return ids
 }
 
 // note notes why a process was not signalled, when that has changed.
@@ -20,10 +28,10 @@ func (l *Ledger) note(m *record, rule string, undecided bool) {
 	}
 	m.waitsBy = rule
 	if n := len(l.Waiting) - 1; n >= 0 && l.Waiting[n].Rule == rule {
-		l.Waiting[n].Processes = append(l.Waiting[n].Processes, m.Process)
+		l.Waiting[n].Processes = append(l.Waiting[n].Processes, &m.Process)
 		return
 	}
-	l.Waiting = append(l.Waiting, Waiting{[]proc.Process{m.Process}, rule, undecided})
+	l.Waiting = append(l.Waiting, Waiting{[]*proc.Process{&m.Process}, rule, undecided})
 }
 
 // noteLeft notes why the processes that are not children of drainit were not signalled.

@@ -47,7 +47,9 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	err := s.sys.Send(*d)
 	if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
 		s.ledger.Sent(*d, tick)
-		s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, d.Reached()...)
+		for _, p := range d.Reached() {
+			s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)
+		}
 		s.continueStopped(d)
 	}
 	switch {

@@ -5,6 +5,7 @@
 package journal
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"slices"
@@ -28,7 +29,7 @@ type Journal struct {
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
-	waiting map[int]forward.Waiting // by pid, those that were not signalled so far, and may be at any time
+	waiting map[int]forward.Waiting // by pid, orphans that were not signalled so far, and may be at any time
 	// The first delivery of a stop, the zero one for none, and how many processes were sent one.
 	firstStop forward.Delivery
 	stopsSent int
@@ -87,7 +88,7 @@ func (j *Journal) last(m Message, told bool, args ...any) {
 
 // Note notes what was done with some processes in a stop, or why nothing was (title.Notes). It is for
 // drainit status: not more than that can show, and where there are no such files nothing.
-func (j *Journal) Note(words string, these ...proc.Process) {
+func (j *Journal) Note(words string, these ...proc.ID) {
 	const most = 10_000
 	if j.machine.Phase() < phase.Draining || j.noted > most {
 		return
@@ -96,11 +97,11 @@ func (j *Journal) Note(words string, these ...proc.Process) {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		j.Notes = os.NewFile(uintptr(fd), title.Notes)
 	}
-	text, line := []byte(nil), fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
-	for _, p := range these {
-		text = fmt.Appendf(text, "%v%s", p.ID, line)
+	text, line := bufio.NewWriter(j.Notes), fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
+	for _, id := range these {
+		_, _ = fmt.Fprintf(text, "%v%s", id, line)
 	}
-	_, _ = j.Notes.Write(text)
+	_ = text.Flush()
 }
 
 // line returns the words of a line and its fields: the phase, those of what the words name (of several

@@ -53,7 +53,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 		}
 		j.Say(draining, remaining, j.timeLeft(now))
 		for _, p := range left.All {
-			if w, waits := j.waiting[p.PID]; waits && !w.Undecided && p.PPID == os.Getpid() && j.first("waiting: "+p.String()) {
+			if w, waits := j.waiting[p.PID]; waits && !w.Undecided && j.first("waiting: "+p.String()) {
 				j.Say(notSignalledYet, *p, w.Rule)
 			}
 		}
@@ -194,13 +194,15 @@ func (j *Journal) Sent(d forward.Delivery) {
 
 // Waiting writes which processes were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
-	these := phrase{logx.List(w.Processes, proc.Process.String), fieldsOf(w.Processes[0])}
+	these := phrase{names(w.Processes), fieldsOf(*w.Processes[0])}
 	later := "drainit signals it shortly before SIGKILL"
 	if _, limited := j.machine.GraceEnd(); !limited {
 		later = "drainit does not signal it, as the grace period is infinite"
 	}
 	for _, p := range w.Processes {
-		j.waiting[p.PID] = w
+		if p.PPID == os.Getpid() {
+			j.waiting[p.PID] = w
+		}
 	}
 	if w.Undecided {
 		j.Say(undecided, these, w.Rule, later)
