@@ -1,9 +1,8 @@
-//go:build linux
-
 // Drainit is the first process of a container: it runs one worker and sees it, and what it
 // leaves behind, through quiet, drain and stop.
 //
 //	drainit [flags] -- COMMAND [ARG...]
+//	drainit plan [flags] -- COMMAND [ARG...]
 //	drainit status | quiet | resume | stop [flags]
 //
 // Flags, signals and exit statuses are in --help, the manual page and README.md.
@@ -15,6 +14,7 @@ import (
 	"runtime"
 
 	"drainit/internal/cli"
+	_ "drainit/internal/needslinux"
 	_ "drainit/internal/oneproc"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
