@@ -38,6 +38,7 @@ type Journal struct {
 	stuck     bool   // not all victims have ended: then the end names none
 	file      string // for the termination message, "" for none
 	noted     int    // lines of Notes
+	notes     *bufio.Writer
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
 	Killed  Kill     // the zero one until then
@@ -96,12 +97,13 @@ func (j *Journal) Note(words string, these ...proc.ID) {
 	if j.noted += len(these); j.Notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		j.Notes = os.NewFile(uintptr(fd), title.Notes)
+		j.notes = bufio.NewWriter(j.Notes)
 	}
-	text, line := bufio.NewWriter(j.Notes), fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
+	line := fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
 	for _, id := range these {
-		_, _ = fmt.Fprintf(text, "%v%s", id, line)
+		_, _ = fmt.Fprintf(j.notes, "%v%s", id, line)
 	}
-	_ = text.Flush()
+	_ = j.notes.Flush()
 }
 
 // line returns the words of a line and its fields: the phase, those of what the words name (of several
