@@ -39,6 +39,16 @@ func (s *Snapshot) WritersTo(pid int) []int {
 	return nil
 }
 
+// IsRead reports whether another process reads, or may read, a pipe that a process writes to.
+func (s *Snapshot) IsRead(pid int) bool {
+	for _, writers := range s.writers {
+		if slices.Contains(writers, pid) {
+			return true
+		}
+	}
+	return s.unsure
+}
+
 // AddWriter notes that a process writes to a pipe.
 func (s *Snapshot) AddWriter(pipe File, pid int) { s.writers[pipe] = append(s.writers[pipe], pid) }
 

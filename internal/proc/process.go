@@ -37,7 +37,7 @@ type Process struct {
 	Handled signals.Set // it has a handler for these; where only its stat was read, of the first 31
 	Ignored signals.Set // likewise
 
-	// The fields from here to evidence are known where more than the stat was read (Reader.Tree).
+	// The fields from here to Evidence are known where more than the stat was read (Reader.Tree).
 	Blocked  signals.Set // by each of its threads, including signals that a thread waits for
 	Awaited  signals.Set // of the blocked: it waits for them in sigwait, or reads them from a signalfd
 	Pending  signals.Set
@@ -45,14 +45,15 @@ type Process struct {
 	Args     []string // its command line as it shows it, the first page at most
 	Call     Call     // the system call in which its main thread sleeps, if it does
 	Reads    File     // the pipe at its standard input, unless the root has the same; zero for none
-	evidence []thread // of the threads that count, nil unless all of them sleep with no signal pending
+	Evidence []Thread // of the threads that may take a signal, nil unless all of them sleep
 
 	stackBase  uint64 // where its program's stack begins, by chance; 0 where that may not be read
 	count      int32  // of all its threads
 	State      byte   // R, S, D, T (stopped), t (traced), Z, X…
 	NestedInit bool   // the first of a PID namespace below drainit's: a signal that it does not handle never reaches it
 	Asleep     bool   // all its threads sleep with no signal pending: the signals that it has sent have arrived
-	Untouched  bool   // it has received no signal since the snapshot that Tree was given
+	Slept      bool   // it has not run since the snapshot that Tree was given
+	Untouched  bool   // likewise, and no signal is pending: no signal that would have woken it has come since
 	unread     bool   // it hangs, so that not even its stat can be read
 }
 
@@ -79,8 +80,8 @@ func (p *Process) Handles(sig unix.Signal) bool { return (p.Handled | p.Awaited)
 // Ignores reports whether the process ignores a signal and does not wait for it.
 func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
 
-// Blocks and Dies are words of On: the process keeps the signal pending, or ends by it.
-const Blocks, Dies = "blocks", "dies"
+// Blocks, Ignores and Dies are words of On: the process keeps the signal pending, drops it, or ends by it.
+const Blocks, Ignores, Dies = "blocks", "ignores", "dies"
 
 // On says in a word how the process treats a signal.
 func (p *Process) On(sig unix.Signal) string {
@@ -92,7 +93,7 @@ func (p *Process) On(sig unix.Signal) string {
 	case p.Handles(sig):
 		return "handles"
 	case p.Ignores(sig), p.NestedInit, sig == unix.SIGWINCH, sig == unix.SIGCONT:
-		return "ignores"
+		return Ignores
 	case signals.StopsByDefault(sig):
 		return "stops"
 	}

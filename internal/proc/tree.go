@@ -165,19 +165,23 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 // readMore reads all but the stat of a process, and reports whether it is to be confirmed. Where its
 // one thread has slept since before, the earlier snapshot, everything is as it was then.
 func (p *Process) readMore(before, parent Process, isParent bool) (uncertain bool, err error) {
-	asBefore := before.ID == p.ID && before.evidence != nil && p.State == 'S'
+	slept := p.State == 'S' // the first of two reads that prove it
 	st, err := p.readStatus()
 	if IsGone(err) || isResourceExhausted(err) {
 		return false, err
 	}
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
-	if asBefore && st.threads == 1 && st.rests() && slices.Equal(before.evidence, []thread{{p.PID, st.switches}}) {
-		p.Asleep, p.Untouched, p.evidence = true, true, before.evidence
+	if before.ID == p.ID && slept && st.threads == 1 && st.rests() && slices.Equal(before.Evidence, []Thread{{p.PID, st.switches}}) {
+		p.Asleep, p.Slept, p.Untouched, p.Evidence = true, true, true, before.Evidence
 		p.Blocked, p.Awaited, p.Call, p.Reads, p.Exe, p.Args = before.Blocked, before.Awaited, before.Call, before.Reads, before.Exe, before.Args
 		return false, nil
 	}
 	p.readThreads(st, isParent)
-	p.Untouched = asBefore && slices.Equal(before.evidence, p.evidence)
+	if before.ID == p.ID && !slept {
+		p.Evidence = nil
+	}
+	p.Slept = p.SleptSince(&before)
+	p.Untouched = p.Slept && st.pending == 0
 	switch { // execve(2) sets another name, or another base, mostly both
 	case before.ID == p.ID && before.Exe != "" && before.Comm == p.Comm:
 		p.Exe, p.Args = before.Exe, before.Args
@@ -187,7 +191,7 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 		p.readProgram()
 	}
 	p.Reads = pipeAt(p.PID, "0")
-	return p.Blocked|p.Pending != 0 || len(p.evidence) > 1, nil
+	return p.Blocked|p.Pending != 0 || len(p.Evidence) > 1, nil
 }
 
 // confirm reads a second time what one read does not tell for certain.
@@ -196,7 +200,8 @@ func (p *Process) confirm() error {
 	now := *p
 	now.readThreads(st, false)
 	p.Pending &= st.pending
-	p.Untouched = p.Untouched && slices.Equal(p.evidence, now.evidence)
+	p.Slept = p.Slept && p.SleptSince(&now)
+	p.Untouched = p.Untouched && p.Slept && st.pending == 0
 	if p.Blocked &= now.Blocked; p.Blocked != 0 { // Linux queues a blocked signal although it is ignored
 		p.Awaited = (now.Awaited | signalfds(p.PID)) & p.Blocked
 	}

@@ -121,7 +121,7 @@ func TestProgramOfAnEarlierSnapshot(t *testing.T) {
 	if now, _ := takeSince(t, before).Process(top); now.Exe != "kept" {
 		t.Errorf("it runs %q: read again", now.Exe)
 	}
-	p.Comm, p.evidence = "another", nil
+	p.Comm, p.Evidence = "another", nil
 	if now, _ := takeSince(t, before).Process(top); now.Exe == "kept" {
 		t.Error("its name has changed, and its program was not read")
 	}

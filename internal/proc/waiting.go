@@ -11,12 +11,18 @@ import (
 	"drainit/internal/signals"
 )
 
-// thread is how often a thread had been switched out at one moment. One that has received a signal
+// Thread is how often a thread had been switched out at one moment. One that has received a signal
 // since either runs, has it pending, or was switched out once more (kernel/sched/core.c,
 // __schedule). How long it has run is no evidence: a short run may count as nothing.
-type thread struct {
-	tid   int
-	count uint64
+type Thread struct {
+	TID      int
+	Switches uint64
+}
+
+// SleptSince reports whether a process has not run since an earlier snapshot of it. A signal that it
+// blocks or ignores has not woken it.
+func (p *Process) SleptSince(before *Process) bool {
+	return p.ID == before.ID && p.Evidence != nil && slices.Equal(p.Evidence, before.Evidence)
 }
 
 // readThreads finds what the threads of a process tell together. A main thread that blocks no
@@ -29,25 +35,26 @@ func (p *Process) readThreads(st status, all bool) {
 	}
 	call, awaited := callOf(st)
 	p.Call, p.Blocked, p.Awaited, p.Asleep = call, st.blocked|awaited, awaited, st.rests()
-	evidence, certain := []thread{{p.PID, st.switches}}, p.Asleep
+	evidence, certain := []Thread{{p.PID, st.switches}}, st.sleeps()
 	if st.threads > 1 && (st.blocked != 0 || all && st.threads <= mostThreads) {
 		others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
-		p.Asleep = p.Asleep && whole && !slices.ContainsFunc(others, func(t status) bool { return !t.rests() })
+		rest := whole && !slices.ContainsFunc(others, func(t status) bool { return !t.rests() })
+		p.Asleep = p.Asleep && rest
 		if st.blocked == 0 {
 			others = nil // none of them gets a signal
 		} else {
-			certain = p.Asleep
+			certain = certain && rest
 		}
 		for _, t := range others {
 			_, awaited := callOf(t)
 			p.Blocked &= t.blocked | awaited
 			p.Awaited |= awaited
-			evidence = append(evidence, thread{t.tid, t.switches})
+			evidence = append(evidence, Thread{t.tid, t.switches})
 		}
 	}
 	p.Awaited &= p.Blocked
-	if p.evidence = nil; certain {
-		p.evidence = evidence
+	if p.Evidence = nil; certain {
+		p.Evidence = evidence
 	}
 }
 
