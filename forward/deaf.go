@@ -33,16 +33,18 @@ func (l *Ledger) notActing(m *record) bool {
 
 // deafFor is why a process that was sent a signal some time ago does not act upon it; "" where it may.
 // One that runs takes it yet, and one in the kernel (state D) when it is back: with a handler it may
-// pass it on then.
-func deafFor(p *proc.Process, sig unix.Signal) string {
+// pass it on then. A handler may ignore or block the signal from then on, and have passed it on: so what
+// a process does now proves nothing if it had a handler at any snapshot, unless it has not run since.
+func deafFor(m *record, sig unix.Signal) string {
+	hadHandler := m.handled.Has(sig)
 	switch {
-	case p.Pending.Has(sig) && (p.State == 'S' || p.State == 'D' && !p.Handles(sig)):
+	case m.Pending.Has(sig) && (m.State == 'S' && (m.Slept || !hadHandler) || m.State == 'D' && !hadHandler):
 		return "has not taken it"
-	case p.Ignores(sig):
+	case m.ignored.Has(sig):
 		return "ignores it"
-	case program.PassesNothingOn(p):
+	case program.PassesNothingOn(&m.Process):
 		return "passes nothing on"
-	case p.NestedInit && !p.Handles(sig):
+	case m.NestedInit && !hadHandler:
 		return "is the first of a PID namespace and has no handler"
 	}
 	return ""
@@ -57,7 +59,7 @@ func (l *Ledger) passBelowDeaf() {
 		if !hadTime || !l.notActing(m) {
 			continue
 		}
-		why, these, uncertain := deafFor(&m.Process, sig), l.shown.Children(m.PID), m.sent == nil
+		why, these, uncertain := deafFor(m, sig), l.shown.Children(m.PID), m.sent == nil
 		if why == "" {
 			if these = nil; m.kind == program.Shell && handled {
 				these = l.blockingTrap(m)

@@ -160,6 +160,8 @@ func TestWhatHasThePendingSignalIsDeafOnlyAsleep(t *testing.T) {
 		l := stopping(t, manager, kindly("app", 11, 10))
 		manager.State, manager.Pending, manager.Blocked = state, termSet, termSet
 		shown := []proc.Process{manager, kindly("app", 11, 10)}
+		wantSent(t, fmt.Sprintf("it has run since, state %c", state), later(l, 200, shown, details{Untouched: untouched(11)}))
+		shown[0].Slept = true
 		wantSent(t, fmt.Sprintf("it is in state %c", state), later(l, 300, shown, details{Untouched: untouched(11)}), want...)
 	}
 	for state, want := range map[byte][]int{'D': {11}, 'R': nil, 'T': nil} {
@@ -181,7 +183,7 @@ func TestWhatAManagerKeepsTheSignalFromIsSignalledByTheFinalCall(t *testing.T) {
 		by    Purpose
 		want  []int
 		lines int
-	}{{300, Orphans, nil, 0}, {500, Orphans, nil, 1}, {1000, Orphans, nil, 0}, {1100, LastCall, nil, 0}, {1200, FinalCall, []int{12, 13}, 0}} {
+	}{{300, Orphans, nil, 0}, {500, Orphans, nil, 1}, {1000, Orphans, nil, 0}, {1100, LastCall, nil, 0}, {1200, FinalCall, []int{12}, 0}, {1204, FinalCall, nil, 0}, {1206, FinalCall, []int{13}, 0}} {
 		r := term(step.by)
 		r.Tick = 1000 + step.after
 		wantSent(t, "", sentAll(l, l.Plan(r, proc.New(shown))), step.want...)

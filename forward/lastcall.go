@@ -3,18 +3,36 @@ package forward
 import "drainit/internal/program"
 
 // addLastCall is rule 9. The last call adds those that are not the business of a living process which
-// handles the stop; the final call adds those as well: the kill loses their work in any case.
+// handles the stop; the final call adds those as well, the upper ones first: the kill loses their work in
+// any case.
 func (l *Ledger) addLastCall(final bool) {
 	for _, m := range l.shownNow() {
 		switch {
 		case m.sent != nil || l.planned[m.ID]:
 		case final && l.actsUpon(m):
-			l.add(l.delivery(m, "the kill is near"))
+			if !l.isSeenTo(m) {
+				l.add(l.delivery(m, "the kill is near"))
+			}
 		case l.shown.HasWriters(m.PID):
 		case m.origin == beforeStop, l.actsUpon(m) && l.isOwnCase(m):
 			l.add(l.delivery(m, "the grace period is nearly over"))
 		}
 	}
+}
+
+// isSeenTo reports whether the final call leaves a process to one above it: to one that is signalled now, or
+// was moments ago, or that has woken it by what it did about the signal.
+func (l *Ledger) isSeenTo(m *record) bool {
+	for up := l.living[m.PPID]; up != nil; up = l.living[up.PPID] {
+		switch {
+		case l.planned[up.ID]:
+			return true
+		case up.sent == nil || l.now >= up.sent.tick+2*aSecond:
+		case l.now < up.sent.tick+actsAfter, !m.Untouched && m.rested == up.sent.snapshot:
+			return true
+		}
+	}
+	return false
 }
 
 // isOwnCase reports whether no process above one that was not signalled is about to be signalled, or may

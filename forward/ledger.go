@@ -7,6 +7,7 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/program"
+	"drainit/internal/signals"
 )
 
 // Ledger is the history that decisions depend on: the signals that each process was sent, how each child of
@@ -24,6 +25,7 @@ type Ledger struct {
 	now          uint64         // the tick of the last request
 	records      map[proc.ID]*record
 	living       map[int]*record // by pid
+	drains       bool            // of these, one that came from the worker handles the signal
 	group        int             // a process group that was signalled as a whole, 0 for none
 	toGroup      *sent           // how
 	broadcast    bool            // the whole PID namespace was signalled
@@ -71,12 +73,13 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 // observe takes what lives below drainit now.
 func (l *Ledger) observe(s *proc.Snapshot) {
 	l.snapshots++
+	before := l.shown
 	l.shown, l.living = s, make(map[int]*record)
 	if w := l.worker; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
 		l.living[w.PID] = w
 	}
 	for _, p := range s.Descendants(l.self) {
-		m := l.recordOf(p)
+		m := l.recordOf(p, before)
 		l.living[p.PID] = m
 		if m.first == l.snapshots && l.sentWithGroup(m) {
 			m.markSent(*l.toGroup)
@@ -86,6 +89,10 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		if p := l.living[m.PPID]; p != nil && p.Start <= m.Start && !p.isBelow(m) { // else a pid was recycled meanwhile
 			m.parent = p
 		}
+	}
+	l.drains = false
+	for _, m := range l.living {
+		l.drains = l.drains || m.topmost().origin == root && l.actsUpon(m)
 	}
 	for id, m := range l.records {
 		switch {
@@ -97,8 +104,8 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	}
 }
 
-// recordOf notes what a snapshot shows of a process.
-func (l *Ledger) recordOf(p *proc.Process) *record {
+// recordOf notes what a snapshot shows of a process. shown is the snapshot before.
+func (l *Ledger) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	m := l.records[p.ID]
 	switch w := l.worker; {
 	case m != nil:
@@ -110,19 +117,26 @@ func (l *Ledger) recordOf(p *proc.Process) *record {
 	}
 	l.records[p.ID] = m
 	if m.first == 0 {
-		m.first, m.slept = l.snapshots, p.Call
+		m.first, m.slept, m.ignored = l.snapshots, p.Call, ^signals.Set(0)
 	}
 	before := m.Process
 	m.Process, m.last = *p, l.snapshots
 	if p.Args == nil && (p.Exe == "" || p.Exe == before.Exe) { // not read in time
 		m.Exe, m.Args = before.Exe, before.Args
 	}
-	if m.Exe != before.Exe { // an exec, which took its handlers
-		m.handled = 0
-	}
+	m.execed = m.execed || before.Exe != "" && m.Exe != before.Exe
 	m.kind = program.Of(&m.Process)
 	m.handled |= p.Handled | p.Awaited
-	m.reads = m.reads || l.shown.HasWriters(m.PID)
+	m.ignored &= p.Ignored &^ p.Awaited
+	if m.Untouched {
+		m.rested = l.snapshots
+	}
+	switch {
+	case l.shown.HasWriters(m.PID):
+		m.reads = true
+	case shown.HasWriters(m.PID) && p.SleptSince(&before): // the end of its last writer would have woken it
+		m.reads = false
+	}
 	return m
 }
 

@@ -15,7 +15,7 @@ import (
 // sentAll notes that deliveries were made in tick 1000, and returns their pids.
 func sentAll(l *Ledger, all []Delivery) (pids []int) {
 	for _, d := range all {
-		l.Sent(d, 1000)
+		l.Sent(d, max(l.now, 1000))
 		pids = append(pids, d.Process.PID)
 	}
 	return pids
@@ -128,7 +128,8 @@ func TestOrphansOfAWorkerThatWasNotWaitedForAreLeftToItMeanwhile(t *testing.T) {
 	child.PPID, tool.PPID = drainitPID, drainitPID
 	wantSent(t, "before it is known", orphans(l, child, tool))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	wantSent(t, "when it is known", orphans(l, child, tool), 11, 12)
+	wantSent(t, "when it is known", orphans(l, child, tool), 11)
+	wantSent(t, "what would only die, when the other has gone", orphans(l, tool), 12)
 }
 
 // A tick is a hundredth of a second: what was there before the signal, in the same tick,
@@ -180,7 +181,7 @@ func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
 	l.Sent(Delivery{Process: below(11, 10, 100), Signal: unix.SIGTERM}, 1000)
 	young, orphan := below(11, drainitPID, 500), below(12, drainitPID, 100)
-	young.Handled = 0
+	young.Handled, young.Exe = 0, "sh"
 	wantSent(t, "the second", orphans(l, below(10, drainitPID, 100), young, orphan), 11)
 	wantSent(t, "when it is dead", orphans(l, below(10, drainitPID, 100), orphan))
 	l.Exited(11, unix.WaitStatus(unix.SIGTERM))

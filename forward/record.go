@@ -15,17 +15,20 @@ type record struct {
 	origin    origin
 	fate      fate
 	kind      program.Kind // when it was last seen
-	handled   signals.Set  // at any snapshot: a handler may be there for one signal only
+	handled   signals.Set  // at any snapshot: a handler may go when it is used, and an exec takes it, but not what it did
+	ignored   signals.Set  // at every snapshot
 	sent      *sent        // nil: drainit has not signalled it
 	heldSince uint64       // the tick at which its fate was first held, 0 for never
 	waitsBy   string       // the rule by which it was not signalled, the last time
 	exit      *unix.WaitStatus
 	slept     proc.Call // at first
 	lostChild bool      // since it was signalled
+	execed    bool      // since it was first seen
 	reads     bool      // it has read a pipe that another process below drainit wrote to
 	succeeded bool      // it was the worker, and its successor was looked for
 
 	first, last int32 // the snapshots that showed it, by number; 0 for none
+	rested      int32 // the last that showed it untouched
 }
 
 // origin is where a process stood when the stop began.
@@ -41,12 +44,13 @@ const (
 type sent struct {
 	signal   unix.Signal
 	handled  bool   // it handled the signal
+	shell    bool   // it was a shell, whatever it has become
 	snapshot int32  // the one before it
 	tick     uint64 // proc.Ticks
 }
 
 func (m *record) markSent(how sent) {
-	how.handled = m.Handles(how.signal)
+	how.handled, how.shell = m.Handles(how.signal), m.kind == program.Shell
 	m.sent = &how
 }
 

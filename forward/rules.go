@@ -3,6 +3,7 @@ package forward
 import (
 	"golang.org/x/sys/unix"
 
+	"drainit/internal/proc"
 	"drainit/internal/program"
 	"drainit/internal/signals"
 )
@@ -30,6 +31,7 @@ func (f fate) isLeft() bool { return f == undecided || f == cleanup }
 // daemon that was there before the stop outlives the work; a shell with a trap has seen to its daemons.
 func (l *Ledger) decide(m *record) (fate, string) {
 	notified, top := m.notified(), m.topmost()
+	untouched := m.Untouched && m.On(l.signalFor(m)) != proc.Ignores // which nothing wakes
 	switch {
 	case m.fate.isLeft(): // rule 1: there is nothing to decide
 		return m.fate, "it was left alone"
@@ -39,11 +41,13 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return open, "" // leftTo says it, as in rule 4
 	case m.origin == beforeStop && l.workLives():
 		return open, "waits until the worker has gone"
-	case m.Untouched && l.helperLives(m, notified):
+	case l.drains && l.onlyServes(m):
+		return open, "waits for the processes that handle the signal: it would only die of it"
+	case untouched && l.helperLives(m, notified):
 		return open, "its parent left a helper that may signal it"
-	case m.Untouched && l.alive(notified) && !(l.living[notified.PID] == notified && notified.Asleep) && (m.heldSince == 0 || l.now < m.heldSince+aSecond):
+	case untouched && l.alive(notified) && !(l.living[notified.PID] == notified && notified.Asleep) && (m.heldSince == 0 || l.now < m.heldSince+aSecond):
 		return held, "the signalled process above it is still running"
-	case m.Untouched: // rule 3: no process has signalled it since the stop began
+	case untouched: // rule 3: no process has signalled it since the stop began
 		return due, "untouched since before the stop"
 	case l.alive(notified): // rule 4: one above it has still to act, or to say how it died
 		return open, "" // leftTo says it
@@ -81,12 +85,18 @@ func (l *Ledger) whyCertain(m *record) string {
 		return ""
 	case notified == nil && parent.topmost().origin == root:
 		return "the worker above it had ended before it was signalled"
-	case parent.origin == root && parent.kind == program.Other && program.InBackground(&m.Process, &parent.Process):
-		return "a shell started it beside " + parent.String() + ", which has gone" // server & exec worker
+	case parent.origin == root && parent.sent != nil && !parent.sent.shell && program.InBackground(&m.Process, &parent.Process):
+		return "a shell started it beside " + parent.String() + ", which has gone" // server & exec worker: a guess
 	case parent.passedNothingOn():
 		return "its parent " + parent.String() + " has no handler and dies of it"
 	}
 	return ""
+}
+
+// onlyServes reports whether a process would only die of the signal, and nothing follows from that: it
+// may be a helper of those that drain.
+func (l *Ledger) onlyServes(m *record) bool {
+	return m.On(l.signalFor(m)) == proc.Dies && m.kind == program.Other && len(l.shown.Children(m.PID)) == 0 && !l.shown.IsRead(m.PID)
 }
 
 // workLives reports whether the worker lives, or a process that came from it: it may need the daemons.

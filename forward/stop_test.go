@@ -80,7 +80,7 @@ var stops = []struct {
 	{name: "the one successor beside a shell that only waits for its child on INT", signal: unix.SIGINT, worker: "sh1(sh2[INT](tail), app*)", script: `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM; sent app INT; successor app`},
 	{name: "a child of a shell that had its handlers until its exec is no successor", signal: unix.SIGINT, worker: "sh1(sh2*)", script: `
-		sent sh1 TERM; sh2 runs sleep; sh1 dies of TERM; snapshot; sent sh2 TERM: it lives without handling SIGTERM; sh2 dies of TERM; snapshot`},
+		sent sh1 TERM; sh2 runs sleep; sh1 dies of TERM; snapshot; sent sh2 TERM: its parent sh1 has no handler and dies of it; sh2 dies of TERM; snapshot`},
 	{name: "a shell with a trap for INT only is a successor by its child", signal: unix.SIGINT, worker: "sh1(sh2[INT](app*))", script: `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM; successor sh2; sh2 dies of TERM; snapshot; sent app INT; successor app`},
 }

@@ -68,7 +68,7 @@ func (l *Ledger) candidates() (these []*record) {
 	}
 	var passing []*record
 	for _, m := range all {
-		handles := m.handled.Has(l.deliver) && !(m.kind == program.Shell && (!m.Handles(unix.SIGTERM) || program.HandlesWithoutTrap(&m.Process)))
+		handles := (m.Handles(l.deliver) || m.handled.Has(l.deliver) && !m.execed) && !(m.kind == program.Shell && (!m.Handles(unix.SIGTERM) || program.HandlesWithoutTrap(&m.Process)))
 		dying := m.kind == program.Launcher && m.sent != nil
 		switch {
 		case m.topmost().origin != root, m.fate == cleanup, m.sent == nil && l.cleansUp(m), l.shown.HasWriters(m.PID):
