@@ -52,7 +52,7 @@ func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
 // plan takes a snapshot and makes the deliveries that follow from it. The script must
 // know of them.
 func (d *drill) plan(purpose Purpose) {
-	deliveries := d.l.Plan(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker}, d.w.snapshot())
+	deliveries := d.l.Plan(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker, Tick: d.w.tick}, d.w.snapshot())
 	for _, s := range deliveries {
 		d.l.Sent(s, d.w.tick)
 	}
@@ -152,6 +152,8 @@ func (d *drill) happen(step string, f []string) {
 	switch {
 	case step == "snapshot":
 		d.observe(Orphans)
+	case step == "ten seconds":
+		d.w.tick += 10 * aSecond
 	case step == "last call":
 		d.observe(LastCall)
 	case p == nil || p.ended:

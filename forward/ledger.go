@@ -128,6 +128,9 @@ func (l *Ledger) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	m.kind = program.Of(&m.Process)
 	m.handled |= p.Handled | p.Awaited
 	m.ignored &= p.Ignored &^ p.Awaited
+	if !p.SleptSince(&before) {
+		m.restsSince = l.now
+	}
 	if m.Untouched {
 		m.rested = l.snapshots
 	}

@@ -11,21 +11,22 @@ import (
 // record is what is known of one process, alive or dead.
 type record struct {
 	proc.Process
-	parent    *record // the last that was not drainit; nil if none was seen
-	origin    origin
-	fate      fate
-	kind      program.Kind // when it was last seen
-	handled   signals.Set  // at any snapshot: a handler may go when it is used, and an exec takes it, but not what it did
-	ignored   signals.Set  // at every snapshot
-	sent      *sent        // nil: drainit has not signalled it
-	heldSince uint64       // the tick at which its fate was first held, 0 for never
-	waitsBy   string       // the rule by which it was not signalled, the last time
-	exit      *unix.WaitStatus
-	slept     proc.Call // at first
-	lostChild bool      // since it was signalled
-	execed    bool      // since it was first seen
-	reads     bool      // it has read a pipe that another process below drainit wrote to
-	succeeded bool      // it was the worker, and its successor was looked for
+	parent     *record // the last that was not drainit; nil if none was seen
+	origin     origin
+	fate       fate
+	kind       program.Kind // when it was last seen
+	handled    signals.Set  // at any snapshot: a handler may go when it is used, and an exec takes it, but not what it did
+	ignored    signals.Set  // at every snapshot
+	sent       *sent        // nil: drainit has not signalled it
+	heldSince  uint64       // the tick at which its fate was first held, 0 for never
+	restsSince uint64       // the tick of the snapshot since which it has not run
+	waitsBy    string       // the rule by which it was not signalled, the last time
+	exit       *unix.WaitStatus
+	slept      proc.Call // at first
+	lostChild  bool      // since it was signalled
+	execed     bool      // since it was first seen
+	reads      bool      // it has read a pipe that another process below drainit wrote to
+	succeeded  bool      // it was the worker, and its successor was looked for
 
 	first, last int32 // the snapshots that showed it, by number; 0 for none
 	rested      int32 // the last that showed it untouched

@@ -61,6 +61,8 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return due, "it was there before the stop, and the worker has gone"
 	case l.cleansUp(m): // rule 6: a process that handled the signal has started it since
 		return cleanup, "it cleans up"
+	case l.mayBeStopping(m, notified):
+		return held, notified.String() + ", which has gone, may have asked it to stop by other means"
 	}
 	why := l.whyCertain(m)
 	if why == "" { // rule 7: it is not certain that no process has signalled it
@@ -97,6 +99,13 @@ func (l *Ledger) whyCertain(m *record) string {
 // may be a helper of those that drain.
 func (l *Ledger) onlyServes(m *record) bool {
 	return m.On(l.signalFor(m)) == proc.Dies && m.kind == program.Other && len(l.shown.Children(m.PID)) == 0 && !l.shown.IsRead(m.PID)
+}
+
+// mayBeStopping reports whether a process without a handler still works, below one that handled the signal: a
+// stop command may have asked it to stop (apachectl stop). It has ten seconds, and less if it sleeps.
+func (l *Ledger) mayBeStopping(m, notified *record) bool {
+	rests := m.Evidence != nil && l.now >= m.restsSince+aSecond/2
+	return notified != nil && notified.sent.handled && l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
 }
 
 // workLives reports whether the worker lives, or a process that came from it: it may need the daemons.

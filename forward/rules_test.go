@@ -154,6 +154,47 @@ func TestAReaderEndsByItself(t *testing.T) {
 	wantSent(t, "by the last call", call(l, shown[1:]...), 12)
 }
 
+// The end of its last writer wakes a process that waits for its input. One that has slept through it is
+// busy with something else.
+func TestWhatSleptWhenItsWriterEndedIsNoReader(t *testing.T) {
+	for switches, want := range map[uint64][]int{7: {12}, 8: nil} { // before the end and after it
+		shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+		l := stopping(t, shown...)
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+		shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+		shown[1].Evidence = []proc.Thread{{TID: 12, Switches: 7}}
+		later(l, 20, shown, details{Writers: map[int][]int{12: {11}}})
+		l.Exited(11, 0)
+		shown[1].Evidence = []proc.Thread{{TID: 12, Switches: switches}}
+		wantSent(t, fmt.Sprint(switches, " switches"), later(l, 30, shown[1:], details{}), want...)
+	}
+}
+
+// The signal that it ignores would not have woken it, so that what it started may have had it.
+func TestWhatIgnoresTheSignalIsNotUntouched(t *testing.T) {
+	for _, kind := range []string{"ignores", "init"} {
+		l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{kind, 11, 10}, kin{"app", 12, 11})...)
+		l.Exited(10, 0)
+		shown := kinfolk(kin{kind, 11, 1}, kin{"app", 12, 11})
+		d := details{Untouched: untouched(11)}
+		wantSent(t, kind, append(later(l, 100, shown, d), later(l, 200, shown, d)...))
+	}
+}
+
+// A handler may ignore the signal, or block it, before it passes it on.
+func TestWhatHadAHandlerIsNotDeaf(t *testing.T) {
+	for name, guard := range map[string]func(*proc.Process){
+		"it ignores it now":         func(p *proc.Process) { p.Handled, p.Ignored = 0, termSet },
+		"it blocks another one now": func(p *proc.Process) { p.Blocked, p.Pending = termSet, termSet },
+		"it has none as an init":    func(p *proc.Process) { p.Handled, p.NestedInit = 0, true },
+	} {
+		l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"app", 11, 10})...)
+		shown := kinfolk(kin{"app", 10, 1}, kin{"app", 11, 10})
+		guard(&shown[0])
+		wantSent(t, name, append(later(l, 100, shown, details{}), later(l, 200, shown, details{})...))
+	}
+}
+
 // Its writer is not known: it may have gone, too. A socket is what Node gives a child that reads nothing.
 func TestAReaderIsLeftByAWorkerThatExitsByItself(t *testing.T) {
 	gone := func(p Purpose) Request {
