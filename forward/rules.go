@@ -101,11 +101,11 @@ func (l *Ledger) onlyServes(m *record) bool {
 	return m.On(l.signalFor(m)) == proc.Dies && m.kind == program.Other && len(l.shown.Children(m.PID)) == 0 && !l.shown.IsRead(m.PID)
 }
 
-// mayBeStopping reports whether a process without a handler still works, below one that handled the signal: a
+// mayBeStopping reports whether a process without a handler still works, which a shell with a trap has left: a
 // stop command may have asked it to stop (apachectl stop). It has ten seconds, and less if it sleeps.
 func (l *Ledger) mayBeStopping(m, notified *record) bool {
 	rests := m.Evidence != nil && l.now >= m.restsSince+aSecond/2
-	return notified != nil && notified.sent.handled && l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
+	return notified != nil && notified.sent.shell && notified.sent.handled && l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
 }
 
 // workLives reports whether the worker lives, or a process that came from it: it may need the daemons.

@@ -17,6 +17,7 @@ type Config struct {
 	Command           []string      // the worker and its arguments, at least one
 	Env               []string      // the worker's
 	Grace             time.Duration // 0 to a week, or machine.Forever
+	Limit             time.Duration // machine.Config's
 	StopDelay         time.Duration // 0, or shorter than the grace
 	StopSignals       []unix.Signal // besides TERM and INT
 	Rewrites          signals.Rewrites

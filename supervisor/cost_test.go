@@ -70,16 +70,16 @@ func TestInspection(t *testing.T) {
 }
 
 // Where the death of each parent will be known, a drain takes a snapshot soon after the signal, then ever
-// more rarely until it takes one with each line of progress, and each second of the last 5s. Elsewhere it
+// more rarely until it takes one with each line of progress, and each second of the last call. Elsewhere it
 // takes one a second, and ten a second then.
 func TestSnapshotsOfADrain(t *testing.T) {
-	for blind, of := range map[bool]struct{ before, then int }{false: {10, 4}, true: {25, 45}} {
+	for blind, of := range map[bool]struct{ before, then int }{false: {10, 4}, true: {23, 45}} {
 		inBubble(t, "", "node[TERM]", func(b *bubble) {
 			b.w.blind = blind
-			b.play("TERM; 24500ms")
+			b.play("TERM; 22s")
 			const atStop = 1
 			if got, want := b.cost().snapshots, atStop+of.before; got != want {
-				t.Errorf("blind %v: %d snapshots in 24.5s, want %d", blind, got, want)
+				t.Errorf("blind %v: %d snapshots in 22s, want %d", blind, got, want)
 			}
 			cost := b.cost().snapshots
 			b.after(5 * time.Second)

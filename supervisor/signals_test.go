@@ -83,9 +83,9 @@ func TestWithoutProc(t *testing.T) {
 	const unseen, exits = "warning: cannot tell what the worker left behind: ", "proc gone; node exits 3"
 	playRows(t, []row{
 		{"at the stop", "", "daemon[TERM=0] node[TERM=0/4s](job[TERM])", "proc descriptors; TERM; 1500ms; proc there; 28s",
-			"0s TERM node; 25s TERM daemon; 25s TERM job", "", nil},
+			"0s TERM node; 22.5s TERM daemon; 22.5s TERM job", "", nil},
 		{"at the stop of a group, whose members were all signalled", "--forward group", "daemon[TERM=0] node[TERM=0/4s](job[TERM])",
-			"proc descriptors; TERM; 1500ms; proc there; 28s", "0s TERM node job; 25s TERM daemon", "", nil},
+			"proc descriptors; TERM; 1500ms; proc there; 28s", "0s TERM node job; 22.5s TERM daemon", "", nil},
 		{"at the exit", "", "node(job[TERM=0])", "proc descriptors; node exits 3; 2500ms; proc there", "3s TERM job", "3 3s",
 			[]string{unseen + "too many open files", "warning: node[1] exited with status 3 and left what /proc does not show, SIGKILL in 30s"}},
 		{"never, as PID 1", "", "node(job[TERM])", exits, "0s TERM job; 30s KILL job", "3 30s",
@@ -136,8 +136,8 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"below a shell", "", "sh(a[TERM=0/2s] b b sleep c)", "TERM", "*", "0 2s", []string{"3 warning",
 			"warning: b[3] has no SIGTERM handler: it died at once", "warning: c[6] has no SIGTERM handler: it died at once",
 			"warning: sh[1] does not forward signals"}},
-		{"a second later, on a busy machine", "", "sh(a[TERM=0/2s] b[TERM!1s,default])", "TERM", "*", "0 2s", []string{lacks}},
-		{"later, for it may have had the signal blocked", "", "sh(a[TERM=0/3s] b[TERM!1001ms,default])", "TERM", "*", "0 3s",
+		{"a second later, on a busy machine", "", "sh(a[TERM=0/2s] b[TERM!1s,default])", "TERM", "*", "0 3s", []string{lacks}},
+		{"later, for it may have had the signal blocked", "", "sh(a[TERM=0/3s] b[TERM!1001ms,default])", "TERM", "*", "0 4.001s",
 			[]string{"0 " + lacks, "0 warning: b[3] died of SIGTERM at once"}},
 		{"one that waits for another, as time(1) does", "", "sh(time(node[TERM=0/1s]))", "TERM; 3s", "*", "", []string{"0 warning: time"}},
 		{"left by a launcher", "", "go[run,TERM=0/1s](job)", "TERM", "*", "0 1s", []string{job}},

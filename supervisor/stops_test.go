@@ -16,8 +16,8 @@ func TestStopOfAWorker(t *testing.T) {
 			[]string{"only", begins + "what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0"}},
 		{"it exits, in JSON", "", "node[TERM=0]", "TERM", "*", "0 0s", []string{"json stopping level=info phase=draining request=SIGTERM signal=SIGTERM",
 			"json ended level=info phase=done reason=stop status=0 request=SIGTERM pid=1 comm=node"}},
-		{"it leaves at once", "", "node[TERM=0/100ms](job[TERM=0/200ms])", "TERM", "*", "0 25.2s",
-			[]string{"stopped after 25s: node[1] exited with status 0 (left within 0.1s of the stop signal)"}},
+		{"it leaves at once", "", "node[TERM=0/100ms](job[TERM=0/200ms])", "TERM", "*", "0 22.7s",
+			[]string{"stopped after 23s: node[1] exited with status 0 (left within 0.1s of the stop signal)"}},
 		{"it leaves a little later", "", "node[TERM=0/101ms]", "TERM", "*", "0 101ms", []string{"0 stopped after 0.1s: node[1] exited with status 0 ("}},
 		{"it left before", "", "node(job[TERM=0/20s])", "node exits 0; 1s; TERM", "*", "0 20s", []string{"0 stopped after 19s: node[1] exited with status 0 ("}},
 		{"it fails at once", "", "node[TERM=3/1ms]", "TERM", "*", "3 1ms", []string{"0 stopped after 0.0s: node[1] exited with status 3 ("}},
@@ -70,20 +70,20 @@ func TestStopByFlags(t *testing.T) {
 }
 
 func TestStopOfWhatIsBelow(t *testing.T) {
-	const killed = "0s TERM node; 25s TERM job; 30s KILL job"
+	const killed = "0s TERM node; 22.5s TERM job; 30s KILL job"
 	const yet = " not signalled yet: "
 	playRows(t, []row{
 		{"what it leaves is killed", "", "node[TERM=0](job[TERM])", "TERM", killed, "137 30s",
 			[]string{"message stopped after 30s: node[1] exited with status 0 (left within 0.1s of the stop signal); killed job[2] (grace period of 30s over); exit status 137",
 				"json killing level=warn phase=killing reason=grace pid=2 comm=job left=1",
 				"json ended level=info phase=done reason=grace status=137 request=SIGTERM pid=1 comm=node killed=1"}},
-		{"a daemon that a trap did not find", "", "daemon[TERM=0] sh[TERM=0]", "TERM; 4999ms; says 0 daemon[1]" + yet + "; 1ms; says daemon[1]" + yet, "0s TERM sh; 25s TERM daemon", "0 25s",
+		{"a daemon that a trap did not find", "", "daemon[TERM=0] sh[TERM=0]", "TERM; 4999ms; says 0 daemon[1]" + yet + "; 1ms; says daemon[1]" + yet, "0s TERM sh; 22.5s TERM daemon", "0 22.5s",
 			[]string{"daemon[1]" + yet + "it was there before the stop, and its shell has seen to it"}},
 		{"a daemon whose turn comes later", "", "daemon[TERM=0] node[TERM=0/7s]", "TERM", "0s TERM node; 7s TERM daemon", "0 7s", []string{"daemon[1]" + yet + "waits until the worker has gone"}},
 		{"what is left to the worker", "", "node[TERM](job[TERM])", "TERM; 6s", "0s TERM node", "", []string{"1 draining, ", "0 job[2]" + yet}},
 		{"one that was signalled meanwhile", "", "daemon[TERM=0/9s] node[TERM=0/2s]", "TERM", "0s TERM node; 2s TERM daemon", "0 11s", []string{"0 daemon[1]" + yet}},
 		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},
-		{"what it leaves may exit in time", "", "node[TERM=0](job[TERM=9/1s])", "TERM", "0s TERM node; 25s TERM job", "0 26s", nil},
+		{"what it leaves may exit in time", "", "node[TERM=0](job[TERM=9/1s])", "TERM", "0s TERM node; 22.5s TERM job", "0 23.5s", nil},
 		{"what outlives SIGKILL was not killed", "", "node[TERM=0](job[TERM,stuck])", "TERM", "*", "137 35s",
 			[]string{"message ", "error: leaving 5s after SIGKILL, still alive: job[2]"}},
 		{"a child of drainit's from before", "", "daemon[TERM=0] node[TERM]", "TERM; 20s", "0s TERM node", "",
@@ -215,12 +215,12 @@ func TestForking(t *testing.T) {
 	playRows(t, []row{
 		{"signals go to each", forking, tree, "node exits 0; 1h; is running; title drainit:run; HUP; TSTP; 1s; CONT; 50ms; TERM",
 			"1h0m0s HUP a; 1h0m0s HUP b; 1h0m0s TSTP a; 1h0m0s TSTP b; 1h0m1.05s CONT a; 1h0m1.05s CONT b; " +
-				"1h0m1.05s TERM a; 1h0m1.05s TERM b; 1h0m26.05s TERM child", // a may have signalled what it leaves
-			"0 1h0m27.05s", []string{runsOn + "2 processes (a["}},
+				"1h0m1.05s TERM a; 1h0m1.05s TERM b; 1h0m23.55s TERM child", // a may have signalled what it leaves
+			"0 1h0m24.55s", []string{runsOn + "2 processes (a["}},
 		{"it ends with the last", forking, "node(a b)", "node exits 0; a exits 1; 1m; is running; b exits 1", "", "0 1m0s",
 			[]string{"only", runsOn + "2 processes (a[2], b[3])", "stopped 1m0s after node[1] exited with status 0"}},
 		{"it fails", forking, "node(a[TERM=0])", "node exits 1", "0s TERM a", "1 0s", []string{left("1 and left 1 process"), "0 " + runsOn}},
-		{"it exits in a drain", forking, "node[TERM=0](a[TERM=0])", "TERM", "0s TERM node; 25s TERM a", "0 25s", []string{"0 " + runsOn}},
+		{"it exits in a drain", forking, "node[TERM=0](a[TERM=0])", "TERM", "0s TERM node; 22.5s TERM a", "0 22.5s", []string{"0 " + runsOn}},
 		{"it leaves nothing", forking, "node", "node exits 0", "", "0 0s", []string{"0 " + runsOn}},
 		{"no /proc", forking, "node(a[TERM=0])", "proc gone; node exits 0", "0s TERM a", "0 0s", []string{unseen + "/proc is not mounted"}},
 		{"hidden", forking, "node(a[TERM=0/2s])", "proc hidden; node exits 0; is running", "", "", []string{"0 " + runsOn}},

@@ -72,7 +72,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 	s := &Supervisor{
 		cfg: cfg, sys: sys, queue: queue,
 		machine: machine.New(machine.Config{
-			Grace: cfg.Grace, StopDelay: cfg.StopDelay,
+			Grace: cfg.Grace, Limit: cfg.Limit, StopDelay: cfg.StopDelay,
 			SecondStopIgnored: cfg.SecondStopIgnored, EndsWithWorker: cfg.Mode == forward.ModeWorker,
 		}),
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},

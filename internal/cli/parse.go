@@ -26,11 +26,12 @@ type options struct {
 	pause   bool // no worker, as a pod's first container
 }
 
-// defaults are the options where nothing is given.
+// defaults are the options where nothing is given. Then the platform is probably at its default, too, and
+// Kubernetes kills after 30 s.
 func defaults() *options {
 	_, noTerminal := unix.IoctlGetTermios(unix.Stderr, unix.TCGETS) // isatty(3)
 	return &options{json: noTerminal != nil, config: supervisor.Config{
-		Grace: 35 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
+		Grace: 35 * time.Second, Limit: 30 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
 	}}
 }
 
@@ -127,7 +128,10 @@ func (o *options) apply(f *flags, environ []string) error {
 			}
 			o.config.Given = append(o.config.Given, source+"="+v)
 		}
-		if s.name == "grace" && len(values) == 0 {
+		switch {
+		case s.name == "grace" && len(values) > 0:
+			o.config.Limit = 0 // it was known when that was written
+		case s.name == "grace":
 			o.adopt(own)
 		}
 	}

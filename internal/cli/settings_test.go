@@ -32,6 +32,9 @@ func wantParsed(t *testing.T, args, environ []string, want options) {
 	t.Helper()
 	got, err := parse(args, environ)
 	want.config.Env, want.config.Given = got.config.Env, got.config.Given
+	if want.config.Grace == plain().config.Grace {
+		want.config.Limit = 30 * time.Second
+	}
 	if err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("%q in %q: %v\ngot  %+v\nwant %+v", args, environ, err, *got, want)
 	}
@@ -209,6 +212,15 @@ func TestWorkersLimit(t *testing.T) {
 			want.config.StopDelay = 5 * time.Second
 		}
 		wantParsed(t, append(strings.Fields(tt.args), "x"), strings.Fields(tt.environ), want)
+	}
+}
+
+// A grace period that was chosen was chosen with the platform's limit in mind.
+func TestThePlatformsLimitIsThatOfTheDefault(t *testing.T) {
+	for args, want := range map[string]time.Duration{"x": 30 * time.Second, "-t 35s x": 0, "-t infinity x": 0} {
+		if got, err := parse(strings.Fields(args), nil); err != nil || got.config.Limit != want {
+			t.Errorf("%s: %v, %v", args, got.config.Limit, err)
+		}
 	}
 }
 

@@ -48,8 +48,8 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	}
 	slices.SortFunc(r.Processes, func(a, b reported) int { return strings.Compare(above[a.PID], above[b.PID]) })
 	r.Plan = map[string]any{"stop_signal": signals.Name(stop), "quiet_signal": signals.Name(quiet)}
-	if last, final := machine.Calls(cfg.Grace); cfg.Grace != machine.Forever {
-		r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"] = (cfg.Grace - last).Seconds(), (cfg.Grace - final).Seconds(), cfg.Grace.Seconds()
+	if last, final := machine.Calls(cfg.Grace, cfg.Limit); cfg.Grace != machine.Forever {
+		r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"] = last.Seconds(), final.Seconds(), cfg.Grace.Seconds()
 	}
 }
 
@@ -63,7 +63,7 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) (words s
 	if f.Now && f.Signal != stop {
 		words = signals.Name(f.Signal) + " " + words
 	}
-	last, final := machine.Calls(cfg.Grace)
+	last, final := machine.Calls(cfg.Grace, cfg.Limit)
 	switch {
 	case cfg.Grace == 0:
 		return "killed at once: the grace period is 0"
@@ -76,7 +76,7 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) (words s
 	case f.Else == forward.LastCall:
 		final = last
 	}
-	return fmt.Sprintf("%s; else %v before SIGKILL", words, final)
+	return fmt.Sprintf("%s; else %v before SIGKILL", words, cfg.Grace-final)
 }
 
 // planText is the plan for people.

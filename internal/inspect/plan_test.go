@@ -142,7 +142,7 @@ func TestPlanAsJSON(t *testing.T) {
 	r.Processes[0].Age = 1
 	b, err := json.Marshal(r)
 	const want = `"comm":"node","state":"S","age_s":1,"on_stop":"handles","on_quiet":"stops","stop":"now, the worker"}],` +
-		`"plan":{"final_call_s":28,"grace_s":30,"last_call_s":25,"quiet_signal":"SIGTSTP","stop_signal":"SIGTERM"}}`
+		`"plan":{"final_call_s":28,"grace_s":30,"last_call_s":22.5,"quiet_signal":"SIGTSTP","stop_signal":"SIGTERM"}}`
 	if err != nil || !strings.HasSuffix(string(b), want) {
 		t.Errorf("%s, %v", b, err)
 	}

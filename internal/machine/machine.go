@@ -25,7 +25,7 @@ const (
 	killEvery     = 50 * time.Millisecond  // they fork meanwhile
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
 	progressEvery = 5 * time.Second        // of draining
-	lastCallTime  = 5 * time.Second        // before the kill, at most
+	lastCallTime  = 10 * time.Second       // before the kill, at most
 	finalCallTime = 2 * time.Second        // likewise
 	lastCallEvery = 100 * time.Millisecond // a snapshot for it
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
@@ -76,6 +76,7 @@ type Machine struct {
 // Config has the settings of a machine that flags change.
 type Config struct {
 	Grace             time.Duration // 0 to Forever
+	Limit             time.Duration // the platform's, which may kill before the grace period is over; 0 if it is later
 	StopDelay         time.Duration // shorter than the grace period
 	SecondStopIgnored bool          // a second stop signal does not kill
 	EndsWithWorker    bool          // the processes that the worker leaves are killed at once

@@ -153,8 +153,11 @@ func TestScripts(t *testing.T) {
 		{"a quiet one as well", minute, "0s start, 0s TSTP, 10s tick", "quiet: inspect"},
 		{"one that drains is not", minute, "0s start, 0s TERM, 11s tick", "draining: orphans, say progress"},
 
-		{"the last call is in the last 5 s", minute, "0s start, 0s TERM, 55s tick", "draining: last call, say progress"},
-		{"not before", minute, "0s start, 0s TERM, 54s tick", "draining: orphans, say progress"},
+		{"the last call is in the last 10 s", minute, "0s start, 0s TERM, 50s tick", "draining: last call, say progress"},
+		{"not before", minute, "0s start, 0s TERM, 49s tick", "draining: orphans, say progress"},
+		{"and before a limit of the platform", Config{Grace: 35 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 22500ms tick", "draining: last call, say progress"},
+		{"the final call, too", Config{Grace: 35 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 22500ms tick, 28s tick", "draining: final call, say progress"},
+		{"unless that is later", Config{Grace: 12 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 9s tick", "draining: last call, say progress"},
 		{"in the last quarter of a short grace", Config{Grace: 12 * time.Second}, "0s start, 0s TERM, 9s tick", "draining: last call, say progress"},
 		{"and not before", Config{Grace: 12 * time.Second}, "0s start, 0s TERM, 8s tick", "draining: orphans, say progress"},
 		{"and for what comes then", minute, "0s start, 0s TERM, 55s tick, 56s tick", "draining: last call"},

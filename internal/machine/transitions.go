@@ -93,15 +93,18 @@ func (m *Machine) setGrace(since time.Time, grace time.Duration) {
 		m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = time.Time{}, time.Time{}, time.Time{}
 		return
 	}
-	end := since.Add(grace)
-	last, final := Calls(grace)
-	m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = end, end.Add(-last), end.Add(-final)
+	last, final := Calls(grace, m.cfg.Limit)
+	m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = since.Add(grace), since.Add(last), since.Add(final)
 }
 
-// Calls returns how long before the end of a grace period its last and its final call come. grace is not
-// Forever.
-func Calls(grace time.Duration) (last, final time.Duration) {
-	return min(lastCallTime, grace/4), min(finalCallTime, grace/10)
+// Calls returns how long after the stop signal the last and the final call come: in the last quarter and the
+// last tenth of the time to the kill, be it that of a grace period, not Forever, or that of the platform at
+// its limit.
+func Calls(grace, limit time.Duration) (last, final time.Duration) {
+	if limit > 0 {
+		grace = min(grace, limit)
+	}
+	return grace - min(lastCallTime, grace/4), grace - min(finalCallTime, grace/10)
 }
 
 // stopAgain is a stop signal in a drain: the first one, if the drain began
