@@ -67,8 +67,7 @@ var stops = []struct {
 	{name: "what is below a daemon is the daemon's business", worker: "app*", others: "pm2*(web*)", script: `
 		sent app TERM; app exits; snapshot; sent pm2 TERM; web loses TERM; pm2 exits; snapshot`},
 	{name: "below a daemon that lives no process's turn has come", worker: "app*", others: "pm2*(sh(web))", script: `
-		sent app TERM; sh dies of TERM; snapshot; app exits; snapshot; sent pm2 TERM; snapshot; pm2 exits; snapshot; ten seconds; snapshot;
-		sent web TERM: it lives without handling SIGTERM`},
+		sent app TERM; sh dies of TERM; snapshot; app exits; snapshot; sent pm2 TERM; snapshot; pm2 exits; snapshot; sent web TERM: it lives without handling SIGTERM`},
 	{name: "a daemon that left in order has signalled its own", worker: "app*", others: "pm2*(web*)", script: `
 		sent app TERM; pm2 exits; snapshot; app exits; snapshot`},
 	{name: "all that a daemonized worker left", others: "redis*(io*), sh(app*), tail", script: `
