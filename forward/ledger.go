@@ -25,7 +25,7 @@ type Ledger struct {
 	now          uint64         // the tick of the last request
 	records      map[proc.ID]*record
 	living       map[int]*record // by pid
-	drains       bool            // of these, one that came from the worker handles the signal
+	drains       bool            // of these, one that came from the worker handles the signal, or did
 	group        int             // a process group that was signalled as a whole, 0 for none
 	toGroup      *sent           // how
 	broadcast    bool            // the whole PID namespace was signalled
@@ -92,7 +92,7 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	}
 	l.drains = false
 	for _, m := range l.living {
-		l.drains = l.drains || m.topmost().origin == root && l.actsUpon(m)
+		l.drains = l.drains || m.topmost().origin == root && m.handled.Has(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
 	}
 	for id, m := range l.records {
 		switch {

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"cmp"
+	"slices"
 
 	"drainit/internal/proc"
 )
@@ -10,7 +11,9 @@ import (
 type Waiting struct {
 	Processes []*proc.Process // mostly one, or thousands
 	Rule      string
-	Undecided bool // another process may have signalled them
+	Undecided bool    // another process may have signalled them
+	Call      Purpose // the call that signals those at the latest
+	Advice    string  // what would have them signalled at once, "" for nothing
 }
 
 // IDs are those of the processes.
@@ -31,7 +34,29 @@ func (l *Ledger) note(m *record, rule string, undecided bool) {
 		l.Waiting[n].Processes = append(l.Waiting[n].Processes, &m.Process)
 		return
 	}
-	l.Waiting = append(l.Waiting, Waiting{[]*proc.Process{&m.Process}, rule, undecided})
+	w := Waiting{Processes: []*proc.Process{&m.Process}, Rule: rule, Undecided: undecided, Call: FinalCall}
+	if m.PPID == l.self {
+		w.Call = LastCall
+	}
+	if undecided {
+		w.Advice = l.advice(m)
+	}
+	l.Waiting = append(l.Waiting, w)
+}
+
+// advice is what would have a process signalled at once of which that is uncertain. The one above it may pass
+// the signal on, which drainit can't know: then the group's signal would be the second.
+func (l *Ledger) advice(m *record) string {
+	up, inGroup := cmp.Or(m.notified(), m.parent), m.PGID == m.topmost().PGID
+	switch {
+	case up != nil && slices.Contains([]string{"su", "runuser", "sudo"}, up.Exe):
+		return "setpriv, gosu or USER in place of " + up.Exe + " would have it signalled at once"
+	case up != nil && inGroup && l.alive(up):
+		return "if " + up.String() + " passes nothing on, --forward group signals it at once"
+	case inGroup:
+		return "if no other process signals it, --forward group does at once"
+	}
+	return ""
 }
 
 // noteLeft notes why the processes that are not children of drainit were not signalled.

@@ -91,7 +91,6 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	s.noteClues(all, made)
 	for _, w := range s.ledger.Waiting {
 		s.journal.Waiting(w)
-		s.journal.Note(w.Rule, w.IDs()...)
 	}
 	for _, b := range s.ledger.BlockedTraps {
 		if !s.interrupted() {

@@ -195,9 +195,12 @@ func (j *Journal) Sent(d forward.Delivery) {
 // Waiting writes which processes were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
 	these := phrase{names(w.Processes), fieldsOf(*w.Processes[0])}
-	later := "drainit signals it shortly before SIGKILL"
-	if _, limited := j.machine.GraceEnd(); !limited {
-		later = "drainit does not signal it, as the grace period is infinite"
+	later := "drainit does not signal it, as the grace period is infinite"
+	if end, limited := j.machine.GraceEnd(); limited {
+		later = "it is signalled " + tenths(end.Sub(j.machine.CallAt(w.Call == forward.FinalCall))) + " before SIGKILL at the latest"
+	}
+	if w.Advice != "" {
+		later += "; " + w.Advice
 	}
 	for _, p := range w.Processes {
 		if p.PPID == os.Getpid() {
@@ -206,8 +209,10 @@ func (j *Journal) Waiting(w forward.Waiting) {
 	}
 	if w.Undecided {
 		j.Say(undecided, these, w.Rule, later)
+		j.Note(w.Rule+"; "+later, w.IDs()...)
 	} else {
 		j.Say(notSignalled, these, w.Rule)
+		j.Note(w.Rule, w.IDs()...)
 	}
 }
 

@@ -71,6 +71,7 @@ type Machine struct {
 	looked    time.Time             // when the last snapshot was complete
 	took      time.Duration         // how long that one took, 0 for a short one
 	acted     time.Time             // when the last signal of the stop was sent
+	calls     [2]time.Time          // when the last and the final call come
 }
 
 // Config has the settings of a machine that flags change.
@@ -99,6 +100,14 @@ func (m *Machine) StopSignal() unix.Signal { return m.signal }
 
 // GraceEnd is the end of the grace period; ok is false if it has none.
 func (m *Machine) GraceEnd() (t time.Time, ok bool) { return m.timers[graceTimer], m.isSet(graceTimer) }
+
+// CallAt is when the last or the final call comes or came, for a grace period that ends.
+func (m *Machine) CallAt(final bool) time.Time {
+	if final {
+		return m.calls[1]
+	}
+	return m.calls[0]
+}
 
 // Deadline is the earliest time at which Step wants a TimePassed; ok is false if there is none.
 func (m *Machine) Deadline() (earliest time.Time, ok bool) {

@@ -94,7 +94,8 @@ func (m *Machine) setGrace(since time.Time, grace time.Duration) {
 		return
 	}
 	last, final := Calls(grace, m.cfg.Limit)
-	m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = since.Add(grace), since.Add(last), since.Add(final)
+	m.calls = [2]time.Time{since.Add(last), since.Add(final)}
+	m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = since.Add(grace), m.calls[0], m.calls[1]
 }
 
 // Calls returns how long after the stop signal the last and the final call come: in the last quarter and the
