@@ -2,6 +2,7 @@ package proc
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -89,7 +90,26 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until t
 // pipeAt is the pipe or socket at a descriptor; the zero File if there is none, or if it can't be known.
 // statx(2) asks no server, which may not answer. It came with Linux 4.11, and some seccomp profiles deny it.
 func pipeAt(pid int, fd string) File {
-	pipe, _ := asOwner(pid, func() (pipe File, err error) {
+	return openAt(pid, fd).pipe()
+}
+
+// openFile is a file that a process has open. The zero one is not known.
+type openFile struct {
+	File
+	kind uint16 // of its mode
+	null bool   // it is /dev/null
+}
+
+// pipe is the file if it is a pipe or a socket, else the zero File.
+func (f openFile) pipe() File {
+	if f.kind != unix.S_IFIFO && f.kind != unix.S_IFSOCK {
+		return File{}
+	}
+	return f.File
+}
+
+func openAt(pid int, fd string) openFile {
+	file, _ := asOwner(pid, func() (file openFile, err error) {
 		path := procPath(pid, "fd/"+fd)
 		var x unix.Statx_t
 		err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &x)
@@ -97,11 +117,51 @@ func pipeAt(pid int, fd string) File {
 			var st unix.Stat_t
 			err = unix.Stat(path, &st)
 			x.Mode, x.Dev_major, x.Dev_minor, x.Ino = uint16(st.Mode), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino
+			x.Rdev_major, x.Rdev_minor = unix.Major(st.Rdev), unix.Minor(st.Rdev)
 		}
-		if kind := x.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFSOCK {
-			pipe = File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, kind == unix.S_IFSOCK}
+		if err == nil {
+			kind := x.Mode & unix.S_IFMT
+			file = openFile{File{unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, kind == unix.S_IFSOCK}, kind,
+				kind == unix.S_IFCHR && x.Rdev_major == 1 && x.Rdev_minor == 3}
 		}
-		return pipe, err
+		return file, err
 	})
-	return pipe
+	return file
+}
+
+// mostJobs bounds the children of a process whose standard inputs are compared with its own.
+const mostJobs = 64
+
+// readInput reads what the standard input of a process is. A shell without job control gives a command in the
+// background /dev/null, opened to read. If its own is /dev/null, too, only the access mode tells the two apart.
+func (p *Process) readInput(parent *Process) {
+	p.input = openAt(p.PID, "0")
+	p.Reads = p.input.pipe()
+	switch {
+	case p.input == (openFile{}) || parent.input == (openFile{}):
+	case p.input != parent.input && p.input.null:
+		p.Input = NullInput
+	case p.input != parent.input:
+		p.Input = AnotherInput
+	case !p.input.null:
+		p.Input = ParentsInput
+	default:
+		own, known := accessMode(parent.PID)
+		its, alike := accessMode(p.PID)
+		switch {
+		case !known || !alike || own == unix.O_RDONLY: // nothing would show the difference
+		case own == its:
+			p.Input = ParentsInput
+		default:
+			p.Input = NullInput
+		}
+	}
+}
+
+// accessMode reads how the standard input of a process was opened. The other flags differ by what opened it.
+func accessMode(pid int) (mode uint64, ok bool) {
+	b, err := asOwner(pid, func() ([]byte, error) { return readSmall(procPath(pid, "fdinfo/0")) })
+	value, _ := valueOf(b, "flags")
+	flags, failed := strconv.ParseUint(string(value), 8, 64)
+	return flags & unix.O_ACCMODE, err == nil && failed == nil
 }

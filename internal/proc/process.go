@@ -45,17 +45,29 @@ type Process struct {
 	Args     []string // its command line as it shows it, the first page at most
 	Call     Call     // the system call in which its main thread sleeps, if it does
 	Reads    File     // the pipe at its standard input, unless the root has the same; zero for none
-	Evidence []Thread // of the threads that may take a signal, nil unless all of them sleep
+	input    openFile // its standard input
+	Evidence []Thread // of the threads that may take a signal, nil unless all of them sleep with no signal pending
 
 	stackBase  uint64 // where its program's stack begins, by chance; 0 where that may not be read
 	count      int32  // of all its threads
 	State      byte   // R, S, D, T (stopped), t (traced), Z, X…
+	Input      Input  // whether its standard input is its parent's
 	NestedInit bool   // the first of a PID namespace below drainit's: a signal that it does not handle never reaches it
 	Asleep     bool   // all its threads sleep with no signal pending: the signals that it has sent have arrived
-	Slept      bool   // it has not run since the snapshot that Tree was given
-	Untouched  bool   // likewise, and no signal is pending: no signal that would have woken it has come since
+	Untouched  bool   // no signal that would have woken it has come since the snapshot that Tree was given
 	unread     bool   // it hangs, so that not even its stat can be read
 }
+
+// Input is whether the standard input of a process is the very one that its parent has.
+type Input uint8
+
+// What can be known of that.
+const (
+	UnknownInput Input = iota
+	ParentsInput
+	AnotherInput
+	NullInput // another one, /dev/null
+)
 
 // Call is the system call in which a thread sleeps. It is zero if the thread does not sleep.
 type Call struct {

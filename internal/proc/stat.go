@@ -71,9 +71,8 @@ type status struct {
 	switches uint64 // how often it has been switched out: to sleep, or for another's turn
 }
 
-// sleeps reports whether the one thread certainly sleeps, rests whether no signal is pending either.
-func (s status) sleeps() bool { return s.certain && s.state == 'S' }
-func (s status) rests() bool  { return s.sleeps() && s.pending == 0 }
+// rests reports whether the one thread certainly sleeps, with no signal pending.
+func (s status) rests() bool { return s.certain && s.state == 'S' && s.pending == 0 }
 
 // readStatus reads the status of a process, which is that of its main thread, or of another thread.
 // With an error it is one that tells nothing.

@@ -139,6 +139,9 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 		}
 		before, _ := since.Process(p.PID)
 		parent, _ := s.Process(p.PPID)
+		if len(s.children[p.PPID]) > mostJobs {
+			parent.input = openFile{}
+		}
 		uncertain, err := p.readMore(before, parent, len(s.children[p.PID]) > 0)
 		if isResourceExhausted(err) {
 			return err
@@ -172,16 +175,16 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 	}
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
 	if before.ID == p.ID && slept && st.threads == 1 && st.rests() && slices.Equal(before.Evidence, []Thread{{p.PID, st.switches}}) {
-		p.Asleep, p.Slept, p.Untouched, p.Evidence = true, true, true, before.Evidence
+		p.Asleep, p.Untouched, p.Evidence = true, true, before.Evidence
 		p.Blocked, p.Awaited, p.Call, p.Reads, p.Exe, p.Args = before.Blocked, before.Awaited, before.Call, before.Reads, before.Exe, before.Args
+		p.input, p.Input = before.input, before.Input
 		return false, nil
 	}
 	p.readThreads(st, isParent)
 	if before.ID == p.ID && !slept {
 		p.Evidence = nil
 	}
-	p.Slept = p.SleptSince(&before)
-	p.Untouched = p.Slept && st.pending == 0
+	p.Untouched = p.SleptSince(&before)
 	switch { // execve(2) sets another name, or another base, mostly both
 	case before.ID == p.ID && before.Exe != "" && before.Comm == p.Comm:
 		p.Exe, p.Args = before.Exe, before.Args
@@ -190,7 +193,7 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 	default:
 		p.readProgram()
 	}
-	p.Reads = pipeAt(p.PID, "0")
+	p.readInput(&parent)
 	return p.Blocked|p.Pending != 0 || len(p.Evidence) > 1, nil
 }
 
@@ -200,8 +203,7 @@ func (p *Process) confirm() error {
 	now := *p
 	now.readThreads(st, false)
 	p.Pending &= st.pending
-	p.Slept = p.Slept && p.SleptSince(&now)
-	p.Untouched = p.Untouched && p.Slept && st.pending == 0
+	p.Untouched = p.Untouched && p.SleptSince(&now)
 	if p.Blocked &= now.Blocked; p.Blocked != 0 { // Linux queues a blocked signal although it is ignored
 		p.Awaited = (now.Awaited | signalfds(p.PID)) & p.Blocked
 	}

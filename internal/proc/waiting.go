@@ -19,8 +19,7 @@ type Thread struct {
 	Switches uint64
 }
 
-// SleptSince reports whether a process has not run since an earlier snapshot of it. A signal that it
-// blocks or ignores has not woken it.
+// SleptSince reports whether a process has not run since an earlier snapshot of it.
 func (p *Process) SleptSince(before *Process) bool {
 	return p.ID == before.ID && p.Evidence != nil && slices.Equal(p.Evidence, before.Evidence)
 }
@@ -35,15 +34,14 @@ func (p *Process) readThreads(st status, all bool) {
 	}
 	call, awaited := callOf(st)
 	p.Call, p.Blocked, p.Awaited, p.Asleep = call, st.blocked|awaited, awaited, st.rests()
-	evidence, certain := []Thread{{p.PID, st.switches}}, st.sleeps()
+	evidence, certain := []Thread{{p.PID, st.switches}}, p.Asleep
 	if st.threads > 1 && (st.blocked != 0 || all && st.threads <= mostThreads) {
 		others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
-		rest := whole && !slices.ContainsFunc(others, func(t status) bool { return !t.rests() })
-		p.Asleep = p.Asleep && rest
+		p.Asleep = p.Asleep && whole && !slices.ContainsFunc(others, func(t status) bool { return !t.rests() })
 		if st.blocked == 0 {
 			others = nil // none of them gets a signal
 		} else {
-			certain = certain && rest
+			certain = p.Asleep
 		}
 		for _, t := range others {
 			_, awaited := callOf(t)

@@ -27,7 +27,8 @@ const (
 
 var (
 	shells             = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh", "rbash"}
-	shellsWithHandlers = []string{"mksh", "lksh", "oksh"} // for TERM, without a trap
+	shellsWithHandlers = []string{"mksh", "lksh", "oksh", "posh"} // for TERM, without a trap
+	shellsWithMarks    = []string{"bash", "rbash", "dash", "busybox", "ksh", "ksh93", "mksh", "lksh", "posh", "yash", "zsh"}
 
 	multicall = []string{"busybox", "toybox"} // one program that is many, by the name it was called
 	runtimes  = []string{"node", "nodejs", "bun", "php"}
@@ -70,11 +71,31 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 
 // InBackground reports whether a child bears the mark of a command in the background of a shell that
 // its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
-// Lists). It may have got a handler for INT since. A child of a parent which is marked itself
-// shows nothing.
+// Lists). It may have got a handler for one of them since. A shell ignores QUIT by itself. A child of a
+// parent that is marked itself shows nothing.
 func InBackground(child, parent *proc.Process) bool {
-	marked := child.Ignored.Has(unix.SIGQUIT) && (child.Ignores(unix.SIGINT) || child.Handles(unix.SIGINT))
+	quit, int := child.Ignores(unix.SIGQUIT), child.Ignores(unix.SIGINT)
+	marked := quit && (int || child.Handles(unix.SIGINT) && Of(child) != Shell) || int && child.Handles(unix.SIGQUIT)
 	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
+}
+
+// InForeground reports whether a shell without job control waits for a child, so that it runs no trap before
+// that has ended. A command in the background ignores INT and QUIT, or has another input: all forms in eight
+// shells do, but two in bash. Of ( a ) & ( b ) & in one line, b bears no mark, but a has another input;
+// and ( a ) <&0 & bears none. A program that handles QUIT, or sets all signals to their defaults, may hide
+// the first mark. The second is not there in zsh, on the left of a pipe, and where another command is in the
+// background.
+func InForeground(s *proc.Snapshot, child, shell *proc.Process) bool {
+	exe := withoutSuffix(shell.Exe)
+	if !slices.Contains(shellsWithMarks, exe) || child.PGID != shell.PGID || child.Input != proc.ParentsInput || !child.IsTold() ||
+		shell.Ignores(unix.SIGINT) || child.Ignores(unix.SIGINT) || child.Ignores(unix.SIGQUIT) && Of(child) != Shell {
+		return false
+	}
+	hidden := child.Handles(unix.SIGQUIT) || isRuntime(child.Exe)
+	return !(hidden && (exe == "zsh" || s.IsRead(child.PID))) && !slices.ContainsFunc(s.Children(shell.PID), func(p *proc.Process) bool {
+		unlike := p.Input == proc.NullInput || p.Input == proc.UnknownInput
+		return unlike && (hidden || !InBackground(p, shell))
+	})
 }
 
 // Foreground returns what a shell with these children has in its foreground, if it has
