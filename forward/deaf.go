@@ -32,13 +32,12 @@ func (l *Ledger) notActing(m *record) bool {
 }
 
 // deafFor is why a process that was sent a signal some time ago does not act upon it; "" where it may.
-// One that runs takes it yet, and one in the kernel (state D) when it is back: with a handler it may
-// pass it on then. A handler may ignore or block the signal from then on, and have passed it on: so what
-// a process does now proves nothing if it had a handler at any snapshot, unless it has not run since.
+// One that runs takes it yet. A process that had a handler at any snapshot may have passed the signal on before
+// it ignored or blocked it, and may take the one that is pending later.
 func deafFor(m *record, sig unix.Signal) string {
 	hadHandler := m.handled.Has(sig)
 	switch {
-	case m.Pending.Has(sig) && (m.State == 'S' && (m.Slept || !hadHandler) || m.State == 'D' && !hadHandler):
+	case m.Pending.Has(sig) && !hadHandler && (m.State == 'S' || m.State == 'D'):
 		return "has not taken it"
 	case m.ignored.Has(sig):
 		return "ignores it"
@@ -59,37 +58,54 @@ func (l *Ledger) passBelowDeaf() {
 		if !hadTime || !l.notActing(m) {
 			continue
 		}
-		why, these, uncertain := deafFor(m, sig), l.shown.Children(m.PID), m.sent == nil
+		why, these, certain := deafFor(m, sig), l.shown.Children(m.PID), true
 		if why == "" {
 			if these = nil; m.kind == program.Shell && handled {
-				these = l.blockingTrap(m)
+				these, certain = l.blockingTrap(m)
 			}
-			// Once a child has gone, the trap may have run while the snapshot was taken.
-			why, uncertain = "waits for it", uncertain || m.lostChild || program.WaitingOf(&m.Process) != program.Waits
+			why = "waits for it"
 			// A child without a handler may end within moments, and is given a second.
 			if m.sent != nil && len(these) > 0 && (these[0].Handles(sig) || l.now >= m.sent.tick+aSecond) {
 				l.BlockedTraps = append(l.BlockedTraps, BlockedTrap{m.Process, *these[0]})
 			}
 		}
-		l.pass(these, "below "+m.String()+", which "+why, uncertain)
+		l.pass(these, "below "+m.String()+", which "+why, !certain || m.sent == nil)
 	}
 }
 
-// blockingTrap are the children that a shell waits for before it can run its trap. For dash and busybox
-// that is certain (program.Waits). Any other counts as waiting as long as it has all its children and none was
-// signalled: a trap may signal one after the other. One that has started something since runs its trap.
-func (l *Ledger) blockingTrap(shell *record) []*proc.Process {
+// blockingTrap are the children that a shell waits for before it can run its trap, and whether that is certain:
+// it is for what is surely in the foreground, and for dash and busybox (program.Waits), unless a child has gone,
+// which may have been the one in the foreground, or the one by whose marks the others are known. Any other shell counts as waiting as long as it has
+// all its children and none was signalled: a trap may signal one after the other. A shell that has started
+// something since runs its trap.
+func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
+	children := l.shown.Children(shell.PID)
+	if l.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {
+		return nil, false
+	}
+	for _, p := range children {
+		if !shell.lostChild && program.InForeground(l.shown, p, &shell.Process) {
+			these = append(these, p)
+		}
+	}
 	waits := shell.waitsFor()
 	runs := waits == program.NotWaiting || waits == program.MayWait && (shell.lostChild || !shell.slept.Sleeps)
-	for _, p := range l.shown.Children(shell.PID) {
+	for _, p := range children {
+		runs = runs || waits == program.MayWait && !p.Untouched && l.survives(l.living[p.PID], l.deliver)
+	}
+	if len(these) > 0 || runs {
+		return these, true
+	}
+	these = slices.DeleteFunc(program.Foreground(l.shown, children), func(p *proc.Process) bool { return program.InBackground(p, &shell.Process) })
+	return these, waits == program.Waits && !shell.lostChild
+}
+
+// hasStarted reports whether a process has started another in the stop.
+func (l *Ledger) hasStarted(m *record) bool {
+	return slices.ContainsFunc(l.shown.Children(m.PID), func(p *proc.Process) bool {
 		child := l.living[p.PID]
-		runs = runs || child == nil || child.first > 1 || waits == program.MayWait && !p.Untouched && l.survives(child, l.deliver)
-	}
-	if runs {
-		return nil
-	}
-	these := program.Foreground(l.shown, l.shown.Children(shell.PID))
-	return slices.DeleteFunc(these, func(p *proc.Process) bool { return program.InBackground(p, &shell.Process) })
+		return child == nil || child.first > 1
+	})
 }
 
 // waitsFor reports whether a shell may wait for what it waited for at first. Its stack is

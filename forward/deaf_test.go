@@ -152,24 +152,20 @@ func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 	}
 }
 
-// One that has the signal pending takes it when it is back from the kernel, or has a processor:
-// that of a manager may be the signal for what is below it.
-func TestWhatHasThePendingSignalIsDeafOnlyAsleep(t *testing.T) {
-	for state, want := range map[byte][]int{'S': {11}, 'D': nil, 'R': nil, 'T': nil, 't': nil} {
-		manager := kindly("app", 10, 1)
-		l := stopping(t, manager, kindly("app", 11, 10))
-		manager.State, manager.Pending, manager.Blocked = state, termSet, termSet
-		shown := []proc.Process{manager, kindly("app", 11, 10)}
-		wantSent(t, fmt.Sprintf("it has run since, state %c", state), later(l, 200, shown, details{Untouched: untouched(11)}))
-		shown[0].Slept = true
-		wantSent(t, fmt.Sprintf("it is in state %c", state), later(l, 300, shown, details{Untouched: untouched(11)}), want...)
-	}
-	for state, want := range map[byte][]int{'D': {11}, 'R': nil, 'T': nil} {
-		dash := kindly("dash", 10, 1)
-		l := stopping(t, dash, kindly("app", 11, 10))
-		dash.State, dash.Pending = state, termSet
-		shown := []proc.Process{dash, kindly("app", 11, 10)}
-		wantSent(t, fmt.Sprintf("without a handler, in state %c", state), later(l, 300, shown, details{}), want...)
+// A process with a handler takes the pending signal when it no longer blocks it: that of a manager may be the
+// signal for what is below it.
+func TestWhatHasThePendingSignalIsDeafOnlyWithoutAHandler(t *testing.T) {
+	for _, kind := range []string{"app", "dash"} {
+		for state, want := range map[byte][]int{'S': {11}, 'D': {11}, 'R': nil, 'T': nil, 't': nil} {
+			p := kindly(kind, 10, 1)
+			l := stopping(t, p, kindly("app", 11, 10))
+			p.State, p.Pending, p.Blocked = state, termSet, termSet
+			if kind == "app" {
+				want = nil
+			}
+			shown := []proc.Process{p, kindly("app", 11, 10)}
+			wantSent(t, fmt.Sprintf("%s in state %c", kind, state), later(l, 300, shown, details{Untouched: untouched(11)}), want...)
+		}
 	}
 }
 

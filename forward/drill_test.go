@@ -247,6 +247,7 @@ func (w *world) start(name string, parent *fake, handled signals.Set) *fake {
 	if parent != nil {
 		p.SID = parent.SID
 	}
+	p.PGID = p.SID
 	p.Exe = strings.TrimRight(name, "0123456789")
 	if p.launcher() {
 		p.Exe, p.Comm = "node", p.Exe+" start"

@@ -34,28 +34,39 @@ func (f family) call(i int) proc.Call {
 	if f[i].does == dashShell && f.foreground(i) < 0 {
 		c.Number = unix.SYS_RT_SIGSUSPEND
 	}
+	if f[i].changes() && f[i].signalled() && f[i].does != takesItLate { // within its handler
+		c.Stack = 2
+	}
 	return c
 }
 
-// untouched reports whether nothing has woken a member that sleeps.
-func (f family) untouched(i int) bool { return !f[i].signalled() && !f[i].woken }
+// slept reports whether nothing has woken a member that sleeps: a signal that it ignores or blocks does not.
+func (f family) slept(i int) bool {
+	m := &f[i]
+	return !m.woken && (!m.signalled() || m.does == ignoring || m.does == blocking || m.does == takesItLate && !m.told)
+}
 
 // process is what a snapshot shows of one.
 func (f family) process(i int, k kind) proc.Process {
 	m := &f[i]
 	p := proc.Process{ID: proc.ID{PID: firstPID + i, Start: 100}, PPID: drainitPID, PGID: firstPID + m.group,
-		SID: firstPID, State: 'S', Comm: behaves[m.does], Untouched: k.idle && f.untouched(i)}
+		SID: firstPID, State: 'S', Comm: behaves[m.does]}
 	if m.parent != drainitSends {
 		p.PPID = firstPID + m.parent
 	}
 	switch {
-	case m.handles():
-		p.Handled = termSet
-	case m.does == ignoring:
+	case m.does == ignoring, m.signalled() && (m.does == guardsItself || m.does == guardingShell):
 		p.Ignored = termSet
+	case m.handles() && !(m.signalled() && m.does == execsInTrap):
+		p.Handled = termSet
 	}
 	if up := m.started; up >= 0 && f[up].inBackground(m) && !(k.unmarked && m.acts()) { // a shell put it into the background
 		p.Ignored |= signals.SetOf(unix.SIGINT, unix.SIGQUIT)
+	}
+	if up := m.started; up >= 0 {
+		if p.Input = proc.ParentsInput; f[up].inBackground(m) {
+			p.Input = proc.NullInput
+		}
 	}
 	if f.reads(i) {
 		p.Reads = proc.File{Inode: uint64(p.PID)}
@@ -64,6 +75,7 @@ func (f family) process(i int, k kind) proc.Process {
 		p.Call = f.call(i)
 	}
 	f.readClosely(i, &p)
+	p.Untouched = k.idle && f.slept(i) && p.Pending == 0
 	return p
 }
 
@@ -76,7 +88,22 @@ func (f family) readClosely(i int, p *proc.Process) {
 		p.Exe, p.Args = "timeout", []string{"timeout", "9", "app"}
 	case childRelay:
 		p.Exe, p.Args = "timeout", []string{"timeout", "--foreground", "9", "app"}
-	case trapShell, passingShell, waitingShell:
+	case execsInTrap:
+		if p.Exe, p.Args = "bash", []string{"bash", "start.sh"}; m.signalled() {
+			p.Exe, p.Args = "ctl", []string{"ctl", "stop"}
+		}
+	case blocksItself:
+		if m.signalled() {
+			p.Blocked = termSet
+		}
+		if m.told || len(m.others)+m.drainit > 1 {
+			p.Pending = termSet
+		}
+	case takesItLate:
+		if p.Blocked = termSet; m.signalled() && !m.told {
+			p.Pending = termSet
+		}
+	case trapShell, passingShell, waitingShell, guardingShell, asksToStop:
 		p.Exe, p.Args = "bash", []string{"bash", "start.sh"}
 	case dashShell:
 		p.Exe, p.Args = "dash", []string{"dash", "start.sh"}

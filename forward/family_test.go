@@ -11,30 +11,37 @@ type behaviour uint8
 
 // The behaviours.
 const (
-	noHandler    behaviour = iota // it dies of it
-	finishes                      // it ends its work, which takes its time, and exits
-	passesOn                      // it signals its children, and exits when they are gone
-	passesLeaves                  // it signals its children, and leaves
-	leavesAtOnce                  // it leaves
-	ignoring                      // it ignores it
-	blocking                      // it never gets to see it
-	groupRelay                    // timeout(1): it signals its child and its process group, and exits when that has gone
-	trapShell                     // a bash: its trap, which exits, can't run before its last child has gone
-	nestedInit                    // the first of a PID namespace, without a handler: the kernel drops it
-	pipeReader                    // it dies of it, and reads what the child beside it writes: it exits when that has gone
-	handlerShell                  // a mksh: it dies of it when its last child has gone
-	childRelay                    // timeout --foreground: it signals its first child, and exits when that has gone
-	passingShell                  // a bash whose trap signals its children in the background first
-	dashShell                     // a dash that waits as trapShell does, which can be seen
-	waitingShell                  // a bash in the builtin wait: its trap signals its children, and it exits when they are gone
-	passesDies                    // it signals its children, and dies of it by its own hand
-	groupDies                     // it signals its process group, and dies of it
-	behaviours                    // how many there are
+	noHandler     behaviour = iota // it dies of it
+	finishes                       // it ends its work, which takes its time, and exits
+	passesOn                       // it signals its children, and exits when they are gone
+	passesLeaves                   // it signals its children, and leaves
+	leavesAtOnce                   // it leaves
+	ignoring                       // it ignores it
+	blocking                       // it never gets to see it
+	groupRelay                     // timeout(1): it signals its child and its process group, and exits when that has gone
+	trapShell                      // a bash: its trap, which exits, can't run before its last child has gone
+	nestedInit                     // the first of a PID namespace, without a handler: the kernel drops it
+	pipeReader                     // it dies of it, and reads what the child beside it writes: it exits when that has gone
+	handlerShell                   // a mksh: it dies of it when its last child has gone
+	childRelay                     // timeout --foreground: it signals its first child, and exits when that has gone
+	passingShell                   // a bash whose trap signals its children in the background first
+	dashShell                      // a dash that waits as trapShell does, which can be seen
+	waitingShell                   // a bash in the builtin wait: its trap signals its children, and it exits when they are gone
+	passesDies                     // it signals its children, and dies of it by its own hand
+	groupDies                      // it signals its process group, and dies of it
+	guardsItself                   // it ignores it from then on, signals its children, and exits when they are gone
+	blocksItself                   // it blocks it from then on, signals its process group, and exits when its children are gone
+	guardingShell                  // a bash in the builtin wait, whose trap does as guardsItself
+	execsInTrap                    // a bash in the builtin wait, whose trap becomes a program without a handler, which signals the children
+	takesItLate                    // it blocks the signal for a while, then signals its children, and exits when they are gone
+	asksToStop                     // a bash in the builtin wait, whose trap asks its children by a socket to stop, and leaves
+	behaviours                     // how many there are
 )
 
 // behaves are the words in which a family is written.
 var behaves = [behaviours]string{"dies", "finishes", "passes on", "passes on and leaves", "leaves", "ignores", "blocks", "timeout", "trap",
-	"init", "reader", "mksh", "timeout --foreground", "trap that passes on", "dash", "trap in wait", "passes on and dies", "signals its group and dies"}
+	"init", "reader", "mksh", "timeout --foreground", "trap that passes on", "dash", "trap in wait", "passes on and dies", "signals its group and dies",
+	"guards itself", "blocks itself", "trap that guards itself", "trap that execs", "takes it late", "trap that asks by a socket"}
 
 // drainitSends stands for drainit among the members of a family.
 const drainitSends = -1
@@ -48,6 +55,8 @@ type member struct {
 	last    bool
 	dead    bool
 	woken   bool // a child of it has died
+	told    bool // it changes when it is signalled, and has then signalled the others
+	asked   bool // to stop, by other means than a signal
 	diedOf  unix.Signal
 	drainit int     // how often drainit signalled it
 	others  []int   // the indexes of the members that did
@@ -68,6 +77,13 @@ func (m *member) acts() bool {
 	return !slices.Contains([]behaviour{noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell}, m.does)
 }
 
+// changes reports whether a member is another when it has been signalled: it takes a moment until it signals
+// others, which a snapshot may show.
+func (m *member) changes() bool { return m.does >= guardsItself && m.does != asksToStop }
+
+// signalsGroup reports whether a member signals the process group that it is in.
+func (m *member) signalsGroup() bool { return m.does == groupDies || m.does == blocksItself }
+
 // dies reports whether a signal ends a member at once.
 func (m *member) dies() bool { return m.does == noHandler || m.does == pipeReader }
 
@@ -78,7 +94,7 @@ func (m *member) isShell() bool {
 
 // inBackground reports whether a shell has put a child into the background.
 func (m *member) inBackground(child *member) bool {
-	return m.does == waitingShell || m.isShell() && !child.last
+	return m.does == waitingShell || m.does == guardingShell || m.does == execsInTrap || m.does == asksToStop || m.isShell() && !child.last
 }
 
 // family is a worker and what it has started, in the order of their pids.
@@ -165,9 +181,14 @@ func (f family) pass(from int) {
 	for i := range f {
 		child := f[i].parent == from && !f[i].dead
 		switch {
-		case i == from:
-		case m.does == groupRelay && (f[i].group == from || child), m.does == groupDies && f[i].group == m.group:
+		case i == from, m.changes() && !m.told: // blocksItself has it pending
+		case m.does == groupRelay && (f[i].group == from || child),
+			m.signalsGroup() && f[i].group == m.group:
 			f.signal(i, from)
+		case child && (m.does == guardsItself || m.does == guardingShell || m.does == execsInTrap || m.does == takesItLate):
+			f.signal(i, from)
+		case child && m.does == asksToStop:
+			f[i].asked, f[i].woken = true, true
 		case child && (m.does == passesOn || m.does == passesLeaves || m.does == waitingShell || m.does == passesDies):
 			f.signal(i, from)
 		case child && m.does == childRelay:
@@ -177,7 +198,7 @@ func (f family) pass(from int) {
 	}
 }
 
-// mayDie are the members of which one can be the next to die; slow is whether all of
+// mayDie are the members of which one can be the next to die, or to signal others; slow is whether all of
 // them may take longer than the grace.
 func (f family) mayDie() (these []int, slow bool) {
 	slow = true
@@ -194,12 +215,15 @@ func (f family) mayDie() (these []int, slow bool) {
 func (f family) mayEnd(i int) bool {
 	m := &f[i]
 	if !m.signalled() {
-		return m.does == pipeReader && !f.reads(i)
+		return m.does == pipeReader && !f.reads(i) || m.does == noHandler && m.asked
+	}
+	if m.changes() && !m.told {
+		return true
 	}
 	switch m.does {
 	case ignoring, blocking, nestedInit:
 		return false
-	case passesOn, groupRelay, childRelay, waitingShell:
+	case passesOn, groupRelay, childRelay, waitingShell, guardsItself, blocksItself, guardingShell, takesItLate:
 		return !f.hasChild(i)
 	case trapShell, handlerShell, passingShell, dashShell:
 		return f.foreground(i) < 0

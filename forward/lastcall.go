@@ -23,7 +23,7 @@ func (l *Ledger) addLastCall(final bool) {
 // isSeenTo reports whether the final call leaves a process to one above it: to one that is signalled now, or
 // was moments ago, or that has woken it by what it did about the signal.
 func (l *Ledger) isSeenTo(m *record) bool {
-	for up := l.living[m.PPID]; up != nil; up = l.living[up.PPID] {
+	for up := m.parent; up != nil; up = up.parent { // which may have gone by now
 		switch {
 		case l.planned[up.ID]:
 			return true
@@ -52,6 +52,8 @@ func (l *Ledger) mayPassOn(up, child *record) bool {
 	switch {
 	case !up.hasTrap():
 		return !l.notActing(up)
+	case l.hasStarted(up):
+		return true
 	case up.waitsFor() == program.MayWait:
 		return program.InBackground(&child.Process, &up.Process)
 	}

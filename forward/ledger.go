@@ -25,7 +25,7 @@ type Ledger struct {
 	now          uint64         // the tick of the last request
 	records      map[proc.ID]*record
 	living       map[int]*record // by pid
-	drains       bool            // of these, one that came from the worker handles the signal, or did
+	draining     int             // how many of these drain
 	group        int             // a process group that was signalled as a whole, 0 for none
 	toGroup      *sent           // how
 	broadcast    bool            // the whole PID namespace was signalled
@@ -87,12 +87,14 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	}
 	for _, m := range l.living {
 		if p := l.living[m.PPID]; p != nil && p.Start <= m.Start && !p.isBelow(m) { // else a pid was recycled meanwhile
-			m.parent = p
+			m.parent, p.isParent = p, true
 		}
 	}
-	l.drains = false
+	l.draining = 0
 	for _, m := range l.living {
-		l.drains = l.drains || m.topmost().origin == root && m.handled.Has(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
+		if l.drains(m) {
+			l.draining++
+		}
 	}
 	for id, m := range l.records {
 		switch {

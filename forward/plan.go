@@ -153,7 +153,7 @@ func (l *Ledger) pass(these []*proc.Process, why string, uncertain bool) {
 		case m == nil || l.leaves(m):
 		case !l.actsUpon(m):
 			l.pass(l.shown.Children(p.PID), why, uncertain)
-		case !uncertain || m.Untouched:
+		case m.Untouched || !uncertain && !l.groupMayHave(m):
 			l.add(l.delivery(m, why))
 		}
 	}

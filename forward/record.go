@@ -24,6 +24,7 @@ type record struct {
 	exit       *unix.WaitStatus
 	slept      proc.Call // at first
 	lostChild  bool      // since it was signalled
+	isParent   bool      // at any snapshot
 	execed     bool      // since it was first seen
 	reads      bool      // it has read a pipe that another process below drainit wrote to
 	succeeded  bool      // it was the worker, and its successor was looked for

@@ -41,7 +41,7 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return open, "" // leftTo says it, as in rule 4
 	case m.origin == beforeStop && l.workLives():
 		return open, "waits until the worker has gone"
-	case l.drains && l.onlyServes(m):
+	case l.onlyServes(m) && (l.draining > 1 || l.draining == 1 && !l.drains(m)):
 		return open, "waits for the processes that handle the signal: it would only die of it"
 	case untouched && l.helperLives(m, notified):
 		return open, "its parent left a helper that may signal it"
@@ -61,8 +61,8 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return due, "it was there before the stop, and the worker has gone"
 	case l.cleansUp(m): // rule 6: a process that handled the signal has started it since
 		return cleanup, "it cleans up"
-	case l.mayBeStopping(m, notified):
-		return held, notified.String() + ", which has gone, may have asked it to stop by other means"
+	case l.mayBeStopping(m):
+		return held, m.parent.String() + ", which has gone, may have asked it to stop by other means"
 	}
 	why := l.whyCertain(m)
 	if why == "" { // rule 7: it is not certain that no process has signalled it
@@ -81,18 +81,25 @@ func (l *Ledger) whyCertain(m *record) string {
 	switch {
 	case !l.survives(m, passed):
 		return "it lives without handling " + signals.Name(passed) + ", so that no process has sent it that"
+	case l.groupMayHave(m):
+		return ""
 	case parent == nil && !l.anySent((*record).mayHaveHandled):
 		return "its parent is not known, and no process that was signalled had a handler"
 	case parent == nil:
 		return ""
 	case notified == nil && parent.topmost().origin == root:
 		return "the worker above it had ended before it was signalled"
-	case parent.origin == root && parent.sent != nil && !parent.sent.shell && program.InBackground(&m.Process, &parent.Process):
+	case parent.origin == root && parent.sent != nil && !parent.sent.shell && l.startedBy(m, parent) && program.InBackground(&m.Process, &parent.Process):
 		return "a shell started it beside " + parent.String() + ", which has gone" // server & exec worker: a guess
 	case parent.passedNothingOn():
 		return "its parent " + parent.String() + " has no handler and dies of it"
 	}
 	return ""
+}
+
+// drains reports whether a process came from the worker and handles the signal, or has done so.
+func (l *Ledger) drains(m *record) bool {
+	return m.topmost().origin == root && m.handled.Has(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
 }
 
 // onlyServes reports whether a process would only die of the signal, and nothing follows from that: it
@@ -103,9 +110,26 @@ func (l *Ledger) onlyServes(m *record) bool {
 
 // mayBeStopping reports whether a process without a handler still works, which a shell with a trap has left: a
 // stop command may have asked it to stop (apachectl stop). It has ten seconds, and less if it sleeps.
-func (l *Ledger) mayBeStopping(m, notified *record) bool {
+func (l *Ledger) mayBeStopping(m *record) bool {
+	if up := m.parent; up == nil || !up.handled.Has(l.signalFor(up)) || up.kind != program.Shell && (up.sent == nil || !up.sent.shell) {
+		return false
+	}
 	rests := m.Evidence != nil && l.now >= m.restsSince+aSecond/2
-	return notified != nil && notified.sent.shell && notified.sent.handled && l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
+	return l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
+}
+
+// groupMayHave reports whether a process beside m, neither above it nor below, may have signalled the process
+// group of both. That one without children does not is a guess: sh -c 'a & b' would be late without it.
+func (l *Ledger) groupMayHave(m *record) bool {
+	return l.anySent(func(p *record) bool {
+		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p) && !p.isBelow(m)
+	})
+}
+
+// startedBy reports whether a process was below another when the stop began, which has not adopted it since.
+func (l *Ledger) startedBy(m, parent *record) bool {
+	was, ok := l.Start.Process(m.PID)
+	return ok && was.ID == m.ID && was.PPID == parent.PID
 }
 
 // workLives reports whether the worker lives, or a process that came from it: it may need the daemons.

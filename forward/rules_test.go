@@ -162,6 +162,7 @@ func TestWhatSleptWhenItsWriterEndedIsNoReader(t *testing.T) {
 		l := stopping(t, shown...)
 		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 		shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+		shown[0].PGID = 11 // it may signal its group
 		shown[1].Evidence = []proc.Thread{{TID: 12, Switches: 7}}
 		later(l, 20, shown, details{Writers: map[int][]int{12: {11}}})
 		l.Exited(11, 0)

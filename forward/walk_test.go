@@ -86,7 +86,7 @@ func (w *walk) play() {
 				w.call(LastCall)
 			}
 		default:
-			w.die(these[w.choose(len(these))])
+			w.goOn(these[w.choose(len(these))])
 		}
 	}
 }
@@ -101,6 +101,21 @@ func (w *walk) choose(options int) int {
 	return w.choices[n]
 }
 
+// goOn lets a member die, or signal the others if it has only changed until now.
+func (w *walk) goOn(i int) {
+	if m := &w.family[i]; m.changes() && !m.told {
+		m.told = true
+		w.pass(i)
+	} else {
+		w.die(i)
+	}
+	if these, _ := w.mayDie(); w.late && len(these) > 0 && w.choose(2) == 1 {
+		return
+	}
+	for w.plan(w.step, 10) && w.step != Orphans {
+	}
+}
+
 func (w *walk) die(i int) {
 	child := w.family[i].parent == drainitSends
 	w.family.die(i)
@@ -111,11 +126,6 @@ func (w *walk) die(i int) {
 		w.l.Died(firstPID + i)
 	}
 	w.worker.Gone = w.worker.Gone || w.worker.PID == firstPID+i
-	if these, _ := w.mayDie(); w.late && len(these) > 0 && w.choose(2) == 1 {
-		return
-	}
-	for w.plan(w.step, 10) && w.step != Orphans {
-	}
 }
 
 func (w *walk) call(step Purpose) {
