@@ -1,0 +1,172 @@
+package tree
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// script is what a shell does with its children. In it, @ stands for all of them, in the background; % for all but
+// the last in the background; and a $ at its end for the last one, in the foreground.
+type script struct{ name, text string }
+
+// The kinds of members beside jobs and helpers, which have no children: all others have one at least. member.pl has
+// what each does.
+var (
+	parents = []string{"works", "relay", "relay_leaves", "relay_slow", "leaves", "guards", "guards_group", "blocks", "group_again", "reraises", "helper",
+		"execs", "execs_leaves", "ignores", "dies"}
+	rhythms = []string{"idle", "idle", "busy", "critical"}
+	// The first two are on any Debian. Without the others the same seed makes another tree.
+	shells  = []string{"bash", "dash", "mksh", "lksh", "posh", "zsh", "yash", "ksh93", "busybox sh"}
+	scripts = []script{
+		{"no trap", "@wait\n"},
+		{"foreground", "%$"},
+		{"foreground, with a trap", "trap 'note got; exit 0' TERM\n%$"},
+		{"passes on", "trap 'note got; kill $p; wait; exit' TERM\n@wait\nwait\n"},
+		{"passes on, and the last is in the foreground", "trap 'note got; kill $p; wait; exit' TERM\n%$"},
+		{"passes on and leaves", "trap 'note got; kill $p; exit' TERM\n@wait\n"},
+		{"guards itself", "trap 'note got; trap \"\" TERM; kill $p; wait; exit' TERM\n@wait\n"},
+		{"guards itself and signals its group", "trap 'note got; trap \"\" TERM; kill_group; wait; exit' TERM\n@wait\n"},
+		{"guards itself, above the foreground", "trap 'note got; trap \"\" TERM; kill $p; wait; exit' TERM\n%$"},
+		{"signals its group", "trap 'note got; trap - TERM; kill_group' TERM\n@wait\n"},
+		{"signals its group again", "trap 'trap : TERM; note got; kill_group; wait; exit' TERM\n@wait\n"},
+		{"at its exit", "trap 'note got; kill $p; wait' EXIT\n@wait\n"},
+		{"execs", "trap 'note got; exec perl member.pl ID ctl idle 50 $p' TERM\n@wait\n"},
+		{"execs and leaves", "trap 'note got; exec perl member.pl ID ctl_leaves idle 50 $p' TERM\n@wait\n"},
+		{"by a helper", "trap 'note got; (sleep 0.03; kill $p) & exit' TERM\n@wait\n"},
+		{"works first", "trap 'note got; sleep 0.2; kill $p; wait; exit' TERM\n@wait\n"},
+		{"becomes its child", "%exec $"},
+		{"timeout", "%note passes to its group\n/usr/bin/timeout 99 $"},
+		{"timeout in the foreground", "%/usr/bin/timeout --foreground 99 $"},
+		{"in a session", "%/usr/bin/setsid -w $"},
+		{"ignores it", "trap '' TERM\n@wait\n"},
+		{"asks by a pipe", "trap 'note got; echo >ID.stop; exit' TERM\n@perl member.pl IDserver server idle 100 ID.stop & wait\n"},
+		{"reads what the last writes", "%perl member.pl IDreader reader idle 100"},
+		{"reads what the last writes, with a trap", "trap 'note got; exit 0' TERM\n%perl member.pl IDreader reader idle 100"},
+	}
+	// These need tini and dumb-init.
+	inits = []script{
+		{"tini", "%exec tini -s -- $"},
+		{"tini -g", "%exec tini -s -g -- $"},
+		{"tini -g below a shell", "%tini -s -g -- $"},
+		{"dumb-init", "%exec dumb-init $"},
+		{"dumb-init -c below a shell", "%dumb-init -c $"},
+	}
+)
+
+// forest makes random trees from a seed.
+type forest struct {
+	*rand.Rand
+	shells  []string // that are installed
+	scripts []script
+	members int
+	dir     string
+	lines   []string // the tree, a line for each member
+}
+
+// grow makes a tree of up to four levels below dir, and returns the worker's command line.
+func grow(t *testing.T, seed uint64, dir string) (command []string, text string) {
+	t.Helper()
+	f := &forest{Rand: rand.New(rand.NewPCG(seed, 0)), dir: dir, shells: shells[:2], scripts: scripts}
+	if fullForest() {
+		f.shells, f.scripts = shells, slices.Concat(scripts, inits)
+	}
+	command = f.member(t, 1)
+	for strings.HasPrefix(command[1], "member.pl") && command[3] == "job" { // a single job is no tree
+		f.members, f.lines = 0, nil
+		command = f.member(t, 1)
+	}
+	return command, strings.Join(f.lines, "\n")
+}
+
+// fullForest reports whether trees may have all programs in them.
+func fullForest() bool {
+	return harness.Of(1, 0) == 1 && !slices.ContainsFunc(append(slices.Clone(shells), "tini", "dumb-init"), func(name string) bool {
+		_, err := exec.LookPath(strings.Fields(name)[0])
+		return err != nil
+	})
+}
+
+// member makes one and those below it, and returns its command line.
+func (f *forest) member(t *testing.T, level int) []string {
+	t.Helper()
+	f.members++
+	id := f.members
+	at := len(f.lines)
+	f.lines = append(f.lines, "")
+	describe := func(format string, args ...any) {
+		f.lines[at] = strings.Repeat("  ", level-1) + fmt.Sprintf("%d: ", id) + fmt.Sprintf(format, args...)
+	}
+	rhythm, work := rhythms[f.IntN(len(rhythms))], f.IntN(300)
+	if level == 4 || f.members > 9 || level > 1 && f.IntN(3) == 0 {
+		kind := "job"
+		if f.IntN(8) == 0 {
+			kind = "dies"
+		}
+		describe("%s, %s, %d ms", kind, rhythm, work)
+		return []string{"perl", "member.pl", fmt.Sprint(id), kind, rhythm, fmt.Sprint(work)}
+	}
+	var below [][]string
+	children := 1 + f.IntN(3)*f.IntN(2)
+	shell, s, kind := f.shells[f.IntN(len(f.shells))], f.scripts[f.IntN(len(f.scripts))], parents[f.IntN(len(parents))]
+	isShell := f.IntN(2) == 0
+	for range children {
+		below = append(below, f.member(t, level+1))
+	}
+	if isShell {
+		describe("%s: %s", shell, s.name)
+		f.write(t, fmt.Sprintf("%d.sh", id), s.of(id, below))
+		if err := unix.Mkfifo(filepath.Join(f.dir, fmt.Sprintf("%d.stop", id)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return append(strings.Fields(shell), fmt.Sprintf("%d.sh", id))
+	}
+	describe("%s, %s, %d ms", kind, rhythm, work)
+	var kids string
+	for _, command := range below {
+		kids += strings.Join(command, " ") + "\n"
+	}
+	f.write(t, fmt.Sprintf("%d.kids", id), kids)
+	return []string{"perl", "member.pl", fmt.Sprint(id), kind, rhythm, fmt.Sprint(work)}
+}
+
+func (f *forest) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// of is the text of a script for these children.
+func (s script) of(id int, below [][]string) string {
+	const prelude = `exec 2>>errors
+[ -z "$ZSH_VERSION" ] || setopt shwordsplit
+note() { echo "- %[1]d $$ $*" >>record; }
+kill_group() { note passes to its group; kill 0; }
+`
+	background, text := "", s.text
+	for _, command := range below[:len(below)-1] {
+		background += inBackground(command)
+	}
+	last := strings.Join(below[len(below)-1], " ")
+	switch {
+	case strings.HasSuffix(text, "$"):
+		text = strings.TrimSuffix(text, "$") + last + "\nnote leaves\n"
+	case strings.Contains(text, "reader idle"):
+		text = strings.Replace(text, "%", "%"+last+" | ", 1)
+	}
+	text = strings.ReplaceAll(text, "%", background)
+	text = strings.ReplaceAll(text, "@", background+inBackground(below[len(below)-1]))
+	return fmt.Sprintf(prelude, id) + strings.ReplaceAll(text, "ID", fmt.Sprint(id))
+}
+
+func inBackground(command []string) string { return strings.Join(command, " ") + " & p=\"$p $!\"\n" }

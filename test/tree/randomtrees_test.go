@@ -1,0 +1,210 @@
+package tree
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+var (
+	trees = flag.Int("trees", 0, "stop so many random trees")
+	seed  = flag.Uint64("seed", 0, "the seed of the first random tree; the next has the next one")
+)
+
+// Random trees are stopped at a random moment. No process is signalled by drainit outside the calls and by
+// another, each job gets the signal, and none is killed before it has drained.
+//
+//	go test ./test/tree -run RandomTrees -v -trees 600 [-seed N]
+func TestRandomTrees(t *testing.T) {
+	harness.Need(t, "perl", "bash", "dash", "timeout", "setsid")
+	t.Parallel()
+	first := *seed
+	if first == 0 {
+		first = rand.Uint64N(1e9)
+	}
+	number := *trees
+	if number == 0 {
+		number = harness.Of(600, 24)
+	}
+	t.Logf("%d trees, -seed %d, all programs: %v", number, first, fullForest())
+	var all sync.WaitGroup
+	var sum sums
+	atOnce := make(chan bool, 40) // they mostly sleep
+	for i := range uint64(number) {
+		atOnce <- true
+		all.Go(func() {
+			defer func() { <-atOnce }()
+			t.Run(fmt.Sprint("seed ", first+i), func(t *testing.T) {
+				stopTree(t, first+i).check(&sum)
+			})
+		})
+	}
+	all.Wait()
+	t.Log(&sum)
+}
+
+// stopped is what became of a random tree.
+type stopped struct {
+	t    *testing.T
+	seed uint64
+	text string
+	log  string
+
+	before, record string                // the record when the stop came, and at the end
+	events         map[string][]event    // by pid
+	jobs           []string              // the pids of those that were ready before the stop
+	without        []string              // likewise, of those that drain without a signal
+	sent           map[string][]delivery // by pid
+	groups         []float64             // when a process has signalled its group
+}
+
+// event is a line of the record.
+type event struct {
+	at   float64 // seconds; of a shell, which tells no time, that of the line after it
+	what string
+}
+
+// delivery is a signal that drainit has sent.
+type delivery struct {
+	at   float64
+	rule string
+}
+
+// stopTree grows a tree, and stops it.
+func stopTree(t *testing.T, seed uint64) *stopped {
+	dir := t.TempDir()
+	program, err := os.ReadFile(harness.Testdata(t, "forest", "member.pl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.WriteFile(t, filepath.Join(dir, "member.pl"), program)
+	harness.WriteFile(t, filepath.Join(dir, "record"), nil)
+	command, text := grow(t, seed, dir)
+	r := &stopped{t: t, seed: seed, text: text, events: make(map[string][]event), sent: make(map[string][]delivery)}
+	read := func() string { return harness.TextOf(t, filepath.Join(dir, "record")) }
+	p := harness.Run(t, harness.Launch{Dir: dir, Args: harness.Line([]string{"-v", "--log-format=json", "--grace", "8s"}, command...)})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("-seed %d -trees 1\n%s\nrecord when it was stopped:\n%s\nrecord:\n%s\nlog:\n%s", seed, text, r.before, read(), p.Stderr.Text())
+		}
+	})
+	p.WaitTitle("drainit:run")
+	moment := rand.New(rand.NewPCG(seed, 1))
+	if moment.IntN(4) > 0 { // else it may come before they are ready
+		jobs := strings.Count(text, ": job,")
+		harness.WaitUntil(t, "the jobs are ready", func() bool { return strings.Count(read(), " ready job") == jobs || !p.Running() })
+	}
+	time.Sleep(time.Duration(moment.IntN(300)) * time.Millisecond) // part of the scenario
+	r.before = read()
+	p.Signal(unix.SIGTERM)
+	p.Wait()
+	p.WantNothingLeft()
+	r.log, r.record = p.Err(), read()
+	r.parse()
+	return r
+}
+
+func (r *stopped) parse() {
+	next := 1e12
+	for _, l := range slices.Backward(harness.LinesOf(r.record)) {
+		f := strings.Fields(l)
+		if at, err := strconv.ParseFloat(f[0], 64); err == nil {
+			next = at
+		}
+		what := strings.Join(f[3:], " ")
+		r.events[f[2]] = append(r.events[f[2]], event{next, what})
+		if what == "passes to its group" {
+			r.groups = append(r.groups, next)
+		}
+	}
+	for l := range strings.Lines(r.before) {
+		if f := strings.Fields(l); len(f) > 4 && f[3] == "ready" && f[4] == "job" {
+			r.jobs = append(r.jobs, f[2])
+		} else if len(f) > 4 && (f[4] == "reader" || f[4] == "server") {
+			r.without = append(r.without, f[2])
+		}
+	}
+	for _, l := range harness.JsonLines(r.t, r.log) {
+		if m := whySignalled.FindStringSubmatch(l["msg"].(string)); m != nil {
+			at, err := time.Parse(time.RFC3339Nano, l["time"].(string))
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.sent[m[1]] = append(r.sent[m[1]], delivery{float64(at.UnixMicro()) / 1e6, m[2]})
+		}
+	}
+}
+
+var byCall = regexp.MustCompile(`^(the grace period is nearly over|the kill is near)`)
+
+// check checks that no process was signalled twice, and each job once.
+func (r *stopped) check(sum *sums) {
+	for pid := range r.events {
+		got, sent := r.all(pid, "got"), r.sent[pid]
+		switch {
+		case len(sent) > 1:
+			r.t.Errorf("%s was signalled by drainit %d times: %v", pid, len(sent), sent)
+		case len(got) < 2 || len(sent) == 0 || sent[0].rule == "the worker":
+		case byCall.MatchString(sent[0].rule):
+			sum.twice.Add(1)
+		case len(r.all(pid, "passes to its group")) > 0 && len(got) == 2: // that reached it, too
+		case slices.ContainsFunc(r.groups, func(at float64) bool { return at >= sent[0].at-0.002 }): // drainit was first
+			sum.byGroup.Add(1)
+		default:
+			r.t.Errorf("%s was signalled by drainit and by another: %v, %v", pid, sent, got)
+		}
+	}
+	for _, pid := range r.jobs {
+		got, drained, sent := r.all(pid, "got"), r.all(pid, "drained"), r.sent[pid]
+		called := len(sent) > 0 && byCall.MatchString(sent[0].rule)
+		switch {
+		case len(got) == 0:
+			r.t.Errorf("job %s was never signalled", pid)
+		case len(drained) == 0 && len(got) == 1:
+			r.t.Errorf("job %s was killed before it had drained: %v, %v", pid, sent, got)
+		case len(drained) == 0 && called:
+			sum.lost.Add(1)
+		}
+		sum.jobs.Add(1)
+		if called {
+			sum.late.Add(1)
+		}
+	}
+	for _, pid := range r.without {
+		if sent := r.sent[pid]; len(sent) > 0 && sent[0].rule != "the worker" && !byCall.MatchString(sent[0].rule) && len(r.all(pid, "drained")) == 0 {
+			r.t.Errorf("%s, which would drain by itself, was ended by drainit: %v", pid, sent)
+		}
+	}
+}
+
+// all are the events of a process that say this.
+func (r *stopped) all(pid, what string) (these []event) {
+	for _, e := range r.events[pid] {
+		if e.what == what {
+			these = append(these, e)
+		}
+	}
+	return these
+}
+
+// sums count what became of the jobs of all trees.
+type sums struct{ jobs, late, twice, lost, byGroup atomic.Int64 }
+
+func (s *sums) String() string {
+	return fmt.Sprintf("%d jobs: %d signalled late; of all processes %d signalled by a call and by another, by which %d jobs were lost, and %d by drainit and then by one that signals its group",
+		s.jobs.Load(), s.late.Load(), s.twice.Load(), s.lost.Load(), s.byGroup.Load())
+}
