@@ -34,7 +34,7 @@ func (f family) call(i int) proc.Call {
 	if f[i].does == dashShell && f.foreground(i) < 0 {
 		c.Number = unix.SYS_RT_SIGSUSPEND
 	}
-	if f[i].changes() && f[i].signalled() && f[i].does != takesItLate { // within its handler
+	if f[i].changes() && f[i].signalled() && !f[i].blocksAWhile() { // within its handler
 		c.Stack = 2
 	}
 	return c
@@ -43,7 +43,7 @@ func (f family) call(i int) proc.Call {
 // slept reports whether nothing has woken a member that sleeps: a signal that it ignores or blocks does not.
 func (f family) slept(i int) bool {
 	m := &f[i]
-	return !m.woken && (!m.signalled() || m.does == ignoring || m.does == blocking || m.does == takesItLate && !m.told)
+	return !m.woken && (!m.signalled() || m.does == ignoring || m.does == blocking || m.blocksAWhile() && !m.told)
 }
 
 // process is what a snapshot shows of one.
@@ -86,6 +86,8 @@ func (f family) readClosely(i int, p *proc.Process) {
 	switch m.does {
 	case groupRelay:
 		p.Exe, p.Args = "timeout", []string{"timeout", "9", "app"}
+	case subreaper:
+		p.Exe, p.Args = "tini", []string{"tini", "-s", "-g", "--", "app"}
 	case childRelay:
 		p.Exe, p.Args = "timeout", []string{"timeout", "--foreground", "9", "app"}
 	case execsInTrap:
@@ -99,7 +101,7 @@ func (f family) readClosely(i int, p *proc.Process) {
 		if m.told || len(m.others)+m.drainit > 1 {
 			p.Pending = termSet
 		}
-	case takesItLate:
+	case takesItLate, diesLate:
 		if p.Blocked = termSet; m.signalled() && !m.told {
 			p.Pending = termSet
 		}
@@ -107,7 +109,7 @@ func (f family) readClosely(i int, p *proc.Process) {
 		p.Exe, p.Args = "bash", []string{"bash", "start.sh"}
 	case dashShell:
 		p.Exe, p.Args = "dash", []string{"dash", "start.sh"}
-	case handlerShell:
+	case handlerShell, trappingShell:
 		p.Exe, p.Args = "mksh", []string{"mksh", "start.sh"}
 	case noHandler, pipeReader:
 		if m.signalled() { // it is woken, and has not got to it yet

@@ -35,13 +35,16 @@ const (
 	execsInTrap                    // a bash in the builtin wait, whose trap becomes a program without a handler, which signals the children
 	takesItLate                    // it blocks the signal for a while, then signals its children, and exits when they are gone
 	asksToStop                     // a bash in the builtin wait, whose trap asks its children by a socket to stop, and leaves
+	subreaper                      // tini -s -g: it signals its first child and that one's group, adopts what is orphaned below, and exits when that child has gone
+	diesLate                       // it blocks it for a while, then dies of it
+	trappingShell                  // a mksh in the builtin wait: its trap signals its children, and it exits when they are gone
 	behaviours                     // how many there are
 )
 
 // behaves are the words in which a family is written.
 var behaves = [behaviours]string{"dies", "finishes", "passes on", "passes on and leaves", "leaves", "ignores", "blocks", "timeout", "trap",
 	"init", "reader", "mksh", "timeout --foreground", "trap that passes on", "dash", "trap in wait", "passes on and dies", "signals its group and dies",
-	"guards itself", "blocks itself", "trap that guards itself", "trap that execs", "takes it late", "trap that asks by a socket"}
+	"guards itself", "blocks itself", "trap that guards itself", "trap that execs", "takes it late", "trap that asks by a socket", "tini", "dies late", "mksh with a trap"}
 
 // drainitSends stands for drainit among the members of a family.
 const drainitSends = -1
@@ -56,6 +59,7 @@ type member struct {
 	dead    bool
 	woken   bool // a child of it has died
 	told    bool // it changes when it is signalled, and has then signalled the others
+	rested  bool // it has blocked the signal for a while
 	asked   bool // to stop, by other means than a signal
 	diedOf  unix.Signal
 	drainit int     // how often drainit signalled it
@@ -71,15 +75,20 @@ type member struct {
 func (m *member) signalled() bool { return m.drainit+len(m.others) > 0 }
 
 // handles reports whether a member has a handler, and acts whether that ends its work.
-func (m *member) handles() bool { return m.acts() || m.does == handlerShell }
+func (m *member) handles() bool { return m.acts() || m.does == handlerShell || m.does == trappingShell }
 
 func (m *member) acts() bool {
-	return !slices.Contains([]behaviour{noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell}, m.does)
+	return !slices.Contains([]behaviour{noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell, diesLate, trappingShell}, m.does)
 }
 
 // changes reports whether a member is another when it has been signalled: it takes a moment until it signals
 // others, which a snapshot may show.
-func (m *member) changes() bool { return m.does >= guardsItself && m.does != asksToStop }
+func (m *member) changes() bool {
+	return m.does >= guardsItself && m.does != asksToStop && m.does != subreaper
+}
+
+// blocksAWhile reports whether a member blocks the signal until it does something about it.
+func (m *member) blocksAWhile() bool { return m.does == takesItLate || m.does == diesLate }
 
 // signalsGroup reports whether a member signals the process group that it is in.
 func (m *member) signalsGroup() bool { return m.does == groupDies || m.does == blocksItself }
@@ -94,7 +103,7 @@ func (m *member) isShell() bool {
 
 // inBackground reports whether a shell has put a child into the background.
 func (m *member) inBackground(child *member) bool {
-	return m.does == waitingShell || m.does == guardingShell || m.does == execsInTrap || m.does == asksToStop || m.isShell() && !child.last
+	return m.does == waitingShell || m.does == trappingShell || m.does == guardingShell || m.does == execsInTrap || m.does == asksToStop || m.isShell() && !child.last
 }
 
 // family is a worker and what it has started, in the order of their pids.
@@ -112,7 +121,7 @@ func newFamily(parents []int, does []behaviour) family {
 			up = parents[i-1]
 			group = f[up].group
 		}
-		if does[i] == groupRelay {
+		if does[i] == groupRelay || up >= 0 && does[up] == subreaper && !slices.Contains(parents[:i-1], up) {
 			group = i
 		}
 		f[i] = member{does: does[i], started: up, parent: up, group: group, last: i == 0 || !slices.Contains(parents[i:], up)}
@@ -189,7 +198,9 @@ func (f family) pass(from int) {
 			f.signal(i, from)
 		case child && m.does == asksToStop:
 			f[i].asked, f[i].woken = true, true
-		case child && (m.does == passesOn || m.does == passesLeaves || m.does == waitingShell || m.does == passesDies):
+		case child && (m.does == passesOn || m.does == passesLeaves || m.does == waitingShell || m.does == trappingShell || m.does == passesDies):
+			f.signal(i, from)
+		case m.does == subreaper && f[i].group == f.first(from):
 			f.signal(i, from)
 		case child && m.does == childRelay:
 			f.signal(i, from)
@@ -223,15 +234,22 @@ func (f family) mayEnd(i int) bool {
 	switch m.does {
 	case ignoring, blocking, nestedInit:
 		return false
-	case passesOn, groupRelay, childRelay, waitingShell, guardsItself, blocksItself, guardingShell, takesItLate:
+	case passesOn, groupRelay, childRelay, waitingShell, trappingShell, guardsItself, blocksItself, guardingShell, takesItLate:
 		return !f.hasChild(i)
 	case trapShell, handlerShell, passingShell, dashShell:
 		return f.foreground(i) < 0
+	case subreaper:
+		return f.first(i) < 0 || f[f.first(i)].dead
 	}
 	return true
 }
 
-// die ends a member, whose children come to drainit.
+// first is the index of the first child that a member has started, -1 for none.
+func (f family) first(of int) int {
+	return slices.IndexFunc(f, func(m member) bool { return m.started == of })
+}
+
+// die ends a member, whose children come to drainit, or to a subreaper below it.
 func (f family) die(i int) {
 	m := &f[i]
 	if m.does == passingShell {
@@ -242,15 +260,19 @@ func (f family) die(i int) {
 		}
 	}
 	m.dead = true
-	if m.signalled() && (m.dies() || m.does == handlerShell || m.does == passesDies || m.does == groupDies) {
+	if m.signalled() && (m.dies() || m.does == diesLate || m.does == handlerShell || m.does == passesDies || m.does == groupDies) {
 		m.diedOf = unix.SIGTERM
 	}
 	if m.parent != drainitSends {
 		f[m.parent].woken = true
 	}
+	reaper := m.parent
+	for reaper != drainitSends && f[reaper].does != subreaper {
+		reaper = f[reaper].parent
+	}
 	for j := range f {
 		if f[j].parent == i {
-			f[j].parent = drainitSends
+			f[j].parent = reaper
 		}
 	}
 }

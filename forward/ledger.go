@@ -30,6 +30,7 @@ type Ledger struct {
 	toGroup      *sent           // how
 	broadcast    bool            // the whole PID namespace was signalled
 	deferred     uint8           // how often the choice of a successor was put off
+	forgot       bool            // one that was signalled and had a handler has no record any longer
 
 	// Of the last plan.
 	plan         []Delivery
@@ -100,7 +101,8 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		switch {
 		case m.last == l.snapshots-1 && m.parent != nil:
 			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
-		case m.last < l.snapshots-1 && m.sent == nil && m != l.worker: // one snapshot may miss an orphan
+		case m.last < l.snapshots-1 && m != l.worker && (m.sent == nil || m.exit != nil && m.first > 1 && !m.isParent): // one snapshot may miss an orphan
+			l.forgot = l.forgot || m.sent != nil && m.mayHaveHandled()
 			delete(l.records, id)
 		}
 	}
@@ -138,8 +140,8 @@ func (l *Ledger) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	}
 	switch {
 	case l.shown.HasWriters(m.PID):
-		m.reads = true
-	case shown.HasWriters(m.PID) && p.SleptSince(&before): // the end of its last writer would have woken it
+		m.reads, m.readsUntil = true, l.now
+	case !shown.HasWriters(m.PID) && m.sleptAtItsEnd(): // a snapshot is no moment: the last may be of before the end
 		m.reads = false
 	}
 	return m

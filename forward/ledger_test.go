@@ -267,3 +267,21 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 		t.Errorf("the worker lives: %v, and what was waited for: %v", l.alive(l.worker), l.alive(waitedFor))
 	}
 }
+
+// Processes that come and go in a drain, each of which was signalled, leave no record: a drain may last for ever.
+func TestWhatHasComeAndGoneInADrainIsForgotten(t *testing.T) {
+	sh := below(10, drainitPID, 100)
+	sh.Handled, sh.Exe = 0, "sh"
+	l := stopping(t, sh, below(11, 10, 100))
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	for n := range 1000 {
+		pid, start := 100+n, uint64(2000+n)
+		orphan := below(pid, drainitPID, start)
+		orphan.Untouched = true
+		wantSent(t, "one that came in the drain", orphans(l, below(11, drainitPID, 100), orphan), slices.DeleteFunc([]int{11, pid}, func(p int) bool { return n > 0 && p == 11 })...)
+		l.Exited(pid, 0)
+	}
+	if n := len(l.records); n > 10 {
+		t.Errorf("%d records", n)
+	}
+}

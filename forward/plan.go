@@ -127,7 +127,8 @@ func (l *Ledger) settle(m *record) {
 	}
 	mayBeSent := fate == undecided
 	if why == "" {
-		why, mayBeSent = l.leftTo(m)
+		to := l.leftTo(m)
+		why, mayBeSent = to.words(), to.how == mayHavePassedOn
 	}
 	l.note(m, why, mayBeSent)
 	if m.fate = fate; fate == held {
@@ -161,7 +162,7 @@ func (l *Ledger) pass(these []*proc.Process, why string, uncertain bool) {
 
 // actsUpon reports whether a process that is sent the signal ends its work by it.
 func (l *Ledger) actsUpon(m *record) bool {
-	return m.Handles(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
+	return m.Handles(l.signalFor(m))
 }
 
 // leaves reports whether a process is left alone: it was signalled, it is about to be, or it reads

@@ -21,12 +21,14 @@ type record struct {
 	heldSince  uint64       // the tick at which its fate was first held, 0 for never
 	restsSince uint64       // the tick of the snapshot since which it has not run
 	waitsBy    string       // the rule by which it was not signalled, the last time
+	leftTo     leftTo       // the same for one that is not drainit's child
 	exit       *unix.WaitStatus
 	slept      proc.Call // at first
 	lostChild  bool      // since it was signalled
 	isParent   bool      // at any snapshot
 	execed     bool      // since it was first seen
 	reads      bool      // it has read a pipe that another process below drainit wrote to
+	readsUntil uint64    // the tick of the last snapshot that showed a writer
 	succeeded  bool      // it was the worker, and its successor was looked for
 
 	first, last int32 // the snapshots that showed it, by number; 0 for none
@@ -107,6 +109,12 @@ func (m *record) mayHaveHandled() bool {
 // for the signal, and died of it. One with a handler may run that and then die of the same signal.
 func (m *record) passedNothingOn() bool {
 	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.diedOfIt())
+}
+
+// sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer: the
+// end of the last writer would have woken it if it waited for input.
+func (m *record) sleptAtItsEnd() bool {
+	return m.Evidence != nil && m.restsSince <= m.readsUntil
 }
 
 // diedOfIt reports whether a process that was signalled has ended by that signal.

@@ -53,6 +53,8 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return open, "" // leftTo says it
 	case notified == nil && top != m && top.origin == beforeStop && l.alive(top):
 		return open, "a process that was there before the stop lives above it"
+	case m.reads && m.sleptAtItsEnd():
+		return held, "it has read a pipe of a process that has gone"
 	case m.reads: // also rule 6: the end of its input ends it
 		return cleanup, "it has read a pipe of a process that has gone"
 	case m.origin == beforeStop && l.worker.hasTrap(): // rule 5: its turn comes after the worker
@@ -83,7 +85,7 @@ func (l *Ledger) whyCertain(m *record) string {
 		return "it lives without handling " + signals.Name(passed) + ", so that no process has sent it that"
 	case l.groupMayHave(m):
 		return ""
-	case parent == nil && !l.anySent((*record).mayHaveHandled):
+	case parent == nil && !l.forgot && !l.anySent((*record).mayHaveHandled):
 		return "its parent is not known, and no process that was signalled had a handler"
 	case parent == nil:
 		return ""

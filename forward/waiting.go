@@ -59,38 +59,71 @@ func (l *Ledger) advice(m *record) string {
 	return ""
 }
 
-// noteLeft notes why the processes that are not children of drainit were not signalled.
+// noteLeft notes why the processes that are not children of drainit were not signalled. There may be thousands, of
+// which few change from one snapshot to the next.
 func (l *Ledger) noteLeft() {
 	for _, m := range l.shownNow() {
 		if m.parent != nil && m.PPID != l.self && m.sent == nil && !l.planned[m.ID] {
-			why, undecided := l.leftTo(m)
-			l.note(m, why, undecided)
+			if to := l.leftTo(m); to != m.leftTo {
+				m.leftTo = to
+				l.note(m, to.words(), to.how == mayHavePassedOn)
+			}
 		}
 	}
 }
 
-// leftTo says why a process below another, or with another that writes to it, is not signalled: mostly it is that one's
-// business. undecided is whether that one has had its time, too.
-func (l *Ledger) leftTo(m *record) (why string, undecided bool) {
+// leftTo is why a process below another, or with another that writes to it, is not signalled: mostly it is that
+// one's business.
+type leftTo struct {
+	*record // that one, nil for a writer of no name
+	how     uint8
+}
+
+const (
+	itsBusiness uint8 = iota
+	itsReader
+	wouldDie
+	doesNotAct
+	mayHavePassedOn // it has had its time, too
+)
+
+func (l *Ledger) leftTo(m *record) (to leftTo) {
 	const itsTime = 4 * aSecond // the first line of progress comes after five
 	up := cmp.Or(m.notified(), m.parent)
 	switch {
 	case l.shown.HasWriters(m.PID):
-		writer := "its writer"
+		to.how = itsReader
 		for _, pid := range l.shown.WritersTo(m.PID) {
 			if w := l.living[pid]; w != nil && w != m {
-				writer = "its writer " + w.String()
+				to.record = w
 			}
 		}
-		return "waits until " + writer + " has ended", false
+		return to
 	case m.On(l.signalFor(m)) == proc.Dies:
-		return "not while " + up.String() + " lives: it would only die of the signal", false
+		return leftTo{up, wouldDie}
 	case !l.actsUpon(m):
-		return "not while " + up.String() + " lives: it does not act upon the signal", false
+		return leftTo{up, doesNotAct}
 	case l.alive(up) && up.sent != nil && l.now >= up.sent.tick+itsTime:
-		return up.String() + " above handles the stop signal and may have passed it on", true
+		return leftTo{up, mayHavePassedOn}
 	}
-	return "left to " + up.String(), false
+	return leftTo{up, itsBusiness}
+}
+
+func (to leftTo) words() string {
+	switch to.how {
+	case itsReader:
+		if to.record == nil {
+			return "waits until its writer has ended"
+		}
+		return "waits until its writer " + to.String() + " has ended"
+	case wouldDie:
+		return "not while " + to.String() + " lives: it would only die of the signal"
+	case doesNotAct:
+		return "not while " + to.String() + " lives: it does not act upon the signal"
+	case mayHavePassedOn:
+		return to.String() + " above handles the stop signal and may have passed it on"
+	}
+	return "left to " + to.String()
 }
 
 // Watched returns the processes whose death is not reported by wait4, and can leave an orphan or let a reader

@@ -103,10 +103,13 @@ func (w *walk) choose(options int) int {
 
 // goOn lets a member die, or signal the others if it has only changed until now.
 func (w *walk) goOn(i int) {
-	if m := &w.family[i]; m.changes() && !m.told {
+	switch m := &w.family[i]; {
+	case m.blocksAWhile() && !m.rested: // a snapshot shows it with the signal pending
+		m.rested = true
+	case m.changes() && !m.told:
 		m.told = true
 		w.pass(i)
-	} else {
+	default:
 		w.die(i)
 	}
 	if these, _ := w.mayDie(); w.late && len(these) > 0 && w.choose(2) == 1 {
