@@ -119,8 +119,11 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 	cmd := exec.Command("bash", "-c", "trap : TERM; echo ready; read line; :")
 	cmd.Stdin = r
 	pid, _ := start(t, 1, cmd)
-	for before := take(t); before.find(pid).Call.Number != unix.SYS_READ; before = take(t) {
-		time.Sleep(time.Millisecond)
+	for before := take(t); ; before = take(t) { // until it rests there: it has read its script, too
+		time.Sleep(10 * time.Millisecond)
+		if now := take(t).find(pid); now.Call.Number == unix.SYS_READ && now.SleptSince(before.find(pid)) {
+			break
+		}
 	}
 	over := func(name, text string) func() error {
 		file := filepath.Join(t.TempDir(), "file")
