@@ -116,11 +116,20 @@ func (s *Supervisor) run() Outcome {
 
 // prepare sets up what the worker must find when it starts.
 func (s *Supervisor) prepare() error {
-	parent := os.Getppid()
-	if err := spawn.SetUp(); err != nil {
+	parent, at, beside := os.Getppid(), s.cfg.HealthAddr, 0
+	if at != (health.Address{}) {
+		beside++
+	}
+	if !s.ready.Load() {
+		beside++
+		if err := s.cfg.Ready.Check(); err != nil {
+			return err
+		}
+	}
+	if err := spawn.SetUp(beside); err != nil {
 		return err
 	}
-	if at := s.cfg.HealthAddr; at != (health.Address{}) {
+	if at != (health.Address{}) {
 		if err := health.Serve(at, &s.health); err != nil {
 			return err
 		}
@@ -220,7 +229,7 @@ func (s *Supervisor) exitCode() Outcome {
 // Pause reaps orphans until TERM or INT comes, without a worker, as the first container of a pod does. Its
 // title names no phase, so the subcommands ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
-	if err := spawn.SetUp(); err != nil {
+	if err := spawn.SetUp(0); err != nil {
 		return err
 	}
 	queue.Subscribe([]unix.Signal{unix.SIGTERM, unix.SIGINT, signals.ForceStop}, nil)

@@ -5,6 +5,9 @@ package ready
 
 import (
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +17,32 @@ import (
 type Condition struct {
 	File string // an absolute path
 	Port int    // of 127.0.0.1 or ::1
+}
+
+// unanswering are the beginnings of the types of file systems that ask a server, which may not answer.
+var unanswering = []string{"fuse", "nfs", "cifs", "smb", "ceph"}
+
+// Check returns an error if the file is on a file system that may not answer: a question that hangs in the kernel
+// keeps PID 1, and so its container, from ending, even by SIGKILL. The mounts are known without a question to
+// them (proc_pid_mountinfo(5)). Where /proc does not show them, nothing is wrong.
+func (c Condition) Check() error {
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	longest, kind := -1, ""
+	for line := range strings.Lines(string(mounts)) {
+		where, what, _ := strings.Cut(line, " - ")
+		f, of := strings.Fields(where), strings.Fields(what)
+		if len(f) < 5 || len(of) == 0 {
+			continue
+		}
+		at := strings.TrimSuffix(strings.ReplaceAll(f[4], `\040`, " "), "/")
+		if strings.HasPrefix(c.File+"/", at+"/") && len(at) >= longest { // a later one covers it
+			longest, kind = len(at), of[0]
+		}
+	}
+	if slices.ContainsFunc(unanswering, func(begin string) bool { return strings.HasPrefix(kind, begin) }) {
+		return fmt.Errorf("--ready-file %s: it is on a file system of type %s, which may not answer, and then PID 1 could not end: choose a file on a local one", c.File, kind)
+	}
+	return nil
 }
 
 // Holds reports whether the file exists and the port accepts connections, as far as they are given.

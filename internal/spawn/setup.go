@@ -16,9 +16,10 @@ import (
 
 // SetUp is for before the fork: the Go runtime takes all that it would need later, and this thread,
 // the locked main one, becomes what the worker is to inherit. Signals are subscribed to after it:
-// the runtime gives the worker the default action of each that is.
-func SetUp() error {
-	warmRuntime()
+// the runtime gives the worker the default action of each that is. beside is how many threads the caller blocks
+// later, beside the loop's: one for probes, one that asks whether the worker is ready.
+func SetUp(beside int) error {
+	warmRuntime(threadsBeside + beside)
 	// The worker inherits an empty mask from this thread, and default actions. The Go runtime resets in a
 	// child what it handles itself, which is all but these (runtime/signal_unix.go).
 	var none unix.Sigset_t
@@ -61,11 +62,11 @@ const threadsBeside = 3 + proc.MostHung
 // it would get when it needs them, and end the program if it could not: a worker that fills the
 // process table later must not take PID 1 with it. All of the threads sleep when it returns, or the
 // next event would start another.
-func warmRuntime() {
+func warmRuntime(threads int) {
 	time.AfterFunc(time.Hour, func() {}).Stop()
 	var started, ended sync.WaitGroup
 	release := make(chan struct{})
-	for range threadsBeside {
+	for range threads {
 		started.Add(1)
 		ended.Go(func() {
 			runtime.LockOSThread() // so that each waits on a thread of its own
