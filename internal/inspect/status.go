@@ -27,6 +27,7 @@ type report struct {
 	Left          *float64   `json:"left_s,omitempty"`         // to SIGKILL
 	PID           int        `json:"pid"`                      // drainit's
 	Processes     []reported `json:"processes"`
+	Partial       bool       `json:"partial,omitempty"` // not all processes could be read
 	// Of a plan, to which the signals and times belong that it goes by.
 	Plan map[string]any `json:"plan,omitempty"`
 
@@ -104,6 +105,7 @@ func (d *instance) addProcesses(r *report, plan bool) {
 	all, err := look()
 	if err != nil {
 		d.say(fmt.Errorf("cannot list the processes: %w", err))
+		r.Partial = true
 	}
 	for _, p := range append(all.Descendants(d.PID), all.Hanging(d.PID)...) {
 		r.Processes = append(r.Processes, reported{PID: p.PID, PPID: p.PPID, Comm: logx.Printable(p.Comm), State: string(p.State), Age: logx.InTenths(p.Age()), id: p.ID})
@@ -148,6 +150,9 @@ func (r report) text() string {
 	}
 	if r.Left != nil {
 		fmt.Fprintf(&b, "SIGKILL in %.1fs, ", *r.Left)
+	}
+	if r.Partial {
+		b.WriteString("at least ")
 	}
 	fmt.Fprintf(&b, "%s below it\n", logx.Processes(len(r.Processes)))
 	if r.Plan != nil {

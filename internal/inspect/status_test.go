@@ -78,6 +78,16 @@ func TestStatus(t *testing.T) {
 }
 
 // What is no stop, or one of the future, is not shown.
+
+// Where more than three processes hang, not all can be read.
+func TestStatusOfProcessesThatCannotBeRead(t *testing.T) {
+	r := shown("drainit:run", 0, time.Now(), "drainit")
+	r.Partial = true
+	if got := r.text(); got != "running: drainit[7], at least 0 processes below it\n" {
+		t.Error(got)
+	}
+}
+
 func TestUnknownStop(t *testing.T) {
 	for _, name := range []string{"drainit:drain", "", "!", title.Stop{Signal: unix.SIGINT, Since: 3 * time.Hour, Grace: time.Minute}.String()} {
 		if r := shown("drainit:drain", time.Hour, time.Now(), name); r.StoppingSince != "" || r.Left != nil {

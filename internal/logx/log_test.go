@@ -143,6 +143,13 @@ func TestLogSurvivesItsDescriptor(t *testing.T) {
 	}
 }
 
+func TestLongTextIsCut(t *testing.T) {
+	text := Printable(strings.Repeat("é", 50_000))
+	if len(text) > longest+100 || !strings.HasSuffix(text, "é… (95904 bytes more)") {
+		t.Errorf("%d bytes, that end with %q", len(text), text[len(text)-40:])
+	}
+}
+
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
 		"node": "node", "npm start": "npm start", "wörker": "wörker", "a\nb": `a\nb`, "\x1b[2J": `\x1b[2J`,

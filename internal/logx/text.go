@@ -10,8 +10,14 @@ import (
 	"drainit/internal/proc"
 )
 
-// Printable escapes what is not printable, line ends above all.
+// longest is how many bytes of a text are shown. Docker cuts a line of 16 kB in two.
+const longest = 4 << 10
+
+// Printable escapes what is not printable, line ends above all, and cuts what is long.
 func Printable(s string) string {
+	if more := len(s) - longest; more > 0 {
+		s = fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(s[:longest], ""), more)
+	}
 	quoted := strconv.Quote(s)
 	return unquote.Replace(quoted[1 : len(quoted)-1])
 }
