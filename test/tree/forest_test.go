@@ -45,7 +45,7 @@ var (
 		{"by a helper", "trap 'note got; (sleep 0.03; kill $p) & exit' TERM\n@wait\n"},
 		{"works first", "trap 'note got; sleep 0.2; kill $p; wait; exit' TERM\n@wait\n"},
 		{"becomes its child", "%exec $"},
-		{"timeout", "%note passes to its group\n/usr/bin/timeout 99 $"},
+		{"timeout", "%/usr/bin/timeout 99 $"},
 		{"timeout in the foreground", "%/usr/bin/timeout --foreground 99 $"},
 		{"in a session", "%/usr/bin/setsid -w $"},
 		{"ignores it", "trap '' TERM\n@wait\n"},

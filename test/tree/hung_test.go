@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -157,4 +158,74 @@ func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
 			p.WantGots("worker got TSTP", "worker got TERM")
 		})
 	}
+}
+
+// fullBacklog returns a port on which no connection is accepted or refused.
+func fullBacklog(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		t.Cleanup(func() { unix.Close(fd) })
+		err = errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0))
+	}
+	at, _ := unix.Getsockname(fd)
+	for n := 0; err == nil && n < 4; n++ {
+		var client int
+		if client, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
+			t.Cleanup(func() { unix.Close(client) })
+			_ = unix.Connect(client, at) // in progress
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.(*unix.SockaddrInet4).Port
+}
+
+// Each thread that drainit can need is there before its worker: the Go runtime ends PID 1 if it gets no new one,
+// as where pids.max is reached. One answers probes, one asks whether the worker is ready, and four hang.
+func TestNoThreadIsStartedLater(t *testing.T) {
+	harness.Full(t)
+	harness.Need(t, "perl")
+	hung := newHungFS(t)
+	health, ready := harness.ReservePort(t), fullBacklog(t)
+	script := execHangs + strings.Repeat(`spawn { exec_hangs("opened") }; `, 4) + `catch "TERM", "USR1"; say "ready"; forever`
+	p := harness.Run(t, harness.Launch{Stderr: harness.FullPipe(t), Args: harness.Line([]string{"-v", "--grace", "1h", "--health-addr", fmt.Sprintf("127.0.0.1:%d", health), "--ready-port", fmt.Sprint(ready)},
+		harness.Script(script, hung.file, harness.Hangs)...)})
+	t.Cleanup(hung.release)
+	p.WaitOut(`^ready`)
+	for range 4 {
+		p.WaitOut(`^opened`)
+	}
+	threads := func() int {
+		all, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := threads()
+	harness.WriteFile(t, hung.file+".hang", nil)
+	hung.WaitOut(`^hangs`)
+	for range 3 {
+		p.Signal(unix.SIGUSR1)
+		p.WaitOut(`^worker got USR1`)
+	}
+	p.Signal(unix.SIGTERM)
+	p.WaitOut(`^worker got TERM`)
+	if now := threads(); now != before {
+		t.Errorf("%d threads, %d before", now, before)
+	}
+	hung.release()
+	harness.PastTheSameRequest()
+	p.Signal(unix.SIGTERM)
+	p.WantExit(137)
+}
+
+// A question that hangs in the kernel would keep PID 1 from ending, even by SIGKILL.
+func TestReadyFileMayNotBeOnAFileSystemThatMayNotAnswer(t *testing.T) {
+	hung := newHungFS(t)
+	p := harness.Run(t, harness.Launch{Args: []string{"--ready-file", hung.file, "--", "true"}})
+	p.WaitErr(`--ready-file \S+: it is on a file system of type fuse, which may not answer`)
+	p.WantExit(125)
 }

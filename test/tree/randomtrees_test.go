@@ -3,6 +3,8 @@ package tree
 import (
 	"flag"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -32,13 +34,12 @@ var (
 func TestRandomTrees(t *testing.T) {
 	harness.Need(t, "perl", "bash", "dash", "timeout", "setsid")
 	t.Parallel()
-	first := *seed
-	if first == 0 {
+	first, number := *seed, *trees
+	switch {
+	case number == 0: // the same ones each time
+		first, number = max(first, 1), harness.Of(200, 24)
+	case first == 0:
 		first = rand.Uint64N(1e9)
-	}
-	number := *trees
-	if number == 0 {
-		number = harness.Of(600, 24)
 	}
 	t.Logf("%d trees, -seed %d, all programs: %v", number, first, fullForest())
 	var all sync.WaitGroup
@@ -67,15 +68,25 @@ type stopped struct {
 	before, record string                // the record when the stop came, and at the end
 	events         map[string][]event    // by pid
 	jobs           []string              // the pids of those that were ready before the stop
-	without        []string              // likewise, of those that drain without a signal
+	without        map[string]string     // likewise, the kinds of those that drain without a signal
 	sent           map[string][]delivery // by pid
-	groups         []float64             // when a process has signalled its group
+	groups         []groupSignal
+	call           float64           // when drainit made the first call
+	why            map[string]string // it had not signalled a process before, by pid
 }
 
 // event is a line of the record.
 type event struct {
 	at   float64 // seconds; of a shell, which tells no time, that of the line after it
 	what string
+}
+
+// ownGroup is what a process records that signals its group.
+const ownGroup = "passes to its group"
+
+type groupSignal struct {
+	pid string
+	at  float64
 }
 
 // delivery is a signal that drainit has sent.
@@ -94,7 +105,7 @@ func stopTree(t *testing.T, seed uint64) *stopped {
 	harness.WriteFile(t, filepath.Join(dir, "member.pl"), program)
 	harness.WriteFile(t, filepath.Join(dir, "record"), nil)
 	command, text := grow(t, seed, dir)
-	r := &stopped{t: t, seed: seed, text: text, events: make(map[string][]event), sent: make(map[string][]delivery)}
+	r := &stopped{t: t, seed: seed, text: text, events: make(map[string][]event), without: make(map[string]string), why: make(map[string]string), sent: make(map[string][]delivery)}
 	read := func() string { return harness.TextOf(t, filepath.Join(dir, "record")) }
 	p := harness.Run(t, harness.Launch{Dir: dir, Args: harness.Line([]string{"-v", "--log-format=json", "--grace", "8s"}, command...)})
 	t.Cleanup(func() {
@@ -119,7 +130,8 @@ func stopTree(t *testing.T, seed uint64) *stopped {
 }
 
 func (r *stopped) parse() {
-	next := 1e12
+	next := math.Inf(1)
+	r.call = next
 	for _, l := range slices.Backward(harness.LinesOf(r.record)) {
 		f := strings.Fields(l)
 		if at, err := strconv.ParseFloat(f[0], 64); err == nil {
@@ -127,15 +139,18 @@ func (r *stopped) parse() {
 		}
 		what := strings.Join(f[3:], " ")
 		r.events[f[2]] = append(r.events[f[2]], event{next, what})
-		if what == "passes to its group" {
-			r.groups = append(r.groups, next)
+		if what == ownGroup {
+			r.groups = append(r.groups, groupSignal{f[2], next})
 		}
+	}
+	for _, all := range r.events {
+		slices.Reverse(all) // now the first comes first
 	}
 	for l := range strings.Lines(r.before) {
 		if f := strings.Fields(l); len(f) > 4 && f[3] == "ready" && f[4] == "job" {
 			r.jobs = append(r.jobs, f[2])
 		} else if len(f) > 4 && (f[4] == "reader" || f[4] == "server") {
-			r.without = append(r.without, f[2])
+			r.without[f[2]] = f[4]
 		}
 	}
 	for _, l := range harness.JsonLines(r.t, r.log) {
@@ -144,12 +159,26 @@ func (r *stopped) parse() {
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			r.sent[m[1]] = append(r.sent[m[1]], delivery{float64(at.UnixMicro()) / 1e6, m[2]})
+			d := delivery{float64(at.UnixMicro()) / 1e6, m[2]}
+			r.sent[m[1]] = append(r.sent[m[1]], d)
+			if byCall.MatchString(d.rule) {
+				r.call = min(r.call, d.at)
+			}
+		} else if m := whyNot.FindStringSubmatch(l["msg"].(string)); m != nil && math.IsInf(r.call, 1) {
+			for _, p := range pidIn.FindAllStringSubmatch(m[1], -1) {
+				r.why[p[1]] = m[2]
+			}
 		}
 	}
 }
 
-var byCall = regexp.MustCompile(`^(the grace period is nearly over|the kill is near)`)
+var (
+	whyNot = regexp.MustCompile(`^not signalled: (.*?\[\d+\]): ([^;]*)`)
+	pidIn  = regexp.MustCompile(`\[(\d+)\]`)
+	named  = regexp.MustCompile(`\S+\[\d+\]`)
+	mksh   = regexp.MustCompile(`(?m): [ml]ksh: `) // it signals its group when it dies of the signal
+	byCall = regexp.MustCompile(`^(the grace period is nearly over|the kill is near)`)
+)
 
 // check checks that no process was signalled twice, and each job once.
 func (r *stopped) check(sum *sums) {
@@ -159,36 +188,56 @@ func (r *stopped) check(sum *sums) {
 		case len(sent) > 1:
 			r.t.Errorf("%s was signalled by drainit %d times: %v", pid, len(sent), sent)
 		case len(got) < 2 || len(sent) == 0 || sent[0].rule == "the worker":
-		case byCall.MatchString(sent[0].rule):
+		case sent[0].at >= r.call:
 			sum.twice.Add(1)
-		case len(r.all(pid, "passes to its group")) > 0 && len(got) == 2: // that reached it, too
-		case slices.ContainsFunc(r.groups, func(at float64) bool { return at >= sent[0].at-0.002 }): // drainit was first
+		case len(got) == 2 && len(r.all(pid, ownGroup)) > 0: // it has signalled itself
+		case r.wasFirst(sent[0]), mksh.MatchString(r.text) && got[len(got)-1].at > sent[0].at+0.05:
 			sum.byGroup.Add(1)
 		default:
 			r.t.Errorf("%s was signalled by drainit and by another: %v, %v", pid, sent, got)
 		}
 	}
 	for _, pid := range r.jobs {
-		got, drained, sent := r.all(pid, "got"), r.all(pid, "drained"), r.sent[pid]
-		called := len(sent) > 0 && byCall.MatchString(sent[0].rule)
+		r.checkJob(pid, sum)
+	}
+	for pid, kind := range r.without {
+		sent := r.sent[pid]
+		ended := len(sent) > 0 && sent[0].rule != "the worker" && sent[0].at < r.call && len(r.all(pid, "drained")) == 0
 		switch {
-		case len(got) == 0:
-			r.t.Errorf("job %s was never signalled", pid)
-		case len(drained) == 0 && len(got) == 1:
-			r.t.Errorf("job %s was killed before it had drained: %v, %v", pid, sent, got)
-		case len(drained) == 0 && called:
-			sum.lost.Add(1)
-		}
-		sum.jobs.Add(1)
-		if called {
-			sum.late.Add(1)
+		case ended && kind == "reader":
+			r.t.Errorf("%s, which would end by itself, was ended by drainit: %v", pid, sent)
+		case ended: // that it was asked to stop by other means can't be known
+			sum.ended.Add(1)
 		}
 	}
-	for _, pid := range r.without {
-		if sent := r.sent[pid]; len(sent) > 0 && sent[0].rule != "the worker" && !byCall.MatchString(sent[0].rule) && len(r.all(pid, "drained")) == 0 {
-			r.t.Errorf("%s, which would drain by itself, was ended by drainit: %v", pid, sent)
-		}
+}
+
+// checkJob checks one that was ready before the stop.
+func (r *stopped) checkJob(pid string, sum *sums) {
+	got, drained, sent := r.all(pid, "got"), r.all(pid, "drained"), r.sent[pid]
+	sum.jobs.Add(1)
+	if len(sent) > 0 && byCall.MatchString(sent[0].rule) {
+		sum.late.Add(1)
+		sum.note(r.why[pid])
 	}
+	switch {
+	case len(got) == 0:
+		r.t.Errorf("job %s was never signalled", pid)
+	case len(drained) > 0:
+	case got[0].at >= r.call: // it had a second or two, or was signalled by another, too
+		sum.lost.Add(1)
+	case len(got) == 1:
+		r.t.Errorf("job %s was killed before it had drained: %v, %v", pid, sent, got)
+	}
+}
+
+// wasFirst reports whether drainit has signalled a process before one signalled its group: in the same plan, or by
+// the time in the log, which may be a moment late.
+func (r *stopped) wasFirst(sent delivery) bool {
+	return slices.ContainsFunc(r.groups, func(by groupSignal) bool {
+		to := r.sent[by.pid]
+		return by.at >= sent.at-0.002 || len(to) > 0 && to[0].rule == sent.rule
+	})
 }
 
 // all are the events of a process that say this.
@@ -202,9 +251,28 @@ func (r *stopped) all(pid, what string) (these []event) {
 }
 
 // sums count what became of the jobs of all trees.
-type sums struct{ jobs, late, twice, lost, byGroup atomic.Int64 }
+type sums struct {
+	jobs, late, twice, lost, byGroup, ended atomic.Int64
+	mu                                      sync.Mutex
+	why                                     map[string]int // the late ones
+}
+
+// note notes why a job was not signalled before the calls.
+func (s *sums) note(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == nil {
+		s.why = make(map[string]int)
+	}
+	s.why[named.ReplaceAllString(why, "X")]++
+}
 
 func (s *sums) String() string {
-	return fmt.Sprintf("%d jobs: %d signalled late; of all processes %d signalled by a call and by another, by which %d jobs were lost, and %d by drainit and then by one that signals its group",
-		s.jobs.Load(), s.late.Load(), s.twice.Load(), s.lost.Load(), s.byGroup.Load())
+	text := fmt.Sprintf("%d jobs, %d of them signalled by a call, %d lost in the last seconds; of all processes %d signalled by a call and by another, "+
+		"%d by drainit and then by one that signals its group, and %d servers ended that were asked to stop by other means",
+		s.jobs.Load(), s.late.Load(), s.lost.Load(), s.twice.Load(), s.byGroup.Load(), s.ended.Load())
+	for _, why := range slices.Sorted(maps.Keys(s.why)) {
+		text += fmt.Sprintf("\n%5d %s", s.why[why], why)
+	}
+	return text
 }
