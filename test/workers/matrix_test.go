@@ -70,6 +70,8 @@ func TestMatrix(t *testing.T) {
 func (a *table) run(t *testing.T, play func(t *testing.T, w way, report func(o outcome))) {
 	harness.Full(t)
 	page := harness.VerificationText(t)
+	var late lateRows
+	late.wantFew(t)
 	t.Run("ways", func(t *testing.T) {
 		for _, w := range a.ways {
 			t.Run(w.name, func(t *testing.T) {
@@ -77,6 +79,7 @@ func (a *table) run(t *testing.T, play func(t *testing.T, w way, report func(o o
 				w.need(t, false)
 				play(t, w, func(o outcome) {
 					a.add(w, "drainit", o)
+					late.count(t, w, o)
 					if got, want := o.cell(w), cellIn(page, w); untimed(got) != untimed(want) {
 						t.Errorf("%q, in the docs' table %q", got, want)
 					}
@@ -204,6 +207,7 @@ type outcome struct {
 	late                   bool          // the last call signalled a process
 	status                 int           // its exit status
 	after                  time.Duration // from the end of the last job to the end of the init, for the table
+	told                   time.Duration // from the stop signal to the first signal of the job that got one last, 0 for none
 }
 
 // run plays a scene under an init, up to its end or until it is clear that it
@@ -253,6 +257,9 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		}
 	}
 	o.begun, o.signalled, o.done = s.count("begin"), s.count("signalled"), s.count("done")
+	if at := s.times("signalled"); len(at) >= jobs {
+		o.told = max(1, at[jobs-1].Sub(s.asked))
+	}
 	if w.word != "" {
 		jobs = 0
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // ways are the rows of the matrix, in its order.
-var ways = named(slices.Concat(tight(appWays), serverWays, queueWays, tight(hardWays), tight(metWays), tight(correctTraps)))
+var ways = named(slices.Concat(tight(appWays), serverWays, queueWays, tight(hardWays), tight(metWays), tight(foregrounds), tight(correctTraps)))
 
 func named(ways []way) []way {
 	return each(ways, func(w *way) { *w = w.readName() })
@@ -72,8 +72,8 @@ var appWays = []way{
 	{name: "`pm2-runtime start -i 2`", start: "pm2-runtime start app.js -i 2", env: patient, workers: 2},
 	{name: "`npx pm2-runtime start`", start: "npx pm2-runtime start app.js", env: patient},
 	{name: "`exec pm2 start` in a script, `--forking`", script: "exec pm2 start app.js", env: patient, flags: "--forking"},
-	{name: "`pm2 start` and a loop with a trap", start: "bash boot-loop.sh", uses: "pm2 pgrep", env: patient, workers: 2, status: 143},
-	{name: "INT to `pm2 start` and a loop with a trap", start: "bash boot-loop.sh", uses: "pm2 pgrep", env: patient, workers: 2, status: 143},
+	{name: "`pm2 start` and a loop with a trap", start: "bash boot-loop.sh", uses: "pm2 pgrep", env: patient, workers: 2, status: 143, waits: true},
+	{name: "INT to `pm2 start` and a loop with a trap", start: "bash boot-loop.sh", uses: "pm2 pgrep", env: patient, workers: 2, status: 143, waits: true},
 }
 
 const trapAndForward = `
@@ -87,8 +87,8 @@ exit`
 var hardWays = []way{
 	// Scripts whose trap for TERM can't run while the shell waits for the command in its
 	// foreground: the commonest fault of an entrypoint.
-	{name: "`bash start.sh`: `trap cleanup TERM; node app`", status: 7, restless: inLastCall(2)},
-	{name: "`sh -c 'bash start.sh; exit $?'`: `trap cleanup TERM; node app`", status: 7, restless: inLastCall(3)},
+	{name: "`bash start.sh`: `trap cleanup TERM; node app`", status: 7, restless: atOnce(2)},
+	{name: "`sh -c 'bash start.sh; exit $?'`: `trap cleanup TERM; node app`", status: 7, restless: atOnce(3)},
 	{name: "`bash start.sh`: `trap cleanup TERM; bash job.sh`", uses: `sleep "$JOB"`, uncounted: true, tells: 1},
 	{name: "`sh -c 'bash start.sh; exit $?'`: `trap cleanup TERM; bash job.sh`", uses: `sleep "$JOB"`, uncounted: true, tells: 2},
 	{name: "`dash start.sh`: `trap cleanup TERM; node app`", status: 7, restless: atOnce(2)},
@@ -103,7 +103,7 @@ var hardWays = []way{
 	// Workers that can't act upon the signal: they ignore it, keep it blocked, handle it only when
 	// their foreground command has ended, or are the init of a namespace of their own. mksh and
 	// lksh have a handler for TERM without a trap, and die of it afterwards.
-	{name: "`mksh -c 'node app; exit $?'`", status: 143, restless: inLastCall(2)},
+	{name: "`mksh -c 'node app; exit $?'`", status: 143, restless: atOnce(2)},
 	{name: "`lksh start.sh` without a trap", start: "lksh start.sh", script: "node app.js", status: 143},
 	{name: "`trap '' TERM; node app` in a script", status: 7, restless: atOnce(2)},
 	mysqldSafeWay,
@@ -201,7 +201,7 @@ const behindShell = `sh -c "node app.js; exit $?"`
 // drainit must signal that alone: two signals that come at the same moment may be one to the
 // application. A second signal ends it at once, and its job is lost. Where the program dies of the
 // signal after it has passed it on, an init that ends with its child loses the job too.
-var correctTraps = each(slices.Concat(signalling, watchLoops(), wrappers), func(w *way) {
+var correctTraps = each(slices.Concat(signalling, watchLoops(), wrappers, guarded), func(w *way) {
 	w.env, w.tells = once, 1
 	if strings.HasSuffix(w.name, ", busy") { // the application runs all the time, and can't be proven untouched
 		w.env += " TICK=20"
@@ -222,8 +222,8 @@ var signalling = []way{
 	{name: "bash: `trap 'kill $(jobs -p)' TERM`, `node app | cat & wait; wait`"},
 	{name: "bash: `trap 'kill $(jobs -p)' TERM`, `node app & node app &`, `while [ -n \"$(jobs -pr)\" ]; do wait -n; done`", workers: 2},
 	{name: "bash: `trap \"trap - TERM; kill -- -$$\" INT TERM EXIT`, `node app & wait`", status: 7, restless: atOnce(1)},
-	{name: "bash: `sleep 2.6 & s=$!`, `node app & c=$!`, `trap 'wait $s; kill $c' TERM`, `wait; wait`", long: true},
-	{name: "bash: `node app & c=$!`, `trap 'sleep 1; kill $c' TERM`, `wait $c; wait $c`", long: true, restless: atOnce(1)},
+	{name: "bash: `sleep 2.6 & s=$!`, `node app & c=$!`, `trap 'wait $s; kill $c' TERM`, `wait; wait`", long: true, waits: true},
+	{name: "bash: `node app & c=$!`, `trap 'sleep 1; kill $c' TERM`, `wait $c; wait $c`", long: true, waits: true, restless: atOnce(1)},
 }
 
 // watchLoops are scripts that look whether their job lives, each second or five times in one.
@@ -274,9 +274,9 @@ var metWays = each([]way{
 // foundWays are starts that once lost a job or had one signalled twice, and others that only
 // one rule decides. Their application is the one in Perl, which stands where node does here. In
 // some the foreground has a process group or session of its own, or the shell can't be read.
-var foundWays = named(each([]way{
+var foundWays = named(each(slices.Concat(rarely, []way{
 	{name: "`sh -c 'sh -c \"node app; exit $?\"; exit $?'`", start: `sh -c 'sh -c "node app.js; exit \$?"; exit $?'`, status: 7, restless: atOnce(3)},
-	{name: "`mksh start.sh`: `trap cleanup TERM; node app`", status: 7, restless: inLastCall(2)},
+	{name: "`mksh start.sh`: `trap cleanup TERM; node app`", status: 7, restless: atOnce(2)},
 	{name: "bash: `trap cleanup TERM; node app | tee log`", env: "CHATTY=1", late: true, long: true, restless: inLastCall(2)},
 	{name: "bash: `trap 'exit 5' TERM`, `node app & wait`", status: 5, tells: 2, restless: inLastCall(2)},
 	{name: "bash: `set -m`, `node app & c=$!`, `trap 'kill $c' TERM`, `wait $c; wait $c`", status: 7, tells: 1, restless: atOnce(1)},
@@ -321,7 +321,7 @@ var foundWays = named(each([]way{
 	besideExec("SIGTERM,SIGINT", atOnce(2)),
 	besideExec("SIGTERM,SIGINT,SIGQUIT", inLastCall(2)),
 	{name: "`sh -c 'setsid -f perl daemon; node app; exit $?'`", workers: 2, inTurn: true, tells: 3, status: 7, kept: daemonLast, restless: atOnce(3)},
-}, func(w *way) { w.env, w.grace = strings.TrimSpace(w.env+" "+once), busyGrace }))
+}), func(w *way) { w.env, w.grace = strings.TrimSpace(w.env+" "+once), busyGrace }))
 
 var makefile = files{"Makefile": "run:\n\tnode app.js; exit $$?\n"}
 

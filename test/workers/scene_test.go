@@ -135,12 +135,20 @@ func (s *scene) count(word string) int {
 
 // last is the time in the last line of the record that begins with a word.
 func (s *scene) last(word string) (at time.Time) {
-	for _, m := range regexp.MustCompile(`(?m)^`+word+` (?:.* )?([\d.]+)$`).FindAllStringSubmatch(s.lines(), -1) {
-		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
-			at = time.UnixMicro(int64(seconds * 1e6))
-		}
+	if all := s.times(word); len(all) > 0 {
+		at = all[len(all)-1]
 	}
 	return at
+}
+
+// times are those in the lines of the record that begin with a word.
+func (s *scene) times(word string) (all []time.Time) {
+	for _, m := range regexp.MustCompile(`(?m)^`+word+` (?:.* )?([\d.]+)$`).FindAllStringSubmatch(s.lines(), -1) {
+		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
+			all = append(all, time.UnixMicro(int64(seconds*1e6)))
+		}
+	}
+	return all
 }
 
 // note writes a line to the record for a worker that can't do it itself.

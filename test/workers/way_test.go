@@ -39,6 +39,7 @@ type way struct {
 	grace     time.Duration  // of both runs; 30s for the short job and 16s for the long one if 0
 	inTurn    bool           // one of its processes is signalled when another has gone
 	late      bool           // one of its processes waits for the last call, even where it rests
+	waits     bool           // its own script or program waits for more than a second before it signals the job, as PM2 does for the second of two
 	long      bool           // it takes seconds with the application in Perl, too
 	confined  bool           // with Docker's default capabilities, among which SYS_PTRACE is not
 	job       time.Duration  // how long its job takes; shortJob if 0
@@ -144,8 +145,8 @@ func (w way) text(plain bool) string {
 // programs are those that a way may need, and nodePackages what test/node has for it.
 var (
 	programs = regexp.MustCompile(`\b(bash|busybox|bwrap|catatonit|celery|dash|dumb-init|go|gunicorn|gzip|java|javac|ksh93|lksh|make|mariadb-install-db|` +
-		`mariadbd|mkfifo|mksh|mysqld_safe|nginx|node|npm|npx|perl|pgrep|php|puma|python3|rabbitmq-server|rake|redis-server|rq|ruby|runsvdir|` +
-		`runuser|script|setpriv|setsid|sh|sidekiq|sort|sqlite3|strace|su|supervisord|tee|timeout|tini|unbuffer|unshare|xz)\b`)
+		`mariadbd|mkfifo|mksh|mysqld_safe|nginx|node|npm|npx|perl|pgrep|php|posh|puma|python3|rabbitmq-server|rake|redis-server|rq|ruby|runsvdir|` +
+		`runuser|script|setpriv|setsid|sh|sidekiq|sort|sqlite3|strace|su|supervisord|tee|timeout|tini|unbuffer|unshare|xz|yash)\b`)
 	nodePackages = regexp.MustCompile(`\b(bullmq|concurrently|env-cmd|execa|express|fastify|lerna|npm|npx|nx|pino-pretty|pm2|pm2-runtime|pnpm|tsx|yarn)\b`)
 	pythonic     = regexp.MustCompile(`\b(python3|celery|gunicorn|rq|supervisord)\b`)
 )
