@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,7 +45,10 @@ const testsAtOnce = "8"
 // Main runs the tests of a package, with the programs under test built and what they
 // leave cleaned up. It is what a package's TestMain calls, and does not return.
 func Main(m *testing.M) {
+	syscall.Umask(0o022) // others run what is built
 	notIgnored()
+	goTest = os.Getenv(goTestIs)
+	os.Unsetenv(goTestIs)
 	flag.Parse()
 	choose()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -69,8 +73,14 @@ func notIgnored() {
 // folder with the programs that this has built.
 const BinariesIn = "DRAINTEST_BINARIES"
 
+// goTestIs is the environment variable with the pid of go test, for tests whose parent is another.
+const goTestIs = "DRAINTEST_GO"
+
+var goTest string // what it has
+
 func runTests(m *testing.M) int {
 	if dir := os.Getenv(BinariesIn); dir != "" {
+		os.Unsetenv(BinariesIn) // the workers' environment is compared
 		DrainitBin, WorkerBin = filepath.Join(dir, "drainit"), filepath.Join(dir, "worker")
 		return m.Run()
 	}
@@ -89,13 +99,29 @@ func runTests(m *testing.M) int {
 	if err != nil {
 		return failed("start the guard", err)
 	}
-	defer guarded.Close() // not earlier: without a reference its end would come at any time
+	defer guarded.Close()  // not earlier: without a reference its end would come at any time
+	if os.Getppid() == 1 { // as in docker run golang go test ./...
+		return runReaped(dir)
+	}
 	status := m.Run()
 	endPodman()
 	if err := endDocker(); err != nil {
 		return failed("end the tests", err)
 	}
 	return status
+}
+
+// runReaped runs the same tests below a process that reaps what they leave.
+func runReaped(dir string) int {
+	tests := exec.Command(WorkerBin, append([]string{"reap"}, os.Args...)...)
+	tests.Stdin, tests.Stdout, tests.Stderr = os.Stdin, os.Stdout, os.Stderr
+	tests.Env = append(os.Environ(), BinariesIn+"="+dir, fmt.Sprintf("%s=%d", goTestIs, os.Getppid()))
+	tests.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
+	var exit *exec.ExitError
+	if err := tests.Run(); err != nil && !errors.As(err, &exit) {
+		return failed("run the tests", err)
+	}
+	return tests.ProcessState.ExitCode()
 }
 
 func failed(to string, err error) int {
@@ -106,13 +132,26 @@ func failed(to string, err error) int {
 // makeDir makes the folder of all that the tests of a package write: the programs, and
 // below TMPDIR the rest. The guard removes it when the tests can't.
 func makeDir() (dir string, err error) {
-	// Below it are sockets, whose paths must be short.
-	if dir, err = os.MkdirTemp("", "drainit"); err != nil {
+	if dir, err = os.MkdirTemp(temporaryFolder(), "drainit"); err != nil {
 		return "", err
 	}
 	// Workers that run as another user start from it.
 	temporary := filepath.Join(dir, "tmp")
 	return dir, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(temporary, 0o700), os.Chmod(temporary, 0o777|os.ModeSticky), os.Setenv("TMPDIR", temporary))
+}
+
+// temporaryFolder is TMPDIR, unless others may not search it, as with pam_tmpdir, or it is too long for the paths of
+// sockets below it.
+func temporaryFolder() string {
+	for dir := os.TempDir(); len(dir) <= 40; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode()&1 == 0 {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			return os.TempDir()
+		}
+	}
+	return "/tmp"
 }
 
 // startGuard starts what cleans up after a test binary that was killed, or that its own
@@ -171,26 +210,32 @@ func note(t *testing.T, why string) {
 	t.Skip(why)
 }
 
-// sayLeftOut says at the end which tests were not run, and what to install for them: once
-// for all packages that one go test runs, by the last of them.
+// sayLeftOut says at the end which tests were not run, and what to install for them. Of all packages that one go
+// test runs, only the last by its name says it, for all.
 func sayLeftOut() {
-	why, last := gather(leftOut.why)
-	if !last || len(why) == 0 {
+	wd, _ := os.Getwd()
+	parent := os.Getppid()
+	if goTest != "" {
+		parent, _ = strconv.Atoi(goTest)
+	}
+	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))
+	all := slices.Contains(strings.Split(string(command), "\x00"), "./...")
+	if len(leftOut.why) == 0 || all && filepath.Base(wd) != "workers" {
 		return
 	}
 	out := io.Writer(os.Stdout)
 	// Without -v go test shows nothing that a package says which passes: it has a standard error.
-	if parent := os.Getppid(); Comm(parent) == "go" && !testing.Verbose() {
+	if Comm(parent) == "go" && !testing.Verbose() {
 		if goTest, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", parent), os.O_WRONLY|os.O_APPEND, 0); err == nil {
 			defer goTest.Close()
 			out = goTest
 		}
 	}
-	fmt.Fprint(out, leftOutText(why))
+	fmt.Fprint(out, leftOutText(leftOut.why, all))
 }
 
 // leftOutText counts the reasons, and ends with what can be pasted.
-func leftOutText(why []string) string {
+func leftOutText(why []string, all bool) string {
 	count := make(map[string]int)
 	for _, reason := range why {
 		count[reason]++
@@ -199,7 +244,11 @@ func leftOutText(why []string) string {
 	for _, reason := range slices.Sorted(maps.Keys(count)) {
 		reasons = append(reasons, fmt.Sprintf("%d %s", count[reason], reason))
 	}
-	text := "tests left out: " + strings.Join(reasons, ", ") + "\nto run them, as root:\n"
+	text := "tests left out: " + strings.Join(reasons, ", ")
+	if all {
+		text = "tests left out: those that take longer, or that need more than Go, git and Debian's own programs"
+	}
+	text += "\nto run them, as root:\n"
 	if missing := missingPackages(); len(missing) > 0 {
 		text += "  apt-get install -y --no-install-recommends " + strings.Join(missing, " ") + "\n"
 	}
@@ -225,34 +274,4 @@ func missingPackages() (missing []string) {
 		}
 	}
 	return missing
-}
-
-// gather writes down why tests of this package were left out, where a go test of all packages
-// builds them: that folder it has to itself, and removes. It returns it for all packages, and
-// whether this is the last one. Packages that go knows to pass do not run, and then none is the last.
-func gather(own []string) (all []string, last bool) {
-	patterns, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", os.Getppid()))
-	shared := filepath.Dir(filepath.Dir(os.Args[0]))
-	if !slices.Contains(strings.Split(string(patterns), "\x00"), "./...") || !strings.HasPrefix(filepath.Base(shared), "go-build") {
-		return own, true
-	}
-	files, _ := filepath.Glob(Repo("test", "*", "*_test.go")) // fails for a bad pattern only
-	wd, _ := os.Getwd()
-	name := func(dir string) string { return filepath.Join(shared, "left-out-"+filepath.Base(dir)) }
-	// Under another name first: what is there is whole.
-	if os.WriteFile(name(wd)+".new", []byte(strings.Join(own, "\n")), 0o600) != nil || os.Rename(name(wd)+".new", name(wd)) != nil {
-		return own, true
-	}
-	for i, file := range files {
-		if i > 0 && filepath.Dir(files[i-1]) == filepath.Dir(file) {
-			continue // of the same package
-		}
-		b, err := os.ReadFile(name(filepath.Dir(file)))
-		if err != nil {
-			return nil, false
-		}
-		all = append(all, LinesOf(string(b))...)
-	}
-	// Two may end at once.
-	return all, os.Mkdir(name("said"), 0o700) == nil
 }

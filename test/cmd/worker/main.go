@@ -24,6 +24,7 @@ func main() {
 	verbs := map[string]func(args []string){
 		"stage":    stage,
 		"guard":    guard,
+		"reap":     reap,
 		"hostile":  hostile,
 		"listen":   listen,
 		"headless": headless,
