@@ -29,7 +29,7 @@ func TestCompletion(t *testing.T) {
 				"drainit -g --second-stop ig":       "ignore",
 				"drainit resu":                      "resume",
 				"drainit stop --for":                "--force",
-				"drainit -t 5 --forking catatoni":   "catatonit",
+				"drainit -t 5 --forking sha256su":   "sha256sum",
 				"drainit --forward worker -- mkfif": "mkfifo",
 			} {
 				cmd := exec.Command(path, "-c", script)
