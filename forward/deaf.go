@@ -75,9 +75,9 @@ func (l *Ledger) passBelowDeaf() {
 
 // blockingTrap are the children that a shell waits for before it can run its trap, and whether that is certain:
 // it is for what is surely in the foreground, and for dash and busybox (program.Waits), unless a child has gone,
-// which may have been the one in the foreground, or the one by whose marks the others are known. Any other shell counts as waiting as long as it has
-// all its children and none was signalled: a trap may signal one after the other. A shell that has started
-// something since runs its trap.
+// which may have been the one in the foreground, or the one by whose marks the others are known. Any other
+// shell counts as waiting as long as it has all its children and none was signalled: a trap may signal one after
+// the other. A shell that has started something since runs its trap.
 func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
 	children := l.shown.Children(shell.PID)
 	if l.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {

@@ -117,6 +117,14 @@ func (m *record) sleptAtItsEnd() bool {
 	return m.Evidence != nil && m.restsSince <= m.readsUntil
 }
 
+// fateOfReader is that of a process whose last writer has gone: the next snapshot shows whether it reads.
+func (m *record) fateOfReader() fate {
+	if m.sleptAtItsEnd() {
+		return held
+	}
+	return cleanup
+}
+
 // diedOfIt reports whether a process that was signalled has ended by that signal.
 func (m *record) diedOfIt() bool {
 	return m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal

@@ -30,8 +30,7 @@ func (f fate) isLeft() bool { return f == undecided || f == cleanup }
 // A reader of a pipe ends by itself when its input does: to end it before cuts off the application. A
 // daemon that was there before the stop outlives the work; a shell with a trap has seen to its daemons.
 func (l *Ledger) decide(m *record) (fate, string) {
-	notified, top := m.notified(), m.topmost()
-	untouched := m.Untouched && m.On(l.signalFor(m)) != proc.Ignores // which nothing wakes
+	notified, top, untouched := m.notified(), m.topmost(), m.Untouched && m.On(l.signalFor(m)) != proc.Ignores // which nothing wakes
 	switch {
 	case m.fate.isLeft(): // rule 1: there is nothing to decide
 		return m.fate, "it was left alone"
@@ -53,10 +52,8 @@ func (l *Ledger) decide(m *record) (fate, string) {
 		return open, "" // leftTo says it
 	case notified == nil && top != m && top.origin == beforeStop && l.alive(top):
 		return open, "a process that was there before the stop lives above it"
-	case m.reads && m.sleptAtItsEnd():
-		return held, "it has read a pipe of a process that has gone"
 	case m.reads: // also rule 6: the end of its input ends it
-		return cleanup, "it has read a pipe of a process that has gone"
+		return m.fateOfReader(), "it has read a pipe of a process that has gone"
 	case m.origin == beforeStop && l.worker.hasTrap(): // rule 5: its turn comes after the worker
 		return open, "it was there before the stop, and its shell has seen to it"
 	case m.origin == beforeStop:
