@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,7 @@ type Ledger struct {
 	broadcast    bool            // the whole PID namespace was signalled
 	deferred     uint8           // how often the choice of a successor was put off
 	forgot       bool            // one that was signalled and had a handler has no record any longer
+	groupsHad    map[int]bool    // by PGID, whether such a one may have signalled the group
 
 	// Of the last plan.
 	plan         []Delivery
@@ -50,7 +52,7 @@ func NewLedger(self int) *Ledger {
 // of drainit where it has gone. Other children wait for the worker.
 func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	l.Start, l.deliver, l.now = s, r.Signal, r.Tick
-	l.records = make(map[proc.ID]*record)
+	l.records, l.groupsHad = make(map[proc.ID]*record), make(map[int]bool)
 	if !r.Worker.Gone {
 		l.worker = &record{Process: l.toWorker(r, s).Process, origin: root}
 		l.records[l.worker.ID] = l.worker
@@ -97,15 +99,35 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 			l.draining++
 		}
 	}
+	l.forget()
+}
+
+// forget drops the records of those that have gone and that no rule can ask for again: a drain may last for ever. One
+// that came in it and was signalled stays while a process that came from it does.
+func (l *Ledger) forget() {
+	for _, m := range l.records {
+		for up := m.parent; up != nil && up.below != l.snapshots; up = up.parent {
+			up.below = l.snapshots
+		}
+	}
+	groups := make(map[int]bool)
 	for id, m := range l.records {
+		_, listed := l.shown.Process(m.PID)
+		gone := m.sent == nil || m.first > 1 && m.below != l.snapshots && (m.exit != nil || !listed)
 		switch {
 		case m.last == l.snapshots-1 && m.parent != nil:
 			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
-		case m.last < l.snapshots-1 && m != l.worker && (m.sent == nil || m.exit != nil && m.first > 1 && !m.isParent): // one snapshot may miss an orphan
-			l.forgot = l.forgot || m.sent != nil && m.mayHaveHandled()
+		case m.last < l.snapshots-1 && m != l.worker && gone: // one snapshot may miss an orphan
+			if m.sent != nil {
+				l.forgot = l.forgot || m.mayHaveHandled()
+				l.groupsHad[m.PGID] = l.groupsHad[m.PGID] || m.sent.handled && m.isParent
+			}
 			delete(l.records, id)
+			continue
 		}
+		groups[m.PGID] = true
 	}
+	maps.DeleteFunc(l.groupsHad, func(pgid int, _ bool) bool { return !groups[pgid] })
 }
 
 // recordOf notes what a snapshot shows of a process. shown is the snapshot before.

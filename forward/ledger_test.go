@@ -268,20 +268,58 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 	}
 }
 
-// Processes that come and go in a drain, each of which was signalled, leave no record: a drain may last for ever.
+// Processes that come and go in a drain, each of which was signalled, leave no record: a drain may last for ever. What
+// one of them may have done is known all the same: it had children, and its group.
 func TestWhatHasComeAndGoneInADrainIsForgotten(t *testing.T) {
-	sh := below(10, drainitPID, 100)
-	sh.Handled, sh.Exe = 0, "sh"
-	l := stopping(t, sh, below(11, 10, 100))
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	for n := range 1000 {
-		pid, start := 100+n, uint64(2000+n)
-		orphan := below(pid, drainitPID, start)
-		orphan.Untouched = true
-		wantSent(t, "one that came in the drain", orphans(l, below(11, drainitPID, 100), orphan), slices.DeleteFunc([]int{11, pid}, func(p int) bool { return n > 0 && p == 11 })...)
-		l.Exited(pid, 0)
+	for name, children := range map[string]int{"alone": 0, "with a child": 1} {
+		t.Run(name, func(t *testing.T) {
+			sh := below(10, drainitPID, 100)
+			sh.Handled, sh.Exe = 0, "sh"
+			l := stopping(t, sh, below(11, 10, 100))
+			l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+			wantSent(t, "what the worker left", orphans(l, below(11, drainitPID, 100)), 11)
+			for n := range 3000 {
+				pid, start := 100+2*n, uint64(2000+n)
+				shown := []proc.Process{below(11, drainitPID, 100), below(pid, drainitPID, start)}
+				shown[1].Untouched, shown[1].PGID = true, pid
+				if children > 0 {
+					shown = append(shown, below(pid+1, pid, start))
+					shown[2].PGID = pid
+				}
+				wantSent(t, "one that came in the drain", orphans(l, shown...), pid)
+				l.Exited(pid, 0)
+			}
+			if n := len(l.records); n > 10 {
+				t.Errorf("%d records", n)
+			}
+			if n := len(l.groupsHad); n > 3 {
+				t.Errorf("%d groups", n)
+			}
+		})
 	}
-	if n := len(l.records); n > 10 {
-		t.Errorf("%d records", n)
+}
+
+// A process that has gone and is forgotten may have signalled its group, for as long as one of the group lives.
+func TestGroupOfAForgottenProcess(t *testing.T) {
+	for group, want := range map[int][]int{20: nil, 30: {22}} {
+		sh, dies, beside := below(10, drainitPID, 100), below(11, 10, 100), below(22, 11, 2000)
+		sh.Handled, sh.Exe, dies.Handled, beside.PGID = 0, "sh", 0, group
+		l := stopping(t, sh, dies)
+		parent, child := below(20, drainitPID, 2000), below(21, 20, 2000)
+		parent.Untouched, parent.PGID, child.PGID = true, 20, 20
+		wantSent(t, "an untouched one", orphans(l, sh, dies, beside, parent, child), 20)
+		l.Exited(20, 0)
+		for range 3 {
+			wantSent(t, "the other lives", orphans(l, sh, dies, beside))
+		}
+		if n := len(l.records); n != 3 {
+			t.Errorf("%d records of three", n)
+		}
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+		dies.PPID = drainitPID
+		wantSent(t, "what would only die", orphans(l, dies, beside), 11)
+		l.Exited(11, unix.WaitStatus(unix.SIGTERM))
+		beside.PPID = drainitPID
+		wantSent(t, fmt.Sprint("one of group ", group), orphans(l, beside), want...)
 	}
 }

@@ -33,6 +33,7 @@ type record struct {
 
 	first, last int32 // the snapshots that showed it, by number; 0 for none
 	rested      int32 // the last that showed it untouched
+	below       int32 // the last at which one below it had a record
 }
 
 // origin is where a process stood when the stop began.

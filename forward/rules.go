@@ -120,7 +120,7 @@ func (l *Ledger) mayBeStopping(m *record) bool {
 // groupMayHave reports whether a process beside m, neither above it nor below, may have signalled the process
 // group of both. That one without children does not is a guess: sh -c 'a & b' would be late without it.
 func (l *Ledger) groupMayHave(m *record) bool {
-	return l.anySent(func(p *record) bool {
+	return l.groupsHad[m.PGID] || l.anySent(func(p *record) bool {
 		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p) && !p.isBelow(m)
 	})
 }
