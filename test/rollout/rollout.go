@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"syscall"
 
@@ -37,15 +38,18 @@ func Run(ctx context.Context, s Settings) (err error) {
 	if err := missing(); err != nil {
 		return err
 	}
+	if err := s.visible(); err != nil {
+		return err
+	}
 	bin, err := buildKubernetes(ctx, s.Cache)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "rollout-") // below it are sockets, whose paths must be short
+	dir, lock, err := makeFolder(os.TempDir())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), lock.Close()) }()
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir, "drainit")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if err := errors.Join(run(build), writeImage(dir, programs...)); err != nil {
@@ -59,6 +63,18 @@ func Run(ctx context.Context, s Settings) (err error) {
 		return err
 	}
 	return errors.Join(inNamespaces(ctx, dir, bin), clean(dir, before))
+}
+
+// visible makes the cache, and says what of a run the cluster would not see.
+func (s *Settings) visible() (err error) {
+	if s.Cache, err = filepath.Abs(s.Cache); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err := errors.Join(err, os.MkdirAll(s.Cache, 0o755)); err != nil {
+		return err
+	}
+	return hidden(map[string]string{"the cache (-cache)": s.Cache, "the temporary folder (TMPDIR)": os.TempDir(), "this program": self})
 }
 
 // inNamespaces runs this command once more, with the cluster. Its first process dies with this one, or

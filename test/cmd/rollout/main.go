@@ -3,7 +3,8 @@
 //
 //	go run ./test/cmd/rollout
 //
-// It needs root and some of Debian's packages, which it names, and builds Kubernetes the first time.
+// It needs root and some of Debian's packages, which it names, and builds Kubernetes the first time, with
+// gigabytes of Go's caches. What a run leaves that SIGKILL ends is removed by the next.
 // The exit status is 1 if drainit has interrupted a job, or if anything of the cluster stays.
 package main
 

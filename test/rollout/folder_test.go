@@ -1,0 +1,73 @@
+package rollout
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A run that was killed has left its folder. The next one removes it, and neither that of a run that lives nor what is
+// no run's.
+func TestFolderOfAKilledRunIsRemoved(t *testing.T) {
+	t.Parallel()
+	in := t.TempDir()
+	killed, lock, err := makeFolder(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(killed, "image.tar"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lock.Close() // as the kernel does
+	file, link, other := filepath.Join(in, "drainit-rollout-file"), filepath.Join(in, "drainit-rollout-link"), t.TempDir()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, link); err != nil {
+		t.Fatal(err)
+	}
+	lives, lock, err := makeFolder(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	_, third, err := makeFolder(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.Close()
+	there, err := filepath.Glob(filepath.Join(in, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{file, lives, link, third.Name()}
+	slices.Sort(want)
+	if !slices.Equal(there, want) {
+		t.Errorf("there are %q, want %q", there, want)
+	}
+}
+
+func TestWhatTheClusterWouldNotSee(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, to := range hiding {
+		link := filepath.Join(dir, filepath.Base(to))
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{to, link} {
+			err := hidden(map[string]string{"the cache": path})
+			if err == nil || !strings.Contains(err.Error(), "the cache is in "+to+", and must not be below "+to) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		if !strings.Contains(file("stage.sh"), " "+to) {
+			t.Errorf("stage.sh hides no %s", to)
+		}
+	}
+	if err := hidden(map[string]string{"the root": "/", "a program": "/bin/sh"}); err != nil {
+		t.Error(err)
+	}
+}
