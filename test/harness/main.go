@@ -47,6 +47,7 @@ const testsAtOnce = "8"
 func Main(m *testing.M) {
 	syscall.Umask(0o022) // others run what is built
 	notIgnored()
+	forgetLocale()
 	goTest = os.Getenv(goTestIs)
 	os.Unsetenv(goTestIs)
 	flag.Parse()
@@ -57,6 +58,15 @@ func Main(m *testing.M) {
 	status := runTests(m)
 	sayLeftOut()
 	os.Exit(status)
+}
+
+// forgetLocale has the programs speak as on a machine without one: perl warns of each that is not installed.
+func forgetLocale() {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" {
+			os.Unsetenv(name)
+		}
+	}
 }
 
 // notIgnored makes default for the programs under test what a script ignores for
@@ -226,12 +236,24 @@ func sayLeftOut() {
 	out := io.Writer(os.Stdout)
 	// Without -v go test shows nothing that a package says which passes: it has a standard error.
 	if Comm(parent) == "go" && !testing.Verbose() {
-		if goTest, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", parent), os.O_WRONLY|os.O_APPEND, 0); err == nil {
+		if goTest, err := standardErrorOf(parent); err == nil {
 			defer goTest.Close()
 			out = goTest
 		}
 	}
 	fmt.Fprint(out, leftOutText(leftOut.why, all))
+}
+
+// standardErrorOf is a process' own, so that neither writes over what the other has written to a file. Who may not have
+// that opens it once more.
+func standardErrorOf(pid int) (*os.File, error) {
+	if process, err := unix.PidfdOpen(pid, 0); err == nil {
+		defer unix.Close(process)
+		if fd, err := unix.PidfdGetfd(process, 2, 0); err == nil {
+			return os.NewFile(uintptr(fd), "standard error"), nil
+		}
+	}
+	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", pid), os.O_WRONLY|os.O_APPEND, 0)
 }
 
 // leftOutText counts the reasons, and ends with what can be pasted.
