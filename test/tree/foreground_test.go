@@ -94,7 +94,8 @@ func TestForegroundOfShells(t *testing.T) {
 					}
 				}
 				for _, form := range foreground {
-					if !places(t, bin, command, form, unix.O_RDWR)["f1"] && app == "plain" {
+					leftOfPipe := strings.Contains(form, "|") && slices.Contains([]string{"mksh", "lksh", "posh"}, shell) // which is not known there
+					if !places(t, bin, command, form, unix.O_RDWR)["f1"] && app == "plain" && !leftOfPipe {
 						t.Errorf("it is in the foreground, which is not known: %s", form)
 					}
 					if places(t, bin, command, form, unix.O_RDONLY)["f1"] {

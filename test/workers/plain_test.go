@@ -58,7 +58,9 @@ func (r *lateRows) run(t *testing.T, w way, in input) {
 		if o.over {
 			t.Error("the job is over before the request")
 		}
-		r.count(t, w, o)
+		if !strings.HasSuffix(in.title, "read only") { // nothing shows there what is in the foreground of a shell
+			r.count(t, w, o)
+		}
 	})
 }
 
