@@ -69,7 +69,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 		return
 	}
 	s.ledger.Exited(child.PID, child.Status)
-	s.journal.Note(worker.Exit{WaitEvent: child}.String(), proc.ID{PID: child.PID})
+	s.journal.Ended(worker.Exit{WaitEvent: child})
 	s.warnDeath(child)
 	by := child.TermSignal()
 	if k := &s.journal.Killed; by == unix.SIGKILL && k.Why != "" && k.Victims == "" { // /proc did not show it

@@ -101,9 +101,10 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 			if atWork || s.worker.Is(p.PID) {
 				c.loses, c.below = !diag.OnlyWaits(all, p, d.Signal), diag.OnlyBelow(all, p)
 			}
-			if c.loses && p.Ignores(d.Signal) {
+			switch {
+			case c.loses && p.Ignores(d.Signal):
 				s.journal.Ignores(time.Now(), p, d.Signal)
-			} else {
+			case c.loses || c.below.PID != 0: // else its death tells nothing, and there may be any number
 				s.clues[p.PID] = c
 			}
 		}

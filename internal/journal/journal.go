@@ -29,7 +29,7 @@ type Journal struct {
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
-	waiting map[int]forward.Waiting // by pid, orphans that were not signalled so far, and may be at any time
+	waiting map[int]waits // by pid, the children that were not signalled so far, and may be at any time
 	// The first delivery of a stop, the zero one for none, and how many processes were sent one.
 	firstStop forward.Delivery
 	stopsSent int
@@ -47,7 +47,7 @@ type Journal struct {
 
 // New returns a journal that has written no line.
 func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
-	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), waiting: make(map[int]forward.Waiting), file: file}
+	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), waiting: make(map[int]waits), file: file}
 }
 
 // first reports whether a thing is said for the first time.

@@ -14,6 +14,7 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/worker"
 	"drainit/reaper"
 )
 
@@ -53,8 +54,9 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 		}
 		j.Say(draining, remaining, j.timeLeft(now))
 		for _, p := range left.All {
-			if w, waits := j.waiting[p.PID]; waits && !w.Undecided && j.first("waiting: "+p.String()) {
-				j.Say(notSignalledYet, *p, w.Rule)
+			if w := j.waiting[p.PID]; w.rule != "" && !w.said {
+				j.Say(notSignalledYet, *p, w.rule)
+				j.waiting[p.PID] = waits{w.rule, true}
 			}
 		}
 	case machine.AnnounceStuck: // what outlived SIGKILL
@@ -192,6 +194,18 @@ func (j *Journal) Sent(d forward.Delivery) {
 	}
 }
 
+// waits is why a child was not signalled, "" where a line has said so at once, and whether one has said it since.
+type waits struct {
+	rule string
+	said bool
+}
+
+// Ended notes that a child has ended. There may be any number of them in a drain, so nothing of it is kept.
+func (j *Journal) Ended(e worker.Exit) {
+	delete(j.waiting, e.PID)
+	j.Note(e.String(), proc.ID{PID: e.PID})
+}
+
 // Waiting writes which processes were not signalled, and why.
 func (j *Journal) Waiting(w forward.Waiting) {
 	these := phrase{names(w.Processes), fieldsOf(*w.Processes[0])}
@@ -202,9 +216,13 @@ func (j *Journal) Waiting(w forward.Waiting) {
 	if w.Advice != "" {
 		later += "; " + w.Advice
 	}
+	yet := w.Rule
+	if w.Undecided {
+		yet = "" // its line says it all
+	}
 	for _, p := range w.Processes {
 		if p.PPID == os.Getpid() {
-			j.waiting[p.PID] = w
+			j.waiting[p.PID] = waits{yet, j.waiting[p.PID].said}
 		}
 	}
 	if w.Undecided {
