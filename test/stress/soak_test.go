@@ -94,6 +94,44 @@ func TestSoak(t *testing.T) {
 	p.WantExit(0)
 }
 
+// drained ignores TERM, and by USR2 leaves as many orphans as its argument says. Each handles TERM and is there for some
+// snapshots, as is its child.
+const drained = `
+$SIG{TERM} = "IGNORE"; my $asked = 0; $SIG{USR2} = sub { $asked++ };
+POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGUSR2()));
+say "ready";
+while (1) {
+	POSIX::sigsuspend(POSIX::SigSet->new);
+	next unless $asked; $asked = 0;
+	waitpid spawn { spawn { $SIG{TERM} = sub { POSIX::_exit(0) }; spawn { nap 0.2 }; nap 0.2 } for 1 .. $ARGV[0] }, 0;
+	say "USR2";
+}`
+
+// A drain may last for ever, and any number of orphans come and go in it, which were signalled, or wait to be.
+func TestSoakOfADrain(t *testing.T) {
+	harness.Full(t)
+	harness.Need(t, "perl")
+	t.Parallel()
+	r, w := harness.Pipe(t)
+	init := harness.Run(t, harness.Launch{Stdout: w, Args: harness.Line([]string{"--grace", "infinity"}, harness.Script(drained, "100")...)})
+	p := &soaking{init, soakPlan{orphans: 100}, r, bufio.NewReader(r)}
+	w.Close()
+	p.wantAnswer("ready")
+	p.Signal(unix.SIGTERM)
+	p.WaitErr(`"event":"stopping"`)
+	var samples []soakSample
+	for n := range 40 {
+		p.soak()
+		if n >= 10 { // by then a Go program has the memory that it needs
+			samples = append(samples, soakSample{harness.StatusField(t, p.Pid(), "RssAnon"), 0, 0})
+		}
+	}
+	wantFlat(t, samples, 1.15)
+	harness.PastTheSameRequest()
+	p.Signal(unix.SIGTERM)
+	p.WantExit(137)
+}
+
 // soak is one step: each signal is answered before the next is sent.
 func (p *soaking) soak() {
 	p.T.Helper()
