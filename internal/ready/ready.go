@@ -6,6 +6,7 @@ package ready
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,22 +28,50 @@ var unanswering = []string{"fuse", "nfs", "cifs", "smb", "ceph"}
 // them (proc_pid_mountinfo(5)). Where /proc does not show them, nothing is wrong.
 func (c Condition) Check() error {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
-	longest, kind := -1, ""
-	for line := range strings.Lines(string(mounts)) {
+	if kind := unansweringKind(string(mounts), c.File, os.Readlink); kind != "" {
+		return fmt.Errorf("--ready-file %s: it is on a file system of type %s, which may not answer, and then PID 1 could not end: choose a file on a local one", c.File, kind)
+	}
+	return nil
+}
+
+// unansweringKind is the type of a file system that may not answer, and is asked for a file; "" for none. It is
+// looked for from the top, so that no link on it is read.
+func unansweringKind(mounts, file string, readlink func(string) (string, error)) string {
+	const mostLinks = 40 // path_resolution(7)
+	for at, links := 1, 0; at <= len(file) && links < mostLinks; at++ {
+		if at < len(file) && file[at] != '/' {
+			continue
+		}
+		kind := kindOf(mounts, file[:at])
+		if slices.ContainsFunc(unanswering, func(begin string) bool { return strings.HasPrefix(kind, begin) }) {
+			return kind
+		}
+		if to, err := readlink(file[:at]); err == nil {
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(file[:at]), to)
+			}
+			file, at, links = filepath.Clean(to+file[at:]), 0, links+1
+		}
+	}
+	return ""
+}
+
+// kindOf is the type of the file system that a path without links is on; "" for the root's, without which
+// nothing runs, and which is FUSE where a user has podman make it.
+func kindOf(mounts, path string) (kind string) {
+	longest := 0
+	for line := range strings.Lines(mounts) {
 		where, what, _ := strings.Cut(line, " - ")
 		f, of := strings.Fields(where), strings.Fields(what)
 		if len(f) < 5 || len(of) == 0 {
 			continue
 		}
 		at := strings.TrimSuffix(strings.ReplaceAll(f[4], `\040`, " "), "/")
-		if strings.HasPrefix(c.File+"/", at+"/") && len(at) >= longest { // a later one covers it
+		if strings.HasPrefix(path+"/", at+"/") && at != "" && len(at) >= longest { // a later one covers it
 			longest, kind = len(at), of[0]
 		}
 	}
-	if slices.ContainsFunc(unanswering, func(begin string) bool { return strings.HasPrefix(kind, begin) }) {
-		return fmt.Errorf("--ready-file %s: it is on a file system of type %s, which may not answer, and then PID 1 could not end: choose a file on a local one", c.File, kind)
-	}
-	return nil
+	return kind
 }
 
 // Holds reports whether the file exists and the port accepts connections, as far as they are given.
