@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,6 +73,56 @@ func cgroupMounts(t *testing.T) (v2first []string) {
 	return append(v2first, v1...)
 }
 
+// PidsCgroup is the folder of a cgroup whose processes and threads can be limited.
+type PidsCgroup string
+
+// NewPidsCgroup makes one without a limit. The test is skipped where none can be made.
+func NewPidsCgroup(t *testing.T) PidsCgroup {
+	t.Helper()
+	NeedRoot(t)
+	for _, mount := range cgroupMounts(t) {
+		dir := filepath.Join(mount, fmt.Sprintf("drainit-pids-%d-%d", os.Getpid(), launches.Add(1)))
+		_ = os.WriteFile(filepath.Join(mount, "cgroup.subtree_control"), []byte("+pids"), 0) // of version 2
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { removeWhenEmpty(t, dir) })
+		if _, err := os.Stat(filepath.Join(dir, "pids.max")); err == nil {
+			return PidsCgroup(dir)
+		}
+	}
+	Skip(t, "needs a cgroup whose pids.max it may write")
+	return ""
+}
+
+// Limit sets pids.max.
+func (g PidsCgroup) Limit(t *testing.T, most int) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(string(g), "pids.max"), []byte(strconv.Itoa(most)), 0))
+}
+
+// Move moves a process into it with its threads, and none below it.
+func (g PidsCgroup) Move(t *testing.T, pid int) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(string(g), "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
+}
+
+// Run starts an init in it, with nothing beside.
+func (g PidsCgroup) Run(t *testing.T, l Launch) *Init {
+	t.Helper()
+	return Run(t, joining(string(g), l))
+}
+
+// joining has an init join the cgroup with this folder first.
+func joining(dir string, l Launch) Launch {
+	if l.Bin == "" {
+		l.Bin = DrainitBin
+	}
+	l.Args = append([]string{"-c", `echo 0 >"$0/cgroup.procs" && exec "$@"`, dir, l.Bin}, l.Args...)
+	l.Bin = "/bin/sh"
+	return l
+}
+
 // CpuCgroup is a cgroup of a test's.
 type CpuCgroup struct {
 	t *testing.T
@@ -112,12 +163,7 @@ func (g CpuCgroup) Lift() {
 // what is up.
 func (g CpuCgroup) Run(l Launch) *Init {
 	g.t.Helper()
-	if l.Bin == "" {
-		l.Bin = DrainitBin
-	}
-	l.Args = append([]string{"-c", `echo 0 >"$0/cgroup.procs" && exec "$@"`, g.Dir, l.Bin}, l.Args...)
-	l.Bin = "/bin/sh"
-	p := Run(g.t, l)
+	p := Run(g.t, joining(g.Dir, l))
 	g.t.Cleanup(g.Lift) // before the end of the init, which is much work for the kernel
 	return p
 }
