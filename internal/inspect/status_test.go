@@ -77,8 +77,6 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// What is no stop, or one of the future, is not shown.
-
 // Where more than three processes hang, not all can be read.
 func TestStatusOfProcessesThatCannotBeRead(t *testing.T) {
 	r := shown("drainit:run", 0, time.Now(), "drainit")
@@ -88,6 +86,7 @@ func TestStatusOfProcessesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// What is no stop, or one of the future, is not shown.
 func TestUnknownStop(t *testing.T) {
 	for _, name := range []string{"drainit:drain", "", "!", title.Stop{Signal: unix.SIGINT, Since: 3 * time.Hour, Grace: time.Minute}.String()} {
 		if r := shown("drainit:drain", time.Hour, time.Now(), name); r.StoppingSince != "" || r.Left != nil {
