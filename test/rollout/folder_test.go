@@ -10,8 +10,8 @@ import (
 
 // A run that was killed has left its folder. The next one removes it, and neither that of a run that lives nor what is
 // no run's.
+// It is not parallel: what another test forks has the lock until it executes a program.
 func TestFolderOfAKilledRunIsRemoved(t *testing.T) {
-	t.Parallel()
 	in := t.TempDir()
 	killed, lock, err := makeFolder(in)
 	if err != nil {
