@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/proc"
 	"drainit/internal/program"
 	"drainit/internal/signals"
@@ -51,6 +53,21 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 	default:
 		l.plan = append(l.plan, worker)
 	}
+}
+
+// MeansStop reports whether a signal that would end a process is meant as the stop signal: no process below drainit
+// handles it, and one handles the stop signal. Nobody means it to die with its work.
+func MeansStop(self int, sig, stop unix.Signal, s *proc.Snapshot) bool {
+	dies, drains := false, false
+	for _, p := range s.Descendants(self) {
+		runtimes, isShell := program.MayBeRuntimes(p, sig), program.Of(p) == program.Shell
+		if p.Handles(sig) && !runtimes && !(isShell && sig == unix.SIGINT) {
+			return false
+		}
+		dies = dies || runtimes || p.On(sig) == proc.Dies
+		drains = drains || p.Handles(stop) && !program.HandlesWithoutTrap(p)
+	}
+	return dies && drains && sig != stop && signals.EndsByDefault(sig)
 }
 
 // workers are the worker, or what a worker that has gone left.

@@ -53,6 +53,9 @@ func (l *Ledger) planStop(r Request, s *proc.Snapshot) {
 		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
 	}
 	switch {
+	case r.Mode == ModeNone && s == nil:
+	case r.Mode == ModeNone:
+		l.begin(r, s)
 	case r.Worker.Gone && s == nil: // its pid and its group may be another's by now
 	case r.Worker.Gone:
 		l.begin(r, s)
@@ -87,6 +90,8 @@ func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
 func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 	switch {
 	case r.Mode == ModeWorker:
+	case r.Mode == ModeNone:
+		l.awaitPlatform(r, s)
 	case s == nil && r.Worker.Gone && !l.broadcast:
 		l.broadcast = true
 		l.plan = []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
@@ -101,6 +106,28 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 		l.observe(s)
 		l.promoteSuccessor(false)
 		l.judge(r.Purpose)
+	}
+}
+
+// awaitPlatform signals no process that the platform has signalled: in the calls those alone that came later, or that
+// it has missed.
+func (l *Ledger) awaitPlatform(r Request, s *proc.Snapshot) {
+	switch {
+	case s == nil:
+		return
+	case l.Start == nil:
+		l.begin(r, s)
+	default:
+		l.now = r.Tick
+		l.observe(s)
+	}
+	for _, m := range l.shownNow() {
+		missed := m.Untouched || m.first > 1
+		if r.Purpose >= LastCall && missed && m.sent == nil && l.actsUpon(m) {
+			l.add(l.delivery(m, "the platform has not signalled it"))
+			continue
+		}
+		l.note(m, "the platform signals each process (--forward none)", false)
 	}
 }
 

@@ -41,9 +41,10 @@ const (
 	ModeAuto   Mode = iota // the first that handles it on each way down from the worker
 	ModeGroup              // the worker's process group
 	ModeWorker             // the worker alone
+	ModeNone               // no process gets the stop signal: the platform has sent it to each
 )
 
-func (m Mode) String() string { return [...]string{"auto", "group", "worker"}[m] }
+func (m Mode) String() string { return [...]string{"auto", "group", "worker", "none"}[m] }
 
 // Request is one signal to be delivered.
 type Request struct {

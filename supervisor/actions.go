@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
 	"drainit/internal/journal"
+	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/program"
@@ -20,7 +22,19 @@ import (
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
 	deliver := cmp.Or(s.cfg.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
-	return forward.Request{Purpose: p, Signal: deliver, Mode: s.cfg.Mode, Worker: w, Tick: s.sys.Ticks()}
+	return forward.Request{Purpose: p, Signal: deliver, Mode: s.mode(p), Worker: w, Tick: s.sys.Ticks()}
+}
+
+// mode is which processes get a signal. That no stop signal is passed on is for a stop of the platform's: a worker
+// that died may have been signalled before drainit was.
+func (s *Supervisor) mode(p forward.Purpose) forward.Mode {
+	const onItsWay = time.Second
+	_, requested := s.machine.Requested()
+	byItself := !requested && s.worker.Gone() && time.Since(s.worker.Exit.At) >= onItsWay
+	if s.cfg.Mode == forward.ModeNone && (!p.OfStop() || byItself) {
+		return forward.ModeAuto
+	}
+	return s.cfg.Mode
 }
 
 // How long a snapshot may take. Stop signals wait meanwhile, and for the first one the worker's signal.
@@ -36,7 +50,8 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 		return nil, nil
 	}
 	if !r.Purpose.OfStop() && r.Mode != forward.ModeGroup && !r.Worker.Gone {
-		if p, err := s.readWorker(); err == nil && p.Handles(r.Signal) {
+		if p, err := s.sys.Process(s.worker.PID); err == nil && p.Handles(r.Signal) {
+			s.keepName(p)
 			return proc.New([]proc.Process{p}), nil
 		}
 	}
@@ -80,13 +95,23 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 		return
 	}
 	s.shown = all
+	if w, _ := all.Process(s.worker.PID); purpose == forward.Stop && program.Of(&w) == program.Other && s.adopt(s.machine.StopSignal(), all) {
+		r = s.request(purpose, s.machine.StopSignal()) // a shell is sent TERM in any case
+	}
+	if purpose == forward.Stop {
+		s.warnPending(all)
+	}
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made := s.deliver(plan)
 	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched(), s.died)
-	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding, watched)
+	_, requested := s.machine.Requested()
+	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding || r.Mode == forward.ModeNone && !requested, watched)
 	if purpose == forward.Stop {
 		s.warnAtStop(all)
+	}
+	if w, ok := all.Process(s.worker.PID); ok && purpose == forward.Stop && r.Mode == forward.ModeNone {
+		made = []forward.Delivery{{Process: w, Signal: r.Signal}} // by the platform
 	}
 	s.noteClues(all, made)
 	for _, w := range s.ledger.Waiting {
@@ -174,7 +199,34 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		s.journal.Once(journal.LeftUnknown, err)
 		return
 	}
-	s.deliver(s.ledger.Plan(r, all))
+	if all == nil {
+		p, _ := s.readWorker()
+		all = proc.New([]proc.Process{p})
+	}
+	if s.machine.Phase() < phase.Draining && s.adopt(came, all) {
+		s.cfg.stops = append(s.cfg.stops, came)
+		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: came})
+		return
+	}
+	plan := s.ledger.Plan(r, all)
+	s.deliver(plan)
+	acted := func(d forward.Delivery) bool { return d.Process.Start == 0 || d.Process.On(r.Signal) != proc.Ignores }
+	if len(plan) > 0 && s.job == nil && !slices.ContainsFunc(plan, acted) {
+		s.journal.NoEffect(came)
+	}
+}
+
+// adopt makes a signal the stop signal, TERM in its place, where it can only be meant as that: one that a platform
+// sends by an image's STOPSIGNAL. It reports whether it has. On a terminal a person may mean what the signal does.
+func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
+	_, rewritten := s.cfg.Rewrites[came]
+	stop := s.request(forward.Stop, unix.SIGTERM).Signal
+	if rewritten || s.job != nil || !forward.MeansStop(os.Getpid(), came, stop, all) {
+		return false
+	}
+	s.cfg.Rewrites[came] = stop
+	s.journal.TakenAsStop(came, stop)
+	return true
 }
 
 // suspends reports whether a TSTP is to stop drainit, as Ctrl-Z does any program that does not handle it.

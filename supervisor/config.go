@@ -22,6 +22,7 @@ type Config struct {
 	StopSignals       []unix.Signal // besides TERM and INT
 	Rewrites          signals.Rewrites
 	Mode              forward.Mode
+	Unsent            string      // by ModeNone: who says so, for the log
 	SecondStopIgnored bool        // a repeated stop signal does not kill at once
 	Forking           bool        // the worker daemonizes: the processes that it leaves do its work
 	RemapExit         []int       // statuses to report as 0
@@ -31,7 +32,8 @@ type Config struct {
 	Ready             ready.Condition // the phase is starting until it holds
 	TerminationLog    string          // the file of the last message, absolute; empty: none
 	Given             []string        // each flag and variable that set one of these, for the log
-	Warning           string          // about one of them, to be logged
+	Warning           string          // about the worker's limit, to be logged
+	Doubts            []string        // about other settings, to be logged
 
 	stops []unix.Signal // all that begin the stop
 }

@@ -35,7 +35,9 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	if s.worker.Is(d.Process.PID) {
 		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // /proc may hide it
 		sig := signals.SetOf(d.Signal)
-		s.worker.Sent |= sig
+		if d.Process.State != 'Z' { // else it has died of another's
+			s.worker.Sent |= sig
+		}
 		if !d.Stop {
 			s.worker.Forwarded |= sig
 			if d.Process.Start != 0 && !d.Process.Handles(d.Signal) { // it was read

@@ -42,6 +42,7 @@ type world struct {
 	startErr error              // what it says beside
 	how      spawn.Config       // what it was asked for
 	proc     procState          // what /proc shows
+	asks     bool               // drainit stop --force lives
 	isInit   bool               // drainit is PID 1
 	slow     time.Duration      // what a snapshot of all processes takes
 	environ  map[string]string  // what a process was started with, by its name
@@ -156,6 +157,11 @@ func (w *world) Process(pid int) (proc.Process, error) {
 
 // Read is the same.
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
+
+// Asker is one if the world has it.
+func (w *world) Asker(string) (proc.Asker, bool) {
+	return proc.Asker{Process: proc.Process{ID: proc.ID{PID: 99}}, UID: 5}, w.asks
+}
 
 // Environ is the environment of a process.
 func (w *world) Environ(pid int) ([]byte, error) {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -71,7 +72,7 @@ func (s *Supervisor) takeNext() bool {
 // take steps the machine by a signal, unless it is dropped or the terminal's job control has acted upon it.
 // earliest is that of sigqueue.Arrival, zero for now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
-	if sig == signals.ForceStop {
+	if sig == signals.ForceStop && s.isForced() {
 		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
 		return
 	}
@@ -102,6 +103,16 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		}
 	}
 	s.step(time.Now(), e)
+}
+
+// isForced reports whether a process asks for a force-stop. The signal alone may be an application's own.
+func (s *Supervisor) isForced() bool {
+	defer s.noteCost(time.Now())
+	asker, ok := s.sys.Asker(title.Force)
+	if ok {
+		s.journal.Asker = fmt.Sprintf("process %d, uid %d", asker.PID, asker.UID)
+	}
+	return ok
 }
 
 // step steps the machine and performs its actions. It publishes a new phase before the worker is signalled,
@@ -141,13 +152,17 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.killTree()
 	case machine.AnnounceDrain:
 		s.publishStop()
-		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored)
+		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.AnnounceExit:
 		s.publishStop()
-		left := s.left()
-		s.journal.Exited(now, left, s.request(forward.Orphans, 0).Signal, s.mayFork(left.All))
+		left, r := s.left(), s.request(forward.Orphans, 0)
+		if r.Mode == forward.ModeNone {
+			r.Signal = 0
+		}
+		s.journal.Exited(now, left, r.Signal, s.mayFork(left.All))
 	case machine.AnnounceStop:
 		s.publishStop()
+		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
 		s.journal.Announce(now, a, s.left)
 	case machine.AnnounceOver, machine.AnnounceForce:
 		s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())

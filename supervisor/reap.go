@@ -72,13 +72,14 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.journal.Ended(worker.Exit{WaitEvent: child})
 	s.warnDeath(child)
 	by := child.TermSignal()
+	_, requested := s.machine.Requested()
 	if k := &s.journal.Killed; by == unix.SIGKILL && k.Why != "" && k.Victims == "" { // /proc did not show it
 		k.Victims = journal.Unnamed
 	}
 	switch {
 	case isWorker:
 		s.recordExit(child)
-		if by != 0 && s.journal.Killed.Victims == "" && !s.job.Known(by) {
+		if by != 0 && s.journal.Killed.Victims == "" && !s.job.Known(by) && !s.warnEach(requested || s.queue.StopPending()) {
 			s.journal.DiedOf(by)
 		}
 	case s.cfg.WarnReaped:

@@ -103,6 +103,9 @@ func (b *bubble) do(word, rest string) {
 		b.w.refuse[name] = cmp.Or(map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}[what], errors.New(what))
 	case "allow":
 		delete(b.w.refuse, rest)
+	case "force":
+		b.w.asks = true
+		b.comes(signals.ForceStop)
 	case "environ":
 		b.w.environ[strings.ReplaceAll(name, "_", " ")] = what
 	case "is":
@@ -195,7 +198,10 @@ func configOf(flags string) Config {
 			must(err)
 			cfg.Rewrites[from] = to
 		case "--forward":
-			cfg.Mode = map[string]forward.Mode{"group": forward.ModeGroup, "worker": forward.ModeWorker}[value]
+			cfg.Mode = map[string]forward.Mode{"group": forward.ModeGroup, "worker": forward.ModeWorker, "none": forward.ModeNone}[value]
+			if value == "none" {
+				cfg.Unsent = "--forward=none"
+			}
 		case "--remap-exit":
 			cfg.RemapExit = append(cfg.RemapExit, number(value))
 		case "--forking=1":

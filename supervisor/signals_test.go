@@ -47,6 +47,54 @@ func TestQuietFreezesNothing(t *testing.T) {
 	})
 }
 
+// A signal that would end the processes, that none of them handles and that is not rewritten begins the stop, where
+// one of them drains. Another, that does nothing, gets a line.
+func TestSignalThatMeansTheStop(t *testing.T) {
+	const meant = "warning: SIGQUIT begins the stop, by SIGTERM: no process handles it"
+	const none = "warning: SIGWINCH has no effect: no process handles it. If the platform means the stop by it: STOPSIGNAL SIGTERM in the image"
+	playRows(t, []row{
+		{"of the worker", "", "node[TERM=0/2s]", "QUIT", "0s TERM node", "0 2s", []string{"only",
+			meant + ", and it would end them with their work. Better: STOPSIGNAL SIGTERM in the image, or --stop-signal QUIT --rewrite QUIT:TERM",
+			"stopping on SIGQUIT: SIGTERM sent to node[1]; what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0",
+			"json stop_adopted level=warn phase=running request=SIGQUIT signal=SIGTERM"}},
+		{"of one below a shell", "", "sh(node[TERM=0/2s])", "PWR; 1ms; is draining", "0s TERM sh; 0s TERM node", "", nil},
+		{"twice is once, and then a force", "", "node[TERM]", "QUIT; 50ms; QUIT; is draining; 100ms; QUIT", "0s TERM node; 150ms KILL node", "137 150ms", []string{meant}},
+		{"after TERM it is forwarded", "", "node[TERM]", "TERM; 1s; HUP", "0s TERM node; 1s HUP node", "129 1s", nil},
+		{"in quiet", "", "node[TSTP,TERM=0]", "TSTP; 1s; QUIT", "0s TSTP node; 1s TERM node", "0 1s", []string{meant}},
+		{"INT, too", "", "node[TERM=0]", "INT", "0s TERM node", "0 0s", []string{"stopping on SIGINT: SIGTERM sent to node[1]"}},
+		{"also as --stop-signal", "--stop-signal QUIT", "node[TERM=0]", "QUIT", "0s TERM node", "0 0s", []string{meant}},
+		{"TERM is rewritten", "--rewrite TERM:USR2", "node[USR2=0]", "QUIT", "0s USR2 node", "0 0s", nil},
+		{"for the worker alone", "--forward worker", "node[TERM=0]", "QUIT", "0s TERM node", "0 0s", []string{meant}},
+		{"it is handled", "", "node[TERM,QUIT=3]", "QUIT", "0s QUIT node", "3 0s", nil},
+		{"one below handles it", "", "node[TERM](job[QUIT])", "QUIT", "0s QUIT job", "", nil},
+		{"it is rewritten", "--rewrite QUIT:QUIT", "node[TERM]", "QUIT", "0s QUIT node", "131 0s", nil},
+		{"no process drains", "", "node", "QUIT", "0s QUIT node", "131 0s", nil},
+		{"on a terminal", "", "node[TERM]", "tty; QUIT", "0s QUIT node", "", nil},
+		{"WINCH has no effect", "", "node[TERM]", "WINCH; WINCH; is running", "0s WINCH node x2", "", []string{none}},
+		{"WINCH on a terminal", "", "node[TERM]", "tty; WINCH", "0s WINCH node", "", []string{"0 " + none}},
+		{"WINCH is handled", "", "node[WINCH=0]", "WINCH", "0s WINCH node", "0 0s", []string{"0 " + none}},
+	})
+}
+
+// By --forward none the platform has signalled each process: drainit signals in the last call those that came later.
+func TestForwardNone(t *testing.T) {
+	const told = "stopping on SIGTERM, passed on to no process: the platform signals each itself (--forward=none); what still runs after 30s is killed"
+	const each = "warning: node[1] was sent SIGTERM by another than drainit, as it was itself: the platform seems to signal each process"
+	playRows(t, []row{
+		{"drainit first", "--forward none", "node[TERM=0/4s]", "TERM; is draining; node gets TERM", "", "0 4s",
+			[]string{"only", told, "stopped after 4.0s: node[1] exited with status 0"}},
+		{"drainit last", "--forward none", "sh(node[TERM=0/5s])", "sh gets TERM; node gets TERM; TERM; is draining", "", "143 5s", []string{
+			"warning: sh[1] died of SIGTERM and left 1 process (node[2]), SIGKILL in 30s", "0 warning: sh[1] was"}},
+		{"what comes later gets the last call", "--forward none", "node[TERM=0/25s]", "TERM; node gets TERM; node forks job[TERM=0]; 30s", "22.5s TERM job", "0 25s", nil},
+		{"a second one is a force", "--forward none", "node[TERM]", "TERM; 1s; TERM", "1s KILL node", "137 1s", nil},
+		{"other signals are forwarded", "--forward none", "sh(node[HUP,TERM])", "HUP; TERM", "0s HUP node", "", nil},
+		{"a worker that left by itself", "--forward none", "node(job[TERM=0])", "node exits 3; 900ms; is draining", "", "", nil},
+		{"and what it left has a second to be signalled", "--forward none", "node(job[TERM=0])", "node exits 3; 3s", "1.02s TERM job", "3 1.02s", nil},
+		{"the warning", "", "node", "node gets TERM; TERM", "*", "", nil},
+		{"no second signal", "", "node(job[TERM=0/2s])", "node gets TERM; TERM", "*", "143 2s", []string{each}},
+	})
+}
+
 // Signals that mean nothing to drainit. Where they go by mode is the plan's (forward).
 func TestOtherSignals(t *testing.T) {
 	playRows(t, []row{

@@ -72,6 +72,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}
+		b.w.asks = tt.sig == signals.ForceStop
 		signalSelf(t, s, tt.sig)
 		stopped := s.stopBeforeStart()
 		if got := s.exitCode(); !stopped || got != tt.want || s.machine.Phase() != phase.Done || len(b.w.procs) > 0 {

@@ -145,7 +145,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 
 // A signal that drainit did not send is told from a stop in the log and the termination message.
 func TestWorkerIsKilled(t *testing.T) {
-	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it"
+	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it. If the stop was meant: STOPSIGNAL SIGTERM in the image"
 	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"
 	playRows(t, []row{
 		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning", "message " + oom,
@@ -156,15 +156,21 @@ func TestWorkerIsKilled(t *testing.T) {
 		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded,
 			"json ended level=info phase=done reason=forwarded status=129 pid=1 comm=node"}},
 		{"by that, though it had a handler", "", "node[HUP!]", "HUP", "0s HUP node", "129 0s",
-			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded"}},
-		{"by that, and all the rest follows", "--rewrite USR1:USR2", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
+			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded. If the stop was meant: STOPSIGNAL SIGTERM in the image"}},
+		{"by that, and all the rest follows", "--rewrite USR1:USR2 --rewrite HUP:HUP", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
 			[]string{"dropped SIGUSR1: the worker has gone", "0 warning: node[1] was killed"}},
 	})
 }
 
 func TestSecondStop(t *testing.T) {
+	const asked = "warning: drainit stop --force (process 99, uid 5): killing node["
 	const forced, ignore = "warning: second stop signal, force-stop: killing node[", "--second-stop ignore"
 	playRows(t, []row{
+		{"drainit stop --force", ignore, "node[TERM]", "force", "0s KILL node", "137 0s", []string{asked, "message stopped after 0.0s: killed node[1] (drainit stop --force); exit status 137",
+			"json killing level=warn phase=killing reason=force pid=1 comm=node left=1"}},
+		{"drainit stop --force in a drain", ignore, "node[TERM]", "TERM; 1s; force", "0s TERM node; 1s KILL node", "137 1s", []string{asked}},
+		{"its signal from another is forwarded", "", "node[RTMAX,TERM]", "RTMAX; is running", "0s RTMIN+30 node", "", nil},
+		{"or begins the stop", "", "node[TERM=0]", "RTMAX", "0s TERM node", "0 0s", []string{"warning: SIGRTMIN+30 begins the stop"}},
 		{"within 100 ms it is the same request", "", "node[TERM]", "TERM; 50ms; INT; is draining; 49ms; TERM; says 0 SIGTERM repeated; 1ms; INT",
 			"0s TERM node; 100ms KILL node", "137 100ms", []string{"SIGINT repeated within 100ms: treated as one request", forced,
 				"json stop_repeated level=info phase=draining request=SIGINT", "json killing level=warn phase=killing reason=second_stop pid=1 comm=node left=1",
@@ -177,12 +183,12 @@ func TestSecondStop(t *testing.T) {
 			[]string{"message stopped after 2.0s: node[1] died of SIGKILL; killed what was left (second stop signal, force-stop); exit status 137"}},
 		{"it is ignored", ignore, "node[TERM]", "TERM; 1s; INT; 1s; INT; 1s; INT; is draining", "0s TERM node; 30s KILL node", "137 30s",
 			[]string{"SIGINT again: ignored", "json stop_ignored level=info phase=draining request=SIGINT"}},
-		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; 64", "*", "137 4s", []string{forced}},
-		{"nor is it where a look takes long", ignore, "node[TERM]", "slow 1s; TERM; 4s; 64; 3s", "*", "137 6s", []string{forced}},
-		{"nor is it where no stop has begun", ignore, "node[TERM]", "64", "*", "137 0s", []string{forced}},
+		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; force", "*", "137 4s", []string{asked}},
+		{"nor is it where a look takes long", ignore, "node[TERM]", "slow 1s; TERM; 4s; force; 3s", "*", "137 6s", []string{asked}},
+		{"nor is it where no stop has begun", ignore, "node[TERM]", "force", "*", "137 0s", []string{asked}},
 		{"nor is drainit stop --force the same request", "", "node[TERM]",
-			"TERM; 50ms; TERM; is draining; says SIGTERM repeated within 100ms: treated as one request; 64", "*", "137 50ms",
-			[]string{forced}},
+			"TERM; 50ms; TERM; is draining; says SIGTERM repeated within 100ms: treated as one request; force", "*", "137 50ms",
+			[]string{asked}},
 	})
 }
 

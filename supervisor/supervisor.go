@@ -152,8 +152,13 @@ func (s *Supervisor) stopBeforeStart() bool {
 	}
 	sig := (<-s.queue.Stops).Signal
 	by := sig
-	if sig == signals.ForceStop {
+	switch {
+	case sig != signals.ForceStop:
+	case s.isForced():
 		by = unix.SIGKILL
+	default: // it is for the worker
+		s.queue.Put(sig)
+		return s.stopBeforeStart()
 	}
 	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(by)}, At: time.Now()}
 	s.job.RecordExit(sig, sig, sig, signals.SetOf(sig)) // as if the worker had died of it
@@ -167,11 +172,17 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if s.cfg.Warning != "" {
 		s.journal.Say(journal.WorkersLimit, s.cfg.Warning)
 	}
+	for _, doubt := range s.cfg.Doubts {
+		s.journal.Say(journal.DoubtfulSetting, doubt)
+	}
 	pid, err := s.sys.Start(spawn.Config{Command: s.cfg.Command, Env: s.cfg.Env, OnTerminal: s.job != nil})
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed
 	}
 	s.worker.PID, s.worker.PGID = pid, pid
+	if s.cfg.Mode == forward.ModeNone { // by the platform
+		s.worker.Sent = signals.SetOf(s.cfg.stops...)
+	}
 	s.job.Started(pid)
 	if err != nil {
 		s.journal.Say(journal.Unguarded, err)

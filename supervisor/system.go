@@ -22,6 +22,7 @@ type System interface {
 	Process(pid int) (proc.Process, error)
 	Read(pid int) (proc.Process, error)
 	Environ(pid int) ([]byte, error)
+	Asker(name string) (a proc.Asker, ok bool)
 	Send(forward.Delivery) error // reaper.ErrGone, or that of kill(2)
 	Watch(these []proc.ID, died chan<- int) (all bool)
 	Ticks() uint64

@@ -55,10 +55,11 @@ func (s *Supervisor) warnPM2(all *proc.Snapshot) {
 }
 
 // warnWrapped warns of a worker that is a shell or a launcher. A shell that has the terminal is there for
-// its own sake, and a group is signalled as a whole.
+// its own sake, and in a group, or by the platform, each process is signalled.
 func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
 	wrapper, atWork := diag.Wrapped(all, s.worker.PID)
-	if len(atWork) == 0 || s.job.Granted() || s.interrupted() || s.cfg.Mode == forward.ModeGroup {
+	each := s.cfg.Mode == forward.ModeGroup || s.cfg.Mode == forward.ModeNone
+	if len(atWork) == 0 || s.job.Granted() || s.interrupted() || each {
 		return
 	}
 	stops := []unix.Signal{s.request(forward.Stop, s.machine.StopSignal()).Signal}
@@ -79,6 +80,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 		return
 	}
 	s.warnWrapped(before)
+	s.journal.NotTheWorkers(diag.Strangers(before, os.Getpid(), s.worker.PID, s.sys.Environ))
 	if !s.isTold(before) {
 		s.journal.Say(journal.Untold, journal.ErrUntold)
 	}
@@ -132,6 +134,27 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	lacks, certain := diag.LacksHandler(died, c.signal)
 	if took := time.Since(c.at); lacks && (certain && took <= onABusyMachine || took <= within) {
 		s.journal.NoHandler(died, c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
+	}
+}
+
+// warnEach warns, and reports whether it has, that the platform seems to signal each process: the worker died of a
+// stop signal that drainit had not sent, and one came to drainit at the same time.
+func (s *Supervisor) warnEach(came bool) bool {
+	by := s.worker.Exit.TermSignal()
+	seems := came && slices.Contains(s.cfg.stops, by) && !s.worker.Sent.Has(by) && s.job == nil
+	if seems {
+		s.journal.Once(journal.SignalsEach, s.worker, by)
+	}
+	return seems
+}
+
+// warnPending warns of the same before drainit has sent any: the signal is on its way to a process already.
+func (s *Supervisor) warnPending(before *proc.Snapshot) {
+	for _, p := range before.Descendants(os.Getpid()) {
+		if came := s.machine.StopSignal(); p.Pending.Has(came) && !p.Blocked.Has(came) && s.job == nil && s.cfg.Mode != forward.ModeNone {
+			s.journal.Once(journal.SignalsEach, *p, came)
+			return
+		}
 	}
 }
 

@@ -33,13 +33,16 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
-	run := supervisor.Run
-	if isPlan(args) {
+	run, plans := supervisor.Run, isPlan(args)
+	if plans {
 		args, run = args[1:], func(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log) supervisor.Outcome {
 			return inspect.Rehearse(cfg, queue, log, func(line error) { fail(line, "", stderr) })
 		}
 	}
 	o, err := parse(args, environ)
+	if file := o.config.TerminationLog; plans || !o.ownLog && unix.Access(file, unix.F_OK) == nil && !inspect.RunsContainer() {
+		o.config.TerminationLog = "" // it is for what became of the container's worker
+	}
 	more := ""
 	switch {
 	case errors.Is(err, pflag.ErrHelp):

@@ -66,7 +66,7 @@ func TestMistakeIsSaidAndWritten(t *testing.T) {
 		"--grace":               "flag needs an argument: --grace" + helpHint,
 		"--gr\x1b[2J y":         `unknown flag: --gr\x1b[2J` + helpHint,
 		"-g -c y":               "-g, -c and --forward say which processes get a signal: give one of them",
-		"--forward all":         `--forward: invalid value "all": want auto, group or worker`,
+		"--forward all":         `--forward: invalid value "all": want auto, group, worker or none`,
 		"":                      "there is no COMMAND to run",
 		"-t 5 --":               "there is no COMMAND to run",
 		"--version=false -v":    "there is no COMMAND to run",

@@ -23,7 +23,7 @@ Most used
   -v, --verbose             log each signal, and why a process is not signalled
 Others
       --stop-signal SIG     also begins the stop, as TERM and INT do; repeatable
-      --forward TO          auto (default), group, or worker: the worker alone
+      --forward TO          auto (default), group, worker: it alone, or none
   -c, --single-child        --forward worker
   -p, --parent-death-signal SIG  sent to drainit when its own parent dies
       --ready-file FILE     not ready until FILE exists

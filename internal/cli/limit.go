@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"drainit/forward"
 	"drainit/internal/machine"
 )
 
@@ -41,6 +42,19 @@ func (o *options) adopt(own limit) {
 		o.config.Grace += handBack
 		o.config.Given = append(o.config.Given, "plus "+handBack.String())
 	}
+}
+
+// herokuLimit is the time from Heroku's TERM, to every process of a dyno and perhaps several times, to SIGKILL.
+const herokuLimit = 30 * time.Second
+
+// adoptHeroku makes the defaults fit Heroku, which sets DYNO in every dyno, and reports whether this is one.
+func (o *options) adoptHeroku(environ []string) bool {
+	dyno, _ := lookup(environ, "DYNO")
+	if dyno != "" {
+		o.config.Mode, o.config.SecondStopIgnored, o.config.Grace = forward.ModeNone, true, herokuLimit-5*time.Second
+		o.config.Given = append(o.config.Given, "DYNO="+dyno)
+	}
+	return dyno != ""
 }
 
 // warning is what is wrong with the worker's limit, "" for nothing: it can't be read, it was probably meant in

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/signals"
 	"drainit/supervisor"
@@ -22,6 +23,7 @@ type options struct {
 	config  supervisor.Config
 	json    bool
 	level   zapcore.Level
+	ownLog  bool // --termination-log is given
 	version bool
 	pause   bool // no worker, as a pod's first container
 }
@@ -116,7 +118,7 @@ func (o *options) apply(f *flags, environ []string) error {
 			_ = f.Set(short.setting, short.value)
 		}
 	}
-	own := findLimit(environ)
+	own, heroku := findLimit(environ), o.adoptHeroku(environ)
 	for _, s := range f.settings {
 		values, source := s.values, "--"+s.name
 		if len(values) == 0 {
@@ -129,13 +131,27 @@ func (o *options) apply(f *flags, environ []string) error {
 			o.config.Given = append(o.config.Given, source+"="+v)
 		}
 		switch {
+		case s.name == "termination-log":
+			o.ownLog = len(s.values) > 0
 		case s.name == "grace" && len(values) > 0:
 			o.config.Limit = 0 // it was known when that was written
 		case s.name == "grace":
 			o.adopt(own)
+		case s.name == "forward" && o.config.Mode == forward.ModeNone:
+			o.config.Unsent = "Heroku, as DYNO says"
+			if len(values) > 0 {
+				o.config.Unsent = source + "=none"
+			}
 		}
 	}
+	if heroku {
+		o.config.Limit = herokuLimit
+	}
 	o.config.Warning = o.warning(own)
+	if c := &o.config; c.Unsent != "" && c.StopDelay > 0 {
+		c.Doubts = append(c.Doubts, fmt.Sprintf("a stop delay of %v has no effect, since the platform signals each process itself (%s)", c.StopDelay, c.Unsent))
+		c.StopDelay = 0
+	}
 	if o.config.WarnReaped {
 		o.config.Given = append(o.config.Given, "--warn-reaped")
 	}

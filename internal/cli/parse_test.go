@@ -72,7 +72,7 @@ func TestParseMistakes(t *testing.T) {
 		{"-gc x", "", excluded},
 		{"-g --forward group x", "", excluded},
 		{"--forward worker -c x", "", excluded},
-		{"-g --forward all x", "", `--forward: invalid value "all": want auto, group or worker`},
+		{"-g --forward all x", "", `--forward: invalid value "all": want auto, group, worker or none`},
 		{"--json status", "", "unknown flag: --json; a subcommand must be the first argument: drainit status"},
 		{"--pid 7 quiet", "", "unknown flag: --pid; a subcommand must be the first argument: drainit quiet"},
 		{"--json -- status", "", "unknown flag: --json" + helpHint},

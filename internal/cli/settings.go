@@ -32,7 +32,7 @@ type setting struct {
 // error about any other goes there, and the grace period before the stop delay, which must be shorter.
 func (o *options) settings() []setting {
 	c := &o.config
-	modes := []forward.Mode{forward.ModeAuto, forward.ModeGroup, forward.ModeWorker}
+	modes := []forward.Mode{forward.ModeAuto, forward.ModeGroup, forward.ModeWorker, forward.ModeNone}
 	levels := []zapcore.Level{zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel}
 	return []setting{
 		{name: "termination-log", empty: true, set: into(&c.TerminationLog, parseFile)},
@@ -42,7 +42,7 @@ func (o *options) settings() []setting {
 		{name: "remap-exit", short: "e", repeat: true, set: onto(&c.RemapExit, number("exit status", 0, 255))},
 		{name: "parent-death-signal", short: "p", set: into(&c.ParentDeathSignal, signals.Parse)},
 		{name: "rewrite", short: "r", repeat: true, set: o.addRewrite},
-		{name: "forward", set: into(&c.Mode, oneOf(modes, "auto", "group", "worker"))},
+		{name: "forward", set: into(&c.Mode, oneOf(modes, "auto", "group", "worker", "none"))},
 		{name: "forking", toggle: true, set: into(&c.Forking, parseBool)},
 		{name: "second-stop", set: into(&c.SecondStopIgnored, oneOf([]bool{false, true}, "force", "ignore"))},
 		{name: "health-addr", set: into(&c.HealthAddr, health.ParseAddress)},

@@ -88,8 +88,8 @@ var settingTests = map[string]settingTest{
 	},
 	"forward": {
 		field: func(o *options) any { return &o.config.Mode },
-		good:  map[string]any{"auto": forward.ModeAuto, "group": forward.ModeGroup, "worker": forward.ModeWorker, "Group": forward.ModeGroup},
-		bad:   map[string]string{"All": `invalid value "All": want auto, group or worker`},
+		good:  map[string]any{"auto": forward.ModeAuto, "group": forward.ModeGroup, "worker": forward.ModeWorker, "Group": forward.ModeGroup, "none": forward.ModeNone},
+		bad:   map[string]string{"All": `invalid value "All": want auto, group, worker or none`},
 	},
 	"forking": {
 		field: func(o *options) any { return &o.config.Forking },

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/supervisor"
@@ -32,6 +34,10 @@ func wantParsed(t *testing.T, args, environ []string, want options) {
 	t.Helper()
 	got, err := parse(args, environ)
 	want.config.Env, want.config.Given = got.config.Env, got.config.Given
+	want.ownLog = slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--termination-log") })
+	if want.config.Mode == forward.ModeNone {
+		want.config.Unsent = got.config.Unsent // TestForwardNone
+	}
 	if want.config.Grace == plain().config.Grace {
 		want.config.Limit = 30 * time.Second
 	}
@@ -255,6 +261,38 @@ func TestSettingsAreSaidAsGiven(t *testing.T) {
 	} {
 		if o, err := parse(strings.Fields(tt.args), strings.Fields(tt.environ)); err != nil || strings.Join(o.config.Given, " ") != tt.want {
 			t.Errorf("%s %s: %q, %v; want %s", tt.environ, tt.args, o.config.Given, err, tt.want)
+		}
+	}
+}
+
+// On Heroku the platform signals each process, perhaps several times, and kills after 30 s.
+func TestForwardNone(t *testing.T) {
+	const delay = "a stop delay of 5s has no effect, since the platform signals each process itself (%s)"
+	for _, tt := range []struct {
+		args, environ string
+		mode          forward.Mode
+		grace, limit  time.Duration
+		ignore        bool
+		unsent        string
+		delayed       bool
+	}{
+		{"", "DYNO=web.1", forward.ModeNone, 25 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},
+		{"--stop-delay 5s", "DYNO=web.1", forward.ModeNone, 25 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", true},
+		{"-t 60s", "DYNO=web.1", forward.ModeNone, 60 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},
+		{"--second-stop force", "DYNO=web.1 DRAINIT_FORWARD=none", forward.ModeNone, 25 * time.Second, 30 * time.Second, false, "DRAINIT_FORWARD=none", false},
+		{"", "DYNO=web.1 OJS_GRACE_PERIOD=20", forward.ModeNone, 24 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},
+		{"-g", "DYNO=web.1", forward.ModeGroup, 25 * time.Second, 30 * time.Second, true, "", false},
+		{"--forward none --stop-delay 5s", "", forward.ModeNone, 35 * time.Second, 30 * time.Second, false, "--forward=none", true},
+		{"--forward none -t 20s", "DYNO=", forward.ModeNone, 20 * time.Second, 0, false, "--forward=none", false},
+	} {
+		o, err := parse(append(strings.Fields(tt.args), "x"), strings.Fields(tt.environ))
+		var doubts []string
+		if tt.delayed {
+			doubts = []string{fmt.Sprintf(delay, tt.unsent)}
+		}
+		if c := o.config; err != nil || c.Mode != tt.mode || c.Grace != tt.grace || c.Limit != tt.limit || c.SecondStopIgnored != tt.ignore ||
+			c.Unsent != tt.unsent || c.StopDelay != 0 || !slices.Equal(c.Doubts, doubts) {
+			t.Errorf("%q in %q: %v, %+v", tt.args, tt.environ, err, c)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -78,6 +79,25 @@ func (sys system) locate(pid int) (drainit, error) {
 		return d, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
 	}
 	return d, failed // nil: it is asked from another cgroup of its container
+}
+
+// RunsContainer reports whether this drainit is part of the container's own command: neither is it below another
+// drainit, nor below what kubectl exec or the like has started beside that.
+func RunsContainer() bool {
+	if os.Getpid() == 1 {
+		return true
+	}
+	sys := linux()
+	all, err := sys.all()
+	top, _ := all.Process(os.Getpid())
+	for p, ok := all.Process(top.PPID); ok; p, ok = all.Process(p.PPID) {
+		if _, is := title.Parse(p.Comm); is {
+			return false
+		}
+		top = p
+	}
+	beside := func(p *proc.Process) bool { return p.PPID == 0 && p.PID != top.PID && sys.sharesCgroup(p.PID) }
+	return err != nil || top.PID == 1 || !slices.ContainsFunc(all.All(), beside)
 }
 
 // sharesCgroup reports whether a process is in the caller's cgroups, which are the same for all of a container (cgroups(7)).

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
+	"drainit/internal/journal"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -24,7 +26,10 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	if err != nil {
 		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
 	}
-	stop, quiet := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP)
+	stop, quiet, term := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP), cmp.Or(cfg.Rewrites.Apply(unix.SIGTERM), unix.SIGTERM)
+	if stop == cfg.PlatformSignal() && forward.MeansStop(d.PID, stop, term, all) {
+		stop = term
+	}
 	pid, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
 	p, ok := all.Process(pid)
 	w := forward.Worker{PID: pid, PGID: pid, Gone: !ok || !p.Alive(), Daemonizes: cfg.Forking}
@@ -45,6 +50,14 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	}
 	if len(hidden) > 0 {
 		d.say(fmt.Errorf("/proc does not tell all about %s: the plan may be another", logx.List(hidden, proc.Process.String)))
+	}
+	environ := func(pid int) ([]byte, error) {
+		text, err := d.file(pid, "environ")
+		return []byte(text), err
+	}
+	for _, p := range diag.Strangers(all, d.PID, pid, environ) {
+		at := slices.IndexFunc(r.Processes, func(row reported) bool { return row.PID == p.PID })
+		r.Processes[at].Stop += "; " + journal.Stranger
 	}
 	slices.SortFunc(r.Processes, func(a, b reported) int { return strings.Compare(above[a.PID], above[b.PID]) })
 	r.Plan = map[string]any{"stop_signal": signals.Name(stop), "quiet_signal": signals.Name(quiet)}

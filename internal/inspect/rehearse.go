@@ -10,10 +10,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/sigqueue"
+	"drainit/reaper"
 	"drainit/supervisor"
 )
 
@@ -72,6 +74,11 @@ func (d *instance) direct(stop unix.Signal, over <-chan struct{}) (plan report) 
 			}
 			if plan, began = d.report(true, true), time.Now(); plan.Plan != nil {
 				_, _ = io.WriteString(d.stdout, plan.planText())
+			}
+			if cfg, _ := d.config(d.PID); cfg.Mode == forward.ModeNone { // as the platform does
+				for _, p := range all.Descendants(d.PID) {
+					_ = reaper.Signal(p.ID, stop, d.read)
+				}
 			}
 			if _ = unix.Kill(os.Getpid(), stop); plan.Plan == nil { // /proc can't be read, which is said
 				return plan

@@ -113,6 +113,7 @@ func (d *instance) resume() (status int) {
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:
+		title.Set(title.Force)
 		status = d.signalUntil(signals.ForceStop, func(p phase.Phase) bool { return p == phase.Killing })
 	case d.is.Phase <= phase.Quiet:
 		status = d.signal(unix.SIGTERM)

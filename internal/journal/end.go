@@ -39,7 +39,8 @@ const (
 	reasonExit       = "exit"           // it exited by itself
 	reasonStop       = "stop"           // a stop signal came, and all ended in time
 	reasonGrace      = "grace"          // the grace period was over
-	reasonSecondStop = "second_stop"    // a second stop signal, or drainit stop --force
+	reasonSecondStop = "second_stop"    // a second stop signal
+	reasonForce      = "force"          // drainit stop --force
 	reasonWorkerOnly = "forward_worker" // the worker has ended, and --forward worker leaves the rest no time
 	reasonOutside    = "outside"        // it died of a signal that drainit did not send
 	reasonForwarded  = "forwarded"      // it died of a signal that drainit forwarded
@@ -78,9 +79,14 @@ func (j *Journal) Killing(forced bool, left Left) {
 	if left.Err != nil {
 		j.Killed.Victims = Unnamed
 	}
-	if forced {
+	switch {
+	case forced && j.Asker != "":
+		j.Killed.Why, j.why = "drainit stop --force", reasonForce
+		j.Say(killAsked, j.Asker, j.states(left), []logx.Field{logx.Value("reason", j.why)})
+		return
+	case forced:
 		j.why = reasonSecondStop
-		j.Say(killForced, left.states(), []logx.Field{logx.Value("reason", j.why)})
+		j.Say(killForced, j.states(left), []logx.Field{logx.Value("reason", j.why)})
 		return
 	}
 	j.why = reasonGrace
@@ -92,7 +98,7 @@ func (j *Journal) Killing(forced bool, left Left) {
 		hint = "; --grace gives more time"
 	}
 	j.Killed.Why = fmt.Sprintf("grace period of %v over", grace)
-	j.Say(killGrace, grace, left.states(), hint, []logx.Field{logx.Value("reason", j.why)})
+	j.Say(killGrace, grace, j.states(left), hint, []logx.Field{logx.Value("reason", j.why)})
 }
 
 // End writes the last line: how long the stop took, how the worker ended, which processes were killed and why.

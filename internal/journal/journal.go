@@ -25,11 +25,12 @@ import (
 
 // Journal writes the lines of the loop, and remembers the lines that appear only once.
 type Journal struct {
-	Log     *logx.Log
-	machine *machine.Machine
-	worker  *worker.Worker
-	said    map[string]bool
-	waiting map[int]waits // by pid, the children that were not signalled so far, and may be at any time
+	Log       *logx.Log
+	machine   *machine.Machine
+	worker    *worker.Worker
+	said      map[string]bool
+	strangers map[proc.ID]bool // that did not come from the worker
+	waiting   map[int]waits    // by pid, the children that were not signalled so far, and may be at any time
 	// The first delivery of a stop, the zero one for none, and how many processes were sent one.
 	firstStop forward.Delivery
 	stopsSent int
@@ -41,13 +42,14 @@ type Journal struct {
 	notes     *bufio.Writer
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
+	Asker   string   // who has run drainit stop --force, "" for nobody
 	Killed  Kill     // the zero one until then
 	Notes   *os.File // title.Notes; nil for none
 }
 
 // New returns a journal that has written no line.
 func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
-	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), waiting: make(map[int]waits), file: file}
+	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), strangers: make(map[proc.ID]bool), waiting: make(map[int]waits), file: file}
 }
 
 // first reports whether a thing is said for the first time.
@@ -190,11 +192,11 @@ func (l Left) String() string {
 }
 
 // states is the same with their states.
-func (l Left) states() phrase {
+func (j *Journal) states(l Left) phrase {
 	if len(l.All) == 0 { // they are ending or hidden from us
 		return phrase{"what is left", l.count()}
 	}
-	return phrase{logx.List(l.All, logx.WithState), append(l.count(), fieldsOf(*l.All[0])...)}
+	return phrase{logx.List(l.All, j.marked(logx.WithState)), append(l.count(), fieldsOf(*l.All[0])...)}
 }
 
 func (l Left) count() []logx.Field {
@@ -205,3 +207,24 @@ func (l Left) count() []logx.Field {
 }
 
 func names(all []*proc.Process) string { return logx.List(all, (*proc.Process).String) }
+
+// NotTheWorkers notes processes that did not come from the worker.
+func (j *Journal) NotTheWorkers(these []*proc.Process) {
+	for _, p := range these {
+		j.strangers[p.ID] = true
+		j.Note(Stranger, p.ID)
+	}
+}
+
+// Stranger says of a process that it did not come from the worker.
+const Stranger = "not started by the worker (docker exec?)"
+
+// marked describes a process, and says so of one that did not come from the worker.
+func (j *Journal) marked(describe func(*proc.Process) string) func(*proc.Process) string {
+	return func(p *proc.Process) string {
+		if j.strangers[p.ID] {
+			return describe(p) + ", " + Stranger
+		}
+		return describe(p)
+	}
+}

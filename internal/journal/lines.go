@@ -50,7 +50,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 		left := left()
 		remaining := phrase{fields: left.count()}
 		if len(left.All) > 0 { // else it is hidden from us
-			remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(left.All)), names(left.All))
+			remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(left.All)), logx.List(left.All, j.marked((*proc.Process).String)))
 		}
 		j.Say(draining, remaining, j.timeLeft(now))
 		for _, p := range left.All {
@@ -61,7 +61,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 		}
 	case machine.AnnounceStuck: // what outlived SIGKILL
 		j.stuck = true
-		j.Say(stillAlive, machine.KillingTime, left().states(), []logx.Field{logx.Value("reason", j.reason())})
+		j.Say(stillAlive, machine.KillingTime, j.states(left()), []logx.Field{logx.Value("reason", j.reason())})
 	default: // a bug, and no reason for PID 1 to end
 		j.Say(noSuchAction, a.Kind)
 	}
@@ -95,8 +95,9 @@ func recipients(sent []forward.Delivery) string {
 	return logx.List(sent, func(d forward.Delivery) string { return d.Process.String() })
 }
 
-// Draining writes the line of the first stop signal: its receivers, and the next step.
-func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
+// Draining writes the line of the first stop signal: its receivers, and the next step. unsent is who says that it goes
+// to no process, "" where it does.
+func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool, unsent string) {
 	then := j.timeLeft(now)
 	if end, ok := j.machine.GraceEnd(); ok {
 		then.words = fmt.Sprintf("what still runs after %s is killed", tenths(end.Sub(now)))
@@ -104,7 +105,9 @@ func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool) {
 	if interactive && sig == unix.SIGINT {
 		then.words += ", Ctrl-C again kills at once"
 	}
-	if j.firstStop.Signal == sig {
+	if unsent != "" {
+		j.Say(stoppingUnsent, Came(sig), unsent, then)
+	} else if j.firstStop.Signal == sig {
 		j.Say(stopping, j.sentTo(""), then, fieldsOf(Came(sig)))
 	} else { // it is rewritten, a shell is sent TERM, or none was sent
 		j.Say(stoppingOn, Came(sig), j.sentTo(": "), then)
@@ -126,7 +129,7 @@ func (j *Journal) sentTo(before string) phrase {
 }
 
 // Exited writes that the worker exited by itself and left processes. A process that dies with it, and is only
-// not reaped yet, gets no line. sig is sent to the others, and mayFork says that the worker may have
+// not reaped yet, gets no line. sig is sent to the others, 0 if none is yet, and mayFork says that the worker may have
 // daemonized.
 func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool) {
 	if left.Err == nil && len(left.All) == 0 {
@@ -134,7 +137,7 @@ func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool
 	}
 	j.exited = true
 	then, hint := j.timeLeft(now), ""
-	if left.Err == nil && j.machine.Phase() == phase.Draining {
+	if left.Err == nil && j.machine.Phase() == phase.Draining && sig != 0 {
 		then.words = signals.Name(sig) + " now, " + then.words
 	}
 	if mayFork {

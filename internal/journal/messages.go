@@ -22,6 +22,7 @@ const (
 var (
 	Settings        = Message{"settings", atDebug, "settings: %s; pid %d"}
 	WorkersLimit    = Message{"worker_limit", atWarn, "%s"}
+	DoubtfulSetting = Message{"setting", atWarn, "%s"}
 	NotAdopting     = Message{"cannot_adopt", atWarn, "cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v"}
 	Unguarded       = Message{"cannot_guard", atWarn, "the worker will not be signalled if drainit is killed: %v"}
 	Started         = Message{"started", atDebug, "started %v"}
@@ -36,6 +37,7 @@ var (
 	TerminalGone    = Message{"terminal_gone", atInfo, "the terminal is gone: %v counts as %v"}
 	stopping        = Message{"stopping", atInfo, "stopping: %v; %v"}
 	stoppingOn      = Message{"stopping", atInfo, "stopping on %v%v; %v"}
+	stoppingUnsent  = Message{"stopping", atInfo, "stopping on %v, passed on to no process: the platform signals each itself (%s); %v"}
 	delayOver       = Message{"delay_over", atInfo, "the stop delay is over%v, %v"}
 	graceStarts     = Message{"stopping", atInfo, "%v: the grace period starts now, %v"}
 	stopRepeated    = Message{"stop_repeated", atInfo, "%v repeated within %v: treated as one request"}
@@ -43,6 +45,7 @@ var (
 	draining        = Message{"draining", atInfo, "draining, %v%v"}
 	killGrace       = Message{"killing", atWarn, "grace period of %v over: killing %v%s"}
 	killForced      = Message{"killing", atWarn, "second stop signal, force-stop: killing %v; with --second-stop ignore only drainit stop --force does so"}
+	killAsked       = Message{"killing", atWarn, "drainit stop --force (%s): killing %v"}
 	killLeaving     = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
 	stillAlive      = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
 	leftBehind      = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
@@ -50,8 +53,8 @@ var (
 	successor       = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
 	diedOfKill      = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"}
 	diedOfOther     = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside"}
-	diedUnhandled   = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded: it has no handler for it"}
-	diedForwarded   = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded"}
+	diedUnhandled   = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded: it has no handler for it. If the stop was meant: STOPSIGNAL SIGTERM in the image"}
+	diedForwarded   = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded. If the stop was meant: STOPSIGNAL SIGTERM in the image"}
 	reaped          = Message{"orphan_reaped", atInfo, "reaped orphan %v, exit status %d"}
 	messageFailed   = Message{"cannot_write_message", atWarn, "cannot write the termination message to %s: %v"}
 	endOfStop       = Message{"ended", atInfo, "stopped after %s: %s"}
@@ -78,6 +81,9 @@ var (
 	Unreachable     = Message{"unreachable", atWarn, "drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script ends with drainit"}
 	lacksHandler    = Message{"no_handler", atWarn, "%v has no %v handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite %s:%s"}
 	mayLack         = Message{"no_handler", atWarn, "%v died of %v at once: it may have no handler of its own, and then what it was doing is lost. Add one, or send the signal that it drains on: --rewrite %s:%s%s"}
+	takenAsStop     = Message{"stop_adopted", atWarn, "%v begins the stop, by %v: no process handles it, and it would end them with their work. Better: STOPSIGNAL SIGTERM in the image, or --stop-signal %s --rewrite %s:%s"}
+	noEffect        = Message{"signal_no_effect", atWarn, "%v has no effect: no process handles it. If the platform means the stop by it: STOPSIGNAL SIGTERM in the image, or --stop-signal %s --rewrite %s:TERM"}
+	SignalsEach     = Message{"signals_each", atWarn, "%v was sent %v by another than drainit, as it was itself: the platform seems to signal each process, so that each gets two. Write --forward none, or KillMode=mixed in a systemd unit"}
 	ignoring        = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
 	trapWaits       = Message{"blocked_trap", atWarn, "%v can't run its trap until %v exits, %s"}
 	Untold          = Message{"kernel_tells_no_handlers", atInfo, "%v: drainit signals the processes below a living one only when the grace period is nearly over; --forward group signals all at once"}

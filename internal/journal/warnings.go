@@ -75,6 +75,18 @@ func drainsOn(p proc.Process, came unix.Signal, these ...unix.Signal) string {
 
 func short(sig unix.Signal) string { return strings.TrimPrefix(signals.Name(sig), "SIG") }
 
+// TakenAsStop writes that a signal begins the stop, by another.
+func (j *Journal) TakenAsStop(came, stop unix.Signal) {
+	j.Say(takenAsStop, Came(came), stop, short(came), short(came), short(stop))
+}
+
+// NoEffect writes that each process that a signal was forwarded to ignores it.
+func (j *Journal) NoEffect(came unix.Signal) {
+	if j.first("no effect: " + short(came)) {
+		j.Say(noEffect, Came(came), short(came), short(came))
+	}
+}
+
 // Ignores writes that the worker, or a process at work, ignores the stop signal.
 func (j *Journal) Ignores(now time.Time, p proc.Process, sig unix.Signal) {
 	if j.first("ignores: " + p.Comm) {

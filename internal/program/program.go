@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 )
 
 // Kind is what a process runs.
@@ -67,6 +68,23 @@ func shellName(p *proc.Process) string {
 // upon it only after its child has ended.
 func HandlesWithoutTrap(p *proc.Process) bool {
 	return slices.Contains(shellsWithHandlers, shellName(p))
+}
+
+// MayBeRuntimes reports whether a process handles a signal by what may be no more than its runtime's handler. Go's and
+// the JVM's handle QUIT by a dump: they alone handle all of the faults and PIPE. Go's handles every signal, and does
+// nothing about those which no program uses. PHP's die of INT and QUIT, of which a script rarely drains alone.
+func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
+	has := func(all ...unix.Signal) bool { return p.Handled&signals.SetOf(all...) == signals.SetOf(all...) }
+	dumps := has(unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGPIPE)
+	switch {
+	case !p.IsTold() || !has(unix.SIGTERM, sig):
+		return false
+	case sig == unix.SIGQUIT && dumps:
+		return true
+	case sig == unix.SIGQUIT || sig == unix.SIGINT:
+		return strings.TrimRight(withoutSuffix(p.Exe), "0123456789") == "php"
+	}
+	return dumps && (sig == unix.SIGPWR || sig > unix.SIGSYS) && has(unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
 }
 
 // InBackground reports whether a child bears the mark of a command in the background of a shell that

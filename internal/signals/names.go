@@ -18,7 +18,7 @@ const (
 	maxSignal = unix.Signal(64) // RTMAX
 )
 
-// ForceStop is drainit's own: it kills at once, and is not forwarded.
+// ForceStop is what drainit stop --force sends: from it alone it kills at once, and is not forwarded.
 const ForceStop = maxSignal
 
 // aliases are further names of signals (signal(7)).
@@ -68,12 +68,12 @@ func Faults() []unix.Signal {
 }
 
 // Forwardable reports whether a signal is ever forwarded. No process sees KILL and STOP, and the Go
-// runtime never delivers PROF and 32 to 34. Faults, ForceStop, CHLD, PIPE, XFSZ and XCPU are about drainit
+// runtime never delivers PROF and 32 to 34. Faults, CHLD, PIPE, XFSZ and XCPU are about drainit
 // itself, and the Go runtime sends URG to its own threads.
 func Forwardable(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, 32, 33, rtMin,
-		unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU, ForceStop:
+		unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU:
 		return false
 	}
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
@@ -82,6 +82,11 @@ func Forwardable(sig unix.Signal) bool {
 // StopsByDefault reports whether a signal stops a process that does not handle it.
 func StopsByDefault(sig unix.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
+}
+
+// EndsByDefault reports whether a signal ends a process that does not handle it.
+func EndsByDefault(sig unix.Signal) bool {
+	return Forwardable(sig) && !StopsByDefault(sig) && sig != unix.SIGCONT && sig != unix.SIGWINCH
 }
 
 // All returns the Forwardable signals, by number.

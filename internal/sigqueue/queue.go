@@ -80,7 +80,7 @@ func (q *Queue) subscribe(these []unix.Signal) {
 	var done sync.WaitGroup
 	done.Go(func() { // on the locked main thread, each call would take longer
 		for _, sig := range these {
-			if sig == unix.SIGCHLD || sig == signals.ForceStop || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
+			if sig == unix.SIGCHLD || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
 				signal.Notify(q.slots[sig], sig)
 			}
 		}

@@ -42,6 +42,9 @@ var titles = map[string]State{
 	"drainit:kill":    {Phase: phase.Killing, WorkerAlive: true},
 }
 
+// Force is the title of drainit stop --force. By it drainit tells its signal from an application's.
+const Force = "drainit:force"
+
 // Pause is the title of a drainit that runs no worker.
 const Pause = "drainit:pause"
 

@@ -42,9 +42,9 @@ var deaths = []struct {
 		harness.Kill(p.T, p.ReadyPid(`^ready`), syscall.SIGKILL)
 	}, 137, `^perl\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside$`},
 	{"died of a forwarded signal", harness.LongGrace, `say "ready $$"; forever`, func(p *harness.Init) { p.Signal(syscall.SIGHUP) }, 129,
-		`^perl\[\d+\] died of SIGHUP, which drainit forwarded: it has no handler for it$`},
+		`^perl\[\d+\] died of SIGHUP, which drainit forwarded: it has no handler for it\. If the stop`},
 	{"died of it by its own hand", harness.LongGrace, `$SIG{HUP} = sub { $SIG{HUP} = "DEFAULT"; kill HUP => $$ }; say "ready $$"; forever`,
-		func(p *harness.Init) { p.Signal(syscall.SIGHUP) }, 129, `^perl\[\d+\] died of SIGHUP, which drainit forwarded$`},
+		func(p *harness.Init) { p.Signal(syscall.SIGHUP) }, 129, `^perl\[\d+\] died of SIGHUP, which drainit forwarded\. If the stop`},
 	{"died of the stop signal", harness.LongGrace, `say "ready $$"; forever`, term, 143, ``},
 	{"exited as if killed", harness.LongGrace, `$SIG{TERM} = sub { exit 137 }; say "ready $$"; forever`, term, 137, ``},
 }
@@ -231,4 +231,28 @@ func TestTerminationLogIsNoLinkWithoutOpenat2(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	harness.WantLastMessage(t, other, "^$")
+}
+
+// What is run beside the container's drainit, or below it, writes nothing there: neither an error, nor a plan.
+func TestTerminationMessageIsOfTheContainersWorker(t *testing.T) {
+	harness.Need(t, "perl")
+	harness.NeedAsk(t)
+	file := harness.EmptyFile(t)
+	env := []string{"DRAINIT_TERMINATION_LOG=" + file}
+	p := harness.Run(t, harness.Launch{Env: append(env, "D="+harness.DrainitBin, "FILE="+file), Args: harness.Line([]string{"--grace=300ms"}, harness.Script(`
+		$ENV{DRAINIT_TERMINATION_LOG} = $ENV{FILE}; $SIG{TERM} = "IGNORE";
+		system $ENV{D}, "--grase", "1"; system $ENV{D}, "--", "nosuch"; system $ENV{D}, "plan", "--", "nosuch";
+		say "ready $$"; forever`)...)})
+	p.WaitOut(`^ready`)
+	for _, args := range [][]string{{"--grase", "1"}, {"stpo"}, {"--", "nosuch"}, {"plan", "--json", "--", "true"}, {"plan", "--", "nosuch"}, {"plan", "--grace=0", "--", "sleep", "9"}} {
+		if a := p.AskAs(harness.Ask{Args: args, Env: env}); a.Status == 0 {
+			t.Errorf("%q ended with 0: %s", args, a.Err)
+		}
+		if text := harness.TextOf(t, file); text != "" {
+			t.Fatalf("%q has written %q", args, text)
+		}
+	}
+	term(p)
+	p.WantExit(137)
+	harness.WantLastMessage(t, file, `^stopped after .*killed perl\[\d+\] \(grace period of 300ms over\); exit status 137$`)
 }

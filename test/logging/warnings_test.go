@@ -53,6 +53,7 @@ const (
 var warningKinds = []struct{ kind, pattern string }{
 	{"parent", `parent \S+\[\d+\] is a shell.*Better: `},
 	{"trap", `can't run its trap until \S+ exits, (so drainit signalled \S+ itself(\. Better, .*)?|which has no SIGTERM handler and works on)$`},
+	{"adopted", `^SIG(INT|QUIT) begins the stop, by SIGTERM: .*--stop-signal (INT|QUIT) --rewrite (INT|QUIT):TERM$`},
 	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once, .*--rewrite \w+:(SIG|TERM|QUIT)$`},
 	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost\. Add one, or .*: --rewrite \w+:(SIG|TERM|INT)(\. If it has one, tsx .* --import tsx)?$`},
 	{"pm2", `^PM2\[\d+\] kills \S.*\[\d+\] 1\.6s after the stop signal: write kill_timeout in its ecosystem file, or PM2_KILL_TIMEOUT, in milliseconds$`},
@@ -122,11 +123,11 @@ var warnedWorkers = []warned{
 	{command: "sleep 1000", comm: "sleep", want: "handler"},
 	{command: "dash -c 'exec sleep 1000'", comm: "sleep", want: "handler"},
 	{command: "bash -c 'read line'", comm: "bash"}, // a shell does no work
-	{command: "app", signal: syscall.SIGINT, want: "handler", says: `--rewrite INT:TERM`},
+	{command: "app", signal: syscall.SIGINT, want: "adopted", says: `--rewrite INT:TERM`},
 	{command: "app", flags: "--rewrite TERM:QUIT", want: "handler", says: "SIGQUIT"},
 	{command: "/usr/bin/python3 bare.py", want: "handler", says: `TERM:SIG$`}, // it has a handler for INT, Python's own
 	{command: "/usr/bin/python3 bare.py", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "handler", says: `QUIT:SIG$`},
-	{command: "app", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "handler", says: `QUIT:TERM$`},
+	{command: "app", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "adopted", says: `QUIT:TERM$`},
 	{command: "/usr/bin/python3 bare.py", flags: "--rewrite TERM:INT"},
 	{command: "npm run bare", want: "launcher handler"},
 	{command: "dash -c 'app & app -default & wait'", want: "shell handler"},

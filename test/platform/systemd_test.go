@@ -119,6 +119,12 @@ var units = []unit{
 	// Ready is what the worker says: the start returns then.
 	{"notifies", `systemd-notify --ready && exec WORKER`, []string{"Type=notify", "NotifyAccess=all"}, "stop", "inactive success",
 		[]string{"1 ^got SIGTERM$"}},
+	// systemd's default: it signals every process. With drainit's own a worker would be signalled twice; one without a
+	// handler dies of that which comes first, and the line says whose it was.
+	{"every", `exec WORKER -drain 300ms`, []string{"KillMode=control-group", "Environment=DRAINIT_FORWARD=none"}, "stop", "inactive success",
+		[]string{"1 ^got SIGTERM$", "1 ^drained$", "1 passed on to no process", "0 seems to signal each"}},
+	{"each", `echo ready; exec sleep 1000`, []string{"KillMode=control-group"}, "stop", "inactive success",
+		[]string{`1 (seems to signal each process|sleep\[\d+\] has no SIGTERM handler)`}},
 	// A time to stop that is shorter than the grace period: SIGKILL to drainit and to all that is below it.
 	{"late", `WORKER -drain 1h; exit $?`, []string{"TimeoutStopSec=1s"}, "stop", "failed timeout", []string{"1 ^got SIGTERM$", "0 killing"}},
 }

@@ -28,7 +28,7 @@ func TestEachSignalReachesTheWorkerOnce(t *testing.T) {
 	for _, stop := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
 		t.Run(signals.Name(stop), func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				p := launch(t, noPID1, nil, listening("-end", "TERM,INT")...)
+				p := launch(t, noPID1, asTheyCome(), listening("-end", "TERM,INT")...)
 				var want []string
 				pass := func(sig syscall.Signal) {
 					t.Helper()
@@ -112,6 +112,15 @@ func launch(t *testing.T, noPID1 bool, flags []string, command ...string) *harne
 	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(append(flags, harness.LongGrace), command...)})
 	p.WaitReady()
 	return p
+}
+
+// asTheyCome are flags by which no signal begins the stop but TERM and INT. Else those that every Go program handles, and
+// few drain on, would.
+func asTheyCome() (flags []string) {
+	for _, sig := range catchable {
+		flags = append(flags, fmt.Sprintf("--rewrite=%d:%d", sig, sig))
+	}
+	return flags
 }
 
 // listening is a worker that prints all signals and ends with 7.

@@ -71,7 +71,7 @@ func TestFloodOfOneSignalLosesNoOther(t *testing.T) {
 	for _, flood := range []syscall.Signal{unix.SIGWINCH, unix.SIGURG, unix.SIGCHLD, 50} {
 		t.Run(signals.Name(flood), func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				p := launch(t, noPID1, nil, listening()...)
+				p := launch(t, noPID1, asTheyCome(), listening()...)
 				var want []string
 				for _, sig := range []syscall.Signal{unix.SIGUSR1, unix.SIGHUP, unix.SIGTSTP, unix.SIGQUIT, 41} {
 					want = append(want, sendIn(p, flood, sig))

@@ -152,7 +152,7 @@ func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
 			p.WaitOut(`^worker got TERM`)
 			p.Ask("stop").Want(0, `^draining: `, `already stopping`)
 			p.Ask("stop", "--force").WantDone(true)
-			p.WaitErr(`force-stop: killing `)
+			p.WaitErr(`stop --force \(process \d+, uid 0\): killing `)
 			hung.release()
 			p.WantExit(137)
 			p.WantGots("worker got TSTP", "worker got TERM")

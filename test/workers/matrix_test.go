@@ -235,7 +235,11 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		s.foresee(t)
 	}
 	s.asked = time.Now()
-	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
+	if w.ask != nil {
+		w.ask(t, s)
+	} else {
+		s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
+	}
 	if s.plain {
 		s.endJobs(t, w)
 	}

@@ -53,6 +53,8 @@ type way struct {
 	// begin starts the job from outside, by a request or a queued task, once
 	// the worker runs; nil where the worker starts it by itself.
 	begin func(t *testing.T, s *scene)
+	// ask asks for the stop; nil where the platform signals the init.
+	ask func(t *testing.T, s *scene)
 	// kept reports whether the job's result came whole, which "done" alone does
 	// not show: a client has its answer; nil where there is nothing more to ask.
 	kept func(t *testing.T, s *scene) bool

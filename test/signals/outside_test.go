@@ -1,0 +1,66 @@
+package signals
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// That the platform signals every process is seen where another's signal waits for a process, or has ended the worker,
+// before drainit has sent any.
+func TestPlatformThatSignalsEachIsNamed(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		const line = `seems to signal each process, so that each gets two\. Write --forward none`
+		t.Run("the worker has died of it", func(t *testing.T) {
+			p := launch(t, noPID1, nil, "sh", "-c", "echo ready $$; exec sleep 1000")
+			worker := p.WorkerPid()
+			p.WaitAtRest(harness.Patience)
+			harness.Freeze(t, p.Drainit)
+			harness.Kill(t, worker, unix.SIGTERM)
+			harness.WaitUntil(t, "it is dead", func() bool { return harness.StateOf(worker) == 'Z' })
+			p.Signal(unix.SIGTERM)
+			p.Signal(unix.SIGCONT)
+			p.WantExit(143)
+			p.WantLogged(line, 1)
+			p.WantLogged(`which drainit did not send`, 0)
+		})
+		t.Run("it waits for the worker", func(t *testing.T) {
+			p := launch(t, noPID1, nil, listening()...)
+			worker := p.WorkerPid()
+			harness.Freeze(t, worker)
+			harness.Kill(t, worker, unix.SIGTERM)
+			p.Signal(unix.SIGTERM)
+			p.WaitErr(line)
+			p.WantExit(7)
+		})
+		t.Run("by --forward none it is right", func(t *testing.T) {
+			p := launch(t, noPID1, []string{"--forward=none"}, listening()...)
+			worker := p.WorkerPid()
+			harness.Freeze(t, worker)
+			harness.Kill(t, worker, unix.SIGTERM)
+			p.Signal(unix.SIGTERM)
+			p.WaitErr(`passed on to no process: the platform signals each itself \(--forward=none\)`)
+			harness.Kill(t, worker, unix.SIGCONT)
+			p.WantExit(7)
+			p.WantCount("got SIGTERM", 1)
+			p.WantLogged(line, 0)
+		})
+	})
+}
+
+// RTMAX is an application's own signal, unless drainit stop --force lives: one that only bears the name does not count.
+func TestForceIsNoApplicationsSignal(t *testing.T) {
+	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
+		p := launch(t, noPID1, nil, harness.Script(`
+			$SIG{RTMAX} = sub { say "got SIGRTMAX" }; $SIG{TERM} = sub { exit 7 };
+			spawn { my $name = "drainit:force"; syscall(`+harness.Prctl+`, 15, $name, 0, 0, 0); say "ready"; forever }; forever`)...)
+		p.Signal(64)
+		p.WaitOut(`^got SIGRTMAX$`)
+		p.WantTitle("drainit:run")
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+		p.WantLogged(`stop --force`, 0)
+	})
+}

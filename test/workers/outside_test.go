@@ -1,0 +1,151 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/test/harness"
+)
+
+// signalledEach are starts on a platform that signals every process, as Heroku and systemd do. A launcher and a
+// manager pass its signal on, so that the application gets two whatever the init does.
+var signalledEach = named([]way{
+	{name: "`node app`", env: once, tells: 1},
+	{name: "`sh -c 'node app; exit $?'`", env: once, tells: 1, status: 143},
+	{name: "`node app; exit $?` in a script", env: once, tells: 1, status: 143},
+	{name: "`npm start`", status: 143},
+	{name: "`gunicorn`, 3 workers", start: "gunicorn -c gunicorn.conf.py -b 127.0.0.1:$PORT gunicorn_app", begin: request, kept: answeredWhole},
+	{name: "`pm2-runtime start`", start: "pm2-runtime start app.js", env: patient},
+})
+
+// orders are when an init gets the platform's signal, beside the processes below it.
+var orders = []string{"first", "last", "in between"}
+
+// toEach signals the init and each process below it.
+func toEach(order string) func(t *testing.T, s *scene) {
+	return func(t *testing.T, s *scene) {
+		pids := s.init.Below()
+		at := map[string]int{"first": 0, "last": len(pids), "in between": len(pids) / 2}[order]
+		for _, pid := range slices.Insert(pids, at, s.init.Pid()) {
+			if err := unix.Kill(pid, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
+				t.Errorf("signalling %d: %v", pid, err)
+			}
+		}
+	}
+}
+
+// With --forward none a process gets the platform's signal alone, the jobs are kept, and drainit signals none. With
+// -peers it prints how often tini, tini -g and dumb-init keep them.
+func TestPlatformSignalsEachProcess(t *testing.T) {
+	harness.Full(t)
+	for _, w := range signalledEach {
+		for _, order := range orders {
+			w.ask = toEach(order)
+			t.Run(w.name+", drainit "+order, func(t *testing.T) {
+				t.Parallel()
+				w.need(t, false)
+				o := inHand(t, func(times time.Duration) outcome {
+					s := newScene(t, times*shortJob)
+					o := w.run(t, s, harness.DrainitBin, []string{"-v", "--log-format", "json", "--forward", "none", "--grace", (times * 30 * time.Second).String()})
+					log := s.init.Stderr.Text()
+					if sent := deliveries.FindAllString(log, -1); len(sent) > 0 || strings.Contains(log, `"event":"signals_each"`) {
+						t.Errorf("drainit has signalled %q, or warns:\n%s", sent, log)
+					}
+					return o
+				})
+				if !o.kept || o.hangs || w.tells > 0 && o.signalled != 1 {
+					t.Errorf("begun %d, signalled %d, done %d, hangs %t", o.begun, o.signalled, o.done, o.hangs)
+				}
+			})
+			if !*withPeers {
+				continue
+			}
+			for _, peer := range []string{"tini", "tini -g", "dumb-init", harness.DrainitBin} {
+				t.Run(w.name+", "+peer+" "+order, func(t *testing.T) {
+					t.Parallel()
+					bin, flag, _ := strings.Cut(peer, " ")
+					o := inHand(t, func(times time.Duration) outcome {
+						s := newScene(t, times*shortJob)
+						s.peer = true
+						return w.run(t, s, harness.PathOf(t, bin), strings.Fields(flag))
+					})
+					fmt.Printf("%s | %s %s | kept %t, signalled %d\n", w.name, peer, order, o.kept, o.signalled)
+				})
+			}
+		}
+	}
+}
+
+// drainers are workers that handle TERM alone, as a program of each runtime does that is written for Kubernetes, with
+// what becomes of them by a signal that they were not written for. Of a signal for which the runtime has a handler of
+// its own, that looks like the program's: it is forwarded.
+var drainers = []struct {
+	way
+	lost []string // the job dies of it
+	deaf []string // nothing happens, without a line
+}{
+	{way: way{name: "`php worker.php`"}, lost: []string{"USR1"}},
+	{way: way{name: "`python3 job.py`", status: 7}, lost: []string{"INT"}},
+	{way: way{name: "`node app`", env: "CATCH=SIGTERM"}, lost: []string{"INT"}, deaf: []string{"USR1"}},
+	{way: way{name: "`./app`", start: "$APP", uses: "go", prepare: goApp}, deaf: []string{"USR1", "WINCH"}},
+	{way: way{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143, prepare: java("Worker")}},
+	{way: way{name: "`ruby worker.rb`"}, lost: []string{"INT", "QUIT", "USR1"}},
+}
+
+// stopSignals are what an image may have as its STOPSIGNAL. By WINCH nothing happens to a process without a handler.
+var stopSignals = map[string]unix.Signal{
+	"QUIT": unix.SIGQUIT, "INT": unix.SIGINT, "USR1": unix.SIGUSR1, "PWR": unix.SIGPWR, "RTMIN+3": 37, "WINCH": unix.SIGWINCH,
+}
+
+// A worker on an image with another STOPSIGNAL drains: a signal by which it would die with its job is meant as the stop.
+func TestStopSignalOfAnotherImage(t *testing.T) {
+	harness.Full(t)
+	for _, d := range drainers {
+		for name, sig := range stopSignals {
+			for _, form := range []string{"%s", "sh -c '%s; exit $?'"} {
+				w := d.way.readName()
+				w.start, w.signal = fmt.Sprintf(form, w.start), sig
+				t.Run(name+" to "+w.start, func(t *testing.T) {
+					t.Parallel()
+					w.need(t, false)
+					deaf := name == "WINCH" || slices.Contains(d.deaf, name)
+					var s *scene
+					o := inHand(t, func(times time.Duration) outcome {
+						s = newScene(t, times*shortJob)
+						s.peer = deaf // it is not waited for
+						return w.run(t, s, harness.DrainitBin, []string{"-v", "--log-format", "json", "--grace", (times * 30 * time.Second).String()})
+					})
+					log := s.init.Stderr.Text()
+					lost, adopted := slices.Contains(d.lost, name), strings.Contains(log, `"event":"stop_adopted"`)
+					switch {
+					case deaf && (!o.hangs || strings.Contains(log, `"stopping"`)):
+						t.Errorf("it ends by %s: %+v\n%s", name, o, log)
+					case deaf && !slices.Contains(d.deaf, name):
+						s.init.WantLogged(`"event":"signal_no_effect"`, 1)
+					case !deaf && (o.hangs || o.kept == lost || !lost && o.signalled > 1 || adopted && o.status != w.status || adopted == lost && name != "INT"):
+						t.Errorf("lost %t, adopted %t: %+v\n%s", lost, adopted, o, log)
+					}
+				})
+			}
+		}
+	}
+}
+
+// goApp builds the application in Go.
+func goApp(t *testing.T, s *scene) {
+	t.Helper()
+	app := filepath.Join(s.dir, "app")
+	build := exec.Command("go", "build", "-o", app, testdata(t, "app.go"))
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.vars = append(s.vars, "$APP", app)
+}
