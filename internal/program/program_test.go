@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 )
 
 // shown is what a snapshot shows of a program: what runs it, the name it bears, and
@@ -196,6 +197,34 @@ func TestNearest(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Masks as the kernel shows them for programs without a handler of their own, but for TERM: of Go 1.26, OpenJDK 17, PHP
+// 8.2, Python with faulthandler, nginx and Ruby.
+func TestHandlersThatMayBeTheRuntimes(t *testing.T) {
+	for exe, tt := range map[string]struct {
+		handled signals.Set
+		want    []unix.Signal
+	}{
+		"app":     {0xfffffffd7fc1feff, []unix.Signal{unix.SIGQUIT, unix.SIGPWR, 37}},
+		"java":    {0x2000000101005ccf, []unix.Signal{unix.SIGQUIT}},
+		"php8.2":  {0x0000000004004a07, []unix.Signal{unix.SIGQUIT, unix.SIGINT}},
+		"php-fpm": {0x0000000004004a07, nil},
+		"python3": {0x00000000000044ee, nil}, // with a handler of QUIT
+		"nginx":   {0x0000000018016a07, nil},
+		"ruby":    {0x0000000042017e4f, nil},
+	} {
+		p := proc.Process{Exe: exe, Handled: tt.handled}
+		var got []unix.Signal
+		for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT, unix.SIGINT, unix.SIGUSR1, unix.SIGPWR, 37} {
+			if MayBeRuntimes(&p, sig) {
+				got = append(got, sig)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", exe, got, tt.want)
 		}
 	}
 }
