@@ -56,7 +56,7 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 }
 
 // MeansStop reports whether a signal that would end a process is meant as the stop signal: no process below drainit
-// handles it, and one handles the stop signal. Nobody means it to die with its work.
+// handles it, and one handles the stop signal. Nobody means it to die with its work, but by ABRT, as systemd's watchdog does.
 func MeansStop(self int, sig, stop unix.Signal, s *proc.Snapshot) bool {
 	dies, drains := false, false
 	for _, p := range s.Descendants(self) {
@@ -67,7 +67,7 @@ func MeansStop(self int, sig, stop unix.Signal, s *proc.Snapshot) bool {
 		dies = dies || runtimes || p.On(sig) == proc.Dies
 		drains = drains || p.Handles(stop) && !program.HandlesWithoutTrap(p)
 	}
-	return dies && drains && sig != stop && signals.EndsByDefault(sig)
+	return dies && drains && sig != stop && sig != unix.SIGABRT && signals.EndsByDefault(sig)
 }
 
 // workers are the worker, or what a worker that has gone left.

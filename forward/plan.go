@@ -53,7 +53,7 @@ func (l *Ledger) planStop(r Request, s *proc.Snapshot) {
 		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
 	}
 	switch {
-	case r.Mode == ModeNone && s == nil:
+	case s == nil && r.Mode == ModeNone:
 	case r.Mode == ModeNone:
 		l.begin(r, s)
 	case r.Worker.Gone && s == nil: // its pid and its group may be another's by now

@@ -69,6 +69,7 @@ func TestSignalThatMeansTheStop(t *testing.T) {
 		{"one below handles it", "", "node[TERM](job[QUIT])", "QUIT", "0s QUIT job", "", nil},
 		{"it is rewritten", "--rewrite QUIT:QUIT", "node[TERM]", "QUIT", "0s QUIT node", "131 0s", nil},
 		{"no process drains", "", "node", "QUIT", "0s QUIT node", "131 0s", nil},
+		{"ABRT of a watchdog", "", "node[TERM]", "ABRT", "0s ABRT node", "134 0s", nil},
 		{"on a terminal", "", "node[TERM]", "tty; QUIT", "0s QUIT node", "", nil},
 		{"WINCH has no effect", "", "node[TERM]", "WINCH; WINCH; is running", "0s WINCH node x2", "", []string{none}},
 		{"WINCH on a terminal", "", "node[TERM]", "tty; WINCH", "0s WINCH node", "", []string{"0 " + none}},
