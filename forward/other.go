@@ -56,11 +56,12 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 }
 
 // MeansStop reports whether a signal that would end a process is meant as the stop signal: no process below drainit
-// handles it, and one handles the stop signal. Nobody means it to die with its work, but by ABRT, as systemd's watchdog does.
-func MeansStop(self int, sig, stop unix.Signal, s *proc.Snapshot) bool {
+// handles it, and one handles the stop signal. Of one that the user has named as a stop signal a runtime's own handler
+// counts, too. Nobody means it to die with its work, but by ABRT, as systemd's watchdog does.
+func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bool {
 	dies, drains := false, false
 	for _, p := range s.Descendants(self) {
-		runtimes, isShell := program.MayBeRuntimes(p, sig), program.Of(p) == program.Shell
+		runtimes, isShell := !named && program.MayBeRuntimes(p, sig), program.Of(p) == program.Shell
 		if p.Handles(sig) && !runtimes && !(isShell && sig == unix.SIGINT) {
 			return false
 		}

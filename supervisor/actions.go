@@ -221,7 +221,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
 	_, rewritten := s.cfg.Rewrites[came]
 	stop := s.request(forward.Stop, unix.SIGTERM).Signal
-	if rewritten || s.job != nil || !forward.MeansStop(os.Getpid(), came, stop, all) {
+	if rewritten || s.job != nil || !forward.MeansStop(os.Getpid(), came, stop, slices.Contains(s.cfg.StopSignals, came), all) {
 		return false
 	}
 	s.cfg.Rewrites[came] = stop

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -40,7 +41,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		}
 	}
 	o, err := parse(args, environ)
-	if file := o.config.TerminationLog; plans || !o.ownLog && unix.Access(file, unix.F_OK) == nil && !inspect.RunsContainer() {
+	if file := o.config.TerminationLog; plans || !o.ownLog && exists(file) && !inspect.RunsContainer() {
 		o.config.TerminationLog = "" // it is for what became of the container's worker
 	}
 	more := ""
@@ -65,6 +66,11 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
 	return run(o.config, queue, log)
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // IsVerb reports whether a command line begins with a verb.

@@ -54,7 +54,7 @@ func (j *Journal) NoHandler(p, sent proc.Process, sig, came unix.Signal, certain
 	isTsx := func(arg string) bool { return path.Base(arg) == "tsx" }
 	hint := map[bool]string{true: ". If it has one, tsx ended it for being busy: start node --import tsx"}[slices.ContainsFunc(sent.Args, isTsx)]
 	switch {
-	case !j.first("no handler: " + p.Comm):
+	case j.said[SignalsEach.text] || !j.first("no handler: "+p.Comm): // it had another's
 	case certain:
 		j.Say(lacksHandler, p, sig, short(came), drainsOn(p, came, unix.SIGTERM, unix.SIGQUIT))
 	default:
