@@ -55,7 +55,7 @@ func TestForceIsNoApplicationsSignal(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, noPID1, nil, harness.Script(`
 			$SIG{RTMAX} = sub { say "got SIGRTMAX" }; $SIG{TERM} = sub { exit 7 };
-			spawn { my $name = "drainit:force"; syscall(`+harness.Prctl+`, 15, $name, 0, 0, 0); say "ready"; forever }; forever`)...)
+			spawn { $SIG{TERM} = $SIG{RTMAX} = "DEFAULT"; my $name = "drainit:force"; syscall(`+harness.Prctl+`, 15, $name, 0, 0, 0); say "ready"; forever }; forever`)...)
 		p.Signal(64)
 		p.WaitOut(`^got SIGRTMAX$`)
 		p.WantTitle("drainit:run")
