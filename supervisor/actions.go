@@ -94,9 +94,12 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 		s.signalUnseen(r, err)
 		return
 	}
-	s.shown = all
-	if w, _ := all.Process(s.worker.PID); purpose == forward.Stop && program.Of(&w) == program.Other && s.adopt(s.machine.StopSignal(), all) {
-		r = s.request(purpose, s.machine.StopSignal()) // a shell is sent TERM in any case
+	came := s.machine.StopSignal()
+	getsIt := func(p *proc.Process) bool { // a shell, and what does not handle it below one, is sent TERM in any case
+		return p.PID == s.worker.PID && program.Of(p) == program.Other || program.MayBeRuntimes(p, came)
+	}
+	if s.shown = all; purpose == forward.Stop && slices.ContainsFunc(all.Descendants(os.Getpid()), getsIt) && s.adopt(came, all) {
+		r = s.request(purpose, came)
 	}
 	if purpose == forward.Stop {
 		s.warnPending(all)

@@ -32,7 +32,7 @@ var orders = []string{"first", "last", "in between"}
 // toEach signals the init and each process below it.
 func toEach(order string) func(t *testing.T, s *scene) {
 	return func(t *testing.T, s *scene) {
-		pids := s.init.Below()
+		pids := s.init.Below()[1:] // without the init
 		at := map[string]int{"first": 0, "last": len(pids), "in between": len(pids) / 2}[order]
 		for _, pid := range slices.Insert(pids, at, s.init.Pid()) {
 			if err := unix.Kill(pid, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
