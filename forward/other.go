@@ -57,7 +57,7 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 
 // MeansStop reports whether a signal that would end a process is meant as the stop signal: no process below drainit
 // handles it, and one handles the stop signal. Of one that the user has named as a stop signal a runtime's own handler
-// counts, too. Nobody means it to die with its work, but by ABRT, as systemd's watchdog does.
+// counts, too. No sender means a process to die with its work, but by ABRT, as systemd's watchdog does.
 func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bool {
 	dies, drains := false, false
 	for _, p := range s.Descendants(self) {

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -20,9 +19,8 @@ import (
 
 // request is the request to package forward for a signal that came, 0 if the worker exited by itself.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
-	deliver := cmp.Or(s.cfg.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
 	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
-	return forward.Request{Purpose: p, Signal: deliver, Mode: s.mode(p), Worker: w, Tick: s.sys.Ticks()}
+	return forward.Request{Purpose: p, Signal: s.cfg.Delivered(came), Mode: s.mode(p), Worker: w, Tick: s.sys.Ticks()}
 }
 
 // mode is which processes get a signal. That no stop signal is passed on is for a stop of the platform's: a worker
@@ -222,9 +220,8 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 // adopt makes a signal the stop signal, TERM in its place, where it can only be meant as that: one that a platform
 // sends by an image's STOPSIGNAL. It reports whether it has. On a terminal a person may mean what the signal does.
 func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
-	_, rewritten := s.cfg.Rewrites[came]
-	stop := s.request(forward.Stop, unix.SIGTERM).Signal
-	if rewritten || s.job != nil || !forward.MeansStop(os.Getpid(), came, stop, slices.Contains(s.cfg.StopSignals, came), all) {
+	stop, ok := s.cfg.Adopted(os.Getpid(), came, all)
+	if !ok || s.job != nil {
 		return false
 	}
 	s.cfg.Rewrites[came] = stop

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/health"
+	"drainit/internal/proc"
 	"drainit/internal/ready"
 	"drainit/internal/signals"
 )
@@ -36,6 +38,19 @@ type Config struct {
 	Doubts            []string        // about other settings, to be logged
 
 	stops []unix.Signal // all that begin the stop
+}
+
+// Delivered is the stop signal that goes to the processes for one that came, 0 if the worker exited by itself.
+func (c Config) Delivered(came unix.Signal) unix.Signal {
+	return cmp.Or(c.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
+}
+
+// Adopted is the stop signal that takes the place of one that came, where that can only be meant as the stop
+// (forward.MeansStop); ok is false where it can't.
+func (c Config) Adopted(self int, came unix.Signal, all *proc.Snapshot) (stop unix.Signal, ok bool) {
+	_, rewritten := c.Rewrites[came]
+	stop = c.Delivered(unix.SIGTERM)
+	return stop, !rewritten && forward.MeansStop(self, came, stop, slices.Contains(c.StopSignals, came), all)
 }
 
 // PlatformSignal is the stop signal that the platform will send, as far as the settings tell.

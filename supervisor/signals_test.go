@@ -79,11 +79,11 @@ func TestSignalThatMeansTheStop(t *testing.T) {
 
 // By --forward none the platform has signalled each process: drainit signals in the last call those that came later.
 func TestForwardNone(t *testing.T) {
-	const told = "stopping on SIGTERM, passed on to no process: the platform signals each itself (--forward=none); what still runs after 30s is killed"
+	const unsent = "stopping on SIGTERM, passed on to no process: the platform signals each itself (--forward=none); what still runs after 30s is killed"
 	const each = "warning: node[1] was sent SIGTERM by another than drainit, as it was itself: the platform seems to signal each process"
 	playRows(t, []row{
 		{"drainit first", "--forward none", "node[TERM=0/4s]", "TERM; is draining; node gets TERM", "", "0 4s",
-			[]string{"only", told, "stopped after 4.0s: node[1] exited with status 0"}},
+			[]string{"only", unsent, "stopped after 4.0s: node[1] exited with status 0"}},
 		{"drainit last", "--forward none", "sh(node[TERM=0/5s])", "sh gets TERM; node gets TERM; TERM; is draining", "", "143 5s", []string{
 			"warning: sh[1] died of SIGTERM and left 1 process (node[2]), SIGKILL in 30s", "0 warning: sh[1] was"}},
 		{"what comes later gets the last call", "--forward none", "node[TERM=0/25s]", "TERM; node gets TERM; node forks job[TERM=0]; 30s", "22.5s TERM job", "0 25s", nil},

@@ -41,7 +41,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		}
 	}
 	o, err := parse(args, environ)
-	if file := o.config.TerminationLog; plans || !o.ownLog && exists(file) && !inspect.RunsContainer() {
+	if file := o.config.TerminationLog; plans || !o.ownLog && os.Getpid() != 1 && exists(file) && !inspect.RunsContainer() {
 		o.config.TerminationLog = "" // it is for what became of the container's worker
 	}
 	more := ""

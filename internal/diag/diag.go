@@ -107,9 +107,9 @@ func GivenTime(app, pm2 []byte) bool {
 	return has(app, "\x00kill_timeout=") || has(app, `"kill_timeout":`) || has(pm2, "\x00PM2_KILL_TIMEOUT=")
 }
 
-// Strangers returns the children of drainit that did not come from the worker, with what is below them: what docker exec
-// has left. They have another session, and their environment lacks the variable that drainit gives the worker. Of one that has written its
-// title over that, PATH is missing, too: it is not known.
+// Strangers returns the children of drainit that did not come from the worker, with what is below them: what
+// docker exec has left. They have another session, and their environment lacks the variable that drainit gives the
+// worker. Of one that has written its title over that, PATH is missing, too: it is not known.
 func Strangers(s *proc.Snapshot, self, worker int, environ func(pid int) ([]byte, error)) (all []*proc.Process) {
 	const whole = 128 << 10 // of a longer one the end may be missing, which has it
 	w, _ := s.Process(worker)

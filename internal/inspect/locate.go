@@ -84,9 +84,6 @@ func (sys system) locate(pid int) (drainit, error) {
 // RunsContainer reports whether this drainit is part of the container's own command: neither is it below another
 // drainit, nor below what kubectl exec or the like has started beside that.
 func RunsContainer() bool {
-	if os.Getpid() == 1 {
-		return true
-	}
 	sys := linux()
 	all, err := sys.all()
 	top, _ := all.Process(os.Getpid())

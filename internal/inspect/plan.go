@@ -26,9 +26,9 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	if err != nil {
 		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
 	}
-	stop, quiet, term := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP), cmp.Or(cfg.Rewrites.Apply(unix.SIGTERM), unix.SIGTERM)
-	if stop == cfg.PlatformSignal() && forward.MeansStop(d.PID, stop, term, slices.Contains(cfg.StopSignals, stop), all) {
-		stop = term
+	stop, quiet := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP)
+	if adopted, ok := cfg.Adopted(d.PID, cfg.PlatformSignal(), all); ok {
+		stop = adopted
 	}
 	pid, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
 	p, ok := all.Process(pid)

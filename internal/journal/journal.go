@@ -42,7 +42,7 @@ type Journal struct {
 	notes     *bufio.Writer
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
-	Asker   string   // who has run drainit stop --force, "" for nobody
+	Asker   string   // who has run drainit stop --force, "" for none
 	Killed  Kill     // the zero one until then
 	Notes   *os.File // title.Notes; nil for none
 }

@@ -82,7 +82,7 @@ func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
 	case sig == unix.SIGQUIT && dumps:
 		return true
 	case sig == unix.SIGQUIT || sig == unix.SIGINT:
-		return strings.TrimRight(withoutSuffix(p.Exe), "0123456789") == "php"
+		return withoutVersion(p.Exe) == "php"
 	}
 	return dumps && (sig == unix.SIGPWR || sig > unix.SIGSYS) && has(unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
 }
@@ -205,10 +205,10 @@ func LauncherName(p *proc.Process) string {
 	return ""
 }
 
-// isRuntime knows php8.2, too.
-func isRuntime(file string) bool {
-	return slices.Contains(runtimes, strings.TrimRight(withoutSuffix(file), "0123456789"))
-}
+func isRuntime(file string) bool { return slices.Contains(runtimes, withoutVersion(file)) }
+
+// withoutVersion makes php of php8.2.
+func withoutVersion(file string) string { return strings.TrimRight(withoutSuffix(file), "0123456789") }
 
 // withoutSuffix makes busybox of busybox.static and bash of bash.old.
 func withoutSuffix(file string) string {
