@@ -31,8 +31,8 @@ func (s *Supervisor) loop() {
 		case due:
 			s.reap() // what ended before the timer counts as such, even if the loop is late
 			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
-		case !came && s.health.Load().Phase == phase.Starting && s.ready.Load():
-			s.publish()
+		case !came && s.health.Load().Phase == phase.Starting && s.ready.Load() != notReady:
+			s.noteReady()
 		case !came:
 			s.queue.Sleep(at, limited)
 		}
@@ -195,7 +195,7 @@ func (s *Supervisor) left() journal.Left {
 // publish sets the answers of probes, and the title if it has changed.
 func (s *Supervisor) publish() {
 	is := s.machine.Phase()
-	if is == phase.Running && !s.ready.Load() {
+	if is == phase.Running && s.ready.Load() != isReady {
 		is = phase.Starting
 	}
 	now := title.State{Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}

@@ -86,6 +86,33 @@ func TestTitleOfAWorkerThatIsNotReady(t *testing.T) {
 	})
 }
 
+// A worker that is not ready after 30 s gets a line, once, with what is awaited, and one when it is.
+func TestNotReady(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "up")
+	inBubble(t, "--ready-file "+file, "node[TERM=0]", func(b *bubble) {
+		b.play("29s")
+		b.wantLines(0, "warning: not ready after")
+		b.play("2s; is running; title drainit:startup; 1h")
+		b.wantLines(1, "warning: not ready after 30s: there is no file "+file)
+		must(os.WriteFile(file, nil, 0o600))
+		b.play("2s; title drainit:run; 1h")
+		b.wantLines(1, "ready after 1h0m")
+		must(os.Remove(file))
+	})
+	inBubble(t, "--ready-file "+file, "node[TERM=0]", func(b *bubble) {
+		b.play("20s")
+		must(os.WriteFile(file, nil, 0o600))
+		b.play("2s; title drainit:run; 1h")
+		b.wantLines(0, "ready after")
+		b.wantLines(0, "warning: not ready after")
+		must(os.Remove(file))
+	})
+	inBubble(t, "", "node[TERM=0]", func(b *bubble) { // nothing is awaited
+		b.play("1h")
+		b.wantLines(0, "warning: not ready after")
+	})
+}
+
 // A process that has become another program since the snapshot is not sent what would stop it; nor is one
 // that has gone, or that can't be read.
 func TestQuietAsksOnceMore(t *testing.T) {

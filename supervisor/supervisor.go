@@ -59,8 +59,8 @@ type Supervisor struct {
 	atWork []proc.Process // when the stop began
 	clues  map[int]clue   // by pid
 
-	ready     atomic.Bool  // the worker is, as far as that was to be awaited
-	health    health.State // published, as are
+	ready     atomic.Uint32 // readiness, which another goroutine asks for
+	health    health.State  // published, as are
 	title     string
 	unhandled bool // no process handled the last quiet signal
 }
@@ -80,7 +80,9 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		died:   make(chan int, 2*watch.Most),
 		clues:  make(map[int]clue),
 	}
-	s.ready.Store(cfg.Ready == ready.Condition{})
+	if cfg.Ready == (ready.Condition{}) {
+		s.ready.Store(isReady)
+	}
 	s.journal = journal.New(log, s.machine, s.worker, cfg.TerminationLog)
 	return s
 }
@@ -120,7 +122,7 @@ func (s *Supervisor) prepare() error {
 	if at != (health.Address{}) {
 		beside++
 	}
-	if !s.ready.Load() {
+	if s.ready.Load() != isReady {
 		beside++
 		if err := s.cfg.Ready.Check(); err != nil {
 			return err
@@ -179,7 +181,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if failed, ok := err.(*spawn.Error); ok {
 		return failed
 	}
-	s.worker.PID, s.worker.PGID = pid, pid
+	s.worker.PID, s.worker.PGID, s.worker.Began = pid, pid, time.Now()
 	if s.cfg.Mode == forward.ModeNone { // by the platform
 		s.worker.Sent = signals.SetOf(s.cfg.stops...)
 	}
@@ -194,7 +196,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 func (s *Supervisor) begin() {
 	title.SetThread(proc.SecondThread(os.Getpid()), title.Worker+strconv.Itoa(s.worker.PID))
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
-	if !s.ready.Load() {
+	if s.ready.Load() != isReady {
 		go s.awaitReady()
 	}
 	s.journal.Say(journal.Started, s.worker)
@@ -204,11 +206,25 @@ func (s *Supervisor) begin() {
 	}
 }
 
-// awaitReady has the loop publish that the worker is ready, once it is. It ends with that, or with the worker.
+// What awaitReady has for the loop: nothing yet, a line that the worker is not ready, or that it is.
+const (
+	notReady uint32 = iota
+	overdue
+	isReady
+)
+
+// awaitReady has the loop publish that the worker is ready, once it is, and say so where that takes long. It ends with
+// that, or with the worker.
 func (s *Supervisor) awaitReady() {
 	for wait := time.Second / 10; s.health.Load().Phase <= phase.Quiet; wait = min(2*wait, time.Second) {
 		if s.cfg.Ready.Holds() {
-			s.ready.Store(true)
+			s.ready.Store(isReady)
+	const usual = 30 * time.Second
+	late := time.AfterFunc(usual, func() {
+		s.ready.CompareAndSwap(notReady, overdue)
+		s.queue.Wake()
+	})
+	defer late.Stop()
 			s.queue.Wake()
 			return
 		}
@@ -219,6 +235,16 @@ func (s *Supervisor) awaitReady() {
 // exitCode is how drainit ends: with the worker's status, but never with 0 if a stop was requested and a
 // process had to be killed.
 func (s *Supervisor) exitCode() Outcome {
+// noteReady publishes that the worker is ready, or says that it is not.
+func (s *Supervisor) noteReady() {
+	if s.ready.CompareAndSwap(overdue, notReady) {
+		s.journal.NotReady(time.Since(s.worker.Began), s.cfg.Ready)
+		return
+	}
+	s.publish()
+	s.journal.Ready(time.Since(s.worker.Began))
+}
+
 	const interrupted, killed = 128 + int(unix.SIGINT), 128 + int(unix.SIGKILL)
 	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
 	status := killed

@@ -14,6 +14,7 @@ import (
 	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/ready"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
@@ -31,6 +32,18 @@ func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
 }
 
 // Announce writes the line of an action that needs no more than what is alive.
+// NotReady writes that a worker is not ready after some time, with what is awaited.
+func (j *Journal) NotReady(after time.Duration, awaited ready.Condition) {
+	j.Once(notReady, logx.Round(after), awaited)
+}
+
+// Ready writes that it is, if there was a line that it was not.
+func (j *Journal) Ready(after time.Duration) {
+	if j.said[notReady.text] {
+		j.Once(readyAtLast, logx.Round(after))
+	}
+}
+
 func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	switch a.Kind {
 	case machine.AnnounceSignaled: // the end of a stop delay, when the worker is sent the stop signal

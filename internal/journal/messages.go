@@ -26,6 +26,8 @@ var (
 	NotAdopting     = Message{"cannot_adopt", atWarn, "cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v"}
 	Unguarded       = Message{"cannot_guard", atWarn, "the worker will not be signalled if drainit is killed: %v"}
 	Started         = Message{"started", atDebug, "started %v"}
+	notReady        = Message{"not_ready", atWarn, "not ready after %s: %v"}
+	readyAtLast     = Message{"ready", atInfo, "ready after %s"}
 	quieted         = Message{"quiet", atInfo, "quiet: %v to %s"}
 	quietAlready    = Message{"quiet", atInfo, "quiet: no new process handles %v"}
 	quietUnknown    = Message{"quiet_no_effect", atWarn, "quiet has no effect: %v was sent to no process, since which of them handle it is unknown: %v"}

@@ -20,6 +20,18 @@ type Condition struct {
 	Port int    // of 127.0.0.1 or ::1
 }
 
+// String says what a worker has not shown.
+func (c Condition) String() string {
+	var awaited []string
+	if c.File != "" {
+		awaited = append(awaited, "there is no file "+c.File)
+	}
+	if c.Port != 0 {
+		awaited = append(awaited, fmt.Sprintf("port %d on loopback does not accept", c.Port))
+	}
+	return strings.Join(awaited, ", or ")
+}
+
 // unanswering are the beginnings of the types of file systems that ask a server, which may not answer.
 var unanswering = []string{"fuse", "nfs", "cifs", "smb", "ceph"}
 

@@ -14,6 +14,7 @@ import (
 // Worker is the process whose exit status drainit reports.
 type Worker struct {
 	PID        int
+	Began      time.Time   // it was started
 	PGID       int         // the process group that the first worker was given
 	Comm       string      // as last seen
 	Sent       signals.Set // by drainit
