@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"drainit/forward"
@@ -60,12 +59,11 @@ func (o *options) adoptHeroku(environ []string) bool {
 // warning is what is wrong with the worker's limit, "" for nothing: it can't be read, it was probably meant in
 // milliseconds, or the grace period is over too soon after it.
 func (o *options) warning(own limit) string {
-	number, notNumber := strconv.Atoi(own.value)
 	switch need := o.config.StopDelay + own.Duration + handBack; {
 	case own.err != nil:
 		return fmt.Sprintf("%s: %v; the grace period is %v", own.variable, own.err, o.config.Grace)
-	case notNumber == nil && own.Duration > time.Hour:
-		return fmt.Sprintf("%s=%s is read as seconds, %v: if milliseconds were meant, write %v", own.variable, own.value, own.Duration, time.Duration(number)*time.Millisecond)
+	case own.Duration != machine.Forever && milliseconds(own.value) != "":
+		return own.variable + "=" + own.value + milliseconds(own.value)
 	case own.variable != "" && own.Duration != machine.Forever && o.config.Grace < need:
 		return fmt.Sprintf("the worker has %v from the stop signal to SIGKILL, less than %v after its own limit, %s=%s, to give its jobs back: write --grace %v, or DRAINIT_GRACE=%v",
 			o.config.Grace-o.config.StopDelay, handBack, own.variable, own.value, need, need)

@@ -137,6 +137,9 @@ func (o *options) apply(f *flags, environ []string) error {
 			o.config.Limit = 0 // it was known when that was written
 		case s.name == "grace":
 			o.adopt(own)
+			if m := milliseconds(v); s.lasts && m != "" {
+				o.config.Doubts = append(o.config.Doubts, source+"="+v+m)
+			}
 		case s.name == "forward" && o.config.Mode == forward.ModeNone:
 			o.config.Unsent = "Heroku, as DYNO says"
 			if len(values) > 0 {
@@ -156,6 +159,7 @@ func (o *options) apply(f *flags, environ []string) error {
 		o.config.Given = append(o.config.Given, "--warn-reaped")
 	}
 	return nil
+	o.config.Doubts = append(o.config.Doubts, unknown(environ, f.settings)...)
 }
 
 // workerEnv is the environment without drainit's own variables, which are not meant for a drainit

@@ -22,6 +22,7 @@ type setting struct {
 	name   string
 	short  string
 	set    func(value string) error
+	lasts  bool     // it is a duration
 	repeat bool     // the variable takes a list
 	toggle bool     // the flag alone means true
 	empty  bool     // an empty variable is a value
@@ -36,8 +37,8 @@ func (o *options) settings() []setting {
 	levels := []zapcore.Level{zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel}
 	return []setting{
 		{name: "termination-log", empty: true, set: into(&c.TerminationLog, parseFile)},
-		{name: "grace", short: "t", set: into(&c.Grace, endless("25s, 25 (seconds), 0 (kill at once) or infinity"))},
-		{name: "stop-delay", set: into(&c.StopDelay, o.parseStopDelay)},
+		{name: "grace", short: "t", lasts: true, set: into(&c.Grace, endless("25s, 25 (seconds), 0 (kill at once) or infinity"))},
+		{name: "stop-delay", lasts: true, set: into(&c.StopDelay, o.parseStopDelay)},
 		{name: "stop-signal", repeat: true, set: onto(&c.StopSignals, parseStopSignal)},
 		{name: "remap-exit", short: "e", repeat: true, set: onto(&c.RemapExit, number("exit status", 0, 255))},
 		{name: "parent-death-signal", short: "p", set: into(&c.ParentDeathSignal, signals.Parse)},
@@ -74,6 +75,49 @@ func (s setting) find(environ []string) (values []string, variable string) {
 		values = append(values, strings.TrimSpace(v))
 	}
 	return values, s.variable()
+}
+
+// meant are the settings that users mean by names of other programs, or by what the setting does.
+var meant = map[string]string{
+	"GRACE_PERIOD": "grace", "GRACE_SECONDS": "grace", "GRACE_TIME": "grace", "GRACEFUL_TIMEOUT": "grace", "TIMEOUT": "grace", "STOP_TIMEOUT": "grace",
+	"KILL_TIMEOUT": "grace", "DRAIN_TIMEOUT": "grace", "SHUTDOWN_TIMEOUT": "grace", "TERMINATION_GRACE_PERIOD": "grace", "STOP_GRACE_PERIOD": "grace",
+	"DELAY": "stop-delay", "PRESTOP": "stop-delay", "SLEEP": "stop-delay", "SIGNAL": "stop-signal", "STOPSIGNAL": "stop-signal", "KILL_SIGNAL": "stop-signal",
+	"REMAP": "remap-exit", "REMAP_EXIT_CODE": "remap-exit", "EXIT_CODE": "remap-exit", "REWRITES": "rewrite", "SIGNAL_REWRITE": "rewrite",
+	"GROUP": "forward", "MODE": "forward", "FORWARD_TO": "forward", "DAEMON": "forking", "DAEMONIZES": "forking", "FORK": "forking",
+	"SECOND_TERM": "second-stop", "SECOND_SIGNAL": "second-stop", "FORCE": "second-stop", "HEALTH": "health-addr", "HEALTH_PORT": "health-addr",
+	"HEALTH_ADDRESS": "health-addr", "ADDR": "health-addr", "READY": "ready-file", "READINESS_FILE": "ready-file", "READINESS_PORT": "ready-port",
+	"LOG": "log-level", "LEVEL": "log-level", "LOGLEVEL": "log-level", "DEBUG": "log-level", "VERBOSE": "log-level", "FORMAT": "log-format", "JSON": "log-format",
+	"TERMINATION_MESSAGE": "termination-log", "TERMINATION_LOG_PATH": "termination-log", "PDEATHSIG": "parent-death-signal",
+}
+
+// ofService reports whether Kubernetes has made a variable of a service, such as one that is called drainit.
+func ofService(name, value string) bool {
+	made := func(part string) bool { return strings.Contains(name, part) }
+	return made("_SERVICE_HOST") || made("_SERVICE_PORT") || made("_PORT_") || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
+}
+
+// unknown says which variables of drainit's prefix set nothing, and which ones were probably meant.
+func unknown(environ []string, all []setting) (doubts []string) {
+	var names, others []string
+	for _, s := range all {
+		names = append(names, s.variable())
+	}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		rest, ours := strings.CutPrefix(name, prefix)
+		if !ours || slices.Contains(names, name) || ofService(name, value) {
+			continue
+		}
+		if to, ok := meant[strings.ToUpper(rest)]; ok {
+			doubts = append(doubts, name+" is no setting of drainit's: write "+setting{name: to}.variable())
+		} else {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		doubts = append(doubts, strings.Join(others, ", ")+": no setting of drainit's, which are "+strings.Join(names, ", "))
+	}
+	return doubts
 }
 
 // lookup returns the value of a variable. Of several with one name the first counts, as for getenv(3).
@@ -145,6 +189,16 @@ func parseDuration(s, want string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is more than a week (milliseconds meant?): want %s", s, want)
 	}
 	return d, nil
+}
+
+// milliseconds asks whether a number without a unit, of more than an hour, was meant as milliseconds; "" of any other
+// value.
+func milliseconds(value string) string {
+	n, err := strconv.Atoi(value)
+	if read := time.Duration(n) * time.Second; err == nil && read > time.Hour {
+		return fmt.Sprintf(" is read as seconds, %v: if milliseconds were meant, write %v", read, time.Duration(n)*time.Millisecond)
+	}
+	return ""
 }
 
 func parseFile(name string) (string, error) {

@@ -33,7 +33,7 @@ func plain() options {
 func wantParsed(t *testing.T, args, environ []string, want options) {
 	t.Helper()
 	got, err := parse(args, environ)
-	want.config.Env, want.config.Given = got.config.Env, got.config.Given
+	want.config.Env, want.config.Given, want.config.Doubts = got.config.Env, got.config.Given, got.config.Doubts // TestDoubts
 	want.ownLog = slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--termination-log") })
 	if want.config.Mode == forward.ModeNone {
 		want.config.Unsent = got.config.Unsent // TestForwardNone
@@ -293,6 +293,43 @@ func TestForwardNone(t *testing.T) {
 		if c := o.config; err != nil || c.Mode != tt.mode || c.Grace != tt.grace || c.Limit != tt.limit || c.SecondStopIgnored != tt.ignore ||
 			c.Unsent != tt.unsent || c.StopDelay != 0 || !slices.Equal(c.Doubts, doubts) {
 			t.Errorf("%q in %q: %v, %+v", tt.args, tt.environ, err, c)
+		}
+	}
+}
+
+// A variable of drainit's that is none is named, with the one that was meant, and a number without a unit is asked about
+// where it is more than an hour.
+func TestDoubts(t *testing.T) {
+	const asks = " is read as seconds, 6h56m40s: if milliseconds were meant, write 25s"
+	for _, tt := range []struct{ args, environ, want string }{
+		{"", "DRAINIT_GRACE=8s DRAINIT_LOG_LEVEL=info DRAINIT_FORKING=1 OTHER=1 DRAINITX=1", ""},
+		{"", "DRAINIT_GRACE_PERIOD=80s", "DRAINIT_GRACE_PERIOD is no setting of drainit's: write DRAINIT_GRACE"},
+		{"", "DRAINIT_TIMEOUT=8", "DRAINIT_TIMEOUT is no setting of drainit's: write DRAINIT_GRACE"},
+		{"", "DRAINIT_STOP_TIMEOUT=8", "DRAINIT_STOP_TIMEOUT is no setting of drainit's: write DRAINIT_GRACE"},
+		{"", "DRAINIT_GRACE_SECONDS=8", "DRAINIT_GRACE_SECONDS is no setting of drainit's: write DRAINIT_GRACE"},
+		{"", "DRAINIT_loglevel=8", "DRAINIT_loglevel is no setting of drainit's: write DRAINIT_LOG_LEVEL"},
+		{"", "DRAINIT_FOO=1", "DRAINIT_FOO: no setting of drainit's, which are DRAINIT_TERMINATION_LOG, DRAINIT_GRACE, "},
+		{"", "DRAINIT_FOO=1 DRAINIT_BAR=2", "DRAINIT_FOO, DRAINIT_BAR: no setting of drainit's, which are "},
+		{"", "DRAINIT_=1", "DRAINIT_: no setting of drainit's, which are "},
+		// What Kubernetes makes of services that are called drainit and drainit-web.
+		{"", "DRAINIT_SERVICE_HOST=10.0.0.1 DRAINIT_SERVICE_PORT=80 DRAINIT_SERVICE_PORT_HTTP=80 DRAINIT_PORT=tcp://10.0.0.1:80 DRAINIT_PORT_80_TCP=tcp://10.0.0.1:80 " +
+			"DRAINIT_PORT_80_TCP_PROTO=tcp DRAINIT_PORT_80_TCP_ADDR=10.0.0.1 DRAINIT_WEB_SERVICE_HOST=10.0.0.2 DRAINIT_WEB_PORT=udp://10.0.0.2:53 DRAINIT_WEB_PORT_53_UDP_PORT=53", ""},
+		{"", "DRAINIT_PORT=80", "DRAINIT_PORT: no setting of drainit's, which are "},
+		{"--grace=25000", "", "--grace=25000" + asks},
+		{"--grace=3601", "", "--grace=3601 is read as seconds, 1h0m1s: if milliseconds were meant, write 3.601s"},
+		{"--grace=3600 --stop-delay=100", "", ""},
+		{"--grace=infinity", "", ""},
+		{"--grace=100h", "DRAINIT_STOP_DELAY=25000", "DRAINIT_STOP_DELAY=25000" + asks},
+	} {
+		o, err := parse(append(strings.Fields(tt.args), "x"), strings.Fields(tt.environ))
+		got := strings.Join(o.config.Doubts, "\n")
+		if err != nil || !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Contains(got, "\n") {
+			t.Errorf("%s %s: %v, %q, want %q", tt.args, tt.environ, err, got, tt.want)
+		}
+	}
+	for name, to := range meant {
+		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == to }) || slices.ContainsFunc(settings, func(s setting) bool { return s.variable() == prefix+name }) {
+			t.Errorf("%s is meant as %s", name, to)
 		}
 	}
 }
