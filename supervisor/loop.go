@@ -159,7 +159,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		if r.Mode == forward.ModeNone {
 			r.Signal = 0
 		}
-		s.journal.Exited(now, left, r.Signal, s.mayFork(left.All))
+		s.journal.Exited(now, left, r.Signal)
 	case machine.AnnounceStop:
 		s.publishStop()
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
@@ -169,16 +169,6 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	default:
 		s.journal.Announce(now, a, s.left)
 	}
-}
-
-// mayFork reports whether the worker seems to have daemonized: it exited with 0 and left a session.
-func (s *Supervisor) mayFork(left []*proc.Process) bool {
-	session := s.worker.PID
-	if s.job != nil {
-		session, _ = unix.Getsid(0)
-	}
-	daemon := func(p *proc.Process) bool { return p.PPID == os.Getpid() && p.SID != session }
-	return s.worker.Exit.ExitStatus() == 0 && slices.ContainsFunc(left, daemon)
 }
 
 // left returns what is alive below drainit.

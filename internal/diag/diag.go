@@ -68,9 +68,13 @@ func Replaceable(wrapper proc.Process, atWork []proc.Process, stops []unix.Signa
 }
 
 // OnlyWaits reports whether a process only waits for one below it that handles the signal, as
-// time(1) does: its own death loses nothing.
+// time(1) does, or beside it, as a tail does that keeps a container open: its own death loses nothing.
 func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
-	return slices.ContainsFunc(s.Descendants(p.PID), func(below *proc.Process) bool { return below.Handles(sig) })
+	among := p.PID
+	if slices.Contains(helpers, p.Comm) {
+		among = p.PPID
+	}
+	return slices.ContainsFunc(s.Descendants(among), func(q *proc.Process) bool { return q.PID != p.PID && q.Handles(sig) })
 }
 
 // LacksHandler reports whether a program that dies of a signal right after it was sent has no

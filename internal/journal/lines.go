@@ -142,9 +142,8 @@ func (j *Journal) sentTo(before string) phrase {
 }
 
 // Exited writes that the worker exited by itself and left processes. A process that dies with it, and is only
-// not reaped yet, gets no line. sig is sent to the others, 0 if none is yet, and mayFork says that the worker may have
-// daemonized.
-func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool) {
+// not reaped yet, gets no line. sig is sent to the others, 0 if none is yet.
+func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal) {
 	if left.Err == nil && len(left.All) == 0 {
 		return
 	}
@@ -153,7 +152,7 @@ func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal, mayFork bool
 	if left.Err == nil && j.machine.Phase() == phase.Draining && sig != 0 {
 		then.words = signals.Name(sig) + " now, " + then.words
 	}
-	if mayFork {
+	if j.worker.Exit.ExitStatus() == 0 { // a daemon, or a script that ends with app &
 		hint = "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
 	}
 	j.Say(leftBehind, j.worker, j.worker.Exit, left, then, hint, j.workersEnd())

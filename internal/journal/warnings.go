@@ -56,17 +56,16 @@ func (j *Journal) NoHandler(p, sent proc.Process, sig, came unix.Signal, certain
 	switch {
 	case j.said[SignalsEach.text] || !j.first("no handler: "+p.Comm): // it had another's
 	case certain:
-		j.Say(lacksHandler, p, sig, short(came), drainsOn(p, came, unix.SIGTERM, unix.SIGQUIT))
+		j.Say(lacksHandler, p, sig, short(came), drainsOn(p, came))
 	default:
-		j.Say(mayLack, p, sig, short(came), drainsOn(p, came, unix.SIGTERM, unix.SIGINT), hint)
+		j.Say(mayLack, p, sig, short(came), drainsOn(p, came), hint)
 	}
 }
 
-// drainsOn is another of these signals for which a process has a handler; "SIG" where none is known. One that
-// is no runtime's is worth advice: INT is mostly Python's KeyboardInterrupt, which ends it, QUIT is Go's.
-func drainsOn(p proc.Process, came unix.Signal, these ...unix.Signal) string {
-	for _, sig := range these {
-		if sig != came && p.Handles(sig) {
+// drainsOn is another stop signal for which a process has a handler of its own; "SIG" where none is known.
+func drainsOn(p proc.Process, came unix.Signal) string {
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT} {
+		if sig != came && program.DrainsOn(&p, sig) {
 			return short(sig)
 		}
 	}

@@ -87,6 +87,13 @@ func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
 	return dumps && (sig == unix.SIGPWR || sig > unix.SIGSYS) && has(unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
 }
 
+// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be told: Python and
+// Ruby have one for INT, which ends the program, the JVM and Go have one for QUIT.
+func DrainsOn(p *proc.Process, sig unix.Signal) bool {
+	interrupts := slices.Contains([]string{"python", "ruby", "pypy"}, withoutVersion(p.Exe))
+	return p.Handles(sig) && !(sig == unix.SIGINT && interrupts) && !MayBeRuntimes(p, sig)
+}
+
 // InBackground reports whether a child bears the mark of a command in the background of a shell that
 // its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
 // Lists). It may have got a handler for one of them since. A shell ignores QUIT by itself. A child of a

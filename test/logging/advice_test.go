@@ -46,11 +46,13 @@ var advisedStarts = []advised{
 	{"--rewrite INT:TERM", "app -drain 1", "app -drain 1", "--rewrite INT:TERM", "INT"},
 	{"--rewrite QUIT:TERM", `python3 -c 'import signal as s, sys; s.signal(15, lambda *_: sys.exit()); print("ready", flush=True); s.pause()'`, "", "--rewrite QUIT:TERM", "QUIT"},
 	{"--rewrite TERM:QUIT", `perl -e '$| = 1; $SIG{QUIT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:QUIT", ""},
+	{"--rewrite TERM:INT", `perl -e '$| = 1; $SIG{INT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:INT", ""},
 	{"--rewrite TERM:INT", "node -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", ""},
 	{"--rewrite TERM:INT", "tsx -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", ""},
 	{"--second-stop ignore", "J", "J", "--second-stop ignore", "TERM TERM"},
 	{"--second-stop ignore", "dash -c 'exec J'", "J", "--second-stop ignore", "TERM INT"},
 	{"--second-stop ignore", "bash -c 'J; exit $?'", "", "--second-stop ignore", "TERM TERM"},
+	{"--forward group signals it at once", `dash -c 'trap "wait \$p; exit 7" TERM; J & p=$!; wait $p; exit 7'`, "", "--forward group", ""},
 	{"--grace gives more time", "app -drain 3", "", "--grace 1h", ""},
 	{"--grace gives more time", "dash -c 'app -drain 3; exit $?'", "", "--grace 1h", ""},
 	{"--grace gives more time", "bash -c 'app -drain 3 & wait'", "", "--grace 1h", ""},
@@ -63,8 +65,11 @@ func TestAdviceKeepsTheJob(t *testing.T) {
 		t.Run(fmt.Sprint(i, " ", a.advice), func(t *testing.T) {
 			t.Parallel()
 			grace := ""
-			if strings.HasPrefix(a.advice, "--grace") {
+			switch {
+			case strings.HasPrefix(a.advice, "--grace"):
 				grace = "--grace 1s"
+			case strings.HasPrefix(a.advice, "--forward group"):
+				grace = "--grace 8s" // the line comes after five
 			}
 			if p, _ := a.run(t, a.before, grace); !strings.Contains(p.Err(), a.advice) {
 				t.Errorf("no line says %q:\n%s", a.advice, p.Err())
@@ -74,6 +79,21 @@ func TestAdviceKeepsTheJob(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A script that ends with app & is told of --forking, which keeps the job.
+func TestForkingKeepsTheJob(t *testing.T) {
+	t.Parallel()
+	const script = "worker listen -drain 700ms -exit 7 & sleep 1"
+	p := warned{command: "sh -c '" + script + "'"}.launch(t)
+	p.Wait()
+	p.WantLogged(`exited with status 0 and left 1 process .*; if it runs on in them, give drainit the flag --forking, or start it in the foreground`, 1)
+	p = warned{command: "sh -c '" + script + "'", flags: "--forking"}.launch(t)
+	p.WaitErr(`exited with status 0 and runs on in 1 process`)
+	p.Signal(unix.SIGTERM)
+	p.Wait()
+	p.WantCount("got SIGTERM", 1)
+	p.WantCount("drained", 1)
 }
 
 // run runs a start and stops it. kept is whether the job was signalled once, and has ended as it would.

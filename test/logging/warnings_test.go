@@ -121,6 +121,8 @@ var warnedWorkers = []warned{
 
 	{command: "app -default hunter2", want: "handler"},
 	{command: "sleep 1000", comm: "sleep", want: "handler"},
+	{command: "dash -c 'app & exec tail -f /dev/null'"}, // which keeps the container open
+	{command: "tail -f /dev/null", comm: "tail", want: "handler"},
 	{command: "dash -c 'exec sleep 1000'", comm: "sleep", want: "handler"},
 	{command: "bash -c 'read line'", comm: "bash"}, // a shell does no work
 	{command: "app", signal: syscall.SIGINT, want: "adopted", says: `--rewrite INT:TERM`},
