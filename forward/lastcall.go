@@ -11,13 +11,19 @@ func (l *Ledger) addLastCall(final bool) {
 		case m.sent != nil || l.planned[m.ID]:
 		case final && l.actsUpon(m):
 			if !l.isSeenTo(m) {
-				l.add(l.delivery(m, "the kill is near"))
+				l.addLate(m, "the kill is near")
 			}
 		case l.shown.HasWriters(m.PID):
 		case m.origin == beforeStop, l.actsUpon(m) && l.isOwnCase(m):
-			l.add(l.delivery(m, "the grace period is nearly over"))
+			l.addLate(m, "the grace period is nearly over")
 		}
 	}
+}
+
+func (l *Ledger) addLate(m *record, why string) {
+	d := l.delivery(m, why)
+	d.Late = true
+	l.add(d)
 }
 
 // isSeenTo reports whether the final call leaves a process to one above it: to one that is signalled now, or

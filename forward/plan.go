@@ -124,7 +124,7 @@ func (l *Ledger) awaitPlatform(r Request, s *proc.Snapshot) {
 	for _, m := range l.shownNow() {
 		missed := m.Untouched || m.first > 1
 		if r.Purpose >= LastCall && missed && m.sent == nil && l.actsUpon(m) {
-			l.add(l.delivery(m, "the platform has not signalled it"))
+			l.addLate(m, "the platform has not signalled it")
 			continue
 		}
 		l.note(m, "the platform signals each process (--forward none)", false)

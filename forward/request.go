@@ -83,6 +83,7 @@ type Delivery struct {
 	Child   bool   // Process is drainit's child: its pid can't be another's
 	Rule    string // the reason, for the log; "": no line
 	Stop    bool   // it is the stop signal: the ledger notes it, and a stopped process is continued after it
+	Late    bool   // it comes in the last or the final call alone
 
 	OnlyIfHandled bool           // the default action would stop the process: sent only if it still handles the signal
 	Members       []proc.Process // the known members of the group

@@ -105,6 +105,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	plan := s.ledger.Plan(r, all)
 	s.promoteSuccessor()
 	made := s.deliver(plan)
+	s.journal.Late(time.Now(), made)
 	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched(), s.died)
 	_, requested := s.machine.Requested()
 	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding || r.Mode == forward.ModeNone && !requested, watched)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -246,6 +247,14 @@ func (j *Journal) Waiting(w forward.Waiting) {
 	} else {
 		j.Say(notSignalled, these, w.Rule)
 		j.Note(w.Rule, w.IDs()...)
+	}
+}
+
+// Late writes which processes were signalled in the last or the final call alone. There may be thousands.
+func (j *Journal) Late(now time.Time, made []forward.Delivery) {
+	made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !d.Late })
+	if len(made) > 0 {
+		j.Say(signalledLate, made[0].Signal, phrase{recipients(made), fieldsOf(made[0].Process)}, j.timeLeft(now))
 	}
 }
 

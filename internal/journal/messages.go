@@ -68,6 +68,7 @@ var (
 	Dropped         = Message{"signal_dropped", atDebug, "dropped %v: %s"}
 	delivered       = Message{"signal_sent", atDebug, "sent %v to %v: %s"}
 	Broadcast       = Message{"signal_sent", atWarn, "sent %v to every process that is left, signalled before or not: %v"}
+	signalledLate   = Message{"signalled_late", atWarn, "%v to %v only now, %v"}
 	refused         = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
 	NotKilled       = Message{"cannot_kill", atWarn, "%v"}
 	notSignalled    = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
