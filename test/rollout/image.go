@@ -30,7 +30,9 @@ func writeImage(dir string, programs ...string) error {
 		}
 		r.Copy("/drainit", filepath.Join(dir, "drainit"))
 		r.Text("/worker.js", file("worker.js"))
-		r.Text("/start.sh", file("start.sh"))
+		for name, text := range starts {
+			r.Text(name, text)
+		}
 	})
 	config, err2 := json.Marshal(object{
 		"architecture": runtime.GOARCH,

@@ -27,17 +27,29 @@ var contenders = []contender{
 	{"none", []string{"/bin/sh"}},
 }
 
-// mode is how the workers take jobs.
+// mode is how the workers take jobs, and are started.
 type mode struct {
 	name   string
 	atOnce int           // jobs that a worker does at a time
 	lease  time.Duration // after which interrupted jobs are given again, 0 for never
+	start  string        // the start script
+}
+
+// starts are the start scripts: without exec, with it, and with a trap that does nothing and one that passes TERM on.
+var starts = map[string]string{
+	"/start.sh": file("start.sh"),
+	"/exec.sh":  "#!/bin/sh\nexec node /worker.js\n",
+	"/trap.sh":  "#!/bin/sh\ntrap : TERM\nnode /worker.js\n",
+	"/wait.sh":  "#!/bin/sh\ntrap 'kill $c' TERM\nnode /worker.js & c=$!\nwait $c\nwait $c\n",
 }
 
 // A lease is longer than any job takes, in a drain too.
 const lease = 10 * time.Second
 
-var modes = []mode{{"one", 1, 0}, {"four", 4, 0}, {"one-lease", 1, lease}, {"four-lease", 4, lease}}
+var modes = []mode{
+	{"one", 1, 0, "/start.sh"}, {"four", 4, 0, "/start.sh"}, {"one-lease", 1, lease, "/start.sh"}, {"four-lease", 4, lease, "/start.sh"},
+	{"exec", 1, 0, "/exec.sh"}, {"trap", 1, 0, "/trap.sh"}, {"wait", 1, 0, "/wait.sh"},
+}
 
 // manifest returns what a contender is tried with, and the patch that makes it a Deployment of this name.
 func manifest(c contender, m mode, name, dir string) (yaml, patch string, err error) {
@@ -54,6 +66,6 @@ func manifest(c contender, m mode, name, dir string) (yaml, patch string, err er
 		}
 		command = "command: " + string(words)
 	}
-	fill := strings.NewReplacer("@NAME@", name, "@IMAGE@", image, "@COMMAND@", command, "@AT_ONCE@", fmt.Sprint(m.atOnce), "@DIR@", dir)
+	fill := strings.NewReplacer("@NAME@", name, "@IMAGE@", image, "@COMMAND@", command, "@AT_ONCE@", fmt.Sprint(m.atOnce), "@DIR@", dir, "@START@", m.start)
 	return yaml, fill.Replace(file("patch.yaml")), nil
 }
