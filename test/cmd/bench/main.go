@@ -34,6 +34,7 @@ type plan struct {
 	lenient bool   // no aim is judged: the figures say nothing
 	only    string // the measures to take, all if empty
 	beside  string // another drainit to run beside, none if empty
+	to      string // a page whose table is written anew, none if empty
 	dir     string // for what is built, and gone at the end
 }
 
@@ -69,6 +70,7 @@ func main() {
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
 	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
+	flag.StringVar(&p.to, "to", "", "write the table into this page (docs/method.md), in place of the one that is there")
 	flag.Parse()
 	fail(run(p))
 }
@@ -130,9 +132,13 @@ func run(p plan) (err error) {
 		measure.take()
 	}
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	fmt.Printf("%s, Linux %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), strings.TrimSpace(string(kernel)),
+	head := fmt.Sprintf("%s, Linux %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), strings.TrimSpace(string(kernel)),
 		runtime.NumCPU(), runtime.Version(), time.Since(began).Seconds())
+	fmt.Print(head)
 	b.print(os.Stdout)
+	if p.to != "" {
+		must(b.writeTo(p.to, head))
+	}
 	if p.lenient {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -212,6 +214,28 @@ func duration(d time.Duration) string {
 		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 	}
 	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+// benched is a table of the bench in a page, with the line above it.
+var benched = regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d, Linux .*\n\n(\|.*\n)+`)
+
+// writeTo writes the table into a page, in place of the one that is there.
+func (b *bench) writeTo(page, head string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	if len(benched.FindAllIndex(text, -1)) != 1 {
+		return fmt.Errorf("%s has no table of the bench, or several", page)
+	}
+	made := head
+	for r, row := range b.rows {
+		made += "| " + strings.Join(row, " | ") + " |\n"
+		if r == 0 {
+			made += strings.Repeat("|---", len(row)) + "|\n"
+		}
+	}
+	return os.WriteFile(page, benched.ReplaceAllLiteral(text, []byte(made)), 0o644)
 }
 
 // print writes the table so that it is read as well here as in Markdown.
