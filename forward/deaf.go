@@ -69,7 +69,7 @@ func (l *Ledger) passBelowDeaf() {
 				l.BlockedTraps = append(l.BlockedTraps, BlockedTrap{m.Process, *these[0]})
 			}
 		}
-		l.pass(these, "below "+m.String()+", which "+why, !certain || m.sent == nil)
+		l.pass(these, m.String()+" above "+why, !certain || m.sent == nil)
 	}
 }
 

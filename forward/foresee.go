@@ -13,6 +13,8 @@ type Foreseen struct {
 	Now    bool        // at once, or when a process above it has died of the signal or can't act upon it
 	Rule   string      // the reason why it is signalled now, or waits
 	Else   Purpose     // the call that would signal it otherwise; Stop for none
+	Advice string      // what would have it signalled at once in place of that, "" for nothing
+	Left   bool        // it is left to another, and has its turn at once if that one ends and passes nothing on
 }
 
 // Foresee plays a stop of a snapshot. A process without a handler dies of the signal at once, all others live
@@ -22,7 +24,7 @@ func Foresee(self int, r Request, s *proc.Snapshot) map[proc.ID]Foreseen {
 	all, busy := foresee(self, r, s, true), foresee(self, r, s, false)
 	for id, f := range all {
 		if f.Now {
-			f.Else = busy[id].Else
+			f.Else, f.Advice = busy[id].Else, busy[id].Advice
 			all[id] = f
 		}
 	}
@@ -38,7 +40,8 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 			for _, p := range d.Reached() {
 				f := Foreseen{Signal: d.Signal, Now: true, Rule: d.Rule}
 				if r.Purpose > Orphans {
-					f = Foreseen{Signal: d.Signal, Rule: all[p.ID].Rule, Else: r.Purpose}
+					f = all[p.ID]
+					f.Signal, f.Else, f.Advice = d.Signal, r.Purpose, l.advice(l.living[p.PID])
 				}
 				all[p.ID] = f
 			}
@@ -46,7 +49,8 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 		for _, w := range l.Waiting {
 			for _, p := range w.Processes {
 				if r.Purpose == Orphans {
-					all[p.ID] = Foreseen{Rule: w.Rule}
+					to := l.leftTo(l.living[p.PID])
+					all[p.ID] = Foreseen{Rule: w.Rule, Left: to.how == itsBusiness && to.record != nil && w.Rule == to.words()}
 				}
 			}
 		}

@@ -79,7 +79,7 @@ func (l *Ledger) whyCertain(m *record) string {
 	}
 	switch {
 	case !l.survives(m, passed):
-		return "it lives without handling " + signals.Name(passed) + ", so that no process has sent it that"
+		return "it has no " + signals.Name(passed) + " handler and still lives, so no process has sent it that"
 	case l.groupMayHave(m):
 		return ""
 	case parent == nil && !l.forgot && !l.anySent((*record).mayHaveHandled):

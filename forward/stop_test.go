@@ -20,10 +20,10 @@ var stops = []struct {
 	{name: "sh -c app", worker: "sh(app*)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: its parent sh has no handler and dies of it; successor app; app exits; snapshot`},
 	{name: "sh -c app, where the application handles nothing", worker: "sh(app)", script: `
-		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: it lives without handling SIGTERM; app dies of TERM; snapshot`},
+		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: it has no SIGTERM handler and still lives; app dies of TERM; snapshot`},
 	{name: "a shell in a shell in a shell", worker: "sh1(sh2(bash(app*)))", script: `
-		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM: it lives without handling SIGTERM; successor sh2;
-		sh2 dies of TERM; snapshot; sent bash TERM: it lives without handling SIGTERM; successor bash;
+		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM: it has no SIGTERM handler and still lives; successor sh2;
+		sh2 dies of TERM; snapshot; sent bash TERM: it has no SIGTERM handler and still lives; successor bash;
 		bash dies of TERM; snapshot; sent app TERM: its parent bash has no handler and dies of it; successor app`},
 	{name: "npm start: npm may have signalled the application with its shell", worker: "npm*(sh(app*))", script: `
 		sent npm TERM; sh dies of TERM; snapshot; snapshot; npm dies of TERM; snapshot;
@@ -46,11 +46,11 @@ var stops = []struct {
 	{name: "what a shell without a trap started is no clean-up", worker: "sh(app*)", script: `
 		sent sh TERM; sh starts next*; sh dies of TERM; snapshot; sent app TERM; sent next TERM: its parent is not known, and no process that was signalled had a handler; successor app`},
 	{name: "what lives without a handler was signalled by none", worker: "sh(app, tail)", script: `
-		sent sh TERM; tail dies of TERM; sh dies of TERM; snapshot; sent app TERM: it lives without handling SIGTERM`},
+		sent sh TERM; tail dies of TERM; sh dies of TERM; snapshot; sent app TERM: it has no SIGTERM handler and still lives`},
 	{name: "what works without a handler may have been asked to stop by a trap, and has ten seconds", worker: "bash*(app)", script: `
-		sent bash TERM; bash exits; snapshot; snapshot; ten seconds; snapshot; sent app TERM: it lives without handling SIGTERM`},
+		sent bash TERM; bash exits; snapshot; snapshot; ten seconds; snapshot; sent app TERM: it has no SIGTERM handler and still lives`},
 	{name: "a helper without a handler waits for those that drain", worker: "sh(app*, helper)", script: `
-		sent sh TERM; sh dies of TERM; snapshot; sent app TERM; successor app; snapshot; app exits; snapshot; sent helper TERM: it lives without handling SIGTERM`},
+		sent sh TERM; sh dies of TERM; snapshot; sent app TERM; successor app; snapshot; app exits; snapshot; sent helper TERM: it has no SIGTERM handler and still lives`},
 	{name: "a trap that becomes the stop command may have signalled what is below it", worker: "bash*(app*)", script: `
 		sent bash TERM; bash runs ctl; snapshot; bash exits; snapshot; snapshot; last call; sent app TERM: the grace period is nearly over`},
 	{name: "a handler that has gone when the signal comes may have passed it on", worker: "sh(app*(child*))", script: `
@@ -67,7 +67,7 @@ var stops = []struct {
 	{name: "what is below a daemon is the daemon's business", worker: "app*", others: "pm2*(web*)", script: `
 		sent app TERM; app exits; snapshot; sent pm2 TERM; web loses TERM; pm2 exits; snapshot`},
 	{name: "below a daemon that lives no process's turn has come", worker: "app*", others: "pm2*(sh(web))", script: `
-		sent app TERM; sh dies of TERM; snapshot; app exits; snapshot; sent pm2 TERM; snapshot; pm2 exits; snapshot; sent web TERM: it lives without handling SIGTERM`},
+		sent app TERM; sh dies of TERM; snapshot; app exits; snapshot; sent pm2 TERM; snapshot; pm2 exits; snapshot; sent web TERM: it has no SIGTERM handler and still lives`},
 	{name: "a daemon that left in order has signalled its own", worker: "app*", others: "pm2*(web*)", script: `
 		sent app TERM; pm2 exits; snapshot; app exits; snapshot`},
 	{name: "all that a daemonized worker left", others: "redis*(io*), sh(app*), tail", script: `

@@ -36,6 +36,7 @@ type Config struct {
 	Given             []string        // each flag and variable that set one of these, for the log
 	Warning           string          // about the worker's limit, to be logged
 	Doubts            []string        // about other settings, to be logged
+	Record            *Record         // of a rehearsal; nil: nothing is recorded
 
 	stops []unix.Signal // all that begin the stop
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -49,6 +50,7 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	err := s.sys.Send(*d)
 	if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
 		s.ledger.Sent(*d, tick)
+		s.cfg.Record.sent(*d, time.Since(s.journal.StopBegan()))
 		for _, p := range d.Reached() {
 			s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)
 		}

@@ -165,7 +165,9 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
 		s.journal.Announce(now, a, s.left)
 	case machine.AnnounceOver, machine.AnnounceForce:
-		s.journal.Killing(a.Kind == machine.AnnounceForce, s.left())
+		left := s.left()
+		s.cfg.Record.killed(left.All)
+		s.journal.Killing(a.Kind == machine.AnnounceForce, left)
 	default:
 		s.journal.Announce(now, a, s.left)
 	}

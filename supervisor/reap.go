@@ -70,6 +70,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	}
 	s.ledger.Exited(child.PID, child.Status)
 	s.journal.Ended(worker.Exit{WaitEvent: child})
+	s.cfg.Record.ended(child, time.Since(s.journal.StopBegan()))
 	s.warnDeath(child)
 	by := child.TermSignal()
 	_, requested := s.machine.Requested()

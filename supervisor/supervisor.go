@@ -37,9 +37,11 @@ import (
 
 // Outcome says how drainit must end.
 type Outcome struct {
-	Status      int      // 0 to 255
-	Interrupted bool     // drainit must die of INT (term.EndByInterrupt)
-	Notes       *os.File // title.Notes; nil for none
+	Status      int  // 0 to 255
+	Interrupted bool // drainit must die of INT (term.EndByInterrupt)
+	// How a worker that was started ended, and whether a stop was requested.
+	Worker    worker.Worker
+	Requested bool
 }
 
 // Supervisor is the loop. It is one goroutine, so nothing here needs a lock. It must run on the locked main
@@ -91,9 +93,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
 	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
-	outcome := s.run()
-	outcome.Notes = s.journal.Notes
-	return outcome
+	return s.run()
 }
 
 func (s *Supervisor) run() Outcome {
@@ -113,7 +113,10 @@ func (s *Supervisor) run() Outcome {
 	s.begin()
 	s.loop()
 	s.job.InterruptGroup()
-	return s.exitCode()
+	outcome := s.exitCode()
+	outcome.Worker = *s.worker
+	_, outcome.Requested = s.machine.Requested()
+	return outcome
 }
 
 // prepare sets up what the worker must find when it starts.
@@ -216,15 +219,15 @@ const (
 // awaitReady has the loop publish that the worker is ready, once it is, and say so where that takes long. It ends with
 // that, or with the worker.
 func (s *Supervisor) awaitReady() {
-	for wait := time.Second / 10; s.health.Load().Phase <= phase.Quiet; wait = min(2*wait, time.Second) {
-		if s.cfg.Ready.Holds() {
-			s.ready.Store(isReady)
 	const usual = 30 * time.Second
 	late := time.AfterFunc(usual, func() {
 		s.ready.CompareAndSwap(notReady, overdue)
 		s.queue.Wake()
 	})
 	defer late.Stop()
+	for wait := time.Second / 10; s.health.Load().Phase <= phase.Quiet; wait = min(2*wait, time.Second) {
+		if s.cfg.Ready.Holds() {
+			s.ready.Store(isReady)
 			s.queue.Wake()
 			return
 		}
@@ -232,9 +235,6 @@ func (s *Supervisor) awaitReady() {
 	}
 }
 
-// exitCode is how drainit ends: with the worker's status, but never with 0 if a stop was requested and a
-// process had to be killed.
-func (s *Supervisor) exitCode() Outcome {
 // noteReady publishes that the worker is ready, or says that it is not.
 func (s *Supervisor) noteReady() {
 	if s.ready.CompareAndSwap(overdue, notReady) {
@@ -245,6 +245,9 @@ func (s *Supervisor) noteReady() {
 	s.journal.Ready(time.Since(s.worker.Began))
 }
 
+// exitCode is how drainit ends: with the worker's status, but never with 0 if a stop was requested and a
+// process had to be killed.
+func (s *Supervisor) exitCode() Outcome {
 	const interrupted, killed = 128 + int(unix.SIGINT), 128 + int(unix.SIGKILL)
 	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
 	status := killed

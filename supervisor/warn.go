@@ -133,6 +133,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	}
 	lacks, certain := diag.LacksHandler(died, c.signal)
 	if took := time.Since(c.at); lacks && (certain && took <= onABusyMachine || took <= within) {
+		s.cfg.Record.lacks(died, certain)
 		s.journal.NoHandler(died, c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
 	}
 }

@@ -1,7 +1,8 @@
 # fish completion of drainit. Made by: go test ./internal/cli -run TestCompletion -update
-set -l verbs status quiet resume stop plan 
-complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-file --ready-port --termination-log --log-level)'
-complete -c drainit -n __fish_is_first_token -a "$verbs"
+set -l verbs status quiet resume stop 
+complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs plan" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-file --ready-port --termination-log --log-level --settle --during --check)'
+complete -c drainit -x -n "__fish_seen_subcommand_from plan" -a '(__fish_complete_subcommand --fcs-skip=2 -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-file --ready-port --termination-log --log-level --settle --during --check)'
+complete -c drainit -n __fish_is_first_token -a "$verbs plan"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s t -l grace -x -d "from the first stop signal to SIGKILL (default 35s)"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-delay -x -d "be quiet this long before the worker is signalled"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l second-stop -x -a 'force ignore' -d "at a second stop signal: force (default) or ignore"
@@ -13,7 +14,7 @@ complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l health-addr -
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l log-format -x -a 'auto json text' -d "json, text, or auto: text on a terminal (default)"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s v -l verbose -d "log each signal, and why a process is not signalled"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-signal -x -a 'QUIT HUP USR1 USR2 WINCH' -d "also begins the stop, as TERM and INT do; repeatable"
-complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l forward -x -a 'auto group worker' -d "auto (default), group, worker: it alone, or none"
+complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l forward -x -a 'auto group worker none' -d "auto (default), group, worker: it alone, or none"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s c -l single-child -d "--forward worker"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s p -l parent-death-signal -x -a 'TERM INT KILL' -d "sent to drainit when its own parent dies"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l ready-file -r -F -d "not ready until FILE exists"
@@ -35,4 +36,9 @@ complete -c drainit -n "__fish_seen_subcommand_from resume" -l pid -x
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l force
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l wait
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l pid -x
+complete -c drainit -n "__fish_seen_subcommand_from plan" -l settle -x
+complete -c drainit -n "__fish_seen_subcommand_from plan" -l during -x
+complete -c drainit -n "__fish_seen_subcommand_from plan" -l check -x
+complete -c drainit -n "__fish_seen_subcommand_from plan" -l allow-uncertain
+complete -c drainit -n "__fish_seen_subcommand_from plan" -l json
 complete -c drainit -n "__fish_seen_subcommand_from plan" -l pid -x

@@ -34,14 +34,8 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
-	run, plans := supervisor.Run, isPlan(args)
-	if plans {
-		args, run = args[1:], func(cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log) supervisor.Outcome {
-			return inspect.Rehearse(cfg, queue, log, func(line error) { fail(line, "", stderr) })
-		}
-	}
 	o, err := parse(args, environ)
-	if file := o.config.TerminationLog; plans || !o.ownLog && os.Getpid() != 1 && exists(file) && !inspect.RunsContainer() {
+	if file := o.config.TerminationLog; o.plan != nil || !o.ownLog && os.Getpid() != 1 && exists(file) && !inspect.RunsContainer() {
 		o.config.TerminationLog = "" // it is for what became of the container's worker
 	}
 	more := ""
@@ -65,7 +59,10 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	}
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
-	return run(o.config, queue, log)
+	if o.plan != nil {
+		return inspect.Rehearse(*o.plan, o.config, queue, log, func(line error) { fail(line, "", stderr) })
+	}
+	return supervisor.Run(o.config, queue, log)
 }
 
 func exists(file string) bool {

@@ -11,7 +11,7 @@ import (
 
 // wordsOf are the values of the settings that take one of a few words.
 var wordsOf = map[string]string{
-	"second-stop": "force ignore", "forward": "auto group worker", "log-format": "auto json text", "log-level": "error warn info debug",
+	"second-stop": "force ignore", "forward": "auto group worker none", "log-format": "auto json text", "log-level": "error warn info debug",
 	"stop-signal": "QUIT HUP USR1 USR2 WINCH", "parent-death-signal": "TERM INT KILL",
 }
 
@@ -46,10 +46,11 @@ func TestCompletion(t *testing.T) {
 	for i, v := range verbs {
 		verbs[i].Flags = slices.DeleteFunc(slices.Clone(entries), func(e helpEntry) bool { return e.Name == "" || e.Verb != "" && e.Verb != v.Name })
 	}
+	ofPlan := slices.DeleteFunc(slices.Clone(entries), func(e helpEntry) bool { return e.Name == "" || e.Verb != verbPlan })
 	valued := slices.DeleteFunc(slices.Clone(options), func(e helpEntry) bool { return e.Arg == "" })
 	for _, name := range []string{"drainit.bash", "_drainit", "drainit.fish"} {
 		var b strings.Builder
-		if err := page.ExecuteTemplate(&b, name, map[string]any{"Options": options, "Valued": valued, "Verbs": verbs}); err != nil {
+		if err := page.ExecuteTemplate(&b, name, map[string]any{"Options": options, "Valued": valued, "Verbs": verbs, "OfPlan": ofPlan}); err != nil {
 			t.Fatal(err)
 		}
 		wantFile(t, filepath.Join("../../docs/completion", name), b.String(), "TestCompletion")

@@ -40,9 +40,9 @@ Subcommands, for the drainit of this container, or the one with --pid N
   quiet [--sleep DUR]       send TSTP; return when quiet, or after DUR
   resume                    send CONT
   stop [--force] [--wait]   send TERM; --force kills; --wait waits for the end
-  plan                      run COMMAND, print the plan of a stop, and stop it
+  plan [--settle DUR] [--during CMD] [--check CMD] [--allow-uncertain] [--json]
+                            rehearse a stop of COMMAND: 0 if it drains
 
-DUR is 25s or 25, in seconds; --grace takes infinity too. Each flag with a value
-can be set in the environment: --grace is DRAINIT_GRACE. man drainit has it all.
+DUR is 25s or 25. In the environment --grace is DRAINIT_GRACE. More: man drainit
 Exit status: the worker's, 128+n for signal n, 137 killed, 125 drainit failed.
 `

@@ -77,8 +77,8 @@ func (e helpEntry) Variable() string {
 
 var (
 	flagLine = regexp.MustCompile(`^  (?:-(\w), |    )--([a-z-]+)(?: ([A-Z:]+))?  +(.+)$`)
-	verbLine = regexp.MustCompile(`^  ([a-z]+)((?: \[--[a-z]+(?: [A-Z]+)?\])*)  +(.+)$`)
-	verbFlag = regexp.MustCompile(`--([a-z]+)(?: ([A-Z]+))?`)
+	verbLine = regexp.MustCompile(`^  ([a-z]+)((?: \[--[a-z-]+(?: [A-Z]+)?\])*)(?:  +(.+))?$`) // else its text is the next line
+	verbFlag = regexp.MustCompile(`--([a-z-]+)(?: ([A-Z]+))?`)
 )
 
 // helpEntries are the flags, and the verbs with theirs, in the order of the help.
@@ -94,7 +94,7 @@ func helpEntries() (options, verbs []helpEntry) {
 			for _, flag := range verbFlag.FindAllStringSubmatch(found[2], -1) {
 				verbs = append(verbs, helpEntry{Verb: found[1], Name: flag[1], Arg: flag[2]})
 			}
-		} else {
+		} else if !strings.HasPrefix(line, " ") {
 			section = line
 		}
 	}
@@ -115,6 +115,9 @@ func TestHelp(t *testing.T) {
 	}
 	newFlags(new(options)).VisitAll(take(""))
 	taken = append(taken, helpEntry{Verb: verbPlan}.spelled())
+	ofPlan := newFlagSet("")
+	addPlanFlags(ofPlan, new(inspect.Rehearsal))
+	ofPlan.VisitAll(take(verbPlan))
 	for _, verb := range inspect.Verbs {
 		taken = append(taken, helpEntry{Verb: verb}.spelled())
 		verbFlags(&inspect.Request{Verb: verb}).VisitAll(take(verb))

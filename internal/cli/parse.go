@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/inspect"
 	"drainit/internal/logx"
 	"drainit/internal/signals"
 	"drainit/supervisor"
@@ -25,7 +26,8 @@ type options struct {
 	level   zapcore.Level
 	ownLog  bool // --termination-log is given
 	version bool
-	pause   bool // no worker, as a pod's first container
+	pause   bool               // no worker, as a pod's first container
+	plan    *inspect.Rehearsal // nil: the worker is run for good
 }
 
 // defaults are the options where nothing is given. Then the platform is probably at its default, too, and
@@ -80,6 +82,10 @@ func newFlagSet(name string) *pflag.FlagSet {
 func parse(args, environ []string) (*options, error) {
 	o := defaults()
 	f := newFlags(o)
+	if len(args) > 0 && args[0] == verbPlan {
+		o.plan, args = &inspect.Rehearsal{Settle: time.Second}, args[1:]
+		addPlanFlags(f.FlagSet, o.plan)
+	}
 	err := f.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -102,6 +108,8 @@ func parse(args, environ []string) (*options, error) {
 	switch {
 	case clash:
 		return o, errors.New("-g, -c and --forward say which processes get a signal: give one of them")
+	case o.pause && o.plan != nil:
+		return o, errors.New("--pause runs no COMMAND, and plan rehearses the stop of one")
 	case o.pause && f.NArg() > 0:
 		return o, fmt.Errorf("--pause runs no COMMAND, and was given %q", f.Arg(0))
 	}
@@ -129,6 +137,9 @@ func (o *options) apply(f *flags, environ []string) error {
 				return fmt.Errorf("%s: %w", source, err)
 			}
 			o.config.Given = append(o.config.Given, source+"="+v)
+			if m := milliseconds(v); s.lasts && m != "" {
+				o.config.Doubts = append(o.config.Doubts, source+"="+v+m)
+			}
 		}
 		switch {
 		case s.name == "termination-log":
@@ -137,9 +148,6 @@ func (o *options) apply(f *flags, environ []string) error {
 			o.config.Limit = 0 // it was known when that was written
 		case s.name == "grace":
 			o.adopt(own)
-			if m := milliseconds(v); s.lasts && m != "" {
-				o.config.Doubts = append(o.config.Doubts, source+"="+v+m)
-			}
 		case s.name == "forward" && o.config.Mode == forward.ModeNone:
 			o.config.Unsent = "Heroku, as DYNO says"
 			if len(values) > 0 {
@@ -151,6 +159,7 @@ func (o *options) apply(f *flags, environ []string) error {
 		o.config.Limit = herokuLimit
 	}
 	o.config.Warning = o.warning(own)
+	o.config.Doubts = append(o.config.Doubts, unknown(environ, f.settings)...)
 	if c := &o.config; c.Unsent != "" && c.StopDelay > 0 {
 		c.Doubts = append(c.Doubts, fmt.Sprintf("a stop delay of %v has no effect, since the platform signals each process itself (%s)", c.StopDelay, c.Unsent))
 		c.StopDelay = 0
@@ -159,7 +168,6 @@ func (o *options) apply(f *flags, environ []string) error {
 		o.config.Given = append(o.config.Given, "--warn-reaped")
 	}
 	return nil
-	o.config.Doubts = append(o.config.Doubts, unknown(environ, f.settings)...)
 }
 
 // workerEnv is the environment without drainit's own variables, which are not meant for a drainit

@@ -32,17 +32,20 @@ func configOf(pid int) (supervisor.Config, error) {
 	args, _ := proc.ReadWhole(pid, "cmdline")
 	environ, failed := proc.ReadWhole(pid, "environ")
 	given := strings.Split(strings.TrimSuffix(args, "\x00"), "\x00")[1:]
-	if isPlan(given) {
-		given = given[1:]
-	}
 	o, err := parse(given, strings.Split(environ, "\x00"))
 	return o.config, cmp.Or(failed, err)
 }
 
-// verbPlan runs a worker, unlike the other verbs.
+// verbPlan runs a worker, unlike the other verbs: it has drainit's flags, and its own.
 const verbPlan = "plan"
 
-func isPlan(args []string) bool { return len(args) > 0 && args[0] == verbPlan }
+func addPlanFlags(fs *pflag.FlagSet, r *inspect.Rehearsal) {
+	fs.BoolFunc("json", "", into(&r.JSON, parseBool))
+	fs.Func("settle", "", into(&r.Settle, parseDelay))
+	fs.StringVar(&r.During, "during", "", "")
+	fs.StringVar(&r.Check, "check", "", "")
+	fs.BoolFunc("allow-uncertain", "", into(&r.AllowUncertain, parseBool))
+}
 
 // parseVerb reads the verb that args begin with, and its flags. pid is drainit's own: as PID 1 it
 // has no other to ask. The error is pflag.ErrHelp, or one line that also says how to run a command

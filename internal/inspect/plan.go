@@ -34,6 +34,7 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	p, ok := all.Process(pid)
 	w := forward.Worker{PID: pid, PGID: pid, Gone: !ok || !p.Alive(), Daemonizes: cfg.Forking}
 	plan := forward.Foresee(d.PID, forward.Request{Signal: stop, Mode: cfg.Mode, Worker: w, Tick: proc.Ticks()}, all)
+	r.stop = stop
 	above := make(map[int]string) // the pids from the top to each
 	var hidden []proc.Process
 	for i := range r.Processes {
@@ -42,7 +43,8 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 		row.indent = strings.Repeat("  ", strings.Count(above[row.PPID], "/"))
 		p, _ := all.Process(row.PID)
 		if row.Stop = "not known: it hangs in the kernel"; p.Alive() {
-			row.OnStop, row.OnQuiet, row.Stop = p.On(stop), p.On(quiet), words(cfg, stop, plan[p.ID])
+			row.foreseen = plan[p.ID]
+			row.OnStop, row.OnQuiet, row.Stop = p.On(stop), p.On(quiet), words(cfg, stop, row.foreseen)
 			if p.Exe == "" || !p.IsTold() {
 				hidden = append(hidden, p)
 			}
@@ -67,14 +69,21 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 }
 
 // words are what a stop would do with a process.
-func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) (words string) {
-	if words = f.Rule; f.Now && cfg.StopDelay > 0 {
-		words = fmt.Sprintf("after the stop delay of %v, %s", cfg.StopDelay, words)
-	} else if f.Now {
-		words = "now, " + words
+func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
+	words, otherwise, when := f.Rule, "", "now"
+	if cfg.StopDelay > 0 {
+		when = fmt.Sprintf("after the stop delay of %v", cfg.StopDelay)
 	}
 	if f.Now && f.Signal != stop {
-		words = signals.Name(f.Signal) + " " + words
+		when = signals.Name(f.Signal) + " " + when
+	}
+	switch {
+	case f.Now && f.Else != forward.Stop:
+		words, otherwise = fmt.Sprintf("%s, if asleep (%s)", when, words), "if busy, "
+	case f.Now:
+		words = when + ": " + words
+	case f.Left:
+		words += "; at once if that ends without passing it on"
 	}
 	last, final := machine.Calls(cfg.Grace, cfg.Limit)
 	switch {
@@ -85,21 +94,25 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) (words s
 	case f.Else == forward.Stop:
 		return words
 	case cfg.Grace == machine.Forever:
-		return words + "; else never: the grace period is infinite"
+		return words + "; " + cmp.Or(otherwise, "else ") + "never: the grace period is infinite"
 	case f.Else == forward.LastCall:
 		final = last
 	}
-	return fmt.Sprintf("%s; else %v before SIGKILL", words, cfg.Grace-final)
+	return fmt.Sprintf("%s; %sat the latest %v before SIGKILL", words, otherwise, cfg.Grace-final)
 }
 
-// planText is the plan for people.
-func (r report) planText() string {
+// head is the line about a stop's times.
+func (r report) head() string {
 	ends := "no SIGKILL, as the grace period is infinite"
 	if r.Plan["grace_s"] != nil {
 		ends = fmt.Sprintf("the last call after %vs, the final call after %vs, SIGKILL after %vs", r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"])
 	}
-	text := fmt.Appendf(nil, "a stop by %v: %s\n", r.Plan["stop_signal"], ends)
-	text = fmt.Appendf(text, "%7s %-10v %-10v %-20s STOP\n", "PID", r.Plan["stop_signal"], r.Plan["quiet_signal"], "COMMAND")
+	return fmt.Sprintf("a stop by %v: %s\n", r.Plan["stop_signal"], ends)
+}
+
+// planText is the plan for people.
+func (r report) planText() string {
+	text := fmt.Appendf([]byte(r.head()), "%7s %-10v %-10v %-20s STOP\n", "PID", r.Plan["stop_signal"], r.Plan["quiet_signal"], "COMMAND")
 	for _, p := range r.Processes {
 		text = fmt.Appendf(text, "%7d %-10s %-10s %-20s %s\n", p.PID, p.OnStop, p.OnQuiet, p.indent+p.Comm, p.Stop)
 	}
@@ -115,7 +128,7 @@ func (r *report) addNotes(text string) {
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		p.Stop += notes[fmt.Sprint(p.id)] + cmp.Or(notes[fmt.Sprint(proc.ID{PID: p.PID})], p.ended) // of an end drainit knows the pid alone
+		p.Stop += notes[fmt.Sprint(p.id)] + notes[fmt.Sprint(proc.ID{PID: p.PID})] // of an end drainit knows the pid alone
 		p.Stop = strings.TrimPrefix(p.Stop, " | ")
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
@@ -33,6 +36,7 @@ type report struct {
 
 	word     string        // the phase, for people
 	stopping time.Duration // since the stop began
+	stop     unix.Signal   // of a plan
 }
 
 // reported is a process below drainit.
@@ -46,9 +50,10 @@ type reported struct {
 	OnStop  string `json:"on_stop,omitempty"`  // in a plan: what it does with the stop signal
 	OnQuiet string `json:"on_quiet,omitempty"` // and with TSTP
 	Stop    string `json:"stop,omitempty"`     // what a stop would do with it, or has done
-	id      proc.ID
-	indent  string
-	ended   string // in a rehearsal: the note of its end
+	happened
+	id       proc.ID
+	indent   string
+	foreseen forward.Foreseen
 }
 
 // status prints the status that is asked for.

@@ -34,17 +34,16 @@ type Journal struct {
 	// The first delivery of a stop, the zero one for none, and how many processes were sent one.
 	firstStop forward.Delivery
 	stopsSent int
-	exited    bool   // a line says that the worker exited by itself and left something
-	why       string // a value of the field reason: why what was left was killed, "" where it was not
-	stuck     bool   // not all victims have ended: then the end names none
-	file      string // for the termination message, "" for none
-	noted     int    // lines of Notes
-	notes     *bufio.Writer
+	exited    bool          // a line says that the worker exited by itself and left something
+	why       string        // a value of the field reason: why what was left was killed, "" where it was not
+	stuck     bool          // not all victims have ended: then the end names none
+	file      string        // for the termination message, "" for none
+	noted     int           // lines of notes
+	notes     *bufio.Writer // to a file in memory (title.Notes), nil for none
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
-	Asker   string   // who has run drainit stop --force, "" for none
-	Killed  Kill     // the zero one until then
-	Notes   *os.File // title.Notes; nil for none
+	Asker   string // who has run drainit stop --force, "" for none
+	Killed  Kill   // the zero one until then
 }
 
 // New returns a journal that has written no line.
@@ -96,10 +95,9 @@ func (j *Journal) Note(words string, these ...proc.ID) {
 	if j.machine.Phase() < phase.Draining || j.noted > most {
 		return
 	}
-	if j.noted += len(these); j.Notes == nil {
+	if j.noted += len(these); j.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
-		j.Notes = os.NewFile(uintptr(fd), title.Notes)
-		j.notes = bufio.NewWriter(j.Notes)
+		j.notes = bufio.NewWriter(os.NewFile(uintptr(fd), title.Notes))
 	}
 	line := fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
 	for _, id := range these {

@@ -14,8 +14,8 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/phase"
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 	"drainit/internal/ready"
+	"drainit/internal/signals"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
@@ -32,7 +32,6 @@ func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
 	j.last(endEarly, true, Came(sig), ending(reasonStop, status))
 }
 
-// Announce writes the line of an action that needs no more than what is alive.
 // NotReady writes that a worker is not ready after some time, with what is awaited.
 func (j *Journal) NotReady(after time.Duration, awaited ready.Condition) {
 	j.Once(notReady, logx.Round(after), awaited)
@@ -45,6 +44,7 @@ func (j *Journal) Ready(after time.Duration) {
 	}
 }
 
+// Announce writes the line of an action that needs no more than what is alive.
 func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	switch a.Kind {
 	case machine.AnnounceSignaled: // the end of a stop delay, when the worker is sent the stop signal

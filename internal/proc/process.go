@@ -92,18 +92,18 @@ func (p *Process) Handles(sig unix.Signal) bool { return (p.Handled | p.Awaited)
 // Ignores reports whether the process ignores a signal and does not wait for it.
 func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
 
-// Blocks, Ignores and Dies are words of On: the process keeps the signal pending, drops it, or ends by it.
-const Blocks, Ignores, Dies = "blocks", "ignores", "dies"
+// Words of On: the process has a handler, keeps the signal pending, drops it, or ends by it.
+const Handles, Blocks, Ignores, Dies, NotKnown = "handles", "blocks", "ignores", "dies", "not known"
 
 // On says in a word how the process treats a signal.
 func (p *Process) On(sig unix.Signal) string {
 	switch {
 	case !p.IsTold():
-		return "not known"
+		return NotKnown
 	case (p.Blocked &^ p.Awaited).Has(sig):
 		return Blocks
 	case p.Handles(sig):
-		return "handles"
+		return Handles
 	case p.Ignores(sig), p.NestedInit, sig == unix.SIGWINCH, sig == unix.SIGCONT:
 		return Ignores
 	case signals.StopsByDefault(sig):

@@ -31,6 +31,11 @@ func TestCompletion(t *testing.T) {
 				"drainit stop --for":                "--force",
 				"drainit -t 5 --forking sha256su":   "sha256sum",
 				"drainit --forward worker -- mkfif": "mkfifo",
+				"drainit pla":                       "plan",
+				"drainit plan --allow-un":           "--allow-uncertain",
+				"drainit plan --gra":                "--grace",
+				"drainit plan --settle 5s sha256su": "sha256sum",
+				"drainit plan -t 5 -- mkfif":        "mkfifo",
 			} {
 				cmd := exec.Command(path, "-c", script)
 				cmd.Env = append(cmd.Environ(), "DIR="+harness.Repo("docs", "completion"), "LINE="+line, "WANT="+want)

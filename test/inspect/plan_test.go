@@ -1,9 +1,13 @@
 package inspect
 
 import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -24,8 +28,8 @@ func TestPlanGoesByDrainitsSettings(t *testing.T) {
 		c.Ask("status", "--plan").Want(0, `\Arunning: drainit\[\d+\], 4 processes below it\n`+
 			`a stop by SIGQUIT: the last call after 30s, the final call after 38s, SIGKILL after 40s\n`+
 			` +PID SIGQUIT +SIGUSR1 +COMMAND +STOP\n`+
-			row+`handles +handles +perl +now, the worker\n`+
-			row+`handles +dies +  perl +left to perl\[\d+\]; else 2s before SIGKILL\n`+
+			row+`handles +handles +perl +now: the worker\n`+
+			row+`handles +dies +  perl +left to perl\[\d+\]; at once if that ends without passing it on; at the latest 2s before SIGKILL\n`+
 			row+`dies +dies +    perl +not while perl\[\d+\] lives: it would only die of the signal\n`+
 			row+`ignores +dies +  perl +not while perl\[\d+\] lives: it (does not act upon|would only die of) the signal\n\z`, "")
 	})
@@ -38,7 +42,7 @@ func TestPlanSaysWhatItCouldNotRead(t *testing.T) {
 	p := harness.Run(t, harness.Launch{Env: []string{"DRAINIT_GRACE=40s"}, Args: []string{"--stop-signal=HUP", "--", harness.WorkerBin, "listen", "-catch", "HUP", "-exit", "7"}})
 	p.WaitReady()
 	a := p.AskAs(harness.Ask{Args: []string{"status", "--plan"}, UID: harness.PlainUser})
-	a.Want(0, `\na stop by SIGHUP: the last call after 22\.5s, .*SIGKILL after 35s\n.*\n +\d+ handles .*now, the worker\n\z`,
+	a.Want(0, `\na stop by SIGHUP: the last call after 22\.5s, .*SIGKILL after 35s\n.*\n +\d+ handles .*now: the worker\n\z`,
 		`cannot read all settings of drainit\[1\].*permission denied\n.*/proc does not tell all about worker\[\d+\]`)
 }
 
@@ -57,38 +61,125 @@ func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
 	})
 }
 
-// drainit plan exits with 1 if a process was killed, or none was there to be stopped.
+// drainit plan ends with a verdict, and its exit status. Standard output has the plan alone, of 100 columns, with what
+// happened to each process; the worker writes to standard error.
 func TestRehearsal(t *testing.T) {
 	harness.Need(t, "perl")
-	const table = `(?s)\Aready.*\na stop by SIG\w+: .*\nwhat happened, after each \|:\n.*`
+	const head, row = `(?s)\Aa stop by SIG\w+: [^\n]*\n +PID COMMAND +PLANNED +SENT +ENDED\n`, `(?m)^ +\d+ +`
+	const loads = `sleep 3; $SIG{TERM} = sub { exit 0 }; open F, ">", $ARGV[0]; close F; sleep 1 while 1`
+	tree := func(tree string) []string { return []string{"--", "perl", "-e", harness.PerlTree, tree} }
+	script := func(script string) []string { return []string{"--", "sh", "-c", script} }
+	const passesNothingOn = `trap "wait $p; exit 0" TERM; perl -e '$SIG{TERM} = sub { exit 0 }; sleep 1 while 1' & p=$!; wait $p`
 	for name, tt := range map[string]struct {
-		flag, tree, out, stderr string
-		status                  int
+		flags, command []string
+		status         int
+		out            []string // patterns
+		stderr         string
 	}{
-		"each ends in time": {"--grace=20s", "a[TERM=7](b)", table +
-			`now, the worker \| [0-9.]+s: sent SIGTERM: the worker \| [0-9.]+s: exited with status 7\n` +
-			`[^\n]*not while perl\[\d+\] lives: it would only die of the signal \| [^\n]*[0-9.]+s: sent SIGTERM: [^\n]* \| [0-9.]+s: died of SIGTERM\n\z`, `stopped after`, 0},
-		"one lives to the end of the grace period": {"--grace=1s", "a[-TERM]", table + `now, the worker \| [^\n]*: sent SIGTERM: the worker \| \d+\.\ds: died of SIGKILL\n\z`, `killed perl`, 1},
-		"another's child": {"--grace=20s", `trap 'kill $!; wait; exit 7' TERM; sleep 100 & echo ready; wait`, table +
-			`now, the worker \| [^\n]* \| [0-9.]+s: exited with status 7\n[^\n]* sleep [^\n]* \| [0-9.]+s: ended\n\z`, `stopped after`, 0},
-		"a signal of the platform's": {"--stop-signal=USR1", "a[USR1=0,TERM]", table + `\| [^\n]*: sent SIGUSR1: the worker \| [0-9.]+s: exited with status 0\n\z`, `stopping: SIGUSR1`, 0},
-		"the worker fails":           {"--grace=20s", "-", `\A\z`, `(?s)bad tree.*drainit: no plan: the worker ended`, 255},
-		"the worker exits with 0":    {"--grace=20s", "", `\A\z`, `drainit: no plan: the worker ended`, 1},
+		"each ends by itself": {nil, tree("a[TERM=0](b)"), 0, []string{row + `perl +now: the worker +TERM 0\.\ds +\d\.\ds status 0$`,
+			row + `perl +not while [^\n]* TERM \d\.\ds +\d\.\ds SIGTERM\n +[^\n]*die of the signal$`, `\ndrains: the stop took \d\.\ds\n\z`}, `ready a`},
+		"another's child": {nil, script(`trap 'kill $!; wait; exit 0' TERM; sleep 100 & echo ready; wait`), 0, []string{row + `sleep +not while [^\n]* - +\d\.\ds$`, `\ndrains: `}, `ready`},
+		"no handler": {nil, []string{"--", "sleep", "100"}, 1, []string{`\nloses work: the stop took \d\.\ds\n- sleep\[\d+\] has no SIGTERM handler and died of it: add one`},
+			`has no SIGTERM handler`},
+		"no handler below a shell": {nil, script(`echo ready; perl -e 'sleep 100'; exit 5`), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] has no SIGTERM handler`}, `ready`},
+		"a shell alone":            {nil, script(`while :; do sleep 9; done`), 1, []string{`\nloses work: [^\n]*\n- sh\[\d+\] has no SIGTERM handler, nor has any process below it`}, ``},
+		"a status that is allowed": {[]string{"--remap-exit=143"}, []string{"--", "sleep", "100"}, 0, []string{`\ndrains: `}, ``},
+		"it fails in its drain":    {nil, tree("a[TERM=7]"), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] exited with status 7: .*--remap-exit 7\n`}, ``},
+		"which is allowed":         {[]string{"--remap-exit=7"}, tree("a[TERM=7]"), 0, []string{`\ndrains: `}, ``},
+		"good manners":             {nil, script(`trap 'trap - TERM; kill $$' TERM; echo ready; while :; do sleep 1; done`), 0, []string{`\ndrains: `}, ``},
+		"it is killed": {[]string{"--grace=1s"}, tree("a[-TERM]"), 1, []string{row + `perl +now: the worker +TERM 0\.\ds +\d\.\ds SIGKILL$`,
+			`\nloses work: the stop took 1\.\ds\n- perl\[\d+\] was killed at the end of the grace period: a handler for SIGTERM\n`}, `killed perl`},
+		"it takes too long": {[]string{"--grace=1s"}, tree("a[TERM]"), 1, []string{`\n- perl\[\d+\] was killed at the end of the grace period: a longer --grace`}, ``},
+		"it is signalled late": {[]string{"--grace=4s"}, script(passesNothingOn), 1, []string{row + `perl +left to sh\[\d+\]; at once if that ends +TERM 3\.[6-9]s`,
+			`\nnot certain: [^\n]*\n- perl\[\d+\] was signalled only 3\.\ds after the stop signal, of the 4s to SIGKILL: if sh\[\d+\] passes nothing on, --forward group`}, ``},
+		"which is allowed, too":                 {[]string{"--grace=4s", "--allow-uncertain"}, script(passesNothingOn), 0, []string{`\nnot certain: `}, ``},
+		"a signal of the platform's":            {[]string{"--stop-signal=USR1"}, tree("a[USR1=0,TERM]"), 0, []string{`\Aa stop by SIGUSR1`, `the worker +USR1 0\.\ds +\d\.\ds status 0\n`}, `stopping: SIGUSR1`},
+		"it is loading":                         {nil, []string{"--", "perl", "-e", loads, "FILE"}, 1, []string{`\nloses work: [^\n]*\n- .*; if it was still starting, --ready-file, --ready-port or --settle\n`}, ``},
+		"it is ready when it has loaded":        {[]string{"--ready-file=FILE"}, []string{"--", "perl", "-e", loads, "FILE"}, 0, []string{`\ndrains: `}, ``},
+		"it has settled by then":                {[]string{"--settle=5s"}, []string{"--", "perl", "-e", loads, "FILE"}, 0, []string{`\ndrains: `}, ``},
+		"with work, which is done":              {[]string{"--during=touch FILE; exit 0", "--check=rm FILE"}, tree("a[TERM=0]"), 0, []string{`\ndrains, as --check says: `}, ``},
+		"with work, which is lost":              {[]string{"--check=exit 4"}, tree("a[TERM=0]"), 1, []string{`\nloses work, as --check says: [^\n]*\n- --check exited with status 4\n\z`}, ``},
+		"with work, which is done all the same": {[]string{"--check=true"}, []string{"--", "sleep", "100"}, 0, []string{`\ndrains, as --check says: [^\n]*\n- sleep\[\d+\] has no SIGTERM handler`}, ``},
 	} {
-		command := []string{"perl", "-e", harness.PerlTree, tt.tree}
-		switch {
-		case tt.tree == "":
-			command = []string{"true"}
-		case strings.HasPrefix(tt.tree, "trap"):
-			command = []string{"sh", "-c", tt.tree}
-		}
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"plan", tt.flag, "--"}, command...)})
-				if r.Status != tt.status || !harness.Matches(tt.out, r.Out) || !harness.Matches(tt.stderr, r.Err) {
-					t.Errorf("exit status %d, want %d\nstdout:\n%s\nwant %s\nstderr:\n%s\nwant %s", r.Status, tt.status, r.Out, tt.out, r.Err, tt.stderr)
+				file := filepath.Join(t.TempDir(), "ready")
+				args := append(append([]string{"plan"}, tt.flags...), tt.command...)
+				for i := range args {
+					args[i] = strings.ReplaceAll(args[i], "FILE", file)
+				}
+				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: args})
+				for _, pattern := range append(tt.out, head) {
+					if !harness.Matches(pattern, r.Out) {
+						t.Errorf("not in it: %s", pattern)
+					}
+				}
+				if r.Status != tt.status || !strings.Contains(r.Err, tt.stderr) {
+					t.Errorf("exit status %d, want %d, and %q", r.Status, tt.status, tt.stderr)
+				}
+				for line := range strings.Lines(r.Out) {
+					if utf8.RuneCountInString(line) > 101 && !strings.HasPrefix(line, "- ") {
+						t.Errorf("a line of more than 100 columns: %q", line)
+					}
+				}
+				if t.Failed() {
+					t.Logf("stdout:\n%s\nstderr:\n%s", r.Out, r.Err)
 				}
 			})
+		})
+	}
+}
+
+// Where there was no stop to judge by, one line says why, and standard output has nothing.
+func TestNoPlan(t *testing.T) {
+	harness.Need(t, "perl")
+	for name, tt := range map[string]struct {
+		args   string
+		status int
+		stderr string // its last line
+	}{
+		"the worker fails":        {"-- perl -e die", 1, `drainit: no plan: perl\[\d+\] exited with status 255 after \d\.\ds`},
+		"the worker exits with 0": {"-- true", 1, `drainit: no plan: true\[\d+\] exited with status 0 after \d\.\ds`},
+		"there is no such worker": {"-- /no/such/file", 127, `"cannot run \S+: there is no such file"`},
+		"a stop signal comes":     {"--settle=1m -- perl -e sleep(.1),kill(TERM=>getppid),sleep", 1, `drainit: no plan: a stop signal came after \d\.\ds, before the processes had settled`},
+		"there is no work for it": {"--during=false -- sleep 100", 1, `drainit: no plan: --during exited with status 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"plan"}, strings.Fields(tt.args)...)})
+				if r.Status != tt.status || r.Out != "" || !harness.Matches(tt.stderr, r.Err) {
+					t.Errorf("exit status %d, want %d\nstdout:\n%s\nstderr:\n%s\nwant %s", r.Status, tt.status, r.Out, r.Err, tt.stderr)
+				}
+			})
+		})
+	}
+}
+
+// What drainit plan --json prints is one line, as its schema describes it.
+func TestPlanAsJSONFollowsItsSchema(t *testing.T) {
+	harness.Need(t, "perl", "python3")
+	const validate = `import json, sys; from jsonschema import Draft202012Validator as V
+schema = json.load(open(sys.argv[1])); V.check_schema(schema)
+for e in V(schema).iter_errors(json.load(sys.stdin)): print(e.json_path, e.message)`
+	for name, tt := range map[string]struct{ tree, verdict string }{
+		"drains": {"a[TERM=0](b)", `"verdict":"drains","status":0,"reasons":\[\],"took_s":`}, "loses work": {"a[-TERM]", `"verdict":"loses_work","status":1,"reasons":\[\{"pid":`},
+		"no plan": {"-", `"verdict":"no_plan","status":1,"reasons":\[\{"why":"perl`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := harness.RunToEnd(t, harness.Launch{Args: []string{"plan", "--json", "--grace=2s", "--", "perl", "-e", harness.PerlTree, tt.tree}})
+			if !harness.Matches(`\A\{`+tt.verdict+`[^\n]*\}\n\z`, r.Out) {
+				t.Errorf("want %s in %s", tt.verdict, r.Out)
+			}
+			check := exec.Command("python3", "-c", validate, harness.Repo("docs", "plan.schema.json"))
+			check.Stdin = strings.NewReader(r.Out)
+			out, err := check.CombinedOutput()
+			if bytes.Contains(out, []byte("No module named 'jsonschema'")) {
+				harness.Skip(t, "needs the Python module jsonschema")
+			}
+			if err != nil || len(out) > 0 {
+				t.Errorf("%v\n%s\n%s", err, out, r.Out)
+			}
 		})
 	}
 }

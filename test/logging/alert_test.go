@@ -19,39 +19,58 @@ func pageOfMessages(t *testing.T) string {
 	return string(text)
 }
 
-// The alert of the page finds the ends that were no clean stop in a log that has other lines, too, and shows
-// what stands there.
+// The alert of the page finds what a clean stop does not have, in a log that has other lines, too, and shows what
+// stands there. In a log of clean stops it finds nothing.
 func TestAlertOfThePage(t *testing.T) {
-	harness.Need(t, "jq")
+	harness.Need(t, "jq", "perl")
 	alert := regexp.MustCompile("(?s)jq (-\\w+) '([^']+)'\n```\n\n```\n(.*?)```").FindStringSubmatch(pageOfMessages(t))
 	if alert == nil {
 		t.Fatal("the page has no alert for jq")
 	}
-	log := "42\n" + `{"level":"error","event":"ended","reason":"grace","msg":"not drainit's"}` + "\n"
+	const notDrainits = "42\n" + `{"level":"error","event":"ended","reason":"grace","status":1,"msg":"not drainit's"}` + "\n"
 	const waits = `; echo ready; while :; do sleep 0.1; done`
+	const late = `trap "wait $p; exit 0" TERM; perl -e '$SIG{TERM} = sub { exit 0 }; $| = 1; print "ready\n"; sleep 1 while 1' & p=$!; wait $p`
+	log, clean := notDrainits, notDrainits
 	for _, life := range []struct {
-		script string // of the worker, "" for none
+		script string // of the worker, or all of its words
+		stop   syscall.Signal
 		status int
 	}{
-		{`trap "" TERM` + waits, 137}, {`kill -KILL $$`, 137}, {`exit 3`, 3}, {"", 127},
-		{`trap "exit 4" TERM` + waits, 4}, {`exit 0`, 0},
+		{`trap "" TERM` + waits, syscall.SIGTERM, 137}, {`kill -KILL $$`, 0, 137}, {`exit 3`, 0, 3}, {"/no/such/file", 0, 127},
+		{`trap "exit 4" TERM` + waits, syscall.SIGTERM, 4}, {"perl -e $|=1;print(qq(ready\\n));sleep(100)", syscall.SIGTERM, 143}, {late, syscall.SIGTERM, 0},
+		{`exit 0`, 0, 0}, {`trap "exit 0" TERM` + waits, syscall.SIGTERM, 0}, {`sleep 1 & echo ready; wait; exit 0`, 0, 0},
+		{`trap "" TERM` + waits, syscall.SIGKILL, -1},
 	} {
-		args := []string{"--grace=300ms", "--", "sh", "-c", life.script}
-		if life.script == "" {
-			args = []string{"/no/such/file"}
+		command, grace := []string{"sh", "-c", life.script}, "--grace=300ms"
+		if first, _, _ := strings.Cut(life.script, " "); first == "perl" || first == "/no/such/file" {
+			command = strings.Fields(life.script)
 		}
-		p := harness.Run(t, harness.Launch{NoPID1: true, Args: args})
-		if strings.HasSuffix(life.script, waits) {
+		if life.script == late || life.stop == syscall.SIGKILL {
+			grace = "--grace=4s"
+		}
+		p := harness.Run(t, harness.Launch{NoPID1: life.stop != syscall.SIGKILL, Args: append([]string{grace, "--"}, command...)})
+		if life.stop != 0 {
 			p.WaitOut(`^ready`)
+			p.WaitUntilStarted()
 			p.Signal(syscall.SIGTERM)
 		}
-		p.WantExit(life.status)
-		log += p.Out() + p.Err()
+		if life.stop == syscall.SIGKILL { // by the platform, whose limit was over first
+			p.WaitErr(`"stopping: `)
+			p.Signal(syscall.SIGKILL)
+			p.Wait()
+		} else {
+			p.WantExit(life.status)
+		}
+		if log += p.Out() + p.Err(); life.status == 0 && life.script != late {
+			clean += p.Out() + p.Err()
+		}
 	}
-	jq := exec.Command("jq", alert[1], alert[2])
-	jq.Stdin = strings.NewReader(log)
-	if found, err := jq.CombinedOutput(); err != nil || string(found) != alert[3] {
-		t.Errorf("%v, found\n%swant\n%s", err, found, alert[3])
+	for log, want := range map[string]string{log: alert[3], clean: ""} {
+		jq := exec.Command("jq", alert[1], alert[2])
+		jq.Stdin = strings.NewReader(log)
+		if found, err := jq.CombinedOutput(); err != nil || string(found) != want {
+			t.Errorf("%v, found\n%swant\n%sin\n%s", err, found, want, log)
+		}
 	}
 }
 

@@ -83,6 +83,10 @@ func (b *backend) answer(w http.ResponseWriter, r *http.Request) {
 // work is a job's: it lasts until the test ends it, or the worker gives it up.
 func (b *backend) work(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
+	if ok, known := b.atHand(id); known {
+		w.WriteHeader(map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[ok])
+		return
+	}
 	b.mu.Lock()
 	b.calls = append(b.calls, call{at: time.Now(), verb: "work", JobID: id})
 	end := b.ends[id]

@@ -1,0 +1,64 @@
+package supervisor
+
+import (
+	"time"
+
+	"drainit/forward"
+	"drainit/internal/proc"
+	"drainit/reaper"
+)
+
+// Record is what a rehearsal judges by, in the order in which it happened. It grows with the stop, which must be
+// short. Times are since the stop began.
+type Record struct {
+	Sent    []Sent
+	Ended   []Ended
+	Lacking []Lacking
+	Killed  []*proc.Process // by SIGKILL, at the end of the grace period or by force
+}
+
+// Sent is a stop signal that drainit has sent.
+type Sent struct {
+	forward.Delivery
+	To    proc.ID
+	After time.Duration
+}
+
+// Ended is a child of drainit that has ended.
+type Ended struct {
+	reaper.WaitEvent
+	After time.Duration
+}
+
+// Lacking is a process that died of the stop signal for want of a handler.
+type Lacking struct {
+	proc.Process
+	Certain bool // else it may have one
+}
+
+func (r *Record) sent(d forward.Delivery, after time.Duration) {
+	if r == nil {
+		return
+	}
+	for _, p := range d.Reached() {
+		r.Sent = append(r.Sent, Sent{d, p.ID, after})
+	}
+}
+
+func (r *Record) ended(child reaper.WaitEvent, after time.Duration) {
+	if r != nil {
+		r.Ended = append(r.Ended, Ended{child, after})
+	}
+}
+
+func (r *Record) lacks(p proc.Process, certain bool) {
+	if r != nil {
+		r.Lacking = append(r.Lacking, Lacking{p, certain})
+	}
+}
+
+func (r *Record) killed(these []*proc.Process) {
+	if r != nil {
+		r.Killed = append(r.Killed, these...)
+	}
+}

@@ -1,0 +1,86 @@
+package workers
+
+import (
+	"testing"
+	"time"
+
+	"drainit/test/harness"
+)
+
+// rehearsals are drainit plan with a job in flight: of a queue in Redis, and of the Open Job Spec's backend, of which
+// the test answers the two commands.
+var rehearsals = []struct {
+	name, flags   string
+	way           way
+	during, check string
+	status        int
+	says          []string
+}{
+	{"rq", "--settle=2s", rqWay, enqueueInRq, jobIsDone, 0, []string{`\ndrains, as --check says: the stop took [1-9]\d*\.\ds\n\z`}},
+	{"rq, and a grace period that is too short", "--settle=2s --grace=1s", rqWay, enqueueInRq, jobIsDone, 1,
+		[]string{`\nloses work, as --check says: `, `\n- --check exited with status 1\n`, `\n- \w+\[\d+\] was killed at the end of the grace period: a longer --grace`}},
+	{"a worker without a handler", "--settle=2s", way{start: "python3 no-handler.py", uses: "redis-server", prepare: startRedis, files: files{"no-handler.py": "import os, redis\n" +
+		"from record import job\n" + `queue = redis.Redis.from_url(os.environ["REDIS_URL"])` + "\nwhile queue.blpop('jobs'): job()\n"}},
+		`redis-cli -u $REDIS_URL rpush jobs 1 && ` + begun, jobIsDone, 1,
+		[]string{`\nloses work, as --check says: `, `\n- python3\[\d+\] has no SIGTERM handler and died of it: add one`}},
+	{"the reference worker", "", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`, `curl -sf $OJS_URL/jobs/was-acked`, 0, []string{`\ndrains, as --check says: `}},
+	{"the reference worker, killed", "--grace=300ms", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`, `curl -sf $OJS_URL/jobs/was-acked`, 1,
+		[]string{`\nloses work, as --check says: `, `\n- node\[\d+\] was killed at the end of the grace period`}},
+}
+
+const (
+	begun       = `until grep -q begin $RECORD; do sleep 0.1; done`
+	enqueueInRq = `rq enqueue --url $REDIS_URL rq_jobs.job && ` + begun
+	jobIsDone   = `grep -q done $RECORD`
+)
+
+var (
+	rqWay  = way{start: rq, uses: "redis-server", prepare: startRedis}
+	ojsWay = way{start: "node ojs-worker.mjs", env: "HEARTBEAT_MS=100", uses: "curl", prepare: func(t *testing.T, s *scene) {
+		s.wire = startBackend(t)
+		s.env = append(s.env, "OJS_URL="+s.wire.server.URL)
+	}}
+)
+
+func TestRehearsalWithWork(t *testing.T) {
+	for _, tt := range rehearsals {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.way.need(t, false)
+			harness.Need(t, "curl", "redis-server")
+			s := newScene(t, shortJob)
+			command := tt.way.place(t, s)
+			args := append([]string{"plan", "--during", tt.during, "--check", tt.check}, append(words(tt.flags), append([]string{"--"}, command...)...)...)
+			r := harness.RunToEnd(t, harness.Launch{Args: args, Dir: s.dir, Env: s.env})
+			for _, pattern := range tt.says {
+				if !harness.Matches(pattern, r.Out) {
+					t.Errorf("not in it: %s", pattern)
+				}
+			}
+			if r.Status != tt.status {
+				t.Errorf("exit status %d, want %d", r.Status, tt.status)
+			}
+			if t.Failed() {
+				t.Logf("stdout:\n%s\nstderr:\n%s\nrecord:\n%s", r.Out, r.Err, s.lines())
+			}
+		})
+	}
+}
+
+// atHand answers the commands of a rehearsal: hand-over gives the worker a job that lasts a second, and returns when it
+// has begun; was-acked fails unless that was acknowledged.
+func (b *backend) atHand(id string) (ok, known bool) {
+	switch id {
+	case "hand-over":
+		b.enqueue("job-1")
+		b.await("work job-1", 1)
+		time.AfterFunc(time.Second, func() { b.end("job-1") })
+		return true, true
+	case "was-acked":
+		for _, c := range b.made() {
+			ok = ok || c.name() == "ack job-1"
+		}
+		return ok, true
+	}
+	return false, false
+}
