@@ -51,3 +51,31 @@ func TestDockerStopAsThePageShowsIt(t *testing.T) {
 		t.Errorf("docker says\n%s\nand docs/docker-stop.txt\n%s", got, want)
 	}
 }
+
+// The step for a CI of docs/operations.md, as it stands there but for the image and its command: it passes where the
+// job is kept, and fails, with the reason, where the worker dies of the signal.
+func TestStepOfTheCI(t *testing.T) {
+	t.Parallel()
+	d := harness.Docker(t)
+	err := d.ImportImage("worker-in-ci", nil, func(r *harness.Rootfs) {
+		r.Busybox()
+		r.Copy("/drainit", harness.DrainitBin)
+		r.Text("/worker.sh", "#!/bin/sh\ntrap 'sleep 1; exit 0' TERM\nwhile :; do sleep 3; done\n")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := strings.TrimSpace(harness.PageBlock(t, harness.Repo("docs", "operations.md"), "A stop in CI", "sh"))
+	for command, want := range map[string]string{
+		"/worker.sh": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\ndrains: the stop took \d\.\ds\n\z`,
+		"sleep 1000": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\nloses work: the stop took \d\.\ds\n- sleep\[\d+\] has no SIGTERM handler and died of it: [^\n]*\n\z`,
+	} {
+		filled := strings.NewReplacer("docker run", "docker run --network none --pull never", "example/worker", "worker-in-ci", "node worker.js", command).Replace(step)
+		cmd := exec.Command("sh", "-c", filled)
+		cmd.Env = append(cmd.Environ(), d.Env()...)
+		out, err := cmd.Output()
+		if !harness.Matches(want, string(out)) || (err == nil) != strings.Contains(string(out), "\ndrains") {
+			t.Errorf("%s: %v\n%s", filled, err, out)
+		}
+	}
+}

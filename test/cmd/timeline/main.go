@@ -77,7 +77,7 @@ func draw(to string) error {
 	}
 	r.signal(syscall.SIGTERM)
 	r.wait()
-	quiet.panels = append(quiet.panels, r.panel("drainit -- node worker.js"))
+	quiet.panels = append(quiet.panels, r.panel("drainit --second-stop ignore -- node worker.js"))
 
 	for name, p := range map[string]picture{"stop.svg": stop, "quiet.svg": quiet} {
 		file := filepath.Join(to, name)

@@ -127,10 +127,10 @@ func (p picture) lane(w *strings.Builder, l *lane, y int) {
 	middle := y + high/2 + 4
 	text(w, "", 10, float64(middle+4), "start", l.name)
 	for _, s := range l.spans {
-		p.span(w, s, middle, bar)
+		p.span(w, s, middle, bar, "start")
 	}
 	for _, s := range l.jobs {
-		p.span(w, s, middle, jobBar)
+		p.span(w, s, middle, jobBar, "end") // a mark may be where it begins
 	}
 	for _, m := range l.marks {
 		x := p.x(m.at)
@@ -142,15 +142,16 @@ func (p picture) lane(w *strings.Builder, l *lane, y int) {
 	}
 }
 
-// span draws a bar, with its label in it where there is room.
-func (p picture) span(w *strings.Builder, s span, middle, height int) {
+// span draws a bar, with its label at one end of it where there is room.
+func (p picture) span(w *strings.Builder, s span, middle, height int, end string) {
 	from, to := p.x(s.from), p.x(max(s.to, s.from))
+	at := map[string]float64{"start": from + 5, "end": to - 5}[end]
 	if s.label != "" {
 		height = jobBar
 	}
 	fmt.Fprintf(w, "<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" rx=\"2\"/>\n", s.class, from, middle-height/2, to-from, height)
 	if to-from > float64(6*len(s.label)+8) {
-		text(w, "in", from+5, float64(middle+4), "start", s.label)
+		text(w, "in", at, float64(middle+4), end, s.label)
 	}
 }
 
