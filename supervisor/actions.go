@@ -145,7 +145,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 
 // quiet sends the quiet signal to the processes that handle it and have not been sent it.
 func (s *Supervisor) quiet() {
-	s.unhandled = false
+	s.public.unhandled = false
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
 		return
 	}
@@ -155,7 +155,7 @@ func (s *Supervisor) quiet() {
 	if err == nil && !handled && !s.isTold(all) {
 		err = journal.ErrUntold
 	}
-	s.unhandled = err == nil && !handled
+	s.public.unhandled = err == nil && !handled
 	s.publish() // before any process is signalled
 	made := s.deliver(s.ledger.Plan(r, all))
 	for _, d := range made {

@@ -171,7 +171,7 @@ func (b *bubble) wantPhase(want string) {
 // wantTitle compares the title, which shows the phase to the outside.
 func (b *bubble) wantTitle(want string) {
 	b.t.Helper()
-	if got := b.s.title; got != want {
+	if got := b.s.public.title; got != want {
 		b.t.Errorf("the title is %q, want %q", got, want)
 	}
 }

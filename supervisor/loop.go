@@ -12,7 +12,6 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/phase"
-	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
 )
@@ -31,14 +30,14 @@ func (s *Supervisor) loop() {
 		case due:
 			s.reap() // what ended before the timer counts as such, even if the loop is late
 			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
-		case !came && s.health.Load().Phase == phase.Starting && s.ready.Load() != notReady:
+		case !came && s.public.health.Load().Phase == phase.Starting && s.public.ready.Load() != notReady:
 			s.noteReady()
 		case !came:
 			s.queue.Sleep(at, limited)
 		}
 	}
 	s.job.ReturnTerminal()
-	s.journal.End(s.exitCode().Status, s.job != nil)
+	s.journal.End(s.exitCode().Status, s.killed, s.job != nil)
 }
 
 // takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether there
@@ -110,7 +109,7 @@ func (s *Supervisor) isForced() bool {
 	defer s.noteCost(time.Now())
 	asker, ok := s.sys.Asker(title.Force)
 	if ok {
-		s.journal.Asker = fmt.Sprintf("process %d, uid %d", asker.PID, asker.UID)
+		s.killed.Asker = fmt.Sprintf("process %d, uid %d", asker.PID, asker.UID)
 	}
 	return ok
 }
@@ -166,8 +165,9 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.journal.Announce(now, a, s.left)
 	case machine.AnnounceOver, machine.AnnounceForce:
 		left := s.left()
-		s.cfg.Record.killed(left.All)
-		s.journal.Killing(a.Kind == machine.AnnounceForce, left)
+		s.killed.Began, s.killed.Forced = true, a.Kind == machine.AnnounceForce
+		s.killed.Victims, s.killed.Unseen = left.All, left.Err != nil
+		s.journal.Killing(s.killed, left)
 	default:
 		s.journal.Announce(now, a, s.left)
 	}
@@ -182,28 +182,4 @@ func (s *Supervisor) left() journal.Left {
 	}
 	self := os.Getpid()
 	return journal.Left{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}
-}
-
-// publish sets the answers of probes, and the title if it has changed.
-func (s *Supervisor) publish() {
-	is := s.machine.Phase()
-	if is == phase.Running && s.ready.Load() != isReady {
-		is = phase.Starting
-	}
-	now := title.State{Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.unhandled}
-	s.health.Store(&now)
-	if text := title.Of(now); text != "" && text != s.title {
-		s.title = text
-		title.Set(text)
-	}
-}
-
-// publishStop publishes the times of a stop that begins, for drainit status.
-func (s *Supervisor) publishStop() {
-	since := s.journal.StopBegan()
-	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: machine.Forever}
-	if end, ok := s.machine.GraceEnd(); ok {
-		stop.Grace = end.Sub(since)
-	}
-	title.SetThread(proc.SecondThread(os.Getpid()), stop.String())
 }

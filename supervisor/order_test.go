@@ -35,7 +35,7 @@ func TestSignalFirst(t *testing.T) {
 					t.Errorf("%d reads before the signal", now-reads)
 				}
 				if d.Signal == unix.SIGTERM {
-					order = append(order, fmt.Sprintf("%s: %d snapshots in %v, %d lines, %s", d.Process.Comm, b.cost().snapshots, b.w.within, len(b.info()), b.s.title))
+					order = append(order, fmt.Sprintf("%s: %d snapshots in %v, %d lines, %s", d.Process.Comm, b.cost().snapshots, b.w.within, len(b.info()), b.s.public.title))
 				}
 			}
 			b.arrive(unix.SIGTERM, 0)
@@ -57,10 +57,10 @@ func TestTitleOfQuiet(t *testing.T) {
 		var shown []string
 		b.w.onRead = func(pid int) {
 			if pid == 0 {
-				shown = append(shown, "read: "+b.s.title)
+				shown = append(shown, "read: "+b.s.public.title)
 			}
 		}
-		b.w.onSend = func(forward.Delivery) { shown = append(shown, "sent: "+b.s.title) }
+		b.w.onSend = func(forward.Delivery) { shown = append(shown, "sent: "+b.s.public.title) }
 		b.play("TSTP")
 		if want := []string{"read: drainit:run", "sent: drainit:quiet"}; !slices.Equal(shown, want) {
 			t.Errorf("the titles are %q, want %q", shown, want)

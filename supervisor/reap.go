@@ -74,13 +74,13 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.warnDeath(child)
 	by := child.TermSignal()
 	_, requested := s.machine.Requested()
-	if k := &s.journal.Killed; by == unix.SIGKILL && k.Why != "" && k.Victims == "" { // /proc did not show it
-		k.Victims = journal.Unnamed
+	if by == unix.SIGKILL && s.killed.Began && !s.killed.Happened() { // /proc did not show it
+		s.killed.Unseen = true
 	}
 	switch {
 	case isWorker:
 		s.recordExit(child)
-		if by != 0 && s.journal.Killed.Victims == "" && !s.job.Known(by) && !s.warnEach(requested || s.queue.StopPending()) {
+		if by != 0 && !s.killed.Happened() && !s.job.Known(by) && !s.warnEach(requested || s.queue.StopPending()) {
 			s.journal.DiedOf(by)
 		}
 	case s.cfg.WarnReaped:

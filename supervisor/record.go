@@ -14,7 +14,6 @@ type Record struct {
 	Sent    []Sent
 	Ended   []Ended
 	Lacking []Lacking
-	Killed  []*proc.Process // by SIGKILL, at the end of the grace period or by force
 }
 
 // Sent is a stop signal that drainit has sent.
@@ -54,11 +53,5 @@ func (r *Record) ended(child reaper.WaitEvent, after time.Duration) {
 func (r *Record) lacks(p proc.Process, certain bool) {
 	if r != nil {
 		r.Lacking = append(r.Lacking, Lacking{p, certain})
-	}
-}
-
-func (r *Record) killed(these []*proc.Process) {
-	if r != nil {
-		r.Killed = append(r.Killed, these...)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,9 +38,10 @@ import (
 type Outcome struct {
 	Status      int  // 0 to 255
 	Interrupted bool // drainit must die of INT (term.EndByInterrupt)
-	// How a worker that was started ended, and whether a stop was requested.
+	// How a worker that was started ended, whether a stop was requested, and what was killed.
 	Worker    worker.Worker
 	Requested bool
+	Killed    journal.Kill
 }
 
 // Supervisor is the loop. It is one goroutine, so nothing here needs a lock. It must run on the locked main
@@ -56,15 +56,12 @@ type Supervisor struct {
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 
+	killed journal.Kill   // the zero one until then
 	died   chan int       // the pids of watched processes that have ended
 	shown  *proc.Snapshot // of all processes, taken in this step; nil for none
-	atWork []proc.Process // when the stop began
-	clues  map[int]clue   // by pid
+	clues  clues
 
-	ready     atomic.Uint32 // readiness, which another goroutine asks for
-	health    health.State  // published, as are
-	title     string
-	unhandled bool // no process handled the last quiet signal
+	public published
 }
 
 // New returns a supervisor without a terminal.
@@ -80,10 +77,10 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
 		died:   make(chan int, 2*watch.Most),
-		clues:  make(map[int]clue),
+		clues:  clues{of: make(map[int]clue)},
 	}
 	if cfg.Ready == (ready.Condition{}) {
-		s.ready.Store(isReady)
+		s.public.ready.Store(isReady)
 	}
 	s.journal = journal.New(log, s.machine, s.worker, cfg.TerminationLog)
 	return s
@@ -114,7 +111,7 @@ func (s *Supervisor) run() Outcome {
 	s.loop()
 	s.job.InterruptGroup()
 	outcome := s.exitCode()
-	outcome.Worker = *s.worker
+	outcome.Worker, outcome.Killed = *s.worker, s.killed
 	_, outcome.Requested = s.machine.Requested()
 	return outcome
 }
@@ -125,7 +122,7 @@ func (s *Supervisor) prepare() error {
 	if at != (health.Address{}) {
 		beside++
 	}
-	if s.ready.Load() != isReady {
+	if s.public.ready.Load() != isReady {
 		beside++
 		if err := s.cfg.Ready.Check(); err != nil {
 			return err
@@ -135,7 +132,7 @@ func (s *Supervisor) prepare() error {
 		return err
 	}
 	if at != (health.Address{}) {
-		if err := health.Serve(at, &s.health); err != nil {
+		if err := health.Serve(at, &s.public.health); err != nil {
 			return err
 		}
 	}
@@ -199,7 +196,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 func (s *Supervisor) begin() {
 	title.SetThread(proc.SecondThread(os.Getpid()), title.Worker+strconv.Itoa(s.worker.PID))
 	s.step(time.Now(), machine.Event{Kind: machine.Started})
-	if s.ready.Load() != isReady {
+	if s.public.ready.Load() != isReady {
 		go s.awaitReady()
 	}
 	s.journal.Say(journal.Started, s.worker)
@@ -207,42 +204,6 @@ func (s *Supervisor) begin() {
 	if s.machine.Phase() != phase.Done {
 		s.warnParent()
 	}
-}
-
-// What awaitReady has for the loop: nothing yet, a line that the worker is not ready, or that it is.
-const (
-	notReady uint32 = iota
-	overdue
-	isReady
-)
-
-// awaitReady has the loop publish that the worker is ready, once it is, and say so where that takes long. It ends with
-// that, or with the worker.
-func (s *Supervisor) awaitReady() {
-	const usual = 30 * time.Second
-	late := time.AfterFunc(usual, func() {
-		s.ready.CompareAndSwap(notReady, overdue)
-		s.queue.Wake()
-	})
-	defer late.Stop()
-	for wait := time.Second / 10; s.health.Load().Phase <= phase.Quiet; wait = min(2*wait, time.Second) {
-		if s.cfg.Ready.Holds() {
-			s.ready.Store(isReady)
-			s.queue.Wake()
-			return
-		}
-		time.Sleep(wait)
-	}
-}
-
-// noteReady publishes that the worker is ready, or says that it is not.
-func (s *Supervisor) noteReady() {
-	if s.ready.CompareAndSwap(overdue, notReady) {
-		s.journal.NotReady(time.Since(s.worker.Began), s.cfg.Ready)
-		return
-	}
-	s.publish()
-	s.journal.Ready(time.Since(s.worker.Began))
 }
 
 // exitCode is how drainit ends: with the worker's status, but never with 0 if a stop was requested and a
@@ -257,7 +218,7 @@ func (s *Supervisor) exitCode() Outcome {
 			return Outcome{Status: interrupted, Interrupted: true}
 		}
 	}
-	if _, requested := s.machine.Requested(); requested && s.journal.Killed.Victims != "" && (status == 0 || remapped(status)) {
+	if _, requested := s.machine.Requested(); requested && s.killed.Happened() && (status == 0 || remapped(status)) {
 		status = killed
 	}
 	if remapped(status) {

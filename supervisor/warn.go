@@ -26,6 +26,12 @@ type clue struct {
 	at     time.Time
 }
 
+// clues are what the deaths in a stop may show.
+type clues struct {
+	atWork []proc.Process // when the stop began
+	of     map[int]clue   // by pid
+}
+
 // inspect checks once, when an entrypoint has had time to exec, whether the worker keeps signals from what
 // is below it, or PM2 from having its time. PM2 may have been left by a worker that has daemonized.
 func (s *Supervisor) inspect() {
@@ -76,6 +82,11 @@ func (s *Supervisor) interrupted() bool { return s.job != nil && s.machine.StopS
 // work. It uses the snapshot from before the signal was sent.
 func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	s.warnPM2(before)
+	if s.worker.Daemonized {
+		for _, p := range before.Children(os.Getpid()) {
+			s.clues.atWork = append(s.clues.atWork, diag.AtWork(before, p.PID)...)
+		}
+	}
 	if before == nil || s.worker.Gone() {
 		return
 	}
@@ -84,7 +95,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if !s.isTold(before) {
 		s.journal.Say(journal.Untold, journal.ErrUntold)
 	}
-	s.atWork = diag.AtWork(before, s.worker.PID)
+	s.clues.atWork = diag.AtWork(before, s.worker.PID)
 }
 
 // isTold reports whether a snapshot tells which signals the worker handles.
@@ -98,7 +109,7 @@ func (s *Supervisor) isTold(all *proc.Snapshot) bool {
 func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
-			atWork := slices.ContainsFunc(s.atWork, func(w proc.Process) bool { return w.ID == p.ID })
+			atWork := slices.ContainsFunc(s.clues.atWork, func(w proc.Process) bool { return w.ID == p.ID })
 			c := clue{p, p.Start == 0, proc.Process{}, d.Signal, time.Now()}
 			if atWork || s.worker.Is(p.PID) {
 				c.loses, c.below = !diag.OnlyWaits(all, p, d.Signal), diag.OnlyBelow(all, p)
@@ -107,7 +118,7 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 			case c.loses && p.Ignores(d.Signal):
 				s.journal.Ignores(time.Now(), p, d.Signal)
 			case c.loses || c.below.PID != 0: // else its death tells nothing, and there may be any number
-				s.clues[p.PID] = c
+				s.clues.of[p.PID] = c
 			}
 		}
 	}
@@ -118,8 +129,8 @@ func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
 // had the signal blocked, or sent it to itself.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	const atOnce, relayed, onABusyMachine = 100 * time.Millisecond, 500 * time.Millisecond, time.Second
-	c, ok := s.clues[child.PID]
-	delete(s.clues, child.PID)
+	c, ok := s.clues.of[child.PID]
+	delete(s.clues.of, child.PID)
 	died, within, dies := c.Process, atOnce, c.loses
 	if child.TermSignal() == 0 {
 		now, err := s.sys.Read(c.below.PID)

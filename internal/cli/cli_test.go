@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -121,7 +122,7 @@ func TestHelpAndVersion(t *testing.T) {
 		}
 		var stderr bytes.Buffer
 		got := Run(strings.Fields(args), environ, full{}, &stderr)
-		if want := (supervisor.Outcome{Status: 125}); got != want || stderr.String() != "drainit: no space left on device\n" {
+		if want := (supervisor.Outcome{Status: 125}); !reflect.DeepEqual(got, want) || stderr.String() != "drainit: no space left on device\n" {
 			t.Errorf("drainit %s, no room: %+v, stderr %q", args, got, stderr.String())
 		}
 	}

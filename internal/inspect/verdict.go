@@ -104,7 +104,7 @@ func (r report) judge(cfg supervisor.Config, outcome supervisor.Outcome) verdict
 	add := func(p proc.Process, lost bool, why, advice string) {
 		v.Reasons = append(v.Reasons, about(p, lost, why, advice))
 	}
-	for _, p := range rec.Killed {
+	for _, p := range outcome.Killed.Victims {
 		advice := "a longer --grace, if it was still at work"
 		if slices.ContainsFunc(r.Processes, func(row reported) bool { return row.id == p.ID && row.OnStop != proc.Handles }) {
 			advice = "a handler for " + stop
@@ -127,7 +127,7 @@ func (r report) judge(cfg supervisor.Config, outcome supervisor.Outcome) verdict
 		add(outcome.Worker.Process(), true, "has no "+stop+" handler, nor has any process below it", "add one, such as a shell's trap"+starting)
 	}
 	ownSignals := []int{0, 128 + int(r.stop), 128 + int(unix.SIGTERM)} // a shell's or a launcher's end, or good manners
-	if len(rec.Killed) == 0 && !slices.Contains(ownSignals, outcome.Status) {
+	if !outcome.Killed.Happened() && !slices.Contains(ownSignals, outcome.Status) {
 		w := outcome.Worker
 		add(w.Process(), true, w.Exit.String(), "see its own log; if that is how it ends a drain, --remap-exit "+fmt.Sprint(outcome.Status))
 	}

@@ -26,13 +26,23 @@ func (j *Journal) StopBegan() time.Time {
 
 // Kill is the kill at the end of a stop.
 type Kill struct {
-	Why     string // "" where nothing was killed
-	Victims string // their names, "" where none was alive
-	Count   int    // of them, 0 where that is not known
+	Began   bool
+	Forced  bool            // by a second stop signal, or by Asker; else the grace period was over
+	Asker   string          // who has run drainit stop --force, "" for none
+	Victims []*proc.Process // that were alive
+	Unseen  bool            // /proc did not show them, or not all
 }
 
-// Unnamed stands for killed processes that /proc does not show.
-const Unnamed = "what was left"
+// Happened reports whether a process was killed.
+func (k Kill) Happened() bool { return len(k.Victims) > 0 || k.Unseen }
+
+// names are those of the victims.
+func (k Kill) names() string {
+	if k.Unseen {
+		return "what was left"
+	}
+	return names(k.Victims)
+}
 
 // The values of the field reason: why the worker ended, or what was left was killed.
 const (
@@ -74,18 +84,14 @@ func (j *Journal) workersEnd() []logx.Field { return ending(j.reason(), j.worker
 
 // Killing names each process that is about to be killed, at the end of the grace period or by a force-stop.
 // After the kill it can't be read.
-func (j *Journal) Killing(forced bool, left Left) {
-	j.Killed = Kill{Why: "second stop signal, force-stop", Victims: names(left.All), Count: len(left.All)}
-	if left.Err != nil {
-		j.Killed.Victims = Unnamed
-	}
+func (j *Journal) Killing(k Kill, left Left) {
 	switch {
-	case forced && j.Asker != "":
-		j.Killed.Why, j.why = "drainit stop --force", reasonForce
-		j.Say(killAsked, j.Asker, j.states(left), []logx.Field{logx.Value("reason", j.why)})
+	case k.Forced && k.Asker != "":
+		j.why, j.killedBy = reasonForce, "drainit stop --force"
+		j.Say(killAsked, k.Asker, j.states(left), []logx.Field{logx.Value("reason", j.why)})
 		return
-	case forced:
-		j.why = reasonSecondStop
+	case k.Forced:
+		j.why, j.killedBy = reasonSecondStop, "second stop signal, force-stop"
 		j.Say(killForced, j.states(left), []logx.Field{logx.Value("reason", j.why)})
 		return
 	}
@@ -97,23 +103,22 @@ func (j *Journal) Killing(forced bool, left Left) {
 	} else if slices.ContainsFunc(left.All, drains) {
 		hint = "; --grace gives more time"
 	}
-	j.Killed.Why = fmt.Sprintf("grace period of %v over", grace)
+	j.killedBy = fmt.Sprintf("grace period of %v over", grace)
 	j.Say(killGrace, grace, j.states(left), hint, []logx.Field{logx.Value("reason", j.why)})
 }
 
 // End writes the last line: how long the stop took, how the worker ended, which processes were killed and why.
 // After a kill it is the termination message, too. Its level is debug if the worker ended by itself and left no
 // process, with status 0 or on a terminal, where a person sees that.
-func (j *Journal) End(status int, onTerminal bool) {
-	killed := j.Killed
+func (j *Journal) End(status int, killed Kill, onTerminal bool) {
 	if j.stuck {
 		killed = Kill{}
 	}
 	fields := append(ending(j.reason(), status), fieldsOf(j.worker)...)
-	if killed.Count > 0 {
-		fields = append(fields, logx.Value("killed", killed.Count))
+	if len(killed.Victims) > 0 {
+		fields = append(fields, logx.Value("killed", len(killed.Victims)))
 	}
-	told, words := killed.Victims != "", j.ended(killed, status)
+	told, words := killed.Happened(), j.ended(killed, status)
 	took := time.Since(j.StopBegan())
 	lasted := phrase{logx.Round(took), []logx.Field{logx.Value("duration_s", logx.InTenths(took))}}
 	switch _, requested := j.machine.Requested(); {
@@ -133,15 +138,16 @@ func (j *Journal) End(status int, onTerminal bool) {
 func (j *Journal) ended(killed Kill, status int) string {
 	var parts []string
 	gone, exit := j.worker.Gone(), j.worker.Exit
-	if gone && !(exit.TermSignal() == unix.SIGKILL && strings.Contains(killed.Victims, j.worker.String())) {
+	isVictim := slices.ContainsFunc(killed.Victims, func(p *proc.Process) bool { return p.PID == j.worker.PID })
+	if gone && !(exit.TermSignal() == unix.SIGKILL && isVictim) {
 		end := j.worker.String() + " " + exit.String()
 		if since, requested := j.machine.Requested(); requested && exit.ExitStatus() == 0 && !exit.At.Before(since) && exit.At.Sub(since) <= 100*time.Millisecond {
 			end += " (left within 0.1s of the stop signal)"
 		}
 		parts = append(parts, end)
 	}
-	if killed.Victims != "" {
-		parts = append(parts, fmt.Sprintf("killed %s (%s)", killed.Victims, killed.Why))
+	if killed.Happened() {
+		parts = append(parts, fmt.Sprintf("killed %s (%s)", killed.names(), j.killedBy))
 	}
 	if !gone || exit.TermSignal() != 0 || exit.ExitStatus() != status {
 		parts = append(parts, fmt.Sprintf("exit status %d", status))

@@ -36,14 +36,13 @@ type Journal struct {
 	stopsSent int
 	exited    bool          // a line says that the worker exited by itself and left something
 	why       string        // a value of the field reason: why what was left was killed, "" where it was not
+	killedBy  string        // the same in words
 	stuck     bool          // not all victims have ended: then the end names none
 	file      string        // for the termination message, "" for none
 	noted     int           // lines of notes
 	notes     *bufio.Writer // to a file in memory (title.Notes), nil for none
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
-	Asker   string // who has run drainit stop --force, "" for none
-	Killed  Kill   // the zero one until then
 }
 
 // New returns a journal that has written no line.

@@ -155,7 +155,14 @@ func (r *Rootfs) add(name string, b []byte, mode fs.FileMode) {
 // Program adds a program of this machine and the libraries that it is linked to.
 func (r *Rootfs) Program(name string) {
 	file := r.find(name)
-	r.Copy(file, file)
+	real, err := filepath.EvalSymlinks(file)
+	r.fail(err)
+	if called := filepath.Base(real); called != filepath.Base(file) { // a process shows it as its program: dash for sh
+		r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(file, "/"), Linkname: called}))
+		r.Copy(filepath.Join(filepath.Dir(file), called), real)
+	} else {
+		r.Copy(file, file)
+	}
 	out, err := exec.Command("ldd", file).CombinedOutput()
 	if !strings.Contains(string(out), "not a dynamic executable") {
 		r.fail(err)
