@@ -11,7 +11,6 @@ import (
 	"drainit/forward"
 	"drainit/internal/journal"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/program"
 	"drainit/internal/signals"
@@ -162,7 +161,7 @@ func (s *Supervisor) quiet() {
 		s.ledger.Quieted[d.Process.ID] = d.Process
 		s.unfreeze(d.Process.PID)
 	}
-	if s.machine.Phase() != phase.Draining || err == nil && handled { // in a stop delay, no effect is not worth a warning
+	if s.machine.Phase() != machine.Draining || err == nil && handled { // in a stop delay, no effect is not worth a warning
 		s.journal.Quiet(r.Signal, handled, made, err)
 	}
 }
@@ -205,7 +204,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		p, _ := s.readWorker()
 		all = proc.New([]proc.Process{p})
 	}
-	if s.machine.Phase() < phase.Draining && s.adopt(came, all) {
+	if s.machine.Phase() < machine.Draining && s.adopt(came, all) {
 		s.cfg.stops = append(s.cfg.stops, came)
 		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: came})
 		return

@@ -10,7 +10,6 @@ import (
 	"drainit/forward"
 	"drainit/internal/health"
 	"drainit/internal/proc"
-	"drainit/internal/ready"
 	"drainit/internal/signals"
 )
 
@@ -31,12 +30,12 @@ type Config struct {
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
-	Ready             ready.Condition // the phase is starting until it holds
-	TerminationLog    string          // the file of the last message, absolute; empty: none
-	Given             []string        // each flag and variable that set one of these, for the log
-	Warning           string          // about the worker's limit, to be logged
-	Doubts            []string        // about other settings, to be logged
-	Record            *Record         // of a rehearsal; nil: nothing is recorded
+	Ready             health.Condition // the phase is starting until it holds
+	TerminationLog    string           // the file of the last message, absolute; empty: none
+	Given             []string         // each flag and variable that set one of these, for the log
+	Warning           string           // about the worker's limit, to be logged
+	Doubts            []string         // about other settings, to be logged
+	Record            *Record          // of a rehearsal; nil: nothing is recorded
 
 	stops []unix.Signal // all that begin the stop
 }

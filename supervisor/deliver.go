@@ -9,7 +9,7 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/journal"
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -107,7 +107,7 @@ func (s *Supervisor) SignalGroup(sig unix.Signal) error {
 // MaySuspend reports whether drainit may stop for a shell (term.Owner).
 func (s *Supervisor) MaySuspend() bool {
 	now := s.machine.Phase()
-	return (now == phase.Running || now == phase.Quiet) && !s.worker.Gone()
+	return (now == machine.Running || now == machine.Quiet) && !s.worker.Gone()
 }
 
 // Members returns the living processes of a process group (term.Owner).

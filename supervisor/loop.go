@@ -11,14 +11,13 @@ import (
 	"drainit/forward"
 	"drainit/internal/journal"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/signals"
 	"drainit/internal/title"
 )
 
 // loop handles what comes, and sleeps while there is nothing, until phase Done.
 func (s *Supervisor) loop() {
-	for s.machine.Phase() != phase.Done {
+	for s.machine.Phase() != machine.Done {
 		now, busy := time.Now(), s.machine.BusyUntil()
 		at, limited := s.machine.Deadline()
 		if s.queue.Pending() != 0 && now.Before(busy) && (!limited || busy.Before(at)) { // pending signals are taken then
@@ -30,7 +29,7 @@ func (s *Supervisor) loop() {
 		case due:
 			s.reap() // what ended before the timer counts as such, even if the loop is late
 			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
-		case !came && s.public.health.Load().Phase == phase.Starting && s.public.ready.Load() != notReady:
+		case !came && s.public.health.Load().Phase == machine.Starting && s.public.ready.Load() != notReady:
 			s.noteReady()
 		case !came:
 			s.queue.Sleep(at, limited)
@@ -119,7 +118,7 @@ func (s *Supervisor) isForced() bool {
 func (s *Supervisor) step(now time.Time, e machine.Event) {
 	before := s.machine.Phase()
 	actions := s.machine.Step(now, e)
-	if is := s.machine.Phase(); is != before && is != phase.Quiet {
+	if is := s.machine.Phase(); is != before && is != machine.Quiet {
 		s.publish()
 	}
 	for _, a := range actions {

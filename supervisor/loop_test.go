@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 )
 
 // cell is a worker, node, with one child, job; daemon is another child of drainit's. Each handles what it
@@ -134,7 +134,7 @@ func playCell(t *testing.T, way, script string, state procState) (outcome string
 		b.play(script)
 	}
 	after, end := b.s.machine.Phase(), ""
-	if after >= phase.Draining {
+	if after >= machine.Draining {
 		b.end()
 		end = fmt.Sprintf(" | status %d after %v", b.s.exitCode().Status, b.took-since.Sub(b.began))
 	}

@@ -7,7 +7,6 @@ import (
 
 	"drainit/internal/health"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/title"
 )
@@ -36,7 +35,7 @@ func (s *Supervisor) awaitReady() {
 		s.queue.Wake()
 	})
 	defer late.Stop()
-	for wait := time.Second / 10; s.public.health.Load().Phase <= phase.Quiet; wait = min(2*wait, time.Second) {
+	for wait := time.Second / 10; s.public.health.Load().Phase <= machine.Quiet; wait = min(2*wait, time.Second) {
 		if s.cfg.Ready.Holds() {
 			s.public.ready.Store(isReady)
 			s.queue.Wake()
@@ -59,8 +58,8 @@ func (s *Supervisor) noteReady() {
 // publish sets the answers of probes, and the title if it has changed.
 func (s *Supervisor) publish() {
 	is := s.machine.Phase()
-	if is == phase.Running && s.public.ready.Load() != isReady {
-		is = phase.Starting
+	if is == machine.Running && s.public.ready.Load() != isReady {
+		is = machine.Starting
 	}
 	now := title.State{Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.public.unhandled}
 	s.public.health.Store(&now)

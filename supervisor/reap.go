@@ -9,7 +9,6 @@ import (
 
 	"drainit/internal/journal"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/worker"
@@ -95,11 +94,11 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	case stopped && child.Status.StopSignal() == unix.SIGTSTP && s.unfreeze(child.PID), !isWorker:
 	case s.job == nil:
 		s.worker.Stopped = stopped
-		if stopped && s.machine.Phase() < phase.Draining { // a stop continues it
+		if stopped && s.machine.Phase() < machine.Draining { // a stop continues it
 			s.journal.Once(journal.WorkerPaused, s.worker, s.worker.PID)
 		}
 		s.publish()
-	case s.machine.Phase() != phase.Killing:
+	case s.machine.Phase() != machine.Killing:
 		s.job.WorkerPaused(child.Status)
 	}
 }
@@ -107,7 +106,7 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 // runsOn reports whether a worker that has exited runs on in what it left, by --forking. Without /proc it
 // does not, since no signal could reach that.
 func (s *Supervisor) runsOn() bool {
-	if !s.cfg.Forking || s.worker.Exit.ExitStatus() != 0 || s.machine.Phase() >= phase.Draining {
+	if !s.cfg.Forking || s.worker.Exit.ExitStatus() != 0 || s.machine.Phase() >= machine.Draining {
 		return false
 	}
 	all, err := s.sys.All()

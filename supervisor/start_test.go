@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
@@ -75,7 +75,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		b.w.asks = tt.sig == signals.ForceStop
 		signalSelf(t, s, tt.sig)
 		stopped := s.stopBeforeStart()
-		if got := s.exitCode(); !stopped || !reflect.DeepEqual(got, tt.want) || s.machine.Phase() != phase.Done || len(b.w.procs) > 0 {
+		if got := s.exitCode(); !stopped || !reflect.DeepEqual(got, tt.want) || s.machine.Phase() != machine.Done || len(b.w.procs) > 0 {
 			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, s.machine.Phase(), len(b.w.procs), tt.want)
 		}
 		s.journal.Log.Close()

@@ -21,15 +21,12 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
-	"drainit/internal/ready"
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/internal/term"
 	"drainit/internal/title"
-	"drainit/internal/watch"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
@@ -76,10 +73,10 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		}),
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
-		died:   make(chan int, 2*watch.Most),
+		died:   make(chan int, 2*reaper.Most),
 		clues:  clues{of: make(map[int]clue)},
 	}
-	if cfg.Ready == (ready.Condition{}) {
+	if cfg.Ready == (health.Condition{}) {
 		s.public.ready.Store(isReady)
 	}
 	s.journal = journal.New(log, s.machine, s.worker, cfg.TerminationLog)
@@ -88,7 +85,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 
 // Run runs the worker to its end. The caller must be on the locked main thread. The log stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	s := New(cfg, &linux{watcher: watch.Watcher{Wake: queue.Wake}}, queue, log)
+	s := New(cfg, &linux{watcher: reaper.Watcher{Wake: queue.Wake}}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
 	return s.run()
 }
@@ -201,7 +198,7 @@ func (s *Supervisor) begin() {
 	}
 	s.journal.Say(journal.Started, s.worker)
 	s.reap()
-	if s.machine.Phase() != phase.Done {
+	if s.machine.Phase() != machine.Done {
 		s.warnParent()
 	}
 }

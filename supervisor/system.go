@@ -7,12 +7,11 @@ import (
 	"drainit/forward"
 	"drainit/internal/proc"
 	"drainit/internal/spawn"
-	"drainit/internal/watch"
 	"drainit/reaper"
 )
 
 // System is everything that the loop does to the outside, except drainit's own terminal, log and title. Its
-// functions have these names in packages spawn, reaper and proc, and watch.Watcher.Set.
+// functions have these names in packages spawn, reaper and proc, and reaper.Watcher.Set.
 type System interface {
 	Start(spawn.Config) (pid int, err error)
 	Wait() (e reaper.WaitEvent, ok bool, err error)
@@ -31,7 +30,7 @@ type System interface {
 // linux is the System of a running drainit.
 type linux struct {
 	proc.Reader
-	watcher watch.Watcher
+	watcher reaper.Watcher
 }
 
 func (*linux) Start(cfg spawn.Config) (int, error)           { return spawn.Start(cfg) }

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 	"drainit/internal/title"
 )
 
 func TestAnswerToAProbe(t *testing.T) {
 	long := strings.Repeat("x", requestAtMost)
-	both, stopped := title.State{Phase: phase.Running, WorkerAlive: true}, title.State{Phase: phase.Running, WorkerAlive: true, WorkerStopped: true}
-	alive, dead := title.State{Phase: phase.Draining, WorkerAlive: true}, title.State{Phase: phase.Draining}
-	quiet, starting, startup := title.State{Phase: phase.Quiet, WorkerAlive: true, WorkerStopped: true}, title.State{}, title.State{WorkerAlive: true}
+	both, stopped := title.State{Phase: machine.Running, WorkerAlive: true}, title.State{Phase: machine.Running, WorkerAlive: true, WorkerStopped: true}
+	alive, dead := title.State{Phase: machine.Draining, WorkerAlive: true}, title.State{Phase: machine.Draining}
+	quiet, starting, startup := title.State{Phase: machine.Quiet, WorkerAlive: true, WorkerStopped: true}, title.State{}, title.State{WorkerAlive: true}
 	const lost, bad, what = "there are /readyz and /healthz\n", "not a request of HTTP/1.0 or 1.1\n", "takes GET\n"
 	for _, tt := range []struct {
 		request, status, body string
@@ -63,7 +63,7 @@ func TestAnswerToAProbe(t *testing.T) {
 func TestNoAnswerBeforeTheRequestIsAllThere(t *testing.T) {
 	const whole = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 	for n := range len(whole) {
-		if answer := appendAnswer(nil, []byte(whole[:n]), &title.State{Phase: phase.Running}); len(answer) > 0 {
+		if answer := appendAnswer(nil, []byte(whole[:n]), &title.State{Phase: machine.Running}); len(answer) > 0 {
 			t.Errorf("%q after %q", answer, whole[:n])
 		}
 	}
@@ -95,11 +95,11 @@ func FuzzAnswer(f *testing.F) {
 		"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /healthz?x HTTP/1.0\n\n", "POST / HTTP/1.1\r\n\r\n", "\n\n", "", "GET",
 		"GET /readyz HTTP/1.1\r\nA: " + strings.Repeat("b", requestAtMost), "GET \x00 HTTP/1.1\r\n\r\n",
 	} {
-		f.Add([]byte(s), byte(phase.Running), true)
+		f.Add([]byte(s), byte(machine.Running), true)
 	}
 	f.Fuzz(func(t *testing.T, request []byte, ph byte, lives bool) {
 		request = request[:min(len(request), requestAtMost)]
-		p := phase.Phase(ph % (byte(phase.Done) + 1))
+		p := machine.Phase(ph % (byte(machine.Done) + 1))
 		answer := appendAnswer(nil, request, &title.State{Phase: p, WorkerAlive: lives})
 		if len(answer) == 0 {
 			if len(request) == requestAtMost || bytes.Contains(request, []byte("\n\r\n")) {
@@ -124,7 +124,7 @@ func FuzzAnswer(f *testing.F) {
 		if resp.StatusCode != http.StatusOK {
 			return
 		}
-		ready := bytes.HasPrefix(request, []byte(method+" /readyz")) && p == phase.Running
+		ready := bytes.HasPrefix(request, []byte(method+" /readyz")) && p == machine.Running
 		if healthy := bytes.HasPrefix(request, []byte(method+" /healthz")) && lives; !ready && !healthy {
 			t.Errorf("200 to %q in %v", request, p)
 		}

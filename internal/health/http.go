@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 	"drainit/internal/title"
 )
 
@@ -27,7 +27,7 @@ func appendAnswer(out, request []byte, now *title.State) []byte {
 	ready, healthy := string(file) == "/readyz", string(file) == "/healthz"
 	head := string(method) == "HEAD"
 	status, body := "200 OK", now.Phase.String()
-	if now.Phase == phase.Running && now.WorkerStopped {
+	if now.Phase == machine.Running && now.WorkerStopped {
 		body = "stopped"
 	}
 	switch {

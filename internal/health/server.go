@@ -1,4 +1,4 @@
-// Package health answers the probes of a platform: /healthz and /readyz.
+// Package health answers the probes of a platform, /healthz and /readyz, and asks whether a worker is ready.
 //
 // It owns its socket and one thread. It never reads /proc, and its cost is bounded whatever its
 // clients do. It uses system calls, since net/http would double the binary and its attack surface.

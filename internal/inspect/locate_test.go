@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 )
 
@@ -107,7 +107,7 @@ func TestTornTitleIsReadAgain(t *testing.T) {
 			looks++
 			return proc.Process{Comm: tt.shown[looks-1], State: 'S'}, tt.fails
 		}}.look(1)
-		if err != tt.want || looks != len(tt.shown) || err == nil && d.is.Phase != phase.Running {
+		if err != tt.want || looks != len(tt.shown) || err == nil && d.is.Phase != machine.Running {
 			t.Errorf("%s: %+v, %v after %d looks, want %v", name, d.is, err, looks, tt.want)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
@@ -28,7 +27,7 @@ func below(comm string, pid, ppid int, handled ...unix.Signal) proc.Process {
 
 // planned is the plan of a drainit with these settings and processes, whose worker is 10, and what it says beside.
 func planned(cfg supervisor.Config, all *proc.Snapshot) (r report, said string) {
-	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: os.Getpid()}}, is: title.State{Phase: phase.Running, WorkerAlive: true}},
+	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: os.Getpid()}}, is: title.State{Phase: machine.Running, WorkerAlive: true}},
 		say:    func(line error) { said += line.Error() },
 		config: func(int) (supervisor.Config, error) { return cfg, nil }}
 	d.read = func(int) (proc.Process, error) { return proc.Process{Comm: title.Worker + "10"}, nil }

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/health"
 	"drainit/internal/logx"
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
-	"drainit/internal/ready"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/reaper"
@@ -104,7 +104,7 @@ var errOver = io.EOF
 
 // settle waits until the worker is ready, if that is asked for, or else until the same processes have had the same
 // handlers for a time. If they change all the time it gives up waiting. The error is errOver, or one for people.
-func (d *instance) settle(r Rehearsal, asked ready.Condition, over <-chan struct{}) error {
+func (d *instance) settle(r Rehearsal, asked health.Condition, over <-chan struct{}) error {
 	const changeFor, readyWithin = 10 * time.Second, 5 * time.Minute
 	began, calm, last := time.Now(), time.Now(), ""
 	for {
@@ -116,13 +116,13 @@ func (d *instance) settle(r Rehearsal, asked ready.Condition, over <-chan struct
 		d.drainit, _ = d.look(os.Getpid())
 		now := time.Now()
 		switch {
-		case d.is.Phase > phase.Quiet:
+		case d.is.Phase > machine.Quiet:
 			return errOver
-		case asked != ready.Condition{} && d.is.Ready():
+		case asked != health.Condition{} && d.is.Ready():
 			return nil
-		case asked != ready.Condition{} && now.Sub(began) >= readyWithin:
+		case asked != health.Condition{} && now.Sub(began) >= readyWithin:
 			return fmt.Errorf("the worker was not ready after %v", readyWithin)
-		case asked != ready.Condition{}:
+		case asked != health.Condition{}:
 			continue
 		}
 		all, _ := d.tree(os.Getpid(), nil, time.Second)
@@ -138,7 +138,7 @@ func (d *instance) settle(r Rehearsal, asked ready.Condition, over <-chan struct
 // stopAsPlanned makes the plan and sends drainit the stop signal, at a time that it returns: the zero one where a stop
 // has begun already. Where the platform signals each process, it does so, too.
 func (d *instance) stopAsPlanned(cfg supervisor.Config) (plan report, at time.Time) {
-	if d.drainit, _ = d.look(os.Getpid()); d.is.Phase > phase.Quiet {
+	if d.drainit, _ = d.look(os.Getpid()); d.is.Phase > machine.Quiet {
 		return plan, at
 	}
 	plan, at = d.report(true, true), time.Now()

@@ -12,7 +12,6 @@ import (
 	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
@@ -83,7 +82,7 @@ func (d *instance) report(whole, plan bool) report {
 	if r.word = r.Phase; is.WorkerStopped {
 		r.word += ", but the worker is stopped"
 	}
-	if is.Phase == phase.Quiet {
+	if is.Phase == machine.Quiet {
 		r.QuietHandled = new(!is.QuietUnhandled)
 	}
 	if is.QuietUnhandled {
@@ -99,7 +98,7 @@ func (d *instance) report(whole, plan bool) report {
 // not shown.
 func (d *instance) addProcesses(r *report, plan bool) {
 	second, _ := d.read(proc.SecondThread(d.PID)) // whose name tells
-	draining, look := d.is.Phase >= phase.Draining, d.all
+	draining, look := d.is.Phase >= machine.Draining, d.all
 	if plan = plan && !draining; plan {
 		look = func() (*proc.Snapshot, error) { // which shows what has slept for a while
 			before, _ := d.tree(d.PID, nil, time.Second)
@@ -138,7 +137,7 @@ func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
 	if stop.Signal != 0 {
 		r.StopSignal = signals.Name(stop.Signal)
 	}
-	if stop.Grace != machine.Forever && r.Phase == phase.Draining.String() {
+	if stop.Grace != machine.Forever && r.Phase == machine.Draining.String() {
 		r.Left = new(logx.InTenths(max(0, stop.Grace-r.stopping)))
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/internal/phase"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
@@ -86,10 +86,10 @@ func (d *instance) answer(status int, line error) int {
 // quiet sends the quiet signal, and then waits as a preStop hook wants it, for load balancers to
 // notice.
 func (d *instance) quiet(sleep time.Duration) (status int) {
-	if d.is.Phase > phase.Quiet {
+	if d.is.Phase > machine.Quiet {
 		return d.answer(0, fmt.Errorf("%s is %s already: nothing to quiet", d, d.is.Phase))
 	}
-	if status := d.signalUntil(unix.SIGTSTP, func(p phase.Phase) bool { return p > phase.Running }); status != 0 {
+	if status := d.signalUntil(unix.SIGTSTP, func(p machine.Phase) bool { return p > machine.Running }); status != 0 {
 		return status
 	}
 	d.sleep(sleep)
@@ -100,10 +100,10 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 }
 
 func (d *instance) resume() (status int) {
-	if d.is.Phase <= phase.Quiet {
-		status = d.signalUntil(unix.SIGCONT, func(p phase.Phase) bool { return p != phase.Quiet })
+	if d.is.Phase <= machine.Quiet {
+		status = d.signalUntil(unix.SIGCONT, func(p machine.Phase) bool { return p != machine.Quiet })
 	}
-	if d.is.Phase > phase.Quiet { // or a stop came before the resume
+	if d.is.Phase > machine.Quiet { // or a stop came before the resume
 		return d.answer(statusNo, fmt.Errorf("%s is %s: a worker that was sent the stop signal can't be resumed", d, d.is.Phase))
 	}
 	return status
@@ -114,8 +114,8 @@ func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:
 		title.Set(title.Force)
-		status = d.signalUntil(signals.ForceStop, func(p phase.Phase) bool { return p == phase.Killing })
-	case d.is.Phase <= phase.Quiet:
+		status = d.signalUntil(signals.ForceStop, func(p machine.Phase) bool { return p == machine.Killing })
+	case d.is.Phase <= machine.Quiet:
 		status = d.signal(unix.SIGTERM)
 	case d.status(Request{}) == statusFailed: // it prints the status
 		return statusFailed
@@ -150,7 +150,7 @@ func (d *instance) signal(sig unix.Signal) (status int) {
 // signalUntil sends drainit a signal, and returns once its phase shows that it has acted upon that, or it
 // has ended. It looks ever more rarely, since under a CPU limit each look slows drainit down. It gives up
 // after a number of looks and not after a time: a busy machine keeps drainit from acting, too.
-func (d *instance) signalUntil(sig unix.Signal, acted func(phase.Phase) bool) (status int) {
+func (d *instance) signalUntil(sig unix.Signal, acted func(machine.Phase) bool) (status int) {
 	const slowest, most = 50 * time.Millisecond, 210 // looks take 10 s
 	began := time.Now()
 	if status = d.signal(sig); status != 0 {

@@ -16,7 +16,6 @@ import (
 	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
@@ -91,7 +90,7 @@ func (j *Journal) last(m Message, told bool, args ...any) {
 // drainit status: not more than that can show, and where there are no such files nothing.
 func (j *Journal) Note(words string, these ...proc.ID) {
 	const most = 10_000
-	if j.machine.Phase() < phase.Draining || j.noted > most {
+	if j.machine.Phase() < machine.Draining || j.noted > most {
 		return
 	}
 	if j.noted += len(these); j.notes == nil {
@@ -166,7 +165,7 @@ func (j *Journal) timeLeft(now time.Time) phrase {
 	switch {
 	case limited:
 		return phrase{"SIGKILL in " + tenths(end.Sub(now)), []logx.Field{logx.Value("left_s", logx.InTenths(end.Sub(now)))}}
-	case j.machine.Phase() == phase.Killing:
+	case j.machine.Phase() == machine.Killing:
 		return phrase{words: "SIGKILL at once: the grace period is 0"}
 	}
 	return phrase{words: "no SIGKILL: the grace period is infinite"}

@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/health"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 	"drainit/internal/proc"
-	"drainit/internal/ready"
 	"drainit/internal/signals"
 	"drainit/internal/worker"
 	"drainit/reaper"
@@ -33,7 +32,7 @@ func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
 }
 
 // NotReady writes that a worker is not ready after some time, with what is awaited.
-func (j *Journal) NotReady(after time.Duration, awaited ready.Condition) {
+func (j *Journal) NotReady(after time.Duration, awaited health.Condition) {
 	j.Once(notReady, logx.Round(after), awaited)
 }
 
@@ -150,7 +149,7 @@ func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal) {
 	}
 	j.exited = true
 	then, hint := j.timeLeft(now), ""
-	if left.Err == nil && j.machine.Phase() == phase.Draining && sig != 0 {
+	if left.Err == nil && j.machine.Phase() == machine.Draining && sig != 0 {
 		then.words = signals.Name(sig) + " now, " + then.words
 	}
 	if j.worker.Exit.ExitStatus() == 0 { // a daemon, or a script that ends with app &

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/internal/phase"
 )
 
 // Forever is a grace period that never ends.
@@ -64,7 +62,7 @@ const (
 type Machine struct {
 	cfg Config
 
-	phase     phase.Phase
+	phase     Phase
 	timers    [timerCount]time.Time // zero: not set
 	requested time.Time             // when the first stop signal came
 	signal    unix.Signal           // which that was
@@ -87,7 +85,7 @@ type Config struct {
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
 // Phase is the phase the machine is in.
-func (m *Machine) Phase() phase.Phase { return m.phase }
+func (m *Machine) Phase() Phase { return m.phase }
 
 // Grace is the time from the first stop signal to the kill.
 func (m *Machine) Grace() time.Duration { return m.cfg.Grace }
@@ -171,7 +169,7 @@ func (m *Machine) lastCall() bool  { return m.isSet(graceTimer) && !m.isSet(last
 func (m *Machine) finalCall() bool { return m.isSet(graceTimer) && !m.isSet(finalCallTimer) }
 
 // enter changes the phase, whose timers none outlives.
-func (m *Machine) enter(p phase.Phase) { m.phase, m.timers = p, [timerCount]time.Time{} }
+func (m *Machine) enter(p Phase) { m.phase, m.timers = p, [timerCount]time.Time{} }
 
 func (m *Machine) isSet(t timer) bool { return !m.timers[t].IsZero() }
 

@@ -2,8 +2,6 @@ package machine
 
 import (
 	"time"
-
-	"drainit/internal/phase"
 )
 
 // transition is what one event does in one phase: it changes the machine and returns the
@@ -16,12 +14,12 @@ func do(kind ActionKind) transition {
 }
 
 // table is every phase × event. What is not in it does nothing.
-var table = [phase.Count][eventCount]transition{
-	phase.Starting: {
+var table = [Count][eventCount]transition{
+	Starting: {
 		Started:      (*Machine).run,
 		StopSignaled: (*Machine).finish, // the worker is not started
 	},
-	phase.Running: {
+	Running: {
 		StopSignaled:   (*Machine).beginStop,
 		QuietSignaled:  (*Machine).quiet,
 		ResumeSignaled: do(PassThrough),
@@ -30,7 +28,7 @@ var table = [phase.Count][eventCount]transition{
 		NothingLeft:    (*Machine).finish,
 		TimePassed:     (*Machine).timersOfRunning,
 	},
-	phase.Quiet: {
+	Quiet: {
 		StopSignaled:   (*Machine).beginStop,
 		QuietSignaled:  (*Machine).quiet,
 		ResumeSignaled: (*Machine).resumeSoon,
@@ -39,7 +37,7 @@ var table = [phase.Count][eventCount]transition{
 		NothingLeft:    (*Machine).finish,
 		TimePassed:     (*Machine).timersOfRunning,
 	},
-	phase.Draining: {
+	Draining: {
 		StopSignaled:  (*Machine).stopAgain,
 		OtherSignaled: do(PassThrough),
 		WorkerExited:  (*Machine).lostWorker,
@@ -47,7 +45,7 @@ var table = [phase.Count][eventCount]transition{
 		NothingLeft:   (*Machine).finish,
 		TimePassed:    (*Machine).timersOfDraining,
 	},
-	phase.Killing: {
+	Killing: {
 		NothingLeft: (*Machine).finish,
 		TimePassed:  (*Machine).timersOfKilling,
 	},

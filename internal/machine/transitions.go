@@ -2,25 +2,23 @@ package machine
 
 import (
 	"time"
-
-	"drainit/internal/phase"
 )
 
 // The transitions of the table, in the order of the phases.
 
 func (m *Machine) run(now time.Time, _ Event) []Action {
-	m.enter(phase.Running)
+	m.enter(Running)
 	m.timers[inspectTimer] = now.Add(inspectAfter)
 	return nil
 }
 
 func (m *Machine) finish(time.Time, Event) []Action {
-	m.enter(phase.Done)
+	m.enter(Done)
 	return nil
 }
 
 func (m *Machine) quiet(time.Time, Event) []Action {
-	m.phase, m.timers[resumeTimer] = phase.Quiet, time.Time{}
+	m.phase, m.timers[resumeTimer] = Quiet, time.Time{}
 	return []Action{{Kind: QuietWorker}}
 }
 
@@ -36,7 +34,7 @@ func (m *Machine) resumeSoon(now time.Time, _ Event) []Action {
 // timersOfRunning is for running and quiet.
 func (m *Machine) timersOfRunning(now time.Time, _ Event) (actions []Action) {
 	if m.due(resumeTimer, now) {
-		m.phase, m.timers[resumeTimer] = phase.Running, time.Time{}
+		m.phase, m.timers[resumeTimer] = Running, time.Time{}
 		actions = append(actions, Action{Kind: ResumeWorker})
 	}
 	if m.due(inspectTimer, now) {
@@ -51,7 +49,7 @@ func (m *Machine) timersOfRunning(now time.Time, _ Event) (actions []Action) {
 // process has been signalled.
 func (m *Machine) beginStop(now time.Time, e Event) []Action {
 	delay := m.cfg.StopDelay
-	if m.phase == phase.Quiet {
+	if m.phase == Quiet {
 		delay = 0
 	}
 	m.requested = e.At
@@ -82,7 +80,7 @@ func (m *Machine) drainLeftovers(now time.Time, _ Event) []Action {
 }
 
 func (m *Machine) beginDrain(now, since time.Time, grace time.Duration) {
-	m.enter(phase.Draining)
+	m.enter(Draining)
 	m.timers[progressTimer] = now.Add(progressEvery)
 	m.setGrace(since, grace)
 	m.timers[snapshotTimer] = now.Add(m.every(false))
@@ -186,7 +184,7 @@ func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
 
 // kill enters Killing, after a line that names what is left.
 func (m *Machine) kill(now time.Time, why ActionKind) []Action {
-	m.enter(phase.Killing)
+	m.enter(Killing)
 	m.timers[killTimer] = now.Add(killEvery)
 	m.timers[leaveTimer] = now.Add(KillingTime)
 	return []Action{{Kind: why}, {Kind: KillTree}}
@@ -195,7 +193,7 @@ func (m *Machine) kill(now time.Time, why ActionKind) []Action {
 func (m *Machine) timersOfKilling(now time.Time, _ Event) []Action {
 	switch {
 	case m.due(leaveTimer, now):
-		m.enter(phase.Done)
+		m.enter(Done)
 		return []Action{{Kind: AnnounceStuck}}
 	case m.due(killTimer, now):
 		m.timers[killTimer] = now.Add(killEvery)

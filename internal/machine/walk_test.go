@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/internal/phase"
 )
 
 // place is a machine in a walk over all of them, with what the machine itself does not
@@ -24,7 +22,7 @@ type place struct {
 
 // stage is a place without its time: two places of one stage do the same for ever.
 type stage struct {
-	phase                        phase.Phase
+	phase                        Phase
 	requested                    uint8 // 0: no; 1: less than SameRequest ago; 2: longer
 	exited, signalled, inspected bool
 	timers                       [timerCount]distance
@@ -81,7 +79,7 @@ type walk struct {
 	Config
 	seen        map[stage]bool
 	todo        []*place
-	reached     [phase.Count]bool
+	reached     [Count]bool
 	transitions int
 }
 
@@ -115,8 +113,8 @@ func walkAll(t *testing.T, cfg Config) {
 		w.leave(p)
 	}
 	t.Logf("%+v: %d states, %d transitions", cfg, len(w.seen), w.transitions)
-	for p := range phase.Phase(phase.Count) { // the walk went everywhere
-		if !w.reached[p] && !(cfg.Grace == 0 && p == phase.Draining) {
+	for p := range Phase(Count) { // the walk went everywhere
+		if !w.reached[p] && !(cfg.Grace == 0 && p == Draining) {
 			t.Errorf("%+v: no state is %v", cfg, p)
 		}
 	}
@@ -155,7 +153,7 @@ func (w *walk) step(from *place, now time.Time, e Event) {
 	p.now = now
 	p.came = fmt.Sprintf("event %d, %v later, in %v", e.Kind, now.Sub(from.now), from.m.phase)
 	actions := kinds(p.m.Step(now, e))
-	p.exited = p.exited || e.Kind == WorkerExited && from.m.phase != phase.Starting
+	p.exited = p.exited || e.Kind == WorkerExited && from.m.phase != Starting
 	w.checkStep(from, &p, e, actions)
 	p.signalled = p.signalled || slices.Contains(actions, SignalWorker)
 	p.inspected = p.inspected || slices.Contains(actions, Inspect)
@@ -182,15 +180,15 @@ func (w *walk) checkStage(p *place) {
 	at, ok := m.Deadline()
 	is := m.isSet
 	switch m.phase {
-	case phase.Starting, phase.Done:
+	case Starting, Done:
 		if ok {
 			w.fatalf(p, "a deadline %v when %v", at.Sub(p.now), m.phase)
 		}
-	case phase.Running, phase.Quiet:
-		if ok != (is(inspectTimer) || is(resumeTimer)) || is(inspectTimer) == p.inspected || is(resumeTimer) && m.phase == phase.Running {
+	case Running, Quiet:
+		if ok != (is(inspectTimer) || is(resumeTimer)) || is(inspectTimer) == p.inspected || is(resumeTimer) && m.phase == Running {
 			w.fatalf(p, "timers %v in %v, inspected %v", m.timers, m.phase, p.inspected)
 		}
-	case phase.Draining:
+	case Draining:
 		_, requested := m.Requested()
 		forever := w.Grace == Forever && requested
 		if !ok || !is(progressTimer) || is(snapshotTimer) == is(delayTimer) || is(graceTimer) == forever || forever && is(lastCallTimer) {
@@ -199,12 +197,12 @@ func (w *walk) checkStage(p *place) {
 		if is(delayTimer) && (p.signalled || p.exited) {
 			w.fatalf(p, "a stop delay with the worker signalled %v, or gone %v", p.signalled, p.exited)
 		}
-	case phase.Killing:
+	case Killing:
 		if !is(killTimer) || !is(leaveTimer) {
 			w.fatalf(p, "timers %v in a kill", m.timers)
 		}
 	}
-	if end, ok := m.GraceEnd(); ok && (m.phase != phase.Draining || end.After(p.now.Add(max(w.Grace, 0)))) {
+	if end, ok := m.GraceEnd(); ok && (m.phase != Draining || end.After(p.now.Add(max(w.Grace, 0)))) {
 		w.fatalf(p, "the grace ends in %v, in %v", end.Sub(p.now), m.phase)
 	}
 	w.checkEnd(p)
@@ -213,7 +211,7 @@ func (w *walk) checkStage(p *place) {
 // checkEnd lets time pass alone: a drain whose grace is not infinite and a kill come to an
 // end, no deadline is answered by itself, and none is more than a second off in a drain.
 func (w *walk) checkEnd(from *place) {
-	if from.m.phase != phase.Draining && from.m.phase != phase.Killing {
+	if from.m.phase != Draining && from.m.phase != Killing {
 		return
 	}
 	const most = 400 // deadlines in the longest drain and kill
@@ -232,25 +230,25 @@ func (w *walk) checkEnd(from *place) {
 			w.fatalf(&p, "a deadline is answered by itself: the loop would spin")
 		}
 	}
-	if _, bounded := from.m.GraceEnd(); bounded || from.m.phase == phase.Killing {
+	if _, bounded := from.m.GraceEnd(); bounded || from.m.phase == Killing {
 		w.fatalf(&p, "still %v after %d deadlines", p.m.phase, most)
 	}
 }
 
 // allowed are the actions of each phase that is entered or stayed in.
-var allowed = map[phase.Phase][]ActionKind{
-	phase.Starting: {},
-	phase.Running:  {PassThrough, ResumeWorker, Inspect},
-	phase.Quiet:    {PassThrough, QuietWorker, Inspect},
-	phase.Draining: {SignalWorker, SignalOrphans, LastCall, FinalCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
-	phase.Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
-	phase.Done:     {AnnounceStuck},
+var allowed = map[Phase][]ActionKind{
+	Starting: {},
+	Running:  {PassThrough, ResumeWorker, Inspect},
+	Quiet:    {PassThrough, QuietWorker, Inspect},
+	Draining: {SignalWorker, SignalOrphans, LastCall, FinalCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
+	Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
+	Done:     {AnnounceStuck},
 }
 
 // checkStep checks what must hold of every transition.
 func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 	before, after := from.m.phase, to.m.phase
-	if after < before && !(before == phase.Quiet && after == phase.Running) {
+	if after < before && !(before == Quiet && after == Running) {
 		w.fatalf(to, "%v went back to %v", before, after)
 	}
 	for i, a := range actions {
@@ -262,25 +260,25 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 	delayed, snapshot := to.m.isSet(delayTimer), slices.ContainsFunc(actions, isSnapshot)
 	call := from.m.due(lastCallTimer, to.now) || from.m.due(finalCallTimer, to.now)
 	switch {
-	case before == phase.Done && (after != phase.Done || len(actions) > 0 || to.m != from.m && e.Kind != StopSignaled):
+	case before == Done && (after != Done || len(actions) > 0 || to.m != from.m && e.Kind != StopSignaled):
 		w.fatalf(to, "done is left, or does something: %v", actions)
 	case has(SignalWorker) && (from.signalled || to.exited):
 		w.fatalf(to, "the worker is signalled: before %v, gone %v", from.signalled, to.exited)
 	case has(Inspect) && from.inspected:
 		w.fatalf(to, "inspected twice")
-	case has(ResumeWorker) && (before != phase.Quiet || e.Kind != TimePassed):
+	case has(ResumeWorker) && (before != Quiet || e.Kind != TimePassed):
 		w.fatalf(to, "resumed")
-	case after == phase.Draining && delayed && (has(SignalWorker) || snapshot):
+	case after == Draining && delayed && (has(SignalWorker) || snapshot):
 		w.fatalf(to, "%v in the stop delay", actions)
 	case snapshot && e.Kind == TimePassed && !call && to.now.Before(from.m.paid(share)):
 		w.fatalf(to, "a snapshot %v before its time", from.m.paid(share).Sub(to.now))
 	case snapshot && !(to.exited || from.signalled || has(SignalWorker)):
 		w.fatalf(to, "%v before the worker was signalled or exited", actions)
-	case w.EndsWithWorker && after == phase.Draining && to.exited:
+	case w.EndsWithWorker && after == Draining && to.exited:
 		w.fatalf(to, "it goes on without its worker")
 	case w.SecondStopIgnored && has(AnnounceForce) && !e.Forced:
 		w.fatalf(to, "a force-stop by event %d", e.Kind)
-	case after == phase.Killing && before != phase.Killing && !has(KillTree):
+	case after == Killing && before != Killing && !has(KillTree):
 		w.fatalf(to, "no kill as killing begins: %v", actions)
 	}
 }

@@ -15,31 +15,30 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 )
 
 // State is what a title says.
 type State struct {
-	Phase          phase.Phase
+	Phase          machine.Phase
 	WorkerAlive    bool // or is being killed; while starting, it has been started and is not ready
 	WorkerStopped  bool // in state T, while running
 	QuietUnhandled bool // no process handled the quiet signal, while quiet
 }
 
 // Ready reports whether the worker takes work, as far as drainit can know.
-func (s State) Ready() bool { return s.Phase == phase.Running && !s.WorkerStopped }
+func (s State) Ready() bool { return s.Phase == machine.Running && !s.WorkerStopped }
 
 // titles are of 15 bytes at most (PR_SET_NAME(2const)).
 var titles = map[string]State{
-	"drainit:start":   {Phase: phase.Starting},
-	"drainit:startup": {Phase: phase.Starting, WorkerAlive: true},
-	"drainit:run":     {Phase: phase.Running, WorkerAlive: true},
-	"drainit:stopped": {Phase: phase.Running, WorkerAlive: true, WorkerStopped: true},
-	"drainit:quiet":   {Phase: phase.Quiet, WorkerAlive: true},
-	"drainit:quiet?":  {Phase: phase.Quiet, WorkerAlive: true, QuietUnhandled: true},
-	"drainit:drain":   {Phase: phase.Draining, WorkerAlive: true},
-	"drainit:ended":   {Phase: phase.Draining},
-	"drainit:kill":    {Phase: phase.Killing, WorkerAlive: true},
+	"drainit:start":   {Phase: machine.Starting},
+	"drainit:startup": {Phase: machine.Starting, WorkerAlive: true},
+	"drainit:run":     {Phase: machine.Running, WorkerAlive: true},
+	"drainit:stopped": {Phase: machine.Running, WorkerAlive: true, WorkerStopped: true},
+	"drainit:quiet":   {Phase: machine.Quiet, WorkerAlive: true},
+	"drainit:quiet?":  {Phase: machine.Quiet, WorkerAlive: true, QuietUnhandled: true},
+	"drainit:drain":   {Phase: machine.Draining, WorkerAlive: true},
+	"drainit:ended":   {Phase: machine.Draining},
+	"drainit:kill":    {Phase: machine.Killing, WorkerAlive: true},
 }
 
 // Force is the title of drainit stop --force. By it drainit tells its signal from an application's.
@@ -51,9 +50,9 @@ const Pause = "drainit:pause"
 // Of returns the title of a state, "" for phase Done. Flags that do not matter in its phase are
 // ignored.
 func Of(s State) string {
-	s.WorkerAlive = s.WorkerAlive || s.Phase != phase.Draining && s.Phase != phase.Starting
-	s.WorkerStopped = s.WorkerStopped && s.Phase == phase.Running
-	s.QuietUnhandled = s.QuietUnhandled && s.Phase == phase.Quiet
+	s.WorkerAlive = s.WorkerAlive || s.Phase != machine.Draining && s.Phase != machine.Starting
+	s.WorkerStopped = s.WorkerStopped && s.Phase == machine.Running
+	s.QuietUnhandled = s.QuietUnhandled && s.Phase == machine.Quiet
 	for title, state := range titles {
 		if state == s {
 			return title

@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/machine"
-	"drainit/internal/phase"
 )
 
 // What is published is read back, as far as it makes a difference in its phase.
 func TestEachTitleIsReadBack(t *testing.T) {
-	for p := phase.Starting; p <= phase.Done; p++ {
+	for p := machine.Starting; p <= machine.Done; p++ {
 		for bits := range 8 {
 			s := State{p, bits&1 != 0, bits&2 != 0, bits&4 != 0}
-			want := State{p, s.WorkerAlive || p != phase.Draining && p != phase.Starting, s.WorkerStopped && p == phase.Running, s.QuietUnhandled && p == phase.Quiet}
+			want := State{p, s.WorkerAlive || p != machine.Draining && p != machine.Starting, s.WorkerStopped && p == machine.Running, s.QuietUnhandled && p == machine.Quiet}
 			title := Of(s)
-			if got, ok := Parse(title); ok != (p != phase.Done) || ok && got != want || len(title) > 15 || !ok && title != "" {
+			if got, ok := Parse(title); ok != (p != machine.Done) || ok && got != want || len(title) > 15 || !ok && title != "" {
 				t.Errorf("%+v: %q is %+v, %v; want %+v", s, title, got, ok, want)
 			}
 		}

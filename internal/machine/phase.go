@@ -1,10 +1,7 @@
-// Package phase names the phases in the life of a worker under drainit.
-//
-// It owns the words, which the log, the title, the probes and the verbs share, and
-// nothing else: which phase comes when is package supervisor's.
-package phase
+package machine
 
-// Phase is where drainit is in the life of its worker.
+// Phase is where drainit is in the life of its worker. Its words are those of the log, the title, the probes and the
+// subcommands.
 type Phase uint8
 
 // The phases, in their order. Only Quiet ever goes back, to Running.

@@ -1,4 +1,4 @@
-package watch
+package reaper
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package ready
+package health
 
 import (
 	"net"

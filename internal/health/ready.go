@@ -1,7 +1,4 @@
-// Package ready asks whether a worker is ready, by the file or the port that it shows.
-//
-// A file system or a full backlog may keep it waiting, so the supervisor's loop must not ask.
-package ready
+package health
 
 import (
 	"fmt"
@@ -14,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Condition is what a ready worker shows. The zero Condition always holds.
+// Condition is what a ready worker shows: a file or a port. The zero Condition always holds. A file system or a full
+// backlog may keep a question waiting, so the supervisor's loop must not ask.
 type Condition struct {
 	File string // an absolute path
 	Port int    // of 127.0.0.1 or ::1

@@ -1,9 +1,4 @@
-// Package watch reports the end of processes that are not drainit's children. Their children
-// become drainit's without a signal, but a pidfd is readable once its process has ended
-// (pidfd_open(2)).
-//
-// It must never wait for a child, signal a process or decide anything.
-package watch
+package reaper
 
 import (
 	"os"
@@ -18,7 +13,9 @@ import (
 // Most is how many processes are watched at most, each with a descriptor.
 const Most = 256
 
-// Watcher watches processes. It must not be copied, and is for one goroutine.
+// Watcher reports the end of processes that are not drainit's children. Their children become drainit's without a
+// signal, but a pidfd is readable once its process has ended (pidfd_open(2)). It must not be copied, and is for one
+// goroutine.
 type Watcher struct {
 	Wake func() // called after each pid that is sent outside of Set
 
