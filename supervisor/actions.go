@@ -16,10 +16,11 @@ import (
 	"drainit/internal/signals"
 )
 
-// request is the request to package forward for a signal that came, 0 if the worker exited by itself.
+// request is the request to package forward for a signal that came now, 0 if the worker exited by itself.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
-	w := forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone(), Daemonizes: s.cfg.Forking}
-	return forward.Request{Purpose: p, Signal: s.cfg.Delivered(came), Mode: s.mode(p), Worker: w, Tick: s.sys.Ticks()}
+	r := s.cfg.Request(p, came, forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone()}, s.sys.Ticks())
+	r.Mode = s.mode(p)
+	return r
 }
 
 // mode is which processes get a signal. That no stop signal is passed on is for a stop of the platform's: a worker

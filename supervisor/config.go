@@ -45,6 +45,13 @@ func (c Config) Delivered(came unix.Signal) unix.Signal {
 	return cmp.Or(c.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
 }
 
+// Request is the request to package forward for a signal that came, 0 if the worker exited by itself. The plan asks by
+// the same one.
+func (c Config) Request(p forward.Purpose, came unix.Signal, w forward.Worker, tick uint64) forward.Request {
+	w.Daemonizes = c.Forking
+	return forward.Request{Purpose: p, Signal: c.Delivered(came), Mode: c.Mode, Worker: w, Tick: tick}
+}
+
 // Adopted is the stop signal that takes the place of one that came, where that can only be meant as the stop
 // (forward.MeansStop); ok is false where it can't.
 func (c Config) Adopted(self int, came unix.Signal, all *proc.Snapshot) (stop unix.Signal, ok bool) {

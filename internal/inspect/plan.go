@@ -26,14 +26,13 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	if err != nil {
 		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
 	}
-	stop, quiet := cfg.Rewrites.Apply(cfg.PlatformSignal()), cfg.Rewrites.Apply(unix.SIGTSTP)
-	if adopted, ok := cfg.Adopted(d.PID, cfg.PlatformSignal(), all); ok {
-		stop = adopted
-	}
 	pid, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
 	p, ok := all.Process(pid)
-	w := forward.Worker{PID: pid, PGID: pid, Gone: !ok || !p.Alive(), Daemonizes: cfg.Forking}
-	plan := forward.Foresee(d.PID, forward.Request{Signal: stop, Mode: cfg.Mode, Worker: w, Tick: proc.Ticks()}, all)
+	request := cfg.Request(forward.Stop, cfg.PlatformSignal(), forward.Worker{PID: pid, PGID: pid, Gone: !ok || !p.Alive()}, proc.Ticks())
+	if adopted, ok := cfg.Adopted(d.PID, cfg.PlatformSignal(), all); ok {
+		request.Signal = adopted
+	}
+	stop, quiet, plan := request.Signal, cfg.Rewrites.Apply(unix.SIGTSTP), forward.Foresee(d.PID, request, all)
 	r.stop = stop
 	above := make(map[int]string) // the pids from the top to each
 	var hidden []proc.Process
