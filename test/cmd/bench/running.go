@@ -41,7 +41,7 @@ func (b *bench) measureRunning() {
 	b.times("a signal's way to the handler, p50", ways, 0.50)
 	b.ratioAim(ways, 0.50, 2.6, "minimal Go", minimal)
 	b.times("a signal's way to the handler, p99", ways, 0.99)
-	b.ratioAim(ways, 0.99, 2.6, "minimal Go", minimal)
+	b.ratioAim(ways, 0.99, 3.2, "minimal Go", minimal)
 }
 
 // withAll starts all inits, each with a worker that has answered once, and ends them after do.

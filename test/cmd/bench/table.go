@@ -235,6 +235,7 @@ func (b *bench) writeTo(page, head string) error {
 			made += strings.Repeat("|---", len(row)) + "|\n"
 		}
 	}
+	made = strings.ReplaceAll(made, "|  |", "| |")
 	return os.WriteFile(page, benched.ReplaceAllLiteral(text, []byte(made)), 0o644)
 }
 
