@@ -62,10 +62,6 @@ func (r reason) String() string {
 	return name + r.Why + advice
 }
 
-func about(p proc.Process, lost bool, why, advice string) reason {
-	return reason{p.PID, logx.Printable(p.Comm), why, advice, lost}
-}
-
 // happened is what a stop has done with a process of its plan.
 type happened struct {
 	Sent       string   `json:"sent,omitempty"`         // the signal
@@ -100,53 +96,67 @@ func (r *report) happened(rec *supervisor.Record) {
 // judge is the verdict on a stop, but for its time and what --check says.
 func (r report) judge(cfg supervisor.Config, outcome supervisor.Outcome) verdict {
 	v := verdict{Reasons: []reason{}, Worker: outcome.Status, Plan: r.Plan, Processes: r.Processes, head: r.head()}
-	rec, stop := cfg.Record, signals.Name(r.stop)
-	add := func(p proc.Process, lost bool, why, advice string) {
-		v.Reasons = append(v.Reasons, about(p, lost, why, advice))
-	}
+	v.addLosses(r, cfg, outcome)
+	v.addDoubts(r, cfg)
+	return v
+}
+
+func (v *verdict) add(p proc.Process, lost bool, why, advice string) {
+	v.Reasons = append(v.Reasons, reason{p.PID, logx.Printable(p.Comm), why, advice, lost})
+}
+
+// addLosses adds what was killed, what died of the signal, and a worker that failed.
+func (v *verdict) addLosses(r report, cfg supervisor.Config, outcome supervisor.Outcome) {
+	const starting = "; if it was still starting, --ready-file, --ready-port or --settle"
+	stop, w := signals.Name(r.stop), outcome.Worker
 	for _, p := range outcome.Killed.Victims {
-		advice := "a longer --grace, if it was still at work"
-		if slices.ContainsFunc(r.Processes, func(row reported) bool { return row.id == p.ID && row.OnStop != proc.Handles }) {
+		why, advice := "was killed at the end of the grace period", "a longer --grace, if it was still at work"
+		if outcome.Killed.Forced {
+			why, advice = "was killed by a second stop signal", "--second-stop ignore"
+		} else if slices.ContainsFunc(r.Processes, func(row reported) bool { return row.id == p.ID && row.OnStop != proc.Handles }) {
 			advice = "a handler for " + stop
 		}
-		add(*p, true, "was killed at the end of the grace period", advice)
+		v.add(*p, true, why, advice)
 	}
-	const starting = "; if it was still starting, --ready-file, --ready-port or --settle"
-	allowed := func(sig unix.Signal) bool { return slices.Contains(cfg.RemapExit, 128+int(sig)) }
-	for _, p := range rec.Lacking {
+	allowed := slices.Contains(cfg.RemapExit, 128+int(r.stop))
+	for _, p := range cfg.Record.Lacking {
 		switch {
-		case allowed(r.stop):
+		case allowed:
 		case p.Certain:
-			add(p.Process, true, "has no "+stop+" handler and died of it", "add one, or --rewrite with the signal that it drains on"+starting)
+			v.add(p.Process, true, "has no "+stop+" handler and died of it", "add one, or --rewrite with the signal that it drains on"+starting)
 		default:
-			add(p.Process, false, "died of "+stop+" at once, and may have no handler of its own", "add one, or have --check tell whether its work is kept"+starting)
+			v.add(p.Process, false, "died of "+stop+" at once, and may have no handler of its own", "add one, or have --check tell whether its work is kept"+starting)
 		}
 	}
+	died := outcome.Status == 128+int(r.stop) || outcome.Status == 128+int(unix.SIGTERM) // a shell or a launcher, or by good manners
 	handles := func(p reported) bool { return p.OnStop == proc.Handles || p.OnStop == proc.NotKnown }
-	if len(v.Reasons) == 0 && !allowed(r.stop) && !slices.ContainsFunc(r.Processes, handles) { // a shell, mostly
-		add(outcome.Worker.Process(), true, "has no "+stop+" handler, nor has any process below it", "add one, such as a shell's trap"+starting)
+	switch {
+	case outcome.Killed.Happened() || outcome.Status == 0:
+	case !died:
+		v.add(w.Process(), true, w.Exit.String(), fmt.Sprintf("see its own log; if that is how it ends a drain, --remap-exit %d", outcome.Status))
+	case len(v.Reasons) == 0 && !slices.ContainsFunc(r.Processes, handles): // a shell, mostly
+		v.add(w.Process(), true, "has no "+stop+" handler, nor has any process below it", "add one, such as a shell's trap"+starting)
 	}
-	ownSignals := []int{0, 128 + int(r.stop), 128 + int(unix.SIGTERM)} // a shell's or a launcher's end, or good manners
-	if !outcome.Killed.Happened() && !slices.Contains(ownSignals, outcome.Status) {
-		w := outcome.Worker
-		add(w.Process(), true, w.Exit.String(), "see its own log; if that is how it ends a drain, --remap-exit "+fmt.Sprint(outcome.Status))
-	}
+}
+
+// addDoubts adds what was signalled late, or would have been if it had been busy.
+func (v *verdict) addDoubts(r report, cfg supervisor.Config) {
+	last, final := machine.Calls(cfg.Grace, cfg.Limit)
 	for _, p := range r.Processes {
-		_, late := machine.Calls(cfg.Grace, cfg.Limit)
-		if p.foreseen.Else == forward.LastCall {
-			late, _ = machine.Calls(cfg.Grace, cfg.Limit)
-		}
-		this, advice := proc.Process{ID: p.id, Comm: p.Comm}, cmp.Or(p.foreseen.Advice, "exec in the script that starts it has it signalled at once")
+		call := map[forward.Purpose]time.Duration{forward.LastCall: last, forward.FinalCall: final}[p.foreseen.Else]
+		doubt := reason{PID: p.PID, Comm: p.Comm, Advice: cmp.Or(p.foreseen.Advice, "exec in the script that starts it has it signalled at once")}
 		switch {
 		case p.OnStop == proc.NotKnown && p.foreseen.Now:
-			add(this, false, "has handlers that this kernel does not show", "have --check tell whether its work is kept")
+			doubt.Why, doubt.Advice = "has handlers that this kernel does not show", "have --check tell whether its work is kept"
 		case p.Late:
-			add(this, false, fmt.Sprintf("was signalled only %.1fs after the stop signal, of the %v to SIGKILL", *p.SentAfter, cfg.Grace), advice)
+			doubt.Why = fmt.Sprintf("was signalled only %.1fs after the stop signal, of the %v to SIGKILL", *p.SentAfter, cfg.Grace)
 		case p.OnStop == proc.Handles && p.foreseen.Now && p.foreseen.Else != forward.Stop:
-			add(this, false, fmt.Sprintf("may be signalled only %v before SIGKILL, if it is busy then", cfg.Grace-late), advice)
+			doubt.Why = fmt.Sprintf("may be signalled only %v before SIGKILL, if it is busy then", cfg.Grace-call)
+		default:
+			continue
 		}
+		v.Reasons = append(v.Reasons, doubt)
 	}
-	return v
 }
 
 // took notes how long the stop took, and which platforms wait less by default.
