@@ -110,13 +110,13 @@ func (v *verdict) addLosses(r report, cfg supervisor.Config, outcome supervisor.
 	const starting = "; if it was still starting, --ready-file, --ready-port or --settle"
 	stop, w := signals.Name(r.stop), outcome.Worker
 	for _, p := range outcome.Killed.Victims {
-		why, advice := "was killed at the end of the grace period", "a longer --grace, if it was still at work"
+		was, advice := "was killed at the end of the grace period", "a longer --grace, if it was still at work"
 		if outcome.Killed.Forced {
-			why, advice = "was killed by a second stop signal", "--second-stop ignore"
+			was, advice = "was killed by a second stop signal", "--second-stop ignore"
 		} else if slices.ContainsFunc(r.Processes, func(row reported) bool { return row.id == p.ID && row.OnStop != proc.Handles }) {
 			advice = "a handler for " + stop
 		}
-		v.add(*p, true, why, advice)
+		v.add(*p, true, was, advice)
 	}
 	allowed := slices.Contains(cfg.RemapExit, 128+int(r.stop))
 	for _, p := range cfg.Record.Lacking {

@@ -140,7 +140,7 @@ func TestProcessThatHangsDelaysNoStop(t *testing.T) {
 }
 
 func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
-	for kind, planned := range map[string]string{"exec": `not known: it hangs in the kernel`, "a file that is read": `now, .*`} {
+	for kind, planned := range map[string]string{"exec": `not known: it hangs in the kernel`, "a file that is read": `now: .*`} {
 		t.Run(kind, func(t *testing.T) {
 			p, hung := hang(t, kind, false, "1h", `catch "TERM", "TSTP"; say "ready"; forever`)
 			p.Ask("status").Want(0, `^running: drainit\[1\], `, "")
