@@ -66,7 +66,7 @@ func (l *Ledger) passBelowDeaf() {
 			why = "waits for it"
 			// A child without a handler may end within moments, and is given a second.
 			if m.sent != nil && len(these) > 0 && (these[0].Handles(sig) || l.now >= m.sent.tick+aSecond) {
-				l.BlockedTraps = append(l.BlockedTraps, BlockedTrap{m.Process, *these[0]})
+				l.plan.BlockedTraps = append(l.plan.BlockedTraps, BlockedTrap{m.Process, *these[0]})
 			}
 		}
 		l.pass(these, m.String()+" above "+why, !certain || m.sent == nil)

@@ -31,7 +31,7 @@ func untouched(pids ...int) map[proc.ID]bool {
 func later(l *Ledger, after uint64, shown []proc.Process, d details) []int {
 	r := term(Orphans)
 	r.Tick = 1000 + after
-	return sentAll(l, l.Plan(r, with(shown, d)))
+	return sentAll(l, l.deliveries(r, with(shown, d)))
 }
 
 // The worker was signalled some time ago, and lives.
@@ -134,7 +134,7 @@ func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 			shown := kinfolk(kin{kind, 11, 1}, kin{"app", 12, 11})
 			got := later(l, 100, shown, d)
 			wantSent(t, kind+", "+name, append(got, later(l, 200, shown, d)...), want...)
-			if all := l.BlockedTraps; len(all) != 0 { // what another has signalled may be blocked or not
+			if all := l.plan.BlockedTraps; len(all) != 0 { // what another has signalled may be blocked or not
 				t.Errorf("%s, %s: there is a line about %v", kind, name, all)
 			}
 		}
@@ -146,7 +146,7 @@ func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
 		l := stopping(t, shown...)
 		later(l, 100, shown, details{Waits: waiting(10, program.Waits)})
-		if all := l.BlockedTraps; len(all) != want || want > 0 && (all[0].Shell.PID != 10 || all[0].Child.PID != 11) {
+		if all := l.plan.BlockedTraps; len(all) != want || want > 0 && (all[0].Shell.PID != 10 || all[0].Child.PID != 11) {
 			t.Errorf("%s: %v, want %d", kind, all, want)
 		}
 	}
@@ -182,8 +182,8 @@ func TestWhatAManagerKeepsTheSignalFromIsSignalledByTheFinalCall(t *testing.T) {
 	}{{300, Orphans, nil, 0}, {500, Orphans, nil, 1}, {1000, Orphans, nil, 0}, {1100, LastCall, nil, 0}, {1200, FinalCall, []int{12}, 0}, {1204, FinalCall, nil, 0}, {1206, FinalCall, []int{13}, 0}} {
 		r := term(step.by)
 		r.Tick = 1000 + step.after
-		wantSent(t, "", sentAll(l, l.Plan(r, proc.New(shown))), step.want...)
-		lines := slices.DeleteFunc(l.Waiting, func(w Waiting) bool { return !w.Undecided })
+		wantSent(t, "", sentAll(l, l.deliveries(r, proc.New(shown))), step.want...)
+		lines := slices.DeleteFunc(l.plan.Waiting, func(w Waiting) bool { return !w.Undecided })
 		if len(lines) != step.lines || step.lines > 0 && (!strings.HasPrefix(lines[0].Rule, "app[10] above") || len(lines[0].Processes) != 2) {
 			t.Errorf("after %d ticks: %+v", step.after, lines)
 		}

@@ -14,7 +14,7 @@ func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
 	quiet := Request{Purpose: Quiet, Signal: unix.SIGTSTP, Worker: Worker{PID: 10}}
 	want := func(when, want string) {
 		t.Helper()
-		all := l.Plan(quiet, machine(false))
+		all := l.deliveries(quiet, machine(false))
 		if got := describe(all); got != want {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
@@ -38,7 +38,7 @@ func TestWhichGroupIsTheWorkers(t *testing.T) {
 	} {
 		shown := []proc.Process{shownAs("app", 10, drainitPID, group, 0), shownAs("io", 11, 10, group, 0)}
 		r := Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: ModeGroup, Worker: Worker{PID: 10, PGID: 7}}
-		if got := describe(NewLedger(drainitPID).Plan(r, proc.New(shown))); got != want {
+		if got := describe(NewLedger(drainitPID).deliveries(r, proc.New(shown))); got != want {
 			t.Errorf("group %d: %q, want %q", group, got, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestTheNamespaceIsSignalledOnce(t *testing.T) {
 	l := NewLedger(drainitPID)
 	r := Request{Purpose: Orphans, Signal: unix.SIGTERM, Worker: Worker{PID: 10, Gone: true}}
 	for i, want := range []string{"namespace TERM", "", ""} {
-		if got := describe(l.Plan(r, nil)); got != want {
+		if got := describe(l.deliveries(r, nil)); got != want {
 			t.Errorf("snapshot %d: %q, want %q", i, got, want)
 		}
 		r.Purpose = LastCall
@@ -65,7 +65,7 @@ func TestAStopThatIsSeenLate(t *testing.T) {
 		if requested {
 			l.Sent(Delivery{Process: proc.Process{ID: proc.ID{PID: 10}}, Signal: unix.SIGTERM}, 1000)
 		}
-		if got := describe(l.Plan(r, machine(false))); got != "" {
+		if got := describe(l.deliveries(r, machine(false))); got != "" {
 			t.Errorf("requested %v: %q at the first snapshot, want none", requested, got)
 		}
 		if got := l.WasSent(proc.ID{PID: 10, Start: 100}); got != want {
@@ -73,7 +73,7 @@ func TestAStopThatIsSeenLate(t *testing.T) {
 		}
 		l.Exited(10, 0)
 		// tool would only die, and waits for web; redis and log were there before the stop, and wait for both
-		if got, want := describe(l.Plan(r, machine(true))), ""; requested && got != want {
+		if got, want := describe(l.deliveries(r, machine(true))), ""; requested && got != want {
 			t.Errorf("when the worker has gone: %q, want %q", got, want)
 		}
 	}

@@ -52,7 +52,7 @@ func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
 // plan takes a snapshot and makes the deliveries that follow from it. The script must
 // know of them.
 func (d *drill) plan(purpose Purpose) {
-	deliveries := d.l.Plan(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker, Tick: d.w.tick}, d.w.snapshot())
+	deliveries := d.l.deliveries(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker, Tick: d.w.tick}, d.w.snapshot())
 	for _, s := range deliveries {
 		d.l.Sent(s, d.w.tick)
 	}
@@ -186,7 +186,7 @@ func (d *drill) end(p *fake, by unix.Signal) {
 // observe is one snapshot of drainit's and what follows from it.
 func (d *drill) observe(purpose Purpose) {
 	d.plan(purpose)
-	if p := d.l.Successor; p != nil {
+	if p := d.l.plan.Successor; p != nil {
 		d.successor = d.w.procs[p.PID].name
 		d.worker = Worker{PID: p.PID}
 	}

@@ -35,7 +35,7 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 	l, all := NewLedger(self), make(map[proc.ID]Foreseen)
 	for r.Purpose = Stop; r.Purpose <= FinalCall; r.Tick += aSecond {
 		plan := l.Plan(r, s)
-		for _, d := range plan {
+		for _, d := range plan.Deliveries {
 			l.Sent(d, r.Tick)
 			for _, p := range d.Reached() {
 				f := Foreseen{Signal: d.Signal, Now: true, Rule: d.Rule}
@@ -46,7 +46,7 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 				all[p.ID] = f
 			}
 		}
-		for _, w := range l.Waiting {
+		for _, w := range plan.Waiting {
 			for _, p := range w.Processes {
 				if r.Purpose == Orphans {
 					to := l.leftTo(l.living[p.PID])
@@ -54,7 +54,7 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 				}
 			}
 		}
-		if r.Purpose == Stop || len(plan) == 0 && !l.Holding {
+		if r.Purpose == Stop || len(plan.Deliveries) == 0 && !plan.Holding {
 			r.Purpose++
 		}
 		s = s.After(self, func(p *proc.Process) bool { return l.dies(p, idle) })

@@ -34,13 +34,8 @@ type Ledger struct {
 	forgot       bool            // one that was signalled and had a handler has no record any longer
 	groupsHad    map[int]bool    // by PGID, whether such a one may have signalled the group
 
-	// Of the last plan.
-	plan         []Delivery
-	planned      map[proc.ID]bool // the processes of its deliveries
-	Successor    *Successor       // that took the worker's place, nil for none
-	Waiting      []Waiting
-	BlockedTraps []BlockedTrap
-	Holding      bool // a process is held back for moments
+	plan    Plan             // that is made now
+	planned map[proc.ID]bool // the processes of its deliveries
 }
 
 // NewLedger returns an empty history for a drainit with this pid.
@@ -64,7 +59,7 @@ func (l *Ledger) begin(r Request, s *proc.Snapshot) {
 	for _, m := range l.children() {
 		switch {
 		case r.Worker.Gone && !r.Worker.Daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
-			m.reads, l.Holding = true, true // a process that has gone wrote to it, or one that lives does
+			m.reads, l.plan.Holding = true, true // a process that has gone wrote to it, or one that lives does
 		case r.Worker.Gone:
 			m.origin = root
 		case m != l.worker:

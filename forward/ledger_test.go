@@ -36,19 +36,19 @@ func term(purpose Purpose) Request {
 
 // orphans plans what follows from a snapshot, and notes that it was done.
 func orphans(l *Ledger, shown ...proc.Process) []int {
-	return sentAll(l, l.Plan(term(Orphans), proc.New(shown)))
+	return sentAll(l, l.deliveries(term(Orphans), proc.New(shown)))
 }
 
 // call is the same for the last call.
 func call(l *Ledger, shown ...proc.Process) []int {
-	return sentAll(l, l.Plan(term(LastCall), proc.New(shown)))
+	return sentAll(l, l.deliveries(term(LastCall), proc.New(shown)))
 }
 
 // stopping is a stop whose worker has been signalled.
 func stopping(t *testing.T, shown ...proc.Process) *Ledger {
 	t.Helper()
 	l := NewLedger(drainitPID)
-	wantSent(t, "the worker", sentAll(l, l.Plan(term(Stop), proc.New(shown))), 10)
+	wantSent(t, "the worker", sentAll(l, l.deliveries(term(Stop), proc.New(shown))), 10)
 	return l
 }
 
@@ -91,9 +91,9 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), daemon, reader, child)
 	told := func(when string, s *proc.Snapshot, want ...string) {
 		t.Helper()
-		sentAll(l, l.Plan(term(Orphans), s))
+		sentAll(l, l.deliveries(term(Orphans), s))
 		var got []string
-		for _, w := range l.Waiting {
+		for _, w := range l.plan.Waiting {
 			got = append(got, fmt.Sprint(w.Processes, " ", w.Rule, "; undecided: ", w.Undecided))
 		}
 		if !slices.Equal(got, want) {
@@ -112,7 +112,7 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 // It may be gone before the signal gets there.
 func TestOrphanOfOneThatCouldNotBeSignalledIsSignalled(t *testing.T) {
 	l := NewLedger(drainitPID)
-	if all := l.Plan(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100), below(11, 10, 100)})); len(all) != 1 {
+	if all := l.deliveries(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100), below(11, 10, 100)})); len(all) != 1 {
 		t.Errorf("to be signalled: %v", all)
 	}
 	l.Exited(10, 0)
@@ -210,7 +210,7 @@ func TestTheDeadAreForgotten(t *testing.T) {
 // Pids that are recycled within a tick may show two processes one below the other, and then the other way round.
 func TestParentsCloseNoRing(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
-	l.Plan(term(Orphans), proc.New([]proc.Process{below(10, drainitPID, 100), below(12, drainitPID, 100), below(11, 12, 100)}))
+	l.deliveries(term(Orphans), proc.New([]proc.Process{below(10, drainitPID, 100), below(12, drainitPID, 100), below(11, 12, 100)}))
 	for _, m := range l.records {
 		if top := m.topmost(); top.PID != 10 { // it comes to an end
 			t.Errorf("above %v is %v, want the worker", m.Process, top.Process)
@@ -232,7 +232,7 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 		shell := below(10, drainitPID, 100)
 		shell.Handled = 0
 		l := NewLedger(drainitPID)
-		l.Plan(term(Stop), proc.New([]proc.Process{shell}))
+		l.deliveries(term(Stop), proc.New([]proc.Process{shell}))
 		l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, PGID: 10, Members: []proc.Process{shell}}, 1000)
 		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
@@ -251,7 +251,7 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 func TestWhichDeathsAreWatched(t *testing.T) {
 	l := NewLedger(drainitPID)
 	shown := kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 10}, kin{"app", 14, 10})
-	sentAll(l, l.Plan(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
+	sentAll(l, l.deliveries(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
 	want := "[{11 100} {13 100}]" // one has a child, the other is read from
 	if got := fmt.Sprint(l.Watched()); got != want {
 		t.Errorf("watched are %v, want %v", got, want)

@@ -10,12 +10,19 @@ import (
 	"drainit/internal/signals"
 )
 
-// Plan returns the deliveries of a request, in their order. The snapshot comes from proc.Reader.Tree. It is nil
-// if /proc could not be read, or need not be (NeedsTree). The ledger notes final decisions now, and a delivery
-// after it was made (Sent).
-func (l *Ledger) Plan(r Request, s *proc.Snapshot) []Delivery {
-	l.plan, l.planned = nil, make(map[proc.ID]bool)
-	l.Successor, l.Waiting, l.BlockedTraps, l.Holding = nil, nil, nil, false
+// Plan is what a request comes to.
+type Plan struct {
+	Deliveries   []Delivery // in their order
+	Successor    *Successor // that took the worker's place, nil for none
+	Waiting      []Waiting
+	BlockedTraps []BlockedTrap
+	Holding      bool // a process is held back for moments
+}
+
+// Plan plans a request. The snapshot comes from proc.Reader.Tree. It is nil if /proc could not be read, or need not be
+// (NeedsTree). The ledger notes final decisions now, and a delivery after it was made (Sent).
+func (l *Ledger) Plan(r Request, s *proc.Snapshot) Plan {
+	l.plan, l.planned = Plan{}, make(map[proc.ID]bool)
 	switch r.Purpose {
 	case Stop:
 		l.planStop(r, s)
@@ -90,17 +97,21 @@ func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
 func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 	switch {
 	case r.Mode == ModeWorker:
-	case r.Mode == ModeNone:
-		l.awaitPlatform(r, s)
-	case s == nil && r.Worker.Gone && !l.broadcast:
+	case s == nil && r.Worker.Gone && !l.broadcast && r.Mode != ModeNone:
 		l.broadcast = true
-		l.plan = []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
+		l.plan.Deliveries = []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
 	case s == nil:
 	case l.Start == nil: // it exited by itself, or the stop began when /proc could not be read
 		l.begin(r, s)
-		if r.Worker.Gone {
+		if r.Mode == ModeNone {
+			l.awaitPlatform(r.Purpose)
+		} else if r.Worker.Gone {
 			l.addRoots("the worker exited by itself")
 		}
+	case r.Mode == ModeNone:
+		l.now = r.Tick
+		l.observe(s)
+		l.awaitPlatform(r.Purpose)
 	default:
 		l.now = r.Tick
 		l.observe(s)
@@ -111,19 +122,10 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 
 // awaitPlatform signals no process that the platform has signalled: in the calls those alone that came later, or that
 // it has missed.
-func (l *Ledger) awaitPlatform(r Request, s *proc.Snapshot) {
-	switch {
-	case s == nil:
-		return
-	case l.Start == nil:
-		l.begin(r, s)
-	default:
-		l.now = r.Tick
-		l.observe(s)
-	}
+func (l *Ledger) awaitPlatform(step Purpose) {
 	for _, m := range l.shownNow() {
 		missed := m.Untouched || m.first > 1
-		if r.Purpose >= LastCall && missed && m.sent == nil && l.actsUpon(m) {
+		if step >= LastCall && missed && m.sent == nil && l.actsUpon(m) {
 			l.addLate(m, "the platform has not signalled it")
 			continue
 		}
@@ -159,14 +161,14 @@ func (l *Ledger) settle(m *record) {
 	}
 	l.note(m, why, mayBeSent)
 	if m.fate = fate; fate == held {
-		l.Holding = true
+		l.plan.Holding = true
 		m.heldSince = cmp.Or(m.heldSince, l.now)
 	}
 }
 
 // add adds a delivery to the plan.
 func (l *Ledger) add(d Delivery) {
-	l.plan = append(l.plan, d)
+	l.plan.Deliveries = append(l.plan.Deliveries, d)
 	for _, p := range d.Reached() {
 		l.planned[p.ID] = true
 	}

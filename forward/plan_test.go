@@ -130,9 +130,9 @@ func among(list, name string) bool {
 func (s situation) plan() []Delivery {
 	l, r := s.before()
 	if !s.seen {
-		return l.Plan(r, nil)
+		return l.deliveries(r, nil)
 	}
-	return l.Plan(r, machine(r.Worker.Gone))
+	return l.deliveries(r, machine(r.Worker.Gone))
 }
 
 // before makes a ledger with what was before the situation, and the request.
@@ -143,7 +143,7 @@ func (s situation) before() (*Ledger, Request) {
 	case "orphans", "last call":
 		begin := r
 		begin.Purpose = Stop
-		for _, d := range l.Plan(begin, machine(false)) {
+		for _, d := range l.deliveries(begin, machine(false)) {
 			l.Sent(d, 1000)
 		}
 	case "resume":
@@ -207,3 +207,6 @@ func describe(all []Delivery) string {
 	}
 	return strings.Join(lines, "; ")
 }
+
+// deliveries are those of a request's plan.
+func (l *Ledger) deliveries(r Request, s *proc.Snapshot) []Delivery { return l.Plan(r, s).Deliveries }

@@ -20,7 +20,7 @@ func TestWhatIsUntouchedWaitsForOneThatRunsASecondAtMost(t *testing.T) {
 	app.PPID = drainitPID
 	shown := []proc.Process{worker, app}
 	wantSent(t, "at first", later(l, 1, shown, d))
-	if !l.Holding {
+	if !l.plan.Holding {
 		t.Error("it is not looked at again soon")
 	}
 	wantSent(t, "before a second has gone by", later(l, aSecond, shown, d))
@@ -109,9 +109,9 @@ func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
 		once.Handled, app.Handled = set, set
 		r := Request{Purpose: Stop, Signal: unix.SIGINT, Worker: Worker{PID: 10}}
 		l := NewLedger(drainitPID)
-		wantSent(t, "the stop, "+above, sentAll(l, l.Plan(r, proc.New([]proc.Process{worker, once, app}))), 10)
+		wantSent(t, "the stop, "+above, sentAll(l, l.deliveries(r, proc.New([]proc.Process{worker, once, app}))), 10)
 		once.Handled, r.Purpose = 0, LastCall
-		wantSent(t, "the last call below "+above, sentAll(l, l.Plan(r, proc.New([]proc.Process{worker, once, app}))), want...)
+		wantSent(t, "the last call below "+above, sentAll(l, l.deliveries(r, proc.New([]proc.Process{worker, once, app}))), want...)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
 	shown := with(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1}), details{Writers: map[int][]int{10: {11}}})
 	plan := func(r Request) []int {
 		l := NewLedger(drainitPID)
-		return sentAll(l, l.Plan(r, shown))
+		return sentAll(l, l.deliveries(r, shown))
 	}
 	r := term(Stop)
 	wantSent(t, "the worker reads", plan(r), 10)
@@ -206,11 +206,11 @@ func TestAReaderIsLeftByAWorkerThatExitsByItself(t *testing.T) {
 	reads.Reads, socket.Reads, rests.Reads = proc.File{Inode: 1}, proc.File{Inode: 2, Socket: true}, proc.File{Inode: 3}
 	l := NewLedger(drainitPID)
 	all := func() *proc.Snapshot { return proc.New([]proc.Process{reads, socket, rests, none}) }
-	wantSent(t, "at once", sentAll(l, l.Plan(gone(Orphans), all())), 12, 14)
+	wantSent(t, "at once", sentAll(l, l.deliveries(gone(Orphans), all())), 12, 14)
 	rests.Untouched = true
-	wantSent(t, "what has not been woken", sentAll(l, l.Plan(gone(Orphans), all())), 13)
+	wantSent(t, "what has not been woken", sentAll(l, l.deliveries(gone(Orphans), all())), 13)
 	rests.Untouched = false
-	wantSent(t, "in the last call", sentAll(l, l.Plan(gone(LastCall), all())), 11)
+	wantSent(t, "in the last call", sentAll(l, l.deliveries(gone(LastCall), all())), 11)
 }
 
 // Where the masks can't be read, only its death tells whether a process passed the signal on.
@@ -229,7 +229,7 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 	shell := untold(10, drainitPID)
 	shell.Comm, shell.Exe = "bash", "bash"
 	l := NewLedger(drainitPID)
-	if d := l.Plan(Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}, proc.New([]proc.Process{shell})); len(d) != 1 || d[0].Signal != unix.SIGTERM {
+	if d := l.deliveries(Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}, proc.New([]proc.Process{shell})); len(d) != 1 || d[0].Signal != unix.SIGTERM {
 		t.Errorf("a shell on QUIT: %+v", d)
 	}
 }
@@ -239,14 +239,14 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 func afterTheShell(below ...kin) *Ledger {
 	l, r := NewLedger(drainitPID), term(Stop)
 	r.Mode, r.Worker.PGID = ModeGroup, 10
-	sentAll(l, l.Plan(r, proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
+	sentAll(l, l.deliveries(r, proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	return l
 }
 
 func wantSuccessor(t *testing.T, when string, l *Ledger, want int) {
 	t.Helper()
-	if p := cmp.Or(l.Successor, new(Successor)); p.PID != want {
+	if p := cmp.Or(l.plan.Successor, new(Successor)); p.PID != want {
 		t.Errorf("%s: the successor is %d, want %d", when, p.PID, want)
 	}
 }

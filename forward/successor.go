@@ -14,10 +14,11 @@ type Successor struct {
 	Exit *unix.WaitStatus // nil while it lives
 }
 
-// PromoteLast finds the worker's successor when no process is left.
-func (l *Ledger) PromoteLast() {
-	l.Successor = nil
+// PromoteLast returns the worker's successor when no process is left, nil for none.
+func (l *Ledger) PromoteLast() *Successor {
+	l.plan.Successor = nil
 	l.promoteSuccessor(true)
+	return l.plan.Successor
 }
 
 // mostDeferred bounds the snapshots for which the choice of a successor is put off.
@@ -43,9 +44,9 @@ func (l *Ledger) promoteSuccessor(now bool) {
 			return
 		}
 		m := these[0]
-		l.worker, l.Successor = m, &Successor{Process: m.Process, Exit: m.exit}
+		l.worker, l.plan.Successor = m, &Successor{Process: m.Process, Exit: m.exit}
 		if m.sent != nil {
-			l.Successor.Sent = m.sent.signal
+			l.plan.Successor.Sent = m.sent.signal
 		}
 	}
 }

@@ -30,8 +30,8 @@ func (l *Ledger) note(m *record, rule string, undecided bool) {
 		return
 	}
 	m.waitsBy = rule
-	if n := len(l.Waiting) - 1; n >= 0 && l.Waiting[n].Rule == rule {
-		l.Waiting[n].Processes = append(l.Waiting[n].Processes, &m.Process)
+	if n := len(l.plan.Waiting) - 1; n >= 0 && l.plan.Waiting[n].Rule == rule {
+		l.plan.Waiting[n].Processes = append(l.plan.Waiting[n].Processes, &m.Process)
 		return
 	}
 	w := Waiting{Processes: []*proc.Process{&m.Process}, Rule: rule, Undecided: undecided, Call: FinalCall}
@@ -41,7 +41,7 @@ func (l *Ledger) note(m *record, rule string, undecided bool) {
 	if undecided {
 		w.Advice = l.advice(m)
 	}
-	l.Waiting = append(l.Waiting, w)
+	l.plan.Waiting = append(l.plan.Waiting, w)
 }
 
 // advice is what would have a process signalled at once of which that is uncertain. The one above it may pass

@@ -39,7 +39,7 @@ type kind struct {
 func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	w.tick += after
 	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: w.worker, Tick: w.tick}
-	all := w.l.Plan(r, w.snapshot(w.kind))
+	all := w.l.deliveries(r, w.snapshot(w.kind))
 	var fresh []int // a plan is carried out before what it signals can do anything
 	for _, d := range all {
 		w.l.Sent(d, w.tick)
@@ -61,7 +61,7 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	for _, i := range fresh {
 		w.pass(i)
 	}
-	if p := w.l.Successor; p != nil {
+	if p := w.l.plan.Successor; p != nil {
 		w.worker = Worker{PID: p.PID}
 	}
 	return len(all) > 0

@@ -103,12 +103,12 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 		s.warnPending(all)
 	}
 	plan := s.ledger.Plan(r, all)
-	s.promoteSuccessor()
-	made := s.deliver(plan)
+	s.promote(plan.Successor)
+	made := s.deliver(plan.Deliveries)
 	s.journal.Late(time.Now(), made)
 	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched(), s.died)
 	_, requested := s.machine.Requested()
-	s.machine.Observed(time.Now(), len(made) > 0 || s.ledger.Holding || r.Mode == forward.ModeNone && !requested, watched)
+	s.machine.Observed(time.Now(), len(made) > 0 || plan.Holding || r.Mode == forward.ModeNone && !requested, watched)
 	if purpose == forward.Stop {
 		s.warnAtStop(all)
 	}
@@ -116,10 +116,10 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 		made = []forward.Delivery{{Process: w, Signal: r.Signal}} // by the platform
 	}
 	s.noteClues(all, made)
-	for _, w := range s.ledger.Waiting {
+	for _, w := range plan.Waiting {
 		s.journal.Waiting(w)
 	}
-	for _, b := range s.ledger.BlockedTraps {
+	for _, b := range plan.BlockedTraps {
 		if !s.interrupted() {
 			s.journal.BlockedTrap(b.Shell, b.Child, len(program.Foreground(all, all.Children(b.Shell.PID))) == 1)
 		}
@@ -135,7 +135,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 		}
 		return
 	}
-	plan := s.ledger.Plan(r, nil)
+	plan := s.ledger.Plan(r, nil).Deliveries
 	if len(s.deliver(plan)) > 0 {
 		s.journal.Say(journal.Broadcast, unix.SIGTERM, why)
 	} else if len(plan) > 0 {
@@ -157,7 +157,7 @@ func (s *Supervisor) quiet() {
 	}
 	s.public.unhandled = err == nil && !handled
 	s.publish() // before any process is signalled
-	made := s.deliver(s.ledger.Plan(r, all))
+	made := s.deliver(s.ledger.Plan(r, all).Deliveries)
 	for _, d := range made {
 		s.ledger.Quieted[d.Process.ID] = d.Process
 		s.unfreeze(d.Process.PID)
@@ -181,7 +181,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 
 func (s *Supervisor) resume() {
 	r := s.request(forward.Resume, unix.SIGCONT)
-	made := s.deliver(s.ledger.Plan(r, nil))
+	made := s.deliver(s.ledger.Plan(r, nil).Deliveries)
 	clear(s.ledger.Quieted) // they may be quieted again
 	s.journal.Running(r.Signal, made)
 }
@@ -210,7 +210,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: came})
 		return
 	}
-	plan := s.ledger.Plan(r, all)
+	plan := s.ledger.Plan(r, all).Deliveries
 	s.deliver(plan)
 	acted := func(d forward.Delivery) bool { return d.Process.Start == 0 || d.Process.On(r.Signal) != proc.Ignores }
 	if len(plan) > 0 && s.job == nil && !slices.ContainsFunc(plan, acted) {

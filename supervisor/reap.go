@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -36,8 +37,7 @@ func (s *Supervisor) reap() {
 		}
 		child, ok, err := s.sys.Wait()
 		if errors.Is(err, reaper.ErrNoChildren) {
-			s.ledger.PromoteLast()
-			s.promoteSuccessor()
+			s.promote(s.ledger.PromoteLast())
 			s.step(time.Now(), machine.Event{Kind: machine.NothingLeft})
 			return
 		}
@@ -128,9 +128,8 @@ func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
 }
 
-// promoteSuccessor makes the worker's successor the worker, if there is one, though it may have ended.
-func (s *Supervisor) promoteSuccessor() {
-	successor := s.ledger.Successor
+// promote makes the worker's successor the worker, if there is one, though it may have ended.
+func (s *Supervisor) promote(successor *forward.Successor) {
 	if successor == nil {
 		return
 	}
