@@ -11,6 +11,7 @@ import (
 type Foreseen struct {
 	Signal unix.Signal // the signal that it would be sent, 0 for none
 	Now    bool        // at once, or when a process above it has died of the signal or can't act upon it
+	Busy   string      // the reason why it waits if it is busy, "" where it is signalled now all the same
 	Rule   string      // the reason why it is signalled now, or waits
 	Else   Purpose     // the call that would signal it otherwise; Stop for none
 	Advice string      // what would have it signalled at once in place of that, "" for nothing
@@ -18,13 +19,16 @@ type Foreseen struct {
 }
 
 // Foresee plays a stop of a snapshot. A process without a handler dies of the signal at once, all others live
-// on. Foresee then plays the stop as if no process slept: a process that is not signalled now in that play is
-// not certain.
+// on. Foresee plays the stop as if all processes slept, and as if none did, whatever they do now: a process that is
+// signalled now in the first play alone is not certain.
 func Foresee(self int, r Request, s *proc.Snapshot) map[proc.ID]Foreseen {
 	all, busy := foresee(self, r, s, true), foresee(self, r, s, false)
 	for id, f := range all {
 		if f.Now {
 			f.Else, f.Advice = busy[id].Else, busy[id].Advice
+			if !busy[id].Now {
+				f.Busy = busy[id].Rule
+			}
 			all[id] = f
 		}
 	}
@@ -33,6 +37,7 @@ func Foresee(self int, r Request, s *proc.Snapshot) map[proc.ID]Foreseen {
 
 func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Foreseen {
 	l, all := NewLedger(self), make(map[proc.ID]Foreseen)
+	s = s.After(self, func(p *proc.Process) bool { p.Untouched = idle; return false })
 	for r.Purpose = Stop; r.Purpose <= FinalCall; r.Tick += aSecond {
 		plan := l.Plan(r, s)
 		for _, d := range plan.Deliveries {
@@ -64,7 +69,7 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 
 // dies reports whether a process dies of what it was sent, and notes that. One that blocks it has it pending.
 func (l *Ledger) dies(p *proc.Process, idle bool) bool {
-	p.Untouched = p.Untouched && idle
+	p.Untouched = idle
 	switch m := l.living[p.PID]; {
 	case m == nil || m.sent == nil:
 	case m.On(m.sent.signal) == proc.Blocks:

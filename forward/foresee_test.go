@@ -9,7 +9,7 @@ func (w *walk) checkForeseen() {
 		m, f := &w.family[i], w.foreseen[i]
 		byCall, wrong := m.rule == "the grace period is nearly over" || m.rule == "the kill is near", ""
 		switch {
-		case f.Now && f.Else == Stop && m.drainit == 0 && len(m.others) == 0:
+		case f.Now && f.Busy == "" && m.drainit == 0 && len(m.others) == 0:
 			wrong = "was to be signalled, and was not"
 		case f.Now && f.Else == Stop && byCall:
 			wrong = "was to be signalled at once, and was by a call"

@@ -79,6 +79,8 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
 	switch {
 	case f.Now && f.Else != forward.Stop:
 		words, otherwise = fmt.Sprintf("%s, if asleep (%s)", when, words), "if busy, "
+	case f.Now && f.Busy != "":
+		words = fmt.Sprintf("%s, if asleep (%s); if busy, left alone: %s", when, words, f.Busy)
 	case f.Now:
 		words = when + ": " + words
 	case f.Left:

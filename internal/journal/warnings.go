@@ -52,7 +52,10 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 // to drainit. Each program is named once.
 func (j *Journal) NoHandler(p, sent proc.Process, sig, came unix.Signal, certain bool) {
 	isTsx := func(arg string) bool { return path.Base(arg) == "tsx" }
-	hint := map[bool]string{true: ". If it has one, tsx ended it for being busy: start node --import tsx"}[slices.ContainsFunc(sent.Args, isTsx)]
+	hint := ""
+	if slices.ContainsFunc(sent.Args, isTsx) {
+		hint = ". If it has one, tsx ended it for being busy: start node --import tsx"
+	}
 	switch {
 	case j.said[SignalsEach.text] || !j.first("no handler: "+p.Comm): // it had another's
 	case certain:
@@ -112,6 +115,9 @@ var ErrUntold = errors.New("this kernel does not tell which signals a process ha
 // PM2 writes that PM2 will kill an application by its own limit. known says that the application surely has no
 // other limit.
 func (j *Journal) PM2(pm2, app proc.Process, known bool) {
-	unless := map[bool]string{false: ", unless it was given more, which drainit cannot read"}[known]
+	unless := ", unless it was given more, which drainit cannot read"
+	if known {
+		unless = ""
+	}
 	j.Once(pm2Limit, phrase{fmt.Sprintf("PM2[%d]", pm2.PID), fieldsOf(pm2)}, app, unless)
 }

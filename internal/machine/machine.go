@@ -5,7 +5,6 @@
 package machine
 
 import (
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -186,4 +185,9 @@ func (m *Machine) at(t timer) time.Time {
 
 func (m *Machine) due(t timer, now time.Time) bool { return m.isSet(t) && !now.Before(m.at(t)) }
 
-func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
