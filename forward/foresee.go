@@ -21,8 +21,10 @@ type Foreseen struct {
 // Foresee plays a stop of a snapshot. A process without a handler dies of the signal at once, all others live
 // on. Foresee plays the stop as if all processes slept, and as if none did, whatever they do now: a process that is
 // signalled now in the first play alone is not certain.
-func Foresee(self int, r Request, s *proc.Snapshot) map[proc.ID]Foreseen {
-	all, busy := foresee(self, r, s, true), foresee(self, r, s, false)
+// The stop begins at the first snapshot, and goes on with the second, which was taken moments later: what has changed
+// in between shows that a shell does not wait.
+func Foresee(self int, r Request, first, s *proc.Snapshot) map[proc.ID]Foreseen {
+	all, busy := foresee(self, r, first, s, true), foresee(self, r, first, s, false)
 	for id, f := range all {
 		if f.Now {
 			f.Else, f.Advice = busy[id].Else, busy[id].Advice
@@ -35,11 +37,11 @@ func Foresee(self int, r Request, s *proc.Snapshot) map[proc.ID]Foreseen {
 	return all
 }
 
-func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Foreseen {
+func foresee(self int, r Request, first, s *proc.Snapshot, idle bool) map[proc.ID]Foreseen {
 	l, all := NewLedger(self), make(map[proc.ID]Foreseen)
-	s = s.After(self, func(p *proc.Process) bool { p.Untouched = idle; return false })
+	shown := first.After(self, func(p *proc.Process) bool { p.Untouched = idle; return false })
 	for r.Purpose = Stop; r.Purpose <= FinalCall; r.Tick += aSecond {
-		plan := l.Plan(r, s)
+		plan := l.Plan(r, shown)
 		for _, d := range plan.Deliveries {
 			l.Sent(d, r.Tick)
 			for _, p := range d.Reached() {
@@ -63,6 +65,7 @@ func foresee(self int, r Request, s *proc.Snapshot, idle bool) map[proc.ID]Fores
 			r.Purpose++
 		}
 		s = s.After(self, func(p *proc.Process) bool { return l.dies(p, idle) })
+		shown = s
 	}
 	return all
 }

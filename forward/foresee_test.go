@@ -28,7 +28,7 @@ func (w *walk) checkForeseen() {
 func (f family) foresee(k kind) (all []Foreseen) {
 	all = make([]Foreseen, len(f))
 	r := Request{Signal: unix.SIGTERM, Worker: Worker{PID: firstPID}, Tick: 1000}
-	for id, foreseen := range Foresee(drainitPID, r, f.snapshot(k)) {
+	for id, foreseen := range Foresee(drainitPID, r, f.snapshot(k), f.snapshot(k)) {
 		all[id.PID-firstPID] = foreseen
 	}
 	return all

@@ -20,8 +20,9 @@ import (
 	"drainit/supervisor"
 )
 
-// addPlan adds what a stop would do with each process of a snapshot. second is the name of drainit's second thread.
-func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
+// addPlan adds what a stop would do with each process of a snapshot, which follows another one. second is the name of
+// drainit's second thread.
+func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string) {
 	cfg, err := d.config(d.PID)
 	if err != nil {
 		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
@@ -32,7 +33,7 @@ func (d *instance) addPlan(r *report, all *proc.Snapshot, second string) {
 	if adopted, ok := cfg.Adopted(d.PID, cfg.PlatformSignal(), all); ok {
 		request.Signal = adopted
 	}
-	stop, quiet, plan := request.Signal, cfg.Rewrites.Apply(unix.SIGTSTP), forward.Foresee(d.PID, request, all)
+	stop, quiet, plan := request.Signal, cfg.Rewrites.Apply(unix.SIGTSTP), forward.Foresee(d.PID, request, before, all)
 	r.stop = stop
 	above := make(map[int]string) // the pids from the top to each
 	var hidden []proc.Process

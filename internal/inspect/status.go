@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -99,9 +100,10 @@ func (d *instance) report(whole, plan bool) report {
 func (d *instance) addProcesses(r *report, plan bool) {
 	second, _ := d.read(proc.SecondThread(d.PID)) // whose name tells
 	draining, look := d.is.Phase >= machine.Draining, d.all
+	var before *proc.Snapshot
 	if plan = plan && !draining; plan {
 		look = func() (*proc.Snapshot, error) { // which shows what has slept for a while
-			before, _ := d.tree(d.PID, nil, time.Second)
+			before, _ = d.tree(d.PID, nil, time.Second)
 			time.Sleep(100 * time.Millisecond)
 			return d.tree(d.PID, before, time.Second)
 		}
@@ -122,7 +124,7 @@ func (d *instance) addProcesses(r *report, plan bool) {
 		}
 		r.addNotes(notes)
 	} else if plan && err == nil {
-		d.addPlan(r, all, second.Comm)
+		d.addPlan(r, cmp.Or(before, all), all, second.Comm)
 	}
 }
 
