@@ -143,8 +143,12 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 		died.Comm = s.worker.Comm
 	}
 	lacks, certain := diag.LacksHandler(died, c.signal)
-	if took := time.Since(c.at); lacks && (certain && took <= onABusyMachine || took <= within) {
+	took := time.Since(c.at)
+	soon := certain && took <= onABusyMachine || took <= within
+	if lacks && (certain || soon) {
 		s.cfg.Record.lacks(died, certain)
+	}
+	if lacks && soon {
 		s.journal.NoHandler(died, c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
 	}
 }

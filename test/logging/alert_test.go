@@ -46,7 +46,7 @@ func TestAlertOfThePage(t *testing.T) {
 			command = strings.Fields(life.script)
 		}
 		if life.script == late || life.stop == syscall.SIGKILL {
-			grace = "--grace=4s"
+			grace = "--grace=10s"
 		}
 		p := harness.Run(t, harness.Launch{NoPID1: life.stop != syscall.SIGKILL, Args: append([]string{grace, "--"}, command...)})
 		if life.stop != 0 {
