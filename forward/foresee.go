@@ -56,8 +56,8 @@ func foresee(self int, r Request, first, s *proc.Snapshot, idle bool) map[proc.I
 		for _, w := range plan.Waiting {
 			for _, p := range w.Processes {
 				if r.Purpose == Orphans {
-					to := l.leftTo(l.living[p.PID])
-					all[p.ID] = Foreseen{Rule: w.Rule, Left: to.how == itsBusiness && to.record != nil && w.Rule == to.words()}
+					to := l.living[p.PID].leftTo
+					all[p.ID] = Foreseen{Rule: w.Rule, Left: to.record != nil && to.how == itsBusiness}
 				}
 			}
 		}

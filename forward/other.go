@@ -16,7 +16,7 @@ import (
 func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) {
 	for _, p := range l.Handlers(r, s) {
 		if _, sent := l.Quieted[p.ID]; !sent {
-			l.plan.Deliveries = append(l.plan.Deliveries, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, OnlyIfHandled: true})
+			l.add(Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, OnlyIfHandled: true})
 		}
 	}
 }
@@ -26,7 +26,7 @@ func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) {
 func (l *Ledger) planResume(r Request) {
 	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
 	for _, p := range slices.SortedFunc(maps.Values(l.Quieted), byPID) {
-		l.plan.Deliveries = append(l.plan.Deliveries, Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
+		l.add(Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
 	}
 }
 
@@ -44,14 +44,14 @@ func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
 				to, why = []proc.Process{root}, "no process handles it"
 			}
 			for _, p := range to {
-				l.plan.Deliveries = append(l.plan.Deliveries, Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: why})
+				l.add(Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: why})
 			}
 		}
 	case r.Mode == ModeGroup:
 		worker.Target = ToGroup
 		fallthrough
 	default:
-		l.plan.Deliveries = append(l.plan.Deliveries, worker)
+		l.add(worker)
 	}
 }
 

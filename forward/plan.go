@@ -108,13 +108,13 @@ func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
 		} else if r.Worker.Gone {
 			l.addRoots("the worker exited by itself")
 		}
-	case r.Mode == ModeNone:
-		l.now = r.Tick
-		l.observe(s)
-		l.awaitPlatform(r.Purpose)
 	default:
 		l.now = r.Tick
 		l.observe(s)
+		if r.Mode == ModeNone {
+			l.awaitPlatform(r.Purpose)
+			return
+		}
 		l.promoteSuccessor(false)
 		l.judge(r.Purpose)
 	}
@@ -155,9 +155,9 @@ func (l *Ledger) settle(m *record) {
 		return
 	}
 	mayBeSent := fate == undecided
-	if why == "" {
-		to := l.leftTo(m)
-		why, mayBeSent = to.words(), to.how == mayHavePassedOn
+	if m.leftTo = (leftTo{}); why == "" {
+		m.leftTo = l.leftTo(m)
+		why, mayBeSent = m.leftTo.words(), m.leftTo.how == mayHavePassedOn
 	}
 	l.note(m, why, mayBeSent)
 	if m.fate = fate; fate == held {

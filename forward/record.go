@@ -21,7 +21,7 @@ type record struct {
 	heldSince  uint64       // the tick at which its fate was first held, 0 for never
 	restsSince uint64       // the tick of the snapshot since which it has not run
 	waitsBy    string       // the rule by which it was not signalled, the last time
-	leftTo     leftTo       // the same for one that is not drainit's child
+	leftTo     leftTo       // the same, where it is another's business
 	exit       *unix.WaitStatus
 	slept      proc.Call // at first
 	lostChild  bool      // since it was signalled

@@ -105,7 +105,9 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	plan := s.ledger.Plan(r, all)
 	s.promote(plan.Successor)
 	made := s.deliver(plan.Deliveries)
-	s.journal.Late(time.Now(), made)
+	if purpose >= forward.LastCall {
+		s.journal.Late(time.Now(), made)
+	}
 	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched(), s.died)
 	_, requested := s.machine.Requested()
 	s.machine.Observed(time.Now(), len(made) > 0 || plan.Holding || r.Mode == forward.ModeNone && !requested, watched)
