@@ -132,14 +132,8 @@ func (o *options) apply(f *flags, environ []string) error {
 		if len(values) == 0 {
 			values, source = s.find(environ)
 		}
-		for _, v := range values {
-			if err := s.set(v); err != nil {
-				return fmt.Errorf("%s: %w", source, err)
-			}
-			o.config.Given = append(o.config.Given, source+"="+v)
-			if m := milliseconds(v); s.lasts && m != "" {
-				o.config.Doubts = append(o.config.Doubts, source+"="+v+m)
-			}
+		if err := o.give(s, values, source); err != nil {
+			return err
 		}
 		switch {
 		case s.name == "termination-log":
@@ -170,6 +164,20 @@ func (o *options) apply(f *flags, environ []string) error {
 	return nil
 }
 
+// give sets a setting to the values of a flag or a variable.
+func (o *options) give(s setting, values []string, source string) error {
+	for _, v := range values {
+		if err := s.set(v); err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
+		o.config.Given = append(o.config.Given, source+"="+v)
+		if m := milliseconds(v); s.lasts && m != "" {
+			o.config.Doubts = append(o.config.Doubts, source+"="+v+m)
+		}
+	}
+	return nil
+}
+
 // workerEnv is the environment without drainit's own variables, which are not meant for a drainit
 // below this one. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's. One is
 // added: an SDK that warns where it is not PID 1 need not do so under drainit.
@@ -177,7 +185,7 @@ func workerEnv(environ []string) []string {
 	all := new(options).settings()
 	given := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return name == "UNDER_DRAINIT" || strings.HasPrefix(name, prefix) && slices.ContainsFunc(all, func(s setting) bool { return s.variable() == name })
+		return name == "UNDER_DRAINIT" || isSetting(name, all)
 	})
 	return append(given, "UNDER_DRAINIT=1")
 }

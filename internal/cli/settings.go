@@ -77,17 +77,20 @@ func (s setting) find(environ []string) (values []string, variable string) {
 	return values, s.variable()
 }
 
-// meant are the settings that users mean by names of other programs, or by what the setting does.
-var meant = map[string]string{
-	"GRACE_PERIOD": "grace", "GRACE_SECONDS": "grace", "GRACE_TIME": "grace", "GRACEFUL_TIMEOUT": "grace", "TIMEOUT": "grace", "STOP_TIMEOUT": "grace",
-	"KILL_TIMEOUT": "grace", "DRAIN_TIMEOUT": "grace", "SHUTDOWN_TIMEOUT": "grace", "TERMINATION_GRACE_PERIOD": "grace", "STOP_GRACE_PERIOD": "grace",
-	"DELAY": "stop-delay", "PRESTOP": "stop-delay", "SLEEP": "stop-delay", "SIGNAL": "stop-signal", "STOPSIGNAL": "stop-signal", "KILL_SIGNAL": "stop-signal",
-	"REMAP": "remap-exit", "REMAP_EXIT_CODE": "remap-exit", "EXIT_CODE": "remap-exit", "REWRITES": "rewrite", "SIGNAL_REWRITE": "rewrite",
-	"GROUP": "forward", "MODE": "forward", "FORWARD_TO": "forward", "DAEMON": "forking", "DAEMONIZES": "forking", "FORK": "forking",
-	"SECOND_TERM": "second-stop", "SECOND_SIGNAL": "second-stop", "FORCE": "second-stop", "HEALTH": "health-addr", "HEALTH_PORT": "health-addr",
-	"HEALTH_ADDRESS": "health-addr", "ADDR": "health-addr", "READY": "ready-file", "READINESS_FILE": "ready-file", "READINESS_PORT": "ready-port",
-	"LOG": "log-level", "LEVEL": "log-level", "LOGLEVEL": "log-level", "DEBUG": "log-level", "VERBOSE": "log-level", "FORMAT": "log-format", "JSON": "log-format",
-	"TERMINATION_MESSAGE": "termination-log", "TERMINATION_LOG_PATH": "termination-log", "PDEATHSIG": "parent-death-signal",
+// meant are the settings that users mean by names of other programs, or by what the setting does. A start that has no
+// such variable does not pay for them.
+func meant() map[string]string {
+	return map[string]string{
+		"GRACE_PERIOD": "grace", "GRACE_SECONDS": "grace", "GRACE_TIME": "grace", "GRACEFUL_TIMEOUT": "grace", "TIMEOUT": "grace", "STOP_TIMEOUT": "grace",
+		"KILL_TIMEOUT": "grace", "DRAIN_TIMEOUT": "grace", "SHUTDOWN_TIMEOUT": "grace", "TERMINATION_GRACE_PERIOD": "grace", "STOP_GRACE_PERIOD": "grace",
+		"DELAY": "stop-delay", "PRESTOP": "stop-delay", "SLEEP": "stop-delay", "SIGNAL": "stop-signal", "STOPSIGNAL": "stop-signal", "KILL_SIGNAL": "stop-signal",
+		"REMAP": "remap-exit", "REMAP_EXIT_CODE": "remap-exit", "EXIT_CODE": "remap-exit", "REWRITES": "rewrite", "SIGNAL_REWRITE": "rewrite",
+		"GROUP": "forward", "MODE": "forward", "FORWARD_TO": "forward", "DAEMON": "forking", "DAEMONIZES": "forking", "FORK": "forking",
+		"SECOND_TERM": "second-stop", "SECOND_SIGNAL": "second-stop", "FORCE": "second-stop", "HEALTH": "health-addr", "HEALTH_PORT": "health-addr",
+		"HEALTH_ADDRESS": "health-addr", "ADDR": "health-addr", "READY": "ready-file", "READINESS_FILE": "ready-file", "READINESS_PORT": "ready-port",
+		"LOG": "log-level", "LEVEL": "log-level", "LOGLEVEL": "log-level", "DEBUG": "log-level", "VERBOSE": "log-level", "FORMAT": "log-format", "JSON": "log-format",
+		"TERMINATION_MESSAGE": "termination-log", "TERMINATION_LOG_PATH": "termination-log", "PDEATHSIG": "parent-death-signal",
+	}
 }
 
 // ofService reports whether Kubernetes has made a variable of a service, such as one that is called drainit.
@@ -96,25 +99,31 @@ func ofService(name, value string) bool {
 	return made("_SERVICE_HOST") || made("_SERVICE_PORT") || made("_PORT_") || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
+// isSetting reports whether a variable is one of these settings.
+func isSetting(variable string, all []setting) bool {
+	return strings.HasPrefix(variable, prefix) && slices.ContainsFunc(all, func(s setting) bool { return s.variable() == variable })
+}
+
 // unknown says which variables of drainit's prefix set nothing, and which ones were probably meant.
 func unknown(environ []string, all []setting) (doubts []string) {
-	var names, others []string
-	for _, s := range all {
-		names = append(names, s.variable())
-	}
+	var others []string
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		rest, ours := strings.CutPrefix(name, prefix)
-		if !ours || slices.Contains(names, name) || ofService(name, value) {
+		if !ours || isSetting(name, all) || ofService(name, value) {
 			continue
 		}
-		if to, ok := meant[strings.ToUpper(rest)]; ok {
+		if to, ok := meant()[strings.ToUpper(rest)]; ok {
 			doubts = append(doubts, name+" is no setting of drainit's: write "+setting{name: to}.variable())
 		} else {
 			others = append(others, name)
 		}
 	}
 	if len(others) > 0 {
+		var names []string
+		for _, s := range all {
+			names = append(names, s.variable())
+		}
 		doubts = append(doubts, strings.Join(others, ", ")+": no setting of drainit's, which are "+strings.Join(names, ", "))
 	}
 	return doubts

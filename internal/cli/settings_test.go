@@ -327,7 +327,7 @@ func TestDoubts(t *testing.T) {
 			t.Errorf("%s %s: %v, %q, want %q", tt.args, tt.environ, err, got, tt.want)
 		}
 	}
-	for name, to := range meant {
+	for name, to := range meant() {
 		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == to }) || slices.ContainsFunc(settings, func(s setting) bool { return s.variable() == prefix+name }) {
 			t.Errorf("%s is meant as %s", name, to)
 		}
