@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -87,7 +88,6 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
 	case f.Left:
 		words += "; at once if that ends without passing it on"
 	}
-	last, final := machine.Calls(cfg.Grace, cfg.Limit)
 	switch {
 	case cfg.Grace == 0:
 		return "killed at once: the grace period is 0"
@@ -97,10 +97,17 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
 		return words
 	case cfg.Grace == machine.Forever:
 		return words + "; " + cmp.Or(otherwise, "else ") + "never: the grace period is infinite"
-	case f.Else == forward.LastCall:
-		final = last
 	}
-	return fmt.Sprintf("%s; %sat the latest %v before SIGKILL", words, otherwise, cfg.Grace-final)
+	return fmt.Sprintf("%s; %sat the latest %v before SIGKILL", words, otherwise, beforeKill(cfg, f.Else))
+}
+
+// beforeKill is how long before SIGKILL a call comes.
+func beforeKill(cfg supervisor.Config, call forward.Purpose) time.Duration {
+	last, final := machine.Calls(cfg.Grace, cfg.Limit)
+	if call == forward.LastCall {
+		return cfg.Grace - last
+	}
+	return cfg.Grace - final
 }
 
 // head is the line about a stop's times.

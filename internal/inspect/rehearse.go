@@ -69,7 +69,7 @@ func Rehearse(flags Rehearsal, cfg supervisor.Config, queue *sigqueue.Queue, log
 		say(fmt.Errorf("no plan: %w", err))
 		v.Reasons = []reason{{Why: err.Error()}}
 	} else {
-		r.plan.happened(cfg.Record)
+		r.plan.addRecord(cfg.Record)
 		v = r.plan.judge(cfg, outcome)
 		v.took(ended.Sub(r.stopped))
 		if r.Check != "" {

@@ -13,7 +13,6 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/logx"
-	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/supervisor"
@@ -72,8 +71,8 @@ type happened struct {
 	end        string
 }
 
-// happened adds to each process of a plan what drainit has done with it, and how it ended.
-func (r *report) happened(rec *supervisor.Record) {
+// addRecord adds to each process of a plan what drainit has done with it, and how it ended.
+func (r *report) addRecord(rec *supervisor.Record) {
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		for _, s := range rec.Sent {
@@ -141,9 +140,7 @@ func (v *verdict) addLosses(r report, cfg supervisor.Config, outcome supervisor.
 
 // addDoubts adds what was signalled late, or would have been if it had been busy.
 func (v *verdict) addDoubts(r report, cfg supervisor.Config) {
-	last, final := machine.Calls(cfg.Grace, cfg.Limit)
 	for _, p := range r.Processes {
-		call := map[forward.Purpose]time.Duration{forward.LastCall: last, forward.FinalCall: final}[p.foreseen.Else]
 		doubt := reason{PID: p.PID, Comm: p.Comm, Advice: cmp.Or(p.foreseen.Advice, "exec in the script that starts it has it signalled at once")}
 		switch {
 		case p.OnStop == proc.NotKnown && p.foreseen.Now:
@@ -151,7 +148,7 @@ func (v *verdict) addDoubts(r report, cfg supervisor.Config) {
 		case p.Late:
 			doubt.Why = fmt.Sprintf("was signalled only %.1fs after the stop signal, of the %v to SIGKILL", *p.SentAfter, cfg.Grace)
 		case p.OnStop == proc.Handles && p.foreseen.Now && p.foreseen.Else != forward.Stop:
-			doubt.Why = fmt.Sprintf("may be signalled only %v before SIGKILL, if it is busy then", cfg.Grace-call)
+			doubt.Why = fmt.Sprintf("may be signalled only %v before SIGKILL, if it is busy then", beforeKill(cfg, p.foreseen.Else))
 		default:
 			continue
 		}

@@ -67,7 +67,7 @@ func testVerdict(t *testing.T) {
 		}
 		cfg := supervisor.Config{Grace: 20 * time.Second, RemapExit: tt.remap, Record: &tt.record}
 		plan, _ := planned(cfg, proc.New(tt.below))
-		plan.happened(&tt.record)
+		plan.addRecord(&tt.record)
 		var killed journal.Kill
 		if tt.status == 137 {
 			killed.Victims = []*proc.Process{&tt.below[0]}
