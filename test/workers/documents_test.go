@@ -115,10 +115,7 @@ func specWays(start string) []way {
 		play := w.begin
 		w.name, w.start = w.name+": `"+start+"`", start
 		w.env = strings.TrimSpace("HEARTBEAT_MS=100 " + w.env)
-		w.prepare = func(t *testing.T, s *scene) {
-			s.wire = startBackend(t)
-			s.env = append(s.env, "OJS_URL="+s.wire.server.URL)
-		}
+		w.prepare = startWire
 		w.begin = func(t *testing.T, s *scene) {
 			s.wire.enqueue("job-1")
 			s.wire.await("work job-1", 1)

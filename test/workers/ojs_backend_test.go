@@ -59,6 +59,13 @@ func startBackend(t *testing.T) *backend {
 	return b
 }
 
+// startWire starts a backend for a scene's worker.
+func startWire(t *testing.T, s *scene) {
+	t.Helper()
+	s.wire = startBackend(t)
+	s.env = append(s.env, "OJS_URL="+s.wire.server.URL)
+}
+
 // answer records a call and gives the answer that it must get.
 func (b *backend) answer(w http.ResponseWriter, r *http.Request) {
 	c := call{at: time.Now(), verb: r.PathValue("verb")}

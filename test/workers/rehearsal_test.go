@@ -36,10 +36,7 @@ const (
 
 var (
 	rqWay  = way{start: rq, uses: "redis-server", prepare: startRedis}
-	ojsWay = way{start: "node ojs-worker.mjs", env: "HEARTBEAT_MS=100", uses: "curl", prepare: func(t *testing.T, s *scene) {
-		s.wire = startBackend(t)
-		s.env = append(s.env, "OJS_URL="+s.wire.server.URL)
-	}}
+	ojsWay = way{start: "node ojs-worker.mjs", env: "HEARTBEAT_MS=100", uses: "curl", prepare: startWire}
 )
 
 func TestRehearsalWithWork(t *testing.T) {
