@@ -11,7 +11,7 @@ import (
 	"drainit/internal/title"
 )
 
-// published is what probes and the subcommands are told.
+// published is what probes and the subcommands read.
 type published struct {
 	ready     atomic.Uint32 // what awaitReady has for the loop
 	health    health.State

@@ -87,7 +87,7 @@ func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
 	return dumps && (sig == unix.SIGPWR || sig > unix.SIGSYS) && has(unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
 }
 
-// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be told: Python and
+// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known: Python and
 // Ruby have one for INT, which ends the program, the JVM and Go have one for QUIT.
 func DrainsOn(p *proc.Process, sig unix.Signal) bool {
 	interrupts := slices.Contains([]string{"python", "ruby", "pypy"}, withoutVersion(p.Exe))
