@@ -91,23 +91,27 @@ func (p *Init) WaitStarted(atMost time.Duration) {
 // whatItHandles are the lines of a status that change at an exec, or with a handler.
 var whatItHandles = regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`)
 
-// WaitAtRest waits until no process below the init has run for 0.1 s.
-func (p *Init) WaitAtRest(atMost time.Duration) {
-	p.waitUnchanged(100*time.Millisecond, atMost, func(pid int) string { return fmt.Sprint(pid, " ", RunTime(pid)) })
+// WaitAtRest waits until no process below the init has run for 0.1 s, and reports whether that came.
+func (p *Init) WaitAtRest(atMost time.Duration) bool {
+	return p.waitUnchanged(100*time.Millisecond, atMost, func(pid int) string { return fmt.Sprint(pid, " ", RunTime(pid)) })
 }
 
-// waitUnchanged waits until a look at each process below the init has shown the same for a while.
-func (p *Init) waitUnchanged(while, atMost time.Duration, look func(pid int) string) {
+// waitUnchanged waits until a look at each process below the init has shown the same for a while,
+// and reports whether that came.
+func (p *Init) waitUnchanged(while, atMost time.Duration, look func(pid int) string) bool {
 	var before []string
-	for began, since := time.Now(), time.Now(); time.Since(since) < while && time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
+	for began, since := time.Now(), time.Now(); time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
 		var now []string
 		for _, pid := range p.Below() {
 			now = append(now, look(pid))
 		}
 		if !slices.Equal(now, before) {
 			before, since = now, time.Now()
+		} else if time.Since(since) >= while {
+			return true
 		}
 	}
+	return false
 }
 
 // PastTheSameRequest returns when one more stop signal is a request of its own, where the first one

@@ -207,6 +207,7 @@ type outcome struct {
 	begun, signalled, done int           // lines of the record
 	kept                   bool          // the job ended whole, or by the way's word
 	early                  bool          // the init ended before it was asked to
+	rests                  bool          // nothing ran below the init for 0.1 s right before it was asked to
 	over                   bool          // the jobs had ended before, and nothing was asked
 	hangs                  bool          // the init did not end
 	late                   bool          // the last call signalled a process
@@ -225,8 +226,8 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	}
 	jobs := max(w.workers, 1)
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
-	s.settle()
-	o := outcome{early: !s.init.Running()}
+	rests := s.settle()
+	o := outcome{rests: rests, early: !s.init.Running()}
 	if o.over = !o.early && s.count("done") >= jobs; o.over {
 		s.init.End()
 		return o
@@ -279,9 +280,9 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	return o
 }
 
-// settle waits until all is there that the start brings about, and rests. A job of a length of
-// its own goes on meanwhile, and must not end.
-func (s *scene) settle() {
+// settle waits until all is there that the start brings about, and rests, and reports whether it
+// does. A job of a length of its own goes on meanwhile, and must not end.
+func (s *scene) settle() bool {
 	half := time.Now().Add(s.job / 2)
 	if s.plain {
 		half = time.Now().Add(harness.Patience)
@@ -289,7 +290,7 @@ func (s *scene) settle() {
 	s.init.WaitStarted(time.Until(half))
 	// Of one that runs for another reason drainit can't prove that it has received no signal.
 	// Some never rest.
-	s.init.WaitAtRest(min(time.Until(half), 500*time.Millisecond))
+	return s.init.WaitAtRest(min(time.Until(half), 500*time.Millisecond))
 }
 
 // withPeers also runs the ways of the matrix under other inits, which fails
