@@ -28,7 +28,7 @@ func untouched(pids ...int) map[proc.ID]bool {
 }
 
 // later plans what follows from a snapshot so many ticks after the stop began.
-func later(l *Ledger, after uint64, shown []proc.Process, d details) []int {
+func later(l *played, after uint64, shown []proc.Process, d details) []int {
 	r := term(Orphans)
 	r.Tick = 1000 + after
 	return sentAll(l, l.deliveries(r, with(shown, d)))

@@ -10,7 +10,7 @@ import (
 )
 
 func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
-	l := NewLedger(drainitPID)
+	l := newPlayed()
 	quiet := Request{Purpose: Quiet, Signal: unix.SIGTSTP, Worker: Worker{PID: 10}}
 	want := func(when, want string) {
 		t.Helper()
@@ -38,7 +38,7 @@ func TestWhichGroupIsTheWorkers(t *testing.T) {
 	} {
 		shown := []proc.Process{shownAs("app", 10, drainitPID, group, 0), shownAs("io", 11, 10, group, 0)}
 		r := Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: ModeGroup, Worker: Worker{PID: 10, PGID: 7}}
-		if got := describe(NewLedger(drainitPID).deliveries(r, proc.New(shown))); got != want {
+		if got := describe(newPlayed().deliveries(r, proc.New(shown))); got != want {
 			t.Errorf("group %d: %q, want %q", group, got, want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestWhichGroupIsTheWorkers(t *testing.T) {
 
 // Without /proc the kernel is asked to signal all, which must not be done twice.
 func TestTheNamespaceIsSignalledOnce(t *testing.T) {
-	l := NewLedger(drainitPID)
+	l := newPlayed()
 	r := Request{Purpose: Orphans, Signal: unix.SIGTERM, Worker: Worker{PID: 10, Gone: true}}
 	for i, want := range []string{"namespace TERM", "", ""} {
 		if got := describe(l.deliveries(r, nil)); got != want {
@@ -60,7 +60,7 @@ func TestTheNamespaceIsSignalledOnce(t *testing.T) {
 // one that only lives on in a drain which none asked for.
 func TestAStopThatIsSeenLate(t *testing.T) {
 	for requested, want := range map[bool]unix.Signal{true: unix.SIGTERM, false: 0} {
-		l := NewLedger(drainitPID)
+		l := newPlayed()
 		r := term(Orphans)
 		if requested {
 			l.Sent(Delivery{Process: proc.Process{ID: proc.ID{PID: 10}}, Signal: unix.SIGTERM}, 1000)
@@ -113,7 +113,7 @@ func with(all []proc.Process, d details) *proc.Snapshot {
 }
 
 // WasSent returns the stop signal that a process was sent, 0 for none.
-func (l *Ledger) WasSent(id proc.ID) unix.Signal {
+func (l *played) WasSent(id proc.ID) unix.Signal {
 	if m := l.records[id]; m != nil && m.sent != nil {
 		return m.sent.signal
 	}

@@ -28,7 +28,7 @@ type drill struct {
 	t         *testing.T
 	sig       unix.Signal
 	w         *world
-	l         *Ledger
+	l         *played
 	worker    Worker
 	names     map[string]*fake
 	sent      []Delivery
@@ -37,7 +37,7 @@ type drill struct {
 
 // newDrill makes a machine with a worker, and other children of drainit.
 func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
-	d := &drill{t: t, sig: sig, w: &world{tick: 1000, procs: make(map[int]*fake), last: drainitPID}, l: NewLedger(drainitPID), names: make(map[string]*fake)}
+	d := &drill{t: t, sig: sig, w: &world{tick: 1000, procs: make(map[int]*fake), last: drainitPID}, l: newPlayed(), names: make(map[string]*fake)}
 	first := d.plant(nil, worker)
 	d.plant(nil, others)
 	d.w.tick += 100

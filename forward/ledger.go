@@ -19,23 +19,35 @@ type Ledger struct {
 
 	early *sent // how the worker was signalled before there was a snapshot
 	// Of a stop, from its first snapshot on.
-	Start, shown *proc.Snapshot // that one, nil before, and the last
-	snapshots    int32          // how many there have been
-	deliver      unix.Signal    // the stop signal, after the rewrite
-	worker       *record        // or its successor; nil where it had gone before the stop
-	now          uint64         // the tick of the last request
-	records      map[proc.ID]*record
-	living       map[int]*record // by pid
-	draining     int             // how many of these drain
-	group        int             // a process group that was signalled as a whole, 0 for none
-	toGroup      *sent           // how
-	broadcast    bool            // the whole PID namespace was signalled
-	deferred     uint8           // how often the choice of a successor was put off
-	forgot       bool            // one that was signalled and had a handler has no record any longer
-	groupsHad    map[int]bool    // by PGID, whether such a one may have signalled the group
+	Start     *proc.Snapshot // that one, nil before
+	look                     // the last
+	deliver   unix.Signal    // the stop signal, after the rewrite
+	worker    *record        // or its successor; nil where it had gone before the stop
+	records   map[proc.ID]*record
+	toGroup   *sentToGroup // nil: no process group was signalled as a whole
+	broadcast bool         // the whole PID namespace was signalled
+	deferred  uint8        // how often the choice of a successor was put off
+	forgotten
+}
 
-	plan    Plan             // that is made now
-	planned map[proc.ID]bool // the processes of its deliveries
+// look is what a snapshot shows.
+type look struct {
+	shown     *proc.Snapshot
+	snapshots int32           // how many there have been in the stop
+	now       uint64          // the tick of its request
+	living    map[int]*record // by pid
+}
+
+// sentToGroup is how a process group was signalled.
+type sentToGroup struct {
+	pgid int
+	sent
+}
+
+// forgotten is what still counts of the processes that were signalled and have no record any longer.
+type forgotten struct {
+	forgot    bool         // one of them had a handler
+	groupsHad map[int]bool // by PGID, whether one may have signalled the group
 }
 
 // NewLedger returns an empty history for a drainit with this pid.
@@ -45,21 +57,22 @@ func NewLedger(self int) *Ledger {
 
 // begin begins the history of a stop with its first snapshot. The roots are the worker, or all children
 // of drainit where it has gone. Other children wait for the worker.
-func (l *Ledger) begin(r Request, s *proc.Snapshot) {
-	l.Start, l.deliver, l.now = s, r.Signal, r.Tick
+func (s *step) begin(shown *proc.Snapshot) {
+	l, r := s.Ledger, s.Request
+	l.Start, l.deliver, l.now = shown, r.Signal, r.Tick
 	l.records, l.groupsHad = make(map[proc.ID]*record), make(map[int]bool)
 	if !r.Worker.Gone {
-		l.worker = &record{Process: l.toWorker(r, s).Process, origin: root}
+		l.worker = &record{Process: l.toWorker(r, shown).Process, origin: root}
 		l.records[l.worker.ID] = l.worker
 	}
-	l.observe(s)
+	l.observe(shown)
 	if w := l.worker; w != nil && w.sent == nil && l.early != nil {
 		w.markSent(sent{signal: l.early.signal, snapshot: l.snapshots, tick: l.early.tick})
 	}
 	for _, m := range l.children() {
 		switch {
 		case r.Worker.Gone && !r.Worker.Daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
-			m.reads, l.plan.Holding = true, true // a process that has gone wrote to it, or one that lives does
+			m.reads, s.Holding = true, true // a process that has gone wrote to it, or one that lives does
 		case r.Worker.Gone:
 			m.origin = root
 		case m != l.worker:
@@ -80,18 +93,12 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 		m := l.recordOf(p, before)
 		l.living[p.PID] = m
 		if m.first == l.snapshots && l.sentWithGroup(m) {
-			m.markSent(*l.toGroup)
+			m.markSent(l.toGroup.sent)
 		}
 	}
 	for _, m := range l.living {
 		if p := l.living[m.PPID]; p != nil && p.Start <= m.Start && !p.isBelow(m) { // else a pid was recycled meanwhile
 			m.parent, p.isParent = p, true
-		}
-	}
-	l.draining = 0
-	for _, m := range l.living {
-		if l.drains(m) {
-			l.draining++
 		}
 	}
 	l.forget()
@@ -164,8 +171,11 @@ func (l *Ledger) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	return m
 }
 
-// shownNow are the living that the last snapshot shows, each after its parent.
-func (l *Ledger) shownNow() (all []*record) {
+// all are the living, each after its parent.
+func (l *Ledger) all() (all []*record) {
+	if w := l.worker; w != nil && w.first == 0 && l.living[w.PID] == w { // hidden from us, but there
+		all = append(all, w)
+	}
 	for _, p := range l.shown.Descendants(l.self) {
 		if m := l.living[p.PID]; m != nil {
 			all = append(all, m)
@@ -216,7 +226,7 @@ func (l *Ledger) Died(pid int) { delete(l.living, pid) }
 func (l *Ledger) Sent(d Delivery, tick uint64) {
 	how := &sent{signal: d.Signal, snapshot: l.snapshots, tick: tick}
 	if d.Target == ToGroup { // a process that was forked between the snapshot and the call is seen later
-		l.group, l.toGroup = d.PGID, how
+		l.toGroup = &sentToGroup{d.PGID, *how}
 	}
 	if l.Start == nil { // /proc could not be read
 		l.early = how
@@ -242,5 +252,5 @@ func (l *Ledger) sentWithGroup(m *record) bool {
 	if m.PPID == l.self {
 		underWay = 1000
 	}
-	return l.toGroup != nil && m.PGID == l.group && m.Start <= l.toGroup.tick+underWay
+	return l.toGroup != nil && m.PGID == l.toGroup.pgid && m.Start <= l.toGroup.tick+underWay
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // sentAll notes that deliveries were made in tick 1000, and returns their pids.
-func sentAll(l *Ledger, all []Delivery) (pids []int) {
+func sentAll(l *played, all []Delivery) (pids []int) {
 	for _, d := range all {
 		l.Sent(d, max(l.now, 1000))
 		pids = append(pids, d.Process.PID)
@@ -35,19 +35,19 @@ func term(purpose Purpose) Request {
 }
 
 // orphans plans what follows from a snapshot, and notes that it was done.
-func orphans(l *Ledger, shown ...proc.Process) []int {
+func orphans(l *played, shown ...proc.Process) []int {
 	return sentAll(l, l.deliveries(term(Orphans), proc.New(shown)))
 }
 
 // call is the same for the last call.
-func call(l *Ledger, shown ...proc.Process) []int {
+func call(l *played, shown ...proc.Process) []int {
 	return sentAll(l, l.deliveries(term(LastCall), proc.New(shown)))
 }
 
 // stopping is a stop whose worker has been signalled.
-func stopping(t *testing.T, shown ...proc.Process) *Ledger {
+func stopping(t *testing.T, shown ...proc.Process) *played {
 	t.Helper()
-	l := NewLedger(drainitPID)
+	l := newPlayed()
 	wantSent(t, "the worker", sentAll(l, l.deliveries(term(Stop), proc.New(shown))), 10)
 	return l
 }
@@ -111,7 +111,7 @@ func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
 
 // It may be gone before the signal gets there.
 func TestOrphanOfOneThatCouldNotBeSignalledIsSignalled(t *testing.T) {
-	l := NewLedger(drainitPID)
+	l := newPlayed()
 	if all := l.deliveries(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100), below(11, 10, 100)})); len(all) != 1 {
 		t.Errorf("to be signalled: %v", all)
 	}
@@ -231,7 +231,7 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 	} {
 		shell := below(10, drainitPID, 100)
 		shell.Handled = 0
-		l := NewLedger(drainitPID)
+		l := newPlayed()
 		l.deliveries(term(Stop), proc.New([]proc.Process{shell}))
 		l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, PGID: 10, Members: []proc.Process{shell}}, 1000)
 		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
@@ -249,7 +249,7 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 
 // wait4 tells of drainit's own children.
 func TestWhichDeathsAreWatched(t *testing.T) {
-	l := NewLedger(drainitPID)
+	l := newPlayed()
 	shown := kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 10}, kin{"app", 14, 10})
 	sentAll(l, l.deliveries(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
 	want := "[{11 100} {13 100}]" // one has a child, the other is read from

@@ -13,45 +13,46 @@ import (
 
 // planQuiet never freezes a process: the signal goes to those that handle it and were
 // not sent it, whatever the mode.
-func (l *Ledger) planQuiet(r Request, s *proc.Snapshot) {
-	for _, p := range l.Handlers(r, s) {
-		if _, sent := l.Quieted[p.ID]; !sent {
-			l.add(Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, OnlyIfHandled: true})
+func (s *step) planQuiet(shown *proc.Snapshot) {
+	for _, p := range s.Handlers(s.Request, shown) {
+		if _, sent := s.Quieted[p.ID]; !sent {
+			s.add(Delivery{Process: p, Signal: s.Signal, Child: p.PPID == s.self, OnlyIfHandled: true})
 		}
 	}
 }
 
 // planResume takes back what quiet did, from those that were sent it. It goes by their
 // start times: each may have ended, and another have its pid.
-func (l *Ledger) planResume(r Request) {
+func (s *step) planResume() {
 	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
-	for _, p := range slices.SortedFunc(maps.Values(l.Quieted), byPID) {
-		l.add(Delivery{Process: p, Signal: r.Signal, Child: p.PID == r.Worker.PID && !r.Worker.Gone})
+	for _, p := range slices.SortedFunc(maps.Values(s.Quieted), byPID) {
+		s.add(Delivery{Process: p, Signal: s.Signal, Child: p.PID == s.Worker.PID && !s.Worker.Gone})
 	}
 }
 
 // planOther is for a signal that means nothing to drainit. By mode auto the first that handles it on each
 // way down from a worker gets it, and the worker itself where none does. One that would stop a process
 // goes to its handlers alone, whatever the mode.
-func (l *Ledger) planOther(r Request, s *proc.Snapshot) {
+func (s *step) planOther(shown *proc.Snapshot) {
+	r := s.Request
 	stops := signals.StopsByDefault(r.Signal)
-	switch worker := l.toWorker(r, s); {
+	switch worker := s.toWorker(r, shown); {
 	case r.Worker.Gone && !r.Worker.Daemonizes:
 	case stops || r.Worker.Gone || r.Mode == ModeAuto:
-		for _, root := range l.workers(r, s) {
-			to, why := nearest(r, s, root), "the first that handles it"
+		for _, root := range s.workers(r, shown) {
+			to, why := nearest(r, shown, root), "the first that handles it"
 			if len(to) == 0 && !stops {
 				to, why = []proc.Process{root}, "no process handles it"
 			}
 			for _, p := range to {
-				l.add(Delivery{Process: p, Signal: r.Signal, Child: p.PPID == l.self, Rule: why})
+				s.add(Delivery{Process: p, Signal: r.Signal, Child: p.PPID == s.self, Rule: why})
 			}
 		}
 	case r.Mode == ModeGroup:
 		worker.Target = ToGroup
 		fallthrough
 	default:
-		l.add(worker)
+		s.add(worker)
 	}
 }
 

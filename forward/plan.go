@@ -1,12 +1,11 @@
 package forward
 
 import (
-	"cmp"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -19,23 +18,33 @@ type Plan struct {
 	Holding      bool // a process is held back for moments
 }
 
+// step is a request that is planned, with what lives no longer than that.
+type step struct {
+	*Ledger
+	Request
+	Plan
+	roots    string                // why it signals the roots, with which the stop begins; "" where it does not
+	draining int                   // how many living processes drain
+	passing  map[*record]*deafness // what is deaf, by the processes whose children are signalled for that
+}
+
 // Plan plans a request. The snapshot comes from proc.Reader.Tree. It is nil if /proc could not be read, or need not be
 // (NeedsTree). The ledger notes final decisions now, and a delivery after it was made (Sent).
-func (l *Ledger) Plan(r Request, s *proc.Snapshot) Plan {
-	l.plan, l.planned = Plan{}, make(map[proc.ID]bool)
+func (l *Ledger) Plan(r Request, shown *proc.Snapshot) Plan {
+	s := &step{Ledger: l, Request: r, passing: make(map[*record]*deafness)}
 	switch r.Purpose {
 	case Stop:
-		l.planStop(r, s)
+		s.planStop(shown)
 	case Orphans, LastCall, FinalCall:
-		l.planOrphans(r, s)
+		s.planOrphans(shown)
 	case Quiet:
-		l.planQuiet(r, s)
+		s.planQuiet(shown)
 	case Resume:
-		l.planResume(r)
+		s.planResume()
 	default:
-		l.planOther(r, s)
+		s.planOther(shown)
 	}
-	return l.plan
+	return s.Plan
 }
 
 // NeedsTree reports whether the plan of a request depends on the processes below the worker.
@@ -53,35 +62,32 @@ func (l *Ledger) NeedsTree(r Request) bool {
 
 // planStop is for the first stop signal: the worker alone, unless a mode says otherwise.
 // A prefork master must be signalled alone, and relays would make it two signals.
-func (l *Ledger) planStop(r Request, s *proc.Snapshot) {
-	worker := l.toWorker(r, s)
+func (s *step) planStop(shown *proc.Snapshot) {
+	worker := s.toWorker(s.Request, shown)
 	worker.Stop, worker.Rule = true, "the worker"
-	if r.Mode == ModeGroup {
+	if s.Mode == ModeGroup {
 		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
 	}
 	switch {
-	case s == nil && r.Mode == ModeNone:
-	case r.Mode == ModeNone:
-		l.begin(r, s)
-	case r.Worker.Gone && s == nil: // its pid and its group may be another's by now
-	case r.Worker.Gone:
-		l.begin(r, s)
-		l.addRoots("left by a worker that has daemonized")
-	case r.Mode == ModeWorker || s == nil:
-		l.add(worker)
-	case r.Mode == ModeGroup:
-		l.begin(r, s)
-		worker.Members = copies(s.Group(worker.PGID))
-		l.add(worker)
+	case shown == nil && (s.Mode == ModeNone || s.Worker.Gone): // its pid and its group may be another's by now
+	case s.Mode == ModeNone:
+		s.begin(shown)
+	case s.Worker.Gone:
+		s.beginWithRoots(shown, "left by a worker that has daemonized")
+	case s.Mode == ModeWorker || shown == nil:
+		s.add(worker)
+	case s.Mode == ModeGroup:
+		s.begin(shown)
+		worker.Members = copies(shown.Group(worker.PGID))
+		s.add(worker)
 	default:
-		l.begin(r, s)
-		l.addRoots(worker.Rule)
+		s.beginWithRoots(shown, worker.Rule)
 	}
 }
 
-// toWorker is a delivery to the worker, as the snapshot shows it.
-func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
-	p, ok := s.Process(r.Worker.PID)
+// toWorker is a delivery to the worker, as a snapshot shows it.
+func (l *Ledger) toWorker(r Request, shown *proc.Snapshot) Delivery {
+	p, ok := shown.Process(r.Worker.PID)
 	if !ok {
 		p = proc.Process{ID: proc.ID{PID: r.Worker.PID}, PPID: l.self}
 	}
@@ -94,133 +100,89 @@ func (l *Ledger) toWorker(r Request, s *proc.Snapshot) Delivery {
 
 // planOrphans is for the steps after the first. Without /proc, a worker that lives may signal the others;
 // the processes that it leaves when it goes are known to the kernel alone.
-func (l *Ledger) planOrphans(r Request, s *proc.Snapshot) {
-	switch {
-	case r.Mode == ModeWorker:
-	case s == nil && r.Worker.Gone && !l.broadcast && r.Mode != ModeNone:
-		l.broadcast = true
-		l.plan.Deliveries = []Delivery{{Target: ToNamespace, Signal: unix.SIGTERM}}
-	case s == nil:
-	case l.Start == nil: // it exited by itself, or the stop began when /proc could not be read
-		l.begin(r, s)
-		if r.Mode == ModeNone {
-			l.awaitPlatform(r.Purpose)
-		} else if r.Worker.Gone {
-			l.addRoots("the worker exited by itself")
+func (s *step) planOrphans(shown *proc.Snapshot) {
+	switch gone := s.Worker.Gone; {
+	case s.Mode == ModeWorker:
+	case shown == nil && gone && !s.broadcast && s.Mode != ModeNone:
+		s.broadcast = true
+		s.add(Delivery{Target: ToNamespace, Signal: unix.SIGTERM})
+	case shown == nil:
+	case s.Start != nil:
+		s.now = s.Tick
+		s.observe(shown)
+		if s.Mode != ModeNone {
+			s.Successor = s.promoteSuccessor(false)
 		}
+		s.judge()
+	case s.Mode == ModeNone: // the stop began when /proc could not be read, or the worker exited by itself
+		s.begin(shown)
+		s.judge()
+	case gone:
+		s.beginWithRoots(shown, "the worker exited by itself")
 	default:
-		l.now = r.Tick
-		l.observe(s)
-		if r.Mode == ModeNone {
-			l.awaitPlatform(r.Purpose)
-			return
-		}
-		l.promoteSuccessor(false)
-		l.judge(r.Purpose)
+		s.begin(shown)
 	}
 }
 
-// awaitPlatform signals no process that the platform has signalled: in the calls those alone that came later, or that
-// it has missed.
-func (l *Ledger) awaitPlatform(step Purpose) {
-	for _, m := range l.shownNow() {
-		missed := m.Untouched || m.first > 1
-		if step >= LastCall && missed && m.sent == nil && l.actsUpon(m) {
-			l.addLate(m, "the platform has not signalled it")
-			continue
-		}
-		l.note(m, "the platform signals each process (--forward none)", false)
-	}
+// beginWithRoots begins a stop, and signals what is signalled as the worker is.
+func (s *step) beginWithRoots(shown *proc.Snapshot, why string) {
+	s.begin(shown)
+	s.roots = why
+	s.judge()
 }
 
-// judge goes through drainit's children, and those below processes that can't act upon the signal.
-func (l *Ledger) judge(step Purpose) {
-	for _, m := range l.children() {
+// judge decides about each process that was not signalled, after the one above it, and does what is decided.
+func (s *step) judge() {
+	all := s.all()
+	for _, m := range all {
+		if s.drains(m) {
+			s.draining++
+		}
+	}
+	for _, m := range all {
 		if m.sent == nil {
-			l.settle(m)
+			s.carryOut(m, s.decide(m))
 		}
-	}
-	l.passBelowDeaf()
-	if step != Orphans {
-		l.addLastCall(step == FinalCall)
-	}
-	l.noteLeft()
-}
-
-// settle does what is decided about a child of drainit.
-func (l *Ledger) settle(m *record) {
-	fate, why := l.decide(m)
-	if fate == due {
-		l.add(l.delivery(m, why))
-		return
-	}
-	mayBeSent := fate == undecided
-	if m.leftTo = (leftTo{}); why == "" {
-		m.leftTo = l.leftTo(m)
-		why, mayBeSent = m.leftTo.words(), m.leftTo.how == mayHavePassedOn
-	}
-	l.note(m, why, mayBeSent)
-	if m.fate = fate; fate == held {
-		l.plan.Holding = true
-		m.heldSince = cmp.Or(m.heldSince, l.now)
-	}
-}
-
-// add adds a delivery to the plan.
-func (l *Ledger) add(d Delivery) {
-	l.plan.Deliveries = append(l.plan.Deliveries, d)
-	for _, p := range d.Reached() {
-		l.planned[p.ID] = true
-	}
-}
-
-// pass signals the first on each way down from these, themselves first, that handles the signal; where it
-// is uncertain whether they were signalled, the untouched. One without a handler would only die of it.
-func (l *Ledger) pass(these []*proc.Process, why string, uncertain bool) {
-	for _, p := range these {
-		m := l.living[p.PID]
-		switch {
-		case m == nil || l.leaves(m):
-		case !l.actsUpon(m):
-			l.pass(l.shown.Children(p.PID), why, uncertain)
-		case m.Untouched || !uncertain && !l.groupMayHave(m):
-			l.add(l.delivery(m, why))
+		if s.roots == "" && s.Mode != ModeNone {
+			s.passDown(m)
 		}
 	}
 }
 
-// actsUpon reports whether a process that is sent the signal ends its work by it.
-func (l *Ledger) actsUpon(m *record) bool {
-	return m.Handles(l.signalFor(m))
+// carryOut plans what is decided about a process, or notes why it waits if that is another reason than before.
+func (s *step) carryOut(m *record, v verdict) {
+	switch {
+	case v.fate == due || v.call:
+		s.add(Delivery{Process: m.Process, Signal: s.signalFor(m), Child: m.PPID == s.self, Rule: v.why.String(), Stop: true, Late: v.call})
+	case v.why != m.why && v.why != reason{}:
+		s.note(m, v)
+	}
+	s.Holding = s.Holding || v.fate == held
+	m.verdict = v
 }
 
-// leaves reports whether a process is left alone: it was signalled, it is about to be, or it reads
-// a pipe that a living process writes to.
-func (l *Ledger) leaves(m *record) bool {
-	return m.sent != nil || l.planned[m.ID] || l.shown.HasWriters(m.PID)
-}
-
-// addRoots adds the processes that are signalled as the worker is. One that reads a pipe has its turn
-// after the writer.
-func (l *Ledger) addRoots(why string) {
-	for _, m := range l.children() {
-		if m.origin == root && m.sent == nil && (m == l.worker || !l.shown.HasWriters(m.PID)) {
-			l.add(l.delivery(m, why))
+// passDown notes which children of a process are signalled because that one, or the one above it, is deaf.
+func (s *step) passDown(m *record) {
+	own, above := s.deafness(m), s.passedTo(m)
+	switch {
+	case own != nil:
+		s.passing[m] = own
+		// A child without a handler may end within moments, and is given a second.
+		if child := own.to; child != nil && m.sent != nil && (child[0].Handles(m.sent.signal) || s.now >= m.sent.tick+aSecond) {
+			s.BlockedTraps = append(s.BlockedTraps, BlockedTrap{m.Process, *child[0]})
 		}
+	case above != nil && m.sent == nil && !s.shown.HasWriters(m.PID) && !s.actsUpon(m):
+		s.passing[m] = &deafness{why: above.why, certain: above.certain}
 	}
 }
 
-func (l *Ledger) delivery(m *record, why string) Delivery {
-	return Delivery{Process: m.Process, Signal: l.signalFor(m), Child: m.PPID == l.self, Rule: why, Stop: true}
+// passedTo is why a process below a deaf one is signalled if it can act upon that, nil where it is not.
+func (s *step) passedTo(m *record) *deafness {
+	d := s.passing[s.living[m.PPID]]
+	if d != nil && d.to != nil && !slices.ContainsFunc(d.to, func(p *proc.Process) bool { return p.PID == m.PID }) {
+		return nil
+	}
+	return d
 }
 
-// signalFor is what a process is sent: the stop signal if it is the worker or handles that, else TERM.
-// A launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or dies, whatever
-// trap it has for TERM; so it is sent TERM unless it is known to have a trap for the signal itself.
-func (l *Ledger) signalFor(m *record) unix.Signal {
-	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.IsTold() && m.Handles(l.deliver)
-	if heeds && (m == l.worker || m.Handles(l.deliver)) {
-		return l.deliver
-	}
-	return unix.SIGTERM
-}
+func (p *Plan) add(d Delivery) { p.Deliveries = append(p.Deliveries, d) }

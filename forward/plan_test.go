@@ -136,8 +136,8 @@ func (s situation) plan() []Delivery {
 }
 
 // before makes a ledger with what was before the situation, and the request.
-func (s situation) before() (*Ledger, Request) {
-	l, r := NewLedger(drainitPID), purposes[s.purpose]
+func (s situation) before() (*played, Request) {
+	l, r := newPlayed(), purposes[s.purpose]
 	r.Mode, r.Worker = s.mode, Worker{PID: 10, PGID: 10, Daemonizes: s.worker == "daemonized"}
 	switch s.purpose {
 	case "orphans", "last call":
@@ -208,5 +208,15 @@ func describe(all []Delivery) string {
 	return strings.Join(lines, "; ")
 }
 
-// deliveries are those of a request's plan.
-func (l *Ledger) deliveries(r Request, s *proc.Snapshot) []Delivery { return l.Plan(r, s).Deliveries }
+// played is a ledger with the last of its plans.
+type played struct {
+	*Ledger
+	plan Plan
+}
+
+func newPlayed() *played { return &played{Ledger: NewLedger(drainitPID)} }
+
+func (l *played) deliveries(r Request, s *proc.Snapshot) []Delivery {
+	l.plan = l.Plan(r, s)
+	return l.plan.Deliveries
+}

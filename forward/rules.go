@@ -1,6 +1,9 @@
 package forward
 
 import (
+	"cmp"
+	"strings"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -8,77 +11,125 @@ import (
 	"drainit/internal/signals"
 )
 
-// fate is what is decided about a process that drainit has not signalled.
+// verdict is what is decided about a process that drainit has not signalled. What is sent, logged, planned and
+// shown is this.
+type verdict struct {
+	fate      fate
+	call      bool   // a call signals it now, whatever its fate is
+	why       reason // it is signalled, or is not
+	heldSince uint64 // the tick at which its fate was first held, 0 for never
+}
+
+// fate is what the rules say of a process before the calls.
 type fate uint8
 
 const (
 	open      fate = iota // the next snapshot decides anew
-	held                  // the same, for a second at most
+	left                  // the same: it is the business of the process in its reason
+	passedOn              // the same, but that one has had its time, and may have signalled it
+	held                  // the same, for moments
 	due                   // it is sent the stop signal now
-	undecided             // left alone until the last call, with a line: it may have been signalled
+	undecided             // left alone until the last call: a process that has gone may have signalled it
 	cleanup               // left alone until the last call: it belongs to the stopping
 )
 
-// isLeft reports whether it is left alone, which is final: a handler that goes when it was used
-// is no sign later.
-func (f fate) isLeft() bool { return f == undecided || f == cleanup }
+// isFinal reports whether it is left alone for good: a handler that goes when it was used is no sign later.
+func (f fate) isFinal() bool { return f == undecided || f == cleanup }
 
-// decide goes through the rules for a child of drainit that was not signalled: the first that fits
-// decides, and says why. The ninth is the last call (lastcall.go). A process that runs after it was
-// signalled may be signalling one after the other, as tree-kill does; once it sleeps, it is not.
+// reason is a rule in words, and the process that stands in them for %s: nil for one of no name.
+type reason struct {
+	words string
+	of    *record
+}
+
+func (r reason) String() string { return strings.Replace(r.words, "%s", r.of.name(), 1) }
+
+// decide decides about a process in a step of a stop, after those above it. Nothing else chooses one that the stop
+// signal goes to, but for the worker and its group by --forward worker and group, or where /proc can't be read.
+func (s *step) decide(m *record) verdict {
+	v := verdict{heldSince: m.heldSince}
+	v.fate, v.why = s.decideInTime(m)
+	if words := s.calls(m); words != "" && v.fate != due { // rule 9
+		v.call, v.why = true, reason{words: words}
+	}
+	if v.fate == held {
+		v.heldSince = cmp.Or(m.heldSince, s.now)
+	}
+	return v
+}
+
+// decideInTime goes through the rules before the calls: the first that fits decides.
+func (s *step) decideInTime(m *record) (fate, reason) {
+	switch {
+	case s.Mode == ModeNone:
+		return open, reason{words: "the platform signals each process (--forward none)"}
+	case s.roots != "" && m.origin == root && (m == s.worker || !s.shown.HasWriters(m.PID)): // a reader has its turn after the writer
+		return due, reason{words: s.roots}
+	case s.roots != "":
+		return open, reason{}
+	case m.fate.isFinal(): // rule 1: there is nothing to decide
+		return m.fate, m.why
+	case s.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
+		return open, s.waitsForWriter(m)
+	case m.PPID == s.self:
+		return s.decideOrphan(m)
+	}
+	return s.decideBelow(m)
+}
+
+// decideOrphan is for a child of drainit. A process that runs after it was signalled may be signalling one after the
+// other, as tree-kill does; once it sleeps, it is not.
 //
 // A reader of a pipe ends by itself when its input does: to end it before cuts off the application. A
 // daemon that was there before the stop outlives the work; a shell with a trap has seen to its daemons.
-func (l *Ledger) decide(m *record) (fate, string) {
-	notified, top, untouched := m.notified(), m.topmost(), m.Untouched && m.On(l.signalFor(m)) != proc.Ignores // which nothing wakes
+func (s *step) decideOrphan(m *record) (fate, reason) {
+	notified, top, untouched := m.notified(), m.topmost(), s.isUntouched(m)
+	say := func(f fate, words string) (fate, reason) { return f, reason{words, m.parent} }
 	switch {
-	case m.fate.isLeft(): // rule 1: there is nothing to decide
-		return m.fate, "it was left alone"
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
-		return open, "it is dying"
-	case l.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
-		return open, "" // leftTo says it, as in rule 4
-	case m.origin == beforeStop && l.workLives():
-		return open, "waits until the worker has gone"
-	case l.onlyServes(m) && (l.draining > 1 || l.draining == 1 && !l.drains(m)):
-		return open, "waits for the processes that handle the signal: it would only die of it"
-	case untouched && l.helperLives(m, notified):
-		return open, "its parent left a helper that may signal it"
-	case untouched && l.alive(notified) && !(l.living[notified.PID] == notified && notified.Asleep) && (m.heldSince == 0 || l.now < m.heldSince+aSecond):
-		return held, "the signalled process above it is still running"
+		return say(open, "it is dying")
+	case m.origin == beforeStop && s.workLives():
+		return say(open, "waits until the worker has gone")
+	case s.onlyServes(m) && (s.draining > 1 || s.draining == 1 && !s.drains(m)):
+		return say(open, "waits for the processes that handle the signal: it would only die of it")
+	case untouched && s.helperLives(m, notified):
+		return say(open, "its parent left a helper that may signal it")
+	case untouched && s.alive(notified) && !(s.living[notified.PID] == notified && notified.Asleep) && (m.heldSince == 0 || s.now < m.heldSince+aSecond):
+		return say(held, "the signalled process above it is still running")
 	case untouched: // rule 3: no process has signalled it since the stop began
-		return due, "untouched since before the stop"
-	case l.alive(notified): // rule 4: one above it has still to act, or to say how it died
-		return open, "" // leftTo says it
-	case notified == nil && top != m && top.origin == beforeStop && l.alive(top):
-		return open, "a process that was there before the stop lives above it"
-	case m.reads: // also rule 6: the end of its input ends it
-		return m.fateOfReader(), "it has read a pipe of a process that has gone"
-	case m.origin == beforeStop && l.worker.hasTrap(): // rule 5: its turn comes after the worker
-		return open, "it was there before the stop, and its shell has seen to it"
+		return say(due, "untouched since before the stop")
+	case s.alive(notified): // rule 4: one above it has still to act, or to say how it died
+		return s.leaveTo(m, notified)
+	case notified == nil && top != m && top.origin == beforeStop && s.alive(top):
+		return say(open, "a process that was there before the stop lives above it")
+	case m.reads && m.sleptAtItsEnd(): // also rule 6: the end of its input ends it, if the next snapshot shows that it reads
+		return say(held, "it has read a pipe of a process that has gone")
+	case m.reads:
+		return say(cleanup, "it has read a pipe of a process that has gone")
+	case m.origin == beforeStop && s.worker.hasTrap(): // rule 5: its turn comes after the worker
+		return say(open, "it was there before the stop, and its shell has seen to it")
 	case m.origin == beforeStop:
-		return due, "it was there before the stop, and the worker has gone"
-	case l.cleansUp(m): // rule 6: a process that handled the signal has started it since
-		return cleanup, "it cleans up"
-	case l.mayBeStopping(m):
-		return held, m.parent.String() + ", which has gone, may have asked it to stop by other means"
+		return say(due, "it was there before the stop, and the worker has gone")
+	case s.cleansUp(m): // rule 6: a process that handled the signal has started it since
+		return say(cleanup, "it cleans up")
+	case s.mayBeStopping(m):
+		return say(held, "%s, which has gone, may have asked it to stop by other means")
 	}
-	why := l.whyCertain(m)
-	if why == "" { // rule 7: it is not certain that no process has signalled it
-		return undecided, "may have been signalled by " + m.parent.name() + ", which has gone"
+	if words := s.whyCertain(m); words != "" { // rule 8: all others
+		return say(due, words)
 	}
-	return due, why // rule 8: all others
+	return say(undecided, "may have been signalled by %s, which has gone") // rule 7: it is not certain that no process has signalled it
 }
 
-// whyCertain returns why no living or dead process can have signalled an orphan; "" where one may
-// have done so. Where no parent was seen, one that was signalled may have been above it.
+// whyCertain returns why no living or dead process can have signalled an orphan, with %s for its parent; "" where one
+// may have done so. Where no parent was seen, one that was signalled may have been above it.
 func (l *Ledger) whyCertain(m *record) string {
 	parent, notified, passed := m.parent, m.notified(), l.deliver
 	if notified != nil {
 		passed = notified.sent.signal
 	}
 	switch {
-	case !l.survives(m, passed):
+	case l.wouldBeDead(m, passed):
 		return "it has no " + signals.Name(passed) + " handler and still lives, so no process has sent it that"
 	case l.groupMayHave(m):
 		return ""
@@ -88,100 +139,110 @@ func (l *Ledger) whyCertain(m *record) string {
 		return ""
 	case notified == nil && parent.topmost().origin == root:
 		return "the worker above it had ended before it was signalled"
-	case parent.origin == root && parent.sent != nil && !parent.sent.shell && l.startedBy(m, parent) && program.InBackground(&m.Process, &parent.Process):
-		return "a shell started it beside " + parent.String() + ", which has gone" // server & exec worker: a guess
+	case l.startedBeside(m, parent):
+		return "a shell started it beside %s, which has gone"
 	case parent.passedNothingOn():
-		return "its parent " + parent.String() + " has no handler and dies of it"
+		return "its parent %s has no handler and dies of it"
 	}
 	return ""
 }
 
-// drains reports whether a process came from the worker and handles the signal, or has done so.
-func (l *Ledger) drains(m *record) bool {
-	return m.topmost().origin == root && m.handled.Has(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
-}
-
-// onlyServes reports whether a process would only die of the signal, and nothing follows from that: it
-// may be a helper of those that drain.
-func (l *Ledger) onlyServes(m *record) bool {
-	return m.On(l.signalFor(m)) == proc.Dies && m.kind == program.Other && len(l.shown.Children(m.PID)) == 0 && !l.shown.IsRead(m.PID)
-}
-
-// mayBeStopping reports whether a process without a handler still works, which a shell with a trap has left: a
-// stop command may have asked it to stop (apachectl stop). It has ten seconds, and less if it sleeps.
-func (l *Ledger) mayBeStopping(m *record) bool {
-	if up := m.parent; up == nil || !up.handled.Has(l.signalFor(up)) || up.kind != program.Shell && (up.sent == nil || !up.sent.shell) {
-		return false
+// decideBelow is for a process below another. It is signalled if it is the first that handles the signal on a way down
+// from one that passes nothing on; where it is uncertain whether it was signalled, if it is untouched. One without a
+// handler would only die of it.
+func (s *step) decideBelow(m *record) (fate, reason) {
+	if d := s.passedTo(m); d != nil && s.actsUpon(m) && (m.Untouched || d.certain && !s.groupMayHave(m)) {
+		return due, d.why
 	}
-	rests := m.Evidence != nil && l.now >= m.restsSince+aSecond/2
-	return l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
+	return s.leaveTo(m, cmp.Or(m.notified(), m.parent))
 }
 
-// groupMayHave reports whether a process beside m, neither above it nor below, may have signalled the process
-// group of both. That one without children does not is a guess: sh -c 'a & b' would be late without it.
-func (l *Ledger) groupMayHave(m *record) bool {
-	return l.groupsHad[m.PGID] || l.anySent(func(p *record) bool {
-		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p) && !p.isBelow(m)
-	})
+// leaveTo leaves a process to one above it: mostly it is that one's business.
+func (s *step) leaveTo(m, up *record) (fate, reason) {
+	const itsTime = 4 * aSecond // the first line of progress comes after five
+	switch {
+	case m.On(s.signalFor(m)) == proc.Dies:
+		return open, reason{"not while %s lives: it would only die of the signal", up}
+	case !s.actsUpon(m):
+		return open, reason{"not while %s lives: it does not act upon the signal", up}
+	case s.alive(up) && up.sent != nil && s.now >= up.sent.tick+itsTime:
+		return passedOn, reason{"%s above handles the stop signal and may have passed it on", up}
+	}
+	return left, reason{"left to %s", up}
 }
 
-// startedBy reports whether a process was below another when the stop began, which has not adopted it since.
-func (l *Ledger) startedBy(m, parent *record) bool {
-	was, ok := l.Start.Process(m.PID)
-	return ok && was.ID == m.ID && was.PPID == parent.PID
-}
-
-// workLives reports whether the worker lives, or a process that came from it: it may need the daemons.
-func (l *Ledger) workLives() bool {
-	for _, m := range l.living {
-		if m.topmost().origin == root {
-			return true
+func (s *step) waitsForWriter(m *record) reason {
+	why := reason{words: "waits until its writer has ended"}
+	for _, pid := range s.shown.WritersTo(m.PID) {
+		if w := s.living[pid]; w != nil && w != m {
+			why = reason{"waits until its writer %s has ended", w}
 		}
 	}
-	return l.alive(l.worker)
+	return why
 }
 
-// helperLives reports whether a process lives that an orphan's parent started in the course of
-// the stopping: it may be there to signal the orphan.
-func (l *Ledger) helperLives(m, notified *record) bool {
-	for _, h := range l.living {
-		siblings := h.parent == m.parent || h.parent == nil && h.SID == m.SID
-		if notified != nil && h != m && h.sent == nil && siblings && h.bornAfter(notified) {
-			return true
+// calls is rule 9: why a call signals a process, "" where none does. The last call is for those that are not the
+// business of a living process which handles the stop, the final call for those as well, the upper ones first: the
+// kill loses their work in any case.
+func (s *step) calls(m *record) string {
+	switch {
+	case s.Purpose < LastCall:
+	case s.Mode == ModeNone: // those alone that came later, or that the platform has missed
+		if (m.Untouched || m.first > 1) && s.actsUpon(m) {
+			return "the platform has not signalled it"
 		}
+	case s.roots != "":
+	case s.Purpose == FinalCall && s.actsUpon(m):
+		if !s.isSeenTo(m) {
+			return "the kill is near"
+		}
+	case !s.shown.HasWriters(m.PID) && (m.origin == beforeStop || s.actsUpon(m) && s.isOwnCase(m)):
+		return "the grace period is nearly over"
 	}
-	return false
+	return ""
 }
 
-// cleansUp reports whether a process that handled the signal has started the orphan since, or one
-// that it has started since. Of a child whose parent came and went between two snapshots, or only
-// became one after the last, it counts who was signalled in its session.
-func (l *Ledger) cleansUp(m *record) bool {
-	if m.parent == nil {
-		return l.anySent(func(p *record) bool { return p.sent.handled && p.SID == m.SID && m.bornAfter(p) })
-	}
-	notified := m.notified()
-	return m.parent.fate == cleanup || notified != nil && notified.sent.handled && m.bornAfter(notified)
+// isDue reports whether a process is signalled in this step, which has decided about it.
+func (s *step) isDue(m *record) bool {
+	return m.sent == nil && s.living[m.PID] == m && (m.fate == due || m.call)
 }
 
-// hasTrap reports whether a process is a shell that handled what drainit sent it.
-func (m *record) hasTrap() bool {
-	return m != nil && m.kind == program.Shell && m.sent != nil && m.sent.handled
-}
-
-// survives reports whether a process would live on with what another can have sent it. One that
-// blocks the signal may have taken it in sigwait, and be busy with it now.
-func (l *Ledger) survives(m *record, passed unix.Signal) bool {
-	sent := signals.SetOf(passed, l.signalFor(m))
-	return m.NestedInit || (m.handled|m.Ignored|m.Blocked|m.Pending)&sent != 0
-}
-
-// anySent reports whether something is true of a process that was signalled.
-func (l *Ledger) anySent(is func(*record) bool) bool {
-	for _, p := range l.records {
-		if p.sent != nil && is(p) {
+// isSeenTo reports whether the final call leaves a process to one above it: to one that is signalled now, or
+// was moments ago, or that has woken it by what it did about the signal.
+func (s *step) isSeenTo(m *record) bool {
+	for up := m.parent; up != nil; up = up.parent { // which may have gone by now
+		switch {
+		case s.isDue(up):
+			return true
+		case up.sent == nil || s.now >= up.sent.tick+2*aSecond:
+		case s.now < up.sent.tick+actsAfter, !m.Untouched && m.rested == up.sent.snapshot:
 			return true
 		}
 	}
 	return false
+}
+
+// isOwnCase reports whether no process above one that was not signalled is about to be signalled, or may
+// act upon the signal: a celery waits for its jobs, and its pool would end them.
+func (s *step) isOwnCase(m *record) bool {
+	for below, up := m, s.living[m.PPID]; up != nil; below, up = up, s.living[up.PPID] {
+		if s.isDue(up) || s.mayPassOn(up, below) {
+			return false
+		}
+	}
+	return true
+}
+
+// actsUpon reports whether a process that is sent the signal ends its work by it.
+func (l *Ledger) actsUpon(m *record) bool { return m.Handles(l.signalFor(m)) }
+
+// signalFor is what a process is sent: the stop signal if it is the worker or handles that, else TERM.
+// A launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or dies, whatever
+// trap it has for TERM; so it is sent TERM unless it is known to have a trap for the signal itself.
+func (l *Ledger) signalFor(m *record) unix.Signal {
+	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.IsTold() && m.Handles(l.deliver)
+	if heeds && (m == l.worker || m.Handles(l.deliver)) {
+		return l.deliver
+	}
+	return unix.SIGTERM
 }

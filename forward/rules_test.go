@@ -108,7 +108,7 @@ func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
 		worker, once, app := kindly("dies", 10, 1), kindly(above, 11, 10), kindly("app", 12, 11)
 		once.Handled, app.Handled = set, set
 		r := Request{Purpose: Stop, Signal: unix.SIGINT, Worker: Worker{PID: 10}}
-		l := NewLedger(drainitPID)
+		l := newPlayed()
 		wantSent(t, "the stop, "+above, sentAll(l, l.deliveries(r, proc.New([]proc.Process{worker, once, app}))), 10)
 		once.Handled, r.Purpose = 0, LastCall
 		wantSent(t, "the last call below "+above, sentAll(l, l.deliveries(r, proc.New([]proc.Process{worker, once, app}))), want...)
@@ -130,7 +130,7 @@ func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
 	shown := with(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1}), details{Writers: map[int][]int{10: {11}}})
 	plan := func(r Request) []int {
-		l := NewLedger(drainitPID)
+		l := newPlayed()
 		return sentAll(l, l.deliveries(r, shown))
 	}
 	r := term(Stop)
@@ -204,7 +204,7 @@ func TestAReaderIsLeftByAWorkerThatExitsByItself(t *testing.T) {
 	}
 	reads, socket, rests, none := below(11, drainitPID, 100), below(12, drainitPID, 100), below(13, drainitPID, 100), below(14, drainitPID, 100)
 	reads.Reads, socket.Reads, rests.Reads = proc.File{Inode: 1}, proc.File{Inode: 2, Socket: true}, proc.File{Inode: 3}
-	l := NewLedger(drainitPID)
+	l := newPlayed()
 	all := func() *proc.Snapshot { return proc.New([]proc.Process{reads, socket, rests, none}) }
 	wantSent(t, "at once", sentAll(l, l.deliveries(gone(Orphans), all())), 12, 14)
 	rests.Untouched = true
@@ -228,7 +228,7 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 	}
 	shell := untold(10, drainitPID)
 	shell.Comm, shell.Exe = "bash", "bash"
-	l := NewLedger(drainitPID)
+	l := newPlayed()
 	if d := l.deliveries(Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}, proc.New([]proc.Process{shell})); len(d) != 1 || d[0].Signal != unix.SIGTERM {
 		t.Errorf("a shell on QUIT: %+v", d)
 	}
@@ -236,15 +236,15 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 
 // afterTheShell is a stop of a shell's process group: it has died of TERM, and what was below it was
 // signalled, too.
-func afterTheShell(below ...kin) *Ledger {
-	l, r := NewLedger(drainitPID), term(Stop)
+func afterTheShell(below ...kin) *played {
+	l, r := newPlayed(), term(Stop)
 	r.Mode, r.Worker.PGID = ModeGroup, 10
 	sentAll(l, l.deliveries(r, proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	return l
 }
 
-func wantSuccessor(t *testing.T, when string, l *Ledger, want int) {
+func wantSuccessor(t *testing.T, when string, l *played, want int) {
 	t.Helper()
 	if p := cmp.Or(l.plan.Successor, new(Successor)); p.PID != want {
 		t.Errorf("%s: the successor is %d, want %d", when, p.PID, want)
@@ -261,7 +261,7 @@ func TestChoiceOfASuccessorWaitsForTheDead(t *testing.T) {
 			wantSuccessor(t, "before its exit", l, 0)
 		}
 		l.Exited(11, 0)
-		l.PromoteLast()
+		l.plan.Successor = l.PromoteLast()
 		wantSuccessor(t, fmt.Sprint("it was waited for after ", tt.snapshots, " snapshots"), l, tt.want)
 	}
 }

@@ -16,9 +16,7 @@ type Successor struct {
 
 // PromoteLast returns the worker's successor when no process is left, nil for none.
 func (l *Ledger) PromoteLast() *Successor {
-	l.plan.Successor = nil
-	l.promoteSuccessor(true)
-	return l.plan.Successor
+	return l.promoteSuccessor(true)
 }
 
 // mostDeferred bounds the snapshots for which the choice of a successor is put off.
@@ -28,25 +26,25 @@ const mostDeferred = 3
 // launcher that died of drainit's signal says nothing about the work; if exactly one process that came
 // from it may be the work, that one's status counts, though it may have ended since. The first snapshot
 // after the death decides; now is whether there will be no other.
-func (l *Ledger) promoteSuccessor(now bool) {
+func (l *Ledger) promoteSuccessor(now bool) (last *Successor) {
 	for {
 		w := l.worker
 		if w == nil || w.succeeded || w.kind == program.Other || w.sent == nil || !w.diedOfIt() {
-			return
+			return last
 		}
 		if !now && l.deferred < mostDeferred && l.anySent(l.isUnreaped) {
 			l.deferred++
-			return
+			return last
 		}
 		w.succeeded, l.deferred = true, 0
 		these := l.candidates()
 		if len(these) != 1 {
-			return
+			return last
 		}
 		m := these[0]
-		l.worker, l.plan.Successor = m, &Successor{Process: m.Process, Exit: m.exit}
+		l.worker, last = m, &Successor{Process: m.Process, Exit: m.exit}
 		if m.sent != nil {
-			l.plan.Successor.Sent = m.sent.signal
+			last.Sent = m.sent.signal
 		}
 	}
 }

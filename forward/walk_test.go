@@ -14,7 +14,7 @@ type walk struct {
 	t *testing.T
 	family
 	kind
-	l        *Ledger
+	l        *played
 	worker   Worker
 	tick     uint64
 	choices  []int   // what happens next, by the number of the option
@@ -155,7 +155,7 @@ func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 	}
 	cases, foreseen := make(map[finding]bool), f.foresee(k)
 	for choices := []int(nil); ; {
-		w := &walk{t: t, family: slices.Clone(f), kind: k, l: NewLedger(drainitPID), worker: Worker{PID: firstPID}, tick: 1000, step: Orphans,
+		w := &walk{t: t, family: slices.Clone(f), kind: k, l: newPlayed(), worker: Worker{PID: firstPID}, tick: 1000, step: Orphans,
 			choices: choices, cases: cases, foreseen: foreseen}
 		w.play()
 		w.check()

@@ -1,0 +1,278 @@
+package forward
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/program"
+	"drainit/internal/signals"
+)
+
+// The conclusions of this file are what the rules rest on. Each is a claim about a process; after "False" stands what
+// would make it so. A fact that is not known counts as "may". docs/architecture.md has the tests that try each.
+
+// evidence is what the snapshots of a stop have shown of a process.
+type evidence struct {
+	handled signals.Set // at any snapshot: a handler may go when it is used, and an exec takes it, but not what it did
+	ignored signals.Set // at every snapshot
+	slept   proc.Call   // at first
+
+	isParent  bool // at any snapshot
+	execed    bool // since it was first seen
+	lostChild bool // since it was signalled
+	reads     bool // it has read a pipe that another process below drainit wrote to
+
+	readsUntil uint64 // the tick of the last snapshot that showed a writer
+	restsSince uint64 // the tick of the snapshot since which it has not run
+
+	first, last int32 // the snapshots that showed it, by number; 0 for none
+	rested      int32 // the last that showed it untouched
+	below       int32 // the last at which one below it had a record
+}
+
+// actsAfter is how long a process has to act upon a signal before it counts as deaf, in ticks.
+const actsAfter, aSecond = 5, 100
+
+// isUntouched claims that no process has signalled m since the stop began.
+// False: it ignores the signal, which then wakes it not.
+func (l *Ledger) isUntouched(m *record) bool {
+	return m.Untouched && m.On(l.signalFor(m)) != proc.Ignores
+}
+
+// mayHaveHandled reports whether a process that was signalled may have had a handler at any time:
+// a snapshot has shown one, or none has shown the process. Where that can't be read, its death tells.
+func (m *record) mayHaveHandled() bool {
+	return m.first == 0 || m.handled.Has(m.sent.signal) && (m.IsTold() || !m.diedOfIt())
+}
+
+// passedNothingOn claims that a process that has gone signalled no other: it never had a handler for the signal, and
+// died of it. False: it handled the signal, and died of it by its own hand, or by another program.
+func (m *record) passedNothingOn() bool {
+	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.diedOfIt())
+}
+
+// diedOfIt reports whether a process that was signalled has ended by that signal.
+func (m *record) diedOfIt() bool {
+	return m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
+}
+
+// wouldBeDead claims that no process has sent m what another can have passed on: it would have died of that. One that
+// blocks the signal may have taken it in sigwait, and be busy with it now. False: it was asked to stop by other means.
+func (l *Ledger) wouldBeDead(m *record, passed unix.Signal) bool {
+	sent := signals.SetOf(passed, l.signalFor(m))
+	return !m.NestedInit && (m.handled|m.Ignored|m.Blocked|m.Pending)&sent == 0
+}
+
+// groupMayHave reports whether a process beside m, neither above it nor below, may have signalled the process group
+// of both. That one without children does not is a guess: sh -c 'a & b' would be late without it.
+func (l *Ledger) groupMayHave(m *record) bool {
+	return l.groupsHad[m.PGID] || l.anySent(func(p *record) bool {
+		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p) && !p.isBelow(m)
+	})
+}
+
+// startedBeside claims that the worker does not know of an orphan: a shell started both, and became the worker. It is a
+// guess, without which server & exec worker would be late. False: the worker signals its group.
+func (l *Ledger) startedBeside(m, worker *record) bool {
+	was, ok := l.Start.Process(m.PID)
+	inItsPlace := ok && was.ID == m.ID && was.PPID == worker.PID // the worker has not adopted it since
+	return inItsPlace && worker.origin == root && worker.sent != nil && !worker.sent.shell && program.InBackground(&m.Process, &worker.Process)
+}
+
+// hasTrap reports whether a process is a shell that handled what drainit sent it.
+func (m *record) hasTrap() bool {
+	return m != nil && m.kind == program.Shell && m.sent != nil && m.sent.handled
+}
+
+// deafness is why a process that was signalled some time ago passes nothing on.
+type deafness struct {
+	why     reason
+	to      []*proc.Process // the children that a shell waits for; nil for all
+	certain bool            // that it passes nothing on to them, and that another has not
+}
+
+// deafness claims that a process passes nothing on: it ignores the signal, has not taken it, or waits for a child
+// first. Of an orphan that was left alone another may have signalled the children. It is nil where the process may act.
+func (l *Ledger) deafness(m *record) *deafness {
+	sig, handled, hadTime := l.reached(m)
+	if !hadTime || !l.notActing(m) {
+		return nil
+	}
+	if words := deafFor(m, sig); words != "" {
+		return &deafness{why: reason{words, m}, certain: m.sent != nil}
+	}
+	if m.kind != program.Shell || !handled {
+		return nil
+	}
+	these, certain := l.blockingTrap(m)
+	if len(these) == 0 {
+		return nil
+	}
+	return &deafness{why: reason{"%s above waits for it", m}, to: these, certain: certain && m.sent != nil}
+}
+
+// reached is the signal that has reached a process, or may have, whether it handled that, and whether it
+// had time to act upon it.
+func (l *Ledger) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
+	if m.sent != nil {
+		return m.sent.signal, m.sent.handled, l.now >= m.sent.tick+actsAfter
+	}
+	sig = l.signalFor(m)
+	return sig, m.handled.Has(sig) || m.kind != program.Shell && m.handled.Has(l.deliver), m.fate.isFinal()
+}
+
+// notActing reports whether a process that was signalled may not act upon it.
+func (l *Ledger) notActing(m *record) bool {
+	sig, handled, _ := l.reached(m)
+	return !handled || m.kind == program.Shell || m.Pending.Has(sig) || program.PassesNothingOn(&m.Process)
+}
+
+// deafFor is why a process that was sent a signal some time ago does not act upon it; "" where it may. One that runs
+// takes it yet. False: it had a handler, and passed the signal on before it ignored or blocked it, or takes the
+// pending one later; so one that had a handler at any snapshot is not deaf.
+func deafFor(m *record, sig unix.Signal) string {
+	hadHandler := m.handled.Has(sig)
+	switch {
+	case m.Pending.Has(sig) && !hadHandler && (m.State == 'S' || m.State == 'D'):
+		return "%s above has not taken it"
+	case m.ignored.Has(sig):
+		return "%s above ignores it"
+	case program.PassesNothingOn(&m.Process):
+		return "%s above passes nothing on"
+	case m.NestedInit && !hadHandler:
+		return "%s above is the first of a PID namespace and has no handler"
+	}
+	return ""
+}
+
+// blockingTrap are the children that a shell waits for before it can run its trap, and whether that is certain:
+// it is for what is surely in the foreground, and for dash and busybox (program.Waits), unless a child has gone,
+// which may have been the one in the foreground, or the one by whose marks the others are known. Any other
+// shell counts as waiting as long as it has all its children and none was signalled: a trap may signal one after
+// the other. False: the shell has started something since, so that its trap runs.
+func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
+	children := l.shown.Children(shell.PID)
+	if l.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {
+		return nil, false
+	}
+	for _, p := range children {
+		if !shell.lostChild && program.InForeground(l.shown, p, &shell.Process) {
+			these = append(these, p)
+		}
+	}
+	waits := shell.waitsFor()
+	runs := waits == program.NotWaiting || waits == program.MayWait && (shell.lostChild || !shell.slept.Sleeps)
+	for _, p := range children {
+		runs = runs || waits == program.MayWait && !p.Untouched && !l.wouldBeDead(l.living[p.PID], l.deliver)
+	}
+	if len(these) > 0 || runs {
+		return these, true
+	}
+	these = slices.DeleteFunc(program.Foreground(l.shown, children), func(p *proc.Process) bool { return program.InBackground(p, &shell.Process) })
+	return these, waits == program.Waits && !shell.lostChild
+}
+
+// hasStarted reports whether a process has started another in the stop.
+func (l *Ledger) hasStarted(m *record) bool {
+	return slices.ContainsFunc(l.shown.Children(m.PID), func(p *proc.Process) bool {
+		child := l.living[p.PID]
+		return child == nil || child.first > 1
+	})
+}
+
+// waitsFor reports whether a shell may wait for what it waited for at first. Its stack is
+// the same as long as it waits for one command, and mostly another one when a trap has run: it waits
+// for the next command from another depth, or from within its trap.
+func (m *record) waitsFor() program.Waiting {
+	waits := program.WaitingOf(&m.Process)
+	if waits == program.MayWait && m.slept.Stack != 0 && m.Call.Stack != m.slept.Stack {
+		return program.NotWaiting
+	}
+	return waits
+}
+
+// mayPassOn reports whether a process may have acted upon the signal, and so have signalled a child. A
+// shell with a trap does so for a child in its background, unless it is known to wait in wait4(2).
+func (l *Ledger) mayPassOn(up, child *record) bool {
+	switch {
+	case !up.hasTrap():
+		return !l.notActing(up)
+	case l.hasStarted(up):
+		return true
+	case up.waitsFor() == program.MayWait:
+		return program.InBackground(&child.Process, &up.Process)
+	}
+	return up.waitsFor() == program.NotWaiting
+}
+
+// sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer: the
+// end of the last writer would have woken it if it waited for input.
+func (m *record) sleptAtItsEnd() bool {
+	return m.Evidence != nil && m.restsSince <= m.readsUntil
+}
+
+// drains reports whether a process came from the worker and handles the signal, or has done so.
+func (l *Ledger) drains(m *record) bool {
+	return m.topmost().origin == root && m.handled.Has(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
+}
+
+// onlyServes reports whether a process would only die of the signal, and nothing follows from that: it
+// may be a helper of those that drain.
+func (l *Ledger) onlyServes(m *record) bool {
+	return m.On(l.signalFor(m)) == proc.Dies && m.kind == program.Other && len(l.shown.Children(m.PID)) == 0 && !l.shown.IsRead(m.PID)
+}
+
+// mayBeStopping reports whether a process without a handler still works, which a shell with a trap has left: a
+// stop command may have asked it to stop (apachectl stop). It has ten seconds, and less if it sleeps.
+func (l *Ledger) mayBeStopping(m *record) bool {
+	if up := m.parent; up == nil || !up.handled.Has(l.signalFor(up)) || up.kind != program.Shell && (up.sent == nil || !up.sent.shell) {
+		return false
+	}
+	rests := m.Evidence != nil && l.now >= m.restsSince+aSecond/2
+	return l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
+}
+
+// cleansUp claims that an orphan belongs to the stopping: a process that handled the signal has started it since, or
+// one that it has started since. Of a child whose parent came and went between two snapshots, or only
+// became one after the last, it counts who was signalled in its session.
+func (l *Ledger) cleansUp(m *record) bool {
+	if m.parent == nil {
+		return l.anySent(func(p *record) bool { return p.sent.handled && p.SID == m.SID && m.bornAfter(p) })
+	}
+	notified := m.notified()
+	return m.parent.fate == cleanup || notified != nil && notified.sent.handled && m.bornAfter(notified)
+}
+
+// helperLives claims that a process lives that an orphan's parent started in the course of the stopping: it may be
+// there to signal the orphan. False: it does something else, and the orphan is late.
+func (l *Ledger) helperLives(m, notified *record) bool {
+	for _, h := range l.living {
+		siblings := h.parent == m.parent || h.parent == nil && h.SID == m.SID
+		if notified != nil && h != m && h.sent == nil && siblings && h.bornAfter(notified) {
+			return true
+		}
+	}
+	return false
+}
+
+// workLives reports whether the worker lives, or a process that came from it: it may need the daemons.
+func (l *Ledger) workLives() bool {
+	for _, m := range l.living {
+		if m.topmost().origin == root {
+			return true
+		}
+	}
+	return l.alive(l.worker)
+}
+
+// anySent reports whether something is true of a process that was signalled.
+func (l *Ledger) anySent(is func(*record) bool) bool {
+	for _, p := range l.records {
+		if p.sent != nil && is(p) {
+			return true
+		}
+	}
+	return false
+}
