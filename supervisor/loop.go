@@ -13,6 +13,7 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/internal/title"
+	"drainit/internal/worker"
 )
 
 // loop handles what comes, and sleeps while there is nothing, until phase Done.
@@ -36,7 +37,7 @@ func (s *Supervisor) loop() {
 		}
 	}
 	s.job.ReturnTerminal()
-	s.journal.End(s.exitCode().Status, s.killed, s.job != nil)
+	s.journal.End(s.exitCode().Status, s.job != nil)
 }
 
 // takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether there
@@ -163,13 +164,26 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
 		s.journal.Announce(now, a, s.left)
 	case machine.AnnounceOver, machine.AnnounceForce:
-		left := s.left()
-		s.killed.Began, s.killed.Forced = true, a.Kind == machine.AnnounceForce
-		s.killed.Victims, s.killed.Unseen = left.All, left.Err != nil
-		s.journal.Killing(s.killed, left)
+		s.beginKill(a.Kind == machine.AnnounceForce)
+	case machine.AnnounceStuck:
+		s.killed.Stuck = true
+		s.journal.Announce(now, a, s.left)
 	default:
 		s.journal.Announce(now, a, s.left)
 	}
+}
+
+// beginKill notes what is about to be killed, and why.
+func (s *Supervisor) beginKill(forced bool) {
+	left, why := s.left(), worker.ReasonGrace
+	switch {
+	case forced && s.killed.Asker != "":
+		why = worker.ReasonForce
+	case forced:
+		why = worker.ReasonSecondStop
+	}
+	s.killed = worker.Kill{Reason: why, Grace: s.machine.Grace(), Asker: s.killed.Asker, Victims: left.All, Unseen: left.Err != nil}
+	s.journal.Killing(left)
 }
 
 // left returns what is alive below drainit.

@@ -73,7 +73,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.warnDeath(child)
 	by := child.TermSignal()
 	_, requested := s.machine.Requested()
-	if by == unix.SIGKILL && s.killed.Began && !s.killed.Happened() { // /proc did not show it
+	if by == unix.SIGKILL && s.killed.Began() && !s.killed.Happened() { // /proc did not show it
 		s.killed.Unseen = true
 	}
 	switch {

@@ -38,7 +38,7 @@ type Outcome struct {
 	// How a worker that was started ended, whether a stop was requested, and what was killed.
 	Worker    worker.Worker
 	Requested bool
-	Killed    journal.Kill
+	Killed    worker.Kill
 }
 
 // Supervisor is the loop. It is one goroutine, so nothing here needs a lock. It must run on the locked main
@@ -53,7 +53,7 @@ type Supervisor struct {
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 
-	killed journal.Kill   // the zero one until then
+	killed worker.Kill
 	died   chan int       // the pids of watched processes that have ended
 	shown  *proc.Snapshot // of all processes, taken in this step; nil for none
 	clues  clues
@@ -79,7 +79,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 	if cfg.Ready == (health.Condition{}) {
 		s.public.ready.Store(isReady)
 	}
-	s.journal = journal.New(log, s.machine, s.worker, cfg.TerminationLog)
+	s.journal = journal.New(log, s.machine, s.worker, &s.killed, cfg.TerminationLog)
 	return s
 }
 

@@ -110,7 +110,7 @@ func (v *verdict) addLosses(r report, cfg supervisor.Config, outcome supervisor.
 	stop, w := signals.Name(r.stop), outcome.Worker
 	for _, p := range outcome.Killed.Victims {
 		was, advice := "was killed at the end of the grace period", "a longer --grace, if it was still at work"
-		if outcome.Killed.Forced {
+		if outcome.Killed.Forced() {
 			was, advice = "was killed by a second stop signal", "--second-stop ignore"
 		} else if slices.ContainsFunc(r.Processes, func(row reported) bool { return row.id == p.ID && row.OnStop != proc.Handles }) {
 			advice = "a handler for " + stop

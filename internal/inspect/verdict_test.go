@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/journal"
 	"drainit/internal/proc"
 	"drainit/internal/worker"
 	"drainit/reaper"
@@ -68,7 +67,7 @@ func testVerdict(t *testing.T) {
 		cfg := supervisor.Config{Grace: 20 * time.Second, RemapExit: tt.remap, Record: &tt.record}
 		plan, _ := planned(cfg, proc.New(tt.below))
 		plan.addRecord(&tt.record)
-		var killed journal.Kill
+		var killed worker.Kill
 		if tt.status == 137 {
 			killed.Victims = []*proc.Process{&tt.below[0]}
 		}

@@ -23,12 +23,12 @@ import (
 
 // NotStarted writes why there is no worker, with the exit status.
 func (j *Journal) NotStarted(why string, status int) {
-	j.last(notStarted, true, why, ending(reasonNotStarted, status))
+	j.last(notStarted, true, why, ending(worker.ReasonNotStarted, status))
 }
 
 // StoppedEarly writes that a stop signal came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
-	j.last(endEarly, true, Came(sig), ending(reasonStop, status))
+	j.last(endEarly, true, Came(sig), ending(worker.ReasonStop, status))
 }
 
 // NotReady writes that a worker is not ready after some time, with what is awaited.
@@ -57,7 +57,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	case machine.AnnounceLeaving: // a worker has exited, with which drainit ends
 		if left := left(); left.Err != nil || len(left.All) > 0 {
 			j.exited = true
-			j.Say(killLeaving, j.worker, j.worker.Exit, left, ending(reasonWorkerOnly, j.worker.Exit.ExitStatus()))
+			j.Say(killLeaving, j.worker, j.worker.Exit, left, ending(worker.ReasonWorkerOnly, j.worker.Exit.ExitStatus()))
 		}
 	case machine.AnnounceProgress: // the processes that a drain still waits for
 		left := left()
@@ -73,8 +73,7 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 			}
 		}
 	case machine.AnnounceStuck: // what outlived SIGKILL
-		j.stuck = true
-		j.Say(stillAlive, machine.KillingTime, j.states(left()), []logx.Field{logx.Value("reason", j.reason())})
+		j.Say(stillAlive, machine.KillingTime, j.states(left()), []logx.Field{reasonField(j.reason())})
 	default: // a bug, and no reason for PID 1 to end
 		j.Say(noSuchAction, a.Kind)
 	}

@@ -132,7 +132,10 @@ func (p contents) addLines(t *testing.T) {
 			if p[name] = m; !ok || m.text == "" || !regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`).MatchString(m.event) {
 				t.Errorf("%s: %+v", name, m)
 			}
-		} else if strings.HasPrefix(name, "reason") {
+		}
+	})
+	inspect(t, "../worker", func(_ string, n ast.Node) {
+		if spec, ok := n.(*ast.ValueSpec); ok && named(spec.Type) == "Reason" {
 			p["reason "+textOf(spec.Values[0])] = Message{}
 		}
 	})

@@ -86,8 +86,13 @@ func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 // Phase is the phase the machine is in.
 func (m *Machine) Phase() Phase { return m.phase }
 
-// Grace is the time from the first stop signal to the kill.
-func (m *Machine) Grace() time.Duration { return m.cfg.Grace }
+// Grace is the time from the first stop signal, or from the end of a worker that exited by itself, to the kill.
+func (m *Machine) Grace() time.Duration {
+	if m.requested.IsZero() {
+		return min(m.cfg.Grace, CrashGrace)
+	}
+	return m.cfg.Grace
+}
 
 // Requested reports whether a stop signal has come, and when the first did.
 func (m *Machine) Requested() (time.Time, bool) { return m.requested, !m.requested.IsZero() }

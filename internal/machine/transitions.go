@@ -71,7 +71,7 @@ func (m *Machine) drainLeftovers(now time.Time, _ Event) []Action {
 	if m.cfg.EndsWithWorker {
 		return m.kill(now, AnnounceLeaving)
 	}
-	bound := min(m.cfg.Grace, CrashGrace)
+	bound := m.Grace()
 	m.beginDrain(now, now, bound)
 	if bound == 0 {
 		return append([]Action{{Kind: AnnounceExit}}, m.kill(now, AnnounceOver)...)

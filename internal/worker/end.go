@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"time"
+
+	"drainit/internal/proc"
+)
+
+// Kill is the kill at the end of a stop, the zero one until then.
+type Kill struct {
+	Reason  Reason          // ReasonGrace, ReasonSecondStop or ReasonForce
+	Grace   time.Duration   // that was over
+	Asker   string          // who has run drainit stop --force, "" for none
+	Victims []*proc.Process // that were alive
+	Unseen  bool            // /proc did not show them, or not all
+	Stuck   bool            // not all have ended
+}
+
+// Began reports whether the kill has begun.
+func (k *Kill) Began() bool { return k.Reason != "" }
+
+// Forced reports whether it came before the grace period was over.
+func (k *Kill) Forced() bool { return k.Reason == ReasonSecondStop || k.Reason == ReasonForce }
+
+// Happened reports whether a process was killed.
+func (k *Kill) Happened() bool { return len(k.Victims) > 0 || k.Unseen }
+
+// Reason is why a worker ended, or what was left was killed: a value of the log's field reason.
+type Reason string
+
+// The reasons.
+const (
+	ReasonExit       Reason = "exit"           // it exited by itself
+	ReasonStop       Reason = "stop"           // a stop signal came, and all ended in time
+	ReasonGrace      Reason = "grace"          // the grace period was over
+	ReasonSecondStop Reason = "second_stop"    // a second stop signal
+	ReasonForce      Reason = "force"          // drainit stop --force
+	ReasonWorkerOnly Reason = "forward_worker" // the worker has ended, and --forward worker leaves the rest no time
+	ReasonOutside    Reason = "outside"        // it died of a signal that drainit did not send
+	ReasonForwarded  Reason = "forwarded"      // it died of a signal that drainit forwarded
+	ReasonNotStarted Reason = "not_started"    // there was no worker
+)
+
+// Reason is why the worker ended, or was killed. requested says that a stop was.
+func (w *Worker) Reason(requested bool, killed *Kill) Reason {
+	died := w.Gone() && w.Exit.TermSignal() != 0
+	switch {
+	case killed.Began():
+		return killed.Reason
+	case died && !w.Sent.Has(w.Exit.TermSignal()):
+		return ReasonOutside
+	case died && w.Forwarded.Has(w.Exit.TermSignal()):
+		return ReasonForwarded
+	case requested:
+		return ReasonStop
+	}
+	return ReasonExit
+}
