@@ -17,39 +17,40 @@ const Most = 256
 // signal, but a pidfd is readable once its process has ended (pidfd_open(2)). It must not be copied, and is for one
 // goroutine.
 type Watcher struct {
-	Wake func() // called after each pid that is sent outside of Set
-
+	Died    chan int             // the pid of each that has ended, once
+	wake    func()               // called after each that is sent outside of Set
 	watched map[proc.ID]*os.File // the pidfd of each
 }
 
-// Set watches these processes and no others. It sends the pid of each to died, once, when it has
-// ended. If a pid was recycled since these were read, that is when the new process has ended. all
+// NewWatcher returns a watcher of none.
+func NewWatcher(wake func()) *Watcher {
+	return &Watcher{Died: make(chan int, 2*Most), wake: wake, watched: make(map[proc.ID]*os.File)}
+}
+
+// Set watches these processes and no others. If a pid was recycled since these were read, that is when the new process has ended. all
 // is false before Linux 5.3, where pidfds are not permitted, and if there are too many.
-func (w *Watcher) Set(these []proc.ID, died chan<- int) (all bool) {
+func (w *Watcher) Set(these []proc.ID) (all bool) {
 	for id, pidfd := range w.watched {
 		if !slices.Contains(these, id) {
 			_ = pidfd.Close()
 			delete(w.watched, id)
 		}
 	}
-	if w.watched == nil {
-		w.watched = make(map[proc.ID]*os.File)
-	}
 	all = true
 	for _, id := range these {
 		if _, is := w.watched[id]; !is {
-			all = len(w.watched) < Most && w.add(id, died) && all
+			all = len(w.watched) < Most && w.add(id) && all
 		}
 	}
 	return all
 }
 
 // add reports whether a process is watched, or known to have ended.
-func (w *Watcher) add(id proc.ID, died chan<- int) bool {
+func (w *Watcher) add(id proc.ID) bool {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if err == unix.ESRCH {
 		select {
-		case died <- id.PID:
+		case w.Died <- id.PID:
 			return true
 		default: // no room
 		}
@@ -73,8 +74,8 @@ func (w *Watcher) add(id proc.ID, died chan<- int) bool {
 			return was
 		})
 		if err == nil { // else it was closed
-			died <- id.PID
-			w.Wake()
+			w.Died <- id.PID
+			w.wake()
 		}
 	}()
 	return true

@@ -51,59 +51,57 @@ func wantNone(t *testing.T, died <-chan int) {
 }
 
 func TestEachDeathIsSaidOnce(t *testing.T) {
-	w := Watcher{Wake: func() {}}
-	died := make(chan int, Most)
+	w := NewWatcher(func() {})
 	a, endA := sleeper(t)
 	b, endB := sleeper(t)
 	gone, end := sleeper(t)
-	if end(); !w.Set([]proc.ID{a, b, gone}, died) {
+	if end(); !w.Set([]proc.ID{a, b, gone}) {
 		t.Fatal("they are not watched")
 	}
-	wantDeath(t, died, gone.PID)
-	wantNone(t, died)
+	wantDeath(t, w.Died, gone.PID)
+	wantNone(t, w.Died)
 	endA()
-	wantDeath(t, died, a.PID)
-	if !w.Set([]proc.ID{b}, died) || len(w.watched) != 1 {
+	wantDeath(t, w.Died, a.PID)
+	if !w.Set([]proc.ID{b}) || len(w.watched) != 1 {
 		t.Errorf("%d are watched, want 1", len(w.watched))
 	}
-	wantNone(t, died)
+	wantNone(t, w.Died)
 	endB()
-	wantDeath(t, died, b.PID)
+	wantDeath(t, w.Died, b.PID)
 }
 
 func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
-	w := Watcher{Wake: func() {}}
-	died := make(chan int, Most)
+	w := NewWatcher(func() {})
 	a, end := sleeper(t)
 	before := descriptors(t)
-	if !w.Set(nil, died) || descriptors(t) != before {
+	if !w.Set(nil) || descriptors(t) != before {
 		t.Error("something was opened for nothing")
 	}
-	if !w.Set([]proc.ID{a}, died) || !w.Set(nil, died) {
+	if !w.Set([]proc.ID{a}) || !w.Set(nil) {
 		t.Fatal("it is not watched")
 	}
 	end()
-	wantNone(t, died)
+	wantNone(t, w.Died)
 	if now := descriptors(t); now > before+2 { // the runtime's poller needs two
 		t.Errorf("%d descriptors, %d before", now, before)
 	}
 }
 
 func TestTooManyAreNotAllWatched(t *testing.T) {
-	w := Watcher{Wake: func() {}}
+	w := NewWatcher(func() {})
 	var these []proc.ID
 	for range Most + 1 {
 		id, _ := sleeper(t)
 		these = append(these, id)
 	}
-	if w.Set(these, make(chan int, Most)) || len(w.watched) != Most {
+	if w.Set(these) || len(w.watched) != Most {
 		t.Errorf("of %d processes %d are watched, want %d and that it says so", len(these), len(w.watched), Most)
 	}
 }
 
 // A want of descriptors is no failure but of the watch.
 func TestNoDescriptorsAreLeft(t *testing.T) {
-	w := Watcher{Wake: func() {}}
+	w := NewWatcher(func() {})
 	one, _ := sleeper(t)
 	var lim syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
@@ -112,7 +110,7 @@ func TestNoDescriptorsAreLeft(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: lim.Max}); err != nil {
 		t.Fatal(err)
 	}
-	all := w.Set([]proc.ID{one}, make(chan int, Most))
+	all := w.Set([]proc.ID{one})
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	if purpose >= forward.LastCall {
 		s.journal.Late(time.Now(), made)
 	}
-	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched(), s.died)
+	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched())
 	_, requested := s.machine.Requested()
 	s.machine.Observed(time.Now(), len(made) > 0 || plan.Holding || r.Mode == forward.ModeNone && !requested, watched)
 	if purpose == forward.Stop {
@@ -117,7 +117,7 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	if w, ok := all.Process(s.worker.PID); ok && purpose == forward.Stop && r.Mode == forward.ModeNone {
 		made = []forward.Delivery{{Process: w, Signal: r.Signal}} // by the platform
 	}
-	s.noteClues(all, made)
+	s.noteSent(all, made)
 	for _, w := range plan.Waiting {
 		s.journal.Waiting(w)
 	}

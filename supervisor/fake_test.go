@@ -37,20 +37,21 @@ type world struct {
 	mu    sync.Mutex // a process may end by a timer of its own, beside the loop
 	queue *sigqueue.Queue
 
-	above    []*process         // PID 1 and drainit's parent
-	worker   *process           // what Start starts
-	startErr error              // what it says beside
-	how      spawn.Config       // what it was asked for
-	proc     procState          // what /proc shows
-	asks     bool               // drainit stop --force lives
-	isInit   bool               // drainit is PID 1
-	slow     time.Duration      // what a snapshot of all processes takes
-	environ  map[string]string  // what a process was started with, by its name
-	within   time.Duration      // what the last snapshot of a tree might take
-	refuse   map[string]error   // what a signal to a process says, by its name
-	waitErr  error              // what Wait says
-	watched  map[int]chan<- int // by pid, where to say that it ended
-	blind    bool               // none can be watched
+	above    []*process        // PID 1 and drainit's parent
+	worker   *process          // what Start starts
+	startErr error             // what it says beside
+	how      spawn.Config      // what it was asked for
+	proc     procState         // what /proc shows
+	asks     bool              // drainit stop --force lives
+	isInit   bool              // drainit is PID 1
+	slow     time.Duration     // what a snapshot of all processes takes
+	environ  map[string]string // what a process was started with, by its name
+	within   time.Duration     // what the last snapshot of a tree might take
+	refuse   map[string]error  // what a signal to a process says, by its name
+	waitErr  error             // what Wait says
+	watched  map[int]bool      // by pid
+	died     chan int
+	blind    bool // none can be watched
 	onSend   func(forward.Delivery)
 	onRead   func(pid int) // before a process is read, or before a snapshot: 0
 
@@ -73,7 +74,7 @@ type delivered struct {
 }
 
 func newWorld() *world {
-	return &world{queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error), environ: make(map[string]string)}
+	return &world{died: make(chan int, 2*reaper.Most), queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error), environ: make(map[string]string)}
 }
 
 // Start puts the worker, and what is below it, into the world.
@@ -194,15 +195,18 @@ func (w *world) see(kind *int, pid int) (all []proc.Process, err error) {
 }
 
 // Watch is as the one of linux.
-func (w *world) Watch(these []proc.ID, died chan<- int) bool {
+func (w *world) Watch(these []proc.ID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.watched = make(map[int]chan<- int)
+	w.watched = make(map[int]bool)
 	for _, id := range these {
-		w.watched[id.PID] = died
+		w.watched[id.PID] = true
 	}
 	return !w.blind
 }
+
+// Died is as the one of linux.
+func (w *world) Died() <-chan int { return w.died }
 
 // Ticks counts from the time at which a bubble begins.
 func (w *world) Ticks() uint64 { return uint64(time.Now().UnixMilli() / 10) }

@@ -48,7 +48,7 @@ func (s *Supervisor) takeNext() bool {
 		waiting = ^signals.SetOf(unix.SIGCHLD)
 	}
 	sig, came := s.queue.Take(waiting) // before Stops is read: an earlier stop signal goes first
-	stops, deaths := len(s.queue.Stops), len(s.died)
+	stops, deaths := len(s.queue.Stops), len(s.sys.Died())
 	if stops > 0 || sig == unix.SIGCHLD {
 		s.reap() // a worker that has ended needs no signal, and no force
 	}
@@ -57,7 +57,7 @@ func (s *Supervisor) takeNext() bool {
 		s.take(stop.Signal, stop.Earliest)
 	}
 	for range deaths {
-		s.ledger.Died(<-s.died)
+		s.ledger.Died(<-s.sys.Died())
 	}
 	if deaths > 0 {
 		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
@@ -109,7 +109,7 @@ func (s *Supervisor) isForced() bool {
 	defer s.noteCost(time.Now())
 	asker, ok := s.sys.Asker(title.Force)
 	if ok {
-		s.killed.Asker = fmt.Sprintf("process %d, uid %d", asker.PID, asker.UID)
+		s.worker.Kill.Asker = fmt.Sprintf("process %d, uid %d", asker.PID, asker.UID)
 	}
 	return ok
 }
@@ -166,7 +166,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	case machine.AnnounceOver, machine.AnnounceForce:
 		s.beginKill(a.Kind == machine.AnnounceForce)
 	case machine.AnnounceStuck:
-		s.killed.Stuck = true
+		s.worker.Kill.Stuck = true
 		s.journal.Announce(now, a, s.left)
 	default:
 		s.journal.Announce(now, a, s.left)
@@ -177,12 +177,12 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 func (s *Supervisor) beginKill(forced bool) {
 	left, why := s.left(), worker.ReasonGrace
 	switch {
-	case forced && s.killed.Asker != "":
+	case forced && s.worker.Kill.Asker != "":
 		why = worker.ReasonForce
 	case forced:
 		why = worker.ReasonSecondStop
 	}
-	s.killed = worker.Kill{Reason: why, Grace: s.machine.Grace(), Asker: s.killed.Asker, Victims: left.All, Unseen: left.Err != nil}
+	s.worker.Kill = worker.Kill{Reason: why, Grace: s.machine.Grace(), Asker: s.worker.Kill.Asker, Victims: left.All, Unseen: left.Err != nil}
 	s.journal.Killing(left)
 }
 

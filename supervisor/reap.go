@@ -73,13 +73,13 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.warnDeath(child)
 	by := child.TermSignal()
 	_, requested := s.machine.Requested()
-	if by == unix.SIGKILL && s.killed.Began() && !s.killed.Happened() { // /proc did not show it
-		s.killed.Unseen = true
+	if by == unix.SIGKILL && s.worker.Kill.Began() && !s.worker.Kill.Happened() { // /proc did not show it
+		s.worker.Kill.Unseen = true
 	}
 	switch {
 	case isWorker:
 		s.recordExit(child)
-		if by != 0 && !s.killed.Happened() && !s.job.Known(by) && !s.warnEach(requested || s.queue.StopPending()) {
+		if by != 0 && !s.worker.Kill.Happened() && !s.job.Known(by) && !s.warnEach(requested || s.queue.StopPending()) {
 			s.journal.DiedOf(by)
 		}
 	case s.cfg.WarnReaped:
@@ -134,7 +134,7 @@ func (s *Supervisor) promote(successor *forward.Successor) {
 		return
 	}
 	s.journal.Successor(successor.Process)
-	*s.worker = worker.Worker{PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Sent: signals.SetOf(successor.Sent)}
+	*s.worker = worker.Worker{PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Sent: signals.SetOf(successor.Sent), Kill: s.worker.Kill}
 	if successor.Exit != nil {
 		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
 	}

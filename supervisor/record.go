@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/proc"
 	"drainit/reaper"
 )
@@ -13,7 +14,7 @@ import (
 type Record struct {
 	Sent    []Sent
 	Ended   []Ended
-	Lacking []Lacking
+	Lacking []diag.Lacking
 }
 
 // Sent is a stop signal that drainit has sent.
@@ -27,12 +28,6 @@ type Sent struct {
 type Ended struct {
 	reaper.WaitEvent
 	After time.Duration
-}
-
-// Lacking is a process that died of the stop signal for want of a handler.
-type Lacking struct {
-	proc.Process
-	Certain bool // else it may have one
 }
 
 func (r *Record) sent(d forward.Delivery, after time.Duration) {
@@ -50,8 +45,8 @@ func (r *Record) ended(child reaper.WaitEvent, after time.Duration) {
 	}
 }
 
-func (r *Record) lacks(p proc.Process, certain bool) {
+func (r *Record) lacks(l diag.Lacking) {
 	if r != nil {
-		r.Lacking = append(r.Lacking, Lacking{p, certain})
+		r.Lacking = append(r.Lacking, l)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/health"
 	"drainit/internal/journal"
 	"drainit/internal/logx"
@@ -35,10 +36,9 @@ import (
 type Outcome struct {
 	Status      int  // 0 to 255
 	Interrupted bool // drainit must die of INT (term.EndByInterrupt)
-	// How a worker that was started ended, whether a stop was requested, and what was killed.
+	// How a worker that was started ended, and whether a stop was requested.
 	Worker    worker.Worker
 	Requested bool
-	Killed    worker.Kill
 }
 
 // Supervisor is the loop. It is one goroutine, so nothing here needs a lock. It must run on the locked main
@@ -53,10 +53,8 @@ type Supervisor struct {
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 
-	killed worker.Kill
-	died   chan int       // the pids of watched processes that have ended
 	shown  *proc.Snapshot // of all processes, taken in this step; nil for none
-	clues  clues
+	deaths diag.Deaths
 
 	public published
 }
@@ -73,19 +71,17 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		}),
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		ledger: forward.NewLedger(os.Getpid()),
-		died:   make(chan int, 2*reaper.Most),
-		clues:  clues{of: make(map[int]clue)},
 	}
 	if cfg.Ready == (health.Condition{}) {
 		s.public.ready.Store(isReady)
 	}
-	s.journal = journal.New(log, s.machine, s.worker, &s.killed, cfg.TerminationLog)
+	s.journal = journal.New(log, s.machine, s.worker, cfg.TerminationLog)
 	return s
 }
 
 // Run runs the worker to its end. The caller must be on the locked main thread. The log stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	s := New(cfg, &linux{watcher: reaper.Watcher{Wake: queue.Wake}}, queue, log)
+	s := New(cfg, &linux{watcher: reaper.NewWatcher(queue.Wake)}, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
 	return s.run()
 }
@@ -108,7 +104,7 @@ func (s *Supervisor) run() Outcome {
 	s.loop()
 	s.job.InterruptGroup()
 	outcome := s.exitCode()
-	outcome.Worker, outcome.Killed = *s.worker, s.killed
+	outcome.Worker = *s.worker
 	_, outcome.Requested = s.machine.Requested()
 	return outcome
 }
@@ -215,7 +211,7 @@ func (s *Supervisor) exitCode() Outcome {
 			return Outcome{Status: interrupted, Interrupted: true}
 		}
 	}
-	if _, requested := s.machine.Requested(); requested && s.killed.Happened() && (status == 0 || remapped(status)) {
+	if _, requested := s.machine.Requested(); requested && s.worker.Kill.Happened() && (status == 0 || remapped(status)) {
 		status = killed
 	}
 	if remapped(status) {

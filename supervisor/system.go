@@ -23,21 +23,23 @@ type System interface {
 	Environ(pid int) ([]byte, error)
 	Asker(name string) (a proc.Asker, ok bool)
 	Send(forward.Delivery) error // reaper.ErrGone, or that of kill(2)
-	Watch(these []proc.ID, died chan<- int) (all bool)
+	Watch(these []proc.ID) (all bool)
+	Died() <-chan int // the pids of watched processes that have ended
 	Ticks() uint64
 }
 
 // linux is the System of a running drainit.
 type linux struct {
 	proc.Reader
-	watcher reaper.Watcher
+	watcher *reaper.Watcher
 }
 
-func (*linux) Start(cfg spawn.Config) (int, error)           { return spawn.Start(cfg) }
-func (*linux) Wait() (reaper.WaitEvent, bool, error)         { return reaper.Wait() }
-func (*linux) HasExited(pid int) bool                        { return reaper.HasExited(pid) }
-func (l *linux) Watch(these []proc.ID, died chan<- int) bool { return l.watcher.Set(these, died) }
-func (*linux) Ticks() uint64                                 { return proc.Ticks() }
+func (*linux) Start(cfg spawn.Config) (int, error)   { return spawn.Start(cfg) }
+func (*linux) Wait() (reaper.WaitEvent, bool, error) { return reaper.Wait() }
+func (*linux) HasExited(pid int) bool                { return reaper.HasExited(pid) }
+func (l *linux) Watch(these []proc.ID) bool          { return l.watcher.Set(these) }
+func (l *linux) Died() <-chan int                    { return l.watcher.Died }
+func (*linux) Ticks() uint64                         { return proc.Ticks() }
 
 func (l *linux) Send(d forward.Delivery) error {
 	switch d.Target {

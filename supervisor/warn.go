@@ -16,22 +16,6 @@ import (
 	"drainit/reaper"
 )
 
-// clue is a process at work that was sent the stop signal. Its death may show that it has no handler, or
-// its exit status that the one below has none, to which it passed the signal on.
-type clue struct {
-	proc.Process
-	loses  bool         // by its own death
-	below  proc.Process // the only one at work below a worker, zero where that is not known
-	signal unix.Signal
-	at     time.Time
-}
-
-// clues are what the deaths in a stop may show.
-type clues struct {
-	atWork []proc.Process // when the stop began
-	of     map[int]clue   // by pid
-}
-
 // inspect checks once, when an entrypoint has had time to exec, whether the worker keeps signals from what
 // is below it, or PM2 from having its time. PM2 may have been left by a worker that has daemonized.
 func (s *Supervisor) inspect() {
@@ -84,7 +68,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	s.warnPM2(before)
 	if s.worker.Daemonized {
 		for _, p := range before.Children(os.Getpid()) {
-			s.clues.atWork = append(s.clues.atWork, diag.AtWork(before, p.PID)...)
+			s.deaths.AtWork = append(s.deaths.AtWork, diag.AtWork(before, p.PID)...)
 		}
 	}
 	if before == nil || s.worker.Gone() {
@@ -95,7 +79,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if !s.isTold(before) {
 		s.journal.Say(journal.Untold, journal.ErrUntold)
 	}
-	s.clues.atWork = diag.AtWork(before, s.worker.PID)
+	s.deaths.AtWork = diag.AtWork(before, s.worker.PID)
 }
 
 // isTold reports whether a snapshot tells which signals the worker handles.
@@ -104,52 +88,28 @@ func (s *Supervisor) isTold(all *proc.Snapshot) bool {
 	return !ok || w.IsTold()
 }
 
-// noteClues notes the processes at work that were sent the stop signal, and a worker of which nothing is
-// known. It warns of one that ignores it. What others start is their business.
-func (s *Supervisor) noteClues(all *proc.Snapshot, made []forward.Delivery) {
+// noteSent warns of a process at work that ignores the stop signal, and keeps what the others' deaths may show.
+func (s *Supervisor) noteSent(all *proc.Snapshot, made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
-			atWork := slices.ContainsFunc(s.clues.atWork, func(w proc.Process) bool { return w.ID == p.ID })
-			c := clue{p, p.Start == 0, proc.Process{}, d.Signal, time.Now()}
-			if atWork || s.worker.Is(p.PID) {
-				c.loses, c.below = !diag.OnlyWaits(all, p, d.Signal), diag.OnlyBelow(all, p)
-			}
-			switch {
-			case c.loses && p.Ignores(d.Signal):
+			if s.deaths.Sent(all, p, d.Signal, s.worker.Is(p.PID)) {
 				s.journal.Ignores(time.Now(), p, d.Signal)
-			case c.loses || c.below.PID != 0: // else its death tells nothing, and there may be any number
-				s.clues.of[p.PID] = c
 			}
 		}
 	}
 }
 
-// warnDeath warns of a child that died of the stop signal for want of a handler, or of the one below it, whose
-// death it tells by the status 128+n, as tsx does. Later than at once a death may be good manners: the process
-// had the signal blocked, or sent it to itself.
+// warnDeath warns of a process that died of the stop signal for want of a handler, by the end of a child.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
-	const atOnce, relayed, onABusyMachine = 100 * time.Millisecond, 500 * time.Millisecond, time.Second
-	c, ok := s.clues.of[child.PID]
-	delete(s.clues.of, child.PID)
-	died, within, dies := c.Process, atOnce, c.loses
-	if child.TermSignal() == 0 {
-		now, err := s.sys.Read(c.below.PID)
-		died, within, dies = c.below, relayed, c.below.PID != 0 && (err != nil || !now.Alive())
-	}
-	if !ok || !dies || child.ExitStatus() != 128+int(c.signal) || s.interrupted() {
+	l, ok := s.deaths.Ended(child.PID, child.TermSignal(), child.ExitStatus(), s.worker.Comm, s.sys.Read)
+	if !ok || s.interrupted() {
 		return
 	}
-	if died.Start == 0 {
-		died.Comm = s.worker.Comm
+	if l.Certain || l.AtOnce {
+		s.cfg.Record.lacks(l)
 	}
-	lacks, certain := diag.LacksHandler(died, c.signal)
-	took := time.Since(c.at)
-	soon := certain && took <= onABusyMachine || took <= within
-	if lacks && (certain || soon) {
-		s.cfg.Record.lacks(died, certain)
-	}
-	if lacks && soon {
-		s.journal.NoHandler(died, c.Process, c.signal, cmp.Or(s.machine.StopSignal(), c.signal), certain)
+	if l.AtOnce {
+		s.journal.NoHandler(l, cmp.Or(s.machine.StopSignal(), l.Signal))
 	}
 }
 

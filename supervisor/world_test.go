@@ -168,8 +168,8 @@ func (p *process) end(status unix.WaitStatus) {
 		child.parent = nil
 	}
 	p.changed(status)
-	if died := p.w.watched[p.PID]; died != nil {
-		died <- p.PID
+	if p.w.watched[p.PID] {
+		p.w.died <- p.PID
 		p.w.queue.Wake()
 	}
 	if p.parent != nil {

@@ -108,9 +108,9 @@ func (v *verdict) add(p proc.Process, lost bool, why, advice string) {
 func (v *verdict) addLosses(r report, cfg supervisor.Config, outcome supervisor.Outcome) {
 	const starting = "; if it was still starting, --ready-file, --ready-port or --settle"
 	stop, w := signals.Name(r.stop), outcome.Worker
-	for _, p := range outcome.Killed.Victims {
+	for _, p := range outcome.Worker.Kill.Victims {
 		was, advice := "was killed at the end of the grace period", "a longer --grace, if it was still at work"
-		if outcome.Killed.Forced() {
+		if outcome.Worker.Kill.Forced() {
 			was, advice = "was killed by a second stop signal", "--second-stop ignore"
 		} else if slices.ContainsFunc(r.Processes, func(row reported) bool { return row.id == p.ID && row.OnStop != proc.Handles }) {
 			advice = "a handler for " + stop
@@ -130,7 +130,7 @@ func (v *verdict) addLosses(r report, cfg supervisor.Config, outcome supervisor.
 	died := outcome.Status == 128+int(r.stop) || outcome.Status == 128+int(unix.SIGTERM) // a shell or a launcher, or by good manners
 	handles := func(p reported) bool { return p.OnStop == proc.Handles || p.OnStop == proc.NotKnown }
 	switch {
-	case outcome.Killed.Happened() || outcome.Status == 0:
+	case outcome.Worker.Kill.Happened() || outcome.Status == 0:
 	case !died:
 		v.add(w.Process(), true, w.Exit.String(), fmt.Sprintf("see its own log; if that is how it ends a drain, --remap-exit %d", outcome.Status))
 	case len(v.Reasons) == 0 && !slices.ContainsFunc(r.Processes, handles): // a shell, mostly

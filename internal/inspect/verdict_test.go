@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/proc"
 	"drainit/internal/worker"
 	"drainit/reaper"
@@ -45,15 +46,15 @@ func testVerdict(t *testing.T) {
 		"as it may":                      {[]proc.Process{node}, []int{4}, supervisor.Record{Sent: inTime}, 0, false, -1, 0, "drains 0:"},
 		"it was killed":                  {[]proc.Process{node}, nil, supervisor.Record{}, 137, false, -1, 0, "loses_work 1: node[10] was killed at the end of the grace period: a longer --grace"},
 		"it has no handler, and was":     {[]proc.Process{bare}, nil, supervisor.Record{}, 137, false, -1, 0, "loses_work 1: node[10] was killed at the end of the grace period: a handler"},
-		"it has died of it":              {[]proc.Process{bare}, nil, supervisor.Record{Lacking: []supervisor.Lacking{{Process: bare, Certain: true}}}, 143, false, -1, 0, "loses_work 1: node[10] has no SIGTERM handler and died of it"},
-		"as it may, too":                 {[]proc.Process{bare}, []int{143}, supervisor.Record{Lacking: []supervisor.Lacking{{Process: bare, Certain: true}}}, 0, false, -1, 0, "drains 0:"},
-		"it may have died of it":         {[]proc.Process{node}, nil, supervisor.Record{Lacking: []supervisor.Lacking{{Process: node}}}, 143, false, -1, 0, "not_certain 1: node[10] died of SIGTERM at once"},
-		"which is allowed":               {[]proc.Process{node}, nil, supervisor.Record{Lacking: []supervisor.Lacking{{Process: node}}}, 143, true, -1, 0, "not_certain 0: node[10] died"},
+		"it has died of it":              {[]proc.Process{bare}, nil, supervisor.Record{Lacking: []diag.Lacking{{Process: bare, Certain: true}}}, 143, false, -1, 0, "loses_work 1: node[10] has no SIGTERM handler and died of it"},
+		"as it may, too":                 {[]proc.Process{bare}, []int{143}, supervisor.Record{Lacking: []diag.Lacking{{Process: bare, Certain: true}}}, 0, false, -1, 0, "drains 0:"},
+		"it may have died of it":         {[]proc.Process{node}, nil, supervisor.Record{Lacking: []diag.Lacking{{Process: node}}}, 143, false, -1, 0, "not_certain 1: node[10] died of SIGTERM at once"},
+		"which is allowed":               {[]proc.Process{node}, nil, supervisor.Record{Lacking: []diag.Lacking{{Process: node}}}, 143, true, -1, 0, "not_certain 0: node[10] died"},
 		"no process handles it":          {[]proc.Process{below("sh", 10, 1)}, nil, supervisor.Record{}, 143, false, -1, 0, "loses_work 1: node[10] has no SIGTERM handler, nor has any process below it"},
 		"one was late":                   {[]proc.Process{sh, job}, nil, supervisor.Record{Sent: []supervisor.Sent{sent(job, 15*time.Second, true)}}, 0, false, -1, 0, "not_certain 1: job[11] was signalled only 15.0s after the stop signal, of the 20s to SIGKILL"},
 		"one would be late":              {[]proc.Process{sh, job}, nil, supervisor.Record{Sent: []supervisor.Sent{sent(job, 0, false)}}, 0, false, -1, 0, "not_certain 1: job[11] may be signalled only 5s before SIGKILL, if it is busy then"},
 		"what is lost goes before":       {[]proc.Process{sh, job}, nil, supervisor.Record{Sent: []supervisor.Sent{sent(job, 15*time.Second, true)}}, 137, true, -1, 0, "loses_work 1: bash[10] was killed"},
-		"the check says that it drains":  {[]proc.Process{bare}, nil, supervisor.Record{Lacking: []supervisor.Lacking{{Process: bare, Certain: true}}}, 143, false, 0, 0, "drains 0: node[10] has no"},
+		"the check says that it drains":  {[]proc.Process{bare}, nil, supervisor.Record{Lacking: []diag.Lacking{{Process: bare, Certain: true}}}, 143, false, 0, 0, "drains 0: node[10] has no"},
 		"the check says that it is lost": {[]proc.Process{node}, nil, supervisor.Record{Sent: inTime}, 0, true, 3, 0, "loses_work 1: --check exited with status 3"},
 		"it takes longer than Docker":    {[]proc.Process{node}, nil, supervisor.Record{Sent: inTime}, 0, false, -1, 11 * time.Second, "drains 0: docker stop (10s)"},
 		"than Kubernetes":                {[]proc.Process{node}, nil, supervisor.Record{Sent: inTime}, 0, false, -1, 31 * time.Second, "drains 0: docker stop (10s), Kubernetes (30s)"},
@@ -72,7 +73,7 @@ func testVerdict(t *testing.T) {
 			killed.Victims = []*proc.Process{&tt.below[0]}
 		}
 		exit := &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(tt.status << 8)}}
-		v := plan.judge(cfg, supervisor.Outcome{Status: tt.status, Killed: killed, Worker: worker.Worker{PID: 10, Comm: "node", Exit: exit}})
+		v := plan.judge(cfg, supervisor.Outcome{Status: tt.status, Worker: worker.Worker{PID: 10, Comm: "node", Exit: exit, Kill: killed}})
 		if v.took(tt.took); tt.check >= 0 {
 			v.checked(tt.check)
 		}

@@ -27,7 +27,7 @@ func (j *Journal) StopBegan() time.Time {
 // reason is why the worker ended, or was killed.
 func (j *Journal) reason() worker.Reason {
 	_, requested := j.machine.Requested()
-	return j.worker.Reason(requested, j.killed)
+	return j.worker.Reason(requested)
 }
 
 // ending are the fields of a line about an end.
@@ -49,13 +49,13 @@ func (j *Journal) Killing(left Left) {
 	if requested && slices.ContainsFunc(left.All, drains) {
 		hint = "; --grace gives more time"
 	}
-	switch j.killed.Reason {
+	switch j.worker.Kill.Reason {
 	case worker.ReasonForce:
-		j.Say(killAsked, j.killed.Asker, j.states(left), why)
+		j.Say(killAsked, j.worker.Kill.Asker, j.states(left), why)
 	case worker.ReasonSecondStop:
 		j.Say(killForced, j.states(left), why)
 	default:
-		j.Say(killGrace, j.killed.Grace, j.states(left), hint, why)
+		j.Say(killGrace, j.worker.Kill.Grace, j.states(left), hint, why)
 	}
 }
 
@@ -63,7 +63,7 @@ func (j *Journal) Killing(left Left) {
 // After a kill it is the termination message, too. Its level is debug if the worker ended by itself and left no
 // process, with status 0 or on a terminal, where a person sees that.
 func (j *Journal) End(status int, onTerminal bool) {
-	killed := *j.killed
+	killed := j.worker.Kill
 	if killed.Stuck {
 		killed = worker.Kill{}
 	}

@@ -1,7 +1,7 @@
 // Package journal writes the lines of the loop: every line about a worker and its stop.
 //
-// It owns their words, which lines appear only once, and the notes for drainit status. It reads the machine,
-// the worker and the kill. It must never change them, read /proc or decide anything.
+// It owns their words, which lines appear only once, and the notes for drainit status. It reads the machine
+// and the worker. It must never change them, read /proc or decide anything.
 package journal
 
 import (
@@ -27,7 +27,6 @@ type Journal struct {
 	Log       *logx.Log
 	machine   *machine.Machine
 	worker    *worker.Worker
-	killed    *worker.Kill
 	said      map[string]bool
 	strangers map[proc.ID]bool // that did not come from the worker
 	waiting   map[int]waits    // by pid, the children that were not signalled so far, and may be at any time
@@ -43,8 +42,8 @@ type Journal struct {
 }
 
 // New returns a journal that has written no line.
-func New(log *logx.Log, m *machine.Machine, w *worker.Worker, killed *worker.Kill, file string) *Journal {
-	return &Journal{Log: log, machine: m, worker: w, killed: killed, said: make(map[string]bool), strangers: make(map[proc.ID]bool), waiting: make(map[int]waits), file: file}
+func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
+	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), strangers: make(map[proc.ID]bool), waiting: make(map[int]waits), file: file}
 }
 
 // first reports whether a thing is said for the first time.

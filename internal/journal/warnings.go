@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/program"
@@ -47,21 +48,20 @@ func (j *Journal) Wrapped(w proc.Process, atWork []proc.Process, mode forward.Mo
 	}
 }
 
-// NoHandler writes that a process died of the stop signal because it has no handler; certain says that this is
-// known. sent is that process, or the process above it that passed the signal on. came is the signal that came
+// NoHandler writes that a process died of the stop signal because it has no handler. came is the signal that came
 // to drainit. Each program is named once.
-func (j *Journal) NoHandler(p, sent proc.Process, sig, came unix.Signal, certain bool) {
+func (j *Journal) NoHandler(l diag.Lacking, came unix.Signal) {
 	isTsx := func(arg string) bool { return path.Base(arg) == "tsx" }
 	hint := ""
-	if slices.ContainsFunc(sent.Args, isTsx) {
+	if slices.ContainsFunc(l.Sent.Args, isTsx) {
 		hint = ". If it has one, tsx ended it for being busy: start node --import tsx"
 	}
 	switch {
-	case j.said[SignalsEach.text] || !j.first("no handler: "+p.Comm): // it had another's
-	case certain:
-		j.Say(lacksHandler, p, sig, short(came), drainsOn(p, came))
+	case j.said[SignalsEach.text] || !j.first("no handler: "+l.Comm): // it had another's
+	case l.Certain:
+		j.Say(lacksHandler, l.Process, l.Signal, short(came), drainsOn(l.Process, came))
 	default:
-		j.Say(mayLack, p, sig, short(came), drainsOn(p, came), hint)
+		j.Say(mayLack, l.Process, l.Signal, short(came), drainsOn(l.Process, came), hint)
 	}
 }
 

@@ -42,11 +42,11 @@ const (
 )
 
 // Reason is why the worker ended, or was killed. requested says that a stop was.
-func (w *Worker) Reason(requested bool, killed *Kill) Reason {
+func (w *Worker) Reason(requested bool) Reason {
 	died := w.Gone() && w.Exit.TermSignal() != 0
 	switch {
-	case killed.Began():
-		return killed.Reason
+	case w.Kill.Began():
+		return w.Kill.Reason
 	case died && !w.Sent.Has(w.Exit.TermSignal()):
 		return ReasonOutside
 	case died && w.Forwarded.Has(w.Exit.TermSignal()):

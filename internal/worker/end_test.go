@@ -31,8 +31,8 @@ func TestReason(t *testing.T) {
 		{"it is killed", by(died(unix.SIGKILL)), term, 0, true, Kill{Reason: ReasonGrace}, ReasonGrace},
 		{"it is killed by a second stop signal", nil, term, 0, true, Kill{Reason: ReasonSecondStop}, ReasonSecondStop},
 	} {
-		w := &Worker{PID: 7, Sent: tt.sent, Forwarded: tt.forwarded, Exit: tt.exit}
-		if got := w.Reason(tt.requested, &tt.killed); got != tt.want {
+		w := &Worker{PID: 7, Sent: tt.sent, Forwarded: tt.forwarded, Exit: tt.exit, Kill: tt.killed}
+		if got := w.Reason(tt.requested); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -23,6 +23,7 @@ type Worker struct {
 	Stopped    bool        // in state T, and neither by drainit nor on a terminal
 	Exit       *Exit       // nil until it has been waited for
 	Daemonized bool        // it has exited, and runs on in what it left, by --forking
+	Kill       Kill        // at the end of its stop
 }
 
 // Exit is how and when a worker ended.
