@@ -9,8 +9,7 @@ const usage = `usage: drainit [flags] -- COMMAND [ARG...]
 // page has the rest.
 const help = `drainit runs COMMAND as its worker and sees it through quiet, drain and stop.
 
-` + usage + `
-Most used
+` + usage + `Most used
   -t, --grace DUR           from the first stop signal to SIGKILL (default 35s)
       --stop-delay DUR      be quiet this long before the worker is signalled
       --second-stop WHAT    at a second stop signal: force (default) or ignore
@@ -42,7 +41,6 @@ Subcommands, for the drainit of this container, or the one with --pid N
   stop [--force] [--wait]   send TERM; --force kills; --wait waits for the end
   plan [--settle DUR] [--during CMD] [--check CMD] [--allow-uncertain] [--json]
                             rehearse a stop of COMMAND: 0 if it drains
-
 DUR is 25s or 25. In the environment --grace is DRAINIT_GRACE. More: man drainit
 Exit status: the worker's, 128+n for signal n, 137 killed, 125 drainit failed.
 `
