@@ -92,14 +92,11 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 		s.signalUnseen(r, err)
 		return
 	}
-	came := s.machine.StopSignal()
-	getsIt := func(p *proc.Process) bool { // a shell, and what does not handle it below one, is sent TERM in any case
-		return p.PID == s.worker.PID && program.Of(p) == program.Other || program.MayBeRuntimes(p, came)
-	}
-	if s.shown = all; purpose == forward.Stop && slices.ContainsFunc(all.Descendants(os.Getpid()), getsIt) && s.adopt(came, all) {
-		r = s.request(purpose, came)
-	}
+	s.shown = all
 	if purpose == forward.Stop {
+		if came := s.machine.StopSignal(); s.mayDieOf(came, all) && s.adopt(came, all) {
+			r = s.request(purpose, came)
+		}
 		s.warnPending(all)
 	}
 	plan := s.ledger.Plan(r, all)
@@ -126,6 +123,14 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 			s.journal.BlockedTrap(b.Shell, b.Child, len(program.Foreground(all, all.Children(b.Shell.PID))) == 1)
 		}
 	}
+}
+
+// mayDieOf reports whether a stop signal would end a process that has no handler of its own for it. A shell, and what
+// does not handle it below one, is sent TERM in any case.
+func (s *Supervisor) mayDieOf(came unix.Signal, all *proc.Snapshot) bool {
+	return slices.ContainsFunc(all.Descendants(os.Getpid()), func(p *proc.Process) bool {
+		return p.PID == s.worker.PID && program.Of(p) == program.Other || program.MayBeRuntimes(p, came)
+	})
 }
 
 // signalUnseen signals every process of the namespace, once, if there is no /proc. Only PID 1 can. A failed

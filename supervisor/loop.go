@@ -154,11 +154,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.AnnounceExit:
 		s.publishStop()
-		left, r := s.left(), s.request(forward.Orphans, 0)
-		if r.Mode == forward.ModeNone {
-			r.Signal = 0
-		}
-		s.journal.Exited(now, left, r.Signal)
+		s.announceExit(now)
 	case machine.AnnounceStop:
 		s.publishStop()
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
@@ -171,6 +167,15 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	default:
 		s.journal.Announce(now, a, s.left)
 	}
+}
+
+// announceExit names what a worker that exited by itself has left, and what that is sent.
+func (s *Supervisor) announceExit(now time.Time) {
+	left, r := s.left(), s.request(forward.Orphans, 0)
+	if r.Mode == forward.ModeNone {
+		r.Signal = 0
+	}
+	s.journal.Exited(now, left, r.Signal)
 }
 
 // beginKill notes what is about to be killed, and why.

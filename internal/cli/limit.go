@@ -37,7 +37,8 @@ func (o *options) adopt(own limit) {
 		return
 	}
 	o.config.Given = append(o.config.Given, own.variable+"="+own.value)
-	if o.config.Grace, o.config.Limit = own.Duration, 0; o.config.Grace != machine.Forever {
+	o.config.Grace, o.config.Limit = own.Duration, 0
+	if o.config.Grace != machine.Forever {
 		o.config.Grace += handBack
 		o.config.Given = append(o.config.Given, "plus "+handBack.String())
 	}

@@ -118,14 +118,7 @@ func parse(args, environ []string) (*options, error) {
 
 // apply sets each setting from its flags, or else from the environment.
 func (o *options) apply(f *flags, environ []string) error {
-	for _, short := range []struct {
-		given          bool
-		setting, value string
-	}{{f.group, "forward", "group"}, {f.single, "forward", "worker"}, {f.verbose, "log-level", "debug"}} {
-		if short.given {
-			_ = f.Set(short.setting, short.value)
-		}
-	}
+	f.spellOut()
 	own, heroku := findLimit(environ), o.adoptHeroku(environ)
 	for _, s := range f.settings {
 		values, source := s.values, "--"+s.name
@@ -135,18 +128,18 @@ func (o *options) apply(f *flags, environ []string) error {
 		if err := o.give(s, values, source); err != nil {
 			return err
 		}
+		given := len(values) > 0
 		switch {
 		case s.name == "termination-log":
 			o.ownLog = len(s.values) > 0
-		case s.name == "grace" && len(values) > 0:
+		case s.name == "grace" && given:
 			o.config.Limit = 0 // it was known when that was written
 		case s.name == "grace":
 			o.adopt(own)
+		case s.name == "forward" && o.config.Mode == forward.ModeNone && given:
+			o.config.Unsent = source + "=none"
 		case s.name == "forward" && o.config.Mode == forward.ModeNone:
 			o.config.Unsent = "Heroku, as DYNO says"
-			if len(values) > 0 {
-				o.config.Unsent = source + "=none"
-			}
 		}
 	}
 	if heroku {
@@ -154,14 +147,31 @@ func (o *options) apply(f *flags, environ []string) error {
 	}
 	o.config.Warning = o.warning(own)
 	o.config.Doubts = append(o.config.Doubts, unknown(environ, f.settings)...)
-	if c := &o.config; c.Unsent != "" && c.StopDelay > 0 {
-		c.Doubts = append(c.Doubts, fmt.Sprintf("a stop delay of %v has no effect, since the platform signals each process itself (%s)", c.StopDelay, c.Unsent))
-		c.StopDelay = 0
+	if o.config.Unsent != "" && o.config.StopDelay > 0 {
+		o.dropStopDelay()
 	}
 	if o.config.WarnReaped {
 		o.config.Given = append(o.config.Given, "--warn-reaped")
 	}
 	return nil
+}
+
+func (o *options) dropStopDelay() {
+	c := &o.config
+	c.Doubts = append(c.Doubts, fmt.Sprintf("a stop delay of %v has no effect, since the platform signals each process itself (%s)", c.StopDelay, c.Unsent))
+	c.StopDelay = 0
+}
+
+// spellOut sets the settings that flags without a value of their own stand for.
+func (f *flags) spellOut() {
+	for _, short := range []struct {
+		given          bool
+		setting, value string
+	}{{f.group, "forward", "group"}, {f.single, "forward", "worker"}, {f.verbose, "log-level", "debug"}} {
+		if short.given {
+			_ = f.Set(short.setting, short.value)
+		}
+	}
 }
 
 // give sets a setting to the values of a flag or a variable.

@@ -43,7 +43,8 @@ func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string)
 		above[row.PID] = above[row.PPID] + fmt.Sprintf("/%7d", row.PID)
 		row.indent = strings.Repeat("  ", strings.Count(above[row.PPID], "/"))
 		p, _ := all.Process(row.PID)
-		if row.Stop = "not known: it hangs in the kernel"; p.Alive() {
+		row.Stop = "not known: it hangs in the kernel"
+		if p.Alive() {
 			row.foreseen = plan[p.ID]
 			row.OnStop, row.OnQuiet, row.Stop = p.On(stop), p.On(quiet), words(cfg, stop, row.foreseen)
 			if p.Exe == "" || !p.IsTold() {
@@ -54,18 +55,23 @@ func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string)
 	if len(hidden) > 0 {
 		d.say(fmt.Errorf("/proc does not tell all about %s: the plan may be another", logx.List(hidden, proc.Process.String)))
 	}
-	environ := func(pid int) ([]byte, error) {
-		text, err := d.file(pid, "environ")
-		return []byte(text), err
-	}
-	for _, p := range diag.Strangers(all, d.PID, pid, environ) {
-		at := slices.IndexFunc(r.Processes, func(row reported) bool { return row.PID == p.PID })
-		r.Processes[at].Stop += "; " + journal.Stranger
-	}
+	d.addStrangers(r, all, pid)
 	slices.SortFunc(r.Processes, func(a, b reported) int { return strings.Compare(above[a.PID], above[b.PID]) })
 	r.Plan = map[string]any{"stop_signal": signals.Name(stop), "quiet_signal": signals.Name(quiet)}
 	if last, final := machine.Calls(cfg.Grace, cfg.Limit); cfg.Grace != machine.Forever {
 		r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"] = last.Seconds(), final.Seconds(), cfg.Grace.Seconds()
+	}
+}
+
+// addStrangers says of the processes that did not come from the worker that they did not.
+func (d *instance) addStrangers(r *report, all *proc.Snapshot, worker int) {
+	environ := func(pid int) ([]byte, error) {
+		text, err := d.file(pid, "environ")
+		return []byte(text), err
+	}
+	for _, p := range diag.Strangers(all, d.PID, worker, environ) {
+		at := slices.IndexFunc(r.Processes, func(row reported) bool { return row.PID == p.PID })
+		r.Processes[at].Stop += "; " + journal.Stranger
 	}
 }
 

@@ -92,11 +92,13 @@ func (r *rehearsal) direct() {
 			err = fmt.Errorf("--during exited with status %d", status)
 		}
 	}
-	if err == nil && settled && r.going() {
+	r.failed = err
+	switch {
+	case err != nil:
+		_ = unix.Kill(os.Getpid(), r.cfg.PlatformSignal())
+	case settled && r.going():
 		r.stopAsPlanned()
 		r.watch()
-	} else if r.failed = err; err != nil {
-		_ = unix.Kill(os.Getpid(), r.cfg.PlatformSignal())
 	}
 }
 

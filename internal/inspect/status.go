@@ -80,7 +80,8 @@ func (d *instance) status(r Request) (status int) {
 func (d *instance) report(whole, plan bool) report {
 	is := d.is
 	r := report{Phase: is.Phase.String(), Ready: is.Ready(), WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}
-	if r.word = r.Phase; is.WorkerStopped {
+	r.word = r.Phase
+	if is.WorkerStopped {
 		r.word += ", but the worker is stopped"
 	}
 	if is.Phase == machine.Quiet {

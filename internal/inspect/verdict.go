@@ -85,7 +85,8 @@ func (r *report) addRecord(rec *supervisor.Record) {
 				continue
 			}
 			p.EndedAfter, p.ExitStatus = new(logx.InTenths(e.After)), new(e.ExitStatus())
-			if p.end = fmt.Sprintf("status %d", e.ExitStatus()); e.TermSignal() != 0 {
+			p.end = fmt.Sprintf("status %d", e.ExitStatus())
+			if e.TermSignal() != 0 {
 				p.end = signals.Name(e.TermSignal())
 			}
 		}

@@ -90,7 +90,8 @@ func (j *Journal) Note(words string, these ...proc.ID) {
 	if j.machine.Phase() < machine.Draining || j.noted > most {
 		return
 	}
-	if j.noted += len(these); j.notes == nil {
+	j.noted += len(these)
+	if j.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		j.notes = bufio.NewWriter(os.NewFile(uintptr(fd), title.Notes))
 	}

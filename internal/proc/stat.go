@@ -93,7 +93,8 @@ func otherThreads(pid int) (all []status, whole bool) {
 			continue
 		}
 		s, err := readStatus(tid)
-		if whole = whole && err == nil; err == nil {
+		whole = whole && err == nil
+		if err == nil {
 			all = append(all, s)
 		}
 	}
@@ -117,7 +118,8 @@ func readHanging(pid int) (p Process, err error) {
 func parseStatus(b []byte) (s status) {
 	state, b := valueOf(b, "State")
 	pids, _ := valueOf(b, "NSpid") // which not every kernel shows
-	if s.nested = bytes.HasSuffix(pids, []byte("\t1")); len(state) > 0 {
+	s.nested = bytes.HasSuffix(pids, []byte("\t1"))
+	if len(state) > 0 {
 		s.state = state[0]
 	}
 	number := func(name string, base int) (n uint64) {

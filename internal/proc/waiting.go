@@ -51,7 +51,8 @@ func (p *Process) readThreads(st status, all bool) {
 		}
 	}
 	p.Awaited &= p.Blocked
-	if p.Evidence = nil; certain {
+	p.Evidence = nil
+	if certain {
 		p.Evidence = evidence
 	}
 }
@@ -71,7 +72,8 @@ func callOf(t status) (call Call, awaited signals.Set) {
 	if slices.Equal(fields, []string{"running"}) {
 		return call, 0
 	}
-	if call = (Call{Sleeps: true, Number: -1}); len(fields) < 3 { // not permitted, or not in this kernel
+	call = Call{Sleeps: true, Number: -1}
+	if len(fields) < 3 { // not permitted, or not in this kernel
 		return call, 0
 	}
 	if number, err := strconv.Atoi(fields[0]); err == nil {

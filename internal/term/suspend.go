@@ -26,7 +26,8 @@ func (j *Job) Suspend() bool {
 // WorkerPaused reacts to a worker that was stopped or continued, as a shell does to its job.
 func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	known := j.suspended // it was stopped by Suspend
-	if j.suspended = status.Stopped(); known || !j.suspended {
+	j.suspended = status.Stopped()
+	if known || !j.suspended {
 		return
 	}
 	by, fg := status.StopSignal(), j.tty.foreground()

@@ -1,0 +1,150 @@
+// Conditions takes each condition of package forward out, one at a time, and asks whether the walk of small families
+// notices (TestSmallFamiliesWalkedWhole), and if not, whether another test of the package does:
+//
+//	go run ./.ci/conditions [-least N]
+//
+// A condition is a case of a switch, the condition of an if, or one side of an && or ||. It exits with 1 where no test
+// notices one, or where the walk notices less than -least per cent. No file is changed.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// files have the rules and what they conclude from.
+var files = []string{"evidence.go", "rules.go", "successor.go"}
+
+// mutant is a file without one of its conditions.
+type mutant struct {
+	at   token.Position
+	text string // the condition
+	file []byte
+	by   string // what notices it
+}
+
+const (
+	walk    = "the walk"
+	tests   = "a test"
+	nothing = "NOTHING"
+	invalid = "does not compile"
+)
+
+func main() {
+	least := flag.Int("least", 80, "per cent of the conditions that the walk notices")
+	flag.Parse()
+	if err := run(*least); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(least int) error {
+	all, err := mutants()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "conditions")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	tickets := make(chan struct{}, 2)
+	var group sync.WaitGroup
+	for i := range all {
+		group.Go(func() {
+			tickets <- struct{}{}
+			defer func() { <-tickets }()
+			all[i].by = all[i].noticed(filepath.Join(dir, fmt.Sprint(i)))
+		})
+	}
+	group.Wait()
+	count := make(map[string]int)
+	for _, m := range all {
+		if count[m.by]++; m.by != walk {
+			fmt.Printf("%s:%d: %s: %s\n", filepath.Base(m.at.Filename), m.at.Line, m.by, m.text)
+		}
+	}
+	valid := len(all) - count[invalid]
+	fmt.Printf("%d conditions: the walk notices %d, only another test %d, none %d\n", valid, count[walk], count[tests], count[nothing])
+	if count[nothing] > 0 || 100*count[walk] < least*valid {
+		return fmt.Errorf("a condition is noticed by nothing, or the walk notices less than %d %%", least)
+	}
+	return nil
+}
+
+// mutants are the files without one condition each.
+func mutants() (all []mutant, err error) {
+	for _, name := range files {
+		file := filepath.Join("forward", name)
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, file, source, 0)
+		if err != nil {
+			return nil, err
+		}
+		without := func(cond ast.Expr, constant string) {
+			from, to := set.Position(cond.Pos()), set.Position(cond.End())
+			text := string(source[from.Offset:to.Offset])
+			changed := string(source[:from.Offset]) + "(" + constant + "(" + text + "))" + string(source[to.Offset:])
+			all = append(all, mutant{at: from, text: text, file: []byte(changed)})
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.IfStmt:
+				without(n.Cond, "false && ")
+			case *ast.SwitchStmt:
+				for _, clause := range n.Body.List {
+					for _, cond := range clause.(*ast.CaseClause).List {
+						if n.Tag == nil {
+							without(cond, "false && ")
+						}
+					}
+				}
+			case *ast.BinaryExpr:
+				constant := map[token.Token]string{token.LAND: "true || ", token.LOR: "false && "}[n.Op]
+				if constant != "" {
+					without(n.X, constant)
+					without(n.Y, constant)
+				}
+			}
+			return true
+		})
+	}
+	return all, nil
+}
+
+// noticed builds the package's tests with the mutant in a folder of its own, and runs them.
+func (m mutant) noticed(dir string) (by string) {
+	changed, overlay, binary := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "tests")
+	original, err := filepath.Abs(m.at.Filename)
+	replace, err2 := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
+	if err != nil || err2 != nil || os.Mkdir(dir, 0o700) != nil || os.WriteFile(changed, m.file, 0o600) != nil || os.WriteFile(overlay, replace, 0o600) != nil {
+		return invalid
+	}
+	defer os.RemoveAll(dir)
+	if exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./forward").Run() != nil {
+		return invalid
+	}
+	fails := func(how ...string) bool {
+		return exec.Command(binary, append(how, "-test.failfast", "-test.timeout", "2m")...).Run() != nil
+	}
+	switch {
+	case fails("-test.run", "SmallFamilies"):
+		return walk
+	case fails("-test.skip", "SmallFamilies"):
+		return tests
+	}
+	return nothing
+}
