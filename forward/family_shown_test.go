@@ -9,8 +9,8 @@ import (
 
 const termSet = signals.Set(1 << (unix.SIGTERM - 1))
 
-// snapshot is what drainit sees of the living. Where all are idle, it is proven of those that have
-// received nothing; nothing ever is of the busy.
+// snapshot is what drainit sees of the living. Of the idle it sees which have not been woken since the stop began; the
+// busy run all the time.
 func (f family) snapshot(k kind) *proc.Snapshot {
 	var all []proc.Process
 	for i := range f {
@@ -40,12 +40,6 @@ func (f family) call(i int) proc.Call {
 	return c
 }
 
-// slept reports whether nothing has woken a member that sleeps: a signal that it ignores or blocks does not.
-func (f family) slept(i int) bool {
-	m := &f[i]
-	return !m.woken && (!m.signalled() || m.does == ignoring || m.does == blocking || m.blocksAWhile() && !m.told)
-}
-
 // process is what a snapshot shows of one.
 func (f family) process(i int, k kind) proc.Process {
 	m := &f[i]
@@ -55,7 +49,7 @@ func (f family) process(i int, k kind) proc.Process {
 		p.PPID = firstPID + m.parent
 	}
 	switch {
-	case m.does == ignoring, m.signalled() && (m.does == guardsItself || m.does == guardingShell):
+	case m.ignores() && m.does != nestedInit: // which has no handler, and the kernel drops it
 		p.Ignored = termSet
 	case m.handles() && !(m.signalled() && m.does == execsInTrap):
 		p.Handled = termSet
@@ -75,7 +69,7 @@ func (f family) process(i int, k kind) proc.Process {
 		p.Call = f.call(i)
 	}
 	f.readClosely(i, &p)
-	p.Untouched = k.idle && f.slept(i) && p.Pending == 0
+	p.Untouched = k.idle && m.wakes == 0 && p.Pending == 0
 	return p
 }
 
@@ -95,16 +89,11 @@ func (f family) readClosely(i int, p *proc.Process) {
 			p.Exe, p.Args = "ctl", []string{"ctl", "stop"}
 		}
 	case blocksItself:
-		if m.signalled() {
+		if m.blocks() {
 			p.Blocked = termSet
 		}
-		if m.told || len(m.others)+m.drainit > 1 {
-			p.Pending = termSet
-		}
 	case takesItLate, diesLate:
-		if p.Blocked = termSet; m.signalled() && !m.told {
-			p.Pending = termSet
-		}
+		p.Blocked = termSet
 	case trapShell, passingShell, waitingShell, guardingShell, asksToStop:
 		p.Exe, p.Args = "bash", []string{"bash", "start.sh"}
 	case dashShell:
@@ -118,8 +107,9 @@ func (f family) readClosely(i int, p *proc.Process) {
 	case nestedInit:
 		p.NestedInit = true
 	case blocking:
-		if p.Blocked = termSet; m.signalled() {
-			p.Pending = termSet
-		}
+		p.Blocked = termSet
+	}
+	if m.pending {
+		p.Pending |= termSet
 	}
 }

@@ -57,7 +57,8 @@ type member struct {
 	group   int // the index of the leader of its process group
 	last    bool
 	dead    bool
-	woken   bool // a child of it has died
+	wakes   int  // how often something has woken it since the stop began, as its switches show
+	pending bool // it blocks the signal, which has come
 	told    bool // it changes when it is signalled, and has then signalled the others
 	rested  bool // it has blocked the signal for a while
 	asked   bool // to stop, by other means than a signal
@@ -73,6 +74,35 @@ type member struct {
 }
 
 func (m *member) signalled() bool { return m.drainit+len(m.others) > 0 }
+
+// receive is what the kernel does with a signal for a member (signal(7)): one that it ignores is dropped, one that it
+// blocks is pending, and any other wakes it. It is called before the signal counts.
+func (m *member) receive() {
+	switch {
+	case m.ignores():
+	case m.blocks():
+		m.pending = true
+	default:
+		m.wakes++
+	}
+}
+
+// ignores reports whether a member ignores the signal now.
+func (m *member) ignores() bool {
+	return m.does == ignoring || m.does == nestedInit || m.signalled() && (m.does == guardsItself || m.does == guardingShell)
+}
+
+// blocks reports whether a member blocks the signal now.
+func (m *member) blocks() bool {
+	return m.does == blocking || m.blocksAWhile() && !m.told || m.does == blocksItself && m.signalled()
+}
+
+// change is what a member that changes does when it has been signalled, before it signals others. One that blocks the
+// signal for a while takes it; one that signals its process group gets that itself.
+func (m *member) change() {
+	m.told, m.pending = true, m.does == blocksItself
+	m.wakes++
+}
 
 // handles reports whether a member has a handler, and acts whether that ends its work.
 func (m *member) handles() bool { return m.acts() || m.does == handlerShell || m.does == trappingShell }
@@ -178,6 +208,7 @@ func (f family) signal(to, from int) {
 		return
 	}
 	again := m.signalled()
+	m.receive()
 	m.others, m.later = append(m.others, from), m.later || m.drainit > 0
 	if !again {
 		f.pass(to)
@@ -197,7 +228,8 @@ func (f family) pass(from int) {
 		case child && (m.does == guardsItself || m.does == guardingShell || m.does == execsInTrap || m.does == takesItLate):
 			f.signal(i, from)
 		case child && m.does == asksToStop:
-			f[i].asked, f[i].woken = true, true
+			f[i].asked = true
+			f[i].wakes++
 		case child && (m.does == passesOn || m.does == passesLeaves || m.does == waitingShell || m.does == trappingShell || m.does == passesDies):
 			f.signal(i, from)
 		case m.does == subreaper && f[i].group == f.first(from):
@@ -264,7 +296,7 @@ func (f family) die(i int) {
 		m.diedOf = unix.SIGTERM
 	}
 	if m.parent != drainitSends {
-		f[m.parent].woken = true
+		f[m.parent].wakes++ // by CHLD
 	}
 	reaper := m.parent
 	for reaper != drainitSends && f[reaper].does != subreaper {

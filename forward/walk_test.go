@@ -51,6 +51,7 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 		if !m.signalled() {
 			fresh = append(fresh, i)
 		}
+		m.receive()
 		m.call, m.again = w.step, m.again || len(m.others) > 0
 		m.drainit++
 		m.rule, m.foretold = d.Rule, !slices.ContainsFunc(w.deaths, func(dead int) bool {
@@ -107,7 +108,7 @@ func (w *walk) goOn(i int) {
 	case m.blocksAWhile() && !m.rested: // a snapshot shows it with the signal pending
 		m.rested = true
 	case m.changes() && !m.told:
-		m.told = true
+		m.change()
 		w.pass(i)
 	default:
 		w.die(i)
