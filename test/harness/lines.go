@@ -120,14 +120,3 @@ func (l JsonLine) At(t *testing.T) time.Time {
 	must(t, err)
 	return at
 }
-
-// Msgs are the lines of a log whose message contains a text.
-func Msgs(t *testing.T, log, text string) (found []JsonLine) {
-	t.Helper()
-	for _, line := range JsonLines(t, log) {
-		if strings.Contains(line["msg"].(string), text) {
-			found = append(found, line)
-		}
-	}
-	return found
-}

@@ -8,7 +8,7 @@ import (
 	"drainit/test/harness"
 )
 
-// made is one call in a trace: how manieth of its thread, by name, it is, and its place.
+// made is one call in a trace: its number among the calls of that name by its thread, and its place.
 type made struct {
 	call, place string
 	nth         int

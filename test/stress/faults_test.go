@@ -152,7 +152,7 @@ type fault struct {
 	scene *faultScene
 	call  string
 	errno string
-	when  int  // the how manieth call of that name of a thread fails
+	when  int  // the number of the call that fails, among those of that name by a thread
 	all   bool // of each thread; else of the main one alone, which does all the work
 	place string
 }
