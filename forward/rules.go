@@ -84,7 +84,7 @@ func (s *step) decideInTime(m *record) (fate, reason) {
 // daemon that was there before the stop outlives the work; a shell with a trap has seen to its daemons.
 func (s *step) decideOrphan(m *record) (fate, reason) {
 	notified, top, untouched := m.notified(), m.topmost(), s.isUntouched(m)
-	say := func(f fate, words string) (fate, reason) { return f, reason{words, m.parent} }
+	say := func(f fate, words string) (fate, reason) { return f, reason{words: words} }
 	switch {
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
 		return say(open, "it is dying")
@@ -113,12 +113,12 @@ func (s *step) decideOrphan(m *record) (fate, reason) {
 	case s.cleansUp(m): // rule 6: a process that handled the signal has started it since
 		return say(cleanup, "it cleans up")
 	case s.mayBeStopping(m):
-		return say(held, "%s, which has gone, may have asked it to stop by other means")
+		return held, reason{"%s, which has gone, may have asked it to stop by other means", m.parent}
 	}
 	if words := s.whyCertain(m); words != "" { // rule 8: all others
-		return say(due, words)
+		return due, reason{words, m.parent}
 	}
-	return say(undecided, "may have been signalled by %s, which has gone") // rule 7: it is not certain that no process has signalled it
+	return undecided, reason{"may have been signalled by %s, which has gone", m.parent} // rule 7: it is not certain that no process has signalled it
 }
 
 // whyCertain returns why no living or dead process can have signalled an orphan, with %s for its parent; "" where one
