@@ -41,6 +41,10 @@ func (l *Ledger) isUntouched(m *record) bool {
 	return m.Untouched && m.On(l.signalFor(m)) != proc.Ignores
 }
 
+// isMissed claims that the platform, which signals each process, has not signalled m: it came later, or nothing has
+// woken it. False: it was signalled before the first snapshot, and has slept since.
+func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
+
 // mayHaveHandled reports whether a process that was signalled may have had a handler at any time:
 // a snapshot has shown one, or none has shown the process. Where that can't be read, its death tells.
 func (m *record) mayHaveHandled() bool {

@@ -187,8 +187,8 @@ func (s *step) waitsForWriter(m *record) reason {
 func (s *step) calls(m *record) string {
 	switch {
 	case s.Purpose < LastCall:
-	case s.Mode == ModeNone: // those alone that came later, or that the platform has missed
-		if (m.Untouched || m.first > 1) && s.actsUpon(m) {
+	case s.Mode == ModeNone:
+		if m.isMissed() && s.actsUpon(m) {
 			return "the platform has not signalled it"
 		}
 	case s.roots != "":
