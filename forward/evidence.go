@@ -15,9 +15,9 @@ import (
 
 // evidence is what the snapshots of a stop have shown of a process.
 type evidence struct {
-	handled signals.Set // at any snapshot: a handler may go when it is used, and an exec takes it, but not what it did
+	handled signals.Set // at any snapshot: a handler that has run may be gone later (SA_RESETHAND, an exec)
 	ignored signals.Set // at every snapshot
-	slept   proc.Call   // at first
+	slept   proc.Call   // the call in its first snapshot
 
 	isParent  bool // at any snapshot
 	execed    bool // since it was first seen
@@ -45,32 +45,32 @@ func (l *Ledger) isUntouched(m *record) bool {
 // woken it. False: it was signalled before the first snapshot, and has slept since.
 func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 
-// mayHaveHandled reports whether a process that was signalled may have had a handler at any time:
-// a snapshot has shown one, or none has shown the process. Where that can't be read, its death tells.
+// mayHaveHandled reports whether a signalled process may have had a handler at any time: a snapshot showed one, or
+// no snapshot showed the process. Where /proc has no signal masks, death by the signal means that it had none.
 func (m *record) mayHaveHandled() bool {
 	return m.first == 0 || m.handled.Has(m.sent.signal) && (m.IsTold() || !m.diedOfIt())
 }
 
 // passedNothingOn claims that a process that has gone signalled no other: it never had a handler for the signal, and
-// died of it. False: it handled the signal, and died of it by its own hand, or by another program.
+// died of it. False: its handler ran, and then sent it the signal again or executed a program that died of it.
 func (m *record) passedNothingOn() bool {
 	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.diedOfIt())
 }
 
 // diedOfIt reports whether a process that was signalled has ended by that signal.
 func (m *record) diedOfIt() bool {
-	return m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
+	return m.sent != nil && m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
 }
 
-// wouldBeDead claims that no process has sent m what another can have passed on: it would have died of that. One that
-// blocks the signal may have taken it in sigwait, and be busy with it now. False: it was asked to stop by other means.
-func (l *Ledger) wouldBeDead(m *record, passed unix.Signal) bool {
-	sent := signals.SetOf(passed, l.signalFor(m))
+// wouldBeDead claims that no process has forwarded the stop signal to m: m would have died of it. A process that
+// blocks the signal may have taken it in sigwait, and be busy now. Yet m may have been asked to stop by other means.
+func (l *Ledger) wouldBeDead(m *record) bool {
+	sent := signals.SetOf(l.deliver, l.signalFor(m))
 	return !m.NestedInit && (m.handled|m.Ignored|m.Blocked|m.Pending)&sent == 0
 }
 
-// groupMayHave reports whether a process beside m, neither above it nor below, may have signalled the process group
-// of both. That one without children does not is a guess: sh -c 'a & b' would be late without it.
+// groupMayHave reports whether a process of m's process group, neither above m nor below it, may have signalled the
+// group. drainit guesses that a process without children does not: else a or b of sh -c 'a & b' would be late.
 func (l *Ledger) groupMayHave(m *record) bool {
 	return l.groupsHad[m.PGID] || l.anySent(func(p *record) bool {
 		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p) && !p.isBelow(m)
@@ -127,15 +127,15 @@ func (l *Ledger) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
 	return sig, m.handled.Has(sig) || m.kind != program.Shell && m.handled.Has(l.deliver), m.fate.isFinal()
 }
 
-// notActing reports whether a process that was signalled may not act upon it.
+// notActing reports whether a process possibly does not act upon the signal that has reached it.
 func (l *Ledger) notActing(m *record) bool {
 	sig, handled, _ := l.reached(m)
 	return !handled || m.kind == program.Shell || m.Pending.Has(sig) || program.PassesNothingOn(&m.Process)
 }
 
-// deafFor is why a process that was sent a signal some time ago does not act upon it; "" where it may. One that runs
-// takes it yet. False: it had a handler, and passed the signal on before it ignored or blocked it, or takes the
-// pending one later; so one that had a handler at any snapshot is not deaf.
+// deafFor is why a process does not act upon a signal that it was sent some time ago; "" where it may. A pending
+// signal counts only if the process sleeps: else it will take the signal. A process that had a handler at any
+// snapshot is not deaf, except a launcher: it may have forwarded the signal, or take the pending one later.
 func deafFor(m *record, sig unix.Signal) string {
 	hadHandler := m.handled.Has(sig)
 	switch {
@@ -151,11 +151,11 @@ func deafFor(m *record, sig unix.Signal) string {
 	return ""
 }
 
-// blockingTrap are the children that a shell waits for before it can run its trap, and whether that is certain:
-// it is for what is surely in the foreground, and for dash and busybox (program.Waits), unless a child has gone,
-// which may have been the one in the foreground, or the one by whose marks the others are known. Any other
-// shell counts as waiting as long as it has all its children and none was signalled: a trap may signal one after
-// the other. False: the shell has started something since, so that its trap runs.
+// blockingTrap returns the children that a shell waits for before it can run its trap, and whether this is certain.
+// It is certain for a child that is surely in the foreground, and for dash and busybox in wait4(2) (program.Waits).
+// It is not once a child has gone: that may have been the one in the foreground, or the one whose marks told the
+// others apart. Any other shell counts as waiting while it has all its children and none was signalled: its trap may
+// signal one after the other. False: the shell has started a process since, so its trap runs.
 func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
 	children := l.shown.Children(shell.PID)
 	if l.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {
@@ -169,7 +169,7 @@ func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain boo
 	waits := shell.waitsFor()
 	runs := waits == program.NotWaiting || waits == program.MayWait && (shell.lostChild || !shell.slept.Sleeps)
 	for _, p := range children {
-		runs = runs || waits == program.MayWait && !p.Untouched && !l.wouldBeDead(l.living[p.PID], l.deliver)
+		runs = runs || waits == program.MayWait && !p.Untouched && !l.wouldBeDead(l.living[p.PID])
 	}
 	if len(these) > 0 || runs {
 		return these, true
@@ -222,14 +222,14 @@ func (l *Ledger) drains(m *record) bool {
 	return m.topmost().origin == root && m.handled.Has(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
 }
 
-// onlyServes reports whether a process would only die of the signal, and nothing follows from that: it
-// may be a helper of those that drain.
+// onlyServes reports whether a process would die of the signal and has no child and no reader of its output. It may
+// be a helper of the processes that drain. A shell or a launcher is none.
 func (l *Ledger) onlyServes(m *record) bool {
 	return m.On(l.signalFor(m)) == proc.Dies && m.kind == program.Other && len(l.shown.Children(m.PID)) == 0 && !l.shown.IsRead(m.PID)
 }
 
-// mayBeStopping reports whether a process without a handler still works, which a shell with a trap has left: a
-// stop command may have asked it to stop (apachectl stop). It has ten seconds, and less if it sleeps.
+// mayBeStopping reports whether an orphan without a handler may be about to end: its parent was a shell with a trap,
+// whose stop command may have stopped it (apachectl stop). It has ten seconds, or half a second from when it sleeps.
 func (l *Ledger) mayBeStopping(m *record) bool {
 	if up := m.parent; up == nil || !up.handled.Has(l.signalFor(up)) || up.kind != program.Shell && (up.sent == nil || !up.sent.shell) {
 		return false
@@ -238,9 +238,9 @@ func (l *Ledger) mayBeStopping(m *record) bool {
 	return l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
 }
 
-// cleansUp claims that an orphan belongs to the stopping: a process that handled the signal has started it since, or
-// one that it has started since. Of a child whose parent came and went between two snapshots, or only
-// became one after the last, it counts who was signalled in its session.
+// cleansUp claims that an orphan belongs to the stopping: it was started after a process above it handled the signal,
+// or its parent belongs to the stopping. If no snapshot showed its parent, a process of its session that handled the
+// signal counts as the process above it.
 func (l *Ledger) cleansUp(m *record) bool {
 	if m.parent == nil {
 		return l.anySent(func(p *record) bool { return p.sent.handled && p.SID == m.SID && m.bornAfter(p) })

@@ -104,8 +104,8 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 	l.forget()
 }
 
-// forget drops the records of those that have gone and that no rule can ask for again: a drain may last for ever. One
-// that came in it and was signalled stays while a process that came from it does.
+// forget drops the records of processes that have gone and that no rule needs again: a drain may last for ever. The
+// record of a signalled process stays while one below it has a record, and always if it was in the first snapshot.
 func (l *Ledger) forget() {
 	for _, m := range l.records {
 		for up := m.parent; up != nil && up.below != l.snapshots; up = up.parent {
@@ -184,8 +184,8 @@ func (l *Ledger) all() (all []*record) {
 	return all
 }
 
-// alive is exact for drainit's children: one that is dead and not waited for yet has still to say how
-// it died. Of the others the last snapshot tells.
+// alive reports whether a process lives. A dead child of drainit counts as alive until drainit has waited for it and
+// knows its status. Any other process lives if the last snapshot shows it and no death was noted since (Died).
 func (l *Ledger) alive(m *record) bool {
 	return m != nil && (l.living[m.PID] == m || m.PPID == l.self && m.exit == nil)
 }

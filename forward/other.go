@@ -57,8 +57,8 @@ func (s *step) planOther(shown *proc.Snapshot) {
 }
 
 // MeansStop reports whether a signal that would end a process is meant as the stop signal: no process below drainit
-// handles it, and one handles the stop signal. Of one that the user has named as a stop signal a runtime's own handler
-// counts, too. No sender means a process to die with its work, but by ABRT, as systemd's watchdog does.
+// handles it, and one handles the stop signal. A handler that may be the runtime's own counts only if the user has
+// named the signal as a stop signal (named). ABRT never means the stop: systemd's watchdog sends it to kill.
 func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bool {
 	dies, drains := false, false
 	for _, p := range s.Descendants(self) {

@@ -23,9 +23,9 @@ type step struct {
 	*Ledger
 	Request
 	Plan
-	roots    string                // why it signals the roots, with which the stop begins; "" where it does not
+	roots    string                // why this step signals the roots of the stop; "" if it does not
 	draining int                   // how many living processes drain
-	passing  map[*record]*deafness // what is deaf, by the processes whose children are signalled for that
+	passing  map[*record]*deafness // by process: the deafness because of which its children are signalled
 }
 
 // Plan plans a request. The snapshot comes from proc.Reader.Tree. It is nil if /proc could not be read, or need not be
@@ -176,7 +176,7 @@ func (s *step) passDown(m *record) {
 	}
 }
 
-// passedTo is why a process below a deaf one is signalled if it can act upon that, nil where it is not.
+// passedTo is the deafness above m because of which m is signalled if it handles the signal; nil for none.
 func (s *step) passedTo(m *record) *deafness {
 	d := s.passing[s.living[m.PPID]]
 	if d != nil && d.to != nil && !slices.ContainsFunc(d.to, func(p *proc.Process) bool { return p.PID == m.PID }) {

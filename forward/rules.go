@@ -25,15 +25,15 @@ type fate uint8
 
 const (
 	open      fate = iota // the next snapshot decides anew
-	left                  // the same: it is the business of the process in its reason
-	passedOn              // the same, but that one has had its time, and may have signalled it
-	held                  // the same, for moments
+	left                  // open: the process named in the reason is expected to signal it
+	passedOn              // open: the process named in the reason has had its time, and may have signalled it
+	held                  // open, and the next snapshot comes within moments
 	due                   // it is sent the stop signal now
 	undecided             // left alone until the last call: a process that has gone may have signalled it
 	cleanup               // left alone until the last call: it belongs to the stopping
 )
 
-// isFinal reports whether it is left alone for good: a handler that goes when it was used is no sign later.
+// isFinal reports whether no later snapshot changes the fate: a handler that has run may be gone by then.
 func (f fate) isFinal() bool { return f == undecided || f == cleanup }
 
 // reason is a rule in words, and the process that stands in them for %s: nil for one of no name.
@@ -63,10 +63,11 @@ func (s *step) decideInTime(m *record) (fate, reason) {
 	switch {
 	case s.Mode == ModeNone:
 		return open, reason{words: "the platform signals each process (--forward none)"}
-	case s.roots != "" && m.origin == root && (m == s.worker || !s.shown.HasWriters(m.PID)): // a reader has its turn after the writer
-		return due, reason{words: s.roots}
 	case s.roots != "":
-		return open, reason{}
+		if m.origin != root || m != s.worker && s.shown.HasWriters(m.PID) { // a reader has its turn after the writer
+			return open, reason{}
+		}
+		return due, reason{words: s.roots}
 	case m.fate.isFinal(): // rule 1: there is nothing to decide
 		return m.fate, m.why
 	case s.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
@@ -100,7 +101,7 @@ func (s *step) decideOrphan(m *record) (fate, reason) {
 		return say(due, "untouched since before the stop")
 	case s.alive(notified): // rule 4: one above it has still to act, or to say how it died
 		return s.leaveTo(m, notified)
-	case notified == nil && top != m && top.origin == beforeStop && s.alive(top):
+	case notified == nil && top != m && s.alive(top):
 		return say(open, "a process that was there before the stop lives above it")
 	case m.reads && m.sleptAtItsEnd(): // also rule 6: the end of its input ends it, if the next snapshot shows that it reads
 		return say(held, "it has read a pipe of a process that has gone")
@@ -124,13 +125,10 @@ func (s *step) decideOrphan(m *record) (fate, reason) {
 // whyCertain returns why no living or dead process can have signalled an orphan, with %s for its parent; "" where one
 // may have done so. Where no parent was seen, one that was signalled may have been above it.
 func (l *Ledger) whyCertain(m *record) string {
-	parent, notified, passed := m.parent, m.notified(), l.deliver
-	if notified != nil {
-		passed = notified.sent.signal
-	}
+	parent, notified := m.parent, m.notified()
 	switch {
-	case l.wouldBeDead(m, passed):
-		return "it has no " + signals.Name(passed) + " handler and still lives, so no process has sent it that"
+	case l.wouldBeDead(m):
+		return "it has no " + signals.Name(l.signalFor(m)) + " handler and still lives, so no process has sent it that"
 	case l.groupMayHave(m):
 		return ""
 	case parent == nil && !l.forgot && !l.anySent((*record).mayHaveHandled):
@@ -147,9 +145,9 @@ func (l *Ledger) whyCertain(m *record) string {
 	return ""
 }
 
-// decideBelow is for a process below another. It is signalled if it is the first that handles the signal on a way down
-// from one that passes nothing on; where it is uncertain whether it was signalled, if it is untouched. One without a
-// handler would only die of it.
+// decideBelow is for a process below another. It is due if it is the first that handles the signal on a way down from
+// a deaf process, and is surely not signalled yet: it is untouched, or the deafness is certain. A process without a
+// handler would only die of the signal.
 func (s *step) decideBelow(m *record) (fate, reason) {
 	if d := s.passedTo(m); d != nil && s.actsUpon(m) && (m.Untouched || d.certain && !s.groupMayHave(m)) {
 		return due, d.why
@@ -181,9 +179,9 @@ func (s *step) waitsForWriter(m *record) reason {
 	return why
 }
 
-// calls is rule 9: why a call signals a process, "" where none does. The last call is for those that are not the
-// business of a living process which handles the stop, the final call for those as well, the upper ones first: the
-// kill loses their work in any case.
+// calls is rule 9: why a call signals a process, "" where none does. The last call takes the daemons from before the
+// stop, and each process that no living process above it may signal. The final call takes every process that handles
+// the signal, the upper ones first: the kill would lose its work in any case.
 func (s *step) calls(m *record) string {
 	switch {
 	case s.Purpose < LastCall:
@@ -191,7 +189,6 @@ func (s *step) calls(m *record) string {
 		if m.isMissed() && s.actsUpon(m) {
 			return "the platform has not signalled it"
 		}
-	case s.roots != "":
 	case s.Purpose == FinalCall && s.actsUpon(m):
 		if !s.isSeenTo(m) {
 			return "the kill is near"
@@ -215,7 +212,7 @@ func (s *step) isSeenTo(m *record) bool {
 		case s.isDue(up):
 			return true
 		case up.sent == nil || s.now >= up.sent.tick+2*aSecond:
-		case s.now < up.sent.tick+actsAfter, !m.Untouched && m.rested == up.sent.snapshot:
+		case s.now < up.sent.tick+actsAfter, m.rested == up.sent.snapshot: // it rested until then
 			return true
 		}
 	}
@@ -236,9 +233,9 @@ func (s *step) isOwnCase(m *record) bool {
 // actsUpon reports whether a process that is sent the signal ends its work by it.
 func (l *Ledger) actsUpon(m *record) bool { return m.Handles(l.signalFor(m)) }
 
-// signalFor is what a process is sent: the stop signal if it is the worker or handles that, else TERM.
-// A launcher heeds TERM at most. A shell ignores QUIT, and on INT waits for its child or dies, whatever
-// trap it has for TERM; so it is sent TERM unless it is known to have a trap for the signal itself.
+// signalFor is what a process is sent: the stop signal if it is the worker or handles that, else TERM. A launcher is
+// always sent TERM. A shell ignores QUIT, and on INT waits for its child or dies, whatever trap it has for TERM. So
+// a shell is sent TERM, unless the stop signal is not INT and the shell is known to have a trap for it.
 func (l *Ledger) signalFor(m *record) unix.Signal {
 	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.IsTold() && m.Handles(l.deliver)
 	if heeds && (m == l.worker || m.Handles(l.deliver)) {

@@ -29,7 +29,7 @@ const mostDeferred = 3
 func (l *Ledger) promoteSuccessor(now bool) (last *Successor) {
 	for {
 		w := l.worker
-		if w == nil || w.succeeded || w.kind == program.Other || w.sent == nil || !w.diedOfIt() {
+		if w == nil || w.succeeded || w.kind == program.Other || !w.diedOfIt() {
 			return last
 		}
 		if !now && l.deferred < mostDeferred && l.anySent(l.isUnreaped) {
@@ -52,7 +52,7 @@ func (l *Ledger) promoteSuccessor(now bool) (last *Successor) {
 // isUnreaped reports whether a process is dead and has still to say how it died: drainit will wait
 // for it, if the one above it has not.
 func (l *Ledger) isUnreaped(m *record) bool {
-	return m.exit == nil && l.living[m.PID] != m && m.last > 0 && !l.alive(m.parent)
+	return m.exit == nil && l.living[m.PID] != m && !l.alive(m.parent)
 }
 
 // candidates are the possible successors, dead or alive: they came from the worker, belong to no daemon

@@ -44,8 +44,8 @@ func (s *step) note(m *record, v verdict) {
 	s.Waiting = append(s.Waiting, w)
 }
 
-// advice is what would have a process signalled at once of which that is uncertain. The one above it may pass
-// the signal on, which drainit can't know: then the group's signal would be the second.
+// advice is what the user can change so that an undecided process is signalled at once. --forward group suits only
+// a process that no other signals, which drainit can't know: else the group's signal is its second.
 func (l *Ledger) advice(m *record) string {
 	up, inGroup := cmp.Or(m.notified(), m.parent), m.PGID == m.topmost().PGID
 	switch {

@@ -27,8 +27,8 @@ func NewWatcher(wake func()) *Watcher {
 	return &Watcher{Died: make(chan int, 2*Most), wake: wake, watched: make(map[proc.ID]*os.File)}
 }
 
-// Set watches these processes and no others. If a pid was recycled since these were read, that is when the new process has ended. all
-// is false before Linux 5.3, where pidfds are not permitted, and if there are too many.
+// Set watches these processes and no others. If a pid was recycled since it was read, Died reports the end of its new
+// process. all is false before Linux 5.3, where pidfds are not permitted, and if there are too many processes.
 func (w *Watcher) Set(these []proc.ID) (all bool) {
 	for id, pidfd := range w.watched {
 		if !slices.Contains(these, id) {

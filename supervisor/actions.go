@@ -23,8 +23,8 @@ func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Reques
 	return r
 }
 
-// mode is which processes get a signal. That no stop signal is passed on is for a stop of the platform's: a worker
-// that died may have been signalled before drainit was.
+// mode is which processes get a signal. ModeNone holds only in a stop by the platform. A worker that died less than
+// onItsWay ago may have been the first to receive the platform's signal.
 func (s *Supervisor) mode(p forward.Purpose) forward.Mode {
 	const onItsWay = time.Second
 	_, requested := s.machine.Requested()
@@ -125,8 +125,8 @@ func (s *Supervisor) signalStop(purpose forward.Purpose) {
 	}
 }
 
-// mayDieOf reports whether a stop signal would end a process that has no handler of its own for it. A shell, and what
-// does not handle it below one, is sent TERM in any case.
+// mayDieOf reports whether a stop signal may go to a process without a handler of its own: a worker that is no shell
+// and no launcher, or a process with a runtime's handler. Others are sent TERM unless they handle the signal.
 func (s *Supervisor) mayDieOf(came unix.Signal, all *proc.Snapshot) bool {
 	return slices.ContainsFunc(all.Descendants(os.Getpid()), func(p *proc.Process) bool {
 		return p.PID == s.worker.PID && program.Of(p) == program.Other || program.MayBeRuntimes(p, came)

@@ -40,7 +40,7 @@ type Config struct {
 	stops []unix.Signal // all that begin the stop
 }
 
-// Delivered is the stop signal that goes to the processes for one that came, 0 if the worker exited by itself.
+// Delivered is the stop signal that processes are sent when came has come; came is 0 if the worker exited by itself.
 func (c Config) Delivered(came unix.Signal) unix.Signal {
 	return cmp.Or(c.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
 }

@@ -124,7 +124,7 @@ func (s *Supervisor) warnEach(came bool) bool {
 	return seems
 }
 
-// warnPending warns of the same before drainit has sent any: the signal is on its way to a process already.
+// warnPending gives warnEach's warning before drainit has sent a signal: the stop signal is pending in a process.
 func (s *Supervisor) warnPending(before *proc.Snapshot) {
 	for _, p := range before.Descendants(os.Getpid()) {
 		if came := s.machine.StopSignal(); p.Pending.Has(came) && !p.Blocked.Has(came) && s.job == nil && s.cfg.Mode != forward.ModeNone {

@@ -56,9 +56,9 @@ func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.
 	return wrapper, AtWork(s, worker)
 }
 
-// Replaceable reports whether one process alone is at work below a shell or a launcher, so that it could
-// be the worker: it handles what that would be sent, in whose place a shell is sent TERM, and the shell's
-// script is no package's own.
+// Replaceable reports whether exactly one process is at work below a shell or a launcher, and could be the worker
+// itself: it handles each stop signal that it would be sent then, in place of the shell's TERM. The shell's script
+// must not belong to a package.
 func Replaceable(wrapper proc.Process, atWork []proc.Process, stops []unix.Signal) bool {
 	unhandled := func(sig unix.Signal) bool { return !atWork[0].Handles(sig) }
 	packaged := func(arg string) bool {

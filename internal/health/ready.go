@@ -44,8 +44,8 @@ func (c Condition) Check() error {
 	return nil
 }
 
-// unansweringKind is the type of a file system that may not answer, and is asked for a file; "" for none. It is
-// looked for from the top, so that no link on it is read.
+// unansweringKind is the type of the first file system on the path to a file that may not answer; "" for none. It
+// checks the path from the root, part by part, so it reads no link on such a file system.
 func unansweringKind(mounts, file string, readlink func(string) (string, error)) string {
 	const mostLinks = 40 // path_resolution(7)
 	for at, links := 1, 0; at <= len(file) && links < mostLinks; at++ {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,6 +87,8 @@ func Rehearse(flags Rehearsal, cfg supervisor.Config, queue *sigqueue.Queue, log
 
 // direct makes the plan when the worker has settled, sends drainit the stop signal, and watches to the end.
 func (r *rehearsal) direct() {
+	runtime.LockOSThread() // as proc.ReadWhole asks for
+	defer runtime.UnlockOSThread()
 	settled, err := r.settle()
 	if err == nil && settled && r.During != "" {
 		if status := r.run(r.During); status != 0 {

@@ -37,7 +37,7 @@ func ending(reason worker.Reason, status int) []logx.Field {
 
 func reasonField(reason worker.Reason) logx.Field { return logx.Value("reason", string(reason)) }
 
-// workersEnd are those of a line about the worker's.
+// workersEnd are the fields of a line about the worker's end.
 func (j *Journal) workersEnd() []logx.Field { return ending(j.reason(), j.worker.Exit.ExitStatus()) }
 
 // Killing names each process that is about to be killed, at the end of the grace period or by a force-stop.

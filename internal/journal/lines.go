@@ -126,8 +126,8 @@ func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool, uns
 	}
 }
 
-// sentTo are the processes that were sent the stop signal, after what comes before that; nothing where it
-// failed: then there is another line.
+// sentTo names the processes that were sent the stop signal, with before in front of them. It is empty if no process
+// was sent one: a failure has a line of its own.
 func (j *Journal) sentTo(before string) phrase {
 	first := j.firstStop
 	if first.Signal == 0 {

@@ -135,7 +135,7 @@ func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 // BusyUntil is the earliest time at which a signal may cost a read of /proc, except a stop signal.
 func (m *Machine) BusyUntil() time.Time { return m.looked.Add(share * m.took) }
 
-// paid is when so many times as long has passed as the last snapshot took.
+// paid is the end of the pause after the last snapshot: times its duration if that was long, else snapshotApart.
 func (m *Machine) paid(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }

@@ -44,9 +44,8 @@ func (m *Machine) timersOfRunning(now time.Time, _ Event) (actions []Action) {
 	return actions
 }
 
-// beginStop is the first stop signal while the worker runs. Where it is quiet already,
-// load balancers have looked away: no stop delay. While that lasts there can be no orphans: no
-// process has been signalled.
+// beginStop is the first stop signal while the worker runs. If the worker is quiet already, there is no stop delay:
+// load balancers send it no requests. A stop delay needs no snapshot for orphans: no process has been signalled.
 func (m *Machine) beginStop(now time.Time, e Event) []Action {
 	delay := m.cfg.StopDelay
 	if m.phase == Quiet {

@@ -53,8 +53,8 @@ func (s *Snapshot) IsRead(pid int) bool {
 // AddWriter notes that a process writes to a pipe.
 func (s *Snapshot) AddWriter(pipe File, pid int) { s.writers[pipe] = append(s.writers[pipe], pid) }
 
-// readWriters reads which of these write to a pipe that one of them reads. What the root was given is
-// written from elsewhere. Where there is no time for that, any pipe may have a writer.
+// readWriters reads which of these processes write to a pipe that one of them reads. The pipe given, the root's own
+// standard input, does not count: its writers are elsewhere. When time runs out, any pipe may have a writer.
 func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until time.Time) {
 	read := make(map[File]bool)
 	for _, p := range these {

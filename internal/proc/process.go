@@ -112,8 +112,8 @@ func (p *Process) On(sig unix.Signal) string {
 	return Dies
 }
 
-// mayHandle is what a process handles of which that can't be known: all but what would stop it, and so KILL,
-// which none can handle.
+// mayHandle is what a process counts as handling if /proc does not show it: all signals but those that would stop it.
+// It has KILL, which no process can handle, so no real set equals it (IsTold).
 var mayHandle = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
 // IsTold reports whether /proc tells how the process treats signals.

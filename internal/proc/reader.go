@@ -112,7 +112,7 @@ func (g *reading) reads(pid int, closely bool) bool {
 	return true
 }
 
-// A reading hangs whose thread has neither run nor been about to for so many looks at it.
+// A reading hangs if its thread has neither run nor waited for a processor in looksMost looks in a row.
 const (
 	looksApart = 10 * time.Millisecond
 	looksMost  = 5

@@ -66,7 +66,7 @@ type status struct {
 	nested  bool // it is the first process of a PID namespace below that of /proc
 
 	certain  bool // all of it was there
-	tid      int  // of the one thread, as are
+	tid      int  // tid, state and switches are those of the one thread
 	state    byte
 	switches uint64 // how often it has been switched out: to sleep, or for another's turn
 }

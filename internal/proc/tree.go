@@ -107,8 +107,8 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	return s, nil
 }
 
-// doubtWaits has it not known what a process waits for that has started another since the stats were
-// read: it may wait for that one. A loop around sleep(1) does so all the time.
+// doubtWaits clears the Call of each process that has started a child since the stats were read: it may wait for
+// that child now. A shell with a loop around sleep(1) starts a child all the time.
 func (g *reading) doubtWaits(s *Snapshot) error {
 	started, err := g.statsBut(s)
 	for _, p := range started.All() {

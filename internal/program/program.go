@@ -70,9 +70,9 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 	return slices.Contains(shellsWithHandlers, shellName(p))
 }
 
-// MayBeRuntimes reports whether a process handles a signal by what may be no more than its runtime's handler. Go's and
-// the JVM's handle QUIT by a dump: they alone handle all of the faults and PIPE. Go's handles every signal, and does
-// nothing about those which no program uses. PHP's die of INT and QUIT, of which a script rarely drains alone.
+// MayBeRuntimes reports whether the handler of a process for a signal may be only its runtime's own. Go and the JVM
+// write a dump on QUIT; only they handle all of the faults and PIPE. Go handles every signal, and does nothing on
+// those that no program uses. PHP's own handlers for INT and QUIT end it, and few scripts drain on these alone.
 func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
 	has := func(all ...unix.Signal) bool { return p.Handled&signals.SetOf(all...) == signals.SetOf(all...) }
 	dumps := has(unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGPIPE)

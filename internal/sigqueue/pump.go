@@ -68,9 +68,9 @@ func receive[T any](from <-chan T) reflect.SelectCase {
 // worker that missed a quiet drains at the next TERM, but one that missed a resume would idle for good.
 const unordered = 5 * time.Millisecond
 
-// termFirst has a TERM that came together with a stop signal before the other: of all that wait for a
-// drainit that was stopped or had no CPU time the kernel gives the lowest first, INT, of which a worker
-// may die (next_signal, kernel/signal.c).
+// termFirst puts a TERM before another stop signal that came together with it. After drainit was stopped or had no
+// CPU time, the kernel delivers the lowest pending signal first (next_signal, kernel/signal.c): INT, of which a
+// worker may die.
 func (q *Queue) termFirst(other Arrival) {
 	if other.Signal == unix.SIGTERM || !q.stops.Has(unix.SIGTERM) {
 		return
