@@ -15,28 +15,28 @@ import (
 
 // evidence is what the snapshots of a stop have shown of a process.
 type evidence struct {
-	handled signals.Set // at any snapshot: a handler that has run may be gone later (SA_RESETHAND, an exec)
-	ignored signals.Set // at every snapshot
-	slept   proc.Call   // the call in its first snapshot
+	handled   signals.Set // at any snapshot: a handler that has run may be gone later (SA_RESETHAND, an exec)
+	ignored   signals.Set // at every snapshot
+	firstCall proc.Call   // in its first snapshot
 
 	isParent  bool // at any snapshot
 	execed    bool // since it was first seen
 	lostChild bool // since it was signalled
 	reads     bool // it has read a pipe that another process below drainit wrote to
 
-	readsUntil uint64 // the tick of the last snapshot that showed a writer
-	restsSince uint64 // the tick of the snapshot since which it has not run
+	readsUntil  uint64 // the tick of the last snapshot that showed a writer
+	asleepSince uint64 // the tick of the snapshot since which it has not run
 
-	first, last int32 // the snapshots that showed it, by number; 0 for none
-	rested      int32 // the last that showed it untouched
-	below       int32 // the last at which one below it had a record
+	first, last   int32 // the snapshots that showed it, by number; 0 for none
+	lastUntouched int32 // the last that showed it untouched
+	lastWithBelow int32 // the last at which one below it had a record
 }
 
 // actsAfter is how long a process has to act upon a signal before it counts as deaf, in ticks.
 const actsAfter, aSecond = 5, 100
 
 // isUntouched claims that no process has signalled m since the stop began.
-// False: it ignores the signal, which then wakes it not.
+// False: it ignores the signal, which then does not wake it.
 func (l *Ledger) isUntouched(m *record) bool {
 	return m.Untouched && m.On(l.signalFor(m)) != proc.Ignores
 }
@@ -167,7 +167,7 @@ func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain boo
 		}
 	}
 	waits := shell.waitsFor()
-	runs := waits == program.NotWaiting || waits == program.MayWait && (shell.lostChild || !shell.slept.Sleeps)
+	runs := waits == program.NotWaiting || waits == program.MayWait && (shell.lostChild || !shell.firstCall.Sleeps)
 	for _, p := range children {
 		runs = runs || waits == program.MayWait && !p.Untouched && !l.wouldBeDead(l.living[p.PID])
 	}
@@ -191,7 +191,7 @@ func (l *Ledger) hasStarted(m *record) bool {
 // for the next command from another depth, or from within its trap.
 func (m *record) waitsFor() program.Waiting {
 	waits := program.WaitingOf(&m.Process)
-	if waits == program.MayWait && m.slept.Stack != 0 && m.Call.Stack != m.slept.Stack {
+	if waits == program.MayWait && m.firstCall.Stack != 0 && m.Call.Stack != m.firstCall.Stack {
 		return program.NotWaiting
 	}
 	return waits
@@ -214,7 +214,7 @@ func (l *Ledger) mayPassOn(up, child *record) bool {
 // sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer: the
 // end of the last writer would have woken it if it waited for input.
 func (m *record) sleptAtItsEnd() bool {
-	return m.Evidence != nil && m.restsSince <= m.readsUntil
+	return m.Evidence != nil && m.asleepSince <= m.readsUntil
 }
 
 // drains reports whether a process came from the worker and handles the signal, or has done so.
@@ -234,7 +234,7 @@ func (l *Ledger) mayBeStopping(m *record) bool {
 	if up := m.parent; up == nil || !up.handled.Has(l.signalFor(up)) || up.kind != program.Shell && (up.sent == nil || !up.sent.shell) {
 		return false
 	}
-	rests := m.Evidence != nil && l.now >= m.restsSince+aSecond/2
+	rests := m.Evidence != nil && l.now >= m.asleepSince+aSecond/2
 	return l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
 }
 

@@ -108,14 +108,14 @@ func (l *Ledger) observe(s *proc.Snapshot) {
 // record of a signalled process stays while one below it has a record, and always if it was in the first snapshot.
 func (l *Ledger) forget() {
 	for _, m := range l.records {
-		for up := m.parent; up != nil && up.below != l.snapshots; up = up.parent {
-			up.below = l.snapshots
+		for up := m.parent; up != nil && up.lastWithBelow != l.snapshots; up = up.parent {
+			up.lastWithBelow = l.snapshots
 		}
 	}
 	groups := make(map[int]bool)
 	for id, m := range l.records {
 		_, listed := l.shown.Process(m.PID)
-		gone := m.sent == nil || m.first > 1 && m.below != l.snapshots && (m.exit != nil || !listed)
+		gone := m.sent == nil || m.first > 1 && m.lastWithBelow != l.snapshots && (m.exit != nil || !listed)
 		switch {
 		case m.last == l.snapshots-1 && m.parent != nil:
 			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
@@ -145,7 +145,7 @@ func (l *Ledger) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	}
 	l.records[p.ID] = m
 	if m.first == 0 {
-		m.first, m.slept, m.ignored = l.snapshots, p.Call, ^signals.Set(0)
+		m.first, m.firstCall, m.ignored = l.snapshots, p.Call, ^signals.Set(0)
 	}
 	before := m.Process
 	m.Process, m.last = *p, l.snapshots
@@ -157,10 +157,10 @@ func (l *Ledger) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	m.handled |= p.Handled | p.Awaited
 	m.ignored &= p.Ignored &^ p.Awaited
 	if !p.SleptSince(&before) {
-		m.restsSince = l.now
+		m.asleepSince = l.now
 	}
 	if m.Untouched {
-		m.rested = l.snapshots
+		m.lastUntouched = l.snapshots
 	}
 	switch {
 	case l.shown.HasWriters(m.PID):

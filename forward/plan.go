@@ -25,13 +25,13 @@ type step struct {
 	Plan
 	roots    string                // why this step signals the roots of the stop; "" if it does not
 	draining int                   // how many living processes drain
-	passing  map[*record]*deafness // by process: the deafness because of which its children are signalled
+	deaf     map[*record]*deafness // by process: the deafness because of which its children are signalled
 }
 
 // Plan plans a request. The snapshot comes from proc.Reader.Tree. It is nil if /proc could not be read, or need not be
 // (NeedsTree). The ledger notes final decisions now, and a delivery after it was made (Sent).
 func (l *Ledger) Plan(r Request, shown *proc.Snapshot) Plan {
-	s := &step{Ledger: l, Request: r, passing: make(map[*record]*deafness)}
+	s := &step{Ledger: l, Request: r, deaf: make(map[*record]*deafness)}
 	switch r.Purpose {
 	case Stop:
 		s.planStop(shown)
@@ -144,7 +144,7 @@ func (s *step) judge() {
 			s.carryOut(m, s.decide(m))
 		}
 		if s.roots == "" && s.Mode != ModeNone {
-			s.passDown(m)
+			s.noteDeaf(m)
 		}
 	}
 }
@@ -161,24 +161,24 @@ func (s *step) carryOut(m *record, v verdict) {
 	m.verdict = v
 }
 
-// passDown notes which children of a process are signalled because that one, or the one above it, is deaf.
-func (s *step) passDown(m *record) {
-	own, above := s.deafness(m), s.passedTo(m)
+// noteDeaf notes which children of a process are signalled because that one, or the one above it, is deaf.
+func (s *step) noteDeaf(m *record) {
+	own, above := s.deafness(m), s.deafAbove(m)
 	switch {
 	case own != nil:
-		s.passing[m] = own
+		s.deaf[m] = own
 		// A child without a handler may end within moments, and is given a second.
 		if child := own.to; child != nil && m.sent != nil && (child[0].Handles(m.sent.signal) || s.now >= m.sent.tick+aSecond) {
 			s.BlockedTraps = append(s.BlockedTraps, BlockedTrap{m.Process, *child[0]})
 		}
 	case above != nil && m.sent == nil && !s.shown.HasWriters(m.PID) && !s.actsUpon(m):
-		s.passing[m] = &deafness{why: above.why, certain: above.certain}
+		s.deaf[m] = &deafness{why: above.why, certain: above.certain}
 	}
 }
 
-// passedTo is the deafness above m because of which m is signalled if it handles the signal; nil for none.
-func (s *step) passedTo(m *record) *deafness {
-	d := s.passing[s.living[m.PPID]]
+// deafAbove is the deafness above m because of which m is signalled if it handles the signal; nil for none.
+func (s *step) deafAbove(m *record) *deafness {
+	d := s.deaf[s.living[m.PPID]]
 	if d != nil && d.to != nil && !slices.ContainsFunc(d.to, func(p *proc.Process) bool { return p.PID == m.PID }) {
 		return nil
 	}

@@ -149,7 +149,7 @@ func (l *Ledger) whyCertain(m *record) string {
 // a deaf process, and is surely not signalled yet: it is untouched, or the deafness is certain. A process without a
 // handler would only die of the signal.
 func (s *step) decideBelow(m *record) (fate, reason) {
-	if d := s.passedTo(m); d != nil && s.actsUpon(m) && (m.Untouched || d.certain && !s.groupMayHave(m)) {
+	if d := s.deafAbove(m); d != nil && s.actsUpon(m) && (m.Untouched || d.certain && !s.groupMayHave(m)) {
 		return due, d.why
 	}
 	return s.leaveTo(m, cmp.Or(m.notified(), m.parent))
@@ -212,7 +212,7 @@ func (s *step) isSeenTo(m *record) bool {
 		case s.isDue(up):
 			return true
 		case up.sent == nil || s.now >= up.sent.tick+2*aSecond:
-		case s.now < up.sent.tick+actsAfter, m.rested == up.sent.snapshot: // it rested until then
+		case s.now < up.sent.tick+actsAfter, m.lastUntouched == up.sent.snapshot: // it rested until then
 			return true
 		}
 	}
