@@ -1,0 +1,173 @@
+package forward
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/program"
+	"drainit/internal/signals"
+)
+
+// waitingLines are the lines of the last plan about what was not signalled.
+func (l *played) waitingLines() (all []string) {
+	for _, w := range l.plan.Waiting {
+		all = append(all, fmt.Sprint(w.Processes, " ", w.Rule))
+	}
+	return all
+}
+
+func wantWaiting(t *testing.T, l *played, want ...string) {
+	t.Helper()
+	if got := l.waitingLines(); !slices.Equal(got, want) {
+		t.Errorf("waiting: %q, want %q", got, want)
+	}
+}
+
+// What is certain is not late, whenever it is seen.
+func TestWhatIsCertainHasItsReasonInACall(t *testing.T) {
+	l := stopping(t, kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10})...)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	all := l.deliveries(term(LastCall), proc.New(kinfolk(kin{"app", 11, 1})))
+	if len(all) != 1 || all[0].Late || !strings.HasPrefix(all[0].Rule, "its parent dash[10]") {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A process that may have had the signal while it ignored that is not certain later.
+func TestUndecidedStaysSo(t *testing.T) {
+	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"ignores", 11, 10})...)
+	l.Exited(10, 0)
+	wantSent(t, "it ignores the signal", orphans(l, kindly("ignores", 11, 1)))
+	wantWaiting(t, l, "[ignores[11]] may have been signalled by app[10], which has gone")
+	wantSent(t, "it would die of it", orphans(l, kindly("dies", 11, 1)))
+	wantWaiting(t, l)
+}
+
+// What cleans up and ignores the signal passes nothing on to what it has started.
+func TestBelowWhatCleansUp(t *testing.T) {
+	worker, cleanup, job := kindly("app", 10, 1), kindly("ignores", 11, 10), kindly("app", 12, 11)
+	cleanup.Start, job.Start = 2000, 2000
+	l := stopping(t, worker)
+	wantSent(t, "while the worker lives", later(l, 10, []proc.Process{worker, cleanup, job}, details{}))
+	l.Exited(10, 0)
+	cleanup.PPID = drainitPID
+	untouched := details{Untouched: map[proc.ID]bool{job.ID: true}}
+	wantSent(t, "it cleans up", later(l, 20, []proc.Process{cleanup, job}, untouched), 12)
+}
+
+// A process whose parent no snapshot showed cleans up if one of its session handled the signal.
+func TestSessionOfWhatCleansUp(t *testing.T) {
+	for sid, want := range map[int]string{
+		10: "[app[20]] it cleans up",
+		20: "[app[20]] may have been signalled by its parent, which has gone",
+	} {
+		l := stopping(t, kindly("app", 10, 1))
+		l.Exited(10, 0)
+		p := kindly("app", 20, 1)
+		p.Start, p.SID = 2000, sid
+		wantSent(t, "an orphan", orphans(l, p))
+		wantWaiting(t, l, want)
+	}
+}
+
+// A stop command of a trap may have asked it to stop: half a second of sleep shows that it does not.
+func TestWhatSleepsIsNotStopping(t *testing.T) {
+	for switches, want := range map[uint64][]int{7: {11}, 8: nil} {
+		l := stopping(t, kinfolk(kin{"bash", 10, 1}, kin{"dies", 11, 10})...)
+		l.Exited(10, 0)
+		p := kindly("dies", 11, 1)
+		p.Evidence = []proc.Thread{{TID: 11, Switches: 7}}
+		wantSent(t, "at once", later(l, 10, []proc.Process{p}, details{}))
+		p.Evidence = []proc.Thread{{TID: 11, Switches: switches}}
+		wantSent(t, "after 0.4 s", later(l, 50, []proc.Process{p}, details{}))
+		wantSent(t, fmt.Sprint(switches, " switches, after 0.5 s"), later(l, 61, []proc.Process{p}, details{}), want...)
+	}
+}
+
+// Where the platform signals each process, drainit signals in the calls alone, and what that has missed.
+func TestWhatThePlatformHasMissed(t *testing.T) {
+	request := func(p Purpose) Request {
+		r := term(p)
+		r.Mode = ModeNone
+		return r
+	}
+	worker, slept, dies, later := kindly("app", 10, 1), kindly("app", 11, 10), kindly("dies", 12, 10), kindly("app", 13, 10)
+	l := newPlayed()
+	wantSent(t, "the stop", sentAll(l, l.deliveries(request(Stop), proc.New([]proc.Process{worker, slept, dies}))))
+	d := details{Untouched: untouched(11, 12)}
+	shown := []proc.Process{worker, slept, dies, later}
+	wantSent(t, "after it", sentAll(l, l.deliveries(request(Orphans), with(shown, d))))
+	wantWaiting(t, l, "[app[10] app[11] dies[12] app[13]] the platform signals each process (--forward none)")
+	all := l.deliveries(request(LastCall), with(shown, d))
+	wantSent(t, "in the last call", sentAll(l, all), 11, 13)
+	for _, delivery := range all {
+		if !delivery.Late || delivery.Rule != "the platform has not signalled it" {
+			t.Errorf("%+v", delivery)
+		}
+	}
+}
+
+// Below a deaf process one that was signalled and has children may have signalled its group.
+func TestGroupBelowADeafProcess(t *testing.T) {
+	for group, want := range map[int][]int{10: nil, 13: {13}} {
+		shown := kinfolk(kin{"ignores", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 11})
+		l := stopping(t, shown...)
+		wantSent(t, "the first", later(l, 10, shown, details{}), 11)
+		another := kindly("app", 13, 10)
+		another.PGID = group
+		wantSent(t, fmt.Sprint("one of group ", group), later(l, 20, append(shown, another), details{}), want...)
+	}
+}
+
+// The reason says what a process waits for, and what the signal would do to it.
+func TestWhyOneBelowAnotherWaits(t *testing.T) {
+	shown := kinfolk(kin{"app", 10, 1}, kin{"dies", 11, 10}, kin{"ignores", 12, 10}, kin{"app", 13, 10}, kin{"app", 14, 10})
+	l := stopping(t, shown...)
+	wantSent(t, "the others", later(l, 10, shown, details{Writers: map[int][]int{13: {99}, 14: {14, 13}}}))
+	wantWaiting(t, l,
+		"[dies[11]] not while app[10] lives: it would only die of the signal",
+		"[ignores[12]] not while app[10] lives: it does not act upon the signal",
+		"[app[13]] waits until its writer has ended",
+		"[app[14]] waits until its writer app[13] has ended")
+}
+
+// A call leaves a reader to its writer.
+func TestAReaderIsNotCalled(t *testing.T) {
+	shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+	l := stopping(t, shown...)
+	l.Exited(10, 0)
+	shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+	wantSent(t, "in the last call", sentAll(l, l.deliveries(term(LastCall), with(shown, details{Writers: map[int][]int{12: {11}}}))), 11)
+}
+
+// A shell is sent a signal in place of TERM only by its own trap, and a launcher never.
+func TestWhatIsSentInPlaceOfTERM(t *testing.T) {
+	both := signals.SetOf(unix.SIGQUIT, unix.SIGTERM, unix.SIGINT)
+	for _, tt := range []struct {
+		kind    string
+		deliver unix.Signal
+		handled signals.Set
+		want    unix.Signal
+	}{
+		{"app", unix.SIGQUIT, both, unix.SIGQUIT},
+		{"app", unix.SIGQUIT, 0, unix.SIGQUIT}, // the worker
+		{"bash", unix.SIGQUIT, both, unix.SIGQUIT},
+		{"bash", unix.SIGQUIT, termSet, unix.SIGTERM},
+		{"bash", unix.SIGINT, both, unix.SIGTERM},
+		{"npm with its handler", unix.SIGQUIT, both, unix.SIGTERM},
+	} {
+		p := kindly(tt.kind, 10, 1)
+		p.Handled = tt.handled
+		r := term(Stop)
+		r.Signal = tt.deliver
+		l := newPlayed()
+		if all := l.deliveries(r, proc.New([]proc.Process{p})); len(all) != 1 || all[0].Signal != tt.want {
+			t.Errorf("%s on %v, kind %v: %+v", tt.kind, tt.deliver, program.Of(&p), all)
+		}
+	}
+}
