@@ -55,7 +55,7 @@ func foresee(self int, r Request, first, s *proc.Snapshot, idle bool) map[proc.I
 		}
 		for _, w := range plan.Waiting {
 			for _, p := range w.Processes {
-				if r.Purpose == Orphans {
+				if r.Purpose <= Orphans {
 					all[p.ID] = Foreseen{Rule: w.Rule, Left: l.living[p.PID].fate == left}
 				}
 			}
