@@ -11,7 +11,7 @@ import (
 
 func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
 	l := newPlayed()
-	quiet := Request{Purpose: Quiet, Signal: unix.SIGTSTP, Worker: Worker{PID: 10}}
+	quiet := Request{Purpose: Quiet, Signal: unix.SIGTSTP}
 	want := func(when, want string) {
 		t.Helper()
 		all := l.deliveries(quiet, machine(false))
@@ -37,8 +37,9 @@ func TestWhichGroupIsTheWorkers(t *testing.T) {
 		9:  "group 10 TERM child stop",
 	} {
 		shown := []proc.Process{shownAs("app", 10, drainitPID, group, 0), shownAs("io", 11, 10, group, 0)}
-		r := Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: ModeGroup, Worker: Worker{PID: 10, PGID: 7}}
-		if got := describe(newPlayed().deliveries(r, proc.New(shown))); got != want {
+		r, l := Request{Purpose: Stop, Signal: unix.SIGTERM, Mode: ModeGroup}, newPlayed()
+		l.pgid = 7
+		if got := describe(l.deliveries(r, proc.New(shown))); got != want {
 			t.Errorf("group %d: %q, want %q", group, got, want)
 		}
 	}
@@ -47,7 +48,8 @@ func TestWhichGroupIsTheWorkers(t *testing.T) {
 // Without /proc the kernel is asked to signal all, which must not be done twice.
 func TestTheNamespaceIsSignalledOnce(t *testing.T) {
 	l := newPlayed()
-	r := Request{Purpose: Orphans, Signal: unix.SIGTERM, Worker: Worker{PID: 10, Gone: true}}
+	l.Exited(10, 0)
+	r := Request{Purpose: Orphans, Signal: unix.SIGTERM}
 	for i, want := range []string{"namespace TERM", "", ""} {
 		if got := describe(l.deliveries(r, nil)); got != want {
 			t.Errorf("snapshot %d: %q, want %q", i, got, want)

@@ -29,7 +29,6 @@ type drill struct {
 	sig       unix.Signal
 	w         *world
 	l         *played
-	worker    Worker
 	names     map[string]*fake
 	sent      []Delivery
 	successor string
@@ -41,9 +40,8 @@ func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
 	first := d.plant(nil, worker)
 	d.plant(nil, others)
 	d.w.tick += 100
-	d.worker.Gone = len(first) == 0
-	if !d.worker.Gone {
-		d.worker.PID = first[0].PID
+	if d.l.gone = len(first) == 0; !d.l.gone {
+		d.l.Started(first[0].PID)
 	}
 	d.plan(Stop)
 	return d
@@ -52,7 +50,7 @@ func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
 // plan takes a snapshot and makes the deliveries that follow from it. The script must
 // know of them.
 func (d *drill) plan(purpose Purpose) {
-	deliveries := d.l.deliveries(Request{Purpose: purpose, Signal: d.sig, Worker: d.worker, Tick: d.w.tick}, d.w.snapshot())
+	deliveries := d.l.deliveries(Request{Purpose: purpose, Signal: d.sig, Tick: d.w.tick}, d.w.snapshot())
 	for _, s := range deliveries {
 		d.l.Sent(s, d.w.tick)
 	}
@@ -178,9 +176,6 @@ func (d *drill) end(p *fake, by unix.Signal) {
 	if p.parent == nil {
 		d.l.Exited(p.PID, unix.WaitStatus(by))
 	}
-	if p.PID == d.worker.PID {
-		d.worker.Gone = true
-	}
 }
 
 // observe is one snapshot of drainit's and what follows from it.
@@ -188,7 +183,6 @@ func (d *drill) observe(purpose Purpose) {
 	d.plan(purpose)
 	if p := d.l.plan.Successor; p != nil {
 		d.successor = d.w.procs[p.PID].name
-		d.worker = Worker{PID: p.PID}
 	}
 }
 

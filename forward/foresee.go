@@ -18,13 +18,13 @@ type Foreseen struct {
 	Left   bool        // it is left to another, and has its turn at once if that one ends and passes nothing on
 }
 
-// Foresee plays a stop of a snapshot. A process without a handler dies of the signal at once, all others live
+// Foresee plays a stop of a snapshot, for a ledger that has none yet. A process without a handler dies of the signal at once, all others live
 // on. Foresee plays the stop as if all processes slept, and as if none did, whatever they do now: a process that is
 // signalled now in the first play alone is not certain.
 // The stop begins at the first snapshot, and goes on with the second, which was taken moments later: what has changed
 // in between shows that a shell does not wait.
-func Foresee(self int, r Request, first, s *proc.Snapshot) map[proc.ID]Foreseen {
-	all, busy := foresee(self, r, first, s, true), foresee(self, r, first, s, false)
+func (l *Ledger) Foresee(r Request, first, s *proc.Snapshot) map[proc.ID]Foreseen {
+	all, busy := l.foresee(r, first, s, true), l.foresee(r, first, s, false)
 	for id, f := range all {
 		if f.Now {
 			f.Else, f.Advice = busy[id].Else, busy[id].Advice
@@ -37,8 +37,9 @@ func Foresee(self int, r Request, first, s *proc.Snapshot) map[proc.ID]Foreseen 
 	return all
 }
 
-func foresee(self int, r Request, first, s *proc.Snapshot, idle bool) map[proc.ID]Foreseen {
-	l, all := NewLedger(self), make(map[proc.ID]Foreseen)
+func (l *Ledger) foresee(r Request, first, s *proc.Snapshot, idle bool) map[proc.ID]Foreseen {
+	self, all := l.self, make(map[proc.ID]Foreseen)
+	l = &Ledger{self: self, leader: l.leader}
 	shown := first.After(self, func(p *proc.Process) bool { p.Untouched = idle; return false })
 	for r.Purpose = Stop; r.Purpose <= FinalCall; r.Tick += aSecond {
 		plan := l.Plan(r, shown)

@@ -27,8 +27,8 @@ func (w *walk) checkForeseen() {
 // foresee is what is foreseen of a family, by member.
 func (f family) foresee(k kind) (all []Foreseen) {
 	all = make([]Foreseen, len(f))
-	r := Request{Signal: unix.SIGTERM, Worker: Worker{PID: firstPID}, Tick: 1000}
-	for id, foreseen := range Foresee(drainitPID, r, f.snapshot(k), f.snapshot(k)) {
+	r := Request{Signal: unix.SIGTERM, Tick: 1000}
+	for id, foreseen := range newPlayed().Foresee(r, f.snapshot(k), f.snapshot(k)) {
 		all[id.PID-firstPID] = foreseen
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 // drainit ended, and the snapshots of a stop. By it drainit sends no process a stop signal twice.
 type Ledger struct {
 	self    int                      // drainit's pid
+	leader                           // the worker as drainit waits for it
 	Quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
 
 	early *sent // how the worker was signalled before there was a snapshot
@@ -28,6 +29,14 @@ type Ledger struct {
 	broadcast bool         // the whole PID namespace was signalled
 	deferred  uint8        // how often the choice of a successor was put off
 	forgotten
+}
+
+// leader has the facts about the worker that no snapshot shows.
+type leader struct {
+	pid        int
+	pgid       int  // the process group that the first worker was given
+	gone       bool // it has been waited for
+	daemonizes bool // the processes that it leaves do its work
 }
 
 // look is what a snapshot shows.
@@ -50,10 +59,14 @@ type forgotten struct {
 	groupsHad map[int]bool // by PGID, whether one may have signalled the group
 }
 
-// NewLedger returns an empty history for a drainit with this pid.
-func NewLedger(self int) *Ledger {
-	return &Ledger{self: self, Quieted: make(map[proc.ID]proc.Process)}
+// NewLedger returns an empty history for a drainit with this pid. daemonizes says that the processes that the worker
+// leaves do its work.
+func NewLedger(self int, daemonizes bool) *Ledger {
+	return &Ledger{self: self, leader: leader{daemonizes: daemonizes}, Quieted: make(map[proc.ID]proc.Process)}
 }
+
+// Started notes the worker, which leads a process group of its own.
+func (l *Ledger) Started(pid int) { l.pid, l.pgid = pid, pid }
 
 // begin begins the history of a stop with its first snapshot. The roots are the worker, or all children
 // of drainit where it has gone. Other children wait for the worker.
@@ -61,8 +74,8 @@ func (s *step) begin(shown *proc.Snapshot) {
 	l, r := s.Ledger, s.Request
 	l.Start, l.deliver, l.now = shown, r.Signal, r.Tick
 	l.records, l.groupsHad = make(map[proc.ID]*record), make(map[int]bool)
-	if !r.Worker.Gone {
-		l.worker = &record{Process: l.toWorker(r, shown).Process, origin: root}
+	if !l.gone {
+		l.worker = &record{Process: l.toWorker(r.Signal, shown).Process, origin: root}
 		l.records[l.worker.ID] = l.worker
 	}
 	l.observe(shown)
@@ -71,9 +84,9 @@ func (s *step) begin(shown *proc.Snapshot) {
 	}
 	for _, m := range l.children() {
 		switch {
-		case r.Worker.Gone && !r.Worker.Daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
+		case l.gone && !l.daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
 			m.reads, s.Holding = true, true // a process that has gone wrote to it, or one that lives does
-		case r.Worker.Gone:
+		case l.gone:
 			m.origin = root
 		case m != l.worker:
 			m.origin = beforeStop
@@ -204,6 +217,7 @@ func (l *Ledger) children() (all []*record) {
 // Exited notes how a child of drainit ended. The last snapshot may lack the child, because it was dead by then
 // and not waited for.
 func (l *Ledger) Exited(pid int, status unix.WaitStatus) {
+	l.gone = l.gone || pid == l.pid
 	m := l.living[pid]
 	if m == nil {
 		for _, dead := range l.records { // the youngest, if the pid was recycled

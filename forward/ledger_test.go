@@ -29,9 +29,9 @@ func below(pid, ppid int, start uint64) proc.Process {
 	}
 }
 
-// term is a request of a stop by TERM whose worker is pid 10.
+// term is a request of a stop by TERM.
 func term(purpose Purpose) Request {
-	return Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: Worker{PID: 10}}
+	return Request{Purpose: purpose, Signal: unix.SIGTERM}
 }
 
 // orphans plans what follows from a snapshot, and notes that it was done.

@@ -26,7 +26,7 @@ func (s *step) planQuiet(shown *proc.Snapshot) {
 func (s *step) planResume() {
 	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
 	for _, p := range slices.SortedFunc(maps.Values(s.Quieted), byPID) {
-		s.add(Delivery{Process: p, Signal: s.Signal, Child: p.PID == s.Worker.PID && !s.Worker.Gone})
+		s.add(Delivery{Process: p, Signal: s.Signal, Child: p.PID == s.pid && !s.gone})
 	}
 }
 
@@ -36,10 +36,10 @@ func (s *step) planResume() {
 func (s *step) planOther(shown *proc.Snapshot) {
 	r := s.Request
 	stops := signals.StopsByDefault(r.Signal)
-	switch worker := s.toWorker(r, shown); {
-	case r.Worker.Gone && !r.Worker.Daemonizes:
-	case stops || r.Worker.Gone || r.Mode == ModeAuto:
-		for _, root := range s.workers(r, shown) {
+	switch worker := s.toWorker(r.Signal, shown); {
+	case s.gone && !s.daemonizes:
+	case stops || s.gone || r.Mode == ModeAuto:
+		for _, root := range s.workers(shown) {
 			to, why := nearest(r, shown, root), "the first that handles it"
 			if len(to) == 0 && !stops {
 				to, why = []proc.Process{root}, "no process handles it"
@@ -73,9 +73,9 @@ func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bo
 }
 
 // workers are the worker, or what a worker that has gone left.
-func (l *Ledger) workers(r Request, s *proc.Snapshot) []proc.Process {
-	if !r.Worker.Gone {
-		return []proc.Process{l.toWorker(r, s).Process}
+func (l *Ledger) workers(s *proc.Snapshot) []proc.Process {
+	if !l.gone {
+		return []proc.Process{l.toWorker(0, s).Process}
 	}
 	return copies(s.Children(l.self))
 }
@@ -90,7 +90,7 @@ func copies(these []*proc.Process) (all []proc.Process) {
 // Handlers returns the first processes that handle a signal on each way down from the worker. If the worker has
 // gone, the ways begin at the processes that it left.
 func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
-	for _, root := range l.workers(r, s) {
+	for _, root := range l.workers(s) {
 		all = append(all, nearest(r, s, root)...)
 	}
 	return all

@@ -51,9 +51,9 @@ func (l *Ledger) Plan(r Request, shown *proc.Snapshot) Plan {
 func (l *Ledger) NeedsTree(r Request) bool {
 	switch {
 	case r.Purpose.OfStop():
-		return r.Mode != ModeWorker || r.Purpose == Stop && r.Worker.Gone
-	case r.Purpose == PassThrough && r.Worker.Gone:
-		return r.Worker.Daemonizes
+		return r.Mode != ModeWorker || r.Purpose == Stop && l.gone
+	case r.Purpose == PassThrough && l.gone:
+		return l.daemonizes
 	case r.Purpose == PassThrough:
 		return r.Mode != ModeWorker || signals.StopsByDefault(r.Signal)
 	}
@@ -63,16 +63,16 @@ func (l *Ledger) NeedsTree(r Request) bool {
 // planStop is for the first stop signal: the worker alone, unless a mode says otherwise.
 // A prefork master must be signalled alone, and relays would make it two signals.
 func (s *step) planStop(shown *proc.Snapshot) {
-	worker := s.toWorker(s.Request, shown)
+	worker := s.toWorker(s.Signal, shown)
 	worker.Stop, worker.Rule = true, "the worker"
 	if s.Mode == ModeGroup {
 		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
 	}
 	switch {
-	case shown == nil && (s.Mode == ModeNone || s.Worker.Gone): // its pid and its group may be another's by now
+	case shown == nil && (s.Mode == ModeNone || s.gone): // its pid and its group may be another's by now
 	case s.Mode == ModeNone:
 		s.begin(shown)
-	case s.Worker.Gone:
+	case s.gone:
 		s.beginWithRoots(shown, "left by a worker that has daemonized")
 	case s.Mode == ModeWorker || shown == nil:
 		s.add(worker)
@@ -86,24 +86,24 @@ func (s *step) planStop(shown *proc.Snapshot) {
 }
 
 // toWorker is a delivery to the worker, as a snapshot shows it.
-func (l *Ledger) toWorker(r Request, shown *proc.Snapshot) Delivery {
-	p, ok := shown.Process(r.Worker.PID)
+func (l *Ledger) toWorker(sig unix.Signal, shown *proc.Snapshot) Delivery {
+	p, ok := shown.Process(l.pid)
 	if !ok {
-		p = proc.Process{ID: proc.ID{PID: r.Worker.PID}, PPID: l.self}
+		p = proc.Process{ID: proc.ID{PID: l.pid}, PPID: l.self}
 	}
-	group := r.Worker.PID
-	if p.PGID == r.Worker.PGID { // a successor may be in the first worker's
+	group := l.pid
+	if p.PGID == l.pgid { // a successor may be in the first worker's
 		group = p.PGID
 	}
-	return Delivery{Process: p, PGID: group, Signal: r.Signal, Child: true}
+	return Delivery{Process: p, PGID: group, Signal: sig, Child: true}
 }
 
 // planOrphans is for the steps after the first. Without /proc, a worker that lives may signal the others;
 // the processes that it leaves when it goes are known to the kernel alone.
 func (s *step) planOrphans(shown *proc.Snapshot) {
-	switch gone := s.Worker.Gone; {
+	switch {
 	case s.Mode == ModeWorker:
-	case shown == nil && gone && !s.broadcast && s.Mode != ModeNone:
+	case shown == nil && s.gone && !s.broadcast && s.Mode != ModeNone:
 		s.broadcast = true
 		s.add(Delivery{Target: ToNamespace, Signal: unix.SIGTERM})
 	case shown == nil:
@@ -117,7 +117,7 @@ func (s *step) planOrphans(shown *proc.Snapshot) {
 	case s.Mode == ModeNone: // the stop began when /proc could not be read, or the worker exited by itself
 		s.begin(shown)
 		s.judge()
-	case gone:
+	case s.gone:
 		s.beginWithRoots(shown, "the worker exited by itself")
 	default:
 		s.begin(shown)

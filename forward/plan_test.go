@@ -132,13 +132,13 @@ func (s situation) plan() []Delivery {
 	if !s.seen {
 		return l.deliveries(r, nil)
 	}
-	return l.deliveries(r, machine(r.Worker.Gone))
+	return l.deliveries(r, machine(l.gone))
 }
 
 // before makes a ledger with what was before the situation, and the request.
 func (s situation) before() (*played, Request) {
 	l, r := newPlayed(), purposes[s.purpose]
-	r.Mode, r.Worker = s.mode, Worker{PID: 10, PGID: 10, Daemonizes: s.worker == "daemonized"}
+	r.Mode, l.daemonizes = s.mode, s.worker == "daemonized"
 	switch s.purpose {
 	case "orphans", "last call":
 		begin := r
@@ -151,7 +151,7 @@ func (s situation) before() (*played, Request) {
 			l.Quieted[p.ID] = p
 		}
 	}
-	if r.Worker.Gone = s.worker != "alive"; r.Worker.Gone {
+	if s.worker != "alive" {
 		l.Exited(10, 0)
 	}
 	return l, r
@@ -214,7 +214,12 @@ type played struct {
 	plan Plan
 }
 
-func newPlayed() *played { return &played{Ledger: NewLedger(drainitPID)} }
+// newPlayed has a worker with pid 10.
+func newPlayed() *played {
+	l := &played{Ledger: NewLedger(drainitPID, false)}
+	l.Started(10)
+	return l
+}
 
 func (l *played) deliveries(r Request, s *proc.Snapshot) []Delivery {
 	l.plan = l.Plan(r, s)

@@ -51,16 +51,7 @@ type Request struct {
 	Purpose Purpose
 	Signal  unix.Signal // after the rewrite
 	Mode    Mode
-	Worker  Worker
 	Tick    uint64 // the time of a step of a stop, from proc.Ticks
-}
-
-// Worker has the facts about the worker that no snapshot shows.
-type Worker struct {
-	PID        int
-	PGID       int  // the process group that the first worker was given
-	Gone       bool // it has been waited for
-	Daemonizes bool // the processes that it leaves do its work
 }
 
 // Target is the receiver of a delivery.

@@ -107,7 +107,7 @@ func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
 	for above, want := range map[string][]int{"app": nil, "bash": {12}} {
 		worker, once, app := kindly("dies", 10, 1), kindly(above, 11, 10), kindly("app", 12, 11)
 		once.Handled, app.Handled = set, set
-		r := Request{Purpose: Stop, Signal: unix.SIGINT, Worker: Worker{PID: 10}}
+		r := Request{Purpose: Stop, Signal: unix.SIGINT}
 		l := newPlayed()
 		wantSent(t, "the stop, "+above, sentAll(l, l.deliveries(r, proc.New([]proc.Process{worker, once, app}))), 10)
 		once.Handled, r.Purpose = 0, LastCall
@@ -129,14 +129,14 @@ func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 // daemonized left, one that reads a pipe of another waits for that.
 func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
 	shown := with(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1}), details{Writers: map[int][]int{10: {11}}})
-	plan := func(r Request) []int {
+	plan := func(worker leader) []int {
+		r := term(Stop)
 		l := newPlayed()
+		l.leader = worker
 		return sentAll(l, l.deliveries(r, shown))
 	}
-	r := term(Stop)
-	wantSent(t, "the worker reads", plan(r), 10)
-	r.Worker = Worker{PID: 9, Gone: true, Daemonizes: true}
-	wantSent(t, "the worker has gone", plan(r), 11)
+	wantSent(t, "the worker reads", plan(leader{pid: 10}), 10)
+	wantSent(t, "the worker has gone", plan(leader{pid: 9, gone: true, daemonizes: true}), 11)
 }
 
 // A reader ends by itself when its input has: it is signalled after its writer only if it is untouched,
@@ -200,11 +200,12 @@ func TestWhatHadAHandlerIsNotDeaf(t *testing.T) {
 // Its writer is not known: it may have gone, too. A socket is what Node gives a child that reads nothing.
 func TestAReaderIsLeftByAWorkerThatExitsByItself(t *testing.T) {
 	gone := func(p Purpose) Request {
-		return Request{Purpose: p, Signal: unix.SIGTERM, Worker: Worker{PID: 10, Gone: true}, Tick: 1001}
+		return Request{Purpose: p, Signal: unix.SIGTERM, Tick: 1001}
 	}
 	reads, socket, rests, none := below(11, drainitPID, 100), below(12, drainitPID, 100), below(13, drainitPID, 100), below(14, drainitPID, 100)
 	reads.Reads, socket.Reads, rests.Reads = proc.File{Inode: 1}, proc.File{Inode: 2, Socket: true}, proc.File{Inode: 3}
 	l := newPlayed()
+	l.Exited(10, 0)
 	all := func() *proc.Snapshot { return proc.New([]proc.Process{reads, socket, rests, none}) }
 	wantSent(t, "at once", sentAll(l, l.deliveries(gone(Orphans), all())), 12, 14)
 	rests.Untouched = true
@@ -229,7 +230,7 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 	shell := untold(10, drainitPID)
 	shell.Comm, shell.Exe = "bash", "bash"
 	l := newPlayed()
-	if d := l.deliveries(Request{Purpose: Stop, Signal: unix.SIGQUIT, Worker: Worker{PID: 10}}, proc.New([]proc.Process{shell})); len(d) != 1 || d[0].Signal != unix.SIGTERM {
+	if d := l.deliveries(Request{Purpose: Stop, Signal: unix.SIGQUIT}, proc.New([]proc.Process{shell})); len(d) != 1 || d[0].Signal != unix.SIGTERM {
 		t.Errorf("a shell on QUIT: %+v", d)
 	}
 }
@@ -238,7 +239,7 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 // signalled, too.
 func afterTheShell(below ...kin) *played {
 	l, r := newPlayed(), term(Stop)
-	r.Mode, r.Worker.PGID = ModeGroup, 10
+	r.Mode = ModeGroup
 	sentAll(l, l.deliveries(r, proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	return l

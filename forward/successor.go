@@ -42,6 +42,7 @@ func (l *Ledger) promoteSuccessor(now bool) (last *Successor) {
 			return last
 		}
 		m := these[0]
+		l.pid, l.gone = m.PID, m.exit != nil
 		l.worker, last = m, &Successor{Process: m.Process, Exit: m.exit}
 		if m.sent != nil {
 			last.Sent = m.sent.signal

@@ -15,7 +15,6 @@ type walk struct {
 	family
 	kind
 	l        *played
-	worker   Worker
 	tick     uint64
 	choices  []int   // what happens next, by the number of the option
 	options  []int   // how many there were, each time
@@ -38,7 +37,7 @@ type kind struct {
 // plan takes a snapshot and does what follows from it; any is whether that is something.
 func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	w.tick += after
-	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Worker: w.worker, Tick: w.tick}
+	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Tick: w.tick}
 	all := w.l.deliveries(r, w.snapshot(w.kind))
 	var fresh []int // a plan is carried out before what it signals can do anything
 	for _, d := range all {
@@ -61,9 +60,6 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	}
 	for _, i := range fresh {
 		w.pass(i)
-	}
-	if p := w.l.plan.Successor; p != nil {
-		w.worker = Worker{PID: p.PID}
 	}
 	return len(all) > 0
 }
@@ -129,7 +125,6 @@ func (w *walk) die(i int) {
 	} else {
 		w.l.Died(firstPID + i)
 	}
-	w.worker.Gone = w.worker.Gone || w.worker.PID == firstPID+i
 }
 
 func (w *walk) call(step Purpose) {
@@ -156,7 +151,7 @@ func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 	}
 	cases, foreseen := make(map[finding]bool), f.foresee(k)
 	for choices := []int(nil); ; {
-		w := &walk{t: t, family: slices.Clone(f), kind: k, l: newPlayed(), worker: Worker{PID: firstPID}, tick: 1000, step: Orphans,
+		w := &walk{t: t, family: slices.Clone(f), kind: k, l: newPlayed(), tick: 1000, step: Orphans,
 			choices: choices, cases: cases, foreseen: foreseen}
 		w.play()
 		w.check()

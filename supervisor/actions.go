@@ -18,7 +18,7 @@ import (
 
 // request is the request to package forward for a signal that came now, 0 if the worker exited by itself.
 func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
-	r := s.cfg.Request(p, came, forward.Worker{PID: s.worker.PID, PGID: s.worker.PGID, Gone: s.worker.Gone()}, s.sys.Ticks())
+	r := s.cfg.Request(p, came, s.sys.Ticks())
 	r.Mode = s.mode(p)
 	return r
 }
@@ -47,7 +47,7 @@ func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
 	if !s.ledger.NeedsTree(r) {
 		return nil, nil
 	}
-	if !r.Purpose.OfStop() && r.Mode != forward.ModeGroup && !r.Worker.Gone {
+	if !r.Purpose.OfStop() && r.Mode != forward.ModeGroup && !s.worker.Gone() {
 		if p, err := s.sys.Process(s.worker.PID); err == nil && p.Handles(r.Signal) {
 			s.keepName(p)
 			return proc.New([]proc.Process{p}), nil
@@ -137,7 +137,7 @@ func (s *Supervisor) mayDieOf(came unix.Signal, all *proc.Snapshot) bool {
 // read is tried again at the next snapshot.
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	if !errors.Is(why, proc.ErrNoProc) {
-		if r.Worker.Gone {
+		if s.worker.Gone() {
 			s.journal.Once(journal.LeftUnknown, why)
 		}
 		return
@@ -195,16 +195,16 @@ func (s *Supervisor) resume() {
 
 func (s *Supervisor) passThrough(came unix.Signal) {
 	r := s.request(forward.PassThrough, came)
-	if r.Signal == unix.SIGCONT && !r.Worker.Gone && s.job != nil && s.job.GroupStopped() {
+	if r.Signal == unix.SIGCONT && !s.worker.Gone() && s.job != nil && s.job.GroupStopped() {
 		_ = s.SignalGroup(unix.SIGCONT) // as the sender to a job means it
 		return
 	}
-	if r.Worker.Gone && !s.cfg.Forking {
+	if s.worker.Gone() && !s.cfg.Forking {
 		s.journal.Say(journal.Dropped, journal.Came(came), "the worker has gone")
 		return
 	}
 	all, err := s.observe(r)
-	if err != nil && r.Worker.Gone {
+	if err != nil && s.worker.Gone() {
 		s.journal.Once(journal.LeftUnknown, err)
 		return
 	}

@@ -47,9 +47,8 @@ func (c Config) Delivered(came unix.Signal) unix.Signal {
 
 // Request is the request to package forward for a signal that came, 0 if the worker exited by itself. The plan asks by
 // the same one.
-func (c Config) Request(p forward.Purpose, came unix.Signal, w forward.Worker, tick uint64) forward.Request {
-	w.Daemonizes = c.Forking
-	return forward.Request{Purpose: p, Signal: c.Delivered(came), Mode: c.Mode, Worker: w, Tick: tick}
+func (c Config) Request(p forward.Purpose, came unix.Signal, tick uint64) forward.Request {
+	return forward.Request{Purpose: p, Signal: c.Delivered(came), Mode: c.Mode, Tick: tick}
 }
 
 // Adopted is the stop signal that takes the place of one that came, where that can only be meant as the stop

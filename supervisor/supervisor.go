@@ -70,7 +70,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 			SecondStopIgnored: cfg.SecondStopIgnored, EndsWithWorker: cfg.Mode == forward.ModeWorker,
 		}),
 		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
-		ledger: forward.NewLedger(os.Getpid()),
+		ledger: forward.NewLedger(os.Getpid(), cfg.Forking),
 	}
 	if cfg.Ready == (health.Condition{}) {
 		s.public.ready.Store(isReady)
@@ -178,6 +178,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if s.cfg.Mode == forward.ModeNone { // by the platform
 		s.worker.Sent = signals.SetOf(s.cfg.stops...)
 	}
+	s.ledger.Started(pid)
 	s.job.Started(pid)
 	if err != nil {
 		s.journal.Say(journal.Unguarded, err)

@@ -30,11 +30,16 @@ func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string)
 	}
 	pid, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
 	p, ok := all.Process(pid)
-	request := cfg.Request(forward.Stop, cfg.PlatformSignal(), forward.Worker{PID: pid, PGID: pid, Gone: !ok || !p.Alive()}, proc.Ticks())
+	ledger := forward.NewLedger(d.PID, cfg.Forking)
+	ledger.Started(pid)
+	if !ok || !p.Alive() {
+		ledger.Exited(pid, 0)
+	}
+	request := cfg.Request(forward.Stop, cfg.PlatformSignal(), proc.Ticks())
 	if adopted, ok := cfg.Adopted(d.PID, cfg.PlatformSignal(), all); ok {
 		request.Signal = adopted
 	}
-	stop, quiet, plan := request.Signal, cfg.Rewrites.Apply(unix.SIGTSTP), forward.Foresee(d.PID, request, before, all)
+	stop, quiet, plan := request.Signal, cfg.Rewrites.Apply(unix.SIGTSTP), ledger.Foresee(request, before, all)
 	r.stop = stop
 	above := make(map[int]string) // the pids from the top to each
 	var hidden []proc.Process
