@@ -149,12 +149,13 @@ func (s *step) judge() {
 	}
 }
 
-// carryOut plans what is decided about a process, or notes why it waits if that is another reason than before.
+// carryOut plans what is decided about a process, or notes why it waits: if that is another reason than before, or it
+// has become an orphan.
 func (s *step) carryOut(m *record, v verdict) {
 	switch {
 	case v.fate == due || v.call:
-		s.add(Delivery{Process: m.Process, Signal: s.signalFor(m), Child: m.PPID == s.self, Rule: v.why.String(), Stop: true, Late: v.call})
-	case v.why != m.why && v.why != reason{}:
+		s.add(Delivery{Process: m.Process, Signal: s.signalFor(m), Child: v.orphan, Rule: v.why.String(), Stop: true, Late: v.call})
+	case (v.why != m.why || v.orphan && !m.orphan) && v.why != reason{}:
 		s.note(m, v)
 	}
 	s.Holding = s.Holding || v.fate == held

@@ -17,6 +17,7 @@ type verdict struct {
 	fate      fate
 	call      bool   // a call signals it now, whatever its fate is
 	why       reason // it is signalled, or is not
+	orphan    bool   // it is drainit's child: the last call may signal it
 	heldSince uint64 // the tick at which its fate was first held, 0 for never
 }
 
@@ -47,7 +48,7 @@ func (r reason) String() string { return strings.Replace(r.words, "%s", r.of.nam
 // decide decides about a process in a step of a stop, after those above it. Nothing else chooses one that the stop
 // signal goes to, but for the worker and its group by --forward worker and group, or where /proc can't be read.
 func (s *step) decide(m *record) verdict {
-	v := verdict{heldSince: m.heldSince}
+	v := verdict{orphan: m.PPID == s.self, heldSince: m.heldSince}
 	v.fate, v.why = s.decideInTime(m)
 	if words := s.calls(m); words != "" && v.fate != due { // rule 9
 		v.call, v.why = true, reason{words: words}

@@ -171,3 +171,20 @@ func TestWhatIsSentInPlaceOfTERM(t *testing.T) {
 		}
 	}
 }
+
+// The last call may signal an orphan, which the final call alone did before: its line is written anew.
+func TestWhyAnOrphanWaitsIsSaidAnew(t *testing.T) {
+	shown, pipe := kinfolk(kin{"app", 10, 1}, kin{"app", 12, 10}), details{Writers: map[int][]int{12: {99}}}
+	l := stopping(t, shown...)
+	for _, step := range []struct {
+		parent int
+		lines  []string
+	}{
+		{10, []string{"[app[12]] waits until its writer has ended"}}, {10, nil},
+		{drainitPID, []string{"[app[12]] waits until its writer has ended"}}, {drainitPID, nil},
+	} {
+		shown[1].PPID = step.parent
+		wantSent(t, "a reader", later(l, 10, slices.Clone(shown), pipe))
+		wantWaiting(t, l, step.lines...)
+	}
+}

@@ -35,7 +35,7 @@ func (s *step) note(m *record, v verdict) {
 		return
 	}
 	w := Waiting{Processes: []*proc.Process{&m.Process}, Rule: rule, Undecided: v.fate == undecided || v.fate == passedOn, Call: FinalCall}
-	if m.PPID == s.self {
+	if v.orphan {
 		w.Call = LastCall
 	}
 	if w.Undecided {
