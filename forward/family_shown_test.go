@@ -44,7 +44,7 @@ func (f family) call(i int) proc.Call {
 func (f family) process(i int, k kind) proc.Process {
 	m := &f[i]
 	p := proc.Process{ID: proc.ID{PID: firstPID + i, Start: 100}, PPID: drainitPID, PGID: firstPID + m.group,
-		SID: firstPID, State: 'S', Comm: behaves[m.does]}
+		SID: firstPID + f.top(i), State: 'S', Comm: behaves[m.does]}
 	if m.parent != drainitSends {
 		p.PPID = firstPID + m.parent
 	}

@@ -142,13 +142,16 @@ type family []member
 // firstPID is the pid of the worker, the first of a family.
 const firstPID = 10
 
-// newFamily starts one. Parents are the indexes of those of the members after the first.
+// newFamily starts one. Parents are the indexes of those of the members after the first: drainitSends of a daemon,
+// which drainit has adopted before the stop.
 func newFamily(parents []int, does []behaviour) family {
 	f := make(family, len(does))
 	for i := range f {
 		up, group := drainitSends, 0
 		if i > 0 {
-			up = parents[i-1]
+			up, group = parents[i-1], i
+		}
+		if up >= 0 {
 			group = f[up].group
 		}
 		if does[i] == groupRelay || up >= 0 && does[up] == subreaper && !slices.Contains(parents[:i-1], up) {
@@ -157,6 +160,14 @@ func newFamily(parents []int, does []behaviour) family {
 		f[i] = member{does: does[i], started: up, parent: up, group: group, last: i == 0 || !slices.Contains(parents[i:], up)}
 	}
 	return f
+}
+
+// top is the index of the first above a member, as they were started: the worker, or a daemon.
+func (f family) top(i int) int {
+	for f[i].started != drainitSends {
+		i = f[i].started
+	}
+	return i
 }
 
 // makesSense reports whether each reader has one that writes.
@@ -310,7 +321,12 @@ func (f family) die(i int) {
 }
 
 // String is the family as a tree, such as "trap(dies finishes)".
-func (f family) String() string { return f.tree(0) }
+func (f family) String() string {
+	if len(f) > 1 && f[1].started == drainitSends {
+		return f.tree(0) + " and the daemon " + f.tree(1)
+	}
+	return f.tree(0)
+}
 
 func (f family) tree(i int) string {
 	text, open := behaves[f[i].does], "("

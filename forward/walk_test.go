@@ -32,6 +32,7 @@ type kind struct {
 	// What acts upon the signal has handlers for INT and QUIT, too, or the defaults, so that
 	// nothing shows that a shell has put it into the background.
 	unmarked bool
+	daemon   bool // the second member is a daemon from before the stop
 }
 
 // plan takes a snapshot and does what follows from it; any is whether that is something.
@@ -145,6 +146,12 @@ type result struct {
 
 // every plays a family in every order of deaths.
 func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
+	if k.daemon {
+		if len(parents) == 0 {
+			return
+		}
+		parents = append([]int{drainitSends}, parents[1:]...)
+	}
 	f := newFamily(parents, does)
 	if !f.makesSense() {
 		return
