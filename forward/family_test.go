@@ -11,40 +11,41 @@ type behaviour uint8
 
 // The behaviours.
 const (
-	noHandler     behaviour = iota // it dies of it
-	finishes                       // it ends its work, which takes its time, and exits
-	passesOn                       // it signals its children, and exits when they are gone
-	passesLeaves                   // it signals its children, and leaves
-	leavesAtOnce                   // it leaves
-	ignoring                       // it ignores it
-	blocking                       // it never gets to see it
-	groupRelay                     // timeout(1): it signals its child and its process group, and exits when that has gone
-	trapShell                      // a bash: its trap, which exits, can't run before its last child has gone
-	nestedInit                     // the first of a PID namespace, without a handler: the kernel drops it
-	pipeReader                     // it dies of it, and reads what the child beside it writes: it exits when that has gone
-	handlerShell                   // a mksh: it dies of it when its last child has gone
-	childRelay                     // timeout --foreground: it signals its first child, and exits when that has gone
-	passingShell                   // a bash whose trap signals its children in the background first
-	dashShell                      // a dash that waits as trapShell does, which can be seen
-	waitingShell                   // a bash in the builtin wait: its trap signals its children, and it exits when they are gone
-	passesDies                     // it signals its children, and dies of it by its own hand
-	groupDies                      // it signals its process group, and dies of it
-	guardsItself                   // it ignores it from then on, signals its children, and exits when they are gone
-	blocksItself                   // it blocks it from then on, signals its process group, and exits when its children are gone
-	guardingShell                  // a bash in the builtin wait, whose trap does as guardsItself
-	execsInTrap                    // a bash in the builtin wait, whose trap becomes a program without a handler, which signals the children
-	takesItLate                    // it blocks the signal for a while, then signals its children, and exits when they are gone
-	asksToStop                     // a bash in the builtin wait, whose trap asks its children by a socket to stop, and leaves
-	subreaper                      // tini -s -g: it signals its first child and that one's group, adopts what is orphaned below, and exits when that child has gone
-	diesLate                       // it blocks it for a while, then dies of it
-	trappingShell                  // a mksh in the builtin wait: its trap signals its children, and it exits when they are gone
-	behaviours                     // how many there are
+	noHandler      behaviour = iota // it dies of it
+	finishes                        // it ends its work, which takes its time, and exits
+	passesOn                        // it signals its children, and exits when they are gone
+	passesLeaves                    // it signals its children, and leaves
+	leavesAtOnce                    // it leaves
+	ignoring                        // it ignores it
+	blocking                        // it never gets to see it
+	groupRelay                      // timeout(1): it signals its child and its process group, and exits when that has gone
+	trapShell                       // a bash: its trap, which exits, can't run before its last child has gone
+	nestedInit                      // the first of a PID namespace, without a handler: the kernel drops it
+	pipeReader                      // it dies of it, and reads what the child beside it writes: it exits when that has gone
+	handlerShell                    // a mksh: it dies of it when its last child has gone
+	childRelay                      // timeout --foreground: it signals its first child, and exits when that has gone
+	passingShell                    // a bash whose trap signals its children in the background first
+	dashShell                       // a dash that waits as trapShell does, which can be seen
+	waitingShell                    // a bash in the builtin wait: its trap signals its children, and it exits when they are gone
+	passesDies                      // it signals its children, and dies of it by its own hand
+	groupDies                       // it signals its process group, and dies of it
+	guardsItself                    // it ignores it from then on, signals its children, and exits when they are gone
+	blocksItself                    // it blocks it from then on, signals its process group, and exits when its children are gone
+	guardingShell                   // a bash in the builtin wait, whose trap does as guardsItself
+	execsInTrap                     // a bash in the builtin wait, whose trap becomes a program without a handler, which signals the children
+	takesItLate                     // it blocks the signal for a while, then signals its children, and exits when they are gone
+	asksToStop                      // a bash in the builtin wait, whose trap asks its children by a socket to stop, and leaves
+	subreaper                       // tini -s -g: it signals its first child and that one's group, adopts what is orphaned below, and exits when that child has gone
+	diesLate                        // it blocks it for a while, then dies of it
+	trappingShell                   // a mksh in the builtin wait: its trap signals its children, and it exits when they are gone
+	drainingReader                  // it reads what the child beside it writes, and ends its work on the signal, or when that has gone
+	behaviours                      // how many there are
 )
 
 // behaves are the words in which a family is written.
 var behaves = [behaviours]string{"dies", "finishes", "passes on", "passes on and leaves", "leaves", "ignores", "blocks", "timeout", "trap",
 	"init", "reader", "mksh", "timeout --foreground", "trap that passes on", "dash", "trap in wait", "passes on and dies", "signals its group and dies",
-	"guards itself", "blocks itself", "trap that guards itself", "trap that execs", "takes it late", "trap that asks by a socket", "tini", "dies late", "mksh with a trap"}
+	"guards itself", "blocks itself", "trap that guards itself", "trap that execs", "takes it late", "trap that asks by a socket", "tini", "dies late", "mksh with a trap", "reads and finishes"}
 
 // drainitSends stands for drainit among the members of a family.
 const drainitSends = -1
@@ -114,7 +115,7 @@ func (m *member) acts() bool {
 // changes reports whether a member is another when it has been signalled: it takes a moment until it signals
 // others, which a snapshot may show.
 func (m *member) changes() bool {
-	return m.does >= guardsItself && m.does != asksToStop && m.does != subreaper
+	return m.does >= guardsItself && m.does != asksToStop && m.does != subreaper && m.does != drainingReader
 }
 
 // blocksAWhile reports whether a member blocks the signal until it does something about it.
@@ -122,6 +123,9 @@ func (m *member) blocksAWhile() bool { return m.does == takesItLate || m.does ==
 
 // signalsGroup reports whether a member signals the process group that it is in.
 func (m *member) signalsGroup() bool { return m.does == groupDies || m.does == blocksItself }
+
+// isReader reports whether a member reads what the child beside it writes.
+func (m *member) isReader() bool { return m.does == pipeReader || m.does == drainingReader }
 
 // dies reports whether a signal ends a member at once.
 func (m *member) dies() bool { return m.does == noHandler || m.does == pipeReader }
@@ -173,7 +177,7 @@ func (f family) top(i int) int {
 // makesSense reports whether each reader has one that writes.
 func (f family) makesSense() bool {
 	for i := range f {
-		if f[i].does == pipeReader && f.writer(i) < 0 {
+		if f[i].isReader() && f.writer(i) < 0 {
 			return false
 		}
 	}
@@ -184,7 +188,7 @@ func (f family) makesSense() bool {
 // parent has started before it; -1 for none.
 func (f family) writer(reader int) int {
 	for i := reader - 1; i > 0; i-- {
-		if f[reader].does == pipeReader && f[i].started == f[reader].started {
+		if f[reader].isReader() && f[i].started == f[reader].started {
 			return i
 		}
 	}
@@ -269,7 +273,7 @@ func (f family) mayDie() (these []int, slow bool) {
 func (f family) mayEnd(i int) bool {
 	m := &f[i]
 	if !m.signalled() {
-		return m.does == pipeReader && !f.reads(i) || m.does == noHandler && m.asked
+		return m.isReader() && !f.reads(i) || m.does == noHandler && m.asked
 	}
 	if m.changes() && !m.told {
 		return true

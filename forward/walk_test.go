@@ -45,7 +45,7 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 		w.l.Sent(d, w.tick)
 		i := d.Process.PID - firstPID
 		m := &w.family[i]
-		if w.reads(i) {
+		if w.reads(i) && w.step != FinalCall {
 			w.cut = i
 		}
 		if !m.signalled() {
