@@ -48,7 +48,7 @@ func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 // mayHaveHandled reports whether a signalled process may have had a handler at any time: a snapshot showed one, or
 // no snapshot showed the process. Where /proc has no signal masks, death by the signal means that it had none.
 func (m *record) mayHaveHandled() bool {
-	return m.first == 0 || m.handled.Has(m.sent.signal) && (m.IsTold() || !m.diedOfIt())
+	return m.first == 0 || m.handled.Has(m.sent.signal) && (m.MasksKnown() || !m.diedOfIt())
 }
 
 // passedNothingOn claims that a process that has gone signalled no other: it never had a handler for the signal, and

@@ -42,7 +42,7 @@ func (l *Ledger) Plan(r Request, shown *proc.Snapshot) Plan {
 	case Resume:
 		s.planResume()
 	default:
-		s.planOther(shown)
+		s.planPassThrough(shown)
 	}
 	return s.Plan
 }

@@ -238,7 +238,7 @@ func (l *Ledger) actsUpon(m *record) bool { return m.Handles(l.signalFor(m)) }
 // always sent TERM. A shell ignores QUIT, and on INT waits for its child or dies, whatever trap it has for TERM. So
 // a shell is sent TERM, unless the stop signal is not INT and the shell is known to have a trap for it.
 func (l *Ledger) signalFor(m *record) unix.Signal {
-	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.IsTold() && m.Handles(l.deliver)
+	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.MasksKnown() && m.Handles(l.deliver)
 	if heeds && (m == l.worker || m.Handles(l.deliver)) {
 		return l.deliver
 	}

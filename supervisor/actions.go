@@ -159,8 +159,8 @@ func (s *Supervisor) quiet() {
 	r := s.request(forward.Quiet, unix.SIGTSTP)
 	all, err := s.observe(r)
 	handled := len(s.ledger.Handlers(r, all)) > 0
-	if err == nil && !handled && !s.isTold(all) {
-		err = journal.ErrUntold
+	if err == nil && !handled && !s.masksKnown(all) {
+		err = journal.ErrNoMasks
 	}
 	s.public.unhandled = err == nil && !handled
 	s.publish() // before any process is signalled

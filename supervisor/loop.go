@@ -140,7 +140,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	case machine.FinalCall:
 		s.signalStop(forward.FinalCall)
 	case machine.Inspect:
-		s.inspect()
+		s.checkStart()
 	case machine.QuietWorker:
 		s.quiet()
 	case machine.ResumeWorker:

@@ -16,9 +16,9 @@ import (
 	"drainit/reaper"
 )
 
-// inspect checks once, when an entrypoint has had time to exec, whether the worker keeps signals from what
+// checkStart checks once, when an entrypoint has had time to exec, whether the worker keeps signals from what
 // is below it, or PM2 from having its time. PM2 may have been left by a worker that has daemonized.
-func (s *Supervisor) inspect() {
+func (s *Supervisor) checkStart() {
 	if w, err := s.sys.Process(s.worker.PID); !s.worker.Daemonized && (err != nil || !diag.KeepsSignals(w) && !diag.IsPM2(w)) {
 		return
 	}
@@ -76,16 +76,16 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	}
 	s.warnWrapped(before)
 	s.journal.NotTheWorkers(diag.Strangers(before, os.Getpid(), s.worker.PID, s.sys.Environ))
-	if !s.isTold(before) {
-		s.journal.Say(journal.Untold, journal.ErrUntold)
+	if !s.masksKnown(before) {
+		s.journal.Say(journal.NoMasks, journal.ErrNoMasks)
 	}
 	s.deaths.AtWork = diag.AtWork(before, s.worker.PID)
 }
 
-// isTold reports whether a snapshot tells which signals the worker handles.
-func (s *Supervisor) isTold(all *proc.Snapshot) bool {
+// masksKnown reports whether a snapshot tells which signals the worker handles.
+func (s *Supervisor) masksKnown(all *proc.Snapshot) bool {
 	w, ok := all.Process(s.worker.PID)
-	return !ok || w.IsTold()
+	return !ok || w.MasksKnown()
 }
 
 // noteSent warns of a process at work that ignores the stop signal, and keeps what the others' deaths may show.

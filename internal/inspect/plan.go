@@ -52,7 +52,7 @@ func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string)
 		if p.Alive() {
 			row.foreseen = plan[p.ID]
 			row.OnStop, row.OnQuiet, row.Stop = p.On(stop), p.On(quiet), words(cfg, stop, row.foreseen)
-			if p.Exe == "" || !p.IsTold() {
+			if p.Exe == "" || !p.MasksKnown() {
 				hidden = append(hidden, p)
 			}
 		}

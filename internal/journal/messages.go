@@ -89,6 +89,6 @@ var (
 	SignalsEach     = Message{"signals_each", atWarn, "%v was sent %v by another than drainit, as it was itself: the platform seems to signal each process, so that each gets two. Write --forward none, or KillMode=mixed in a systemd unit"}
 	ignoring        = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
 	trapWaits       = Message{"blocked_trap", atWarn, "%v can't run its trap until %v exits, %s"}
-	Untold          = Message{"kernel_tells_no_handlers", atInfo, "%v: drainit signals the processes below a living one only when the grace period is nearly over; --forward group signals all at once"}
+	NoMasks         = Message{"kernel_tells_no_handlers", atInfo, "%v: drainit signals the processes below a living one only when the grace period is nearly over; --forward group signals all at once"}
 	pm2Limit        = Message{"pm2_limit", atWarn, "%v kills %v 1.6s after the stop signal%s: write kill_timeout in its ecosystem file, or PM2_KILL_TIMEOUT, in milliseconds"}
 )

@@ -109,8 +109,8 @@ func (j *Journal) BlockedTrap(shell, child proc.Process, alone bool) {
 	j.Once(trapWaits, shell, child, does)
 }
 
-// ErrUntold says that /proc has no signal masks, as in gVisor.
-var ErrUntold = errors.New("this kernel does not tell which signals a process handles")
+// ErrNoMasks says that /proc has no signal masks, as in gVisor.
+var ErrNoMasks = errors.New("this kernel does not tell which signals a process handles")
 
 // PM2 writes that PM2 will kill an application by its own limit. known says that the application surely has no
 // other limit.

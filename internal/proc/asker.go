@@ -23,7 +23,7 @@ func (r *Reader) Asker(name string) (a Asker, ok bool) {
 			continue
 		}
 		status, err := beside(r, func(g *reading) ([]byte, error) {
-			g.reads(p.PID, closely)
+			g.reads(p.PID, details)
 			return readSmall(procPath(p.PID, "status"))
 		})
 		if uid, may := maySignal(status); err == nil && may {

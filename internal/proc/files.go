@@ -33,7 +33,7 @@ func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid)
 // as an engine's, is no other program: its file has the same length.
 func RunsAnother(pid int) (another bool) {
 	another, _ = beside(new(Reader), func(g *reading) (bool, error) {
-		g.reads(pid, closely)
+		g.reads(pid, details)
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
 		return failed == nil && err == nil && own.Size() != its.Size(), err

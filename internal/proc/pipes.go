@@ -70,7 +70,7 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until t
 		if s.unsure = n > 0 && time.Now().After(until); s.unsure {
 			return
 		}
-		if !p.Alive() || !g.reads(p.PID, closely) {
+		if !p.Alive() || !g.reads(p.PID, details) {
 			continue
 		}
 		for _, fd := range []string{"1", "2"} {

@@ -98,7 +98,7 @@ const Handles, Blocks, Ignores, Dies, NotKnown = "handles", "blocks", "ignores",
 // On says in a word how the process treats a signal.
 func (p *Process) On(sig unix.Signal) string {
 	switch {
-	case !p.IsTold():
+	case !p.MasksKnown():
 		return NotKnown
 	case (p.Blocked &^ p.Awaited).Has(sig):
 		return Blocks
@@ -113,11 +113,11 @@ func (p *Process) On(sig unix.Signal) string {
 }
 
 // mayHandle is what a process counts as handling if /proc does not show it: all signals but those that would stop it.
-// It has KILL, which no process can handle, so no real set equals it (IsTold).
+// It has KILL, which no process can handle, so no real set equals it (MasksKnown).
 var mayHandle = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
-// IsTold reports whether /proc tells how the process treats signals.
-func (p *Process) IsTold() bool { return p.Handled != mayHandle }
+// MasksKnown reports whether /proc tells how the process treats signals.
+func (p *Process) MasksKnown() bool { return p.Handled != mayHandle }
 
 // String names the process as every line does: "node[17]".
 func (p Process) String() string { return p.Comm + "[" + strconv.Itoa(p.PID) + "]" }

@@ -91,15 +91,15 @@ type reading struct {
 // under no lock.
 type place struct {
 	pid     int
-	closely bool
+	details bool
 }
 
-const stat, closely = false, true
+const stat, details = false, true
 
 // reads notes what is read next, and reports whether it may be: it is not known to hang. A reading
 // that was given up ends there.
-func (g *reading) reads(pid int, closely bool) bool {
-	at := place{pid, closely}
+func (g *reading) reads(pid int, details bool) bool {
+	at := place{pid, details}
 	if slices.Contains(g.hangs, at) {
 		return false
 	}

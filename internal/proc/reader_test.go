@@ -129,9 +129,9 @@ func TestReadingThatWasGivenUpReadsNothingMore(t *testing.T) {
 	went := false
 	var r Reader
 	_, err := beside(&r, func(g *reading) (none int, _ error) {
-		if g.reads(pids[0], closely) {
+		if g.reads(pids[0], details) {
 			h.read(pids[0])
-			g.reads(pids[0], closely)
+			g.reads(pids[0], details)
 			went = true
 		}
 		return none, nil

@@ -152,7 +152,7 @@ func TestParseStatus(t *testing.T) {
 	}
 	for _, change := range [][2]string{{text, ""}, {"SigIgn", "SigXgn"}, {"000001", "00000g"}, {"\t3", "\tx"}, {text[strings.Index(text, "Threads"):], ""}} {
 		s := parseStatus([]byte(strings.Replace(text, change[0], change[1], 1)))
-		if p := (Process{Handled: s.handled}); s.certain || s.rests() || p.IsTold() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) {
+		if p := (Process{Handled: s.handled}); s.certain || s.rests() || p.MasksKnown() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) {
 			t.Errorf("with %q it is certain: %+v", change[1], s)
 		}
 	}

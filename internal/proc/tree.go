@@ -30,7 +30,7 @@ func (r *Reader) Process(pid int) (Process, error) {
 	return beside(r, func(g *reading) (Process, error) {
 		p, err := g.readOne(pid)
 		if err == nil {
-			err = g.closely([]*Process{&p}, New(nil), nil, time.Time{})
+			err = g.readDetails([]*Process{&p}, New(nil), nil, time.Time{})
 		}
 		return p, err
 	})
@@ -95,7 +95,7 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 		pause() // a stat that shows a process asleep is the first of two reads that prove it
 	}
 	if err == nil {
-		err = g.closely(below, s, since, until)
+		err = g.readDetails(below, s, since, until)
 	}
 	if err == nil && slices.ContainsFunc(below, func(p *Process) bool { return p.Call.Number == unix.SYS_WAIT4 }) {
 		err = g.doubtWaits(s)
@@ -126,15 +126,15 @@ func pause() {
 	_ = unix.Nanosleep(&ms, nil)
 }
 
-// closely reads more than the stat of these, twice where one read is not certain, until there is no
+// readDetails reads more than the stat of these, twice where one read is not certain, until there is no
 // more time; of the first in any case.
-func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time) error {
+func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.Time) error {
 	var again []*Process
 	for n, p := range these {
 		if n > 0 && time.Now().After(until) {
 			break
 		}
-		if !p.Alive() || !g.reads(p.PID, closely) {
+		if !p.Alive() || !g.reads(p.PID, details) {
 			continue
 		}
 		before, _ := since.Process(p.PID)
@@ -157,7 +157,7 @@ func (g *reading) closely(these []*Process, s, since *Snapshot, until time.Time)
 			p.Untouched, p.Pending = false, 0 // neither is certain
 			continue
 		}
-		g.reads(p.PID, closely)
+		g.reads(p.PID, details)
 		if err := p.confirm(); isResourceExhausted(err) {
 			return err
 		}

@@ -106,7 +106,7 @@ func aside(t *testing.T, p Process, before *Snapshot, do func() error) Process {
 		err = do()
 		if err == nil {
 			pause()
-			err = new(reading).closely([]*Process{&p}, New(nil), before, time.Time{})
+			err = new(reading).readDetails([]*Process{&p}, New(nil), before, time.Time{})
 		}
 		done <- err
 	}()
@@ -174,8 +174,8 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 			if !p.Alive() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) || p.Ignores(unix.SIGTERM) {
 				t.Errorf("alive: %v; %+v", p.Alive(), p)
 			}
-			if p.IsTold() != tt.told || (p.Exe == "bash") != tt.program || !p.Call.Sleeps || (p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
-				t.Errorf("told: %v, exe %q, call %+v, pipe %+v", p.IsTold(), p.Exe, p.Call, p.Reads)
+			if p.MasksKnown() != tt.told || (p.Exe == "bash") != tt.program || !p.Call.Sleeps || (p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
+				t.Errorf("told: %v, exe %q, call %+v, pipe %+v", p.MasksKnown(), p.Exe, p.Call, p.Reads)
 			}
 			if since := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), before, tt.do); since.Untouched != tt.untouched {
 				t.Errorf("untouched: %v", since.Untouched)

@@ -77,7 +77,7 @@ func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
 	has := func(all ...unix.Signal) bool { return p.Handled&signals.SetOf(all...) == signals.SetOf(all...) }
 	dumps := has(unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGPIPE)
 	switch {
-	case !p.IsTold() || !has(unix.SIGTERM, sig):
+	case !p.MasksKnown() || !has(unix.SIGTERM, sig):
 		return false
 	case sig == unix.SIGQUIT && dumps:
 		return true
@@ -112,7 +112,7 @@ func InBackground(child, parent *proc.Process) bool {
 // background.
 func InForeground(s *proc.Snapshot, child, shell *proc.Process) bool {
 	exe := withoutSuffix(shell.Exe)
-	if !slices.Contains(shellsWithMarks, exe) || child.PGID != shell.PGID || child.Input != proc.ParentsInput || !child.IsTold() ||
+	if !slices.Contains(shellsWithMarks, exe) || child.PGID != shell.PGID || child.Input != proc.ParentsInput || !child.MasksKnown() ||
 		shell.Ignores(unix.SIGINT) || child.Ignores(unix.SIGINT) || child.Ignores(unix.SIGQUIT) && Of(child) != Shell {
 		return false
 	}

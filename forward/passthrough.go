@@ -30,10 +30,10 @@ func (s *step) planResume() {
 	}
 }
 
-// planOther is for a signal that means nothing to drainit. By mode auto the first that handles it on each
+// planPassThrough is for a signal that means nothing to drainit. By mode auto the first that handles it on each
 // way down from a worker gets it, and the worker itself where none does. One that would stop a process
 // goes to its handlers alone, whatever the mode.
-func (s *step) planOther(shown *proc.Snapshot) {
+func (s *step) planPassThrough(shown *proc.Snapshot) {
 	r := s.Request
 	stops := signals.StopsByDefault(r.Signal)
 	switch worker := s.toWorker(r.Signal, shown); {
