@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -10,6 +10,8 @@ import (
 
 	"drainit/test/harness"
 )
+
+var update = flag.Bool("update", false, "write the table of costs in docs/verification.md anew")
 
 // figures are those of the bench: the table in docs/method.md, which the bench writes.
 type figures struct {
@@ -112,7 +114,7 @@ func TestFiguresAreTheBenchs(t *testing.T) {
 	} {
 		if text := harness.TextOf(t, harness.Repo(page)); !strings.Contains(text, want) {
 			t.Errorf("%s has other figures than docs/method.md:\n%s", page, want)
-			if os.Getenv("UPDATE") != "" && strings.Contains(page, "verification") {
+			if *update && strings.Contains(page, "verification") {
 				table := regexp.MustCompile(`(?m)^\| \| drainit \| minimal Go \|(.*\n\|)*.*\n`)
 				harness.WriteFile(t, harness.Repo(page), []byte(table.ReplaceAllLiteralString(text, made)))
 			}
