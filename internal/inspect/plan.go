@@ -29,17 +29,8 @@ func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string)
 		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
 	}
 	pid, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
-	p, ok := all.Process(pid)
-	ledger := forward.NewLedger(d.PID, cfg.Forking)
-	ledger.Started(pid)
-	if !ok || !p.Alive() {
-		ledger.Exited(pid, 0)
-	}
-	request := cfg.Request(forward.Stop, cfg.PlatformSignal(), proc.Ticks())
-	if adopted, ok := cfg.Adopted(d.PID, cfg.PlatformSignal(), all); ok {
-		request.Signal = adopted
-	}
-	stop, quiet, plan := request.Signal, cfg.Rewrites.Apply(unix.SIGTSTP), ledger.Foresee(request, before, all)
+	stop, plan := foresee(d.PID, pid, cfg, before, all)
+	quiet := cfg.Rewrites.Apply(unix.SIGTSTP)
 	r.stop = stop
 	above := make(map[int]string) // the pids from the top to each
 	var hidden []proc.Process
@@ -66,6 +57,20 @@ func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string)
 	if last, final := machine.Calls(cfg.Grace, cfg.Limit); cfg.Grace != machine.Forever {
 		r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"] = last.Seconds(), final.Seconds(), cfg.Grace.Seconds()
 	}
+}
+
+// foresee asks what drainit does at the platform's stop signal, and by which signal.
+func foresee(self, worker int, cfg supervisor.Config, before, all *proc.Snapshot) (stop unix.Signal, plan map[proc.ID]forward.Foreseen) {
+	ledger := forward.NewLedger(self, cfg.Forking)
+	ledger.Started(worker)
+	if p, ok := all.Process(worker); !ok || !p.Alive() {
+		ledger.Exited(worker, 0)
+	}
+	request := cfg.Request(forward.Stop, cfg.PlatformSignal(), proc.Ticks())
+	if adopted, ok := cfg.Adopted(self, cfg.PlatformSignal(), all); ok {
+		request.Signal = adopted
+	}
+	return request.Signal, ledger.Foresee(request, before, all)
 }
 
 // addStrangers says of the processes that did not come from the worker that they did not.
