@@ -160,7 +160,7 @@ func (w *world) Process(pid int) (proc.Process, error) {
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
 
 // Asker is one if the world has it.
-func (w *world) Asker(string) (proc.Asker, bool) {
+func (w *world) Asker(string, string) (proc.Asker, bool) {
 	return proc.Asker{Process: proc.Process{ID: proc.ID{PID: 99}}, UID: 5}, w.asks
 }
 

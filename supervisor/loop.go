@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -107,7 +108,7 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 // isForced reports whether a process asks for a force-stop. The signal alone may be an application's own.
 func (s *Supervisor) isForced() bool {
 	defer s.noteCost(time.Now())
-	asker, ok := s.sys.Asker(title.Force)
+	asker, ok := s.sys.Asker(title.Force, title.Forced+strconv.Itoa(os.Getpid()))
 	if ok {
 		s.worker.Kill.Asker = fmt.Sprintf("process %d, uid %d", asker.PID, asker.UID)
 	}

@@ -21,7 +21,7 @@ type System interface {
 	Process(pid int) (proc.Process, error)
 	Read(pid int) (proc.Process, error)
 	Environ(pid int) ([]byte, error)
-	Asker(name string) (a proc.Asker, ok bool)
+	Asker(name, second string) (a proc.Asker, ok bool)
 	Send(forward.Delivery) error // reaper.ErrGone, or that of kill(2)
 	Watch(these []proc.ID) (all bool)
 	Died() <-chan int // the pids of watched processes that have ended

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -113,6 +115,7 @@ func (d *instance) resume() (status int) {
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:
+		title.SetThread(proc.SecondThread(os.Getpid()), title.Forced+strconv.Itoa(d.PID))
 		title.Set(title.Force)
 		status = d.signalUntil(signals.ForceStop, func(p machine.Phase) bool { return p == machine.Killing })
 	case d.is.Phase <= machine.Quiet:

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -14,9 +15,11 @@ type Asker struct {
 	UID int // its effective one
 }
 
-// Asker finds a living process with this name, which drainit's program may give itself, and which kill(2) lets signal
-// drainit. ok is false where there is none, or /proc can't be read.
-func (r *Reader) Asker(name string) (a Asker, ok bool) {
+var errOfAnother = errors.New("it asks another drainit")
+
+// Asker finds a living process with this name, and one of its second thread, which drainit's program may give itself,
+// and which kill(2) lets signal drainit. ok is false where there is none, or /proc can't be read.
+func (r *Reader) Asker(name, second string) (a Asker, ok bool) {
 	all, _ := r.All()
 	for _, p := range all.All() {
 		if p.Comm != name || RunsAnother(p.PID) {
@@ -24,6 +27,10 @@ func (r *Reader) Asker(name string) (a Asker, ok bool) {
 		}
 		status, err := beside(r, func(g *reading) ([]byte, error) {
 			g.reads(p.PID, details)
+			thread, err := readSmall(procPath(SecondThread(p.PID), "comm"))
+			if err != nil || string(bytes.TrimSpace(thread)) != second {
+				return nil, errors.Join(err, errOfAnother)
+			}
 			return readSmall(procPath(p.PID, "status"))
 		})
 		if uid, may := maySignal(status); err == nil && may {

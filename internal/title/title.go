@@ -44,6 +44,9 @@ var titles = map[string]State{
 // Force is the title of drainit stop --force. By it drainit tells its signal from an application's.
 const Force = "drainit:force"
 
+// Forced begins the name of the second thread of drainit stop --force. The pid of the drainit follows that it stops.
+const Forced = "force:"
+
 // Pause is the title of a drainit that runs no worker.
 const Pause = "drainit:pause"
 
