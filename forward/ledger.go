@@ -18,16 +18,15 @@ type Ledger struct {
 	leader                           // the worker as drainit waits for it
 	Quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
 
-	early *sent // how the worker was signalled before there was a snapshot
+	unseen // what was done without /proc
 	// Of a stop, from its first snapshot on.
-	Start     *proc.Snapshot // that one, nil before
-	look                     // the last
-	deliver   unix.Signal    // the stop signal, after the rewrite
-	worker    *record        // or its successor; nil where it had gone before the stop
-	records   map[proc.ID]*record
-	toGroup   *sentToGroup // nil: no process group was signalled as a whole
-	broadcast bool         // the whole PID namespace was signalled
-	deferred  uint8        // how often the choice of a successor was put off
+	Start    *proc.Snapshot // that one, nil before
+	look                    // the last
+	deliver  unix.Signal    // the stop signal, after the rewrite
+	worker   *record        // or its successor; nil where it had gone before the stop
+	records  map[proc.ID]*record
+	toGroup  *sentToGroup // nil: no process group was signalled as a whole
+	deferred uint8        // how often the choice of a successor was put off
 	forgotten
 }
 
@@ -37,6 +36,12 @@ type leader struct {
 	pgid       int  // the process group that the first worker was given
 	gone       bool // it has been waited for
 	daemonizes bool // the processes that it leaves do its work
+}
+
+// unseen is what was done while /proc could not be read.
+type unseen struct {
+	early     *sent // how the worker was signalled before there was a snapshot
+	broadcast bool  // the whole PID namespace was signalled
 }
 
 // look is what a snapshot shows.
