@@ -101,8 +101,9 @@ var activities = []struct{ name, env string }{
 	{"a thread computes", "COMPUTE=1"},
 }
 
-// busyGrace has its last call at 7.5 s.
-const busyGrace = 10 * time.Second
+// busyGrace has its last call at 12 s, and the final call at 14.4 s: by then the jobs that the last call has signalled
+// must have ended, on a busy machine, too.
+const busyGrace = 16 * time.Second
 
 // TestApplicationsThatNeverRest has an application whose job lasts until it has been signalled:
 // once, at the latest by the last call, with a line where it waits for that. The job is done, and
