@@ -37,36 +37,34 @@ func later(l *played, after uint64, shown []proc.Process, d details) []int {
 // The worker was signalled some time ago, and lives.
 func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 	tests := []struct {
-		name   string
-		worker string
-		below  []kin
+		name string
+		tree string
 		details
 		want []int
 	}{
-		{"one that blocks it", "blocks", []kin{{"app", 11, 10}, {"dies", 12, 10}}, details{}, []int{11}},
-		{"the first below a namespace's first", "init", []kin{{"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, details{}, []int{12}},
-		{"below one that ignores it, a mksh, which may have a trap", "ignores", []kin{{"mksh", 11, 10}, {"app", 12, 11}}, details{}, []int{11}},
-		{"past two that ignore it", "ignores", []kin{{"ignores", 11, 10}, {"app", 12, 11}}, details{}, []int{12}},
-		{"the first that handles it", "blocks", []kin{{"dash", 11, 10}, {"app", 12, 11}, {"app", 13, 12}}, details{}, []int{12}},
-		{"a shell that waits for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, program.Waits)}, []int{11}},
-		{"a shell that waits for what would only die", "bash", []kin{{"dies", 11, 10}}, details{Waits: waiting(10, program.Waits)}, nil},
-		{"a shell that waits for a shell that would", "bash", []kin{{"dash", 11, 10}, {"app", 12, 11}}, details{Waits: waiting(10, program.Waits)}, []int{12}},
-		{"a shell that waits for none", "bash", []kin{{"app", 11, 10}}, details{}, nil},
-		{"a shell that may wait for its child", "bash", []kin{{"app", 11, 10}}, details{Waits: waiting(10, program.MayWait)}, nil},
-		{"a shell that may, where no trap has signalled the child", "bash", []kin{{"app", 11, 10}},
+		{"one that blocks it", "blocks10(app11 dies12)", details{}, []int{11}},
+		{"the first below a namespace's first", "init10(dash11(app12(app13)))", details{}, []int{12}},
+		{"below one that ignores it, a mksh, which may have a trap", "ignores10(mksh11(app12))", details{}, []int{11}},
+		{"past two that ignore it", "ignores10(ignores11(app12))", details{}, []int{12}},
+		{"the first that handles it", "blocks10(dash11(app12(app13)))", details{}, []int{12}},
+		{"a shell that waits for its child", "bash10(app11)", details{Waits: waiting(10, program.Waits)}, []int{11}},
+		{"a shell that waits for what would only die", "bash10(dies11)", details{Waits: waiting(10, program.Waits)}, nil},
+		{"a shell that waits for a shell that would", "bash10(dash11(app12))", details{Waits: waiting(10, program.Waits)}, []int{12}},
+		{"a shell that waits for none", "bash10(app11)", details{}, nil},
+		{"a shell that may wait for its child", "bash10(app11)", details{Waits: waiting(10, program.MayWait)}, nil},
+		{"a shell that may, where no trap has signalled the child", "bash10(app11)",
 			details{Waits: waiting(10, program.MayWait), Untouched: untouched(11)}, []int{11}},
-		{"mksh, whose handler proves nothing", "mksh", []kin{{"app", 11, 10}}, details{Waits: waiting(10, program.Waits)}, []int{11}},
-		{"a reader of a pipe is left", "bash", []kin{{"app", 11, 10}},
+		{"mksh, whose handler proves nothing", "mksh10(app11)", details{Waits: waiting(10, program.Waits)}, []int{11}},
+		{"a reader of a pipe is left", "bash10(app11)",
 			details{Waits: waiting(10, program.Waits), Writers: map[int][]int{11: {13}}}, nil},
-		{"go-task, which handles it and tells none", "task", []kin{{"dash", 11, 10}, {"app", 12, 11}}, details{}, []int{12}},
-		{"a program that handles it", "app", []kin{{"app", 11, 10}}, details{Untouched: untouched(11)}, nil},
+		{"go-task, which handles it and tells none", "task10(dash11(app12))", details{}, []int{12}},
+		{"a program that handles it", "app10(app11)", details{Untouched: untouched(11)}, nil},
 	}
 	for _, tt := range tests {
-		worker := kindly(tt.worker, 10, 1)
-		worker.Pending = 0
-		worker.Call, tt.Stacks = proc.Call{Sleeps: true, Stack: 7}, map[int]uint64{10: 7}
-		l := stopping(t, append(kinfolk(tt.below...), worker)...)
-		shown := append(kinfolk(tt.below...), kindly(tt.worker, 10, 1))
+		first, shown := living(tt.tree), living(tt.tree)
+		first[0].Pending = 0
+		first[0].Call, tt.Stacks = proc.Call{Sleeps: true, Stack: 7}, map[int]uint64{10: 7}
+		l := stopping(t, first...)
 		wantSent(t, tt.name+", too soon", later(l, actsAfter-1, shown, tt.details))
 		wantSent(t, tt.name, later(l, actsAfter, shown, tt.details), tt.want...)
 		wantSent(t, tt.name+", once more", later(l, 100, shown, tt.details))
@@ -115,8 +113,8 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 
 // What was started after the signal was started by the trap.
 func TestATrapThatHasStartedOneRuns(t *testing.T) {
-	l := stopping(t, kindly("bash", 10, 1), kindly("app", 11, 10))
-	shown := kinfolk(kin{"bash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+	l := stopping(t, living("bash10(app11)")...)
+	shown := living("bash10(app11 app12)")
 	wantSent(t, "what it waits for", later(l, 100, shown, details{Waits: waiting(10, program.Waits)}))
 }
 
@@ -129,9 +127,9 @@ func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 			if name == "untouched" {
 				d.Untouched = untouched(12)
 			}
-			l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{kind, 11, 10}, kin{"app", 12, 11})...)
+			l := stopping(t, living("app10("+kind+"11(app12))")...)
 			l.Exited(10, 0)
-			shown := kinfolk(kin{kind, 11, 1}, kin{"app", 12, 11})
+			shown := living(kind + "11(app12)")
 			got := later(l, 100, shown, d)
 			wantSent(t, kind+", "+name, append(got, later(l, 200, shown, d)...), want...)
 			if all := l.plan.BlockedTraps; len(all) != 0 { // what another has signalled may be blocked or not
@@ -143,7 +141,7 @@ func TestBelowADeafOrphanWhatIsUntouchedIsSignalled(t *testing.T) {
 
 func TestBlockedTrapsAreThoseOfShells(t *testing.T) {
 	for kind, want := range map[string]int{"bash": 1, "blocks": 0, "ignores": 0} {
-		shown := kinfolk(kin{kind, 10, 1}, kin{"dies", 11, 10})
+		shown := living(kind + "10(dies11)")
 		l := stopping(t, shown...)
 		later(l, 100, shown, details{Waits: waiting(10, program.Waits)})
 		if all := l.plan.BlockedTraps; len(all) != want || want > 0 && (all[0].Shell.PID != 10 || all[0].Child.PID != 11) {
@@ -172,7 +170,7 @@ func TestWhatHasThePendingSignalIsDeafOnlyWithoutAHandler(t *testing.T) {
 // A busy application below a manager that handles the stop and passes nothing on: a line names both
 // after 4 s, the last call leaves it to the manager, and the final call signals it.
 func TestWhatAManagerKeepsTheSignalFromIsSignalledByTheFinalCall(t *testing.T) {
-	shown := []proc.Process{kindly("app", 10, 1), kindly("dash", 11, 10), kindly("app", 12, 11), kindly("app", 13, 12)}
+	shown := living("app10(dash11(app12(app13)))")
 	l := stopping(t, shown...)
 	for _, step := range []struct {
 		after uint64

@@ -1,12 +1,15 @@
 package forward
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
 	"drainit/internal/program"
+	"drainit/test/trees"
 )
 
 func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
@@ -142,16 +145,15 @@ func kindly(kind string, pid, ppid int) proc.Process {
 	return p
 }
 
-// kin is one of a table.
-type kin struct {
-	kind      string
-	pid, ppid int
-}
+// living are the processes of a tree (package trees): a name is a kind, with the pid behind it. Those at the top are
+// drainit's children.
+func living(tree string) []proc.Process { return livingBelow(trees.Parse(tree), drainitPID) }
 
-// kinfolk are the processes of a table.
-func kinfolk(all ...kin) (shown []proc.Process) {
-	for _, k := range all {
-		shown = append(shown, kindly(k.kind, k.pid, k.ppid))
+func livingBelow(tree []trees.Process, parent int) (all []proc.Process) {
+	for _, written := range tree {
+		kind := strings.TrimRight(written.Name, "0123456789")
+		pid, _ := strconv.Atoi(strings.TrimPrefix(written.Name, kind))
+		all = append(append(all, kindly(kind, pid, parent)), livingBelow(written.Below, pid)...)
 	}
-	return shown
+	return all
 }

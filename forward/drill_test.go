@@ -9,6 +9,7 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/test/trees"
 )
 
 // drill is a stop played by a script, of steps with semicolons between them:
@@ -22,8 +23,8 @@ import (
 //	NAME dies of SIG
 //	snapshot, or last call     in the last seconds; all that follows from it stands after it
 //
-// A tree is NAME[TERM,INT](TREE, TREE): what it handles, and its children. A *
-// stands for the stop signal and TERM. What a name says of a process, its digits aside, is what it is.
+// A tree is in the tests' notation (package trees). In brackets is what a process handles; a * stands for the stop
+// signal and TERM. What a name says of a process, its digits aside, is what it is.
 type drill struct {
 	t         *testing.T
 	sig       unix.Signal
@@ -37,8 +38,8 @@ type drill struct {
 // newDrill makes a machine with a worker, and other children of drainit.
 func newDrill(t *testing.T, sig unix.Signal, worker, others string) *drill {
 	d := &drill{t: t, sig: sig, w: &world{tick: 1000, procs: make(map[int]*fake), last: drainitPID}, l: newPlayed(), names: make(map[string]*fake)}
-	first := d.plant(nil, worker)
-	d.plant(nil, others)
+	first := d.plant(nil, trees.Parse(worker))
+	d.plant(nil, trees.Parse(others))
 	d.w.tick += 100
 	if d.l.gone = len(first) == 0; !d.l.gone {
 		d.l.Started(first[0].PID)
@@ -57,56 +58,26 @@ func (d *drill) plan(purpose Purpose) {
 	d.sent = append(d.sent, deliveries...)
 }
 
-var (
-	words = regexp.MustCompile(`\s*([\w.]+)(\*|\[[\w,]*\])?`)
-	pidOf = regexp.MustCompile(`\[\d+\]`)
-)
+var pidOf = regexp.MustCompile(`\[\d+\]`)
 
-// plant starts the processes of a tree below a parent.
-func (d *drill) plant(parent *fake, tree string) (all []*fake) {
-	var last *fake
-	for tree = strings.TrimSpace(tree); tree != ""; {
-		switch tree[0] {
-		case ',', ' ':
-			tree = tree[1:]
-		case '(':
-			end := closing(tree)
-			d.plant(last, tree[1:end])
-			tree = tree[end+1:]
-		default:
-			m := words.FindStringSubmatch(tree)
-			tree = tree[len(m[0]):]
-			last = d.w.start(m[1], parent, d.mask(m[2]))
-			d.names[m[1]] = last
-			all = append(all, last)
-		}
+// plant starts the processes of a tree below a parent, and returns its first ones.
+func (d *drill) plant(parent *fake, tree []trees.Process) (all []*fake) {
+	for _, written := range tree {
+		p := d.w.start(written.Name, parent, d.mask(written.Words))
+		d.names[written.Name] = p
+		all = append(all, p)
+		d.plant(p, written.Below)
 	}
 	return all
 }
 
-// closing is the place of the parenthesis that closes the first.
-func closing(tree string) int {
-	open := 0
-	return strings.IndexFunc(tree, func(r rune) bool {
-		switch r {
-		case '(':
-			open++
-		case ')':
-			open--
-		}
-		return open == 0
-	})
-}
-
 // mask reads what a process handles.
-func (d *drill) mask(text string) (mask signals.Set) {
-	if text == "*" {
-		return signals.SetOf(d.sig, unix.SIGTERM)
-	}
-	for name := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
-		if name != "" {
-			mask |= signals.SetOf(d.signal(name))
+func (d *drill) mask(words []string) (mask signals.Set) {
+	for _, word := range words {
+		if word == "*" {
+			return signals.SetOf(d.sig, unix.SIGTERM)
 		}
+		mask |= signals.SetOf(d.signal(word))
 	}
 	return mask
 }
@@ -157,7 +128,7 @@ func (d *drill) happen(step string, f []string) {
 	case p == nil || p.ended:
 		d.t.Fatalf("%q: there is no such process", step)
 	case f[1] == "starts":
-		d.plant(p, strings.Join(f[2:], " "))
+		d.plant(p, trees.Parse(strings.Join(f[2:], " ")))
 	case f[1] == "loses":
 		p.Handled &^= signals.SetOf(d.signal(f[2]))
 	case f[1] == "runs":

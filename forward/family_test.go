@@ -2,8 +2,11 @@ package forward
 
 import (
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/trees"
 )
 
 // behaviour is what a process of a family does about TERM.
@@ -324,24 +327,15 @@ func (f family) die(i int) {
 	}
 }
 
-// String is the family as a tree, such as "trap(dies finishes)".
-func (f family) String() string {
-	if len(f) > 1 && f[1].started == drainitSends {
-		return f.tree(0) + " and the daemon " + f.tree(1)
-	}
-	return f.tree(0)
-}
+// String is the family in the tests' notation (package trees), such as "trap0(dies1 finishes2)": behaviours, each with
+// the index of the member. TestOneFamily reads it.
+func (f family) String() string { return trees.Text(f.below(drainitSends)) }
 
-func (f family) tree(i int) string {
-	text, open := behaves[f[i].does], "("
-	for j := range f {
-		if f[j].started == i {
-			text += open + f.tree(j)
-			open = ", "
+func (f family) below(of int) (all []trees.Process) {
+	for i := range f {
+		if f[i].started == of {
+			all = append(all, trees.Process{Name: behaves[f[i].does] + strconv.Itoa(i), Below: f.below(i)})
 		}
 	}
-	if open == ", " {
-		text += ")"
-	}
-	return text
+	return all
 }

@@ -250,7 +250,7 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 // wait4 tells of drainit's own children.
 func TestWhichDeathsAreWatched(t *testing.T) {
 	l := newPlayed()
-	shown := kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11}, kin{"app", 13, 10}, kin{"app", 14, 10})
+	shown := living("app10(dash11(app12) app13 app14)")
 	sentAll(l, l.deliveries(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
 	want := "[{11 100} {13 100}]" // one has a child, the other is read from
 	if got := fmt.Sprint(l.Watched()); got != want {

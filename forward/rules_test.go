@@ -69,7 +69,7 @@ func TestWhatIsUntouchedWaitsForAHelper(t *testing.T) {
 
 // A daemon has its turn when the worker has gone, touched or not.
 func TestAnUntouchedDaemonWaitsForTheWorker(t *testing.T) {
-	shown := kinfolk(kin{"app", 10, 1}, kin{"app", 20, 1})
+	shown := living("app10 app20")
 	l := stopping(t, shown...)
 	d := details{Untouched: untouched(20)}
 	wantSent(t, "while the worker lives", later(l, 1, shown, d))
@@ -119,7 +119,7 @@ func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
 func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 	shell := kindly("dash", 11, 1)
 	shell.Pending = signals.SetOf(unix.SIGKILL)
-	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"dash", 11, 10}, kin{"app", 12, 11})...)
+	l := stopping(t, living("app10(dash11(app12))")...)
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	wantSent(t, "while it dies", orphans(l, shell, kindly("app", 12, 11)))
 	wantSent(t, "by the last call", call(l, shell, kindly("app", 12, 11)), 12)
@@ -128,7 +128,7 @@ func TestWhatDiesAlreadyIsNotSignalled(t *testing.T) {
 // The worker itself is signalled at once, whatever it reads. Of what a worker that has
 // daemonized left, one that reads a pipe of another waits for that.
 func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
-	shown := with(kinfolk(kin{"app", 10, 1}, kin{"app", 11, 1}), details{Writers: map[int][]int{10: {11}}})
+	shown := with(living("app10 app11"), details{Writers: map[int][]int{10: {11}}})
 	plan := func(worker leader) []int {
 		r := term(Stop)
 		l := newPlayed()
@@ -142,12 +142,12 @@ func TestWhatReadsAPipeWaitsUnlessItIsTheWorker(t *testing.T) {
 // A reader ends by itself when its input has: it is signalled after its writer only if it is untouched,
 // and by the last call.
 func TestAReaderEndsByItself(t *testing.T) {
-	shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+	shown := living("dash10(app11 app12)")
 	l := stopping(t, shown...)
 	pipe := details{Writers: map[int][]int{12: {11}}}
 	wantSent(t, "while both live", later(l, 10, shown, pipe))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+	shown = living("app11 app12")
 	wantSent(t, "the writer", later(l, 20, shown, pipe), 11)
 	l.Exited(11, 0)
 	wantSent(t, "the busy reader", later(l, 30, shown[1:], details{}))
@@ -158,10 +158,10 @@ func TestAReaderEndsByItself(t *testing.T) {
 // busy with something else.
 func TestWhatSleptWhenItsWriterEndedIsNoReader(t *testing.T) {
 	for switches, want := range map[uint64][]int{7: {12}, 8: nil} { // before the end and after it
-		shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+		shown := living("dash10(app11 app12)")
 		l := stopping(t, shown...)
 		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-		shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+		shown = living("app11 app12")
 		shown[0].PGID = 11 // it may signal its group
 		shown[1].Evidence = []proc.Thread{{TID: 12, Switches: 7}}
 		later(l, 20, shown, details{Writers: map[int][]int{12: {11}}})
@@ -175,9 +175,9 @@ func TestWhatSleptWhenItsWriterEndedIsNoReader(t *testing.T) {
 // The signal that it ignores would not have woken it, so that what it started may have had it.
 func TestWhatIgnoresTheSignalIsNotUntouched(t *testing.T) {
 	for _, kind := range []string{"ignores", "init"} {
-		l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{kind, 11, 10}, kin{"app", 12, 11})...)
+		l := stopping(t, living("app10("+kind+"11(app12))")...)
 		l.Exited(10, 0)
-		shown := kinfolk(kin{kind, 11, 1}, kin{"app", 12, 11})
+		shown := living(kind + "11(app12)")
 		d := details{Untouched: untouched(11)}
 		wantSent(t, kind, append(later(l, 100, shown, d), later(l, 200, shown, d)...))
 	}
@@ -190,8 +190,8 @@ func TestWhatHadAHandlerIsNotDeaf(t *testing.T) {
 		"it blocks another one now": func(p *proc.Process) { p.Blocked, p.Pending = termSet, termSet },
 		"it has none as an init":    func(p *proc.Process) { p.Handled, p.NestedInit = 0, true },
 	} {
-		l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"app", 11, 10})...)
-		shown := kinfolk(kin{"app", 10, 1}, kin{"app", 11, 10})
+		l := stopping(t, living("app10(app11)")...)
+		shown := living("app10(app11)")
 		guard(&shown[0])
 		wantSent(t, name, append(later(l, 100, shown, details{}), later(l, 200, shown, details{})...))
 	}
@@ -237,10 +237,10 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 
 // afterTheShell is a stop of a shell's process group: it has died of TERM, and what was below it was
 // signalled, too.
-func afterTheShell(below ...kin) *played {
+func afterTheShell(tree string) *played {
 	l, r := newPlayed(), term(Stop)
 	r.Mode = ModeGroup
-	sentAll(l, l.deliveries(r, proc.New(append(kinfolk(below...), kindly("dash", 10, 1)))))
+	sentAll(l, l.deliveries(r, proc.New(living(tree))))
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 	return l
 }
@@ -256,7 +256,7 @@ func wantSuccessor(t *testing.T, when string, l *played, want int) {
 // three snapshots.
 func TestChoiceOfASuccessorWaitsForTheDead(t *testing.T) {
 	for _, tt := range []struct{ snapshots, want int }{{0, 11}, {1, 11}, {mostDeferred, 11}, {mostDeferred + 1, 0}} {
-		l := afterTheShell(kin{"app", 11, 10})
+		l := afterTheShell("dash10(app11)")
 		for range tt.snapshots {
 			orphans(l)
 			wantSuccessor(t, "before its exit", l, 0)
@@ -269,15 +269,15 @@ func TestChoiceOfASuccessorWaitsForTheDead(t *testing.T) {
 
 // It waits neither for one that lives, nor for one that another will wait for.
 func TestChoiceOfASuccessorIsMadeAtOnce(t *testing.T) {
-	l := afterTheShell(kin{"app", 11, 10})
+	l := afterTheShell("dash10(app11)")
 	orphans(l, kindly("app", 11, 1))
 	wantSuccessor(t, "it lives", l, 11)
 
-	l = afterTheShell(kin{"dash", 11, 10}, kin{"app", 12, 11})
+	l = afterTheShell("dash10(dash11(app12))")
 	orphans(l, kindly("dash", 11, 1))
 	wantSuccessor(t, "the shell above the dead one lives", l, 11)
 
-	l = afterTheShell(kin{"npm with its handler", 11, 10}, kin{"app", 12, 10})
-	orphans(l, kindly("npm with its handler", 11, 1), kindly("app", 12, 1))
+	l = afterTheShell("dash10(npm_with_its_handler11 app12)")
+	orphans(l, living("npm_with_its_handler11 app12")...)
 	wantSuccessor(t, "a signalled launcher beside it is about to die of that", l, 12)
 }

@@ -31,7 +31,7 @@ var stops = []struct {
 	{name: "sh -c 'npm start'", worker: "sh1(npm*(sh2(app*)))", script: `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent npm TERM; successor npm; sh2 dies of TERM; snapshot;
 		npm dies of TERM; snapshot; successor app; last call; sent app TERM: the grace period is nearly over`},
-	{name: "a relay that lives is waited for", worker: "pnpm*(sh(app*, other))", script: `
+	{name: "a relay that lives is waited for", worker: "pnpm*(sh(app* other))", script: `
 		sent pnpm TERM; sh dies of TERM; snapshot; snapshot; app exits; snapshot; other dies of TERM; pnpm exits; snapshot`},
 	{name: "a relay that signals its group has signalled what is below a shell", worker: "timeout*(sh(app*))", script: `
 		sent timeout TERM; sh dies of TERM; snapshot; timeout exits; snapshot; last call; sent app TERM: the grace period is nearly over; last call`},
@@ -45,11 +45,11 @@ var stops = []struct {
 		sent bash TERM; bash starts tidy*; snapshot; bash dies of TERM; snapshot; successor app`},
 	{name: "what a shell without a trap started is no clean-up", worker: "sh(app*)", script: `
 		sent sh TERM; sh starts next*; sh dies of TERM; snapshot; sent app TERM; sent next TERM: its parent is not known, and no process that was signalled had a handler; successor app`},
-	{name: "what lives without a handler was signalled by none", worker: "sh(app, tail)", script: `
+	{name: "what lives without a handler was signalled by none", worker: "sh(app tail)", script: `
 		sent sh TERM; tail dies of TERM; sh dies of TERM; snapshot; sent app TERM: it has no SIGTERM handler and still lives`},
 	{name: "what works without a handler may have been asked to stop by a trap, and has ten seconds", worker: "bash*(app)", script: `
 		sent bash TERM; bash exits; snapshot; snapshot; ten seconds; snapshot; sent app TERM: it has no SIGTERM handler and still lives`},
-	{name: "a helper without a handler waits for those that drain", worker: "sh(app*, helper)", script: `
+	{name: "a helper without a handler waits for those that drain", worker: "sh(app* helper)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app TERM; successor app; snapshot; app exits; snapshot; sent helper TERM: it has no SIGTERM handler and still lives`},
 	{name: "a trap that becomes the stop command may have signalled what is below it", worker: "bash*(app*)", script: `
 		sent bash TERM; bash runs ctl; snapshot; bash exits; snapshot; snapshot; last call; sent app TERM: the grace period is nearly over`},
@@ -58,7 +58,7 @@ var stops = []struct {
 		last call; sent child TERM: the grace period is nearly over`},
 	{name: "a parent that was not signalled exits before its children are shown", worker: "sh(app*(child*))", script: `
 		sent sh TERM; sh dies of TERM; app exits; snapshot; successor child; last call; sent child TERM: the grace period is nearly over`},
-	{name: "a daemon from before the stop is signalled when the worker has gone", worker: "app*", others: "redis*, statsd", script: `
+	{name: "a daemon from before the stop is signalled when the worker has gone", worker: "app*", others: "redis* statsd", script: `
 		sent app TERM; snapshot; app exits; snapshot; sent redis TERM: it was there before the stop; sent statsd TERM; statsd dies of TERM; redis exits; snapshot`},
 	{name: "nor is what such a daemon leaves", worker: "sh(app)", others: "pm2*(web*)", script: `
 		sent sh TERM; app exits; sh dies of TERM; snapshot; sent pm2 TERM; pm2 exits; snapshot; web exits; snapshot`},
@@ -70,10 +70,10 @@ var stops = []struct {
 		sent app TERM; sh dies of TERM; snapshot; app exits; snapshot; sent pm2 TERM; snapshot; pm2 exits; snapshot; sent web TERM: it has no SIGTERM handler and still lives`},
 	{name: "a daemon that left in order has signalled its own", worker: "app*", others: "pm2*(web*)", script: `
 		sent app TERM; pm2 exits; snapshot; app exits; snapshot`},
-	{name: "all that a daemonized worker left", others: "redis*(io*), sh(app*), tail", script: `
+	{name: "all that a daemonized worker left", others: "redis*(io*) sh(app*) tail", script: `
 		sent redis TERM: left by a worker that has daemonized; sent sh TERM; sent tail TERM; tail dies of TERM; sh dies of TERM; snapshot;
 		sent app TERM: its parent sh has no handler and dies of it; redis exits; snapshot`},
-	{name: "the last call goes to all that were not signalled", worker: "pnpm*(sh(app*, other*))", others: "redis*", script: `
+	{name: "the last call goes to all that were not signalled", worker: "pnpm*(sh(app* other*))", others: "redis*", script: `
 		sent pnpm TERM; sh dies of TERM; snapshot; last call; sent app TERM: the grace period is nearly over; sent other TERM; sent redis TERM; last call`},
 	{name: "INT to npm", signal: unix.SIGINT, worker: "npm*(sh[INT](app*))", script: `
 		sent npm TERM; sh dies of TERM; snapshot; npm dies of TERM; snapshot; successor app; last call; sent app INT: the grace period is nearly over`},
@@ -81,9 +81,9 @@ var stops = []struct {
 		sent bash TERM; bash dies of TERM; snapshot; sent nginx QUIT: its parent bash has no handler and dies of it; successor nginx; snapshot; nginx exits; snapshot`},
 	{name: "QUIT in place of TERM, to a worker that handles TERM only", signal: unix.SIGQUIT, worker: "app[TERM](child[TERM])", script: `
 		sent app QUIT; app dies of QUIT; snapshot; sent child TERM: its parent app has no handler and dies of it`},
-	{name: "two that may be the successor, so none is", worker: "sh(app1*, app2*)", script: `
+	{name: "two that may be the successor, so none is", worker: "sh(app1* app2*)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; snapshot; app1 exits; snapshot; app2 exits; snapshot`},
-	{name: "the one successor beside a shell that only waits for its child on INT", signal: unix.SIGINT, worker: "sh1(sh2[INT](tail), app*)", script: `
+	{name: "the one successor beside a shell that only waits for its child on INT", signal: unix.SIGINT, worker: "sh1(sh2[INT](tail) app*)", script: `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM; sent app INT; successor app`},
 	{name: "a child of a shell that had its handlers until its exec is no successor", signal: unix.SIGINT, worker: "sh1(sh2*)", script: `
 		sent sh1 TERM; sh2 runs sleep; sh1 dies of TERM; snapshot; sent sh2 TERM: its parent sh1 has no handler and dies of it; sh2 dies of TERM; snapshot`},

@@ -30,9 +30,9 @@ func wantWaiting(t *testing.T, l *played, want ...string) {
 
 // What is certain is not late, whenever it is seen.
 func TestWhatIsCertainHasItsReasonInACall(t *testing.T) {
-	l := stopping(t, kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10})...)
+	l := stopping(t, living("dash10(app11)")...)
 	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	all := l.deliveries(term(LastCall), proc.New(kinfolk(kin{"app", 11, 1})))
+	all := l.deliveries(term(LastCall), proc.New(living("app11")))
 	if len(all) != 1 || all[0].Late || !strings.HasPrefix(all[0].Rule, "its parent dash[10]") {
 		t.Errorf("%+v", all)
 	}
@@ -40,7 +40,7 @@ func TestWhatIsCertainHasItsReasonInACall(t *testing.T) {
 
 // A process that may have had the signal while it ignored that is not certain later.
 func TestUndecidedStaysSo(t *testing.T) {
-	l := stopping(t, kinfolk(kin{"app", 10, 1}, kin{"ignores", 11, 10})...)
+	l := stopping(t, living("app10(ignores11)")...)
 	l.Exited(10, 0)
 	wantSent(t, "it ignores the signal", orphans(l, kindly("ignores", 11, 1)))
 	wantWaiting(t, l, "[ignores[11]] may have been signalled by app[10], which has gone")
@@ -78,7 +78,7 @@ func TestSessionOfWhatCleansUp(t *testing.T) {
 // A stop command of a trap may have asked it to stop: half a second of sleep shows that it does not.
 func TestWhatSleepsIsNotStopping(t *testing.T) {
 	for switches, want := range map[uint64][]int{7: {11}, 8: nil} {
-		l := stopping(t, kinfolk(kin{"bash", 10, 1}, kin{"dies", 11, 10})...)
+		l := stopping(t, living("bash10(dies11)")...)
 		l.Exited(10, 0)
 		p := kindly("dies", 11, 1)
 		p.Evidence = []proc.Thread{{TID: 11, Switches: 7}}
@@ -115,7 +115,7 @@ func TestWhatThePlatformHasMissed(t *testing.T) {
 // Below a deaf process one that was signalled and has children may have signalled its group.
 func TestGroupBelowADeafProcess(t *testing.T) {
 	for group, want := range map[int][]int{10: nil, 13: {13}} {
-		shown := kinfolk(kin{"ignores", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 11})
+		shown := living("ignores10(app11(app12))")
 		l := stopping(t, shown...)
 		wantSent(t, "the first", later(l, 10, shown, details{}), 11)
 		another := kindly("app", 13, 10)
@@ -126,7 +126,7 @@ func TestGroupBelowADeafProcess(t *testing.T) {
 
 // The reason says what a process waits for, and what the signal would do to it.
 func TestWhyOneBelowAnotherWaits(t *testing.T) {
-	shown := kinfolk(kin{"app", 10, 1}, kin{"dies", 11, 10}, kin{"ignores", 12, 10}, kin{"app", 13, 10}, kin{"app", 14, 10})
+	shown := living("app10(dies11 ignores12 app13 app14)")
 	l := stopping(t, shown...)
 	wantSent(t, "the others", later(l, 10, shown, details{Writers: map[int][]int{13: {99}, 14: {14, 13}}}))
 	wantWaiting(t, l,
@@ -138,10 +138,10 @@ func TestWhyOneBelowAnotherWaits(t *testing.T) {
 
 // A call leaves a reader to its writer.
 func TestAReaderIsNotCalled(t *testing.T) {
-	shown := kinfolk(kin{"dash", 10, 1}, kin{"app", 11, 10}, kin{"app", 12, 10})
+	shown := living("dash10(app11 app12)")
 	l := stopping(t, shown...)
 	l.Exited(10, 0)
-	shown = kinfolk(kin{"app", 11, 1}, kin{"app", 12, 1})
+	shown = living("app11 app12")
 	wantSent(t, "in the last call", sentAll(l, l.deliveries(term(LastCall), with(shown, details{Writers: map[int][]int{12: {11}}}))), 11)
 }
 
@@ -174,7 +174,7 @@ func TestWhatIsSentInPlaceOfTERM(t *testing.T) {
 
 // The last call may signal an orphan, which the final call alone did before: its line is written anew.
 func TestWhyAnOrphanWaitsIsSaidAnew(t *testing.T) {
-	shown, pipe := kinfolk(kin{"app", 10, 1}, kin{"app", 12, 10}), details{Writers: map[int][]int{12: {99}}}
+	shown, pipe := living("app10(app12)"), details{Writers: map[int][]int{12: {99}}}
 	l := stopping(t, shown...)
 	for _, step := range []struct {
 		parent int

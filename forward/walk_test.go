@@ -1,12 +1,17 @@
 package forward
 
 import (
+	"flag"
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/trees"
 )
 
 // walk is one stop of a family, in which the deaths come in an order that was chosen.
@@ -144,7 +149,11 @@ type result struct {
 	such                     map[string]string // a family for each
 }
 
-// every plays a family in every order of deaths.
+func newResult() *result {
+	return &result{cases: make(map[string]int), such: make(map[string]string)}
+}
+
+// every plays a family in every order of deaths, if there is such a one.
 func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 	if k.daemon {
 		if len(parents) == 0 {
@@ -152,10 +161,12 @@ func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 		}
 		parents = append([]int{drainitSends}, parents[1:]...)
 	}
-	f := newFamily(parents, does)
-	if !f.makesSense() {
-		return
+	if f := newFamily(parents, does); f.makesSense() {
+		r.walk(t, f, k)
 	}
+}
+
+func (r *result) walk(t *testing.T, f family, k kind) {
 	cases, foreseen := make(map[finding]bool), f.foresee(k)
 	for choices := []int(nil); ; {
 		w := &walk{t: t, family: slices.Clone(f), kind: k, l: newPlayed(), tick: 1000, step: Orphans,
@@ -190,7 +201,7 @@ func (w *walk) following() []int {
 
 // walkAll walks all families of up to so many members that behave in these ways.
 func walkAll(t *testing.T, most int, these []behaviour, k kind) *result {
-	r := &result{cases: make(map[string]int), such: make(map[string]string)}
+	r := newResult()
 	for parents := range shapes(most) {
 		for _, does := range assignments(these, len(parents)+1) {
 			r.every(t, parents, does, k)
@@ -231,6 +242,48 @@ func assignments(these []behaviour, members int) (all [][]behaviour) {
 		all = append(all, does)
 	}
 	return all
+}
+
+var written = flag.String("family", "trap_in_wait0(dies1(finishes3) finishes2)", "the family that TestOneFamily walks")
+
+// A family that a message of the others names is walked by itself: go test ./forward -run OneFamily -v -family TREE.
+func TestOneFamily(t *testing.T) {
+	var parents []int
+	var does []behaviour
+	var read func(tree []trees.Process, parent int)
+	read = func(tree []trees.Process, parent int) {
+		for _, p := range tree {
+			name := strings.TrimRight(p.Name, "0123456789")
+			i, err := strconv.Atoi(p.Name[len(name):])
+			index := slices.Index(behaves[:], name)
+			if err != nil || index < 0 {
+				t.Fatalf("no member: %q", p.Name)
+			}
+			for len(does) <= i {
+				parents, does = append(parents, 0), append(does, 0)
+			}
+			parents[i], does[i] = parent, behaviour(index)
+			read(p.Below, i)
+		}
+	}
+	read(trees.Parse(*written), drainitSends)
+	if len(parents) == 0 {
+		t.Fatal("no member")
+	}
+	f := newFamily(parents[1:], does)
+	if f.String() != *written || !f.makesSense() {
+		t.Fatalf("%v, which is no family", f)
+	}
+	walked := make(map[kind]bool)
+	for _, tt := range walks {
+		if tt.daemon = false; walked[tt.kind] { // it matters for families that are made
+			continue
+		}
+		walked[tt.kind] = true
+		r := newResult()
+		r.walk(t, f, tt.kind)
+		t.Logf("%+v: %q", tt.kind, r.such)
+	}
 }
 
 // compare compares the numbers of cases with a column of walked.

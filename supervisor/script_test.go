@@ -17,6 +17,7 @@ import (
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/reaper"
+	"drainit/test/trees"
 )
 
 // row is a life of a worker, played by a script, and what is to come of it.
@@ -215,49 +216,25 @@ func configOf(flags string) Config {
 	return cfg
 }
 
-// parseTree makes the processes of a tree, such as a[TERM=7](b c[TSTP,CONT](d)): each has a name, in
-// brackets what it does, and in parentheses its children.
+// parseTree makes the processes of a tree in the tests' notation (package trees). Words in brackets say what one does:
 //
 //	SIG        handle it                  SIG=7   and exit 7       SIG=7/2s  after 2 s
 //	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
 //	default    show no handler            ignore     TERM            stopped, stuck (in the kernel), hangs (but for its stat), run (go run)
 //	untold     show no mask, as in gVisor
 //	session    lead a session             ours     be in drainit's
-func parseTree(tree string) (all []*process) {
-	for tree = strings.TrimSpace(tree); tree != ""; tree = strings.TrimSpace(tree) {
-		end := strings.IndexAny(tree+" ", "[( ")
-		p := newProcess(strings.ReplaceAll(tree[:end], "_", " "))
-		if tree = tree[end:]; strings.HasPrefix(tree, "[") {
-			does, rest, _ := strings.Cut(tree[1:], "]")
-			for _, what := range strings.Split(does, ",") {
-				p.learn(what)
-			}
-			tree = rest
+func parseTree(text string) []*process { return processes(trees.Parse(text)) }
+
+func processes(tree []trees.Process) (all []*process) {
+	for _, written := range tree {
+		p := newProcess(written.Name)
+		for _, word := range written.Words {
+			p.learn(word)
 		}
-		if strings.HasPrefix(tree, "(") {
-			end := closing(tree)
-			p.below = parseTree(tree[1:end])
-			tree = tree[end+1:]
-		}
+		p.below = processes(written.Below)
 		all = append(all, p)
 	}
 	return all
-}
-
-// closing is where the parenthesis ends that a text begins with.
-func closing(text string) int {
-	depth := 0
-	for i, c := range text {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	panic("no closing parenthesis: " + text)
 }
 
 // learn has a process do something of parseTree's.
