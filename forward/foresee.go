@@ -9,13 +9,13 @@ import (
 
 // Foreseen says how a stop would treat one process.
 type Foreseen struct {
-	Signal unix.Signal // the signal that it would be sent, 0 for none
-	Now    bool        // at once, or when a process above it has died of the signal or can't act upon it
-	Busy   string      // the reason why it waits if it is busy, "" where it is signalled now all the same
-	Rule   string      // the reason why it is signalled now, or waits
-	Else   Purpose     // the call that would signal it otherwise; Stop for none
-	Advice string      // what would have it signalled at once in place of that, "" for nothing
-	Left   bool        // it is left to another, and has its turn at once if that one ends and passes nothing on
+	Signal    unix.Signal // the signal that it would be sent, 0 for none
+	Now       bool        // at once, or when a process above it has died of the signal or can't act upon it
+	Busy      string      // the reason why it waits if it is busy, "" where it is signalled now all the same
+	Rule      string      // the reason why it is signalled now, or waits
+	Else      Purpose     // the call that would signal it otherwise; Stop for none
+	Advice    string      // what would have it signalled at once in place of that, "" for nothing
+	Delegated bool        // another is expected to signal it, and it has its turn at once if that ends and passes nothing on
 }
 
 // Foresee plays a stop of a snapshot, for a ledger that has none yet. A process without a handler dies of the signal at once, all others live
@@ -57,7 +57,7 @@ func (l *Ledger) foresee(r Request, first, s *proc.Snapshot, idle bool) map[proc
 		for _, w := range plan.Waiting {
 			for _, p := range w.Processes {
 				if r.Purpose <= Orphans {
-					all[p.ID] = Foreseen{Rule: w.Rule, Left: l.living[p.PID].fate == left}
+					all[p.ID] = Foreseen{Rule: w.Rule, Delegated: l.living[p.PID].fate == delegated}
 				}
 			}
 		}

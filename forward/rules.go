@@ -26,7 +26,7 @@ type fate uint8
 
 const (
 	open      fate = iota // the next snapshot decides anew
-	left                  // open: the process named in the reason is expected to signal it
+	delegated             // open: the process named in the reason is expected to signal it
 	passedOn              // open: the process named in the reason has had its time, and may have signalled it
 	held                  // open, and the next snapshot comes within moments
 	due                   // it is sent the stop signal now
@@ -167,7 +167,7 @@ func (s *step) leaveTo(m, up *record) (fate, reason) {
 	case s.alive(up) && up.sent != nil && s.now >= up.sent.tick+itsTime:
 		return passedOn, reason{"%s above handles the stop signal and may have passed it on", up}
 	}
-	return left, reason{"left to %s", up}
+	return delegated, reason{"left to %s", up}
 }
 
 func (s *step) waitsForWriter(m *record) reason {

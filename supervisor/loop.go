@@ -159,46 +159,46 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	case machine.AnnounceStop:
 		s.publishStop()
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
-		s.journal.Announce(now, a, s.left)
+		s.journal.Announce(now, a, s.living)
 	case machine.AnnounceOver, machine.AnnounceForce:
 		s.beginKill(a.Kind == machine.AnnounceForce)
 	case machine.AnnounceStuck:
 		s.worker.Kill.Stuck = true
-		s.journal.Announce(now, a, s.left)
+		s.journal.Announce(now, a, s.living)
 	default:
-		s.journal.Announce(now, a, s.left)
+		s.journal.Announce(now, a, s.living)
 	}
 }
 
 // announceExit names what a worker that exited by itself has left, and what that is sent.
 func (s *Supervisor) announceExit(now time.Time) {
-	left, r := s.left(), s.request(forward.Orphans, 0)
+	living, r := s.living(), s.request(forward.Orphans, 0)
 	if r.Mode == forward.ModeNone {
 		r.Signal = 0
 	}
-	s.journal.Exited(now, left, r.Signal)
+	s.journal.Exited(now, living, r.Signal)
 }
 
 // beginKill notes what is about to be killed, and why.
 func (s *Supervisor) beginKill(forced bool) {
-	left, why := s.left(), worker.ReasonGrace
+	living, why := s.living(), worker.ReasonGrace
 	switch {
 	case forced && s.worker.Kill.Asker != "":
 		why = worker.ReasonForce
 	case forced:
 		why = worker.ReasonSecondStop
 	}
-	s.worker.Kill = worker.Kill{Reason: why, Grace: s.machine.Grace(), Asker: s.worker.Kill.Asker, Victims: left.All, Unseen: left.Err != nil}
-	s.journal.Killing(left)
+	s.worker.Kill = worker.Kill{Reason: why, Grace: s.machine.Grace(), Asker: s.worker.Kill.Asker, Victims: living.All, Unseen: living.Err != nil}
+	s.journal.Killing(living)
 }
 
-// left returns what is alive below drainit.
-func (s *Supervisor) left() journal.Left {
+// living returns what is alive below drainit.
+func (s *Supervisor) living() journal.Living {
 	all, err := s.shown, error(nil)
 	if all == nil {
 		defer s.noteCost(time.Now())
 		all, err = s.sys.All()
 	}
 	self := os.Getpid()
-	return journal.Left{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}
+	return journal.Living{All: append(all.Descendants(self), all.Hanging(self)...), Err: err}
 }

@@ -101,7 +101,7 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
 		words = fmt.Sprintf("%s, if asleep (%s); if busy, left alone: %s", when, words, f.Busy)
 	case f.Now:
 		words = when + ": " + words
-	case f.Left:
+	case f.Delegated:
 		words += "; at once if that ends without passing it on"
 	}
 	switch {

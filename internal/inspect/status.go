@@ -27,7 +27,7 @@ type report struct {
 	QuietHandled  *bool      `json:"quiet_handled,omitempty"` // in quiet
 	StopSignal    string     `json:"stop_signal,omitempty"`
 	StoppingSince string     `json:"stopping_since,omitempty"` // RFC 3339, UTC
-	Left          *float64   `json:"left_s,omitempty"`         // to SIGKILL
+	TimeLeft      *float64   `json:"left_s,omitempty"`         // to SIGKILL
 	PID           int        `json:"pid"`                      // drainit's
 	Processes     []reported `json:"processes"`
 	Partial       bool       `json:"partial,omitempty"` // not all processes could be read
@@ -141,7 +141,7 @@ func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
 		r.StopSignal = signals.Name(stop.Signal)
 	}
 	if stop.Grace != machine.Forever && r.Phase == machine.Draining.String() {
-		r.Left = new(logx.InTenths(max(0, stop.Grace-r.stopping)))
+		r.TimeLeft = new(logx.InTenths(max(0, stop.Grace-r.stopping)))
 	}
 }
 
@@ -155,8 +155,8 @@ func (r report) text() string {
 	if r.StopSignal != "" {
 		fmt.Fprintf(&b, "%s %.1fs ago, ", r.StopSignal, r.stopping.Seconds())
 	}
-	if r.Left != nil {
-		fmt.Fprintf(&b, "SIGKILL in %.1fs, ", *r.Left)
+	if r.TimeLeft != nil {
+		fmt.Fprintf(&b, "SIGKILL in %.1fs, ", *r.TimeLeft)
 	}
 	if r.Partial {
 		b.WriteString("at least ")

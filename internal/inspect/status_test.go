@@ -89,7 +89,7 @@ func TestStatusOfProcessesThatCannotBeRead(t *testing.T) {
 // What is no stop, or one of the future, is not shown.
 func TestUnknownStop(t *testing.T) {
 	for _, name := range []string{"drainit:drain", "", "!", title.Stop{Signal: unix.SIGINT, Since: 3 * time.Hour, Grace: time.Minute}.String()} {
-		if r := shown("drainit:drain", time.Hour, time.Now(), name); r.StoppingSince != "" || r.Left != nil {
+		if r := shown("drainit:drain", time.Hour, time.Now(), name); r.StoppingSince != "" || r.TimeLeft != nil {
 			t.Errorf("%q: %+v", name, r)
 		}
 	}

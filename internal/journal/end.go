@@ -42,20 +42,20 @@ func (j *Journal) workersEnd() []logx.Field { return ending(j.reason(), j.worker
 
 // Killing names each process that is about to be killed, at the end of the grace period or by a force-stop.
 // After the kill it can't be read.
-func (j *Journal) Killing(left Left) {
+func (j *Journal) Killing(living Living) {
 	hint, why := "", []logx.Field{reasonField(j.reason())}
 	_, requested := j.machine.Requested()
 	drains := func(p *proc.Process) bool { return !p.Ignores(j.machine.StopSignal()) }
-	if requested && slices.ContainsFunc(left.All, drains) {
+	if requested && slices.ContainsFunc(living.All, drains) {
 		hint = "; --grace gives more time"
 	}
 	switch j.worker.Kill.Reason {
 	case worker.ReasonForce:
-		j.Say(killAsked, j.worker.Kill.Asker, j.states(left), why)
+		j.Say(killAsked, j.worker.Kill.Asker, j.states(living), why)
 	case worker.ReasonSecondStop:
-		j.Say(killForced, j.states(left), why)
+		j.Say(killForced, j.states(living), why)
 	default:
-		j.Say(killGrace, j.worker.Kill.Grace, j.states(left), hint, why)
+		j.Say(killGrace, j.worker.Kill.Grace, j.states(living), hint, why)
 	}
 }
 

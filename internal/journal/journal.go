@@ -139,7 +139,7 @@ func fieldsOf(arg any) []logx.Field {
 		return []logx.Field{logx.Value("signal", signals.Name(arg))}
 	case Came:
 		return []logx.Field{logx.Value("request", arg.String())}
-	case Left:
+	case Living:
 		return arg.count()
 	case []logx.Field:
 		return arg
@@ -171,14 +171,14 @@ func (j *Journal) timeLeft(now time.Time) phrase {
 
 func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// Left has the living processes below drainit. Err is why they are not known.
-type Left struct {
+// Living has the living processes below drainit. Err is why they are not known.
+type Living struct {
 	All []*proc.Process
 	Err error
 }
 
 // String counts and names the processes, at most ten.
-func (l Left) String() string {
+func (l Living) String() string {
 	if l.Err != nil {
 		return "what /proc does not show"
 	}
@@ -186,14 +186,14 @@ func (l Left) String() string {
 }
 
 // states is the same with their states.
-func (j *Journal) states(l Left) phrase {
+func (j *Journal) states(l Living) phrase {
 	if len(l.All) == 0 { // they are ending or hidden from us
 		return phrase{"what is left", l.count()}
 	}
 	return phrase{logx.List(l.All, j.marked(logx.WithState)), append(l.count(), fieldsOf(*l.All[0])...)}
 }
 
-func (l Left) count() []logx.Field {
+func (l Living) count() []logx.Field {
 	if l.Err != nil {
 		return nil
 	}

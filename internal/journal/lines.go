@@ -44,7 +44,7 @@ func (j *Journal) Ready(after time.Duration) {
 }
 
 // Announce writes the line of an action that needs no more than what is alive.
-func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
+func (j *Journal) Announce(now time.Time, a machine.Action, living func() Living) {
 	switch a.Kind {
 	case machine.AnnounceSignaled: // the end of a stop delay, when the worker is sent the stop signal
 		j.Say(delayOver, j.sentTo(": "), j.timeLeft(now), fieldsOf(Came(a.Signal)))
@@ -55,25 +55,25 @@ func (j *Journal) Announce(now time.Time, a machine.Action, left func() Left) {
 	case machine.AnnounceIgnored: // a second stop signal that is no force-stop
 		j.Once(stopIgnored, Came(a.Signal))
 	case machine.AnnounceLeaving: // a worker has exited, with which drainit ends
-		if left := left(); left.Err != nil || len(left.All) > 0 {
+		if living := living(); living.Err != nil || len(living.All) > 0 {
 			j.exited = true
-			j.Say(killLeaving, j.worker, j.worker.Exit, left, ending(worker.ReasonWorkerOnly, j.worker.Exit.ExitStatus()))
+			j.Say(killLeaving, j.worker, j.worker.Exit, living, ending(worker.ReasonWorkerOnly, j.worker.Exit.ExitStatus()))
 		}
 	case machine.AnnounceProgress: // the processes that a drain still waits for
-		left := left()
-		remaining := phrase{fields: left.count()}
-		if len(left.All) > 0 { // else it is hidden from us
-			remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(left.All)), logx.List(left.All, j.marked((*proc.Process).String)))
+		living := living()
+		remaining := phrase{fields: living.count()}
+		if len(living.All) > 0 { // else it is hidden from us
+			remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(living.All)), logx.List(living.All, j.marked((*proc.Process).String)))
 		}
 		j.Say(draining, remaining, j.timeLeft(now))
-		for _, p := range left.All {
+		for _, p := range living.All {
 			if w := j.waiting[p.PID]; w.rule != "" && !w.said {
 				j.Say(notSignalledYet, *p, w.rule)
 				j.waiting[p.PID] = waits{w.rule, true}
 			}
 		}
 	case machine.AnnounceStuck: // what outlived SIGKILL
-		j.Say(stillAlive, machine.KillingTime, j.states(left()), []logx.Field{reasonField(j.reason())})
+		j.Say(stillAlive, machine.KillingTime, j.states(living()), []logx.Field{reasonField(j.reason())})
 	default: // a bug, and no reason for PID 1 to end
 		j.Say(noSuchAction, a.Kind)
 	}
@@ -142,19 +142,19 @@ func (j *Journal) sentTo(before string) phrase {
 
 // Exited writes that the worker exited by itself and left processes. A process that dies with it, and is only
 // not reaped yet, gets no line. sig is sent to the others, 0 if none is yet.
-func (j *Journal) Exited(now time.Time, left Left, sig unix.Signal) {
-	if left.Err == nil && len(left.All) == 0 {
+func (j *Journal) Exited(now time.Time, living Living, sig unix.Signal) {
+	if living.Err == nil && len(living.All) == 0 {
 		return
 	}
 	j.exited = true
 	then, hint := j.timeLeft(now), ""
-	if left.Err == nil && j.machine.Phase() == machine.Draining && sig != 0 {
+	if living.Err == nil && j.machine.Phase() == machine.Draining && sig != 0 {
 		then.words = signals.Name(sig) + " now, " + then.words
 	}
 	if j.worker.Exit.ExitStatus() == 0 { // a daemon, or a script that ends with app &
 		hint = "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
 	}
-	j.Say(leftBehind, j.worker, j.worker.Exit, left, then, hint, j.workersEnd())
+	j.Say(leftBehind, j.worker, j.worker.Exit, living, then, hint, j.workersEnd())
 }
 
 // Successor writes that a process took the worker's place.
@@ -165,7 +165,7 @@ func (j *Journal) Successor(p proc.Process) {
 // Daemonized writes that the worker exited and runs on in the processes that it left.
 func (j *Journal) Daemonized(left []*proc.Process) {
 	j.exited = true
-	j.Say(daemonized, j.worker, j.worker.Exit, Left{All: left}, j.workersEnd())
+	j.Say(daemonized, j.worker, j.worker.Exit, Living{All: left}, j.workersEnd())
 }
 
 // DiedOf writes that the worker died of a signal that was not a stop signal. By the status alone it looks like

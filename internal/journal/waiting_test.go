@@ -30,7 +30,7 @@ func TestNothingIsKeptOfOrphansThatHaveEnded(t *testing.T) {
 		if n := len(j.waiting); n != 1 {
 			t.Fatalf("%d waiting, want the one that lives", n)
 		}
-		j.Announce(time.Now(), machine.Action{Kind: machine.AnnounceProgress}, func() Left { return Left{All: []*proc.Process{&p}} })
+		j.Announce(time.Now(), machine.Action{Kind: machine.AnnounceProgress}, func() Living { return Living{All: []*proc.Process{&p}} })
 		j.Ended(worker.Exit{WaitEvent: reaper.WaitEvent{PID: pid}})
 	}
 	if n := len(j.waiting) + len(j.said); n != 0 {

@@ -127,7 +127,7 @@ func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 	if took <= longSnapshot {
 		took = 0
 	}
-	if took > 0 || !now.Before(m.paid(share)) {
+	if took > 0 || !now.Before(m.pauseEnd(share)) {
 		m.looked, m.took = now, took
 	}
 }
@@ -135,8 +135,8 @@ func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 // BusyUntil is the earliest time at which a signal may cost a read of /proc, except a stop signal.
 func (m *Machine) BusyUntil() time.Time { return m.looked.Add(share * m.took) }
 
-// paid is the end of the pause after the last snapshot: times its duration if that was long, else snapshotApart.
-func (m *Machine) paid(times time.Duration) time.Time {
+// pauseEnd is the end of the pause after the last snapshot: times its duration if that was long, else snapshotApart.
+func (m *Machine) pauseEnd(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }
 
@@ -152,7 +152,7 @@ func (m *Machine) Observed(now time.Time, acted, watched bool) {
 		next = now.Add(min(max(now.Sub(m.acted)/2, snapshotEvery), every))
 	}
 	if watched && !m.lastCall() && next.Sub(now) >= snapshotEvery { // nothing happens
-		next = latest(next, m.paid(idleShare))
+		next = latest(next, m.pauseEnd(idleShare))
 	}
 	m.timers[snapshotTimer] = next
 }
@@ -177,13 +177,13 @@ func (m *Machine) enter(p Phase) { m.phase, m.timers = p, [timerCount]time.Time{
 
 func (m *Machine) isSet(t timer) bool { return !m.timers[t].IsZero() }
 
-// at is when a timer is due: a snapshot, and a line that needs one, when the last is paid for.
+// at is when a timer is due: a snapshot, and a line that needs one, after the pause.
 func (m *Machine) at(t timer) time.Time {
 	switch t {
 	case snapshotTimer:
-		return latest(m.timers[t], m.paid(share))
+		return latest(m.timers[t], m.pauseEnd(share))
 	case progressTimer:
-		return latest(m.timers[t], m.paid(idleShare))
+		return latest(m.timers[t], m.pauseEnd(idleShare))
 	}
 	return m.timers[t]
 }

@@ -26,7 +26,7 @@ type stage struct {
 	requested                    uint8 // 0: no; 1: less than SameRequest ago; 2: longer
 	exited, signalled, inspected bool
 	timers                       [timerCount]distance
-	paid                         uint8
+	pause                        uint8
 	idle                         bool // the next line of progress waits for the last snapshot, too
 }
 
@@ -60,7 +60,7 @@ func stageOf(p *place) stage {
 			}
 		}
 	}
-	s.paid, s.idle = off(p.m.paid(share).Sub(p.now)), p.m.paid(idleShare).After(p.now.Add(progressEvery))
+	s.pause, s.idle = off(p.m.pauseEnd(share).Sub(p.now)), p.m.pauseEnd(idleShare).After(p.now.Add(progressEvery))
 	return s
 }
 
@@ -221,8 +221,8 @@ func (w *walk) checkEnd(from *place) {
 		if !ok {
 			return
 		}
-		if at.After(p.now.Add(snapshotEvery)) && !p.m.isSet(delayTimer) && !p.m.paid(share).After(p.now) {
-			w.fatalf(&p, "the next deadline is %v off: now %v, %v, the last snapshot is paid for at %v", at.Sub(p.now), p.now, p.m.timers, p.m.paid(share))
+		if at.After(p.now.Add(snapshotEvery)) && !p.m.isSet(delayTimer) && !p.m.pauseEnd(share).After(p.now) {
+			w.fatalf(&p, "the next deadline is %v off: now %v, %v, the pause is over at %v", at.Sub(p.now), p.now, p.m.timers, p.m.pauseEnd(share))
 		}
 		p.now = latest(p.now, at)
 		p.m.Step(p.now, Event{Kind: TimePassed})
@@ -270,8 +270,8 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 		w.fatalf(to, "resumed")
 	case after == Draining && delayed && (has(SignalWorker) || snapshot):
 		w.fatalf(to, "%v in the stop delay", actions)
-	case snapshot && e.Kind == TimePassed && !call && to.now.Before(from.m.paid(share)):
-		w.fatalf(to, "a snapshot %v before its time", from.m.paid(share).Sub(to.now))
+	case snapshot && e.Kind == TimePassed && !call && to.now.Before(from.m.pauseEnd(share)):
+		w.fatalf(to, "a snapshot %v before its time", from.m.pauseEnd(share).Sub(to.now))
 	case snapshot && !(to.exited || from.signalled || has(SignalWorker)):
 		w.fatalf(to, "%v before the worker was signalled or exited", actions)
 	case w.EndsWithWorker && after == Draining && to.exited:
