@@ -60,15 +60,16 @@ func run() error {
 		group.Go(func() {
 			tickets <- struct{}{}
 			defer func() { <-tickets }()
-			all[i].by = all[i].noticed(filepath.Join(dir, fmt.Sprint(i)))
+			m := &all[i]
+			if m.by = m.noticed(filepath.Join(dir, fmt.Sprint(i))); m.by != walk {
+				fmt.Printf("%s:%d: %s: %s\n", filepath.Base(m.at.Filename), m.at.Line, m.by, m.text)
+			}
 		})
 	}
 	group.Wait()
 	count := make(map[string]int)
 	for _, m := range all {
-		if count[m.by]++; m.by != walk {
-			fmt.Printf("%s:%d: %s: %s\n", filepath.Base(m.at.Filename), m.at.Line, m.by, m.text)
-		}
+		count[m.by]++
 	}
 	fmt.Printf("%d conditions: the walk notices %d, only another test %d, none %d\n", len(all)-count[invalid], count[walk], count[tests], count[nothing])
 	if count[nothing]+count[invalid] > 0 {
@@ -139,7 +140,7 @@ func (m mutant) noticed(dir string) (by string) {
 		return invalid
 	}
 	fails := func(how ...string) bool {
-		return exec.Command(binary, append(how, "-test.failfast", "-test.timeout", "2m")...).Run() != nil
+		return exec.Command(binary, append(how, "-test.failfast", "-test.timeout", "4m")...).Run() != nil
 	}
 	switch {
 	case fails("-test.run", "SmallFamilies"):
