@@ -1,17 +1,13 @@
 package machine
 
-import (
-	"time"
-)
+import "time"
 
 // transition is what one event does in one phase: it changes the machine and returns the
 // actions, in their order.
 type transition func(m *Machine, now time.Time, e Event) []Action
 
-// do is an action that changes nothing in the machine.
-func do(kind ActionKind) transition {
-	return func(_ *Machine, _ time.Time, e Event) []Action { return []Action{{kind, e.Signal}} }
-}
+// passOn changes nothing in the machine.
+func passOn(_ *Machine, _ time.Time, e Event) []Action { return []Action{{PassThrough, e.Signal}} }
 
 // table is every phase × event. What is not in it does nothing.
 var table = [Count][eventCount]transition{
@@ -22,8 +18,8 @@ var table = [Count][eventCount]transition{
 	Running: {
 		StopSignaled:   (*Machine).beginStop,
 		QuietSignaled:  (*Machine).quiet,
-		ResumeSignaled: do(PassThrough),
-		OtherSignaled:  do(PassThrough),
+		ResumeSignaled: passOn,
+		OtherSignaled:  passOn,
 		WorkerExited:   (*Machine).drainLeftovers,
 		NothingLeft:    (*Machine).finish,
 		TimePassed:     (*Machine).timersOfRunning,
@@ -32,14 +28,14 @@ var table = [Count][eventCount]transition{
 		StopSignaled:   (*Machine).beginStop,
 		QuietSignaled:  (*Machine).quiet,
 		ResumeSignaled: (*Machine).resumeSoon,
-		OtherSignaled:  do(PassThrough),
+		OtherSignaled:  passOn,
 		WorkerExited:   (*Machine).drainLeftovers,
 		NothingLeft:    (*Machine).finish,
 		TimePassed:     (*Machine).timersOfRunning,
 	},
 	Draining: {
 		StopSignaled:  (*Machine).stopAgain,
-		OtherSignaled: do(PassThrough),
+		OtherSignaled: passOn,
 		WorkerExited:  (*Machine).lostWorker,
 		ChildExited:   (*Machine).snapshotSoon,
 		NothingLeft:   (*Machine).finish,
