@@ -59,7 +59,7 @@ func (m *record) passedNothingOn() bool {
 
 // diedOfIt reports whether a process that was signalled has ended by that signal.
 func (m *record) diedOfIt() bool {
-	return m.sent != nil && m.exit != nil && m.exit.Signaled() && m.exit.Signal() == m.sent.signal
+	return m.sent != nil && m.exit != nil && m.exit.Signal() == m.sent.signal // -1 for an exit
 }
 
 // wouldBeDead claims that no process has forwarded the stop signal to m: m would have died of it. A process that

@@ -226,6 +226,9 @@ func TestOneOfWhichNoMaskIsTold(t *testing.T) {
 		wantSent(t, "while the worker lives", orphans(l, untold(10, drainitPID), untold(11, 10)))
 		l.Exited(10, status)
 		wantSent(t, fmt.Sprintf("after its status %d", status), orphans(l, untold(11, drainitPID)), want...)
+		l = stopping(t, untold(10, drainitPID))
+		l.Exited(10, status)
+		wantSent(t, fmt.Sprintf("of an unknown parent, after status %d", status), orphans(l, untold(11, drainitPID)), want...)
 	}
 	shell := untold(10, drainitPID)
 	shell.Comm, shell.Exe = "bash", "bash"

@@ -48,6 +48,20 @@ func TestUndecidedStaysSo(t *testing.T) {
 	wantWaiting(t, l)
 }
 
+// A snapshot may have missed the handler of a process that exits in order.
+func TestHandlerThatNoSnapshotShowed(t *testing.T) {
+	for status, want := range map[unix.WaitStatus][]int{unix.WaitStatus(unix.SIGTERM): {11}, 0: nil} {
+		l := stopping(t, living("dies10(app11)")...)
+		l.Exited(10, status)
+		wantSent(t, fmt.Sprintf("after its status %d", status), orphans(l, living("app11")...), want...)
+	}
+	l, r, shown := newPlayed(), term(Stop), living("ignores10(dies11(app12))")
+	r.Mode, shown[2].PGID = ModeGroup, 12
+	sentAll(l, l.deliveries(r, proc.New(shown)))
+	shown[2].PPID = drainitPID
+	wantSent(t, "where another has waited for it", orphans(l, shown[0], shown[2]), 12)
+}
+
 // What cleans up and ignores the signal passes nothing on to what it has started.
 func TestBelowWhatCleansUp(t *testing.T) {
 	worker, cleanup, job := kindly("app", 10, 1), kindly("ignores", 11, 10), kindly("app", 12, 11)
@@ -109,6 +123,17 @@ func TestWhatThePlatformHasMissed(t *testing.T) {
 		if !delivery.Late || delivery.Rule != "the platform has not signalled it" {
 			t.Errorf("%+v", delivery)
 		}
+	}
+}
+
+// A shell that dies of the platform's signal has no successor: drainit has sent it none.
+func TestNoSuccessorWhereThePlatformSignals(t *testing.T) {
+	r, l := term(Stop), newPlayed()
+	r.Mode = ModeNone
+	l.deliveries(r, proc.New(living("dash10(app11)")))
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	if s := l.PromoteLast(); s != nil {
+		t.Errorf("%+v", s)
 	}
 }
 
