@@ -69,11 +69,11 @@ func (l *Ledger) wouldBeDead(m *record) bool {
 	return !m.NestedInit && (m.handled|m.Ignored|m.Blocked|m.Pending)&sent == 0
 }
 
-// groupMayHave reports whether a process of m's process group, neither above m nor below it, may have signalled the
-// group. drainit guesses that a process without children does not: else a or b of sh -c 'a & b' would be late.
+// groupMayHave reports whether a process of m's process group, which is not above m, may have signalled the group.
+// drainit guesses that a process without children does not: else a or b of sh -c 'a & b' would be late.
 func (l *Ledger) groupMayHave(m *record) bool {
 	return l.groupsHad[m.PGID] || l.anySent(func(p *record) bool {
-		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p) && !p.isBelow(m)
+		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p)
 	})
 }
 
