@@ -54,6 +54,7 @@ func TestWhatIsSignalledBelowTheDeaf(t *testing.T) {
 		{"a shell that may wait for its child", "bash10(app11)", details{Waits: waiting(10, program.MayWait)}, nil},
 		{"a shell that may, where no trap has signalled the child", "bash10(app11)",
 			details{Waits: waiting(10, program.MayWait), Untouched: untouched(11)}, []int{11}},
+		{"a shell that may wait for a shell above a busy one", "bash10(dash11(app12))", details{Waits: waiting(10, program.MayWait)}, nil},
 		{"mksh, whose handler proves nothing", "mksh10(app11)", details{Waits: waiting(10, program.Waits)}, []int{11}},
 		{"a reader of a pipe is left", "bash10(app11)",
 			details{Waits: waiting(10, program.Waits), Writers: map[int][]int{11: {13}}}, nil},

@@ -77,17 +77,17 @@ func (l *Ledger) groupMayHave(m *record) bool {
 	})
 }
 
-// startedBeside claims that the worker does not know of an orphan: a shell started both, and became the worker. It is a
-// guess, without which server & exec worker would be late. False: the worker signals its group.
-func (l *Ledger) startedBeside(m, worker *record) bool {
-	was, ok := l.Start.Process(m.PID)
-	inItsPlace := ok && was.ID == m.ID && was.PPID == worker.PID // the worker has not adopted it since
-	return inItsPlace && worker.origin == root && worker.sent != nil && !worker.sent.shell && program.InBackground(&m.Process, &worker.Process)
+// startedBeside claims that the parent of an orphan does not know of it: a shell started both, and became the parent. It
+// is a guess, without which server & exec worker would be late. False: the parent signals its group.
+func (l *Ledger) startedBeside(m, parent *record) bool {
+	was, _ := l.Start.Process(m.PID)
+	inItsPlace := was.ID == m.ID && was.PPID == parent.PID // the parent has not adopted it since
+	return inItsPlace && parent.sent != nil && !parent.sent.shell && program.InBackground(&m.Process, &parent.Process)
 }
 
 // hasTrap reports whether a process is a shell that handled what drainit sent it.
 func (m *record) hasTrap() bool {
-	return m != nil && m.kind == program.Shell && m.sent != nil && m.sent.handled
+	return m.kind == program.Shell && m.sent != nil && m.sent.handled
 }
 
 // deafness is why a process that was signalled some time ago passes nothing on.
@@ -100,14 +100,14 @@ type deafness struct {
 // deafness claims that a process passes nothing on: it ignores the signal, has not taken it, or waits for a child
 // first. Of an orphan that was left alone another may have signalled the children. It is nil where the process may act.
 func (l *Ledger) deafness(m *record) *deafness {
-	sig, handled, hadTime := l.reached(m)
-	if !hadTime || !l.notActing(m) {
+	sig, _, hadTime := l.reached(m)
+	if !hadTime {
 		return nil
 	}
 	if words := deafFor(m, sig); words != "" {
 		return &deafness{why: reason{words, m}, certain: m.sent != nil}
 	}
-	if m.kind != program.Shell || !handled {
+	if m.kind != program.Shell {
 		return nil
 	}
 	these, certain := l.blockingTrap(m)
@@ -124,7 +124,7 @@ func (l *Ledger) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
 		return m.sent.signal, m.sent.handled, l.now >= m.sent.tick+actsAfter
 	}
 	sig = l.signalFor(m)
-	return sig, m.handled.Has(sig) || m.kind != program.Shell && m.handled.Has(l.deliver), m.fate.isFinal()
+	return sig, m.handled.Has(sig) || m.handled.Has(l.deliver), m.fate.isFinal()
 }
 
 // notActing reports whether a process possibly does not act upon the signal that has reached it.

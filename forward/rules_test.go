@@ -100,6 +100,30 @@ func TestWhatAShellStartedBesideTheWorker(t *testing.T) {
 	}
 }
 
+// The same holds below another shell, for what a shell has started, and only of what was signalled.
+func TestWhatAShellStartedBesideAnother(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outer string // the worker
+		start uint64 // of the server, when the other is signalled
+		want  []int
+	}{
+		"it was there":                       {"dash", 100, []int{12}},
+		"its pid was another's":              {"dash", 500, nil},
+		"its parent was not signalled by us": {"app", 100, nil},
+	} {
+		all := living(tt.outer + "10(app11(app12))")
+		server := &all[2]
+		server.Ignored = signals.SetOf(unix.SIGINT, unix.SIGQUIT)
+		l := stopping(t, slices.Clone(all)...)
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+		all[1].PPID, server.Start = drainitPID, tt.start
+		orphans(l, all[1], *server)
+		l.Exited(11, 0)
+		server.PPID = drainitPID
+		wantSent(t, name, orphans(l, *server), tt.want...)
+	}
+}
+
 // A program that had a handler for INT once may have ended what is below it. A shell acts
 // upon INT after its child only, so that another sent it to such a shell says nothing.
 func TestLastCallBelowWhatHandledINTOnce(t *testing.T) {
