@@ -112,11 +112,51 @@ func TestWhatAShellWaitsFor(t *testing.T) {
 	}
 }
 
+// A busy child is signalled if the shell surely waits for it: by the child's marks, or by dash's wait4. Neither
+// holds once a child has gone, nor does an idle one's rest prove it where the shell ran when it was signalled.
+func TestWhatAShellSurelyWaitsFor(t *testing.T) {
+	sleeps := proc.Call{Sleeps: true, Stack: 7}
+	for _, tt := range []struct {
+		name   string
+		first  proc.Call // of the shell, when it is signalled
+		later  program.Waiting
+		marked bool // 12 is in the foreground by its marks, 11 in the background
+		lost   bool // 11 ends
+		details
+		want []int
+	}{
+		{"bash, by the marks", sleeps, program.MayWait, true, false, details{}, []int{12}},
+		{"bash, without marks", sleeps, program.MayWait, false, false, details{}, nil},
+		{"bash, when a child has gone", sleeps, program.MayWait, true, true, details{}, nil},
+		{"bash, which does not wait", sleeps, program.NotWaiting, true, false, details{}, nil},
+		{"bash, which ran when it was signalled", proc.Call{}, program.MayWait, false, false, details{Untouched: untouched(11, 12)}, nil},
+		{"bash, which slept then", sleeps, program.MayWait, false, false, details{Untouched: untouched(11, 12)}, []int{12}},
+		{"dash", sleeps, program.Waits, false, false, details{}, []int{12}},
+		{"dash, when a child has gone", sleeps, program.Waits, false, true, details{}, nil},
+	} {
+		first, shown := living("bash10(app11 app12)"), living("bash10(app11 app12)")
+		for _, all := range [][]proc.Process{first, shown} {
+			if all[0].Call = tt.first; tt.marked {
+				all[1].Ignored, all[1].Input, all[2].Input = signals.SetOf(unix.SIGINT, unix.SIGQUIT), proc.NullInput, proc.ParentsInput
+			}
+		}
+		shown[0].Call = proc.Call{}
+		l := stopping(t, first...)
+		if tt.lost {
+			shown = slices.Delete(shown, 1, 2)
+		}
+		tt.Waits, tt.Stacks = waiting(10, tt.later), map[int]uint64{10: 7}
+		wantSent(t, tt.name, append(later(l, 2, slices.Clone(shown), tt.details), later(l, 100, shown, tt.details)...), tt.want...)
+	}
+}
+
 // What was started after the signal was started by the trap.
 func TestATrapThatHasStartedOneRuns(t *testing.T) {
 	l := stopping(t, living("bash10(app11)")...)
 	shown := living("bash10(app11 app12)")
-	wantSent(t, "what it waits for", later(l, 100, shown, details{Waits: waiting(10, program.Waits)}))
+	waits := details{Waits: waiting(10, program.Waits)}
+	wantSent(t, "what it waits for", later(l, 100, shown, waits))
+	wantSent(t, "what its trap may signal", sentAll(l, l.deliveries(term(LastCall), with(shown, waits))))
 }
 
 // An orphan that another may have signalled, with its group or alone, passes nothing on:

@@ -180,10 +180,7 @@ func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain boo
 
 // hasStarted reports whether a process has started another in the stop.
 func (l *Ledger) hasStarted(m *record) bool {
-	return slices.ContainsFunc(l.shown.Children(m.PID), func(p *proc.Process) bool {
-		child := l.living[p.PID]
-		return child == nil || child.first > 1
-	})
+	return slices.ContainsFunc(l.shown.Children(m.PID), func(p *proc.Process) bool { return l.living[p.PID].first > 1 })
 }
 
 // waitsFor reports whether a shell may wait for what it waited for at first. Its stack is
@@ -191,7 +188,7 @@ func (l *Ledger) hasStarted(m *record) bool {
 // for the next command from another depth, or from within its trap.
 func (m *record) waitsFor() program.Waiting {
 	waits := program.WaitingOf(&m.Process)
-	if waits == program.MayWait && m.firstCall.Stack != 0 && m.Call.Stack != m.firstCall.Stack {
+	if waits == program.MayWait && m.Call.Stack != m.firstCall.Stack {
 		return program.NotWaiting
 	}
 	return waits
@@ -214,7 +211,7 @@ func (l *Ledger) mayPassOn(up, child *record) bool {
 // sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer: the
 // end of the last writer would have woken it if it waited for input.
 func (m *record) sleptAtItsEnd() bool {
-	return m.Evidence != nil && m.asleepSince <= m.readsUntil
+	return m.asleepSince <= m.readsUntil
 }
 
 // drains reports whether a process came from the worker and handles the signal, or has done so.
@@ -234,7 +231,7 @@ func (l *Ledger) mayBeStopping(m *record) bool {
 	if up := m.parent; up == nil || !up.handled.Has(l.signalFor(up)) || up.kind != program.Shell && (up.sent == nil || !up.sent.shell) {
 		return false
 	}
-	rests := m.Evidence != nil && l.now >= m.asleepSince+aSecond/2
+	rests := l.now >= m.asleepSince+aSecond/2
 	return l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
 }
 

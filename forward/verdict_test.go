@@ -126,6 +126,15 @@ func TestWhatThePlatformHasMissed(t *testing.T) {
 	}
 }
 
+// A mksh handles TERM without a trap: it does not drain, and what would only die does not wait for it.
+func TestAShellWithoutATrapDoesNotDrain(t *testing.T) {
+	for kind, want := range map[string][]int{"mksh": {11, 12}, "app": {11}} {
+		l := stopping(t, living("dash10("+kind+"11 dies12)")...)
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+		wantSent(t, "beside "+kind, orphans(l, living(kind+"11 dies12")...), want...)
+	}
+}
+
 // A shell that dies of the platform's signal has no successor: drainit has sent it none.
 func TestNoSuccessorWhereThePlatformSignals(t *testing.T) {
 	r, l := term(Stop), newPlayed()
