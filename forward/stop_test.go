@@ -49,6 +49,8 @@ var stops = []struct {
 		sent sh TERM; tail dies of TERM; sh dies of TERM; snapshot; sent app TERM: it has no SIGTERM handler and still lives`},
 	{name: "what works without a handler may have been asked to stop by a trap, and has ten seconds", worker: "bash*(app)", script: `
 		sent bash TERM; bash exits; snapshot; snapshot; ten seconds; snapshot; sent app TERM: it has no SIGTERM handler and still lives`},
+	{name: "the same where the trap has become the stop command", worker: "bash*(app)", script: `
+		sent bash TERM; bash runs ctl; snapshot; bash exits; snapshot; snapshot; ten seconds; snapshot; sent app TERM: it has no SIGTERM handler and still lives`},
 	{name: "a helper without a handler waits for those that drain", worker: "sh(app* helper)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app TERM; successor app; snapshot; app exits; snapshot; sent helper TERM: it has no SIGTERM handler and still lives`},
 	{name: "a trap that becomes the stop command may have signalled what is below it", worker: "bash*(app*)", script: `
