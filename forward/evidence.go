@@ -251,7 +251,7 @@ func (l *Ledger) cleansUp(m *record) bool {
 func (l *Ledger) helperLives(m, notified *record) bool {
 	for _, h := range l.living {
 		siblings := h.parent == m.parent || h.parent == nil && h.SID == m.SID
-		if notified != nil && h != m && h.sent == nil && siblings && h.bornAfter(notified) {
+		if notified != nil && siblings && h.bornAfter(notified) {
 			return true
 		}
 	}
