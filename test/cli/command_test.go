@@ -28,17 +28,13 @@ type place struct {
 func makePlaces(t *testing.T, all []place) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for _, p := range all {
 		dir := filepath.Dir(filepath.Join(root, p.name))
 		if p.mode.IsDir() {
 			dir = filepath.Join(root, p.name)
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.MkdirAll(dir, 0o755))
 		if !p.mode.IsDir() {
 			harness.WriteProgram(t, root, p.name, p.mode, p.content)
 		}
@@ -102,9 +98,7 @@ func TestCommandIsFoundAsByExecvp(t *testing.T) {
 func foreignBinary(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(harness.WorkerBin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	const machine = 18 // offset of e_machine, elf(5)
 	binary.NativeEndian.PutUint16(b[machine:], 0x7ead)
 	return string(b)
@@ -152,9 +146,7 @@ func TestCommandThatCannotRunIsExplained(t *testing.T) {
 
 func TestDeletedWorkingDirectory(t *testing.T) {
 	echo, err := exec.LookPath("echo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		for command, want := range map[string]int{echo: 0, "echo": 0, "./echo": 127} {
 			args := []string{"-c", `cd $(mktemp -d) && rmdir "$PWD" && exec "$@"`, "sh", harness.DrainitBin, "--", command, "here"}

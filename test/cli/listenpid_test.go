@@ -49,9 +49,7 @@ func activatedWorker(t *testing.T, noPID1 bool, listenPid string) string {
 	file := filepath.Join(t.TempDir(), "socket")
 	harness.WriteFile(t, file, nil)
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer f.Close()
 	r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Files: []*os.File{f}, Bin: "/bin/sh",
 		Args: activated(listenPid, harness.DrainitBin, "--", "perl", "-e", showsActivation)})

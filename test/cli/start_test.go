@@ -175,9 +175,7 @@ func TestDescriptorsReachTheWorkerAndNoOthers(t *testing.T) {
 func tempFile(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -228,9 +226,7 @@ func TestPipeIsHeldByTheWorkerOnly(t *testing.T) {
 			Args: []string{"--", "sh", "-c", `exec 5>&-; trap 'exit 0' TERM; echo closed; while :; do sleep 0.05; done`}})
 		w.Close()
 		p.WaitOut(`^closed`)
-		if err := r.SetReadDeadline(time.Now().Add(harness.Patience)); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, r.SetReadDeadline(time.Now().Add(harness.Patience)))
 		if b, err := io.ReadAll(r); err != nil || len(b) > 0 || !p.Running() {
 			t.Errorf("no end of the pipe: %v, read %q; drainit runs: %v\nstderr:\n%s", err, b, p.Running(), p.Err())
 		}

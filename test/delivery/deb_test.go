@@ -139,9 +139,7 @@ func untar(t *testing.T, data []byte) map[string]entry {
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		name := strings.TrimPrefix(h.Name, "./")
 		dir := filepath.Dir(strings.TrimSuffix(name, "/"))
 		if slices.Contains(names, name) || dir != "." && !slices.Contains(names, dir+"/") {
@@ -153,9 +151,7 @@ func untar(t *testing.T, data []byte) map[string]entry {
 		names = append(names, name)
 		if h.Typeflag == tar.TypeReg {
 			body, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			files[name] = entry{h.Mode, body}
 		}
 	}
@@ -167,8 +163,6 @@ func gunzip(t *testing.T, data []byte) []byte {
 	if err == nil {
 		data, err = io.ReadAll(r)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return data
 }

@@ -69,9 +69,7 @@ func TestReleaseDoesNotMixWithAnother(t *testing.T) {
 func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -261,9 +259,7 @@ func TestPodmanLoadsTheImage(t *testing.T) {
 			t.Errorf("%s: the image says %q", file, got)
 		}
 		dockerfile := filepath.Join(p.Dir, "Dockerfile")
-		if err := os.WriteFile(dockerfile, []byte("FROM scratch\nCOPY --from="+ref+" /drainit /init\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(dockerfile, []byte("FROM scratch\nCOPY --from="+ref+" /drainit /init\n"), 0o644))
 		p.Ask("build", "--quiet", "--network", "host", "--tag", "other", "--file", dockerfile, t.TempDir())
 	}
 }

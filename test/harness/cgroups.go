@@ -98,13 +98,13 @@ func NewPidsCgroup(t *testing.T) PidsCgroup {
 // Limit sets pids.max.
 func (g PidsCgroup) Limit(t *testing.T, most int) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(string(g), "pids.max"), []byte(strconv.Itoa(most)), 0))
+	Must(t, os.WriteFile(filepath.Join(string(g), "pids.max"), []byte(strconv.Itoa(most)), 0))
 }
 
 // Move moves a process into it with its threads, and none below it.
 func (g PidsCgroup) Move(t *testing.T, pid int) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(string(g), "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
+	Must(t, os.WriteFile(filepath.Join(string(g), "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
 }
 
 // Run starts an init in it, with nothing beside.
@@ -148,7 +148,7 @@ func NewCPUCgroup(t *testing.T) CpuCgroup {
 // Limit sets the limit, in thousandths of a processor.
 func (g CpuCgroup) Limit(milli int) {
 	g.t.Helper()
-	must(g.t, g.CPU.Limit(milli))
+	Must(g.t, g.CPU.Limit(milli))
 }
 
 // Lift takes the limit away.

@@ -49,17 +49,17 @@ func AtConsole(t *testing.T, l Launch) *Console {
 func NewConsole(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() { master.Close() })
 	number := 0
-	must(t, control(master, func(fd int) (err error) {
+	Must(t, control(master, func(fd int) (err error) {
 		if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err == nil {
 			number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
 		}
 		return err
 	}))
 	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() { slave.Close() })
 	SetSize(t, master, 24, 80)
 	return master, slave
@@ -109,7 +109,7 @@ func control(file *os.File, f func(fd int) error) error {
 // SetSize makes a terminal as large as this.
 func SetSize(t *testing.T, master *os.File, rows, columns uint16) {
 	t.Helper()
-	must(t, control(master, func(fd int) error {
+	Must(t, control(master, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
 	}))
 }
@@ -153,7 +153,7 @@ func BesideAtShell(t *testing.T, test func(t *testing.T, c *Console, under strin
 func (c *Console) Keys(keys string) {
 	c.T.Helper()
 	_, err := c.Master.WriteString(keys)
-	must(c.T, err)
+	Must(c.T, err)
 }
 
 // Enter types a line.
@@ -185,7 +185,7 @@ func (c *Console) See(pattern string) []string {
 func (c *Console) number(pattern string) int {
 	c.T.Helper()
 	n, err := strconv.Atoi(c.See(pattern)[1])
-	must(c.T, err)
+	Must(c.T, err)
 	return n
 }
 
@@ -245,7 +245,7 @@ func (c *Console) WantShown(pattern string, want int) {
 func (c *Console) Foreground() int {
 	c.T.Helper()
 	group, err := c.AskForeground()
-	must(c.T, err)
+	Must(c.T, err)
 	return group
 }
 
@@ -275,7 +275,7 @@ func (c *Console) WantForeground(shell int) {
 // Modes are the terminal's, of the side that programs see.
 func (c *Console) Modes() (modes unix.Termios) {
 	c.T.Helper()
-	must(c.T, control(c.Master, func(fd int) error {
+	Must(c.T, control(c.Master, func(fd int) error {
 		m, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 		if err == nil {
 			modes = *m
@@ -294,7 +294,7 @@ func (c *Console) WantModes(were unix.Termios) {
 }
 
 // HangUp takes the terminal away from all who have it.
-func (c *Console) HangUp() { c.T.Helper(); must(c.T, c.Master.Close()) }
+func (c *Console) HangUp() { c.T.Helper(); Must(c.T, c.Master.Close()) }
 
 // Above is the drainit that started a worker.
 func (c *Console) Above(worker int) int {
@@ -327,4 +327,4 @@ func (c *Console) WaitState(pid int, states string) {
 func (c *Console) Send(pid int, sig syscall.Signal) { c.T.Helper(); Kill(c.T, pid, sig) }
 
 // WriteLine writes a line to a named pipe that is read.
-func WriteLine(t *testing.T, fifo string) { t.Helper(); must(t, os.WriteFile(fifo, []byte("go\n"), 0)) }
+func WriteLine(t *testing.T, fifo string) { t.Helper(); Must(t, os.WriteFile(fifo, []byte("go\n"), 0)) }

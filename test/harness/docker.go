@@ -37,7 +37,7 @@ func Docker(t *testing.T) *Dockerd {
 	NeedDocker(t)
 	s := &sharedDockerd
 	s.once.Do(func() { s.Dockerd, s.err = StartDockerd(DrainitBin) })
-	must(t, s.err)
+	Must(t, s.err)
 	return s.Dockerd
 }
 

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// must ends a test by an error of what it is built of.
-func must(t *testing.T, err error) {
+// Must ends a test by an error of what it is built of.
+func Must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -25,14 +25,14 @@ func must(t *testing.T, err error) {
 func TextOf(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	Must(t, err)
 	return string(b)
 }
 
 // WriteFile makes a file that every user may read.
 func WriteFile(t *testing.T, name string, b []byte) {
 	t.Helper()
-	must(t, os.WriteFile(name, b, 0o644))
+	Must(t, os.WriteFile(name, b, 0o644))
 }
 
 // WriteProgram writes a file for drainit to run. No other test may fork meanwhile:
@@ -42,8 +42,8 @@ func WriteProgram(t *testing.T, dir, name string, mode os.FileMode, content stri
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	path := filepath.Join(dir, name)
-	must(t, os.WriteFile(path, []byte(content), 0o600))
-	must(t, os.Chmod(path, mode))
+	Must(t, os.WriteFile(path, []byte(content), 0o600))
+	Must(t, os.Chmod(path, mode))
 	return path
 }
 
@@ -61,7 +61,7 @@ func CannotRun(t *testing.T) (dir string) {
 func Testdata(t *testing.T, elem ...string) string {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("testdata", filepath.Join(elem...)))
-	must(t, err)
+	Must(t, err)
 	return file
 }
 
@@ -77,7 +77,7 @@ func EmptyFile(t *testing.T) (name string) {
 func TerminationLog(t *testing.T) (path string) {
 	t.Helper()
 	path = EmptyFile(t)
-	must(t, os.Chmod(path, 0o666)) // whatever the umask
+	Must(t, os.Chmod(path, 0o666)) // whatever the umask
 	return path
 }
 
@@ -105,10 +105,10 @@ func WantLastMessage(t *testing.T, file, pattern string) {
 func Scratch(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	must(t, os.Mkdir(filepath.Join(root, "proc"), 0o755))
-	must(t, os.Mkdir(filepath.Join(root, "dev"), 0o755))
-	must(t, os.Link(DrainitBin, filepath.Join(root, "drainit")))
-	must(t, os.Link(WorkerBin, filepath.Join(root, "worker")))
+	Must(t, os.Mkdir(filepath.Join(root, "proc"), 0o755))
+	Must(t, os.Mkdir(filepath.Join(root, "dev"), 0o755))
+	Must(t, os.Link(DrainitBin, filepath.Join(root, "drainit")))
+	Must(t, os.Link(WorkerBin, filepath.Join(root, "worker")))
 	WriteFile(t, filepath.Join(root, "dev/null"), nil)
 	return root
 }
@@ -118,11 +118,11 @@ func Scratch(t *testing.T) (root string) {
 func ServerDir(t *testing.T, uid int) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "drainit-nginx-")
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "root"), 0o755)))
+	Must(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "root"), 0o755)))
 	if os.Getuid() == 0 {
-		must(t, os.Chown(dir, uid, uid))
+		Must(t, os.Chown(dir, uid, uid))
 	}
 	return dir
 }
@@ -133,12 +133,12 @@ func ServerDir(t *testing.T, uid int) string {
 func ReservePort(t *testing.T) int {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
-	must(t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
-	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	Must(t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+	Must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	sa, err := unix.Getsockname(fd)
-	must(t, err)
+	Must(t, err)
 	return sa.(*unix.SockaddrInet4).Port
 }
 
@@ -147,7 +147,7 @@ func ReservePort(t *testing.T) int {
 func Pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }
@@ -157,9 +157,9 @@ func FullPipe(t *testing.T) *os.File {
 	t.Helper()
 	_, w := Pipe(t)
 	size, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
-	must(t, err)
+	Must(t, err)
 	_, err = w.Write(make([]byte, size))
-	must(t, err)
+	Must(t, err)
 	return w
 }
 
@@ -173,7 +173,7 @@ var BadStderr = map[string]func(t *testing.T) Launch{
 	},
 	"a full disk": func(t *testing.T) Launch {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		must(t, err)
+		Must(t, err)
 		t.Cleanup(func() { full.Close() })
 		return Launch{Stderr: full}
 	},

@@ -94,7 +94,7 @@ func Run(t *testing.T, l Launch) *Init {
 	p.trace = l.Trace
 	l.Setup.Namespace, l.Setup.Hold = !l.NoPID1, p.trace != nil
 	stage, err := json.Marshal(l.Setup)
-	must(t, err)
+	Must(t, err)
 	p.Cmd = exec.Command(WorkerBin, append([]string{"stage", l.Bin}, l.Args...)...)
 	p.Cmd.Env = append(append(os.Environ(), "STAGE="+string(stage), p.Marker), l.Env...)
 	p.Cmd.Dir = l.Dir
@@ -169,7 +169,7 @@ func (p *Init) Start(ownStdout, ownStderr *os.File) {
 		// As Docker and containerd give it to a container. os/exec opens it to read, as a shell
 		// does for what it starts in the background.
 		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-		must(p.T, err)
+		Must(p.T, err)
 		defer null.Close()
 		p.Cmd.Stdin = null
 	}
@@ -329,7 +329,7 @@ func sink(t *testing.T, own *os.File) (*os.File, *Output) {
 		return own, o
 	}
 	r, w, err := os.Pipe()
-	must(t, err)
+	Must(t, err)
 	o.Eof = make(chan struct{})
 	go o.Read(r)
 	return w, o

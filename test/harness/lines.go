@@ -117,6 +117,6 @@ func (l JsonLine) WantFields(t *testing.T, fields string) {
 func (l JsonLine) At(t *testing.T) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, l["time"].(string))
-	must(t, err)
+	Must(t, err)
 	return at
 }

@@ -33,7 +33,7 @@ func PathOf(t *testing.T, program string) string {
 	t.Helper()
 	Need(t, program)
 	path, err := exec.LookPath(program)
-	must(t, err)
+	Must(t, err)
 	return path
 }
 
@@ -42,7 +42,7 @@ func StaticBusybox(t *testing.T) string {
 	t.Helper()
 	path := PathOf(t, "busybox")
 	program, err := elf.Open(path)
-	must(t, err)
+	Must(t, err)
 	defer program.Close()
 	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		Skip(t, "needs a static busybox (apt-get install busybox-static)")

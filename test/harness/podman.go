@@ -48,9 +48,9 @@ func StartPodman(t *testing.T, uid int, containers, engine string) Podman {
 	NeedRoot(t)
 	Need(t, "podman", "conmon", "runc")
 	dir, err := os.MkdirTemp("", "podman-") // t.TempDir's names are too long for a socket
-	must(t, err)
+	Must(t, err)
 	WriteFile(t, filepath.Join(dir, "containers.conf"), fmt.Appendf(nil, podmanConf, containers, engine))
-	must(t, os.Chown(dir, uid, uid))
+	Must(t, os.Chown(dir, uid, uid))
 	e := Podman{t, dir, uid, []string{
 		"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"), "--tmpdir", filepath.Join(dir, "tmp"),
 		"--storage-driver", "vfs",
@@ -64,7 +64,7 @@ func StartPodman(t *testing.T, uid int, containers, engine string) Podman {
 func (e Podman) load() {
 	e.T.Helper()
 	busybox := StaticBusybox(e.T)
-	must(e.T, Feed(e.Command("import", "-", Image), func(r *Rootfs) {
+	Must(e.T, Feed(e.Command("import", "-", Image), func(r *Rootfs) {
 		r.Copy("drainit", DrainitBin)
 		r.Copy("worker", WorkerBin)
 		r.Copy("bin/busybox", busybox)

@@ -114,8 +114,8 @@ func (p Probed) WantProbes(ready, healthy string) {
 func (p Probed) Dial() net.Conn {
 	p.T.Helper()
 	conn, err := net.Dial("tcp", p.Addr)
-	must(p.T, err)
-	must(p.T, conn.SetDeadline(time.Now().Add(Patience)))
+	Must(p.T, err)
+	Must(p.T, conn.SetDeadline(time.Now().Add(Patience)))
 	p.T.Cleanup(func() { conn.Close() })
 	return conn
 }

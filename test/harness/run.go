@@ -59,7 +59,7 @@ func StartBeside(t *testing.T, name string, args ...string) (pid int) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), newMarker())
-	must(t, cmd.Start())
+	Must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -172,7 +172,7 @@ func (p *Init) WorkerPid() int { p.T.Helper(); return p.ReadyPid(`ready`) }
 func (p *Init) ReadyPid(pattern string) int {
 	p.T.Helper()
 	inside, err := strconv.Atoi(p.WaitOut(pattern + ` (\d+)$`)[1])
-	must(p.T, err)
+	Must(p.T, err)
 	return p.HostPid(inside)
 }
 

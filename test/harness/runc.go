@@ -39,9 +39,9 @@ func StartRunc(t *testing.T, b Bundle) RuncContainer {
 	dir := t.TempDir()
 	p := NewInit(t)
 	c := RuncContainer{p, filepath.Join(dir, "state"), strings.NewReplacer("=", "-", ".", "-").Replace(strings.ToLower(p.Marker))}
-	must(t, os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755))
+	Must(t, os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755))
 	config, err := json.Marshal(b.config(c.id, p.Marker))
-	must(t, err)
+	Must(t, err)
 	WriteFile(t, filepath.Join(dir, "bundle/config.json"), config)
 	// Registered first, so that it comes after the end of what p started.
 	t.Cleanup(func() {

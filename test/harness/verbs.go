@@ -160,7 +160,7 @@ func (pod Pod) Run(cgroup string, l Launch) *Container {
 	}
 	command := append(append(pod.Pause.Entering(l.Setup.UID, cgroup), l.Bin), l.Args...)
 	bin, err := exec.LookPath(command[0])
-	must(t, err)
+	Must(t, err)
 	l.NoPID1, l.Bin, l.Args, l.Setup = true, bin, command[1:], Setup{}
 	c := &Container{Init: Run(t, l)}
 	WaitUntil(t, "nsenter has forked", func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })

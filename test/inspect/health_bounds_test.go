@@ -79,9 +79,7 @@ func TestProbeThatHangsUpIsForgotten(t *testing.T) {
 	probed(t, func(t *testing.T, p harness.Probed) {
 		wantOnceBeforeTheCutOff(t, func() {
 			conn := begin(p)
-			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, conn.(*net.TCPConn).CloseWrite())
 			harness.WantClosed(t, conn)
 		})
 		wantEndsAlone(p)
@@ -220,17 +218,13 @@ func TestManyProbesLeaveNothingBehind(t *testing.T) {
 func limitFiles(t *testing.T, pid int) (lift func()) {
 	t.Helper()
 	var before unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before))
 	none := unix.Rlimit{Max: before.Max}
 	for err := error(nil); err == nil; none.Cur++ { // to the number of the next that it opens
 		_, err = os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", pid, none.Cur))
 	}
 	none.Cur--
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &none, nil); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &none, nil))
 	return func() {
 		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
 			t.Error(err)

@@ -15,9 +15,7 @@ import (
 // again and again.
 func TestAddressThatCannotBeListenedOnGives125(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for _, addr := range []string{l.Addr().String(), ":" + port} {

@@ -89,9 +89,7 @@ func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
 	var out bytes.Buffer
 	verb := exec.Command(harness.DrainitBin, "stop", "--force", "--pid", strconv.Itoa(p.Pid()))
 	verb.Stdout, verb.Stderr = &out, &out
-	if err := verb.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, verb.Start())
 	time.Sleep(3 * time.Second) // what is tested
 	g.Lift()
 	if err := verb.Wait(); err != nil {

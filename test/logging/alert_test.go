@@ -15,7 +15,7 @@ import (
 func pageOfMessages(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(harness.Repo("docs", "messages.md"))
-	fatalIf(t, err)
+	harness.Must(t, err)
 	return string(text)
 }
 

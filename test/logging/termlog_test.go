@@ -108,9 +108,7 @@ func TestTerminationLogByDefault(t *testing.T) {
 			harness.WriteFile(t, other, nil)
 			if tt.before != "-" {
 				harness.WriteFile(t, file, []byte(strings.TrimPrefix(tt.before, "-")))
-				if err := os.Chmod(file, 0o666); err != nil { // as the kubelet does
-					t.Fatal(err)
-				}
+				harness.Must(t, os.Chmod(file, 0o666)) // as the kubelet does
 			}
 			p := harness.Run(t, harness.Launch{Bin: "/drainit", Setup: harness.Setup{Root: root, UID: tt.uid}, Env: tt.env,
 				Args: append(tt.args, "--grace=0", "--", "/worker", "listen")})
@@ -139,13 +137,6 @@ func TestTerminationLogThatCannotBeWrittenIsAWarning(t *testing.T) {
 		if lines := harness.JsonLines(t, p.Err()); lines[len(lines)-1]["event"] != "ended" {
 			t.Errorf("the last line is not the end:\n%s", p.Err())
 		}
-	}
-}
-
-func fatalIf(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -181,10 +172,10 @@ func TestWhatLiesWhereTheTerminationLogShouldBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			fatalIf(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+			harness.Must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 			file, other := filepath.Join(dir, "sub", "termination-log"), filepath.Join(dir, "termination-log")
 			harness.WriteFile(t, other, nil)
-			fatalIf(t, tt.place(file, other))
+			harness.Must(t, tt.place(file, other))
 			written := make(chan error, 1)
 			go func() { written <- logx.WriteTerminationLog(file, "why") }()
 			var err error
@@ -211,7 +202,7 @@ func TestWhatLiesWhereTheTerminationLogShouldBe(t *testing.T) {
 func TestTerminationMessageIsOneLineOf4096Bytes(t *testing.T) {
 	for _, before := range []string{"", "x", "xx", harness.HostileNames["newline"]} {
 		file := harness.EmptyFile(t)
-		fatalIf(t, logx.WriteTerminationLog(file, before+strings.Repeat("€", 2000)))
+		harness.Must(t, logx.WriteTerminationLog(file, before+strings.Repeat("€", 2000)))
 		text := harness.TextOf(t, file)
 		if len(text) > 4096 || len(text) < 4090 || !utf8.ValidString(text) || strings.ContainsAny(text, "\n\x1b") {
 			t.Errorf("%d bytes: %q", len(text), text[max(0, len(text)-20):])
@@ -224,7 +215,7 @@ func TestTerminationMessageIsOneLineOf4096Bytes(t *testing.T) {
 func TestTerminationLogIsNoLinkWithoutOpenat2(t *testing.T) {
 	other := harness.EmptyFile(t)
 	file := filepath.Join(t.TempDir(), "link")
-	fatalIf(t, os.Symlink(other, file))
+	harness.Must(t, os.Symlink(other, file))
 	r := harness.RunToEnd(t, harness.Launch{Bin: harness.WorkerBin, Args: []string{
 		"nocall", strconv.Itoa(unix.SYS_OPENAT2), harness.DrainitBin, "--termination-log=" + file, "--", "/no/such/file"}})
 	if r.Status != 127 || !strings.Contains(r.Err, "a symbolic link leads to it") {

@@ -212,9 +212,7 @@ func TestWarnings(t *testing.T) {
 func diedAtOnce(t *testing.T, p *harness.Init) bool {
 	t.Helper()
 	took, err := strconv.ParseFloat(p.WaitErr(`"msg":"stopped after .*"duration_s":([\d.]+)`)[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return took < 0.1
 }
 
@@ -305,9 +303,7 @@ func (w warned) stop(p *harness.Init) {
 	sig := cmp.Or(w.signal, syscall.SIGTERM)
 	if w.startsDrainit() {
 		inside, err := strconv.Atoi(p.WaitErr(`"settings: .* pid (\d+)"`)[1])
-		if err != nil {
-			p.T.Fatal(err)
-		}
+		harness.Must(p.T, err)
 		harness.Kill(p.T, p.HostPid(inside), sig)
 	} else {
 		p.Signal(sig)
@@ -367,9 +363,7 @@ func warningKind(msg string) string {
 func warnedFolder(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "drainit-warned-") // t.TempDir's name has the test's in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	here := harness.Testdata(t, "warned")
 	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app", "bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
@@ -385,9 +379,7 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 		link = filepath.Join(dir, link)
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(file, link))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	cache, _ := os.UserCacheDir() // fails without HOME, where go has needed GOCACHE
 	return dir, []string{"HOME=" + dir, "npm_config_update_notifier=false", "PM2_DISABLE_VERSION_CHECK=true",
 		"GOCACHE=" + cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")), // go run in another home finds what has been built

@@ -18,9 +18,7 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
 	harness.Need(t, "go", "node", "ldd")
-	if err := d.ImportGo(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, d.ImportGo())
 	build := []string{"build", "--network", "none"}
 	for _, args := range [][]string{{"--tag", "worker"}, {"--tag", "golang:1.26", "--target", "build"}} {
 		cmd := d.Client(append(append(build, "--file", "Dockerfile.example"), append(args, ".")...)...)
@@ -73,9 +71,7 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "python3", "java", "php", "ruby")
 	d, page := harness.Docker(t), harness.Repo("docs", "images.md")
-	if err := d.ImportImage("drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) }); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, d.ImportImage("drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) }))
 	for section, worker := range map[string]string{"Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php", "Ruby": "worker.rb"} {
 		t.Run(section, func(t *testing.T) {
 			t.Parallel()
@@ -98,9 +94,7 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 					r.Copy(filepath.Base(file), file)
 				})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			c := d.RunImage(t, tag, []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro"})
 			c.WaitOut(`^working`)
 			c.Do("stop", "--time", "45")
@@ -136,9 +130,7 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 			r.Copy("nginx.Dockerfile", "nginx.Dockerfile")
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	c := d.RunImage(t, "web", nil)
 	c.WaitErr(`start worker process \d+`)
 	c.Do("stop", "--time", "60")
@@ -200,9 +192,7 @@ func (p project) inspect(service, what string) string {
 func (p project) log(service string) string {
 	p.t.Helper()
 	out, err := p.client("logs", p.id(service)).CombinedOutput()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	harness.Must(p.t, err)
 	return string(out)
 }
 

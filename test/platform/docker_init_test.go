@@ -32,9 +32,7 @@ func TestDockerInitIsDrainit(t *testing.T) {
 	t.Parallel()
 	harness.NeedDocker(t)
 	d, err := harness.StartDockerd(harness.DrainitBin, "--init-path", harness.DrainitBin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() {
 		if err := d.End(); err != nil {
 			t.Error(err)

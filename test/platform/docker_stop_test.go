@@ -26,9 +26,7 @@ func TestDockerStopAsThePageShowsIt(t *testing.T) {
 		r.Text("/start.sh", startScript)
 		r.Text("/job.sh", jobScript)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	page := harness.TextOf(t, harness.Repo("docs", "docker-stop.txt"))
 	changing := regexp.MustCompile(`\[\d+\]|\d+\.\ds`)
 	var got strings.Builder
@@ -62,9 +60,7 @@ func TestStepOfTheCI(t *testing.T) {
 		r.Copy("/drainit", harness.DrainitBin)
 		r.Text("/worker.sh", "#!/bin/sh\ntrap 'sleep 1; exit 0' TERM\nwhile :; do sleep 3; done\n")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	step := strings.TrimSpace(harness.PageBlock(t, harness.Repo("docs", "operations.md"), "A stop in CI", "sh"))
 	for command, want := range map[string]string{
 		"/worker.sh": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\ndrains: the stop took \d\.\ds\n\z`,

@@ -185,9 +185,7 @@ func TestPodmanPodWithASharedPIDNamespace(t *testing.T) {
 			engine := ""
 			if pause == "drainit" {
 				helpers := t.TempDir()
-				if err := unix.Symlink(harness.DrainitBin, helpers+"/catatonit"); err != nil {
-					t.Fatal(err)
-				}
+				harness.Must(t, unix.Symlink(harness.DrainitBin, helpers+"/catatonit"))
 				engine = "helper_binaries_dir = [\"" + helpers + "\"]"
 			}
 			runPod(t, harness.StartPodman(t, 0, "", engine), pause == "drainit")
@@ -211,9 +209,7 @@ func runPod(t *testing.T, e harness.Podman, pausedByDrainit bool) {
 	infra := e.Ask("pod", "inspect", "--format", "{{.InfraContainerID}}", "pod")
 	if pausedByDrainit {
 		pid, err := strconv.Atoi(e.Ask("inspect", "--format", "{{.State.Pid}}", infra))
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		harness.WaitTitle(t, pid, "drainit:pause")
 	}
 	verb := func(name string, status int, answer string, args ...string) {

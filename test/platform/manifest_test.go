@@ -73,9 +73,7 @@ func after(command, flag string) string {
 func seconds(t *testing.T, text string) int {
 	t.Helper()
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return int(d.Seconds())
 }
 

@@ -39,9 +39,7 @@ func startSystemd(t *testing.T) manager {
 	harness.NeedRoot(t)
 	harness.Need(t, "systemctl", "nsenter")
 	dir, err := os.MkdirTemp("", "systemd-") // t.TempDir's names are too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for _, u := range units {
 		u.write(t, dir)
@@ -73,9 +71,7 @@ func makeCgroups(t *testing.T, path string) (all []string) {
 		if _, err := os.Stat(filepath.Join(top, "cgroup.procs")); err != nil {
 			continue
 		}
-		if err := os.Mkdir(top+path, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.Mkdir(top+path, 0o755))
 		all = append(all, top+path)
 	}
 	return all
@@ -135,9 +131,7 @@ func (u unit) write(t *testing.T, dir string) {
 	t.Helper()
 	start, log := filepath.Join(dir, u.name+".sh"), filepath.Join(dir, u.name+".log")
 	script := strings.ReplaceAll(u.script, "WORKER", harness.WorkerBin+" listen")
-	if err := os.WriteFile(start, fmt.Appendf(nil, "#!/bin/sh\n%s\n", script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(start, fmt.Appendf(nil, "#!/bin/sh\n%s\n", script), 0o755))
 	writeUnit(t, filepath.Join(dir, "units"), u.name, append([]string{
 		"[Service]", "User=", "WorkingDirectory=" + dir,
 		"ExecStart=", "ExecStart=" + harness.DrainitBin + " -- " + start,
@@ -149,9 +143,7 @@ func (u unit) write(t *testing.T, dir string) {
 // administrator would.
 func writeUnit(t *testing.T, dir, name string, lines []string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, name+".service.d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.MkdirAll(filepath.Join(dir, name+".service.d"), 0o755))
 	harness.WriteFile(t, filepath.Join(dir, name+".service"), []byte(harness.TextOf(t, "worker.service")))
 	harness.WriteFile(t, filepath.Join(dir, name+".service.d", "here.conf"), []byte(strings.Join(lines, "\n")+"\n"))
 }

@@ -56,9 +56,7 @@ func TestManifestsHaveTheContainerThatIsPatched(t *testing.T) {
 	field := regexp.MustCompile(`(?m)^ {8}- name: (.*)|^ {10}command: .*`)
 	for _, c := range contenders {
 		yaml, patch, err := manifest(c, modes[1], "n", "/d")
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		found := field.FindAllStringSubmatch(yaml+patch, -1)
 		if len(found) != 3 || found[0][1] != "worker" || found[1][1]+found[2][1] != "worker" || strings.Contains(patch, "@") {
 			t.Errorf("%s: %q, want one container worker in each, and one command\n%s\n%s", c.name, found, yaml, patch)
@@ -69,9 +67,7 @@ func TestManifestsHaveTheContainerThatIsPatched(t *testing.T) {
 func TestImage(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Dir(harness.DrainitBin)
-	if err := writeImage(dir, "/bin/sh"); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, writeImage(dir, "/bin/sh"))
 	unpack := "cd $0 && tar -xf image.tar && sha256sum <layer.tar && cat config.json manifest.json && echo && tar -tf layer.tar"
 	text := harness.OutputOf(t, exec.Command("sh", "-c", unpack, dir))
 	digest, _, _ := strings.Cut(text, " ")
@@ -105,9 +101,7 @@ func TestTraces(t *testing.T) {
 	} {
 		before, err := traces(dir)
 		stdin, err2 := cmd.StdinPipe()
-		if err := errors.Join(err, err2, cmd.Start()); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, errors.Join(err, err2, cmd.Start()))
 		isListed := func() bool {
 			after, err := traces(dir)
 			return err == nil && slices.Contains(since(before, after), fmt.Sprintf("process /proc/%d/%s", cmd.Process.Pid, name))

@@ -16,9 +16,7 @@ import (
 func talk(t *testing.T, q *queue, lines string) {
 	t.Helper()
 	conn, err := net.Dial("unix", q.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer conn.Close()
 	answers := bufio.NewScanner(conn)
 	for line := range strings.FieldsSeq(lines) {
@@ -74,9 +72,7 @@ func TestLeaseGivesAJobAgain(t *testing.T) {
 func newQueue(t *testing.T, lease time.Duration) *queue {
 	t.Helper()
 	q, err := listen(filepath.Join(t.TempDir(), "q"), lease)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { q.listener.Close() })
 	return q
 }

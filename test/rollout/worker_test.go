@@ -20,21 +20,15 @@ func TestWorker(t *testing.T) {
 	harness.Need(t, "node")
 	socket := filepath.Join(t.TempDir(), "q")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer l.Close()
 	worker := exec.Command("node", filepath.Join("files", "worker.js"))
 	worker.Env = append(os.Environ(), "QUEUE="+socket, "AT_ONCE=1", "PORT=0")
 	worker.Stdout, worker.Stderr = os.Stdout, os.Stderr
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, worker.Start())
 	defer worker.Process.Kill() // fails where it has ended
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	lines := bufio.NewScanner(conn)
 	want := func(line string) {
 		t.Helper()

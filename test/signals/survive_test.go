@@ -137,9 +137,7 @@ func TestFaultOfDrainitsOwnEndsIt(t *testing.T) {
 func breakCode(t *testing.T, pid int) {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	code := regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ r-xp .*/drainit$`).Find(maps)
 	if code == nil {
 		t.Fatalf("no code in\n%s", maps)
@@ -147,9 +145,7 @@ func breakCode(t *testing.T, pid int) {
 	var from, to int64
 	fmt.Sscanf(string(code), "%x-%x", &from, &to)
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer memory.Close()
 	if _, err := memory.WriteAt(bytes.Repeat([]byte{0xff}, int(to-from)), from); errors.Is(err, unix.EIO) {
 		harness.Skip(t, "the kernel permits no writing to the code of a process (proc_mem.force_override)")

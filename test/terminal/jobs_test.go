@@ -149,9 +149,7 @@ func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 	t.Parallel()
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		fifo := t.TempDir() + "/fifo"
-		if err := unix.Mkfifo(fifo, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, unix.Mkfifo(fifo, 0o600))
 		worker := startInBackground(c, under+"sh -c 'echo ready $$; read x <"+fifo+"; read y; echo y is $y; exit 3'")
 		c.Enter("fg")
 		c.See(`read y`)

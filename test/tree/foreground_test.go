@@ -3,7 +3,6 @@ package tree
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -116,9 +115,7 @@ func appThat(t *testing.T, does string) (dir string) {
 		handlers = "$SIG{INT} = $SIG{QUIT} = sub { };"
 	}
 	text := "#!" + harness.PathOf(t, "perl") + "\n" + handlers + "syswrite STDERR, qq($ARGV[0]\\n); sleep 60 while 1\n"
-	if err := os.WriteFile(filepath.Join(dir, "app"), []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "app"), []byte(text), 0o755))
 	return dir
 }
 
@@ -127,15 +124,15 @@ func appThat(t *testing.T, does string) (dir string) {
 func places(t *testing.T, bin string, shell []string, form string, mode int) map[string]bool {
 	t.Helper()
 	input, err := os.OpenFile("/dev/null", mode, 0)
-	must(t, err)
+	harness.Must(t, err)
 	defer input.Close()
 	r, w, err := os.Pipe()
-	must(t, err)
+	harness.Must(t, err)
 	defer r.Close()
 	cmd := exec.Command(shell[0], append(shell[1:], "-c", "trap : TERM\n"+form)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, nil, w
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	must(t, cmd.Start())
+	harness.Must(t, cmd.Start())
 	w.Close()
 	defer cmd.Wait()
 	defer endAll(cmd.Process.Pid)
@@ -146,7 +143,7 @@ func places(t *testing.T, bin string, shell []string, form string, mode int) map
 		if err == io.EOF {
 			t.Fatalf("it ended: %s", form)
 		}
-		must(t, err)
+		harness.Must(t, err)
 		if name := strings.TrimSpace(line); strings.HasPrefix(name, "a") || strings.HasPrefix(name, "f") {
 			all[name] = false
 		}
@@ -166,7 +163,7 @@ func placesIn(t *testing.T, shell int, names map[string]bool, cats int) map[stri
 	if errors.Is(err, proc.ErrNoAnswer) { // on a busy machine
 		return nil
 	}
-	must(t, err)
+	harness.Must(t, err)
 	is := make(map[string]bool)
 	for _, p := range s.Descendants(shell) {
 		if !p.Call.Sleeps {
@@ -204,12 +201,5 @@ func endAll(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	for _, p := range all.Descendants(pid) {
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(fmt.Errorf("cannot run the form: %w", err))
 	}
 }

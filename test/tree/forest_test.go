@@ -125,9 +125,7 @@ func (f *forest) member(t *testing.T, level int) []string {
 	if isShell {
 		describe("%s: %s", shell, s.name)
 		f.write(t, fmt.Sprintf("%d.sh", id), s.of(id, below))
-		if err := unix.Mkfifo(filepath.Join(f.dir, fmt.Sprintf("%d.stop", id)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, unix.Mkfifo(filepath.Join(f.dir, fmt.Sprintf("%d.stop", id)), 0o600))
 		return append(strings.Fields(shell), fmt.Sprintf("%d.sh", id))
 	}
 	describe("%s, %s, %d ms", kind, rhythm, work)
@@ -141,9 +139,7 @@ func (f *forest) member(t *testing.T, level int) []string {
 
 func (f *forest) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600))
 }
 
 // of is the text of a script for these children.

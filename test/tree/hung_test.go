@@ -176,9 +176,7 @@ func fullBacklog(t *testing.T) int {
 			_ = unix.Connect(client, at) // in progress
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return at.(*unix.SockaddrInet4).Port
 }
 
@@ -206,9 +204,7 @@ func startsNoThread(t *testing.T) {
 	}
 	threads := func() int {
 		all, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		return len(all)
 	}
 	before := threads()

@@ -99,9 +99,7 @@ type delivery struct {
 func stopTree(t *testing.T, seed uint64) *stopped {
 	dir := t.TempDir()
 	program, err := os.ReadFile(harness.Testdata(t, "forest", "member.pl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	harness.WriteFile(t, filepath.Join(dir, "member.pl"), program)
 	harness.WriteFile(t, filepath.Join(dir, "record"), nil)
 	command, text := grow(t, seed, dir)
@@ -156,9 +154,7 @@ func (r *stopped) parse() {
 	for _, l := range harness.JsonLines(r.t, r.log) {
 		if m := whySignalled.FindStringSubmatch(l["msg"].(string)); m != nil {
 			at, err := time.Parse(time.RFC3339Nano, l["time"].(string))
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			harness.Must(r.t, err)
 			d := delivery{float64(at.UnixMicro()) / 1e6, m[2]}
 			r.sent[m[1]] = append(r.sent[m[1]], d)
 			if byCall.MatchString(d.rule) {

@@ -163,9 +163,7 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 	if call != nil && !undecided.MatchString(log) {
 		tells = 0 // what takes long to leave is in the last call too
 		at, err := time.Parse(time.RFC3339, call[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		if !w.uncounted && !w.inTurn && s.last("signalled").After(at) {
 			t.Error("the handler ran by the last call, without a line that it waits for that")
 		}

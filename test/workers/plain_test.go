@@ -148,9 +148,7 @@ func (s *scene) endJobs(t *testing.T, w way) {
 	})
 	s.init.WaitAtRest(500 * time.Millisecond)
 	end, err := os.OpenFile(filepath.Join(s.dir, "end"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { end.Close() })
 }
 

@@ -43,14 +43,10 @@ func newScene(t *testing.T, job time.Duration) *scene {
 	t.Helper()
 	// Not t.TempDir, whose names are too long for the sockets that some keep there.
 	dir, err := os.MkdirTemp("", "drainit-way-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &scene{dir: dir, record: filepath.Join(dir, "record"), job: job, port: harness.ReservePort(t)}
-	if err := os.Symlink(harness.NodePackages(), filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.Symlink(harness.NodePackages(), filepath.Join(dir, "node_modules")))
 	port := strconv.Itoa(s.port)
 	s.vars = []string{"$DIR", dir, "$PORT", port}
 	s.env = []string{
@@ -88,12 +84,8 @@ func (s *scene) write(t *testing.T, name, text string) {
 	if strings.HasPrefix(text, "#!") {
 		mode = 0o755
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	harness.Must(t, os.WriteFile(file, []byte(text), mode))
 	s.bring(t, text)
 }
 
@@ -203,9 +195,7 @@ var dockers input
 var inputs = []input{
 	{", standard input is /dev/null, read only", func(t *testing.T, l harness.Launch) harness.Launch {
 		null, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		t.Cleanup(func() { null.Close() })
 		l.Stdin = null
 		return l
@@ -245,8 +235,6 @@ func (w way) launch(t *testing.T, s *scene, bin string, flags []string) {
 func (s *scene) makeEnd(t *testing.T) {
 	t.Helper()
 	end := filepath.Join(s.dir, "end")
-	if err := errors.Join(syscall.Mkfifo(end, 0o666), os.Chmod(end, 0o666)); err != nil { // another user may wait for it
-		t.Fatal(err)
-	}
+	harness.Must(t, errors.Join(syscall.Mkfifo(end, 0o666), os.Chmod(end, 0o666))) // another user may wait for it
 	s.env = append(s.env, "END="+end)
 }

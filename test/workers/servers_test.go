@@ -109,16 +109,12 @@ func slowDownload(t *testing.T, s *scene) {
 func download(t *testing.T, addr string) io.Reader {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_, writeErr := io.WriteString(conn, "GET /file HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
 	err = errors.Join(conn.(*net.TCPConn).SetReadBuffer(64<<10), conn.SetDeadline(time.Now().Add(2*harness.Patience)), writeErr)
 	response, readErr := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err := errors.Join(err, readErr); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, errors.Join(err, readErr))
 	t.Cleanup(func() { response.Body.Close() })
 	return response.Body
 }
@@ -139,9 +135,7 @@ func request(t *testing.T, s *scene) {
 		s.answer = make(chan string, 2) // who asks for more waits for each
 	}
 	get, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(s.port), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	go func() {
 		response, err := client.Do(get)
@@ -194,9 +188,7 @@ var mysqldSafeWay = way{
 		if err == nil {
 			err = os.CopyFS(filepath.Join(s.dir, "data"), os.DirFS(data))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		s.notes = filepath.Join(s.dir, "log.err")
 		s.env = append(s.env, debianPath)
 	},
@@ -269,9 +261,7 @@ func prepareRabbitMQ(t *testing.T, s *scene) {
 	harness.NeedRoot(t)
 	out, err := exec.Command("id", "-u", "rabbitmq").Output()
 	uid, convErr := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err := errors.Join(err, convErr); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, errors.Join(err, convErr))
 	dir := harness.ServerDir(t, uid)
 	s.notes = filepath.Join(dir, "log")
 	s.env = append(s.env, debianPath,

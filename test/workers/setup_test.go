@@ -59,9 +59,7 @@ func (s *scene) copyOf(t *testing.T, program, name string, mode os.FileMode) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.dir, name), b, mode)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 }
 
 // gives reports whether a command prints all that the application wrote, and nothing else: what read its
@@ -173,9 +171,7 @@ func redisOutlivedTheJob(t *testing.T, s *scene) bool {
 	}
 	_, at, _ := strings.Cut(before[strings.LastIndexByte(before, '\n')+1:], " ")
 	stopped, err := time.ParseInLocation("02 Jan 2006 15:04:05.000", at, time.Local)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return strings.Count(s.logged(), "Received SIGTERM") == 1 && !stopped.Before(s.last("done"))
 }
 

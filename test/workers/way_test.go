@@ -195,9 +195,7 @@ func (w way) place(t *testing.T, s *scene) (command []string) {
 	}
 	if strings.Contains(start, "nobody") {
 		harness.NeedRoot(t)
-		if err := os.Chmod(s.dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.Chmod(s.dir, 0o777))
 	}
 	return words(start)
 }
