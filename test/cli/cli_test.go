@@ -131,7 +131,6 @@ func TestParentDeathSignal(t *testing.T) {
 
 // -w is tini's: a line for each orphan, at a level that is on by default.
 func TestReapedOrphansAreLogged(t *testing.T) {
-	harness.Need(t, "perl")
 	const makesOrphan = `$| = 1; if (!fork) { exit if fork; exit 9 } wait; $SIG{TERM} = sub { exit }; print "ready\n"; sleep 1 while 1;`
 	for flag, want := range map[string]int{"-s": 0, "-ws": 1} {
 		t.Run(flag, func(t *testing.T) {

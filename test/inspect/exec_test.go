@@ -12,7 +12,6 @@ import (
 // What docker exec has left in the background becomes drainit's child. It is told from what the worker has left: the
 // plan, status and the line of the kill say so.
 func TestWhatAnExecHasLeftIsNamed(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.NeedAsk(t)
 	const stranger = `not started by the worker \(docker exec\?\)`
 	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"--grace=4s"}, harness.Script(`

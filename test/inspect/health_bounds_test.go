@@ -275,7 +275,6 @@ func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 
 // Where no thread can be started any more, probes need none.
 func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.NeedRoot(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},

@@ -29,7 +29,6 @@ func TestPauseEndsAtAStopSignal(t *testing.T) {
 func TestPauseReapsEveryOrphan(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	harness.Need(t, "perl")
 	p := harness.Run(t, harness.Launch{Args: []string{"-P"}})
 	p.WaitTitle("drainit:pause")
 	command := append(p.Entering(0, ""), harness.Script(`

@@ -16,7 +16,6 @@ import (
 
 // The plan goes by the flags and the variables that drainit was given, and by what each process does with the signals.
 func TestPlanGoesByDrainitsSettings(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Env: []string{"DRAINIT_GRACE=40s", "DRAINIT_REWRITE=TSTP:USR1"},
 			Args: []string{"--stop-signal", "QUIT", "--", "perl", "-e", harness.PerlTree, "a[QUIT,USR1](b[QUIT](c) d[-QUIT])"}})
@@ -157,7 +156,7 @@ func TestNoPlan(t *testing.T) {
 
 // What drainit plan --json prints is one line, as its schema describes it.
 func TestPlanAsJSONFollowsItsSchema(t *testing.T) {
-	harness.Need(t, "perl", "python3")
+	harness.Need(t, "python3")
 	const validate = `import json, sys; from jsonschema import Draft202012Validator as V
 schema = json.load(open(sys.argv[1])); V.check_schema(schema)
 for e in V(schema).iter_errors(json.load(sys.stdin)): print(e.json_path, e.message)`

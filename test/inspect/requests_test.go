@@ -150,7 +150,6 @@ func TestStopWaits(t *testing.T) {
 
 // From any phase, a grace of ten minutes, and a worker that heeds no signal.
 func TestForcedStopKillsEverything(t *testing.T) {
-	harness.Need(t, "perl")
 	for name, tt := range map[string]struct {
 		flag   string
 		sends  unix.Signal

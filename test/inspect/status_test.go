@@ -105,7 +105,6 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 // askedOfTree runs a test with a PerlTree below drainit, of which these processes are ready.
 func askedOfTree(t *testing.T, tree, ready string, test func(t *testing.T, c *harness.Container)) {
 	t.Helper()
-	harness.Need(t, "perl")
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.PerlTree, tree}})
 		for name := range strings.FieldsSeq(ready) {
@@ -162,7 +161,6 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 
 // A worker that has exited by itself, and left a child that drains for good: there is no stop signal, but a time.
 func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)})
 		c.WaitOut(`^child got TERM`)
@@ -190,7 +188,6 @@ func TestStatusShowsNoProcessOfAnExec(t *testing.T) {
 
 // A name may hold anything, arguments hold secrets.
 func TestStatusShowsNamesAndNoArguments(t *testing.T) {
-	harness.Need(t, "perl")
 	names := maps.Clone(harness.HostileNames)
 	names["plain, with parentheses"] = "a) (b) S 1 ("
 	for title, name := range names {

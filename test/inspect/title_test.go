@@ -37,7 +37,6 @@ say "ready"; forever`
 // No probe finds a drainit ready whose worker knows already that it is not to be. A stop delay is a drain
 // that has not signalled the worker yet.
 func TestTitleAndReadinessHaveChangedBeforeTheWorkerIsSignalled(t *testing.T) {
-	harness.Need(t, "perl")
 	type step struct {
 		sig  syscall.Signal
 		says string
@@ -74,7 +73,6 @@ func TestTitleAndReadinessHaveChangedBeforeTheWorkerIsSignalled(t *testing.T) {
 // An application that lives and does not listen is healthy and not ready; once it listens, drainit no
 // longer asks.
 func TestReadyOnceTheApplicationListens(t *testing.T) {
-	harness.Need(t, "node")
 	const app = `
 const server = require("net").createServer(), ready = () => console.log("listens")
 process.on("SIGUSR2", () => server.listen(+process.argv[1], "localhost", ready))

@@ -26,7 +26,6 @@ func wantUnforged(t *testing.T, log, format string) {
 
 // Each line that can name a process does so with one that chose its name to do harm.
 func TestNameOfAProcessForgesNoLine(t *testing.T) {
-	harness.Need(t, "perl")
 	for title, name := range harness.HostileNames {
 		for _, format := range []string{"json", "text"} {
 			t.Run(title+" "+format, func(t *testing.T) {
@@ -51,7 +50,6 @@ func TestNameOfAProcessForgesNoLine(t *testing.T) {
 
 // So do the lines of a leftover.
 func TestNameOfALeftoverForgesNoLine(t *testing.T) {
-	harness.Need(t, "perl")
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
 	p := harness.Run(t, harness.Launch{Args: []string{"-vw", "--grace=300ms", "--log-format=text", "--",

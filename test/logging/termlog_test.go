@@ -52,7 +52,6 @@ var deaths = []struct {
 func term(p *harness.Init) { p.Signal(syscall.SIGTERM) }
 
 func TestTerminationMessageSaysWhatTheStatusDoesNot(t *testing.T) {
-	harness.Need(t, "perl")
 	for _, d := range deaths {
 		t.Run(d.name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
@@ -226,7 +225,6 @@ func TestTerminationLogIsNoLinkWithoutOpenat2(t *testing.T) {
 
 // What is run beside the container's drainit, or below it, writes nothing there: neither an error, nor a plan.
 func TestTerminationMessageIsOfTheContainersWorker(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.NeedAsk(t)
 	file := harness.EmptyFile(t)
 	env := []string{"DRAINIT_TERMINATION_LOG=" + file}

@@ -61,7 +61,6 @@ type soakSample struct{ RSS, files, threads int }
 //
 //	go test ./test/stress -run TestSoak -v -soak -timeout 30m
 func TestSoak(t *testing.T) {
-	harness.Need(t, "perl")
 	t.Parallel()
 	plan := soakPlan{2, 10, 5, 20, 1.5}
 	switch {
@@ -110,7 +109,6 @@ while (1) {
 // A drain may last for ever, and any number of orphans come and go in it, which were signalled, or wait to be.
 func TestSoakOfADrain(t *testing.T) {
 	harness.Full(t)
-	harness.Need(t, "perl")
 	t.Parallel()
 	r, w := harness.Pipe(t)
 	init := harness.Run(t, harness.Launch{Stdout: w, Args: harness.Line([]string{"--grace", "infinity"}, harness.Script(drained, "100")...)})
@@ -182,7 +180,6 @@ waitpid spawn { spawn { } for 1 .. 300 }, 0;
 catch "USR1", "TERM"; say "ready"; await "TERM"; nap 0.3; say "drained"; POSIX::_exit(7)`
 
 func TestLogThatIsNotTakenChangesNothing(t *testing.T) {
-	harness.Need(t, "perl")
 	t.Parallel()
 	for name, how := range harness.BadStderr {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +212,6 @@ forever`
 // With no /proc, and with one whose pids mean other processes, PID 1 signals and kills what it
 // can't see.
 func TestWithoutProc(t *testing.T) {
-	harness.Need(t, "perl")
 	t.Parallel()
 	term := func(p *harness.Init, _ *os.File) { p.Signal(syscall.SIGTERM) }
 	for _, tt := range []struct {
@@ -262,7 +258,6 @@ func TestWithoutProc(t *testing.T) {
 // Where orphans do not come to drainit a worker drains as ever, and what it leaves lives on: qemu-user and a
 // seccomp profile may refuse the call.
 func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
-	harness.Need(t, "perl")
 	t.Parallel()
 	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.WorkerBin, Args: append([]string{"nocall", strconv.Itoa(unix.SYS_PRCTL), harness.DrainitBin},
 		harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready $$"; forever }; await "TERM"; exit 7`)...)...)})
@@ -285,7 +280,6 @@ func TestFullProcessTableAtTheStartGives125(t *testing.T) {
 // A thread that the Go runtime could not start would end drainit, and PID 1
 // with it: nothing that a stop needs may need another one, not even with a log that blocks.
 func TestWorkerThatFillsTheProcessTableIsKilledAtTheGrace(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.NeedRoot(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stderr: harness.FullPipe(t), Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},

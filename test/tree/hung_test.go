@@ -185,7 +185,6 @@ func fullBacklog(t *testing.T) int {
 // spare is chance, so a missing one shows in one of six.
 func TestNoThreadIsStartedLater(t *testing.T) {
 	harness.Full(t)
-	harness.Need(t, "perl")
 	for range 6 {
 		t.Run("", startsNoThread)
 	}

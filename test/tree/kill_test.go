@@ -36,7 +36,6 @@ catch "TERM"; say "ready"; await "TERM"; exit 0`
 // A stop whose grace ends with a kill is none that went well, though what was killed had
 // lived for less than a snapshot: 137 and not the worker's 0.
 func TestKilledInLessThanASnapshotIs137(t *testing.T) {
-	harness.Need(t, "perl")
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		for range harness.Of(10, 2) {
 			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace=300ms"}, harness.Script(hopping)...)})
@@ -75,7 +74,6 @@ var hardToKill = map[string]string{
 // Not before the grace is over, and the moment that all are dead: the 5 s that drainit gives to a
 // kill are a bound. Each is named.
 func TestKillReachesEverything(t *testing.T) {
-	harness.Need(t, "perl")
 	workers := map[string][]string{"is one whose first thread has ended": {harness.WorkerBin, "headless"}}
 	for name, tree := range hardToKill {
 		workers[name] = harness.Script(tree)
@@ -119,7 +117,6 @@ say "ready"; forever`
 
 // Not as PID 1 nothing but a walk from process to process can kill them.
 func TestManyThatForkWhileTheyAreKilledAllDie(t *testing.T) {
-	harness.Need(t, "perl")
 	masters := harness.Of(20, 3) // of 25 each
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1s"}, harness.Script(respawners, strconv.Itoa(masters), "24")...)})
@@ -191,7 +188,6 @@ func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
 // what it starts, has the one that drainit was given. A drainit that may not lower it says nothing:
 // it is so for every plain user, and in most containers.
 func TestOutOfMemoryTakesTheWorkerBeforeDrainit(t *testing.T) {
-	harness.Need(t, "perl")
 	mayLower := exec.Command("/bin/sh", "-c", "echo -999 >/proc/self/oom_score_adj").Run() == nil
 	for _, uid := range []int{0, harness.PlainUser} {
 		t.Run(fmt.Sprint("user ", uid), func(t *testing.T) {

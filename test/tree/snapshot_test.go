@@ -15,7 +15,6 @@ import (
 // What was there before the stop waits for a worker that is not to be seen.
 func TestHiddenWorkerIsSignalledOnceAndWaitedFor(t *testing.T) {
 	t.Parallel()
-	harness.Need(t, "sh")
 	// Another user may run it, and not read it: /proc hides it from whoever does so.
 	hidden := harness.WriteProgram(t, filepath.Dir(harness.WorkerBin), "hidden", 0o711, harness.TextOf(t, harness.WorkerBin))
 	p := harness.Hiding(t, []string{harness.LongGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 1500ms -exit 6`, harness.WorkerBin, hidden)
