@@ -110,11 +110,16 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 	if len(values) > 0 {
 		t.Errorf("aValue has values of no setting: %v", values)
 	}
-	if line := harness.SettingsLine(t, []string{"--termination-log=", "-t", "168h"}, nil); !harness.Settles(line, "--termination-log= --grace=168h") {
-		t.Errorf("%q", line)
-	}
-	if line := harness.SettingsLine(t, nil, []string{"OJS_GRACE_PERIOD=20"}); !harness.Settles(line, "OJS_GRACE_PERIOD=20 plus 4s") {
-		t.Errorf("%q", line)
+	for given, l := range map[string]harness.Launch{
+		"--termination-log= --grace=168h": {Args: []string{"--termination-log=", "-t", "168h"}},
+		"OJS_GRACE_PERIOD=20 plus 4s":     {Env: []string{"OJS_GRACE_PERIOD=20"}},
+	} {
+		l.NoPID1, l.Args, l.Env = true, append(l.Args, "true"), append(l.Env, "DRAINIT_LOG_LEVEL=debug", "DRAINIT_LOG_FORMAT=text")
+		r := harness.RunToEnd(t, l)
+		want := "\ndrainit: settings: " + given + " DRAINIT_LOG_FORMAT=text DRAINIT_LOG_LEVEL=debug; pid "
+		if r.Status != 0 || r.Out != "" || !strings.Contains("\n"+r.Err, want) {
+			t.Errorf("%+v, want %q", r, want)
+		}
 	}
 }
 
@@ -164,11 +169,10 @@ func TestMistakeThatIsNotReadEndsDrainit(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			verb := strings.HasPrefix(args, "st")
-			for name, how := range harness.BadStderr {
+			for name, l := range harness.BadStderr(t) {
 				if verb && name == "a broken pipe" {
 					continue // a verb dies of SIGPIPE, as any program that is asked
 				}
-				l := how(t)
 				l.NoPID1, l.Args = verb, strings.Fields(args)
 				if got := harness.Run(t, l).Wait(); got != 125 {
 					t.Errorf("stderr is %s: exit status %d, want 125", name, got)
@@ -182,11 +186,9 @@ func TestMistakeThatIsNotReadEndsDrainit(t *testing.T) {
 func TestAnswerThatIsNotReadEndsAVerb(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	p := harness.Start(t, harness.LongGrace, "--", harness.WorkerBin, "listen", "-drain", "1h")
+	p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-drain", "1h"}})
 	p.WaitReady()
-	command := p.Entering(0, "")
-	asker := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, command[0]), Args: append(command[1:], harness.DrainitBin, "resume", "--pid", "2"), Stderr: harness.FullPipe(t)})
-	asker.WantExit(125)
+	harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Args: []string{"resume", "--pid", "2"}, Stderr: harness.FullPipe(t)}).WantExit(125)
 }
 
 // A build for another system ends with one error, which is the reason.

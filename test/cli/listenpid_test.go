@@ -47,7 +47,7 @@ func TestListenPidOfDrainitNamesTheWorker(t *testing.T) {
 func activatedWorker(t *testing.T, noPID1 bool, listenPid string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "socket")
-	harness.WriteFile(t, file, nil)
+	harness.WriteFile(t, file, "")
 	f, err := os.Open(file)
 	harness.Must(t, err)
 	defer f.Close()
@@ -62,7 +62,7 @@ func activatedWorker(t *testing.T, noPID1 bool, listenPid string) string {
 // What can't be run has the status and the line that it has without LISTEN_PID. A script without
 // "#!" is run by /bin/sh, which is the process that LISTEN_PID names.
 func TestListenPidAndWhatIsNoProgram(t *testing.T) {
-	dir := harness.CannotRun(t)
+	lost := harness.WriteProgram(t, t.TempDir(), "no-interpreter", 0o755, "#!/nowhere\n")
 	script := harness.WriteProgram(t, t.TempDir(), "script", 0o755, "test \"$LISTEN_PID\" = $$ && echo mine\n")
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
@@ -70,7 +70,7 @@ func TestListenPidAndWhatIsNoProgram(t *testing.T) {
 			args := activated(listenPid, harness.DrainitBin, "--log-format=text", "--log-level=error", "--", command)
 			return harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: args})
 		}
-		if got, want := run("$$", dir+"/no-interpreter"), run("99999", dir+"/no-interpreter"); got != want || got.Status != 126 || got.Err == "" {
+		if got, want := run("$$", lost), run("99999", lost); got != want || got.Status != 126 || got.Err == "" {
 			t.Errorf("%+v, want status 126 and as without: %+v", got, want)
 		}
 		run("$$", script).WantQuietRun(t, "mine\n")

@@ -160,8 +160,8 @@ var aPipe = regexp.MustCompile(`pipe:\[\d+\]`)
 func TestDescriptorsReachTheWorkerAndNoOthers(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		f := tempFile(t)
-		l := harness.Launch{NoPID1: noPID1, Bin: harness.PathOf(t, "perl"), Args: []string{"-e", listDescriptors}, Stdin: f, Files: make([]*os.File, 38)} // nil is closed
-		l.Files[0], l.Files[4], l.Files[37] = f, f, f                                                                                                     // 3, 7 and 40
+		l := harness.Launch{NoPID1: noPID1, Bin: "perl", Args: []string{"-e", listDescriptors}, Stdin: f, Files: make([]*os.File, 38)} // nil is closed
+		l.Files[0], l.Files[4], l.Files[37] = f, f, f                                                                                  // 3, 7 and 40
 		want := harness.RunToEnd(t, l)
 		l.Bin, l.Args = "", append([]string{"--", l.Bin}, l.Args...)
 		got := harness.RunToEnd(t, l)
@@ -208,7 +208,7 @@ func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 		}
 		want := regexp.MustCompile(`^0 /dev/null\n1 ` + output + `\n2 pipe:\[\d+\]\n$`)
 		harness.WaitUntil(t, "0 of drainit is /dev/null, and 1 where it is not PID 1, 2 is the log and nothing else that it was given is open", func() bool {
-			return want.MatchString(withoutOwnPipes(harness.DescriptorsOf(t, p.Pid())))
+			return want.MatchString(withoutOwnPipes(harness.DescriptorsOf(p.Pid())))
 		})
 		if !p.Running() {
 			t.Error("drainit has ended")

@@ -43,7 +43,7 @@ const hang = 2 * time.Second
 // TestComparison runs each row under each init and holds docs/verification.md to it.
 func TestComparison(t *testing.T) {
 	harness.Need(t, peers[1:]...)
-	page := harness.VerificationText(t)
+	page := harness.TextOf(t, harness.Repo("docs", "verification.md"))
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,10 +72,7 @@ func happens(want string, ok func() bool, yes, no string) string {
 	if want == no {
 		limit = hang
 	}
-	for deadline := time.Now().Add(limit); !ok() && time.Now().Before(deadline); {
-		time.Sleep(2 * time.Millisecond)
-	}
-	if ok() {
+	if harness.Within(limit, ok) {
 		return yes
 	}
 	return no
@@ -91,7 +88,7 @@ func startPeer(t *testing.T, init string, l harness.Launch, args ...string) *har
 		l.Args = append([]string{"-v"}, l.Args...)
 		return harness.Run(t, l)
 	}
-	l.Bin = harness.PathOf(t, init)
+	l.Bin = init
 	return harness.Run(t, l)
 }
 
@@ -99,7 +96,7 @@ func isStopped(pid int) bool { return harness.StateOf(pid) == 'T' }
 
 func tstpCaught(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen", "-catch", "TSTP,USR1,TERM")
-	pid := harness.Ready(t, p)
+	pid := p.ReadyPid(`^ready`)
 	p.Signal(unix.SIGTSTP)
 	got := func() bool { return strings.Contains(p.Stdout.Text(), "got SIGTSTP") }
 	answer := happens(want, func() bool { return isStopped(pid) || got() }, "frozen", "not delivered")
@@ -111,7 +108,7 @@ func tstpCaught(t *testing.T, init, want string) string {
 
 func tstpNotCaught(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{}, "sh", "-c", "echo ready $$; exec sleep 3600")
-	pid := harness.Ready(t, p)
+	pid := p.ReadyPid(`^ready`)
 	harness.WaitUntil(t, "the worker sleeps", func() bool { return harness.Comm(pid) == "sleep" })
 	p.Signal(unix.SIGTSTP)
 	return happens(want, func() bool { return isStopped(pid) }, "frozen", "works on")
@@ -119,14 +116,14 @@ func tstpNotCaught(t *testing.T, init, want string) string {
 
 func termToStopped(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen")
-	harness.Freeze(t, harness.Ready(t, p))
+	harness.Freeze(t, p.ReadyPid(`^ready`))
 	p.Signal(unix.SIGTERM)
 	return happens(want, func() bool { return !p.Running() && strings.Contains(p.Out(), "drained") }, "drains", "hangs")
 }
 
 func termIgnored(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{Env: []string{"DRAINIT_GRACE=1s"}}, "sh", "-c", `trap "" TERM; echo ready $$; while :; do sleep 1; done`)
-	harness.Ready(t, p)
+	p.ReadyPid(`^ready`)
 	p.Signal(unix.SIGTERM)
 	if init == "drainit" {
 		return fmt.Sprintf("killed, %d", p.Wait())
@@ -136,7 +133,7 @@ func termIgnored(t *testing.T, init, want string) string {
 
 func secondTerm(t *testing.T, init, _ string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen", "-drain", "1h")
-	harness.Ready(t, p)
+	p.ReadyPid(`^ready`)
 	p.Signal(unix.SIGTERM)
 	p.WaitOut("^got SIGTERM")
 	harness.PastTheSameRequest()
@@ -162,7 +159,7 @@ func leftoverWorks(t *testing.T, init, _ string) string {
 
 func initKilled(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{NoPID1: true}, harness.WorkerBin, "listen")
-	harness.Ready(t, p)
+	p.ReadyPid(`^ready`)
 	if init == "drainit" {
 		p.WaitErr("started")
 	}
@@ -179,7 +176,7 @@ func badCommand(t *testing.T, init, _ string) string {
 func noDashes(t *testing.T, init, _ string) string {
 	l := harness.Launch{Args: []string{"sh", "-c", "exit 3"}}
 	if init != "drainit" {
-		l.Bin = harness.PathOf(t, init)
+		l.Bin = init
 	}
 	if harness.Run(t, l).Wait() != 3 {
 		return "refused"
@@ -198,7 +195,7 @@ func ctrlZAtAShell(t *testing.T, init, want string) string {
 	c := harness.AtShell(t)
 	c.Enter(init + sleeper)
 	worker := c.Ready()
-	c.WaitUntil("the worker sleeps", func() bool { return harness.Comm(worker) == "sleep" })
+	harness.WaitUntil(c.T, "the worker sleeps", func() bool { return harness.Comm(worker) == "sleep" })
 	c.Keys("\x1a")
 	stopped := regexp.MustCompile(`(?m)^\[1\]\+ +Stopped`)
 	return happens(want, func() bool { return stopped.MatchString(c.Shown()) }, "stops", "hangs")
@@ -209,8 +206,8 @@ func ampersandAtAShell(t *testing.T, init, _ string) string {
 	c := harness.AtShell(t)
 	c.Enter(init + sleeper + " &")
 	started := regexp.MustCompile(`ready \d`)
-	c.WaitUntil("the worker is there", func() bool { return started.MatchString(c.Shown()) || !c.Running() })
-	if group, err := c.AskForeground(); !c.Running() || err != nil || group != c.Pid() {
+	harness.WaitUntil(c.T, "the worker is there", func() bool { return started.MatchString(c.Shown()) || !c.Running() })
+	if group := c.Foreground(); !c.Running() || group != c.Pid() {
 		return "takes the terminal"
 	}
 	return "stays in the background"

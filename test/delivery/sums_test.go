@@ -176,7 +176,7 @@ func needClone(t *testing.T) {
 	harness.Full(t)
 	harness.Need(t, "git", "go", "bash", "sha256sum")
 	settings := filepath.Join(os.TempDir(), "gitconfig")
-	harness.WriteFile(t, settings, []byte("[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n"))
+	harness.WriteFile(t, settings, "[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n")
 	os.Setenv("GIT_CONFIG_GLOBAL", settings)
 	if exec.Command("git", "rev-parse", "HEAD").Run() != nil {
 		harness.Skip(t, "needs a clone of the repository")

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"archive/tar"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,19 +12,22 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"testing"
 )
 
 // ImportGo makes golang:1.26 of this machine's Go, with what it takes to build
 // drainit without a network: the compiler, the packages that drainit takes, and a module proxy in a
 // folder, of what go mod download has fetched.
-func (d *Dockerd) ImportGo() error {
-	var g struct{ GOROOT, GOTOOLDIR, GOMODCACHE string }
-	env, err := goOutput("env", "-json", "GOROOT", "GOTOOLDIR", "GOMODCACHE")
-	packages, err2 := goOutput("list", "-deps", "-f", "{{if .Standard}}{{.Dir}}{{end}}", "drainit", "drainit/test/cmd/worker")
-	modules, err3 := goOutput("mod", "download", "-json")
-	if err := errors.Join(err, err2, err3, json.Unmarshal([]byte(env), &g)); err != nil {
-		return err
+func (d *Dockerd) ImportGo(t *testing.T) {
+	goOutput := func(args ...string) string { // for the binaries as the tests build them
+		cmd := exec.Command("go", args...)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		return OutputOf(t, cmd)
 	}
+	var g struct{ GOROOT, GOTOOLDIR, GOMODCACHE string }
+	Must(t, json.Unmarshal([]byte(goOutput("env", "-json", "GOROOT", "GOTOOLDIR", "GOMODCACHE")), &g))
+	packages := goOutput("list", "-deps", "-f", "{{if .Standard}}{{.Dir}}{{end}}", "drainit", "drainit/test/cmd/worker")
+	modules := goOutput("mod", "download", "-json")
 	files := []string{filepath.Join(g.GOROOT, "bin/go"), filepath.Join(g.GOROOT, "go.env"), filepath.Join(g.GOROOT, "VERSION")}
 	for _, tool := range []string{"asm", "compile", "link"} {
 		files = append(files, filepath.Join(g.GOTOOLDIR, tool))
@@ -32,8 +36,7 @@ func (d *Dockerd) ImportGo() error {
 		found, _ := filepath.Glob(filepath.Join(dir, "*.*")) // fails for a bad pattern only
 		files = append(files, found...)
 	}
-	changes := []string{"ENV GOTOOLCHAIN=local", "ENV GOPROXY=file:///goproxy"}
-	return d.ImportImage("golang:1.26", changes, func(r *Rootfs) {
+	d.ImportImage(t, "golang:1.26", []string{"ENV GOTOOLCHAIN=local", "ENV GOPROXY=file:///goproxy"}, func(r *Rootfs) {
 		r.Busybox()
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
@@ -46,14 +49,6 @@ func (d *Dockerd) ImportGo() error {
 	})
 }
 
-// goOutput is what a go command prints, for the binaries as the tests build them.
-func goOutput(args ...string) (string, error) {
-	cmd := exec.Command("go", args...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.Output()
-	return string(out), err
-}
-
 // Rootfs is the tar of an image's files while it is written.
 type Rootfs struct {
 	*tar.Writer
@@ -62,70 +57,45 @@ type Rootfs struct {
 
 // ImportImage makes an image from files of this machine, as changes say: it
 // stands for one that comes from a registry.
-func (d *Dockerd) ImportImage(name string, changes []string, write func(r *Rootfs)) error {
+func (d *Dockerd) ImportImage(t *testing.T, name string, changes []string, write func(r *Rootfs)) {
 	args := []string{"import"}
 	for _, change := range append([]string{"ENV PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, changes...) {
 		args = append(args, "--change", change)
 	}
-	return Feed(d.Client(append(args, "-", name)...), write)
+	Feed(t, d.Client(append(args, "-", name)...), write)
 }
 
-// Feed runs a command that reads a tar.
-func Feed(cmd *exec.Cmd, write func(r *Rootfs)) error {
-	pipe, feeder := io.Pipe()
-	cmd.Stdin = pipe
-	go func() { feeder.CloseWithError(WriteTar(feeder, write)) }()
-	out, err := cmd.CombinedOutput()
-	pipe.Close()
-	if err != nil {
-		return errors.Join(err, errors.New(string(out)))
-	}
-	return nil
+// Feed runs a command that reads a tar, and must succeed.
+func Feed(t *testing.T, cmd *exec.Cmd, write func(r *Rootfs)) {
+	var files bytes.Buffer
+	Must(t, WriteTar(&files, write))
+	cmd.Stdin = &files
+	OutputOf(t, cmd)
 }
 
-// WriteTar writes a tar.
 func WriteTar(to io.Writer, write func(r *Rootfs)) error {
 	r := &Rootfs{Writer: tar.NewWriter(to)}
 	write(r)
 	return errors.Join(r.err, r.Close())
 }
 
-// importBase makes the image of most tests: drainit, the tests' worker, tini as
-// Docker has it, and a shell with the usual programs.
-func (d *Dockerd) importBase() error {
-	return d.ImportImage("base", nil, func(r *Rootfs) {
-		r.Busybox()
-		r.Copy("/drainit", DrainitBin)
-		r.Copy("/worker", WorkerBin)
-	})
-}
-
 // Busybox adds a shell, the usual programs and a folder /tmp.
 func (r *Rootfs) Busybox() {
-	bin := r.find("busybox")
+	bin, err := exec.LookPath("busybox")
+	r.fail(err)
 	r.Copy("/bin/busybox", bin)
 	list, err := exec.Command(bin, "--list").Output()
 	r.fail(err)
 	for applet := range strings.FieldsSeq(string(list)) {
 		if applet != "busybox" && applet != "init" {
-			r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + applet, Linkname: "busybox"}))
+			r.Link("bin/"+applet, "busybox")
 		}
 	}
 	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}))
 }
 
-// UsesMerged adds the links to /usr, which may be this machine's.
-func (r *Rootfs) UsesMerged() {
-	for _, dir := range []string{"lib", "lib64"} {
-		r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: dir, Linkname: "usr/" + dir}))
-	}
-}
-
-// find is where a program of this machine is.
-func (r *Rootfs) find(program string) string {
-	path, err := exec.LookPath(program)
-	r.fail(err)
-	return path
+func (r *Rootfs) Link(name, to string) {
+	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(name, "/"), Linkname: to}))
 }
 
 func (r *Rootfs) fail(err error) {
@@ -154,11 +124,12 @@ func (r *Rootfs) add(name string, b []byte, mode fs.FileMode) {
 
 // Program adds a program of this machine and the libraries that it is linked to.
 func (r *Rootfs) Program(name string) {
-	file := r.find(name)
+	file, err := exec.LookPath(name)
+	r.fail(err)
 	real, err := filepath.EvalSymlinks(file)
 	r.fail(err)
 	if called := filepath.Base(real); called != filepath.Base(file) { // a process shows it as its program: dash for sh
-		r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(file, "/"), Linkname: called}))
+		r.Link(file, called)
 		r.Copy(filepath.Join(filepath.Dir(file), called), real)
 	} else {
 		r.Copy(file, file)
@@ -174,18 +145,12 @@ func (r *Rootfs) Program(name string) {
 	}
 }
 
-// Tree adds the regular files below a folder, but those that skip says.
-func (r *Rootfs) Tree(name, dir string, skip func(rel string) bool) {
+// Tree adds the regular files below a folder, or one.
+func (r *Rootfs) Tree(name, dir string) {
 	r.fail(filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
-		rel := strings.TrimPrefix(strings.TrimPrefix(file, dir), "/")
-		switch {
-		case err != nil:
-			return err
-		case skip(rel) && e.IsDir():
-			return filepath.SkipDir
-		case e.Type().IsRegular() && !skip(rel):
-			r.Copy(filepath.Join(name, rel), file)
+		if err == nil && e.Type().IsRegular() {
+			r.Copy(name+strings.TrimPrefix(file, dir), file)
 		}
-		return r.err
+		return err
 	}))
 }

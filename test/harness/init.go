@@ -1,16 +1,15 @@
 package harness
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,18 +24,21 @@ type Setup = setup.Setup
 
 // Launch is one start of an init.
 type Launch struct {
+	Under  []string // words before the init: a command that becomes it, or enters a container for it
 	Bin    string   // the init; drainit if empty
 	Args   []string // its arguments: flags and the worker's command
 	Env    []string // added to the environment
 	Dir    string
 	NoPID1 bool // in the test's own PID namespace
 	Setup  Setup
-	TTY    *os.File // the controlling terminal, and 0, 1 and 2
-	Stdin  *os.File // Docker's if nil: /dev/null to read and write
+	TTY    *os.File // the controlling terminal, as standard input
+	Stdin  *os.File // /dev/null to read and write if nil
 	Stdout *os.File // read by the test if nil
 	Stderr *os.File // read by the test if nil
 	Files  []*os.File
 	Trace  []string // arguments of a strace that sees drainit from its first instruction on
+
+	Cmd func(marker string) *exec.Cmd // in place of all before TTY: it has the marker in its environment, or gives it on
 }
 
 // Init is a running init and what it and its worker have printed.
@@ -48,8 +50,7 @@ type Init struct {
 	Stdout  *Output
 	Stderr  *Output
 	Done    chan struct{} // closed when it has been waited for
-	trace   []string      // arguments of the strace that sees it from its exec on
-	Tracer  chan struct{} // closed when that has ended
+	Tracer  chan struct{} // closed when the strace that sees it has ended
 	Status  syscall.WaitStatus
 }
 
@@ -57,14 +58,12 @@ var launches atomic.Int64
 
 // BothModes runs a test with drainit as PID 1 and not as PID 1.
 func BothModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
-	t.Helper()
 	t.Run("PID 1", func(t *testing.T) { test(t, false) })
 	t.Run("not PID 1", func(t *testing.T) { test(t, true) })
 }
 
 // WaitingModes is BothModes for a test that mostly waits.
 func WaitingModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
-	t.Helper()
 	t.Parallel()
 	BothModes(t, func(t *testing.T, noPID1 bool) {
 		t.Parallel()
@@ -72,54 +71,87 @@ func WaitingModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
 	})
 }
 
-// Start starts drainit with these arguments as PID 1.
-func Start(t *testing.T, args ...string) *Init { t.Helper(); return Run(t, Launch{Args: args}) }
-
-// Run starts an init. Whatever of it is alive at the end of the test is
-// killed then.
+// Run starts an init. Whatever of it is alive at the end of the test is killed then; of a test that
+// has failed it shows before what was printed, and what waits.
 func Run(t *testing.T, l Launch) *Init {
-	t.Helper()
-	for _, interpreter := range []string{"perl", "dash", "bash", "node", "python3"} {
-		if slices.Contains(l.Args, interpreter) {
-			Need(t, interpreter)
+	dependOnProgram()
+	p := &Init{T: t, Marker: newMarker(), Done: make(chan struct{})}
+	p.Cmd = l.command(t, p.Marker)
+	p.Cmd.Stdin = cmp.Or(l.TTY, l.Stdin, devNull())
+	p.Cmd.Stdout, p.Stdout = sink(t, l.Stdout)
+	p.Cmd.Stderr, p.Stderr = sink(t, l.Stderr)
+	defer p.Stdout.end.Close()
+	defer p.Stderr.end.Close()
+	begin := p.Cmd.Start
+	if l.Trace != nil {
+		begin = p.startTraced
+	}
+	err := begin()
+	if p.Cmd.Process == nil {
+		t.Fatalf("cannot start %s: %v", p.Cmd, err)
+	}
+	p.Drainit = p.Pid()
+	go p.await()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s\nstdout:\n%s\nstderr:\n%s\n%s", p.Cmd, p.Stdout.Text(), p.Stderr.Text(), p.waits())
 		}
-	}
-	if !l.NoPID1 {
-		needNamespaces(t)
-	}
-	p := NewInit(t)
-	if l.Bin == "" {
-		l.Bin = DrainitBin
-	}
-	p.trace = l.Trace
-	l.Setup.Namespace, l.Setup.Hold = !l.NoPID1, p.trace != nil
-	stage, err := json.Marshal(l.Setup)
+		p.End()
+	})
 	Must(t, err)
-	p.Cmd = exec.Command(WorkerBin, append([]string{"stage", l.Bin}, l.Args...)...)
-	p.Cmd.Env = append(append(os.Environ(), "STAGE="+string(stage), p.Marker), l.Env...)
-	p.Cmd.Dir = l.Dir
-	p.Cmd.ExtraFiles = l.Files
-	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if !l.NoPID1 {
-		InNamespaces(p.Cmd.SysProcAttr)
+	if l.Trace != nil {
+		p.attach(l.Trace)
 	}
-	if l.TTY != nil {
-		l.Stdin, l.Stdout, l.Stderr = l.TTY, l.TTY, l.TTY
-		p.Cmd.SysProcAttr.Setctty = true // of descriptor 0
-	}
-	if l.Stdin != nil {
-		p.Cmd.Stdin = l.Stdin
-	}
-	p.Start(l.Stdout, l.Stderr)
 	return p
 }
 
-// needNamespaces skips a test where no namespaces can be made.
-func needNamespaces(t *testing.T) {
-	t.Helper()
-	if !makesPID1() {
-		Skip(t, "needs root with CAP_SYS_ADMIN or user namespaces, to be PID 1")
+// devNull is what Docker and containerd give to a container. os/exec opens it to read, as a shell
+// does for what it starts in the background.
+var devNull = sync.OnceValue(func() *os.File {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		panic(err)
 	}
+	return null
+})
+
+func (p *Init) await() {
+	err := p.Cmd.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		panic(err)
+	}
+	p.Status = p.Cmd.ProcessState.Sys().(syscall.WaitStatus)
+	close(p.Done)
+}
+
+// command is a `worker stage` that becomes the init.
+func (l Launch) command(t *testing.T, marker string) *exec.Cmd {
+	if l.Cmd != nil {
+		return l.Cmd(marker)
+	}
+	words := slices.Concat(l.Under, []string{cmp.Or(l.Bin, DrainitBin)}, l.Args)
+	for _, interpreter := range []string{"perl", "dash", "bash", "node", "python3"} {
+		if slices.Contains(words, interpreter) {
+			Need(t, interpreter)
+		}
+	}
+	if !strings.Contains(words[0], "/") {
+		words[0] = PathOf(t, words[0])
+	}
+	l.Setup.Namespace, l.Setup.Hold = !l.NoPID1, l.Trace != nil
+	stage, err := json.Marshal(l.Setup)
+	Must(t, err)
+	cmd := exec.Command(WorkerBin, append([]string{"stage"}, words...)...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"STAGE=" + string(stage), marker}, l.Env)
+	cmd.Dir, cmd.ExtraFiles = l.Dir, l.Files
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: l.TTY != nil} // of descriptor 0
+	if !l.NoPID1 {
+		if !makesPID1() {
+			Skip(t, "needs root with CAP_SYS_ADMIN or user namespaces, to be PID 1")
+		}
+		InNamespaces(cmd.SysProcAttr)
+	}
+	return cmd
 }
 
 // makesPID1 is whether this machine lets the tests make namespaces.
@@ -143,82 +175,27 @@ func InNamespaces(attr *syscall.SysProcAttr) {
 	attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 }
 
-// NewInit is an init that has not been started, and has no command yet.
-func NewInit(t *testing.T) *Init {
-	dependOnProgram()
-	return &Init{T: t, Marker: newMarker(), Done: make(chan struct{})}
-}
+// Sources are what drainit is built of.
+var Sources = []string{"main.go", "go.mod", "go.sum", "supervisor", "forward", "reaper", "internal"}
 
 // dependOnProgram has go test run a test again when the program has changed: it knows a test
 // by the files that it opens, and not by what it builds.
 var dependOnProgram = sync.OnceFunc(func() {
-	for _, name := range []string{"main.go", "go.mod", "go.sum", "supervisor", "forward", "reaper", "internal", "test/cmd/worker"} {
+	for _, name := range append(Sources, "test/cmd/worker") {
 		_ = filepath.WalkDir(Repo(name), func(string, fs.DirEntry, error) error { return nil })
 	}
 })
 
-// Start starts the command, which has the marker in its environment or gives it
-// to what it starts. A nil output is read by the test.
-func (p *Init) Start(ownStdout, ownStderr *os.File) {
-	p.T.Helper()
-	var stdout, stderr *os.File
-	stdout, p.Stdout = sink(p.T, ownStdout)
-	stderr, p.Stderr = sink(p.T, ownStderr)
-	p.Cmd.Stdout, p.Cmd.Stderr = stdout, stderr
-	if p.Cmd.Stdin == nil {
-		// As Docker and containerd give it to a container. os/exec opens it to read, as a shell
-		// does for what it starts in the background.
-		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-		Must(p.T, err)
-		defer null.Close()
-		p.Cmd.Stdin = null
-	}
-	begin := p.Cmd.Start
-	if p.trace != nil {
-		begin = p.startTraced
-	}
-	if err := begin(); err != nil {
-		p.T.Fatalf("cannot start %s: %v", p.Cmd, err)
-	}
-	p.Drainit = p.Pid()
-	if ownStdout == nil {
-		stdout.Close() // the child's end
-	}
-	if ownStderr == nil {
-		stderr.Close()
-	}
-	go p.await()
-	p.T.Cleanup(p.End)
-}
-
-func (p *Init) await() {
-	err := p.Cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		panic(err)
-	}
-	p.Status = p.Cmd.ProcessState.Sys().(syscall.WaitStatus)
-	close(p.Done)
-}
-
-// End kills what is left of the init and what it started.
-func (p *Init) End() {
-	_ = p.Cmd.Process.Kill()
-	<-p.Done
-	if p.Tracer != nil {
-		<-p.Tracer
-	}
-	p.KillAlive()
-}
-
 // Pid is the init's pid in the test's own namespace.
 func (p *Init) Pid() int { return p.Cmd.Process.Pid }
 
-// Signal sends a signal to the init.
+// Signal sends a signal to the init, which may have ended.
 func (p *Init) Signal(sig syscall.Signal) {
 	p.T.Helper()
-	if err := p.Cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.T.Fatalf("cannot send %v to the init: %v", sig, err)
+	if p.Drainit != p.Pid() {
+		Kill(p.T, p.Drainit, sig)
+	} else if err := p.Cmd.Process.Signal(sig); !errors.Is(err, os.ErrProcessDone) {
+		Must(p.T, err)
 	}
 }
 
@@ -229,7 +206,7 @@ func (p *Init) Wait() int {
 	select {
 	case <-p.Done:
 	case <-time.After(Patience):
-		p.T.Fatalf("the init still runs after %v\n%s\n%s", Patience, p.printed(), p.Waits())
+		p.T.Fatalf("the init still runs after %v", Patience)
 	}
 	return statusOfEnd(p.Status)
 }
@@ -241,20 +218,13 @@ func statusOfEnd(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// printed is all that came so far, for a test that failed.
-func (p *Init) printed() string {
-	return "stdout:\n" + p.Stdout.Text() + "\nstderr:\n" + p.Stderr.Text()
-}
-
-// WantExit waits for the end and compares the exit status.
 func (p *Init) WantExit(want int) {
 	p.T.Helper()
 	if got := p.Wait(); got != want {
-		p.T.Errorf("exit status %d, want %d\n%s", got, want, p.printed())
+		p.T.Errorf("exit status %d, want %d", got, want)
 	}
 }
 
-// Running reports whether the init has not ended yet.
 func (p *Init) Running() bool {
 	select {
 	case <-p.Done:
@@ -263,101 +233,3 @@ func (p *Init) Running() bool {
 		return true
 	}
 }
-
-// WaitOut waits until standard output matches a pattern and returns the match
-// and its groups.
-func (p *Init) WaitOut(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stdout, pattern) }
-
-// WaitErr is WaitOut for standard error.
-func (p *Init) WaitErr(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stderr, pattern) }
-
-// WaitFor waits until an output matches a pattern and returns the match and its groups.
-func (p *Init) WaitFor(o *Output, pattern string) []string {
-	p.T.Helper()
-	re := regexp.MustCompile("(?m)" + pattern)
-	deadline := time.After(Patience)
-	for over := ""; ; {
-		text, more := o.Look()
-		if m := re.FindStringSubmatch(text); m != nil {
-			return m
-		}
-		if over != "" {
-			p.T.Fatalf("no %q %s\n%s\n%s", pattern, over, p.printed(), p.Waits())
-		}
-		select {
-		case <-more:
-		case <-o.Eof:
-			over = "to the end of the output"
-		case <-deadline:
-			over = fmt.Sprint("in ", Patience)
-		}
-	}
-}
-
-// Out is what came so far on standard output. Once the init has ended it waits until nothing
-// holds the pipe any more.
-func (p *Init) Out() string { return p.all(p.Stdout) }
-
-// Err is Out for standard error.
-func (p *Init) Err() string { return p.all(p.Stderr) }
-
-func (p *Init) all(o *Output) string {
-	p.T.Helper()
-	if !p.Running() && o.Eof != nil {
-		select {
-		case <-o.Eof:
-		case <-time.After(Patience):
-			p.T.Errorf("a process still holds the pipe %v after the end", Patience)
-		}
-	}
-	return o.Text()
-}
-
-// Output collects what comes through a pipe.
-type Output struct {
-	mu   sync.Mutex
-	buf  bytes.Buffer
-	More chan struct{} // closed and replaced when something came
-	Eof  chan struct{} // closed at the end; nil where the caller reads
-}
-
-// sink returns the write end for a child: the caller's own, or that of a pipe
-// which an output reads.
-func sink(t *testing.T, own *os.File) (*os.File, *Output) {
-	o := &Output{More: make(chan struct{})}
-	if own != nil {
-		return own, o
-	}
-	r, w, err := os.Pipe()
-	Must(t, err)
-	o.Eof = make(chan struct{})
-	go o.Read(r)
-	return w, o
-}
-
-// Read collects what comes through a pipe, to its end.
-func (o *Output) Read(r *os.File) {
-	defer r.Close()
-	defer close(o.Eof)
-	for chunk := make([]byte, 64<<10); ; {
-		n, err := r.Read(chunk)
-		o.mu.Lock()
-		o.buf.Write(chunk[:n])
-		close(o.More)
-		o.More = make(chan struct{})
-		o.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// Look is the text so far, and what is closed when more has come.
-func (o *Output) Look() (text string, more <-chan struct{}) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String(), o.More
-}
-
-// Text is what has come so far.
-func (o *Output) Text() string { s, _ := o.Look(); return s }

@@ -9,6 +9,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -38,45 +39,37 @@ var (
 // -race.
 var Raced bool
 
-// testsAtOnce is how many tests of a package run at once: most of them wait. go test runs as
-// many packages at once as there are processors.
-const testsAtOnce = "8"
-
 // Main runs the tests of a package, with the programs under test built and what they
 // leave cleaned up. It is what a package's TestMain calls, and does not return.
 func Main(m *testing.M) {
 	syscall.Umask(0o022) // others run what is built
-	notIgnored()
-	forgetLocale()
-	goTest = os.Getenv(goTestIs)
-	os.Unsetenv(goTestIs)
-	flag.Parse()
-	choose()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		flag.Set("test.parallel", testsAtOnce)
-	}
-	status := runTests(m)
-	sayLeftOut()
-	os.Exit(status)
-}
-
-// forgetLocale has the programs speak as on a machine without one: perl warns of each that is not installed.
-func forgetLocale() {
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" {
-			os.Unsetenv(name)
-		}
-	}
-}
-
-// notIgnored makes default for the programs under test what a script ignores for
-// those that it runs in the background, and nohup.
-func notIgnored() {
+	// What a script ignores for those that it runs in the background, and nohup, is default for the programs under test.
 	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGHUP} {
 		if signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig) // exec makes default what is handled
 		}
 	}
+	// They speak as on a machine without a locale: perl warns of each that is not installed.
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" {
+			os.Unsetenv(name)
+		}
+	}
+	leftOut.why = make(map[string]int)
+	goTest, _ = strconv.Atoi(cmp.Or(os.Getenv(goTestIs), strconv.Itoa(os.Getppid())))
+	os.Unsetenv(goTestIs)
+	flag.Parse()
+	choose()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // one for each processor, and most tests wait
+		flag.Set("test.parallel", "8")
+	}
+	status, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot run the tests:", err)
+		status = 1
+	}
+	sayLeftOut()
+	os.Exit(status)
 }
 
 // BinariesIn is the environment variable for tests that run within another one: the
@@ -86,57 +79,51 @@ const BinariesIn = "DRAINTEST_BINARIES"
 // goTestIs is the environment variable with the pid of go test, for tests whose parent is another.
 const goTestIs = "DRAINTEST_GO"
 
-var goTest string // what it has
+var goTest int // what it has, or the parent
 
-func runTests(m *testing.M) int {
+func runTests(m *testing.M) (status int, err error) {
 	if dir := os.Getenv(BinariesIn); dir != "" {
 		os.Unsetenv(BinariesIn) // the workers' environment is compared
 		DrainitBin, WorkerBin = filepath.Join(dir, "drainit"), filepath.Join(dir, "worker")
-		return m.Run()
+		return m.Run(), nil
 	}
 	dir, err := makeDir()
 	defer os.RemoveAll(dir)
 	if err != nil {
-		return failed("make a folder for the tests", err)
+		return 1, err
 	}
 	DrainitBin, WorkerBin = filepath.Join(dir, "drainit"), filepath.Join(dir, "worker")
 	for _, build := range []*exec.Cmd{buildDrainit(), buildStatic(WorkerBin, "drainit/test/cmd/worker")} {
 		if out, err := build.CombinedOutput(); err != nil {
-			return failed("build "+build.Args[len(build.Args)-1], fmt.Errorf("%w\n%s", err, out))
+			return 1, fmt.Errorf("%s: %w\n%s", build, err, out)
 		}
 	}
 	guarded, err := startGuard(dir)
 	if err != nil {
-		return failed("start the guard", err)
+		return 1, err
 	}
 	defer guarded.Close()  // not earlier: without a reference its end would come at any time
 	if os.Getppid() == 1 { // as in docker run golang go test ./...
 		return runReaped(dir)
 	}
-	status := m.Run()
+	status = m.Run()
 	endPodman()
-	if err := endDocker(); err != nil {
-		return failed("end the tests", err)
+	if sharedDockerd.Dockerd != nil {
+		err = sharedDockerd.End()
 	}
-	return status
+	return status, err
 }
 
 // runReaped runs the same tests below a process that reaps what they leave.
-func runReaped(dir string) int {
+func runReaped(dir string) (status int, err error) {
 	tests := exec.Command(WorkerBin, append([]string{"reap"}, os.Args...)...)
 	tests.Stdin, tests.Stdout, tests.Stderr = os.Stdin, os.Stdout, os.Stderr
 	tests.Env = append(os.Environ(), BinariesIn+"="+dir, fmt.Sprintf("%s=%d", goTestIs, os.Getppid()))
 	tests.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
-	var exit *exec.ExitError
-	if err := tests.Run(); err != nil && !errors.As(err, &exit) {
-		return failed("run the tests", err)
+	if err = tests.Run(); tests.ProcessState != nil {
+		err = nil // but a status
 	}
-	return tests.ProcessState.ExitCode()
-}
-
-func failed(to string, err error) int {
-	fmt.Fprintf(os.Stderr, "cannot %s: %v\n", to, err)
-	return 1
+	return tests.ProcessState.ExitCode(), err
 }
 
 // makeDir makes the folder of all that the tests of a package write: the programs, and
@@ -175,9 +162,7 @@ func startGuard(dir string) (guarded io.Closer, err error) {
 	}
 	defer r.Close()
 	guard := exec.Command(WorkerBin, "guard", markerOf(os.Getpid()), dir)
-	guard.Stdin = r
-	guard.Env = []string{}
-	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	guard.Stdin, guard.Env, guard.SysProcAttr = r, []string{}, &syscall.SysProcAttr{Setsid: true}
 	return w, guard.Start()
 }
 
@@ -202,46 +187,52 @@ func buildDrainit() *exec.Cmd {
 // SoakWhole makes the long runs of the tests that have a short one.
 var SoakWhole = flag.Bool("soak", false, "soak drainit with 1,000,000 orphans and 100,000 signals, not with 4,000 and 2,000")
 
-// leftOut are why tests were not run, once for each.
+// leftOut is how many tests were not run, by why.
 var leftOut struct {
 	sync.Mutex
-	why []string
+	why map[string]int
 }
-
-// leftToAll is why a test is not run that another tier has.
-const leftToAll = "in the whole of the tests alone"
 
 // note skips a test, and has it said at the end.
 func note(t *testing.T, why string) {
-	t.Helper()
 	leftOut.Lock()
-	leftOut.why = append(leftOut.why, why)
+	leftOut.why[why]++
 	leftOut.Unlock()
 	t.Skip(why)
 }
 
-// sayLeftOut says at the end which tests were not run, and what to install for them. Of all packages that one go
-// test runs, only the last by its name says it, for all.
+// sayLeftOut says at the end which tests were not run, and what can be pasted to run them. Of all packages that one
+// go test runs, only the last by its name says it, for all.
 func sayLeftOut() {
 	wd, _ := os.Getwd()
-	parent := os.Getppid()
-	if goTest != "" {
-		parent, _ = strconv.Atoi(goTest)
-	}
-	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))
+	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", goTest))
 	all := slices.Contains(strings.Split(string(command), "\x00"), "./...")
 	if len(leftOut.why) == 0 || all && filepath.Base(wd) != "workers" {
 		return
 	}
-	out := io.Writer(os.Stdout)
+	out := os.Stdout
 	// Without -v go test shows nothing that a package says which passes: it has a standard error.
-	if Comm(parent) == "go" && !testing.Verbose() {
-		if goTest, err := standardErrorOf(parent); err == nil {
-			defer goTest.Close()
-			out = goTest
+	if Comm(goTest) == "go" && !testing.Verbose() {
+		if err, failed := standardErrorOf(goTest); failed == nil {
+			defer err.Close()
+			out = err
 		}
 	}
-	fmt.Fprint(out, leftOutText(leftOut.why, all))
+	reasons := []string{"those that take longer, or that need more than Go, git and Debian's own programs"}
+	if !all {
+		reasons = nil
+		for _, why := range slices.Sorted(maps.Keys(leftOut.why)) {
+			reasons = append(reasons, fmt.Sprint(leftOut.why[why], " ", why))
+		}
+	}
+	fmt.Fprintf(out, "tests left out: %s\nto run them, as root:\n", strings.Join(reasons, ", "))
+	if missing := missingPackages(); len(missing) > 0 {
+		fmt.Fprintln(out, "  apt-get install -y --no-install-recommends", strings.Join(missing, " "))
+	}
+	if !hasNodePackages() {
+		fmt.Fprintln(out, "  npm ci --prefix test/node")
+	}
+	fmt.Fprintln(out, "  DRAINIT_TEST_ALL=1 go test -timeout 20m ./...")
 }
 
 // standardErrorOf is a process' own, so that neither writes over what the other has written to a file. Who may not have
@@ -254,30 +245,6 @@ func standardErrorOf(pid int) (*os.File, error) {
 		}
 	}
 	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", pid), os.O_WRONLY|os.O_APPEND, 0)
-}
-
-// leftOutText counts the reasons, and ends with what can be pasted.
-func leftOutText(why []string, all bool) string {
-	count := make(map[string]int)
-	for _, reason := range why {
-		count[reason]++
-	}
-	var reasons []string
-	for _, reason := range slices.Sorted(maps.Keys(count)) {
-		reasons = append(reasons, fmt.Sprintf("%d %s", count[reason], reason))
-	}
-	text := "tests left out: " + strings.Join(reasons, ", ")
-	if all {
-		text = "tests left out: those that take longer, or that need more than Go, git and Debian's own programs"
-	}
-	text += "\nto run them, as root:\n"
-	if missing := missingPackages(); len(missing) > 0 {
-		text += "  apt-get install -y --no-install-recommends " + strings.Join(missing, " ") + "\n"
-	}
-	if !hasNodePackages() {
-		text += "  npm ci --prefix test/node\n"
-	}
-	return text + "  DRAINIT_TEST_ALL=1 go test -timeout 20m ./...\n"
 }
 
 // missingPackages are those of programs.txt of which this machine lacks a program. One that

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +16,9 @@ import (
 // Need skips a test that lacks a program, or that needs one which this tier leaves alone. It
 // fails it where all must run, as in CI.
 func Need(t *testing.T, programs ...string) {
-	t.Helper()
 	for _, program := range programs {
-		if chosen != all && !slices.Contains(has[chosen], program) {
-			note(t, leftToAll)
+		if !slices.Contains(has[chosen], program) {
+			leaveTo(t, all)
 		}
 		if _, err := exec.LookPath(program); err != nil {
 			Skip(t, "needs "+program)
@@ -30,7 +28,6 @@ func Need(t *testing.T, programs ...string) {
 
 // PathOf is where a program is that the test needs.
 func PathOf(t *testing.T, program string) string {
-	t.Helper()
 	Need(t, program)
 	path, err := exec.LookPath(program)
 	Must(t, err)
@@ -39,7 +36,6 @@ func PathOf(t *testing.T, program string) string {
 
 // StaticBusybox is where a busybox is that runs in an image with nothing else in it.
 func StaticBusybox(t *testing.T) string {
-	t.Helper()
 	path := PathOf(t, "busybox")
 	program, err := elf.Open(path)
 	Must(t, err)
@@ -64,19 +60,13 @@ func Repo(names ...string) string {
 	panic(err)
 }
 
-// NodePackages is where the packages of test/node are installed, or a file of theirs.
-func NodePackages(names ...string) string {
-	return Repo(append([]string{"test", "node", "node_modules"}, names...)...)
-}
-
 func hasNodePackages() bool {
-	_, err := os.Stat(NodePackages(".package-lock.json"))
+	_, err := os.Stat(Repo("test/node/node_modules/.package-lock.json"))
 	return err == nil
 }
 
-// NeedNodePackages is need for Node and the packages of test/node.
+// NeedNodePackages is Need for Node and the packages of test/node.
 func NeedNodePackages(t *testing.T) {
-	t.Helper()
 	Need(t, "node")
 	if !hasNodePackages() {
 		Skip(t, "needs the packages of test/node")
@@ -85,26 +75,10 @@ func NeedNodePackages(t *testing.T) {
 
 // Skip skips a test that lacks something, or fails it where all must run, as in CI.
 func Skip(t *testing.T, why string) {
-	t.Helper()
 	if mustRunAll {
 		t.Fatal(why)
 	}
 	note(t, why)
-}
-
-// AsNobody is the start of a command as another user.
-var AsNobody = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
-
-// VerificationText is the page of the docs with the results that tests print.
-func VerificationText(t *testing.T) string {
-	t.Helper()
-	return TextOf(t, Repo("docs", "verification.md"))
-}
-
-// ReadmeBlock is the first block of code in a section of the README.
-func ReadmeBlock(t *testing.T, section, language string) string {
-	t.Helper()
-	return PageBlock(t, Repo("README.md"), section, language)
 }
 
 // PageBlock is the first block of code in a section of a page.
@@ -121,11 +95,9 @@ func PageBlock(t *testing.T, page, section, language string) string {
 func Block(text, section, language string) string {
 	_, text, _ = strings.Cut(text, "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
-	block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(text)
-	if block == nil {
-		return ""
-	}
-	return block[1]
+	_, text, _ = strings.Cut(text, "```"+language+"\n")
+	text, _, _ = strings.Cut(text, "```")
+	return text
 }
 
 // PlainUser is the user of a server that is not root, and may not signal root's processes.
@@ -134,7 +106,6 @@ const PlainUser = 65534
 // NeedRoot skips a test that changes to another user, which a user namespace
 // with one user in it can't.
 func NeedRoot(t *testing.T) {
-	t.Helper()
 	if os.Getuid() != 0 {
 		Skip(t, "needs root, to become another user")
 	}
@@ -153,7 +124,6 @@ const (
 	all               // DRAINIT_TEST_ALL, and what -run asks for by its name
 )
 
-// chosen is this run's tier.
 var chosen = all
 
 // mustRunAll makes a skipped test a failed one, as in CI.
@@ -180,18 +150,14 @@ func choose() {
 
 // Full leaves a test to the whole of the tests: it takes seconds, much of the machine, or
 // repeats for many cases what another shows for one.
-func Full(t *testing.T) {
-	t.Helper()
-	if chosen < all {
-		note(t, leftToAll)
-	}
-}
+func Full(t *testing.T) { leaveTo(t, all) }
 
 // Usual leaves out a test where only one start of each kind is asked for.
-func Usual(t *testing.T) {
-	t.Helper()
-	if chosen < usual {
-		note(t, leftToAll)
+func Usual(t *testing.T) { leaveTo(t, usual) }
+
+func leaveTo(t *testing.T, least tier) {
+	if chosen < least {
+		note(t, "in the whole of the tests alone")
 	}
 }
 

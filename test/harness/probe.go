@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,25 +18,18 @@ const (
 	ProbesAtOnce = 16
 )
 
-// Probed is a drainit that answers probes.
 type Probed struct {
 	*Init
 	Addr string // 127.0.0.1 and a port of its own
 }
 
 // LaunchProbed launches a drainit with --health-addr; l.Args are its other
-// arguments. Its worker, which is to print that it is ready, may do so before
-// drainit says that it is running.
-func LaunchProbed(t *testing.T, l Launch) Probed {
+// arguments. The port is one of its own if 0. Its worker, which is to print that it
+// is ready, may do so before drainit says that it is running.
+func LaunchProbed(t *testing.T, port int, l Launch) Probed {
 	t.Helper()
-	return LaunchAt(t, fmt.Sprintf("127.0.0.1:%d", ReservePort(t)), l)
-}
-
-// LaunchAt is LaunchProbed with an address of the test's.
-func LaunchAt(t *testing.T, addr string, l Launch) Probed {
-	t.Helper()
-	p := Probed{Addr: addr}
-	l.Args = append([]string{"--health-addr", addr}, l.Args...)
+	p := Probed{Addr: fmt.Sprintf("127.0.0.1:%d", cmp.Or(port, ReservePort(t)))}
+	l.Args = append([]string{"--health-addr", p.Addr}, l.Args...)
 	p.Init = Run(t, l)
 	p.WaitOut(`ready`)
 	p.WaitRunning()
@@ -52,8 +46,8 @@ func (p Probed) WaitRunning() {
 // IdleFiles is how many descriptors drainit has when it hears no probe.
 func (p Probed) IdleFiles() int {
 	p.T.Helper()
-	WaitUntil(p.T, "no probe is heard", func() bool { return strings.Count(DescriptorsOf(p.T, p.Pid()), "socket:") == 1 })
-	return OpenFiles(p.T, p.Pid())
+	WaitUntil(p.T, "no probe is heard", func() bool { return strings.Count(DescriptorsOf(p.Pid()), "socket:") == 1 })
+	return OpenFiles(p.Pid())
 }
 
 // EndsByUSR1 is a worker that, once signalled, drains until USR1 comes.
@@ -84,25 +78,19 @@ func Get(url string) (answer string, err error) {
 
 // askAgain repeats a probe that a busy machine keeps from asking for seconds: it is rightly cut off.
 func askAgain(ask func() (cutOff bool)) {
-	for deadline := time.Now().Add(Patience); ; {
+	Within(Patience, func() bool {
 		began := time.Now()
-		if !ask() || time.Since(began) < ProbeTime || time.Now().After(deadline) {
-			return
-		}
-	}
+		return !ask() || time.Since(began) < ProbeTime
+	})
 }
 
-// Get is the answer to a probe: its status and text.
 func (p Probed) Get(path string) string {
 	p.T.Helper()
 	answer, err := Get("http://" + p.Addr + path)
-	if err != nil {
-		p.T.Fatalf("%v\nstderr:\n%s", err, p.Stderr.Text())
-	}
+	Must(p.T, err)
 	return answer
 }
 
-// WantProbes makes both probes, once.
 func (p Probed) WantProbes(ready, healthy string) {
 	p.T.Helper()
 	if r, h := p.Get("/readyz"), p.Get("/healthz"); r != ready || h != healthy {
@@ -120,31 +108,23 @@ func (p Probed) Dial() net.Conn {
 	return conn
 }
 
-// readAtMost is how much of a request drainit reads.
-const readAtMost = 4096
-
 // Exchange sends a request as it is and reads until drainit has closed, which
 // it must not do by a reset if it has read the request: that may take the answer
 // back. It asks again as Get does.
 func (p Probed) Exchange(request string) (answer string) {
 	p.T.Helper()
 	askAgain(func() (cutOff bool) {
-		answer = p.exchangeOnce(request)
+		conn := p.Dial()
+		defer conn.Close()
+		_, err := io.WriteString(conn, request)
+		all, readErr := io.ReadAll(conn)
+		if len(request) <= 4096 && (err != nil || readErr != nil) { // drainit reads no more
+			p.T.Errorf("%.60q: %v, %v", request, err, readErr)
+		}
+		answer = string(all)
 		return answer == ""
 	})
 	return answer
-}
-
-func (p Probed) exchangeOnce(request string) string {
-	p.T.Helper()
-	conn := p.Dial()
-	defer conn.Close()
-	_, err := io.WriteString(conn, request)
-	answer, readErr := io.ReadAll(conn)
-	if len(request) <= readAtMost && (err != nil || readErr != nil) {
-		p.T.Errorf("%.60q: %v, %v", request, err, readErr)
-	}
-	return string(answer)
 }
 
 // WantClosed checks that drainit closes a connection to which it owes nothing.

@@ -12,29 +12,17 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What /proc says of a process, by its pid in the test's namespace.
 
-func allPids() (all []int) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		panic(err)
-	}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			all = append(all, pid)
-		}
-	}
-	return all
-}
-
 // task is a process as /proc/PID/stat shows it.
 type task struct {
-	pid, Ppid, Group, session int
-	Front                     int // the foreground group of its terminal
-	Comm                      string
-	State                     byte
+	pid, Ppid, Group int
+	Comm             string
+	State            byte
 }
 
 // TaskOf is the zero task if there is no such process.
@@ -45,8 +33,7 @@ func TaskOf(pid int) (p task) {
 	}
 	from, to := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	p = task{pid: pid, Comm: string(b[from+1 : to]), State: b[to+2]}
-	terminal := 0
-	if n, err := fmt.Sscan(string(b[to+3:]), &p.Ppid, &p.Group, &p.session, &terminal, &p.Front); n != 5 {
+	if n, err := fmt.Sscan(string(b[to+3:]), &p.Ppid, &p.Group); n != 2 {
 		panic(err)
 	}
 	return p
@@ -58,74 +45,52 @@ func StateOf(pid int) byte { return TaskOf(pid).State }
 // Comm is the name of a process: drainit shows its title there. The kernel changes it while it may
 // be read, so that a part of the old one can show after the new one: what is read twice counts.
 func Comm(pid int) string {
-	last := comm(pid)
-	for now := comm(pid); now != last; now = comm(pid) {
+	for last := "\n"; ; {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // empty if it has gone
+		now := strings.TrimSpace(string(b))
+		if now == last {
+			return now
+		}
 		last = now
 	}
-	return last
 }
 
-func comm(pid int) string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	return strings.TrimSpace(string(b))
-}
-
-// statusOf are the lines of a process's status by their names, none if it has gone.
-func statusOf(pid int) map[string]string {
+// statusOf is a field of a process's status, "" if it has gone.
+func statusOf(pid int, field string) string {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	all := make(map[string]string)
-	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(line, ":")
-		all[name] = strings.TrimSpace(value)
-	}
-	return all
+	_, value, _ := strings.Cut(string(status), "\n"+field+":")
+	value, _, _ = strings.Cut(value, "\n")
+	return strings.TrimSpace(value)
 }
 
 // StatusField is a number in /proc/PID/status, in kB where it is a size.
-func StatusField(t *testing.T, pid int, field string) int {
+func StatusField(t *testing.T, pid int, field string) (n int) {
 	t.Helper()
-	n := 0
-	if _, err := fmt.Sscan(statusOf(pid)[field], &n); err != nil {
-		t.Fatalf("%s of process %d: %v", field, pid, err)
-	}
+	_, err := fmt.Sscan(statusOf(pid, field), &n)
+	Must(t, err)
 	return n
 }
 
 // SignalMask is one of the masks in /proc/PID/status, bit n-1 for signal n.
 func SignalMask(t *testing.T, pid int, name string) uint64 {
 	t.Helper()
-	mask, err := strconv.ParseUint(statusOf(pid)[name], 16, 64)
-	if err != nil {
-		t.Fatalf("%s of process %d: %v", name, pid, err)
-	}
+	mask, err := strconv.ParseUint(statusOf(pid, name), 16, 64)
+	Must(t, err)
 	return mask
 }
 
-// IgnoredBy is the set of signals that a process ignores.
-func IgnoredBy(t *testing.T, pid int) uint64 { t.Helper(); return SignalMask(t, pid, "SigIgn") }
-
-// PidInside is a process's pid in its own namespace, 0 if it has gone.
-func PidInside(pid int) (inside int) {
-	if pids := strings.Fields(statusOf(pid)["NSpid"]); len(pids) > 0 {
-		inside, _ = strconv.Atoi(pids[len(pids)-1])
-	}
-	return inside
+// PidInside is a process's pid in its own namespace, "" if it has gone.
+func PidInside(pid int) string {
+	pids := statusOf(pid, "NSpid")
+	return pids[strings.LastIndexByte(pids, '\t')+1:]
 }
 
-// OpenFiles counts the descriptors of a process.
-func OpenFiles(t *testing.T, pid int) int {
-	t.Helper()
-	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(fds)
-}
+// OpenFiles is how many descriptors a process has, 0 if it has gone.
+func OpenFiles(pid int) int { fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); return len(fds) }
 
 // DescriptorsOf lists the descriptors of a process but those of the Go
 // runtime's own event queue, which are no files.
-func DescriptorsOf(t *testing.T, pid int) (all string) {
-	t.Helper()
+func DescriptorsOf(pid int) (all string) {
 	for fd := range 100 {
 		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
 		if err == nil && !strings.HasPrefix(to, "anon_inode:") {
@@ -190,7 +155,7 @@ func ChildPids(pid int) (pids []int) {
 	return pids
 }
 
-// Kill sends a signal to a process, which has to be there.
+// Kill sends a signal to a process, or with -pid to a group, which has to be there.
 func Kill(t *testing.T, pid int, sig syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(pid, sig); err != nil {
@@ -203,4 +168,96 @@ func Freeze(t *testing.T, pid int) {
 	t.Helper()
 	Kill(t, pid, syscall.SIGSTOP)
 	WaitUntil(t, "stopped", func() bool { return StateOf(pid) == 'T' })
+}
+
+// What a test has started is known by a variable in its environment.
+
+// newMarker is a variable for what a test starts, and for nothing else.
+func newMarker() string { return markerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
+
+// markerOf is how the markers of a run of the tests begin.
+func markerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }
+
+// Hangs is what a process calls itself that is to hang in the kernel, under a lock for which
+// each read of its environment waits: the tests of other packages do not look at it.
+var Hangs = hangs + strconv.Itoa(os.Getpid())
+
+const hangs = "hangs."
+
+// Alive returns the pids, in the test's namespace, of the living processes
+// that the init started, and its own.
+func (p *Init) Alive() (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*") // fails for a bad pattern only
+	for _, path := range all {
+		if pid, err := strconv.Atoi(filepath.Base(path)); err == nil && p.started(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// started reports whether a process has the init's marker.
+func (p *Init) started(pid int) bool {
+	if name := Comm(pid); strings.HasPrefix(name, hangs) && name != Hangs {
+		return false
+	}
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // empty if it has gone
+	return bytes.Contains(append(env, 0), []byte(p.Marker+"\x00"))
+}
+
+// End kills what is left of the init and what it started. To find that takes many reads, in
+// which the pid of a process that ends may become another's, of another test.
+func (p *Init) End() {
+	_ = p.Cmd.Process.Kill()
+	<-p.Done
+	if p.Tracer != nil {
+		<-p.Tracer
+	}
+	for _, pid := range p.Alive() {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		if p.started(pid) {
+			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		}
+		_ = unix.Close(fd)
+	}
+}
+
+// Below returns the pids, in the test's namespace, of the init and of all processes below it.
+// It does not look at those of others, which may be thousands.
+func (p *Init) Below() []int {
+	pids := []int{p.Pid()}
+	for n := 0; n < len(pids); n++ {
+		pids = append(pids, ChildPids(pids[n])...)
+	}
+	return pids
+}
+
+// WantNothingLeft checks, after the end, that nothing the init started lives.
+func (p *Init) WantNothingLeft() {
+	p.T.Helper()
+	// The kernel may be still burying them: that is not ours to wait for, but theirs.
+	WaitUntil(p.T, "nothing is left alive", func() bool { return len(p.Alive()) == 0 })
+}
+
+// HostPid translates a pid of the init's namespace to one of the test's.
+func (p *Init) HostPid(inside int) (pid int) {
+	p.T.Helper()
+	// In the middle of an exec a process shows no environment.
+	is := func(outside int) bool { pid = outside; return PidInside(pid) == strconv.Itoa(inside) }
+	WaitUntil(p.T, fmt.Sprintf("a process with pid %d inside", inside), func() bool {
+		// Below the init first: those of others need not be read then.
+		return slices.ContainsFunc(p.Below(), is) || slices.ContainsFunc(p.Alive(), is)
+	})
+	return pid
+}
+
+// FirstChild is the pid, in the test's namespace, of a child of the init, 0 if
+// it has none. It is quick enough to see a worker the moment it is forked.
+func (p *Init) FirstChild() (pid int) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", p.Pid()))
+	_, _ = fmt.Sscan(string(b), &pid) // which fails where there is none
+	return pid
 }

@@ -1,43 +1,25 @@
 package harness
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
-// SettingsLine is the line in which drainit -v says all its settings.
-func SettingsLine(t *testing.T, args, env []string) string {
-	t.Helper()
-	env = append([]string{"DRAINIT_LOG_LEVEL=debug", "DRAINIT_LOG_FORMAT=text"}, env...)
-	r := RunToEnd(t, Launch{NoPID1: true, Env: env, Args: append(args, "true")})
-	if r.Status != 0 || r.Out != "" {
-		t.Errorf("exit status %d, stdout %q", r.Status, r.Out)
-	}
-	line := regexp.MustCompile(`(?m)^drainit: settings: .*$`).FindString(r.Err)
-	if line == "" {
-		t.Fatalf("no settings in %q", r.Err)
-	}
-	return line
-}
-
-// Settles reports whether the line says that these settings were given, and no others but those of
-// SettingsLine.
-func Settles(line, given string) bool {
-	return strings.Contains(line, strings.TrimSpace("settings: "+given)+" DRAINIT_LOG_FORMAT=text DRAINIT_LOG_LEVEL=debug; pid ")
-}
-
-// Ran is what came of an init that has ended.
+// Ran is what came of a program that has ended.
 type Ran struct {
-	Status   int
+	Status   int // 128+n where signal n ended it
 	Out, Err string
 }
 
-// RunToEnd launches an init and waits for its end.
 func RunToEnd(t *testing.T, l Launch) Ran {
 	t.Helper()
 	p := Run(t, l)
@@ -45,174 +27,179 @@ func RunToEnd(t *testing.T, l Launch) Ran {
 	return Ran{status, p.Out(), p.Err()}
 }
 
+// Finish runs a command, which is no init's, to its end.
+func Finish(t *testing.T, cmd *exec.Cmd) Ran {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, Patience // what it leaves may hold the pipes
+	Must(t, cmd.Start())
+	late := time.AfterFunc(4*Patience, func() { _ = cmd.Process.Kill() })
+	err := cmd.Wait()
+	r := Ran{statusOfEnd(cmd.ProcessState.Sys().(syscall.WaitStatus)), stdout.String(), stderr.String()}
+	if exit := (*exec.ExitError)(nil); !late.Stop() || err != nil && !errors.As(err, &exit) {
+		t.Errorf("%s does not end well: %v, %+v", cmd, err, r)
+		r.Status = -1
+	}
+	return r
+}
+
+// OutputOf is the standard output of a command that must succeed.
+func OutputOf(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	r := Finish(t, cmd)
+	if r.Status != 0 {
+		t.Fatalf("%s: exit status %d\n%s%s", cmd, r.Status, r.Out, r.Err)
+	}
+	return strings.TrimSuffix(r.Out, "\n")
+}
+
 // WantQuietRun checks that the worker printed just this and ended with 0, and
 // that drainit had nothing to say.
 func (r Ran) WantQuietRun(t *testing.T, want string) {
 	t.Helper()
-	if r.Status != 0 || r.Out != want || r.Err != "" {
-		t.Errorf("exit status %d\nstdout: %q\nwant:   %q\nstderr: %q", r.Status, r.Out, want, r.Err)
+	if (r != Ran{Out: want}) {
+		t.Errorf("%+v, want %q", r, want)
 	}
-}
-
-// StartBeside starts a program that is not below an init, and ends it with the test.
-func StartBeside(t *testing.T, name string, args ...string) (pid int) {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), newMarker())
-	Must(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return cmd.Process.Pid
 }
 
 // Hiding starts drainit as an ordinary user under a /proc that shows to each
 // user only what is its own (hidepid=2, proc(5)).
 func Hiding(t *testing.T, flags []string, command ...string) *Init {
-	t.Helper()
 	Need(t, "setpriv")
 	NeedRoot(t)
-	user := strconv.Itoa(OwnUID())
-	args := append([]string{"-c", `mount -o remount,hidepid=2 /proc && exec setpriv --reuid="$0" --regid="$0" --clear-groups "$@"`, user, DrainitBin},
-		Line(flags, command...)...)
-	return Run(t, Launch{Bin: "/bin/sh", Args: args})
+	under := []string{"/bin/sh", "-c", `mount -o remount,hidepid=2 /proc && exec setpriv --reuid="$0" --regid="$0" --clear-groups "$@"`, strconv.Itoa(OwnUID())}
+	return Run(t, Launch{Under: under, Args: Line(flags, command...)})
 }
 
-// PerlTree is a worker with plain dispositions and masks, which no Go program
-// has, and processes below it. Its argument is a tree such as
-//
-//	a[TERM=7](b c[TSTP,CONT](d))
-//
-// where each process has a name, in brackets what it does with signals, and in
-// parentheses its children. Each prints "ready NAME PID" when it is, and
-// "NAME got SIG" for each signal that it handles. In the brackets stand
-//
-//	SIG    catch it         SIG=7  and exit 7        -SIG   ignore it
-//	~SIG   block it         SIG>   start the children by it, not before
-//	SIG*   begin to handle the others by it, not before
-//	pgrp   lead a process group, whose TSTP the kernel does not discard
-//
-// SEGV, BUS, ILL and FPE are not to be handled: perl handles those at once, in the
-// middle of whatever it does, and may fault for good after the handler.
-const PerlTree = `
-use strict; use POSIX ();
-my $s = shift;
-sub line { syswrite STDOUT, join(" ", @_) . "\n" }
-sub parse {
-	$s =~ /\G\s*(\w+)(?:\[([^\]]*)\])?/gc or die "bad tree: $s";
-	my %n = (name => $1, does => [split /,/, $2 // ""], below => []);
-	if ($s =~ /\G\(/gc) { push @{$n{below}}, parse() until $s =~ /\G\s*\)/gc }
-	return \%n;
-}
-sub below { for my $n (@{$_[0]{below}}) { run($n) if !fork } }
-sub catches {
-	my ($name, $sig, $status) = @_;
-	die "perl cannot catch $sig safely" if $sig =~ /^(SEGV|BUS|ILL|FPE)$/;
-	$SIG{$sig} = sub { line($name, "got", $sig); exit $status if defined $status };
-}
-sub run {
-	my $n = shift;
-	my $name = $n->{name};
-	my @does = @{$n->{does}};
-	$SIG{$_} = "DEFAULT" for grep { !/^(NUM|RT|KILL|STOP)/ } keys %SIG;
-	my @late = grep { /[>*]$/ } @does;
-	setpgrp(0, 0) if grep { $_ eq "pgrp" } @does;
-	below($n) unless grep { />$/ } @late;
-	my $set = sub {
-		for (@does) {
-			if (/^-(\w+)$/) { $SIG{$1} = "IGNORE" }
-			elsif (/^~(\w+)$/) {
-				no strict "refs";
-				POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(&{"POSIX::SIG$1"}()));
-			}
-			elsif (/^(\w+)=(\d+)$/) { catches($name, $1, $2) }
-			elsif (/^([A-Z]\w+)$/) { catches($name, $1) }
-		}
-	};
-	my $waits;
-	for (@late) {
-		my ($sig, $how) = /^(\w+)(.)$/;
-		$waits = 1 if $how eq "*";
-		$SIG{$sig} = $how eq ">" ? sub { below($n) } : sub { $set->(); line("up", $name) };
-	}
-	$set->() unless $waits;
-	line("ready", $name, $$);
-	# Perl runs a handler between two operations: one that comes right before
-	# the sleep waits until its end.
-	select undef, undef, undef, 0.05 while 1;
-}
-run(parse());
-`
-
-// StartTree starts drainit with a PerlTree and waits until the processes that
-// ready names are ready. Before the tree stand drainit's flags.
-func StartTree(t *testing.T, l Launch, tree, ready string) *Init {
-	t.Helper()
-	Need(t, "perl")
-	l.Args = append(l.Args[:len(l.Args):len(l.Args)], "--", "perl", "-e", PerlTree, tree)
-	p := Run(t, l)
-	for _, name := range strings.Fields(ready) {
-		p.WaitOut(`^ready ` + name + ` `)
-	}
-	if l.Bin == "" {
-		p.WaitTitle("drainit:run") // no signal is lost from then on
-	}
-	return p
+// Ask is one call of a verb inside a container, as an engine's exec makes it:
+// of no parent there.
+type Ask struct {
+	Bin    string // drainit there, if it is another file than outside
+	Args   []string
+	Env    []string
+	UID    int
+	Cgroup string // a folder: who asks joins it
 }
 
-// PidOf is the pid, in the test's namespace, of a process of a PerlTree.
-func (p *Init) PidOf(name string) int { p.T.Helper(); return p.ReadyPid(`^ready ` + name) }
+// Answer is what came of it.
+type Answer struct {
+	T    *testing.T
+	args []string
+	Ran
+}
 
-// WorkerPid is the pid, in the test's namespace, of a `worker listen` that is
-// the worker; it is ready.
-func (p *Init) WorkerPid() int { p.T.Helper(); return p.ReadyPid(`ready`) }
+// Ask calls a verb in the container of an init.
+func (p *Init) Ask(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args}) }
 
-// ReadyPid is the pid, in the test's namespace, that an output line ends with.
-func (p *Init) ReadyPid(pattern string) int {
+// AskAs runs a verb beside the init, as it is told to.
+func (p *Init) AskAs(a Ask) Answer {
 	p.T.Helper()
-	inside, err := strconv.Atoi(p.WaitOut(pattern + ` (\d+)$`)[1])
-	Must(p.T, err)
-	return p.HostPid(inside)
+	NeedAsk(p.T)
+	command := slices.Concat(p.Entering(a.UID, a.Cgroup), []string{cmp.Or(a.Bin, DrainitBin)}, a.Args)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(append(os.Environ(), p.Marker), a.Env...)
+	return Answer{p.T, a.Args, Finish(p.T, cmd)}
 }
 
-// Gots are the lines in the output that say that a signal arrived, in order.
-func Gots(output string) (lines []string) {
-	for _, line := range LinesOf(output) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "got ") || strings.Contains(line, " got ") {
-			lines = append(lines, line)
-		}
+// Entering is the beginning of a command line that runs the rest of it in the
+// container of an init, as this user and in this cgroup.
+func (p *Init) Entering(uid int, cgroup string) (command []string) {
+	if cgroup != "" {
+		command = Joining(cgroup)
 	}
-	return lines
+	command = append(command, "nsenter", "-t", strconv.Itoa(p.Pid()), "-p", "-m", "-r", "-w")
+	if uid != 0 {
+		command = append(command, "-S", strconv.Itoa(uid), "-G", strconv.Itoa(uid))
+	}
+	return append(command, "--")
 }
 
-// WantGots compares what arrived, in any order: it is the end of a test, when
-// whatever could have arrived has.
-func (p *Init) WantGots(want ...string) {
-	p.T.Helper()
-	got := Gots(p.Out())
-	if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-		p.T.Errorf("it got %q, want %q\n%s", got, want, p.printed())
+// NeedAsk skips a test that lacks what a verb is run with.
+func NeedAsk(t *testing.T) {
+	Need(t, "nsenter")
+	NeedRoot(t)
+}
+
+// Want checks the exit status and what was printed: nothing where a pattern is
+// empty, one line or more that match where it is not.
+func (a Answer) Want(status int, out, err string) {
+	a.T.Helper()
+	if a.Status != status || !Matches(out, a.Out) || !Matches(err, a.Err) {
+		a.T.Errorf("drainit %q: exit status %d, want %d\nstdout, want %q:\n%s\nstderr, want %q:\n%s", a.args, a.Status, status, out, a.Out, err, a.Err)
 	}
 }
 
-// WantNotStopped checks that no process below is stopped.
-func (p *Init) WantNotStopped() {
-	p.T.Helper()
-	for _, pid := range p.Alive() {
-		if StateOf(pid) == 'T' {
-			p.T.Errorf("process %d is stopped\n%s", pid, p.printed())
-		}
+func (a Answer) WantSilent() { a.T.Helper(); a.Want(0, "", "") }
+
+// WantDone is WantSilent for what can end PID 1, and with it what asked.
+func (a Answer) WantDone(pid1 bool) {
+	a.T.Helper()
+	if !pid1 || a.Status != 137 || a.Out+a.Err != "" {
+		a.WantSilent()
 	}
 }
 
-// Spread puts several signals in a tree or a line that says "@".
-func Spread(tree string) string {
-	return regexp.MustCompile(`[-~]?@`).ReplaceAllStringFunc(tree, func(at string) string {
-		how := strings.TrimSuffix(at, "@")
-		return how + strings.Join(PassedOn, ","+how)
+// WantRefused checks that it failed with one line that matches.
+func (a Answer) WantRefused(line string) {
+	a.T.Helper()
+	a.Want(125, "", line)
+	if n := len(LinesOf(a.Err)); n != 1 {
+		a.T.Errorf("drainit %q: %d lines on stderr, want one:\n%s", a.args, n, a.Err)
+	}
+}
+
+// Container is a running drainit and where it is asked from.
+type Container struct {
+	*Init // its engine, as it were: the output, and the exit status
+	Ask   func(args ...string) Answer
+	Pid1  bool
+}
+
+// Asked runs a test with drainit as PID 1 of its container, and in a pod that
+// shares its PID namespace, where another drainit runs beside it.
+func Asked(t *testing.T, test func(t *testing.T, run func(l Launch) *Container)) {
+	NeedAsk(t)
+	t.Parallel()
+	t.Run("PID 1", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(l Launch) *Container {
+			p := Run(t, l)
+			return &Container{p, p.Ask, true}
+		})
+	})
+	t.Run("pod", func(t *testing.T) {
+		t.Parallel()
+		pod := NewPod(t)
+		test(t, func(l Launch) *Container {
+			pod.RunBeside(NewCgroup(t), Launch{Args: []string{LongGrace, "--", WorkerBin, "listen", "-name", "neighbour "}}).WaitOut(`^neighbour ready`)
+			return pod.RunBeside(NewCgroup(t), l)
+		})
 	})
 }
 
-// PassedOn are signals that mean nothing to drainit, by perl's names.
-var PassedOn = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "VTALRM", "IO"}
+// NewPod starts what holds the namespaces of a pod: no container's.
+func NewPod(t *testing.T) *Init {
+	NeedAsk(t)
+	p := Run(t, Launch{Bin: WorkerBin, Args: []string{"listen", "-name", "pause "}})
+	p.WaitOut(`^pause ready`)
+	return p
+}
+
+// RunBeside starts a container with drainit in it, in the PID namespace of an init, and in a cgroup of its own.
+func (p *Init) RunBeside(cgroup string, l Launch) *Container {
+	p.T.Helper()
+	l.NoPID1, l.Under, l.Setup = true, p.Entering(l.Setup.UID, cgroup), Setup{}
+	c := &Container{Init: Run(p.T, l)}
+	WaitUntil(p.T, "nsenter has forked", func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })
+	c.Ask = func(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args, Cgroup: cgroup}) }
+	return c
+}
+
+// Matches tells whether text is what a pattern describes; the empty one is for
+// the empty text.
+func Matches(pattern, text string) bool {
+	if pattern == "" {
+		return text == ""
+	}
+	return regexp.MustCompile("(?m)" + pattern).MatchString(text)
+}

@@ -1,9 +1,10 @@
 package harness
 
 import (
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +27,7 @@ forever`
 //
 //	say "x"        print a line, whole
 //	spawn { ... }  run a block in a child, which then exits 0; returns its pid
-//	forever        sleep
+//	forever        sleep, in pieces: a handler of a signal that comes right before one waits for its end
 //	catch TERM     count and print a signal, "NAME got TERM"; $got{TERM} times so far
 //	await TERM     sleep until it has come
 //	ignore_all     ignore every signal that can be ignored
@@ -44,7 +45,8 @@ sub spawn(&) {
 }
 sub nap { select undef, undef, undef, $_[0] }
 sub forever { nap 0.05 while 1 }
-sub catch { for my $s (@_) { $SIG{$s} = sub { $got{$s}++; say "$name got $s" } } }
+sub catch_and { my ($s, $status) = @_; $SIG{$s} = sub { $got{$s}++; say "$name got $s"; exit $status if defined $status } }
+sub catch { catch_and($_) for @_ }
 sub await { nap 0.01 until $got{$_[0]} }
 sub ignore_all { $SIG{$_} = "IGNORE" for grep { !/^(NUM|RT|KILL|STOP|CHLD|CLD|__)/ } keys %SIG, qw(HUP INT QUIT TERM USR1 USR2 PIPE ALRM TSTP TTIN TTOU XCPU) }
 sub hold { open my $f, "<&=$_[0]" or die "cannot hold: $!"; 1 until defined sysread $f, my $byte, 1 }
@@ -57,34 +59,67 @@ func Script(text string, args ...string) []string {
 
 // Line puts together a command line of drainit: flags, then the worker's.
 func Line(flags []string, command ...string) []string {
-	return append(append(append([]string(nil), flags...), "--"), command...)
+	return slices.Concat(flags, []string{"--"}, command)
 }
 
-// WantCount checks how often a line is in the output, at the end of a test.
-func (p *Init) WantCount(line string, want int) {
-	p.T.Helper()
-	if got := strings.Count("\n"+strings.ReplaceAll(p.Out(), "\n", "\n\n"), "\n"+line+"\n"); got != want {
-		p.T.Errorf("%q came %d times, want %d\n%s", line, got, want, p.printed())
-	}
-}
+// Tree is the command line of a worker with plain dispositions and masks, which no Go program
+// has, and processes below it. It is described as
+//
+//	a[TERM=7](b c[TSTP,CONT](d))
+//
+// where each process has a name, in brackets what it does with signals, and in
+// parentheses its children. Each prints "ready NAME PID" when it is, and
+// "NAME got SIG" for each signal that it handles. In the brackets stand
+//
+//	SIG    catch it         SIG=7  and exit 7        -SIG   ignore it
+//	pgrp   lead a process group, whose TSTP the kernel does not discard
+//
+// SEGV, BUS, ILL and FPE are not to be handled: perl handles those at once, in the
+// middle of whatever it does, and may fault for good after the handler.
+func Tree(tree string) []string { return Script(perlTree, tree) }
 
-// WantLogged checks how many lines of drainit's match, at the end of a test.
-func (p *Init) WantLogged(pattern string, want int) {
-	p.T.Helper()
-	if got := len(regexp.MustCompile("(?m)"+pattern).FindAllString(p.Err(), -1)); got != want {
-		p.T.Errorf("%d lines match %q, want %d\nstderr:\n%s", got, pattern, want, p.Err())
+const perlTree = `
+my $s = shift;
+sub parse {
+	$s =~ /\G\s*(\w+)(?:\[([^\]]*)\])?/gc or die "bad tree: $s";
+	my %n = (name => $1, does => [split /,/, $2 // ""], below => []);
+	if ($s =~ /\G\(/gc) { push @{$n{below}}, parse() until $s =~ /\G\s*\)/gc }
+	return \%n;
+}
+sub run {
+	my $n = shift;
+	$name = $n->{name};
+	$SIG{$_} = "DEFAULT" for grep { !/^(NUM|RT|KILL|STOP)/ } keys %SIG;
+	my @does = @{$n->{does}};
+	setpgrp(0, 0) if grep { $_ eq "pgrp" } @does;
+	for my $below (@{$n->{below}}) { spawn { run($below) } }
+	for (@does) {
+		die "perl cannot catch $_ safely" if /^(SEGV|BUS|ILL|FPE)/;
+		if (/^-(\w+)$/) { $SIG{$1} = "IGNORE" }
+		elsif (/^([A-Z]\w+)(?:=(\d+))?$/) { catch_and($1, $2) }
 	}
+	say "ready $name $$";
+	forever;
+}
+run(parse());
+`
+
+// StartTree starts drainit with a Tree and waits until the processes that
+// ready names are ready. Before the tree stand drainit's flags.
+func StartTree(t *testing.T, l Launch, tree, ready string) *Init {
+	t.Helper()
+	l.Args = Line(l.Args, Tree(tree)...)
+	p := Run(t, l)
+	for name := range strings.FieldsSeq(ready) {
+		p.WaitOut(`^ready ` + name + ` `)
+	}
+	p.WaitTitle("drainit:run") // no signal is lost from then on
+	return p
 }
 
 // LongGrace is more than the tests wait for anything: a drainit that sleeps
 // its grace out is never seen to end.
 const LongGrace = "--grace=10m"
-
-// ManySleepers is a worker with children that sleep, so that a snapshot of them all is much
-// work. It drains until descriptor 3 ends, and exits with 7.
-const ManySleepers = `
-spawn { POSIX::pause() while 1 } for 1 .. $ARGV[0];
-catch "TERM", "USR1"; say "ready"; POSIX::pause() until $got{TERM}; hold 3; exit 7`
 
 // HostileNames are what a process may call itself, at most 15 bytes, and how a
 // line may show that. Each begins or ends a line, moves a cursor, colours a
@@ -101,19 +136,19 @@ var HostileNames = map[string]string{
 	"braces":        "a) S 1 (b\t\x7f[9]",
 }
 
-// Renamed is a worker that calls itself by the second argument, the first being
-// the number of prctl(2): $0 = would overwrite the harness's marker. It handles
-// TSTP and ignores TERM. With a file as the third one a child does, and the
-// worker exits when the child has made the file.
-const Renamed = `$| = 1; my ($prctl, $name, $leave) = map { /(.*)/s } @ARGV; # untainted
+// Renamed is the command line of a worker that calls itself by a name, by prctl(2): $0 = would
+// overwrite the harness's marker. It handles TSTP and ignores TERM. With a file as the next
+// argument a child does, and the worker exits when the child has made the file.
+func Renamed(name string, args ...string) []string {
+	return append([]string{"perl", "-e", renamed, strconv.Itoa(unix.SYS_PRCTL), name}, args...)
+}
+
+const renamed = `$| = 1; my ($prctl, $name, $leave) = map { /(.*)/s } @ARGV; # untainted
 	if ($leave && fork) { select undef, undef, undef, 0.01 until -e $leave; exit 3 }
 	$SIG{TERM} = "IGNORE"; $SIG{TSTP} = sub { print "quiet\n" }; $SIG{CONT} = sub { print "on\n" };
 	my $set = 15; syscall($prctl + 0, $set, "$name\0", 0, 0, 0) == 0 or die $!;
 	if ($leave) { open my $f, ">", $leave; close $f } else { print "ready\n" }
 	sleep 1 while 1;`
-
-// Prctl is the number of that system call, for perl's syscall.
-var Prctl = strconv.Itoa(unix.SYS_PRCTL)
 
 // KillLine is in each line that says what drainit kills or has killed.
 const KillLine = `killing |[:;] killed `

@@ -1,25 +1,19 @@
 package harness
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// startTraced starts the command and has a strace trace its init from the first
-// instruction on. To the init the strace is neither a parent nor a process below it,
-// which all else here depends upon.
+// startTraced starts the command, and leaves its init stopped before its first instruction.
 func (p *Init) startTraced() error {
 	// The stage is traced by a thread: the one that forked it.
 	runtime.LockOSThread()
@@ -27,45 +21,23 @@ func (p *Init) startTraced() error {
 	if err := p.Cmd.Start(); err != nil {
 		return err
 	}
-	err := p.stopAtExec()
-	if err == nil {
-		err = p.attach()
-	}
-	if err == nil {
-		err = p.Cmd.Process.Signal(unix.SIGCONT)
-	}
-	if err != nil {
-		_ = p.Cmd.Process.Kill()
-		_ = p.Cmd.Wait()
-	}
-	return err
-}
-
-// stopAtExec waits until the stage has become the init, and leaves that stopped
-// and untraced.
-func (p *Init) stopAtExec() error {
-	init := filepath.Base(DrainitBin)
-	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		switch StateOf(p.Pid()) {
-		case 0, 'Z':
-			return errors.New("the stage has failed")
-		case 't':
-			if Comm(p.Pid()) == init {
-				return ptrace(unix.PTRACE_DETACH, p.Pid(), unix.SIGSTOP)
-			}
-			// A signal that the Go runtime sends itself.
-			if err := ptrace(unix.PTRACE_CONT, p.Pid(), 0); err != nil {
-				return err
-			}
+	err, isInit := error(nil), false
+	Within(Patience, func() bool {
+		switch state := StateOf(p.Pid()); {
+		case state == 0 || state == 'Z':
+			err = errors.New("the stage has failed")
+		case state == 't' && Comm(p.Pid()) == filepath.Base(DrainitBin):
+			isInit = true
+		case state == 't':
+			err = unix.PtraceCont(p.Pid(), 0) // a signal that the Go runtime sends itself
 		}
+		return isInit || err != nil
+	})
+	if !isInit {
+		return errors.Join(err, errors.New("no exec of the init"))
 	}
-	return fmt.Errorf("no exec in %v", Patience)
-}
-
-func ptrace(request, pid int, sig unix.Signal) error {
-	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(pid), 0, uintptr(sig), 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("ptrace %d: %w", request, errno)
+	if _, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(p.Pid()), 0, uintptr(unix.SIGSTOP), 0, 0); errno != 0 {
+		return errno
 	}
 	return nil
 }
@@ -74,31 +46,21 @@ func ptrace(request, pid int, sig unix.Signal) error {
 // standard error.
 const OwnStderr = "{stderr}"
 
-// attach starts the strace and waits until it traces the init, with which it ends.
-func (p *Init) attach() (err error) {
-	args := append(slices.Clone(p.trace), "-p", strconv.Itoa(p.Pid()))
+// attach has a strace trace the init, with which it ends, and continues that. To the init the strace
+// is neither a parent nor a process below it, which all else here depends upon.
+func (p *Init) attach(strace []string) {
+	args := append(slices.Clone(strace), "-p", strconv.Itoa(p.Pid()))
 	if i := slices.Index(args, OwnStderr); i > 0 {
-		if args[i], err = os.Readlink(fmt.Sprintf("/proc/%d/fd/2", p.Pid())); err != nil {
-			return err
-		}
+		file, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/2", p.Pid()))
+		Must(p.T, err)
+		args[i] = file
 	}
 	cmd := exec.Command("strace", args...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	lines := bufio.NewReader(stderr)
-	if line, err := lines.ReadString('\n'); !strings.Contains(line, "attached") {
-		return errors.Join(fmt.Errorf("strace says %q", line), err, cmd.Wait())
-	}
+	r, w := Pipe(p.T)
+	cmd.Stderr = w
+	Must(p.T, errors.Join(cmd.Start(), w.Close()))
 	p.Tracer = make(chan struct{})
-	go func() {
-		_, _ = io.Copy(io.Discard, lines)
-		_ = cmd.Wait()
-		close(p.Tracer)
-	}()
-	return nil
+	go func() { _ = cmd.Wait(); close(p.Tracer) }()
+	p.WaitFor(Collect(r), "attached")
+	Must(p.T, p.Cmd.Process.Signal(unix.SIGCONT))
 }

@@ -19,32 +19,28 @@ const Patience = time.Minute
 // Monotonic is a time that means the same in every process.
 func Monotonic() time.Duration {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(err)
-	}
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // which fails for no clock that there is
 	return time.Duration(ts.Nano())
 }
 
 // WaitUntil waits for something that can only be looked at.
 func WaitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	if !eventually(ok) {
+	if !Within(Patience, ok) {
 		t.Fatalf("never: %s", what)
 	}
 }
 
-// eventually looks until something is so, ever less often: a busy machine is not kept busier.
-func eventually(ok func() bool) bool {
+// Within looks until something is so, ever less often: a busy machine is not kept busier. It
+// reports whether that came in time.
+func Within(atMost time.Duration, ok func() bool) bool {
 	for began := time.Now(); !ok(); time.Sleep(min(time.Millisecond+time.Since(began)/10, 50*time.Millisecond)) {
-		if time.Since(began) > Patience {
+		if time.Since(began) > atMost {
 			return false
 		}
 	}
 	return true
 }
-
-// Ready waits for a worker that prints "ready PID" and returns its pid out here.
-func Ready(t *testing.T, p *Init) int { t.Helper(); return p.ReadyPid(`^ready`) }
 
 // WantTookAtLeast checks that something did not come before its time, since a moment before it
 // began. How long it took beyond that is the machine's.
@@ -55,28 +51,16 @@ func WantTookAtLeast(t *testing.T, since time.Time, atLeast time.Duration) {
 	}
 }
 
-// WaitTitle waits until the init shows a title.
-func (p *Init) WaitTitle(title string) { p.T.Helper(); WaitTitle(p.T, p.Drainit, title) }
-
-// WaitTitle waits until a drainit shows a title.
-func WaitTitle(t *testing.T, pid int, title string) {
-	t.Helper()
-	WaitUntil(t, "the title is "+title, func() bool { return Comm(pid) == title })
+func (p *Init) WaitTitle(title string) {
+	p.T.Helper()
+	WaitUntil(p.T, "the title is "+title, func() bool { return Comm(p.Drainit) == title })
 }
 
-// WantTitle compares the init's title.
 func (p *Init) WantTitle(title string) {
 	p.T.Helper()
 	if got := Comm(p.Drainit); got != title {
 		p.T.Errorf("the title is %q, want %q", got, title)
 	}
-}
-
-// WaitReady waits until the worker has said so and drainit takes every signal.
-func (p *Init) WaitReady() {
-	p.T.Helper()
-	p.WaitOut(`^ready`)
-	p.WaitTitle("drainit:run")
 }
 
 // WaitStarted waits until all that a start brings about is there: for 0.3 s no process below
@@ -100,18 +84,17 @@ func (p *Init) WaitAtRest(atMost time.Duration) bool {
 // and reports whether that came.
 func (p *Init) waitUnchanged(while, atMost time.Duration, look func(pid int) string) bool {
 	var before []string
-	for began, since := time.Now(), time.Now(); time.Since(began) < atMost; time.Sleep(20 * time.Millisecond) {
+	since := time.Now()
+	return Within(atMost, func() bool {
 		var now []string
 		for _, pid := range p.Below() {
 			now = append(now, look(pid))
 		}
 		if !slices.Equal(now, before) {
 			before, since = now, time.Now()
-		} else if time.Since(since) >= while {
-			return true
 		}
-	}
-	return false
+		return time.Since(since) >= while
+	})
 }
 
 // PastTheSameRequest returns when one more stop signal is a request of its own, where the first one
@@ -132,25 +115,24 @@ func IsIdle(long time.Duration, pids ...int) bool {
 	return !slices.ContainsFunc(pids, func(pid int) bool { return isRunnable(pid) || RunTime(pid) != ran[pid] })
 }
 
-// Waits describes what the init and all below it wait for, for a test that waited in vain: how
-// the init has ended, or of each thread its name, its state and signals, the kernel's function and
-// the system call (proc(5)). The kernel may not answer for one that hangs.
-func (p *Init) Waits() string {
-	select {
-	case <-p.Done:
+// waits describes what the init and all below it wait for, for a test that waited in vain: how
+// the init has ended, or of the threads the names, states and signals, the kernel's functions and
+// the system calls (proc(5)). The kernel may not answer for one that hangs.
+func (p *Init) waits() string {
+	if !p.Running() {
 		return fmt.Sprintf("the init has ended: wait status %#x", uint32(p.Status))
-	case <-time.After(100 * time.Millisecond): // it may be about to
 	}
 	said := make(chan string, 10_000)
 	go func() {
 		defer close(said)
 		for _, pid := range p.Below() {
-			for _, file := range []string{"comm", "status", "wchan", "syscall"} {
+			for _, file := range []string{"status", "wchan", "syscall"} {
+				var shown []string
 				for _, text := range ofThreads(pid, file) {
-					if file == "status" {
-						text = strings.Join(waitLines.FindAllString(text, -1), " ")
-					}
-					said <- fmt.Sprintln(pid, file, strings.TrimSpace(text))
+					shown = append(shown, strings.Join(whatWaits.FindAllString(text, -1), " "))
+				}
+				for _, text := range slices.Compact(slices.Sorted(slices.Values(shown))) {
+					said <- fmt.Sprintln(pid, file, text)
 				}
 			}
 		}
@@ -169,5 +151,5 @@ func (p *Init) Waits() string {
 	}
 }
 
-// waitLines are those of a status with the state and the signals.
-var waitLines = regexp.MustCompile(`(?m)^(State|Sig\w+|ShdPnd):.*`)
+// whatWaits is the name, the state and the signals of a status, and the first word of another file.
+var whatWaits = regexp.MustCompile(`(?m)^(Name|State|Sig\w+|ShdPnd):.*|\A\w+`)

@@ -108,26 +108,16 @@ func TestVerbsAskNoImpostorUnderHidepid(t *testing.T) {
 	}
 }
 
-// insidePid is the pid that a process has in its own namespace.
-func insidePid(t *testing.T, pid int) string {
-	t.Helper()
-	_, ids, _ := strings.Cut(harness.TextOf(t, fmt.Sprintf("/proc/%d/status", pid)), "NSpid:")
-	ids, _, _ = strings.Cut(ids, "\n")
-	f := strings.Fields(ids)
-	return f[len(f)-1]
-}
-
 // inCgroup starts a container of a pod whose worker listens to what verbs send.
-func inCgroup(pod harness.Pod, cgroup string) *harness.Container {
-	pod.Pause.T.Helper()
-	c := pod.Run(cgroup, harness.Launch{Args: listening()})
+func inCgroup(pod *harness.Init, cgroup string) *harness.Container {
+	pod.T.Helper()
+	c := pod.RunBeside(cgroup, harness.Launch{Args: listening()})
 	c.WaitReady()
 	return c
 }
 
 func TestVerbsInAPodFindTheDrainitOfTheirContainer(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
 	pod := harness.NewPod(t)
 	first, second := inCgroup(pod, harness.NewCgroup(t)), inCgroup(pod, harness.NewCgroup(t))
 	if a, b := parsed(first.Ask("status", "--json")), parsed(second.Ask("status", "--json")); a.PID == b.PID {
@@ -149,10 +139,9 @@ func TestVerbsInAPodFindTheDrainitOfTheirContainer(t *testing.T) {
 
 func TestVerbsChooseByPid(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
 	pod, cgroup := harness.NewPod(t), harness.NewCgroup(t)
 	a, b := inCgroup(pod, cgroup), inCgroup(pod, cgroup)
-	first, second := insidePid(t, a.Drainit), insidePid(t, b.Drainit)
+	first, second := harness.PidInside(a.Drainit), harness.PidInside(b.Drainit)
 	for _, args := range everyVerb {
 		a.Ask(args...).WantRefused(fmt.Sprintf(`^drainit: several drainits here: (%s, %s|%[2]s, %[1]s); choose one with --pid$`, first, second))
 	}
@@ -161,7 +150,7 @@ func TestVerbsChooseByPid(t *testing.T) {
 	a.Ask("status", "--ready", "--pid", first).Want(0, `\Arunning\n\z`, "")
 	a.Ask("status", "--ready", "--pid", second).Want(1, `\Aquiet\n\z`, "")
 	a.Ask("resume", "--pid", second).WantSilent()
-	for _, none := range []string{"1", "2147483647", insidePid(t, b.ReadyPid(`^ready`))} {
+	for _, none := range []string{"1", "2147483647", harness.PidInside(b.ReadyPid(`^ready`))} {
 		for _, verb := range []string{"status", "quiet", "resume", "stop"} {
 			a.Ask(verb, "--pid", none).WantRefused(`^drainit: --pid: no drainit runs as ` + none + `$`)
 		}
@@ -176,15 +165,14 @@ func TestVerbsChooseByPid(t *testing.T) {
 // A container of the pod sees the cgroups of the others as ../OTHER.
 func TestVerbsInACgroupNamespaceOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
 	unshare, pod := harness.PathOf(t, "unshare"), harness.NewPod(t)
 	var both []*harness.Container
 	for range 2 {
 		cgroup, inside := harness.NewCgroup(t), []string{"--cgroup", "--", harness.DrainitBin}
-		c := pod.Run(cgroup, harness.Launch{Bin: unshare, Args: append(inside[:3:3], listening()...)})
+		c := pod.RunBeside(cgroup, harness.Launch{Bin: unshare, Args: append(inside[:3:3], listening()...)})
 		c.WaitReady()
 		c.Ask = func(args ...string) harness.Answer {
-			return pod.Pause.AskAs(harness.Ask{Bin: unshare, Cgroup: cgroup, Args: append(inside[:3:3], args...)})
+			return pod.AskAs(harness.Ask{Bin: unshare, Cgroup: cgroup, Args: append(inside[:3:3], args...)})
 		}
 		both = append(both, c)
 	}
@@ -198,13 +186,12 @@ func TestVerbsInACgroupNamespaceOfTheirOwn(t *testing.T) {
 // In a shared PID namespace a process may call itself what it likes.
 func TestVerbsInAPodAskNoImpostor(t *testing.T) {
 	t.Parallel()
-	harness.NeedAsk(t)
 	pod, cgroup := harness.NewPod(t), harness.NewCgroup(t)
-	beside := pod.Run(cgroup, harness.Launch{Bin: harness.PathOf(t, "perl"), Args: []string{"-e", harness.Renamed, harness.Prctl, "drainit:run"}})
+	beside := pod.RunBeside(cgroup, harness.Launch{Bin: "perl", Args: harness.Renamed("drainit:run")[1:]})
 	beside.WaitOut(`^ready`)
-	c := pod.Run(cgroup, harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.Renamed, harness.Prctl, "drainit:kill"}})
+	c := pod.RunBeside(cgroup, harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Renamed("drainit:kill")...)})
 	c.WaitReady()
-	c.Ask("status").Want(0, `\Arunning: drainit\[`+insidePid(t, c.Drainit)+`\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
+	c.Ask("status").Want(0, `\Arunning: drainit\[`+harness.PidInside(c.Drainit)+`\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
 	c.Ask("quiet").WantSilent()
 	c.WaitOut(`^quiet`)
 	if beside.Out() != "ready\n" {
@@ -249,7 +236,7 @@ func TestVerbsIgnoreTheEnvironment(t *testing.T) {
 func TestVerbsOfADrainitThatStarts(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	p := harness.Run(t, harness.Launch{Bin: harness.PathOf(t, "perl"), Args: []string{"-e", harness.Renamed, harness.Prctl, "drainit:start"}})
+	p := harness.Run(t, harness.Launch{Bin: "perl", Args: harness.Renamed("drainit:start")[1:]})
 	p.WaitOut(`^ready`)
 	for _, args := range everyVerb[:6] {
 		p.Ask(args...).Want(1, "", `\Adrainit: drainit\[1\] has not started its worker yet\n\z`)

@@ -58,7 +58,7 @@ func TestSlowProbesAreCutOff(t *testing.T) {
 			harness.WantClosed(t, conn)
 			harness.WantTookAtLeast(t, began, harness.ProbeTime)
 		}
-		harness.WaitUntil(t, "they are forgotten", func() bool { return harness.OpenFiles(t, p.Pid()) == files })
+		harness.WaitUntil(t, "they are forgotten", func() bool { return harness.OpenFiles(p.Pid()) == files })
 		wantEndsAlone(p)
 	})
 }
@@ -115,7 +115,7 @@ func TestNewProbeDisplacesTheOldest(t *testing.T) {
 				waiting = append(waiting, begin(p))
 			}
 			harness.WaitUntil(t, "all are heard, or some were cut off", func() bool {
-				return harness.OpenFiles(t, p.Pid()) == files+harness.ProbesAtOnce || time.Since(began) > harness.ProbeTime
+				return harness.OpenFiles(p.Pid()) == files+harness.ProbesAtOnce || time.Since(began) > harness.ProbeTime
 			})
 			waiting = append(waiting, begin(p))
 			harness.WantClosed(t, waiting[0])
@@ -189,7 +189,7 @@ func TestCrowdHoldsUpNoOtherProbe(t *testing.T) {
 func TestManyProbesLeaveNothingBehind(t *testing.T) {
 	harness.Usual(t)
 	t.Parallel()
-	p := harness.LaunchProbed(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
+	p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 	probes := func(n int) {
 		for range n {
 			if answer := p.Exchange("GET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
@@ -261,7 +261,7 @@ func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 			files, began := p.IdleFiles(), time.Now()
 			idle := begin(p)
 			harness.WaitUntil(t, "it is heard, or was cut off", func() bool {
-				return harness.OpenFiles(t, p.Pid()) == files+1 || time.Since(began) > harness.ProbeTime
+				return harness.OpenFiles(p.Pid()) == files+1 || time.Since(began) > harness.ProbeTime
 			})
 			lift := limitFiles(t, p.Pid())
 			defer lift()
@@ -277,7 +277,7 @@ func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
 	harness.NeedRoot(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},
+		p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},
 			Args: harness.Line([]string{"-v", "--grace", "5m"}, harness.Script(`
 				$SIG{TERM} = "IGNORE"; catch "USR1"; $SIG{TSTP} = $SIG{CONT} = sub { };
 				while (defined(my $pid = fork)) { if (!$pid) { $SIG{USR1} = $SIG{TSTP} = "IGNORE"; forever } }

@@ -31,10 +31,10 @@ func TestAddressThatCannotBeListenedOnGives125(t *testing.T) {
 func TestRestartedDrainitListensAgain(t *testing.T) {
 	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		addr := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t))
+		port := harness.ReservePort(t)
 		for range 2 {
-			p := harness.LaunchAt(t, addr, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
-			if got := harness.DescriptorsOf(t, p.FirstChild()); strings.Contains(got, "socket:") {
+			p := harness.LaunchProbed(t, port, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()})
+			if got := harness.DescriptorsOf(p.FirstChild()); strings.Contains(got, "socket:") {
 				t.Errorf("the worker has\n%s", got)
 			}
 			wantEndsAlone(p)
@@ -79,7 +79,7 @@ func TestAllAddressesWithoutIPv6(t *testing.T) {
 // What images and platforms probe with.
 func TestClientsOfProbes(t *testing.T) {
 	harness.Need(t, "busybox", "wget", "curl")
-	p := harness.LaunchProbed(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
+	p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 	url := "http://" + p.Addr + "/readyz"
 	clients := [][]string{
 		{"busybox", "wget", "-q", "-O-", url}, {"wget", "-q", "-O-", url}, {"busybox", "wget", "-q", "--spider", url}, {"wget", "-q", "--spider", url},

@@ -15,7 +15,7 @@ import (
 func probed(t *testing.T, test func(t *testing.T, p harness.Probed)) {
 	t.Helper()
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		test(t, harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()}))
+		test(t, harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1, Args: harness.EndsByUSR1()}))
 	})
 }
 
@@ -23,7 +23,7 @@ func probed(t *testing.T, test func(t *testing.T, p harness.Probed)) {
 func probedShell(t *testing.T, noPID1 bool, script string, flags ...string) (p harness.Probed, started int) {
 	t.Helper()
 	script = strings.ReplaceAll(script, "LISTEN", `"$0" listen -catch TERM,TSTP,USR1 -end USR1`)
-	p = harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: append(flags, "--", "sh", "-c", script, harness.WorkerBin)})
+	p = harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1, Args: append(flags, "--", "sh", "-c", script, harness.WorkerBin)})
 	return p, p.ReadyPid(`^ready`)
 }
 

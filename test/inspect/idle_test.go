@@ -22,7 +22,7 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 			return harness.Run(t, harness.Launch{NoPID1: true, Args: append([]string{"--ready-file", harness.EmptyFile(t)}, harness.EndsByUSR1()...)})
 		},
 		"running, and was probed": func(t *testing.T) *harness.Init {
-			p := harness.LaunchProbed(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
+			p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 			for range 20 {
 				p.WantProbes("200 running", "200 running")
 			}

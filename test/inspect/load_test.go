@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"errors"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/cgroup"
 )
 
 // A crowd of probes at a drain changes nothing for the worker, and each has a
@@ -19,7 +21,7 @@ import (
 func TestManyProbesAtADrain(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	p := harness.Start(t, append([]string{harness.LongGrace}, harness.EndsByUSR1()...)...)
+	p := harness.Run(t, harness.Launch{Args: append([]string{harness.LongGrace}, harness.EndsByUSR1()...)})
 	p.WaitOut(`^ready`)
 	p.Signal(unix.SIGTERM)
 	p.WaitOut(`^got SIGTERM`)
@@ -46,7 +48,8 @@ func TestStatusOfAWorkerWithManyChildren(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
 	children := harness.Of(2000, 100)
-	p := harness.Start(t, harness.Line([]string{"--grace=0"}, harness.Script(harness.ManySleepers, strconv.Itoa(children))...)...)
+	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"--grace=0"}, harness.Script(
+		`spawn { POSIX::pause() while 1 } for 1 .. $ARGV[0]; catch "TERM"; say "ready"; forever`, strconv.Itoa(children))...)})
 	p.WaitReady()
 	inPhase{"running", false, children + 1}.check(t, p.Ask)
 	p.Signal(unix.SIGTERM)
@@ -79,20 +82,19 @@ func TestVerbsLookAtNoOtherProcess(t *testing.T) {
 // for so long that they count as one request are a force-stop, for the verb waits.
 func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
 	harness.Full(t)
-	g := harness.NewCPUCgroup(t)
-	p := g.Run(harness.Launch{NoPID1: true, Args: harness.Line([]string{harness.LongGrace, "-v"}, harness.Script(`
+	g := cgroup.CPU(harness.NewCgroup(t, "cpu"))
+	p := harness.Run(t, harness.Launch{NoPID1: true, Under: harness.Joining(string(g)), Args: harness.Line([]string{harness.LongGrace, "-v"}, harness.Script(`
 		$SIG{TERM} = "IGNORE";
 		for (1 .. 3) { spawn { 1 while 1 } }
 		say "ready"; forever`)...)})
+	t.Cleanup(func() { _ = g.Lift() }) // before the end of the init, which is much work for the kernel
 	p.WaitReady()
-	g.Limit(10)
 	var out bytes.Buffer
 	verb := exec.Command(harness.DrainitBin, "stop", "--force", "--pid", strconv.Itoa(p.Pid()))
 	verb.Stdout, verb.Stderr = &out, &out
-	harness.Must(t, verb.Start())
+	harness.Must(t, errors.Join(g.Limit(10), verb.Start()))
 	time.Sleep(3 * time.Second) // what is tested
-	g.Lift()
-	if err := verb.Wait(); err != nil {
+	if err := errors.Join(g.Lift(), verb.Wait()); err != nil {
 		t.Fatalf("%v: %s%s", err, &out, p.Err())
 	}
 	p.WantExit(137)

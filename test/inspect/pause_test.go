@@ -31,10 +31,9 @@ func TestPauseReapsEveryOrphan(t *testing.T) {
 	harness.NeedAsk(t)
 	p := harness.Run(t, harness.Launch{Args: []string{"-P"}})
 	p.WaitTitle("drainit:pause")
-	command := append(p.Entering(0, ""), harness.Script(`
-		spawn { spawn { hold 0; say "orphan ends" } for 1 .. 20; say "parent ends" }; say "guest $$"; forever`)...)
+	script := harness.Script(`spawn { spawn { hold 0; say "orphan ends" } for 1 .. 20; say "parent ends" }; say "guest $$"; forever`)
 	hold, release := harness.Pipe(t)
-	guest := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, command[0]), Args: command[1:], Stdin: hold})
+	guest := harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Bin: "perl", Args: script[1:], Stdin: hold})
 	guest.WaitOut(`^guest`)
 	harness.WaitUntil(t, "the orphans are adopted", func() bool { return len(harness.ChildPids(p.Pid())) == 20 })
 	release.Close()
@@ -53,7 +52,7 @@ func TestVerbsInAPodThatDrainitPauses(t *testing.T) {
 	for _, args := range everyVerb {
 		p.Ask(args...).WantRefused(`^drainit: .*no drainit`)
 	}
-	c := inCgroup(harness.Pod{Pause: p}, harness.NewCgroup(t))
+	c := inCgroup(p, harness.NewCgroup(t))
 	inPhase{"running", false, 1}.check(t, c.Ask)
 	c.Ask("stop").WantSilent()
 	c.WantExit(7)

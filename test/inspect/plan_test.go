@@ -18,7 +18,7 @@ import (
 func TestPlanGoesByDrainitsSettings(t *testing.T) {
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 		c := run(harness.Launch{Env: []string{"DRAINIT_GRACE=40s", "DRAINIT_REWRITE=TSTP:USR1"},
-			Args: []string{"--stop-signal", "QUIT", "--", "perl", "-e", harness.PerlTree, "a[QUIT,USR1](b[QUIT](c) d[-QUIT])"}})
+			Args: harness.Line([]string{"--stop-signal", "QUIT"}, harness.Tree("a[QUIT,USR1](b[QUIT](c) d[-QUIT])")...)})
 		for name := range strings.FieldsSeq("a b c d") {
 			c.WaitOut(`^ready ` + name)
 		}
@@ -48,7 +48,7 @@ func TestPlanSaysWhatItCouldNotRead(t *testing.T) {
 // In a drain, each process that is left has what was done with it, or what it waits for.
 func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
 	askedOfTree(t, "a[TERM](b[TERM](c) d[TERM])", "a b c d", func(t *testing.T, c *harness.Container) {
-		c.Send(unix.SIGTERM)
+		c.Signal(unix.SIGTERM)
 		const row, left = `(?m)^ +\d+ +\d+ \w +[0-9.]+s perl +[0-9.]+s: `, `left to perl\[\d+\]$`
 		harness.WaitUntil(t, "all is decided", func() bool { return harness.Matches(`perl +\S+ not while`, c.Ask("status").Out) })
 		out := c.Ask("status").Out
@@ -66,7 +66,7 @@ func TestRehearsal(t *testing.T) {
 	harness.Need(t, "perl")
 	const head, row = `(?s)\Aa stop by SIG\w+: [^\n]*\n +PID COMMAND +PLANNED +SENT +ENDED\n`, `(?m)^ +\d+ +`
 	const loads = `sleep 3; $SIG{TERM} = sub { exit 0 }; open F, ">", $ARGV[0]; close F; sleep 1 while 1`
-	tree := func(tree string) []string { return []string{"--", "perl", "-e", harness.PerlTree, tree} }
+	tree := func(tree string) []string { return harness.Line(nil, harness.Tree(tree)...) }
 	script := func(script string) []string { return []string{"--", "sh", "-c", script} }
 	const passesNothingOn = `trap "wait $p; exit 0" TERM; perl -e '$SIG{TERM} = sub { exit 0 }; sleep 1 while 1' & p=$!; wait $p`
 	for name, tt := range map[string]struct {
@@ -166,7 +166,7 @@ for e in V(schema).iter_errors(json.load(sys.stdin)): print(e.json_path, e.messa
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := harness.RunToEnd(t, harness.Launch{Args: []string{"plan", "--json", "--grace=2s", "--", "perl", "-e", harness.PerlTree, tt.tree}})
+			r := harness.RunToEnd(t, harness.Launch{Args: harness.Line([]string{"plan", "--json", "--grace=2s"}, harness.Tree(tt.tree)...)})
 			if !harness.Matches(`\A\{`+tt.verdict+`[^\n]*\}\n\z`, r.Out) {
 				t.Errorf("want %s in %s", tt.verdict, r.Out)
 			}

@@ -61,7 +61,7 @@ func TestQuietSleepsAsLongAsItIsToldOrDrainitRuns(t *testing.T) {
 		end := make(chan harness.Answer)
 		go func() { end <- c.Ask("quiet", "--sleep=10m") }()
 		c.WaitOut(`(?s)got SIGTSTP.*got SIGTSTP`)
-		c.Send(unix.SIGTERM)
+		c.Signal(unix.SIGTERM)
 		c.WantExit(7)
 		(<-end).WantDone(c.Pid1)
 	})
@@ -81,12 +81,15 @@ func TestVerbsOnceTheStopHasBegunSendNothing(t *testing.T) {
 
 func wantNothingMoreToDo(c *harness.Container, status string) {
 	c.T.Helper()
-	c.WantNothingSent(func() {
-		c.Ask("quiet").Want(0, "", `\Adrainit: .*drain.*\n\z`)
-		c.Ask("quiet", "--sleep=10m").Want(0, "", `\Adrainit: .*drain.*\n\z`)
-		c.Ask("resume").Want(1, "", `\Adrainit: .*drain.*\n\z`)
-		c.Ask("stop").Want(0, `\A`+status, `\Adrainit: .*stop --force.*\n\z`)
-	})
+	harness.Freeze(c.T, c.Drainit) // so that what is sent can be seen
+	c.Ask("quiet").Want(0, "", `\Adrainit: .*drain.*\n\z`)
+	c.Ask("quiet", "--sleep=10m").Want(0, "", `\Adrainit: .*drain.*\n\z`)
+	c.Ask("resume").Want(1, "", `\Adrainit: .*drain.*\n\z`)
+	c.Ask("stop").Want(0, `\A`+status, `\Adrainit: .*stop --force.*\n\z`)
+	if pending := harness.SignalMask(c.T, c.Drainit, "ShdPnd"); pending != 0 || harness.StateOf(c.Drainit) != 'T' {
+		c.T.Errorf("it was sent signals: pending %#x, state %c", pending, harness.StateOf(c.Drainit))
+	}
+	c.Signal(unix.SIGCONT)
 }
 
 // A person's nervous finger, or two operators: never a force-stop.
@@ -104,7 +107,7 @@ func TestManyStopsAtOnceDrain(t *testing.T) {
 		}
 		all.Wait()
 		c.WaitOut(`^got SIGTERM`)
-		c.Send(unix.SIGUSR1) // not before: the end of PID 1 ends what asks
+		c.Signal(unix.SIGUSR1) // not before: the end of PID 1 ends what asks
 		c.WantExit(7)
 		c.WantGots("got SIGTERM", "got SIGUSR1")
 		c.WantLogged(`force-stop:`, 0)
@@ -128,7 +131,7 @@ func TestStopWaits(t *testing.T) {
 				c := run(harness.Launch{Args: listening("-drain", drain)})
 				c.WaitReady()
 				if tt.begun {
-					c.Send(unix.SIGTERM)
+					c.Signal(unix.SIGTERM)
 					c.WaitTitle("drainit:drain")
 				}
 				a := c.Ask(tt.args...)
@@ -171,7 +174,7 @@ func TestForcedStopKillsEverything(t *testing.T) {
 				c.WaitReady()
 				c.WaitOut(`^worker`)
 				if tt.sends != 0 {
-					c.Send(tt.sends)
+					c.Signal(tt.sends)
 				}
 				c.WaitTitle(tt.title)
 				c.Ask("stop", "--force").WantDone(c.Pid1)
@@ -194,7 +197,7 @@ func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 		for _, args := range [][]string{{"quiet", "--sleep=10m"}, {"stop", "--force"}} {
 			c.Ask(args...).Want(1, "", `\Adrainit: .*drainit\[\d+\].*stopped.*\n\z`)
 		}
-		c.Send(unix.SIGCONT)
+		c.Signal(unix.SIGCONT)
 	})
 }
 

@@ -102,11 +102,11 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	ask("status").Want(status, text+`\z`, "")
 }
 
-// askedOfTree runs a test with a PerlTree below drainit, of which these processes are ready.
+// askedOfTree runs a test with a tree below drainit, of which these processes are ready.
 func askedOfTree(t *testing.T, tree, ready string, test func(t *testing.T, c *harness.Container)) {
 	t.Helper()
 	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.PerlTree, tree}})
+		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Tree(tree)...)})
 		for name := range strings.FieldsSeq(ready) {
 			c.WaitOut(`^ready ` + name)
 		}
@@ -122,7 +122,7 @@ func TestStatusInEachPhase(t *testing.T) {
 			sig   unix.Signal
 			phase string
 		}{{unix.SIGTSTP, "quiet"}, {unix.SIGCONT, "running"}, {unix.SIGTERM, "draining"}} {
-			c.Send(step.sig)
+			c.Signal(step.sig)
 			c.WaitOut(`^a got ` + strings.TrimPrefix(unix.SignalName(step.sig), "SIG"))
 			inPhase{step.phase, false, 4}.check(t, c.Ask)
 		}
@@ -141,7 +141,7 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 		c := run(harness.Launch{Args: []string{"--grace=50s", "--", harness.WorkerBin, "listen", "-catch", "INT,USR1", "-end", "USR1", "-exit", "7"}})
 		c.WaitReady()
 		before := time.Now()
-		c.Send(unix.SIGINT)
+		c.Signal(unix.SIGINT)
 		c.WaitOut(`^got SIGINT`)
 		stopPublished(t, c)
 		c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGINT [0-9.]+s ago, SIGKILL in [0-9.]+s, 1 process below it\n`, "")
@@ -154,7 +154,7 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 		if s.Left == nil || *s.Left > 50 || *s.Left < (50*time.Second-after.Sub(before)-rounded).Seconds() {
 			t.Errorf("%+v, %v after the signal", s, after.Sub(before))
 		}
-		c.Send(unix.SIGUSR1)
+		c.Signal(unix.SIGUSR1)
 		c.WantExit(7)
 	})
 }
@@ -180,9 +180,7 @@ func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
 func TestStatusShowsNoProcessOfAnExec(t *testing.T) {
 	t.Parallel()
 	p := startListening(t, harness.Setup{})
-	command := append(p.Entering(0, ""), harness.WorkerBin, "listen")
-	guest := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.PathOf(t, command[0]), Args: command[1:]})
-	guest.WaitOut(`^ready`)
+	harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Bin: harness.WorkerBin, Args: []string{"listen"}}).WaitOut(`^ready`)
 	inPhase{"running", false, 1}.check(t, p.Ask)
 }
 
@@ -194,7 +192,7 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			harness.NeedAsk(t)
-			p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, "--", "perl", "-e", harness.Renamed, harness.Prctl, name, "", "--password=hunter2"}})
+			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Renamed(name, "", "--password=hunter2")...)})
 			p.WaitReady()
 			text, asJSON := p.Ask("status"), p.Ask("status", "--json")
 			text.Want(0, `\Arunning: drainit\[1\], 1 process below it\n.*COMMAND\n.*\n\z`, "")

@@ -51,7 +51,7 @@ func TestTitleAndReadinessHaveChangedBeforeTheWorkerIsSignalled(t *testing.T) {
 		t.Run("stop delay "+delay, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				port := harness.ReservePort(t)
-				p := harness.LaunchAt(t, fmt.Sprintf("127.0.0.1:%d", port), harness.Launch{NoPID1: noPID1,
+				p := harness.LaunchProbed(t, port, harness.Launch{NoPID1: noPID1,
 					Args: harness.Line([]string{harness.LongGrace, "--stop-delay", delay}, harness.Script(prober, strconv.Itoa(port))...)})
 				want := "ready\n"
 				for n, step := range steps {
@@ -92,7 +92,7 @@ console.log("ready")`
 		c.WantTitle("drainit:quiet")
 		c.Ask("resume").WantSilent()
 		c.WantTitle("drainit:startup")
-		c.Send(unix.SIGUSR2)
+		c.Signal(unix.SIGUSR2)
 		c.WaitTitle("drainit:run")
 		inPhase{"running", false, 1}.check(t, c.Ask)
 		p.WantProbes("200 running", "200 running")
@@ -100,7 +100,7 @@ console.log("ready")`
 		c.WaitOut(`(?s)(closed.*){2}`)
 		c.Ask("resume").WantSilent()
 		c.WantTitle("drainit:run")
-		c.Send(unix.SIGTERM)
+		c.Signal(unix.SIGTERM)
 		c.WantExit(7)
 	})
 }
@@ -119,7 +119,7 @@ func TestTitleComesWithTheWorker(t *testing.T) {
 			}
 			seen = max(seen, i)
 		}
-		if got := harness.DescriptorsOf(t, p.Pid()); strings.Contains(got, "socket:") { // without --health-addr
+		if got := harness.DescriptorsOf(p.Pid()); strings.Contains(got, "socket:") { // without --health-addr
 			t.Errorf("drainit has\n%s", got)
 		}
 		p.Signal(unix.SIGTERM)

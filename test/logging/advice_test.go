@@ -109,7 +109,7 @@ func (a advised) run(t *testing.T, command, flags string) (p *harness.Init, kept
 	}
 	p = warned{command: command, flags: flags}.launch(t)
 	p.WaitOut(`^ready`)
-	p.WaitUntilStarted()
+	harness.WaitUntil(t, "the worker has started", func() bool { return p.FirstChild() != 0 })
 	p.WaitAtRest(harness.Patience)
 	for i, stop := range stops {
 		time.Sleep(time.Duration(i) * time.Second) // longer than one request lasts, short of CPU time, too

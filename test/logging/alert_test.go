@@ -1,7 +1,6 @@
 package logging
 
 import (
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -14,9 +13,7 @@ import (
 // pageOfMessages is docs/messages.md, which is made from the code.
 func pageOfMessages(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(harness.Repo("docs", "messages.md"))
-	harness.Must(t, err)
-	return string(text)
+	return harness.TextOf(t, harness.Repo("docs", "messages.md"))
 }
 
 // The alert of the page finds what a clean stop does not have, in a log that has other lines, too, and shows what
@@ -51,7 +48,7 @@ func TestAlertOfThePage(t *testing.T) {
 		p := harness.Run(t, harness.Launch{NoPID1: life.stop != syscall.SIGKILL, Args: append([]string{grace, "--"}, command...)})
 		if life.stop != 0 {
 			p.WaitOut(`^ready`)
-			p.WaitUntilStarted()
+			harness.WaitUntil(t, "the worker has started", func() bool { return p.FirstChild() != 0 })
 			p.Signal(syscall.SIGTERM)
 		}
 		if life.stop == syscall.SIGKILL { // by the platform, whose limit was over first

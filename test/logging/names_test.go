@@ -30,8 +30,8 @@ func TestNameOfAProcessForgesNoLine(t *testing.T) {
 		for _, format := range []string{"json", "text"} {
 			t.Run(title+" "+format, func(t *testing.T) {
 				t.Parallel()
-				p := harness.Run(t, harness.Launch{Env: []string{"PASSWORD=" + secret}, Args: []string{"-v", "--grace=300ms", "--log-format=" + format, "--",
-					"perl", "-e", harness.Renamed, harness.Prctl, name, "", "--password=" + secret}})
+				p := harness.Run(t, harness.Launch{Env: []string{"PASSWORD=" + secret}, Args: harness.Line(
+					[]string{"-v", "--grace=300ms", "--log-format=" + format}, harness.Renamed(name, "", "--password="+secret)...)})
 				p.WaitOut(`^ready`)
 				p.Signal(syscall.SIGTSTP)
 				p.WaitOut(`^quiet`)
@@ -52,8 +52,8 @@ func TestNameOfAProcessForgesNoLine(t *testing.T) {
 func TestNameOfALeftoverForgesNoLine(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
-	p := harness.Run(t, harness.Launch{Args: []string{"-vw", "--grace=300ms", "--log-format=text", "--",
-		"perl", "-e", harness.Renamed, harness.Prctl, harness.HostileNames["newline"], flag}})
+	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"-vw", "--grace=300ms", "--log-format=text"},
+		harness.Renamed(harness.HostileNames["newline"], flag)...)})
 	p.WantExit(3)
 	wantUnforged(t, p.Err(), "text")
 	for _, want := range []string{`perl\[\d+\] exited with status 3 and left 1 process \(`, `sent SIGTERM to .*: `, `grace period of 300ms over: killing `, `; killed `} {

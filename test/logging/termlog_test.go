@@ -104,9 +104,9 @@ func TestTerminationLogByDefault(t *testing.T) {
 			t.Parallel()
 			root := harness.Scratch(t)
 			file, other := filepath.Join(root, "dev/termination-log"), filepath.Join(root, "dev/other")
-			harness.WriteFile(t, other, nil)
+			harness.WriteFile(t, other, "")
 			if tt.before != "-" {
-				harness.WriteFile(t, file, []byte(strings.TrimPrefix(tt.before, "-")))
+				harness.WriteFile(t, file, strings.TrimPrefix(tt.before, "-"))
 				harness.Must(t, os.Chmod(file, 0o666)) // as the kubelet does
 			}
 			p := harness.Run(t, harness.Launch{Bin: "/drainit", Setup: harness.Setup{Root: root, UID: tt.uid}, Env: tt.env,
@@ -173,7 +173,7 @@ func TestWhatLiesWhereTheTerminationLogShouldBe(t *testing.T) {
 			dir := t.TempDir()
 			harness.Must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 			file, other := filepath.Join(dir, "sub", "termination-log"), filepath.Join(dir, "termination-log")
-			harness.WriteFile(t, other, nil)
+			harness.WriteFile(t, other, "")
 			harness.Must(t, tt.place(file, other))
 			written := make(chan error, 1)
 			go func() { written <- logx.WriteTerminationLog(file, "why") }()

@@ -281,7 +281,7 @@ func (w warned) awaitReady(p *harness.Init) {
 	if w.comm == "" {
 		harness.WaitUntil(p.T, "all are there", func() bool { return strings.Count(p.Stdout.Text(), "ready ") >= programs })
 	}
-	p.WaitUntilStarted()
+	harness.WaitUntil(p.T, "the worker has started", func() bool { return p.FirstChild() != 0 })
 	harness.WaitUntil(p.T, "the worker waits", func() bool {
 		worker := p.FirstChild()
 		return harness.StateOf(worker) == 'S' && (w.comm == "" || harness.Comm(worker) == w.comm)
@@ -365,7 +365,7 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 	dir, err := os.MkdirTemp("", "drainit-warned-") // t.TempDir's name has the test's in it
 	harness.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	here := harness.Testdata(t, "warned")
+	here := harness.Repo("test/logging/testdata/warned")
 	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app", "bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
 	for _, file := range []string{"app.js", "bare.js", "ecosystem.config.js", "bare.py", "waits.py", "hold.rb", "Hold.java", "main.go", "package.json"} {
 		links[file] = filepath.Join(here, file)
@@ -383,7 +383,7 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 	cache, _ := os.UserCacheDir() // fails without HOME, where go has needed GOCACHE
 	return dir, []string{"HOME=" + dir, "npm_config_update_notifier=false", "PM2_DISABLE_VERSION_CHECK=true",
 		"GOCACHE=" + cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")), // go run in another home finds what has been built
-		"PATH=" + strings.Join([]string{filepath.Join(dir, "bin"), harness.NodePackages(".bin"), os.Getenv("PATH")}, ":")}
+		"PATH=" + strings.Join([]string{filepath.Join(dir, "bin"), harness.Repo("test/node/node_modules/.bin"), os.Getenv("PATH")}, ":")}
 }
 
 // splitWords splits a command line as a shell does that knows single quotes only.

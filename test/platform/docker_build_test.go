@@ -18,7 +18,7 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
 	harness.Need(t, "go", "node", "ldd")
-	harness.Must(t, d.ImportGo())
+	d.ImportGo(t)
 	build := []string{"build", "--network", "none"}
 	for _, args := range [][]string{{"--tag", "worker"}, {"--tag", "golang:1.26", "--target", "build"}} {
 		cmd := d.Client(append(append(build, "--file", "Dockerfile.example"), append(args, ".")...)...)
@@ -26,7 +26,7 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 		harness.OutputOf(t, cmd)
 	}
 	t.Run("Dockerfile.example", func(t *testing.T) {
-		c := d.RunImage(t, "worker", nil)
+		c := d.Run(t, "worker", nil)
 		c.WaitOut(`^ready`)
 		c.Do("stop", "--time", "40")
 		c.WantExit(0)
@@ -39,26 +39,22 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 // this machine's Node, of whichever version.
 func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
 	t.Helper()
-	if err := d.ImportImage("node:22-slim", nil, func(r *harness.Rootfs) {
+	d.ImportImage(t, "node:22-slim", nil, func(r *harness.Rootfs) {
 		r.Busybox()
 		r.Program("node")
 		r.Text("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n")
-	}); err != nil {
-		t.Fatal(err)
-	}
-	dockerfile := harness.ReadmeBlock(t, "Install", "Dockerfile")
-	if err := harness.Feed(d.Client(append(build, "--tag", "readme", "-")...), func(r *harness.Rootfs) {
+	})
+	dockerfile := harness.PageBlock(t, harness.Repo("README.md"), "Install", "Dockerfile")
+	harness.Feed(t, d.Client(append(build, "--tag", "readme", "-")...), func(r *harness.Rootfs) {
 		r.Text("Dockerfile", dockerfile)
 		r.Text("worker.js", `process.on('SIGTERM', () => { console.log('got SIGTERM'); setTimeout(() => process.exit(7), 300); });
 			setInterval(() => {}, 1000);
 			console.log('ready', process.getuid());`)
-		r.Tree("drainit", harness.Repo(), func(rel string) bool {
-			return rel == ".git" || rel == "drainit" || filepath.Base(rel) == "node_modules"
-		})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	c := d.RunImage(t, "readme", nil)
+		for _, source := range harness.Sources {
+			r.Tree("drainit/"+source, harness.Repo(source))
+		}
+	})
+	c := d.Run(t, "readme", nil)
 	c.WaitOut(`^ready 1000`)
 	c.Do("stop", "--time", "35")
 	c.WantExit(7)
@@ -71,31 +67,31 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "python3", "java", "php", "ruby")
 	d, page := harness.Docker(t), harness.Repo("docs", "images.md")
-	harness.Must(t, d.ImportImage("drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) }))
+	d.ImportImage(t, "drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
 	for section, worker := range map[string]string{"Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php", "Ruby": "worker.rb"} {
 		t.Run(section, func(t *testing.T) {
 			t.Parallel()
 			language, tag := strings.ToLower(section), "page-"+strings.ToLower(section)
 			dockerfile, file := harness.PageBlock(t, page, section, "Dockerfile"), filepath.Join(t.TempDir(), worker)
-			harness.WriteFile(t, file, []byte(harness.PageBlock(t, page, section, language)))
+			harness.WriteFile(t, file, harness.PageBlock(t, page, section, language))
 			if language == "java" {
-				file = harness.Jar(t, file)
+				harness.Need(t, "javac", "jar")
+				compile := exec.Command("sh", "-c", "javac -nowarn -d classes Worker.java && jar --create --file worker.jar --main-class Worker -C classes .")
+				compile.Dir, file = filepath.Dir(file), filepath.Join(filepath.Dir(file), "worker.jar")
+				harness.OutputOf(t, compile)
 			}
-			base := strings.Fields(dockerfile)[1]
-			err := d.ImportImage(base, nil, func(r *harness.Rootfs) {
+			d.ImportImage(t, strings.Fields(dockerfile)[1], nil, func(r *harness.Rootfs) {
 				r.Busybox()
-				r.UsesMerged()
+				r.Link("lib", "usr/lib")
+				r.Link("lib64", "usr/lib64")
 				r.Text("/etc/passwd", "nobody:x:65534:65534::/:/bin/sh\n")
 				r.Text("/usr/bin/docker-php-ext-install", "#!/bin/sh\n")
 			})
-			if err == nil {
-				err = harness.Feed(d.Client("build", "--network", "none", "--tag", tag, "-"), func(r *harness.Rootfs) {
-					r.Text("Dockerfile", dockerfile)
-					r.Copy(filepath.Base(file), file)
-				})
-			}
-			harness.Must(t, err)
-			c := d.RunImage(t, tag, []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro"})
+			harness.Feed(t, d.Client("build", "--network", "none", "--tag", tag, "-"), func(r *harness.Rootfs) {
+				r.Text("Dockerfile", dockerfile)
+				r.Copy(filepath.Base(file), file)
+			})
+			c := d.Run(t, tag, []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro"})
 			c.WaitOut(`^working`)
 			c.Do("stop", "--time", "45")
 			c.WantExit(0)
@@ -110,7 +106,7 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
 	harness.Need(t, "nginx", "ldd")
-	err := d.ImportImage("nginx", nil, func(r *harness.Rootfs) {
+	d.ImportImage(t, "nginx", nil, func(r *harness.Rootfs) {
 		r.Busybox()
 		r.Program("nginx")
 		r.Text("/docker-entrypoint.sh", "#!/bin/sh\nexec \"$@\"\n")
@@ -122,16 +118,11 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 		r.Text("/var/log/nginx/error.log", "")
 		r.Text("/var/lib/nginx/keep", "")
 	})
-	if err == nil {
-		err = d.ImportImage("drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
-	}
-	if err == nil {
-		err = harness.Feed(d.Client("build", "--network", "none", "--file", "nginx.Dockerfile", "--tag", "web", "-"), func(r *harness.Rootfs) {
-			r.Copy("nginx.Dockerfile", "nginx.Dockerfile")
-		})
-	}
-	harness.Must(t, err)
-	c := d.RunImage(t, "web", nil)
+	d.ImportImage(t, "drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
+	harness.Feed(t, d.Client("build", "--network", "none", "--file", "nginx.Dockerfile", "--tag", "web", "-"), func(r *harness.Rootfs) {
+		r.Copy("nginx.Dockerfile", "nginx.Dockerfile")
+	})
+	c := d.Run(t, "web", nil)
 	c.WaitErr(`start worker process \d+`)
 	c.Do("stop", "--time", "60")
 	c.WantExit(0)
@@ -200,7 +191,7 @@ func TestDockerCompose(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "docker-compose")
 	override := filepath.Join(t.TempDir(), "override.yaml")
-	harness.WriteFile(t, override, []byte(composeOverride))
+	harness.WriteFile(t, override, composeOverride)
 	p := project{docker(t), t, []string{"--project-name", "test", "--file", "compose.yaml", "--file", override}, harness.Docker(t).Env()}
 	t.Cleanup(func() { p.compose("down", "--timeout", "0") })
 	p.compose("up", "--detach")

@@ -31,15 +31,14 @@ func stopShell(c *harness.DockerContainer) {
 func TestDockerInitIsDrainit(t *testing.T) {
 	t.Parallel()
 	harness.NeedDocker(t)
-	d, err := harness.StartDockerd(harness.DrainitBin, "--init-path", harness.DrainitBin)
-	harness.Must(t, err)
+	d := harness.StartDockerd(t, "--init-path", harness.DrainitBin)
 	t.Cleanup(func() {
 		if err := d.End(); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("prints its end alone, for the status is not 0", func(t *testing.T) {
-		c := d.Run(t, "--init", "--", "sh", "-c", "cat /proc/1/cmdline; echo; exit 3")
+		c := d.Run(t, "base", []string{"--init"}, "sh", "-c", "cat /proc/1/cmdline; echo; exit 3")
 		c.WantExit(3)
 		if got, want := c.Out(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit 3\x00\n"; got != want {
 			t.Errorf("printed %q, want %q", got, want)
@@ -48,14 +47,14 @@ func TestDockerInitIsDrainit(t *testing.T) {
 		c.WantLogged(`^.+$`, 1)
 	})
 	t.Run("is set by the environment", func(t *testing.T) {
-		c := d.Run(t, "--init", "--env", "DRAINIT_GRACE=500ms", "--", "/worker", "listen", "-drain", "1h")
+		c := d.Run(t, "base", []string{"--init", "--env", "DRAINIT_GRACE=500ms"}, "/worker", "listen", "-drain", "1h")
 		c.WaitOut(`^ready`)
 		c.Do("stop")
 		c.WantExit(137)
 		c.WaitErr(`grace period of 500ms over`)
 	})
 	t.Run("above a drainit", func(t *testing.T) { // the variables are for the first drainit there is, and a flag is for its own
-		c := d.Run(t, append([]string{"--init", "--env", "DRAINIT_GRACE=50s", "--", "/drainit", "--grace", "20s", "--"}, behindAShell...)...)
+		c := d.Run(t, "base", []string{"--init", "--env", "DRAINIT_GRACE=50s"}, harness.Line([]string{"/drainit", "--grace", "20s"}, behindAShell...)...)
 		stopShell(c)
 		c.WaitErr(`what still runs after 50s`)
 		c.WaitErr(`what still runs after 20s`)
@@ -74,7 +73,7 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stopShell(harness.Docker(t).RunImage(t, "base", strings.Fields(flags), append([]string{"/drainit", "-v", "--"}, behindAShell...)...))
+			stopShell(harness.Docker(t).Run(t, "base", strings.Fields(flags), append([]string{"/drainit", "-v", "--"}, behindAShell...)...))
 		})
 	}
 }
@@ -82,7 +81,7 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 // The kernel kills what has the most memory: the worker, and not drainit.
 func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--memory", "32m", "--", "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
+	c := harness.Docker(t).Run(t, "base", []string{"--memory", "32m"}, "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
 	c.WantExit(137)
 	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside`)
 }
@@ -92,11 +91,11 @@ func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 // and waited for.
 func TestDockerExecs(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "--", "/drainit", "-v", "--", "/worker", "listen", "-drain", "300ms")
+	c := harness.Docker(t).Run(t, "base", nil, "/drainit", "-v", "--", "/worker", "listen", "-drain", "300ms")
 	c.WaitOut(`^ready`)
 	running := c.D.Begin(t, "exec", c.Name, "/worker", "listen", "-drain", "1h")
 	running.WaitOut(`^ready`)
-	c.Exec("sh", "-c", "/worker listen -name left: -drain 300ms >/proc/1/fd/2 2>&1 &")
+	c.D.Do(t, "exec", c.Name, "sh", "-c", "/worker listen -name left: -drain 300ms >/proc/1/fd/2 2>&1 &")
 	c.WaitErr(`^left:ready`)
 	c.Do("stop", "--time", "60")
 	c.WantExit(0)

@@ -20,13 +20,12 @@ const (
 func TestDockerStopAsThePageShowsIt(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
-	err := d.ImportImage("worker", []string{`CMD ["/start.sh"]`}, func(r *harness.Rootfs) {
+	d.ImportImage(t, "worker", []string{`CMD ["/start.sh"]`}, func(r *harness.Rootfs) {
 		r.Busybox()
 		r.Copy("/drainit", harness.DrainitBin)
 		r.Text("/start.sh", startScript)
 		r.Text("/job.sh", jobScript)
 	})
-	harness.Must(t, err)
 	page := harness.TextOf(t, harness.Repo("docs", "docker-stop.txt"))
 	changing := regexp.MustCompile(`\[\d+\]|\d+\.\ds`)
 	var got strings.Builder
@@ -55,12 +54,11 @@ func TestDockerStopAsThePageShowsIt(t *testing.T) {
 func TestStepOfTheCI(t *testing.T) {
 	t.Parallel()
 	d := harness.Docker(t)
-	err := d.ImportImage("worker-in-ci", nil, func(r *harness.Rootfs) {
+	d.ImportImage(t, "worker-in-ci", nil, func(r *harness.Rootfs) {
 		r.Busybox()
 		r.Copy("/drainit", harness.DrainitBin)
 		r.Text("/worker.sh", "#!/bin/sh\ntrap 'sleep 1; exit 0' TERM\nwhile :; do sleep 3; done\n")
 	})
-	harness.Must(t, err)
 	step := strings.TrimSpace(harness.PageBlock(t, harness.Repo("docs", "operations.md"), "A stop in CI", "sh"))
 	for command, want := range map[string]string{
 		"/worker.sh": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\ndrains: the stop took \d\.\ds\n\z`,

@@ -3,7 +3,6 @@ package platform
 
 import (
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ type engine struct {
 func docker(t *testing.T) engine {
 	d := harness.Docker(t)
 	return engine{d.Client, func(t *testing.T, flags []string, command ...string) (*harness.Init, string) {
-		c := d.RunImage(t, "base", flags, command...)
+		c := d.Run(t, "base", flags, command...)
 		return c.Init, c.Name
 	}}
 }
@@ -198,23 +197,22 @@ func runPod(t *testing.T, e harness.Podman, pausedByDrainit bool) {
 	e.Ask("pod", "create", "--name", "pod", "--share", "pid,net", "--network", "host", "--cgroup-parent", e.Cgroup())
 	workers := make(map[string]*harness.Init)
 	for _, name := range []string{"one", "two"} {
-		p := harness.NewInit(t)
-		p.Cmd = e.Command("run", "--pod", "pod", "--name", name, "--env", p.Marker, harness.Image,
-			"/drainit", "--", "/worker", "listen", "-name", name+" ", "-catch", "TSTP,TERM", "-drain", "300ms")
-		p.Start(nil, nil)
-		p.WaitOut(`^` + name + ` ready`)
-		workers[name] = p
+		workers[name] = harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
+			return e.Command("run", "--pod", "pod", "--name", name, "--env", marker, harness.Image,
+				"/drainit", "--", "/worker", "listen", "-name", name+" ", "-catch", "TSTP,TERM", "-drain", "300ms")
+		}})
+		workers[name].WaitOut(`^` + name + ` ready`)
 	}
 	e.Ask("run", "--detach", "--pod", "pod", "--name", "bare", harness.Image, "/worker", "listen")
 	infra := e.Ask("pod", "inspect", "--format", "{{.InfraContainerID}}", "pod")
 	if pausedByDrainit {
 		pid, err := strconv.Atoi(e.Ask("inspect", "--format", "{{.State.Pid}}", infra))
 		harness.Must(t, err)
-		harness.WaitTitle(t, pid, "drainit:pause")
+		harness.WaitUntil(t, "drainit pauses", func() bool { return harness.Comm(pid) == "drainit:pause" })
 	}
 	verb := func(name string, status int, answer string, args ...string) {
 		t.Helper()
-		if got := e.Exec(name, slices.Concat([]string{"/drainit"}, args)...); got.Status != status || !strings.HasPrefix(got.Out+got.Err, answer) {
+		if got := e.Exec(append([]string{name, "/drainit"}, args...)...); got.Status != status || !strings.HasPrefix(got.Out+got.Err, answer) {
 			t.Errorf("%q in %s: %+v, want %d, %q", args, name, got, status, answer)
 		}
 	}

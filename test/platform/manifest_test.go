@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -91,7 +92,7 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 			`^services\.(web|console|worker\.(restart|healthcheck\.(interval|timeout|retries)))`},
 	} {
 		path := filepath.Join(t.TempDir(), "readme.yaml")
-		harness.WriteFile(t, path, []byte(harness.ReadmeBlock(t, tt.section, "yaml")))
+		harness.WriteFile(t, path, harness.PageBlock(t, harness.Repo("README.md"), tt.section, "yaml"))
 		got, want := readYAML(t, path), readYAML(t, tt.file)
 		own, leftOut := regexp.MustCompile(tt.own), regexp.MustCompile(tt.leftOut)
 		for path, value := range want {
@@ -121,18 +122,13 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 // text is in the file of the termination message afterwards.
 func startPod(t *testing.T, pod leaves) (box harness.RuncContainer, message string) {
 	t.Helper()
-	message = harness.TerminationLog(t)
+	message = harness.EmptyFile(t)
+	harness.Must(t, os.Chmod(message, 0o666)) // as the kubelet does
 	var env []string
 	if name := pod["container.env[0].name"]; name != "" {
 		env = []string{name + "=" + pod["container.env[0].value"]}
 	}
-	box = harness.StartRunc(t, harness.Bundle{
-		Args:     strings.Fields(pod["container.command"] + " " + pod["container.args"]),
-		Env:      env,
-		Binds:    map[string]string{"/busybox": harness.StaticBusybox(t)},
-		Writable: map[string]string{"/dev/termination-log": message},
-		Loopback: true,
-	})
+	box = harness.StartRunc(t, message, strings.Fields(pod["container.command"]+" "+pod["container.args"]), env...)
 	box.WaitOut(`^ready`)
 	return box, message
 }
@@ -176,7 +172,7 @@ func TestDeploymentAsAKubeletRunsIt(t *testing.T) {
 	box.WantCount("drained", 1)
 	box.WantLogged(`what still runs after 1m20s`, 1)
 	box.WantLogged(harness.KillLine, 0)
-	harness.WantMessage(t, message, `^$`)
+	harness.WantLastMessage(t, message, `^$`)
 	box.WantNothingLeft()
 }
 
@@ -190,6 +186,6 @@ func TestJobAsAKubeletRunsIt(t *testing.T) {
 	wantProbe(box, pod, "livenessProbe", true)
 	box.WantExit(1) // the task's own: not done
 	box.WantLogged(`what still runs after 1m`, 1)
-	harness.WantMessage(t, message, `^$`)
+	harness.WantLastMessage(t, message, `^$`)
 	box.WantNothingLeft()
 }

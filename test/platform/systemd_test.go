@@ -44,13 +44,14 @@ func startSystemd(t *testing.T) manager {
 	for _, u := range units {
 		u.write(t, dir)
 	}
-	p := harness.NewInit(t)
-	p.Cmd = exec.Command("/bin/sh", append([]string{"-c", managerScript, "sh"}, makeCgroups(t, "/"+filepath.Base(dir))...)...)
-	p.Cmd.Env = append(os.Environ(), p.Marker)
-	m := manager{p, dir}
-	p.Cmd.Env = append(p.Cmd.Env, m.env()...)
-	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
-	p.Start(nil, nil)
+	m := manager{dir: dir}
+	p := harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
+		cmd := exec.Command("/bin/sh", append([]string{"-c", managerScript, "sh"}, makeCgroups(t, "/"+filepath.Base(dir))...)...)
+		cmd.Env = append(append(os.Environ(), marker), m.env()...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+		return cmd
+	}})
+	m.Init = p
 	harness.WaitUntil(t, "systemd has started", func() bool {
 		if !p.Running() {
 			t.Fatalf("systemd has not started:\n%s%s", p.Out(), p.Err())
@@ -144,8 +145,8 @@ func (u unit) write(t *testing.T, dir string) {
 func writeUnit(t *testing.T, dir, name string, lines []string) {
 	t.Helper()
 	harness.Must(t, os.MkdirAll(filepath.Join(dir, name+".service.d"), 0o755))
-	harness.WriteFile(t, filepath.Join(dir, name+".service"), []byte(harness.TextOf(t, "worker.service")))
-	harness.WriteFile(t, filepath.Join(dir, name+".service.d", "here.conf"), []byte(strings.Join(lines, "\n")+"\n"))
+	harness.WriteFile(t, filepath.Join(dir, name+".service"), harness.TextOf(t, "worker.service"))
+	harness.WriteFile(t, filepath.Join(dir, name+".service.d", "here.conf"), strings.Join(lines, "\n")+"\n")
 }
 
 func TestUnitUnderSystemd(t *testing.T) {

@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +17,7 @@ func TestPlatformThatSignalsEachIsNamed(t *testing.T) {
 		t.Run("the worker has died of it", func(t *testing.T) {
 			// Two signals that wait for drainit come through the Go runtime in any order: the delay makes it one.
 			p := launch(t, noPID1, []string{"--stop-delay=5m"}, "sh", "-c", "echo ready $$; exec sleep 1000")
-			worker := p.WorkerPid()
+			worker := p.ReadyPid(`^ready`)
 			p.Signal(unix.SIGTERM)
 			p.WaitTitle("drainit:drain")
 			harness.Kill(t, worker, unix.SIGTERM)
@@ -26,7 +27,7 @@ func TestPlatformThatSignalsEachIsNamed(t *testing.T) {
 		})
 		t.Run("it waits for the worker", func(t *testing.T) {
 			p := launch(t, noPID1, nil, listening()...)
-			worker := p.WorkerPid()
+			worker := p.ReadyPid(`^ready`)
 			harness.Freeze(t, worker)
 			harness.Kill(t, worker, unix.SIGTERM)
 			p.Signal(unix.SIGTERM)
@@ -35,7 +36,7 @@ func TestPlatformThatSignalsEachIsNamed(t *testing.T) {
 		})
 		t.Run("by --forward none it is right", func(t *testing.T) {
 			p := launch(t, noPID1, []string{"--forward=none"}, listening()...)
-			worker := p.WorkerPid()
+			worker := p.ReadyPid(`^ready`)
 			harness.Freeze(t, worker)
 			harness.Kill(t, worker, unix.SIGTERM)
 			p.Signal(unix.SIGTERM)
@@ -53,7 +54,7 @@ func TestForceIsNoApplicationsSignal(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		p := launch(t, noPID1, nil, harness.Script(`
 			$SIG{RTMAX} = sub { say "got SIGRTMAX" }; $SIG{TERM} = sub { exit 7 };
-			spawn { $SIG{TERM} = $SIG{RTMAX} = "DEFAULT"; my $name = "drainit:force"; syscall(`+harness.Prctl+`, 15, $name, 0, 0, 0); say "ready"; forever }; forever`)...)
+			spawn { $SIG{TERM} = $SIG{RTMAX} = "DEFAULT"; my $name = "drainit:force"; syscall(`+strconv.Itoa(unix.SYS_PRCTL)+`, 15, $name, 0, 0, 0); say "ready"; forever }; forever`)...)
 		p.Signal(64)
 		p.WaitOut(`^got SIGRTMAX$`)
 		p.WantTitle("drainit:run")

@@ -55,8 +55,8 @@ func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 		ready   string
 	}{
 		"dash":     {[]string{"dash", "-c", "echo ready; sleep 1000; :"}, `^ready`},
-		"perl":     {[]string{"perl", "-e", harness.PerlTree, "a(b c[pgrp](d))"}, `^ready d`},
-		"ignoring": {[]string{"perl", "-e", harness.PerlTree, "a[-TSTP](b)"}, `^ready b`},
+		"perl":     {harness.Tree("a(b c[pgrp](d))"), `^ready d`},
+		"ignoring": {harness.Tree("a[-TSTP](b)"), `^ready b`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forEach(t, []string{"no terminal", "on a terminal"}, func(t *testing.T, where string, noPID1 bool) {
@@ -147,7 +147,7 @@ func TestSignalPassesASpawnerThatDoesNotHandleIt(t *testing.T) {
 // says so once, and is not ready until it goes on. From quiet it is quiet again. A stop continues it.
 func TestStoppedWorkerIsNotReadyAndIsNamedOnce(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace},
+		p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace},
 			harness.Script(`catch "TSTP", "TERM", "USR1"; say "ready $$"; await "USR1"; exit 7`)...)})
 		worker := p.ReadyPid(`^ready`)
 		for _, is := range []struct{ title, probed string }{{"drainit:run", "running"}, {"drainit:quiet", "quiet"}} {

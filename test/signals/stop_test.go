@@ -131,7 +131,7 @@ func TestGroupModeSignalsTheWorkersGroupOnce(t *testing.T) {
 	forEach(t, []string{"-g", "--forward=group"}, func(t *testing.T, flag string, noPID1 bool) {
 		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{flag, harness.LongGrace}},
 			"a[USR1](b[USR1,TERM](c[USR1]) d[-USR1] e[pgrp,USR1,TERM=0](f[USR1]))", "a b c d e f")
-		b := p.PidOf("b")
+		b := p.ReadyPid(`^ready b`)
 		p.Signal(unix.SIGUSR1)
 		for _, name := range []string{"a", "b", "c"} {
 			p.WaitOut(`^` + name + ` got USR1`)

@@ -136,20 +136,19 @@ func TestFaultOfDrainitsOwnEndsIt(t *testing.T) {
 // released for.
 func breakCode(t *testing.T, pid int) {
 	t.Helper()
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	harness.Must(t, err)
-	code := regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ r-xp .*/drainit$`).Find(maps)
-	if code == nil {
+	maps := harness.TextOf(t, fmt.Sprintf("/proc/%d/maps", pid))
+	code := regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ r-xp .*/drainit$`).FindString(maps)
+	if code == "" {
 		t.Fatalf("no code in\n%s", maps)
 	}
 	var from, to int64
-	fmt.Sscanf(string(code), "%x-%x", &from, &to)
+	fmt.Sscanf(code, "%x-%x", &from, &to)
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	harness.Must(t, err)
 	defer memory.Close()
 	if _, err := memory.WriteAt(bytes.Repeat([]byte{0xff}, int(to-from)), from); errors.Is(err, unix.EIO) {
 		harness.Skip(t, "the kernel permits no writing to the code of a process (proc_mem.force_override)")
-	} else if err != nil {
-		t.Fatal(err)
+	} else {
+		harness.Must(t, err)
 	}
 }

@@ -145,13 +145,11 @@ func (d *driver) reachesIn(atMost time.Duration, pattern string) bool {
 // so long, and longer while drainit or anything below it runs.
 func (d *driver) comes(atMost time.Duration, ok func() bool) bool {
 	const idle = 100 * time.Millisecond
-	for began := time.Now(); !ok(); time.Sleep(10 * time.Millisecond) {
-		took := time.Since(began)
-		if !d.Running() || took > harness.Patience || took > atMost && harness.IsIdle(idle, d.Below()...) {
-			return ok()
-		}
-	}
-	return true
+	began := time.Now()
+	harness.Within(harness.Patience, func() bool {
+		return ok() || !d.Running() || time.Since(began) > atMost && harness.IsIdle(idle, d.Below()...)
+	})
+	return ok()
 }
 
 func (d *driver) tell(sig syscall.Signal, pattern string) {

@@ -2,7 +2,6 @@ package stress
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -81,9 +80,7 @@ func (s *faultScene) start(t *testing.T, strace []string) *driver {
 	}
 	d := &driver{args: l.Args}
 	if s.name == "terminal" {
-		var slave *os.File
-		d.input, slave = harness.OpenPty(t)
-		l = harness.OnThis(slave, l)
+		d.input, l.TTY = harness.NewTerminal(t)
 	} else {
 		l.Stdin, d.input = harness.Pipe(t)
 	}

@@ -79,7 +79,7 @@ func TestSoak(t *testing.T) {
 	var samples []soakSample
 	for n := 1; n <= p.warmUp+p.steps; n++ {
 		p.soak()
-		s := soakSample{harness.StatusField(t, p.Pid(), "VmRSS"), harness.OpenFiles(t, p.Pid()), harness.StatusField(t, p.Pid(), "Threads")}
+		s := soakSample{harness.StatusField(t, p.Pid(), "VmRSS"), harness.OpenFiles(p.Pid()), harness.StatusField(t, p.Pid(), "Threads")}
 		if n > p.warmUp {
 			samples = append(samples, s)
 		}
@@ -181,10 +181,9 @@ catch "USR1", "TERM"; say "ready"; await "TERM"; nap 0.3; say "drained"; POSIX::
 
 func TestLogThatIsNotTakenChangesNothing(t *testing.T) {
 	t.Parallel()
-	for name, how := range harness.BadStderr {
+	for name, l := range harness.BadStderr(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := how(t)
 			l.Args = harness.Line([]string{"-v", "-w", harness.LongGrace}, harness.Script(talkative)...)
 			p := harness.Run(t, l)
 			p.WaitOut(`^ready`)

@@ -115,7 +115,7 @@ func inNode(c *harness.Console) {
 func suspend(c *harness.Console, keys string) {
 	c.T.Helper()
 	again := time.Now()
-	c.WaitUntil("Stopped", func() bool {
+	harness.WaitUntil(c.T, "Stopped", func() bool {
 		if time.Now().After(again) {
 			c.Keys(keys)
 			keys, again = "\x1a", time.Now().Add(5*time.Second)
@@ -186,13 +186,13 @@ func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
 		worker := startReader(c, under+`sh -c 'read x; exec worker listen -catch INT,USR1 -end USR1 -exit 4'`)
 		if fg := c.Foreground(); fg != harness.TaskOf(worker).Group {
-			t.Errorf("group %d has the terminal, want that of the worker %d%s", fg, worker, "\n"+c.Waits())
+			t.Errorf("group %d has the terminal, want that of the worker %d", fg, worker)
 		}
 		for range 3 {
 			c.Keys("\x03")
 			c.See(`got SIGINT`)
 		}
-		c.Send(worker, unix.SIGUSR1)
+		harness.Kill(c.T, worker, unix.SIGUSR1)
 		c.WantPrompt(4)
 		c.WantShown(`got SIGINT`, 3)
 		c.WantShown(`drainit: `, 0)
@@ -207,7 +207,7 @@ func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	left := startReader(c, `drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
 	c.Enter("def")
 	c.WaitOut(`drainit: warning: .* exited with status 3 and left`)
-	c.WaitUntil("drainit has the terminal", func() bool { return c.Foreground() == harness.TaskOf(c.Above(left)).Group })
+	harness.WaitUntil(c.T, "drainit has the terminal", func() bool { return c.Foreground() == harness.TaskOf(c.Above(left)).Group })
 	c.Keys("\x03")
 	c.See(`drainit: SIGINT: the grace period starts now`)
 	harness.PastTheSameRequest()

@@ -123,7 +123,7 @@ func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
 			for _, c := range []*harness.Console{under, harness.AtConsole(t, harness.Launch{Args: []string{"--grace=1h", "--", "sh", "-c", "exec " + command}})} {
 				c.See(shows)
 				c.HangUp()
-				c.WaitUntil("nothing is left alive", func() bool { return len(c.Alive()) == 0 })
+				harness.WaitUntil(c.T, "nothing is left alive", func() bool { return len(c.Alive()) == 0 })
 			}
 		})
 	}
@@ -135,10 +135,10 @@ func TestTTYHangupIsPassedOnWhileTheTerminalExists(t *testing.T) {
 	c := places["under bash"](t, "exec worker listen -catch HUP,TERM -drain 100ms >"+r.path)
 	worker := r.ready(c)
 	for n := range 2 {
-		c.Send(c.Above(worker), unix.SIGHUP)
+		harness.Kill(c.T, c.Above(worker), unix.SIGHUP)
 		harness.WaitUntil(t, "the worker reloads", func() bool { return strings.Count(r.text(), "got SIGHUP") == n+1 })
 	}
-	c.Send(c.Above(worker), unix.SIGTERM)
+	harness.Kill(c.T, c.Above(worker), unix.SIGTERM)
 	r.wait("drained")
 	r.want("got SIGTERM", 1)
 }
@@ -151,16 +151,16 @@ func TestTTYNohupHoldsWhenTheTerminalIsClosed(t *testing.T) {
 	c.Enter("nohup drainit -- sh -c 'exec worker listen -catch TERM,USR1 -drain 100ms >" + r.path + "' 2>/dev/null")
 	worker := r.ready(c)
 	drainit := c.Above(worker)
-	if ignored := harness.IgnoredBy(t, worker); ignored&(1<<(unix.SIGHUP-1)) == 0 {
+	if ignored := harness.SignalMask(t, worker, "SigIgn"); ignored&(1<<(unix.SIGHUP-1)) == 0 {
 		t.Errorf("the worker does not ignore HUP: %x", ignored)
 	}
 	c.HangUp()
 	c.Wait() // for the shell
-	c.Send(drainit, unix.SIGHUP)
-	c.Send(drainit, unix.SIGUSR1)
+	harness.Kill(c.T, drainit, unix.SIGHUP)
+	harness.Kill(c.T, drainit, unix.SIGUSR1)
 	r.wait("got SIGUSR1")
 	r.want("got SIGTERM", 0)
-	c.Send(drainit, unix.SIGTERM)
+	harness.Kill(c.T, drainit, unix.SIGTERM)
 	r.wait("drained")
 	c.WantNothingLeft()
 }

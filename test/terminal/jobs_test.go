@@ -18,7 +18,7 @@ func stopsInTheBackground(c *harness.Console, command string) (reader int) {
 	c.T.Helper()
 	reader = startInBackground(c, command)
 	waitStates(c, "T")
-	c.ShowJobs(`\[1\] ?[-+] +Stopped`)
+	c.ShowJobs(0, `\[1\] ?[-+] +Stopped`)
 	return reader
 }
 
@@ -71,8 +71,8 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 			c.WaitOut(`#143# `)
 		}},
 		"TERM in a script": {`sh -c "%s; exit 5"`, func(c *harness.Console, drainit int) {
-			c.Send(drainit, unix.SIGTERM)
-			c.ShowJobs(`\[1\][-+] +Exit 5`) // it was stopped, too
+			harness.Kill(c.T, drainit, unix.SIGTERM)
+			c.ShowJobs(0, `\[1\][-+] +Exit 5`) // it was stopped, too
 		}},
 	}
 	for name, tt := range tests {
@@ -124,7 +124,7 @@ func waitInTgkill(c *harness.Console, drainit int, delay string) bool {
 		file, pattern = "status", `(?m)^SigPnd:\t0+80000$` // TSTP, of the first thread
 	}
 	noTimer := func() bool { return strings.Contains(c.Shown(), "strace: timer_create") }
-	c.WaitUntil("drainit is about to stop", func() bool {
+	harness.WaitUntil(c.T, "drainit is about to stop", func() bool {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", drainit, file))
 		return noTimer() || err == nil && regexp.MustCompile(pattern).Match(b)
 	})
@@ -137,7 +137,7 @@ func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 		reader := stopsInTheBackground(c, under+catReady)
 		c.Enter("kill %1")
 		c.WantPrompt(0)
-		c.ShowJobs(`\[1\][-+] +(Terminated|Exit 143) `)
+		c.ShowJobs(0, `\[1\][-+] +(Terminated|Exit 143) `)
 		if harness.StateOf(reader) != 0 {
 			t.Errorf("the reader lives: %+v", harness.TaskOf(reader))
 		}
@@ -158,7 +158,7 @@ func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 			job = harness.TaskOf(job.Ppid)
 		}
 		c.WaitForeground(job.Group)
-		harness.WriteLine(t, fifo)
+		harness.WriteFile(t, fifo, "go\n")
 		enterY(c)
 		c.WantPrompt(3)
 	})

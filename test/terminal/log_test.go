@@ -49,7 +49,7 @@ func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
 	harness.Need(t, "stty")
 	t.Parallel()
 	c := inScript(t, `drainit -- sh -c 'stty tostop; exec worker listen -drain 1s'; true`)
-	c.Send(c.Above(c.Ready()), unix.SIGTERM)
+	harness.Kill(c.T, c.Above(c.Ready()), unix.SIGTERM)
 	c.WaitOut(`drainit: stopping(?s:.*)drained`) // and not only when the terminal is drainit's again
 	c.WantExit(0)
 }
@@ -123,7 +123,7 @@ func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 				if !isRaw(c.Modes()) {
 					t.Fatal("the worker did not set the modes")
 				}
-				c.Send(c.Above(worker), unix.SIGTERM)
+				harness.Kill(c.T, c.Above(worker), unix.SIGTERM)
 			}
 			c.See(`status ` + tt.status)
 			c.WantModes(modes)
@@ -144,14 +144,14 @@ func TestTTYModesAreRestoredBeforeTheLeftoversEnd(t *testing.T) {
 	modes := c.Modes()
 	c.Enter("abc")
 	leftover := c.Ready()
-	c.WaitUntil("the worker has set the modes", func() bool { return isRaw(c.Modes()) })
+	harness.WaitUntil(c.T, "the worker has set the modes", func() bool { return isRaw(c.Modes()) })
 	c.Keys("go\n")
 	c.WaitOut(`drainit: warning: sh\[\d+\] died of SIGKILL and left`)
-	c.WaitUntil("the modes are back", func() bool { return c.Modes() == modes })
+	harness.WaitUntil(c.T, "the modes are back", func() bool { return c.Modes() == modes })
 	if harness.StateOf(leftover) == 0 {
 		t.Error("the modes came back with the end of what the worker had left")
 	}
-	c.Send(leftover, unix.SIGKILL)
+	harness.Kill(c.T, leftover, unix.SIGKILL)
 	c.See(`status 137`)
 	c.WantExit(0)
 }
@@ -185,7 +185,7 @@ func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
 	c.See(`^set`)
 	c.Prompt()
 	modes := c.Modes()
-	c.Send(worker, unix.SIGKILL)
+	harness.Kill(c.T, worker, unix.SIGKILL)
 	c.Keys("wait $!\n")
 	c.WantPrompt(137)
 	c.WantModes(modes)
@@ -202,7 +202,7 @@ func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
 	c.WaitOut(`ready \d`)
 	waitStates(c, "T")
 	c.Prompt()
-	c.ShowJobs(`Stopped`)
+	c.ShowJobs(0, `Stopped`)
 	c.Enter("fg")
 	c.WantPrompt(137)
 	c.Enter("stty -a")

@@ -168,7 +168,7 @@ func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 					harness.SetSize(t, c.Master, size[0], size[1])
 					c.See(fmt.Sprintf(`%d %d`, size[0], size[1]))
 				}
-				c.Send(worker, unix.SIGTERM)
+				harness.Kill(c.T, worker, unix.SIGTERM)
 				c.WantPrompt(7)
 				c.WantShown(`drainit: (stopping|draining|quiet)`, 0)
 			})
@@ -196,7 +196,7 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 			worker := r.ready(c)
 			ctrlZ(c)
 			fg(c)
-			c.Send(worker, unix.SIGUSR1)
+			harness.Kill(c.T, worker, unix.SIGUSR1)
 			r.wait("got SIGUSR1")
 			c.Keys("\x03")
 			c.WantPrompt(7)
@@ -218,9 +218,8 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 func TestTTYTerminalThatControlsNoProcess(t *testing.T) {
 	harness.Usual(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		master, slave := harness.NewConsole(t)
-		echo := &harness.Output{More: make(chan struct{}), Eof: make(chan struct{})}
-		go echo.Read(master)
+		master, slave := harness.NewTerminal(t)
+		echo := harness.Collect(master)
 		const worker = `stty -ixon; read x; echo x is $x; exec "$0" listen -catch INT,QUIT,TSTP,CONT,TERM -exit 7`
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stdin: slave, Args: []string{"--", "sh", "-c", worker, harness.WorkerBin}})
 		if _, err := master.WriteString("abc\n"); err != nil {

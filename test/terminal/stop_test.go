@@ -71,7 +71,7 @@ func waitStates(c *harness.Console, states string) {
 		}
 		return true
 	}
-	c.WaitUntil("all of the job is in one of the states "+states, func() bool {
+	harness.WaitUntil(c.T, "all of the job is in one of the states "+states, func() bool {
 		if !settled() {
 			return false
 		}
@@ -86,7 +86,7 @@ func fg(c *harness.Console) {
 	c.T.Helper()
 	c.Enter("fg")
 	c.See(`fg\r\n[^\r]+\r\n`)
-	c.WaitUntil("the job has the terminal", func() bool { return c.Foreground() != c.Pid() })
+	harness.WaitUntil(c.T, "the job has the terminal", func() bool { return c.Foreground() != c.Pid() })
 	waitStates(c, "RSD")
 }
 
@@ -105,10 +105,10 @@ func TestTTYCtrlZQuietsWhatHandlesIt(t *testing.T) {
 	c.Keys("\x1a")
 	c.WaitOut(`got SIGTSTP`)
 	c.WaitOut(`drainit: quiet: SIGTSTP to worker`)
-	c.Send(drainit, unix.SIGCONT)
+	harness.Kill(c.T, drainit, unix.SIGCONT)
 	c.WaitOut(`got SIGCONT`)
 	c.WaitOut(`drainit: running again`)
-	c.Send(drainit, unix.SIGTERM)
+	harness.Kill(c.T, drainit, unix.SIGTERM)
 	c.WantPrompt(7)
 	c.WantShown(`got SIG(TERM|TSTP)`, 2)
 	c.WantShown(`Stopped`, 0)
@@ -118,9 +118,9 @@ func TestTTYCtrlZQuietsWhatHandlesIt(t *testing.T) {
 func inShells(t *testing.T, test func(t *testing.T, c *harness.Console, under string)) {
 	t.Helper()
 	t.Parallel()
-	for name, start := range map[string]func(t *testing.T) *harness.Console{"bash": harness.AtShell, "dash": harness.AtDash} {
+	for name, shell := range map[string][]string{"bash": nil, "dash": {"dash", "-i"}} {
 		t.Run(name, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) { test(t, start(t), under) })
+			harness.Beside(t, func(t *testing.T, under string) { test(t, harness.AtShell(t, shell...), under) })
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestTTYCtrlZStopsAndFgAndBgContinue(t *testing.T) {
 		worker := startWorker(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
 		runs := func() {
 			t.Helper()
-			c.Send(worker, unix.SIGUSR1)
+			harness.Kill(c.T, worker, unix.SIGUSR1)
 			c.See(`got SIGUSR1`) // which a stopped one does not see
 		}
 		for range 3 {
@@ -174,7 +174,7 @@ func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
 	c.ShowStopped() // drainit follows its worker: of a job that runs the shell continues nothing
 	c.Enter("kill %1")
 	c.See(`got SIGTERM`)
-	c.ShowJobs(`\[1\][-+] +Exit 7 `)
+	c.ShowJobs(0, `\[1\][-+] +Exit 7 `)
 }
 
 // All that the worker has started stops with it, and goes on with it.
@@ -184,7 +184,7 @@ func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 		worker := startWorker(c, under+"sh -c 'worker listen -catch USR1 -end USR1 | cat; exit 4'")
 		ctrlZ(c)
 		fg(c)
-		c.Send(worker, unix.SIGUSR1)
+		harness.Kill(c.T, worker, unix.SIGUSR1)
 		c.See(`drained`)
 		c.WantPrompt(4)
 	})
@@ -199,7 +199,7 @@ func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 			c.Keys("\x1a")
 			c.See(`drainit: warning: quiet has no effect|drainit: quiet`)
 		}
-		c.Send(worker, unix.SIGUSR1)
+		harness.Kill(c.T, worker, unix.SIGUSR1)
 		c.See(`got SIGUSR1`)
 		c.Keys("\x03")
 		c.WantExit(130) // the worker does not handle INT
@@ -273,7 +273,7 @@ func TestTTYCtrlZStopsTheScriptsAroundDrainit(t *testing.T) {
 				}
 				worker := c.Ready()
 				ctrlZAndFg(c, 3)
-				c.Send(worker, unix.SIGUSR1)
+				harness.Kill(c.T, worker, unix.SIGUSR1)
 				c.See(`^after`)
 				c.WantPrompt(9)
 			})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,11 +28,13 @@ func newHungFS(t *testing.T) hungFS {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		harness.Skip(t, "needs /dev/fuse")
 	}
-	f := hungFS{harness.NewInit(t), filepath.Join(t.TempDir(), "file")}
-	harness.WriteFile(t, f.file, nil)
-	f.Cmd = exec.Command(harness.WorkerBin, "hungfs", f.file)
-	f.Cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	f.Start(nil, nil)
+	f := hungFS{file: filepath.Join(t.TempDir(), "file")}
+	harness.WriteFile(t, f.file, "")
+	f.Init = harness.Run(t, harness.Launch{Cmd: func(string) *exec.Cmd {
+		cmd := exec.Command(harness.WorkerBin, "hungfs", f.file)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		return cmd
+	}})
 	t.Cleanup(func() {
 		f.release()
 		<-f.Done
@@ -92,7 +95,7 @@ func hang(t *testing.T, kind string, noPID1 bool, grace, script string) (*harnes
 		p.WaitOut(`^opened`)
 	}
 	p.WaitTitle("drainit:run")
-	harness.WriteFile(t, hung.file+".hang", nil) // it answers nothing from now on
+	harness.WriteFile(t, hung.file+".hang", "") // it answers nothing from now on
 	if kind != "a file that is read" {
 		hung.WaitOut(`^hangs`)
 	}
@@ -208,8 +211,8 @@ func startsNoThread(t *testing.T) {
 	}
 	before := threads()
 	limited.Limit(t, before)
-	limited.Move(t, p.Pid())
-	harness.WriteFile(t, hung.file+".hang", nil)
+	harness.WriteFile(t, filepath.Join(string(limited), "cgroup.procs"), strconv.Itoa(p.Pid()))
+	harness.WriteFile(t, hung.file+".hang", "")
 	hung.WaitOut(`^hangs`)
 	for range 3 { // one after the other, while a read hangs
 		p.Signal(unix.SIGUSR1)

@@ -71,7 +71,7 @@ func TestForkingSeesADaemonThatForksUnderTheLook(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "strace", "perl")
 	hold, begin := harness.Pipe(t)
-	p := harness.Run(t, harness.Launch{NoPID1: true, Files: []*os.File{hold}, Bin: harness.PathOf(t, "strace"), Args: append([]string{
+	p := harness.Run(t, harness.Launch{NoPID1: true, Files: []*os.File{hold}, Bin: "strace", Args: append([]string{
 		"-D", "-qq", "-o", "/dev/null", "-e", "trace=getdents64", "-e", "inject=getdents64:delay_exit=200000"},
 		append([]string{harness.DrainitBin, "-v", "--forking", "--"}, harness.Script(`
 			hold 3; spawn { POSIX::setsid(); nap 0.05; $name = "daemon"; catch "HUP", "TERM"; spawn { say "ready"; nap 0.01 until %got } }; POSIX::_exit(0)`)...)...)})

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,10 +97,8 @@ type delivery struct {
 // stopTree grows a tree, and stops it.
 func stopTree(t *testing.T, seed uint64) *stopped {
 	dir := t.TempDir()
-	program, err := os.ReadFile(harness.Testdata(t, "forest", "member.pl"))
-	harness.Must(t, err)
-	harness.WriteFile(t, filepath.Join(dir, "member.pl"), program)
-	harness.WriteFile(t, filepath.Join(dir, "record"), nil)
+	harness.WriteFile(t, filepath.Join(dir, "member.pl"), harness.TextOf(t, "testdata/forest/member.pl"))
+	harness.WriteFile(t, filepath.Join(dir, "record"), "")
 	command, text := grow(t, seed, dir)
 	r := &stopped{t: t, seed: seed, text: text, events: make(map[string][]event), without: make(map[string]string), why: make(map[string]string), sent: make(map[string][]delivery)}
 	read := func() string { return harness.TextOf(t, filepath.Join(dir, "record")) }

@@ -41,7 +41,7 @@ func TestEachJobOfACrowdIsSignalledOnce(t *testing.T) {
 			jobs, ready, want = jobs+name+"[TERM=0] ", ready+" "+name, append(want, name+" got TERM")
 		}
 		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}}, "a("+jobs+"b[TERM=0,pgrp])", ready)
-		harness.Freeze(t, p.PidOf("job7"))
+		harness.Freeze(t, p.ReadyPid(`^ready job7`))
 		p.Signal(syscall.SIGTERM)
 		p.Wait()
 		p.WantGots(want...)
@@ -54,12 +54,9 @@ func untold(t *testing.T, p *harness.Init) {
 	t.Helper()
 	harness.Need(t, "nsenter", "busybox")
 	status := filepath.Join(t.TempDir(), "status")
-	harness.WriteFile(t, status, []byte("Name:\tx\nState:\tS (sleeping)\nPid:\t1\nPPid:\t0\nThreads:\t1\nSeccomp:\t0\n"))
-	out, err := exec.Command("nsenter", "-m", "-t", strconv.Itoa(p.Pid()), "sh", "-c", `
-		for p in /proc/[0-9]*; do busybox mount --bind "$0" $p/status && busybox mount --bind /dev/null $p/syscall; done`, status).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	harness.WriteFile(t, status, "Name:\tx\nState:\tS (sleeping)\nPid:\t1\nPPid:\t0\nThreads:\t1\nSeccomp:\t0\n")
+	harness.OutputOf(t, exec.Command("nsenter", "-m", "-t", strconv.Itoa(p.Pid()), "sh", "-c", `
+		for p in /proc/[0-9]*; do busybox mount --bind "$0" $p/status && busybox mount --bind /dev/null $p/syscall; done`, status))
 }
 
 // Where /proc tells no signal masks, what dies of the signal has passed nothing on, and what is below a

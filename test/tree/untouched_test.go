@@ -81,7 +81,7 @@ func eachTrial(t *testing.T, ways []string, mode string, grace func(childKind) s
 		t.Run(load, func(t *testing.T) {
 			if load == "busy" {
 				for range 4 {
-					harness.StartBeside(t, "sh", "-c", "while :; do :; done")
+					harness.Run(t, harness.Launch{NoPID1: true, Bin: "sh", Args: []string{"-c", "while :; do :; done"}})
 				}
 			}
 			for n, done := 0, 0; n < len(childKinds) || done < *trials/len(loads); n++ {
@@ -127,7 +127,7 @@ func (r *trialRun) run(way, mode string, children int, grace string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "record")
 	parent := func(children int, command []string) []string {
-		return append([]string{"python3", harness.Testdata(t, "untouched", "parent.py"), mode, way, strconv.Itoa(children), file}, command...)
+		return append([]string{"python3", harness.Repo("test/tree/testdata/untouched/parent.py"), mode, way, strconv.Itoa(children), file}, command...)
 	}
 	command := parent(children, r.kind.start(t))
 	if way == throughAManager {
@@ -224,7 +224,7 @@ func (k childKind) start(t *testing.T) []string {
 	}
 	words := strings.Fields(k.command)
 	harness.Need(t, words[0])
-	words[1] = harness.Testdata(t, "untouched", words[1])
+	words[1] = harness.Repo("test/tree/testdata/untouched", words[1])
 	return words
 }
 

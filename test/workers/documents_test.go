@@ -175,9 +175,7 @@ func (s *scene) awaitCalls(pattern string) {
 	if s.peer {
 		patience = 5 * time.Second
 	}
-	for began := time.Now(); !re.MatchString(s.wire.lines()) && s.init.Running() && time.Since(began) < patience; {
-		time.Sleep(10 * time.Millisecond)
-	}
+	harness.Within(patience, func() bool { return re.MatchString(s.wire.lines()) || !s.init.Running() })
 }
 
 // notReady asks drainit's readiness probe before TSTP and after it.

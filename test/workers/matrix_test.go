@@ -74,7 +74,7 @@ func TestMatrix(t *testing.T) {
 // be that in the docs, and under the other inits where that is asked for.
 func (a *table) run(t *testing.T, play func(t *testing.T, w way, report func(o outcome))) {
 	harness.Full(t)
-	page := harness.VerificationText(t)
+	page := harness.TextOf(t, harness.Repo("docs", "verification.md"))
 	var late lateRows
 	late.wantFew(t)
 	t.Run("ways", func(t *testing.T) {

@@ -143,9 +143,6 @@ func TestStopSignalOfAnotherImage(t *testing.T) {
 func goApp(t *testing.T, s *scene) {
 	t.Helper()
 	app := filepath.Join(s.dir, "app")
-	build := exec.Command("go", "build", "-o", app, testdata(t, "app.go"))
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	harness.OutputOf(t, exec.Command("go", "build", "-o", app, harness.Repo("test/workers/testdata/matrix/app.go")))
 	s.vars = append(s.vars, "$APP", app)
 }

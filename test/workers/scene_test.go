@@ -46,7 +46,7 @@ func newScene(t *testing.T, job time.Duration) *scene {
 	harness.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &scene{dir: dir, record: filepath.Join(dir, "record"), job: job, port: harness.ReservePort(t)}
-	harness.Must(t, os.Symlink(harness.NodePackages(), filepath.Join(dir, "node_modules")))
+	harness.Must(t, os.Symlink(harness.Repo("test/node/node_modules"), filepath.Join(dir, "node_modules")))
 	port := strconv.Itoa(s.port)
 	s.vars = []string{"$DIR", dir, "$PORT", port}
 	s.env = []string{
@@ -54,7 +54,7 @@ func newScene(t *testing.T, job time.Duration) *scene {
 		"JOB=" + strconv.FormatFloat(job.Seconds(), 'f', -1, 64),
 		"PORT=" + port,
 		"HOME=" + dir,
-		"PATH=" + harness.NodePackages(".bin") + ":" + os.Getenv("PATH"),
+		"PATH=" + harness.Repo("test/node/node_modules/.bin") + ":" + os.Getenv("PATH"),
 		// tsx has a socket in /tmp that is named by its pid, which others have too in
 		// namespaces of their own.
 		"TMPDIR=" + dir,
@@ -102,7 +102,7 @@ func (s *scene) bring(t *testing.T, text string) {
 		case strings.HasSuffix(name, ".ts"):
 			from = strings.TrimSuffix(name, ".ts") + ".js"
 		}
-		b, err := os.ReadFile(filepath.Join("testdata", "matrix", from))
+		b, err := os.ReadFile(filepath.Join("testdata/matrix", from))
 		if _, there := os.Stat(filepath.Join(s.dir, name)); err != nil || there == nil {
 			continue
 		}
@@ -173,12 +173,6 @@ func (s *scene) noteDone(t *testing.T, done func() bool) {
 func (s *scene) logged() string {
 	b, _ := os.ReadFile(s.notes) // none yet is an empty one
 	return string(b)
-}
-
-// testdata is where a file of the workers' sources is, from any folder.
-func testdata(t *testing.T, name string) string {
-	t.Helper()
-	return harness.Testdata(t, "matrix", name)
 }
 
 // input is what an init has as its standard input.

@@ -53,16 +53,16 @@ const puma = "puma -b tcp://127.0.0.1:$PORT puma.ru"
 func nginx(w way) way {
 	w.uses, w.flags, w.dumbInit, w.uncounted = "nginx", "--rewrite TERM:QUIT", "-r 15:3", true
 	w.prepare = func(t *testing.T, s *scene) {
-		dir := harness.ServerDir(t, 0)
+		dir := harness.ServerDir(t)
 		user := "user nobody nogroup;"
 		if os.Getuid() != 0 { // who is root in a namespace that knows no others
 			user = "user root root;"
 		}
 		// How long a download takes is the client's business here.
 		fill := strings.NewReplacer("\nUSER\n", "\n"+user+"\n", ":PORT", ":"+strconv.Itoa(s.port), " DIR/", " "+dir+"/", "limit_rate 4m;", "")
-		conf := fill.Replace(harness.TextOf(t, harness.Testdata(t, "nginx.conf")))
-		harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), []byte(conf))
-		harness.WriteFile(t, filepath.Join(dir, "root", "file"), nginxFile(s))
+		conf := fill.Replace(harness.TextOf(t, "testdata/nginx.conf"))
+		harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), conf)
+		harness.WriteFile(t, filepath.Join(dir, "root", "file"), string(nginxFile(s)))
 		s.vars = append(s.vars, "$NGINX", "nginx -p "+dir+" -e stderr -c "+filepath.Join(dir, "nginx.conf"))
 	}
 	w.begin = slowDownload
@@ -222,10 +222,10 @@ var newMariaDB = sync.OnceValues(func() (data string, err error) {
 // work for a machine with nothing else to do.
 func (s *scene) awaitLog(t *testing.T, ready string) {
 	t.Helper()
-	for deadline := time.Now().Add(4 * harness.Patience); !strings.Contains(s.logged(), ready); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) || !s.init.Running() {
-			t.Fatalf("no %q:\n%s\n%s", ready, s.init.Stdout.Text(), s.init.Stderr.Text())
-		}
+	is := func() bool { return strings.Contains(s.logged(), ready) }
+	harness.Within(4*harness.Patience, func() bool { return is() || !s.init.Running() })
+	if !is() {
+		t.Fatalf("no %q", ready)
 	}
 	s.note("begin")
 }
@@ -261,8 +261,8 @@ func prepareRabbitMQ(t *testing.T, s *scene) {
 	harness.NeedRoot(t)
 	out, err := exec.Command("id", "-u", "rabbitmq").Output()
 	uid, convErr := strconv.Atoi(strings.TrimSpace(string(out)))
-	harness.Must(t, errors.Join(err, convErr))
-	dir := harness.ServerDir(t, uid)
+	dir := harness.ServerDir(t)
+	harness.Must(t, errors.Join(err, convErr, os.Chown(dir, uid, uid)))
 	s.notes = filepath.Join(dir, "log")
 	s.env = append(s.env, debianPath,
 		"RABBITMQ_NODENAME=drainit@localhost",

@@ -75,7 +75,7 @@ func gives(command string) func(t *testing.T, s *scene) bool {
 // java compiles a program of testdata/matrix; its start is $JAVA.
 func java(program string) func(t *testing.T, s *scene) {
 	return func(t *testing.T, s *scene) {
-		s.vars = append(s.vars, "$JAVA", strings.Join(harness.Java(t, testdata(t, program+".java")), " "))
+		s.vars = append(s.vars, "$JAVA", strings.Join(harness.Java(t, harness.Repo("test/workers/testdata/matrix", program+".java")), " "))
 	}
 }
 
@@ -183,7 +183,7 @@ func startRedis(t *testing.T, s *scene) {
 	s.redis = "127.0.0.1:" + port
 	s.vars = append(s.vars, "$REDIS_URL", "redis://"+s.redis+"/0")
 	s.env = append(s.env, "REDIS_URL=redis://"+s.redis+"/0")
-	harness.StartBeside(t, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir)
+	harness.Run(t, harness.Launch{NoPID1: true, Bin: "redis-server", Args: []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir}})
 	harness.WaitUntil(t, "redis listens", func() bool { return dialable(s.redis) == nil })
 }
 
@@ -192,13 +192,6 @@ func (s *scene) ask(t *testing.T, command string) string {
 	t.Helper()
 	words := strings.Fields(command)
 	client := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	client.Dir = s.dir
-	client.Env = append(os.Environ(), s.env...)
-	var stderr strings.Builder
-	client.Stderr = &stderr
-	out, err := client.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", command, err, out, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	client.Dir, client.Env = s.dir, append(os.Environ(), s.env...)
+	return strings.TrimSpace(harness.OutputOf(t, client))
 }

@@ -112,7 +112,7 @@ func TestTablesInTheDocsHaveEveryWay(t *testing.T) {
 }
 
 func (a *table) wantInDocs(t *testing.T) {
-	text := harness.VerificationText(t)
+	text := harness.TextOf(t, harness.Repo("docs", "verification.md"))
 	_, rows, _ := strings.Cut(text, "\n"+a.head())
 	rows, _, _ = strings.Cut(rows, "\n\n")
 	lines := strings.Split(rows, "\n")[1:] // below the rule

@@ -71,7 +71,7 @@ var (
 
 // asCommands are the words of names that are longer in a command.
 var asCommands = strings.NewReplacer("node app", "node app.js", "tsx app", "tsx app.ts", "perl daemon", "perl daemon.pl",
-	"setpriv --reuid=nobody …", strings.Join(harness.AsNobody, " "))
+	"setpriv --reuid=nobody …", "setpriv --reuid=nobody --regid=nogroup --clear-groups")
 
 // readName has the start and the script that the way's name says:
 //
@@ -180,7 +180,7 @@ func (w way) place(t *testing.T, s *scene) (command []string) {
 		s.env = append(s.env, "STATUS=7")
 	}
 	if pythonic.MatchString(w.text(false)) {
-		s.env = append(s.env, debianPath, "PYTHONPATH="+testdata(t, ""), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
+		s.env = append(s.env, debianPath, "PYTHONPATH="+harness.Repo("test/workers/testdata/matrix", ""), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
 	}
 	if s.plain {
 		s.makeEnd(t)

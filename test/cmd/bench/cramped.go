@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -22,12 +23,13 @@ const (
 
 // measureCramped stops each init under a limit of 50m, with 200 processes below it.
 func (b *bench) measureCramped() {
-	g, err := cgroup.NewCPU(fmt.Sprint("drainit-bench-", os.Getpid()))
+	dir, err := cgroup.Make(fmt.Sprint("drainit-bench-", os.Getpid()), "cpu")
 	if err != nil {
 		fmt.Println("left out is what takes a CPU limit:", err)
 		return
 	}
-	defer remove(g)
+	g := cgroup.CPU(dir)
+	defer harness.Within(10*time.Second, func() bool { return !errors.Is(os.Remove(dir), unix.EBUSY) })
 	share := b.figures()
 	ways := b.withInit(1, func(i int, argv []string) (way time.Duration) {
 		way, share[i] = stopCramped(g, argv, b.drain)
@@ -64,7 +66,7 @@ func (b *bench) measureVerbs(g cgroup.CPU) {
 func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Duration) {
 	s, end := startCramped(g, verbMilli, slices.Concat(argv, []string{"/bin/sh", "-c", "trap : TSTP; echo >&3; sleep 60; :"}))
 	defer end()
-	ask := spawnStaged("stamp,stderr,cgroup="+g.Dir, []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, false)
+	ask := spawnStaged("stamp,stderr,cgroup="+string(g), []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, false)
 	defer unix.Close(ask.pipe)
 	begin, err := ask.stamp()
 	must(err)
@@ -90,7 +92,7 @@ func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way time.Durati
 // both from then on. end takes the limit off first: to die takes time, too.
 func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func()) {
 	must(g.Lift())
-	s = spawnStaged("run,ready,cgroup="+g.Dir, argv, true)
+	s = spawnStaged("run,ready,cgroup="+string(g), argv, true)
 	end = func() {
 		_ = g.Lift()
 		s.end()
@@ -98,11 +100,4 @@ func startCramped(g cgroup.CPU, milli int, argv []string) (s *spawned, end func(
 	time.Sleep(time.Second) // the start has an end
 	must(g.Limit(milli))
 	return s, end
-}
-
-// remove removes a cgroup when its last process has gone.
-func remove(g cgroup.CPU) {
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && g.Busy(); {
-		time.Sleep(10 * time.Millisecond)
-	}
 }

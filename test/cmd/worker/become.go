@@ -84,12 +84,3 @@ func noIPv6(args []string) {
 func noCall(args []string) {
 	becomeFailing(uint32(number(args[0])), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA}, unix.EPERM, args[1:]) // whatever the argument
 }
-
-// ctty makes standard input the controlling terminal of the session that this
-// process leads, and becomes args.
-//
-//	worker ctty COMMAND [ARG...]
-func ctty(args []string) {
-	must("take the terminal", unix.IoctlSetInt(0, unix.TIOCSCTTY, 0))
-	become(args)
-}

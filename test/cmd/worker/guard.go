@@ -40,7 +40,7 @@ func guard(args []string) {
 // or systemd's, the id of one of Docker's containers, or the pid of the test binary in it.
 func endCgroups(marker, dir string) (left int) {
 	pid := strings.Trim(marker[strings.IndexByte(marker, '=')+1:], ".")
-	names := []string{"drainit-cpu-" + pid + "-*", "drainit-test-" + pid + "-*", "draintest-" + pid + "-*"}
+	names := []string{"drainit-test-" + pid + "-*", "draintest-" + pid + "-*"}
 	for _, pattern := range []string{"tmp/podman-*", "tmp/systemd-*", "tmp/drainit-docker-*/data/containers/*"} {
 		found, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails for a bad pattern only
 		for _, path := range found {

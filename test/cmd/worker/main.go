@@ -15,7 +15,7 @@ import (
 // its first thread: what a thread sets for itself, another that execs does not have.
 // The state and the mask of a process are those of its first thread, too.
 func init() {
-	if len(os.Args) > 1 && slices.Contains([]string{"stage", "ctty", "hang", "headless"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"stage", "hang", "headless"}, os.Args[1]) {
 		runtime.LockOSThread()
 	}
 }
@@ -31,7 +31,6 @@ func main() {
 		"noforks":  noForks,
 		"noipv6":   noIPv6,
 		"nocall":   noCall,
-		"ctty":     ctty,
 		"hungfs":   hungFS,
 		"hang":     hang,
 		"drains":   drains,

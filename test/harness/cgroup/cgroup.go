@@ -1,4 +1,4 @@
-// Package cgroup makes cgroups that can have a CPU limit, as an engine gives them to a
+// Package cgroup makes cgroups that can have a limit, as an engine gives them to a
 // container, for the tests and the bench.
 package cgroup
 
@@ -11,92 +11,60 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// period is the time that the kernel shares out at once (cfs_period_us's default). What has
-// used up its part of one sleeps until the next begins.
-const period = 100 * time.Millisecond
+// limits are the files of each version of cgroups of which one has the limit of a controller.
+var limits = map[string][]string{"cpu": {"cpu.max", "cpu.cfs_quota_us"}, "pids": {"pids.max"}, "": {"cgroup.procs"}}
 
-// CPU is a cgroup that can have a CPU limit.
-type CPU struct {
-	Dir string
-	v2  bool
-}
-
-// NewCPU makes one without a limit, where one can be written. The error says why there is none, of
-// each hierarchy.
-func NewCPU(name string) (CPU, error) {
+// Make makes a cgroup without a limit, in the first hierarchy that lets us, of version 2 where
+// there is one, and that has a controller, unless that is "". The error says why there is none,
+// of each hierarchy.
+func Make(name, controller string) (dir string, err error) {
 	mounts, err := os.ReadFile("/proc/mounts")
-	failed := []error{err, errors.New("needs a cgroup whose CPU limit it may write (cpu.cfs_quota_us or cpu.max)")}
-	for line := range strings.Lines(string(mounts)) {
-		f := strings.Fields(line)
-		g := CPU{filepath.Join(f[1], name), f[2] == "cgroup2"}
-		if !g.v2 && (f[2] != "cgroup" || !slices.Contains(strings.Split(f[3], ","), "cpu")) {
-			continue
+	failed := []error{err, fmt.Errorf("needs a cgroup of which it may write one of %q", limits[controller])}
+	for _, version := range []string{"cgroup2", "cgroup"} {
+		for line := range strings.Lines(string(mounts)) {
+			f := strings.Fields(line)
+			if f[2] != version || strings.Contains(f[3], "cpuset") { // which wants CPUs first
+				continue
+			}
+			// Without this the children have none in version 2. There is no such file in version 1.
+			delegated := os.WriteFile(filepath.Join(f[1], "cgroup.subtree_control"), []byte("+"+controller), 0)
+			dir := filepath.Join(f[1], name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				failed = append(failed, err)
+			} else if slices.ContainsFunc(limits[controller], func(file string) bool { return unix.Access(filepath.Join(dir, file), unix.W_OK) == nil }) {
+				return dir, nil
+			} else {
+				failed = append(failed, fmt.Errorf("%s has none: %w", dir, delegated), os.Remove(dir))
+			}
 		}
-		if err = g.make(f[1]); err == nil {
-			return g, nil
-		}
-		failed = append(failed, err)
 	}
-	return CPU{}, errors.Join(failed...)
+	return "", errors.Join(failed...)
 }
 
-// make makes the folder below a root, and checks that a limit can be written there.
-func (g CPU) make(root string) error {
-	if g.v2 { // without this its children have none
-		if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(g.Dir, 0o755); err != nil {
-		return err
-	}
-	if err := g.Lift(); err != nil {
-		return errors.Join(err, os.Remove(g.Dir))
-	}
-	return nil
-}
-
-// Busy reports whether it can't be removed yet, for a process is in it. It removes it
-// otherwise.
-func (g CPU) Busy() bool { return errors.Is(os.Remove(g.Dir), unix.EBUSY) }
+// CPU is the folder of a cgroup that can have a CPU limit.
+type CPU string
 
 // Limit limits all its processes together to so many thousandths of a CPU: Kubernetes' 50m
-// is 5 ms of each 100.
-func (g CPU) Limit(milli int) error { return g.write(period * time.Duration(milli) / 1000) }
+// is 5 ms of each 100. What has used up its part of those sleeps until the next begin.
+func (g CPU) Limit(milli int) error { return g.write(strconv.Itoa(100 * milli)) }
 
-// Lift takes the limit away.
-func (g CPU) Lift() error { return g.write(-1) }
+func (g CPU) Lift() error { return g.write("max") }
 
-// write writes a limit: so much CPU time in each period, or none if that is negative.
-func (g CPU) write(quota time.Duration) error {
-	file, text := "cpu.cfs_quota_us", "-1"
-	if quota >= 0 {
-		text = strconv.FormatInt(quota.Microseconds(), 10)
+// write writes how many microseconds of each 100 ms, the default of both versions, it may run.
+func (g CPU) write(quota string) error {
+	file := filepath.Join(string(g), "cpu.max")
+	if _, err := os.Stat(file); err != nil { // version 1
+		file, quota = filepath.Join(string(g), "cpu.cfs_quota_us"), strings.Replace(quota, "max", "-1", 1)
 	}
-	if g.v2 {
-		file = "cpu.max"
-		if quota < 0 {
-			text = "max"
-		}
-		text = fmt.Sprint(text, " ", period.Microseconds())
-	}
-	return os.WriteFile(filepath.Join(g.Dir, file), []byte(text), 0)
+	return os.WriteFile(file, []byte(quota), 0)
 }
-
-// Move moves a process into it.
-func (g CPU) Move(pid int) error { return move(g.Dir, pid) }
 
 // Join moves the calling process into the cgroup with this folder.
-func Join(dir string) error { return move(dir, 0) }
-
-func move(dir string, pid int) error {
-	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
-}
+func Join(dir string) error { return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0) }
 
 // At are the folders of a cgroup, whose name may be a pattern of path/filepath: the one of
 // version 2, or one in each hierarchy of version 1 that has it.
