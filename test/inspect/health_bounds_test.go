@@ -236,6 +236,8 @@ func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
 	harness.Usual(t)
 	probed(t, func(t *testing.T, p harness.Probed) {
 		p.IdleFiles()
+		// Its first look at what is above it has ended then, and has left a descriptor that would be counted.
+		harness.WaitUntil(t, "drainit sleeps", func() bool { return harness.IsIdle(20*time.Millisecond, p.Pid()) })
 		lift := limitFiles(t, p.Pid())
 		conn := p.Dial()
 		io.WriteString(conn, "GET /readyz HTTP/1.1\r\n\r\n")
