@@ -126,8 +126,8 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 // -p is of use where drainit is not PID 1: its parent here ends once it has read a line.
 func TestParentDeathSignal(t *testing.T) {
 	stdin, end := harness.Pipe(t)
-	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: "/bin/sh", Stdin: stdin,
-		Args: []string{"-c", `"$@" <&- & read line`, "sh", harness.DrainitBin, "-p", "USR1", harness.WorkerBin, "listen", "-catch", "USR1", "-end", "USR1"}})
+	p := harness.Run(t, harness.Launch{NoPID1: true, Stdin: stdin, Under: []string{"/bin/sh", "-c", `"$0" "$@" <&- & read line`},
+		Args: []string{"-p", "USR1", harness.WorkerBin, "listen", "-catch", "USR1", "-end", "USR1"}})
 	p.WaitOut(`^ready`)
 	end.Close()
 	p.WaitOut(`^got SIGUSR1\ndrained`)

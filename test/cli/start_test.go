@@ -83,8 +83,8 @@ func TestSoftLimitOfOpenFilesIsTheOneGiven(t *testing.T) {
 	const show = "ulimit -Sn; ulimit -Hn\n"
 	script := harness.WriteProgram(t, t.TempDir(), "script", 0o755, show)
 	for _, worker := range [][]string{{"sh", "-c", show}, {script}} {
-		args := append([]string{"-c", `ulimit -Sn 77; ulimit -Hn 500; exec "$@"`, "sh", harness.DrainitBin, "--"}, worker...)
-		harness.RunToEnd(t, harness.Launch{NoPID1: true, Bin: "/bin/sh", Args: args}).WantQuietRun(t, "77\n500\n")
+		limited := []string{"/bin/sh", "-c", `ulimit -Sn 77; ulimit -Hn 500; exec "$0" "$@"`}
+		harness.RunToEnd(t, harness.Launch{NoPID1: true, Under: limited, Args: harness.Line(nil, worker...)}).WantQuietRun(t, "77\n500\n")
 	}
 }
 

@@ -72,8 +72,8 @@ func TestAllAddressesAreThoseOfIPv4AndIPv6(t *testing.T) {
 func TestAllAddressesWithoutIPv6(t *testing.T) {
 	t.Parallel()
 	port := harness.ReservePort(t)
-	wantEndsAlone(probedOnEach(t, port, harness.Launch{NoPID1: true, Bin: harness.WorkerBin,
-		Args: append([]string{"noipv6", harness.DrainitBin, "--health-addr", fmt.Sprintf(":%d", port)}, harness.EndsByUSR1()...)}))
+	wantEndsAlone(probedOnEach(t, port, harness.Launch{NoPID1: true, Under: []string{harness.WorkerBin, "noipv6"},
+		Args: append([]string{"--health-addr", fmt.Sprintf(":%d", port)}, harness.EndsByUSR1()...)}))
 }
 
 // What images and platforms probe with.

@@ -215,8 +215,8 @@ func TestTerminationLogIsNoLinkWithoutOpenat2(t *testing.T) {
 	other := harness.EmptyFile(t)
 	file := filepath.Join(t.TempDir(), "link")
 	harness.Must(t, os.Symlink(other, file))
-	r := harness.RunToEnd(t, harness.Launch{Bin: harness.WorkerBin, Args: []string{
-		"nocall", strconv.Itoa(unix.SYS_OPENAT2), harness.DrainitBin, "--termination-log=" + file, "--", "/no/such/file"}})
+	r := harness.RunToEnd(t, harness.Launch{Under: []string{harness.WorkerBin, "nocall", strconv.Itoa(unix.SYS_OPENAT2)},
+		Args: []string{"--termination-log=" + file, "--", "/no/such/file"}})
 	if r.Status != 127 || !strings.Contains(r.Err, "a symbolic link leads to it") {
 		t.Errorf("%+v", r)
 	}

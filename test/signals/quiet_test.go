@@ -14,8 +14,7 @@ import (
 // withoutPidfdSendSignal is a drainit that may not make the call, by which Docker's seccomp profile
 // of some versions, which allows pidfd_open(2), answers EPERM, as old ones of other engines do.
 func withoutPidfdSendSignal(noPID1 bool, args []string) harness.Launch {
-	nocall := []string{"nocall", strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL), harness.DrainitBin}
-	return harness.Launch{NoPID1: noPID1, Bin: harness.WorkerBin, Args: append(nocall, args...)}
+	return harness.Launch{NoPID1: noPID1, Under: []string{harness.WorkerBin, "nocall", strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL)}, Args: args}
 }
 
 // A quiet and a stop reach a process that is not drainit's child all the same.

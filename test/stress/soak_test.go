@@ -258,8 +258,8 @@ func TestWithoutProc(t *testing.T) {
 // seccomp profile may refuse the call.
 func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
 	t.Parallel()
-	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: harness.WorkerBin, Args: append([]string{"nocall", strconv.Itoa(unix.SYS_PRCTL), harness.DrainitBin},
-		harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready $$"; forever }; await "TERM"; exit 7`)...)...)})
+	p := harness.Run(t, harness.Launch{NoPID1: true, Under: []string{harness.WorkerBin, "nocall", strconv.Itoa(unix.SYS_PRCTL)},
+		Args: harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready $$"; forever }; await "TERM"; exit 7`)...)})
 	child := p.ReadyPid(`^ready`)
 	p.Signal(syscall.SIGTERM)
 	p.WaitErr(`"msg":"stopped after .*exited with status 7"`)
@@ -270,7 +270,7 @@ func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
 }
 
 func TestFullProcessTableAtTheStartGives125(t *testing.T) {
-	p := harness.Run(t, harness.Launch{Bin: harness.WorkerBin, Args: []string{"noforks", harness.DrainitBin, "--", "true"}})
+	p := harness.Run(t, harness.Launch{Under: []string{harness.WorkerBin, "noforks"}, Args: []string{"--", "true"}})
 	p.WantExit(125)
 	p.WantLogged(`"error".*cannot run \\"true\\": the limit of processes is reached`, 1)
 	p.WantLogged(`^.+$`, 1)

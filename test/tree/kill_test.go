@@ -197,8 +197,8 @@ func TestOutOfMemoryTakesTheWorkerBeforeDrainit(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
 				worker := harness.Script(`spawn { say "child $$"; forever }; catch "TERM"; say "ready $$"; await "TERM"; exit 7`)
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: uid}, Bin: "/bin/sh",
-					Args: append([]string{"-c", `echo 500 >/proc/self/oom_score_adj && exec "$0" "$@"`, harness.DrainitBin}, harness.Line([]string{harness.LongGrace}, worker...)...)})
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: uid}, Args: harness.Line([]string{harness.LongGrace}, worker...),
+					Under: []string{"/bin/sh", "-c", `echo 500 >/proc/self/oom_score_adj && exec "$0" "$@"`}})
 				wantScore := func(pid, want int) {
 					if got := strings.TrimSpace(harness.TextOf(t, fmt.Sprintf("/proc/%d/oom_score_adj", pid))); got != fmt.Sprint(want) {
 						t.Errorf("%d has oom_score_adj %s, want %d", pid, got, want)
