@@ -26,7 +26,9 @@ func TestWhatAnExecHasLeftIsNamed(t *testing.T) {
 	p.Ask("status", "--plan").Want(0, `sleep +[^\n]*; `+stranger, "")
 	p.Signal(unix.SIGTERM)
 	p.WaitTitle("drainit:drain")
-	p.Ask("status").Want(0, `sleep +[\d.]+s: `+stranger, "")
+	var status harness.Answer // what is decided is published after the title
+	harness.WaitUntil(t, "it is decided", func() bool { status = p.Ask("status"); return harness.Matches(stranger, status.Out) })
+	status.Want(0, `sleep +[\d.]+s: `+stranger, "")
 	p.WantExit(137)
 	p.WantLogged(`killing [^"]*sleep\[\d+\] \(sleeping, [^)]*\), `+stranger, 1)
 	p.WantLogged(`own\[\d+\] \(sleeping, [^)]*\), not`, 0)
