@@ -126,6 +126,26 @@ func TestWhatThePlatformHasMissed(t *testing.T) {
 	}
 }
 
+// An untouched orphan waits a moment for the process above it that runs, or may have run until it died: a snapshot is
+// no moment. A busy one is that one's business.
+func TestAnUntouchedOrphanIsHeld(t *testing.T) {
+	for name, tt := range map[string]struct {
+		tree string
+		details
+		line string
+	}{
+		"busy":                           {"app10 app12", details{}, "[app[12]] left to app[10]"},
+		"untouched":                      {"app10 app12", details{Untouched: untouched(12)}, "[app[12]] the signalled process above it is still running"},
+		"untouched, above it a dead one": {"app12", details{Untouched: untouched(12)}, "[app[12]] the signalled process above it is still running"},
+	} {
+		l := stopping(t, living("app10(dash11(app12))")...)
+		asleep := details{Asleep: map[int]bool{10: true}}
+		wantSent(t, name+", before", later(l, 1, living("app10(dash11(app12))"), asleep))
+		wantSent(t, name, later(l, 2, living(tt.tree), tt.details))
+		wantWaiting(t, l, tt.line)
+	}
+}
+
 // A mksh handles TERM without a trap: it does not drain, and what would only die does not wait for it.
 func TestAShellWithoutATrapDoesNotDrain(t *testing.T) {
 	for kind, want := range map[string][]int{"mksh": {11, 12}, "app": {11}} {
