@@ -18,18 +18,15 @@ import (
 	"drainit/reaper"
 )
 
-// procState is what a made-up /proc shows.
-type procState string
-
-// The states of /proc.
+// What a made-up /proc shows.
 const (
-	procThere     procState = "there"
-	procHidden    procState = "hidden"      // hidepid: no process of the worker's is in it
-	procGone      procState = "gone"        // not mounted
-	procExhausted procState = "descriptors" // none is left to read it with
+	procThere     = "there"
+	procHidden    = "hidden"      // hidepid: no process of the worker's is in it
+	procGone      = "gone"        // not mounted
+	procExhausted = "descriptors" // none is left to read it with
 )
 
-var procStates = []procState{procThere, procHidden, procGone, procExhausted}
+var procStates = []string{procThere, procHidden, procGone, procExhausted}
 
 // world is a made-up machine, and the System of the loop under test: what lives below drainit, and what each
 // process does about a signal. The methods of a System are here; the processes are in world_test.go.
@@ -41,7 +38,7 @@ type world struct {
 	worker   *process          // what Start starts
 	startErr error             // what it says beside
 	how      spawn.Config      // what it was asked for
-	proc     procState         // what /proc shows
+	proc     string            // what /proc shows
 	asks     bool              // drainit stop --force lives
 	isInit   bool              // drainit is PID 1
 	slow     time.Duration     // what a snapshot of all processes takes

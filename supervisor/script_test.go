@@ -91,7 +91,7 @@ func (b *bubble) do(word, rest string) {
 		onATerminal(b)
 		b.s.job.Started(b.w.worker.PID)
 	case "proc":
-		b.w.proc = procState(rest)
+		b.w.proc = rest
 	case "slow":
 		b.w.slow = duration(rest)
 	case "not":
