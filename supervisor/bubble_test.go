@@ -149,31 +149,27 @@ func (b *bubble) isDone() bool {
 	}
 }
 
+// want compares what has come of the script so far.
+func (b *bubble) want(what, got, want string) {
+	b.t.Helper()
+	if got != want {
+		b.t.Errorf("%s\n%s\nwant\n%s\nsent %s", what, got, want, b.w.timeline(0, b.began))
+	}
+}
+
 // wantEnd waits for the end of the loop, and compares the exit status and how long it has
 // taken since the start: "137 30s".
 func (b *bubble) wantEnd(want string) {
 	b.t.Helper()
 	b.end()
 	out := b.s.exitCode()
-	if got := fmt.Sprint(out.Status, " ", b.took); got != want || out.Interrupted {
-		b.t.Errorf("%s, by INT %v, want %s; sent %s", got, out.Interrupted, want, b.w.timeline(0, b.began))
-	}
+	b.want("the end is", fmt.Sprint(out.Status, " ", b.took, map[bool]string{true: " by INT"}[out.Interrupted]), want)
 }
 
-// wantPhase compares the phase.
-func (b *bubble) wantPhase(want string) {
+// wantSent compares all deliveries so far.
+func (b *bubble) wantSent(want string) {
 	b.t.Helper()
-	if got := b.s.machine.Phase().String(); got != want {
-		b.t.Fatalf("%v, want %v; sent %s", got, want, b.w.timeline(0, b.began))
-	}
-}
-
-// wantTitle compares the title, which shows the phase to the outside.
-func (b *bubble) wantTitle(want string) {
-	b.t.Helper()
-	if got := b.s.public.title; got != want {
-		b.t.Errorf("the title is %q, want %q", got, want)
-	}
+	b.want("sent", b.w.timeline(0, b.began), want)
 }
 
 // wantStop compares the name of the second thread, which shows the stop to the outside.
@@ -182,16 +178,8 @@ func (b *bubble) wantStop(want string, ago time.Duration) {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", proc.SecondThread(os.Getpid())))
 	must(err)
 	stop, _ := title.ParseStop(strings.TrimSpace(string(name)))
-	if got := fmt.Sprintf("%d+%v", stop.Signal, stop.Grace); got != want || stop.Since > proc.SinceBoot()-ago {
-		b.t.Errorf("the stop is %s since %v, want %s, %v ago", got, stop.Since, want, ago)
-	}
-}
-
-// wantSent compares all deliveries so far.
-func (b *bubble) wantSent(want string) {
-	b.t.Helper()
-	if got := b.w.timeline(0, b.began); got != want {
-		b.t.Errorf("sent %q, want %q", got, want)
+	if b.want("the stop is", fmt.Sprintf("%d+%v", stop.Signal, stop.Grace), want); stop.Since > proc.SinceBoot()-ago {
+		b.t.Errorf("the stop is since %v, want %v ago", stop.Since, ago)
 	}
 }
 

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -70,46 +69,19 @@ func TestTitleOfQuiet(t *testing.T) {
 }
 
 // With a file that says when the worker is ready, running is published once it is there, and no sooner after
-// a quiet; from then on it counts no more. A stop does not wait for it.
-func TestTitleOfAWorkerThatIsNotReady(t *testing.T) {
+// a quiet; from then on it counts no more. A stop does not wait for it. A worker that is not ready after 30 s gets
+// a line, once, with what is awaited, and one when it is.
+func TestReady(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "up")
-	inBubble(t, "--ready-file "+file, "node[TSTP,CONT,TERM=0/1s]", func(b *bubble) {
-		b.play("is running; title drainit:startup; TSTP; 1h; title drainit:quiet; CONT; 50ms; title drainit:startup")
-		must(os.WriteFile(file, nil, 0o600))
-		b.play("1s; title drainit:run")
-		must(os.Remove(file))
-		b.play("TSTP; title drainit:quiet; CONT; 50ms; is running; title drainit:run")
-	})
-	inBubble(t, "--ready-file "+file, "node[TERM=0/1s]", func(b *bubble) {
-		b.play("50ms; TERM; title drainit:drain")
-		b.wantEnd("0 1.05s")
-	})
-}
-
-// A worker that is not ready after 30 s gets a line, once, with what is awaited, and one when it is.
-func TestNotReady(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "up")
-	inBubble(t, "--ready-file "+file, "node[TERM=0]", func(b *bubble) {
-		b.play("29s")
-		b.wantLines(0, "warning: not ready after")
-		b.play("2s; is running; title drainit:startup; 1h")
-		b.wantLines(1, "warning: not ready after 30s: there is no file "+file)
-		must(os.WriteFile(file, nil, 0o600))
-		b.play("2s; title drainit:run; 1h")
-		b.wantLines(1, "ready after 1h0m")
-		must(os.Remove(file))
-	})
-	inBubble(t, "--ready-file "+file, "node[TERM=0]", func(b *bubble) {
-		b.play("20s")
-		must(os.WriteFile(file, nil, 0o600))
-		b.play("2s; title drainit:run; 1h")
-		b.wantLines(0, "ready after")
-		b.wantLines(0, "warning: not ready after")
-		must(os.Remove(file))
-	})
-	inBubble(t, "", "node[TERM=0]", func(b *bubble) { // nothing is awaited
-		b.play("1h")
-		b.wantLines(0, "warning: not ready after")
+	flag, not := "--ready-file "+file, "warning: not ready after"
+	playRows(t, []row{
+		{"its title", flag, "node[TSTP,CONT,TERM=0]", "is running; title drainit:startup; TSTP; 1h; title drainit:quiet; CONT; 50ms; title drainit:startup; " +
+			"up; 1s; title drainit:run; down; TSTP; title drainit:quiet; CONT; 50ms; is running; title drainit:run", "*", "", nil},
+		{"a stop does not wait for it", flag, "node[TERM=0/1s]", "50ms; TERM; title drainit:drain", "*", "0 1.05s", nil},
+		{"late", flag, "node[TERM=0]", "29s; says 0 " + not + "; 2s; is running; title drainit:startup; 1h; says " + not + " 30s: there is no file " + file +
+			"; up; 2s; title drainit:run; 1h; down", "*", "", []string{"ready after 1h0m"}},
+		{"in time", flag, "node[TERM=0]", "20s; up; 2s; title drainit:run; 1h; down", "*", "", []string{"0 ready after", "0 " + not}},
+		{"not awaited", "", "node[TERM=0]", "1h", "*", "", []string{"0 " + not}},
 	})
 }
 
@@ -160,7 +132,7 @@ func TestExitComesFirst(t *testing.T) {
 			})
 			time.Sleep(2 * time.Second)
 			b.settle()
-			b.wantPhase("done")
+			b.play("is done")
 			b.wantSent(tt.sent)
 		})
 	}

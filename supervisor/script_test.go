@@ -3,7 +3,9 @@ package supervisor
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +60,7 @@ func playRows(t *testing.T, rows []row) {
 //	not init        drainit is not PID 1            start a[TERM]    drainit gets another child
 //	environ a A=b   what its environment shows
 //	refuse a EPERM  no signal may be sent to a      allow a          it may again
+//	up              the file that says when the worker is ready is there, and down: it is not
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
 //	shows 15+30s 3s compares the stop that drainit publishes: signal+grace, and how long ago it began at least
@@ -109,10 +112,14 @@ func (b *bubble) do(word, rest string) {
 		b.comes(signals.ForceStop)
 	case "environ":
 		b.w.environ[strings.ReplaceAll(name, "_", " ")] = what
+	case "up":
+		must(os.WriteFile(b.s.cfg.Ready.File, nil, 0o600))
+	case "down":
+		must(os.Remove(b.s.cfg.Ready.File))
 	case "is":
-		b.wantPhase(rest)
+		b.want("the phase is", b.s.machine.Phase().String(), rest)
 	case "title":
-		b.wantTitle(rest)
+		b.want("the title is", b.s.public.title, rest)
 	case "shows":
 		b.wantStop(name, duration(cmp.Or(what, "0s")))
 	case "says":
@@ -148,11 +155,10 @@ func (b *bubble) wantLog(texts []string) {
 	b.t.Helper()
 	if len(texts) > 0 && texts[0] == "only" {
 		isLine := func(text string) bool { return !strings.HasPrefix(text, "json ") }
-		only := slices.DeleteFunc(slices.Clone(texts[1:]), func(text string) bool { return !isLine(text) })
-		if got := b.info(); !slices.Equal(got, only) {
-			b.t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(only, "\n"))
-		}
-		texts = slices.DeleteFunc(slices.Clone(texts[1:]), isLine)
+		fields := slices.DeleteFunc(slices.Clone(texts[1:]), isLine)
+		only := texts[1 : len(texts)-len(fields)]
+		b.want("the log says", strings.Join(b.info(), "\n"), strings.Join(only, "\n"))
+		texts = fields
 	}
 	for _, text := range texts {
 		word, rest, _ := strings.Cut(text, " ")
@@ -176,43 +182,35 @@ func (b *bubble) wantLog(texts []string) {
 }
 
 // configOf is a configuration: of most bubbles, with a few flags.
-func configOf(flags string) Config {
+func configOf(text string) Config {
 	cfg := Config{Command: []string{"node"}, Grace: 30 * time.Second, Rewrites: signals.Rewrites{}}
-	all := strings.Fields(flags)
-	for i := 0; i < len(all); i += 2 {
-		flag, value := all[i], all[min(i+1, len(all)-1)]
-		switch flag {
-		case "--grace":
+	flags := flag.NewFlagSet("", flag.PanicOnError)
+	flags.StringVar(&cfg.Ready.File, "ready-file", "", "")
+	flags.DurationVar(&cfg.StopDelay, "stop-delay", 0, "")
+	flags.BoolVar(&cfg.Forking, "forking", false, "")
+	flags.BoolVar(&cfg.WarnReaped, "warn-reaped", false, "")
+	for name, set := range map[string]func(value string){
+		"grace": func(value string) {
 			if cfg.Grace = machine.Forever; value != "infinity" {
 				cfg.Grace = duration(value)
 			}
-		case "--ready-file":
-			cfg.Ready.File = value
-		case "--stop-delay":
-			cfg.StopDelay = duration(value)
-		case "--stop-signal":
-			cfg.StopSignals = append(cfg.StopSignals, sigNamed(value))
-		case "--second-stop":
-			cfg.SecondStopIgnored = value == "ignore"
-		case "--rewrite":
+		},
+		"stop-signal": func(value string) { cfg.StopSignals = append(cfg.StopSignals, sigNamed(value)) },
+		"second-stop": func(value string) { cfg.SecondStopIgnored = value == "ignore" },
+		"remap-exit":  func(value string) { cfg.RemapExit = append(cfg.RemapExit, number(value)) },
+		"rewrite": func(value string) {
 			from, to, err := signals.ParseRewrite(value)
 			must(err)
 			cfg.Rewrites[from] = to
-		case "--forward":
+		},
+		"forward": func(value string) {
 			cfg.Mode = map[string]forward.Mode{"group": forward.ModeGroup, "worker": forward.ModeWorker, "none": forward.ModeNone}[value]
-			if value == "none" {
-				cfg.Unsent = "--forward=none"
-			}
-		case "--remap-exit":
-			cfg.RemapExit = append(cfg.RemapExit, number(value))
-		case "--forking=1":
-			cfg.Forking, i = true, i-1
-		case "--warn-reaped=1":
-			cfg.WarnReaped, i = true, i-1
-		default:
-			panic("no such flag: " + flag)
-		}
+			cfg.Unsent = map[string]string{"none": "--forward=none"}[value]
+		},
+	} {
+		flags.Func(name, "", func(value string) error { set(value); return nil })
 	}
+	must(flags.Parse(strings.Fields(text)))
 	return cfg
 }
 

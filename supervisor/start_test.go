@@ -178,7 +178,7 @@ func TestWorkerEndsAtOnce(t *testing.T) {
 		b.w.worker.exit(3)
 		b.w.putAbove("sh sh")
 		b.s.begin()
-		b.wantPhase("done")
+		b.play("is done")
 		b.s.journal.Log.Close()
 		b.wantLines(0, "warning")
 	})

@@ -29,8 +29,7 @@ type reaction func(*process)
 // newProcess makes a process that is not in a world yet. Each leads a group and a session of its own, until
 // it is put below another.
 func newProcess(name string) *process {
-	p := proc.Process{State: 'S', Comm: name, Exe: name, Args: []string{name}}
-	return &process{Process: p, on: make(map[unix.Signal]reaction)}
+	return &process{Process: proc.Process{State: 'S', Comm: name, Exe: name, Args: []string{name}}, on: make(map[unix.Signal]reaction)}
 }
 
 // firstPID is above all pids of the kernel's: should one be signalled, none is.
@@ -71,12 +70,7 @@ func (w *world) putAbove(these string) {
 }
 
 // start puts a child of drainit's into the world.
-func (w *world) start(p *process) *process {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.put(p)
-	return p
-}
+func (w *world) start(p *process) { w.locked(func() { w.put(p) }) }
 
 // stat is what /proc shows of a process.
 func (p *process) stat() proc.Process {
@@ -86,15 +80,6 @@ func (p *process) stat() proc.Process {
 		s.PPID = p.parent.PID
 	}
 	return s
-}
-
-func (p *process) children() (all []*process) {
-	for _, other := range p.w.procs {
-		if other.parent == p && other.Alive() {
-			all = append(all, other)
-		}
-	}
-	return all
 }
 
 // receive is one signal that comes to the process.
@@ -164,8 +149,10 @@ func (p *process) end(status unix.WaitStatus) {
 		return
 	}
 	p.State = 'Z'
-	for _, child := range p.children() {
-		child.parent = nil
+	for _, child := range p.w.procs {
+		if child.parent == p && child.Alive() {
+			child.parent = nil
+		}
 	}
 	p.changed(status)
 	if p.w.watched[p.PID] {
