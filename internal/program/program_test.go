@@ -11,96 +11,69 @@ import (
 	"drainit/internal/signals"
 )
 
-// shown is what a snapshot shows of a program: what runs it, the name it bears, and
-// its arguments, with blanks between them.
-func shown(exe, comm, args string) proc.Process {
-	return proc.Process{Comm: comm, Exe: exe, Args: strings.Fields(args)}
-}
-
-func TestKindOf(t *testing.T) {
-	tests := []struct {
-		name    string
-		process proc.Process
-		want    Kind
-	}{
-		{"sh -c", shown("dash", "sh", "sh -c app"), Shell},
-		{"a script, whose name is its file's", shown("bash", "start.sh", "/bin/bash ./start.sh"), Shell},
-		{"a login shell", shown("bash", "bash", "-bash"), Shell},
-		{"a shell without arguments", shown("zsh", "zsh", ""), Shell},
-		{"a shell that was set aside", shown("bash.old", "bash", "bash start.sh"), Shell},
-		{"busybox by the name of sh", shown("busybox", "sh", "sh -c app"), Shell},
-		{"busybox by a path", shown("busybox", "start.sh", "/bin/ash ./start.sh"), Shell},
-		{"busybox as a login shell", shown("busybox", "sh", "-sh"), Shell},
-		{"busybox that is given its name", shown("busybox", "busybox", "busybox sh -c app"), Shell},
-		{"Alpine's static busybox", shown("busybox.static", "busybox.static", "/bin/busybox.static sh"), Shell},
-		{"toybox", shown("toybox", "sh", "sh"), Shell},
-		{"busybox as another program", shown("busybox", "httpd", "httpd -f"), Other},
-		{"busybox as another program with a shell for an argument", shown("busybox", "nohup", "nohup sh"), Other},
-		{"busybox alone", shown("busybox", "busybox", "busybox"), Other},
-		{"busybox that shows no arguments", shown("busybox", "sh", ""), Other},
-		{"a shell that /proc hides", shown("", "sh", ""), Shell},
-		{"a login shell that /proc hides", shown("", "-bash", ""), Shell},
-		{"a script whose shell /proc hides", shown("", "start.sh", ""), Other},
-		{"a program that calls itself a shell", shown("node", "sh", "node sh"), Other},
-		{"a program with a shell for an argument", shown("timeout", "timeout", "timeout 9 sh -c app"), Other},
-		{"fish is not a shell of this kind", shown("fish", "fish", "fish"), Other},
-		{"node", shown("node", "node", "node app.js"), Other},
-		{"make", shown("make", "make", "make -s run"), Launcher},
-		{"go-task", shown("task", "task", "task run"), Launcher},
-		{"composer", shown("php8.2", "php", "/usr/bin/php /usr/bin/composer run-script app"), Launcher},
-		{"a worker in PHP", shown("php8.2", "php", "php worker.php"), Other},
-		{"npm", shown("node", "npm start", "npm start"), Launcher},
-		{"what is nothing at all", proc.Process{}, Other},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := Of(&tt.process); got != tt.want {
-				t.Errorf("%+v is a %v, want a %v", tt.process, got, tt.want)
-			}
-		})
-	}
-}
-
-func TestLauncherName(t *testing.T) {
-	tests := []struct {
-		name    string
-		process proc.Process
-		want    string
-	}{
-		{"npm's title", shown("node", "npm start", "npm start"), "npm"},
-		{"npm exec, which npx is", shown("node", "npm exec tsx ap", "npm exec tsx app.ts"), "npm"},
-		{"npm before it has its title", shown("node", "node", "node /usr/local/bin/npm start"), "npm"},
-		{"npm by its file", shown("node", "node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start"), "npm"},
-		{"npx by its file", shown("node", "MainThread", "/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app"), "npx"},
-		{"yarn 1", shown("node", "node", "node /opt/yarn/bin/yarn.js start"), "yarn"},
-		{"yarn 4", shown("node", "node", "node /app/.yarn/releases/yarn-4.5.0.cjs start"), "yarn"},
-		{"yarn 2", shown("node", "node", "node /app/.yarn/releases/yarn-berry.cjs start"), "yarn"},
-		{"yarn by Debian's name", shown("node", "node", "node /usr/bin/yarnpkg start"), "yarnpkg"},
-		{"pnpm", shown("node", "node", "node /usr/bin/pnpm.cjs start"), "pnpm"},
-		{"pnpx", shown("node", "node", "node /usr/bin/pnpx app"), "pnpx"},
-		{"behind flags of node", shown("node", "node", "node --no-warnings --max-old-space-size=64 /usr/bin/npm start"), "npm"},
-		{"by Debian's old name of node", shown("nodejs", "node", "nodejs /usr/bin/npm start"), "npm"},
-		{"by bun", shown("bun", "node", "bun /usr/bin/npm start"), "npm"},
-		{"that /proc hides", shown("", "npm start", ""), "npm"},
-		{"go run", shown("go", "go", "go run ."), "go run"},
-		{"another verb of go", shown("go", "go", "go test run"), ""},
-		{"go alone", shown("go", "go", "go"), ""},
-		{"an application", shown("node", "node", "node app.js npm"), ""},
-		{"an application with a launcher's name in its own", shown("node", "node", "node npm-proxy.js"), ""},
-		{"an application in a launcher's folder", shown("node", "node", "node /srv/npm/server.js"), ""},
-		{"an application with a title of its own", shown("node", "npmirror web", "npmirror web"), ""},
-		{"node alone", shown("node", "node", "node"), ""},
-		{"node with flags alone", shown("node", "node", "node --version"), ""},
-		{"another program with a launcher for an argument", shown("timeout", "timeout", "timeout 9 npm start"), ""},
-		{"a shell script of a launcher's name", shown("bash", "npm", "/bin/bash /usr/local/bin/npm start"), ""},
-		{"what is nothing at all", proc.Process{}, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := LauncherName(&tt.process); got != tt.want {
-				t.Errorf("%+v is %q, want %q", tt.process, got, tt.want)
-			}
-		})
+// What runs a process, the name that it bears, and its arguments, with blanks between them, tell the kind of it,
+// and the name of a launcher.
+func TestProgram(t *testing.T) {
+	kinds := map[Kind]string{Shell: "shell", Launcher: "launches "}
+	for _, tt := range []struct{ name, exe, comm, args, want string }{
+		{"sh -c", "dash", "sh", "sh -c app", "shell"},
+		{"a script, whose name is its file's", "bash", "start.sh", "/bin/bash ./start.sh", "shell"},
+		{"a login shell", "bash", "bash", "-bash", "shell"},
+		{"a shell without arguments", "zsh", "zsh", "", "shell"},
+		{"a shell that was set aside", "bash.old", "bash", "bash start.sh", "shell"},
+		{"busybox by the name of sh", "busybox", "sh", "sh -c app", "shell"},
+		{"busybox by a path", "busybox", "start.sh", "/bin/ash ./start.sh", "shell"},
+		{"busybox as a login shell", "busybox", "sh", "-sh", "shell"},
+		{"busybox that is given its name", "busybox", "busybox", "busybox sh -c app", "shell"},
+		{"Alpine's static busybox", "busybox.static", "busybox.static", "/bin/busybox.static sh", "shell"},
+		{"toybox", "toybox", "sh", "sh", "shell"},
+		{"busybox as another program", "busybox", "httpd", "httpd -f", ""},
+		{"busybox as another program with a shell for an argument", "busybox", "nohup", "nohup sh", ""},
+		{"busybox alone", "busybox", "busybox", "busybox", ""},
+		{"busybox that shows no arguments", "busybox", "sh", "", ""},
+		{"a shell that /proc hides", "", "sh", "", "shell"},
+		{"a login shell that /proc hides", "", "-bash", "", "shell"},
+		{"a script whose shell /proc hides", "", "start.sh", "", ""},
+		{"a program that calls itself a shell", "node", "sh", "node sh", ""},
+		{"a program with a shell for an argument", "timeout", "timeout", "timeout 9 sh -c app", ""},
+		{"fish is not a shell of this kind", "fish", "fish", "fish", ""},
+		{"node", "node", "node", "node app.js", ""},
+		{"make", "make", "make", "make -s run", "launches make"},
+		{"go-task", "task", "task", "task run", "launches task"},
+		{"composer", "php8.2", "php", "/usr/bin/php /usr/bin/composer run-script app", "launches composer"},
+		{"a worker in PHP", "php8.2", "php", "php worker.php", ""},
+		{"npm", "node", "npm start", "npm start", "launches npm"},
+		{"what is nothing at all", "", "", "", ""},
+		{"npm exec, which npx is", "node", "npm exec tsx ap", "npm exec tsx app.ts", "launches npm"},
+		{"npm before it has its title", "node", "node", "node /usr/local/bin/npm start", "launches npm"},
+		{"npm by its file", "node", "node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start", "launches npm"},
+		{"npx by its file", "node", "MainThread", "/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app", "launches npx"},
+		{"yarn 1", "node", "node", "node /opt/yarn/bin/yarn.js start", "launches yarn"},
+		{"yarn 4", "node", "node", "node /app/.yarn/releases/yarn-4.5.0.cjs start", "launches yarn"},
+		{"yarn 2", "node", "node", "node /app/.yarn/releases/yarn-berry.cjs start", "launches yarn"},
+		{"yarn by Debian's name", "node", "node", "node /usr/bin/yarnpkg start", "launches yarnpkg"},
+		{"pnpm", "node", "node", "node /usr/bin/pnpm.cjs start", "launches pnpm"},
+		{"pnpx", "node", "node", "node /usr/bin/pnpx app", "launches pnpx"},
+		{"behind flags of node", "node", "node", "node --no-warnings --max-old-space-size=64 /usr/bin/npm start", "launches npm"},
+		{"by Debian's old name of node", "nodejs", "node", "nodejs /usr/bin/npm start", "launches npm"},
+		{"by bun", "bun", "node", "bun /usr/bin/npm start", "launches npm"},
+		{"that /proc hides", "", "npm start", "", "launches npm"},
+		{"go run", "go", "go", "go run .", "launches go run"},
+		{"another verb of go", "go", "go", "go test run", ""},
+		{"go alone", "go", "go", "go", ""},
+		{"an application", "node", "node", "node app.js npm", ""},
+		{"an application with a launcher's name in its own", "node", "node", "node npm-proxy.js", ""},
+		{"an application in a launcher's folder", "node", "node", "node /srv/npm/server.js", ""},
+		{"an application with a title of its own", "node", "npmirror web", "npmirror web", ""},
+		{"node alone", "node", "node", "node", ""},
+		{"node with flags alone", "node", "node", "node --version", ""},
+		{"another program with a launcher for an argument", "timeout", "timeout", "timeout 9 npm start", ""},
+		{"a shell script of a launcher's name", "bash", "npm", "/bin/bash /usr/local/bin/npm start", "shell"},
+	} {
+		p := proc.Process{Comm: tt.comm, Exe: tt.exe, Args: strings.Fields(tt.args)}
+		if got := kinds[Of(&p)] + LauncherName(&p); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 
