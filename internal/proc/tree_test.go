@@ -112,9 +112,10 @@ func TestWhatATreeShows(t *testing.T) {
 }
 
 // What an earlier snapshot has of a program need not be read again, unless the name of a process that
-// has run has changed.
-func TestProgramOfAnEarlierSnapshot(t *testing.T) {
+// has run has changed. Another process may have the pid by now.
+func TestWhatAnEarlierSnapshotTells(t *testing.T) {
 	top, _ := family(t, 1, `say "ready"; forever`)
+	sleeps(t, top)
 	before := take(t)
 	p := before.find(top)
 	p.Exe = "kept"
@@ -124,6 +125,11 @@ func TestProgramOfAnEarlierSnapshot(t *testing.T) {
 	p.Comm, p.Evidence = "another", nil
 	if now, _ := takeSince(t, before).Process(top); now.Exe == "kept" {
 		t.Error("its name has changed, and its program was not read")
+	}
+	recycled := take(t)
+	recycled.find(top).Start++
+	if now, _ := takeSince(t, recycled).Process(top); now.Untouched {
+		t.Error("it is called untouched by the evidence of another")
 	}
 }
 
