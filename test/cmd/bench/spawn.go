@@ -22,10 +22,7 @@ type spawned struct {
 	pipe int
 }
 
-// spawnFirst starts a command as PID 1.
-func spawnFirst(argv []string) *spawned { return spawnStaged("run", argv, true) }
-
-// spawnReady is spawnFirst of a worker that has sent its first byte.
+// spawnReady starts a command as PID 1, with a worker that has sent its first byte.
 func spawnReady(argv []string) *spawned { return spawnStaged("run,ready", argv, true) }
 
 // spawnStaged starts a command by way of a stage, see there, as PID 1 of a namespace or not.
@@ -109,13 +106,11 @@ func (s *spawned) hear() error {
 	const patience = 60_000 // milliseconds
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pipe), Events: unix.POLLIN}}, patience)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil || n == 0:
+		if n > 0 {
+			return nil
+		} else if err != unix.EINTR {
 			return fmt.Errorf("it said nothing for a minute (%w)", err)
 		}
-		return nil
 	}
 }
 

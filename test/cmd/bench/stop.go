@@ -73,7 +73,7 @@ func (b *bench) measureStops() {
 
 // timeStop is one stop of so many processes; kept is how many jobs ended well.
 func timeStop(argv []string, processes int) (took time.Duration, kept int) {
-	s := spawnFirst(argv)
+	s := spawnStaged("run", argv, true)
 	defer unix.Close(s.pipe)
 	for range processes {
 		must(s.read())

@@ -32,17 +32,15 @@ type bench struct {
 }
 
 func newBench(p plan, inits []contender) *bench {
-	b := &bench{plan: p, inits: inits, ref: own}
-	head := []string{""}
+	head, ref := []string{""}, own
 	for i, c := range inits {
 		head = append(head, c.name)
 		if c.name == reference {
-			b.ref = i
+			ref = i
 		}
 	}
-	head[b.ref+1] += " = 1"
-	b.rows = [][]string{append(head, "aim")}
-	return b
+	head[ref+1] += " = 1"
+	return &bench{plan: p, inits: inits, ref: ref, rows: [][]string{append(head, "aim")}}
 }
 
 // series are the times that were taken of each init, in order.
@@ -228,26 +226,23 @@ func (b *bench) writeTo(page, head string) error {
 	if len(benched.FindAllIndex(text, -1)) != 1 {
 		return fmt.Errorf("%s has no table of the bench, or several", page)
 	}
-	made := head
+	return os.WriteFile(page, benched.ReplaceAllLiteral(text, []byte(head+b.markdown())), 0o644)
+}
+
+func (b *bench) markdown() (made string) {
 	for r, row := range b.rows {
 		made += "| " + strings.Join(row, " | ") + " |\n"
 		if r == 0 {
 			made += strings.Repeat("|---", len(row)) + "|\n"
 		}
 	}
-	made = strings.ReplaceAll(made, "|  |", "| |")
-	return os.WriteFile(page, benched.ReplaceAllLiteral(text, []byte(made)), 0o644)
+	return strings.ReplaceAll(made, "|  |", "| |")
 }
 
 // print writes the table so that it is read as well here as in Markdown.
 func (b *bench) print(w io.Writer) {
 	aligned := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	for r, row := range b.rows {
-		fmt.Fprintf(aligned, "| %s\t|\n", strings.Join(row, "\t| "))
-		if r == 0 {
-			fmt.Fprintln(aligned, strings.Repeat("|---\t", len(row))+"|")
-		}
-	}
+	_, _ = strings.NewReplacer(" |", "\t|", "---|", "---\t|").WriteString(aligned, b.markdown())
 	aligned.Flush()
 	fmt.Fprintf(w, "\n× is the ratio to the column that is 1; in parentheses the least and the greatest in %d parts of the run.\n", parts)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,9 +38,8 @@ type run struct {
 func start(dir, init string, args ...string) (*run, error) {
 	r := &run{init: filepath.Base(init), began: time.Now(), byPID: make(map[int]*lane), first: make(chan int, 1)}
 	r.phases = lane{name: "phase", spans: []span{{class: "running", label: "running"}}}
-	words := []string{"-f", "-ttt", "--seccomp-bpf", "-e", "trace=execve", "-e", "signal=TERM,TSTP,CONT,KILL", "-o", "/proc/self/fd/3",
-		"unshare", "-pf", "--mount-proc", "--kill-child", init}
-	r.cmd = exec.Command("strace", append(words, args...)...)
+	const strace = "-f -ttt --seccomp-bpf -e trace=execve -e signal=TERM,TSTP,CONT,KILL -o /proc/self/fd/3 unshare -pf --mount-proc --kill-child"
+	r.cmd = exec.Command("strace", slices.Concat(strings.Fields(strace), []string{init}, args)...)
 	r.cmd.Dir = dir
 	trace, w, err := os.Pipe()
 	if err != nil {
@@ -85,9 +85,10 @@ func (r *run) traced(line string) {
 	clock, _ := strconv.ParseFloat(words[1], 64)
 	at, event := clock-float64(r.began.UnixMicro())/1e6, words[2]
 	of := r.laneOf(pid)
-	switch name, failed := executed(event); {
-	case name != "" && name != "unshare" && !failed:
-		r.executes(pid, name, at)
+	path, rest, _ := strings.Cut(strings.TrimPrefix(event, `execve("`), `"`)
+	switch executed := strings.HasPrefix(event, "execve") && strings.HasSuffix(rest, "= 0"); {
+	case executed && filepath.Base(path) != "unshare":
+		r.executes(pid, filepath.Base(path), at)
 	case of == nil: // the unshare, or a thread that has ended
 	case strings.HasPrefix(event, "--- SIG"):
 		of.mark(at, strings.Fields(event)[1])
@@ -108,16 +109,6 @@ func (r *run) laneOf(thread int) *lane {
 	tgid, _, _ := strings.Cut(rest, "\n")
 	pid, _ := strconv.Atoi(tgid)
 	return r.byPID[pid]
-}
-
-// executed returns the name of the program that an execve runs, "" for another event.
-func executed(event string) (name string, failed bool) {
-	path, ok := strings.CutPrefix(event, `execve("`)
-	if !ok {
-		return "", false
-	}
-	path, rest, _ := strings.Cut(path, `"`)
-	return filepath.Base(path), !strings.HasSuffix(rest, "= 0")
 }
 
 func (r *run) executes(pid int, name string, at float64) {

@@ -49,8 +49,10 @@ func endCgroups(marker, dir string) (left int) {
 	}
 	for _, name := range names {
 		for _, top := range cgroup.At(name) {
-			endCgroup(top)
-			if _, err := os.Stat(top); err == nil {
+			for _, dir := range cgroup.Tree(top) {
+				endCgroup(dir)
+			}
+			if syscall.Access(top, 0) == nil {
 				left++
 			}
 		}
@@ -58,23 +60,21 @@ func endCgroups(marker, dir string) (left int) {
 	return left
 }
 
-// endCgroup kills what is in a cgroup and those below it, and removes those that are empty.
-func endCgroup(top string) {
-	for _, dir := range cgroup.Tree(top) {
-		// What is frozen does not die. Of the two files the version of cgroups has one at most.
-		for file, thawed := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
-			if path := filepath.Join(dir, file); syscall.Access(path, 0) == nil {
-				_ = os.WriteFile(path, []byte(thawed), 0)
-			}
+// endCgroup kills what is in a cgroup, and removes it if it is empty.
+func endCgroup(dir string) {
+	// What is frozen does not die. Of the two files the version of cgroups has one at most.
+	for file, thawed := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
+		if path := filepath.Join(dir, file); syscall.Access(path, 0) == nil {
+			_ = os.WriteFile(path, []byte(thawed), 0)
 		}
-		inside, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		for _, pid := range strings.Fields(string(inside)) {
-			if n, err := strconv.Atoi(pid); err == nil && n > 0 {
-				_ = syscall.Kill(n, syscall.SIGKILL)
-			}
-		}
-		_ = syscall.Rmdir(dir)
 	}
+	inside, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	for pid := range strings.FieldsSeq(string(inside)) {
+		if n, err := strconv.Atoi(pid); err == nil && n > 0 {
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
+	_ = syscall.Rmdir(dir)
 }
 
 // unmountBelow unmounts what is mounted below a folder.

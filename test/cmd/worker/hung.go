@@ -26,10 +26,8 @@ func hungFS(args []string) {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // ENOENT: it was taken back
 		case err != nil:
 			must("read a request", err)
-		case !answers(args[0], request):
-			fmt.Println("hangs")
 		default:
-			answerFUSE(fd, request)
+			answerFUSE(fd, request, args[0]+".hang")
 		}
 	}
 }
@@ -40,24 +38,19 @@ const (
 	flush, initialize, interrupt                = 25, 26, 36
 )
 
-func answers(file string, request []byte) bool {
-	switch binary.NativeEndian.Uint32(request[4:]) {
-	case forget, interrupt:
-		return true
-	case write:
-		return false
-	}
-	_, err := os.Stat(file + ".hang")
-	return err != nil
-}
-
-func answerFUSE(fd int, request []byte) {
+// answerFUSE answers a request, unless that is a write, or a file is there.
+func answerFUSE(fd int, request []byte, silent string) {
 	const size = 4096
-	body := []any{} // the fields of the answer
-	failed := int32(0)
-	switch binary.NativeEndian.Uint32(request[4:]) {
-	case forget, interrupt:
+	var body []any // the fields of the answer
+	failed, kind := int32(0), binary.NativeEndian.Uint32(request[4:])
+	if kind == forget || kind == interrupt {
 		return
+	}
+	if _, err := os.Stat(silent); err == nil || kind == write {
+		fmt.Println("hangs")
+		return
+	}
+	switch kind {
 	case initialize: // the version, what it can, MaxWrite
 		body = []any{uint32(7), uint32(31), [3]uint32{}, uint32(size), [10]uint32{}}
 	case getattr: // node, size, blocks; mode, links; block size
@@ -71,15 +64,12 @@ func answerFUSE(fd int, request []byte) {
 	default:
 		failed = -int32(unix.ENOSYS)
 	}
-	length := 16
-	for _, field := range body {
-		length += binary.Size(field)
+	var answer []byte
+	for _, field := range append([]any{uint32(0), failed, binary.NativeEndian.Uint64(request[8:])}, body...) {
+		answer, _ = binary.Append(answer, binary.NativeEndian, field) // each has a size
 	}
-	var answer bytes.Buffer
-	for _, field := range append([]any{uint32(length), failed, binary.NativeEndian.Uint64(request[8:])}, body...) {
-		must("write an answer", binary.Write(&answer, binary.NativeEndian, field))
-	}
-	_, err := unix.Write(fd, answer.Bytes())
+	binary.NativeEndian.PutUint32(answer, uint32(len(answer)))
+	_, err := unix.Write(fd, answer)
 	must("answer", err)
 }
 
