@@ -105,18 +105,10 @@ func TestNoDescriptorsAreLeft(t *testing.T) {
 	w := NewWatcher(func() {})
 	one, _ := sleeper(t)
 	var lim syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: lim.Max}); err != nil {
-		t.Fatal(err)
-	}
-	all := w.Set([]proc.ID{one})
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
-		t.Fatal(err)
-	}
-	if all {
-		t.Error("it is watched without a descriptor")
+	err := errors.Join(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: lim.Max}))
+	watched := w.Set([]proc.ID{one})
+	if err := errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim)); err != nil || watched {
+		t.Errorf("it is watched without a descriptor: %t, %v", watched, err)
 	}
 }
 

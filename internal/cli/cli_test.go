@@ -51,11 +51,7 @@ func withLog(t *testing.T, args, environ string) (got said, message string) {
 	}
 	place := func(s string) string { return strings.ReplaceAll(s, "FILE", file) }
 	got = run(t, strings.Fields(place(args)), []string{place(environ)})
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Error(err)
-	}
-	return got, string(b)
+	return got, string(must(os.ReadFile(file)))
 }
 
 // A mistake is one printable line, which Kubernetes shows, too. Of two the first is named.
@@ -152,10 +148,7 @@ func TestVersionLine(t *testing.T) {
 // withStderr calls f while descriptor 2 is another file.
 func withStderr(t *testing.T, file *os.File, f func()) {
 	t.Helper()
-	saved, err := unix.FcntlInt(uintptr(unix.Stderr), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := must(unix.FcntlInt(uintptr(unix.Stderr), unix.F_DUPFD_CLOEXEC, 3))
 	defer unix.Close(saved)
 	if err := unix.Dup3(int(file.Fd()), unix.Stderr, 0); err != nil {
 		t.Fatal(err)
@@ -166,18 +159,15 @@ func withStderr(t *testing.T, file *os.File, f func()) {
 
 // What drainit says it says itself, to the writers that it was given.
 func TestFlagPackagePrintsNothing(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Create(filepath.Join(t.TempDir(), "stderr")))
 	defer file.Close()
 	withStderr(t, file, func() {
 		for _, args := range []string{"--help", "--grce 5 y", "-g=maybe", "status --help", "status --bad"} {
 			run(t, strings.Fields(args), []string{noTerminationLog})
 		}
 	})
-	if got, err := os.ReadFile(file.Name()); err != nil || len(got) > 0 {
-		t.Errorf("%q, %v", got, err)
+	if got := must(os.ReadFile(file.Name())); len(got) > 0 {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -134,8 +134,8 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	for _, e := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(listed, taken)))) {
-		if !slices.Contains(taken, e) || count(listed, e) != 1 {
-			t.Errorf("%q: in the help %d times, taken by drainit: %t", e, count(listed, e), slices.Contains(taken, e))
+		if n := len(slices.DeleteFunc(slices.Clone(listed), func(other string) bool { return other != e })); n != 1 || !slices.Contains(taken, e) {
+			t.Errorf("%q: in the help %d times, taken by drainit: %t", e, n, slices.Contains(taken, e))
 		}
 	}
 	if strings.Count(help, usage) != 1 {
@@ -147,22 +147,9 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func count(all []string, one string) (n int) {
-	for _, s := range all {
-		if s == one {
-			n++
-		}
-	}
-	return n
-}
-
 // The table has each flag, and the paragraph below it the variable. The README's has those that most need.
 func TestPageOfFlags(t *testing.T) {
-	page, err := os.ReadFile("../../docs/flags.md")
-	readme, err2 := os.ReadFile("../../README.md")
-	if err != nil || err2 != nil {
-		t.Fatal(err, err2)
-	}
+	page, readme := must(os.ReadFile("../../docs/flags.md")), must(os.ReadFile("../../README.md"))
 	_, variables, _ := strings.Cut(string(page), "\nEach flag with a value has an environment variable")
 	variables, _, _ = strings.Cut(variables, "\n\n")
 	for _, s := range settings {
@@ -240,26 +227,24 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	quoted := strings.NewReplacer("'", `'\''`, "FROM:", `FROM\:`)
-	page, err := template.New("").Funcs(template.FuncMap{"quoted": quoted.Replace}).ParseFiles("testdata/completion.tmpl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(template.New("").Funcs(template.FuncMap{"quoted": quoted.Replace}).ParseFiles("testdata/completion.tmpl"))
 	type verb struct {
 		Name  string
 		Flags []helpEntry
 	}
 	options, entries := helpEntries()
 	var verbs []verb
-	for _, e := range entries {
-		if e.Name == "" {
-			verbs = append(verbs, verb{Name: e.Verb})
+	without := func(all []helpEntry, left func(helpEntry) bool) []helpEntry {
+		return slices.DeleteFunc(slices.Clone(all), left)
+	}
+	for _, v := range entries {
+		if v.Name == "" {
+			flags := without(entries, func(e helpEntry) bool { return e.Name == "" || e.Verb != "" && e.Verb != v.Verb })
+			verbs = append(verbs, verb{v.Verb, flags})
 		}
 	}
-	for i, v := range verbs {
-		verbs[i].Flags = slices.DeleteFunc(slices.Clone(entries), func(e helpEntry) bool { return e.Name == "" || e.Verb != "" && e.Verb != v.Name })
-	}
-	ofPlan := slices.DeleteFunc(slices.Clone(entries), func(e helpEntry) bool { return e.Name == "" || e.Verb != verbPlan })
-	valued := slices.DeleteFunc(slices.Clone(options), func(e helpEntry) bool { return e.Arg == "" })
+	ofPlan := without(entries, func(e helpEntry) bool { return e.Name == "" || e.Verb != verbPlan })
+	valued := without(options, func(e helpEntry) bool { return e.Arg == "" })
 	for _, name := range []string{"drainit.bash", "_drainit", "drainit.fish"} {
 		var b strings.Builder
 		if err := page.ExecuteTemplate(&b, name, map[string]any{"Options": options, "Valued": valued, "Verbs": verbs, "OfPlan": ofPlan}); err != nil {

@@ -153,10 +153,7 @@ func TestEmptyValuesAndLists(t *testing.T) {
 // The log is JSON for programs and text for people.
 func TestLogFormatGoesByStderr(t *testing.T) {
 	for name, json := range map[string]bool{"/dev/ptmx": false, os.DevNull: true} {
-		file, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must(os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0))
 		defer file.Close()
 		withStderr(t, file, func() {
 			if o, err := parse([]string{"x"}, nil); err != nil || o.json != json {
@@ -226,15 +223,6 @@ func TestWorkersLimit(t *testing.T) {
 	}
 }
 
-// A grace period that was chosen was chosen with the platform's limit in mind.
-func TestThePlatformsLimitIsThatOfTheDefault(t *testing.T) {
-	for args, want := range map[string]time.Duration{"x": 30 * time.Second, "-t 35s x": 0, "-t infinity x": 0} {
-		if got, err := parse(strings.Fields(args), nil); err != nil || got.config.Limit != want {
-			t.Errorf("%s: %v, %v", args, got.config.Limit, err)
-		}
-	}
-}
-
 func TestWorkersEnvironment(t *testing.T) {
 	own := strings.Fields(`DRAINIT_TERMINATION_LOG DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
 		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_READY_FILE DRAINIT_READY_PORT DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
@@ -272,7 +260,8 @@ func TestSettingsAreSaidAsGiven(t *testing.T) {
 	}
 }
 
-// On Heroku the platform signals each process, perhaps several times, and kills after 30 s.
+// On Heroku the platform signals each process, perhaps several times, and kills after 30 s. Elsewhere, a grace period that
+// was chosen was chosen with the platform's limit in mind.
 func TestForwardNone(t *testing.T) {
 	const delay = "a stop delay of 5s has no effect, since the platform signals each process itself (%s)"
 	for _, tt := range []struct {
@@ -283,6 +272,9 @@ func TestForwardNone(t *testing.T) {
 		unsent        string
 		delayed       bool
 	}{
+		{"", "", forward.ModeAuto, 35 * time.Second, 30 * time.Second, false, "", false},
+		{"-t 35s", "", forward.ModeAuto, 35 * time.Second, 0, false, "", false},
+		{"-t infinity", "", forward.ModeAuto, machine.Forever, 0, false, "", false},
 		{"", "DYNO=web.1", forward.ModeNone, 25 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},
 		{"--stop-delay 5s", "DYNO=web.1", forward.ModeNone, 25 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", true},
 		{"-t 60s", "DYNO=web.1", forward.ModeNone, 60 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},

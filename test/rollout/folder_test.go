@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,38 +15,21 @@ import (
 func TestFolderOfAKilledRunIsRemoved(t *testing.T) {
 	in := t.TempDir()
 	killed, lock, err := makeFolder(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(killed, "image.tar"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	lock.Close() // as the kernel does
-	file, link, other := filepath.Join(in, "drainit-rollout-file"), filepath.Join(in, "drainit-rollout-link"), t.TempDir()
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(other, link); err != nil {
+	file, link := filepath.Join(in, "drainit-rollout-file"), filepath.Join(in, "drainit-rollout-link")
+	err2 := errors.Join(os.WriteFile(filepath.Join(killed, "image.tar"), nil, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink(t.TempDir(), link))
+	if err := errors.Join(err, err2, lock.Close()); err != nil { // closed, as by the kernel
 		t.Fatal(err)
 	}
 	lives, lock, err := makeFolder(in)
-	if err != nil {
+	_, third, err2 := makeFolder(in)
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	_, third, err := makeFolder(in)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer third.Close()
 	there, err := filepath.Glob(filepath.Join(in, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{file, lives, link, third.Name()}
-	slices.Sort(want)
-	if !slices.Equal(there, want) {
-		t.Errorf("there are %q, want %q", there, want)
+	if want := slices.Sorted(slices.Values([]string{file, lives, link, third.Name()})); err != nil || !slices.Equal(there, want) {
+		t.Errorf("there are %q, %v, want %q", there, err, want)
 	}
 }
 
