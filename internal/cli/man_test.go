@@ -18,6 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "write docs/drainit.1 anew")
 
+// inline is a macro within a line of the template, <Dv SIGTERM>: mdoc(7) wants each on a line of its own, with the
+// punctuation behind it.
+var inline = regexp.MustCompile(` ?<([A-Z][a-z][^<>]*)>([.,:;]?) ?`)
+
 // The man page is made from the help, and from a text for each flag and verb in the template.
 func TestManPage(t *testing.T) {
 	wantFile(t, "../../docs/drainit.1", manPage(t), "TestManPage")
@@ -205,7 +209,8 @@ func manPage(t *testing.T) string {
 	if delete(unused, "list"); len(unused) > 0 {
 		t.Errorf("testdata/drainit.1.tmpl has texts that the help does not: %v", unused)
 	}
-	return strings.TrimSpace(made) + "\n"
+	lines := inline.ReplaceAllString(made, "\n.$1 $2\n")
+	return strings.TrimSpace(regexp.MustCompile(` *\n+`).ReplaceAllString(lines, "\n")) + "\n"
 }
 
 // wordsOf are the values of the settings that take one of a few words.
