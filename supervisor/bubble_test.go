@@ -65,7 +65,6 @@ func open(t *testing.T, cfg Config, tree string) *bubble {
 	return b
 }
 
-// start starts the worker.
 func (b *bubble) start() {
 	b.t.Helper()
 	if err := b.s.startWorker(); err != nil {
@@ -74,7 +73,6 @@ func (b *bubble) start() {
 	b.s.begin()
 }
 
-// loop begins the loop.
 func (b *bubble) loop() {
 	b.loops = true
 	go func() {
@@ -120,14 +118,12 @@ func (b *bubble) handOver() {
 	}
 }
 
-// after lets time pass.
 func (b *bubble) after(d time.Duration) {
 	b.handOver()
 	time.Sleep(d)
 	b.settle()
 }
 
-// end waits for the end of the loop.
 func (b *bubble) end() {
 	b.t.Helper()
 	b.handOver()
@@ -139,7 +135,6 @@ func (b *bubble) end() {
 	}
 }
 
-// isDone reports whether the loop has ended.
 func (b *bubble) isDone() bool {
 	select {
 	case <-b.ended:
@@ -166,7 +161,6 @@ func (b *bubble) wantEnd(want string) {
 	b.want("the end is", fmt.Sprint(out.Status, " ", b.took, map[bool]string{true: " by INT"}[out.Interrupted]), want)
 }
 
-// wantSent compares all deliveries so far.
 func (b *bubble) wantSent(want string) {
 	b.t.Helper()
 	b.want("sent", b.w.timeline(0, b.began), want)

@@ -91,7 +91,6 @@ func (w *world) Start(how spawn.Config) (pid int, err error) {
 // again and again looks more often, and keeps the time of its bubble from passing.
 const looksAtMost = 20_000
 
-// looked notes a look of the loop.
 func (w *world) looked(kind *int) {
 	if *kind++; w.snapshots+w.reads+w.waits > looksAtMost {
 		panic(fmt.Sprintf("the loop does not sleep: %d snapshots, %d reads and %d waits", w.snapshots, w.reads, w.waits))
@@ -131,7 +130,6 @@ func (w *world) Tree(_ int, _ *proc.Snapshot, within time.Duration) (*proc.Snaps
 	return w.All()
 }
 
-// All is the same.
 func (w *world) All() (*proc.Snapshot, error) {
 	time.Sleep(w.slow)
 	all, err := w.see(&w.snapshots, 0)
@@ -153,7 +151,6 @@ func (w *world) Process(pid int) (proc.Process, error) {
 	return all[0], nil
 }
 
-// Read is the same.
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
 
 // Asker is one if the world has it.

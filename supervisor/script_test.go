@@ -129,7 +129,6 @@ func (b *bubble) do(word, rest string) {
 	}
 }
 
-// happens is what becomes of a process from outside drainit.
 func (b *bubble) happens(p *process, what string) {
 	word, rest, _ := strings.Cut(what, " ")
 	switch word {
@@ -181,7 +180,6 @@ func (b *bubble) wantLog(texts []string) {
 	}
 }
 
-// configOf is a configuration: of most bubbles, with a few flags.
 func configOf(text string) Config {
 	cfg := Config{Command: []string{"node"}, Grace: 30 * time.Second, Rewrites: signals.Rewrites{}}
 	flags := flag.NewFlagSet("", flag.PanicOnError)
@@ -312,7 +310,6 @@ func sigNamed(name string) unix.Signal {
 	return sig
 }
 
-// comes has a signal come to drainit.
 func (b *bubble) comes(sig unix.Signal) {
 	if slices.Contains(b.s.cfg.stops, sig) {
 		b.arrive(sig, time.Since(b.began))

@@ -31,17 +31,6 @@ func beforeStart(t *testing.T, cfg Config) *bubble {
 	return b
 }
 
-// signalSelf sends this process a stop signal, and waits until its supervisor has it.
-func signalSelf(t *testing.T, s *Supervisor, sig unix.Signal) {
-	t.Helper()
-	if err := unix.Kill(os.Getpid(), sig); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(30 * time.Second); !s.queue.StopPending() && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // it is on its way through the runtime
-	}
-}
-
 // A stop signal that comes before the worker is started ends drainit, and starts none; a Ctrl-C ends it by
 // INT itself, as a shell expects of a job, unless the status is reported as another.
 func TestStopBeforeTheStart(t *testing.T) {
@@ -73,7 +62,10 @@ func TestStopBeforeTheStart(t *testing.T) {
 			t.Fatal("stopped before a signal came")
 		}
 		b.w.asks = tt.sig == signals.ForceStop
-		signalSelf(t, s, tt.sig)
+		must(unix.Kill(os.Getpid(), tt.sig))
+		for end := time.Now().Add(30 * time.Second); !s.queue.StopPending() && time.Now().Before(end); {
+			time.Sleep(time.Millisecond) // it is on its way through the runtime
+		}
 		stopped := s.stopBeforeStart()
 		if got := s.exitCode(); !stopped || !reflect.DeepEqual(got, tt.want) || s.machine.Phase() != machine.Done || len(b.w.procs) > 0 {
 			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, s.machine.Phase(), len(b.w.procs), tt.want)

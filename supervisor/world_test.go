@@ -11,7 +11,6 @@ import (
 	"drainit/reaper"
 )
 
-// process is a process of a world.
 type process struct {
 	proc.Process
 	w       *world
@@ -69,10 +68,8 @@ func (w *world) putAbove(these string) {
 	}
 }
 
-// start puts a child of drainit's into the world.
 func (w *world) start(p *process) { w.locked(func() { w.put(p) }) }
 
-// stat is what /proc shows of a process.
 func (p *process) stat() proc.Process {
 	s := p.Process
 	s.PPID = os.Getpid()
@@ -164,7 +161,6 @@ func (p *process) end(status unix.WaitStatus) {
 	}
 }
 
-// endAll ends whatever there is.
 func (w *world) endAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,7 +31,6 @@ type said struct {
 	stdout, stderr string
 }
 
-// run runs a command line that starts nothing.
 func run(t *testing.T, args, environ []string) said {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -180,7 +180,6 @@ func TestPageOfFlags(t *testing.T) {
 	}
 }
 
-// manPage is the page, made anew.
 func manPage(t *testing.T) string {
 	t.Helper()
 	o := defaults()

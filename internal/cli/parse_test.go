@@ -120,7 +120,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkConfig checks what supervisor.Run relies on.
 func checkConfig(t *testing.T, c supervisor.Config) {
 	const longest = 168*time.Hour + 5*time.Second // what the worker takes, and 5 s
 	wrong := slices.ContainsFunc(c.StopSignals, func(sig unix.Signal) bool {

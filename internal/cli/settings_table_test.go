@@ -129,7 +129,6 @@ var settingTests = map[string]settingTest{
 	},
 }
 
-// must returns a value that is known to be right.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -16,7 +16,6 @@ import (
 	"drainit/internal/signals"
 )
 
-// workerPID is the worker's in these tests.
 const workerPID = 10
 
 // made is a process by its command line: what runs it is the file name of the first word.
@@ -26,7 +25,6 @@ func made(pid, ppid int, line string, handled ...unix.Signal) proc.Process {
 	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe, Exe: exe, Args: args, Handled: signals.SetOf(handled...)}
 }
 
-// worker is the worker by its command line.
 func worker(line string, handled ...unix.Signal) proc.Process {
 	return made(workerPID, 1, line, handled...)
 }

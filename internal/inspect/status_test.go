@@ -23,7 +23,6 @@ func shown(text string, now time.Duration, wall time.Time, second string) report
 	return r
 }
 
-// begun is when the stops of a test began, after boot.
 const begun = 100 * time.Second
 
 // stopping is the name of a thread in such a stop.

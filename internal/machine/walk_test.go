@@ -73,7 +73,6 @@ func off(d time.Duration) uint8 {
 	return uint8(2 * n)
 }
 
-// walk is the search of one machine.
 type walk struct {
 	t *testing.T
 	Config
@@ -174,7 +173,6 @@ func (w *walk) fatalf(p *place, format string, args ...any) {
 	w.t.Fatalf("grace %v, stop delay %v, after %s: "+format, append([]any{w.Grace, w.StopDelay, p.came}, args...)...)
 }
 
-// checkStage checks what must hold in every state.
 func (w *walk) checkStage(p *place) {
 	m := &p.m
 	at, ok := m.Deadline()
@@ -245,7 +243,6 @@ var allowed = map[Phase][]ActionKind{
 	Done:     {AnnounceStuck},
 }
 
-// checkStep checks what must hold of every transition.
 func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 	before, after := from.m.phase, to.m.phase
 	if after < before && !(before == Quiet && after == Running) {

@@ -32,7 +32,6 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// sockets are a pair of them.
 func sockets(t testing.TB) (a, b *os.File) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

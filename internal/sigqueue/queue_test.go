@@ -12,7 +12,6 @@ import (
 	"drainit/internal/signals"
 )
 
-// taken is all that the loop would take.
 func taken(q *Queue) (all []unix.Signal) {
 	for sig, ok := q.Take(0); ok; sig, ok = q.Take(0) {
 		all = append(all, sig)

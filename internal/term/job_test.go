@@ -42,7 +42,6 @@ func TestRecordExit(t *testing.T) {
 	}
 }
 
-// owner answers for the loop.
 type owner struct{ members []*proc.Process }
 
 func (o owner) MaySuspend() bool              { return true }

@@ -14,12 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answering is a worker that sends a byte at its start and on each USR1. It
-// sleeps in sigsuspend, so that no signal slips in between look and sleep.
-var answering = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
+// handling is a worker with sleepers below it, as many as its argument says. It sends a byte when all is set, and when
+// USR1 or TERM has come to its handler. It sleeps in sigsuspend, so that no signal slips in between look and sleep.
+var handling = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	open(my $pipe, ">&=", 3) or die;
-	$SIG{USR1} = sub { syswrite $pipe, "x" };
-	sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGUSR1));
+	my $both = POSIX::SigSet->new(SIGUSR1, SIGTERM);
+	sigprocmask(SIG_BLOCK, $both);
+	for (1 .. $ARGV[0]) {
+		my $pid = fork // die "fork: $!";
+		if (!$pid) { sigprocmask(SIG_UNBLOCK, $both); POSIX::pause() while 1 }
+	}
+	$SIG{USR1} = $SIG{TERM} = sub { syswrite $pipe, "x" };
 	syswrite $pipe, "x";
 	sigsuspend(POSIX::SigSet->new) while 1;`}
 
@@ -54,7 +59,7 @@ func (b *bench) withAll(do func(running []*spawned)) {
 	}()
 	for _, c := range b.inits {
 		b.turn = c.name
-		running = append(running, spawnReady(slices.Concat(c.argv, answering)))
+		running = append(running, spawnReady(slices.Concat(c.argv, handling, []string{"0"})))
 	}
 	time.Sleep(100 * time.Millisecond) // what they do after the worker's first byte is over
 	do(running)
@@ -63,7 +68,6 @@ func (b *bench) withAll(do func(running []*spawned)) {
 // settled is the time in which drainit has looked at the worker for the first and last time.
 const settled = 11 * time.Second
 
-// measureIdle looks at the inits, and not at their workers.
 func (b *bench) measureIdle(running []*spawned) {
 	time.Sleep(settled)
 	before := b.figures()
@@ -103,22 +107,6 @@ func (b *bench) measureSizes() {
 	b.values("size of the binary", "MB", sizes)
 	b.aim("≤ 3.5 MB", sizes[own], 3.5)
 }
-
-// handling is a worker with sleepers below it that sends a byte when all is set and when TERM
-// has come to its handler.
-var handling = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
-	open(my $pipe, ">&=", 3) or die;
-	my $signalled;
-	my $term = POSIX::SigSet->new(SIGTERM);
-	sigprocmask(SIG_BLOCK, $term);
-	for (1 .. $ARGV[0]) {
-		my $pid = fork // die "fork: $!";
-		if (!$pid) { sigprocmask(SIG_UNBLOCK, $term); POSIX::pause() while 1 }
-	}
-	$SIG{TERM} = sub { syswrite $pipe, "t"; $signalled = 1 };
-	syswrite $pipe, "x";
-	sigsuspend(POSIX::SigSet->new) until $signalled;
-	POSIX::pause() while 1;`}
 
 // measureWays takes the way of the first stop signal, from kill(2) to the worker's handler:
 // there is one for each start.

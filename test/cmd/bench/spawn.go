@@ -53,7 +53,6 @@ func spawnStaged(how string, argv []string, pid1 bool) *spawned {
 	return s
 }
 
-// signal sends an init a signal.
 func (s *spawned) signal(sig unix.Signal) { must(os.NewSyscallError("kill", unix.Kill(s.pid, sig))) }
 
 // timeSignal sends an init a signal, and takes the time until its worker says that it has come.
@@ -64,7 +63,6 @@ func (s *spawned) timeSignal(sig unix.Signal) time.Duration {
 	return harness.Monotonic() - begin
 }
 
-// wait waits for the end.
 func (s *spawned) wait() (status syscall.WaitStatus) {
 	for {
 		if _, err := syscall.Wait4(s.pid, &status, 0, nil); err != syscall.EINTR {

@@ -111,7 +111,6 @@ func spread(d, ref []time.Duration, q float64) (least, greatest float64) {
 	return least, greatest
 }
 
-// values adds a row of figures of which there is one each.
 func (b *bench) values(name, unit string, v []float64) {
 	row := []string{name}
 	for _, x := range v {

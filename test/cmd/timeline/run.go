@@ -175,7 +175,6 @@ func (r *run) preStop(command ...string) error {
 	return nil
 }
 
-// wait waits until all have ended.
 func (r *run) wait() {
 	r.ended.Wait()
 	_ = r.cmd.Wait()

@@ -39,7 +39,6 @@ type mark struct {
 	label string
 }
 
-// end ends the last span of the lane.
 func (l *lane) end(at float64) { l.spans[len(l.spans)-1].to = at }
 
 // mark is for a signal, which may be seen twice: when it is sent and when it is taken.

@@ -77,7 +77,6 @@ func endCgroup(dir string) {
 	_ = syscall.Rmdir(dir)
 }
 
-// unmountBelow unmounts what is mounted below a folder.
 func unmountBelow(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {

@@ -46,7 +46,6 @@ func main() {
 	verbs[os.Args[1]](os.Args[2:])
 }
 
-// must ends the worker by an error.
 func must(what string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "worker: cannot %s: %v\n", what, err)
@@ -54,7 +53,6 @@ func must(what string, err error) {
 	}
 }
 
-// become becomes a command.
 func become(command []string) {
 	must("run "+command[0], syscall.Exec(command[0], command, os.Environ()))
 }

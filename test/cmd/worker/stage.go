@@ -12,7 +12,6 @@ import (
 	"drainit/test/harness/setup"
 )
 
-// stage sets up and becomes args.
 func stage(args []string) {
 	var s setup.Setup
 	must("read STAGE", json.Unmarshal([]byte(os.Getenv("STAGE")), &s))
