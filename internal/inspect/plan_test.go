@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -53,60 +54,60 @@ func testPlan(t *testing.T) {
 	worker, trap := below("node", 10, self, term, tstp), below("bash", 10, self, term)
 	atWork := below("job", 11, 10, term)
 	atWork.Untouched = false
-	const half, infinite = "the last call after 15s, the final call after 18s, SIGKILL after 20s", "no SIGKILL, as the grace period is infinite"
+	web, jobs := below("web", 11, 10, term), below("job", 11, 10, term)
+	sh, nginx := below("sh", 10, self), below("nginx", 10, self, term, quit)
+	const half = ": the last call after 15s, the final call after 18s, SIGKILL after 20s"
+	const node, left = "10 handles handles node: now: the worker", ": left to node[10]; at once if that ends without passing it on; "
+	const late, inert = "at the latest 2s before SIGKILL", ": not while node[10] lives: it does not act upon the signal"
+	const shell, untouched = "10 dies stops sh: now: the worker", ": now: untouched since before the stop"
+	const bash = "10 handles stops bash: now: the worker"
+	const asleep = "11 handles stops   job: now, if asleep (bash[10] above waits for it); if busy, at the latest 5s before SIGKILL"
+	const unsure = "/proc does not tell all about job[11]: the plan may be another"
 	for name, tt := range map[string]struct {
 		cfg   supervisor.Config
 		below []proc.Process
-		head  string
 		want  []string // PID, stop, quiet, COMMAND: STOP
+		head  string   // "": SIGTERM, and of a grace of 20s
 		said  string
 	}{
-		"a worker, what it starts, and a daemon": {supervisor.Config{}, []proc.Process{worker, below("web", 11, 10, term), below("tool", 13, 10), below("job", 12, 11, term), below("redis", 9, self, term)},
-			"SIGTERM: " + half, []string{
-				"9 handles stops redis: waits until the worker has gone; at the latest 5s before SIGKILL",
-				"10 handles handles node: now: the worker",
-				"11 handles stops   web: left to node[10]; at once if that ends without passing it on; at the latest 2s before SIGKILL",
-				"12 handles stops     job: left to node[10]; at once if that ends without passing it on; at the latest 2s before SIGKILL",
-				"13 dies stops   tool: not while node[10] lives: it would only die of the signal"}, ""},
-		"a shell without a trap": {supervisor.Config{}, []proc.Process{below("sh", 10, self), below("job", 11, 10, term)},
-			"SIGTERM: " + half, []string{"10 dies stops sh: now: the worker", "11 handles stops   job: now: untouched since before the stop"}, ""},
-		"a trap that waits for its command": {supervisor.Config{}, []proc.Process{trap, below("job", 11, 10, term), reader},
-			"SIGTERM: " + half, []string{"10 handles stops bash: now: the worker", "11 handles stops   job: now, if asleep (bash[10] above waits for it); if busy, at the latest 5s before SIGKILL",
-				"12 dies stops   sort: waits until its writer job[11] has ended"}, ""},
-		"which is at work": {supervisor.Config{}, []proc.Process{trap, atWork},
-			"SIGTERM: " + half, []string{"10 handles stops bash: now: the worker", "11 handles stops   job: now, if asleep (bash[10] above waits for it); if busy, at the latest 5s before SIGKILL"}, ""},
-		"one that ignores it, and one that blocks it": {supervisor.Config{}, []proc.Process{worker, ignoring, blocking},
-			"SIGTERM: " + half, []string{"10 handles handles node: now: the worker", "11 ignores stops   job: not while node[10] lives: it does not act upon the signal",
-				"12 blocks stops   job: not while node[10] lives: it does not act upon the signal"}, ""},
-		"a pipe whose writer dies of the signal": {supervisor.Config{}, []proc.Process{below("sh", 10, self), below("job", 11, 10), reader}, "SIGTERM: " + half,
-			[]string{"10 dies stops sh: now: the worker", "11 dies stops   job: now: untouched since before the stop", "12 dies stops   sort: now, if asleep (untouched since before the stop); if busy, left alone: it has read a pipe of a process that has gone"}, ""},
-		"what /proc does not tell, and a namespace's first": {supervisor.Config{}, []proc.Process{worker, untold, nested}, "SIGTERM: " + half,
-			[]string{"10 handles handles node: now: the worker", "11 not known not known   job: left to node[10]; at once if that ends without passing it on; at the latest 2s before SIGKILL",
-				"12 ignores ignores   job: not while node[10] lives: it does not act upon the signal"}, "/proc does not tell all about job[11]: the plan may be another"},
-		"a signal that ends none": {supervisor.Config{Rewrites: signals.Rewrites{term: unix.SIGWINCH}}, []proc.Process{below("httpd", 10, self, unix.SIGWINCH), below("job", 11, 10)}, "SIGWINCH: " + half,
-			[]string{"10 handles stops httpd: now: the worker", "11 ignores stops   job: not while httpd[10] lives: it would only die of the signal"}, ""},
-		"a rewrite, and a shell": {supervisor.Config{Rewrites: signals.Rewrites{term: quit, tstp: unix.SIGUSR1}}, []proc.Process{below("sh", 10, self), below("nginx", 11, 10, term, quit)},
-			"SIGQUIT: " + half, []string{"10 dies dies sh: SIGTERM now: the worker", "11 handles dies   nginx: now: untouched since before the stop"}, ""},
-		"another stop signal": {supervisor.Config{StopSignals: []unix.Signal{quit}}, []proc.Process{below("nginx", 10, self, term, quit)}, "SIGQUIT: " + half,
-			[]string{"10 handles stops nginx: now: the worker"}, ""},
-		"one that no process handles": {supervisor.Config{StopSignals: []unix.Signal{quit}}, []proc.Process{worker}, "SIGTERM: " + half, []string{"10 handles handles node: now: the worker"}, ""},
-		"the platform signals each": {supervisor.Config{Mode: forward.ModeNone}, []proc.Process{worker}, "SIGTERM: " + half,
-			[]string{"10 handles handles node: the platform signals each process (--forward none); at the latest 5s before SIGKILL"}, ""},
-		"TERM is dropped": {supervisor.Config{Rewrites: signals.Rewrites{term: signals.Drop}}, []proc.Process{below("node", 10, self, unix.SIGINT)}, "SIGINT: " + half, []string{"10 handles stops node: now: the worker"}, ""},
-		"the worker alone": {supervisor.Config{Mode: forward.ModeWorker}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + half,
-			[]string{"10 handles handles node: now: the worker", "11 handles stops   web: never, as --forward worker says: killed when the worker has gone"}, ""},
-		"the group": {supervisor.Config{Mode: forward.ModeGroup}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + half,
-			[]string{"10 handles handles node: now: of the worker's process group", "11 handles stops   web: now: of the worker's process group"}, ""},
-		"a stop delay": {supervisor.Config{StopDelay: 5 * time.Second}, []proc.Process{worker}, "SIGTERM: " + half, []string{"10 handles handles node: after the stop delay of 5s: the worker"}, ""},
-		"no end": {supervisor.Config{Grace: machine.Forever}, []proc.Process{worker, below("web", 11, 10, term)}, "SIGTERM: " + infinite,
-			[]string{"10 handles handles node: now: the worker", "11 handles stops   web: left to node[10]; at once if that ends without passing it on; else never: the grace period is infinite"}, ""},
-		"no time": {supervisor.Config{Grace: -1}, []proc.Process{worker}, "SIGTERM: the last call after 0s, the final call after 0s, SIGKILL after 0s",
-			[]string{"10 handles handles node: killed at once: the grace period is 0"}, ""},
-		"a worker that has daemonized": {supervisor.Config{Forking: true}, []proc.Process{below("a", 11, self, term), outside}, "SIGTERM: " + half,
-			[]string{"11 handles stops a: now: left by a worker that has daemonized", "12 dies stops sort: now: left by a worker that has daemonized"}, ""},
-		"what may not be read": {supervisor.Config{}, []proc.Process{worker, hidden}, "SIGTERM: " + half,
-			[]string{"10 handles handles node: now: the worker", "11 handles stops   job: left to node[10]; at once if that ends without passing it on; at the latest 2s before SIGKILL"},
-			"/proc does not tell all about job[11]: the plan may be another"},
+		"a worker, what it starts, and a daemon": {below: []proc.Process{worker, web, below("tool", 13, 10), below("job", 12, 11, term), below("redis", 9, self, term)},
+			want: []string{"9 handles stops redis: waits until the worker has gone; at the latest 5s before SIGKILL", node, "11 handles stops   web" + left + late,
+				"12 handles stops     job" + left + late, "13 dies stops   tool: not while node[10] lives: it would only die of the signal"}},
+		"a shell without a trap": {below: []proc.Process{sh, jobs}, want: []string{shell, "11 handles stops   job" + untouched}},
+		"a trap that waits for its command": {below: []proc.Process{trap, jobs, reader},
+			want: []string{bash, asleep, "12 dies stops   sort: waits until its writer job[11] has ended"}},
+		"which is at work": {below: []proc.Process{trap, atWork}, want: []string{bash, asleep}},
+		"one that ignores it, and one that blocks it": {below: []proc.Process{worker, ignoring, blocking},
+			want: []string{node, "11 ignores stops   job" + inert, "12 blocks stops   job" + inert}},
+		"a pipe whose writer dies of the signal": {below: []proc.Process{sh, below("job", 11, 10), reader}, want: []string{shell, "11 dies stops   job" + untouched,
+			"12 dies stops   sort: now, if asleep (untouched since before the stop); if busy, left alone: it has read a pipe of a process that has gone"}},
+		"what /proc does not tell, and a namespace's first": {below: []proc.Process{worker, untold, nested}, said: unsure,
+			want: []string{node, "11 not known not known   job" + left + late, "12 ignores ignores   job" + inert}},
+		"a signal that ends none": {supervisor.Config{Rewrites: signals.Rewrites{term: unix.SIGWINCH}},
+			[]proc.Process{below("httpd", 10, self, unix.SIGWINCH), below("job", 11, 10)},
+			[]string{"10 handles stops httpd: now: the worker", "11 ignores stops   job: not while httpd[10] lives: it would only die of the signal"}, "SIGWINCH" + half, ""},
+		"a rewrite, and a shell": {supervisor.Config{Rewrites: signals.Rewrites{term: quit, tstp: unix.SIGUSR1}}, []proc.Process{sh, below("nginx", 11, 10, term, quit)},
+			[]string{"10 dies dies sh: SIGTERM now: the worker", "11 handles dies   nginx" + untouched}, "SIGQUIT" + half, ""},
+		"another stop signal": {supervisor.Config{StopSignals: []unix.Signal{quit}}, []proc.Process{nginx},
+			[]string{"10 handles stops nginx: now: the worker"}, "SIGQUIT" + half, ""},
+		"one that no process handles": {cfg: supervisor.Config{StopSignals: []unix.Signal{quit}}, below: []proc.Process{worker}, want: []string{node}},
+		"the platform signals each": {cfg: supervisor.Config{Mode: forward.ModeNone}, below: []proc.Process{worker},
+			want: []string{"10 handles handles node: the platform signals each process (--forward none); at the latest 5s before SIGKILL"}},
+		"TERM is dropped": {supervisor.Config{Rewrites: signals.Rewrites{term: signals.Drop}}, []proc.Process{below("node", 10, self, unix.SIGINT)},
+			[]string{"10 handles stops node: now: the worker"}, "SIGINT" + half, ""},
+		"the worker alone": {cfg: supervisor.Config{Mode: forward.ModeWorker}, below: []proc.Process{worker, web},
+			want: []string{node, "11 handles stops   web: never, as --forward worker says: killed when the worker has gone"}},
+		"the group": {cfg: supervisor.Config{Mode: forward.ModeGroup}, below: []proc.Process{worker, web},
+			want: []string{"10 handles handles node: now: of the worker's process group", "11 handles stops   web: now: of the worker's process group"}},
+		"a stop delay": {cfg: supervisor.Config{StopDelay: 5 * time.Second}, below: []proc.Process{worker},
+			want: []string{"10 handles handles node: after the stop delay of 5s: the worker"}},
+		"no end": {supervisor.Config{Grace: machine.Forever}, []proc.Process{worker, web},
+			[]string{node, "11 handles stops   web" + left + "else never: the grace period is infinite"}, "SIGTERM: no SIGKILL, as the grace period is infinite", ""},
+		"no time": {supervisor.Config{Grace: -1}, []proc.Process{worker}, []string{"10 handles handles node: killed at once: the grace period is 0"},
+			"SIGTERM: the last call after 0s, the final call after 0s, SIGKILL after 0s", ""},
+		"a worker that has daemonized": {cfg: supervisor.Config{Forking: true}, below: []proc.Process{below("a", 11, self, term), outside},
+			want: []string{"11 handles stops a: now: left by a worker that has daemonized", "12 dies stops sort: now: left by a worker that has daemonized"}},
+		"what may not be read": {below: []proc.Process{worker, hidden}, want: []string{node, "11 handles stops   job" + left + late}, said: unsure},
 	} {
 		switch tt.cfg.Grace {
 		case 0:
@@ -127,7 +128,7 @@ func testPlan(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("%d %s %s %s%s: %s", p.PID, p.OnStop, p.OnQuiet, p.indent, p.Comm, p.Stop))
 		}
 		got, want := strings.Join(rows, "\n"), strings.Join(tt.want, "\n")
-		if text := r.text(); got != want || said != tt.said || !strings.Contains(text, "below it\na stop by "+tt.head+"\n    PID SIG") {
+		if text := r.text(); got != want || said != tt.said || !strings.Contains(text, "below it\na stop by "+cmp.Or(tt.head, "SIGTERM"+half)+"\n    PID SIG") {
 			t.Errorf("%s: said %q,\ngot\n%s\nwant\n%s\nof\n%s", name, said, got, want, text)
 		}
 	}
