@@ -61,9 +61,6 @@ func play(t *testing.T, cfg Config, script string) (m *Machine, did string) {
 
 func duration(t *testing.T, text string) time.Duration {
 	t.Helper()
-	if text == "" {
-		return 0
-	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		t.Fatal(err)
@@ -170,11 +167,9 @@ func TestScripts(t *testing.T) {
 		{"the grace is over", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick", "killing: say over, kill"},
 		{"what outlives the kill by 5 s is left", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick, 15s tick", "done: say stuck"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, got := play(t, tt.cfg, tt.script); got != tt.want {
-				t.Errorf("%s: %q, want %q", tt.script, got, tt.want)
-			}
-		})
+		if _, got := play(t, tt.cfg, tt.script); got != tt.want {
+			t.Errorf("%s: %s: %q, want %q", tt.name, tt.script, got, tt.want)
+		}
 	}
 }
 
