@@ -51,10 +51,7 @@ func inBubble(t *testing.T, flags, tree string, script func(*bubble)) {
 // open makes a bubble whose worker is not started. The channels of the queue must be made in the bubble.
 func open(t *testing.T, cfg Config, tree string) *bubble {
 	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := known(os.Create(filepath.Join(t.TempDir(), "log")))
 	b := &bubble{t: t, w: newWorld(), ended: make(chan struct{}), log: log, began: time.Now()}
 	all := parseTree(tree)
 	for _, child := range all[:len(all)-1] {
@@ -169,8 +166,7 @@ func (b *bubble) wantSent(want string) {
 // wantStop compares the name of the second thread, which shows the stop to the outside.
 func (b *bubble) wantStop(want string, ago time.Duration) {
 	b.t.Helper()
-	name, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", proc.SecondThread(os.Getpid())))
-	must(err)
+	name := known(os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", proc.SecondThread(os.Getpid()))))
 	stop, _ := title.ParseStop(strings.TrimSpace(string(name)))
 	if b.want("the stop is", fmt.Sprintf("%d+%v", stop.Signal, stop.Grace), want); stop.Since > proc.SinceBoot()-ago {
 		b.t.Errorf("the stop is since %v, want %v ago", stop.Since, ago)

@@ -142,13 +142,10 @@ func (w *world) All() (*proc.Snapshot, error) {
 // Process reads one process.
 func (w *world) Process(pid int) (proc.Process, error) {
 	all, err := w.see(&w.reads, pid)
-	switch {
-	case err != nil:
-		return proc.Process{}, err
-	case len(all) == 0:
-		return proc.Process{}, unix.ENOENT
+	if err == nil && len(all) == 0 {
+		err = unix.ENOENT
 	}
-	return all[0], nil
+	return append(all, proc.Process{})[0], err
 }
 
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
@@ -292,17 +289,16 @@ func (d delivered) String() string {
 
 // sentTwice are the processes that were sent more than one stop signal.
 func (w *world) sentTwice() (names []string) {
-	sent := make(map[*process]int)
+	sent := make(map[*process]bool)
 	for _, d := range w.delivered {
-		for _, p := range d.to {
-			if signals.SetOf(unix.SIGTERM, unix.SIGINT, unix.SIGQUIT).Has(d.sig) {
-				sent[p]++
-			}
+		if !signals.SetOf(unix.SIGTERM, unix.SIGINT, unix.SIGQUIT).Has(d.sig) {
+			continue
 		}
-	}
-	for p, times := range sent {
-		if times > 1 {
-			names = append(names, p.Comm)
+		for _, p := range d.to {
+			if sent[p] {
+				names = append(names, p.Comm)
+			}
+			sent[p] = true
 		}
 	}
 	return names

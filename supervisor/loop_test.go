@@ -54,8 +54,7 @@ func TestEachPhaseAndEventInTheLoop(t *testing.T) {
 // readTable reads the outcome of each cell. A row may have several phases, events and states of /proc.
 func readTable(t *testing.T) map[cell]string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/loop.txt")
-	must(err)
+	text := known(os.ReadFile("testdata/loop.txt"))
 	table := make(map[cell]string)
 	every := [][]string{slices.Collect(maps.Keys(ways)), events, procStates}
 	for line := range strings.Lines(string(text)) {

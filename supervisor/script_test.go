@@ -85,66 +85,49 @@ func (b *bubble) play(script string) {
 func (b *bubble) do(word, rest string) {
 	b.t.Helper()
 	name, what, _ := strings.Cut(rest, " ")
-	switch word {
-	case "arrive":
-		b.arrive(sigNamed(rest), time.Since(b.began))
-	case "late":
-		b.arrive(sigNamed(name), duration(what))
-	case "tty":
-		onATerminal(b)
-		b.s.job.Started(b.w.worker.PID)
-	case "proc":
-		b.w.proc = rest
-	case "slow":
-		b.w.slow = duration(rest)
-	case "not":
-		b.w.isInit = false
-	case "start":
-		b.w.start(parseTree(rest)[0])
-	case "end": // all
-		b.w.endAll()
-	case "refuse":
-		b.w.refuse[name] = cmp.Or(map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}[what], errors.New(what))
-	case "allow":
-		delete(b.w.refuse, rest)
-	case "force":
-		b.w.asks = true
-		b.comes(signals.ForceStop)
-	case "environ":
-		b.w.environ[strings.ReplaceAll(name, "_", " ")] = what
-	case "up":
-		must(os.WriteFile(b.s.cfg.Ready.File, nil, 0o600))
-	case "down":
-		must(os.Remove(b.s.cfg.Ready.File))
-	case "is":
-		b.want("the phase is", b.s.machine.Phase().String(), rest)
-	case "title":
-		b.want("the title is", b.s.public.title, rest)
-	case "shows":
-		b.wantStop(name, duration(cmp.Or(what, "0s")))
-	case "says":
-		b.wantLog([]string{rest})
-	default:
+	errs := map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}
+	do, ok := map[string]func(){
+		"arrive":  func() { b.arrive(sigNamed(rest), time.Since(b.began)) },
+		"late":    func() { b.arrive(sigNamed(name), duration(what)) },
+		"tty":     func() { onATerminal(b); b.s.job.Started(b.w.worker.PID) },
+		"proc":    func() { b.w.proc = rest },
+		"slow":    func() { b.w.slow = duration(rest) },
+		"not":     func() { b.w.isInit = false },
+		"start":   func() { b.w.start(parseTree(rest)[0]) },
+		"end":     b.w.endAll,
+		"refuse":  func() { b.w.refuse[name] = cmp.Or(errs[what], errors.New(what)) },
+		"allow":   func() { delete(b.w.refuse, rest) },
+		"force":   func() { b.w.asks = true; b.comes(signals.ForceStop) },
+		"environ": func() { b.w.environ[strings.ReplaceAll(name, "_", " ")] = what },
+		"up":      func() { must(os.WriteFile(b.s.cfg.Ready.File, nil, 0o600)) },
+		"down":    func() { must(os.Remove(b.s.cfg.Ready.File)) },
+		"is":      func() { b.want("the phase is", b.s.machine.Phase().String(), rest) },
+		"title":   func() { b.want("the title is", b.s.public.title, rest) },
+		"shows":   func() { b.wantStop(name, duration(cmp.Or(what, "0s"))) },
+		"says":    func() { b.wantLog([]string{rest}) },
+	}[word]
+	if !ok {
 		b.t.Fatalf("no such step: %s %s", word, rest)
 	}
+	do()
 }
 
 func (b *bubble) happens(p *process, what string) {
 	word, rest, _ := strings.Cut(what, " ")
-	switch word {
-	case "exits":
-		p.exit(number(rest))
-	case "dies":
-		b.w.locked(func() { p.end(unix.WaitStatus(sigNamed(rest))) })
-	case "gets":
-		b.w.locked(func() { p.receive(sigNamed(rest)) })
-	case "forks":
-		child := parseTree(rest)[0]
-		child.parent = p
-		b.w.start(child)
-	default:
+	do, ok := map[string]func(){
+		"exits": func() { p.end(unix.WaitStatus(number(rest) << 8)) },
+		"dies":  func() { p.end(unix.WaitStatus(sigNamed(rest))) },
+		"gets":  func() { p.receive(sigNamed(rest)) },
+		"forks": func() {
+			child := parseTree(rest)[0]
+			child.parent = p
+			b.w.put(child)
+		},
+	}[word]
+	if !ok {
 		b.t.Fatalf("%s does no such thing: %s", p.Comm, what)
 	}
+	b.w.locked(do)
 }
 
 // wantLog compares the log: each text must begin one line, or so many as the number before it. After
@@ -218,14 +201,18 @@ func configOf(text string) Config {
 //	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
 //	default    show no handler            ignore     TERM            stopped, stuck (in the kernel), hangs (but for its stat), run (go run)
 //	untold     show no mask, as in gVisor
-//	session    lead a session             ours     be in drainit's
+//	session    lead a session
 func parseTree(text string) []*process { return processes(trees.Parse(text)) }
 
 func processes(tree []trees.Process) (all []*process) {
 	for _, written := range tree {
 		p := newProcess(written.Name)
 		for _, word := range written.Words {
-			p.learn(word)
+			if trait, ok := traits[word]; ok {
+				trait(p)
+			} else {
+				p.handle(word)
+			}
 		}
 		p.below = processes(written.Below)
 		all = append(all, p)
@@ -233,30 +220,16 @@ func processes(tree []trees.Process) (all []*process) {
 	return all
 }
 
-// learn has a process do something of parseTree's.
-func (p *process) learn(what string) {
-	switch what {
-	case "default":
-		p.Handled = 0
-	case "untold":
-		p.Handled = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
-	case "stopped":
-		p.State = 'T'
-	case "ignore":
-		p.Ignored = signals.SetOf(unix.SIGTERM)
-	case "stuck":
-		p.undying = true
-	case "hangs":
-		p.Exe = ""
-	case "run":
-		p.Args = append(p.Args, "run")
-	case "session":
-		p.session = "own"
-	case "ours":
-		p.session = "drainit"
-	default:
-		p.handle(what)
-	}
+// traits are what a process may be, but for the signals that it handles.
+var traits = map[string]func(*process){
+	"default": func(p *process) { p.Handled = 0 },
+	"untold":  func(p *process) { p.Handled = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) },
+	"stopped": func(p *process) { p.State = 'T' },
+	"ignore":  func(p *process) { p.Ignored = signals.SetOf(unix.SIGTERM) },
+	"stuck":   func(p *process) { p.undying = true },
+	"hangs":   func(p *process) { p.Exe = "" },
+	"run":     func(p *process) { p.Args = append(p.Args, "run") },
+	"session": func(p *process) { p.leads = true },
 }
 
 func (p *process) handle(what string) {
@@ -292,23 +265,15 @@ func must(err error) {
 	}
 }
 
-func duration(text string) time.Duration {
-	d, err := time.ParseDuration(text)
+// known returns a value that is known to be right.
+func known[T any](v T, err error) T {
 	must(err)
-	return d
+	return v
 }
 
-func number(text string) int {
-	n, err := strconv.Atoi(text)
-	must(err)
-	return n
-}
-
-func sigNamed(name string) unix.Signal {
-	sig, err := signals.Parse(name)
-	must(err)
-	return sig
-}
+func duration(text string) time.Duration { return known(time.ParseDuration(text)) }
+func number(text string) int             { return known(strconv.Atoi(text)) }
+func sigNamed(name string) unix.Signal   { return known(signals.Parse(name)) }
 
 func (b *bubble) comes(sig unix.Signal) {
 	if slices.Contains(b.s.cfg.stops, sig) {

@@ -18,7 +18,7 @@ type process struct {
 	below   []*process
 	on      map[unix.Signal]reaction
 	undying bool          // it is stuck in the kernel
-	session string        // "": its parent's; "own"; "drainit"
+	leads   bool          // a session of its own
 	pending []unix.Signal // that came while it was stopped
 }
 
@@ -43,11 +43,8 @@ func (w *world) put(p *process) {
 	if p.parent != nil {
 		p.PGID, p.SID = p.parent.PGID, p.parent.SID
 	}
-	switch p.session {
-	case "own":
+	if p.leads {
 		p.SID = p.PID
-	case "drainit": // 0 where the tests' session has its leader outside their PID namespace
-		p.SID, _ = unix.Getsid(0)
 	}
 	p.Start = w.Ticks()
 	w.procs = append(w.procs, p)
