@@ -11,13 +11,12 @@ import (
 	"drainit/forward"
 )
 
-// cost is what the loop has done so far.
+// cost is what the loop has done so far: snapshots of all processes, reads of one, and calls of Wait.
 type cost struct{ snapshots, reads, waits int }
 
-func (b *bubble) cost() cost {
-	b.w.mu.Lock()
-	defer b.w.mu.Unlock()
-	return cost{b.w.snapshots, b.w.reads, b.w.waits}
+func (b *bubble) cost() (c cost) {
+	b.w.locked(func() { c = b.w.did })
+	return c
 }
 
 // Idle costs nothing: once the worker was inspected, nothing wakes the loop for a day, and no timer is set.

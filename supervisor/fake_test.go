@@ -57,9 +57,7 @@ type world struct {
 	changes    []reaper.WaitEvent // of drainit's children, that were not waited for
 	delivered  []delivered
 	noChildren []string // that were signalled as drainit's children: their pids may be another's
-	snapshots  int      // of all processes
-	reads      int      // of one
-	waits      int      // calls of Wait
+	did        cost
 }
 
 // delivered is one signal that came to some processes.
@@ -92,8 +90,8 @@ func (w *world) Start(how spawn.Config) (pid int, err error) {
 const looksAtMost = 20_000
 
 func (w *world) looked(kind *int) {
-	if *kind++; w.snapshots+w.reads+w.waits > looksAtMost {
-		panic(fmt.Sprintf("the loop does not sleep: %d snapshots, %d reads and %d waits", w.snapshots, w.reads, w.waits))
+	if *kind++; w.did.snapshots+w.did.reads+w.did.waits > looksAtMost {
+		panic(fmt.Sprintf("the loop does not sleep: %+v", w.did))
 	}
 }
 
@@ -101,7 +99,7 @@ func (w *world) looked(kind *int) {
 func (w *world) Wait() (e reaper.WaitEvent, ok bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.looked(&w.waits)
+	w.looked(&w.did.waits)
 	switch {
 	case w.waitErr != nil:
 		return e, false, w.waitErr
@@ -132,7 +130,7 @@ func (w *world) Tree(_ int, _ *proc.Snapshot, within time.Duration) (*proc.Snaps
 
 func (w *world) All() (*proc.Snapshot, error) {
 	time.Sleep(w.slow)
-	all, err := w.see(&w.snapshots, 0)
+	all, err := w.see(&w.did.snapshots, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +139,7 @@ func (w *world) All() (*proc.Snapshot, error) {
 
 // Process reads one process.
 func (w *world) Process(pid int) (proc.Process, error) {
-	all, err := w.see(&w.reads, pid)
+	all, err := w.see(&w.did.reads, pid)
 	if err == nil && len(all) == 0 {
 		err = unix.ENOENT
 	}

@@ -115,8 +115,8 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 			if !reflect.DeepEqual(b.w.how, want) {
 				t.Errorf("%+v, want %+v", b.w.how, want)
 			}
-			if b.w.reads != tt.reads {
-				t.Errorf("%d reads of %q above drainit, want %d", b.w.reads, tt.above, tt.reads)
+			if b.w.did.reads != tt.reads {
+				t.Errorf("%d reads of %q above drainit, want %d", b.w.did.reads, tt.above, tt.reads)
 			}
 			b.loop()
 			b.close()

@@ -116,17 +116,17 @@ func TestHelpAndVersion(t *testing.T) {
 			t.Errorf("drainit %s: %+v", args, got)
 		}
 		var stderr bytes.Buffer
-		got := Run(strings.Fields(args), environ, full{}, &stderr)
+		full := writer(func([]byte) (int, error) { return 0, unix.ENOSPC })
+		got := Run(strings.Fields(args), environ, full, &stderr)
 		if want := (supervisor.Outcome{Status: 125}); !reflect.DeepEqual(got, want) || stderr.String() != "drainit: no space left on device\n" {
 			t.Errorf("drainit %s, no room: %+v, stderr %q", args, got, stderr.String())
 		}
 	}
 }
 
-// full is a writer on a device that has no room.
-type full struct{}
+type writer func(b []byte) (int, error)
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 func TestVersionLine(t *testing.T) {
 	built := func(key, value string) *debug.BuildInfo {
@@ -184,18 +184,16 @@ func TestStopSignalsAreSubscribedTo(t *testing.T) {
 	}
 }
 
-// lateWriter gets its turn late, as a goroutine of a program does on a busy machine.
-type lateWriter struct{ said strings.Builder }
-
-func (w *lateWriter) Write(b []byte) (int, error) {
-	time.Sleep(500 * time.Millisecond) // what is tested
-	return w.said.Write(b)
-}
-
-// What is said is not lost as long as standard error would take it.
+// What is said is not lost as long as standard error would take it, where a goroutine gets its turn late, as on a busy
+// machine.
 func TestWhatIsSaidLateIsNotLost(t *testing.T) {
-	w := new(lateWriter)
-	if fail(errors.New("already stopping"), "", w); w.said.String() != "drainit: already stopping\n" {
-		t.Errorf("said %q", w.said.String())
+	var said string
+	fail(errors.New("already stopping"), "", writer(func(b []byte) (int, error) {
+		time.Sleep(500 * time.Millisecond) // what is tested
+		said += string(b)
+		return len(b), nil
+	}))
+	if said != "drainit: already stopping\n" {
+		t.Errorf("said %q", said)
 	}
 }

@@ -144,14 +144,7 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 		none := [2]unix.CapUserData{}
 		return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 	}
-	both := func(first, second func() error) func() error {
-		return func() error {
-			if err := first(); err != nil {
-				return err
-			}
-			return second()
-		}
-	}
+	noStatus := over("status", "")
 	const absurd = "State:\n0 -1 \xff\nSigPnd:\t-1\n"
 	for name, tt := range map[string]struct {
 		do                        func() error
@@ -159,10 +152,10 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 		untouched                 bool
 	}{
 		"all can be read":                     {func() error { return nil }, true, true, true, true, true},
-		"no status":                           {over("status", ""), false, true, true, true, false},
+		"no status":                           {noStatus, false, true, true, true, false},
 		"an absurd status":                    {over("status", absurd), false, true, true, true, false},
 		"a status as in gVisor":               {over("status", "Name:\tbash\nState:\tS (sleeping)\nPPid:\t1\nThreads:\t1\nSeccomp:\t0\n"), false, true, true, true, false},
-		"a status that is denied, and more":   {both(over("status", ""), asNobody), false, false, false, false, false},
+		"a status that is denied, and more":   {func() error { return errors.Join(noStatus(), asNobody()) }, false, false, false, false, false},
 		"no call":                             {over("syscall", ""), true, true, false, true, true},
 		"an absurd call":                      {over("syscall", absurd), true, true, false, true, true},
 		"all that ptrace would see is denied": {asNobody, true, false, false, false, true},
