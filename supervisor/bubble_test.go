@@ -3,7 +3,6 @@ package supervisor
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -176,18 +175,13 @@ func (b *bubble) wantStop(want string, ago time.Duration) {
 // logged are the lines of the log so far. Each has an event, and words that its format fits.
 func (b *bubble) logged() (all []map[string]any) {
 	b.t.Helper()
-	text, err := os.ReadFile(b.log.Name())
-	for in := json.NewDecoder(strings.NewReader(withoutPIDs(string(text)))); err == nil; {
+	for text := range strings.Lines(withoutPIDs(string(known(os.ReadFile(b.log.Name()))))) {
 		var line map[string]any
-		if err = in.Decode(&line); err == nil {
-			all = append(all, line)
-			if words := line["msg"].(string); line["event"] == "" || strings.Contains(words, "%!") {
-				b.t.Errorf("event %q: %s", line["event"], words)
-			}
+		must(json.Unmarshal([]byte(text), &line))
+		all = append(all, line)
+		if words := line["msg"].(string); line["event"] == "" || strings.Contains(words, "%!") {
+			b.t.Errorf("event %q: %s", line["event"], words)
 		}
-	}
-	if err != io.EOF {
-		b.t.Fatal(err)
 	}
 	return all
 }

@@ -254,24 +254,22 @@ func TestDeaths(t *testing.T) {
 		{"of a child that lives", tsx, []proc.Process{job}, 0, termed, 0, lives, 0, false, false},
 		{"of no child", tsx, nil, 0, termed, 0, gone, 0, false, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var d Deaths
-				if d.Sent(proc.New(append(tt.below, tt.p)), tt.p, unix.SIGTERM, true) {
-					t.Error("it ignores the signal")
-				}
-				time.Sleep(tt.after)
-				l, ok := d.Ended(10, tt.by, tt.status, "app", tt.read)
-				if !ok {
-					l = Lacking{}
-				}
-				if l.PID != tt.pid || ok && (l.Certain != tt.certain || l.AtOnce != tt.atOnce || l.Sent.PID != 10 || l.Signal != unix.SIGTERM) {
-					t.Errorf("%t: %+v", ok, l)
-				}
-				if _, ok := d.Ended(10, tt.by, tt.status, "app", tt.read); ok {
-					t.Error("it is said twice")
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			var d Deaths
+			if d.Sent(proc.New(append(tt.below, tt.p)), tt.p, unix.SIGTERM, true) {
+				t.Errorf("%s: it ignores the signal", tt.name)
+			}
+			time.Sleep(tt.after)
+			l, ok := d.Ended(10, tt.by, tt.status, "app", tt.read)
+			if !ok {
+				l = Lacking{}
+			}
+			if l.PID != tt.pid || ok && (l.Certain != tt.certain || l.AtOnce != tt.atOnce || l.Sent.PID != 10 || l.Signal != unix.SIGTERM) {
+				t.Errorf("%s: %t: %+v", tt.name, ok, l)
+			}
+			if _, ok := d.Ended(10, tt.by, tt.status, "app", tt.read); ok {
+				t.Errorf("%s: it is said twice", tt.name)
+			}
 		})
 	}
 }

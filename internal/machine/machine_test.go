@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -44,8 +45,9 @@ func play(t *testing.T, cfg Config, script string) (m *Machine, did string) {
 	for moment := range strings.SplitSeq(script, ", ") {
 		at, word, _ := strings.Cut(moment, " ")
 		word, given, _ := strings.Cut(word, "=")
-		now := clock0.Add(duration(t, at))
+		now := clock0.Add(duration(t, cmp.Or(at, "0s")))
 		switch event, known := events[word]; {
+		case moment == "":
 		case word == "took":
 			m.SnapshotTook(now, duration(t, given))
 		case word == "watched", word == "unwatched":
@@ -95,10 +97,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		"0s start, 0s empty":          {},
 	} {
 		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "USR1", "exit", "child", "empty", "tick"} {
-			m := New(minute)
-			if into != "" {
-				m, _ = play(t, minute, into)
-			}
+			m, _ := play(t, minute, into)
 			want, named := does[word]
 			if !named {
 				want = m.Phase().String() + ": "

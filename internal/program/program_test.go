@@ -113,11 +113,8 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 		for reader, writer := range tt.writers {
 			s.AddWriter(proc.File{Inode: uint64(reader)}, writer)
 		}
-		var got []int
-		for _, p := range Foreground(s, s.Children(10)) {
-			got = append(got, p.PID)
-		}
-		if !slices.Equal(got, tt.want) {
+		got := Foreground(s, s.Children(10))
+		if !slices.EqualFunc(got, tt.want, func(p *proc.Process, pid int) bool { return p.PID == pid }) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -164,11 +161,8 @@ func TestNearest(t *testing.T) {
 		{"none beside root", 2, []int{1, 7}, nil},
 		{"no root", 99, []int{3}, nil},
 	} {
-		var got []int
-		for _, p := range Nearest(family, tt.root, func(p proc.Process) bool { return slices.Contains(tt.handles, p.PID) }) {
-			got = append(got, p.PID)
-		}
-		if !slices.Equal(got, tt.want) {
+		got := Nearest(family, tt.root, func(p proc.Process) bool { return slices.Contains(tt.handles, p.PID) })
+		if !slices.EqualFunc(got, tt.want, func(p proc.Process, pid int) bool { return p.PID == pid }) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
