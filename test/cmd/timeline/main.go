@@ -10,6 +10,7 @@ package main
 
 import (
 	"embed"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -50,36 +51,32 @@ func draw(to string) error {
 	if out, err := exec.Command("go", "build", "-o", drainit, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build drainit: %v\n%s", err, out)
 	}
-	at := filepath.Join(dir, "testdata")
-
-	stop := picture{title: "The same stop under tini and under drainit", seconds: 6}
-	for _, init := range []string{"tini", drainit} {
-		fmt.Printf("a stop under %s, some 7 s\n", filepath.Base(init))
-		r, err := start(at, init, "--", "bash", "start.sh")
+	// stopped runs an init, and a command in its namespace, if there is one, and then stops it.
+	stopped := func(title string, at time.Duration, hook []string, init ...string) (panel, error) {
+		fmt.Println("a stop under", title)
+		r, err := start(filepath.Join(dir, "testdata"), init...)
 		if err != nil {
-			return err
+			return panel{}, err
 		}
-		r.sleepUntil(3 * time.Second)
+		r.sleepUntil(at)
+		if hook != nil {
+			err = r.preStop(hook...)
+		}
 		r.signal(syscall.SIGTERM)
 		r.wait()
-		stop.panels = append(stop.panels, r.panel(filepath.Base(init)+" -- ./start.sh"))
+		return r.panel(title), err
 	}
-
-	quiet := picture{title: "Quiet, drain and stop in Kubernetes, with a preStop hook", seconds: 18}
-	fmt.Println("a stop with preStop under drainit, some 18 s")
-	r, err := start(at, drainit, "--second-stop", "ignore", "--", "node", "worker.js", "7000")
-	if err != nil {
+	tinis, err1 := stopped("tini -- ./start.sh", 3*time.Second, nil, "tini", "--", "bash", "start.sh")
+	drainits, err2 := stopped("drainit -- ./start.sh", 3*time.Second, nil, drainit, "--", "bash", "start.sh")
+	quiet, err3 := stopped("drainit --second-stop ignore -- node worker.js", 7300*time.Millisecond, []string{drainit, "quiet", "--sleep", "5s"},
+		drainit, "--second-stop", "ignore", "--", "node", "worker.js", "7000")
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	r.sleepUntil(7300 * time.Millisecond)
-	if err := r.preStop(drainit, "quiet", "--sleep", "5s"); err != nil {
-		return err
-	}
-	r.signal(syscall.SIGTERM)
-	r.wait()
-	quiet.panels = append(quiet.panels, r.panel("drainit --second-stop ignore -- node worker.js"))
-
-	for name, p := range map[string]picture{"stop.svg": stop, "quiet.svg": quiet} {
+	for name, p := range map[string]picture{
+		"stop.svg":  {"The same stop under tini and under drainit", 6, []panel{tinis, drainits}},
+		"quiet.svg": {"Quiet, drain and stop in Kubernetes, with a preStop hook", 18, []panel{quiet}},
+	} {
 		file := filepath.Join(to, name)
 		if err := os.WriteFile(file, []byte(p.svg()), 0o644); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +20,6 @@ import (
 
 // run is an init as PID 1 of a PID namespace, under a strace that sees each signal and each end below it.
 type run struct {
-	init  string
 	began time.Time
 	cmd   *exec.Cmd
 	first chan int // the pid of the init, as the strace knows it
@@ -35,11 +33,11 @@ type run struct {
 }
 
 // start starts an init in a directory, and returns when it runs.
-func start(dir, init string, args ...string) (*run, error) {
-	r := &run{init: filepath.Base(init), began: time.Now(), byPID: make(map[int]*lane), first: make(chan int, 1)}
+func start(dir string, init ...string) (*run, error) {
+	r := &run{began: time.Now(), byPID: make(map[int]*lane), first: make(chan int, 1)}
 	r.phases = lane{name: "phase", spans: []span{{class: "running", label: "running"}}}
 	const strace = "-f -ttt --seccomp-bpf -e trace=execve -e signal=TERM,TSTP,CONT,KILL -o /proc/self/fd/3 unshare -pf --mount-proc --kill-child"
-	r.cmd = exec.Command("strace", slices.Concat(strings.Fields(strace), []string{init}, args)...)
+	r.cmd = exec.Command("strace", append(strings.Fields(strace), init...)...)
 	r.cmd.Dir = dir
 	trace, w, err := os.Pipe()
 	if err != nil {
@@ -59,7 +57,7 @@ func start(dir, init string, args ...string) (*run, error) {
 	case <-r.first:
 		return r, nil
 	case <-time.After(10 * time.Second):
-		return nil, errors.Join(fmt.Errorf("%s did not start", init), r.cmd.Process.Kill())
+		return nil, errors.Join(fmt.Errorf("%s did not start", init[0]), r.cmd.Process.Kill())
 	}
 }
 
