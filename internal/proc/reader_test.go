@@ -10,31 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hanging are pipes by pid: the descriptors that are read, and the files to which nothing is written.
-// A read of one hangs.
-type hanging struct {
-	reads  map[int]int
-	writes map[int]*os.File
-}
+// hanging are pipes by pid, to which nothing is written: a read of one hangs, until it is released.
+type hanging map[int][2]*os.File
 
 func newHanging(t *testing.T, pids ...int) hanging {
 	t.Helper()
-	h := hanging{make(map[int]int), make(map[int]*os.File)}
+	h := make(hanging)
 	for _, pid := range pids {
 		r, w := pipe(t)
-		h.reads[pid], h.writes[pid] = int(r.Fd()), w
+		h[pid] = [2]*os.File{r, w}
 	}
 	return h
 }
 
-// read hangs where there is a pipe for a process, until that is released.
+// read hangs where there is a pipe for a process.
 func (h hanging) read(pid int) {
-	if fd, ok := h.reads[pid]; ok {
-		_, _ = unix.Read(fd, make([]byte, 1))
+	if ends, ok := h[pid]; ok {
+		_, _ = unix.Read(int(ends[0].Fd()), make([]byte, 1))
 	}
 }
 
-func (h hanging) release(pid int) { h.writes[pid].Close() }
+func (h hanging) release(pid int) { h[pid][1].Close() }
 
 // take is a snapshot of these processes. It hangs at the stat of each for which there is a pipe.
 func (h hanging) take(r *Reader, pids []int) (*Snapshot, error) {

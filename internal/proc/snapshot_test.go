@@ -17,15 +17,6 @@ func child(pid, ppid int) Process {
 	return Process{ID: ID{PID: pid}, PPID: ppid, PGID: pid, State: 'S'}
 }
 
-// tree is a snapshot of processes that are written as child, parent.
-func tree(pairs ...[2]int) *Snapshot {
-	var all []Process
-	for _, p := range pairs {
-		all = append(all, child(p[0], p[1]))
-	}
-	return New(all)
-}
-
 func pidsOf(all []*Process) (pids []int) {
 	for _, p := range all {
 		pids = append(pids, p.PID)
@@ -41,7 +32,7 @@ func TestSnapshot(t *testing.T) {
 	member := child(9, 7)
 	member.PGID = 7
 	all := New([]Process{member, child(7, 1), dead, child(11, 8), hangs, stopped, child(20, 0), child(21, 20)})
-	rings := tree([2]int{30, 31}, [2]int{31, 30}, [2]int{40, 42}, [2]int{41, 40}, [2]int{42, 41}, [2]int{5, 41}, [2]int{43, 42}, [2]int{50, 50})
+	rings := New([]Process{child(30, 31), child(31, 30), child(40, 42), child(41, 40), child(42, 41), child(5, 41), child(43, 42), child(50, 50)})
 	for name, tt := range map[string]struct {
 		got  []*Process
 		want []int
