@@ -25,9 +25,7 @@ func sleeper(t testing.TB, files ...*os.File) (pid int) {
 func pipe(t testing.TB) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }
@@ -35,9 +33,7 @@ func pipe(t testing.TB) (r, w *os.File) {
 func sockets(t testing.TB) (a, b *os.File) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, b = os.NewFile(uintptr(fds[0]), "a"), os.NewFile(uintptr(fds[1]), "b")
 	t.Cleanup(func() { a.Close(); b.Close() })
 	return a, b
@@ -65,9 +61,7 @@ func TestWhichProcessesWriteToAPipe(t *testing.T) {
 	r2, w2 := pipe(t)
 	r3, w3 := pipe(t)
 	file, err := os.Create(t.TempDir() + "/file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	app := sleeper(t, file, w, file) // app | tee | other
 	tee := sleeper(t, r, w2, file)

@@ -75,9 +75,7 @@ func TestProcessThatHangsIsLeftOutUntilItIsBack(t *testing.T) {
 	var r Reader
 	for range 3 {
 		s, err := h.take(&r, pids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, want := pidsOf(s.All()), []int{pids[0], pids[2]}; !slices.Equal(got, want) {
 			t.Fatalf("%v are shown, want %v", got, want)
 		}
@@ -132,9 +130,7 @@ func TestReadingThatWasGivenUpReadsNothingMore(t *testing.T) {
 		}
 		return none, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	given := r.hung[0]
 	h.release(pids[0])
 	<-given.done

@@ -37,9 +37,7 @@ func start(t testing.TB, lines int, cmd *exec.Cmd) (pid int, said []string) {
 	if cmd.SysProcAttr = (&syscall.SysProcAttr{Setpgid: true}); cmd.Stdout == nil {
 		cmd.Stdout = w
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
@@ -53,6 +51,13 @@ func start(t testing.TB, lines int, cmd *exec.Cmd) (pid int, said []string) {
 		said = append(said, strings.TrimSuffix(line, "\n"))
 	}
 	return cmd.Process.Pid, said
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // take takes a snapshot of what is below the test's own process.
@@ -89,9 +94,7 @@ func readBelow(t testing.TB, top int) []*Process {
 func TestWhatATreeShows(t *testing.T) {
 	top, said := family(t, 3, `spawn { spawn { say $$; forever }; say $$; forever }; say $$; forever`, "", "an argument")
 	perl, err := os.Readlink(procPath(top, "exe"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range readBelow(t, top) {
 		if s.Exe != path.Base(perl) || len(s.Args) != 5 || s.Args[0] != "perl" || s.Args[3] != "" || s.Args[4] != "an argument" {
 			t.Errorf("%q of %q", s.Args, s.Exe)

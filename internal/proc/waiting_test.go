@@ -74,9 +74,7 @@ func TestAShellThatHasStartedAnotherMayWaitForThat(t *testing.T) {
 	child := s.Children(pid)[0].PID
 	without := New(slices.DeleteFunc(slices.Clone(s.all), func(p Process) bool { return p.PID == child }))
 	for shown, want := range map[*Snapshot]bool{without: false, s: true} {
-		if err := new(reading).doubtWaits(shown); err != nil {
-			t.Fatal(err)
-		}
+		must(t, new(reading).doubtWaits(shown))
 		if p, _ := shown.Process(pid); p.Call.Sleeps != want {
 			t.Errorf("what it waits for is known: %v, want %v", p.Call.Sleeps, want)
 		}
@@ -134,9 +132,7 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 	}
 	over := func(name, text string) func() error {
 		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		return func() error { return unix.Mount(file, procPath(pid, name), "", unix.MS_BIND, "") }
 	}
 	asNobody := func() error {
