@@ -41,9 +41,8 @@ func TestIdleCostsNothing(t *testing.T) {
 // The worker is inspected once, after 10s: of one that is no shell, one file is read.
 func TestInspection(t *testing.T) {
 	for _, tt := range []struct {
-		tree, script     string
-		reads, snapshots int
-		lines            int
+		tree, script            string
+		reads, snapshots, lines int
 	}{
 		{"node[TERM=0](job[TERM=0])", "", 1, 0, 0},
 		{"sh(node[TERM=0])", "", 1, 1, 1},

@@ -238,14 +238,8 @@ func TestRoutesOfDeliveries(t *testing.T) {
 		t.Skip("no program sleep")
 	}
 	sys := new(linux)
-	pid, err := sys.Start(spawn.Config{Command: []string{path, "1000"}, OnTerminal: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := sys.Process(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := known(sys.Start(spawn.Config{Command: []string{path, "1000"}, OnTerminal: true}))
+	p := known(sys.Process(pid))
 	other := p
 	other.Start++
 	for _, tt := range []struct {

@@ -25,19 +25,9 @@ func init() {
 
 func main() {
 	verbs := map[string]func(args []string){
-		"stage":    stage,
-		"guard":    guard,
-		"reap":     reap,
-		"hostile":  hostile,
-		"listen":   listen,
-		"headless": headless,
-		"noforks":  noForks,
-		"noipv6":   noIPv6,
-		"nocall":   noCall,
-		"hungfs":   hungFS,
-		"hang":     hang,
-		"drains":   drains,
-		"send":     send,
+		"stage": stage, "hostile": hostile, "noforks": noForks, "noipv6": noIPv6, "nocall": noCall, // which become a command
+		"guard": guard, "reap": reap, "hungfs": hungFS, "hang": hang,
+		"listen": listen, "headless": headless, "drains": drains, "send": send,
 	}
 	if len(os.Args) < 2 || verbs[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "worker: unknown verb")
