@@ -116,13 +116,8 @@ func run(p plan) (err error) {
 		what string
 		take func()
 	}{
-		{"starts", b.measureStarts},
-		{"running", b.measureRunning},
-		{"ways", b.measureWays},
-		{"stops", b.measureStops},
-		{"drain", b.measureDrains},
-		{"cramped", b.measureCramped},
-		{"sizes", b.measureSizes},
+		{"starts", b.measureStarts}, {"running", b.measureRunning}, {"ways", b.measureWays}, {"stops", b.measureStops},
+		{"drain", b.measureDrains}, {"cramped", b.measureCramped}, {"sizes", b.measureSizes},
 	} {
 		if p.only != "" && !slices.Contains(strings.Split(p.only, ","), measure.what) {
 			continue

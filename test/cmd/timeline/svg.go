@@ -97,9 +97,8 @@ func (p picture) x(at float64) float64 {
 func (p picture) panel(w *strings.Builder, panel panel, y int) int {
 	bottom := y + head + len(panel.lanes)*high
 	text(w, "title", 10, float64(y+20), "start", panel.title)
-	if outcome, class := panel.outcome(); outcome != "" {
-		text(w, class, width-right, float64(y+20), "end", outcome)
-	}
+	outcome, class := panel.outcome()
+	text(w, class, width-right, float64(y+20), "end", outcome)
 	for s := 0; s <= p.seconds; s += max(1, p.seconds/5) {
 		fmt.Fprintf(w, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", p.x(float64(s)), y+head, bottom)
 		text(w, "small", p.x(float64(s)), float64(bottom+14), "middle", fmt.Sprintf("%d s", s))
