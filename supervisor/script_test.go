@@ -61,6 +61,7 @@ func playRows(t *testing.T, rows []row) {
 //	environ a A=b   what its environment shows
 //	refuse a EPERM  no signal may be sent to a      allow a          it may again
 //	up              the file that says when the worker is ready is there, and down: it is not
+//	wait4 fails     and so it does until wait4 works
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
 //	shows 15+30s 3s compares the stop that drainit publishes: signal+grace, and how long ago it began at least
@@ -101,10 +102,14 @@ func (b *bubble) do(word, rest string) {
 		"environ": func() { b.w.environ[strings.ReplaceAll(name, "_", " ")] = what },
 		"up":      func() { must(os.WriteFile(b.s.cfg.Ready.File, nil, 0o600)) },
 		"down":    func() { must(os.Remove(b.s.cfg.Ready.File)) },
-		"is":      func() { b.want("the phase is", b.s.machine.Phase().String(), rest) },
-		"title":   func() { b.want("the title is", b.s.public.title, rest) },
-		"shows":   func() { b.wantStop(name, duration(cmp.Or(what, "0s"))) },
-		"says":    func() { b.wantLog([]string{rest}) },
+		"wait4": func() {
+			b.w.waitErr = map[string]error{"fails": errors.New("wait4: bad address")}[rest]
+			b.w.queue.Put(unix.SIGCHLD)
+		},
+		"is":    func() { b.want("the phase is", b.s.machine.Phase().String(), rest) },
+		"title": func() { b.want("the title is", b.s.public.title, rest) },
+		"shows": func() { b.wantStop(name, duration(cmp.Or(what, "0s"))) },
+		"says":  func() { b.wantLog([]string{rest}) },
 	}[word]
 	if !ok {
 		b.t.Fatalf("no such step: %s %s", word, rest)

@@ -14,6 +14,9 @@ func TestStopOfAWorker(t *testing.T) {
 	playRows(t, []row{
 		{"it exits", "", "node[TERM=0/2s]", "TERM", "0s TERM node", "0 2s",
 			[]string{"only", begins + "what still runs after 30s is killed", "stopped after 2.0s: node[1] exited with status 0"}},
+		{"its name is the last that was seen", "--grace 1s", "app[TERM]", "says started node[1]; TERM", "*", "137 1s",
+			[]string{"warning: grace period of 1s over: killing app[1]", "stopped after 1.0s: killed app[1] (grace period of 1s over); exit status 137"}},
+		{"its name is read at last", "--forward worker", "app[TERM=0]", "TERM", "0s TERM app", "0 0s", []string{"stopped after 0.0s: app[1] exited with status 0"}},
 		{"it exits, in JSON", "", "node[TERM=0]", "TERM", "*", "0 0s", []string{"json stopping level=info phase=draining request=SIGTERM signal=SIGTERM",
 			"json ended level=info phase=done reason=stop status=0 request=SIGTERM pid=1 comm=node"}},
 		{"it leaves at once", "", "node[TERM=0/100ms](job[TERM=0/200ms])", "TERM", "*", "0 22.7s",
@@ -239,14 +242,5 @@ func TestForking(t *testing.T) {
 			[]string{left("0 and left 1 process (daemon[2]), SIGTERM now, SIGKILL in 30s" + hint)}},
 		{"no daemon is one of a worker that fails", "", "node(daemon[TERM=0,session])", "node exits 1", "*", "1 0s",
 			[]string{left("1"), "0 " + left("1 and left 1 process (daemon[2]), SIGTERM now, SIGKILL in 30s;")}},
-	})
-}
-
-// The worker's name in every line is the last that was seen.
-func TestNameOfTheWorker(t *testing.T) {
-	playRows(t, []row{
-		{"it is seen", "--grace 1s", "app[TERM]", "says started node[1]; TERM", "*", "137 1s",
-			[]string{"warning: grace period of 1s over: killing app[1]", "stopped after 1.0s: killed app[1] (grace period of 1s over); exit status 137"}},
-		{"it is read at last", "--forward worker", "app[TERM=0]", "TERM", "0s TERM app", "0 0s", []string{"stopped after 0.0s: app[1] exited with status 0"}},
 	})
 }
