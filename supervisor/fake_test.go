@@ -26,7 +26,10 @@ const (
 	procExhausted = "descriptors" // none is left to read it with
 )
 
-var procStates = []string{procThere, procHidden, procGone, procExhausted}
+var (
+	procStates = []string{procThere, procHidden, procGone, procExhausted}
+	unread     = map[string]error{procGone: proc.ErrNoProc, procExhausted: unix.EMFILE}
+)
 
 // world is a made-up machine, and the System of the loop under test: what lives below drainit, and what each
 // process does about a signal. The methods of a System are here; the processes are in world_test.go.
@@ -167,13 +170,8 @@ func (w *world) see(kind *int, pid int) (all []proc.Process, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looked(kind)
-	switch w.proc {
-	case procGone:
-		return nil, proc.ErrNoProc
-	case procExhausted:
-		return nil, unix.EMFILE
-	case procHidden:
-		return nil, nil
+	if err := unread[w.proc]; err != nil || w.proc == procHidden {
+		return nil, err
 	}
 	for _, p := range slices.Concat(w.procs, w.above) {
 		if p.PID == pid || pid == 0 && p.w != nil {
