@@ -13,26 +13,31 @@ import (
 )
 
 // hanging are pipes by pid, to which nothing is written: a read of one hangs, until it is released.
-type hanging map[int][2]*os.File
+type hanging map[int]hangingPipe
+
+type hangingPipe struct {
+	r int // the descriptor: a thread that hangs has it beside the test, which closes the file
+	w *os.File
+}
 
 func newHanging(t *testing.T, pids ...int) hanging {
 	t.Helper()
 	h := make(hanging)
 	for _, pid := range pids {
 		r, w := pipe(t)
-		h[pid] = [2]*os.File{r, w}
+		h[pid] = hangingPipe{int(r.Fd()), w}
 	}
 	return h
 }
 
 // read hangs where there is a pipe for a process.
 func (h hanging) read(pid int) {
-	if ends, ok := h[pid]; ok {
-		_, _ = unix.Read(int(ends[0].Fd()), make([]byte, 1))
+	if p, ok := h[pid]; ok {
+		_, _ = unix.Read(p.r, make([]byte, 1))
 	}
 }
 
-func (h hanging) release(pid int) { h[pid][1].Close() }
+func (h hanging) release(pid int) { h[pid].w.Close() }
 
 // take is a snapshot of these processes. It hangs at the stat of each for which there is a pipe.
 func (h hanging) take(r *Reader, pids []int) (*Snapshot, error) {
