@@ -153,7 +153,10 @@ func (s *step) decideBelow(m *record) (fate, reason) {
 	if d := s.deafAbove(m); d != nil && s.actsUpon(m) && (m.Untouched || d.certain && !s.groupMayHave(m)) {
 		return due, d.why
 	}
-	return s.leaveTo(m, cmp.Or(m.notified(), m.parent))
+	if up := m.notified(); s.alive(up) {
+		return s.leaveTo(m, up)
+	}
+	return s.leaveTo(m, m.parent)
 }
 
 // leaveTo leaves a process to one above it: mostly it is that one's business.
@@ -164,7 +167,7 @@ func (s *step) leaveTo(m, up *record) (fate, reason) {
 		return open, reason{"not while %s lives: it would only die of the signal", up}
 	case !s.actsUpon(m):
 		return open, reason{"not while %s lives: it does not act upon the signal", up}
-	case s.alive(up) && up.sent != nil && s.now >= up.sent.tick+itsTime:
+	case up.sent != nil && s.now >= up.sent.tick+itsTime:
 		return passedOn, reason{"%s above handles the stop signal and may have passed it on", up}
 	}
 	return delegated, reason{"left to %s", up}

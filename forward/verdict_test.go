@@ -146,6 +146,42 @@ func TestAnUntouchedOrphanIsHeld(t *testing.T) {
 	}
 }
 
+// What has gone is left nothing: the living parent is named.
+func TestAProcessIsLeftToALivingOne(t *testing.T) {
+	l := stopping(t, living("app10(app11(app12))")...)
+	l.Exited(10, 0)
+	wantSent(t, "below an orphan", later(l, 500, living("app11(app12)"), details{}))
+	wantWaiting(t, l, "[app[11]] may have been signalled by app[10], which has gone", "[app[12]] left to app[11]")
+}
+
+// A signalled process that had a handler counts when its record has gone, too.
+func TestWhatIsForgottenHadAHandler(t *testing.T) {
+	for kind, want := range map[string][]int{"app": nil, "dies": {12}} {
+		l := stopping(t, living("dash10")...)
+		later(l, 1, living("dash10("+kind+"11 "+kind+"13)"), details{})
+		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+		wantSent(t, kind, orphans(l, living(kind+"11 "+kind+"13")...), 11, 13) // two, so that none is the worker now
+		l.Exited(11, unix.WaitStatus(unix.SIGTERM))
+		l.Exited(13, unix.WaitStatus(unix.SIGTERM))
+		for range 3 {
+			orphans(l)
+		}
+		wantSent(t, "of an unknown parent, after "+kind, orphans(l, living("app12")...), want...)
+	}
+}
+
+// A process that had gone when its signal came has seen to nothing.
+func TestWhatWasDueAndHadGone(t *testing.T) {
+	l := stopping(t, living("ignores10(app11(app12))")...)
+	r := term(Orphans)
+	r.Tick = 1100
+	if all := l.deliveries(r, proc.New(living("ignores10(app11(app12))"))); len(all) != 1 || all[0].Process.PID != 11 {
+		t.Errorf("%+v", all)
+	}
+	r.Purpose, r.Tick = FinalCall, 1500
+	wantSent(t, "the final call", sentAll(l, l.deliveries(r, proc.New(living("ignores10 app12")))), 12)
+}
+
 // A mksh handles TERM without a trap: it does not drain, and what would only die does not wait for it.
 func TestAShellWithoutATrapDoesNotDrain(t *testing.T) {
 	for kind, want := range map[string][]int{"mksh": {11, 12}, "app": {11}} {
@@ -182,7 +218,7 @@ func TestGroupBelowADeafProcess(t *testing.T) {
 func TestWhyOneBelowAnotherWaits(t *testing.T) {
 	shown := living("app10(dies11 ignores12 app13 app14)")
 	l := stopping(t, shown...)
-	wantSent(t, "the others", later(l, 10, shown, details{Writers: map[int][]int{13: {99}, 14: {14, 13}}}))
+	wantSent(t, "the others", later(l, 10, shown, details{Writers: map[int][]int{13: {99}, 14: {13, 14}}}))
 	wantWaiting(t, l,
 		"[dies[11]] not while app[10] lives: it would only die of the signal",
 		"[ignores[12]] not while app[10] lives: it does not act upon the signal",
