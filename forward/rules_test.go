@@ -283,7 +283,7 @@ func wantSuccessor(t *testing.T, when string, l *played, want int) {
 // three snapshots.
 func TestChoiceOfASuccessorWaitsForTheDead(t *testing.T) {
 	for _, tt := range []struct{ snapshots, want int }{{0, 11}, {1, 11}, {mostDeferred, 11}, {mostDeferred + 1, 0}} {
-		l := afterTheShell("dash10(app11)")
+		l := afterTheShell("dash10(app11(app13))") // 11 has waited for 13
 		for range tt.snapshots {
 			orphans(l)
 			wantSuccessor(t, "before its exit", l, 0)
@@ -299,6 +299,9 @@ func TestChoiceOfASuccessorIsMadeAtOnce(t *testing.T) {
 	l := afterTheShell("dash10(app11)")
 	orphans(l, kindly("app", 11, 1))
 	wantSuccessor(t, "it lives", l, 11)
+	if sig := l.plan.Successor.Sent; sig != unix.SIGTERM {
+		t.Errorf("it was sent %v, want TERM", sig)
+	}
 
 	l = afterTheShell("dash10(dash11(app12))")
 	orphans(l, kindly("dash", 11, 1))
