@@ -310,4 +310,24 @@ func TestChoiceOfASuccessorIsMadeAtOnce(t *testing.T) {
 	l = afterTheShell("dash10(npm_with_its_handler11 app12)")
 	orphans(l, living("npm_with_its_handler11 app12")...)
 	wantSuccessor(t, "a signalled launcher beside it is about to die of that", l, 12)
+
+	l = stopping(t, living("dash10(dash11)")...)
+	orphans(l, living("dash10(app11)")...)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	orphans(l, living("app11")...)
+	wantSuccessor(t, "it has got its handler by an exec", l, 11)
+
+	l = newPlayed()
+	r, fork := term(Stop), living("bash10(app11)")
+	r.Mode, fork[1].Start = ModeGroup, 1001
+	sentAll(l, l.deliveries(r, proc.New(living("bash10"))))
+	orphans(l, slices.Clone(fork)...)
+	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
+	fork[1].PPID = drainitPID
+	orphans(l, fork[1])
+	wantSuccessor(t, "its fork was under way when its group was signalled", l, 11)
+
+	l = afterTheShell("dash10(app11 app12)")
+	l.deliveries(term(Orphans), with(living("app11 app12"), details{Writers: map[int][]int{12: {11}}}))
+	wantSuccessor(t, "the other reads what it writes", l, 11)
 }

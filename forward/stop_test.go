@@ -85,6 +85,12 @@ var stops = []struct {
 		sent app QUIT; app dies of QUIT; snapshot; sent child TERM: its parent app has no handler and dies of it`},
 	{name: "two that may be the successor, so none is", worker: "sh(app1* app2*)", script: `
 		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; snapshot; app1 exits; snapshot; app2 exits; snapshot`},
+	{name: "a shell with a trap may be the successor, too", worker: "sh(bash* app*)", script: `
+		sent sh TERM; sh dies of TERM; snapshot; sent bash TERM; sent app TERM; snapshot`},
+	{name: "a shell that handles TERM without a trap may not", worker: "sh(mksh* app*)", script: `
+		sent sh TERM; sh dies of TERM; snapshot; sent mksh TERM; sent app TERM; successor app`},
+	{name: "a launcher that drainit has not signalled before may be it, too", worker: "sh(npm* app*)", script: `
+		sent sh TERM; sh dies of TERM; snapshot; sent npm TERM; sent app TERM; snapshot`},
 	{name: "the one successor beside a shell that only waits for its child on INT", signal: unix.SIGINT, worker: "sh1(sh2[INT](tail) app*)", script: `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM; sent app INT; successor app`},
 	{name: "a child of a shell that had its handlers until its exec is no successor", signal: unix.SIGINT, worker: "sh1(sh2*)", script: `

@@ -71,7 +71,7 @@ func (l *Ledger) candidates() (these []*record) {
 		handles := (m.Handles(l.deliver) || m.handled.Has(l.deliver) && !m.execed) && !(m.kind == program.Shell && (!m.Handles(unix.SIGTERM) || program.HandlesWithoutTrap(&m.Process)))
 		dying := m.kind == program.Launcher && m.sent != nil
 		switch {
-		case m.topmost().origin != root, m.fate == cleanup, m.sent == nil && l.cleansUp(m), l.shown.HasWriters(m.PID):
+		case m.topmost().origin != root, m.sent == nil && l.cleansUp(m), l.shown.HasWriters(m.PID):
 		case handles && !dying:
 			these = append(these, m)
 		case m.kind != program.Other:
