@@ -112,14 +112,16 @@ func (g *reading) reads(pid int, details bool) bool {
 	return true
 }
 
-// A reading hangs if its thread has neither run nor waited for a processor in looksMost looks in a row.
+// A reading hangs if its thread has neither run nor waited for a processor, or for the Go runtime, in looksMost looks
+// in a row.
 const (
 	looksApart = 10 * time.Millisecond
 	looksMost  = 5
 )
 
 // wait waits for the end of a reading, and reports whether it has come: else the reading hangs. One
-// that waits for a processor, as under a CPU limit, does not.
+// that waits for a processor, as under a CPU limit, does not; nor one that is between two reads and waits in a futex
+// until the runtime lets it run, which on a busy machine can be long after the looks.
 func (g *reading) wait() bool {
 	var last status
 	for still := 0; still < looksMost; still++ {
@@ -130,11 +132,17 @@ func (g *reading) wait() bool {
 		}
 		tid := int(g.tid.Load())
 		now, err := readStatus(tid) // a thread of our own answers
-		if tid == 0 || err != nil || now.state == 'R' || now.switches != last.switches {
+		if tid == 0 || err != nil || now.state == 'R' || now.switches != last.switches || isInFutex(now) {
 			still, last = -1, now
 		}
 	}
 	return false
+}
+
+func isInFutex(t status) bool {
+	const time64 = 422 // futex_time64, of 32-bit architectures
+	call, _ := callOf(t)
+	return call.Sleeps && (call.Number == unix.SYS_FUTEX || call.Number == time64)
 }
 
 // giveUp ends a reading at its next read, and returns at which it hangs.

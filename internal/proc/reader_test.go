@@ -279,3 +279,16 @@ func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 		t.Errorf("%v allocations to find the writers, want at most %d", allocations, readers*mostOfEach)
 	}
 }
+
+// Between two reads its thread may wait for the Go runtime for long, on a busy machine.
+func TestReadingThatWaitsForTheRuntimeDoesNotHang(t *testing.T) {
+	var r Reader
+	got, err := beside(&r, func(g *reading) (int, error) {
+		g.reads(os.Getpid(), stat)
+		<-time.After(2 * looksMost * looksApart)
+		return 7, nil
+	})
+	if got != 7 || err != nil || len(r.hung) != 0 {
+		t.Errorf("%d, %v, and %d hang", got, err, len(r.hung))
+	}
+}
