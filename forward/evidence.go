@@ -87,7 +87,7 @@ func (l *Ledger) startedBeside(m, parent *record) bool {
 
 // hasTrap reports whether a process is a shell that handled what drainit sent it.
 func (m *record) hasTrap() bool {
-	return m.kind == program.Shell && m.sent != nil && m.sent.handled
+	return m != nil && m.kind == program.Shell && m.sent != nil && m.sent.handled
 }
 
 // deafness is why a process that was signalled some time ago passes nothing on.
@@ -180,7 +180,10 @@ func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain boo
 
 // hasStarted reports whether a process has started another in the stop.
 func (l *Ledger) hasStarted(m *record) bool {
-	return slices.ContainsFunc(l.shown.Children(m.PID), func(p *proc.Process) bool { return l.living[p.PID].first > 1 })
+	return slices.ContainsFunc(l.shown.Children(m.PID), func(p *proc.Process) bool {
+		child := l.living[p.PID]
+		return child == nil || child.first > 1
+	})
 }
 
 // waitsFor reports whether a shell may wait for what it waited for at first. Its stack is

@@ -167,7 +167,7 @@ func (s *step) leaveTo(m, up *record) (fate, reason) {
 		return open, reason{"not while %s lives: it would only die of the signal", up}
 	case !s.actsUpon(m):
 		return open, reason{"not while %s lives: it does not act upon the signal", up}
-	case up.sent != nil && s.now >= up.sent.tick+itsTime:
+	case up != nil && up.sent != nil && s.now >= up.sent.tick+itsTime: // nil: it died before a snapshot showed it
 		return passedOn, reason{"%s above handles the stop signal and may have passed it on", up}
 	}
 	return delegated, reason{"left to %s", up}

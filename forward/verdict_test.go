@@ -154,6 +154,15 @@ func TestAProcessIsLeftToALivingOne(t *testing.T) {
 	wantWaiting(t, l, "[app[11]] may have been signalled by app[10], which has gone", "[app[12]] left to app[11]")
 }
 
+// Its parent may have died before any snapshot showed it.
+func TestAProcessBelowADeadOneThatWasNeverSeen(t *testing.T) {
+	l := stopping(t, living("app10")...)
+	shown := living("app10(app11(app12))")
+	shown[1].State = 'X'
+	wantSent(t, "below it", later(l, 500, shown, details{}))
+	wantWaiting(t, l, "[app[12]] left to its parent")
+}
+
 // A signalled process that had a handler counts when its record has gone, too.
 func TestWhatIsForgottenHadAHandler(t *testing.T) {
 	for kind, want := range map[string][]int{"app": nil, "dies": {12}} {
