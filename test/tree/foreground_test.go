@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -115,7 +114,7 @@ func appThat(t *testing.T, does string) (dir string) {
 		handlers = "$SIG{INT} = $SIG{QUIT} = sub { };"
 	}
 	text := "#!" + harness.PathOf(t, "perl") + "\n" + handlers + "syswrite STDERR, qq($ARGV[0]\\n); sleep 60 while 1\n"
-	harness.Must(t, os.WriteFile(filepath.Join(dir, "app"), []byte(text), 0o755))
+	harness.WriteProgram(t, dir, "app", 0o755, text)
 	return dir
 }
 
@@ -129,6 +128,7 @@ func places(t *testing.T, bin string, shell []string, form string, mode int) map
 	r, w, err := os.Pipe()
 	harness.Must(t, err)
 	defer r.Close()
+	harness.Must(t, r.SetReadDeadline(time.Now().Add(harness.Patience)))
 	cmd := exec.Command(shell[0], append(shell[1:], "-c", "trap : TERM\n"+form)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, nil, w
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
