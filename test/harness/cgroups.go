@@ -46,8 +46,10 @@ func RemoveCgroups(t *testing.T, path string) {
 // PidsCgroup is the folder of a cgroup with pids.max.
 type PidsCgroup string
 
+// NewPidsCgroup makes one without a limit. The test is skipped where none can be made.
 func NewPidsCgroup(t *testing.T) PidsCgroup { return PidsCgroup(NewCgroup(t, "pids")) }
 
+// Limit sets how many processes and threads may be in it.
 func (g PidsCgroup) Limit(t *testing.T, most int) {
 	t.Helper()
 	WriteFile(t, filepath.Join(string(g), "pids.max"), strconv.Itoa(most))

@@ -77,6 +77,7 @@ func control(file *os.File, f func(fd int) error) error {
 	return err
 }
 
+// SetSize sets the size of a terminal, which sends WINCH to its foreground.
 func SetSize(t *testing.T, master *os.File, rows, columns uint16) {
 	Must(t, control(master, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
@@ -117,6 +118,7 @@ func (c *Console) Keys(keys string) {
 	Must(c.T, err)
 }
 
+// Enter types a line and a return.
 func (c *Console) Enter(line string) { c.T.Helper(); c.Keys(line + "\r") }
 
 // See waits until something is shown after all that has been seen before, and
@@ -130,6 +132,7 @@ func (c *Console) See(pattern string) (match []string) {
 // Prompt waits for the shell's prompt, which shows the last exit status.
 func (c *Console) Prompt() int { c.T.Helper(); return c.number(c.See(`#(\d+)# `)) }
 
+// WantPrompt waits for the next prompt and checks the exit status in it.
 func (c *Console) WantPrompt(want int) {
 	c.T.Helper()
 	if got := c.Prompt(); got != want {
@@ -159,8 +162,10 @@ func (c *Console) ShowJobs(passed int, pattern string) {
 // prompt: fg continues none that it takes to be running.
 func (c *Console) ShowStopped() { c.T.Helper(); c.ShowJobs(c.Passed, `\[1\] ?[-+] +Stopped`) }
 
+// Shown is all that the terminal has shown.
 func (c *Console) Shown() string { return c.Stdout.Text() }
 
+// WantShown checks how often the terminal has shown something.
 func (c *Console) WantShown(pattern string, want int) {
 	c.T.Helper()
 	wantMatches(c.T, c.Shown(), pattern, want)
@@ -175,11 +180,13 @@ func (c *Console) Foreground() (group int) {
 	return group
 }
 
+// WaitForeground waits until a process group has the terminal.
 func (c *Console) WaitForeground(group int) {
 	c.T.Helper()
 	WaitUntil(c.T, fmt.Sprintf("group %d has the terminal", group), func() bool { return c.Foreground() == group })
 }
 
+// WantForeground checks which process group has the terminal now.
 func (c *Console) WantForeground(shell int) {
 	c.T.Helper()
 	if fg := c.Foreground(); fg != shell {
@@ -198,6 +205,7 @@ func (c *Console) Modes() unix.Termios {
 	return *modes
 }
 
+// WantModes checks that the modes are what they were.
 func (c *Console) WantModes(were unix.Termios) {
 	c.T.Helper()
 	if are := c.Modes(); are != were {
@@ -205,6 +213,7 @@ func (c *Console) WantModes(were unix.Termios) {
 	}
 }
 
+// HangUp closes the master: the kernel sends HUP and CONT to the session.
 func (c *Console) HangUp() { c.T.Helper(); Must(c.T, c.Master.Close()) }
 
 // Above is the drainit that started a worker.

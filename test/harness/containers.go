@@ -15,6 +15,7 @@ import (
 	"drainit/test/harness/cgroup"
 )
 
+// Podman is a storage and a state of podman that are the tests' own.
 type Podman struct {
 	T   *testing.T
 	Dir string
@@ -79,6 +80,7 @@ func (e Podman) end() {
 	Must(e.T, os.RemoveAll(e.Dir))
 }
 
+// Cgroup is the cgroup below which its containers are, as a path below a hierarchy.
 func (e Podman) Cgroup() string { return "/" + filepath.Base(e.Dir) }
 
 // Command is a call of podman, as its user.
@@ -117,6 +119,7 @@ func (e Podman) Run(name string, flags []string, command ...string) *Init {
 	}})
 }
 
+// Exec runs podman exec to its end.
 func (e Podman) Exec(args ...string) Ran {
 	e.T.Helper()
 	return Finish(e.T, e.Command(append([]string{"exec"}, args...)...))
@@ -203,4 +206,5 @@ func (c RuncContainer) Exec(command ...string) *Init {
 	}})
 }
 
+// Kill sends a signal, by its name, to the container's PID 1. It must succeed.
 func (c RuncContainer) Kill(signal string) { c.T.Helper(); OutputOf(c.T, c.runc("kill", c.id, signal)) }

@@ -38,6 +38,7 @@ func Docker(t *testing.T) *Dockerd {
 	return sharedDockerd.Dockerd
 }
 
+// NeedDocker skips a test, or fails it in the whole tier, where a program of the engine is missing.
 func NeedDocker(t *testing.T) {
 	Need(t, "docker", "dockerd", "runc", "containerd", "tini-static")
 	StaticBusybox(t)
@@ -99,6 +100,7 @@ func (d *Dockerd) End() error {
 	return errors.Join(err, os.RemoveAll(d.dir))
 }
 
+// Client is a docker command for this engine, not started yet.
 func (d *Dockerd) Client(args ...string) *exec.Cmd {
 	cmd := exec.Command("docker", args...)
 	cmd.Env = append(os.Environ(), d.Env()...)
@@ -111,6 +113,7 @@ func (d *Dockerd) Env() []string {
 	return []string{"DOCKER_HOST=" + d.host(), "DOCKER_CONFIG=" + d.dir, "DOCKER_BUILDKIT=0", "DOCKER_CONTEXT=", "DOCKER_CLI_HINTS=false"}
 }
 
+// Do runs a docker command that must succeed, and returns its output.
 func (d *Dockerd) Do(t *testing.T, args ...string) string {
 	t.Helper()
 	return OutputOf(t, d.Client(args...))

@@ -73,6 +73,7 @@ func Feed(t *testing.T, cmd *exec.Cmd, write func(r *Rootfs)) {
 	OutputOf(t, cmd)
 }
 
+// WriteTar writes the tar of what write adds. The error is the first of all.
 func WriteTar(to io.Writer, write func(r *Rootfs)) error {
 	r := &Rootfs{Writer: tar.NewWriter(to)}
 	write(r)
@@ -94,6 +95,7 @@ func (r *Rootfs) Busybox() {
 	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}))
 }
 
+// Link adds a symbolic link.
 func (r *Rootfs) Link(name, to string) {
 	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(name, "/"), Linkname: to}))
 }

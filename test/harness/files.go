@@ -21,6 +21,7 @@ func Must(t *testing.T, err error) {
 	}
 }
 
+// TextOf is what a file has. A test that can't read it ends.
 func TextOf(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -70,15 +71,6 @@ func Scratch(t *testing.T) (root string) {
 		os.Link(DrainitBin, filepath.Join(root, "drainit")), os.Link(WorkerBin, filepath.Join(root, "worker"))))
 	WriteFile(t, filepath.Join(root, "dev/null"), "")
 	return root
-}
-
-// ServerDir makes a folder that all can look into, which t.TempDir's parent does not allow.
-func ServerDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "drainit-nginx-")
-	Must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	Must(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "root"), 0o755)))
-	return dir
 }
 
 // ReservePort returns a port on the loopback that is the test's own: a socket

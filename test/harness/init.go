@@ -218,6 +218,7 @@ func statusOfEnd(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
+// WantExit waits for the end of the init and checks its exit status, which is as that of Wait.
 func (p *Init) WantExit(want int) {
 	p.T.Helper()
 	if got := p.Wait(); got != want {
@@ -225,6 +226,7 @@ func (p *Init) WantExit(want int) {
 	}
 }
 
+// Running reports whether the init has not been waited for.
 func (p *Init) Running() bool {
 	select {
 	case <-p.Done:

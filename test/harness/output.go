@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 )
 
+// Output is what a process has written until now.
 type Output struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -62,14 +63,17 @@ func (o *Output) look() (text string, more <-chan struct{}) {
 	return o.text.String(), o.more
 }
 
+// Text is all of it.
 func (o *Output) Text() string { s, _ := o.look(); return s }
 
 // WaitOut waits until standard output matches a pattern and returns the match
 // and its groups.
 func (p *Init) WaitOut(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stdout, pattern) }
 
+// WaitErr is WaitOut for the log.
 func (p *Init) WaitErr(pattern string) []string { p.T.Helper(); return p.WaitFor(p.Stderr, pattern) }
 
+// WaitFor waits for a match in an output, for Patience at most, and returns it with its groups.
 func (p *Init) WaitFor(o *Output, pattern string) []string {
 	p.T.Helper()
 	match, _ := p.waitBehind(0, o, pattern)
@@ -120,6 +124,7 @@ func (p *Init) WaitReady() { p.T.Helper(); p.WaitOut(`^ready`); p.WaitTitle("dra
 // holds the pipe any more.
 func (p *Init) Out() string { p.T.Helper(); return p.all(p.Stdout) }
 
+// Err is Out for the log.
 func (p *Init) Err() string { p.T.Helper(); return p.all(p.Stderr) }
 
 func (p *Init) all(o *Output) string {
@@ -173,15 +178,7 @@ func (p *Init) WantGots(want ...string) {
 	}
 }
 
-func (p *Init) WantNotStopped() {
-	p.T.Helper()
-	for _, pid := range p.Alive() {
-		if StateOf(pid) == 'T' {
-			p.T.Errorf("process %d is stopped", pid)
-		}
-	}
-}
-
+// LinesOf are the lines of a text, without their ends.
 func LinesOf(s string) []string {
 	if s == "" {
 		return nil
@@ -189,6 +186,7 @@ func LinesOf(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
+// JsonLine is a line of the log.
 type JsonLine map[string]any
 
 // JsonLines reads a log and checks what holds for every line of it: the keys,

@@ -18,6 +18,7 @@ const (
 	ProbesAtOnce = 16
 )
 
+// Probed is an init that answers probes.
 type Probed struct {
 	*Init
 	Addr string // 127.0.0.1 and a port of its own
@@ -41,13 +42,6 @@ func (p Probed) WaitRunning() {
 	p.T.Helper()
 	WaitUntil(p.T, "it is running", func() bool { return p.Get("/readyz") == "200 running" })
 	p.WaitTitle("drainit:run") // it has closed by then what it was given
-}
-
-// IdleFiles is how many descriptors drainit has when it hears no probe.
-func (p Probed) IdleFiles() int {
-	p.T.Helper()
-	WaitUntil(p.T, "no probe is heard", func() bool { return strings.Count(DescriptorsOf(p.Pid()), "socket:") == 1 })
-	return OpenFiles(p.Pid())
 }
 
 // EndsByUSR1 is a worker that, once signalled, drains until USR1 comes.
@@ -84,6 +78,7 @@ func askAgain(ask func() (cutOff bool)) {
 	})
 }
 
+// Get is one probe of a path, which must be answered.
 func (p Probed) Get(path string) string {
 	p.T.Helper()
 	answer, err := Get("http://" + p.Addr + path)
@@ -91,6 +86,7 @@ func (p Probed) Get(path string) string {
 	return answer
 }
 
+// WantProbes checks the answers to both probes, each as that of Get.
 func (p Probed) WantProbes(ready, healthy string) {
 	p.T.Helper()
 	if r, h := p.Get("/readyz"), p.Get("/healthz"); r != ready || h != healthy {
@@ -125,12 +121,4 @@ func (p Probed) Exchange(request string) (answer string) {
 		return answer == ""
 	})
 	return answer
-}
-
-// WantClosed checks that drainit closes a connection to which it owes nothing.
-func WantClosed(t *testing.T, conn net.Conn) {
-	t.Helper()
-	if b, err := io.ReadAll(conn); len(b) > 0 || err != nil {
-		t.Errorf("%q, %v, want it closed", b, err)
-	}
 }

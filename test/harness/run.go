@@ -20,6 +20,7 @@ type Ran struct {
 	Out, Err string
 }
 
+// RunToEnd runs an init to its end, as Wait does.
 func RunToEnd(t *testing.T, l Launch) Ran {
 	t.Helper()
 	p := Run(t, l)
@@ -129,6 +130,7 @@ func (a Answer) Want(status int, out, err string) {
 	}
 }
 
+// WantSilent checks for exit status 0 and no output.
 func (a Answer) WantSilent() { a.T.Helper(); a.Want(0, "", "") }
 
 // WantDone is WantSilent for what can end PID 1, and with it what asked.

@@ -8,20 +8,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Patience bounds every wait for something that must happen: long enough for
 // a busy machine, and no test's own measure of time.
 const Patience = time.Minute
-
-// Monotonic is a time that means the same in every process.
-func Monotonic() time.Duration {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // which fails for no clock that there is
-	return time.Duration(ts.Nano())
-}
 
 // WaitUntil waits for something that can only be looked at.
 func WaitUntil(t *testing.T, what string, ok func() bool) {
@@ -51,11 +42,13 @@ func WantTookAtLeast(t *testing.T, since time.Time, atLeast time.Duration) {
 	}
 }
 
+// WaitTitle waits until drainit publishes a title.
 func (p *Init) WaitTitle(title string) {
 	p.T.Helper()
 	WaitUntil(p.T, "the title is "+title, func() bool { return Comm(p.Drainit) == title })
 }
 
+// WantTitle checks which title drainit publishes now.
 func (p *Init) WantTitle(title string) {
 	p.T.Helper()
 	if got := Comm(p.Drainit); got != title {

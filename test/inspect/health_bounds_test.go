@@ -46,7 +46,7 @@ func wantEndsAlone(p harness.Probed) {
 func TestSlowProbesAreCutOff(t *testing.T) {
 	harness.Usual(t)
 	probed(t, func(t *testing.T, p harness.Probed) {
-		files := p.IdleFiles()
+		files := idleFiles(p)
 		began := time.Now()
 		var slow []net.Conn
 		for _, more := range []string{"", "ET /readyz HTTP/1.1\r\n", "ET /readyz HTTP/1.1\r\n\r"} {
@@ -55,7 +55,7 @@ func TestSlowProbesAreCutOff(t *testing.T) {
 		}
 		p.WantProbes("200 running", "200 running")
 		for _, conn := range slow {
-			harness.WantClosed(t, conn)
+			wantClosed(t, conn)
 			harness.WantTookAtLeast(t, began, harness.ProbeTime)
 		}
 		harness.WaitUntil(t, "they are forgotten", func() bool { return harness.OpenFiles(p.Pid()) == files })
@@ -80,7 +80,7 @@ func TestProbeThatHangsUpIsForgotten(t *testing.T) {
 		wantOnceBeforeTheCutOff(t, func() {
 			conn := begin(p)
 			harness.Must(t, conn.(*net.TCPConn).CloseWrite())
-			harness.WantClosed(t, conn)
+			wantClosed(t, conn)
 		})
 		wantEndsAlone(p)
 	})
@@ -107,7 +107,7 @@ func TestEndlessRequestIsCutOffEarly(t *testing.T) {
 
 func TestNewProbeDisplacesTheOldest(t *testing.T) {
 	probed(t, func(t *testing.T, p harness.Probed) {
-		files, second := p.IdleFiles(), ""
+		files, second := idleFiles(p), ""
 		wantOnceBeforeTheCutOff(t, func() {
 			began := time.Now()
 			var waiting []net.Conn
@@ -118,14 +118,14 @@ func TestNewProbeDisplacesTheOldest(t *testing.T) {
 				return harness.OpenFiles(p.Pid()) == files+harness.ProbesAtOnce || time.Since(began) > harness.ProbeTime
 			})
 			waiting = append(waiting, begin(p))
-			harness.WantClosed(t, waiting[0])
+			wantClosed(t, waiting[0])
 			io.WriteString(waiting[1], "ET /readyz HTTP/1.1\r\n\r\n")
 			answer, _ := io.ReadAll(waiting[1])
 			second = string(answer)
 			for _, conn := range waiting {
 				conn.Close()
 			}
-			p.IdleFiles()
+			idleFiles(p)
 		})
 		if !strings.HasPrefix(second, "HTTP/1.1 200") {
 			t.Errorf("the second got %q", second)
@@ -198,9 +198,9 @@ func TestManyProbesLeaveNothingBehind(t *testing.T) {
 		}
 	}
 	probes(harness.Of(1000, 300))
-	files, threads, memory := p.IdleFiles(), harness.StatusField(t, p.Pid(), "Threads"), harness.StatusField(t, p.Pid(), "VmRSS")
+	files, threads, memory := idleFiles(p), harness.StatusField(t, p.Pid(), "Threads"), harness.StatusField(t, p.Pid(), "VmRSS")
 	probes(harness.Of(10000, 1000))
-	if now := p.IdleFiles(); now != files {
+	if now := idleFiles(p); now != files {
 		t.Errorf("%d descriptors, %d before", now, files)
 	}
 	if now := harness.StatusField(t, p.Pid(), "Threads"); now > threads+aFew {
@@ -235,7 +235,7 @@ func limitFiles(t *testing.T, pid int) (lift func()) {
 func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
 	harness.Usual(t)
 	probed(t, func(t *testing.T, p harness.Probed) {
-		p.IdleFiles()
+		idleFiles(p)
 		// Its first look at what is above it has ended then, and has left a descriptor that would be counted.
 		harness.WaitUntil(t, "drainit sleeps", func() bool { return harness.IsIdle(20*time.Millisecond, p.Pid()) })
 		lift := limitFiles(t, p.Pid())
@@ -260,7 +260,7 @@ func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
 func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 	probed(t, func(t *testing.T, p harness.Probed) {
 		wantOnceBeforeTheCutOff(t, func() {
-			files, began := p.IdleFiles(), time.Now()
+			files, began := idleFiles(p), time.Now()
 			idle := begin(p)
 			harness.WaitUntil(t, "it is heard, or was cut off", func() bool {
 				return harness.OpenFiles(p.Pid()) == files+1 || time.Since(began) > harness.ProbeTime
@@ -269,7 +269,7 @@ func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 			defer lift()
 			defer time.AfterFunc(harness.ProbeTime, lift).Stop() // if it was cut off before that, no other gives way
 			p.WantProbes("200 running", "200 running")
-			harness.WantClosed(t, idle)
+			wantClosed(t, idle)
 		})
 		wantEndsAlone(p)
 	})
@@ -310,4 +310,19 @@ func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
 		p.WantExit(137)
 		p.WantNothingLeft()
 	})
+}
+
+// wantClosed checks that drainit closes a connection to which it owes nothing.
+func wantClosed(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if b, err := io.ReadAll(conn); len(b) > 0 || err != nil {
+		t.Errorf("%q, %v, want it closed", b, err)
+	}
+}
+
+// idleFiles is how many descriptors drainit has when it hears no probe.
+func idleFiles(p harness.Probed) int {
+	p.T.Helper()
+	harness.WaitUntil(p.T, "no probe is heard", func() bool { return strings.Count(harness.DescriptorsOf(p.Pid()), "socket:") == 1 })
+	return harness.OpenFiles(p.Pid())
 }

@@ -70,7 +70,7 @@ func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 				p.WaitErr(`"warn".*quiet has no effect.*--rewrite`)
 				p.Signal(unix.SIGTSTP)
 				p.WaitErr(`(?s)quiet has no effect.*quiet has no effect`)
-				p.WantNotStopped()
+				wantNotStopped(p)
 				p.Signal(unix.SIGTERM)
 				p.WantExit(143)
 				p.WantLogged(`stopped itself`, 0) // TSTP was sent to none
@@ -120,7 +120,7 @@ func TestQuietDoesNotTakeASpawningWorkerForOneThatWaitsForTstp(t *testing.T) {
 			p.Signal(unix.SIGTSTP)
 			harness.WaitUntil(t, "a line for each TSTP", func() bool { return strings.Count(p.Err(), `"msg":"quiet`) > n })
 		}
-		p.WantNotStopped()
+		wantNotStopped(p)
 		p.Signal(unix.SIGTERM)
 		p.WantExit(143)
 		p.WantLogged(`quiet: SIGTSTP to|stopped itself`, 0) // it was sent to one that does not handle it

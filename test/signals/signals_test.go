@@ -91,7 +91,7 @@ func TestTtinAndTtouGoOnlyToThoseThatHandleThem(t *testing.T) {
 		p.Signal(unix.SIGTTOU)
 		p.Signal(unix.SIGTTIN)
 		harness.WaitUntil(t, "two TTIN", func() bool { return len(harness.Gots(p.Out())) == 2 })
-		p.WantNotStopped()
+		wantNotStopped(p)
 		wantStop(p, 7, "a got TTIN", "a got TTIN", "a got TERM")
 	})
 }
@@ -228,8 +228,18 @@ func TestRewriteToTstpFreezesNoProcess(t *testing.T) {
 		p.WaitTitle("drainit:run")
 		p.Signal(unix.SIGHUP)
 		passTo(p, unix.SIGUSR2, "a")
-		p.WantNotStopped()
+		wantNotStopped(p)
 		p.Signal(unix.SIGTERM)
 		p.WantExit(143)
 	})
+}
+
+// wantNotStopped checks that no process below an init, nor that, is in state T.
+func wantNotStopped(p *harness.Init) {
+	p.T.Helper()
+	for _, pid := range p.Alive() {
+		if harness.StateOf(pid) == 'T' {
+			p.T.Errorf("process %d is stopped", pid)
+		}
+	}
 }

@@ -53,7 +53,7 @@ const puma = "puma -b tcp://127.0.0.1:$PORT puma.ru"
 func nginx(w way) way {
 	w.uses, w.flags, w.dumbInit, w.uncounted = "nginx", "--rewrite TERM:QUIT", "-r 15:3", true
 	w.prepare = func(t *testing.T, s *scene) {
-		dir := harness.ServerDir(t)
+		dir := serverDir(t)
 		user := "user nobody nogroup;"
 		if os.Getuid() != 0 { // who is root in a namespace that knows no others
 			user = "user root root;"
@@ -261,7 +261,7 @@ func prepareRabbitMQ(t *testing.T, s *scene) {
 	harness.NeedRoot(t)
 	out, err := exec.Command("id", "-u", "rabbitmq").Output()
 	uid, convErr := strconv.Atoi(strings.TrimSpace(string(out)))
-	dir := harness.ServerDir(t)
+	dir := serverDir(t)
 	harness.Must(t, errors.Join(err, convErr, os.Chown(dir, uid, uid)))
 	s.notes = filepath.Join(dir, "log")
 	s.env = append(s.env, debianPath,
@@ -279,4 +279,13 @@ func prepareRabbitMQ(t *testing.T, s *scene) {
 		"RABBITMQ_LOG_BASE="+dir,
 		"RABBITMQ_LOGS="+s.notes,
 		"RABBITMQ_PID_FILE="+filepath.Join(dir, "pid"))
+}
+
+// serverDir makes a folder that all can look into, which t.TempDir's parent does not allow.
+func serverDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "drainit-nginx-")
+	harness.Must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	harness.Must(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "root"), 0o755)))
+	return dir
 }

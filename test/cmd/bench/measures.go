@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"drainit/test/harness"
 )
 
 // handling is a worker with sleepers below it, as many as its argument says. It sends a byte when all is set, and when
@@ -224,7 +222,7 @@ func lookForTitle(argv []string, delay time.Duration) look {
 	defer s.end()
 	time.Sleep(delay)
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.pid))
-	at := harness.Monotonic()
+	at := monotonic()
 	must(err)
 	begin, err := s.stamp()
 	must(err)
@@ -253,7 +251,7 @@ func timeStart(argv []string, pid1 bool) (start, end time.Duration) {
 	s := spawnStaged("stamp", argv, pid1)
 	defer unix.Close(s.pipe)
 	s.waitWell()
-	end = harness.Monotonic()
+	end = monotonic()
 	begin, err := s.stamp()
 	must(err)
 	if at, err := s.stamp(); err == nil {

@@ -81,10 +81,10 @@ func timeStop(argv []string, processes int) (took time.Duration, kept int) {
 	for range processes {
 		must(s.read())
 	}
-	begin := harness.Monotonic()
+	begin := monotonic()
 	s.signal(unix.SIGTERM)
 	s.wait()
-	took = harness.Monotonic() - begin
+	took = monotonic() - begin
 	all, err := s.rest()
 	must(err)
 	return took, len(all)
@@ -186,9 +186,9 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Dura
 	begin, err := ask.stamp()
 	must(err)
 	must(ask.hear())
-	heard := harness.Monotonic()
+	heard := monotonic()
 	ask.waitWell()
-	return heard - begin, harness.Monotonic() - begin
+	return heard - begin, monotonic() - begin
 }
 
 // stopCramped is one stop: how long the signal takes to the worker's handler, and how much of

@@ -52,6 +52,7 @@ type CPU string
 // is 5 ms of each 100. What has used up its part of those sleeps until the next begin.
 func (g CPU) Limit(milli int) error { return g.write(strconv.Itoa(100 * milli)) }
 
+// Lift takes the limit away.
 func (g CPU) Lift() error { return g.write("max") }
 
 // write writes how many microseconds of each 100 ms, the default of both versions, it may run.
