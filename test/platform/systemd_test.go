@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -130,9 +129,9 @@ var units = []unit{
 // its user, its folder, its start script.
 func (u unit) write(t *testing.T, dir string) {
 	t.Helper()
-	start, log := filepath.Join(dir, u.name+".sh"), filepath.Join(dir, u.name+".log")
+	log := filepath.Join(dir, u.name+".log")
 	script := strings.ReplaceAll(u.script, "WORKER", harness.WorkerBin+" listen")
-	harness.Must(t, os.WriteFile(start, fmt.Appendf(nil, "#!/bin/sh\n%s\n", script), 0o755))
+	start := harness.WriteProgram(t, dir, u.name+".sh", 0o755, "#!/bin/sh\n"+script+"\n")
 	writeUnit(t, filepath.Join(dir, "units"), u.name, append([]string{
 		"[Service]", "User=", "WorkingDirectory=" + dir,
 		"ExecStart=", "ExecStart=" + harness.DrainitBin + " -- " + start,
