@@ -153,13 +153,14 @@ func (s *step) decideBelow(m *record) (fate, reason) {
 	if d := s.deafAbove(m); d != nil && s.actsUpon(m) && (m.Untouched || d.certain && !s.groupMayHave(m)) {
 		return due, d.why
 	}
-	if up := m.notified(); s.alive(up) {
-		return s.leaveTo(m, up)
+	up := m.notified()
+	if !s.alive(up) {
+		up = m.parent
 	}
-	return s.leaveTo(m, m.parent)
+	return s.leaveTo(m, up)
 }
 
-// leaveTo leaves a process to one above it: mostly it is that one's business.
+// leaveTo leaves a process to one above it, nil for one that no snapshot showed: mostly it is that one's business.
 func (s *step) leaveTo(m, up *record) (fate, reason) {
 	const itsTime = 4 * aSecond // the first line of progress comes after five
 	switch {
@@ -167,7 +168,7 @@ func (s *step) leaveTo(m, up *record) (fate, reason) {
 		return open, reason{"not while %s lives: it would only die of the signal", up}
 	case !s.actsUpon(m):
 		return open, reason{"not while %s lives: it does not act upon the signal", up}
-	case up != nil && up.sent != nil && s.now >= up.sent.tick+itsTime: // nil: it died before a snapshot showed it
+	case up != nil && up.sent != nil && s.now >= up.sent.tick+itsTime:
 		return passedOn, reason{"%s above handles the stop signal and may have passed it on", up}
 	}
 	return delegated, reason{"left to %s", up}

@@ -139,6 +139,7 @@ func (g *reading) wait() bool {
 	return false
 }
 
+// isInFutex reports whether a thread sleeps in futex(2), where the Go runtime parks it, and no read of /proc does.
 func isInFutex(t status) bool {
 	const time64 = 422 // futex_time64, of 32-bit architectures
 	call, _ := callOf(t)

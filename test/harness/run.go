@@ -92,7 +92,7 @@ type Answer struct {
 // Ask calls a verb in the container of an init.
 func (p *Init) Ask(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args}) }
 
-// AskAs runs a verb beside the init, as it is told to.
+// AskAs runs a verb beside the init, in the way that its fields say.
 func (p *Init) AskAs(a Ask) Answer {
 	p.T.Helper()
 	NeedAsk(p.T)
