@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"strconv"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -151,8 +149,7 @@ func living(tree string) []proc.Process { return livingBelow(trees.Parse(tree), 
 
 func livingBelow(tree []trees.Process, parent int) (all []proc.Process) {
 	for _, written := range tree {
-		kind := strings.TrimRight(written.Name, "0123456789")
-		pid, _ := strconv.Atoi(strings.TrimPrefix(written.Name, kind))
+		kind, pid, _ := written.Numbered()
 		all = append(append(all, kindly(kind, pid, parent)), livingBelow(written.Below, pid)...)
 	}
 	return all

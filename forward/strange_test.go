@@ -9,6 +9,7 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/program"
+	"drainit/internal/signals"
 )
 
 // Snapshots may show anything: parents that are not there, dead ones with children, pids of others, any order of
@@ -32,7 +33,7 @@ func TestNoHistoryIsTooStrange(t *testing.T) {
 				}
 				p.Start, p.PGID, p.SID, p.State = []uint64{100, 100, 1010, 2000}[r.IntN(4)], pid(), pid(), "SSSRDTXZ"[r.IntN(8)]
 				if r.IntN(3) == 0 {
-					p.Ignored |= 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1)
+					p.Ignored |= signals.SetOf(unix.SIGINT, unix.SIGQUIT)
 				}
 				d.Waits[n], d.Asleep[n], d.Untouched[p.ID] = program.Waiting(r.IntN(3)), r.IntN(2) == 0, r.IntN(2) == 0
 				if r.IntN(5) == 0 {

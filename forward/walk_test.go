@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -153,7 +151,7 @@ func newResult() *result {
 	return &result{cases: make(map[string]int), such: make(map[string]string)}
 }
 
-// every plays a family in every order of deaths, if there is such a one.
+// every plays a family in every order of deaths, if it makes sense.
 func (r *result) every(t *testing.T, parents []int, does []behaviour, k kind) {
 	if k.daemon {
 		if len(parents) == 0 {
@@ -253,10 +251,9 @@ func TestOneFamily(t *testing.T) {
 	var read func(tree []trees.Process, parent int)
 	read = func(tree []trees.Process, parent int) {
 		for _, p := range tree {
-			name := strings.TrimRight(p.Name, "0123456789")
-			i, err := strconv.Atoi(p.Name[len(name):])
+			name, i, ok := p.Numbered()
 			index := slices.Index(behaves[:], name)
-			if err != nil || index < 0 {
+			if !ok || index < 0 {
 				t.Fatalf("no member: %q", p.Name)
 			}
 			for len(does) <= i {

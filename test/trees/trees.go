@@ -6,6 +6,7 @@ package trees
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +15,13 @@ type Process struct {
 	Name  string
 	Words []string
 	Below []Process
+}
+
+// Numbered parts the name from the number at its end. ok is false where there is none.
+func (p Process) Numbered() (name string, number int, ok bool) {
+	name = strings.TrimRight(p.Name, "0123456789")
+	number, err := strconv.Atoi(p.Name[len(name):])
+	return name, number, err == nil
 }
 
 var one = regexp.MustCompile(`^\s*([^][()*\s]+)(\*|\[[^]]*\])?`)

@@ -27,6 +27,15 @@ func TestNotation(t *testing.T) {
 	}
 }
 
+func TestNumbered(t *testing.T) {
+	if name, number, ok := (trees.Process{Name: "npm start12"}).Numbered(); name != "npm start" || number != 12 || !ok {
+		t.Error(name, number, ok)
+	}
+	if name, _, ok := (trees.Process{Name: "app"}).Numbered(); name != "app" || ok {
+		t.Error(name, ok)
+	}
+}
+
 func TestWhatIsNoNotation(t *testing.T) {
 	for _, text := range []string{"a(b", "a)", "a[TERM", "(a)", "a**"} {
 		func() {
