@@ -63,13 +63,13 @@ func (r *release) finish(l *layout, entry object) []byte {
 	entry["annotations"] = object{"org.opencontainers.image.ref.name": r.reference()}
 	l.put("index.json", jsonOf(index(entry)))
 	l.put("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
-	return tarOf(r.time, "", l.files)
+	return tarOf(r.time, l.files)
 }
 
 // addImage adds the image of a binary, which holds nothing else, and returns the descriptors
 // of its manifest, its config and its only layer.
 func (r *release) addImage(l *layout, b binary) (entry, config, layer object) {
-	files := tarOf(r.time, "", []file{{"drainit", 0o755, b.data}})
+	files := tarOf(r.time, []file{{"drainit", 0o755, b.data}})
 	layer = l.add("layer.v1.tar+gzip", gzipped(files))
 	platform := object{"architecture": b.arch, "os": "linux"}
 	if b.variant() != "" {

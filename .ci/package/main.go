@@ -1,11 +1,11 @@
-// Package main makes the packages of a release from its binaries: images, Debian
-// packages, trees for other packagers, a bill of materials and the licences.
+// Package main makes of the binaries of a release what nfpm does not: images, trees for
+// other packagers, a bill of materials and the licences.
 //
 //	go run ./.ci/package OUTDIR
 //
 // OUTDIR holds the binaries that .ci/release has built. What the packages say of them, the
 // version, the commit and its time, comes from their own build info. It runs without
-// root, a container engine and dpkg, and the same binaries give the same bytes.
+// root and a container engine, and the same binaries give the same bytes.
 package main
 
 import (
@@ -50,7 +50,6 @@ func run(dir string) error {
 	for _, b := range r.binaries {
 		write("drainit-image-linux-"+b.arch+".tar", r.image(b))
 		write("drainit-"+r.version+"-linux-"+b.arch+".tar.gz", r.tree(b, docs))
-		write("drainit_"+r.debVersion()+"_"+b.debArch()+".deb", r.deb(b, docs))
 	}
 	return failed
 }

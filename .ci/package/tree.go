@@ -11,9 +11,9 @@ import (
 
 // docs are the files that packages have beside the binary.
 type docs struct {
-	man, example, changelog []byte
-	bash, zsh, fish         []byte // completions
-	licenses                []byte
+	man, example    []byte
+	bash, zsh, fish []byte // completions
+	licenses        []byte
 }
 
 // readDocs reads them from the folder that the packages are made in, the repository's.
@@ -25,7 +25,7 @@ func (r *release) readDocs() (docs, error) {
 		return data
 	}
 	d := docs{
-		read("docs/drainit.1"), read("Dockerfile.example"), read("CHANGELOG.md"),
+		read("docs/drainit.1"), read("Dockerfile.example"),
 		read("docs/completion/drainit.bash"), read("docs/completion/_drainit"), read("docs/completion/drainit.fish"), licenses,
 	}
 	return d, err
@@ -42,7 +42,7 @@ const (
 // tree is what a packager unpacks into the root of a package of another kind. Nothing in
 // it is compressed: whether a manual page is, differs from one to the other.
 func (r *release) tree(b binary, d docs) []byte {
-	return gzipped(tarOf(r.time, "", []file{
+	return gzipped(tarOf(r.time, []file{
 		{"usr/bin/drainit", 0o755, b.data},
 		{manDir + "drainit.1", 0o644, d.man},
 		{bashDir + "drainit", 0o644, d.bash},

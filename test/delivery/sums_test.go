@@ -1,5 +1,5 @@
 // Package delivery makes a release of this repository and looks at what it consists of,
-// with the programs of those who will use it: docker, podman, dpkg.
+// with the programs of those who will use it: docker, podman, dpkg, rpm.
 package delivery
 
 import (
@@ -21,7 +21,10 @@ func TestSumsListTheFilesOfEachArchitecture(t *testing.T) {
 	do(t, dir, "sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
 	want := []string{"drainit-licenses.txt", "drainit.spdx.json", "drainit-oci.tar"}
 	for _, arch := range arches() {
-		want = append(want, "drainit-linux-"+arch, "drainit-image-linux-"+arch+".tar", "drainit-"+v+"-linux-"+arch+".tar.gz", debOf(t, dir, arch))
+		want = append(want, "drainit-linux-"+arch, "drainit-image-linux-"+arch+".tar", "drainit-"+v+"-linux-"+arch+".tar.gz")
+		for _, kind := range kinds {
+			want = append(want, packageOf(t, dir, kind, arch))
+		}
 	}
 	slices.Sort(want)
 	var listed []string
@@ -76,45 +79,62 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// The line names the tag, and ends as dockerd reads it. Debian's version sorts as the
+// The line names the tag, and ends as dockerd reads it. The versions of the packages sort as the
 // releases follow each other.
 func TestVersionNamesTheTag(t *testing.T) {
 	needClone(t)
-	harness.Need(t, "dpkg", "dpkg-deb")
+	harness.Need(t, "dpkg", "dpkg-deb", "rpm")
 	dir := filepath.Join(t.TempDir(), "clone")
 	clone(t, dir)
 	const commit = `\d{14}-[0-9a-f]{12}`
 	before := ""
 	for _, s := range []struct {
-		name, change string
-		line, deb    string
+		name, change   string
+		line, deb, apk string
 	}{
-		{"no tag", "true", `v0\.0\.0-` + commit, `0\.0\.0~\d{14}\.[0-9a-f]{7}`},
-		{"a candidate", "git tag v1.2.3-rc.1", `v1\.2\.3-rc\.1`, `1\.2\.3~rc\.1`},
-		{"after it", "git commit -q --allow-empty -m next", `v1\.2\.3-rc\.1\.0\.` + commit, `1\.2\.3~rc\.1\.0\.\d{14}\.[0-9a-f]{7}`},
-		{"a tag", "git tag -a -m release v1.2.3", `v1\.2\.3`, `1\.2\.3`},
-		{"a change that is not committed", "echo >>README.md", `v1\.2\.3\+dirty`, `1\.2\.3\+dirty`},
-		{"after the tag", "git commit -qam next", `v1\.2\.4-0\.` + commit, `1\.2\.4~0\.\d{14}\.[0-9a-f]{7}`},
+		{"no tag", "true", `v0\.0\.0-` + commit, `0\.0\.0~\d{14}\.[0-9a-f]{7}`, `0\.0\.0_alpha\d{14}`},
+		{"a candidate", "git tag v1.2.3-rc.1", `v1\.2\.3-rc\.1`, `1\.2\.3~rc\.1`, `1\.2\.3_rc1`},
+		{"after it", "git commit -q --allow-empty -m next", `v1\.2\.3-rc\.1\.0\.` + commit, `1\.2\.3~rc\.1\.0\.\d{14}\.[0-9a-f]{7}`,
+			`1\.2\.3_rc1_git\d{14}`},
+		{"a tag", "git tag -a -m release v1.2.3", `v1\.2\.3`, `1\.2\.3`, `1\.2\.3`},
+		{"a change that is not committed", "echo >>README.md", `v1\.2\.3\+dirty`, `1\.2\.3\+dirty`, `1\.2\.3`},
+		{"after the tag", "git commit -qam next", `v1\.2\.4-0\.` + commit, `1\.2\.4~0\.\d{14}\.[0-9a-f]{7}`, `1\.2\.4_alpha\d{14}`},
 	} {
 		do(t, dir, "sh", "-c", s.change)
 		out, arch := t.TempDir(), arches()[0]
 		makeRelease(t, dir, out, arch)
 		line := do(t, out, "./drainit-linux-"+arch, "--version")
-		deb := do(t, out, "dpkg-deb", "--field", debOf(t, out, arch), "Version")
-		if want := "drainit_" + deb + "_" + arch + ".deb"; debOf(t, out, arch) != want {
-			t.Errorf("%s is named %s", want, debOf(t, out, arch))
-		}
 		head := do(t, dir, "git", "rev-parse", "HEAD")
 		if !regexp.MustCompile(`^drainit ` + s.line + ` go1\S* - git\.` + head[:7] + `$`).MatchString(line) {
 			t.Errorf("%s: %q", s.name, line)
 		}
-		if !regexp.MustCompile(`^` + s.deb + `$`).MatchString(deb) {
-			t.Errorf("%s: Debian's version is %q", s.name, deb)
+		is := versionsIn(t, out, arch)
+		if !regexp.MustCompile(`^`+s.deb+`$`).MatchString(is["deb"]) || is["rpm"] != is["deb"] {
+			t.Errorf("%s: the versions are %q", s.name, is)
 		}
-		if before != "" && exec.Command("dpkg", "--compare-versions", before, "lt", deb).Run() != nil {
-			t.Errorf("%s: Debian's version %s is not after %s", s.name, deb, before)
+		if !regexp.MustCompile(`^` + s.apk + `$`).MatchString(is["apk"]) {
+			t.Errorf("%s: Alpine's version is %q", s.name, is["apk"])
 		}
-		before = deb
+		if before != "" {
+			do(t, "", "dpkg", "--compare-versions", before, "lt", is["deb"])
+			if order := do(t, "", "rpm", "--eval", `%{lua:print(rpm.vercmp("`+before+`", "`+is["rpm"]+`"))}`); order != "-1" {
+				t.Errorf("%s: of rpm's versions %s is not after %s: %s", s.name, is["rpm"], before, order)
+			}
+		}
+		before = is["deb"]
+	}
+}
+
+// versionsIn are the versions of the packages of an architecture, as they say themselves.
+func versionsIn(t *testing.T, dir, arch string) map[string]string {
+	t.Helper()
+	apk := bytes.NewBufferString(harness.TextOf(t, filepath.Join(dir, packageOf(t, dir, "apk", arch))))
+	_, version, _ := strings.Cut(string(gunzipNext(t, apk)), "\npkgver = ")
+	version, _, _ = strings.Cut(version, "\n")
+	return map[string]string{
+		"deb": do(t, dir, "dpkg-deb", "--field", packageOf(t, dir, "deb", arch), "Version"),
+		"rpm": do(t, dir, "rpm", "-qp", "--queryformat", "%{VERSION}", packageOf(t, dir, "rpm", arch)),
+		"apk": version,
 	}
 }
 

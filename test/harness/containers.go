@@ -146,10 +146,10 @@ type RuncContainer struct {
 // anyUser is the user and group of every container here.
 const anyUser = 65532
 
-// StartRunc starts a container of runc's as Kubernetes would make it of a strict
-// manifest: an image with nothing in it but what is bound into it, a read-only
-// root, a user that is not root, no capabilities, a network of its own. /drainit, /worker and /busybox are in it, and
-// a file as /dev/termination-log. args are PID 1's.
+// StartRunc starts a container of runc's as Kubernetes would make it of a strict manifest: an image with
+// nothing in it but what is bound into it, a read-only root, a user that is not root, no capabilities, a
+// network of its own. /drainit, /worker and /busybox are in it, and a file as /dev/termination-log. args
+// are PID 1's.
 func StartRunc(t *testing.T, terminationLog string, args []string, env ...string) RuncContainer {
 	NeedRoot(t)
 	Need(t, "runc")
@@ -174,7 +174,8 @@ func (c RuncContainer) runc(args ...string) *exec.Cmd {
 
 type object = map[string]any
 
-// config is the config.json of the OCI runtime specification. The mounts are the least that an image needs, and the binds.
+// config is the config.json of the OCI runtime specification. The mounts are the least that an image
+// needs, and the binds.
 func (c RuncContainer) config(args, env []string, binds [][3]string) object {
 	mounts := []object{
 		{"destination": "/proc", "type": "proc", "source": "proc"},

@@ -45,8 +45,8 @@ func NeedDocker(t *testing.T) {
 	NeedRoot(t)
 }
 
-// StartDockerd starts an engine, waits until it answers and gives it the image of most tests, base: drainit, the
-// tests' worker, tini as Docker has it, and a shell with the usual programs.
+// StartDockerd starts an engine, waits until it answers and gives it the image of most tests, base:
+// drainit, the tests' worker, tini as Docker has it, and a shell with the usual programs.
 func StartDockerd(t *testing.T, flags ...string) *Dockerd {
 	dir, err := os.MkdirTemp("", "drainit-docker-")
 	Must(t, err)
