@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkProc returns nil only for a /proc in which our own pid is ours: not in a new
-// PID namespace with the /proc of the old one, nor where it is denied from the start.
-// The error is ErrNoProc, or one for the moment, which says nothing of /proc.
+// checkProc returns nil if /proc/self is our own pid. It is another one in a new PID namespace with the /proc
+// of the old one. The error is then ErrNoProc, as it is if /proc is not mounted or was denied from the start.
+// Any other error is for the moment, and says nothing about /proc.
 func checkProc() error {
 	var self [20]byte
 	n, err := retry(func() (int, error) { return unix.Readlink("/proc/self", self[:]) })
@@ -26,13 +26,14 @@ func checkProc() error {
 // wasOurs is set once /proc has shown our own pid: a later refusal is for the moment.
 var wasOurs atomic.Bool
 
-// procPath is where a file of a process or a thread is: /proc/TID is there unlisted (proc(5)).
+// procPath returns the path of a file of a process or a thread. A thread has a folder /proc/TID, too, though
+// /proc does not list it (proc(5)).
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
 // RunsAnother reports whether a process is known to run another program than drainit. A copy of drainit, such
-// as an engine's, is no other program: its file has the same length.
+// as one that a container engine makes, does not count as another: its file has the same length.
 func RunsAnother(pid int) (another bool) {
-	another, _ = beside(new(Reader), func(g *reading) (bool, error) {
+	another, _ = withTimeout(new(Reader), func(g *reading) (bool, error) {
 		g.reads(pid, details)
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
@@ -44,26 +45,28 @@ func RunsAnother(pid int) (another bool) {
 // Descriptors returns drainit's open descriptors, including that of the read itself.
 func Descriptors() ([]int, error) { return readPids("/proc/self/fd") }
 
-// ReadWhole reads a file of a process, also one that needs the right to trace it. Call it on a locked
+// ReadWhole reads a file of a process, even one for which ptrace access is needed. Call it on a locked
 // thread.
 func ReadWhole(pid int, name string) (string, error) {
 	b, err := readPart(pid, name, 0, 1<<20) // more than a command line, and what drainit writes (title.Notes)
 	return string(b), err
 }
 
-// ReadOpen reads, in the same way, the process's open file that /proc shows by this name; "" if there is none.
+// ReadOpen reads the open file of a process that /proc shows by the name shown. It returns "" if there is
+// none. Call it on a locked thread.
 func ReadOpen(pid int, shown string) (string, error) {
 	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
 	for _, fd := range fds {
 		name := "fd/" + strconv.Itoa(fd)
-		if to, _ := asOwner(pid, func() (string, error) { return os.Readlink(procPath(pid, name)) }); to == shown {
+		if to, _ := readLink(pid, name); to == shown {
 			return ReadWhole(pid, name)
 		}
 	}
 	return "", err
 }
 
-// SecondThread returns a thread of the Go runtime in this drainit that never ends; 0 if none is known. Read reads it, too.
+// SecondThread returns the id of a thread of the Go runtime that never ends, in the process with the pid
+// drainit. It is 0 if none is known. Reader.Read can read a thread, too.
 func SecondThread(drainit int) int {
 	tids, _ := readPids(procPath(drainit, "task"))
 	if checkProc() != nil || len(tids) < 2 {
@@ -99,8 +102,8 @@ func readPids(dir string) (pids []int, err error) {
 // page is the most that one read of a file of /proc returns, as a rule.
 const page = 4096
 
-// readSmall reads a file of /proc whole. All fit in a page but the status of a
-// process in very many groups, whose masks come after those.
+// readSmall reads a file of /proc whole. Each of these files fits in a page, except the status of a process
+// in very many groups. There the masks come after the groups.
 func readSmall(path string) (all []byte, err error) {
 	fd, err := openProc(path, 0)
 	if err != nil {
@@ -119,7 +122,8 @@ func readSmall(path string) (all []byte, err error) {
 	}
 }
 
-// readPart reads up to size bytes at an offset of a file of a process that has no end of its own.
+// readPart reads up to size bytes of a file of a process, from offset at. It makes one read, so the file need
+// not have an end.
 func readPart(pid int, name string, at int64, size int) ([]byte, error) {
 	return asOwner(pid, func() ([]byte, error) {
 		fd, err := openProc(procPath(pid, name), 0)
@@ -133,11 +137,11 @@ func readPart(pid int, name string, at int64, size int) ([]byte, error) {
 	})
 }
 
-// asOwner makes a call that reads what /proc shows only to those who may trace a process: its exe, fd, syscall,
-// mem and environ. Where that is not permitted, it makes the call again as the process's own user: root without
-// CAP_SYS_PTRACE, as Docker has it, may not read those of another user, and that user may (ptrace(2), FSCREDS).
-// setfsuid(2) is for one thread, that of the reading: the main one would forget its parent-death
-// signal by it, as the process forgets that it may be dumped (kernel/cred.c, commit_creds).
+// asOwner makes a call that reads a file of /proc for which ptrace access is needed: exe, fd, syscall, mem or
+// environ. If root is refused, it calls again with the user and group of the process: in Docker root has no
+// CAP_SYS_PTRACE, but the owner may read (ptrace(2), FSCREDS). A drainit that has a worker must not run it on
+// the main thread, whose parent-death signal setfsuid(2) clears. The dumpable flag of the process is cleared,
+// too, and is set again (kernel/cred.c, commit_creds).
 func asOwner[T any](pid int, call func() (T, error)) (T, error) {
 	got, err := call()
 	if !isNotPermitted(err) || os.Geteuid() != 0 {
@@ -160,7 +164,12 @@ func asOwner[T any](pid int, call func() (T, error)) (T, error) {
 	return call()
 }
 
-// openProc goes around os.File, whose poller would leave drainit two descriptors for nothing.
+// readLink reads a link in the folder of a process.
+func readLink(pid int, name string) (string, error) {
+	return asOwner(pid, func() (string, error) { return os.Readlink(procPath(pid, name)) })
+}
+
+// openProc opens a file of /proc. It does without os.File, whose poller would take two more descriptors.
 func openProc(path string, flags int) (fd int, err error) {
 	fd, err = retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0) })
 	if err != nil {
@@ -169,8 +178,8 @@ func openProc(path string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// retry makes a call again, twice at most, that was interrupted or failed for the moment: a snapshot
-// with holes costs more, such as an exit status.
+// retry makes a call, and makes it again, twice at most, if it was interrupted or failed for the moment. A
+// snapshot with holes costs more, such as an exit status.
 func retry(call func() (int, error)) (n int, err error) {
 	for range 3 {
 		n, err = call()
@@ -193,4 +202,23 @@ func isNotPermitted(err error) bool {
 // IsGone reports whether a read of /proc failed because the process has ended.
 func IsGone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
+}
+
+// OpenFile is a file that a process has open, by the name that /proc shows: "pipe:[12]".
+type OpenFile struct {
+	FD          int
+	Name        string
+	Read, Write bool
+}
+
+// OpenFiles returns the open files of a process. Call it on a locked thread.
+func OpenFiles(pid int) (all []OpenFile, err error) {
+	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
+	for _, fd := range fds {
+		number := strconv.Itoa(fd)
+		name, _ := asOwner(pid, func() (string, error) { return os.Readlink(procPath(pid, "fd/"+number)) })
+		mode, _ := openedTo(pid, number)
+		all = append(all, OpenFile{fd, name, mode != unix.O_WRONLY, mode != unix.O_RDONLY})
+	}
+	return all, err
 }

@@ -13,8 +13,9 @@ import (
 
 const belowReaper = "DRAINTEST_BELOW_REAPER"
 
-// TestMain runs the tests below a process that reaps what they leave, where PID 1 is go test, which reaps none: in a
-// container of Docker's. Reaping at the end is too late: a test that makes orphans all the time fills the process table.
+// TestMain runs the tests below a process that reaps what they leave, where PID 1 is go test, which reaps
+// none: in a container of Docker's. Reaping at the end is too late: a test that makes orphans all the
+// time fills the process table.
 func TestMain(m *testing.M) {
 	if os.Getppid() != 1 || os.Getenv(belowReaper) != "" {
 		os.Exit(m.Run())

@@ -15,9 +15,10 @@ type File struct {
 	Socket        bool
 }
 
-// written are the files whose readers see what is written to one. /proc does not tell the other end of a
-// socket, but a pair has inodes in a row (net/socket.c, __sys_socketpair), unless the kernel made another
-// between the two.
+// written returns the files whose readers see what is written to f: f itself if it is a pipe, and the other
+// end if it is a socket. /proc does not tell the other end, but the two sockets of a pair have inodes in a
+// row (net/socket.c, __sys_socketpair), unless the kernel made another inode between them. So both neighbours
+// of a socket are returned.
 func (f File) written() []File {
 	if !f.Socket {
 		return []File{f}
@@ -28,8 +29,14 @@ func (f File) written() []File {
 // HasWriters reports whether another process writes, or may write, to the pipe at the standard input of a
 // process.
 func (s *Snapshot) HasWriters(pid int) bool {
-	p, another := s.find(pid), func(writer int) bool { return writer != pid }
-	return p != nil && p.Reads != File{} && (s.unsure || slices.ContainsFunc(s.WritersTo(pid), another))
+	p := s.find(pid)
+	return p != nil && p.Reads != File{} && (s.unsure || s.ShowsWriters(pid))
+}
+
+// ShowsWriters reports whether another process is seen to write to the pipe at the standard input of a
+// process.
+func (s *Snapshot) ShowsWriters(pid int) bool {
+	return slices.ContainsFunc(s.WritersTo(pid), func(writer int) bool { return writer != pid })
 }
 
 // WritersTo returns the pids of the processes that write to the pipe that a process reads.
@@ -53,8 +60,9 @@ func (s *Snapshot) IsRead(pid int) bool {
 // AddWriter notes that a process writes to a pipe.
 func (s *Snapshot) AddWriter(pipe File, pid int) { s.writers[pipe] = append(s.writers[pipe], pid) }
 
-// readWriters reads which of these processes write to a pipe that one of them reads. The pipe given, the root's own
-// standard input, does not count: its writers are elsewhere. When time runs out, any pipe may have a writer.
+// readWriters reads which of these processes write to a pipe that one of them reads. given is the pipe that
+// the root had as standard input. It does not count, because its writers are elsewhere. When time runs out,
+// any pipe may have a writer.
 func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until time.Time) {
 	read := make(map[File]bool)
 	for _, p := range these {
@@ -87,13 +95,13 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until t
 	}
 }
 
-// pipeAt is the pipe or socket at a descriptor; the zero File if there is none, or if it can't be known.
-// statx(2) asks no server, which may not answer. It came with Linux 4.11, and some seccomp profiles deny it.
+// pipeAt returns the pipe or socket at a descriptor. It is the zero File if there is none, or if it can't be
+// known.
 func pipeAt(pid int, fd string) File {
 	return openAt(pid, fd).pipe()
 }
 
-// openFile is a file that a process has open. The zero one is not known.
+// openFile is a file that a process has open. The zero openFile stands for a file that is not known.
 type openFile struct {
 	File
 	kind uint16 // of its mode
@@ -108,6 +116,8 @@ func (f openFile) pipe() File {
 	return f.File
 }
 
+// openAt returns the file at a descriptor. It uses statx(2), which asks no file server: a server may not
+// answer. Before Linux 4.11, or if a seccomp profile denies statx, it uses stat(2).
 func openAt(pid int, fd string) openFile {
 	file, _ := asOwner(pid, func() (file openFile, err error) {
 		path := procPath(pid, "fd/"+fd)
@@ -129,11 +139,12 @@ func openAt(pid int, fd string) openFile {
 	return file
 }
 
-// mostJobs bounds the children of a process whose standard inputs are compared with its own.
+// mostJobs is up to how many children of a process have their standard input compared with its own.
 const mostJobs = 64
 
 // readInput reads what the standard input of a process is. A shell without job control gives a command in the
-// background /dev/null, opened to read. If its own is /dev/null, too, only the access mode tells the two apart.
+// background /dev/null, opened to read. If the shell's own input is /dev/null, too, only the access mode
+// tells the two apart.
 func (p *Process) readInput(parent *Process) {
 	p.input = openAt(p.PID, "0")
 	p.Reads = p.input.pipe()
@@ -146,8 +157,8 @@ func (p *Process) readInput(parent *Process) {
 	case !p.input.null:
 		p.Input = ParentsInput
 	default:
-		own, known := accessMode(parent.PID)
-		its, alike := accessMode(p.PID)
+		own, known := openedTo(parent.PID, "0")
+		its, alike := openedTo(p.PID, "0")
 		switch {
 		case !known || !alike || own == unix.O_RDONLY: // nothing would show the difference
 		case own == its:
@@ -158,9 +169,10 @@ func (p *Process) readInput(parent *Process) {
 	}
 }
 
-// accessMode reads how the standard input of a process was opened. The other flags differ by what opened it.
-func accessMode(pid int) (mode uint64, ok bool) {
-	b, err := asOwner(pid, func() ([]byte, error) { return readSmall(procPath(pid, "fdinfo/0")) })
+// openedTo returns the access mode with which a descriptor was opened. ok is false if it can't be read. The
+// other flags are left out, since they depend on the program that opened the file.
+func openedTo(pid int, fd string) (mode uint64, ok bool) {
+	b, err := asOwner(pid, func() ([]byte, error) { return readSmall(procPath(pid, "fdinfo/"+fd)) })
 	value, _ := valueOf(b, "flags")
 	flags, failed := strconv.ParseUint(string(value), 8, 64)
 	return flags & unix.O_ACCMODE, err == nil && failed == nil

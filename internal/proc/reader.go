@@ -2,6 +2,7 @@ package proc
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,27 +16,32 @@ import (
 // a lock that the read waits for.
 var ErrNoAnswer = errors.New("/proc does not answer: a process hangs in the kernel")
 
-// Reader reads other processes on a thread beside the caller's, which is left to a read that
-// hangs. What is read under a lock of the process hangs with it: its stat, fd and exe while it execs and
-// closes a file on a file system that does not answer (fs/exec.c, exec_update_lock); its cmdline and mem
-// while it is in mmap(2) or munmap(2) of such a file. Nothing but SIGKILL ends that wait. The zero Reader
-// is ready. It must not be copied, and is for one goroutine.
+// Reader reads other processes on a thread beside the caller's. If a read hangs, that thread is left to it. A
+// read hangs if it needs a lock of a process that hangs. For its stat, fd and exe that is so while it execs
+// and closes a file on a file system that does not answer (fs/exec.c, exec_update_lock). For its cmdline and
+// mem it is so while it is in mmap(2) or munmap(2) of such a file. Nothing but SIGKILL ends that wait. The
+// zero Reader is ready. It must not be copied, and is for one goroutine.
 type Reader struct {
-	hung []*reading // that were given up, and are not back
+	Given File       // the pipe that was the root's standard input, if it has another by now
+	hung  []*reading // those that were given up and have not come back
 }
+
+// OwnInput returns the pipe at this process's standard input, the zero File if there is none.
+func OwnInput() File { return pipeAt(os.Getpid(), "0") }
 
 // MostHung is how many threads of a Reader may hang. Beyond that it reads nothing until one is back.
 const MostHung = 4
 
-// beside makes a call that reads on another thread, and waits for it. It is made again without
-// each process that does not answer. The error is ErrNoAnswer, ErrNoProc, or that of the call.
-func beside[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ error) {
+// withTimeout makes a call that reads, on another thread, and returns what the call returns. If a process
+// does not answer, the call is given up and made again without that process. The error is ErrNoAnswer,
+// ErrNoProc, or that of the call.
+func withTimeout[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ error) {
 	for {
 		g := r.begin()
 		if g == nil {
 			return got, ErrNoAnswer
 		}
-		var its T // which one that was given up may still write
+		var its T // a call that was given up may still write it
 		var err error
 		go func() {
 			defer close(g.done)
@@ -56,7 +62,8 @@ func beside[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ error)
 	}
 }
 
-// begin returns a reading that leaves out what others hang at, nil where too many do.
+// begin returns a reading that leaves out the places at which others hang. It returns nil if MostHung others
+// do.
 func (r *Reader) begin() *reading {
 	r.hung = slices.DeleteFunc(r.hung, func(h *reading) bool {
 		select {
@@ -90,16 +97,22 @@ type reading struct {
 // place is what is read of which process: its stat or the rest. The zero place is none. A status is read
 // under no lock.
 type place struct {
-	pid     int
-	details bool
+	pid  int
+	part part
 }
 
-const stat, details = false, true
+// part is what of a process is read. The kernel shows the two under locks of their own.
+type part uint8
 
-// reads notes what is read next, and reports whether it may be: it is not known to hang. A reading
-// that was given up ends there.
-func (g *reading) reads(pid int, details bool) bool {
-	at := place{pid, details}
+const (
+	stat    part = iota
+	details      // all that is not in its stat
+)
+
+// reads notes what is read next, and reports whether it may be read. It may not if another reading hangs at
+// it. A reading that was given up ends here: its goroutine exits.
+func (g *reading) reads(pid int, what part) bool {
+	at := place{pid, what}
 	if slices.Contains(g.hangs, at) {
 		return false
 	}
@@ -112,16 +125,16 @@ func (g *reading) reads(pid int, details bool) bool {
 	return true
 }
 
-// A reading hangs if its thread has neither run nor waited for a processor, or for the Go runtime, in looksMost looks
-// in a row.
+// A reading hangs if its thread has neither run nor waited for a processor, or for the Go runtime, in
+// looksMost looks in a row.
 const (
 	looksApart = 10 * time.Millisecond
 	looksMost  = 5
 )
 
-// wait waits for the end of a reading, and reports whether it has come: else the reading hangs. One
-// that waits for a processor, as under a CPU limit, does not; nor one that is between two reads and waits in a futex
-// until the runtime lets it run, which on a busy machine can be long after the looks.
+// wait waits for the end of a reading, and reports whether it has come. If not, the reading hangs: its thread
+// has stood still for looksMost looks. A thread that waits for a processor does not stand still, as under a
+// CPU limit. Nor does one in a futex: there the Go runtime parks it between two reads.
 func (g *reading) wait() bool {
 	var last status
 	for still := 0; still < looksMost; still++ {
@@ -139,14 +152,15 @@ func (g *reading) wait() bool {
 	return false
 }
 
-// isInFutex reports whether a thread sleeps in futex(2), where the Go runtime parks it, and no read of /proc does.
+// isInFutex reports whether a thread sleeps in futex(2). The Go runtime parks it there, and no read of /proc
+// sleeps there.
 func isInFutex(t status) bool {
 	const time64 = 422 // futex_time64, of 32-bit architectures
 	call, _ := callOf(t)
 	return call.Sleeps && (call.Number == unix.SYS_FUTEX || call.Number == time64)
 }
 
-// giveUp ends a reading at its next read, and returns at which it hangs.
+// giveUp has a reading end before its next read, and returns the place at which it hangs.
 func (g *reading) giveUp() place {
 	g.Lock()
 	defer g.Unlock()

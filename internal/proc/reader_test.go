@@ -41,7 +41,7 @@ func (h hanging) release(pid int) { h[pid].w.Close() }
 
 // take is a snapshot of these processes. It hangs at the stat of each for which there is a pipe.
 func (h hanging) take(r *Reader, pids []int) (*Snapshot, error) {
-	return beside(r, func(g *reading) (*Snapshot, error) {
+	return withTimeout(r, func(g *reading) (*Snapshot, error) {
 		for _, pid := range pids {
 			if g.reads(pid, stat) {
 				h.read(pid)
@@ -129,7 +129,7 @@ func TestReadingThatWasGivenUpReadsNothingMore(t *testing.T) {
 	h := newHanging(t, pids[0])
 	went := false
 	var r Reader
-	_, err := beside(&r, func(g *reading) (none int, _ error) {
+	_, err := withTimeout(&r, func(g *reading) (none int, _ error) {
 		if g.reads(pids[0], details) {
 			h.read(pids[0])
 			g.reads(pids[0], details)
@@ -155,7 +155,7 @@ func TestSlowReadIsWaitedFor(t *testing.T) {
 		"works":  func() { _, _ = readSmall("/proc/self/stat") },
 		"sleeps": func() { time.Sleep(time.Millisecond) },
 	} {
-		done, err := beside(&r, func(g *reading) (bool, error) {
+		done, err := withTimeout(&r, func(g *reading) (bool, error) {
 			g.reads(1, stat)
 			for began := time.Now(); time.Since(began) < long; {
 				work()
@@ -283,7 +283,7 @@ func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 // Between two reads its thread may wait for the Go runtime for long, on a busy machine.
 func TestReadingThatWaitsForTheRuntimeDoesNotHang(t *testing.T) {
 	var r Reader
-	got, err := beside(&r, func(g *reading) (int, error) {
+	got, err := withTimeout(&r, func(g *reading) (int, error) {
 		g.reads(os.Getpid(), stat)
 		<-time.After(2 * looksMost * looksApart)
 		return 7, nil

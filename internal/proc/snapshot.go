@@ -5,14 +5,14 @@ import (
 	"sort"
 )
 
-// Snapshot is a set of processes that /proc showed at one moment, with the children of each. It never changes,
-// and no caller may change the processes that it returns. A nil Snapshot stands for a /proc that could not be
-// read.
+// Snapshot is a set of processes that /proc showed at one moment, with the children of each. Once it is
+// complete it never changes, and no caller may change the processes that it returns. A nil Snapshot stands
+// for a /proc that could not be read.
 type Snapshot struct {
 	all      []Process          // by pid
 	children map[int][]*Process // of each pid, by pid
 	unsure   bool               // there was no time for all of the writers
-	writers  map[File][]int     // of the pipes that are read, by pid
+	writers  map[File][]int     // the pids that write to each pipe that is read
 }
 
 // New makes a snapshot of processes, each of which has a pid of its own.
@@ -27,9 +27,9 @@ func New(all []Process) *Snapshot {
 	return s
 }
 
-// closesRing reports whether a process is the one with the lowest pid in a ring of
-// parents. /proc is read one file after the other: a pid that is recycled meanwhile
-// could close one. It is the only guard: whatever walks a snapshot comes to an end.
+// closesRing reports whether a process is the one with the lowest pid in a ring of parents. /proc is read one
+// file after the other, so a pid that is recycled meanwhile could close such a ring. New leaves that process
+// out of the children of its parent, so whatever walks a snapshot comes to an end.
 func (s *Snapshot) closesRing(p *Process) bool {
 	up := s.find(p.PPID)
 	for range s.all { // at most: there may be a ring above
@@ -41,8 +41,8 @@ func (s *Snapshot) closesRing(p *Process) bool {
 	return up == p
 }
 
-// After derives the snapshot that follows the death of some processes: their children are root's. dies may
-// change a process.
+// After returns the snapshot that follows the death of some processes. dies reports whether a process is one
+// of them, and may change it. The children of the dead become children of root.
 func (s *Snapshot) After(root int, dies func(*Process) bool) *Snapshot {
 	all, dead := slices.Clone(s.all), make(map[int]bool)
 	for i := range all {
@@ -94,7 +94,7 @@ func (s *Snapshot) All() (living []*Process) {
 	return alive(living)
 }
 
-// alive takes the dead out of these.
+// alive removes the dead from these processes.
 func alive(these []*Process) []*Process {
 	return slices.DeleteFunc(these, func(p *Process) bool { return !p.Alive() })
 }
@@ -110,12 +110,14 @@ func (s *Snapshot) Children(pid int) (children []*Process) { return alive(s.chil
 // Descendants returns the living processes below root, without root, parents before their children.
 func (s *Snapshot) Descendants(root int) (below []*Process) { return alive(s.descendants(root)) }
 
-// Hanging returns the processes below root that hang in the kernel. Only their names are known.
+// Hanging returns the processes below root that hang in the kernel. Only their pids, names and parents are
+// known.
 func (s *Snapshot) Hanging(root int) (below []*Process) {
 	return slices.DeleteFunc(s.descendants(root), func(p *Process) bool { return !p.unread })
 }
 
-// descendants are all below root, the dead too: what is below them lives.
+// descendants returns all processes below root. The dead are among them, since a process below a dead one may
+// live.
 func (s *Snapshot) descendants(root int) (below []*Process) {
 	below = s.childrenOf(root)
 	for at := 0; at < len(below); at++ {
@@ -124,7 +126,7 @@ func (s *Snapshot) descendants(root int) (below []*Process) {
 	return below
 }
 
-// childrenOf are all children of pid, the dead too.
+// childrenOf returns all children of pid, the dead too.
 func (s *Snapshot) childrenOf(pid int) []*Process {
 	if s == nil {
 		return nil

@@ -28,8 +28,8 @@ func readStat(pid int) (Process, error) {
 	return p, err
 }
 
-// parseStat reads a line of /proc/PID/stat, but for the pid. The comm may hold blanks and
-// parentheses, so the fields after it are counted from the last one.
+// parseStat parses a line of /proc/PID/stat, except for the pid. The comm may hold blanks and parentheses, so
+// the fields after it are counted from the last parenthesis.
 func parseStat(b []byte) (p Process, err error) {
 	const comm, sigcatch = 2, 34 // by their numbers in proc(5)
 	open, end, n := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')'), comm
@@ -74,8 +74,8 @@ type status struct {
 // rests reports whether the one thread certainly sleeps, with no signal pending.
 func (s status) rests() bool { return s.certain && s.state == 'S' && s.pending == 0 }
 
-// readStatus reads the status of a process, which is that of its main thread, or of another thread.
-// With an error it is one that tells nothing.
+// readStatus reads the status of a process, which is that of its main thread, or of another thread. With an
+// error it returns a status that is not certain.
 func readStatus(tid int) (status, error) {
 	b, err := readSmall(procPath(tid, "status"))
 	s := parseStatus(b)
@@ -83,8 +83,8 @@ func readStatus(tid int) (status, error) {
 	return s, err
 }
 
-// otherThreads reads the statuses of the threads beside the main one. whole is false if one has ended
-// meanwhile, or they can't be read.
+// otherThreads reads the statuses of the threads beside the main one. whole is false if a thread has ended
+// meanwhile, or if they can't be read.
 func otherThreads(pid int) (all []status, whole bool) {
 	tids, err := readPids(procPath(pid, "task"))
 	whole = err == nil
@@ -101,7 +101,7 @@ func otherThreads(pid int) (all []status, whole bool) {
 	return all, whole
 }
 
-// readHanging reads, of a process whose stat hangs, where it stands in the tree.
+// readHanging reads the name and the parent of a process whose stat hangs.
 func readHanging(pid int) (p Process, err error) {
 	b, err := readSmall(procPath(pid, "status"))
 	if err != nil {
@@ -113,8 +113,9 @@ func readHanging(pid int) (p Process, err error) {
 	return Process{ID: ID{PID: pid}, PPID: ppid, Comm: string(name), State: 'D', unread: true}, err
 }
 
-// parseStatus reads the masks in a /proc/PID/status, and what goes with them, in the order of its lines.
-// Where one is missing, as in gVisor, or makes no sense, the process may handle the signals.
+// parseStatus parses the signal masks of a /proc/PID/status and what goes with them. It takes the lines in
+// their order. If a line is missing, as in gVisor, or makes no sense, the process counts as one that may
+// handle the signals.
 func parseStatus(b []byte) (s status) {
 	state, b := valueOf(b, "State")
 	pids, _ := valueOf(b, "NSpid") // which not every kernel shows
@@ -141,8 +142,9 @@ func parseStatus(b []byte) (s status) {
 	return s
 }
 
-// valueOf is the value in the line of a status or an fdinfo that begins with a name, and the text after
-// it; nil if there is none. A line feed in the name of a process is shown as \n.
+// valueOf finds the line of a status or an fdinfo that begins with name. It returns the value in that line
+// and the text after the value, both nil if there is no such line. A line feed in the name of a process is
+// shown as \n.
 func valueOf(b []byte, name string) (value, rest []byte) {
 	name += ":\t"
 	if !bytes.HasPrefix(b, []byte(name)) {

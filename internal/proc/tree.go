@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,24 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree takes a snapshot with details of each process below root, the nearest first: how it treats signals, its
-// program, the call that it waits in, the pipes that it reads and writes, and whether it is Untouched since an
-// earlier snapshot of the same tree, which may be nil. Processes elsewhere, and those that within was too short
-// for, have only their stat. A process that vanishes during the read is dead in the snapshot; a hidden one
-// (hidepid) is missing. The error is ErrNoProc, ErrNoAnswer, or the reason why /proc cannot be read, perhaps
-// for a moment. A process that hangs in the kernel makes the first snapshot some 60 ms longer (Hanging).
+// Tree takes a snapshot of all processes, with details of each one below root, the nearest first. The details
+// are how it treats signals, its program, the call that it waits in, the pipes that it reads and writes, and
+// whether it is Untouched since an earlier snapshot of the same tree. since is that snapshot, or nil. within
+// is the time for the details. A process for which it was too short has only its stat, as those elsewhere
+// have. A process that vanishes during the read is dead in the snapshot, and one that is hidden (hidepid) is
+// missing. The error is ErrNoProc, ErrNoAnswer, or the reason why /proc cannot be read, perhaps for a moment.
+// A process that hangs in the kernel makes the first snapshot some 60 ms longer (Hanging).
 func (r *Reader) Tree(root int, since *Snapshot, within time.Duration) (*Snapshot, error) {
-	return beside(r, func(g *reading) (*Snapshot, error) { return g.tree(root, since, time.Now().Add(within)) })
+	return withTimeout(r, func(g *reading) (*Snapshot, error) {
+		given := r.Given
+		if given == (File{}) {
+			given = pipeAt(root, "0")
+		}
+		return g.tree(root, given, since, time.Now().Add(within))
+	})
 }
 
 // All takes a snapshot of the stats of all processes. The errors are those of Tree.
 func (r *Reader) All() (*Snapshot, error) {
-	return beside(r, func(g *reading) (*Snapshot, error) { return g.statsBut(nil) })
+	return withTimeout(r, func(g *reading) (*Snapshot, error) { return g.statsBut(nil) })
 }
 
 // Process reads one process as Tree does. The errors are those of Read.
 func (r *Reader) Process(pid int) (Process, error) {
-	return beside(r, func(g *reading) (Process, error) {
+	return withTimeout(r, func(g *reading) (Process, error) {
 		p, err := g.readOne(pid)
 		if err == nil {
 			err = g.readDetails([]*Process{&p}, New(nil), nil, time.Time{})
@@ -36,20 +42,25 @@ func (r *Reader) Process(pid int) (Process, error) {
 	})
 }
 
-// Read reads the stat of one process. The error is ErrNoProc, ErrNoAnswer or that of open(2) or
-// read(2), ENOENT and ESRCH where there is no such process.
+// Read reads the stat of one process. The error is ErrNoProc, ErrNoAnswer, or that of open(2) or read(2). If
+// there is no such process, it is ENOENT or ESRCH.
 func (r *Reader) Read(pid int) (Process, error) {
-	return beside(r, func(g *reading) (Process, error) { return g.readOne(pid) })
+	return withTimeout(r, func(g *reading) (Process, error) { return g.readOne(pid) })
 }
 
-// Environ reads the environment that a process was started with, 128 kB at most. The process must be one that
-// answers.
+// Environ reads the environment that a process was started with, 128 kB at most. The error is
+// ErrNoAnswer if the process hangs, or that of open(2) or read(2).
 func (r *Reader) Environ(pid int) ([]byte, error) {
-	return beside(r, func(*reading) ([]byte, error) { return readPart(pid, "environ", 0, 32*page) })
+	return withTimeout(r, func(g *reading) ([]byte, error) {
+		if !g.reads(pid, details) {
+			return nil, ErrNoAnswer
+		}
+		return readPart(pid, "environ", 0, 32*page)
+	})
 }
 
-// readOne reads the stat of one process. The error is ErrNoAnswer of one that hangs, and where no more
-// than one thread is left to hang, of one that may.
+// readOne reads the stat of one process. The error is ErrNoAnswer if the process hangs. If only one more
+// thread may hang, it is ErrNoAnswer for each process in state D, too, since it may hang.
 func (g *reading) readOne(pid int) (Process, error) {
 	var st status
 	if len(g.hangs) == MostHung-1 {
@@ -61,7 +72,7 @@ func (g *reading) readOne(pid int) (Process, error) {
 	return readStat(pid)
 }
 
-// statsBut reads the stats of the processes that another snapshot does not show.
+// statsBut reads the stats of all processes that the snapshot s does not show. A nil s shows none.
 func (g *reading) statsBut(s *Snapshot) (*Snapshot, error) {
 	pids, err := readPids("/proc")
 	if err != nil {
@@ -70,7 +81,7 @@ func (g *reading) statsBut(s *Snapshot) (*Snapshot, error) {
 	return g.readEach(slices.DeleteFunc(pids, func(pid int) bool { return s.find(pid) != nil }))
 }
 
-// readEach makes a snapshot of these processes, as far as they are there.
+// readEach makes a snapshot of the stats of these processes. Those that have gone are missing in it.
 func (g *reading) readEach(pids []int) (*Snapshot, error) {
 	all := make([]Process, 0, len(pids))
 	for _, pid := range pids {
@@ -88,7 +99,7 @@ func (g *reading) readEach(pids []int) (*Snapshot, error) {
 	return New(all), nil
 }
 
-func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, error) {
+func (g *reading) tree(root int, given File, since *Snapshot, until time.Time) (*Snapshot, error) {
 	s, err := g.statsBut(nil)
 	below := s.descendants(root)
 	if since != nil {
@@ -97,18 +108,19 @@ func (g *reading) tree(root int, since *Snapshot, until time.Time) (*Snapshot, e
 	if err == nil {
 		err = g.readDetails(below, s, since, until)
 	}
-	if err == nil && slices.ContainsFunc(below, func(p *Process) bool { return p.Call.Number == unix.SYS_WAIT4 }) {
+	waits := func(p *Process) bool { return p.Call.Number == unix.SYS_WAIT4 }
+	if err == nil && slices.ContainsFunc(below, waits) {
 		err = g.doubtWaits(s)
 	}
 	if err != nil {
 		return nil, err
 	}
-	g.readWriters(s, below, pipeAt(root, "0"), until)
+	g.readWriters(s, below, given, until)
 	return s, nil
 }
 
-// doubtWaits clears the Call of each process that has started a child since the stats were read: it may wait for
-// that child now. A shell with a loop around sleep(1) starts a child all the time.
+// doubtWaits clears the Call of each process that has started a child since the stats were read: it may
+// wait for that child now. A shell with a loop around sleep(1) starts a child all the time.
 func (g *reading) doubtWaits(s *Snapshot) error {
 	started, err := g.statsBut(s)
 	for _, p := range started.All() {
@@ -119,15 +131,17 @@ func (g *reading) doubtWaits(s *Snapshot) error {
 	return err
 }
 
-// pause lies between two reads of a process where one is not enough: a fork blocks all signals for a moment,
-// and a thread is in state S a moment before that is counted. A timer of Go's may come late, as if it hung.
+// pause waits between two reads of a process, where one read is not enough: a fork blocks all signals for a
+// moment, and a thread is in state S a moment before that is counted. It uses no timer of Go's, which may
+// come late: the thread would seem to hang.
 func pause() {
 	ms := unix.NsecToTimespec(int64(time.Millisecond))
 	_ = unix.Nanosleep(&ms, nil)
 }
 
-// readDetails reads more than the stat of these, twice where one read is not certain, until there is no
-// more time; of the first in any case.
+// readDetails reads the details of these processes of the snapshot s, and compares them with the snapshot
+// since. It reads a process twice if one read is not certain. It stops at the time until, but reads the first
+// process in any case.
 func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.Time) error {
 	var again []*Process
 	for n, p := range these {
@@ -165,8 +179,9 @@ func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.T
 	return nil
 }
 
-// readMore reads all but the stat of a process, and reports whether it is to be confirmed. Where its
-// one thread has slept since before, the earlier snapshot, everything is as it was then.
+// readMore reads all but the stat of a process, and reports whether a second read is to confirm it. before is
+// the process in the earlier snapshot, zero for none. If its one thread has slept since, everything is as it
+// was then. parent is its parent, and isParent says that it has children.
 func (p *Process) readMore(before, parent Process, isParent bool) (uncertain bool, err error) {
 	slept := p.State == 'S' // the first of two reads that prove it
 	st, err := p.readStatus()
@@ -174,10 +189,12 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 		return false, err
 	}
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
-	if before.ID == p.ID && slept && st.threads == 1 && st.rests() && slices.Equal(before.Evidence, []Thread{{p.PID, st.switches}}) {
+	now := []Thread{{p.PID, st.switches}}
+	if before.ID == p.ID && slept && st.threads == 1 && st.rests() && slices.Equal(before.Evidence, now) {
 		p.Asleep, p.Untouched, p.Evidence = true, true, before.Evidence
-		p.Blocked, p.Awaited, p.Call, p.Reads, p.Exe, p.Args = before.Blocked, before.Awaited, before.Call, before.Reads, before.Exe, before.Args
-		p.input, p.Input = before.input, before.Input
+		p.Blocked, p.Awaited, p.Call = before.Blocked, before.Awaited, before.Call
+		p.Exe, p.Args = before.Exe, before.Args
+		p.Reads, p.input, p.Input = before.Reads, before.input, before.Input
 		return false, nil
 	}
 	p.readThreads(st, isParent)
@@ -188,7 +205,7 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 	switch { // execve(2) sets another name, or another base, mostly both
 	case before.ID == p.ID && before.Exe != "" && before.Comm == p.Comm:
 		p.Exe, p.Args = before.Exe, before.Args
-	case parent.Exe != "" && parent.Comm == p.Comm && parent.stackBase == p.stackBase && p.stackBase != 0:
+	case parent.Exe != "" && parent.Comm == p.Comm && p.IsForkOf(&parent):
 		p.Exe, p.Args = parent.Exe, parent.Args
 	default:
 		p.readProgram()
@@ -210,8 +227,8 @@ func (p *Process) confirm() error {
 	return err
 }
 
-// readStatus reads the status of a process, and has its state of the same moment as the pending signals.
-// A process that has vanished is dead from then on; one whose status is denied is not.
+// readStatus reads the status of a process, and sets its state, so that this is of the same moment as the
+// pending signals. A process that has vanished becomes dead. One whose status is denied does not.
 func (p *Process) readStatus() (status, error) {
 	st, err := readStatus(p.PID)
 	switch {
@@ -225,10 +242,10 @@ func (p *Process) readStatus() (status, error) {
 	return st, err
 }
 
-// readProgram reads what runs a process. A script's comm is its own name, so only the link to
-// the executable tells a shell; and only its arguments tell what a busybox or a node is.
+// readProgram reads what runs a process. A script's comm is its own name, so only the link to the executable
+// tells a shell. Only the arguments tell what a busybox or a node is.
 func (p *Process) readProgram() {
-	if link, err := asOwner(p.PID, func() (string, error) { return os.Readlink(procPath(p.PID, "exe")) }); err == nil {
+	if link, err := readLink(p.PID, "exe"); err == nil {
 		p.Exe = filepath.Base(strings.TrimSuffix(link, " (deleted)"))
 	}
 	if text, err := readPart(p.PID, "cmdline", 0, page); err == nil {

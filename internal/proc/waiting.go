@@ -24,9 +24,9 @@ func (p *Process) SleptSince(before *Process) bool {
 	return p.ID == before.ID && p.Evidence != nil && slices.Equal(p.Evidence, before.Evidence)
 }
 
-// readThreads finds what the threads of a process tell together. A main thread that blocks no
-// signal gets each that comes: the kernel prefers it (kernel/signal.c, complete_signal). So it
-// alone is read, unless all are to be asked whether they sleep.
+// readThreads finds what the threads of a process tell together. st is the status of its main thread. A main
+// thread that blocks no signal gets each that comes: the kernel prefers it (kernel/signal.c,
+// complete_signal). So it alone is read, unless all says that each thread is to be asked whether it sleeps.
 func (p *Process) readThreads(st status, all bool) {
 	const mostThreads = 64 // that are asked whether they sleep, beside a main one that blocks no signal
 	if st.state == 'Z' {   // it takes no signal
@@ -37,7 +37,8 @@ func (p *Process) readThreads(st status, all bool) {
 	evidence, certain := []Thread{{p.PID, st.switches}}, p.Asleep
 	if st.threads > 1 && (st.blocked != 0 || all && st.threads <= mostThreads) {
 		others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
-		p.Asleep = p.Asleep && whole && !slices.ContainsFunc(others, func(t status) bool { return !t.rests() })
+		runs := func(t status) bool { return !t.rests() }
+		p.Asleep = p.Asleep && whole && !slices.ContainsFunc(others, runs)
 		if st.blocked == 0 {
 			others = nil // none of them gets a signal
 		} else {
@@ -57,11 +58,11 @@ func (p *Process) readThreads(st status, all bool) {
 	}
 }
 
-// callOf reads in which call a thread sleeps, and for which signals it waits there: those of
-// rt_sigtimedwait(2) the kernel takes out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait). The
-// memory of the thread tells which; where that may not be read (ptrace(2)), it may wait for all but
-// those that would stop it. A thread that does not sleep is not asked: where it is stuck in an
-// execve(2) the answer would not come (fs/proc/base.c, lock_trace).
+// callOf returns the call in which a thread sleeps, and the signals for which it waits there. The kernel
+// takes those of rt_sigtimedwait(2) out of SigBlk meanwhile (kernel/signal.c, do_sigtimedwait), but the
+// memory of the thread tells them. If that may not be read (ptrace(2)), the thread may wait for all signals
+// but those that would stop it. A thread that does not sleep is not asked. If it is stuck in an execve(2),
+// the answer would not come (fs/proc/base.c, lock_trace).
 func callOf(t status) (call Call, awaited signals.Set) {
 	const time64 = 421 // rt_sigtimedwait_time64, which 32-bit architectures have too
 	if t.state != 'S' {
@@ -80,10 +81,13 @@ func callOf(t status) (call Call, awaited signals.Set) {
 		call.Number = number
 	}
 	call.Stack, _ = strconv.ParseUint(fields[len(fields)-2], 0, 64) // the last is where the program is
+	first, _ := strconv.ParseInt(fields[1], 0, 64)
+	if call.Number == unix.SYS_READ {
+		call.Descriptor = int(first)
+	}
 	if call.Number != unix.SYS_RT_SIGTIMEDWAIT && call.Number != time64 {
 		return call, 0
 	}
-	first, _ := strconv.ParseInt(fields[1], 0, 64)
 	set, err := readPart(t.tid, "mem", first, 8)
 	if err != nil || len(set) < 8 {
 		return call, mayHandle
@@ -91,8 +95,8 @@ func callOf(t status) (call Call, awaited signals.Set) {
 	return call, signals.Set(binary.NativeEndian.Uint64(set))
 }
 
-// signalfds returns the signals that a process reads from signalfds. Where that may not be read, it
-// may be all but those that would stop it.
+// signalfds returns the signals that a process reads from signalfds. If they may not be read, it returns all
+// but those that would stop the process.
 func signalfds(pid int) signals.Set {
 	const atMost = 1000                                          // descriptors: one of these is opened early
 	all, err := asOwner(pid, func() (all signals.Set, _ error) { // all with one change of user
