@@ -27,19 +27,22 @@ const (
 )
 
 var (
-	shells             = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh", "rbash"}
+	shells = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh",
+		"rbash"}
 	shellsWithHandlers = []string{"mksh", "lksh", "oksh", "posh"} // for TERM, without a trap
-	shellsWithMarks    = []string{"bash", "rbash", "dash", "busybox", "ksh", "ksh93", "mksh", "lksh", "posh", "yash", "zsh"}
+	shellsWithMarks    = []string{"bash", "rbash", "dash", "busybox", "ksh", "ksh93", "mksh", "lksh", "posh", "yash"}
 
 	multicall = []string{"busybox", "toybox"} // one program that is many, by the name it was called
-	runtimes  = []string{"node", "nodejs", "bun", "php"}
-	launchers = []string{"npm", "npx", "yarn", "yarnpkg", "pnpm", "pnpx", "composer"}
-	runners   = []string{"make", "gmake", "task", "go-task"} // by their executable
-	keepers   = []string{"composer", "task", "go-task"}      // they handle a stop signal and pass it on to no process
+
+	// interpreters are the programs that run a script, by their names without a version.
+	interpreters = map[string]string{
+		"node": "node", "nodejs": "node", "bun": "node", "php": "php",
+		"python": "python", "pypy": "python", "ruby": "ruby", "perl": "perl",
+	}
 )
 
-// Of tells a shell and a launcher by their executable; where that may not be read, by the name that
-// the process bears. Arguments alone prove nothing.
+// Of returns what a process runs. It tells a shell and a launcher by their executable or, if that may not be
+// read, by the name that the process bears. Arguments alone prove nothing.
 func Of(p *proc.Process) Kind {
 	switch {
 	case slices.Contains(shells, shellName(p)):
@@ -50,7 +53,8 @@ func Of(p *proc.Process) Kind {
 	return Other
 }
 
-// shellName is the name under which a shell would run.
+// shellName returns the name of the shell that a process is, if it is one: the name of the executable, or the
+// one by which busybox or toybox was called.
 func shellName(p *proc.Process) string {
 	exe, called := withoutSuffix(p.Exe), commandName(p.Args, 0)
 	switch {
@@ -70,61 +74,84 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 	return slices.Contains(shellsWithHandlers, shellName(p))
 }
 
-// MayBeRuntimes reports whether the handler of a process for a signal may be only its runtime's own. Go and the JVM
-// write a dump on QUIT; only they handle all of the faults and PIPE. Go handles every signal, and does nothing on
-// those that no program uses. PHP's own handlers for INT and QUIT end it, and few scripts drain on these alone.
+// MayBeRuntimes reports whether the handler of a process for a signal may be only its runtime's own. Go
+// handles every signal: it ends on QUIT after a dump, and does nothing on PWR and on those above SYS. PHP's
+// own handlers for INT and QUIT end it, and few scripts drain on these alone.
 func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
-	has := func(all ...unix.Signal) bool { return p.Handled&signals.SetOf(all...) == signals.SetOf(all...) }
-	dumps := has(unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGPIPE)
+	isGo := dumps(p) && handlesAll(p, unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
 	switch {
-	case !p.MasksKnown() || !has(unix.SIGTERM, sig):
+	case !p.MasksKnown() || !handlesAll(p, unix.SIGTERM, sig):
 		return false
-	case sig == unix.SIGQUIT && dumps:
-		return true
-	case sig == unix.SIGQUIT || sig == unix.SIGINT:
-		return withoutVersion(p.Exe) == "php"
+	case withoutVersion(p.Exe) == "php":
+		return sig == unix.SIGQUIT || sig == unix.SIGINT
 	}
-	return dumps && (sig == unix.SIGPWR || sig > unix.SIGSYS) && has(unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
+	return isGo && (sig == unix.SIGQUIT || sig == unix.SIGPWR || sig > unix.SIGSYS)
 }
 
-// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known: Python and
-// Ruby have one for INT, which ends the program, the JVM and Go have one for QUIT.
+// dumps reports whether a process has a runtime that writes a dump on QUIT: Go, which ends by it, or a JVM,
+// which runs on. Only they handle all of the faults and PIPE.
+func dumps(p *proc.Process) bool {
+	return handlesAll(p, unix.SIGQUIT, unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGPIPE)
+}
+
+func handlesAll(p *proc.Process, all ...unix.Signal) bool {
+	return p.Handled&signals.SetOf(all...) == signals.SetOf(all...)
+}
+
+// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known.
+// Python and Ruby have a handler for INT, which ends the program. The JVM and Go have one for QUIT (dumps).
+// MayBeRuntimes knows the others.
 func DrainsOn(p *proc.Process, sig unix.Signal) bool {
 	interrupts := slices.Contains([]string{"python", "ruby", "pypy"}, withoutVersion(p.Exe))
-	return p.Handles(sig) && !(sig == unix.SIGINT && interrupts) && !MayBeRuntimes(p, sig)
+	writes := sig == unix.SIGQUIT && dumps(p)
+	return p.Handles(sig) && !writes && !(sig == unix.SIGINT && interrupts) && !MayBeRuntimes(p, sig)
 }
 
-// InBackground reports whether a child bears the mark of a command in the background of a shell that
-// its parent is, or was: a shell without job control has it ignore INT and QUIT (POSIX, Asynchronous
-// Lists). It may have got a handler for one of them since. A shell ignores QUIT by itself. A child of a
-// parent that is marked itself shows nothing.
+// InBackground reports whether a child bears the mark of a command in the background of a shell, which its
+// parent is or was. A shell without job control has such a command ignore INT and QUIT (POSIX, Asynchronous
+// Lists). The command may have got a handler for one of them since. A shell ignores QUIT by itself. A child
+// of a parent that is marked itself shows nothing.
 func InBackground(child, parent *proc.Process) bool {
 	quit, int := child.Ignores(unix.SIGQUIT), child.Ignores(unix.SIGINT)
-	marked := quit && (int || child.Handles(unix.SIGINT) && Of(child) != Shell) || int && child.Handles(unix.SIGQUIT)
+	handlesINT := child.Handles(unix.SIGINT) && Of(child) != Shell
+	marked := quit && (int || handlesINT) || int && child.Handles(unix.SIGQUIT)
 	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 
 // InForeground reports whether a shell without job control waits for a child, so that it runs no trap before
-// that has ended. A command in the background ignores INT and QUIT, or has another input: all forms in eight
-// shells do, but two in bash. Of ( a ) & ( b ) & in one line, b bears no mark, but a has another input;
-// and ( a ) <&0 & bears none. A program that handles QUIT, or sets all signals to their defaults, may hide
-// the first mark. The second is not there in zsh, on the left of a pipe, and where another command is in the
-// background.
+// that has ended. A command in the background bears one of two marks: it ignores INT and QUIT, or it has
+// another input. That is so for all forms in seven shells. zsh sets one mark alone, which a program may take
+// away. In bash a loop or an if with <&0 & bears none, and neither does a subshell in the foreground, so that
+// a fork of bash proves nothing. In the line ( a ) & ( b ) & the command b bears no mark, but a has another
+// input. Five forms of bash have no mark, and look like the foreground (docs/signals.md, Limits).
+//
+// A program that handles QUIT, or sets all signals to their defaults, may hide the first mark. The second may
+// be missing while another command is in the background. On the left of a pipe it is missing, too, unless the
+// process that reads the pipe has it.
 func InForeground(s *proc.Snapshot, child, shell *proc.Process) bool {
-	exe := withoutSuffix(shell.Exe)
-	if !slices.Contains(shellsWithMarks, exe) || child.PGID != shell.PGID || child.Input != proc.ParentsInput || !child.MasksKnown() ||
-		shell.Ignores(unix.SIGINT) || child.Ignores(unix.SIGINT) || child.Ignores(unix.SIGQUIT) && Of(child) != Shell {
+	if isBash(withoutSuffix(shell.Exe)) && child.IsForkOf(shell) {
 		return false
 	}
-	hidden := child.Handles(unix.SIGQUIT) || isRuntime(child.Exe)
-	return !(hidden && (exe == "zsh" || s.IsRead(child.PID))) && !slices.ContainsFunc(s.Children(shell.PID), func(p *proc.Process) bool {
-		unlike := p.Input == proc.NullInput || p.Input == proc.UnknownInput
-		return unlike && (hidden || !InBackground(p, shell))
+	isBeside := child.PGID == shell.PGID && child.Input == proc.ParentsInput
+	if !HasMarks(shell) || !isBeside || !child.MasksKnown() || shell.Ignores(unix.SIGINT) ||
+		child.Ignores(unix.SIGINT) || child.Ignores(unix.SIGQUIT) && Of(child) != Shell {
+		return false
+	}
+	hidden := child.Handles(unix.SIGQUIT) || resetsSignals(child.Exe)
+	return !(hidden && s.IsRead(child.PID)) && !slices.ContainsFunc(s.Children(shell.PID), func(p *proc.Process) bool {
+		marked, unlike := InBackground(p, shell), p.Input == proc.NullInput || p.Input == proc.UnknownInput
+		isPipeline := slices.Contains(s.WritersTo(p.PID), child.PID)
+		return isPipeline && marked || unlike && (hidden || !marked)
 	})
 }
 
-// Foreground returns what a shell with these children has in its foreground, if it has
-// anything: its youngest child, and those of them that write to what one of these reads.
+// HasMarks reports whether the commands in the background of a shell bear both marks.
+func HasMarks(shell *proc.Process) bool {
+	return slices.Contains(shellsWithMarks, withoutSuffix(shell.Exe))
+}
+
+// Foreground returns what a shell with these children has in its foreground, if it has anything. That is its
+// youngest child, and each child that writes to a pipe that one of these reads.
 func Foreground(s *proc.Snapshot, children []*proc.Process) (these []*proc.Process) {
 	if len(children) == 0 {
 		return nil
@@ -142,6 +169,15 @@ func Foreground(s *proc.Snapshot, children []*proc.Process) (these []*proc.Proce
 	return these
 }
 
+// MayTrap reports whether a shell may have set a trap: the commands of its option -c have one, or are in a
+// file. It misses a trap in a file that the commands of -c read.
+func MayTrap(shell *proc.Process) bool {
+	i := slices.IndexFunc(shell.Args, func(arg string) bool { // -c, -ec, -lc
+		return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, "c")
+	})
+	return i < 0 || i+1 >= len(shell.Args) || strings.Contains(shell.Args[i+1], "trap")
+}
+
 // Waiting is whether a shell waits for a command in its foreground: until that has ended it
 // runs no trap.
 type Waiting uint8
@@ -153,25 +189,42 @@ const (
 	Waits
 )
 
-// WaitingOf tells by what a shell sleeps in whether it waits for a command. dash and busybox's ash
-// sleep in wait4(2) for one in the foreground, and in rt_sigsuspend(2) for the others. bash is in
-// wait4 for both, as mksh is in rt_sigsuspend. Where the program or the call can't be read, or the call
-// is none of these, as by another architecture's numbers, a shell may wait.
+// WaitingOf returns whether a shell waits for a command, by the system call that it sleeps in. dash and
+// busybox's ash sleep in wait4(2) for a command in the foreground, and in rt_sigsuspend(2) for the others.
+// bash is in wait4 for both, and mksh in rt_sigsuspend. A shell may wait if its program or the call can't be
+// read, or the call is none of these, as by another architecture's numbers.
 func WaitingOf(p *proc.Process) Waiting {
 	exe := withoutSuffix(p.Exe)
 	certain := exe == "dash" || exe == "busybox"
 	idles := slices.Contains([]int{unix.SYS_RT_SIGSUSPEND, unix.SYS_READ, unix.SYS_PSELECT6}, p.Call.Number)
 	switch {
-	case !p.Call.Sleeps, idles && (certain || exe == "bash" || exe == "rbash"):
+	case !p.Call.Sleeps:
 		return NotWaiting
-	case certain && p.Call.Number == unix.SYS_WAIT4:
+	case certain && p.Call.Number == unix.SYS_WAIT4, substitutes(p):
 		return Waits
+	case idles && (certain || isBash(exe)):
+		return NotWaiting
 	}
 	return MayWait
 }
 
-// Nearest returns the first process on each way down from root for which is is true,
-// root itself where it is: such a process sees to what is below it.
+// substitutes reports whether a shell reads the output of $( … ), and so runs no trap before that ends. In
+// the builtin read it would run one at once: there dash and busybox read from standard input, or poll, and
+// bash does not block INT (subst.c, command_substitute). It is wrong about a bash that was started with INT
+// blocked.
+func substitutes(p *proc.Process) bool {
+	exe := withoutSuffix(p.Exe)
+	reads := p.Call.Number == unix.SYS_READ
+	if isBash(exe) {
+		return reads && p.Blocked.Has(unix.SIGINT)
+	}
+	return reads && (exe == "dash" || exe == "busybox") && p.Call.Descriptor > 2
+}
+
+func isBash(exe string) bool { return exe == "bash" || exe == "rbash" }
+
+// Nearest returns the first process on each way down from root for which is returns true, and root alone if
+// it is one. Such a process sees to what is below it.
 func Nearest(s *proc.Snapshot, root int, is func(proc.Process) bool) (nearest []proc.Process) {
 	p, ok := s.Process(root)
 	if ok && is(p) {
@@ -183,36 +236,10 @@ func Nearest(s *proc.Snapshot, root int, is func(proc.Process) bool) (nearest []
 	return nearest
 }
 
-// PassesNothingOn reports whether a process is a launcher that handles a stop signal, and sends it to no
-// process below it.
-func PassesNothingOn(p *proc.Process) bool { return slices.Contains(keepers, LauncherName(p)) }
-
-// LauncherName is the launcher's own name, "npm" or "go run", and "" for any other program. npm and
-// yarn write a title such as "npm start" over their arguments; before, a runtime runs their script.
-func LauncherName(p *proc.Process) string {
-	switch {
-	case p.Exe == "go" && len(p.Args) > 1 && p.Args[1] == "run":
-		return "go run"
-	case slices.Contains(runners, p.Exe):
-		return p.Exe
-	case p.Exe != "" && !isRuntime(p.Exe):
-		return ""
-	}
-	title, _, _ := strings.Cut(p.Comm, " ")
-	script := slices.IndexFunc(p.Args, func(arg string) bool {
-		return !strings.HasPrefix(arg, "-") && !isRuntime(path.Base(arg))
-	})
-	name, kind, _ := strings.Cut(withoutSuffix(commandName(p.Args, script)), "-") // npm-cli.js, yarn-4.5.0.cjs
-	switch {
-	case slices.Contains(launchers, title):
-		return title
-	case slices.Contains(launchers, name) && slices.Contains([]string{"", "cli", "berry"}, strings.Trim(kind, "0123456789")):
-		return name
-	}
-	return ""
+// resetsSignals reports whether a program sets all signals to their defaults when it starts.
+func resetsSignals(exe string) bool {
+	return slices.Contains([]string{"node", "php"}, interpreters[withoutVersion(exe)])
 }
-
-func isRuntime(file string) bool { return slices.Contains(runtimes, withoutVersion(file)) }
 
 // withoutVersion makes php of php8.2.
 func withoutVersion(file string) string { return strings.TrimRight(withoutSuffix(file), "0123456789") }

@@ -120,6 +120,32 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 	}
 }
 
+// The output of $( … ) is waited for, and the builtin read is not.
+func TestWhetherAShellReadsACommandsOutput(t *testing.T) {
+	for _, tt := range []struct {
+		exe     string
+		call    int
+		from    int
+		blocked signals.Set
+		want    Waiting
+	}{
+		{"bash", unix.SYS_READ, 3, signals.SetOf(unix.SIGINT), Waits},
+		{"rbash", unix.SYS_READ, 3, signals.SetOf(unix.SIGINT), Waits},
+		{"bash", unix.SYS_READ, 3, signals.SetOf(unix.SIGCHLD), NotWaiting},
+		{"bash", unix.SYS_PSELECT6, 3, signals.SetOf(unix.SIGINT), NotWaiting},
+		{"dash", unix.SYS_READ, 3, 0, Waits},
+		{"dash", unix.SYS_READ, 2, signals.SetOf(unix.SIGINT), NotWaiting},
+		{"busybox.static", unix.SYS_READ, 3, 0, Waits},
+		{"busybox.static", unix.SYS_PPOLL, 3, 0, MayWait},
+		{"zsh", unix.SYS_READ, 12, signals.SetOf(unix.SIGINT), MayWait},
+	} {
+		p := proc.Process{Exe: tt.exe, Blocked: tt.blocked, Call: proc.Call{Sleeps: true, Number: tt.call, Descriptor: tt.from}}
+		if got := WaitingOf(&p); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
+
 // What can't be known may be so: the program, the call, or what its number means.
 func TestWhetherAShellWaits(t *testing.T) {
 	in := func(call int) proc.Call { return proc.Call{Sleeps: true, Number: call, Stack: 7} }
@@ -176,7 +202,7 @@ func TestHandlersThatMayBeTheRuntimes(t *testing.T) {
 		want    []unix.Signal
 	}{
 		"app":     {0xfffffffd7fc1feff, []unix.Signal{unix.SIGQUIT, unix.SIGPWR, 37}},
-		"java":    {0x2000000101005ccf, []unix.Signal{unix.SIGQUIT}},
+		"java":    {0x2000000101005ccf, nil}, // it writes a dump on QUIT, and runs on
 		"php8.2":  {0x0000000004004a07, []unix.Signal{unix.SIGQUIT, unix.SIGINT}},
 		"php-fpm": {0x0000000004004a07, nil},
 		"python3": {0x00000000000044ee, nil}, // with a handler of QUIT
