@@ -15,6 +15,7 @@ const (
 	StopSignaled                    // a stop signal came: Event.Signal
 	QuietSignaled                   // TSTP came
 	ResumeSignaled                  // CONT came
+	Resumed                         // the processes that were quieted take work again
 	OtherSignaled                   // any other signal came: Event.Signal
 	WorkerExited                    // the worker has been waited for and other children are left
 	ChildExited                     // another child has been waited for
@@ -34,15 +35,15 @@ type Event struct {
 // ActionKind is the kind of an action.
 type ActionKind uint8
 
-// The actions. Those that begin with Announce only write a line.
+// The actions. The first four are the steps of a stop. Those that begin with Announce only write a line.
 const (
-	SignalWorker     ActionKind = iota // send the stop signal Action.Signal to the worker
-	SignalOrphans                      // take a snapshot, and signal the orphans that no other process can have signalled
-	LastCall                           // the same, and the orphans that another process may have signalled: the grace period is nearly over
-	FinalCall                          // the same, and all processes that were not signalled: the kill is near
-	Inspect                            // find out whether the worker keeps signals from the processes below it
+	SignalWorker     ActionKind = iota // begin the stop: send Action.Signal to the worker
+	SignalOrphans                      // signal the orphans that no other process can have signalled
+	LastCall                           // the grace is nearly over: also those that another may have signalled
+	FinalCall                          // the kill is near: all that handle the signal and were not signalled
+	Inspect                            // see whether the worker keeps signals from the processes below it
 	QuietWorker                        // send TSTP to the processes that handle it and have not been sent it
-	ResumeWorker                       // send CONT to the processes that were sent TSTP
+	ResumeWorker                       // send CONT to the processes that were sent TSTP; Resumed ends quiet
 	PassThrough                        // forward Action.Signal
 	KillTree                           // SIGKILL to everything below drainit
 	AnnounceDrain                      // the drain begins by a stop signal, Action.Signal
@@ -53,8 +54,8 @@ const (
 	AnnounceIgnored                    // a stop signal that is ignored, as configured
 	AnnounceLeaving                    // the worker has exited, and drainit ends with it; before the kill
 	AnnounceProgress                   // which processes are left, and for how long
-	AnnounceOver                       // the grace period is over; comes before the kill, to name the living processes
-	AnnounceForce                      // a second stop request; likewise
+	AnnounceOver                       // the grace period is over; before the kill, to name what lives
+	AnnounceForce                      // a second stop signal, or a forced stop; before the kill, likewise
 	AnnounceStuck                      // a process outlived SIGKILL
 )
 

@@ -18,13 +18,13 @@ const (
 	SameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
 	ResumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
 	CrashGrace    = 30 * time.Second       // the longest grace period after the worker exited by itself
-	KillingTime   = 5 * time.Second        // then something is in state D
-	killEvery     = 50 * time.Millisecond  // they fork meanwhile
+	KillingTime   = 5 * time.Second        // what outlives SIGKILL for this long is in state D
+	killEvery     = 50 * time.Millisecond  // SIGKILL again, as processes fork meanwhile
 	inspectAfter  = 10 * time.Second       // an entrypoint has migrated by then, and become the worker
-	progressEvery = 5 * time.Second        // of draining
-	lastCallTime  = 10 * time.Second       // before the kill, at most
-	finalCallTime = 2 * time.Second        // likewise
-	lastCallEvery = 100 * time.Millisecond // a snapshot for it
+	progressEvery = 5 * time.Second        // a line of progress while draining
+	lastCallTime  = 10 * time.Second       // the last call comes this long before the kill, at most
+	finalCallTime = 2 * time.Second        // likewise the final call
+	lastCallEvery = 100 * time.Millisecond // a snapshot after the last call, where not each death is known
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
 	snapshotRare  = 5 * time.Second        // where the death of each parent is known at once
 	snapshotSoon  = 60 * time.Millisecond  // after a signal: its handler has run by then
@@ -36,8 +36,8 @@ const (
 const (
 	longSnapshot  = 5 * time.Millisecond
 	snapshotApart = 2 * time.Millisecond // after a short one, however many children end
-	share         = 4                    // times as long as it took
-	idleShare     = 120                  // in a drain in which nothing happens
+	share         = 4                    // the pause after a long one, as a multiple of its time
+	idleShare     = 120                  // likewise in a drain in which nothing happens
 )
 
 // timer is one of the deadlines of a machine.
@@ -45,7 +45,7 @@ type timer uint8
 
 const (
 	inspectTimer   timer = iota
-	resumeTimer          // a CONT has come
+	resumeTimer          // the moment after a CONT is over
 	delayTimer           // the stop delay is over
 	graceTimer           // the grace period is over
 	lastCallTimer        // the grace period is nearly over
@@ -53,28 +53,27 @@ const (
 	progressTimer
 	snapshotTimer
 	killTimer
-	leaveTimer // even if something still lives
+	leaveTimer // drainit ends, even if something still lives
 	timerCount
 )
 
-// Machine is the phases and their timers.
+// Machine has the phase, its timers and what they depend on.
 type Machine struct {
 	cfg Config
 
 	phase     Phase
-	timers    [timerCount]time.Time // zero: not set
-	requested time.Time             // when the first stop signal came
-	signal    unix.Signal           // which that was
+	timers    [timerCount]time.Time // zero if not set
+	requested time.Time             // when the first stop signal came, zero for none
+	signal    unix.Signal           // the first stop signal, 0 for none
 	looked    time.Time             // when the last snapshot was complete
 	took      time.Duration         // how long that one took, 0 for a short one
 	acted     time.Time             // when the last signal of the stop was sent
-	calls     [2]time.Time          // when the last and the final call come
 }
 
 // Config has the settings of a machine that flags change.
 type Config struct {
 	Grace             time.Duration // 0 to Forever
-	Limit             time.Duration // the platform's, which may kill before the grace period is over; 0 if it is later
+	Limit             time.Duration // the platform's, if that may kill before the grace is over; else 0
 	StopDelay         time.Duration // shorter than the grace period
 	SecondStopIgnored bool          // a second stop signal does not kill
 	EndsWithWorker    bool          // the processes that the worker leaves are killed at once
@@ -83,35 +82,41 @@ type Config struct {
 // New returns a machine in phase Starting.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
-// Phase is the phase the machine is in.
+// Phase returns the phase that the machine is in.
 func (m *Machine) Phase() Phase { return m.phase }
 
-// Grace is the time from the first stop signal, or from the end of a worker that exited by itself, to the kill.
+// Grace returns how long after the beginning of the drain the kill comes. The drain begins with the first
+// stop signal, or with the end of a worker that exited by itself. In the second case the time is CrashGrace
+// at most. A stop signal that comes later begins the grace period anew.
 func (m *Machine) Grace() time.Duration {
-	if m.requested.IsZero() {
+	if !m.Requested() {
 		return min(m.cfg.Grace, CrashGrace)
 	}
 	return m.cfg.Grace
 }
 
-// Requested reports whether a stop signal has come, and when the first did.
-func (m *Machine) Requested() (time.Time, bool) { return m.requested, !m.requested.IsZero() }
+// Requested reports whether a stop signal has come.
+func (m *Machine) Requested() bool { return !m.requested.IsZero() }
 
-// StopSignal is the first stop signal that came, before any rewrite; 0 for none.
+// RequestedAt returns when the first stop signal came, and the zero time if none has come.
+func (m *Machine) RequestedAt() time.Time { return m.requested }
+
+// StopSignal returns the first stop signal that came, before any rewrite, and 0 for none.
 func (m *Machine) StopSignal() unix.Signal { return m.signal }
 
-// GraceEnd is the end of the grace period; ok is false if it has none.
+// GraceEnd returns the end of the grace period. ok is false if none has begun, or if it never ends.
 func (m *Machine) GraceEnd() (t time.Time, ok bool) { return m.timers[graceTimer], m.isSet(graceTimer) }
 
-// CallAt is when the last or the final call comes or came, for a grace period that ends.
-func (m *Machine) CallAt(final bool) time.Time {
-	if final {
-		return m.calls[1]
-	}
-	return m.calls[0]
+// CallTimes returns when the last and the final call come or came. It is for a grace period that ends
+// (GraceEnd).
+func (m *Machine) CallTimes() (last, final time.Time) {
+	grace := m.Grace()
+	began := m.timers[graceTimer].Add(-grace)
+	toLast, toFinal := Calls(grace, m.cfg.Limit)
+	return began.Add(toLast), began.Add(toFinal)
 }
 
-// Deadline is the earliest time at which Step wants a TimePassed; ok is false if there is none.
+// Deadline returns the earliest time at which Step wants a TimePassed. ok is false if there is none.
 func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 	for t := range timerCount {
 		if at := m.at(t); m.isSet(t) && (!ok || at.Before(earliest)) {
@@ -121,8 +126,8 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
-// SnapshotTook notes that a snapshot took so long, until now. A short snapshot does not make up for a long one
-// before it.
+// SnapshotTook notes that a snapshot was complete at now, and took so long. A short snapshot does not replace
+// a long one before it as long as the pause after that one lasts.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 	if took <= longSnapshot {
 		took = 0
@@ -132,18 +137,20 @@ func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 	}
 }
 
-// BusyUntil is the earliest time at which a signal may cost a read of /proc, except a stop signal.
+// BusyUntil returns the earliest time at which a signal may cost a read of /proc. A stop signal may cost one
+// at any time.
 func (m *Machine) BusyUntil() time.Time { return m.looked.Add(share * m.took) }
 
-// pauseEnd is the end of the pause after the last snapshot: times its duration if that was long, else snapshotApart.
+// pauseEnd returns the end of the pause after the last snapshot. After a long one, the pause is as many times
+// as long as the snapshot took. After a short one, it is snapshotApart.
 func (m *Machine) pauseEnd(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }
 
-// Observed sets the time of the next snapshot of a drain in which no child dies. It comes soon if a signal was
-// sent or is about to be, and later the longer none was. watched says that the death of each process that can
-// leave an orphan will be known.
-func (m *Machine) Observed(now time.Time, acted, watched bool) {
+// Observed sets the time of the next snapshot of a drain in which no child dies. The snapshot comes soon if a
+// signal was sent (acted), and later the longer none was. A positive again is the longest wait until then; 0
+// sets no limit. watched says that the death of each process that can leave an orphan will be known.
+func (m *Machine) Observed(now time.Time, acted bool, again time.Duration, watched bool) {
 	if acted {
 		m.acted = now
 	}
@@ -154,10 +161,14 @@ func (m *Machine) Observed(now time.Time, acted, watched bool) {
 	if watched && !m.lastCall() && next.Sub(now) >= snapshotEvery { // nothing happens
 		next = latest(next, m.pauseEnd(idleShare))
 	}
+	if at := now.Add(again); again > 0 && at.Before(next) {
+		next = at
+	}
 	m.timers[snapshotTimer] = next
 }
 
-// every is how often a drain takes a snapshot though no child dies.
+// every returns how often a drain takes a snapshot when no child dies, unless a pause is longer. For watched,
+// see Observed.
 func (m *Machine) every(watched bool) time.Duration {
 	switch {
 	case m.lastCall() && !watched:
@@ -168,16 +179,27 @@ func (m *Machine) every(watched bool) time.Duration {
 	return snapshotRare
 }
 
-// lastCall reports whether the grace period is nearly over, finalCall whether the kill is near.
+// lastCall reports whether the time of the last call has come, and finalCall whether that of the final call
+// has.
 func (m *Machine) lastCall() bool  { return m.isSet(graceTimer) && !m.isSet(lastCallTimer) }
 func (m *Machine) finalCall() bool { return m.isSet(graceTimer) && !m.isSet(finalCallTimer) }
 
-// enter changes the phase, whose timers none outlives.
+// enter changes the phase, and unsets all timers: none outlives its phase.
 func (m *Machine) enter(p Phase) { m.phase, m.timers = p, [timerCount]time.Time{} }
+
+// expires reports whether a timer is due, and unsets it then.
+func (m *Machine) expires(t timer, now time.Time) bool {
+	due := m.due(t, now)
+	if due {
+		m.timers[t] = time.Time{}
+	}
+	return due
+}
 
 func (m *Machine) isSet(t timer) bool { return !m.timers[t].IsZero() }
 
-// at is when a timer is due: a snapshot, and a line that needs one, after the pause.
+// at returns when a timer is due. A snapshot comes after the pause at the earliest, and so does a line of
+// progress, which needs one.
 func (m *Machine) at(t timer) time.Time {
 	switch t {
 	case snapshotTimer:

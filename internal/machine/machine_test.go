@@ -20,6 +20,7 @@ var events = map[string]Event{
 	"force": {Kind: StopSignaled, Signal: unix.SIGTERM, Forced: true},
 	"TSTP":  {Kind: QuietSignaled, Signal: unix.SIGTSTP},
 	"CONT":  {Kind: ResumeSignaled, Signal: unix.SIGCONT},
+	"again": {Kind: Resumed},
 	"USR1":  {Kind: OtherSignaled, Signal: unix.SIGUSR1},
 	"exit":  {Kind: WorkerExited},
 	"child": {Kind: ChildExited},
@@ -37,7 +38,7 @@ var names = [...]string{
 }
 
 // play steps a new machine through a script, such as "0s start, 99ms TERM": the time is that since
-// clock0. "1s took=5ms" is a snapshot, and "1s watched" or "1s unwatched=acted" what it observed.
+// clock0. "1s took=5ms" is a snapshot, and "1s watched", "1s unwatched=acted" or "1s watched= again 5s" what it observed.
 // did is the last event's phase and actions.
 func play(t *testing.T, cfg Config, script string) (m *Machine, did string) {
 	t.Helper()
@@ -51,7 +52,8 @@ func play(t *testing.T, cfg Config, script string) (m *Machine, did string) {
 		case word == "took":
 			m.SnapshotTook(now, duration(t, given))
 		case word == "watched", word == "unwatched":
-			m.Observed(now, given == "acted", word == "watched")
+			acted, again, _ := strings.Cut(given, " again ")
+			m.Observed(now, acted == "acted", duration(t, cmp.Or(again, "0s")), word == "watched")
 		case known:
 			did = step(m, now, event)
 		default:
@@ -87,7 +89,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			"TERM": "draining: signal SIGTERM, say drain SIGTERM", "TSTP": "quiet: quiet", "CONT": "running: pass SIGCONT",
 			"USR1": "running: pass SIGUSR1", "exit": "draining: say exit, orphans", "empty": "done: "},
 		"0s start, 0s TSTP": { // a stop signal may be on its way behind CONT
-			"TERM": "draining: signal SIGTERM, say drain SIGTERM", "TSTP": "quiet: quiet",
+			"TERM": "draining: signal SIGTERM, say drain SIGTERM", "TSTP": "quiet: quiet", "again": "running: ",
 			"USR1": "quiet: pass SIGUSR1", "exit": "draining: say exit, orphans", "empty": "done: "},
 		"0s start, 0s TERM": {
 			"TERM": "killing: say force, kill", "USR1": "draining: pass SIGUSR1", "exit": "draining: orphans", "empty": "done: "},
@@ -96,7 +98,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		"0s start, 0s TERM, 0s force": {"empty": "done: ", "tick": "killing: kill"},
 		"0s start, 0s empty":          {},
 	} {
-		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "USR1", "exit", "child", "empty", "tick"} {
+		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "again", "USR1", "exit", "child", "empty", "tick"} {
 			m, _ := play(t, minute, into)
 			want, named := does[word]
 			if !named {
@@ -119,9 +121,11 @@ func TestScripts(t *testing.T) {
 		script, want string
 	}{
 		{"a resume waits 50 ms", minute, "0s start, 0s TSTP, 1s CONT, 1049ms tick", "quiet: "},
-		{"and no longer", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick", "running: resume"},
-		{"it comes once", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick, 2s tick", "running: "},
-		{"another CONT does not put it off", minute, "0s start, 0s TSTP, 1s CONT, 1030ms CONT, 1050ms tick", "running: resume"},
+		{"and no longer", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick", "quiet: resume"},
+		{"what resumes ends quiet", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick, 1050ms again", "running: "},
+		{"what does not, asks again", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick, 2s CONT, 2050ms tick", "quiet: resume"},
+		{"it comes once", minute, "0s start, 0s TSTP, 1s CONT, 1050ms tick, 2s tick", "quiet: "},
+		{"another CONT does not put it off", minute, "0s start, 0s TSTP, 1s CONT, 1030ms CONT, 1050ms tick", "quiet: resume"},
 		{"it does not come after a stop", minute, "0s start, 0s TSTP, 1s CONT, 1040ms TERM, 1050ms tick", "draining: "},
 		{"it does not come after a TSTP", minute, "0s start, 0s TSTP, 1s CONT, 1040ms TSTP, 1050ms tick", "quiet: "},
 		{"it does not come after the worker's end", minute, "0s start, 0s TSTP, 1s CONT, 1040ms exit, 1050ms tick", "draining: "},
@@ -152,7 +156,8 @@ func TestScripts(t *testing.T) {
 		{"the last call is in the last 10 s", minute, "0s start, 0s TERM, 50s tick", "draining: last call, say progress"},
 		{"not before", minute, "0s start, 0s TERM, 49s tick", "draining: orphans, say progress"},
 		{"and before a limit of the platform", Config{Grace: 35 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 22500ms tick", "draining: last call, say progress"},
-		{"the final call, too", Config{Grace: 35 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 22500ms tick, 28s tick", "draining: final call, say progress"},
+		{"the final call before the end of the grace period itself", Config{Grace: 35 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 22500ms tick, 33s tick", "draining: final call, say progress"},
+		{"not at that limit", Config{Grace: 35 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 22500ms tick, 32s tick", "draining: last call, say progress"},
 		{"unless that is later", Config{Grace: 12 * time.Second, Limit: 30 * time.Second}, "0s start, 0s TERM, 9s tick", "draining: last call, say progress"},
 		{"in the last quarter of a short grace", Config{Grace: 12 * time.Second}, "0s start, 0s TERM, 9s tick", "draining: last call, say progress"},
 		{"and not before", Config{Grace: 12 * time.Second}, "0s start, 0s TERM, 8s tick", "draining: orphans, say progress"},
@@ -232,6 +237,9 @@ func TestNextSnapshotOfADrain(t *testing.T) {
 		{"then after a second", "1s tick, 1s watched=acted, 1060ms watched", 2060 * ms},
 		{"the later, the longer none was sent", "1s tick, 1s watched=acted, 5s watched", 7000 * ms},
 		{"each second where deaths are not watched", "1s tick, 1s unwatched=acted, 9s unwatched", 10000 * ms},
+		{"when time alone may change something", "1s tick, 1s watched= again 3s", 4000 * ms},
+		{"sooner in any case", "1s tick, 1s unwatched= again 3s", 2000 * ms},
+		{"not before a long one is paid for", "0s took=200ms, 0s watched= again 100ms", 800 * ms},
 		{"soon after a signal and a long one", "0s took=100ms, 0s watched=acted", 400 * ms},
 		{"of an idle drain", "0s took=40ms, 0s watched", 5000 * ms},
 		{"of an idle drain after a slow one", "0s took=200ms, 0s watched", 24000 * ms},

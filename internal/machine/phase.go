@@ -1,7 +1,7 @@
 package machine
 
-// Phase is where drainit is in the life of its worker. Its words are those of the log, the title, the probes and the
-// subcommands.
+// Phase is where drainit is in the life of its worker. Its words are those of the log, the title, the probes
+// and the subcommands.
 type Phase uint8
 
 // The phases, in their order. Only Quiet ever goes back, to Running.
@@ -16,7 +16,7 @@ const (
 	Count = int(Done) + 1 // how many there are
 )
 
-// String is the word for the phase, as in the log and in the answers of probes.
+// String returns the word for the phase, as in the log and in the answers of probes.
 func (p Phase) String() string {
 	return [Count]string{"starting", "running", "quiet", "draining", "killing", "done"}[p]
 }

@@ -6,44 +6,45 @@ import "time"
 // actions, in their order.
 type transition func(m *Machine, now time.Time, e Event) []Action
 
-// passOn changes nothing in the machine.
+// passOn forwards the signal, and changes nothing in the machine.
 func passOn(_ *Machine, _ time.Time, e Event) []Action { return []Action{{PassThrough, e.Signal}} }
 
-// table is every phase × event. What is not in it does nothing.
+// table has the transition for each event in each phase. An event without one does nothing.
 var table = [Count][eventCount]transition{
 	Starting: {
-		Started:      (*Machine).run,
-		StopSignaled: (*Machine).finish, // the worker is not started
+		Started:      run,
+		StopSignaled: finish, // the worker is not started
 	},
 	Running: {
-		StopSignaled:   (*Machine).beginStop,
-		QuietSignaled:  (*Machine).quiet,
+		StopSignaled:   beginStop,
+		QuietSignaled:  quiet,
 		ResumeSignaled: passOn,
 		OtherSignaled:  passOn,
-		WorkerExited:   (*Machine).drainLeftovers,
-		NothingLeft:    (*Machine).finish,
-		TimePassed:     (*Machine).timersOfRunning,
+		WorkerExited:   drainLeftovers,
+		NothingLeft:    finish,
+		TimePassed:     timersOfRunning,
 	},
 	Quiet: {
-		StopSignaled:   (*Machine).beginStop,
-		QuietSignaled:  (*Machine).quiet,
-		ResumeSignaled: (*Machine).resumeSoon,
+		StopSignaled:   beginStop,
+		QuietSignaled:  quiet,
+		ResumeSignaled: resumeSoon,
+		Resumed:        runAgain,
 		OtherSignaled:  passOn,
-		WorkerExited:   (*Machine).drainLeftovers,
-		NothingLeft:    (*Machine).finish,
-		TimePassed:     (*Machine).timersOfRunning,
+		WorkerExited:   drainLeftovers,
+		NothingLeft:    finish,
+		TimePassed:     timersOfRunning,
 	},
 	Draining: {
-		StopSignaled:  (*Machine).stopAgain,
+		StopSignaled:  stopAgain,
 		OtherSignaled: passOn,
-		WorkerExited:  (*Machine).lostWorker,
-		ChildExited:   (*Machine).snapshotSoon,
-		NothingLeft:   (*Machine).finish,
-		TimePassed:    (*Machine).timersOfDraining,
+		WorkerExited:  lostWorker,
+		ChildExited:   snapshotNow,
+		NothingLeft:   finish,
+		TimePassed:    timersOfDraining,
 	},
 	Killing: {
-		NothingLeft: (*Machine).finish,
-		TimePassed:  (*Machine).timersOfKilling,
+		NothingLeft: finish,
+		TimePassed:  timersOfKilling,
 	},
 }
 

@@ -1,58 +1,61 @@
 package machine
 
-import (
-	"time"
-)
+import "time"
 
 // The transitions of the table, in the order of the phases.
 
-func (m *Machine) run(now time.Time, _ Event) []Action {
+func run(m *Machine, now time.Time, _ Event) []Action {
 	m.enter(Running)
 	m.timers[inspectTimer] = now.Add(inspectAfter)
 	return nil
 }
 
-func (m *Machine) finish(time.Time, Event) []Action {
+func finish(m *Machine, _ time.Time, _ Event) []Action {
 	m.enter(Done)
 	return nil
 }
 
-func (m *Machine) quiet(time.Time, Event) []Action {
+func quiet(m *Machine, _ time.Time, _ Event) []Action {
 	m.phase, m.timers[resumeTimer] = Quiet, time.Time{}
 	return []Action{{Kind: QuietWorker}}
 }
 
-// resumeSoon is a CONT. The kernel hands two signals to two threads, of which the one with
-// a stop may be the later one: a worker that stops must not fetch again.
-func (m *Machine) resumeSoon(now time.Time, _ Event) []Action {
+// resumeSoon waits a moment after a CONT. The kernel hands two signals to two threads, and the one with a
+// stop signal may be the later one. A worker that is to stop must not take work again.
+func resumeSoon(m *Machine, now time.Time, _ Event) []Action {
 	if !m.isSet(resumeTimer) {
 		m.timers[resumeTimer] = now.Add(ResumeAfter)
 	}
 	return nil
 }
 
-// timersOfRunning is for running and quiet.
-func (m *Machine) timersOfRunning(now time.Time, _ Event) (actions []Action) {
-	if m.due(resumeTimer, now) {
-		m.phase, m.timers[resumeTimer] = Running, time.Time{}
+// runAgain ends quiet. A CONT that no quieted process acts upon does not.
+func runAgain(m *Machine, _ time.Time, _ Event) []Action {
+	m.phase, m.timers[resumeTimer] = Running, time.Time{}
+	return nil
+}
+
+// timersOfRunning has the timers of running and quiet.
+func timersOfRunning(m *Machine, now time.Time, _ Event) (actions []Action) {
+	if m.expires(resumeTimer, now) {
 		actions = append(actions, Action{Kind: ResumeWorker})
 	}
-	if m.due(inspectTimer, now) {
-		m.timers[inspectTimer] = time.Time{}
+	if m.expires(inspectTimer, now) {
 		actions = append(actions, Action{Kind: Inspect})
 	}
 	return actions
 }
 
-// beginStop is the first stop signal while the worker runs. If the worker is quiet already, there is no stop delay:
-// load balancers send it no requests. A stop delay needs no snapshot for orphans: no process has been signalled.
-func (m *Machine) beginStop(now time.Time, e Event) []Action {
+// beginStop begins the drain at the first stop signal while the worker runs. If the worker is quiet already,
+// there is no stop delay: load balancers send it no requests. A stop delay needs no snapshot for orphans: no
+// process has been signalled.
+func beginStop(m *Machine, now time.Time, e Event) []Action {
 	delay := m.cfg.StopDelay
 	if m.phase == Quiet {
 		delay = 0
 	}
 	m.requested = e.At
-	m.beginDrain(now, m.requested, m.cfg.Grace)
+	m.beginDrain(now, m.requested)
 	switch {
 	case e.Forced:
 		return m.kill(now, AnnounceForce)
@@ -65,50 +68,51 @@ func (m *Machine) beginStop(now time.Time, e Event) []Action {
 	return []Action{{SignalWorker, e.Signal}, {AnnounceDrain, e.Signal}}
 }
 
-// drainLeftovers is a worker that exited by itself.
-func (m *Machine) drainLeftovers(now time.Time, _ Event) []Action {
+// drainLeftovers begins the drain of what a worker that exited by itself has left, or the kill if drainit
+// ends with the worker.
+func drainLeftovers(m *Machine, now time.Time, _ Event) []Action {
 	if m.cfg.EndsWithWorker {
 		return m.kill(now, AnnounceLeaving)
 	}
-	bound := m.Grace()
-	m.beginDrain(now, now, bound)
-	if bound == 0 {
+	m.beginDrain(now, now)
+	if m.Grace() == 0 {
 		return append([]Action{{Kind: AnnounceExit}}, m.kill(now, AnnounceOver)...)
 	}
 	return []Action{{Kind: AnnounceExit}, {Kind: SignalOrphans}}
 }
 
-func (m *Machine) beginDrain(now, since time.Time, grace time.Duration) {
+func (m *Machine) beginDrain(now, since time.Time) {
 	m.enter(Draining)
 	m.timers[progressTimer] = now.Add(progressEvery)
-	m.setGrace(since, grace)
+	m.startGrace(since)
 	m.timers[snapshotTimer] = now.Add(m.every(false))
 }
 
-func (m *Machine) setGrace(since time.Time, grace time.Duration) {
-	if grace == Forever {
-		m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = time.Time{}, time.Time{}, time.Time{}
-		return
+func (m *Machine) startGrace(since time.Time) {
+	clear(m.timers[graceTimer:progressTimer]) // those of the last and the final call as well
+	if grace := m.Grace(); grace < Forever {
+		m.timers[graceTimer] = since.Add(grace)
+		m.timers[lastCallTimer], m.timers[finalCallTimer] = m.CallTimes()
 	}
-	last, final := Calls(grace, m.cfg.Limit)
-	m.calls = [2]time.Time{since.Add(last), since.Add(final)}
-	m.timers[graceTimer], m.timers[lastCallTimer], m.timers[finalCallTimer] = since.Add(grace), m.calls[0], m.calls[1]
 }
 
-// Calls returns how long after the stop signal the last and the final call come: in the last quarter and the
-// last tenth of the time to the kill, be it that of a grace period, not Forever, or that of the platform at
-// its limit.
+// Calls returns how long after the stop signal the last and the final call come. The last call comes in the
+// last quarter of the grace period, or of the platform's limit if that is shorter. The final call comes in
+// the last tenth of the grace period, whatever the limit is: before the limit it would cut short a worker
+// that drains up to it. A limit of 0 is none. For a grace period of Forever the times mean nothing.
 func Calls(grace, limit time.Duration) (last, final time.Duration) {
+	until := grace
 	if limit > 0 {
-		grace = min(grace, limit)
+		until = min(grace, limit)
 	}
-	return grace - min(lastCallTime, grace/4), grace - min(finalCallTime, grace/10)
+	return until - min(lastCallTime, until/4), grace - min(finalCallTime, grace/10)
 }
 
-// stopAgain is a stop signal in a drain: the first one, if the drain began
-// because the worker exited; the same request once more; or a force-stop.
-func (m *Machine) stopAgain(now time.Time, e Event) []Action {
-	first := m.requested.IsZero()
+// stopAgain takes a stop signal in a drain. It is the first one if the drain began because the worker exited.
+// Soon after the first (SameRequest) it is the same request once more. Later it is a force-stop, unless a
+// second one is ignored (SecondStopIgnored). One from drainit stop --force is a force-stop at any time.
+func stopAgain(m *Machine, now time.Time, e Event) []Action {
+	first := !m.Requested()
 	if first {
 		m.requested = e.At
 	}
@@ -116,7 +120,7 @@ func (m *Machine) stopAgain(now time.Time, e Event) []Action {
 	case e.Forced:
 		return m.kill(now, AnnounceForce)
 	case first:
-		m.setGrace(e.At, m.cfg.Grace) // not 0: such a machine never drains
+		m.startGrace(e.At) // not 0: such a machine never drains
 		return []Action{{AnnounceStop, e.Signal}}
 	case e.At.Sub(m.requested) < SameRequest:
 		return []Action{{AnnounceSame, e.Signal}}
@@ -126,8 +130,9 @@ func (m *Machine) stopAgain(now time.Time, e Event) []Action {
 	return m.kill(now, AnnounceForce)
 }
 
-// lostWorker is a worker that ended in a drain.
-func (m *Machine) lostWorker(now time.Time, _ Event) []Action {
+// lostWorker goes on with a drain in which the worker has ended, without the stop delay. If drainit ends with
+// the worker, the kill comes at once.
+func lostWorker(m *Machine, now time.Time, _ Event) []Action {
 	if m.cfg.EndsWithWorker {
 		return m.kill(now, AnnounceLeaving)
 	}
@@ -135,16 +140,16 @@ func (m *Machine) lostWorker(now time.Time, _ Event) []Action {
 	return m.snapshot(now)
 }
 
-// snapshotSoon is the death of a child, whose own children may be orphans now. There is
-// not one snapshot for each death.
-func (m *Machine) snapshotSoon(now time.Time, _ Event) []Action {
+// snapshotNow makes the next snapshot come as soon as it may. A child has died, and its own children may be
+// orphans now. There is not one snapshot for each death.
+func snapshotNow(m *Machine, now time.Time, _ Event) []Action {
 	if now.Before(m.timers[snapshotTimer]) { // it is set
 		m.timers[snapshotTimer] = now
 	}
 	return nil
 }
 
-// snapshot is for orphans.
+// snapshot returns the action for a snapshot for orphans: the last or the final call if its time has come.
 func (m *Machine) snapshot(now time.Time) []Action {
 	m.timers[snapshotTimer] = now.Add(m.every(false))
 	switch {
@@ -156,22 +161,19 @@ func (m *Machine) snapshot(now time.Time) []Action {
 	return []Action{{Kind: SignalOrphans}}
 }
 
-func (m *Machine) timersOfDraining(now time.Time, _ Event) (actions []Action) {
+func timersOfDraining(m *Machine, now time.Time, _ Event) (actions []Action) {
 	if m.due(graceTimer, now) {
 		return m.kill(now, AnnounceOver)
 	}
-	look := m.due(snapshotTimer, now)
-	for _, call := range []timer{lastCallTimer, finalCallTimer} {
-		if m.due(call, now) {
-			m.timers[call], look = time.Time{}, true
-		}
-	}
-	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer]) // the line costs none of its own
+	last, final := m.expires(lastCallTimer, now), m.expires(finalCallTimer, now)
+	look := last || final || m.due(snapshotTimer, now)
+	// A line of progress costs no snapshot of its own where one is due.
+	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer])
 	switch delayed := m.isSet(delayTimer); {
-	case m.due(delayTimer, now):
-		m.timers[delayTimer], m.timers[snapshotTimer] = time.Time{}, now.Add(m.every(false))
+	case m.expires(delayTimer, now):
+		m.timers[snapshotTimer] = now.Add(m.every(false))
 		actions = []Action{{SignalWorker, m.signal}, {AnnounceSignaled, m.signal}}
-	case !delayed && (look || progress): // it is to be seen for both
+	case !delayed && (look || progress): // both need a snapshot
 		actions = m.snapshot(now)
 	}
 	if progress {
@@ -189,7 +191,7 @@ func (m *Machine) kill(now time.Time, why ActionKind) []Action {
 	return []Action{{Kind: why}, {Kind: KillTree}}
 }
 
-func (m *Machine) timersOfKilling(now time.Time, _ Event) []Action {
+func timersOfKilling(m *Machine, now time.Time, _ Event) []Action {
 	switch {
 	case m.due(leaveTimer, now):
 		m.enter(Done)

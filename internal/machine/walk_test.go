@@ -43,9 +43,9 @@ var marks = []time.Duration{0, snapshotApart, ResumeAfter, SameRequest, snapshot
 // stageOf takes the time out of a place.
 func stageOf(p *place) stage {
 	s := stage{phase: p.m.phase, exited: p.exited, signalled: p.signalled, inspected: p.inspected}
-	if at, ok := p.m.Requested(); ok {
+	if p.m.Requested() {
 		s.requested = 1
-		if p.now.Sub(at) >= SameRequest {
+		if p.now.Sub(p.m.RequestedAt()) >= SameRequest {
 			s.requested = 2
 		}
 	}
@@ -187,7 +187,7 @@ func (w *walk) checkStage(p *place) {
 			w.fatalf(p, "timers %v in %v, inspected %v", m.timers, m.phase, p.inspected)
 		}
 	case Draining:
-		_, requested := m.Requested()
+		requested := m.Requested()
 		forever := w.Grace == Forever && requested
 		if !ok || !is(progressTimer) || is(snapshotTimer) == is(delayTimer) || is(graceTimer) == forever || forever && is(lastCallTimer) {
 			w.fatalf(p, "timers %v in a drain", m.timers)
@@ -236,8 +236,8 @@ func (w *walk) checkEnd(from *place) {
 // allowed are the actions of each phase that is entered or stayed in.
 var allowed = map[Phase][]ActionKind{
 	Starting: {},
-	Running:  {PassThrough, ResumeWorker, Inspect},
-	Quiet:    {PassThrough, QuietWorker, Inspect},
+	Running:  {PassThrough, Inspect},
+	Quiet:    {PassThrough, QuietWorker, ResumeWorker, Inspect},
 	Draining: {SignalWorker, SignalOrphans, LastCall, FinalCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
 	Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
 	Done:     {AnnounceStuck},
