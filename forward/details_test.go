@@ -7,7 +7,6 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/program"
-	"drainit/test/trees"
 )
 
 func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
@@ -86,7 +85,6 @@ func TestAStopThatIsSeenLate(t *testing.T) {
 type details struct {
 	Writers   map[int][]int // of the readers of pipes: the pids of those that write to them
 	Waits     map[int]program.Waiting
-	Stacks    map[int]uint64 // of those that wait
 	Untouched map[proc.ID]bool
 	Asleep    map[int]bool
 }
@@ -100,7 +98,7 @@ func with(all []proc.Process, d details) *proc.Snapshot {
 			p.Reads = proc.File{Inode: uint64(p.PID)}
 		}
 		if d.Waits[p.PID] != program.NotWaiting {
-			p.Call = proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: d.Stacks[p.PID]}
+			p.Call = proc.Call{Sleeps: true, Number: unix.SYS_WAIT4}
 		}
 		if d.Waits[p.PID] == program.Waits {
 			p.Exe = "dash" // the shell of which that is known
@@ -138,19 +136,7 @@ func kindly(kind string, pid, ppid int) proc.Process {
 	case "init":
 		p.NestedInit = true
 	case "blocks":
-		p.Blocked, p.Pending = termSet, termSet
+		p.Blocked, p.Pending, p.Call = termSet, termSet, proc.Call{Sleeps: true, Number: unix.SYS_WAIT4}
 	}
 	return p
-}
-
-// living are the processes of a tree (package trees): a name is a kind, with the pid behind it. Those at the top are
-// drainit's children.
-func living(tree string) []proc.Process { return livingBelow(trees.Parse(tree), drainitPID) }
-
-func livingBelow(tree []trees.Process, parent int) (all []proc.Process) {
-	for _, written := range tree {
-		kind, pid, _ := written.Numbered()
-		all = append(append(all, kindly(kind, pid, parent)), livingBelow(written.Below, pid)...)
-	}
-	return all
 }

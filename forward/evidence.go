@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -10,251 +8,258 @@ import (
 	"drainit/internal/signals"
 )
 
-// The conclusions of this file are what the rules rest on. Each is a claim about a process; after "False" stands what
-// would make it so. A fact that is not known counts as "may". docs/architecture.md has the tests that try each.
+// The conclusions of this file are what the rules rest on. Each is a claim about a process. After "False"
+// stands what would make the claim false. A fact that is not known counts as "may". docs/architecture.md has
+// the tests that try each claim.
 
 // evidence is what the snapshots of a stop have shown of a process.
 type evidence struct {
-	handled   signals.Set // at any snapshot: a handler that has run may be gone later (SA_RESETHAND, an exec)
-	ignored   signals.Set // at every snapshot
-	firstCall proc.Call   // in its first snapshot
+	everHandled   signals.Set // in any snapshot: a handler that has run may be gone later (SA_RESETHAND, an exec)
+	survived      signals.Set // ignored, blocked or pending in any snapshot, so none of them ended it
+	alwaysIgnored signals.Set // ignored in every snapshot
+	firstCall     proc.Call   // the call in its first snapshot
 
-	isParent  bool // at any snapshot
-	execed    bool // since it was first seen
-	lostChild bool // since it was signalled
+	isParent  bool // it had a child in any snapshot
+	execed    bool // it has executed another program since it was first seen
+	lostChild bool // a child of it has gone since it was signalled
 	reads     bool // it has read a pipe that another process below drainit wrote to
 
-	readsUntil  uint64 // the tick of the last snapshot that showed a writer
-	asleepSince uint64 // the tick of the snapshot since which it has not run
+	// The tick of a snapshot:
+	adopted     uint64 // the first that showed it as drainit's child, 0 if never or from the start
+	readsUntil  uint64 // the last that showed a writer to the pipe that it reads
+	asleepSince uint64 // the one since which it has not run
 
-	first, last   int32 // the snapshots that showed it, by number; 0 for none
-	lastUntouched int32 // the last that showed it untouched
-	lastWithBelow int32 // the last at which one below it had a record
+	first, last   int32 // the first and last snapshot that showed it, by number, 0 for none
+	lastUntouched int32 // the last snapshot that showed it untouched, 0 for none
+	lastWithBelow int32 // the last snapshot at which a process below it had a record
 }
 
-// actsAfter is how long a process has to act upon a signal before it counts as deaf, in ticks.
+// actsAfter is how many ticks a process has to act upon a signal before it counts as deaf. aSecond is a
+// second in ticks.
 const actsAfter, aSecond = 5, 100
 
-// isUntouched claims that no process has signalled m since the stop began.
-// False: it ignores the signal, which then does not wake it.
-func (l *Ledger) isUntouched(m *record) bool {
-	return m.Untouched && m.On(l.signalFor(m)) != proc.Ignores
+// isUntouched claims that no process has signalled m since the stop began. It claims nothing of a process
+// that ignores the signal, which then does not wake it.
+func (h *History) isUntouched(m *record) bool {
+	return m.Untouched && m.On(h.signalFor(m)) != proc.Ignores
 }
 
-// isMissed claims that the platform, which signals each process, has not signalled m: it came later, or nothing has
-// woken it. False: it was signalled before the first snapshot, and has slept since.
+// isMissed claims that the platform, which signals each process, has not signalled m: it came later, or
+// nothing has woken it. False: it was signalled before the first snapshot, and has slept since.
 func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 
-// mayHaveHandled reports whether a signalled process may have had a handler at any time: a snapshot showed one, or
-// no snapshot showed the process. Where /proc has no signal masks, death by the signal means that it had none.
-func (m *record) mayHaveHandled() bool {
-	return m.first == 0 || m.handled.Has(m.sent.signal) && (m.MasksKnown() || !m.diedOfIt())
+// mayHaveHandled reports whether a process may have had a handler for the signal at any time: a snapshot
+// showed one, or no snapshot showed the process. Where /proc has no signal masks, death by the signal means
+// that it had none. Death by INT means the same for a shell, which handles INT without a trap. False: its
+// trap ended in sending itself INT.
+func (h *History) mayHaveHandled(m *record) bool {
+	sig, handled, _ := h.reached(m)
+	shows := m.MasksKnown() && !(sig == unix.SIGINT && m.kind == program.Shell)
+	return m.first == 0 || (handled || m.everHandled.Has(sig)) && (shows || !h.diedOfIt(m))
 }
 
-// passedNothingOn claims that a process that has gone signalled no other: it never had a handler for the signal, and
-// died of it. False: its handler ran, and then sent it the signal again or executed a program that died of it.
-func (m *record) passedNothingOn() bool {
-	return m.sent != nil && !m.mayHaveHandled() && (m.exit == nil || m.diedOfIt())
+// diedUnhandled claims that a process that has gone signalled no other. It never had a handler for the
+// signal, and died of it as far as drainit knows. False: its handler ran, and then sent it the signal again
+// or executed a program that died of it.
+func (h *History) diedUnhandled(m *record) bool {
+	return !h.mayHaveHandled(m) && (m.exit == nil || h.diedOfIt(m))
 }
 
-// diedOfIt reports whether a process that was signalled has ended by that signal.
-func (m *record) diedOfIt() bool {
-	return m.sent != nil && m.exit != nil && m.exit.Signal() == m.sent.signal // -1 for an exit
+// diedOfIt reports whether a process is known to have died of the signal that reached it.
+func (h *History) diedOfIt(m *record) bool {
+	sig, _, _ := h.reached(m)
+	return m.exit != nil && m.exit.Signal() == sig // -1 for an exit
 }
 
-// wouldBeDead claims that no process has forwarded the stop signal to m: m would have died of it. A process that
-// blocks the signal may have taken it in sigwait, and be busy now. Yet m may have been asked to stop by other means.
-func (l *Ledger) wouldBeDead(m *record) bool {
-	sent := signals.SetOf(l.deliver, l.signalFor(m))
-	return !m.NestedInit && (m.handled|m.Ignored|m.Blocked|m.Pending)&sent == 0
+// reach returns how far a process is known to pass on the signal that has reached it.
+func (h *History) reach(m *record) program.Reach {
+	sig, _, _ := h.reached(m)
+	return program.Signals(&m.Process, sig)
 }
 
-// groupMayHave reports whether a process of m's process group, which is not above m, may have signalled the group.
-// drainit guesses that a process without children does not: else a or b of sh -c 'a & b' would be late.
-func (l *Ledger) groupMayHave(m *record) bool {
-	return l.groupsHad[m.PGID] || l.anySent(func(p *record) bool {
-		return p.PGID == m.PGID && p.sent.handled && p.isParent && !m.isBelow(p)
+// knownAbove claims that no process above m has signalled one below m. The parent of m is known to signal its
+// own children at most. Each process above that is, too, or it had no handler. The topmost one was there when
+// the stop began: a later one may have an unknown process above it. False: another program of that name.
+func (h *History) knownAbove(m *record) bool {
+	up := m.parent
+	is := up != nil && h.reach(up).OnlyChildren()
+	for ; is && up != nil; up = up.parent {
+		isTop := up.parent == nil
+		is = (h.reach(up).OnlyChildren() || h.diedUnhandled(up)) && !(isTop && up.origin == belowWorker)
+	}
+	return is
+}
+
+// wouldBeDead claims that no process has forwarded the stop signal to m, since m would have died of it. This
+// is claimed only if m never handled, ignored or blocked the signal: a process that blocks it may have taken
+// it in sigwait(3), and be busy now. Yet m may have been asked to stop by other means.
+func (h *History) wouldBeDead(m *record) bool {
+	sent := signals.SetOf(h.deliver, h.signalFor(m))
+	return !m.NestedInit && (m.everHandled|m.survived)&sent == 0
+}
+
+// groupMayHave reports whether a process of m's process group may have signalled the group. m itself and the
+// processes above it do not count. drainit guesses that a process without children does not signal its group:
+// else a or b of sh -c 'a & b' would be late.
+func (h *History) groupMayHave(m *record) bool {
+	return h.groupsHad[m.PGID] || h.anySent(func(p *record) bool {
+		return p.PGID == m.PGID && h.mayPassToGroup(p) && !m.isBelow(p)
 	})
 }
 
-// startedBeside claims that the parent of an orphan does not know of it: a shell started both, and became the parent. It
-// is a guess, without which server & exec worker would be late. False: the parent signals its group.
-func (l *Ledger) startedBeside(m, parent *record) bool {
-	was, _ := l.Start.Process(m.PID)
+// mayPassToGroup reports whether a signalled process may have signalled its group: it handled the signal, had
+// a child, and is not known to signal its children alone.
+func (h *History) mayPassToGroup(p *record) bool {
+	return p.sent.handled && p.isParent && !h.reach(p).OnlyChildren()
+}
+
+// startedBeside claims that the parent of an orphan does not know of it. A shell started the orphan in its
+// background, and then executed the parent's program in its own place. This is a guess: without it, the
+// server of server & exec worker would be late. False: the parent signals its group.
+func (h *History) startedBeside(m, parent *record) bool {
+	if parent == nil {
+		return false
+	}
+	was, _ := h.Start.Process(m.PID)
 	inItsPlace := was.ID == m.ID && was.PPID == parent.PID // the parent has not adopted it since
-	return inItsPlace && parent.sent != nil && !parent.sent.shell && program.InBackground(&m.Process, &parent.Process)
+	wasNoShell := parent.sent != nil && !parent.sent.shell
+	return inItsPlace && wasNoShell && program.InBackground(&m.Process, &parent.Process)
 }
 
-// hasTrap reports whether a process is a shell that handled what drainit sent it.
-func (m *record) hasTrap() bool {
-	return m != nil && m.kind == program.Shell && m.sent != nil && m.sent.handled
+// hasHandled reports whether a process handled what drainit sent it, and hasTrap whether it is a shell, too.
+// Both are false for nil.
+func (m *record) hasHandled() bool { return m != nil && m.sent != nil && m.sent.handled }
+func (m *record) hasTrap() bool    { return m.hasHandled() && m.kind == program.Shell }
+
+// itsTurn returns the tick since which a process has waited for nothing but a proof. At that tick an orphan
+// came to drainit, or the work that a daemon from before the stop served had ended.
+func (h *History) itsTurn(m *record) uint64 {
+	if m.origin == beforeStop {
+		return h.workEnded
+	}
+	return m.adopted
 }
 
-// deafness is why a process that was signalled some time ago passes nothing on.
-type deafness struct {
-	why     reason
-	to      []*proc.Process // the children that a shell waits for; nil for all
-	certain bool            // that it passes nothing on to them, and that another has not
+// rests claims that the process that left m has not asked it to stop: m sleeps half a second after its turn
+// came (itsTurn). False: m sleeps in its drain.
+func (h *History) rests(m *record) bool { return m.Asleep && h.now >= h.itsTurn(m)+aSecond/2 }
+
+// leftBy returns the process that may have signalled an orphan before it went, nil if none was seen.
+func (h *History) leftBy(m *record) *record {
+	if m.origin == beforeStop {
+		return h.worker
+	}
+	return m.parent
 }
 
-// deafness claims that a process passes nothing on: it ignores the signal, has not taken it, or waits for a child
-// first. Of an orphan that was left alone another may have signalled the children. It is nil where the process may act.
-func (l *Ledger) deafness(m *record) *deafness {
-	sig, _, hadTime := l.reached(m)
-	if !hadTime {
-		return nil
+// cameAt returns the tick at which an orphan came to drainit. If its parent came to drainit as an orphan and
+// was signalled, it returns the tick at which the parent came, and so on upwards. From then on a manager
+// above had its time for both.
+func (m *record) cameAt() uint64 {
+	for up := m.parent; up != nil && up.sent != nil && up.adopted != 0; up = up.parent {
+		m = up
 	}
-	if words := deafFor(m, sig); words != "" {
-		return &deafness{why: reason{words, m}, certain: m.sent != nil}
-	}
-	if m.kind != program.Shell {
-		return nil
-	}
-	these, certain := l.blockingTrap(m)
-	if len(these) == 0 {
-		return nil
-	}
-	return &deafness{why: reason{"%s above waits for it", m}, to: these, certain: certain && m.sent != nil}
+	return m.adopted
 }
 
-// reached is the signal that has reached a process, or may have, whether it handled that, and whether it
-// had time to act upon it.
-func (l *Ledger) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
-	if m.sent != nil {
-		return m.sent.signal, m.sent.handled, l.now >= m.sent.tick+actsAfter
-	}
-	sig = l.signalFor(m)
-	return sig, m.handled.Has(sig) || m.handled.Has(l.deliver), m.fate.isFinal()
-}
-
-// notActing reports whether a process possibly does not act upon the signal that has reached it.
-func (l *Ledger) notActing(m *record) bool {
-	sig, handled, _ := l.reached(m)
-	return !handled || m.kind == program.Shell || m.Pending.Has(sig) || program.PassesNothingOn(&m.Process)
-}
-
-// deafFor is why a process does not act upon a signal that it was sent some time ago; "" where it may. A pending
-// signal counts only if the process sleeps: else it will take the signal. A process that had a handler at any
-// snapshot is not deaf, except a launcher: it may have forwarded the signal, or take the pending one later.
-func deafFor(m *record, sig unix.Signal) string {
-	hadHandler := m.handled.Has(sig)
-	switch {
-	case m.Pending.Has(sig) && !hadHandler && (m.State == 'S' || m.State == 'D'):
-		return "%s above has not taken it"
-	case m.ignored.Has(sig):
-		return "%s above ignores it"
-	case program.PassesNothingOn(&m.Process):
-		return "%s above passes nothing on"
-	case m.NestedInit && !hadHandler:
-		return "%s above is the first of a PID namespace and has no handler"
-	}
-	return ""
-}
-
-// blockingTrap returns the children that a shell waits for before it can run its trap, and whether this is certain.
-// It is certain for a child that is surely in the foreground, and for dash and busybox in wait4(2) (program.Waits).
-// It is not once a child has gone: that may have been the one in the foreground, or the one whose marks told the
-// others apart. Any other shell counts as waiting while it has all its children and none was signalled: its trap may
-// signal one after the other. False: the shell has started a process since, so its trap runs.
-func (l *Ledger) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
-	children := l.shown.Children(shell.PID)
-	if l.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {
-		return nil, false
-	}
-	for _, p := range children {
-		if !shell.lostChild && program.InForeground(l.shown, p, &shell.Process) {
-			these = append(these, p)
+// manager claims that a living process above an orphan may signal it. It returns the nearest such process
+// (up, nil for none) and the tick until which that is expected of it (until). The process handles the signal
+// and can act upon it. A program that is known to signal its own children alone is no manager. One that is
+// known to signal its process group is a manager of that group alone, for a second. A child of drainit that
+// has ended and was not waited for is a manager, too: it has still to say how it ended. False: the manager
+// does something else, and the orphan is late.
+func (h *History) manager(m *record) (up *record, until uint64) {
+	came := m.cameAt()
+	for up = m.parent; up != nil; up = up.parent {
+		until = came + managersTime
+		sig, handled, _ := h.reached(up)
+		acts := handled && h.deafFor(up, sig) == ""
+		switch h.reach(up) {
+		case program.Unknown, program.Tree:
+		case program.Group: // timeout signals its child, and then its group
+			acts = acts && m.PGID == up.PGID && h.now < came+aSecond
+			if acts {
+				until = came + aSecond
+			}
+		default:
+			acts = false
+		}
+		if h.alive(up) && (acts || h.living[up.PID] != up) {
+			return up, until
 		}
 	}
-	waits := shell.waitsFor()
-	runs := waits == program.NotWaiting || waits == program.MayWait && (shell.lostChild || !shell.firstCall.Sleeps)
-	for _, p := range children {
-		runs = runs || waits == program.MayWait && !p.Untouched && !l.wouldBeDead(l.living[p.PID])
-	}
-	if len(these) > 0 || runs {
-		return these, true
-	}
-	these = slices.DeleteFunc(program.Foreground(l.shown, children), func(p *proc.Process) bool { return program.InBackground(p, &shell.Process) })
-	return these, waits == program.Waits && !shell.lostChild
+	return nil, came + managersTime
 }
 
-// hasStarted reports whether a process has started another in the stop.
-func (l *Ledger) hasStarted(m *record) bool {
-	return slices.ContainsFunc(l.shown.Children(m.PID), func(p *proc.Process) bool {
-		child := l.living[p.PID]
-		return child == nil || child.first > 1
-	})
-}
-
-// waitsFor reports whether a shell may wait for what it waited for at first. Its stack is
-// the same as long as it waits for one command, and mostly another one when a trap has run: it waits
-// for the next command from another depth, or from within its trap.
-func (m *record) waitsFor() program.Waiting {
-	waits := program.WaitingOf(&m.Process)
-	if waits == program.MayWait && m.Call.Stack != m.firstCall.Stack {
-		return program.NotWaiting
+// reached returns the signal (sig) that has reached a process, or may have. handled says that the process
+// handled it, and hadTime that it had time to act upon it. A process that drainit has not signalled had time
+// if it may have been signalled by one that has gone, or may end by itself.
+func (h *History) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
+	if m.sent != nil {
+		return m.sent.signal, m.sent.handled, h.now >= m.sent.tick+actsAfter
 	}
-	return waits
-}
-
-// mayPassOn reports whether a process may have acted upon the signal, and so have signalled a child. A
-// shell with a trap does so for a child in its background, unless it is known to wait in wait4(2).
-func (l *Ledger) mayPassOn(up, child *record) bool {
-	switch {
-	case !up.hasTrap():
-		return !l.notActing(up)
-	case l.hasStarted(up):
-		return true
-	case up.waitsFor() == program.MayWait:
-		return program.InBackground(&child.Process, &up.Process)
+	sig, passed := h.signalFor(m), h.deliver
+	if m.parent != nil && m.parent.kind == program.Launcher { // which is sent TERM, and sends no other
+		sig, passed = unix.SIGTERM, unix.SIGTERM
 	}
-	return up.waitsFor() == program.NotWaiting
+	return sig, m.everHandled.Has(sig) || m.everHandled.Has(passed), m.fate == inDoubt || m.fate == ends
 }
 
-// sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer: the
-// end of the last writer would have woken it if it waited for input.
+// sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer.
+// The end of the last writer would have woken it if it waited for input.
 func (m *record) sleptAtItsEnd() bool {
 	return m.asleepSince <= m.readsUntil
 }
 
-// drains reports whether a process came from the worker and handles the signal, or has done so.
-func (l *Ledger) drains(m *record) bool {
-	return m.topmost().origin == root && m.handled.Has(l.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
+// drains reports whether a process came from the worker and handles the signal, or has done so. A shell that
+// handles TERM without a trap does not drain.
+func (h *History) drains(m *record) bool {
+	handled := m.everHandled.Has(h.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
+	return handled && m.topmost().origin == root
 }
 
-// onlyServes reports whether a process would die of the signal and has no child and no reader of its output. It may
-// be a helper of the processes that drain. A shell or a launcher is none.
-func (l *Ledger) onlyServes(m *record) bool {
-	return m.On(l.signalFor(m)) == proc.Dies && m.kind == program.Other && len(l.shown.Children(m.PID)) == 0 && !l.shown.IsRead(m.PID)
+// isHelper reports whether a process would die of the signal and has no child and no reader of its
+// output. It may be a helper of the processes that drain. A shell or a launcher is none.
+func (h *History) isHelper(m *record) bool {
+	isLeaf := len(h.shown.Children(m.PID)) == 0 && !h.shown.IsRead(m.PID)
+	return isLeaf && m.kind == program.Other && m.On(h.signalFor(m)) == proc.Dies
 }
 
-// mayBeStopping reports whether an orphan without a handler may be about to end: its parent was a shell with a trap,
-// whose stop command may have stopped it (apachectl stop). It has ten seconds, or half a second from when it sleeps.
-func (l *Ledger) mayBeStopping(m *record) bool {
-	if up := m.parent; up == nil || !up.handled.Has(l.signalFor(up)) || up.kind != program.Shell && (up.sent == nil || !up.sent.shell) {
+// mayBeStopping reports whether an orphan may be about to end. If its parent was a shell with a trap, and the
+// orphan has no handler, the trap may have stopped it by its stop command (apachectl stop). It then has ten
+// seconds, or half a second from when it sleeps. A daemon, or what a shell started beside its parent, may
+// have been signalled by the process that left it. It has half a second.
+func (h *History) mayBeStopping(m *record) bool {
+	up, sinceTurn := h.leftBy(m), h.now-h.itsTurn(m)
+	if m.origin == beforeStop || h.startedBeside(m, up) {
+		return up.hasHandled() && sinceTurn < aSecond/2
+	}
+	wasShell := up != nil && (up.kind == program.Shell || up.sent != nil && up.sent.shell)
+	if !wasShell || !up.everHandled.Has(h.signalFor(up)) {
 		return false
 	}
-	rests := l.now >= m.asleepSince+aSecond/2
-	return l.onlyServes(m) && !rests && (m.heldSince == 0 || l.now < m.heldSince+10*aSecond)
+	return h.isHelper(m) && sinceTurn < 10*aSecond && h.now < m.asleepSince+aSecond/2
 }
 
-// cleansUp claims that an orphan belongs to the stopping: it was started after a process above it handled the signal,
-// or its parent belongs to the stopping. If no snapshot showed its parent, a process of its session that handled the
-// signal counts as the process above it.
-func (l *Ledger) cleansUp(m *record) bool {
-	if m.parent == nil {
-		return l.anySent(func(p *record) bool { return p.sent.handled && p.SID == m.SID && m.bornAfter(p) })
+// cleansUp claims that an orphan belongs to the stopping: it was started after a process above it handled the
+// signal. If drainit has signalled no process above it, one of its session that handled the signal counts as
+// the process above.
+func (h *History) cleansUp(m *record) bool {
+	if notified := m.nearestSignalled(); notified != nil {
+		return notified.sent.handled && m.bornAfter(notified)
 	}
-	notified := m.notified()
-	return m.parent.fate == cleanup || notified != nil && notified.sent.handled && m.bornAfter(notified)
+	top := m.topmost()
+	return h.anySent(func(p *record) bool { return p.sent.handled && p.SID == top.SID && top.bornAfter(p) })
 }
 
-// helperLives claims that a process lives that an orphan's parent started in the course of the stopping: it may be
-// there to signal the orphan. False: it does something else, and the orphan is late.
-func (l *Ledger) helperLives(m, notified *record) bool {
-	for _, h := range l.living {
-		siblings := h.parent == m.parent || h.parent == nil && h.SID == m.SID
-		if notified != nil && siblings && h.bornAfter(notified) {
+// helperLives claims that a sibling of an orphan lives that was started after drainit signalled a process
+// above them. The sibling may be there to signal the orphan. If its parent was not seen, it counts as a
+// sibling if it is of the same session. False: it does something else, and the orphan is late.
+func (h *History) helperLives(m *record) bool {
+	notified := m.nearestSignalled()
+	for _, other := range h.living {
+		siblings := other.parent == m.parent || other.parent == nil && other.SID == m.SID
+		if notified != nil && siblings && other.bornAfter(notified) {
 			return true
 		}
 	}
@@ -262,18 +267,18 @@ func (l *Ledger) helperLives(m, notified *record) bool {
 }
 
 // workLives reports whether the worker lives, or a process that came from it: it may need the daemons.
-func (l *Ledger) workLives() bool {
-	for _, m := range l.living {
+func (h *History) workLives() bool {
+	for _, m := range h.living {
 		if m.topmost().origin == root {
 			return true
 		}
 	}
-	return l.alive(l.worker)
+	return h.alive(h.worker)
 }
 
-// anySent reports whether something is true of a process that was signalled.
-func (l *Ledger) anySent(is func(*record) bool) bool {
-	for _, p := range l.records {
+// anySent reports whether is returns true for any process that was signalled.
+func (h *History) anySent(is func(*record) bool) bool {
+	for _, p := range h.records {
 		if p.sent != nil && is(p) {
 			return true
 		}

@@ -34,7 +34,10 @@ func (f family) call(i int) proc.Call {
 	if f[i].does == dashShell && f.foreground(i) < 0 {
 		c.Number = unix.SYS_RT_SIGSUSPEND
 	}
-	if f[i].changes() && f[i].signalled() && !f[i].blocksAWhile() { // within its handler
+	if f[i].does == polls {
+		c.Number = unix.SYS_CLOCK_NANOSLEEP
+	}
+	if f[i].changes() && f[i].signalled() && !f[i].blocksAWhile() || f[i].does == steppingShell && f[i].signalled() { // within its handler
 		c.Stack = 2
 	}
 	return c
@@ -51,7 +54,7 @@ func (f family) process(i int, k kind) proc.Process {
 	switch {
 	case m.ignores() && m.does != nestedInit: // which has no handler, and the kernel drops it
 		p.Ignored = termSet
-	case m.handles() && !(m.signalled() && m.does == execsInTrap):
+	case m.handles() && m.does != polls && !(m.signalled() && m.does == execsInTrap):
 		p.Handled = termSet
 	}
 	if up := m.started; up >= 0 && f[up].inBackground(m) && !(k.unmarked && m.acts()) { // a shell put it into the background
@@ -69,7 +72,8 @@ func (f family) process(i int, k kind) proc.Process {
 		p.Call = f.call(i)
 	}
 	f.readClosely(i, &p)
-	p.Untouched = k.idle && m.wakes == 0 && p.Pending == 0
+	p.Asleep = k.idle && p.Pending == 0
+	p.Untouched = p.Asleep && m.wakes == 0
 	return p
 }
 
@@ -92,9 +96,9 @@ func (f family) readClosely(i int, p *proc.Process) {
 		if m.blocks() {
 			p.Blocked = termSet
 		}
-	case takesItLate, diesLate:
+	case takesItLate, diesLate, polls:
 		p.Blocked = termSet
-	case trapShell, passingShell, waitingShell, guardingShell, asksToStop:
+	case trapShell, passingShell, waitingShell, guardingShell, asksToStop, steppingShell:
 		p.Exe, p.Args = "bash", []string{"bash", "start.sh"}
 	case dashShell:
 		p.Exe, p.Args = "dash", []string{"dash", "start.sh"}

@@ -42,13 +42,54 @@ const (
 	diesLate                        // it blocks it for a while, then dies of it
 	trappingShell                   // a mksh in the builtin wait: its trap signals its children, and it exits when they are gone
 	drainingReader                  // it reads what the child beside it writes, and ends its work on the signal, or when that has gone
+	waitsOnly                       // it signals none, and exits when its children are gone
+	stepsOn                         // it signals one child after the other, and waits for each, with a pause between
+	stepsGroup                      // it signals its first child, waits for it, pauses, and signals that one's process group
+	stepsTree                       // it signals its first child, waits for it, pauses, and signals all below it
+	stepsByName                     // it signals its first child, waits for it, pauses, and signals the last below it by a pid file
+	steppingShell                   // a bash in the builtin wait, whose trap does as stepsByName
+	polls                           // it blocks it, and looks for it each half second; then it does as passesOn
 	behaviours                      // how many there are
 )
 
 // behaves are the words in which a family is written.
-var behaves = [behaviours]string{"dies", "finishes", "passes on", "passes on and leaves", "leaves", "ignores", "blocks", "timeout", "trap",
-	"init", "reader", "mksh", "timeout --foreground", "trap that passes on", "dash", "trap in wait", "passes on and dies", "signals its group and dies",
-	"guards itself", "blocks itself", "trap that guards itself", "trap that execs", "takes it late", "trap that asks by a socket", "tini", "dies late", "mksh with a trap", "reads and finishes"}
+var behaves = [behaviours]string{
+	noHandler:      "dies",
+	finishes:       "finishes",
+	passesOn:       "passes on",
+	passesLeaves:   "passes on and leaves",
+	leavesAtOnce:   "leaves",
+	ignoring:       "ignores",
+	blocking:       "blocks",
+	groupRelay:     "timeout",
+	trapShell:      "trap",
+	nestedInit:     "init",
+	pipeReader:     "reader",
+	handlerShell:   "mksh",
+	childRelay:     "timeout --foreground",
+	passingShell:   "trap that passes on",
+	dashShell:      "dash",
+	waitingShell:   "trap in wait",
+	passesDies:     "passes on and dies",
+	groupDies:      "signals its group and dies",
+	guardsItself:   "guards itself",
+	blocksItself:   "blocks itself",
+	guardingShell:  "trap that guards itself",
+	execsInTrap:    "trap that execs",
+	takesItLate:    "takes it late",
+	asksToStop:     "trap that asks by a socket",
+	subreaper:      "tini",
+	diesLate:       "dies late",
+	trappingShell:  "mksh with a trap",
+	drainingReader: "reads and finishes",
+	waitsOnly:      "waits",
+	stepsOn:        "steps",
+	stepsGroup:     "steps to a group",
+	stepsTree:      "steps to the tree",
+	stepsByName:    "steps to a pid file",
+	steppingShell:  "trap that steps to a pid file",
+	polls:          "polls",
+}
 
 // drainitSends stands for drainit among the members of a family.
 const drainitSends = -1
@@ -77,6 +118,9 @@ type member struct {
 	foretold bool // none had died then but of drainit's signal, for want of a handler
 }
 
+// is reports whether a member behaves in one of these ways.
+func (m *member) is(these ...behaviour) bool { return slices.Contains(these, m.does) }
+
 func (m *member) signalled() bool { return m.drainit+len(m.others) > 0 }
 
 // receive is what the kernel does with a signal for a member (signal(7)): one that it ignores is dropped, one that it
@@ -93,7 +137,7 @@ func (m *member) receive() {
 
 // ignores reports whether a member ignores the signal now.
 func (m *member) ignores() bool {
-	return m.does == ignoring || m.does == nestedInit || m.signalled() && (m.does == guardsItself || m.does == guardingShell)
+	return m.is(ignoring, nestedInit) || m.signalled() && m.is(guardsItself, guardingShell)
 }
 
 // blocks reports whether a member blocks the signal now.
@@ -109,38 +153,40 @@ func (m *member) change() {
 }
 
 // handles reports whether a member has a handler, and acts whether that ends its work.
-func (m *member) handles() bool { return m.acts() || m.does == handlerShell || m.does == trappingShell }
+func (m *member) handles() bool { return m.acts() || m.is(handlerShell, trappingShell) }
 
 func (m *member) acts() bool {
-	return !slices.Contains([]behaviour{noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell, diesLate, trappingShell}, m.does)
+	return !m.is(noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell, diesLate, trappingShell)
 }
 
 // changes reports whether a member is another when it has been signalled: it takes a moment until it signals
 // others, which a snapshot may show.
 func (m *member) changes() bool {
-	return m.does >= guardsItself && m.does != asksToStop && m.does != subreaper && m.does != drainingReader
+	return m.does >= guardsItself && m.does < waitsOnly && !m.is(asksToStop, subreaper, drainingReader)
 }
 
 // blocksAWhile reports whether a member blocks the signal until it does something about it.
-func (m *member) blocksAWhile() bool { return m.does == takesItLate || m.does == diesLate }
+func (m *member) blocksAWhile() bool {
+	return m.is(takesItLate, diesLate, polls)
+}
 
 // signalsGroup reports whether a member signals the process group that it is in.
-func (m *member) signalsGroup() bool { return m.does == groupDies || m.does == blocksItself }
+func (m *member) signalsGroup() bool { return m.is(groupDies, blocksItself) }
 
 // isReader reports whether a member reads what the child beside it writes.
-func (m *member) isReader() bool { return m.does == pipeReader || m.does == drainingReader }
+func (m *member) isReader() bool { return m.is(pipeReader, drainingReader) }
 
 // dies reports whether a signal ends a member at once.
-func (m *member) dies() bool { return m.does == noHandler || m.does == pipeReader }
+func (m *member) dies() bool { return m.is(noHandler, pipeReader) }
 
 // isShell reports whether it waits for its last child before it acts.
 func (m *member) isShell() bool {
-	return m.does == trapShell || m.does == handlerShell || m.does == passingShell || m.does == dashShell
+	return m.is(trapShell, handlerShell, passingShell, dashShell)
 }
 
 // inBackground reports whether a shell has put a child into the background.
 func (m *member) inBackground(child *member) bool {
-	return m.does == waitingShell || m.does == trappingShell || m.does == guardingShell || m.does == execsInTrap || m.does == asksToStop || m.isShell() && !child.last
+	return m.is(waitingShell, steppingShell, trappingShell, guardingShell, execsInTrap, asksToStop) || m.isShell() && !child.last
 }
 
 // family is a worker and what it has started, in the order of their pids.
@@ -161,7 +207,8 @@ func newFamily(parents []int, does []behaviour) family {
 		if up >= 0 {
 			group = f[up].group
 		}
-		if does[i] == groupRelay || up >= 0 && does[up] == subreaper && !slices.Contains(parents[:i-1], up) {
+		leads := up >= 0 && (does[up] == subreaper || does[up] == stepsGroup) && !slices.Contains(parents[:i-1], up)
+		if does[i] == groupRelay || leads {
 			group = i
 		}
 		f[i] = member{does: does[i], started: up, parent: up, group: group, last: i == 0 || !slices.Contains(parents[i:], up)}
@@ -243,12 +290,12 @@ func (f family) pass(from int) {
 		case m.does == groupRelay && (f[i].group == from || child),
 			m.signalsGroup() && f[i].group == m.group:
 			f.signal(i, from)
-		case child && (m.does == guardsItself || m.does == guardingShell || m.does == execsInTrap || m.does == takesItLate):
+		case child && m.is(guardsItself, guardingShell, execsInTrap, takesItLate):
 			f.signal(i, from)
 		case child && m.does == asksToStop:
 			f[i].asked = true
 			f[i].wakes++
-		case child && (m.does == passesOn || m.does == passesLeaves || m.does == waitingShell || m.does == trappingShell || m.does == passesDies):
+		case child && m.is(passesOn, passesLeaves, waitingShell, trappingShell, passesDies):
 			f.signal(i, from)
 		case m.does == subreaper && f[i].group == f.first(from):
 			f.signal(i, from)
@@ -310,7 +357,7 @@ func (f family) die(i int) {
 		}
 	}
 	m.dead = true
-	if m.signalled() && (m.dies() || m.does == diesLate || m.does == handlerShell || m.does == passesDies || m.does == groupDies) {
+	if m.signalled() && (m.dies() || m.is(diesLate, handlerShell, passesDies, groupDies)) {
 		m.diedOf = unix.SIGTERM
 	}
 	if m.parent != drainitSends {

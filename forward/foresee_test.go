@@ -25,10 +25,10 @@ func (w *walk) checkForeseen() {
 }
 
 // foresee is what is foreseen of a family, by member.
-func (f family) foresee(k kind) (all []Foreseen) {
-	all = make([]Foreseen, len(f))
+func (f family) foresee(k kind) (all []Simulated) {
+	all = make([]Simulated, len(f))
 	r := Request{Signal: unix.SIGTERM, Tick: 1000}
-	for id, foreseen := range newPlayed().Foresee(r, f.snapshot(k), f.snapshot(k)) {
+	for id, foreseen := range newPlayed().Simulate(r, f.snapshot(k), f.snapshot(k)) {
 		all[id.PID-firstPID] = foreseen
 	}
 	return all

@@ -11,8 +11,8 @@ import (
 	"drainit/internal/signals"
 )
 
-// planQuiet never freezes a process: the signal goes to those that handle it and were
-// not sent it, whatever the mode.
+// planQuiet plans the quiet signal, whatever the mode. It goes to the first processes that handle it on each
+// way down from the worker, if they were not sent it before. So it never freezes a process.
 func (s *step) planQuiet(shown *proc.Snapshot) {
 	for _, p := range s.Handlers(s.Request, shown) {
 		if _, sent := s.Quieted[p.ID]; !sent {
@@ -21,8 +21,8 @@ func (s *step) planQuiet(shown *proc.Snapshot) {
 	}
 }
 
-// planResume takes back what quiet did, from those that were sent it. It goes by their
-// start times: each may have ended, and another have its pid.
+// planResume plans the signal that takes back what quiet did, for each process that was sent the quiet
+// signal. It goes by their start times, since each may have ended and another may have its pid.
 func (s *step) planResume() {
 	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
 	for _, p := range slices.SortedFunc(maps.Values(s.Quieted), byPID) {
@@ -30,9 +30,11 @@ func (s *step) planResume() {
 	}
 }
 
-// planPassThrough is for a signal that means nothing to drainit. By mode auto the first that handles it on each
-// way down from a worker gets it, and the worker itself where none does. One that would stop a process
-// goes to its handlers alone, whatever the mode.
+// planPassThrough plans a signal to which drainit does not react. In mode auto, the first process that
+// handles it on each way down from the worker gets it. If none handles it, the worker gets it. In mode group,
+// the worker's group gets it, and in the other modes the worker. A signal that stops a process by default
+// goes to its handlers alone, whatever the mode. If the worker has gone, what it left is treated as in mode
+// auto if that does its work (daemonizes), and gets nothing otherwise.
 func (s *step) planPassThrough(shown *proc.Snapshot) {
 	r := s.Request
 	stops := signals.StopsByDefault(r.Signal)
@@ -56,9 +58,10 @@ func (s *step) planPassThrough(shown *proc.Snapshot) {
 	}
 }
 
-// MeansStop reports whether a signal that would end a process is meant as the stop signal: no process below drainit
-// handles it, and one handles the stop signal. A handler that may be the runtime's own counts only if the user has
-// named the signal as a stop signal (named). ABRT never means the stop: systemd's watchdog sends it to kill.
+// MeansStop reports whether sig, a signal that would end a process, is meant as the stop signal (stop). It is
+// if no process below drainit (self) handles sig, and one handles stop. named says that the user has named
+// sig as a stop signal. If not, a handler that may be the runtime's own does not count. ABRT never means the
+// stop: systemd's watchdog sends it to kill.
 func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bool {
 	dies, drains := false, false
 	for _, p := range s.Descendants(self) {
@@ -72,12 +75,12 @@ func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bo
 	return dies && drains && sig != stop && sig != unix.SIGABRT && signals.EndsByDefault(sig)
 }
 
-// workers are the worker, or what a worker that has gone left.
-func (l *Ledger) workers(s *proc.Snapshot) []proc.Process {
-	if !l.gone {
-		return []proc.Process{l.toWorker(0, s).Process}
+// workers returns the worker, or what a worker that has gone left.
+func (h *History) workers(s *proc.Snapshot) []proc.Process {
+	if !h.gone {
+		return []proc.Process{h.toWorker(0, s).Process}
 	}
-	return copies(s.Children(l.self))
+	return copies(s.Children(h.self))
 }
 
 func copies(these []*proc.Process) (all []proc.Process) {
@@ -87,10 +90,10 @@ func copies(these []*proc.Process) (all []proc.Process) {
 	return all
 }
 
-// Handlers returns the first processes that handle a signal on each way down from the worker. If the worker has
-// gone, the ways begin at the processes that it left.
-func (l *Ledger) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
-	for _, root := range l.workers(s) {
+// Handlers returns the first processes that handle the request's signal on each way down from the worker. If
+// the worker has gone, the ways begin at the processes that it left.
+func (h *History) Handlers(r Request, s *proc.Snapshot) (all []proc.Process) {
+	for _, root := range h.workers(s) {
 		all = append(all, nearest(r, s, root)...)
 	}
 	return all

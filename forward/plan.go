@@ -1,26 +1,25 @@
 package forward
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
 
-// Plan is what a request comes to.
+// Plan has what follows from a request: the deliveries to make, and what is to be said of the other
+// processes.
 type Plan struct {
 	Deliveries   []Delivery // in their order
 	Successor    *Successor // that took the worker's place, nil for none
 	Waiting      []Waiting
 	BlockedTraps []BlockedTrap
-	Holding      bool // a process is held back for moments
+	Again        uint64 // in how many ticks time alone may change a verdict, 0 for never
 }
 
-// step is a request that is planned, with what lives no longer than that.
+// step is the planning of one request. What it has beside the history lasts no longer.
 type step struct {
-	*Ledger
+	*History
 	Request
 	Plan
 	roots    string                // why this step signals the roots of the stop; "" if it does not
@@ -28,10 +27,11 @@ type step struct {
 	deaf     map[*record]*deafness // by process: the deafness because of which its children are signalled
 }
 
-// Plan plans a request. The snapshot comes from proc.Reader.Tree. It is nil if /proc could not be read, or need not be
-// (NeedsTree). The ledger notes final decisions now, and a delivery after it was made (Sent).
-func (l *Ledger) Plan(r Request, shown *proc.Snapshot) Plan {
-	s := &step{Ledger: l, Request: r, deaf: make(map[*record]*deafness)}
+// Plan plans a request. shown is a snapshot from proc.Reader.Tree. It is nil if /proc could not be read, or
+// need not be (NeedsTree). The history notes each verdict at once. It notes a delivery after that was made
+// (Sent).
+func (h *History) Plan(r Request, shown *proc.Snapshot) Plan {
+	s := &step{History: h, Request: r, deaf: make(map[*record]*deafness)}
 	switch r.Purpose {
 	case Stop:
 		s.planStop(shown)
@@ -48,58 +48,62 @@ func (l *Ledger) Plan(r Request, shown *proc.Snapshot) Plan {
 }
 
 // NeedsTree reports whether the plan of a request depends on the processes below the worker.
-func (l *Ledger) NeedsTree(r Request) bool {
+func (h *History) NeedsTree(r Request) bool {
 	switch {
 	case r.Purpose.OfStop():
-		return r.Mode != ModeWorker || r.Purpose == Stop && l.gone
-	case r.Purpose == PassThrough && l.gone:
-		return l.daemonizes
+		return r.Mode != ModeWorker || r.Purpose == Stop && h.gone
+	case r.Purpose == PassThrough && h.gone:
+		return h.daemonizes
 	case r.Purpose == PassThrough:
 		return r.Mode != ModeWorker || signals.StopsByDefault(r.Signal)
 	}
 	return r.Purpose == Quiet
 }
 
-// planStop is for the first stop signal: the worker alone, unless a mode says otherwise.
-// A prefork master must be signalled alone, and relays would make it two signals.
+// planStop plans the first stop signal. It goes to the worker alone, unless the mode says otherwise: a
+// prefork master must be signalled alone, and with a relay the processes below it would get two signals. If
+// the worker has gone, the signal goes to what it left.
 func (s *step) planStop(shown *proc.Snapshot) {
-	worker := s.toWorker(s.Signal, shown)
-	worker.Stop, worker.Rule = true, "the worker"
-	if s.Mode == ModeGroup {
-		worker.Target, worker.Rule = ToGroup, "of the worker's process group"
-	}
+	const theWorker = "the worker"
 	switch {
 	case shown == nil && (s.Mode == ModeNone || s.gone): // its pid and its group may be another's by now
 	case s.Mode == ModeNone:
 		s.begin(shown)
 	case s.gone:
 		s.beginWithRoots(shown, "left by a worker that has daemonized")
-	case s.Mode == ModeWorker || shown == nil:
-		s.add(worker)
-	case s.Mode == ModeGroup:
-		s.begin(shown)
-		worker.Members = copies(shown.Group(worker.PGID))
-		s.add(worker)
+	case s.Mode == ModeAuto && shown != nil:
+		s.beginWithRoots(shown, theWorker)
 	default:
-		s.beginWithRoots(shown, worker.Rule)
+		d := s.toWorker(s.Signal, shown)
+		d.Stop, d.Rule = true, theWorker
+		if s.Mode == ModeGroup {
+			d.Target, d.Rule = ToGroup, "of the worker's process group"
+		}
+		if s.Mode == ModeGroup && shown != nil {
+			s.begin(shown)
+			d.Members = copies(shown.Group(d.PGID))
+		}
+		s.add(d)
 	}
 }
 
-// toWorker is a delivery to the worker, as a snapshot shows it.
-func (l *Ledger) toWorker(sig unix.Signal, shown *proc.Snapshot) Delivery {
-	p, ok := shown.Process(l.pid)
+// toWorker returns a delivery of sig to the worker, as the snapshot shown has it. If that is nil or lacks the
+// worker, only the pid is known.
+func (h *History) toWorker(sig unix.Signal, shown *proc.Snapshot) Delivery {
+	p, ok := shown.Process(h.pid)
 	if !ok {
-		p = proc.Process{ID: proc.ID{PID: l.pid}, PPID: l.self}
+		p = proc.Process{ID: proc.ID{PID: h.pid}, PPID: h.self}
 	}
-	group := l.pid
-	if p.PGID == l.pgid { // a successor may be in the first worker's
+	group := h.pid
+	if p.PGID == h.pgid { // a successor may be in the first worker's
 		group = p.PGID
 	}
 	return Delivery{Process: p, PGID: group, Signal: sig, Child: true}
 }
 
-// planOrphans is for the steps after the first. Without /proc, a worker that lives may signal the others;
-// the processes that it leaves when it goes are known to the kernel alone.
+// planOrphans plans the steps of a stop after the first. Without /proc (shown is nil), nothing is sent while
+// the worker lives, since it may signal the others. Once it has gone, the kernel alone knows the processes
+// that it left, so the whole PID namespace is signalled, once.
 func (s *step) planOrphans(shown *proc.Snapshot) {
 	switch {
 	case s.Mode == ModeWorker:
@@ -124,14 +128,16 @@ func (s *step) planOrphans(shown *proc.Snapshot) {
 	}
 }
 
-// beginWithRoots begins a stop, and signals what is signalled as the worker is.
+// beginWithRoots begins a stop, and plans the signal for its roots. why is the reason that their deliveries
+// give.
 func (s *step) beginWithRoots(shown *proc.Snapshot, why string) {
 	s.begin(shown)
 	s.roots = why
 	s.judge()
 }
 
-// judge decides about each process that was not signalled, after the one above it, and does what is decided.
+// judge decides about each process that was not signalled, after the one above it, and carries that out. A
+// shell that INT has not ended (goesOn) counts as not signalled.
 func (s *step) judge() {
 	all := s.all()
 	for _, m := range all {
@@ -140,6 +146,9 @@ func (s *step) judge() {
 		}
 	}
 	for _, m := range all {
+		if s.goesOn(m) {
+			m.sent, m.wentOn = nil, true
+		}
 		if m.sent == nil {
 			s.carryOut(m, s.decide(m))
 		}
@@ -149,41 +158,18 @@ func (s *step) judge() {
 	}
 }
 
-// carryOut plans what is decided about a process, or notes why it waits: if that is another reason than before, or it
-// has become an orphan.
+// carryOut plans the delivery to a process that is to be signalled. Otherwise it notes why the process waits,
+// if the reason has changed or the process has become an orphan.
 func (s *step) carryOut(m *record, v verdict) {
 	switch {
 	case v.fate == due || v.call:
-		s.add(Delivery{Process: m.Process, Signal: s.signalFor(m), Child: v.orphan, Rule: v.why.String(), Stop: true, Late: v.call})
+		d := Delivery{Process: m.Process, Signal: s.signalFor(m), Child: v.orphan, Rule: v.why.String()}
+		d.Stop, d.Late = true, v.call
+		s.add(d)
 	case (v.why != m.why || v.orphan && !m.orphan) && v.why != reason{}:
 		s.note(m, v)
 	}
-	s.Holding = s.Holding || v.fate == held
 	m.verdict = v
-}
-
-// noteDeaf notes which children of a process are signalled because that one, or the one above it, is deaf.
-func (s *step) noteDeaf(m *record) {
-	own, above := s.deafness(m), s.deafAbove(m)
-	switch {
-	case own != nil:
-		s.deaf[m] = own
-		// A child without a handler may end within moments, and is given a second.
-		if child := own.to; child != nil && m.sent != nil && (child[0].Handles(m.sent.signal) || s.now >= m.sent.tick+aSecond) {
-			s.BlockedTraps = append(s.BlockedTraps, BlockedTrap{m.Process, *child[0]})
-		}
-	case above != nil && m.sent == nil && !s.shown.HasWriters(m.PID) && !s.actsUpon(m):
-		s.deaf[m] = &deafness{why: above.why, certain: above.certain}
-	}
-}
-
-// deafAbove is the deafness above m because of which m is signalled if it handles the signal; nil for none.
-func (s *step) deafAbove(m *record) *deafness {
-	d := s.deaf[s.living[m.PPID]]
-	if d != nil && d.to != nil && !slices.ContainsFunc(d.to, func(p *proc.Process) bool { return p.PID == m.PID }) {
-		return nil
-	}
-	return d
 }
 
 func (p *Plan) add(d Delivery) { p.Deliveries = append(p.Deliveries, d) }

@@ -135,7 +135,7 @@ func (s situation) plan() []Delivery {
 	return l.deliveries(r, machine(l.gone))
 }
 
-// before makes a ledger with what was before the situation, and the request.
+// before makes a history with what was before the situation, and the request.
 func (s situation) before() (*played, Request) {
 	l, r := newPlayed(), purposes[s.purpose]
 	r.Mode, l.daemonizes = s.mode, s.worker == "daemonized"
@@ -208,15 +208,15 @@ func describe(all []Delivery) string {
 	return strings.Join(lines, "; ")
 }
 
-// played is a ledger with the last of its plans.
+// played is a history with the last of its plans.
 type played struct {
-	*Ledger
+	*History
 	plan Plan
 }
 
 // newPlayed has a worker with pid 10.
 func newPlayed() *played {
-	l := &played{Ledger: NewLedger(drainitPID, false)}
+	l := &played{History: NewHistory(drainitPID, false)}
 	l.Started(10)
 	return l
 }

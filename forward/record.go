@@ -11,13 +11,14 @@ import (
 type record struct {
 	proc.Process
 	evidence
-	verdict           // the last, if drainit has not signalled it
-	parent    *record // the last that was not drainit; nil if none was seen
+	verdict           // the last one, if drainit has not signalled it
+	parent    *record // the last parent that was not drainit, nil if none was seen
 	origin    origin
-	kind      program.Kind     // when it was last seen
-	sent      *sent            // nil: drainit has not signalled it
-	exit      *unix.WaitStatus // nil: it lives, or another has waited for it
+	kind      program.Kind     // of its program when it was last seen
+	sent      *sent            // nil if drainit has not signalled it
+	exit      *unix.WaitStatus // nil if it lives, or drainit has not waited for it
 	succeeded bool             // it was the worker, and its successor was looked for
+	wentOn    bool             // it is a shell that INT has not ended, and that is sent TERM
 }
 
 // origin is where a process stood when the stop began.
@@ -34,8 +35,8 @@ type sent struct {
 	signal   unix.Signal
 	handled  bool   // it handled the signal
 	shell    bool   // it was a shell, whatever it has become
-	snapshot int32  // the one before it
-	tick     uint64 // proc.Ticks
+	snapshot int32  // the number of the last one before the signal
+	tick     uint64 // the time by proc.Ticks, from before the signal
 }
 
 func (m *record) markSent(how sent) {
@@ -43,7 +44,7 @@ func (m *record) markSent(how sent) {
 	m.sent = &how
 }
 
-// topmost is the last known at or above a process.
+// topmost returns the last known process at or above m.
 func (m *record) topmost() *record {
 	for m.parent != nil {
 		m = m.parent
@@ -51,7 +52,7 @@ func (m *record) topmost() *record {
 	return m
 }
 
-// name is for a parent, which may not have been seen.
+// name returns what a reason calls a process. A parent that was not seen is nil.
 func (m *record) name() string {
 	if m == nil {
 		return "its parent"
@@ -69,8 +70,8 @@ func (m *record) isBelow(up *record) bool {
 	return false
 }
 
-// notified is the nearest process above m that drainit signalled, nil for none.
-func (m *record) notified() *record {
+// nearestSignalled returns the nearest process above m that drainit signalled, nil for none.
+func (m *record) nearestSignalled() *record {
 	up := m.parent
 	for up != nil && up.sent == nil {
 		up = up.parent
@@ -78,8 +79,8 @@ func (m *record) notified() *record {
 	return up
 }
 
-// bornAfter reports whether m was started after p was signalled. A tick is a hundredth
-// of a second, so the snapshots say what one tick can't.
+// bornAfter reports whether m was started after p was signalled. A tick is a hundredth of a second, so the
+// snapshots say what the start time can't: m was in none before.
 func (m *record) bornAfter(p *record) bool {
 	return m.Start >= p.sent.tick && m.first > p.sent.snapshot
 }

@@ -2,9 +2,11 @@
 //
 // For many workers a second stop signal is a force-stop. So below the worker, drainit sends the stop signal
 // only to a process that certainly no other process has signalled, until the grace period is nearly over.
-// It is certain of an untouched process (proc.Process); of one whose parent had no handler at any time and
-// died of drainit's signal; of one below a process that ignores the signal or still has it pending; and of
-// the child that a dash or busybox waits for in wait4(2). This holds for every program.
+// Whatever programs run, it is certain of these:
+//   - an untouched process (proc.Process)
+//   - a process whose parent had no handler at any time and died of drainit's signal
+//   - a process below one that ignores the signal or still has it pending
+//   - the child that a dash or busybox waits for in wait4(2)
 //
 // It owns every choice of recipients, and the history that the choices of a stop depend on. It must never
 // do I/O, send a signal, read a clock or write a line. So tests can walk it whole, without a process.
@@ -23,8 +25,8 @@ type Purpose uint8
 const (
 	Stop        Purpose = iota // the first stop signal
 	Orphans                    // the stop goes on: the orphans that no other process can have signalled
-	LastCall                   // the grace period is nearly over: also the orphans that another may have signalled
-	FinalCall                  // the kill is near: all processes that were not signalled
+	LastCall                   // the grace period is nearly over: also those that another may have signalled
+	FinalCall                  // the kill is near: all that handle the signal and were not signalled
 	Quiet                      // the worker is to take no new work
 	Resume                     // the worker may take work again
 	PassThrough                // any other signal, to which drainit does not react
@@ -38,7 +40,7 @@ type Mode uint8
 
 // The modes of --forward.
 const (
-	ModeAuto   Mode = iota // the first that handles it on each way down from the worker
+	ModeAuto   Mode = iota // the worker at the stop; else the first that handles it on each way down
 	ModeGroup              // the worker's process group
 	ModeWorker             // the worker alone
 	ModeNone               // no process gets the stop signal: the platform has sent it to each
@@ -60,7 +62,7 @@ type Target uint8
 // The targets.
 const (
 	ToProcess   Target = iota // Delivery.Process
-	ToGroup                   // its process group, Delivery.PGID; or the process alone, if it has left the group
+	ToGroup                   // its process group, Delivery.PGID, or the process alone if it has left that
 	ToNamespace               // every process of the PID namespace
 	ToTree                    // every process below drainit
 )
@@ -72,15 +74,16 @@ type Delivery struct {
 	PGID    int
 	Signal  unix.Signal
 	Child   bool   // Process is drainit's child: its pid can't be another's
-	Rule    string // the reason, for the log; "": no line
-	Stop    bool   // it is the stop signal: the ledger notes it, and a stopped process is continued after it
+	Rule    string // the reason, for the log, "" for no line
+	Stop    bool   // it is the stop signal: the history notes it, and a stopped process is continued after it
 	Late    bool   // it comes in the last or the final call alone
 
 	OnlyIfHandled bool           // the default action would stop the process: sent only if it still handles the signal
 	Members       []proc.Process // the known members of the group
 }
 
-// Reached returns the known processes that the delivery goes to.
+// Reached returns the known processes that the delivery goes to: the members of the group, or the process
+// alone if none are known.
 func (d Delivery) Reached() []proc.Process {
 	if len(d.Members) > 0 {
 		return d.Members

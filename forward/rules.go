@@ -1,7 +1,7 @@
 package forward
 
 import (
-	"cmp"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -11,33 +11,33 @@ import (
 	"drainit/internal/signals"
 )
 
-// verdict is what is decided about a process that drainit has not signalled. What is sent, logged, planned and
-// shown is this.
+// verdict is what is decided about a process that drainit has not signalled. It is what is sent, logged,
+// planned and shown. The next snapshot brings a new verdict, from what all snapshots have shown.
 type verdict struct {
-	fate      fate
-	call      bool   // a call signals it now, whatever its fate is
-	why       reason // it is signalled, or is not
-	orphan    bool   // it is drainit's child: the last call may signal it
-	heldSince uint64 // the tick at which its fate was first held, 0 for never
+	fate   fate
+	call   bool   // the last or the final call signals it now, whatever its fate is
+	why    reason // why it is signalled or not
+	orphan bool   // it is drainit's child: the last call may signal it
 }
 
-// fate is what the rules say of a process before the calls.
+// fate is what decideInTime decides about a process. The last or the final call may signal it in spite of its
+// fate.
 type fate uint8
 
 const (
-	open      fate = iota // the next snapshot decides anew
-	delegated             // open: the process named in the reason is expected to signal it
-	passedOn              // open: the process named in the reason has had its time, and may have signalled it
-	held                  // open, and the next snapshot comes within moments
-	due                   // it is sent the stop signal now
-	undecided             // left alone until the last call: a process that has gone may have signalled it
-	cleanup               // left alone until the last call: it belongs to the stopping
+	waits   fate = iota // its turn has not come, or it would only die of the signal
+	left                // the living process named in the reason is expected to signal it
+	overdue             // that one has had its time, and may have signalled it
+	ends                // it may end by itself
+	inDoubt             // a process may have signalled it, and none that lives is expected to
+	due                 // it is sent the stop signal now
 )
 
-// isFinal reports whether no later snapshot changes the fate: a handler that has run may be gone by then.
-func (f fate) isFinal() bool { return f == undecided || f == cleanup }
+// isInDoubt reports whether a process may have been signalled by one that is not expected to any longer.
+func (f fate) isInDoubt() bool { return f == inDoubt || f == overdue }
 
-// reason is a rule in words, and the process that stands in them for %s: nil for one of no name.
+// reason says in words why a process is signalled or not. A %s in the words stands for the process of: a nil
+// one is called "its parent".
 type reason struct {
 	words string
 	of    *record
@@ -45,133 +45,78 @@ type reason struct {
 
 func (r reason) String() string { return strings.Replace(r.words, "%s", r.of.name(), 1) }
 
-// decide decides about a process in a step of a stop, after those above it. Nothing else chooses one that the stop
-// signal goes to, but for the worker and its group by --forward worker and group, or where /proc can't be read.
+// none reports whether there is no reason.
+func (r reason) none() bool { return r == reason{} }
+
+// decide returns the verdict on a process in a step of a stop, after those on the processes above it. It
+// makes every choice of a process for the stop signal, with two exceptions: --forward worker and group choose
+// the worker and its group, and without /proc nothing is decided here.
 func (s *step) decide(m *record) verdict {
-	v := verdict{orphan: m.PPID == s.self, heldSince: m.heldSince}
+	v := verdict{orphan: m.PPID == s.self}
 	v.fate, v.why = s.decideInTime(m)
-	if words := s.calls(m); words != "" && v.fate != due { // rule 9
+	if words := s.calls(m); words != "" && v.fate != due {
 		v.call, v.why = true, reason{words: words}
-	}
-	if v.fate == held {
-		v.heldSince = cmp.Or(m.heldSince, s.now)
 	}
 	return v
 }
 
-// decideInTime goes through the rules before the calls: the first that fits decides.
+// decideInTime returns the fate of a process without the last and the final call, and the reason for it. A
+// process is signalled as soon as its turn has come, no process can have signalled it, and none that lives is
+// expected to. So four questions are asked about it:
+//
+//	turn     what must it wait for, whichever process signals it?
+//	past     why can no process have signalled it?
+//	future   which living process is expected to signal it?
+//	own end  why may it end by itself?
+//
+//	                     none can have signalled it     one may have
+//	none is expected to  it is signalled                it is in doubt until the last call
+//	one is               it is left to that one for 5s  it is left to that one
 func (s *step) decideInTime(m *record) (fate, reason) {
 	switch {
+	case m.wentOn:
+		return due, reason{words: "it goes on after SIGINT"}
 	case s.Mode == ModeNone:
-		return open, reason{words: "the platform signals each process (--forward none)"}
-	case s.roots != "":
-		if m.origin != root || m != s.worker && s.shown.HasWriters(m.PID) { // a reader has its turn after the writer
-			return open, reason{}
-		}
+		return waits, reason{words: "the platform signals each process (--forward none)"}
+	case s.roots != "" && m.origin == root && (m == s.worker || !s.shown.HasWriters(m.PID)):
 		return due, reason{words: s.roots}
-	case m.fate.isFinal(): // rule 1: there is nothing to decide
-		return m.fate, m.why
-	case s.shown.HasWriters(m.PID): // rule 2: another has its turn first, or may be signalling it
-		return open, s.waitsForWriter(m)
-	case m.PPID == s.self:
-		return s.decideOrphan(m)
+	case s.roots != "":
+		return waits, reason{}
 	}
-	return s.decideBelow(m)
+	if why := s.turn(m); !why.none() {
+		return waits, why
+	}
+	proof := s.past(m)
+	if fate, why := s.future(m, !proof.none()); !why.none() {
+		return fate, why
+	}
+	if why := s.ownEnd(m); !why.none() {
+		return ends, why
+	}
+	if proof.none() {
+		return inDoubt, reason{"may have been signalled by %s, which has gone", s.leftBy(m)}
+	}
+	return due, proof
 }
 
-// decideOrphan is for a child of drainit. A process that runs after it was signalled may be signalling one after the
-// other, as tree-kill does; once it sleeps, it is not.
-//
-// A reader of a pipe ends by itself when its input does: to end it before cuts off the application. A
-// daemon that was there before the stop outlives the work; a shell with a trap has seen to its daemons.
-func (s *step) decideOrphan(m *record) (fate, reason) {
-	notified, top, untouched := m.notified(), m.topmost(), s.isUntouched(m)
-	say := func(f fate, words string) (fate, reason) { return f, reason{words: words} }
+// turn returns what a process must wait for, whichever process signals it, and no reason if its turn has
+// come.
+func (s *step) turn(m *record) reason {
+	say := func(words string) reason { return reason{words: words} }
 	switch {
+	case s.shown.HasWriters(m.PID):
+		return s.waitsForWriter(m)
+	case m.PPID != s.self:
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
-		return say(open, "it is dying")
-	case m.origin == beforeStop && s.workLives():
-		return say(open, "waits until the worker has gone")
-	case s.onlyServes(m) && (s.draining > 1 || s.draining == 1 && !s.drains(m)):
-		return say(open, "waits for the processes that handle the signal: it would only die of it")
-	case untouched && s.helperLives(m, notified):
-		return say(open, "its parent left a helper that may signal it")
-	case untouched && s.alive(notified) && !(s.living[notified.PID] == notified && notified.Asleep) && (m.heldSince == 0 || s.now < m.heldSince+aSecond):
-		return say(held, "the signalled process above it is still running")
-	case untouched: // rule 3: no process has signalled it since the stop began
-		return say(due, "untouched since before the stop")
-	case s.alive(notified): // rule 4: one above it has still to act, or to say how it died
-		return s.leaveTo(m, notified)
-	case notified == nil && top != m && s.alive(top):
-		return say(open, "a process that was there before the stop lives above it")
-	case m.reads && m.sleptAtItsEnd(): // also rule 6: the end of its input ends it, if the next snapshot shows that it reads
-		return say(held, "it has read a pipe of a process that has gone")
-	case m.reads:
-		return say(cleanup, "it has read a pipe of a process that has gone")
-	case m.origin == beforeStop && s.worker.hasTrap(): // rule 5: its turn comes after the worker
-		return say(open, "it was there before the stop, and its shell has seen to it")
-	case m.origin == beforeStop:
-		return say(due, "it was there before the stop, and the worker has gone")
-	case s.cleansUp(m): // rule 6: a process that handled the signal has started it since
-		return say(cleanup, "it cleans up")
-	case s.mayBeStopping(m):
-		return held, reason{"%s, which has gone, may have asked it to stop by other means", m.parent}
+		return say("it is dying")
+	case m.origin == beforeStop && s.working:
+		return say("waits until the worker has gone")
+	case s.isHelper(m) && (s.draining > 1 || s.draining == 1 && !s.drains(m)):
+		return say("waits for the processes that handle the signal: it would only die of it")
+	case m.nearestSignalled() == nil && m.topmost() != m && s.alive(m.topmost()):
+		return say("a process that was there before the stop lives above it")
 	}
-	if words := s.whyCertain(m); words != "" { // rule 8: all others
-		return due, reason{words, m.parent}
-	}
-	return undecided, reason{"may have been signalled by %s, which has gone", m.parent} // rule 7: it is not certain that no process has signalled it
-}
-
-// whyCertain returns why no living or dead process can have signalled an orphan, with %s for its parent; "" where one
-// may have done so. Where no parent was seen, one that was signalled may have been above it.
-func (l *Ledger) whyCertain(m *record) string {
-	parent, notified := m.parent, m.notified()
-	switch {
-	case l.wouldBeDead(m):
-		return "it has no " + signals.Name(l.signalFor(m)) + " handler and still lives, so no process has sent it that"
-	case l.groupMayHave(m):
-		return ""
-	case parent == nil && !l.forgot && !l.anySent((*record).mayHaveHandled):
-		return "its parent is not known, and no process that was signalled had a handler"
-	case parent == nil:
-		return ""
-	case notified == nil && parent.topmost().origin == root:
-		return "the worker above it had ended before it was signalled"
-	case l.startedBeside(m, parent):
-		return "a shell started it beside %s, which has gone"
-	case parent.passedNothingOn():
-		return "its parent %s has no handler and dies of it"
-	}
-	return ""
-}
-
-// decideBelow is for a process below another. It is due if it is the first that handles the signal on a way down from
-// a deaf process, and is surely not signalled yet: it is untouched, or the deafness is certain. A process without a
-// handler would only die of the signal.
-func (s *step) decideBelow(m *record) (fate, reason) {
-	if d := s.deafAbove(m); d != nil && s.actsUpon(m) && (m.Untouched || d.certain && !s.groupMayHave(m)) {
-		return due, d.why
-	}
-	up := m.notified()
-	if !s.alive(up) {
-		up = m.parent
-	}
-	return s.leaveTo(m, up)
-}
-
-// leaveTo leaves a process to one above it, nil for one that no snapshot showed: mostly it is that one's business.
-func (s *step) leaveTo(m, up *record) (fate, reason) {
-	const itsTime = 4 * aSecond // the first line of progress comes after five
-	switch {
-	case m.On(s.signalFor(m)) == proc.Dies:
-		return open, reason{"not while %s lives: it would only die of the signal", up}
-	case !s.actsUpon(m):
-		return open, reason{"not while %s lives: it does not act upon the signal", up}
-	case up != nil && up.sent != nil && s.now >= up.sent.tick+itsTime:
-		return passedOn, reason{"%s above handles the stop signal and may have passed it on", up}
-	}
-	return delegated, reason{"left to %s", up}
+	return reason{}
 }
 
 func (s *step) waitsForWriter(m *record) reason {
@@ -184,9 +129,126 @@ func (s *step) waitsForWriter(m *record) reason {
 	return why
 }
 
-// calls is rule 9: why a call signals a process, "" where none does. The last call takes the daemons from before the
-// stop, and each process that no living process above it may signal. The final call takes every process that handles
-// the signal, the upper ones first: the kill would lose its work in any case.
+// past returns why no process can have signalled m since the stop began, and no reason if one may have.
+func (s *step) past(m *record) reason {
+	if m.PPID != s.self {
+		if d := s.deafAbove(m); d != nil && (m.Untouched || d.certain && !s.groupMayHave(m)) {
+			return d.why
+		}
+		return reason{}
+	}
+	parent, say := m.parent, func(words string) reason { return reason{words, m.parent} }
+	switch {
+	case s.isUntouched(m):
+		return say("untouched since before the stop")
+	case s.wouldBeDead(m):
+		name := signals.Name(s.signalFor(m))
+		return say("it has no " + name + " handler and still lives, so no process has sent it that")
+	case m.origin == beforeStop && (!s.worker.hasHandled() || s.rests(m)):
+		return say("it was there before the stop, and the worker has gone")
+	case m.origin == beforeStop, s.groupMayHave(m):
+	case parent == nil && !s.forgot && !s.anySent(s.mayHaveHandled):
+		return say("its parent is not known, and no process that was signalled had a handler")
+	case parent == nil:
+	case m.nearestSignalled() == nil && m.topmost().origin == root:
+		return say("the worker above it had ended before it was signalled")
+	case s.startedBeside(m, parent) && (!parent.hasHandled() || s.rests(m)):
+		return say("a shell started it beside %s, which has gone")
+	case parent.sent != nil && s.diedUnhandled(parent):
+		return say("its parent %s has no handler and dies of it")
+	case s.reach(parent) == program.Nobody:
+		return say("its parent %s is known to signal no process")
+	case s.diedUnhandled(parent) && s.knownAbove(parent):
+		words := "its parent had no handler, and %s is known to signal its own children alone"
+		return reason{words, parent.parent}
+	}
+	return reason{}
+}
+
+// managersTime is for how many ticks a living process is expected to signal one that has come to drainit. It
+// may act in steps, and sleep between two.
+const managersTime = 5 * aSecond
+
+// future returns the fate of a process that is left to a living one, and the reason. It returns due and no
+// reason if no living process is expected to signal it. isProven says that no process can have signalled it
+// so far. An orphan of which that is proven is left to a manager for managersTime at most. A process that is
+// no orphan is left to the one above it, unless that can't act.
+func (s *step) future(m *record, isProven bool) (fate, reason) {
+	if m.PPID != s.self {
+		if isProven && (s.actsUpon(m) || s.isInterrupted(m)) {
+			return due, reason{}
+		}
+		if up := m.nearestSignalled(); s.alive(up) {
+			return s.leaveTo(m, up)
+		}
+		return s.leaveTo(m, m.parent)
+	}
+	manager, until := s.manager(m)
+	isBounded := s.isUntouched(m) || isProven && s.actsUpon(m) // else it would only die
+	switch {
+	case manager != nil && !isBounded:
+		return s.leaveTo(m, manager)
+	case s.now >= until:
+	case manager != nil:
+		s.lookAgain(until)
+		seconds := (until - m.cameAt()) / aSecond
+		return left, reason{"left to %s for " + strconv.FormatUint(seconds, 10) + "s", manager}
+	case s.isUntouched(m) && s.helperLives(m):
+		s.lookAgain(until)
+		return left, reason{words: "its parent left a helper that may signal it"}
+	}
+	return due, reason{}
+}
+
+// leaveTo returns the fate and the reason of a process that is left to one above it (up): mostly it is that
+// one's business. up is nil for a process that no snapshot showed.
+func (s *step) leaveTo(m, up *record) (fate, reason) {
+	const itsTime = 4 * aSecond // the first line of progress comes after five
+	switch {
+	case m.On(s.signalFor(m)) == proc.Dies:
+		return waits, reason{"not while %s lives: it would only die of the signal", up}
+	case !s.actsUpon(m):
+		return waits, reason{"not while %s lives: it does not act upon the signal", up}
+	case up != nil && up.sent != nil && s.now >= up.sent.tick+itsTime:
+		return overdue, reason{"%s above handles the stop signal and may have passed it on", up}
+	}
+	return left, reason{"left to %s", up}
+}
+
+// ownEnd returns why an orphan may end by itself, and no reason if it may not. What it reads has ended, it
+// cleans up, or it may have been asked to stop. An untouched orphan has neither read an end nor been asked.
+func (s *step) ownEnd(m *record) reason {
+	say := func(words string) reason { return reason{words: words} }
+	switch {
+	case m.PPID != s.self, s.isUntouched(m):
+	case m.reads:
+		if m.sleptAtItsEnd() { // if it reads, the end of its input wakes it, which the next snapshot shows
+			s.lookAgain(s.now + actsAfter)
+		}
+		return say("it has read a pipe of a process that has gone")
+	case m.origin == beforeStop && s.worker.hasTrap():
+		return say("it was there before the stop, and its shell has seen to it")
+	case s.cleansUp(m):
+		return say("it cleans up")
+	case s.mayBeStopping(m):
+		s.lookAgain(s.now + aSecond/2)
+		return reason{"%s, which has gone, may have asked it to stop by other means", s.leftBy(m)}
+	}
+	return reason{}
+}
+
+// lookAgain makes the next snapshot come at this tick at the latest.
+func (s *step) lookAgain(tick uint64) {
+	if again := tick - s.now; s.Again == 0 || again < s.Again {
+		s.Again = again
+	}
+}
+
+// calls returns why the last or the final call signals a process, and "" if neither does. The last call takes
+// the daemons from before the stop. It also takes each process that handles the signal and that no living
+// process above it may signal. It takes no process whose writer lives. The final call takes every process
+// that handles the signal, the upper ones first: the kill is near. With --forward none, both take only those
+// that the platform has missed.
 func (s *step) calls(m *record) string {
 	switch {
 	case s.Purpose < LastCall:
@@ -195,10 +257,10 @@ func (s *step) calls(m *record) string {
 			return "the platform has not signalled it"
 		}
 	case s.Purpose == FinalCall && s.actsUpon(m):
-		if !s.isSeenTo(m) {
+		if !s.coveredByAncestor(m) {
 			return "the kill is near"
 		}
-	case !s.shown.HasWriters(m.PID) && (m.origin == beforeStop || s.actsUpon(m) && s.isOwnCase(m)):
+	case !s.shown.HasWriters(m.PID) && (m.origin == beforeStop || s.actsUpon(m) && s.noAncestorActs(m)):
 		return "the grace period is nearly over"
 	}
 	return ""
@@ -209,9 +271,10 @@ func (s *step) isDue(m *record) bool {
 	return m.sent == nil && s.living[m.PID] == m && (m.fate == due || m.call)
 }
 
-// isSeenTo reports whether the final call leaves a process to one above it: to one that is signalled now, or
-// was moments ago, or that has woken it by what it did about the signal.
-func (s *step) isSeenTo(m *record) bool {
+// coveredByAncestor reports whether the final call leaves a process to one above it. That one is signalled
+// now, or was moments ago (actsAfter). Or it was signalled less than two seconds ago and has woken the
+// process since: it may pass the signal on.
+func (s *step) coveredByAncestor(m *record) bool {
 	for up := m.parent; up != nil; up = up.parent { // which may have gone by now
 		switch {
 		case s.isDue(up):
@@ -224,27 +287,13 @@ func (s *step) isSeenTo(m *record) bool {
 	return false
 }
 
-// isOwnCase reports whether no process above one that was not signalled is about to be signalled, or may
-// act upon the signal: a celery waits for its jobs, and its pool would end them.
-func (s *step) isOwnCase(m *record) bool {
+// noAncestorActs reports whether no living process above m is signalled in this step, or may act upon the
+// signal. A celery waits for its jobs, and its pool would end them.
+func (s *step) noAncestorActs(m *record) bool {
 	for below, up := m, s.living[m.PPID]; up != nil; below, up = up, s.living[up.PPID] {
 		if s.isDue(up) || s.mayPassOn(up, below) {
 			return false
 		}
 	}
 	return true
-}
-
-// actsUpon reports whether a process that is sent the signal ends its work by it.
-func (l *Ledger) actsUpon(m *record) bool { return m.Handles(l.signalFor(m)) }
-
-// signalFor is what a process is sent: the stop signal if it is the worker or handles that, else TERM. A launcher is
-// always sent TERM. A shell ignores QUIT, and on INT waits for its child or dies, whatever trap it has for TERM. So
-// a shell is sent TERM, unless the stop signal is not INT and the shell is known to have a trap for it.
-func (l *Ledger) signalFor(m *record) unix.Signal {
-	heeds := m.kind == program.Other || m.kind == program.Shell && l.deliver != unix.SIGINT && m.MasksKnown() && m.Handles(l.deliver)
-	if heeds && (m == l.worker || m.Handles(l.deliver)) {
-		return l.deliver
-	}
-	return unix.SIGTERM
 }

@@ -59,9 +59,9 @@ func TestNoHistoryIsTooStrange(t *testing.T) {
 			case 2:
 				l.PromoteLast()
 			}
-			plan := NewLedger(drainitPID, false)
+			plan := NewHistory(drainitPID, false)
 			plan.Started(10)
-			plan.Foresee(request, with(slices.Clone(all), d), with(all, d))
+			plan.Simulate(request, with(slices.Clone(all), d), with(all, d))
 		}
 	}
 }

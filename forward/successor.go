@@ -15,35 +15,37 @@ type Successor struct {
 }
 
 // PromoteLast returns the worker's successor when no process is left, nil for none.
-func (l *Ledger) PromoteLast() *Successor {
-	return l.promoteSuccessor(true)
+func (h *History) PromoteLast() *Successor {
+	return h.promoteSuccessor(true)
 }
 
 // mostDeferred bounds the snapshots for which the choice of a successor is put off.
 const mostDeferred = 3
 
-// promoteSuccessor makes the successor of a worker the worker, and the successor of that. A shell or a
-// launcher that died of drainit's signal says nothing about the work; if exactly one process that came
-// from it may be the work, that one's status counts, though it may have ended since. The first snapshot
-// after the death decides; now is whether there will be no other.
-func (l *Ledger) promoteSuccessor(now bool) (last *Successor) {
+// promoteSuccessor makes the worker's successor the worker, then the successor of that, and so on. It returns
+// the last one, nil for none. A shell or a launcher that died of drainit's signal says nothing about the
+// work. If exactly one process that came from it may be the work, the status of that one counts, though it
+// may have ended since. The first snapshot after the death decides. The decision is put off by mostDeferred
+// snapshots at most while a signalled process has still to say how it died. now says that there will be no
+// other snapshot.
+func (h *History) promoteSuccessor(now bool) (last *Successor) {
 	for {
-		w := l.worker
-		if w == nil || w.succeeded || w.kind == program.Other || !w.diedOfIt() {
+		w := h.worker
+		if w == nil || w.succeeded || w.kind == program.Other || !h.diedOfIt(w) {
 			return last
 		}
-		if !now && l.deferred < mostDeferred && l.anySent(l.isUnreaped) {
-			l.deferred++
+		if !now && h.deferred < mostDeferred && h.anySent(h.isUnreaped) {
+			h.deferred++
 			return last
 		}
-		w.succeeded, l.deferred = true, 0
-		these := l.candidates()
+		w.succeeded, h.deferred = true, 0
+		these := h.candidates()
 		if len(these) != 1 {
 			return last
 		}
 		m := these[0]
-		l.pid, l.gone = m.PID, m.exit != nil
-		l.worker, last = m, &Successor{Process: m.Process, Exit: m.exit}
+		h.pid, h.gone = m.PID, m.exit != nil
+		h.worker, last = m, &Successor{Process: m.Process, Exit: m.exit}
 		if m.sent != nil {
 			last.Sent = m.sent.signal
 		}
@@ -52,26 +54,28 @@ func (l *Ledger) promoteSuccessor(now bool) (last *Successor) {
 
 // isUnreaped reports whether a process is dead and has still to say how it died: drainit will wait
 // for it, if the one above it has not.
-func (l *Ledger) isUnreaped(m *record) bool {
-	return m.exit == nil && l.living[m.PID] != m && !l.alive(m.parent)
+func (h *History) isUnreaped(m *record) bool {
+	return m.exit == nil && h.living[m.PID] != m && !h.alive(m.parent)
 }
 
-// candidates are the possible successors, dead or alive: they came from the worker, belong to no daemon
-// of before the stop, and handle the signal. Where none does, a shell or a launcher may have a successor
-// in its turn.
-func (l *Ledger) candidates() (these []*record) {
-	all := l.children()
-	for _, m := range l.records {
+// candidates returns the possible successors, dead or alive. They came from the worker, belong to no daemon
+// of before the stop, and handle the signal. If no process is one, candidates returns the shells and
+// launchers, which may have a successor in their turn.
+func (h *History) candidates() (these []*record) {
+	all := h.children()
+	for _, m := range h.records {
 		if m.exit != nil && m.sent != nil && !m.succeeded {
 			all = append(all, m)
 		}
 	}
 	var passing []*record
 	for _, m := range all {
-		handles := (m.Handles(l.deliver) || m.handled.Has(l.deliver) && !m.execed) && !(m.kind == program.Shell && (!m.Handles(unix.SIGTERM) || program.HandlesWithoutTrap(&m.Process)))
+		hasTrap := m.Handles(unix.SIGTERM) && !program.HandlesWithoutTrap(&m.Process)
+		isShell := m.kind == program.Shell && !hasTrap
+		handles := !isShell && (m.Handles(h.deliver) || m.everHandled.Has(h.deliver) && !m.execed)
 		dying := m.kind == program.Launcher && m.sent != nil
 		switch {
-		case m.topmost().origin != root, m.sent == nil && l.cleansUp(m), l.shown.HasWriters(m.PID):
+		case m.topmost().origin != root, m.sent == nil && h.cleansUp(m), h.shown.HasWriters(m.PID):
 		case handles && !dying:
 			these = append(these, m)
 		case m.kind != program.Other:

@@ -59,98 +59,6 @@ func wantSent(t *testing.T, when string, got []int, want ...int) {
 	}
 }
 
-func TestWorkerThatProcHidesLivesUntilItIsWaitedFor(t *testing.T) {
-	worker := below(10, drainitPID, 100)
-	worker.State, worker.Handled = 'X', 0
-	for name, hidden := range map[string][]proc.Process{"not in the snapshot": nil, "could not be read": {worker}} {
-		child, daemon := below(11, 10, 100), below(12, drainitPID, 100)
-		l := stopping(t, append(hidden, child, daemon)...)
-		wantSent(t, name+": while it lives", orphans(l, append(hidden, child, daemon)...))
-		l.Exited(10, 0)
-		child.PPID = drainitPID
-		wantSent(t, name+": when it has gone", orphans(l, child))
-		wantSent(t, name+": by the last call, for it may have had a handler", call(l, child), 11)
-	}
-}
-
-// Of a hidden worker the start time is not known either.
-func TestWorkerThatProcShowsLaterIsNotSignalledAgain(t *testing.T) {
-	daemon := below(11, drainitPID, 100)
-	l := stopping(t, daemon)
-	worker := below(10, drainitPID, 100)
-	wantSent(t, "while it lives", orphans(l, worker, daemon))
-	if l.WasSent(worker.ID) == 0 {
-		t.Error("it was signalled and is taken for another")
-	}
-	wantSent(t, "by the last call", call(l, worker, daemon), 11)
-}
-
-// Why one was not signalled is told when it changes, and not for each snapshot.
-func TestWhyAnOrphanIsNotSignalledIsToldOnce(t *testing.T) {
-	daemon, reader, child := below(11, drainitPID, 100), below(12, drainitPID, 100), below(13, 10, 100)
-	l := stopping(t, below(10, drainitPID, 100), daemon, reader, child)
-	told := func(when string, s *proc.Snapshot, want ...string) {
-		t.Helper()
-		sentAll(l, l.deliveries(term(Orphans), s))
-		var got []string
-		for _, w := range l.plan.Waiting {
-			got = append(got, fmt.Sprint(w.Processes, " ", w.Rule, "; undecided: ", w.Undecided))
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", when, got, want)
-		}
-	}
-	shown := []proc.Process{below(10, drainitPID, 100), daemon, reader, child}
-	told("first", proc.New(shown), "[app[11] app[12]] waits until the worker has gone; undecided: false", "[app[13]] left to app[10]; undecided: false")
-	told("again", proc.New(shown))
-	l.Exited(10, 0)
-	child.PPID = drainitPID
-	told("the worker has gone", with([]proc.Process{daemon, reader, child}, details{Writers: map[int][]int{12: {11}}}),
-		"[app[12]] waits until its writer app[11] has ended; undecided: false", "[app[13]] may have been signalled by app[10], which has gone; undecided: true")
-}
-
-// It may be gone before the signal gets there.
-func TestOrphanOfOneThatCouldNotBeSignalledIsSignalled(t *testing.T) {
-	l := newPlayed()
-	if all := l.deliveries(term(Stop), proc.New([]proc.Process{below(10, drainitPID, 100), below(11, 10, 100)})); len(all) != 1 {
-		t.Errorf("to be signalled: %v", all)
-	}
-	l.Exited(10, 0)
-	wantSent(t, "its child", orphans(l, below(11, drainitPID, 100)), 11)
-}
-
-// The first snapshot that shows the orphans of the worker may come before it is known how
-// that died.
-func TestOrphansOfAWorkerThatWasNotWaitedForAreLeftToItMeanwhile(t *testing.T) {
-	child, tool, worker := below(11, 10, 100), below(12, 10, 100), below(10, drainitPID, 100)
-	tool.Handled, worker.Handled = 0, 0
-	l := stopping(t, worker, child, tool)
-	child.PPID, tool.PPID = drainitPID, drainitPID
-	wantSent(t, "before it is known", orphans(l, child, tool))
-	l.Exited(10, unix.WaitStatus(unix.SIGTERM))
-	wantSent(t, "when it is known", orphans(l, child, tool), 11)
-	wantSent(t, "what would only die, when the other has gone", orphans(l, tool), 12)
-}
-
-// A tick is a hundredth of a second: what was there before the signal, in the same tick,
-// is not of the clean-up.
-func TestWhatWasShownBeforeTheSignalWasStartedBeforeIt(t *testing.T) {
-	for shownBefore, want := range map[bool][]int{true: {11}, false: nil} {
-		job := below(11, 10, 1000)
-		job.Handled = 0
-		shown := []proc.Process{below(10, drainitPID, 100), job}
-		first := shown
-		if !shownBefore {
-			first = shown[:1]
-		}
-		l := stopping(t, slices.Clone(first)...)
-		wantSent(t, "while the worker lives", orphans(l, shown...))
-		l.Exited(10, 0)
-		job.PPID = drainitPID
-		wantSent(t, fmt.Sprint("shown before: ", shownBefore), orphans(l, job), want...)
-	}
-}
-
 // What a process runs is read only where it matters at the moment.
 func TestProgramThatIsNotReadAgainIsStillKnown(t *testing.T) {
 	shell := below(11, 10, 100)
@@ -178,20 +86,22 @@ func TestProgramThatIsNotReadAgainIsStillKnown(t *testing.T) {
 // Two with one pid may be dead, where the first was not drainit's child: it is the second
 // that was waited for.
 func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
-	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
-	l.Sent(Delivery{Process: below(11, 10, 100), Signal: unix.SIGTERM}, 1000)
-	young, orphan := below(11, drainitPID, 500), below(12, drainitPID, 100)
-	young.Handled, young.Exe = 0, "sh"
-	wantSent(t, "the second", orphans(l, below(10, drainitPID, 100), young, orphan), 11)
-	wantSent(t, "when it is dead", orphans(l, below(10, drainitPID, 100), orphan))
-	l.Exited(11, unix.WaitStatus(unix.SIGTERM))
-	for id, exited := range map[proc.ID]bool{young.ID: true, {PID: 11, Start: 100}: false} {
-		if m := l.records[id]; m != nil && (m.exit != nil) != exited {
-			t.Errorf("%v has exited: %v, want %v", id, m.exit != nil, exited)
+	for range 20 { // in any order of the records
+		l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
+		l.Sent(Delivery{Process: below(11, 10, 100), Signal: unix.SIGTERM}, 1000)
+		young, orphan := below(11, drainitPID, 500), below(12, drainitPID, 100)
+		young.Handled, young.Exe = 0, "sh"
+		wantSent(t, "the second", orphans(l, below(10, drainitPID, 100), young, orphan), 11)
+		wantSent(t, "when it is dead", orphans(l, below(10, drainitPID, 100), orphan))
+		l.Exited(11, unix.WaitStatus(unix.SIGTERM))
+		for id, exited := range map[proc.ID]bool{young.ID: true, {PID: 11, Start: 100}: false} {
+			if m := l.records[id]; m != nil && (m.exit != nil) != exited {
+				t.Errorf("%v has exited: %v, want %v", id, m.exit != nil, exited)
+			}
 		}
-	}
-	if l.records[young.ID] == nil || l.records[proc.ID{PID: 11, Start: 100}] == nil {
-		t.Error("one of them was forgotten: the test shows nothing")
+		if l.records[young.ID] == nil || l.records[proc.ID{PID: 11, Start: 100}] == nil {
+			t.Error("one of them was forgotten: the test shows nothing")
+		}
 	}
 }
 
@@ -250,7 +160,8 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 // wait4 tells of drainit's own children.
 func TestWhichDeathsAreWatched(t *testing.T) {
 	l := newPlayed()
-	shown := living("app10(dash11(app12) app13 app14)")
+	shown := []proc.Process{below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100), below(13, 10, 100)}
+	shown = append(shown, below(14, 10, 100))
 	sentAll(l, l.deliveries(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
 	want := "[{11 100} {13 100}]" // one has a child, the other is read from
 	if got := fmt.Sprint(l.Watched()); got != want {

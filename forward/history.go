@@ -1,0 +1,293 @@
+package forward
+
+import (
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/program"
+	"drainit/internal/signals"
+)
+
+// History is what decisions depend on: the signals that each process was sent, how each child of
+// drainit ended, and the snapshots of a stop. It keeps drainit from sending a process the stop signal twice.
+type History struct {
+	self    int                      // drainit's pid
+	leader                           // the worker as drainit waits for it
+	Quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
+
+	unseen // what was done without /proc
+	// Of a stop, from its first snapshot on.
+	Start    *proc.Snapshot // the first snapshot, nil before a stop
+	look                    // what the last snapshot shows
+	deliver  unix.Signal    // the stop signal, after the rewrite
+	worker   *record        // or its successor, nil if the worker had gone before the stop
+	records  map[proc.ID]*record
+	toGroup  *sentToGroup // nil if no process group was signalled as a whole
+	deferred uint8        // how often the choice of a successor was put off
+	forgotten
+}
+
+// leader has the facts about the worker that no snapshot shows.
+type leader struct {
+	pid        int
+	pgid       int  // the process group that the first worker was given
+	gone       bool // it has been waited for
+	daemonizes bool // the processes that it leaves do its work
+}
+
+// unseen is what was done while /proc could not be read.
+type unseen struct {
+	early     *sent // how the worker was signalled before there was a snapshot
+	broadcast bool  // the whole PID namespace was signalled
+}
+
+// look is what a snapshot shows.
+type look struct {
+	shown     *proc.Snapshot
+	snapshots int32           // how many there have been in the stop
+	now       uint64          // the tick of the request that the snapshot is for
+	living    map[int]*record // by pid
+	working   bool            // the worker lives, or a process that came from it
+	workEnded uint64          // if none lives, the tick of the snapshot that first showed it
+}
+
+// sentToGroup is how a process group was signalled.
+type sentToGroup struct {
+	pgid int
+	sent
+}
+
+// forgotten is what still counts of the signalled processes whose records were dropped.
+type forgotten struct {
+	forgot    bool         // one of them had a handler
+	groupsHad map[int]bool // by PGID, whether one may have signalled the group
+}
+
+// NewHistory returns an empty history. self is drainit's pid. daemonizes says that the processes that the
+// worker leaves do its work.
+func NewHistory(self int, daemonizes bool) *History {
+	return &History{self: self, leader: leader{daemonizes: daemonizes}, Quieted: make(map[proc.ID]proc.Process)}
+}
+
+// Started notes the pid of the worker, which leads a process group of its own.
+func (h *History) Started(pid int) { h.pid, h.pgid = pid, pid }
+
+// begin begins the history of a stop with its first snapshot. The root is the worker. If it has gone, all
+// children of drainit are roots. Unless the worker daemonizes, a child that reads a pipe is none then: it may
+// end by itself. Beside a living worker, the other children were there before the stop, and wait for the
+// worker.
+func (s *step) begin(shown *proc.Snapshot) {
+	h, r := s.History, s.Request
+	h.Start, h.deliver, h.now = shown, r.Signal, r.Tick
+	h.records, h.groupsHad = make(map[proc.ID]*record), make(map[int]bool)
+	if !h.gone {
+		h.worker = &record{Process: h.toWorker(r.Signal, shown).Process, origin: root}
+		h.records[h.worker.ID] = h.worker
+	}
+	h.observe(shown)
+	if w := h.worker; w != nil && w.sent == nil && h.early != nil {
+		w.markSent(sent{signal: h.early.signal, snapshot: h.snapshots, tick: h.early.tick})
+	}
+	for _, m := range h.children() {
+		switch {
+		case h.gone && !h.daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
+			m.reads = true // a process that has gone wrote to it, or one that lives does
+			s.lookAgain(s.now + actsAfter)
+		case h.gone:
+			m.origin = root
+		case m != h.worker:
+			m.origin = beforeStop
+		}
+	}
+}
+
+// observe notes what a snapshot shows below drainit: the living processes, their parents, and whether the
+// worker or a process that came from it lives.
+func (h *History) observe(s *proc.Snapshot) {
+	h.snapshots++
+	before := h.shown
+	h.shown, h.living = s, make(map[int]*record)
+	if w := h.worker; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
+		h.living[w.PID] = w
+	}
+	for _, p := range s.Descendants(h.self) {
+		m := h.recordOf(p, before)
+		h.living[p.PID] = m
+		if m.first == h.snapshots && h.sentWithGroup(m) {
+			m.markSent(h.toGroup.sent)
+		}
+	}
+	for _, m := range h.living {
+		p := h.living[m.PPID]
+		if p != nil && p.Start <= m.Start && !p.isBelow(m) { // else a pid was recycled meanwhile
+			m.parent, p.isParent = p, true
+		}
+	}
+	was := h.working
+	if h.working = h.workLives(); was {
+		h.workEnded = h.now
+	}
+	h.forget()
+}
+
+// forget drops the records of processes that have gone and that no rule needs again: a drain may last for
+// ever. The record of a signalled process stays while one below it has a record, and always if it was in the
+// first snapshot. forget also notes which signalled processes have lost a child.
+func (h *History) forget() {
+	for _, m := range h.records {
+		for up := m.parent; up != nil && up.lastWithBelow != h.snapshots; up = up.parent {
+			up.lastWithBelow = h.snapshots
+		}
+	}
+	groups := make(map[int]bool)
+	for id, m := range h.records {
+		_, listed := h.shown.Process(m.PID)
+		gone := m.sent == nil || m.first > 1 && m.lastWithBelow != h.snapshots && (m.exit != nil || !listed)
+		switch {
+		case m.last == h.snapshots-1 && m.parent != nil:
+			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
+		case m.last < h.snapshots-1 && m != h.worker && gone: // one snapshot may miss an orphan
+			if m.sent != nil {
+				h.forgot = h.forgot || h.mayHaveHandled(m)
+				h.groupsHad[m.PGID] = h.groupsHad[m.PGID] || h.mayPassToGroup(m)
+			}
+			delete(h.records, id)
+			continue
+		}
+		groups[m.PGID] = true
+	}
+	maps.DeleteFunc(h.groupsHad, func(pgid int, _ bool) bool { return !groups[pgid] })
+}
+
+// recordOf notes what the new snapshot shows of a process, and returns its record. shown is the snapshot
+// before, nil for none.
+func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
+	m := h.records[p.ID]
+	switch w := h.worker; {
+	case m != nil:
+	case w != nil && w.PID == p.PID && w.first == 0 && w.exit == nil: // it was hidden from us
+		delete(h.records, w.ID)
+		m = w
+	default:
+		m = new(record)
+	}
+	h.records[p.ID] = m
+	if m.first == 0 {
+		m.first, m.firstCall, m.alwaysIgnored = h.snapshots, p.Call, ^signals.Set(0)
+	}
+	before := m.Process
+	m.Process, m.last = *p, h.snapshots
+	if p.Args == nil && (p.Exe == "" || p.Exe == before.Exe) { // not read in time
+		m.Exe, m.Args = before.Exe, before.Args
+	}
+	m.execed = m.execed || before.Exe != "" && m.Exe != before.Exe
+	m.kind = program.Of(&m.Process)
+	m.everHandled |= p.Handled | p.Awaited
+	m.alwaysIgnored &= p.Ignored &^ p.Awaited
+	m.survived |= p.Ignored | p.Blocked | p.Pending
+	if m.adopted == 0 && p.PPID == h.self && h.snapshots > 1 && m.origin == belowWorker {
+		m.adopted = h.now
+	}
+	if !p.SleptSince(&before) {
+		m.asleepSince = h.now
+	}
+	if m.Untouched {
+		m.lastUntouched = h.snapshots
+	}
+	switch {
+	case h.shown.ShowsWriters(m.PID):
+		m.reads, m.readsUntil = true, h.now
+	case !shown.HasWriters(m.PID) && m.sleptAtItsEnd(): // the last snapshot may be of before the end
+		m.reads = false
+	}
+	return m
+}
+
+// all returns the records of the living, each after that of its parent.
+func (h *History) all() (all []*record) {
+	if w := h.worker; w != nil && w.first == 0 && h.living[w.PID] == w { // hidden from us, but there
+		all = append(all, w)
+	}
+	for _, p := range h.shown.Descendants(h.self) {
+		if m := h.living[p.PID]; m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// alive reports whether a process lives. A dead child of drainit counts as alive until drainit has waited
+// for it and knows its status. Any other process lives if the last snapshot shows it and no death was noted
+// since (Died).
+func (h *History) alive(m *record) bool {
+	return m != nil && (h.living[m.PID] == m || m.PPID == h.self && m.exit == nil)
+}
+
+// children returns the records of drainit's living children, by pid.
+func (h *History) children() (all []*record) {
+	for _, m := range h.living {
+		if m.PPID == h.self {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
+	return all
+}
+
+// Exited notes how a child of drainit ended. The last snapshot may lack the child, because it was dead by
+// then and not waited for.
+func (h *History) Exited(pid int, status unix.WaitStatus) {
+	h.gone = h.gone || pid == h.pid
+	m := h.living[pid]
+	if m == nil {
+		for _, dead := range h.records { // the youngest, if the pid was recycled
+			if dead.PID == pid && dead.exit == nil && (m == nil || dead.Start > m.Start) {
+				m = dead
+			}
+		}
+	}
+	if m != nil {
+		m.exit = &status
+		delete(h.living, pid)
+	}
+}
+
+// Died notes that a watched process has ended.
+func (h *History) Died(pid int) { delete(h.living, pid) }
+
+// Sent notes a delivery that was made, or that is not permitted (EPERM). Neither is made again. tick is
+// proc.Ticks from before the delivery.
+func (h *History) Sent(d Delivery, tick uint64) {
+	how := &sent{signal: d.Signal, snapshot: h.snapshots, tick: tick}
+	if d.Target == ToGroup { // a process that was forked between the snapshot and the call is seen later
+		h.toGroup = &sentToGroup{d.PGID, *how}
+	}
+	if h.Start == nil { // /proc could not be read
+		h.early = how
+		return
+	}
+	for _, p := range d.Reached() {
+		m := h.records[p.ID]
+		if m == nil { // it came after the snapshot
+			m = &record{Process: proc.Process{ID: p.ID}}
+			h.records[p.ID] = m
+		}
+		if m.sent == nil {
+			m.markSent(*how)
+		}
+	}
+}
+
+// sentWithGroup reports whether a new process was signalled with its group. A fork that was under way gives
+// its child the signal and a later start (kernel/fork.c, copy_process). On a busy machine the start may be
+// much later. By then the parent has died of the signal, and the new process is drainit's child.
+func (h *History) sentWithGroup(m *record) bool {
+	underWay := uint64(10) // ticks
+	if m.PPID == h.self {
+		underWay = 1000
+	}
+	return h.toGroup != nil && m.PGID == h.toGroup.pgid && m.Start <= h.toGroup.tick+underWay
+}

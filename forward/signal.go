@@ -1,0 +1,82 @@
+package forward
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/program"
+)
+
+// This file has which signal a process is sent.
+
+// actsUpon reports whether a process handles the signal that it would be sent.
+func (h *History) actsUpon(m *record) bool { return m.Handles(h.signalFor(m)) }
+
+// signalFor returns the signal that a process is sent. The worker is sent the stop signal, and so is a
+// process that handles it. Any other is sent TERM. A launcher is always sent TERM. A shell, which ignores
+// QUIT, is sent TERM unless it is known to have a trap for the stop signal. Where an interrupted shell waits
+// for a process (isInterrupted), that is sent the stop signal if it is no launcher.
+func (h *History) signalFor(m *record) unix.Signal {
+	isSent := m.kind == program.Other || m.kind == program.Shell && h.hasTrapFor(m)
+	if isSent && (m == h.worker || m.Handles(h.deliver)) || m.kind != program.Launcher && h.isInterrupted(m) {
+		return h.deliver
+	}
+	return unix.SIGTERM
+}
+
+// hasTrapFor claims that a shell has a trap for the stop signal. It may handle INT without a trap: it then
+// waits for what is in its foreground, or dies. So INT is sent to no shell but the worker, and only under
+// these conditions. The shell may have a trap for INT, has none for TERM, and has not gone on after INT
+// (goesOn). Each child that may be in its foreground can be sent INT, too. False: it has no trap, and is as
+// it is at a terminal.
+func (h *History) hasTrapFor(shell *record) bool {
+	if !shell.MasksKnown() || !shell.Handles(h.deliver) {
+		return false
+	}
+	if h.deliver != unix.SIGINT {
+		return true
+	}
+	mayTrap := program.MayTrap(&shell.Process) && !shell.Handles(unix.SIGTERM)
+	return mayTrap && shell == h.worker && !shell.wentOn && !h.mayWaitUnseen(shell)
+}
+
+// mayWaitUnseen reports whether a shell may wait for a child that is not to be sent INT. Such a child is a
+// launcher in the foreground, or is not known to be in the foreground or the background. If the shell has
+// marks (program.HasMarks), a child that was not read in time does not count: the next snapshot tells.
+func (h *History) mayWaitUnseen(shell *record) bool {
+	return slices.ContainsFunc(h.shown.Children(shell.PID), func(p *proc.Process) bool {
+		isKnown := program.InBackground(p, &shell.Process) ||
+			program.InForeground(h.shown, p, &shell.Process) && program.Of(p) != program.Launcher
+		return !isKnown && (p.Exe != "" || !program.HasMarks(&shell.Process))
+	})
+}
+
+// goesOn claims that INT has not ended a shell: it has started a program anew, and that handles the signal.
+// bash does so in a loop if the program exits. False: its trap for INT has started it.
+func (h *History) goesOn(m *record) bool {
+	return m.isShellOnINT() && slices.ContainsFunc(h.shown.Children(m.PID), func(p *proc.Process) bool {
+		child := h.living[p.PID]
+		isAnew := func(was *record) bool {
+			return was.parent == m && was != child && slices.Equal(was.Args, child.Args)
+		}
+		return child != nil && len(child.Args) > 0 && h.actsUpon(child) && h.anySent(isAnew)
+	})
+}
+
+// isInterrupted claims that a shell that was sent INT waits for m in its foreground. A terminal would send
+// INT to both, and by how m ends the shell knows whether to go on.
+func (h *History) isInterrupted(m *record) bool {
+	up := m.parent
+	if up == nil || !up.isShellOnINT() || !h.alive(up) {
+		return false
+	}
+	waits := program.WaitingOf(&up.Process) != program.NotWaiting
+	return waits && program.InForeground(h.shown, &m.Process, &up.Process)
+}
+
+// isShellOnINT reports whether a process is a shell that was sent INT.
+func (m *record) isShellOnINT() bool {
+	return m.kind == program.Shell && m.sent != nil && m.sent.signal == unix.SIGINT
+}
