@@ -9,24 +9,26 @@ import (
 	"drainit/internal/proc"
 )
 
-// Deaths tells by the deaths in a stop which processes at work have no handler. The zero one is empty.
+// Deaths finds, by the deaths in a stop, the processes at work that have no handler. The zero Deaths is
+// empty.
 type Deaths struct {
-	AtWork []proc.Process // when the stop began
+	AtWork []proc.Process // the processes at work when the stop began
 	sent   map[int]clue   // by pid
 }
 
-// clue is a process at work that was sent the stop signal. Its death may show that it has no handler, or
-// its exit status that the one below has none, to which it passed the signal on.
+// clue is a process at work that was sent the stop signal. Its death may show that it has no handler. Its
+// exit status may show that the process below it, to which it passed the signal on, has none.
 type clue struct {
 	proc.Process
-	loses  bool         // by its own death
+	loses  bool         // its own death loses work
 	below  proc.Process // the only one at work below it, zero where that is not known
 	signal unix.Signal
 	at     time.Time
 }
 
-// Sent notes that a process was sent the stop signal, and reports whether it is at work and ignores that. Of the
-// worker there may be no more than its pid. What others start is their business.
+// Sent notes that a process was sent the stop signal, and reports whether it is at work and ignores that.
+// Only the pid of the worker may be known. Processes that are neither the worker nor in AtWork are the
+// business of those that started them.
 func (d *Deaths) Sent(all *proc.Snapshot, p proc.Process, sig unix.Signal, isWorker bool) (ignores bool) {
 	c := clue{p, p.Start == 0, proc.Process{}, sig, time.Now()}
 	if isWorker || slices.ContainsFunc(d.AtWork, func(w proc.Process) bool { return w.ID == p.ID }) {
@@ -44,19 +46,22 @@ func (d *Deaths) Sent(all *proc.Snapshot, p proc.Process, sig unix.Signal, isWor
 	return false
 }
 
-// Lacking is a process that died of the stop signal, as it has no handler.
+// Lacking is a process that died of the stop signal, and has no handler for it, or may have none.
 type Lacking struct {
 	proc.Process
 	Sent    proc.Process // the process itself, or the one above it that passed the signal on
 	Signal  unix.Signal
-	Certain bool // that it has none
+	Certain bool // it surely has none
 	AtOnce  bool // later a death may be good manners: it had the signal blocked, or sent it to itself
 }
 
-// Ended is what the end of a child of drainit shows: that it died of the stop signal for want of a handler, or that the
-// one below it did, whose death it tells by the status 128+n, as tsx does. name is the worker's, where it could not be
-// read; read reads a process now.
-func (d *Deaths) Ended(pid int, by unix.Signal, status int, name string, read func(int) (proc.Process, error)) (l Lacking, ok bool) {
+// Ended returns what the end of a child of drainit shows. ok is set if the child died of the stop signal, and
+// lacks a handler or may lack one. It is also set if this is so of the process below the child, whose death
+// the child tells by the status 128+n, as tsx does. by is the signal that the child died of, 0 for none. name
+// stands for that of a worker that could not be read. read reads a process now.
+func (d *Deaths) Ended(
+	pid int, by unix.Signal, status int, name string, read func(int) (proc.Process, error),
+) (l Lacking, ok bool) {
 	const atOnce, relayed, onABusyMachine = 100 * time.Millisecond, 500 * time.Millisecond, time.Second
 	c, ok := d.sent[pid]
 	delete(d.sent, pid)
@@ -72,6 +77,8 @@ func (d *Deaths) Ended(pid int, by unix.Signal, status int, name string, read fu
 		died.Comm = name
 	}
 	lacks, certain := LacksHandler(died, c.signal)
-	took := time.Since(c.at)
-	return Lacking{died, c.Process, c.signal, certain, certain && took <= onABusyMachine || took <= within}, dies && lacks
+	if certain {
+		within = max(within, onABusyMachine)
+	}
+	return Lacking{died, c.Process, c.signal, certain, time.Since(c.at) <= within}, dies && lacks
 }

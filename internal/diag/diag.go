@@ -1,8 +1,7 @@
-// Package diag finds the starts that lose jobs under other inits: a snapshot in, the
-// processes that a warning is about out.
+// Package diag finds the ways to start a worker that lose jobs under other inits. It takes a snapshot, and
+// returns the line of a warning.
 //
-// It owns these choices; the words are package journal's. It must never read, signal or
-// write anything.
+// It owns these choices and the words of the lines. It must never read, signal or write anything.
 package diag
 
 import (
@@ -28,26 +27,29 @@ func KeepsSignals(p proc.Process) bool {
 // helpers are programs that a script waits with, or pipes through, and the service beside tsx.
 var helpers = []string{"sleep", "usleep", "tail", "cat", "tee", "inotifywait", "esbuild"}
 
-// AtWork returns the processes that do the work: the worker, or the first programs below it
-// where it is a shell or a launcher.
+// IsHelper reports whether a process is one of the helpers, by its name.
+func IsHelper(p proc.Process) bool { return slices.Contains(helpers, p.Comm) }
+
+func isOther(p proc.Process) bool { return program.Of(&p) == program.Other }
+
+// AtWork returns the processes that do the work. That is the worker or, if it is a shell or a launcher, the
+// first programs below it that are neither these nor helpers.
 func AtWork(s *proc.Snapshot, worker int) []proc.Process {
-	programs := program.Nearest(s, worker, func(p proc.Process) bool { return program.Of(&p) == program.Other })
-	return slices.DeleteFunc(programs, func(p proc.Process) bool { return p.PID != worker && slices.Contains(helpers, p.Comm) })
+	isHelper := func(p proc.Process) bool { return p.PID != worker && IsHelper(p) }
+	return slices.DeleteFunc(program.Nearest(s, worker, isOther), isHelper)
 }
 
-// OnlyBelow returns the process at work below another, zero where there are several or none.
+// OnlyBelow returns the one process at work below another, the zero process if there are several or none.
 func OnlyBelow(s *proc.Snapshot, p proc.Process) (only proc.Process) {
-	works := func(q proc.Process) bool {
-		return q.PID != p.PID && program.Of(&q) == program.Other && !slices.Contains(helpers, q.Comm)
-	}
+	works := func(q proc.Process) bool { return q.PID != p.PID && isOther(q) && !IsHelper(q) }
 	if all := program.Nearest(s, p.PID, works); len(all) == 1 {
 		only = all[0]
 	}
 	return only
 }
 
-// Wrapped returns the worker and the processes at work below it, where it is a shell or a
-// launcher that keeps signals from them; none where it is not.
+// Wrapped returns the worker and the processes at work below it, if the worker is a shell or a launcher that
+// keeps signals from them. Otherwise atWork is empty.
 func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.Process) {
 	wrapper, ok := s.Process(worker)
 	if !ok || !wrapper.Alive() || !KeepsSignals(wrapper) {
@@ -56,81 +58,103 @@ func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.
 	return wrapper, AtWork(s, worker)
 }
 
-// Replaceable reports whether exactly one process is at work below a shell or a launcher, and could be the worker
-// itself: it handles each stop signal that it would be sent then, in place of the shell's TERM. The shell's script
-// must not belong to a package.
+// Replaceable reports whether exactly one process is at work below a wrapper, a shell or a launcher, and
+// could be the worker itself. stops are the signals that it would be sent then, in place of a shell's TERM,
+// and it must handle each of them. The shell's script must not belong to a package.
 func Replaceable(wrapper proc.Process, atWork []proc.Process, stops []unix.Signal) bool {
 	unhandled := func(sig unix.Signal) bool { return !atWork[0].Handles(sig) }
 	packaged := func(arg string) bool {
-		return arg != wrapper.Args[0] && (strings.HasPrefix(arg, "/usr/") || strings.Contains(arg, "node_modules/"))
+		isPart := strings.HasPrefix(arg, "/usr/") || strings.Contains(arg, "node_modules/")
+		return isPart && arg != wrapper.Args[0] && program.Of(&wrapper) == program.Shell
 	}
-	return len(atWork) == 1 && !slices.ContainsFunc(stops, unhandled) && !(program.Of(&wrapper) == program.Shell && slices.ContainsFunc(wrapper.Args, packaged))
+	return len(atWork) == 1 && !slices.ContainsFunc(stops, unhandled) &&
+		!slices.ContainsFunc(wrapper.Args, packaged)
 }
 
-// OnlyWaits reports whether a process only waits for one below it that handles the signal, as
-// time(1) does, or beside it, as a tail does that keeps a container open: its own death loses nothing.
+// OnlyWaits reports whether a process only waits for another that handles the signal, so that its own death
+// loses nothing. That other is below it, as below time(1). A helper may also wait for one beside it, as a
+// tail does that keeps a container open.
 func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
 	among := p.PID
-	if slices.Contains(helpers, p.Comm) {
+	if IsHelper(p) {
 		among = p.PPID
 	}
-	return slices.ContainsFunc(s.Descendants(among), func(q *proc.Process) bool { return q.PID != p.PID && q.Handles(sig) })
+	handles := func(q *proc.Process) bool { return q.PID != p.PID && q.Handles(sig) }
+	return slices.ContainsFunc(s.Descendants(among), handles)
 }
 
-// LacksHandler reports whether a program that dies of a signal right after it was sent has no
-// handler of its own for it. certain is false where nothing was read of the process, and of
-// Go and Node: they show a handler whatever the program has.
+// LacksHandler reports whether a process that died of a signal right after it was sent had no handler of its
+// own for it. certain is set only if the process was read and showed no handler: a handler may be the
+// runtime's.
 func LacksHandler(p proc.Process, sig unix.Signal) (lacks, certain bool) {
 	switch {
-	case program.Of(&p) != program.Other || p.Blocked.Has(sig):
+	case !isOther(p) || p.Blocked.Has(sig):
 		return false, false
 	case p.Start == 0:
 		return true, false
 	case !p.Handles(sig):
 		return true, true
 	}
-	return isGo(p) || isNode(p), false
+	return isGo(p) || isNode(p) || !program.DrainsOn(&p, sig), false
 }
 
-// isGo knows the Go runtime by its handlers: no other program has one for SIGSTKFLT.
+// isGo reports whether a process has the Go runtime, known by its handlers: no other program has one for
+// SIGSTKFLT.
 func isGo(p proc.Process) bool { return p.Handles(unix.SIGSTKFLT) && p.Handles(unix.SIGURG) }
 
 func isNode(p proc.Process) bool {
 	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, cmp.Or(p.Exe, p.Comm))
 }
 
-// PM2 returns each PM2 that is a process or below it.
+// PM2 returns root if it is a PM2, or else the first PM2 on each way down from it.
 func PM2(s *proc.Snapshot, root int) []proc.Process { return program.Nearest(s, root, IsPM2) }
 
-// GivenTime reports whether PM2 gives an application another time than its own 1.6 s: by kill_timeout, which
-// PM2 hands on in its environment, in JSON to those of a cluster, or by a variable of PM2's own.
-func GivenTime(app, pm2 []byte) bool {
-	has := func(environ []byte, name string) bool {
-		return bytes.Contains(append([]byte{0}, environ...), []byte(name))
-	}
-	return has(app, "\x00kill_timeout=") || has(app, `"kill_timeout":`) || has(pm2, "\x00PM2_KILL_TIMEOUT=")
+// IsPM2App reports whether a process with this environment is an application of PM2, and no helper such as
+// df(1).
+func IsPM2App(environ []byte) bool {
+	return has(environ, "\x00pm_id=", "\x00pm2_env=")
 }
 
-// Strangers returns the children of drainit that did not come from the worker, with what is below them: what
-// docker exec has left. They have another session, and their environment lacks the variable that drainit gives the
-// worker. Of one that has written its title over that, PATH is missing, too: it is not known.
-func Strangers(s *proc.Snapshot, self, worker int, environ func(pid int) ([]byte, error)) (all []*proc.Process) {
-	const whole = 128 << 10 // of a longer one the end may be missing, which has it
+// has reports whether one of some texts is in an environment, which has a zero byte before each name.
+func has(environ []byte, texts ...string) bool {
+	all := append([]byte{0}, environ...)
+	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(all, []byte(text)) })
+}
+
+// GivenTime reports whether PM2 gives an application another time than its own 1.6 s. app and pm2 are the
+// environments of the two. PM2 hands kill_timeout on in that of the application, in JSON to those of a
+// cluster. PM2_KILL_TIMEOUT is a variable of PM2 itself.
+func GivenTime(app, pm2 []byte) bool {
+	return has(app, "\x00kill_timeout=", `"kill_timeout":`) || has(pm2, "\x00PM2_KILL_TIMEOUT=")
+}
+
+// Environ reads the environment that a process was started with.
+type Environ func(pid int) ([]byte, error)
+
+// Foreign returns the children of drainit that did not come from the worker, such as those that docker exec
+// has left, and all below them. They have another session, and their environment lacks the variable that
+// drainit gives the worker. A process that has written its title over its environment lacks PATH, too, and is
+// left out, as nothing is known of it.
+func Foreign(s *proc.Snapshot, self, worker int, environ Environ) (all []*proc.Process) {
+	const whole = 128 << 10 // the end of a longer one may be missing, and has the variable
 	w, _ := s.Process(worker)
 	for _, p := range s.Children(self) {
 		if p.PID == worker || p.SID == w.SID {
 			continue
 		}
 		given, _ := environ(p.PID)
-		if len(given) < whole && bytes.Contains(given, []byte("PATH=")) && !bytes.Contains(given, []byte("UNDER_DRAINIT=")) {
+		if len(given) < whole && has(given, "PATH=") && !has(given, "UNDER_DRAINIT=") {
 			all = append(append(all, p), s.Descendants(p.PID)...)
 		}
 	}
 	return all
 }
 
-// IsPM2 knows PM2 by the title that its daemon gives itself, and else by its script.
+// IsPM2 reports whether a process is PM2's daemon, by the title that it gives itself, or pm2-runtime, by its
+// script. The command line pm2 start, which starts the daemon and may set its limit, kills no application.
 func IsPM2(p proc.Process) bool {
-	script := slices.IndexFunc(p.Args, func(arg string) bool { return arg != p.Args[0] && !strings.HasPrefix(arg, "-") })
-	return strings.HasPrefix(p.Comm, "PM2 v") || isNode(p) && script > 0 && strings.HasPrefix(filepath.Base(p.Args[script]), "pm2")
+	isScript := func(arg string) bool { return arg != p.Args[0] && !strings.HasPrefix(arg, "-") }
+	script := slices.IndexFunc(p.Args, isScript)
+	return strings.HasPrefix(p.Comm, "PM2 v") ||
+		isNode(p) && script > 0 && strings.HasPrefix(filepath.Base(p.Args[script]), "pm2-runtime")
 }

@@ -164,11 +164,18 @@ func TestLacksHandler(t *testing.T) {
 		{worker("node app.js", term), true, false},
 		{named("node", worker("x", term)), true, false},
 		{proc.Process{ID: proc.ID{PID: workerPID}, Comm: "app"}, true, false}, // nothing was read
+		{worker("php8.2 worker.php", unix.SIGQUIT), true, true},
 		{worker("sh"), false, false},
 		{worker("node /usr/bin/npm"), false, false},
 	} {
 		if lacks, certain := LacksHandler(tt.p, term); lacks != tt.lacks || certain != tt.certain {
 			t.Errorf("%+v: %v %v, want %v %v", tt.p, lacks, certain, tt.lacks, tt.certain)
+		}
+	}
+	python := worker("python3.11 app.py", unix.SIGINT, term)
+	for sig, want := range map[unix.Signal]bool{unix.SIGINT: true, term: false} { // of INT it has one by itself
+		if lacks, certain := LacksHandler(python, sig); lacks != want || certain {
+			t.Errorf("%v: %v %v", sig, lacks, certain)
 		}
 	}
 }
@@ -180,7 +187,8 @@ func TestPM2(t *testing.T) {
 	}{
 		"the worker":      {[]proc.Process{named("PM2 v7.0.4: God", worker("x"))}, workerPID},
 		"below npx":       {[]proc.Process{worker("node /usr/bin/npx pm2-runtime"), made(11, 10, "sh"), made(12, 11, "node /x/pm2-runtime.js")}, 12},
-		"after flags":     {[]proc.Process{worker("node --no-warnings /usr/bin/pm2 start")}, workerPID},
+		"after flags":     {[]proc.Process{worker("node --no-warnings /usr/bin/pm2-runtime start")}, workerPID},
+		"its command":     {[]proc.Process{worker("node /usr/bin/pm2 start app.js --kill-timeout 5000"), made(11, 10, "node Daemon.js")}, 0},
 		"its application": {[]proc.Process{worker("node app.js pm2")}, 0},
 		"another program": {[]proc.Process{worker("vi pm2")}, 0},
 	} {

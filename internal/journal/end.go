@@ -9,98 +9,93 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/logx"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/worker"
 )
 
 // The lines of the end: what is killed, and what drainit ends with.
 
-// StopBegan is when the stop was requested, or the worker exited.
+// StopBegan returns when the stop was requested or, if it was not, when the worker exited.
 func (j *Journal) StopBegan() time.Time {
-	since, requested := j.machine.Requested()
-	if !requested && j.worker.Gone() {
-		since = j.worker.Exit.At
+	if !j.machine.Requested() && j.worker.Gone() {
+		return j.worker.Exit.At
 	}
-	return since
+	return j.machine.RequestedAt()
 }
 
-// reason is why the worker ended, or was killed.
-func (j *Journal) reason() worker.Reason {
-	_, requested := j.machine.Requested()
-	return j.worker.Reason(requested)
-}
-
-// ending are the fields of a line about an end.
-func ending(reason worker.Reason, status int) []logx.Field {
-	return []logx.Field{reasonField(reason), logx.Value("status", status)}
-}
-
-func reasonField(reason worker.Reason) logx.Field { return logx.Value("reason", string(reason)) }
-
-// workersEnd are the fields of a line about the worker's end.
-func (j *Journal) workersEnd() []logx.Field { return ending(j.reason(), j.worker.Exit.ExitStatus()) }
-
-// Killing names each process that is about to be killed, at the end of the grace period or by a force-stop.
-// After the kill it can't be read.
+// Killing names the processes that are about to be killed, at the end of the grace period or by a force-stop.
+// After the kill they can't be read.
 func (j *Journal) Killing(living Living) {
-	hint, why := "", []logx.Field{reasonField(j.reason())}
-	_, requested := j.machine.Requested()
-	drains := func(p *proc.Process) bool { return !p.Ignores(j.machine.StopSignal()) }
-	if requested && slices.ContainsFunc(living.All, drains) {
+	hint, stop := "", j.machine.StopSignal()
+	drains := func(p *proc.Process) bool { return !p.Ignores(stop) && !j.Said(refused, p.ID) }
+	if j.machine.Requested() && slices.ContainsFunc(living.All, drains) {
 		hint = "; --grace gives more time"
 	}
 	switch j.worker.Kill.Reason {
 	case worker.ReasonForce:
-		j.Say(killAsked, j.worker.Kill.Asker, j.states(living), why)
+		j.Say(killAsked, j.worker.Kill.Requester, j.states(living), Reason)
 	case worker.ReasonSecondStop:
-		j.Say(killForced, j.states(living), why)
+		j.Say(killForced, j.states(living), Reason)
 	default:
-		j.Say(killGrace, j.worker.Kill.Grace, j.states(living), hint, why)
+		j.Say(killGrace, j.machine.Grace(), j.states(living), hint, Reason)
 	}
 }
 
-// End writes the last line: how long the stop took, how the worker ended, which processes were killed and why.
-// After a kill it is the termination message, too. Its level is debug if the worker ended by itself and left no
-// process, with status 0 or on a terminal, where a person sees that.
+// Stuck writes which processes outlived SIGKILL.
+func (j *Journal) Stuck(living Living) {
+	j.Say(stillAlive, machine.KillingTime, j.states(living), Reason)
+}
+
+// End writes the last line: how long the stop took, how the worker ended, which processes were killed and
+// why. After a kill the line is the termination message, too. status is drainit's exit status, and onTerminal
+// says that a person sees the end of the worker. The level is debug if the worker ended by itself, left no
+// process, and has status 0 or is on a terminal.
 func (j *Journal) End(status int, onTerminal bool) {
 	killed := j.worker.Kill
 	if killed.Stuck {
 		killed = worker.Kill{}
 	}
-	fields := append(ending(j.reason(), status), fieldsOf(j.worker)...)
-	if len(killed.Victims) > 0 {
-		fields = append(fields, logx.Value("killed", len(killed.Victims)))
+	isMessage, words := killed.Happened(), j.ended(&killed, status)
+	m, facts := endOfWorker, []any{words, Reason, Status(status), j.worker}
+	if n := len(killed.Victims); n > 0 {
+		facts = append(facts, field{"killed", n})
 	}
-	told, words := killed.Happened(), j.ended(&killed, status)
-	took := time.Since(j.StopBegan())
-	lasted := phrase{logx.Round(took), []logx.Field{logx.Value("duration_s", logx.InTenths(took))}}
-	switch _, requested := j.machine.Requested(); {
+	requested := j.machine.Requested()
+	switch {
 	case requested:
-		j.last(endOfStop, told, lasted, words, fields, fieldsOf(Came(j.machine.StopSignal())))
+		m, facts = endOfStop, append(facts, Came(j.machine.StopSignal()))
 	case j.exited:
-		j.last(endOfLeft, told, lasted, words, fields)
-	case !told && (status == 0 || onTerminal):
-		j.last(endAsPlanned, told, words, fields)
-	default:
-		j.last(endOfWorker, told, words, fields)
+		m = endOfLeft
+	case !isMessage && (status == 0 || onTerminal):
+		m = endAsPlanned
 	}
+	if requested || j.exited {
+		took := time.Since(j.StopBegan())
+		lasted := Phrase{logx.Round(took), []any{field{"duration_s", logx.InTenths(took)}}}
+		facts = append([]any{lasted}, facts...)
+	}
+	j.last(m, isMessage, facts...)
 }
 
-// ended are the worker's end, what was killed, and the exit status where that is another than the worker's.
-// A worker that drainit killed is named once. One that leaves at once may have drained nothing.
+// ended returns words about the worker's end, about what was killed, and about the exit status, unless the
+// worker has exited with that. A worker that drainit killed is named once. A worker that exits with 0 within
+// 0.1 s of the stop signal may have drained nothing, and the words tell that it did.
 func (j *Journal) ended(killed *worker.Kill, status int) string {
 	var parts []string
 	gone, exit := j.worker.Gone(), j.worker.Exit
-	isVictim := slices.ContainsFunc(killed.Victims, func(p *proc.Process) bool { return p.PID == j.worker.PID })
-	if gone && !(exit.TermSignal() == unix.SIGKILL && isVictim) {
+	isWorker := func(p *proc.Process) bool { return p.PID == j.worker.PID }
+	if gone && !(exit.TermSignal() == unix.SIGKILL && slices.ContainsFunc(killed.Victims, isWorker)) {
 		end := j.worker.String() + " " + exit.String()
-		if since, requested := j.machine.Requested(); requested && exit.ExitStatus() == 0 && !exit.At.Before(since) && exit.At.Sub(since) <= 100*time.Millisecond {
+		took := exit.At.Sub(j.machine.RequestedAt())
+		inOrder := j.machine.Requested() && exit.ExitStatus() == 0
+		if inOrder && took >= 0 && took <= 100*time.Millisecond {
 			end += " (left within 0.1s of the stop signal)"
 		}
 		parts = append(parts, end)
 	}
 	if killed.Happened() {
-		parts = append(parts, fmt.Sprintf("killed %s (%s)", victims(killed), cause(killed)))
+		parts = append(parts, j.kill(killed))
 	}
 	if !gone || exit.TermSignal() != 0 || exit.ExitStatus() != status {
 		parts = append(parts, fmt.Sprintf("exit status %d", status))
@@ -108,21 +103,17 @@ func (j *Journal) ended(killed *worker.Kill, status int) string {
 	return strings.Join(parts, "; ")
 }
 
-// victims names those of a kill.
-func victims(k *worker.Kill) string {
+// kill returns words about which processes were killed, and why.
+func (j *Journal) kill(k *worker.Kill) string {
+	victims, why := names(k.Victims), fmt.Sprintf("grace period of %v over", j.machine.Grace())
 	if k.Unseen {
-		return "what was left"
+		victims = "what was left"
 	}
-	return names(k.Victims)
-}
-
-// cause says why they were killed.
-func cause(k *worker.Kill) string {
 	switch k.Reason {
 	case worker.ReasonForce:
-		return "drainit stop --force"
+		why = "drainit stop --force"
 	case worker.ReasonSecondStop:
-		return "second stop signal, force-stop"
+		why = "second stop signal, force-stop"
 	}
-	return fmt.Sprintf("grace period of %v over", k.Grace)
+	return fmt.Sprintf("killed %s (%s)", victims, why)
 }

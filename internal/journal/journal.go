@@ -1,7 +1,8 @@
 // Package journal writes the lines of the loop: every line about a worker and its stop.
 //
-// It owns their words, which lines appear only once, and the notes for drainit status. It reads the machine
-// and the worker. It must never change them, read /proc or decide anything.
+// It owns the words of these lines, except those of package diag. It also owns which lines appear only once,
+// and the notes for drainit status. It reads the machine and the worker. It must never change them, read
+// /proc or decide anything.
 package journal
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,39 +30,42 @@ type Journal struct {
 	machine   *machine.Machine
 	worker    *worker.Worker
 	said      map[string]bool
-	strangers map[proc.ID]bool // that did not come from the worker
-	waiting   map[int]waits    // by pid, the children that were not signalled so far, and may be at any time
-	// The first delivery of a stop, the zero one for none, and how many processes were sent one.
+	strangers map[proc.ID]bool // the processes that did not come from the worker
+	waiting   map[int]waits    // by pid, drainit's children that have not been signalled yet
+	// The first delivery of the stop signal, zero for none, and how many processes were sent it so far.
 	firstStop forward.Delivery
 	stopsSent int
 	exited    bool          // a line says that the worker exited by itself and left something
 	file      string        // for the termination message, "" for none
-	noted     int           // lines of notes
+	noted     int           // how many lines of notes were written
 	notes     *bufio.Writer // to a file in memory (title.Notes), nil for none
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
 }
 
-// New returns a journal that has written no line.
+// New returns a journal that has written no line. file is for the termination message, "" for none.
 func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
-	return &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool), strangers: make(map[proc.ID]bool), waiting: make(map[int]waits), file: file}
+	j := &Journal{Log: log, machine: m, worker: w, file: file, said: make(map[string]bool)}
+	j.strangers, j.waiting = make(map[proc.ID]bool), make(map[int]waits)
+	return j
 }
 
-// first reports whether a thing is said for the first time.
-func (j *Journal) first(thing string) bool {
-	said := j.said[thing]
-	j.said[thing] = true
-	return !said
-}
+// Said reports whether OnceOf has written a line about this event and this thing.
+func (j *Journal) Said(m Message, of any) bool { return j.said[fmt.Sprint(m.event, of)] }
 
-// Once writes a line for the first time only.
-func (j *Journal) Once(m Message, args ...any) {
-	if j.first(m.text) {
+// OnceOf writes a line about an event, unless one about this event and this thing was written before. The
+// text of the thing tells it from others.
+func (j *Journal) OnceOf(thing any, m Message, args ...any) {
+	if !j.Said(m, thing) {
+		j.said[fmt.Sprint(m.event, thing)] = true
 		j.Say(m, args...)
 	}
 }
 
-// Say writes a line and returns its words.
+// Once writes a line, unless it has written one about this event before.
+func (j *Journal) Once(m Message, args ...any) { j.OnceOf(nil, m, args...) }
+
+// Say writes a line and returns its words. It returns "" for a line of level debug that the log leaves out.
 func (j *Journal) Say(m Message, args ...any) (words string) {
 	if m.level == atDebug && !j.Log.Enabled(atDebug) { // there may be thousands
 		return ""
@@ -70,108 +75,156 @@ func (j *Journal) Say(m Message, args ...any) (words string) {
 	return words
 }
 
-// last writes the last line of a life. Before it goes the termination message, which is the same if told is
-// set. A file that was asked for and can't be written is worth a warning.
-func (j *Journal) last(m Message, told bool, args ...any) {
+// last writes the last line of a run of drainit. Before that it writes the termination message, which is the
+// words of this line if isMessage is set, and Message as it is otherwise.
+func (j *Journal) last(m Message, isMessage bool, args ...any) {
 	words, fields := j.line(m, args)
-	if told {
+	if isMessage {
 		j.Message = words
 	}
-	if err := logx.WriteTerminationLog(j.file, j.Message); err != nil && j.file != logx.DefaultTerminationLog {
-		j.Say(messageFailed, j.file, err)
-	}
+	j.fileFailed(logx.WriteTerminationLog(j.file, j.Message))
 	j.Log.Line(m.level, m.event, words, fields...)
 }
 
-// Note notes what was done with some processes in a stop, or why nothing was (title.Notes). It is for
-// drainit status: not more than that can show, and where there are no such files nothing.
-func (j *Journal) Note(words string, these ...proc.ID) {
+// fileFailed writes why the termination message can't be written, if err is set. There is no such line for
+// the default file, which may not have been asked for.
+func (j *Journal) fileFailed(err error) {
+	if err != nil && j.file != logx.DefaultTerminationLog {
+		j.Once(messageFailed, j.file, err)
+	}
+}
+
+// Note notes for drainit status (title.Notes) what was done with some processes in a stop, or why nothing
+// was. It does nothing before a stop, or once there are 10,000 notes, which is more than drainit status can
+// show. Without memfd_create(2) the notes are lost.
+func (j *Journal) Note(words string, ids ...proc.ID) {
 	const most = 10_000
 	if j.machine.Phase() < machine.Draining || j.noted > most {
 		return
 	}
-	j.noted += len(these)
+	j.noted += len(ids)
 	if j.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		j.notes = bufio.NewWriter(os.NewFile(uintptr(fd), title.Notes))
 	}
 	line := fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
-	for _, id := range these {
+	for _, id := range ids {
 		_, _ = fmt.Fprintf(j.notes, "%v%s", id, line)
 	}
 	_ = j.notes.Flush()
 }
 
-// line returns the words of a line and its fields: the phase, those of what the words name (of several
-// processes or signals, those of the first), and those among args, which are not in the words.
-func (j *Journal) line(m Message, args []any) (words string, all []logx.Field) {
-	all = []logx.Field{logx.Value("phase", j.machine.Phase().String())}
-	var named []any
-	for _, arg := range args {
-		for _, f := range fieldsOf(arg) {
-			if !slices.ContainsFunc(all, func(other logx.Field) bool { return other.Key == f.Key }) {
-				all = append(all, f)
-			}
-		}
+// line returns the words of a line and its fields: the phase, and the fields of its arguments. If several
+// arguments have the same field, that of the first counts. Arguments that the words do not name go to the
+// fields alone.
+func (j *Journal) line(m Message, args []any) (words string, all fields) {
+	all.add("phase", j.machine.Phase().String())
+	j.addFields(&all, args)
+	named := slices.Clone(args[:min(len(args), strings.Count(m.text, "%"))])
+	for i, arg := range named {
 		switch arg := arg.(type) {
 		case unix.Signal:
-			named = append(named, signals.Name(arg))
-		case []logx.Field:
-		default:
-			named = append(named, arg)
+			named[i] = signals.Name(arg)
+		case []proc.Process:
+			named[i] = logx.List(arg, proc.Process.String)
 		}
 	}
 	return fmt.Sprintf(m.text, named...), all
 }
 
-// Came is a signal that came to drainit, where others are those that were sent.
+// fields are those of a line, each of them once.
+type fields []logx.Field
+
+func (f *fields) add(key string, value any) {
+	if !slices.ContainsFunc(*f, func(other logx.Field) bool { return other.Key == key }) {
+		*f = append(*f, logx.Value(key, value))
+	}
+}
+
+func (j *Journal) addFields(to *fields, args []any) {
+	for _, arg := range args {
+		switch arg := arg.(type) {
+		case interface{ Process() proc.Process }:
+			j.addFields(to, []any{arg.Process()})
+		case proc.Process:
+			to.add("pid", arg.PID)
+			to.add("comm", logx.Printable(arg.Comm))
+		case unix.Signal:
+			to.add("signal", signals.Name(arg))
+		case Came:
+			to.add("request", arg.String())
+		case PID:
+			to.add("pid", arg)
+		case Status:
+			to.add("status", arg)
+		case worker.Reason:
+			to.add("reason", arg)
+		case fact:
+			to.add("reason", j.worker.Reason(j.machine.Requested()))
+			if arg == WorkersEnd {
+				to.add("status", j.worker.Exit.ExitStatus())
+			}
+		case Living:
+			if arg.Err == nil {
+				to.add("left", len(arg.All))
+			}
+		case Phrase:
+			j.addFields(to, arg.of)
+		case field:
+			to.add(arg.key, arg.value)
+		}
+	}
+}
+
+// Came is a signal that came to drainit. In a line, a unix.Signal is one that was sent.
 type Came unix.Signal
 
 func (c Came) String() string { return signals.Name(unix.Signal(c)) }
 
-func fieldsOf(arg any) []logx.Field {
-	switch arg := arg.(type) {
-	case *worker.Worker:
-		return fieldsOf(arg.Process())
-	case proc.Process:
-		return []logx.Field{logx.Value("pid", arg.PID), logx.Value("comm", logx.Printable(arg.Comm))}
-	case unix.Signal:
-		return []logx.Field{logx.Value("signal", signals.Name(arg))}
-	case Came:
-		return []logx.Field{logx.Value("request", arg.String())}
-	case Living:
-		return arg.count()
-	case []logx.Field:
-		return arg
-	case phrase:
-		return arg.fields
-	}
-	return nil
+// Arguments of a line that say which field they are.
+type (
+	PID    int // of a process of which no more is known
+	Status int // an exit status
+)
+
+// fact stands for fields of a line that the machine and the worker know.
+type fact uint8
+
+// The facts of a line about an end.
+const (
+	Reason     fact = iota // why the worker ended, or is killed
+	WorkersEnd             // the same, and the worker's exit status
+)
+
+// field is a field of a line that no type of its own stands for.
+type field struct {
+	key   string
+	value any
 }
 
-// phrase is a part of a line that has fields of its own.
-type phrase struct {
-	words  string
-	fields []logx.Field
+// Phrase is a part of a line. of has the arguments of which the line gets the fields.
+type Phrase struct {
+	words string
+	of    []any
 }
 
-func (p phrase) String() string { return p.words }
+func (p Phrase) String() string { return p.words }
 
-// timeLeft is the rest of the grace period.
-func (j *Journal) timeLeft(now time.Time) phrase {
+// TimeLeft says when SIGKILL comes: after the rest of the grace period, at once or never.
+func (j *Journal) TimeLeft(now time.Time) Phrase {
 	end, limited := j.machine.GraceEnd()
-	switch {
+	switch left := end.Sub(now); {
 	case limited:
-		return phrase{"SIGKILL in " + tenths(end.Sub(now)), []logx.Field{logx.Value("left_s", logx.InTenths(end.Sub(now)))}}
+		return Phrase{"SIGKILL in " + tenths(left), []any{field{"left_s", logx.InTenths(left)}}}
 	case j.machine.Phase() == machine.Killing:
-		return phrase{words: "SIGKILL at once: the grace period is 0"}
+		return Phrase{words: "SIGKILL at once: the grace period is 0"}
 	}
-	return phrase{words: "no SIGKILL: the grace period is infinite"}
+	return Phrase{words: "no SIGKILL: the grace period is infinite"}
 }
 
 func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// Living has the living processes below drainit. Err is why they are not known.
+// Living has the living processes below drainit. Err says why they are not known, and is nil if they are.
 type Living struct {
 	All []*proc.Process
 	Err error
@@ -185,26 +238,19 @@ func (l Living) String() string {
 	return fmt.Sprintf("%s (%s)", logx.Processes(len(l.All)), names(l.All))
 }
 
-// states is the same with their states.
-func (j *Journal) states(l Living) phrase {
+// states names the processes with their states, at most ten.
+func (j *Journal) states(l Living) Phrase {
 	if len(l.All) == 0 { // they are ending or hidden from us
-		return phrase{"what is left", l.count()}
+		return Phrase{"what is left", []any{l}}
 	}
-	return phrase{logx.List(l.All, j.marked(logx.WithState)), append(l.count(), fieldsOf(*l.All[0])...)}
-}
-
-func (l Living) count() []logx.Field {
-	if l.Err != nil {
-		return nil
-	}
-	return []logx.Field{logx.Value("left", len(l.All))}
+	return Phrase{logx.List(l.All, j.marked(logx.WithState)), []any{l, *l.All[0]}}
 }
 
 func names(all []*proc.Process) string { return logx.List(all, (*proc.Process).String) }
 
 // NotTheWorkers notes processes that did not come from the worker.
-func (j *Journal) NotTheWorkers(these []*proc.Process) {
-	for _, p := range these {
+func (j *Journal) NotTheWorkers(processes []*proc.Process) {
+	for _, p := range processes {
 		j.strangers[p.ID] = true
 		j.Note(Stranger, p.ID)
 	}
@@ -213,7 +259,8 @@ func (j *Journal) NotTheWorkers(these []*proc.Process) {
 // Stranger says of a process that it did not come from the worker.
 const Stranger = "not started by the worker (docker exec?)"
 
-// marked describes a process, and says so of one that did not come from the worker.
+// marked returns a function that describes a process as describe does, and says so of one that did not come
+// from the worker.
 func (j *Journal) marked(describe func(*proc.Process) string) func(*proc.Process) string {
 	return func(p *proc.Process) string {
 		if j.strangers[p.ID] {

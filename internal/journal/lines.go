@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/health"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -21,71 +20,61 @@ import (
 
 // The lines of a worker's life, in the order in which they come.
 
+// ReportFaults has a fault of drainit's own reported in the termination message, too.
+func (j *Journal) ReportFaults() {
+	j.fileFailed(logx.ReportFaults(j.file))
+}
+
 // NotStarted writes why there is no worker, with the exit status.
 func (j *Journal) NotStarted(why string, status int) {
-	j.last(notStarted, true, why, ending(worker.ReasonNotStarted, status))
+	j.last(notStarted, true, why, worker.ReasonNotStarted, Status(status))
 }
 
 // StoppedEarly writes that a stop signal came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
-	j.last(endEarly, true, Came(sig), ending(worker.ReasonStop, status))
+	j.last(endEarly, true, Came(sig), worker.ReasonStop, Status(status))
 }
 
-// NotReady writes that a worker is not ready after some time, with what is awaited.
-func (j *Journal) NotReady(after time.Duration, awaited health.Condition) {
-	j.Once(notReady, logx.Round(after), awaited)
+// DelayOver writes the end of a stop delay, and which processes were sent the stop signal then. came is the
+// signal that came to drainit.
+func (j *Journal) DelayOver(now time.Time, came unix.Signal) {
+	j.Say(delayOver, j.sentTo(": "), j.TimeLeft(now), Came(came))
 }
 
-// Ready writes that it is, if there was a line that it was not.
-func (j *Journal) Ready(after time.Duration) {
-	if j.said[notReady.text] {
-		j.Once(readyAtLast, logx.Round(after))
+// Leaving writes that the worker has exited, and that the processes that it left are killed, as --forward
+// worker says. It writes nothing if there are none.
+func (j *Journal) Leaving(living Living) {
+	if living.Err != nil || len(living.All) > 0 {
+		j.exited = true
+		status := Status(j.worker.Exit.ExitStatus())
+		j.Say(killLeaving, j.worker, j.worker.Exit, living, worker.ReasonWorkerOnly, status)
 	}
 }
 
-// Announce writes the line of an action that needs no more than what is alive.
-func (j *Journal) Announce(now time.Time, a machine.Action, living func() Living) {
-	switch a.Kind {
-	case machine.AnnounceSignaled: // the end of a stop delay, when the worker is sent the stop signal
-		j.Say(delayOver, j.sentTo(": "), j.timeLeft(now), fieldsOf(Came(a.Signal)))
-	case machine.AnnounceStop: // the first stop signal in a drain that began without one
-		j.Say(graceStarts, Came(a.Signal), j.timeLeft(now))
-	case machine.AnnounceSame: // a stop signal that came with the first, and is no force-stop
-		j.Once(stopRepeated, Came(a.Signal), machine.SameRequest)
-	case machine.AnnounceIgnored: // a second stop signal that is no force-stop
-		j.Once(stopIgnored, Came(a.Signal))
-	case machine.AnnounceLeaving: // a worker has exited, with which drainit ends
-		if living := living(); living.Err != nil || len(living.All) > 0 {
-			j.exited = true
-			j.Say(killLeaving, j.worker, j.worker.Exit, living, ending(worker.ReasonWorkerOnly, j.worker.Exit.ExitStatus()))
+// Progress writes which processes a drain still waits for. A child of drainit that has not been signalled yet
+// gets one more line, once, with the reason.
+func (j *Journal) Progress(now time.Time, living Living) {
+	remaining := Phrase{of: []any{living}}
+	if len(living.All) > 0 { // else it is hidden from us
+		names := logx.List(living.All, j.marked((*proc.Process).String))
+		remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(living.All)), names)
+	}
+	j.Say(draining, remaining, j.TimeLeft(now))
+	for _, p := range living.All {
+		if w := j.waiting[p.PID]; w.rule != "" && !w.said {
+			j.Say(notSignalledYet, *p, w.rule)
+			j.waiting[p.PID] = waits{w.rule, true}
 		}
-	case machine.AnnounceProgress: // the processes that a drain still waits for
-		living := living()
-		remaining := phrase{fields: living.count()}
-		if len(living.All) > 0 { // else it is hidden from us
-			remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(living.All)), logx.List(living.All, j.marked((*proc.Process).String)))
-		}
-		j.Say(draining, remaining, j.timeLeft(now))
-		for _, p := range living.All {
-			if w := j.waiting[p.PID]; w.rule != "" && !w.said {
-				j.Say(notSignalledYet, *p, w.rule)
-				j.waiting[p.PID] = waits{w.rule, true}
-			}
-		}
-	case machine.AnnounceStuck: // what outlived SIGKILL
-		j.Say(stillAlive, machine.KillingTime, j.states(living()), []logx.Field{reasonField(j.reason())})
-	default: // a bug, and no reason for PID 1 to end
-		j.Say(noSuchAction, a.Kind)
 	}
 }
 
-// Quiet writes the line of a TSTP: whether a process handles it, the processes that it was sent to, and why
-// that is not known. A process is sent it once.
-func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []forward.Delivery, err error) {
+// Quiet writes the line of a TSTP. The line names the processes that were sent it, or says that none handles
+// it, that all were sent it before, or by err that this is not known.
+func (j *Journal) Quiet(sig unix.Signal, none bool, sent []forward.Delivery, err error) {
 	switch {
 	case err != nil:
 		j.Say(quietUnknown, sig, err)
-	case !handled:
+	case none:
 		j.Say(quietNowhere, j.worker, sig)
 	case len(sent) == 0:
 		j.Say(quietAlready, sig)
@@ -94,7 +83,7 @@ func (j *Journal) Quiet(sig unix.Signal, handled bool, sent []forward.Delivery, 
 	}
 }
 
-// Running writes the end of quiet.
+// Running writes the end of quiet. The line names the processes that were sent sig for that, if any.
 func (j *Journal) Running(sig unix.Signal, sent []forward.Delivery) {
 	if len(sent) == 0 {
 		j.Say(running)
@@ -107,10 +96,10 @@ func recipients(sent []forward.Delivery) string {
 	return logx.List(sent, func(d forward.Delivery) string { return d.Process.String() })
 }
 
-// Draining writes the line of the first stop signal: its receivers, and the next step. unsent is who says that it goes
-// to no process, "" where it does.
+// Draining writes the line of the first stop signal: which processes were sent it, and what comes next.
+// unsent names the setting or platform that has drainit send it to no process; it is "" for none.
 func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool, unsent string) {
-	then := j.timeLeft(now)
+	then := j.TimeLeft(now)
 	if end, ok := j.machine.GraceEnd(); ok {
 		then.words = fmt.Sprintf("what still runs after %s is killed", tenths(end.Sub(now)))
 	}
@@ -120,57 +109,54 @@ func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool, uns
 	if unsent != "" {
 		j.Say(stoppingUnsent, Came(sig), unsent, then)
 	} else if j.firstStop.Signal == sig {
-		j.Say(stopping, j.sentTo(""), then, fieldsOf(Came(sig)))
+		j.Say(stopping, j.sentTo(""), then, Came(sig))
 	} else { // it is rewritten, a shell is sent TERM, or none was sent
 		j.Say(stoppingOn, Came(sig), j.sentTo(": "), then)
 	}
 }
 
-// sentTo names the processes that were sent the stop signal, with before in front of them. It is empty if no process
-// was sent one: a failure has a line of its own.
-func (j *Journal) sentTo(before string) phrase {
+// sentTo returns words about which processes were sent the stop signal, with before in front of them. It
+// returns none if no process was sent it: a failure has a line of its own.
+func (j *Journal) sentTo(before string) Phrase {
 	first := j.firstStop
 	if first.Signal == 0 {
-		return phrase{}
+		return Phrase{}
 	}
 	words := fmt.Sprintf("%s%s sent to %v", before, signals.Name(first.Signal), first.Process)
 	if j.stopsSent > 1 {
 		words += fmt.Sprintf(" and %d more", j.stopsSent-1)
 	}
-	return phrase{words, fieldsOf(first.Signal)}
+	return Phrase{words, []any{first.Signal}}
 }
 
-// Exited writes that the worker exited by itself and left processes. A process that dies with it, and is only
-// not reaped yet, gets no line. sig is sent to the others, 0 if none is yet.
+// Exited writes that the worker exited by itself and left processes. It writes nothing if none of these
+// lives: a process that died with the worker may not be reaped yet. sig is the signal that those left are
+// sent now, 0 if they are sent none.
 func (j *Journal) Exited(now time.Time, living Living, sig unix.Signal) {
 	if living.Err == nil && len(living.All) == 0 {
 		return
 	}
 	j.exited = true
-	then, hint := j.timeLeft(now), ""
+	then, hint := j.TimeLeft(now), ""
 	if living.Err == nil && j.machine.Phase() == machine.Draining && sig != 0 {
 		then.words = signals.Name(sig) + " now, " + then.words
 	}
 	if j.worker.Exit.ExitStatus() == 0 { // a daemon, or a script that ends with app &
 		hint = "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
 	}
-	j.Say(leftBehind, j.worker, j.worker.Exit, living, then, hint, j.workersEnd())
-}
-
-// Successor writes that a process took the worker's place.
-func (j *Journal) Successor(p proc.Process) {
-	j.Say(successor, j.worker, j.worker.Exit, p, j.workersEnd())
+	j.Say(leftBehind, j.worker, j.worker.Exit, living, then, hint, WorkersEnd)
 }
 
 // Daemonized writes that the worker exited and runs on in the processes that it left.
 func (j *Journal) Daemonized(left []*proc.Process) {
 	j.exited = true
-	j.Say(daemonized, j.worker, j.worker.Exit, Living{All: left}, j.workersEnd())
+	j.Say(daemonized, j.worker, j.worker.Exit, Living{All: left}, WorkersEnd)
 }
 
-// DiedOf writes that the worker died of a signal that was not a stop signal. By the status alone it looks like
-// one.
-func (j *Journal) DiedOf(by unix.Signal) {
+// DiedOf writes that the worker died of a signal. By its status alone that would look like a stop. by is the
+// signal, and came is the one that was forwarded as by, if one was. It writes nothing if drainit sent the
+// signal without forwarding it, as it sends the stop signal.
+func (j *Journal) DiedOf(by, came unix.Signal) {
 	m := diedForwarded
 	switch sent := j.worker.Sent.Has(by); {
 	case !sent && by == unix.SIGKILL:
@@ -182,17 +168,42 @@ func (j *Journal) DiedOf(by unix.Signal) {
 	case !j.worker.Forwarded.Has(by):
 		return
 	}
-	j.Message = j.Say(m, j.worker, by, j.workersEnd())
+	j.Message = j.Say(m, j.worker, by, asTheStop(came), signals.Short(came), WorkersEnd)
 }
 
-// Reaped writes that an orphan has ended, as tini's -w does. Its name is lost by then.
-func (j *Journal) Reaped(e reaper.WaitEvent) {
-	j.Say(reaped, e.PID, e.ExitStatus(), []logx.Field{logx.Value("pid", e.PID), logx.Value("status", e.ExitStatus())})
+// TakenAsStop writes that the signal that came begins the stop, and that processes are sent stop in its
+// place.
+func (j *Journal) TakenAsStop(came, stop unix.Signal) {
+	dump := ""
+	if came == unix.SIGQUIT {
+		dump = ", after a dump,"
+	}
+	name := signals.Short(came)
+	j.Say(takenAsStop, Came(came), stop, dump, asTheStop(came), name, name, signals.Short(stop), name)
 }
+
+// asTheStop returns the setting that has a platform send TERM, if it means the stop by the signal that came.
+// LXC sends PWR.
+func asTheStop(came unix.Signal) string {
+	if came == unix.SIGPWR {
+		return "lxc.signal.halt = SIGTERM"
+	}
+	return "STOPSIGNAL SIGTERM in the image"
+}
+
+// NoEffect writes that each process that a signal was forwarded to ignores it, once for each signal.
+func (j *Journal) NoEffect(came unix.Signal) {
+	name := signals.Short(came)
+	j.OnceOf(came, noEffect, Came(came), asTheStop(came), name, name)
+}
+
+// ErrNoMasks says that /proc has no signal masks, as in gVisor.
+var ErrNoMasks = errors.New("this kernel does not tell which signals a process handles")
 
 // The lines about signals: which came, which were sent, and which were not.
 
-// Sent is a delivery that was made, with its rule.
+// Sent notes a delivery that was made, and writes a line with its rule for each process. A delivery without a
+// rule gets no line.
 func (j *Journal) Sent(d forward.Delivery) {
 	if d.Stop {
 		j.stopsSent += len(d.Reached())
@@ -208,62 +219,65 @@ func (j *Journal) Sent(d forward.Delivery) {
 	}
 }
 
-// waits is why a child was not signalled, "" where a line has said so at once, and whether one has said it since.
+// waits is about a child that was not signalled. rule is the reason, "" if a line said it at once. said is
+// set once Progress has said it.
 type waits struct {
 	rule string
 	said bool
 }
 
-// Ended notes that a child has ended. There may be any number of them in a drain, so nothing of it is kept.
+// Ended notes that a child has ended, and forgets why it was not signalled. There may be any number of them
+// in a drain.
 func (j *Journal) Ended(e worker.Exit) {
 	delete(j.waiting, e.PID)
 	j.Note(e.String(), proc.ID{PID: e.PID})
 }
 
-// Waiting writes which processes were not signalled, and why.
+// Waiting writes which processes were not signalled, why, and when they are at the latest.
 func (j *Journal) Waiting(w forward.Waiting) {
-	these := phrase{names(w.Processes), fieldsOf(*w.Processes[0])}
 	later := "drainit does not signal it, as the grace period is infinite"
 	if end, limited := j.machine.GraceEnd(); limited {
-		later = "it is signalled " + tenths(end.Sub(j.machine.CallAt(w.Call == forward.FinalCall))) + " before SIGKILL at the latest"
+		call, final := j.machine.CallTimes()
+		if w.Call == forward.FinalCall {
+			call = final
+		}
+		later = "it is signalled " + tenths(end.Sub(call)) + " before SIGKILL at the latest"
 	}
 	if w.Advice != "" {
 		later += "; " + w.Advice
 	}
-	yet := w.Rule
+	m, why, yet := notSignalled, w.Rule, w.Rule
 	if w.Undecided {
-		yet = "" // its line says it all
+		m, why, yet = undecided, w.Rule+"; "+later, "" // its line says it all
 	}
 	for _, p := range w.Processes {
 		if p.PPID == os.Getpid() {
 			j.waiting[p.PID] = waits{yet, j.waiting[p.PID].said}
 		}
 	}
-	if w.Undecided {
-		j.Say(undecided, these, w.Rule, later)
-		j.Note(w.Rule+"; "+later, w.IDs()...)
-	} else {
-		j.Say(notSignalled, these, w.Rule)
-		j.Note(w.Rule, w.IDs()...)
-	}
+	j.Say(m, Phrase{names(w.Processes), []any{*w.Processes[0]}}, w.Rule, later)
+	j.Note(why, w.IDs()...)
 }
 
-// Late writes which processes were signalled in the last or the final call alone. There may be thousands.
+// Late writes one line about the processes that were signalled only in the last or the final call. There may
+// be thousands. made has the deliveries of the call.
 func (j *Journal) Late(now time.Time, made []forward.Delivery) {
 	made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !d.Late })
 	if len(made) > 0 {
-		j.Say(signalledLate, made[0].Signal, phrase{recipients(made), fieldsOf(made[0].Process)}, j.timeLeft(now))
+		late := Phrase{recipients(made), []any{made[0].Process}}
+		j.Say(signalledLate, made[0].Signal, late, j.TimeLeft(now))
 	}
 }
 
-// Refused writes that a process may not be signalled, once.
+// Refused writes why a process can't be signalled, once for each process. It writes nothing of one that has
+// gone.
 func (j *Journal) Refused(d forward.Delivery, err error) {
-	if errors.Is(err, reaper.ErrGone) || !j.first(fmt.Sprint("refused ", d.Process.ID)) {
-		return
-	}
 	hint := ""
-	if errors.Is(err, unix.EPERM) {
+	switch {
+	case errors.Is(err, reaper.ErrGone):
+		return
+	case errors.Is(err, unix.EPERM):
 		hint = "; it runs as another user, give drainit CAP_KILL or start it as that user"
 	}
-	j.Say(refused, d.Signal, d.Process, err, hint)
+	j.OnceOf(d.Process.ID, refused, d.Signal, d.Process, err, hint)
 }

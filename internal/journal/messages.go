@@ -1,6 +1,10 @@
 package journal
 
-import "go.uber.org/zap/zapcore"
+import (
+	"go.uber.org/zap/zapcore"
+
+	"drainit/internal/diag"
+)
 
 // Message is a line of the log. Alerts rely on its event, a word. Its text, a format, may change. Several
 // messages may have the same event. docs/messages.md is made from all of them.
@@ -17,78 +21,116 @@ const (
 	atError = zapcore.ErrorLevel
 )
 
-// All lines. The supervisor writes the exported ones by Say or Once. The others have a function of Journal. The last
-// line of a life has event ended.
+// All lines. The supervisor writes the exported ones by Say or Once. The others have a function of Journal.
+// The last line of a run has event ended.
 var (
 	Settings        = Message{"settings", atDebug, "settings: %s; pid %d"}
 	WorkersLimit    = Message{"worker_limit", atWarn, "%s"}
 	DoubtfulSetting = Message{"setting", atWarn, "%s"}
-	NotAdopting     = Message{"cannot_adopt", atWarn, "cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v"}
-	Unguarded       = Message{"cannot_guard", atWarn, "the worker will not be signalled if drainit is killed: %v"}
-	Started         = Message{"started", atDebug, "started %v"}
-	notReady        = Message{"not_ready", atWarn, "not ready after %s: %v"}
-	readyAtLast     = Message{"ready", atInfo, "ready after %s"}
-	quieted         = Message{"quiet", atInfo, "quiet: %v to %s"}
-	quietAlready    = Message{"quiet", atInfo, "quiet: no new process handles %v"}
-	quietUnknown    = Message{"quiet_no_effect", atWarn, "quiet has no effect: %v was sent to no process, since which of them handle it is unknown: %v"}
-	quietNowhere    = Message{"quiet_no_effect", atWarn, "quiet has no effect: %v has no %v handler and keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"}
-	Frozen          = Message{"quiet_froze", atWarn, "%v stopped itself on SIGTSTP instead of becoming quiet, and was continued. If it uses another signal for this: --rewrite TSTP:SIG"}
-	running         = Message{"running", atInfo, "running again"}
-	runningSent     = Message{"running", atInfo, "running again: %v to %s"}
-	WorkerPaused    = Message{"worker_stopped", atWarn, "%v is stopped (state T) and does no work; drainit did not stop it, and SIGCONT continues it (kill -CONT %d)"}
-	TerminalGone    = Message{"terminal_gone", atInfo, "the terminal is gone: %v counts as %v"}
-	stopping        = Message{"stopping", atInfo, "stopping: %v; %v"}
-	stoppingOn      = Message{"stopping", atInfo, "stopping on %v%v; %v"}
-	stoppingUnsent  = Message{"stopping", atInfo, "stopping on %v, passed on to no process: the platform signals each itself (%s); %v"}
-	delayOver       = Message{"delay_over", atInfo, "the stop delay is over%v, %v"}
-	graceStarts     = Message{"stopping", atInfo, "%v: the grace period starts now, %v"}
-	stopRepeated    = Message{"stop_repeated", atInfo, "%v repeated within %v: treated as one request"}
-	stopIgnored     = Message{"stop_ignored", atInfo, "%v again: ignored, as --second-stop says; drainit stop --force kills what is left"}
-	draining        = Message{"draining", atInfo, "draining, %v%v"}
-	killGrace       = Message{"killing", atWarn, "grace period of %v over: killing %v%s"}
-	killForced      = Message{"killing", atWarn, "second stop signal, force-stop: killing %v; with --second-stop ignore only drainit stop --force does so"}
-	killAsked       = Message{"killing", atWarn, "drainit stop --force (%s): killing %v"}
-	killLeaving     = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
-	stillAlive      = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
-	leftBehind      = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
-	daemonized      = Message{"worker_exited", atInfo, "%v %s and runs on in %v"}
-	successor       = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
-	diedOfKill      = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"}
-	diedOfOther     = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside"}
-	diedUnhandled   = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded: it has no handler for it. If the stop was meant: STOPSIGNAL SIGTERM in the image"}
-	diedForwarded   = Message{"worker_killed", atWarn, "%v died of %v, which drainit forwarded. If the stop was meant: STOPSIGNAL SIGTERM in the image"}
-	reaped          = Message{"orphan_reaped", atInfo, "reaped orphan %v, exit status %d"}
-	messageFailed   = Message{"cannot_write_message", atWarn, "cannot write the termination message to %s: %v"}
-	endOfStop       = Message{"ended", atInfo, "stopped after %s: %s"}
-	endOfLeft       = Message{"ended", atInfo, "stopped %s after %s"}
-	endOfWorker     = Message{"ended", atInfo, "stopped: %s"}
-	endAsPlanned    = Message{"ended", atDebug, "stopped: %s"}
-	endEarly        = Message{"ended", atInfo, "%v came before the start: the worker is not started"}
-	notStarted      = Message{"ended", atError, "%s"}
-	Dropped         = Message{"signal_dropped", atDebug, "dropped %v: %s"}
-	delivered       = Message{"signal_sent", atDebug, "sent %v to %v: %s"}
-	Broadcast       = Message{"signal_sent", atWarn, "sent %v to every process that is left, signalled before or not: %v"}
-	signalledLate   = Message{"signalled_late", atWarn, "%v to %v only now, %v"}
-	refused         = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
+	NotAdopting     = Message{"cannot_adopt", atWarn,
+		"cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled: %v"}
+	Unguarded = Message{"cannot_guard", atWarn,
+		"the worker will not be signalled if drainit is killed: %v"}
+	Started      = Message{"started", atDebug, "started %v"}
+	NotReady     = Message{"not_ready", atWarn, "not ready after %s: %v"}
+	ReadyAtLast  = Message{"ready", atInfo, "ready after %s"}
+	quieted      = Message{"quiet", atInfo, "quiet: %v to %s"}
+	quietAlready = Message{"quiet", atInfo, "quiet: no new process handles %v"}
+	quietUnknown = Message{"quiet_no_effect", atWarn,
+		"quiet has no effect: %v was sent to no process, since which of them handle it is unknown: %v"}
+	quietNowhere = Message{"quiet_no_effect", atWarn,
+		"quiet has no effect: %v has no %v handler and keeps taking work. If it uses another signal for " +
+			"this: --rewrite TSTP:SIG"}
+	Frozen = Message{"quiet_froze", atWarn,
+		"%v stopped itself on SIGTSTP instead of becoming quiet, and was continued. If it uses another " +
+			"signal for this: --rewrite TSTP:SIG"}
+	running     = Message{"running", atInfo, "running again"}
+	runningSent = Message{"running", atInfo, "running again: %v to %s"}
+	StillQuiet  = Message{"still_quiet", atWarn,
+		"still quiet: %v has no %v handler and takes no work. If it uses another signal for this: " +
+			"--rewrite CONT:SIG; else restart it"}
+	WorkerPaused = Message{"worker_stopped", atWarn,
+		"%v is stopped (state T) and does no work; drainit did not stop it, and SIGCONT continues it (kill " +
+			"-CONT %d)"}
+	TerminalGone   = Message{"terminal_gone", atInfo, "the terminal is gone: %v counts as %v"}
+	stopping       = Message{"stopping", atInfo, "stopping: %v; %v"}
+	stoppingOn     = Message{"stopping", atInfo, "stopping on %v%v; %v"}
+	stoppingUnsent = Message{"stopping", atInfo,
+		"stopping on %v, passed on to no process: the platform signals each itself (%s); %v"}
+	delayOver    = Message{"delay_over", atInfo, "the stop delay is over%v, %v"}
+	GraceStarts  = Message{"stopping", atInfo, "%v: the grace period starts now, %v"}
+	StopRepeated = Message{"stop_repeated", atInfo, "%v repeated within %v: treated as one request"}
+	StopIgnored  = Message{"stop_ignored", atInfo,
+		"%v again: ignored, as --second-stop says; drainit stop --force kills what is left"}
+	draining   = Message{"draining", atInfo, "draining, %v%v"}
+	killGrace  = Message{"killing", atWarn, "grace period of %v over: killing %v%s"}
+	killForced = Message{"killing", atWarn,
+		"second stop signal, force-stop: killing %v; with --second-stop ignore only drainit stop --force " +
+			"does so"}
+	killAsked   = Message{"killing", atWarn, "drainit stop --force (%s): killing %v"}
+	killLeaving = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
+	stillAlive  = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
+	leftBehind  = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
+	daemonized  = Message{"worker_exited", atInfo, "%v %s and runs on in %v"}
+	Successor   = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
+	diedOfKill  = Message{"worker_killed", atWarn,
+		"%v was killed by %v, which drainit did not send: out of memory, its limit of CPU time, or a kill " +
+			"from outside"}
+	diedOfOther = Message{"worker_killed", atWarn,
+		"%v was killed by %v, which drainit did not send: it came from the worker itself (a fault, a " +
+			"limit), or from outside"}
+	diedUnhandled = Message{"worker_killed", atWarn,
+		"%v died of %v, which drainit forwarded: it has no handler for it. If the stop was meant: %s; if " +
+			"not: --rewrite %s:0"}
+	diedForwarded = Message{"worker_killed", atWarn,
+		"%v died of %v, which drainit forwarded. If the stop was meant: %s; if not: --rewrite %s:0"}
+	Reaped        = Message{"orphan_reaped", atInfo, "reaped orphan %v, exit status %d"}
+	messageFailed = Message{"cannot_write_message", atWarn,
+		"cannot write the termination message to %s: %v"}
+	endOfStop    = Message{"ended", atInfo, "stopped after %s: %s"}
+	endOfLeft    = Message{"ended", atInfo, "stopped %s after %s"}
+	endOfWorker  = Message{"ended", atInfo, "stopped: %s"}
+	endAsPlanned = Message{"ended", atDebug, "stopped: %s"}
+	endEarly     = Message{"ended", atInfo, "%v came before the start: the worker is not started"}
+	notStarted   = Message{"ended", atError, "%s"}
+	Dropped      = Message{"signal_dropped", atDebug, "dropped %v: %s"}
+	delivered    = Message{"signal_sent", atDebug, "sent %v to %v: %s"}
+	Broadcast    = Message{"signal_sent", atWarn,
+		"sent %v to every process that is left, signalled before or not: %v"}
+	signalledLate = Message{"signalled_late", atWarn, "%v to %v only now, %v"}
+	refused       = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
+	Forbidden     = Message{"cannot_signal", atWarn,
+		"drainit may not signal %v, which runs as another user, and can neither drain nor kill it. Give " +
+			"drainit CAP_KILL, or start it as that user"}
 	NotKilled       = Message{"cannot_kill", atWarn, "%v"}
 	notSignalled    = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
 	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s"}
 	undecided       = Message{"not_signalled", atInfo, "not signalled: %v: %s; %s"}
 	LeftUnknown     = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
 	WaitFailed      = Message{"cannot_wait", atError, "cannot wait for children: %v"}
-	noSuchAction    = Message{"bug", atError, "no such action: %d"}
-	shellWorker     = Message{"wrapped", atWarn, "%v does not forward signals, so drainit sends the stop signal to %s itself%s"}
-	shellIgnores    = Message{"wrapped", atWarn, "%v ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if that handles it%s"}
-	launcherWorker  = Message{"wrapped", atWarn, "%v (%s) may not forward signals: drainit sends the stop signal to %s itself, if no other process has%s"}
-	wrappedAlone    = Message{"wrapped", atWarn, "%v may not forward signals, and with --forward worker drainit sends none to %s%s"}
-	Unreachable     = Message{"unreachable", atWarn, "drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script ends with drainit"}
-	lacksHandler    = Message{"no_handler", atWarn, "%v has no %v handler: it died at once, whatever it was doing. Add a handler, or send the signal that it drains on: --rewrite %s:%s"}
-	mayLack         = Message{"no_handler", atWarn, "%v died of %v at once: it may have no handler of its own, and then what it was doing is lost. Add one, or send the signal that it drains on: --rewrite %s:%s%s"}
-	takenAsStop     = Message{"stop_adopted", atWarn, "%v begins the stop, by %v: no process handles it, and it would end them with their work. Better: STOPSIGNAL SIGTERM in the image, or --stop-signal %s --rewrite %s:%s"}
-	noEffect        = Message{"signal_no_effect", atWarn, "%v has no effect: no process handles it. If the platform means the stop by it: STOPSIGNAL SIGTERM in the image, or --stop-signal %s --rewrite %s:TERM"}
-	SignalsEach     = Message{"signals_each", atWarn, "%v was sent %v by another than drainit, as it was itself: the platform seems to signal each process, so that each gets two. Write --forward none, or KillMode=mixed in a systemd unit"}
-	ignoring        = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
-	trapWaits       = Message{"blocked_trap", atWarn, "%v can't run its trap until %v exits, %s"}
-	NoMasks         = Message{"kernel_tells_no_handlers", atInfo, "%v: drainit signals the processes below a living one only when the grace period is nearly over; --forward group signals all at once"}
-	pm2Limit        = Message{"pm2_limit", atWarn, "%v kills %v 1.6s after the stop signal%s: write kill_timeout in its ecosystem file, or PM2_KILL_TIMEOUT, in milliseconds"}
+	NoSuchAction    = Message{"bug", atError, "no such action: %d"}
+	Unreachable     = Message{"unreachable", atWarn,
+		"drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. " +
+			"Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script " +
+			"ends with drainit"}
+	takenAsStop = Message{"stop_adopted", atWarn,
+		"%v begins the stop, by %v: no process handles it, and it would end them%s with their work. If the " +
+			"stop is meant: %s, or --stop-signal %s --rewrite %s:%s; if not: --rewrite %s:0"}
+	noEffect = Message{"signal_no_effect", atWarn,
+		"%v has no effect: no process handles it. If the platform means the stop by it: %s, or " +
+			"--stop-signal %s --rewrite %s:TERM"}
+	SignalsEach = Message{"signals_each", atWarn,
+		"%v was sent %v by another than drainit, as it was itself: the platform seems to signal each " +
+			"process, so that each gets two. Write --forward none, or KillMode=mixed in a systemd unit"}
+	Ignoring = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
+	NoMasks  = Message{"kernel_tells_no_handlers", atInfo,
+		"%v: drainit signals the processes below a living one only when the grace period is nearly over; " +
+			"--forward group signals all at once"}
 )
+
+// Warn writes the lines of package diag, each once for what it is about.
+func (j *Journal) Warn(lines ...diag.Line) {
+	for _, l := range lines {
+		j.OnceOf(l.Of, Message{l.Event, atWarn, l.Text}, l.Args...)
+	}
+}

@@ -129,20 +129,25 @@ func (p contents) addLines(t *testing.T) {
 	t.Helper()
 	levels := map[string]zapcore.Level{"atDebug": atDebug, "atInfo": atInfo, "atWarn": atWarn, "atError": atError}
 	p["linesDropped"] = Message{logx.DroppedEvent, atWarn, logx.DroppedText}
-	inspect(t, ".", func(_ string, n ast.Node) {
+	addMessages := func(_ string, n ast.Node) {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != 1 {
 			return
 		}
 		name := spec.Names[0].Name
 		if lit, ok := spec.Values[0].(*ast.CompositeLit); ok && named(lit.Type) == "Message" {
-			level, ok := levels[named(lit.Elts[1])]
-			m := Message{textOf(lit.Elts[0]), level, textOf(lit.Elts[2])}
-			if p[name] = m; !ok || m.text == "" || !regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`).MatchString(m.event) {
+			level, ok := atWarn, true // of package diag, which has no levels
+			if len(lit.Elts) == 3 {
+				level, ok = levels[named(lit.Elts[1])]
+			}
+			m := Message{textOf(lit.Elts[0]), level, textOf(lit.Elts[len(lit.Elts)-1])}
+			if p[name] = m; !ok || m.text == "" || !eventName.MatchString(m.event) {
 				t.Errorf("%s: %+v", name, m)
 			}
 		}
-	})
+	}
+	inspect(t, ".", addMessages)
+	inspect(t, "../diag", addMessages)
 	inspect(t, "../worker", func(_ string, n ast.Node) {
 		if spec, ok := n.(*ast.ValueSpec); ok && named(spec.Type) == "Reason" {
 			p["reason "+textOf(spec.Values[0])] = Message{}
@@ -150,12 +155,15 @@ func (p contents) addLines(t *testing.T) {
 	})
 }
 
+var eventName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
 // addErrors adds what is given to errors.New and fmt.Errorf where the command line is read, the worker is
 // started and a verb is run, why a COMMAND can't be run (spawn.explain), and hints.
 func (p contents) addErrors(t *testing.T) {
 	t.Helper()
+	consts := make(map[string]string) // of the function at hand
 	add := func(n ast.Expr) {
-		if text := shown(textOf(n)); regexp.MustCompile(`[A-Za-z]{3}`).MatchString(text) {
+		if text := shown(textWith(n, consts)); regexp.MustCompile(`[A-Za-z]{3}`).MatchString(text) {
 			p["error "+text] = Message{}
 		}
 	}
@@ -163,22 +171,47 @@ func (p contents) addErrors(t *testing.T) {
 		inspect(t, dir, func(_ string, n ast.Node) {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if owner, f := called(n); f == "NotStarted" || slices.Contains([]string{"errors.New", "fmt.Errorf"}, owner+"."+f) {
+				owner, f := called(n)
+				switch {
+				case f == "answer":
+					add(n.Args[1])
+				case slices.Contains([]string{"NotStarted", "sayf"}, f), owner == "errors", owner == "fmt" && f == "Errorf":
 					add(n.Args[0])
 				}
+			case *ast.ValueSpec:
+				if len(n.Values) == 1 {
+					consts[n.Names[0].Name] = textWith(n.Values[0], consts)
+				}
+			case *ast.FuncDecl: // whyNotFound and the like
+				consts = make(map[string]string)
+				if !strings.HasPrefix(n.Name.Name, "whyNot") {
+					return
+				}
+				ast.Inspect(n, func(n ast.Node) bool {
+					if give, ok := n.(*ast.ReturnStmt); ok {
+						add(formatOf(give.Results[0]))
+					}
+					return true
+				})
 			case *ast.AssignStmt:
 				for i, to := range n.Lhs {
 					if name := named(to); (name == "why" || name == "hint") && len(n.Lhs) == len(n.Rhs) {
-						why := n.Rhs[i]
-						if call, ok := why.(*ast.CallExpr); ok && len(call.Args) > 1 { // of Sprintf
-							why = call.Args[0]
-						}
-						add(why)
+						add(formatOf(n.Rhs[i]))
 					}
 				}
 			}
 		})
 	}
+}
+
+// formatOf is the text, or that of Sprintf.
+func formatOf(n ast.Expr) ast.Expr {
+	if call, ok := n.(*ast.CallExpr); ok {
+		if _, f := called(call); f == "Sprintf" {
+			return call.Args[0]
+		}
+	}
+	return n
 }
 
 // called is the function or method of a call, and its package or variable.
@@ -217,13 +250,18 @@ func named(n ast.Expr) string {
 }
 
 // textOf is a literal, or what is joined of some and of others, for which … stands.
-func textOf(n ast.Expr) string {
+func textOf(n ast.Expr) string { return textWith(n, nil) }
+
+// textWith is textOf with constants by their names.
+func textWith(n ast.Expr, consts map[string]string) string {
 	switch n := n.(type) {
 	case *ast.BasicLit:
 		text, _ := strconv.Unquote(n.Value)
 		return text
+	case *ast.Ident:
+		return consts[n.Name]
 	case *ast.BinaryExpr:
-		return cmp.Or(textOf(n.X), "%v") + cmp.Or(textOf(n.Y), "%v")
+		return cmp.Or(textWith(n.X, consts), "%v") + cmp.Or(textWith(n.Y, consts), "%v")
 	}
 	return ""
 }
@@ -250,7 +288,7 @@ func TestNothingIsKeptOfOrphansThatHaveEnded(t *testing.T) {
 		if n := len(j.waiting); n != 1 {
 			t.Fatalf("%d waiting, want the one that lives", n)
 		}
-		j.Announce(time.Now(), machine.Action{Kind: machine.AnnounceProgress}, func() Living { return Living{All: []*proc.Process{&p}} })
+		j.Progress(time.Now(), Living{All: []*proc.Process{&p}})
 		j.Ended(worker.Exit{WaitEvent: reaper.WaitEvent{PID: pid}})
 	}
 	if n := len(j.waiting) + len(j.said); n != 0 {

@@ -67,7 +67,8 @@ func (l *Log) encode(level zapcore.Level, event, msg string, f []Field) []byte {
 		how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
 		return []byte("drainit: " + how[level] + msg + "\n")
 	}
-	line, err := l.json.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}, append([]Field{Value("event", event)}, f...))
+	entry := zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}
+	line, err := l.json.EncodeEntry(entry, append([]Field{Value("event", event)}, f...))
 	if err != nil { // no field of ours can fail
 		return nil
 	}
@@ -84,8 +85,9 @@ func (l *Log) Close() {
 
 const flushAtEnd = 200 * time.Millisecond
 
-// AwaitWritten waits until another goroutine has written to a descriptor, for at most 200 ms, or
-// for 2 s if the descriptor is writable: then the goroutine only waits for a processor.
+// AwaitWritten waits until another goroutine, which closes written then, has written to a descriptor. It
+// waits for at most 200 ms, or for 2 s if the descriptor is writable: then the goroutine only waits for a
+// processor.
 func AwaitWritten(written <-chan struct{}, fd int) {
 	for range 10 {
 		select {
@@ -111,7 +113,8 @@ func (l *Log) write() {
 	}
 	for line := range l.lines {
 		if n := l.dropped.Swap(0); n > 0 { // before the line, which may be the last
-			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, DroppedEvent, fmt.Sprintf(DroppedText, n), []Field{Value("dropped", n)})) != nil {
+			words, fields := fmt.Sprintf(DroppedText, n), []Field{Value("dropped", n)}
+			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, DroppedEvent, words, fields)) != nil {
 				l.dropped.Add(n)
 			}
 		}
@@ -151,5 +154,5 @@ func Value(key string, value any) Field {
 	return Field{Key: key, Type: zapcore.ReflectType, Interface: value}
 }
 
-// InTenths is a duration in seconds, to a tenth.
+// InTenths returns a duration in seconds, to a tenth.
 func InTenths(d time.Duration) float64 { return math.Round(d.Seconds()*10) / 10 }

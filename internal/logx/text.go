@@ -50,10 +50,11 @@ func WithState(p *proc.Process) string {
 
 // states has the states of proc(5).
 var states = map[byte]string{
-	'R': "running", 'S': "sleeping", 'D': "stuck in the kernel", 'T': "stopped", 't': "stopped", 'Z': "dead", 'X': "dead", 'x': "dead",
+	'R': "running", 'S': "sleeping", 'D': "stuck in the kernel",
+	'T': "stopped", 't': "stopped", 'Z': "dead", 'X': "dead", 'x': "dead",
 }
 
-// Round is for people: tenths of a second below ten, whole seconds above.
+// Round returns a duration for people: in tenths of a second below ten seconds, in whole seconds above.
 func Round(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())
@@ -61,7 +62,7 @@ func Round(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Processes counts them: "1 process".
+// Processes returns a number of processes in words: "1 process".
 func Processes(n int) string {
 	if n == 1 {
 		return "1 process"

@@ -1,0 +1,106 @@
+package diag
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/program"
+	"drainit/internal/signals"
+)
+
+// Message is the event of a warning, and the format of its words.
+type Message struct{ Event, Text string }
+
+// Line is a warning: which process does what wrong, and what to write instead. It is written once for each
+// value of Of.
+type Line struct {
+	Message
+	Of   any
+	Args []any
+}
+
+// WrappedLine returns the line about a wrapper and the processes at work below it (Wrapped). alone says that
+// only the wrapper is signalled. stops are the signals that a process in its place would be sent. Advice is
+// only given if it loses nothing (Replaceable): no advice is better than one that loses a job.
+func WrappedLine(w proc.Process, atWork []proc.Process, alone bool, stops []unix.Signal) Line {
+	better, launcher := "", program.LauncherName(&w)
+	switch replaceable := Replaceable(w, atWork, stops); {
+	case replaceable && launcher != "" && !alone:
+		better = ". Where it runs this command alone, start that in its place"
+	case replaceable:
+		better = ". Where the script ends with this command, start it with exec"
+	}
+	switch {
+	case alone:
+		return Line{wrappedAlone, nil, []any{w, atWork, better}}
+	case launcher != "":
+		return Line{launcherWorker, nil, []any{w, launcher, atWork, better}}
+	case w.Ignores(unix.SIGTERM):
+		return Line{shellIgnores, nil, []any{w, atWork, better}}
+	}
+	return Line{shellWorker, nil, []any{w, atWork, better}}
+}
+
+// NoHandler returns the line about a process that died of the stop signal, which is written once for each
+// program. came is the signal that came to drainit.
+func NoHandler(l Lacking, came unix.Signal) Line {
+	from, to := signals.Short(came), "SIG" // for one that is not known
+	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGINT, unix.SIGTERM} {
+		if sig != came && program.DrainsOn(&l.Process, sig) {
+			to = signals.Short(sig)
+		}
+	}
+	if l.Certain {
+		return Line{lacksHandler, l.Comm, []any{l.Process, l.Signal, from, to}}
+	}
+	hint, isTsx := "", func(arg string) bool { return path.Base(arg) == "tsx" }
+	if slices.ContainsFunc(l.Sent.Args, isTsx) {
+		hint = ". If it has one, tsx ended it for being busy: start node --import tsx"
+	}
+	return Line{mayLack, l.Comm, []any{l.Process, l.Signal, from, to, hint}}
+}
+
+// BlockedTrap returns the line about a shell that can't run its trap before a command, child, has ended. The
+// line has no script for a pipeline, where $! is not the pid of each command.
+func BlockedTrap(all *proc.Snapshot, shell, child proc.Process) Line {
+	does := fmt.Sprintf("so drainit signalled %v itself", child)
+	switch {
+	case !child.Handles(unix.SIGTERM):
+		does = "which has no SIGTERM handler and works on"
+	case len(program.Foreground(all, all.Children(shell.PID))) == 1:
+		does += ". Better, in the script: trap 'kill $c; wait $c; exit $?' TERM; COMMAND & c=$!; wait $c"
+	}
+	return Line{trapWaits, nil, []any{shell, child, does}}
+}
+
+// PM2Limits returns a line about each application that PM2 kills 1.6 s after the stop signal, or may kill
+// then. PM2 is root or below it.
+func PM2Limits(all *proc.Snapshot, root int, environ Environ) (lines []Line) {
+	for _, manager := range PM2(all, root) {
+		for _, app := range all.Children(manager.PID) {
+			var given, own []byte
+			if app.Exe != "" { // it could be read, so that it answers
+				given, _ = environ(app.PID)
+				own, _ = environ(manager.PID)
+			}
+			unless := ""
+			if len(given) == 0 || len(own) == 0 {
+				unless = ", unless it was given more, which drainit cannot read"
+			}
+			if (len(given) == 0 || IsPM2App(given)) && !GivenTime(given, own) {
+				lines = append(lines, Line{pm2Limit, nil, []any{pm2(manager), *app, unless}})
+			}
+		}
+	}
+	return lines
+}
+
+// pm2 is a PM2 that a line names PM2[PID], whatever its title says.
+type pm2 proc.Process
+
+func (p pm2) Process() proc.Process { return proc.Process(p) }
+func (p pm2) String() string        { return fmt.Sprintf("PM2[%d]", p.PID) }
