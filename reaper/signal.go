@@ -31,9 +31,10 @@ func SignalGroup(leader int, sig unix.Signal) error {
 	return wrapKill(unix.Kill(-leader, sig))
 }
 
-// Signal sends a signal to a process that need not be a child of drainit. read checks the start time while a
-// pidfd is open, so the signal reaches this process or none. Before Linux 5.3, and if a seccomp profile refuses
-// pidfds, Signal uses the pid. The error is ErrGone, that of read, or that of kill(2).
+// Signal sends a signal to a process that need not be a child of drainit. It compares the start time that
+// read returns while a pidfd is open, so the signal reaches this process or none. Without pidfds (before
+// Linux 5.3, or by a seccomp profile) it uses the pid. The error is ErrGone, that of read, or that of
+// kill(2).
 func Signal(id proc.ID, sig unix.Signal, read func(pid int) (proc.Process, error)) error {
 	if id.PID <= 1 {
 		return fmt.Errorf("cannot signal pid %d", id.PID)

@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -10,25 +11,37 @@ import (
 	"drainit/internal/proc"
 )
 
-// Most is how many processes are watched at most, each with a descriptor.
-const Most = 256
+// Most is how many processes a Watcher watches at most, each with a descriptor. Reserve is how many
+// descriptors stay free for the reads of /proc and for probes.
+const Most, Reserve = 256, 12
 
-// Watcher reports the end of processes that are not drainit's children. Their children become drainit's without a
-// signal, but a pidfd is readable once its process has ended (pidfd_open(2)). It must not be copied, and is for one
-// goroutine.
+// Watcher reports the end of processes that are not drainit's children. Their children become drainit's
+// without a signal, but a pidfd is readable once its process has ended (pidfd_open(2)). It must not be
+// copied, and is for one goroutine.
 type Watcher struct {
-	Died    chan int             // the pid of each that has ended, once
-	wake    func()               // called after each that is sent outside of Set
+	Died    chan int             // the pid of each process that has ended, once
+	wake    func()               // called after a pid is sent to Died outside of Set
 	watched map[proc.ID]*os.File // the pidfd of each
+	limit   int                  // the limit of descriptors: each is below it
 }
 
-// NewWatcher returns a watcher of none.
+// NewWatcher returns a Watcher that watches no process so far. wake is called after a pid is sent to Died
+// outside of Set.
 func NewWatcher(wake func()) *Watcher {
-	return &Watcher{Died: make(chan int, 2*Most), wake: wake, watched: make(map[proc.ID]*os.File)}
+	var files unix.Rlimit // zero if it can't be read
+	_ = unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &files)
+	limit := int(min(files.Cur, math.MaxInt32))
+	return &Watcher{
+		Died:    make(chan int, 2*Most),
+		wake:    wake,
+		watched: make(map[proc.ID]*os.File),
+		limit:   limit,
+	}
 }
 
-// Set watches these processes and no others. If a pid was recycled since it was read, Died reports the end of its new
-// process. all is false before Linux 5.3, where pidfds are not permitted, and if there are too many processes.
+// Set watches these processes and no others, and reports whether all of them are watched. They are not if the
+// system has no pidfds (before Linux 5.3, or by a seccomp profile), or if there are too many processes or too
+// few descriptors. If a pid was recycled since it was read, Died reports the end of its new process.
 func (w *Watcher) Set(these []proc.ID) (all bool) {
 	for id, pidfd := range w.watched {
 		if !slices.Contains(these, id) {
@@ -45,7 +58,8 @@ func (w *Watcher) Set(these []proc.ID) (all bool) {
 	return all
 }
 
-// add reports whether a process is watched, or known to have ended.
+// add begins to watch a process, and reports whether it is watched. One that has ended counts as watched: its
+// pid is in Died.
 func (w *Watcher) add(id proc.ID) bool {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if err == unix.ESRCH {
@@ -56,6 +70,10 @@ func (w *Watcher) add(id proc.ID) bool {
 		}
 	}
 	if err != nil {
+		return false
+	}
+	if fd >= w.limit-Reserve { // the lowest one that is free
+		_ = unix.Close(fd)
 		return false
 	}
 	_ = unix.SetNonblock(fd, true) // else os.NewFile does not poll it

@@ -30,7 +30,8 @@ func ParseAddress(s string) (Address, error) {
 	}
 	at, err := netip.ParseAddrPort(full)
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
-		return Address{}, fmt.Errorf("invalid value %q: want :8080 or 127.0.0.1:8080, an address and not a name", s)
+		return Address{}, fmt.Errorf("invalid value %q: want :8080 or 127.0.0.1:8080, "+
+			"an address and not a name", s)
 	}
 	return Address{s, netip.AddrPortFrom(at.Addr().Unmap(), at.Port())}, nil
 }

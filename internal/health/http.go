@@ -9,7 +9,7 @@ import (
 	"drainit/internal/title"
 )
 
-// State is what probes are answered. The loop stores it and never waits for them. Their server
+// State is what probes are answered. The loop stores it and never waits for a probe. The server of the probes
 // reads it.
 type State = atomic.Pointer[title.State]
 
@@ -42,7 +42,8 @@ func appendAnswer(out, request []byte, now *title.State) []byte {
 	case ready && !now.Ready(), healthy && !now.WorkerAlive:
 		status = "503 Service Unavailable"
 	}
-	out = append(append(out, "HTTP/1.1 "...), status...) // fmt.Appendf leaves garbage, 600 kB in a flood of probes
+	// fmt.Appendf leaves garbage, 600 kB in a flood of probes.
+	out = append(append(out, "HTTP/1.1 "...), status...)
 	out = append(out, "\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: "...)
 	out = append(strconv.AppendInt(out, int64(len(body)+len("\n")), 10), "\r\n\r\n"...)
 	if head {

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Condition is what a ready worker shows: a file or a port. The zero Condition always holds. A file system or a full
-// backlog may keep a question waiting, so the supervisor's loop must not ask.
+// Condition is what a ready worker shows: a file or a port. The zero Condition always holds. A file system or
+// a full backlog may make Holds wait, so the supervisor's loop must not call it.
 type Condition struct {
 	File string // an absolute path
 	Port int    // of 127.0.0.1 or ::1
@@ -30,22 +31,34 @@ func (c Condition) String() string {
 	return strings.Join(awaited, ", or ")
 }
 
-// unanswering are the beginnings of the types of file systems that ask a server, which may not answer.
+// unanswering are the beginnings of the types of file systems that ask a server. The server may not answer.
 var unanswering = []string{"fuse", "nfs", "cifs", "smb", "ceph"}
 
-// Check returns an error if the file is on a file system that may not answer: a question that hangs in the kernel
-// keeps PID 1, and so its container, from ending, even by SIGKILL. The mounts are known without a question to
-// them (proc_pid_mountinfo(5)). Where /proc does not show them, nothing is wrong.
+// Check returns an error if the file is on a file system that may not answer. A question that hangs in the
+// kernel keeps PID 1, and so its container, from ending, even by SIGKILL. Check asks none of the file
+// systems: it reads the mounts (proc_pid_mountinfo(5)). If /proc does not show them, nothing is wrong.
 func (c Condition) Check() error {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	if kind := unansweringKind(string(mounts), c.File, os.Readlink); kind != "" {
-		return fmt.Errorf("--ready-file %s: it is on a file system of type %s, which may not answer, and then PID 1 could not end: choose a file on a local one", c.File, kind)
+		return fmt.Errorf("--ready-file %s: it is on a file system of type %s, which may not answer, "+
+			"and then PID 1 could not end: choose a file on a local one", c.File, kind)
 	}
 	return nil
 }
 
-// unansweringKind is the type of the first file system on the path to a file that may not answer; "" for none. It
-// checks the path from the root, part by part, so it reads no link on such a file system.
+// Doubt returns a warning if the folder of the file is not there, "" if it is. Call it after Check has
+// passed: it asks the file system.
+func (c Condition) Doubt() string {
+	if _, err := os.Stat(filepath.Dir(c.File)); c.File == "" || !errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	const doubt = ": its folder is not there so far, so the worker must make it to be ready"
+	return "--ready-file " + c.File + doubt
+}
+
+// unansweringKind returns the type of the first file system on the path to a file that may not answer, "" for
+// none. mounts is the text of /proc/self/mountinfo. It checks the path from the root, part by part, so it
+// reads no link on such a file system.
 func unansweringKind(mounts, file string, readlink func(string) (string, error)) string {
 	const mostLinks = 40 // path_resolution(7)
 	for at, links := 1, 0; at <= len(file) && links < mostLinks; at++ {
@@ -53,7 +66,8 @@ func unansweringKind(mounts, file string, readlink func(string) (string, error))
 			continue
 		}
 		kind := kindOf(mounts, file[:at])
-		if slices.ContainsFunc(unanswering, func(begin string) bool { return strings.HasPrefix(kind, begin) }) {
+		begins := func(with string) bool { return strings.HasPrefix(kind, with) }
+		if slices.ContainsFunc(unanswering, begins) {
 			return kind
 		}
 		if to, err := readlink(file[:at]); err == nil {
@@ -66,8 +80,8 @@ func unansweringKind(mounts, file string, readlink func(string) (string, error))
 	return ""
 }
 
-// kindOf is the type of the file system that a path without links is on; "" for the root's, without which
-// nothing runs, and which is FUSE where a user has podman make it.
+// kindOf returns the type of the file system that a path without links is on. For that of the root it returns
+// "": without it nothing runs, and it is FUSE where a user has podman make it.
 func kindOf(mounts, path string) (kind string) {
 	longest := 0
 	for line := range strings.Lines(mounts) {
@@ -89,19 +103,21 @@ func (c Condition) Holds() bool {
 	if c.File != "" && unix.Stat(c.File, new(unix.Stat_t)) != nil {
 		return false
 	}
-	return c.Port == 0 || accepts(unix.AF_INET, &syscall.SockaddrInet4{Port: c.Port, Addr: [4]byte{127, 0, 0, 1}}) ||
-		accepts(unix.AF_INET6, &syscall.SockaddrInet6{Port: c.Port, Addr: [16]byte{15: 1}})
+	v4 := syscall.SockaddrInet4{Port: c.Port, Addr: [4]byte{127, 0, 0, 1}}
+	v6 := syscall.SockaddrInet6{Port: c.Port, Addr: [16]byte{15: 1}}
+	return c.Port == 0 || accepts(unix.AF_INET, &v4) || accepts(unix.AF_INET6, &v6)
 }
 
-// accepts reports whether a connection is accepted within 0.1 s. Where no process listens, the kernel may
-// connect a socket to itself, if it chose that port for it.
+// accepts reports whether a connection is accepted within 0.1 s. If no process listens, the kernel may
+// connect a socket to itself, because it chose that very port for it. That does not count.
 func accepts(family int, at syscall.Sockaddr) bool {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return false // no IPv6
 	}
 	defer unix.Close(fd)
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Usec: 100_000}) // of connect(2)
+	ofConnect := unix.Timeval{Usec: 100_000}
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &ofConnect)
 	_ = syscall.Connect(fd, at)
 	own, _ := syscall.Getsockname(fd)
 	peer, err := syscall.Getpeername(fd) // an error if it is not connected

@@ -93,7 +93,8 @@ func pause() { _, _ = unix.Poll(nil, int(retryAfter.Milliseconds())) }
 // accept takes one connection, to be read in the next round. It closes the oldest one where
 // there is no place for another, or no descriptor.
 func (s *server) accept(now time.Time) {
-	fd, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(s.listener), 0, 0, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0, 0)
+	const flags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+	fd, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(s.listener), 0, 0, flags, 0, 0)
 	switch {
 	case errno == 0:
 		if len(s.conns) == probesAtMost {
@@ -108,8 +109,8 @@ func (s *server) accept(now time.Time) {
 	}
 }
 
-// receive reads from a probe, and answers once the request is complete. It returns true once the
-// connection can be closed.
+// receive reads from a probe, and answers once the request is complete. It reports whether the connection can
+// be closed.
 func (s *server) receive(c *conn) (done bool) {
 	n, err := unix.Read(c.fd, c.request[c.got:])
 	if err != nil || n == 0 {

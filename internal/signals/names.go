@@ -18,12 +18,14 @@ const (
 	maxSignal = unix.Signal(64) // RTMAX
 )
 
-// ForceStop is what drainit stop --force sends: from it alone it kills at once, and is not forwarded.
+// ForceStop is the signal that drainit stop --force sends. If it comes from that, drainit kills at once and
+// does not forward it.
 const ForceStop = maxSignal
 
 // aliases are further names of signals (signal(7)).
 var aliases = map[string]unix.Signal{
-	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS, "RTMIN+0": rtMin, "RTMAX": maxSignal,
+	"CLD": unix.SIGCHLD, "POLL": unix.SIGIO, "IOT": unix.SIGABRT,
+	"UNUSED": unix.SIGSYS, "RTMIN+0": rtMin, "RTMAX": maxSignal,
 }
 
 // Parse reads a signal: a name with or without SIG in either case, a number
@@ -61,10 +63,15 @@ func Name(sig unix.Signal) string {
 	return name
 }
 
+// Short is the name of a signal as flags take it, without SIG: "TERM".
+func Short(sig unix.Signal) string { return strings.TrimPrefix(Name(sig), "SIG") }
+
 // Faults returns the signals that the kernel sends to a program for an instruction of its own. The
 // Go runtime does not always deliver them (package os/signal, "Types of signals").
 func Faults() []unix.Signal {
-	return []unix.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS}
+	return []unix.Signal{
+		unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS,
+	}
 }
 
 // Forwardable reports whether a signal is ever forwarded. No process sees KILL and STOP, and the Go
@@ -78,6 +85,9 @@ func Forwardable(sig unix.Signal) bool {
 	}
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
 }
+
+// Rewritable reports whether a signal that comes can be rewritten: a fault is forwarded only then.
+func Rewritable(sig unix.Signal) bool { return Forwardable(sig) || slices.Contains(Faults(), sig) }
 
 // StopsByDefault reports whether a signal stops a process that does not handle it.
 func StopsByDefault(sig unix.Signal) bool {

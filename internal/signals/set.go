@@ -36,7 +36,7 @@ func ParseSet(mask []byte) (Set, error) {
 	return Set(s), err
 }
 
-// Mask is a signal below 32 as rt_sigprocmask(2) takes it.
+// Mask returns the set of one signal below 32, as rt_sigprocmask(2) takes it.
 func Mask(sig unix.Signal) (mask unix.Sigset_t) {
 	mask.Val[0] = 1 << (sig - 1)
 	return mask

@@ -75,7 +75,7 @@ var rewritten = map[string][2]unix.Signal{
 	"TERM:QUIT": {15, 3}, "15:3": {15, 3}, "sigterm:RTMIN+3": {15, 37}, "HUP:0": {1, Drop}, "TERM:KILL": {15, 9}, "IO:SEGV": {29, 11}, "TERM:34": {15, 34},
 	"STOP:0": {19, Drop}, "URG:0": {23, Drop}, "SEGV:0": {11, Drop}, "9:0": {9, Drop}, "34:0": {34, Drop},
 	"": {}, ":": {}, "TERM": {}, "TERM:": {}, ":QUIT": {}, "TERM:QUIT:INT": {}, "0:TERM": {}, "0:0": {}, "65:0": {}, "TERM:65": {}, "TERM=QUIT": {},
-	"KILL:TERM": {}, "STOP:00": {}, "CHLD:TERM": {}, "SEGV:TERM": {}, "34:TERM": {}, "TERM:STOP": {}, "TERM:32": {}, "TERM:33": {}, "TERM\n:\xff": {},
+	"KILL:TERM": {9, 15}, "CHLD:TERM": {17, 15}, "SEGV:TERM": {11, 15}, "34:TERM": {34, 15}, "31:1": {31, 1}, "STOP:00": {}, "TERM:STOP": {}, "TERM:32": {}, "TERM:33": {}, "TERM\n:\xff": {},
 }
 
 func TestParseRewrite(t *testing.T) {
@@ -99,7 +99,7 @@ func FuzzParseRewrite(f *testing.F) {
 			wantError(t, rule, err)
 			return
 		}
-		if to != Drop && !Forwardable(from) || to < Drop || to > maxSignal || to == unix.SIGSTOP {
+		if from < 1 || from > maxSignal || to < Drop || to > maxSignal || to == unix.SIGSTOP {
 			t.Fatalf("%q rewrites %s to %s", rule, Name(from), Name(to))
 		}
 		if r := (Rewrites{from: to}); r.Apply(from) != to {
@@ -117,6 +117,19 @@ func TestRewrites(t *testing.T) {
 	}
 	if got, want := r.From(), []unix.Signal{unix.SIGHUP, unix.SIGTERM, 64}; !slices.Equal(got, want) {
 		t.Errorf("%d are rewritten, want %d", got, want)
+	}
+}
+
+// Of several signals that become the same one, the first by number stands in the advice.
+func TestSignalBeforeARewrite(t *testing.T) {
+	r := Rewrites{unix.SIGTERM: unix.SIGQUIT, unix.SIGINT: unix.SIGQUIT, 64: unix.SIGQUIT, 40: unix.SIGQUIT}
+	for range 20 { // a map has no order
+		if got := r.Before(unix.SIGQUIT); got != unix.SIGINT {
+			t.Fatalf("%s became QUIT, want INT", Name(got))
+		}
+	}
+	if got := r.Before(unix.SIGHUP); got != unix.SIGHUP {
+		t.Errorf("%s became HUP, which no signal does", Name(got))
 	}
 }
 

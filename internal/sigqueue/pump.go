@@ -9,7 +9,8 @@ import (
 	"drainit/internal/signals"
 )
 
-// pump takes each signal from its slot. It ends with the process, as the subscriptions do.
+// pump moves each signal from its slot to Stops or to the pending signals. It ends with the process, as the
+// subscriptions do.
 func (q *Queue) pump() {
 	stops, resumes := window{}, false // a CONT has come, and waits for the TSTP before it
 	ticks, settled := time.NewTicker(tick), time.NewTimer(unordered)
@@ -48,7 +49,7 @@ func (q *Queue) pump() {
 	}
 }
 
-// Where the two timers are among the sources, around the slots.
+// The indexes of the two timers among the sources. Between them each slot has the number of its signal.
 const atTick, atSettled = 0, int(signals.ForceStop) + 1
 
 func (q *Queue) sources(ticks, settled <-chan time.Time) (from []reflect.SelectCase) {
@@ -63,14 +64,14 @@ func receive[T any](from <-chan T) reflect.SelectCase {
 	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(from)}
 }
 
-// Of TSTP and CONT the last one counts, since the kernel keeps only one of them pending (signal(7)).
-// Two threads may receive them in the wrong order if they come within this time: then CONT counts. A
-// worker that missed a quiet drains at the next TERM, but one that missed a resume would idle for good.
+// Of TSTP and CONT the last one counts, since the kernel keeps only one of them pending (signal(7)). If they
+// come within this time, two threads may receive them in the wrong order. CONT counts then. A worker that
+// missed a quiet drains at the next TERM, but one that missed a resume would idle for good.
 const unordered = 5 * time.Millisecond
 
-// termFirst puts a TERM before another stop signal that came together with it. After drainit was stopped or had no
-// CPU time, the kernel delivers the lowest pending signal first (next_signal, kernel/signal.c): INT, of which a
-// worker may die.
+// termFirst puts a TERM before other, a stop signal that came together with it. After drainit was stopped or
+// had no CPU time, the kernel delivers the lowest pending signal first (next_signal, kernel/signal.c). That
+// may be INT, and a worker may die of INT.
 func (q *Queue) termFirst(other Arrival) {
 	if other.Signal == unix.SIGTERM || !q.stops.Has(unix.SIGTERM) {
 		return

@@ -27,11 +27,11 @@ import (
 type Queue struct {
 	Stops chan Arrival // the stop signals, in the order in which they came
 
-	slots   [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what its channel has no room for
-	stops   signals.Set                           // which of them are stop signals
+	slots   [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what a channel has no room for
+	stops   signals.Set                           // the signals that are stop signals
 	woken   chan struct{}                         // one slot
 	pending atomic.Uint64                         // a signals.Set, without stop signals
-	last    unix.Signal                           // the last that was taken of these: each has its turn
+	last    unix.Signal                           // the last pending signal that was taken: each has its turn
 }
 
 // New returns a queue without a subscription.
@@ -63,9 +63,8 @@ func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.subscribe(slices.Concat(stops, early, named))
 }
 
-// SubscribeRest adds all others. The Go runtime has no handler for 32 and 34, which would end a
-// drainit that is not PID 1: they are ignored from here on, and a child started later would
-// inherit that.
+// SubscribeRest adds all others. The Go runtime has no handler for 32 and 34, which would end a drainit that
+// is not PID 1. So they are ignored from here on, and a child started later would inherit that.
 func (q *Queue) SubscribeRest() {
 	for _, sig := range []unix.Signal{32, 34} {
 		_, _ = SetAction(sig, Ignore)
@@ -74,13 +73,19 @@ func (q *Queue) SubscribeRest() {
 	q.Put(unix.SIGCHLD) // a child may have ended already
 }
 
-// subscribe adds CHLD and the signals that can be forwarded. A HUP that is ignored at the start, as
-// by nohup(1), stays ignored, for the worker too.
+// subscribe adds those of these signals that can be received: CHLD, the signals that can be forwarded, and
+// faults. A fault is among these only if it is rewritten. A HUP that is ignored at the start, as by nohup(1),
+// stays ignored, for the worker, too.
 func (q *Queue) subscribe(these []unix.Signal) {
 	var done sync.WaitGroup
 	done.Go(func() { // on the locked main thread, each call would take longer
 		for _, sig := range these {
-			if sig == unix.SIGCHLD || signals.Forwardable(sig) && (sig != unix.SIGHUP || !signal.Ignored(sig)) {
+			switch {
+			case sig == unix.SIGHUP && signal.Ignored(sig):
+			case sig == unix.SIGCHLD, signals.Forwardable(sig):
+				signal.Notify(q.slots[sig], sig)
+			case signals.Rewritable(sig):
+				receiveSent(sig)
 				signal.Notify(q.slots[sig], sig)
 			}
 		}
@@ -104,7 +109,8 @@ func (q *Queue) withdraw(sig unix.Signal) bool {
 // Pending returns the pending signals.
 func (q *Queue) Pending() signals.Set { return signals.Set(q.pending.Load()) }
 
-// Take takes a pending signal that is not among the waiting ones. It is for the loop alone.
+// Take takes a pending signal that is not in waiting, the set of signals that wait. ok is false if there is
+// none. It is for the loop alone.
 func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
 	for !ok { // the pump may withdraw one meanwhile
 		these := q.Pending() &^ waiting
@@ -120,7 +126,8 @@ func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
 	return sig, true
 }
 
-// Arrive adds a stop signal. A flood may push some out: they would ask for the same.
+// Arrive adds a stop signal. In a flood it drops those for which Stops has no room: they would ask for the
+// same.
 func (q *Queue) Arrive(a Arrival) {
 	select {
 	case q.Stops <- a:
@@ -147,7 +154,8 @@ func (q *Queue) Wake() {
 	}
 }
 
-// Sleep returns once Wake has been called since the last Sleep, or where limited at a time.
+// Sleep returns once Wake has been called since the last Sleep. If limited is true, it returns at the time
+// until at the latest.
 func (q *Queue) Sleep(until time.Time, limited bool) {
 	var over <-chan time.Time
 	if limited {

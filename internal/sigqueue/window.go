@@ -8,8 +8,8 @@ import (
 	"drainit/internal/machine"
 )
 
-// Arrival is a stop signal and the earliest time at which it can have been sent: when it was
-// received, or when the window opened that it was received in.
+// Arrival is a stop signal and the earliest time at which it can have been sent. That is when drainit
+// received it, or when the window opened in which drainit received it.
 type Arrival struct {
 	Signal   unix.Signal
 	Earliest time.Time
@@ -26,6 +26,7 @@ const (
 	late   = 10 * time.Millisecond
 )
 
+// arrival returns the Arrival of a signal that was received now. It opens the window if none is open.
 func (w *window) arrival(sig unix.Signal, now time.Time) Arrival {
 	if now.Sub(w.opened) >= widest { // or none is open
 		*w = window{now, now, now.Add(machine.SameRequest)}
@@ -33,7 +34,7 @@ func (w *window) arrival(sig unix.Signal, now time.Time) Arrival {
 	return Arrival{sig, w.opened}
 }
 
-// isOver must be called each tick from the first arrival on.
+// isOver reports whether the window has closed. It must be called at each tick from the first arrival on.
 func (w *window) isOver(now time.Time) bool {
 	if now.Sub(w.ticked) > tick+late {
 		w.ends = now.Add(machine.SameRequest)

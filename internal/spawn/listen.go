@@ -27,5 +27,5 @@ func ExecListening(args []string) *Error {
 	_, err := orByShell(path, argv, func(path string, argv []string) (int, error) {
 		return 0, syscall.Exec(path, argv, os.Environ())
 	})
-	return explain(argv, path, err)
+	return failure(argv, path, err)
 }

@@ -14,10 +14,11 @@ import (
 	"drainit/internal/sigqueue"
 )
 
-// SetUp is for before the fork: the Go runtime takes all that it would need later, and this thread,
-// the locked main one, becomes what the worker is to inherit. Signals are subscribed to after it:
-// the runtime gives the worker the default action of each that is. beside is how many threads the caller blocks
-// later, beside the loop's: one for probes, one that asks whether the worker is ready.
+// SetUp is called before the fork. The Go runtime takes all that it would need later, and this thread, the
+// locked main one, becomes what the worker is to inherit. Most signals are subscribed to after it: the
+// runtime gives the worker the default action of each that is subscribed to. beside is how many threads the
+// caller blocks later, in addition to the loop's: one for probes, and one that asks whether the worker is
+// ready.
 func SetUp(beside int) error {
 	warmRuntime(threadsBeside + beside)
 	// The worker inherits an empty mask from this thread, and default actions. The Go runtime resets in a
@@ -34,34 +35,35 @@ func SetUp(beside int) error {
 	return nil
 }
 
-// Settle is for after the fork, or for a pause: what the worker need not wait for. A failure in it
-// costs no more than what it does, and is not reported.
-func Settle() {
+// FinishSetup is called after the fork, or before a pause: it does what the worker need not wait for. If one
+// of its steps fails, only the benefit of that step is lost, so no failure is reported.
+func FinishSetup() {
 	// The heap grows by a fifth, and not by as much again. GOGC and GOMEMLIMIT in the environment are meant
 	// for the worker.
 	debug.SetGCPercent(20)
 	debug.SetMemoryLimit(math.MaxInt64)
 	// The kernel's OOM killer takes others before drainit, where CAP_SYS_RESOURCE permits that: without
-	// drainit the container ends, and its log and status say nothing. A -1000 would not be killed where
-	// that is the only way on (proc_pid_oom_score_adj(5)).
+	// drainit the container ends, and its log and status say nothing. At -1000 it would not kill drainit even
+	// where nothing else can be killed (proc_pid_oom_score_adj(5)).
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-999"), 0)
-	// The kernel queues no more than this of the real-time signals that come to drainit, and gives EAGAIN to
-	// who sends one more by sigqueue(3). Each thread takes all that are queued before its next instruction,
-	// and each is looked for in the whole queue (kernel/signal.c, collect_signal): 100,000 would keep drainit
-	// from acting for minutes. One sent by kill(2) comes all the same, and so do all others.
+	// The kernel queues no more than this of the real-time signals that come to drainit, and sigqueue(3)
+	// fails with EAGAIN for one more. A thread takes all signals that are queued before its next instruction,
+	// and the kernel looks for each in the whole queue (kernel/signal.c, collect_signal). 100,000 of them
+	// would keep drainit from acting for minutes. A signal of kill(2) comes all the same, and so do all that
+	// are not real-time signals.
 	const most = 1024 // the user's timers count, too (timer_create(2))
 	_ = unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: most, Max: most})
 	detach()
 }
 
-// Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel
-// with a line of the log, and one is about to sleep; and those that hang in reads of /proc.
+// Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel with a line of the log,
+// and one is about to sleep. To these come those that hang in reads of /proc.
 const threadsBeside = 3 + proc.MostHung
 
-// warmRuntime makes the Go runtime get now the threads, and the descriptors of its timers, that
-// it would get when it needs them, and end the program if it could not: a worker that fills the
-// process table later must not take PID 1 with it. All of the threads sleep when it returns, or the
-// next event would start another.
+// warmRuntime makes the Go runtime start threads, and open the descriptors of its timers, before it needs
+// them. It would end the program if it could not get them then: a worker that fills the process table later
+// must not take PID 1 with it. All of the threads sleep when it returns, or the next event would start
+// another one.
 func warmRuntime(threads int) {
 	time.AfterFunc(time.Hour, func() {}).Stop()
 	var started, ended sync.WaitGroup
@@ -97,8 +99,8 @@ func detach() {
 	unix.Close(null)
 }
 
-// closeInherited closes the descriptors from 3 up that came through drainit's own exec: those
-// that would go through another one. Its own never do.
+// closeInherited closes the descriptors from 3 up that came through drainit's own exec. They are those
+// without FD_CLOEXEC, which drainit's own descriptors always have.
 func closeInherited() {
 	fds, err := proc.Descriptors()
 	for fd := 3; err != nil && fd < 1024; fd++ { // no /proc

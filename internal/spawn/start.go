@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,8 +30,8 @@ const (
 type Config struct {
 	Command []string // the program and its arguments, at least one
 	Env     []string // NAME=value, all of it
-	// With a controlling terminal the worker leads a process group of its own, in the background;
-	// without one a session, where the kernel discards a TSTP that no process handles.
+	// True with a controlling terminal: the worker leads a process group of its own, in the background.
+	// Otherwise the worker leads a session, where the kernel discards a TSTP that no process handles.
 	OnTerminal bool
 }
 
@@ -40,12 +41,14 @@ type Error struct {
 	error
 }
 
-// Start starts the worker and returns its pid when the exec has been done. The error is an
-// *Error; beside a pid it is a warning, and the worker runs all the same.
+// Start starts the worker and returns its pid when the exec has been done. The error is an *Error if the
+// worker was not started. An error beside a pid is a warning of another type: the worker runs all the same.
 func Start(cfg Config) (pid int, err error) {
 	argv := cfg.Command
 	attr := &syscall.ProcAttr{
-		Env: cfg.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: !cfg.OnTerminal, Setpgid: cfg.OnTerminal},
+		Env:   cfg.Env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setsid: !cfg.OnTerminal, Setpgid: cfg.OnTerminal},
 	}
 	var last error
 	found := ""
@@ -59,12 +62,12 @@ func Start(cfg Config) (pid int, err error) {
 				return pid, signalAtDeath(pid)
 			}
 			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
-				return 0, explain(argv, path, err)
+				return 0, failure(argv, path, err)
 			}
 		}
 		last, found = err, path
 	}
-	return 0, explain(argv, found, last)
+	return 0, failure(argv, found, last)
 }
 
 // lookUp returns the paths that execvp would try, in its order. An empty element of PATH, which
@@ -83,7 +86,7 @@ func lookUp(name string) (all []string) {
 	return all
 }
 
-// checkFile saves a fork for a path that could not be run anyway.
+// checkFile returns the reason why a path could not be run, nil if it may be. It saves a fork.
 func checkFile(path string) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
@@ -113,13 +116,14 @@ func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, err erro
 // orByShell executes a program, or has /bin/sh run a script without "#!", as execvp does.
 func orByShell(path string, argv []string, exec func(string, []string) (int, error)) (pid int, err error) {
 	pid, err = exec(path, argv)
-	if errors.Is(err, unix.ENOEXEC) && !strings.HasPrefix(firstLine(path), "\x7fELF") { // that is for another kind of machine
+	forAnotherMachine := func() bool { return strings.HasPrefix(firstLine(path), "\x7fELF") }
+	if errors.Is(err, unix.ENOEXEC) && !forAnotherMachine() {
 		return exec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...))
 	}
 	return pid, err
 }
 
-// firstLine is as much of a file's first line as the kernel reads, "" where it can't be read.
+// firstLine returns as much of a file's first line as the kernel reads, "" if it can't be read.
 func firstLine(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -132,29 +136,84 @@ func firstLine(path string) string {
 	return line
 }
 
-// explain turns the errno of a failed start into a line that says what to do. A single word
-// may be a mistyped verb.
-func explain(argv []string, found string, err error) *Error {
-	status, why := StatusNotExecutable, fmt.Sprintf("%s: %v", found, err)
+// subcommands are the words that a mistyped word is compared with.
+var subcommands = []string{"status", "quiet", "resume", "stop", "plan"}
+
+// meant returns a hint that a command that is not found may be a subcommand behind a flag, or a mistyped one.
+// It returns "" if there is no such subcommand, or if the next word is no flag, as in a command.
+func meant(argv []string) (hint string) {
+	word := argv[0]
+	if len(argv) > 1 && !strings.HasPrefix(argv[1], "-") {
+		return ""
+	}
+	if slices.Contains(subcommands, word) {
+		hint = "a subcommand must be the first argument: drainit " + word
+		return hint
+	}
+	for _, name := range subcommands {
+		if len(word) <= len(name)+2 && distance(word, name) <= 2 {
+			hint = "did you mean " + name + "?"
+		}
+	}
+	return hint
+}
+
+// distance returns how many letters are to be added, removed or changed to make one word of another
+// (Levenshtein's distance).
+func distance(a, b string) int {
+	if a == "" || b == "" {
+		return len(a) + len(b)
+	}
+	if a[0] == b[0] {
+		return distance(a[1:], b[1:])
+	}
+	return 1 + min(distance(a[1:], b), distance(a, b[1:]), distance(a[1:], b[1:]))
+}
+
+// failure returns the Error of a failed start, which says what to do. found is the file that could not be
+// run, "" if no file was found.
+func failure(argv []string, found string, err error) *Error {
+	status, why := StatusNotExecutable, ""
 	switch {
-	case found == "" && strings.ContainsAny(argv[0], " \t\n"):
-		status, why = StatusNotFound, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"
-	case found == "" && strings.Contains(argv[0], "/"):
-		status, why = StatusNotFound, "there is no such file"
-	case found == "" && (len(argv) == 1 || strings.HasPrefix(argv[1], "-")):
-		status, why = StatusNotFound, "not found in PATH; a subcommand must be the first argument, as in: drainit status"
 	case found == "":
-		status, why = StatusNotFound, "not found in PATH"
+		status, why = StatusNotFound, whyNotFound(argv)
 	case errors.Is(err, unix.EAGAIN):
-		status, why = StatusFailed, "the limit of processes is reached (pids.max of the container, or ulimit -u): "+err.Error()
+		status = StatusFailed
+		why = "the limit of processes is reached (pids.max of the container, or ulimit -u): " + err.Error()
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		status, why = StatusFailed, err.Error()
-	case errors.Is(err, unix.ENOENT) && strings.HasSuffix(firstLine(found), "\r"):
-		why = found + " ends its first line with a carriage return: save it with Unix line ends"
-	case errors.Is(err, unix.ENOENT):
-		why = fmt.Sprintf("%s exists, but not the interpreter (#!) or loader that it names: %v", found, err)
-	case errors.Is(err, unix.ENOEXEC):
-		why = fmt.Sprintf("%s is for another kind of machine: %v", found, err)
+	default:
+		why = whyNotExecutable(found, err)
 	}
 	return &Error{status, fmt.Errorf("cannot run %q: %s", argv[0], why)}
+}
+
+// whyNotFound says what is wrong with a command line whose program is not there. A single word may be a
+// mistyped subcommand.
+func whyNotFound(argv []string) string {
+	switch {
+	case strings.ContainsAny(argv[0], " \t\n"):
+		return "there is no such file; it has a blank, and each argument is a word of its own: " +
+			"drainit -- COMMAND ARG"
+	case strings.Contains(argv[0], "/"):
+		return "there is no such file"
+	}
+	why := "not found in PATH"
+	if hint := meant(argv); hint != "" {
+		why += "; " + hint
+	}
+	return why
+}
+
+// whyNotExecutable says what is wrong with a file that the kernel does not execute.
+func whyNotExecutable(file string, err error) string {
+	switch {
+	case errors.Is(err, unix.ENOENT) && strings.HasSuffix(firstLine(file), "\r"):
+		return file + " ends its first line with a carriage return: save it with Unix line ends"
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Sprintf("%s exists, but not the interpreter (#!) or loader that it names: %v", file, err)
+	case errors.Is(err, unix.ENOEXEC):
+		return fmt.Sprintf("%s is for another kind of machine: %v", file, err)
+	}
+	return fmt.Sprintf("%s: %v", file, err)
 }

@@ -59,8 +59,10 @@ func TestExplain(t *testing.T) {
 		status         int
 		want           string
 	}{
-		{"node", "", nil, 127, `cannot run "node": not found in PATH; a subcommand must be the first argument`},
-		{"node|--watch", "", nil, 127, `not found in PATH; a subcommand must`},
+		{"node", "", nil, 127, `cannot run "node": not found in PATH`},
+		{"status|--json", "", nil, 127, `cannot run "status": not found in PATH; a subcommand must be the first argument: drainit status`},
+		{"stats", "", nil, 127, `cannot run "stats": not found in PATH; did you mean status?`},
+		{"qiet|--sleep", "", nil, 127, `not found in PATH; did you mean quiet?`},
 		{"node|app.js", "", nil, 127, `cannot run "node": not found in PATH`},
 		{"./node", "", nil, 127, `there is no such file`},
 		{"node app.js", "", nil, 127, `it has a blank, and each argument is a word of its own`},
@@ -72,7 +74,7 @@ func TestExplain(t *testing.T) {
 		{"app", "/bin/app", unix.EAGAIN, 125, `the limit of processes is reached (pids.max of the container, or ulimit -u)`},
 		{"app", "/bin/app", unix.ENOMEM, 125, `cannot allocate memory`},
 	} {
-		err := explain(strings.Split(tt.command, "|"), tt.found, tt.err)
+		err := failure(strings.Split(tt.command, "|"), tt.found, tt.err)
 		if err.Status != tt.status || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s, %v: %d %v, want %d %s", tt.command, tt.err, err.Status, err, tt.status, tt.want)
 		}

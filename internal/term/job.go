@@ -18,7 +18,7 @@ type Owner interface {
 	MaySuspend() bool
 	// Members returns the living processes of a process group, none where /proc can't be read.
 	Members(pgid int) []*proc.Process
-	// SignalGroup signals the worker's process group, or the worker where it has left it.
+	// SignalGroup signals the worker's process group, or the worker alone if it has left that group.
 	SignalGroup(unix.Signal) error
 }
 
@@ -35,10 +35,10 @@ type Job struct {
 
 	exited             bool // the worker exited by itself, and has restored the modes as it wants them
 	interrupted        bool // the worker died of Ctrl-C
-	mustInterruptGroup bool // which has not reached drainit's process group
+	mustInterruptGroup bool // Ctrl-C has not reached drainit's process group
 }
 
-// NewJob returns the job of a terminal, nil where there is none.
+// NewJob returns the job of a terminal. It is nil if tty is nil.
 func NewJob(tty *Terminal, queue *sigqueue.Queue, owner Owner) *Job {
 	if tty == nil {
 		return nil
@@ -53,7 +53,7 @@ func (j *Job) Started(pgid int) {
 	}
 }
 
-// ReturnTerminal takes the foreground back, and restores the modes where the worker could not.
+// ReturnTerminal takes the foreground back, and restores the modes unless the worker could do that itself.
 func (j *Job) ReturnTerminal() {
 	if j == nil {
 		return
@@ -77,7 +77,8 @@ func (j *Job) Known(sig unix.Signal) bool {
 	return j != nil && known.Has(sig) || sig == unix.SIGHUP && j.HungUp()
 }
 
-// GroupStopped reports whether a process in the worker's group is stopped.
+// GroupStopped reports whether a process in the worker's group is stopped. If /proc can't be read, the job's
+// own state tells.
 func (j *Job) GroupStopped() bool {
 	members := j.owner.Members(j.pgid)
 	return len(members) == 0 && j.suspended || slices.ContainsFunc(members, (*proc.Process).Stopped)

@@ -12,8 +12,8 @@ import (
 	"drainit/internal/sigqueue"
 )
 
-// Suspend stops a worker that does not handle TSTP, and drainit, so that Ctrl-Z brings back the
-// shell's prompt. MaySuspend must be true. It returns false if that fails: then TSTP means quiet.
+// Suspend stops a worker that does not handle TSTP, and then drainit, so that Ctrl-Z brings back the shell's
+// prompt. MaySuspend must be true. It returns false if the worker cannot be signalled. Then TSTP means quiet.
 func (j *Job) Suspend() bool {
 	if j == nil || j.owner.SignalGroup(unix.SIGTSTP) != nil {
 		return false
@@ -47,8 +47,8 @@ func (j *Job) WorkerPaused(status unix.WaitStatus) {
 	}
 }
 
-// Continued continues a worker that was stopped as a job, when drainit got a CONT, as by fg or bg.
-// It reports whether there is one.
+// Continued continues a worker that was stopped as a job. It is called when a CONT has come to drainit, as by
+// fg or bg. It reports whether there is such a worker.
 func (j *Job) Continued() bool {
 	if j == nil || !j.suspended || !j.canStop() {
 		return false
@@ -70,15 +70,16 @@ func (j *Job) MaySuspend() bool {
 	return j != nil && !j.queue.StopPending() && j.owner.MaySuspend() && j.canStop()
 }
 
-// canStop reports whether drainit's process group is not orphaned (setpgid(2)): in an orphaned one
-// the kernel discards a stop.
+// canStop reports whether drainit's process group is not orphaned (setpgid(2)). In an orphaned one the kernel
+// discards a stop.
 func (j *Job) canStop() bool {
 	group := unix.Getpgrp()
 	session, err := unix.Getsid(0)
 	if err != nil || os.Getpid() == 1 {
 		return false
 	}
-	members := append(j.owner.Members(group), &proc.Process{PPID: os.Getppid()}) // drainit, also without /proc
+	drainit := &proc.Process{PPID: os.Getppid()} // also without /proc
+	members := append(j.owner.Members(group), drainit)
 	return slices.ContainsFunc(members, func(p *proc.Process) bool {
 		above, err := unix.Getpgid(p.PPID)
 		sid, _ := unix.Getsid(p.PPID)

@@ -58,14 +58,16 @@ func (t *Terminal) keepModes() {
 	}
 }
 
-// restoreModes does not wait for pending output, which may never be read (TCSETS).
+// restoreModes restores the modes if drainit's own group has the terminal. It does not wait for pending
+// output, which may never be read (TCSETS).
 func (t *Terminal) restoreModes() {
 	if t.modes != nil && t.ours() {
 		_ = fromBackground(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, t.modes) })
 	}
 }
 
-// grantForeground gives a group the foreground if drainit's own group has it.
+// grantForeground gives a group the foreground if drainit's own group has it. It reports whether the group
+// has it, or was given it before.
 func (t *Terminal) grantForeground(group int) bool {
 	if !t.ours() {
 		return false
@@ -75,8 +77,8 @@ func (t *Terminal) grantForeground(group int) bool {
 	return t.granted
 }
 
-// reclaimForeground undoes grantForeground, if the group still has the terminal, or an empty group
-// does, to which a shell that was killed had given it.
+// reclaimForeground undoes grantForeground if the group still has the terminal. It also does if an empty
+// group has it: a shell that was killed had given it to that group.
 func (t *Terminal) reclaimForeground(group int) {
 	if fg := t.foreground(); t.granted && (fg == group || fg > 1 && unix.Kill(-fg, 0) == unix.ESRCH) {
 		t.setForeground(unix.Getpgrp())
@@ -84,12 +86,12 @@ func (t *Terminal) reclaimForeground(group int) {
 	}
 }
 
-// setForeground is tcsetpgrp(3).
+// setForeground makes a group the foreground group (tcsetpgrp(3)), and reports whether it has.
 func (t *Terminal) setForeground(group int) bool {
 	return fromBackground(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) }) == nil
 }
 
-// fromBackground makes an ioctl with TTOU blocked on this thread: from the background the kernel
+// fromBackground makes an ioctl with TTOU blocked on this thread. Otherwise, from the background, the kernel
 // would send TTOU, Go would handle it, and the kernel would try again, for ever.
 func fromBackground(ioctl func() error) error {
 	var before unix.Sigset_t

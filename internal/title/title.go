@@ -1,5 +1,5 @@
 // Package title publishes drainit's phase as the name of its main thread, which ps shows
-// and the verbs read. The stop, with its times, is the name of its second thread.
+// and the subcommands read. The stop, with its times, is the name of its second thread.
 //
 // It needs no file and no socket, so that it works with a read-only root and in an image that
 // holds nothing else.
@@ -23,6 +23,8 @@ type State struct {
 	WorkerAlive    bool // or is being killed; while starting, it has been started and is not ready
 	WorkerStopped  bool // in state T, while running
 	QuietUnhandled bool // no process handled the quiet signal, while quiet
+	// Unresumed is 0, or in turn 1 and 2 after each CONT that no quieted process handled, while quiet.
+	Unresumed int
 }
 
 // Ready reports whether the worker takes work, as far as drainit can know.
@@ -36,16 +38,16 @@ var titles = map[string]State{
 	"drainit:stopped": {Phase: machine.Running, WorkerAlive: true, WorkerStopped: true},
 	"drainit:quiet":   {Phase: machine.Quiet, WorkerAlive: true},
 	"drainit:quiet?":  {Phase: machine.Quiet, WorkerAlive: true, QuietUnhandled: true},
+	"drainit:quiet!":  {Phase: machine.Quiet, WorkerAlive: true, Unresumed: 1},
+	"drainit:quiet!!": {Phase: machine.Quiet, WorkerAlive: true, Unresumed: 2},
 	"drainit:drain":   {Phase: machine.Draining, WorkerAlive: true},
 	"drainit:ended":   {Phase: machine.Draining},
 	"drainit:kill":    {Phase: machine.Killing, WorkerAlive: true},
 }
 
-// Force is the title of drainit stop --force. By it drainit tells its signal from an application's.
+// Force is the title of drainit stop --force. By this title a running drainit tells its signal from an
+// application's.
 const Force = "drainit:force"
-
-// Forced begins the name of the second thread of drainit stop --force. The pid of the drainit follows that it stops.
-const Forced = "force:"
 
 // Pause is the title of a drainit that runs no worker.
 const Pause = "drainit:pause"
@@ -56,6 +58,9 @@ func Of(s State) string {
 	s.WorkerAlive = s.WorkerAlive || s.Phase != machine.Draining && s.Phase != machine.Starting
 	s.WorkerStopped = s.WorkerStopped && s.Phase == machine.Running
 	s.QuietUnhandled = s.QuietUnhandled && s.Phase == machine.Quiet
+	if s.Phase != machine.Quiet || s.QuietUnhandled {
+		s.Unresumed = 0
+	}
 	for title, state := range titles {
 		if state == s {
 			return title
@@ -70,7 +75,7 @@ func Parse(title string) (s State, ok bool) {
 	return s, ok
 }
 
-// Set names the calling thread, which must be the main one. If that fails, the verbs find no
+// Set names the calling thread, which must be the main one. If that fails, the subcommands find no
 // drainit.
 func Set(title string) {
 	name := append([]byte(title), 0)
@@ -92,8 +97,8 @@ const (
 	bits = 36 // 217 years; a Duration has 292
 )
 
-// String is SIGNAL@SINCE+GRACE, such as "15@hn6o0+9q" for SIGTERM and a grace of 35 s. +GRACE is
-// missing if the grace never ends.
+// String returns SIGNAL@SINCE+GRACE, such as "15@hn6o0+9q" for SIGTERM and a grace of 35 s. +GRACE is missing
+// if the grace never ends.
 func (s Stop) String() string {
 	text := strconv.Itoa(int(s.Signal)) + "@" + strconv.FormatInt(int64(s.Since/unit), base)
 	if s.Grace != machine.Forever {
@@ -102,7 +107,7 @@ func (s Stop) String() string {
 	return text
 }
 
-// ParseStop reads a String. ok is false if it is none.
+// ParseStop parses what Stop.String returns. ok is false for any other text.
 func ParseStop(name string) (s Stop, ok bool) {
 	signal, times, _ := strings.Cut(name, "@")
 	since, grace, ends := strings.Cut(times, "+")
@@ -114,7 +119,7 @@ func ParseStop(name string) (s Stop, ok bool) {
 	return s, err == nil && s.Since >= 0 && s.Grace >= 0
 }
 
-// parse reads a time, -1 for an invalid one.
+// parse parses a time as Stop.String writes it. It returns -1 for an invalid one.
 func parse(text string) time.Duration {
 	n, err := strconv.ParseUint(text, base, bits)
 	if err != nil {
@@ -123,8 +128,9 @@ func parse(text string) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// Worker begins the name of the second thread before a stop, and the worker's pid ends it. Notes is how /proc shows a file in
-// memory, whose lines are ID:TIME: WORDS: what was decided about a process in a stop, and when.
+// Worker is the beginning of the second thread's name before a stop. The worker's pid follows. Notes is the
+// name by which /proc shows drainit's file in memory. Its lines are ID:TIME: WORDS: what was decided about a
+// process in a stop, and when.
 const (
 	Worker = "worker:"
 	Notes  = "/memfd:drainit (deleted)"

@@ -16,9 +16,13 @@ import (
 // What is published is read back, as far as it makes a difference in its phase.
 func TestEachTitleIsReadBack(t *testing.T) {
 	for p := machine.Starting; p <= machine.Done; p++ {
-		for bits := range 8 {
-			s := State{p, bits&1 != 0, bits&2 != 0, bits&4 != 0}
-			want := State{p, s.WorkerAlive || p != machine.Draining && p != machine.Starting, s.WorkerStopped && p == machine.Running, s.QuietUnhandled && p == machine.Quiet}
+		for bits := range 24 {
+			s := State{p, bits&1 != 0, bits&2 != 0, bits&4 != 0, bits / 8}
+			alive := s.WorkerAlive || p != machine.Draining && p != machine.Starting
+			want := State{p, alive, s.WorkerStopped && p == machine.Running, s.QuietUnhandled && p == machine.Quiet, s.Unresumed}
+			if p != machine.Quiet || s.QuietUnhandled {
+				want.Unresumed = 0
+			}
 			title := Of(s)
 			if got, ok := Parse(title); ok != (p != machine.Done) || ok && got != want || len(title) > 15 || !ok && title != "" {
 				t.Errorf("%+v: %q is %+v, %v; want %+v", s, title, got, ok, want)

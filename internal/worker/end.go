@@ -1,25 +1,20 @@
 package worker
 
-import (
-	"time"
+import "drainit/internal/proc"
 
-	"drainit/internal/proc"
-)
-
-// Kill is the kill at the end of a stop, the zero one until then.
+// Kill is the kill at the end of a stop. It is zero until then.
 type Kill struct {
-	Reason  Reason          // ReasonGrace, ReasonSecondStop or ReasonForce
-	Grace   time.Duration   // that was over
-	Asker   string          // who has run drainit stop --force, "" for none
-	Victims []*proc.Process // that were alive
-	Unseen  bool            // /proc did not show them, or not all
-	Stuck   bool            // not all have ended
+	Reason    Reason          // ReasonGrace, ReasonSecondStop or ReasonForce
+	Requester string          // who has run drainit stop --force, "" for none
+	Victims   []*proc.Process // that were alive
+	Unseen    bool            // /proc did not show them, or not all
+	Stuck     bool            // not all have ended
 }
 
 // Began reports whether the kill has begun.
 func (k *Kill) Began() bool { return k.Reason != "" }
 
-// Forced reports whether it came before the grace period was over.
+// Forced reports whether the kill came before the grace period was over, by request.
 func (k *Kill) Forced() bool { return k.Reason == ReasonSecondStop || k.Reason == ReasonForce }
 
 // Happened reports whether a process was killed.
@@ -35,13 +30,13 @@ const (
 	ReasonGrace      Reason = "grace"          // the grace period was over
 	ReasonSecondStop Reason = "second_stop"    // a second stop signal
 	ReasonForce      Reason = "force"          // drainit stop --force
-	ReasonWorkerOnly Reason = "forward_worker" // the worker has ended, and --forward worker leaves the rest no time
+	ReasonWorkerOnly Reason = "forward_worker" // the worker has ended, and the rest gets no time
 	ReasonOutside    Reason = "outside"        // it died of a signal that drainit did not send
 	ReasonForwarded  Reason = "forwarded"      // it died of a signal that drainit forwarded
 	ReasonNotStarted Reason = "not_started"    // there was no worker
 )
 
-// Reason is why the worker ended, or was killed. requested says that a stop was.
+// Reason returns why the worker ended, or why it was killed. requested says that a stop signal came.
 func (w *Worker) Reason(requested bool) Reason {
 	died := w.Gone() && w.Exit.TermSignal() != 0
 	switch {

@@ -14,12 +14,12 @@ import (
 // Worker is the process whose exit status drainit reports.
 type Worker struct {
 	PID        int
-	Began      time.Time   // it was started
+	Began      time.Time   // when it was started
 	PGID       int         // the process group that the first worker was given
 	Comm       string      // as last seen
 	Sent       signals.Set // by drainit
-	Forwarded  signals.Set // of these, all but stop signals
-	Unhandled  signals.Set // of these, those that it had no handler for
+	Forwarded  signals.Set // of Sent, all but stop signals
+	Unhandled  signals.Set // of Forwarded, those that it had no handler for
 	Stopped    bool        // in state T, and neither by drainit nor on a terminal
 	Exit       *Exit       // nil until it has been waited for
 	Daemonized bool        // it has exited, and runs on in what it left, by --forking
@@ -41,7 +41,7 @@ func (w *Worker) Alive() bool { return w.PID != 0 && !w.Gone() || w.Daemonized }
 // Is reports whether this is the pid of the worker, which has not been waited for.
 func (w *Worker) Is(pid int) bool { return !w.Gone() && pid == w.PID }
 
-// Process is the worker as far as it is known without /proc.
+// Process returns the worker as far as it is known without /proc.
 func (w *Worker) Process() proc.Process {
 	return proc.Process{ID: proc.ID{PID: w.PID}, Comm: w.Comm}
 }
