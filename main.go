@@ -21,13 +21,10 @@ import (
 	"drainit/internal/term"
 )
 
-// The worker inherits the signal mask of the thread that forks it, and the parent-death
-// signal is asked for by thread: both are done on the main one. A drainit that becomes the
-// worker ignores no signal, for an exec would keep that.
+// The worker inherits the signal mask of the thread that forks it, and each thread has a parent-death signal
+// of its own. So the main thread does both: it forks, and asks for that signal.
 func init() {
-	if os.Args[0] != spawn.ListenArg0 && !cli.IsVerb(os.Args[1:]) {
-		sigqueue.IgnoreFaults() // first: one may come at once
-	}
+	sigqueue.IgnoreSentFaults() // first: one may come at once
 	runtime.LockOSThread()
 }
 

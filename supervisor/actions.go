@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -16,52 +17,56 @@ import (
 	"drainit/internal/signals"
 )
 
-// request is the request to package forward for a signal that came now, 0 if the worker exited by itself.
-func (s *Supervisor) request(p forward.Purpose, came unix.Signal) forward.Request {
-	r := s.cfg.Request(p, came, s.sys.Ticks())
-	r.Mode = s.mode(p)
-	return r
-}
-
-// mode is which processes get a signal. ModeNone holds only in a stop by the platform. A worker that died less than
-// onItsWay ago may have been the first to receive the platform's signal.
+// mode returns which processes get a signal. ModeAuto takes the place of ModeNone for a signal that stops
+// nothing, and after a worker that exited by itself. A death less than onItsWay ago does not count as such:
+// the platform's stop signal may have reached the worker before it reached drainit.
 func (s *Supervisor) mode(p forward.Purpose) forward.Mode {
 	const onItsWay = time.Second
-	_, requested := s.machine.Requested()
-	byItself := !requested && s.worker.Gone() && time.Since(s.worker.Exit.At) >= onItsWay
+	byItself := !s.machine.Requested() && s.worker.Gone() && time.Since(s.worker.Exit.At) >= onItsWay
 	if s.cfg.Mode == forward.ModeNone && (!p.OfStop() || byItself) {
 		return forward.ModeAuto
 	}
 	return s.cfg.Mode
 }
 
-// How long a snapshot may take. Stop signals wait meanwhile, and for the first one the worker's signal.
+// How long a snapshot may take. Stop signals that come meanwhile wait. firstLook is the shorter one, because
+// the first stop signal goes to the worker only after the snapshot.
 const (
 	firstLook = 50 * time.Millisecond
 	laterLook = 250 * time.Millisecond
 )
 
-// observe takes the snapshot that the plan of a request needs, nil for none. For a signal that is no stop
-// signal, the worker is enough if it handles that.
-func (s *Supervisor) observe(r forward.Request) (*proc.Snapshot, error) {
-	if !s.ledger.NeedsTree(r) {
-		return nil, nil
+// look returns the request to package forward for the signal came, which is 0 if the worker exited by itself.
+// all is the snapshot that the plan of the request needs. It is nil if the plan needs none, or if /proc
+// cannot be read, and then err says why. It has only the worker if the signal is no stop signal and the
+// worker handles it, except in ModeGroup.
+func (s *Supervisor) look(p forward.Purpose, came unix.Signal) (
+	r forward.Request, all *proc.Snapshot, err error,
+) {
+	r = s.cfg.Request(p, came, s.sys.Ticks())
+	r.Mode = s.mode(p)
+	if !s.history.NeedsTree(r) {
+		return r, nil, nil
 	}
-	if !r.Purpose.OfStop() && r.Mode != forward.ModeGroup && !s.worker.Gone() {
-		if p, err := s.sys.Process(s.worker.PID); err == nil && p.Handles(r.Signal) {
-			s.keepName(p)
-			return proc.New([]proc.Process{p}), nil
+	if !p.OfStop() && r.Mode != forward.ModeGroup && !s.worker.Gone() {
+		if w, err := s.sys.Process(s.worker.PID); err == nil && w.Handles(r.Signal) {
+			s.keepName(w)
+			return r, proc.New([]proc.Process{w}), nil
 		}
 	}
 	within := laterLook
-	if r.Purpose == forward.Stop {
+	if p == forward.Stop {
 		within = firstLook
 	}
 	defer s.noteCost(time.Now())
-	all, err := s.sys.Tree(os.Getpid(), s.ledger.Start, within)
-	p, _ := all.Process(s.worker.PID)
-	s.keepName(p)
-	return all, err
+	since := s.history.Start
+	if s.cfg.Record != nil { // a rehearsal takes each process for busy: none counts as untouched then
+		since = nil
+	}
+	all, err = s.sys.Tree(os.Getpid(), since, within)
+	w, _ := all.Process(s.worker.PID)
+	s.keepName(w)
+	return r, all, err
 }
 
 // noteCost tells the machine how long a read of /proc took.
@@ -83,58 +88,73 @@ func (s *Supervisor) keepName(p proc.Process) {
 	}
 }
 
-// signalStop takes one step of the stop. The first one does without /proc if it has to, and needs no line
-// about that.
-func (s *Supervisor) signalStop(purpose forward.Purpose) {
-	r := s.request(purpose, s.machine.StopSignal())
-	all, err := s.observe(r)
-	if err != nil && purpose != forward.Stop {
+// beginStop begins the stop: it sends the stop signal that came, as package forward plans it. If /proc cannot
+// be read, it does without a snapshot, and logs nothing about that.
+func (s *Supervisor) beginStop(came unix.Signal) {
+	r, all, _ := s.look(forward.Stop, came)
+	if s.mayDieOf(came, all) && s.adopt(came, all) {
+		r.Signal = s.cfg.Delivered(came)
+	}
+	s.warnPending(all)
+	plan := s.carryOut(r, all)
+	s.warnAtStop(all)
+	if w, ok := all.Process(s.worker.PID); ok && r.Mode == forward.ModeNone {
+		plan.Deliveries = []forward.Delivery{{Process: w, Signal: r.Signal}} // made by the platform
+	}
+	s.report(r, plan)
+}
+
+// continueStop takes a later step of the stop: p is Orphans, LastCall or FinalCall.
+func (s *Supervisor) continueStop(p forward.Purpose) {
+	r, all, err := s.look(p, s.machine.StopSignal())
+	if err != nil {
 		s.signalUnseen(r, err)
 		return
 	}
+	plan := s.carryOut(r, all)
+	s.journal.Late(time.Now(), plan.Deliveries)
+	s.report(r, plan)
+}
+
+// carryOut plans a step of the stop and makes its deliveries. It returns the plan with only those deliveries
+// that were made. all is nil if there is no snapshot.
+func (s *Supervisor) carryOut(r forward.Request, all *proc.Snapshot) forward.Plan {
 	s.shown = all
-	if purpose == forward.Stop {
-		if came := s.machine.StopSignal(); s.mayDieOf(came, all) && s.adopt(came, all) {
-			r = s.request(purpose, came)
-		}
-		s.warnPending(all)
-	}
-	plan := s.ledger.Plan(r, all)
+	plan := s.history.Plan(r, all)
 	s.promote(plan.Successor)
-	made := s.deliver(plan.Deliveries)
-	if purpose >= forward.LastCall {
-		s.journal.Late(time.Now(), made)
-	}
-	watched := s.ledger.Start != nil && s.sys.Watch(s.ledger.Watched())
-	_, requested := s.machine.Requested()
-	s.machine.Observed(time.Now(), len(made) > 0 || plan.Holding || r.Mode == forward.ModeNone && !requested, watched)
-	if purpose == forward.Stop {
-		s.warnAtStop(all)
-	}
-	if w, ok := all.Process(s.worker.PID); ok && purpose == forward.Stop && r.Mode == forward.ModeNone {
-		made = []forward.Delivery{{Process: w, Signal: r.Signal}} // by the platform
-	}
-	s.noteSent(all, made)
+	plan.Deliveries = s.deliver(plan.Deliveries)
+	watched := s.history.Start != nil && s.sys.Watch(s.history.Watched())
+	acted := len(plan.Deliveries) > 0 || r.Mode == forward.ModeNone && !s.machine.Requested()
+	s.machine.Observed(time.Now(), acted, time.Duration(plan.Again)*proc.Tick, watched)
+	return plan
+}
+
+// report notes which processes were signalled in a step of the stop. It also notes which processes wait for a
+// signal, and why.
+func (s *Supervisor) report(r forward.Request, plan forward.Plan) {
+	s.noteSent(plan.Deliveries)
 	for _, w := range plan.Waiting {
 		s.journal.Waiting(w)
 	}
 	for _, b := range plan.BlockedTraps {
-		if !s.interrupted() {
-			s.journal.BlockedTrap(b.Shell, b.Child, len(program.Foreground(all, all.Children(b.Shell.PID))) == 1)
+		if r.Signal != unix.SIGINT { // after INT a shell without a trap waits, too
+			s.journal.Warn(diag.BlockedTrap(s.shown, b.Shell, b.Child))
 		}
 	}
 }
 
-// mayDieOf reports whether a stop signal may go to a process without a handler of its own: a worker that is no shell
-// and no launcher, or a process with a runtime's handler. Others are sent TERM unless they handle the signal.
+// mayDieOf reports whether a process below drainit may be sent the stop signal came, although it has no
+// handler of its own for it. Such a process is a worker that is neither a shell nor a launcher, or a process
+// whose handler may be its runtime's. Any other process is sent TERM unless it handles the stop signal.
 func (s *Supervisor) mayDieOf(came unix.Signal, all *proc.Snapshot) bool {
 	return slices.ContainsFunc(all.Descendants(os.Getpid()), func(p *proc.Process) bool {
 		return p.PID == s.worker.PID && program.Of(p) == program.Other || program.MayBeRuntimes(p, came)
 	})
 }
 
-// signalUnseen signals every process of the namespace, once, if there is no /proc. Only PID 1 can. A failed
-// read is tried again at the next snapshot.
+// signalUnseen takes a step of the stop without a snapshot. why is the error of the snapshot. If there is no
+// /proc and the worker has gone, it signals every process of the PID namespace, once. Only PID 1 can do that.
+// After any other error, the next snapshot is another try.
 func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	if !errors.Is(why, proc.ErrNoProc) {
 		if s.worker.Gone() {
@@ -142,7 +162,7 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 		}
 		return
 	}
-	plan := s.ledger.Plan(r, nil).Deliveries
+	plan := s.history.Plan(r, nil).Deliveries
 	if len(s.deliver(plan)) > 0 {
 		s.journal.Say(journal.Broadcast, unix.SIGTERM, why)
 	} else if len(plan) > 0 {
@@ -150,35 +170,35 @@ func (s *Supervisor) signalUnseen(r forward.Request, why error) {
 	}
 }
 
-// quiet sends the quiet signal to the processes that handle it and have not been sent it.
+// quiet sends the quiet signal to the processes that handle it and have not been sent it since the last
+// resume.
 func (s *Supervisor) quiet() {
-	s.public.unhandled = false
+	s.public.unhandled, s.public.unresumed = false, 0
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
 		return
 	}
-	r := s.request(forward.Quiet, unix.SIGTSTP)
-	all, err := s.observe(r)
-	handled := len(s.ledger.Handlers(r, all)) > 0
-	if err == nil && !handled && !s.masksKnown(all) {
+	r, all, err := s.look(forward.Quiet, unix.SIGTSTP)
+	none := len(s.history.Handlers(r, all)) == 0
+	if err == nil && none && !s.masksKnown(all) {
 		err = journal.ErrNoMasks
 	}
-	s.public.unhandled = err == nil && !handled
+	s.public.unhandled = err == nil && none
 	s.publish() // before any process is signalled
-	made := s.deliver(s.ledger.Plan(r, all).Deliveries)
+	made := s.deliver(s.history.Plan(r, all).Deliveries)
 	for _, d := range made {
-		s.ledger.Quieted[d.Process.ID] = d.Process
+		s.history.Quieted[d.Process.ID] = d.Process
 		s.unfreeze(d.Process.PID)
 	}
-	if s.machine.Phase() != machine.Draining || err == nil && handled { // in a stop delay, no effect is not worth a warning
-		s.journal.Quiet(r.Signal, handled, made, err)
+	if s.machine.Phase() != machine.Draining || err == nil && !none { // else no line: it is a stop delay
+		s.journal.Quiet(r.Signal, none, made, err)
 	}
 }
 
-// unfreeze continues a process that drainit's TSTP has stopped, since an exec took its handler away, and
-// reports whether it has.
+// unfreeze continues a process that drainit's TSTP has stopped, and reports whether it has. An exec has taken
+// the handler of such a process away.
 func (s *Supervisor) unfreeze(pid int) bool {
 	p, err := s.sys.Read(pid)
-	if _, quieted := s.ledger.Quieted[p.ID]; err != nil || !quieted || !p.Stopped() {
+	if _, quieted := s.history.Quieted[p.ID]; err != nil || !quieted || !p.Stopped() {
 		return false
 	}
 	_ = s.send(&forward.Delivery{Process: p, Signal: unix.SIGCONT, Child: s.worker.Is(pid)})
@@ -186,16 +206,37 @@ func (s *Supervisor) unfreeze(pid int) bool {
 	return true
 }
 
+// resume sends the quieted processes the signal that ends quiet. If none of those that live acts upon it,
+// quiet goes on: they take no work (Sidekiq). A process acts upon the signal if it handles it, or if CONT
+// continues it.
 func (s *Supervisor) resume() {
-	r := s.request(forward.Resume, unix.SIGCONT)
-	made := s.deliver(s.ledger.Plan(r, nil).Deliveries)
-	clear(s.ledger.Quieted) // they may be quieted again
-	s.journal.Running(r.Signal, made)
+	r, _, _ := s.look(forward.Resume, unix.SIGCONT)
+	var acting []forward.Delivery
+	var deaf []proc.Process
+	for _, d := range s.history.Plan(r, nil).Deliveries {
+		now, err := s.sys.Process(d.Process.PID)
+		continues := now.Stopped() && d.Signal == unix.SIGCONT
+		switch {
+		case proc.IsGone(err) || err == nil && (now.ID != d.Process.ID || !now.Alive()):
+		case err == nil && !now.Handles(d.Signal) && !continues:
+			deaf = append(deaf, now)
+			continue
+		default:
+			acting = append(acting, d)
+		}
+		delete(s.history.Quieted, d.Process.ID) // it may be quieted again
+	}
+	if len(acting) == 0 && len(deaf) > 0 {
+		s.public.unresumed = 1 + s.public.unresumed%2
+		s.journal.Say(journal.StillQuiet, deaf[0], r.Signal)
+		return
+	}
+	s.happened(machine.Resumed) // published before any process is signalled
+	s.journal.Running(r.Signal, s.deliver(acting))
 }
 
 func (s *Supervisor) passThrough(came unix.Signal) {
-	r := s.request(forward.PassThrough, came)
-	if r.Signal == unix.SIGCONT && !s.worker.Gone() && s.job != nil && s.job.GroupStopped() {
+	if s.cfg.Delivered(came) == unix.SIGCONT && !s.worker.Gone() && s.job != nil && s.job.GroupStopped() {
 		_ = s.SignalGroup(unix.SIGCONT) // as the sender to a job means it
 		return
 	}
@@ -203,7 +244,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		s.journal.Say(journal.Dropped, journal.Came(came), "the worker has gone")
 		return
 	}
-	all, err := s.observe(r)
+	r, all, err := s.look(forward.PassThrough, came)
 	if err != nil && s.worker.Gone() {
 		s.journal.Once(journal.LeftUnknown, err)
 		return
@@ -214,19 +255,22 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 	}
 	if s.machine.Phase() < machine.Draining && s.adopt(came, all) {
 		s.cfg.stops = append(s.cfg.stops, came)
-		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: came})
+		s.step(machine.Event{Kind: machine.StopSignaled, Signal: came})
 		return
 	}
-	plan := s.ledger.Plan(r, all).Deliveries
+	plan := s.history.Plan(r, all).Deliveries
 	s.deliver(plan)
-	acted := func(d forward.Delivery) bool { return d.Process.Start == 0 || d.Process.On(r.Signal) != proc.Ignores }
-	if len(plan) > 0 && s.job == nil && !slices.ContainsFunc(plan, acted) {
+	acted := func(d forward.Delivery) bool {
+		return d.Process.Start == 0 || d.Process.On(r.Signal) != proc.Ignores
+	}
+	if came != unix.SIGCONT && len(plan) > 0 && s.job == nil && !slices.ContainsFunc(plan, acted) {
 		s.journal.NoEffect(came)
 	}
 }
 
-// adopt makes a signal the stop signal, TERM in its place, where it can only be meant as that: one that a platform
-// sends by an image's STOPSIGNAL. It reports whether it has. On a terminal a person may mean what the signal does.
+// adopt rewrites the signal came to the stop signal, and reports whether it has. It does so only if came can
+// only be meant as a stop (Config.Adopted): a platform sends it by an image's STOPSIGNAL. On a terminal it
+// rewrites nothing: a person may mean what the signal itself does.
 func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
 	stop, ok := s.cfg.Adopted(os.Getpid(), came, all)
 	if !ok || s.job != nil {
@@ -237,12 +281,12 @@ func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
 	return true
 }
 
-// suspends reports whether a TSTP is to stop drainit, as Ctrl-Z does any program that does not handle it.
+// suspends reports whether a TSTP is to stop drainit, because no process handles it. Ctrl-Z stops any program
+// without a handler in this way.
 func (s *Supervisor) suspends() bool {
-	r := s.request(forward.Quiet, unix.SIGTSTP)
-	if r.Signal != unix.SIGTSTP || !s.job.MaySuspend() {
+	if s.cfg.Delivered(unix.SIGTSTP) != unix.SIGTSTP || !s.job.MaySuspend() {
 		return false
 	}
-	all, err := s.observe(r)
-	return err == nil && len(s.ledger.Handlers(r, all)) == 0
+	r, all, err := s.look(forward.Quiet, unix.SIGTSTP)
+	return err == nil && len(s.history.Handlers(r, all)) == 0
 }

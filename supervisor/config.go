@@ -18,12 +18,12 @@ type Config struct {
 	Command           []string      // the worker and its arguments, at least one
 	Env               []string      // the worker's
 	Grace             time.Duration // 0 to a week, or machine.Forever
-	Limit             time.Duration // machine.Config's
+	Limit             time.Duration // the platform's, 0 for none (machine.Config)
 	StopDelay         time.Duration // 0, or shorter than the grace
 	StopSignals       []unix.Signal // besides TERM and INT
 	Rewrites          signals.Rewrites
 	Mode              forward.Mode
-	Unsent            string      // by ModeNone: who says so, for the log
+	Unsent            string      // with ModeNone: which setting asks for it, for the log
 	SecondStopIgnored bool        // a repeated stop signal does not kill at once
 	Forking           bool        // the worker daemonizes: the processes that it leaves do its work
 	RemapExit         []int       // statuses to report as 0
@@ -37,29 +37,30 @@ type Config struct {
 	Doubts            []string         // about other settings, to be logged
 	Record            *Record          // of a rehearsal; nil: nothing is recorded
 
-	stops []unix.Signal // all that begin the stop
+	stops []unix.Signal // all signals that begin the stop
 }
 
-// Delivered is the stop signal that processes are sent when came has come; came is 0 if the worker exited by itself.
+// Delivered returns the signal that processes are sent when the signal came has come to drainit. came is 0 if
+// the worker exited by itself.
 func (c Config) Delivered(came unix.Signal) unix.Signal {
 	return cmp.Or(c.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
 }
 
-// Request is the request to package forward for a signal that came, 0 if the worker exited by itself. The plan asks by
-// the same one.
+// Request returns the request to package forward for the signal came, which is 0 if the worker exited by
+// itself. drainit status --plan builds its request here, too.
 func (c Config) Request(p forward.Purpose, came unix.Signal, tick uint64) forward.Request {
 	return forward.Request{Purpose: p, Signal: c.Delivered(came), Mode: c.Mode, Tick: tick}
 }
 
-// Adopted is the stop signal that takes the place of one that came, where that can only be meant as the stop
-// (forward.MeansStop); ok is false where it can't.
+// Adopted returns the stop signal that takes the place of the signal came. ok is false unless came can only
+// be meant as the stop (forward.MeansStop). self is drainit's pid.
 func (c Config) Adopted(self int, came unix.Signal, all *proc.Snapshot) (stop unix.Signal, ok bool) {
 	_, rewritten := c.Rewrites[came]
 	stop = c.Delivered(unix.SIGTERM)
 	return stop, !rewritten && forward.MeansStop(self, came, stop, slices.Contains(c.StopSignals, came), all)
 }
 
-// PlatformSignal is the stop signal that the platform will send, as far as the settings tell.
+// PlatformSignal returns the stop signal that the platform will send, as far as the settings tell.
 func (c Config) PlatformSignal() unix.Signal {
 	for _, sig := range append(slices.Clone(c.StopSignals), unix.SIGTERM) {
 		if c.Rewrites.Apply(sig) != signals.Drop {

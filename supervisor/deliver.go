@@ -30,18 +30,18 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery) {
 	return made
 }
 
-// send makes one delivery. No other function signals the worker's tree. A delivery that is not permitted
-// counts as made, since another try would fail too.
+// send makes one delivery. No other function signals the worker's tree. The history counts a stop signal that
+// is not permitted as sent, since another try would fail, too.
 func (s *Supervisor) send(d *forward.Delivery) error {
 	if s.worker.Is(d.Process.PID) {
 		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // /proc may hide it
 		sig := signals.SetOf(d.Signal)
-		if d.Process.State != 'Z' { // else it has died of another's
+		if d.Process.State != 'Z' { // a zombie has died of another's signal
 			s.worker.Sent |= sig
 		}
 		if !d.Stop {
 			s.worker.Forwarded |= sig
-			if d.Process.Start != 0 && !d.Process.Handles(d.Signal) { // it was read
+			if d.Process.Start != 0 && !d.Process.Handles(d.Signal) { // /proc showed its handlers
 				s.worker.Unhandled |= sig
 			}
 		}
@@ -49,7 +49,7 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	tick := s.sys.Ticks()
 	err := s.sys.Send(*d)
 	if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
-		s.ledger.Sent(*d, tick)
+		s.history.Sent(*d, tick)
 		s.cfg.Record.sent(*d, time.Since(s.journal.StopBegan()))
 		for _, p := range d.Reached() {
 			s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)
@@ -65,8 +65,8 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	return err
 }
 
-// continueStopped sends CONT to the stopped processes among those that were sent the stop signal. On a
-// terminal a key or the kernel stops the worker's whole group, so all of it is continued: else the worker
+// continueStopped sends CONT to those processes of a delivery that are stopped. On a terminal a key or the
+// kernel stops the worker's whole process group, so CONT goes to the whole group there. Otherwise the worker
 // would wait in vain for the rest.
 func (s *Supervisor) continueStopped(d *forward.Delivery) {
 	if s.worker.Is(d.Process.PID) && s.job != nil && s.job.GroupStopped() {

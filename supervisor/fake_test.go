@@ -151,9 +151,9 @@ func (w *world) Process(pid int) (proc.Process, error) {
 
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
 
-// Asker is one if the world has it.
-func (w *world) Asker(string, string) (proc.Asker, bool) {
-	return proc.Asker{Process: proc.Process{ID: proc.ID{PID: 99}}, UID: 5}, w.asks
+// Requester is one if the world has it.
+func (w *world) Requester(string) (proc.Requester, bool) {
+	return proc.Requester{Process: proc.Process{ID: proc.ID{PID: 99}}, UID: 5}, w.asks
 }
 
 // Environ is the environment of a process.
@@ -211,6 +211,9 @@ func (w *world) Send(d forward.Delivery) error {
 	}
 	if len(to) > 0 && err == nil {
 		err = w.refuse[to[0].Comm]
+	}
+	if d.Signal == 0 { // kill(2)
+		return err
 	}
 	if len(to) > 0 {
 		w.delivered = append(w.delivered, delivered{time.Now(), d.Signal, to, err})

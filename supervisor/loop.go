@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,12 +16,13 @@ import (
 	"drainit/internal/worker"
 )
 
-// loop handles what comes, and sleeps while there is nothing, until phase Done.
+// loop handles signals, deaths and timers, and sleeps while there are none. It returns in phase Done.
 func (s *Supervisor) loop() {
 	for s.machine.Phase() != machine.Done {
 		now, busy := time.Now(), s.machine.BusyUntil()
 		at, limited := s.machine.Deadline()
-		if s.queue.Pending() != 0 && now.Before(busy) && (!limited || busy.Before(at)) { // pending signals are taken then
+		waits := s.queue.Pending() != 0 && now.Before(busy)
+		if waits && (!limited || busy.Before(at)) { // pending signals are taken then
 			at, limited = busy, true
 		}
 		due := limited && !now.Before(at)
@@ -30,7 +30,7 @@ func (s *Supervisor) loop() {
 		switch {
 		case due:
 			s.reap() // what ended before the timer counts as such, even if the loop is late
-			s.step(time.Now(), machine.Event{Kind: machine.TimePassed})
+			s.happened(machine.TimePassed)
 		case !came && s.public.health.Load().Phase == machine.Starting && s.public.ready.Load() != notReady:
 			s.noteReady()
 		case !came:
@@ -41,8 +41,9 @@ func (s *Supervisor) loop() {
 	s.journal.End(s.exitCode().Status, s.job != nil)
 }
 
-// takeNext takes all stop signals and deaths that have come, then one other signal, and reports whether there
-// was anything. Other signals may cost a snapshot, and wait while the last one is paid for, except CHLD.
+// takeNext takes all stop signals and deaths that have come, then at most one other signal. It reports
+// whether there was anything to take. Any of the other signals but CHLD may cost a snapshot, so it waits
+// until the last snapshot is paid for (machine.BusyUntil).
 func (s *Supervisor) takeNext() bool {
 	var waiting signals.Set
 	if time.Now().Before(s.machine.BusyUntil()) {
@@ -58,10 +59,10 @@ func (s *Supervisor) takeNext() bool {
 		s.take(stop.Signal, stop.Earliest)
 	}
 	for range deaths {
-		s.ledger.Died(<-s.sys.Died())
+		s.history.Died(<-s.sys.Died())
 	}
 	if deaths > 0 {
-		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
+		s.happened(machine.ChildExited)
 	}
 	if came && sig != unix.SIGCHLD {
 		s.take(sig, time.Time{})
@@ -69,11 +70,12 @@ func (s *Supervisor) takeNext() bool {
 	return came || stops+deaths > 0
 }
 
-// take steps the machine by a signal, unless it is dropped or the terminal's job control has acted upon it.
-// earliest is that of sigqueue.Arrival, zero for now.
+// take steps the machine by a signal, unless the signal is dropped or the terminal's job control has acted
+// upon it. earliest is the earliest time at which the signal can have been sent (sigqueue.Arrival). The zero
+// time stands for now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	if sig == signals.ForceStop && s.isForced() {
-		s.step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
+		s.step(machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
 		return
 	}
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
@@ -82,7 +84,7 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	}
 	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() {
 		s.journal.Say(journal.TerminalGone, journal.Came(sig), journal.Came(s.cfg.stops[0]))
-		if _, again := s.machine.Requested(); again { // a hang-up is no request for a force-stop
+		if s.machine.Requested() { // a hang-up is no request for a force-stop
 			return
 		}
 		sig = s.cfg.stops[0]
@@ -102,23 +104,27 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 			return
 		}
 	}
-	s.step(time.Now(), e)
+	s.step(e)
 }
 
-// isForced reports whether a process asks for a force-stop. The signal alone may be an application's own.
+// isForced reports whether a process asks for a force-stop by its title (title.Force). The signal ForceStop
+// alone may be an application's own.
 func (s *Supervisor) isForced() bool {
 	defer s.noteCost(time.Now())
-	asker, ok := s.sys.Asker(title.Force, title.Forced+strconv.Itoa(os.Getpid()))
+	by, ok := s.sys.Requester(title.Force)
 	if ok {
-		s.worker.Kill.Asker = fmt.Sprintf("process %d, uid %d", asker.PID, asker.UID)
+		s.worker.Kill.Requester = fmt.Sprintf("process %d, uid %d", by.PID, by.UID)
 	}
 	return ok
 }
 
-// step steps the machine and performs its actions. It publishes a new phase before the worker is signalled,
-// but Quiet only when it is known whether a process handles that.
-func (s *Supervisor) step(now time.Time, e machine.Event) {
-	before := s.machine.Phase()
+// happened steps the machine by an event that is no signal.
+func (s *Supervisor) happened(kind machine.EventKind) { s.step(machine.Event{Kind: kind}) }
+
+// step steps the machine and performs its actions. It publishes a new phase before it performs them. It
+// publishes phase Quiet later, once it is known whether a process handles the quiet signal.
+func (s *Supervisor) step(e machine.Event) {
+	now, before := time.Now(), s.machine.Phase()
 	actions := s.machine.Step(now, e)
 	if is := s.machine.Phase(); is != before && is != machine.Quiet {
 		s.publish()
@@ -133,13 +139,13 @@ func (s *Supervisor) step(now time.Time, e machine.Event) {
 func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.SignalWorker:
-		s.signalStop(forward.Stop)
+		s.beginStop(a.Signal)
 	case machine.SignalOrphans:
-		s.signalStop(forward.Orphans)
+		s.continueStop(forward.Orphans)
 	case machine.LastCall:
-		s.signalStop(forward.LastCall)
+		s.continueStop(forward.LastCall)
 	case machine.FinalCall:
-		s.signalStop(forward.FinalCall)
+		s.continueStop(forward.FinalCall)
 	case machine.Inspect:
 		s.checkStart()
 	case machine.QuietWorker:
@@ -150,49 +156,69 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.passThrough(a.Signal)
 	case machine.KillTree:
 		s.killTree()
+	default:
+		s.announce(now, a)
+	}
+}
+
+// announce writes the line of an action.
+func (s *Supervisor) announce(now time.Time, a machine.Action) {
+	came := journal.Came(a.Signal)
+	switch a.Kind {
 	case machine.AnnounceDrain:
 		s.publishStop()
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.AnnounceExit:
 		s.publishStop()
 		s.announceExit(now)
+	case machine.AnnounceSignaled:
+		s.journal.DelayOver(now, a.Signal)
 	case machine.AnnounceStop:
 		s.publishStop()
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
-		s.journal.Announce(now, a, s.living)
+		s.journal.Say(journal.GraceStarts, came, s.journal.TimeLeft(now))
+	case machine.AnnounceSame:
+		s.journal.Once(journal.StopRepeated, came, machine.SameRequest)
+	case machine.AnnounceIgnored:
+		s.journal.Once(journal.StopIgnored, came)
+	case machine.AnnounceLeaving:
+		s.journal.Leaving(s.living())
+	case machine.AnnounceProgress:
+		s.journal.Progress(now, s.living())
 	case machine.AnnounceOver, machine.AnnounceForce:
 		s.beginKill(a.Kind == machine.AnnounceForce)
 	case machine.AnnounceStuck:
 		s.worker.Kill.Stuck = true
-		s.journal.Announce(now, a, s.living)
-	default:
-		s.journal.Announce(now, a, s.living)
+		s.journal.Stuck(s.living())
+	default: // a bug, and no reason for PID 1 to end
+		s.journal.Say(journal.NoSuchAction, a.Kind)
 	}
 }
 
-// announceExit names what a worker that exited by itself has left, and what that is sent.
+// announceExit logs which processes a worker that exited by itself has left, and which signal they are sent.
 func (s *Supervisor) announceExit(now time.Time) {
-	living, r := s.living(), s.request(forward.Orphans, 0)
-	if r.Mode == forward.ModeNone {
-		r.Signal = 0
+	sig := s.cfg.Delivered(0)
+	if s.mode(forward.Orphans) == forward.ModeNone {
+		sig = 0
 	}
-	s.journal.Exited(now, living, r.Signal)
+	s.journal.Exited(now, s.living(), sig)
 }
 
-// beginKill notes what is about to be killed, and why.
+// beginKill notes and logs which processes are about to be killed, and why. forced says that a second stop
+// signal or drainit stop --force asks for it. Otherwise the grace period is over.
 func (s *Supervisor) beginKill(forced bool) {
-	living, why := s.living(), worker.ReasonGrace
+	living, kill := s.living(), &s.worker.Kill
+	kill.Reason, kill.Victims, kill.Unseen = worker.ReasonGrace, living.All, living.Err != nil
 	switch {
-	case forced && s.worker.Kill.Asker != "":
-		why = worker.ReasonForce
+	case forced && kill.Requester != "":
+		kill.Reason = worker.ReasonForce
 	case forced:
-		why = worker.ReasonSecondStop
+		kill.Reason = worker.ReasonSecondStop
 	}
-	s.worker.Kill = worker.Kill{Reason: why, Grace: s.machine.Grace(), Asker: s.worker.Kill.Asker, Victims: living.All, Unseen: living.Err != nil}
 	s.journal.Killing(living)
 }
 
-// living returns what is alive below drainit.
+// living returns the processes below drainit that live or hang. It takes a snapshot unless this step has one.
 func (s *Supervisor) living() journal.Living {
 	all, err := s.shown, error(nil)
 	if all == nil {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"drainit/internal/health"
+	"drainit/internal/journal"
+	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/title"
@@ -13,21 +15,23 @@ import (
 
 // published is what probes and the subcommands read.
 type published struct {
-	ready     atomic.Uint32 // what awaitReady has for the loop
+	ready     atomic.Uint32 // what awaitReady tells the loop
 	health    health.State
 	title     string
 	unhandled bool // no process handled the last quiet signal
+	unresumed int  // title.State.Unresumed
 }
 
-// What awaitReady has for the loop: nothing yet, a line that the worker is not ready, or that it is.
+// What awaitReady tells the loop: nothing, that it is time for a line in the log because the worker is not
+// ready, or that the worker is ready.
 const (
 	notReady uint32 = iota
 	overdue
 	isReady
 )
 
-// awaitReady has the loop publish that the worker is ready, once it is, and say so where that takes long. It ends with
-// that, or with the worker.
+// awaitReady waits until the worker is ready, and tells the loop, which publishes it. If that takes longer
+// than usual, it tells the loop that, too. It gives up when the drain begins.
 func (s *Supervisor) awaitReady() {
 	const usual = 30 * time.Second
 	late := time.AfterFunc(usual, func() {
@@ -35,7 +39,8 @@ func (s *Supervisor) awaitReady() {
 		s.queue.Wake()
 	})
 	defer late.Stop()
-	for wait := time.Second / 10; s.public.health.Load().Phase <= machine.Quiet; wait = min(2*wait, time.Second) {
+	wait := time.Second / 10
+	for ; s.public.health.Load().Phase <= machine.Quiet; wait = min(2*wait, time.Second) {
 		if s.cfg.Ready.Holds() {
 			s.public.ready.Store(isReady)
 			s.queue.Wake()
@@ -45,23 +50,29 @@ func (s *Supervisor) awaitReady() {
 	}
 }
 
-// noteReady publishes that the worker is ready, or says that it is not.
+// noteReady publishes that the worker is ready, or logs that it is not ready yet.
 func (s *Supervisor) noteReady() {
+	after := logx.Round(time.Since(s.worker.Began))
 	if s.public.ready.CompareAndSwap(overdue, notReady) {
-		s.journal.NotReady(time.Since(s.worker.Began), s.cfg.Ready)
+		s.journal.Once(journal.NotReady, after, s.cfg.Ready)
 		return
 	}
 	s.publish()
-	s.journal.Ready(time.Since(s.worker.Began))
+	if s.journal.Said(journal.NotReady, nil) {
+		s.journal.Say(journal.ReadyAtLast, after)
+	}
 }
 
-// publish sets the answers of probes, and the title if it has changed.
+// publish sets what probes are answered, and sets the title if it has changed.
 func (s *Supervisor) publish() {
 	is := s.machine.Phase()
 	if is == machine.Running && s.public.ready.Load() != isReady {
 		is = machine.Starting
 	}
-	now := title.State{Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped, QuietUnhandled: s.public.unhandled}
+	now := title.State{
+		Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped,
+		QuietUnhandled: s.public.unhandled, Unresumed: s.public.unresumed,
+	}
 	s.public.health.Store(&now)
 	if text := title.Of(now); text != "" && text != s.public.title {
 		s.public.title = text
@@ -69,10 +80,11 @@ func (s *Supervisor) publish() {
 	}
 }
 
-// publishStop publishes the times of a stop that begins, for drainit status.
+// publishStop publishes the signal and the times of a stop that begins, for drainit status.
 func (s *Supervisor) publishStop() {
 	since := s.journal.StopBegan()
-	stop := title.Stop{Signal: s.machine.StopSignal(), Since: proc.SinceBoot() - time.Since(since), Grace: machine.Forever}
+	stop := title.Stop{Signal: s.machine.StopSignal(), Grace: machine.Forever}
+	stop.Since = proc.SinceBoot() - time.Since(since)
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)
 	}

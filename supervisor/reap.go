@@ -16,15 +16,15 @@ import (
 	"drainit/reaper"
 )
 
-// How many children are waited for before a stop signal is taken (some milliseconds), and before any other
-// event is: each batch costs a snapshot.
+// How many children one call of reap waits for: reapBatch if a stop signal is to be taken (some
+// milliseconds), otherwise reapMost. More calls would cost more snapshots.
 const (
 	reapBatch = 256
 	reapMost  = 1024
 )
 
-// reap waits for the children that have changed, and then steps the machine once: by NothingLeft, by the end
-// of the worker, or by that of others.
+// reap waits for the children that have changed state. Then it steps the machine at most once: by
+// NothingLeft, by WorkerExited if the worker has ended, or by ChildExited if only others have.
 func (s *Supervisor) reap() {
 	lived, ended := !s.worker.Gone(), false
 	if lived && s.sys.HasExited(s.worker.PID) {
@@ -37,8 +37,8 @@ func (s *Supervisor) reap() {
 		}
 		child, ok, err := s.sys.Wait()
 		if errors.Is(err, reaper.ErrNoChildren) {
-			s.promote(s.ledger.PromoteLast())
-			s.step(time.Now(), machine.Event{Kind: machine.NothingLeft})
+			s.promote(s.history.PromoteLast())
+			s.happened(machine.NothingLeft)
 			return
 		}
 		if err != nil {
@@ -52,9 +52,9 @@ func (s *Supervisor) reap() {
 	}
 	switch {
 	case lived && s.worker.Gone() && !s.runsOn():
-		s.step(time.Now(), machine.Event{Kind: machine.WorkerExited})
+		s.happened(machine.WorkerExited)
 	case ended:
-		s.step(time.Now(), machine.Event{Kind: machine.ChildExited})
+		s.happened(machine.ChildExited)
 	}
 	if s.worker.Gone() && s.job.Granted() { // what it leaves drains without the terminal
 		s.job.ReturnTerminal()
@@ -67,23 +67,23 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 		s.paused(child, isWorker)
 		return
 	}
-	s.ledger.Exited(child.PID, child.Status)
+	s.history.Exited(child.PID, child.Status)
 	s.journal.Ended(worker.Exit{WaitEvent: child})
 	s.cfg.Record.ended(child, time.Since(s.journal.StopBegan()))
 	s.warnDeath(child)
 	by := child.TermSignal()
-	_, requested := s.machine.Requested()
 	if by == unix.SIGKILL && s.worker.Kill.Began() && !s.worker.Kill.Happened() { // /proc did not show it
 		s.worker.Kill.Unseen = true
 	}
 	switch {
 	case isWorker:
 		s.recordExit(child)
-		if by != 0 && !s.worker.Kill.Happened() && !s.job.Known(by) && !s.warnEach(requested || s.queue.StopPending()) {
-			s.journal.DiedOf(by)
+		usual := by == 0 || s.worker.Kill.Happened() || s.job.Known(by)
+		if !usual && !s.warnEach(s.machine.Requested() || s.queue.StopPending()) {
+			s.journal.DiedOf(by, s.cfg.Rewrites.Before(by))
 		}
 	case s.cfg.WarnReaped:
-		s.journal.Reaped(child)
+		s.journal.Say(journal.Reaped, journal.PID(child.PID), journal.Status(child.ExitStatus()))
 	}
 }
 
@@ -103,8 +103,8 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	}
 }
 
-// runsOn reports whether a worker that has exited runs on in what it left, by --forking. Without /proc it
-// does not, since no signal could reach that.
+// runsOn reports whether a worker that has exited goes on in the processes that it left (--forking). Without
+// /proc it does not, since no signal could reach them.
 func (s *Supervisor) runsOn() bool {
 	if !s.cfg.Forking || s.worker.Exit.ExitStatus() != 0 || s.machine.Phase() >= machine.Draining {
 		return false
@@ -128,13 +128,17 @@ func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
 }
 
-// promote makes the worker's successor the worker, if there is one, though it may have ended.
+// promote makes successor the worker. successor may have ended already. It is nil if no process takes the
+// worker's place.
 func (s *Supervisor) promote(successor *forward.Successor) {
 	if successor == nil {
 		return
 	}
-	s.journal.Successor(successor.Process)
-	*s.worker = worker.Worker{PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Sent: signals.SetOf(successor.Sent), Kill: s.worker.Kill}
+	s.journal.Say(journal.Successor, s.worker, s.worker.Exit, successor.Process, journal.WorkersEnd)
+	*s.worker = worker.Worker{
+		PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm,
+		Sent: signals.SetOf(successor.Sent), Kill: s.worker.Kill,
+	}
 	if successor.Exit != nil {
 		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
 	}

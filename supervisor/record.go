@@ -9,15 +9,15 @@ import (
 	"drainit/reaper"
 )
 
-// Record is what a rehearsal judges by, in the order in which it happened. It grows with the stop, which must be
-// short. Times are since the stop began.
+// Record is what drainit plan judges a rehearsed stop by. Each list is in the order of the events, with times
+// since the stop began. It grows with the stop, which must be short. The methods of a nil Record do nothing.
 type Record struct {
 	Sent    []Sent
 	Ended   []Ended
 	Lacking []diag.Lacking
 }
 
-// Sent is a stop signal that drainit has sent.
+// Sent is a stop signal that drainit has sent to one process.
 type Sent struct {
 	forward.Delivery
 	To    proc.ID

@@ -82,9 +82,9 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 				"json ended level=info phase=done reason=grace status=137 request=SIGTERM pid=1 comm=node killed=1"}},
 		{"a daemon that a trap did not find", "", "daemon[TERM=0] sh[TERM=0]", "TERM; 4999ms; says 0 daemon[1]" + yet + "; 1ms; says daemon[1]" + yet, "0s TERM sh; 22.5s TERM daemon", "0 22.5s",
 			[]string{"daemon[1]" + yet + "it was there before the stop, and its shell has seen to it"}},
-		{"a daemon whose turn comes later", "", "daemon[TERM=0] node[TERM=0/7s]", "TERM", "0s TERM node; 7s TERM daemon", "0 7s", []string{"daemon[1]" + yet + "waits until the worker has gone"}},
+		{"a daemon whose turn comes later", "", "daemon[TERM=0] node[TERM=0/7s]", "TERM", "0s TERM node; 7.5s TERM daemon", "0 7.5s", []string{"daemon[1]" + yet + "waits until the worker has gone"}},
 		{"what is left to the worker", "", "node[TERM](job[TERM])", "TERM; 6s", "0s TERM node", "", []string{"1 draining, ", "0 job[2]" + yet}},
-		{"one that was signalled meanwhile", "", "daemon[TERM=0/9s] node[TERM=0/2s]", "TERM", "0s TERM node; 2s TERM daemon", "0 11s", []string{"0 daemon[1]" + yet}},
+		{"one that was signalled meanwhile", "", "daemon[TERM=0/9s] node[TERM=0/2s]", "TERM", "0s TERM node; 2.5s TERM daemon", "0 11.5s", []string{"0 daemon[1]" + yet}},
 		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},
 		{"what it leaves may exit in time", "", "node[TERM=0](job[TERM=9/1s])", "TERM", "0s TERM node; 22.5s TERM job", "0 23.5s", nil},
 		{"what outlives SIGKILL was not killed", "", "node[TERM=0](job[TERM,stuck])", "TERM", "*", "137 35s",
@@ -148,7 +148,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 
 // A signal that drainit did not send is told from a stop in the log and the termination message.
 func TestWorkerIsKilled(t *testing.T) {
-	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it. If the stop was meant: STOPSIGNAL SIGTERM in the image"
+	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it. If the stop was meant: STOPSIGNAL SIGTERM in the image; if not: --rewrite HUP:0"
 	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"
 	playRows(t, []row{
 		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning", "message " + oom,
@@ -159,7 +159,9 @@ func TestWorkerIsKilled(t *testing.T) {
 		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded,
 			"json ended level=info phase=done reason=forwarded status=129 pid=1 comm=node"}},
 		{"by that, though it had a handler", "", "node[HUP!]", "HUP", "0s HUP node", "129 0s",
-			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded. If the stop was meant: STOPSIGNAL SIGTERM in the image"}},
+			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded. If the stop was meant: STOPSIGNAL SIGTERM in the image; if not: --rewrite HUP:0"}},
+		{"by what came as another", "--rewrite PWR:USR1", "node", "PWR", "0s USR1 node", "138 0s",
+			[]string{"warning: node[1] died of SIGUSR1, which drainit forwarded: it has no handler for it. If the stop was meant: lxc.signal.halt = SIGTERM; if not: --rewrite PWR:0"}},
 		{"by that, and all the rest follows", "--rewrite USR1:USR2 --rewrite HUP:HUP", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
 			[]string{"dropped SIGUSR1: the worker has gone", "0 warning: node[1] was killed"}},
 	})

@@ -2,8 +2,9 @@
 // stop.
 //
 // It owns the one loop that forks, reaps, signals and steps the machine. It must never block except in that
-// loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process gets one: package
-// forward does that.
+// loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process gets one:
+// package forward does that. It chooses only which stopped processes are continued (continueStopped,
+// unfreeze).
 package supervisor
 
 import (
@@ -36,7 +37,7 @@ import (
 type Outcome struct {
 	Status      int  // 0 to 255
 	Interrupted bool // drainit must die of INT (term.EndByInterrupt)
-	// How a worker that was started ended, and whether a stop was requested.
+	// How the worker ended, and whether a stop was requested. Both are zero if no worker was started.
 	Worker    worker.Worker
 	Requested bool
 }
@@ -49,7 +50,7 @@ type Supervisor struct {
 	queue   *sigqueue.Queue
 	machine *machine.Machine
 	worker  *worker.Worker
-	ledger  *forward.Ledger
+	history *forward.History
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 
@@ -62,15 +63,16 @@ type Supervisor struct {
 // New returns a supervisor without a terminal.
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
 	dropped := func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop }
-	cfg.stops = slices.DeleteFunc(append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...), dropped)
+	stops := append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...)
+	cfg.stops = slices.DeleteFunc(stops, dropped)
 	s := &Supervisor{
 		cfg: cfg, sys: sys, queue: queue,
 		machine: machine.New(machine.Config{
 			Grace: cfg.Grace, Limit: cfg.Limit, StopDelay: cfg.StopDelay,
 			SecondStopIgnored: cfg.SecondStopIgnored, EndsWithWorker: cfg.Mode == forward.ModeWorker,
 		}),
-		worker: &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
-		ledger: forward.NewLedger(os.Getpid(), cfg.Forking),
+		worker:  &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
+		history: forward.NewHistory(os.Getpid(), cfg.Forking),
 	}
 	if cfg.Ready == (health.Condition{}) {
 		s.public.ready.Store(isReady)
@@ -81,7 +83,8 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 
 // Run runs the worker to its end. The caller must be on the locked main thread. The log stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	s := New(cfg, &linux{watcher: reaper.NewWatcher(queue.Wake)}, queue, log)
+	sys := &linux{Reader: proc.Reader{Given: proc.OwnInput()}, watcher: reaper.NewWatcher(queue.Wake)}
+	s := New(cfg, sys, queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
 	return s.run()
 }
@@ -99,13 +102,14 @@ func (s *Supervisor) run() Outcome {
 		return Outcome{Status: err.Status}
 	}
 	s.queue.SubscribeRest()
-	spawn.Settle()
+	spawn.FinishSetup()
+	s.journal.ReportFaults()
 	s.begin()
 	s.loop()
 	s.job.InterruptGroup()
 	outcome := s.exitCode()
 	outcome.Worker = *s.worker
-	_, outcome.Requested = s.machine.Requested()
+	outcome.Requested = s.machine.Requested()
 	return outcome
 }
 
@@ -119,6 +123,9 @@ func (s *Supervisor) prepare() error {
 		beside++
 		if err := s.cfg.Ready.Check(); err != nil {
 			return err
+		}
+		if doubt := s.cfg.Ready.Doubt(); doubt != "" {
+			s.cfg.Doubts = append(s.cfg.Doubts, doubt)
 		}
 	}
 	if err := spawn.SetUp(beside); err != nil {
@@ -140,7 +147,8 @@ func (s *Supervisor) prepare() error {
 	return nil
 }
 
-// stopBeforeStart reports whether a stop signal has come already: then the worker is not started.
+// stopBeforeStart reports whether a stop signal came before the worker was started. If so, it notes the exit
+// status, and the worker must not be started.
 func (s *Supervisor) stopBeforeStart() bool {
 	if !s.queue.StopPending() {
 		return false
@@ -178,7 +186,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	if s.cfg.Mode == forward.ModeNone { // by the platform
 		s.worker.Sent = signals.SetOf(s.cfg.stops...)
 	}
-	s.ledger.Started(pid)
+	s.history.Started(pid)
 	s.job.Started(pid)
 	if err != nil {
 		s.journal.Say(journal.Unguarded, err)
@@ -186,10 +194,11 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	return nil
 }
 
-// begin publishes that the worker runs, and warns of what is above drainit, unless the worker has ended.
+// begin publishes that the worker runs, and reaps what has ended since the start. Unless no process is left,
+// it warns if drainit's parent keeps stop signals from it.
 func (s *Supervisor) begin() {
 	title.SetThread(proc.SecondThread(os.Getpid()), title.Worker+strconv.Itoa(s.worker.PID))
-	s.step(time.Now(), machine.Event{Kind: machine.Started})
+	s.happened(machine.Started)
 	if s.public.ready.Load() != isReady {
 		go s.awaitReady()
 	}
@@ -200,8 +209,9 @@ func (s *Supervisor) begin() {
 	}
 }
 
-// exitCode is how drainit ends: with the worker's status, but never with 0 if a stop was requested and a
-// process had to be killed.
+// exitCode returns how drainit ends: with the worker's status, or with 0 if that is to be reported as 0
+// (RemapExit). 137 takes the place of 0 if a stop was requested and a process had to be killed. The status is
+// also 137 if the worker has not been waited for. RemapExit may name 137, too.
 func (s *Supervisor) exitCode() Outcome {
 	const interrupted, killed = 128 + int(unix.SIGINT), 128 + int(unix.SIGKILL)
 	remapped := func(status int) bool { return slices.Contains(s.cfg.RemapExit, status) }
@@ -212,7 +222,8 @@ func (s *Supervisor) exitCode() Outcome {
 			return Outcome{Status: interrupted, Interrupted: true}
 		}
 	}
-	if _, requested := s.machine.Requested(); requested && s.worker.Kill.Happened() && (status == 0 || remapped(status)) {
+	cut := s.machine.Requested() && s.worker.Kill.Happened()
+	if cut && (status == 0 || remapped(status)) {
 		status = killed
 	}
 	if remapped(status) {
@@ -221,8 +232,9 @@ func (s *Supervisor) exitCode() Outcome {
 	return Outcome{Status: status}
 }
 
-// Pause reaps orphans until TERM or INT comes, without a worker, as the first container of a pod does. Its
-// title names no phase, so the subcommands ask the drainits of the other containers.
+// Pause reaps orphans, without a worker, until TERM, INT or ForceStop comes. The pause container of a pod
+// does the same. Its title names no phase, so the subcommands pass it over and ask the drainits of the other
+// containers.
 func Pause(queue *sigqueue.Queue) error {
 	if err := spawn.SetUp(0); err != nil {
 		return err
@@ -233,7 +245,7 @@ func Pause(queue *sigqueue.Queue) error {
 		return err
 	}
 	queue.SubscribeRest()
-	spawn.Settle()
+	spawn.FinishSetup()
 	for !queue.StopPending() {
 		for reaped := true; reaped; {
 			_, reaped, _ = reaper.Wait()

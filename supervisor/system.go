@@ -10,8 +10,8 @@ import (
 	"drainit/reaper"
 )
 
-// System is everything that the loop does to the outside, except drainit's own terminal, log and title. Its
-// functions have these names in packages spawn, reaper and proc, and reaper.Watcher.Set.
+// System is everything that the loop does to the outside, except drainit's own terminal, log and title. Most
+// of its functions have the same name in package spawn, reaper or proc. Watch is reaper.Watcher.Set.
 type System interface {
 	Start(spawn.Config) (pid int, err error)
 	Wait() (e reaper.WaitEvent, ok bool, err error)
@@ -21,9 +21,9 @@ type System interface {
 	Process(pid int) (proc.Process, error)
 	Read(pid int) (proc.Process, error)
 	Environ(pid int) ([]byte, error)
-	Asker(name, second string) (a proc.Asker, ok bool)
-	Send(forward.Delivery) error // reaper.ErrGone, or that of kill(2)
-	Watch(these []proc.ID) (all bool)
+	Requester(name string) (r proc.Requester, ok bool)
+	Send(forward.Delivery) error // reaper.ErrGone, that of a read of /proc, or that of kill(2)
+	Watch(ids []proc.ID) (all bool)
 	Died() <-chan int // the pids of watched processes that have ended
 	Ticks() uint64
 }
@@ -37,7 +37,7 @@ type linux struct {
 func (*linux) Start(cfg spawn.Config) (int, error)   { return spawn.Start(cfg) }
 func (*linux) Wait() (reaper.WaitEvent, bool, error) { return reaper.Wait() }
 func (*linux) HasExited(pid int) bool                { return reaper.HasExited(pid) }
-func (l *linux) Watch(these []proc.ID) bool          { return l.watcher.Set(these) }
+func (l *linux) Watch(ids []proc.ID) bool            { return l.watcher.Set(ids) }
 func (l *linux) Died() <-chan int                    { return l.watcher.Died }
 func (*linux) Ticks() uint64                         { return proc.Ticks() }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"slices"
 	"time"
@@ -16,56 +17,61 @@ import (
 	"drainit/reaper"
 )
 
-// checkStart checks once, when an entrypoint has had time to exec, whether the worker keeps signals from what
-// is below it, or PM2 from having its time. PM2 may have been left by a worker that has daemonized.
+// checkStart warns of a start that would lose jobs at a stop (warnStart), or of a worker that drainit may not
+// signal. It is called once, when an entrypoint has had time to exec. It takes a snapshot only if the worker
+// keeps signals from the processes below it, is PM2, or has daemonized. A worker that has daemonized may have
+// left PM2.
 func (s *Supervisor) checkStart() {
-	if w, err := s.sys.Process(s.worker.PID); !s.worker.Daemonized && (err != nil || !diag.KeepsSignals(w) && !diag.IsPM2(w)) {
+	w, err := s.sys.Process(s.worker.PID)
+	if err == nil && s.forbids(w) {
+		return
+	}
+	if !s.worker.Daemonized && (err != nil || !diag.KeepsSignals(w) && !diag.IsPM2(w)) {
 		return
 	}
 	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
-		s.warnWrapped(all)
-		s.warnPM2(all)
+		s.warnStart(all)
 	}
 }
 
-// warnPM2 warns of an application that PM2 will kill before the grace period is over.
-func (s *Supervisor) warnPM2(all *proc.Snapshot) {
-	for _, pm2 := range diag.PM2(all, os.Getpid()) {
-		for _, app := range all.Children(pm2.PID) {
-			var given, own []byte
-			if app.Exe != "" { // it could be read, so that it answers
-				given, _ = s.sys.Environ(app.PID)
-				own, _ = s.sys.Environ(pm2.PID)
-			}
-			if !diag.GivenTime(given, own) {
-				s.journal.PM2(pm2, *app, len(given) > 0 && len(own) > 0)
-			}
-		}
-	}
-}
-
-// warnWrapped warns of a worker that is a shell or a launcher. A shell that has the terminal is there for
-// its own sake, and in a group, or by the platform, each process is signalled.
-func (s *Supervisor) warnWrapped(all *proc.Snapshot) {
+// warnStart warns of applications that PM2 will kill before the grace period is over. It also warns of a
+// worker that is a shell or a launcher above processes at work. It does not if the worker has the terminal: a
+// person works with that shell. Nor does it in ModeGroup or ModeNone, where each process is signalled.
+func (s *Supervisor) warnStart(all *proc.Snapshot) {
+	s.journal.Warn(diag.PM2Limits(all, os.Getpid(), s.sys.Environ)...)
 	wrapper, atWork := diag.Wrapped(all, s.worker.PID)
 	each := s.cfg.Mode == forward.ModeGroup || s.cfg.Mode == forward.ModeNone
-	if len(atWork) == 0 || s.job.Granted() || s.interrupted() || each {
+	if len(atWork) == 0 || s.worker.Gone() || s.job.Granted() || s.interrupted() || each {
 		return
 	}
-	stops := []unix.Signal{s.request(forward.Stop, s.machine.StopSignal()).Signal}
+	stops := []unix.Signal{s.cfg.Delivered(s.machine.StopSignal())}
 	for _, sig := range s.cfg.StopSignals {
-		stops = append(stops, s.request(forward.Stop, sig).Signal)
+		stops = append(stops, s.cfg.Delivered(sig))
 	}
-	s.journal.Wrapped(wrapper, atWork, s.cfg.Mode, diag.Replaceable(wrapper, atWork, stops))
+	if slices.ContainsFunc(atWork, s.forbids) {
+		return
+	}
+	s.journal.Warn(diag.WrappedLine(wrapper, atWork, s.cfg.Mode == forward.ModeWorker, stops))
 }
 
-// interrupted reports whether a person at a terminal stops the worker, who sees what Ctrl-C did.
+// forbids reports whether drainit is not permitted to signal a process. If so, it logs that.
+func (s *Supervisor) forbids(p proc.Process) bool {
+	none := forward.Delivery{Process: p, Child: s.worker.Is(p.PID)} // kill(2): only the permission is checked
+	refused := errors.Is(s.sys.Send(none), unix.EPERM)
+	if refused {
+		s.journal.OnceOf(p.ID, journal.Forbidden, p)
+	}
+	return refused
+}
+
+// interrupted reports whether a person at a terminal stops the worker by Ctrl-C. That person sees what it
+// does.
 func (s *Supervisor) interrupted() bool { return s.job != nil && s.machine.StopSignal() == unix.SIGINT }
 
-// warnAtStop warns of a start that would lose jobs under another init, and keeps which processes are at
-// work. It uses the snapshot from before the signal was sent.
+// warnAtStop warns of a start that would lose jobs under another init, and notes which processes are at work.
+// before is the snapshot from before the stop signal was sent, nil if there is none.
 func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
-	s.warnPM2(before)
+	s.warnStart(before)
 	if s.worker.Daemonized {
 		for _, p := range before.Children(os.Getpid()) {
 			s.deaths.AtWork = append(s.deaths.AtWork, diag.AtWork(before, p.PID)...)
@@ -74,32 +80,34 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if before == nil || s.worker.Gone() {
 		return
 	}
-	s.warnWrapped(before)
-	s.journal.NotTheWorkers(diag.Strangers(before, os.Getpid(), s.worker.PID, s.sys.Environ))
+	s.journal.NotTheWorkers(diag.Foreign(before, os.Getpid(), s.worker.PID, s.sys.Environ))
 	if !s.masksKnown(before) {
 		s.journal.Say(journal.NoMasks, journal.ErrNoMasks)
 	}
 	s.deaths.AtWork = diag.AtWork(before, s.worker.PID)
 }
 
-// masksKnown reports whether a snapshot tells which signals the worker handles.
+// masksKnown reports whether a snapshot tells which signals the worker handles. It is true if the snapshot
+// does not show the worker.
 func (s *Supervisor) masksKnown(all *proc.Snapshot) bool {
 	w, ok := all.Process(s.worker.PID)
 	return !ok || w.MasksKnown()
 }
 
-// noteSent warns of a process at work that ignores the stop signal, and keeps what the others' deaths may show.
-func (s *Supervisor) noteSent(all *proc.Snapshot, made []forward.Delivery) {
+// noteSent warns of each process at work that ignores the stop signal. It notes the other processes at work,
+// whose deaths may show that they have no handler (diag.Deaths).
+func (s *Supervisor) noteSent(made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
-			if s.deaths.Sent(all, p, d.Signal, s.worker.Is(p.PID)) {
-				s.journal.Ignores(time.Now(), p, d.Signal)
+			if s.deaths.Sent(s.shown, p, d.Signal, s.worker.Is(p.PID)) {
+				s.journal.OnceOf(p.Comm, journal.Ignoring, p, d.Signal, s.journal.TimeLeft(time.Now()))
 			}
 		}
 	}
 }
 
-// warnDeath warns of a process that died of the stop signal for want of a handler, by the end of a child.
+// warnDeath warns of a process that had no handler for the stop signal and died of it. The end of child tells
+// that, either of child itself or of the process below it (diag.Deaths).
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	l, ok := s.deaths.Ended(child.PID, child.TermSignal(), child.ExitStatus(), s.worker.Comm, s.sys.Read)
 	if !ok || s.interrupted() {
@@ -108,13 +116,14 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	if l.Certain || l.AtOnce {
 		s.cfg.Record.lacks(l)
 	}
-	if l.AtOnce {
-		s.journal.NoHandler(l, cmp.Or(s.machine.StopSignal(), l.Signal))
+	if l.AtOnce && !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
+		s.journal.Warn(diag.NoHandler(l, cmp.Or(s.machine.StopSignal(), l.Signal)))
 	}
 }
 
-// warnEach warns, and reports whether it has, that the platform seems to signal each process: the worker died of a
-// stop signal that drainit had not sent, and one came to drainit at the same time.
+// warnEach warns if the platform seems to signal each process, and reports whether it has warned. The sign is
+// a worker that died of a stop signal that drainit had not sent. came says that a stop signal came to drainit
+// at the same time: without it there is no warning.
 func (s *Supervisor) warnEach(came bool) bool {
 	by := s.worker.Exit.TermSignal()
 	seems := came && slices.Contains(s.cfg.stops, by) && !s.worker.Sent.Has(by) && s.job == nil
@@ -124,18 +133,24 @@ func (s *Supervisor) warnEach(came bool) bool {
 	return seems
 }
 
-// warnPending gives warnEach's warning before drainit has sent a signal: the stop signal is pending in a process.
+// warnPending gives the warning of warnEach before drainit has sent a signal. The sign is a stop signal that
+// is pending in a process already. before is the snapshot, nil if there is none.
 func (s *Supervisor) warnPending(before *proc.Snapshot) {
+	if s.job != nil || s.cfg.Mode == forward.ModeNone {
+		return
+	}
+	came := s.machine.StopSignal()
 	for _, p := range before.Descendants(os.Getpid()) {
-		if came := s.machine.StopSignal(); p.Pending.Has(came) && !p.Blocked.Has(came) && s.job == nil && s.cfg.Mode != forward.ModeNone {
+		if (p.Pending &^ p.Blocked).Has(came) {
 			s.journal.Once(journal.SignalsEach, *p, came)
 			return
 		}
 	}
 }
 
-// warnParent warns if no stop signal can reach drainit: the platform signals PID 1, and from there down to
-// drainit are only shells and launchers, the last of them a shell. On a terminal a person may use that.
+// warnParent warns if no stop signal can reach drainit. The platform signals PID 1. From there down to
+// drainit are only shells and launchers, and drainit's parent is a shell, so none passes the signal on. On a
+// terminal it does not warn: a person may use that.
 func (s *Supervisor) warnParent() {
 	if s.job != nil {
 		return
