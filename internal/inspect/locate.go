@@ -28,16 +28,20 @@ type system struct {
 	read        func(pid int) (proc.Process, error)
 	all         func() (*proc.Snapshot, error)
 	tree        func(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
+	environ     func(pid int) ([]byte, error)
 	file        func(pid int, name string) (string, error)
 	runsAnother func(pid int) bool
 }
 
-func linux() system {
-	return system{new(proc.Reader).Read, new(proc.Reader).All, new(proc.Reader).Tree, proc.ReadWhole, proc.RunsAnother}
+func linux() (sys system) {
+	sys.read, sys.all = new(proc.Reader).Read, new(proc.Reader).All
+	sys.tree, sys.environ = new(proc.Reader).Tree, new(proc.Reader).Environ
+	sys.file, sys.runsAnother = proc.ReadWhole, proc.RunsAnother
+	return sys
 }
 
-// look reads one drainit. The error is that of proc.Reader.Read, or ESRCH if the process is none. It reads
-// twice, since the kernel may show a name while it changes.
+// look reads one drainit. The error is that of proc.Reader.Read, or ESRCH if the process is none. If it seems
+// to be none, look reads again, since the kernel may show a name while it changes.
 func (sys system) look(pid int) (d drainit, err error) {
 	for range 2 {
 		if d.Process, err = sys.read(pid); err != nil {
@@ -51,13 +55,14 @@ func (sys system) look(pid int) (d drainit, err error) {
 	return d, unix.ESRCH
 }
 
-// locate finds the drainit with this pid, or for 0 the one of the caller's container. That is PID 1,
-// or where containers share a PID namespace (PID 1 is a pod's pause, a host's init, another
-// container's drainit), the one in the caller's cgroups.
+// locate finds the drainit with this pid or, if pid is 0, that of the caller's container. That is PID 1, or
+// the one in the caller's cgroups if containers share a PID namespace. There PID 1 is a pod's pause, a host's
+// init, or another container's drainit.
 func (sys system) locate(pid int) (drainit, error) {
 	d, failed := sys.look(max(pid, 1))
 	if pid <= 1 && failed != nil && failed != unix.ESRCH { // PID 1 is there always (hidepid, proc(5))
-		failed = fmt.Errorf("no drainit is seen: PID 1 is hidden from this user, ask as that of drainit, or as root (%v)", failed)
+		const advice = "ask as that of drainit, or as root"
+		failed = fmt.Errorf("no drainit is seen: PID 1 is hidden from this user, "+advice+" (%v)", failed)
 	}
 	switch {
 	case pid != 0 && proc.IsGone(failed):
@@ -74,15 +79,18 @@ func (sys system) locate(pid int) (drainit, error) {
 	case len(found) == 1:
 		return sys.locate(found[0])
 	case len(found) > 1:
-		return d, fmt.Errorf("several drainits here: %s; choose one with --pid", logx.List(found, strconv.Itoa))
+		these := logx.List(found, strconv.Itoa)
+		return d, fmt.Errorf("several drainits here: %s; choose one with --pid", these)
 	case failed == unix.ESRCH:
-		return d, errors.New("no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup")
+		const none = "no drainit runs a worker in this container: it is not PID 1, and none is in this cgroup"
+		return d, errors.New(none)
 	}
 	return d, failed // nil: it is asked from another cgroup of its container
 }
 
-// RunsContainer reports whether this drainit is part of the container's own command: neither is it below another
-// drainit, nor below what kubectl exec or the like has started beside that.
+// RunsContainer reports whether this drainit is part of the container's own command. It is not if it is below
+// another drainit, or below a process that kubectl exec or the like has started beside that command. If the
+// processes can't be read, it counts as part.
 func RunsContainer() bool {
 	sys := linux()
 	all, err := sys.all()
@@ -97,15 +105,16 @@ func RunsContainer() bool {
 	return err != nil || top.PID == 1 || !slices.ContainsFunc(all.All(), beside)
 }
 
-// sharesCgroup reports whether a process is in the caller's cgroups, which are the same for all of a container (cgroups(7)).
+// sharesCgroup reports whether a process is in the caller's cgroups, which are the same for all of a
+// container (cgroups(7)).
 func (sys system) sharesCgroup(pid int) bool {
 	own, err := sys.file(unix.Getpid(), "cgroup")
 	its, itsErr := sys.file(pid, "cgroup")
 	return err == nil && itsErr == nil && its == own
 }
 
-// topmost are the processes beside the caller that call themselves a drainit, and are not known to run
-// another program. It leaves out those below another one: a worker may start a drainit.
+// topmost returns the pids of the processes in the caller's cgroups that call themselves a drainit and are
+// not known to run another program. It leaves out those below another one: a worker may start a drainit.
 func (sys system) topmost(all *proc.Snapshot) (found []int) {
 	below := make(map[int]bool)
 	for _, p := range all.All() {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,80 +17,88 @@ import (
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
-	"drainit/supervisor"
 )
 
-// addPlan adds what a stop would do with each process of a snapshot, which follows another one. second is the name of
-// drainit's second thread.
-func (d *instance) addPlan(r *report, before, all *proc.Snapshot, second string) {
-	cfg, err := d.config(d.PID)
-	if err != nil {
-		d.say(fmt.Errorf("cannot read all settings of %s, and the plan goes by the others: %w", d, err))
+// plan has the signals and times that a plan goes by.
+type plan struct {
+	FinalCall   *float64 `json:"final_call_s,omitempty"` // after the stop signal; nil where Grace is infinite
+	Grace       *float64 `json:"grace_s,omitempty"`
+	LastCall    *float64 `json:"last_call_s,omitempty"`
+	QuietSignal string   `json:"quiet_signal"`
+	StopSignal  string   `json:"stop_signal"`
+}
+
+// addPlan adds what a stop would do with each process. before is a snapshot that was taken before that of the
+// report. second is the name of drainit's second thread, which has the worker's pid.
+func (d *instance) addPlan(r *report, before *proc.Snapshot, second string) {
+	var err error
+	if r.cfg, err = d.config(d.PID); err != nil {
+		d.sayf("cannot read all settings of %s, and the plan goes by the others: %w", d, err)
 	}
-	pid, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
-	stop, plan := foresee(d.PID, pid, cfg, before, all)
-	quiet := cfg.Rewrites.Apply(unix.SIGTSTP)
-	r.stop = stop
-	above := make(map[int]string) // the pids from the top to each
+	worker, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
+	foreseen := r.foresee(worker, before)
+	quiet := r.cfg.Rewrites.Apply(unix.SIGTSTP)
 	var hidden []proc.Process
-	for i := range r.Processes {
-		row := &r.Processes[i]
-		above[row.PID] = above[row.PPID] + fmt.Sprintf("/%7d", row.PID)
-		row.indent = strings.Repeat("  ", strings.Count(above[row.PPID], "/"))
-		p, _ := all.Process(row.PID)
-		row.Stop = "not known: it hangs in the kernel"
+	for _, p := range r.Processes {
+		p.Stop = "not known: it hangs in the kernel"
 		if p.Alive() {
-			row.foreseen = plan[p.ID]
-			row.OnStop, row.OnQuiet, row.Stop = p.On(stop), p.On(quiet), words(cfg, stop, row.foreseen)
+			p.foreseen = foreseen[p.ID]
+			p.OnStop, p.OnQuiet, p.Stop = p.On(r.stop), p.On(quiet), r.words(p.foreseen)
 			if p.Exe == "" || !p.MasksKnown() {
-				hidden = append(hidden, p)
+				hidden = append(hidden, p.Process)
 			}
 		}
 	}
 	if len(hidden) > 0 {
-		d.say(fmt.Errorf("/proc does not tell all about %s: the plan may be another", logx.List(hidden, proc.Process.String)))
+		these := logx.List(hidden, proc.Process.String)
+		d.sayf("/proc does not tell all about %s: the plan may be another", these)
 	}
-	d.addStrangers(r, all, pid)
-	slices.SortFunc(r.Processes, func(a, b reported) int { return strings.Compare(above[a.PID], above[b.PID]) })
-	r.Plan = map[string]any{"stop_signal": signals.Name(stop), "quiet_signal": signals.Name(quiet)}
-	if last, final := machine.Calls(cfg.Grace, cfg.Limit); cfg.Grace != machine.Forever {
-		r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"] = last.Seconds(), final.Seconds(), cfg.Grace.Seconds()
+	for _, p := range diag.Foreign(r.all, d.PID, worker, d.environ) {
+		r.row(p.ID).Stop += "; " + journal.Stranger
 	}
+	r.arrange()
+	p := &plan{StopSignal: signals.Name(r.stop), QuietSignal: signals.Name(quiet)}
+	grace := r.cfg.Grace
+	if last, final := machine.Calls(grace, r.cfg.Limit); grace != machine.Forever {
+		p.LastCall, p.FinalCall, p.Grace = new(last.Seconds()), new(final.Seconds()), new(grace.Seconds())
+	}
+	r.Plan = p
 }
 
-// foresee asks what drainit does at the platform's stop signal, and by which signal.
-func foresee(self, worker int, cfg supervisor.Config, before, all *proc.Snapshot) (stop unix.Signal, plan map[proc.ID]forward.Foreseen) {
-	ledger := forward.NewLedger(self, cfg.Forking)
-	ledger.Started(worker)
-	if p, ok := all.Process(worker); !ok || !p.Alive() {
-		ledger.Exited(worker, 0)
+// foresee returns what drainit would do with each process at the platform's stop signal, and sets stop to the
+// signal that it would send. worker is the worker's pid, 0 if that is not known. before is a snapshot that
+// was taken before that of the report.
+func (r *report) foresee(worker int, before *proc.Snapshot) map[proc.ID]forward.Simulated {
+	history, came := forward.NewHistory(r.PID, r.cfg.Forking), r.cfg.PlatformSignal()
+	history.Started(worker)
+	if p, ok := r.all.Process(worker); !ok || !p.Alive() {
+		history.Exited(worker, 0)
 	}
-	request := cfg.Request(forward.Stop, cfg.PlatformSignal(), proc.Ticks())
-	if adopted, ok := cfg.Adopted(self, cfg.PlatformSignal(), all); ok {
+	request := r.cfg.Request(forward.Stop, came, proc.Ticks())
+	if adopted, ok := r.cfg.Adopted(r.PID, came, r.all); ok {
 		request.Signal = adopted
 	}
-	return request.Signal, ledger.Foresee(request, before, all)
+	r.stop = request.Signal
+	return history.Simulate(request, before, r.all)
 }
 
-// addStrangers says of the processes that did not come from the worker that they did not.
-func (d *instance) addStrangers(r *report, all *proc.Snapshot, worker int) {
-	environ := func(pid int) ([]byte, error) {
-		text, err := d.file(pid, "environ")
-		return []byte(text), err
+// arrange sorts the processes so that each comes below its parent, indented.
+func (r *report) arrange() {
+	path := make(map[int]string) // by pid, the pids from the top to it
+	for _, p := range r.Processes {
+		p.indent = strings.Repeat("  ", strings.Count(path[p.PPID], "/"))
+		path[p.PID] = path[p.PPID] + fmt.Sprintf("/%7d", p.PID)
 	}
-	for _, p := range diag.Strangers(all, d.PID, worker, environ) {
-		at := slices.IndexFunc(r.Processes, func(row reported) bool { return row.PID == p.PID })
-		r.Processes[at].Stop += "; " + journal.Stranger
-	}
+	slices.SortFunc(r.Processes, func(a, b *row) int { return strings.Compare(path[a.PID], path[b.PID]) })
 }
 
-// words are what a stop would do with a process.
-func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
-	words, otherwise, when := f.Rule, "", "now"
+// words returns for people what a stop would do with a process.
+func (r *report) words(f forward.Simulated) string {
+	cfg, words, otherwise, when := r.cfg, f.Rule, "", "now"
 	if cfg.StopDelay > 0 {
 		when = fmt.Sprintf("after the stop delay of %v", cfg.StopDelay)
 	}
-	if f.Now && f.Signal != stop {
+	if f.Now && f.Signal != r.stop {
 		when = signals.Name(f.Signal) + " " + when
 	}
 	switch {
@@ -104,6 +111,10 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
 	case f.Delegated:
 		words += "; at once if that ends without passing it on"
 	}
+	call, final := machine.Calls(cfg.Grace, cfg.Limit)
+	if f.Else != forward.LastCall {
+		call = final
+	}
 	switch {
 	case cfg.Grace == 0:
 		return "killed at once: the grace period is 0"
@@ -114,46 +125,24 @@ func words(cfg supervisor.Config, stop unix.Signal, f forward.Foreseen) string {
 	case cfg.Grace == machine.Forever:
 		return words + "; " + cmp.Or(otherwise, "else ") + "never: the grace period is infinite"
 	}
-	return fmt.Sprintf("%s; %sat the latest %v before SIGKILL", words, otherwise, beforeKill(cfg, f.Else))
+	return fmt.Sprintf("%s; %sat the latest %v before SIGKILL", words, otherwise, cfg.Grace-call)
 }
 
-// beforeKill is how long before SIGKILL a call comes.
-func beforeKill(cfg supervisor.Config, call forward.Purpose) time.Duration {
-	last, final := machine.Calls(cfg.Grace, cfg.Limit)
-	if call == forward.LastCall {
-		return cfg.Grace - last
-	}
-	return cfg.Grace - final
-}
-
-// head is the line about a stop's times.
-func (r report) head() string {
+// head returns the line about the signal and the times of a stop.
+func (p *plan) head() string {
 	ends := "no SIGKILL, as the grace period is infinite"
-	if r.Plan["grace_s"] != nil {
-		ends = fmt.Sprintf("the last call after %vs, the final call after %vs, SIGKILL after %vs", r.Plan["last_call_s"], r.Plan["final_call_s"], r.Plan["grace_s"])
+	if p.Grace != nil {
+		const calls = "the last call after %vs, the final call after %vs, SIGKILL after %vs"
+		ends = fmt.Sprintf(calls, *p.LastCall, *p.FinalCall, *p.Grace)
 	}
-	return fmt.Sprintf("a stop by %v: %s\n", r.Plan["stop_signal"], ends)
+	return fmt.Sprintf("a stop by %s: %s\n", p.StopSignal, ends)
 }
 
-// planText is the plan for people.
-func (r report) planText() string {
-	text := fmt.Appendf([]byte(r.head()), "%7s %-10v %-10v %-20s STOP\n", "PID", r.Plan["stop_signal"], r.Plan["quiet_signal"], "COMMAND")
+func (r report) addPlanTo(b *page) {
+	const columns = "%7v %-10v %-10v %-20v %v\n"
+	b.add("%s", r.Plan.head())
+	b.add(columns, "PID", r.Plan.StopSignal, r.Plan.QuietSignal, "COMMAND", "STOP")
 	for _, p := range r.Processes {
-		text = fmt.Appendf(text, "%7d %-10s %-10s %-20s %s\n", p.PID, p.OnStop, p.OnQuiet, p.indent+p.Comm, p.Stop)
-	}
-	return string(text)
-}
-
-// addNotes adds the notes about each process (title.Notes): what drainit has done with it, or why nothing.
-func (r *report) addNotes(text string) {
-	notes := make(map[string]string)
-	for line := range strings.Lines(text) {
-		id, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
-		notes[id] += " | " + words
-	}
-	for i := range r.Processes {
-		p := &r.Processes[i]
-		p.Stop += notes[fmt.Sprint(p.id)] + notes[fmt.Sprint(proc.ID{PID: p.PID})] // of an end drainit knows the pid alone
-		p.Stop = strings.TrimPrefix(p.Stop, " | ")
+		b.add(columns, p.PID, p.OnStop, p.OnQuiet, p.indent+p.Comm, p.Stop)
 	}
 }

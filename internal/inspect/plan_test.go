@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -30,7 +31,8 @@ func below(comm string, pid, ppid int, handled ...unix.Signal) proc.Process {
 		Handled: signals.SetOf(handled...), Untouched: true, Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}
 }
 
-// planned is the plan of a drainit with these settings and processes, whose worker is 10, and what it says beside.
+// planned is the plan of a drainit with these settings and processes, whose worker is 10, and what it says
+// beside.
 func planned(cfg supervisor.Config, all *proc.Snapshot) (r report, said string) {
 	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: os.Getpid()}}, is: title.State{Phase: machine.Running, WorkerAlive: true}},
 		say:    func(line error) { said += line.Error() },
@@ -134,9 +136,13 @@ func testPlan(t *testing.T) {
 	}
 }
 
-// A process has all that was noted about it, with its end, of which drainit knows the pid alone; and nothing of another's.
+// A process has all that was noted about it, with its end, of which drainit knows the pid alone; and nothing
+// of another's.
 func TestNotes(t *testing.T) {
-	r := report{Processes: []reported{{PID: 10, id: proc.ID{PID: 10, Start: 5}}, {PID: 1, id: proc.ID{PID: 1, Start: 10}}, {PID: 12, Stop: "now"}}}
+	of := func(pid int, start uint64, stop string) *row {
+		return &row{PID: pid, Process: proc.Process{ID: proc.ID{PID: pid, Start: start}}, Stop: stop}
+	}
+	r := report{Processes: []*row{of(10, 5, ""), of(1, 10, ""), of(12, 1, "now")}}
 	r.addNotes("{10 5}:0.1s: left to a: b[7]\n{10 55}:0.2s: x\n{10 5}:0.3s: sent SIGTERM: y\n{12 0}:2.0s: exited with status 0\n")
 	for i, want := range []string{"0.1s: left to a: b[7] | 0.3s: sent SIGTERM: y", "", "now | 2.0s: exited with status 0"} {
 		if got := r.Processes[i].Stop; got != want {
@@ -159,47 +165,92 @@ func TestPlanAsJSON(t *testing.T) {
 // Each verdict follows from the plan, and from what drainit has sent, killed and waited for.
 func TestVerdict(t *testing.T) { synctest.Test(t, testVerdict) } // which waits between two looks
 
+// checked is what --check has answered.
+type checked struct{ error }
+
 func testVerdict(t *testing.T) {
 	node, bare, sh, job := below("node", 10, 1, unix.SIGTERM), below("node", 10, 1), below("bash", 10, 1, unix.SIGTERM), below("job", 11, 10, unix.SIGTERM)
-	sent := func(p proc.Process, after time.Duration, late bool) supervisor.Sent {
-		return supervisor.Sent{Delivery: forward.Delivery{Signal: unix.SIGTERM, Late: late}, To: p.ID, After: after}
-	}
-	ended := func(pid, status int) supervisor.Ended {
-		return supervisor.Ended{WaitEvent: reaper.WaitEvent{PID: pid, Status: unix.WaitStatus(status << 8)}, After: time.Second}
-	}
-	bareSh := below("sh", 10, 1)
-	inTime, jobs, tooLate := []supervisor.Sent{sent(node, 0, false)}, []supervisor.Sent{sent(job, 0, false)}, []supervisor.Sent{sent(job, 15*time.Second, true)}
+	perl, bareSh, bareJob := below("perl", 10, 1, unix.SIGTERM), below("sh", 10, 1), below("job", 11, 10)
 	lacks, mayLack := []diag.Lacking{{Process: bare, Certain: true}}, []diag.Lacking{{Process: node}}
+	late := func(*row) (time.Duration, bool) { return 15 * time.Second, true }
+	left := func(p *row) { p.sent, p.held, p.pending, p.ended = nil, true, time.Second/10, time.Second/2 }
+	untold, reader, helper := below("node", 10, 1), below("sort", 11, 10), below("sleep", 11, 10)
+	untold.Handled, reader.Reads = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU), proc.File{Inode: 1}
+	ends := func(p *row) { p.sent, p.by, p.status = nil, unix.SIGTERM, 143 }
+	writesTo := []proc.OpenFile{{FD: 1, Name: "pipe:[5]", Write: true}}
 	for name, tt := range map[string]struct {
-		below   []proc.Process // nil: node
+		below   []proc.Process // nil: node; the first is the worker, and drainit signals each
 		remap   []int
-		sent    []supervisor.Sent
-		ended   []supervisor.Ended
 		lacking []diag.Lacking
-		status  int // of the worker
+		status  int         // of the worker
+		by      unix.Signal // it died of
+		see     func(*row)  // of the last
 		allow   bool
-		check   *int // its status, nil for none
+		check   *checked
 		took    time.Duration
+		mode    forward.Mode
+		kill    worker.Reason
 		want    string
 	}{
-		"all have ended":                 {sent: inTime, ended: []supervisor.Ended{ended(10, 0)}, want: "drains 0:"},
-		"it has ended with 143":          {sent: inTime, status: 143, want: "drains 0:"},
-		"it has failed":                  {sent: inTime, status: 4, want: "loses_work 1: node[10] exited with status 4"},
-		"as it may":                      {remap: []int{4}, sent: inTime, want: "drains 0:"},
-		"it was killed":                  {status: 137, want: "loses_work 1: node[10] was killed at the end of the grace period: a longer --grace"},
-		"it has no handler, and was":     {below: []proc.Process{bare}, status: 137, want: "loses_work 1: node[10] was killed at the end of the grace period: a handler"},
-		"it has died of it":              {below: []proc.Process{bare}, lacking: lacks, status: 143, want: "loses_work 1: node[10] has no SIGTERM handler and died of it"},
-		"as it may, too":                 {below: []proc.Process{bare}, remap: []int{143}, lacking: lacks, want: "drains 0:"},
-		"it may have died of it":         {lacking: mayLack, status: 143, want: "not_certain 1: node[10] died of SIGTERM at once"},
-		"which is allowed":               {lacking: mayLack, status: 143, allow: true, want: "not_certain 0: node[10] died"},
-		"no process handles it":          {below: []proc.Process{bareSh}, status: 143, want: "loses_work 1: node[10] has no SIGTERM handler, nor has any process below it"},
-		"one was late":                   {below: []proc.Process{sh, job}, sent: tooLate, want: "not_certain 1: job[11] was signalled only 15.0s after the stop signal, of the 20s to SIGKILL"},
-		"one would be late":              {below: []proc.Process{sh, job}, sent: jobs, want: "not_certain 1: job[11] may be signalled only 5s before SIGKILL, if it is busy then"},
-		"what is lost goes before":       {below: []proc.Process{sh, job}, sent: tooLate, status: 137, allow: true, want: "loses_work 1: bash[10] was killed"},
-		"the check says that it drains":  {below: []proc.Process{bare}, lacking: lacks, status: 143, check: new(0), want: "drains 0: node[10] has no"},
-		"the check says that it is lost": {sent: inTime, allow: true, check: new(3), want: "loses_work 1: --check exited with status 3"},
-		"it takes longer than Docker":    {sent: inTime, took: 11 * time.Second, want: "drains 0: docker stop (10s)"},
-		"than Kubernetes":                {sent: inTime, took: 31 * time.Second, want: "drains 0: docker stop (10s), Kubernetes (30s)"},
+		"all have ended":             {want: "drains 0:"},
+		"it has ended with 143":      {status: 143, want: "drains 0:"},
+		"it has failed":              {status: 4, want: "loses_work 1: node[10] exited with status 4: see its own log; if that is how it ends a drain, --remap-exit 4"},
+		"as it may":                  {remap: []int{4}, status: 4, want: "drains 0:"},
+		"it died of another signal":  {by: unix.SIGSEGV, want: "loses_work 1: node[10] died of SIGSEGV"},
+		"it died of the signal":      {below: []proc.Process{perl}, by: unix.SIGTERM, want: "drains 0:"},
+		"and may have no handler":    {by: unix.SIGTERM, want: "not_certain 1: node[10] died of SIGTERM, and may have no handler of its own"},
+		"it was killed":              {status: 137, want: "loses_work 1: node[10] was killed at the end of the grace period: a longer --grace"},
+		"it has no handler, and was": {below: []proc.Process{bare}, status: 137, want: "loses_work 1: node[10] was killed at the end of the grace period: a handler"},
+		"it has died of it":          {below: []proc.Process{bare}, lacking: lacks, status: 143, want: "loses_work 1: node[10] has no SIGTERM handler and died of it"},
+		"as it may, too":             {below: []proc.Process{bare}, remap: []int{143}, lacking: lacks, status: 143, want: "drains 0:"},
+		"it may have died of it":     {lacking: mayLack, status: 143, want: "not_certain 1: node[10] died of SIGTERM at once"},
+		"which is allowed":           {lacking: mayLack, status: 143, allow: true, want: "not_certain 0: node[10] died"},
+		"no process handles it":      {below: []proc.Process{bareSh}, status: 143, want: "loses_work 1: sh[10] has no SIGTERM handler, nor has any process below it"},
+		"one was late":               {below: []proc.Process{sh, job}, see: func(p *row) { p.sent.After, p.sent.Late = late(p) }, want: "not_certain 1: job[11] was signalled only 15.0s after the stop signal, of the 20s to SIGKILL, as it would be if it were busy: if bash[10] passes"},
+		"one was sent two":           {below: []proc.Process{sh, job}, see: func(p *row) { p.sent.After, p.pending = time.Second, time.Second/10 }, want: "loses_work 1: job[11] was signalled by another process, and by drainit"},
+		"what is lost goes before":   {below: []proc.Process{sh, job}, status: 137, allow: true, want: "loses_work 1: bash[10] was killed"},
+		"left to the one above":      {below: []proc.Process{sh, job}, see: left, want: "drains 0:"},
+		"which tells late":           {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending = 3 * time.Second }, want: "not_certain 1: job[11] was signalled only 3.0s after the stop signal: "},
+		"which goes away":            {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.adopted, p.pending = true, 0 }, want: "not_certain 1: job[11] may have been signalled by bash[10], which ended before it"},
+		"and has told it before":     {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.adopted = true }, want: "drains 0:"},
+		"which continues it":         {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending, p.loose = 0, true }, want: "not_certain 1: job[11] was continued by another process while it was held"},
+		"and leaves":                 {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending, p.loose, p.adopted = 0, true, true }, want: "drains 0:"},
+		"but the kernel ends it": {below: []proc.Process{sh, job}, see: func(p *row) {
+			left(p)
+			p.pending, p.killed, p.adopted, p.by, p.status = 0, true, true, unix.SIGHUP, 129
+		}, want: "not_certain 1: job[11] may have been signalled by bash[10], which ended before it"},
+		"which kills":                   {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.killed, p.by, p.status = true, unix.SIGKILL, 137 }, want: "loses_work 1: job[11] was killed by another process: more time in the settings of bash[10]"},
+		"which signals one without":     {below: []proc.Process{sh, bareJob}, see: left, want: "loses_work 1: job[11] has no SIGTERM handler, and bash[10] ends it"},
+		"which lets it be":              {below: []proc.Process{sh, bareJob}, see: func(p *row) { left(p); p.pending = 0 }, want: "drains 0:"},
+		"which has not held it":         {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.held = false }, want: "not_certain 1: job[11] could not be held"},
+		"which hides its end":           {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.status = -1 }, want: "not_certain 1: job[11] ended in a way that this kernel does not tell (Linux 6.15 does), and bash[10] has waited for it"},
+		"which tells its end":           {below: []proc.Process{perl, job}, see: func(p *row) { left(p); p.status = -1 }, want: "drains 0:"},
+		"and of another":                {below: []proc.Process{perl, job}, status: 3, remap: []int{4}, see: func(p *row) { left(p); p.status = -1 }, want: "loses_work 1: perl[10] exited with status 3"},
+		"what reads its output is gone": {below: []proc.Process{sh, job}, see: func(p *row) { p.ended += time.Second; p.open = writesTo }, want: "not_certain 1: job[11] writes to bash[10], which ended before it"},
+		"the check says that it drains": {below: []proc.Process{bare}, lacking: lacks, status: 143, check: &checked{}, want: "drains 0: node[10] has no"},
+		"and that it is lost":           {allow: true, check: &checked{errors.New("--check exited with status 3")}, want: "loses_work 1: --check exited with status 3"},
+		"its handlers are not known":    {below: []proc.Process{untold}, want: "not_certain 1: node[10] has handlers that this kernel does not show"},
+		"a stop signal comes again":     {status: 137, kill: worker.ReasonSecondStop, want: "loses_work 1: node[10] was killed by a second stop signal"},
+		"it only reads":                 {below: []proc.Process{node, reader}, see: ends, want: "drains 0:"},
+		"it only serves":                {below: []proc.Process{sh, helper}, see: ends, want: "drains 0:"},
+		"it serves one that lives on":   {below: []proc.Process{bareSh, helper}, see: func(p *row) { left(p); p.pending = 0 }, want: "loses_work 1: sh[10] has no"},
+		"the worker alone is signalled": {below: []proc.Process{sh, job}, mode: forward.ModeWorker, see: func(p *row) { left(p); p.killed = true }, want: "loses_work 1: job[11] is killed when the worker has ended"},
+		"the group is signalled":        {below: []proc.Process{sh, job}, mode: forward.ModeGroup, see: func(p *row) { p.sent.Target = forward.ToGroup }, want: "not_certain 1: job[11] may be signalled by bash[10], too"},
+		"each is, by the platform":      {below: []proc.Process{sh, job}, mode: forward.ModeNone, see: func(p *row) { p.sent = nil }, want: "not_certain 1: job[11] may be signalled by bash[10], too"},
+		"each is, and is alone":         {below: []proc.Process{node, below("job", 11, 1, unix.SIGTERM)}, mode: forward.ModeNone, see: func(p *row) { p.sent = nil }, want: "drains 0:"},
+		"it is not held, and works on":  {below: []proc.Process{sh, bareJob}, see: func(p *row) { left(p); p.held, p.pending = false, 0 }, want: "not_certain 1: job[11] does not act upon SIGTERM"},
+		"it outlives the one above":     {below: []proc.Process{sh, bareJob}, see: func(p *row) { left(p); p.adopted, p.pending = true, 0 }, want: "drains 0:"},
+		"it dies beside the worker":     {below: []proc.Process{perl, bareJob}, by: unix.SIGTERM, want: "loses_work 1: job[11] has no SIGTERM handler and died of it"},
+		"it is late":                    {below: []proc.Process{sh, job}, see: func(p *row) { p.sent.After = 3 * time.Second }, want: "not_certain 1: job[11] was signalled only 3.0s after the stop signal: "},
+		"it has its turn late":          {below: []proc.Process{node, below("job", 11, 1, unix.SIGTERM)}, see: func(p *row) { p.sent.After = 2 * time.Second }, want: "drains 0:"},
+		"it is let be, and then ended":  {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending, p.ended = 0, 3*time.Second }, want: "not_certain 1: job[11] was sent no signal while it was held"},
+		"the last call ends it":         {below: []proc.Process{sh, job}, see: func(p *row) { p.ended = 16 * time.Second }, want: "not_certain 1: job[11] ended only when the last call had come"},
+		"its end is hidden, and Node":   {below: []proc.Process{perl, below("node", 11, 10, unix.SIGTERM)}, see: func(p *row) { left(p); p.status = -1 }, want: "not_certain 1: node[11] may have no handler of its own"},
+		"no process signals it":         {below: []proc.Process{bareSh, job}, see: left, want: "not_certain 1: job[11] was sent no signal"},
+		"PM2 may signal it twice":       {below: []proc.Process{below("PM2 v5", 10, 1, unix.SIGTERM), job}, see: left, want: "not_certain 1: job[11] may be signalled twice by PM2 v5[10], a PM2"},
+		"two may signal it":             {below: []proc.Process{sh, below("perl", 12, 10, unix.SIGTERM), below("job", 11, 12, unix.SIGTERM)}, see: left, want: "not_certain 1: job[11] may be signalled by perl[12] and by bash[10]"},
+		"it takes longer than Docker":   {took: 11 * time.Second, want: "drains 0: docker stop (10s)"},
+		"than Kubernetes":               {took: 31 * time.Second, want: "drains 0: docker stop (10s), Kubernetes (30s)"},
 	} {
 		if tt.below = slices.Clone(tt.below); tt.below == nil {
 			tt.below = []proc.Process{node}
@@ -209,20 +260,38 @@ func testVerdict(t *testing.T) {
 				tt.below[i].PPID = unix.Getpid()
 			}
 		}
-		record := &supervisor.Record{Sent: tt.sent, Ended: tt.ended, Lacking: tt.lacking}
-		cfg := supervisor.Config{Grace: 20 * time.Second, RemapExit: tt.remap, Record: record}
-		plan, _ := planned(cfg, proc.New(tt.below))
-		plan.addRecord(record)
-		var killed worker.Kill
+		record := &supervisor.Record{Lacking: tt.lacking}
+		for _, p := range tt.below {
+			status := unix.WaitStatus(tt.by)
+			if p.PID == 10 && tt.by == 0 {
+				status = unix.WaitStatus(tt.status << 8)
+			}
+			record.Sent = append(record.Sent, supervisor.Sent{Delivery: forward.Delivery{Signal: unix.SIGTERM}, To: p.ID})
+			record.Ended = append(record.Ended, supervisor.Ended{WaitEvent: reaper.WaitEvent{PID: p.PID, Status: status}, After: time.Second})
+		}
+		cfg := supervisor.Config{Grace: 20 * time.Second, Mode: tt.mode, RemapExit: tt.remap, Record: record}
+		all := proc.New(tt.below)
+		all.AddWriter(reader.Reads, 10)
+		plan, _ := planned(cfg, all)
+		plan.addRecord()
+		for _, p := range plan.Processes {
+			p.adopted = false
+		}
+		plan.Processes[0].open = []proc.OpenFile{{FD: 7, Name: "pipe:[5]", Read: true}}
+		if tt.see != nil {
+			tt.see(plan.Processes[len(tt.below)-1])
+		}
+		killed := worker.Kill{Reason: tt.kill}
 		if tt.status == 137 {
 			killed.Victims = []*proc.Process{&tt.below[0]}
 		}
-		exit := &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(tt.status << 8)}}
-		v := plan.judge(cfg, supervisor.Outcome{Status: tt.status, Worker: worker.Worker{PID: 10, Comm: "node", Exit: exit, Kill: killed}})
-		if v.took(tt.took); tt.check != nil {
-			v.checked(*tt.check)
+		reported := tt.status
+		if slices.Contains(tt.remap, tt.status) {
+			reported = 0
 		}
-		v.conclude(tt.allow)
+		exit := &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(tt.status << 8)}}
+		v := plan.judge(supervisor.Outcome{Status: reported, Worker: worker.Worker{PID: 10, Comm: "node", Exit: exit, Kill: killed}})
+		v.conclude(tt.took, tt.check != nil, cmp.Or(tt.check, new(checked)).error, tt.allow)
 		got := fmt.Sprintf("%s %d:", v.Verdict, v.Status)
 		for _, r := range v.Reasons {
 			got += " " + r.String()
@@ -241,5 +310,18 @@ func TestWrap(t *testing.T) {
 		if got := strings.Join(wrap(text, 5), "|"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A handler that the last of many processes sets is a change that a rehearsal waits for.
+func TestStateOfManyProcesses(t *testing.T) {
+	var all []*proc.Process
+	for pid := range 12 {
+		all = append(all, &proc.Process{ID: proc.ID{PID: 10 + pid}, Comm: "node"})
+	}
+	before := stateOf(all)
+	all[11].Handled = signals.SetOf(unix.SIGTERM)
+	if stateOf(all) == before {
+		t.Error("a new handler of the twelfth process is no change")
 	}
 }

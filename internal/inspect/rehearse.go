@@ -1,25 +1,21 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
-	"syscall"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/health"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/sigqueue"
-	"drainit/internal/spawn"
 	"drainit/reaper"
 	"drainit/supervisor"
 )
@@ -28,61 +24,58 @@ import (
 type Rehearsal struct {
 	JSON           bool          // print the verdict for programs
 	Settle         time.Duration // how long the same processes must have had the same handlers
-	During, Check  string        // commands for sh(1), run right before the stop and after its end; "" for none
+	Hold           time.Duration // how long processes that drainit leaves to others are held, as if at work
+	During, Check  string        // commands for sh(1), right before the stop and after its end; "" for none
+	Within         time.Duration // how long each of these may take
 	AllowUncertain bool          // a verdict that is not certain has status 0, too
 }
 
-// rehearsal is one run of drainit plan. direct runs beside the loop, and leaves the plan, the time of the stop and why
-// there was none.
+// rehearsal is one run of drainit plan. direct runs in a goroutine beside drainit's loop. It leaves the plan,
+// the time of the stop in stopped or, if there was no stop because of an error, that error in failed.
 type rehearsal struct {
 	Rehearsal
 	*instance
-	cfg     supervisor.Config
-	dir     string        // in which the commands run: drainit will be in another
-	over    chan struct{} // closed when the loop has ended
-	plan    report
-	stopped time.Time
-	failed  error
+	cfg       supervisor.Config
+	dir       string          // where the commands run: drainit will be in another
+	loop      context.Context // done when drainit's loop has ended
+	plan      report
+	unsettled bool                      // the processes were still changing
+	came      map[proc.ID]time.Duration // when each process that was started in the stop was first seen
+	stopped   time.Time
+	failed    error
 }
 
-// Rehearse runs a worker until it is ready or has settled, stops it as the platform would, and prints the plan, what
-// happened and the verdict on standard output, which the worker does not get. The status is the verdict's: 0 or 1;
-// of a worker that can't be started it is that of supervisor.Run. The caller must be on the locked main thread.
-func Rehearse(flags Rehearsal, cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say func(line error)) supervisor.Outcome {
+// Rehearse runs a worker until it is ready or has settled, and stops it as the platform would. It prints the
+// plan, what happened and the verdict on standard output. The worker gets standard error in place of that.
+// The status is that of the verdict, 0 or 1. If the worker can't be started, or drainit must die of INT, the
+// outcome is that of supervisor.Run. The caller must be on the locked main thread.
+func Rehearse(
+	flags Rehearsal, cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say func(line error),
+) supervisor.Outcome {
 	stdout, _ := unix.FcntlInt(uintptr(unix.Stdout), unix.F_DUPFD_CLOEXEC, 3)
 	_ = unix.Dup3(unix.Stderr, unix.Stdout, 0)
 	cfg.Record = new(supervisor.Record)
-	r := &rehearsal{Rehearsal: flags, cfg: cfg, over: make(chan struct{})}
-	r.instance = &instance{system: linux(), stdout: os.NewFile(uintptr(stdout), "stdout"), say: say,
-		config: func(int) (supervisor.Config, error) { return cfg, nil }}
+	d := &instance{system: linux(), stdout: os.NewFile(uintptr(stdout), "stdout"), say: say}
+	d.config = func(int) (supervisor.Config, error) { return cfg, nil }
+	r := &rehearsal{Rehearsal: flags, instance: d, cfg: cfg, came: make(map[proc.ID]time.Duration)}
 	r.dir, _ = os.Getwd()
-	began, directed := time.Now(), make(chan struct{})
-	go func() { r.direct(); close(directed) }()
+	loop, end := context.WithCancel(context.Background())
+	r.loop = loop
+	began, beside := time.Now(), sync.WaitGroup{}
+	beside.Go(r.direct)
 	outcome := supervisor.Run(cfg, queue, log)
 	ended := time.Now()
-	close(r.over)
-	<-directed
+	end()
+	beside.Wait()
 	if outcome.Worker.PID == 0 || outcome.Interrupted { // a line says it
 		return outcome
 	}
-	v := verdict{Verdict: noPlan, Status: statusNo, Worker: outcome.Status}
-	if err := r.whyNoPlan(outcome, began); err != nil {
-		say(fmt.Errorf("no plan: %w", err))
-		v.Reasons = []reason{{Why: err.Error()}}
-	} else {
-		r.plan.addRecord(cfg.Record)
-		v = r.plan.judge(cfg, outcome)
-		v.took(ended.Sub(r.stopped))
-		if r.Check != "" {
-			v.checked(r.run(r.Check))
-		}
-		v.conclude(r.AllowUncertain)
+	v, err := r.judge(outcome, began, ended)
+	if err != nil {
+		v = verdict{Verdict: noPlan, Worker: outcome.Status, Reasons: []*reason{{Why: err.Error()}}}
+		v.Status = r.answer(statusNo, "no plan: %w", err)
 	}
-	if err := v.print(r.stdout, r.JSON); err != nil {
-		say(err)
-		v.Status = statusFailed
-	}
-	return supervisor.Outcome{Status: v.Status}
+	return supervisor.Outcome{Status: r.print(v.Status, v, r.JSON, v.text())}
 }
 
 // direct makes the plan when the worker has settled, sends drainit the stop signal, and watches to the end.
@@ -91,13 +84,12 @@ func (r *rehearsal) direct() {
 	defer runtime.UnlockOSThread()
 	settled, err := r.settle()
 	if err == nil && settled && r.During != "" {
-		if status := r.run(r.During); status != 0 {
-			err = fmt.Errorf("--during exited with status %d", status)
-		}
+		err = r.run(r.loop, "--during", r.During)
 	}
 	r.failed = err
 	switch {
-	case err != nil:
+	case errors.Is(err, errStopCame): // drainit has got it, and another would be its second
+	case err != nil && r.going():
 		_ = unix.Kill(os.Getpid(), r.cfg.PlatformSignal())
 	case settled && r.going():
 		r.stopAsPlanned()
@@ -105,7 +97,61 @@ func (r *rehearsal) direct() {
 	}
 }
 
-// whyNoPlan is nil where there is one.
+// going reports whether the worker runs and no stop has begun.
+func (r *rehearsal) going() bool {
+	r.drainit, _ = r.look(os.Getpid())
+	return r.loop.Err() == nil && r.is.Phase <= machine.Quiet
+}
+
+// stopAsPlanned makes the plan, holds what is to be held, and sends drainit the stop signal. If the platform
+// signals each process, stopAsPlanned signals each below drainit, too.
+func (r *rehearsal) stopAsPlanned() {
+	for range 6 { // a read may take too long, on a busy machine
+		if r.plan = r.report(true, true); r.plan.Plan != nil || !r.going() {
+			break
+		}
+	}
+	r.plan.unsettled, r.plan.inHand = r.unsettled, r.During != ""
+	r.observe()
+	r.hold()
+	for n := 0; n < 10 && r.going(); n++ {
+		time.Sleep(10 * time.Millisecond) // a shell with job control takes a job that stops for one that ends
+	}
+	if !r.going() {
+		const advice = "--hold 0, with --during and --check"
+		r.failed = errors.New("the worker ended when a process below it was held: " + advice)
+		return
+	}
+	r.stopped = time.Now()
+	stop := r.cfg.PlatformSignal()
+	if all, _ := r.all(); r.cfg.Mode == forward.ModeNone {
+		for _, p := range all.Descendants(r.PID) {
+			_ = reaper.Signal(p.ID, stop, r.read)
+		}
+	}
+	_ = unix.Kill(os.Getpid(), stop)
+}
+
+// judge returns the verdict or, as an error, why there is none. began and ended are the times at which
+// drainit began and ended.
+func (r *rehearsal) judge(outcome supervisor.Outcome, began, ended time.Time) (v verdict, err error) {
+	if err = r.whyNoPlan(outcome, began); err != nil {
+		return v, err
+	}
+	r.plan.addRecord()
+	v = r.plan.judge(outcome)
+	if r.Check != "" {
+		err = r.run(context.Background(), "--check", r.Check)
+	}
+	if errors.Is(err, errStopCame) {
+		return v, err
+	}
+	v.conclude(ended.Sub(r.stopped)-r.plan.waited, r.Check != "", err, r.AllowUncertain)
+	return v, nil
+}
+
+// whyNoPlan returns why there is no plan, or no stop to judge, and nil if there are both. began is the time
+// at which drainit began.
 func (r *rehearsal) whyNoPlan(outcome supervisor.Outcome, began time.Time) error {
 	w := outcome.Worker
 	switch {
@@ -116,97 +162,8 @@ func (r *rehearsal) whyNoPlan(outcome supervisor.Outcome, began time.Time) error
 	case !r.stopped.IsZero():
 		return errors.New("/proc does not show the processes")
 	case outcome.Requested:
-		return fmt.Errorf("a stop signal came after %s, before the processes had settled", logx.Round(time.Since(began)))
+		const early = "a stop signal came after %s, before the processes had settled"
+		return fmt.Errorf(early, logx.Round(time.Since(began)))
 	}
 	return fmt.Errorf("%v %v after %s", &w, w.Exit, logx.Round(w.Exit.At.Sub(began)))
-}
-
-// going reports whether the worker runs and no stop has begun.
-func (r *rehearsal) going() bool {
-	select {
-	case <-r.over:
-		return false
-	default:
-		r.drainit, _ = r.look(os.Getpid())
-		return r.is.Phase <= machine.Quiet
-	}
-}
-
-// settle waits until the worker is ready, if that is asked for, or else until the same processes have had the same
-// handlers for a time. If they change all the time it gives up waiting. settled is false where the worker has ended, or
-// its stop has begun, before.
-func (r *rehearsal) settle() (settled bool, err error) {
-	const changeFor, readyWithin = 10 * time.Second, 5 * time.Minute
-	self, awaited := os.Getpid(), r.cfg.Ready != health.Condition{}
-	began, calm, last := time.Now(), time.Now(), ""
-	for ; r.going(); time.Sleep(50 * time.Millisecond) {
-		now := time.Now()
-		switch {
-		case awaited && r.is.Ready():
-			return true, nil
-		case awaited && now.Sub(began) >= readyWithin:
-			return false, fmt.Errorf("the worker was not ready after %v", readyWithin)
-		case awaited:
-			continue
-		}
-		all, _ := r.tree(self, nil, time.Second)
-		these := logx.List(all.Descendants(self), func(p *proc.Process) string { return fmt.Sprint(p.ID, p.Handled, p.Ignored, p.Awaited) })
-		if these != last && now.Sub(began) < changeFor+r.Settle {
-			calm, last = now, these
-		} else if now.Sub(calm) >= r.Settle {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// stopAsPlanned makes the plan and sends drainit the stop signal. Where the platform signals each process, it does so,
-// too.
-func (r *rehearsal) stopAsPlanned() {
-	r.plan, r.stopped = r.report(true, true), time.Now()
-	stop := r.cfg.PlatformSignal()
-	if all, _ := r.all(); r.cfg.Mode == forward.ModeNone {
-		for _, p := range all.Descendants(r.PID) {
-			_ = reaper.Signal(p.ID, stop, r.read)
-		}
-	}
-	_ = unix.Kill(os.Getpid(), stop)
-}
-
-// watch notes when each process of the plan has ended. drainit itself knows it only of its children.
-func (r *rehearsal) watch() {
-	for going := true; going; {
-		select {
-		case <-r.over:
-			going = false // it is the last look
-		case <-time.After(50 * time.Millisecond):
-		}
-		all, _ := r.all()
-		for i := range r.plan.Processes {
-			p := &r.plan.Processes[i]
-			if now, ok := all.Process(p.PID); p.EndedAfter == nil && (!ok || now.ID != p.id || !now.Alive()) {
-				p.EndedAfter = new(logx.InTenths(time.Since(r.stopped)))
-			}
-		}
-	}
-}
-
-// run runs a command line by sh(1), and returns its status, 127 where there is no sh. It comes through a pipe, as
-// drainit's loop reaps every process.
-func (r *rehearsal) run(line string) (status int) {
-	answer, w, err := os.Pipe()
-	if err == nil {
-		defer answer.Close()
-		attr := &syscall.ProcAttr{Dir: r.dir, Env: r.cfg.Env, Files: []uintptr{0, 2, 2, w.Fd()}}
-		_, err = syscall.ForkExec("/bin/sh", []string{"sh", "-c", `(exec 3>&-; eval "$0"); echo $? >&3`, line}, attr)
-		_ = w.Close()
-	}
-	if err != nil {
-		return spawn.StatusNotFound
-	}
-	text, _ := io.ReadAll(answer)
-	if status, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil { // the shell was killed
-		return 128 + int(unix.SIGKILL)
-	}
-	return status
 }

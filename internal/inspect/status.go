@@ -16,31 +16,38 @@ import (
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
+	"drainit/reaper"
+	"drainit/supervisor"
 )
 
 // report is the status, as JSON has it.
 type report struct {
-	Phase         string     `json:"phase"` // starting, running, quiet, draining or killing
-	Ready         bool       `json:"ready"` // running, and the worker is not stopped
-	WorkerAlive   bool       `json:"worker_alive"`
-	WorkerStopped bool       `json:"worker_stopped,omitempty"`
-	QuietHandled  *bool      `json:"quiet_handled,omitempty"` // in quiet
-	StopSignal    string     `json:"stop_signal,omitempty"`
-	StoppingSince string     `json:"stopping_since,omitempty"` // RFC 3339, UTC
-	TimeLeft      *float64   `json:"left_s,omitempty"`         // to SIGKILL
-	PID           int        `json:"pid"`                      // drainit's
-	Processes     []reported `json:"processes"`
-	Partial       bool       `json:"partial,omitempty"` // not all processes could be read
-	// Of a plan, to which the signals and times belong that it goes by.
-	Plan map[string]any `json:"plan,omitempty"`
+	Phase         string   `json:"phase"` // starting, running, quiet, draining or killing
+	Ready         bool     `json:"ready"` // running, and the worker is not stopped
+	WorkerAlive   bool     `json:"worker_alive"`
+	WorkerStopped bool     `json:"worker_stopped,omitempty"`
+	QuietHandled  *bool    `json:"quiet_handled,omitempty"` // in quiet
+	StopSignal    string   `json:"stop_signal,omitempty"`
+	StoppingSince string   `json:"stopping_since,omitempty"` // RFC 3339, UTC
+	TimeLeft      *float64 `json:"left_s,omitempty"`         // to SIGKILL
+	PID           int      `json:"pid"`                      // drainit's
+	Processes     []*row   `json:"processes"`
+	Partial       bool     `json:"partial,omitempty"` // not all processes could be read
+	Plan          *plan    `json:"plan,omitempty"`
 
-	word     string        // the phase, for people
-	stopping time.Duration // since the stop began
-	stop     unix.Signal   // of a plan
+	word      string        // the phase, for people
+	stopping  time.Duration // how long ago the stop began
+	all       *proc.Snapshot
+	cfg       supervisor.Config // of a plan
+	stop      unix.Signal       // of a plan
+	came      []proc.Process    // of a rehearsal: those that were started in its stop (noteNew)
+	unsettled bool              // of a rehearsal: its processes were still changing
+	inHand    bool              // of a rehearsal: --during has put a job in hand
+	waited    time.Duration     // of a rehearsal: when what was held was continued, 0 for never
 }
 
-// reported is a process below drainit.
-type reported struct {
+// row is a process below drainit, in the status, in a plan and in a verdict. Times are since the stop began.
+type row struct {
 	PID   int     `json:"pid"`
 	PPID  int     `json:"ppid"`
 	Comm  string  `json:"comm"`  // escaped as in the log
@@ -48,39 +55,76 @@ type reported struct {
 	Age   float64 `json:"age_s"`
 
 	OnStop  string `json:"on_stop,omitempty"`  // in a plan: what it does with the stop signal
-	OnQuiet string `json:"on_quiet,omitempty"` // and with TSTP
+	OnQuiet string `json:"on_quiet,omitempty"` // in a plan: what it does with the quiet signal
 	Stop    string `json:"stop,omitempty"`     // what a stop would do with it, or has done
-	happened
-	id       proc.ID
-	indent   string
-	foreseen forward.Foreseen
+
+	Sent       string   `json:"sent,omitempty"` // the stop signal that drainit sent it
+	SentAfter  *float64 `json:"sent_after_s,omitempty"`
+	Late       bool     `json:"late,omitempty"` // it was sent in the last or the final call
+	EndedAfter *float64 `json:"ended_after_s,omitempty"`
+	ExitStatus *int     `json:"exit_status,omitempty"` // where it is known, 128+n for signal n
+
+	proc.Process `json:"-"` // as it was in the plan
+	indent       string     // blanks, by which it stands below its parent
+	foreseen     forward.Simulated
+
+	// What a rehearsal has seen of it.
+	children bool // it had children when the plan was made
+	open     []proc.OpenFile
+	ending   *reaper.Ending
+	held     bool             // it was stopped, as if it were at work
+	loose    bool             // it was held, and drainit or another process continued it before release
+	killed   bool             // it ended while it was held
+	pending  time.Duration    // when another's stop signal was first seen pending while it was held, or 0
+	adopted  bool             // it came to drainit when its parent had gone
+	sent     *supervisor.Sent // the first stop signal from drainit, nil for none
+	ended    time.Duration    // 0 while it lives
+	status   int              // its exit status, -1 where that is not known
+	by       unix.Signal      // the signal that it died of, 0 for none
 }
 
-// status prints the status that is asked for.
+// row returns the process with this ID, nil for none. If the ID has no start time, its pid decides.
+func (r *report) row(id proc.ID) *row {
+	for _, p := range r.Processes {
+		if p.ID == id || id.Start == 0 && p.PID == id.PID {
+			return p
+		}
+	}
+	return nil
+}
+
+// status prints the status that is asked for, and returns the exit status. It is 1 if the worker has ended
+// or, with Ready, takes no work.
 func (d *instance) status(r Request) (status int) {
 	now := d.report(r.JSON || !r.Ready, r.Plan)
 	text := now.text()
-	switch {
-	case r.JSON:
-		b, _ := json.Marshal(now) // numbers and strings never fail
-		text = string(b) + "\n"
-	case r.Ready: // no more than the phase: each new text is a new event to Kubernetes
+	if r.Ready { // no more than the phase: each new text is a new event to Kubernetes
 		text = now.word + "\n"
 	}
-	if _, err := io.WriteString(d.stdout, text); err != nil {
-		return d.answer(statusFailed, err)
-	}
 	if !now.WorkerAlive || r.Ready && !now.Ready {
-		return statusNo
+		status = statusNo
 	}
-	return 0
+	return d.print(status, now, r.JSON, text)
 }
 
-// report returns what the title says, and if whole, the processes below drainit and the stop, or a plan of one.
+// print writes an answer, as JSON or as this text. It returns status, or that of a failure if it can't write.
+func (d *instance) print(status int, answer any, asJSON bool, text string) int {
+	if asJSON {
+		b, _ := json.Marshal(answer) // numbers and strings never fail
+		text = string(b) + "\n"
+	}
+	if _, err := io.WriteString(d.stdout, text); err != nil {
+		return d.answer(statusFailed, "%w", err)
+	}
+	return status
+}
+
+// report returns what the title says. If whole is set, it adds the processes below drainit and the stop that
+// drainit is in. If plan is set, too, and no stop has begun, it adds the plan of one.
 func (d *instance) report(whole, plan bool) report {
 	is := d.is
-	r := report{Phase: is.Phase.String(), Ready: is.Ready(), WorkerAlive: is.WorkerAlive, WorkerStopped: is.WorkerStopped, PID: d.PID, Processes: []reported{}}
-	r.word = r.Phase
+	r := report{Phase: is.Phase.String(), Ready: is.Ready(), PID: d.PID, Processes: []*row{}}
+	r.WorkerAlive, r.WorkerStopped, r.word = is.WorkerAlive, is.WorkerStopped, r.Phase
 	if is.WorkerStopped {
 		r.word += ", but the worker is stopped"
 	}
@@ -90,46 +134,52 @@ func (d *instance) report(whole, plan bool) report {
 	if is.QuietUnhandled {
 		r.word += ", but no process handled that, and the worker still takes work"
 	}
+	if is.Unresumed != 0 {
+		r.word += ", and no CONT ends that"
+	}
 	if whole {
 		d.addProcesses(&r, plan)
 	}
 	return r
 }
 
-// addProcesses adds the processes below drainit, with the stop that it is in, or the plan of one. An unknown stop is
-// not shown.
+// addProcesses adds the processes below drainit. It adds the stop that drainit is in or, if plan is set and
+// there is none, the plan of one. Of a stop whose name can't be read, it adds the notes alone.
 func (d *instance) addProcesses(r *report, plan bool) {
 	second, _ := d.read(proc.SecondThread(d.PID)) // whose name tells
-	draining, look := d.is.Phase >= machine.Draining, d.all
+	draining := d.is.Phase >= machine.Draining
 	var before *proc.Snapshot
-	if plan = plan && !draining; plan {
-		look = func() (*proc.Snapshot, error) { // which shows what has slept for a while
-			before, _ = d.tree(d.PID, nil, time.Second)
-			time.Sleep(100 * time.Millisecond)
-			return d.tree(d.PID, before, time.Second)
-		}
+	var err error
+	if plan = plan && !draining; plan { // two snapshots show what has slept for a while
+		before, _ = d.tree(d.PID, nil, time.Second)
+		time.Sleep(100 * time.Millisecond)
+		r.all, err = d.tree(d.PID, before, time.Second)
+	} else {
+		r.all, err = d.all()
 	}
-	all, err := look()
 	if err != nil {
-		d.say(fmt.Errorf("cannot list the processes: %w", err))
+		d.sayf("cannot list the processes: %w", err)
 		r.Partial = true
 	}
-	for _, p := range append(all.Descendants(d.PID), all.Hanging(d.PID)...) {
-		r.Processes = append(r.Processes, reported{PID: p.PID, PPID: p.PPID, Comm: logx.Printable(p.Comm), State: string(p.State), Age: logx.InTenths(p.Age()), id: p.ID})
+	for _, p := range append(r.all.Descendants(d.PID), r.all.Hanging(d.PID)...) {
+		shown := &row{Process: *p, PID: p.PID, PPID: p.PPID, Comm: logx.Printable(p.Comm), status: -1}
+		shown.State, shown.Age = string(p.State), logx.InTenths(p.Age())
+		r.Processes = append(r.Processes, shown)
 	}
 	if draining {
 		r.addStop(second.Comm, proc.SinceBoot(), time.Now())
 		notes, err := proc.ReadOpen(d.PID, title.Notes)
 		if err != nil {
-			d.say(fmt.Errorf("cannot read what %s has decided: %w", d, err))
+			d.sayf("cannot read what %s has decided: %w", d, err)
 		}
 		r.addNotes(notes)
 	} else if plan && err == nil {
-		d.addPlan(r, cmp.Or(before, all), all, second.Comm)
+		d.addPlan(r, cmp.Or(before, r.all), second.Comm)
 	}
 }
 
-// addStop adds the stop that is the name of drainit's second thread. sinceBoot and wall are now.
+// addStop adds the stop that the name of drainit's second thread tells (title.Stop). A name that tells none
+// adds nothing. sinceBoot and wall are the present time by two clocks.
 func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
 	stop, ok := title.ParseStop(name)
 	if !ok || stop.Since > sinceBoot {
@@ -145,34 +195,58 @@ func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
 	}
 }
 
+// addNotes adds the notes about each process (title.Notes): what drainit has done with it, or why nothing.
+func (r *report) addNotes(text string) {
+	notes := make(map[string]string)
+	for line := range strings.Lines(text) {
+		id, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		notes[id] += " | " + words
+	}
+	for _, p := range r.Processes { // the note of an end has the pid alone
+		p.Stop += notes[fmt.Sprint(p.ID)] + notes[fmt.Sprint(proc.ID{PID: p.PID})]
+		p.Stop = strings.TrimPrefix(p.Stop, " | ")
+	}
+}
+
+// page is a text that grows.
+type page struct{ strings.Builder }
+
+func (p *page) add(format string, args ...any) { fmt.Fprintf(p, format, args...) }
+
 // text is the status for people.
 func (r report) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: drainit[%d], ", r.word, r.PID)
+	var b page
+	b.add("%s: drainit[%d], ", r.word, r.PID)
 	if !r.WorkerAlive {
-		b.WriteString("the worker has ended, ")
+		b.add("the worker has ended, ")
 	}
 	if r.StopSignal != "" {
-		fmt.Fprintf(&b, "%s %.1fs ago, ", r.StopSignal, r.stopping.Seconds())
+		b.add("%s %.1fs ago, ", r.StopSignal, r.stopping.Seconds())
 	}
 	if r.TimeLeft != nil {
-		fmt.Fprintf(&b, "SIGKILL in %.1fs, ", *r.TimeLeft)
+		b.add("SIGKILL in %.1fs, ", *r.TimeLeft)
 	}
 	if r.Partial {
-		b.WriteString("at least ")
+		b.add("at least ")
 	}
-	fmt.Fprintf(&b, "%s below it\n", logx.Processes(len(r.Processes)))
-	if r.Plan != nil {
-		return b.String() + r.planText()
-	}
-	if len(r.Processes) > 0 {
-		fmt.Fprintf(&b, "%7s %7s STATE %8s COMMAND\n", "PID", "PPID", "AGE")
-	}
-	for _, p := range r.Processes {
-		if p.Stop != "" {
-			p.Comm = fmt.Sprintf("%-15s %s", p.Comm, p.Stop)
-		}
-		fmt.Fprintf(&b, "%7d %7d %-5s %8s %s\n", p.PID, p.PPID, p.State, logx.Round(time.Duration(p.Age*1e9)), p.Comm)
+	b.add("%s below it\n", logx.Processes(len(r.Processes)))
+	switch {
+	case r.Plan != nil:
+		r.addPlanTo(&b)
+	case len(r.Processes) > 0:
+		r.addStatusTo(&b)
 	}
 	return b.String()
+}
+
+func (r report) addStatusTo(b *page) {
+	const columns = "%7v %7v %-5v %8v %v\n"
+	b.add(columns, "PID", "PPID", "STATE", "AGE", "COMMAND")
+	for _, p := range r.Processes {
+		command := p.Comm
+		if p.Stop != "" {
+			command = fmt.Sprintf("%-15s %s", p.Comm, p.Stop)
+		}
+		b.add(columns, p.PID, p.PPID, p.State, logx.Round(time.Duration(p.Age*1e9)), command)
+	}
 }

@@ -45,6 +45,7 @@ func TestStatus(t *testing.T) {
 		{"drainit:run", 0, "drainit", "running: drainit[7]", 0, `"ready":true,"worker_alive":true`},
 		{"drainit:stopped", 0, "drainit", "running, but the worker is stopped: drainit[7]", 1, `"ready":false,"worker_alive":true,"worker_stopped":true`},
 		{"drainit:quiet", 0, "drainit", "quiet: drainit[7]", 1, `"ready":false,"worker_alive":true,"quiet_handled":true`},
+		{"drainit:quiet!", 0, "drainit", "quiet, and no CONT ends that: drainit[7]", 1, `"ready":false,"worker_alive":true,"quiet_handled":true`},
 		{"drainit:quiet?", 0, "drainit", "quiet, but no process handled that, and the worker still takes work: drainit[7]", 1, `"ready":false,"worker_alive":true,"quiet_handled":false`},
 		{"drainit:drain", 0, "drainit", "draining: drainit[7]", 1, `"ready":false,"worker_alive":true`},
 		{"drainit:drain", ago, stopping(unix.SIGTERM, 30*time.Second), "draining: drainit[7], SIGTERM 3.2s ago, SIGKILL in 26.8s", 1,

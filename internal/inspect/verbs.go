@@ -1,16 +1,16 @@
 // Package inspect has the subcommands, which ask a running drainit. They need no shell, socket or file, only
 // /proc and kill(2).
 //
-// It runs in a process of its own, except for drainit plan, which asks itself. It must never signal any process
-// but the drainit that it has found. It must send a second stop signal only on request: that would kill.
+// It runs in a process of its own, except for drainit plan, which asks the drainit that it is part of. It
+// must signal no process but the drainit that it has found. Only a rehearsal signals others: it holds jobs,
+// ends its commands, and plays a platform that signals each process. A second stop signal must be sent only
+// on request, since it would kill.
 package inspect
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +37,7 @@ var Verbs = []string{VerbStatus, VerbQuiet, VerbResume, VerbStop}
 // Request is a subcommand with its flags.
 type Request struct {
 	Verb  string
-	Ready bool          // status: 0 only in phase running
+	Ready bool          // status: 0 only if the worker takes work
 	JSON  bool          // status: for programs
 	Plan  bool          // status: show what a stop would do
 	Sleep time.Duration // quiet: how long to wait once it is quiet
@@ -56,20 +56,23 @@ type instance struct {
 	gone   bool
 	stdout io.Writer
 	say    func(line error)
-	config func(pid int) (supervisor.Config, error) // reads what a drainit was asked for, as far as it may
+	config ConfigOf
 }
 
-// Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer is no, 125
-// if it cannot be asked. It calls say with each line for people.
-func Run(r Request, stdout io.Writer, say func(line error), config func(pid int) (supervisor.Config, error)) (status int) {
-	sys := linux()
-	found, err := sys.locate(r.PID)
-	d := &instance{drainit: found, system: sys, stdout: stdout, say: say, config: config}
+// ConfigOf returns the settings of a drainit. With an error it returns those that could be read.
+type ConfigOf func(pid int) (supervisor.Config, error)
+
+// Run finds the drainit of this container, asks it, and returns the exit status: 0, 1 if the answer is no,
+// 125 if it cannot be asked. It calls say with each line for people.
+func Run(r Request, stdout io.Writer, say func(line error), config ConfigOf) (status int) {
+	d := &instance{system: linux(), stdout: stdout, say: say, config: config}
+	found, err := d.locate(r.PID)
+	d.drainit = found
 	switch {
 	case err != nil:
-		return d.answer(statusFailed, err)
+		return d.answer(statusFailed, "%w", err)
 	case d.is == title.State{} && r.Verb != VerbStop:
-		return d.answer(statusNo, fmt.Errorf("%s has not started its worker yet", d))
+		return d.answer(statusNo, "%s has not started its worker yet", d)
 	case r.Verb == VerbStatus:
 		return d.status(r)
 	case r.Verb == VerbQuiet:
@@ -80,50 +83,63 @@ func Run(r Request, stdout io.Writer, say func(line error), config func(pid int)
 	return d.stop(r)
 }
 
-func (d *instance) answer(status int, line error) int {
-	d.say(line)
+func (d *instance) sayf(format string, args ...any) { d.say(fmt.Errorf(format, args...)) }
+
+// answer says a line, and returns the exit status that it is given.
+func (d *instance) answer(status int, format string, args ...any) int {
+	d.sayf(format, args...)
 	return status
 }
 
-// quiet sends the quiet signal, and then waits as a preStop hook wants it, for load balancers to
-// notice.
+// quiet sends the quiet signal, and waits until drainit is quiet. Then it waits for sleep more, as a preStop
+// hook does to let load balancers notice.
 func (d *instance) quiet(sleep time.Duration) (status int) {
 	if d.is.Phase > machine.Quiet {
-		return d.answer(0, fmt.Errorf("%s is %s already: nothing to quiet", d, d.is.Phase))
+		return d.answer(0, "%s is %s already: nothing to quiet", d, d.is.Phase)
 	}
-	if status := d.signalUntil(unix.SIGTSTP, func(p machine.Phase) bool { return p > machine.Running }); status != 0 {
+	quieted := func(is title.State) bool { return is.Phase > machine.Running }
+	if status = d.signalUntil(unix.SIGTSTP, quieted); status != 0 {
 		return status
 	}
 	d.sleep(sleep)
 	if d.is.QuietUnhandled {
-		d.say(errors.New("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. If it uses another signal for this: --rewrite TSTP:SIG"))
+		const advice = "If it uses another signal for this: --rewrite TSTP:SIG"
+		d.sayf("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. " + advice)
 	}
 	return 0
 }
 
 func (d *instance) resume() (status int) {
-	if d.is.Phase <= machine.Quiet {
-		status = d.signalUntil(unix.SIGCONT, func(p machine.Phase) bool { return p != machine.Quiet })
+	if before := d.is.Unresumed; d.is.Phase <= machine.Quiet {
+		status = d.signalUntil(unix.SIGCONT, func(is title.State) bool {
+			return is.Phase != machine.Quiet || is.Unresumed != before
+		})
 	}
-	if d.is.Phase > machine.Quiet { // or a stop came before the resume
-		return d.answer(statusNo, fmt.Errorf("%s is %s: a worker that was sent the stop signal can't be resumed", d, d.is.Phase))
+	switch {
+	case d.is.Phase > machine.Quiet: // or a stop came before the resume
+		const words = "%s is %s: a worker that was sent the stop signal can't be resumed"
+		return d.answer(statusNo, words, d, d.is.Phase)
+	case status == 0 && !d.gone && d.is.Unresumed != 0:
+		const advice = "If the worker uses another signal for this: --rewrite CONT:SIG; else restart it"
+		return d.answer(statusNo, "still quiet: no process that was quieted handles SIGCONT. "+advice)
 	}
 	return status
 }
 
-// stop sends the stop signal to a drainit that is not stopping yet; a forced one kills.
+// stop sends the stop signal to a drainit that is not stopping yet. If it is stopping already, stop prints
+// its status. With Force it has drainit kill at once, and with Wait it returns when drainit has ended.
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:
-		title.SetThread(proc.SecondThread(os.Getpid()), title.Forced+strconv.Itoa(d.PID))
 		title.Set(title.Force)
-		status = d.signalUntil(signals.ForceStop, func(p machine.Phase) bool { return p == machine.Killing })
+		killing := func(is title.State) bool { return is.Phase == machine.Killing }
+		status = d.signalUntil(signals.ForceStop, killing)
 	case d.is.Phase <= machine.Quiet:
 		status = d.signal(unix.SIGTERM)
 	case d.status(Request{}) == statusFailed: // it prints the status
 		return statusFailed
 	case !r.Wait:
-		d.say(errors.New("already stopping; drainit stop --force kills what is left"))
+		d.sayf("already stopping; drainit stop --force kills what is left")
 	}
 	for r.Wait && status == 0 && !d.gone {
 		d.sleep(time.Minute)
@@ -131,7 +147,8 @@ func (d *instance) stop(r Request) (status int) {
 	return status
 }
 
-// signal sends drainit a signal, unless it has ended.
+// signal sends drainit a signal, unless it has ended, and returns the exit status. This is 0 if drainit has
+// ended, too, and gone is set then.
 func (d *instance) signal(sig unix.Signal) (status int) {
 	var err error
 	if d.PID == 1 {
@@ -143,17 +160,19 @@ func (d *instance) signal(sig unix.Signal) (status int) {
 	case errors.Is(err, reaper.ErrGone):
 		d.gone = true
 	case errors.Is(err, unix.EPERM):
-		return d.answer(statusFailed, fmt.Errorf("not permitted: %s runs as another user; ask as that user, as root, or with CAP_KILL", d))
+		const advice = "ask as that user, as root, or with CAP_KILL"
+		return d.answer(statusFailed, "not permitted: %s runs as another user; "+advice, d)
 	case err != nil:
-		return d.answer(statusFailed, fmt.Errorf("cannot signal %s: %w", d, err))
+		return d.answer(statusFailed, "cannot signal %s: %w", d, err)
 	}
 	return 0
 }
 
-// signalUntil sends drainit a signal, and returns once its phase shows that it has acted upon that, or it
-// has ended. It looks ever more rarely, since under a CPU limit each look slows drainit down. It gives up
-// after a number of looks and not after a time: a busy machine keeps drainit from acting, too.
-func (d *instance) signalUntil(sig unix.Signal, acted func(machine.Phase) bool) (status int) {
+// signalUntil sends drainit a signal, and returns 0 once acted reports from its title that it has acted upon
+// that, or once it has ended. It looks at the title ever more rarely, since under a CPU limit each look slows
+// drainit down. It gives up after a number of looks and not after a time: a busy machine keeps drainit from
+// acting, too.
+func (d *instance) signalUntil(sig unix.Signal, acted func(title.State) bool) (status int) {
 	const slowest, most = 50 * time.Millisecond, 210 // looks take 10 s
 	began := time.Now()
 	if status = d.signal(sig); status != 0 {
@@ -163,13 +182,15 @@ func (d *instance) signalUntil(sig unix.Signal, acted func(machine.Phase) bool) 
 		time.Sleep(min(time.Millisecond+time.Since(began)/2, slowest))
 		d.refresh()
 		switch {
-		case d.gone || acted(d.is.Phase):
+		case d.gone || acted(d.is):
 			return 0
 		case d.Stopped() && look >= most/5:
-			return d.answer(statusNo, fmt.Errorf("%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)", d, signals.Name(sig)))
+			const words = "%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)"
+			return d.answer(statusNo, words, d, signals.Name(sig))
 		}
 	}
-	return d.answer(statusNo, fmt.Errorf("%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?", d, signals.Name(sig), d.is.Phase))
+	const words = "%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?"
+	return d.answer(statusNo, words, d, signals.Name(sig), d.is.Phase)
 }
 
 func (d *instance) refresh() {
@@ -180,7 +201,7 @@ func (d *instance) refresh() {
 	}
 }
 
-// sleep waits, or until drainit has ended.
+// sleep waits for this time, or until drainit has ended.
 func (d *instance) sleep(atMost time.Duration) {
 	for until := time.Now().Add(atMost); !d.gone && time.Now().Before(until); d.refresh() {
 		time.Sleep(min(time.Until(until), 100*time.Millisecond))

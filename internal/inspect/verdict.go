@@ -1,43 +1,36 @@
 package inspect
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/supervisor"
+	"drainit/reaper"
 )
 
 // verdict is what a rehearsal has shown, as JSON has it (docs/plan.schema.json).
 type verdict struct {
-	Verdict   string         `json:"verdict"`
-	Status    int            `json:"status"`            // the exit status of drainit plan
-	Reasons   []reason       `json:"reasons"`           // why it is not "drains"
-	Took      float64        `json:"took_s"`            // from the stop signal to the end
-	Shorter   []string       `json:"shorter,omitempty"` // the platforms that wait less by default
-	Worker    int            `json:"worker_status"`     // what drainit would have ended with
-	Plan      map[string]any `json:"plan,omitempty"`
-	Processes []reported     `json:"processes,omitempty"`
+	Verdict   string    `json:"verdict"`
+	Status    int       `json:"status"`            // the exit status of drainit plan
+	Reasons   []*reason `json:"reasons"`           // why it is not "drains"
+	Took      float64   `json:"took_s"`            // from the stop signal to the end, less the hold
+	Shorter   []string  `json:"shorter,omitempty"` // the platforms that wait less by default
+	Worker    int       `json:"worker_status"`     // the exit status that drainit would have ended with
+	Plan      *plan     `json:"plan,omitempty"`
+	Processes []*row    `json:"processes,omitempty"`
 
-	head   string // of the table
-	checks bool   // --check has decided
+	checks bool // --check has decided
 }
 
 // The verdicts.
 const (
-	drains     = "drains"      // all that could be at work handled the signal, in time, and ended by itself
+	drains     = "drains"      // the claim holds (claim), or --check says so
 	losesWork  = "loses_work"  // a process was killed, or died of the signal, or failed
-	notCertain = "not_certain" // one may be signalled late, or have no handler
+	notCertain = "not_certain" // the claim may not hold
 	noPlan     = "no_plan"     // there was no stop to judge by
 )
 
@@ -46,203 +39,149 @@ type reason struct {
 	PID    int    `json:"pid,omitempty"` // 0 where it is about no process
 	Comm   string `json:"comm,omitempty"`
 	Why    string `json:"why"`
-	Advice string `json:"advice,omitempty"`
-	lost   bool   // work is lost, or else may be
+	Advice string `json:"advice,omitempty"` // what to write instead
+	lost   bool   // work is lost; false: it may be
+}
+
+func doubt(advice, format string, args ...any) *reason {
+	return &reason{Why: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+func loss(advice, format string, args ...any) *reason {
+	return &reason{Why: fmt.Sprintf(format, args...), Advice: advice, lost: true}
 }
 
 func (r reason) String() string {
-	name, advice := "", ""
+	text := r.Why
 	if r.PID != 0 {
-		name = fmt.Sprintf("%s[%d] ", r.Comm, r.PID)
+		text = fmt.Sprintf("%s[%d] %s", r.Comm, r.PID, text)
 	}
 	if r.Advice != "" {
-		advice = ": " + r.Advice
+		text += ": " + r.Advice
 	}
-	return name + r.Why + advice
-}
-
-// happened is what a stop has done with a process of its plan.
-type happened struct {
-	Sent       string   `json:"sent,omitempty"`         // the signal
-	SentAfter  *float64 `json:"sent_after_s,omitempty"` // the stop began
-	Late       bool     `json:"late,omitempty"`         // in the last or the final call
-	EndedAfter *float64 `json:"ended_after_s,omitempty"`
-	ExitStatus *int     `json:"exit_status,omitempty"` // of a child of drainit, 128+n for signal n
-	end        string
+	return text
 }
 
 // addRecord adds to each process of a plan what drainit has done with it, and how it ended.
-func (r *report) addRecord(rec *supervisor.Record) {
-	for i := range r.Processes {
-		p := &r.Processes[i]
-		for _, s := range rec.Sent {
-			if s.To == p.id && p.Sent == "" {
-				p.Sent, p.SentAfter, p.Late = signals.Name(s.Signal), new(logx.InTenths(s.After)), s.Late
-			}
-		}
-		for _, e := range rec.Ended {
-			if e.PID != p.PID {
-				continue
-			}
-			p.EndedAfter, p.ExitStatus = new(logx.InTenths(e.After)), new(e.ExitStatus())
-			p.end = fmt.Sprintf("status %d", e.ExitStatus())
-			if e.TermSignal() != 0 {
-				p.end = signals.Name(e.TermSignal())
-			}
+func (r *report) addRecord() {
+	for _, s := range slices.Backward(r.cfg.Record.Sent) { // of several the first counts
+		if p := r.row(s.To); p != nil { // of a worker the pid may be all that is known
+			p.sent, p.Sent, p.Late = &s, signals.Name(s.Signal), s.Late
+			p.SentAfter = new(logx.InTenths(s.After))
 		}
 	}
-}
-
-// judge is the verdict on a stop, but for its time and what --check says.
-func (r report) judge(cfg supervisor.Config, outcome supervisor.Outcome) verdict {
-	v := verdict{Reasons: []reason{}, Worker: outcome.Status, Plan: r.Plan, Processes: r.Processes, head: r.head()}
-	v.addLosses(r, cfg, outcome)
-	v.addDoubts(r, cfg)
-	return v
-}
-
-func (v *verdict) add(p proc.Process, lost bool, why, advice string) {
-	v.Reasons = append(v.Reasons, reason{p.PID, logx.Printable(p.Comm), why, advice, lost})
-}
-
-// addLosses adds what was killed, what died of the signal, and a worker that failed.
-func (v *verdict) addLosses(r report, cfg supervisor.Config, outcome supervisor.Outcome) {
-	const starting = "; if it was still starting, --ready-file, --ready-port or --settle"
-	stop, w := signals.Name(r.stop), outcome.Worker
-	for _, p := range outcome.Worker.Kill.Victims {
-		was, advice := "was killed at the end of the grace period", "a longer --grace, if it was still at work"
-		if outcome.Worker.Kill.Forced() {
-			was, advice = "was killed by a second stop signal", "--second-stop ignore"
-		} else if slices.ContainsFunc(r.Processes, func(row reported) bool { return row.id == p.ID && row.OnStop != proc.Handles }) {
-			advice = "a handler for " + stop
-		}
-		v.add(*p, true, was, advice)
-	}
-	allowed := slices.Contains(cfg.RemapExit, 128+int(r.stop))
-	for _, p := range cfg.Record.Lacking {
-		switch {
-		case allowed:
-		case p.Certain:
-			v.add(p.Process, true, "has no "+stop+" handler and died of it", "add one, or --rewrite with the signal that it drains on"+starting)
-		default:
-			v.add(p.Process, false, "died of "+stop+" at once, and may have no handler of its own", "add one, or have --check tell whether its work is kept"+starting)
-		}
-	}
-	died := outcome.Status == 128+int(r.stop) || outcome.Status == 128+int(unix.SIGTERM) // a shell or a launcher, or by good manners
-	handles := func(p reported) bool { return p.OnStop == proc.Handles || p.OnStop == proc.NotKnown }
-	switch {
-	case outcome.Worker.Kill.Happened() || outcome.Status == 0:
-	case !died:
-		v.add(w.Process(), true, w.Exit.String(), fmt.Sprintf("see its own log; if that is how it ends a drain, --remap-exit %d", outcome.Status))
-	case len(v.Reasons) == 0 && !slices.ContainsFunc(r.Processes, handles): // a shell, mostly
-		v.add(w.Process(), true, "has no "+stop+" handler, nor has any process below it", "add one, such as a shell's trap"+starting)
-	}
-}
-
-// addDoubts adds what was signalled late, or would have been if it had been busy.
-func (v *verdict) addDoubts(r report, cfg supervisor.Config) {
 	for _, p := range r.Processes {
-		doubt := reason{PID: p.PID, Comm: p.Comm, Advice: cmp.Or(p.foreseen.Advice, "exec in the script that starts it has it signalled at once")}
-		switch {
-		case p.OnStop == proc.NotKnown && p.foreseen.Now:
-			doubt.Why, doubt.Advice = "has handlers that this kernel does not show", "have --check tell whether its work is kept"
-		case p.Late:
-			doubt.Why = fmt.Sprintf("was signalled only %.1fs after the stop signal, of the %v to SIGKILL", *p.SentAfter, cfg.Grace)
-		case p.OnStop == proc.Handles && p.foreseen.Now && p.foreseen.Else != forward.Stop:
-			doubt.Why = fmt.Sprintf("may be signalled only %v before SIGKILL, if it is busy then", beforeKill(cfg, p.foreseen.Else))
-		default:
+		if p.ending == nil {
 			continue
 		}
-		v.Reasons = append(v.Reasons, doubt)
+		if status, ok := p.ending.Status(); ok {
+			p.endedWith(reaper.WaitEvent{Status: status})
+		}
+	}
+	for _, e := range slices.Backward(r.cfg.Record.Ended) {
+		if p := r.row(proc.ID{PID: e.PID}); p != nil {
+			p.adopted = p.PPID != r.PID
+			p.endedAt(e.After)
+			p.endedWith(e.WaitEvent)
+		}
 	}
 }
 
-// took notes how long the stop took, and which platforms wait less by default.
-func (v *verdict) took(d time.Duration) {
-	v.Took = logx.InTenths(d)
-	if d > 10*time.Second {
+func (p *row) endedAt(after time.Duration) {
+	p.ended, p.EndedAfter = after, new(logx.InTenths(after))
+}
+
+func (p *row) endedWith(e reaper.WaitEvent) {
+	p.by, p.status, p.ExitStatus = e.TermSignal(), e.ExitStatus(), new(e.ExitStatus())
+}
+
+// conclude decides the verdict on a stop. took is how long the stop took, without the time of the hold.
+// checks says that --check has run. failed is the error of that, nil for none. If --check has run, it
+// decides, and the reasons stay.
+func (v *verdict) conclude(took time.Duration, checks bool, failed error, allowUncertain bool) {
+	v.Took, v.checks = logx.InTenths(max(0, took)), checks
+	if took > 10*time.Second {
 		v.Shorter = append(v.Shorter, "docker stop (10s)")
 	}
-	if d > 30*time.Second {
+	if took > 30*time.Second {
 		v.Shorter = append(v.Shorter, "Kubernetes (30s)")
 	}
-}
-
-// checked notes the status of --check, which decides.
-func (v *verdict) checked(status int) {
-	v.checks = true
-	if status != 0 {
-		v.Reasons = append([]reason{{Why: fmt.Sprintf("--check exited with status %d", status), lost: true}}, v.Reasons...)
-		return
+	if failed != nil {
+		v.Reasons = slices.Insert(v.Reasons, 0, loss("", "%v", failed))
 	}
-	v.Verdict = drains
-}
-
-func (v *verdict) conclude(allowUncertain bool) {
 	switch {
-	case v.Verdict != "":
-	case slices.ContainsFunc(v.Reasons, func(r reason) bool { return r.lost }):
+	case checks && failed == nil:
+		v.Verdict = drains
+	case slices.ContainsFunc(v.Reasons, func(r *reason) bool { return r.lost }):
 		v.Verdict, v.Status = losesWork, statusNo
-	case len(v.Reasons) > 0:
+	case len(v.Reasons) == 0:
+		v.Verdict = drains
+	default:
 		v.Verdict = notCertain
 		if !allowUncertain {
 			v.Status = statusNo
 		}
-	default:
-		v.Verdict = drains
 	}
 }
 
-func (v verdict) print(to io.Writer, asJSON bool) error {
-	text := v.text()
-	if asJSON {
-		b, _ := json.Marshal(v) // numbers and strings never fail
-		text = string(b) + "\n"
-	}
-	_, err := io.WriteString(to, text)
-	return err
-}
-
-// text is the verdict for people, of 100 columns at most but for its last lines.
+// text returns the verdict for people, "" if there is none. It has 100 columns at most but for its last
+// lines.
 func (v verdict) text() string {
 	if v.Verdict == noPlan {
 		return "" // a line has said why
 	}
-	const columns, planned = "%7s %-20.20s %-42s %-11s %s", 42
-	b := strings.Builder{}
-	line := func(cells ...any) { b.WriteString(strings.TrimRight(fmt.Sprintf(columns, cells...), " ") + "\n") }
-	b.WriteString(v.head)
+	var b page
+	line := func(cells ...any) {
+		b.add("%s\n", strings.TrimRight(fmt.Sprintf("%7v %-20.20v %-42v %-11v %v", cells...), " "))
+	}
+	b.add("%s", v.Plan.head())
 	line("PID", "COMMAND", "PLANNED", "SENT", "ENDED")
 	for _, p := range v.Processes {
-		sent, ended := "-", "-"
-		if p.Sent != "" {
-			sent = fmt.Sprintf("%s %.1fs", strings.TrimPrefix(p.Sent, "SIG"), *p.SentAfter)
-		}
-		if p.EndedAfter != nil {
-			ended = strings.TrimSpace(fmt.Sprintf("%.1fs %s", *p.EndedAfter, p.end))
-		}
-		words := wrap(p.Stop, planned)
-		line(fmt.Sprint(p.PID), p.indent+p.Comm, words[0], sent, ended)
+		sent, ended := p.happened()
+		words := wrap(p.Stop, 42)
+		line(p.PID, p.indent+p.Comm, words[0], sent, ended)
 		for _, more := range words[1:] {
 			line("", "", more, "", "")
 		}
 	}
-	b.WriteString(strings.ReplaceAll(v.Verdict, "_", " "))
+	b.add("%s", strings.ReplaceAll(v.Verdict, "_", " "))
 	if v.checks {
-		b.WriteString(", as --check says")
+		b.add(", as --check says")
 	}
-	fmt.Fprintf(&b, ": the stop took %.1fs", v.Took)
+	b.add(": the stop took %.1fs", v.Took)
 	if len(v.Shorter) > 0 {
-		b.WriteString(", longer than these wait by default: " + strings.Join(v.Shorter, ", "))
+		b.add(", longer than these wait by default: %s", strings.Join(v.Shorter, ", "))
 	}
-	b.WriteString("\n")
+	b.add("\n")
 	for _, r := range v.Reasons {
-		fmt.Fprintf(&b, "- %v\n", r)
+		b.add("- %v\n", r)
 	}
 	return b.String()
 }
 
-// wrap breaks a text at its blanks into lines of at most so many bytes, where it can.
+// happened returns for people what drainit sent the process and how it ended, "-" for nothing.
+func (p *row) happened() (sent, ended string) {
+	sent, ended = "-", "-"
+	switch {
+	case p.Sent != "":
+		sent = fmt.Sprintf("%s %.1fs", strings.TrimPrefix(p.Sent, "SIG"), *p.SentAfter)
+	case p.held:
+		sent = "held"
+	}
+	if p.EndedAfter == nil {
+		return sent, ended
+	}
+	ended = fmt.Sprintf("%.1fs", *p.EndedAfter)
+	switch {
+	case p.by != 0:
+		ended += " " + signals.Name(p.by)
+	case p.status >= 0:
+		ended += fmt.Sprintf(" status %d", p.status)
+	}
+	return sent, ended
+}
+
+// wrap breaks a text at its blanks into lines. They have at most so many bytes, unless a word is longer.
 func wrap(text string, most int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
