@@ -30,13 +30,13 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	if len(args) > 0 && (args[0] == "help" || args[0] == "version") {
 		args = []string{"--" + args[0]}
 	}
-	if IsVerb(args) {
+	if len(args) > 0 && isVerb(args[0]) {
 		return supervisor.Outcome{Status: runVerb(args, stdout, stderr)}
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
 	o, err := parse(args, environ)
-	if file := o.config.TerminationLog; o.plan != nil || !o.ownLog && os.Getpid() != 1 && exists(file) && !inspect.RunsContainer() {
-		o.config.TerminationLog = "" // it is for what became of the container's worker
+	if o.plan != nil || !o.ownLog && isAnothers(o.TerminationLog) {
+		o.TerminationLog = ""
 	}
 	more := ""
 	switch {
@@ -49,29 +49,33 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		if err = supervisor.Pause(queue); err == nil {
 			return supervisor.Outcome{}
 		}
-	case len(o.config.Command) == 0:
+	case len(o.Command) == 0:
 		err, more = errors.New("there is no COMMAND to run"), usage
 	}
 	if err != nil {
 		sigqueue.SurvivePipe()
-		_ = logx.WriteTerminationLog(o.config.TerminationLog, err.Error()) // stderr has it all the same
+		_ = logx.WriteTerminationLog(o.TerminationLog, err.Error()) // stderr has it all the same
 		return supervisor.Outcome{Status: fail(err, more, stderr)}
 	}
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
 	if o.plan != nil {
-		return inspect.Rehearse(*o.plan, o.config, queue, log, func(line error) { fail(line, "", stderr) })
+		return inspect.Rehearse(*o.plan, o.Config, queue, log, func(line error) { fail(line, "", stderr) })
 	}
-	return supervisor.Run(o.config, queue, log)
+	return supervisor.Run(o.Config, queue, log)
 }
 
-func exists(file string) bool {
+// isAnothers reports whether a termination log is for the message about another worker, the container's. It
+// is if it exists, and this drainit is not part of the container's own command.
+func isAnothers(file string) bool {
+	if os.Getpid() == 1 {
+		return false
+	}
 	_, err := os.Stat(file)
-	return err == nil
+	return err == nil && !inspect.RunsContainer()
 }
 
-// IsVerb reports whether a command line begins with a verb.
-func IsVerb(args []string) bool { return len(args) > 0 && slices.Contains(inspect.Verbs, args[0]) }
+func isVerb(word string) bool { return slices.Contains(inspect.Verbs, word) }
 
 // fail writes an error as one line, with more after it, and returns the exit status for it. It
 // does not wait for a full stderr that no process reads: PID 1 must end all the same.
@@ -93,8 +97,8 @@ func show(text string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// version is the line for --version. It ends as tini's does, since dockerd reads it where drainit
-// is its docker-init.
+// version returns the line for --version. It ends as tini's does, since dockerd reads it if drainit is its
+// docker-init.
 func version(info *debug.BuildInfo, known bool) string {
 	v, commit := "(unknown)", "unknown"
 	if known {

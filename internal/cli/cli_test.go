@@ -184,8 +184,8 @@ func TestStopSignalsAreSubscribedTo(t *testing.T) {
 	}
 }
 
-// What is said is not lost as long as standard error would take it, where a goroutine gets its turn late, as on a busy
-// machine.
+// What is said is not lost as long as standard error would take it, where a goroutine gets its turn late, as
+// on a busy machine.
 func TestWhatIsSaidLateIsNotLost(t *testing.T) {
 	var said string
 	fail(errors.New("already stopping"), "", writer(func(b []byte) (int, error) {

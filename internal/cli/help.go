@@ -5,8 +5,8 @@ const usage = `usage: drainit [flags] -- COMMAND [ARG...]
        drainit plan -- COMMAND | status | quiet | resume | stop [flags]
 `
 
-// help is the text of --help, of the subcommands too: a screen of 40 lines of 80 columns. The manual
-// page has the rest.
+// help is the text of --help, also for the subcommands. It fits on a screen of 40 lines of 80 columns. The
+// manual page has the rest.
 const help = `drainit runs COMMAND as its worker and sees it through quiet, drain and stop.
 
 ` + usage + `Most used
@@ -39,8 +39,8 @@ Subcommands, for the drainit of this container, or the one with --pid N
   quiet [--sleep DUR]       send TSTP; return when quiet, or after DUR
   resume                    send CONT
   stop [--force] [--wait]   send TERM; --force kills; --wait waits for the end
-  plan [--settle DUR] [--during CMD] [--check CMD] [--allow-uncertain] [--json]
-                            rehearse a stop of COMMAND: 0 if it drains
+  plan [--settle DUR] [--hold DUR] [--during CMD] [--check CMD] [--within DUR]
+       [--allow-uncertain] [--json]  rehearse a stop of COMMAND: 0 if it drains
 DUR is 25s or 25. In the environment --grace is DRAINIT_GRACE. More: man drainit
 Exit status: the worker's, 128+n for signal n, 137 killed, 125 drainit failed.
 `

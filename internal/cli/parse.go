@@ -21,34 +21,56 @@ import (
 
 // options are the command line and the environment, checked.
 type options struct {
-	config  supervisor.Config
+	supervisor.Config
 	json    bool
 	level   zapcore.Level
 	ownLog  bool // --termination-log is given
 	version bool
-	pause   bool               // no worker, as a pod's first container
+	pause   bool               // --pause: no worker is run, as by a pod's pause
 	plan    *inspect.Rehearsal // nil: the worker is run for good
 }
 
-// defaults are the options where nothing is given. Then the platform is probably at its default, too, and
+// defaults returns the options if nothing is given. Then the platform probably has its default, too, and
 // Kubernetes kills after 30 s.
 func defaults() *options {
 	_, noTerminal := unix.IoctlGetTermios(unix.Stderr, unix.TCGETS) // isatty(3)
-	return &options{json: noTerminal != nil, config: supervisor.Config{
-		Grace: 35 * time.Second, Limit: 30 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
+	return &options{json: noTerminal != nil, Config: supervisor.Config{
+		Grace: 35 * time.Second, Limit: 30 * time.Second,
+		Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
 	}}
 }
 
+// doubt notes what is to be logged about a setting. given notes which flag or variable has set one.
+func (o *options) doubt(text string) { o.Doubts = append(o.Doubts, text) }
+func (o *options) given(text string) { o.Given = append(o.Given, text) }
+
+// flagSet is a set of flags of pflag. drainit reads their values by its own functions, as it does those of
+// variables.
+type flagSet struct{ *pflag.FlagSet }
+
+func newFlagSet(name string) flagSet {
+	fs := flagSet{pflag.NewFlagSet(name, pflag.ContinueOnError)}
+	fs.SetOutput(io.Discard)
+	return fs
+}
+
+func (fs flagSet) toggle(to *bool, name, short string) {
+	fs.BoolFuncP(name, short, "", into(to, parseBool))
+}
+
+func (fs flagSet) delay(to *time.Duration, name string) { fs.Func(name, "", into(to, parseDelay)) }
+
 // flags are the command line as it was given, not checked.
 type flags struct {
-	*pflag.FlagSet
+	flagSet
 	settings               []setting
 	group, single, verbose bool
 }
 
-// newFlags returns all flags. Those that are no setting set o.
+// newFlags returns all flags. A flag of a setting keeps its values until apply reads them. The others set a
+// field of o or of the flags at once.
 func newFlags(o *options) *flags {
-	f := &flags{FlagSet: newFlagSet("drainit"), settings: o.settings()}
+	f := &flags{flagSet: newFlagSet("drainit"), settings: o.settings()}
 	f.SetInterspersed(false) // what follows COMMAND is COMMAND's
 	for i := range f.settings {
 		s := &f.settings[i]
@@ -60,20 +82,14 @@ func newFlags(o *options) *flags {
 			f.Lookup(s.name).NoOptDefVal = "true"
 		}
 	}
-	f.BoolFuncP("group", "g", "", into(&f.group, parseBool))
-	f.BoolFuncP("single-child", "c", "", into(&f.single, parseBool))
-	f.BoolFuncP("verbose", "v", "", into(&f.verbose, parseBool))
-	f.BoolFuncP("subreaper", "s", "", into(new(bool), parseBool)) // for tini's sake
-	f.BoolFuncP("warn-reaped", "w", "", into(&o.config.WarnReaped, parseBool))
-	f.BoolFuncP("pause", "P", "", into(&o.pause, parseBool))
-	f.BoolFuncP("version", "V", "", into(&o.version, parseBool))
+	f.toggle(&f.group, "group", "g")
+	f.toggle(&f.single, "single-child", "c")
+	f.toggle(&f.verbose, "verbose", "v")
+	f.toggle(new(bool), "subreaper", "s") // for tini's sake
+	f.toggle(&o.WarnReaped, "warn-reaped", "w")
+	f.toggle(&o.pause, "pause", "P")
+	f.toggle(&o.version, "version", "V")
 	return f
-}
-
-func newFlagSet(name string) *pflag.FlagSet {
-	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	return fs
 }
 
 // parse reads the flags, and the environment where a flag is not given. The error is pflag.ErrHelp,
@@ -83,8 +99,7 @@ func parse(args, environ []string) (*options, error) {
 	o := defaults()
 	f := newFlags(o)
 	if len(args) > 0 && args[0] == verbPlan {
-		o.plan, args = &inspect.Rehearsal{Settle: time.Second}, args[1:]
-		addPlanFlags(f.FlagSet, o.plan)
+		o.plan, args = addPlan(f.flagSet), args[1:]
 	}
 	err := f.Parse(args)
 	switch {
@@ -93,7 +108,8 @@ func parse(args, environ []string) (*options, error) {
 	case err != nil:
 		_ = o.apply(f, environ) // for the termination log: this error is the first
 		hint := "drainit --help lists the flags, and COMMAND's own come after COMMAND"
-		if at := slices.IndexFunc(args, func(arg string) bool { return arg == "--" || IsVerb([]string{arg}) }); at >= 0 && args[at] != "--" {
+		ends := func(arg string) bool { return arg == "--" || isVerb(arg) }
+		if at := slices.IndexFunc(args, ends); at >= 0 && args[at] != "--" {
 			hint = "a subcommand must be the first argument: drainit " + args[at]
 		}
 		return o, fmt.Errorf("%w; %s", err, hint)
@@ -104,7 +120,7 @@ func parse(args, environ []string) (*options, error) {
 	if err := o.apply(f, environ); err != nil {
 		return o, err
 	}
-	o.config.Command, o.config.Env = f.Args(), workerEnv(environ)
+	o.Command, o.Env = f.Args(), workerEnv(environ)
 	switch {
 	case clash:
 		return o, errors.New("-g, -c and --forward say which processes get a signal: give one of them")
@@ -118,84 +134,82 @@ func parse(args, environ []string) (*options, error) {
 
 // apply sets each setting from its flags, or else from the environment.
 func (o *options) apply(f *flags, environ []string) error {
+	o.ownLog = f.Changed("termination-log")
 	f.spellOut()
 	own, heroku := findLimit(environ), o.adoptHeroku(environ)
 	for _, s := range f.settings {
-		values, source := s.values, "--"+s.name
-		if len(values) == 0 {
-			values, source = s.find(environ)
-		}
+		values, source := s.find(environ)
 		if err := o.give(s, values, source); err != nil {
 			return err
 		}
-		given := len(values) > 0
-		switch {
-		case s.name == "termination-log":
-			o.ownLog = len(s.values) > 0
+		switch given := len(values) > 0; {
 		case s.name == "grace" && given:
-			o.config.Limit = 0 // it was known when that was written
+			o.Limit = 0 // --grace is written for the platform's limit
 		case s.name == "grace":
 			o.adopt(own)
-		case s.name == "forward" && o.config.Mode == forward.ModeNone && given:
-			o.config.Unsent = source + "=none"
-		case s.name == "forward" && o.config.Mode == forward.ModeNone:
-			o.config.Unsent = "Heroku, as DYNO says"
+		case s.name == "forward" && given:
+			o.Unsent = ""
+			if o.Mode == forward.ModeNone {
+				o.Unsent = source + "=none"
+			}
 		}
 	}
 	if heroku {
-		o.config.Limit = herokuLimit
+		o.Limit = herokuLimit
 	}
-	o.config.Warning = o.warning(own)
-	o.config.Doubts = append(o.config.Doubts, unknown(environ, f.settings)...)
-	if o.config.Unsent != "" && o.config.StopDelay > 0 {
-		o.dropStopDelay()
-	}
-	if o.config.WarnReaped {
-		o.config.Given = append(o.config.Given, "--warn-reaped")
+	o.Warning = o.warning(own)
+	o.doubtUnknown(environ, f.settings)
+	o.doubtEmpty(environ, f.settings)
+	o.dropStopDelay()
+	if o.WarnReaped {
+		o.given("--warn-reaped")
 	}
 	return nil
 }
 
 func (o *options) dropStopDelay() {
-	c := &o.config
-	c.Doubts = append(c.Doubts, fmt.Sprintf("a stop delay of %v has no effect, since the platform signals each process itself (%s)", c.StopDelay, c.Unsent))
-	c.StopDelay = 0
-}
-
-// spellOut sets the settings that flags without a value of their own stand for.
-func (f *flags) spellOut() {
-	for _, short := range []struct {
-		given          bool
-		setting, value string
-	}{{f.group, "forward", "group"}, {f.single, "forward", "worker"}, {f.verbose, "log-level", "debug"}} {
-		if short.given {
-			_ = f.Set(short.setting, short.value)
-		}
+	if o.Unsent != "" && o.StopDelay > 0 {
+		const words = "a stop delay of %v has no effect, since the platform signals each process itself (%s)"
+		o.doubt(fmt.Sprintf(words, o.StopDelay, o.Unsent))
+		o.StopDelay = 0
 	}
 }
 
-// give sets a setting to the values of a flag or a variable.
+// spellOut sets the settings that -g, -c and -v stand for.
+func (f *flags) spellOut() {
+	if f.group {
+		_ = f.Set("forward", "group")
+	}
+	if f.single {
+		_ = f.Set("forward", "worker")
+	}
+	if f.verbose {
+		_ = f.Set("log-level", "debug")
+	}
+}
+
+// give sets a setting to the values of a flag or a variable. source is the name of that.
 func (o *options) give(s setting, values []string, source string) error {
 	for _, v := range values {
 		if err := s.set(v); err != nil {
 			return fmt.Errorf("%s: %w", source, err)
 		}
-		o.config.Given = append(o.config.Given, source+"="+v)
+		o.given(source + "=" + v)
 		if m := milliseconds(v); s.lasts && m != "" {
-			o.config.Doubts = append(o.config.Doubts, source+"="+v+m)
+			o.doubt(source + "=" + v + m)
 		}
 	}
 	return nil
 }
 
-// workerEnv is the environment without drainit's own variables, which are not meant for a drainit
-// below this one. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's. One is
-// added: an SDK that warns where it is not PID 1 need not do so under drainit.
+// workerEnv returns the environment without drainit's own variables, which are not meant for a drainit below
+// this one. Other variables that begin with DRAINIT_ are Kubernetes' or the worker's, and stay. UNDER_DRAINIT
+// is added: by it an SDK that warns if it is not PID 1 can tell that it need not.
 func workerEnv(environ []string) []string {
-	all := new(options).settings()
+	own := append(variables(new(options).settings()), "UNDER_DRAINIT")
 	given := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return name == "UNDER_DRAINIT" || isSetting(name, all)
+		return slices.Contains(own, name)
 	})
 	return append(given, "UNDER_DRAINIT=1")
 }

@@ -20,8 +20,8 @@ import (
 
 // What no setting's own test shows: the other flags, several together, and COMMAND.
 func TestParse(t *testing.T) {
-	mode := func(mode forward.Mode) func(*options) { return func(o *options) { o.config.Mode = mode } }
-	command := func(words ...string) func(*options) { return func(o *options) { o.config.Command = words } }
+	mode := func(mode forward.Mode) func(*options) { return func(o *options) { o.Config.Mode = mode } }
+	command := func(words ...string) func(*options) { return func(o *options) { o.Config.Command = words } }
 	none := func(*options) {}
 	debug := func(o *options) { o.level = zapcore.DebugLevel }
 	for _, tt := range []struct {
@@ -32,32 +32,32 @@ func TestParse(t *testing.T) {
 		{"sh -c x -t 7 -- --help", "", command("sh", "-c", "x", "-t", "7", "--", "--help")},
 		{"-- --help -- -t y", "", command("--help", "--", "-t", "y")},
 		{"-- stop --force", "", command("stop", "--force")},
-		{"-g stop", "", func(o *options) { o.config.Mode, o.config.Command = forward.ModeGroup, []string{"stop"} }},
-		{"-g x stop", "", func(o *options) { o.config.Mode, o.config.Command = forward.ModeGroup, []string{"x", "stop"} }},
-		{"--forking 0", "DRAINIT_FORKING=0", func(o *options) { o.config.Forking, o.config.Command = true, []string{"0"} }},
+		{"-g stop", "", func(o *options) { o.Config.Mode, o.Config.Command = forward.ModeGroup, []string{"stop"} }},
+		{"-g x stop", "", func(o *options) { o.Config.Mode, o.Config.Command = forward.ModeGroup, []string{"x", "stop"} }},
+		{"--forking 0", "DRAINIT_FORKING=0", func(o *options) { o.Config.Forking, o.Config.Command = true, []string{"0"} }},
 		{"-g x", "DRAINIT_FORWARD=worker", mode(forward.ModeGroup)},
 		{"-c -c x", "DRAINIT_FORWARD=group", mode(forward.ModeWorker)},
 		{"--group=false --single-child x", "", mode(forward.ModeWorker)},
 		{"-g=false --forward worker x", "", mode(forward.ModeWorker)},
 		{"-g=false x", "DRAINIT_FORWARD=group", mode(forward.ModeGroup)},
-		{"-w x", "", func(o *options) { o.config.WarnReaped = true }},
+		{"-w x", "", func(o *options) { o.Config.WarnReaped = true }},
 		{"-w --warn-reaped=0 x", "", none},
 		{"-v --log-level warn x", "", debug},
 		{"--verbose x", "DRAINIT_LOG_LEVEL=error", debug},
 		{"-v --verbose=false x", "", none},
 		{"-s --subreaper x", "", none},
 		{"--version=0 x", "", none},
-		{"--stop-delay 31s x", "DRAINIT_GRACE=32s", func(o *options) { o.config.Grace, o.config.StopDelay = 32*time.Second, 31*time.Second }},
-		{"--stop-delay 0 -t 0 x", "", func(o *options) { o.config.Grace = 0 }},
+		{"--stop-delay 31s x", "DRAINIT_GRACE=32s", func(o *options) { o.Config.Grace, o.Config.StopDelay = 32*time.Second, 31*time.Second }},
+		{"--stop-delay 0 -t 0 x", "", func(o *options) { o.Config.Grace = 0 }},
 		{"-s -g -w -vvv -e 143 -p SIGTERM -- x", "", func(o *options) { // tini's
-			o.config.Mode, o.config.WarnReaped, o.config.RemapExit, o.config.ParentDeathSignal = forward.ModeGroup, true, []int{143}, unix.SIGTERM
+			o.Config.Mode, o.Config.WarnReaped, o.Config.RemapExit, o.Config.ParentDeathSignal = forward.ModeGroup, true, []int{143}, unix.SIGTERM
 			o.level = zapcore.DebugLevel
 		}},
 		{"--single-child --rewrite 15:3 --verbose x", "", func(o *options) { // dumb-init's
-			o.config.Mode, o.config.Rewrites, o.level = forward.ModeWorker, signals.Rewrites{unix.SIGTERM: unix.SIGQUIT}, zapcore.DebugLevel
+			o.Config.Mode, o.Config.Rewrites, o.level = forward.ModeWorker, signals.Rewrites{unix.SIGTERM: unix.SIGQUIT}, zapcore.DebugLevel
 		}},
-		{"-P", "", func(o *options) { o.pause, o.config.Command = true, []string{} }},
-		{"--pause --", "", func(o *options) { o.pause, o.config.Command = true, []string{} }},
+		{"-P", "", func(o *options) { o.pause, o.Config.Command = true, []string{} }},
+		{"--pause --", "", func(o *options) { o.pause, o.Config.Command = true, []string{} }},
 	} {
 		want := plain()
 		tt.want(&want)
@@ -115,7 +115,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("no options")
 		}
 		if err == nil && !o.version {
-			checkConfig(t, o.config)
+			checkConfig(t, o.Config)
 		}
 	})
 }
@@ -202,5 +202,21 @@ func TestVerbAnswers(t *testing.T) {
 	got := run(t, []string{"status"}, nil)
 	if refused := strings.HasPrefix(got.stderr, "drainit: "); refused == (got.stdout != "") || !refused && got.status == 125 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Where qemu-user runs drainit, its own words come first.
+func TestGivenIn(t *testing.T) {
+	for line, want := range map[string]string{
+		"/drainit -t 40 -- node":                                    "-t 40 -- node",
+		"/usr/bin/qemu-aarch64-static /drainit -t 40 -- node":       "-t 40 -- node",
+		"/usr/bin/qemu-aarch64 /sbin/drainit drainit -t 40 -- node": "-t 40 -- node",
+		"/usr/bin/qemu-aarch64 /drainit":                            "",
+		"qemu-init":                                                 "",
+		"":                                                          "",
+	} {
+		if got := strings.Join(givenIn(strings.ReplaceAll(line, " ", "\x00")+"\x00"), " "); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
 	}
 }

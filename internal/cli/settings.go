@@ -22,35 +22,48 @@ type setting struct {
 	name   string
 	short  string
 	set    func(value string) error
+	meant  string   // names that users write in place of its own: those of other programs, or what it does
 	lasts  bool     // it is a duration
-	repeat bool     // the variable takes a list
+	repeat bool     // the flag may be given again, and the variable takes a list
 	toggle bool     // the flag alone means true
 	empty  bool     // an empty variable is a value
 	values []string // of the flag, not checked
 }
 
-// settings are those of o, in the order in which they are set: the termination log first, as the
-// error about any other goes there, and the grace period before the stop delay, which must be shorter.
+// settings returns the settings of o, in the order in which they are set. The termination log comes first, as
+// the error about any other goes there. The grace period comes before the stop delay, which must be shorter.
 func (o *options) settings() []setting {
-	c := &o.config
-	modes := []forward.Mode{forward.ModeAuto, forward.ModeGroup, forward.ModeWorker, forward.ModeNone}
-	levels := []zapcore.Level{zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel}
+	mode := oneOf("auto group worker none",
+		forward.ModeAuto, forward.ModeGroup, forward.ModeWorker, forward.ModeNone)
+	level := oneOf("error warn warning info debug",
+		zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel)
 	return []setting{
-		{name: "termination-log", empty: true, set: into(&c.TerminationLog, parseFile)},
-		{name: "grace", short: "t", lasts: true, set: into(&c.Grace, endless("25s, 25 (seconds), 0 (kill at once) or infinity"))},
-		{name: "stop-delay", lasts: true, set: into(&c.StopDelay, o.parseStopDelay)},
-		{name: "stop-signal", repeat: true, set: onto(&c.StopSignals, parseStopSignal)},
-		{name: "remap-exit", short: "e", repeat: true, set: onto(&c.RemapExit, number("exit status", 0, 255))},
-		{name: "parent-death-signal", short: "p", set: into(&c.ParentDeathSignal, signals.Parse)},
-		{name: "rewrite", short: "r", repeat: true, set: o.addRewrite},
-		{name: "forward", set: into(&c.Mode, oneOf(modes, "auto", "group", "worker", "none"))},
-		{name: "forking", toggle: true, set: into(&c.Forking, parseBool)},
-		{name: "second-stop", set: into(&c.SecondStopIgnored, oneOf([]bool{false, true}, "force", "ignore"))},
-		{name: "health-addr", set: into(&c.HealthAddr, health.ParseAddress)},
-		{name: "ready-file", empty: true, set: into(&c.Ready.File, parseFile)},
-		{name: "ready-port", set: into(&c.Ready.Port, number("port", 1, 65535))},
-		{name: "log-format", set: into(&o.json, oneOf([]bool{o.json, true, false}, "auto", "json", "text"))},
-		{name: "log-level", set: into(&o.level, oneOf(levels, "error", "warn", "warning", "info", "debug"))},
+		{name: "termination-log", empty: true, set: into(&o.TerminationLog, parseFile),
+			meant: "TERMINATION_MESSAGE TERMINATION_LOG_PATH"},
+		{name: "grace", short: "t", lasts: true,
+			set: into(&o.Grace, duration("25s, 25 (seconds), 0 (kill at once) or infinity")),
+			meant: `GRACE_PERIOD GRACE_SECONDS GRACE_TIME GRACEFUL_TIMEOUT TIMEOUT STOP_TIMEOUT KILL_TIMEOUT
+				DRAIN_TIMEOUT SHUTDOWN_TIMEOUT TERMINATION_GRACE_PERIOD STOP_GRACE_PERIOD`},
+		{name: "stop-delay", lasts: true, set: into(&o.StopDelay, o.parseStopDelay),
+			meant: "DELAY PRESTOP SLEEP"},
+		{name: "stop-signal", repeat: true, set: onto(&o.StopSignals, parseStopSignal),
+			meant: "SIGNAL STOPSIGNAL KILL_SIGNAL"},
+		{name: "remap-exit", short: "e", repeat: true, set: onto(&o.RemapExit, number("exit status", 0, 255)),
+			meant: "REMAP REMAP_EXIT_CODE EXIT_CODE"},
+		{name: "parent-death-signal", short: "p", set: into(&o.ParentDeathSignal, signals.Parse),
+			meant: "PDEATHSIG"},
+		{name: "rewrite", short: "r", repeat: true, set: o.addRewrite, meant: "REWRITES SIGNAL_REWRITE"},
+		{name: "forward", set: into(&o.Mode, mode), meant: "GROUP MODE FORWARD_TO"},
+		{name: "forking", toggle: true, set: into(&o.Forking, parseBool), meant: "DAEMON DAEMONIZES FORK"},
+		{name: "second-stop", set: into(&o.SecondStopIgnored, oneOf("force ignore", false, true)),
+			meant: "SECOND_TERM SECOND_SIGNAL FORCE"},
+		{name: "health-addr", set: into(&o.HealthAddr, health.ParseAddress),
+			meant: "HEALTH HEALTH_PORT HEALTH_ADDRESS ADDR"},
+		{name: "ready-file", empty: true, set: into(&o.Ready.File, parseFile), meant: "READY READINESS_FILE"},
+		{name: "ready-port", set: into(&o.Ready.Port, number("port", 1, 65535)), meant: "READINESS_PORT"},
+		{name: "log-format", set: into(&o.json, oneOf("auto json text", o.json, true, false)),
+			meant: "FORMAT JSON"},
+		{name: "log-level", set: into(&o.level, level), meant: "LOG LEVEL LOGLEVEL DEBUG VERBOSE"},
 	}
 }
 
@@ -62,10 +75,13 @@ func (s setting) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// find returns the values in the environment, and the variable that has them, "" for none.
-func (s setting) find(environ []string) (values []string, variable string) {
+// find returns the values of the flag or, if it was not given, of the variable. source is the name of that,
+// and "" if neither is set.
+func (s setting) find(environ []string) (values []string, source string) {
 	value, set := lookup(environ, s.variable())
 	switch {
+	case len(s.values) > 0:
+		return s.values, "--" + s.name
 	case !set || value == "" && !s.empty:
 		return nil, ""
 	case !s.repeat:
@@ -77,59 +93,57 @@ func (s setting) find(environ []string) (values []string, variable string) {
 	return values, s.variable()
 }
 
-// meant are the settings that users mean by names of other programs, or by what the setting does. A start that has no
-// such variable does not pay for them.
-func meant() map[string]string {
-	return map[string]string{
-		"GRACE_PERIOD": "grace", "GRACE_SECONDS": "grace", "GRACE_TIME": "grace", "GRACEFUL_TIMEOUT": "grace", "TIMEOUT": "grace", "STOP_TIMEOUT": "grace",
-		"KILL_TIMEOUT": "grace", "DRAIN_TIMEOUT": "grace", "SHUTDOWN_TIMEOUT": "grace", "TERMINATION_GRACE_PERIOD": "grace", "STOP_GRACE_PERIOD": "grace",
-		"DELAY": "stop-delay", "PRESTOP": "stop-delay", "SLEEP": "stop-delay", "SIGNAL": "stop-signal", "STOPSIGNAL": "stop-signal", "KILL_SIGNAL": "stop-signal",
-		"REMAP": "remap-exit", "REMAP_EXIT_CODE": "remap-exit", "EXIT_CODE": "remap-exit", "REWRITES": "rewrite", "SIGNAL_REWRITE": "rewrite",
-		"GROUP": "forward", "MODE": "forward", "FORWARD_TO": "forward", "DAEMON": "forking", "DAEMONIZES": "forking", "FORK": "forking",
-		"SECOND_TERM": "second-stop", "SECOND_SIGNAL": "second-stop", "FORCE": "second-stop", "HEALTH": "health-addr", "HEALTH_PORT": "health-addr",
-		"HEALTH_ADDRESS": "health-addr", "ADDR": "health-addr", "READY": "ready-file", "READINESS_FILE": "ready-file", "READINESS_PORT": "ready-port",
-		"LOG": "log-level", "LEVEL": "log-level", "LOGLEVEL": "log-level", "DEBUG": "log-level", "VERBOSE": "log-level", "FORMAT": "log-format", "JSON": "log-format",
-		"TERMINATION_MESSAGE": "termination-log", "TERMINATION_LOG_PATH": "termination-log", "PDEATHSIG": "parent-death-signal",
+// doubtEmpty notes which variables are empty, and so count as not set. An empty flag such as --grace= is an
+// error.
+func (o *options) doubtEmpty(environ []string, all []setting) {
+	for _, s := range all {
+		if value, set := lookup(environ, s.variable()); set && value == "" && !s.empty {
+			o.doubt(s.variable() + " is empty, and counts as not set")
+		}
 	}
 }
 
-// ofService reports whether Kubernetes has made a variable of a service, such as one that is called drainit.
+// ofService reports whether Kubernetes has made a variable for a service, such as one that is called drainit.
 func ofService(name, value string) bool {
 	made := func(part string) bool { return strings.Contains(name, part) }
-	return made("_SERVICE_HOST") || made("_SERVICE_PORT") || made("_PORT_") || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
+	return made("_SERVICE_HOST") || made("_SERVICE_PORT") || made("_PORT_") ||
+		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// isSetting reports whether a variable is one of these settings.
-func isSetting(variable string, all []setting) bool {
-	return strings.HasPrefix(variable, prefix) && slices.ContainsFunc(all, func(s setting) bool { return s.variable() == variable })
+// variables returns the names of the variables of these settings.
+func variables(all []setting) (names []string) {
+	for _, s := range all {
+		names = append(names, s.variable())
+	}
+	return names
 }
 
-// unknown says which variables of drainit's prefix set nothing, and which ones were probably meant.
-func unknown(environ []string, all []setting) (doubts []string) {
+// doubtUnknown notes which variables of drainit's prefix set nothing, and which ones were probably meant.
+func (o *options) doubtUnknown(environ []string, all []setting) {
 	var others []string
+	names := variables(all)
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		rest, ours := strings.CutPrefix(name, prefix)
-		if !ours || isSetting(name, all) || ofService(name, value) {
+		if !ours || slices.Contains(names, name) || ofService(name, value) {
 			continue
 		}
-		if to, ok := meant()[strings.ToUpper(rest)]; ok {
-			doubts = append(doubts, name+" is no setting of drainit's: write "+setting{name: to}.variable())
+		rest = strings.ToUpper(rest)
+		isMeant := func(s setting) bool { return slices.Contains(strings.Fields(s.meant), rest) }
+		if at := slices.IndexFunc(all, isMeant); at >= 0 {
+			o.doubt(name + " is no setting of drainit's: write " + names[at])
 		} else {
 			others = append(others, name)
 		}
 	}
 	if len(others) > 0 {
-		var names []string
-		for _, s := range all {
-			names = append(names, s.variable())
-		}
-		doubts = append(doubts, strings.Join(others, ", ")+": no setting of drainit's, which are "+strings.Join(names, ", "))
+		list := strings.Join(names, ", ")
+		o.doubt(strings.Join(others, ", ") + ": no setting of drainit's, which are " + list)
 	}
-	return doubts
 }
 
-// lookup returns the value of a variable. Of several with one name the first counts, as for getenv(3).
+// lookup returns the value of a variable, and whether it is set. Of several with one name the first counts,
+// as for getenv(3).
 func lookup(environ []string, variable string) (value string, set bool) {
 	at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, variable+"=") })
 	if at < 0 {
@@ -155,57 +169,57 @@ func onto[T any](to *[]T, parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// oneOf returns a parser that reads words[i], in either case, as values[i].
-func oneOf[T any](values []T, words ...string) func(string) (T, error) {
+// oneOf returns a parser that reads each of these words, in either case, as the value in its place.
+func oneOf[T any](list string, values ...T) func(string) (T, error) {
 	return func(value string) (v T, err error) {
+		words := strings.Fields(list)
 		for i, word := range words {
 			if strings.EqualFold(value, word) {
 				return values[i], nil
 			}
 		}
 		last := len(words) - 1
-		return v, fmt.Errorf("invalid value %q: want %s or %s", value, strings.Join(words[:last], ", "), words[last])
+		others := strings.Join(words[:last], ", ")
+		return v, fmt.Errorf("invalid value %q: want %s or %s", value, others, words[last])
 	}
 }
 
 // longest is the longest duration but Forever: a longer one was probably meant in milliseconds.
 const longest = 7 * 24 * time.Hour
 
-// endless returns a parser of durations that also takes "infinity", for machine.Forever.
-func endless(want string) func(string) (time.Duration, error) {
+// parseDelay reads a duration that can't be infinite.
+func parseDelay(value string) (time.Duration, error) { return duration("5s or 5 (seconds)")(value) }
+
+// duration returns a parser of "25s" or "1m30s" (time.ParseDuration), in either case, or of whole seconds,
+// from 0 to a week. want says which forms are wanted, and the error ends with it. "infinity" is read as
+// machine.Forever if want has it.
+func duration(want string) func(string) (time.Duration, error) {
 	return func(value string) (time.Duration, error) {
-		if strings.EqualFold(value, "infinity") || strings.EqualFold(value, "inf") {
+		s := strings.ToLower(value)
+		if (s == "infinity" || s == "inf") && strings.Contains(want, "infinity") {
 			return machine.Forever, nil
 		}
-		return parseDuration(value, want)
+		d, err := time.ParseDuration(s)
+		if n, nerr := strconv.ParseUint(s, 10, 64); nerr == nil {
+			d, err = time.Duration(min(n, uint64(longest/time.Second)+1))*time.Second, nil
+		}
+		if err != nil || d < 0 {
+			return 0, fmt.Errorf("invalid duration %q: want %s", value, want)
+		}
+		if d > longest {
+			return 0, fmt.Errorf("%q is more than a week (milliseconds meant?): want %s", value, want)
+		}
+		return d, nil
 	}
 }
 
-// parseDelay reads a duration that can't be infinite.
-func parseDelay(s string) (time.Duration, error) { return parseDuration(s, "5s or 5 (seconds)") }
-
-// parseDuration reads "25s", "1m30s" (time.ParseDuration) in either case or whole seconds,
-// from 0 to a week. The error ends with the forms wanted.
-func parseDuration(s, want string) (time.Duration, error) {
-	d, err := time.ParseDuration(strings.ToLower(s))
-	if n, nerr := strconv.ParseUint(s, 10, 64); nerr == nil {
-		d, err = time.Duration(min(n, uint64(longest/time.Second)+1))*time.Second, nil
-	}
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("invalid duration %q: want %s", s, want)
-	}
-	if d > longest {
-		return 0, fmt.Errorf("%q is more than a week (milliseconds meant?): want %s", s, want)
-	}
-	return d, nil
-}
-
-// milliseconds asks whether a number without a unit, of more than an hour, was meant as milliseconds; "" of any other
-// value.
+// milliseconds returns the end of a line that asks whether a number was meant as milliseconds. It returns ""
+// unless the value is a number without a unit that is more than an hour in seconds.
 func milliseconds(value string) string {
 	n, err := strconv.Atoi(value)
 	if read := time.Duration(n) * time.Second; err == nil && read > time.Hour {
-		return fmt.Sprintf(" is read as seconds, %v: if milliseconds were meant, write %v", read, time.Duration(n)*time.Millisecond)
+		const words = " is read as seconds, %v: if milliseconds were meant, write %v"
+		return fmt.Sprintf(words, read, read/1000)
 	}
 	return ""
 }
@@ -219,8 +233,9 @@ func parseFile(name string) (string, error) {
 
 func (o *options) parseStopDelay(value string) (time.Duration, error) {
 	d, err := parseDelay(value)
-	if err == nil && d > 0 && d >= o.config.Grace {
-		err = fmt.Errorf("%v is not shorter than the grace period of %v: the worker would never be signalled", d, o.config.Grace)
+	if err == nil && d > 0 && d >= o.Grace {
+		const words = "%v is not shorter than the grace period of %v: the worker would never be signalled"
+		err = fmt.Errorf(words, d, o.Grace)
 	}
 	return d, err
 }
@@ -228,12 +243,13 @@ func (o *options) parseStopDelay(value string) (time.Duration, error) {
 func parseStopSignal(value string) (unix.Signal, error) {
 	sig, err := signals.Parse(value)
 	if err == nil && (!signals.Forwardable(sig) || sig == unix.SIGTSTP || sig == unix.SIGCONT) {
-		err = fmt.Errorf("%s can't begin the stop: drainit can't see it or has another use for it", signals.Name(sig))
+		const words = "%s can't begin the stop: drainit can't see it or has another use for it"
+		err = fmt.Errorf(words, signals.Name(sig))
 	}
 	return sig, err
 }
 
-// number returns a parser of whole numbers; what names one.
+// number returns a parser of whole numbers from least to most. what says in its error what the number is.
 func number(what string, least, most uint64) func(string) (int, error) {
 	return func(value string) (int, error) {
 		n, err := strconv.ParseUint(value, 10, 16)
@@ -246,8 +262,16 @@ func number(what string, least, most uint64) func(string) (int, error) {
 
 func (o *options) addRewrite(value string) error {
 	from, to, err := signals.ParseRewrite(value)
-	if err == nil && signals.Forwardable(from) { // the others are dropped anyway
-		o.config.Rewrites[from] = to
+	rule, name, drops := "--rewrite "+value, signals.Name(from), to == signals.Drop
+	switch {
+	case err != nil:
+	case signals.Forwardable(from) || signals.Rewritable(from) && !drops: // the others are dropped anyway
+		o.Rewrites[from] = to
+		if to == unix.SIGKILL {
+			o.doubt(rule + ": " + name + " kills the worker at once, with its work")
+		}
+	case !drops:
+		o.doubt(rule + " has no effect: drainit can't see " + name + ", or never passes it on")
 	}
 	return err
 }

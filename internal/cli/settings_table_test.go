@@ -27,17 +27,16 @@ const (
 	wantPort   = ": want a number from 1 to 65535"
 	wantSignal = ": want a name such as TERM or SIGTERM, RTMIN+3, or a number"
 	noStop     = " can't begin the stop: drainit can't see it or has another use for it"
-	noRewrite  = " can't be rewritten: drainit can't see it or never passes it on"
 	tooLong    = " is more than a week (milliseconds meant?)"
 )
 
 var settingTests = map[string]settingTest{
 	"termination-log": {
-		field: func(o *options) any { return &o.config.TerminationLog },
+		field: func(o *options) any { return &o.Config.TerminationLog },
 		good:  map[string]any{"/a/b": "/a/b", "/a/../b": "/b", "": "", "/a,b": "/a,b", "log": filepath.Join(must(os.Getwd()), "log")},
 	},
 	"grace": {
-		field: func(o *options) any { return &o.config.Grace },
+		field: func(o *options) any { return &o.Config.Grace },
 		good: map[string]any{"0": time.Duration(0), "007": 7 * time.Second, "1m30s": 90 * time.Second, "1.5s": 1500 * time.Millisecond, "1M5S": 65 * time.Second,
 			"604800": 168 * time.Hour, "168h": 168 * time.Hour, "infinity": machine.Forever, "inf": machine.Forever, "Infinity": machine.Forever},
 		bad: map[string]string{
@@ -48,7 +47,7 @@ var settingTests = map[string]settingTest{
 		},
 	},
 	"stop-delay": {
-		field: func(o *options) any { return &o.config.StopDelay },
+		field: func(o *options) any { return &o.Config.StopDelay },
 		good:  map[string]any{"0": time.Duration(0), "5": 5 * time.Second, "34999ms": 34999 * time.Millisecond},
 		bad: map[string]string{
 			"5x": `invalid duration "5x"` + wantDelay, "infinity": `invalid duration "infinity"` + wantDelay, "604801": `"604801"` + tooLong + wantDelay,
@@ -56,7 +55,7 @@ var settingTests = map[string]settingTest{
 		},
 	},
 	"stop-signal": {
-		field: func(o *options) any { return &o.config.StopSignals },
+		field: func(o *options) any { return &o.Config.StopSignals },
 		good:  map[string]any{"QUIT": []unix.Signal{unix.SIGQUIT}, "sigwinch": []unix.Signal{unix.SIGWINCH}, "37": []unix.Signal{37}, "TTIN": []unix.Signal{unix.SIGTTIN}},
 		bad: map[string]string{
 			"FOO": `invalid signal "FOO"` + wantSignal, "65": `invalid signal "65": numbers go from 1 to 64`,
@@ -64,7 +63,7 @@ var settingTests = map[string]settingTest{
 		},
 	},
 	"remap-exit": {
-		field: func(o *options) any { return &o.config.RemapExit },
+		field: func(o *options) any { return &o.Config.RemapExit },
 		good:  map[string]any{"0": []int{0}, "143": []int{143}, "255": []int{255}},
 		bad: map[string]string{
 			"256": `invalid exit status "256": want a number from 0 to 255`, "-1": `invalid exit status "-1": want a number from 0 to 255`,
@@ -72,46 +71,46 @@ var settingTests = map[string]settingTest{
 		},
 	},
 	"parent-death-signal": {
-		field: func(o *options) any { return &o.config.ParentDeathSignal },
+		field: func(o *options) any { return &o.Config.ParentDeathSignal },
 		good:  map[string]any{"KILL": unix.SIGKILL, "sigterm": unix.SIGTERM, "64": unix.Signal(64)},
 		bad:   map[string]string{"0": `invalid signal "0": numbers go from 1 to 64`, "TERM,KILL": `invalid signal "TERM,KILL"` + wantSignal},
 	},
 	"rewrite": {
-		field: func(o *options) any { return &o.config.Rewrites },
+		field: func(o *options) any { return &o.Config.Rewrites },
 		good: map[string]any{"TERM:QUIT": signals.Rewrites{15: 3}, "15:2": signals.Rewrites{15: 2}, "HUP:0": signals.Rewrites{1: signals.Drop},
-			"13:0": signals.Rewrites{}, "KILL:0": signals.Rewrites{}},
+			"13:0": signals.Rewrites{}, "KILL:0": signals.Rewrites{}, "KILL:TERM": signals.Rewrites{}, "17:1": signals.Rewrites{},
+			"31:1": signals.Rewrites{31: 1}, "SEGV:TERM": signals.Rewrites{11: 15}, "31:0": signals.Rewrites{}, "TERM:KILL": signals.Rewrites{15: 9}},
 		bad: map[string]string{
 			"TERM": `invalid rewrite "TERM": want FROM:TO, such as TERM:QUIT`, "TERM:FOO": `invalid signal "FOO"` + wantSignal,
-			"KILL:TERM": "SIGKILL" + noRewrite, "SEGV:TERM": "SIGSEGV" + noRewrite,
 			"TERM:STOP": "SIGSTOP can't be delivered in place of SIGTERM: it would freeze or break the worker",
 		},
 	},
 	"forward": {
-		field: func(o *options) any { return &o.config.Mode },
+		field: func(o *options) any { return &o.Config.Mode },
 		good:  map[string]any{"auto": forward.ModeAuto, "group": forward.ModeGroup, "worker": forward.ModeWorker, "Group": forward.ModeGroup, "none": forward.ModeNone},
 		bad:   map[string]string{"All": `invalid value "All": want auto, group, worker or none`},
 	},
 	"forking": {
-		field: func(o *options) any { return &o.config.Forking },
+		field: func(o *options) any { return &o.Config.Forking },
 		good:  map[string]any{"1": true, "true": true, "0": false, "false": false},
 		bad:   map[string]string{"yes": `invalid value "yes": want 1, 0, true or false`},
 	},
 	"second-stop": {
-		field: func(o *options) any { return &o.config.SecondStopIgnored },
+		field: func(o *options) any { return &o.Config.SecondStopIgnored },
 		good:  map[string]any{"force": false, "ignore": true, "Ignore": true},
 		bad:   map[string]string{"no": `invalid value "no": want force or ignore`},
 	},
 	"health-addr": {
-		field: func(o *options) any { return &o.config.HealthAddr },
+		field: func(o *options) any { return &o.Config.HealthAddr },
 		good:  map[string]any{":8080": must(health.ParseAddress(":8080")), "[::1]:80": must(health.ParseAddress("[::1]:80"))},
 		bad:   map[string]string{"drainit:80": `invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
 	},
 	"ready-file": {
-		field: func(o *options) any { return &o.config.Ready.File },
+		field: func(o *options) any { return &o.Config.Ready.File },
 		good:  map[string]any{"/a/b": "/a/b", "": "", "up": filepath.Join(must(os.Getwd()), "up")},
 	},
 	"ready-port": {
-		field: func(o *options) any { return &o.config.Ready.Port },
+		field: func(o *options) any { return &o.Config.Ready.Port },
 		good:  map[string]any{"1": 1, "080": 80, "65535": 65535},
 		bad: map[string]string{"0": `invalid port "0"` + wantPort, "65536": `invalid port "65536"` + wantPort, ":80": `invalid port ":80"` + wantPort,
 			"tcp://10.0.0.1:80": `invalid port "tcp://10.0.0.1:80"` + wantPort},

@@ -22,7 +22,7 @@ var settings = new(options).settings()
 
 // plain are the options of `drainit -- x`.
 func plain() options {
-	return options{json: defaults().json, config: supervisor.Config{
+	return options{json: defaults().json, Config: supervisor.Config{
 		Grace: 35 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: "/dev/termination-log", Command: []string{"x"},
 	}}
 }
@@ -32,13 +32,13 @@ func plain() options {
 func wantParsed(t *testing.T, args, environ []string, want options) {
 	t.Helper()
 	got, err := parse(args, environ)
-	want.config.Env, want.config.Given, want.config.Doubts = got.config.Env, got.config.Given, got.config.Doubts // TestDoubts
+	want.Config.Env, want.Config.Given, want.Config.Doubts = got.Config.Env, got.Config.Given, got.Config.Doubts // TestDoubts
 	want.ownLog = slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--termination-log") })
-	if want.config.Mode == forward.ModeNone {
-		want.config.Unsent = got.config.Unsent // TestForwardNone
+	if want.Config.Mode == forward.ModeNone {
+		want.Config.Unsent = got.Config.Unsent // TestForwardNone
 	}
-	if want.config.Grace == plain().config.Grace {
-		want.config.Limit = 30 * time.Second
+	if want.Config.Grace == plain().Config.Grace {
+		want.Config.Limit = 30 * time.Second
 	}
 	if err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("%q in %q: %v\ngot  %+v\nwant %+v", args, environ, err, *got, want)
@@ -165,8 +165,8 @@ func TestRelativeTerminationLogInAFolderThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"log", "../log", "/log"} { // what is relative is written nowhere
-		if o, err := parse([]string{"--termination-log", file, "x"}, nil); err != nil || o.config.TerminationLog != file {
-			t.Errorf("%q, %v", o.config.TerminationLog, err)
+		if o, err := parse([]string{"--termination-log", file, "x"}, nil); err != nil || o.Config.TerminationLog != file {
+			t.Errorf("%q, %v", o.Config.TerminationLog, err)
 		}
 	}
 }
@@ -210,9 +210,9 @@ func TestWorkersLimit(t *testing.T) {
 		{"-t 30", "OJS_SHUTDOWN_TIMEOUT=30000", 30 * time.Second, "OJS_SHUTDOWN_TIMEOUT=30000 is read as seconds, 8h20m0s: if milliseconds were meant, write 30s"},
 	} {
 		want := plain()
-		want.config.Grace, want.config.Warning = tt.grace, tt.warning
+		want.Config.Grace, want.Config.Warning = tt.grace, tt.warning
 		if tt.args == "--stop-delay 5s" {
-			want.config.StopDelay = 5 * time.Second
+			want.Config.StopDelay = 5 * time.Second
 		}
 		wantParsed(t, append(strings.Fields(tt.args), "x"), strings.Fields(tt.environ), want)
 	}
@@ -235,8 +235,8 @@ func TestWorkersEnvironment(t *testing.T) {
 		"PATH=/bin", "DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE_X=1", "XDRAINIT_GRACE=1", "drainit_grace=1", "DRAINIT_", "DRAINIT=1", "DRAINIT_GROUP=1",
 		"OJS_GRACE_PERIOD=5", "OJS_SHUTDOWN_GRACE_PERIOD=5", "OJS_SHUTDOWN_TIMEOUT=5", "EMPTY=", "NONE", "", "=", "TWICE=1", "TWICE=2", "SPACE= a b ",
 	}
-	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1", "UNDER_DRAINIT=0"}, others...)); err != nil || !slices.Equal(o.config.Env, append(others, "UNDER_DRAINIT=1")) {
-		t.Errorf("%v\ngot  %q\nwant %q", err, o.config.Env, others)
+	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1", "UNDER_DRAINIT=0"}, others...)); err != nil || !slices.Equal(o.Config.Env, append(others, "UNDER_DRAINIT=1")) {
+		t.Errorf("%v\ngot  %q\nwant %q", err, o.Config.Env, others)
 	}
 }
 
@@ -249,14 +249,14 @@ func TestSettingsAreSaidAsGiven(t *testing.T) {
 		{"--termination-log= x", "OJS_GRACE_PERIOD=20", "--termination-log= OJS_GRACE_PERIOD=20 plus 4s"},
 		{"x", "OJS_GRACE_PERIOD=inf", "OJS_GRACE_PERIOD=inf"},
 	} {
-		if o, err := parse(strings.Fields(tt.args), strings.Fields(tt.environ)); err != nil || strings.Join(o.config.Given, " ") != tt.want {
-			t.Errorf("%s %s: %q, %v; want %s", tt.environ, tt.args, o.config.Given, err, tt.want)
+		if o, err := parse(strings.Fields(tt.args), strings.Fields(tt.environ)); err != nil || strings.Join(o.Config.Given, " ") != tt.want {
+			t.Errorf("%s %s: %q, %v; want %s", tt.environ, tt.args, o.Config.Given, err, tt.want)
 		}
 	}
 }
 
-// On Heroku the platform signals each process, perhaps several times, and kills after 30 s. Elsewhere, a grace period that
-// was chosen was chosen with the platform's limit in mind.
+// On Heroku the platform signals each process, perhaps several times, and kills after 30 s. Elsewhere, a
+// grace period that was chosen was chosen with the platform's limit in mind.
 func TestForwardNone(t *testing.T) {
 	const delay = "a stop delay of 5s has no effect, since the platform signals each process itself (%s)"
 	for _, tt := range []struct {
@@ -284,15 +284,15 @@ func TestForwardNone(t *testing.T) {
 		if tt.delayed {
 			doubts = []string{fmt.Sprintf(delay, tt.unsent)}
 		}
-		if c := o.config; err != nil || c.Mode != tt.mode || c.Grace != tt.grace || c.Limit != tt.limit || c.SecondStopIgnored != tt.ignore ||
+		if c := o.Config; err != nil || c.Mode != tt.mode || c.Grace != tt.grace || c.Limit != tt.limit || c.SecondStopIgnored != tt.ignore ||
 			c.Unsent != tt.unsent || c.StopDelay != 0 || !slices.Equal(c.Doubts, doubts) {
 			t.Errorf("%q in %q: %v, %+v", tt.args, tt.environ, err, c)
 		}
 	}
 }
 
-// A variable of drainit's that is none is named, with the one that was meant, and a number without a unit is asked about
-// where it is more than an hour.
+// A variable of drainit's that is none is named, with the one that was meant, and a number without a unit is
+// asked about where it is more than an hour.
 func TestDoubts(t *testing.T) {
 	const asks = " is read as seconds, 6h56m40s: if milliseconds were meant, write 25s"
 	for _, tt := range []struct{ args, environ, want string }{
@@ -313,17 +313,25 @@ func TestDoubts(t *testing.T) {
 		{"--grace=3601", "", "--grace=3601 is read as seconds, 1h0m1s: if milliseconds were meant, write 3.601s"},
 		{"--grace=3600 --stop-delay=100", "", ""},
 		{"--grace=infinity", "", ""},
+		{"", "DRAINIT_GRACE= DRAINIT_READY_FILE=", "DRAINIT_GRACE is empty, and counts as not set"},
+		{"--rewrite=TERM:KILL", "", "--rewrite TERM:KILL: SIGTERM kills the worker at once, with its work"},
+		{"", "DRAINIT_REWRITE=KILL:TERM,31:1", "--rewrite KILL:TERM has no effect: drainit can't see SIGKILL, or never passes it on"},
+		{"-r17:1 -r31:1 -r13:0", "", "--rewrite 17:1 has no effect: drainit can't see SIGCHLD, or never passes it on"},
 		{"--grace=100h", "DRAINIT_STOP_DELAY=25000", "DRAINIT_STOP_DELAY=25000" + asks},
 	} {
 		o, err := parse(append(strings.Fields(tt.args), "x"), strings.Fields(tt.environ))
-		got := strings.Join(o.config.Doubts, "\n")
+		got := strings.Join(o.Config.Doubts, "\n")
 		if err != nil || !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Contains(got, "\n") {
 			t.Errorf("%s %s: %v, %q, want %q", tt.args, tt.environ, err, got, tt.want)
 		}
 	}
-	for name, to := range meant() {
-		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == to }) || slices.ContainsFunc(settings, func(s setting) bool { return s.variable() == prefix+name }) {
-			t.Errorf("%s is meant as %s", name, to)
+	meant := make(map[string]string)
+	for _, s := range settings {
+		for name := range strings.FieldsSeq(s.meant) {
+			if other := meant[name]; other != "" || slices.Contains(variables(settings), prefix+name) {
+				t.Errorf("%s is meant as %s, and as %s", name, s.name, other)
+			}
+			meant[name] = s.name
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -24,32 +26,51 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err, "", stderr)
 	}
-	return inspect.Run(r, stdout, func(line error) { fail(line, "", stderr) }, configOf) // with a status of its own
+	say := func(line error) { fail(line, "", stderr) } // the status is another
+	return inspect.Run(r, stdout, say, configOf)
 }
 
-// configOf reads what a drainit was asked for. Without its environment it is what its command line says.
+// configOf returns the settings of a drainit, which it reads from its command line and its environment. If
+// the environment can't be read, it returns what the command line says, with an error.
 func configOf(pid int) (supervisor.Config, error) {
 	args, _ := proc.ReadWhole(pid, "cmdline")
 	environ, failed := proc.ReadWhole(pid, "environ")
-	given := strings.Split(strings.TrimSuffix(args, "\x00"), "\x00")[1:]
-	o, err := parse(given, strings.Split(environ, "\x00"))
-	return o.config, cmp.Or(failed, err)
+	o, err := parse(givenIn(args), strings.Split(environ, "\x00"))
+	return o.Config, cmp.Or(failed, err)
 }
 
-// verbPlan runs a worker, unlike the other verbs: it has drainit's flags, and its own.
+// givenIn returns the arguments that a command line gives drainit. If qemu-user runs it, the first words are
+// the files of qemu and of drainit, and perhaps the name that drainit was called by
+// (Documentation/admin-guide/binfmt-misc.rst, flag P).
+func givenIn(cmdline string) []string {
+	words := strings.Split(strings.TrimSuffix(cmdline, "\x00"), "\x00")
+	if strings.HasPrefix(path.Base(words[0]), "qemu-") && len(words) > 1 {
+		words = words[1:]
+		if len(words) > 1 && path.Base(words[1]) == path.Base(words[0]) {
+			words = words[1:]
+		}
+	}
+	return words[1:]
+}
+
+// verbPlan is the verb that runs a worker, unlike the others. It has drainit's flags, and its own.
 const verbPlan = "plan"
 
-func addPlanFlags(fs *pflag.FlagSet, r *inspect.Rehearsal) {
-	fs.BoolFunc("json", "", into(&r.JSON, parseBool))
-	fs.Func("settle", "", into(&r.Settle, parseDelay))
+func addPlan(fs flagSet) *inspect.Rehearsal {
+	r := &inspect.Rehearsal{Settle: time.Second, Hold: 10 * time.Second, Within: 5 * time.Minute}
+	fs.toggle(&r.JSON, "json", "")
+	fs.toggle(&r.AllowUncertain, "allow-uncertain", "")
+	fs.delay(&r.Settle, "settle")
+	fs.delay(&r.Hold, "hold")
+	fs.delay(&r.Within, "within")
 	fs.StringVar(&r.During, "during", "", "")
 	fs.StringVar(&r.Check, "check", "", "")
-	fs.BoolFunc("allow-uncertain", "", into(&r.AllowUncertain, parseBool))
+	return r
 }
 
-// parseVerb reads the verb that args begin with, and its flags. pid is drainit's own: as PID 1 it
-// has no other to ask. The error is pflag.ErrHelp, or one line that also says how to run a command
-// of that name.
+// parseVerb reads the verb that args begin with, and its flags. pid is that of the calling process, which as
+// PID 1 has no other drainit to ask. The error is pflag.ErrHelp, or one line that also says how to run a
+// command of that name.
 func parseVerb(args []string, pid int) (inspect.Request, error) {
 	r := inspect.Request{Verb: args[0]}
 	fs := verbFlags(&r)
@@ -60,7 +81,8 @@ func parseVerb(args []string, pid int) (inspect.Request, error) {
 	case err == nil && fs.NArg() > 0:
 		err = fmt.Errorf("unexpected %q", fs.Arg(0))
 	case err == nil && pid == 1:
-		err = errors.New("this drainit has just started as PID 1, and a subcommand asks one that runs already")
+		const words = "this drainit has just started as PID 1, and a subcommand asks one that runs already"
+		err = errors.New(words)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w; a command of that name is run by: drainit -- %s", r.Verb, err, r.Verb)
@@ -68,20 +90,20 @@ func parseVerb(args []string, pid int) (inspect.Request, error) {
 	return r, err
 }
 
-// verbFlags returns the flags of the request's verb, which set its fields.
-func verbFlags(r *inspect.Request) *pflag.FlagSet {
+// verbFlags returns the flags of a request's verb. They set the fields of the request.
+func verbFlags(r *inspect.Request) flagSet {
 	fs := newFlagSet("drainit " + r.Verb)
 	fs.Func("pid", "", into(&r.PID, parsePID))
 	switch r.Verb {
 	case inspect.VerbStatus:
-		fs.BoolFunc("ready", "", into(&r.Ready, parseBool))
-		fs.BoolFunc("json", "", into(&r.JSON, parseBool))
-		fs.BoolFunc("plan", "", into(&r.Plan, parseBool))
+		fs.toggle(&r.Ready, "ready", "")
+		fs.toggle(&r.JSON, "json", "")
+		fs.toggle(&r.Plan, "plan", "")
 	case inspect.VerbQuiet:
-		fs.Func("sleep", "", into(&r.Sleep, parseDelay))
+		fs.delay(&r.Sleep, "sleep")
 	case inspect.VerbStop:
-		fs.BoolFunc("force", "", into(&r.Force, parseBool))
-		fs.BoolFunc("wait", "", into(&r.Wait, parseBool))
+		fs.toggle(&r.Force, "force", "")
+		fs.toggle(&r.Wait, "wait", "")
 	}
 	return fs
 }
