@@ -13,8 +13,8 @@ import (
 	"drainit/test/harness/cgroup"
 )
 
-// NewCgroup makes a cgroup whose CPU time ("cpu") or processes and threads ("pids") can be limited, if that is wanted.
-// The test is skipped where none can be made.
+// NewCgroup makes a cgroup whose CPU time ("cpu") or processes and threads ("pids") can be limited, if
+// that is wanted. The test is skipped where none can be made.
 func NewCgroup(t *testing.T, controller ...string) (dir string) {
 	NeedRoot(t)
 	dir, err := cgroup.Make(fmt.Sprintf("drainit-test-%d-%d", os.Getpid(), launches.Add(1)), strings.Join(controller, ""))

@@ -43,7 +43,8 @@ var Raced bool
 // leave cleaned up. It is what a package's TestMain calls, and does not return.
 func Main(m *testing.M) {
 	syscall.Umask(0o022) // others run what is built
-	// What a script ignores for those that it runs in the background, and nohup, is default for the programs under test.
+	// What a script ignores for those that it runs in the background, and nohup, is default for the
+	// programs under test.
 	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGHUP} {
 		if signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig) // exec makes default what is handled
@@ -137,8 +138,8 @@ func makeDir() (dir string, err error) {
 	return dir, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(temporary, 0o700), os.Chmod(temporary, 0o777|os.ModeSticky), os.Setenv("TMPDIR", temporary))
 }
 
-// temporaryFolder is TMPDIR, unless others may not search it, as with pam_tmpdir, or it is too long for the paths of
-// sockets below it.
+// temporaryFolder is TMPDIR, unless others may not search it, as with pam_tmpdir, or it is too long for
+// the paths of sockets below it.
 func temporaryFolder() string {
 	for dir := os.TempDir(); len(dir) <= 40; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err != nil || info.Mode()&1 == 0 {
@@ -201,8 +202,8 @@ func note(t *testing.T, why string) {
 	t.Skip(why)
 }
 
-// sayLeftOut says at the end which tests were not run, and what can be pasted to run them. Of all packages that one
-// go test runs, only the last by its name says it, for all.
+// sayLeftOut says at the end which tests were not run, and what can be pasted to run them. Of all
+// packages that one go test runs, only the last by its name says it, for all.
 func sayLeftOut() {
 	wd, _ := os.Getwd()
 	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", goTest))
@@ -235,8 +236,8 @@ func sayLeftOut() {
 	fmt.Fprintln(out, "  DRAINIT_TEST_ALL=1 go test -timeout 20m ./...")
 }
 
-// standardErrorOf is a process' own, so that neither writes over what the other has written to a file. Who may not have
-// that opens it once more.
+// standardErrorOf is a process' own, so that neither writes over what the other has written to a file.
+// Who may not have that opens it once more.
 func standardErrorOf(pid int) (*os.File, error) {
 	if process, err := unix.PidfdOpen(pid, 0); err == nil {
 		defer unix.Close(process)

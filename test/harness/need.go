@@ -111,7 +111,8 @@ func NeedRoot(t *testing.T) {
 	}
 }
 
-// OwnUID is a user that has no other process: RLIMIT_NPROC counts them all, those of another run of the tests, too.
+// OwnUID is a user that has no other process: RLIMIT_NPROC counts them all, those of another run of the
+// tests, too.
 func OwnUID() int { return 100_000 + rand.IntN(1_000_000_000) }
 
 // tier is how many of the tests run. This is the one place where it is chosen.

@@ -58,7 +58,8 @@ func Get(url string) (answer string, err error) {
 	askAgain(func() (cutOff bool) {
 		var resp *http.Response
 		if resp, err = client.Get(url); err != nil {
-			// net/http has no name for how it says that the server has closed a connection that it has not used yet.
+			// net/http has no name for how it says that the server has closed a connection that it has
+			// not used yet.
 			return errors.Is(err, io.EOF) || strings.Contains(err.Error(), "server closed idle connection")
 		}
 		defer resp.Body.Close()

@@ -72,7 +72,7 @@ func Hiding(t *testing.T, flags []string, command ...string) *Init {
 	return Run(t, Launch{Under: under, Args: Line(flags, command...)})
 }
 
-// Ask is one call of a verb inside a container, as an engine's exec makes it:
+// Ask is one call of a subcommand inside a container, as an engine's exec makes it:
 // of no parent there.
 type Ask struct {
 	Bin    string // drainit there, if it is another file than outside
@@ -89,10 +89,10 @@ type Answer struct {
 	Ran
 }
 
-// Ask calls a verb in the container of an init.
+// Ask calls a subcommand in the container of an init.
 func (p *Init) Ask(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args}) }
 
-// AskAs runs a verb beside the init, in the way that its fields say.
+// AskAs runs a subcommand beside the init, in the way that its fields say.
 func (p *Init) AskAs(a Ask) Answer {
 	p.T.Helper()
 	NeedAsk(p.T)
@@ -100,6 +100,18 @@ func (p *Init) AskAs(a Ask) Answer {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), p.Marker), a.Env...)
 	return Answer{p.T, a.Args, Finish(p.T, cmd)}
+}
+
+// BeginAs is AskAs for a subcommand that waits: it returns when that has been started.
+func (p *Init) BeginAs(a Ask) *Init {
+	p.T.Helper()
+	NeedAsk(p.T)
+	command := append(p.Entering(a.UID, a.Cgroup), append([]string{DrainitBin}, a.Args...)...)
+	return Run(p.T, Launch{Cmd: func(marker string) *exec.Cmd {
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), marker)
+		return cmd
+	}})
 }
 
 // Entering is the beginning of a command line that runs the rest of it in the
@@ -115,7 +127,7 @@ func (p *Init) Entering(uid int, cgroup string) (command []string) {
 	return append(command, "--")
 }
 
-// NeedAsk skips a test that lacks what a verb is run with.
+// NeedAsk skips a test that lacks what a subcommand is run with.
 func NeedAsk(t *testing.T) {
 	Need(t, "nsenter")
 	NeedRoot(t)
@@ -154,6 +166,7 @@ func (a Answer) WantRefused(line string) {
 type Container struct {
 	*Init // its engine, as it were: the output, and the exit status
 	Ask   func(args ...string) Answer
+	Begin func(args ...string) *Init // of a subcommand that waits
 	Pid1  bool
 }
 
@@ -166,7 +179,8 @@ func Asked(t *testing.T, test func(t *testing.T, run func(l Launch) *Container))
 		t.Parallel()
 		test(t, func(l Launch) *Container {
 			p := Run(t, l)
-			return &Container{p, p.Ask, true}
+			begin := func(args ...string) *Init { t.Helper(); return p.BeginAs(Ask{Args: args}) }
+			return &Container{p, p.Ask, begin, true}
 		})
 	})
 	t.Run("pod", func(t *testing.T) {
@@ -187,13 +201,15 @@ func NewPod(t *testing.T) *Init {
 	return p
 }
 
-// RunBeside starts a container with drainit in it, in the PID namespace of an init, and in a cgroup of its own.
+// RunBeside starts a container with drainit in it, in the PID namespace of an init, and in a cgroup of
+// its own.
 func (p *Init) RunBeside(cgroup string, l Launch) *Container {
 	p.T.Helper()
 	l.NoPID1, l.Under, l.Setup = true, p.Entering(l.Setup.UID, cgroup), Setup{}
 	c := &Container{Init: Run(p.T, l)}
 	WaitUntil(p.T, "nsenter has forked", func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })
 	c.Ask = func(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args, Cgroup: cgroup}) }
+	c.Begin = func(args ...string) *Init { p.T.Helper(); return p.BeginAs(Ask{Args: args, Cgroup: cgroup}) }
 	return c
 }
 

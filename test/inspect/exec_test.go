@@ -15,8 +15,9 @@ func TestWhatAnExecHasLeftIsNamed(t *testing.T) {
 	harness.NeedAsk(t)
 	const stranger = `not started by the worker \(docker exec\?\)`
 	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"--grace=4s"}, harness.Script(`
-		spawn { POSIX::setsid(); exit if fork; $SIG{TERM} = "IGNORE"; $0 = "own"; say "ready $$"; forever };
-		$SIG{TERM} = "IGNORE"; forever`)...)})
+		$SIG{TERM} = "IGNORE";
+		spawn { POSIX::setsid(); exit if fork; $0 = "own"; say "ready $$"; forever };
+		forever`)...)})
 	p.WaitOut(`^ready`)
 	exec := harness.Ask{Bin: "/bin/sh", Args: []string{"-c", `(trap "" TERM; exec sleep 1000) >/dev/null 2>&1 </dev/null & echo begun`}}
 	p.AskAs(exec).Want(0, `begun`, "")

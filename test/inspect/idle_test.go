@@ -16,13 +16,13 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 	const most = 1500 // kB
 	for name, begin := range map[string]func(t *testing.T) *harness.Init{
 		"running": func(t *testing.T) *harness.Init {
-			return harness.Run(t, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
+			return harness.Run(t, harness.Launch{Args: harness.EndsByUSR1()})
 		},
 		"running, and was awaited": func(t *testing.T) *harness.Init {
-			return harness.Run(t, harness.Launch{NoPID1: true, Args: append([]string{"--ready-file", harness.EmptyFile(t)}, harness.EndsByUSR1()...)})
+			return harness.Run(t, harness.Launch{Args: append([]string{"--ready-file", harness.EmptyFile(t)}, harness.EndsByUSR1()...)})
 		},
 		"running, and was probed": func(t *testing.T) *harness.Init {
-			p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
+			p := harness.LaunchProbed(t, 0, harness.Launch{Args: harness.EndsByUSR1()})
 			for range 20 {
 				p.WantProbes("200 running", "200 running")
 			}
@@ -36,7 +36,7 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 			time.Sleep(11 * time.Second) // its one look at the worker comes 10 s after the start
 			wantAsleep(t, p.Pid())
 			own := harness.StatusField(t, p.Pid(), "RssAnon")
-			t.Logf("it has %d kB, %d of them its own", harness.StatusField(t, p.Pid(), "VmRSS"), own)
+			t.Logf("it has %d kB, %d of them its own, and %d threads", harness.StatusField(t, p.Pid(), "VmRSS"), own, harness.StatusField(t, p.Pid(), "Threads"))
 			if own > most && !harness.Raced {
 				t.Errorf("it has %d kB of its own, want at most %d", own, most)
 			}

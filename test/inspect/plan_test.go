@@ -68,6 +68,7 @@ func TestRehearsal(t *testing.T) {
 	const loads = `sleep 3; $SIG{TERM} = sub { exit 0 }; open F, ">", $ARGV[0]; close F; sleep 1 while 1`
 	tree := func(tree string) []string { return harness.Line(nil, harness.Tree(tree)...) }
 	script := func(script string) []string { return []string{"--", "sh", "-c", script} }
+	const drains = `perl -e '$SIG{TERM} = sub { exit 0 }; sleep 1 while 1'`
 	const passesNothingOn = `trap "wait $p; exit 0" TERM; perl -e '$SIG{TERM} = sub { exit 0 }; sleep 1 while 1' & p=$!; wait $p`
 	for name, tt := range map[string]struct {
 		flags, command []string
@@ -75,9 +76,17 @@ func TestRehearsal(t *testing.T) {
 		out            []string // patterns
 		stderr         string
 	}{
-		"each ends by itself": {nil, tree("a[TERM=0](b)"), 0, []string{row + `perl +now: the worker +TERM 0\.\ds +\d\.\ds status 0$`,
-			row + `perl +not while [^\n]* TERM \d\.\ds +\d\.\ds SIGTERM\n +[^\n]*die of the signal$`, `\ndrains: the stop took \d\.\ds\n\z`}, `ready a`},
-		"another's child": {nil, script(`trap 'kill $!; wait; exit 0' TERM; sleep 100 & echo ready; wait`), 0, []string{row + `sleep +not while [^\n]* - +\d\.\ds$`, `\ndrains: `}, `ready`},
+		"each ends by itself": {nil, script(drains + `; exit $?`), 0, []string{row + `sh +now: the worker +TERM 0\.\ds +\d\.\ds SIGTERM$`,
+			row + `perl +now: untouched[^\n]* TERM \d\.\ds +\d\.\ds status 0$`, `\ndrains: the stop took \d\.\ds\n\z`}, ``},
+		"one that is left has no handler": {nil, tree("a[TERM=0](b)"), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] has no SIGTERM handler and died of it`}, `ready a`},
+		"a trap waits for its job": {nil, script(`trap 'kill $p' TERM; ` + drains + ` & p=$!; wait $p; wait $p`), 0,
+			[]string{row + `perl +left to sh\[\d+\]; at once if that ends +held +1\d\.\ds status 0$`, `\ndrains: the stop took \d\.\ds\n\z`}, ``},
+		"a trap ends its job":           {nil, script(`trap 'kill $!; wait; exit 0' TERM; perl -e 'sleep 100' & wait`), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] has no SIGTERM handler, and sh\[\d+\] ends it: add one`}, ``},
+		"a trap kills its job":          {nil, script(`trap 'kill -9 $p; wait; exit 0' TERM; ` + drains + ` & p=$!; wait`), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] was killed by another process: `}, ``},
+		"a trap kills it later":         {nil, script(`trap 'kill $p; sleep 2; kill -9 $p; wait; exit 0' TERM; ` + drains + ` & p=$!; wait`), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] was killed by another process: `}, ``},
+		"it is not seen to":             {[]string{"--hold=0"}, script(`trap 'kill $p' TERM; ` + drains + ` & p=$!; wait $p; wait $p`), 1, []string{`\nnot certain: [^\n]*\n- perl\[\d+\] could not be held`}, ``},
+		"the worker alone is signalled": {[]string{"--forward=worker"}, script(drains + `; exit $?`), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] is killed when the worker has ended: --forward auto\n`}, ``},
+		"another's child":               {nil, script(`trap 'kill $!; wait; exit 0' TERM; sleep 100 & echo ready; wait`), 0, []string{row + `sleep +not while [^\n]* - +\d\.\ds( SIGTERM)?$`, `\ndrains: `}, `ready`},
 		"no handler": {nil, []string{"--", "sleep", "100"}, 1, []string{`\nloses work: the stop took \d\.\ds\n- sleep\[\d+\] has no SIGTERM handler and died of it: add one`},
 			`has no SIGTERM handler`},
 		"no handler below a shell": {nil, script(`echo ready; perl -e 'sleep 100'; exit 5`), 1, []string{`\nloses work: [^\n]*\n- perl\[\d+\] has no SIGTERM handler`}, `ready`},
@@ -90,7 +99,7 @@ func TestRehearsal(t *testing.T) {
 			`\nloses work: the stop took 1\.\ds\n- perl\[\d+\] was killed at the end of the grace period: a handler for SIGTERM\n`}, `killed perl`},
 		"it takes too long": {[]string{"--grace=1s"}, tree("a[TERM]"), 1, []string{`\n- perl\[\d+\] was killed at the end of the grace period: a longer --grace`}, ``},
 		"it is signalled late": {[]string{"--grace=10s"}, script(passesNothingOn), 1, []string{row + `perl +left to sh\[\d+\]; at once if that ends +TERM 9\.\ds`,
-			`\nnot certain: [^\n]*\n- perl\[\d+\] was signalled only 9\.\ds after the stop signal, of the 10s to SIGKILL: if sh\[\d+\] passes nothing on, --forward group`}, ``},
+			`\nnot certain: [^\n]*\n- perl\[\d+\] was signalled only 9\.\ds after the stop signal, of the 10s to SIGKILL, as it would be if it were busy: if sh\[\d+\] passes nothing on, --forward group`}, ``},
 		"which is allowed, too":                 {[]string{"--grace=10s", "--allow-uncertain"}, script(passesNothingOn), 0, []string{`\nnot certain: `}, ``},
 		"a signal of the platform's":            {[]string{"--stop-signal=USR1"}, tree("a[USR1=0,TERM]"), 0, []string{`\Aa stop by SIGUSR1`, `the worker +USR1 0\.\ds +\d\.\ds status 0\n`}, `stopping: SIGUSR1`},
 		"it is loading":                         {nil, []string{"--", "perl", "-e", loads, "FILE"}, 1, []string{`\nloses work: [^\n]*\n- .*; if it was still starting, --ready-file, --ready-port or --settle\n`}, ``},
@@ -137,20 +146,57 @@ func TestNoPlan(t *testing.T) {
 		status int
 		stderr string // its last line
 	}{
-		"the worker fails":        {"-- perl -e die", 1, `drainit: no plan: perl\[\d+\] exited with status 255 after \d\.\ds`},
-		"the worker exits with 0": {"-- true", 1, `drainit: no plan: true\[\d+\] exited with status 0 after \d\.\ds`},
-		"there is no such worker": {"-- /no/such/file", 127, `"cannot run \S+: there is no such file"`},
-		"a stop signal comes":     {"--settle=1m -- perl -e sleep(.1),kill(TERM=>getppid),sleep", 1, `drainit: no plan: a stop signal came after \d\.\ds, before the processes had settled`},
-		"there is no work for it": {"--during=false -- sleep 100", 1, `drainit: no plan: --during exited with status 1`},
+		"the worker fails":         {"-- perl -e die", 1, `drainit: no plan: perl\[\d+\] exited with status 255 after \d\.\ds`},
+		"the worker exits with 0":  {"-- true", 1, `drainit: no plan: true\[\d+\] exited with status 0 after \d\.\ds`},
+		"there is no such worker":  {"-- /no/such/file", 127, `"cannot run \S+: there is no such file"`},
+		"a stop signal comes":      {"--settle=1m -- perl -e sleep(.1),kill(TERM=>getppid),sleep", 1, `drainit: no plan: a stop signal came after \d\.\ds, before the processes had settled`},
+		"there is no work for it":  {"--during=false -- sleep 100", 1, `drainit: no plan: --during exited with status 1`},
+		"--during hangs":           {"--during=sleep\u00a0100 --within=1s -- sleep 100", 1, `drainit: no plan: --during took longer than 1s \(--within\)`},
+		"a stop comes in --during": {"--during=kill\u00a0$PPID;sleep\u00a0100 -- sleep 100", 1, `drainit: no plan: --during: a stop signal has ended it`},
+		"a stop comes in --check":  {"--check=kill\u00a0$PPID;sleep\u00a0100 -- perl -e $SIG{TERM}=sub{exit(0)};sleep(1)while(1)", 1, `drainit: no plan: --check: a stop signal has ended it`},
+		"holding ends the worker":  {"-- bash -c trap\u00a0:\u00a0TERM;set\u00a0-m;perl\u00a0-e\u00a0'$SIG{TERM}=sub{exit(0)};sleep(1)while(1)'&fg\u00a0%1", 1, `drainit: no plan: the worker ended when a process below it was held`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"plan"}, strings.Fields(tt.args)...)})
+				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"plan"}, blanks(tt.args)...)})
+				if strings.Contains(r.Err, "repeated") || strings.Contains(r.Err, "second") {
+					t.Errorf("drainit has sent itself a second stop signal:\n%s", r.Err)
+				}
 				if r.Status != tt.status || r.Out != "" || !harness.Matches(tt.stderr, r.Err) {
 					t.Errorf("exit status %d, want %d\nstdout:\n%s\nstderr:\n%s\nwant %s", r.Status, tt.status, r.Out, r.Err, tt.stderr)
 				}
 			})
 		})
+	}
+}
+
+// blanks parts a command line at its blanks, but for those that are protected.
+func blanks(line string) (words []string) {
+	for word := range strings.SplitSeq(line, " ") {
+		words = append(words, strings.ReplaceAll(word, "\u00a0", " "))
+	}
+	return words
+}
+
+// A launcher, or a shell with a trap, that has started no process yet is waited for.
+func TestPlanWaitsForTheFirstChild(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, "perl", "bash")
+	const late = `trap 'exit 0' TERM; while ((SECONDS < 4)); do :; done; perl -e '$SIG{TERM} = sub { exit 0 }; sleep 1 while 1'`
+	r := harness.RunToEnd(t, harness.Launch{Args: []string{"plan", "--settle=0", "--", "bash", "-c", late}})
+	if !harness.Matches(`(?m)^ +\d+ +perl `, r.Out) {
+		t.Errorf("the plan lacks what the shell starts:\n%s\n%s", r.Out, r.Err)
+	}
+}
+
+// One that never starts a process has no plan, and a line says what helps.
+func TestPlanOfAShellThatStartsNoProcess(t *testing.T) {
+	t.Parallel()
+	harness.Full(t)
+	harness.Need(t, "bash")
+	r := harness.RunToEnd(t, harness.Launch{Args: []string{"plan", "--", "bash", "-c", `trap 'exit 0' TERM; while :; do read -t 1 line; done`}})
+	if r.Status != 1 || !harness.Matches(`drainit: no plan: bash\[\d+\] had started no process after 30s: say when it is ready, by --ready-file or --ready-port\n`, r.Err) {
+		t.Errorf("exit status %d:\n%s\n%s", r.Status, r.Out, r.Err)
 	}
 }
 
@@ -161,7 +207,7 @@ func TestPlanAsJSONFollowsItsSchema(t *testing.T) {
 schema = json.load(open(sys.argv[1])); V.check_schema(schema)
 for e in V(schema).iter_errors(json.load(sys.stdin)): print(e.json_path, e.message)`
 	for name, tt := range map[string]struct{ tree, verdict string }{
-		"drains": {"a[TERM=0](b)", `"verdict":"drains","status":0,"reasons":\[\],"took_s":`}, "loses work": {"a[-TERM]", `"verdict":"loses_work","status":1,"reasons":\[\{"pid":`},
+		"drains": {"a[TERM=0]", `"verdict":"drains","status":0,"reasons":\[\],"took_s":`}, "loses work": {"a[-TERM]", `"verdict":"loses_work","status":1,"reasons":\[\{"pid":`},
 		"no plan": {"-", `"verdict":"no_plan","status":1,"reasons":\[\{"why":"perl`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package inspect
 
 import (
-	"strings"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -44,6 +44,23 @@ func TestQuietWithoutEffectIsSaid(t *testing.T) {
 		c.WaitTitle("drainit:run")
 		c.Ask("stop").WantDone(c.Pid1)
 		c.WantExit(7)
+	})
+}
+
+// A resume that no quieted process acts upon leaves it quiet, however often it is asked for: the worker takes no work.
+func TestResumeWithoutEffectIsSaid(t *testing.T) {
+	askedOfTree(t, "a[TSTP,TERM=7]", "a", func(t *testing.T, c *harness.Container) {
+		c.Ask("quiet").WantSilent()
+		for n := range 3 {
+			c.Ask("resume").Want(1, "", `\A\S+ still quiet: no process that was quieted handles SIGCONT.*--rewrite CONT:SIG; else restart it\n\z`)
+			c.Ask("status", "--ready").Want(1, `^quiet, and no CONT ends that\n`, "")
+			c.WaitErr(fmt.Sprintf(`(?s)(warning: still quiet: tree\[\d+\] has no SIGCONT handler and takes no work.*|"event":"still_quiet".*){%d}`, n+1))
+		}
+		c.Ask("quiet").WantSilent()
+		c.Ask("status", "--ready").Want(1, `^quiet\n`, "")
+		c.Ask("stop").WantDone(c.Pid1)
+		c.WantExit(7)
+		c.WantGots("a got TSTP", "a got TERM")
 	})
 }
 
@@ -114,41 +131,54 @@ func TestManyStopsAtOnceDrain(t *testing.T) {
 	})
 }
 
-// A stop that has begun is waited for, too; what is left comes first.
 func TestStopWaits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args   []string
-		begun  bool
 		status int
 	}{
-		"a stop":             {[]string{"stop", "--wait"}, false, 7},
-		"one that has begun": {[]string{"stop", "--wait"}, true, 7},
-		"a forced one":       {[]string{"stop", "--force", "--wait"}, false, 137},
+		"a stop":       {[]string{"stop", "--wait"}, 7},
+		"a forced one": {[]string{"stop", "--force", "--wait"}, 137},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
 				drain := map[int]string{7: "700ms", 137: "1h"}[tt.status]
 				c := run(harness.Launch{Args: listening("-drain", drain)})
 				c.WaitReady()
-				if tt.begun {
-					c.Signal(unix.SIGTERM)
-					c.WaitTitle("drainit:drain")
-				}
 				a := c.Ask(tt.args...)
-				// A PID 1 that ends takes the verb with it, and meanwhile sleeps (zap_pid_ns_processes, kernel/pid_namespace.c).
-				if state := harness.StateOf(c.Drainit); a.Status != 137 && state != 0 && state != 'Z' {
-					t.Errorf("drainit is in state %c", state)
-				}
-				if tt.begun && strings.HasPrefix(a.Out, "draining: drainit[") {
-					a.Out = ""
-				} else if tt.begun {
-					t.Errorf("it does not say what is left: %q", a.Out)
-				}
+				wantGone(c, a.Status)
 				a.WantDone(c.Pid1)
 				c.WantExit(tt.status)
 			})
 		})
 	}
+}
+
+// wantGone checks that a drainit has ended, for which a verb has waited. A PID 1 that ends takes the verb with it
+// (status 137), and meanwhile sleeps (zap_pid_ns_processes, kernel/pid_namespace.c).
+func wantGone(c *harness.Container, status int) {
+	c.T.Helper()
+	if state := harness.StateOf(c.Drainit); status != 137 && state != 0 && state != 'Z' {
+		c.T.Errorf("drainit is in state %c", state)
+	}
+}
+
+// A stop that has begun is waited for, too; what is left comes first. The worker drains until the verb has seen that.
+func TestStopThatHasBegunIsWaitedFor(t *testing.T) {
+	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+		c := run(harness.Launch{Args: append([]string{harness.LongGrace}, harness.EndsByUSR1()...)})
+		c.WaitReady()
+		c.Signal(unix.SIGTERM)
+		c.WaitTitle("drainit:drain")
+		verb := c.Begin("stop", "--wait")
+		verb.WaitOut(`^draining: drainit\[`)
+		c.Signal(unix.SIGUSR1)
+		status := verb.Wait()
+		wantGone(c, status)
+		if ended := c.Pid1 && status == 137; status != 0 && !ended || verb.Err() != "" {
+			t.Errorf("exit status %d: %s", status, verb.Err())
+		}
+		c.WantExit(7)
+	})
 }
 
 // From any phase, a grace of ten minutes, and a worker that heeds no signal.
