@@ -1,120 +1,145 @@
 package logging
 
 import (
-	"cmp"
-	"fmt"
-	"regexp"
-	"strings"
+	"os"
+	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
 )
 
-// advised is a start that drainit has advice for, and the same with that followed. J is a job that takes
-// a moment from the stop signal on.
+// advised is a line, and what it says to do. The worker drains on TERM, and exits with 7 then.
 type advised struct {
-	advice        string // in a line of the first start
-	before, after string // the same where after is ""
-	flags         string // of the second start
-	stop          string // the signals, TERM if it is ""
+	worker []string
+	come   unix.Signal
+	line   string   // that comes without the flags
+	flags  []string // by the line
+	then   string   // what becomes of the signal with them: "drains" or "works on"
 }
 
-// followedTrap is what a line about a trap says to write.
-const followedTrap = `trap "kill \$c; wait \$c; exit \$?" TERM; `
-
-// onInterrupt is a program for Node that drains on INT alone.
-const onInterrupt = `process.on("SIGINT", () => setTimeout(process.exit, 1000)); setInterval(() => {}, 1000); console.log("ready")`
-
-var advisedStarts = []advised{
-	{"start it with exec", "dash -c 'J; :'", "dash -c 'exec J'", "", ""},
-	{"start it with exec", "bash -c 'cd /; J; exit $?'", "bash -c 'cd /; exec J'", "", ""},
-	{"start it with exec", `ash -c 'trap "exit 3" INT; J; :'`, `ash -c 'trap "exit 3" INT; exec J'`, "", ""},
-	{"start it with exec", "bash -c 'J | cat; :'", "bash -c 'exec J | cat'", "", ""},
-	{"start it with exec", "dash -c 'bash -c \"J; :\"; :'", "dash -c 'exec bash -c \"exec J\"'", "", ""},
-	{"start that in its place", "npm exec -- J", "J", "", ""},
-	{"start that in its place", "npx J", "J", "", ""},
-	{"start that in its place", "yarn J", "J", "", ""},
-	{"Better, in the script", `dash -c 'trap "exit 3" TERM; J; :'`, `dash -c '` + followedTrap + `J & c=$!; wait $c'`, "", ""},
-	{"Better, in the script", `bash -c 'trap "exit 3" TERM; J; :'`, `bash -c '` + followedTrap + `J & c=$!; wait $c; :'`, "", ""},
-	{"Better, in the script", `ash -c 'trap "exit 3" TERM; J; :'`, `ash -c '` + followedTrap + `J & c=$!; wait $c'`, "", ""},
-	{"Better, in the script", `bash -c 'trap "exit 3" TERM; while :; do J; done'`, `bash -c '` + followedTrap + `while :; do J & c=$!; wait $c; done'`, "", ""},
-	{"Better, in the script", `dash -c 'trap "exit 3" TERM; while :; do J; done'`, `dash -c '` + followedTrap + `while :; do J & c=$!; wait $c; done'`, "", ""},
-	{"--rewrite QUIT:TERM", "app -drain 1", "app -drain 1", "--rewrite QUIT:TERM", "QUIT"},
-	{"--rewrite INT:TERM", "app -drain 1", "app -drain 1", "--rewrite INT:TERM", "INT"},
-	{"--rewrite QUIT:TERM", `python3 -c 'import signal as s, sys; s.signal(15, lambda *_: sys.exit()); print("ready", flush=True); s.pause()'`, "", "--rewrite QUIT:TERM", "QUIT"},
-	{"--rewrite TERM:QUIT", `perl -e '$| = 1; $SIG{QUIT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:QUIT", ""},
-	{"--rewrite TERM:INT", `perl -e '$| = 1; $SIG{INT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:INT", ""},
-	{"--rewrite TERM:INT", "node -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", ""},
-	{"--rewrite TERM:INT", "tsx -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", ""},
-	{"--second-stop ignore", "J", "J", "--second-stop ignore", "TERM TERM"},
-	{"--second-stop ignore", "dash -c 'exec J'", "J", "--second-stop ignore", "TERM INT"},
-	{"--second-stop ignore", "bash -c 'J; exit $?'", "", "--second-stop ignore", "TERM TERM"},
-	{"--forward group signals it at once", `dash -c 'trap "wait \$p; exit 7" TERM; J & p=$!; wait $p; exit 7'`, "", "--forward group", ""},
-	{"--grace gives more time", "app -drain 3", "", "--grace 1h", ""},
-	{"--grace gives more time", "dash -c 'app -drain 3; exit $?'", "", "--grace 1h", ""},
-	{"--grace gives more time", "bash -c 'app -drain 3 & wait'", "", "--grace 1h", ""},
-}
-
-// No advice of drainit's loses a job when it is followed.
-func TestAdviceKeepsTheJob(t *testing.T) {
-	t.Parallel()
-	for i, a := range advisedStarts {
-		t.Run(fmt.Sprint(i, " ", a.advice), func(t *testing.T) {
+// What a line advises helps, if it is followed: the signal begins the drain, or the worker works on until TERM comes;
+// and the line comes no more.
+func TestAdviceHelpsIfItIsFollowed(t *testing.T) {
+	drainer, python := harness.Tree("a[TERM=7]"), []string{"/usr/bin/python3", "-c", `import signal, sys, time
+def drain(*_): print("a got TERM", flush=True); sys.exit(7)
+signal.signal(signal.SIGTERM, drain); print("ready a", flush=True)
+while True: time.sleep(60)`}
+	meant := func(sig string) string {
+		return `begins the stop.*--stop-signal ` + sig + ` --rewrite ` + sig + `:TERM; if not: --rewrite ` + sig + `:0`
+	}
+	for name, tt := range map[string]advised{
+		"HUP is the stop":               {drainer, unix.SIGHUP, meant("HUP"), []string{"--stop-signal=HUP", "--rewrite=HUP:TERM"}, "drains"},
+		"HUP is none":                   {drainer, unix.SIGHUP, meant("HUP"), []string{"--rewrite=HUP:0"}, "works on"},
+		"PWR is the stop":               {drainer, unix.SIGPWR, `lxc\.signal\.halt = SIGTERM, or --stop-signal PWR --rewrite PWR:TERM`, []string{"--stop-signal=PWR", "--rewrite=PWR:TERM"}, "drains"},
+		"WINCH is the stop":             {drainer, unix.SIGWINCH, `has no effect.*--stop-signal WINCH --rewrite WINCH:TERM`, []string{"--stop-signal=WINCH", "--rewrite=WINCH:TERM"}, "drains"},
+		"a reload without a handler":    {[]string{"perl", "-e", `$| = 1; print "ready a\n"; sleep 60 while 1`}, unix.SIGHUP, `died of SIGHUP, which drainit forwarded.*if not: --rewrite HUP:0`, []string{"--rewrite=HUP:0"}, "works on"},
+		"INT to Python that handles it": {python, unix.SIGINT, `died of SIGINT at once.*--rewrite INT:TERM"`, []string{"--rewrite=INT:TERM"}, "drains"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			grace := ""
-			switch {
-			case strings.HasPrefix(a.advice, "--grace"):
-				grace = "--grace 1s"
-			case strings.HasPrefix(a.advice, "--forward group"):
-				grace = "--grace 8s" // the line comes after five
+			if tt.worker[0] == python[0] {
+				harness.Need(t, "python3")
 			}
-			if p, _ := a.run(t, a.before, grace); !strings.Contains(p.Err(), a.advice) {
-				t.Errorf("no line says %q:\n%s", a.advice, p.Err())
+			run := func(flags ...string) *harness.Init {
+				p := harness.Run(t, harness.Launch{Args: harness.Line(flags, tt.worker...)})
+				p.WaitOut(`^ready a`)
+				p.WaitTitle("drainit:run")
+				p.Prefer() // at once, for a death, is within 0.1 s
+				p.Signal(tt.come)
+				return p
 			}
-			if p, kept := a.run(t, cmp.Or(a.after, a.before), a.flags); !kept {
-				t.Errorf("followed, the job is lost:\n%s\n%s", p.Out(), p.Err())
+			p := run()
+			p.WaitErr(tt.line)
+			p.Signal(unix.SIGKILL)
+			p = run(tt.flags...)
+			if tt.then == "works on" {
+				p.Signal(unix.SIGUSR2) // taken after the other, and ends the worker
+				p.WaitErr(`SIGUSR2`)
+			} else {
+				p.WaitOut(`^a got TERM`)
+				p.WantExit(7)
 			}
+			p.WantLogged(tt.line, 0)
 		})
 	}
 }
 
-// A script that ends with app & is told of --forking, which keeps the job.
-func TestForkingKeepsTheJob(t *testing.T) {
-	t.Parallel()
-	const script = "worker listen -drain 700ms -exit 7 & sleep 1"
-	p := warned{command: "sh -c '" + script + "'"}.launch(t)
-	p.Wait()
-	p.WantLogged(`exited with status 0 and left 1 process .*; if it runs on in them, give drainit the flag --forking, or start it in the foreground`, 1)
-	p = warned{command: "sh -c '" + script + "'", flags: "--forking"}.launch(t)
-	p.WaitErr(`exited with status 0 and runs on in 1 process`)
-	p.Signal(unix.SIGTERM)
-	p.Wait()
-	p.WantCount("got SIGTERM", 1)
-	p.WantCount("drained", 1)
+// Root without CAP_KILL may not signal a worker of another user. A line says so at the start, and no later one says what
+// is false then: that drainit signals it itself, or that more time would help.
+func TestWorkerThatMayNotBeSignalledIsNamedAtTheStart(t *testing.T) {
+	harness.Need(t, "setpriv", "perl")
+	harness.NeedRoot(t)
+	const nobody = "setpriv --reuid=nobody --regid=nogroup --clear-groups perl -e '$SIG{TERM} = sub { exit 7 }; $| = 1; print qq(ready\n); sleep 60 while 1'"
+	for name, command := range map[string]string{"the worker": "exec " + nobody, "below a shell": nobody + "; exit $?"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := harness.Run(t, harness.Launch{Under: []string{"setpriv", "--bounding-set", "-kill"}, Args: []string{"-t2", "--", "sh", "-c", command}})
+			p.WaitOut(`^ready`)
+			p.WaitErr(`"msg":"drainit may not signal perl\[\d+\], which runs as another user, and can neither drain nor kill it. Give drainit CAP_KILL, or start it as that user","event":"cannot_signal","phase":"running"`)
+			p.Signal(unix.SIGTERM)
+			p.Wait()
+			p.WantLogged(`may not signal`, 1)
+			p.WantLogged(`--grace gives more time|itself|cannot send`, 0)
+			followed := harness.Run(t, harness.Launch{Args: []string{"-t60", "--", "sh", "-c", command}})
+			followed.WaitOut(`^ready`)
+			followed.Signal(unix.SIGTERM)
+			followed.WantExit(7)
+			followed.WantLogged(`may not signal`, 0)
+		})
+	}
 }
 
-// run runs a start and stops it. kept is whether the job was signalled once, and has ended as it would.
-func (a advised) run(t *testing.T, command, flags string) (p *harness.Init, kept bool) {
-	t.Helper()
-	stops, job := strings.Fields(cmp.Or(a.stop, "TERM")), "worker listen -drain 700ms -exit 7"
-	if len(stops) > 1 {
-		job = "worker listen -drain 3s -exit 7"
+// A file in a folder that is not there gets its line at the start.
+func TestFileInNoFolderIsNamedAtTheStart(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "not there", "file")
+	for flag, line := range map[string]string{
+		"--ready-file":      `"msg":"--ready-file /\S+ there/file: its folder is not there so far, so the worker must make it to be ready","event":"setting"`,
+		"--termination-log": `"msg":"cannot write the termination message to /\S+ there/file: no such file or directory","event":"cannot_write_message"`,
+	} {
+		p := harness.Run(t, harness.Launch{Args: harness.Line([]string{flag, missing}, harness.Tree("a[TERM=7]")...)})
+		p.WaitOut(`^ready a`)
+		p.WaitErr(line)
+		p.Signal(unix.SIGTERM)
+		p.WantExit(7)
+		p.WantLogged(line, 1)
 	}
-	command = regexp.MustCompile(`\bJ\b`).ReplaceAllString(command, job)
-	if a.stop == "QUIT" {
-		flags += " --stop-signal QUIT"
+	there := filepath.Join(t.TempDir(), "file")
+	harness.Must(t, os.WriteFile(there, nil, 0o600))
+	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"--ready-file", there, "--termination-log", there}, harness.Tree("a[TERM=7]")...)})
+	p.WaitOut(`^ready a`)
+	p.Signal(unix.SIGTERM)
+	p.WantExit(7)
+	p.WantLogged(`folder|cannot write`, 0)
+}
+
+// A job without a handler that ignores the signal, as its shell has it, is done in the grace period.
+func TestJobWithoutAHandlerIsKept(t *testing.T) {
+	for trap, want := range map[string]int{"": 143, "trap '' TERM INT; ": 0} {
+		p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, "--", "sh", "-c",
+			trap + `exec perl -e '$| = 1; print "ready\n"; select undef, undef, undef, 1; print "done\n"'`}})
+		p.WaitOut(`^ready`)
+		p.Signal(unix.SIGTERM)
+		p.WantExit(want)
+		p.WantLogged(`perl\[\d+\] ignores SIGTERM and works on`, map[int]int{0: 1}[want])
+		p.WantCount("done", map[int]int{0: 1}[want])
 	}
-	p = warned{command: command, flags: flags}.launch(t)
-	p.WaitOut(`^ready`)
-	harness.WaitUntil(t, "the worker has started", func() bool { return p.FirstChild() != 0 })
-	p.WaitAtRest(harness.Patience)
-	for i, stop := range stops {
-		time.Sleep(time.Duration(i) * time.Second) // longer than one request lasts, short of CPU time, too
-		p.Signal(unix.SignalNum("SIG" + stop))
+}
+
+// A CI runner sends INT, and TERM as long after it as drainit counts as another request.
+func TestCIRunnersTwoSignals(t *testing.T) {
+	for flag, want := range map[string]int{"--second-stop=force": 137, "--second-stop=ignore": 7} {
+		p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, flag, "--", harness.WorkerBin, "listen", "-catch", "INT,TERM,USR1", "-end", "USR1", "-exit", "7"}})
+		p.WaitReady()
+		p.Signal(unix.SIGINT)
+		p.WaitOut(`^got SIGINT`)
+		p.WaitErr(`draining, 1 process left`) // 5 s later
+		p.Signal(unix.SIGTERM)
+		p.WaitErr(map[int]string{137: `second stop signal, force-stop`, 7: `SIGTERM again: ignored`}[want])
+		if want == 7 {
+			p.Signal(unix.SIGUSR1)
+		}
+		p.WantExit(want)
 	}
-	status, got := p.Wait(), strings.Count(p.Out(), "got SIG")
-	return p, status == 0 || got == 1 && strings.Count(p.Out(), "drained") == 1
 }

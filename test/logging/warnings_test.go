@@ -53,7 +53,7 @@ const (
 var warningKinds = []struct{ kind, pattern string }{
 	{"parent", `parent \S+\[\d+\] is a shell.*Better: `},
 	{"trap", `can't run its trap until \S+ exits, (so drainit signalled \S+ itself(\. Better, .*)?|which has no SIGTERM handler and works on)$`},
-	{"adopted", `^SIG(INT|QUIT) begins the stop, by SIGTERM: .*--stop-signal (INT|QUIT) --rewrite (INT|QUIT):TERM$`},
+	{"adopted", `^SIG(INT|QUIT) begins the stop, by SIGTERM: .*--stop-signal (INT|QUIT) --rewrite (INT|QUIT):TERM; if not: --rewrite (INT|QUIT):0$`},
 	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once, .*--rewrite \w+:(SIG|TERM|QUIT)$`},
 	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost\. Add one, or .*: --rewrite \w+:(SIG|TERM|INT)(\. If it has one, tsx .* --import tsx)?$`},
 	{"pm2", `^PM2\[\d+\] kills \S.*\[\d+\] 1\.6s after the stop signal: write kill_timeout in its ecosystem file, or PM2_KILL_TIMEOUT, in milliseconds$`},
@@ -129,8 +129,8 @@ var warnedWorkers = []warned{
 	{command: "app", flags: "--rewrite TERM:QUIT", want: "handler", says: "SIGQUIT"},
 	{command: "/usr/bin/python3 bare.py", want: "handler", says: `TERM:SIG$`}, // it has a handler for INT, Python's own
 	{command: "/usr/bin/python3 bare.py", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "handler", says: `QUIT:SIG$`},
-	{command: "app", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "adopted", says: `QUIT:TERM$`},
-	{command: "/usr/bin/python3 bare.py", flags: "--rewrite TERM:INT"},
+	{command: "app", flags: "--stop-signal QUIT", signal: syscall.SIGQUIT, want: "adopted", says: `QUIT:TERM;`},
+	{command: "/usr/bin/python3 bare.py", flags: "--rewrite TERM:INT", want: "death"},
 	{command: "npm run bare", want: "launcher handler"},
 	{command: "dash -c 'app & app -default & wait'", want: "shell handler"},
 	{command: "dash -c 'app -default & app -default & app -default; :'", want: "shell handler"}, // once of each program
@@ -207,6 +207,24 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// What pm2 start says of the daemon's limit holds, also while it is still at work: it is no manager itself.
+func TestLimitOfPM2IsNamedWhereItHolds(t *testing.T) {
+	for script, want := range map[string]int{
+		"pm2 start app.js --kill-timeout 5000\necho ready $$\nsleep 1000 & wait":                                      0,
+		"pm2 start app.js\necho ready $$\nsleep 1000 & wait":                                                          1,
+		"pm2 start app.js --kill-timeout 5000 & while ! test -S $HOME/.pm2/pub.sock; do :; done; echo ready $$; wait": 0,
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			w := warned{command: "bash start.sh", script: script}
+			p := w.launch(t)
+			w.awaitReady(p)
+			w.stop(p)
+			p.WantLogged(`PM2\[\d+\] kills`, want)
+		})
+	}
+}
+
 // diedAtOnce reports whether the stop took less than the 0.1 s within which a death tells
 // that there was no handler.
 func diedAtOnce(t *testing.T, p *harness.Init) bool {
@@ -253,7 +271,7 @@ func (w warned) launch(t *testing.T) *harness.Init {
 var (
 	apps      = regexp.MustCompile(`(^|[ "'/\n])app\b`)
 	needed    = regexp.MustCompile(`\b(dash|bash|busybox|timeout|tini|node|npm|npx|python3|go|ruby|java)\b`)
-	nodeNames = regexp.MustCompile(`\b(yarn|pnpm|pm2-runtime|tsx)\b`)
+	nodeNames = regexp.MustCompile(`\b(yarn|pnpm|pm2|pm2-runtime|tsx)\b`)
 )
 
 // need skips a test whose command line has a program that is not there.
