@@ -23,7 +23,7 @@ type script struct{ name, text string }
 // what each does.
 var (
 	parents = []string{"works", "relay", "relay_leaves", "relay_slow", "leaves", "guards", "guards_group", "blocks", "group_again", "reraises", "helper",
-		"execs", "execs_leaves", "ignores", "dies"}
+		"execs", "execs_leaves", "ignores", "dies", "steps", "steps_to_jobs", "steps_to_group", "polls"}
 	rhythms = []string{"idle", "idle", "busy", "critical"}
 	// The first two are on any Debian. Without the others the same seed makes another tree.
 	shells  = []string{"bash", "dash", "mksh", "lksh", "posh", "zsh", "yash", "ksh93", "busybox sh"}
@@ -43,6 +43,11 @@ var (
 		{"execs", "trap 'note got; exec perl member.pl ID ctl idle 50 $p' TERM\n@wait\n"},
 		{"execs and leaves", "trap 'note got; exec perl member.pl ID ctl_leaves idle 50 $p' TERM\n@wait\n"},
 		{"by a helper", "trap 'note got; (sleep 0.03; kill $p) & exit' TERM\n@wait\n"},
+		{"one after the other", "trap 'note got; for c in $p; do kill $c; wait $c; sleep 0.1; done; exit' TERM\n@wait\n"},
+		{"one, and then the jobs by pid files", `trap 'note got; set -- $p; kill $1; wait $1; sleep 0.2
+			for j in JOBS; do kill $(cat $j.pid); done; for j in JOBS; do while kill -0 $(cat $j.pid); do sleep 0.1; done; done; exit' TERM
+@wait
+`},
 		{"works first", "trap 'note got; sleep 0.2; kill $p; wait; exit' TERM\n@wait\n"},
 		{"becomes its child", "%exec $"},
 		{"timeout", "%/usr/bin/timeout 99 $"},
@@ -69,6 +74,7 @@ type forest struct {
 	shells  []string // that are installed
 	scripts []script
 	members int
+	jobs    []int // their numbers
 	dir     string
 	lines   []string // the tree, a line for each member
 }
@@ -82,7 +88,7 @@ func grow(t *testing.T, seed uint64, dir string) (command []string, text string)
 	}
 	command = f.member(t, 1)
 	for strings.HasPrefix(command[1], "member.pl") && command[3] == "job" { // a single job is no tree
-		f.members, f.lines = 0, nil
+		f.members, f.lines, f.jobs = 0, nil, nil
 		command = f.member(t, 1)
 	}
 	return command, strings.Join(f.lines, "\n")
@@ -112,6 +118,9 @@ func (f *forest) member(t *testing.T, level int) []string {
 		if f.IntN(8) == 0 {
 			kind = "dies"
 		}
+		if kind == "job" {
+			f.jobs = append(f.jobs, id)
+		}
 		describe("%s, %s, %d ms", kind, rhythm, work)
 		return []string{"perl", "member.pl", fmt.Sprint(id), kind, rhythm, fmt.Sprint(work)}
 	}
@@ -119,12 +128,14 @@ func (f *forest) member(t *testing.T, level int) []string {
 	children := 1 + f.IntN(3)*f.IntN(2)
 	shell, s, kind := f.shells[f.IntN(len(f.shells))], f.scripts[f.IntN(len(f.scripts))], parents[f.IntN(len(parents))]
 	isShell := f.IntN(2) == 0
+	others := len(f.jobs)
 	for range children {
 		below = append(below, f.member(t, level+1))
 	}
+	jobs := strings.Trim(fmt.Sprint(f.jobs[others:]), "[]")
 	if isShell {
 		describe("%s: %s", shell, s.name)
-		f.write(t, fmt.Sprintf("%d.sh", id), s.of(id, below))
+		f.write(t, fmt.Sprintf("%d.sh", id), strings.ReplaceAll(s.of(id, below), "JOBS", jobs))
 		harness.Must(t, unix.Mkfifo(filepath.Join(f.dir, fmt.Sprintf("%d.stop", id)), 0o600))
 		return append(strings.Fields(shell), fmt.Sprintf("%d.sh", id))
 	}
@@ -134,6 +145,7 @@ func (f *forest) member(t *testing.T, level int) []string {
 		kids += strings.Join(command, " ") + "\n"
 	}
 	f.write(t, fmt.Sprintf("%d.kids", id), kids)
+	f.write(t, fmt.Sprintf("%d.jobs", id), jobs)
 	return []string{"perl", "member.pl", fmt.Sprint(id), kind, rhythm, fmt.Sprint(work)}
 }
 

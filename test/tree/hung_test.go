@@ -145,7 +145,7 @@ func TestProcessThatHangsDelaysNoStop(t *testing.T) {
 func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
 	for kind, planned := range map[string]string{"exec": `not known: it hangs in the kernel`, "a file that is read": `now: .*`} {
 		t.Run(kind, func(t *testing.T) {
-			p, hung := hang(t, kind, false, "1h", `catch "TERM", "TSTP"; say "ready"; forever`)
+			p, hung := hang(t, kind, false, "1h", `catch "TERM", "TSTP", "CONT"; say "ready"; forever`)
 			p.Ask("status").Want(0, `^running: drainit\[1\], `, "")
 			p.Ask("status", "--plan").Want(0, ` `+planned+`\n\z`, "")
 			p.Ask("status", "--ready").Want(0, `^running\n`, "")
@@ -158,7 +158,7 @@ func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
 			p.WaitErr(`stop --force \(process \d+, uid 0\): killing `)
 			hung.release()
 			p.WantExit(137)
-			p.WantGots("worker got TSTP", "worker got TERM")
+			p.WantGots("worker got TSTP", "worker got CONT", "worker got TERM")
 		})
 	}
 }

@@ -57,7 +57,7 @@ func TestKilledInLessThanASnapshotIs137(t *testing.T) {
 var hardToKill = map[string]string{
 	"ignores every signal":    `ignore_all; spawn { ignore_all; say "ready"; forever }; forever`,
 	"has sessions of its own": harness.Stubborn,
-	"is what a worker leaves": `spawn { POSIX::setsid(); $SIG{TERM} = "IGNORE"; say "ready"; forever }; $SIG{TERM} = sub { exit 0 }; forever`,
+	"is what a worker leaves": `$SIG{TERM} = sub { exit 0 }; spawn { POSIX::setsid(); $SIG{TERM} = "IGNORE"; say "ready"; forever }; forever`,
 	"is a daemon": `
 		$SIG{TERM} = "IGNORE";
 		waitpid spawn { POSIX::setsid(); my $parent = $$; spawn { nap 0.01 until getppid != $parent; say "ready"; forever } }, 0;
