@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,9 +23,14 @@ var undecided = regexp.MustCompile(`may have been signalled by|may have passed i
 // lastCall is the line of a process that the last call signals, with its time.
 var lastCall = regexp.MustCompile(`"time":"([^"]+)"[^\n]*\bsent SIG[^\n]*: (the grace period is nearly over|the kill is near)"`)
 
-// allBusy has each application in Node run all the time, so that none can be proven untouched.
-// The job is one that is longer than a call of 5 s gives, under the default grace period.
-var allBusy = flag.Bool("busy", false, "run the matrix with applications in Node that have a timer of 20 ms")
+// allBusy has each application in Node run all the time, so that none can be proven untouched, and
+// pressed leaves the applications no CPU time but their share. everyInput starts each way with each standard input, too,
+// and with a long job under a short grace period.
+var (
+	allBusy    = flag.Bool("busy", false, "run the matrix with applications in Node that have a timer of 20 ms")
+	pressed    = flag.Bool("pressed", false, "run the matrix beside a busy loop on each processor")
+	everyInput = flag.Bool("inputs", false, "run the matrix with each standard input, and with a job near the end of its grace period, and TestReach by INT, too")
+)
 
 // shortJob is longer than what a launcher or trap takes to pass the signal on, and longJob
 // than what su or the like leaves its command. Of a grace of 12 s the last call comes after 9.
@@ -31,26 +38,56 @@ const (
 	shortJob = 3 * time.Second
 	longJob  = 6 * time.Second
 	busyJob  = 8 * time.Second
+
+	harshGrace = 20 * time.Second // for the job of 8 s: what waits for the last call is told after 15 s
 )
+
+// condition is what is tried, as a column of the table.
+func condition() string {
+	switch {
+	case *pressed:
+		return conditions[1]
+	case *allBusy:
+		return conditions[0]
+	}
+	return columns[0]
+}
+
+// press takes the CPU time: a busy loop for each processor runs until the test has ended.
+func press(t *testing.T) {
+	for range runtime.NumCPU() {
+		loop := exec.Command("sh", "-c", "while :; do :; done")
+		loop.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		harness.Must(t, loop.Start())
+		t.Cleanup(func() {
+			_ = loop.Process.Kill()
+			_ = loop.Wait() // killed
+		})
+	}
+}
 
 // TestMatrix starts a worker in each way and asks for the stop with its job in
 // hand: the job ends whole, its process is signalled once, drainit leaves without a kill and
-// with the status that the way promises, and nothing is left. Where a shell takes
-// part it does so with each standard input.
+// with the status that the way promises, and nothing is left. All of it takes six minutes:
+//
+//	go test ./test/workers -run TestMatrix -inputs
 func TestMatrix(t *testing.T) {
+	if *pressed {
+		press(t)
+	}
 	newTable(ways, columns).run(t, func(t *testing.T, w way, report func(o outcome)) {
 		short := func(in input, report func(o outcome)) {
 			t.Run("short job"+in.title, func(t *testing.T) {
 				t.Parallel()
-				if *allBusy {
-					report(w.check(t, in, busyJob, 35*time.Second))
+				if condition() != columns[0] {
+					report(w.check(t, in, busyJob, harshGrace))
 				} else {
 					report(w.check(t, in, shortJob, cmp.Or(w.grace, 30*time.Second)))
 				}
 			})
 		}
 		short(dockers, report)
-		if *allBusy {
+		if condition() != columns[0] || !*everyInput {
 			return
 		}
 		// The long job is with another standard input where there are others to show.
@@ -83,13 +120,13 @@ func (a *table) run(t *testing.T, play func(t *testing.T, w way, report func(o o
 				t.Parallel()
 				w.need(t, false)
 				play(t, w, func(o outcome) {
-					a.add(w, "drainit", o)
+					a.add(w, condition(), o)
 					late.count(t, w, o)
-					if got, want := o.cell(w), cellIn(page, w); untimed(got) != untimed(want) {
+					if got, want := o.cellOf(w, condition()), a.cellIn(page, w, condition()); untimed(got) != untimed(want) {
 						t.Errorf("%q, in the docs' table %q", got, want)
 					}
 				})
-				if *withPeers && !*allBusy && !w.alone {
+				if *withPeers && condition() == columns[0] && !w.alone {
 					w.runPeers(t, a)
 				}
 			})
@@ -153,10 +190,7 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 	if !w.uncounted && o.signalled != want {
 		t.Errorf("the handler ran %d times, want %d", o.signalled, want)
 	}
-	if !o.hangs && !o.early {
-		s.init.WaitErr(`"msg":"stopped `) // its last line may be still on its way
-	}
-	log := s.init.Stderr.Text()
+	log := s.logAtEnd(o)
 	tells := w.tells
 	call := lastCall.FindStringSubmatch(log)
 	o.late = call != nil
@@ -179,6 +213,14 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 		t.Logf("record:\n%s\nstdout:\n%s\nstderr:\n%s", s.lines(), s.init.Stdout.Text(), log)
 	}
 	return o
+}
+
+// logAtEnd is drainit's log of a run that has ended: the last line of a stop may be still on its way then.
+func (s *scene) logAtEnd(o outcome) string {
+	if !o.hangs && !o.early && !o.over {
+		s.init.WaitErr(`"event":"ended"`)
+	}
+	return s.init.Stderr.Text()
 }
 
 // deliveries are drainit's log lines "sent SIGTERM to node[17]: why". A name may
@@ -234,6 +276,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		s.foresee(t)
 	}
 	s.asked = time.Now()
+	atHand := s.asked // all jobs must be, until then
 	if w.ask != nil {
 		w.ask(t, s)
 	} else {
@@ -245,6 +288,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	if w.again {
 		s.awaitCalls(quiet)
 		harness.PastTheSameRequest()
+		atHand = time.Now()
 		s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
 	}
 
@@ -265,6 +309,13 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		}
 	}
 	o.begun, o.signalled, o.done = s.count("begin"), s.count("signalled"), s.count("done")
+	if !s.plain && o.signalled == 0 { // a signal may be on its way while a job ends
+		atHand = atHand.Add(100 * time.Millisecond)
+	}
+	if at := s.times("done"); len(at) >= jobs && at[jobs-1].Before(atHand) {
+		o.over = true // while it was asked
+		return o
+	}
 	if at := s.times("signalled"); len(at) >= jobs {
 		o.told = max(1, at[jobs-1].Sub(s.asked))
 	}
@@ -299,6 +350,9 @@ var withPeers = flag.Bool("peers", false, "run the matrix under other inits too,
 func (w way) runPeers(t *testing.T, table *table) {
 	t.Helper()
 	for _, column := range table.columns[1:] {
+		if slices.Contains(conditions, column) {
+			continue
+		}
 		t.Run(column, func(t *testing.T) {
 			program, flag, _ := strings.Cut(column, " ")
 			flags := strings.Fields(flag)

@@ -55,7 +55,7 @@ func TestPlatformSignalsEachProcess(t *testing.T) {
 				o := inHand(t, func(times time.Duration) outcome {
 					s := newScene(t, times*shortJob)
 					o := w.run(t, s, harness.DrainitBin, []string{"-v", "--log-format", "json", "--forward", "none", "--grace", (times * 30 * time.Second).String()})
-					log := s.init.Stderr.Text()
+					log := s.logAtEnd(o)
 					if sent := deliveries.FindAllString(log, -1); len(sent) > 0 || strings.Contains(log, `"event":"signals_each"`) {
 						t.Errorf("drainit has signalled %q, or warns:\n%s", sent, log)
 					}
@@ -96,7 +96,7 @@ var drainers = []struct {
 	{way: way{name: "`python3 job.py`", status: 7}, lost: []string{"INT"}},
 	{way: way{name: "`node app`", env: "CATCH=SIGTERM"}, lost: []string{"INT"}, deaf: []string{"USR1"}},
 	{way: way{name: "`./app`", start: "$APP", uses: "go", prepare: goApp}, deaf: []string{"USR1", "WINCH"}},
-	{way: way{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143, prepare: java("Worker")}},
+	{way: way{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143, prepare: java("Worker")}, deaf: []string{"QUIT"}},
 	{way: way{name: "`ruby worker.rb`"}, lost: []string{"INT", "QUIT", "USR1"}},
 }
 
@@ -123,7 +123,7 @@ func TestStopSignalOfAnotherImage(t *testing.T) {
 						s.peer = deaf // it is not waited for
 						return w.run(t, s, harness.DrainitBin, []string{"-v", "--log-format", "json", "--grace", (times * 30 * time.Second).String()})
 					})
-					log := s.init.Stderr.Text()
+					log := s.logAtEnd(o)
 					lost, adopted := slices.Contains(d.lost, name), strings.Contains(log, `"event":"stop_adopted"`)
 					switch {
 					case deaf && (!o.hangs || strings.Contains(log, `"stopping"`)):

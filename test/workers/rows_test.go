@@ -8,7 +8,7 @@ import (
 )
 
 // ways are the rows of the matrix, in its order.
-var ways = named(slices.Concat(tight(appWays), serverWays, queueWays, tight(hardWays), tight(metWays), tight(foregrounds), tight(correctTraps)))
+var ways = named(slices.Concat(tight(appWays), serverWays, queueWays, tight(hardWays), tight(metWays), tight(foregrounds), tight(correctTraps), tight(knownWays), tight(commandOutputs)))
 
 func named(ways []way) []way {
 	return each(ways, func(w *way) { *w = w.readName() })
@@ -42,12 +42,12 @@ var appWays = []way{
 	{name: "`node app`, dies of its signal after the job", env: "STATUS=raise", status: 143},
 	{name: "`exec npx tsx app` in a script", begin: prefer},
 	{name: "`npx tsx app` in a script", status: 7, begin: prefer},
-	{name: "`npm start`", status: 7, restless: inLastCall(0)},
+	{name: "`npm start`", status: 7, restless: atOnce(0)},
 	{name: "`npm start`, its script execs", files: files{"package.json": `{"name": "app", "version": "1.0.0", "scripts": {"start": "exec node app.js"}}`}},
-	{name: "`yarn start`", status: 1, restless: inLastCall(0)},
+	{name: "`yarn start`", status: 1, restless: atOnce(0)},
 	{name: "`pnpm start`", status: 143},
 	{name: "`concurrently`", start: "concurrently 'node app.js'", status: 1},
-	{name: "`go run`", start: "go run app.go", prepare: goCaches, restless: inLastCall(0)},
+	{name: "`go run`", start: "go run app.go", prepare: goCaches, restless: atOnce(0)},
 
 	{name: "INT alone handled, `TERM:INT`", start: "node app.js", env: "CATCH=SIGINT", flags: "--rewrite TERM:INT", dumbInit: "-r 15:2"},
 	{name: "INT alone handled, behind bash, `TERM:INT`", script: "node app.js", env: "CATCH=SIGINT", flags: "--rewrite TERM:INT", dumbInit: "-r 15:2"},
@@ -73,7 +73,7 @@ var appWays = []way{
 	{name: "`npx pm2-runtime start`", start: "npx pm2-runtime start app.js", env: patient},
 	{name: "`exec pm2 start` in a script, `--forking`", script: "exec pm2 start app.js", env: patient, flags: "--forking"},
 	{name: "`pm2 start` and a loop with a trap", start: "bash boot-loop.sh", uses: "pm2 pgrep", env: patient, workers: 2, status: 143, waits: true},
-	{name: "INT to `pm2 start` and a loop with a trap", start: "bash boot-loop.sh", uses: "pm2 pgrep", env: patient, workers: 2, status: 143, waits: true},
+	{name: "INT to `pm2 start` and a loop with a trap", start: "bash boot-loop.sh", uses: "pm2 pgrep", env: patient, workers: 2, waits: true},
 }
 
 const trapAndForward = `
@@ -130,7 +130,7 @@ var hardWays = []way{
 		start: "supervisord -c supervisord.conf", uses: "sh node app.js", files: supervisord("", "node app.js", behindShell)},
 	{name: "`supervisord` with `stopasgroup`, behind `sh -c`", tells: 1, leaves: 1500 * time.Millisecond,
 		start: "supervisord -c supervisord.conf", uses: "sh node app.js", files: supervisord("stopasgroup=true", behindShell)},
-	{name: "`runsvdir`", start: "runsvdir services", uses: "node app.js", files: runitServices, workers: 2, restless: inLastCall(4)},
+	{name: "`runsvdir`", start: "runsvdir services", uses: "node app.js", files: runitServices, workers: 2, restless: atOnce(4)},
 	{name: "`runsvdir`, `--stop-signal HUP`", start: "runsvdir services", uses: "node app.js", files: runitServices, workers: 2, status: 111,
 		signal: syscall.SIGHUP, flags: "--stop-signal HUP"},
 	{name: "`nx start app`", status: 130, uncounted: true, tells: 1,
@@ -146,7 +146,7 @@ var hardWays = []way{
 
 	// One more program that passes the signal on: to the child alone or to its group, by its flags
 	// and environment and not by its name.
-	{name: "`timeout --foreground 300 sh -c 'node app; exit $?'`", status: 143, long: true, restless: inLastCall(2)},
+	{name: "`timeout --foreground 300 sh -c 'node app; exit $?'`", status: 143, long: true, restless: atOnce(2)},
 	{name: "`sh -c 'timeout --foreground 300 node app; exit $?'`", status: 7},
 	{name: "`dumb-init -c sh -c 'node app; exit $?'`", status: 143},
 	{name: "`sh -c 'dumb-init -c node app; exit $?'`", status: 7},
@@ -168,7 +168,7 @@ var hardWays = []way{
 	// Another user, and a terminal of one's own. What changes the user and stays ends its child's
 	// work after 2 s: here that child is a shell, which is dead by then.
 	{name: "`setpriv --reuid=nobody … sh -c 'node app; exit $?'`", status: 7},
-	{name: "`runuser -u nobody -- sh -c 'node app; exit $?'`", status: 143, restless: inLastCall(2)},
+	{name: "`runuser -u nobody -- sh -c 'node app; exit $?'`", status: 143, restless: atOnce(2)},
 	{name: "`su nobody -s /bin/sh -c 'node app; exit $?'`", status: 143, long: true},
 	scriptWay,
 	{name: "`unbuffer node app`, HUP handled", env: "IGNORE=SIGHUP", status: 143},
@@ -222,7 +222,7 @@ var signalling = []way{
 	{name: "bash: `trap 'kill $(jobs -p)' TERM`, `node app | cat & wait; wait`"},
 	{name: "bash: `trap 'kill $(jobs -p)' TERM`, `node app & node app &`, `while [ -n \"$(jobs -pr)\" ]; do wait -n; done`", workers: 2},
 	{name: "bash: `trap \"trap - TERM; kill -- -$$\" INT TERM EXIT`, `node app & wait`", status: 7, restless: atOnce(1)},
-	{name: "bash: `sleep 2.6 & s=$!`, `node app & c=$!`, `trap 'wait $s; kill $c' TERM`, `wait; wait`", long: true, waits: true},
+	{name: "bash: `perl -e '$SIG{TERM} = sub { sleep 2; exit }; sleep 1 while 1' & s=$!`, `node app & c=$!`, `trap 'kill $s; wait $s; kill $c' TERM`, `wait; wait`", long: true, waits: true},
 	{name: "bash: `node app & c=$!`, `trap 'sleep 1; kill $c' TERM`, `wait $c; wait $c`", long: true, waits: true, restless: atOnce(1)},
 }
 
@@ -263,7 +263,7 @@ var wrappers = []way{
 // works when its input has ended, job control in a script, and a daemon beside two applications.
 var metWays = each([]way{
 	{name: "bash: `set -m`, `trap cleanup TERM`, `node app & fg %1`", status: 7, restless: inLastCall(2)},
-	{name: "`make run`: `node app; exit $?`", start: "make -s run", files: makefile, restless: inLastCall(2)},
+	{name: "`make run`: `node app; exit $?`", start: "make -s run", files: makefile, restless: atOnce(2)},
 	{name: "INT to `make run`: `node app; exit $?`", start: "make -s run", files: makefile},
 	{name: "`composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},
 	{name: "INT to `composer run-script app`: `node app`", start: "composer --no-interaction run-script app", files: composerFile, tells: 2},

@@ -2,8 +2,6 @@ package workers
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,22 +85,12 @@ func goCaches(t *testing.T, s *scene) {
 		"GOCACHE="+cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")), "GOPATH="+cmp.Or(os.Getenv("GOPATH"), filepath.Join(home, "go")))
 }
 
-// prefer lets a way's processes go before others, where root runs the tests: tsx kills
-// an application that has not answered its signal within 60 ms, as happens on a busy
-// machine.
+// prefer lets a way's processes go before others: tsx kills an application that has not answered its signal
+// within 60 ms, as happens on a busy machine.
 func prefer(t *testing.T, s *scene) {
 	t.Helper()
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 || !s.init.Running() })
-	for _, pid := range s.init.Alive() {
-		if os.Geteuid() != 0 {
-			return
-		}
-		if err := syscall.Setpriority(syscall.PRIO_PROCESS, pid, -20); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Error(err)
-		}
-		// Where each session has a share of its own, that counts instead (sched(7)).
-		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte("-20"), 0)
-	}
+	s.init.Prefer()
 }
 
 // stopThreads stops the worker when its job has begun.

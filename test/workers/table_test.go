@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +14,11 @@ import (
 	"drainit/test/harness"
 )
 
-// columns are the inits of the matrix's table, in its order.
-var columns = []string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"}
+// columns are the inits of the matrix's table, in its order, and what else is tried of drainit.
+var (
+	columns    = append([]string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"}, conditions...)
+	conditions = []string{"drainit, busy", "drainit, short of CPU time"}
+)
 
 // table collects the outcomes of ways under inits.
 type table struct {
@@ -41,13 +45,13 @@ func (a *table) String() string {
 	text := a.head() + "|" + strings.Repeat(" --- |", len(a.columns)+1) + "\n"
 	totals := make([]total, len(a.columns))
 	for _, w := range a.ways {
-		if _, ran := a.outcomes[[2]string{w.name, a.columns[0]}]; !ran {
+		if !slices.ContainsFunc(a.columns, func(column string) bool { _, ran := a.outcomes[[2]string{w.name, column}]; return ran }) {
 			continue
 		}
 		text += "| " + w.name
 		for i, column := range a.columns {
 			if o, ran := a.outcomes[[2]string{w.name, column}]; ran {
-				text += " | " + o.cell(w)
+				text += " | " + o.cellOf(w, column)
 				totals[i].add(w, o)
 			} else {
 				text += " | –"
@@ -87,12 +91,28 @@ func (o outcome) cell(w way) string {
 	return cell + fmt.Sprintf(", %d", o.status)
 }
 
+// cellOf is an outcome in a column: of a condition only what may differ.
+func (o outcome) cellOf(w way, column string) string {
+	if !slices.Contains(conditions, column) {
+		return o.cell(w)
+	}
+	kept, _, _ := strings.Cut(o.cell(w), ",")
+	if o.told > 0 {
+		kept += fmt.Sprintf(", sent %d after %.1f s", o.signalled, o.told.Seconds())
+	}
+	return kept
+}
+
 // cellIn is drainit's cell in the table's row of the way, which may have a bar in its
 // name; empty if there is no such row.
-func cellIn(page string, w way) string {
+func (a *table) cellIn(page string, w way, column string) string {
 	_, row, _ := strings.Cut(page, "\n| "+w.name+" | ")
-	cell, _, _ := strings.Cut(row, " |")
-	return cell
+	row, _, _ = strings.Cut(row, " |\n")
+	cells := strings.Split(row, " | ")
+	if i := slices.Index(a.columns, column); i >= 0 && i < len(cells) {
+		return cells[i]
+	}
+	return ""
 }
 
 var (
@@ -142,7 +162,14 @@ func (a *table) wantInDocs(t *testing.T) {
 		}
 	}
 	sums := []string{fmt.Sprintf("| jobs lost of %d |", len(a.ways)), "| signalled twice |", "| signalled late |", "| hangs |"}
-	for _, sum := range totals {
+	for j, sum := range totals {
+		if slices.Contains(conditions, a.columns[j]) {
+			sums = append(sums, fmt.Sprintf("| signalled late%s | %d |", strings.TrimPrefix(a.columns[j], "drainit"), sum.Late))
+			if sum.Lost+sum.Twice > 0 {
+				t.Errorf("%s: %+v", a.columns[j], sum)
+			}
+			continue
+		}
 		for i, n := range []int{sum.Lost, sum.Twice, sum.Late, sum.Hung} {
 			sums[i] += fmt.Sprintf(" %d |", n)
 		}

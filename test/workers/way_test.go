@@ -146,10 +146,10 @@ func (w way) text(plain bool) string {
 
 // programs are those that a way may need, and nodePackages what test/node has for it.
 var (
-	programs = regexp.MustCompile(`\b(bash|busybox|bwrap|catatonit|celery|dash|dumb-init|go|gunicorn|gzip|java|javac|ksh93|lksh|make|mariadb-install-db|` +
+	programs = regexp.MustCompile(`\b(bash|busybox|bwrap|catatonit|celery|dash|dumb-init|foreman|go|gunicorn|gzip|java|javac|ksh93|lksh|make|mariadb-install-db|` +
 		`mariadbd|mkfifo|mksh|mysqld_safe|nginx|node|npm|npx|perl|pgrep|php|posh|puma|python3|rabbitmq-server|rake|redis-server|rq|ruby|runsvdir|` +
-		`runuser|script|setpriv|setsid|sh|sidekiq|sort|sqlite3|strace|su|supervisord|tee|timeout|tini|unbuffer|unshare|xz|yash)\b`)
-	nodePackages = regexp.MustCompile(`\b(bullmq|concurrently|env-cmd|execa|express|fastify|lerna|npm|npx|nx|pino-pretty|pm2|pm2-runtime|pnpm|tsx|yarn)\b`)
+		`runuser|s6-svscan|script|setpriv|setsid|sh|sidekiq|sort|sqlite3|strace|su|supervisord|sv|tee|timeout|tini|unbuffer|unshare|xz|yash)\b`)
+	nodePackages = regexp.MustCompile(`\b(bullmq|concurrently|cross-env|env-cmd|execa|express|fastify|lerna|npm|npx|nx|pino-pretty|pm2|pm2-runtime|pnpm|run-p|tsx|yarn)\b`)
 	pythonic     = regexp.MustCompile(`\b(python3|celery|gunicorn|rq|supervisord)\b`)
 )
 
