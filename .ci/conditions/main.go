@@ -1,10 +1,12 @@
-// Conditions takes each condition of package forward out, one at a time, and asks whether the walk of small families
-// notices (TestSmallFamiliesWalkedWhole), and if not, whether another test of the package does:
+// Conditions takes each condition of package forward out, one at a time, and asks whether the walk of
+// small families notices (TestSmallFamiliesWalkedWhole), and if not, whether another test of the package
+// does:
 //
 //	go run ./.ci/conditions
 //
-// A condition is a case of a switch, the condition of an if, or one side of an && or ||. It exits with 1 where no test
-// notices one, or where one does not compile, as on a tree that is edited meanwhile. No file is changed.
+// A condition is a case of a switch, the condition of an if, or one side of an && or ||. It exits with 1
+// where no test notices one, or where one does not compile, as on a tree that is edited meanwhile. No
+// file is changed.
 package main
 
 import (
