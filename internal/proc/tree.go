@@ -222,7 +222,7 @@ func (p *Process) confirm() error {
 	p.Pending &= st.pending
 	p.Untouched = p.Untouched && p.SleptSince(&now)
 	if p.Blocked &= now.Blocked; p.Blocked != 0 { // Linux queues a blocked signal although it is ignored
-		p.Awaited = (now.Awaited | signalfds(p.PID)) & p.Blocked
+		p.Awaited = (p.Awaited | now.Awaited | signalfds(p.PID)) & p.Blocked // it may be between two waits
 	}
 	return err
 }
