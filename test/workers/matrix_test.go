@@ -29,7 +29,7 @@ var lastCall = regexp.MustCompile(`"time":"([^"]+)"[^\n]*\bsent SIG[^\n]*: (the 
 var (
 	allBusy    = flag.Bool("busy", false, "run the matrix with applications in Node that have a timer of 20 ms")
 	pressed    = flag.Bool("pressed", false, "run the matrix beside a busy loop on each processor")
-	everyInput = flag.Bool("inputs", false, "run the matrix with each standard input, and with a job near the end of its grace period, and TestReach by INT, too")
+	everyInput = flag.Bool("inputs", false, "run the matrix with each standard input, with a job near the end of its grace period, and each application that never rests, and TestReach by INT, too")
 )
 
 // shortJob is longer than what a launcher or trap takes to pass the signal on, and longJob
@@ -72,6 +72,7 @@ func press(t *testing.T) {
 //
 //	go test ./test/workers -run TestMatrix -inputs
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	if *pressed {
 		press(t)
 	}
@@ -148,8 +149,8 @@ func (w way) check(t *testing.T, in input, job, grace time.Duration) outcome {
 	})
 }
 
-// inHand repeats a run whose job was over before the request, as on a busy machine, with
-// times as much time for all.
+// inHand repeats a run whose job was over before the request or before its signal, as on a busy
+// machine, with times as much time for all. A signal that is lost, or late, comes too late each time.
 func inHand(t *testing.T, run func(times time.Duration) outcome) outcome {
 	t.Helper()
 	for times := time.Duration(1); times <= 16; times *= 2 {
@@ -157,7 +158,7 @@ func inHand(t *testing.T, run func(times time.Duration) outcome) outcome {
 			return o
 		}
 	}
-	t.Fatal("each job is over before the request")
+	t.Fatal("each job is over before the request, or before its signal")
 	return outcome{}
 }
 
@@ -172,7 +173,8 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 		flags = append(flags, "--grace", grace.String())
 	}
 	o := w.run(t, s, harness.DrainitBin, flags)
-	if o.over {
+	// A job that ended before its signal came, on a busy machine, does not show when that comes.
+	if o.over = o.over || !s.plain && !w.uncounted && o.signalled < o.done; o.over {
 		return o
 	}
 	want := max(w.workers, 1)
@@ -248,7 +250,7 @@ type outcome struct {
 	kept                   bool          // the job ended whole, or by the way's word
 	early                  bool          // the init ended before it was asked to
 	rests                  bool          // nothing ran below the init for 0.1 s right before it was asked to
-	over                   bool          // the jobs had ended before, and nothing was asked
+	over                   bool          // the jobs had ended before the request, or before their signal
 	hangs                  bool          // the init did not end
 	late                   bool          // the last call signalled a process
 	status                 int           // its exit status
@@ -309,9 +311,6 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		}
 	}
 	o.begun, o.signalled, o.done = s.count("begin"), s.count("signalled"), s.count("done")
-	if !s.plain && o.signalled == 0 { // a signal may be on its way while a job ends
-		atHand = atHand.Add(100 * time.Millisecond)
-	}
 	if at := s.times("done"); len(at) >= jobs && at[jobs-1].Before(atHand) {
 		o.over = true // while it was asked
 		return o
