@@ -31,7 +31,7 @@ func TestRandomTreesThatDrain(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	var drain, missed atomic.Int64
-	atOnce := make(chan bool, 12)
+	atOnce := make(chan bool, 16) // they mostly sleep
 	for i := range uint64(number) {
 		atOnce <- true
 		all.Go(func() {

@@ -26,6 +26,7 @@ var documentWays = named(slices.Concat(articleWays, specWays("node ojs-worker.mj
 // TestDocumentsFiles plays them: what is in hand is done, or handed back where the worker's own limit
 // is over, and each process is signalled once. drainit kills nothing, unless the row says 137.
 func TestDocumentsFiles(t *testing.T) {
+	t.Parallel()
 	newTable(documentWays, documentColumns).run(t, func(t *testing.T, w way, report func(o outcome)) {
 		report(w.check(t, dockers, cmp.Or(w.job, shortJob), 0))
 	})

@@ -29,6 +29,7 @@ const settled = 4 * time.Second
 //
 //	go test ./test/workers -run DrainsIsKept -v -verdicts
 func TestDrainsIsKept(t *testing.T) {
+	t.Parallel()
 	harness.Full(t)
 	var sum verdicts
 	t.Cleanup(func() { t.Log(&sum) })

@@ -45,6 +45,7 @@ func toEach(order string) func(t *testing.T, s *scene) {
 // With --forward none a process gets the platform's signal alone, the jobs are kept, and drainit signals none. With
 // -peers it prints how often tini, tini -g and dumb-init keep them.
 func TestPlatformSignalsEachProcess(t *testing.T) {
+	t.Parallel()
 	harness.Full(t)
 	for _, w := range signalledEach {
 		for _, order := range orders {
@@ -107,6 +108,7 @@ var stopSignals = map[string]unix.Signal{
 
 // A worker on an image with another STOPSIGNAL drains: a signal by which it would die with its job is meant as the stop.
 func TestStopSignalOfAnotherImage(t *testing.T) {
+	t.Parallel()
 	harness.Full(t)
 	for _, d := range drainers {
 		for name, sig := range stopSignals {

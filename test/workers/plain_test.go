@@ -16,16 +16,20 @@ import (
 
 // TestMatrixOfPlainApplications has the ways that need no Node with an application in Perl,
 // whose job the test ends when its handler has run: all that the matrix says holds of them too.
-// The whole of the tests has them with each standard input.
+// Each has Docker's standard input and, in the whole of the tests, another; with -inputs it has all.
 func TestMatrixOfPlainApplications(t *testing.T) {
+	t.Parallel()
 	var late lateRows
 	late.wantFew(t)
-	for _, w := range ways {
+	for i, w := range ways {
 		if !w.isPlain() {
 			continue
 		}
-		for _, in := range append([]input{dockers}, w.otherInputs()...) {
-			late.run(t, w, in)
+		late.run(t, w, dockers)
+		for k, in := range w.otherInputs() {
+			if k == i%len(inputs) || *everyInput {
+				late.run(t, w, in)
+			}
 		}
 	}
 }
@@ -107,19 +111,19 @@ const busyGrace = 16 * time.Second
 
 // TestApplicationsThatNeverRest has an application whose job lasts until it has been signalled:
 // once, at the latest by the last call, with a line where it waits for that. The job is done, and
-// nothing is killed.
+// nothing is killed. Each way has one of the activities, and with -inputs all.
 func TestApplicationsThatNeverRest(t *testing.T) {
 	t.Parallel()
-	for _, w := range slices.Concat(ways, foundWays) {
-		if w.restless == nil {
-			continue
-		}
+	for k, w := range slices.DeleteFunc(slices.Concat(ways, foundWays), func(w way) bool { return w.restless == nil }) {
 		w.tells = w.restless.tells
 		for i, a := range activities {
+			if i != k%len(activities) && !*everyInput {
+				continue
+			}
 			t.Run(w.name+", "+a.name, func(t *testing.T) {
 				t.Parallel()
 				harness.Need(t, "perl")
-				if !w.restless.atOnce || i > 0 {
+				if !w.restless.atOnce {
 					harness.Full(t)
 				}
 				s := newScene(t, shortJob)

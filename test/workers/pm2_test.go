@@ -15,6 +15,7 @@ import (
 // PM2 signals each process of an application's tree (treekill), so that what it starts by drainit as its interpreter gets
 // the signal twice, unless drainit or PM2 leaves one of them out, as platforms.md says.
 func TestDrainitAsTheInterpreterOfPM2(t *testing.T) {
+	t.Parallel()
 	harness.NeedNodePackages(t)
 	const app = `const fs = require('fs'), record = (word) => fs.appendFileSync('record', word + '\n');
 process.on('SIGINT', () => { record('got'); setTimeout(() => { record('done'); process.exit(0) }, 500) });

@@ -14,6 +14,7 @@ import (
 // probe, the subcommands and the log, and what is queued then stays in the queue. With an application that handles CONT
 // it takes the job.
 func TestSidekiqIsResumedOnlyByItsApplication(t *testing.T) {
+	t.Parallel()
 	harness.Need(t, "sidekiq", "ruby", "redis-server", "redis-cli")
 	harness.NeedAsk(t)
 	file, err := os.ReadFile("testdata/matrix/sidekiq.rb")
