@@ -126,8 +126,9 @@ func (m *Machine) Deadline() (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
-// SnapshotTook notes that a snapshot was complete at now, and took so long. A short snapshot does not replace
-// a long one before it as long as the pause after that one lasts.
+// SnapshotTook notes that a snapshot was complete at now, and took so long. What is noted decides when the
+// next one may be taken, see pauseEnd. After a long snapshot, a short one is not noted before the pause of
+// the long one is over: the long one shows what a snapshot costs.
 func (m *Machine) SnapshotTook(now time.Time, took time.Duration) {
 	if took <= longSnapshot {
 		took = 0
@@ -147,9 +148,10 @@ func (m *Machine) pauseEnd(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }
 
-// Observed sets the time of the next snapshot of a drain in which no child dies. The snapshot comes soon if a
-// signal was sent (acted), and later the longer none was. A positive again is the longest wait until then; 0
-// sets no limit. watched says that the death of each process that can leave an orphan will be known.
+// Observed sets the time of the next snapshot of a drain in which no child dies. It comes soon after a signal
+// was sent, as acted says; later ones wait for half of the time that has passed since. If watched, the death
+// of each process that can leave an orphan will be known, and the snapshots are rarer. If again is positive,
+// the snapshot comes no later than that.
 func (m *Machine) Observed(now time.Time, acted bool, again time.Duration, watched bool) {
 	if acted {
 		m.acted = now

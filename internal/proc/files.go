@@ -102,8 +102,8 @@ func readPids(dir string) (pids []int, err error) {
 // page is the most that one read of a file of /proc returns, as a rule.
 const page = 4096
 
-// readSmall reads a file of /proc whole. Each of these files fits in a page, except the status of a process
-// in very many groups. There the masks come after the groups.
+// readSmall reads a file of /proc whole, in as many reads as it needs. One read is enough for all that fit in
+// a page. The status of a process in very many groups does not, and its masks stand after the groups.
 func readSmall(path string) (all []byte, err error) {
 	fd, err := openProc(path, 0)
 	if err != nil {

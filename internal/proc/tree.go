@@ -119,8 +119,9 @@ func (g *reading) tree(root int, given File, since *Snapshot, until time.Time) (
 	return s, nil
 }
 
-// doubtWaits clears the Call of each process that has started a child since the stats were read: it may
-// wait for that child now. A shell with a loop around sleep(1) starts a child all the time.
+// doubtWaits reads which processes there are once more. It sets the Call to "not known" of each that has
+// started a child since s was read: it may wait for that child now. A shell with a loop around sleep(1)
+// starts a child all the time.
 func (g *reading) doubtWaits(s *Snapshot) error {
 	started, err := g.statsBut(s)
 	for _, p := range started.All() {
@@ -131,9 +132,9 @@ func (g *reading) doubtWaits(s *Snapshot) error {
 	return err
 }
 
-// pause waits between two reads of a process, where one read is not enough: a fork blocks all signals for a
-// moment, and a thread is in state S a moment before that is counted. It uses no timer of Go's, which may
-// come late: the thread would seem to hang.
+// pause sleeps for a millisecond between two reads of a process, where one read is not enough: a fork blocks
+// all signals for a moment, and a thread is in state S a moment before that is counted. It sleeps in the
+// kernel. A timer of Go's may come late on a busy machine, and this thread would seem to hang in a read.
 func pause() {
 	ms := unix.NsecToTimespec(int64(time.Millisecond))
 	_ = unix.Nanosleep(&ms, nil)
