@@ -89,13 +89,20 @@ func PidInside(pid int) string {
 // OpenFiles is how many descriptors a process has, 0 if it has gone.
 func OpenFiles(pid int) int { fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); return len(fds) }
 
+// threadsOf lists the threads of a process by their ids, none if it has gone.
+func threadsOf(pid int) (tids []int) {
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, thread := range threads {
+		if tid, err := strconv.Atoi(thread.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
+}
+
 // IsTraced reports whether each thread of a process is traced: any of them may take a signal.
 func IsTraced(pid int) bool {
-	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	return !slices.ContainsFunc(threads, func(thread os.DirEntry) bool {
-		tid, err := strconv.Atoi(thread.Name())
-		return err == nil && statusOf(tid, "TracerPid") == "0"
-	})
+	return !slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return statusOf(tid, "TracerPid") == "0" })
 }
 
 // DescriptorsOf lists the descriptors of a process but those of the Go
@@ -243,8 +250,10 @@ func (p *Init) Prefer() {
 		return
 	}
 	for _, pid := range p.Alive() {
-		if err := syscall.Setpriority(syscall.PRIO_PROCESS, pid, -20); err != nil && !errors.Is(err, syscall.ESRCH) {
-			p.T.Error(err)
+		for _, tid := range threadsOf(pid) { // the priority is a thread's
+			if err := syscall.Setpriority(syscall.PRIO_PROCESS, tid, -20); err != nil && !errors.Is(err, syscall.ESRCH) {
+				p.T.Error(err)
+			}
 		}
 		// Where each session has a share of its own, that counts instead (sched(7)).
 		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte("-20"), 0)

@@ -68,9 +68,14 @@ while true; do
 	sleep 1
 done`
 
-// preferred is a begin after which the way's processes go before others.
+// preferred is a begin, or none, after which the way's processes go before others.
 func preferred(begin func(t *testing.T, s *scene)) func(t *testing.T, s *scene) {
-	return func(t *testing.T, s *scene) { begin(t, s); prefer(t, s) }
+	return func(t *testing.T, s *scene) {
+		if begin != nil {
+			begin(t, s)
+		}
+		prefer(t, s)
+	}
 }
 
 func requestTwice(t *testing.T, s *scene) { request(t, s); request(t, s) }
