@@ -107,6 +107,20 @@ func TestNoDescriptorsAreLeft(t *testing.T) {
 	}
 }
 
+// What stays free is for others: near the limit no process is watched, and no try leaves a descriptor.
+func TestFewDescriptorsAreLeft(t *testing.T) {
+	w := NewWatcher(func() {})
+	one, _ := sleeper(t)
+	w.limit = Reserve // all are to stay free
+	before := descriptors(t)
+	if w.Set([]proc.ID{one}) {
+		t.Error("it is watched with a descriptor that is to stay free")
+	}
+	if now := descriptors(t); now != before {
+		t.Errorf("%d descriptors, %d before", now, before)
+	}
+}
+
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

@@ -188,6 +188,7 @@ func testVerdict(t *testing.T) {
 		allow   bool
 		check   *checked
 		took    time.Duration
+		held    time.Duration // what is held is continued after so long
 		mode    forward.Mode
 		kill    worker.Reason
 		want    string
@@ -245,6 +246,7 @@ func testVerdict(t *testing.T) {
 		"it has its turn late":          {below: []proc.Process{node, below("job", 11, 1, unix.SIGTERM)}, see: func(p *row) { p.sent.After = 2 * time.Second }, want: "drains 0:"},
 		"it is let be, and then ended":  {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending, p.ended = 0, 3*time.Second }, want: "not_certain 1: job[11] was sent no signal while it was held"},
 		"the last call ends it":         {below: []proc.Process{sh, job}, see: func(p *row) { p.ended = 16 * time.Second }, want: "not_certain 1: job[11] ended only when the last call had come"},
+		"which comes after the hold":    {below: []proc.Process{sh, job}, held: 2 * time.Second, see: func(p *row) { p.ended = 16 * time.Second }, want: "drains 0:"},
 		"its end is hidden, and Node":   {below: []proc.Process{perl, below("node", 11, 10, unix.SIGTERM)}, see: func(p *row) { left(p); p.status = -1 }, want: "not_certain 1: node[11] may have no handler of its own"},
 		"no process signals it":         {below: []proc.Process{bareSh, job}, see: left, want: "not_certain 1: job[11] was sent no signal"},
 		"PM2 may signal it twice":       {below: []proc.Process{below("PM2 v5", 10, 1, unix.SIGTERM), job}, see: left, want: "not_certain 1: job[11] may be signalled twice by PM2 v5[10], a PM2"},
@@ -274,6 +276,7 @@ func testVerdict(t *testing.T) {
 		all.AddWriter(reader.Reads, 10)
 		plan, _ := planned(cfg, all)
 		plan.addRecord()
+		plan.waited = tt.held
 		for _, p := range plan.Processes {
 			p.adopted = false
 		}

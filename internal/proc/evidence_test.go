@@ -106,14 +106,14 @@ while True: time.sleep(1000)`, does, n, blocks)
 // thread does not block a signal, it is the main thread that gets it.
 func TestWhatThreadsWaitFor(t *testing.T) {
 	for name, tt := range map[string]struct {
-		main, other string
-		handles     bool
+		main, other      string
+		handles, blocked bool
 	}{
-		"the main thread waits":                           {"signal.sigwait(all)", "time.sleep(1000)", true},
-		"another thread waits, where all block":           {"time.sleep(1000)", "signal.sigwait(all)", true},
-		"another waits, and the main one does not block":  {"signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", "signal.sigwait(all)", false},
-		"all block, and none waits":                       {"time.sleep(1000)", "time.sleep(1000)", false},
-		"the main one blocks, and another does not block": {"time.sleep(1000)", "signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", false},
+		"the main thread waits":                           {"signal.sigwait(all)", "time.sleep(1000)", true, true},
+		"another thread waits, where all block":           {"time.sleep(1000)", "signal.sigwait(all)", true, true},
+		"another waits, and the main one does not block":  {"signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", "signal.sigwait(all)", false, false},
+		"all block, and none waits":                       {"time.sleep(1000)", "time.sleep(1000)", false, true},
+		"the main one blocks, and another does not block": {"time.sleep(1000)", "signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pid := python(t, `
@@ -126,12 +126,13 @@ print("ready", flush=True)
 `+tt.main)
 			for range 200 { // it may still be on its way to sleep
 				sleeps(t, pid)
-				if p, _ := take(t).Process(pid); p.Handles(unix.SIGTSTP) == tt.handles {
+				p, _ := take(t).Process(pid)
+				if p.Handles(unix.SIGTSTP) == tt.handles && p.Blocked.Has(unix.SIGTSTP) == tt.blocked {
 					return
 				}
 				time.Sleep(5 * time.Millisecond)
 			}
-			t.Errorf("handles TSTP: %v", !tt.handles)
+			t.Errorf("not: handles TSTP %v, and blocks it %v", tt.handles, tt.blocked)
 		})
 	}
 }

@@ -3,7 +3,9 @@ package spawn
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -103,5 +105,23 @@ func TestOrByShell(t *testing.T) {
 		if got := strings.ReplaceAll(ran, file, "FILE"); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// A parent that has died before its death was asked for sends nothing more: the caller gets the signal at once.
+func TestWatchParentThatHasDied(t *testing.T) {
+	runtime.LockOSThread() // the request is a thread's
+	defer runtime.UnlockOSThread()
+	defer func() {
+		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	came := make(chan os.Signal, 2)
+	signal.Notify(came, unix.SIGUSR1, unix.SIGUSR2)
+	defer signal.Stop(came)
+	errs := errors.Join(WatchParent(os.Getppid(), unix.SIGUSR1), WatchParent(os.Getpid(), unix.SIGUSR2))
+	if sig := <-came; sig != unix.SIGUSR2 || errs != nil {
+		t.Errorf("%v came, %v", sig, errs)
 	}
 }

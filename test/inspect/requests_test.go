@@ -231,6 +231,20 @@ func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 	})
 }
 
+// A stop that comes while a quiet is waited for is all that a preStop hook can want.
+func TestQuietEndsWithAStop(t *testing.T) {
+	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+		c := run(harness.Launch{Args: append([]string{"-v", "--rewrite=TSTP:0"}, listening("-drain", "10m")...)})
+		c.WaitReady()
+		var quiet sync.WaitGroup
+		quiet.Go(func() { c.Ask("quiet").WantSilent() })
+		c.WaitErr(`dropped SIGTSTP`)
+		c.Signal(unix.SIGTERM)
+		quiet.Wait()
+		c.WantTitle("drainit:drain")
+	})
+}
+
 // A rewrite may leave a verb's signal without its meaning: one that has its turn and does not act is not
 // waited for for ever. The signal of a forced stop cannot be rewritten.
 func TestVerbsWhoseSignalIsDroppedGiveUp(t *testing.T) {
