@@ -97,7 +97,9 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 	if d.is.Phase > machine.Quiet {
 		return d.answer(0, "%s is %s already: nothing to quiet", d, d.is.Phase)
 	}
-	quieted := func(is title.State) bool { return is.Phase > machine.Running }
+	quieted := func(is title.State) bool {
+		return is.Phase > machine.Quiet || is.Phase == machine.Quiet && is.Unresumed == 0
+	}
 	if status = d.signalUntil(unix.SIGTSTP, quieted); status != 0 {
 		return status
 	}

@@ -167,12 +167,12 @@ func (r *stopped) compare(sum *sums) {
 }
 
 // isInLimits reports whether the page of limits has what became of a job that tini keeps: a call has signalled
-// it, or one above it, or one that signals its group; or drainit has left it to those above. If drainit has sent it
-// nothing, and it got two, one of the two may be of one that signals its group.
+// it, or one above it, or one that signals its group; or drainit has left it to those above. Its second signal
+// may be of one that signals its group, and that another of the tree has asked to.
 func (r *stopped) isInLimits(pid string) bool {
 	got := r.all(pid, "got")
-	came := func(by groupSignal) bool { return by.at <= got[1].at }
-	if len(r.sent[pid]) == 0 && len(got) == 2 && slices.ContainsFunc(r.groups, came) {
+	isOfTheTree := func(by groupSignal) bool { return len(r.sent[by.pid]) == 0 && by.at <= got[1].at }
+	if len(r.sent[pid]) == 0 && len(got) == 2 && slices.ContainsFunc(r.groups, isOfTheTree) {
 		return true
 	}
 	mayBe := append(r.above(r.id[pid]), r.id[pid])
