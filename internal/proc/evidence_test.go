@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/internal/signals"
 )
 
 // sleeps waits until a process and all its threads sleep.
@@ -134,6 +136,24 @@ print("ready", flush=True)
 			}
 			t.Errorf("not: handles TSTP %v, and blocks it %v", tt.handles, tt.blocked)
 		})
+	}
+}
+
+// One that waits once a second is seen between two waits now and then: it handles what either look saw awaited.
+func TestWhatAPollerWaitedForCounts(t *testing.T) {
+	pid := python(t, `
+import signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTSTP])
+print("ready", flush=True)
+time.sleep(1000)`)
+	sleeps(t, pid)
+	p, _ := take(t).Process(pid)
+	for first, want := range map[signals.Set]bool{signals.SetOf(unix.SIGTSTP): true, signals.SetOf(unix.SIGUSR1): false, 0: false} {
+		p.Blocked, p.Awaited = first|signals.SetOf(unix.SIGTSTP), first
+		must(t, p.confirm())
+		if p.Handles(unix.SIGTSTP) != want || p.Handles(unix.SIGUSR1) {
+			t.Errorf("first %v: it handles TSTP %v, and awaits %v", first, p.Handles(unix.SIGTSTP), p.Awaited)
+		}
 	}
 }
 

@@ -222,9 +222,11 @@ func (p *Process) confirm() error {
 	now.readThreads(st, false)
 	p.Pending &= st.pending
 	p.Untouched = p.Untouched && p.SleptSince(&now)
+	p.Awaited |= now.Awaited                      // it may be between two waits
 	if p.Blocked &= now.Blocked; p.Blocked != 0 { // Linux queues a blocked signal although it is ignored
-		p.Awaited = (p.Awaited | now.Awaited | signalfds(p.PID)) & p.Blocked // it may be between two waits
+		p.Awaited |= signalfds(p.PID)
 	}
+	p.Awaited &= p.Blocked
 	return err
 }
 
