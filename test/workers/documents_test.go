@@ -43,16 +43,16 @@ var articleWays = []way{
 	{name: "INT to `exec npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
 	{name: "INT to `exec tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
 	{name: "INT to `exec pm2 start index.js -i 2 --kill-timeout 5000` in a script, `--forking`", waits: true, flags: "--forking",
-		workers: 2, begin: requestTwice, kept: bothAnswered},
+		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
 	{name: "INT to `pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true, script: pm2Loop,
-		workers: 2, begin: requestTwice, kept: bothAnswered},
+		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
 	{name: "`pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true, script: pm2Loop, status: 143,
-		workers: 2, begin: requestTwice, kept: bothAnswered},
+		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
 	// The daemon waits for the last call, with a line.
 	{name: "`pm2 start index.js -i 1 --kill-timeout 5000` and a loop with a trap for TERM", begin: request, kept: answeredWhole,
 		script: strings.NewReplacer("-i 2", "-i 1", "SIGINT", "SIGTERM").Replace(pm2Loop)},
-	{name: "INT to `npx pm2-runtime start pm2.config.js --env production` in a script", workers: 2, begin: requestTwice, kept: bothAnswered},
-	{name: "INT to `exec pm2-runtime start pm2.config.js --env production` in a script", workers: 2, begin: requestTwice, kept: bothAnswered},
+	{name: "INT to `npx pm2-runtime start pm2.config.js --env production` in a script", disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
+	{name: "INT to `exec pm2-runtime start pm2.config.js --env production` in a script", disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
 }
 
 // pm2Loop finds no daemon: that is called "PM2 v7", and pgrep is case-sensitive.

@@ -16,7 +16,7 @@ import (
 
 // TestMatrixOfPlainApplications has the ways that need no Node with an application in Perl,
 // whose job the test ends when its handler has run: all that the matrix says holds of them too.
-// Each has Docker's standard input and, in the whole of the tests, another; with -inputs it has all.
+// Each has Docker's standard input and, in the whole of the tests, one with a shell has another; with -inputs it has all.
 func TestMatrixOfPlainApplications(t *testing.T) {
 	t.Parallel()
 	var late lateRows
@@ -136,7 +136,10 @@ func TestApplicationsThatNeverRest(t *testing.T) {
 				s.plain, s.busy = !strings.HasPrefix(w.start, "go "), true
 				w.need(t, s.plain)
 				s.env = append(s.env, a.env)
-				if o := w.checkIn(t, s, busyGrace); o.late && w.restless.atOnce {
+				switch o := w.checkIn(t, s, busyGrace); {
+				case o.over:
+					t.Error("the job is over before the request")
+				case o.late && w.restless.atOnce:
 					t.Errorf("drainit signalled it in the last call:\n%s", s.init.Stderr.Text())
 				}
 			})

@@ -22,31 +22,32 @@ import (
 //	signalled SIGNAME SECONDS  its handler of the stop signal ran
 //	done SECONDS          the job has ended whole
 type way struct {
-	name      string         // as a user would write it, and the row's name in the table
-	start     string         // the command; single quotes hold a word together
-	script    string         // start.sh, which bash runs if there is no start
-	files     files          // beside those in testdata/matrix that start and script name
-	env       string         // added to the environment: "A=1 B=2"
-	uses      string         // programs that start and script do not name, and what files start: `node app.js`, `sleep "$JOB"`
-	flags     string         // drainit's, beside -v and --grace
-	dumbInit  string         // dumb-init's, where it can do what those do
-	signal    syscall.Signal // what the platform sends; TERM if 0
-	status    int            // the exit status under drainit; 7 is the application's own
-	workers   int            // how many processes do a job each; 1 if 0
-	uncounted bool           // the worker can't count its handler's runs; drainit's log is asked instead
-	tells     int            // how many processes drainit tells; not looked at if 0
-	leaves    time.Duration  // how long the program itself takes to leave after its job, by its own code
-	grace     time.Duration  // of both runs; 30s for the short job and 16s for the long one if 0
-	inTurn    bool           // one of its processes is signalled when another has gone
-	late      bool           // one of its processes waits for the last call, even where it rests
-	waits     bool           // its own script or program waits for more than a second before it signals the job, as PM2 does for the second of two
-	long      bool           // it takes seconds with the application in Perl, too
-	confined  bool           // with Docker's default capabilities, among which SYS_PTRACE is not
-	job       time.Duration  // how long its job takes; shortJob if 0
-	word      string         // how its job ends where it is not to be done: "handed back"
-	again     bool           // the platform sends its signal twice
-	alone     bool           // the other inits have nothing of the kind
-	restless  *restless      // how it goes with an application that never rests; nil: it is not tried
+	name        string         // as a user would write it, and the row's name in the table
+	start       string         // the command; single quotes hold a word together
+	script      string         // start.sh, which bash runs if there is no start
+	files       files          // beside those in testdata/matrix that start and script name
+	env         string         // added to the environment: "A=1 B=2"
+	uses        string         // programs that start and script do not name, and what files start: `node app.js`, `sleep "$JOB"`
+	flags       string         // drainit's, beside -v and --grace
+	dumbInit    string         // dumb-init's, where it can do what those do
+	signal      syscall.Signal // what the platform sends; TERM if 0
+	status      int            // the exit status under drainit; 7 is the application's own
+	workers     int            // how many processes do a job each; 1 if 0
+	uncounted   bool           // the worker can't count its handler's runs; drainit's log is asked instead
+	tells       int            // how many processes drainit tells; not looked at if 0
+	leaves      time.Duration  // how long the program itself takes to leave after its job, by its own code
+	grace       time.Duration  // of both runs; 30s for the short job and 16s for the long one if 0
+	inTurn      bool           // one of its processes is signalled when another has gone
+	late        bool           // one of its processes waits for the last call, even where it rests
+	waits       bool           // its own script or program waits for more than a second before it signals the job, as PM2 does for the second of two
+	long        bool           // it takes seconds with the application in Perl, too
+	confined    bool           // with Docker's default capabilities, among which SYS_PTRACE is not
+	job         time.Duration  // how long its job takes; shortJob if 0
+	word        string         // how its job ends where it is not to be done: "handed back"
+	again       bool           // the platform sends its signal twice
+	disconnects bool           // a process of a cluster: it ends when its job does once its master is asked to stop, signalled or not
+	alone       bool           // the other inits have nothing of the kind
+	restless    *restless      // how it goes with an application that never rests; nil: it is not tried
 
 	// prepare sets up the scene.
 	prepare func(t *testing.T, s *scene)
