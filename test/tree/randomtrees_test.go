@@ -27,8 +27,10 @@ var (
 )
 
 // Random trees are stopped at a random moment. No process is signalled by drainit outside the calls and by
-// another, each job gets the signal, and none is killed before it has drained. A tree of which a job is
-// signalled twice, or does not drain, is stopped below tini, too: what that keeps is lost in the calls alone.
+// another, each job gets the signal, and none is killed before it has drained. With -trees, a tree of which a
+// job is signalled twice, or does not drain, is stopped below tini, too: what that keeps is lost in the calls
+// alone. It is two samples of a race, for somebody who reads them: two managers of a tree may ask one job, and
+// tini keeps that where its drain is over in between.
 //
 //	go test ./test/tree -run RandomTrees -v -trees 600 [-seed N]
 func TestRandomTrees(t *testing.T) {
@@ -52,7 +54,9 @@ func TestRandomTrees(t *testing.T) {
 			t.Run(fmt.Sprint("seed ", first+i), func(t *testing.T) {
 				r := stopTree(t, first+i, peer{"", "--grace=8s"})
 				r.check(&sum)
-				r.compare(&sum)
+				if *trees > 0 {
+					r.compare(&sum)
+				}
 			})
 		})
 	}
