@@ -2,6 +2,8 @@ module drainit
 
 go 1.26.0
 
+ignore ./test/node/node_modules // which npm writes while the packages are listed
+
 require (
 	github.com/spf13/pflag v1.0.10
 	go.uber.org/zap v1.28.0
