@@ -29,7 +29,7 @@ var (
 // Random trees are stopped at a random moment. No process is signalled by drainit outside the calls and by
 // another, each job gets the signal, and none is killed before it has drained. With -trees, a tree of which a
 // job is signalled twice, or does not drain, is stopped below tini, too: what that keeps is lost in the calls
-// alone. It is two samples of a race, for somebody who reads them: two managers of a tree may ask one job, and
+// alone. It is two samples of a race, for a reader: two managers of a tree may ask one job, and
 // tini keeps that where its drain is over in between.
 //
 //	go test ./test/tree -run RandomTrees -v -trees 600 [-seed N]
