@@ -30,7 +30,7 @@ type clue struct {
 // Only the pid of the worker may be known. Processes that are neither the worker nor in AtWork are the
 // business of those that started them.
 func (d *Deaths) Sent(all *proc.Snapshot, p proc.Process, sig unix.Signal, isWorker bool) (ignores bool) {
-	c := clue{p, p.Start == 0, proc.Process{}, sig, time.Now()}
+	c := clue{Process: p, signal: sig, at: time.Now()}
 	if isWorker || slices.ContainsFunc(d.AtWork, func(w proc.Process) bool { return w.ID == p.ID }) {
 		c.loses, c.below = !OnlyWaits(all, p, sig), OnlyBelow(all, p)
 	}

@@ -149,3 +149,27 @@ func TestSets(t *testing.T) {
 		t.Errorf("TERM as a mask is %x", got)
 	}
 }
+
+// What ends a program, or stops it, where that has no handler (signal(7)). SIGCHLD and the like do neither,
+// and of what is never passed on nothing is said.
+func TestDefaults(t *testing.T) {
+	stops := SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+	ends := SetOf(All()...) &^ stops &^ SetOf(unix.SIGCONT, unix.SIGWINCH)
+	for sig := unix.Signal(1); sig <= maxSignal; sig++ {
+		if StopsByDefault(sig) != stops.Has(sig) || EndsByDefault(sig) != ends.Has(sig) {
+			t.Errorf("%s stops: %v, ends: %v", Name(sig), StopsByDefault(sig), EndsByDefault(sig))
+		}
+	}
+}
+
+// The signals of a set come in turn, and after the last one the first comes again.
+func TestNext(t *testing.T) {
+	s := SetOf(unix.SIGHUP, unix.SIGTERM, 64)
+	for from, want := range map[unix.Signal]unix.Signal{
+		0: unix.SIGHUP, unix.SIGHUP: unix.SIGTERM, 14: unix.SIGTERM, unix.SIGTERM: 64, 63: 64, 64: unix.SIGHUP,
+	} {
+		if got := s.Next(from); got != want {
+			t.Errorf("after %d comes %d, want %d", from, got, want)
+		}
+	}
+}

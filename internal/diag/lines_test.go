@@ -1,0 +1,172 @@
+package diag
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// check compares a line with its message, and with the end of its words.
+func check(t *testing.T, name string, got Line, want Message, end string) {
+	t.Helper()
+	if words := fmt.Sprintf(got.Text, got.Args...); got.Message != want || !strings.HasSuffix(words, end) {
+		t.Errorf("%s: %q, want %q that ends in %q", name, words, want.Text, end)
+	}
+}
+
+// The advice of a line about a wrapper is only given where it loses nothing.
+func TestWrappedLine(t *testing.T) {
+	const term = unix.SIGTERM
+	shell, npm, app := worker("sh -c app"), worker("node /usr/bin/npm start"), below(11, 10, term)
+	deaf := shell
+	deaf.Ignored = signals.SetOf(term)
+	for _, tt := range []struct {
+		name   string
+		w, app proc.Process
+		alone  bool
+		want   Message
+		end    string
+	}{
+		{"a shell", shell, app, false, shellWorker, "itself. Where the script ends with this command, start it with exec"},
+		{"a shell and an application without a handler", shell, below(11, 10), false, shellWorker, "itself"},
+		{"a shell that ignores", deaf, app, false, shellIgnores, "handles it. Where the script ends with this command, start it with exec"},
+		{"npm", npm, app, false, launcherWorker, "has. Where it runs this command alone, start that in its place"},
+		{"npm and an application without a handler", npm, below(11, 10), false, launcherWorker, "has"},
+		{"npm alone", npm, app, true, wrappedAlone, "[node[11]]. Where the script ends with this command, start it with exec"},
+		{"npm alone and an application without a handler", npm, below(11, 10), true, wrappedAlone, "[node[11]]"},
+	} {
+		check(t, tt.name, WrappedLine(tt.w, []proc.Process{tt.app}, tt.alone, []unix.Signal{term}), tt.want, tt.end)
+	}
+}
+
+// The advice to send another signal names the one that came, and one that the program is known to drain on.
+func TestNoHandler(t *testing.T) {
+	php, node := worker("php worker.php", unix.SIGQUIT), worker("node app.js")
+	app := worker("app", unix.SIGTERM, unix.SIGQUIT)
+	tsx := worker("node /app/node_modules/.bin/tsx app.ts")
+	for _, tt := range []struct {
+		name    string
+		died    proc.Process
+		sent    proc.Process
+		certain bool
+		came    unix.Signal
+		want    Message
+		end     string
+	}{
+		{"a worker in PHP", php, php, true, unix.SIGTERM, lacksHandler, "--rewrite TERM:QUIT"},
+		{"its own QUIT", php, php, true, unix.SIGQUIT, lacksHandler, "--rewrite QUIT:SIG"},
+		{"one that handles two", app, app, true, unix.SIGINT, lacksHandler, "--rewrite INT:TERM"},
+		{"Node", node, node, false, unix.SIGTERM, mayLack, "--rewrite TERM:SIG"},
+		{"Node below tsx", node, tsx, false, unix.SIGTERM, mayLack, "tsx ended it for being busy: start node --import tsx"},
+	} {
+		l := Lacking{Process: tt.died, Sent: tt.sent, Signal: unix.SIGTERM, Certain: tt.certain}
+		got := NoHandler(l, tt.came)
+		check(t, tt.name, got, tt.want, tt.end)
+		if got.Of != tt.died.Comm {
+			t.Errorf("%s: written once for each %v", tt.name, got.Of)
+		}
+	}
+}
+
+// The script that is advised waits for one command. It is not advised where there are two, or where the
+// command works on.
+func TestBlockedTrap(t *testing.T) {
+	shell, app := worker("dash start.sh", unix.SIGTERM), below(11, 10, unix.SIGTERM)
+	pipe := proc.File{Device: 1, Inode: 2}
+	tee := made(12, 10, "tee log")
+	tee.Reads = pipe
+	for _, tt := range []struct {
+		name  string
+		below []proc.Process
+		end   string
+	}{
+		{"one", []proc.Process{app}, "so drainit signalled node[11] itself. Better, in the script: trap 'kill $c; wait $c; exit $?' TERM; COMMAND & c=$!; wait $c"},
+		{"a pipeline", []proc.Process{app, tee}, "so drainit signalled node[11] itself"},
+		{"one without a handler", []proc.Process{below(11, 10)}, "until node[11] exits, which has no SIGTERM handler and works on"},
+	} {
+		all := proc.New(append(slices.Clone(tt.below), shell))
+		all.AddWriter(pipe, app.PID)
+		check(t, tt.name, BlockedTrap(all, shell, tt.below[0]), trapWaits, tt.end)
+	}
+}
+
+// An application of PM2 is told of by its environment and PM2's; one that cannot be read may be one.
+func TestPM2Limits(t *testing.T) {
+	const app, god = 11, workerPID
+	for name, tt := range map[string]struct {
+		app, god string
+		hidden   bool
+		end      string // "" for no line
+	}{
+		"its application":            {app: "pm_id=0\x00A=b", god: "A=b", end: "after the stop signal"},
+		"a helper of PM2":            {app: "A=b", god: "A=b"},
+		"given more by its file":     {app: "pm_id=0\x00kill_timeout=9000", god: "A=b"},
+		"given more by PM2":          {app: "pm_id=0", god: "PM2_KILL_TIMEOUT=9000"},
+		"none is read":               {end: "unless it was given more, which drainit cannot read"},
+		"PM2 alone is read":          {god: "A=b", end: "unless it was given more, which drainit cannot read"},
+		"the application alone is":   {app: "pm_id=0", end: "unless it was given more, which drainit cannot read"},
+		"what does not answer":       {app: "pm_id=0\x00kill_timeout=9000", god: "A=b", hidden: true, end: "which drainit cannot read"},
+		"PM2 alone, and it has more": {god: "PM2_KILL_TIMEOUT=9000"},
+	} {
+		p := made(app, god, "node app.js")
+		if tt.hidden {
+			p.Exe = ""
+		}
+		all := proc.New([]proc.Process{named("PM2 v7.0.4: God", worker("x")), p})
+		lines := PM2Limits(all, workerPID, func(pid int) ([]byte, error) {
+			return []byte(map[int]string{app: tt.app, god: tt.god}[pid]), nil
+		})
+		if (len(lines) == 1) != (tt.end != "") || len(lines) > 1 {
+			t.Errorf("%s: %d lines", name, len(lines))
+			continue
+		}
+		for _, l := range lines {
+			words := fmt.Sprintf(l.Text, l.Args...)
+			end, _, _ := strings.Cut(words, ": write kill_timeout")
+			if !strings.HasPrefix(words, "PM2[10] kills node[11] ") || !strings.HasSuffix(end, tt.end) {
+				t.Errorf("%s: %q", name, words)
+			}
+		}
+	}
+	if p := pm2(worker("x")); p.Process().PID != workerPID {
+		t.Errorf("%v is not the process of its line", p)
+	}
+}
+
+// What docker exec left has another session than the worker and an environment without drainit's mark. Where
+// that is not known, a process is the worker's.
+func TestForeign(t *testing.T) {
+	const pid = 20
+	for name, tt := range map[string]struct {
+		session int
+		given   string
+		want    int // processes: it and its child
+	}{
+		"left by docker exec":     {pid, "PATH=/bin\x00A=b", 2},
+		"of the worker":           {pid, "UNDER_DRAINIT=1\x00PATH=/bin", 0},
+		"in the worker's session": {workerPID, "PATH=/bin", 0},
+		"a title over it":         {pid, "nginx: worker process", 0},
+		"cut off":                 {pid, "PATH=/bin\x00A=" + strings.Repeat("a", 128<<10-11), 0},
+		"whole, and long":         {pid, "PATH=/bin\x00A=" + strings.Repeat("a", 128<<10-13), 2},
+	} {
+		w, p, child := worker("app"), made(pid, 1, "sh"), made(21, pid, "app")
+		w.SID, p.SID = workerPID, tt.session
+		all := proc.New([]proc.Process{made(1, 0, "drainit"), w, p, child})
+		got := Foreign(all, 1, workerPID, func(asked int) ([]byte, error) {
+			if asked == workerPID {
+				return nil, os.ErrPermission
+			}
+			return []byte(tt.given), nil
+		})
+		if len(got) != tt.want {
+			t.Errorf("%s: %v, want %d", name, got, tt.want)
+		}
+	}
+}
