@@ -259,6 +259,8 @@ func TestDeaths(t *testing.T) {
 		{"of a worker that /proc hides", hidden, nil, unix.SIGTERM, termed, 0, gone, 10, false, true},
 		{"by another signal", app, nil, unix.SIGINT, 130, 0, gone, 0, false, false},
 		{"its child's, by its status", tsx, []proc.Process{job}, 0, termed, 500 * time.Millisecond, gone, 11, true, true},
+		{"time's child's, which handles it", made(10, 1, "time"), []proc.Process{below(11, 10, unix.SIGTERM)}, 0, termed, 500 * time.Millisecond, gone, 11, false, true},
+		{"its child's, later", tsx, []proc.Process{job}, 0, termed, 1001 * time.Millisecond, gone, 11, true, false},
 		{"of a child that lives", tsx, []proc.Process{job}, 0, termed, 0, lives, 0, false, false},
 		{"of no child", tsx, nil, 0, termed, 0, gone, 0, false, false},
 	} {
@@ -268,14 +270,15 @@ func TestDeaths(t *testing.T) {
 				t.Errorf("%s: it ignores the signal", tt.name)
 			}
 			time.Sleep(tt.after)
-			l, ok := d.Ended(10, tt.by, tt.status, "app", tt.read)
+			l, ok := d.Ended(10, tt.by, tt.status, "unread", tt.read)
 			if !ok {
 				l = Lacking{}
 			}
-			if l.PID != tt.pid || ok && (l.Certain != tt.certain || l.AtOnce != tt.atOnce || l.Sent.PID != 10 || l.Signal != unix.SIGTERM) {
+			want := map[bool]string{true: "unread", false: l.Exe}[tt.p.Start == 0]
+			if l.PID != tt.pid || ok && (l.Certain != tt.certain || l.AtOnce != tt.atOnce || l.Sent.PID != 10 || l.Signal != unix.SIGTERM || l.Comm != want) {
 				t.Errorf("%s: %t: %+v", tt.name, ok, l)
 			}
-			if _, ok := d.Ended(10, tt.by, tt.status, "app", tt.read); ok {
+			if _, ok := d.Ended(10, tt.by, tt.status, "unread", tt.read); ok {
 				t.Errorf("%s: it is said twice", tt.name)
 			}
 		})

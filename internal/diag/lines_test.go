@@ -153,7 +153,7 @@ func TestForeign(t *testing.T) {
 		"of the worker":           {pid, "UNDER_DRAINIT=1\x00PATH=/bin", 0},
 		"in the worker's session": {workerPID, "PATH=/bin", 0},
 		"a title over it":         {pid, "nginx: worker process", 0},
-		"cut off":                 {pid, "PATH=/bin\x00A=" + strings.Repeat("a", 128<<10-11), 0},
+		"cut off":                 {pid, "PATH=/bin\x00A=" + strings.Repeat("a", 128<<10-12), 0},
 		"whole, and long":         {pid, "PATH=/bin\x00A=" + strings.Repeat("a", 128<<10-13), 2},
 	} {
 		w, p, child := worker("app"), made(pid, 1, "sh"), made(21, pid, "app")
