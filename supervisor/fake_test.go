@@ -47,6 +47,7 @@ type world struct {
 	slow     time.Duration     // what a snapshot of all processes takes
 	environ  map[string]string // what a process was started with, by its name
 	within   time.Duration     // what the last snapshot of a tree might take
+	since    *proc.Snapshot    // the one that it was compared with, nil for none
 	refuse   map[string]error  // what a signal to a process says, by its name
 	waitErr  error             // what Wait says
 	watched  map[int]bool      // by pid
@@ -126,8 +127,8 @@ func (w *world) HasExited(pid int) bool {
 }
 
 // Tree reads every process closely.
-func (w *world) Tree(_ int, _ *proc.Snapshot, within time.Duration) (*proc.Snapshot, error) {
-	w.within = within
+func (w *world) Tree(_ int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error) {
+	w.since, w.within = since, within
 	return w.All()
 }
 

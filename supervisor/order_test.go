@@ -68,6 +68,39 @@ func TestTitleOfQuiet(t *testing.T) {
 	})
 }
 
+// A snapshot of a stop is compared with its first. That of a rehearsal is compared with none, so that each
+// process counts as busy.
+func TestARehearsalComparesNoSnapshots(t *testing.T) {
+	for _, rehearsal := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := configOf("")
+			if rehearsal {
+				cfg.Record = new(Record)
+			}
+			b := open(t, cfg, "sh(node[TERM=0/2s])")
+			b.start()
+			b.loop()
+			defer b.close()
+			b.play("TERM; 1s")
+			if compared := b.w.since != nil; compared == rehearsal {
+				t.Errorf("rehearsal %v: compared: %v", rehearsal, compared)
+			}
+		})
+	}
+}
+
+// The signal that a platform will send is the first that is not dropped.
+func TestPlatformSignal(t *testing.T) {
+	for flags, want := range map[string]unix.Signal{
+		"": unix.SIGTERM, "--stop-signal QUIT": unix.SIGQUIT, "--stop-signal QUIT --rewrite QUIT:0": unix.SIGTERM,
+		"--rewrite TERM:0": unix.SIGINT, "--rewrite TERM:QUIT": unix.SIGTERM,
+	} {
+		if got := configOf(flags).PlatformSignal(); got != want {
+			t.Errorf("%q: %v, want %v", flags, got, want)
+		}
+	}
+}
+
 // With a file that says when the worker is ready, running is published once it is there, and no sooner after
 // a quiet; from then on it counts no more. A stop does not wait for it. A worker that is not ready after 30 s gets
 // a line, once, with what is awaited, and one when it is.

@@ -20,6 +20,7 @@ func TestQuiet(t *testing.T) {
 		{"by a rewrite, to those that handle it", "--rewrite CONT:USR2", "sh(a[TSTP,USR2] b[TSTP])", "TSTP; CONT; 50ms; is running; TSTP",
 			"0s TSTP a; 0s TSTP b; 50ms USR2 a; 50ms TSTP a", "", []string{"running again: SIGUSR2 to a["}},
 		{"of those that have gone", "", "sh(a[TSTP])", "TSTP; a exits 0; CONT; 50ms; is running", "0s TSTP a", "", []string{"running again"}},
+		{"of one that can no longer be read", "", "node[TSTP]", "TSTP; proc descriptors; CONT; 50ms; is running; proc there", "0s TSTP node; 50ms CONT node", "", nil},
 		{"of one that stopped itself later", "", "node[TSTP]", "TSTP; node gets STOP; CONT; 50ms; is running", "0s TSTP node; 50ms CONT node", "", nil},
 		{"while running, is the worker's own", "", "node[TERM=0]", "CONT; is running", "0s CONT node", "", []string{"only"}},
 		{"a stop overtakes a resume", "", "node[TSTP,TERM=0/1s]", "TSTP; CONT; 49ms; TERM", "0s TSTP node; 49ms TERM node", "0 1.049s", nil},
@@ -102,7 +103,13 @@ func TestForwardNone(t *testing.T) {
 		{"other signals are forwarded", "--forward none", "sh(node[HUP,TERM])", "HUP; TERM", "0s HUP node", "", nil},
 		{"a worker that left by itself", "--forward none", "node(job[TERM=0])", "node exits 3; 900ms; is draining", "", "", nil},
 		{"and what it left has a second to be signalled", "--forward none", "node(job[TERM=0])", "node exits 3; 3s", "1.02s TERM job", "3 1.02s", nil},
+		{"of one that ignores it", "--forward none", "node[ignore]", "TERM; 1s", "", "", []string{"warning: node[1] ignores SIGTERM and works on"}},
 		{"the warning", "", "node", "node gets TERM; TERM", "*", "", nil},
+		{"the warning before a death", "", "node[TERM=0,pending]", "TERM", "*", "", []string{each}},
+		{"unless it was said to be so", "--forward none", "node[TERM=0,pending]", "TERM", "*", "", []string{"0 warning"}},
+		{"on a terminal it is the user's key", "", "node[TERM=0,pending]", "tty; TERM", "*", "", []string{"0 warning"}},
+		{"as the request that is the same", "", "node(job[TERM=0/2s])", "node gets TERM; 100ms; TERM", "*", "", []string{each}},
+		{"as a later request", "", "node(job[TERM=0/2s])", "node gets TERM; 101ms; TERM", "*", "", []string{"0 " + each}},
 		{"no second signal", "", "node(job[TERM=0/2s])", "node gets TERM; TERM", "*", "143 2s", []string{each}},
 	})
 }
