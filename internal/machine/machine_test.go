@@ -37,6 +37,9 @@ var names = [...]string{
 	AnnounceForce: "say force", AnnounceStuck: "say stuck",
 }
 
+// String is for failures alone.
+func (k ActionKind) String() string { return names[k] }
+
 // play steps a new machine through a script, such as "0s start, 99ms TERM": the time is that since
 // clock0. "1s took=5ms" is a snapshot, and "1s watched", "1s unwatched=acted" or "1s watched= again 5s" what it observed.
 // did is the last event's phase and actions.

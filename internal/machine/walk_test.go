@@ -250,7 +250,7 @@ func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
 	}
 	for i, a := range actions {
 		if !slices.Contains(allowed[after], a) || slices.Contains(actions[:i], a) {
-			w.fatalf(to, "action %d of %v, in %v", a, actions, after)
+			w.fatalf(to, "action %v of %v, in %v", a, actions, after)
 		}
 	}
 	has := func(a ActionKind) bool { return slices.Contains(actions, a) }
