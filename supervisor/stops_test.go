@@ -96,6 +96,10 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 			"0s TERM node", "", nil},
 		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s",
 			[]string{"json killing level=info phase=killing reason=forward_worker status=0 pid=1 comm=node left=1"}},
+		{"the worker alone, and /proc is gone", "--forward worker", "node(job)", "proc gone; node exits 7", "0s KILL job", "7 0s",
+			[]string{"node[1] exited with status 7: killing what /proc does not show, as --forward worker says"}},
+		{"two at once", "--forward group", "sh[TERM](a[TERM])", "TERM", "0s TERM sh a", "", []string{"stopping: SIGTERM sent to sh[1] and 1 more; what"}},
+		{"what /proc hides is not named", "", "node[TERM]", "proc hidden; TERM; 6s; proc there", "0s TERM node", "", []string{"draining, SIGKILL in "}},
 	})
 }
 

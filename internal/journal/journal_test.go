@@ -1,0 +1,132 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+
+	"drainit/forward"
+	"drainit/internal/logx"
+	"drainit/internal/machine"
+	"drainit/internal/proc"
+	"drainit/internal/worker"
+)
+
+// written is a journal that writes to a file. It returns the lines, and closes the journal with it.
+func written(t *testing.T, level zapcore.Level, message string, m *machine.Machine) (j *Journal, lines func() string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j = New(logx.New(int(file.Fd()), false, level), m, &worker.Worker{PID: 10, Comm: "node"}, message)
+	return j, func() string {
+		j.Log.Close()
+		all, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(all)
+	}
+}
+
+// inDrain is a machine in a drain that has begun now.
+func inDrain(cfg machine.Config) *machine.Machine {
+	m := machine.New(cfg)
+	m.Step(time.Now(), machine.Event{Kind: machine.Started})
+	m.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM})
+	return m
+}
+
+func orphan(pid int) *proc.Process {
+	return &proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: os.Getpid(), Comm: "orphan", State: 'S'}
+}
+
+// A line that the log leaves out is not even made. The words of any other are returned.
+func TestWordsOfALine(t *testing.T) {
+	for level, want := range map[zapcore.Level][2]string{
+		atInfo: {"", "running again"}, atDebug: {"started node[10]", "running again"},
+	} {
+		j, lines := written(t, level, "", machine.New(machine.Config{}))
+		if got := [2]string{j.Say(Started, j.worker), j.Say(running)}; got != want {
+			t.Errorf("%v: %q, want %q", level, got, want)
+		}
+		if got := lines(); strings.Contains(got, "started") != (want[0] != "") || !strings.Contains(got, want[1]) {
+			t.Errorf("%v: %q", level, got)
+		}
+	}
+}
+
+// A termination message that cannot be written is said, unless drainit chose its file.
+func TestMessageThatCannotBeWritten(t *testing.T) {
+	for file, want := range map[string]int{"/no/such/folder/message": 1, logx.DefaultTerminationLog: 0, "": 0} {
+		j, lines := written(t, atInfo, file, machine.New(machine.Config{}))
+		for range 2 {
+			j.fileFailed(errors.New("no space"))
+		}
+		j.fileFailed(nil)
+		const says = "cannot write the termination message to "
+		if got := lines(); strings.Count(got, says+file) != want && file != "" || file == logx.DefaultTerminationLog && strings.Contains(got, says) {
+			t.Errorf("%q: %q", file, got)
+		}
+	}
+}
+
+// Notes are taken from the stop on, of 10,000 processes and the last ones beside.
+func TestNotesAreBounded(t *testing.T) {
+	const most = 10_000
+	before, _ := written(t, atInfo, "", machine.New(machine.Config{}))
+	before.Note("too early", proc.ID{PID: 7})
+	before.Log.Close()
+	if before.notes != nil {
+		t.Error("a note was taken before a stop")
+	}
+	j, _ := written(t, atInfo, "", inDrain(machine.Config{Grace: time.Minute}))
+	defer j.Log.Close()
+	for range most + 5 {
+		j.Note("it works", proc.ID{PID: 7})
+	}
+	if j.noted != most+1 {
+		t.Errorf("%d were noted, want %d", j.noted, most+1)
+	}
+}
+
+// A process that did not come from the worker is said to be such wherever it is named.
+func TestNamesOfStrangers(t *testing.T) {
+	j, _ := written(t, atInfo, "", machine.New(machine.Config{}))
+	defer j.Log.Close()
+	stranger, other := orphan(11), orphan(12)
+	j.NotTheWorkers([]*proc.Process{stranger})
+	got := logx.List([]*proc.Process{stranger, other}, j.marked((*proc.Process).String))
+	if want := "orphan[11], " + Stranger + ", orphan[12]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// One that drainit leaves alone is told when it is signalled at the latest, which depends on the call.
+func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
+	for name, tt := range map[string]struct {
+		grace  time.Duration
+		call   forward.Purpose
+		advice string
+		want   string
+	}{
+		"in the last call":  {40 * time.Second, forward.LastCall, "", "it is signalled 10s before SIGKILL at the latest\n"},
+		"in the final call": {40 * time.Second, forward.FinalCall, "", "it is signalled 2s before SIGKILL at the latest\n"},
+		"never":             {machine.Forever, forward.LastCall, "", "drainit does not signal it, as the grace period is infinite\n"},
+		"unless it is told": {40 * time.Second, forward.LastCall, "do this", "it is signalled 10s before SIGKILL at the latest; do this\n"},
+	} {
+		j, lines := written(t, atInfo, "", inDrain(machine.Config{Grace: tt.grace}))
+		j.Waiting(forward.Waiting{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call, Advice: tt.advice})
+		if got := lines(); !strings.HasSuffix(got, fmt.Sprintf("not signalled: orphan[11]: may be; %s", tt.want)) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
