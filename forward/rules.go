@@ -156,7 +156,7 @@ func (s *step) past(m *record) reason {
 		return say("a shell started it beside %s, which has gone")
 	case parent.sent != nil && s.diedUnhandled(parent):
 		return say("its parent %s has no handler and dies of it")
-	case s.reach(parent) == program.Nobody:
+	case s.reach(parent) == program.NoProcess:
 		return say("its parent %s is known to signal no process")
 	case s.diedUnhandled(parent) && s.knownAbove(parent):
 		words := "its parent had no handler, and %s is known to signal its own children alone"

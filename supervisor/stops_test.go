@@ -150,7 +150,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 	})
 }
 
-// A signal that drainit did not send is told from a stop in the log and the termination message.
+// A signal that drainit did not send is kept apart from a stop in the log and the termination message.
 func TestWorkerIsKilled(t *testing.T) {
 	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it. If the stop was meant: STOPSIGNAL SIGTERM in the image; if not: --rewrite HUP:0"
 	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"

@@ -97,7 +97,7 @@ func TestBlockedTrap(t *testing.T) {
 	}
 }
 
-// An application of PM2 is told of by its environment and PM2's; one that cannot be read may be one.
+// An application of PM2 is known by its environment and PM2's; one that cannot be read may be such.
 func TestPM2Limits(t *testing.T) {
 	const app, god = 11, workerPID
 	for name, tt := range map[string]struct {

@@ -213,7 +213,7 @@ func testVerdict(t *testing.T) {
 		"left to the one above":      {below: []proc.Process{sh, job}, see: left, want: "drains 0:"},
 		"which tells late":           {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending = 3 * time.Second }, want: "not_certain 1: job[11] was signalled only 3.0s after the stop signal: "},
 		"which goes away":            {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.adopted, p.pending = true, 0 }, want: "not_certain 1: job[11] may have been signalled by bash[10], which ended before it"},
-		"and has told it before":     {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.adopted = true }, want: "drains 0:"},
+		"and has signalled it":       {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.adopted = true }, want: "drains 0:"},
 		"which continues it":         {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending, p.loose = 0, true }, want: "not_certain 1: job[11] was continued by another process while it was held"},
 		"and leaves":                 {below: []proc.Process{sh, job}, see: func(p *row) { left(p); p.pending, p.loose, p.adopted = 0, true, true }, want: "drains 0:"},
 		"but the kernel ends it": {below: []proc.Process{sh, job}, see: func(p *row) {

@@ -121,7 +121,7 @@ func (c *claim) notInTimeByAnother(p *row, advice string) *reason {
 func (c *claim) managers(p *row) (all []proc.Process) {
 	for up, ok := c.all.Process(p.PPID); ok && up.PID != c.PID; up, ok = c.all.Process(up.PPID) {
 		reach := program.Signals(&up, c.stop)
-		reaches := reach != program.Nobody && (!reach.OnlyChildren() || up.PID == p.PPID)
+		reaches := reach != program.NoProcess && (!reach.OnlyChildren() || up.PID == p.PPID)
 		if up.Handles(c.stop) && reaches {
 			all = append(all, up)
 		}

@@ -110,7 +110,7 @@ func TestNamesOfStrangers(t *testing.T) {
 	}
 }
 
-// One that drainit leaves alone is told when it is signalled at the latest, which depends on the call.
+// One that drainit leaves alone has a line on when it is signalled at the latest. That depends on the call.
 func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 	for name, tt := range map[string]struct {
 		grace  time.Duration
@@ -121,7 +121,7 @@ func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 		"in the last call":  {40 * time.Second, forward.LastCall, "", "it is signalled 10s before SIGKILL at the latest\n"},
 		"in the final call": {40 * time.Second, forward.FinalCall, "", "it is signalled 2s before SIGKILL at the latest\n"},
 		"never":             {machine.Forever, forward.LastCall, "", "drainit does not signal it, as the grace period is infinite\n"},
-		"unless it is told": {40 * time.Second, forward.LastCall, "do this", "it is signalled 10s before SIGKILL at the latest; do this\n"},
+		"with advice":       {40 * time.Second, forward.LastCall, "do this", "it is signalled 10s before SIGKILL at the latest; do this\n"},
 	} {
 		j, lines := written(t, atInfo, "", inDrain(machine.Config{Grace: tt.grace}))
 		j.Waiting(forward.Waiting{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call, Advice: tt.advice})

@@ -143,9 +143,9 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 	noStatus := over("status", "")
 	const absurd = "State:\n0 -1 \xff\nSigPnd:\t-1\n"
 	for name, tt := range map[string]struct {
-		do                        func() error
-		told, program, call, pipe bool // what is known
-		untouched                 bool
+		do                         func() error
+		masks, program, call, pipe bool // what is known
+		untouched                  bool
 	}{
 		"all can be read":                     {func() error { return nil }, true, true, true, true, true},
 		"no status":                           {noStatus, false, true, true, true, false},
@@ -163,8 +163,8 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 			if !p.Alive() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) || p.Ignores(unix.SIGTERM) {
 				t.Errorf("alive: %v; %+v", p.Alive(), p)
 			}
-			if p.MasksKnown() != tt.told || (p.Exe == "bash") != tt.program || !p.Call.Sleeps || (p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
-				t.Errorf("told: %v, exe %q, call %+v, pipe %+v", p.MasksKnown(), p.Exe, p.Call, p.Reads)
+			if p.MasksKnown() != tt.masks || (p.Exe == "bash") != tt.program || !p.Call.Sleeps || (p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
+				t.Errorf("masks: %v, exe %q, call %+v, pipe %+v", p.MasksKnown(), p.Exe, p.Call, p.Reads)
 			}
 			if since := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), before, tt.do); since.Untouched != tt.untouched {
 				t.Errorf("untouched: %v", since.Untouched)

@@ -16,16 +16,16 @@ type Reach uint8
 
 // The reaches.
 const (
-	Unknown  Reach = iota // it may signal any process
-	Nobody                // no other process
-	OwnChild              // the one process that it has started
-	Children              // each process that it has started
-	Group                 // a process group: its own, or that of a child
-	Tree                  // each process below it
+	Unknown   Reach = iota // it may signal any process
+	NoProcess              // no other process
+	OwnChild               // the one process that it has started
+	Children               // each process that it has started
+	Group                  // a process group: its own, or that of a child
+	Tree                   // each process below it
 )
 
 // OnlyChildren reports whether a program is known to signal no process but its own children, if any.
-func (r Reach) OnlyChildren() bool { return Nobody <= r && r <= Children }
+func (r Reach) OnlyChildren() bool { return NoProcess <= r && r <= Children }
 
 // command is a program that is known by its source.
 type command struct {
@@ -47,37 +47,37 @@ var commands = []command{
 	{"node", "npm", OwnChild, OwnChild, true},
 	{"node", "npx", OwnChild, OwnChild, true},
 	// yarn 1.22: lib/cli.js; yarn 3 and 4: @yarnpkg/shell/sources/pipe.ts
-	{"node", "yarn", Children, Nobody, true},
-	{"node", "yarnpkg", Children, Nobody, true},
+	{"node", "yarn", Children, NoProcess, true},
+	{"node", "yarnpkg", Children, NoProcess, true},
 	// pnpm 7 to 10: @pnpm/npm-lifecycle; pnpm 12 is a program whose child leads a group
 	{"node", "pnpm", Children, Children, true},
 	{"node", "pnpx", Children, Children, true},
 	{"", "pnpm", Group, Group, false},
 	{"", "pnpx", Group, Group, false},
 	// composer 2.5: Util/ProcessExecutor.php
-	{"php", "composer", Nobody, Nobody, true},
+	{"php", "composer", NoProcess, NoProcess, true},
 	// make 4.3: src/commands.c, fatal_error_signal
-	{"", "make", Children, Nobody, true},
-	{"", "gmake", Children, Nobody, true},
+	{"", "make", Children, NoProcess, true},
+	{"", "gmake", Children, NoProcess, true},
 	// go-task 3.44: signals.go
-	{"", "task", Nobody, Nobody, true},
-	{"", "go-task", Nobody, Nobody, true},
+	{"", "task", NoProcess, NoProcess, true},
+	{"", "go-task", NoProcess, NoProcess, true},
 	// just 1.57: src/signal_handler.rs
-	{"", "just", Children, Nobody, true},
+	{"", "just", Children, NoProcess, true},
 	// go 1.26: cmd/go/internal/base/signal_unix.go
-	{"", "go run", Nobody, Nobody, true},
+	{"", "go run", NoProcess, NoProcess, true},
 	// npm-run-all 4.1 and npm-run-all2 9.0 have no handler but Node's, which ends them
-	{"node", "npm-run-all", Nobody, Nobody, false},
-	{"node", "run-p", Nobody, Nobody, false},
-	{"node", "run-s", Nobody, Nobody, false},
+	{"node", "npm-run-all", NoProcess, NoProcess, false},
+	{"node", "run-p", NoProcess, NoProcess, false},
+	{"node", "run-s", NoProcess, NoProcess, false},
 	// cross-env 10.1: dist/index.js; dotenv-cli 11.0: cli.js; env-cmd 11.0: dist/signal-termination.js
 	{"node", "cross-env", OwnChild, OwnChild, false},
 	{"node", "dotenv", OwnChild, OwnChild, false},
 	{"node", "env-cmd", OwnChild, OwnChild, false},
 	// pm2 7.0: lib/binaries/CLI.js; its daemon has another title
-	{"node", "pm2 start", Nobody, Nobody, false},
+	{"node", "pm2 start", NoProcess, NoProcess, false},
 	// foreman 3.0 of Node: lib/proc.js; foreman 0.87 of Ruby: lib/foreman/engine.rb, kill_children
-	{"node", "nf", Nobody, Children, false},
+	{"node", "nf", NoProcess, Children, false},
 	{"ruby", "foreman", Children, Children, false},
 	// concurrently 9.2: dist/src/flow-control/kill-on-signal.js; lerna 9.0: execa lib/kill.js, or nx 22.7
 	{"node", "concurrently", Tree, Tree, false},
@@ -90,7 +90,7 @@ var commands = []command{
 	{"python", "supervisord", Group, Group, false},
 	{"python", "honcho", Group, Group, false},
 	// runit 2.1.2: src/runsvdir.c, which at HUP alone signals each runsv; src/runsv.c
-	{"", "runsvdir", Nobody, Nobody, false},
+	{"", "runsvdir", NoProcess, NoProcess, false},
 	{"", "runsv", OwnChild, OwnChild, false},
 	// s6 2.11: src/supervision/s6-svscan.c, s6-supervise.c
 	{"", "s6-svscan", Children, Children, false},
@@ -142,7 +142,7 @@ func LauncherName(p *proc.Process) string {
 // launcher is sent no other stop signal.
 func PassesNothingOn(p *proc.Process) bool {
 	c := commandOf(p)
-	return c.launcher && c.term == Nobody
+	return c.launcher && c.term == NoProcess
 }
 
 // commandOf returns the row of a process's program, the zero command if it is not known. A program is

@@ -17,29 +17,29 @@ func TestSignals(t *testing.T) {
 	}{
 		{"node", "npm start", "npm start", OwnChild, OwnChild},
 		{"node", "node", "node /usr/bin/npx -c app", OwnChild, OwnChild},
-		{"node", "node", "node /opt/yarn/bin/yarn.js start", Children, Nobody},
+		{"node", "node", "node /opt/yarn/bin/yarn.js start", Children, NoProcess},
 		{"node", "node", "node /usr/bin/pnpm.cjs start", Children, Children},
 		{"pnpm", "pnpm", "pnpm start", Group, Group},
-		{"php8.2", "composer", "/usr/bin/php /usr/bin/composer run-script app", Nobody, Nobody},
-		{"make", "make", "make run", Children, Nobody},
-		{"just", "just", "just run", Children, Nobody},
-		{"go", "go", "go run .", Nobody, Nobody},
+		{"php8.2", "composer", "/usr/bin/php /usr/bin/composer run-script app", NoProcess, NoProcess},
+		{"make", "make", "make run", Children, NoProcess},
+		{"just", "just", "just run", Children, NoProcess},
+		{"go", "go", "go run .", NoProcess, NoProcess},
 		{"go", "go", "go test .", Unknown, Unknown},
 		{"go", "go", "go", Unknown, Unknown},
 		{"ruby3.1", "foreman", "foreman: master", Children, Children},
 		{"python3.11", "supervisord", "/usr/bin/python3 /usr/bin/supervisord -c x", Group, Group},
-		{"runsvdir", "runsvdir", "runsvdir services", Nobody, Nobody},
+		{"runsvdir", "runsvdir", "runsvdir services", NoProcess, NoProcess},
 		{"timeout", "timeout", "timeout 300 app --foreground", Group, Group},
 		{"timeout", "timeout", "timeout -v --foreground 300 app", OwnChild, OwnChild},
 		{"timeout", "timeout", "", Group, Group},
 
-		{"node", "node", "node /app/node_modules/.bin/run-p a b", Nobody, Nobody},
+		{"node", "node", "node /app/node_modules/.bin/run-p a b", NoProcess, NoProcess},
 		{"node", "node", "node /app/node_modules/.bin/cross-env A=1 app", OwnChild, OwnChild},
 		{"node", "node", "node /app/node_modules/.bin/lerna exec -- app", Children, Children},
 		{"node", "node", "node /app/node_modules/.bin/lerna run exec", Tree, Tree},
 		{"dumb-init", "dumb-init", "dumb-init -v -c app", OwnChild, OwnChild},
 		{"dumb-init", "dumb-init", "dumb-init app -c", Group, Group},
-		{"node", "node", "node /app/node_modules/.bin/pm2 start app.js", Nobody, Nobody},
+		{"node", "node", "node /app/node_modules/.bin/pm2 start app.js", NoProcess, NoProcess},
 		{"node", "node", "node /app/node_modules/.bin/pm2 logs", Unknown, Unknown},
 		{"node", "PM2 v7.0.4: God", "PM2 v7.0.4: God Daemon (/root/.pm2)", Unknown, Unknown},
 		{"node", "node", "node run.js", Unknown, Unknown},
@@ -71,7 +71,7 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%s is %+v", tt.args, c)
 		}
 	}
-	for r, want := range map[Reach]bool{Unknown: false, Nobody: true, OwnChild: true, Children: true, Group: false, Tree: false} {
+	for r, want := range map[Reach]bool{Unknown: false, NoProcess: true, OwnChild: true, Children: true, Group: false, Tree: false} {
 		if got := r.OnlyChildren(); got != want {
 			t.Errorf("%v signals its children alone: %t", r, got)
 		}

@@ -89,7 +89,7 @@ func (s *verdicts) prove(t *testing.T, w way) (verdict string) {
 	})
 	want := max(w.workers, 1)
 	kept := o.kept && !o.hangs && !o.early && o.begun == want
-	signalled := w.uncounted || o.signalled == want && (o.told <= signalledWithin || w.inTurn)
+	signalled := w.uncounted || o.signalled == want && (o.signalledAfter <= signalledWithin || w.inTurn)
 	drains := verdict == "drains"
 	s.starts.Add(1)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"drainit/test/harness"
 )
 
-// knownWays are starts by programs that are known to signal their own children alone, or nobody (internal/program). The
+// knownWays are starts by programs that are known to signal their own children alone, or no process (internal/program). The
 // application runs all the time, so that nothing else proves that it has received no signal.
 var knownWays = each([]way{
 	{name: "INT to `npm start`, busy", status: 7},

@@ -39,7 +39,7 @@ const (
 	longJob  = 6 * time.Second
 	busyJob  = 8 * time.Second
 
-	harshGrace = 20 * time.Second // for the job of 8 s: what waits for the last call is told after 15 s
+	harshGrace = 20 * time.Second // for the job of 8 s: what waits for the last call is signalled after 15 s
 )
 
 // condition is what is tried, as a column of the table.
@@ -258,7 +258,7 @@ type outcome struct {
 	late                   bool          // the last call signalled a process
 	status                 int           // its exit status
 	after                  time.Duration // from the end of the last job to the end of the init, for the table
-	told                   time.Duration // from the stop signal to the first signal of the job that got one last, 0 for none
+	signalledAfter         time.Duration // from the stop signal to the first signal of the job that got one last, 0 for none
 }
 
 // run plays a scene under an init, up to its end or until it is clear that it
@@ -322,7 +322,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		return o
 	}
 	if at := s.times("signalled"); len(at) >= jobs {
-		o.told = max(1, at[jobs-1].Sub(s.asked))
+		o.signalledAfter = max(1, at[jobs-1].Sub(s.asked))
 	}
 	if w.word != "" {
 		jobs = 0

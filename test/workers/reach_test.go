@@ -46,7 +46,7 @@ func TestReach(t *testing.T) {
 				for job := 2 * longJob; !inTime; job *= 2 {
 					says, does, inTime = w.reach(t, sig, job)
 				}
-				if says == program.Unknown || does > says || sig == unix.SIGTERM && (does == program.Nobody) != (says == program.Nobody) {
+				if says == program.Unknown || does > says || sig == unix.SIGTERM && (does == program.NoProcess) != (says == program.NoProcess) {
 					t.Errorf("it is known for %v, and does %v", says, does)
 				}
 			})
@@ -91,7 +91,7 @@ var killed = regexp.MustCompile(`\bt?g?kill\((-?\d+),(?: \d+,)? SIG(?:TERM|INT|H
 
 // reachIn is how far the signals in a trace went.
 func reachIn(trace, self string, children []string) program.Reach {
-	does := program.Nobody
+	does := program.NoProcess
 	for _, m := range killed.FindAllStringSubmatch(trace, -1) {
 		switch to := m[1]; {
 		case to == self:

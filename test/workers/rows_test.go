@@ -285,18 +285,18 @@ var foundWays = named(each(slices.Concat(rarely, []way{
 	{name: "`setpriv --reuid=nobody … ./bash start.sh` of mode 711: `trap cleanup TERM; node app`, no SYS_PTRACE", status: 7, prepare: hiddenBash},
 
 	// Programs above a shell or the application that handle the signal: some pass it on, to a shell
-	// that dies of it or to each process below, and some tell nobody.
+	// that dies of it or to each process below, and some signal none.
 	{name: "perl: signals each process below it and exits, above `sh -c 'node app; exit $?'`", start: "perl tree-kill.pl", uses: "sh", tells: 1, restless: atOnce(1)},
 	{name: "perl: passes TERM on, above `sh -c 'node app; exit $?'`", start: "perl passes-on.pl", uses: "sh", restless: inLastCall(2)},
-	{name: "perl: a handler that tells nobody around `system('node app')`", start: "perl tells-nobody.pl", status: 7, late: true, long: true},
-	{name: "Python: a handler that tells nobody around `subprocess.run(['node', 'app'])`", start: "python3 tells-nobody.py",
+	{name: "perl: a handler that signals no process around `system('node app')`", start: "perl signals-none.pl", status: 7, late: true, long: true},
+	{name: "Python: a handler that signals no process around `subprocess.run(['node', 'app'])`", start: "python3 signals-none.py",
 		status: 7, late: true, long: true},
-	{name: "node: a handler that tells nobody around `execSync('node app')`", start: "sh -c 'exec node tells-nobody.js'", status: 7, late: true},
+	{name: "node: a handler that signals no process around `execSync('node app')`", start: "sh -c 'exec node signals-none.js'", status: 7, late: true},
 	{name: "Java without a hook: `new ProcessBuilder(\"node\", \"app\").start().waitFor()`", start: "$JAVA perl app.pl", uses: "java javac", status: 143,
 		prepare: java("Launcher")},
 	{name: "`python3 wait.py`: ignores TERM, blocks it and waits for it in `sigwait`", start: "python3 wait.py"},
 	{name: "`sh -c 'python3 wait.py; exit $?'`: likewise", start: "sh -c 'python3 wait.py; exit $?'"},
-	{name: "`task run`: a handler that tells nobody around `node app`", start: "./task tells-nobody.pl", status: 7, tells: 2, prepare: goTask},
+	{name: "`task run`: a handler that signals no process around `node app`", start: "./task signals-none.pl", status: 7, tells: 2, prepare: goTask},
 
 	// The end of a pipeline, which still works when its input has ended.
 	{name: "bash: `node app | tee log`", env: "CHATTY=1", tells: 2, kept: gives("cat log")},

@@ -78,8 +78,8 @@ func (o outcome) cell(w way) string {
 	}
 	if !w.uncounted {
 		cell += fmt.Sprintf(", sent %d", o.signalled)
-		if o.told > 0 {
-			cell += fmt.Sprintf(" after %.1f s", o.told.Seconds())
+		if o.signalledAfter > 0 {
+			cell += fmt.Sprintf(" after %.1f s", o.signalledAfter.Seconds())
 		}
 	}
 	if o.hangs {
@@ -97,8 +97,8 @@ func (o outcome) cellOf(w way, column string) string {
 		return o.cell(w)
 	}
 	kept, _, _ := strings.Cut(o.cell(w), ",")
-	if o.told > 0 {
-		kept += fmt.Sprintf(", sent %d after %.1f s", o.signalled, o.told.Seconds())
+	if o.signalledAfter > 0 {
+		kept += fmt.Sprintf(", sent %d after %.1f s", o.signalled, o.signalledAfter.Seconds())
 	}
 	return kept
 }
@@ -156,7 +156,7 @@ func (a *table) wantInDocs(t *testing.T) {
 			}
 			if m := toldInCell.FindStringSubmatch(cell); m != nil {
 				seconds, _ := strconv.ParseFloat(m[1], 64)
-				o.told = time.Duration(seconds * float64(time.Second))
+				o.signalledAfter = time.Duration(seconds * float64(time.Second))
 			}
 			totals[j].add(w, o)
 		}
@@ -196,7 +196,7 @@ func (a *total) add(w way, o outcome) {
 		a.Twice++
 	}
 	// The application itself may take a moment, and the table has tenths.
-	if o.told > 1100*time.Millisecond && !w.inTurn && !w.waits && !w.again {
+	if o.signalledAfter > 1100*time.Millisecond && !w.inTurn && !w.waits && !w.again {
 		a.Late++
 	}
 	if o.hangs {
