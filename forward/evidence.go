@@ -140,10 +140,6 @@ func (h *History) itsTurn(m *record) uint64 {
 	return m.adopted
 }
 
-// rests claims that the process that left m has not asked it to stop: m sleeps half a second after its turn
-// came (itsTurn). False: m sleeps in its drain.
-func (h *History) rests(m *record) bool { return m.Asleep && h.now >= h.itsTurn(m)+aSecond/2 }
-
 // leftBy returns the process that may have signalled an orphan before it went, nil if none was seen.
 func (h *History) leftBy(m *record) *record {
 	if m.origin == beforeStop {
@@ -228,7 +224,7 @@ func (h *History) isHelper(m *record) bool {
 // mayBeStopping reports whether an orphan may be about to end. If its parent was a shell with a trap, and the
 // orphan has no handler, the trap may have stopped it by its stop command (apachectl stop). It then has ten
 // seconds, or half a second from when it sleeps. A daemon, or what a shell started beside its parent, may
-// have been signalled by the process that left it. It has half a second.
+// have been signalled by the process that left it. It has half a second. False: it sleeps in its drain then.
 func (h *History) mayBeStopping(m *record) bool {
 	up, sinceTurn := h.leftBy(m), h.now-h.itsTurn(m)
 	if m.origin == beforeStop || h.startedBeside(m, up) {

@@ -94,6 +94,8 @@ var conditions = []struct {
 		{"a daemon sleeps for half a second before it is signalled", "app* | redis*", `
 			sent app TERM; app exits; snapshot at 100; snapshot at 149; redis now busy; snapshot at 150;
 			redis now rests; snapshot at 160; sent redis TERM`},
+		{"half a second, to the tick", "app* | redis*", `
+			sent app TERM; app exits; snapshot at 100; snapshot at 149; snapshot at 150; sent redis TERM`},
 		{"a worker without a handler has stopped no daemon", "app | redis*", `
 			sent app TERM; app dies of TERM; snapshot; sent redis TERM`},
 		{"server & exec worker", "app*(server[*,marked])", `
@@ -204,6 +206,10 @@ var conditions = []struct {
 			sent app TERM; snapshot; app exits; snapshot; sent job TERM`},
 		{"what was shown after it in the same tick cleans up", "app*(job[newer,hidden])", `
 			sent app TERM; job now shown; snapshot; app exits; snapshot`},
+		{"a shell that dies of INT had no trap", "bash[INT](job[INT,leads])", `
+			stop by INT group; sent bash INT; bash dies of INT; snapshot; sent job INT; successor job`},
+		{"a program that dies of INT may have sent it to itself", "app[INT](job[INT,leads])", `
+			stop by INT group; sent app INT; app dies of INT; snapshot`},
 		{"without masks, what dies of it has passed nothing on", "app[unread](job[unread])", `
 			sent app TERM; snapshot; app dies of TERM; snapshot; sent job TERM`},
 		{"without masks, what exits may have", "app[unread](job[unread])", `
@@ -325,6 +331,8 @@ var conditions = []struct {
 		{"one that looks for the signal has two seconds", "app[polls](job*)", `
 			sent app TERM; snapshot at 5; snapshot at 199; app now elsewhere; snapshot at 200; app now polls;
 			snapshot at 300; sent job TERM`},
+		{"two seconds, to the tick", "app[polls](job*)", `
+			sent app TERM; snapshot at 199; snapshot at 200; sent job TERM`},
 		{"one with the pending signal", "sh[waits](job[*,idle])", `
 			sent sh TERM; sh now blocks; snapshot at 300; sent job TERM`},
 		{"one that hangs with it", "sh[waits](job[*,idle])", `
@@ -370,6 +378,8 @@ var conditions = []struct {
 			snapshot at 100`},
 		{"dash waits for what would only die", "dash[*,waits](tail)", `
 			sent dash TERM; snapshot at 100; blocked dash by tail`},
+		{"it is said after a second, as that may end", "dash[*,waits](tail)", `
+			sent dash TERM; snapshot at 99; blocked; snapshot at 100; blocked dash by tail`},
 		{"one that is no shell", "app[blocks](tail)", "sent app TERM; snapshot at 100; blocked"},
 		{"dash waits for a shell", "dash[*,waits](sh(job*))", `
 			sent dash TERM; snapshot at 4; snapshot at 5; sent job TERM; snapshot at 100`},

@@ -129,7 +129,8 @@ func (s *step) waitsForWriter(m *record) reason {
 	return why
 }
 
-// past returns why no process can have signalled m since the stop began, and no reason if one may have.
+// past returns why no process can have signalled m since the stop began, and no reason if one may have. What
+// a process that has gone may have asked to stop sleeps half a second later (mayBeStopping), unless it ends.
 func (s *step) past(m *record) reason {
 	if m.PPID != s.self {
 		if d := s.deafAbove(m); d != nil && (m.Untouched || d.certain && !s.groupMayHave(m)) {
@@ -144,7 +145,7 @@ func (s *step) past(m *record) reason {
 	case s.wouldBeDead(m):
 		name := signals.Name(s.signalFor(m))
 		return say("it has no " + name + " handler and still lives, so no process has sent it that")
-	case m.origin == beforeStop && (!s.worker.hasHandled() || s.rests(m)):
+	case m.origin == beforeStop && (!s.worker.hasHandled() || m.Asleep):
 		return say("it was there before the stop, and the worker has gone")
 	case m.origin == beforeStop, s.groupMayHave(m):
 	case parent == nil && !s.forgot && !s.anySent(s.mayHaveHandled):
@@ -152,7 +153,7 @@ func (s *step) past(m *record) reason {
 	case parent == nil:
 	case m.nearestSignalled() == nil && m.topmost().origin == root:
 		return say("the worker above it had ended before it was signalled")
-	case s.startedBeside(m, parent) && (!parent.hasHandled() || s.rests(m)):
+	case s.startedBeside(m, parent) && (!parent.hasHandled() || m.Asleep):
 		return say("a shell started it beside %s, which has gone")
 	case parent.sent != nil && s.diedUnhandled(parent):
 		return say("its parent %s has no handler and dies of it")
