@@ -1,6 +1,36 @@
 package forward
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// What a plan says of each process: whether it is signalled now, and otherwise whether another is expected to signal
+// it, and which call does at the latest. The job is left to app up to the final call, and redis up to the last call.
+func TestSimulate(t *testing.T) {
+	term := signals.SetOf(unix.SIGTERM)
+	seen := func() *proc.Snapshot {
+		return proc.New([]proc.Process{shownAs("app", 10, drainitPID, 10, term), shownAs("job", 11, 10, 10, term), shownAs("redis", 12, drainitPID, 12, term)})
+	}
+	got := make(map[int]string)
+	for id, f := range newPlayed().Simulate(Request{Signal: unix.SIGTERM, Tick: 1000}, seen(), seen()) {
+		got[id.PID] = fmt.Sprintf("now %v, delegated %v, else %d: %s", f.Now, f.Delegated, f.Else, f.Rule)
+	}
+	for pid, want := range map[int]string{
+		10: "now true, delegated false, else 0: the worker",
+		11: "now false, delegated true, else 3: left to app[10]",
+		12: "now false, delegated false, else 2: waits until the worker has gone",
+	} {
+		if got[pid] != want {
+			t.Errorf("%d: %q, want %q", pid, got[pid], want)
+		}
+	}
+}
 
 // checkForeseen compares what was foreseen of a family with what became of it in one order of deaths: drainit may do
 // otherwise only where it was said, but for an orphan, whose turn comes when the one above it has gone.

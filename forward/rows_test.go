@@ -171,6 +171,12 @@ var conditions = []struct {
 		{"what sleeps for half a second is not stopping", "bash*(tail)", `
 			sent bash TERM; bash exits; tail now asleep; snapshot at 10; snapshot at 50; snapshot at 61;
 			sent tail TERM`},
+		{"half a second of sleep, to the tick", "bash*(tail)", `
+			sent bash TERM; bash exits; tail now asleep; snapshot at 10; snapshot at 59; snapshot at 60;
+			sent tail TERM`},
+		{"what runs is not stopping for more than ten seconds", "bash*(tail)", `
+			sent bash TERM; bash exits; tail now busy; snapshot at 10; snapshot at 1009; snapshot at 1010;
+			sent tail TERM`},
 		{"what has run since may be stopping", "bash*(tail)", `
 			sent bash TERM; bash exits; tail now asleep; snapshot at 10; tail now woken; snapshot at 50;
 			snapshot at 61`},
