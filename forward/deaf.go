@@ -43,10 +43,10 @@ func (h *History) deafness(m *record) *deafness {
 }
 
 // notActing reports whether a process may fail to act upon the signal that has reached it. A process that
-// blocks the signal has taken it if the signal is no longer pending. A shell may always fail to act.
+// blocks the signal has taken it unless the signal is pending. A shell may always fail to act.
 func (h *History) notActing(m *record) bool {
 	sig, handled, _ := h.reached(m)
-	taken := m.sent != nil && m.sent.snapshot < h.snapshots && m.Blocked.Has(sig) && !m.Pending.Has(sig)
+	taken := m.sent != nil && m.Blocked.Has(sig)
 	passesNothingOn := m.kind == program.Shell || program.PassesNothingOn(&m.Process)
 	return !handled && !taken || passesNothingOn || m.Pending.Has(sig)
 }

@@ -78,7 +78,8 @@ var words = map[string]func(p *fake){
 	"newer":    func(p *fake) { p.Start += 100 },                        // it came in the tick of the stop
 	// What it sleeps in, and for how long:
 	"waits":     func(p *fake) { p.Call = childWait },
-	"elsewhere": func(p *fake) { p.Call.Stack++ }, // it waits for another, or in its trap
+	"called":    func(p *fake) { p.Call = proc.Call{Sleeps: true, Number: -1} }, // which call is not shown
+	"elsewhere": func(p *fake) { p.Call.Stack++ },                               // it waits for another, or in its trap
 	"running":   func(p *fake) { p.Call = proc.Call{} },
 	"busy":      func(p *fake) { p.Asleep, p.Untouched, p.Evidence = false, false, nil },
 	"rests":     func(p *fake) { p.Asleep = true },

@@ -273,6 +273,9 @@ var conditions = []struct {
 			snapshot; sent bash TERM: it goes on after SIGINT`},
 		{"it starts the same without a handler", "bash[INT,waits](app[INT,fore])", `
 			stop by INT; sent bash INT; snapshot; sent app INT; app exits; bash starts app[back]; snapshot`},
+		{"its trap starts a launcher", "bash[INT,waits](app[INT,fore])", `
+			stop by INT; sent bash INT; snapshot; sent app INT; app exits; bash starts npm[INT,TERM,fore];
+			snapshot; final call at 3300; sent npm TERM`},
 		{"it starts another", "bash[INT,waits](app[INT,fore])", `
 			stop by INT; sent bash INT; snapshot; sent app INT; app exits; bash starts tidy[INT,fore];
 			snapshot`},
@@ -338,6 +341,9 @@ var conditions = []struct {
 			sent app TERM; snapshot at 5; snapshot at 199; app now elsewhere; snapshot at 200; app now polls;
 			snapshot at 300; sent job TERM`},
 		{"two seconds, to the tick", "app[polls](job*)", `
+			sent app TERM; snapshot at 199; snapshot at 200; sent job TERM`},
+		{"one that runs with it all the time", "app[blocks,R](job*)", "sent app TERM; snapshot at 300"},
+		{"one that hangs with it all the time", "app[blocks,D](job*)", `
 			sent app TERM; snapshot at 199; snapshot at 200; sent job TERM`},
 		{"one with the pending signal", "sh[waits](job[*,idle])", `
 			sent sh TERM; sh now blocks; snapshot at 300; sent job TERM`},
@@ -421,6 +427,10 @@ var conditions = []struct {
 			sent bash TERM; bash now elsewhere; snapshot`},
 		{"bash, which ran when it was signalled", "bash*(job1[*,idle] job2[*,idle])", `
 			sent bash TERM; bash now waits; snapshot`},
+		{"bash, which ran when it was signalled, and its call is not shown",
+			"bash*(job1[*,idle] job2[*,idle])", "sent bash TERM; bash now called; snapshot"},
+		{"bash, whose call was never shown", "bash[*,called](job1[*,idle] job2[*,idle])", `
+			sent bash TERM; snapshot; sent job2 TERM`},
 		{"bash, where another was touched", "bash[*,waits](job1* job2[*,idle])", "sent bash TERM; snapshot"},
 		{"bash, where it was itself", "bash[*,waits](job1[*,idle] job2*)", "sent bash TERM; snapshot"},
 		{"bash, beside one that would have died", "bash[*,waits](tail job[*,idle])", `
