@@ -2,7 +2,6 @@ package forward
 
 import (
 	"maps"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -91,8 +90,9 @@ func (s *step) begin(shown *proc.Snapshot) {
 	if w := h.worker; w != nil && w.sent == nil && h.early != nil {
 		w.markSent(sent{signal: h.early.signal, snapshot: h.snapshots, tick: h.early.tick})
 	}
-	for _, m := range h.children() {
+	for _, m := range h.living {
 		switch {
+		case m.PPID != h.self:
 		case h.gone && !h.daemonizes && m.Reads != (proc.File{}) && !m.Reads.Socket:
 			m.reads = true // a process that has gone wrote to it, or one that lives does
 			s.lookAgain(s.now + actsAfter)
@@ -224,17 +224,6 @@ func (h *History) all() (all []*record) {
 // since (Died).
 func (h *History) alive(m *record) bool {
 	return m != nil && (h.living[m.PID] == m || m.PPID == h.self && m.exit == nil)
-}
-
-// children returns the records of drainit's living children, by pid.
-func (h *History) children() (all []*record) {
-	for _, m := range h.living {
-		if m.PPID == h.self {
-			all = append(all, m)
-		}
-	}
-	slices.SortFunc(all, func(a, b *record) int { return a.PID - b.PID })
-	return all
 }
 
 // Exited notes how a child of drainit ended. The last snapshot may lack the child, because it was dead by

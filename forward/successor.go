@@ -14,13 +14,13 @@ type Successor struct {
 	Exit *unix.WaitStatus // nil while it lives
 }
 
+// mostDeferred bounds the snapshots for which the choice of a successor is put off.
+const mostDeferred = 3
+
 // PromoteLast returns the worker's successor when no process is left, nil for none.
 func (h *History) PromoteLast() *Successor {
 	return h.promoteSuccessor(true)
 }
-
-// mostDeferred bounds the snapshots for which the choice of a successor is put off.
-const mostDeferred = 3
 
 // promoteSuccessor makes the worker's successor the worker, then the successor of that, and so on. It returns
 // the last one, nil for none. A shell or a launcher that died of drainit's signal says nothing about the
@@ -62,20 +62,17 @@ func (h *History) isUnreaped(m *record) bool {
 // of before the stop, and handle the signal. If no process is one, candidates returns the shells and
 // launchers, which may have a successor in their turn.
 func (h *History) candidates() (these []*record) {
-	all := h.children()
-	for _, m := range h.records {
-		if m.exit != nil && m.sent != nil && !m.succeeded {
-			all = append(all, m)
-		}
-	}
 	var passing []*record
-	for _, m := range all {
+	for _, m := range h.records {
 		hasTrap := m.Handles(unix.SIGTERM) && !program.HandlesWithoutTrap(&m.Process)
 		isShell := m.kind == program.Shell && !hasTrap
 		handles := !isShell && (m.Handles(h.deliver) || m.everHandled.Has(h.deliver) && !m.execed)
 		dying := m.kind == program.Launcher && m.sent != nil
+		isChild := m.PPID == h.self && h.living[m.PID] == m
+		hasEnded := m.exit != nil && m.sent != nil && !m.succeeded
 		switch {
-		case m.topmost().origin != root, m.sent == nil && h.cleansUp(m), h.shown.HasWriters(m.PID):
+		case !isChild && !hasEnded, m.topmost().origin != root:
+		case m.sent == nil && h.cleansUp(m), h.shown.HasWriters(m.PID):
 		case handles && !dying:
 			these = append(these, m)
 		case m.kind != program.Other:
