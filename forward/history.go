@@ -49,6 +49,7 @@ type look struct {
 	snapshots int32           // how many there have been in the stop
 	now       uint64          // the tick of the request that the snapshot is for
 	living    map[int]*record // by pid
+	all       []*record       // those that lived then, each after its parent
 	working   bool            // the worker lives, or a process that came from it
 	workEnded uint64          // if none lives, the tick of the snapshot that first showed it
 }
@@ -109,16 +110,16 @@ func (s *step) begin(shown *proc.Snapshot) {
 func (h *History) observe(s *proc.Snapshot) {
 	h.snapshots++
 	before := h.shown
-	h.shown, h.living = s, make(map[int]*record)
-	if w := h.worker; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
-		h.living[w.PID] = w
-	}
+	h.shown, h.living, h.all = s, make(map[int]*record), nil
 	for _, p := range s.Descendants(h.self) {
 		m := h.recordOf(p, before)
-		h.living[p.PID] = m
+		h.living[p.PID], h.all = m, append(h.all, m)
 		if m.first == h.snapshots && h.sentWithGroup(m) {
 			m.markSent(h.toGroup.sent)
 		}
+	}
+	if w := h.worker; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
+		h.living[w.PID], h.all = w, append([]*record{w}, h.all...)
 	}
 	for _, m := range h.living {
 		p := h.living[m.PPID]
@@ -204,19 +205,6 @@ func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 		m.reads = false
 	}
 	return m
-}
-
-// all returns the records of the living, each after that of its parent.
-func (h *History) all() (all []*record) {
-	if w := h.worker; w != nil && w.first == 0 && h.living[w.PID] == w { // hidden from us, but there
-		all = append(all, w)
-	}
-	for _, p := range h.shown.Descendants(h.self) {
-		if m := h.living[p.PID]; m != nil {
-			all = append(all, m)
-		}
-	}
-	return all
 }
 
 // alive reports whether a process lives. A dead child of drainit counts as alive until drainit has waited

@@ -139,13 +139,12 @@ func (s *step) beginWithRoots(shown *proc.Snapshot, why string) {
 // judge decides about each process that was not signalled, after the one above it, and carries that out. A
 // shell that INT has not ended (goesOn) counts as not signalled.
 func (s *step) judge() {
-	all := s.all()
-	for _, m := range all {
+	for _, m := range s.all {
 		if s.drains(m) {
 			s.draining++
 		}
 	}
-	for _, m := range all {
+	for _, m := range s.all {
 		if s.goesOn(m) {
 			m.sent, m.wentOn = nil, true
 		}

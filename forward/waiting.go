@@ -89,8 +89,8 @@ func (h *History) Watched() (all []proc.ID) {
 			writes[writer] = true
 		}
 	}
-	for _, m := range h.all() {
-		if m.PPID != h.self && (writes[m.PID] || len(h.shown.Children(m.PID)) > 0) {
+	for _, m := range h.all {
+		if h.living[m.PID] == m && m.PPID != h.self && (writes[m.PID] || len(h.shown.Children(m.PID)) > 0) {
 			all = append(all, m.ID)
 		}
 	}
