@@ -20,14 +20,6 @@ type Waiting struct {
 	Advice    string  // what the user can change so that they are signalled at once, "" for nothing
 }
 
-// IDs returns the IDs of the processes.
-func (w Waiting) IDs() (ids []proc.ID) {
-	for _, p := range w.Processes {
-		ids = append(ids, p.ID)
-	}
-	return ids
-}
-
 // note notes why a process was not signalled. Processes in a row with the same reason share one Waiting.
 func (s *step) note(m *record, v verdict) {
 	rule := v.why.String()

@@ -6,7 +6,6 @@
 package journal
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"slices"
@@ -35,10 +34,10 @@ type Journal struct {
 	// The first delivery of the stop signal, zero for none, and how many processes were sent it so far.
 	firstStop forward.Delivery
 	stopsSent int
-	exited    bool          // a line says that the worker exited by itself and left something
-	file      string        // for the termination message, "" for none
-	noted     int           // how many lines of notes were written
-	notes     *bufio.Writer // to a file in memory (title.Notes), nil for none
+	exited    bool     // a line says that the worker exited by itself and left something
+	file      string   // for the termination message, "" for none
+	noted     int      // how many lines of notes were written
+	notes     *os.File // is a file in memory (title.Notes), nil for none
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
 }
@@ -94,24 +93,21 @@ func (j *Journal) fileFailed(err error) {
 	}
 }
 
-// Note notes for drainit status (title.Notes) what was done with some processes in a stop, or why nothing
-// was. It does nothing before a stop, or once there are 10,000 notes, which is more than drainit status can
+// Note notes for drainit status (title.Notes) what was done with a process in a stop, or why nothing was.
+// It does nothing before a stop, or once there are 10,000 notes, which is more than drainit status can
 // show. Without memfd_create(2) the notes are lost.
-func (j *Journal) Note(words string, ids ...proc.ID) {
+func (j *Journal) Note(words string, id proc.ID) {
 	const most = 10_000
 	if j.machine.Phase() < machine.Draining || j.noted > most {
 		return
 	}
-	j.noted += len(ids)
+	j.noted++
 	if j.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
-		j.notes = bufio.NewWriter(os.NewFile(uintptr(fd), title.Notes))
+		j.notes = os.NewFile(uintptr(fd), title.Notes)
 	}
-	line := fmt.Sprintf(":%s: %s\n", logx.Round(time.Since(j.StopBegan())), logx.Printable(words))
-	for _, id := range ids {
-		_, _ = fmt.Fprintf(j.notes, "%v%s", id, line)
-	}
-	_ = j.notes.Flush()
+	at := logx.Round(time.Since(j.StopBegan()))
+	_, _ = fmt.Fprintf(j.notes, "%v:%s: %s\n", id, at, logx.Printable(words))
 }
 
 // line returns the words of a line and its fields: the phase, and the fields of its arguments. If several

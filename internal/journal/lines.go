@@ -251,12 +251,12 @@ func (j *Journal) Waiting(w forward.Waiting) {
 		m, why, yet = undecided, w.Rule+"; "+later, "" // its line says it all
 	}
 	for _, p := range w.Processes {
+		j.Note(why, p.ID)
 		if p.PPID == os.Getpid() {
 			j.waiting[p.PID] = waits{yet, j.waiting[p.PID].said}
 		}
 	}
 	j.Say(m, Phrase{names(w.Processes), []any{*w.Processes[0]}}, w.Rule, later)
-	j.Note(why, w.IDs()...)
 }
 
 // Late writes one line about the processes that were signalled only in the last or the final call. There may
