@@ -116,7 +116,7 @@ func TestPlanOfEverySituation(t *testing.T) {
 func (s situation) rows() (rows []int) {
 	for i, row := range plans {
 		snapshot := row.snapshot == "any" || (row.snapshot == "seen") == s.seen
-		if among(row.purposes, s.purpose) && among(row.modes, s.mode.String()) && snapshot && among(row.workers, s.worker) {
+		if among(row.purposes, s.purpose) && among(row.modes, []string{"auto", "group", "worker", "none"}[s.mode]) && snapshot && among(row.workers, s.worker) {
 			rows = append(rows, i)
 		}
 	}

@@ -46,8 +46,6 @@ const (
 	ModeNone               // no process gets the stop signal: the platform has sent it to each
 )
 
-func (m Mode) String() string { return [...]string{"auto", "group", "worker", "none"}[m] }
-
 // Request is one signal to be delivered.
 type Request struct {
 	Purpose Purpose

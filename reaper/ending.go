@@ -42,6 +42,3 @@ func (e *Ending) Status() (status unix.WaitStatus, ok bool) {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(e.pidfd), getInfo, uintptr(unsafe.Pointer(&info)))
 	return unix.WaitStatus(info.ExitCode), errno == 0 && info.Mask&exit != 0
 }
-
-// Close gives the descriptor back.
-func (e *Ending) Close() { _ = unix.Close(e.pidfd) }

@@ -44,7 +44,7 @@ func TestEndingTellsHowAnothersChildEnded(t *testing.T) {
 		if got, ok := e.Status(); ok && got != want {
 			t.Errorf("%s: status %v, want %v", what, got, want)
 		}
-		e.Close()
+		_ = unix.Close(e.pidfd)
 		if _, err := NewEnding(p.ID, reader.Read); err == nil {
 			t.Errorf("%s: it has ended, and is there", what)
 		}
