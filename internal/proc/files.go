@@ -55,11 +55,10 @@ func ReadWhole(pid int, name string) (string, error) {
 // ReadOpen reads the open file of a process that /proc shows by the name shown. It returns "" if there is
 // none. Call it on a locked thread.
 func ReadOpen(pid int, shown string) (string, error) {
-	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
-	for _, fd := range fds {
-		name := "fd/" + strconv.Itoa(fd)
-		if to, _ := readLink(pid, name); to == shown {
-			return ReadWhole(pid, name)
+	all, err := OpenFiles(pid)
+	for _, f := range all {
+		if f.Name == shown {
+			return ReadWhole(pid, "fd/"+strconv.Itoa(f.FD))
 		}
 	}
 	return "", err
@@ -216,7 +215,7 @@ func OpenFiles(pid int) (all []OpenFile, err error) {
 	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
 	for _, fd := range fds {
 		number := strconv.Itoa(fd)
-		name, _ := asOwner(pid, func() (string, error) { return os.Readlink(procPath(pid, "fd/"+number)) })
+		name, _ := readLink(pid, "fd/"+number)
 		mode, _ := openedTo(pid, number)
 		all = append(all, OpenFile{fd, name, mode != unix.O_WRONLY, mode != unix.O_RDONLY})
 	}
