@@ -161,7 +161,7 @@ func (d *drill) expects(about, what, step string) bool {
 		d.wantSent(step, about == "sent", what)
 	case "finally":
 		got = ""
-		if p := d.l.PromoteLast(); p != nil {
+		if p := d.l.PromoteSuccessor(true); p != nil {
 			got = p.Comm
 		}
 	case "told":

@@ -115,7 +115,7 @@ func (s *step) planOrphans(shown *proc.Snapshot) {
 		s.now = s.Tick
 		s.observe(shown)
 		if s.Mode != ModeNone {
-			s.Successor = s.promoteSuccessor(false)
+			s.Successor = s.PromoteSuccessor(false)
 		}
 		s.judge()
 	case s.Mode == ModeNone: // the stop began when /proc could not be read, or the worker exited by itself

@@ -33,9 +33,6 @@ const (
 	due                 // it is sent the stop signal now
 )
 
-// isInDoubt reports whether a process may have been signalled by one that is not expected to any longer.
-func (f fate) isInDoubt() bool { return f == inDoubt || f == overdue }
-
 // reason says in words why a process is signalled or not. A %s in the words stands for the process of: a nil
 // one is called "its parent".
 type reason struct {

@@ -57,7 +57,7 @@ func TestNoHistoryIsTooStrange(t *testing.T) {
 			case 1:
 				l.Died(pid())
 			case 2:
-				l.PromoteLast()
+				l.PromoteSuccessor(true)
 			}
 			plan := NewHistory(drainitPID, false)
 			plan.Started(10)

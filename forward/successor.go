@@ -17,18 +17,13 @@ type Successor struct {
 // mostDeferred bounds the snapshots for which the choice of a successor is put off.
 const mostDeferred = 3
 
-// PromoteLast returns the worker's successor when no process is left, nil for none.
-func (h *History) PromoteLast() *Successor {
-	return h.promoteSuccessor(true)
-}
-
-// promoteSuccessor makes the worker's successor the worker, then the successor of that, and so on. It returns
+// PromoteSuccessor makes the worker's successor the worker, then the successor of that, and so on. It returns
 // the last one, nil for none. A shell or a launcher that died of drainit's signal says nothing about the
 // work. If exactly one process that came from it may be the work, the status of that one counts, though it
 // may have ended since. The first snapshot after the death decides. The decision is put off by mostDeferred
 // snapshots at most while a signalled process has still to say how it died. now says that there will be no
 // other snapshot.
-func (h *History) promoteSuccessor(now bool) (last *Successor) {
+func (h *History) PromoteSuccessor(now bool) (last *Successor) {
 	for {
 		w := h.worker
 		if w == nil || w.succeeded || w.kind == program.Other || !h.diedOfIt(w) {

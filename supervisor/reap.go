@@ -37,7 +37,7 @@ func (s *Supervisor) reap() {
 		}
 		child, ok, err := s.sys.Wait()
 		if errors.Is(err, reaper.ErrNoChildren) {
-			s.promote(s.history.PromoteLast())
+			s.promote(s.history.PromoteSuccessor(true))
 			s.happened(machine.NothingLeft)
 			return
 		}

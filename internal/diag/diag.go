@@ -106,15 +106,6 @@ func isNode(p proc.Process) bool {
 	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, cmp.Or(p.Exe, p.Comm))
 }
 
-// PM2 returns root if it is a PM2, or else the first PM2 on each way down from it.
-func PM2(s *proc.Snapshot, root int) []proc.Process { return program.Nearest(s, root, IsPM2) }
-
-// IsPM2App reports whether a process with this environment is an application of PM2, and no helper such as
-// df(1).
-func IsPM2App(environ []byte) bool {
-	return has(environ, "\x00pm_id=", "\x00pm2_env=")
-}
-
 // has reports whether one of some texts is in an environment, which has a zero byte before each name.
 func has(environ []byte, texts ...string) bool {
 	all := append([]byte{0}, environ...)

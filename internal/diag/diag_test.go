@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -192,7 +193,7 @@ func TestPM2(t *testing.T) {
 		"its application": {[]proc.Process{worker("node app.js pm2")}, 0},
 		"another program": {[]proc.Process{worker("vi pm2")}, 0},
 	} {
-		if got := PM2(proc.New(tt.all), workerPID); len(got) > 1 || (len(got) == 1) != (tt.want != 0) || len(got) == 1 && got[0].PID != tt.want {
+		if got := program.Nearest(proc.New(tt.all), workerPID, IsPM2); len(got) > 1 || (len(got) == 1) != (tt.want != 0) || len(got) == 1 && got[0].PID != tt.want {
 			t.Errorf("%s: %v, want %d", name, got, tt.want)
 		}
 	}

@@ -80,7 +80,7 @@ func BlockedTrap(all *proc.Snapshot, shell, child proc.Process) Line {
 // PM2Limits returns a line about each application that PM2 kills 1.6 s after the stop signal, or may kill
 // then. PM2 is root or below it.
 func PM2Limits(all *proc.Snapshot, root int, environ Environ) (lines []Line) {
-	for _, manager := range PM2(all, root) {
+	for _, manager := range program.Nearest(all, root, IsPM2) {
 		for _, app := range all.Children(manager.PID) {
 			var given, own []byte
 			if app.Exe != "" { // it could be read, so that it answers
@@ -91,7 +91,8 @@ func PM2Limits(all *proc.Snapshot, root int, environ Environ) (lines []Line) {
 			if len(given) == 0 || len(own) == 0 {
 				unless = ", unless it was given more, which drainit cannot read"
 			}
-			if (len(given) == 0 || IsPM2App(given)) && !GivenTime(given, own) {
+			isApp := len(given) == 0 || has(given, "\x00pm_id=", "\x00pm2_env=") // no helper such as df(1)
+			if isApp && !GivenTime(given, own) {
 				lines = append(lines, Line{pm2Limit, nil, []any{pm2(manager), *app, unless}})
 			}
 		}

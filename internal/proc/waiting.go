@@ -107,8 +107,8 @@ func signalfds(pid int) signals.Set {
 				return 0, err
 			}
 			value, _ := valueOf(b, "sigmask") // none unless it is a signalfd (proc(5))
-			mask, _ := signals.ParseSet(value)
-			all |= mask
+			mask, _ := strconv.ParseUint(string(value), 16, 64)
+			all |= signals.Set(mask)
 		}
 		return all, err
 	})

@@ -2,7 +2,6 @@ package signals
 
 import (
 	"math/bits"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,12 +27,6 @@ func (s Set) Next(sig unix.Signal) unix.Signal {
 		s = above
 	}
 	return unix.Signal(bits.TrailingZeros64(uint64(s)) + 1)
-}
-
-// ParseSet reads a mask of signals as /proc shows it. The error is that of strconv.ParseUint.
-func ParseSet(mask []byte) (Set, error) {
-	s, err := strconv.ParseUint(string(mask), 16, 64)
-	return Set(s), err
 }
 
 // Mask returns the set of one signal below 32, as rt_sigprocmask(2) takes it.
