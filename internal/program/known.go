@@ -30,7 +30,7 @@ func (r Reach) OnlyChildren() bool { return NoProcess <= r && r <= Children }
 // command is a program that is known by its source.
 type command struct {
 	runtime  string // what runs its script; "" for a program of its own
-	name     string
+	name     string // with | between several
 	term     Reach
 	int      Reach
 	launcher bool // a runner of scripts or tasks, which heeds TERM at most
@@ -44,51 +44,38 @@ type command struct {
 // setsid).
 var commands = []command{
 	// npm 6: npm-lifecycle/index.js; npm 7 to 11: @npmcli/run-script/lib/signal-manager.js
-	{"node", "npm", OwnChild, OwnChild, true},
-	{"node", "npx", OwnChild, OwnChild, true},
+	{"node", "npm|npx", OwnChild, OwnChild, true},
 	// yarn 1.22: lib/cli.js; yarn 3 and 4: @yarnpkg/shell/sources/pipe.ts
-	{"node", "yarn", Children, NoProcess, true},
-	{"node", "yarnpkg", Children, NoProcess, true},
+	{"node", "yarn|yarnpkg", Children, NoProcess, true},
 	// pnpm 7 to 10: @pnpm/npm-lifecycle; pnpm 12 is a program whose child leads a group
-	{"node", "pnpm", Children, Children, true},
-	{"node", "pnpx", Children, Children, true},
-	{"", "pnpm", Group, Group, false},
-	{"", "pnpx", Group, Group, false},
+	{"node", "pnpm|pnpx", Children, Children, true},
+	{"", "pnpm|pnpx", Group, Group, false},
 	// composer 2.5: Util/ProcessExecutor.php
 	{"php", "composer", NoProcess, NoProcess, true},
 	// make 4.3: src/commands.c, fatal_error_signal
-	{"", "make", Children, NoProcess, true},
-	{"", "gmake", Children, NoProcess, true},
+	{"", "make|gmake", Children, NoProcess, true},
 	// go-task 3.44: signals.go
-	{"", "task", NoProcess, NoProcess, true},
-	{"", "go-task", NoProcess, NoProcess, true},
+	{"", "task|go-task", NoProcess, NoProcess, true},
 	// just 1.57: src/signal_handler.rs
 	{"", "just", Children, NoProcess, true},
 	// go 1.26: cmd/go/internal/base/signal_unix.go
 	{"", "go run", NoProcess, NoProcess, true},
 	// npm-run-all 4.1 and npm-run-all2 9.0 have no handler but Node's, which ends them
-	{"node", "npm-run-all", NoProcess, NoProcess, false},
-	{"node", "run-p", NoProcess, NoProcess, false},
-	{"node", "run-s", NoProcess, NoProcess, false},
+	{"node", "npm-run-all|run-p|run-s", NoProcess, NoProcess, false},
 	// cross-env 10.1: dist/index.js; dotenv-cli 11.0: cli.js; env-cmd 11.0: dist/signal-termination.js
-	{"node", "cross-env", OwnChild, OwnChild, false},
-	{"node", "dotenv", OwnChild, OwnChild, false},
-	{"node", "env-cmd", OwnChild, OwnChild, false},
+	{"node", "cross-env|dotenv|env-cmd", OwnChild, OwnChild, false},
 	// pm2 7.0: lib/binaries/CLI.js; its daemon has another title
 	{"node", "pm2 start", NoProcess, NoProcess, false},
 	// foreman 3.0 of Node: lib/proc.js; foreman 0.87 of Ruby: lib/foreman/engine.rb, kill_children
 	{"node", "nf", NoProcess, Children, false},
 	{"ruby", "foreman", Children, Children, false},
 	// concurrently 9.2: dist/src/flow-control/kill-on-signal.js; lerna 9.0: execa lib/kill.js, or nx 22.7
-	{"node", "concurrently", Tree, Tree, false},
 	{"node", "lerna exec", Children, Children, false},
-	{"node", "lerna", Tree, Tree, false},
-	{"node", "nx", Tree, Tree, false},
+	{"node", "concurrently|lerna|nx", Tree, Tree, false},
 	// turbo 2: turborepo-process/src/child/shutdown.rs, only read
 	{"", "turbo", Group, Group, false},
 	// supervisor 4.2: process.py, each child or its group; honcho 1.1: manager.py, only read
-	{"python", "supervisord", Group, Group, false},
-	{"python", "honcho", Group, Group, false},
+	{"python", "supervisord|honcho", Group, Group, false},
 	// runit 2.1.2: src/runsvdir.c, which at HUP alone signals each runsv; src/runsv.c
 	{"", "runsvdir", NoProcess, NoProcess, false},
 	{"", "runsv", OwnChild, OwnChild, false},
@@ -96,19 +83,15 @@ var commands = []command{
 	{"", "s6-svscan", Children, Children, false},
 	{"", "s6-supervise", OwnChild, Group, false},
 	// util-linux 2.38: login-utils/su-common.c, term-utils/script.c; the end of a terminal of theirs sends
-	// the group HUP. shadow's su, only read, signals the group.
+	// the group HUP. shadow's su and sudo 1.9 (src/exec_pty.c), both only read, signal the group.
 	{"", "runuser --pty", Group, Group, false},
 	{"", "runuser", OwnChild, OwnChild, false},
-	{"", "su", Group, Group, false},
-	{"", "script", Group, Group, false},
-	// sudo 1.9: src/exec_pty.c, only read
-	{"", "sudo", Group, Group, false},
+	{"", "su|script|sudo", Group, Group, false},
 	// coreutils 9.1: src/timeout.c
 	{"", "timeout --foreground", OwnChild, OwnChild, false},
 	{"", "timeout", Group, Group, false},
 	// dumb-init 1.2.5: dumb-init.c
-	{"", "dumb-init -c", OwnChild, OwnChild, false},
-	{"", "dumb-init --single-child", OwnChild, OwnChild, false},
+	{"", "dumb-init -c|dumb-init --single-child", OwnChild, OwnChild, false},
 	{"", "dumb-init", Group, Group, false},
 	// parallel 20221122
 	{"perl", "parallel", Group, Group, false},
@@ -156,13 +139,15 @@ func commandOf(p *proc.Process) command {
 		script, args := scriptOf(p.Args)
 		names = append(withFlags(script, args), title)
 	}
-	i := slices.IndexFunc(commands, func(c command) bool {
-		return slices.Contains(names, c.name) && (c.runtime == runtime || hidden && c.runtime != "")
-	})
-	if i < 0 {
-		return command{}
+	for _, c := range commands {
+		for name := range strings.SplitSeq(c.name, "|") {
+			if slices.Contains(names, name) && (c.runtime == runtime || hidden && c.runtime != "") {
+				c.name = name
+				return c
+			}
+		}
 	}
-	return commands[i]
+	return command{}
 }
 
 // withFlags returns a name with each of its flags, the name with its verb, and the name alone. The arguments
