@@ -82,7 +82,7 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until t
 			continue
 		}
 		for _, fd := range []string{"1", "2"} {
-			to := pipeAt(p.PID, fd)
+			to := openAt(p.PID, fd).pipe()
 			if to.Socket && to == p.Reads {
 				continue // a connection, as inetd gives it: another's may be next to it
 			}
@@ -93,12 +93,6 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until t
 			}
 		}
 	}
-}
-
-// pipeAt returns the pipe or socket at a descriptor. It is the zero File if there is none, or if it can't be
-// known.
-func pipeAt(pid int, fd string) File {
-	return openAt(pid, fd).pipe()
 }
 
 // openFile is a file that a process has open. The zero openFile stands for a file that is not known.

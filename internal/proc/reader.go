@@ -27,7 +27,7 @@ type Reader struct {
 }
 
 // OwnInput returns the pipe at this process's standard input, the zero File if there is none.
-func OwnInput() File { return pipeAt(os.Getpid(), "0") }
+func OwnInput() File { return openAt(os.Getpid(), "0").pipe() }
 
 // MostHung is how many threads of a Reader may hang. Beyond that it reads nothing until one is back.
 const MostHung = 4

@@ -18,11 +18,7 @@ import (
 // A process that hangs in the kernel makes the first snapshot some 60 ms longer (Hanging).
 func (r *Reader) Tree(root int, since *Snapshot, within time.Duration) (*Snapshot, error) {
 	return withTimeout(r, func(g *reading) (*Snapshot, error) {
-		given := r.Given
-		if given == (File{}) {
-			given = pipeAt(root, "0")
-		}
-		return g.tree(root, given, since, time.Now().Add(within))
+		return g.tree(root, r.Given, since, time.Now().Add(within))
 	})
 }
 
