@@ -195,7 +195,7 @@ func isResourceExhausted(err error) bool {
 }
 
 func isNotPermitted(err error) bool {
-	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
+	return errors.Is(err, os.ErrPermission)
 }
 
 // IsGone reports whether a read of /proc failed because the process has ended.
