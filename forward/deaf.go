@@ -3,8 +3,6 @@ package forward
 import (
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"drainit/internal/proc"
 	"drainit/internal/program"
 )
@@ -23,13 +21,17 @@ type deafness struct {
 // deafness claims that a process passes nothing on, and returns why. It does not act upon the signal
 // (deafFor), or it is a shell that waits for a child first. This is certain only if drainit has signalled the
 // process: if it was left alone, another process may have signalled it and its children. deafness returns nil
-// if the process may act, or has had no time to.
+// if the process may act, or has had no time to. One that drainit has not signalled had time if the last
+// verdict was that another may have signalled it, or that it may end by itself.
 func (h *History) deafness(m *record) *deafness {
-	sig, _, hadTime := h.reached(m)
+	hadTime := m.fate == inDoubt || m.fate == ends
+	if m.sent != nil {
+		hadTime = h.now >= m.sent.tick+actsAfter
+	}
 	if !hadTime {
 		return nil
 	}
-	if words := h.deafFor(m, sig); words != "" {
+	if words := h.deafFor(m); words != "" {
 		return &deafness{why: reason{words, m}, certain: m.sent != nil}
 	}
 	if m.kind != program.Shell {
@@ -45,13 +47,13 @@ func (h *History) deafness(m *record) *deafness {
 // notActing reports whether a process may fail to act upon the signal that has reached it. A process that
 // blocks the signal has taken it unless the signal is pending. A shell may always fail to act.
 func (h *History) notActing(m *record) bool {
-	sig, handled, _ := h.reached(m)
+	sig := h.reached(m)
 	taken := m.sent != nil && m.Blocked.Has(sig)
 	passesNothingOn := m.kind == program.Shell || program.PassesNothingOn(&m.Process)
-	return !handled && !taken || passesNothingOn || m.Pending.Has(sig)
+	return !h.handled(m) && !taken || passesNothingOn || m.Pending.Has(sig)
 }
 
-// deafFor returns why a process does not act upon sig, which reached it some time ago, and "" if it may. A
+// deafFor returns why a process does not act upon what reached it some time ago, and "" if it may. A
 // process that had a handler in any snapshot may have forwarded the signal, or may take a pending one later.
 // So it is deaf only if it is a launcher that is known to pass nothing on.
 //
@@ -59,8 +61,9 @@ func (h *History) notActing(m *record) bool {
 // child there: no signal that it blocks ends that wait. If it sleeps there for another reason, the signal
 // counts after two seconds, as the process may look for it now and then (sigpending(2)). It also counts after
 // two seconds in state D: the process may hang in the kernel.
-func (h *History) deafFor(m *record, sig unix.Signal) string {
-	hadHandler, since := m.everHandled.Has(sig), m.adopted
+func (h *History) deafFor(m *record) string {
+	sig, since := h.reached(m), m.adopted
+	hadHandler := m.everHandled.Has(sig)
 	if m.sent != nil {
 		since = m.sent.tick
 	}

@@ -53,9 +53,10 @@ func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 // that it had none. Death by INT means the same for a shell, which handles INT without a trap. False: its
 // trap ended in sending itself INT.
 func (h *History) mayHaveHandled(m *record) bool {
-	sig, handled, _ := h.reached(m)
+	sig := h.reached(m)
+	handled := h.handled(m) || m.everHandled.Has(sig)
 	shows := m.MasksKnown() && !(sig == unix.SIGINT && m.kind == program.Shell)
-	return m.first == 0 || (handled || m.everHandled.Has(sig)) && (shows || !h.diedOfIt(m))
+	return m.first == 0 || handled && (shows || !h.diedOfIt(m))
 }
 
 // diedUnhandled claims that a process that has gone signalled no other. It never had a handler for the
@@ -67,14 +68,12 @@ func (h *History) diedUnhandled(m *record) bool {
 
 // diedOfIt reports whether a process is known to have died of the signal that reached it.
 func (h *History) diedOfIt(m *record) bool {
-	sig, _, _ := h.reached(m)
-	return m.exit != nil && m.exit.Signal() == sig // -1 for an exit
+	return m.exit != nil && m.exit.Signal() == h.reached(m) // -1 for an exit
 }
 
 // reach returns how far a process is known to pass on the signal that has reached it.
 func (h *History) reach(m *record) program.Reach {
-	sig, _, _ := h.reached(m)
-	return program.Signals(&m.Process, sig)
+	return program.Signals(&m.Process, h.reached(m))
 }
 
 // knownAbove claims that no process above m has signalled one below m. The parent of m is known to signal its
@@ -168,8 +167,7 @@ func (h *History) manager(m *record) (up *record, until uint64) {
 	came := m.cameAt()
 	for up = m.parent; up != nil; up = up.parent {
 		until = came + managersTime
-		sig, handled, _ := h.reached(up)
-		acts := handled && h.deafFor(up, sig) == ""
+		acts := h.handled(up) && h.deafFor(up) == ""
 		switch h.reach(up) {
 		case program.Unknown, program.Tree:
 		case program.Group: // timeout signals its child, and then its group
@@ -187,19 +185,29 @@ func (h *History) manager(m *record) (up *record, until uint64) {
 	return nil, came + managersTime
 }
 
-// reached returns the signal (sig) that has reached a process, or may have. handled says that the process
-// handled it, and hadTime that it had time to act upon it. A process that drainit has not signalled had time
-// if it may have been signalled by one that has gone, or may end by itself.
-func (h *History) reached(m *record) (sig unix.Signal, handled, hadTime bool) {
-	if m.sent != nil {
-		return m.sent.signal, m.sent.handled, h.now >= m.sent.tick+actsAfter
+// reached returns the signal that has reached a process, or may have.
+func (h *History) reached(m *record) unix.Signal {
+	switch {
+	case m.sent != nil:
+		return m.sent.signal
+	case m.isBelowLauncher():
+		return unix.SIGTERM
 	}
-	sig, passed := h.signalFor(m), h.deliver
-	if m.parent != nil && m.parent.kind == program.Launcher { // which is sent TERM, and sends no other
-		sig, passed = unix.SIGTERM, unix.SIGTERM
-	}
-	return sig, m.everHandled.Has(sig) || m.everHandled.Has(passed), m.fate == inDoubt || m.fate == ends
+	return h.signalFor(m)
 }
+
+// handled reports whether a process handled what has reached it. Another may have sent it the stop signal.
+func (h *History) handled(m *record) bool {
+	if m.sent != nil {
+		return m.sent.handled
+	}
+	mayBeSent := !m.isBelowLauncher() && m.everHandled.Has(h.deliver)
+	return mayBeSent || m.everHandled.Has(h.reached(m))
+}
+
+// isBelowLauncher reports whether the parent of a process is a launcher, which is sent TERM, and sends no
+// other signal.
+func (m *record) isBelowLauncher() bool { return m.parent != nil && m.parent.kind == program.Launcher }
 
 // sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer.
 // The end of the last writer would have woken it if it waited for input.
