@@ -21,11 +21,10 @@ func (s *Supervisor) loop() {
 	for s.machine.Phase() != machine.Done {
 		now, busy := time.Now(), s.machine.BusyUntil()
 		at, limited := s.machine.Deadline()
-		waits := s.queue.Pending() != 0 && now.Before(busy)
-		if waits && (!limited || busy.Before(at)) { // pending signals are taken then
-			at, limited = busy, true
-		}
 		due := limited && !now.Before(at)
+		if s.queue.Pending() != 0 && now.Before(busy) && (!limited || busy.Before(at)) {
+			at, limited = busy, true // takeNext leaves the pending signals until then
+		}
 		came := s.takeNext() // even if timers are due all the time
 		switch {
 		case due:

@@ -176,6 +176,10 @@ func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.T
 	return nil
 }
 
+// Three moments prove that a process has slept since an earlier snapshot. Its stat showed it asleep (slept).
+// Then each thread had as many context switches as in that snapshot (SleptSince). If these are several reads,
+// confirm makes them once more: none has run in between.
+
 // readMore reads all but the stat of a process, and reports whether a second read is to confirm it. before is
 // the process in the earlier snapshot, zero for none. If its one thread has slept since, everything is as it
 // was then. parent is its parent, and isParent says that it has children.
