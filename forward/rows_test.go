@@ -80,6 +80,9 @@ var conditions = []struct {
 		{"the final call leaves it to one that has woken it", "app1*(sh(app2*(app3[*,idle])))", `
 			sent app1 TERM; snapshot; final call at 1200; sent app2 TERM; app3 now woken; final call at 1220;
 			final call at 1399; final call at 1400; sent app3 TERM`},
+		{"after four seconds one is in doubt, to the tick", "app1*(app2*)", `
+			sent app1 TERM; snapshot at 399; told app2: left to app1; snapshot at 400;
+			told app2: app1 above handles the stop signal and may have passed it on (undecided)`},
 		{"a manager keeps the signal from two until the final call", "app1*(sh(app2*(app3*)))", `
 			sent app1 TERM; snapshot at 300; snapshot at 500;
 			told app2 app3: app1 above handles the stop signal and may have passed it on (undecided);
@@ -143,7 +146,7 @@ var conditions = []struct {
 			sent sh TERM; sh exits; last call; sent app1 TERM`},
 		{"a worker that exits by itself leaves a reader; a socket is no pipe",
 			"| app1[*,pipe] app2[*,socket] app3[*,pipe] app4*", `
-			sent app2 TERM; sent app4 TERM; app3 now idle; snapshot; sent app3 TERM; last call;
+			sent app2 TERM; sent app4 TERM; next in 5; app3 now idle; snapshot; sent app3 TERM; last call;
 			sent app1 TERM`},
 	}},
 
