@@ -57,7 +57,8 @@ type Request struct {
 // Target is the receiver of a delivery.
 type Target uint8
 
-// The targets.
+// The targets. The first two have a receiver that a line can name. No plan has ToTree, by which the
+// supervisor kills.
 const (
 	ToProcess   Target = iota // Delivery.Process
 	ToGroup                   // its process group, Delivery.PGID, or the process alone if it has left that
@@ -68,8 +69,8 @@ const (
 // Delivery is a signal to be sent.
 type Delivery struct {
 	Target  Target
-	Process proc.Process // if /proc hides the worker, only its pid is known
-	PGID    int
+	Process proc.Process // the receiver; of other targets the living worker. A hidden one is a pid alone
+	PGID    int          // of ToGroup
 	Signal  unix.Signal
 	Child   bool   // Process is drainit's child: its pid can't be another's
 	Rule    string // the reason, for the log, "" for no line
@@ -77,7 +78,7 @@ type Delivery struct {
 	Late    bool   // it comes in the last or the final call alone
 
 	OnlyIfHandled bool           // the default action would stop the process: sent only if it still handles the signal
-	Members       []proc.Process // the known members of the group
+	Members       []proc.Process // of ToGroup, as far as they are known
 }
 
 // Reached returns the known processes that the delivery goes to: the members of the group, or the process
