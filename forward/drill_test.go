@@ -296,6 +296,9 @@ func (d *drill) observe(purpose Purpose) {
 	d.sent = d.l.deliveries(d.request, d.w.snapshot())
 	if p := d.l.plan.Successor; p != nil {
 		d.successor = d.w.procs[p.PID].name
+		if d.l.gone != (p.Exit != nil) {
+			d.t.Errorf("the successor %s has gone: %v, by its exit %v", d.successor, d.l.gone, p.Exit)
+		}
 		if sig, was := d.got[p.PID]; was && p.Sent != sig {
 			d.t.Errorf("the successor %s was sent %v, not %v", d.successor, sig, p.Sent)
 		}

@@ -87,7 +87,7 @@ var conditions = []struct {
 			sent app1 TERM; snapshot at 300; snapshot at 500;
 			told app2 app3: app1 above handles the stop signal and may have passed it on (undecided);
 			snapshot at 1000; told; last call at 1100; told; final call at 1200; sent app2 TERM;
-			final call at 1204; told app3: left to app2; final call at 1206; sent app3 TERM`},
+			final call at 1204; told app3: left to app2; final call at 1205; sent app3 TERM`},
 	}},
 
 	// They were there before the stop, or a shell started them beside the worker.
