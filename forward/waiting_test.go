@@ -49,3 +49,27 @@ func TestWhomAGroupsSignalReachesOnce(t *testing.T) {
 		}
 	}
 }
+
+// The advice about a process in doubt names what is above it, if that lives.
+func TestAdvice(t *testing.T) {
+	for tree, want := range map[string]string{
+		"runuser*(job*)":     "setpriv, gosu or USER in place of runuser would have it signalled at once",
+		"app*(job*)":         "if app[2] passes nothing on, --forward group signals it at once",
+		"app*(job[*,leads])": "",
+		"mid*(app*(job*))":   "",
+		"sh(app(job*))":      "if app[3] passes nothing on, --forward group signals it at once",
+	} {
+		d := newDrill(t, tree, unix.SIGTERM, ModeAuto)
+		job := d.named(tree, "job").PID
+		if got := d.l.advice(d.l.living[job]); got != want {
+			t.Errorf("%s: %q, want %q", tree, got, want)
+		}
+	}
+	d := newDrill(t, "app*(job*)", unix.SIGTERM, ModeAuto)
+	job := d.named("", "job").PID
+	d.happen("app exits")
+	d.observe(Orphans)
+	if got, want := d.l.advice(d.l.living[job]), "if no other process signals it, --forward group does at once"; got != want {
+		t.Errorf("an orphan: %q, want %q", got, want)
+	}
+}
