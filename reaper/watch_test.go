@@ -2,8 +2,11 @@ package reaper
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -69,18 +72,15 @@ func TestEachDeathIsSaidOnce(t *testing.T) {
 func TestWhatIsNoLongerWatchedIsNotSaid(t *testing.T) {
 	w := NewWatcher(func() {})
 	a, end := sleeper(t)
-	before := descriptors(t)
-	if !w.Set(nil) || descriptors(t) != before {
-		t.Error("something was opened for nothing")
-	}
-	if !w.Set([]proc.ID{a}) || !w.Set(nil) {
+	before := pidfds(t, a.PID)
+	if !w.Set([]proc.ID{a}) || pidfds(t, a.PID) != before+1 || !w.Set(nil) {
 		t.Fatal("it is not watched")
+	}
+	for pidfds(t, a.PID) != before { // a hang is go test's to end
+		time.Sleep(time.Millisecond)
 	}
 	end()
 	wantDeath(t, w.Died, 0)
-	if now := descriptors(t); now > before+2 { // the runtime's poller needs two
-		t.Errorf("%d descriptors, %d before", now, before)
-	}
 }
 
 func TestTooManyAreNotAllWatched(t *testing.T) {
@@ -112,22 +112,29 @@ func TestFewDescriptorsAreLeft(t *testing.T) {
 	w := NewWatcher(func() {})
 	one, _ := sleeper(t)
 	w.limit = Reserve // all are to stay free
-	before := descriptors(t)
+	before := pidfds(t, one.PID)
 	if w.Set([]proc.ID{one}) {
 		t.Error("it is watched with a descriptor that is to stay free")
 	}
-	if now := descriptors(t); now != before {
-		t.Errorf("%d descriptors, %d before", now, before)
+	if now := pidfds(t, one.PID); now != before {
+		t.Errorf("%d descriptors refer to it, %d before", now, before)
 	}
 }
 
-func descriptors(t *testing.T) int {
+// pidfds counts the descriptors that refer to a process.
+func pidfds(t *testing.T, pid int) (n int) {
 	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
+	all, err := filepath.Glob("/proc/self/fdinfo/*")
+	if err != nil || len(all) == 0 {
 		t.Fatal(err)
 	}
-	return len(entries)
+	for _, name := range all {
+		text, _ := os.ReadFile(name) // "" for one that has been closed
+		if strings.Contains(string(text), fmt.Sprintf("Pid:\t%d\n", pid)) {
+			n++
+		}
+	}
+	return n
 }
 
 // kill(2) takes 0, 1 and -1 for the caller's group, PID 1 and everything.
