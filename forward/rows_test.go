@@ -98,7 +98,8 @@ var conditions = []struct {
 			sent app TERM; app exits; snapshot at 100; snapshot at 149; redis now busy; snapshot at 150;
 			redis now rests; snapshot at 160; sent redis TERM`},
 		{"half a second, to the tick", "app* | redis*", `
-			sent app TERM; app exits; snapshot at 100; snapshot at 149; snapshot at 150; sent redis TERM`},
+			sent app TERM; app exits; snapshot at 100; next in 50; snapshot at 149; snapshot at 150;
+			sent redis TERM`},
 		{"a worker without a handler has stopped no daemon", "app | redis*", `
 			sent app TERM; app dies of TERM; snapshot; sent redis TERM`},
 		{"server & exec worker", "app*(server[*,marked])", `
