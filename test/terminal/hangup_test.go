@@ -56,7 +56,8 @@ var places = map[string]func(t *testing.T, command string) *harness.Console{
 	},
 	"in the background of bash": func(t *testing.T, command string) *harness.Console {
 		c := harness.AtShell(t)
-		c.Enter("drainit -- sh -c '" + command + "' &")
+		// A bash that reads may see the end of its input before HUP, and exit without a signal to its jobs.
+		c.Enter("drainit -- sh -c '" + command + "' & wait")
 		return c
 	},
 	"in a script": func(t *testing.T, command string) *harness.Console {
