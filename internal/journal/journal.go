@@ -37,7 +37,7 @@ type Journal struct {
 	exited    bool     // a line says that the worker exited by itself and left something
 	file      string   // for the termination message, "" for none
 	noted     int      // how many lines of notes were written
-	notes     *os.File // is a file in memory (title.Notes), nil for none
+	notes     *os.File // a file in memory (title.Notes), nil for none
 	// Message is the termination message so far: what the exit status can't say.
 	Message string
 }

@@ -140,8 +140,11 @@ func commandOf(p *proc.Process) command {
 		names = append(withFlags(script, args), title)
 	}
 	for _, c := range commands {
+		if c.runtime != runtime && !(hidden && c.runtime != "") {
+			continue
+		}
 		for name := range strings.SplitSeq(c.name, "|") {
-			if slices.Contains(names, name) && (c.runtime == runtime || hidden && c.runtime != "") {
+			if slices.Contains(names, name) {
 				c.name = name
 				return c
 			}

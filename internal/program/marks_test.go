@@ -10,14 +10,17 @@ import (
 	"drainit/internal/signals"
 )
 
-const int2, quit = unix.SIGINT, unix.SIGQUIT
+const interrupt, quit = unix.SIGINT, unix.SIGQUIT
 
-// shellOf is a shell with a child, in one group and with one input. Each may be changed before the snapshot.
-func shellOf(exe string, change func(shell, child *proc.Process)) (all *proc.Snapshot, child, shell *proc.Process) {
+// shellOf is a shell with a child, in one group and with one input, and with others. Shell and child may be changed
+// before the snapshot.
+func shellOf(exe string, change func(shell, child *proc.Process), others ...proc.Process) (
+	all *proc.Snapshot, child, shell *proc.Process,
+) {
 	sh := proc.Process{ID: proc.ID{PID: 10, Start: 1}, PPID: 1, PGID: 10, State: 'S', Comm: exe, Exe: exe}
 	app := proc.Process{ID: proc.ID{PID: 11, Start: 2}, PPID: 10, PGID: 10, State: 'S', Exe: "app", Input: proc.ParentsInput}
 	change(&sh, &app)
-	all = proc.New([]proc.Process{sh, app})
+	all = proc.New(append(others, sh, app))
 	return all, all.Children(10)[0], all.Children(1)[0]
 }
 
@@ -29,16 +32,16 @@ func TestInBackground(t *testing.T) {
 		ofParent         []unix.Signal // ignored
 		want             bool
 	}{
-		"both are ignored":            {[]unix.Signal{int2, quit}, nil, "app", nil, true},
-		"INT alone":                   {[]unix.Signal{int2}, nil, "app", nil, false},
+		"both are ignored":            {[]unix.Signal{interrupt, quit}, nil, "app", nil, true},
+		"INT alone":                   {[]unix.Signal{interrupt}, nil, "app", nil, false},
 		"QUIT alone":                  {[]unix.Signal{quit}, nil, "app", nil, false},
-		"a handler of INT":            {[]unix.Signal{quit}, []unix.Signal{int2}, "app", nil, true},
-		"a handler of QUIT":           {[]unix.Signal{int2}, []unix.Signal{quit}, "app", nil, true},
-		"a shell with a trap for INT": {[]unix.Signal{quit}, []unix.Signal{int2}, "dash", nil, false},
-		"handlers of both":            {nil, []unix.Signal{int2, quit}, "app", nil, false},
-		"as its parent":               {[]unix.Signal{int2, quit}, nil, "app", []unix.Signal{int2, quit}, false},
-		"its parent ignores INT":      {[]unix.Signal{int2, quit}, nil, "app", []unix.Signal{int2}, true},
-		"its parent ignores QUIT":     {[]unix.Signal{int2, quit}, nil, "app", []unix.Signal{quit}, true},
+		"a handler of INT":            {[]unix.Signal{quit}, []unix.Signal{interrupt}, "app", nil, true},
+		"a handler of QUIT":           {[]unix.Signal{interrupt}, []unix.Signal{quit}, "app", nil, true},
+		"a shell with a trap for INT": {[]unix.Signal{quit}, []unix.Signal{interrupt}, "dash", nil, false},
+		"handlers of both":            {nil, []unix.Signal{interrupt, quit}, "app", nil, false},
+		"as its parent":               {[]unix.Signal{interrupt, quit}, nil, "app", []unix.Signal{interrupt, quit}, false},
+		"its parent ignores INT":      {[]unix.Signal{interrupt, quit}, nil, "app", []unix.Signal{interrupt}, true},
+		"its parent ignores QUIT":     {[]unix.Signal{interrupt, quit}, nil, "app", []unix.Signal{quit}, true},
 	} {
 		_, child, shell := shellOf("dash", func(shell, child *proc.Process) {
 			shell.Ignored = signals.SetOf(tt.ofParent...)
@@ -65,10 +68,10 @@ func TestInForeground(t *testing.T) {
 		"an unknown input":    {"bash", func(_, child *proc.Process) { child.Input = proc.UnknownInput }, false},
 		"job control":         {"bash", func(_, child *proc.Process) { child.PGID = 11 }, false},
 		"unknown masks":       {"bash", func(_, child *proc.Process) { child.Handled = ^set(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) }, false},
-		"it ignores INT":      {"bash", func(_, child *proc.Process) { child.Ignored = set(int2) }, false},
+		"it ignores INT":      {"bash", func(_, child *proc.Process) { child.Ignored = set(interrupt) }, false},
 		"it ignores QUIT":     {"bash", func(_, child *proc.Process) { child.Ignored = set(quit) }, false},
 		"a shell ignores it":  {"bash", func(_, child *proc.Process) { child.Exe, child.Ignored = "dash", set(quit) }, true},
-		"the shell does, too": {"bash", func(shell, _ *proc.Process) { shell.Ignored = set(int2) }, false},
+		"the shell does, too": {"bash", func(shell, _ *proc.Process) { shell.Ignored = set(interrupt) }, false},
 		"it handles QUIT":     {"bash", func(_, child *proc.Process) { child.Handled = set(quit) }, true},
 	} {
 		if got := InForeground(shellOf(tt.exe, tt.change)); got != tt.want {
@@ -80,7 +83,7 @@ func TestInForeground(t *testing.T) {
 // Another child of the shell may have the mark that a command lacks.
 func TestInForegroundBesideAnother(t *testing.T) {
 	pipe := proc.File{Device: 1, Inode: 2}
-	marked := signals.SetOf(int2, quit)
+	marked := signals.SetOf(interrupt, quit)
 	for name, tt := range map[string]struct {
 		handled, ignored signals.Set // of the command, and of the other
 		input            proc.Input  // of the other
@@ -96,17 +99,15 @@ func TestInForegroundBesideAnother(t *testing.T) {
 		"a pipeline in the background":                {0, marked, proc.AnotherInput, true, false},
 		"what may hide a mark, on the left of a pipe": {signals.SetOf(quit), 0, proc.AnotherInput, true, false},
 	} {
-		sh := proc.Process{ID: proc.ID{PID: 10, Start: 1}, PPID: 1, PGID: 10, State: 'S', Exe: "dash"}
-		app := proc.Process{ID: proc.ID{PID: 11, Start: 2}, PPID: 10, PGID: 10, State: 'S', Exe: "app", Input: proc.ParentsInput, Handled: tt.handled}
 		other := proc.Process{ID: proc.ID{PID: 12, Start: 2}, PPID: 10, PGID: 10, State: 'S', Exe: "other", Input: tt.input, Ignored: tt.ignored}
 		if tt.reads {
 			other.Reads = pipe
 		}
-		all := proc.New([]proc.Process{sh, app, other})
+		all, app, shell := shellOf("dash", func(_, child *proc.Process) { child.Handled = tt.handled }, other)
 		if tt.reads {
-			all.AddWriter(pipe, 11)
+			all.AddWriter(pipe, app.PID)
 		}
-		if got := InForeground(all, &app, &sh); got != tt.want {
+		if got := InForeground(all, app, shell); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -133,13 +134,13 @@ func TestDrainsOn(t *testing.T) {
 		want    bool
 	}{
 		{"app", signals.SetOf(quit), quit, true},
-		{"app", signals.SetOf(quit), int2, false},
+		{"app", signals.SetOf(quit), interrupt, false},
 		{"java", java, quit, false},
-		{"java", java, int2, true},
-		{"python3.11", python, int2, false},
+		{"java", java, interrupt, true},
+		{"python3.11", python, interrupt, false},
 		{"python3.11", python, unix.SIGTERM, true},
-		{"pypy3", python, int2, false},
-		{"app", python, int2, true},
+		{"pypy3", python, interrupt, false},
+		{"app", python, interrupt, true},
 		{"php8.2", 0x4004a07, quit, false},
 	} {
 		if got := DrainsOn(&proc.Process{Exe: tt.exe, Handled: tt.handled}, tt.sig); got != tt.want {
