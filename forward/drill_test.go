@@ -36,7 +36,6 @@ import (
 //	why NAME: RULE             it is not signalled
 //	told NAMES: RULE / ...     these lines are written; "told" for none
 //	next in TICKS              the next snapshot, if nothing happens before
-//	blocked NAME by NAME       the shell can't run its trap before the other ends; "blocked" for none
 //
 // A tree is in the tests' notation (package trees). What a name says of a process, its digits aside, is what
 // it is. In brackets is what it handles (TERM), ignores (-TERM), reads (<NAME of the writer), and what else
@@ -77,11 +76,13 @@ var words = map[string]func(p *fake){
 	"command":  func(p *fake) { p.Args = []string{p.Exe, "-c", "app"} }, // a shell's, without a trap
 	"newer":    func(p *fake) { p.Start += 100 },                        // it came in the tick of the stop
 	// What it sleeps in, and for how long:
+	"took":      func(p *fake) { p.Pending = 0 }, // the signal that it blocks
+	"naps":      func(p *fake) { p.Call = pause },
 	"waits":     func(p *fake) { p.Call = childWait },
 	"called":    func(p *fake) { p.Call = proc.Call{Sleeps: true, Number: -1} }, // which call is not shown
 	"elsewhere": func(p *fake) { p.Call.Stack++ },                               // it waits for another, or in its trap
 	"running":   func(p *fake) { p.Call = proc.Call{} },
-	"busy":      func(p *fake) { p.Asleep, p.Untouched, p.Evidence = false, false, nil },
+	"busy":      func(p *fake) { p.Asleep, p.Untouched, p.Evidence, p.Switches = false, false, nil, 0 },
 	"rests":     func(p *fake) { p.Asleep = true },
 	"asleep":    func(p *fake) { p.hasRun(7) },
 	"idle":      func(p *fake) { p.hasRun(7); p.Untouched = true }, // since before the stop
@@ -105,7 +106,9 @@ var (
 
 func (p *fake) blocks(in proc.Call) { p.Blocked, p.Pending, p.Call = p.stop, p.stop, in }
 
-func (p *fake) hasRun(switches uint64) { p.Evidence = []proc.Thread{{TID: p.PID, Switches: switches}} }
+func (p *fake) hasRun(switches uint64) {
+	p.Evidence, p.Switches = []proc.Thread{{TID: p.PID, Switches: switches}}, switches
+}
 
 // newDrill makes a machine, and starts the stop of its worker.
 func newDrill(t *testing.T, tree string, sig unix.Signal, mode Mode) *drill {
@@ -170,11 +173,6 @@ func (d *drill) expects(about, what, step string) bool {
 		got, d.successor = d.successor, ""
 	case "next":
 		got = fmt.Sprint("in ", d.l.plan.Again)
-	case "blocked":
-		got = ""
-		for _, b := range d.l.plan.BlockedTraps {
-			got += d.w.procs[b.Shell.PID].name + " by " + d.w.procs[b.Child.PID].name
-		}
 	case "why":
 		name, rule, _ := strings.Cut(what, ": ")
 		m := d.l.living[d.named(step, name).PID]

@@ -31,12 +31,8 @@ type evidence struct {
 
 	first, last   int32 // the first and last snapshot that showed it, by number, 0 for none
 	lastUntouched int32 // the last snapshot that showed it untouched, 0 for none
-	lastWithBelow int32 // the last snapshot at which a process below it had a record
+	lastRun       int32 // the last snapshot that did not show that it had slept since the one before
 }
-
-// actsAfter is how many ticks a process has to act upon a signal before it counts as deaf. aSecond is a
-// second in ticks.
-const actsAfter, aSecond = 5, 100
 
 // isUntouched claims that no process has signalled m since the stop began. It claims nothing of a process
 // that ignores the signal, which then does not wake it.
@@ -50,19 +46,20 @@ func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 
 // mayHaveHandled reports whether a process may have had a handler for the signal at any time: a snapshot
 // showed one, or no snapshot showed the process. Where /proc has no signal masks, death by the signal means
-// that it had none. Death by INT means the same for a shell, which handles INT without a trap. False: its
-// trap ended in sending itself INT.
+// that it had none, and so does a shell's -c without the word trap. Death by INT means the same for a shell,
+// which handles INT without a trap. Wrong if its trap ended in sending itself INT.
 func (h *History) mayHaveHandled(m *record) bool {
-	sig := h.reached(m)
+	sig, isShell := h.reached(m), m.kind == program.Shell
 	handled := h.handled(m) || m.everHandled.Has(sig)
-	shows := m.MasksKnown() && !(sig == unix.SIGINT && m.kind == program.Shell)
-	return m.first == 0 || handled && (shows || !h.diedOfIt(m))
+	shows := m.MasksKnown() && !(sig == unix.SIGINT && isShell)
+	isPlain := isShell && !m.MasksKnown() && !program.MayTrap(&m.Process)
+	return m.first == 0 || handled && !isPlain && (shows || !h.diedOfIt(m))
 }
 
-// diedUnhandled claims that a process that has gone signalled no other. It never had a handler for the
-// signal, and died of it as far as drainit knows. False: its handler ran, and then sent it the signal again
-// or executed a program that died of it.
-func (h *History) diedUnhandled(m *record) bool {
+// passedNothingOn claims that a process signalled no other. It never had a handler for the signal, and if it
+// has gone, it died of the signal as far as drainit knows. Wrong if its handler ran, and then sent it the
+// signal again or executed a program that died of it.
+func (h *History) passedNothingOn(m *record) bool {
 	return !h.mayHaveHandled(m) && (m.exit == nil || h.diedOfIt(m))
 }
 
@@ -76,19 +73,6 @@ func (h *History) reach(m *record) program.Reach {
 	return program.Signals(&m.Process, h.reached(m))
 }
 
-// knownAbove claims that no process above m has signalled one below m. The parent of m is known to signal its
-// own children at most. Each process above that is, too, or it had no handler. The topmost one was there when
-// the stop began: a later one may have an unknown process above it. False: another program of that name.
-func (h *History) knownAbove(m *record) bool {
-	up := m.parent
-	is := up != nil && h.reach(up).OnlyChildren()
-	for ; is && up != nil; up = up.parent {
-		isTop := up.parent == nil
-		is = (h.reach(up).OnlyChildren() || h.diedUnhandled(up)) && !(isTop && up.origin == belowWorker)
-	}
-	return is
-}
-
 // wouldBeDead claims that no process has forwarded the stop signal to m, since m would have died of it. This
 // is claimed only if m never handled, ignored or blocked the signal: a process that blocks it may have taken
 // it in sigwait(3), and be busy now. Yet m may have been asked to stop by other means.
@@ -97,19 +81,15 @@ func (h *History) wouldBeDead(m *record) bool {
 	return !m.NestedInit && (m.everHandled|m.survived)&sent == 0
 }
 
-// groupMayHave reports whether a process of m's process group may have signalled the group. m itself and the
-// processes above it do not count. drainit guesses that a process without children does not signal its group:
-// else a or b of sh -c 'a & b' would be late.
-func (h *History) groupMayHave(m *record) bool {
-	return h.groupsHad[m.PGID] || h.anySent(func(p *record) bool {
-		return p.PGID == m.PGID && h.mayPassToGroup(p) && !m.isBelow(p)
+// mayBeSignalledWithGroup reports whether a process of m's process group may have signalled the group. m
+// itself and the processes above it do not count. One that did had a handler and is not known to signal its
+// children alone. drainit guesses that a process without children does not signal its group: else a or b of
+// sh -c 'a & b' would be late.
+func (h *History) mayBeSignalledWithGroup(m *record) bool {
+	return h.anySent(func(p *record) bool {
+		mayPass := p.sent.handled && p.isParent && !h.reach(p).OnlyChildren()
+		return p.PGID == m.PGID && mayPass && !m.isBelow(p) && !h.sleptThrough(m, p)
 	})
-}
-
-// mayPassToGroup reports whether a signalled process may have signalled its group: it handled the signal, had
-// a child, and is not known to signal its children alone.
-func (h *History) mayPassToGroup(p *record) bool {
-	return p.sent.handled && p.isParent && !h.reach(p).OnlyChildren()
 }
 
 // startedBeside claims that the parent of an orphan does not know of it. A shell started the orphan in its
@@ -122,7 +102,7 @@ func (h *History) startedBeside(m, parent *record) bool {
 	was, _ := h.Start.Process(m.PID)
 	inItsPlace := was.ID == m.ID && was.PPID == parent.PID // the parent has not adopted it since
 	wasNoShell := parent.sent != nil && !parent.sent.shell
-	return inItsPlace && wasNoShell && program.InBackground(&m.Process, &parent.Process)
+	return inItsPlace && wasNoShell && program.WasInBackground(&m.Process, &parent.Process)
 }
 
 // hasHandled reports whether a process handled what drainit sent it, and hasTrap whether it is a shell, too.
@@ -155,34 +135,6 @@ func (m *record) cameAt() uint64 {
 		m = up
 	}
 	return m.adopted
-}
-
-// manager claims that a living process above an orphan may signal it. It returns the nearest such process
-// (up, nil for none) and the tick until which that is expected of it (until). The process handles the signal
-// and can act upon it. A program that is known to signal its own children alone is no manager. One that is
-// known to signal its process group is a manager of that group alone, for a second. A child of drainit that
-// has ended and was not waited for is a manager, too: it has still to say how it ended. False: the manager
-// does something else, and the orphan is late.
-func (h *History) manager(m *record) (up *record, until uint64) {
-	came := m.cameAt()
-	for up = m.parent; up != nil; up = up.parent {
-		until = came + managersTime
-		acts := h.handled(up) && h.deafFor(up) == ""
-		switch h.reach(up) {
-		case program.Unknown, program.Tree:
-		case program.Group: // timeout signals its child, and then its group
-			acts = acts && m.PGID == up.PGID && h.now < came+aSecond
-			if acts {
-				until = came + aSecond
-			}
-		default:
-			acts = false
-		}
-		if h.alive(up) && (acts || h.living[up.PID] != up) {
-			return up, until
-		}
-	}
-	return nil, came + managersTime
 }
 
 // reached returns the signal that has reached a process, or may have.

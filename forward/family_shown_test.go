@@ -74,6 +74,10 @@ func (f family) process(i int, k kind) proc.Process {
 	f.readClosely(i, &p)
 	p.Asleep = k.idle && p.Pending == 0
 	p.Untouched = p.Asleep && m.wakes == 0
+	if p.Asleep {
+		p.Switches = 1 + uint64(m.wakes)
+		p.Evidence = []proc.Thread{{TID: p.PID, Switches: p.Switches}}
+	}
 	return p
 }
 
@@ -96,8 +100,12 @@ func (f family) readClosely(i int, p *proc.Process) {
 		if m.blocks() {
 			p.Blocked = termSet
 		}
-	case takesItLate, diesLate, polls:
+	case takesItLate, polls:
 		p.Blocked = termSet
+	case diesLate:
+		if !m.told {
+			p.Blocked = termSet
+		}
 	case trapShell, passingShell, waitingShell, guardingShell, asksToStop, steppingShell:
 		p.Exe, p.Args = "bash", []string{"bash", "start.sh"}
 	case dashShell:

@@ -14,7 +14,6 @@ type Simulated struct {
 	Busy      string      // the reason why it waits if it is busy, "" if it is signalled now all the same
 	Rule      string      // the reason why it is signalled now, or waits
 	Else      Purpose     // LastCall or FinalCall if that would signal it otherwise, Stop for none
-	Advice    string      // what the user can change so that it is signalled at once, "" for nothing
 	Delegated bool        // another is expected to signal it: its turn comes if that ends and passes nothing on
 }
 
@@ -27,7 +26,7 @@ func (h *History) Simulate(r Request, first, s *proc.Snapshot) map[proc.ID]Simul
 	all, busy := h.foresee(r, first, s, true), h.foresee(r, first, s, false)
 	for id, f := range all {
 		if f.Now {
-			f.Else, f.Advice = busy[id].Else, busy[id].Advice
+			f.Else = busy[id].Else
 			if !busy[id].Now {
 				f.Busy = busy[id].Rule
 			}
@@ -50,7 +49,7 @@ func (h *History) foresee(r Request, first, s *proc.Snapshot, idle bool) map[pro
 				f := Simulated{Signal: d.Signal, Now: true, Rule: d.Rule}
 				if r.Purpose > Orphans {
 					f = all[p.ID]
-					f.Signal, f.Else, f.Advice = d.Signal, r.Purpose, h.advice(h.living[p.PID])
+					f.Signal, f.Else = d.Signal, r.Purpose
 				}
 				all[p.ID] = f
 			}
@@ -78,6 +77,9 @@ func canRest(p *proc.Process) bool { return p.MasksKnown() }
 // signal, dies makes it pending. idle says whether the process has slept.
 func (h *History) dies(p *proc.Process, idle bool) bool {
 	p.Untouched = canRest(p) && idle
+	if !idle {
+		p.Switches = 0
+	}
 	switch m := h.living[p.PID]; {
 	case m == nil || m.sent == nil:
 	case m.On(m.sent.signal) == proc.Blocks:

@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"maps"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -26,7 +24,6 @@ type History struct {
 	records  map[proc.ID]*record
 	toGroup  *sentToGroup // nil if no process group was signalled as a whole
 	deferred uint8        // how often the choice of a successor was put off
-	forgotten
 }
 
 // leader has the facts about the worker that no snapshot shows.
@@ -60,12 +57,6 @@ type sentToGroup struct {
 	sent
 }
 
-// forgotten is what still counts of the signalled processes whose records were dropped.
-type forgotten struct {
-	forgot    bool         // one of them had a handler
-	groupsHad map[int]bool // by PGID, whether one may have signalled the group
-}
-
 // NewHistory returns an empty history. self is drainit's pid. daemonizes says that the processes that the
 // worker leaves do its work.
 func NewHistory(self int, daemonizes bool) *History {
@@ -82,7 +73,7 @@ func (h *History) Started(pid int) { h.pid, h.pgid = pid, pid }
 func (s *step) begin(shown *proc.Snapshot) {
 	h, r := s.History, s.Request
 	h.Start, h.deliver, h.now = shown, r.Signal, r.Tick
-	h.records, h.groupsHad = make(map[proc.ID]*record), make(map[int]bool)
+	h.records = make(map[proc.ID]*record)
 	if !h.gone {
 		h.worker = &record{Process: h.toWorker(r.Signal, shown).Process, origin: root}
 		h.records[h.worker.ID] = h.worker
@@ -134,33 +125,17 @@ func (h *History) observe(s *proc.Snapshot) {
 	h.forget()
 }
 
-// forget drops the records of processes that have gone and that no rule needs again: a drain may last for
-// ever. The record of a signalled process stays while one below it has a record, and always if it was in the
-// first snapshot. forget also notes which signalled processes have lost a child.
+// forget drops the records of processes that have gone without a signal: a drain may last for ever. It also
+// notes which signalled processes have lost a child.
 func (h *History) forget() {
-	for _, m := range h.records {
-		for up := m.parent; up != nil && up.lastWithBelow != h.snapshots; up = up.parent {
-			up.lastWithBelow = h.snapshots
-		}
-	}
-	groups := make(map[int]bool)
 	for id, m := range h.records {
-		_, listed := h.shown.Process(m.PID)
-		gone := m.sent == nil || m.first > 1 && m.lastWithBelow != h.snapshots && (m.exit != nil || !listed)
 		switch {
 		case m.last == h.snapshots-1 && m.parent != nil:
 			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
-		case m.last < h.snapshots-1 && m != h.worker && gone: // one snapshot may miss an orphan
-			if m.sent != nil {
-				h.forgot = h.forgot || h.mayHaveHandled(m)
-				h.groupsHad[m.PGID] = h.groupsHad[m.PGID] || h.mayPassToGroup(m)
-			}
+		case m.last < h.snapshots-1 && m != h.worker && m.sent == nil: // one snapshot may miss an orphan
 			delete(h.records, id)
-			continue
 		}
-		groups[m.PGID] = true
 	}
-	maps.DeleteFunc(h.groupsHad, func(pgid int, _ bool) bool { return !groups[pgid] })
 }
 
 // recordOf notes what the new snapshot shows of a process, and returns its record. shown is the snapshot
@@ -194,6 +169,12 @@ func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	}
 	if !p.SleptSince(&before) {
 		m.asleepSince = h.now
+	}
+	if p.HasRunSince(&before) {
+		m.lastRun = h.snapshots
+	}
+	if m.sent != nil && m.sent.blocked && !p.Pending.Has(m.sent.signal) && p.On(m.sent.signal) != proc.Dies {
+		m.sent.handled = true // it has taken the signal, as by sigtimedwait(2)
 	}
 	if m.Untouched {
 		m.lastUntouched = h.snapshots

@@ -4,17 +4,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
 // Plan has what follows from a request: the deliveries to make, and what is to be said of the other
 // processes.
 type Plan struct {
-	Deliveries   []Delivery // in their order
-	Successor    *Successor // that took the worker's place, nil for none
-	Waiting      []Waiting
-	BlockedTraps []BlockedTrap
-	Again        uint64 // in how many ticks time alone may change a verdict, 0 for never
+	Deliveries []Delivery // in their order
+	Successor  *Successor // that took the worker's place, nil for none
+	Waiting    []Waiting
+	Again      uint64 // in how many ticks time alone may change a verdict, 0 for never
 }
 
 // step is the planning of one request. What it has beside the history lasts no longer.
@@ -22,16 +22,16 @@ type step struct {
 	*History
 	Request
 	Plan
-	roots    string                // why this step signals the roots of the stop; "" if it does not
-	draining int                   // how many living processes drain
-	deaf     map[*record]*deafness // by process: the deafness because of which its children are signalled
+	roots       string                 // why this step signals the roots of the stop; "" if it does not
+	draining    int                    // how many living processes drain
+	foregrounds map[*record]foreground // of the shells that were asked about
 }
 
 // Plan plans a request. shown is a snapshot from proc.Reader.Tree. It is nil if /proc could not be read, or
 // need not be (NeedsTree). The history notes each verdict at once. It notes a delivery after that was made
 // (Sent).
 func (h *History) Plan(r Request, shown *proc.Snapshot) Plan {
-	s := &step{History: h, Request: r, deaf: make(map[*record]*deafness)}
+	s := &step{History: h, Request: r, foregrounds: make(map[*record]foreground)}
 	switch r.Purpose {
 	case Stop:
 		s.planStop(shown)
@@ -151,9 +151,6 @@ func (s *step) judge() {
 		if m.sent == nil {
 			s.carryOut(m, s.decide(m))
 		}
-		if s.roots == "" && s.Mode != ModeNone {
-			s.noteDeaf(m)
-		}
 	}
 }
 
@@ -165,6 +162,9 @@ func (s *step) carryOut(m *record, v verdict) {
 		d := Delivery{Process: m.Process, Signal: s.signalFor(m), Child: v.orphan, Rule: v.why.String()}
 		d.Stop, d.Late = true, v.call
 		s.add(d)
+		if m.kind == program.Shell && m.Handles(d.Signal) { // what sleeps then, its trap has not signalled
+			s.lookAgain(s.now + 1)
+		}
 	case (v.why != m.why || v.orphan && !m.orphan) && v.why != reason{}:
 		s.note(m, v)
 	}

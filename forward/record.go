@@ -33,16 +33,21 @@ const (
 // sent is how a process was signalled.
 type sent struct {
 	signal   unix.Signal
-	handled  bool   // it handled the signal
+	handled  bool   // it handled the signal, or has taken it since
+	blocked  bool   // it blocked the signal
 	shell    bool   // it was a shell, whatever it has become
 	snapshot int32  // the number of the last one before the signal
 	tick     uint64 // the time by proc.Ticks, from before the signal
 }
 
 func (m *record) markSent(how sent) {
-	how.handled, how.shell = m.Handles(how.signal), m.kind == program.Shell
+	how.handled, how.blocked = m.Handles(how.signal), m.Blocked.Has(how.signal)
+	how.shell = m.kind == program.Shell
 	m.sent = &how
 }
+
+// is reports whether a process of the last snapshot is this one.
+func (m *record) is(p *proc.Process) bool { return p.PID == m.PID }
 
 // topmost returns the last known process at or above m.
 func (m *record) topmost() *record {

@@ -52,6 +52,7 @@ type Request struct {
 	Signal  unix.Signal // after the rewrite
 	Mode    Mode
 	Tick    uint64 // the time of a step of a stop, from proc.Ticks
+	CallAt  uint64 // the time of the last call, in the same unit; 0 if none will come
 }
 
 // Target is the receiver of a delivery.

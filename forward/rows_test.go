@@ -7,14 +7,44 @@ var conditions = []struct {
 }{
 	// A living process is expected to signal it, or not.
 	{"managers", []stop{
-		{"a manager has five seconds, and the same five for what is left in its turn",
+		{"a manager that waits has a second", "app*(sh(job[*,idle]))", `
+			sent app TERM; snapshot at 50; sh dies of TERM; snapshot at 100; why job: left to app for 1s;
+			next in 100; snapshot at 199; next in 1; snapshot at 200; sent job TERM`},
+		{"one that naps between two steps has five", "app[*,naps](sh(job[*,idle]))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; why job: left to app for 5s; next in 500;
+			snapshot at 599; snapshot at 600; sent job TERM`},
+		{"so has one whose child of the stop lives", "app*(sh(job[*,idle]))", `
+			sent app TERM; sh dies of TERM; app starts kill; snapshot at 100; next in 500; snapshot at 400;
+			next in 200; kill exits; snapshot at 410; sent job TERM`},
+		{"it has the same second for what is left in its turn",
+			"app*(sh(job1[*,idle](job2[*,idle])))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; snapshot at 200; sent job1 TERM; job1 exits;
+			snapshot at 210; sent job2 TERM`},
+		{"what would only die is left to it, and what is below that is not",
 			"app*(sh1(sh2[idle](job[*,idle])))", `
-			sent app TERM; snapshot at 50; sh1 dies of TERM; snapshot at 100; next in 500; snapshot at 599;
-			next in 1; snapshot at 600; sent sh2 TERM; sh2 dies of TERM; snapshot at 601; sent job TERM`},
+			sent app TERM; sh1 dies of TERM; snapshot at 100; next in 100;
+			why sh2: not while app lives: it would only die of the signal; snapshot at 200; sent job TERM`},
+		{"the nearest has had its second, and one above naps", "app[*,naps](mid*(sh(job[*,idle])))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; why job: left to mid for 1s; next in 100;
+			snapshot at 200; why job: left to app for 5s; next in 400; snapshot at 600; sent job TERM`},
+		{"the first who may have signalled it is not its parent", "app*(sh1(sh2(job*)))", `
+			sent app TERM; sh1 dies of TERM; snapshot; app exits; snapshot; sent sh2 TERM; sh2 dies of TERM;
+			snapshot; why job: may have been signalled by app, which has gone`},
+		{"it was untouched when the manager had gone", "app*(sh1(sh2(job[*,idle])))", `
+			sent app TERM; sh1 dies of TERM; app exits; snapshot; sent sh2 TERM; job now busy;
+			sh2 dies of TERM; snapshot; sent job TERM: sh2 above has no handler`},
+		{"it was untouched when it came, and the manager has slept since", "app[*,asleep](sh(job[*,idle]))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; job now busy; snapshot at 110;
+			why job: left to app for 1s; snapshot at 200; sent job TERM: sh above has no handler`},
+		{"the manager has run since", "app[*,asleep](sh(job[*,idle]))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; job now busy; app now woken; snapshot at 110;
+			why job: left to app; snapshot at 300`},
+		{"the manager runs all the time", "app*(sh(job[*,idle]))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; job now busy; snapshot at 110; snapshot at 300`},
 		{"the next snapshot is for the first whose time is over",
 			"app*(sh1(job1[*,idle]) sh2(job2[*,idle]) sh3(job3[*,idle]))", `
-			sent app TERM; sh2 exits; snapshot at 100; next in 500; sh1 exits; sh3 exits; snapshot at 300;
-			next in 300`},
+			sent app TERM; sh2 exits; snapshot at 100; next in 100; sh1 exits; sh3 exits; snapshot at 130;
+			next in 70`},
 		{"a program is waited for", "app*(sh(job[*,idle]))", "sent app TERM; sh dies of TERM; snapshot"},
 		{"a shell is waited for", "bash*(sh(job[*,idle]))", "sent bash TERM; sh dies of TERM; snapshot"},
 		{"one that dies is not waited for", "app(sh(job[*,idle]))", `
@@ -27,15 +57,14 @@ var conditions = []struct {
 		{"timeout does not signal another group", "timeout*(sh(job[*,idle,session]))", `
 			sent timeout TERM; sh dies of TERM; snapshot; sent job TERM`},
 		{"one above timeout is waited for as without it", "app*(timeout*(sh(job[*,idle,session])))", `
-			sent app TERM; sh exits; snapshot at 10; why job: left to app for 5s; snapshot at 510;
+			sent app TERM; sh exits; snapshot at 10; why job: left to app for 1s; snapshot at 110;
 			sent job TERM`},
 		{"npm is not waited for", "npm*(sh(job[*,idle]))", `
 			sent npm TERM; sh dies of TERM; snapshot; sent job TERM`},
 		{"one that has gone is not waited for", "app*(sh(job[*,idle]))", `
 			sent app TERM; sh dies of TERM; app exits; snapshot; sent job TERM`},
-		{"what is proven not to have been signalled is left to it for a time", "app*(runsvdir*(job*))", `
-			sent app TERM; runsvdir exits; snapshot at 100; why job: left to app for 5s; snapshot at 600;
-			sent job TERM`},
+		{"one between that is known to signal none proves nothing of the manager", "app*(runsvdir*(job*))", `
+			sent app TERM; runsvdir exits; snapshot at 100; why job: left to app; snapshot at 600`},
 		{"what would only die is left to it for ever", "app*(sh(mid(tail)))", `
 			sent app TERM; sh dies of TERM; snapshot at 100;
 			why mid: not while app lives: it would only die of the signal; snapshot at 700;
@@ -54,10 +83,10 @@ var conditions = []struct {
 		{"a busy orphan is left to the process above", "app*(sh(job*))", `
 			sent app TERM; snapshot; sh exits; snapshot; why job: left to app`},
 		{"an untouched orphan is left to it for a time", "app*(sh(job[*,idle]))", `
-			sent app TERM; snapshot; sh exits; snapshot; why job: left to app for 5s`},
+			sent app TERM; snapshot; sh exits; snapshot; why job: left to app for 1s`},
 		{"an untouched orphan is left to a dead one that is still to be waited for",
 			"app*(sh(job[*,idle]))", `
-			sent app TERM; snapshot; sh exits; app vanishes; snapshot; why job: left to app for 5s`},
+			sent app TERM; snapshot; sh exits; app vanishes; snapshot; why job: left to app for 1s`},
 		{"the living parent is named, not one that has gone", "app1*(app2*(app3*))", `
 			sent app1 TERM; app1 exits; snapshot; why app2: may have been signalled by app1, which has gone;
 			why app3: left to app2`},
@@ -80,14 +109,11 @@ var conditions = []struct {
 		{"the final call leaves it to one that has woken it", "app1*(sh(app2*(app3[*,idle])))", `
 			sent app1 TERM; snapshot; final call at 1200; sent app2 TERM; app3 now woken; final call at 1220;
 			final call at 1399; final call at 1400; sent app3 TERM`},
-		{"after four seconds one is in doubt, to the tick", "app1*(app2*)", `
-			sent app1 TERM; snapshot at 399; told app2: left to app1; snapshot at 400;
-			told app2: app1 above handles the stop signal and may have passed it on (undecided)`},
 		{"a manager keeps the signal from two until the final call", "app1*(sh(app2*(app3*)))", `
-			sent app1 TERM; snapshot at 300; snapshot at 500;
-			told app2 app3: app1 above handles the stop signal and may have passed it on (undecided);
-			snapshot at 1000; told; last call at 1100; told; final call at 1200; sent app2 TERM;
-			final call at 1204; told app3: left to app2; final call at 1205; sent app3 TERM`},
+			sent app1 TERM; snapshot at 300; told sh: not while app1 lives: it would only die of the signal /
+			app2: left to app1 / app3: left to app2; snapshot at 1000; told; last call at 1100; told;
+			final call at 1200; sent app2 TERM; final call at 1204; told; final call at 1205;
+			sent app3 TERM`},
 	}},
 
 	// They were there before the stop, or a shell started them beside the worker.
@@ -195,7 +221,7 @@ var conditions = []struct {
 		{"a shell without a trap does not drain", "sh(mksh* tail)", `
 			sent sh TERM; sh dies of TERM; snapshot; sent mksh TERM; sent tail TERM; successor mksh`},
 		{"what is certain has its reason in a call", "sh(app*)", `
-			sent sh TERM; sh dies of TERM; last call; sent app TERM: its parent sh has no handler;
+			sent sh TERM; sh dies of TERM; last call; sent app TERM: sh above has no handler;
 			successor app`},
 		{"what dies already is not signalled", "app*(sh(job*))", `
 			sent app TERM; app dies of TERM; sh now dying; snapshot; last call; sent job TERM`},
@@ -244,7 +270,7 @@ var conditions = []struct {
 		{"QUIT to a launcher", "npm[QUIT,TERM,INT]", "stop by QUIT; sent npm TERM"},
 		{"a program that handled INT once may have ended what is below it", "app1(app2[INT](job[INT]))", `
 			stop by INT; sent app1 INT; app2 loses INT; last call`},
-		{"a shell acts upon INT after its child only", "app1(bash[INT](job[INT]))", `
+		{"a shell acts upon INT after its child only", "app1(bash[INT,waits](job[INT]))", `
 			stop by INT; sent app1 INT; bash loses INT; last call; sent job INT`},
 		{"what the platform has missed", "app*(job1[*,idle] job2[idle])", `
 			stop by TERM none; app starts job3*; snapshot;
@@ -322,8 +348,13 @@ var conditions = []struct {
 
 	// What was signalled passes nothing on.
 	{"deaf", []stop{
-		{"one that blocks it", "app[blocks](job* tail)", `
+		{"one that blocks it and waits for its one child", "app[blocks](job*)", `
 			sent app TERM; snapshot at 4; snapshot at 5; sent job TERM; snapshot at 100`},
+		{"the end of another child may wake it", "app[blocks](job* tail)", "sent app TERM; snapshot at 300"},
+		{"so may a handler for a timer", "app[blocks,ALRM](job*)", "sent app TERM; snapshot at 300"},
+		{"one that has taken it has handled it", "app[blocks](sh(job*))", `
+			sent app TERM; app now took; snapshot; sh exits; snapshot; why job: left to app; app exits;
+			snapshot; why job: may have been signalled by app, which has gone`},
 		{"the first below a namespace's first", "app[init](sh(job1*(job2*)))", `
 			sent app TERM; snapshot at 4; snapshot at 5; sent job1 TERM; snapshot at 100`},
 		{"below one that ignores it, a mksh, which may have a trap", "app[ignores](mksh*(job*))", `
@@ -341,11 +372,8 @@ var conditions = []struct {
 			sent app TERM; app now blocks; snapshot at 100; snapshot at 200`},
 		{"one that had a handler, and has none as an init", "app[*,waits](job*)", `
 			sent app TERM; app now init; snapshot at 100; snapshot at 200`},
-		{"one that looks for the signal has two seconds", "app[polls](job*)", `
-			sent app TERM; snapshot at 5; snapshot at 199; app now elsewhere; snapshot at 200; app now polls;
-			snapshot at 300; sent job TERM`},
-		{"two seconds, to the tick", "app[polls](job*)", `
-			sent app TERM; snapshot at 199; snapshot at 200; sent job TERM`},
+		{"one that looks for the signal now and then", "app[polls](job*)", `
+			sent app TERM; snapshot at 300; final call at 3300; sent job TERM`},
 		{"one that runs with it all the time", "app[blocks,R](job*)", "sent app TERM; snapshot at 300"},
 		{"one that hangs with it all the time", "app[blocks,D](job*)", `
 			sent app TERM; snapshot at 199; snapshot at 200; sent job TERM`},
@@ -381,22 +409,17 @@ var conditions = []struct {
 		{"below an orphan that is a namespace's first, untouched", "app*(deaf[init](job[*,idle]))", `
 			sent app TERM; app exits; snapshot at 100; sent job TERM`},
 		{"below an orphan that is a shell with a trap, busy", "app*(dash[*,waits](job*))", `
-			sent app TERM; app exits; snapshot at 100; blocked; snapshot at 200; blocked`},
+			sent app TERM; app exits; snapshot at 100; snapshot at 200`},
 		{"below an orphan that is a shell with a trap, untouched", "app*(dash[*,waits](job[*,idle]))", `
-			sent app TERM; app exits; snapshot at 100; sent job TERM; blocked`},
+			sent app TERM; app exits; snapshot at 100; sent job TERM`},
 	}},
 
 	// A shell with a trap waits for a child in its foreground. Bash shows that
 	// it sleeps, and dash that it waits for its child.
 	{"shells", []stop{
 		{"dash waits for its child", "dash[*,waits](job*)", `
-			sent dash TERM; snapshot at 4; snapshot at 5; sent job TERM; blocked dash by job;
+			sent dash TERM; snapshot at 4; snapshot at 5; sent job TERM;
 			snapshot at 100`},
-		{"dash waits for what would only die", "dash[*,waits](tail)", `
-			sent dash TERM; snapshot at 100; blocked dash by tail`},
-		{"it is said after a second, as that may end", "dash[*,waits](tail)", `
-			sent dash TERM; snapshot at 99; blocked; snapshot at 100; blocked dash by tail`},
-		{"one that is no shell", "app[blocks](tail)", "sent app TERM; snapshot at 100; blocked"},
 		{"dash waits for a shell", "dash[*,waits](sh(job*))", `
 			sent dash TERM; snapshot at 4; snapshot at 5; sent job TERM; snapshot at 100`},
 		{"bash waits for none", "bash*(job*)", "sent bash TERM; snapshot at 5; snapshot at 100"},
@@ -416,7 +439,7 @@ var conditions = []struct {
 		{"dash waits for the youngest", "dash[*,waits](job1* job2*)", `
 			sent dash TERM; dash now elsewhere; snapshot; sent job2 TERM`},
 		{"dash, which ran when it was signalled", "dash*(job*)", `
-			sent dash TERM; dash now waits; snapshot; sent job TERM; blocked dash by job`},
+			sent dash TERM; dash now waits; snapshot; sent job TERM`},
 		{"dash: what writes to the youngest", "dash[*,waits](job1* job2[*,<job1])", `
 			sent dash TERM; snapshot; sent job1 TERM`},
 		{"dash: a child with a group of its own, of set -m", "dash[*,waits](job1* job2[*,leads])", `
@@ -447,6 +470,18 @@ var conditions = []struct {
 			sent bash TERM; snapshot; sent job2 TERM`},
 		{"bash, by the marks, when a child has gone", "bash[*,waits](job1[*,back] job2[*,fore])", `
 			sent bash TERM; job1 exits; snapshot at 2; snapshot at 100`},
+		{"zsh: what slept when its trap had run, and no trap has run since",
+			"zsh[*,waits,asleep](job[*,idle])", `
+			sent zsh TERM; next in 1; snapshot at 1; job now busy; snapshot at 6; next in 94; snapshot at 99;
+			snapshot at 100; sent job TERM: untouched since zsh above has run`},
+		{"zsh, which has run since", "zsh[*,waits,asleep](job[*,idle])", `
+			sent zsh TERM; snapshot at 1; job now busy; zsh now woken; snapshot at 6; snapshot at 100`},
+		{"zsh, whose trap has started one", "zsh[*,waits,asleep](job[*,idle])", `
+			sent zsh TERM; zsh starts nap; snapshot at 1; job now busy; snapshot at 100; snapshot at 300`},
+		{"zsh: a child in its background", "zsh[*,waits,asleep](job1[*,idle,marked] job2*)", `
+			sent zsh TERM; snapshot at 1; job1 now busy; snapshot at 100; snapshot at 300`},
+		{"another program that waits", "app[*,waits,asleep](job[*,idle])", `
+			sent app TERM; next in 0; snapshot at 1; job now busy; snapshot at 100; snapshot at 300`},
 		{"bash, by the marks, when it runs", "bash[*,waits](job1[*,back] job2[*,fore])", `
 			sent bash TERM; bash now running; snapshot`},
 	}},

@@ -1,13 +1,13 @@
 package forward
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -27,7 +27,6 @@ type fate uint8
 const (
 	waits   fate = iota // its turn has not come, or it would only die of the signal
 	left                // the living process named in the reason is expected to signal it
-	overdue             // that one has had its time, and may have signalled it
 	ends                // it may end by itself
 	inDoubt             // a process may have signalled it, and none that lives is expected to
 	due                 // it is sent the stop signal now
@@ -66,9 +65,9 @@ func (s *step) decide(m *record) verdict {
 //	future   which living process is expected to signal it?
 //	own end  why may it end by itself?
 //
-//	                     none can have signalled it     one may have
-//	none is expected to  it is signalled                it is in doubt until the last call
-//	one is               it is left to that one for 5s  it is left to that one
+//	                     none can have signalled it          one may have
+//	none is expected to  it is signalled                     it is in doubt until the last call
+//	one is               it is left to that one, for a time  it is left to that one
 func (s *step) decideInTime(m *record) (fate, reason) {
 	switch {
 	case m.wentOn:
@@ -83,17 +82,20 @@ func (s *step) decideInTime(m *record) (fate, reason) {
 	if why := s.turn(m); !why.none() {
 		return waits, why
 	}
-	proof := s.past(m)
+	proof, by := s.past(m)
 	if fate, why := s.future(m, !proof.none()); !why.none() {
 		return fate, why
 	}
 	if why := s.ownEnd(m); !why.none() {
 		return ends, why
 	}
-	if proof.none() {
-		return inDoubt, reason{"may have been signalled by %s, which has gone", s.leftBy(m)}
+	switch {
+	case !proof.none():
+		return due, proof
+	case s.alive(by):
+		return inDoubt, reason{"may have been signalled by %s", by}
 	}
-	return due, proof
+	return inDoubt, reason{"may have been signalled by %s, which has gone", by}
 }
 
 // turn returns what a process must wait for, whichever process signals it, and no reason if its turn has
@@ -126,73 +128,61 @@ func (s *step) waitsForWriter(m *record) reason {
 	return why
 }
 
-// past returns why no process can have signalled m since the stop began, and no reason if one may have. What
-// a process that has gone may have asked to stop sleeps half a second later (mayBeStopping), unless it ends.
-func (s *step) past(m *record) reason {
-	if m.PPID != s.self {
-		if d := s.deafAbove(m); d != nil && (m.Untouched || d.certain && !s.groupMayHave(m)) {
-			return d.why
-		}
-		return reason{}
-	}
-	parent, say := m.parent, func(words string) reason { return reason{words, m.parent} }
+// past returns why no process can have signalled m since the stop began (proof). If one may have, there is no
+// reason, and past returns that process (by), nil if no snapshot showed it. What a process that has gone may
+// have asked to stop sleeps half a second later (mayBeStopping), unless it ends.
+func (s *step) past(m *record) (proof reason, by *record) {
+	say := func(words string) (reason, *record) { return reason{words, m.parent}, nil }
+	top := m.topmost()
 	switch {
 	case s.isUntouched(m):
 		return say("untouched since before the stop")
 	case s.wouldBeDead(m):
-		name := signals.Name(s.signalFor(m))
-		return say("it has no " + name + " handler and still lives, so no process has sent it that")
+		return say("it has no " + signals.Name(s.signalFor(m)) + " handler and still lives, so no process has sent it that")
 	case m.origin == beforeStop && (!s.worker.hasHandled() || m.Asleep):
 		return say("it was there before the stop, and the worker has gone")
-	case m.origin == beforeStop, s.groupMayHave(m):
-	case parent == nil && !s.forgot && !s.anySent(s.mayHaveHandled):
-		return say("its parent is not known, and no process that was signalled had a handler")
-	case parent == nil:
-	case m.nearestSignalled() == nil && m.topmost().origin == root:
+	case m.origin == beforeStop:
+		return reason{}, s.worker
+	case m.nearestSignalled() == nil && top.origin == root && top != m:
 		return say("the worker above it had ended before it was signalled")
-	case s.startedBeside(m, parent) && (!parent.hasHandled() || m.Asleep):
-		return say("a shell started it beside %s, which has gone")
-	case parent.sent != nil && s.diedUnhandled(parent):
-		return say("its parent %s has no handler and dies of it")
-	case s.reach(parent) == program.NoProcess:
-		return say("its parent %s is known to signal no process")
-	case s.diedUnhandled(parent) && s.knownAbove(parent):
-		words := "its parent had no handler, and %s is known to signal its own children alone"
-		return reason{words, parent.parent}
 	}
-	return reason{}
+	for below := m; below.parent != nil; below = below.parent {
+		words := s.hasNot(below.parent, below, m)
+		if words == "" {
+			return reason{}, below.parent
+		}
+		if proof.none() {
+			proof = reason{words, below.parent}
+		}
+	}
+	switch isUnknown := top.origin == belowWorker && s.anySent(s.mayHaveHandled); {
+	case isUnknown, s.mayBeSignalledWithGroup(m):
+		return reason{}, m.parent
+	case m.parent == nil:
+		return say("its parent is not known, and no process that was signalled had a handler")
+	}
+	return proof, nil
 }
-
-// managersTime is for how many ticks a living process is expected to signal one that has come to drainit. It
-// may act in steps, and sleep between two.
-const managersTime = 5 * aSecond
 
 // future returns the fate of a process that is left to a living one, and the reason. It returns due and no
 // reason if no living process is expected to signal it. isProven says that no process can have signalled it
-// so far. An orphan of which that is proven is left to a manager for managersTime at most. A process that is
-// no orphan is left to the one above it, unless that can't act.
+// so far.
 func (s *step) future(m *record, isProven bool) (fate, reason) {
-	if m.PPID != s.self {
-		if isProven && (s.actsUpon(m) || s.isInterrupted(m)) {
-			return due, reason{}
-		}
-		if up := m.nearestSignalled(); s.alive(up) {
-			return s.leaveTo(m, up)
-		}
-		return s.leaveTo(m, m.parent)
-	}
-	manager, until := s.manager(m)
-	isBounded := s.isUntouched(m) || isProven && s.actsUpon(m) // else it would only die
+	acts := s.actsUpon(m)
+	up, its := s.expected(m, isProven && acts)
+	parentLives := s.living[m.PPID] != nil // else m is about to come to drainit
 	switch {
-	case manager != nil && !isBounded:
-		return s.leaveTo(m, manager)
-	case s.now >= until:
-	case manager != nil:
-		s.lookAgain(until)
-		seconds := (until - m.cameAt()) / aSecond
-		return left, reason{"left to %s for " + strconv.FormatUint(seconds, 10) + "s", manager}
-	case s.isUntouched(m) && s.helperLives(m):
-		s.lookAgain(until)
+	case m.PPID != s.self && s.holdsUpTrap(m):
+		return due, reason{}
+	case up != nil && isProven && acts && its.ticks > 0:
+		s.lookAgain(its.end())
+		return left, reason{"left to %s for " + strconv.FormatUint(its.ticks/aSecond, 10) + "s", up}
+	case up != nil:
+		return s.leaveTo(m, up)
+	case m.PPID != s.self && !(parentLives && (acts || s.isInterrupted(m))):
+		return s.leaveTo(m, cmp.Or(m.nearestSignalled(), m.parent))
+	case s.isUntouched(m) && s.helperLives(m) && s.now < m.cameAt()+steppingTime:
+		s.lookAgain(m.cameAt() + steppingTime)
 		return left, reason{words: "its parent left a helper that may signal it"}
 	}
 	return due, reason{}
@@ -201,14 +191,11 @@ func (s *step) future(m *record, isProven bool) (fate, reason) {
 // leaveTo returns the fate and the reason of a process that is left to one above it (up): mostly it is that
 // one's business. up is nil for a process that no snapshot showed.
 func (s *step) leaveTo(m, up *record) (fate, reason) {
-	const itsTime = 4 * aSecond // the first line of progress comes after five
 	switch {
 	case m.On(s.signalFor(m)) == proc.Dies:
 		return waits, reason{"not while %s lives: it would only die of the signal", up}
 	case !s.actsUpon(m):
 		return waits, reason{"not while %s lives: it does not act upon the signal", up}
-	case up != nil && up.sent != nil && s.now >= up.sent.tick+itsTime:
-		return overdue, reason{"%s above handles the stop signal and may have passed it on", up}
 	}
 	return left, reason{"left to %s", up}
 }
@@ -224,7 +211,7 @@ func (s *step) ownEnd(m *record) reason {
 			s.lookAgain(s.now + actsAfter)
 		}
 		return say("it has read a pipe of a process that has gone")
-	case m.origin == beforeStop && s.worker.hasTrap():
+	case m.origin == beforeStop && s.worker.hasTrap() && !s.wouldBeDead(m):
 		return say("it was there before the stop, and its shell has seen to it")
 	case s.cleansUp(m):
 		return say("it cleans up")
@@ -258,10 +245,17 @@ func (s *step) calls(m *record) string {
 		if !s.coveredByAncestor(m) {
 			return "the kill is near"
 		}
-	case !s.shown.HasWriters(m.PID) && (m.origin == beforeStop || s.actsUpon(m) && s.noAncestorActs(m)):
+	case !s.shown.HasWriters(m.PID) && (m.origin == beforeStop || s.actsUpon(m) && s.noneActsAbove(m)):
 		return "the grace period is nearly over"
 	}
 	return ""
+}
+
+// noneActsAbove reports whether nothing that lives above m, and that m came from by living ones alone, may
+// yet signal m. A celery waits for its jobs, and its pool would end them.
+func (s *step) noneActsAbove(m *record) bool {
+	up, its := s.expected(m, false)
+	return up == nil || its.ticks > 0
 }
 
 // isDue reports whether a process is signalled in this step, which has decided about it.
@@ -283,15 +277,4 @@ func (s *step) coveredByAncestor(m *record) bool {
 		}
 	}
 	return false
-}
-
-// noAncestorActs reports whether no living process above m is signalled in this step, or may act upon the
-// signal. A celery waits for its jobs, and its pool would end them.
-func (s *step) noAncestorActs(m *record) bool {
-	for below, up := m, s.living[m.PPID]; up != nil; below, up = up, s.living[up.PPID] {
-		if s.isDue(up) || s.mayPassOn(up, below) {
-			return false
-		}
-	}
-	return true
 }

@@ -17,10 +17,13 @@ func (h *History) actsUpon(m *record) bool { return m.Handles(h.signalFor(m)) }
 // signalFor returns the signal that a process is sent. The worker is sent the stop signal, and so is a
 // process that handles it. Any other is sent TERM. A launcher is always sent TERM. A shell, which ignores
 // QUIT, is sent TERM unless it is known to have a trap for the stop signal. Where an interrupted shell waits
-// for a process (isInterrupted), that is sent the stop signal if it is no launcher.
+// for a process (isInterrupted), that is sent the stop signal if it is no launcher, and would not die of it
+// although it handles TERM.
 func (h *History) signalFor(m *record) unix.Signal {
 	isSent := m.kind == program.Other || m.kind == program.Shell && h.hasTrapFor(m)
-	if isSent && (m == h.worker || m.Handles(h.deliver)) || m.kind != program.Launcher && h.isInterrupted(m) {
+	diesAlone := m.On(h.deliver) == proc.Dies && m.Handles(unix.SIGTERM)
+	isInterrupted := m.kind != program.Launcher && !diesAlone && h.isInterrupted(m)
+	if isSent && (m == h.worker || m.Handles(h.deliver)) || isInterrupted {
 		return h.deliver
 	}
 	return unix.SIGTERM

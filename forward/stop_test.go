@@ -10,7 +10,7 @@ var stops = []stop{
 	{"the worker alone", "app*(child*)", `
 		sent app TERM: the worker; snapshot; app exits; snapshot; child exits; snapshot`},
 	{"sh -c app", "sh(app*)", `
-		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: its parent sh has no handler and dies of it;
+		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: sh above has no handler;
 		successor app; app exits; snapshot`},
 	{"sh -c app, where the application handles nothing", "sh(app)", `
 		sent sh TERM; sh dies of TERM; snapshot; sent app TERM: it has no SIGTERM handler and still lives;
@@ -19,14 +19,14 @@ var stops = []stop{
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM: it has no SIGTERM handler and still lives;
 		successor sh2; sh2 dies of TERM; snapshot; sent bash TERM: it has no SIGTERM handler and still lives;
 		successor bash; bash dies of TERM; snapshot;
-		sent app TERM: its parent bash has no handler and dies of it; successor app`},
+		sent app TERM: bash above has no handler; successor app`},
 	{"npm start: npm signals its shell alone", "npm*(sh(app*))", `
 		sent npm TERM; sh dies of TERM; snapshot;
-		sent app TERM: its parent had no handler, and npm start is known to signal its own children alone;
+		sent app TERM: sh above has no handler;
 		npm dies of TERM; snapshot; successor app; app loses TERM; snapshot; app exits; snapshot`},
 	{"sh -c 'npm start'", "sh1(npm*(sh2(app*)))", `
 		sent sh1 TERM; sh1 dies of TERM; snapshot; sent npm TERM; successor npm; sh2 dies of TERM; snapshot;
-		sent app TERM: its parent had no handler, and npm start is known; npm dies of TERM; snapshot;
+		sent app TERM: sh; npm dies of TERM; snapshot;
 		successor app`},
 	{"a relay that is not known, and npm below it", "relay*(npm*(sh(app*)))", `
 		sent relay TERM; sh dies of TERM; npm dies of TERM; snapshot; relay exits; snapshot; last call;
@@ -39,7 +39,7 @@ var stops = []stop{
 		snapshot; last call; sent app TERM: the grace period is nearly over`},
 	{"what runsvdir leaves", "runsvdir*(runsv*(app*))", `
 		sent runsvdir TERM; runsvdir exits; snapshot;
-		sent runsv TERM: its parent runsvdir is known to signal no process; app exits; runsv exits;
+		sent runsv TERM: runsvdir above is known to signal no process; app exits; runsv exits;
 		snapshot`},
 	{"a relay that lives is waited for", "relay*(sh(app* other))", `
 		sent relay TERM; sh dies of TERM; snapshot; snapshot; app exits; snapshot; other dies of TERM;
@@ -104,25 +104,25 @@ var stops = []stop{
 	{"all that a daemonized worker left", "| redis*(io*) sh(app*) tail", `
 		sent redis TERM: left by a worker that has daemonized; sent sh TERM; sent tail TERM;
 		tail dies of TERM; sh dies of TERM; snapshot;
-		sent app TERM: its parent sh has no handler and dies of it; redis exits; snapshot`},
+		sent app TERM: sh above has no handler; redis exits; snapshot`},
 	{"the last call goes to all that were not signalled", "relay*(sh(app* other*)) | redis*", `
 		sent relay TERM; sh dies of TERM; snapshot; last call; sent app TERM: the grace period is nearly over;
 		sent other TERM; sent redis TERM; last call`},
 	{"INT to npm, which sends its shell TERM", "npm*(sh[INT](app*))", `
 		stop by INT; sent npm TERM; sh dies of TERM; snapshot;
-		sent app INT: its parent had no handler, and npm start is known; npm dies of TERM; snapshot;
+		sent app INT: sh; npm dies of TERM; snapshot;
 		successor app`},
 	{"INT to npm with a shell without a handler", "npm*(sh(app*))", `
 		stop by INT; sent npm TERM; sh dies of TERM; snapshot;
-		sent app INT: its parent had no handler, and npm start is known; npm dies of TERM; snapshot;
+		sent app INT: sh; npm dies of TERM; snapshot;
 		successor app`},
 	{"QUIT in place of TERM, behind a shell", "bash(nginx*(io*))", `
 		stop by QUIT; sent bash TERM; bash dies of TERM; snapshot;
-		sent nginx QUIT: its parent bash has no handler and dies of it; successor nginx; snapshot;
+		sent nginx QUIT: bash above has no handler; successor nginx; snapshot;
 		nginx exits; snapshot`},
 	{"QUIT in place of TERM, to a worker that handles TERM only", "app[TERM](child[TERM])", `
 		stop by QUIT; sent app QUIT; app dies of QUIT; snapshot;
-		sent child TERM: its parent app has no handler and dies of it`},
+		sent child TERM: app above has no handler`},
 	{"two that may be the successor, so none is", "sh(app1* app2*)", `
 		sent sh TERM; sh dies of TERM; snapshot; sent app1 TERM; sent app2 TERM; snapshot; app1 exits;
 		snapshot; app2 exits; snapshot`},
@@ -136,7 +136,7 @@ var stops = []stop{
 		stop by INT; sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM; sent app INT; successor app`},
 	{"a child of a shell that had its handlers until its exec is no successor", "sh1(sh2*)", `
 		stop by INT; sent sh1 TERM; sh2 runs sleep; sh1 dies of TERM; snapshot;
-		sent sh2 TERM: its parent sh1 has no handler and dies of it; sh2 dies of TERM; snapshot`},
+		sent sh2 TERM: sh1 above has no handler; sh2 dies of TERM; snapshot`},
 	{"a shell with a trap for INT only is a successor by its child", "sh1(sh2[INT](app*))", `
 		stop by INT; sent sh1 TERM; sh1 dies of TERM; snapshot; sent sh2 TERM; successor sh2;
 		sh2 dies of TERM; snapshot; sent app INT; successor app`},

@@ -170,6 +170,7 @@ func (t *timeline) snapshot() *proc.Snapshot {
 				switches += uint64(t.now)
 			}
 			p.Asleep, p.Evidence = p.Pending == 0, []proc.Thread{{TID: p.PID, Switches: switches}}
+			p.Switches = 1 + switches
 			all = append(all, p)
 		}
 	}

@@ -100,6 +100,9 @@ func (w *walk) handlerAbove(i int) bool {
 	for up := w.family[i].parent; up != drainitSends; up = w.family[up].parent {
 		m := &w.family[up]
 		waits := m.isShell() && w.foreground(up) == below
+		if m.does == blocking && len(w.started(up, false)) > 1 { // another child's end may wake it
+			return true
+		}
 		if m.signalled() && m.handles() && !waits || w.reads(up) {
 			return true
 		}

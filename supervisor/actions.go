@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/diag"
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -135,11 +134,6 @@ func (s *Supervisor) report(r forward.Request, plan forward.Plan) {
 	s.noteSent(plan.Deliveries)
 	for _, w := range plan.Waiting {
 		s.journal.Waiting(w)
-	}
-	for _, b := range plan.BlockedTraps {
-		if r.Signal != unix.SIGINT { // after INT a shell without a trap waits, too
-			s.journal.Warn(diag.BlockedTrap(s.shown, b.Shell, b.Child))
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/health"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -49,7 +50,10 @@ func (c Config) Delivered(came unix.Signal) unix.Signal {
 // Request returns the request to package forward for the signal came, which is 0 if the worker exited by
 // itself. drainit status --plan builds its request here, too.
 func (c Config) Request(p forward.Purpose, came unix.Signal, tick uint64) forward.Request {
-	return forward.Request{Purpose: p, Signal: c.Delivered(came), Mode: c.Mode, Tick: tick}
+	last, _ := machine.Calls(c.Grace, c.Limit)
+	r := forward.Request{Purpose: p, Signal: c.Delivered(came), Mode: c.Mode, Tick: tick}
+	r.CallAt = tick + uint64(last/proc.Tick) // from the first step on: a later one has a little less
+	return r
 }
 
 // Adopted returns the stop signal that takes the place of the signal came. ok is false unless came can only

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -39,7 +38,7 @@ func (c *claim) unhandled(p *row) *reason {
 // notInTime returns why it is not known that a process was signalled in time, and once. It returns nil if
 // that is known.
 func (c *claim) notInTime(p *row) *reason {
-	advice := cmp.Or(p.foreseen.Advice, "exec in the script that starts it has it signalled at once")
+	advice := "exec in the script that starts it has it signalled at once"
 	if p.sent != nil || c.cfg.Mode == forward.ModeNone {
 		return c.notInTimeByDrainit(p, advice)
 	}

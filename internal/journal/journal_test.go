@@ -113,18 +113,16 @@ func TestNamesOfStrangers(t *testing.T) {
 // One that drainit leaves alone has a line on when it is signalled at the latest. That depends on the call.
 func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 	for name, tt := range map[string]struct {
-		grace  time.Duration
-		call   forward.Purpose
-		advice string
-		want   string
+		grace time.Duration
+		call  forward.Purpose
+		want  string
 	}{
-		"in the last call":  {40 * time.Second, forward.LastCall, "", "it is signalled 10s before SIGKILL at the latest\n"},
-		"in the final call": {40 * time.Second, forward.FinalCall, "", "it is signalled 2s before SIGKILL at the latest\n"},
-		"never":             {machine.Forever, forward.LastCall, "", "drainit does not signal it, as the grace period is infinite\n"},
-		"with advice":       {40 * time.Second, forward.LastCall, "do this", "it is signalled 10s before SIGKILL at the latest; do this\n"},
+		"in the last call":  {40 * time.Second, forward.LastCall, "it is signalled 10s before SIGKILL at the latest\n"},
+		"in the final call": {40 * time.Second, forward.FinalCall, "it is signalled 2s before SIGKILL at the latest\n"},
+		"never":             {machine.Forever, forward.LastCall, "drainit does not signal it, as the grace period is infinite\n"},
 	} {
 		j, lines := written(t, atInfo, "", inDrain(machine.Config{Grace: tt.grace}))
-		j.Waiting(forward.Waiting{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call, Advice: tt.advice})
+		j.Waiting(forward.Waiting{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call})
 		if got := lines(); !strings.HasSuffix(got, fmt.Sprintf("not signalled: orphan[11]: may be; %s", tt.want)) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}

@@ -243,9 +243,6 @@ func (j *Journal) Waiting(w forward.Waiting) {
 		}
 		later = "it is signalled " + tenths(end.Sub(call)) + " before SIGKILL at the latest"
 	}
-	if w.Advice != "" {
-		later += "; " + w.Advice
-	}
 	m, why, yet := notSignalled, w.Rule, w.Rule
 	if w.Undecided {
 		m, why, yet = undecided, w.Rule+"; "+later, "" // its line says it all

@@ -48,6 +48,7 @@ type Process struct {
 	Reads    File     // the pipe at its standard input, unless the root has the same; zero for none
 	input    openFile // its standard input
 	Evidence []Thread // of the threads that may take a signal, nil unless all sleep with no signal pending
+	Switches uint64   // the context switches of all its threads, 0 unless all sleep, or if not all were read
 
 	stackBase  uint64 // where its program's stack begins, at random; 0 where that may not be read
 	count      int32  // how many threads it has

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree takes a snapshot of all processes, with details of each one below root, the nearest first. The details
-// are how it treats signals, its program, the call that it waits in, the pipes that it reads and writes, and
+// Tree takes a snapshot of all processes, with details of each one below root, the oldest first: a process is
+// older than each that it has started, even if another has become the parent of that. The details are how it treats signals, its program, the call that it waits in, the pipes that it reads and writes, and
 // whether it is Untouched since an earlier snapshot of the same tree. since is that snapshot, or nil. within
 // is the time for the details. A process for which it was too short has only its stat, as those elsewhere
 // have. A process that vanishes during the read is dead in the snapshot, and one that is hidden (hidepid) is
@@ -98,6 +99,7 @@ func (g *reading) readEach(pids []int) (*Snapshot, error) {
 func (g *reading) tree(root int, given File, since *Snapshot, until time.Time) (*Snapshot, error) {
 	s, err := g.statsBut(nil)
 	below := s.descendants(root)
+	slices.SortFunc(below, func(a, b *Process) int { return cmp.Or(cmp.Compare(a.Start, b.Start), a.PID-b.PID) })
 	if since != nil {
 		pause() // a stat that shows a process asleep is the first of two reads that prove it
 	}
@@ -192,15 +194,16 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
 	now := []Thread{{p.PID, st.switches}}
 	if before.ID == p.ID && slept && st.threads == 1 && st.rests() && slices.Equal(before.Evidence, now) {
-		p.Asleep, p.Untouched, p.Evidence = true, true, before.Evidence
+		p.Asleep, p.Untouched, p.Evidence, p.Switches = true, true, before.Evidence, st.switches
 		p.Blocked, p.Awaited, p.Call = before.Blocked, before.Awaited, before.Call
 		p.Exe, p.Args = before.Exe, before.Args
 		p.Reads, p.input, p.Input = before.Reads, before.input, before.Input
 		return false, nil
 	}
-	p.readThreads(st, isParent)
+	isWhole := isParent || before.ID == p.ID && before.Switches != 0
+	p.readThreads(st, isWhole)
 	if before.ID == p.ID && !slept {
-		p.Evidence = nil
+		p.Evidence, p.Switches = nil, 0
 	}
 	p.Untouched = p.SleptSince(&before)
 	switch { // execve(2) sets another name, or another base, mostly both
@@ -212,14 +215,17 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 		p.readProgram()
 	}
 	p.readInput(&parent)
-	return p.Blocked|p.Pending != 0 || len(p.Evidence) > 1, nil
+	return p.Blocked|p.Pending != 0 || len(p.Evidence) > 1 || isWhole && st.threads > 1, nil
 }
 
 // confirm reads a second time what one read does not tell for certain.
 func (p *Process) confirm() error {
 	st, err := p.readStatus()
 	now := *p
-	now.readThreads(st, false)
+	now.readThreads(st, p.Switches != 0)
+	if now.Switches != p.Switches {
+		p.Switches = 0
+	}
 	p.Pending &= st.pending
 	p.Untouched = p.Untouched && p.SleptSince(&now)
 	p.Awaited |= now.Awaited                      // it may be between two waits

@@ -24,6 +24,12 @@ func (p *Process) SleptSince(before *Process) bool {
 	return p.ID == before.ID && p.Evidence != nil && slices.Equal(p.Evidence, before.Evidence)
 }
 
+// HasRunSince reports whether a process may have run since an earlier snapshot of it, in any thread. Only a
+// process of one thread, or one that has had children, is read so closely.
+func (p *Process) HasRunSince(before *Process) bool {
+	return p.ID != before.ID || p.Switches == 0 || p.Switches != before.Switches
+}
+
 // readThreads finds what the threads of a process tell together. st is the status of its main thread. A main
 // thread that blocks no signal gets each that comes: the kernel prefers it (kernel/signal.c,
 // complete_signal). So it alone is read, unless all says that each thread is to be asked whether it sleeps.
@@ -35,10 +41,14 @@ func (p *Process) readThreads(st status, all bool) {
 	call, awaited := callOf(st)
 	p.Call, p.Blocked, p.Awaited, p.Asleep = call, st.blocked|awaited, awaited, st.rests()
 	evidence, certain := []Thread{{p.PID, st.switches}}, p.Asleep
+	sum, whole := st.switches, st.threads == 1
 	if st.threads > 1 && (st.blocked != 0 || all && st.threads <= mostThreads) {
-		others, whole := otherThreads(p.PID) // a thread that has ended has had a signal, or work
-		runs := func(t status) bool { return !t.rests() }
-		p.Asleep = p.Asleep && whole && !slices.ContainsFunc(others, runs)
+		var others []status
+		others, whole = otherThreads(p.PID) // a thread that has ended has had a signal, or work
+		p.Asleep = p.Asleep && whole
+		for _, t := range others {
+			p.Asleep, sum = p.Asleep && t.rests(), sum+t.switches
+		}
 		if st.blocked == 0 {
 			others = nil // none of them gets a signal
 		} else {
@@ -52,9 +62,12 @@ func (p *Process) readThreads(st status, all bool) {
 		}
 	}
 	p.Awaited &= p.Blocked
-	p.Evidence = nil
+	p.Evidence, p.Switches = nil, 0
 	if certain {
 		p.Evidence = evidence
+	}
+	if p.Asleep && whole {
+		p.Switches = sum
 	}
 }
 

@@ -118,6 +118,13 @@ func InBackground(child, parent *proc.Process) bool {
 	return marked && !(parent.Ignores(unix.SIGINT) && parent.Ignores(unix.SIGQUIT))
 }
 
+// WasInBackground reports whether a child bears a mark of a command in the background of a shell, in whose
+// place its parent runs now. A program that sets its signals to their defaults keeps only the other mark: the
+// shell has made /dev/null its input.
+func WasInBackground(child, parent *proc.Process) bool {
+	return InBackground(child, parent) || resetsSignals(child.Exe) && child.Input == proc.NullInput
+}
+
 // InForeground reports whether a shell without job control waits for a child, so that it runs no trap before
 // that has ended. A command in the background bears one of two marks: it ignores INT and QUIT, or it has
 // another input. That is so for all forms in seven shells. zsh sets one mark alone, which a program may take

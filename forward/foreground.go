@@ -1,0 +1,108 @@
+package forward
+
+import (
+	"slices"
+
+	"drainit/internal/proc"
+	"drainit/internal/program"
+)
+
+// This file has which of its children a shell waits for: its trap can't run before they have ended.
+
+// foreground has the children that a shell waits for, none if its trap can run. If it is not certain, the
+// shell may wait for them.
+type foreground struct {
+	these   []*proc.Process
+	certain bool
+}
+
+// waitsFor returns whether a shell that the signal has reached waits for the process below it, its child. In
+// the calls that is true for each child while the shell waits for any, but for what is in the background of
+// one that only may wait.
+func (s *step) waitsFor(up, below *record) program.Waiting {
+	if up.kind != program.Shell || !s.hadTime(up) {
+		return program.NotWaiting
+	}
+	f, found := s.foregrounds[up]
+	if !found {
+		f.these, f.certain = s.blockingTrap(up)
+		s.foregrounds[up] = f
+	}
+	switch {
+	case slices.ContainsFunc(f.these, below.is) && f.certain:
+		return program.Waits
+	case slices.ContainsFunc(f.these, below.is):
+		return program.MayWait
+	case s.Purpose >= LastCall && !s.hasStarted(up) && (mayWait(up, below) || up.stillWaits() == program.Waits):
+		return program.MayWait
+	}
+	return program.NotWaiting
+}
+
+// mayBeForeground reports whether a shell may wait for its child below, of which no mark tells.
+func (s *step) mayBeForeground(up, below *record) bool {
+	youngest := program.Foreground(s.shown, s.shown.Children(up.PID))
+	return mayWait(up, below) && slices.ContainsFunc(youngest, below.is)
+}
+
+// holdsUpTrap reports whether a shell that was signalled waits for m, a program that does no work and does not
+// end before the last call. No process reads what it writes. Without it the trap can run.
+func (s *step) holdsUpTrap(m *record) bool {
+	isIdle := program.IdlesUntil(&m.Process, s.CallAt) && !s.shown.IsRead(m.PID)
+	return isIdle && m.parent.hasTrap() && s.waitsFor(m.parent, m) != program.NotWaiting
+}
+
+// mayWait reports whether a shell may wait for its child below in its foreground.
+func mayWait(up, below *record) bool {
+	return up.stillWaits() == program.MayWait && !program.InBackground(&below.Process, &up.Process)
+}
+
+// blockingTrap returns the children (these) that a shell waits for before it can run its trap, none if its
+// trap can run. certain says that it surely waits for them. It is true for a child that is surely in the
+// foreground (program.InForeground), and for dash and busybox in wait4(2) (program.Waits). It is false once a
+// child has gone. That may have been the one in the foreground, or the one whose marks set the others apart.
+// Any other shell counts as waiting while it has all its children and none of them was signalled: its trap
+// may signal one after the other. False: the shell has started a process since, so its trap runs.
+func (h *History) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
+	children := h.shown.Children(shell.PID)
+	if h.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {
+		return nil, false
+	}
+	for _, p := range children {
+		if !shell.lostChild && program.InForeground(h.shown, p, &shell.Process) {
+			these = append(these, p)
+		}
+	}
+	waits := shell.stillWaits()
+	mayWait := waits == program.MayWait
+	runs := waits == program.NotWaiting || mayWait && (shell.lostChild || !shell.firstCall.Sleeps)
+	for _, p := range children {
+		runs = runs || mayWait && !p.Untouched && !h.wouldBeDead(h.living[p.PID])
+	}
+	if len(these) == 1 || runs {
+		return these, true
+	}
+	these = slices.DeleteFunc(program.Foreground(h.shown, children), func(p *proc.Process) bool {
+		return program.InBackground(p, &shell.Process)
+	})
+	return these, waits == program.Waits && !shell.lostChild
+}
+
+// hasStarted reports whether a process has started another in the stop.
+func (h *History) hasStarted(m *record) bool {
+	return slices.ContainsFunc(h.shown.Children(m.PID), func(p *proc.Process) bool {
+		child := h.living[p.PID]
+		return child == nil || child.first > 1
+	})
+}
+
+// stillWaits returns how surely a shell still waits for the command that it waited for at first. Its stack is
+// the same as long as it waits for one command. The stack is mostly another once a trap has run: the shell
+// waits for the next command from another depth, or from within its trap.
+func (m *record) stillWaits() program.Waiting {
+	waits := program.WaitingOf(&m.Process)
+	if waits == program.MayWait && m.Call.Stack != m.firstCall.Stack {
+		return program.NotWaiting
+	}
+	return waits
+}

@@ -1,0 +1,160 @@
+package forward
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"drainit/internal/proc"
+	"drainit/internal/program"
+	"drainit/internal/signals"
+)
+
+// This file has the relation between a process and one above it (up), or one beside it in its process group:
+// may up have signalled it, and may up yet? The rules ask it of every process above.
+
+// How many ticks a process has, from when its turn came, in which a living one above is expected to signal
+// it. Most that live only wait: then it has waitingTime. A process that is visibly between two steps of a
+// stop has steppingTime. A process has actsAfter to act upon its own signal.
+const (
+	aSecond      = 100
+	actsAfter    = 5
+	waitingTime  = aSecond
+	steppingTime = 5 * aSecond
+)
+
+// hasNot returns why up has not signalled m, and "" if it may have. below is the process on the way to m that
+// up has started, perhaps m itself.
+func (s *step) hasNot(up, below, m *record) string {
+	reach := s.reach(up)
+	switch {
+	case s.passedNothingOn(up):
+		return "%s above has no handler for it"
+	case below == m && s.startedBeside(m, up) && (!up.hasHandled() || m.Asleep):
+		return "a shell started it beside %s, which has gone"
+	case reach == program.NoProcess:
+		return "%s above is known to signal no process"
+	case !reaches(reach, up, below, m):
+		return "%s above is known to reach no further than its own children"
+	case s.sleptThrough(m, up):
+		return "untouched since %s above has run"
+	case s.waitsFor(up, below) == program.Waits:
+		return "%s above waits for it"
+	case s.alive(up):
+		return s.cannotAct(up)
+	}
+	return ""
+}
+
+// reaches reports whether up may signal m, as far as its program tells. It signals no more than its children,
+// or no other group than its own and that of its child.
+func reaches(reach program.Reach, up, below, m *record) bool {
+	if reach == program.Group {
+		return m.PGID == up.PGID || m.PGID == below.PGID
+	}
+	return !reach.OnlyChildren() || below == m && reach != program.NoProcess
+}
+
+// sleptThrough claims that up has not signalled m: m was untouched at a snapshot since which up has not run,
+// or before which up had gone. An older process is read before a younger one (proc.Reader.Tree).
+func (h *History) sleptThrough(m, up *record) bool {
+	switch isOlder := up.Start < m.Start || up.Start == m.Start && up.PID < m.PID; {
+	case m.lastUntouched == 0, up.first == 0, m.On(h.signalFor(m)) == proc.Ignores:
+		return false
+	case h.living[up.PID] != up:
+		return up.last < m.lastUntouched
+	case isOlder:
+		return up.lastRun <= m.lastUntouched
+	}
+	return up.lastRun < m.lastUntouched
+}
+
+// turn is for how long a process is left to a living one: for so many ticks since a tick. No ticks stand for
+// as long as that lives.
+type turn struct{ since, ticks uint64 }
+
+func (t turn) end() uint64 { return t.since + t.ticks }
+
+// expected returns the nearest living process above m that may yet signal m (up, nil for none), and for how
+// long m is left to it. What lives above m and acts is expected to signal it as long as it lives, and so is
+// what is about to end. isBounded says that m acts upon the signal, and that no process can have signalled
+// it. Then m is left for a time alone to a process that it came from by one that has gone, and to a shell
+// that may wait for m. Wrong if that needs longer, and m gets two signals.
+func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
+	var orphan *record // the child of drainit that is m, or above m
+	for below := m; below.parent != nil; below = up {
+		up = below.parent
+		if below.PPID == s.self && s.living[below.PID] == below {
+			orphan = below
+		}
+		switch isDying := orphan == nil && (up.sent != nil && s.Purpose < LastCall || s.isDue(up)); {
+		case !s.alive(up), s.cannotAct(up) != "", s.waitsFor(up, below) != program.NotWaiting:
+			continue
+		case s.living[up.PID] == up && !s.handled(up) && !isDying:
+			continue // those above decide
+		case orphan != nil && s.living[up.PID] == up && !reaches(s.reach(up), up, below, m):
+			continue
+		}
+		its = s.turnOf(up, below, orphan)
+		if !isBounded || its.ticks == 0 || s.now < its.end() {
+			return up, its
+		}
+	}
+	return nil, turn{}
+}
+
+// turnOf returns for how long a process is left to up, which lives above it. orphan is nil if up and all
+// between them live.
+func (s *step) turnOf(up, below, orphan *record) turn {
+	isStepping := s.hasStarted(up) || slices.Contains(pauses, up.Call.Number)
+	switch {
+	case orphan != nil && isStepping && s.reach(up) != program.Group:
+		return turn{orphan.cameAt(), steppingTime}
+	case orphan != nil:
+		return turn{orphan.cameAt(), waitingTime}
+	case up.hasTrap() && !isStepping && s.mayBeForeground(up, below):
+		return turn{max(up.sent.tick+aSecond/2, up.asleepSince) - aSecond/2, waitingTime} // it has slept for half
+	}
+	return turn{}
+}
+
+// pauses are the calls in which a process sleeps between two steps.
+var pauses = []int{unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP}
+
+// cannotAct returns why a process will not act upon what reached it some time ago, and "" if it may. It
+// claims nothing of a process that had a handler in any snapshot, unless that is a launcher which is known to
+// pass nothing on: the handler may have run. The signal counts as not taken if it is pending, and the process
+// waits for its one child as it did in its first snapshot: nothing ends that wait but the child, or a handler
+// for what comes by itself. In state D it counts after two seconds: the process may hang in the kernel. In
+// the calls it counts at once.
+func (s *step) cannotAct(m *record) string {
+	sig := s.reached(m)
+	hadHandler, isPending := m.everHandled.Has(sig), m.Pending.Has(sig)
+	waitsOn := m.WaitsForChild() && m.Call == m.firstCall && len(s.shown.Children(m.PID)) == 1 && m.Handled&byItself == 0
+	hangs := m.State == 'D' && m.sent != nil && s.now >= m.sent.tick+2*aSecond
+	switch {
+	case !s.hadTime(m):
+	case isPending && !hadHandler && (waitsOn || hangs), isPending && s.Purpose >= LastCall:
+		return "%s above has not taken it"
+	case m.alwaysIgnored.Has(sig):
+		return "%s above ignores it"
+	case program.PassesNothingOn(&m.Process):
+		return "%s above passes nothing on"
+	case m.NestedInit && !hadHandler:
+		return "%s above is the first of a PID namespace and has no handler"
+	}
+	return ""
+}
+
+// byItself are the signals that may come to a process though no other process sends them.
+var byItself = signals.SetOf(unix.SIGCHLD, unix.SIGALRM, unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO)
+
+// hadTime reports whether a process has had the time to act upon what has reached it. A process that drainit
+// has not signalled had it in the calls, and if the last verdict was that another may have signalled it, or
+// that it may end by itself.
+func (s *step) hadTime(m *record) bool {
+	if m.sent != nil {
+		return s.now >= m.sent.tick+actsAfter
+	}
+	return s.Purpose >= LastCall || m.fate == inDoubt || m.fate == ends
+}
