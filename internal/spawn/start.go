@@ -45,9 +45,11 @@ type Error struct {
 // worker was not started. An error beside a pid is a warning of another type: the worker runs all the same.
 func Start(cfg Config) (pid int, err error) {
 	argv := cfg.Command
+	input, release := inputFor()
+	defer release()
 	attr := &syscall.ProcAttr{
 		Env:   cfg.Env,
-		Files: []uintptr{0, 1, 2},
+		Files: []uintptr{input, 1, 2},
 		Sys:   &syscall.SysProcAttr{Setsid: !cfg.OnTerminal, Setpgid: cfg.OnTerminal},
 	}
 	var last error
