@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,10 @@ type start struct {
 	script string
 	env    string // variables of app, with blanks between them
 	under  string // a command of the shell that then becomes the init, if any
+
+	signal    unix.Signal // TERM if 0
+	readsNull bool        // the input is /dev/null, opened to read
+	inTime    string      // the rhythms in which no job may wait for a call
 }
 
 // A process that a manager stops itself is signalled once, however long the manager takes.
@@ -163,6 +168,7 @@ func (s start) keepsOnceBy(t *testing.T, by peer) {
 			harness.Full(t)
 			harness.Need(t, "perl", s.runs)
 			t.Parallel()
+			s := s
 			s.env += " RHYTHM=" + rhythm
 			for id, what := range s.stop(t, by) {
 				if what != "kept once" {
@@ -215,8 +221,14 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 	if s.under != "" {
 		under = []string{"sh", "-c", s.under + `; exec "$0" "$@"`}
 	}
-	p := harness.Run(t, harness.Launch{Under: under, Bin: by.program, Dir: dir, Args: harness.Line(flags, s.runs, "script"),
-		Env: append(strings.Fields(s.env), "PATH="+dir+":"+os.Getenv("PATH"))})
+	l := harness.Launch{Under: under, Bin: by.program, Dir: dir, Args: harness.Line(flags, s.runs, "script"),
+		Env: append(strings.Fields(s.env), "PATH="+dir+":"+os.Getenv("PATH"))}
+	if s.readsNull {
+		null, err := os.Open(os.DevNull)
+		harness.Must(t, err)
+		l.Stdin = null
+	}
+	p := harness.Run(t, l)
 	record := func() string { return harness.TextOf(t, filepath.Join(dir, "record")) }
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -228,9 +240,16 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 	if !p.Running() {
 		t.Fatal("the start has ended by itself")
 	}
-	p.Signal(unix.SIGTERM)
+	p.Signal(cmp.Or(s.signal, unix.SIGTERM))
 	p.Wait()
 	p.WantNothingLeft()
+	if late := regexp.MustCompile(`.*"signalled_late".*`).FindString(p.Stderr.Text()); late != "" && s.inTime != "" {
+		for _, rhythm := range strings.Split(s.inTime, ", ") {
+			if strings.Contains(s.env, rhythm) {
+				t.Error(late)
+			}
+		}
+	}
 	return became(record())
 }
 
