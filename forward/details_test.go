@@ -125,7 +125,7 @@ func (l *played) WasSent(id proc.ID) unix.Signal {
 func kindly(kind string, pid, ppid int) proc.Process {
 	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S', Comm: kind, Exe: kind, Args: []string{kind}}
 	switch kind {
-	case "app", "bash", "mksh", "task":
+	case "app", "bash", "mksh", "composer":
 		p.Handled = termSet
 	case "dies", "dash": // a shell without a trap
 
@@ -138,5 +138,6 @@ func kindly(kind string, pid, ppid int) proc.Process {
 	case "blocks":
 		p.Blocked, p.Pending, p.Call = termSet, termSet, proc.Call{Sleeps: true, Number: unix.SYS_WAIT4}
 	}
+	looksKnown(&p)
 	return p
 }

@@ -393,6 +393,7 @@ func (w *world) start(name string, parent *fake) *fake {
 		p.Exe, p.Comm = "node", p.Exe+" start"
 	}
 	p.Args = strings.Fields(p.Comm)
+	looksKnown(&p.Process)
 	w.procs[w.last], w.names[name] = p, p
 	return p
 }

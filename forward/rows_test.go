@@ -363,8 +363,8 @@ var conditions = []struct {
 			sent app1 TERM; snapshot at 4; snapshot at 5; sent job TERM; snapshot at 100`},
 		{"the first that handles it", "app[blocks](sh(job1*(job2*)))", `
 			sent app TERM; snapshot at 4; snapshot at 5; sent job1 TERM; snapshot at 100`},
-		{"go-task, which handles it and tells none", "task*(sh(job1*(job2*)))", `
-			sent task TERM; snapshot at 4; snapshot at 5; sent job1 TERM; snapshot at 100`},
+		{"composer, which handles it and tells none", "composer*(sh(job1*(job2*)))", `
+			sent composer TERM; snapshot at 4; snapshot at 5; sent job1 TERM; snapshot at 100`},
 		{"a program that handles it", "app*(job[*,idle])", "sent app TERM; snapshot at 5; snapshot at 100"},
 		{"one that had a handler, and ignores it now", "app[*,waits](job*)", `
 			sent app TERM; app now ignores; snapshot at 100; snapshot at 200`},

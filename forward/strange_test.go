@@ -15,7 +15,7 @@ import (
 // Snapshots may show anything: parents that are not there, dead ones with children, pids of others, any order of
 // ends, of processes that live on. No history ends drainit by a panic or a loop.
 func TestNoHistoryIsTooStrange(t *testing.T) {
-	kinds := []string{"app", "bash", "mksh", "dash", "dies", "ignores", "init", "blocks", "task", "npm with its handler"}
+	kinds := []string{"app", "bash", "mksh", "dash", "dies", "ignores", "init", "blocks", "composer", "npm with its handler"}
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		pid := func() int { return 10 + r.IntN(8) }

@@ -54,8 +54,6 @@ var commands = []command{
 	{"php", "composer", NoProcess, NoProcess, true},
 	// make 4.3: src/commands.c, fatal_error_signal
 	{"", "make|gmake", Children, NoProcess, true},
-	// go-task 3.44: signals.go
-	{"", "task|go-task", NoProcess, NoProcess, true},
 	// just 1.57: src/signal_handler.rs
 	{"", "just", Children, NoProcess, true},
 	// go 1.26: cmd/go/internal/base/signal_unix.go

@@ -39,7 +39,7 @@ func TestProgram(t *testing.T) {
 		{"fish is not a shell of this kind", "fish", "fish", "fish", ""},
 		{"node", "node", "node", "node app.js", ""},
 		{"make", "make", "make", "make -s run", "launches make"},
-		{"go-task", "task", "task", "task run", "launches task"},
+		{"what bears the name of any other", "task", "task", "task run", ""},
 		{"composer", "php8.2", "php", "/usr/bin/php /usr/bin/composer run-script app", "launches composer"},
 		{"a worker in PHP", "php8.2", "php", "php worker.php", ""},
 		{"npm", "node", "npm start", "npm start", "launches npm"},

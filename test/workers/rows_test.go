@@ -296,7 +296,6 @@ var foundWays = named(each(slices.Concat(rarely, []way{
 		prepare: java("Launcher")},
 	{name: "`python3 wait.py`: ignores TERM, blocks it and waits for it in `sigwait`", start: "python3 wait.py"},
 	{name: "`sh -c 'python3 wait.py; exit $?'`: likewise", start: "sh -c 'python3 wait.py; exit $?'"},
-	{name: "`task run`: a handler that signals no process around `node app`", start: "./task signals-none.pl", status: 7, tells: 2, prepare: goTask},
 
 	// The end of a pipeline, which still works when its input has ended.
 	{name: "bash: `node app | tee log`", env: "CHATTY=1", tells: 2, kept: gives("cat log")},

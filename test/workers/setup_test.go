@@ -46,10 +46,8 @@ func lerna(setting string) files {
 // daemonLast reports whether the daemon was signalled when the applications had done their jobs.
 func daemonLast(_ *testing.T, s *scene) bool { return !s.last("signalled").Before(s.last("done")) }
 
-// hiddenBash is a copy of bash whose files and system calls another user may not read, and goTask
-// one of perl with the name of a program that passes no signal on.
+// hiddenBash is a copy of bash whose files and system calls another user may not read.
 func hiddenBash(t *testing.T, s *scene) { s.copyOf(t, "bash", "bash", 0o711) }
-func goTask(t *testing.T, s *scene)     { s.copyOf(t, "perl", "task", 0o755) }
 
 func (s *scene) copyOf(t *testing.T, program, name string, mode os.FileMode) {
 	t.Helper()
