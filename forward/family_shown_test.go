@@ -84,6 +84,7 @@ func (f family) process(i int, k kind) proc.Process {
 // readClosely adds what a process tells of itself if it is asked.
 func (f family) readClosely(i int, p *proc.Process) {
 	m := &f[i]
+	defer looksKnown(p)
 	p.Exe, p.Args = "app", []string{"app"}
 	switch m.does {
 	case groupRelay:

@@ -1,10 +1,19 @@
 package forward
 
-import "drainit/internal/proc"
+import (
+	"golang.org/x/sys/unix"
 
-// looksKnown gives a process with the name of a known program what internal/program knows that program by.
+	"drainit/internal/proc"
+	"drainit/internal/signals"
+)
+
+// looksKnown gives a process with the name of a known program what internal/program knows that program by,
+// beside what the tests have it handle.
 func looksKnown(p *proc.Process) {
-	if p.Exe == "composer" {
+	switch p.Exe {
+	case "timeout", "runsvdir":
+		p.Handled |= signals.SetOf(unix.SIGHUP, unix.SIGALRM, unix.SIGCHLD)
+	case "composer":
 		p.Exe, p.Args = "php", []string{"php", "/usr/bin/composer", "run"}
 	}
 }

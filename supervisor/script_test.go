@@ -235,7 +235,7 @@ var traits = map[string]func(*process){
 	"ignore":  func(p *process) { p.Ignored = signals.SetOf(unix.SIGTERM) },
 	"stuck":   func(p *process) { p.undying = true },
 	"hangs":   func(p *process) { p.Exe = "" },
-	"run":     func(p *process) { p.Args = append(p.Args, "run") },
+	"run":     func(p *process) { p.Args, p.Handled = append(p.Args, "run"), 0x7fc1feff }, // as Go's runtime has it
 	"session": func(p *process) { p.leads = true },
 }
 

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 )
 
 // Reach is how far a program passes on a stop signal that it gets: the most processes that it signals by
@@ -30,69 +32,81 @@ func (r Reach) OnlyChildren() bool { return NoProcess <= r && r <= Children }
 // command is a program that is known by its source.
 type command struct {
 	runtime  string // what runs its script; "" for a program of its own
-	name     string // with | between several
+	name     string // with | between several, for a script as namesOf has them
 	term     Reach
 	int      Reach
-	launcher bool // a runner of scripts or tasks, which heeds TERM at most
+	launcher bool        // a runner of scripts or tasks, which heeds TERM at most
+	signs    signals.Set // it handles or blocks these, and another program of its name does not; 0 for any
 }
 
+// allSignals are all below 32 but KILL and STOP. goSignals are those that a Go program handles.
+const allSignals, goSignals signals.Set = 0x7ffbfeff, 0x7fc1feff
+
 // commands are what the named versions do, by the named source. Of two rows of one name the first has a
-// flag or verb. TestReach in test/workers signals most of them, and counts their calls of kill(2).
+// flag, a verb or more signs. TestReach in test/workers signals most of them, and counts their calls of
+// kill(2). The signs are as /proc/PID/status shows them while a child runs (SigCgt, SigBlk), without those
+// that the program gives up when it gets them.
 //
-// Not here: what runs a user's code within (rake, PM2's daemon, nodemon), what execs (env, nohup, setpriv,
-// nice, gosu, chpst, cargo run, busybox timeout), and what has no handler, which its masks show (xargs,
-// setsid).
+// Not here: what runs a user's code or hooks within (rake, sidekiq, uwsgi, a single puma, PM2's daemon,
+// nodemon), what execs (env, nohup, setpriv, nice, gosu, chpst, cargo run, busybox timeout), what has no
+// handler, which its masks show (xargs, setsid), what signals each process below it, of which nothing
+// follows (concurrently, nx), and what has neither signs nor a package (task, which is anybody's name).
 var commands = []command{
 	// npm 6: npm-lifecycle/index.js; npm 7 to 11: @npmcli/run-script/lib/signal-manager.js
-	{"node", "npm|npx", OwnChild, OwnChild, true},
+	{"node", "npm|npx|npm/|npm ", OwnChild, OwnChild, true, 0},
 	// yarn 1.22: lib/cli.js; yarn 3 and 4: @yarnpkg/shell/sources/pipe.ts
-	{"node", "yarn|yarnpkg", Children, NoProcess, true},
+	{"node", "yarn|yarnpkg|yarn/", Children, NoProcess, true, 0},
 	// pnpm 7 to 10: @pnpm/npm-lifecycle; pnpm 12 is a program whose child leads a group
-	{"node", "pnpm|pnpx", Children, Children, true},
-	{"", "pnpm|pnpx", Group, Group, false},
+	{"node", "pnpm|pnpx|pnpm/", Children, Children, true, 0},
+	{"", "pnpm|pnpx", Group, Group, false, 0x4443},
 	// composer 2.5: Util/ProcessExecutor.php
-	{"php", "composer", NoProcess, NoProcess, true},
+	{"php", "composer|composer.phar", NoProcess, NoProcess, true, 0},
 	// make 4.3: src/commands.c, fatal_error_signal
-	{"", "make|gmake", Children, NoProcess, true},
+	{"", "make|gmake", Children, NoProcess, true, 0x1810200},
 	// just 1.57: src/signal_handler.rs
-	{"", "just", Children, NoProcess, true},
+	{"", "just", Children, NoProcess, true, 0x4447},
 	// go 1.26: cmd/go/internal/base/signal_unix.go
-	{"", "go run", NoProcess, NoProcess, true},
+	{"", "go run", NoProcess, NoProcess, true, goSignals},
 	// npm-run-all 4.1 and npm-run-all2 9.0 have no handler but Node's, which ends them
-	{"node", "npm-run-all|run-p|run-s", NoProcess, NoProcess, false},
+	{"node", "npm-run-all|run-p|run-s|npm-run-all/|npm-run-all2/", NoProcess, NoProcess, false, 0},
 	// cross-env 10.1: dist/index.js; dotenv-cli 11.0: cli.js; env-cmd 11.0: dist/signal-termination.js
-	{"node", "cross-env|dotenv|env-cmd", OwnChild, OwnChild, false},
+	{"node", "cross-env|dotenv|env-cmd|cross-env/|dotenv-cli/|env-cmd/", OwnChild, OwnChild, false, 0},
 	// pm2 7.0: lib/binaries/CLI.js; its daemon has another title
-	{"node", "pm2 start", NoProcess, NoProcess, false},
+	{"node", "pm2 start", NoProcess, NoProcess, false, 0},
 	// foreman 3.0 of Node: lib/proc.js; foreman 0.87 of Ruby: lib/foreman/engine.rb, kill_children
-	{"node", "nf", NoProcess, Children, false},
-	{"ruby", "foreman", Children, Children, false},
-	// concurrently 9.2: dist/src/flow-control/kill-on-signal.js; lerna 9.0: execa lib/kill.js, or nx 22.7
-	{"node", "lerna exec", Children, Children, false},
-	{"node", "concurrently|lerna|nx", Tree, Tree, false},
-	// turbo 2: turborepo-process/src/child/shutdown.rs, only read
-	{"", "turbo", Group, Group, false},
-	// supervisor 4.2: process.py, each child or its group; honcho 1.1: manager.py, only read
-	{"python", "supervisord|honcho", Group, Group, false},
+	{"node", "nf|foreman/", NoProcess, Children, false, 0},
+	{"ruby", "foreman|foreman: ", Children, Children, false, 0},
+	// lerna 9.0: execa lib/kill.js
+	{"node", "lerna exec|lerna/ exec", Children, Children, false, 0},
+	// gunicorn 20.1: arbiter.py; celery 5.2: apps/worker.py, and billiard 4.1: pool.py; puma 5.6:
+	// cluster.rb. Their workers, which run a user's code, lack one of the signs.
+	{"python", "gunicorn|gunicorn: ", Children, Children, false, 0x8314a07},
+	{"python", "celery", Children, Children, false, 0x4207},
+	{"ruby", "puma ", Children, Children, false, 0x300002},
+	// supervisor 4.2: process.py, each child, or its group with stopasgroup, which no process shows; honcho
+	// 1.1: manager.py, only read
+	{"python", "supervisord|honcho", Group, Group, false, 0},
 	// runit 2.1.2: src/runsvdir.c, which at HUP alone signals each runsv; src/runsv.c
-	{"", "runsvdir", NoProcess, NoProcess, false},
-	{"", "runsv", OwnChild, OwnChild, false},
+	{"", "runsvdir", NoProcess, NoProcess, false, 0x16001},
+	{"", "runsv", OwnChild, OwnChild, false, 0x14000},
 	// s6 2.11: src/supervision/s6-svscan.c, s6-supervise.c
-	{"", "s6-svscan", Children, Children, false},
-	{"", "s6-supervise", OwnChild, Group, false},
-	// util-linux 2.38: login-utils/su-common.c, term-utils/script.c; the end of a terminal of theirs sends
-	// the group HUP. shadow's su and sudo 1.9 (src/exec_pty.c), both only read, signal the group.
-	{"", "runuser --pty", Group, Group, false},
-	{"", "runuser", OwnChild, OwnChild, false},
-	{"", "su|script|sudo", Group, Group, false},
+	{"", "s6-svscan", Children, Children, false, 0x28017a27},
+	{"", "s6-supervise", OwnChild, Group, false, 0x15007},
+	// util-linux 2.38: login-utils/su-common.c, term-utils/script.c. With a terminal of theirs, whose end
+	// sends the group HUP, they block ALRM.
+	{"", "runuser|su|script", Group, Group, false, allSignals},
+	{"", "runuser|su", OwnChild, OwnChild, false, allSignals &^ 0x2000},
+	// util-linux 2.38 and 2.42: sys-utils/unshare.c; strace 6.1: src/strace.c, cleanup
+	{"", "unshare", OwnChild, OwnChild, false, 0x4002},
+	{"", "strace", OwnChild, OwnChild, false, 0x7007},
 	// coreutils 9.1: src/timeout.c
-	{"", "timeout --foreground", OwnChild, OwnChild, false},
-	{"", "timeout", Group, Group, false},
+	{"", "timeout --foreground", OwnChild, OwnChild, false, 0x12001},
+	{"", "timeout", Group, Group, false, 0x12001},
 	// dumb-init 1.2.5: dumb-init.c
-	{"", "dumb-init -c|dumb-init --single-child", OwnChild, OwnChild, false},
-	{"", "dumb-init", Group, Group, false},
+	{"", "dumb-init -c|dumb-init --single-child", OwnChild, OwnChild, false, allSignals},
+	{"", "dumb-init", Group, Group, false, allSignals},
 	// parallel 20221122
-	{"perl", "parallel", Group, Group, false},
+	{"perl", "parallel", Group, Group, false, 0},
 }
 
 // Signals returns how far a program passes on TERM, INT or, if it is runsvdir, HUP. It returns Unknown for
@@ -114,7 +128,7 @@ func Signals(p *proc.Process, sig unix.Signal) Reach {
 // LauncherName returns the launcher's own name, "npm" or "go run", and "" for any other program.
 func LauncherName(p *proc.Process) string {
 	if c := commandOf(p); c.launcher {
-		return c.name
+		return strings.TrimRight(c.name, "/ ")
 	}
 	return ""
 }
@@ -126,20 +140,18 @@ func PassesNothingOn(p *proc.Process) bool {
 	return c.launcher && c.term == NoProcess
 }
 
-// commandOf returns the row of a process's program, the zero command if it is not known. A program is
-// recognised by its executable, a script by what runs it and by its own name. npm and yarn write a title such
-// as "npm start" over their arguments.
+// commandOf returns the row of a process's program, the zero command if it is not known. A name alone proves
+// nothing: a script is known by its package, and a program by the signals that it handles.
 func commandOf(p *proc.Process) command {
 	runtime, hidden := interpreters[withoutVersion(p.Exe)], p.Exe == ""
-	names := withFlags(p.Exe, p.Args[min(1, len(p.Args)):])
-	if hidden || runtime != "" {
-		title, _, _ := strings.Cut(p.Comm, " ")
-		script, args := scriptOf(p.Args)
-		names = append(withFlags(script, args), title)
-	}
+	binary, script := withFlags(cmp.Or(p.Exe, p.Comm), p.Args[min(1, len(p.Args)):]), namesOf(p)
 	for _, c := range commands {
-		if c.runtime != runtime && !(hidden && c.runtime != "") {
+		if c.runtime != runtime && !(hidden && c.runtime != "") || !shows(p, c.signs) {
 			continue
+		}
+		names := binary
+		if c.runtime != "" {
+			names = script
 		}
 		for name := range strings.SplitSeq(c.name, "|") {
 			if slices.Contains(names, name) {
@@ -151,31 +163,60 @@ func commandOf(p *proc.Process) command {
 	return command{}
 }
 
+// shows reports whether a process handles or blocks all of these signals. A Go program handles them all, and
+// counts only where STKFLT is one of them.
+func shows(p *proc.Process, signs signals.Set) bool {
+	const goAlone = unix.SIGSTKFLT
+	set := p.Handled | p.Awaited | p.Blocked
+	return set&signs == signs && (signs == 0 || set.Has(goAlone) == signs.Has(goAlone))
+}
+
 // withFlags returns a name with each of its flags, the name with its verb, and the name alone. The arguments
-// count up to the first that is no flag, which is the verb.
+// count up to the first that is neither a flag nor a number, such as a flag's value. A flag behind another
+// value is not seen, so that a row with a flag is the one that is certain.
 func withFlags(name string, args []string) (names []string) {
 	for _, arg := range args {
 		names = append(names, name+" "+arg)
-		if !strings.HasPrefix(arg, "-") {
+		if arg == "--" || !strings.HasPrefix(arg, "-") && strings.Trim(arg, "0123456789.:smhd") != "" {
 			break
 		}
 	}
 	return append(names, name)
 }
 
-// scriptOf returns the name of the script that a runtime runs, and the script's arguments. The name is "" for
-// no script, npm for npm-cli.js, and yarn for yarn-4.5.0.cjs.
-func scriptOf(args []string) (name string, its []string) {
-	i := slices.IndexFunc(args, func(arg string) bool {
+// namesOf returns the names that what a runtime runs surely has:
+//
+//	npm    of the command …/bin/npm, as a package installs it
+//	npm/   of a file of the package npm
+//	npm    with a blank behind it, of a title such as "npm start", which stands over the arguments
+func namesOf(p *proc.Process) (names []string) {
+	const modules = "/node_modules/"
+	if len(p.Args) == 0 {
+		title, _, _ := strings.Cut(p.Comm, " ")
+		return []string{title + " "}
+	}
+	title, _, _ := strings.Cut(p.Args[0], " ")
+	names = append(names, title+" ")
+	i := slices.IndexFunc(p.Args, func(arg string) bool {
 		return !strings.HasPrefix(arg, "-") && interpreters[withoutVersion(path.Base(arg))] == ""
 	})
 	if i < 0 {
-		return "", nil
+		return names
 	}
-	whole := withoutSuffix(commandName(args, i))
-	name, kind, _ := strings.Cut(whole, "-")
-	if !slices.Contains([]string{"", "cli", "berry"}, strings.Trim(kind, "0123456789")) {
-		name = whole
+	file := path.Clean("/" + p.Args[i])
+	dir, name := path.Split(file)
+	at := strings.LastIndex(file, modules)
+	inBin := strings.HasSuffix(dir, "/bin/") || strings.HasSuffix(dir, "/.bin/")
+	isYarn := name == "yarn.js" && inBin && strings.Contains(dir, "/yarn")
+	switch {
+	case inBin && !strings.Contains(name, "."), strings.HasSuffix(name, ".phar"):
+	case at >= 0:
+		name, _, _ = strings.Cut(file[at+len(modules):], "/")
+		name += "/"
+	case isYarn, strings.HasSuffix(dir, "/.yarn/releases/"):
+		name = "yarn/"
+	default:
+		return names
 	}
-	return name, args[i+1:]
+	return append(names, withFlags(name, p.Args[i+1:])...)
 }

@@ -1,70 +1,112 @@
 package program
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/signals"
 )
 
-// What a program signals is known by its executable, and by the script that a runtime runs, and by no name alone.
+// handlers are what the programs of the table handle and block, as the kernel shows it.
+var handlers = map[string]signals.Set{
+	"make": 0x1814207, "just": 0x4447, "go": 0xfffffffd7fc1feff, "pnpm": 0x100004443, "runsvdir": 0x16001, "runsv": 0x14000,
+	"s6-svscan": 0x28017a27, "s6-supervise": 0x15007, "timeout": 0x16007, "dumb-init": 0x7ffbfeff, "su": 0xfffffffc7ffbdeff,
+	"runuser": 0xfffffffc7ffbdeff, "runuser --pty": 0xfffffffc7ffbfeff, "script": 0xfffffffc7ffbfeff, "unshare": 0x4002, "strace": 0x7007,
+	"gunicorn": 0x8314a07, "its worker": 0x8304226, "celery": 0x100004207, "its pool": 0x46806a35, "puma": 0x4c317edf, "one puma": 0x14c017edf, "an own one": 0x4002,
+}
+
+// What a program signals is known by its executable and its handlers, and by the package of the script that a runtime
+// runs, and by no name alone. Arguments stand between blanks, and a title in brackets is one.
 func TestSignals(t *testing.T) {
 	for _, tt := range []struct {
-		exe, comm, args string
-		term, int       Reach
+		exe, args string
+		handlers  string // those of exe if ""
+		term, int Reach
 	}{
-		{"node", "npm start", "npm start", OwnChild, OwnChild},
-		{"node", "node", "node /usr/bin/npx -c app", OwnChild, OwnChild},
-		{"node", "node", "node /opt/yarn/bin/yarn.js start", Children, NoProcess},
-		{"node", "node", "node /usr/bin/pnpm.cjs start", Children, Children},
-		{"pnpm", "pnpm", "pnpm start", Group, Group},
-		{"php8.2", "composer", "/usr/bin/php /usr/bin/composer run-script app", NoProcess, NoProcess},
-		{"make", "make", "make run", Children, NoProcess},
-		{"just", "just", "just run", Children, NoProcess},
-		{"go", "go", "go run .", NoProcess, NoProcess},
-		{"go", "go", "go test .", Unknown, Unknown},
-		{"go", "go", "go", Unknown, Unknown},
-		{"ruby3.1", "foreman", "foreman: master", Children, Children},
-		{"python3.11", "supervisord", "/usr/bin/python3 /usr/bin/supervisord -c x", Group, Group},
-		{"runsvdir", "runsvdir", "runsvdir services", NoProcess, NoProcess},
-		{"timeout", "timeout", "timeout 300 app --foreground", Group, Group},
-		{"timeout", "timeout", "timeout -v --foreground 300 app", OwnChild, OwnChild},
-		{"timeout", "timeout", "", Group, Group},
+		{"node", "[npm start]", "", OwnChild, OwnChild},
+		{"node", "node /usr/bin/npx -c app", "", OwnChild, OwnChild},
+		{"node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start", "", OwnChild, OwnChild},
+		{"node", "node /opt/yarn-v1.22.22/bin/yarn.js start", "", Children, NoProcess},
+		{"node", "node .yarn/releases/yarn-4.5.0.cjs start", "", Children, NoProcess},
+		{"node", "node /root/corepack/node_modules/pnpm/bin/pnpm.cjs start", "", Children, Children},
+		{"pnpm", "pnpm start", "", Group, Group},
+		{"php8.2", "/usr/bin/php /usr/bin/composer run-script app", "", NoProcess, NoProcess},
+		{"php8.2", "php composer.phar run-script app", "", NoProcess, NoProcess},
+		{"make", "make run", "", Children, NoProcess},
+		{"just", "just run", "", Children, NoProcess},
+		{"go", "go run .", "", NoProcess, NoProcess},
+		{"go", "go test .", "", Unknown, Unknown},
+		{"go", "go", "", Unknown, Unknown},
+		{"ruby3.1", "[foreman: master]", "", Children, Children},
+		{"ruby3.1", "ruby /usr/share/gems/foreman-0.87.2/bin/foreman start", "", Children, Children},
+		{"python3.11", "/usr/bin/python3 -sP /usr/bin/supervisord -c x", "", Group, Group},
+		{"python3.11", "/usr/bin/python3 /venv/bin/gunicorn app", "gunicorn", Children, Children},
+		{"python3.11", "[gunicorn: master [app]]", "gunicorn", Children, Children},
+		{"python3.11", "/usr/bin/python3 /venv/bin/gunicorn app", "its worker", Unknown, Unknown},
+		{"python3.11", "python3 /usr/bin/celery worker", "celery", Children, Children},
+		{"python3.11", "python3 /usr/bin/celery worker", "its pool", Unknown, Unknown},
+		{"ruby3.1", "[puma 5.6.5 (tcp://0.0.0.0:80) [app]]", "puma", Children, Children},
+		{"ruby3.1", "[puma 5.6.5 (tcp://0.0.0.0:80) [app]]", "one puma", Unknown, Unknown},
+		{"ruby3.1", "[puma: cluster worker 0: 7 [app]]", "puma", Unknown, Unknown},
+		{"runsvdir", "runsvdir services", "", NoProcess, NoProcess},
+		{"runsv", "runsv app", "", OwnChild, OwnChild},
+		{"s6-svscan", "s6-svscan services", "", Children, Children},
+		{"s6-supervise", "s6-supervise app", "", OwnChild, Group},
+		{"timeout", "timeout 300 app --foreground", "", Group, Group},
+		{"timeout", "timeout -v --foreground 300 app", "", OwnChild, OwnChild},
+		{"timeout", "timeout -k 5 --foreground 300 app", "", OwnChild, OwnChild},
+		{"timeout", "timeout -s INT 300 app --foreground", "", Group, Group},
+		{"timeout", "", "", Group, Group},
+		{"unshare", "unshare --fork app", "", OwnChild, OwnChild},
+		{"strace", "strace app", "", OwnChild, OwnChild},
 
-		{"node", "node", "node /app/node_modules/.bin/run-p a b", NoProcess, NoProcess},
-		{"node", "node", "node /app/node_modules/.bin/cross-env A=1 app", OwnChild, OwnChild},
-		{"node", "node", "node /app/node_modules/.bin/lerna exec -- app", Children, Children},
-		{"node", "node", "node /app/node_modules/.bin/lerna run exec", Tree, Tree},
-		{"dumb-init", "dumb-init", "dumb-init -v -c app", OwnChild, OwnChild},
-		{"dumb-init", "dumb-init", "dumb-init app -c", Group, Group},
-		{"node", "node", "node /app/node_modules/.bin/pm2 start app.js", NoProcess, NoProcess},
-		{"node", "node", "node /app/node_modules/.bin/pm2 logs", Unknown, Unknown},
-		{"node", "PM2 v7.0.4: God", "PM2 v7.0.4: God Daemon (/root/.pm2)", Unknown, Unknown},
-		{"node", "node", "node run.js", Unknown, Unknown},
-		{"runuser", "runuser", "runuser -u nobody -- sh -c app", OwnChild, OwnChild},
-		{"runuser", "runuser", "runuser --pty -u nobody -- app", Group, Group},
-		{"perl", "parallel", "/usr/bin/perl /usr/bin/parallel app", Group, Group},
+		{"node", "node /app/node_modules/.bin/run-p a b", "", NoProcess, NoProcess},
+		{"node", "node /app/node_modules/npm-run-all2/bin/run-p/index.js a b", "", NoProcess, NoProcess},
+		{"node", "node node_modules/.bin/cross-env A=1 app", "", OwnChild, OwnChild},
+		{"node", "node /app/node_modules/.bin/../cross-env/dist/bin/cross-env.js A=1 app", "", OwnChild, OwnChild},
+		{"node", "node /app/node_modules/.bin/lerna exec -- app", "", Children, Children},
+		{"node", "node /app/node_modules/.bin/lerna run exec", "", Unknown, Unknown},
+		{"dumb-init", "dumb-init -v -c app", "", OwnChild, OwnChild},
+		{"dumb-init", "dumb-init -r 15:3 -c app", "", OwnChild, OwnChild},
+		{"dumb-init", "dumb-init app -c", "", Group, Group},
+		{"dumb-init", "dumb-init -- 7z -c", "", Group, Group},
+		{"node", "node /app/node_modules/.bin/pm2 start app.js", "", NoProcess, NoProcess},
+		{"node", "node /app/node_modules/.bin/pm2 logs", "", Unknown, Unknown},
+		{"node", "[PM2 v7.0.4: God Daemon (/root/.pm2)]", "", Unknown, Unknown},
+		{"node", "node run.js", "", Unknown, Unknown},
+		{"runuser", "runuser -u nobody -- sh -c app", "", OwnChild, OwnChild},
+		{"runuser", "runuser -u nobody --pty -- app", "runuser --pty", Group, Group},
+		{"su", "su nobody -c app", "", OwnChild, OwnChild},
+		{"script", "script -qec app log", "", Group, Group},
+		{"perl", "/usr/bin/perl /usr/bin/parallel app", "", Group, Group},
 
-		{"bash", "npm", "/bin/bash /usr/local/bin/npm start", Unknown, Unknown},
-		{"perl", "make", "perl make", Unknown, Unknown},
-		{"node", "node", "node make", Unknown, Unknown},
-		{"node", "node", "node npm-proxy.js", Unknown, Unknown},
-		{"python3.11", "npm", "python3 npm", Unknown, Unknown},
-		{"runsvdir-start", "runsvdir-start", "runsvdir-start", Unknown, Unknown},
-		{"", "npm start", "npm start", Unknown, Unknown},
-		{"", "runsvdir", "runsvdir services", Unknown, Unknown},
+		{"bash", "/bin/bash /usr/local/bin/npm start", "", Unknown, Unknown},
+		{"perl", "perl make", "", Unknown, Unknown},
+		{"node", "node make", "", Unknown, Unknown},
+		{"node", "node /app/npm.js", "", Unknown, Unknown},
+		{"node", "node /app/bin/yarn.js", "", Unknown, Unknown},
+		{"node", "node -r /app/node_modules/dotenv manager.js", "", Unknown, Unknown},
+		{"ruby3.1", "ruby bin/foreman.rb", "", Unknown, Unknown},
+		{"python3.11", "python3 supervisord", "", Unknown, Unknown},
+		{"make", "make run", "an own one", Unknown, Unknown},
+		{"make", "./make", "go", Unknown, Unknown},
+		{"runsvdir-start", "runsvdir-start", "runsvdir", Unknown, Unknown},
+		{"", "[npm start]", "", Unknown, Unknown},
+		{"", "runsvdir services", "runsvdir", Unknown, Unknown},
 		{"", "", "", Unknown, Unknown},
 	} {
+		p := proc.Process{Exe: tt.exe, Args: argsOf(tt.args), Handled: handlers[cmp.Or(tt.handlers, tt.exe)]}
 		hup := Unknown
 		if tt.exe == "runsvdir" {
 			hup = Children
 		}
-		p := proc.Process{Exe: tt.exe, Comm: tt.comm, Args: strings.Fields(tt.args)}
 		for sig, want := range map[unix.Signal]Reach{unix.SIGTERM: tt.term, unix.SIGINT: tt.int, unix.SIGHUP: hup} {
 			if got := Signals(&p, sig); got != want {
-				t.Errorf("%s: %s by %q at %v: %v, want %v", tt.comm, tt.args, tt.exe, sig, got, want)
+				t.Errorf("%s by %q at %v: %v, want %v", tt.args, tt.exe, sig, got, want)
 			}
 		}
 		if c := commandOf(&p); tt.exe != "" && (tt.term == Unknown) != (c == command{}) {
@@ -76,4 +118,12 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%v signals its children alone: %t", r, got)
 		}
 	}
+}
+
+// argsOf are the arguments that stand between the blanks of a line, or the one that brackets hold.
+func argsOf(line string) []string {
+	if title, ok := strings.CutPrefix(line, "["); ok {
+		return []string{strings.TrimSuffix(title, "]"), "", ""}
+	}
+	return strings.Fields(line)
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,30 +48,34 @@ func TestProgram(t *testing.T) {
 		{"npm exec, which npx is", "node", "npm exec tsx ap", "npm exec tsx app.ts", "launches npm"},
 		{"npm before it has its title", "node", "node", "node /usr/local/bin/npm start", "launches npm"},
 		{"npm by its file", "node", "node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start", "launches npm"},
-		{"npx by its file", "node", "MainThread", "/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app", "launches npx"},
+		{"npx by its file", "node", "MainThread", "/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app", "launches npm"},
+		{"npx", "node", "node", "node /usr/local/bin/npx app", "launches npx"},
 		{"yarn 1", "node", "node", "node /opt/yarn/bin/yarn.js start", "launches yarn"},
 		{"yarn 4", "node", "node", "node /app/.yarn/releases/yarn-4.5.0.cjs start", "launches yarn"},
 		{"yarn 2", "node", "node", "node /app/.yarn/releases/yarn-berry.cjs start", "launches yarn"},
 		{"yarn by Debian's name", "node", "node", "node /usr/bin/yarnpkg start", "launches yarnpkg"},
-		{"pnpm", "node", "node", "node /usr/bin/pnpm.cjs start", "launches pnpm"},
+		{"pnpm", "node", "node", "node /usr/local/bin/pnpm start", "launches pnpm"},
 		{"pnpx", "node", "node", "node /usr/bin/pnpx app", "launches pnpx"},
 		{"behind flags of node", "node", "node", "node --no-warnings --max-old-space-size=64 /usr/bin/npm start", "launches npm"},
 		{"by Debian's old name of node", "nodejs", "node", "nodejs /usr/bin/npm start", "launches npm"},
 		{"by bun", "bun", "node", "bun /usr/bin/npm start", "launches npm"},
 		{"that /proc hides", "", "npm start", "", "launches npm"},
+		{"a program that /proc hides", "", "make", "make run", "launches make"},
 		{"go run", "go", "go", "go run .", "launches go run"},
 		{"another verb of go", "go", "go", "go test run", ""},
 		{"go alone", "go", "go", "go", ""},
 		{"an application", "node", "node", "node app.js npm", ""},
 		{"an application with a launcher's name in its own", "node", "node", "node npm-proxy.js", ""},
 		{"an application in a launcher's folder", "node", "node", "node /srv/npm/server.js", ""},
+		{"an application of a launcher's name", "node", "node", "node /srv/npm.js", ""},
+		{"an application of a launcher's name, with #!", "node", "npm", "/usr/bin/node ./npm start", ""},
 		{"an application with a title of its own", "node", "npmirror web", "npmirror web", ""},
 		{"node alone", "node", "node", "node", ""},
 		{"node with flags alone", "node", "node", "node --version", ""},
 		{"another program with a launcher for an argument", "timeout", "timeout", "timeout 9 npm start", ""},
 		{"a shell script of a launcher's name", "bash", "npm", "/bin/bash /usr/local/bin/npm start", "shell"},
 	} {
-		p := proc.Process{Comm: tt.comm, Exe: tt.exe, Args: strings.Fields(tt.args)}
+		p := proc.Process{Comm: tt.comm, Exe: tt.exe, Args: strings.Fields(tt.args), Handled: handlers[cmp.Or(tt.exe, tt.comm)]}
 		if got := kinds[Of(&p)] + LauncherName(&p); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
