@@ -49,7 +49,7 @@ const allSignals, goSignals signals.Set = 0x7ffbfeff, 0x7fc1feff
 //
 // Not here: what runs a user's code or hooks within (rake, sidekiq, uwsgi, a single puma, PM2's daemon,
 // nodemon), what execs (env, nohup, setpriv, nice, gosu, chpst, cargo run, busybox timeout), what has no
-// handler, which its masks show (xargs, setsid), what signals each process below it, of which nothing
+// handler, which its masks show (xargs, setsid, unshare), what signals each process below it, of which nothing
 // follows (concurrently, nx), and what has neither signs nor a package (task, which is anybody's name).
 var commands = []command{
 	// npm 6: npm-lifecycle/index.js; npm 7 to 11: @npmcli/run-script/lib/signal-manager.js
@@ -96,8 +96,7 @@ var commands = []command{
 	// sends the group HUP, they block ALRM.
 	{"", "runuser|su|script", Group, Group, false, allSignals},
 	{"", "runuser|su", OwnChild, OwnChild, false, allSignals &^ 0x2000},
-	// util-linux 2.38 and 2.42: sys-utils/unshare.c; strace 6.1: src/strace.c, cleanup
-	{"", "unshare", OwnChild, OwnChild, false, 0x4002},
+	// strace 6.1: src/strace.c, cleanup
 	{"", "strace", OwnChild, OwnChild, false, 0x7007},
 	// coreutils 9.1: src/timeout.c
 	{"", "timeout --foreground", OwnChild, OwnChild, false, 0x12001},
