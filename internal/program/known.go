@@ -47,10 +47,12 @@ const allSignals, goSignals signals.Set = 0x7ffbfeff, 0x7fc1feff
 // kill(2). The signs are as /proc/PID/status shows them while a child runs (SigCgt, SigBlk), without those
 // that the program gives up when it gets them.
 //
-// Not here: what runs a user's code or hooks within (rake, sidekiq, uwsgi, a single puma, PM2's daemon,
-// nodemon), what execs (env, nohup, setpriv, nice, gosu, chpst, cargo run, busybox timeout), what has no
-// handler, which its masks show (xargs, setsid, unshare), what signals each process below it, of which nothing
-// follows (concurrently, nx), and what has neither signs nor a package (task, which is anybody's name).
+// Not here:
+//   - what runs a user's code or hooks within: rake, sidekiq, uwsgi, a single puma, PM2's daemon, nodemon;
+//   - what execs: env, nohup, setpriv, nice, gosu, chpst, cargo run, busybox timeout;
+//   - what has no handler, which its masks show: xargs, setsid, unshare;
+//   - what signals each process below it, of which nothing follows: concurrently, nx;
+//   - what has neither signs nor a package: task, which is anybody's name.
 var commands = []command{
 	// npm 6: npm-lifecycle/index.js; npm 7 to 11: @npmcli/run-script/lib/signal-manager.js
 	{"node", "npm|npx|npm/|npm ", OwnChild, OwnChild, true, 0},
@@ -137,6 +139,18 @@ func LauncherName(p *proc.Process) string {
 func PassesNothingOn(p *proc.Process) bool {
 	c := commandOf(p)
 	return c.launcher && c.term == NoProcess
+}
+
+// TakesTERM reports whether a process is to be sent TERM in place of INT, because no job gets INT from it.
+// It is a launcher, or it is known to pass INT to its own children, one of which takes TERM itself, or is a
+// shell without a trap, which waits for its command.
+func TakesTERM(s *proc.Snapshot, p *proc.Process) bool {
+	reach := Signals(p, unix.SIGINT)
+	passes := reach == OwnChild || reach == Children
+	takesTERM := func(child *proc.Process) bool {
+		return Of(child) == Shell && !MayTrap(child) || TakesTERM(s, child)
+	}
+	return LauncherName(p) != "" || passes && slices.ContainsFunc(s.Children(p.PID), takesTERM)
 }
 
 // commandOf returns the row of a process's program, the zero command if it is not known. A name alone proves
