@@ -160,7 +160,9 @@ func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 		m.Exe, m.Args = before.Exe, before.Args
 	}
 	m.execed = m.execed || before.Exe != "" && m.Exe != before.Exe
-	m.kind = program.Of(&m.Process)
+	if m.kind = program.Of(&m.Process); h.deliver == unix.SIGINT && program.TakesTERM(h.shown, &m.Process) {
+		m.kind = program.Launcher
+	}
 	m.everHandled |= p.Handled | p.Awaited
 	m.alwaysIgnored &= p.Ignored &^ p.Awaited
 	m.survived |= p.Ignored | p.Blocked | p.Pending
