@@ -49,6 +49,10 @@ const (
 	stepsByName                     // it signals its first child, waits for it, pauses, and signals the last below it by a pid file
 	steppingShell                   // a bash in the builtin wait, whose trap does as stepsByName
 	polls                           // it blocks it, and looks for it each half second; then it does as passesOn
+	stepsUnseen                     // it does as stepsTree, and pauses in a call that shows no pause
+	tellsAndLeaves                  // it signals its first child, and the last below that by a pid file, and leaves
+	waitsForOutput                  // it signals its children, and exits when all below it are gone, which write to it
+	drainsItself                    // it signals its children, ends work of its own, and exits
 	behaviours                      // how many there are
 )
 
@@ -89,6 +93,10 @@ var behaves = [behaviours]string{
 	stepsByName:    "steps to a pid file",
 	steppingShell:  "trap that steps to a pid file",
 	polls:          "polls",
+	stepsUnseen:    "steps unseen",
+	tellsAndLeaves: "tells a grandchild and leaves",
+	waitsForOutput: "waits for output",
+	drainsItself:   "passes on and finishes",
 }
 
 // drainitSends stands for drainit among the members of a family.

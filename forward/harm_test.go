@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"drainit/internal/proc"
 )
 
 // harm is what drainit does to a member that tini -s or tini -g keeps: one that is signalled once, and ends
@@ -20,18 +22,26 @@ type harm struct {
 	what   string
 }
 
-// isLike reports whether a harm is the same as another, in like times: a manager has five seconds between two
-// steps.
+// turnsIn is how many of the times of a manager are over in a pause: a second, and five if it visibly pauses.
+func turnsIn(pause time.Duration) (n int) {
+	for _, ticks := range []int{waitingTime, steppingTime} {
+		if pause > time.Duration(ticks)*proc.Tick {
+			n++
+		}
+	}
+	return n
+}
+
+// isLike reports whether a harm is the same as another, in like times.
 func (h harm) isLike(other harm) bool {
-	const aTurn = 5 * time.Second
 	a, b := h.when, other.when
-	return h.kind == other.kind && a.work == b.work && a.idle == b.idle && (a.pause > aTurn) == (b.pause > aTurn)
+	return h.kind == other.kind && a.work == b.work && a.idle == b.idle && turnsIn(a.pause) == turnsIn(b.pause)
 }
 
 // kindOf is what the harm is. What the final call signals has seconds left, whatever else has signalled it.
 func kindOf(m *member) string {
 	switch twice := m.drainit+len(m.others) > 1; {
-	case twice && m.call == Orphans:
+	case twice && (m.call == Orphans || m.drainit == 0):
 		return "signalled twice"
 	case twice && m.call == LastCall:
 		return "signalled twice by the last call"
@@ -67,7 +77,7 @@ func (f family) harms() (all []harm) {
 // which the protocol of the workers has as 30 s.
 func schedules() (all []schedule) {
 	for _, work := range []time.Duration{time.Second, 30 * time.Second} {
-		for _, pause := range []time.Duration{moment, time.Second, 6 * time.Second} {
+		for _, pause := range []time.Duration{moment, 300 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
 			for _, lag := range []time.Duration{0, 30 * time.Millisecond} {
 				all = append(all, schedule{work, pause, lag, true}, schedule{work, pause, lag, false})
 			}
@@ -83,10 +93,12 @@ func schedules() (all []schedule) {
 func TestWhatTiniKeepsIsKept(t *testing.T) {
 	listed := readLimits(t)
 	walks := []walkOfHarm{{3, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, waitingShell, trapShell,
-		dashShell, groupRelay, stepsOn, stepsTree, stepsGroup, stepsByName, steppingShell, polls}}}
+		dashShell, groupRelay, stepsOn, stepsTree, stepsGroup, stepsByName, steppingShell, polls, stepsUnseen,
+		tellsAndLeaves, waitsForOutput, drainsItself}}}
 	if !testing.Short() {
 		walks = append(walks, walkOfHarm{4, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, trapShell,
-			groupRelay, stepsTree}})
+			groupRelay, stepsTree}}, walkOfHarm{4, []behaviour{noHandler, finishes, stepsByName, stepsUnseen,
+			tellsAndLeaves, waitsForOutput}})
 	}
 	for _, w := range walks {
 		w.run(t, &listed)
@@ -112,7 +124,7 @@ func readLimits(t *testing.T) (listed []*limit) {
 		for _, m := range inRow.FindAllStringSubmatch(cells[min(1, len(cells)-1)], -1) {
 			f, kind, with := familyOf(t, m[1]), strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])
 			listed = append(listed, &limit{f, slices.DeleteFunc(f.harms(), func(h harm) bool {
-				return h.kind != kind || !strings.Contains(h.when.String(), with)
+				return h.kind != kind || with != "any" && !strings.Contains(h.when.String(), with)
 			})})
 		}
 	}
@@ -211,6 +223,7 @@ func (f family) managersManage() bool {
 // other, leaves some of those below it without a signal meanwhile; in the end it goes, as what dies does.
 var plainer = map[behaviour][]behaviour{
 	finishes: {waitsOnly, noHandler}, dashShell: {trapShell}, waitingShell: {passesOn}, polls: {passesOn},
+	tellsAndLeaves: {passesLeaves}, waitsForOutput: {passesOn}, drainsItself: {passesOn, finishes}, stepsUnseen: {stepsTree},
 	groupRelay: {passesOn}, stepsOn: {passesOn, waitsOnly}, stepsTree: {groupRelay, waitsOnly}, stepsGroup: {stepsTree},
 	stepsByName: {stepsTree}, steppingShell: {stepsByName},
 }

@@ -5,7 +5,7 @@ import "slices"
 // movesOf is what a member does about the signal, in a timeline. It exits after the last move.
 func (t *timeline) movesOf(i int) []move {
 	all := t.started(i, false)
-	kids, first := all, all[:min(1, len(all))]
+	kids, first := all, slices.Clip(all[:min(1, len(all))])
 	last := all[max(0, len(all)-1):]
 	below := t.started(i, true)
 	steps := func(then []int) []move {
@@ -28,8 +28,14 @@ func (t *timeline) movesOf(i int) []move {
 		return t.oneAfterTheOther(kids)
 	case stepsGroup:
 		return steps(t.groupOf(first))
-	case stepsTree:
+	case stepsTree, stepsUnseen:
 		return steps(below)
+	case tellsAndLeaves:
+		return []move{{send: slices.Compact(append(first, below[max(0, len(below)-1):]...))}}
+	case waitsForOutput:
+		return []move{{send: kids}, {await: below}}
+	case drainsItself:
+		return []move{{send: kids}, {pause: t.work, work: true}}
 	case stepsByName, steppingShell:
 		return steps(below[max(0, len(below)-1):])
 	}

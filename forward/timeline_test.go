@@ -66,6 +66,7 @@ type event struct {
 // progress is how far a member is.
 type progress struct {
 	moves    []move
+	pauses   bool // between two moves
 	finished bool // its work
 }
 
@@ -165,6 +166,9 @@ func (t *timeline) snapshot() *proc.Snapshot {
 	for i := range t.family {
 		if m := &t.family[i]; !m.dead {
 			p := t.process(i, kind{idle: t.idle})
+			if t.at[i].pauses && !m.is(stepsUnseen, steppingShell) {
+				p.Call = pause
+			}
 			switches := uint64(m.wakes)
 			if !t.idle {
 				switches += uint64(t.now)
@@ -216,8 +220,8 @@ func (t *timeline) goOn(i int) {
 		case slices.ContainsFunc(next.await, func(j int) bool { return !t.family[j].dead }):
 			return // until one dies
 		case next.pause > 0:
-			p.moves[0].pause = 0
-			t.after(next.pause, func() { p.finished = p.finished || next.work; t.goOn(i) })
+			p.moves[0].pause, p.pauses = 0, true
+			t.after(next.pause, func() { p.pauses, p.finished = false, p.finished || next.work; t.goOn(i) })
 			return
 		default:
 			p.moves = p.moves[1:]
