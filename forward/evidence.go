@@ -32,6 +32,7 @@ type evidence struct {
 	first, last   int32 // the first and last snapshot that showed it, by number, 0 for none
 	lastUntouched int32 // the last snapshot that showed it untouched, 0 for none
 	lastRun       int32 // the last snapshot that did not show that it had slept since the one before
+	lastStarted   int32 // the last snapshot that showed a process below it which came in the stop
 }
 
 // isUntouched claims that no process has signalled m since the stop began. It claims nothing of a process

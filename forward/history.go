@@ -22,8 +22,9 @@ type History struct {
 	deliver  unix.Signal    // the stop signal, after the rewrite
 	worker   *record        // or its successor, nil if the worker had gone before the stop
 	records  map[proc.ID]*record
-	toGroup  *sentToGroup // nil if no process group was signalled as a whole
-	deferred uint8        // how often the choice of a successor was put off
+	strays   map[int]int32 // by SID, the last snapshot with a process that came in the stop from an unknown one
+	toGroup  *sentToGroup  // nil if no process group was signalled as a whole
+	deferred uint8         // how often the choice of a successor was put off
 }
 
 // leader has the facts about the worker that no snapshot shows.
@@ -73,7 +74,7 @@ func (h *History) Started(pid int) { h.pid, h.pgid = pid, pid }
 func (s *step) begin(shown *proc.Snapshot) {
 	h, r := s.History, s.Request
 	h.Start, h.deliver, h.now = shown, r.Signal, r.Tick
-	h.records = make(map[proc.ID]*record)
+	h.records, h.strays = make(map[proc.ID]*record), make(map[int]int32)
 	if !h.gone {
 		h.worker = &record{Process: h.toWorker(r.Signal, shown).Process, origin: root}
 		h.records[h.worker.ID] = h.worker
@@ -112,10 +113,13 @@ func (h *History) observe(s *proc.Snapshot) {
 	if w := h.worker; w != nil && w.first == 0 && w.exit == nil { // hidden from us, but there
 		h.living[w.PID], h.all = w, append([]*record{w}, h.all...)
 	}
-	for _, m := range h.living {
+	for _, m := range h.all {
 		p := h.living[m.PPID]
 		if p != nil && p.Start <= m.Start && !p.isBelow(m) { // else a pid was recycled meanwhile
 			m.parent, p.isParent = p, true
+		}
+		if m.first > 1 {
+			h.cameFrom(m)
 		}
 	}
 	was := h.working
@@ -123,6 +127,19 @@ func (h *History) observe(s *proc.Snapshot) {
 		h.workEnded = h.now
 	}
 	h.forget()
+}
+
+// cameFrom notes that a process which came in the stop lives, at each process above it. If the topmost of
+// these is not known, it notes that for the session.
+func (h *History) cameFrom(m *record) {
+	top := m
+	for top.parent != nil {
+		top = top.parent
+		top.lastStarted = h.snapshots
+	}
+	if top.origin == belowWorker {
+		h.strays[top.SID] = h.snapshots
+	}
 }
 
 // forget drops the records of processes that have gone without a signal: a drain may last for ever. It also

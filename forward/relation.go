@@ -56,10 +56,11 @@ func reaches(reach program.Reach, up, below, m *record) bool {
 }
 
 // sleptThrough claims that up has not signalled m: m was untouched at a snapshot since which up has not run,
-// or before which up had gone. An older process is read before a younger one (proc.Reader.Tree).
+// or before which up had gone, and since which none lives that up has started in the stop. An older process is
+// read before a younger one (proc.Reader.Tree).
 func (h *History) sleptThrough(m, up *record) bool {
 	switch isOlder := up.Start < m.Start || up.Start == m.Start && up.PID < m.PID; {
-	case m.lastUntouched == 0, up.first == 0, m.On(h.signalFor(m)) == proc.Ignores:
+	case m.lastUntouched <= max(up.lastStarted, h.strays[m.SID]), up.first == 0, m.On(h.signalFor(m)) == proc.Ignores:
 		return false
 	case h.living[up.PID] != up:
 		return up.last < m.lastUntouched

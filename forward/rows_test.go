@@ -39,6 +39,9 @@ var conditions = []struct {
 		{"the manager has run since", "app[*,asleep](sh(job[*,idle]))", `
 			sent app TERM; sh dies of TERM; snapshot at 100; job now busy; app now woken; snapshot at 110;
 			why job: left to app; snapshot at 300`},
+		{"what it has started in the stop may signal it", "bash*(job[*,idle])", `
+			sent bash TERM; bash starts kill*; bash exits; snapshot; why job: its parent left a helper that may signal it;
+			job now busy; kill exits; snapshot; why job: may have been signalled by bash, which has gone`},
 		{"the manager runs all the time", "app*(sh(job[*,idle]))", `
 			sent app TERM; sh dies of TERM; snapshot at 100; job now busy; snapshot at 110; snapshot at 300`},
 		{"the next snapshot is for the first whose time is over",
