@@ -105,6 +105,8 @@ func (s *step) turn(m *record) reason {
 	switch {
 	case s.shown.HasWriters(m.PID):
 		return s.waitsForWriter(m)
+	case m.nearestSignalled() == nil && m.topmost() != m && s.alive(m.topmost()):
+		return say("a process that was there before the stop lives above it")
 	case m.PPID != s.self:
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
 		return say("it is dying")
@@ -112,8 +114,6 @@ func (s *step) turn(m *record) reason {
 		return say("waits until the worker has gone")
 	case s.isHelper(m) && (s.draining > 1 || s.draining == 1 && !s.drains(m)):
 		return say("waits for the processes that handle the signal: it would only die of it")
-	case m.nearestSignalled() == nil && m.topmost() != m && s.alive(m.topmost()):
-		return say("a process that was there before the stop lives above it")
 	}
 	return reason{}
 }

@@ -92,7 +92,7 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 		{"a child of drainit's from before", "", "daemon[TERM=0] node[TERM]", "TERM; 20s", "0s TERM node", "",
 			[]string{"not signalled: daemon[1]: waits until the worker has gone"}},
 		{"the death of a parent is known at once", "", "daemon(b[TERM]) node[TERM]",
-			"TERM; 2s; says not signalled: b[2]: left to daemon[1]; daemon dies KILL; says not signalled: b[2]: may have been signalled by daemon[1], which has gone; ",
+			"TERM; 2s; says not signalled: b[2]: a process that was there before the stop lives above it; daemon dies KILL; says not signalled: b[2]: may have been signalled by daemon[1], which has gone; ",
 			"0s TERM node", "", nil},
 		{"the worker alone", "--forward worker", "node[TERM=0](job[TERM])", "TERM", "0s TERM node; 0s KILL job", "0 0s",
 			[]string{"json killing level=info phase=killing reason=forward_worker status=0 pid=1 comm=node left=1"}},
@@ -120,7 +120,7 @@ func TestStopOfAShell(t *testing.T) {
 			[]string{"warning: node[2] was killed by SIGSEGV, which drainit did not send"}},
 		{"each delivery has a rule", "", "sh(node[TERM=0/1s,HUP])", "HUP; TERM", "*", "0 1s", []string{"3 sent ",
 			"sent SIGHUP to node[2]: the first that handles it", "sent SIGTERM to sh[1]: the worker",
-			"sent SIGTERM to node[2]: its parent sh[1] has no handler and dies of it"}},
+			"sent SIGTERM to node[2]: sh[1] above has no handler for it"}},
 	})
 }
 
