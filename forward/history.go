@@ -177,27 +177,7 @@ func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 		m.Exe, m.Args = before.Exe, before.Args
 	}
 	m.execed = m.execed || before.Exe != "" && m.Exe != before.Exe
-	if m.kind = program.Of(&m.Process); h.deliver == unix.SIGINT && program.TakesTERM(h.shown, &m.Process) {
-		m.kind = program.Launcher
-	}
-	m.everHandled |= p.Handled | p.Awaited
-	m.alwaysIgnored &= p.Ignored &^ p.Awaited
-	m.survived |= p.Ignored | p.Blocked | p.Pending
-	if m.adopted == 0 && p.PPID == h.self && h.snapshots > 1 && m.origin == belowWorker {
-		m.adopted = h.now
-	}
-	if !p.SleptSince(&before) {
-		m.asleepSince = h.now
-	}
-	if p.HasRunSince(&before) {
-		m.lastRun = h.snapshots
-	}
-	if m.sent != nil && m.sent.blocked && !p.Pending.Has(m.sent.signal) && p.On(m.sent.signal) != proc.Dies {
-		m.sent.handled = true // it has taken the signal, as by sigtimedwait(2)
-	}
-	if m.Untouched {
-		m.lastUntouched = h.snapshots
-	}
+	h.gather(m, &before)
 	switch {
 	case h.shown.ShowsWriters(m.PID):
 		m.reads, m.readsUntil = true, h.now
@@ -205,6 +185,32 @@ func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 		m.reads = false
 	}
 	return m
+}
+
+// gather adds to the evidence what the new snapshot shows of a process. before is the process in the snapshot
+// before.
+func (h *History) gather(m *record, before *proc.Process) {
+	if m.kind = program.Of(&m.Process); h.deliver == unix.SIGINT && program.TakesTERM(h.shown, &m.Process) {
+		m.kind = program.Launcher
+	}
+	m.everHandled |= m.Handled | m.Awaited
+	m.alwaysIgnored &= m.Ignored &^ m.Awaited
+	m.survived |= m.Ignored | m.Blocked | m.Pending
+	if m.adopted == 0 && m.PPID == h.self && h.snapshots > 1 && m.origin == belowWorker {
+		m.adopted = h.now
+	}
+	if !m.SleptSince(before) {
+		m.asleepSince = h.now
+	}
+	if m.HasRunSince(before) {
+		m.lastRun = h.snapshots
+	}
+	if m.Untouched {
+		m.lastUntouched = h.snapshots
+	}
+	if how := m.sent; how != nil && how.blocked && !m.Pending.Has(how.signal) && m.On(how.signal) != proc.Dies {
+		how.handled = true // it has taken the signal, as by sigtimedwait(2)
+	}
 }
 
 // alive reports whether a process lives. A dead child of drainit counts as alive until drainit has waited

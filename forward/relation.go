@@ -59,8 +59,9 @@ func reaches(reach program.Reach, up, below, m *record) bool {
 // or before which up had gone, and since which none lives that up has started in the stop. An older process is
 // read before a younger one (proc.Reader.Tree).
 func (h *History) sleptThrough(m, up *record) bool {
+	ignores := m.On(h.signalFor(m)) == proc.Ignores
 	switch isOlder := up.Start < m.Start || up.Start == m.Start && up.PID < m.PID; {
-	case m.lastUntouched <= max(up.lastStarted, h.strays[m.SID]), up.first == 0, m.On(h.signalFor(m)) == proc.Ignores:
+	case m.lastUntouched <= max(up.lastStarted, h.strays[m.SID]), up.first == 0, ignores:
 		return false
 	case h.living[up.PID] != up:
 		return up.last < m.lastUntouched
@@ -109,7 +110,7 @@ func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
 func (s *step) turnOf(up, below, orphan *record) turn {
 	isStepping := s.hasStarted(up) || slices.Contains(pauses, up.Call.Number)
 	switch {
-	case orphan != nil && isStepping && s.reach(up) != program.Group:
+	case orphan != nil && isStepping:
 		return turn{orphan.cameAt(), steppingTime}
 	case orphan != nil:
 		return turn{orphan.cameAt(), waitingTime}
@@ -131,7 +132,8 @@ var pauses = []int{unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP}
 func (s *step) cannotAct(m *record) string {
 	sig := s.reached(m)
 	hadHandler, isPending := m.everHandled.Has(sig), m.Pending.Has(sig)
-	waitsOn := m.WaitsForChild() && m.Call == m.firstCall && len(s.shown.Children(m.PID)) == 1 && m.Handled&byItself == 0
+	hasOneChild := len(s.shown.Children(m.PID)) == 1
+	waitsOn := m.WaitsForChild() && m.Call == m.firstCall && hasOneChild && m.Handled&byItself == 0
 	hangs := m.State == 'D' && m.sent != nil && s.now >= m.sent.tick+2*aSecond
 	switch {
 	case !s.hadTime(m):

@@ -138,7 +138,8 @@ func (s *step) past(m *record) (proof reason, by *record) {
 	case s.isUntouched(m):
 		return say("untouched since before the stop")
 	case s.wouldBeDead(m):
-		return say("it has no " + signals.Name(s.signalFor(m)) + " handler and still lives, so no process has sent it that")
+		name := signals.Name(s.signalFor(m))
+		return say("it has no " + name + " handler and still lives, so no process has sent it that")
 	case m.origin == beforeStop && (!s.worker.hasHandled() || m.Asleep):
 		return say("it was there before the stop, and the worker has gone")
 	case m.origin == beforeStop:
