@@ -32,7 +32,6 @@ type Config struct {
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
 	Ready             health.Condition // the phase is starting until it holds
-	TerminationLog    string           // the file of the last message, absolute; empty: none
 	Given             []string         // each flag and variable that set one of these, for the log
 	Warning           string           // about the worker's limit, to be logged
 	Doubts            []string         // about other settings, to be logged

@@ -136,8 +136,8 @@ func (b *bubble) happens(p *process, what string) {
 }
 
 // wantLog compares the log: each text must begin one line, or so many as the number before it. After
-// "only" come all lines but those for debugging, "message" stands before the termination message, and "json"
-// before the fields of the last line about an event.
+// "only" come all lines but those for debugging, and "json" stands before the
+// fields of the last line about an event.
 func (b *bubble) wantLog(texts []string) {
 	b.t.Helper()
 	if len(texts) > 0 && texts[0] == "only" {
@@ -151,10 +151,6 @@ func (b *bubble) wantLog(texts []string) {
 		word, rest, _ := strings.Cut(text, " ")
 		n, err := strconv.Atoi(word)
 		switch {
-		case word == "message":
-			if got := withoutPIDs(b.s.journal.Message); got != rest {
-				b.t.Errorf("the termination message is %q, want %q", got, rest)
-			}
 		case word == "json":
 			event, _, _ := strings.Cut(rest, " ")
 			if got := b.fields(event); got != rest {

@@ -77,7 +77,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
 		b.wantLog([]string{"only", want})
 		fields := fmt.Sprintf("json ended level=info phase=done reason=stop status=%d request=%s", tt.want.Status, signals.Name(tt.sig))
-		b.wantLog([]string{"message " + want, fields})
+		b.wantLog([]string{want, fields})
 	}
 }
 

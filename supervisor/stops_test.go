@@ -77,7 +77,7 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 	const yet = " not signalled yet: "
 	playRows(t, []row{
 		{"what it leaves is killed", "", "node[TERM=0](job[TERM])", "TERM", killed, "137 30s",
-			[]string{"message stopped after 30s: node[1] exited with status 0 (left within 0.1s of the stop signal); killed job[2] (grace period of 30s over); exit status 137",
+			[]string{"stopped after 30s: node[1] exited with status 0 (left within 0.1s of the stop signal); killed job[2] (grace period of 30s over); exit status 137",
 				"json killing level=warn phase=killing reason=grace pid=2 comm=job left=1",
 				"json ended level=info phase=done reason=grace status=137 request=SIGTERM pid=1 comm=node killed=1"}},
 		{"a daemon that a trap did not find", "", "daemon[TERM=0] sh[TERM=0]", "TERM; 4999ms; says 0 daemon[1]" + yet + "; 1ms; says daemon[1]" + yet, "0s TERM sh; 22.5s TERM daemon", "0 22.5s",
@@ -88,7 +88,7 @@ func TestStopOfWhatIsBelow(t *testing.T) {
 		{"it is, whatever status is reported as 0", "--remap-exit 3", "node[TERM=3](job[TERM])", "TERM", killed, "137 30s", nil},
 		{"what it leaves may exit in time", "", "node[TERM=0](job[TERM=9/1s])", "TERM", "0s TERM node; 22.5s TERM job", "0 23.5s", nil},
 		{"what outlives SIGKILL was not killed", "", "node[TERM=0](job[TERM,stuck])", "TERM", "*", "137 35s",
-			[]string{"message ", "error: leaving 5s after SIGKILL, still alive: job[2]"}},
+			[]string{"error: leaving 5s after SIGKILL, still alive: job[2]"}},
 		{"a child of drainit's from before", "", "daemon[TERM=0] node[TERM]", "TERM; 20s", "0s TERM node", "",
 			[]string{"not signalled: daemon[1]: waits until the worker has gone"}},
 		{"the death of a parent is known at once", "", "daemon(b[TERM]) node[TERM]",
@@ -136,7 +136,7 @@ func TestWorkerExitsByItself(t *testing.T) {
 			"json worker_exited level=warn phase=draining reason=exit status=7 pid=1 comm=node left=2",
 			"json ended level=info phase=done reason=exit status=7 pid=1 comm=node"}},
 		{"and what it leaves does not", "", "node(job[TERM])", "node exits 1", over, "1 30s",
-			[]string{"message stopped 30s after node[1] exited with status 1; killed job[2] (grace period of 30s over)"}},
+			[]string{"stopped 30s after node[1] exited with status 1; killed job[2] (grace period of 30s over)"}},
 		{"with an infinite grace", "--grace infinity", "node(job[TERM])", "node exits 7", over, "7 30s", nil},
 		{"with a shorter grace", "--grace 4s", "node(job[TERM])", "node exits 7", "0s TERM job; 4s KILL job", "7 4s", nil},
 		{"with a grace of 0", "--grace 0s", "node(job[TERM])", "node exits 7", "0s KILL job", "7 0s", nil},
@@ -150,20 +150,20 @@ func TestWorkerExitsByItself(t *testing.T) {
 	})
 }
 
-// A signal that drainit did not send is kept apart from a stop in the log and the termination message.
+// A signal that drainit did not send is kept apart from a stop in the log.
 func TestWorkerIsKilled(t *testing.T) {
 	const forwarded = "node[1] died of SIGHUP, which drainit forwarded: it has no handler for it. If the stop was meant: STOPSIGNAL SIGTERM in the image; if not: --rewrite HUP:0"
 	const oom = "node[1] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside"
 	playRows(t, []row{
-		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning", "message " + oom,
+		{"by KILL", "", "node", "node dies KILL", "", "137 0s", []string{"warning: " + oom, "1 warning",
 			"json worker_killed level=warn phase=running reason=outside status=137 signal=SIGKILL pid=1 comm=node",
 			"json ended level=info phase=done reason=outside status=137 pid=1 comm=node"}},
 		{"by SEGV", "", "node", "node dies SEGV", "", "139 0s",
 			[]string{"warning: node[1] was killed by SIGSEGV, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside", "1 warning"}},
-		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded, "message " + forwarded,
+		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded,
 			"json ended level=info phase=done reason=forwarded status=129 pid=1 comm=node"}},
 		{"by that, though it had a handler", "", "node[HUP!]", "HUP", "0s HUP node", "129 0s",
-			[]string{"0 warning: " + forwarded, "message node[1] died of SIGHUP, which drainit forwarded. If the stop was meant: STOPSIGNAL SIGTERM in the image; if not: --rewrite HUP:0"}},
+			[]string{"0 warning: " + forwarded, "warning: node[1] died of SIGHUP, which drainit forwarded. If the stop was meant: STOPSIGNAL SIGTERM in the image; if not: --rewrite HUP:0"}},
 		{"by what came as another", "--rewrite PWR:USR1", "node", "PWR", "0s USR1 node", "138 0s",
 			[]string{"warning: node[1] died of SIGUSR1, which drainit forwarded: it has no handler for it. If the stop was meant: lxc.signal.halt = SIGTERM; if not: --rewrite PWR:0"}},
 		{"by that, and all the rest follows", "--rewrite USR1:USR2 --rewrite HUP:HUP", "node(job[TERM=0/2s])", "HUP; is draining; title drainit:ended; USR1", "0s HUP node; 0s TERM job", "129 2s",
@@ -175,7 +175,7 @@ func TestSecondStop(t *testing.T) {
 	const asked = "warning: drainit stop --force (process 99, uid 5): killing node["
 	const forced, ignore = "warning: second stop signal, force-stop: killing node[", "--second-stop ignore"
 	playRows(t, []row{
-		{"drainit stop --force", ignore, "node[TERM]", "force", "0s KILL node", "137 0s", []string{asked, "message stopped after 0.0s: killed node[1] (drainit stop --force); exit status 137",
+		{"drainit stop --force", ignore, "node[TERM]", "force", "0s KILL node", "137 0s", []string{asked, "stopped after 0.0s: killed node[1] (drainit stop --force); exit status 137",
 			"json killing level=warn phase=killing reason=force pid=1 comm=node left=1"}},
 		{"drainit stop --force in a drain", ignore, "node[TERM]", "TERM; 1s; force", "0s TERM node; 1s KILL node", "137 1s", []string{asked}},
 		{"its signal from another is forwarded", "", "node[RTMAX,TERM]", "RTMAX; is running", "0s RTMIN+30 node", "", nil},
@@ -189,7 +189,7 @@ func TestSecondStop(t *testing.T) {
 		{"one that may have come with the first", "", "node[TERM]", "TERM; 1s; late TERM 99999us; is draining; late TERM 100ms",
 			"0s TERM node; 1s KILL node", "137 1s", nil},
 		{"one that can't be seen", "", "node[TERM]", "proc descriptors; TERM; 2s; TERM", "*", "137 2s",
-			[]string{"message stopped after 2.0s: node[1] died of SIGKILL; killed what was left (second stop signal, force-stop); exit status 137"}},
+			[]string{"stopped after 2.0s: node[1] died of SIGKILL; killed what was left (second stop signal, force-stop); exit status 137"}},
 		{"it is ignored", ignore, "node[TERM]", "TERM; 1s; INT; 1s; INT; 1s; INT; is draining", "0s TERM node; 30s KILL node", "137 30s",
 			[]string{"SIGINT again: ignored", "json stop_ignored level=info phase=draining request=SIGINT"}},
 		{"drainit stop --force is not", ignore, "node[TERM]", "TERM; 4s; force", "*", "137 4s", []string{asked}},

@@ -77,7 +77,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 	if cfg.Ready == (health.Condition{}) {
 		s.public.ready.Store(isReady)
 	}
-	s.journal = journal.New(log, s.machine, s.worker, cfg.TerminationLog)
+	s.journal = journal.New(log, s.machine, s.worker)
 	return s
 }
 
@@ -103,7 +103,6 @@ func (s *Supervisor) run() Outcome {
 	}
 	s.queue.SubscribeRest()
 	spawn.FinishSetup()
-	s.journal.ReportFaults()
 	s.begin()
 	s.loop()
 	s.job.InterruptGroup()

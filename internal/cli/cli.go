@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -35,9 +34,6 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	}
 	queue := sigqueue.Open() // first: a stop signal may come at once
 	o, err := parse(args, environ)
-	if o.plan != nil || !o.ownLog && isAnothers(o.TerminationLog) {
-		o.TerminationLog = ""
-	}
 	more := ""
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -54,7 +50,6 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	}
 	if err != nil {
 		sigqueue.SurvivePipe()
-		_ = logx.WriteTerminationLog(o.TerminationLog, err.Error()) // stderr has it all the same
 		return supervisor.Outcome{Status: fail(err, more, stderr)}
 	}
 	log := logx.New(unix.Stderr, o.json, o.level)
@@ -63,16 +58,6 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		return inspect.Rehearse(*o.plan, o.Config, queue, log, func(line error) { fail(line, "", stderr) })
 	}
 	return supervisor.Run(o.Config, queue, log)
-}
-
-// isAnothers reports whether a termination log is for the message about another worker, the container's. It
-// is if it exists, and this drainit is not part of the container's own command.
-func isAnothers(file string) bool {
-	if os.Getpid() == 1 {
-		return false
-	}
-	_, err := os.Stat(file)
-	return err == nil && !inspect.RunsContainer()
 }
 
 func isVerb(word string) bool { return slices.Contains(inspect.Verbs, word) }

@@ -19,9 +19,6 @@ import (
 	"drainit/supervisor"
 )
 
-// noTerminationLog keeps a test from writing the one of a container that it runs in.
-const noTerminationLog = "DRAINIT_TERMINATION_LOG="
-
 // helpHint ends the line about a flag.
 const helpHint = "; drainit --help lists the flags, and COMMAND's own come after COMMAND"
 
@@ -41,25 +38,14 @@ func run(t *testing.T, args, environ []string) said {
 	return said{outcome.Status, stdout.String(), stderr.String()}
 }
 
-// withLog runs a command line with a termination log, FILE, and returns what was written there.
-func withLog(t *testing.T, args, environ string) (got said, message string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "termination-log")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	place := func(s string) string { return strings.ReplaceAll(s, "FILE", file) }
-	got = run(t, strings.Fields(place(args)), []string{place(environ)})
-	return got, string(must(os.ReadFile(file)))
-}
-
-// A mistake is one printable line, which Kubernetes shows, too. Of two the first is named.
-func TestMistakeIsSaidAndWritten(t *testing.T) {
+// A mistake is one printable line. Of two the first is named.
+func TestMistakeIsSaid(t *testing.T) {
 	for args, line := range map[string]string{
 		"-t 25x y":              `--grace: invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`,
 		"--log-level x --x=5 y": "unknown flag: --x" + helpHint,
 		"-x y":                  "unknown shorthand flag: 'x' in -x" + helpHint,
 		"--grace":               "flag needs an argument: --grace" + helpHint,
+		"--termination-log= y":  "--termination-log is no longer a flag: write terminationMessagePolicy: FallbackToLogsOnError in the manifest",
 		"--gr\x1b[2J y":         `unknown flag: --gr\x1b[2J` + helpHint,
 		"-g -c y":               "-g, -c and --forward say which processes get a signal: give one of them",
 		"--forward all":         `--forward: invalid value "all": want auto, group, worker or none`,
@@ -71,32 +57,9 @@ func TestMistakeIsSaidAndWritten(t *testing.T) {
 		if line == "there is no COMMAND to run" {
 			want.stderr += usage
 		}
-		if got, message := withLog(t, args, "DRAINIT_TERMINATION_LOG=FILE"); got != want || message != line {
-			t.Errorf("drainit %s: %+v, want %+v\ntermination log: %q", args, got, want, message)
+		if got := run(t, strings.Fields(args), nil); got != want {
+			t.Errorf("drainit %s: %+v, want %+v", args, got, want)
 		}
-	}
-}
-
-func TestWhereAMistakeIsWritten(t *testing.T) {
-	for _, tt := range []struct {
-		args, environ string
-		written       bool
-	}{
-		{"--termination-log FILE -t x y", "", true},
-		{"-t x --termination-log FILE y", noTerminationLog, true},
-		{"--termination-log FILE --grce 5 y", "", true},
-		{"--grce --termination-log FILE y", noTerminationLog, false},
-		{"--termination-log= -t x y", "DRAINIT_TERMINATION_LOG=FILE", false},
-		{"status --bad", "DRAINIT_TERMINATION_LOG=FILE", false},
-	} {
-		if got, message := withLog(t, tt.args, tt.environ); got.status != 125 || (message != "") != tt.written {
-			t.Errorf("drainit %s, %s: %+v, termination log: %q", tt.args, tt.environ, got, message)
-		}
-	}
-	none := filepath.Join(t.TempDir(), "none")
-	run(t, []string{"--termination-log", none}, nil)
-	if _, err := os.Lstat(none); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file is made: %v", err)
 	}
 }
 
@@ -111,7 +74,7 @@ func TestHelpAndVersion(t *testing.T) {
 		"help": help, "help status": help, "version": is, "version -s": is,
 		"-V": is, "--version x": is, "-t 25x -V": is, "-g -c --version": is,
 	} {
-		environ := []string{"DRAINIT_GRACE=bad", noTerminationLog}
+		environ := []string{"DRAINIT_GRACE=bad"}
 		if got := run(t, strings.Fields(args), environ); got != (said{0, want, ""}) {
 			t.Errorf("drainit %s: %+v", args, got)
 		}
@@ -162,7 +125,7 @@ func TestFlagPackagePrintsNothing(t *testing.T) {
 	defer file.Close()
 	withStderr(t, file, func() {
 		for _, args := range []string{"--help", "--grce 5 y", "-g=maybe", "status --help", "status --bad"} {
-			run(t, strings.Fields(args), []string{noTerminationLog})
+			run(t, strings.Fields(args), nil)
 		}
 	})
 	if got := must(os.ReadFile(file.Name())); len(got) > 0 {
@@ -176,7 +139,7 @@ func TestStopSignalsAreSubscribedTo(t *testing.T) {
 	runtime.LockOSThread() // a signal to this thread has come when tgkill returns
 	defer runtime.UnlockOSThread()
 	signal.Reset(unix.SIGINT, unix.SIGTERM)
-	run(t, []string{"-t", "25x", "x"}, []string{noTerminationLog})
+	run(t, []string{"-t", "25x", "x"}, nil)
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM} { // it would end this program
 		if err := unix.Tgkill(os.Getpid(), unix.Gettid(), sig); err != nil {
 			t.Fatal(err)

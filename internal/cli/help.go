@@ -27,7 +27,6 @@ Others
   -p, --parent-death-signal SIG  sent to drainit when its own parent dies
       --ready-file FILE     not ready until FILE exists
       --ready-port PORT     not ready until PORT on loopback accepts
-      --termination-log FILE  write why the worker was killed or not started
       --log-level LEVEL     error, warn, info (default) or debug
   -w, --warn-reaped         log each reaped orphan
   -P, --pause               no COMMAND: reap until TERM or INT, as a pod's pause

@@ -27,7 +27,7 @@ func TestManPage(t *testing.T) {
 	o := defaults()
 	options, verbs := helpEntries()
 	values := map[string]any{
-		"Grace": o.Config.Grace, "TerminationLog": o.Config.TerminationLog, "LogLevel": o.level, "Options": options, "Verbs": verbs,
+		"Grace": o.Config.Grace, "LogLevel": o.level, "Options": options, "Verbs": verbs,
 		"VerbNames": inspect.Verbs,
 	}
 	page, unused := template.New("drainit.1.tmpl").Option("missingkey=error"), make(map[string]bool)

@@ -14,7 +14,6 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/inspect"
-	"drainit/internal/logx"
 	"drainit/internal/signals"
 	"drainit/supervisor"
 )
@@ -24,7 +23,6 @@ type options struct {
 	supervisor.Config
 	json    bool
 	level   zapcore.Level
-	ownLog  bool // --termination-log is given
 	version bool
 	pause   bool               // --pause: no worker is run, as by a pod's pause
 	plan    *inspect.Rehearsal // nil: the worker is run for good
@@ -36,7 +34,7 @@ func defaults() *options {
 	_, noTerminal := unix.IoctlGetTermios(unix.Stderr, unix.TCGETS) // isatty(3)
 	return &options{json: noTerminal != nil, Config: supervisor.Config{
 		Grace: 35 * time.Second, Limit: 30 * time.Second,
-		Rewrites: signals.Rewrites{}, TerminationLog: logx.DefaultTerminationLog,
+		Rewrites: signals.Rewrites{},
 	}}
 }
 
@@ -102,11 +100,14 @@ func parse(args, environ []string) (*options, error) {
 		o.plan, args = addPlan(f.flagSet), args[1:]
 	}
 	err := f.Parse(args)
+	unknown := new(pflag.NotExistError)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return o, err
+	case errors.As(err, &unknown) && removed[unknown.GetSpecifiedName()] != "":
+		name := unknown.GetSpecifiedName()
+		return o, fmt.Errorf("--%s is no longer a flag: %s", name, removed[name])
 	case err != nil:
-		_ = o.apply(f, environ) // for the termination log: this error is the first
 		hint := "drainit --help lists the flags, and COMMAND's own come after COMMAND"
 		ends := func(arg string) bool { return arg == "--" || isVerb(arg) }
 		if at := slices.IndexFunc(args, ends); at >= 0 && args[at] != "--" {
@@ -134,7 +135,6 @@ func parse(args, environ []string) (*options, error) {
 
 // apply sets each setting from its flags, or else from the environment.
 func (o *options) apply(f *flags, environ []string) error {
-	o.ownLog = f.Changed("termination-log")
 	f.spellOut()
 	own, heroku := findLimit(environ), o.adoptHeroku(environ)
 	for _, s := range f.settings {

@@ -30,16 +30,14 @@ type setting struct {
 	values []string // of the flag, not checked
 }
 
-// settings returns the settings of o, in the order in which they are set. The termination log comes first, as
-// the error about any other goes there. The grace period comes before the stop delay, which must be shorter.
+// settings returns the settings of o, in the order in which they are set. The grace period comes before the
+// stop delay, which must be shorter.
 func (o *options) settings() []setting {
 	mode := oneOf("auto group worker none",
 		forward.ModeAuto, forward.ModeGroup, forward.ModeWorker, forward.ModeNone)
 	level := oneOf("error warn warning info debug",
 		zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel)
 	return []setting{
-		{name: "termination-log", empty: true, set: into(&o.TerminationLog, parseFile),
-			meant: "TERMINATION_MESSAGE TERMINATION_LOG_PATH"},
 		{name: "grace", short: "t", lasts: true,
 			set: into(&o.Grace, duration("25s, 25 (seconds), 0 (kill at once) or infinity")),
 			meant: `GRACE_PERIOD GRACE_SECONDS GRACE_TIME GRACEFUL_TIMEOUT TIMEOUT STOP_TIMEOUT KILL_TIMEOUT
@@ -126,6 +124,10 @@ func (o *options) doubtUnknown(environ []string, all []setting) {
 		name, value, _ := strings.Cut(variable, "=")
 		rest, ours := strings.CutPrefix(name, prefix)
 		if !ours || slices.Contains(names, name) || ofService(name, value) {
+			continue
+		}
+		if instead := removed[strings.ToLower(strings.ReplaceAll(rest, "_", "-"))]; instead != "" {
+			o.doubt(name + " is no longer a setting: " + instead)
 			continue
 		}
 		rest = strings.ToUpper(rest)

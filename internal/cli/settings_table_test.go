@@ -31,10 +31,6 @@ const (
 )
 
 var settingTests = map[string]settingTest{
-	"termination-log": {
-		field: func(o *options) any { return &o.Config.TerminationLog },
-		good:  map[string]any{"/a/b": "/a/b", "/a/../b": "/b", "": "", "/a,b": "/a,b", "log": filepath.Join(must(os.Getwd()), "log")},
-	},
 	"grace": {
 		field: func(o *options) any { return &o.Config.Grace },
 		good: map[string]any{"0": time.Duration(0), "007": 7 * time.Second, "1m30s": 90 * time.Second, "1.5s": 1500 * time.Millisecond, "1M5S": 65 * time.Second,

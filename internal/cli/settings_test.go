@@ -23,7 +23,7 @@ var settings = new(options).settings()
 // plain are the options of `drainit -- x`.
 func plain() options {
 	return options{json: defaults().json, Config: supervisor.Config{
-		Grace: 35 * time.Second, Rewrites: signals.Rewrites{}, TerminationLog: "/dev/termination-log", Command: []string{"x"},
+		Grace: 35 * time.Second, Rewrites: signals.Rewrites{}, Command: []string{"x"},
 	}}
 }
 
@@ -33,7 +33,6 @@ func wantParsed(t *testing.T, args, environ []string, want options) {
 	t.Helper()
 	got, err := parse(args, environ)
 	want.Config.Env, want.Config.Given, want.Config.Doubts = got.Config.Env, got.Config.Given, got.Config.Doubts // TestDoubts
-	want.ownLog = slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--termination-log") })
 	if want.Config.Mode == forward.ModeNone {
 		want.Config.Unsent = got.Config.Unsent // TestForwardNone
 	}
@@ -158,19 +157,6 @@ func TestLogFormatGoesByStderr(t *testing.T) {
 	}
 }
 
-func TestRelativeTerminationLogInAFolderThatIsGone(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{"log", "../log", "/log"} { // what is relative is written nowhere
-		if o, err := parse([]string{"--termination-log", file, "x"}, nil); err != nil || o.Config.TerminationLog != file {
-			t.Errorf("%q, %v", o.Config.TerminationLog, err)
-		}
-	}
-}
-
 // The worker's own limit sets the grace period where none is given, and is what a warning is about: its own
 // variable never ends the start.
 func TestWorkersLimit(t *testing.T) {
@@ -219,7 +205,7 @@ func TestWorkersLimit(t *testing.T) {
 }
 
 func TestWorkersEnvironment(t *testing.T) {
-	own := strings.Fields(`DRAINIT_TERMINATION_LOG DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
+	own := strings.Fields(`DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
 		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_READY_FILE DRAINIT_READY_PORT DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
 	for _, name := range own {
 		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2", "UNDER_DRAINIT=1"}) {
@@ -246,7 +232,7 @@ func TestSettingsAreSaidAsGiven(t *testing.T) {
 		{"x", "DRAINIT_GRACE= DRAINIT_SERVICE_HOST=h", ""},
 		{"-t9 -vw -r HUP:0 --rewrite=TERM:QUIT --forking -g x", "DRAINIT_GRACE=1 DRAINIT_REMAP_EXIT=3,4",
 			"--grace=9 DRAINIT_REMAP_EXIT=3 DRAINIT_REMAP_EXIT=4 --rewrite=HUP:0 --rewrite=TERM:QUIT --forward=group --forking=true --log-level=debug --warn-reaped"},
-		{"--termination-log= x", "OJS_GRACE_PERIOD=20", "--termination-log= OJS_GRACE_PERIOD=20 plus 4s"},
+		{"x", "OJS_GRACE_PERIOD=20", "OJS_GRACE_PERIOD=20 plus 4s"},
 		{"x", "OJS_GRACE_PERIOD=inf", "OJS_GRACE_PERIOD=inf"},
 	} {
 		if o, err := parse(strings.Fields(tt.args), strings.Fields(tt.environ)); err != nil || strings.Join(o.Config.Given, " ") != tt.want {
@@ -302,7 +288,8 @@ func TestDoubts(t *testing.T) {
 		{"", "DRAINIT_STOP_TIMEOUT=8", "DRAINIT_STOP_TIMEOUT is no setting of drainit's: write DRAINIT_GRACE"},
 		{"", "DRAINIT_GRACE_SECONDS=8", "DRAINIT_GRACE_SECONDS is no setting of drainit's: write DRAINIT_GRACE"},
 		{"", "DRAINIT_loglevel=8", "DRAINIT_loglevel is no setting of drainit's: write DRAINIT_LOG_LEVEL"},
-		{"", "DRAINIT_FOO=1", "DRAINIT_FOO: no setting of drainit's, which are DRAINIT_TERMINATION_LOG, DRAINIT_GRACE, "},
+		{"", "DRAINIT_FOO=1", "DRAINIT_FOO: no setting of drainit's, which are DRAINIT_GRACE, "},
+		{"", "DRAINIT_TERMINATION_LOG=x", "DRAINIT_TERMINATION_LOG is no longer a setting: write terminationMessagePolicy"},
 		{"", "DRAINIT_FOO=1 DRAINIT_BAR=2", "DRAINIT_FOO, DRAINIT_BAR: no setting of drainit's, which are "},
 		{"", "DRAINIT_=1", "DRAINIT_: no setting of drainit's, which are "},
 		// What Kubernetes makes of services that are called drainit and drainit-web.

@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -86,23 +85,6 @@ func (sys system) locate(pid int) (drainit, error) {
 		return d, errors.New(none)
 	}
 	return d, failed // nil: it is asked from another cgroup of its container
-}
-
-// RunsContainer reports whether this drainit is part of the container's own command. It is not if it is below
-// another drainit, or below a process that kubectl exec or the like has started beside that command. If the
-// processes can't be read, it counts as part.
-func RunsContainer() bool {
-	sys := linux()
-	all, err := sys.all()
-	top, _ := all.Process(os.Getpid())
-	for p, ok := all.Process(top.PPID); ok; p, ok = all.Process(p.PPID) {
-		if _, is := title.Parse(p.Comm); is {
-			return false
-		}
-		top = p
-	}
-	beside := func(p *proc.Process) bool { return p.PPID == 0 && p.PID != top.PID && sys.sharesCgroup(p.PID) }
-	return err != nil || top.PID == 1 || !slices.ContainsFunc(all.All(), beside)
 }
 
 // sharesCgroup reports whether a process is in the caller's cgroups, which are the same for all of a

@@ -48,16 +48,14 @@ func (j *Journal) Stuck(living Living) {
 }
 
 // End writes the last line: how long the stop took, how the worker ended, which processes were killed and
-// why. After a kill the line is the termination message, too. status is drainit's exit status, and onTerminal
-// says that a person sees the end of the worker. The level is debug if the worker ended by itself, left no
-// process, and has status 0 or is on a terminal.
+// why. status is drainit's exit status, and onTerminal says that a person sees the end of the worker. The
+// level is debug if the worker ended by itself, left no process, and has status 0 or is on a terminal.
 func (j *Journal) End(status int, onTerminal bool) {
 	killed := j.worker.Kill
 	if killed.Stuck {
 		killed = worker.Kill{}
 	}
-	isMessage, words := killed.Happened(), j.ended(&killed, status)
-	m, facts := endOfWorker, []any{words, Reason, Status(status), j.worker}
+	m, facts := endOfWorker, []any{j.ended(&killed, status), Reason, Status(status), j.worker}
 	if n := len(killed.Victims); n > 0 {
 		facts = append(facts, field{"killed", n})
 	}
@@ -67,7 +65,7 @@ func (j *Journal) End(status int, onTerminal bool) {
 		m, facts = endOfStop, append(facts, Came(j.machine.StopSignal()))
 	case j.exited:
 		m = endOfLeft
-	case !isMessage && (status == 0 || onTerminal):
+	case !killed.Happened() && (status == 0 || onTerminal):
 		m = endAsPlanned
 	}
 	if requested || j.exited {
@@ -75,7 +73,7 @@ func (j *Journal) End(status int, onTerminal bool) {
 		lasted := Phrase{logx.Round(took), []any{field{"duration_s", logx.InTenths(took)}}}
 		facts = append([]any{lasted}, facts...)
 	}
-	j.last(m, isMessage, facts...)
+	j.Say(m, facts...)
 }
 
 // ended returns words about the worker's end, about what was killed, and about the exit status, unless the

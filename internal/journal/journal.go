@@ -35,16 +35,13 @@ type Journal struct {
 	firstStop forward.Delivery
 	stopsSent int
 	exited    bool     // a line says that the worker exited by itself and left something
-	file      string   // for the termination message, "" for none
 	noted     int      // how many lines of notes were written
 	notes     *os.File // a file in memory (title.Notes), nil for none
-	// Message is the termination message so far: what the exit status can't say.
-	Message string
 }
 
-// New returns a journal that has written no line. file is for the termination message, "" for none.
-func New(log *logx.Log, m *machine.Machine, w *worker.Worker, file string) *Journal {
-	j := &Journal{Log: log, machine: m, worker: w, file: file, said: make(map[string]bool)}
+// New returns a journal that has written no line.
+func New(log *logx.Log, m *machine.Machine, w *worker.Worker) *Journal {
+	j := &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool)}
 	j.strangers, j.waiting = make(map[proc.ID]bool), make(map[int]waits)
 	return j
 }
@@ -72,25 +69,6 @@ func (j *Journal) Say(m Message, args ...any) (words string) {
 	words, fields := j.line(m, args)
 	j.Log.Line(m.level, m.event, words, fields...)
 	return words
-}
-
-// last writes the last line of a run of drainit. Before that it writes the termination message, which is the
-// words of this line if isMessage is set, and Message as it is otherwise.
-func (j *Journal) last(m Message, isMessage bool, args ...any) {
-	words, fields := j.line(m, args)
-	if isMessage {
-		j.Message = words
-	}
-	j.fileFailed(logx.WriteTerminationLog(j.file, j.Message))
-	j.Log.Line(m.level, m.event, words, fields...)
-}
-
-// fileFailed writes why the termination message can't be written, if err is set. There is no such line for
-// the default file, which may not have been asked for.
-func (j *Journal) fileFailed(err error) {
-	if err != nil && j.file != logx.DefaultTerminationLog {
-		j.Once(messageFailed, j.file, err)
-	}
 }
 
 // Note notes for drainit status (title.Notes) what was done with a process in a stop, or why nothing was.

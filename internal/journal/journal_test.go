@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,13 +19,13 @@ import (
 )
 
 // written is a journal that writes to a file. It returns the lines, and closes the journal with it.
-func written(t *testing.T, level zapcore.Level, message string, m *machine.Machine) (j *Journal, lines func() string) {
+func written(t *testing.T, level zapcore.Level, m *machine.Machine) (j *Journal, lines func() string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	j = New(logx.New(int(file.Fd()), false, level), m, &worker.Worker{PID: 10, Comm: "node"}, message)
+	j = New(logx.New(int(file.Fd()), false, level), m, &worker.Worker{PID: 10, Comm: "node"})
 	return j, func() string {
 		j.Log.Close()
 		all, err := os.ReadFile(file.Name())
@@ -54,7 +53,7 @@ func TestWordsOfALine(t *testing.T) {
 	for level, want := range map[zapcore.Level][2]string{
 		atInfo: {"", "running again"}, atDebug: {"started node[10]", "running again"},
 	} {
-		j, lines := written(t, level, "", machine.New(machine.Config{}))
+		j, lines := written(t, level, machine.New(machine.Config{}))
 		if got := [2]string{j.Say(Started, j.worker), j.Say(running)}; got != want {
 			t.Errorf("%v: %q, want %q", level, got, want)
 		}
@@ -64,31 +63,16 @@ func TestWordsOfALine(t *testing.T) {
 	}
 }
 
-// A termination message that cannot be written is said, unless drainit chose its file.
-func TestMessageThatCannotBeWritten(t *testing.T) {
-	for file, want := range map[string]int{"/no/such/folder/message": 1, logx.DefaultTerminationLog: 0, "": 0} {
-		j, lines := written(t, atInfo, file, machine.New(machine.Config{}))
-		for range 2 {
-			j.fileFailed(errors.New("no space"))
-		}
-		j.fileFailed(nil)
-		const says = "cannot write the termination message to "
-		if got := lines(); strings.Count(got, says+file) != want && file != "" || file == logx.DefaultTerminationLog && strings.Contains(got, says) {
-			t.Errorf("%q: %q", file, got)
-		}
-	}
-}
-
 // Notes are taken from the stop on, of 10,000 processes and the last ones beside.
 func TestNotesAreBounded(t *testing.T) {
 	const most = 10_000
-	before, _ := written(t, atInfo, "", machine.New(machine.Config{}))
+	before, _ := written(t, atInfo, machine.New(machine.Config{}))
 	before.Note("too early", proc.ID{PID: 7})
 	before.Log.Close()
 	if before.notes != nil {
 		t.Error("a note was taken before a stop")
 	}
-	j, _ := written(t, atInfo, "", inDrain(machine.Config{Grace: time.Minute}))
+	j, _ := written(t, atInfo, inDrain(machine.Config{Grace: time.Minute}))
 	defer j.Log.Close()
 	for range most + 5 {
 		j.Note("it works", proc.ID{PID: 7})
@@ -100,7 +84,7 @@ func TestNotesAreBounded(t *testing.T) {
 
 // A process that did not come from the worker is said to be such wherever it is named.
 func TestNamesOfStrangers(t *testing.T) {
-	j, _ := written(t, atInfo, "", machine.New(machine.Config{}))
+	j, _ := written(t, atInfo, machine.New(machine.Config{}))
 	defer j.Log.Close()
 	stranger, other := orphan(11), orphan(12)
 	j.NotTheWorkers([]*proc.Process{stranger})
@@ -121,7 +105,7 @@ func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 		"in the final call": {40 * time.Second, forward.FinalCall, "it is signalled 2s before SIGKILL at the latest\n"},
 		"never":             {machine.Forever, forward.LastCall, "drainit does not signal it, as the grace period is infinite\n"},
 	} {
-		j, lines := written(t, atInfo, "", inDrain(machine.Config{Grace: tt.grace}))
+		j, lines := written(t, atInfo, inDrain(machine.Config{Grace: tt.grace}))
 		j.Waiting(forward.Waiting{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call})
 		if got := lines(); !strings.HasSuffix(got, fmt.Sprintf("not signalled: orphan[11]: may be; %s", tt.want)) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)

@@ -20,19 +20,14 @@ import (
 
 // The lines of a worker's life, in the order in which they come.
 
-// ReportFaults has a fault of drainit's own reported in the termination message, too.
-func (j *Journal) ReportFaults() {
-	j.fileFailed(logx.ReportFaults(j.file))
-}
-
 // NotStarted writes why there is no worker, with the exit status.
 func (j *Journal) NotStarted(why string, status int) {
-	j.last(notStarted, true, why, worker.ReasonNotStarted, Status(status))
+	j.Say(notStarted, why, worker.ReasonNotStarted, Status(status))
 }
 
 // StoppedEarly writes that a stop signal came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
-	j.last(endEarly, true, Came(sig), worker.ReasonStop, Status(status))
+	j.Say(endEarly, Came(sig), worker.ReasonStop, Status(status))
 }
 
 // DelayOver writes the end of a stop delay, and which processes were sent the stop signal then. came is the
@@ -168,7 +163,7 @@ func (j *Journal) DiedOf(by, came unix.Signal) {
 	case !j.worker.Forwarded.Has(by):
 		return
 	}
-	j.Message = j.Say(m, j.worker, by, asTheStop(came), signals.Short(came), WorkersEnd)
+	j.Say(m, j.worker, by, asTheStop(came), signals.Short(came), WorkersEnd)
 }
 
 // TakenAsStop writes that the signal that came begins the stop, and that processes are sent stop in its

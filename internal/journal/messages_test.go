@@ -281,7 +281,7 @@ func TestNothingIsKeptOfOrphansThatHaveEnded(t *testing.T) {
 	}
 	defer null.Close()
 	log := logx.New(int(null.Fd()), false, zapcore.InfoLevel)
-	j := New(log, machine.New(machine.Config{}), new(worker.Worker), "")
+	j := New(log, machine.New(machine.Config{}), new(worker.Worker))
 	for pid := 2; pid < 3000; pid++ {
 		p := proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: os.Getpid(), Comm: "orphan"}
 		j.Waiting(forward.Waiting{Processes: []*proc.Process{&p}, Rule: "it cleans up", Undecided: pid%2 == 0})

@@ -1,5 +1,4 @@
-// Package logx writes drainit's log to standard error, as text or JSON, and its last message to
-// the platform's termination log.
+// Package logx writes drainit's log to standard error, as text or JSON.
 //
 // It owns the descriptor and the form of a line. It must never block or end drainit, whatever
 // happens to the reader of the log.

@@ -79,7 +79,6 @@ func aValue(t *testing.T) map[string]string {
 		"health-addr":         fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t)),
 		"ready-file":          filepath.Join(t.TempDir(), "none"),
 		"ready-port":          strconv.Itoa(harness.ReservePort(t)),
-		"termination-log":     filepath.Join(t.TempDir(), "none"),
 		"log-format":          "json",
 		"log-level":           "debug",
 	}
@@ -112,8 +111,8 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 		t.Errorf("aValue has values of no setting: %v", values)
 	}
 	for given, l := range map[string]harness.Launch{
-		"--termination-log= --grace=168h": {Args: []string{"--termination-log=", "-t", "168h"}},
-		"OJS_GRACE_PERIOD=20 plus 4s":     {Env: []string{"OJS_GRACE_PERIOD=20"}},
+		"--grace=168h":                {Args: []string{"-t", "168h"}},
+		"OJS_GRACE_PERIOD=20 plus 4s": {Env: []string{"OJS_GRACE_PERIOD=20"}},
 	} {
 		l.NoPID1, l.Args, l.Env = true, append(l.Args, "true"), append(l.Env, "DRAINIT_LOG_LEVEL=debug", "DRAINIT_LOG_FORMAT=text")
 		r := harness.RunToEnd(t, l)

@@ -148,12 +148,11 @@ const anyUser = 65532
 
 // StartRunc starts a container of runc's as Kubernetes would make it of a strict manifest: an image with
 // nothing in it but what is bound into it, a read-only root, a user that is not root, no capabilities, a
-// network of its own. /drainit, /worker and /busybox are in it, and a file as /dev/termination-log. args
-// are PID 1's.
-func StartRunc(t *testing.T, terminationLog string, args []string, env ...string) RuncContainer {
+// network of its own. /drainit, /worker and /busybox are in it. args are PID 1's.
+func StartRunc(t *testing.T, args []string, env ...string) RuncContainer {
 	NeedRoot(t)
 	Need(t, "runc")
-	binds := [][3]string{{DrainitBin, "/drainit", "ro"}, {WorkerBin, "/worker", "ro"}, {StaticBusybox(t), "/busybox", "ro"}, {terminationLog, "/dev/termination-log", "rw"}}
+	binds := [][3]string{{DrainitBin, "/drainit", "ro"}, {WorkerBin, "/worker", "ro"}, {StaticBusybox(t), "/busybox", "ro"}}
 	dir := t.TempDir()
 	c := RuncContainer{nil, filepath.Join(dir, "state"), fmt.Sprintf("draintest-%d-%d", os.Getpid(), launches.Add(1))}
 	Must(t, os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755))

@@ -45,22 +45,11 @@ func WriteProgram(t *testing.T, dir, name string, mode os.FileMode, content stri
 	return path
 }
 
-// EmptyFile is a termination log as the kubelet puts it there before the start.
+// EmptyFile is a file that exists.
 func EmptyFile(t *testing.T) (name string) {
-	name = filepath.Join(t.TempDir(), "termination-log")
+	name = filepath.Join(t.TempDir(), "file")
 	WriteFile(t, name, "")
 	return name
-}
-
-// WantLastMessage checks what is in a termination log: one line at most, printable.
-func WantLastMessage(t *testing.T, file, pattern string) {
-	t.Helper()
-	all := TextOf(t, file)
-	text := strings.TrimSuffix(all, "\n")
-	if len(all) > 4096 || !Matches(pattern, text) {
-		t.Errorf("the message is %q, want %q", all, pattern)
-	}
-	WantPrintable(t, text)
 }
 
 // Scratch is the folder of an image that holds two static programs and nothing

@@ -1,4 +1,4 @@
-// Package logging tests what drainit says: the log, the warnings and the termination message.
+// Package logging tests what drainit says: the log and the warnings.
 package logging
 
 import (

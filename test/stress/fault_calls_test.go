@@ -63,7 +63,7 @@ var (
 
 // ownPaths are places whose calls are counted for themselves, by the path that stands
 // for them in the arguments of a strace: how many others come before is not certain.
-var ownPaths = map[string]string{"standard error": harness.OwnStderr, "the termination log": ownLog}
+var ownPaths = map[string]string{"standard error": harness.OwnStderr}
 
 // placeOf says what a call is about, in words that are the same in each run.
 func placeOf(call, args string) string {
@@ -76,11 +76,11 @@ func placeOf(call, args string) string {
 		return word
 	}
 	switch call {
-	case "openat", "openat2", "readlinkat", "newfstatat", "statx", "chdir", "execve":
+	case "openat", "readlinkat", "newfstatat", "statx", "chdir", "execve":
 		if m := quoted.FindStringSubmatch(args); m != nil {
 			return fileName(m[1])
 		}
-	case "read", "close", "fstat", "getdents64", "pread64", "write":
+	case "read", "close", "getdents64", "pread64", "write":
 		if strings.HasPrefix(args, "2<") {
 			return "standard error"
 		}
@@ -113,8 +113,6 @@ func fileName(path string) string {
 		return number.ReplaceAllString(path, "N")
 	case strings.HasPrefix(path, "/memfd:"):
 		return "the notes of a stop"
-	case strings.HasSuffix(path, "/termination-log"):
-		return "the termination log"
 	case strings.HasPrefix(path, filepath.Dir(harness.DrainitBin)):
 		return "COMMAND"
 	}
@@ -147,7 +145,6 @@ var fails = map[string]string{
 	"fcntl F_DUPFD_CLOEXEC": "EMFILE",
 	"fcntl F_SETFL":         "EPERM",
 	"fcntl F_SETOWN":        "EPERM ESRCH",
-	"fstat":                 "ENOMEM",
 	"getcpu":                "ENOSYS",
 	"getdents64":            "EINTR EIO ENOMEM",
 	"getpgid":               "EPERM ESRCH",
@@ -161,7 +158,6 @@ var fails = map[string]string{
 	"nanosleep":             "EINTR",
 	"newfstatat":            "EACCES EIO ENOMEM",
 	"openat":                "EACCES EINTR EIO EMFILE ENOMEM EPERM",
-	"openat2":               "EACCES EINTR EIO EMFILE ENOMEM EPERM ENOSYS",
 	"pidfd_open":            "EMFILE ENOMEM ENOSYS EPERM ESRCH",
 	"pidfd_send_signal":     "ENOSYS EPERM ESRCH",
 	"pipe2":                 "EMFILE ENOMEM",

@@ -2,7 +2,6 @@ package stress
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -68,16 +67,10 @@ func (s *faultScene) String() string {
 	return s.name + ", PID 1"
 }
 
-// ownLog stands in the arguments of a strace for the scene's termination log.
-const ownLog = "{termination-log}"
-
 // start starts the scene under a strace.
 func (s *faultScene) start(t *testing.T, strace []string) *driver {
 	t.Helper()
 	l := harness.Launch{NoPID1: s.noPID1, Args: s.args(t), Trace: strace}
-	if i := slices.Index(strace, ownLog); i > 0 {
-		strace[i] = l.Args[slices.Index(l.Args, "--termination-log")+1]
-	}
 	d := &driver{args: l.Args}
 	if s.name == "terminal" {
 		d.input, l.TTY = harness.NewTerminal(t)
@@ -97,8 +90,8 @@ func driveSignals(d *driver) {
 
 // A shell ignores the stop signal, and its child goes on, so that the grace kills them: the
 // child for itself, for it is in no group of the worker's.
-func killArgs(t *testing.T) []string {
-	return []string{"--grace=" + overGrace.String(), "--termination-log", harness.EmptyFile(t), "--", "dash", "-c",
+func killArgs(*testing.T) []string {
+	return []string{"--grace=" + overGrace.String(), "--", "dash", "-c",
 		`trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true`, harness.WorkerBin}
 }
 
