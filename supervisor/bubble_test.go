@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,14 +25,15 @@ import (
 // bubble is one run of the loop in virtual time (testing/synctest), in a world that answers
 // at once: half a minute of grace takes a millisecond.
 type bubble struct {
-	t     *testing.T
-	w     *world
-	s     *Supervisor
-	log   *os.File
-	began time.Time
-	loops bool          // the loop has begun
-	ended chan struct{} // the loop has
-	took  time.Duration // until it had
+	t        *testing.T
+	w        *world
+	s        *Supervisor
+	log      *os.File
+	began    time.Time
+	listener net.Listener  // the port of "up" (script_test.go)
+	loops    bool          // the loop has begun
+	ended    chan struct{} // the loop has
+	took     time.Duration // until it had
 }
 
 // inBubble sets up a world of a tree, starts the worker and the loop, and plays a script. What is

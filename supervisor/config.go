@@ -31,11 +31,11 @@ type Config struct {
 	ParentDeathSignal unix.Signal // 0: none
 	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
-	Ready             health.Condition // the phase is starting until it holds
-	Given             []string         // each flag and variable that set one of these, for the log
-	Warning           string           // about the worker's limit, to be logged
-	Doubts            []string         // about other settings, to be logged
-	Record            *Record          // of a rehearsal; nil: nothing is recorded
+	ReadyPort         int      // of loopback: the phase is starting until it accepts; 0 for none
+	Given             []string // each flag and variable that set one of these, for the log
+	Warning           string   // about the worker's limit, to be logged
+	Doubts            []string // about other settings, to be logged
+	Record            *Record  // of a rehearsal; nil: nothing is recorded
 
 	stops []unix.Signal // all signals that begin the stop
 }

@@ -41,7 +41,7 @@ func (s *Supervisor) awaitReady() {
 	defer late.Stop()
 	wait := time.Second / 10
 	for ; s.public.health.Load().Phase <= machine.Quiet; wait = min(2*wait, time.Second) {
-		if s.cfg.Ready.Holds() {
+		if health.Accepts(s.cfg.ReadyPort) {
 			s.public.ready.Store(isReady)
 			s.queue.Wake()
 			return
@@ -54,7 +54,7 @@ func (s *Supervisor) awaitReady() {
 func (s *Supervisor) noteReady() {
 	after := logx.Round(time.Since(s.worker.Began))
 	if s.public.ready.CompareAndSwap(overdue, notReady) {
-		s.journal.Once(journal.NotReady, after, s.cfg.Ready)
+		s.journal.Once(journal.NotReady, after, s.cfg.ReadyPort)
 		return
 	}
 	s.publish()

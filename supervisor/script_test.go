@@ -5,7 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +60,7 @@ func playRows(t *testing.T, rows []row) {
 //	not init        drainit is not PID 1            start a[TERM]    drainit gets another child
 //	environ a A=b   what its environment shows
 //	refuse a EPERM  no signal may be sent to a      allow a          it may again
-//	up              the file that says when the worker is ready is there, and down: it is not
+//	up              the port that says when the worker is ready accepts, and down: it does not
 //	wait4 fails     and so it does until wait4 works
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
@@ -100,8 +100,8 @@ func (b *bubble) do(word, rest string) {
 		"allow":   func() { delete(b.w.refuse, rest) },
 		"force":   func() { b.w.asks = true; b.comes(signals.ForceStop) },
 		"environ": func() { b.w.environ[strings.ReplaceAll(name, "_", " ")] = what },
-		"up":      func() { must(os.WriteFile(b.s.cfg.Ready.File, nil, 0o600)) },
-		"down":    func() { must(os.Remove(b.s.cfg.Ready.File)) },
+		"up":      func() { b.listener = listen(b.s.cfg.ReadyPort) },
+		"down":    func() { must(b.listener.Close()) },
 		"wait4": func() {
 			b.w.waitErr = map[string]error{"fails": errors.New("wait4: bad address")}[rest]
 			b.w.queue.Put(unix.SIGCHLD)
@@ -167,7 +167,7 @@ func (b *bubble) wantLog(texts []string) {
 func configOf(text string) Config {
 	cfg := Config{Command: []string{"node"}, Grace: 30 * time.Second, Rewrites: signals.Rewrites{}}
 	flags := flag.NewFlagSet("", flag.PanicOnError)
-	flags.StringVar(&cfg.Ready.File, "ready-file", "", "")
+	flags.IntVar(&cfg.ReadyPort, "ready-port", 0, "")
 	flags.DurationVar(&cfg.StopDelay, "stop-delay", 0, "")
 	flags.BoolVar(&cfg.Forking, "forking", false, "")
 	flags.BoolVar(&cfg.WarnReaped, "warn-reaped", false, "")
@@ -260,6 +260,10 @@ func later(after string, do reaction) reaction {
 	return func(p *process) {
 		time.AfterFunc(duration(after), func() { p.w.locked(func() { do(p) }) })
 	}
+}
+
+func listen(port int) net.Listener {
+	return known(net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)))
 }
 
 func must(err error) {

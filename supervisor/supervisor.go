@@ -74,7 +74,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		worker:  &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		history: forward.NewHistory(os.Getpid(), cfg.Forking),
 	}
-	if cfg.Ready == (health.Condition{}) {
+	if cfg.ReadyPort == 0 {
 		s.public.ready.Store(isReady)
 	}
 	s.journal = journal.New(log, s.machine, s.worker)
@@ -120,12 +120,6 @@ func (s *Supervisor) prepare() error {
 	}
 	if s.public.ready.Load() != isReady {
 		beside++
-		if err := s.cfg.Ready.Check(); err != nil {
-			return err
-		}
-		if doubt := s.cfg.Ready.Doubt(); doubt != "" {
-			s.cfg.Doubts = append(s.cfg.Doubts, doubt)
-		}
 	}
 	if err := spawn.SetUp(beside); err != nil {
 		return err

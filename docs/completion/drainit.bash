@@ -18,7 +18,7 @@ _drainit() {
 			mapfile -t COMPREPLY < <(compgen -W '--force --wait --pid ' -- "$cur")
 			return ;;
 		1:plan) ;;
-		*:-t | *:--grace | *:--stop-delay | *:--second-stop | *:-r | *:--rewrite | *:-e | *:--remap-exit | *:--health-addr | *:--log-format | *:--stop-signal | *:--forward | *:-p | *:--parent-death-signal | *:--ready-file | *:--ready-port | *:--log-level | *:--settle | *:--hold | *:--during | *:--check | *:--within)
+		*:-t | *:--grace | *:--stop-delay | *:--second-stop | *:-r | *:--rewrite | *:-e | *:--remap-exit | *:--health-addr | *:--log-format | *:--stop-signal | *:--forward | *:-p | *:--parent-death-signal | *:--ready-port | *:--log-level | *:--settle | *:--hold | *:--during | *:--check | *:--within)
 			[[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
 			((i++)) ;;
 		*:--) ((i++)); break ;;
@@ -45,13 +45,12 @@ _drainit() {
 	--stop-signal) mapfile -t COMPREPLY < <(compgen -W 'QUIT HUP USR1 USR2 WINCH' -- "$cur") ;;
 	--forward) mapfile -t COMPREPLY < <(compgen -W 'auto group worker none' -- "$cur") ;;
 	-p | --parent-death-signal) mapfile -t COMPREPLY < <(compgen -W 'TERM INT KILL' -- "$cur") ;;
-	--ready-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--ready-port) mapfile -t COMPREPLY < <(compgen -W '' -- "$cur") ;;
 	--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur") ;;
 	*)
 		case $cur in
 		-*)
-			mapfile -t COMPREPLY < <(compgen -W '--grace --stop-delay --second-stop --rewrite --group --remap-exit --forking --health-addr --log-format --verbose --stop-signal --forward --single-child --parent-death-signal --ready-file --ready-port --log-level --warn-reaped --pause --subreaper --help --version ' -- "$cur"
+			mapfile -t COMPREPLY < <(compgen -W '--grace --stop-delay --second-stop --rewrite --group --remap-exit --forking --health-addr --log-format --verbose --stop-signal --forward --single-child --parent-death-signal --ready-port --log-level --warn-reaped --pause --subreaper --help --version ' -- "$cur"
 				[[ ${COMP_WORDS[1]} == plan ]] && compgen -W '--settle --hold --during --check --within --allow-uncertain --json ' -- "$cur") ;;
 		*) mapfile -t COMPREPLY < <(compgen -c -- "$cur"; ((COMP_CWORD == 1)) && compgen -W 'status quiet resume stop plan ' -- "$cur") ;;
 		esac ;;

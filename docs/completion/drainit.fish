@@ -1,7 +1,7 @@
 # fish completion of drainit. Made by: go test ./internal/cli -run TestCompletion -update
 set -l verbs status quiet resume stop 
-complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs plan" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-file --ready-port --log-level --settle --hold --during --check --within)'
-complete -c drainit -x -n "__fish_seen_subcommand_from plan" -a '(__fish_complete_subcommand --fcs-skip=2 -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-file --ready-port --log-level --settle --hold --during --check --within)'
+complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs plan" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --settle --hold --during --check --within)'
+complete -c drainit -x -n "__fish_seen_subcommand_from plan" -a '(__fish_complete_subcommand --fcs-skip=2 -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --settle --hold --during --check --within)'
 complete -c drainit -n __fish_is_first_token -a "$verbs plan"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s t -l grace -x -d "from the first stop signal to SIGKILL (default 35s)"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-delay -x -d "be quiet this long before the worker is signalled"
@@ -17,7 +17,6 @@ complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-signal -
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l forward -x -a 'auto group worker none' -d "auto (default), group, worker: it alone, or none"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s c -l single-child -d "--forward worker"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s p -l parent-death-signal -x -a 'TERM INT KILL' -d "sent to drainit when its own parent dies"
-complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l ready-file -r -F -d "not ready until FILE exists"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l ready-port -x -d "not ready until PORT on loopback accepts"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l log-level -x -a 'error warn info debug' -d "error, warn, info (default) or debug"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s w -l warn-reaped -d "log each reaped orphan"

@@ -45,6 +45,7 @@ func TestMistakeIsSaid(t *testing.T) {
 		"--log-level x --x=5 y": "unknown flag: --x" + helpHint,
 		"-x y":                  "unknown shorthand flag: 'x' in -x" + helpHint,
 		"--grace":               "flag needs an argument: --grace" + helpHint,
+		"--ready-file=x y":      "--ready-file is no longer a flag: write an exec probe of the platform, such as test -f FILE, or --ready-port",
 		"--termination-log= y":  "--termination-log is no longer a flag: write terminationMessagePolicy: FallbackToLogsOnError in the manifest",
 		"--gr\x1b[2J y":         `unknown flag: --gr\x1b[2J` + helpHint,
 		"-g -c y":               "-g, -c and --forward say which processes get a signal: give one of them",

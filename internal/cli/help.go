@@ -25,7 +25,6 @@ Others
       --forward TO          auto (default), group, worker: it alone, or none
   -c, --single-child        --forward worker
   -p, --parent-death-signal SIG  sent to drainit when its own parent dies
-      --ready-file FILE     not ready until FILE exists
       --ready-port PORT     not ready until PORT on loopback accepts
       --log-level LEVEL     error, warn, info (default) or debug
   -w, --warn-reaped         log each reaped orphan

@@ -98,9 +98,8 @@ func (e helpEntry) setting() (s setting) {
 	return s
 }
 
-func (e helpEntry) Repeats() bool    { return e.setting().repeat }
-func (e helpEntry) Toggles() bool    { return e.setting().toggle }
-func (e helpEntry) MayBeEmpty() bool { return e.setting().empty }
+func (e helpEntry) Repeats() bool { return e.setting().repeat }
+func (e helpEntry) Toggles() bool { return e.setting().toggle }
 func (e helpEntry) Variable() string {
 	if s := e.setting(); s.name != "" {
 		return s.variable()

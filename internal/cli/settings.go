@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +25,6 @@ type setting struct {
 	lasts  bool     // it is a duration
 	repeat bool     // the flag may be given again, and the variable takes a list
 	toggle bool     // the flag alone means true
-	empty  bool     // an empty variable is a value
 	values []string // of the flag, not checked
 }
 
@@ -57,8 +55,7 @@ func (o *options) settings() []setting {
 			meant: "SECOND_TERM SECOND_SIGNAL FORCE"},
 		{name: "health-addr", set: into(&o.HealthAddr, health.ParseAddress),
 			meant: "HEALTH HEALTH_PORT HEALTH_ADDRESS ADDR"},
-		{name: "ready-file", empty: true, set: into(&o.Ready.File, parseFile), meant: "READY READINESS_FILE"},
-		{name: "ready-port", set: into(&o.Ready.Port, number("port", 1, 65535)), meant: "READINESS_PORT"},
+		{name: "ready-port", set: into(&o.ReadyPort, number("port", 1, 65535)), meant: "READINESS_PORT"},
 		{name: "log-format", set: into(&o.json, oneOf("auto json text", o.json, true, false)),
 			meant: "FORMAT JSON"},
 		{name: "log-level", set: into(&o.level, level), meant: "LOG LEVEL LOGLEVEL DEBUG VERBOSE"},
@@ -80,7 +77,7 @@ func (s setting) find(environ []string) (values []string, source string) {
 	switch {
 	case len(s.values) > 0:
 		return s.values, "--" + s.name
-	case !set || value == "" && !s.empty:
+	case !set || value == "":
 		return nil, ""
 	case !s.repeat:
 		return []string{value}, s.variable()
@@ -95,7 +92,7 @@ func (s setting) find(environ []string) (values []string, source string) {
 // error.
 func (o *options) doubtEmpty(environ []string, all []setting) {
 	for _, s := range all {
-		if value, set := lookup(environ, s.variable()); set && value == "" && !s.empty {
+		if value, set := lookup(environ, s.variable()); set && value == "" {
 			o.doubt(s.variable() + " is empty, and counts as not set")
 		}
 	}
@@ -224,13 +221,6 @@ func milliseconds(value string) string {
 		return fmt.Sprintf(words, read, read/1000)
 	}
 	return ""
-}
-
-func parseFile(name string) (string, error) {
-	if abs, err := filepath.Abs(name); err == nil && name != "" { // drainit will be in another directory
-		name = abs
-	}
-	return name, nil
 }
 
 func (o *options) parseStopDelay(value string) (time.Duration, error) {

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -101,12 +99,8 @@ var settingTests = map[string]settingTest{
 		good:  map[string]any{":8080": must(health.ParseAddress(":8080")), "[::1]:80": must(health.ParseAddress("[::1]:80"))},
 		bad:   map[string]string{"drainit:80": `invalid value "drainit:80": want :8080 or 127.0.0.1:8080, an address and not a name`},
 	},
-	"ready-file": {
-		field: func(o *options) any { return &o.Config.Ready.File },
-		good:  map[string]any{"/a/b": "/a/b", "": "", "up": filepath.Join(must(os.Getwd()), "up")},
-	},
 	"ready-port": {
-		field: func(o *options) any { return &o.Config.Ready.Port },
+		field: func(o *options) any { return &o.Config.ReadyPort },
 		good:  map[string]any{"1": 1, "080": 80, "65535": 65535},
 		bad: map[string]string{"0": `invalid port "0"` + wantPort, "65536": `invalid port "65536"` + wantPort, ":80": `invalid port ":80"` + wantPort,
 			"tcp://10.0.0.1:80": `invalid port "tcp://10.0.0.1:80"` + wantPort},

@@ -111,8 +111,8 @@ func TestSettings(t *testing.T) {
 				}
 			}
 		}
-		if len(tt.good) == 0 || len(tt.bad) == 0 && !s.empty {
-			t.Errorf("settings_table_test.go has %d good and %d bad values of %s: at least one of each, but for one with empty", len(tt.good), len(tt.bad), s.name)
+		if len(tt.good) == 0 || len(tt.bad) == 0 {
+			t.Errorf("settings_table_test.go has %d good and %d bad values of %s: at least one of each", len(tt.good), len(tt.bad), s.name)
 		}
 	}
 	if len(settingTests) != len(settings) {
@@ -124,9 +124,6 @@ func TestSettings(t *testing.T) {
 // no value of a flag.
 func TestEmptyValuesAndLists(t *testing.T) {
 	for _, s := range settings {
-		if s.empty { // "" turns it off
-			continue
-		}
 		wantParsed(t, []string{"x"}, []string{s.variable() + "="}, plain())
 		if _, err := parse([]string{"--" + s.name + "=", "x"}, nil); err == nil {
 			t.Errorf("--%s= is taken", s.name)
@@ -206,7 +203,7 @@ func TestWorkersLimit(t *testing.T) {
 
 func TestWorkersEnvironment(t *testing.T) {
 	own := strings.Fields(`DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
-		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_READY_FILE DRAINIT_READY_PORT DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
+		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_READY_PORT DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
 	for _, name := range own {
 		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2", "UNDER_DRAINIT=1"}) {
 			t.Errorf("%s: the worker gets %q", name, got)
@@ -300,7 +297,7 @@ func TestDoubts(t *testing.T) {
 		{"--grace=3601", "", "--grace=3601 is read as seconds, 1h0m1s: if milliseconds were meant, write 3.601s"},
 		{"--grace=3600 --stop-delay=100", "", ""},
 		{"--grace=infinity", "", ""},
-		{"", "DRAINIT_GRACE= DRAINIT_READY_FILE=", "DRAINIT_GRACE is empty, and counts as not set"},
+		{"", "DRAINIT_GRACE= DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE is empty, and counts as not set"},
 		{"--rewrite=TERM:KILL", "", "--rewrite TERM:KILL: SIGTERM kills the worker at once, with its work"},
 		{"", "DRAINIT_REWRITE=KILL:TERM,31:1", "--rewrite KILL:TERM has no effect: drainit can't see SIGKILL, or never passes it on"},
 		{"-r17:1 -r31:1 -r13:0", "", "--rewrite 17:1 has no effect: drainit can't see SIGCHLD, or never passes it on"},

@@ -44,7 +44,7 @@ const (
 	advisedCheck   = "have --check tell whether its work is kept"
 	advisedRemap   = "see its own log; if that is how it ends a drain, --remap-exit %d"
 	advisedHandler = "add one, or --rewrite with the signal that it drains on"
-	starting       = "; if it was still starting, --ready-file, --ready-port or --settle"
+	starting       = "; if it was still starting, --ready-port or --settle"
 )
 
 // judge returns the verdict on a stop with its reasons. What they come to is left to conclude.
@@ -60,7 +60,7 @@ func (r report) judge(outcome supervisor.Outcome) verdict {
 	}
 	if c.unsettled {
 		const changing = "the processes were still changing, or loading"
-		c.add(proc.Process{}, doubt("--ready-file, --ready-port or --settle", changing))
+		c.add(proc.Process{}, doubt("--ready-port or --settle", changing))
 	}
 	c.addWorker(outcome)
 	return verdict{Reasons: c.reasons, Worker: outcome.Status, Plan: r.Plan, Processes: r.Processes}

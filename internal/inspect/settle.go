@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/diag"
-	"drainit/internal/health"
 	"drainit/internal/proc"
 	"drainit/internal/program"
 	"drainit/internal/title"
@@ -22,7 +21,7 @@ import (
 func (r *rehearsal) settle() (settled bool, err error) {
 	const changeFor, childWithin, readyWithin = 10 * time.Second, 30 * time.Second, 5 * time.Minute
 	const pause = 50 * time.Millisecond
-	self, awaited := os.Getpid(), r.cfg.Ready != health.Condition{}
+	self, awaited := os.Getpid(), r.cfg.ReadyPort != 0
 	began, calm, last, runs := time.Now(), time.Now(), "", make(streaks)
 	for ; r.going(); time.Sleep(pause) {
 		now := time.Now()
@@ -43,7 +42,7 @@ func (r *rehearsal) settle() (settled bool, err error) {
 		case !strings.HasPrefix(thread.Comm, title.Worker) || changes && waited < changeFor+r.Settle:
 			calm, last = now, these
 		case childless != nil && waited >= childWithin:
-			const advice = "say when it is ready, by --ready-file or --ready-port"
+			const advice = "say when it is ready, by --ready-port"
 			return false, fmt.Errorf("%v had started no process after %v: "+advice, childless, childWithin)
 		case childless == nil && (changes || now.Sub(calm) >= r.Settle):
 			r.unsettled = changes

@@ -32,7 +32,7 @@ var (
 	Unguarded = Message{"cannot_guard", atWarn,
 		"the worker will not be signalled if drainit is killed: %v"}
 	Started      = Message{"started", atDebug, "started %v"}
-	NotReady     = Message{"not_ready", atWarn, "not ready after %s: %v"}
+	NotReady     = Message{"not_ready", atWarn, "not ready after %s: port %d of loopback does not accept"}
 	ReadyAtLast  = Message{"ready", atInfo, "ready after %s"}
 	quieted      = Message{"quiet", atInfo, "quiet: %v to %s"}
 	quietAlready = Message{"quiet", atInfo, "quiet: no new process handles %v"}

@@ -77,7 +77,6 @@ func aValue(t *testing.T) map[string]string {
 		"remap-exit":          "77",
 		"parent-death-signal": "QUIT",
 		"health-addr":         fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t)),
-		"ready-file":          filepath.Join(t.TempDir(), "none"),
 		"ready-port":          strconv.Itoa(harness.ReservePort(t)),
 		"log-format":          "json",
 		"log-level":           "debug",

@@ -45,13 +45,6 @@ func WriteProgram(t *testing.T, dir, name string, mode os.FileMode, content stri
 	return path
 }
 
-// EmptyFile is a file that exists.
-func EmptyFile(t *testing.T) (name string) {
-	name = filepath.Join(t.TempDir(), "file")
-	WriteFile(t, name, "")
-	return name
-}
-
 // Scratch is the folder of an image that holds two static programs and nothing
 // else that any of them could use.
 func Scratch(t *testing.T) (root string) {

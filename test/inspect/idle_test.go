@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -19,7 +21,11 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 			return harness.Run(t, harness.Launch{Args: harness.EndsByUSR1()})
 		},
 		"running, and was awaited": func(t *testing.T) *harness.Init {
-			return harness.Run(t, harness.Launch{Args: append([]string{"--ready-file", harness.EmptyFile(t)}, harness.EndsByUSR1()...)})
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			harness.Must(t, err)
+			t.Cleanup(func() { l.Close() })
+			port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+			return harness.Run(t, harness.Launch{Args: append([]string{"--ready-port", port}, harness.EndsByUSR1()...)})
 		},
 		"running, and was probed": func(t *testing.T) *harness.Init {
 			p := harness.LaunchProbed(t, 0, harness.Launch{Args: harness.EndsByUSR1()})

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -65,7 +66,7 @@ func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	harness.Need(t, "perl")
 	const head, row = `(?s)\Aa stop by SIG\w+: [^\n]*\n +PID COMMAND +PLANNED +SENT +ENDED\n`, `(?m)^ +\d+ +`
-	const loads = `sleep 3; $SIG{TERM} = sub { exit 0 }; open F, ">", $ARGV[0]; close F; sleep 1 while 1`
+	const loads = `use IO::Socket::INET; sleep 3; $SIG{TERM} = sub { exit 0 }; $at = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1); sleep 1 while 1`
 	tree := func(tree string) []string { return harness.Line(nil, harness.Tree(tree)...) }
 	script := func(script string) []string { return []string{"--", "sh", "-c", script} }
 	const drains = `perl -e '$SIG{TERM} = sub { exit 0 }; sleep 1 while 1'`
@@ -102,19 +103,19 @@ func TestRehearsal(t *testing.T) {
 			`\nnot certain: [^\n]*\n- perl\[\d+\] was signalled only 9\.\ds after the stop signal, of the 10s to SIGKILL, as it would be if it were busy: if sh\[\d+\] passes nothing on, --forward group`}, ``},
 		"which is allowed, too":                 {[]string{"--grace=10s", "--allow-uncertain"}, script(passesNothingOn), 0, []string{`\nnot certain: `}, ``},
 		"a signal of the platform's":            {[]string{"--stop-signal=USR1"}, tree("a[USR1=0,TERM]"), 0, []string{`\Aa stop by SIGUSR1`, `the worker +USR1 0\.\ds +\d\.\ds status 0\n`}, `stopping: SIGUSR1`},
-		"it is loading":                         {nil, []string{"--", "perl", "-e", loads, "FILE"}, 1, []string{`\nloses work: [^\n]*\n- .*; if it was still starting, --ready-file, --ready-port or --settle\n`}, ``},
-		"it is ready when it has loaded":        {[]string{"--ready-file=FILE"}, []string{"--", "perl", "-e", loads, "FILE"}, 0, []string{`\ndrains: `}, ``},
-		"it has settled by then":                {[]string{"--settle=5s"}, []string{"--", "perl", "-e", loads, "FILE"}, 0, []string{`\ndrains: `}, ``},
+		"it is loading":                         {nil, []string{"--", "perl", "-e", loads, "PORT"}, 1, []string{`\nloses work: [^\n]*\n- .*; if it was still starting, --ready-port or --settle\n`}, ``},
+		"it is ready when it has loaded":        {[]string{"--ready-port=PORT"}, []string{"--", "perl", "-e", loads, "PORT"}, 0, []string{`\ndrains: `}, ``},
+		"it has settled by then":                {[]string{"--settle=5s"}, []string{"--", "perl", "-e", loads, "PORT"}, 0, []string{`\ndrains: `}, ``},
 		"with work, which is done":              {[]string{"--during=touch FILE; exit 0", "--check=rm FILE"}, tree("a[TERM=0]"), 0, []string{`\ndrains, as --check says: `}, ``},
 		"with work, which is lost":              {[]string{"--check=exit 4"}, tree("a[TERM=0]"), 1, []string{`\nloses work, as --check says: [^\n]*\n- --check exited with status 4\n\z`}, ``},
 		"with work, which is done all the same": {[]string{"--check=true"}, []string{"--", "sleep", "100"}, 0, []string{`\ndrains, as --check says: [^\n]*\n- sleep\[\d+\] has no SIGTERM handler`}, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				file := filepath.Join(t.TempDir(), "ready")
+				file, port := filepath.Join(t.TempDir(), "ready"), fmt.Sprint(harness.ReservePort(t))
 				args := append(append([]string{"plan"}, tt.flags...), tt.command...)
 				for i := range args {
-					args[i] = strings.ReplaceAll(args[i], "FILE", file)
+					args[i] = strings.NewReplacer("FILE", file, "PORT", port).Replace(args[i])
 				}
 				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: args})
 				for _, pattern := range append(tt.out, head) {
@@ -195,7 +196,7 @@ func TestPlanOfAShellThatStartsNoProcess(t *testing.T) {
 	harness.Full(t)
 	harness.Need(t, "bash")
 	r := harness.RunToEnd(t, harness.Launch{Args: []string{"plan", "--", "bash", "-c", `trap 'exit 0' TERM; while :; do read -t 1 line; done`}})
-	if r.Status != 1 || !harness.Matches(`drainit: no plan: bash\[\d+\] had started no process after 30s: say when it is ready, by --ready-file or --ready-port\n`, r.Err) {
+	if r.Status != 1 || !harness.Matches(`drainit: no plan: bash\[\d+\] had started no process after 30s: say when it is ready, by --ready-port\n`, r.Err) {
 		t.Errorf("exit status %d:\n%s\n%s", r.Status, r.Out, r.Err)
 	}
 }

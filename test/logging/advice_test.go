@@ -1,8 +1,6 @@
 package logging
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -89,28 +87,6 @@ func TestWorkerThatMayNotBeSignalledIsNamedAtTheStart(t *testing.T) {
 			followed.WantLogged(`may not signal`, 0)
 		})
 	}
-}
-
-// A file in a folder that is not there gets its line at the start.
-func TestFileInNoFolderIsNamedAtTheStart(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "not there", "file")
-	for flag, line := range map[string]string{
-		"--ready-file": `"msg":"--ready-file /\S+ there/file: its folder is not there so far, so the worker must make it to be ready","event":"setting"`,
-	} {
-		p := harness.Run(t, harness.Launch{Args: harness.Line([]string{flag, missing}, harness.Tree("a[TERM=7]")...)})
-		p.WaitOut(`^ready a`)
-		p.WaitErr(line)
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantLogged(line, 1)
-	}
-	there := filepath.Join(t.TempDir(), "file")
-	harness.Must(t, os.WriteFile(there, nil, 0o600))
-	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"--ready-file", there}, harness.Tree("a[TERM=7]")...)})
-	p.WaitOut(`^ready a`)
-	p.Signal(unix.SIGTERM)
-	p.WantExit(7)
-	p.WantLogged(`folder`, 0)
 }
 
 // A job without a handler that ignores the signal, as its shell has it, is done in the grace period.

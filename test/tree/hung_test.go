@@ -227,11 +227,3 @@ func startsNoThread(t *testing.T) {
 	p.Signal(unix.SIGTERM)
 	p.WantExit(137)
 }
-
-// A question that hangs in the kernel would keep PID 1 from ending, even by SIGKILL.
-func TestReadyFileMayNotBeOnAFileSystemThatMayNotAnswer(t *testing.T) {
-	hung := newHungFS(t)
-	p := harness.Run(t, harness.Launch{Args: []string{"--ready-file", hung.file, "--", "true"}})
-	p.WaitErr(`--ready-file \S+: it is on a file system of type fuse, which may not answer`)
-	p.WantExit(125)
-}
