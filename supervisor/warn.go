@@ -80,7 +80,6 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if before == nil || s.worker.Gone() {
 		return
 	}
-	s.journal.NotTheWorkers(diag.Foreign(before, os.Getpid(), s.worker.PID, s.sys.Environ))
 	if !s.masksKnown(before) {
 		s.journal.Say(journal.NoMasks, journal.ErrNoMasks)
 	}

@@ -122,25 +122,6 @@ func GivenTime(app, pm2 []byte) bool {
 // Environ reads the environment that a process was started with.
 type Environ func(pid int) ([]byte, error)
 
-// Foreign returns the children of drainit that did not come from the worker, such as those that docker exec
-// has left, and all below them. They have another session, and their environment lacks the variable that
-// drainit gives the worker. A process that has written its title over its environment lacks PATH, too, and is
-// left out, as nothing is known of it.
-func Foreign(s *proc.Snapshot, self, worker int, environ Environ) (all []*proc.Process) {
-	const whole = 128 << 10 // the end of a longer one may be missing, and has the variable
-	w, _ := s.Process(worker)
-	for _, p := range s.Children(self) {
-		if p.PID == worker || p.SID == w.SID {
-			continue
-		}
-		given, _ := environ(p.PID)
-		if len(given) < whole && has(given, "PATH=") && !has(given, "UNDER_DRAINIT=") {
-			all = append(append(all, p), s.Descendants(p.PID)...)
-		}
-	}
-	return all
-}
-
 // IsPM2 reports whether a process is PM2's daemon, by the title that it gives itself, or pm2-runtime, by its
 // script. The command line pm2 start, which starts the daemon and may set its limit, kills no application.
 func IsPM2(p proc.Process) bool {

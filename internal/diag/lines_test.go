@@ -2,7 +2,6 @@ package diag
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -137,36 +136,5 @@ func TestPM2Limits(t *testing.T) {
 	}
 	if p := pm2(worker("x")); p.Process().PID != workerPID {
 		t.Errorf("%v is not the process of its line", p)
-	}
-}
-
-// What docker exec left has another session than the worker and an environment without drainit's mark. Where
-// that is not known, a process is the worker's.
-func TestForeign(t *testing.T) {
-	const pid = 20
-	for name, tt := range map[string]struct {
-		session int
-		given   string
-		want    int // processes: it and its child
-	}{
-		"left by docker exec":     {pid, "PATH=/bin\x00A=b", 2},
-		"of the worker":           {pid, "UNDER_DRAINIT=1\x00PATH=/bin", 0},
-		"in the worker's session": {workerPID, "PATH=/bin", 0},
-		"a title over it":         {pid, "nginx: worker process", 0},
-		"cut off":                 {pid, "PATH=/bin\x00A=" + strings.Repeat("a", 128<<10-12), 0},
-		"whole, and long":         {pid, "PATH=/bin\x00A=" + strings.Repeat("a", 128<<10-13), 2},
-	} {
-		w, p, child := worker("app"), made(pid, 1, "sh"), made(21, pid, "app")
-		w.SID, p.SID = workerPID, tt.session
-		all := proc.New([]proc.Process{made(1, 0, "drainit"), w, p, child})
-		got := Foreign(all, 1, workerPID, func(asked int) ([]byte, error) {
-			if asked == workerPID {
-				return nil, os.ErrPermission
-			}
-			return []byte(tt.given), nil
-		})
-		if len(got) != tt.want {
-			t.Errorf("%s: %v, want %d", name, got, tt.want)
-		}
 	}
 }

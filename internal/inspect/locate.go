@@ -27,15 +27,13 @@ type system struct {
 	read        func(pid int) (proc.Process, error)
 	all         func() (*proc.Snapshot, error)
 	tree        func(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
-	environ     func(pid int) ([]byte, error)
 	file        func(pid int, name string) (string, error)
 	runsAnother func(pid int) bool
 }
 
 func linux() (sys system) {
 	sys.read, sys.all = new(proc.Reader).Read, new(proc.Reader).All
-	sys.tree, sys.environ = new(proc.Reader).Tree, new(proc.Reader).Environ
-	sys.file, sys.runsAnother = proc.ReadWhole, proc.RunsAnother
+	sys.tree, sys.file, sys.runsAnother = new(proc.Reader).Tree, proc.ReadWhole, proc.RunsAnother
 	return sys
 }
 

@@ -10,8 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/diag"
-	"drainit/internal/journal"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -52,9 +50,6 @@ func (d *instance) addPlan(r *report, before *proc.Snapshot, second string) {
 	if len(hidden) > 0 {
 		these := logx.List(hidden, proc.Process.String)
 		d.sayf("/proc does not tell all about %s: the plan may be another", these)
-	}
-	for _, p := range diag.Foreign(r.all, d.PID, worker, d.environ) {
-		r.row(p.ID).Stop += "; " + journal.Stranger
 	}
 	r.arrange()
 	p := &plan{StopSignal: signals.Name(r.stop), QuietSignal: signals.Name(quiet)}

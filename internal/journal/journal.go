@@ -25,12 +25,11 @@ import (
 
 // Journal writes the lines of the loop, and remembers the lines that appear only once.
 type Journal struct {
-	Log       *logx.Log
-	machine   *machine.Machine
-	worker    *worker.Worker
-	said      map[string]bool
-	strangers map[proc.ID]bool // the processes that did not come from the worker
-	waiting   map[int]waits    // by pid, drainit's children that have not been signalled yet
+	Log     *logx.Log
+	machine *machine.Machine
+	worker  *worker.Worker
+	said    map[string]bool
+	waiting map[int]waits // by pid, drainit's children that have not been signalled yet
 	// The first delivery of the stop signal, zero for none, and how many processes were sent it so far.
 	firstStop forward.Delivery
 	stopsSent int
@@ -42,7 +41,7 @@ type Journal struct {
 // New returns a journal that has written no line.
 func New(log *logx.Log, m *machine.Machine, w *worker.Worker) *Journal {
 	j := &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool)}
-	j.strangers, j.waiting = make(map[proc.ID]bool), make(map[int]waits)
+	j.waiting = make(map[int]waits)
 	return j
 }
 
@@ -217,29 +216,7 @@ func (j *Journal) states(l Living) Phrase {
 	if len(l.All) == 0 { // they are ending or hidden from us
 		return Phrase{"what is left", []any{l}}
 	}
-	return Phrase{logx.List(l.All, j.marked(logx.WithState)), []any{l, *l.All[0]}}
+	return Phrase{logx.List(l.All, logx.WithState), []any{l, *l.All[0]}}
 }
 
 func names(all []*proc.Process) string { return logx.List(all, (*proc.Process).String) }
-
-// NotTheWorkers notes processes that did not come from the worker.
-func (j *Journal) NotTheWorkers(processes []*proc.Process) {
-	for _, p := range processes {
-		j.strangers[p.ID] = true
-		j.Note(Stranger, p.ID)
-	}
-}
-
-// Stranger says of a process that it did not come from the worker.
-const Stranger = "not started by the worker (docker exec?)"
-
-// marked returns a function that describes a process as describe does, and says so of one that did not come
-// from the worker.
-func (j *Journal) marked(describe func(*proc.Process) string) func(*proc.Process) string {
-	return func(p *proc.Process) string {
-		if j.strangers[p.ID] {
-			return describe(p) + ", " + Stranger
-		}
-		return describe(p)
-	}
-}

@@ -82,18 +82,6 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
-// A process that did not come from the worker is said to be such wherever it is named.
-func TestNamesOfStrangers(t *testing.T) {
-	j, _ := written(t, atInfo, machine.New(machine.Config{}))
-	defer j.Log.Close()
-	stranger, other := orphan(11), orphan(12)
-	j.NotTheWorkers([]*proc.Process{stranger})
-	got := logx.List([]*proc.Process{stranger, other}, j.marked((*proc.Process).String))
-	if want := "orphan[11], " + Stranger + ", orphan[12]"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // One that drainit leaves alone has a line on when it is signalled at the latest. That depends on the call.
 func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -51,8 +51,7 @@ func (j *Journal) Leaving(living Living) {
 func (j *Journal) Progress(now time.Time, living Living) {
 	remaining := Phrase{of: []any{living}}
 	if len(living.All) > 0 { // else it is hidden from us
-		names := logx.List(living.All, j.marked((*proc.Process).String))
-		remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(living.All)), names)
+		remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(living.All)), names(living.All))
 	}
 	j.Say(draining, remaining, j.TimeLeft(now))
 	for _, p := range living.All {
