@@ -37,20 +37,19 @@ type world struct {
 	mu    sync.Mutex // a process may end by a timer of its own, beside the loop
 	queue *sigqueue.Queue
 
-	above    []*process        // PID 1 and drainit's parent
-	worker   *process          // what Start starts
-	startErr error             // what it says beside
-	how      spawn.Config      // what it was asked for
-	proc     string            // what /proc shows
-	asks     bool              // drainit stop --force lives
-	isInit   bool              // drainit is PID 1
-	slow     time.Duration     // what a snapshot of all processes takes
-	environ  map[string]string // what a process was started with, by its name
-	within   time.Duration     // what the last snapshot of a tree might take
-	since    *proc.Snapshot    // the one that it was compared with, nil for none
-	refuse   map[string]error  // what a signal to a process says, by its name
-	waitErr  error             // what Wait says
-	watched  map[int]bool      // by pid
+	above    []*process       // PID 1 and drainit's parent
+	worker   *process         // what Start starts
+	startErr error            // what it says beside
+	how      spawn.Config     // what it was asked for
+	proc     string           // what /proc shows
+	asks     bool             // drainit stop --force lives
+	isInit   bool             // drainit is PID 1
+	slow     time.Duration    // what a snapshot of all processes takes
+	within   time.Duration    // what the last snapshot of a tree might take
+	since    *proc.Snapshot   // the one that it was compared with, nil for none
+	refuse   map[string]error // what a signal to a process says, by its name
+	waitErr  error            // what Wait says
+	watched  map[int]bool     // by pid
 	died     chan int
 	blind    bool // none can be watched
 	onSend   func(forward.Delivery)
@@ -73,7 +72,7 @@ type delivered struct {
 }
 
 func newWorld() *world {
-	return &world{died: make(chan int, 2*reaper.Most), queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error), environ: make(map[string]string)}
+	return &world{died: make(chan int, 2*reaper.Most), queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error)}
 }
 
 // Start puts the worker, and what is below it, into the world.
@@ -155,12 +154,6 @@ func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
 // Requester is one if the world has it.
 func (w *world) Requester(string) (proc.Requester, bool) {
 	return proc.Requester{Process: proc.Process{ID: proc.ID{PID: 99}}, UID: 5}, w.asks
-}
-
-// Environ is the environment of a process.
-func (w *world) Environ(pid int) ([]byte, error) {
-	p, err := w.Process(pid)
-	return []byte(w.environ[p.Comm]), err
 }
 
 // see is what /proc shows of a process, or of all.

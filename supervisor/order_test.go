@@ -227,7 +227,7 @@ func TestInspection(t *testing.T) {
 		{"sh[TERM=0](node[TERM=0])", "", 1, 0, 0},
 		{"sh", "", 1, 1, 0},
 		{"sh(node[TERM=0])", "proc gone", 1, 0, 0},
-		{"node(a b)", "node exits 0", 1, 1, 0}, // it has daemonized, and may have been pm2 start
+		{"node(a b)", "node exits 0", 1, 0, 0}, // it has daemonized
 	} {
 		inBubble(t, "--forking=1", tt.tree, func(b *bubble) {
 			b.play(tt.script + "; 9999ms")

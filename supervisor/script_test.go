@@ -58,7 +58,6 @@ func playRows(t *testing.T, rows []row) {
 //	2s              time passes                     tty              drainit has a terminal, which is gone
 //	proc hidden     what /proc shows from now on    slow 3s          a snapshot takes so long from now on
 //	not init        drainit is not PID 1            start a[TERM]    drainit gets another child
-//	environ a A=b   what its environment shows
 //	refuse a EPERM  no signal may be sent to a      allow a          it may again
 //	up              the port that says when the worker is ready accepts, and down: it does not
 //	wait4 fails     and so it does until wait4 works
@@ -88,20 +87,19 @@ func (b *bubble) do(word, rest string) {
 	name, what, _ := strings.Cut(rest, " ")
 	errs := map[string]error{"EPERM": unix.EPERM, "EINVAL": unix.EINVAL, "gone": reaper.ErrGone}
 	do, ok := map[string]func(){
-		"arrive":  func() { b.arrive(sigNamed(rest), time.Since(b.began)) },
-		"late":    func() { b.arrive(sigNamed(name), duration(what)) },
-		"tty":     func() { onATerminal(b); b.s.job.Started(b.w.worker.PID) },
-		"proc":    func() { b.w.proc = rest },
-		"slow":    func() { b.w.slow = duration(rest) },
-		"not":     func() { b.w.isInit = false },
-		"start":   func() { b.w.start(parseTree(rest)[0]) },
-		"end":     b.w.endAll,
-		"refuse":  func() { b.w.refuse[name] = cmp.Or(errs[what], errors.New(what)) },
-		"allow":   func() { delete(b.w.refuse, rest) },
-		"force":   func() { b.w.asks = true; b.comes(signals.ForceStop) },
-		"environ": func() { b.w.environ[strings.ReplaceAll(name, "_", " ")] = what },
-		"up":      func() { b.listener = listen(b.s.cfg.ReadyPort) },
-		"down":    func() { must(b.listener.Close()) },
+		"arrive": func() { b.arrive(sigNamed(rest), time.Since(b.began)) },
+		"late":   func() { b.arrive(sigNamed(name), duration(what)) },
+		"tty":    func() { onATerminal(b); b.s.job.Started(b.w.worker.PID) },
+		"proc":   func() { b.w.proc = rest },
+		"slow":   func() { b.w.slow = duration(rest) },
+		"not":    func() { b.w.isInit = false },
+		"start":  func() { b.w.start(parseTree(rest)[0]) },
+		"end":    b.w.endAll,
+		"refuse": func() { b.w.refuse[name] = cmp.Or(errs[what], errors.New(what)) },
+		"allow":  func() { delete(b.w.refuse, rest) },
+		"force":  func() { b.w.asks = true; b.comes(signals.ForceStop) },
+		"up":     func() { b.listener = listen(b.s.cfg.ReadyPort) },
+		"down":   func() { must(b.listener.Close()) },
 		"wait4": func() {
 			b.w.waitErr = map[string]error{"fails": errors.New("wait4: bad address")}[rest]
 			b.w.queue.Put(unix.SIGCHLD)

@@ -205,7 +205,7 @@ func TestWarningsOfAStop(t *testing.T) {
 	node, ruby, job := fmt.Sprintf(maybe, "node"), fmt.Sprintf(maybe, "ruby"), "warning: job[2] has no SIGTERM handler"
 	const drains = ", and then what it was doing is lost. Add one, or send the signal that it drains on: --rewrite TERM:"
 	relayed := strings.Replace(node, "node[1]", "node[2]", 1)
-	const alone, pm2 = "--forward worker", "warning: PM2"
+	const alone = "--forward worker"
 	playRows(t, []row{
 		{"below a shell", "", "sh(a[TERM=0/2s] b b sleep c)", "TERM", "*", "0 2s", []string{"3 warning",
 			"warning: b[3] has no SIGTERM handler: it died at once", "warning: c[6] has no SIGTERM handler: it died at once",
@@ -248,16 +248,6 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"one below a shell that ignores it", "", "sh(app[ignore])", "TERM; 1s", "*", "", []string{"warning: app[2] ignores SIGTERM", "2 warning"}},
 		{"one that ignores it and waits for another", "", "time[ignore](app[TERM=0/1s])", "TERM; 3s", "*", "", []string{"0 warning"}},
 		{"a group is signalled as a whole", "--forward group", "sh(a[TERM=0/1s] b[TERM=0/1s])", "TERM", "*", "", []string{"0 warning"}},
-		{"PM2", "", "npx(PM2_v6.0.14:[TERM=0/2s](app))", "environ app pm_id=0; environ PM2_v6.0.14: HOME=/; TERM", "*", "", []string{pm2 + "[2] kills app[3] 1.6s after the stop signal: write kill_timeout"}},
-		{"PM2 10 s after the start, and no second time", "", "PM2_v7:[TERM=0/2s](app)", "environ app pm_id=0; environ PM2_v7: A=b; 10s; says " + pm2 + "; TERM", "*", "", []string{pm2 + "[1] kills app[2] 1.6s after the stop signal: "}},
-		{"a daemon of PM2's 10 s after the start", "--forking=1", "pm2(PM2_v7:[TERM=0/2s](app))", "pm2 exits 0; 10s", "*", "", []string{pm2 + "[2] kills app[3] 1.6s after"}},
-		{"a daemon of PM2's at the stop", "--forking=1", "pm2(PM2_v7:[TERM=0/2s](app))", "pm2 exits 0; 1s; TERM", "*", "", []string{pm2 + "[2] kills app[3] 1.6s after"}},
-		{"PM2 whose application may not be read", "", "PM2_v7:[TERM=0/2s](app)", "environ PM2_v7: A=b; TERM", "*", "", []string{pm2 + "[1] kills app[2] 1.6s after the stop signal, unless"}},
-		{"PM2 that may not be read itself", "", "PM2_v7:[TERM=0/2s](app)", "environ app pm_id=0; TERM", "*", "", []string{pm2 + "[1] kills app[2] 1.6s after the stop signal, unless"}},
-		{"PM2 whose application does not answer", "", "PM2_v7:[TERM=0/2s](app[hangs])", "environ app kill_timeout=1; environ PM2_v7: A=b; TERM", "*", "", []string{pm2 + "[1] kills app[2] 1.6s after the stop signal, unless"}},
-		{"PM2 that gives more", "", "PM2_v7:[TERM=0/2s](app)", "environ app pm_id=0; environ PM2_v7: PM2_KILL_TIMEOUT=9000; TERM", "*", "", []string{"0 " + pm2}},
-		{"a helper of PM2's", "", "PM2_v7:[TERM=0/2s](df)", "environ df A=b; environ PM2_v7: A=b; TERM", "*", "", []string{"0 " + pm2}},
-		{"PM2 without an application", "", "PM2_v7:[TERM=0/2s]", "10s; TERM", "*", "", []string{"0 " + pm2}},
 		{"reaped orphans", "--warn-reaped=1", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s",
 			[]string{"0 warning", "json orphan_reaped level=info phase=running status=143 pid=1"}},
 		{"reaped orphans, unasked", "", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"0 warning"}},

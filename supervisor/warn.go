@@ -19,14 +19,10 @@ import (
 
 // checkStart warns of a start that would lose jobs at a stop (warnStart), or of a worker that drainit may not
 // signal. It is called once, when an entrypoint has had time to exec. It takes a snapshot only if the worker
-// keeps signals from the processes below it, is PM2, or has daemonized. A worker that has daemonized may have
-// left PM2.
+// keeps signals from the processes below it.
 func (s *Supervisor) checkStart() {
 	w, err := s.sys.Process(s.worker.PID)
-	if err == nil && s.forbids(w) {
-		return
-	}
-	if !s.worker.Daemonized && (err != nil || !diag.KeepsSignals(w) && !diag.IsPM2(w)) {
+	if err != nil || s.forbids(w) || !diag.KeepsSignals(w) {
 		return
 	}
 	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
@@ -34,11 +30,10 @@ func (s *Supervisor) checkStart() {
 	}
 }
 
-// warnStart warns of applications that PM2 will kill before the grace period is over. It also warns of a
-// worker that is a shell or a launcher above processes at work. It does not if the worker has the terminal: a
-// person works with that shell. Nor does it in ModeGroup or ModeNone, where each process is signalled.
+// warnStart warns of a worker that is a shell or a launcher above processes at work. It does not if the worker
+// has the terminal: a person works with that shell. Nor does it in ModeGroup or ModeNone, where each process
+// is signalled.
 func (s *Supervisor) warnStart(all *proc.Snapshot) {
-	s.journal.Warn(diag.PM2Limits(all, os.Getpid(), s.sys.Environ)...)
 	wrapper, atWork := diag.Wrapped(all, s.worker.PID)
 	each := s.cfg.Mode == forward.ModeGroup || s.cfg.Mode == forward.ModeNone
 	if len(atWork) == 0 || s.worker.Gone() || s.job.Granted() || s.interrupted() || each {

@@ -5,7 +5,6 @@
 package diag
 
 import (
-	"bytes"
 	"cmp"
 	"path/filepath"
 	"slices"
@@ -105,22 +104,6 @@ func isGo(p proc.Process) bool { return p.Handles(unix.SIGSTKFLT) && p.Handles(u
 func isNode(p proc.Process) bool {
 	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, cmp.Or(p.Exe, p.Comm))
 }
-
-// has reports whether one of some texts is in an environment, which has a zero byte before each name.
-func has(environ []byte, texts ...string) bool {
-	all := append([]byte{0}, environ...)
-	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(all, []byte(text)) })
-}
-
-// GivenTime reports whether PM2 gives an application another time than its own 1.6 s. app and pm2 are the
-// environments of the two. PM2 hands kill_timeout on in that of the application, in JSON to those of a
-// cluster. PM2_KILL_TIMEOUT is a variable of PM2 itself.
-func GivenTime(app, pm2 []byte) bool {
-	return has(app, "\x00kill_timeout=", `"kill_timeout":`) || has(pm2, "\x00PM2_KILL_TIMEOUT=")
-}
-
-// Environ reads the environment that a process was started with.
-type Environ func(pid int) ([]byte, error)
 
 // IsPM2 reports whether a process is PM2's daemon, by the title that it gives itself, or pm2-runtime, by its
 // script. The command line pm2 start, which starts the daemon and may set its limit, kills no application.

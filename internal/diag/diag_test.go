@@ -205,26 +205,6 @@ func TestPM2(t *testing.T) {
 	}
 }
 
-func TestTimeThatPM2Gives(t *testing.T) {
-	for _, tt := range []struct {
-		app, pm2 string
-		want     bool
-	}{
-		{"A=b\x00kill_timeout=10000\x00C=d", "", true},
-		{"kill_timeout=10000", "", true},
-		{"pm2_env={\"name\":\"a\",\"kill_timeout\":9000,\"b\":1}", "", true},
-		{"A=b", "A=b\x00PM2_KILL_TIMEOUT=9000", true},
-		{"A=b", "PM2_KILL_TIMEOUT=9000", true},
-		{"PM2_KILL_TIMEOUT=9000", "A=b", false}, // that of who started it
-		{"MY_kill_timeout=1\x00A=\"kill_timeout\"", "MY_PM2_KILL_TIMEOUT=1\x00kill_timeout=1", false},
-		{"", "", false},
-	} {
-		if got := GivenTime([]byte(tt.app), []byte(tt.pm2)); got != tt.want {
-			t.Errorf("%q below %q: %v", tt.app, tt.pm2, got)
-		}
-	}
-}
-
 // What finds must not act: the package knows no other of this module than these.
 func TestWhatIsImported(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()

@@ -76,32 +76,3 @@ func BlockedTrap(all *proc.Snapshot, shell, child proc.Process) Line {
 	}
 	return Line{trapWaits, nil, []any{shell, child, does}}
 }
-
-// PM2Limits returns a line about each application that PM2 kills 1.6 s after the stop signal, or may kill
-// then. PM2 is root or below it.
-func PM2Limits(all *proc.Snapshot, root int, environ Environ) (lines []Line) {
-	for _, manager := range program.Nearest(all, root, IsPM2) {
-		for _, app := range all.Children(manager.PID) {
-			var given, own []byte
-			if app.Exe != "" { // it could be read, so that it answers
-				given, _ = environ(app.PID)
-				own, _ = environ(manager.PID)
-			}
-			unless := ""
-			if len(given) == 0 || len(own) == 0 {
-				unless = ", unless it was given more, which drainit cannot read"
-			}
-			isApp := len(given) == 0 || has(given, "\x00pm_id=", "\x00pm2_env=") // no helper such as df(1)
-			if isApp && !GivenTime(given, own) {
-				lines = append(lines, Line{pm2Limit, nil, []any{pm2(manager), *app, unless}})
-			}
-		}
-	}
-	return lines
-}
-
-// pm2 is a PM2 that a line names PM2[PID], whatever its title says.
-type pm2 proc.Process
-
-func (p pm2) Process() proc.Process { return proc.Process(p) }
-func (p pm2) String() string        { return fmt.Sprintf("PM2[%d]", p.PID) }

@@ -19,7 +19,4 @@ var (
 		"%v died of %v at once: it may have no handler of its own, and then what it was doing is lost. Add " +
 			"one, or send the signal that it drains on: --rewrite %s:%s%s"}
 	trapWaits = Message{"blocked_trap", "%v can't run its trap until %v exits, %s"}
-	pm2Limit  = Message{"pm2_limit",
-		"%v kills %v 1.6s after the stop signal%s: write kill_timeout in its ecosystem file, or " +
-			"PM2_KILL_TIMEOUT, in milliseconds"}
 )

@@ -171,7 +171,4 @@ func TestThisProcessIsReadInEachWay(t *testing.T) {
 	if own, ofNone := new(Reader).userOf(pid), new(Reader).userOf(1<<22); own != os.Geteuid() || ofNone != -1 {
 		t.Errorf("its user is %d, that of a process that is not there %d", own, ofNone)
 	}
-	if env := answer(t, func() ([]byte, error) { return new(Reader).Environ(pid) }); !strings.Contains("\x00"+string(env), "\x00PATH="+os.Getenv("PATH")+"\x00") {
-		t.Errorf("the environment is %q", env)
-	}
 }

@@ -45,17 +45,6 @@ func (r *Reader) Read(pid int) (Process, error) {
 	return withTimeout(r, func(g *reading) (Process, error) { return g.readOne(pid) })
 }
 
-// Environ reads the environment that a process was started with, 128 kB at most. The error is
-// ErrNoAnswer if the process hangs, or that of open(2) or read(2).
-func (r *Reader) Environ(pid int) ([]byte, error) {
-	return withTimeout(r, func(g *reading) ([]byte, error) {
-		if !g.reads(pid, details) {
-			return nil, ErrNoAnswer
-		}
-		return readPart(pid, "environ", 0, 32*page)
-	})
-}
-
 // readOne reads the stat of one process. The error is ErrNoAnswer if the process hangs. If only one more
 // thread may hang, it is ErrNoAnswer for each process in state D, too, since it may hang.
 func (g *reading) readOne(pid int) (Process, error) {

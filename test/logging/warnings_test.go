@@ -56,7 +56,6 @@ var warningKinds = []struct{ kind, pattern string }{
 	{"adopted", `^SIG(INT|QUIT) begins the stop, by SIGTERM: .*--stop-signal (INT|QUIT) --rewrite (INT|QUIT):TERM; if not: --rewrite (INT|QUIT):0$`},
 	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once, .*--rewrite \w+:(SIG|TERM|QUIT)$`},
 	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost\. Add one, or .*: --rewrite \w+:(SIG|TERM|INT)(\. If it has one, tsx .* --import tsx)?$`},
-	{"pm2", `^PM2\[\d+\] kills \S.*\[\d+\] 1\.6s after the stop signal: write kill_timeout in its ecosystem file, or PM2_KILL_TIMEOUT, in milliseconds$`},
 	{"ignores", `^\S+\[\d+\] ignores SIGTERM and works on, SIGKILL in 16s$`},
 	{"launcher", `\((npm|npx|yarn|pnpm|go run)\) may not forward signals: drainit sends the stop signal to .* itself, if no other process has(` + inItsPlace + `)?`},
 	{"shell", ` (does not forward signals|ignores SIGTERM).* drainit sends the stop signal to .* itself(, if that handles it)?(` + instead + `|$)`},
@@ -160,9 +159,8 @@ var warnedWorkers = []warned{
 	// And this child is the trap's own.
 	{command: `bash -c 'trap "sleep 3; exit 0" TERM; echo ready $$; while :; do sleep 0.1; done'`},
 
-	{command: "pm2-runtime start app.js", want: "pm2"},
-	{command: "pm2-runtime start ecosystem.config.js"}, // which gives it more, as to one of a cluster
-	{command: "dash -c 'pm2-runtime start app.js; :'", want: "pm2 shell"},
+	{command: "pm2-runtime start app.js"},
+	{command: "dash -c 'pm2-runtime start app.js; :'", want: "shell"},
 
 	// A stop signal that the platform sends to a shell as PID 1 does not get to drainit.
 	{command: "dash -c 'D -v -- app hunter2'", want: "parent"},
@@ -203,24 +201,6 @@ func TestWarnings(t *testing.T) {
 			}
 			w.check(t, p)
 			p.WantNothingLeft()
-		})
-	}
-}
-
-// What pm2 start says of the daemon's limit holds, also while it is still at work: it is no manager itself.
-func TestLimitOfPM2IsNamedWhereItHolds(t *testing.T) {
-	for script, want := range map[string]int{
-		"pm2 start app.js --kill-timeout 5000\necho ready $$\nsleep 1000 & wait":                                      0,
-		"pm2 start app.js\necho ready $$\nsleep 1000 & wait":                                                          1,
-		"pm2 start app.js --kill-timeout 5000 & while ! test -S $HOME/.pm2/pub.sock; do :; done; echo ready $$; wait": 0,
-	} {
-		t.Run(script, func(t *testing.T) {
-			t.Parallel()
-			w := warned{command: "bash start.sh", script: script}
-			p := w.launch(t)
-			w.awaitReady(p)
-			w.stop(p)
-			p.WantLogged(`PM2\[\d+\] kills`, want)
 		})
 	}
 }
@@ -385,7 +365,7 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	here := harness.Repo("test/logging/testdata/warned")
 	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app", "bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
-	for _, file := range []string{"app.js", "bare.js", "ecosystem.config.js", "bare.py", "waits.py", "hold.rb", "Hold.java", "main.go", "package.json"} {
+	for _, file := range []string{"app.js", "bare.js", "bare.py", "waits.py", "hold.rb", "Hold.java", "main.go", "package.json"} {
 		links[file] = filepath.Join(here, file)
 	}
 	for link, program := range map[string]string{"bin/ash": "busybox", "sh": "perl"} {
