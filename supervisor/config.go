@@ -46,6 +46,12 @@ func (c Config) Delivered(came unix.Signal) unix.Signal {
 	return cmp.Or(c.Rewrites.Apply(cmp.Or(came, unix.SIGTERM)), unix.SIGTERM) // in place of signals.Drop
 }
 
+// forces reports whether a signal asks for a force-stop, as drainit stop --force does.
+func (c Config) forces(sig unix.Signal) bool {
+	_, rewritten := c.Rewrites[sig]
+	return sig == signals.ForceStop && !rewritten
+}
+
 // Request returns the request to package forward for the signal came, which is 0 if the worker exited by
 // itself. drainit status --plan builds its request here, too.
 func (c Config) Request(p forward.Purpose, came unix.Signal, tick uint64) forward.Request {

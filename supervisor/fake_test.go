@@ -42,7 +42,6 @@ type world struct {
 	startErr error            // what it says beside
 	how      spawn.Config     // what it was asked for
 	proc     string           // what /proc shows
-	asks     bool             // drainit stop --force lives
 	isInit   bool             // drainit is PID 1
 	slow     time.Duration    // what a snapshot of all processes takes
 	within   time.Duration    // what the last snapshot of a tree might take
@@ -150,11 +149,6 @@ func (w *world) Process(pid int) (proc.Process, error) {
 }
 
 func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
-
-// Requester is one if the world has it.
-func (w *world) Requester(string) (proc.Requester, bool) {
-	return proc.Requester{Process: proc.Process{ID: proc.ID{PID: 99}}, UID: 5}, w.asks
-}
 
 // see is what /proc shows of a process, or of all.
 func (w *world) see(kind *int, pid int) (all []proc.Process, err error) {

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/signals"
-	"drainit/internal/title"
 	"drainit/internal/worker"
 )
 
@@ -73,7 +71,8 @@ func (s *Supervisor) takeNext() bool {
 // upon it. earliest is the earliest time at which the signal can have been sent (sigqueue.Arrival). The zero
 // time stands for now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
-	if sig == signals.ForceStop && s.isForced() {
+	if s.cfg.forces(sig) {
+		s.worker.Kill.Asked = true
 		s.step(machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
 		return
 	}
@@ -104,17 +103,6 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		}
 	}
 	s.step(e)
-}
-
-// isForced reports whether a process asks for a force-stop by its title (title.Force). The signal ForceStop
-// alone may be an application's own.
-func (s *Supervisor) isForced() bool {
-	defer s.noteCost(time.Now())
-	by, ok := s.sys.Requester(title.Force)
-	if ok {
-		s.worker.Kill.Requester = fmt.Sprintf("process %d, uid %d", by.PID, by.UID)
-	}
-	return ok
 }
 
 // happened steps the machine by an event that is no signal.
@@ -209,7 +197,7 @@ func (s *Supervisor) beginKill(forced bool) {
 	living, kill := s.living(), &s.worker.Kill
 	kill.Reason, kill.Victims, kill.Unseen = worker.ReasonGrace, living.All, living.Err != nil
 	switch {
-	case forced && kill.Requester != "":
+	case forced && kill.Asked:
 		kill.Reason = worker.ReasonForce
 	case forced:
 		kill.Reason = worker.ReasonSecondStop

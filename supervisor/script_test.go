@@ -97,7 +97,7 @@ func (b *bubble) do(word, rest string) {
 		"end":    b.w.endAll,
 		"refuse": func() { b.w.refuse[name] = cmp.Or(errs[what], errors.New(what)) },
 		"allow":  func() { delete(b.w.refuse, rest) },
-		"force":  func() { b.w.asks = true; b.comes(signals.ForceStop) },
+		"force":  func() { b.comes(signals.ForceStop) },
 		"up":     func() { b.listener = listen(b.s.cfg.ReadyPort) },
 		"down":   func() { must(b.listener.Close()) },
 		"wait4": func() {

@@ -64,7 +64,6 @@ func TestStopBeforeTheStart(t *testing.T) {
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}
-		b.w.asks = tt.sig == signals.ForceStop
 		must(unix.Kill(os.Getpid(), tt.sig))
 		for end := time.Now().Add(30 * time.Second); !s.queue.StopPending() && time.Now().Before(end); {
 			time.Sleep(time.Millisecond) // it is on its way through the runtime

@@ -129,7 +129,11 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	s.queue.Subscribe(append(s.cfg.stops, signals.ForceStop), s.cfg.Rewrites.From())
+	stops := slices.Clone(s.cfg.stops)
+	if s.cfg.forces(signals.ForceStop) {
+		stops = append(stops, signals.ForceStop)
+	}
+	s.queue.Subscribe(stops, s.cfg.Rewrites.From())
 	s.publish() // no stop signal is lost any longer
 	if err := reaper.BecomeSubreaper(); err != nil {
 		s.journal.Say(journal.NotAdopting, err)
@@ -148,13 +152,8 @@ func (s *Supervisor) stopBeforeStart() bool {
 	}
 	sig := (<-s.queue.Stops).Signal
 	by := sig
-	switch {
-	case sig != signals.ForceStop:
-	case s.isForced():
+	if s.cfg.forces(sig) {
 		by = unix.SIGKILL
-	default: // it is for the worker
-		s.queue.Put(sig)
-		return s.stopBeforeStart()
 	}
 	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(by)}, At: time.Now()}
 	s.job.RecordExit(sig, sig, sig, signals.SetOf(sig)) // as if the worker had died of it

@@ -20,7 +20,6 @@ type System interface {
 	All() (*proc.Snapshot, error)
 	Process(pid int) (proc.Process, error)
 	Read(pid int) (proc.Process, error)
-	Requester(name string) (r proc.Requester, ok bool)
 	Send(forward.Delivery) error // reaper.ErrGone, that of a read of /proc, or that of kill(2)
 	Watch(ids []proc.ID) (all bool)
 	Died() <-chan int // the pids of watched processes that have ended

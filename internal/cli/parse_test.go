@@ -125,7 +125,7 @@ func checkConfig(t *testing.T, c supervisor.Config) {
 		return !signals.Forwardable(sig) || sig == unix.SIGTSTP || sig == unix.SIGCONT
 	})
 	for from, to := range c.Rewrites {
-		wrong = wrong || !signals.Forwardable(from) || to < 0 || to > 64 || to == unix.SIGSTOP
+		wrong = wrong || !signals.Rewritable(from) || to < 0 || to > 64 || to == unix.SIGSTOP
 	}
 	for _, code := range c.RemapExit {
 		wrong = wrong || code < 0 || code > 255

@@ -133,7 +133,6 @@ func (d *instance) resume() (status int) {
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:
-		title.Set(title.Force)
 		killing := func(is title.State) bool { return is.Phase == machine.Killing }
 		status = d.signalUntil(signals.ForceStop, killing)
 	case d.is.Phase <= machine.Quiet:

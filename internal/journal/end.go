@@ -34,7 +34,7 @@ func (j *Journal) Killing(living Living) {
 	}
 	switch j.worker.Kill.Reason {
 	case worker.ReasonForce:
-		j.Say(killAsked, j.worker.Kill.Requester, j.states(living), Reason)
+		j.Say(killAsked, j.states(living), Reason)
 	case worker.ReasonSecondStop:
 		j.Say(killForced, j.states(living), Reason)
 	default:
@@ -109,7 +109,7 @@ func (j *Journal) kill(k *worker.Kill) string {
 	}
 	switch k.Reason {
 	case worker.ReasonForce:
-		why = "drainit stop --force"
+		why = "RTMAX, drainit stop --force"
 	case worker.ReasonSecondStop:
 		why = "second stop signal, force-stop"
 	}

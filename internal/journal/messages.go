@@ -67,7 +67,7 @@ var (
 	killForced = Message{"killing", atWarn,
 		"second stop signal, force-stop: killing %v; with --second-stop ignore only drainit stop --force " +
 			"does so"}
-	killAsked   = Message{"killing", atWarn, "drainit stop --force (%s): killing %v"}
+	killAsked   = Message{"killing", atWarn, "RTMAX (drainit stop --force): killing %v"}
 	killLeaving = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
 	stillAlive  = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
 	leftBehind  = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}

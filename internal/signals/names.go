@@ -18,8 +18,8 @@ const (
 	maxSignal = unix.Signal(64) // RTMAX
 )
 
-// ForceStop is the signal that drainit stop --force sends. If it comes from that, drainit kills at once and
-// does not forward it.
+// ForceStop is the signal that drainit stop --force sends. drainit kills at once, whichever process has sent it,
+// unless it is rewritten.
 const ForceStop = maxSignal
 
 // aliases are further names of signals (signal(7)).
@@ -74,20 +74,22 @@ func Faults() []unix.Signal {
 	}
 }
 
-// Forwardable reports whether a signal is ever forwarded. No process sees KILL and STOP, and the Go
-// runtime never delivers PROF and 32 to 34. Faults, CHLD, PIPE, XFSZ and XCPU are about drainit
+// Forwardable reports whether a signal is ever forwarded as it is. No process sees KILL and STOP, and the Go
+// runtime never delivers PROF and 32 to 34. Faults, CHLD, PIPE, XFSZ, XCPU and ForceStop are for drainit
 // itself, and the Go runtime sends URG to its own threads.
 func Forwardable(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, 32, 33, rtMin,
-		unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU:
+		unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGXFSZ, unix.SIGXCPU, ForceStop:
 		return false
 	}
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
 }
 
-// Rewritable reports whether a signal that comes can be rewritten: a fault is forwarded only then.
-func Rewritable(sig unix.Signal) bool { return Forwardable(sig) || slices.Contains(Faults(), sig) }
+// Rewritable reports whether a signal that comes can be rewritten: a fault or ForceStop is forwarded only then.
+func Rewritable(sig unix.Signal) bool {
+	return Forwardable(sig) || sig == ForceStop || slices.Contains(Faults(), sig)
+}
 
 // StopsByDefault reports whether a signal stops a process that does not handle it.
 func StopsByDefault(sig unix.Signal) bool {

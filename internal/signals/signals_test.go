@@ -61,7 +61,7 @@ func wantError(t *testing.T, input string, err error) {
 }
 
 func TestAllLeavesOutWhatIsNeverPassedOn(t *testing.T) {
-	never := SetOf(append(Faults(), unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ, 32, 33, 34)...)
+	never := SetOf(append(Faults(), unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ, 32, 33, 34, ForceStop)...)
 	if faults := SetOf(unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS); SetOf(Faults()...) != faults {
 		t.Errorf("the faults are %v", Faults())
 	}

@@ -73,8 +73,8 @@ func (q *Queue) SubscribeRest() {
 	q.Put(unix.SIGCHLD) // a child may have ended already
 }
 
-// subscribe adds those of these signals that can be received: CHLD, the signals that can be forwarded, and
-// faults. A fault is among these only if it is rewritten. A HUP that is ignored at the start, as by nohup(1),
+// subscribe adds those of these signals that can be received: CHLD, ForceStop, the signals that can be
+// forwarded, and faults. A fault is among these only if it is rewritten. A HUP that is ignored at the start, as by nohup(1),
 // stays ignored, for the worker, too.
 func (q *Queue) subscribe(these []unix.Signal) {
 	var done sync.WaitGroup
@@ -82,7 +82,7 @@ func (q *Queue) subscribe(these []unix.Signal) {
 		for _, sig := range these {
 			switch {
 			case sig == unix.SIGHUP && signal.Ignored(sig):
-			case sig == unix.SIGCHLD, signals.Forwardable(sig):
+			case sig == unix.SIGCHLD, sig == signals.ForceStop, signals.Forwardable(sig):
 				signal.Notify(q.slots[sig], sig)
 			case signals.Rewritable(sig):
 				receiveSent(sig)

@@ -45,10 +45,6 @@ var titles = map[string]State{
 	"drainit:kill":    {Phase: machine.Killing, WorkerAlive: true},
 }
 
-// Force is the title of drainit stop --force. By this title a running drainit tells its signal from an
-// application's.
-const Force = "drainit:force"
-
 // Pause is the title of a drainit that runs no worker.
 const Pause = "drainit:pause"
 

@@ -4,11 +4,11 @@ import "drainit/internal/proc"
 
 // Kill is the kill at the end of a stop. It is zero until then.
 type Kill struct {
-	Reason    Reason          // ReasonGrace, ReasonSecondStop or ReasonForce
-	Requester string          // who has run drainit stop --force, "" for none
-	Victims   []*proc.Process // that were alive
-	Unseen    bool            // /proc did not show them, or not all
-	Stuck     bool            // not all have ended
+	Reason  Reason          // ReasonGrace, ReasonSecondStop or ReasonForce
+	Asked   bool            // drainit stop --force has come
+	Victims []*proc.Process // that were alive
+	Unseen  bool            // /proc did not show them, or not all
+	Stuck   bool            // not all have ended
 }
 
 // Began reports whether the kill has begun.

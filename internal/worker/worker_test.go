@@ -85,7 +85,7 @@ func TestKill(t *testing.T) {
 		began, forced, happened bool
 	}{
 		{Kill{}, false, false, false},
-		{Kill{Requester: "process 7"}, false, false, false},
+		{Kill{Asked: true}, false, false, false},
 		{Kill{Reason: ReasonGrace}, true, false, false},
 		{Kill{Reason: ReasonGrace, Unseen: true}, true, false, true},
 		{Kill{Reason: ReasonSecondStop, Victims: victims}, true, true, true},

@@ -1,7 +1,6 @@
 package signals
 
 import (
-	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -49,17 +48,14 @@ func TestPlatformThatSignalsEachIsNamed(t *testing.T) {
 	})
 }
 
-// RTMAX is an application's own signal, unless drainit stop --force lives: one that only bears the name does not count.
-func TestForceIsNoApplicationsSignal(t *testing.T) {
+// RTMAX forces the stop, whichever process sends it. An application that needs it has it rewritten.
+func TestForceSignal(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		p := launch(t, noPID1, nil, harness.Script(`
-			$SIG{RTMAX} = sub { say "got SIGRTMAX" }; $SIG{TERM} = sub { exit 7 };
-			spawn { $SIG{TERM} = $SIG{RTMAX} = "DEFAULT"; my $name = "drainit:force"; syscall(`+strconv.Itoa(unix.SYS_PRCTL)+`, 15, $name, 0, 0, 0); say "ready"; forever }; forever`)...)
-		p.Signal(64)
-		p.WaitOut(`^got SIGRTMAX$`)
-		p.WantTitle("drainit:run")
-		p.Signal(unix.SIGTERM)
-		p.WantExit(7)
-		p.WantLogged(`stop --force`, 0)
+		for flag, status := range map[string]int{"--rewrite=HUP:USR1": 137, "--rewrite=RTMAX:RTMAX": 7} {
+			p := launch(t, noPID1, []string{flag}, harness.Script(`$SIG{RTMAX} = sub { exit 7 }; say "ready"; forever`)...)
+			p.Signal(64)
+			p.WantExit(status)
+			p.WantLogged(`RTMAX \(drainit stop --force\): killing perl`, map[int]int{137: 1}[status])
+		}
 	})
 }
