@@ -9,7 +9,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 
@@ -17,7 +16,6 @@ import (
 	_ "drainit/internal/needslinux"
 	_ "drainit/internal/oneproc"
 	"drainit/internal/sigqueue"
-	"drainit/internal/spawn"
 	"drainit/internal/term"
 )
 
@@ -29,11 +27,6 @@ func init() {
 }
 
 func main() {
-	if os.Args[0] == spawn.ListenArg0 {
-		err := spawn.ExecListening(os.Args[1:])
-		fmt.Fprintln(os.Stderr, "drainit: error:", err)
-		os.Exit(err.Status)
-	}
 	outcome := cli.Run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	if outcome.Interrupted {
 		term.EndByInterrupt()

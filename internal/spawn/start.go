@@ -11,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -104,12 +102,6 @@ func checkFile(path string) error {
 }
 
 func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
-	if os.Getenv(listenPID) == strconv.Itoa(os.Getpid()) {
-		again := append([]string{ListenArg0, path}, argv...)
-		if pid, err := syscall.ForkExec("/proc/self/exe", again, attr); err == nil {
-			return pid, nil
-		} // no /proc: then it is without its descriptors
-	}
 	return orByShell(path, argv, func(path string, argv []string) (int, error) {
 		return syscall.ForkExec(path, argv, attr)
 	})
@@ -138,40 +130,6 @@ func firstLine(path string) string {
 	return line
 }
 
-// subcommands are the words that a mistyped word is compared with.
-var subcommands = []string{"status", "quiet", "resume", "stop", "plan"}
-
-// meant returns a hint that a command that is not found may be a subcommand behind a flag, or a mistyped one.
-// It returns "" if there is no such subcommand, or if the next word is no flag, as in a command.
-func meant(argv []string) (hint string) {
-	word := argv[0]
-	if len(argv) > 1 && !strings.HasPrefix(argv[1], "-") {
-		return ""
-	}
-	if slices.Contains(subcommands, word) {
-		hint = "a subcommand must be the first argument: drainit " + word
-		return hint
-	}
-	for _, name := range subcommands {
-		if len(word) <= len(name)+2 && distance(word, name) <= 2 {
-			hint = "did you mean " + name + "?"
-		}
-	}
-	return hint
-}
-
-// distance returns how many letters are to be added, removed or changed to make one word of another
-// (Levenshtein's distance).
-func distance(a, b string) int {
-	if a == "" || b == "" {
-		return len(a) + len(b)
-	}
-	if a[0] == b[0] {
-		return distance(a[1:], b[1:])
-	}
-	return 1 + min(distance(a[1:], b), distance(a, b[1:]), distance(a[1:], b[1:]))
-}
-
 // failure returns the Error of a failed start, which says what to do. found is the file that could not be
 // run, "" if no file was found.
 func failure(argv []string, found string, err error) *Error {
@@ -190,8 +148,8 @@ func failure(argv []string, found string, err error) *Error {
 	return &Error{status, fmt.Errorf("cannot run %q: %s", argv[0], why)}
 }
 
-// whyNotFound says what is wrong with a command line whose program is not there. A single word may be a
-// mistyped subcommand.
+// whyNotFound says what is wrong with a command line whose program is not there. A single word, or one before a
+// flag, may be meant as a subcommand.
 func whyNotFound(argv []string) string {
 	switch {
 	case strings.ContainsAny(argv[0], " \t\n"):
@@ -199,12 +157,10 @@ func whyNotFound(argv []string) string {
 			"drainit -- COMMAND ARG"
 	case strings.Contains(argv[0], "/"):
 		return "there is no such file"
+	case len(argv) == 1 || strings.HasPrefix(argv[1], "-"):
+		return "not found in PATH; a subcommand must be the first argument, and drainit --help lists them"
 	}
-	why := "not found in PATH"
-	if hint := meant(argv); hint != "" {
-		why += "; " + hint
-	}
-	return why
+	return "not found in PATH"
 }
 
 // whyNotExecutable says what is wrong with a file that the kernel does not execute.

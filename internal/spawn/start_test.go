@@ -62,11 +62,11 @@ func TestExplain(t *testing.T) {
 		status         int
 		want           string
 	}{
-		{"node", "", nil, 127, `cannot run "node": not found in PATH`},
-		{"status|--json", "", nil, 127, `cannot run "status": not found in PATH; a subcommand must be the first argument: drainit status`},
-		{"stats", "", nil, 127, `cannot run "stats": not found in PATH; did you mean status?`},
-		{"qiet|--sleep", "", nil, 127, `not found in PATH; did you mean quiet?`},
-		{"node|app.js", "", nil, 127, `cannot run "node": not found in PATH`},
+		{"node", "", nil, 127, `cannot run "node": not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
+		{"status|--json", "", nil, 127, `cannot run "status": not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
+		{"stats", "", nil, 127, `cannot run "stats": not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
+		{"qiet|--sleep", "", nil, 127, `not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
+		{"status|x", "", nil, 127, `cannot run "status": not found in PATH`},
 		{"./node", "", nil, 127, `there is no such file`},
 		{"node app.js", "", nil, 127, `it has a blank, and each argument is a word of its own`},
 		{"app", "/bin/app", unix.EACCES, 126, `/bin/app: permission denied`},

@@ -38,10 +38,9 @@ func TestCommandLines(t *testing.T) {
 		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "", `"event":"ended".*"status":143`},
 		{"help", nil, "", 0, `\Adrainit runs COMMAND`, ""},
 		{"version", nil, "", 0, `\Adrainit \S+ \S+ - git\.`, ""},
-		{"-t5", []string{"status"}, "PATH=/bin", 127, "", `not found in PATH; a subcommand must be the first argument: drainit status`},
-		{text + "--", []string{"status", "--ready"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "status": not found in PATH; a subcommand must be the first argument: drainit status\n\z`},
-		{text, []string{"stauts"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "stauts": not found in PATH; did you mean status\?\n\z`},
-		{text, []string{"stats"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "stats": not found in PATH; did you mean status\?\n\z`},
+		{"-t5", []string{"status"}, "PATH=/bin", 127, "", `not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
+		{text + "--", []string{"status", "--ready"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "status": not found in PATH; a subcommand must be the first argument, and drainit --help lists them\n\z`},
+		{text, []string{"stats"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "stats": not found in PATH; a subcommand must be the first argument, and drainit --help lists them\n\z`},
 		{text, []string{"help", "me"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "help": not found in PATH\n\z`},
 		{text, []string{"./stauts"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "./stauts": there is no such file\n\z`},
 	} {

@@ -41,8 +41,6 @@ func TestWorkerStartsWithCleanSignals(t *testing.T) {
 		"all ignored and blocked, but HUP":    {hostile(syscall.SIGHUP, through...), none, none},
 		"all ignored and blocked":             {hostile(0, through...), none, "0000000000000001"},
 		"a script without #!":                 {harness.Launch{Args: []string{"--", script}}, none, none},
-		"LISTEN_PID":                          {harness.Launch{Bin: "/bin/sh", Args: activated("$$", through...)}, none, none},
-		"LISTEN_PID and a script without #!":  {harness.Launch{Bin: "/bin/sh", Args: activated("$$", harness.DrainitBin, "--", script)}, none, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
@@ -89,11 +87,10 @@ func TestSoftLimitOfOpenFilesIsTheOneGiven(t *testing.T) {
 }
 
 // What a worker sees through drainit is what it sees without, but for drainit's own variables and the one that
-// tells of it, which is there once where a drainit runs a drainit. LISTEN_PID, which may be drainit's pid, is
-// another one.
+// tells of it, which is there once where a drainit runs a drainit.
 func TestEnvironmentIsTheOneGiven(t *testing.T) {
 	odd := []string{
-		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "XLISTEN_PID=1", "LISTEN_PIDS=1", "LISTEN_FDNAMES=a:b",
+		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "LISTEN_PID=1", "LISTEN_FDS=1", "LISTEN_FDNAMES=a:b",
 		"DRAINIT_FOO=x", "DRAINIT_SERVICE_HOST=10.0.0.1", "DRAINIT_=", "DRAINIT_GRACEFUL=1", "XDRAINIT_GRACE=2", "drainit_grace=3",
 		"OJS_SHUTDOWN_GRACE_PERIOD=20", "OJS_GRACE_PERIOD=20", "OJS_SHUTDOWN_TIMEOUT=20",
 		// Those that the Go runtime reads.
@@ -116,8 +113,8 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 				t.Errorf("exit status %d, stderr %q", r.Status, r.Err)
 			}
 			all := strings.Split(strings.TrimSuffix(r.Out, "\x00"), "\x00")
-			return slices.DeleteFunc(all, func(v string) bool { // the harness's marker, and the pid
-				return strings.HasPrefix(v, "DRAINTEST=") || strings.HasPrefix(v, "LISTEN_PID=")
+			return slices.DeleteFunc(all, func(v string) bool { // the harness's marker
+				return strings.HasPrefix(v, "DRAINTEST=")
 			})
 		}
 		const added = "UNDER_DRAINIT=1" // the tests may have it, too
@@ -132,8 +129,6 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 				t.Errorf("%q has not reached the worker", v)
 			}
 		}
-		active := func(args ...string) []string { return append([]string{"/bin/sh"}, activated("$$", args...)...) }
-		wantSame(t, show(own, active(harness.DrainitBin, "--")...), withIt(show(nil, active()...)))
 	})
 }
 
