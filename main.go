@@ -15,14 +15,12 @@ import (
 	"drainit/internal/cli"
 	_ "drainit/internal/needslinux"
 	_ "drainit/internal/oneproc"
-	"drainit/internal/sigqueue"
 	"drainit/internal/term"
 )
 
 // The worker inherits the signal mask of the thread that forks it, and each thread has a parent-death signal
 // of its own. So the main thread does both: it forks, and asks for that signal.
 func init() {
-	sigqueue.IgnoreSentFaults() // first: one may come at once
 	runtime.LockOSThread()
 }
 

@@ -56,11 +56,17 @@ var early = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
 }
 
-// Subscribe adds the stop signals, the early ones and the named ones, and starts the pump.
+// Subscribe adds the stop signals, the early ones and the named ones, and starts the pump. From then on drainit
+// ignores the faults that a process sends by kill(2): without a subscription the Go runtime takes one for
+// drainit's own. It takes one by sigqueue(3) for such in any case (runtime/os_linux.go, sigFromUser).
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
 	go q.pump()
 	q.subscribe(slices.Concat(stops, early, named))
+	ignored := make(chan os.Signal, 1)
+	for _, fault := range signals.Faults() {
+		signal.Notify(ignored, fault)
+	}
 }
 
 // SubscribeRest adds all others. The Go runtime has no handler for 32 and 34, which would end a drainit that
@@ -73,8 +79,8 @@ func (q *Queue) SubscribeRest() {
 	q.Put(unix.SIGCHLD) // a child may have ended already
 }
 
-// subscribe adds those of these signals that can be received: CHLD, ForceStop, the signals that can be
-// forwarded, and faults. A fault is among these only if it is rewritten. A HUP that is ignored at the start, as by nohup(1),
+// subscribe adds those of these signals that can be received: CHLD, and the signals that can be rewritten. A
+// fault is among these only if it is rewritten. A HUP that is ignored at the start, as by nohup(1),
 // stays ignored, for the worker, too.
 func (q *Queue) subscribe(these []unix.Signal) {
 	var done sync.WaitGroup
@@ -82,10 +88,7 @@ func (q *Queue) subscribe(these []unix.Signal) {
 		for _, sig := range these {
 			switch {
 			case sig == unix.SIGHUP && signal.Ignored(sig):
-			case sig == unix.SIGCHLD, sig == signals.ForceStop, signals.Forwardable(sig):
-				signal.Notify(q.slots[sig], sig)
-			case signals.Rewritable(sig):
-				receiveSent(sig)
+			case sig == unix.SIGCHLD, signals.Rewritable(sig):
 				signal.Notify(q.slots[sig], sig)
 			}
 		}

@@ -49,7 +49,7 @@ func buildFaulty(t *testing.T) (bin string) {
 	return bin
 }
 
-// A fault of drainit's own leaves a trace: the Go runtime's report in the log, and status 2. The same signal from a process, by kill(2) or sigqueue(3), does nothing.
+// A fault of drainit's own leaves a trace: the Go runtime's report in the log, and status 2. The same signal from a process, by kill(2), does nothing.
 func TestFaultOfDrainitsOwnIsReported(t *testing.T) {
 	bin := buildFaulty(t)
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
@@ -58,7 +58,6 @@ func TestFaultOfDrainitsOwnIsReported(t *testing.T) {
 		p.WaitReady()
 		for _, sig := range signals.Faults() {
 			p.Signal(sig)
-			harness.Must(t, queued.Send(p.Pid(), sig))
 		}
 		p.Signal(unix.SIGUSR1)
 		p.WaitOut(`got SIGUSR1`)
@@ -69,6 +68,16 @@ func TestFaultOfDrainitsOwnIsReported(t *testing.T) {
 		if !report.MatchString(p.Err()) {
 			t.Errorf("the log:\n%s", p.Err())
 		}
+	})
+}
+
+// The Go runtime takes a fault that sigqueue(3) has sent for drainit's own.
+func TestFaultBySigqueueEndsDrainit(t *testing.T) {
+	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", harness.WorkerBin, "listen"}})
+		p.WaitReady()
+		harness.Must(t, queued.Send(p.Pid(), unix.SIGSEGV))
+		p.WantExit(2)
 	})
 }
 
