@@ -19,7 +19,6 @@ import (
 	"drainit/internal/logx"
 	"drainit/internal/proc"
 	"drainit/internal/term"
-	"drainit/internal/title"
 )
 
 // bubble is one run of the loop in virtual time (testing/synctest), in a world that answers
@@ -164,11 +163,10 @@ func (b *bubble) wantSent(want string) {
 	b.want("sent", b.w.timeline(0, b.began), want)
 }
 
-// wantStop compares the name of the second thread, which shows the stop to the outside.
+// wantStop compares the stop as drainit status shows it.
 func (b *bubble) wantStop(want string, ago time.Duration) {
 	b.t.Helper()
-	name := known(os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", proc.SecondThread(os.Getpid()))))
-	stop, _ := title.ParseStop(strings.TrimSpace(string(name)))
+	stop := b.s.stop()
 	if b.want("the stop is", fmt.Sprintf("%d+%v", stop.Signal, stop.Grace), want); stop.Since > proc.SinceBoot()-ago {
 		b.t.Errorf("the stop is since %v, want %v ago", stop.Since, ago)
 	}

@@ -11,6 +11,7 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/signals"
+	"drainit/internal/title"
 	"drainit/internal/worker"
 )
 
@@ -153,15 +154,15 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	came := journal.Came(a.Signal)
 	switch a.Kind {
 	case machine.AnnounceDrain:
-		s.publishStop()
+		s.journal.Publish(title.Stopping, s.stop())
 		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.AnnounceExit:
-		s.publishStop()
+		s.journal.Publish(title.Stopping, s.stop())
 		s.announceExit(now)
 	case machine.AnnounceSignaled:
 		s.journal.DelayOver(now, a.Signal)
 	case machine.AnnounceStop:
-		s.publishStop()
+		s.journal.Publish(title.Stopping, s.stop())
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
 		s.journal.Say(journal.GraceStarts, came, s.journal.TimeLeft(now))
 	case machine.AnnounceSame:

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -80,13 +79,13 @@ func (s *Supervisor) publish() {
 	}
 }
 
-// publishStop publishes the signal and the times of a stop that begins, for drainit status.
-func (s *Supervisor) publishStop() {
+// stop returns the signal and the times of a stop that has begun, for drainit status.
+func (s *Supervisor) stop() title.Stop {
 	since := s.journal.StopBegan()
 	stop := title.Stop{Signal: s.machine.StopSignal(), Grace: machine.Forever}
 	stop.Since = proc.SinceBoot() - time.Since(since)
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)
 	}
-	title.SetThread(proc.SecondThread(os.Getpid()), stop.String())
+	return stop
 }

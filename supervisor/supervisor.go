@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -189,7 +188,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 // begin publishes that the worker runs, and reaps what has ended since the start. Unless no process is left,
 // it warns if drainit's parent keeps stop signals from it.
 func (s *Supervisor) begin() {
-	title.SetThread(proc.SecondThread(os.Getpid()), title.Worker+strconv.Itoa(s.worker.PID))
+	s.journal.Publish(title.Worker, s.worker.PID)
 	s.happened(machine.Started)
 	if s.public.ready.Load() != isReady {
 		go s.awaitReady()

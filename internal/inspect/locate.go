@@ -28,12 +28,14 @@ type system struct {
 	all         func() (*proc.Snapshot, error)
 	tree        func(root int, since *proc.Snapshot, within time.Duration) (*proc.Snapshot, error)
 	file        func(pid int, name string) (string, error)
+	open        func(pid int, shown string) (string, error)
 	runsAnother func(pid int) bool
 }
 
 func linux() (sys system) {
 	sys.read, sys.all = new(proc.Reader).Read, new(proc.Reader).All
-	sys.tree, sys.file, sys.runsAnother = new(proc.Reader).Tree, proc.ReadWhole, proc.RunsAnother
+	sys.tree, sys.file, sys.open = new(proc.Reader).Tree, proc.ReadWhole, proc.ReadOpen
+	sys.runsAnother = proc.RunsAnother
 	return sys
 }
 

@@ -14,7 +14,6 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/internal/title"
 )
 
 // plan has the signals and times that a plan goes by.
@@ -27,13 +26,13 @@ type plan struct {
 }
 
 // addPlan adds what a stop would do with each process. before is a snapshot that was taken before that of the
-// report. second is the name of drainit's second thread, which has the worker's pid.
-func (d *instance) addPlan(r *report, before *proc.Snapshot, second string) {
+// report. pid is the worker's, "" if that is not known.
+func (d *instance) addPlan(r *report, before *proc.Snapshot, pid string) {
 	var err error
 	if r.cfg, err = d.config(d.PID); err != nil {
 		d.sayf("cannot read all settings of %s, and the plan goes by the others: %w", d, err)
 	}
-	worker, _ := strconv.Atoi(strings.TrimPrefix(second, title.Worker))
+	worker, _ := strconv.Atoi(pid)
 	foreseen := r.foresee(worker, before)
 	quiet := r.cfg.Rewrites.Apply(unix.SIGTSTP)
 	var hidden []proc.Process

@@ -37,7 +37,7 @@ func planned(cfg supervisor.Config, all *proc.Snapshot) (r report, said string) 
 	d := &instance{drainit: drainit{Process: proc.Process{ID: proc.ID{PID: os.Getpid()}}, is: title.State{Phase: machine.Running, WorkerAlive: true}},
 		say:    func(line error) { said += line.Error() },
 		config: func(int) (supervisor.Config, error) { return cfg, nil }}
-	d.read = func(int) (proc.Process, error) { return proc.Process{Comm: title.Worker + "10"}, nil }
+	d.open = func(int, string) (string, error) { return title.Worker + ":10\n", nil }
 	d.tree = func(int, *proc.Snapshot, time.Duration) (*proc.Snapshot, error) { return all, nil }
 	return d.report(true, true), said
 }
@@ -142,9 +142,9 @@ func TestNotes(t *testing.T) {
 	of := func(pid int, start uint64, stop string) *row {
 		return &row{PID: pid, Process: proc.Process{ID: proc.ID{PID: pid, Start: start}}, Stop: stop}
 	}
-	r := report{Processes: []*row{of(10, 5, ""), of(1, 10, ""), of(12, 1, "now")}}
-	r.addNotes("{10 5}:0.1s: left to a: b[7]\n{10 55}:0.2s: x\n{10 5}:0.3s: sent SIGTERM: y\n{12 0}:2.0s: exited with status 0\n")
-	for i, want := range []string{"0.1s: left to a: b[7] | 0.3s: sent SIGTERM: y", "", "now | 2.0s: exited with status 0"} {
+	r := report{Processes: []*row{of(10, 5, ""), of(1, 10, ""), of(12, 1, "")}}
+	r.addNotes(byKey("worker:10\nstop:15 1 2\n{10 5}:0.1s: left to a: b[7]\n{10 55}:0.2s: x\n{10 5}:0.3s: sent SIGTERM: y\n{12 0}:2.0s: exited with status 0\n"))
+	for i, want := range []string{"0.1s: left to a: b[7] | 0.3s: sent SIGTERM: y", "", "2.0s: exited with status 0"} {
 		if got := r.Processes[i].Stop; got != want {
 			t.Errorf("%d: %q, want %q", i, got, want)
 		}

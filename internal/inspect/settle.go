@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +10,6 @@ import (
 	"drainit/internal/diag"
 	"drainit/internal/proc"
 	"drainit/internal/program"
-	"drainit/internal/title"
 )
 
 // settle waits until the worker is ready, if its settings say what shows that. Otherwise it waits until the
@@ -37,9 +35,8 @@ func (r *rehearsal) settle() (settled bool, err error) {
 		all, _ := r.tree(self, nil, time.Second)
 		these, childless := stateOf(all.Descendants(self)), childless(all, self)
 		changes := these != last || runs.add(all.Descendants(self))
-		thread, _ := r.read(proc.SecondThread(self))
 		switch {
-		case !strings.HasPrefix(thread.Comm, title.Worker) || changes && waited < changeFor+r.Settle:
+		case !r.is.WorkerAlive || changes && waited < changeFor+r.Settle:
 			calm, last = now, these
 		case childless != nil && waited >= childWithin:
 			const advice = "say when it is ready, by --ready-port"

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -144,9 +145,9 @@ func (d *instance) report(whole, plan bool) report {
 }
 
 // addProcesses adds the processes below drainit. It adds the stop that drainit is in or, if plan is set and
-// there is none, the plan of one. Of a stop whose name can't be read, it adds the notes alone.
+// there is none, the plan of one. Both need drainit's notes, which only a process that may trace drainit can
+// read.
 func (d *instance) addProcesses(r *report, plan bool) {
-	second, _ := d.read(proc.SecondThread(d.PID)) // whose name tells
 	draining := d.is.Phase >= machine.Draining
 	var before *proc.Snapshot
 	var err error
@@ -166,22 +167,41 @@ func (d *instance) addProcesses(r *report, plan bool) {
 		shown.State, shown.Age = string(p.State), logx.InTenths(p.Age())
 		r.Processes = append(r.Processes, shown)
 	}
-	if draining {
-		r.addStop(second.Comm, proc.SinceBoot(), time.Now())
-		notes, err := proc.ReadOpen(d.PID, title.Notes)
-		if err != nil {
-			d.sayf("cannot read what %s has decided: %w", d, err)
-		}
-		r.addNotes(notes)
-	} else if plan && err == nil {
-		d.addPlan(r, cmp.Or(before, r.all), second.Comm)
+	if !draining && (!plan || err != nil) {
+		return
+	}
+	notes, err := d.open(d.PID, title.Notes)
+	if err == nil && notes == "" {
+		err = errors.New("it could make no file in memory")
+	}
+	if err != nil {
+		d.sayf("cannot read what %s has decided: %w", d, err)
+		return
+	}
+	if of := byKey(notes); draining {
+		r.addStop(last(of[title.Stopping]), proc.SinceBoot(), time.Now())
+		r.addNotes(of)
+	} else {
+		d.addPlan(r, cmp.Or(before, r.all), last(of[title.Worker]))
 	}
 }
 
-// addStop adds the stop that the name of drainit's second thread tells (title.Stop). A name that tells none
-// adds nothing. sinceBoot and wall are the present time by two clocks.
-func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
-	stop, ok := title.ParseStop(name)
+// byKey returns the texts of the notes, in their order, by their keys (title.Notes).
+func byKey(notes string) map[string][]string {
+	texts := make(map[string][]string)
+	for line := range strings.Lines(notes) {
+		key, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		texts[key] = append(texts[key], text)
+	}
+	return texts
+}
+
+func last(texts []string) string { return append([]string{""}, texts...)[len(texts)] }
+
+// addStop adds the stop that a note tells (title.Stop). A text that tells none adds nothing. sinceBoot and wall
+// are the present time by two clocks.
+func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) {
+	stop, ok := title.ParseStop(note)
 	if !ok || stop.Since > sinceBoot {
 		return
 	}
@@ -195,16 +215,11 @@ func (r *report) addStop(name string, sinceBoot time.Duration, wall time.Time) {
 	}
 }
 
-// addNotes adds the notes about each process (title.Notes): what drainit has done with it, or why nothing.
-func (r *report) addNotes(text string) {
-	notes := make(map[string]string)
-	for line := range strings.Lines(text) {
-		id, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
-		notes[id] += " | " + words
-	}
+// addNotes adds the notes about each process: what drainit has done with it, or why nothing.
+func (r *report) addNotes(notes map[string][]string) {
 	for _, p := range r.Processes { // the note of an end has the pid alone
-		p.Stop += notes[fmt.Sprint(p.ID)] + notes[fmt.Sprint(proc.ID{PID: p.PID})]
-		p.Stop = strings.TrimPrefix(p.Stop, " | ")
+		of := append(notes[fmt.Sprint(p.ID)], notes[fmt.Sprint(proc.ID{PID: p.PID})]...)
+		p.Stop = strings.Join(of, " | ")
 	}
 }
 

@@ -79,12 +79,17 @@ func (j *Journal) Note(words string, id proc.ID) {
 		return
 	}
 	j.noted++
+	at := logx.Round(time.Since(j.StopBegan()))
+	j.Publish(id, at+": "+logx.Printable(words))
+}
+
+// Publish adds a line to the notes for drainit status (title.Notes).
+func (j *Journal) Publish(key, text any) {
 	if j.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		j.notes = os.NewFile(uintptr(fd), title.Notes)
 	}
-	at := logx.Round(time.Since(j.StopBegan()))
-	_, _ = fmt.Fprintf(j.notes, "%v:%s: %s\n", id, at, logx.Printable(words))
+	_, _ = fmt.Fprintf(j.notes, "%v:%v\n", key, text)
 }
 
 // line returns the words of a line and its fields: the phase, and the fields of its arguments. If several

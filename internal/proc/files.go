@@ -64,16 +64,6 @@ func ReadOpen(pid int, shown string) (string, error) {
 	return "", err
 }
 
-// SecondThread returns the id of a thread of the Go runtime that never ends, in the process with the pid
-// drainit. It is 0 if none is known. Reader.Read can read a thread, too.
-func SecondThread(drainit int) int {
-	tids, _ := readPids(procPath(drainit, "task"))
-	if checkProc() != nil || len(tids) < 2 {
-		return 0
-	}
-	return tids[1]
-}
-
 // readPids returns the numbers among the names in a folder of /proc.
 func readPids(dir string) (pids []int, err error) {
 	fd, err := openProc(dir, unix.O_DIRECTORY)

@@ -1,12 +1,12 @@
 // Package title publishes drainit's phase as the name of its main thread, which ps shows
-// and the subcommands read. The stop, with its times, is the name of its second thread.
+// and the subcommands read. It has the form of the notes that drainit keeps in memory for drainit status.
 //
 // It needs no file and no socket, so that it works with a read-only root and in an image that
 // holds nothing else.
 package title
 
 import (
-	"os"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +78,15 @@ func Set(title string) {
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 }
 
+// Notes is the name by which /proc shows drainit's file in memory (memfd_create(2)), which only a process that
+// may trace drainit can read. Its lines are KEY:TEXT. The text of Worker is the worker's pid, and that of the
+// last Stopping is a Stop. Any other key is the ID of a process, and its text what was decided about it.
+const (
+	Notes    = "/memfd:drainit (deleted)"
+	Worker   = "worker"
+	Stopping = "stop"
+)
+
 // Stop is the stop that drainit is in.
 type Stop struct {
 	Signal unix.Signal   // the first that requested it; 0 where the worker ended by itself
@@ -85,54 +94,15 @@ type Stop struct {
 	Grace  time.Duration // from Since to SIGKILL, or machine.Forever
 }
 
-// Times are in tenths of a second, in base 36, since a name has room for 15 bytes: enough for a
-// grace of a week until six years after boot.
-const (
-	unit = time.Second / 10
-	base = 36
-	bits = 36 // 217 years; a Duration has 292
-)
-
-// String returns SIGNAL@SINCE+GRACE, such as "15@hn6o0+9q" for SIGTERM and a grace of 35 s. +GRACE is missing
-// if the grace never ends.
-func (s Stop) String() string {
-	text := strconv.Itoa(int(s.Signal)) + "@" + strconv.FormatInt(int64(s.Since/unit), base)
-	if s.Grace != machine.Forever {
-		text += "+" + strconv.FormatInt(int64(s.Grace/unit), base)
-	}
-	return text
-}
+// String returns the three numbers of a stop, with its times in nanoseconds.
+func (s Stop) String() string { return fmt.Sprint(int(s.Signal), int64(s.Since), int64(s.Grace)) }
 
 // ParseStop parses what Stop.String returns. ok is false for any other text.
-func ParseStop(name string) (s Stop, ok bool) {
-	signal, times, _ := strings.Cut(name, "@")
-	since, grace, ends := strings.Cut(times, "+")
-	sig, err := strconv.ParseUint(signal, 10, 7)
-	s = Stop{unix.Signal(sig), parse(since), machine.Forever}
-	if ends {
-		s.Grace = parse(grace)
+func ParseStop(text string) (s Stop, ok bool) {
+	var n [3]int64
+	fields := strings.Fields(text)
+	for i, field := range fields[:min(len(fields), len(n))] {
+		n[i], _ = strconv.ParseInt(field, 10, 64)
 	}
-	return s, err == nil && s.Since >= 0 && s.Grace >= 0
-}
-
-// parse parses a time as Stop.String writes it. It returns -1 for an invalid one.
-func parse(text string) time.Duration {
-	n, err := strconv.ParseUint(text, base, bits)
-	if err != nil {
-		return -1
-	}
-	return time.Duration(n) * unit
-}
-
-// Worker is the beginning of the second thread's name before a stop. The worker's pid follows. Notes is the
-// name by which /proc shows drainit's file in memory. Its lines are ID:TIME: WORDS: what was decided about a
-// process in a stop, and when.
-const (
-	Worker = "worker:"
-	Notes  = "/memfd:drainit (deleted)"
-)
-
-// SetThread names one of drainit's threads.
-func SetThread(tid int, name string) {
-	_ = os.WriteFile("/proc/self/task/"+strconv.Itoa(tid)+"/comm", []byte(name), 0)
+	return Stop{unix.Signal(n[0]), time.Duration(n[1]), time.Duration(n[2])}, len(fields) == len(n)
 }
