@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -204,14 +203,12 @@ func TestWarningsOfAStop(t *testing.T) {
 	const maybe, lacks = "warning: %s[1] died of SIGTERM at once: it may have no handler of its own", "warning: b[3] has no SIGTERM handler"
 	node, ruby, job := fmt.Sprintf(maybe, "node"), fmt.Sprintf(maybe, "ruby"), "warning: job[2] has no SIGTERM handler"
 	const drains = ", and then what it was doing is lost. Add one, or send the signal that it drains on: --rewrite TERM:"
-	relayed := strings.Replace(node, "node[1]", "node[2]", 1)
 	const alone = "--forward worker"
 	playRows(t, []row{
 		{"below a shell", "", "sh(a[TERM=0/2s] b b sleep c)", "TERM", "*", "0 2s", []string{"3 warning",
 			"warning: b[3] has no SIGTERM handler: it died at once", "warning: c[6] has no SIGTERM handler: it died at once",
 			"warning: sh[1] does not forward signals"}},
-		{"a second later, on a busy machine", "", "sh(a[TERM=0/2s] b[TERM!1s,default])", "TERM", "*", "0 3s", []string{lacks}},
-		{"later, for it may have had the signal blocked", "", "sh(a[TERM=0/3s] b[TERM!1001ms,default])", "TERM", "*", "0 4.001s",
+		{"later, for it may have had the signal blocked", "", "sh(a[TERM=0/3s] b[TERM!101ms,default])", "TERM", "*", "0 3.101s",
 			[]string{"0 " + lacks, "0 warning: b[3] died of SIGTERM at once"}},
 		{"one that waits for another, as time(1) does", "", "sh(time(node[TERM=0/1s]))", "TERM; 3s", "*", "", []string{"0 warning: time"}},
 		{"left by a launcher", "", "go[run,TERM=0/1s](job)", "TERM", "*", "0 1s", []string{job}},
@@ -220,16 +217,7 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"a runtime, later", "", "node[TERM!101ms]", "TERM", "*", "143 101ms", []string{"0 " + node}},
 		{"a runtime that exits", "", "node[TERM=143/1ms]", "TERM", "*", "143 1ms", []string{"0 " + node}},
 		{"a runtime that handles INT", "", "node[INT,TERM!1ms]", "TERM", "*", "143 1ms", []string{node + drains + "INT"}},
-		{"one below that handles INT, known by a relay", "", "app[TERM=143/499ms](node[INT,TERM])", "TERM; node dies TERM", "*", "143 499ms", []string{relayed + drains + "INT", "1 warning"}},
-		{"one below tsx", "", "tsx[TERM=143/499ms](node[TERM])", "TERM; node dies TERM", "*", "143 499ms",
-			[]string{relayed + drains + "SIG. If it has one, tsx ended it for being busy: start node --import tsx"}},
-		{"one below that has no handler", "", "app[TERM=143/999ms](job)", "TERM; job dies TERM", "*", "143 999ms", []string{job, "1 warning"}},
-		{"one below, later", "", "app[TERM=143/1001ms](job)", "TERM; job dies TERM", "*", "143 1.001s", []string{"0 warning"}},
-		{"a runtime below, later", "", "app[TERM=143/501ms](node[TERM])", "TERM; node dies TERM", "*", "143 501ms", []string{"0 warning"}},
-		{"one below, by another status", "", "app[TERM=144/1ms](job)", "TERM; job dies TERM", "*", "144 1ms", []string{"0 warning"}},
-		{"one of two below", "", "app[TERM=143/1ms](job a)", "TERM; job dies TERM; a dies TERM", "*", "143 1ms", []string{"0 warning"}},
-		{"what a relay's script waits with", "", "app[TERM=143/1ms](sleep)", "TERM; sleep dies TERM", "*", "143 1ms", []string{"0 warning"}},
-		{"one below a relay that lives on", "", "app[TERM=143/1ms](job)", "TERM; 1ms", "*", "", []string{"0 warning: job[2] has"}},
+		{"what a relay leaves", "", "app[TERM=143/1ms](job)", "TERM; job dies TERM", "*", "143 1ms", []string{"0 warning"}},
 		{"a relay that dies of it itself", "", "app[TERM!1ms](node[TERM])", "TERM; node dies TERM", "*", "143 1ms", []string{"0 warning"}},
 		{"another program", "", "ruby[TERM!1ms]", "TERM", "*", "143 1ms", []string{"0 " + ruby}},
 		{"the worker alone, of which nothing is read", alone, "ruby", "TERM", "*", "143 0s", []string{ruby}},

@@ -100,17 +100,14 @@ func (s *Supervisor) noteSent(made []forward.Delivery) {
 	}
 }
 
-// warnDeath warns of a process that had no handler for the stop signal and died of it. The end of child tells
-// that, either of child itself or of the process below it (diag.Deaths).
+// warnDeath warns of a process that died of the stop signal at once, as it had no handler (diag.Deaths).
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
-	l, ok := s.deaths.Ended(child.PID, child.TermSignal(), child.ExitStatus(), s.worker.Comm, s.sys.Read)
+	l, ok := s.deaths.Ended(child.PID, child.TermSignal(), s.worker.Comm)
 	if !ok || s.interrupted() {
 		return
 	}
-	if l.Certain || l.AtOnce {
-		s.cfg.Record.lacks(l)
-	}
-	if l.AtOnce && !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
+	s.cfg.Record.lacks(l)
+	if !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
 		s.journal.Warn(diag.NoHandler(l, cmp.Or(s.machine.StopSignal(), l.Signal)))
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"drainit/internal/proc"
 )
 
-// Deaths finds, by the deaths in a stop, the processes at work that have no handler. The zero Deaths is
-// empty.
+// Deaths finds, by the deaths in a stop, the processes at work that have no handler: those that die of the very
+// signal that drainit has sent them, within 0.1 s. Later a death may be good manners: such a process had the
+// signal blocked, or sent it to itself. The zero Deaths is empty.
 type Deaths struct {
 	AtWork []proc.Process // the processes at work when the stop began
 	sent   map[int]clue   // by pid
 }
 
-// clue is a process at work that was sent the stop signal. Its death may show that it has no handler. Its
-// exit status may show that the process below it, to which it passed the signal on, has none.
+const atOnce = 100 * time.Millisecond
+
+// clue is a process at work that was sent the stop signal.
 type clue struct {
 	proc.Process
-	loses  bool         // its own death loses work
-	below  proc.Process // the only one at work below it, zero where that is not known
 	signal unix.Signal
 	at     time.Time
 }
@@ -30,18 +30,16 @@ type clue struct {
 // Only the pid of the worker may be known. Processes that are neither the worker nor in AtWork are the
 // business of those that started them.
 func (d *Deaths) Sent(all *proc.Snapshot, p proc.Process, sig unix.Signal, isWorker bool) (ignores bool) {
-	c := clue{Process: p, signal: sig, at: time.Now()}
-	if isWorker || slices.ContainsFunc(d.AtWork, func(w proc.Process) bool { return w.ID == p.ID }) {
-		c.loses, c.below = !OnlyWaits(all, p, sig), OnlyBelow(all, p)
-	}
+	works := isWorker || slices.ContainsFunc(d.AtWork, func(w proc.Process) bool { return w.ID == p.ID })
 	switch {
-	case c.loses && p.Ignores(sig):
+	case !works || OnlyWaits(all, p, sig): // its death tells nothing, and there may be any number
+	case p.Ignores(sig):
 		return true
-	case c.loses || c.below.PID != 0: // else its death tells nothing, and there may be any number
+	default:
 		if d.sent == nil {
 			d.sent = make(map[int]clue)
 		}
-		d.sent[p.PID] = c
+		d.sent[p.PID] = clue{p, sig, time.Now()}
 	}
 	return false
 }
@@ -49,36 +47,22 @@ func (d *Deaths) Sent(all *proc.Snapshot, p proc.Process, sig unix.Signal, isWor
 // Lacking is a process that died of the stop signal, and has no handler for it, or may have none.
 type Lacking struct {
 	proc.Process
-	Sent    proc.Process // the process itself, or the one above it that passed the signal on
 	Signal  unix.Signal
 	Certain bool // it surely has none
-	AtOnce  bool // later a death may be good manners: it had the signal blocked, or sent it to itself
 }
 
-// Ended returns what the end of a child of drainit shows. ok is set if the child died of the stop signal, and
-// lacks a handler or may lack one. It is also set if this is so of the process below the child, whose death
-// the child tells by the status 128+n, as tsx does. by is the signal that the child died of, 0 for none. name
-// stands for that of a worker that could not be read. read reads a process now.
-func (d *Deaths) Ended(
-	pid int, by unix.Signal, status int, name string, read func(int) (proc.Process, error),
-) (l Lacking, ok bool) {
-	const atOnce, relayed, onABusyMachine = 100 * time.Millisecond, 500 * time.Millisecond, time.Second
+// Ended returns what the end of a child of drainit shows. ok is set if the child died of the stop signal at
+// once, and lacks a handler or may lack one. by is the signal that the child died of, 0 for none. name stands
+// for that of a worker that could not be read.
+func (d *Deaths) Ended(pid int, by unix.Signal, name string) (l Lacking, ok bool) {
 	c, ok := d.sent[pid]
 	delete(d.sent, pid)
-	if !ok || status != 128+int(c.signal) {
+	if !ok || by != c.signal || time.Since(c.at) > atOnce {
 		return l, false
 	}
-	died, within, dies := c.Process, atOnce, c.loses
-	if by == 0 {
-		now, err := read(c.below.PID)
-		died, within, dies = c.below, relayed, c.below.PID != 0 && (err != nil || !now.Alive())
+	if c.Start == 0 {
+		c.Comm = name
 	}
-	if died.Start == 0 {
-		died.Comm = name
-	}
-	lacks, certain := LacksHandler(died, c.signal)
-	if certain {
-		within = max(within, onABusyMachine)
-	}
-	return Lacking{died, c.Process, c.signal, certain, time.Since(c.at) <= within}, dies && lacks
+	lacks, certain := LacksHandler(c.Process, by)
+	return Lacking{c.Process, by, certain}, lacks
 }

@@ -38,15 +38,6 @@ func AtWork(s *proc.Snapshot, worker int) []proc.Process {
 	return slices.DeleteFunc(program.Nearest(s, worker, isOther), isHelper)
 }
 
-// OnlyBelow returns the one process at work below another, the zero process if there are several or none.
-func OnlyBelow(s *proc.Snapshot, p proc.Process) (only proc.Process) {
-	works := func(q proc.Process) bool { return q.PID != p.PID && isOther(q) && !IsHelper(q) }
-	if all := program.Nearest(s, p.PID, works); len(all) == 1 {
-		only = all[0]
-	}
-	return only
-}
-
 // Wrapped returns the worker and the processes at work below it, if the worker is a shell or a launcher that
 // keeps signals from them. Otherwise atWork is empty.
 func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.Process) {

@@ -2,8 +2,6 @@ package diag
 
 import (
 	"fmt"
-	"path"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -57,11 +55,7 @@ func NoHandler(l Lacking, came unix.Signal) Line {
 	if l.Certain {
 		return Line{lacksHandler, l.Comm, []any{l.Process, l.Signal, from, to}}
 	}
-	hint, isTsx := "", func(arg string) bool { return path.Base(arg) == "tsx" }
-	if slices.ContainsFunc(l.Sent.Args, isTsx) {
-		hint = ". If it has one, tsx ended it for being busy: start node --import tsx"
-	}
-	return Line{mayLack, l.Comm, []any{l.Process, l.Signal, from, to, hint}}
+	return Line{mayLack, l.Comm, []any{l.Process, l.Signal, from, to}}
 }
 
 // BlockedTrap returns the line about a shell that can't run its trap before a command, child, has ended. The

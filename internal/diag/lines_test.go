@@ -49,23 +49,20 @@ func TestWrappedLine(t *testing.T) {
 func TestNoHandler(t *testing.T) {
 	php, node := worker("php worker.php", unix.SIGQUIT), worker("node app.js")
 	app := worker("app", unix.SIGTERM, unix.SIGQUIT)
-	tsx := worker("node /app/node_modules/.bin/tsx app.ts")
 	for _, tt := range []struct {
 		name    string
 		died    proc.Process
-		sent    proc.Process
 		certain bool
 		came    unix.Signal
 		want    Message
 		end     string
 	}{
-		{"a worker in PHP", php, php, true, unix.SIGTERM, lacksHandler, "--rewrite TERM:QUIT"},
-		{"its own QUIT", php, php, true, unix.SIGQUIT, lacksHandler, "--rewrite QUIT:SIG"},
-		{"one that handles two", app, app, true, unix.SIGINT, lacksHandler, "--rewrite INT:TERM"},
-		{"Node", node, node, false, unix.SIGTERM, mayLack, "--rewrite TERM:SIG"},
-		{"Node below tsx", node, tsx, false, unix.SIGTERM, mayLack, "tsx ended it for being busy: start node --import tsx"},
+		{"a worker in PHP", php, true, unix.SIGTERM, lacksHandler, "--rewrite TERM:QUIT"},
+		{"its own QUIT", php, true, unix.SIGQUIT, lacksHandler, "--rewrite QUIT:SIG"},
+		{"one that handles two", app, true, unix.SIGINT, lacksHandler, "--rewrite INT:TERM"},
+		{"Node", node, false, unix.SIGTERM, mayLack, "--rewrite TERM:SIG"},
 	} {
-		l := Lacking{Process: tt.died, Sent: tt.sent, Signal: unix.SIGTERM, Certain: tt.certain}
+		l := Lacking{Process: tt.died, Signal: unix.SIGTERM, Certain: tt.certain}
 		got := NoHandler(l, tt.came)
 		check(t, tt.name, got, tt.want, tt.end)
 		if got.Of != tt.died.Comm {

@@ -49,7 +49,6 @@ var followedStarts = []followed{
 	{"--rewrite TERM:QUIT", `perl -e '$| = 1; $SIG{QUIT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:QUIT", "", ""},
 	{"--rewrite TERM:INT", `perl -e '$| = 1; $SIG{INT} = sub { sleep 1; exit }; print "ready\n"; sleep 60'`, "", "--rewrite TERM:INT", "", ""},
 	{"--rewrite TERM:INT", "node -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", "", ""},
-	{"--rewrite TERM:INT", "tsx -e '" + onInterrupt + "'", "", "--rewrite TERM:INT", "", ""},
 	{"--second-stop ignore", "J", "J", "--second-stop ignore", "TERM TERM", ""},
 	{"--second-stop ignore", "dash -c 'exec J'", "J", "--second-stop ignore", "TERM INT", ""},
 	{"--second-stop ignore", "bash -c 'J; exit $?'", "", "--second-stop ignore", "TERM TERM", ""},
