@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"drainit/forward"
 	"drainit/internal/machine"
 )
 
@@ -43,22 +42,6 @@ func (o *options) adopt(own limit) {
 		o.Grace += handBack
 		o.given("plus " + handBack.String())
 	}
-}
-
-// herokuLimit is the time from TERM to SIGKILL on Heroku. Heroku sends TERM to every process of a dyno,
-// perhaps several times.
-const herokuLimit = 30 * time.Second
-
-// adoptHeroku makes the defaults fit Heroku, and reports whether this is one of its dynos. Heroku sets DYNO
-// in each of them.
-func (o *options) adoptHeroku(environ []string) bool {
-	dyno, _ := lookup(environ, "DYNO")
-	if dyno != "" {
-		o.Mode, o.Unsent = forward.ModeNone, "Heroku, as DYNO says"
-		o.SecondStopIgnored, o.Grace = true, herokuLimit-5*time.Second
-		o.given("DYNO=" + dyno)
-	}
-	return dyno != ""
 }
 
 // warning returns what is wrong with the worker's limit, "" for nothing. Either it can't be read, or it was

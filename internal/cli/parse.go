@@ -136,7 +136,7 @@ func parse(args, environ []string) (*options, error) {
 // apply sets each setting from its flags, or else from the environment.
 func (o *options) apply(f *flags, environ []string) error {
 	f.spellOut()
-	own, heroku := findLimit(environ), o.adoptHeroku(environ)
+	own := findLimit(environ)
 	for _, s := range f.settings {
 		values, source := s.find(environ)
 		if err := o.give(s, values, source); err != nil {
@@ -153,9 +153,6 @@ func (o *options) apply(f *flags, environ []string) error {
 				o.Unsent = source + "=none"
 			}
 		}
-	}
-	if heroku {
-		o.Limit = herokuLimit
 	}
 	o.Warning = o.warning(own)
 	o.doubtUnknown(environ, f.settings)

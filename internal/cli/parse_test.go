@@ -203,19 +203,3 @@ func TestVerbAnswers(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-// Where qemu-user runs drainit, its own words come first.
-func TestGivenIn(t *testing.T) {
-	for line, want := range map[string]string{
-		"/drainit -t 40 -- node":                                    "-t 40 -- node",
-		"/usr/bin/qemu-aarch64-static /drainit -t 40 -- node":       "-t 40 -- node",
-		"/usr/bin/qemu-aarch64 /sbin/drainit drainit -t 40 -- node": "-t 40 -- node",
-		"/usr/bin/qemu-aarch64 /drainit":                            "",
-		"qemu-init":                                                 "",
-		"":                                                          "",
-	} {
-		if got := strings.Join(givenIn(strings.ReplaceAll(line, " ", "\x00")+"\x00"), " "); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
-	}
-}

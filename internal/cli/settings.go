@@ -21,7 +21,6 @@ type setting struct {
 	name   string
 	short  string
 	set    func(value string) error
-	meant  string   // names that users write in place of its own: those of other programs, or what it does
 	lasts  bool     // it is a duration
 	repeat bool     // the flag may be given again, and the variable takes a list
 	toggle bool     // the flag alone means true
@@ -37,28 +36,19 @@ func (o *options) settings() []setting {
 		zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel)
 	return []setting{
 		{name: "grace", short: "t", lasts: true,
-			set: into(&o.Grace, duration("25s, 25 (seconds), 0 (kill at once) or infinity")),
-			meant: `GRACE_PERIOD GRACE_SECONDS GRACE_TIME GRACEFUL_TIMEOUT TIMEOUT STOP_TIMEOUT KILL_TIMEOUT
-				DRAIN_TIMEOUT SHUTDOWN_TIMEOUT TERMINATION_GRACE_PERIOD STOP_GRACE_PERIOD`},
-		{name: "stop-delay", lasts: true, set: into(&o.StopDelay, o.parseStopDelay),
-			meant: "DELAY PRESTOP SLEEP"},
-		{name: "stop-signal", repeat: true, set: onto(&o.StopSignals, parseStopSignal),
-			meant: "SIGNAL STOPSIGNAL KILL_SIGNAL"},
-		{name: "remap-exit", short: "e", repeat: true, set: onto(&o.RemapExit, number("exit status", 0, 255)),
-			meant: "REMAP REMAP_EXIT_CODE EXIT_CODE"},
-		{name: "parent-death-signal", short: "p", set: into(&o.ParentDeathSignal, signals.Parse),
-			meant: "PDEATHSIG"},
-		{name: "rewrite", short: "r", repeat: true, set: o.addRewrite, meant: "REWRITES SIGNAL_REWRITE"},
-		{name: "forward", set: into(&o.Mode, mode), meant: "GROUP MODE FORWARD_TO"},
-		{name: "forking", toggle: true, set: into(&o.Forking, parseBool), meant: "DAEMON DAEMONIZES FORK"},
-		{name: "second-stop", set: into(&o.SecondStopIgnored, oneOf("force ignore", false, true)),
-			meant: "SECOND_TERM SECOND_SIGNAL FORCE"},
-		{name: "health-addr", set: into(&o.HealthAddr, health.ParseAddress),
-			meant: "HEALTH HEALTH_PORT HEALTH_ADDRESS ADDR"},
-		{name: "ready-port", set: into(&o.ReadyPort, number("port", 1, 65535)), meant: "READINESS_PORT"},
-		{name: "log-format", set: into(&o.json, oneOf("auto json text", o.json, true, false)),
-			meant: "FORMAT JSON"},
-		{name: "log-level", set: into(&o.level, level), meant: "LOG LEVEL LOGLEVEL DEBUG VERBOSE"},
+			set: into(&o.Grace, duration("25s, 25 (seconds), 0 (kill at once) or infinity"))},
+		{name: "stop-delay", lasts: true, set: into(&o.StopDelay, o.parseStopDelay)},
+		{name: "stop-signal", repeat: true, set: onto(&o.StopSignals, parseStopSignal)},
+		{name: "remap-exit", short: "e", repeat: true, set: onto(&o.RemapExit, number("exit status", 0, 255))},
+		{name: "parent-death-signal", short: "p", set: into(&o.ParentDeathSignal, signals.Parse)},
+		{name: "rewrite", short: "r", repeat: true, set: o.addRewrite},
+		{name: "forward", set: into(&o.Mode, mode)},
+		{name: "forking", toggle: true, set: into(&o.Forking, parseBool)},
+		{name: "second-stop", set: into(&o.SecondStopIgnored, oneOf("force ignore", false, true))},
+		{name: "health-addr", set: into(&o.HealthAddr, health.ParseAddress)},
+		{name: "ready-port", set: into(&o.ReadyPort, number("port", 1, 65535))},
+		{name: "log-format", set: into(&o.json, oneOf("auto json text", o.json, true, false))},
+		{name: "log-level", set: into(&o.level, level)},
 	}
 }
 
@@ -113,25 +103,19 @@ func variables(all []setting) (names []string) {
 	return names
 }
 
-// doubtUnknown notes which variables of drainit's prefix set nothing, and which ones were probably meant.
+// doubtUnknown notes which variables of drainit's prefix set nothing.
 func (o *options) doubtUnknown(environ []string, all []setting) {
 	var others []string
 	names := variables(all)
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		rest, ours := strings.CutPrefix(name, prefix)
-		if !ours || slices.Contains(names, name) || ofService(name, value) {
-			continue
-		}
-		if instead := removed[strings.ToLower(strings.ReplaceAll(rest, "_", "-"))]; instead != "" {
+		instead := removed[strings.ToLower(strings.ReplaceAll(rest, "_", "-"))]
+		switch {
+		case !ours || slices.Contains(names, name) || ofService(name, value):
+		case instead != "":
 			o.doubt(name + " is no longer a setting: " + instead)
-			continue
-		}
-		rest = strings.ToUpper(rest)
-		isMeant := func(s setting) bool { return slices.Contains(strings.Fields(s.meant), rest) }
-		if at := slices.IndexFunc(all, isMeant); at >= 0 {
-			o.doubt(name + " is no setting of drainit's: write " + names[at])
-		} else {
+		default:
 			others = append(others, name)
 		}
 	}

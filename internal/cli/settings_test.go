@@ -238,53 +238,42 @@ func TestSettingsAreSaidAsGiven(t *testing.T) {
 	}
 }
 
-// On Heroku the platform signals each process, perhaps several times, and kills after 30 s. Elsewhere, a
-// grace period that was chosen was chosen with the platform's limit in mind.
+// A grace period that was chosen was chosen with the platform's limit in mind.
 func TestForwardNone(t *testing.T) {
 	const delay = "a stop delay of 5s has no effect, since the platform signals each process itself (%s)"
 	for _, tt := range []struct {
 		args, environ string
 		mode          forward.Mode
 		grace, limit  time.Duration
-		ignore        bool
 		unsent        string
 		delayed       bool
 	}{
-		{"", "", forward.ModeAuto, 35 * time.Second, 30 * time.Second, false, "", false},
-		{"-t 35s", "", forward.ModeAuto, 35 * time.Second, 0, false, "", false},
-		{"-t infinity", "", forward.ModeAuto, machine.Forever, 0, false, "", false},
-		{"", "DYNO=web.1", forward.ModeNone, 25 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},
-		{"--stop-delay 5s", "DYNO=web.1", forward.ModeNone, 25 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", true},
-		{"-t 60s", "DYNO=web.1", forward.ModeNone, 60 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},
-		{"--second-stop force", "DYNO=web.1 DRAINIT_FORWARD=none", forward.ModeNone, 25 * time.Second, 30 * time.Second, false, "DRAINIT_FORWARD=none", false},
-		{"", "DYNO=web.1 OJS_GRACE_PERIOD=20", forward.ModeNone, 24 * time.Second, 30 * time.Second, true, "Heroku, as DYNO says", false},
-		{"-g", "DYNO=web.1", forward.ModeGroup, 25 * time.Second, 30 * time.Second, true, "", false},
-		{"--forward none --stop-delay 5s", "", forward.ModeNone, 35 * time.Second, 30 * time.Second, false, "--forward=none", true},
-		{"--forward none -t 20s", "DYNO=", forward.ModeNone, 20 * time.Second, 0, false, "--forward=none", false},
+		{"", "", forward.ModeAuto, 35 * time.Second, 30 * time.Second, "", false},
+		{"-t 35s", "", forward.ModeAuto, 35 * time.Second, 0, "", false},
+		{"-t infinity", "", forward.ModeAuto, machine.Forever, 0, "", false},
+		{"--forward none -t 20s", "", forward.ModeNone, 20 * time.Second, 0, "--forward=none", false},
+		{"--second-stop force", "DRAINIT_FORWARD=none", forward.ModeNone, 35 * time.Second, 30 * time.Second, "DRAINIT_FORWARD=none", false},
+		{"--forward none --stop-delay 5s", "", forward.ModeNone, 35 * time.Second, 30 * time.Second, "--forward=none", true},
 	} {
 		o, err := parse(append(strings.Fields(tt.args), "x"), strings.Fields(tt.environ))
 		var doubts []string
 		if tt.delayed {
 			doubts = []string{fmt.Sprintf(delay, tt.unsent)}
 		}
-		if c := o.Config; err != nil || c.Mode != tt.mode || c.Grace != tt.grace || c.Limit != tt.limit || c.SecondStopIgnored != tt.ignore ||
+		if c := o.Config; err != nil || c.Mode != tt.mode || c.Grace != tt.grace || c.Limit != tt.limit ||
 			c.Unsent != tt.unsent || c.StopDelay != 0 || !slices.Equal(c.Doubts, doubts) {
 			t.Errorf("%q in %q: %v, %+v", tt.args, tt.environ, err, c)
 		}
 	}
 }
 
-// A variable of drainit's that is none is named, with the one that was meant, and a number without a unit is
+// A variable of drainit's prefix that sets nothing is named, with those that do, and a number without a unit is
 // asked about where it is more than an hour.
 func TestDoubts(t *testing.T) {
 	const asks = " is read as seconds, 6h56m40s: if milliseconds were meant, write 25s"
 	for _, tt := range []struct{ args, environ, want string }{
 		{"", "DRAINIT_GRACE=8s DRAINIT_LOG_LEVEL=info DRAINIT_FORKING=1 OTHER=1 DRAINITX=1", ""},
-		{"", "DRAINIT_GRACE_PERIOD=80s", "DRAINIT_GRACE_PERIOD is no setting of drainit's: write DRAINIT_GRACE"},
-		{"", "DRAINIT_TIMEOUT=8", "DRAINIT_TIMEOUT is no setting of drainit's: write DRAINIT_GRACE"},
-		{"", "DRAINIT_STOP_TIMEOUT=8", "DRAINIT_STOP_TIMEOUT is no setting of drainit's: write DRAINIT_GRACE"},
-		{"", "DRAINIT_GRACE_SECONDS=8", "DRAINIT_GRACE_SECONDS is no setting of drainit's: write DRAINIT_GRACE"},
-		{"", "DRAINIT_loglevel=8", "DRAINIT_loglevel is no setting of drainit's: write DRAINIT_LOG_LEVEL"},
+		{"", "DRAINIT_GRACE_PERIOD=80s", "DRAINIT_GRACE_PERIOD: no setting of drainit's, which are DRAINIT_GRACE, "},
 		{"", "DRAINIT_FOO=1", "DRAINIT_FOO: no setting of drainit's, which are DRAINIT_GRACE, "},
 		{"", "DRAINIT_TERMINATION_LOG=x", "DRAINIT_TERMINATION_LOG is no longer a setting: write terminationMessagePolicy"},
 		{"", "DRAINIT_FOO=1 DRAINIT_BAR=2", "DRAINIT_FOO, DRAINIT_BAR: no setting of drainit's, which are "},
@@ -307,15 +296,6 @@ func TestDoubts(t *testing.T) {
 		got := strings.Join(o.Config.Doubts, "\n")
 		if err != nil || !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Contains(got, "\n") {
 			t.Errorf("%s %s: %v, %q, want %q", tt.args, tt.environ, err, got, tt.want)
-		}
-	}
-	meant := make(map[string]string)
-	for _, s := range settings {
-		for name := range strings.FieldsSeq(s.meant) {
-			if other := meant[name]; other != "" || slices.Contains(variables(settings), prefix+name) {
-				t.Errorf("%s is meant as %s, and as %s", name, s.name, other)
-			}
-			meant[name] = s.name
 		}
 	}
 }

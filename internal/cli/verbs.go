@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -35,22 +34,9 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 func configOf(pid int) (supervisor.Config, error) {
 	args, _ := proc.ReadWhole(pid, "cmdline")
 	environ, failed := proc.ReadWhole(pid, "environ")
-	o, err := parse(givenIn(args), strings.Split(environ, "\x00"))
+	words := strings.Split(strings.TrimSuffix(args, "\x00"), "\x00")
+	o, err := parse(words[1:], strings.Split(environ, "\x00"))
 	return o.Config, cmp.Or(failed, err)
-}
-
-// givenIn returns the arguments that a command line gives drainit. If qemu-user runs it, the first words are
-// the files of qemu and of drainit, and perhaps the name that drainit was called by
-// (Documentation/admin-guide/binfmt-misc.rst, flag P).
-func givenIn(cmdline string) []string {
-	words := strings.Split(strings.TrimSuffix(cmdline, "\x00"), "\x00")
-	if strings.HasPrefix(path.Base(words[0]), "qemu-") && len(words) > 1 {
-		words = words[1:]
-		if len(words) > 1 && path.Base(words[1]) == path.Base(words[0]) {
-			words = words[1:]
-		}
-	}
-	return words[1:]
 }
 
 // verbPlan is the verb that runs a worker, unlike the others. It has drainit's flags, and its own.
