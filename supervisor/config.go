@@ -29,7 +29,6 @@ type Config struct {
 	Forking           bool        // the worker daemonizes: the processes that it leaves do its work
 	RemapExit         []int       // statuses to report as 0
 	ParentDeathSignal unix.Signal // 0: none
-	WarnReaped        bool        // log each reaped orphan
 	HealthAddr        health.Address
 	ReadyPort         int      // of loopback: the phase is starting until it accepts; 0 for none
 	Given             []string // each flag and variable that set one of these, for the log

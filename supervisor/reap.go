@@ -75,15 +75,12 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	if by == unix.SIGKILL && s.worker.Kill.Began() && !s.worker.Kill.Happened() { // /proc did not show it
 		s.worker.Kill.Unseen = true
 	}
-	switch {
-	case isWorker:
+	if isWorker {
 		s.recordExit(child)
 		usual := by == 0 || s.worker.Kill.Happened() || s.job.Known(by)
 		if !usual && !s.warnEach(s.machine.Requested() || s.queue.StopPending()) {
 			s.journal.DiedOf(by, s.cfg.Rewrites.Before(by))
 		}
-	case s.cfg.WarnReaped:
-		s.journal.Say(journal.Reaped, journal.PID(child.PID), journal.Status(child.ExitStatus()))
 	}
 }
 

@@ -168,7 +168,6 @@ func configOf(text string) Config {
 	flags.IntVar(&cfg.ReadyPort, "ready-port", 0, "")
 	flags.DurationVar(&cfg.StopDelay, "stop-delay", 0, "")
 	flags.BoolVar(&cfg.Forking, "forking", false, "")
-	flags.BoolVar(&cfg.WarnReaped, "warn-reaped", false, "")
 	for name, set := range map[string]func(value string){
 		"grace": func(value string) {
 			if cfg.Grace = machine.Forever; value != "infinity" {

@@ -236,8 +236,6 @@ func TestWarningsOfAStop(t *testing.T) {
 		{"one below a shell that ignores it", "", "sh(app[ignore])", "TERM; 1s", "*", "", []string{"warning: app[2] ignores SIGTERM", "2 warning"}},
 		{"one that ignores it and waits for another", "", "time[ignore](app[TERM=0/1s])", "TERM; 3s", "*", "", []string{"0 warning"}},
 		{"a group is signalled as a whole", "--forward group", "sh(a[TERM=0/1s] b[TERM=0/1s])", "TERM", "*", "", []string{"0 warning"}},
-		{"reaped orphans", "--warn-reaped=1", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s",
-			[]string{"0 warning", "json orphan_reaped level=info phase=running status=143 pid=1"}},
-		{"reaped orphans, unasked", "", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"0 warning"}},
+		{"reaped orphans", "", "child node[TERM=0]", "child dies TERM; TERM", "*", "0 0s", []string{"0 warning"}},
 	})
 }

@@ -19,7 +19,7 @@ complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s c -l single-c
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s p -l parent-death-signal -x -a 'TERM INT KILL' -d "sent to drainit when its own parent dies"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l ready-port -x -d "not ready until PORT on loopback accepts"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l log-level -x -a 'error warn info debug' -d "error, warn, info (default) or debug"
-complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s w -l warn-reaped -d "log each reaped orphan"
+complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s w -l warn-reaped -d "no effect: tini has it"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s P -l pause -d "no COMMAND: reap until TERM or INT, as a pod's pause"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s s -l subreaper -d "no effect: drainit always adopts orphans"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s h -l help -d "this page"

@@ -27,7 +27,7 @@ Others
   -p, --parent-death-signal SIG  sent to drainit when its own parent dies
       --ready-port PORT     not ready until PORT on loopback accepts
       --log-level LEVEL     error, warn, info (default) or debug
-  -w, --warn-reaped         log each reaped orphan
+  -w, --warn-reaped         no effect: tini has it
   -P, --pause               no COMMAND: reap until TERM or INT, as a pod's pause
   -s, --subreaper           no effect: drainit always adopts orphans
   -h, --help                this page

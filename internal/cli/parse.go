@@ -83,8 +83,8 @@ func newFlags(o *options) *flags {
 	f.toggle(&f.group, "group", "g")
 	f.toggle(&f.single, "single-child", "c")
 	f.toggle(&f.verbose, "verbose", "v")
-	f.toggle(new(bool), "subreaper", "s") // for tini's sake
-	f.toggle(&o.WarnReaped, "warn-reaped", "w")
+	f.toggle(new(bool), "subreaper", "s") // for tini's sake, as the next
+	f.toggle(new(bool), "warn-reaped", "w")
 	f.toggle(&o.pause, "pause", "P")
 	f.toggle(&o.version, "version", "V")
 	return f
@@ -158,9 +158,6 @@ func (o *options) apply(f *flags, environ []string) error {
 	o.doubtUnknown(environ, f.settings)
 	o.doubtEmpty(environ, f.settings)
 	o.dropStopDelay()
-	if o.WarnReaped {
-		o.given("--warn-reaped")
-	}
 	return nil
 }
 

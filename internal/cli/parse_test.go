@@ -39,7 +39,6 @@ func TestParse(t *testing.T) {
 		{"--group=false --single-child x", "", mode(forward.ModeWorker)},
 		{"-g=false --forward worker x", "", mode(forward.ModeWorker)},
 		{"-g=false x", "DRAINIT_FORWARD=group", mode(forward.ModeGroup)},
-		{"-w x", "", func(o *options) { o.Config.WarnReaped = true }},
 		{"-w --warn-reaped=0 x", "", none},
 		{"-v --log-level warn x", "", debug},
 		{"--verbose x", "DRAINIT_LOG_LEVEL=error", debug},
@@ -49,7 +48,7 @@ func TestParse(t *testing.T) {
 		{"--stop-delay 31s x", "DRAINIT_GRACE=32s", func(o *options) { o.Config.Grace, o.Config.StopDelay = 32*time.Second, 31*time.Second }},
 		{"--stop-delay 0 -t 0 x", "", func(o *options) { o.Config.Grace = 0 }},
 		{"-s -g -w -vvv -e 143 -p SIGTERM -- x", "", func(o *options) { // tini's
-			o.Config.Mode, o.Config.WarnReaped, o.Config.RemapExit, o.Config.ParentDeathSignal = forward.ModeGroup, true, []int{143}, unix.SIGTERM
+			o.Config.Mode, o.Config.RemapExit, o.Config.ParentDeathSignal = forward.ModeGroup, []int{143}, unix.SIGTERM
 			o.level = zapcore.DebugLevel
 		}},
 		{"--single-child --rewrite 15:3 --verbose x", "", func(o *options) { // dumb-init's

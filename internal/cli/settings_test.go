@@ -228,7 +228,7 @@ func TestSettingsAreSaidAsGiven(t *testing.T) {
 	for _, tt := range []struct{ args, environ, want string }{
 		{"x", "DRAINIT_GRACE= DRAINIT_SERVICE_HOST=h", ""},
 		{"-t9 -vw -r HUP:0 --rewrite=TERM:QUIT --forking -g x", "DRAINIT_GRACE=1 DRAINIT_REMAP_EXIT=3,4",
-			"--grace=9 DRAINIT_REMAP_EXIT=3 DRAINIT_REMAP_EXIT=4 --rewrite=HUP:0 --rewrite=TERM:QUIT --forward=group --forking=true --log-level=debug --warn-reaped"},
+			"--grace=9 DRAINIT_REMAP_EXIT=3 DRAINIT_REMAP_EXIT=4 --rewrite=HUP:0 --rewrite=TERM:QUIT --forward=group --forking=true --log-level=debug"},
 		{"x", "OJS_GRACE_PERIOD=20", "OJS_GRACE_PERIOD=20 plus 4s"},
 		{"x", "OJS_GRACE_PERIOD=inf", "OJS_GRACE_PERIOD=inf"},
 	} {

@@ -131,8 +131,6 @@ func (j *Journal) addFields(to *fields, args []any) {
 			to.add("signal", signals.Name(arg))
 		case Came:
 			to.add("request", arg.String())
-		case PID:
-			to.add("pid", arg)
 		case Status:
 			to.add("status", arg)
 		case worker.Reason:
@@ -159,11 +157,8 @@ type Came unix.Signal
 
 func (c Came) String() string { return signals.Name(unix.Signal(c)) }
 
-// Arguments of a line that say which field they are.
-type (
-	PID    int // of a process of which no more is known
-	Status int // an exit status
-)
+// Status is an exit status.
+type Status int
 
 // fact stands for fields of a line that the machine and the worker know.
 type fact uint8

@@ -84,7 +84,6 @@ var (
 			"not: --rewrite %s:0"}
 	diedForwarded = Message{"worker_killed", atWarn,
 		"%v died of %v, which drainit forwarded. If the stop was meant: %s; if not: --rewrite %s:0"}
-	Reaped       = Message{"orphan_reaped", atInfo, "reaped orphan %v, exit status %d"}
 	endOfStop    = Message{"ended", atInfo, "stopped after %s: %s"}
 	endOfLeft    = Message{"ended", atInfo, "stopped %s after %s"}
 	endOfWorker  = Message{"ended", atInfo, "stopped: %s"}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"drainit/test/harness"
@@ -130,25 +129,6 @@ func TestParentDeathSignal(t *testing.T) {
 	end.Close()
 	p.WaitOut(`^got SIGUSR1\ndrained`)
 	p.WantNothingLeft()
-}
-
-// -w is tini's: a line for each orphan, at a level that is on by default.
-func TestReapedOrphansAreLogged(t *testing.T) {
-	const makesOrphan = `$| = 1; if (!fork) { exit if fork; exit 9 } wait; $SIG{TERM} = sub { exit }; print "ready\n"; sleep 1 while 1;`
-	for flag, want := range map[string]int{"-s": 0, "-ws": 1} {
-		t.Run(flag, func(t *testing.T) {
-			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{flag, "--log-format=text", "--", "perl", "-e", makesOrphan}})
-				p.WaitOut(`^ready`)
-				if want > 0 {
-					p.WaitErr(`^drainit: reaped orphan \d+, exit status 9$`)
-				}
-				p.Signal(syscall.SIGTERM)
-				p.WantExit(0)
-				p.WantLogged(`reaped`, want)
-			})
-		})
-	}
 }
 
 // wantOneLineIf checks for one line of drainit's, or for none.
