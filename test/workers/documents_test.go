@@ -15,9 +15,6 @@ import (
 	"drainit/test/harness"
 )
 
-// documentColumns are the inits that the documents' own files run under.
-var documentColumns = []string{"drainit", "tini", "dumb-init"}
-
 // documentWays are the files of the documents that drainit follows, in testdata/matrix as they are
 // printed there but for ports, paths and the record, and a worker of the Open Job Spec in each case
 // of its conformance. drainit has its defaults.
@@ -27,7 +24,7 @@ var documentWays = named(slices.Concat(articleWays, specWays("node ojs-worker.mj
 // is over, and each process is signalled once. drainit kills nothing, unless the row says 137.
 func TestDocumentsFiles(t *testing.T) {
 	t.Parallel()
-	newTable(documentWays, documentColumns).run(t, func(t *testing.T, w way, report func(o outcome)) {
+	documents.run(t, func(t *testing.T, w way, report func(o outcome)) {
 		report(w.check(t, dockers, cmp.Or(w.job, shortJob), 0))
 	})
 }

@@ -3,7 +3,6 @@ package workers
 import (
 	"cmp"
 	"flag"
-	"fmt"
 	"os/exec"
 	"regexp"
 	"runtime"
@@ -42,15 +41,15 @@ const (
 	harshGrace = 20 * time.Second // for the job of 8 s: what waits for the last call is signalled after 15 s
 )
 
-// condition is what is tried, as a column of the table.
+// condition is what is tried.
 func condition() string {
 	switch {
 	case *pressed:
-		return conditions[1]
+		return scarce
 	case *allBusy:
-		return conditions[0]
+		return busy
 	}
-	return columns[0]
+	return calm
 }
 
 // press takes the CPU time: a busy loop for each processor runs until the test has ended.
@@ -76,11 +75,11 @@ func TestMatrix(t *testing.T) {
 	if *pressed {
 		press(t)
 	}
-	newTable(ways, columns).run(t, func(t *testing.T, w way, report func(o outcome)) {
+	starts.run(t, func(t *testing.T, w way, report func(o outcome)) {
 		short := func(in input, report func(o outcome)) {
 			t.Run("short job"+in.title, func(t *testing.T) {
 				t.Parallel()
-				if condition() != columns[0] {
+				if condition() != calm {
 					report(w.check(t, in, busyJob, harshGrace))
 				} else {
 					report(w.check(t, in, shortJob, cmp.Or(w.grace, 30*time.Second)))
@@ -88,7 +87,7 @@ func TestMatrix(t *testing.T) {
 			})
 		}
 		short(dockers, report)
-		if condition() != columns[0] || !*everyInput {
+		if condition() != calm || !*everyInput {
 			return
 		}
 		// The long job is with another standard input where there are others to show.
@@ -109,10 +108,10 @@ func TestMatrix(t *testing.T) {
 }
 
 // run runs each way of the table under drainit, by a function that reports its outcome, which must
-// be that in the docs, and under the other inits where that is asked for.
-func (a *table) run(t *testing.T, play func(t *testing.T, w way, report func(o outcome))) {
+// be that in the file, and under the other inits where that is asked for.
+func (a table) run(t *testing.T, play func(t *testing.T, w way, report func(o outcome))) {
 	harness.Full(t)
-	page := harness.TextOf(t, harness.Repo("docs", "verification.md"))
+	known, ran := a.read(t), found{cells: make(cells)}
 	var late lateRows
 	late.wantFew(t)
 	t.Run("ways", func(t *testing.T) {
@@ -121,21 +120,19 @@ func (a *table) run(t *testing.T, play func(t *testing.T, w way, report func(o o
 				t.Parallel()
 				w.need(t, false)
 				play(t, w, func(o outcome) {
-					a.add(w, condition(), o)
+					ran.add(w, "drainit", o)
 					late.count(t, w, o)
-					if got, want := o.cellOf(w, condition()), a.cellIn(page, w, condition()); untimed(got) != untimed(want) {
-						t.Errorf("%q, in the docs' table %q", got, want)
+					if got, want := o.cell(w), known.of(w, "drainit"+condition()); untimed(got) != untimed(want) && !*update {
+						t.Errorf("%q, in %s %q", got, a.file, want)
 					}
 				})
-				if *withPeers && condition() == columns[0] && !w.alone {
-					w.runPeers(t, a)
+				if *withPeers && !*pressed && !w.alone {
+					w.runPeers(t, a.inits[1:], &ran)
 				}
 			})
 		}
 	})
-	if *withPeers {
-		fmt.Print(a)
-	}
+	a.report(t, &ran)
 }
 
 // check runs the way under drainit, with its default grace period if that is 0, and fails the test
@@ -348,25 +345,26 @@ func (s *scene) settle() bool {
 }
 
 // withPeers also runs the ways of the matrix under other inits, which fails
-// nothing and takes its time, and prints the table of them all.
-var withPeers = flag.Bool("peers", false, "run the matrix under other inits too, and print its table")
+// nothing and takes its time, and prints the sums of all.
+var withPeers = flag.Bool("peers", false, "run the matrix under other inits too, calm or with -busy, and print its sums")
 
-// runPeers runs the way under each init but drainit.
-func (w way) runPeers(t *testing.T, table *table) {
+// runPeers runs the way under each of these inits.
+func (w way) runPeers(t *testing.T, inits []string, ran *found) {
 	t.Helper()
-	for _, column := range table.columns[1:] {
-		if slices.Contains(conditions, column) {
-			continue
-		}
-		t.Run(column, func(t *testing.T) {
-			program, flag, _ := strings.Cut(column, " ")
+	job := cmp.Or(w.job, shortJob)
+	if *allBusy {
+		job = busyJob
+	}
+	for _, init := range inits {
+		t.Run(init, func(t *testing.T) {
+			program, flag, _ := strings.Cut(init, " ")
 			flags := strings.Fields(flag)
 			if program == "dumb-init" {
 				flags = slices.Concat(flags, strings.Fields(w.dumbInit))
 			}
 			bin := harness.PathOf(t, program)
-			table.add(w, column, inHand(t, func(times time.Duration) outcome {
-				s := newScene(t, times*cmp.Or(w.job, shortJob))
+			ran.add(w, init, inHand(t, func(times time.Duration) outcome {
+				s := newScene(t, times*job)
 				s.peer = true
 				return w.run(t, s, bin, flags)
 			}))

@@ -2,72 +2,111 @@ package workers
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
+	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"drainit/test/harness"
 )
 
-// columns are the inits of the matrix's table, in its order, and what else is tried of drainit.
-var (
-	columns    = append([]string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"}, conditions...)
-	conditions = []string{"drainit, busy", "drainit, short of CPU time"}
+// update writes what was found into the files of testdata, and their sums into the page.
+var update = flag.Bool("update", false, "write the outcomes into testdata, and their sums into docs/verification.md (TestPageHasTheSums)")
+
+// The conditions of a run, as the end of its columns' names.
+const (
+	calm   = ""
+	busy   = ", busy"
+	scarce = ", short of CPU time"
 )
 
-// table collects the outcomes of ways under inits.
+// The tables, each with a file beside this one: a line for each way, a column for each init and condition.
+var (
+	starts = table{file: "testdata/starts.tsv", ways: ways,
+		inits: []string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"}, conditions: []string{calm, busy, scarce}}
+	documents = table{file: "testdata/documents.tsv", ways: documentWays,
+		inits: []string{"drainit", "tini", "dumb-init"}, conditions: []string{calm}}
+)
+
+// table has the outcomes of ways under inits.
 type table struct {
-	ways     []way
-	columns  []string
-	mu       sync.Mutex
-	outcomes map[[2]string]outcome // by the way's name and the init's column
+	file       string
+	ways       []way
+	inits      []string
+	conditions []string
 }
 
-func newTable(ways []way, columns []string) *table {
-	return &table{ways: ways, columns: columns, outcomes: map[[2]string]outcome{}}
-}
+// unknown is the cell of what was not run.
+const unknown = "–"
 
-func (a *table) add(w way, column string, o outcome) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.outcomes[[2]string{w.name, column}] = o
-}
+// cells are by the way's name and the column.
+type cells map[[2]string]string
 
-// String is the table in Markdown, and below it the totals of each init.
-func (a *table) String() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	text := a.head() + "|" + strings.Repeat(" --- |", len(a.columns)+1) + "\n"
-	totals := make([]total, len(a.columns))
-	for _, w := range a.ways {
-		if !slices.ContainsFunc(a.columns, func(column string) bool { _, ran := a.outcomes[[2]string{w.name, column}]; return ran }) {
-			continue
-		}
-		text += "| " + w.name
-		for i, column := range a.columns {
-			if o, ran := a.outcomes[[2]string{w.name, column}]; ran {
-				text += " | " + o.cellOf(w, column)
-				totals[i].add(w, o)
-			} else {
-				text += " | –"
+func (c cells) of(w way, column string) string { return cmp.Or(c[[2]string{w.name, column}], unknown) }
+
+func (a table) columns() (all []string) {
+	for _, condition := range a.conditions {
+		for _, init := range a.inits {
+			if condition != scarce || init == "drainit" {
+				all = append(all, init+condition)
 			}
 		}
-		text += " |\n"
 	}
-	for i, column := range a.columns {
-		text += fmt.Sprintf("\n%s: %+v", column, totals[i])
-	}
-	return text + "\n"
+	return all
 }
 
-func (a *table) head() string { return "| start | " + strings.Join(a.columns, " | ") + " |\n" }
+// read is what the file has.
+func (a table) read(t *testing.T) cells {
+	t.Helper()
+	all := make(cells)
+	var head []string
+	for line := range strings.Lines(harness.TextOf(t, a.file)) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if head == nil {
+			head = row
+		}
+		if len(row) != len(head) {
+			t.Fatalf("%s: %d cells of %d: %s", a.file, len(row), len(head), line)
+		}
+		for i, column := range head[1:] {
+			all[[2]string{row[0], column}] = row[i+1]
+		}
+	}
+	return all
+}
 
-// cell is an outcome in a few words.
+// text is the file with these cells.
+func (a table) text(all cells) string {
+	text := "start\t" + strings.Join(a.columns(), "\t") + "\n"
+	for _, w := range a.ways {
+		text += w.name
+		for _, column := range a.columns() {
+			text += "\t" + all.of(w, column)
+		}
+		text += "\n"
+	}
+	return text
+}
+
+// found collects the outcomes of a run.
+type found struct {
+	mu    sync.Mutex
+	cells cells
+}
+
+func (f *found) add(w way, init string, o outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cells[[2]string{w.name, init + condition()}] = o.cell(w)
+}
+
+// cell is an outcome in a few words: under a condition only what may differ.
 func (o outcome) cell(w way) string {
 	if o.early {
 		return fmt.Sprintf("ends at once, %d", o.status)
@@ -76,132 +115,189 @@ func (o outcome) cell(w way) string {
 	if o.kept {
 		cell = cmp.Or(w.word, "kept")
 	}
-	if !w.uncounted {
+	if !w.uncounted || condition() != calm && o.signalledAfter > 0 {
 		cell += fmt.Sprintf(", sent %d", o.signalled)
 		if o.signalledAfter > 0 {
 			cell += fmt.Sprintf(" after %.1f s", o.signalledAfter.Seconds())
 		}
 	}
-	if o.hangs {
+	switch {
+	case o.hangs:
 		return cell + ", hangs"
-	}
-	if o.kept && w.word == "" {
+	case condition() != calm:
+		return cell
+	case o.kept && w.word == "":
 		cell += fmt.Sprintf(", %+.1f s", o.after.Seconds())
 	}
 	return cell + fmt.Sprintf(", %d", o.status)
 }
 
-// cellOf is an outcome in a column: of a condition only what may differ.
-func (o outcome) cellOf(w way, column string) string {
-	if !slices.Contains(conditions, column) {
-		return o.cell(w)
-	}
-	kept, _, _ := strings.Cut(o.cell(w), ",")
-	if o.signalledAfter > 0 {
-		kept += fmt.Sprintf(", sent %d after %.1f s", o.signalled, o.signalledAfter.Seconds())
-	}
-	return kept
-}
-
-// cellIn is drainit's cell in the table's row of the way, which may have a bar in its
-// name; empty if there is no such row.
-func (a *table) cellIn(page string, w way, column string) string {
-	_, row, _ := strings.Cut(page, "\n| "+w.name+" | ")
-	row, _, _ = strings.Cut(row, " |\n")
-	cells := strings.Split(row, " | ")
-	if i := slices.Index(a.columns, column); i >= 0 && i < len(cells) {
-		return cells[i]
-	}
-	return ""
-}
-
 var (
 	timeInCell = regexp.MustCompile(`(\+|after )\d+\.\d s`)
-	toldInCell = regexp.MustCompile(`after (\d+\.\d) s`)
-	sentInCell = regexp.MustCompile(`sent (\d+)`)
+	sentInCell = regexp.MustCompile(`sent (\d+)(?: after (\d+\.\d) s)?`)
 )
 
 // untimed is a cell without the time, which the machine has its part in.
 func untimed(cell string) string { return timeInCell.ReplaceAllString(cell, "${1} s") }
 
-// A table in the docs has the ways and no others, in their order, and the one above
-// it adds them up.
-func TestTablesInTheDocsHaveEveryWay(t *testing.T) {
-	newTable(ways, columns).wantInDocs(t)
-	newTable(documentWays, documentColumns).wantInDocs(t)
+// isLate is whether the last job was signalled later than 1.1 s after the stop signal, by its cell, and
+// after how many seconds. The cell has tenths, and the application itself may take one.
+func isLate(cell string) (after string, late bool) {
+	if m := sentInCell.FindStringSubmatch(cell); m != nil {
+		seconds, _ := strconv.ParseFloat(m[2], 64)
+		return m[2] + " s", seconds > 1.1
+	}
+	return "", false
 }
 
-func (a *table) wantInDocs(t *testing.T) {
-	text := harness.TextOf(t, harness.Repo("docs", "verification.md"))
-	_, rows, _ := strings.Cut(text, "\n"+a.head())
-	rows, _, _ = strings.Cut(rows, "\n\n")
-	lines := strings.Split(rows, "\n")[1:] // below the rule
-	if len(lines) != len(a.ways) {
-		t.Fatalf("%d rows in the table, of %d ways", len(lines), len(a.ways))
+// measures are what the table of sums counts. No start is lost and hangs.
+var measures = []struct {
+	name  string
+	count func(w way, cell string) bool
+}{
+	{"job lost", func(w way, cell string) bool { return !isKept(w, cell) }},
+	{"job signalled twice", isTwice},
+	{"job signalled after more than 1.1 s", func(_ way, cell string) bool { _, late := isLate(cell); return late }},
+	{"job kept, container hangs", func(w way, cell string) bool {
+		return isKept(w, cell) && strings.HasSuffix(cell, ", hangs")
+	}},
+}
+
+func isTwice(w way, cell string) bool {
+	m := sentInCell.FindStringSubmatch(cell)
+	if m == nil || w.uncounted || w.again {
+		return false
 	}
-	totals := make([]total, len(a.columns))
-	for i, w := range a.ways {
-		row, found := strings.CutPrefix(lines[i], "| "+w.name+" | ")
-		cells := strings.Split(strings.TrimSuffix(row, " |"), " | ")
-		if !found || len(cells) != len(a.columns) {
-			t.Fatalf("row %d of the table is not %s: %s", i+1, w.name, lines[i])
-		}
-		for j, cell := range cells {
-			if cell == "–" {
-				continue
+	n, _ := strconv.Atoi(m[1])
+	return n > max(w.workers, 1)
+}
+
+func isKept(w way, cell string) bool { return strings.HasPrefix(cell, cmp.Or(w.word, "kept")) }
+
+// head is the head of a table in Markdown.
+func head(cells []string) string {
+	return "| " + strings.Join(cells, " | ") + " |\n|" + strings.Repeat("---|", len(cells)) + "\n"
+}
+
+// sums counts the cells of each column: a line for each measure and condition.
+func (a table) sums(all cells) string {
+	text := head(append([]string{fmt.Sprintf("of %d starts", len(a.ways))}, a.inits...))
+	for _, m := range measures {
+		for _, condition := range a.conditions {
+			text += "| " + m.name + condition
+			for _, init := range a.inits {
+				text += " | " + a.sum(all, init+condition, m.count)
 			}
-			o := outcome{kept: strings.HasPrefix(cell, cmp.Or(w.word, "kept")), hangs: strings.HasSuffix(cell, "hangs")}
-			if m := sentInCell.FindStringSubmatch(cell); m != nil {
-				o.signalled, _ = strconv.Atoi(m[1])
-			}
-			if m := toldInCell.FindStringSubmatch(cell); m != nil {
-				seconds, _ := strconv.ParseFloat(m[1], 64)
-				o.signalledAfter = time.Duration(seconds * float64(time.Second))
-			}
-			totals[j].add(w, o)
-		}
-	}
-	sums := []string{fmt.Sprintf("| jobs lost of %d |", len(a.ways)), "| signalled twice |", "| signalled late |", "| hangs |"}
-	for j, sum := range totals {
-		if slices.Contains(conditions, a.columns[j]) {
-			sums = append(sums, fmt.Sprintf("| signalled late%s | %d |", strings.TrimPrefix(a.columns[j], "drainit"), sum.Late))
-			if sum.Lost+sum.Twice > 0 {
-				t.Errorf("%s: %+v", a.columns[j], sum)
-			}
-			continue
-		}
-		for i, n := range []int{sum.Lost, sum.Twice, sum.Late, sum.Hung} {
-			sums[i] += fmt.Sprintf(" %d |", n)
+			text += " |\n"
 		}
 	}
-	for _, want := range append(sums, fmt.Sprintf("The %d rows", len(a.ways))) {
-		if !strings.Contains(text, want) {
-			t.Errorf("not in docs/verification.md: %s", want)
+	return text
+}
+
+// sum counts the cells of a column.
+func (a table) sum(all cells, column string, count func(w way, cell string) bool) string {
+	ran, n := false, 0
+	for _, w := range a.ways {
+		if cell := all.of(w, column); cell != unknown {
+			ran = true
+			if count(w, cell) {
+				n++
+			}
+		}
+	}
+	if !ran {
+		return unknown
+	}
+	return strconv.Itoa(n)
+}
+
+// late are the ways that are late under drainit, or under another init, with the seconds.
+func (a table) late(all cells) string {
+	var columns []string
+	for _, condition := range a.conditions {
+		columns = append(columns, "drainit"+condition)
+	}
+	text := head(slices.Concat([]string{"late start"}, columns, []string{"others", "why"}))
+	for _, w := range a.ways {
+		row, any := "", false
+		for _, column := range columns {
+			after, late := isLate(all.of(w, column))
+			row, any = row+" | "+after, any || late
+		}
+		var others []string
+		for _, column := range a.columns() {
+			if after, late := isLate(all.of(w, column)); late && !slices.Contains(columns, column) {
+				others = append(others, column+" "+after)
+			}
+		}
+		if any || len(others) > 0 {
+			name := strings.ReplaceAll(w.name, "|", `\|`)
+			text += fmt.Sprintf("| %s%s | %s | %s |\n", name, row, strings.Join(others, "; "), w.cause())
+		}
+	}
+	return text
+}
+
+// cause is why a way is late though no process waits for the last call.
+func (w way) cause() string {
+	switch {
+	case w.waits:
+		return "its script or manager waits before it signals"
+	case w.inTurn:
+		return "one is signalled when the other has gone"
+	}
+	return ""
+}
+
+// The files have the ways and no others, in their order, and the page adds them up.
+func TestPageHasTheSums(t *testing.T) {
+	name := harness.Repo("docs", "verification.md")
+	page := harness.TextOf(t, name)
+	for _, a := range []table{starts, documents} {
+		all := a.read(t)
+		for _, made := range []string{a.sums(all), a.late(all)} {
+			if !strings.Contains(page, "\n"+made+"\n") {
+				t.Errorf("not in docs/verification.md, where -update writes it:\n%s", made)
+				head, _, _ := strings.Cut(made, "\n")
+				old := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(head) + "\n(\\|.*\n)*")
+				page = old.ReplaceAllLiteralString(page, made)
+			}
+		}
+		if a.text(all) != harness.TextOf(t, a.file) {
+			t.Errorf("%s has other ways or columns than the tests: -update writes it", a.file)
+			a.write(t, all)
+		}
+		a.wantNoHarm(t, all)
+	}
+	if *update {
+		harness.WriteFile(t, name, page)
+	}
+}
+
+// wantNoHarm checks that no start loses its job below drainit, or has it signalled twice.
+func (a table) wantNoHarm(t *testing.T, all cells) {
+	for _, w := range a.ways {
+		for _, condition := range a.conditions {
+			cell := all.of(w, "drainit"+condition)
+			if cell != unknown && (!isKept(w, cell) || isTwice(w, cell)) {
+				t.Errorf("%s, drainit%s: %s", w.name, condition, cell)
+			}
 		}
 	}
 }
 
-// total is what became of the ways under one init.
-type total struct {
-	Runs, Lost, Twice, Late, Hung int
-	Longest                       time.Duration // after the job's end, of programs that leave when it is done
+func (a table) write(t *testing.T, all cells) {
+	if *update {
+		harness.WriteFile(t, a.file, a.text(all))
+	}
 }
 
-func (a *total) add(w way, o outcome) {
-	a.Runs++
-	if !o.kept {
-		a.Lost++
+// report prints the sums of a run, and with -update puts its cells into the file.
+func (a table) report(t *testing.T, f *found) {
+	if *withPeers {
+		fmt.Fprintln(os.Stdout, a.sums(f.cells))
 	}
-	if !w.uncounted && !w.again && o.signalled > max(w.workers, 1) {
-		a.Twice++
-	}
-	// The application itself may take a moment, and the table has tenths.
-	if o.signalledAfter > 1100*time.Millisecond && !w.inTurn && !w.waits && !w.again {
-		a.Late++
-	}
-	if o.hangs {
-		a.Hung++
-	} else if o.kept && w.leaves == 0 {
-		a.Longest = max(a.Longest, o.after)
-	}
+	all := a.read(t)
+	maps.Copy(all, f.cells)
+	a.write(t, all)
 }
