@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of costs in docs/verification.md anew")
 
-// figures are those of the bench: the table in docs/method.md, which the bench writes.
+// figures are those of the bench: the table in test/cmd/bench/results.md, which it writes.
 type figures struct {
 	t    *testing.T
 	rows map[string][]string // by its name, the first figure of each column
@@ -23,7 +23,7 @@ type figures struct {
 func benched(t *testing.T) figures {
 	t.Helper()
 	f := figures{t: t, rows: make(map[string][]string)}
-	table := regexp.MustCompile(`(?m)^\| \| no init \|(.*\n\|)*.*\n`).FindString(harness.TextOf(t, harness.Repo("docs", "method.md")))
+	table := regexp.MustCompile(`(?m)^\| \| no init \|(.*\n\|)*.*\n`).FindString(harness.TextOf(t, harness.Repo("test/cmd/bench/results.md")))
 	above := ""
 	for line := range strings.Lines(table) {
 		cells := strings.Split(strings.Trim(line, "| \n"), "|")
@@ -113,7 +113,7 @@ func TestFiguresAreTheBenchs(t *testing.T) {
 			tinis*1000, megabytes("tini", ownSize), drainits, megabytes("drainit", ownSize), slower-quicker),
 	} {
 		if text := harness.TextOf(t, harness.Repo(page)); !strings.Contains(text, want) {
-			t.Errorf("%s has other figures than docs/method.md:\n%s", page, want)
+			t.Errorf("%s has other figures than test/cmd/bench/results.md:\n%s", page, want)
 			if *update && strings.Contains(page, "verification") {
 				table := regexp.MustCompile(`(?m)^\| \| drainit \| minimal Go \|(.*\n\|)*.*\n`)
 				harness.WriteFile(t, harness.Repo(page), table.ReplaceAllLiteralString(text, made))

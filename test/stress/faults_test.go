@@ -83,10 +83,10 @@ func amongThemselves(t *testing.T) {
 	}
 }
 
-// runWithout runs each scene without a fault, for its calls and for comparison. The docs list
-// every call that drainit makes.
+// runWithout runs each scene without a fault, for its calls and for comparison. testdata/calls.md
+// lists every call that drainit makes.
 func runWithout(t *testing.T, scenes []*faultScene) {
-	page := harness.TextOf(t, harness.Repo("docs", "method.md"))
+	page := harness.TextOf(t, "testdata/calls.md")
 	t.Run("without", func(t *testing.T) {
 		for _, s := range scenes {
 			t.Run(s.String(), func(t *testing.T) {
@@ -98,7 +98,7 @@ func runWithout(t *testing.T, scenes []*faultScene) {
 				s.without, s.calls = r, callsIn(r.trace)
 				for _, c := range s.calls {
 					if !strings.Contains(page, "\n| `"+c.call+"` | ") {
-						t.Errorf("drainit calls %s (%s), which is not in docs/method.md", c.call, c.place)
+						t.Errorf("drainit calls %s (%s), which is not in testdata/calls.md", c.call, c.place)
 					}
 				}
 			})

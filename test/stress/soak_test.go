@@ -1,4 +1,3 @@
-// Package stress tests drainit with a million orphans, system calls that fail, and nothing to lean on.
 package stress
 
 import (

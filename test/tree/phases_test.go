@@ -1,4 +1,3 @@
-// Package tree tests what becomes of the processes below: who is signalled, killed, waited for and left.
 package tree
 
 import (

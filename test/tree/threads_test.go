@@ -20,8 +20,8 @@ func TestPagesSayHowManyThreadsThereAre(t *testing.T) {
 	for say, pages := range map[string][]string{
 		fmt.Sprintf("its %d threads", usualThreads):               {"README.md"},
 		fmt.Sprintf("drainit's %d threads", usualThreads):         {"docs/platforms.md"},
-		fmt.Sprintf("has %d threads at most", usualThreads):       {"docs/method.md"},
-		fmt.Sprintf("`pids.max` of %d is enough for all", enough): {"README.md", "docs/platforms.md", "docs/method.md"},
+		fmt.Sprintf("has %d threads at most", usualThreads):       {"test/tree/doc.go"},
+		fmt.Sprintf("`pids.max` of %d is enough for all", enough): {"README.md", "docs/platforms.md", "test/tree/doc.go"},
 	} {
 		for _, page := range pages {
 			if text := harness.TextOf(t, filepath.Join("../..", page)); !regexp.MustCompile(regexp.QuoteMeta(say)).MatchString(text) {

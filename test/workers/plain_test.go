@@ -1,4 +1,3 @@
-// Package workers tests real workers, started in all the ways that people start them.
 package workers
 
 import (

@@ -17,7 +17,7 @@ import (
 )
 
 // update writes what was found into the files of testdata, and their sums into the page.
-var update = flag.Bool("update", false, "write the outcomes into testdata, and their sums into docs/verification.md (TestPageHasTheSums)")
+var update = flag.Bool("update", false, "write the outcomes into testdata, and their sums into the page")
 
 // The conditions of a run, as the end of its columns' names.
 const (
@@ -29,7 +29,8 @@ const (
 // The tables, each with a file beside this one: a line for each way, a column for each init and condition.
 var (
 	starts = table{file: "testdata/starts.tsv", ways: ways,
-		inits: []string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"}, conditions: []string{calm, busy, scarce}}
+		inits:      []string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"},
+		conditions: []string{calm, busy, scarce}}
 	documents = table{file: "testdata/documents.tsv", ways: documentWays,
 		inits: []string{"drainit", "tini", "dumb-init"}, conditions: []string{calm}}
 )
@@ -157,7 +158,10 @@ var measures = []struct {
 }{
 	{"job lost", func(w way, cell string) bool { return !isKept(w, cell) }},
 	{"job signalled twice", isTwice},
-	{"job signalled after more than 1.1 s", func(_ way, cell string) bool { _, late := isLate(cell); return late }},
+	{"job signalled after more than 1.1 s", func(_ way, cell string) bool {
+		_, late := isLate(cell)
+		return late
+	}},
 	{"job kept, container hangs", func(w way, cell string) bool {
 		return isKept(w, cell) && strings.HasSuffix(cell, ", hangs")
 	}},

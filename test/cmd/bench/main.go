@@ -1,17 +1,3 @@
-// Command bench measures drainit beside its peers, those of tini, tini-static,
-// dumb-init and catatonit that are installed, and beside no init at all and a
-// minimal one in Go. It builds drainit as it is released and prints one table:
-//
-//	go run ./test/cmd/bench
-//
-// On a shared machine a time is good for no more than a ratio to one that was taken in the
-// same seconds. So all inits take turns in every round, and each ratio comes with its range
-// over ten parts of the run. What drainit aims at is in the last column; where it misses an
-// aim by more than a third, the exit status is 1.
-//
-// To see what a change is worth, build the drainit before it, and run both:
-//
-//	go run ./test/cmd/bench -beside /tmp/drainit-before -only starts,running
 package main
 
 import (
@@ -70,7 +56,7 @@ func main() {
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
 	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
-	flag.StringVar(&p.to, "to", "", "write the table into this page (docs/method.md), in place of the one that is there")
+	flag.StringVar(&p.to, "to", "", "write the table into this page (test/cmd/bench/results.md), in place of the one that is there")
 	flag.Parse()
 	fail(run(p))
 }
