@@ -65,13 +65,18 @@ func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
 // that they name have only the programs that building takes.
 func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 	t.Parallel()
-	harness.Need(t, "python3", "java", "php", "ruby")
+	harness.Need(t, "node", "python3", "java", "php", "ruby")
 	d, page := harness.Docker(t), harness.Repo("docs", "images.md")
 	d.ImportImage(t, "drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
-	for section, worker := range map[string]string{"Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php", "Ruby": "worker.rb"} {
+	for section, worker := range map[string]string{
+		"Node": "worker.js", "Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php", "Ruby": "worker.rb",
+	} {
 		t.Run(section, func(t *testing.T) {
 			t.Parallel()
 			language, tag := strings.ToLower(section), "page-"+strings.ToLower(section)
+			if section == "Node" {
+				language = "js"
+			}
 			dockerfile, file := harness.PageBlock(t, page, section, "Dockerfile"), filepath.Join(t.TempDir(), worker)
 			harness.WriteFile(t, file, harness.PageBlock(t, page, section, language))
 			if language == "java" {
