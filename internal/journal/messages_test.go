@@ -42,7 +42,7 @@ func TestPageOfMessages(t *testing.T) {
 		t.Errorf("%d messages: the code is not understood any longer", len(p))
 	}
 	var made strings.Builder
-	funcs := template.FuncMap{"line": p.line, "reason": p.reason, "error": p.error}
+	funcs := template.FuncMap{"line": p.line, "reason": p.reason, "error": p.error, "clear": p.clear}
 	tmpl, err := template.New("messages.md.tmpl").Funcs(funcs).ParseFiles("testdata/messages.md.tmpl")
 	if err == nil {
 		err = tmpl.Execute(&made, nil)
@@ -122,6 +122,12 @@ func (p contents) reason(reason, means string) (row string, err error) {
 func (p contents) error(text, status, do string) (row string, err error) {
 	_, err = p.take("error " + text)
 	return "| `" + text + "` | " + status + " | " + do + " |", err
+}
+
+// clear is an error that says itself what to do, and has no row.
+func (p contents) clear(text string) (nothing string, err error) {
+	_, err = p.take("error " + text)
+	return "", err
 }
 
 // addLines adds the lines, the one of the log itself among them, and the reasons.
