@@ -114,15 +114,16 @@ func TestWhatTiniKeepsIsKept(t *testing.T) {
 // to them, and with which times.
 func readLimits(t *testing.T) (listed []*limit) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/signals.md")
+	page, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n### What tini keeps, and drainit does not\n")
+	_, section, _ := strings.Cut(string(page), "\n## What drainit cannot help\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	for row := range strings.Lines(section) {
 		cells := strings.Split(row, "|")
-		for _, m := range inRow.FindAllStringSubmatch(cells[min(1, len(cells)-1)], -1) {
-			f, kind, with := familyOf(t, m[1]), strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])
+		for _, m := range inRow.FindAllStringSubmatch(cells[min(3, len(cells)-1)], -1) {
+			f, kind, with := familyOf(t, m[1]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[5])
 			listed = append(listed, &limit{f, slices.DeleteFunc(f.harms(), func(h harm) bool {
 				return h.kind != kind || with != "any" && !strings.Contains(h.when.String(), with)
 			})})
