@@ -160,6 +160,8 @@ func TestWorkerIsKilled(t *testing.T) {
 			"json ended level=info phase=done reason=outside status=137 pid=1 comm=node"}},
 		{"by SEGV", "", "node", "node dies SEGV", "", "139 0s",
 			[]string{"warning: node[1] was killed by SIGSEGV, which drainit did not send: it came from the worker itself (a fault, a limit), or from outside", "1 warning"}},
+		{"below a script, whose status tells it", "", "sh", "sh exits 137", "", "137 0s",
+			[]string{"stopped: sh[1] exited with status 137 (128+9: SIGKILL: out of memory, a limit, or a kill from outside)"}},
 		{"by what drainit forwarded", "", "node", "HUP", "0s HUP node", "129 0s", []string{"warning: " + forwarded,
 			"json ended level=info phase=done reason=forwarded status=129 pid=1 comm=node"}},
 		{"by that, though it had a handler", "", "node[HUP!]", "HUP", "0s HUP node", "129 0s",

@@ -55,7 +55,7 @@ type row struct {
 	State string  `json:"state"` // a letter of proc(5)
 	Age   float64 `json:"age_s"`
 
-	OnStop  string `json:"on_stop,omitempty"`  // in a plan: what it does with the stop signal
+	OnStop  string `json:"on_stop,omitempty"`  // in a plan or a stop: what it does with the stop signal
 	OnQuiet string `json:"on_quiet,omitempty"` // in a plan: what it does with the quiet signal
 	Stop    string `json:"stop,omitempty"`     // what a stop would do with it, or has done
 
@@ -156,7 +156,7 @@ func (d *instance) addProcesses(r *report, plan bool) {
 		time.Sleep(100 * time.Millisecond)
 		r.all, err = d.tree(d.PID, before, time.Second)
 	} else {
-		r.all, err = d.all()
+		r.all, err = d.tree(d.PID, nil, time.Second)
 	}
 	if err != nil {
 		d.sayf("cannot list the processes: %w", err)
@@ -179,8 +179,9 @@ func (d *instance) addProcesses(r *report, plan bool) {
 		return
 	}
 	if of := byKey(notes); draining {
-		r.addStop(last(of[title.Stopping]), proc.SinceBoot(), time.Now())
-		r.addNotes(of)
+		came := r.addStop(last(of[title.Stopping]), proc.SinceBoot(), time.Now())
+		cfg, _ := d.config(d.PID)
+		r.addNotes(of, cfg.Delivered(came))
 	} else {
 		d.addPlan(r, cmp.Or(before, r.all), last(of[title.Worker]))
 	}
@@ -198,12 +199,12 @@ func byKey(notes string) map[string][]string {
 
 func last(texts []string) string { return append([]string{""}, texts...)[len(texts)] }
 
-// addStop adds the stop that a note tells (title.Stop). A text that tells none adds nothing. sinceBoot and wall
-// are the present time by two clocks.
-func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) {
+// addStop adds the stop that a note tells (title.Stop), and returns the signal that requested it, 0 for none. A
+// text that tells no stop adds nothing. sinceBoot and wall are the present time by two clocks.
+func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) unix.Signal {
 	stop, ok := title.ParseStop(note)
 	if !ok || stop.Since > sinceBoot {
-		return
+		return 0
 	}
 	r.stopping = sinceBoot - stop.Since
 	r.StoppingSince = wall.Add(-r.stopping).UTC().Format("2006-01-02T15:04:05.0Z")
@@ -213,12 +214,19 @@ func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) {
 	if stop.Grace != machine.Forever && r.Phase == machine.Draining.String() {
 		r.TimeLeft = new(logx.InTenths(max(0, stop.Grace-r.stopping)))
 	}
+	return stop.Signal
 }
 
-// addNotes adds the notes about each process: what drainit has done with it, or why nothing.
-func (r *report) addNotes(notes map[string][]string) {
+// addNotes adds the notes about each process: what drainit has done with it, or why nothing. Behind them stands
+// what it does with the stop signal, unless it handles that.
+func (r *report) addNotes(notes map[string][]string, stop unix.Signal) {
+	does := map[string]string{proc.Dies: "has no %s handler", proc.Ignores: "ignores %s", proc.Blocks: "blocks %s"}
 	for _, p := range r.Processes { // the note of an end has the pid alone
 		of := append(notes[fmt.Sprint(p.ID)], notes[fmt.Sprint(proc.ID{PID: p.PID})]...)
+		p.OnStop = p.On(stop)
+		if words := does[p.OnStop]; words != "" && p.Alive() {
+			of = append(of, fmt.Sprintf(words, signals.Name(stop)))
+		}
 		p.Stop = strings.Join(of, " | ")
 	}
 }

@@ -90,6 +90,9 @@ func (j *Journal) ended(killed *worker.Kill, status int) string {
 		if inOrder && took >= 0 && took <= 100*time.Millisecond {
 			end += " (left within 0.1s of the stop signal)"
 		}
+		if exit.TermSignal() == 0 && exit.ExitStatus() == 128+9 && !killed.Happened() { // a shell's word on its child
+			end += " (128+9: SIGKILL: out of memory, a limit, or a kill from outside)"
+		}
 		parts = append(parts, end)
 	}
 	if killed.Happened() {
