@@ -201,8 +201,8 @@ func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 		if !noPID1 {
 			output = `pipe:\[\d+\]`
 		}
-		want := regexp.MustCompile(`^0 /dev/null\n1 ` + output + `\n2 pipe:\[\d+\]\n$`)
-		harness.WaitUntil(t, "0 of drainit is /dev/null, and 1 where it is not PID 1, 2 is the log and nothing else that it was given is open", func() bool {
+		want := regexp.MustCompile(`^0 /dev/null\n1 ` + output + `\n2 pipe:\[\d+\]\n\d+ /memfd:drainit \(deleted\)\n$`)
+		harness.WaitUntil(t, "0 of drainit is /dev/null, and 1 where it is not PID 1, 2 is the log, and nothing else is open but its file in memory", func() bool {
 			return want.MatchString(withoutOwnPipes(harness.DescriptorsOf(p.Pid())))
 		})
 		if !p.Running() {
