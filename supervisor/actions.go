@@ -58,11 +58,7 @@ func (s *Supervisor) look(p forward.Purpose, came unix.Signal) (
 		within = firstLook
 	}
 	defer s.noteCost(time.Now())
-	since := s.history.Start
-	if s.cfg.Record != nil { // a rehearsal takes each process for busy: none counts as untouched then
-		since = nil
-	}
-	all, err = s.sys.Tree(os.Getpid(), since, within)
+	all, err = s.sys.Tree(os.Getpid(), s.history.Start, within)
 	w, _ := all.Process(s.worker.PID)
 	s.keepName(w)
 	return r, all, err

@@ -4,23 +4,21 @@ import (
 	"time"
 
 	"drainit/forward"
-	"drainit/internal/diag"
 	"drainit/internal/proc"
 	"drainit/reaper"
 )
 
-// Record is what drainit plan judges a rehearsed stop by. Each list is in the order of the events, with times
-// since the stop began. It grows with the stop, which must be short. The methods of a nil Record do nothing.
+// Record is what drainit plan judges a stop by. Each list is in the order of the events, with times since the
+// stop began. It grows with the stop, which must be short. The methods of a nil Record do nothing.
 type Record struct {
-	Sent    []Sent
-	Ended   []Ended
-	Lacking []diag.Lacking
+	Sent  []Sent
+	Ended []Ended
 }
 
 // Sent is a stop signal that drainit has sent to one process.
 type Sent struct {
 	forward.Delivery
-	To    proc.ID
+	To    proc.Process
 	After time.Duration
 }
 
@@ -35,18 +33,12 @@ func (r *Record) sent(d forward.Delivery, after time.Duration) {
 		return
 	}
 	for _, p := range d.Reached() {
-		r.Sent = append(r.Sent, Sent{d, p.ID, after})
+		r.Sent = append(r.Sent, Sent{d, p, after})
 	}
 }
 
 func (r *Record) ended(child reaper.WaitEvent, after time.Duration) {
 	if r != nil {
 		r.Ended = append(r.Ended, Ended{child, after})
-	}
-}
-
-func (r *Record) lacks(l diag.Lacking) {
-	if r != nil {
-		r.Lacking = append(r.Lacking, l)
 	}
 }

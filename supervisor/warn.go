@@ -106,7 +106,6 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	if !ok || s.interrupted() {
 		return
 	}
-	s.cfg.Record.lacks(l)
 	if !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
 		s.journal.Warn(diag.NoHandler(l, cmp.Or(s.machine.StopSignal(), l.Signal)))
 	}

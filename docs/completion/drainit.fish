@@ -1,7 +1,7 @@
 # fish completion of drainit. Made by: go test ./internal/cli -run TestCompletion -update
 set -l verbs status quiet resume stop 
-complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs plan" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --settle --hold --during --check --within)'
-complete -c drainit -x -n "__fish_seen_subcommand_from plan" -a '(__fish_complete_subcommand --fcs-skip=2 -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --settle --hold --during --check --within)'
+complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs plan" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --during --check --within)'
+complete -c drainit -x -n "__fish_seen_subcommand_from plan" -a '(__fish_complete_subcommand --fcs-skip=2 -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --during --check --within)'
 complete -c drainit -n __fish_is_first_token -a "$verbs plan"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s t -l grace -x -d "from the first stop signal to SIGKILL (default 35s)"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-delay -x -d "be quiet this long before the worker is signalled"
@@ -34,11 +34,8 @@ complete -c drainit -n "__fish_seen_subcommand_from resume" -l pid -x
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l force
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l wait
 complete -c drainit -n "__fish_seen_subcommand_from stop" -l pid -x
-complete -c drainit -n "__fish_seen_subcommand_from plan" -l settle -x
-complete -c drainit -n "__fish_seen_subcommand_from plan" -l hold -x
 complete -c drainit -n "__fish_seen_subcommand_from plan" -l during -x
 complete -c drainit -n "__fish_seen_subcommand_from plan" -l check -x
 complete -c drainit -n "__fish_seen_subcommand_from plan" -l within -x
-complete -c drainit -n "__fish_seen_subcommand_from plan" -l allow-uncertain
 complete -c drainit -n "__fish_seen_subcommand_from plan" -l json
 complete -c drainit -n "__fish_seen_subcommand_from plan" -l pid -x

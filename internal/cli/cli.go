@@ -18,6 +18,7 @@ import (
 
 	"drainit/internal/inspect"
 	"drainit/internal/logx"
+	"drainit/internal/rehearse"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
 	"drainit/supervisor"
@@ -55,7 +56,7 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
 	if o.plan != nil {
-		return inspect.Rehearse(*o.plan, o.Config, queue, log, func(line error) { fail(line, "", stderr) })
+		return rehearse.Run(*o.plan, o.Config, queue, log, func(line error) { fail(line, "", stderr) })
 	}
 	return supervisor.Run(o.Config, queue, log)
 }

@@ -37,8 +37,8 @@ Subcommands, for the drainit of this container, or the one with --pid N
   quiet [--sleep DUR]       send TSTP; return when quiet, or after DUR
   resume                    send CONT
   stop [--force] [--wait]   send TERM; --force kills; --wait waits for the end
-  plan [--settle DUR] [--hold DUR] [--during CMD] [--check CMD] [--within DUR]
-       [--allow-uncertain] [--json]  rehearse a stop of COMMAND: 0 if it drains
+  plan [--during CMD] [--check CMD] [--within DUR] [--json]
+                            stop COMMAND once, and say whether that loses work
 DUR is 25s or 25. In the environment --grace is DRAINIT_GRACE. More: man drainit
 Exit status: the worker's, 128+n for signal n, 137 killed, 125 drainit failed.
 `

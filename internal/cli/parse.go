@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/inspect"
+	"drainit/internal/rehearse"
 	"drainit/internal/signals"
 	"drainit/supervisor"
 )
@@ -24,8 +24,8 @@ type options struct {
 	json    bool
 	level   zapcore.Level
 	version bool
-	pause   bool               // --pause: no worker is run, as by a pod's pause
-	plan    *inspect.Rehearsal // nil: the worker is run for good
+	pause   bool            // --pause: no worker is run, as by a pod's pause
+	plan    *rehearse.Flags // nil: the worker is run for good
 }
 
 // defaults returns the options if nothing is given. Then the platform probably has its default, too, and

@@ -14,6 +14,7 @@ import (
 
 	"drainit/internal/inspect"
 	"drainit/internal/proc"
+	"drainit/internal/rehearse"
 	"drainit/supervisor"
 )
 
@@ -42,12 +43,9 @@ func configOf(pid int) (supervisor.Config, error) {
 // verbPlan is the verb that runs a worker, unlike the others. It has drainit's flags, and its own.
 const verbPlan = "plan"
 
-func addPlan(fs flagSet) *inspect.Rehearsal {
-	r := &inspect.Rehearsal{Settle: time.Second, Hold: 10 * time.Second, Within: 5 * time.Minute}
+func addPlan(fs flagSet) *rehearse.Flags {
+	r := &rehearse.Flags{Within: 5 * time.Minute}
 	fs.toggle(&r.JSON, "json", "")
-	fs.toggle(&r.AllowUncertain, "allow-uncertain", "")
-	fs.delay(&r.Settle, "settle")
-	fs.delay(&r.Hold, "hold")
 	fs.delay(&r.Within, "within")
 	fs.StringVar(&r.During, "during", "", "")
 	fs.StringVar(&r.Check, "check", "", "")

@@ -14,15 +14,31 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/supervisor"
 )
 
-// plan has the signals and times that a plan goes by.
-type plan struct {
+// Plan has the signals and times that a plan goes by.
+type Plan struct {
 	FinalCall   *float64 `json:"final_call_s,omitempty"` // after the stop signal; nil where Grace is infinite
 	Grace       *float64 `json:"grace_s,omitempty"`
 	LastCall    *float64 `json:"last_call_s,omitempty"`
 	QuietSignal string   `json:"quiet_signal"`
 	StopSignal  string   `json:"stop_signal"`
+
+	PID  int            `json:"-"` // drainit's
+	All  *proc.Snapshot `json:"-"`
+	Stop unix.Signal    `json:"-"`
+}
+
+// Foresee returns the plan of a stop by these settings for the drainit with this pid, and the processes below
+// it. It returns nil if a stop has begun, or if it can't list the processes. It calls say with each line for
+// people.
+func Foresee(pid int, cfg supervisor.Config, say func(line error)) (*Plan, []*Row) {
+	d := &instance{system: linux(), say: say}
+	d.config = func(int) (supervisor.Config, error) { return cfg, nil }
+	d.drainit, _ = d.look(pid)
+	r := d.report(true, true)
+	return r.Plan, r.Processes
 }
 
 // addPlan adds what a stop would do with each process. before is a snapshot that was taken before that of the
@@ -39,8 +55,7 @@ func (d *instance) addPlan(r *report, before *proc.Snapshot, pid string) {
 	for _, p := range r.Processes {
 		p.Stop = "not known: it hangs in the kernel"
 		if p.Alive() {
-			p.foreseen = foreseen[p.ID]
-			p.OnStop, p.OnQuiet, p.Stop = p.On(r.stop), p.On(quiet), r.words(p.foreseen)
+			p.OnStop, p.OnQuiet, p.Stop = p.On(r.stop), p.On(quiet), r.words(foreseen[p.ID])
 			if p.Exe == "" || !p.MasksKnown() {
 				hidden = append(hidden, p.Process)
 			}
@@ -51,7 +66,8 @@ func (d *instance) addPlan(r *report, before *proc.Snapshot, pid string) {
 		d.sayf("/proc does not tell all about %s: the plan may be another", these)
 	}
 	r.arrange()
-	p := &plan{StopSignal: signals.Name(r.stop), QuietSignal: signals.Name(quiet)}
+	p := &Plan{PID: r.PID, All: r.all, Stop: r.stop}
+	p.StopSignal, p.QuietSignal = signals.Name(r.stop), signals.Name(quiet)
 	grace := r.cfg.Grace
 	if last, final := machine.Calls(grace, r.cfg.Limit); grace != machine.Forever {
 		p.LastCall, p.FinalCall, p.Grace = new(last.Seconds()), new(final.Seconds()), new(grace.Seconds())
@@ -80,10 +96,10 @@ func (r *report) foresee(worker int, before *proc.Snapshot) map[proc.ID]forward.
 func (r *report) arrange() {
 	path := make(map[int]string) // by pid, the pids from the top to it
 	for _, p := range r.Processes {
-		p.indent = strings.Repeat("  ", strings.Count(path[p.PPID], "/"))
+		p.Indent = strings.Repeat("  ", strings.Count(path[p.PPID], "/"))
 		path[p.PID] = path[p.PPID] + fmt.Sprintf("/%7d", p.PID)
 	}
-	slices.SortFunc(r.Processes, func(a, b *row) int { return strings.Compare(path[a.PID], path[b.PID]) })
+	slices.SortFunc(r.Processes, func(a, b *Row) int { return strings.Compare(path[a.PID], path[b.PID]) })
 }
 
 // words returns for people what a stop would do with a process.
@@ -122,8 +138,8 @@ func (r *report) words(f forward.Simulated) string {
 	return fmt.Sprintf("%s; %sat the latest %v before SIGKILL", words, otherwise, cfg.Grace-call)
 }
 
-// head returns the line about the signal and the times of a stop.
-func (p *plan) head() string {
+// Head returns the line about the signal and the times of a stop.
+func (p *Plan) Head() string {
 	ends := "no SIGKILL, as the grace period is infinite"
 	if p.Grace != nil {
 		const calls = "the last call after %vs, the final call after %vs, SIGKILL after %vs"
@@ -134,9 +150,9 @@ func (p *plan) head() string {
 
 func (r report) addPlanTo(b *page) {
 	const columns = "%7v %-10v %-10v %-20v %v\n"
-	b.add("%s", r.Plan.head())
+	b.add("%s", r.Plan.Head())
 	b.add(columns, "PID", r.Plan.StopSignal, r.Plan.QuietSignal, "COMMAND", "STOP")
 	for _, p := range r.Processes {
-		b.add(columns, p.PID, p.OnStop, p.OnQuiet, p.indent+p.Comm, p.Stop)
+		b.add(columns, p.PID, p.OnStop, p.OnQuiet, p.Indent+p.Comm, p.Stop)
 	}
 }

@@ -11,13 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/title"
-	"drainit/reaper"
 	"drainit/supervisor"
 )
 
@@ -32,23 +30,19 @@ type report struct {
 	StoppingSince string   `json:"stopping_since,omitempty"` // RFC 3339, UTC
 	TimeLeft      *float64 `json:"left_s,omitempty"`         // to SIGKILL
 	PID           int      `json:"pid"`                      // drainit's
-	Processes     []*row   `json:"processes"`
+	Processes     []*Row   `json:"processes"`
 	Partial       bool     `json:"partial,omitempty"` // not all processes could be read
-	Plan          *plan    `json:"plan,omitempty"`
+	Plan          *Plan    `json:"plan,omitempty"`
 
-	word      string        // the phase, for people
-	stopping  time.Duration // how long ago the stop began
-	all       *proc.Snapshot
-	cfg       supervisor.Config // of a plan
-	stop      unix.Signal       // of a plan
-	came      []proc.Process    // of a rehearsal: those that were started in its stop (noteNew)
-	unsettled bool              // of a rehearsal: its processes were still changing
-	inHand    bool              // of a rehearsal: --during has put a job in hand
-	waited    time.Duration     // of a rehearsal: when what was held was continued, 0 for never
+	word     string        // the phase, for people
+	stopping time.Duration // how long ago the stop began
+	all      *proc.Snapshot
+	cfg      supervisor.Config // of a plan
+	stop     unix.Signal       // of a plan
 }
 
-// row is a process below drainit, in the status, in a plan and in a verdict. Times are since the stop began.
-type row struct {
+// Row is a process below drainit, in the status and in a plan.
+type Row struct {
 	PID   int     `json:"pid"`
 	PPID  int     `json:"ppid"`
 	Comm  string  `json:"comm"`  // escaped as in the log
@@ -59,39 +53,8 @@ type row struct {
 	OnQuiet string `json:"on_quiet,omitempty"` // in a plan: what it does with the quiet signal
 	Stop    string `json:"stop,omitempty"`     // what a stop would do with it, or has done
 
-	Sent       string   `json:"sent,omitempty"` // the stop signal that drainit sent it
-	SentAfter  *float64 `json:"sent_after_s,omitempty"`
-	Late       bool     `json:"late,omitempty"` // it was sent in the last or the final call
-	EndedAfter *float64 `json:"ended_after_s,omitempty"`
-	ExitStatus *int     `json:"exit_status,omitempty"` // where it is known, 128+n for signal n
-
 	proc.Process `json:"-"` // as it was in the plan
-	indent       string     // blanks, by which it stands below its parent
-	foreseen     forward.Simulated
-
-	// What a rehearsal has seen of it.
-	children bool // it had children when the plan was made
-	open     []proc.OpenFile
-	ending   *reaper.Ending
-	held     bool             // it was stopped, as if it were at work
-	loose    bool             // it was held, and drainit or another process continued it before release
-	killed   bool             // it ended while it was held
-	pending  time.Duration    // when another's stop signal was first seen pending while it was held, or 0
-	adopted  bool             // it came to drainit when its parent had gone
-	sent     *supervisor.Sent // the first stop signal from drainit, nil for none
-	ended    time.Duration    // 0 while it lives
-	status   int              // its exit status, -1 where that is not known
-	by       unix.Signal      // the signal that it died of, 0 for none
-}
-
-// row returns the process with this ID, nil for none. If the ID has no start time, its pid decides.
-func (r *report) row(id proc.ID) *row {
-	for _, p := range r.Processes {
-		if p.ID == id || id.Start == 0 && p.PID == id.PID {
-			return p
-		}
-	}
-	return nil
+	Indent       string     `json:"-"` // blanks, by which it stands below its parent
 }
 
 // status prints the status that is asked for, and returns the exit status. It is 1 if the worker has ended
@@ -124,7 +87,7 @@ func (d *instance) print(status int, answer any, asJSON bool, text string) int {
 // drainit is in. If plan is set, too, and no stop has begun, it adds the plan of one.
 func (d *instance) report(whole, plan bool) report {
 	is := d.is
-	r := report{Phase: is.Phase.String(), Ready: is.Ready(), PID: d.PID, Processes: []*row{}}
+	r := report{Phase: is.Phase.String(), Ready: is.Ready(), PID: d.PID, Processes: []*Row{}}
 	r.WorkerAlive, r.WorkerStopped, r.word = is.WorkerAlive, is.WorkerStopped, r.Phase
 	if is.WorkerStopped {
 		r.word += ", but the worker is stopped"
@@ -163,7 +126,7 @@ func (d *instance) addProcesses(r *report, plan bool) {
 		r.Partial = true
 	}
 	for _, p := range append(r.all.Descendants(d.PID), r.all.Hanging(d.PID)...) {
-		shown := &row{Process: *p, PID: p.PID, PPID: p.PPID, Comm: logx.Printable(p.Comm), status: -1}
+		shown := &Row{Process: *p, PID: p.PID, PPID: p.PPID, Comm: logx.Printable(p.Comm)}
 		shown.State, shown.Age = string(p.State), logx.InTenths(p.Age())
 		r.Processes = append(r.Processes, shown)
 	}

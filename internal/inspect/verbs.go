@@ -1,10 +1,8 @@
 // Package inspect has the subcommands, which ask a running drainit. They need no shell, socket or file, only
 // /proc and kill(2).
 //
-// It runs in a process of its own, except for drainit plan, which asks the drainit that it is part of. It
-// must signal no process but the drainit that it has found. Only a rehearsal signals others: it holds jobs,
-// ends its commands, and plays a platform that signals each process. A second stop signal must be sent only
-// on request, since it would kill.
+// It runs in a process of its own, except for the plan of a rehearsal. It must signal no process but the
+// drainit that it has found. A second stop signal must be sent only on request, since it would kill.
 package inspect
 
 import (

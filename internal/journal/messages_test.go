@@ -173,7 +173,7 @@ func (p contents) addErrors(t *testing.T) {
 			p["error "+text] = Message{}
 		}
 	}
-	for _, dir := range []string{"../cli", "../signals", "../health", "../spawn", "../inspect", "../logx", "../../supervisor"} {
+	for _, dir := range []string{"../cli", "../signals", "../health", "../spawn", "../inspect", "../rehearse", "../logx", "../../supervisor"} {
 		inspect(t, dir, func(_ string, n ast.Node) {
 			switch n := n.(type) {
 			case *ast.CallExpr:

@@ -32,9 +32,9 @@ func TestCompletion(t *testing.T) {
 				"drainit -t 5 --forking sha256su":   "sha256sum",
 				"drainit --forward worker -- mkfif": "mkfifo",
 				"drainit pla":                       "plan",
-				"drainit plan --allow-un":           "--allow-uncertain",
+				"drainit plan --dur":                "--during",
 				"drainit plan --gra":                "--grace",
-				"drainit plan --settle 5s sha256su": "sha256sum",
+				"drainit plan --within 5s sha256su": "sha256sum",
 				"drainit plan -t 5 -- mkfif":        "mkfifo",
 			} {
 				cmd := exec.Command(path, "-c", script)

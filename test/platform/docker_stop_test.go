@@ -61,14 +61,14 @@ func TestStepOfTheCI(t *testing.T) {
 	})
 	step := strings.TrimSpace(harness.PageBlock(t, harness.Repo("docs", "operations.md"), "A stop in CI", "sh"))
 	for command, want := range map[string]string{
-		"/worker.sh": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\ndrains: the stop took \d\.\ds\n\z`,
+		"/worker.sh": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\nsignals arrive: the stop took \d\.\ds\n\z`,
 		"sleep 1000": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\nloses work: the stop took \d\.\ds\n- sleep\[\d+\] has no SIGTERM handler and died of it: [^\n]*\n\z`,
 	} {
 		filled := strings.NewReplacer("docker run", "docker run --network none --pull never", "example/worker", "worker-in-ci", "node worker.js", command).Replace(step)
 		cmd := exec.Command("sh", "-c", filled)
 		cmd.Env = append(cmd.Environ(), d.Env()...)
 		out, err := cmd.Output()
-		if !harness.Matches(want, string(out)) || (err == nil) != strings.Contains(string(out), "\ndrains") {
+		if !harness.Matches(want, string(out)) || (err == nil) != strings.Contains(string(out), "\nsignals arrive") {
 			t.Errorf("%s: %v\n%s", filled, err, out)
 		}
 	}

@@ -16,16 +16,16 @@ var rehearsals = []struct {
 	status        int
 	says          []string
 }{
-	{"rq", "--settle=2s", rqWay, enqueueInRq, jobIsDone, 0, []string{`\ndrains, as --check says: the stop took [1-9]\d*\.\ds\n\z`}},
-	{"rq, and a grace period that is too short", "--settle=2s --grace=1s", rqWay, enqueueInRq, jobIsDone, 1,
-		[]string{`\nloses work, as --check says: `, `\n- --check exited with status 1\n`, `\n- \w+\[\d+\] was killed at the end of the grace period: a longer --grace`}},
-	{"a worker without a handler", "--settle=2s", way{start: "python3 no-handler.py", uses: "redis-server", prepare: startRedis, files: files{"no-handler.py": "import os, redis\n" +
+	{"rq", "", rqWay, enqueueInRq, jobIsDone, 0, []string{`\ndrains: the stop took [1-9]\d*\.\ds\n\z`}},
+	{"rq, and a grace period that is too short", "--grace=1s", rqWay, enqueueInRq, jobIsDone, 1,
+		[]string{`\nloses work: `, `\n- --check exited with status 1\n`, `\n- \w+\[\d+\] was killed at the end of the grace period: a longer --grace`}},
+	{"a worker without a handler", "", way{start: "python3 no-handler.py", uses: "redis-server", prepare: startRedis, files: files{"no-handler.py": "import os, redis\n" +
 		"from record import job\n" + `queue = redis.Redis.from_url(os.environ["REDIS_URL"])` + "\nwhile queue.blpop('jobs'): job()\n"}},
 		`redis-cli -u $REDIS_URL rpush jobs 1 && ` + begun, jobIsDone, 1,
-		[]string{`\nloses work, as --check says: `, `\n- python3\[\d+\] has no SIGTERM handler and died of it: add one`}},
-	{"the reference worker", "", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`, `curl -sf $OJS_URL/jobs/was-acked`, 0, []string{`\ndrains, as --check says: `}},
+		[]string{`\nloses work: `, `\n- python3\[\d+\] has no SIGTERM handler and died of it: add one`}},
+	{"the reference worker", "", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`, `curl -sf $OJS_URL/jobs/was-acked`, 0, []string{`\ndrains: `}},
 	{"the reference worker, killed", "--grace=300ms", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`, `curl -sf $OJS_URL/jobs/was-acked`, 1,
-		[]string{`\nloses work, as --check says: `, `\n- node\[\d+\] was killed at the end of the grace period`}},
+		[]string{`\nloses work: `, `\n- node\[\d+\] was killed at the end of the grace period`}},
 }
 
 const (

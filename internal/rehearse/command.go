@@ -1,4 +1,4 @@
-package inspect
+package rehearse
 
 import (
 	"context"
@@ -18,9 +18,14 @@ import (
 // errStopCame says that a stop signal has ended a command.
 var errStopCame = errors.New("a stop signal has ended it")
 
+// script runs the command line in $0 with the standard input in 4, and writes its status to 3. If drainit dies,
+// the kernel sends the shell TERM, and the shell passes it on to its group.
+const script = `trap 'trap "" TERM; kill 0' TERM; (trap - TERM; exec 3>&- 4<&-; eval "$0") <&4 & wait $!; echo $? >&3`
+
 // run runs a command line by sh(1), and returns why it failed, nil if its status is 0. name is the flag that
 // gave the line. The status comes through a pipe, as drainit's loop reaps every process. The command is
-// killed after Within, and when a stop signal comes. That until is done is a sign of such a signal, too.
+// killed after Within, and when a stop signal comes. That until is done is a sign of such a signal, too. The
+// caller must be on a locked thread that lives as long as the command.
 func (r *rehearsal) run(until context.Context, name, line string) error {
 	limited, cancel := context.WithTimeout(until, r.Within)
 	defer cancel()
@@ -30,9 +35,8 @@ func (r *rehearsal) run(until context.Context, name, line string) error {
 	answer, w, err := os.Pipe()
 	context.AfterFunc(ctx, func() { _ = answer.Close() }) // which ends the read
 	if err == nil {
-		const script = `(exec 3>&-; eval "$0"); echo $? >&3`
-		attr := &syscall.ProcAttr{Dir: r.dir, Env: r.cfg.Env, Files: []uintptr{0, 2, 2, w.Fd()}}
-		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+		attr := &syscall.ProcAttr{Dir: r.dir, Env: r.cfg.Env, Files: []uintptr{0, 2, 2, w.Fd(), 0}}
+		attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGTERM}
 		pid, err = syscall.ForkExec("/bin/sh", []string{"sh", "-c", script, line}, attr)
 		_ = w.Close()
 	}
