@@ -171,7 +171,7 @@ func (s *scene) verdict(t *testing.T) (v said) {
 func (w way) stopped(t *testing.T) outcome {
 	t.Helper()
 	return inHand(t, func(times time.Duration) outcome {
-		s := newScene(t, times*shortJob)
+		s := newScene(t, times*longJob)
 		o := w.run(t, s, harness.DrainitBin, append([]string{"-v", "--log-format=json"}, strings.Fields(s.fill(w.flags))...))
 		if t.Failed() {
 			t.Logf("record:\n%s\nlog:\n%s", s.lines(), s.init.Err())
