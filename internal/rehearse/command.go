@@ -18,9 +18,11 @@ import (
 // errStopCame says that a stop signal has ended a command.
 var errStopCame = errors.New("a stop signal has ended it")
 
-// script runs the command line in $0 with the standard input in 4, and writes its status to 3. If drainit dies,
-// the kernel sends the shell TERM, and the shell passes it on to its group.
-const script = `trap 'trap "" TERM; kill 0' TERM; (trap - TERM; exec 3>&- 4<&-; eval "$0") <&4 & wait $!; echo $? >&3`
+// script runs the command line in $0 with the standard input in 4, and writes its status to 3. If drainit
+// dies, the kernel sends the shell TERM, and the shell passes it on to its group.
+const script = `trap 'trap "" TERM; kill 0' TERM
+(trap - TERM; exec 3>&- 4<&-; eval "$0") <&4 &
+wait $!; echo $? >&3`
 
 // run runs a command line by sh(1), and returns why it failed, nil if its status is 0. name is the flag that
 // gave the line. The status comes through a pipe, as drainit's loop reaps every process. The command is

@@ -1,8 +1,8 @@
 // Package rehearse makes one real stop of a worker, as a platform would, and says what came of it.
 //
-// It runs in the process of drainit, beside the loop, and asks that drainit for its plan. It sends drainit the
-// stop signal and, where the platform signals each process, each of them. It ends its own commands. It must
-// never choose a process that gets a signal, nor stop or continue one.
+// It runs in the process of drainit, beside the loop, and asks that drainit for its plan. It sends drainit
+// the stop signal and, where the platform signals each process, each of them. It ends its own commands. It
+// must never choose a process that gets a signal, nor stop or continue one.
 package rehearse
 
 import (
@@ -52,8 +52,8 @@ type rehearsal struct {
 
 // Run runs a worker until it has settled, and stops it as the platform would. It prints the plan, what
 // happened and the verdict on standard output. The worker gets standard error in place of that. The status is
-// that of the verdict, 0 or 1. If the worker can't be started, or drainit must die of INT, the outcome is that
-// of supervisor.Run. The caller must be on the locked main thread.
+// that of the verdict, 0 or 1. If the worker can't be started, or drainit must die of INT, the outcome is
+// that of supervisor.Run. The caller must be on the locked main thread.
 func Run(
 	flags Flags, cfg supervisor.Config, queue *sigqueue.Queue, log *logx.Log, say func(line error),
 ) supervisor.Outcome {
@@ -76,7 +76,8 @@ func Run(
 	}
 	v, err := r.decide()
 	if err != nil {
-		v = verdict{Verdict: noPlan, Status: 1, Worker: r.outcome.Status, Reasons: []*reason{{Why: err.Error()}}}
+		v = verdict{Verdict: noPlan, Status: 1, Worker: r.outcome.Status}
+		v.Reasons = []*reason{note("", "%v", err)}
 		say(fmt.Errorf("no plan: %w", err))
 	}
 	text := v.text()

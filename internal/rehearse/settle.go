@@ -18,21 +18,21 @@ const changeFor = 15 * time.Second
 
 // settle waits until the worker is ready, if its settings say what shows that, and until the processes and
 // their handlers have not changed for a second, none is loading, and no launcher or shell lacks its first
-// child. If they change for longer than changeFor, it stops waiting and sets unsettled. It also returns if the
-// worker has ended or its stop has begun.
+// child. If they change for longer than changeFor, it stops waiting and sets unsettled. It also returns if
+// the worker has ended or its stop has begun.
 func (r *rehearsal) settle() error {
 	const readyWithin, pause = 5 * time.Minute, 50 * time.Millisecond
 	self, last, runs := os.Getpid(), "", make(streaks)
 	began, ready, calm := time.Now(), time.Now(), time.Now()
 	for ; r.going(); time.Sleep(pause) {
-		now, all := time.Now(), (*proc.Snapshot)(nil)
-		all, _ = r.read.Tree(self, nil, time.Second)
-		these, loads := stateOf(all.Descendants(self)), runs.add(all.Descendants(self))
+		all, _ := r.read.Tree(self, nil, time.Second)
+		now, below := time.Now(), all.Descendants(self)
+		these, loads := stateOf(below), runs.add(below)
 		starts := r.phase() == machine.Starting
 		if starts {
 			ready = now
 		}
-		if starts || these != last || loads || isChildless(all, self) {
+		if starts || these != last || loads || isChildless(all, below) {
 			calm, last = now, these
 		}
 		r.unsettled = now.Sub(ready) >= changeFor
@@ -78,8 +78,8 @@ func (s streaks) add(all []*proc.Process) (loads bool) {
 }
 
 // isChildless reports whether a launcher, or a shell with a trap, has no child. It has still to start one.
-func isChildless(all *proc.Snapshot, self int) bool {
-	for _, p := range all.Descendants(self) {
+func isChildless(all *proc.Snapshot, below []*proc.Process) bool {
+	for _, p := range below {
 		kind := program.Of(p)
 		hasTrap := p.Handles(unix.SIGTERM) && !program.HandlesWithoutTrap(p)
 		starts := kind == program.Launcher || kind == program.Shell && hasTrap

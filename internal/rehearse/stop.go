@@ -15,6 +15,7 @@ import (
 	"drainit/internal/proc"
 	"drainit/internal/program"
 	"drainit/internal/signals"
+	"drainit/internal/worker"
 	"drainit/reaper"
 	"drainit/supervisor"
 )
@@ -90,9 +91,9 @@ func (s *stop) addReasons() {
 	for _, p := range s.rows {
 		s.add(p.Process, s.against(p))
 	}
-	w, status := s.outcome.Worker, s.outcome.Status
-	if status != 0 && !w.Kill.Happened() && !s.isStop(status) {
-		s.add(w.Process(), loss(adviseRemap(status), "%v", w.Exit))
+	status := s.outcome.Status // of a process that is not in the plan, unless there is a reason
+	if status != 0 && !s.isStop(status) && !slices.ContainsFunc(s.reasons, (*reason).loses) {
+		s.add(proc.Process{}, loss(adviseRemap(status), "drainit would exit with status %d", status))
 	}
 	if s.unsettled {
 		const advice = "--ready-port, or --during with a command that waits"
@@ -114,12 +115,12 @@ func (s *stop) add(p proc.Process, why *reason) {
 func (s *stop) addKilled() {
 	kill := s.outcome.Worker.Kill
 	for _, p := range kill.Victims {
-		why := loss("a longer --grace, if it was still at work", "was killed at the end of the grace period")
-		switch on := p.On(s.plan.Stop); {
+		why := loss("a handler for "+s.plan.StopSignal, "was killed at the end of the grace period")
+		switch {
 		case kill.Forced():
 			why = loss("--second-stop ignore", "was killed by a second stop signal")
-		case on == proc.Dies || on == proc.Ignores:
-			why.Advice = "a handler for " + s.plan.StopSignal
+		case p.Handles(s.plan.Stop):
+			why.Advice = "a longer --grace, if it was still at work"
 		}
 		s.add(*p, why)
 	}
@@ -138,7 +139,7 @@ func (s *stop) addLate() {
 		case !sent.To.Handles(sent.Signal):
 		case sent.Late:
 			const call = words + ", in the last %.1fs of the grace period, which are all that its job had"
-			const advice = "start it by exec, or have the one above it pass the signal on"
+			const advice = "start it by exec, or let the one above it pass the signal on"
 			s.add(sent.To, loss(advice, call, after, (s.cfg.Grace-sent.After).Seconds()))
 		case sent.After > s.cfg.StopDelay+inTime:
 			s.add(sent.To, note("", "late: "+words+": %s", after, sent.Rule))
@@ -151,45 +152,56 @@ func (s *stop) addLate() {
 	}
 }
 
-// against returns why a process of the plan lost its work, nil if it did not. It is lost if the process failed,
-// or had no handler of its own and ended of the signal:
+// against returns why a process of the plan lost its work, nil if it did not. It is lost if the worker
+// failed, or if a process was killed, or had no handler of its own and ended of the signal:
 //
-//   - It had no handler, and drainit sent it the signal, or it died of that, or it ended at once.
-//   - It had one that may be only its runtime's, and ended at once as that runtime does. If --check finds the
-//     work of --during done, it was a handler of its own.
+//   - It had no handler, and drainit sent it the signal at once, or it died of another's, or a shell or a
+//     known program above it ended it. What other programs do to those below them is their own business.
+//   - It had one that may be only its runtime's, and ended at once as that runtime does. If --check finds
+//     the work of --during done, it was a handler of its own.
 //
-// How long a process lives proves no drain. But a runtime without a handler ends at once, so one that lives on
-// runs code of the program's own, be it a Ruby ensure or a Java shutdown hook.
+// How long a process lives proves no drain. But a runtime without a handler ends at once, so one that lives
+// on runs code of the program's own, be it a Ruby ensure or a Java shutdown hook.
 func (s *stop) against(p *row) *reason {
 	const advised = "add one, or --rewrite with the signal that it drains on"
-	sent := p.Sent != "" || s.cfg.Mode == forward.ModeNone
-	lived, dies := p.ended-p.sentAt, p.OnStop == proc.Dies
-	var by unix.Signal
-	status := -1
+	name, sent := s.plan.StopSignal, p.Sent != "" || s.cfg.Mode == forward.ModeNone
+	lived, dies, by, status := p.ended-p.sentAt, p.OnStop == proc.Dies, unix.Signal(0), -1
 	if p.exit != nil {
 		by, status = p.exit.TermSignal(), p.exit.ExitStatus()
 	}
 	switch {
 	case !s.isAtWork(p), status == 0, slices.Contains(s.cfg.RemapExit, status):
 		return nil
+	case dies && p.sentAt > s.cfg.StopDelay+inTime:
+		return note("", "late: has no %s handler and was sent it when others had drained", name)
 	case dies && (sent || by != 0 && s.isStop(status)):
-		return loss(advised, "has no %s handler and died of it", s.plan.StopSignal)
-	case status < 0 && dies && lived <= inTime:
-		return unlessDone(advised, "has no %s handler and ended at once", s.plan.StopSignal)
-	case status >= 0 && !s.isStop(status) && by != 0:
-		return loss("see its own log", "died of %s", signals.Name(by))
+		return loss(advised, "has no %s handler and died of it", name)
+	case by == unix.SIGKILL && s.cfg.Mode == forward.ModeWorker:
+		return loss("--forward auto", "was killed when the worker had ended")
+	case by == unix.SIGKILL:
+		return loss("more time for it, in the settings of what is above it", "was killed by another process")
 	case status >= 0 && !s.isStop(status):
-		return loss(adviseRemap(status), "exited with status %d", status)
+		why := note(adviseRemap(status), "%v", worker.Exit{WaitEvent: *p.exit})
+		why.Loses = p.PID == s.outcome.Worker.PID
+		return why
+	case status < 0 && dies && lived <= inTime && s.isManaged(p):
+		return unlessDone(advised, "has no %s handler and ended at once", name)
 	case s.endsByRuntime(p, by) && lived <= atOnce:
 		const words = "may have no %s handler of its own: it ended at once, as its runtime does without one"
-		return unlessDone("add one; if it has one, --during and --check show that", words, s.plan.StopSignal)
+		return unlessDone("add one; if it has one, --during and --check show that", words, name)
 	}
 	return nil
 }
 
-// endsByRuntime reports whether a process that ended with 128+n may have had only its runtime's handler. by is
-// the signal that it died of, 0 if it exited. The JVM exits, whatever the program has; the others die of the
-// signal, so that a status is the program's own choice. The programs that drainit knows have a handler.
+// isManaged reports whether the parent of a process is a shell, or a program that is known to signal others.
+func (s *stop) isManaged(p *row) bool {
+	up, _ := s.plan.All.Process(p.PPID)
+	return program.Of(&up) != program.Other || program.Signals(&up, s.plan.Stop) != program.Unknown
+}
+
+// endsByRuntime reports whether a process that ended with 128+n may have had only its runtime's handler. by
+// is the signal that it died of, 0 if it exited. The JVM exits, whatever the program has. The others die of
+// the signal, so that a status is the program's own choice. The programs that drainit knows have a handler.
 func (s *stop) endsByRuntime(p *row, by unix.Signal) bool {
 	lacks, _ := diag.LacksHandler(p.Process, s.plan.Stop)
 	switch strings.TrimRight(p.Exe, "0123456789.") {
@@ -201,17 +213,19 @@ func (s *stop) endsByRuntime(p *row, by unix.Signal) bool {
 	return by != 0 && lacks && program.Signals(&p.Process, s.plan.Stop) == program.Unknown
 }
 
-// isAtWork reports whether the end of a process loses work. It does not if the process only waits for one below
-// it that handles the signal, serves one beside or above it, or reads what another writes. Of a shell and what
-// it runs, the latter is at work.
+// isAtWork reports whether the end of a process loses work. It does not if the process only waits for one
+// below it that handles the signal, serves one beside or above it, or reads what another writes. A shell or a
+// launcher is at work if no other program is.
 func (s *stop) isAtWork(p *row) bool {
 	all := s.plan.All
 	if diag.IsHelper(p.Process) && p.PPID != s.plan.PID || all.HasWriters(p.PID) ||
 		diag.OnlyWaits(all, p.Process, s.plan.Stop) {
 		return false
 	}
-	these := diag.AtWork(all, p.PID)
-	return len(these) == 0 || these[0].PID == p.PID
+	isOther := func(q *row) bool {
+		return program.Of(&q.Process) == program.Other && !diag.IsHelper(q.Process)
+	}
+	return program.Of(&p.Process) == program.Other || !slices.ContainsFunc(s.rows, isOther)
 }
 
 // isStop reports whether an exit status is 128+n for the stop signal or for TERM. A shell or a launcher has

@@ -49,7 +49,7 @@ func stopped(cfg supervisor.Config, processes []proc.Process, last seen) *stop {
 		if i == len(processes)-1 {
 			was = last
 		}
-		r := &row{Row: &inspect.Row{PID: p.PID, Comm: p.Comm, Process: p, OnStop: p.On(term), Stop: "planned"}, untouched: was.untouched}
+		r := &row{Row: &inspect.Row{PID: p.PID, PPID: p.PPID, Comm: p.Comm, Process: p, OnStop: p.On(term), Stop: "planned"}, untouched: was.untouched}
 		if !was.unsent {
 			d := forward.Delivery{Signal: term, Late: was.late, Rule: "the rule"}
 			record.Sent = append(record.Sent, supervisor.Sent{Delivery: d, To: p, After: was.at})
@@ -98,9 +98,11 @@ func TestVerdict(t *testing.T) {
 		"the check does not":            {flags: Flags{Check: "x"}, failed: errors.New("--check exited with status 3"), want: "loses_work 1; --check exited with status 3"},
 		"it has failed":                 {last: seen{status: 4}, want: "loses_work 1; node[10] exited with status 4: --remap-exit 4, if that is how it ends a drain"},
 		"as it may":                     {cfg: supervisor.Config{RemapExit: []int{4}}, last: seen{status: 4}, want: "signals_arrive 0"},
-		"a successor has failed":        {change: func(s *stop) { s.outcome.Status, s.outcome.Worker.PID = 4, 99 }, want: "loses_work 1; node[99] exited with status 0: --remap-exit 4"},
+		"a successor has failed":        {change: func(s *stop) { s.outcome.Status, s.outcome.Worker.PID = 4, 99 }, want: "loses_work 1; drainit would exit with status 4: --remap-exit 4"},
 		"it died of another signal":     {last: seen{by: unix.SIGSEGV}, want: "loses_work 1; node[10] died of SIGSEGV"},
-		"another kills what it waits":   {below: of(sh, job), last: seen{by: unix.SIGKILL, unsent: true}, want: "loses_work 1; job[11] died of SIGKILL"},
+		"another process has failed":    {below: of(sh, job), last: seen{status: 4, unsent: true}, want: "signals_arrive 0; job[11] exited with status 4"},
+		"another kills what it waits":   {below: of(sh, job), last: seen{by: unix.SIGKILL, unsent: true}, want: "loses_work 1; job[11] was killed by another process"},
+		"drainit kills what is left":    {below: of(sh, job), cfg: supervisor.Config{Mode: forward.ModeWorker}, last: seen{by: unix.SIGKILL, unsent: true}, want: "loses_work 1; job[11] was killed when the worker had ended: --forward auto"},
 		"it has no handler":             {below: of(bare), last: atOnce, want: "loses_work 1; job[10]" + noHandler},
 		"whatever the check says":       {below: of(bare), last: atOnce, flags: Flags{During: "x", Check: "x"}, want: "loses_work 1; job[10]" + noHandler},
 		"but may die so":                {below: of(bare), cfg: supervisor.Config{RemapExit: []int{143}}, last: atOnce, want: "signals_arrive 0"},
@@ -109,9 +111,12 @@ func TestVerdict(t *testing.T) {
 		"another has signalled it":      {below: of(sh, bareJob), last: seen{by: term, unsent: true}, want: "loses_work 1; job[11]" + noHandler},
 		"another ends it":               {below: of(sh, bareJob), last: seen{unread: true, unsent: true}, want: "loses_work 1; job[11] has no SIGTERM handler and ended at once: add one"},
 		"which a check disproves":       {below: of(sh, bareJob), last: seen{unread: true, unsent: true}, flags: Flags{During: "x", Check: "x"}, want: "drains 0; job[11] has no SIGTERM handler and ended at once"},
+		"a program ends its own":        {below: of(perl, bareJob), last: seen{unread: true, unsent: true}, want: "signals_arrive 0"},
+		"it served those that drained":  {below: of(node, bareJob), last: seen{by: term, at: 4 * time.Second}, want: "signals_arrive 0; job[11] late: has no SIGTERM handler and was sent it when others had drained"},
 		"another lets it work on":       {below: of(sh, bareJob), last: seen{unread: true, unsent: true, ended: 2 * time.Second}, want: "signals_arrive 0"},
 		"another has it in its care":    {below: of(sh, job), last: seen{unread: true, unsent: true}, want: "signals_arrive 0"},
 		"a shell does the work":         {below: of(bareSh), last: atOnce, want: "loses_work 1; sh[10]" + noHandler},
+		"a shell beside what does":      {below: of(bareSh, below("node", 11, self, term)), change: func(s *stop) { s.cfg.Record.Ended[0].Status = unix.WaitStatus(term) }, want: "signals_arrive 0"},
 		"a shell runs what does":        {below: of(bareSh, bareJob), last: atOnce, want: "loses_work 1; job[11]" + noHandler},
 		"Node ends by itself":           {last: atOnce, want: "loses_work 1; node[10]" + mayLack},
 		"Go":                            {below: of(goApp), last: atOnce, want: "loses_work 1; app[10]" + mayLack},
@@ -181,14 +186,6 @@ func TestAsJSON(t *testing.T) {
 		`"stop":"planned","sent":"SIGTERM","sent_after_s":0,"ended_after_s":0.5,"exit_status":3}]}`
 	if text := string(b); err != nil || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
 		t.Errorf("%s, %v", b, err)
-	}
-}
-
-func TestWrap(t *testing.T) {
-	for text, want := range map[string]string{"": "", "a b": "a b", "abc def": "abc|def", "abcdefgh i": "abcdefgh|i", "ab cd efg": "ab cd|efg"} {
-		if got := strings.Join(wrap(text, 5), "|"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
 	}
 }
 

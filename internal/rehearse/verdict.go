@@ -47,7 +47,9 @@ func note(advice, format string, args ...any) *reason {
 }
 
 func loss(advice, format string, args ...any) *reason {
-	return &reason{Why: fmt.Sprintf(format, args...), Advice: advice, Loses: true}
+	why := note(advice, format, args...)
+	why.Loses = true
+	return why
 }
 
 func unlessDone(advice, format string, args ...any) *reason {
@@ -56,7 +58,9 @@ func unlessDone(advice, format string, args ...any) *reason {
 	return why
 }
 
-func (r reason) String() string {
+func (r *reason) loses() bool { return r.Loses }
+
+func (r *reason) String() string {
 	text := r.Why
 	if r.PID != 0 {
 		text = fmt.Sprintf("%s[%d] %s", r.Comm, r.PID, text)
@@ -84,7 +88,7 @@ func (s *stop) judge(flags Flags, failed error) verdict {
 	for _, r := range v.Reasons {
 		r.Loses = r.Loses && !(r.unsure && isDone)
 	}
-	if slices.ContainsFunc(v.Reasons, func(r *reason) bool { return r.Loses }) {
+	if slices.ContainsFunc(v.Reasons, (*reason).loses) {
 		v.Verdict, v.Status = losesWork, 1
 	}
 	if s.took > 10*time.Second {
@@ -96,36 +100,25 @@ func (s *stop) judge(flags Flags, failed error) verdict {
 	return v
 }
 
-// text returns the verdict for people, "" if there is none. It has 100 columns at most but for its last
-// lines.
+// text returns the verdict for people, "" if there is none.
 func (v verdict) text() string {
 	if v.Verdict == noPlan {
 		return "" // a line has said why
 	}
-	var b strings.Builder
-	line := func(cells ...any) {
-		text := fmt.Sprintf("%7v %-20.20v %-42v %-11v %v", cells...)
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
-	}
-	b.WriteString(v.Plan.Head())
-	line("PID", "COMMAND", "PLANNED", "SENT", "ENDED")
+	const columns = "%7v %-20v %-11v %-16v %v\n"
+	text := v.Plan.Head() + fmt.Sprintf(columns, "PID", "COMMAND", "SENT", "ENDED", "PLANNED")
 	for _, p := range v.Processes {
 		sent, ended := p.happened()
-		words := wrap(p.Stop, 42)
-		line(p.PID, p.Indent+p.Comm, words[0], sent, ended)
-		for _, more := range words[1:] {
-			line("", "", more, "", "")
-		}
+		text += fmt.Sprintf(columns, p.PID, p.Indent+p.Comm, sent, ended, p.Stop)
 	}
-	fmt.Fprintf(&b, "%s: the stop took %.1fs", strings.ReplaceAll(v.Verdict, "_", " "), v.Took)
+	text += fmt.Sprintf("%s: the stop took %.1fs", strings.ReplaceAll(v.Verdict, "_", " "), v.Took)
 	if len(v.Shorter) > 0 {
-		b.WriteString(", longer than these wait by default: " + strings.Join(v.Shorter, ", "))
+		text += ", longer than these wait by default: " + strings.Join(v.Shorter, ", ")
 	}
-	b.WriteString("\n")
 	for _, r := range v.Reasons {
-		fmt.Fprintf(&b, "- %v\n", r)
+		text += "\n- " + r.String()
 	}
-	return b.String()
+	return text + "\n"
 }
 
 // happened returns for people what drainit sent the process, "-" for nothing, and how it ended.
@@ -142,16 +135,4 @@ func (p *row) happened() (sent, ended string) {
 		ended += fmt.Sprintf(" status %d", *p.ExitStatus)
 	}
 	return sent, ended
-}
-
-// wrap breaks a text at its blanks into lines. They have at most so many bytes, unless a word is longer.
-func wrap(text string, most int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > most {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return append(lines, line)
 }

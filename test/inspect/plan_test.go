@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -67,11 +66,11 @@ func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
 	})
 }
 
-// drainit plan ends with a verdict, and its exit status. Standard output has the plan alone, of 100 columns, with what
-// happened to each process; the worker writes to standard error.
+// drainit plan ends with a verdict, and its exit status. Standard output has the plan alone, with what happened to each
+// process; the worker writes to standard error.
 func TestRehearsal(t *testing.T) {
 	harness.Need(t, "perl")
-	const head, row = `(?s)\Aa stop by SIG\w+: [^\n]*\n +PID COMMAND +PLANNED +SENT +ENDED\n`, `(?m)^ +\d+ +`
+	const head, row = `(?s)\Aa stop by SIG\w+: [^\n]*\n +PID COMMAND +SENT +ENDED +PLANNED\n`, `(?m)^ +\d+ +`
 	const arrive, loses = `\nsignals arrive: the stop took \d+\.\ds\n\z`, `\nloses work: [^\n]*\n- `
 	const loads = `sleep 3; $SIG{TERM} = sub { exit 0 }; sleep 1 while 1`
 	const drains = `perl -e '$SIG{TERM} = sub { exit 0 }; sleep 100 while 1'`
@@ -83,15 +82,15 @@ func TestRehearsal(t *testing.T) {
 		out            []string // patterns
 		stderr         string
 	}{
-		"each ends by itself": {nil, script(drains + `; exit $?`), 0, []string{row + `sh +now: the worker +TERM 0\.\ds +\d\.\ds SIGTERM$`,
-			row + `perl +now: untouched[^\n]* TERM \d\.\ds +\d\.\ds status 0$`, arrive}, ``},
+		"each ends by itself": {nil, script(drains + `; exit $?`), 0, []string{row + `sh +TERM 0\.\ds +\d\.\ds SIGTERM +now: the worker$`,
+			row + `perl +TERM \d\.\ds +\d\.\ds status 0 +now: untouched`, arrive}, ``},
 		"one that is left has no handler": {nil, tree("a[TERM=0](b)"), 1, []string{loses + `perl\[\d+\] has no SIGTERM handler and died of it`}, `ready a`},
-		"a trap waits for its job":        {nil, script(`trap 'kill $p' TERM; ` + drains + ` & p=$!; wait $p; wait $p`), 0, []string{row + `perl +left to sh\[\d+\]; at once if that ends +- +\d\.\ds$`, arrive}, ``},
+		"a trap waits for its job":        {nil, script(`trap 'kill $p' TERM; ` + drains + ` & p=$!; wait $p; wait $p`), 0, []string{row + `perl +- +\d\.\ds +left to sh\[\d+\]; at once if that ends`, arrive}, ``},
 		"a trap ends its job":             {nil, script(`trap 'kill $!; wait; exit 0' TERM; perl -e 'sleep 100' & wait`), 1, []string{loses + `perl\[\d+\] has no SIGTERM handler and ended at once: add one`}, ``},
 		"its turn is late":                {nil, script(drains + ` & exec perl -e '$SIG{TERM} = sub { sleep 2; exit 0 }; sleep 1 while 1'`), 0, []string{`\nsignals arrive: [^\n]*\n- perl\[\d+\] late: was signalled only [2-7]\.\ds after the stop signal: `}, ``},
 		"another tells it late":           {nil, script(`trap 'sleep 2; kill $p; wait $p; exit 0' TERM; ` + drains + ` & p=$!; wait`), 0, []string{`\n- perl\[\d+\] late: was sent no signal in the first second: left to sh`}, ``},
-		"the worker alone is signalled":   {[]string{"--forward=worker"}, script(drains + `; exit $?`), 1, []string{loses + `perl\[\d+\] died of SIGKILL`}, ``},
-		"another's child":                 {nil, script(`trap 'kill $!; wait; exit 0' TERM; sleep 100 & echo ready; wait`), 0, []string{row + `sleep +not while [^\n]* - +\d\.\ds( SIGTERM)?$`, arrive}, `ready`},
+		"the worker alone is signalled":   {[]string{"--forward=worker"}, script(drains + `; exit $?`), 1, []string{loses + `perl\[\d+\] was killed when the worker had ended: --forward auto`}, ``},
+		"another's child":                 {nil, script(`trap 'kill $!; wait; exit 0' TERM; sleep 100 & echo ready; wait`), 0, []string{row + `sleep +- +\d\.\ds( SIGTERM)? +not while `, arrive}, `ready`},
 		"no handler":                      {nil, []string{"--", "sleep", "100"}, 1, []string{loses + `sleep\[\d+\] has no SIGTERM handler and died of it: add one`}, `has no SIGTERM handler`},
 		"no handler below a shell":        {nil, script(`echo ready; perl -e 'sleep 100'; exit 5`), 1, []string{loses + `perl\[\d+\] has no SIGTERM handler`}, `ready`},
 		"a shell alone":                   {nil, script(`while :; do sleep 9; done`), 1, []string{loses + `sh\[\d+\] has no SIGTERM handler and died of it`}, ``},
@@ -99,12 +98,12 @@ func TestRehearsal(t *testing.T) {
 		"it fails in its drain":           {nil, tree("a[TERM=7]"), 1, []string{loses + `perl\[\d+\] exited with status 7: --remap-exit 7, `}, ``},
 		"which is allowed":                {[]string{"--remap-exit=7"}, tree("a[TERM=7]"), 0, []string{arrive}, ``},
 		"good manners":                    {nil, script(`trap 'trap - TERM; kill $$' TERM; echo ready; while :; do sleep 1; done`), 0, []string{arrive}, ``},
-		"it is killed": {[]string{"--grace=1s"}, tree("a[-TERM]"), 1, []string{row + `perl +now: the worker +TERM 0\.\ds +\d\.\ds SIGKILL$`,
+		"it is killed": {[]string{"--grace=1s"}, tree("a[-TERM]"), 1, []string{row + `perl +TERM 0\.\ds +\d\.\ds SIGKILL +now: the worker$`,
 			`\nloses work: the stop took 1\.\ds\n- perl\[\d+\] was killed at the end of the grace period: a handler for SIGTERM\n`}, `killed perl`},
 		"it takes too long": {[]string{"--grace=1s"}, tree("a[TERM]"), 1, []string{loses + `perl\[\d+\] was killed at the end of the grace period: a longer --grace`}, ``},
-		"in the last call": {[]string{"--grace=8s"}, script(`trap "wait $p; exit 0" TERM; ` + drains + ` & p=$!; wait $p`), 1, []string{row + `perl +left to sh\[\d+\]; at once if that ends +TERM [67]\.\ds`,
+		"in the last call": {[]string{"--grace=8s"}, script(`trap "wait $p; exit 0" TERM; ` + drains + ` & p=$!; wait $p`), 1, []string{row + `perl +TERM [67]\.\ds [^\n]* left to sh\[\d+\]; at once if that ends`,
 			loses + `perl\[\d+\] was signalled only [67]\.\ds after the stop signal, in the last [012]\.\ds of the grace period`}, ``},
-		"a signal of the platform's": {[]string{"--stop-signal=USR1"}, tree("a[USR1=0,TERM]"), 0, []string{`\Aa stop by SIGUSR1`, `the worker +USR1 0\.\ds +\d\.\ds status 0\n`}, `stopping: SIGUSR1`},
+		"a signal of the platform's": {[]string{"--stop-signal=USR1"}, tree("a[USR1=0,TERM]"), 0, []string{`\Aa stop by SIGUSR1`, `USR1 0\.\ds +\d\.\ds status 0 +now: the worker\n`}, `stopping: SIGUSR1`},
 		"it is loading":              {nil, []string{"--", "perl", "-e", loads}, 1, []string{loses + `perl`}, ``},
 		"it has loaded by then":      {[]string{"--during=sleep 4"}, []string{"--", "perl", "-e", loads}, 0, []string{arrive}, ``},
 		"with work, which is done":   {[]string{"--during=touch FILE; exit 0", "--check=rm FILE"}, tree("a[TERM=0]"), 0, []string{`\ndrains: the stop took \d\.\ds\n\z`}, ``},
@@ -126,11 +125,6 @@ func TestRehearsal(t *testing.T) {
 				}
 				if r.Status != tt.status || !strings.Contains(r.Err, tt.stderr) {
 					t.Errorf("exit status %d, want %d, and %q", r.Status, tt.status, tt.stderr)
-				}
-				for line := range strings.Lines(r.Out) {
-					if utf8.RuneCountInString(line) > 101 && !strings.HasPrefix(line, "- ") {
-						t.Errorf("a line of more than 100 columns: %q", line)
-					}
 				}
 				if t.Failed() {
 					t.Logf("stdout:\n%s\nstderr:\n%s", r.Out, r.Err)

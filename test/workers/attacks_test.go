@@ -29,7 +29,7 @@ var attacks = []struct {
 	{"a trap ends Perl without a handler", loses, false, false, trapped("perl bare.pl")},
 	{"a trap ends Ruby without a handler", arrive, false, false, trapped("ruby bare.rb")},
 	{"a trap ends Node without a handler", arrive, false, false, trapped("node bare.js")},
-	{"terminate() ends Perl without a handler", loses, false, false, managed("p.terminate(); p.wait()", `"perl", "bare.pl"`)},
+	{"terminate() ends Perl without a handler", arrive, false, false, managed("p.terminate(); p.wait()", `"perl", "bare.pl"`)},
 	{"a trap lets Perl without a handler work on", either, true, true, way{script: "perl bare.pl & p=$!\ntrap 'wait $p; exit 0' TERM\nwait $p", uncounted: true, files: bares}},
 	{"Python with a handler, which dies of its signal", arrive, true, true, bare("python3 raises.py")},
 	{"Ruby with a trap, which dies of its signal", either, true, true, bare("ruby raises.rb")},
@@ -48,7 +48,7 @@ var attacks = []struct {
 	{"a manager leaves its job", either, true, true, way{start: "python3 leaves.py", flags: "--grace 16s", files: files{"leaves.py": "import signal, subprocess, sys\n" +
 		`p = subprocess.Popen(["node", "app.js"])` + "\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\nwhile True: signal.pause()\n"}}},
 	{"a manager signals its job late", either, true, true, managed("time.sleep(2); p.terminate(); p.wait()", `"node", "app.js"`)},
-	{"a trap and the group are signalled", arrive, false, false, way{script: "node app.js & p=$!\ntrap 'kill $p; wait $p; exit 0' TERM\nwait $p", env: once, flags: "--forward group"}},
+	{"a trap and the group are signalled", arrive, false, false, way{script: "node app.js & p=$!\ntrap 'sleep 1; kill $p; wait $p; exit 0' TERM\nwait $p", env: once, flags: "--forward group"}},
 	{"a server ends before its worker", arrive, false, false, way{script: "perl serve.pl & export SERVER=$!\nperl asks.pl\nexit 0", uncounted: true, files: files{
 		"serve.pl": `$SIG{TERM} = sub { exit 0 }; sleep 1 while 1;`,
 		"asks.pl":  perlNote + `my $stop; $SIG{TERM} = sub { $stop = 1 }; note("begin"); my $end = time + ($ENV{JOB} || 0); select undef, undef, undef, .05 while time < $end; note("done") if kill 0 => $ENV{SERVER}; select undef, undef, undef, .05 until $stop;`}}},
@@ -59,10 +59,10 @@ var attacks = []struct {
 	{"the job is told in the last call", loses, false, true, way{script: "trap 'wait' TERM\nnode app.js &\nwait", flags: "--grace 12s", status: 143}},
 	{"it ignores the signal", loses, false, false, way{start: "node app.js", env: "CATCH=SIGINT IGNORE=SIGTERM", flags: "--grace 2s"}},
 	// A job that fails, or whose output is lost.
-	{"one of two jobs fails", loses, false, true, way{start: "sh -c 'STATUS=3 node app.js & node app.js & wait'", workers: 2, status: 143}},
-	{"the job fails below subprocess.run", loses, false, true, way{start: "python3 run.py", env: "STATUS=3", status: 143, files: files{"run.py": "import subprocess\nsubprocess.run(['node', 'app.js'])\n"}}},
+	{"one of two jobs fails", arrive, true, true, way{start: "sh -c 'STATUS=3 node app.js & node app.js & wait'", workers: 2, status: 143}},
+	{"the job fails below subprocess.run", arrive, true, true, way{start: "python3 run.py", env: "STATUS=3", status: 143, files: files{"run.py": "import subprocess\nsubprocess.run(['node', 'app.js'])\n"}}},
 	{"the job fails below make", loses, false, true, way{start: "make -s run", env: "STATUS=3", files: makefile}},
-	{"the job dies of SIGSEGV below subprocess.run", loses, false, false, way{start: "python3 run.py", uncounted: true, status: 143, files: files{"run.py": "import subprocess\nsubprocess.run(['perl', 'faults.pl'])\n",
+	{"the job dies of SIGSEGV below subprocess.run", arrive, false, false, way{start: "python3 run.py", uncounted: true, status: 143, files: files{"run.py": "import subprocess\nsubprocess.run(['perl', 'faults.pl'])\n",
 		"faults.pl": `$SIG{TERM} = sub { kill SEGV => $$; sleep 9 }; ` + perlNote + `note("begin"); sleep 1 while 1;`}}},
 	{"the job writes to a pipe of subprocess.run", either, false, false, way{start: "python3 run.py", env: "CHATTY=1", uncounted: true, status: 143,
 		files: files{"run.py": "import subprocess\nsubprocess.run(['node', 'app.js'], capture_output=True)\n"}}},
