@@ -55,10 +55,11 @@ func ReadWhole(pid int, name string) (string, error) {
 // ReadOpen reads the open file of a process that /proc shows by the name shown. It returns "" if there is
 // none. Call it on a locked thread.
 func ReadOpen(pid int, shown string) (string, error) {
-	all, err := OpenFiles(pid)
-	for _, f := range all {
-		if f.Name == shown {
-			return ReadWhole(pid, "fd/"+strconv.Itoa(f.FD))
+	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
+	for _, fd := range fds {
+		file := "fd/" + strconv.Itoa(fd)
+		if name, _ := readLink(pid, file); name == shown {
+			return ReadWhole(pid, file)
 		}
 	}
 	return "", err
@@ -191,23 +192,4 @@ func isNotPermitted(err error) bool {
 // IsGone reports whether a read of /proc failed because the process has ended.
 func IsGone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
-}
-
-// OpenFile is a file that a process has open, by the name that /proc shows: "pipe:[12]".
-type OpenFile struct {
-	FD          int
-	Name        string
-	Read, Write bool
-}
-
-// OpenFiles returns the open files of a process. Call it on a locked thread.
-func OpenFiles(pid int) (all []OpenFile, err error) {
-	fds, err := asOwner(pid, func() ([]int, error) { return readPids(procPath(pid, "fd")) })
-	for _, fd := range fds {
-		number := strconv.Itoa(fd)
-		name, _ := readLink(pid, "fd/"+number)
-		mode, _ := openedTo(pid, number)
-		all = append(all, OpenFile{fd, name, mode != unix.O_WRONLY, mode != unix.O_RDONLY})
-	}
-	return all, err
 }
