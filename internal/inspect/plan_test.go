@@ -58,7 +58,7 @@ func testPlan(t *testing.T) {
 	const late, inert = "at the latest 2s before SIGKILL", ": not while node[10] lives: it does not act upon the signal"
 	const shell, untouched = "10 dies stops sh: now: the worker", ": now: untouched since before the stop"
 	const bash = "10 handles stops bash: now: the worker"
-	const asleep = "11 handles stops   job: now, if asleep (bash[10] above waits for it); if busy, at the latest 5s before SIGKILL"
+	const asleep = "11 handles stops   job: now, if asleep (untouched since before the stop); if busy, at the latest 5s before SIGKILL"
 	const unsure = "/proc does not tell all about job[11]: the plan may be another"
 	for name, tt := range map[string]struct {
 		cfg   supervisor.Config
@@ -69,7 +69,7 @@ func testPlan(t *testing.T) {
 	}{
 		"a worker, what it starts, and a daemon": {below: []proc.Process{worker, web, below("tool", 13, 10), below("job", 12, 11, term), below("redis", 9, self, term)},
 			want: []string{"9 handles stops redis: waits until the worker has gone; at the latest 5s before SIGKILL", node, "11 handles stops   web" + left + late,
-				"12 handles stops     job" + left + late, "13 dies stops   tool: not while node[10] lives: it would only die of the signal"}},
+				"12 handles stops     job" + strings.Replace(left, "node[10]", "web[11]", 1) + late, "13 dies stops   tool: not while node[10] lives: it would only die of the signal"}},
 		"a shell without a trap": {below: []proc.Process{sh, jobs}, want: []string{shell, "11 handles stops   job" + untouched}},
 		"a trap that waits for its command": {below: []proc.Process{trap, jobs, reader},
 			want: []string{bash, asleep, "12 dies stops   sort: waits until its writer job[11] has ended"}},
