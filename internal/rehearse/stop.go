@@ -165,7 +165,8 @@ func (s *stop) addLate() {
 func (s *stop) against(p *row) *reason {
 	const advised = "add one, or --rewrite with the signal that it drains on"
 	name, sent := s.plan.StopSignal, p.Sent != "" || s.cfg.Mode == forward.ModeNone
-	lived, dies, by, status := p.ended-p.sentAt, p.OnStop == proc.Dies, unix.Signal(0), -1
+	lived := p.ended - max(p.sentAt, s.cfg.StopDelay)
+	dies, by, status := p.OnStop == proc.Dies, unix.Signal(0), -1
 	if p.exit != nil {
 		by, status = p.exit.TermSignal(), p.exit.ExitStatus()
 	}

@@ -110,6 +110,7 @@ func TestVerdict(t *testing.T) {
 		"the platform has signalled it": {below: of(bare), cfg: supervisor.Config{Mode: forward.ModeNone}, last: seen{by: term, unsent: true}, want: "loses_work 1; job[10]" + noHandler},
 		"another has signalled it":      {below: of(sh, bareJob), last: seen{by: term, unsent: true}, want: "loses_work 1; job[11]" + noHandler},
 		"another ends it":               {below: of(sh, bareJob), last: seen{unread: true, unsent: true}, want: "loses_work 1; job[11] has no SIGTERM handler and ended at once: add one"},
+		"after the delay, too":          {below: of(sh, bareJob), cfg: supervisor.Config{StopDelay: 3 * time.Second}, last: seen{unread: true, unsent: true, ended: 7 * time.Second / 2}, want: "loses_work 1; job[11] has no SIGTERM handler and ended at once"},
 		"which a check disproves":       {below: of(sh, bareJob), last: seen{unread: true, unsent: true}, flags: Flags{During: "x", Check: "x"}, want: "drains 0; job[11] has no SIGTERM handler and ended at once"},
 		"a program ends its own":        {below: of(perl, bareJob), last: seen{unread: true, unsent: true}, want: "signals_arrive 0"},
 		"it served those that drained":  {below: of(node, bareJob), last: seen{by: term, at: 4 * time.Second}, want: "signals_arrive 0; job[11] late: has no SIGTERM handler and was sent it when others had drained"},
