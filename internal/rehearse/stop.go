@@ -130,14 +130,15 @@ func (s *stop) addKilled() {
 }
 
 // addLate adds a reason for each process that handles the signal, and did not get it within inTime. If it got
-// it only in a call, its job had no more than the rest of the grace period.
+// it only in a call, its job had no more than the rest of the grace period, unless that is below it and had
+// ended by then.
 func (s *stop) addLate() {
 	for _, sent := range s.cfg.Record.Sent {
 		const words = "was signalled only %.1fs after the stop signal"
 		after := sent.After.Seconds()
 		switch {
 		case !sent.To.Handles(sent.Signal):
-		case sent.Late:
+		case sent.Late && !s.hasDrained(sent):
 			const call = words + ", in the last %.1fs of the grace period, which are all that its job had"
 			const advice = "start it by exec, or let the one above it pass the signal on"
 			s.add(sent.To, loss(advice, call, after, (s.cfg.Grace-sent.After).Seconds()))
@@ -150,6 +151,16 @@ func (s *stop) addLate() {
 			s.add(p.Process, note("", "late: was sent no signal in the first second: %s", p.Stop))
 		}
 	}
+}
+
+// hasDrained reports whether a process only waited for others below it, which had ended when it was signalled.
+func (s *stop) hasDrained(sent supervisor.Sent) bool {
+	all, pid := s.plan.All, sent.To.PID
+	works := func(q *proc.Process) bool {
+		p := s.row(q.ID)
+		return q.PID != pid && p != nil && p.ended >= sent.After
+	}
+	return diag.OnlyWaits(all, sent.To, sent.Signal) && !slices.ContainsFunc(all.Descendants(pid), works)
 }
 
 // against returns why a process of the plan lost its work, nil if it did not. It is lost if the worker

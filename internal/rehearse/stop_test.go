@@ -136,11 +136,13 @@ func TestVerdict(t *testing.T) {
 		"another keeps it waiting":      {below: of(sh, job), last: seen{unsent: true, untouched: true}, want: "signals_arrive 0; job[11] late: was sent no signal in the first second: planned"},
 		"in a call": {below: of(sh, job), last: seen{at: 15 * time.Second, late: true},
 			want: "loses_work 1; job[11] was signalled only 15.0s after the stop signal, in the last 5.0s of the grace period, which are all that its job had"},
-		"it is killed":          {change: killed(worker.ReasonGrace), want: "loses_work 1; node[10] was killed at the end of the grace period: a longer --grace"},
-		"it can't stop":         {below: of(bare), change: killed(worker.ReasonGrace), want: "loses_work 1; job[10] was killed at the end of the grace period: a handler for SIGTERM"},
-		"a second signal comes": {change: killed(worker.ReasonSecondStop), want: "loses_work 1; node[10] was killed by a second stop signal: --second-stop ignore"},
-		"what is killed hides":  {change: func(s *stop) { s.outcome.Worker.Kill = worker.Kill{Unseen: true} }, want: "loses_work 1; a process was killed that /proc did not show"},
-		"it never settled":      {change: func(s *stop) { s.unsettled = true }, want: "signals_arrive 0; the processes still changed after 15s"},
+		"when its job has ended": {below: of(sh, job), change: inACall(15 * time.Second), want: "signals_arrive 0; bash[10] late: was signalled only 15.0s after the stop signal: the rule"},
+		"before its job has":     {below: of(sh, job), change: inACall(time.Second / 4), want: "loses_work 1; bash[10] was signalled only 0.2s after the stop signal, in the last"},
+		"it is killed":           {change: killed(worker.ReasonGrace), want: "loses_work 1; node[10] was killed at the end of the grace period: a longer --grace"},
+		"it can't stop":          {below: of(bare), change: killed(worker.ReasonGrace), want: "loses_work 1; job[10] was killed at the end of the grace period: a handler for SIGTERM"},
+		"a second signal comes":  {change: killed(worker.ReasonSecondStop), want: "loses_work 1; node[10] was killed by a second stop signal: --second-stop ignore"},
+		"what is killed hides":   {change: func(s *stop) { s.outcome.Worker.Kill = worker.Kill{Unseen: true} }, want: "loses_work 1; a process was killed that /proc did not show"},
+		"it never settled":       {change: func(s *stop) { s.unsettled = true }, want: "signals_arrive 0; the processes still changed after 15s"},
 	} {
 		if tt.below == nil {
 			tt.below = of(node)
@@ -158,6 +160,11 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %s, want %s\n%s", name, got, tt.want, v.text())
 		}
 	}
+}
+
+// inACall has the first process signalled in a call.
+func inACall(after time.Duration) func(*stop) {
+	return func(s *stop) { s.cfg.Record.Sent[0].Late, s.cfg.Record.Sent[0].After = true, after }
 }
 
 func killed(why worker.Reason) func(*stop) {
