@@ -6,7 +6,6 @@ package diag
 
 import (
 	"cmp"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -94,13 +93,4 @@ func isGo(p proc.Process) bool { return p.Handles(unix.SIGSTKFLT) && p.Handles(u
 
 func isNode(p proc.Process) bool {
 	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, cmp.Or(p.Exe, p.Comm))
-}
-
-// IsPM2 reports whether a process is PM2's daemon, by the title that it gives itself, or pm2-runtime, by its
-// script. The command line pm2 start, which starts the daemon and may set its limit, kills no application.
-func IsPM2(p proc.Process) bool {
-	isScript := func(arg string) bool { return arg != p.Args[0] && !strings.HasPrefix(arg, "-") }
-	script := slices.IndexFunc(p.Args, isScript)
-	return strings.HasPrefix(p.Comm, "PM2 v") ||
-		isNode(p) && script > 0 && strings.HasPrefix(filepath.Base(p.Args[script]), "pm2-runtime")
 }

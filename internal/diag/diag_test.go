@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -182,24 +181,6 @@ func TestLacksHandler(t *testing.T) {
 	for sig, want := range map[unix.Signal]bool{unix.SIGINT: true, term: false} { // of INT it has one by itself
 		if lacks, certain := LacksHandler(python, sig); lacks != want || certain {
 			t.Errorf("%v: %v %v", sig, lacks, certain)
-		}
-	}
-}
-
-func TestPM2(t *testing.T) {
-	for name, tt := range map[string]struct {
-		all  []proc.Process
-		want int
-	}{
-		"the worker":      {[]proc.Process{named("PM2 v7.0.4: God", worker("x"))}, workerPID},
-		"below npx":       {[]proc.Process{worker("node /usr/bin/npx pm2-runtime"), made(11, 10, "sh"), made(12, 11, "node /x/pm2-runtime.js")}, 12},
-		"after flags":     {[]proc.Process{worker("node --no-warnings /usr/bin/pm2-runtime start")}, workerPID},
-		"its command":     {[]proc.Process{worker("node /usr/bin/pm2 start app.js --kill-timeout 5000"), made(11, 10, "node Daemon.js")}, 0},
-		"its application": {[]proc.Process{worker("node app.js pm2")}, 0},
-		"another program": {[]proc.Process{worker("vi pm2")}, 0},
-	} {
-		if got := program.Nearest(proc.New(tt.all), workerPID, IsPM2); len(got) > 1 || (len(got) == 1) != (tt.want != 0) || len(got) == 1 && got[0].PID != tt.want {
-			t.Errorf("%s: %v, want %d", name, got, tt.want)
 		}
 	}
 }

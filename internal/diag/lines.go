@@ -1,8 +1,6 @@
 package diag
 
 import (
-	"fmt"
-
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -56,17 +54,4 @@ func NoHandler(l Lacking, came unix.Signal) Line {
 		return Line{lacksHandler, l.Comm, []any{l.Process, l.Signal, from, to}}
 	}
 	return Line{mayLack, l.Comm, []any{l.Process, l.Signal, from, to}}
-}
-
-// BlockedTrap returns the line about a shell that can't run its trap before a command, child, has ended. The
-// line has no script for a pipeline, where $! is not the pid of each command.
-func BlockedTrap(all *proc.Snapshot, shell, child proc.Process) Line {
-	does := fmt.Sprintf("so drainit signalled %v itself", child)
-	switch {
-	case !child.Handles(unix.SIGTERM):
-		does = "which has no SIGTERM handler and works on"
-	case len(program.Foreground(all, all.Children(shell.PID))) == 1:
-		does += ". Better, in the script: trap 'kill $c; wait $c; exit $?' TERM; COMMAND & c=$!; wait $c"
-	}
-	return Line{trapWaits, nil, []any{shell, child, does}}
 }

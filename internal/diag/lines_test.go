@@ -2,7 +2,6 @@ package diag
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -68,27 +67,5 @@ func TestNoHandler(t *testing.T) {
 		if got.Of != tt.died.Comm {
 			t.Errorf("%s: written once for each %v", tt.name, got.Of)
 		}
-	}
-}
-
-// The script that is advised waits for one command. It is not advised where there are two, or where the
-// command works on.
-func TestBlockedTrap(t *testing.T) {
-	shell, app := worker("dash start.sh", unix.SIGTERM), below(11, 10, unix.SIGTERM)
-	pipe := proc.File{Device: 1, Inode: 2}
-	tee := made(12, 10, "tee log")
-	tee.Reads = pipe
-	for _, tt := range []struct {
-		name  string
-		below []proc.Process
-		end   string
-	}{
-		{"one", []proc.Process{app}, "so drainit signalled node[11] itself. Better, in the script: trap 'kill $c; wait $c; exit $?' TERM; COMMAND & c=$!; wait $c"},
-		{"a pipeline", []proc.Process{app, tee}, "so drainit signalled node[11] itself"},
-		{"one without a handler", []proc.Process{below(11, 10)}, "until node[11] exits, which has no SIGTERM handler and works on"},
-	} {
-		all := proc.New(append(slices.Clone(tt.below), shell))
-		all.AddWriter(pipe, app.PID)
-		check(t, tt.name, BlockedTrap(all, shell, tt.below[0]), trapWaits, tt.end)
 	}
 }

@@ -18,5 +18,4 @@ var (
 	mayLack = Message{"no_handler",
 		"%v died of %v at once: it may have no handler of its own, and then what it was doing is lost. Add " +
 			"one, or send the signal that it drains on: --rewrite %s:%s"}
-	trapWaits = Message{"blocked_trap", "%v can't run its trap until %v exits, %s"}
 )

@@ -135,11 +135,14 @@ func testPlan(t *testing.T) {
 // of another's.
 func TestNotes(t *testing.T) {
 	of := func(pid int, start uint64, stop string) *Row {
-		return &Row{PID: pid, Process: proc.Process{ID: proc.ID{PID: pid, Start: start}}, Stop: stop}
+		p := proc.Process{ID: proc.ID{PID: pid, Start: start}, State: 'S'}
+		p.Handled = signals.SetOf(unix.SIGTERM)
+		return &Row{PID: pid, Process: p, Stop: stop}
 	}
 	r := report{Processes: []*Row{of(10, 5, ""), of(1, 10, ""), of(12, 1, "")}}
-	r.addNotes(byKey("worker:10\nstop:15 1 2\n{10 5}:0.1s: left to a: b[7]\n{10 55}:0.2s: x\n{10 5}:0.3s: sent SIGTERM: y\n{12 0}:2.0s: exited with status 0\n"))
-	for i, want := range []string{"0.1s: left to a: b[7] | 0.3s: sent SIGTERM: y", "", "2.0s: exited with status 0"} {
+	r.Processes[1].Handled, r.Processes[2].Handled, r.Processes[2].Ignored = 0, 0, signals.SetOf(unix.SIGTERM)
+	r.addNotes(byKey("worker:10\nstop:15 1 2\n{10 5}:0.1s: left to a: b[7]\n{10 55}:0.2s: x\n{10 5}:0.3s: sent SIGTERM: y\n{12 0}:2.0s: exited with status 0\n"), unix.SIGTERM)
+	for i, want := range []string{"0.1s: left to a: b[7] | 0.3s: sent SIGTERM: y", "has no SIGTERM handler", "2.0s: exited with status 0 | ignores SIGTERM"} {
 		if got := r.Processes[i].Stop; got != want {
 			t.Errorf("%d: %q, want %q", i, got, want)
 		}

@@ -52,7 +52,6 @@ const (
 // program in the background not signalled. The first pattern that matches a line tells what it is.
 var warningKinds = []struct{ kind, pattern string }{
 	{"parent", `parent \S+\[\d+\] is a shell.*Better: `},
-	{"trap", `can't run its trap until \S+ exits, (so drainit signalled \S+ itself(\. Better, .*)?|which has no SIGTERM handler and works on)$`},
 	{"adopted", `^SIG(INT|QUIT) begins the stop, by SIGTERM: .*--stop-signal (INT|QUIT) --rewrite (INT|QUIT):TERM; if not: --rewrite (INT|QUIT):0$`},
 	{"handler", `^\S+\[\d+\] has no SIG(TERM|INT|QUIT) handler: it died at once, .*--rewrite \w+:(SIG|TERM|QUIT)$`},
 	{"death", `^\S+\[\d+\] died of SIG(TERM|INT|QUIT) at once: it may have no handler of its own, and then what it was doing is lost\. Add one, or .*: --rewrite \w+:(SIG|TERM|INT)$`},
@@ -144,12 +143,12 @@ var warnedWorkers = []warned{
 	{command: "dash -c 'node bare.js; :'", want: "shell death"},
 	{command: "tsx bare.js"}, // whose status is tsx's own
 
-	{command: `dash -c 'trap "exit 3" TERM; app; :'`, want: "trap", says: `itself\. Better, `},
-	{command: `dash -c 'trap "exit 3" TERM; app -drain 3 | cat; :'`, want: "trap", says: `until app\[\d+\] exits, so drainit signalled app\[\d+\] itself$`}, // $! would be cat
-	{command: `dash -c 'trap "exit 3" TERM; echo ready $$; sleep 3; :'`, want: "trap", says: `works on$`},
-	{command: `bash -c 'trap "exit 3" TERM; app hunter2; :'`, want: "trap"},
-	{command: `ash -c 'trap "exit 3" TERM; app; :'`, want: "trap"},
-	{command: "./start.sh", script: "#!/bin/bash\ntrap 'exit 3' TERM\nwhile :; do app hunter2; done\n", want: "trap"},
+	{command: `dash -c 'trap "exit 3" TERM; app; :'`},
+	{command: `dash -c 'trap "exit 3" TERM; app -drain 3 | cat; :'`}, // $! would be cat
+	{command: `dash -c 'trap "exit 3" TERM; echo ready $$; sleep 3; :'`},
+	{command: `bash -c 'trap "exit 3" TERM; app hunter2; :'`},
+	{command: `ash -c 'trap "exit 3" TERM; app; :'`},
+	{command: "./start.sh", script: "#!/bin/bash\ntrap 'exit 3' TERM\nwhile :; do app hunter2; done\n"},
 	// These wait where a trap runs at once: for a child in the background, which may have taken INT
 	// and QUIT, which the shell had it ignore.
 	{command: `dash -c 'trap "kill \$c" TERM; app & c=$!; wait $c; wait $c'`},
