@@ -212,7 +212,7 @@ func TestWarningsOfAStop(t *testing.T) {
 			[]string{"0 " + lacks, "0 warning: b[3] died of SIGTERM at once"}},
 		{"one that waits for another, as time(1) does", "", "sh(time(node[TERM=0/1s]))", "TERM; 3s", "*", "", []string{"0 warning: time"}},
 		{"left by a launcher", "", "go[run,TERM=0/1s](job)", "TERM", "*", "0 1s", []string{job}},
-		{"left by a worker with a handler", "", "node[TERM=0/1s](job)", "TERM", "*", "0 1s", []string{"0 " + job}},
+		{"left by a worker with a handler", "", "node[TERM=0/1s](job)", "TERM", "*", "0 1s", []string{job}},
 		{"a runtime that shows a handler", "", "node[TERM!100ms]", "TERM", "*", "143 100ms", []string{node}},
 		{"a runtime, later", "", "node[TERM!101ms]", "TERM", "*", "143 101ms", []string{"0 " + node}},
 		{"a runtime that exits", "", "node[TERM=143/1ms]", "TERM", "*", "143 1ms", []string{"0 " + node}},

@@ -78,7 +78,8 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if !s.masksKnown(before) {
 		s.journal.Say(journal.NoMasks, journal.ErrNoMasks)
 	}
-	s.deaths.AtWork = diag.AtWork(before, s.worker.PID)
+	left := diag.Unprotected(before, s.worker.PID, s.cfg.Delivered(s.machine.StopSignal()))
+	s.deaths.AtWork = append(diag.AtWork(before, s.worker.PID), left...)
 }
 
 // masksKnown reports whether a snapshot tells which signals the worker handles. It is true if the snapshot

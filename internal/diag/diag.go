@@ -37,6 +37,17 @@ func AtWork(s *proc.Snapshot, worker int) []proc.Process {
 	return slices.DeleteFunc(program.Nearest(s, worker, isOther), isHelper)
 }
 
+// Unprotected returns the processes below another that a signal would end, and that are no shells, launchers
+// or helpers. One of them is at work, too, if what has started it leaves it to drainit.
+func Unprotected(s *proc.Snapshot, worker int, sig unix.Signal) (all []proc.Process) {
+	for _, p := range s.Descendants(worker) {
+		if isOther(*p) && !IsHelper(*p) && p.On(sig) == proc.Dies {
+			all = append(all, *p)
+		}
+	}
+	return all
+}
+
 // Wrapped returns the worker and the processes at work below it, if the worker is a shell or a launcher that
 // keeps signals from them. Otherwise atWork is empty.
 func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.Process) {
