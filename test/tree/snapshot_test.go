@@ -72,6 +72,7 @@ func TestKernelThatTellsNoHandlers(t *testing.T) {
 		"sh -c 'app; exit $?'":                 {[]string{"sh", "-c", listen + "; exit $?"}, 7, false},
 		"bash -c 'app & wait'":                 {[]string{"bash", "-c", listen + "& wait"}, 7, false},
 		"sh -c 'sh -c \"app; true\"; true'":    {[]string{"sh", "-c", "sh -c '" + listen + "; true'; true"}, 7, false},
+		"npm, whose shell dies":                {[]string{"npm", "exec", "-c", listen + "; exit $?"}, 7, false},
 		"a trap, and app in the foreground":    {[]string{"bash", "-c", "trap : TERM; " + listen + "; exit $?"}, 7, true},
 		"dash, likewise":                       {[]string{"dash", "-c", "trap : TERM; " + listen + "; exit $?"}, 7, true},
 		"a trap that passes it on":             {[]string{"bash", "-c", listen + " & trap 'kill $!' TERM; wait $!; wait $!"}, 7, false},
