@@ -1,0 +1,4 @@
+'use strict';
+const { run } = require('../job');
+
+module.exports = ([name, seconds]) => run(name, seconds);

@@ -1,0 +1,39 @@
+<?php
+require 'PhpAmqpLib/autoload.php';
+
+use PhpAmqpLib\Connection\AMQPStreamConnection;
+
+function record($what, $job)
+{
+    file_put_contents(getenv('RECORD'), "$what $job\n", FILE_APPEND);
+}
+
+function run($job, $seconds)
+{
+    record('begin', $job);
+    $end = microtime(true) + $seconds;
+    while (($left = $end - microtime(true)) > 0) {
+        usleep((int) ($left * 1e6)); // a signal ends it early
+    }
+    record('done', $job);
+}
+
+$stopping = false;
+pcntl_async_signals(true);
+pcntl_signal(SIGTERM, function () use (&$stopping) {
+    $stopping = true;
+});
+$url = parse_url(getenv('BROKER_URL'));
+$connection = new AMQPStreamConnection($url['host'], $url['port'], $url['user'], $url['pass']);
+$channel = $connection->channel();
+$channel->basic_qos(0, 1, false);
+while (!$stopping) {
+    $message = $channel->basic_get(getenv('QUEUE'));
+    if ($message) {
+        run(...explode(':', $message->body));
+        $message->ack();
+    } else {
+        usleep(100000);
+    }
+}
+$connection->close();
