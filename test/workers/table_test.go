@@ -257,6 +257,12 @@ func (w way) cause() string {
 func TestPageHasTheSums(t *testing.T) {
 	name := harness.Repo("docs", "verification.md")
 	page := harness.TextOf(t, name)
+	sums := starts.sums(starts.read(t))
+	for _, row := range regexp.MustCompile(`(?m)^\| job .*`).FindAllString(harness.TextOf(t, harness.Repo("README.md")), -1) {
+		if !strings.Contains(sums, row+"\n") {
+			t.Errorf("the README has a row that is not among the sums: %s", row)
+		}
+	}
 	for _, a := range []table{starts, documents} {
 		all := a.read(t)
 		for _, made := range []string{a.sums(all), a.late(all)} {
