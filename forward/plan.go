@@ -155,7 +155,7 @@ func (s *step) judge() {
 }
 
 // carryOut plans the delivery to a process that is to be signalled. Otherwise it notes why the process waits,
-// if the reason has changed or the process has become an orphan.
+// if the reason has changed, or the process has become an orphan, or the one above it has had its time.
 func (s *step) carryOut(m *record, v verdict) {
 	switch {
 	case v.fate == due || v.call:
@@ -165,7 +165,7 @@ func (s *step) carryOut(m *record, v verdict) {
 		if m.kind == program.Shell && m.Handles(d.Signal) { // what sleeps then, its trap has not signalled
 			s.lookAgain(s.now + 1)
 		}
-	case (v.why != m.why || v.orphan && !m.orphan) && v.why != reason{}:
+	case (v.why != m.why || v.orphan && !m.orphan || v.fate == overdue && m.fate != overdue) && v.why != reason{}:
 		s.note(m, v)
 	}
 	m.verdict = v

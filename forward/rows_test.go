@@ -114,7 +114,8 @@ var conditions = []struct {
 			final call at 1399; final call at 1400; sent app3 TERM`},
 		{"a manager keeps the signal from two until the final call", "app1*(sh(app2*(app3*)))", `
 			sent app1 TERM; snapshot at 300; told sh: not while app1 lives: it would only die of the signal /
-			app2: left to app1 / app3: left to app2; snapshot at 1000; told; last call at 1100; told;
+			app2: left to app1 / app3: left to app2; snapshot at 399; told; snapshot at 400;
+			told app2: left to app1 (undecided); snapshot at 1000; told; last call at 1100; told;
 			final call at 1200; sent app2 TERM; final call at 1204; told; final call at 1205;
 			sent app3 TERM`},
 	}},

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -27,6 +28,7 @@ type fate uint8
 const (
 	waits   fate = iota // its turn has not come, or it would only die of the signal
 	left                // the living process named in the reason is expected to signal it
+	overdue             // that one has had its time, and is not known to signal it
 	ends                // it may end by itself
 	inDoubt             // a process may have signalled it, and none that lives is expected to
 	due                 // it is sent the stop signal now
@@ -192,11 +194,14 @@ func (s *step) future(m *record, isProven bool) (fate, reason) {
 // leaveTo returns the fate and the reason of a process that is left to one above it (up): mostly it is that
 // one's business. up is nil for a process that no snapshot showed.
 func (s *step) leaveTo(m, up *record) (fate, reason) {
+	const itsTime = 4 * aSecond // the first line of progress comes after five
 	switch {
 	case m.On(s.signalFor(m)) == proc.Dies:
 		return waits, reason{"not while %s lives: it would only die of the signal", up}
 	case !s.actsUpon(m):
 		return waits, reason{"not while %s lives: it does not act upon the signal", up}
+	case up != nil && up.hasHandled() && s.now >= up.sent.tick+itsTime && s.reach(up) == program.Unknown:
+		return overdue, reason{"left to %s", up}
 	}
 	return left, reason{"left to %s", up}
 }

@@ -18,7 +18,7 @@ func (s *step) note(m *record, v verdict) {
 		s.Waiting[n].Processes = append(s.Waiting[n].Processes, &m.Process)
 		return
 	}
-	w := Waiting{Rule: rule, Undecided: v.fate == inDoubt, Call: FinalCall}
+	w := Waiting{Rule: rule, Undecided: v.fate == inDoubt || v.fate == overdue, Call: FinalCall}
 	w.Processes = []*proc.Process{&m.Process}
 	if v.orphan {
 		w.Call = LastCall

@@ -177,11 +177,11 @@ func commandOf(p *proc.Process) command {
 }
 
 // shows reports whether a process handles or blocks all of these signals. A Go program handles them all, and
-// counts only where STKFLT is one of them.
+// counts only where STKFLT is one of them. Any program blocks them all for a moment, as in raise(3).
 func shows(p *proc.Process, signs signals.Set) bool {
 	const goAlone = unix.SIGSTKFLT
 	set := p.Handled | p.Awaited | p.Blocked
-	return set&signs == signs && (signs == 0 || set.Has(goAlone) == signs.Has(goAlone))
+	return set&signs == signs && (signs == 0 || signs.Has(goAlone) || !p.Handled.Has(goAlone))
 }
 
 // withFlags returns a name with each of its flags, the name with its verb, and the name alone. The arguments

@@ -144,6 +144,14 @@ func TestNoNameAloneIsKnown(t *testing.T) {
 	}
 }
 
+// raise(3) blocks all signals for a moment, as timeout does when it dies of its child's signal.
+func TestSignsOfOneThatBlocksAll(t *testing.T) {
+	p := proc.Process{Exe: "timeout", Args: strings.Fields("timeout --foreground 9 app"), Handled: 0x12007, Blocked: allSignals}
+	if got := Signals(&p, unix.SIGTERM); got != OwnChild {
+		t.Errorf("%v", got)
+	}
+}
+
 // What passes INT on to a launcher, or to a shell that waits for its command, takes TERM.
 func TestTakesTERM(t *testing.T) {
 	const crossEnv, npm = "node|node /app/node_modules/.bin/cross-env A=1 app", "node|[npm start]"

@@ -36,18 +36,16 @@ func (s *scene) foresee(t *testing.T) {
 	s.plan = status.Processes
 }
 
-// byRule is a delivery with its rule, of which late are those of the calls, and above those below a process that lives.
+// byRule is a delivery with its rule, of which late are those of the calls.
 var (
 	byRule = regexp.MustCompile(`\bsent SIG\S+ to [^\n]*?\[(\d+)\]: ([^"\n]*)`)
 	late   = regexp.MustCompile(`^(the grace period is nearly over|the kill is near)$`)
-	above  = regexp.MustCompile(`\] above `)
 )
 
 // What the plan's words promise: a signal at once, at once if another has gone, or at the latest in a call.
 var (
 	nowWords    = regexp.MustCompile(`\bnow: `)
 	asleepWords = regexp.MustCompile(`\bnow, if asleep `)
-	diesWords   = regexp.MustCompile(`it would only die of the signal`) // the plan, or the stop, saw a loop between two commands
 	turnWords   = regexp.MustCompile(`at once if that ends|waits until .* has (ended|gone)|not while .* lives|waits for the processes`)
 	latestWords = regexp.MustCompile(`at the latest|else never`)
 )
@@ -72,8 +70,8 @@ func (s *scene) wantForeseen(t *testing.T, log string) {
 			allowed = !says(nowWords) || !undecided || betweenCommands
 		case late.MatchString(rule):
 			allowed = says(latestWords)
-		case above.MatchString(rule), rule == "the worker":
-			allowed = says(nowWords) || says(asleepWords) || says(diesWords) && p.Comm == "sleep"
+		case rule == "the worker":
+			allowed = says(nowWords)
 		default:
 			allowed = says(nowWords) || says(asleepWords) || says(turnWords)
 		}

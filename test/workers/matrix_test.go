@@ -17,7 +17,7 @@ import (
 
 // undecided is in the line about a process that waits for the last call. On a busy machine
 // one may still be at what its start had it do, and can't be proven untouched.
-var undecided = regexp.MustCompile(`may have been signalled by|may have passed it on|not signalled yet: `)
+var undecided = regexp.MustCompile(`may have been signalled by|not signalled: [^"\n]*: left to [^"\n]*; it is signalled|not signalled yet: `)
 
 // lastCall is the line of a process that the last call signals, with its time.
 var lastCall = regexp.MustCompile(`"time":"([^"]+)"[^\n]*\bsent SIG[^\n]*: (the grace period is nearly over|the kill is near)"`)
