@@ -13,9 +13,9 @@ import (
 // This file has the relation between a process and one above it (up), or one beside it in its process group:
 // may up have signalled it, and may up yet? The rules ask it of every process above.
 
-// How many ticks a process has, from when its turn came, in which a living one above is expected to signal
-// it. Most that live only wait: then it has waitingTime. A process that is visibly between two steps of a
-// stop has steppingTime. A process has actsAfter to act upon its own signal.
+// How many ticks a living process above is expected to signal one, from when that came to drainit. Most that
+// live only wait: one that has slept since has waitingTime, and any other steppingTime at most, such as one
+// that is visibly between two steps of a stop. A process has actsAfter to act upon its own signal.
 const (
 	aSecond      = 100
 	actsAfter    = 5
@@ -112,8 +112,10 @@ func (s *step) turnOf(up, below, orphan *record) turn {
 	switch {
 	case orphan != nil && isStepping:
 		return turn{orphan.cameAt(), steppingTime}
-	case orphan != nil:
-		return turn{orphan.cameAt(), waitingTime}
+	case orphan != nil: // half of its time it must have slept
+		came := orphan.cameAt()
+		end := max(came+waitingTime, up.asleepSince+aSecond/2)
+		return turn{came, min(end-came, steppingTime)}
 	case up.hasTrap() && !isStepping && s.mayBeForeground(up, below):
 		return turn{max(up.sent.tick+aSecond/2, up.asleepSince) - aSecond/2, waitingTime} // it has slept for half
 	}

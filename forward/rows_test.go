@@ -7,24 +7,30 @@ var conditions = []struct {
 }{
 	// A living process is expected to signal it, or not.
 	{"managers", []stop{
-		{"a manager that waits has a second", "app*(sh(job[*,idle]))", `
+		{"a manager that waits has a second", "app[*,asleep](sh(job[*,idle]))", `
 			sent app TERM; snapshot at 50; sh dies of TERM; snapshot at 100; why job: left to app for 1s;
 			next in 100; snapshot at 199; next in 1; snapshot at 200; sent job TERM`},
 		{"one that naps between two steps has five", "app[*,naps](sh(job[*,idle]))", `
 			sent app TERM; sh dies of TERM; snapshot at 100; why job: left to app for 5s; next in 500;
 			snapshot at 599; snapshot at 600; sent job TERM`},
-		{"so has one whose child of the stop lives", "app*(sh(job[*,idle]))", `
+		{"so has one whose child of the stop lives", "app[*,asleep](sh(job[*,idle]))", `
 			sent app TERM; sh dies of TERM; app starts kill; snapshot at 100; next in 500; snapshot at 400;
 			next in 200; kill exits; snapshot at 410; sent job TERM`},
+		{"one that runs has five at most, and half a second of sleep", "app*(sh(job[*,idle]))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; next in 100; snapshot at 200; next in 50;
+			app now asleep; snapshot at 250; next in 50; snapshot at 299; snapshot at 300; sent job TERM`},
+		{"it runs all the time", "app*(sh(job[*,idle]))", `
+			sent app TERM; sh dies of TERM; snapshot at 100; snapshot at 590; next in 10; snapshot at 600;
+			sent job TERM`},
 		{"it has the same second for what is left in its turn",
-			"app*(sh(job1[*,idle](job2[*,idle])))", `
+			"app[*,asleep](sh(job1[*,idle](job2[*,idle])))", `
 			sent app TERM; sh dies of TERM; snapshot at 100; snapshot at 200; sent job1 TERM; job1 exits;
 			snapshot at 210; sent job2 TERM`},
 		{"what would only die is left to it, and what is below that is not",
-			"app*(sh1(sh2[idle](job[*,idle])))", `
+			"app[*,asleep](sh1(sh2[idle](job[*,idle])))", `
 			sent app TERM; sh1 dies of TERM; snapshot at 100; next in 100;
 			why sh2: not while app lives: it would only die of the signal; snapshot at 200; sent job TERM`},
-		{"the nearest has had its second, and one above naps", "app[*,naps](mid*(sh(job[*,idle])))", `
+		{"the nearest has had its second, and one above naps", "app[*,naps](mid[*,asleep](sh(job[*,idle])))", `
 			sent app TERM; sh dies of TERM; snapshot at 100; why job: left to mid for 1s; next in 100;
 			snapshot at 200; why job: left to app for 5s; next in 400; snapshot at 600; sent job TERM`},
 		{"the first who may have signalled it is not its parent", "app*(sh1(sh2(job*)))", `
@@ -54,12 +60,12 @@ var conditions = []struct {
 			sent app TERM; sh dies of TERM; snapshot; sent job TERM`},
 		{"one that ignores it is not waited for", "app[ignores](sh(job[*,idle]))", `
 			sent app TERM; sh dies of TERM; snapshot; sent job TERM`},
-		{"timeout signals its group after its child", "timeout*(sh(job[*,idle]))", `
+		{"timeout signals its group after its child", "timeout[*,asleep](sh(job[*,idle]))", `
 			sent timeout TERM; sh dies of TERM; snapshot at 10; why job: left to timeout for 1s; next in 100;
 			snapshot at 110; sent job TERM`},
 		{"timeout does not signal another group", "timeout*(sh(job[*,idle,session]))", `
 			sent timeout TERM; sh dies of TERM; snapshot; sent job TERM`},
-		{"one above timeout is waited for as without it", "app*(timeout*(sh(job[*,idle,session])))", `
+		{"one above timeout is waited for as without it", "app[*,asleep](timeout*(sh(job[*,idle,session])))", `
 			sent app TERM; sh exits; snapshot at 10; why job: left to app for 1s; snapshot at 110;
 			sent job TERM`},
 		{"npm is not waited for", "npm*(sh(job[*,idle]))", `
