@@ -72,7 +72,11 @@ type status struct {
 }
 
 // rests reports whether the one thread certainly sleeps, with no signal pending.
-func (s status) rests() bool { return s.certain && s.state == 'S' && s.pending == 0 }
+func (s status) rests() bool { return s.sleeps() && s.pending == 0 }
+
+// sleeps reports whether the one thread certainly sleeps. A signal that it blocks may be pending: a bash in
+// the builtin wait blocks CHLD.
+func (s status) sleeps() bool { return s.certain && s.state == 'S' && s.pending&^s.blocked == 0 }
 
 // readStatus reads the status of a process, which is that of its main thread, or of another thread. With an
 // error it returns a status that is not certain.

@@ -41,13 +41,13 @@ func (p *Process) readThreads(st status, all bool) {
 	call, awaited := callOf(st)
 	p.Call, p.Blocked, p.Awaited, p.Asleep = call, st.blocked|awaited, awaited, st.rests()
 	evidence, certain := []Thread{{p.PID, st.switches}}, p.Asleep
-	sum, whole := st.switches, st.threads == 1
+	sum, whole, sleeps := st.switches, st.threads == 1, st.sleeps()
 	if st.threads > 1 && (st.blocked != 0 || all && st.threads <= mostThreads) {
 		var others []status
 		others, whole = otherThreads(p.PID) // a thread that has ended has had a signal, or work
 		p.Asleep = p.Asleep && whole
 		for _, t := range others {
-			p.Asleep, sum = p.Asleep && t.rests(), sum+t.switches
+			p.Asleep, sleeps, sum = p.Asleep && t.rests(), sleeps && t.sleeps(), sum+t.switches
 		}
 		if st.blocked == 0 {
 			others = nil // none of them gets a signal
@@ -66,7 +66,7 @@ func (p *Process) readThreads(st status, all bool) {
 	if certain {
 		p.Evidence = evidence
 	}
-	if p.Asleep && whole {
+	if sleeps && whole {
 		p.Switches = sum
 	}
 }

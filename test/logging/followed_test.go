@@ -23,7 +23,6 @@ type followed struct {
 	ends          string // the signal that ends the first start, which those do not
 }
 
-
 // onInterrupt is a program for Node that drains on INT alone.
 const onInterrupt = `process.on("SIGINT", () => setTimeout(process.exit, 1000)); setInterval(() => {}, 1000); console.log("ready")`
 
