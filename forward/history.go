@@ -199,11 +199,12 @@ func (h *History) gather(m *record, before *proc.Process) {
 	if m.adopted == 0 && m.PPID == h.self && h.snapshots > 1 && m.origin == belowWorker {
 		m.adopted = h.now
 	}
-	if !m.SleptSince(before) {
-		m.asleepSince = h.now
-	}
-	if m.HasRunSince(before) {
+	mayHaveRun := m.HasRunSince(before)
+	if mayHaveRun {
 		m.lastRun = h.snapshots
+	}
+	if mayHaveRun && !m.SleptSince(before) {
+		m.asleepSince = h.now
 	}
 	if m.Untouched {
 		m.lastUntouched = h.snapshots
