@@ -8,7 +8,7 @@ import (
 	"drainit/internal/signals"
 )
 
-// The conclusions of this file are what the rules rest on. Each is a claim about a process. After "False"
+// The conclusions of this file are what the rules rest on. Each is a claim about a process. After "Wrong if"
 // stands what would make the claim false. A fact that is not known counts as "may". docs/architecture.md has
 // the tests that try each claim.
 
@@ -42,7 +42,7 @@ func (h *History) isUntouched(m *record) bool {
 }
 
 // isMissed claims that the platform, which signals each process, has not signalled m: it came later, or
-// nothing has woken it. False: it was signalled before the first snapshot, and has slept since.
+// nothing has woken it. Wrong if it was signalled before the first snapshot, and has slept since.
 func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 
 // mayHaveHandled reports whether a process may have had a handler for the signal at any time: a snapshot
@@ -95,7 +95,7 @@ func (h *History) mayBeSignalledWithGroup(m *record) bool {
 
 // startedBeside claims that the parent of an orphan does not know of it. A shell started the orphan in its
 // background, and then executed the parent's program in its own place. This is a guess: without it, the
-// server of server & exec worker would be late. False: the parent signals its group.
+// server of server & exec worker would be late. Wrong if the parent signals its group.
 func (h *History) startedBeside(m, parent *record) bool {
 	if parent == nil {
 		return false
@@ -185,7 +185,7 @@ func (h *History) isHelper(m *record) bool {
 // mayBeStopping reports whether an orphan may be about to end. If its parent was a shell with a trap, and the
 // orphan has no handler, the trap may have stopped it by its stop command (apachectl stop). It then has ten
 // seconds, or half a second from when it sleeps. A daemon, or what a shell started beside its parent, may
-// have been signalled by the process that left it. It has half a second. False: it sleeps in its drain then.
+// have been signalled by the process that left it. It has half a second. Wrong if it sleeps in its drain then.
 func (h *History) mayBeStopping(m *record) bool {
 	up, sinceTurn := h.leftBy(m), h.now-h.itsTurn(m)
 	if m.origin == beforeStop || h.startedBeside(m, up) {
@@ -211,7 +211,7 @@ func (h *History) cleansUp(m *record) bool {
 
 // helperLives claims that a sibling of an orphan lives that was started after drainit signalled a process
 // above them. The sibling may be there to signal the orphan. If its parent was not seen, it counts as a
-// sibling if it is of the same session. False: it does something else, and the orphan is late.
+// sibling if it is of the same session. Wrong if it does something else, and the orphan is late.
 func (h *History) helperLives(m *record) bool {
 	notified := m.nearestSignalled()
 	for _, other := range h.living {

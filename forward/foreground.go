@@ -62,7 +62,7 @@ func mayWait(up, below *record) bool {
 // foreground (program.InForeground), and for dash and busybox in wait4(2) (program.Waits). It is false once a
 // child has gone. That may have been the one in the foreground, or the one whose marks set the others apart.
 // Any other shell counts as waiting while it has all its children and none of them was signalled: its trap
-// may signal one after the other. False: the shell has started a process since, so its trap runs.
+// may signal one after the other. Wrong if the shell has started a process since, so its trap runs.
 func (h *History) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
 	children := h.shown.Children(shell.PID)
 	if h.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {

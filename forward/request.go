@@ -3,8 +3,8 @@
 // For many workers a second stop signal is a force-stop. So below the worker, drainit sends the stop signal
 // only to a process that certainly no other process has signalled, until the grace period is nearly over.
 // Whatever programs run, it is certain of these:
-//   - an untouched process (proc.Process)
-//   - a process whose parent had no handler at any time and died of drainit's signal
+//   - an untouched process (proc.Process), and one that was untouched when those above it last ran
+//   - a process of those above which none had a handler at any time
 //   - a process below one that ignores the signal or still has it pending
 //   - the child that a dash or busybox waits for in wait4(2)
 //

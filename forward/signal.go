@@ -32,7 +32,7 @@ func (h *History) signalFor(m *record) unix.Signal {
 // hasTrapFor claims that a shell has a trap for the stop signal. It may handle INT without a trap: it then
 // waits for what is in its foreground, or dies. So INT is sent to no shell but the worker, and only under
 // these conditions. The shell may have a trap for INT, has none for TERM, and has not gone on after INT
-// (goesOn). Each child that may be in its foreground can be sent INT, too. False: it has no trap, and is as
+// (goesOn). Each child that may be in its foreground can be sent INT, too. Wrong if it has no trap, and is as
 // it is at a terminal.
 func (h *History) hasTrapFor(shell *record) bool {
 	if !shell.MasksKnown() || !shell.Handles(h.deliver) {
@@ -57,7 +57,7 @@ func (h *History) mayWaitUnseen(shell *record) bool {
 }
 
 // goesOn claims that INT has not ended a shell: it has started a program anew, and that handles the signal.
-// bash does so in a loop if the program exits. False: its trap for INT has started it.
+// bash does so in a loop if the program exits. Wrong if its trap for INT has started it.
 func (h *History) goesOn(m *record) bool {
 	return m.isShellOnINT() && slices.ContainsFunc(h.shown.Children(m.PID), func(p *proc.Process) bool {
 		child := h.living[p.PID]
