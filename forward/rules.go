@@ -148,6 +148,8 @@ func (s *step) past(m *record) (proof reason, by *record) {
 		return reason{}, s.worker
 	case m.nearestSignalled() == nil && top.origin == root && top != m:
 		return say("the worker above it had ended before it was signalled")
+	case m.PPID == s.self && m.parent != nil && s.reach(m.parent) == program.NoProcess: // a guess
+		return say("its parent %s is known to signal no process")
 	}
 	for below := m; below.parent != nil; below = below.parent {
 		words := s.hasNot(below.parent, below, m)

@@ -39,7 +39,7 @@ var stops = []stop{
 		snapshot; last call; sent app TERM: the grace period is nearly over`},
 	{"what runsvdir leaves", "runsvdir*(runsv*(app*))", `
 		sent runsvdir TERM; runsvdir exits; snapshot;
-		sent runsv TERM: runsvdir above is known to signal no process; app exits; runsv exits;
+		sent runsv TERM: its parent runsvdir is known to signal no process; app exits; runsv exits;
 		snapshot`},
 	{"a relay that lives is waited for", "relay*(sh(app* other))", `
 		sent relay TERM; sh dies of TERM; snapshot; snapshot; app exits; snapshot; other dies of TERM;
