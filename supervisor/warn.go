@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"errors"
 	"os"
 	"slices"
 	"time"
@@ -17,12 +16,11 @@ import (
 	"drainit/reaper"
 )
 
-// checkStart warns of a start that would lose jobs at a stop (warnStart), or of a worker that drainit may not
-// signal. It is called once, when an entrypoint has had time to exec. It takes a snapshot only if the worker
-// keeps signals from the processes below it.
+// checkStart warns of a start that would lose jobs under another init (warnStart). It is called once, when an
+// entrypoint has had time to exec. It takes a snapshot only if the worker keeps signals from the processes
+// below it.
 func (s *Supervisor) checkStart() {
-	w, err := s.sys.Process(s.worker.PID)
-	if err != nil || s.forbids(w) || !diag.KeepsSignals(w) {
+	if w, err := s.sys.Process(s.worker.PID); err != nil || !diag.KeepsSignals(w) {
 		return
 	}
 	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
@@ -36,27 +34,9 @@ func (s *Supervisor) checkStart() {
 func (s *Supervisor) warnStart(all *proc.Snapshot) {
 	wrapper, atWork := diag.Wrapped(all, s.worker.PID)
 	each := s.cfg.Mode == forward.ModeGroup || s.cfg.Mode == forward.ModeNone
-	if len(atWork) == 0 || s.worker.Gone() || s.job.Granted() || s.interrupted() || each {
-		return
+	if len(atWork) > 0 && !s.worker.Gone() && !s.job.Granted() && !s.interrupted() && !each {
+		s.journal.Warn(diag.WrappedLine(wrapper, atWork, s.cfg.Mode == forward.ModeWorker))
 	}
-	stops := []unix.Signal{s.cfg.Delivered(s.machine.StopSignal())}
-	for _, sig := range s.cfg.StopSignals {
-		stops = append(stops, s.cfg.Delivered(sig))
-	}
-	if slices.ContainsFunc(atWork, s.forbids) {
-		return
-	}
-	s.journal.Warn(diag.WrappedLine(wrapper, atWork, s.cfg.Mode == forward.ModeWorker, stops))
-}
-
-// forbids reports whether drainit is not permitted to signal a process. If so, it logs that.
-func (s *Supervisor) forbids(p proc.Process) bool {
-	none := forward.Delivery{Process: p, Child: s.worker.Is(p.PID)} // kill(2): only the permission is checked
-	refused := errors.Is(s.sys.Send(none), unix.EPERM)
-	if refused {
-		s.journal.OnceOf(p.ID, journal.Forbidden, p)
-	}
-	return refused
 }
 
 // interrupted reports whether a person at a terminal stops the worker by Ctrl-C. That person sees what it

@@ -7,7 +7,6 @@ package diag
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -56,19 +55,6 @@ func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.
 		return wrapper, nil
 	}
 	return wrapper, AtWork(s, worker)
-}
-
-// Replaceable reports whether exactly one process is at work below a wrapper, a shell or a launcher, and
-// could be the worker itself. stops are the signals that it would be sent then, in place of a shell's TERM,
-// and it must handle each of them. The shell's script must not belong to a package.
-func Replaceable(wrapper proc.Process, atWork []proc.Process, stops []unix.Signal) bool {
-	unhandled := func(sig unix.Signal) bool { return !atWork[0].Handles(sig) }
-	packaged := func(arg string) bool {
-		isPart := strings.HasPrefix(arg, "/usr/") || strings.Contains(arg, "node_modules/")
-		return isPart && arg != wrapper.Args[0] && program.Of(&wrapper) == program.Shell
-	}
-	return len(atWork) == 1 && !slices.ContainsFunc(stops, unhandled) &&
-		!slices.ContainsFunc(wrapper.Args, packaged)
 }
 
 // OnlyWaits reports whether a process only waits for another that handles the signal, so that its own death

@@ -100,32 +100,6 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// Advice to start a program in the place of a shell or launcher is given where it loses nothing.
-func TestReplaceable(t *testing.T) {
-	const term, quit = unix.SIGTERM, unix.SIGQUIT
-	app := below(11, 10, term)
-	for name, tt := range map[string]struct {
-		wrapper proc.Process
-		atWork  []proc.Process
-		stops   []unix.Signal
-		want    bool
-	}{
-		"one below a shell":              {worker("/usr/bin/dash -c app"), []proc.Process{app}, []unix.Signal{term}, true},
-		"one below a launcher":           {worker("node /usr/bin/npm start"), []proc.Process{app}, []unix.Signal{term}, true},
-		"two":                            {worker("sh"), []proc.Process{app, below(12, 10, term)}, []unix.Signal{term}, false},
-		"one that would die of QUIT":     {worker("sh"), []proc.Process{app}, []unix.Signal{term, quit}, false},
-		"one that would not":             {worker("sh"), []proc.Process{below(11, 10, term, quit)}, []unix.Signal{term, quit}, true},
-		"a distribution's script":        {worker("/bin/sh -e /usr/bin/tool"), []proc.Process{app}, []unix.Signal{term}, false},
-		"a dependency's script":          {worker("sh ./node_modules/.bin/tool"), []proc.Process{app}, []unix.Signal{term}, false},
-		"a script of the application":    {worker("/bin/sh /app/start.sh"), []proc.Process{app}, []unix.Signal{term}, true},
-		"a shell that shows no argument": {proc.Process{Comm: "sh"}, []proc.Process{app}, []unix.Signal{term}, true},
-	} {
-		if got := Replaceable(tt.wrapper, tt.atWork, tt.stops); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
-}
-
 // The worker is at work whatever its name.
 func TestAtWorkIsTheWorkerItself(t *testing.T) {
 	if got := AtWork(proc.New([]proc.Process{worker("sleep 1"), below(11, 10)}), workerPID); len(got) != 1 || got[0].PID != workerPID {

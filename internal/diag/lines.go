@@ -20,14 +20,13 @@ type Line struct {
 }
 
 // WrappedLine returns the line about a wrapper and the processes at work below it (Wrapped). alone says that
-// only the wrapper is signalled. stops are the signals that a process in its place would be sent. Advice is
-// only given if it loses nothing (Replaceable): no advice is better than one that loses a job.
-func WrappedLine(w proc.Process, atWork []proc.Process, alone bool, stops []unix.Signal) Line {
+// only the wrapper is signalled. Advice is given if it is clear which process could take its place.
+func WrappedLine(w proc.Process, atWork []proc.Process, alone bool) Line {
 	better, launcher := "", program.LauncherName(&w)
-	switch replaceable := Replaceable(w, atWork, stops); {
-	case replaceable && launcher != "" && !alone:
+	switch one := len(atWork) == 1; {
+	case one && launcher != "" && !alone:
 		better = ". Where it runs this command alone, start that in its place"
-	case replaceable:
+	case one:
 		better = ". Where the script ends with this command, start it with exec"
 	}
 	switch {
@@ -35,8 +34,6 @@ func WrappedLine(w proc.Process, atWork []proc.Process, alone bool, stops []unix
 		return Line{wrappedAlone, nil, []any{w, atWork, better}}
 	case launcher != "":
 		return Line{launcherWorker, nil, []any{w, launcher, atWork, better}}
-	case w.Ignores(unix.SIGTERM):
-		return Line{shellIgnores, nil, []any{w, atWork, better}}
 	}
 	return Line{shellWorker, nil, []any{w, atWork, better}}
 }

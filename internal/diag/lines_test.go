@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 // check compares a line with its message, and with the end of its words.
@@ -19,12 +18,10 @@ func check(t *testing.T, name string, got Line, want Message, end string) {
 	}
 }
 
-// The advice of a line about a wrapper is only given where it loses nothing.
+// The advice of a line about a wrapper names what could take its place.
 func TestWrappedLine(t *testing.T) {
 	const term = unix.SIGTERM
 	shell, npm, app := worker("sh -c app"), worker("node /usr/bin/npm start"), below(11, 10, term)
-	deaf := shell
-	deaf.Ignored = signals.SetOf(term)
 	for _, tt := range []struct {
 		name   string
 		w, app proc.Process
@@ -33,14 +30,10 @@ func TestWrappedLine(t *testing.T) {
 		end    string
 	}{
 		{"a shell", shell, app, false, shellWorker, "itself. Where the script ends with this command, start it with exec"},
-		{"a shell and an application without a handler", shell, below(11, 10), false, shellWorker, "itself"},
-		{"a shell that ignores", deaf, app, false, shellIgnores, "handles it. Where the script ends with this command, start it with exec"},
 		{"npm", npm, app, false, launcherWorker, "has. Where it runs this command alone, start that in its place"},
-		{"npm and an application without a handler", npm, below(11, 10), false, launcherWorker, "has"},
 		{"npm alone", npm, app, true, wrappedAlone, "[node[11]]. Where the script ends with this command, start it with exec"},
-		{"npm alone and an application without a handler", npm, below(11, 10), true, wrappedAlone, "[node[11]]"},
 	} {
-		check(t, tt.name, WrappedLine(tt.w, []proc.Process{tt.app}, tt.alone, []unix.Signal{term}), tt.want, tt.end)
+		check(t, tt.name, WrappedLine(tt.w, []proc.Process{tt.app}, tt.alone), tt.want, tt.end)
 	}
 }
 

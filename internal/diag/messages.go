@@ -4,9 +4,6 @@ package diag
 var (
 	shellWorker = Message{"wrapped",
 		"%v does not forward signals, so drainit sends the stop signal to %s itself%s"}
-	shellIgnores = Message{"wrapped",
-		"%v ignores SIGTERM and does not forward it, so drainit sends the stop signal to %s itself, if " +
-			"that handles it%s"}
 	launcherWorker = Message{"wrapped",
 		"%v (%s) may not forward signals: drainit sends the stop signal to %s itself, if no other process " +
 			"has%s"}

@@ -94,11 +94,8 @@ var (
 	delivered    = Message{"signal_sent", atDebug, "sent %v to %v: %s"}
 	Broadcast    = Message{"signal_sent", atWarn,
 		"sent %v to every process that is left, signalled before or not: %v"}
-	signalledLate = Message{"signalled_late", atWarn, "%v to %v only now, %v"}
-	refused       = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
-	Forbidden     = Message{"cannot_signal", atWarn,
-		"drainit may not signal %v, which runs as another user, and can neither drain nor kill it. Give " +
-			"drainit CAP_KILL, or start it as that user"}
+	signalledLate   = Message{"signalled_late", atWarn, "%v to %v only now, %v"}
+	refused         = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
 	NotKilled       = Message{"cannot_kill", atWarn, "%v"}
 	notSignalled    = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
 	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s"}
