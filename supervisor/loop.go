@@ -203,7 +203,7 @@ func (s *Supervisor) beginKill(forced bool) {
 	case forced:
 		kill.Reason = worker.ReasonSecondStop
 	}
-	s.journal.Killing(living)
+	s.journal.Killing(living, s.cfg.Delivered(s.machine.StopSignal()))
 }
 
 // living returns the processes below drainit that live or hang. It takes a snapshot unless this step has one.

@@ -21,6 +21,8 @@ func TestStopOfAWorker(t *testing.T) {
 			"json ended level=info phase=done reason=stop status=0 request=SIGTERM pid=1 comm=node"}},
 		{"it leaves at once", "", "node[TERM=0/100ms](job[TERM=0/200ms])", "TERM", "*", "0 22.7s",
 			[]string{"stopped after 23s: node[1] exited with status 0 (left within 0.1s of the stop signal)"}},
+		{"what it leaves gets the signal in the last call alone", "", "node[TERM=0/100ms](job[TERM])", "TERM", "*", "137 30s",
+			[]string{"0 --grace gives", "warning: grace period of 30s over: killing job[2]"}},
 		{"it leaves a little later", "", "node[TERM=0/101ms]", "TERM", "*", "0 101ms", []string{"0 stopped after 0.1s: node[1] exited with status 0 ("}},
 		{"it left before", "", "node(job[TERM=0/20s])", "node exits 0; 1s; TERM", "*", "0 20s", []string{"0 stopped after 19s: node[1] exited with status 0 ("}},
 		{"it fails at once", "", "node[TERM=3/1ms]", "TERM", "*", "3 1ms", []string{"0 stopped after 0.0s: node[1] exited with status 3 ("}},
@@ -132,18 +134,18 @@ func TestWorkerExitsByItself(t *testing.T) {
 			"json ended level=info phase=done reason=exit status=7 pid=1 comm=node"}},
 		{"with status 0, and leaves nothing", "", "node", "node exits 0", "", "0 0s", []string{"json ended level=debug phase=done reason=exit status=0 pid=1 comm=node"}},
 		{"and what it leaves exits", "", "node(a[TERM=0/2s] b[TERM=0/2s])", "node exits 7", "0s TERM a; 0s TERM b", "7 2s", []string{"only",
-			"warning: node[1] exited with status 7 and left 2 processes (a[2], b[3]), SIGTERM now, SIGKILL in 30s", "stopped 2.0s after node[1] exited with status 7",
+			"warning: node[1] exited with status 7 and left 2 processes (a[2], b[3]), SIGTERM now, SIGKILL in 30s", "stopped after 2.0s: node[1] exited with status 7",
 			"json worker_exited level=warn phase=draining reason=exit status=7 pid=1 comm=node left=2",
 			"json ended level=info phase=done reason=exit status=7 pid=1 comm=node"}},
 		{"and what it leaves does not", "", "node(job[TERM])", "node exits 1", over, "1 30s",
-			[]string{"stopped 30s after node[1] exited with status 1; killed job[2] (grace period of 30s over)"}},
+			[]string{"stopped after 30s: node[1] exited with status 1; killed job[2] (grace period of 30s over)"}},
 		{"with an infinite grace", "--grace infinity", "node(job[TERM])", "node exits 7", over, "7 30s", nil},
 		{"with a shorter grace", "--grace 4s", "node(job[TERM])", "node exits 7", "0s TERM job; 4s KILL job", "7 4s", nil},
 		{"with a grace of 0", "--grace 0s", "node(job[TERM])", "node exits 7", "0s KILL job", "7 0s", nil},
 		{"with a rewrite", "--rewrite TERM:INT", "node(job[INT=0])", "node exits 7", "0s INT job", "7 0s", nil},
 		{"with TERM dropped", "--rewrite TERM:0", "node(job[TERM=0])", "node exits 7", "0s TERM job", "7 0s", nil},
 		{"for the worker alone", "--forward worker", "node(job[TERM=0])", "node exits 7", "0s KILL job", "7 0s",
-			[]string{"stopped 0.0s after node[1] exited with status 7"}},
+			[]string{"stopped after 0.0s: node[1] exited with status 7"}},
 		{"the first stop signal after it begins the grace anew, and what is killed shows in the status", "", "node(job[TERM])",
 			"node exits 0; shows 0+30s; 20s; TERM; shows 15+30s; says SIGTERM: the grace period starts now, SIGKILL in 30s", "0s TERM job; 50s KILL job", "137 50s",
 			[]string{killing + "job["}},
@@ -174,7 +176,7 @@ func TestWorkerIsKilled(t *testing.T) {
 }
 
 func TestSecondStop(t *testing.T) {
-	const asked = "warning: RTMAX (drainit stop --force): killing node["
+	const asked = "warning: RTMAX, drainit stop --force: killing node["
 	const forced, ignore = "warning: second stop signal, force-stop: killing node[", "--second-stop ignore"
 	playRows(t, []row{
 		{"drainit stop --force", ignore, "node[TERM]", "force", "0s KILL node", "137 0s", []string{asked, "stopped after 0.0s: killed node[1] (RTMAX, drainit stop --force); exit status 137",
@@ -234,7 +236,7 @@ func TestForking(t *testing.T) {
 				"1h0m1.05s TERM a; 1h0m1.05s TERM b; 1h0m23.55s TERM child", // a may have signalled what it leaves
 			"0 1h0m24.55s", []string{runsOn + "2 processes (a["}},
 		{"it ends with the last", forking, "node(a b)", "node exits 0; a exits 1; 1m; is running; b exits 1", "", "0 1m0s",
-			[]string{"only", runsOn + "2 processes (a[2], b[3])", "stopped 1m0s after node[1] exited with status 0"}},
+			[]string{"only", runsOn + "2 processes (a[2], b[3])", "stopped after 1m0s: node[1] exited with status 0"}},
 		{"it fails", forking, "node(a[TERM=0])", "node exits 1", "0s TERM a", "1 0s", []string{left("1 and left 1 process"), "0 " + runsOn}},
 		{"it exits in a drain", forking, "node[TERM=0](a[TERM=0])", "TERM", "0s TERM node; 22.5s TERM a", "0 22.5s", []string{"0 " + runsOn}},
 		{"it leaves nothing", forking, "node", "node exits 0", "", "0 0s", []string{"0 " + runsOn}},

@@ -25,21 +25,31 @@ func (j *Journal) StopBegan() time.Time {
 }
 
 // Killing names the processes that are about to be killed, at the end of the grace period or by a force-stop.
-// After the kill they can't be read.
-func (j *Journal) Killing(living Living) {
-	hint, stop := "", j.machine.StopSignal()
-	drains := func(p *proc.Process) bool { return !p.Ignores(stop) && !j.Said(refused, p.ID) }
-	if j.machine.Requested() && slices.ContainsFunc(living.All, drains) {
+// After the kill they can't be read. sig is the stop signal that processes are sent. More time helps those that
+// got it and had time for it.
+func (j *Journal) Killing(living Living, sig unix.Signal) {
+	hint := ""
+	drains := func(p *proc.Process) bool {
+		return p.Handles(sig) && !j.Said(refused, p.ID) && !j.Said(signalledLate, p.ID)
+	}
+	switch kill := j.worker.Kill; {
+	case kill.Reason == worker.ReasonSecondStop:
+		hint = "; with --second-stop ignore only drainit stop --force does so"
+	case !kill.Forced() && j.machine.Requested() && slices.ContainsFunc(living.All, drains):
 		hint = "; --grace gives more time"
 	}
+	j.Say(killing, j.killedWhy(), j.states(living), hint, Reason)
+}
+
+// killedWhy returns words for the reason of the kill.
+func (j *Journal) killedWhy() string {
 	switch j.worker.Kill.Reason {
 	case worker.ReasonForce:
-		j.Say(killAsked, j.states(living), Reason)
+		return "RTMAX, drainit stop --force"
 	case worker.ReasonSecondStop:
-		j.Say(killForced, j.states(living), Reason)
-	default:
-		j.Say(killGrace, j.machine.Grace(), j.states(living), hint, Reason)
+		return "second stop signal, force-stop"
 	}
+	return fmt.Sprintf("grace period of %v over", j.machine.Grace())
 }
 
 // Stuck writes which processes outlived SIGKILL.
@@ -55,25 +65,21 @@ func (j *Journal) End(status int, onTerminal bool) {
 	if killed.Stuck {
 		killed = worker.Kill{}
 	}
-	m, facts := endOfWorker, []any{j.ended(&killed, status), Reason, Status(status), j.worker}
+	lasted, facts := Phrase{}, []any{j.ended(&killed, status), Reason, Status(status), j.worker}
 	if n := len(killed.Victims); n > 0 {
 		facts = append(facts, field{"killed", n})
 	}
-	requested := j.machine.Requested()
-	switch {
-	case requested:
-		m, facts = endOfStop, append(facts, Came(j.machine.StopSignal()))
-	case j.exited:
-		m = endOfLeft
-	case !killed.Happened() && (status == 0 || onTerminal):
-		m = endAsPlanned
+	requested, m := j.machine.Requested(), ended
+	if requested {
+		facts = append(facts, Came(j.machine.StopSignal()))
 	}
 	if requested || j.exited {
 		took := time.Since(j.StopBegan())
-		lasted := Phrase{logx.Round(took), []any{field{"duration_s", logx.InTenths(took)}}}
-		facts = append([]any{lasted}, facts...)
+		lasted = Phrase{" after " + logx.Round(took), []any{field{"duration_s", logx.InTenths(took)}}}
+	} else if !killed.Happened() && (status == 0 || onTerminal) {
+		m = endAsPlanned
 	}
-	j.Say(m, facts...)
+	j.Say(m, append([]any{lasted}, facts...)...)
 }
 
 // ended returns words about the worker's end, about what was killed, and about the exit status, unless the
@@ -96,25 +102,14 @@ func (j *Journal) ended(killed *worker.Kill, status int) string {
 		parts = append(parts, end)
 	}
 	if killed.Happened() {
-		parts = append(parts, j.kill(killed))
+		victims := names(killed.Victims)
+		if killed.Unseen {
+			victims = "what was left"
+		}
+		parts = append(parts, fmt.Sprintf("killed %s (%s)", victims, j.killedWhy()))
 	}
 	if !gone || exit.TermSignal() != 0 || exit.ExitStatus() != status {
 		parts = append(parts, fmt.Sprintf("exit status %d", status))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// kill returns words about which processes were killed, and why.
-func (j *Journal) kill(k *worker.Kill) string {
-	victims, why := names(k.Victims), fmt.Sprintf("grace period of %v over", j.machine.Grace())
-	if k.Unseen {
-		victims = "what was left"
-	}
-	switch k.Reason {
-	case worker.ReasonForce:
-		why = "RTMAX, drainit stop --force"
-	case worker.ReasonSecondStop:
-		why = "second stop signal, force-stop"
-	}
-	return fmt.Sprintf("killed %s (%s)", victims, why)
 }

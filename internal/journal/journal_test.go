@@ -54,7 +54,7 @@ func TestWordsOfALine(t *testing.T) {
 		atInfo: {"", "running again"}, atDebug: {"started node[10]", "running again"},
 	} {
 		j, lines := written(t, level, machine.New(machine.Config{}))
-		if got := [2]string{j.Say(Started, j.worker), j.Say(running)}; got != want {
+		if got := [2]string{j.Say(Started, j.worker), j.Say(running, "")}; got != want {
 			t.Errorf("%v: %q, want %q", level, got, want)
 		}
 		if got := lines(); strings.Contains(got, "started") != (want[0] != "") || !strings.Contains(got, want[1]) {

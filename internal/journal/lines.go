@@ -79,11 +79,11 @@ func (j *Journal) Quiet(sig unix.Signal, none bool, sent []forward.Delivery, err
 
 // Running writes the end of quiet. The line names the processes that were sent sig for that, if any.
 func (j *Journal) Running(sig unix.Signal, sent []forward.Delivery) {
-	if len(sent) == 0 {
-		j.Say(running)
-		return
+	to := Phrase{}
+	if len(sent) > 0 {
+		to = Phrase{fmt.Sprintf(": %s to %s", signals.Name(sig), recipients(sent)), []any{sig}}
 	}
-	j.Say(runningSent, sig, recipients(sent))
+	j.Say(running, to)
 }
 
 func recipients(sent []forward.Delivery) string {
@@ -151,18 +151,21 @@ func (j *Journal) Daemonized(left []*proc.Process) {
 // signal, and came is the one that was forwarded as by, if one was. It writes nothing if drainit sent the
 // signal without forwarding it, as it sends the stop signal.
 func (j *Journal) DiedOf(by, came unix.Signal) {
-	m := diedForwarded
-	switch sent := j.worker.Sent.Has(by); {
-	case !sent && by == unix.SIGKILL:
-		m = diedOfKill
-	case !sent:
-		m = diedOfOther
-	case j.worker.Unhandled.Has(by):
-		m = diedUnhandled
-	case !j.worker.Forwarded.Has(by):
+	if !j.worker.Sent.Has(by) {
+		why := "it came from the worker itself (a fault, a limit), or from outside"
+		if by == unix.SIGKILL {
+			why = "out of memory, its limit of CPU time, or a kill from outside"
+		}
+		j.Say(diedOf, j.worker, by, why, WorkersEnd)
 		return
 	}
-	j.Say(m, j.worker, by, asTheStop(came), signals.Short(came), WorkersEnd)
+	unhandled := ""
+	if j.worker.Unhandled.Has(by) {
+		unhandled = ": it has no handler for it"
+	}
+	if j.worker.Forwarded.Has(by) {
+		j.Say(diedForwarded, j.worker, by, unhandled, asTheStop(came), signals.Short(came), WorkersEnd)
+	}
 }
 
 // TakenAsStop writes that the signal that came begins the stop, and that processes are sent stop in its
@@ -254,6 +257,9 @@ func (j *Journal) Waiting(w forward.Waiting) {
 // be thousands. made has the deliveries of the call.
 func (j *Journal) Late(now time.Time, made []forward.Delivery) {
 	made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !d.Late })
+	for _, d := range made {
+		j.said[fmt.Sprint(signalledLate.event, d.Process.ID)] = true
+	}
 	if len(made) > 0 {
 		late := Phrase{recipients(made), []any{made[0].Process}}
 		j.Say(signalledLate, made[0].Signal, late, j.TimeLeft(now))

@@ -44,9 +44,8 @@ var (
 	Frozen = Message{"quiet_froze", atWarn,
 		"%v stopped itself on SIGTSTP instead of becoming quiet, and was continued. If it uses another " +
 			"signal for this: --rewrite TSTP:SIG"}
-	running     = Message{"running", atInfo, "running again"}
-	runningSent = Message{"running", atInfo, "running again: %v to %s"}
-	StillQuiet  = Message{"still_quiet", atWarn,
+	running    = Message{"running", atInfo, "running again%s"}
+	StillQuiet = Message{"still_quiet", atWarn,
 		"still quiet: %v has no %v handler and takes no work. If it uses another signal for this: " +
 			"--rewrite CONT:SIG; else restart it"}
 	WorkerPaused = Message{"worker_stopped", atWarn,
@@ -62,32 +61,18 @@ var (
 	StopRepeated = Message{"stop_repeated", atInfo, "%v repeated within %v: treated as one request"}
 	StopIgnored  = Message{"stop_ignored", atInfo,
 		"%v again: ignored, as --second-stop says; drainit stop --force kills what is left"}
-	draining   = Message{"draining", atInfo, "draining, %v%v"}
-	killGrace  = Message{"killing", atWarn, "grace period of %v over: killing %v%s"}
-	killForced = Message{"killing", atWarn,
-		"second stop signal, force-stop: killing %v; with --second-stop ignore only drainit stop --force " +
-			"does so"}
-	killAsked   = Message{"killing", atWarn, "RTMAX (drainit stop --force): killing %v"}
-	killLeaving = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
-	stillAlive  = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
-	leftBehind  = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
-	daemonized  = Message{"worker_exited", atInfo, "%v %s and runs on in %v"}
-	Successor   = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
-	diedOfKill  = Message{"worker_killed", atWarn,
-		"%v was killed by %v, which drainit did not send: out of memory, its limit of CPU time, or a kill " +
-			"from outside"}
-	diedOfOther = Message{"worker_killed", atWarn,
-		"%v was killed by %v, which drainit did not send: it came from the worker itself (a fault, a " +
-			"limit), or from outside"}
-	diedUnhandled = Message{"worker_killed", atWarn,
-		"%v died of %v, which drainit forwarded: it has no handler for it. If the stop was meant: %s; if " +
-			"not: --rewrite %s:0"}
+	draining      = Message{"draining", atInfo, "draining, %v%v"}
+	killing       = Message{"killing", atWarn, "%s: killing %v%s"}
+	killLeaving   = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
+	stillAlive    = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
+	leftBehind    = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
+	daemonized    = Message{"worker_exited", atInfo, "%v %s and runs on in %v"}
+	Successor     = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
+	diedOf        = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: %s"}
 	diedForwarded = Message{"worker_killed", atWarn,
-		"%v died of %v, which drainit forwarded. If the stop was meant: %s; if not: --rewrite %s:0"}
-	endOfStop    = Message{"ended", atInfo, "stopped after %s: %s"}
-	endOfLeft    = Message{"ended", atInfo, "stopped %s after %s"}
-	endOfWorker  = Message{"ended", atInfo, "stopped: %s"}
-	endAsPlanned = Message{"ended", atDebug, "stopped: %s"}
+		"%v died of %v, which drainit forwarded%s. If the stop was meant: %s; if not: --rewrite %s:0"}
+	ended        = Message{"ended", atInfo, "stopped%s: %s"}
+	endAsPlanned = Message{"ended", atDebug, "stopped%s: %s"}
 	endEarly     = Message{"ended", atInfo, "%v came before the start: the worker is not started"}
 	notStarted   = Message{"ended", atError, "%s"}
 	Dropped      = Message{"signal_dropped", atDebug, "dropped %v: %s"}

@@ -209,7 +209,7 @@ func TestForcedStopKillsEverything(t *testing.T) {
 				c.WaitTitle(tt.title)
 				c.Ask("stop", "--force").WantDone(c.Pid1)
 				c.WantExit(tt.status)
-				c.WantLogged(`RTMAX \(drainit stop --force\): killing`, 1)
+				c.WantLogged(`RTMAX, drainit stop --force: killing`, 1)
 				c.WantLogged(`reason.:.force`, 2)
 				c.WantNothingLeft()
 			})

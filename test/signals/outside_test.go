@@ -55,7 +55,7 @@ func TestForceSignal(t *testing.T) {
 			p := launch(t, noPID1, []string{flag}, harness.Script(`$SIG{RTMAX} = sub { exit 7 }; say "ready"; forever`)...)
 			p.Signal(64)
 			p.WantExit(status)
-			p.WantLogged(`RTMAX \(drainit stop --force\): killing perl`, map[int]int{137: 1}[status])
+			p.WantLogged(`RTMAX, drainit stop --force: killing perl`, map[int]int{137: 1}[status])
 		}
 	})
 }
