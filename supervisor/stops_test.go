@@ -22,7 +22,7 @@ func TestStopOfAWorker(t *testing.T) {
 		{"it leaves at once", "", "node[TERM=0/100ms](job[TERM=0/200ms])", "TERM", "*", "0 22.7s",
 			[]string{"stopped after 23s: node[1] exited with status 0 (left within 0.1s of the stop signal)"}},
 		{"what it leaves gets the signal in the last call alone", "", "node[TERM=0/100ms](job[TERM])", "TERM", "*", "137 30s",
-			[]string{"0 --grace gives", "warning: grace period of 30s over: killing job[2]"}},
+			[]string{"1 warning: grace period of 30s over: killing job[2]", "0 warning: grace period of 30s over: killing job[2] (sleeping, 0.0s old); --grace"}},
 		{"it leaves a little later", "", "node[TERM=0/101ms]", "TERM", "*", "0 101ms", []string{"0 stopped after 0.1s: node[1] exited with status 0 ("}},
 		{"it left before", "", "node(job[TERM=0/20s])", "node exits 0; 1s; TERM", "*", "0 20s", []string{"0 stopped after 19s: node[1] exited with status 0 ("}},
 		{"it fails at once", "", "node[TERM=3/1ms]", "TERM", "*", "3 1ms", []string{"0 stopped after 0.0s: node[1] exited with status 3 ("}},
