@@ -140,7 +140,7 @@ func FuzzAnswer(f *testing.F) {
 // skip skips a test, or fails it where all must run, as in CI.
 func skip(t *testing.T, why string, err error) {
 	t.Helper()
-	if os.Getenv("DRAINIT_TEST_ALL") == "1" {
+	if os.Getenv("DRAINIT_TEST_ALL") != "" {
 		t.Fatal(why, err)
 	}
 	t.Skip(why, err)

@@ -258,7 +258,7 @@ func need(t testing.TB, program string) {
 // skip skips a test, or fails it where all must run, as in CI.
 func skip(t testing.TB, why string) {
 	t.Helper()
-	if os.Getenv("DRAINIT_TEST_ALL") == "1" {
+	if os.Getenv("DRAINIT_TEST_ALL") != "" {
 		t.Fatal(why)
 	}
 	t.Skip(why)

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"flag"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -122,10 +123,11 @@ type tier int
 const (
 	short tier = iota // -short: one start of each kind, with Go, git and sh
 	usual             // what needs no other program and takes under two seconds
-	all               // DRAINIT_TEST_ALL, and what -run asks for by its name
+	all               // DRAINIT_TEST_ALL=1, as in CI: each test, and a third of the rows of the longest tables
+	every             // DRAINIT_TEST_ALL=every, before a release, and what -run asks for by its name: each row
 )
 
-var chosen = all
+var chosen = every
 
 // mustRunAll makes a skipped test a failed one, as in CI.
 var mustRunAll bool
@@ -139,12 +141,17 @@ var has = map[tier][]string{
 }
 
 func choose() {
-	mustRunAll = os.Getenv("DRAINIT_TEST_ALL") == "1"
+	wanted := os.Getenv("DRAINIT_TEST_ALL")
+	mustRunAll = wanted != ""
 	os.Unsetenv("DRAINIT_TEST_ALL") // the workers' environment is compared
 	switch run := flag.Lookup("test.run").Value.String(); {
 	case testing.Short():
 		chosen = short
-	case !mustRunAll && run == "":
+	case wanted == "every", !mustRunAll && run != "":
+		chosen = every
+	case mustRunAll:
+		chosen = all
+	default:
 		chosen = usual
 	}
 }
@@ -162,10 +169,16 @@ func leaveTo(t *testing.T, least tier) {
 	}
 }
 
-// Of is how many of something a test makes: many in the whole of the tests, and otherwise the
-// few that show the same.
+// Row reports whether a row of a long table is run. In CI a third of them are, by their names.
+func Row(name string) bool {
+	sum := fnv.New32a()
+	sum.Write([]byte(name))
+	return chosen != all || sum.Sum32()%3 == 0
+}
+
+// Of is how many of something a test makes: many before a release, and otherwise the few that show the same.
 func Of(many, few int) int {
-	if chosen != all {
+	if chosen != every {
 		return few
 	}
 	return many

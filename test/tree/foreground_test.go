@@ -107,6 +107,9 @@ func TestForegroundOfShells(t *testing.T) {
 	harness.Need(t, "perl")
 	for shell, command := range eightShells {
 		for _, app := range anyApp {
+			if !harness.Row(shell + app) {
+				continue
+			}
 			t.Run(shell+", "+app, func(t *testing.T) {
 				t.Parallel()
 				harness.Need(t, command[0])

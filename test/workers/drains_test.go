@@ -58,10 +58,13 @@ func TestVerdictsOnAttacks(t *testing.T) {
 	t.Cleanup(func() {
 		t.Log("| start | idle | with a job | and a check | the real stop |")
 		for _, a := range attacks {
-			t.Log(rows[a.name])
+			t.Log(rows[a.name]) // "" for one that was not run
 		}
 	})
 	for _, a := range attacks {
+		if !harness.Row(a.name) {
+			continue
+		}
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			w := a.way

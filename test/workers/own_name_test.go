@@ -76,6 +76,9 @@ func TestOwnProgramsWithKnownNames(t *testing.T) {
 	harness.Full(t)
 	for runtime, names := range ownPrograms {
 		for name := range strings.SplitSeq(names, "|") {
+			if !harness.Row(name) {
+				continue
+			}
 			t.Run(runtime+" "+name+" in steps", func(t *testing.T) {
 				t.Parallel()
 				runOwn(t, syscall.SIGTERM, runtime, name, steps, "sh", "-c", "perl job.pl; exit $?")

@@ -42,6 +42,9 @@ func TestReach(t *testing.T) {
 		stops = append(stops, unix.SIGINT)
 	}
 	for _, name := range known {
+		if !harness.Row(name) {
+			continue
+		}
 		all := slices.Concat(ways, alsoKnown)
 		i := slices.IndexFunc(all, func(w way) bool { return strings.HasPrefix(w.name, name) })
 		for _, sig := range stops {
