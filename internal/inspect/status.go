@@ -37,7 +37,7 @@ type report struct {
 	word     string        // the phase, for people
 	stopping time.Duration // how long ago the stop began
 	all      *proc.Snapshot
-	cfg      supervisor.Config // of a plan
+	cfg      supervisor.Config // of a plan, or of a start
 	stop     unix.Signal       // of a plan
 }
 
@@ -100,6 +100,9 @@ func (d *instance) report(whole, plan bool) report {
 	}
 	if is.Unresumed != 0 {
 		r.word += ", and no CONT ends that"
+	}
+	if whole && is.Phase == machine.Starting {
+		r.cfg, _ = d.config(d.PID)
 	}
 	if whole {
 		d.addProcesses(&r, plan)
@@ -211,6 +214,9 @@ func (r report) text() string {
 	}
 	if r.TimeLeft != nil {
 		b.add("SIGKILL in %.1fs, ", *r.TimeLeft)
+	}
+	if port := r.cfg.ReadyPort; port != 0 && r.Phase == machine.Starting.String() {
+		b.add("port %d of loopback does not accept yet, ", port)
 	}
 	if r.Partial {
 		b.add("at least ")

@@ -92,7 +92,7 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	if want.phase == "draining" {
 		decided = `( +[0-9.]+s: \w.*)?`
 	}
-	text := fmt.Sprintf(`\A%s: drainit\[%d\], %s%s%d process(es)? below it\n`, want.phase, s.PID, ended, stopPart, want.below)
+	text := fmt.Sprintf(`\A%s: drainit\[%d\], (port \d+ of loopback does not accept yet, )?%s%s%d process(es)? below it\n`, want.phase, s.PID, ended, stopPart, want.below)
 	if want.below > 0 {
 		text += "    PID    PPID STATE      AGE COMMAND\n"
 	}
