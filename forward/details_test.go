@@ -19,12 +19,12 @@ func TestEachIsQuietedOnceUntilItIsResumed(t *testing.T) {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
 		for _, d := range all {
-			l.Quieted[d.Process.ID] = d.Process
+			l.Sent(d, 0)
 		}
 	}
 	want("the first time", "11 TSTP if handled")
 	want("the second time", "")
-	clear(l.Quieted)
+	clear(l.quieted)
 	want("when it was resumed", "11 TSTP if handled")
 }
 
@@ -65,7 +65,7 @@ func TestAStopThatIsSeenLate(t *testing.T) {
 		l := newPlayed()
 		r := term(Orphans)
 		if requested {
-			l.Sent(Delivery{Process: proc.Process{ID: proc.ID{PID: 10}}, Signal: unix.SIGTERM}, 1000)
+			l.Sent(Delivery{Process: proc.Process{ID: proc.ID{PID: 10}}, Signal: unix.SIGTERM, Stop: true}, 1000)
 		}
 		if got := describe(l.deliveries(r, machine(false))); got != "" {
 			t.Errorf("requested %v: %q at the first snapshot, want none", requested, got)

@@ -13,7 +13,7 @@ import (
 type History struct {
 	self    int                      // drainit's pid
 	leader                           // the worker as drainit waits for it
-	Quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
+	quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
 
 	unseen // what was done without /proc
 	// Of a stop, from its first snapshot on.
@@ -30,10 +30,20 @@ type History struct {
 // leader has the facts about the worker that no snapshot shows.
 type leader struct {
 	pid        int
-	pgid       int  // the process group that the first worker was given
-	gone       bool // it has been waited for
-	daemonizes bool // the processes that it leaves do its work
+	pgid       int                      // the process group that the first worker was given
+	gone       bool                     // it has been waited for
+	daemonizes bool                     // the processes that it leaves do its work
+	got        map[unix.Signal]Delivery // the last of each signal that it was sent
 }
+
+// Got returns the last delivery of a signal to the worker. ok is false if the worker was sent none.
+func (h *History) Got(sig unix.Signal) (d Delivery, ok bool) {
+	d, ok = h.got[sig]
+	return d, ok
+}
+
+// SentByPlatform notes a stop signal that a platform sends the worker itself.
+func (h *History) SentByPlatform(sig unix.Signal) { h.got[sig] = Delivery{Signal: sig, Stop: true} }
 
 // unseen is what was done while /proc could not be read.
 type unseen struct {
@@ -61,7 +71,11 @@ type sentToGroup struct {
 // NewHistory returns an empty history. self is drainit's pid. daemonizes says that the processes that the
 // worker leaves do its work.
 func NewHistory(self int, daemonizes bool) *History {
-	return &History{self: self, leader: leader{daemonizes: daemonizes}, Quieted: make(map[proc.ID]proc.Process)}
+	return &History{
+		self:    self,
+		leader:  leader{daemonizes: daemonizes, got: make(map[unix.Signal]Delivery)},
+		quieted: make(map[proc.ID]proc.Process),
+	}
 }
 
 // Started notes the pid of the worker, which leads a process group of its own.
@@ -225,26 +239,64 @@ func (h *History) alive(m *record) bool {
 // then and not waited for.
 func (h *History) Exited(pid int, status unix.WaitStatus) {
 	h.gone = h.gone || pid == h.pid
-	m := h.living[pid]
-	if m == nil {
-		for _, dead := range h.records { // the youngest, if the pid was recycled
-			if dead.PID == pid && dead.exit == nil && (m == nil || dead.Start > m.Start) {
-				m = dead
-			}
-		}
-	}
-	if m != nil {
+	if m := h.unreaped(pid); m != nil {
 		m.exit = &status
 		delete(h.living, pid)
 	}
 }
 
+// unreaped returns the record of a child that drainit has still to wait for, nil for none.
+func (h *History) unreaped(pid int) *record {
+	m := h.living[pid]
+	if m != nil {
+		return m
+	}
+	for _, dead := range h.records { // the youngest, if the pid was recycled
+		if dead.PID == pid && dead.exit == nil && (m == nil || dead.Start > m.Start) {
+			m = dead
+		}
+	}
+	return m
+}
+
+// SentTo returns the stop signal that a child of drainit was sent, and when, by proc.Ticks. It returns no signal
+// for a child that was sent none, and a pid alone for a worker that no snapshot has shown.
+func (h *History) SentTo(pid int) (p proc.Process, sig unix.Signal, tick uint64) {
+	switch m := h.unreaped(pid); {
+	case m != nil && m.sent != nil:
+		return m.Process, m.sent.signal, m.sent.tick
+	case m == nil && h.early != nil && pid == h.pid:
+		return proc.Process{ID: proc.ID{PID: pid}}, h.early.signal, h.early.tick
+	}
+	return p, 0, 0
+}
+
+// Explain returns why a child of drainit was not signalled so far, once for each. It returns "" if the child was,
+// or if another process may have signalled it: of that there is a line (Waiting).
+func (h *History) Explain(pid int) (why string) {
+	m := h.living[pid]
+	if m == nil || m.PPID != h.self || m.sent != nil || m.fate == inDoubt || m.fate == overdue || m.explained {
+		return ""
+	}
+	m.explained = true
+	return m.why.String()
+}
+
 // Died notes that a watched process has ended.
 func (h *History) Died(pid int) { delete(h.living, pid) }
 
-// Sent notes a delivery that was made, or that is not permitted (EPERM). Neither is made again. tick is
+// Sent notes a delivery that was made, or that is not permitted (EPERM). Neither is made again in a stop. tick is
 // proc.Ticks from before the delivery.
 func (h *History) Sent(d Delivery, tick uint64) {
+	if d.Process.PID == h.pid && !h.gone && d.Process.State != 'Z' { // a zombie has died of another's signal
+		h.got[d.Signal] = d
+	}
+	if d.OnlyIfHandled {
+		h.quieted[d.Process.ID] = d.Process
+	}
+	if !d.Stop {
+		return
+	}
 	how := &sent{signal: d.Signal, snapshot: h.snapshots, tick: tick}
 	if d.Target == ToGroup { // a process that was forked between the snapshot and the call is seen later
 		h.toGroup = &sentToGroup{d.PGID, *how}

@@ -88,7 +88,7 @@ func TestProgramThatIsNotReadAgainIsStillKnown(t *testing.T) {
 func TestTheYoungerOfTwoWithOnePidWasWaitedFor(t *testing.T) {
 	for range 20 { // in any order of the records
 		l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
-		l.Sent(Delivery{Process: below(11, 10, 100), Signal: unix.SIGTERM}, 1000)
+		l.Sent(Delivery{Process: below(11, 10, 100), Signal: unix.SIGTERM, Stop: true}, 1000)
 		young, orphan := below(11, drainitPID, 500), below(12, drainitPID, 100)
 		young.Handled, young.Exe = 0, "sh"
 		wantSent(t, "the second", orphans(l, below(10, drainitPID, 100), young, orphan), 11)
@@ -143,11 +143,11 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 		shell.Handled = 0
 		l := newPlayed()
 		l.deliveries(term(Stop), proc.New([]proc.Process{shell}))
-		l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, PGID: 10, Members: []proc.Process{shell}}, 1000)
+		l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, Stop: true, PGID: 10, Members: []proc.Process{shell}}, 1000)
 		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
 		between.Handled = 0
-		l.Sent(Delivery{Process: between, Signal: unix.SIGTERM}, 1000)
+		l.Sent(Delivery{Process: between, Signal: unix.SIGTERM, Stop: true}, 1000)
 		forked.PGID = test.group
 		l.observe(proc.New([]proc.Process{between, forked}))
 		l.Exited(12, unix.WaitStatus(unix.SIGTERM))

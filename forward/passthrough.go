@@ -15,19 +15,39 @@ import (
 // way down from the worker, if they were not sent it before. So it never freezes a process.
 func (s *step) planQuiet(shown *proc.Snapshot) {
 	for _, p := range s.Handlers(s.Request, shown) {
-		if _, sent := s.Quieted[p.ID]; !sent {
+		if _, sent := s.quieted[p.ID]; !sent {
 			s.add(Delivery{Process: p, Signal: s.Signal, Child: p.PPID == s.self, OnlyIfHandled: true})
 		}
 	}
 }
 
-// planResume plans the signal that takes back what quiet did, for each process that was sent the quiet
-// signal. It goes by their start times, since each may have ended and another may have its pid.
-func (s *step) planResume() {
-	byPID := func(a, b proc.Process) int { return a.PID - b.PID }
-	for _, p := range slices.SortedFunc(maps.Values(s.Quieted), byPID) {
-		s.add(Delivery{Process: p, Signal: s.Signal, Child: p.PID == s.pid && !s.gone})
+// planResume plans the signal that takes back what quiet did, for each process that was sent the quiet signal
+// and lives. shown has these as they are now. A process that would not act upon the signal waits: it does not
+// handle the signal, nor would CONT continue it.
+func (s *step) planResume(shown *proc.Snapshot) {
+	for _, p := range s.Quieted() {
+		now, _ := shown.Process(p.PID)
+		lives, continues := now.ID == p.ID && now.Alive(), now.Stopped() && s.Signal == unix.SIGCONT
+		if lives && !now.Handles(s.Signal) && !continues {
+			s.Waiting = append(s.Waiting, Waiting{Processes: []*proc.Process{&now}})
+			continue
+		}
+		if lives {
+			s.add(Delivery{Process: p, Signal: s.Signal, Child: p.PID == s.pid && !s.gone})
+		}
+		delete(s.quieted, p.ID) // it may be quieted again
 	}
+}
+
+// Quieted returns the processes that were sent the quiet signal, and were not resumed since, by their pids.
+func (h *History) Quieted() []proc.Process {
+	return slices.SortedFunc(maps.Values(h.quieted), func(a, b proc.Process) int { return a.PID - b.PID })
+}
+
+// IsQuieted reports whether a process was sent the quiet signal, and was not resumed since.
+func (h *History) IsQuieted(p proc.Process) bool {
+	_, quieted := h.quieted[p.ID]
+	return quieted
 }
 
 // planPassThrough plans a signal to which drainit does not react. In mode auto, the first process that

@@ -40,7 +40,7 @@ func (h *History) Plan(r Request, shown *proc.Snapshot) Plan {
 	case Quiet:
 		s.planQuiet(shown)
 	case Resume:
-		s.planResume()
+		s.planResume(shown)
 	default:
 		s.planPassThrough(shown)
 	}

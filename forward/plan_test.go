@@ -73,8 +73,8 @@ var plans = []struct{ purposes, modes, snapshot, workers, want string }{
 	{"quiet", "any", "seen", "alive", "11 TSTP if handled"},
 	{"quiet", "any", "seen", "gone, daemonized", "11 TSTP child if handled; 20 TSTP child if handled"},
 	{"quiet", "any", "unseen", "any", ""},
-	{"resume", "any", "any", "alive", "10 CONT child; 11 CONT"}, // those that were quieted
-	{"resume", "any", "any", "gone, daemonized", "10 CONT; 11 CONT"},
+	{"resume", "any", "seen", "any", "11 CONT"}, // master and web were quieted, and web alone handles it
+	{"resume", "any", "unseen", "any", ""},
 
 	{"HUP", "auto", "seen", "alive", "11 HUP"},
 	{"HUP", "auto", "unseen", "alive", "10 HUP child"},
@@ -148,7 +148,7 @@ func (s situation) before() (*played, Request) {
 		}
 	case "resume":
 		for _, p := range []proc.Process{below(11, 10, 100), below(10, drainitPID, 100)} {
-			l.Quieted[p.ID] = p
+			l.quieted[p.ID] = p
 		}
 	}
 	if s.worker != "alive" {

@@ -18,6 +18,7 @@ type record struct {
 	sent      *sent            // nil if drainit has not signalled it
 	exit      *unix.WaitStatus // nil if it lives, or drainit has not waited for it
 	succeeded bool             // it was the worker, and its successor was looked for
+	explained bool             // a line says why it was not signalled
 	wentOn    bool             // it is a shell that INT has not ended, and that is sent TERM
 }
 

@@ -10,7 +10,6 @@ import (
 // Successor is a process that took the worker's place. Its exit status counts.
 type Successor struct {
 	proc.Process
-	Sent unix.Signal      // the stop signal that it got, 0 for none
 	Exit *unix.WaitStatus // nil while it lives
 }
 
@@ -41,8 +40,9 @@ func (h *History) PromoteSuccessor(now bool) (last *Successor) {
 		m := these[0]
 		h.pid, h.gone = m.PID, m.exit != nil
 		h.worker, last = m, &Successor{Process: m.Process, Exit: m.exit}
+		clear(h.got)
 		if m.sent != nil {
-			last.Sent = m.sent.signal
+			h.got[m.sent.signal] = Delivery{Process: m.Process, Signal: m.sent.signal, Stop: true}
 		}
 	}
 }

@@ -118,16 +118,17 @@ func (s *Supervisor) carryOut(r forward.Request, all *proc.Snapshot) forward.Pla
 	plan := s.history.Plan(r, all)
 	s.promote(plan.Successor)
 	plan.Deliveries = s.deliver(plan.Deliveries)
+	s.made = plan.Deliveries
 	watched := s.history.Start != nil && s.sys.Watch(s.history.Watched())
 	acted := len(plan.Deliveries) > 0 || r.Mode == forward.ModeNone && !s.machine.Requested()
 	s.machine.Observed(time.Now(), acted, time.Duration(plan.Again)*proc.Tick, watched)
 	return plan
 }
 
-// report notes which processes were signalled in a step of the stop. It also notes which processes wait for a
-// signal, and why.
+// report warns of the processes that ignore what they were sent in a step of the stop. It also notes which
+// processes wait for a signal, and why.
 func (s *Supervisor) report(r forward.Request, plan forward.Plan) {
-	s.noteSent(plan.Deliveries)
+	s.warnIgnoring(plan.Deliveries)
 	for _, w := range plan.Waiting {
 		s.journal.Waiting(w)
 	}
@@ -176,7 +177,6 @@ func (s *Supervisor) quiet() {
 	s.publish() // before any process is signalled
 	made := s.deliver(s.history.Plan(r, all).Deliveries)
 	for _, d := range made {
-		s.history.Quieted[d.Process.ID] = d.Process
 		s.unfreeze(d.Process.PID)
 	}
 	if s.machine.Phase() != machine.Draining || err == nil && !none { // else no line: it is a stop delay
@@ -188,7 +188,7 @@ func (s *Supervisor) quiet() {
 // the handler of such a process away.
 func (s *Supervisor) unfreeze(pid int) bool {
 	p, err := s.sys.Read(pid)
-	if _, quieted := s.history.Quieted[p.ID]; err != nil || !quieted || !p.Stopped() {
+	if err != nil || !s.history.IsQuieted(p) || !p.Stopped() {
 		return false
 	}
 	_ = s.send(&forward.Delivery{Process: p, Signal: unix.SIGCONT, Child: s.worker.Is(pid)})
@@ -197,32 +197,26 @@ func (s *Supervisor) unfreeze(pid int) bool {
 }
 
 // resume sends the quieted processes the signal that ends quiet. If none of those that live acts upon it,
-// quiet goes on: they take no work (Sidekiq). A process acts upon the signal if it handles it, or if CONT
-// continues it.
+// quiet goes on: they take no work (Sidekiq).
 func (s *Supervisor) resume() {
 	r, _, _ := s.look(forward.Resume, unix.SIGCONT)
-	var acting []forward.Delivery
-	var deaf []proc.Process
-	for _, d := range s.history.Plan(r, nil).Deliveries {
-		now, err := s.sys.Process(d.Process.PID)
-		continues := now.Stopped() && d.Signal == unix.SIGCONT
-		switch {
-		case proc.IsGone(err) || err == nil && (now.ID != d.Process.ID || !now.Alive()):
-		case err == nil && !now.Handles(d.Signal) && !continues:
-			deaf = append(deaf, now)
-			continue
-		default:
-			acting = append(acting, d)
+	var now []proc.Process
+	for _, p := range s.history.Quieted() {
+		is, err := s.sys.Process(p.PID)
+		if err != nil && !proc.IsGone(err) { // it may live and act upon the signal
+			is = p
+			is.Handled = ^signals.Set(0)
 		}
-		delete(s.history.Quieted, d.Process.ID) // it may be quieted again
+		now = append(now, is)
 	}
-	if len(acting) == 0 && len(deaf) > 0 {
+	plan := s.history.Plan(r, proc.New(now))
+	if len(plan.Deliveries) == 0 && len(plan.Waiting) > 0 {
 		s.public.unresumed = 1 + s.public.unresumed%2
-		s.journal.Say(journal.StillQuiet, deaf[0], r.Signal)
+		s.journal.Say(journal.StillQuiet, *plan.Waiting[0].Processes[0], r.Signal)
 		return
 	}
 	s.happened(machine.Resumed) // published before any process is signalled
-	s.journal.Running(r.Signal, s.deliver(acting))
+	s.journal.Running(r.Signal, s.deliver(plan.Deliveries))
 }
 
 func (s *Supervisor) passThrough(came unix.Signal) {

@@ -35,21 +35,14 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery) {
 func (s *Supervisor) send(d *forward.Delivery) error {
 	if s.worker.Is(d.Process.PID) {
 		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // /proc may hide it
-		sig := signals.SetOf(d.Signal)
-		if d.Process.State != 'Z' { // a zombie has died of another's signal
-			s.worker.Sent |= sig
-		}
-		if !d.Stop {
-			s.worker.Forwarded |= sig
-			if d.Process.Start != 0 && !d.Process.Handles(d.Signal) { // /proc showed its handlers
-				s.worker.Unhandled |= sig
-			}
-		}
 	}
 	tick := s.sys.Ticks()
 	err := s.sys.Send(*d)
-	if d.Stop && (err == nil || errors.Is(err, unix.EPERM)) {
+	counts := err == nil || errors.Is(err, unix.EPERM)
+	if counts {
 		s.history.Sent(*d, tick)
+	}
+	if d.Stop && counts {
 		s.cfg.Record.sent(*d, time.Since(s.journal.StopBegan()))
 		for _, p := range d.Reached() {
 			s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)

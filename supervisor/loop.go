@@ -120,7 +120,7 @@ func (s *Supervisor) step(e machine.Event) {
 	for _, a := range actions {
 		s.perform(now, a)
 	}
-	s.shown = nil
+	s.shown, s.made = nil, nil
 	s.publish() // now it is known whether a worker that died has a successor
 }
 
@@ -155,12 +155,12 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.AnnounceDrain:
 		s.journal.Publish(title.Stopping, s.stop())
-		s.journal.Draining(now, a.Signal, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
+		s.journal.Draining(now, a.Signal, s.made, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.AnnounceExit:
 		s.journal.Publish(title.Stopping, s.stop())
 		s.announceExit(now)
 	case machine.AnnounceSignaled:
-		s.journal.DelayOver(now, a.Signal)
+		s.journal.DelayOver(now, a.Signal, s.made)
 	case machine.AnnounceStop:
 		s.journal.Publish(title.Stopping, s.stop())
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)

@@ -11,7 +11,6 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 	"drainit/internal/worker"
 	"drainit/reaper"
 )
@@ -67,10 +66,10 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 		s.paused(child, isWorker)
 		return
 	}
+	s.warnDeath(child)
 	s.history.Exited(child.PID, child.Status)
 	s.journal.Ended(worker.Exit{WaitEvent: child})
 	s.cfg.Record.ended(child, time.Since(s.journal.StopBegan()))
-	s.warnDeath(child)
 	by := child.TermSignal()
 	if by == unix.SIGKILL && s.worker.Kill.Began() && !s.worker.Kill.Happened() { // /proc did not show it
 		s.worker.Kill.Unseen = true
@@ -122,7 +121,8 @@ func (s *Supervisor) runsOn() bool {
 func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
 	stop := s.machine.StopSignal()
-	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), s.worker.Sent)
+	_, sent := s.history.Got(child.TermSignal())
+	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), sent)
 }
 
 // promote makes successor the worker. successor may have ended already. It is nil if no process takes the
@@ -133,8 +133,7 @@ func (s *Supervisor) promote(successor *forward.Successor) {
 	}
 	s.journal.Say(journal.Successor, s.worker, s.worker.Exit, successor.Process, journal.WorkersEnd)
 	*s.worker = worker.Worker{
-		PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm,
-		Sent: signals.SetOf(successor.Sent), Kill: s.worker.Kill,
+		PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Kill: s.worker.Kill,
 	}
 	if successor.Exit != nil {
 		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
-	"drainit/internal/diag"
 	"drainit/internal/health"
 	"drainit/internal/journal"
 	"drainit/internal/logx"
@@ -53,8 +52,11 @@ type Supervisor struct {
 	job     *term.Job // nil without a terminal
 	journal *journal.Journal
 
-	shown  *proc.Snapshot // of all processes, taken in this step; nil for none
-	deaths diag.Deaths
+	// Of the step that the machine makes:
+	shown *proc.Snapshot     // of all processes, nil for none
+	made  []forward.Delivery // of the stop
+
+	atWork []proc.Process // the processes at work when the stop began
 
 	public published
 }
@@ -76,7 +78,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 	if cfg.ReadyPort == 0 {
 		s.public.ready.Store(isReady)
 	}
-	s.journal = journal.New(log, s.machine, s.worker)
+	s.journal = journal.New(log, s.machine, s.worker, s.history)
 	return s
 }
 
@@ -155,7 +157,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 		by = unix.SIGKILL
 	}
 	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(by)}, At: time.Now()}
-	s.job.RecordExit(sig, sig, sig, signals.SetOf(sig)) // as if the worker had died of it
+	s.job.RecordExit(sig, sig, sig, true) // as if the worker had died of it
 	s.machine.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: sig})
 	s.journal.StoppedEarly(sig, s.exitCode().Status)
 	return true
@@ -175,7 +177,9 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	}
 	s.worker.PID, s.worker.PGID, s.worker.Began = pid, pid, time.Now()
 	if s.cfg.Mode == forward.ModeNone { // by the platform
-		s.worker.Sent = signals.SetOf(s.cfg.stops...)
+		for _, sig := range s.cfg.stops {
+			s.history.SentByPlatform(sig)
+		}
 	}
 	s.history.Started(pid)
 	s.job.Started(pid)

@@ -49,7 +49,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	s.warnStart(before)
 	if s.worker.Daemonized {
 		for _, p := range before.Children(os.Getpid()) {
-			s.deaths.AtWork = append(s.deaths.AtWork, diag.AtWork(before, p.PID)...)
+			s.atWork = append(s.atWork, diag.AtWork(before, p.PID)...)
 		}
 	}
 	if before == nil || s.worker.Gone() {
@@ -59,7 +59,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 		s.journal.Say(journal.NoMasks, journal.ErrNoMasks)
 	}
 	left := diag.Unprotected(before, s.worker.PID, s.cfg.Delivered(s.machine.StopSignal()))
-	s.deaths.AtWork = append(diag.AtWork(before, s.worker.PID), left...)
+	s.atWork = append(diag.AtWork(before, s.worker.PID), left...)
 }
 
 // masksKnown reports whether a snapshot tells which signals the worker handles. It is true if the snapshot
@@ -69,26 +69,42 @@ func (s *Supervisor) masksKnown(all *proc.Snapshot) bool {
 	return !ok || w.MasksKnown()
 }
 
-// noteSent warns of each process at work that ignores the stop signal. It notes the other processes at work,
-// whose deaths may show that they have no handler (diag.Deaths).
-func (s *Supervisor) noteSent(made []forward.Delivery) {
+// works reports whether a process is at work, and does not only wait for others: its death loses something.
+func (s *Supervisor) works(p proc.Process, stop unix.Signal) bool {
+	isAtWork := func(w proc.Process) bool { return w.ID == p.ID }
+	return (s.worker.Is(p.PID) || slices.ContainsFunc(s.atWork, isAtWork)) && !diag.OnlyWaits(s.history.Start, p, stop)
+}
+
+// warnIgnoring warns of each process at work that ignores the stop signal.
+func (s *Supervisor) warnIgnoring(made []forward.Delivery) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
-			if s.deaths.Sent(s.shown, p, d.Signal, s.worker.Is(p.PID)) {
+			if p.Ignores(d.Signal) && s.works(p, d.Signal) {
 				s.journal.OnceOf(p.Comm, journal.Ignoring, p, d.Signal, s.journal.TimeLeft(time.Now()))
 			}
 		}
 	}
 }
 
-// warnDeath warns of a process that died of the stop signal at once, as it had no handler (diag.Deaths).
+// warnDeath warns of a process at work that had no handler: it died of the very signal that drainit has sent
+// it, within 0.1 s. Later a death may be good manners: such a process had the signal blocked, or sent it to
+// itself.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
-	l, ok := s.deaths.Ended(child.PID, child.TermSignal(), s.worker.Comm)
-	if !ok || s.interrupted() {
+	const atOnce = uint64(100 * time.Millisecond / proc.Tick)
+	by := child.TermSignal()
+	p, sig, tick := s.history.SentTo(child.PID)
+	if s.cfg.Mode == forward.ModeNone && s.worker.Is(child.PID) { // the platform has sent it, when it sent drainit's
+		p, _ = s.history.Start.Process(child.PID)
+		sig = s.cfg.Delivered(s.machine.StopSignal())
+		tick = s.sys.Ticks() - uint64(time.Since(s.journal.StopBegan())/proc.Tick)
+	}
+	if by == 0 || by != sig || s.sys.Ticks() > tick+atOnce || !s.works(p, sig) || s.interrupted() {
 		return
 	}
-	if !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
-		s.journal.Warn(diag.NoHandler(l, cmp.Or(s.machine.StopSignal(), l.Signal)))
+	p.Comm = cmp.Or(p.Comm, s.worker.Comm)
+	lacks, certain := diag.LacksHandler(p, by)
+	if lacks && !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
+		s.journal.Warn(diag.NoHandler(p, certain, by, cmp.Or(s.machine.StopSignal(), by)))
 	}
 }
 
@@ -97,7 +113,8 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 // at the same time: without it there is no warning.
 func (s *Supervisor) warnEach(came bool) bool {
 	by := s.worker.Exit.TermSignal()
-	seems := came && slices.Contains(s.cfg.stops, by) && !s.worker.Sent.Has(by) && s.job == nil
+	_, sent := s.history.Got(by)
+	seems := came && slices.Contains(s.cfg.stops, by) && !sent && s.job == nil
 	if seems {
 		s.journal.Once(journal.SignalsEach, s.worker, by)
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -169,66 +167,5 @@ func TestWhatIsImported(t *testing.T) {
 	slices.Sort(got)
 	if allowed := []string{"drainit/internal/diag", "drainit/internal/proc", "drainit/internal/program", "drainit/internal/signals"}; !slices.Equal(got, allowed) {
 		t.Errorf("%v, want %v", got, allowed)
-	}
-}
-
-// A death by the stop signal, within 0.1 s, shows that a process at work has no handler.
-func TestDeaths(t *testing.T) {
-	app, node := made(10, 1, "app"), made(10, 1, "node app.js", unix.SIGTERM)
-	hidden := proc.Process{ID: proc.ID{PID: 10}}
-	for _, tt := range []struct {
-		name        string
-		p           proc.Process
-		below       []proc.Process
-		by          unix.Signal
-		after       time.Duration
-		ok, certain bool
-	}{
-		{"without a handler", app, nil, unix.SIGTERM, 100 * time.Millisecond, true, true},
-		{"later", app, nil, unix.SIGTERM, 101 * time.Millisecond, false, false},
-		{"of Node", node, nil, unix.SIGTERM, 100 * time.Millisecond, true, false},
-		{"of a worker that /proc hides", hidden, nil, unix.SIGTERM, 0, true, false},
-		{"by another signal", app, nil, unix.SIGINT, 0, false, false},
-		{"by an exit", app, nil, 0, 0, false, false},
-		{"of time, whose child handles it", made(10, 1, "time"), []proc.Process{below(11, 10, unix.SIGTERM)}, unix.SIGTERM, 0, false, false},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var d Deaths
-			if d.Sent(proc.New(append(tt.below, tt.p)), tt.p, unix.SIGTERM, true) {
-				t.Errorf("%s: it ignores the signal", tt.name)
-			}
-			time.Sleep(tt.after)
-			l, ok := d.Ended(10, tt.by, "unread")
-			name := map[bool]string{true: "unread", false: l.Exe}[tt.p.Start == 0]
-			if ok != tt.ok || ok && (l.PID != 10 || l.Certain != tt.certain || l.Signal != unix.SIGTERM || l.Comm != name) {
-				t.Errorf("%s: %t: %+v", tt.name, ok, l)
-			}
-			if _, ok := d.Ended(10, tt.by, "unread"); ok {
-				t.Errorf("%s: it is said twice", tt.name)
-			}
-		})
-	}
-}
-
-// What is not at work, and is not the worker, tells nothing by its death.
-func TestDeathOfAHelper(t *testing.T) {
-	helper := made(11, 10, "app")
-	for _, atWork := range []bool{false, true} {
-		var d Deaths
-		if atWork {
-			d.AtWork = []proc.Process{helper}
-		}
-		d.Sent(proc.New([]proc.Process{helper}), helper, unix.SIGTERM, false)
-		if _, ok := d.Ended(11, unix.SIGTERM, ""); ok != atWork {
-			t.Errorf("at work: %t, noted: %t", atWork, ok)
-		}
-	}
-}
-
-func TestIgnoringIsNoted(t *testing.T) {
-	p := made(10, 1, "app")
-	p.Ignored = 1 << (unix.SIGTERM - 1)
-	if d := new(Deaths); !d.Sent(proc.New([]proc.Process{p}), p, unix.SIGTERM, true) {
-		t.Error("it is not said that it ignores the signal")
 	}
 }

@@ -38,17 +38,18 @@ func WrappedLine(w proc.Process, atWork []proc.Process, alone bool) Line {
 	return Line{shellWorker, nil, []any{w, atWork, better}}
 }
 
-// NoHandler returns the line about a process that died of the stop signal, which is written once for each
-// program. came is the signal that came to drainit.
-func NoHandler(l Lacking, came unix.Signal) Line {
+// NoHandler returns the line about a process that died of the stop signal by, which is written once for each
+// program. certain says that it surely had no handler (LacksHandler). came is the signal that came to drainit.
+func NoHandler(p proc.Process, certain bool, by, came unix.Signal) Line {
 	from, to := signals.Short(came), "SIG" // for one that is not known
 	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGINT, unix.SIGTERM} {
-		if sig != came && program.DrainsOn(&l.Process, sig) {
+		if sig != came && program.DrainsOn(&p, sig) {
 			to = signals.Short(sig)
 		}
 	}
-	if l.Certain {
-		return Line{lacksHandler, l.Comm, []any{l.Process, l.Signal, from, to}}
+	m := mayLack
+	if certain {
+		m = lacksHandler
 	}
-	return Line{mayLack, l.Comm, []any{l.Process, l.Signal, from, to}}
+	return Line{m, p.Comm, []any{p, by, from, to}}
 }

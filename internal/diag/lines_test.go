@@ -54,8 +54,7 @@ func TestNoHandler(t *testing.T) {
 		{"one that handles two", app, true, unix.SIGINT, lacksHandler, "--rewrite INT:TERM"},
 		{"Node", node, false, unix.SIGTERM, mayLack, "--rewrite TERM:SIG"},
 	} {
-		l := Lacking{Process: tt.died, Signal: unix.SIGTERM, Certain: tt.certain}
-		got := NoHandler(l, tt.came)
+		got := NoHandler(tt.died, tt.certain, unix.SIGTERM, tt.came)
 		check(t, tt.name, got, tt.want, tt.end)
 		if got.Of != tt.died.Comm {
 			t.Errorf("%s: written once for each %v", tt.name, got.Of)

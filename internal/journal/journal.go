@@ -29,20 +29,15 @@ type Journal struct {
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
-	waiting map[int]waits // by pid, drainit's children that have not been signalled yet
-	// The first delivery of the stop signal, zero for none, and how many processes were sent it so far.
-	firstStop forward.Delivery
-	stopsSent int
-	exited    bool     // a line says that the worker exited by itself and left something
-	noted     int      // how many lines of notes were written
-	notes     *os.File // a file in memory (title.Notes), nil for none
+	history *forward.History
+	exited  bool     // a line says that the worker exited by itself and left something
+	noted   int      // how many lines of notes were written
+	notes   *os.File // a file in memory (title.Notes), nil for none
 }
 
 // New returns a journal that has written no line.
-func New(log *logx.Log, m *machine.Machine, w *worker.Worker) *Journal {
-	j := &Journal{Log: log, machine: m, worker: w, said: make(map[string]bool)}
-	j.waiting = make(map[int]waits)
-	return j
+func New(log *logx.Log, m *machine.Machine, w *worker.Worker, h *forward.History) *Journal {
+	return &Journal{Log: log, machine: m, worker: w, history: h, said: make(map[string]bool)}
 }
 
 // Said reports whether OnceOf has written a line about this event and this thing.
@@ -136,7 +131,8 @@ func (j *Journal) addFields(to *fields, args []any) {
 		case worker.Reason:
 			to.add("reason", arg)
 		case fact:
-			to.add("reason", j.worker.Reason(j.machine.Requested()))
+			last, sent := j.history.Got(j.worker.DiedOf())
+			to.add("reason", j.worker.Reason(j.machine.Requested(), last, sent))
 			if arg == WorkersEnd {
 				to.add("status", j.worker.Exit.ExitStatus())
 			}

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -31,9 +30,9 @@ func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
 }
 
 // DelayOver writes the end of a stop delay, and which processes were sent the stop signal then. came is the
-// signal that came to drainit.
-func (j *Journal) DelayOver(now time.Time, came unix.Signal) {
-	j.Say(delayOver, j.sentTo(": "), j.TimeLeft(now), Came(came))
+// signal that came to drainit, and made has the deliveries.
+func (j *Journal) DelayOver(now time.Time, came unix.Signal, made []forward.Delivery) {
+	j.Say(delayOver, sentTo(made, ": "), j.TimeLeft(now), Came(came))
 }
 
 // Leaving writes that the worker has exited, and that the processes that it left are killed, as --forward
@@ -55,9 +54,8 @@ func (j *Journal) Progress(now time.Time, living Living) {
 	}
 	j.Say(draining, remaining, j.TimeLeft(now))
 	for _, p := range living.All {
-		if w := j.waiting[p.PID]; w.rule != "" && !w.said {
-			j.Say(notSignalledYet, *p, w.rule)
-			j.waiting[p.PID] = waits{w.rule, true}
+		if why := j.history.Explain(p.PID); why != "" {
+			j.Say(notSignalledYet, *p, why)
 		}
 	}
 }
@@ -90,9 +88,11 @@ func recipients(sent []forward.Delivery) string {
 	return logx.List(sent, func(d forward.Delivery) string { return d.Process.String() })
 }
 
-// Draining writes the line of the first stop signal: which processes were sent it, and what comes next.
+// Draining writes the line of the first stop signal: which processes were sent it (made), and what comes next.
 // unsent names the setting or platform that has drainit send it to no process; it is "" for none.
-func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool, unsent string) {
+func (j *Journal) Draining(
+	now time.Time, sig unix.Signal, made []forward.Delivery, interactive bool, unsent string,
+) {
 	then := j.TimeLeft(now)
 	if end, ok := j.machine.GraceEnd(); ok {
 		then.words = fmt.Sprintf("what still runs after %s is killed", tenths(end.Sub(now)))
@@ -102,25 +102,27 @@ func (j *Journal) Draining(now time.Time, sig unix.Signal, interactive bool, uns
 	}
 	if unsent != "" {
 		j.Say(stoppingUnsent, Came(sig), unsent, then)
-	} else if j.firstStop.Signal == sig {
-		j.Say(stopping, j.sentTo(""), then, Came(sig))
+	} else if len(made) > 0 && made[0].Signal == sig {
+		j.Say(stopping, sentTo(made, ""), then, Came(sig))
 	} else { // it is rewritten, a shell is sent TERM, or none was sent
-		j.Say(stoppingOn, Came(sig), j.sentTo(": "), then)
+		j.Say(stoppingOn, Came(sig), sentTo(made, ": "), then)
 	}
 }
 
 // sentTo returns words about which processes were sent the stop signal, with before in front of them. It
 // returns none if no process was sent it: a failure has a line of its own.
-func (j *Journal) sentTo(before string) Phrase {
-	first := j.firstStop
-	if first.Signal == 0 {
+func sentTo(made []forward.Delivery, before string) Phrase {
+	if len(made) == 0 {
 		return Phrase{}
 	}
-	words := fmt.Sprintf("%s%s sent to %v", before, signals.Name(first.Signal), first.Process)
-	if j.stopsSent > 1 {
-		words += fmt.Sprintf(" and %d more", j.stopsSent-1)
+	words, all := fmt.Sprintf("%s%s sent to %v", before, signals.Name(made[0].Signal), made[0].Process), 0
+	for _, d := range made {
+		all += len(d.Reached())
 	}
-	return Phrase{words, []any{first.Signal}}
+	if all > 1 {
+		words += fmt.Sprintf(" and %d more", all-1)
+	}
+	return Phrase{words, []any{made[0].Signal}}
 }
 
 // Exited writes that the worker exited by itself and left processes. It writes nothing if none of these
@@ -151,7 +153,8 @@ func (j *Journal) Daemonized(left []*proc.Process) {
 // signal, and came is the one that was forwarded as by, if one was. It writes nothing if drainit sent the
 // signal without forwarding it, as it sends the stop signal.
 func (j *Journal) DiedOf(by, came unix.Signal) {
-	if !j.worker.Sent.Has(by) {
+	last, sent := j.history.Got(by)
+	if !sent {
 		why := "it came from the worker itself (a fault, a limit), or from outside"
 		if by == unix.SIGKILL {
 			why = "out of memory, its limit of CPU time, or a kill from outside"
@@ -160,10 +163,10 @@ func (j *Journal) DiedOf(by, came unix.Signal) {
 		return
 	}
 	unhandled := ""
-	if j.worker.Unhandled.Has(by) {
+	if p := last.Process; p.Start != 0 && !p.Handles(by) { // /proc showed its handlers
 		unhandled = ": it has no handler for it"
 	}
-	if j.worker.Forwarded.Has(by) {
+	if !last.Stop {
 		j.Say(diedForwarded, j.worker, by, unhandled, asTheStop(came), signals.Short(came), WorkersEnd)
 	}
 }
@@ -199,36 +202,18 @@ var ErrNoMasks = errors.New("this kernel does not tell which signals a process h
 
 // The lines about signals: which came, which were sent, and which were not.
 
-// Sent notes a delivery that was made, and writes a line with its rule for each process. A delivery without a
-// rule gets no line.
+// Sent writes a line for each process of a delivery that was made, with its rule. A delivery without a rule gets
+// no line.
 func (j *Journal) Sent(d forward.Delivery) {
-	if d.Stop {
-		j.stopsSent += len(d.Reached())
-		if j.firstStop.Signal == 0 {
-			j.firstStop = d
-		}
-	}
 	for _, p := range d.Reached() {
-		delete(j.waiting, p.PID)
 		if d.Rule != "" {
 			j.Say(delivered, d.Signal, p, d.Rule)
 		}
 	}
 }
 
-// waits is about a child that was not signalled. rule is the reason, "" if a line said it at once. said is
-// set once Progress has said it.
-type waits struct {
-	rule string
-	said bool
-}
-
-// Ended notes that a child has ended, and forgets why it was not signalled. There may be any number of them
-// in a drain.
-func (j *Journal) Ended(e worker.Exit) {
-	delete(j.waiting, e.PID)
-	j.Note(e.String(), proc.ID{PID: e.PID})
-}
+// Ended notes that a child has ended.
+func (j *Journal) Ended(e worker.Exit) { j.Note(e.String(), proc.ID{PID: e.PID}) }
 
 // Waiting writes which processes were not signalled, why, and when they are at the latest.
 func (j *Journal) Waiting(w forward.Waiting) {
@@ -240,15 +225,12 @@ func (j *Journal) Waiting(w forward.Waiting) {
 		}
 		later = "it is signalled " + tenths(end.Sub(call)) + " before SIGKILL at the latest"
 	}
-	m, why, yet := notSignalled, w.Rule, w.Rule
+	m, why := notSignalled, w.Rule
 	if w.Undecided {
-		m, why, yet = undecided, w.Rule+"; "+later, "" // its line says it all
+		m, why = undecided, w.Rule+"; "+later
 	}
 	for _, p := range w.Processes {
 		j.Note(why, p.ID)
-		if p.PPID == os.Getpid() {
-			j.waiting[p.PID] = waits{yet, j.waiting[p.PID].said}
-		}
 	}
 	j.Say(m, Phrase{names(w.Processes), []any{*w.Processes[0]}}, w.Rule, later)
 }

@@ -87,8 +87,8 @@ func (j *Job) GroupStopped() bool {
 // RecordExit notes a worker that has ended, and whether by Ctrl-C: by the key itself, or by what
 // drainit sent it for its own INT. by is the signal that the worker died of, and requested the stop
 // signal that came to drainit, each 0 for none. deliver is what requested is rewritten to, and sent
-// holds all signals that the worker was sent.
-func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
+// says that the worker was sent the signal by.
+func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent bool) {
 	if j == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (j *Job) RecordExit(by, requested, deliver unix.Signal, sent signals.Set) {
 	switch {
 	case by == 0 || os.Getpid() == 1: // PID 1 is no job of a shell
 	case requested == unix.SIGINT:
-		j.interrupted = sent.Has(by) && (by == deliver || by == unix.SIGTERM) // TERM is for a shell
+		j.interrupted = sent && (by == deliver || by == unix.SIGTERM) // TERM is for a shell
 	case requested == 0 && by == unix.SIGINT && j.tty.granted && j.tty.foreground() == j.pgid:
 		j.interrupted, j.mustInterruptGroup = true, true
 	}

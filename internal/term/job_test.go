@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 // Only a worker that died of Ctrl-C, or of what drainit sent it for that, has drainit end by INT: and never PID 1,
@@ -16,18 +15,18 @@ func TestRecordExit(t *testing.T) {
 	const none, hup, interrupt, quit, term = unix.Signal(0), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM
 	for _, tt := range []struct {
 		by, requested, deliver unix.Signal
-		sent                   signals.Set
+		sent                   bool
 		want                   bool
 	}{
-		{none, none, none, 0, false},
-		{none, interrupt, interrupt, signals.SetOf(interrupt), false}, // it handled that
-		{interrupt, interrupt, interrupt, signals.SetOf(interrupt), true},
-		{interrupt, interrupt, interrupt, 0, false}, // of another's
-		{quit, interrupt, quit, signals.SetOf(quit), true},
-		{term, interrupt, interrupt, signals.SetOf(term), true}, // for a shell
-		{hup, interrupt, interrupt, signals.SetOf(hup), false},
-		{term, term, term, signals.SetOf(term), false},
-		{interrupt, none, none, 0, false}, // it does not have the terminal
+		{none, none, none, false, false},
+		{none, interrupt, interrupt, true, false}, // it handled that
+		{interrupt, interrupt, interrupt, true, true},
+		{interrupt, interrupt, interrupt, false, false}, // of another's
+		{quit, interrupt, quit, true, true},
+		{term, interrupt, interrupt, true, true}, // for a shell
+		{hup, interrupt, interrupt, true, false},
+		{term, term, term, true, false},
+		{interrupt, none, none, false, false}, // it does not have the terminal
 	} {
 		j := &Job{tty: new(Terminal), suspended: true}
 		j.RecordExit(tt.by, tt.requested, tt.deliver, tt.sent)
@@ -36,7 +35,7 @@ func TestRecordExit(t *testing.T) {
 		}
 	}
 	var noTerminal *Job
-	noTerminal.RecordExit(interrupt, interrupt, interrupt, signals.SetOf(interrupt))
+	noTerminal.RecordExit(interrupt, interrupt, interrupt, true)
 	if noTerminal.Interrupted() || noTerminal.Granted() || noTerminal.HungUp() || noTerminal.Known(interrupt) {
 		t.Error("no terminal is one")
 	}

@@ -1,6 +1,9 @@
 package worker
 
-import "drainit/internal/proc"
+import (
+	"drainit/forward"
+	"drainit/internal/proc"
+)
 
 // Kill is the kill at the end of a stop. It is zero until then.
 type Kill struct {
@@ -36,15 +39,16 @@ const (
 	ReasonNotStarted Reason = "not_started"    // there was no worker
 )
 
-// Reason returns why the worker ended, or why it was killed. requested says that a stop signal came.
-func (w *Worker) Reason(requested bool) Reason {
-	died := w.Gone() && w.Exit.TermSignal() != 0
+// Reason returns why the worker ended, or why it was killed. requested says that a stop signal came. last is the
+// last delivery to the worker of the signal that it died of, if sent says that there was one.
+func (w *Worker) Reason(requested bool, last forward.Delivery, sent bool) Reason {
+	died := w.DiedOf() != 0
 	switch {
 	case w.Kill.Began():
 		return w.Kill.Reason
-	case died && !w.Sent.Has(w.Exit.TermSignal()):
+	case died && !sent:
 		return ReasonOutside
-	case died && w.Forwarded.Has(w.Exit.TermSignal()):
+	case died && !last.Stop:
 		return ReasonForwarded
 	case requested:
 		return ReasonStop

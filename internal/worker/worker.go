@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -14,16 +16,13 @@ import (
 // Worker is the process whose exit status drainit reports.
 type Worker struct {
 	PID        int
-	Began      time.Time   // when it was started
-	PGID       int         // the process group that the first worker was given
-	Comm       string      // as last seen
-	Sent       signals.Set // by drainit
-	Forwarded  signals.Set // of Sent, all but stop signals
-	Unhandled  signals.Set // of Forwarded, those that it had no handler for
-	Stopped    bool        // in state T, and neither by drainit nor on a terminal
-	Exit       *Exit       // nil until it has been waited for
-	Daemonized bool        // it has exited, and runs on in what it left, by --forking
-	Kill       Kill        // at the end of its stop
+	Began      time.Time // when it was started
+	PGID       int       // the process group that the first worker was given
+	Comm       string    // as last seen
+	Stopped    bool      // in state T, and neither by drainit nor on a terminal
+	Exit       *Exit     // nil until it has been waited for
+	Daemonized bool      // it has exited, and runs on in what it left, by --forking
+	Kill       Kill      // at the end of its stop
 }
 
 // Exit is how and when a worker ended.
@@ -34,6 +33,14 @@ type Exit struct {
 
 // Gone reports whether the worker has been waited for.
 func (w *Worker) Gone() bool { return w.Exit != nil }
+
+// DiedOf returns the signal that the worker died of, 0 for none.
+func (w *Worker) DiedOf() unix.Signal {
+	if !w.Gone() {
+		return 0
+	}
+	return w.Exit.TermSignal()
+}
 
 // Alive reports whether the worker runs, if only in what it left.
 func (w *Worker) Alive() bool { return w.PID != 0 && !w.Gone() || w.Daemonized }

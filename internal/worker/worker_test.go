@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 	"drainit/reaper"
 )
 
@@ -51,28 +51,27 @@ func TestLifeOfAWorker(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	term := signals.SetOf(unix.SIGTERM)
 	by := func(status unix.WaitStatus) *Exit { return &Exit{WaitEvent: reaper.WaitEvent{Status: status}} }
 	for _, tt := range []struct {
 		name            string
 		exit            *Exit
-		sent, forwarded signals.Set
+		sent, forwarded bool
 		requested       bool
 		killed          Kill
 		want            Reason
 	}{
-		{"it exits by itself", by(exited(0)), 0, 0, false, Kill{}, ReasonExit},
-		{"it exits in a stop", by(exited(0)), term, 0, true, Kill{}, ReasonStop},
-		{"it lives in a stop", nil, term, 0, true, Kill{}, ReasonStop},
-		{"it dies of drainit's stop signal", by(died(unix.SIGTERM)), term, 0, true, Kill{}, ReasonStop},
-		{"of one that drainit did not send", by(died(unix.SIGTERM)), 0, 0, false, Kill{}, ReasonOutside},
-		{"of another one in a stop", by(died(unix.SIGKILL)), term, 0, true, Kill{}, ReasonOutside},
-		{"of one that drainit forwarded", by(died(unix.SIGTERM)), term, term, false, Kill{}, ReasonForwarded},
-		{"it is killed", by(died(unix.SIGKILL)), term, 0, true, Kill{Reason: ReasonGrace}, ReasonGrace},
-		{"it is killed by a second stop signal", nil, term, 0, true, Kill{Reason: ReasonSecondStop}, ReasonSecondStop},
+		{"it exits by itself", by(exited(0)), false, false, false, Kill{}, ReasonExit},
+		{"it exits in a stop", by(exited(0)), true, false, true, Kill{}, ReasonStop},
+		{"it lives in a stop", nil, true, false, true, Kill{}, ReasonStop},
+		{"it dies of drainit's stop signal", by(died(unix.SIGTERM)), true, false, true, Kill{}, ReasonStop},
+		{"of one that drainit did not send", by(died(unix.SIGTERM)), false, false, false, Kill{}, ReasonOutside},
+		{"of another one in a stop", by(died(unix.SIGKILL)), false, false, true, Kill{}, ReasonOutside},
+		{"of one that drainit forwarded", by(died(unix.SIGTERM)), true, true, false, Kill{}, ReasonForwarded},
+		{"it is killed", by(died(unix.SIGKILL)), true, false, true, Kill{Reason: ReasonGrace}, ReasonGrace},
+		{"it is killed by a second stop signal", nil, true, false, true, Kill{Reason: ReasonSecondStop}, ReasonSecondStop},
 	} {
-		w := &Worker{PID: 7, Sent: tt.sent, Forwarded: tt.forwarded, Exit: tt.exit, Kill: tt.killed}
-		if got := w.Reason(tt.requested); got != tt.want {
+		w := &Worker{PID: 7, Exit: tt.exit, Kill: tt.killed}
+		if got := w.Reason(tt.requested, forward.Delivery{Stop: !tt.forwarded}, tt.sent); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

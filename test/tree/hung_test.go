@@ -155,7 +155,7 @@ func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
 			p.WaitOut(`^worker got TERM`)
 			p.Ask("stop").Want(0, `^draining: `, `already stopping`)
 			p.Ask("stop", "--force").WantDone(true)
-			p.WaitErr(`stop --force\): killing `)
+			p.WaitErr(`stop --force: killing `)
 			hung.release()
 			p.WantExit(137)
 			p.WantGots("worker got TSTP", "worker got CONT", "worker got TERM")
