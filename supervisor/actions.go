@@ -42,7 +42,7 @@ const (
 func (s *Supervisor) look(p forward.Purpose, came unix.Signal) (
 	r forward.Request, all *proc.Snapshot, err error,
 ) {
-	r = s.cfg.Request(p, came, s.sys.Ticks())
+	r = s.cfg.Request(p, s.delivered(came), s.sys.Ticks())
 	r.Mode = s.mode(p)
 	if !s.history.NeedsTree(r) {
 		return r, nil, nil
@@ -88,7 +88,7 @@ func (s *Supervisor) keepName(p proc.Process) {
 func (s *Supervisor) beginStop(came unix.Signal) {
 	r, all, _ := s.look(forward.Stop, came)
 	if s.mayDieOf(came, all) && s.adopt(came, all) {
-		r.Signal = s.cfg.Delivered(came)
+		r.Signal = s.delivered(came)
 	}
 	s.warnPending(all)
 	plan := s.carryOut(r, all)
@@ -220,7 +220,7 @@ func (s *Supervisor) resume() {
 }
 
 func (s *Supervisor) passThrough(came unix.Signal) {
-	if s.cfg.Delivered(came) == unix.SIGCONT && !s.worker.Gone() && s.job != nil && s.job.GroupStopped() {
+	if s.delivered(came) == unix.SIGCONT && !s.worker.Gone() && s.job != nil && s.job.GroupStopped() {
 		_ = s.SignalGroup(unix.SIGCONT) // as the sender to a job means it
 		return
 	}
@@ -238,7 +238,6 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		all = proc.New([]proc.Process{p})
 	}
 	if s.machine.Phase() < machine.Draining && s.adopt(came, all) {
-		s.cfg.stops = append(s.cfg.stops, came)
 		s.step(machine.Event{Kind: machine.StopSignaled, Signal: came})
 		return
 	}
@@ -252,23 +251,32 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 	}
 }
 
-// adopt rewrites the signal came to the stop signal, and reports whether it has. It does so only if came can
-// only be meant as a stop (Config.Adopted): a platform sends it by an image's STOPSIGNAL. On a terminal it
-// rewrites nothing: a person may mean what the signal itself does.
+// adopt takes the signal came for a stop signal, and reports whether it has. It does so only if came can only be
+// meant as a stop (Config.Adopted): a platform sends it by an image's STOPSIGNAL. On a terminal it adopts
+// nothing: a person may mean what the signal itself does.
 func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
 	stop, ok := s.cfg.Adopted(os.Getpid(), came, all)
-	if !ok || s.job != nil {
+	if !ok || s.job != nil || came == s.adopted {
 		return false
 	}
-	s.cfg.Rewrites[came] = stop
+	s.adopted = came
 	s.journal.TakenAsStop(came, stop)
 	return true
+}
+
+// delivered returns the signal that processes are sent when the signal came has come (Config.Delivered). TERM
+// takes the place of an adopted one.
+func (s *Supervisor) delivered(came unix.Signal) unix.Signal {
+	if came == s.adopted {
+		came = 0
+	}
+	return s.cfg.Delivered(came)
 }
 
 // suspends reports whether a TSTP is to stop drainit, because no process handles it. Ctrl-Z stops any program
 // without a handler in this way.
 func (s *Supervisor) suspends() bool {
-	if s.cfg.Delivered(unix.SIGTSTP) != unix.SIGTSTP || !s.job.MaySuspend() {
+	if s.delivered(unix.SIGTSTP) != unix.SIGTSTP || !s.job.MaySuspend() {
 		return false
 	}
 	r, all, err := s.look(forward.Quiet, unix.SIGTSTP)

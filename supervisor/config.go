@@ -35,8 +35,6 @@ type Config struct {
 	Warning           string   // about the worker's limit, to be logged
 	Doubts            []string // about other settings, to be logged
 	Record            *Record  // of a rehearsal; nil: nothing is recorded
-
-	stops []unix.Signal // all signals that begin the stop
 }
 
 // Delivered returns the signal that processes are sent when the signal came has come to drainit. came is 0 if
@@ -51,11 +49,11 @@ func (c Config) forces(sig unix.Signal) bool {
 	return sig == signals.ForceStop && !rewritten
 }
 
-// Request returns the request to package forward for the signal came, which is 0 if the worker exited by
-// itself. drainit status --plan builds its request here, too.
-func (c Config) Request(p forward.Purpose, came unix.Signal, tick uint64) forward.Request {
+// Request returns the request to package forward for a signal, after the rewrite. drainit status --plan builds its
+// request here, too.
+func (c Config) Request(p forward.Purpose, sig unix.Signal, tick uint64) forward.Request {
 	last, _ := machine.Calls(c.Grace, c.Limit)
-	r := forward.Request{Purpose: p, Signal: c.Delivered(came), Mode: c.Mode, Tick: tick}
+	r := forward.Request{Purpose: p, Signal: sig, Mode: c.Mode, Tick: tick}
 	r.CallAt = tick + uint64(last/proc.Tick) // from the first step on: a later one has a little less
 	return r
 }

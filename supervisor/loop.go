@@ -81,16 +81,16 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		s.journal.Say(journal.Dropped, journal.Came(sig), "it is rewritten to 0")
 		return
 	}
-	if sig == unix.SIGHUP && len(s.cfg.stops) > 0 && s.job.HungUp() {
-		s.journal.Say(journal.TerminalGone, journal.Came(sig), journal.Came(s.cfg.stops[0]))
+	if sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp() {
+		s.journal.Say(journal.TerminalGone, journal.Came(sig), journal.Came(s.stops[0]))
 		if s.machine.Requested() { // a hang-up is no request for a force-stop
 			return
 		}
-		sig = s.cfg.stops[0]
+		sig = s.stops[0]
 	}
 	e := machine.Event{Kind: machine.OtherSignaled, Signal: sig, At: earliest}
 	switch {
-	case slices.Contains(s.cfg.stops, sig):
+	case slices.Contains(s.stops, sig), sig == s.adopted:
 		e.Kind = machine.StopSignaled
 	case sig == unix.SIGTSTP:
 		e.Kind = machine.QuietSignaled
@@ -185,7 +185,7 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 
 // announceExit logs which processes a worker that exited by itself has left, and which signal they are sent.
 func (s *Supervisor) announceExit(now time.Time) {
-	sig := s.cfg.Delivered(0)
+	sig := s.delivered(0)
 	if s.mode(forward.Orphans) == forward.ModeNone {
 		sig = 0
 	}
@@ -203,7 +203,7 @@ func (s *Supervisor) beginKill(forced bool) {
 	case forced:
 		kill.Reason = worker.ReasonSecondStop
 	}
-	s.journal.Killing(living, s.cfg.Delivered(s.machine.StopSignal()))
+	s.journal.Killing(living, s.delivered(s.machine.StopSignal()))
 }
 
 // living returns the processes below drainit that live or hang. It takes a snapshot unless this step has one.

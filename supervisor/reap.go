@@ -122,7 +122,7 @@ func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
 	stop := s.machine.StopSignal()
 	_, sent := s.history.Got(child.TermSignal())
-	s.job.RecordExit(child.TermSignal(), stop, s.cfg.Rewrites.Apply(stop), sent)
+	s.job.RecordExit(child.TermSignal(), stop, s.delivered(stop), sent)
 }
 
 // promote makes successor the worker. successor may have ended already. It is nil if no process takes the

@@ -280,7 +280,7 @@ func number(text string) int             { return known(strconv.Atoi(text)) }
 func sigNamed(name string) unix.Signal   { return known(signals.Parse(name)) }
 
 func (b *bubble) comes(sig unix.Signal) {
-	if slices.Contains(b.s.cfg.stops, sig) {
+	if slices.Contains(b.s.stops, sig) {
 		b.arrive(sig, time.Since(b.began))
 	} else {
 		b.w.queue.Put(sig)

@@ -60,7 +60,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 		if tt.tty {
 			s.job = term.NewJob(new(term.Terminal), s.queue, s)
 		}
-		s.queue.Subscribe(append(s.cfg.stops, signals.ForceStop), nil)
+		s.queue.Subscribe(append(s.stops, signals.ForceStop), nil)
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}

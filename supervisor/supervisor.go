@@ -44,6 +44,7 @@ type Outcome struct {
 // thread, whose signal mask the worker inherits.
 type Supervisor struct {
 	cfg     Config
+	stops   []unix.Signal // all signals that begin the stop
 	sys     System
 	queue   *sigqueue.Queue
 	machine *machine.Machine
@@ -56,7 +57,8 @@ type Supervisor struct {
 	shown *proc.Snapshot     // of all processes, nil for none
 	made  []forward.Delivery // of the stop
 
-	atWork []proc.Process // the processes at work when the stop began
+	adopted unix.Signal    // a signal that was meant as the stop (adopt), 0 for none
+	atWork  []proc.Process // the processes at work when the stop began
 
 	public published
 }
@@ -65,9 +67,8 @@ type Supervisor struct {
 func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervisor {
 	dropped := func(sig unix.Signal) bool { return cfg.Rewrites.Apply(sig) == signals.Drop }
 	stops := append([]unix.Signal{unix.SIGTERM, unix.SIGINT}, cfg.StopSignals...)
-	cfg.stops = slices.DeleteFunc(stops, dropped)
 	s := &Supervisor{
-		cfg: cfg, sys: sys, queue: queue,
+		cfg: cfg, stops: slices.DeleteFunc(stops, dropped), sys: sys, queue: queue,
 		machine: machine.New(machine.Config{
 			Grace: cfg.Grace, Limit: cfg.Limit, StopDelay: cfg.StopDelay,
 			SecondStopIgnored: cfg.SecondStopIgnored, EndsWithWorker: cfg.Mode == forward.ModeWorker,
@@ -130,7 +131,7 @@ func (s *Supervisor) prepare() error {
 			return err
 		}
 	}
-	stops := slices.Clone(s.cfg.stops)
+	stops := slices.Clone(s.stops)
 	if s.cfg.forces(signals.ForceStop) {
 		stops = append(stops, signals.ForceStop)
 	}
@@ -177,7 +178,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	}
 	s.worker.PID, s.worker.PGID, s.worker.Began = pid, pid, time.Now()
 	if s.cfg.Mode == forward.ModeNone { // by the platform
-		for _, sig := range s.cfg.stops {
+		for _, sig := range s.stops {
 			s.history.SentByPlatform(sig)
 		}
 	}

@@ -58,7 +58,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if !s.masksKnown(before) {
 		s.journal.Say(journal.NoMasks, journal.ErrNoMasks)
 	}
-	left := diag.Unprotected(before, s.worker.PID, s.cfg.Delivered(s.machine.StopSignal()))
+	left := diag.Unprotected(before, s.worker.PID, s.delivered(s.machine.StopSignal()))
 	s.atWork = append(diag.AtWork(before, s.worker.PID), left...)
 }
 
@@ -95,7 +95,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	p, sig, tick := s.history.SentTo(child.PID)
 	if s.cfg.Mode == forward.ModeNone && s.worker.Is(child.PID) { // the platform has sent it, when it sent drainit's
 		p, _ = s.history.Start.Process(child.PID)
-		sig = s.cfg.Delivered(s.machine.StopSignal())
+		sig = s.delivered(s.machine.StopSignal())
 		tick = s.sys.Ticks() - uint64(time.Since(s.journal.StopBegan())/proc.Tick)
 	}
 	if by == 0 || by != sig || s.sys.Ticks() > tick+atOnce || !s.works(p, sig) || s.interrupted() {
@@ -114,7 +114,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 func (s *Supervisor) warnEach(came bool) bool {
 	by := s.worker.Exit.TermSignal()
 	_, sent := s.history.Got(by)
-	seems := came && slices.Contains(s.cfg.stops, by) && !sent && s.job == nil
+	seems := came && slices.Contains(s.stops, by) && !sent && s.job == nil
 	if seems {
 		s.journal.Once(journal.SignalsEach, s.worker, by)
 	}

@@ -84,12 +84,11 @@ func (r *report) foresee(worker int, before *proc.Snapshot) map[proc.ID]forward.
 	if p, ok := r.all.Process(worker); !ok || !p.Alive() {
 		history.Exited(worker, 0)
 	}
-	request := r.cfg.Request(forward.Stop, came, proc.Ticks())
+	r.stop = r.cfg.Delivered(came)
 	if adopted, ok := r.cfg.Adopted(r.PID, came, r.all); ok {
-		request.Signal = adopted
+		r.stop = adopted
 	}
-	r.stop = request.Signal
-	return history.Simulate(request, before, r.all)
+	return history.Simulate(r.cfg.Request(forward.Stop, r.stop, proc.Ticks()), before, r.all)
 }
 
 // arrange sorts the processes so that each comes below its parent, indented.
