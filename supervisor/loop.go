@@ -12,7 +12,6 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/signals"
 	"drainit/internal/title"
-	"drainit/internal/worker"
 )
 
 // loop handles signals, deaths and timers, and sleeps while there are none. It returns in phase Done.
@@ -73,7 +72,6 @@ func (s *Supervisor) takeNext() bool {
 // time stands for now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	if s.cfg.forces(sig) {
-		s.worker.Kill.Asked = true
 		s.step(machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
 		return
 	}
@@ -143,7 +141,13 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	case machine.PassThrough:
 		s.passThrough(a.Signal)
 	case machine.KillTree:
+		if a.Reason != "" {
+			s.beginKill(a.Reason)
+		}
 		s.killTree()
+	case machine.GiveUp:
+		s.worker.Kill.Stuck = true
+		s.journal.Stuck(s.living())
 	default:
 		s.announce(now, a)
 	}
@@ -152,34 +156,25 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 // announce writes the line of an action.
 func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	came := journal.Came(a.Signal)
-	switch a.Kind {
-	case machine.AnnounceDrain:
+	switch a.Line {
+	case machine.DrainBegins:
 		s.journal.Publish(title.Stopping, s.stop())
 		s.journal.Draining(now, a.Signal, s.made, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
-	case machine.AnnounceExit:
+	case machine.WorkerEnded:
 		s.journal.Publish(title.Stopping, s.stop())
 		s.announceExit(now)
-	case machine.AnnounceSignaled:
+	case machine.DelayOver:
 		s.journal.DelayOver(now, a.Signal, s.made)
-	case machine.AnnounceStop:
+	case machine.GraceBegins:
 		s.journal.Publish(title.Stopping, s.stop())
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
 		s.journal.Say(journal.GraceStarts, came, s.journal.TimeLeft(now))
-	case machine.AnnounceSame:
+	case machine.SameStop:
 		s.journal.Once(journal.StopRepeated, came, machine.SameRequest)
-	case machine.AnnounceIgnored:
+	case machine.StopIgnored:
 		s.journal.Once(journal.StopIgnored, came)
-	case machine.AnnounceLeaving:
-		s.journal.Leaving(s.living())
-	case machine.AnnounceProgress:
+	case machine.Progress:
 		s.journal.Progress(now, s.living())
-	case machine.AnnounceOver, machine.AnnounceForce:
-		s.beginKill(a.Kind == machine.AnnounceForce)
-	case machine.AnnounceStuck:
-		s.worker.Kill.Stuck = true
-		s.journal.Stuck(s.living())
-	default: // a bug, and no reason for PID 1 to end
-		s.journal.Say(journal.NoSuchAction, a.Kind)
 	}
 }
 
@@ -192,17 +187,15 @@ func (s *Supervisor) announceExit(now time.Time) {
 	s.journal.Exited(now, s.living(), sig)
 }
 
-// beginKill notes and logs which processes are about to be killed, and why. forced says that a second stop
-// signal or drainit stop --force asks for it. Otherwise the grace period is over.
-func (s *Supervisor) beginKill(forced bool) {
-	living, kill := s.living(), &s.worker.Kill
-	kill.Reason, kill.Victims, kill.Unseen = worker.ReasonGrace, living.All, living.Err != nil
-	switch {
-	case forced && kill.Asked:
-		kill.Reason = worker.ReasonForce
-	case forced:
-		kill.Reason = worker.ReasonSecondStop
+// beginKill notes and logs which processes are about to be killed, and why.
+func (s *Supervisor) beginKill(why machine.Reason) {
+	living := s.living()
+	if why == machine.ReasonWorkerOnly { // as the user has it: no kill that counts
+		s.journal.Leaving(living)
+		return
 	}
+	kill := &s.worker.Kill
+	kill.Reason, kill.Victims, kill.Unseen = why, living.All, living.Err != nil
 	s.journal.Killing(living, s.delivered(s.machine.StopSignal()))
 }
 

@@ -33,7 +33,7 @@ func (j *Journal) Killing(living Living, sig unix.Signal) {
 		return p.Handles(sig) && !j.Said(refused, p.ID) && !j.Said(signalledLate, p.ID)
 	}
 	switch kill := j.worker.Kill; {
-	case kill.Reason == worker.ReasonSecondStop:
+	case kill.Reason == machine.ReasonSecondStop:
 		hint = "; with --second-stop ignore only drainit stop --force does so"
 	case !kill.Forced() && j.machine.Requested() && slices.ContainsFunc(living.All, drains):
 		hint = "; --grace gives more time"
@@ -44,9 +44,9 @@ func (j *Journal) Killing(living Living, sig unix.Signal) {
 // killedWhy returns words for the reason of the kill.
 func (j *Journal) killedWhy() string {
 	switch j.worker.Kill.Reason {
-	case worker.ReasonForce:
+	case machine.ReasonForce:
 		return "RTMAX, drainit stop --force"
-	case worker.ReasonSecondStop:
+	case machine.ReasonSecondStop:
 		return "second stop signal, force-stop"
 	}
 	return fmt.Sprintf("grace period of %v over", j.machine.Grace())

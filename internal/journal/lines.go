@@ -41,7 +41,7 @@ func (j *Journal) Leaving(living Living) {
 	if living.Err != nil || len(living.All) > 0 {
 		j.exited = true
 		status := Status(j.worker.Exit.ExitStatus())
-		j.Say(killLeaving, j.worker, j.worker.Exit, living, worker.ReasonWorkerOnly, status)
+		j.Say(killLeaving, j.worker, j.worker.Exit, living, machine.ReasonWorkerOnly, status)
 	}
 }
 

@@ -87,7 +87,6 @@ var (
 	undecided       = Message{"not_signalled", atInfo, "not signalled: %v: %s; %s"}
 	LeftUnknown     = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
 	WaitFailed      = Message{"cannot_wait", atError, "cannot wait for children: %v"}
-	NoSuchAction    = Message{"bug", atError, "no such action: %d"}
 	Unreachable     = Message{"unreachable", atWarn,
 		"drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. " +
 			"Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script " +

@@ -154,11 +154,13 @@ func (p contents) addLines(t *testing.T) {
 	}
 	inspect(t, ".", addMessages)
 	inspect(t, "../diag", addMessages)
-	inspect(t, "../worker", func(_ string, n ast.Node) {
+	addReasons := func(_ string, n ast.Node) {
 		if spec, ok := n.(*ast.ValueSpec); ok && named(spec.Type) == "Reason" {
 			p["reason "+textOf(spec.Values[0])] = Message{}
 		}
-	})
+	}
+	inspect(t, "../worker", addReasons)
+	inspect(t, "../machine", addReasons)
 }
 
 var eventName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)

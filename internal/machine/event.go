@@ -32,35 +32,55 @@ type Event struct {
 	Forced bool      // of a stop signal: signals.ForceStop, which drainit stop --force sends
 }
 
-// ActionKind is the kind of an action.
+// ActionKind is what is to be done.
 type ActionKind uint8
 
-// The actions. The first four are the steps of a stop. Those that begin with Announce only write a line.
+// The actions. Those after Say are the steps of a stop.
 const (
-	SignalWorker     ActionKind = iota // begin the stop: send Action.Signal to the worker
-	SignalOrphans                      // signal the orphans that no other process can have signalled
-	LastCall                           // the grace is nearly over: also those that another may have signalled
-	FinalCall                          // the kill is near: all that handle the signal and were not signalled
-	Inspect                            // see whether the worker keeps signals from the processes below it
-	QuietWorker                        // send TSTP to the processes that handle it and have not been sent it
-	ResumeWorker                       // send CONT to the processes that were sent TSTP; Resumed ends quiet
-	PassThrough                        // forward Action.Signal
-	KillTree                           // SIGKILL to everything below drainit
-	AnnounceDrain                      // the drain begins by a stop signal, Action.Signal
-	AnnounceExit                       // the drain begins because the worker exited
-	AnnounceSignaled                   // the stop delay is over, and the worker was sent Action.Signal
-	AnnounceStop                       // the first stop signal in a drain that began without one
-	AnnounceSame                       // a stop signal that is the same request as the first
-	AnnounceIgnored                    // a stop signal that is ignored, as configured
-	AnnounceLeaving                    // the worker has exited, and drainit ends with it; before the kill
-	AnnounceProgress                   // which processes are left, and for how long
-	AnnounceOver                       // the grace period is over; before the kill, to name what lives
-	AnnounceForce                      // a second stop signal, or a forced stop; before the kill, likewise
-	AnnounceStuck                      // a process outlived SIGKILL
+	Say           ActionKind = iota // write Action.Line alone
+	SignalWorker                    // begin the stop: send Action.Signal to the worker
+	SignalOrphans                   // signal the orphans that no other process can have signalled
+	LastCall                        // the grace is nearly over: also those that another may have signalled
+	FinalCall                       // the kill is near: all that handle the signal and were not signalled
+	Inspect                         // see whether the worker keeps signals from the processes below it
+	QuietWorker                     // send TSTP to the processes that handle it and have not been sent it
+	ResumeWorker                    // send CONT to the processes that were sent TSTP; Resumed ends quiet
+	PassThrough                     // forward Action.Signal
+	KillTree                        // SIGKILL to everything below drainit; with Action.Reason for the first time
+	GiveUp                          // a process outlived SIGKILL
+)
+
+// Line is a line to be written.
+type Line uint8
+
+// The lines.
+const (
+	DrainBegins Line = iota // by a stop signal, Action.Signal
+	WorkerEnded             // the drain begins because the worker exited
+	DelayOver               // the stop delay is over, and the worker was sent Action.Signal
+	GraceBegins             // by the first stop signal in a drain that began without one
+	SameStop                // a stop signal that is the same request as the first
+	StopIgnored             // a stop signal that is ignored, as configured
+	Progress                // which processes are left, and for how long
+)
+
+// Reason is why what is left is killed: a value of the log's field reason.
+type Reason string
+
+// The reasons.
+const (
+	ReasonGrace      Reason = "grace"          // the grace period was over
+	ReasonSecondStop Reason = "second_stop"    // a second stop signal
+	ReasonForce      Reason = "force"          // drainit stop --force
+	ReasonWorkerOnly Reason = "forward_worker" // the worker has ended, and the rest gets no time
 )
 
 // Action is one thing to do.
 type Action struct {
 	Kind   ActionKind
+	Line   Line
 	Signal unix.Signal
+	Reason Reason
 }
+
+func say(line Line, sig unix.Signal) Action { return Action{Kind: Say, Line: line, Signal: sig} }

@@ -68,6 +68,7 @@ type Machine struct {
 	looked    time.Time             // when the last snapshot was complete
 	took      time.Duration         // how long that one took, 0 for a short one
 	acted     time.Time             // when the last signal of the stop was sent
+	call      ActionKind            // what a snapshot is for: SignalOrphans, LastCall, or FinalCall from its time on
 }
 
 // Config has the settings of a machine that flags change.
@@ -160,7 +161,7 @@ func (m *Machine) Observed(now time.Time, acted bool, again time.Duration, watch
 	if !next.After(now) {
 		next = now.Add(min(max(now.Sub(m.acted)/2, snapshotEvery), every))
 	}
-	if watched && !m.lastCall() && next.Sub(now) >= snapshotEvery { // nothing happens
+	if watched && m.call < LastCall && next.Sub(now) >= snapshotEvery { // nothing happens
 		next = latest(next, m.pauseEnd(idleShare))
 	}
 	if at := now.Add(again); again > 0 && at.Before(next) {
@@ -172,19 +173,14 @@ func (m *Machine) Observed(now time.Time, acted bool, again time.Duration, watch
 // every returns how often a drain takes a snapshot when no child dies, unless a pause is longer. For watched,
 // see Observed.
 func (m *Machine) every(watched bool) time.Duration {
-	switch {
-	case m.lastCall() && !watched:
+	switch calls := m.call >= LastCall; {
+	case calls && !watched:
 		return lastCallEvery
-	case m.lastCall() || !watched:
+	case calls || !watched:
 		return snapshotEvery
 	}
 	return snapshotRare
 }
-
-// lastCall reports whether the time of the last call has come, and finalCall whether that of the final call
-// has.
-func (m *Machine) lastCall() bool  { return m.isSet(graceTimer) && !m.isSet(lastCallTimer) }
-func (m *Machine) finalCall() bool { return m.isSet(graceTimer) && !m.isSet(finalCallTimer) }
 
 // enter changes the phase, and unsets all timers: none outlives its phase.
 func (m *Machine) enter(p Phase) { m.phase, m.timers = p, [timerCount]time.Time{} }

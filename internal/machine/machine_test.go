@@ -28,17 +28,26 @@ var events = map[string]Event{
 	"tick":  {Kind: TimePassed},
 }
 
-// names are the actions in what a script leads to.
-var names = [...]string{
-	SignalWorker: "signal", SignalOrphans: "orphans", LastCall: "last call", FinalCall: "final call", Inspect: "inspect", QuietWorker: "quiet",
-	ResumeWorker: "resume", PassThrough: "pass", KillTree: "kill",
-	AnnounceDrain: "say drain", AnnounceExit: "say exit", AnnounceSignaled: "say signalled", AnnounceStop: "say stop", AnnounceSame: "say same",
-	AnnounceIgnored: "say ignored", AnnounceLeaving: "say leaving", AnnounceProgress: "say progress", AnnounceOver: "say over",
-	AnnounceForce: "say force", AnnounceStuck: "say stuck",
-}
+// names are the actions in what a script leads to, and lines those that write one.
+var (
+	names = [...]string{
+		SignalWorker: "signal", SignalOrphans: "orphans", LastCall: "last call", FinalCall: "final call", Inspect: "inspect",
+		QuietWorker: "quiet", ResumeWorker: "resume", PassThrough: "pass", KillTree: "kill", GiveUp: "give up",
+	}
+	lines = [...]string{
+		DrainBegins: "say drain", WorkerEnded: "say exit", DelayOver: "say signalled", GraceBegins: "say stop", SameStop: "say same",
+		StopIgnored: "say ignored", Progress: "say progress",
+	}
+)
 
-// String is for failures alone.
-func (k ActionKind) String() string { return names[k] }
+// String is for scripts and failures.
+func (a Action) String() string {
+	word := names[a.Kind]
+	if a.Kind == Say {
+		word = lines[a.Line]
+	}
+	return strings.Join(strings.Fields(word+" "+string(a.Reason)+" "+unix.SignalName(a.Signal)), " ")
+}
 
 // play steps a new machine through a script, such as "0s start, 99ms TERM": the time is that since
 // clock0. "1s took=5ms" is a snapshot, and "1s watched", "1s unwatched=acted" or "1s watched= again 5s" what it observed.
@@ -78,7 +87,7 @@ func duration(t *testing.T, text string) time.Duration {
 func step(m *Machine, now time.Time, e Event) (did string) {
 	var words []string
 	for _, a := range m.Step(now, e) {
-		words = append(words, strings.TrimSuffix(names[a.Kind]+" "+unix.SignalName(a.Signal), " "))
+		words = append(words, a.String())
 	}
 	return m.Phase().String() + ": " + strings.Join(words, ", ")
 }
@@ -95,7 +104,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 			"TERM": "draining: signal SIGTERM, say drain SIGTERM", "TSTP": "quiet: quiet", "again": "running: ",
 			"USR1": "quiet: pass SIGUSR1", "exit": "draining: say exit, orphans", "empty": "done: "},
 		"0s start, 0s TERM": {
-			"TERM": "killing: say force, kill", "USR1": "draining: pass SIGUSR1", "exit": "draining: orphans", "empty": "done: "},
+			"TERM": "killing: kill second_stop", "USR1": "draining: pass SIGUSR1", "exit": "draining: orphans", "empty": "done: "},
 		"0s start, 0s exit": { // the second to exit is a successor
 			"TERM": "draining: say stop SIGTERM", "USR1": "draining: pass SIGUSR1", "exit": "draining: orphans", "empty": "done: "},
 		"0s start, 0s TERM, 0s force": {"empty": "done: ", "tick": "killing: kill"},
@@ -117,7 +126,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 func TestScripts(t *testing.T) {
 	minute, none, forever := Config{Grace: time.Minute}, Config{}, Config{Grace: Forever}
 	delayed := Config{Grace: time.Minute, StopDelay: 5 * time.Second}
-	const killed = "killing: say force, kill"
+	const killed = "killing: kill second_stop"
 	for _, tt := range []struct {
 		name         string
 		cfg          Config
@@ -138,12 +147,12 @@ func TestScripts(t *testing.T) {
 		{"the 100 ms count from the first", minute, "0s start, 0s TERM, 90ms TERM, 110ms TERM", killed},
 		{"a second one after 100 ms forces", minute, "0s start, 0s TERM, 100ms TERM", killed},
 		{"a second one is ignored", Config{Grace: time.Minute, SecondStopIgnored: true}, "0s start, 0s TERM, 1s TERM", "draining: say ignored SIGTERM"},
-		{"drainit stop --force is not", Config{Grace: time.Minute, SecondStopIgnored: true}, "0s start, 0s TERM, 1s force", killed},
-		{"drainit stop --force forces, however soon", minute, "0s start, 0s TERM, 0s force", killed},
-		{"a grace of 0 kills at once", none, "0s start, 0s TERM", "killing: say over, kill"},
-		{"a grace of 0 kills what a worker leaves", none, "0s start, 0s exit", "killing: say exit, say over, kill"},
-		{"drainit ends with the worker", Config{Grace: time.Minute, EndsWithWorker: true}, "0s start, 0s exit", "killing: say leaving, kill"},
-		{"in a drain, too", Config{Grace: time.Minute, EndsWithWorker: true}, "0s start, 0s TERM, 1s exit", "killing: say leaving, kill"},
+		{"drainit stop --force is not", Config{Grace: time.Minute, SecondStopIgnored: true}, "0s start, 0s TERM, 1s force", "killing: kill force"},
+		{"drainit stop --force forces, however soon", minute, "0s start, 0s TERM, 0s force", "killing: kill force"},
+		{"a grace of 0 kills at once", none, "0s start, 0s TERM", "killing: kill grace"},
+		{"a grace of 0 kills what a worker leaves", none, "0s start, 0s exit", "killing: say exit, kill grace"},
+		{"drainit ends with the worker", Config{Grace: time.Minute, EndsWithWorker: true}, "0s start, 0s exit", "killing: kill forward_worker"},
+		{"in a drain, too", Config{Grace: time.Minute, EndsWithWorker: true}, "0s start, 0s TERM, 1s exit", "killing: kill forward_worker"},
 		{"the second one after the worker exited forces", minute, "0s start, 0s exit, 1s TERM, 2s TERM", killed},
 		{"a stop delay is quiet first", delayed, "0s start, 0s TERM", "draining: say drain SIGTERM, quiet"},
 		{"and ends in the signal", delayed, "0s start, 0s INT, 5s tick", "draining: signal SIGINT, say signalled SIGINT, say progress"},
@@ -171,8 +180,8 @@ func TestScripts(t *testing.T) {
 		{"a stop delay that ends in them leaves time for it", Config{Grace: 4 * time.Second, StopDelay: 3200 * time.Millisecond},
 			"0s start, 0s TERM, 3s tick, 3200ms tick, 3300ms tick", "draining: last call"},
 
-		{"the grace is over", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick", "killing: say over, kill"},
-		{"what outlives the kill by 5 s is left", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick, 15s tick", "done: say stuck"},
+		{"the grace is over", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick", "killing: kill grace"},
+		{"what outlives the kill by 5 s is left", Config{Grace: 10 * time.Second}, "0s start, 0s TERM, 10s tick, 15s tick", "done: give up"},
 	} {
 		if _, got := play(t, tt.cfg, tt.script); got != tt.want {
 			t.Errorf("%s: %s: %q, want %q", tt.name, tt.script, got, tt.want)

@@ -7,7 +7,9 @@ import "time"
 type transition func(m *Machine, now time.Time, e Event) []Action
 
 // passOn forwards the signal, and changes nothing in the machine.
-func passOn(_ *Machine, _ time.Time, e Event) []Action { return []Action{{PassThrough, e.Signal}} }
+func passOn(_ *Machine, _ time.Time, e Event) []Action {
+	return []Action{{Kind: PassThrough, Signal: e.Signal}}
+}
 
 // table has the transition for each event in each phase. An event without one does nothing.
 var table = [Count][eventCount]transition{

@@ -58,27 +58,27 @@ func beginStop(m *Machine, now time.Time, e Event) []Action {
 	m.beginDrain(now, m.requested)
 	switch {
 	case e.Forced:
-		return m.kill(now, AnnounceForce)
+		return m.kill(now, ReasonForce)
 	case m.cfg.Grace == 0:
-		return m.kill(now, AnnounceOver)
+		return m.kill(now, ReasonGrace)
 	case delay > 0:
 		m.timers[delayTimer], m.timers[snapshotTimer] = m.requested.Add(delay), time.Time{}
-		return []Action{{AnnounceDrain, e.Signal}, {Kind: QuietWorker}}
+		return []Action{say(DrainBegins, e.Signal), {Kind: QuietWorker}}
 	}
-	return []Action{{SignalWorker, e.Signal}, {AnnounceDrain, e.Signal}}
+	return []Action{{Kind: SignalWorker, Signal: e.Signal}, say(DrainBegins, e.Signal)}
 }
 
 // drainLeftovers begins the drain of what a worker that exited by itself has left, or the kill if drainit
 // ends with the worker.
 func drainLeftovers(m *Machine, now time.Time, _ Event) []Action {
 	if m.cfg.EndsWithWorker {
-		return m.kill(now, AnnounceLeaving)
+		return m.kill(now, ReasonWorkerOnly)
 	}
 	m.beginDrain(now, now)
 	if m.Grace() == 0 {
-		return append([]Action{{Kind: AnnounceExit}}, m.kill(now, AnnounceOver)...)
+		return append([]Action{say(WorkerEnded, 0)}, m.kill(now, ReasonGrace)...)
 	}
-	return []Action{{Kind: AnnounceExit}, {Kind: SignalOrphans}}
+	return []Action{say(WorkerEnded, 0), {Kind: SignalOrphans}}
 }
 
 func (m *Machine) beginDrain(now, since time.Time) {
@@ -90,6 +90,7 @@ func (m *Machine) beginDrain(now, since time.Time) {
 
 func (m *Machine) startGrace(since time.Time) {
 	clear(m.timers[graceTimer:progressTimer]) // those of the last and the final call as well
+	m.call = SignalOrphans
 	if grace := m.Grace(); grace < Forever {
 		m.timers[graceTimer] = since.Add(grace)
 		m.timers[lastCallTimer], m.timers[finalCallTimer] = m.CallTimes()
@@ -118,23 +119,23 @@ func stopAgain(m *Machine, now time.Time, e Event) []Action {
 	}
 	switch {
 	case e.Forced:
-		return m.kill(now, AnnounceForce)
+		return m.kill(now, ReasonForce)
 	case first:
 		m.startGrace(e.At) // not 0: such a machine never drains
-		return []Action{{AnnounceStop, e.Signal}}
+		return []Action{say(GraceBegins, e.Signal)}
 	case e.At.Sub(m.requested) < SameRequest:
-		return []Action{{AnnounceSame, e.Signal}}
+		return []Action{say(SameStop, e.Signal)}
 	case m.cfg.SecondStopIgnored:
-		return []Action{{AnnounceIgnored, e.Signal}}
+		return []Action{say(StopIgnored, e.Signal)}
 	}
-	return m.kill(now, AnnounceForce)
+	return m.kill(now, ReasonSecondStop)
 }
 
 // lostWorker goes on with a drain in which the worker has ended, without the stop delay. If drainit ends with
 // the worker, the kill comes at once.
 func lostWorker(m *Machine, now time.Time, _ Event) []Action {
 	if m.cfg.EndsWithWorker {
-		return m.kill(now, AnnounceLeaving)
+		return m.kill(now, ReasonWorkerOnly)
 	}
 	m.timers[delayTimer] = time.Time{}
 	return m.snapshot(now)
@@ -152,50 +153,50 @@ func snapshotNow(m *Machine, now time.Time, _ Event) []Action {
 // snapshot returns the action for a snapshot for orphans: the last or the final call if its time has come.
 func (m *Machine) snapshot(now time.Time) []Action {
 	m.timers[snapshotTimer] = now.Add(m.every(false))
-	switch {
-	case m.finalCall():
-		return []Action{{Kind: FinalCall}}
-	case m.lastCall():
-		return []Action{{Kind: LastCall}}
-	}
-	return []Action{{Kind: SignalOrphans}}
+	return []Action{{Kind: m.call}}
 }
 
 func timersOfDraining(m *Machine, now time.Time, _ Event) (actions []Action) {
 	if m.due(graceTimer, now) {
-		return m.kill(now, AnnounceOver)
+		return m.kill(now, ReasonGrace)
 	}
-	last, final := m.expires(lastCallTimer, now), m.expires(finalCallTimer, now)
-	look := last || final || m.due(snapshotTimer, now)
+	before := m.call
+	if m.expires(lastCallTimer, now) {
+		m.call = LastCall
+	}
+	if m.expires(finalCallTimer, now) {
+		m.call = FinalCall
+	}
+	look := m.call != before || m.due(snapshotTimer, now)
 	// A line of progress costs no snapshot of its own where one is due.
 	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer])
 	switch delayed := m.isSet(delayTimer); {
 	case m.expires(delayTimer, now):
 		m.timers[snapshotTimer] = now.Add(m.every(false))
-		actions = []Action{{SignalWorker, m.signal}, {AnnounceSignaled, m.signal}}
+		actions = []Action{{Kind: SignalWorker, Signal: m.signal}, say(DelayOver, m.signal)}
 	case !delayed && (look || progress): // both need a snapshot
 		actions = m.snapshot(now)
 	}
 	if progress {
 		m.timers[progressTimer] = now.Add(progressEvery)
-		actions = append(actions, Action{Kind: AnnounceProgress})
+		actions = append(actions, say(Progress, 0))
 	}
 	return actions
 }
 
-// kill enters Killing, after a line that names what is left.
-func (m *Machine) kill(now time.Time, why ActionKind) []Action {
+// kill enters Killing.
+func (m *Machine) kill(now time.Time, why Reason) []Action {
 	m.enter(Killing)
 	m.timers[killTimer] = now.Add(killEvery)
 	m.timers[leaveTimer] = now.Add(KillingTime)
-	return []Action{{Kind: why}, {Kind: KillTree}}
+	return []Action{{Kind: KillTree, Reason: why}}
 }
 
 func timersOfKilling(m *Machine, now time.Time, _ Event) []Action {
 	switch {
 	case m.due(leaveTimer, now):
 		m.enter(Done)
-		return []Action{{Kind: AnnounceStuck}}
+		return []Action{{Kind: GiveUp}}
 	case m.due(killTimer, now):
 		m.timers[killTimer] = now.Add(killEvery)
 		return []Action{{Kind: KillTree}}

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,12 +152,12 @@ func (w *walk) step(from *place, now time.Time, e Event) {
 	p := *from
 	p.now = now
 	p.came = fmt.Sprintf("event %d, %v later, in %v", e.Kind, now.Sub(from.now), from.m.phase)
-	actions := kinds(p.m.Step(now, e))
+	actions := withoutSignals(p.m.Step(now, e))
 	p.exited = p.exited || e.Kind == WorkerExited && from.m.phase != Starting
 	w.checkStep(from, &p, e, actions)
-	p.signalled = p.signalled || slices.Contains(actions, SignalWorker)
-	p.inspected = p.inspected || slices.Contains(actions, Inspect)
-	if !slices.ContainsFunc(actions, func(a ActionKind) bool { return a == SignalWorker || isSnapshot(a) }) {
+	p.signalled = p.signalled || has(actions, SignalWorker)
+	p.inspected = p.inspected || has(actions, Inspect)
+	if !slices.ContainsFunc(actions, func(a Action) bool { return a.Kind == SignalWorker || isSnapshot(a) }) {
 		w.visit(&p)
 		return
 	}
@@ -233,59 +234,67 @@ func (w *walk) checkEnd(from *place) {
 	}
 }
 
-// allowed are the actions of each phase that is entered or stayed in.
-var allowed = map[Phase][]ActionKind{
-	Starting: {},
-	Running:  {PassThrough, Inspect},
-	Quiet:    {PassThrough, QuietWorker, ResumeWorker, Inspect},
-	Draining: {SignalWorker, SignalOrphans, LastCall, FinalCall, QuietWorker, PassThrough, AnnounceDrain, AnnounceExit, AnnounceStop, AnnounceSame, AnnounceIgnored, AnnounceSignaled, AnnounceProgress},
-	Killing:  {KillTree, AnnounceOver, AnnounceForce, AnnounceExit, AnnounceLeaving},
-	Done:     {AnnounceStuck},
+// allowed are the actions of each phase that is entered or stayed in, by their words.
+var allowed = map[Phase]string{
+	Starting: "",
+	Running:  "pass, inspect",
+	Quiet:    "pass, quiet, resume, inspect",
+	Draining: "signal, orphans, last call, final call, quiet, pass, " +
+		"say drain, say exit, say stop, say same, say ignored, say signalled, say progress",
+	Killing: "kill, kill grace, kill second_stop, kill force, kill forward_worker, say exit",
+	Done:    "give up",
 }
 
-func (w *walk) checkStep(from, to *place, e Event, actions []ActionKind) {
+func (w *walk) checkStep(from, to *place, e Event, actions []Action) {
 	before, after := from.m.phase, to.m.phase
 	if after < before && !(before == Quiet && after == Running) {
 		w.fatalf(to, "%v went back to %v", before, after)
 	}
 	for i, a := range actions {
-		if !slices.Contains(allowed[after], a) || slices.Contains(actions[:i], a) {
+		if !slices.Contains(strings.Split(allowed[after], ", "), a.String()) || slices.Contains(actions[:i], a) {
 			w.fatalf(to, "action %v of %v, in %v", a, actions, after)
 		}
 	}
-	has := func(a ActionKind) bool { return slices.Contains(actions, a) }
 	delayed, snapshot := to.m.isSet(delayTimer), slices.ContainsFunc(actions, isSnapshot)
 	call := from.m.due(lastCallTimer, to.now) || from.m.due(finalCallTimer, to.now)
 	switch {
 	case before == Done && (after != Done || len(actions) > 0 || to.m != from.m && e.Kind != StopSignaled):
 		w.fatalf(to, "done is left, or does something: %v", actions)
-	case has(SignalWorker) && (from.signalled || to.exited):
+	case has(actions, SignalWorker) && (from.signalled || to.exited):
 		w.fatalf(to, "the worker is signalled: before %v, gone %v", from.signalled, to.exited)
-	case has(Inspect) && from.inspected:
+	case has(actions, Inspect) && from.inspected:
 		w.fatalf(to, "inspected twice")
-	case has(ResumeWorker) && (before != Quiet || e.Kind != TimePassed):
+	case has(actions, ResumeWorker) && (before != Quiet || e.Kind != TimePassed):
 		w.fatalf(to, "resumed")
-	case after == Draining && delayed && (has(SignalWorker) || snapshot):
+	case after == Draining && delayed && (has(actions, SignalWorker) || snapshot):
 		w.fatalf(to, "%v in the stop delay", actions)
 	case snapshot && e.Kind == TimePassed && !call && to.now.Before(from.m.pauseEnd(share)):
 		w.fatalf(to, "a snapshot %v before its time", from.m.pauseEnd(share).Sub(to.now))
-	case snapshot && !(to.exited || from.signalled || has(SignalWorker)):
+	case snapshot && !(to.exited || from.signalled || has(actions, SignalWorker)):
 		w.fatalf(to, "%v before the worker was signalled or exited", actions)
 	case w.EndsWithWorker && after == Draining && to.exited:
 		w.fatalf(to, "it goes on without its worker")
-	case w.SecondStopIgnored && has(AnnounceForce) && !e.Forced:
+	case w.SecondStopIgnored && slices.Contains(actions, Action{Kind: KillTree, Reason: ReasonSecondStop}):
 		w.fatalf(to, "a force-stop by event %d", e.Kind)
-	case after == Killing && before != Killing && !has(KillTree):
+	case after == Killing && before != Killing && !has(actions, KillTree):
 		w.fatalf(to, "no kill as killing begins: %v", actions)
 	}
 }
 
-// isSnapshot reports whether an action takes a snapshot for orphans.
-func isSnapshot(a ActionKind) bool { return a == SignalOrphans || a == LastCall || a == FinalCall }
+func has(actions []Action, kind ActionKind) bool {
+	return slices.ContainsFunc(actions, func(a Action) bool { return a.Kind == kind })
+}
 
-func kinds(actions []Action) (all []ActionKind) {
+// isSnapshot reports whether an action takes a snapshot for orphans.
+func isSnapshot(a Action) bool {
+	return a.Kind == SignalOrphans || a.Kind == LastCall || a.Kind == FinalCall
+}
+
+// withoutSignals returns the actions as the walk compares them.
+func withoutSignals(actions []Action) (all []Action) {
 	for _, a := range actions {
-		all = append(all, a.Kind)
+		a.Signal = 0
+		all = append(all, a)
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/inspect"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/internal/worker"
@@ -138,9 +139,9 @@ func TestVerdict(t *testing.T) {
 			want: "loses_work 1; job[11] was signalled only 15.0s after the stop signal, in the last 5.0s of the grace period, which are all that its job had"},
 		"when its job has ended": {below: of(sh, job), change: inACall(15 * time.Second), want: "signals_arrive 0; bash[10] late: was signalled only 15.0s after the stop signal: the rule"},
 		"before its job has":     {below: of(sh, job), change: inACall(time.Second / 4), want: "loses_work 1; bash[10] was signalled only 0.2s after the stop signal, in the last"},
-		"it is killed":           {change: killed(worker.ReasonGrace), want: "loses_work 1; node[10] was killed at the end of the grace period: a longer --grace"},
-		"it can't stop":          {below: of(bare), change: killed(worker.ReasonGrace), want: "loses_work 1; job[10] was killed at the end of the grace period: a handler for SIGTERM"},
-		"a second signal comes":  {change: killed(worker.ReasonSecondStop), want: "loses_work 1; node[10] was killed by a second stop signal: --second-stop ignore"},
+		"it is killed":           {change: killed(machine.ReasonGrace), want: "loses_work 1; node[10] was killed at the end of the grace period: a longer --grace"},
+		"it can't stop":          {below: of(bare), change: killed(machine.ReasonGrace), want: "loses_work 1; job[10] was killed at the end of the grace period: a handler for SIGTERM"},
+		"a second signal comes":  {change: killed(machine.ReasonSecondStop), want: "loses_work 1; node[10] was killed by a second stop signal: --second-stop ignore"},
 		"what is killed hides":   {change: func(s *stop) { s.outcome.Worker.Kill = worker.Kill{Unseen: true} }, want: "loses_work 1; a process was killed that /proc did not show"},
 		"it never settled":       {change: func(s *stop) { s.unsettled = true }, want: "signals_arrive 0; the processes still changed after 15s"},
 	} {

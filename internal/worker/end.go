@@ -2,13 +2,13 @@ package worker
 
 import (
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 )
 
 // Kill is the kill at the end of a stop. It is zero until then.
 type Kill struct {
-	Reason  Reason          // ReasonGrace, ReasonSecondStop or ReasonForce
-	Asked   bool            // drainit stop --force has come
+	Reason  Reason          // machine.ReasonGrace, ReasonSecondStop or ReasonForce
 	Victims []*proc.Process // that were alive
 	Unseen  bool            // /proc did not show them, or not all
 	Stuck   bool            // not all have ended
@@ -18,25 +18,23 @@ type Kill struct {
 func (k *Kill) Began() bool { return k.Reason != "" }
 
 // Forced reports whether the kill came before the grace period was over, by request.
-func (k *Kill) Forced() bool { return k.Reason == ReasonSecondStop || k.Reason == ReasonForce }
+func (k *Kill) Forced() bool {
+	return k.Reason == machine.ReasonSecondStop || k.Reason == machine.ReasonForce
+}
 
 // Happened reports whether a process was killed.
 func (k *Kill) Happened() bool { return len(k.Victims) > 0 || k.Unseen }
 
-// Reason is why a worker ended, or what was left was killed: a value of the log's field reason.
-type Reason string
+// Reason is why a worker ended, or what was left was killed.
+type Reason = machine.Reason
 
-// The reasons.
+// The reasons of an end without a kill.
 const (
-	ReasonExit       Reason = "exit"           // it exited by itself
-	ReasonStop       Reason = "stop"           // a stop signal came, and all ended in time
-	ReasonGrace      Reason = "grace"          // the grace period was over
-	ReasonSecondStop Reason = "second_stop"    // a second stop signal
-	ReasonForce      Reason = "force"          // drainit stop --force
-	ReasonWorkerOnly Reason = "forward_worker" // the worker has ended, and the rest gets no time
-	ReasonOutside    Reason = "outside"        // it died of a signal that drainit did not send
-	ReasonForwarded  Reason = "forwarded"      // it died of a signal that drainit forwarded
-	ReasonNotStarted Reason = "not_started"    // there was no worker
+	ReasonExit       Reason = "exit"        // it exited by itself
+	ReasonStop       Reason = "stop"        // a stop signal came, and all ended in time
+	ReasonOutside    Reason = "outside"     // it died of a signal that drainit did not send
+	ReasonForwarded  Reason = "forwarded"   // it died of a signal that drainit forwarded
+	ReasonNotStarted Reason = "not_started" // there was no worker
 )
 
 // Reason returns why the worker ended, or why it was killed. requested says that a stop signal came. last is the

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/reaper"
 )
@@ -67,8 +68,8 @@ func TestReason(t *testing.T) {
 		{"of one that drainit did not send", by(died(unix.SIGTERM)), false, false, false, Kill{}, ReasonOutside},
 		{"of another one in a stop", by(died(unix.SIGKILL)), false, false, true, Kill{}, ReasonOutside},
 		{"of one that drainit forwarded", by(died(unix.SIGTERM)), true, true, false, Kill{}, ReasonForwarded},
-		{"it is killed", by(died(unix.SIGKILL)), true, false, true, Kill{Reason: ReasonGrace}, ReasonGrace},
-		{"it is killed by a second stop signal", nil, true, false, true, Kill{Reason: ReasonSecondStop}, ReasonSecondStop},
+		{"it is killed", by(died(unix.SIGKILL)), true, false, true, Kill{Reason: machine.ReasonGrace}, machine.ReasonGrace},
+		{"it is killed by a second stop signal", nil, true, false, true, Kill{Reason: machine.ReasonSecondStop}, machine.ReasonSecondStop},
 	} {
 		w := &Worker{PID: 7, Exit: tt.exit, Kill: tt.killed}
 		if got := w.Reason(tt.requested, forward.Delivery{Stop: !tt.forwarded}, tt.sent); got != tt.want {
@@ -84,11 +85,10 @@ func TestKill(t *testing.T) {
 		began, forced, happened bool
 	}{
 		{Kill{}, false, false, false},
-		{Kill{Asked: true}, false, false, false},
-		{Kill{Reason: ReasonGrace}, true, false, false},
-		{Kill{Reason: ReasonGrace, Unseen: true}, true, false, true},
-		{Kill{Reason: ReasonSecondStop, Victims: victims}, true, true, true},
-		{Kill{Reason: ReasonForce, Victims: victims}, true, true, true},
+		{Kill{Reason: machine.ReasonGrace}, true, false, false},
+		{Kill{Reason: machine.ReasonGrace, Unseen: true}, true, false, true},
+		{Kill{Reason: machine.ReasonSecondStop, Victims: victims}, true, true, true},
+		{Kill{Reason: machine.ReasonForce, Victims: victims}, true, true, true},
 	} {
 		if tt.k.Began() != tt.began || tt.k.Forced() != tt.forced || tt.k.Happened() != tt.happened {
 			t.Errorf("%+v: began %t, forced %t, happened %t", tt.k, tt.k.Began(), tt.k.Forced(), tt.k.Happened())
