@@ -9,7 +9,8 @@ import (
 )
 
 // History is what decisions depend on: the signals that each process was sent, how each child of
-// drainit ended, and the snapshots of a stop. It keeps drainit from sending a process the stop signal twice.
+// drainit ended, and the snapshots of a stop. It keeps drainit from sending a process the stop signal twice, but
+// for a shell that INT has not ended.
 type History struct {
 	self    int                      // drainit's pid
 	leader                           // the worker as drainit waits for it

@@ -15,7 +15,7 @@ const Forever = time.Duration(1<<63 - 1)
 
 // Times that no flag changes.
 const (
-	SameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request
+	SameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request (longer where the pump is late: sigqueue)
 	ResumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
 	CrashGrace    = 30 * time.Second       // the longest grace period after the worker exited by itself
 	KillingTime   = 5 * time.Second        // what outlives SIGKILL for this long is in state D

@@ -38,7 +38,7 @@ type Process struct {
 	Handled signals.Set // it has a handler for these; where only its stat was read, of the first 31
 	Ignored signals.Set // likewise
 
-	// The fields from here to Evidence are known where more than the stat was read (Reader.Tree).
+	// The fields from here to Switches are known where more than the stat was read (Reader.Tree).
 	Blocked  signals.Set // by each of its threads, including signals that a thread waits for
 	Awaited  signals.Set // of the blocked: it waits for them in sigwait, or reads them from a signalfd
 	Pending  signals.Set
@@ -107,9 +107,9 @@ func (p *Process) IsForkOf(parent *Process) bool {
 // Ignores reports whether the process ignores a signal and does not wait for it.
 func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
 
-// Words that On returns: the process has a handler, keeps the signal pending, drops it, ends by it, or /proc
-// does not tell.
-const Handles, Blocks, Ignores, Dies, NotKnown = "handles", "blocks", "ignores", "dies", "not known"
+// Words that On returns: the process has a handler, keeps the signal pending, drops it, ends by it, is stopped by
+// it, or /proc does not tell.
+const Handles, Blocks, Ignores, Dies, Stops, NotKnown = "handles", "blocks", "ignores", "dies", "stops", "not known"
 
 // On says in a word how the process treats a signal.
 func (p *Process) On(sig unix.Signal) string {
@@ -123,7 +123,7 @@ func (p *Process) On(sig unix.Signal) string {
 	case p.Ignores(sig), p.NestedInit, sig == unix.SIGWINCH, sig == unix.SIGCONT:
 		return Ignores
 	case signals.StopsByDefault(sig):
-		return "stops"
+		return Stops
 	}
 	return Dies
 }

@@ -25,7 +25,7 @@ import (
 
 // Queue receives the signals.
 type Queue struct {
-	Stops chan Arrival // the stop signals, in the order in which they came
+	Stops chan Arrival // the stop signals, in the order in which they came; TERM first of those that came at once
 
 	slots   [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what a channel has no room for
 	stops   signals.Set                           // the signals that are stop signals

@@ -111,7 +111,7 @@ func specWays(start string) []way {
 		{name: "GS-005, a worker that never exits", job: tooLong, env: "OJS_SHUTDOWN_GRACE_PERIOD=2s STAY=1", status: 137,
 			word: "handed back", kept: handedBack(2 * time.Second)},
 		{name: "GS-R001, TSTP, CONT, TERM", begin: quietAndResume, kept: onTheWire("^" + atWork + quiet + "{3,}" + resumed + "(?:" + atWork + ")?" + quiet + "+ack")},
-		{name: "GS-R002, TERM twice", again: true, status: 137, word: "abandoned", kept: onTheWire("^" + atWork + quiet + "+$")},
+		{name: "GS-R002, TERM twice", job: tooLong, again: true, status: 137, word: "abandoned", kept: onTheWire("^" + atWork + quiet + "+$")},
 		{name: "GS-R003, jobs logged in the drain", job: 12 * time.Second, kept: logged},
 		{name: "GS-R004, not ready when quiet", alone: true, flags: "--health-addr 127.0.0.1:$PORT", begin: notReady, kept: onTheWire(drained)},
 	}, func(w *way) {

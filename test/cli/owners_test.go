@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"drainit/test/harness"
+)
+
+// owned has what only some packages do, by the folders of these: calls as they are written, or what a text in
+// the code begins with.
+var owned = []struct {
+	is *regexp.Regexp
+	by string
+}{
+	{regexp.MustCompile(`^(unix\.(Wait4|Waitid)|syscall\.Wait4)$`), "reaper"},
+	{regexp.MustCompile(`^unix\.Pidfd`), "reaper"},
+	// The three others signal drainit itself, the job that it is for a shell, and the commands of a rehearsal.
+	{regexp.MustCompile(`^(unix|syscall)\.(Kill|Tgkill)$`), "reaper internal/term internal/spawn internal/rehearse"},
+	{regexp.MustCompile(`^(os\.(Open|OpenFile|Read(File|Dir)|L?[Ss]tat|Readlink)|unix\.(Open|Openat|Readlink|ReadDirent))$`),
+		"internal/proc internal/spawn internal/term"},
+	{regexp.MustCompile(`^/proc/`), "internal/proc internal/spawn"}, // spawn writes its own oom_score_adj
+	{regexp.MustCompile(`^time\.(Now|Since|Until|Sleep|After)$`), "supervisor reaper internal/health internal/inspect " +
+		"internal/journal internal/logx internal/proc internal/rehearse internal/sigqueue internal/term"},
+}
+
+// pure are the packages that tests walk whole: they do no I/O, and know of no other package but those named.
+var pure = map[string]string{
+	"forward":          "internal/proc internal/program internal/signals",
+	"internal/diag":    "internal/proc internal/program internal/signals",
+	"internal/machine": "",
+	"internal/program": "internal/proc internal/signals",
+}
+
+// What docs/architecture.md says that a package owns is done in no other one, and what it must never do is not
+// done there.
+func TestEachPackageKeepsToItsOwn(t *testing.T) {
+	found := make([]bool, len(owned))
+	eachFile(t, func(dir string, file *ast.File, at func(ast.Node) token.Position) {
+		if allowed, isPure := pure[dir]; isPure {
+			for _, i := range file.Imports {
+				own, isOurs := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "drainit/")
+				if isOurs && !slices.Contains(strings.Fields(allowed), own) || own == "os" || own == "io" {
+					t.Errorf("%v: %s imports %s", at(i), dir, own)
+				}
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			text := ""
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok {
+					text = x.Name + "." + n.Sel.Name
+				}
+			case *ast.BasicLit:
+				text = strings.Trim(n.Value, "`\"")
+			}
+			for i, o := range owned {
+				is := o.is.MatchString(text)
+				found[i] = found[i] || is
+				if is && !slices.Contains(strings.Fields(o.by), dir) {
+					t.Errorf("%v: %s belongs to %s", at(n), text, o.by)
+				}
+			}
+			return true
+		})
+	})
+	for i, o := range owned {
+		if !found[i] {
+			t.Errorf("%v is nowhere: the row shows nothing", o.is)
+		}
+	}
+}
+
+// eachFile calls see with each file of the product, and the folder of its package.
+func eachFile(t *testing.T, see func(dir string, file *ast.File, at func(ast.Node) token.Position)) {
+	t.Helper()
+	root := harness.Repo()
+	harness.Must(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		dir, _ := filepath.Rel(root, filepath.Dir(name))
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "test" || strings.HasPrefix(d.Name(), ".") && name != root):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, nil, 0)
+		if err == nil {
+			see(dir, file, func(n ast.Node) token.Position { return files.Position(n.Pos()) })
+		}
+		return err
+	}))
+}
