@@ -123,7 +123,7 @@ func (l *played) WasSent(id proc.ID) unix.Signal {
 
 // kindly is a process of one of these kinds, read closely.
 func kindly(kind string, pid, ppid int) proc.Process {
-	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S', Comm: kind, Exe: kind, Args: []string{kind}}
+	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S', Comm: kind, Details: proc.Details{Exe: kind, Args: []string{kind}}}
 	switch kind {
 	case "app", "bash", "mksh", "composer":
 		p.Handled = termSet

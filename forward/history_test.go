@@ -23,10 +23,7 @@ func sentAll(l *played, all []Delivery) (pids []int) {
 
 // below is what a snapshot shows of one process that handles TERM.
 func below(pid, ppid int, start uint64) proc.Process {
-	return proc.Process{
-		ID: proc.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app",
-		Handled: signals.SetOf(unix.SIGTERM), Exe: "app", Args: []string{"app"},
-	}
+	return proc.Process{ID: proc.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app", Handled: signals.SetOf(unix.SIGTERM), Details: proc.Details{Exe: "app", Args: []string{"app"}}}
 }
 
 // term is a request of a stop by TERM.

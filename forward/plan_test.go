@@ -175,7 +175,7 @@ func machine(workerGone bool) *proc.Snapshot {
 }
 
 func shownAs(comm string, pid, ppid, pgid int, handled signals.Set) proc.Process {
-	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: pgid, SID: pgid, State: 'S', Comm: comm, Exe: comm, Handled: handled}
+	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: pgid, SID: pgid, State: 'S', Comm: comm, Handled: handled, Details: proc.Details{Exe: comm}}
 }
 
 // describe writes deliveries as the table has them.

@@ -28,7 +28,7 @@ type reaction func(*process)
 // newProcess makes a process that is not in a world yet. Each leads a group and a session of its own, until
 // it is put below another.
 func newProcess(name string) *process {
-	return &process{Process: proc.Process{State: 'S', Asleep: true, Comm: name, Exe: name, Args: []string{name}}, on: make(map[unix.Signal]reaction)}
+	return &process{Process: proc.Process{State: 'S', Comm: name, Details: proc.Details{Asleep: true, Exe: name, Args: []string{name}}}, on: make(map[unix.Signal]reaction)}
 }
 
 // firstPID is above all pids of the kernel's: should one be signalled, none is.

@@ -19,7 +19,7 @@ const workerPID = 10
 func made(pid, ppid int, line string, handled ...unix.Signal) proc.Process {
 	args := strings.Fields(line)
 	exe := filepath.Base(args[0])
-	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe, Exe: exe, Args: args, Handled: signals.SetOf(handled...)}
+	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe, Handled: signals.SetOf(handled...), Details: proc.Details{Exe: exe, Args: args}}
 }
 
 func worker(line string, handled ...unix.Signal) proc.Process {

@@ -33,9 +33,9 @@ type system struct {
 }
 
 func linux() (sys system) {
-	sys.read, sys.all = new(proc.Reader).Read, new(proc.Reader).All
-	sys.tree, sys.file, sys.open = new(proc.Reader).Tree, proc.ReadWhole, proc.ReadOpen
-	sys.runsAnother = proc.RunsAnother
+	r := new(proc.Reader)
+	sys.read, sys.all, sys.tree, sys.runsAnother = r.Read, r.All, r.Tree, r.RunsAnother
+	sys.file, sys.open = proc.ReadWhole, proc.ReadOpen
 	return sys
 }
 

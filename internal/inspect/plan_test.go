@@ -22,8 +22,7 @@ import (
 
 // below makes a process below the drainit that runs the test: a program in a sleep that handles these.
 func below(comm string, pid, ppid int, handled ...unix.Signal) proc.Process {
-	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, Comm: comm, Exe: comm, Args: []string{comm}, State: 'S',
-		Handled: signals.SetOf(handled...), Untouched: true, Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}
+	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, Comm: comm, State: 'S', Handled: signals.SetOf(handled...), Details: proc.Details{Exe: comm, Args: []string{comm}, Untouched: true, Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}}
 }
 
 // planned is the plan of a drainit with these settings and processes, whose worker is 10, and what it says

@@ -32,8 +32,8 @@ func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid)
 
 // RunsAnother reports whether a process is known to run another program than drainit. A copy of drainit, such
 // as one that a container engine makes, does not count as another: its file has the same length.
-func RunsAnother(pid int) (another bool) {
-	another, _ = withTimeout(new(Reader), func(g *reading) (bool, error) {
+func (r *Reader) RunsAnother(pid int) (another bool) {
+	another, _ = withTimeout(r, func(g *reading) (bool, error) {
 		g.reads(pid, details)
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })

@@ -38,7 +38,15 @@ type Process struct {
 	Handled signals.Set // it has a handler for these; where only its stat was read, of the first 31
 	Ignored signals.Set // likewise
 
-	// The fields from here to Switches are known where more than the stat was read (Reader.Tree).
+	Details
+	stackBase uint64 // where its program's stack begins, at random; 0 where that may not be read
+	count     int32  // how many threads it has
+	State     byte   // R, S, D, T (stopped), t (traced), Z, X…
+	unread    bool   // it hangs, so that not even its stat can be read
+}
+
+// Details is what more than the stat of a process shows (Reader.Tree).
+type Details struct {
 	Blocked  signals.Set // by each of its threads, including signals that a thread waits for
 	Awaited  signals.Set // of the blocked: it waits for them in sigwait, or reads them from a signalfd
 	Pending  signals.Set
@@ -50,14 +58,10 @@ type Process struct {
 	Evidence []Thread // of the threads that may take a signal, nil unless all sleep with no signal pending
 	Switches uint64   // the context switches of all its threads, 0 unless all sleep, or if not all were read
 
-	stackBase  uint64 // where its program's stack begins, at random; 0 where that may not be read
-	count      int32  // how many threads it has
-	State      byte   // R, S, D, T (stopped), t (traced), Z, X…
-	Input      Input  // whether its standard input is its parent's
-	NestedInit bool   // the first of a PID namespace below drainit's, which gets only signals that it handles
-	Asleep     bool   // all its threads sleep with no signal pending: those that it has sent have arrived
-	Untouched  bool   // no signal that would have woken it has come since the snapshot that Tree was given
-	unread     bool   // it hangs, so that not even its stat can be read
+	Input      Input // whether its standard input is its parent's
+	NestedInit bool  // the first of a PID namespace below drainit's, which gets only signals that it handles
+	Asleep     bool  // all its threads sleep with no signal pending: those that it has sent have arrived
+	Untouched  bool  // no signal that would have woken it has come since the snapshot that Tree was given
 }
 
 // Input is whether the standard input of a process is the very one that its parent has.

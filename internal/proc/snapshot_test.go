@@ -111,7 +111,7 @@ func statLine(comm string) string {
 func TestParseStat(t *testing.T) {
 	for _, comm := range []string{"npm start", "a) S 1 (b", "))))", "", "((", "x\ny", "\xff\x1b[2J"} {
 		p, err := parseStat([]byte(statLine(comm)))
-		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386, Call: Call{Sleeps: true, Number: -1}}
+		want := Process{ID: ID{Start: 987654}, PPID: 4, PGID: 5, SID: 6, State: 'S', Comm: comm, count: 1, stackBase: 16, Ignored: 8, Handled: 16386, Details: Details{Call: Call{Sleeps: true, Number: -1}}}
 		if err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("comm %q: %+v, %v", comm, p, err)
 		}

@@ -183,10 +183,8 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 	p.Handled, p.Ignored, p.Pending, p.NestedInit = st.handled, st.ignored, st.pending, st.nested
 	now := []Thread{{p.PID, st.switches}}
 	if before.ID == p.ID && slept && st.threads == 1 && st.rests() && slices.Equal(before.Evidence, now) {
-		p.Asleep, p.Untouched, p.Evidence, p.Switches = true, true, before.Evidence, st.switches
-		p.Blocked, p.Awaited, p.Call = before.Blocked, before.Awaited, before.Call
-		p.Exe, p.Args = before.Exe, before.Args
-		p.Reads, p.input, p.Input = before.Reads, before.input, before.Input
+		p.Details = before.Details
+		p.Asleep, p.Untouched, p.Switches = true, true, st.switches
 		return false, nil
 	}
 	isWhole := isParent || before.ID == p.ID && before.Switches != 0

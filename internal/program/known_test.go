@@ -98,7 +98,7 @@ func TestSignals(t *testing.T) {
 		{"", "runsvdir services", "runsvdir", Unknown, Unknown},
 		{"", "", "", Unknown, Unknown},
 	} {
-		p := proc.Process{Exe: tt.exe, Args: argsOf(tt.args), Handled: handlers[cmp.Or(tt.handlers, tt.exe)]}
+		p := proc.Process{Handled: handlers[cmp.Or(tt.handlers, tt.exe)], Details: proc.Details{Exe: tt.exe, Args: argsOf(tt.args)}}
 		hup := Unknown
 		if tt.exe == "runsvdir" {
 			hup = Children
@@ -126,11 +126,11 @@ func TestNoNameAloneIsKnown(t *testing.T) {
 			words := strings.Fields(strings.ReplaceAll(name, "/", ""))
 			own := strings.TrimSuffix(words[0], ":")
 			for _, handled := range []signals.Set{0, 0x2, 0x4000, 0x4003, goSignals} {
-				programs := []proc.Process{{Exe: own, Args: words}, {Comm: own, Args: words}}
+				programs := []proc.Process{{Details: proc.Details{Exe: own, Args: words}}, {Comm: own, Details: proc.Details{Args: words}}}
 				if c.runtime != "" {
 					programs = nil
 					for _, file := range []string{own, "./" + own, "/app/" + own, "/app/" + own + ".js", "/app/bin/" + own + ".rb", "/app/" + own + "/app.js"} {
-						programs = append(programs, proc.Process{Exe: c.runtime, Comm: own, Args: append([]string{c.runtime, file}, words[1:]...)})
+						programs = append(programs, proc.Process{Comm: own, Details: proc.Details{Exe: c.runtime, Args: append([]string{c.runtime, file}, words[1:]...)}})
 					}
 				}
 				for _, p := range programs {
@@ -146,7 +146,7 @@ func TestNoNameAloneIsKnown(t *testing.T) {
 
 // raise(3) blocks all signals for a moment, as timeout does when it dies of its child's signal.
 func TestSignsOfOneThatBlocksAll(t *testing.T) {
-	p := proc.Process{Exe: "timeout", Args: strings.Fields("timeout --foreground 9 app"), Handled: 0x12007, Blocked: allSignals}
+	p := proc.Process{Handled: 0x12007, Details: proc.Details{Exe: "timeout", Args: strings.Fields("timeout --foreground 9 app"), Blocked: allSignals}}
 	if got := Signals(&p, unix.SIGTERM); got != OwnChild {
 		t.Errorf("%v", got)
 	}
@@ -172,7 +172,7 @@ func TestTakesTERM(t *testing.T) {
 		var all []proc.Process
 		for i, text := range tt.chain {
 			exe, args, _ := strings.Cut(text, "|")
-			all = append(all, proc.Process{ID: proc.ID{PID: 10 + i}, PPID: 9 + i, State: 'S', Exe: exe, Args: argsOf(args), Handled: handlers[exe]})
+			all = append(all, proc.Process{ID: proc.ID{PID: 10 + i}, PPID: 9 + i, State: 'S', Handled: handlers[exe], Details: proc.Details{Exe: exe, Args: argsOf(args)}})
 		}
 		if got := TakesTERM(proc.New(all), &all[0]); got != tt.want {
 			t.Errorf("%q: %t", tt.chain, got)

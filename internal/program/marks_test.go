@@ -17,8 +17,8 @@ const interrupt, quit = unix.SIGINT, unix.SIGQUIT
 func shellOf(exe string, change func(shell, child *proc.Process), others ...proc.Process) (
 	all *proc.Snapshot, child, shell *proc.Process,
 ) {
-	sh := proc.Process{ID: proc.ID{PID: 10, Start: 1}, PPID: 1, PGID: 10, State: 'S', Comm: exe, Exe: exe}
-	app := proc.Process{ID: proc.ID{PID: 11, Start: 2}, PPID: 10, PGID: 10, State: 'S', Exe: "app", Input: proc.ParentsInput}
+	sh := proc.Process{ID: proc.ID{PID: 10, Start: 1}, PPID: 1, PGID: 10, State: 'S', Comm: exe, Details: proc.Details{Exe: exe}}
+	app := proc.Process{ID: proc.ID{PID: 11, Start: 2}, PPID: 10, PGID: 10, State: 'S', Details: proc.Details{Exe: "app", Input: proc.ParentsInput}}
 	change(&sh, &app)
 	all = proc.New(append(others, sh, app))
 	return all, all.Children(10)[0], all.Children(1)[0]
@@ -99,7 +99,7 @@ func TestInForegroundBesideAnother(t *testing.T) {
 		"a pipeline in the background":                {0, marked, proc.AnotherInput, true, false},
 		"what may hide a mark, on the left of a pipe": {signals.SetOf(quit), 0, proc.AnotherInput, true, false},
 	} {
-		other := proc.Process{ID: proc.ID{PID: 12, Start: 2}, PPID: 10, PGID: 10, State: 'S', Exe: "other", Input: tt.input, Ignored: tt.ignored}
+		other := proc.Process{ID: proc.ID{PID: 12, Start: 2}, PPID: 10, PGID: 10, State: 'S', Ignored: tt.ignored, Details: proc.Details{Exe: "other", Input: tt.input}}
 		if tt.reads {
 			other.Reads = pipe
 		}
@@ -118,7 +118,7 @@ func TestMayTrap(t *testing.T) {
 		"sh|start.sh": true, "sh": true, "sh|-c": true, "sh|-c|trap x TERM; app": true, "sh|-ec|app": false, "sh|-c|app": false,
 		"bash|--rc|app": true, "bash|-e|start.sh": true, "sh|c|app": true,
 	} {
-		if got := MayTrap(&proc.Process{Args: strings.Split(line, "|")}); got != want {
+		if got := MayTrap(&proc.Process{Details: proc.Details{Args: strings.Split(line, "|")}}); got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestDrainsOn(t *testing.T) {
 		{"app", python, interrupt, true},
 		{"php8.2", 0x4004a07, quit, false},
 	} {
-		if got := DrainsOn(&proc.Process{Exe: tt.exe, Handled: tt.handled}, tt.sig); got != tt.want {
+		if got := DrainsOn(&proc.Process{Handled: tt.handled, Details: proc.Details{Exe: tt.exe}}, tt.sig); got != tt.want {
 			t.Errorf("%s at %v: %v, want %v", tt.exe, tt.sig, got, tt.want)
 		}
 	}

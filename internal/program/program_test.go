@@ -75,7 +75,7 @@ func TestProgram(t *testing.T) {
 		{"another program with a launcher for an argument", "timeout", "timeout", "timeout 9 npm start", ""},
 		{"a shell script of a launcher's name", "bash", "npm", "/bin/bash /usr/local/bin/npm start", "shell"},
 	} {
-		p := proc.Process{Comm: tt.comm, Exe: tt.exe, Args: strings.Fields(tt.args), Handled: handlers[cmp.Or(tt.exe, tt.comm)]}
+		p := proc.Process{Comm: tt.comm, Handled: handlers[cmp.Or(tt.exe, tt.comm)], Details: proc.Details{Exe: tt.exe, Args: strings.Fields(tt.args)}}
 		if got := kinds[Of(&p)] + LauncherName(&p); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -87,7 +87,7 @@ func TestProgram(t *testing.T) {
 func TestProgramsWithOddArguments(t *testing.T) {
 	for _, args := range [][]string{{""}, {"", ""}, {"-"}, {"--"}, {"/"}, {"\n"}, {"npm start"}, {"node", ""}, {".npm"}, {"npm."}, {"\xff", "-npm"}} {
 		for _, exe := range []string{"node", "busybox", "go", "", "."} {
-			s := proc.Process{Exe: exe, Args: args}
+			s := proc.Process{Details: proc.Details{Exe: exe, Args: args}}
 			if got := Of(&s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
 				t.Errorf("%q of %q is a %v", args, exe, got)
 			}
@@ -112,7 +112,7 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 	} {
 		all := []proc.Process{{ID: proc.ID{PID: 10}, PPID: 1, State: 'S'}}
 		for i, start := range tt.starts {
-			all = append(all, proc.Process{ID: proc.ID{PID: 11 + i, Start: start}, PPID: 10, State: 'S', Reads: proc.File{Inode: uint64(11 + i)}})
+			all = append(all, proc.Process{ID: proc.ID{PID: 11 + i, Start: start}, PPID: 10, State: 'S', Details: proc.Details{Reads: proc.File{Inode: uint64(11 + i)}}})
 		}
 		s := proc.New(all)
 		for reader, writer := range tt.writers {
@@ -144,7 +144,7 @@ func TestWhetherAShellReadsACommandsOutput(t *testing.T) {
 		{"busybox.static", unix.SYS_PPOLL, 3, 0, MayWait},
 		{"zsh", unix.SYS_READ, 12, signals.SetOf(unix.SIGINT), MayWait},
 	} {
-		p := proc.Process{Exe: tt.exe, Blocked: tt.blocked, Call: proc.Call{Sleeps: true, Number: tt.call, Descriptor: tt.from}}
+		p := proc.Process{Details: proc.Details{Exe: tt.exe, Blocked: tt.blocked, Call: proc.Call{Sleeps: true, Number: tt.call, Descriptor: tt.from}}}
 		if got := WaitingOf(&p); got != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
@@ -163,7 +163,7 @@ func TestWhetherAShellWaits(t *testing.T) {
 	} {
 		by[in(-1)], by[in(9999)], by[proc.Call{}] = MayWait, MayWait, NotWaiting
 		for call, want := range by {
-			if got := WaitingOf(&proc.Process{Exe: exe, Call: call}); got != want {
+			if got := WaitingOf(&proc.Process{Details: proc.Details{Exe: exe, Call: call}}); got != want {
 				t.Errorf("%q in %+v: %v, want %v", exe, call, got, want)
 			}
 		}
@@ -214,7 +214,7 @@ func TestHandlersThatMayBeTheRuntimes(t *testing.T) {
 		"nginx":   {0x0000000018016a07, nil},
 		"ruby":    {0x0000000042017e4f, nil},
 	} {
-		p := proc.Process{Exe: exe, Handled: tt.handled}
+		p := proc.Process{Handled: tt.handled, Details: proc.Details{Exe: exe}}
 		var got []unix.Signal
 		for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT, unix.SIGINT, unix.SIGUSR1, unix.SIGPWR, 37} {
 			if MayBeRuntimes(&p, sig) {

@@ -25,8 +25,7 @@ const term, self = unix.SIGTERM, 5
 
 // below makes a process below drainit, which is 5.
 func below(comm string, pid, ppid int, handled ...unix.Signal) proc.Process {
-	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, Comm: comm, Exe: comm, Args: []string{comm}, State: 'S',
-		Handled: signals.SetOf(handled...)}
+	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, Comm: comm, State: 'S', Handled: signals.SetOf(handled...), Details: proc.Details{Exe: comm, Args: []string{comm}}}
 }
 
 // seen is what a row's test has seen of its last process. In nothing else it differs from the worker's.
