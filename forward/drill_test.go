@@ -314,7 +314,7 @@ var pidOf = regexp.MustCompile(`\[\d+\]`)
 // told are the lines about those that were not signalled.
 func (d *drill) told() string {
 	var lines []string
-	for _, w := range d.l.plan.Waiting {
+	for _, w := range d.l.plan.Unsignalled {
 		var names []string
 		for _, p := range w.Processes {
 			names = append(names, d.w.procs[p.PID].name)

@@ -175,9 +175,9 @@ func (h *History) drains(m *record) bool {
 	return handled && m.topmost().origin == root
 }
 
-// isHelper reports whether a process would die of the signal and has no child and no reader of its
+// isBareLeaf reports whether a process would die of the signal and has no child and no reader of its
 // output. It may be a helper of the processes that drain. A shell or a launcher is none.
-func (h *History) isHelper(m *record) bool {
+func (h *History) isBareLeaf(m *record) bool {
 	isLeaf := len(h.shown.Children(m.PID)) == 0 && !h.shown.IsRead(m.PID)
 	return isLeaf && m.kind == program.Other && m.On(h.signalFor(m)) == proc.Dies
 }
@@ -195,7 +195,7 @@ func (h *History) mayBeStopping(m *record) bool {
 	if !wasShell || !up.everHandled.Has(h.signalFor(up)) {
 		return false
 	}
-	return h.isHelper(m) && sinceTurn < 10*aSecond && h.now < m.asleepSince+aSecond/2
+	return h.isBareLeaf(m) && sinceTurn < 10*aSecond && h.now < m.asleepSince+aSecond/2
 }
 
 // cleansUp claims that an orphan belongs to the stopping: it was started after a process above it handled the
@@ -209,10 +209,10 @@ func (h *History) cleansUp(m *record) bool {
 	return h.anySent(func(p *record) bool { return p.sent.handled && p.SID == top.SID && top.bornAfter(p) })
 }
 
-// helperLives claims that a sibling of an orphan lives that was started after drainit signalled a process
+// startedSibling claims that a sibling of an orphan lives that was started after drainit signalled a process
 // above them. The sibling may be there to signal the orphan. If its parent was not seen, it counts as a
 // sibling if it is of the same session. Wrong if it does something else, and the orphan is late.
-func (h *History) helperLives(m *record) bool {
+func (h *History) startedSibling(m *record) bool {
 	notified := m.nearestSignalled()
 	for _, other := range h.living {
 		siblings := other.parent == m.parent || other.parent == nil && other.SID == m.SID

@@ -54,7 +54,7 @@ func (h *History) foresee(r Request, first, s *proc.Snapshot, idle bool) map[pro
 				all[p.ID] = f
 			}
 		}
-		for _, w := range plan.Waiting {
+		for _, w := range plan.Unsignalled {
 			for _, p := range w.Processes {
 				if r.Purpose <= Orphans {
 					all[p.ID] = Simulated{Rule: w.Rule, Delegated: h.living[p.PID].fate == left}

@@ -16,10 +16,10 @@ type History struct {
 	leader                           // the worker as drainit waits for it
 	quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
 
-	unseen // what was done without /proc
+	blind // what was done without /proc
 	// Of a stop, from its first snapshot on.
 	Start    *proc.Snapshot // the first snapshot, nil before a stop
-	look                    // what the last snapshot shows
+	sight                   // what the last snapshot shows
 	deliver  unix.Signal    // the stop signal, after the rewrite
 	worker   *record        // or its successor, nil if the worker had gone before the stop
 	records  map[proc.ID]*record
@@ -46,14 +46,14 @@ func (h *History) Got(sig unix.Signal) (d Delivery, ok bool) {
 // SentByPlatform notes a stop signal that a platform sends the worker itself.
 func (h *History) SentByPlatform(sig unix.Signal) { h.got[sig] = Delivery{Signal: sig, Stop: true} }
 
-// unseen is what was done while /proc could not be read.
-type unseen struct {
+// blind is what was done while /proc could not be read.
+type blind struct {
 	early     *sent // how the worker was signalled before there was a snapshot
 	broadcast bool  // the whole PID namespace was signalled
 }
 
-// look is what a snapshot shows.
-type look struct {
+// sight is what a snapshot shows.
+type sight struct {
 	shown     *proc.Snapshot
 	snapshots int32           // how many there have been in the stop
 	now       uint64          // the tick of the request that the snapshot is for
@@ -273,7 +273,7 @@ func (h *History) SentTo(pid int) (p proc.Process, sig unix.Signal, tick uint64)
 }
 
 // Explain returns why a child of drainit was not signalled so far, once for each. It returns "" if the child was,
-// or if another process may have signalled it: of that there is a line (Waiting).
+// or if another process may have signalled it: of that there is a line (Unsignalled).
 func (h *History) Explain(pid int) (why string) {
 	m := h.living[pid]
 	if m == nil || m.PPID != h.self || m.sent != nil || m.fate == inDoubt || m.fate == overdue || m.explained {

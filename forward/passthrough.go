@@ -29,7 +29,7 @@ func (s *step) planResume(shown *proc.Snapshot) {
 		now, _ := shown.Process(p.PID)
 		lives, continues := now.ID == p.ID && now.Alive(), now.Stopped() && s.Signal == unix.SIGCONT
 		if lives && !now.Handles(s.Signal) && !continues {
-			s.Waiting = append(s.Waiting, Waiting{Processes: []*proc.Process{&now}})
+			s.Unsignalled = append(s.Unsignalled, Unsignalled{Processes: []*proc.Process{&now}})
 			continue
 		}
 		if lives {

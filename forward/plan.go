@@ -11,10 +11,10 @@ import (
 // Plan has what follows from a request: the deliveries to make, and what is to be said of the other
 // processes.
 type Plan struct {
-	Deliveries []Delivery // in their order
-	Successor  *Successor // that took the worker's place, nil for none
-	Waiting    []Waiting
-	Again      uint64 // in how many ticks time alone may change a verdict, 0 for never
+	Deliveries  []Delivery // in their order
+	Successor   *Successor // that took the worker's place, nil for none
+	Unsignalled []Unsignalled
+	Again       uint64 // in how many ticks time alone may change a verdict, 0 for never
 }
 
 // step is the planning of one request. What it has beside the history lasts no longer.
@@ -117,10 +117,10 @@ func (s *step) planOrphans(shown *proc.Snapshot) {
 		if s.Mode != ModeNone {
 			s.Successor = s.PromoteSuccessor(false)
 		}
-		s.judge()
+		s.decideAll()
 	case s.Mode == ModeNone: // the stop began when /proc could not be read, or the worker exited by itself
 		s.begin(shown)
-		s.judge()
+		s.decideAll()
 	case s.gone:
 		s.beginWithRoots(shown, "the worker exited by itself")
 	default:
@@ -133,12 +133,12 @@ func (s *step) planOrphans(shown *proc.Snapshot) {
 func (s *step) beginWithRoots(shown *proc.Snapshot, why string) {
 	s.begin(shown)
 	s.roots = why
-	s.judge()
+	s.decideAll()
 }
 
-// judge decides about each process that was not signalled, after the one above it, and carries that out. A
+// decideAll decides about each process that was not signalled, after the one above it, and carries that out. A
 // shell that INT has not ended (goesOn) counts as not signalled.
-func (s *step) judge() {
+func (s *step) decideAll() {
 	for _, m := range s.all {
 		if s.drains(m) {
 			s.draining++
@@ -149,23 +149,23 @@ func (s *step) judge() {
 			m.sent, m.wentOn = nil, true
 		}
 		if m.sent == nil {
-			s.carryOut(m, s.decide(m))
+			s.apply(m, s.decide(m))
 		}
 	}
 }
 
-// carryOut plans the delivery to a process that is to be signalled. Otherwise it notes why the process waits,
+// apply plans the delivery to a process that is to be signalled. Otherwise it notes why the process waits,
 // if the reason has changed, or the process has become an orphan, or the one above it has had its time.
-func (s *step) carryOut(m *record, v verdict) {
+func (s *step) apply(m *record, v verdict) {
 	switch {
 	case v.fate == due || v.call:
-		d := Delivery{Process: m.Process, Signal: s.signalFor(m), Child: v.orphan, Rule: v.why.String()}
+		d := Delivery{Process: m.Process, Signal: s.signalFor(m), Child: v.isChild, Rule: v.why.String()}
 		d.Stop, d.Late = true, v.call
 		s.add(d)
 		if m.kind == program.Shell && m.Handles(d.Signal) { // what sleeps then, its trap has not signalled
 			s.lookAgain(s.now + 1)
 		}
-	case (v.why != m.why || v.orphan && !m.orphan || v.fate == overdue && m.fate != overdue) && v.why != reason{}:
+	case (v.why != m.why || v.isChild && !m.isChild || v.fate == overdue && m.fate != overdue) && v.why != reason{}:
 		s.note(m, v)
 	}
 	m.verdict = v

@@ -15,10 +15,10 @@ import (
 // verdict is what is decided about a process that drainit has not signalled. It is what is sent, logged,
 // planned and shown. The next snapshot brings a new verdict, from what all snapshots have shown.
 type verdict struct {
-	fate   fate
-	call   bool   // the last or the final call signals it now, whatever its fate is
-	why    reason // why it is signalled or not
-	orphan bool   // it is drainit's child: the last call may signal it
+	fate    fate
+	call    bool   // the last or the final call signals it now, whatever its fate is
+	why     reason // why it is signalled or not
+	isChild bool   // it is drainit's child: the last call may signal it
 }
 
 // fate is what decideInTime decides about a process. The last or the final call may signal it in spite of its
@@ -50,7 +50,7 @@ func (r reason) none() bool { return r == reason{} }
 // makes every choice of a process for the stop signal, with two exceptions: --forward worker and group choose
 // the worker and its group, and without /proc nothing is decided here.
 func (s *step) decide(m *record) verdict {
-	v := verdict{orphan: m.PPID == s.self}
+	v := verdict{isChild: m.PPID == s.self}
 	v.fate, v.why = s.decideInTime(m)
 	if words := s.calls(m); words != "" && v.fate != due {
 		v.call, v.why = true, reason{words: words}
@@ -114,7 +114,7 @@ func (s *step) turn(m *record) reason {
 		return say("it is dying")
 	case m.origin == beforeStop && s.working:
 		return say("waits until the worker has gone")
-	case s.isHelper(m) && (s.draining > 1 || s.draining == 1 && !s.drains(m)):
+	case s.isBareLeaf(m) && (s.draining > 1 || s.draining == 1 && !s.drains(m)):
 		return say("waits for the processes that handle the signal: it would only die of it")
 	}
 	return reason{}
@@ -186,7 +186,7 @@ func (s *step) future(m *record, isProven bool) (fate, reason) {
 		return s.leaveTo(m, up)
 	case m.PPID != s.self && !(parentLives && (acts || s.isInterrupted(m))):
 		return s.leaveTo(m, cmp.Or(m.nearestSignalled(), m.parent))
-	case s.isUntouched(m) && s.helperLives(m) && s.now < m.cameAt()+steppingTime:
+	case s.isUntouched(m) && s.startedSibling(m) && s.now < m.cameAt()+steppingTime:
 		s.lookAgain(m.cameAt() + steppingTime)
 		return left, reason{words: "its parent left a helper that may signal it"}
 	}

@@ -28,18 +28,18 @@ func (s *Supervisor) mode(p forward.Purpose) forward.Mode {
 	return s.cfg.Mode
 }
 
-// How long a snapshot may take. Stop signals that come meanwhile wait. firstLook is the shorter one, because
+// How long a snapshot may take. Stop signals that come meanwhile wait. firstRead is the shorter one, because
 // the first stop signal goes to the worker only after the snapshot.
 const (
-	firstLook = 50 * time.Millisecond
-	laterLook = 250 * time.Millisecond
+	firstRead = 50 * time.Millisecond
+	laterRead = 250 * time.Millisecond
 )
 
-// look returns the request to package forward for the signal came, which is 0 if the worker exited by itself.
+// requestFor returns the request to package forward for the signal came, which is 0 if the worker exited by itself.
 // all is the snapshot that the plan of the request needs. It is nil if the plan needs none, or if /proc
 // cannot be read, and then err says why. It has only the worker if the signal is no stop signal and the
 // worker handles it, except in ModeGroup.
-func (s *Supervisor) look(p forward.Purpose, came unix.Signal) (
+func (s *Supervisor) requestFor(p forward.Purpose, came unix.Signal) (
 	r forward.Request, all *proc.Snapshot, err error,
 ) {
 	r = s.cfg.Request(p, s.delivered(came), s.sys.Ticks())
@@ -53,9 +53,9 @@ func (s *Supervisor) look(p forward.Purpose, came unix.Signal) (
 			return r, proc.New([]proc.Process{w}), nil
 		}
 	}
-	within := laterLook
+	within := laterRead
 	if p == forward.Stop {
-		within = firstLook
+		within = firstRead
 	}
 	defer s.noteCost(time.Now())
 	all, err = s.sys.Tree(os.Getpid(), s.history.Start, within)
@@ -83,15 +83,15 @@ func (s *Supervisor) keepName(p proc.Process) {
 	}
 }
 
-// beginStop begins the stop: it sends the stop signal that came, as package forward plans it. If /proc cannot
+// signalWorker begins the stop: it sends the stop signal that came, as package forward plans it. If /proc cannot
 // be read, it does without a snapshot, and logs nothing about that.
-func (s *Supervisor) beginStop(came unix.Signal) {
-	r, all, _ := s.look(forward.Stop, came)
+func (s *Supervisor) signalWorker(came unix.Signal) {
+	r, all, _ := s.requestFor(forward.Stop, came)
 	if s.mayDieOf(came, all) && s.adopt(came, all) {
 		r.Signal = s.delivered(came)
 	}
 	s.warnPending(all)
-	plan := s.carryOut(r, all)
+	plan := s.takeStep(r, all)
 	s.warnAtStop(all)
 	if w, ok := all.Process(s.worker.PID); ok && r.Mode == forward.ModeNone {
 		plan.Deliveries = []forward.Delivery{{Process: w, Signal: r.Signal}} // made by the platform
@@ -101,19 +101,19 @@ func (s *Supervisor) beginStop(came unix.Signal) {
 
 // continueStop takes a later step of the stop: p is Orphans, LastCall or FinalCall.
 func (s *Supervisor) continueStop(p forward.Purpose) {
-	r, all, err := s.look(p, s.machine.StopSignal())
+	r, all, err := s.requestFor(p, s.machine.StopSignal())
 	if err != nil {
-		s.signalUnseen(r, err)
+		s.signalBlind(r, err)
 		return
 	}
-	plan := s.carryOut(r, all)
+	plan := s.takeStep(r, all)
 	s.journal.Late(time.Now(), plan.Deliveries)
 	s.report(r, plan)
 }
 
-// carryOut plans a step of the stop and makes its deliveries. It returns the plan with only those deliveries
+// takeStep plans a step of the stop and makes its deliveries. It returns the plan with only those deliveries
 // that were made. all is nil if there is no snapshot.
-func (s *Supervisor) carryOut(r forward.Request, all *proc.Snapshot) forward.Plan {
+func (s *Supervisor) takeStep(r forward.Request, all *proc.Snapshot) forward.Plan {
 	s.shown = all
 	plan := s.history.Plan(r, all)
 	s.promote(plan.Successor)
@@ -129,8 +129,8 @@ func (s *Supervisor) carryOut(r forward.Request, all *proc.Snapshot) forward.Pla
 // processes wait for a signal, and why.
 func (s *Supervisor) report(r forward.Request, plan forward.Plan) {
 	s.warnIgnoring(plan.Deliveries)
-	for _, w := range plan.Waiting {
-		s.journal.Waiting(w)
+	for _, w := range plan.Unsignalled {
+		s.journal.Unsignalled(w)
 	}
 }
 
@@ -143,10 +143,10 @@ func (s *Supervisor) mayDieOf(came unix.Signal, all *proc.Snapshot) bool {
 	})
 }
 
-// signalUnseen takes a step of the stop without a snapshot. why is the error of the snapshot. If there is no
+// signalBlind takes a step of the stop without a snapshot. why is the error of the snapshot. If there is no
 // /proc and the worker has gone, it signals every process of the PID namespace, once. Only PID 1 can do that.
 // After any other error, the next snapshot is another try.
-func (s *Supervisor) signalUnseen(r forward.Request, why error) {
+func (s *Supervisor) signalBlind(r forward.Request, why error) {
 	if !errors.Is(why, proc.ErrNoProc) {
 		if s.worker.Gone() {
 			s.journal.Once(journal.LeftUnknown, why)
@@ -168,7 +168,7 @@ func (s *Supervisor) quiet() {
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
 		return
 	}
-	r, all, err := s.look(forward.Quiet, unix.SIGTSTP)
+	r, all, err := s.requestFor(forward.Quiet, unix.SIGTSTP)
 	none := len(s.history.Handlers(r, all)) == 0
 	if err == nil && none && !s.masksKnown(all) {
 		err = journal.ErrNoMasks
@@ -199,7 +199,7 @@ func (s *Supervisor) unfreeze(pid int) bool {
 // resume sends the quieted processes the signal that ends quiet. If none of those that live acts upon it,
 // quiet goes on: they take no work (Sidekiq).
 func (s *Supervisor) resume() {
-	r, _, _ := s.look(forward.Resume, unix.SIGCONT)
+	r, _, _ := s.requestFor(forward.Resume, unix.SIGCONT)
 	var now []proc.Process
 	for _, p := range s.history.Quieted() {
 		is, err := s.sys.Process(p.PID)
@@ -210,9 +210,9 @@ func (s *Supervisor) resume() {
 		now = append(now, is)
 	}
 	plan := s.history.Plan(r, proc.New(now))
-	if len(plan.Deliveries) == 0 && len(plan.Waiting) > 0 {
+	if len(plan.Deliveries) == 0 && len(plan.Unsignalled) > 0 {
 		s.public.unresumed = 1 + s.public.unresumed%2
-		s.journal.Say(journal.StillQuiet, *plan.Waiting[0].Processes[0], r.Signal)
+		s.journal.Say(journal.StillQuiet, *plan.Unsignalled[0].Processes[0], r.Signal)
 		return
 	}
 	s.happened(machine.Resumed) // published before any process is signalled
@@ -228,7 +228,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		s.journal.Say(journal.Dropped, journal.Came(came), "the worker has gone")
 		return
 	}
-	r, all, err := s.look(forward.PassThrough, came)
+	r, all, err := s.requestFor(forward.PassThrough, came)
 	if err != nil && s.worker.Gone() {
 		s.journal.Once(journal.LeftUnknown, err)
 		return
@@ -279,6 +279,6 @@ func (s *Supervisor) suspends() bool {
 	if s.delivered(unix.SIGTSTP) != unix.SIGTSTP || !s.job.MaySuspend() {
 		return false
 	}
-	r, all, err := s.look(forward.Quiet, unix.SIGTSTP)
+	r, all, err := s.requestFor(forward.Quiet, unix.SIGTSTP)
 	return err == nil && len(s.history.Handlers(r, all)) == 0
 }

@@ -67,7 +67,7 @@ func (b *bubble) start() {
 	if err := b.s.startWorker(); err != nil {
 		b.t.Fatal(err.Status)
 	}
-	b.s.begin()
+	b.s.started()
 }
 
 func (b *bubble) loop() {

@@ -125,7 +125,7 @@ func (s *Supervisor) step(e machine.Event) {
 func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.SignalWorker:
-		s.beginStop(a.Signal)
+		s.signalWorker(a.Signal)
 	case machine.SignalOrphans:
 		s.continueStop(forward.Orphans)
 	case machine.LastCall:
@@ -195,7 +195,7 @@ func (s *Supervisor) beginKill(why machine.Reason) {
 		return
 	}
 	kill := &s.worker.Kill
-	kill.Reason, kill.Victims, kill.Unseen = why, living.All, living.Err != nil
+	kill.Reason, kill.Victims, kill.Unread = why, living.All, living.Err != nil
 	s.journal.Killing(living, s.delivered(s.machine.StopSignal()))
 }
 

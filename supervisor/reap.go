@@ -72,7 +72,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.cfg.Record.ended(child, time.Since(s.journal.StopBegan()))
 	by := child.TermSignal()
 	if by == unix.SIGKILL && s.worker.Kill.Began() && !s.worker.Kill.Happened() { // /proc did not show it
-		s.worker.Kill.Unseen = true
+		s.worker.Kill.Unread = true
 	}
 	if isWorker {
 		s.recordExit(child)

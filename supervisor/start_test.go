@@ -171,7 +171,7 @@ func TestWorkerEndsAtOnce(t *testing.T) {
 		}
 		b.w.worker.exit(3)
 		b.w.putAbove("sh sh")
-		b.s.begin()
+		b.s.started()
 		b.play("is done")
 		b.s.journal.Log.Close()
 		b.wantLines(0, "warning")

@@ -105,7 +105,7 @@ func (s *Supervisor) run() Outcome {
 	}
 	s.queue.SubscribeRest()
 	spawn.FinishSetup()
-	s.begin()
+	s.started()
 	s.loop()
 	s.job.InterruptGroup()
 	outcome := s.exitCode()
@@ -190,9 +190,9 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	return nil
 }
 
-// begin publishes that the worker runs, and reaps what has ended since the start. Unless no process is left,
+// started publishes that the worker runs, and reaps what has ended since the start. Unless no process is left,
 // it warns if drainit's parent keeps stop signals from it.
-func (s *Supervisor) begin() {
+func (s *Supervisor) started() {
 	s.journal.Publish(title.Worker, s.worker.PID)
 	s.happened(machine.Started)
 	if s.public.ready.Load() != isReady {

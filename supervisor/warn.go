@@ -23,7 +23,7 @@ func (s *Supervisor) checkStart() {
 	if w, err := s.sys.Process(s.worker.PID); err != nil || !diag.KeepsSignals(w) {
 		return
 	}
-	if all, err := s.sys.Tree(os.Getpid(), nil, firstLook); err == nil {
+	if all, err := s.sys.Tree(os.Getpid(), nil, firstRead); err == nil {
 		s.warnStart(all)
 	}
 }

@@ -103,7 +103,7 @@ func (j *Journal) ended(killed *worker.Kill, status int) string {
 	}
 	if killed.Happened() {
 		victims := names(killed.Victims)
-		if killed.Unseen {
+		if killed.Unread {
 			victims = "what was left"
 		}
 		parts = append(parts, fmt.Sprintf("killed %s (%s)", victims, j.killedWhy()))

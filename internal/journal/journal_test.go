@@ -94,7 +94,7 @@ func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 		"never":             {machine.Forever, forward.LastCall, "drainit does not signal it, as the grace period is infinite\n"},
 	} {
 		j, lines := written(t, atInfo, inDrain(machine.Config{Grace: tt.grace}))
-		j.Waiting(forward.Waiting{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call})
+		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call})
 		if got := lines(); !strings.HasSuffix(got, fmt.Sprintf("not signalled: orphan[11]: may be; %s", tt.want)) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}

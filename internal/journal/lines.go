@@ -215,8 +215,8 @@ func (j *Journal) Sent(d forward.Delivery) {
 // Ended notes that a child has ended.
 func (j *Journal) Ended(e worker.Exit) { j.Note(e.String(), proc.ID{PID: e.PID}) }
 
-// Waiting writes which processes were not signalled, why, and when they are at the latest.
-func (j *Journal) Waiting(w forward.Waiting) {
+// Unsignalled writes which processes were not signalled, why, and when they are at the latest.
+func (j *Journal) Unsignalled(w forward.Unsignalled) {
 	later := "drainit does not signal it, as the grace period is infinite"
 	if end, limited := j.machine.GraceEnd(); limited {
 		call, final := j.machine.CallTimes()

@@ -292,7 +292,7 @@ func TestNothingIsKeptOfOrphansThatHaveEnded(t *testing.T) {
 	j := New(log, machine.New(machine.Config{}), new(worker.Worker), forward.NewHistory(1, false))
 	for pid := 2; pid < 3000; pid++ {
 		p := proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: os.Getpid(), Comm: "orphan"}
-		j.Waiting(forward.Waiting{Processes: []*proc.Process{&p}, Rule: "it cleans up", Undecided: pid%2 == 0})
+		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{&p}, Rule: "it cleans up", Undecided: pid%2 == 0})
 		j.Progress(time.Now(), Living{All: []*proc.Process{&p}})
 		j.Ended(worker.Exit{WaitEvent: reaper.WaitEvent{PID: pid}})
 	}

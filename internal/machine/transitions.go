@@ -68,9 +68,9 @@ func beginStop(m *Machine, now time.Time, e Event) []Action {
 	return []Action{{Kind: SignalWorker, Signal: e.Signal}, say(DrainBegins, e.Signal)}
 }
 
-// drainLeftovers begins the drain of what a worker that exited by itself has left, or the kill if drainit
+// drainWhatIsLeft begins the drain of what a worker that exited by itself has left, or the kill if drainit
 // ends with the worker.
-func drainLeftovers(m *Machine, now time.Time, _ Event) []Action {
+func drainWhatIsLeft(m *Machine, now time.Time, _ Event) []Action {
 	if m.cfg.EndsWithWorker {
 		return m.kill(now, ReasonWorkerOnly)
 	}

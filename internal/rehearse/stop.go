@@ -124,7 +124,7 @@ func (s *stop) addKilled() {
 		}
 		s.add(*p, why)
 	}
-	if kill.Unseen && len(kill.Victims) == 0 {
+	if kill.Unread && len(kill.Victims) == 0 {
 		s.add(proc.Process{}, loss("", "a process was killed that /proc did not show"))
 	}
 }

@@ -141,7 +141,7 @@ func TestVerdict(t *testing.T) {
 		"it is killed":           {change: killed(machine.ReasonGrace), want: "loses_work 1; node[10] was killed at the end of the grace period: a longer --grace"},
 		"it can't stop":          {below: of(bare), change: killed(machine.ReasonGrace), want: "loses_work 1; job[10] was killed at the end of the grace period: a handler for SIGTERM"},
 		"a second signal comes":  {change: killed(machine.ReasonSecondStop), want: "loses_work 1; node[10] was killed by a second stop signal: --second-stop ignore"},
-		"what is killed hides":   {change: func(s *stop) { s.outcome.Worker.Kill = worker.Kill{Unseen: true} }, want: "loses_work 1; a process was killed that /proc did not show"},
+		"what is killed hides":   {change: func(s *stop) { s.outcome.Worker.Kill = worker.Kill{Unread: true} }, want: "loses_work 1; a process was killed that /proc did not show"},
 		"it never settled":       {change: func(s *stop) { s.unsettled = true }, want: "signals_arrive 0; the processes still changed after 15s"},
 	} {
 		if tt.below == nil {

@@ -10,7 +10,7 @@ import (
 type Kill struct {
 	Reason  Reason          // machine.ReasonGrace, ReasonSecondStop or ReasonForce
 	Victims []*proc.Process // that were alive
-	Unseen  bool            // /proc did not show them, or not all
+	Unread  bool            // /proc did not show them, or not all
 	Stuck   bool            // not all have ended
 }
 
@@ -23,7 +23,7 @@ func (k *Kill) Forced() bool {
 }
 
 // Happened reports whether a process was killed.
-func (k *Kill) Happened() bool { return len(k.Victims) > 0 || k.Unseen }
+func (k *Kill) Happened() bool { return len(k.Victims) > 0 || k.Unread }
 
 // Reason is why a worker ended, or what was left was killed.
 type Reason = machine.Reason

@@ -86,7 +86,7 @@ func TestKill(t *testing.T) {
 	}{
 		{Kill{}, false, false, false},
 		{Kill{Reason: machine.ReasonGrace}, true, false, false},
-		{Kill{Reason: machine.ReasonGrace, Unseen: true}, true, false, true},
+		{Kill{Reason: machine.ReasonGrace, Unread: true}, true, false, true},
 		{Kill{Reason: machine.ReasonSecondStop, Victims: victims}, true, true, true},
 		{Kill{Reason: machine.ReasonForce, Victims: victims}, true, true, true},
 	} {

@@ -2,28 +2,28 @@ package forward
 
 import "drainit/internal/proc"
 
-// Waiting has processes that were not signalled for the same reason (Rule). A process is named again only if
+// Unsignalled has processes that were not signalled for the same reason (Rule). A process is named again only if
 // the reason has changed since the last plan, or it has become an orphan.
-type Waiting struct {
+type Unsignalled struct {
 	Processes []*proc.Process // mostly one, at times thousands
 	Rule      string
 	Undecided bool    // another process may have signalled them
 	Call      Purpose // LastCall or FinalCall, which signals them at the latest
 }
 
-// note notes why a process was not signalled. Processes in a row with the same reason share one Waiting.
+// note notes why a process was not signalled. Processes in a row with the same reason share one Unsignalled.
 func (s *step) note(m *record, v verdict) {
 	rule := v.why.String()
-	if n := len(s.Waiting) - 1; n >= 0 && s.Waiting[n].Rule == rule {
-		s.Waiting[n].Processes = append(s.Waiting[n].Processes, &m.Process)
+	if n := len(s.Unsignalled) - 1; n >= 0 && s.Unsignalled[n].Rule == rule {
+		s.Unsignalled[n].Processes = append(s.Unsignalled[n].Processes, &m.Process)
 		return
 	}
-	w := Waiting{Rule: rule, Undecided: v.fate == inDoubt || v.fate == overdue, Call: FinalCall}
+	w := Unsignalled{Rule: rule, Undecided: v.fate == inDoubt || v.fate == overdue, Call: FinalCall}
 	w.Processes = []*proc.Process{&m.Process}
-	if v.orphan {
+	if v.isChild {
 		w.Call = LastCall
 	}
-	s.Waiting = append(s.Waiting, w)
+	s.Unsignalled = append(s.Unsignalled, w)
 }
 
 // Watched returns the processes whose death wait4(2) does not report to drainit, though it can leave an
