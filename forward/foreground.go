@@ -39,7 +39,7 @@ func (s *step) waitsFor(up, below *record) program.Waiting {
 	return program.NotWaiting
 }
 
-// mayBeForeground reports whether a shell may wait for its child below, of which no mark tells.
+// mayBeForeground reports whether a shell may wait for its child below, which no mark shows to be in the foreground or the background.
 func (s *step) mayBeForeground(up, below *record) bool {
 	youngest := program.Foreground(s.shown, s.shown.Children(up.PID))
 	return mayWait(up, below) && slices.ContainsFunc(youngest, below.is)

@@ -46,7 +46,7 @@ func (s *step) hasNot(up, below, m *record) string {
 	return ""
 }
 
-// reaches reports whether up may signal m, as far as its program tells. It signals no more than its children,
+// reaches reports whether up may signal m, as far as its program is known to. It signals no more than its children,
 // or no other group than its own and that of its child.
 func reaches(reach program.Reach, up, below, m *record) bool {
 	if reach == program.Group {

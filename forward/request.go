@@ -1,7 +1,7 @@
 // Package forward decides which processes get a signal: a request and a snapshot in, deliveries out.
 //
 // For many workers a second stop signal is a force-stop. So below the worker, drainit sends the stop signal
-// only to a process that no other process has signalled as far as the evidence tells, until the grace period is
+// only to a process that no other process has signalled as far as the evidence shows, until the grace period is
 // nearly over. Whatever programs run, these are certain where the evidence shows them:
 //   - an untouched process (proc.Process), and one that was untouched when those above it last ran
 //   - a process of those above which none had a handler at any time

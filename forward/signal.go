@@ -47,7 +47,7 @@ func (h *History) hasTrapFor(shell *record) bool {
 
 // mayWaitUnseen reports whether a shell may wait for a child that is not to be sent INT. Such a child is a
 // launcher in the foreground, or is not known to be in the foreground or the background. If the shell has
-// marks (program.HasMarks), a child that was not read in time does not count: the next snapshot tells.
+// marks (program.HasMarks), a child that was not read in time does not count: the next snapshot shows it.
 func (h *History) mayWaitUnseen(shell *record) bool {
 	return slices.ContainsFunc(h.shown.Children(shell.PID), func(p *proc.Process) bool {
 		isKnown := program.InBackground(p, &shell.Process) ||

@@ -66,7 +66,7 @@ func (c Config) Adopted(self int, came unix.Signal, all *proc.Snapshot) (stop un
 	return stop, !rewritten && forward.MeansStop(self, came, stop, slices.Contains(c.StopSignals, came), all)
 }
 
-// PlatformSignal returns the stop signal that the platform will send, as far as the settings tell.
+// PlatformSignal returns the stop signal that the platform will send, as far as the settings say.
 func (c Config) PlatformSignal() unix.Signal {
 	for _, sig := range append(slices.Clone(c.StopSignals), unix.SIGTERM) {
 		if c.Rewrites.Apply(sig) != signals.Drop {

@@ -111,7 +111,7 @@ func (s *Supervisor) runsOn() bool {
 		return false
 	}
 	s.worker.Daemonized = true
-	// A snapshot may miss one that is just being forked. If nothing is left, the next wait4 tells.
+	// A snapshot may miss one that is just being forked. If nothing is left, the next wait4 says so.
 	if left := all.Children(os.Getpid()); len(left) > 0 {
 		s.journal.Daemonized(left)
 	}

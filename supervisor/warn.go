@@ -62,7 +62,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	s.atWork = append(diag.AtWork(before, s.worker.PID), left...)
 }
 
-// masksKnown reports whether a snapshot tells which signals the worker handles. It is true if the snapshot
+// masksKnown reports whether a snapshot shows which signals the worker handles. It is true if the snapshot
 // does not show the worker.
 func (s *Supervisor) masksKnown(all *proc.Snapshot) bool {
 	w, ok := all.Process(s.worker.PID)

@@ -165,8 +165,8 @@ func byKey(notes string) map[string][]string {
 
 func last(texts []string) string { return append([]string{""}, texts...)[len(texts)] }
 
-// addStop adds the stop that a note tells (title.Stop), and returns the signal that requested it, 0 for none. A
-// text that tells no stop adds nothing. sinceBoot and wall are the present time by two clocks.
+// addStop adds the stop that a note describes (title.Stop), and returns the signal that requested it, 0 for none. A
+// text that describes no stop adds nothing. sinceBoot and wall are the present time by two clocks.
 func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) unix.Signal {
 	stop, ok := title.ParseStop(note)
 	if !ok || stop.Since > sinceBoot {

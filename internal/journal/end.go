@@ -84,7 +84,7 @@ func (j *Journal) End(status int, onTerminal bool) {
 
 // ended returns words about the worker's end, about what was killed, and about the exit status, unless the
 // worker has exited with that. A worker that drainit killed is named once. A worker that exits with 0 within
-// 0.1 s of the stop signal may have drained nothing, and the words tell that it did.
+// 0.1 s of the stop signal may have drained nothing, and the words say that it did so.
 func (j *Journal) ended(killed *worker.Kill, status int) string {
 	var parts []string
 	gone, exit := j.worker.Gone(), j.worker.Exit

@@ -112,7 +112,7 @@ func (p *Process) IsForkOf(parent *Process) bool {
 func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
 
 // Words that On returns: the process has a handler, keeps the signal pending, drops it, ends by it, is stopped by
-// it, or /proc does not tell.
+// it, or /proc does not show.
 const Handles, Blocks, Ignores, Dies, Stops, NotKnown = "handles", "blocks", "ignores", "dies", "stops", "not known"
 
 // On says in a word how the process treats a signal.
@@ -136,7 +136,7 @@ func (p *Process) On(sig unix.Signal) string {
 // would stop it. It has KILL, which no process can handle, so no real set equals it (MasksKnown).
 var mayHandle = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 
-// MasksKnown reports whether /proc tells how the process treats signals.
+// MasksKnown reports whether /proc shows how the process treats signals.
 func (p *Process) MasksKnown() bool { return p.Handled != mayHandle }
 
 // String names the process as every line does: "node[17]".

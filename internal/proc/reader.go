@@ -45,7 +45,7 @@ func withTimeout[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ e
 		var err error
 		go func() {
 			defer close(g.done)
-			runtime.LockOSThread() // the state of this thread tells whether it hangs
+			runtime.LockOSThread() // the state of this thread shows whether it hangs
 			defer runtime.UnlockOSThread()
 			g.tid.Store(int32(unix.Gettid()))
 			if err = checkProc(); err == nil {

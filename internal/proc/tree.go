@@ -205,7 +205,7 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 	return p.Blocked|p.Pending != 0 || len(p.Evidence) > 1 || isWhole && st.threads > 1, nil
 }
 
-// confirm reads a second time what one read does not tell for certain.
+// confirm reads a second time what one read does not show for certain.
 func (p *Process) confirm() error {
 	st, err := p.readStatus()
 	now := *p
@@ -239,7 +239,7 @@ func (p *Process) readStatus() (status, error) {
 }
 
 // readProgram reads what runs a process. A script's comm is its own name, so only the link to the executable
-// tells a shell. Only the arguments tell what a busybox or a node is.
+// shows a shell. Only the arguments show what a busybox or a node is.
 func (p *Process) readProgram() {
 	if link, err := readLink(p.PID, "exe"); err == nil {
 		p.Exe = filepath.Base(strings.TrimSuffix(link, " (deleted)"))

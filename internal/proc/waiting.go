@@ -30,7 +30,7 @@ func (p *Process) HasRunSince(before *Process) bool {
 	return p.ID != before.ID || p.Switches == 0 || p.Switches != before.Switches
 }
 
-// readThreads finds what the threads of a process tell together. st is the status of its main thread. A main
+// readThreads finds what the threads of a process show together. st is the status of its main thread. A main
 // thread that blocks no signal gets each that comes: the kernel prefers it (kernel/signal.c,
 // complete_signal). So it alone is read, unless all says that each thread is to be asked whether it sleeps.
 func (p *Process) readThreads(st status, all bool) {

@@ -1,4 +1,4 @@
-// Package program tells which program a process runs, as far as that matters to the signals of
+// Package program finds which program a process runs, as far as that matters to the signals of
 // those below it: a shell, a package manager's launcher, or any other.
 //
 // It owns the names. It must never read anything: it goes by what a snapshot shows.
@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// Of returns what a process runs. It tells a shell and a launcher by their executable or, if that may not be
+// Of returns what a process runs. It knows a shell and a launcher by their executable or, if that may not be
 // read, by the name that the process bears. Arguments alone prove nothing.
 func Of(p *proc.Process) Kind {
 	switch {
