@@ -14,7 +14,7 @@ import (
 
 // evidence is what the snapshots of a stop have shown of a process.
 type evidence struct {
-	everHandled   signals.Set // in any snapshot: a handler that has run may be gone later (SA_RESETHAND, an exec)
+	everHandled   signals.Set // in any snapshot: a handler may be gone later (SA_RESETHAND, an exec)
 	survived      signals.Set // ignored, blocked or pending in any snapshot, so none of them ended it
 	alwaysIgnored signals.Set // ignored in every snapshot
 	firstCall     proc.Call   // the call in its first snapshot
@@ -185,7 +185,8 @@ func (h *History) isBareLeaf(m *record) bool {
 // mayBeStopping reports whether an orphan may be about to end. If its parent was a shell with a trap, and the
 // orphan has no handler, the trap may have stopped it by its stop command (apachectl stop). It then has ten
 // seconds, or half a second from when it sleeps. A daemon, or what a shell started beside its parent, may
-// have been signalled by the process that left it. It has half a second. Wrong if it sleeps in its drain then.
+// have been signalled by the process that left it. It has half a second. Wrong if it sleeps in its drain
+// then.
 func (h *History) mayBeStopping(m *record) bool {
 	up, sinceTurn := h.leftBy(m), h.now-h.itsTurn(m)
 	if m.origin == beforeStop || h.startedBeside(m, up) {

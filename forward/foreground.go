@@ -33,20 +33,22 @@ func (s *step) waitsFor(up, below *record) program.Waiting {
 		return program.Waits
 	case slices.ContainsFunc(f.these, below.is):
 		return program.MayWait
-	case s.Purpose >= LastCall && !s.hasStarted(up) && (mayWait(up, below) || up.stillWaits() == program.Waits):
+	case s.Purpose >= LastCall && !s.hasStarted(up) &&
+		(mayWait(up, below) || up.stillWaits() == program.Waits):
 		return program.MayWait
 	}
 	return program.NotWaiting
 }
 
-// mayBeForeground reports whether a shell may wait for its child below, which no mark shows to be in the foreground or the background.
+// mayBeForeground reports whether a shell may wait for its child below, which no mark shows to be in the
+// foreground or the background.
 func (s *step) mayBeForeground(up, below *record) bool {
 	youngest := program.Foreground(s.shown, s.shown.Children(up.PID))
 	return mayWait(up, below) && slices.ContainsFunc(youngest, below.is)
 }
 
-// holdsUpTrap reports whether a shell that was signalled waits for m, a program that does no work and does not
-// end before the last call. No process reads what it writes. Without it the trap can run.
+// holdsUpTrap reports whether a shell that was signalled waits for m, a program that does no work and does
+// not end before the last call. No process reads what it writes. Without it the trap can run.
 func (s *step) holdsUpTrap(m *record) bool {
 	isIdle := program.IdlesUntil(&m.Process, s.CallAt) && !s.shown.IsRead(m.PID)
 	return isIdle && m.parent.hasTrap() && s.waitsFor(m.parent, m) != program.NotWaiting

@@ -14,7 +14,7 @@ type Simulated struct {
 	Busy      string      // the reason why it waits if it is busy, "" if it is signalled now all the same
 	Rule      string      // the reason why it is signalled now, or waits
 	Else      Purpose     // LastCall or FinalCall if that would signal it otherwise, Stop for none
-	Delegated bool        // another is expected to signal it: its turn comes if that ends and passes nothing on
+	Delegated bool        // another is expected to signal it, or its turn comes when that has ended
 }
 
 // Simulate plays a stop for a history that has none yet, and returns how the stop would treat the processes.

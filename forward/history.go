@@ -8,9 +8,9 @@ import (
 	"drainit/internal/signals"
 )
 
-// History is what decisions depend on: the signals that each process was sent, how each child of
-// drainit ended, and the snapshots of a stop. It keeps drainit from sending a process the stop signal twice, but
-// for a shell that INT has not ended.
+// History is what decisions depend on: the signals that each process was sent, how each child of drainit
+// ended, and the snapshots of a stop. It keeps drainit from sending a process the stop signal twice, but for
+// a shell that INT has not ended.
 type History struct {
 	self    int                      // drainit's pid
 	leader                           // the worker as drainit waits for it
@@ -23,7 +23,7 @@ type History struct {
 	deliver  unix.Signal    // the stop signal, after the rewrite
 	worker   *record        // or its successor, nil if the worker had gone before the stop
 	records  map[proc.ID]*record
-	strays   map[int]int32 // by SID, the last snapshot with a process that came in the stop from an unknown one
+	strays   map[int]int32 // by SID, the last snapshot with one that came in the stop from an unknown process
 	toGroup  *sentToGroup  // nil if no process group was signalled as a whole
 	deferred uint8         // how often the choice of a successor was put off
 }
@@ -224,8 +224,9 @@ func (h *History) gather(m *record, before *proc.Process) {
 	if m.Untouched {
 		m.lastUntouched = h.snapshots
 	}
-	if how := m.sent; how != nil && how.blocked && !m.Pending.Has(how.signal) && m.On(how.signal) != proc.Dies {
-		how.handled = true // it has taken the signal, as by sigtimedwait(2)
+	how := m.sent // a signal that was blocked and is no longer pending was taken, as by sigtimedwait(2)
+	if how != nil && how.blocked && !m.Pending.Has(how.signal) && m.On(how.signal) != proc.Dies {
+		how.handled = true
 	}
 }
 
@@ -260,8 +261,8 @@ func (h *History) unreaped(pid int) *record {
 	return m
 }
 
-// SentTo returns the stop signal that a child of drainit was sent, and when, by proc.Ticks. It returns no signal
-// for a child that was sent none, and a pid alone for a worker that no snapshot has shown.
+// SentTo returns the stop signal that a child of drainit was sent, and when, by proc.Ticks. It returns no
+// signal for a child that was sent none, and a pid alone for a worker that no snapshot has shown.
 func (h *History) SentTo(pid int) (p proc.Process, sig unix.Signal, tick uint64) {
 	switch m := h.unreaped(pid); {
 	case m != nil && m.sent != nil:
@@ -272,11 +273,12 @@ func (h *History) SentTo(pid int) (p proc.Process, sig unix.Signal, tick uint64)
 	return p, 0, 0
 }
 
-// Explain returns why a child of drainit was not signalled so far, once for each. It returns "" if the child was,
-// or if another process may have signalled it: of that there is a line (Unsignalled).
+// Explain returns why a child of drainit was not signalled so far, once for each. It returns "" if the child
+// was, or if another process may have signalled it: of that there is a line (Unsignalled).
 func (h *History) Explain(pid int) (why string) {
 	m := h.living[pid]
-	if m == nil || m.PPID != h.self || m.sent != nil || m.fate == inDoubt || m.fate == overdue || m.explained {
+	isOurs := m != nil && m.PPID == h.self && m.sent == nil
+	if !isOurs || m.explained || m.fate == inDoubt || m.fate == overdue {
 		return ""
 	}
 	m.explained = true
@@ -286,8 +288,8 @@ func (h *History) Explain(pid int) (why string) {
 // Died notes that a watched process has ended.
 func (h *History) Died(pid int) { delete(h.living, pid) }
 
-// Sent notes a delivery that was made, or that is not permitted (EPERM). Neither is made again in a stop. tick is
-// proc.Ticks from before the delivery.
+// Sent notes a delivery that was made, or that is not permitted (EPERM). Neither is made again in a stop.
+// tick is proc.Ticks from before the delivery.
 func (h *History) Sent(d Delivery, tick uint64) {
 	if d.Process.PID == h.pid && !h.gone && d.Process.State != 'Z' { // a zombie has died of another's signal
 		h.got[d.Signal] = d

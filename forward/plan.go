@@ -136,8 +136,8 @@ func (s *step) beginWithRoots(shown *proc.Snapshot, why string) {
 	s.decideAll()
 }
 
-// decideAll decides about each process that was not signalled, after the one above it, and carries that out. A
-// shell that INT has not ended (goesOn) counts as not signalled.
+// decideAll decides about each process that was not signalled, after the one above it, and carries that out.
+// A shell that INT has not ended (goesOn) counts as not signalled.
 func (s *step) decideAll() {
 	for _, m := range s.all {
 		if s.drains(m) {
@@ -165,7 +165,8 @@ func (s *step) apply(m *record, v verdict) {
 		if m.kind == program.Shell && m.Handles(d.Signal) { // what sleeps then, its trap has not signalled
 			s.lookAgain(s.now + 1)
 		}
-	case (v.why != m.why || v.isChild && !m.isChild || v.fate == overdue && m.fate != overdue) && v.why != reason{}:
+	case v.why.none():
+	case v.why != m.why, v.isChild && !m.isChild, v.fate == overdue && m.fate != overdue:
 		s.note(m, v)
 	}
 	m.verdict = v

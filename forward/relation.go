@@ -46,8 +46,8 @@ func (s *step) hasNot(up, below, m *record) string {
 	return ""
 }
 
-// reaches reports whether up may signal m, as far as its program is known to. It signals no more than its children,
-// or no other group than its own and that of its child.
+// reaches reports whether up may signal m, as far as its program is known to. It signals no more than its
+// children, or no other group than its own and that of its child.
 func reaches(reach program.Reach, up, below, m *record) bool {
 	if reach == program.Group {
 		return m.PGID == up.PGID || m.PGID == below.PGID
@@ -56,8 +56,8 @@ func reaches(reach program.Reach, up, below, m *record) bool {
 }
 
 // sleptThrough claims that up has not signalled m: m was untouched at a snapshot since which up has not run,
-// or before which up had gone, and since which none lives that up has started in the stop. An older process is
-// read before a younger one (proc.Reader.Tree).
+// or before which up had gone, and since which none lives that up has started in the stop. An older process
+// is read before a younger one (proc.Reader.Tree).
 func (h *History) sleptThrough(m, up *record) bool {
 	ignores := m.On(h.signalFor(m)) == proc.Ignores
 	switch isOlder := up.Start < m.Start || up.Start == m.Start && up.PID < m.PID; {
@@ -117,7 +117,8 @@ func (s *step) turnOf(up, below, orphan *record) turn {
 		end := max(came+waitingTime, up.asleepSince+aSecond/2)
 		return turn{came, min(end-came, steppingTime)}
 	case up.hasTrap() && !isStepping && s.mayBeForeground(up, below):
-		return turn{max(up.sent.tick+aSecond/2, up.asleepSince) - aSecond/2, waitingTime} // it has slept for half
+		since := max(up.sent.tick+aSecond/2, up.asleepSince) // it has slept for half of the time then
+		return turn{since - aSecond/2, waitingTime}
 	}
 	return turn{}
 }

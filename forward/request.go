@@ -1,8 +1,8 @@
 // Package forward decides which processes get a signal: a request and a snapshot in, deliveries out.
 //
 // For many workers a second stop signal is a force-stop. So below the worker, drainit sends the stop signal
-// only to a process that no other process has signalled as far as the evidence shows, until the grace period is
-// nearly over. Whatever programs run, these are certain where the evidence shows them:
+// only to a process that no other process has signalled as far as the evidence shows, until the grace period
+// is nearly over. Whatever programs run, these are certain where the evidence shows them:
 //   - an untouched process (proc.Process), and one that was untouched when those above it last ran
 //   - a process of those above which none had a handler at any time
 //   - a process below one that ignores the signal or still has it pending
@@ -78,7 +78,7 @@ type Delivery struct {
 	Stop    bool   // it is the stop signal: the history notes it, and a stopped process is continued after it
 	Late    bool   // it comes in the last or the final call alone
 
-	OnlyIfHandled bool           // the default action would stop the process: sent only if it still handles the signal
+	OnlyIfHandled bool           // sent only if the process still handles the signal, which would stop it
 	Members       []proc.Process // of ToGroup, as far as they are known
 }
 

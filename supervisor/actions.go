@@ -35,9 +35,9 @@ const (
 	laterRead = 250 * time.Millisecond
 )
 
-// requestFor returns the request to package forward for the signal came, which is 0 if the worker exited by itself.
-// all is the snapshot that the plan of the request needs. It is nil if the plan needs none, or if /proc
-// cannot be read, and then err says why. It has only the worker if the signal is no stop signal and the
+// requestFor returns the request to package forward for the signal came, which is 0 if the worker exited by
+// itself. all is the snapshot that the plan of the request needs. It is nil if the plan needs none, or if
+// /proc cannot be read, and then err says why. It has only the worker if the signal is no stop signal and the
 // worker handles it, except in ModeGroup.
 func (s *Supervisor) requestFor(p forward.Purpose, came unix.Signal) (
 	r forward.Request, all *proc.Snapshot, err error,
@@ -83,8 +83,8 @@ func (s *Supervisor) keepName(p proc.Process) {
 	}
 }
 
-// signalWorker begins the stop: it sends the stop signal that came, as package forward plans it. If /proc cannot
-// be read, it does without a snapshot, and logs nothing about that.
+// signalWorker begins the stop: it sends the stop signal that came, as package forward plans it. If /proc
+// cannot be read, it does without a snapshot, and logs nothing about that.
 func (s *Supervisor) signalWorker(came unix.Signal) {
 	r, all, _ := s.requestFor(forward.Stop, came)
 	if s.mayDieOf(came, all) && s.adopt(came, all) {
@@ -251,8 +251,8 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 	}
 }
 
-// adopt takes the signal came for a stop signal, and reports whether it has. It does so only if came can only be
-// meant as a stop (Config.Adopted): a platform sends it by an image's STOPSIGNAL. On a terminal it adopts
+// adopt takes the signal came for a stop signal, and reports whether it has. It does so only if came can only
+// be meant as a stop (Config.Adopted): a platform sends it by an image's STOPSIGNAL. On a terminal it adopts
 // nothing: a person may mean what the signal itself does.
 func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
 	stop, ok := s.cfg.Adopted(os.Getpid(), came, all)

@@ -49,8 +49,8 @@ func (c Config) forces(sig unix.Signal) bool {
 	return sig == signals.ForceStop && !rewritten
 }
 
-// Request returns the request to package forward for a signal, after the rewrite. drainit status --plan builds its
-// request here, too.
+// Request returns the request to package forward for a signal, after the rewrite. drainit status --plan
+// builds its request here, too.
 func (c Config) Request(p forward.Purpose, sig unix.Signal, tick uint64) forward.Request {
 	last, _ := machine.Calls(c.Grace, c.Limit)
 	r := forward.Request{Purpose: p, Signal: sig, Mode: c.Mode, Tick: tick}

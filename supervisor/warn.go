@@ -28,9 +28,9 @@ func (s *Supervisor) checkStart() {
 	}
 }
 
-// warnStart warns of a worker that is a shell or a launcher above processes at work. It does not if the worker
-// has the terminal: a person works with that shell. Nor does it in ModeGroup or ModeNone, where each process
-// is signalled.
+// warnStart warns of a worker that is a shell or a launcher above processes at work. It does not if the
+// worker has the terminal: a person works with that shell. Nor does it in ModeGroup or ModeNone, where each
+// process is signalled.
 func (s *Supervisor) warnStart(all *proc.Snapshot) {
 	wrapper, atWork := diag.Wrapped(all, s.worker.PID)
 	each := s.cfg.Mode == forward.ModeGroup || s.cfg.Mode == forward.ModeNone
@@ -72,7 +72,8 @@ func (s *Supervisor) masksKnown(all *proc.Snapshot) bool {
 // works reports whether a process is at work, and does not only wait for others: its death loses something.
 func (s *Supervisor) works(p proc.Process, stop unix.Signal) bool {
 	isAtWork := func(w proc.Process) bool { return w.ID == p.ID }
-	return (s.worker.Is(p.PID) || slices.ContainsFunc(s.atWork, isAtWork)) && !diag.OnlyWaits(s.history.Start, p, stop)
+	works := s.worker.Is(p.PID) || slices.ContainsFunc(s.atWork, isAtWork)
+	return works && !diag.OnlyWaits(s.history.Start, p, stop)
 }
 
 // warnIgnoring warns of each process at work that ignores the stop signal.
@@ -93,7 +94,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	const atOnce = uint64(100 * time.Millisecond / proc.Tick)
 	by := child.TermSignal()
 	p, sig, tick := s.history.SentTo(child.PID)
-	if s.cfg.Mode == forward.ModeNone && s.worker.Is(child.PID) { // the platform has sent it, when it sent drainit's
+	if s.cfg.Mode == forward.ModeNone && s.worker.Is(child.PID) { // the platform has sent it
 		p, _ = s.history.Start.Process(child.PID)
 		sig = s.delivered(s.machine.StopSignal())
 		tick = s.sys.Ticks() - uint64(time.Since(s.journal.StopBegan())/proc.Tick)

@@ -39,7 +39,8 @@ func WrappedLine(w proc.Process, atWork []proc.Process, alone bool) Line {
 }
 
 // NoHandler returns the line about a process that died of the stop signal by, which is written once for each
-// program. certain says that it surely had no handler (LacksHandler). came is the signal that came to drainit.
+// program. certain says that it surely had no handler (LacksHandler). came is the signal that came to
+// drainit.
 func NoHandler(p proc.Process, certain bool, by, came unix.Signal) Line {
 	from, to := signals.Short(came), "SIG" // for one that is not known
 	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGINT, unix.SIGTERM} {

@@ -165,8 +165,8 @@ func byKey(notes string) map[string][]string {
 
 func last(texts []string) string { return append([]string{""}, texts...)[len(texts)] }
 
-// addStop adds the stop that a note describes (title.Stop), and returns the signal that requested it, 0 for none. A
-// text that describes no stop adds nothing. sinceBoot and wall are the present time by two clocks.
+// addStop adds the stop that a note describes (title.Stop), and returns the signal that requested it, 0 for
+// none. A text that describes no stop adds nothing. sinceBoot and wall are the present time by two clocks.
 func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) unix.Signal {
 	stop, ok := title.ParseStop(note)
 	if !ok || stop.Since > sinceBoot {
@@ -183,10 +183,12 @@ func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) u
 	return stop.Signal
 }
 
-// addNotes adds the notes about each process: what drainit has done with it, or why nothing. Behind them stands
-// what it does with the stop signal, unless it handles that.
+// addNotes adds the notes about each process: what drainit has done with it, or why nothing. Behind them
+// stands what it does with the stop signal, unless it handles that.
 func (r *report) addNotes(notes map[string][]string, stop unix.Signal) {
-	does := map[string]string{proc.Dies: "has no %s handler", proc.Ignores: "ignores %s", proc.Blocks: "blocks %s"}
+	does := map[string]string{
+		proc.Dies: "has no %s handler", proc.Ignores: "ignores %s", proc.Blocks: "blocks %s",
+	}
 	for _, p := range r.Processes { // the note of an end has the pid alone
 		of := append(notes[fmt.Sprint(p.ID)], notes[fmt.Sprint(proc.ID{PID: p.PID})]...)
 		p.OnStop = p.On(stop)

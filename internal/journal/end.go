@@ -25,8 +25,8 @@ func (j *Journal) StopBegan() time.Time {
 }
 
 // Killing names the processes that are about to be killed, at the end of the grace period or by a force-stop.
-// After the kill they can't be read. sig is the stop signal that processes are sent. More time helps those that
-// got it and had time for it.
+// After the kill they can't be read. sig is the stop signal that processes are sent. More time helps those
+// that got it and had time for it.
 func (j *Journal) Killing(living Living, sig unix.Signal) {
 	hint := ""
 	drains := func(p *proc.Process) bool {
@@ -96,7 +96,8 @@ func (j *Journal) ended(killed *worker.Kill, status int) string {
 		if inOrder && took >= 0 && took <= 100*time.Millisecond {
 			end += " (left within 0.1s of the stop signal)"
 		}
-		if exit.TermSignal() == 0 && exit.ExitStatus() == 128+9 && !killed.Happened() { // a shell's word on its child
+		isShellsWord := exit.TermSignal() == 0 && exit.ExitStatus() == 128+9 // on its child
+		if isShellsWord && !killed.Happened() {
 			end += " (128+9: SIGKILL: out of memory, a limit, or a kill from outside)"
 		}
 		parts = append(parts, end)

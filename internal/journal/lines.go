@@ -88,8 +88,8 @@ func recipients(sent []forward.Delivery) string {
 	return logx.List(sent, func(d forward.Delivery) string { return d.Process.String() })
 }
 
-// Draining writes the line of the first stop signal: which processes were sent it (made), and what comes next.
-// unsent names the setting or platform that has drainit send it to no process; it is "" for none.
+// Draining writes the line of the first stop signal: which processes were sent it (made), and what comes
+// next. unsent names the setting or platform that has drainit send it to no process; it is "" for none.
 func (j *Journal) Draining(
 	now time.Time, sig unix.Signal, made []forward.Delivery, interactive bool, unsent string,
 ) {
@@ -202,8 +202,8 @@ var ErrNoMasks = errors.New("this kernel does not tell which signals a process h
 
 // The lines about signals: which came, which were sent, and which were not.
 
-// Sent writes a line for each process of a delivery that was made, with its rule. A delivery without a rule gets
-// no line.
+// Sent writes a line for each process of a delivery that was made, with its rule. A delivery without a rule
+// gets no line.
 func (j *Journal) Sent(d forward.Delivery) {
 	for _, p := range d.Reached() {
 		if d.Rule != "" {

@@ -46,7 +46,7 @@ const (
 	QuietWorker                     // send TSTP to the processes that handle it and have not been sent it
 	ResumeWorker                    // send CONT to the processes that were sent TSTP; Resumed ends quiet
 	PassThrough                     // forward Action.Signal
-	KillTree                        // SIGKILL to everything below drainit; with Action.Reason for the first time
+	KillTree                        // SIGKILL to everything below drainit, the first time with Action.Reason
 	GiveUp                          // a process outlived SIGKILL
 )
 

@@ -15,7 +15,7 @@ const Forever = time.Duration(1<<63 - 1)
 
 // Times that no flag changes.
 const (
-	SameRequest   = 100 * time.Millisecond // a stop signal this soon after the first is the same request (longer where the pump is late: sigqueue)
+	SameRequest   = 100 * time.Millisecond // this soon after the first it is the same request (sigqueue, too)
 	ResumeAfter   = 50 * time.Millisecond  // a stop signal that was sent before a CONT has come by then
 	CrashGrace    = 30 * time.Second       // the longest grace period after the worker exited by itself
 	KillingTime   = 5 * time.Second        // what outlives SIGKILL for this long is in state D
@@ -68,7 +68,7 @@ type Machine struct {
 	looked    time.Time             // when the last snapshot was complete
 	took      time.Duration         // how long that one took, 0 for a short one
 	acted     time.Time             // when the last signal of the stop was sent
-	call      ActionKind            // what a snapshot is for: SignalOrphans, LastCall, or FinalCall from its time on
+	call      ActionKind            // what the next snapshot is for: SignalOrphans, LastCall or FinalCall
 }
 
 // Config has the settings of a machine that flags change.

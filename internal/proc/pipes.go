@@ -120,7 +120,8 @@ func openAt(pid int, fd string) openFile {
 		if err == unix.ENOSYS || err == unix.EPERM {
 			var st unix.Stat_t
 			err = unix.Stat(path, &st)
-			x.Mode, x.Dev_major, x.Dev_minor, x.Ino = uint16(st.Mode), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino
+			x.Mode, x.Ino = uint16(st.Mode), st.Ino
+			x.Dev_major, x.Dev_minor = unix.Major(st.Dev), unix.Minor(st.Dev)
 			x.Rdev_major, x.Rdev_minor = unix.Major(st.Rdev), unix.Minor(st.Rdev)
 		}
 		if err == nil {

@@ -111,9 +111,16 @@ func (p *Process) IsForkOf(parent *Process) bool {
 // Ignores reports whether the process ignores a signal and does not wait for it.
 func (p *Process) Ignores(sig unix.Signal) bool { return (p.Ignored &^ p.Awaited).Has(sig) }
 
-// Words that On returns: the process has a handler, keeps the signal pending, drops it, ends by it, is stopped by
-// it, or /proc does not show.
-const Handles, Blocks, Ignores, Dies, Stops, NotKnown = "handles", "blocks", "ignores", "dies", "stops", "not known"
+// Words that On returns: the process has a handler, keeps the signal pending, drops it, ends by it, is
+// stopped by it, or /proc does not show.
+const (
+	Handles  = "handles"
+	Blocks   = "blocks"
+	Ignores  = "ignores"
+	Dies     = "dies"
+	Stops    = "stops"
+	NotKnown = "not known"
+)
 
 // On says in a word how the process treats a signal.
 func (p *Process) On(sig unix.Signal) string {

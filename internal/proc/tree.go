@@ -11,12 +11,13 @@ import (
 )
 
 // Tree takes a snapshot of all processes, with details of each one below root, the oldest first: a process is
-// older than each that it has started, even if another has become the parent of that. The details are how it treats signals, its program, the call that it waits in, the pipes that it reads and writes, and
-// whether it is Untouched since an earlier snapshot of the same tree. since is that snapshot, or nil. within
-// is the time for the details. A process for which it was too short has only its stat, as those elsewhere
-// have. A process that vanishes during the read is dead in the snapshot, and one that is hidden (hidepid) is
-// missing. The error is ErrNoProc, ErrNoAnswer, or the reason why /proc cannot be read, perhaps for a moment.
-// A process that hangs in the kernel makes the first snapshot some 60 ms longer (Hanging).
+// older than each that it has started, even if another has become the parent of that. The details are how it
+// treats signals, its program, the call that it waits in, the pipes that it reads and writes, and whether it
+// is Untouched since an earlier snapshot of the same tree. since is that snapshot, or nil. within is the time
+// for the details. A process for which it was too short has only its stat, as those elsewhere have. A process
+// that vanishes during the read is dead in the snapshot, and one that is hidden (hidepid) is missing. The
+// error is ErrNoProc, ErrNoAnswer, or the reason why /proc cannot be read, perhaps for a moment. A process
+// that hangs in the kernel makes the first snapshot some 60 ms longer (Hanging).
 func (r *Reader) Tree(root int, since *Snapshot, within time.Duration) (*Snapshot, error) {
 	return withTimeout(r, func(g *reading) (*Snapshot, error) {
 		return g.tree(root, r.Given, since, time.Now().Add(within))
@@ -88,7 +89,9 @@ func (g *reading) readEach(pids []int) (*Snapshot, error) {
 func (g *reading) tree(root int, given File, since *Snapshot, until time.Time) (*Snapshot, error) {
 	s, err := g.statsBut(nil)
 	below := s.descendants(root)
-	slices.SortFunc(below, func(a, b *Process) int { return cmp.Or(cmp.Compare(a.Start, b.Start), a.PID-b.PID) })
+	slices.SortFunc(below, func(a, b *Process) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), a.PID-b.PID)
+	})
 	if since != nil {
 		pause() // a stat that shows a process asleep is the first of two reads that prove it
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // IdlesUntil reports whether a process runs a program that does no work and does not end by itself before a
-// tick (proc.Ticks), 0 for none: tail -f, inotifywait -m, cat without a file, and a sleep that is long enough.
+// tick (proc.Ticks), 0 for none: tail -f, inotifywait -m, cat without a file, and a sleep that is long
+// enough.
 func IdlesUntil(p *proc.Process, tick uint64) bool {
 	name, args := p.Exe, p.Args
 	if len(args) == 0 {
@@ -21,7 +22,8 @@ func IdlesUntil(p *proc.Process, tick uint64) bool {
 	}
 	has := func(short, long string) bool {
 		return slices.ContainsFunc(args[1:], func(arg string) bool {
-			isShort := strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.ContainsAny(arg, short)
+			isShort := strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") &&
+				strings.ContainsAny(arg, short)
 			return isShort || strings.HasPrefix(arg, long)
 		})
 	}

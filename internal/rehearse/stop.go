@@ -153,7 +153,8 @@ func (s *stop) addLate() {
 	}
 }
 
-// hasDrained reports whether a process only waited for others below it, which had ended when it was signalled.
+// hasDrained reports whether a process only waited for others below it, which had ended when it was
+// signalled.
 func (s *stop) hasDrained(sent supervisor.Sent) bool {
 	all, pid := s.plan.All, sent.To.PID
 	works := func(q *proc.Process) bool {

@@ -18,8 +18,8 @@ const (
 	maxSignal = unix.Signal(64) // RTMAX
 )
 
-// ForceStop is the signal that drainit stop --force sends. drainit kills at once, whichever process has sent it,
-// unless it is rewritten.
+// ForceStop is the signal that drainit stop --force sends. drainit kills at once, whichever process has sent
+// it, unless it is rewritten.
 const ForceStop = maxSignal
 
 // aliases are further names of signals (signal(7)).
@@ -86,7 +86,8 @@ func Forwardable(sig unix.Signal) bool {
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
 }
 
-// Rewritable reports whether a signal that comes can be rewritten: a fault or ForceStop is forwarded only then.
+// Rewritable reports whether a signal that comes can be rewritten: a fault or ForceStop is forwarded only
+// then.
 func Rewritable(sig unix.Signal) bool {
 	return Forwardable(sig) || sig == ForceStop || slices.Contains(Faults(), sig)
 }

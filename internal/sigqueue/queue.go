@@ -25,7 +25,7 @@ import (
 
 // Queue receives the signals.
 type Queue struct {
-	Stops chan Arrival // the stop signals, in the order in which they came; TERM first of those that came at once
+	Stops chan Arrival // the stop signals, as they came; of those that came at once TERM first
 
 	slots   [signals.ForceStop + 1]chan os.Signal // by signal: os/signal drops what a channel has no room for
 	stops   signals.Set                           // the signals that are stop signals
@@ -56,9 +56,9 @@ var early = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
 }
 
-// Subscribe adds the stop signals, the early ones and the named ones, and starts the pump. From then on drainit
-// ignores the faults that a process sends by kill(2): without a subscription the Go runtime takes one for
-// drainit's own. It takes one by sigqueue(3) for such in any case (runtime/os_linux.go, sigFromUser).
+// Subscribe adds the stop signals, the early ones and the named ones, and starts the pump. From then on
+// drainit ignores the faults that a process sends by kill(2): without a subscription the Go runtime takes one
+// for drainit's own. It takes one by sigqueue(3) for such in any case (runtime/os_linux.go, sigFromUser).
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
 	go q.pump()

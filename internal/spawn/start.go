@@ -148,8 +148,8 @@ func failure(argv []string, found string, err error) *Error {
 	return &Error{status, fmt.Errorf("cannot run %q: %s", argv[0], why)}
 }
 
-// whyNotFound says what is wrong with a command line whose program is not there. A single word, or one before a
-// flag, may be meant as a subcommand.
+// whyNotFound says what is wrong with a command line whose program is not there. A single word, or one before
+// a flag, may be meant as a subcommand.
 func whyNotFound(argv []string) string {
 	switch {
 	case strings.ContainsAny(argv[0], " \t\n"):

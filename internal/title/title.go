@@ -78,9 +78,10 @@ func Set(title string) {
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 }
 
-// Notes is the name by which /proc shows drainit's file in memory (memfd_create(2)), which only a process that
-// may trace drainit can read. Its lines are KEY:TEXT. The text of Worker is the worker's pid, and that of the
-// last Stopping is a Stop. Any other key is the ID of a process, and its text what was decided about it.
+// Notes is the name by which /proc shows drainit's file in memory (memfd_create(2)), which only a process
+// that may trace drainit can read. Its lines are KEY:TEXT. The text of Worker is the worker's pid, and that
+// of the last Stopping is a Stop. Any other key is the ID of a process, and its text what was decided about
+// it.
 const (
 	Notes    = "/memfd:drainit (deleted)"
 	Worker   = "worker"

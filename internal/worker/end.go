@@ -37,8 +37,8 @@ const (
 	ReasonNotStarted Reason = "not_started" // there was no worker
 )
 
-// Reason returns why the worker ended, or why it was killed. requested says that a stop signal came. last is the
-// last delivery to the worker of the signal that it died of, if sent says that there was one.
+// Reason returns why the worker ended, or why it was killed. requested says that a stop signal came. last is
+// the last delivery to the worker of the signal that it died of, if sent says that there was one.
 func (w *Worker) Reason(requested bool, last forward.Delivery, sent bool) Reason {
 	died := w.DiedOf() != 0
 	switch {
