@@ -1,0 +1,42 @@
+// Package rows reads the tables of tests: files that a person reads and adds a row to.
+package rows
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var tabs = regexp.MustCompile(`\t+`)
+
+// Read returns the rows of a file, each of so many columns. Tabs part the columns. Those that a row lacks at
+// its end are empty, as "-" is, and one in double quotes is a Go string. A line that is empty or begins with #
+// is no row.
+func Read(t testing.TB, file string, columns int) (all [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		row, given := make([]string, columns), tabs.Split(line, -1)
+		if copy(row, given) < len(given) {
+			t.Fatalf("%s has more than %d columns in %q", file, columns, line)
+		}
+		for i, column := range row {
+			if unquoted, err := strconv.Unquote(column); err == nil && column[0] == '"' {
+				row[i] = unquoted
+			} else if column == "-" {
+				row[i] = ""
+			}
+		}
+		all = append(all, row)
+	}
+	return all
+}
