@@ -2,26 +2,21 @@ package signals
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/harness/rows"
 )
 
-// parsed are signals by their texts, 0 for a text that is none.
-var parsed = map[string]unix.Signal{
-	"TERM": unix.SIGTERM, "SIGTERM": unix.SIGTERM, "sigterm": unix.SIGTERM, "15": unix.SIGTERM, "1": unix.SIGHUP, "64": 64, "SIG32": 32,
-	"POLL": unix.SIGIO, "CLD": unix.SIGCHLD, "IOT": unix.SIGABRT, "UNUSED": unix.SIGSYS,
-	"RTMIN": 34, "SIGRTMIN": 34, "RTMIN+0": 34, "RTMIN+3": 37, "sigrtmin+30": 64, "RTMAX": 64, "RTMAX-0": 64, "RTMAX-2": 62, "RTMAX-30": 34,
-	"": 0, "0": 0, "65": 0, "-1": 0, "+15": 0, "1.5": 0, "FOO": 0, "SIG": 0, "SIGSIGTERM": 0, " TERM": 0, "TERM\n": 0, "TER\x00M": 0,
-	"RTMIN+31": 0, "RTMIN-1": 0, "RTMIN+": 0, "RTMIN3": 0, "RTMAX+1": 0, "RTMAX-31": 0, "RTMIN+-1": 0, "RTMIN++1": 0, "9999999999999999999999": 0,
-}
-
 func TestParse(t *testing.T) {
-	for text, want := range parsed {
-		if got, err := Parse(text); got != want || (err != nil) != (want == 0) {
-			t.Errorf("Parse(%q) = %v, %v; want %d", text, got, err, want)
+	for _, row := range rows.Read(t, "testdata/signals.tsv", 2) {
+		want, _ := strconv.Atoi(row[1])
+		if got, err := Parse(row[0]); int(got) != want || (err != nil) != (want == 0) {
+			t.Errorf("Parse(%q) = %v, %v; want %d", row[0], got, err, want)
 		}
 	}
 	for sig := unix.Signal(1); sig <= maxSignal; sig++ {
@@ -33,8 +28,8 @@ func TestParse(t *testing.T) {
 
 // What parses is a signal, has a name, and that name means the same signal.
 func FuzzParse(f *testing.F) {
-	for seed := range parsed {
-		f.Add(seed)
+	for _, row := range rows.Read(f, "testdata/signals.tsv", 2) {
+		f.Add(row[0])
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		sig, err := Parse(s)
@@ -70,19 +65,13 @@ func TestAllLeavesOutWhatIsNeverPassedOn(t *testing.T) {
 	}
 }
 
-// rewritten are rewrites by their rules, none for a rule that is refused.
-var rewritten = map[string][2]unix.Signal{
-	"TERM:QUIT": {15, 3}, "15:3": {15, 3}, "sigterm:RTMIN+3": {15, 37}, "HUP:0": {1, Drop}, "TERM:KILL": {15, 9}, "IO:SEGV": {29, 11}, "TERM:34": {15, 34},
-	"STOP:0": {19, Drop}, "URG:0": {23, Drop}, "SEGV:0": {11, Drop}, "9:0": {9, Drop}, "34:0": {34, Drop},
-	"": {}, ":": {}, "TERM": {}, "TERM:": {}, ":QUIT": {}, "TERM:QUIT:INT": {}, "0:TERM": {}, "0:0": {}, "65:0": {}, "TERM:65": {}, "TERM=QUIT": {},
-	"KILL:TERM": {9, 15}, "CHLD:TERM": {17, 15}, "SEGV:TERM": {11, 15}, "34:TERM": {34, 15}, "31:1": {31, 1}, "STOP:00": {}, "TERM:STOP": {}, "TERM:32": {}, "TERM:33": {}, "TERM\n:\xff": {},
-}
-
 func TestParseRewrite(t *testing.T) {
-	for rule, want := range rewritten {
-		from, to, err := ParseRewrite(rule)
-		if from != want[0] || to != want[1] || (err != nil) != (want[0] == 0) {
-			t.Errorf("ParseRewrite(%q) = %d:%d, %v; want %v", rule, from, to, err, want)
+	for _, row := range rows.Read(t, "testdata/rewrites.tsv", 3) {
+		from, to, err := ParseRewrite(row[0])
+		wantFrom, _ := strconv.Atoi(row[1])
+		wantTo, _ := strconv.Atoi(row[2])
+		if int(from) != wantFrom || int(to) != wantTo || (err != nil) != (wantFrom == 0) {
+			t.Errorf("ParseRewrite(%q) = %d:%d, %v; want %v", row[0], from, to, err, row[1:])
 		}
 	}
 }
@@ -90,8 +79,8 @@ func TestParseRewrite(t *testing.T) {
 // A rule that parses can be said again, drops what is not passed on if it names that at all, and
 // never delivers what would freeze the worker.
 func FuzzParseRewrite(f *testing.F) {
-	for seed := range rewritten {
-		f.Add(seed)
+	for _, row := range rows.Read(f, "testdata/rewrites.tsv", 3) {
+		f.Add(row[0])
 	}
 	f.Fuzz(func(t *testing.T, rule string) {
 		from, to, err := ParseRewrite(rule)
