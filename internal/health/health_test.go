@@ -16,52 +16,20 @@ import (
 
 	"drainit/internal/machine"
 	"drainit/internal/title"
+	"drainit/test/harness/rows"
 )
 
 func TestAnswerToAProbe(t *testing.T) {
-	long := strings.Repeat("x", requestAtMost)
-	both, stopped := title.State{Phase: machine.Running, WorkerAlive: true}, title.State{Phase: machine.Running, WorkerAlive: true, WorkerStopped: true}
-	alive, dead := title.State{Phase: machine.Draining, WorkerAlive: true}, title.State{Phase: machine.Draining}
-	quiet, starting, startup := title.State{Phase: machine.Quiet, WorkerAlive: true, WorkerStopped: true}, title.State{}, title.State{WorkerAlive: true}
-	const lost, bad, what = "there are /readyz and /healthz\n", "not a request of HTTP/1.0 or 1.1\n", "takes GET\n"
-	for _, tt := range []struct {
-		request, status, body string
-		now                   title.State
-	}{
-		{"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK", "running\n", both},
-		{"GET /readyz HTTP/1.0\n\n", "200 OK", "running\n", both},
-		{"GET /readyz HTTP/1.0\r\nA: b\n\r\nbody", "200 OK", "running\n", both},
-		{"GET /readyz?x=/healthz&y HTTP/1.1\r\n\r\n", "200 OK", "running\n", both},
-		{"GET /readyz?" + long[:4000] + " HTTP/1.1\r\n\r\n", "200 OK", "running\n", both},
-		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", alive},
-		{"GET /healthz HTTP/1.1\r\n\r\n", "200 OK", "draining\n", alive},
-		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", dead},
-		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "stopped\n", stopped},
-		{"GET /healthz HTTP/1.1\r\n\r\n", "200 OK", "stopped\n", stopped},
-		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "quiet\n", quiet},
-		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", starting},
-		{"GET /healthz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", starting},
-		{"GET /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "starting\n", startup},
-		{"GET /healthz HTTP/1.1\r\n\r\n", "200 OK", "starting\n", startup},
-		{"GET /healthz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "draining\n", dead},
-		{"HEAD /readyz HTTP/1.1\r\n\r\n", "200 OK", "", both},
-		{"HEAD /readyz HTTP/1.1\r\n\r\n", "503 Service Unavailable", "", alive},
-		{"POST /readyz HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "405 Method Not Allowed", what, both},
-		{"get /readyz HTTP/1.1\r\n\r\n", "405 Method Not Allowed", what, both},
-		{"GET / HTTP/1.1\r\n\r\n", "404 Not Found", lost, both},
-		{"POST readyz/ HTTP/1.1\r\n\r\n", "404 Not Found", lost, both},
-		{"GET  /readyz HTTP/1.1\r\n\r\n", "400 Bad Request", bad, both},
-		{"GET /readyz HTTP/1.1 \r\n\r\n", "400 Bad Request", bad, both},
-		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "400 Bad Request", bad, both},
-		{"GET /readyz\r\n\r\n", "400 Bad Request", bad, both},
-		{" /readyz HTTP/1.1\r\n\r\n", "400 Bad Request", bad, both},
-		{"\x16\x03\x01\x02\x00\n\n", "400 Bad Request", bad, both},
-		{("GET /readyz HTTP/1.1\r\nA: " + long)[:requestAtMost], "431 Request Header Fields Too Large", "the request is too long\n", both},
-	} {
-		answer := string(appendAnswer(nil, []byte(tt.request), &tt.now))
+	for _, row := range rows.Read(t, "testdata/answers.tsv", 4) {
+		request := strings.ReplaceAll(row[0], "LONG", strings.Repeat("x", 4000))
+		shown, stopped, _ := strings.Cut(row[3], " ")
+		now, ok := title.Parse("drainit:" + shown)
+		now.WorkerStopped = now.WorkerStopped || stopped != ""
+		answer := string(appendAnswer(nil, []byte(request[:min(len(request), requestAtMost)]), &now))
 		head, body, _ := strings.Cut(answer, "\r\n\r\n")
-		if !strings.HasPrefix(head, "HTTP/1.1 "+tt.status+"\r\n") || body != tt.body {
-			t.Errorf("%.60q, %+v: %q, want %s and %q", tt.request, tt.now, answer, tt.status, tt.body)
+		want := strings.TrimPrefix(row[2]+"\n", "\n") // HEAD has none
+		if !ok || !strings.HasPrefix(head, "HTTP/1.1 "+row[1]+"\r\n") || body != want {
+			t.Errorf("%.60q, %+v: %q, want %s and %q", request, now, answer, row[1], want)
 		}
 	}
 }
