@@ -2,13 +2,16 @@ package cli
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
 // Programs that say who they are and what they were given. Where execvp(3) runs
@@ -18,76 +21,61 @@ const (
 	withoutShebang = `printf '%s|' "${0#./}" "$@"` + "\n"
 )
 
-// place is a file, or with mode os.ModeDir a folder, for a lookup to find.
-type place struct {
-	name, content string
-	mode          os.FileMode
-}
-
-// makePlaces makes a folder with these places and returns its path.
-func makePlaces(t *testing.T, all []place) string {
+// makeFiles makes a folder with these files, and returns its path: a name with a slash at its end is a folder's,
+// and behind an equals sign is what is odd about a program.
+func makeFiles(t *testing.T, files string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	harness.Must(t, err)
-	for _, p := range all {
-		dir := filepath.Dir(filepath.Join(root, p.name))
-		if p.mode.IsDir() {
-			dir = filepath.Join(root, p.name)
+	for file := range strings.FieldsSeq(files) {
+		name, odd, _ := strings.Cut(file, "=")
+		harness.Must(t, os.MkdirAll(filepath.Join(root, name[:strings.LastIndex(name, "/")+1]), 0o755))
+		text, mode := withShebang, os.FileMode(0o755)
+		switch odd {
+		case "not_executable":
+			mode = 0o644
+		case "no_shebang":
+			text = withoutShebang
+		case "empty":
+			text = ""
+		case "no_interpreter":
+			text = "#!/no/such/interpreter\n"
+		case "crlf":
+			text = "#!/bin/sh\r\n:\r\n"
+		case "crlf_env":
+			text = "#!/usr/bin/env\r\n"
+		case "cut":
+			text = "#!/bin/sh\r"
+		case "foreign":
+			text = foreignBinary(t)
 		}
-		harness.Must(t, os.MkdirAll(dir, 0o755))
-		if !p.mode.IsDir() {
-			harness.WriteProgram(t, root, p.name, p.mode, p.content)
+		if !strings.HasSuffix(name, "/") {
+			harness.WriteProgram(t, root, name, mode, text)
 		}
 	}
 	return root
 }
 
-// lookups are commands and where PATH, "R" being the folder with the places,
-// finds them. All go as env(1) does it, which uses execvp(3).
-var lookups = map[string]struct {
-	places  []place
-	path    string // "-": not set
-	command string
-	status  int
-	out     string
-}{
-	"in the first folder":               {[]place{{"a/tool", withShebang, 0o755}, {"b/tool", withShebang, 0o755}}, "R/a:R/b", "tool", 0, "R/a/tool|x|y z|"},
-	"behind a file without x":           {[]place{{"a/tool", withShebang, 0o644}, {"b/tool", withShebang, 0o755}}, "R/a:R/b", "tool", 0, "R/b/tool|x|y z|"},
-	"behind a folder":                   {[]place{{"a/tool", "", os.ModeDir}, {"b/tool", withShebang, 0o755}}, "R/a:R/b", "tool", 0, "R/b/tool|x|y z|"},
-	"behind a missing interpreter":      {[]place{{"a/tool", "#!/no/such\n", 0o755}, {"b/tool", withShebang, 0o755}}, "R/a:R/b", "tool", 0, "R/b/tool|x|y z|"},
-	"behind what is no folder":          {[]place{{"a", "", 0o755}, {"b/tool", withShebang, 0o755}}, "R/a:R/b", "tool", 0, "R/b/tool|x|y z|"},
-	"without #!":                        {[]place{{"a/tool", withoutShebang, 0o755}}, "R/a", "tool", 0, "R/a/tool|x|y z|"},
-	"without #!, by its path":           {[]place{{"a/tool", withoutShebang, 0o755}}, "R/b", "a/tool", 0, "a/tool|x|y z|"},
-	"an empty file":                     {[]place{{"a/tool", "", 0o755}}, "R/a", "tool", 0, ""},
-	"empty element":                     {[]place{{"tool", withShebang, 0o755}, {"b/tool", withShebang, 0o755}}, ":R/b", "tool", 0, "tool|x|y z|"},
-	"empty PATH":                        {[]place{{"tool", withShebang, 0o755}}, "", "tool", 0, "tool|x|y z|"},
-	"the working directory is not PATH": {[]place{{"tool", withShebang, 0o755}}, "R/a", "tool", 127, ""},
-	"no PATH":                           {nil, "-", "echo", 0, "x y z\n"},
-	"no PATH and not there":             {[]place{{"tool", withShebang, 0o755}}, "-", "tool", 127, ""},
-	"a path goes by PATH never":         {[]place{{"a/b/tool", withShebang, 0o755}}, "R/a", "b/tool", 127, ""},
-	"without x only":                    {[]place{{"a/tool", withShebang, 0o644}}, "R/a:R/b", "tool", 126, ""},
-	"a folder only":                     {[]place{{"a/tool", "", os.ModeDir}}, "R/a:R/b", "tool", 126, ""},
-}
-
 func TestCommandIsFoundAsByExecvp(t *testing.T) {
 	harness.Need(t, "env")
-	for name, tt := range lookups {
-		t.Run(name, func(t *testing.T) {
-			root := makePlaces(t, tt.places)
-			given := []string{"PATH=" + strings.ReplaceAll(tt.path, "R", root)}
-			if tt.path == "-" {
+	for _, row := range rows.Read(t, "testdata/lookups.tsv", 6) {
+		t.Run(row[0], func(t *testing.T) {
+			root := makeFiles(t, row[1])
+			given := []string{"PATH=" + strings.ReplaceAll(row[2], "R", root)}
+			if row[2] == "unset" {
 				given = []string{"-u", "PATH"}
 			}
 			run := func(command ...string) harness.Ran {
-				command = append(command, tt.command, "x", "y z")
-				return harness.RunToEnd(t, harness.Launch{Bin: "/usr/bin/env", Dir: root, NoPID1: true, Args: append(given[:len(given):len(given)], command...)})
+				args := slices.Concat(given, command, []string{row[3], "x", "y z"})
+				return harness.RunToEnd(t, harness.Launch{Bin: "/usr/bin/env", Dir: root, NoPID1: true, Args: args})
 			}
 			want, got := run(), run(harness.DrainitBin, "--")
-			if want.Status != tt.status || want.Out != strings.ReplaceAll(tt.out, "R", root) {
-				t.Fatalf("env itself: status %d, want %d, stdout %q, stderr %q", want.Status, tt.status, want.Out, want.Err)
+			if fmt.Sprint(want.Status) != row[4] || want.Out != strings.ReplaceAll(row[5], "R", root) {
+				t.Fatalf("env itself: status %d, want %s, stdout %q, stderr %q", want.Status, row[4], want.Out, want.Err)
 			}
 			if got.Status != want.Status || got.Out != want.Out {
-				t.Errorf("status %d, stdout %q\nwant   %d, stdout %q\nstderr %q", got.Status, got.Out, want.Status, want.Out, got.Err)
+				t.Errorf("status %d, stdout %q\nwant   %d, stdout %q\nstderr %q",
+					got.Status, got.Out, want.Status, want.Out, got.Err)
 			}
 			wantOneLineIf(t, got.Status != 0, got.Err)
 		})
@@ -108,37 +96,16 @@ func foreignBinary(t *testing.T) string {
 // which has no argument of the command.
 func TestCommandThatCannotRunIsExplained(t *testing.T) {
 	harness.Usual(t)
-	root := makePlaces(t, []place{
-		{"interpreter", "#!/no/such/interpreter\n", 0o755}, {"crlf", "#!/bin/sh\r\n:\r\n", 0o755}, {"env", "#!/usr/bin/env\r\n", 0o755}, {"short", "#!/bin/sh\r", 0o755}, {"foreign", foreignBinary(t), 0o755}, {"plain", withShebang, 0o644}, {"folder", "", os.ModeDir},
-	})
-	for command, tt := range map[string]struct {
-		status int
-		says   string // after the command, of which R is the folder
-	}{
-		"R/interpreter":   {126, "R/interpreter exists, but not the interpreter (#!) or loader that it names: no such file or directory"},
-		"R/crlf":          {126, "R/crlf ends its first line with a carriage return: save it with Unix line ends"},
-		"crlf":            {126, "R/crlf ends its first line with a carriage return: save it with Unix line ends"},
-		"R/env":           {126, "R/env ends its first line with a carriage return: save it with Unix line ends"},
-		"R/short":         {126, "R/short ends its first line with a carriage return: save it with Unix line ends"},
-		"node app.js":     {127, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"},
-		"R/plain x":       {127, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"},
-		" plain":          {127, "there is no such file; it has a blank, and each argument is a word of its own: drainit -- COMMAND ARG"},
-		"R/foreign":       {126, "R/foreign is for another kind of machine: exec format error"},
-		"foreign":         {126, "R/foreign is for another kind of machine: exec format error"},
-		"R/plain":         {126, "R/plain: permission denied"},
-		"R/folder":        {126, "R/folder: is a directory"},
-		"no-such-command": {127, "not found in PATH"},
-		"R/nothing":       {127, "there is no such file"},
-		"R/plain/tool":    {127, "there is no such file"},
-		"":                {127, "not found in PATH"},
-		"--grace":         {127, "not found in PATH"},
-	} {
-		t.Run(command, func(t *testing.T) {
-			command, says := strings.ReplaceAll(command, "R/", root+"/"), strings.ReplaceAll(tt.says, "R/", root+"/")
-			want := harness.Ran{Status: tt.status, Err: "drainit: error: cannot run \"" + command + "\": " + says + "\n"}
-			got := harness.RunToEnd(t, harness.Launch{NoPID1: true, Env: []string{"PATH=" + root}, Args: []string{"--log-format=text", "--", command, "secret"}})
-			if got != want {
-				t.Errorf("got  %+v\nwant %+v", got, want)
+	root := makeFiles(t, "interpreter=no_interpreter crlf=crlf env=crlf_env short=cut foreign=foreign plain=not_executable folder/")
+	inRoot := strings.NewReplacer("R/", root+"/")
+	for _, row := range rows.Read(t, "testdata/unrunnable.tsv", 3) {
+		t.Run(row[0], func(t *testing.T) {
+			command := inRoot.Replace(row[0])
+			r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Env: []string{"PATH=" + root},
+				Args: []string{"--log-format=text", "--", command, "secret"}})
+			want := "drainit: error: cannot run \"" + command + "\": " + inRoot.Replace(row[2]) + "\n"
+			if fmt.Sprint(r.Status) != row[1] || r.Out != "" || r.Err != want {
+				t.Errorf("%+v, want %s and %s", r, row[1], want)
 			}
 		})
 	}

@@ -4,8 +4,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
 // made is one call in a trace: its number among the calls of that name by its thread, and its place.
@@ -119,69 +121,13 @@ func fileName(path string) string {
 	return "PATH"
 }
 
-// fails are the errors with which each call of drainit's, or of the Go runtime below it, is made
-// to fail, of some at a place: those of EINTR, EAGAIN, ENOMEM, EPERM, ESRCH, EMFILE, EIO, ENOSPC,
-// ENOSYS and EACCES that its manual names, and those that a seccomp profile, a security module or
-// /proc give. Why some are left out stands in testdata/faults.md.
-var fails = map[string]string{
-	"accept4":               "EAGAIN EINTR EMFILE ENOMEM EPERM",
-	"bind":                  "EACCES ENOMEM",
-	"listen":                "ENOMEM",
-	"setsockopt":            "ENOMEM EPERM",
-	"shutdown":              "ENOMEM",
-	"socket":                "EACCES EMFILE ENOMEM EPERM",
-	"chdir":                 "EACCES EIO ENOMEM",
-	"clock_gettime":         "ENOSYS EPERM",
-	"clone":                 "EAGAIN ENOMEM ENOSPC ENOSYS EPERM",
-	"close":                 "EINTR EIO ENOSPC",
-	"close a pipe":          "",
-	"dup3":                  "EINTR EMFILE ENOSYS",
-	"epoll_create1":         "EMFILE ENOMEM ENOSYS",
-	"epoll_ctl":             "ENOMEM ENOSPC EPERM",
-	"epoll_pwait":           "EINTR",
-	"eventfd2":              "EMFILE ENOMEM ENOSYS",
-	"execve":                "EACCES EAGAIN EIO EMFILE ENOMEM EPERM",
-	"fcntl":                 "EINTR",
-	"fcntl F_DUPFD_CLOEXEC": "EMFILE",
-	"fcntl F_SETFL":         "EPERM",
-	"fcntl F_SETOWN":        "EPERM ESRCH",
-	"getcpu":                "ENOSYS",
-	"getdents64":            "EINTR EIO ENOMEM",
-	"getpgid":               "EPERM ESRCH",
-	"getsid":                "EPERM ESRCH",
-	"ioctl":                 "EINTR EIO ENOMEM EPERM",
-	"kill":                  "EPERM ESRCH",
-	"madvise":               "EACCES EAGAIN EIO ENOMEM EPERM",
-	"memfd_create":          "EMFILE ENOMEM ENOSYS EPERM",
-	"mmap":                  "EACCES EAGAIN ENOMEM EPERM",
-	"munmap":                "ENOMEM",
-	"nanosleep":             "EINTR",
-	"newfstatat":            "EACCES EIO ENOMEM",
-	"openat":                "EACCES EINTR EIO EMFILE ENOMEM EPERM",
-	"pidfd_open":            "EMFILE ENOMEM ENOSYS EPERM ESRCH",
-	"pidfd_send_signal":     "ENOSYS EPERM ESRCH",
-	"pipe2":                 "EMFILE ENOMEM",
-	"ppoll":                 "EINTR ENOMEM",
-	"prctl":                 "EACCES ENOSYS EPERM",
-	"pread64":               "EAGAIN EINTR EIO",
-	"prlimit64":             "ENOSYS EPERM ESRCH",
-	"read":                  "EAGAIN EINTR EIO ENOMEM",
-	"read a pipe":           "EINTR",
-	"readlinkat":            "EACCES EIO ENOMEM",
-	"sched_getaffinity":     "EPERM ESRCH",
-	"setpgid":               "EACCES EPERM ESRCH",
-	"setsid":                "EPERM",
-	"statx":                 "EACCES ENOMEM ENOSYS EPERM",
-	"tgkill":                "EAGAIN EPERM ESRCH",
-	"wait4":                 "EINTR",
-	"waitid":                "EINTR",
-	"write":                 "EINTR EIO ENOSPC EPERM",
-	"write a pipe":          "",
-	"write a probe":         "EINTR",
-	"write standard error":  "EAGAIN EINTR EIO ENOSPC EPERM",
-}
-
-func errnosOf(call, place string) []string {
+// errnosOf are the errors with which a call is made to fail, of some at a place.
+func errnosOf(t *testing.T, call, place string) []string {
+	t.Helper()
+	fails := make(map[string]string)
+	for _, row := range rows.Read(t, "testdata/errors.tsv", 2) {
+		fails[row[0]] = row[1]
+	}
 	errnos, ok := fails[call+" "+place]
 	if !ok {
 		errnos = fails[call]

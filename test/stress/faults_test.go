@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 	}
 	scenes := faultScenes()
 	runWithout(t, scenes)
-	all, known := faultsOf(scenes), knownCells(t)
+	all, known := faultsOf(t, scenes), knownCells(t)
 	var failed atomic.Int64
 	runWith(t, all, func(t *testing.T, c cell) {
 		failed.Add(1)
@@ -114,7 +114,7 @@ func runWith(t *testing.T, all []fault, add func(t *testing.T, c cell)) {
 			t.Run(f.String(), func(t *testing.T) {
 				t.Parallel()
 				r := f.scene.run(t, f.strace, swallowed)
-				failed, ok := f.made(r.trace)
+				failed, ok := f.made(t, r.trace)
 				if !ok {
 					t.Logf("another call has failed: %v", failed)
 					return
@@ -134,11 +134,11 @@ func runWith(t *testing.T, all []fault, add func(t *testing.T, c cell)) {
 // made are the calls that have failed in a run; ok is false where one of them is not
 // to be made to fail. The calls of a run, or those of one thread before another's, are
 // not always the same: the runtime's wake-ups are made when they are needed.
-func (f fault) made(trace string) (failed []made, ok bool) {
+func (f fault) made(t *testing.T, trace string) (failed []made, ok bool) {
 	for _, c := range callsIn(trace) {
 		switch {
 		case !c.failed:
-		case !slices.Contains(errnosOf(c.call, c.place), f.errno):
+		case !slices.Contains(errnosOf(t, c.call, c.place), f.errno):
 			return []made{c}, false
 		case !f.all || c.place == f.place: // else another thread's has failed beside
 			failed = append(failed, c)
@@ -183,7 +183,7 @@ func (f fault) strace(file string) []string {
 const often = 4
 
 // faultsOf is one fault for each place of each call.
-func faultsOf(scenes []*faultScene) (all []fault) {
+func faultsOf(t *testing.T, scenes []*faultScene) (all []fault) {
 	at := make(map[string][]fault)
 	for _, s := range scenes {
 		for _, c := range s.calls {
@@ -196,7 +196,7 @@ func faultsOf(scenes []*faultScene) (all []fault) {
 	}
 	for _, place := range slices.Sorted(maps.Keys(at)) {
 		f := at[place][*faultsSeed%uint(len(at[place]))]
-		errnos := errnosOf(f.call, f.place)
+		errnos := errnosOf(t, f.call, f.place)
 		if len(errnos) == 0 {
 			continue
 		}
