@@ -32,7 +32,7 @@ func TestCommandLines(t *testing.T) {
 		{"--grace=abc", touch, "", 125, "", `\Adrainit: --grace: invalid duration "abc": want .* or infinity\n\z`},
 		{"--no\r\x1b[31m", touch, "", 125, "", `\Adrainit: unknown flag: --no\\r\\x1b\[31m; .*\n\z`},
 		{"", touch, "DRAINIT_GRACE=abc", 125, "", `\Adrainit: DRAINIT_GRACE: invalid duration "abc": .*\n\z`},
-		{"-t5", []string{"echo", "-v", "--help", "status", "--", "-x"}, "", 0, `\A-v --help status -- -x\n\z`, ""},
+		{"-t5", harness.Words("echo -v --help status -- -x"), "", 0, `\A-v --help status -- -x\n\z`, ""},
 		{"-gsw -e 1 -e143 -pSIGKILL --", []string{"sh", "-c", "kill -TERM $$"}, "", 0, "", `was killed by SIGTERM, which drainit did not send`},
 		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "", `"event":"ended".*"status":143`},
 		{"help", nil, "", 0, `\Adrainit runs COMMAND`, ""},
@@ -124,7 +124,7 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 func TestParentDeathSignal(t *testing.T) {
 	stdin, end := harness.Pipe(t)
 	p := harness.Run(t, harness.Launch{NoPID1: true, Stdin: stdin, Under: []string{"/bin/sh", "-c", `"$0" "$@" <&- & read line`},
-		Args: []string{"-p", "USR1", harness.WorkerBin, "listen", "-catch", "USR1", "-end", "USR1"}})
+		Args: harness.Words("-p USR1 WORKER listen -catch USR1 -end USR1")})
 	p.WaitOut(`^ready`)
 	end.Close()
 	p.WaitOut(`^got SIGUSR1\ndrained`)
@@ -164,7 +164,7 @@ func TestMistakeThatIsNotReadEndsDrainit(t *testing.T) {
 func TestAnswerThatIsNotReadEndsAVerb(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-drain", "1h"}})
+	p := harness.Run(t, harness.Launch{Args: harness.Words("--grace=10m -- WORKER listen -drain 1h")})
 	p.WaitReady()
 	harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Args: []string{"resume", "--pid", "2"}, Stderr: harness.FullPipe(t)}).WantExit(125)
 }

@@ -264,7 +264,7 @@ func TestWorkerHasNoParentDeathSignal(t *testing.T) {
 
 // With PID 1 the kernel kills all.
 func TestWorkerIsSignalledWhenDrainitIsKilled(t *testing.T) {
-	p := harness.Run(t, harness.Launch{NoPID1: true, Args: []string{"-v", "--", harness.WorkerBin, "listen"}})
+	p := harness.Run(t, harness.Launch{NoPID1: true, Args: harness.Words("-v -- WORKER listen")})
 	p.WaitOut(`^ready`)
 	p.WaitErr(`started`)
 	p.Signal(syscall.SIGKILL)

@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // peers are the inits of the comparison, in its order: Debian's packages.
-var peers = []string{"drainit", "tini", "dumb-init", "catatonit"}
+var peers = harness.Words("drainit tini dumb-init catatonit")
 
 // rows are the comparison in docs/verification.md: what happens, in one or two words.
 var rows = []struct {
@@ -192,7 +193,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 const sleeper = " -- sh -c 'echo ready $$; exec sleep 3600'"
 
 func ctrlZAtAShell(t *testing.T, init, want string) string {
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	c.Enter(init + sleeper)
 	worker := c.Ready()
 	harness.WaitUntil(c.T, "the worker sleeps", func() bool { return harness.Comm(worker) == "sleep" })
@@ -203,7 +204,7 @@ func ctrlZAtAShell(t *testing.T, init, want string) string {
 
 // A shell that finds itself in the background at its prompt may exit.
 func ampersandAtAShell(t *testing.T, init, _ string) string {
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	c.Enter(init + sleeper + " &")
 	started := regexp.MustCompile(`ready \d`)
 	harness.WaitUntil(c.T, "the worker is there", func() bool { return started.MatchString(c.Shown()) || !c.Running() })
@@ -214,7 +215,7 @@ func ampersandAtAShell(t *testing.T, init, _ string) string {
 }
 
 func ctrlCInALoop(t *testing.T, init, _ string) string {
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	c.Enter("for n in 1 2; do " + init + sleeper + "; done")
 	c.Ready()
 	c.Keys("\x03")

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/engines"
 )
 
 func TestSumsListTheFilesOfEachArchitecture(t *testing.T) {
@@ -234,7 +235,7 @@ func imageTars() []string {
 // another. The containerd below it loads the one with all as well, as a Docker with containerd's
 // image store does.
 func TestDockerLoadsTheImage(t *testing.T) {
-	d, ref := harness.Docker(t), reference(t)
+	d, ref := engines.Docker(t), reference(t)
 	if out := d.Do(t, "load", "--input", filepath.Join(release(t), imageTars()[0])); !strings.Contains(out, "Loaded image: "+ref) {
 		t.Errorf("it is loaded as something else: %s", out)
 	}
@@ -270,7 +271,7 @@ func TestDockerLoadsTheImage(t *testing.T) {
 // podman loads either tar, and takes this machine's image of the one with all.
 func TestPodmanLoadsTheImage(t *testing.T) {
 	for _, file := range imageTars() {
-		p, ref := harness.StartPodman(t, 0, "", ""), reference(t)
+		p, ref := engines.StartPodman(t, 0, "", ""), reference(t)
 		if out := p.Ask("load", "--quiet", "--input", filepath.Join(release(t), file)); !strings.HasSuffix(out, ": "+ref) {
 			t.Errorf("%s is loaded as something else: %s", file, out)
 		}

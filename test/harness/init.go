@@ -75,7 +75,7 @@ func WaitingModes(t *testing.T, test func(t *testing.T, noPID1 bool)) {
 // has failed it shows before what was printed, and what waits.
 func Run(t *testing.T, l Launch) *Init {
 	dependOnProgram()
-	p := &Init{T: t, Marker: newMarker(), Done: make(chan struct{})}
+	p := &Init{T: t, Marker: NewMarker(), Done: make(chan struct{})}
 	p.Cmd = l.command(t, p.Marker)
 	p.Cmd.Stdin = cmp.Or(l.TTY, l.Stdin, devNull())
 	p.Cmd.Stdout, p.Stdout = sink(t, l.Stdout)

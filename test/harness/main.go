@@ -3,9 +3,8 @@
 // got which signal, who is alive, the exit status, and what a user sees.
 //
 // Run starts an init with every setting that a test can give it, StartTree one with a tree
-// of processes, AtConsole one on a terminal, StartDockerd, StartPodman, StartRunc and
-// NewCgroup one in a container. Whatever they start ends with the test. Need skips a test
-// whose program is not installed.
+// of processes, package console one on a terminal, and package engines one in a container.
+// Whatever they start ends with the test. Need skips a test whose program is not installed.
 package harness
 
 import (
@@ -108,11 +107,22 @@ func runTests(m *testing.M) (status int, err error) {
 		return runReaped(dir)
 	}
 	status = m.Run()
-	endPodman()
-	if sharedDockerd.Dockerd != nil {
-		err = sharedDockerd.End()
+	for _, end := range atEnd.all {
+		err = errors.Join(err, end())
 	}
 	return status, err
+}
+
+var atEnd struct {
+	sync.Mutex
+	all []func() error
+}
+
+// AtEnd ends what several tests share, when all have run.
+func AtEnd(end func() error) {
+	atEnd.Lock()
+	defer atEnd.Unlock()
+	atEnd.all = append(atEnd.all, end)
 }
 
 // runReaped runs the same tests below a process that reaps what they leave.

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"debug/elf"
 	"errors"
 	"flag"
 	"hash/fnv"
@@ -32,18 +31,6 @@ func PathOf(t *testing.T, program string) string {
 	Need(t, program)
 	path, err := exec.LookPath(program)
 	Must(t, err)
-	return path
-}
-
-// StaticBusybox is where a busybox is that runs in an image with nothing else in it.
-func StaticBusybox(t *testing.T) string {
-	path := PathOf(t, "busybox")
-	program, err := elf.Open(path)
-	Must(t, err)
-	defer program.Close()
-	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		Skip(t, "needs a static busybox (apt-get install busybox-static)")
-	}
 	return path
 }
 

@@ -76,12 +76,12 @@ func (p *Init) WaitErr(pattern string) []string { p.T.Helper(); return p.WaitFor
 // WaitFor waits for a match in an output, for Patience at most, and returns it with its groups.
 func (p *Init) WaitFor(o *Output, pattern string) []string {
 	p.T.Helper()
-	match, _ := p.waitBehind(0, o, pattern)
+	match, _ := p.WaitBehind(0, o, pattern)
 	return match
 }
 
-// waitBehind is WaitFor for what comes after so many bytes; it returns where the match ends, too.
-func (p *Init) waitBehind(passed int, o *Output, pattern string) (match []string, end int) {
+// WaitBehind is WaitFor for what comes after so many bytes; it returns where the match ends, too.
+func (p *Init) WaitBehind(passed int, o *Output, pattern string) (match []string, end int) {
 	p.T.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
 	deadline := time.After(Patience)
@@ -142,16 +142,17 @@ func (p *Init) all(o *Output) string {
 // WantCount checks how often a line is in the output, at the end of a test.
 func (p *Init) WantCount(line string, want int) {
 	p.T.Helper()
-	wantMatches(p.T, p.Out(), "^"+regexp.QuoteMeta(line)+"$", want)
+	WantMatches(p.T, p.Out(), "^"+regexp.QuoteMeta(line)+"$", want)
 }
 
 // WantLogged checks how often drainit's lines match, at the end of a test.
 func (p *Init) WantLogged(pattern string, want int) {
 	p.T.Helper()
-	wantMatches(p.T, p.Err(), pattern, want)
+	WantMatches(p.T, p.Err(), pattern, want)
 }
 
-func wantMatches(t *testing.T, text, pattern string, want int) {
+// WantMatches checks how often a pattern matches a text.
+func WantMatches(t *testing.T, text, pattern string, want int) {
 	t.Helper()
 	if got := len(regexp.MustCompile("(?m)"+pattern).FindAllString(text, -1)); got != want {
 		t.Errorf("%q matches %d times, want %d", pattern, got, want)

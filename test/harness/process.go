@@ -21,7 +21,7 @@ import (
 
 // task is a process as /proc/PID/stat shows it.
 type task struct {
-	pid, Ppid, Group int
+	Pid, Ppid, Group int
 	Comm             string
 	State            byte
 }
@@ -33,7 +33,7 @@ func TaskOf(pid int) (p task) {
 		return task{}
 	}
 	from, to := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	p = task{pid: pid, Comm: string(b[from+1 : to]), State: b[to+2]}
+	p = task{Pid: pid, Comm: string(b[from+1 : to]), State: b[to+2]}
 	if n, err := fmt.Sscan(string(b[to+3:]), &p.Ppid, &p.Group); n != 2 {
 		panic(err)
 	}
@@ -189,8 +189,8 @@ func Freeze(t *testing.T, pid int) {
 
 // What a test has started is known by a variable in its environment.
 
-// newMarker is a variable for what a test starts, and for nothing else.
-func newMarker() string { return markerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
+// NewMarker is a variable for what a test starts, and for nothing else.
+func NewMarker() string { return markerOf(os.Getpid()) + strconv.FormatInt(launches.Add(1), 10) }
 
 // markerOf is how the markers of a run of the tests begin.
 func markerOf(pid int) string { return fmt.Sprintf("DRAINTEST=%d.", pid) }

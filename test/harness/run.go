@@ -76,7 +76,6 @@ func Hiding(t *testing.T, flags []string, command ...string) *Init {
 // of no parent there.
 type Ask struct {
 	Bin    string // drainit there, if it is another file than outside
-	Args   []string
 	Env    []string
 	UID    int
 	Cgroup string // a folder: who asks joins it
@@ -90,28 +89,16 @@ type Answer struct {
 }
 
 // Ask calls a subcommand in the container of an init.
-func (p *Init) Ask(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args}) }
+func (p *Init) Ask(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{}, args...) }
 
 // AskAs runs a subcommand beside the init, in the way that its fields say.
-func (p *Init) AskAs(a Ask) Answer {
+func (p *Init) AskAs(a Ask, args ...string) Answer {
 	p.T.Helper()
 	NeedAsk(p.T)
-	command := slices.Concat(p.Entering(a.UID, a.Cgroup), []string{cmp.Or(a.Bin, DrainitBin)}, a.Args)
+	command := slices.Concat(p.Entering(a.UID, a.Cgroup), []string{cmp.Or(a.Bin, DrainitBin)}, args)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), p.Marker), a.Env...)
-	return Answer{p.T, a.Args, Finish(p.T, cmd)}
-}
-
-// BeginAs is AskAs for a subcommand that waits: it returns when that has been started.
-func (p *Init) BeginAs(a Ask) *Init {
-	p.T.Helper()
-	NeedAsk(p.T)
-	command := append(p.Entering(a.UID, a.Cgroup), append([]string{DrainitBin}, a.Args...)...)
-	return Run(p.T, Launch{Cmd: func(marker string) *exec.Cmd {
-		cmd := exec.Command(command[0], command[1:]...)
-		cmd.Env = append(os.Environ(), marker)
-		return cmd
-	}})
+	return Answer{p.T, args, Finish(p.T, cmd)}
 }
 
 // Entering is the beginning of a command line that runs the rest of it in the
@@ -160,57 +147,6 @@ func (a Answer) WantRefused(line string) {
 	if n := len(LinesOf(a.Err)); n != 1 {
 		a.T.Errorf("drainit %q: %d lines on stderr, want one:\n%s", a.args, n, a.Err)
 	}
-}
-
-// Container is a running drainit and where it is asked from.
-type Container struct {
-	*Init // its engine, as it were: the output, and the exit status
-	Ask   func(args ...string) Answer
-	Begin func(args ...string) *Init // of a subcommand that waits
-	Pid1  bool
-}
-
-// Asked runs a test with drainit as PID 1 of its container, and in a pod that
-// shares its PID namespace, where another drainit runs beside it.
-func Asked(t *testing.T, test func(t *testing.T, run func(l Launch) *Container)) {
-	NeedAsk(t)
-	t.Parallel()
-	t.Run("PID 1", func(t *testing.T) {
-		t.Parallel()
-		test(t, func(l Launch) *Container {
-			p := Run(t, l)
-			begin := func(args ...string) *Init { t.Helper(); return p.BeginAs(Ask{Args: args}) }
-			return &Container{p, p.Ask, begin, true}
-		})
-	})
-	t.Run("pod", func(t *testing.T) {
-		t.Parallel()
-		pod := NewPod(t)
-		test(t, func(l Launch) *Container {
-			pod.RunBeside(NewCgroup(t), Launch{Args: []string{LongGrace, "--", WorkerBin, "listen", "-name", "neighbour "}}).WaitOut(`^neighbour ready`)
-			return pod.RunBeside(NewCgroup(t), l)
-		})
-	})
-}
-
-// NewPod starts what holds the namespaces of a pod: no container's.
-func NewPod(t *testing.T) *Init {
-	NeedAsk(t)
-	p := Run(t, Launch{Bin: WorkerBin, Args: []string{"listen", "-name", "pause "}})
-	p.WaitOut(`^pause ready`)
-	return p
-}
-
-// RunBeside starts a container with drainit in it, in the PID namespace of an init, and in a cgroup of
-// its own.
-func (p *Init) RunBeside(cgroup string, l Launch) *Container {
-	p.T.Helper()
-	l.NoPID1, l.Under, l.Setup = true, p.Entering(l.Setup.UID, cgroup), Setup{}
-	c := &Container{Init: Run(p.T, l)}
-	WaitUntil(p.T, "nsenter has forked", func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })
-	c.Ask = func(args ...string) Answer { p.T.Helper(); return p.AskAs(Ask{Args: args, Cgroup: cgroup}) }
-	c.Begin = func(args ...string) *Init { p.T.Helper(); return p.BeginAs(Ask{Args: args, Cgroup: cgroup}) }
-	return c
 }
 
 // Matches tells whether text is what a pattern describes; the empty one is for

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,15 @@ sub hold { open my $f, "<&=$_[0]" or die "cannot hold: $!"; 1 until defined sysr
 // Script is the command line of a perl script; its arguments are in @ARGV.
 func Script(text string, args ...string) []string {
 	return append([]string{"perl", "-e", scriptWords + text}, args...)
+}
+
+// Words are those of a command line, in which WORKER and DRAINIT are the programs under test.
+func Words(line string) []string {
+	words := strings.Fields(line)
+	for i, word := range words {
+		words[i] = cmp.Or(map[string]string{"WORKER": WorkerBin, "DRAINIT": DrainitBin}[word], word)
+	}
+	return words
 }
 
 // Line puts together a command line of drainit: flags, then the worker's.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ var everyVerb = [][]string{
 
 // listening are the arguments of a drainit with a worker that listens to what verbs send.
 func listening(args ...string) []string {
-	return append([]string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-catch", "TERM,TSTP,CONT", "-exit", "7"}, args...)
+	return append(harness.Words("--grace=10m -- WORKER listen -catch TERM,TSTP,CONT -exit 7"), args...)
 }
 
 // startListening starts it as PID 1.
@@ -41,14 +42,14 @@ func TestVerbsInAScratchImage(t *testing.T) {
 			p.WaitReady()
 			ask := func(args ...string) harness.Answer {
 				t.Helper()
-				return p.AskAs(harness.Ask{Bin: "/drainit", UID: setup.UID, Args: args})
+				return p.AskAs(harness.Ask{Bin: "/drainit", UID: setup.UID}, args...)
 			}
 			inPhase{"running", false, 1}.check(t, ask)
 			ask("quiet", "--sleep=50ms").WantSilent()
 			inPhase{"quiet", false, 1}.check(t, ask)
 			ask("resume").WantSilent()
 			p.WaitOut(`^got SIGCONT`)
-			p.AskAs(harness.Ask{Bin: "/drainit", Args: []string{"stop"}}).WantDone(true)
+			p.AskAs(harness.Ask{Bin: "/drainit"}, "stop").WantDone(true)
 			p.WantExit(7)
 			p.WantGots("got SIGTSTP", "got SIGCONT", "got SIGTERM")
 		})
@@ -61,7 +62,7 @@ func TestVerbsOfAnotherUser(t *testing.T) {
 	p := startListening(t, harness.Setup{})
 	ask := func(args ...string) harness.Answer {
 		t.Helper()
-		return p.AskAs(harness.Ask{UID: harness.OwnUID(), Args: args})
+		return p.AskAs(harness.Ask{UID: harness.OwnUID()}, args...)
 	}
 	inPhase{"running", false, 1}.check(t, ask)
 	for _, args := range everyVerb[3:] {
@@ -77,9 +78,9 @@ func TestVerbsUnderHidepid(t *testing.T) {
 	p := harness.Hiding(t, []string{harness.LongGrace}, harness.WorkerBin, "listen")
 	p.WaitReady()
 	own := harness.StatusField(t, p.Pid(), "Uid")
-	inPhase{"running", false, 1}.check(t, func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: own, Args: args}) })
-	p.AskAs(harness.Ask{UID: harness.PlainUser, Args: []string{"status"}}).WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
-	p.AskAs(harness.Ask{UID: own, Args: []string{"stop"}}).WantDone(true)
+	inPhase{"running", false, 1}.check(t, func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: own}, args...) })
+	p.AskAs(harness.Ask{UID: harness.PlainUser}, "status").WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
+	p.AskAs(harness.Ask{UID: own}, "stop").WantDone(true)
 	p.WantExit(0)
 }
 
@@ -96,9 +97,9 @@ func TestVerbsAskNoImpostorUnderHidepid(t *testing.T) {
 			p := harness.Run(t, harness.Launch{Bin: "/bin/sh", Args: []string{"-c", start, hidepid, harness.DrainitBin, impostor}})
 			harness.WaitUntil(t, "both are ready", func() bool { return strings.Count(p.Out(), "ready") == 2 })
 			for _, args := range append(everyVerb, []string{"status", "--pid=1"}) {
-				p.AskAs(harness.Ask{UID: 1, Args: args}).WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
+				p.AskAs(harness.Ask{UID: 1}, args...).WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
 			}
-			p.AskAs(harness.Ask{UID: harness.PlainUser, Args: []string{"status"}}).WantRefused(`PID 1 is hidden from this user`)
+			p.AskAs(harness.Ask{UID: harness.PlainUser}, "status").WantRefused(`PID 1 is hidden from this user`)
 			p.Ask("stop", "--force").WantDone(true)
 			p.WantExit(137)
 			if strings.Contains(p.Out(), "got ") {
@@ -109,16 +110,16 @@ func TestVerbsAskNoImpostorUnderHidepid(t *testing.T) {
 }
 
 // inCgroup starts a container of a pod whose worker listens to what verbs send.
-func inCgroup(pod *harness.Init, cgroup string) *harness.Container {
+func inCgroup(pod *harness.Init, cgroup string) *container {
 	pod.T.Helper()
-	c := pod.RunBeside(cgroup, harness.Launch{Args: listening()})
+	c := runBeside(pod, cgroup, harness.Launch{Args: listening()})
 	c.WaitReady()
 	return c
 }
 
 func TestVerbsInAPodFindTheDrainitOfTheirContainer(t *testing.T) {
 	t.Parallel()
-	pod := harness.NewPod(t)
+	pod := newPod(t)
 	first, second := inCgroup(pod, harness.NewCgroup(t)), inCgroup(pod, harness.NewCgroup(t))
 	if a, b := parsed(first.Ask("status", "--json")), parsed(second.Ask("status", "--json")); a.PID == b.PID {
 		t.Errorf("both are found as %d", a.PID)
@@ -139,7 +140,7 @@ func TestVerbsInAPodFindTheDrainitOfTheirContainer(t *testing.T) {
 
 func TestVerbsChooseByPid(t *testing.T) {
 	t.Parallel()
-	pod, cgroup := harness.NewPod(t), harness.NewCgroup(t)
+	pod, cgroup := newPod(t), harness.NewCgroup(t)
 	a, b := inCgroup(pod, cgroup), inCgroup(pod, cgroup)
 	first, second := harness.PidInside(a.Drainit), harness.PidInside(b.Drainit)
 	for _, args := range everyVerb {
@@ -151,7 +152,7 @@ func TestVerbsChooseByPid(t *testing.T) {
 	a.Ask("status", "--ready", "--pid", second).Want(1, `\Aquiet\n\z`, "")
 	a.Ask("resume", "--pid", second).WantSilent()
 	for _, none := range []string{"1", "2147483647", harness.PidInside(b.ReadyPid(`^ready`))} {
-		for _, verb := range []string{"status", "quiet", "resume", "stop"} {
+		for _, verb := range harness.Words("status quiet resume stop") {
 			a.Ask(verb, "--pid", none).WantRefused(`^drainit: --pid: no drainit runs as ` + none + `$`)
 		}
 	}
@@ -165,20 +166,20 @@ func TestVerbsChooseByPid(t *testing.T) {
 // A container of the pod sees the cgroups of the others as ../OTHER.
 func TestVerbsInACgroupNamespaceOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	unshare, pod := harness.PathOf(t, "unshare"), harness.NewPod(t)
-	var both []*harness.Container
+	unshare, pod := harness.PathOf(t, "unshare"), newPod(t)
+	inside := []string{"--cgroup", "--", harness.DrainitBin}
+	both := make(map[*container]func(args ...string) harness.Answer)
 	for range 2 {
-		cgroup, inside := harness.NewCgroup(t), []string{"--cgroup", "--", harness.DrainitBin}
-		c := pod.RunBeside(cgroup, harness.Launch{Bin: unshare, Args: append(inside[:3:3], listening()...)})
+		cgroup := harness.NewCgroup(t)
+		c := runBeside(pod, cgroup, harness.Launch{Bin: unshare, Args: slices.Concat(inside, listening())})
 		c.WaitReady()
-		c.Ask = func(args ...string) harness.Answer {
-			return pod.AskAs(harness.Ask{Bin: unshare, Cgroup: cgroup, Args: append(inside[:3:3], args...)})
+		both[c] = func(args ...string) harness.Answer {
+			return pod.AskAs(harness.Ask{Bin: unshare, Cgroup: cgroup}, slices.Concat(inside, args)...)
 		}
-		both = append(both, c)
 	}
-	for _, c := range both {
-		inPhase{"running", false, 1}.check(t, c.Ask)
-		c.Ask("stop").WantSilent()
+	for c, ask := range both {
+		inPhase{"running", false, 1}.check(t, ask)
+		ask("stop").WantSilent()
 		c.WantExit(7)
 	}
 }
@@ -186,10 +187,10 @@ func TestVerbsInACgroupNamespaceOfTheirOwn(t *testing.T) {
 // In a shared PID namespace a process may call itself what it likes.
 func TestVerbsInAPodAskNoImpostor(t *testing.T) {
 	t.Parallel()
-	pod, cgroup := harness.NewPod(t), harness.NewCgroup(t)
-	beside := pod.RunBeside(cgroup, harness.Launch{Bin: "perl", Args: harness.Renamed("drainit:run")[1:]})
+	pod, cgroup := newPod(t), harness.NewCgroup(t)
+	beside := runBeside(pod, cgroup, harness.Launch{Bin: "perl", Args: harness.Renamed("drainit:run")[1:]})
 	beside.WaitOut(`^ready`)
-	c := pod.RunBeside(cgroup, harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Renamed("drainit:kill")...)})
+	c := runBeside(pod, cgroup, harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Renamed("drainit:kill")...)})
 	c.WaitReady()
 	c.Ask("status").Want(0, `\Arunning: drainit\[`+harness.PidInside(c.Drainit)+`\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
 	c.Ask("quiet").WantSilent()
@@ -221,9 +222,9 @@ func TestVerbsWithoutProc(t *testing.T) {
 func TestVerbsIgnoreTheEnvironment(t *testing.T) {
 	t.Parallel()
 	p := startListening(t, harness.Setup{})
-	env := []string{"DRAINIT_GRACE=nonsense", "DRAINIT_FORKING=perhaps", "DRAINIT_STOP_SIGNAL=NONE", "DRAINIT_LOG_LEVEL=loud",
-		"DRAINIT_SLEEP=60s", "DRAINIT_FORCE=1", "DRAINIT_READY=1", "DRAINIT_JSON=1", "OJS_GRACE_PERIOD=soon"}
-	ask := func(args ...string) harness.Answer { t.Helper(); return p.AskAs(harness.Ask{Env: env, Args: args}) }
+	env := harness.Words(`DRAINIT_GRACE=nonsense DRAINIT_FORKING=perhaps DRAINIT_STOP_SIGNAL=NONE DRAINIT_LOG_LEVEL=loud
+		DRAINIT_SLEEP=60s DRAINIT_FORCE=1 DRAINIT_READY=1 DRAINIT_JSON=1 OJS_GRACE_PERIOD=soon`)
+	ask := func(args ...string) harness.Answer { t.Helper(); return p.AskAs(harness.Ask{Env: env}, args...) }
 	inPhase{"running", false, 1}.check(t, ask)
 	ask("quiet").WantSilent()
 	ask("status").Want(0, `^quiet`, "")

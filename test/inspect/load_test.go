@@ -70,7 +70,7 @@ func TestVerbsLookAtNoOtherProcess(t *testing.T) {
 		{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false}, {"status --ready --json", true},
 		{"quiet", false}, {"resume", false}, {"stop", false},
 	} {
-		a := p.AskAs(harness.Ask{Bin: "strace", Args: append([]string{"-f", "-e", "trace=openat", harness.DrainitBin}, strings.Fields(step.verb)...)})
+		a := p.AskAs(harness.Ask{Bin: "strace"}, append(harness.Words("-f -e trace=openat DRAINIT"), strings.Fields(step.verb)...)...)
 		if lists := strings.Contains(a.Err, `"/proc", `); lists != step.lists {
 			t.Errorf("%s lists all processes: %v, want %v; it opens\n%s", step.verb, lists, step.lists, a.Err)
 		}

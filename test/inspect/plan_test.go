@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
 // The plan goes by the flags and the variables that drainit was given, and by what each process does with the signals.
 func TestPlanGoesByDrainitsSettings(t *testing.T) {
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+	askedOf(t, func(t *testing.T, run func(harness.Launch) *container) {
 		c := run(harness.Launch{Env: []string{"DRAINIT_GRACE=40s", "DRAINIT_REWRITE=TSTP:USR1"},
 			Args: harness.Line([]string{"--stop-signal", "QUIT"}, harness.Tree("a[QUIT,USR1](b[QUIT](c) d[-QUIT])")...)})
-		for name := range strings.FieldsSeq("a b c d") {
+		for _, name := range harness.Words("a b c d") {
 			c.WaitOut(`^ready ` + name)
 		}
 		c.WaitTitle("drainit:run")
@@ -38,10 +39,10 @@ func TestPlanGoesByDrainitsSettings(t *testing.T) {
 func TestWhoMayNotTraceSeesTheProcesses(t *testing.T) {
 	t.Parallel()
 	harness.NeedAsk(t)
-	p := harness.Run(t, harness.Launch{Args: []string{"--", harness.WorkerBin, "listen", "-drain", "1h"}})
+	p := harness.Run(t, harness.Launch{Args: harness.Words("-- WORKER listen -drain 1h")})
 	p.WaitReady()
 	ask := func(phase string) {
-		p.AskAs(harness.Ask{Args: []string{"status", "--plan"}, UID: harness.PlainUser}).Want(0,
+		p.AskAs(harness.Ask{UID: harness.PlainUser}, "status", "--plan").Want(0,
 			`\A`+phase+`: drainit\[1\], 1 process below it\n.*COMMAND\n.* worker\n\z`,
 			`\Adrainit: cannot read what drainit\[1\] has decided: .*permission denied\n\z`)
 	}
@@ -53,7 +54,7 @@ func TestWhoMayNotTraceSeesTheProcesses(t *testing.T) {
 
 // In a drain, each process that is left has what was done with it, or what it waits for.
 func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
-	askedOfTree(t, "a[TERM](b[TERM](c) d[TERM])", "a b c d", func(t *testing.T, c *harness.Container) {
+	askedOfTree(t, "a[TERM](b[TERM](c) d[TERM])", func(t *testing.T, c *container) {
 		c.Signal(unix.SIGTERM)
 		const row, left = `(?m)^ +\d+ +\d+ \w +[0-9.]+s perl +[0-9.]+s: `, `left to perl\[\d+\]$`
 		harness.WaitUntil(t, "all is decided", func() bool { return harness.Matches(`perl +\S+ not while`, c.Ask("status").Out) })
@@ -66,65 +67,58 @@ func TestStatusSaysWhatEachProcessWaitsFor(t *testing.T) {
 	})
 }
 
+// rehearsing replaces the words in braces of rehearsals.tsv.
+var rehearsing = strings.NewReplacer(
+	"{row}", `(?m)^ +\d+ +`,
+	"{arrives}", `\nsignals arrive: the stop took \d+\.\ds\n\z`,
+	"{loses}", `\nloses work: [^\n]*\n- `,
+	"{loads}", `sleep 3; $SIG{TERM} = sub { exit 0 }; sleep 1 while 1`,
+	"{drains}", `perl -e '$SIG{TERM} = sub { exit 0 }; sleep 100 while 1'`,
+)
+
+// rehearsed is the command line of a row.
+func rehearsed(flags, command string) (args []string) {
+	if flags != "" {
+		for flag := range strings.SplitSeq(flags[2:], " --") { // their values have blanks
+			args = append(args, "--"+flag)
+		}
+	}
+	switch kind, text, _ := strings.Cut(command, ": "); kind {
+	case "sh":
+		return harness.Line(args, "sh", "-c", text)
+	case "perl":
+		return harness.Line(args, "perl", "-e", text)
+	case "tree":
+		return harness.Line(args, harness.Tree(text)...)
+	}
+	return harness.Line(args, strings.Fields(command)...)
+}
+
 // drainit plan ends with a verdict, and its exit status. Standard output has the plan alone, with what happened to each
 // process; the worker writes to standard error.
 func TestRehearsal(t *testing.T) {
 	harness.Need(t, "perl")
-	const head, row = `(?s)\Aa stop by SIG\w+: [^\n]*\n +PID COMMAND +SENT +ENDED +PLANNED\n`, `(?m)^ +\d+ +`
-	const arrive, loses = `\nsignals arrive: the stop took \d+\.\ds\n\z`, `\nloses work: [^\n]*\n- `
-	const loads = `sleep 3; $SIG{TERM} = sub { exit 0 }; sleep 1 while 1`
-	const drains = `perl -e '$SIG{TERM} = sub { exit 0 }; sleep 100 while 1'`
-	tree := func(tree string) []string { return harness.Line(nil, harness.Tree(tree)...) }
-	script := func(script string) []string { return []string{"--", "sh", "-c", script} }
-	for name, tt := range map[string]struct {
-		flags, command []string
-		status         int
-		out            []string // patterns
-		stderr         string
-	}{
-		"each ends by itself": {nil, script(drains + `; exit $?`), 0, []string{row + `sh +TERM 0\.\ds +\d\.\ds SIGTERM +now: the worker$`,
-			row + `perl +TERM \d\.\ds +\d\.\ds status 0 +now: untouched`, arrive}, ``},
-		"one that is left has no handler": {nil, tree("a[TERM=0](b)"), 1, []string{loses + `perl\[\d+\] has no SIGTERM handler and died of it`}, `ready a`},
-		"a trap waits for its job":        {nil, script(`trap 'kill $p' TERM; ` + drains + ` & p=$!; wait $p; wait $p`), 0, []string{row + `perl +- +\d\.\ds +left to sh\[\d+\]; at once if that ends`, arrive}, ``},
-		"a trap ends its job":             {nil, script(`trap 'kill $!; wait; exit 0' TERM; perl -e 'sleep 100' & wait`), 1, []string{loses + `perl\[\d+\] has no SIGTERM handler and ended at once: add one`}, ``},
-		"its turn is late":                {nil, script(drains + ` & exec perl -e '$SIG{TERM} = sub { sleep 2; exit 0 }; sleep 1 while 1'`), 0, []string{`\nsignals arrive: [^\n]*\n- perl\[\d+\] late: was signalled only [2-7]\.\ds after the stop signal: `}, ``},
-		"another tells it late":           {nil, script(`trap 'sleep 2; kill $p; wait $p; exit 0' TERM; ` + drains + ` & p=$!; wait`), 0, []string{`\n- perl\[\d+\] late: was sent no signal in the first second: left to sh`}, ``},
-		"the worker alone is signalled":   {[]string{"--forward=worker"}, script(drains + `; exit $?`), 1, []string{loses + `perl\[\d+\] was killed when the worker had ended: --forward auto`}, ``},
-		"another's child":                 {nil, script(`trap 'kill $!; wait; exit 0' TERM; sleep 100 & echo ready; wait`), 0, []string{row + `sleep +- +\d\.\ds( SIGTERM)? +not while `, arrive}, `ready`},
-		"no handler":                      {nil, []string{"--", "sleep", "100"}, 1, []string{loses + `sleep\[\d+\] has no SIGTERM handler and died of it: add one`}, `has no SIGTERM handler`},
-		"no handler below a shell":        {nil, script(`echo ready; perl -e 'sleep 100'; exit 5`), 1, []string{loses + `perl\[\d+\] has no SIGTERM handler`}, `ready`},
-		"a shell alone":                   {nil, script(`while :; do sleep 9; done`), 1, []string{loses + `sh\[\d+\] has no SIGTERM handler and died of it`}, ``},
-		"a status that is allowed":        {[]string{"--remap-exit=143"}, []string{"--", "sleep", "100"}, 0, []string{arrive}, ``},
-		"it fails in its drain":           {nil, tree("a[TERM=7]"), 1, []string{loses + `perl\[\d+\] exited with status 7: --remap-exit 7, `}, ``},
-		"which is allowed":                {[]string{"--remap-exit=7"}, tree("a[TERM=7]"), 0, []string{arrive}, ``},
-		"good manners":                    {nil, script(`trap 'trap - TERM; kill $$' TERM; echo ready; while :; do sleep 1; done`), 0, []string{arrive}, ``},
-		"it is killed": {[]string{"--grace=1s"}, tree("a[-TERM]"), 1, []string{row + `perl +TERM 0\.\ds +\d\.\ds SIGKILL +now: the worker$`,
-			`\nloses work: the stop took 1\.\ds\n- perl\[\d+\] was killed at the end of the grace period: a handler for SIGTERM\n`}, `killed perl`},
-		"it takes too long": {[]string{"--grace=1s"}, tree("a[TERM]"), 1, []string{loses + `perl\[\d+\] was killed at the end of the grace period: a longer --grace`}, ``},
-		"in the last call": {[]string{"--grace=8s"}, script(`trap "wait $p; exit 0" TERM; ` + drains + ` & p=$!; wait $p`), 1, []string{row + `perl +TERM [67]\.\ds [^\n]* left to sh\[\d+\]; at once if that ends`,
-			loses + `perl\[\d+\] was signalled only [67]\.\ds after the stop signal, in the last [012]\.\ds of the grace period`}, ``},
-		"a signal of the platform's": {[]string{"--stop-signal=USR1"}, tree("a[USR1=0,TERM]"), 0, []string{`\Aa stop by SIGUSR1`, `USR1 0\.\ds +\d\.\ds status 0 +now: the worker\n`}, `stopping: SIGUSR1`},
-		"it is loading":              {nil, []string{"--", "perl", "-e", loads}, 1, []string{loses + `perl`}, ``},
-		"it has loaded by then":      {[]string{"--during=sleep 4"}, []string{"--", "perl", "-e", loads}, 0, []string{arrive}, ``},
-		"with work, which is done":   {[]string{"--during=touch FILE; exit 0", "--check=rm FILE"}, tree("a[TERM=0]"), 0, []string{`\ndrains: the stop took \d\.\ds\n\z`}, ``},
-		"with work, which is lost":   {[]string{"--check=exit 4"}, tree("a[TERM=0]"), 1, []string{loses + `--check exited with status 4\n\z`}, ``},
-		"the check is wrong":         {[]string{"--during=true", "--check=true"}, []string{"--", "sleep", "100"}, 1, []string{loses + `sleep\[\d+\] has no SIGTERM handler`}, ``},
-	} {
-		t.Run(name, func(t *testing.T) {
+	const head = `(?s)\Aa stop by SIG\w+: [^\n]*\n +PID COMMAND +SENT +ENDED +PLANNED\n`
+	for _, row := range rows.Read(t, "testdata/rehearsals.tsv", 8) {
+		t.Run(row[0], func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				file, port := filepath.Join(t.TempDir(), "ready"), fmt.Sprint(harness.ReservePort(t))
-				args := append(append([]string{"plan"}, tt.flags...), tt.command...)
-				for i := range args {
-					args[i] = strings.NewReplacer("FILE", file, "PORT", port).Replace(args[i])
+				replaced := strings.NewReplacer("FILE", filepath.Join(t.TempDir(), "ready"))
+				args := rehearsed(replaced.Replace(row[1]), rehearsing.Replace(row[2]))
+				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"plan"}, args...)})
+				patterns := []string{head, row[5], row[6], row[7]}
+				if row[5] == "" {
+					patterns = []string{`\A\z`}
+					if strings.Contains(r.Err, "repeated") || strings.Contains(r.Err, "second") {
+						t.Error("drainit has sent itself a second stop signal")
+					}
 				}
-				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: args})
-				for _, pattern := range append(tt.out, head) {
-					if !harness.Matches(pattern, r.Out) {
+				for _, pattern := range patterns {
+					if !regexp.MustCompile(rehearsing.Replace(pattern)).MatchString(r.Out) {
 						t.Errorf("not in it: %s", pattern)
 					}
 				}
-				if r.Status != tt.status || !strings.Contains(r.Err, tt.stderr) {
-					t.Errorf("exit status %d, want %d, and %q", r.Status, tt.status, tt.stderr)
+				if fmt.Sprint(r.Status) != row[3] || !regexp.MustCompile("(?m)"+row[4]).MatchString(r.Err) {
+					t.Errorf("exit status %d, want %s, and %q", r.Status, row[3], row[4])
 				}
 				if t.Failed() {
 					t.Logf("stdout:\n%s\nstderr:\n%s", r.Out, r.Err)
@@ -132,45 +126,6 @@ func TestRehearsal(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Where there was no stop to judge by, one line says why, and standard output has nothing.
-func TestNoPlan(t *testing.T) {
-	harness.Need(t, "perl")
-	for name, tt := range map[string]struct {
-		args   string
-		status int
-		stderr string // its last line
-	}{
-		"the worker fails":         {"-- perl -e die", 1, `drainit: no plan: perl\[\d+\] exited with status 255 after \d\.\ds`},
-		"the worker exits with 0":  {"-- true", 1, `drainit: no plan: true\[\d+\] exited with status 0 after \d\.\ds`},
-		"there is no such worker":  {"-- /no/such/file", 127, `"cannot run \S+: there is no such file"`},
-		"a stop signal comes":      {"-- perl -e sleep(.1),kill(TERM=>getppid),sleep", 1, `drainit: no plan: a stop signal came before the processes had settled`},
-		"there is no work for it":  {"--during=false -- sleep 100", 1, `drainit: no plan: --during exited with status 1`},
-		"--during hangs":           {"--during=sleep\u00a0100 --within=1s -- sleep 100", 1, `drainit: no plan: --during took longer than 1s \(--within\)`},
-		"a stop comes in --during": {"--during=kill\u00a0$PPID;sleep\u00a0100 -- sleep 100", 1, `drainit: no plan: --during: a stop signal has ended it`},
-		"a stop comes in --check":  {"--check=kill\u00a0$PPID;sleep\u00a0100 -- perl -e $SIG{TERM}=sub{exit(0)};sleep(1)while(1)", 1, `drainit: no plan: --check: a stop signal has ended it`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"plan"}, blanks(tt.args)...)})
-				if strings.Contains(r.Err, "repeated") || strings.Contains(r.Err, "second") {
-					t.Errorf("drainit has sent itself a second stop signal:\n%s", r.Err)
-				}
-				if r.Status != tt.status || r.Out != "" || !harness.Matches(tt.stderr, r.Err) {
-					t.Errorf("exit status %d, want %d\nstdout:\n%s\nstderr:\n%s\nwant %s", r.Status, tt.status, r.Out, r.Err, tt.stderr)
-				}
-			})
-		})
-	}
-}
-
-// blanks parts a command line at its blanks, but for those that are protected.
-func blanks(line string) (words []string) {
-	for word := range strings.SplitSeq(line, " ") {
-		words = append(words, strings.ReplaceAll(word, "\u00a0", " "))
-	}
-	return words
 }
 
 // A launcher, or a shell with a trap, that has started no process yet is waited for.

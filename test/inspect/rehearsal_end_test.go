@@ -47,7 +47,7 @@ func TestRehearsalOfNpmStart(t *testing.T) {
 	harness.WriteFile(t, dir+"/package.json", `{"name": "app", "version": "1.0.0", "scripts": {"start": "node app.js"}}`)
 	harness.WriteFile(t, dir+"/app.js", `process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1e9);`)
 	for range 10 {
-		r := harness.RunToEnd(t, harness.Launch{Dir: dir, Args: []string{"plan", "--grace=12s", "--", "npm", "start"}})
+		r := harness.RunToEnd(t, harness.Launch{Dir: dir, Args: harness.Words("plan --grace=12s -- npm start")})
 		if r.Status != 0 || !harness.Matches(`(?m)^ +\d+ +node +TERM [0-2]\.\ds +`, r.Out) || !harness.Matches(`\nsignals arrive: the stop took \d\.\ds\n\z`, r.Out) {
 			t.Errorf("exit status %d:\n%s\n%s", r.Status, r.Out, r.Err)
 		}

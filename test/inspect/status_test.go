@@ -102,21 +102,19 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	ask("status").Want(status, text+`\z`, "")
 }
 
-// askedOfTree runs a test with a tree below drainit, of which these processes are ready.
-func askedOfTree(t *testing.T, tree, ready string, test func(t *testing.T, c *harness.Container)) {
+// askedOfTree runs a test with a tree below drainit, of which all processes are ready.
+func askedOfTree(t *testing.T, tree string, test func(t *testing.T, c *container)) {
 	t.Helper()
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Tree(tree)...)})
-		for name := range strings.FieldsSeq(ready) {
+	asked(t, harness.Line([]string{harness.LongGrace}, harness.Tree(tree)...), func(t *testing.T, c *container) {
+		for _, name := range regexp.MustCompile(`\b[a-z]\b`).FindAllString(tree, -1) {
 			c.WaitOut(`^ready ` + name)
 		}
-		c.WaitTitle("drainit:run")
 		test(t, c)
 	})
 }
 
 func TestStatusInEachPhase(t *testing.T) {
-	askedOfTree(t, "a[TSTP,CONT,TERM](b(c) d)", "a b c d", func(t *testing.T, c *harness.Container) {
+	askedOfTree(t, "a[TSTP,CONT,TERM](b(c) d)", func(t *testing.T, c *container) {
 		inPhase{"running", false, 4}.check(t, c.Ask)
 		for _, step := range []struct {
 			sig   unix.Signal
@@ -130,16 +128,14 @@ func TestStatusInEachPhase(t *testing.T) {
 }
 
 // stopPublished waits until status knows the times of a stop: after the signals.
-func stopPublished(t *testing.T, c *harness.Container) {
+func stopPublished(t *testing.T, c *container) {
 	t.Helper()
 	harness.WaitUntil(t, "the times of the stop are published", func() bool { return !parsed(c.Ask("status", "--json")).StoppingSince.IsZero() })
 }
 
 // The stop signal, since when, and the time left are those that drainit goes by.
 func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
-		c := run(harness.Launch{Args: []string{"--grace=50s", "--", harness.WorkerBin, "listen", "-catch", "INT,USR1", "-end", "USR1", "-exit", "7"}})
-		c.WaitReady()
+	asked(t, harness.Words("--grace=50s -- WORKER listen -catch INT,USR1 -end USR1 -exit 7"), func(t *testing.T, c *container) {
 		before := time.Now()
 		c.Signal(unix.SIGINT)
 		c.WaitOut(`^got SIGINT`)
@@ -161,7 +157,7 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 
 // A worker that has exited by itself, and left a child that drains for good: there is no stop signal, but a time.
 func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+	askedOf(t, func(t *testing.T, run func(harness.Launch) *container) {
 		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)})
 		c.WaitOut(`^child got TERM`)
 		c.WaitTitle("drainit:ended")
@@ -213,5 +209,5 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 func TestStatusThatCannotBePrintedFails(t *testing.T) {
 	t.Parallel()
 	p := startListening(t, harness.Setup{})
-	p.AskAs(harness.Ask{Bin: "/bin/sh", Args: []string{"-c", `exec "$0" status >/dev/full`, harness.DrainitBin}}).Want(125, "", `^drainit: .*no space left`)
+	p.AskAs(harness.Ask{Bin: "/bin/sh"}, "-c", `exec "$0" status >/dev/full`, harness.DrainitBin).Want(125, "", `^drainit: .*no space left`)
 }

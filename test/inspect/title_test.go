@@ -80,7 +80,7 @@ process.on("SIGTSTP", () => server.close(() => console.log("closed")))
 process.on("SIGCONT", () => {}).on("SIGTERM", () => process.exit(7))
 setInterval(() => {}, 1e9)
 console.log("ready")`
-	harness.Asked(t, func(t *testing.T, run func(harness.Launch) *harness.Container) {
+	askedOf(t, func(t *testing.T, run func(harness.Launch) *container) {
 		addr, port := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t)), strconv.Itoa(harness.ReservePort(t))
 		c := run(harness.Launch{Args: []string{harness.LongGrace, "--health-addr", addr, "--ready-port", port, "--", "node", "-e", app, port}})
 		p := harness.Probed{Init: c.Init, Addr: addr}

@@ -34,7 +34,7 @@ var lifeLines = []struct {
 }
 
 // levels in the order in which --log-level takes them.
-var levels = []string{"error", "warn", "info", "debug"}
+var levels = harness.Words("error warn info debug")
 
 // A worker lives through quiet, running again, draining and the kill at the end of the grace. It
 // is waited for what the worker says only, so that it goes with every log level.

@@ -223,7 +223,7 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	here := harness.Repo("test/logging/testdata/warned")
 	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app", "bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
-	for _, file := range []string{"app.js", "bare.js", "bare.py", "waits.py", "hold.rb", "Hold.java", "main.go", "package.json"} {
+	for _, file := range harness.Words("app.js bare.js bare.py waits.py hold.rb Hold.java main.go package.json") {
 		links[file] = filepath.Join(here, file)
 	}
 	for link, program := range map[string]string{"bin/ash": "busybox", "sh": "perl"} {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"drainit/test/harness"
+	"drainit/test/harness/engines"
 )
 
 // Dockerfile.example is built from this folder, as from a clone, and its container run
 // and stopped; then the README's own Dockerfile, with what the first build has compiled.
 func TestDockerBuildsTheDockerfiles(t *testing.T) {
 	t.Parallel()
-	d := harness.Docker(t)
+	d := engines.Docker(t)
 	harness.Need(t, "go", "node", "ldd")
 	d.ImportGo(t)
 	build := []string{"build", "--network", "none"}
@@ -37,15 +38,15 @@ func TestDockerBuildsTheDockerfiles(t *testing.T) {
 
 // buildReadme builds the Dockerfile of the README around a worker in Node, with a node:22-slim of
 // this machine's Node, of whichever version.
-func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
+func buildReadme(t *testing.T, d *engines.Dockerd, build []string) {
 	t.Helper()
-	d.ImportImage(t, "node:22-slim", nil, func(r *harness.Rootfs) {
+	d.ImportImage(t, "node:22-slim", nil, func(r *engines.Rootfs) {
 		r.Busybox()
 		r.Program("node")
 		r.Text("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n")
 	})
 	dockerfile := harness.PageBlock(t, harness.Repo("README.md"), "Install", "Dockerfile")
-	harness.Feed(t, d.Client(append(build, "--tag", "readme", "-")...), func(r *harness.Rootfs) {
+	engines.Feed(t, d.Client(append(build, "--tag", "readme", "-")...), func(r *engines.Rootfs) {
 		r.Text("Dockerfile", dockerfile)
 		r.Text("worker.js", `process.on('SIGTERM', () => { console.log('got SIGTERM'); setTimeout(() => process.exit(7), 300); });
 			setInterval(() => {}, 1000);
@@ -66,8 +67,8 @@ func buildReadme(t *testing.T, d *harness.Dockerd, build []string) {
 func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "node", "python3", "java", "php", "ruby")
-	d, page := harness.Docker(t), harness.Repo("docs", "images.md")
-	d.ImportImage(t, "drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
+	d, page := engines.Docker(t), harness.Repo("docs", "images.md")
+	d.ImportImage(t, "drainit", nil, func(r *engines.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
 	for section, worker := range map[string]string{
 		"Node": "worker.js", "Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php", "Ruby": "worker.rb",
 	} {
@@ -85,18 +86,18 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 				compile.Dir, file = filepath.Dir(file), filepath.Join(filepath.Dir(file), "worker.jar")
 				harness.OutputOf(t, compile)
 			}
-			d.ImportImage(t, strings.Fields(dockerfile)[1], nil, func(r *harness.Rootfs) {
+			d.ImportImage(t, strings.Fields(dockerfile)[1], nil, func(r *engines.Rootfs) {
 				r.Busybox()
 				r.Link("lib", "usr/lib")
 				r.Link("lib64", "usr/lib64")
 				r.Text("/etc/passwd", "nobody:x:65534:65534::/:/bin/sh\n")
 				r.Text("/usr/bin/docker-php-ext-install", "#!/bin/sh\n")
 			})
-			harness.Feed(t, d.Client("build", "--network", "none", "--tag", tag, "-"), func(r *harness.Rootfs) {
+			engines.Feed(t, d.Client("build", "--network", "none", "--tag", tag, "-"), func(r *engines.Rootfs) {
 				r.Text("Dockerfile", dockerfile)
 				r.Copy(filepath.Base(file), file)
 			})
-			c := d.Run(t, tag, []string{"--volume", "/usr:/usr:ro", "--volume", "/etc:/etc:ro"})
+			c := d.Run(t, tag, harness.Words("--volume /usr:/usr:ro --volume /etc:/etc:ro"))
 			c.WaitOut(`^working`)
 			c.Do("stop", "--time", "45")
 			c.WantExit(0)
@@ -109,9 +110,9 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 // nginx.Dockerfile is built upon it. test/workers shows what a download in flight comes to.
 func TestDockerStopSignalOfAnImage(t *testing.T) {
 	t.Parallel()
-	d := harness.Docker(t)
+	d := engines.Docker(t)
 	harness.Need(t, "nginx", "ldd")
-	d.ImportImage(t, "nginx", nil, func(r *harness.Rootfs) {
+	d.ImportImage(t, "nginx", nil, func(r *engines.Rootfs) {
 		r.Busybox()
 		r.Program("nginx")
 		r.Text("/docker-entrypoint.sh", "#!/bin/sh\nexec \"$@\"\n")
@@ -123,8 +124,8 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 		r.Text("/var/log/nginx/error.log", "")
 		r.Text("/var/lib/nginx/keep", "")
 	})
-	d.ImportImage(t, "drainit", nil, func(r *harness.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
-	harness.Feed(t, d.Client("build", "--network", "none", "--file", "nginx.Dockerfile", "--tag", "web", "-"), func(r *harness.Rootfs) {
+	d.ImportImage(t, "drainit", nil, func(r *engines.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
+	engines.Feed(t, d.Client("build", "--network", "none", "--file", "nginx.Dockerfile", "--tag", "web", "-"), func(r *engines.Rootfs) {
 		r.Copy("nginx.Dockerfile", "nginx.Dockerfile")
 	})
 	c := d.Run(t, "web", nil)
@@ -197,7 +198,7 @@ func TestDockerCompose(t *testing.T) {
 	harness.Need(t, "docker-compose")
 	override := filepath.Join(t.TempDir(), "override.yaml")
 	harness.WriteFile(t, override, composeOverride)
-	p := project{docker(t), t, []string{"--project-name", "test", "--file", "compose.yaml", "--file", override}, harness.Docker(t).Env()}
+	p := project{docker(t), t, []string{"--project-name", "test", "--file", "compose.yaml", "--file", override}, engines.Docker(t).Env()}
 	t.Cleanup(func() { p.compose("down", "--timeout", "0") })
 	p.compose("up", "--detach")
 	services := map[string]struct {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/engines"
 )
 
 // wantLast checks the last lines that a worker has printed.
@@ -19,7 +20,7 @@ func wantLast(p *harness.Init, lines ...string) {
 var behindAShell = []string{"sh", "-c", "/worker listen -drain 300ms -exit 7; exit $?"}
 
 // stopShell stops a container with such a worker, which drains.
-func stopShell(c *harness.DockerContainer) {
+func stopShell(c *engines.DockerContainer) {
 	c.T.Helper()
 	c.WaitOut(`^ready`)
 	c.Do("stop")
@@ -30,8 +31,8 @@ func stopShell(c *harness.DockerContainer) {
 // With dockerd --init-path every docker run --init has drainit as its PID 1.
 func TestDockerInitIsDrainit(t *testing.T) {
 	t.Parallel()
-	harness.NeedDocker(t)
-	d := harness.StartDockerd(t, "--init-path", harness.DrainitBin)
+	engines.NeedDocker(t)
+	d := engines.StartDockerd(t, "--init-path", harness.DrainitBin)
 	t.Cleanup(func() {
 		if err := d.End(); err != nil {
 			t.Error(err)
@@ -73,7 +74,7 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stopShell(harness.Docker(t).Run(t, "base", strings.Fields(flags), append([]string{"/drainit", "-v", "--"}, behindAShell...)...))
+			stopShell(engines.Docker(t).Run(t, "base", strings.Fields(flags), append([]string{"/drainit", "-v", "--"}, behindAShell...)...))
 		})
 	}
 }
@@ -81,7 +82,7 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 // The kernel kills what has the most memory: the worker, and not drainit.
 func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "base", []string{"--memory", "32m"}, "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
+	c := engines.Docker(t).Run(t, "base", []string{"--memory", "32m"}, "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
 	c.WantExit(137)
 	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside`)
 }
@@ -91,7 +92,7 @@ func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 // and waited for.
 func TestDockerExecs(t *testing.T) {
 	t.Parallel()
-	c := harness.Docker(t).Run(t, "base", nil, "/drainit", "-v", "--", "/worker", "listen", "-drain", "300ms")
+	c := engines.Docker(t).Run(t, "base", nil, "/drainit", "-v", "--", "/worker", "listen", "-drain", "300ms")
 	c.WaitOut(`^ready`)
 	running := c.D.Begin(t, "exec", c.Name, "/worker", "listen", "-drain", "1h")
 	running.WaitOut(`^ready`)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/engines"
 )
 
 // worker is a start script without exec, and the job that it starts.
@@ -19,8 +20,8 @@ const (
 // page is run. The container has no network here, and a stop waits until its job has begun.
 func TestDockerStopAsThePageShowsIt(t *testing.T) {
 	t.Parallel()
-	d := harness.Docker(t)
-	d.ImportImage(t, "worker", []string{`CMD ["/start.sh"]`}, func(r *harness.Rootfs) {
+	d := engines.Docker(t)
+	d.ImportImage(t, "worker", []string{`CMD ["/start.sh"]`}, func(r *engines.Rootfs) {
 		r.Busybox()
 		r.Copy("/drainit", harness.DrainitBin)
 		r.Text("/start.sh", startScript)
@@ -53,8 +54,8 @@ func TestDockerStopAsThePageShowsIt(t *testing.T) {
 // job is kept, and fails, with the reason, where the worker dies of the signal.
 func TestStepOfTheCI(t *testing.T) {
 	t.Parallel()
-	d := harness.Docker(t)
-	d.ImportImage(t, "worker-in-ci", nil, func(r *harness.Rootfs) {
+	d := engines.Docker(t)
+	d.ImportImage(t, "worker-in-ci", nil, func(r *engines.Rootfs) {
 		r.Busybox()
 		r.Copy("/drainit", harness.DrainitBin)
 		r.Text("/worker.sh", "#!/bin/sh\ntrap 'sleep 1; exit 0' TERM\nwhile :; do sleep 3; done\n")

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/engines"
 )
 
 // engine runs containers: Docker, or podman, whose commands are the same.
@@ -20,14 +21,14 @@ type engine struct {
 }
 
 func docker(t *testing.T) engine {
-	d := harness.Docker(t)
+	d := engines.Docker(t)
 	return engine{d.Client, func(t *testing.T, flags []string, command ...string) (*harness.Init, string) {
 		c := d.Run(t, "base", flags, command...)
 		return c.Init, c.Name
 	}}
 }
 
-func podman(e harness.Podman) engine {
+func podman(e engines.Podman) engine {
 	return engine{e.Command, func(t *testing.T, flags []string, command ...string) (*harness.Init, string) {
 		e := e
 		e.T = t
@@ -134,7 +135,7 @@ func TestDocker(t *testing.T) {
 
 func TestPodman(t *testing.T) {
 	t.Parallel()
-	e := podman(harness.StartPodman(t, 0, "", ""))
+	e := podman(engines.StartPodman(t, 0, "", ""))
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) { l.run(t, e) })
 	}
@@ -144,16 +145,16 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 // A user's own podman: root in the container is that user, and may do no more than he.
 func TestPodmanRootless(t *testing.T) {
-	quietAndBack.run(t, podman(harness.StartPodman(t, harness.OwnUID(), "", "")))
+	quietAndBack.run(t, podman(engines.StartPodman(t, harness.OwnUID(), "", "")))
 }
 
 // In place of catatonit: podman calls it as `/run/podman-init -- COMMAND`. What a program prints is
 // all that comes out of its container until the stop.
 func TestPodmanInit(t *testing.T) {
 	t.Parallel()
-	e := harness.StartPodman(t, 0, "init_path = \""+harness.DrainitBin+"\"", "")
+	e := engines.StartPodman(t, 0, "init_path = \""+harness.DrainitBin+"\"", "")
 	e.Ask("info") // has nothing to complain of
-	silent := harness.StartPodman(t, 0, "", "").Run("silent", []string{"--init", "--init-path", harness.DrainitBin}, "/bin/busybox", "echo", "motto")
+	silent := engines.StartPodman(t, 0, "", "").Run("silent", []string{"--init", "--init-path", harness.DrainitBin}, "/bin/busybox", "echo", "motto")
 	silent.WantExit(0)
 	if silent.Out() != "motto\n" || silent.Err() != "" {
 		t.Errorf("stdout %q, stderr %q", silent.Out(), silent.Err())
@@ -187,23 +188,23 @@ func TestPodmanPodWithASharedPIDNamespace(t *testing.T) {
 				harness.Must(t, unix.Symlink(harness.DrainitBin, helpers+"/catatonit"))
 				engine = "helper_binaries_dir = [\"" + helpers + "\"]"
 			}
-			runPod(t, harness.StartPodman(t, 0, "", engine), pause == "drainit")
+			runPod(t, engines.StartPodman(t, 0, "", engine), pause == "drainit")
 		})
 	}
 }
 
-func runPod(t *testing.T, e harness.Podman, pausedByDrainit bool) {
+func runPod(t *testing.T, e engines.Podman, pausedByDrainit bool) {
 	t.Helper()
 	e.Ask("pod", "create", "--name", "pod", "--share", "pid,net", "--network", "host", "--cgroup-parent", e.Cgroup())
 	workers := make(map[string]*harness.Init)
 	for _, name := range []string{"one", "two"} {
 		workers[name] = harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
-			return e.Command("run", "--pod", "pod", "--name", name, "--env", marker, harness.Image,
+			return e.Command("run", "--pod", "pod", "--name", name, "--env", marker, engines.Image,
 				"/drainit", "--", "/worker", "listen", "-name", name+" ", "-catch", "TSTP,TERM", "-drain", "300ms")
 		}})
 		workers[name].WaitOut(`^` + name + ` ready`)
 	}
-	e.Ask("run", "--detach", "--pod", "pod", "--name", "bare", harness.Image, "/worker", "listen")
+	e.Ask("run", "--detach", "--pod", "pod", "--name", "bare", engines.Image, "/worker", "listen")
 	infra := e.Ask("pod", "inspect", "--format", "{{.InfraContainerID}}", "pod")
 	if pausedByDrainit {
 		pid, err := strconv.Atoi(e.Ask("inspect", "--format", "{{.State.Pid}}", infra))

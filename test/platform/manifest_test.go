@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"drainit/test/harness"
+	"drainit/test/harness/engines"
 )
 
 // leaves are the values of a YAML file by their paths, such as container.ports[0].name. A list of
@@ -122,19 +123,19 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 }
 
 // startPod runs the container of a manifest as a kubelet would, its commands to the letter.
-func startPod(t *testing.T, pod leaves) (box harness.RuncContainer) {
+func startPod(t *testing.T, pod leaves) (box engines.RuncContainer) {
 	t.Helper()
 	var env []string
 	if name := pod["container.env[0].name"]; name != "" {
 		env = []string{name + "=" + pod["container.env[0].value"]}
 	}
-	box = harness.StartRunc(t, strings.Fields(pod["container.command"]+" "+pod["container.args"]), env...)
+	box = engines.StartRunc(t, strings.Fields(pod["container.command"]+" "+pod["container.args"]), env...)
 	box.WaitOut(`^ready`)
 	return box
 }
 
 // wantProbe checks whether a probe of the manifest succeeds, from inside the pod.
-func wantProbe(c harness.RuncContainer, pod leaves, probe string, want bool) {
+func wantProbe(c engines.RuncContainer, pod leaves, probe string, want bool) {
 	c.T.Helper()
 	command := strings.Fields(pod["container."+probe+".exec.command"])
 	if path := pod["container."+probe+".httpGet.path"]; path != "" {

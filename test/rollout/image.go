@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"drainit/test/harness"
+	"drainit/test/harness/engines"
 )
 
 // image is the one image of all containers: the worker and each init. Its entrypoint is what a
@@ -24,7 +24,7 @@ var programs = []string{"/bin/sh", "node", "tini", "dumb-init", "catatonit"}
 func writeImage(dir string, programs ...string) error {
 	type object = map[string]any
 	var layer, saved bytes.Buffer
-	err := harness.WriteTar(&layer, func(r *harness.Rootfs) {
+	err := engines.WriteTar(&layer, func(r *engines.Rootfs) {
 		for _, program := range programs {
 			r.Program(program)
 		}
@@ -41,7 +41,7 @@ func writeImage(dir string, programs ...string) error {
 		"rootfs":       object{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))}},
 	})
 	manifest, err3 := json.Marshal([]object{{"Config": "config.json", "RepoTags": []string{image}, "Layers": []string{"layer.tar"}}})
-	err4 := harness.WriteTar(&saved, func(r *harness.Rootfs) {
+	err4 := engines.WriteTar(&saved, func(r *engines.Rootfs) {
 		r.Text("config.json", string(config))
 		r.Text("manifest.json", string(manifest))
 		r.Text("layer.tar", layer.String())

@@ -54,7 +54,7 @@ func TestFaultOfDrainitsOwnIsReported(t *testing.T) {
 	bin := buildFaulty(t)
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{Bin: bin, NoPID1: noPID1,
-			Args: []string{"--", harness.WorkerBin, "listen", "-catch", "USR1,TERM"}})
+			Args: harness.Words("-- WORKER listen -catch USR1,TERM")})
 		p.WaitReady()
 		for _, sig := range signals.Faults() {
 			p.Signal(sig)
@@ -83,7 +83,7 @@ func TestFaultBySigqueueEndsDrainit(t *testing.T) {
 
 // dumb-init takes the lowest and the highest number, which is that of a fault, for each other (its own tests).
 func TestRewriteOfAFault(t *testing.T) {
-	p := harness.Run(t, harness.Launch{Args: []string{"-r", "1:31", "-r", "31:1", "--", harness.WorkerBin, "listen", "-catch", "HUP,SYS,TERM"}})
+	p := harness.Run(t, harness.Launch{Args: harness.Words("-r 1:31 -r 31:1 -- WORKER listen -catch HUP,SYS,TERM")})
 	p.WaitReady()
 	p.Signal(unix.SIGHUP)
 	p.WaitOut(`^got SIGSYS`)

@@ -52,7 +52,7 @@ func TestEachSignalReachesTheWorkerOnce(t *testing.T) {
 
 // meaningless are signals that mean nothing to drainit, by perl's names. spread puts them in a tree that says "@".
 var (
-	meaningless = []string{"HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM", "CONT", "TTIN", "TTOU", "VTALRM", "IO"}
+	meaningless = harness.Words("HUP USR1 USR2 QUIT WINCH ALRM CONT TTIN TTOU VTALRM IO")
 	spread      = strings.NewReplacer("-@", "-"+strings.Join(meaningless, ",-"), "@", strings.Join(meaningless, ","))
 )
 
@@ -130,7 +130,7 @@ func asTheyCome() (flags []string) {
 
 // listening is a worker that prints all signals and ends with 7.
 func listening(args ...string) []string {
-	return append([]string{harness.WorkerBin, "listen", "-catch", "all", "-exit", "7"}, args...)
+	return append(harness.Words("WORKER listen -catch all -exit 7"), args...)
 }
 
 // passTo sends a signal and waits until a process of a tree has got it.
@@ -210,7 +210,7 @@ func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
 
 func TestRewriteDeliversOneSignalInPlaceOfAnother(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := launch(t, noPID1, []string{"-r", "37:WINCH", "-r", "USR1:RTMIN+29", "-r", "USR2:TSTP", "-r", "POLL:SEGV"}, listening()...)
+		p := launch(t, noPID1, harness.Words("-r 37:WINCH -r USR1:RTMIN+29 -r USR2:TSTP -r POLL:SEGV"), listening()...)
 		want := []string{"got SIGWINCH", "got SIGRTMIN+29", "got SIGTSTP", "got SIGSEGV", "got SIGTERM"}
 		for n, sig := range []syscall.Signal{37, unix.SIGUSR1, unix.SIGUSR2, unix.SIGIO, unix.SIGTERM} {
 			p.Signal(sig)

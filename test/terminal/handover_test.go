@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // programs read the terminal or set its modes: what a person does with them, from the command line to
@@ -16,17 +17,17 @@ var programs = map[string]struct {
 	command string
 	first   string // is shown when it runs
 	keys    string // stop it
-	talk    func(c *harness.Console)
+	talk    func(c *console.Console)
 	status  int
 }{
-	"cat":    {catReady, `ready \d+\r\n`, "\x1a", func(c *harness.Console) { typeToCat(c, "abc"); c.Keys("\x04") }, 0},
+	"cat":    {catReady, `ready \d+\r\n`, "\x1a", func(c *console.Console) { typeToCat(c, "abc"); c.Keys("\x04") }, 0},
 	"bash":   {bashInside, `inner% `, "suspend\r", inShell, 5},
 	"dash":   {dashInside, `inner% `, "", inShell, 5},
 	"python": {"python3 -q", `>>> `, "\x1a", inPython, 6},
 	"node":   {"node", `> `, "\x1a", inNode, 6},
 	"less":   {"less lines", `7mlines`, "\x1a", inPager, 0},
-	"vi":     {"vi lines", `some text`, ":stop\r", func(c *harness.Console) { c.Keys(":q\r") }, 0},
-	"top":    {topInside, `load average`, "\x1a", func(c *harness.Console) { c.See(`load average`); c.Keys("q") }, 0},
+	"vi":     {"vi lines", `some text`, ":stop\r", func(c *console.Console) { c.Keys(":q\r") }, 0},
+	"top":    {topInside, `load average`, "\x1a", func(c *console.Console) { c.See(`load average`); c.Keys("q") }, 0},
 }
 
 // bashInside and dashInside are interactive shells with job control, whose prompt
@@ -43,14 +44,14 @@ const topInside = `sh -c 'stty echo; exec top'`
 const catReady = `sh -c 'echo ready $$; exec cat'`
 
 // typeToCat enters a line and sees the echo of the terminal, and what cat makes of it.
-func typeToCat(c *harness.Console, line string) {
+func typeToCat(c *console.Console, line string) {
 	c.T.Helper()
 	c.Enter(line)
 	c.See(line + `\r\n` + line + `\r\n`)
 }
 
 // enterY enters the line that a "read y; echo y is $y" waits for.
-func enterY(c *harness.Console) {
+func enterY(c *console.Console) {
 	c.T.Helper()
 	c.Enter("def")
 	c.See(`y is def`)
@@ -58,7 +59,7 @@ func enterY(c *harness.Console) {
 
 // inShell uses an interactive shell: it runs a job, which Ctrl-C interrupts and
 // Ctrl-Z stops, and the shell is none the worse.
-func inShell(c *harness.Console) {
+func inShell(c *console.Console) {
 	c.Enter("echo is$((40+2))")
 	c.See(`is42`)
 	c.See(`inner% `)
@@ -81,7 +82,7 @@ func inShell(c *harness.Console) {
 	c.Enter("exit 5")
 }
 
-func inPython(c *harness.Console) {
+func inPython(c *console.Console) {
 	c.Enter("print('is%d' % (40+2))")
 	c.See(`is42`)
 	c.See(`>>> `)
@@ -94,13 +95,13 @@ func inPython(c *harness.Console) {
 	c.Enter("exit(6)")
 }
 
-func inPager(c *harness.Console) {
+func inPager(c *console.Console) {
 	c.Keys("G")
 	c.See(`\(END\)`)
 	c.Keys("q")
 }
 
-func inNode(c *harness.Console) {
+func inNode(c *console.Console) {
 	c.Enter("console.log('is' + (40+2))")
 	c.See(`is42`)
 	c.See(`> `)
@@ -112,7 +113,7 @@ func inNode(c *harness.Console) {
 
 // suspend types what stops a program, and Ctrl-Z again where it got lost: less
 // misses the one that comes right before it reads, and a shell ignores it.
-func suspend(c *harness.Console, keys string) {
+func suspend(c *console.Console, keys string) {
 	c.T.Helper()
 	again := time.Now()
 	harness.WaitUntil(c.T, "Stopped", func() bool {
@@ -132,8 +133,8 @@ func TestTTYProgramsThatUseTheTerminalFindNoDifference(t *testing.T) {
 	for name, w := range programs {
 		t.Run(name, func(t *testing.T) {
 			harness.Need(t, "bash", "dash", "python3", "node", "less", "top", "vi")
-			harness.Beside(t, func(t *testing.T, under string) {
-				talkAtShell(t, under+w.command, func(c *harness.Console) {
+			console.Beside(t, func(t *testing.T, under string) {
+				talkAtShell(t, under+w.command, func(c *console.Console) {
 					c.See(w.first)
 					for range 2 {
 						if w.keys != "" {
@@ -150,9 +151,9 @@ func TestTTYProgramsThatUseTheTerminalFindNoDifference(t *testing.T) {
 
 // talkAtShell has a person run something, which must leave the terminal as it was,
 // without a word of drainit's.
-func talkAtShell(t *testing.T, line string, talk func(c *harness.Console), status int) {
+func talkAtShell(t *testing.T, line string, talk func(c *console.Console), status int) {
 	t.Helper()
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	shell, modes := c.Foreground(), c.Modes()
 	c.Enter(line)
 	talk(c)
@@ -169,7 +170,7 @@ func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
 		for name, w := range programs {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "exec " + w.command}})
+				c := console.At(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "exec " + w.command}})
 				c.See(w.first)
 				w.talk(c)
 				c.WantExit(w.status)
@@ -183,7 +184,7 @@ func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
 // that it neither drains nor kills.
 func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+	console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 		worker := startReader(c, under+`sh -c 'read x; exec worker listen -catch INT,USR1 -end USR1 -exit 4'`)
 		if fg := c.Foreground(); fg != harness.TaskOf(worker).Group {
 			t.Errorf("group %d has the terminal, want that of the worker %d", fg, worker)
@@ -203,7 +204,7 @@ func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 // Ctrl-C is for drainit again, the first the stop and the second the kill.
 func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	left := startReader(c, `drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
 	c.Enter("def")
 	c.WaitOut(`drainit: warning: .* exited with status 3 and left`)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // record is a file that a worker writes to when its terminal may be gone.
@@ -42,25 +43,25 @@ func (r record) want(text string, want int) {
 }
 
 // places are the ways in which drainit comes to have a terminal.
-var places = map[string]func(t *testing.T, command string) *harness.Console{
-	"PID 1": func(t *testing.T, command string) *harness.Console {
-		return harness.AtConsole(t, harness.Launch{Args: []string{"--", "sh", "-c", command}})
+var places = map[string]func(t *testing.T, command string) *console.Console{
+	"PID 1": func(t *testing.T, command string) *console.Console {
+		return console.At(t, harness.Launch{Args: []string{"--", "sh", "-c", command}})
 	},
-	"session leader": func(t *testing.T, command string) *harness.Console {
-		return harness.AtConsole(t, harness.Launch{NoPID1: true, Args: []string{"--", "sh", "-c", command}})
+	"session leader": func(t *testing.T, command string) *console.Console {
+		return console.At(t, harness.Launch{NoPID1: true, Args: []string{"--", "sh", "-c", command}})
 	},
-	"under bash": func(t *testing.T, command string) *harness.Console {
-		c := harness.AtShell(t)
+	"under bash": func(t *testing.T, command string) *console.Console {
+		c := console.AtShell(t)
 		c.Enter("drainit -- sh -c '" + command + "'")
 		return c
 	},
-	"in the background of bash": func(t *testing.T, command string) *harness.Console {
-		c := harness.AtShell(t)
+	"in the background of bash": func(t *testing.T, command string) *console.Console {
+		c := console.AtShell(t)
 		// A bash that reads may see the end of its input before HUP, and exit without a signal to its jobs.
 		c.Enter("drainit -- sh -c '" + command + "' & wait")
 		return c
 	},
-	"in a script": func(t *testing.T, command string) *harness.Console {
+	"in a script": func(t *testing.T, command string) *console.Console {
 		return inScript(t, "drainit -- sh -c '"+command+"'; true")
 	},
 }
@@ -84,7 +85,7 @@ func TestTTYClosedTerminalDrains(t *testing.T) {
 }
 
 // ready waits for the line of a listening worker, and returns its pid.
-func (r record) ready(c *harness.Console) int {
+func (r record) ready(c *console.Console) int {
 	r.t.Helper()
 	r.wait("\n")
 	return c.HostPid(numberIn(r.t, strings.TrimPrefix(strings.TrimSpace(r.text()), "ready ")))
@@ -92,14 +93,14 @@ func (r record) ready(c *harness.Console) int {
 
 func TestTTYClosedTerminalDrainsAStoppedJob(t *testing.T) {
 	t.Parallel()
-	for name, shellEnds := range map[string]func(c *harness.Console){
-		"the terminal is closed": func(c *harness.Console) { c.HangUp() },
-		"the shell is killed":    func(c *harness.Console) { c.Signal(unix.SIGKILL) },
+	for name, shellEnds := range map[string]func(c *console.Console){
+		"the terminal is closed": func(c *console.Console) { c.HangUp() },
+		"the shell is killed":    func(c *console.Console) { c.Signal(unix.SIGKILL) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRecord(t)
-			c := harness.AtShell(t)
+			c := console.AtShell(t)
 			c.Enter("drainit -- sh -c 'exec worker listen -drain 500ms >" + r.path + "'")
 			worker := r.ready(c)
 			ctrlZ(c)
@@ -119,9 +120,9 @@ func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
 	for command, shows := range map[string]string{bashInside: `inner% `, "less lines": `7mlines`, "sh -c 'echo ready; read x; sleep 1d'": `^ready`} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			under := harness.AtShell(t)
+			under := console.AtShell(t)
 			under.Enter("drainit --grace 1h -- " + command)
-			for _, c := range []*harness.Console{under, harness.AtConsole(t, harness.Launch{Args: []string{"--grace=1h", "--", "sh", "-c", "exec " + command}})} {
+			for _, c := range []*console.Console{under, console.At(t, harness.Launch{Args: []string{"--grace=1h", "--", "sh", "-c", "exec " + command}})} {
 				c.See(shows)
 				c.HangUp()
 				harness.WaitUntil(c.T, "nothing is left alive", func() bool { return len(c.Alive()) == 0 })
@@ -148,7 +149,7 @@ func TestTTYNohupHoldsWhenTheTerminalIsClosed(t *testing.T) {
 	harness.Need(t, "nohup")
 	t.Parallel()
 	r := newRecord(t)
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	c.Enter("nohup drainit -- sh -c 'exec worker listen -catch TERM,USR1 -drain 100ms >" + r.path + "' 2>/dev/null")
 	worker := r.ready(c)
 	drainit := c.Above(worker)

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // Whatever is above drainit, the session's leader or PID 1 itself.
 func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--",
-			harness.WorkerBin, "listen", "-catch", "INT,USR1", "-end", "USR1", "-exit", "7"}})
+		c := console.At(t, harness.Launch{NoPID1: noPID1, Args: harness.Words("-- WORKER listen -catch INT,USR1 -end USR1 -exit 7")})
 		c.Ready()
 		c.Keys("\x03")
 		c.See(`got SIGINT`)
@@ -27,7 +27,7 @@ func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
 // After fg, too, when the keys are drainit's again.
 func TestTTYSecondCtrlCKills(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	startWorker(c, "drainit -- worker listen -catch INT,TERM -end INT,TERM -drain 1h")
 	ctrlZAndFg(c, 1)
 	c.Keys("\x03")
@@ -57,7 +57,7 @@ var interrupted = map[string]struct {
 
 // pressCtrlC presses it once when the worker is there, and has the terminal if it
 // reads that.
-func pressCtrlC(c *harness.Console, reads bool) {
+func pressCtrlC(c *console.Console, reads bool) {
 	c.T.Helper()
 	if reads {
 		c.Enter("abc")
@@ -71,7 +71,7 @@ func TestTTYCtrlCEndsALoop(t *testing.T) {
 	for name, w := range interrupted {
 		t.Run(name, func(t *testing.T) {
 			harness.Need(t, "perl")
-			inShells(t, func(t *testing.T, c *harness.Console, under string) {
+			inShells(t, func(t *testing.T, c *console.Console, under string) {
 				c.Enter("for n in 1 2 3; do " + under + w.command + "; echo af''ter $n; done")
 				pressCtrlC(c, w.reads)
 				c.WantPrompt(130)
@@ -90,8 +90,8 @@ func TestTTYCtrlCEndsAScript(t *testing.T) {
 	for _, shell := range []string{"bash", "dash"} {
 		t.Run(shell, func(t *testing.T) {
 			harness.Need(t, shell)
-			harness.Beside(t, func(t *testing.T, under string) {
-				c := harness.AtConsole(t, harness.Launch{Bin: "/bin/" + shell, NoPID1: true,
+			console.Beside(t, func(t *testing.T, under string) {
+				c := console.At(t, harness.Launch{Bin: "/bin/" + shell, NoPID1: true,
 					Args: []string{"-c", "for n in 1 2 3; do " + under + interrupted["reads"].command + "; echo after $n; done; exit 0"}})
 				pressCtrlC(c, true)
 				c.WantExit(130)
@@ -143,7 +143,7 @@ func TestTTYWhoEndsByInterruptItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := append(strings.Fields(e.flags), "--", "sh", "-c", e.command)
-			c := harness.AtConsole(t, harness.Launch{NoPID1: !strings.HasPrefix(name, "PID 1"), Args: args})
+			c := console.At(t, harness.Launch{NoPID1: !strings.HasPrefix(name, "PID 1"), Args: args})
 			if e.ask != 0 {
 				c.Ready()
 				c.Signal(e.ask)

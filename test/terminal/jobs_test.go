@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // stopsInTheBackground starts a job with & that wants the terminal, and waits
 // until the shell shows that it has stopped.
-func stopsInTheBackground(c *harness.Console, command string) (reader int) {
+func stopsInTheBackground(c *console.Console, command string) (reader int) {
 	c.T.Helper()
 	reader = startInBackground(c, command)
 	waitStates(c, "T")
@@ -31,7 +32,7 @@ func numberIn(t *testing.T, text string) (n int) {
 }
 
 func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
-	inShells(t, func(t *testing.T, c *harness.Console, under string) {
+	inShells(t, func(t *testing.T, c *console.Console, under string) {
 		shell := c.Foreground()
 		reader := stopsInTheBackground(c, under+catReady)
 		c.WantForeground(shell)
@@ -58,19 +59,19 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 	harness.Need(t, "strace")
 	tests := map[string]struct {
 		around string // drainit's command line, for the shell
-		comes  func(c *harness.Console, drainit int)
+		comes  func(c *console.Console, drainit int)
 	}{
-		"fg": {"%s", func(c *harness.Console, _ int) {
+		"fg": {"%s", func(c *console.Console, _ int) {
 			c.Enter("fg")
 			c.Enter("abc")
 			c.See(`x is abc`)
 			c.WantPrompt(3)
 		}},
-		"TERM": {"%s", func(c *harness.Console, _ int) {
+		"TERM": {"%s", func(c *console.Console, _ int) {
 			c.Enter("kill %1; wait %1")
 			c.WaitOut(`#143# `)
 		}},
-		"TERM in a script": {`sh -c "%s; exit 5"`, func(c *harness.Console, drainit int) {
+		"TERM in a script": {`sh -c "%s; exit 5"`, func(c *console.Console, drainit int) {
 			harness.Kill(c.T, drainit, unix.SIGTERM)
 			c.ShowJobs(0, `\[1\][-+] +Exit 5`) // it was stopped, too
 		}},
@@ -79,7 +80,7 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 		for _, delay := range []string{"delay_enter", "delay_exit"} {
 			t.Run(name+", "+delay, func(t *testing.T) {
 				t.Parallel()
-				slowed(t, func(c *harness.Console) bool {
+				slowed(t, func(c *console.Console) bool {
 					c.Enter(`echo 'echo ready $PPID; read x; echo x is $x; exit 3' >reads`)
 					c.WantPrompt(0)
 					c.Enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=1 drainit -- sh reads") + " &")
@@ -102,10 +103,10 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 const slowTgkill = "GODEBUG=asyncpreemptoff=1 strace -DDD -q -o /dev/null -e trace=tgkill -e inject=tgkill:"
 
 // slowed runs a test at a shell until strace could hold drainit up.
-func slowed(t *testing.T, test func(c *harness.Console) bool) {
+func slowed(t *testing.T, test func(c *console.Console) bool) {
 	t.Helper()
 	harness.WaitUntil(t, "strace has a timer", func() bool {
-		c := harness.AtShell(t)
+		c := console.AtShell(t)
 		if test(c) {
 			return true
 		}
@@ -117,7 +118,7 @@ func slowed(t *testing.T, test func(c *harness.Console) bool) {
 // waitInTgkill waits until drainit, under a strace that delays this, is about to send itself the stop, or
 // has just sent it. It is false where strace delays nothing: on a busy machine the kernel may have no timer
 // for it (timer_create(2), EAGAIN).
-func waitInTgkill(c *harness.Console, drainit int, delay string) bool {
+func waitInTgkill(c *console.Console, drainit int, delay string) bool {
 	c.T.Helper()
 	file, pattern := "syscall", fmt.Sprintf(`^%d `, unix.SYS_TGKILL)
 	if delay == "delay_exit" {
@@ -133,7 +134,7 @@ func waitInTgkill(c *harness.Console, drainit int, delay string) bool {
 
 func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+	console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 		reader := stopsInTheBackground(c, under+catReady)
 		c.Enter("kill %1")
 		c.WantPrompt(0)
@@ -147,7 +148,7 @@ func TestTTYReaderThatIsKilledInTheBackgroundEnds(t *testing.T) {
 // Nothing stops it in the background: fg just gives it the terminal, without a CONT.
 func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+	console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 		fifo := t.TempDir() + "/fifo"
 		harness.Must(t, unix.Mkfifo(fifo, 0o600))
 		worker := startInBackground(c, under+"sh -c 'echo ready $$; read x <"+fifo+"; read y; echo y is $y; exit 3'")
@@ -171,7 +172,7 @@ func TestTTYBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T)
 	for name, wants := range map[string]string{"reads": "read x", "sets the modes": "stty sane"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := harness.AtShell(t)
+			c := console.AtShell(t)
 			c.Enter(`drainit --grace 1s -- sh -c 'trap "` + wants + ` </dev/tty; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done' &`)
 			c.WaitOut(`ready \d`)
 			c.WantPrompt(0)

@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // wantPlainLog checks that each line of drainit's is text, alone on its line but
 // for the key that the terminal itself has shown before it, and that there is a
 // line for each pattern, in this order. On a busy machine what is not asked for may take more
 // than 5 s, and have lines of progress.
-func wantPlainLog(c *harness.Console, patterns ...string) {
+func wantPlainLog(c *console.Console, patterns ...string) {
 	c.T.Helper()
 	shown := c.Out()
 	if m := regexp.MustCompile(`[^\n\r\t -~]`).FindString(shown); m != "" {
@@ -38,9 +39,9 @@ func wantPlainLog(c *harness.Console, patterns ...string) {
 
 // alone starts drainit without a shell, so that what is shown is what it and its
 // worker print.
-func alone(t *testing.T, args ...string) *harness.Console {
+func alone(t *testing.T, args ...string) *console.Console {
 	t.Helper()
-	return harness.AtConsole(t, harness.Launch{NoPID1: true, Args: args})
+	return console.At(t, harness.Launch{NoPID1: true, Args: args})
 }
 
 // With TOSTOP the kernel stops a process that writes from the background, unless no process
@@ -93,9 +94,9 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 // inScript runs command lines in a non-interactive shell that leads the session:
 // it puts neither the modes right nor the foreground, as bash at its prompt does.
-func inScript(t *testing.T, text string) *harness.Console {
+func inScript(t *testing.T, text string) *console.Console {
 	t.Helper()
-	return harness.AtConsole(t, harness.Launch{Bin: "/bin/sh", NoPID1: true, Args: []string{"-c", text}})
+	return console.At(t, harness.Launch{Bin: "/bin/sh", NoPID1: true, Args: []string{"-c", text}})
 }
 
 // isRaw reports whether keys come one by one and are not shown.
@@ -179,7 +180,7 @@ func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
 // In the background the modes are another's.
 func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	worker := startWorker(c, "drainit -- worker listen &")
 	c.Enter("stty -echo -icrnl; echo set")
 	c.See(`^set`)
@@ -196,7 +197,7 @@ func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
 func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
 	harness.Need(t, "bash")
 	t.Parallel()
-	c := harness.AtConsole(t, harness.Launch{Bin: "/bin/bash", NoPID1: true, Args: []string{"--norc", "--noprofile", "-i"}})
+	c := console.At(t, harness.Launch{Bin: "/bin/bash", NoPID1: true, Args: []string{"--norc", "--noprofile", "-i"}})
 	c.WantPrompt(0)
 	c.Enter(`drainit -- sh -c 'echo ready $$; stty raw -echo; kill -9 $$' &`)
 	c.WaitOut(`ready \d`)

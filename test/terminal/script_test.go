@@ -10,22 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // scripts are what a script runs before it goes on to use the terminal itself.
 var scripts = map[string]struct {
 	command string
-	talk    func(c *harness.Console)
+	talk    func(c *console.Console)
 }{
 	"read":                  {`sh -c 'read x; echo it was $x'`, says("abc", `it was abc`)},
-	"background children":   {`sh -c 'read x; sleep 0.1 & exit 0'`, func(c *harness.Console) { c.Enter("abc") }},
-	"bash":                  {bashInside, func(c *harness.Console) { c.See(`inner% `); inShell(c) }},
+	"background children":   {`sh -c 'read x; sleep 0.1 & exit 0'`, func(c *console.Console) { c.Enter("abc") }},
+	"bash":                  {bashInside, func(c *console.Console) { c.See(`inner% `); inShell(c) }},
 	"a job of a dead shell": {dashInside, killShellOfAJob},
-	"less":                  {"less lines", func(c *harness.Console) { c.See(`7mlines`); c.Keys("q") }},
+	"less":                  {"less lines", func(c *console.Console) { c.See(`7mlines`); c.Keys("q") }},
 }
 
 // killShellOfAJob leaves the terminal to the job of a shell that is killed.
-func killShellOfAJob(c *harness.Console) {
+func killShellOfAJob(c *console.Console) {
 	c.See(`inner% `)
 	c.Enter(`sh -c 'kill -9 $PPID; exec worker listen -catch USR1,TERM'`)
 }
@@ -39,7 +40,7 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 		for _, shell := range []string{"/bin/dash", "/bin/bash"} {
 			t.Run(name+" in "+filepath.Base(shell), func(t *testing.T) {
 				t.Parallel()
-				c := harness.AtConsole(t, harness.Launch{Bin: shell, NoPID1: true, Args: []string{"-c",
+				c := console.At(t, harness.Launch{Bin: shell, NoPID1: true, Args: []string{"-c",
 					`echo begin; stty -a; drainit -- ` + s.command + `; stty -a; echo end; read y; echo y is $y; exit 8`}})
 				c.See(`begin`)
 				before := c.See(`(?s)speed .*?-extproc`)[0]
@@ -60,7 +61,7 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 // UNDER stands for it: what a person types into them and sees.
 var pipelines = map[string]struct {
 	line   string
-	talk   func(c *harness.Console)
+	talk   func(c *console.Console)
 	status int
 }{
 	"in the worker":         {`UNDER sh -c 'yes | head -1; exit 4'`, sees(`^y\r\n`), 4},
@@ -75,25 +76,25 @@ var pipelines = map[string]struct {
 	"by its name":           {`echo x1x | UNDER sh -c 'read y </dev/tty; read x; echo $y $x' | cat`, says("abc", `^abc x1x\r\n`), 0},
 	"in a substitution":     {`echo got $(UNDER sh -c 'read x; echo $x')`, says("abc", `^got abc\r\n`), 0},
 	"in a subshell":         {`(UNDER sh -c 'read x; echo got $x'; exit 4)`, says("abc", `^got abc\r\n`), 4},
-	"in a loop": {`for n in 1 2 3; do UNDER sh -c "read x; echo got \$x $n"; done`, func(c *harness.Console) {
+	"in a loop": {`for n in 1 2 3; do UNDER sh -c "read x; echo got \$x $n"; done`, func(c *console.Console) {
 		for _, n := range []string{"1", "2", "3"} {
 			says("abc", `^got abc `+n)(c)
 		}
 	}, 0},
 }
 
-func nothing(*harness.Console) {}
+func nothing(*console.Console) {}
 
-func sees(pattern string) func(c *harness.Console) {
-	return func(c *harness.Console) { c.T.Helper(); c.See(pattern) }
+func sees(pattern string) func(c *console.Console) {
+	return func(c *console.Console) { c.T.Helper(); c.See(pattern) }
 }
 
 // says enters a line and sees what is made of it.
-func says(line, pattern string) func(c *harness.Console) {
-	return func(c *harness.Console) { c.T.Helper(); c.Enter(line); c.See(pattern) }
+func says(line, pattern string) func(c *console.Console) {
+	return func(c *console.Console) { c.T.Helper(); c.Enter(line); c.See(pattern) }
 }
 
-func pages(c *harness.Console) {
+func pages(c *console.Console) {
 	c.See(`20`)
 	inPager(c)
 }
@@ -103,7 +104,7 @@ func TestTTYPipelinesFindNoDifference(t *testing.T) {
 	t.Parallel()
 	for name, p := range pipelines {
 		t.Run(name, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) {
+			console.Beside(t, func(t *testing.T, under string) {
 				talkAtShell(t, strings.ReplaceAll(p.line, "UNDER ", under), p.talk, p.status)
 			})
 		})
@@ -117,7 +118,7 @@ func TestTTYDrainitBelowDrainitHasTheTerminal(t *testing.T) {
 	for _, command := range []string{"drainit -- drainit -- sh reads", "drainit -- sh -c 'drainit -- sh reads; exit $?'"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			c := harness.AtShell(t)
+			c := console.AtShell(t)
 			c.Enter(`echo 'read x; echo x is $x, ready $$; read y; echo y is $y; exit 3' >reads`)
 			c.WantPrompt(0)
 			shell := c.Foreground()
@@ -139,7 +140,7 @@ func TestTTYWorkerThatStopsItselfStopsTheJob(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []string{"TSTP", "STOP"} {
 		t.Run(sig, func(t *testing.T) {
-			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+			console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 				c.Enter(under + `sh -c 'kill -` + sig + ` $$; echo it is ba""ck; exit 3'`)
 				c.See(`Stopped`)
 				c.Prompt()
@@ -158,14 +159,16 @@ func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"in the background": "", "which has the terminal": "read x; "} {
 		t.Run(name, func(t *testing.T) {
-			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+			console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 				c.Enter(under + strings.Replace(winch, "%s", read, 1))
 				if read != "" {
 					c.Enter("abc")
 				}
 				worker := c.Ready()
 				for _, size := range [][2]uint16{{30, 100}, {31, 101}, {32, 102}} {
-					harness.SetSize(t, c.Master, size[0], size[1])
+					harness.Must(t, harness.Control(c.Master, func(fd int) error {
+						return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size[0], Col: size[1]})
+					}))
 					c.See(fmt.Sprintf(`%d %d`, size[0], size[1]))
 				}
 				harness.Kill(c.T, worker, unix.SIGTERM)
@@ -191,7 +194,7 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 			t.Parallel()
 			file := t.TempDir() + "/log"
 			r := newRecord(t)
-			c := harness.AtShell(t)
+			c := console.AtShell(t)
 			c.Enter("drainit -- sh -c 'exec worker listen -catch INT,USR1 -end INT -exit 7 >" + r.path + "' " + strings.Replace(redirect, "%s", file, 1))
 			worker := r.ready(c)
 			ctrlZ(c)

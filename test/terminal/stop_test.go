@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // wantStopped waits until the shell shows that its job has stopped, by the signal
 // of Ctrl-Z, and has its prompt, and until all of the job has really stopped.
-func wantStopped(c *harness.Console) {
+func wantStopped(c *console.Console) {
 	c.T.Helper()
 	c.See(`Stopped`)
 	c.WantPrompt(128 + int(unix.SIGTSTP))
@@ -19,14 +20,14 @@ func wantStopped(c *harness.Console) {
 }
 
 // ctrlZ stops the job that has the terminal by its key.
-func ctrlZ(c *harness.Console) {
+func ctrlZ(c *console.Console) {
 	c.T.Helper()
 	c.Keys("\x1a")
 	wantStopped(c)
 }
 
 // ctrlZAndFg stops the job so many times and has it go on each time.
-func ctrlZAndFg(c *harness.Console, times int) {
+func ctrlZAndFg(c *console.Console, times int) {
 	c.T.Helper()
 	for range times {
 		ctrlZ(c)
@@ -35,14 +36,14 @@ func ctrlZAndFg(c *harness.Console, times int) {
 }
 
 // startWorker enters a command line and waits until its worker says that it is ready.
-func startWorker(c *harness.Console, line string) (worker int) {
+func startWorker(c *console.Console, line string) (worker int) {
 	c.T.Helper()
 	c.Enter(line)
 	return c.Ready()
 }
 
 // startReader is startWorker for a worker that reads a line first.
-func startReader(c *harness.Console, line string) (worker int) {
+func startReader(c *console.Console, line string) (worker int) {
 	c.T.Helper()
 	c.Enter(line)
 	c.Enter("abc")
@@ -51,7 +52,7 @@ func startReader(c *harness.Console, line string) (worker int) {
 
 // startInBackground is startWorker for a job with &, whose line the shell's prompt may
 // come before.
-func startInBackground(c *harness.Console, line string) (worker int) {
+func startInBackground(c *console.Console, line string) (worker int) {
 	c.T.Helper()
 	c.Enter(line + " &")
 	worker = numberIn(c.T, c.WaitOut(`ready (\d+)\r?\n`)[1])
@@ -60,7 +61,7 @@ func startInBackground(c *harness.Console, line string) (worker int) {
 }
 
 // waitStates waits until all below the shell are in one of some states.
-func waitStates(c *harness.Console, states string) {
+func waitStates(c *console.Console, states string) {
 	c.T.Helper()
 	pids := c.Alive() // which looks at every process of the machine
 	settled := func() bool {
@@ -82,7 +83,7 @@ func waitStates(c *harness.Console, states string) {
 
 // fg brings the job to the foreground. The shell shows it before it gives it the
 // terminal, and continues it thereafter: a key in between would be lost.
-func fg(c *harness.Console) {
+func fg(c *console.Console) {
 	c.T.Helper()
 	c.Enter("fg")
 	c.See(`fg\r\n[^\r]+\r\n`)
@@ -91,7 +92,7 @@ func fg(c *harness.Console) {
 }
 
 // fgTo is fg for a job that gives the terminal to the group of one of its processes.
-func fgTo(c *harness.Console, pid int) {
+func fgTo(c *console.Console, pid int) {
 	c.T.Helper()
 	fg(c)
 	c.WaitForeground(harness.TaskOf(pid).Group)
@@ -99,7 +100,7 @@ func fgTo(c *harness.Console, pid int) {
 
 func TestTTYCtrlZQuietsWhatHandlesIt(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	worker := startWorker(c, "drainit -- sh -c 'worker listen -catch TSTP,CONT,TERM -exit 7; exit $?'")
 	drainit := c.Above(harness.TaskOf(worker).Ppid)
 	c.Keys("\x1a")
@@ -115,18 +116,18 @@ func TestTTYCtrlZQuietsWhatHandlesIt(t *testing.T) {
 }
 
 // inShells runs a test with an interactive bash and dash, each beside the same without drainit.
-func inShells(t *testing.T, test func(t *testing.T, c *harness.Console, under string)) {
+func inShells(t *testing.T, test func(t *testing.T, c *console.Console, under string)) {
 	t.Helper()
 	t.Parallel()
 	for name, shell := range map[string][]string{"bash": nil, "dash": {"dash", "-i"}} {
 		t.Run(name, func(t *testing.T) {
-			harness.Beside(t, func(t *testing.T, under string) { test(t, harness.AtShell(t, shell...), under) })
+			console.Beside(t, func(t *testing.T, under string) { test(t, console.AtShell(t, shell...), under) })
 		})
 	}
 }
 
 func TestTTYCtrlZStopsAndFgAndBgContinue(t *testing.T) {
-	inShells(t, func(t *testing.T, c *harness.Console, under string) {
+	inShells(t, func(t *testing.T, c *console.Console, under string) {
 		shell := c.Foreground()
 		worker := startWorker(c, under+"worker listen -catch USR1,TERM -drain 100ms -exit 7")
 		runs := func() {
@@ -165,7 +166,7 @@ func TestTTYCtrlZStopsAndFgAndBgContinue(t *testing.T) {
 // those which the worker passes the signal on to, too.
 func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	c.Enter(`drainit -- sh -c 'worker listen -catch TERM -drain 100ms & trap "reads=1" USR1; trap "kill $!; wait $!; exit 7" TERM; ` +
 		`while [ ! "$reads" ]; do sleep 0.02; done; read x' &`)
 	worker := c.Ready()
@@ -180,7 +181,7 @@ func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
 // All that the worker has started stops with it, and goes on with it.
 func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+	console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 		worker := startWorker(c, under+"sh -c 'worker listen -catch USR1 -end USR1 | cat; exit 4'")
 		ctrlZ(c)
 		fg(c)
@@ -193,7 +194,7 @@ func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 // No process could continue such a drainit: a stop would be for good, and so the kernel discards it.
 func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		c := harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "worker", "listen", "-catch", "USR1,TERM"}})
+		c := console.At(t, harness.Launch{NoPID1: noPID1, Args: harness.Words("-- worker listen -catch USR1,TERM")})
 		worker := c.Ready()
 		for range 3 {
 			c.Keys("\x1a")
@@ -203,7 +204,7 @@ func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 		c.See(`got SIGUSR1`)
 		c.Keys("\x03")
 		c.WantExit(130) // the worker does not handle INT
-		c = harness.AtConsole(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3"}})
+		c = console.At(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3"}})
 		c.Enter("abc")
 		c.See(`x is abc`)
 		c.Keys("\x1a\x1a\x1a") // the terminal is the worker's
@@ -216,7 +217,7 @@ func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 // is: drainit with its worker.
 func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 	t.Parallel()
-	c := harness.AtShell(t)
+	c := console.AtShell(t)
 	worker := startWorker(c, "drainit -- worker listen -catch TERM -exit 7 &")
 	c.Enter("kill -TSTP $!")
 	c.WaitState(c.Above(worker), "T")
@@ -237,7 +238,7 @@ func TestTTYTstpInTheBackgroundStopsTheJob(t *testing.T) {
 // has continued gives it the terminal, and sends no CONT.
 func TestTTYCtrlZOfAWorkerThatHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+	console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 		shell := c.Foreground()
 		worker := startReader(c, under+`sh -c 'read x; echo x is $x, ready $$; exec sleep 1000'`)
 		for range 2 {
@@ -264,7 +265,7 @@ func TestTTYCtrlZStopsTheScriptsAroundDrainit(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
 		t.Run(name, func(t *testing.T) {
-			harness.BesideAtShell(t, func(t *testing.T, c *harness.Console, under string) {
+			console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 				c.Enter("echo \"" + under + "sh -c '" + read + "exec worker listen -catch USR1 -end USR1'; echo after; exit 9\" >inner")
 				c.Prompt()
 				c.Enter("sh -c 'sh inner; exit $?'")

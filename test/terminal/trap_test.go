@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/console"
 )
 
 // trapApp is a job that drains on the first INT or TERM, and says of each what it got. It rests, or wakes up every 20 ms.
@@ -85,8 +86,8 @@ func interruptTrap(t *testing.T, shell, form, mode string, busy bool) {
 	var shown string
 	var status int
 	if mode == "terminal" {
-		l.Bin, l.Args = "bash", []string{"--norc", "--noprofile", "--noediting", "-i"}
-		c := harness.AtConsole(t, l)
+		l.Bin, l.Args = "bash", harness.Words("--norc --noprofile --noediting -i")
+		c := console.At(t, l)
 		c.WantPrompt(0)
 		c.Enter("drainit -t 20s -- " + strings.Join(words, " "))
 		c.See(`ready\r?\n`)

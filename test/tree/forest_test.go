@@ -22,10 +22,9 @@ type script struct{ name, text string }
 // The kinds of members beside jobs and helpers, which have no children: all others have one at least. member.pl has
 // what each does.
 var (
-	parents = []string{"works", "relay", "relay_leaves", "relay_slow", "leaves", "guards", "guards_group", "blocks", "group_again", "reraises", "helper",
-		"execs", "execs_leaves", "ignores", "dies", "steps", "steps_to_jobs", "steps_to_group", "polls",
-		"relay_works", "relay_output", "tells_and_leaves"}
-	rhythms = []string{"idle", "idle", "busy", "critical"}
+	parents = harness.Words(`works relay relay_leaves relay_slow leaves guards guards_group blocks group_again reraises helper
+		execs execs_leaves ignores dies steps steps_to_jobs steps_to_group polls relay_works relay_output tells_and_leaves`)
+	rhythms = harness.Words("idle idle busy critical")
 	// The first two are on any Debian. Without the others the same seed makes another tree.
 	shells  = []string{"bash", "dash", "mksh", "lksh", "posh", "zsh", "yash", "ksh93", "busybox sh"}
 	scripts = []script{
