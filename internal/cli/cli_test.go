@@ -39,7 +39,8 @@ func run(t *testing.T, args, environ []string) said {
 func TestMistakeIsSaid(t *testing.T) {
 	const none = "there is no COMMAND to run\n" + usage
 	for args, line := range map[string]string{
-		"--gr\x1b[2J y": `unknown flag: --gr\x1b[2J; drainit --help lists the flags, and COMMAND's own come after COMMAND` + "\n", "": none, "-t 5 --": none, "--version=false -v": none,
+		"--gr\x1b[2J y": `unknown flag: --gr\x1b[2J; drainit --help lists the flags, and COMMAND's own ` +
+			`come after COMMAND` + "\n", "": none, "-t 5 --": none, "--version=false -v": none,
 	} {
 		if got := run(t, strings.Fields(args), nil); got != (said{125, "", "drainit: " + line}) {
 			t.Errorf("drainit %s: %+v", args, got)
@@ -54,8 +55,9 @@ func TestHelpAndVersion(t *testing.T) {
 		t.Errorf("%q", is)
 	}
 	for args, want := range map[string]string{
-		"-h": help, "-t 25x --help": help, "-g -c -h": help, "-V --help": help, "--help x": help, "status --json -h": help,
-		"help": help, "help status": help, "version": is, "version -s": is,
+		"-h": help, "-t 25x --help": help, "-g -c -h": help, "-V --help": help, "--help x": help,
+		"status --json -h": help,
+		"help":             help, "help status": help, "version": is, "version -s": is,
 		"-V": is, "--version x": is, "-t 25x -V": is, "-g -c --version": is,
 	} {
 		environ := []string{"DRAINIT_GRACE=bad"}
@@ -65,7 +67,8 @@ func TestHelpAndVersion(t *testing.T) {
 		var stderr bytes.Buffer
 		full := writer(func([]byte) (int, error) { return 0, unix.ENOSPC })
 		got := Run(strings.Fields(args), environ, full, &stderr)
-		if want := (supervisor.Outcome{Status: 125}); !reflect.DeepEqual(got, want) || stderr.String() != "drainit: no space left on device\n" {
+		if want := (supervisor.Outcome{Status: 125}); !reflect.DeepEqual(got, want) ||
+			stderr.String() != "drainit: no space left on device\n" {
 			t.Errorf("drainit %s, no room: %+v, stderr %q", args, got, stderr.String())
 		}
 	}
@@ -77,7 +80,8 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 func TestVersionLine(t *testing.T) {
 	built := func(key, value string) *debug.BuildInfo {
-		return &debug.BuildInfo{Main: debug.Module{Version: "v1"}, Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: key, Value: value}}}
+		return &debug.BuildInfo{Main: debug.Module{Version: "v1"},
+			Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: key, Value: value}}}
 	}
 	for info, want := range map[*debug.BuildInfo]string{
 		nil:                               "drainit (unknown) GO - git.unknown\n",

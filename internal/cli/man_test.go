@@ -37,7 +37,8 @@ func TestManPage(t *testing.T) {
 		err := page.ExecuteTemplate(&b, key, values)
 		return b.String(), err
 	}
-	if _, err := page.Funcs(template.FuncMap{"text": text}).ParseFiles("testdata/drainit.1.tmpl"); err != nil {
+	if _, err := page.Funcs(template.FuncMap{"text": text}).
+		ParseFiles("testdata/drainit.1.tmpl"); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range page.Templates() {
@@ -82,7 +83,8 @@ func (e helpEntry) spelled() string {
 func (e helpEntry) Flag() string { e.Verb = ""; return e.Mdoc() }
 func (e helpEntry) Mdoc() string {
 	var words []string
-	for _, part := range [][3]string{{"Cm ", e.Verb}, {"Fl ", e.Short, " ,"}, {"Fl -", e.Name}, {"Ar ", e.Arg}} {
+	for _, part := range [][3]string{{"Cm ", e.Verb}, {"Fl ", e.Short, " ,"},
+		{"Fl -", e.Name}, {"Ar ", e.Arg}} {
 		if part[1] != "" {
 			words = append(words, part[0]+part[1]+part[2])
 		}
@@ -109,7 +111,8 @@ func (e helpEntry) Variable() string {
 
 var (
 	flagLine = regexp.MustCompile(`^  (?:-(\w), |    )--([a-z-]+)(?: ([A-Z:]+))?  +(.+)$`)
-	verbLine = regexp.MustCompile(`^  ([a-z]+)((?: \[--[a-z-]+(?: [A-Z]+)?\])*)(?:  +(.+))?$`) // else its text is the next line
+	// else its text is the next line
+	verbLine = regexp.MustCompile(`^  ([a-z]+)((?: \[--[a-z-]+(?: [A-Z]+)?\])*)(?:  +(.+))?$`)
 	verbFlag = regexp.MustCompile(`--([a-z-]+)(?: ([A-Z]+))?`)
 )
 
@@ -209,7 +212,8 @@ func TestPageOfFlags(t *testing.T) {
 
 // wordsOf are the values of the settings that take one of a few words.
 var wordsOf = map[string]string{
-	"second-stop": "force ignore", "forward": "auto group worker none", "log-format": "auto json text", "log-level": "error warn info debug",
+	"second-stop": "force ignore", "forward": "auto group worker none", "log-format": "auto json text",
+	"log-level":   "error warn info debug",
 	"stop-signal": "QUIT HUP USR1 USR2 WINCH", "parent-death-signal": "TERM INT KILL",
 }
 
@@ -226,7 +230,8 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	quoted := strings.NewReplacer("'", `'\''`, "FROM:", `FROM\:`)
-	page := must(template.New("").Funcs(template.FuncMap{"quoted": quoted.Replace}).ParseFiles("testdata/completion.tmpl"))
+	page := must(template.New("").Funcs(template.FuncMap{"quoted": quoted.Replace}).
+		ParseFiles("testdata/completion.tmpl"))
 	type verb struct {
 		Name  string
 		Flags []helpEntry
@@ -238,7 +243,10 @@ func TestCompletion(t *testing.T) {
 	}
 	for _, v := range entries {
 		if v.Name == "" {
-			flags := without(entries, func(e helpEntry) bool { return e.Name == "" || e.Verb != "" && e.Verb != v.Verb })
+			flags := without(entries, func(e helpEntry) bool {
+				return e.Name == "" ||
+					e.Verb != "" && e.Verb != v.Verb
+			})
 			verbs = append(verbs, verb{v.Verb, flags})
 		}
 	}
@@ -246,7 +254,8 @@ func TestCompletion(t *testing.T) {
 	valued := without(options, func(e helpEntry) bool { return e.Arg == "" })
 	for _, name := range []string{"drainit.bash", "_drainit", "drainit.fish"} {
 		var b strings.Builder
-		if err := page.ExecuteTemplate(&b, name, map[string]any{"Options": options, "Valued": valued, "Verbs": verbs, "OfPlan": ofPlan}); err != nil {
+		if err := page.ExecuteTemplate(&b, name, map[string]any{"Options": options, "Valued": valued,
+			"Verbs": verbs, "OfPlan": ofPlan}); err != nil {
 			t.Fatal(err)
 		}
 		wantFile(t, filepath.Join("../../docs/completion", name), b.String(), "TestCompletion")

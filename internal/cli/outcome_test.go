@@ -9,8 +9,8 @@ import (
 	"drainit/internal/machine"
 )
 
-// differs lists the fields in which a struct is not another, as "Grace=29s Forking=true". Of a struct in it, its first
-// field is shown.
+// differs lists the fields in which a struct is not another, as "Grace=29s Forking=true". Of a struct in
+// it, its first field is shown.
 func differs(is, from any) string {
 	var words []string
 	a, b := reflect.ValueOf(is), reflect.ValueOf(from)
@@ -27,8 +27,8 @@ func differs(is, from any) string {
 	return strings.ReplaceAll(strings.Join(words, " "), machine.Forever.String(), "forever")
 }
 
-// outcome is what parse makes of a command line: an error, or how its options differ from those of `drainit -- x`, but
-// for the environment, the doubts and what is said of the settings.
+// outcome is what parse makes of a command line: an error, or how its options differ from those of
+// `drainit -- x`, but for the environment, the doubts and what is said of the settings.
 func outcome(args, environ []string) (said string, o *options) {
 	o, err := parse(args, environ)
 	if err != nil {

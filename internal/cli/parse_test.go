@@ -23,7 +23,8 @@ func TestParse(t *testing.T) {
 	for _, row := range rows.Read(t, "testdata/parse.tsv", 5) {
 		o := wantOutcome(t, strings.Fields(row[0]), strings.Fields(row[1]), row[2])
 		doubts := strings.Join(o.Config.Doubts, "\n")
-		if !strings.HasPrefix(doubts, row[3]) || row[3] == "" && doubts != "" || strings.Contains(doubts, "\n") {
+		if !strings.HasPrefix(doubts, row[3]) || row[3] == "" && doubts != "" ||
+			strings.Contains(doubts, "\n") {
 			t.Errorf("%s %s: doubts %q, want %q", row[1], row[0], doubts, row[3])
 		}
 		if given := fmt.Sprint(o.Config.Given); row[4] != "" && given != row[4] {
@@ -84,7 +85,8 @@ func TestVerbs(t *testing.T) {
 		for _, pid := range []int{7, 1} {
 			problem := row[2]
 			if pid == 1 && problem == "" {
-				problem = "this drainit has just started as PID 1, and a subcommand asks one that runs already"
+				problem = "this drainit has just started as PID 1, and a subcommand asks one that runs " +
+					"already"
 			}
 			want := map[string]string{"": row[1], "help": pflag.ErrHelp.Error()}[problem]
 			if want == "" {
@@ -100,7 +102,8 @@ func TestVerbs(t *testing.T) {
 			}
 		}
 	}
-	want := said{125, "", `drainit: status: unexpected "a\nb"; a command of that name is run by: drainit -- status` + "\n"}
+	want := said{125, "",
+		`drainit: status: unexpected "a\nb"; a command of that name is run by: drainit -- status` + "\n"}
 	if got := run(t, []string{"status", "a\nb"}, nil); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -109,7 +112,8 @@ func TestVerbs(t *testing.T) {
 // There may be a drainit beside the test, or several, or none.
 func TestVerbAnswers(t *testing.T) {
 	got := run(t, []string{"status"}, nil)
-	if refused := strings.HasPrefix(got.stderr, "drainit: "); refused == (got.stdout != "") || !refused && got.status == 125 {
+	if refused := strings.HasPrefix(got.stderr, "drainit: "); refused == (got.stdout != "") ||
+		!refused && got.status == 125 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -35,13 +35,15 @@ func ways(s setting, value string) []way {
 		{flag, []string{flag + "=" + value}, nil},
 		{flag, []string{flag + "=" + value}, []string{variable + "=bad"}},
 		{variable, nil, []string{variable + "=" + value}},
-		{variable, nil, []string{variable + "S=bad", "X" + variable + "=bad", variable, variable + "=" + value, variable + "=bad"}},
+		{variable, nil, []string{variable + "S=bad", "X" + variable + "=bad", variable, variable + "=" +
+			value, variable + "=bad"}},
 	}
 	if !s.toggle {
 		all = append(all, way{flag, []string{flag, value}, nil})
 	}
 	if s.short != "" {
-		all = append(all, way{flag, []string{"-" + s.short, value}, nil}, way{flag, []string{"-" + s.short + value}, nil})
+		all = append(all, way{flag, []string{"-" + s.short, value}, nil},
+			way{flag, []string{"-" + s.short + value}, nil})
 	}
 	return all
 }
@@ -59,7 +61,8 @@ func valued(t *testing.T, s setting) (good, bad [][]string) {
 		}
 	}
 	if len(good) == 0 || len(bad) == 0 {
-		t.Errorf("settings.tsv has %d good and %d bad values of %s: at least one of each", len(good), len(bad), s.name)
+		t.Errorf("settings.tsv has %d good and %d bad values of %s: at least one of each",
+			len(good), len(bad), s.name)
 	}
 	return good, bad
 }
@@ -74,8 +77,8 @@ func wantOutcome(t *testing.T, args, environ []string, want string) *options {
 	return o
 }
 
-// Each setting takes each value in every way, and sets nothing else. Of two values a list has both, of others the last one
-// wins.
+// Each setting takes each value in every way, and sets nothing else. Of two values a list has both, of
+// others the last one wins.
 func TestSettings(t *testing.T) {
 	for _, s := range settings {
 		good, bad := valued(t, s)
@@ -87,7 +90,8 @@ func TestSettings(t *testing.T) {
 				twice := []string{"--" + s.name + "=" + row[0], "--" + s.name + "=" + second[0], "x"}
 				want := second[1]
 				if s.repeat {
-					want, _ = outcome([]string{"x"}, []string{s.variable() + "= " + row[0] + " , " + second[0] + "\t"})
+					want, _ = outcome([]string{"x"},
+						[]string{s.variable() + "= " + row[0] + " , " + second[0] + "\t"})
 				}
 				wantOutcome(t, twice, nil, want)
 			}
@@ -116,7 +120,8 @@ func TestEmptyValuesAndLists(t *testing.T) {
 				}
 			}
 			if _, err := parse([]string{"--" + s.name + "=" + row[0] + "," + row[0], "x"}, nil); err == nil {
-				t.Errorf("the flag --%s takes a list: if any text is good, the setting is one with empty", s.name)
+				t.Errorf("the flag --%s takes a list: if any text is good, the setting is one with empty",
+					s.name)
 			}
 		}
 	}
@@ -128,8 +133,10 @@ func TestLogFormat(t *testing.T) {
 		file := must(os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0))
 		defer file.Close()
 		withStderr(t, file, func() {
-			for format, json := range map[string]bool{"": auto, "auto": auto, "json": true, "JSON": true, "text": false, "Text": false} {
-				if o, err := parse([]string{"x"}, []string{"DRAINIT_LOG_FORMAT=" + format}); err != nil || o.json != json {
+			for format, json := range map[string]bool{"": auto, "auto": auto, "json": true, "JSON": true,
+				"text": false, "Text": false} {
+				if o, err := parse([]string{"x"}, []string{"DRAINIT_LOG_FORMAT=" + format}); err != nil ||
+					o.json != json {
 					t.Errorf("%s, %q: json %v, %v; want %v", name, format, o.json, err, json)
 				}
 			}
@@ -138,10 +145,13 @@ func TestLogFormat(t *testing.T) {
 }
 
 func TestWorkersEnvironment(t *testing.T) {
-	own := strings.Fields(`DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT DRAINIT_PARENT_DEATH_SIGNAL
-		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR DRAINIT_READY_PORT DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
+	own := strings.Fields(`DRAINIT_GRACE DRAINIT_STOP_DELAY DRAINIT_STOP_SIGNAL DRAINIT_REMAP_EXIT ` +
+		`DRAINIT_PARENT_DEATH_SIGNAL
+		DRAINIT_REWRITE DRAINIT_FORWARD DRAINIT_FORKING DRAINIT_SECOND_STOP DRAINIT_HEALTH_ADDR
+		DRAINIT_READY_PORT DRAINIT_LOG_FORMAT DRAINIT_LOG_LEVEL`)
 	for _, name := range own {
-		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2", name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2", "UNDER_DRAINIT=1"}) {
+		if got := workerEnv([]string{"A=1", name + "=x", name, name + "=", "B=2",
+			name + "=x=y"}); !slices.Equal(got, []string{"A=1", "B=2", "UNDER_DRAINIT=1"}) {
 			t.Errorf("%s: the worker gets %q", name, got)
 		}
 	}
@@ -151,10 +161,13 @@ func TestWorkersEnvironment(t *testing.T) {
 		}
 	}
 	others := []string{
-		"PATH=/bin", "DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE_X=1", "XDRAINIT_GRACE=1", "drainit_grace=1", "DRAINIT_", "DRAINIT=1", "DRAINIT_GROUP=1",
-		"OJS_GRACE_PERIOD=5", "OJS_SHUTDOWN_GRACE_PERIOD=5", "OJS_SHUTDOWN_TIMEOUT=5", "EMPTY=", "NONE", "", "=", "TWICE=1", "TWICE=2", "SPACE= a b ",
+		"PATH=/bin", "DRAINIT_SERVICE_HOST=h", "DRAINIT_GRACE_X=1", "XDRAINIT_GRACE=1", "drainit_grace=1",
+		"DRAINIT_", "DRAINIT=1", "DRAINIT_GROUP=1",
+		"OJS_GRACE_PERIOD=5", "OJS_SHUTDOWN_GRACE_PERIOD=5", "OJS_SHUTDOWN_TIMEOUT=5", "EMPTY=", "NONE", "",
+		"=", "TWICE=1", "TWICE=2", "SPACE= a b ",
 	}
-	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1", "UNDER_DRAINIT=0"}, others...)); err != nil || !slices.Equal(o.Config.Env, append(others, "UNDER_DRAINIT=1")) {
+	if o, err := parse([]string{"x"}, append([]string{"DRAINIT_GRACE=1", "UNDER_DRAINIT=0"},
+		others...)); err != nil || !slices.Equal(o.Config.Env, append(others, "UNDER_DRAINIT=1")) {
 		t.Errorf("%v\ngot  %q\nwant %q", err, o.Config.Env, others)
 	}
 }

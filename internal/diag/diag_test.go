@@ -19,7 +19,8 @@ const workerPID = 10
 func made(pid, ppid int, line string, handled ...unix.Signal) proc.Process {
 	args := strings.Fields(line)
 	exe := filepath.Base(args[0])
-	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe, Handled: signals.SetOf(handled...), Details: proc.Details{Exe: exe, Args: args}}
+	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe,
+		Handled: signals.SetOf(handled...), Details: proc.Details{Exe: exe, Args: args}}
 }
 
 func worker(line string, handled ...unix.Signal) proc.Process {
@@ -71,11 +72,16 @@ func TestWrapped(t *testing.T) {
 		all  []proc.Process
 		want string
 	}{
-		"a shell":                    {[]proc.Process{worker("sh"), below(11, 10), below(12, 11)}, "node[11]"},
-		"npm and its shell":          {[]proc.Process{worker("node /usr/bin/npm start"), made(11, 10, "sh"), below(12, 11)}, "node[12]"},
-		"a shell and what runs npm":  {[]proc.Process{worker("sh"), made(11, 10, "node /usr/bin/npm start"), below(12, 11), below(13, 10)}, "node[12] node[13]"},
-		"what a script waits with":   {[]proc.Process{worker("sh"), below(11, 10), made(12, 10, "sleep 1")}, "node[11]"},
-		"one of two is dead":         {[]proc.Process{worker("sh"), dead(below(11, 10)), below(12, 10)}, "node[12]"},
+		"a shell": {[]proc.Process{worker("sh"), below(11, 10), below(12, 11)},
+			"node[11]"},
+		"npm and its shell": {[]proc.Process{worker("node /usr/bin/npm start"), made(11, 10, "sh"),
+			below(12, 11)}, "node[12]"},
+		"a shell and what runs npm": {[]proc.Process{worker("sh"), made(11, 10, "node /usr/bin/npm start"),
+			below(12, 11), below(13, 10)}, "node[12] node[13]"},
+		"what a script waits with": {[]proc.Process{worker("sh"), below(11, 10), made(12, 10, "sleep 1")},
+			"node[11]"},
+		"one of two is dead": {[]proc.Process{worker("sh"), dead(below(11, 10)), below(12, 10)},
+			"node[12]"},
 		"none below":                 {[]proc.Process{worker("sh")}, ""},
 		"a shell with a trap":        {[]proc.Process{worker("sh", unix.SIGTERM), below(11, 10)}, ""},
 		"a program":                  {[]proc.Process{worker("node"), below(11, 10)}, ""},
@@ -100,7 +106,8 @@ func TestWrapped(t *testing.T) {
 
 // The worker is at work whatever its name.
 func TestAtWorkIsTheWorkerItself(t *testing.T) {
-	if got := AtWork(proc.New([]proc.Process{worker("sleep 1"), below(11, 10)}), workerPID); len(got) != 1 || got[0].PID != workerPID {
+	if got := AtWork(proc.New([]proc.Process{worker("sleep 1"), below(11, 10)}), workerPID); len(got) != 1 ||
+		got[0].PID != workerPID {
 		t.Errorf("%v", got)
 	}
 }
@@ -118,7 +125,8 @@ func TestOnlyWaits(t *testing.T) {
 		"a child for anything else": {below(12, 10, unix.SIGINT), false},
 		"a child's child":           {below(12, 11, unix.SIGTERM), true},
 	} {
-		if got := OnlyWaits(proc.New([]proc.Process{worker("time"), made(11, 10, "sh"), tt.child}), worker("time"), unix.SIGTERM); got != tt.want {
+		if got := OnlyWaits(proc.New([]proc.Process{worker("time"), made(11, 10, "sh"), tt.child}),
+			worker("time"), unix.SIGTERM); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -150,7 +158,8 @@ func TestLacksHandler(t *testing.T) {
 		}
 	}
 	python := worker("python3.11 app.py", unix.SIGINT, term)
-	for sig, want := range map[unix.Signal]bool{unix.SIGINT: true, term: false} { // of INT it has one by itself
+	// of INT it has one by itself
+	for sig, want := range map[unix.Signal]bool{unix.SIGINT: true, term: false} {
 		if lacks, certain := LacksHandler(python, sig); lacks != want || certain {
 			t.Errorf("%v: %v %v", sig, lacks, certain)
 		}
@@ -163,9 +172,11 @@ func TestWhatIsImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool { return !strings.HasPrefix(path, "drainit/") })
+	got := slices.DeleteFunc(strings.Fields(string(out)),
+		func(path string) bool { return !strings.HasPrefix(path, "drainit/") })
 	slices.Sort(got)
-	if allowed := []string{"drainit/internal/diag", "drainit/internal/proc", "drainit/internal/program", "drainit/internal/signals"}; !slices.Equal(got, allowed) {
+	if allowed := []string{"drainit/internal/diag", "drainit/internal/proc", "drainit/internal/program",
+		"drainit/internal/signals"}; !slices.Equal(got, allowed) {
 		t.Errorf("%v, want %v", got, allowed)
 	}
 }

@@ -29,9 +29,12 @@ func TestWrappedLine(t *testing.T) {
 		want   Message
 		end    string
 	}{
-		{"a shell", shell, app, false, shellWorker, "itself. Where the script ends with this command, start it with exec"},
-		{"npm", npm, app, false, launcherWorker, "has. Where it runs this command alone, start that in its place"},
-		{"npm alone", npm, app, true, wrappedAlone, "[node[11]]. Where the script ends with this command, start it with exec"},
+		{"a shell", shell, app, false, shellWorker,
+			"itself. Where the script ends with this command, start it with exec"},
+		{"npm", npm, app, false, launcherWorker,
+			"has. Where it runs this command alone, start that in its place"},
+		{"npm alone", npm, app, true, wrappedAlone,
+			"[node[11]]. Where the script ends with this command, start it with exec"},
 	} {
 		check(t, tt.name, WrappedLine(tt.w, []proc.Process{tt.app}, tt.alone), tt.want, tt.end)
 	}

@@ -37,7 +37,8 @@ func TestAnswerToAProbe(t *testing.T) {
 func TestNoAnswerBeforeTheRequestIsAllThere(t *testing.T) {
 	const whole = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 	for n := range len(whole) {
-		if answer := appendAnswer(nil, []byte(whole[:n]), &title.State{Phase: machine.Running}); len(answer) > 0 {
+		if answer := appendAnswer(nil, []byte(whole[:n]),
+			&title.State{Phase: machine.Running}); len(answer) > 0 {
 			t.Errorf("%q after %q", answer, whole[:n])
 		}
 	}
@@ -45,7 +46,8 @@ func TestNoAnswerBeforeTheRequestIsAllThere(t *testing.T) {
 
 func TestWhereToListen(t *testing.T) {
 	for text, want := range map[string]string{
-		":8080": "[::]:8080", "8080": "[::]:8080", "localhost:8080": "127.0.0.1:8080", "127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:1": "0.0.0.0:1",
+		":8080": "[::]:8080", "8080": "[::]:8080", "localhost:8080": "127.0.0.1:8080",
+		"127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:1": "0.0.0.0:1",
 		"[::1]:65535": "[::1]:65535", "[::ffff:127.0.0.1]:80": "127.0.0.1:80",
 	} {
 		if a, err := ParseAddress(text); err != nil || a.text != text || a.at.String() != want {
@@ -53,10 +55,13 @@ func TestWhereToListen(t *testing.T) {
 		}
 	}
 	for _, s := range []string{
-		"", ":", "0", "-1", "http", "127.0.0.1", "127.0.0.1:", ":0", "127.0.0.1:0", ":65536", ":http", "::1:8080", "[::1]", "localhost", "localhost:", "mylocalhost:80",
-		"[::1]8080", "[fe80::1%eth0]:80", "127.1:80", ":80 ", " :80", "http://127.0.0.1:80", "[]:80", "*:80", ":80\n",
+		"", ":", "0", "-1", "http", "127.0.0.1", "127.0.0.1:", ":0", "127.0.0.1:0", ":65536", ":http",
+		"::1:8080", "[::1]", "localhost", "localhost:", "mylocalhost:80",
+		"[::1]8080", "[fe80::1%eth0]:80", "127.1:80", ":80 ", " :80", "http://127.0.0.1:80",
+		"[]:80", "*:80", ":80\n",
 	} {
-		if a, err := ParseAddress(s); err == nil || a != (Address{}) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "an address and not a name") {
+		if a, err := ParseAddress(s); err == nil || a != (Address{}) || strings.Contains(err.Error(), "\n") ||
+			!strings.Contains(err.Error(), "an address and not a name") {
 			t.Errorf("%q is %+v, %v", s, a, err)
 		}
 	}
@@ -66,7 +71,8 @@ func TestWhereToListen(t *testing.T) {
 // mistake.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{
-		"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /healthz?x HTTP/1.0\n\n", "POST / HTTP/1.1\r\n\r\n", "\n\n", "", "GET",
+		"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /healthz?x HTTP/1.0\n\n", "POST / HTTP/1.1\r\n\r\n",
+		"\n\n", "", "GET",
 		"GET /readyz HTTP/1.1\r\nA: " + strings.Repeat("b", requestAtMost), "GET \x00 HTTP/1.1\r\n\r\n",
 	} {
 		f.Add([]byte(s), byte(machine.Running), true)
@@ -87,12 +93,14 @@ func FuzzAnswer(f *testing.F) {
 		if string(word) == "HEAD" {
 			method = "HEAD"
 		}
-		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), &http.Request{Method: method})
+		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)),
+			&http.Request{Method: method})
 		if err != nil {
 			t.Fatalf("%q to %q: %v", answer, request, err)
 		}
 		body, err := io.ReadAll(resp.Body)
-		if err != nil || method == "GET" && int64(len(body)) != resp.ContentLength || !resp.Close || !bytes.HasSuffix(answer, body) {
+		if err != nil || method == "GET" && int64(len(body)) != resp.ContentLength || !resp.Close ||
+			!bytes.HasSuffix(answer, body) {
 			t.Errorf("%q to %q: %v", answer, request, err)
 		}
 		if resp.StatusCode != http.StatusOK {
@@ -114,8 +122,8 @@ func skip(t *testing.T, why string, err error) {
 	t.Skip(why, err)
 }
 
-// listening returns a port at which an address listens. One that is full has no room for a connection in its backlog:
-// it hangs.
+// listening returns a port at which an address listens. One that is full has no room for a connection in
+// its backlog: it hangs.
 func listening(t *testing.T, address string, full bool) (port int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))

@@ -57,7 +57,8 @@ func TestWordsOfALine(t *testing.T) {
 		if got := [2]string{j.Say(Started, j.worker), j.Say(running, "")}; got != want {
 			t.Errorf("%v: %q, want %q", level, got, want)
 		}
-		if got := lines(); strings.Contains(got, "started") != (want[0] != "") || !strings.Contains(got, want[1]) {
+		if got := lines(); strings.Contains(got, "started") != (want[0] != "") ||
+			!strings.Contains(got, want[1]) {
 			t.Errorf("%v: %q", level, got)
 		}
 	}
@@ -89,13 +90,18 @@ func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 		call  forward.Purpose
 		want  string
 	}{
-		"in the last call":  {40 * time.Second, forward.LastCall, "it is signalled 10s before SIGKILL at the latest\n"},
-		"in the final call": {40 * time.Second, forward.FinalCall, "it is signalled 2s before SIGKILL at the latest\n"},
-		"never":             {machine.Forever, forward.LastCall, "drainit does not signal it, as the grace period is infinite\n"},
+		"in the last call": {40 * time.Second, forward.LastCall,
+			"it is signalled 10s before SIGKILL at the latest\n"},
+		"in the final call": {40 * time.Second, forward.FinalCall,
+			"it is signalled 2s before SIGKILL at the latest\n"},
+		"never": {machine.Forever, forward.LastCall,
+			"drainit does not signal it, as the grace period is infinite\n"},
 	} {
 		j, lines := written(t, atInfo, inDrain(machine.Config{Grace: tt.grace}))
-		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{orphan(11)}, Rule: "may be", Undecided: true, Call: tt.call})
-		if got := lines(); !strings.HasSuffix(got, fmt.Sprintf("not signalled: orphan[11]: may be; %s", tt.want)) {
+		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{orphan(11)}, Rule: "may be",
+			Undecided: true, Call: tt.call})
+		if got := lines(); !strings.HasSuffix(got,
+			fmt.Sprintf("not signalled: orphan[11]: may be; %s", tt.want)) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -51,7 +51,8 @@ func TestPageOfMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p) > 0 {
-		t.Fatalf("testdata/messages.md.tmpl does not say when these come, and what to do: %q", slices.Sorted(maps.Keys(p)))
+		t.Fatalf("testdata/messages.md.tmpl does not say when these come, and what to do: %q",
+			slices.Sorted(maps.Keys(p)))
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(made.String()), 0o644); err != nil {
@@ -59,7 +60,8 @@ func TestPageOfMessages(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(page); err != nil || string(got) != made.String() {
-		t.Errorf("%s is out of date (%v): go test ./internal/journal -run TestPageOfMessages -update", page, err)
+		t.Errorf("%s is out of date (%v): go test ./internal/journal -run TestPageOfMessages -update", page,
+			err)
 	}
 }
 
@@ -111,7 +113,8 @@ func (p contents) line(names, when, do string) (row string, err error) {
 		}
 	}
 	words := cmp.Or(strings.Join(texts, "<br>"), "the error alone")
-	return "| `" + event + "` | " + strings.Join(levels, ", ") + " | " + words + " | " + when + " | " + do + " |", nil
+	return "| `" + event + "` | " + strings.Join(levels, ", ") + " | " + words + " | " + when +
+		" | " + do + " |", nil
 }
 
 func (p contents) reason(reason, means string) (row string, err error) {
@@ -133,7 +136,8 @@ func (p contents) clear(text string) (nothing string, err error) {
 // addLines adds the lines, the one of the log itself among them, and the reasons.
 func (p contents) addLines(t *testing.T) {
 	t.Helper()
-	levels := map[string]zapcore.Level{"atDebug": atDebug, "atInfo": atInfo, "atWarn": atWarn, "atError": atError}
+	levels := map[string]zapcore.Level{"atDebug": atDebug, "atInfo": atInfo,
+		"atWarn": atWarn, "atError": atError}
 	p["linesDropped"] = Message{logx.DroppedEvent, atWarn, logx.DroppedText}
 	addMessages := func(_ string, n ast.Node) {
 		spec, ok := n.(*ast.ValueSpec)
@@ -175,7 +179,8 @@ func (p contents) addErrors(t *testing.T) {
 			p["error "+text] = Message{}
 		}
 	}
-	for _, dir := range []string{"../cli", "../signals", "../health", "../spawn", "../inspect", "../rehearse", "../logx", "../../supervisor"} {
+	for _, dir := range []string{"../cli", "../signals", "../health", "../spawn", "../inspect", "../rehearse",
+		"../logx", "../../supervisor"} {
 		inspect(t, dir, func(_ string, n ast.Node) {
 			switch n := n.(type) {
 			case *ast.CallExpr:
@@ -183,7 +188,8 @@ func (p contents) addErrors(t *testing.T) {
 				switch {
 				case f == "answer":
 					add(n.Args[1])
-				case slices.Contains([]string{"NotStarted", "sayf"}, f), owner == "errors", owner == "fmt" && f == "Errorf":
+				case slices.Contains([]string{"NotStarted", "sayf"}, f), owner == "errors", owner == "fmt" &&
+					f == "Errorf":
 					add(n.Args[0])
 				}
 			case *ast.ValueSpec:
@@ -292,7 +298,8 @@ func TestNothingIsKeptOfOrphansThatHaveEnded(t *testing.T) {
 	j := New(log, machine.New(machine.Config{}), new(worker.Worker), forward.NewHistory(1, false))
 	for pid := 2; pid < 3000; pid++ {
 		p := proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: os.Getpid(), Comm: "orphan"}
-		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{&p}, Rule: "it cleans up", Undecided: pid%2 == 0})
+		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{&p}, Rule: "it cleans up",
+			Undecided: pid%2 == 0})
 		j.Progress(time.Now(), Living{All: []*proc.Process{&p}})
 		j.Ended(worker.Exit{WaitEvent: reaper.WaitEvent{PID: pid}})
 	}

@@ -30,18 +30,25 @@ func logPipe(t *testing.T, json bool, level zapcore.Level) (*Log, *os.File) {
 }
 
 func TestLogLines(t *testing.T) {
-	const text = "drainit: warning: 5 log lines were dropped: stderr was full or closed\ndrainit: two\ndrainit: warning: three\ndrainit: error: four\n"
-	const json = `{"level":"warn","time":TIME,"logger":"drainit","msg":"5 log lines were dropped: stderr was full or closed","event":"lines_dropped","dropped":5}
-{"level":"info","time":TIME,"logger":"drainit","msg":"two","event":"b","phase":"draining","pid":17,"left_s":1.2}
-{"level":"warn","time":TIME,"logger":"drainit","msg":"three","event":"c"}
-{"level":"error","time":TIME,"logger":"drainit","msg":"four","event":"d"}
+	const text = `drainit: warning: 5 log lines were dropped: stderr was full or closed
+drainit: two
+drainit: warning: three
+drainit: error: four
+`
+	const head = `,"time":TIME,"logger":"drainit","msg":`
+	const json = `{"level":"warn"` + head +
+		`"5 log lines were dropped: stderr was full or closed","event":"lines_dropped","dropped":5}
+{"level":"info"` + head + `"two","event":"b","phase":"draining","pid":17,"left_s":1.2}
+{"level":"warn"` + head + `"three","event":"c"}
+{"level":"error"` + head + `"four","event":"d"}
 `
 	stamp := regexp.MustCompile(`"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ"`)
 	for want, asJSON := range map[string]bool{text: false, json: true} {
 		l, r := logPipe(t, asJSON, zapcore.InfoLevel)
 		l.dropped.Store(5) // before: the last line stays the last
 		l.Line(zapcore.DebugLevel, "a", "one")
-		l.Line(zapcore.InfoLevel, "b", "two", Value("phase", "draining"), Value("pid", 17), Value("left_s", InTenths(1234*time.Millisecond)))
+		l.Line(zapcore.InfoLevel, "b", "two", Value("phase", "draining"), Value("pid", 17),
+			Value("left_s", InTenths(1234*time.Millisecond)))
 		l.Line(zapcore.WarnLevel, "c", "three")
 		l.Line(zapcore.ErrorLevel, "d", "four")
 		l.Close()
@@ -153,7 +160,8 @@ func TestLongTextIsCut(t *testing.T) {
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
 		"node": "node", "npm start": "npm start", "wörker": "wörker", "a\nb": `a\nb`, "\x1b[2J": `\x1b[2J`,
-		"\xff\xfe": `\xff\xfe`, "\x00": `\x00`, "\u202e": `\u202e`, "'\"": `'"`, `a\b\\"n`: `a\b\\"n`, "\u2028": `\u2028`, "�": "�",
+		"\xff\xfe": `\xff\xfe`, "\x00": `\x00`, "\u202e": `\u202e`, "'\"": `'"`, `a\b\\"n`: `a\b\\"n`,
+		"\u2028": `\u2028`, "�": "�",
 	} {
 		if got := Printable(in); got != want {
 			t.Errorf("Printable(%q) = %q, want %q", in, got, want)
@@ -162,7 +170,8 @@ func TestPrintable(t *testing.T) {
 }
 
 func TestWithState(t *testing.T) {
-	for state, want := range map[byte]string{'D': "dd[7] (stuck in the kernel)", 'S': "dd[7] (sleeping)", 'I': "dd[7] (state I)"} {
+	for state, want := range map[byte]string{'D': "dd[7] (stuck in the kernel)", 'S': "dd[7] (sleeping)",
+		'I': "dd[7] (state I)"} {
 		if got := WithState(&proc.Process{ID: proc.ID{PID: 7}, Comm: "dd", State: state}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

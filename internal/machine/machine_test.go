@@ -33,11 +33,14 @@ var events = map[string]Event{
 // names are the actions in what a script leads to, and lines those that write one.
 var (
 	names = [...]string{
-		SignalWorker: "signal", SignalOrphans: "orphans", LastCall: "last call", FinalCall: "final call", Inspect: "inspect",
-		QuietWorker: "quiet", ResumeWorker: "resume", PassThrough: "pass", KillTree: "kill", GiveUp: "give up",
+		SignalWorker: "signal", SignalOrphans: "orphans", LastCall: "last call", FinalCall: "final call",
+		Inspect:     "inspect",
+		QuietWorker: "quiet", ResumeWorker: "resume", PassThrough: "pass", KillTree: "kill",
+		GiveUp: "give up",
 	}
 	lines = [...]string{
-		DrainBegins: "say drain", WorkerEnded: "say exit", DelayOver: "say signalled", GraceBegins: "say stop", SameStop: "say same",
+		DrainBegins: "say drain", WorkerEnded: "say exit", DelayOver: "say signalled",
+		GraceBegins: "say stop", SameStop: "say same",
 		StopIgnored: "say ignored", Progress: "say progress",
 	}
 )
@@ -52,8 +55,8 @@ func (a Action) String() string {
 }
 
 // play steps a new machine through a script, such as "0s start, 99ms TERM": the time is that since
-// clock0. "1s took=5ms" is a snapshot, and "1s watched", "1s unwatched=acted" or "1s watched= again 5s" what it observed.
-// did is the last event's phase and actions.
+// clock0. "1s took=5ms" is a snapshot, and "1s watched", "1s unwatched=acted" or "1s watched= again 5s"
+// what it observed. did is the last event's phase and actions.
 func play(t *testing.T, cfg Config, script string) (m *Machine, did string) {
 	t.Helper()
 	m = New(cfg)
@@ -104,7 +107,8 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		does[row[0]][row[1]] = row[2]
 	}
 	for into, does := range does {
-		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "again", "USR1", "exit", "child", "empty", "tick"} {
+		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "again", "USR1", "exit", "child",
+			"empty", "tick"} {
 			m, _ := play(t, Config{Grace: time.Minute}, into)
 			want := cmp.Or(does[word], m.Phase().String()+":")
 			if got := step(m, clock0.Add(500*time.Millisecond), events[word]); got != want {

@@ -40,7 +40,8 @@ type distance struct {
 // marks are where the distance of a timer begins to matter: what is between two of them is
 // one to a walk. They are the times that timers are set to, and those which the grace is
 // compared with.
-var marks = []time.Duration{0, snapshotApart, ResumeAfter, SameRequest, snapshotEvery, lastCallTime, inspectAfter, CrashGrace - lastCallTime, CrashGrace}
+var marks = []time.Duration{0, snapshotApart, ResumeAfter, SameRequest, snapshotEvery, lastCallTime,
+	inspectAfter, CrashGrace - lastCallTime, CrashGrace}
 
 // stageOf takes the time out of a place.
 func stageOf(p *place) stage {
@@ -62,7 +63,8 @@ func stageOf(p *place) stage {
 			}
 		}
 	}
-	s.pause, s.idle = off(p.m.pauseEnd(share).Sub(p.now)), p.m.pauseEnd(idleShare).After(p.now.Add(progressEvery))
+	s.pause, s.idle = off(p.m.pauseEnd(share).Sub(p.now)), p.m.pauseEnd(idleShare).
+		After(p.now.Add(progressEvery))
 	return s
 }
 
@@ -176,7 +178,8 @@ func (w *walk) step(from *place, now time.Time, e Event) {
 
 func (w *walk) fatalf(p *place, format string, args ...any) {
 	w.t.Helper()
-	w.t.Fatalf("grace %v, stop delay %v, after %s: "+format, append([]any{w.Grace, w.StopDelay, p.came}, args...)...)
+	w.t.Fatalf("grace %v, stop delay %v, after %s: "+format,
+		append([]any{w.Grace, w.StopDelay, p.came}, args...)...)
 }
 
 func (w *walk) checkStage(p *place) {
@@ -189,13 +192,15 @@ func (w *walk) checkStage(p *place) {
 			w.fatalf(p, "a deadline %v when %v", at.Sub(p.now), m.phase)
 		}
 	case Running, Quiet:
-		if ok != (is(inspectTimer) || is(resumeTimer)) || is(inspectTimer) == p.inspected || is(resumeTimer) && m.phase == Running {
+		if ok != (is(inspectTimer) || is(resumeTimer)) || is(inspectTimer) == p.inspected ||
+			is(resumeTimer) && m.phase == Running {
 			w.fatalf(p, "timers %v in %v, inspected %v", m.timers, m.phase, p.inspected)
 		}
 	case Draining:
 		requested := m.Requested()
 		forever := w.Grace == Forever && requested
-		if !ok || !is(progressTimer) || is(snapshotTimer) == is(delayTimer) || is(graceTimer) == forever || forever && is(lastCallTimer) {
+		if !ok || !is(progressTimer) || is(snapshotTimer) == is(delayTimer) || is(graceTimer) == forever ||
+			forever && is(lastCallTimer) {
 			w.fatalf(p, "timers %v in a drain", m.timers)
 		}
 		if is(delayTimer) && (p.signalled || p.exited) {
@@ -226,7 +231,8 @@ func (w *walk) checkEnd(from *place) {
 			return
 		}
 		if at.After(p.now.Add(snapshotEvery)) && !p.m.isSet(delayTimer) && !p.m.pauseEnd(share).After(p.now) {
-			w.fatalf(&p, "the next deadline is %v off: now %v, %v, the pause is over at %v", at.Sub(p.now), p.now, p.m.timers, p.m.pauseEnd(share))
+			w.fatalf(&p, "the next deadline is %v off: now %v, %v, the pause is over at %v", at.Sub(p.now),
+				p.now, p.m.timers, p.m.pauseEnd(share))
 		}
 		p.now = latest(p.now, at)
 		p.m.Step(p.now, Event{Kind: TimePassed})
@@ -256,7 +262,8 @@ func (w *walk) checkStep(from, to *place, e Event, actions []Action) {
 		w.fatalf(to, "%v went back to %v", before, after)
 	}
 	for i, a := range actions {
-		if !slices.Contains(strings.Split(allowed[after], ", "), a.String()) || slices.Contains(actions[:i], a) {
+		if !slices.Contains(strings.Split(allowed[after], ", "), a.String()) ||
+			slices.Contains(actions[:i], a) {
 			w.fatalf(to, "action %v of %v, in %v", a, actions, after)
 		}
 	}

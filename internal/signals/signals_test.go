@@ -56,8 +56,10 @@ func wantError(t *testing.T, input string, err error) {
 }
 
 func TestAllLeavesOutWhatIsNeverPassedOn(t *testing.T) {
-	never := SetOf(append(Faults(), unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ, 32, 33, 34, ForceStop)...)
-	if faults := SetOf(unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS); SetOf(Faults()...) != faults {
+	never := SetOf(append(Faults(), unix.SIGKILL, unix.SIGSTOP, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD,
+		unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ, 32, 33, 34, ForceStop)...)
+	if faults := SetOf(unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT,
+		unix.SIGSYS); SetOf(Faults()...) != faults {
 		t.Errorf("the faults are %v", Faults())
 	}
 	if all := All(); SetOf(all...) != ^never || !slices.IsSorted(all) {
@@ -99,7 +101,8 @@ func FuzzParseRewrite(f *testing.F) {
 
 func TestRewrites(t *testing.T) {
 	r := Rewrites{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: Drop, 64: 63}
-	for sig, want := range map[unix.Signal]unix.Signal{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: Drop, unix.SIGINT: unix.SIGINT} {
+	for sig, want := range map[unix.Signal]unix.Signal{unix.SIGTERM: unix.SIGQUIT, unix.SIGHUP: Drop,
+		unix.SIGINT: unix.SIGINT} {
 		if got := r.Apply(sig); got != want {
 			t.Errorf("%s becomes %d, want %d", Name(sig), got, want)
 		}
@@ -150,7 +153,8 @@ func TestDefaults(t *testing.T) {
 func TestNext(t *testing.T) {
 	s := SetOf(unix.SIGHUP, unix.SIGTERM, 64)
 	for from, want := range map[unix.Signal]unix.Signal{
-		0: unix.SIGHUP, unix.SIGHUP: unix.SIGTERM, 14: unix.SIGTERM, unix.SIGTERM: 64, 63: 64, 64: unix.SIGHUP,
+		0: unix.SIGHUP, unix.SIGHUP: unix.SIGTERM, 14: unix.SIGTERM, unix.SIGTERM: 64,
+		63: 64, 64: unix.SIGHUP,
 	} {
 		if got := s.Next(from); got != want {
 			t.Errorf("after %d comes %d, want %d", from, got, want)

@@ -74,7 +74,8 @@ func TestSleep(t *testing.T) {
 				}
 				for _, want := range []time.Duration{after, long} {
 					if q.Sleep(began.Add(long), true); time.Since(began) != want {
-						t.Errorf("%s after %v: it slept until %v, want %v", name, after, time.Since(began), want)
+						t.Errorf("%s after %v: it slept until %v, want %v", name, after, time.Since(began),
+							want)
 					}
 				}
 			})
@@ -100,7 +101,8 @@ func TestEarliestTimeOfASecondSignal(t *testing.T) {
 		var w window
 		now := first
 		for n := 0; ; n++ {
-			if a := w.arrival(unix.SIGINT, now); a != (Arrival{unix.SIGINT, first}) && now.Sub(first) < widest {
+			if a := w.arrival(unix.SIGINT, now); a != (Arrival{unix.SIGINT, first}) &&
+				now.Sub(first) < widest {
 				t.Errorf("%+v: after %v it can't have come with the first: %+v", tt, now.Sub(first), a)
 			}
 			now = now.Add(tick)
@@ -145,7 +147,8 @@ func pumped(t *testing.T) *Queue {
 
 func TestRealSignalsArePassedOn(t *testing.T) {
 	q := pumped(t)
-	for _, sig := range []unix.Signal{unix.SIGUSR1, unix.SIGIO, unix.SIGTSTP, unix.SIGCONT, 63, unix.SIGTERM, unix.SIGUSR2} {
+	for _, sig := range []unix.Signal{unix.SIGUSR1, unix.SIGIO, unix.SIGTSTP, unix.SIGCONT, 63,
+		unix.SIGTERM, unix.SIGUSR2} {
 		if err := unix.Kill(unix.Getpid(), sig); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +203,8 @@ func TestTermGoesBeforeWhatComesTogetherWithIt(t *testing.T) {
 		q.slots[unix.SIGUSR2] <- unix.SIGUSR2
 		q.slots[unix.SIGTERM] <- unix.SIGTERM
 		first, second := <-q.Stops, <-q.Stops
-		if first.Signal != unix.SIGTERM || second.Signal != unix.SIGUSR2 || first.Earliest != second.Earliest {
+		if first.Signal != unix.SIGTERM || second.Signal != unix.SIGUSR2 ||
+			first.Earliest != second.Earliest {
 			t.Errorf("%+v, %+v", first, second)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"drainit/internal/proc"
 )
 
-// Only a worker that died of Ctrl-C, or of what drainit sent it for that, has drainit end by INT: and never PID 1,
-// which is no job of a shell.
+// Only a worker that died of Ctrl-C, or of what drainit sent it for that, has drainit end by INT: and
+// never PID 1, which is no job of a shell.
 func TestRecordExit(t *testing.T) {
 	const none, hup, interrupt, quit, term = unix.Signal(0), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM
 	for _, tt := range []struct {
@@ -30,13 +30,15 @@ func TestRecordExit(t *testing.T) {
 	} {
 		j := &Job{tty: new(Terminal), suspended: true}
 		j.RecordExit(tt.by, tt.requested, tt.deliver, tt.sent)
-		if j.Interrupted() != (tt.want && os.Getpid() != 1) || j.suspended || j.exited != (tt.by == none) || j.mustInterruptGroup {
+		if j.Interrupted() != (tt.want && os.Getpid() != 1) || j.suspended || j.exited != (tt.by == none) ||
+			j.mustInterruptGroup {
 			t.Errorf("%+v: %+v", tt, j)
 		}
 	}
 	var noTerminal *Job
 	noTerminal.RecordExit(interrupt, interrupt, interrupt, true)
-	if noTerminal.Interrupted() || noTerminal.Granted() || noTerminal.HungUp() || noTerminal.Known(interrupt) {
+	if noTerminal.Interrupted() || noTerminal.Granted() || noTerminal.HungUp() ||
+		noTerminal.Known(interrupt) {
 		t.Error("no terminal is one")
 	}
 }
@@ -55,7 +57,8 @@ func TestGroupStopped(t *testing.T) {
 		suspended bool
 		want      bool
 	}{
-		{nil, false, false}, {nil, true, true}, {[]*proc.Process{running}, true, false}, {[]*proc.Process{running, stopped}, false, true},
+		{nil, false, false}, {nil, true, true}, {[]*proc.Process{running}, true, false},
+		{[]*proc.Process{running, stopped}, false, true},
 	} {
 		j := NewJob(new(Terminal), nil, owner{tt.members})
 		if j.suspended = tt.suspended; j.GroupStopped() != tt.want {

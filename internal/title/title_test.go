@@ -15,12 +15,14 @@ func TestEachTitleIsReadBack(t *testing.T) {
 		for bits := range 24 {
 			s := State{p, bits&1 != 0, bits&2 != 0, bits&4 != 0, bits / 8}
 			alive := s.WorkerAlive || p != machine.Draining && p != machine.Starting
-			want := State{p, alive, s.WorkerStopped && p == machine.Running, s.QuietUnhandled && p == machine.Quiet, s.Unresumed}
+			want := State{p, alive, s.WorkerStopped && p == machine.Running, s.QuietUnhandled &&
+				p == machine.Quiet, s.Unresumed}
 			if p != machine.Quiet || s.QuietUnhandled {
 				want.Unresumed = 0
 			}
 			title := Of(s)
-			if got, ok := Parse(title); ok != (p != machine.Done) || ok && got != want || len(title) > 15 || !ok && title != "" {
+			if got, ok := Parse(title); ok != (p != machine.Done) || ok && got != want || len(title) > 15 ||
+				!ok && title != "" {
 				t.Errorf("%+v: %q is %+v, %v; want %+v", s, title, got, ok, want)
 			}
 		}

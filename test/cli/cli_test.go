@@ -28,20 +28,31 @@ func TestCommandLines(t *testing.T) {
 	}{
 		{"-g -vh", nil, "", 0, `\Adrainit runs COMMAND(?s:.*)--grace DUR(?s:.*)Exit status.*\n`, ""},
 		{"-c -V --grace=soon", nil, "", 0, `\Adrainit \S+ \S+ - git\.[0-9a-z]{7}\n\z`, ""},
-		{"-t 5 --", nil, "", 125, "", `\Adrainit: there is no COMMAND to run\nusage: drainit \[flags\] -- COMMAND`},
-		{"--grace=abc", touch, "", 125, "", `\Adrainit: --grace: invalid duration "abc": want .* or infinity\n\z`},
+		{"-t 5 --", nil, "", 125, "",
+			`\Adrainit: there is no COMMAND to run\nusage: drainit \[flags\] -- COMMAND`},
+		{"--grace=abc", touch, "", 125, "",
+			`\Adrainit: --grace: invalid duration "abc": want .* or infinity\n\z`},
 		{"--no\r\x1b[31m", touch, "", 125, "", `\Adrainit: unknown flag: --no\\r\\x1b\[31m; .*\n\z`},
 		{"", touch, "DRAINIT_GRACE=abc", 125, "", `\Adrainit: DRAINIT_GRACE: invalid duration "abc": .*\n\z`},
 		{"-t5", harness.Words("echo -v --help status -- -x"), "", 0, `\A-v --help status -- -x\n\z`, ""},
-		{"-gsw -e 1 -e143 -pSIGKILL --", []string{"sh", "-c", "kill -TERM $$"}, "", 0, "", `was killed by SIGTERM, which drainit did not send`},
-		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "", `"event":"ended".*"status":143`},
+		{"-gsw -e 1 -e143 -pSIGKILL --", []string{"sh", "-c", "kill -TERM $$"}, "", 0, "",
+			`was killed by SIGTERM, which drainit did not send`},
+		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "",
+			`"event":"ended".*"status":143`},
 		{"help", nil, "", 0, `\Adrainit runs COMMAND`, ""},
 		{"version", nil, "", 0, `\Adrainit \S+ \S+ - git\.`, ""},
-		{"-t5", []string{"status"}, "PATH=/bin", 127, "", `not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
-		{text + "--", []string{"status", "--ready"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "status": not found in PATH; a subcommand must be the first argument, and drainit --help lists them\n\z`},
-		{text, []string{"stats"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "stats": not found in PATH; a subcommand must be the first argument, and drainit --help lists them\n\z`},
-		{text, []string{"help", "me"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "help": not found in PATH\n\z`},
-		{text, []string{"./stauts"}, "PATH=/bin", 127, "", `\Adrainit: error: cannot run "./stauts": there is no such file\n\z`},
+		{"-t5", []string{"status"}, "PATH=/bin", 127, "",
+			`not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
+		{text + "--", []string{"status", "--ready"}, "PATH=/bin", 127, "",
+			`\Adrainit: error: cannot run "status": not found in PATH; a subcommand must be the first ` +
+				`argument, and drainit --help lists them\n\z`},
+		{text, []string{"stats"}, "PATH=/bin", 127, "",
+			`\Adrainit: error: cannot run "stats": not found in PATH; a subcommand must be the first ` +
+				`argument, and drainit --help lists them\n\z`},
+		{text, []string{"help", "me"}, "PATH=/bin", 127, "",
+			`\Adrainit: error: cannot run "help": not found in PATH\n\z`},
+		{text, []string{"./stauts"}, "PATH=/bin", 127, "",
+			`\Adrainit: error: cannot run "./stauts": there is no such file\n\z`},
 	} {
 		args := append(strings.Split(strings.TrimSpace(tt.flags), " "), tt.command...)
 		if tt.flags == "" {
@@ -50,8 +61,10 @@ func TestCommandLines(t *testing.T) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: []string{tt.env}, Args: args})
-				if r.Status != tt.status || !harness.Matches(tt.out, r.Out) || !harness.Matches(tt.err, r.Err) {
-					t.Errorf("exit status %d, want %d; stdout %q, stderr %q", r.Status, tt.status, r.Out, r.Err)
+				if r.Status != tt.status || !harness.Matches(tt.out, r.Out) ||
+					!harness.Matches(tt.err, r.Err) {
+					t.Errorf("exit status %d, want %d; stdout %q, stderr %q", r.Status, tt.status, r.Out,
+						r.Err)
 				}
 			})
 		})
@@ -90,15 +103,18 @@ func variableOf(name string) string {
 // those of the help above the subcommands: the flags that take a value, and --forking.
 func TestSettingsLineHasAllSettings(t *testing.T) {
 	values := aValue(t)
-	flags, _, _ := strings.Cut(harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"--help"}}).Out, "\nSubcommands")
-	for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)( [A-Z])?`).FindAllStringSubmatch(flags, -1) {
+	flags, _, _ := strings.Cut(harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"--help"}}).
+		Out, "\nSubcommands")
+	for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)( [A-Z])?`).
+		FindAllStringSubmatch(flags, -1) {
 		if name := m[1]; m[2] != "" || name == "forking" {
 			given := variableOf(name) + "=" + values[name]
 			if values[name] == "" {
 				t.Errorf("--%s has no value in aValue", name)
 			}
 			delete(values, name)
-			r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"true"}, Env: []string{"DRAINIT_LOG_LEVEL=debug", given}})
+			r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"true"},
+				Env: []string{"DRAINIT_LOG_LEVEL=debug", given}})
 			if !regexp.MustCompile(`"msg":"settings: (.* )?` + given + "[ ;]").MatchString(r.Err) {
 				t.Errorf("--%s: no %q in %q", name, given, r.Err)
 			}
@@ -111,7 +127,8 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 		"--grace=168h":                {Args: []string{"-t", "168h"}},
 		"OJS_GRACE_PERIOD=20 plus 4s": {Env: []string{"OJS_GRACE_PERIOD=20"}},
 	} {
-		l.NoPID1, l.Args, l.Env = true, append(l.Args, "true"), append(l.Env, "DRAINIT_LOG_LEVEL=debug", "DRAINIT_LOG_FORMAT=text")
+		l.NoPID1, l.Args, l.Env = true, append(l.Args, "true"), append(l.Env, "DRAINIT_LOG_LEVEL=debug",
+			"DRAINIT_LOG_FORMAT=text")
 		r := harness.RunToEnd(t, l)
 		want := "\ndrainit: settings: " + given + " DRAINIT_LOG_FORMAT=text DRAINIT_LOG_LEVEL=debug; pid "
 		if r.Status != 0 || r.Out != "" || !strings.Contains("\n"+r.Err, want) {
@@ -123,8 +140,9 @@ func TestSettingsLineHasAllSettings(t *testing.T) {
 // -p is of use where drainit is not PID 1: its parent here ends once it has read a line.
 func TestParentDeathSignal(t *testing.T) {
 	stdin, end := harness.Pipe(t)
-	p := harness.Run(t, harness.Launch{NoPID1: true, Stdin: stdin, Under: []string{"/bin/sh", "-c", `"$0" "$@" <&- & read line`},
-		Args: harness.Words("-p USR1 WORKER listen -catch USR1 -end USR1")})
+	p := harness.Run(t, harness.Launch{NoPID1: true, Stdin: stdin,
+		Under: []string{"/bin/sh", "-c", `"$0" "$@" <&- & read line`},
+		Args:  harness.Words("-p USR1 WORKER listen -catch USR1 -end USR1")})
 	p.WaitOut(`^ready`)
 	end.Close()
 	p.WaitOut(`^got SIGUSR1\ndrained`)
@@ -166,7 +184,8 @@ func TestAnswerThatIsNotReadEndsAVerb(t *testing.T) {
 	harness.NeedAsk(t)
 	p := harness.Run(t, harness.Launch{Args: harness.Words("--grace=10m -- WORKER listen -drain 1h")})
 	p.WaitReady()
-	harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Args: []string{"resume", "--pid", "2"}, Stderr: harness.FullPipe(t)}).WantExit(125)
+	harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""),
+		Args: []string{"resume", "--pid", "2"}, Stderr: harness.FullPipe(t)}).WantExit(125)
 }
 
 // A build for another system ends with one error, which is the reason.
@@ -175,7 +194,8 @@ func TestOtherSystemsAreRefused(t *testing.T) {
 		cmd := exec.Command("go", "build", "-o", os.DevNull, ".")
 		cmd.Dir, cmd.Env = harness.Repo(), append(os.Environ(), "GOOS="+system)
 		out, err := cmd.CombinedOutput()
-		if !regexp.MustCompile(`\Apackage drainit\n\timports drainit/internal/needslinux: build constraints exclude all Go files in [^\n]+\n\z`).Match(out) {
+		if !regexp.MustCompile(`\Apackage drainit\n\timports drainit/internal/needslinux: build ` +
+			`constraints exclude all Go files in [^\n]+\n\z`).Match(out) {
 			t.Errorf("%s: %v\n%s", system, err, out)
 		}
 	}

@@ -21,8 +21,8 @@ const (
 	withoutShebang = `printf '%s|' "${0#./}" "$@"` + "\n"
 )
 
-// makeFiles makes a folder with these files, and returns its path: a name with a slash at its end is a folder's,
-// and behind an equals sign is what is odd about a program.
+// makeFiles makes a folder with these files, and returns its path: a name with a slash at its end is a
+// folder's, and behind an equals sign is what is odd about a program.
 func makeFiles(t *testing.T, files string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -67,11 +67,13 @@ func TestCommandIsFoundAsByExecvp(t *testing.T) {
 			}
 			run := func(command ...string) harness.Ran {
 				args := slices.Concat(given, command, []string{row[3], "x", "y z"})
-				return harness.RunToEnd(t, harness.Launch{Bin: "/usr/bin/env", Dir: root, NoPID1: true, Args: args})
+				return harness.RunToEnd(t, harness.Launch{Bin: "/usr/bin/env", Dir: root, NoPID1: true,
+					Args: args})
 			}
 			want, got := run(), run(harness.DrainitBin, "--")
 			if fmt.Sprint(want.Status) != row[4] || want.Out != strings.ReplaceAll(row[5], "R", root) {
-				t.Fatalf("env itself: status %d, want %s, stdout %q, stderr %q", want.Status, row[4], want.Out, want.Err)
+				t.Fatalf("env itself: status %d, want %s, stdout %q, stderr %q", want.Status, row[4],
+					want.Out, want.Err)
 			}
 			if got.Status != want.Status || got.Out != want.Out {
 				t.Errorf("status %d, stdout %q\nwant   %d, stdout %q\nstderr %q",
@@ -96,7 +98,9 @@ func foreignBinary(t *testing.T) string {
 // which has no argument of the command.
 func TestCommandThatCannotRunIsExplained(t *testing.T) {
 	harness.Usual(t)
-	root := makeFiles(t, "interpreter=no_interpreter crlf=crlf env=crlf_env short=cut foreign=foreign plain=not_executable folder/")
+	root := makeFiles(t,
+		"interpreter=no_interpreter crlf=crlf env=crlf_env short=cut foreign=foreign plain=not_executable "+
+			"folder/")
 	inRoot := strings.NewReplacer("R/", root+"/")
 	for _, row := range rows.Read(t, "testdata/unrunnable.tsv", 3) {
 		t.Run(row[0], func(t *testing.T) {
@@ -116,10 +120,12 @@ func TestDeletedWorkingDirectory(t *testing.T) {
 	harness.Must(t, err)
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		for command, want := range map[string]int{echo: 0, "echo": 0, "./echo": 127} {
-			args := []string{"-c", `cd $(mktemp -d) && rmdir "$PWD" && exec "$@"`, "sh", harness.DrainitBin, "--", command, "here"}
+			args := []string{"-c", `cd $(mktemp -d) && rmdir "$PWD" && exec "$@"`, "sh", harness.DrainitBin,
+				"--", command, "here"}
 			r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Bin: "/bin/sh", Args: args})
 			if out := map[int]string{0: "here\n"}[want]; r.Status != want || r.Out != out {
-				t.Errorf("%s: exit status %d, want %d; stdout %q, stderr %q", command, r.Status, want, r.Out, r.Err)
+				t.Errorf("%s: exit status %d, want %d; stdout %q, stderr %q", command, r.Status, want,
+					r.Out, r.Err)
 			}
 			wantOneLineIf(t, want != 0, r.Err)
 		}
@@ -130,7 +136,8 @@ func TestDeletedWorkingDirectory(t *testing.T) {
 // what was found: busybox and the like go by it.
 func TestArgumentsReachTheWorkerUnchanged(t *testing.T) {
 	command := []string{"sh", "-c", `cat "/proc/$$/cmdline"; :`,
-		"", " ", "a b", "a\nb", "--grace", "-v", "--", "$HOME", "*", "\xff\xfe", "ä", strings.Repeat("x", 100_000)}
+		"", " ", "a b", "a\nb", "--grace", "-v", "--", "$HOME", "*", "\xff\xfe", "ä",
+		strings.Repeat("x", 100_000)}
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: append([]string{"--"}, command...)})
 		r.WantQuietRun(t, strings.Join(command, "\x00")+"\x00")

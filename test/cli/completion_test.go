@@ -9,14 +9,16 @@ import (
 	"drainit/test/harness"
 )
 
-// The shells with a completion of drainit, and a script that completes $LINE. $DIR has the completions. zsh completes
-// at a prompt alone, and waits there for $WANT.
+// The shells with a completion of drainit, and a script that completes $LINE. $DIR has the completions.
+// zsh completes at a prompt alone, and waits there for $WANT.
 var completes = map[string]string{
-	"bash": `source "$DIR/drainit.bash"; COMP_WORDS=($LINE); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _drainit; printf '%s\n' "${COMPREPLY[@]}"`,
+	"bash": `source "$DIR/drainit.bash"; COMP_WORDS=($LINE); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); ` +
+		`_drainit; printf '%s\n' "${COMPREPLY[@]}"`,
 	"fish": `source $DIR/drainit.fish; complete -C "$LINE" | string replace -r '\t.*' '' || true`,
 	"zsh": `zmodload zsh/zpty; zpty shell zsh -fi
 		zpty -w shell 'fpath=($DIR $fpath); autoload -Uz compinit; compinit -D -u; print -r loa""ded'
-		zpty -r shell all '*loaded*'; zpty -w -n shell "$LINE"$'\t'; zpty -r shell all "*$WANT*" && print -r -- "$WANT"`,
+		zpty -r shell all '*loaded*'; zpty -w -n shell "$LINE"$'\t'
+		zpty -r shell all "*$WANT*" && print -r -- "$WANT"`,
 }
 
 // A shell completes a flag, its value, a subcommand, its flag, and COMMAND.
@@ -38,7 +40,8 @@ func TestCompletion(t *testing.T) {
 				"drainit plan -t 5 -- mkfif":        "mkfifo",
 			} {
 				cmd := exec.Command(path, "-c", script)
-				cmd.Env = append(cmd.Environ(), "DIR="+harness.Repo("docs", "completion"), "LINE="+line, "WANT="+want)
+				cmd.Env = append(cmd.Environ(), "DIR="+harness.Repo("docs", "completion"), "LINE="+line,
+					"WANT="+want)
 				if got := harness.OutputOf(t, cmd); !slices.Contains(strings.Split(got, "\n"), want) {
 					t.Errorf("%s is completed to %q, want %s", line, got, want)
 				}

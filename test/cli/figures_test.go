@@ -23,7 +23,8 @@ type figures struct {
 func benched(t *testing.T) figures {
 	t.Helper()
 	f := figures{t: t, rows: make(map[string][]string)}
-	table := regexp.MustCompile(`(?m)^\| \| no init \|(.*\n\|)*.*\n`).FindString(harness.TextOf(t, harness.Repo("test/cmd/bench/results.md")))
+	table := regexp.MustCompile(`(?m)^\| \| no init \|(.*\n\|)*.*\n`).
+		FindString(harness.TextOf(t, harness.Repo("test/cmd/bench/results.md")))
 	above := ""
 	for line := range strings.Lines(table) {
 		cells := strings.Split(strings.Trim(line, "| \n"), "|")
@@ -70,15 +71,20 @@ const (
 // What docs/verification.md has of the bench, with the row of the bench.
 var costs = [][2]string{
 	{"start as PID 1 to the worker's first instruction", starts},
-	{"start as PID 1 to the end of both, of a command that ends at once", "start as PID 1 to the end of both, p50"},
+	{"start as PID 1 to the end of both, of a command that ends at once",
+		"start as PID 1 to the end of both, p50"},
 	{"a signal's way to the handler", "a signal's way to the handler, p50"},
 	{"a stop signal's way to the handler, 1 process", "a stop signal's way to the handler, 1 processes, p50"},
 	{"the same, 100 processes", "a stop signal's way to the handler, 100 processes, p50"},
 	{"the same, 1,000 processes", "a stop signal's way to the handler, 1000 processes, p50"},
-	{"stop of 1,000 processes that the worker signals", "stop of a tree of 1000 whose worker signals them, p50"},
-	{"stop of 1,000 processes that the worker does not signal", "stop of a tree of 1000 whose worker does not, p50"},
-	{"of the 999 jobs in that row, how many ended well", "stop of a tree of 1000 whose worker does not, p50: jobs of 999 that ended well, at least"},
-	{"share of a processor in the first 10 s of a drain, 3,000 processes", "share of a processor in the first 10s of a drain with 3000 processes"},
+	{"stop of 1,000 processes that the worker signals",
+		"stop of a tree of 1000 whose worker signals them, p50"},
+	{"stop of 1,000 processes that the worker does not signal",
+		"stop of a tree of 1000 whose worker does not, p50"},
+	{"of the 999 jobs in that row, how many ended well",
+		"stop of a tree of 1000 whose worker does not, p50: jobs of 999 that ended well, at least"},
+	{"share of a processor in the first 10 s of a drain, 3,000 processes",
+		"share of a processor in the first 10s of a drain with 3000 processes"},
 	{"the same, 10,000 processes", "share of a processor in the first 10s of a drain with 10000 processes"},
 	{"memory (VmRSS), idle", "memory, VmRSS"},
 	{"of it, its own", ownSize},
@@ -109,7 +115,8 @@ func TestFiguresAreTheBenchs(t *testing.T) {
 	_, quicker := f.of("tini", starts)
 	for page, want := range map[string]string{
 		"docs/verification.md": made,
-		"README.md": fmt.Sprintf("It is smaller: %.0f kB, and %.1f MB of memory of its own, where drainit has %.1f MB and %.1f MB. It starts the worker %.0f ms earlier.",
+		"README.md": fmt.Sprintf("It is smaller: %.0f kB, and %.1f MB of memory of its own, where drainit "+
+			"has %.1f MB and %.1f MB. It starts the worker %.0f ms earlier.",
 			tinis*1000, megabytes("tini", ownSize), drainits, megabytes("drainit", ownSize), slower-quicker),
 	} {
 		if text := harness.TextOf(t, harness.Repo(page)); !strings.Contains(text, want) {
@@ -125,7 +132,8 @@ func TestFiguresAreTheBenchs(t *testing.T) {
 // The README's sums of the starts are those of docs/verification.md, which has each start.
 func TestSumsOfTheReadmeAreThoseOfTheStarts(t *testing.T) {
 	t.Parallel()
-	readme, page := harness.TextOf(t, harness.Repo("README.md")), harness.TextOf(t, harness.Repo("docs", "verification.md"))
+	readme, page := harness.TextOf(t, harness.Repo("README.md")), harness.TextOf(t,
+		harness.Repo("docs", "verification.md"))
 	sums := regexp.MustCompile(`(?m)^\| (of \d+ starts|job [^|]*) \|.*$`).FindAllString(readme, -1)
 	if len(sums) != 9 {
 		t.Fatalf("%d sums in the README", len(sums))

@@ -19,7 +19,9 @@ func TestPagesLinkToWhatIsThere(t *testing.T) {
 		t.Fatalf("pages: %q, %v", pages, err)
 	}
 	for _, page := range append(pages, harness.Repo("README.md")) {
-		for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`).FindAllStringSubmatch(regexp.MustCompile("`[^`\n]*`").ReplaceAllString(harness.TextOf(t, page), ""), -1) {
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`).
+			FindAllStringSubmatch(regexp.MustCompile("`[^`\n]*`").
+				ReplaceAllString(harness.TextOf(t, page), ""), -1) {
 			to := page
 			if link[1] != "" {
 				to = filepath.Join(filepath.Dir(page), link[1])

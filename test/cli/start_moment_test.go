@@ -23,7 +23,8 @@ func TestStopSignalAtAnyMomentOfTheStartIsNotLost(t *testing.T) {
 	if *harness.SoakWhole {
 		starts = 10_000 / (2 * 4)
 	}
-	for name, sig := range map[string]unix.Signal{"TERM": unix.SIGTERM, "INT": unix.SIGINT, "USR2": unix.SIGUSR2, "RTMIN+5": 39} {
+	for name, sig := range map[string]unix.Signal{"TERM": unix.SIGTERM, "INT": unix.SIGINT,
+		"USR2": unix.SIGUSR2, "RTMIN+5": 39} {
 		t.Run(name, func(t *testing.T) {
 			var flags []string
 			if sig != unix.SIGTERM && sig != unix.SIGINT {
@@ -33,7 +34,8 @@ func TestStopSignalAtAnyMomentOfTheStartIsNotLost(t *testing.T) {
 				t.Parallel()
 				random := rand.New(rand.NewPCG(14, uint64(sig)))
 				for range starts {
-					p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(flags, "sleep", "1000")})
+					p := harness.Run(t, harness.Launch{NoPID1: noPID1,
+						Args: harness.Line(flags, "sleep", "1000")})
 					spinToTitle(p)
 					time.Sleep(time.Duration(random.Int64N(int64(5 * time.Millisecond)))) // what is tested
 					p.Signal(sig)

@@ -49,7 +49,8 @@ func TestWorkerStartsWithCleanSignals(t *testing.T) {
 				r := harness.RunToEnd(t, l)
 				want := fmt.Sprintf("SigBlk:\t%s\nSigIgn:\t%s\nSigCgt:\t%s\n", tt.blocked, tt.ignored, none)
 				if r.Status != 0 || r.Err != "" || !strings.Contains(r.Out, want) {
-					t.Errorf("exit status %d, stderr %q, masks %q, want %q", r.Status, r.Err, regexp.MustCompile(`(?m)^Sig...:.*`).FindAllString(r.Out, -1), want)
+					t.Errorf("exit status %d, stderr %q, masks %q, want %q", r.Status, r.Err,
+						regexp.MustCompile(`(?m)^Sig...:.*`).FindAllString(r.Out, -1), want)
 				}
 			})
 		})
@@ -60,8 +61,10 @@ func TestWorkerStartsWithCleanSignals(t *testing.T) {
 // not even passed on: the worker here would say so.
 func TestIgnoredHangupStaysIgnored(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Ignore: []int{1}}, Args: harness.Line(nil, harness.Script(
-			`catch "USR1"; say "ready"; await "USR1"; system "grep", "SigIgn", "/proc/$$/status"; exit 5`)...)})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Ignore: []int{1}},
+			Args: harness.Line(nil, harness.Script(
+				`catch "USR1"; say "ready"; await "USR1"; system "grep", "SigIgn", `+
+					`"/proc/$$/status"; exit 5`)...)})
 		p.WaitReady()
 		if ignored := harness.SignalMask(t, p.Pid(), "SigIgn"); ignored&1 == 0 {
 			t.Errorf("HUP is not ignored by drainit: SigIgn %x", ignored)
@@ -82,16 +85,19 @@ func TestSoftLimitOfOpenFilesIsTheOneGiven(t *testing.T) {
 	script := harness.WriteProgram(t, t.TempDir(), "script", 0o755, show)
 	for _, worker := range [][]string{{"sh", "-c", show}, {script}} {
 		limited := []string{"/bin/sh", "-c", `ulimit -Sn 77; ulimit -Hn 500; exec "$0" "$@"`}
-		harness.RunToEnd(t, harness.Launch{NoPID1: true, Under: limited, Args: harness.Line(nil, worker...)}).WantQuietRun(t, "77\n500\n")
+		harness.RunToEnd(t, harness.Launch{NoPID1: true, Under: limited, Args: harness.Line(nil, worker...)}).
+			WantQuietRun(t, "77\n500\n")
 	}
 }
 
-// What a worker sees through drainit is what it sees without, but for drainit's own variables and the one that
-// tells of it, which is there once where a drainit runs a drainit.
+// What a worker sees through drainit is what it sees without, but for drainit's own variables and the one
+// that tells of it, which is there once where a drainit runs a drainit.
 func TestEnvironmentIsTheOneGiven(t *testing.T) {
 	odd := []string{
-		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "LISTEN_PID=1", "LISTEN_FDS=1", "LISTEN_FDNAMES=a:b",
-		"DRAINIT_FOO=x", "DRAINIT_SERVICE_HOST=10.0.0.1", "DRAINIT_=", "DRAINIT_GRACEFUL=1", "XDRAINIT_GRACE=2", "drainit_grace=3",
+		"EMPTY=", "LINES=a\nb", "BYTES=\xff\xfe", "EQUALS=a=b", "LISTEN_PID=1", "LISTEN_FDS=1",
+		"LISTEN_FDNAMES=a:b",
+		"DRAINIT_FOO=x", "DRAINIT_SERVICE_HOST=10.0.0.1", "DRAINIT_=", "DRAINIT_GRACEFUL=1",
+		"XDRAINIT_GRACE=2", "drainit_grace=3",
 		"OJS_SHUTDOWN_GRACE_PERIOD=20", "OJS_GRACE_PERIOD=20", "OJS_SHUTDOWN_TIMEOUT=20",
 		// Those that the Go runtime reads.
 		"GOGC=17", "GOMEMLIMIT=100MiB", "GOMAXPROCS=1", "GODEBUG=gctrace=0", "GOTRACEBACK=all",
@@ -104,12 +110,14 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 			}
 		}
 		show := func(env []string, through ...string) []string {
-			l := harness.Launch{NoPID1: noPID1, Bin: "/bin/cat", Args: []string{"/proc/self/environ"}, Env: append(env, odd...)}
+			l := harness.Launch{NoPID1: noPID1, Bin: "/bin/cat", Args: []string{"/proc/self/environ"},
+				Env: append(env, odd...)}
 			if len(through) > 0 {
 				l.Bin, l.Args = through[0], append(through[1:], "/bin/cat", "/proc/self/environ")
 			}
 			r := harness.RunToEnd(t, l)
-			if r.Status != 0 || strings.Count(r.Err, "\n") != strings.Count(r.Err, "DRAINIT_FOO, DRAINIT_, DRAINIT_GRACEFUL: no setting of drainit's") {
+			if r.Status != 0 || strings.Count(r.Err, "\n") != strings.Count(r.Err,
+				"DRAINIT_FOO, DRAINIT_, DRAINIT_GRACEFUL: no setting of drainit's") {
 				t.Errorf("exit status %d, stderr %q", r.Status, r.Err)
 			}
 			all := strings.Split(strings.TrimSuffix(r.Out, "\x00"), "\x00")
@@ -123,7 +131,8 @@ func TestEnvironmentIsTheOneGiven(t *testing.T) {
 		}
 		want := withIt(show([]string{"no equals sign"}))
 		wantSame(t, show(append(own, "no equals sign"), harness.DrainitBin, "--"), want)
-		wantSame(t, show([]string{"no equals sign"}, harness.DrainitBin, "--", harness.DrainitBin, "--"), want)
+		wantSame(t, show([]string{"no equals sign"}, harness.DrainitBin, "--", harness.DrainitBin, "--"),
+			want)
 		for _, v := range odd {
 			if !slices.Contains(want, v) {
 				t.Errorf("%q has not reached the worker", v)
@@ -139,7 +148,8 @@ func wantSame(t *testing.T, got, want []string) {
 		return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return slices.Contains(others, v) })
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("environment: %q too many, %q missing, or in another order", without(got, want), without(want, got))
+		t.Errorf("environment: %q too many, %q missing, or in another order", without(got, want),
+			without(want, got))
 	}
 }
 
@@ -155,8 +165,10 @@ var aPipe = regexp.MustCompile(`pipe:\[\d+\]`)
 func TestDescriptorsReachTheWorkerAndNoOthers(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		f := tempFile(t)
-		l := harness.Launch{NoPID1: noPID1, Bin: "perl", Args: []string{"-e", listDescriptors}, Stdin: f, Files: make([]*os.File, 38)} // nil is closed
-		l.Files[0], l.Files[4], l.Files[37] = f, f, f                                                                                  // 3, 7 and 40
+		// nil is closed
+		l := harness.Launch{NoPID1: noPID1, Bin: "perl", Args: []string{"-e", listDescriptors}, Stdin: f,
+			Files: make([]*os.File, 38)}
+		l.Files[0], l.Files[4], l.Files[37] = f, f, f // 3, 7 and 40
 		want := harness.RunToEnd(t, l)
 		l.Bin, l.Args = "", append([]string{"--", l.Bin}, l.Args...)
 		got := harness.RunToEnd(t, l)
@@ -190,8 +202,9 @@ func withoutOwnPipes(descriptors string) string {
 func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		f := tempFile(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Dir: t.TempDir(), Stdin: f, Files: []*os.File{f, nil, nil, nil, f},
-			Args: []string{"--", harness.WorkerBin, "listen"}})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Dir: t.TempDir(), Stdin: f,
+			Files: []*os.File{f, nil, nil, nil, f},
+			Args:  []string{"--", harness.WorkerBin, "listen"}})
 		p.WaitOut(`^ready`)
 		harness.WaitUntil(t, "drainit is in /", func() bool {
 			dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.Pid()))
@@ -201,10 +214,13 @@ func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 		if !noPID1 {
 			output = `pipe:\[\d+\]`
 		}
-		want := regexp.MustCompile(`^0 /dev/null\n1 ` + output + `\n2 pipe:\[\d+\]\n\d+ /memfd:drainit \(deleted\)\n$`)
-		harness.WaitUntil(t, "0 of drainit is /dev/null, and 1 where it is not PID 1, 2 is the log, and nothing else is open but its file in memory", func() bool {
-			return want.MatchString(withoutOwnPipes(harness.DescriptorsOf(p.Pid())))
-		})
+		want := regexp.MustCompile(`^0 /dev/null\n1 ` + output +
+			`\n2 pipe:\[\d+\]\n\d+ /memfd:drainit \(deleted\)\n$`)
+		harness.WaitUntil(t,
+			"0 of drainit is /dev/null, and 1 where it is not PID 1, 2 is the log, and nothing else is "+
+				"open but its file in memory", func() bool {
+				return want.MatchString(withoutOwnPipes(harness.DescriptorsOf(p.Pid())))
+			})
 		if !p.Running() {
 			t.Error("drainit has ended")
 		}
@@ -217,13 +233,16 @@ func TestDrainitKeepsNothingOfWhatItWasGiven(t *testing.T) {
 func TestPipeIsHeldByTheWorkerOnly(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		r, w := harness.Pipe(t)
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: "none"}, Files: []*os.File{nil, nil, w},
-			Args: []string{"--", "sh", "-c", `exec 5>&-; trap 'exit 0' TERM; echo closed; while :; do sleep 0.05; done`}})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{Proc: "none"},
+			Files: []*os.File{nil, nil, w},
+			Args: []string{"--", "sh", "-c",
+				`exec 5>&-; trap 'exit 0' TERM; echo closed; while :; do sleep 0.05; done`}})
 		w.Close()
 		p.WaitOut(`^closed`)
 		harness.Must(t, r.SetReadDeadline(time.Now().Add(harness.Patience)))
 		if b, err := io.ReadAll(r); err != nil || len(b) > 0 || !p.Running() {
-			t.Errorf("no end of the pipe: %v, read %q; drainit runs: %v\nstderr:\n%s", err, b, p.Running(), p.Err())
+			t.Errorf("no end of the pipe: %v, read %q; drainit runs: %v\nstderr:\n%s", err, b,
+				p.Running(), p.Err())
 		}
 		p.Signal(syscall.SIGTERM)
 		p.Wait()
@@ -233,7 +252,8 @@ func TestPipeIsHeldByTheWorkerOnly(t *testing.T) {
 // In a container, a cron job without a standard output of its own writes to that of PID 1.
 func TestStandardOutputOfPID1IsTheContainers(t *testing.T) {
 	const script = `exec >&- 2>&-; echo written >/proc/1/fd/1; echo logged >/proc/1/fd/2`
-	r := harness.RunToEnd(t, harness.Launch{Args: []string{"--", "sh", "-c", "sh -c '" + script + "'; exit 0"}})
+	r := harness.RunToEnd(t, harness.Launch{Args: []string{"--", "sh", "-c",
+		"sh -c '" + script + "'; exit 0"}})
 	if want := (harness.Ran{Out: "written\n", Err: "logged\n"}); r != want {
 		t.Errorf("%+v, want %+v", r, want)
 	}
@@ -257,7 +277,8 @@ func TestWorkerLeadsASessionWithoutATerminal(t *testing.T) {
 // The worker must not find itself with a setting that it did not make, and this
 // one signals it again for each thread of drainit that dies.
 func TestWorkerHasNoParentDeathSignal(t *testing.T) {
-	show := []string{"--", "perl", "-e", `my $s = pack("i", -1); syscall($ARGV[0] + 0, 2, $s, 0, 0, 0) == 0 or die; print unpack("i", $s)`,
+	show := []string{"--", "perl", "-e",
+		`my $s = pack("i", -1); syscall($ARGV[0] + 0, 2, $s, 0, 0, 0) == 0 or die; print unpack("i", $s)`,
 		strconv.Itoa(unix.SYS_PRCTL)}
 	harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: show}).WantQuietRun(t, "0")
 }

@@ -119,11 +119,13 @@ func termToStopped(t *testing.T, init, want string) string {
 	p := startPeer(t, init, harness.Launch{}, harness.WorkerBin, "listen")
 	harness.Freeze(t, p.ReadyPid(`^ready`))
 	p.Signal(unix.SIGTERM)
-	return happens(want, func() bool { return !p.Running() && strings.Contains(p.Out(), "drained") }, "drains", "hangs")
+	return happens(want, func() bool { return !p.Running() && strings.Contains(p.Out(), "drained") },
+		"drains", "hangs")
 }
 
 func termIgnored(t *testing.T, init, want string) string {
-	p := startPeer(t, init, harness.Launch{Env: []string{"DRAINIT_GRACE=1s"}}, "sh", "-c", `trap "" TERM; echo ready $$; while :; do sleep 1; done`)
+	p := startPeer(t, init, harness.Launch{Env: []string{"DRAINIT_GRACE=1s"}}, "sh", "-c",
+		`trap "" TERM; echo ready $$; while :; do sleep 1; done`)
 	p.ReadyPid(`^ready`)
 	p.Signal(unix.SIGTERM)
 	if init == "drainit" {
@@ -139,7 +141,10 @@ func secondTerm(t *testing.T, init, _ string) string {
 	p.WaitOut("^got SIGTERM")
 	harness.PastTheSameRequest()
 	p.Signal(unix.SIGTERM)
-	harness.WaitUntil(t, "it does something", func() bool { return !p.Running() || strings.Count(p.Stdout.Text(), "got SIGTERM") == 2 })
+	harness.WaitUntil(t, "it does something", func() bool {
+		return !p.Running() ||
+			strings.Count(p.Stdout.Text(), "got SIGTERM") == 2
+	})
 	if p.Running() {
 		return "passed on"
 	}
@@ -148,7 +153,8 @@ func secondTerm(t *testing.T, init, _ string) string {
 
 func leftoverWorks(t *testing.T, init, _ string) string {
 	stdin, exit := harness.Pipe(t)
-	p := startPeer(t, init, harness.Launch{Stdin: stdin}, "sh", "-c", `"$0" listen -drain 300ms & read line; exit 0`, harness.WorkerBin)
+	p := startPeer(t, init, harness.Launch{Stdin: stdin}, "sh", "-c",
+		`"$0" listen -drain 300ms & read line; exit 0`, harness.WorkerBin)
 	p.WaitOut("^ready")
 	exit.Close() // and so does the shell
 	p.Wait()
@@ -165,13 +171,15 @@ func initKilled(t *testing.T, init, want string) string {
 		p.WaitErr("started")
 	}
 	p.Signal(unix.SIGKILL)
-	return happens(want, func() bool { return strings.Contains(p.Stdout.Text(), "got SIGTERM") }, "gets TERM", "lives on")
+	return happens(want, func() bool { return strings.Contains(p.Stdout.Text(), "got SIGTERM") },
+		"gets TERM", "lives on")
 }
 
 func badCommand(t *testing.T, init, _ string) string {
 	// A folder in PATH that may not be searched would make it "not permitted".
 	l := harness.Launch{Env: []string{"PATH=/usr/bin:/bin"}}
-	return fmt.Sprintf("%d, %d", startPeer(t, init, l, "no-such-command").Wait(), startPeer(t, init, l, "/etc/passwd").Wait())
+	return fmt.Sprintf("%d, %d", startPeer(t, init, l, "no-such-command").
+		Wait(), startPeer(t, init, l, "/etc/passwd").Wait())
 }
 
 func noDashes(t *testing.T, init, _ string) string {
@@ -207,7 +215,10 @@ func ampersandAtAShell(t *testing.T, init, _ string) string {
 	c := console.AtShell(t)
 	c.Enter(init + sleeper + " &")
 	started := regexp.MustCompile(`ready \d`)
-	harness.WaitUntil(c.T, "the worker is there", func() bool { return started.MatchString(c.Shown()) || !c.Running() })
+	harness.WaitUntil(c.T, "the worker is there", func() bool {
+		return started.MatchString(c.Shown()) ||
+			!c.Running()
+	})
 	if group := c.Foreground(); !c.Running() || group != c.Pid() {
 		return "takes the terminal"
 	}

@@ -38,14 +38,19 @@ func packaged(t *testing.T, arch string) map[string][]byte {
 	t.Helper()
 	files := make(map[string][]byte)
 	for name, source := range map[string]string{
-		"usr/bin/drainit":                                   filepath.Join(release(t), "drainit-linux-"+arch),
-		"usr/share/doc/drainit/copyright":                   filepath.Join(release(t), "drainit-licenses.txt"),
-		"usr/share/doc/drainit/changelog":                   filepath.Join(released.clone, "CHANGELOG.md"),
-		"usr/share/man/man1/drainit.1":                      filepath.Join(released.clone, "docs/drainit.1"),
-		"usr/share/doc/drainit/examples/Dockerfile.example": filepath.Join(released.clone, "Dockerfile.example"),
-		"usr/share/bash-completion/completions/drainit":     filepath.Join(released.clone, "docs/completion/drainit.bash"),
-		"usr/share/zsh/vendor-completions/_drainit":         filepath.Join(released.clone, "docs/completion/_drainit"),
-		"usr/share/fish/vendor_completions.d/drainit.fish":  filepath.Join(released.clone, "docs/completion/drainit.fish"),
+		"usr/bin/drainit": filepath.Join(release(t), "drainit-linux-"+arch),
+		"usr/share/doc/drainit/copyright": filepath.Join(release(t),
+			"drainit-licenses.txt"),
+		"usr/share/doc/drainit/changelog": filepath.Join(released.clone, "CHANGELOG.md"),
+		"usr/share/man/man1/drainit.1":    filepath.Join(released.clone, "docs/drainit.1"),
+		"usr/share/doc/drainit/examples/Dockerfile.example": filepath.Join(released.clone,
+			"Dockerfile.example"),
+		"usr/share/bash-completion/completions/drainit": filepath.Join(released.clone,
+			"docs/completion/drainit.bash"),
+		"usr/share/zsh/vendor-completions/_drainit": filepath.Join(released.clone,
+			"docs/completion/_drainit"),
+		"usr/share/fish/vendor_completions.d/drainit.fish": filepath.Join(released.clone,
+			"docs/completion/drainit.fish"),
 	} {
 		files[name] = []byte(harness.TextOf(t, source))
 	}
@@ -61,7 +66,8 @@ func wantFiles(t *testing.T, name string, got map[string]entry, want map[string]
 		}
 	}
 	if len(got) != len(want) || got["usr/bin/drainit"].mode != 0o755 {
-		t.Errorf("%s: %d files, want %d; the program has mode %o", name, len(got), len(want), got["usr/bin/drainit"].mode)
+		t.Errorf("%s: %d files, want %d; the program has mode %o", name, len(got), len(want),
+			got["usr/bin/drainit"].mode)
 	}
 }
 
@@ -97,16 +103,19 @@ func TestDebIsWhatItSays(t *testing.T) {
 		if strings.Contains(info, "warning") || strings.Contains(info, "error") {
 			t.Errorf("%s: dpkg-deb --info says\n%s", arch, info)
 		}
-		for _, want := range []string{"Package: drainit\n", "Architecture: " + arch + "\n", "Maintainer: drainit\n"} {
+		for _, want := range []string{"Package: drainit\n", "Architecture: " + arch + "\n",
+			"Maintainer: drainit\n"} {
 			if !strings.Contains(info, want) {
 				t.Errorf("%s: no %q in\n%s", arch, want, info)
 			}
 		}
-		do(t, root, "sh", "-c", `dpkg-deb --fsys-tarfile "$1" >files.tar && dpkg-deb --control "$1" DEBIAN`, "sh", deb)
+		do(t, root, "sh", "-c", `dpkg-deb --fsys-tarfile "$1" >files.tar && dpkg-deb --control "$1" DEBIAN`,
+			"sh", deb)
 		got := untar(t, []byte(harness.TextOf(t, filepath.Join(root, "files.tar"))))
 		do(t, root, "tar", "-xf", "files.tar")
 		do(t, root, "md5sum", "--check", "--strict", "--quiet", "DEBIAN/md5sums")
-		if sums := harness.TextOf(t, filepath.Join(root, "DEBIAN/md5sums")); strings.Count(sums, "\n") != len(got) {
+		if sums := harness.TextOf(t, filepath.Join(root, "DEBIAN/md5sums")); strings.Count(sums,
+			"\n") != len(got) {
 			t.Errorf("%s: md5sums has not %d lines:\n%s", arch, len(got), sums)
 		}
 		wantPackaged(t, name, arch, got)
@@ -127,16 +136,20 @@ func TestRpmInstalls(t *testing.T) {
 			return do(t, release(t), append([]string{"rpm", "--root=" + root, "--dbpath=/db"}, args...)...)
 		}
 		said := rpm("-qp", "--queryformat", "%{NAME} %{ARCH} %{SUMMARY}", name)
-		if want := "drainit " + machines[arch] + " container init that drains its worker before it stops"; said != want {
+		if want := "drainit " +
+			machines[arch] + " container init that drains its worker before it stops"; said != want {
 			t.Errorf("%s says %q, want %q", name, said, want)
 		}
 		rpm("--install", "--ignorearch", name)
 		rpm("--verify", "drainit")
 		got := make(map[string]entry)
-		for line := range strings.Lines(rpm("-q", "--queryformat", "[%{FILENAMES} %{FILEMODES:octal} %{FILEUSERNAME}:%{FILEGROUPNAME} %{FILEMTIMES}\\n]", "drainit")) {
+		for line := range strings.Lines(rpm("-q", "--queryformat",
+			"[%{FILENAMES} %{FILEMODES:octal} %{FILEUSERNAME}:%{FILEGROUPNAME} %{FILEMTIMES}\\n]",
+			"drainit")) {
 			var file, owner, time string
 			var mode int64
-			if _, err := fmt.Sscanf(line, "/%s %o %s %s", &file, &mode, &owner, &time); err != nil || owner != "root:root" || time != at {
+			if _, err := fmt.Sscanf(line, "/%s %o %s %s", &file, &mode, &owner, &time); err != nil ||
+				owner != "root:root" || time != at {
 				t.Errorf("%s has %q, %v; want root's, of %s", name, line, err, at)
 			}
 			got[file] = entry{mode & 0o7777, []byte(harness.TextOf(t, filepath.Join(root, file)))}
@@ -157,7 +170,8 @@ func TestApkIsWhatItSays(t *testing.T) {
 		rest := bytes.NewBuffer(read(t, name))
 		about := gunzipNext(t, rest)
 		sum := sha256.Sum256(rest.Bytes())
-		for _, want := range []string{"pkgname = drainit\n", "\narch = " + machines[arch] + "\n", fmt.Sprintf("\ndatahash = %x\n", sum)} {
+		for _, want := range []string{"pkgname = drainit\n", "\narch = " + machines[arch] + "\n",
+			fmt.Sprintf("\ndatahash = %x\n", sum)} {
 			if !strings.Contains(string(about), want) {
 				t.Errorf("%s: no %q in\n%s", name, want, about)
 			}
@@ -173,8 +187,10 @@ func TestDebInstalls(t *testing.T) {
 		harness.Skip(t, "needs root, for dpkg")
 	}
 	root := t.TempDir()
-	do(t, root, "sh", "-c", "mkdir -p var/lib/dpkg/info var/lib/dpkg/updates var/lib/dpkg/parts && : >var/lib/dpkg/status")
-	do(t, release(t), "dpkg", "--root="+root, "--log=/dev/null", "--install", packageOf(t, release(t), "deb", arches()[0]))
+	do(t, root, "sh", "-c",
+		"mkdir -p var/lib/dpkg/info var/lib/dpkg/updates var/lib/dpkg/parts && : >var/lib/dpkg/status")
+	do(t, release(t), "dpkg", "--root="+root, "--log=/dev/null", "--install",
+		packageOf(t, release(t), "deb", arches()[0]))
 	if line := do(t, root, "usr/bin/drainit", "--version"); !strings.HasPrefix(line, "drainit v"+version(t)) {
 		t.Errorf("the installed one says %q", line)
 	}
@@ -218,7 +234,8 @@ func untar(t *testing.T, data []byte) map[string]entry {
 		if slices.Contains(names, name) || dir != "." && !slices.Contains(names, dir+"/") {
 			t.Errorf("%s stands twice, or before its folder", h.Name)
 		}
-		if h.Uid != 0 || h.Gid != 0 || h.Uname != "root" || h.Gname != "root" || fmt.Sprint(h.ModTime.Unix()) != at {
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "root" || h.Gname != "root" ||
+			fmt.Sprint(h.ModTime.Unix()) != at {
 			t.Errorf("%s is %d:%d's, of %v", h.Name, h.Uid, h.Gid, h.ModTime)
 		}
 		names = append(names, name)

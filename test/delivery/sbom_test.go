@@ -24,7 +24,10 @@ type bill struct {
 		SPDXID, Name, VersionInfo, DownloadLocation string
 		FilesAnalyzed                               *bool
 		Checksums                                   []checksum
-		ExternalRefs                                []struct{ ReferenceCategory, ReferenceType, ReferenceLocator string }
+		ExternalRefs                                []struct {
+			ReferenceCategory, ReferenceType,
+			ReferenceLocator string
+		}
 	}
 	Files []struct {
 		SPDXID, FileName string
@@ -43,9 +46,11 @@ func TestBillOfMaterials(t *testing.T) {
 		t.Fatal(err)
 	}
 	licenses, sums := string(read(t, "drainit-licenses.txt")), string(read(t, "SHA256SUMS"))
-	head := fmt.Sprint(b.SPDXVersion, " ", b.DataLicense, " ", b.SPDXID, " ", b.Name, " ", b.DocumentNamespace, " ", b.CreationInfo)
+	head := fmt.Sprint(b.SPDXVersion, " ", b.DataLicense, " ", b.SPDXID, " ", b.Name, " ",
+		b.DocumentNamespace, " ", b.CreationInfo)
 	if !regexp.MustCompile(`^SPDX-2\.3 CC0-1\.0 SPDXRef-DOCUMENT drainit-` + regexp.QuoteMeta(version(t)) +
-		` urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12} \{\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \[Tool: [a-z-]+\]\}$`).MatchString(head) {
+		` urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12} ` +
+		`\{\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \[Tool: [a-z-]+\]\}$`).MatchString(head) {
 		t.Errorf("the document is %s", head)
 	}
 	ids, got := []string{b.SPDXID}, []string(nil)
@@ -59,7 +64,8 @@ func TestBillOfMaterials(t *testing.T) {
 		if p.DownloadLocation == "" || p.FilesAnalyzed == nil || *p.FilesAnalyzed {
 			t.Errorf("%s lacks a required field", p.Name)
 		}
-		_, license, found := strings.Cut(licenses, "\n==== "+strings.Replace(p.Name, "stdlib", "Go", 1)+" "+p.VersionInfo+": LICENSE")
+		_, license, found := strings.Cut(licenses, "\n==== "+strings.Replace(p.Name, "stdlib", "Go", 1)+" "+
+			p.VersionInfo+": LICENSE")
 		if p.Name != "drainit" && (!found || !strings.Contains(license, "Copyright")) {
 			t.Errorf("no licence of %s %s", p.Name, p.VersionInfo)
 		}
@@ -67,19 +73,28 @@ func TestBillOfMaterials(t *testing.T) {
 	slices.Sort(got)
 	for _, arch := range arches() {
 		if want := linked(t, arch); !slices.Equal(got, want) {
-			t.Errorf("%s: the bill has\n%s\nwant\n%s", arch, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("%s: the bill has\n%s\nwant\n%s", arch, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 	for _, f := range b.Files {
 		ids = append(ids, f.SPDXID)
-		if len(f.Checksums) != 2 || f.Checksums[0].Algorithm != "SHA1" || f.Checksums[1].Algorithm != "SHA256" ||
-			!strings.Contains(sums, f.Checksums[1].ChecksumValue+"  "+strings.TrimPrefix(f.FileName, "./")+"\n") {
+		if len(f.Checksums) != 2 || f.Checksums[0].Algorithm != "SHA1" ||
+			f.Checksums[1].Algorithm != "SHA256" ||
+			!strings.Contains(sums, f.Checksums[1].ChecksumValue+"  "+strings.TrimPrefix(f.FileName, "./")+
+				"\n") {
 			t.Errorf("%s has checksums %v", f.FileName, f.Checksums)
 		}
 	}
 	if len(b.Files) != len(arches()) {
 		t.Errorf("%d binaries, want %d", len(b.Files), len(arches()))
 	}
+	wantRelated(t, b, ids)
+}
+
+// wantRelated checks that each identifier is one, stands once, and has to do with another.
+func wantRelated(t *testing.T, b bill, ids []string) {
+	t.Helper()
 	related := make(map[string]bool)
 	for _, r := range b.Relationships {
 		if !slices.Contains(ids, r.SPDXElementID) || !slices.Contains(ids, r.RelatedSPDXElement) {
@@ -88,7 +103,8 @@ func TestBillOfMaterials(t *testing.T) {
 		related[r.SPDXElementID], related[r.RelatedSPDXElement] = true, true
 	}
 	for i, id := range ids {
-		if !regexp.MustCompile(`^SPDXRef-[A-Za-z0-9.-]+$`).MatchString(id) || slices.Contains(ids[:i], id) || !related[id] {
+		if !regexp.MustCompile(`^SPDXRef-[A-Za-z0-9.-]+$`).MatchString(id) || slices.Contains(ids[:i], id) ||
+			!related[id] {
 			t.Errorf("identifier %q is not one, stands twice or has nothing to do with the others", id)
 		}
 	}
@@ -116,7 +132,8 @@ func linked(t *testing.T, arch string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, fmt.Sprintf("%s %s pkg:golang/%s@%s SHA256 %s", words[1], words[2], words[1], words[2], hex.EncodeToString(sum)))
+		list = append(list, fmt.Sprintf("%s %s pkg:golang/%s@%s SHA256 %s", words[1], words[2], words[1],
+			words[2], hex.EncodeToString(sum)))
 	}
 	slices.Sort(list)
 	return list

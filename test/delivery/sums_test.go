@@ -22,7 +22,8 @@ func TestSumsListTheFilesOfEachArchitecture(t *testing.T) {
 	do(t, dir, "sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
 	want := []string{"drainit-licenses.txt", "drainit.spdx.json", "drainit-oci.tar"}
 	for _, arch := range arches() {
-		want = append(want, "drainit-linux-"+arch, "drainit-image-linux-"+arch+".tar", "drainit-"+v+"-linux-"+arch+".tar.gz")
+		want = append(want, "drainit-linux-"+arch, "drainit-image-linux-"+arch+".tar",
+			"drainit-"+v+"-linux-"+arch+".tar.gz")
 		for _, kind := range kinds {
 			want = append(want, packageOf(t, dir, kind, arch))
 		}
@@ -32,7 +33,8 @@ func TestSumsListTheFilesOfEachArchitecture(t *testing.T) {
 	for line := range strings.Lines(string(read(t, "SHA256SUMS"))) {
 		listed = append(listed, strings.Fields(line)[1])
 	}
-	if got := filesIn(t, dir); !slices.Equal(listed, want) || !slices.Equal(got, append([]string{"SHA256SUMS"}, want...)) {
+	if got := filesIn(t, dir); !slices.Equal(listed, want) ||
+		!slices.Equal(got, append([]string{"SHA256SUMS"}, want...)) {
 		t.Errorf("the release has\n%q, lists\n%q, want\n%q", got, listed, want)
 	}
 }
@@ -95,11 +97,14 @@ func TestVersionNamesTheTag(t *testing.T) {
 	}{
 		{"no tag", "true", `v0\.0\.0-` + commit, `0\.0\.0~\d{14}\.[0-9a-f]{7}`, `0\.0\.0_alpha\d{14}`},
 		{"a candidate", "git tag v1.2.3-rc.1", `v1\.2\.3-rc\.1`, `1\.2\.3~rc\.1`, `1\.2\.3_rc1`},
-		{"after it", "git commit -q --allow-empty -m next", `v1\.2\.3-rc\.1\.0\.` + commit, `1\.2\.3~rc\.1\.0\.\d{14}\.[0-9a-f]{7}`,
+		{"after it", "git commit -q --allow-empty -m next", `v1\.2\.3-rc\.1\.0\.` + commit,
+			`1\.2\.3~rc\.1\.0\.\d{14}\.[0-9a-f]{7}`,
 			`1\.2\.3_rc1_git\d{14}`},
 		{"a tag", "git tag -a -m release v1.2.3", `v1\.2\.3`, `1\.2\.3`, `1\.2\.3`},
-		{"a change that is not committed", "echo >>README.md", `v1\.2\.3\+dirty`, `1\.2\.3\+dirty`, `1\.2\.3`},
-		{"after the tag", "git commit -qam next", `v1\.2\.4-0\.` + commit, `1\.2\.4~0\.\d{14}\.[0-9a-f]{7}`, `1\.2\.4_alpha\d{14}`},
+		{"a change that is not committed", "echo >>README.md", `v1\.2\.3\+dirty`,
+			`1\.2\.3\+dirty`, `1\.2\.3`},
+		{"after the tag", "git commit -qam next", `v1\.2\.4-0\.` + commit, `1\.2\.4~0\.\d{14}\.[0-9a-f]{7}`,
+			`1\.2\.4_alpha\d{14}`},
 	} {
 		do(t, dir, "sh", "-c", s.change)
 		out, arch := t.TempDir(), arches()[0]
@@ -118,7 +123,8 @@ func TestVersionNamesTheTag(t *testing.T) {
 		}
 		if before != "" {
 			do(t, "", "dpkg", "--compare-versions", before, "lt", is["deb"])
-			if order := do(t, "", "rpm", "--eval", `%{lua:print(rpm.vercmp("`+before+`", "`+is["rpm"]+`"))}`); order != "-1" {
+			if order := do(t, "", "rpm", "--eval", `%{lua:print(rpm.vercmp("`+before+`", "`+
+				is["rpm"]+`"))}`); order != "-1" {
 				t.Errorf("%s: of rpm's versions %s is not after %s: %s", s.name, is["rpm"], before, order)
 			}
 		}
@@ -197,7 +203,8 @@ func needClone(t *testing.T) {
 	harness.Full(t)
 	harness.Need(t, "git", "go", "bash", "sha256sum")
 	settings := filepath.Join(os.TempDir(), "gitconfig")
-	harness.WriteFile(t, settings, "[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n")
+	harness.WriteFile(t, settings,
+		"[safe]\n\tdirectory = *\n[user]\n\tname = test\n\temail = test@localhost\n")
 	os.Setenv("GIT_CONFIG_GLOBAL", settings)
 	if exec.Command("git", "rev-parse", "HEAD").Run() != nil {
 		harness.Skip(t, "needs a clone of the repository")
@@ -236,17 +243,21 @@ func imageTars() []string {
 // image store does.
 func TestDockerLoadsTheImage(t *testing.T) {
 	d, ref := engines.Docker(t), reference(t)
-	if out := d.Do(t, "load", "--input", filepath.Join(release(t), imageTars()[0])); !strings.Contains(out, "Loaded image: "+ref) {
+	if out := d.Do(t, "load", "--input", filepath.Join(release(t), imageTars()[0])); !strings.Contains(out,
+		"Loaded image: "+ref) {
 		t.Errorf("it is loaded as something else: %s", out)
 	}
-	if got := d.Do(t, "image", "inspect", "--format", "{{.Os}}/{{.Architecture}} {{.Config.Entrypoint}}", ref); got != "linux/"+runtime.GOARCH+" [/drainit]" {
+	if got := d.Do(t, "image", "inspect", "--format", "{{.Os}}/{{.Architecture}} {{.Config.Entrypoint}}",
+		ref); got != "linux/"+runtime.GOARCH+" [/drainit]" {
 		t.Errorf("it is %s", got)
 	}
 	build := d.Client("build", "--network", "none", "--tag", "other", "-")
-	build.Stdin = strings.NewReader("FROM scratch\nCOPY --from=" + ref + " /drainit /init\nENTRYPOINT [\"/init\", \"--\", \"/init\"]\n")
+	build.Stdin = strings.NewReader("FROM scratch\nCOPY --from=" + ref +
+		" /drainit /init\nENTRYPOINT [\"/init\", \"--\", \"/init\"]\n")
 	harness.OutputOf(t, build)
 	for _, image := range []string{ref, "other"} {
-		if got := d.Do(t, "run", "--rm", "--network", "none", image, "--version"); !strings.HasPrefix(got, "drainit v"+version(t)+" ") {
+		if got := d.Do(t, "run", "--rm", "--network", "none", image, "--version"); !strings.HasPrefix(got,
+			"drainit v"+version(t)+" ") {
 			t.Errorf("%s says %q", image, got)
 		}
 	}
@@ -254,7 +265,8 @@ func TestDockerLoadsTheImage(t *testing.T) {
 		harness.Need(t, "ctr")
 		for _, file := range imageTars() {
 			ctr := func(args ...string) string {
-				return do(t, release(t), append([]string{"ctr", "--address", d.Containerd(), "--namespace", file}, args...)...)
+				return do(t, release(t), append([]string{"ctr", "--address", d.Containerd(), "--namespace",
+					file}, args...)...)
 			}
 			ctr("images", "import", file)
 			if got := ctr("images", "list", "--quiet"); got != ref {
@@ -272,15 +284,18 @@ func TestDockerLoadsTheImage(t *testing.T) {
 func TestPodmanLoadsTheImage(t *testing.T) {
 	for _, file := range imageTars() {
 		p, ref := engines.StartPodman(t, 0, "", ""), reference(t)
-		if out := p.Ask("load", "--quiet", "--input", filepath.Join(release(t), file)); !strings.HasSuffix(out, ": "+ref) {
+		if out := p.Ask("load", "--quiet", "--input",
+			filepath.Join(release(t), file)); !strings.HasSuffix(out, ": "+ref) {
 			t.Errorf("%s is loaded as something else: %s", file, out)
 		}
-		got := p.Ask("run", "--rm", "--pull", "never", "--network", "host", "--cgroup-parent", p.Cgroup(), ref, "--version")
+		got := p.Ask("run", "--rm", "--pull", "never", "--network", "host", "--cgroup-parent",
+			p.Cgroup(), ref, "--version")
 		if !strings.HasPrefix(got, "drainit v"+version(t)+" ") {
 			t.Errorf("%s: the image says %q", file, got)
 		}
 		dockerfile := filepath.Join(p.Dir, "Dockerfile")
-		harness.Must(t, os.WriteFile(dockerfile, []byte("FROM scratch\nCOPY --from="+ref+" /drainit /init\n"), 0o644))
+		harness.Must(t, os.WriteFile(dockerfile, []byte("FROM scratch\nCOPY --from="+ref+" /drainit /init\n"),
+			0o644))
 		p.Ask("build", "--quiet", "--network", "host", "--tag", "other", "--file", dockerfile, t.TempDir())
 	}
 }

@@ -17,7 +17,8 @@ import (
 // that is wanted. The test is skipped where none can be made.
 func NewCgroup(t *testing.T, controller ...string) (dir string) {
 	NeedRoot(t)
-	dir, err := cgroup.Make(fmt.Sprintf("drainit-test-%d-%d", os.Getpid(), launches.Add(1)), strings.Join(controller, ""))
+	dir, err := cgroup.Make(fmt.Sprintf("drainit-test-%d-%d", os.Getpid(), launches.Add(1)),
+		strings.Join(controller, ""))
 	if err != nil {
 		Skip(t, err.Error())
 	}

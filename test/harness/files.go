@@ -49,8 +49,10 @@ func WriteProgram(t *testing.T, dir, name string, mode os.FileMode, content stri
 // else that any of them could use.
 func Scratch(t *testing.T) (root string) {
 	root = t.TempDir()
-	Must(t, errors.Join(os.Mkdir(filepath.Join(root, "proc"), 0o755), os.Mkdir(filepath.Join(root, "dev"), 0o755),
-		os.Link(DrainitBin, filepath.Join(root, "drainit")), os.Link(WorkerBin, filepath.Join(root, "worker"))))
+	Must(t, errors.Join(os.Mkdir(filepath.Join(root, "proc"), 0o755),
+		os.Mkdir(filepath.Join(root, "dev"), 0o755),
+		os.Link(DrainitBin, filepath.Join(root, "drainit")),
+		os.Link(WorkerBin, filepath.Join(root, "worker"))))
 	WriteFile(t, filepath.Join(root, "dev/null"), "")
 	return root
 }
@@ -62,7 +64,8 @@ func ReservePort(t *testing.T) int {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	Must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
-	Must(t, errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})))
+	Must(t, errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+		unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})))
 	sa, err := unix.Getsockname(fd)
 	Must(t, err)
 	return sa.(*unix.SockaddrInet4).Port
@@ -94,8 +97,9 @@ func BadStderr(t *testing.T) map[string]Launch {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	Must(t, err)
 	t.Cleanup(func() { full.Close() })
-	return map[string]Launch{"a full pipe": {Stderr: FullPipe(t)}, "a broken pipe": {Stderr: broken}, "a full disk": {Stderr: full},
-		"closed": {Setup: Setup{CloseStderr: true}}}
+	return map[string]Launch{"a full pipe": {Stderr: FullPipe(t)}, "a broken pipe": {Stderr: broken},
+		"a full disk": {Stderr: full},
+		"closed":      {Setup: Setup{CloseStderr: true}}}
 }
 
 // Java compiles a program in Java, once, and returns its start.

@@ -38,7 +38,8 @@ type Launch struct {
 	Files  []*os.File
 	Trace  []string // arguments of a strace that sees drainit from its first instruction on
 
-	Cmd func(marker string) *exec.Cmd // in place of all before TTY: it has the marker in its environment, or gives it on
+	// in place of all before TTY: it has the marker in its environment, or gives it on
+	Cmd func(marker string) *exec.Cmd
 }
 
 // Init is a running init and what it and its worker have printed.

@@ -51,7 +51,8 @@ func Main(m *testing.M) {
 	}
 	// They speak as on a machine without a locale: perl warns of each that is not installed.
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "LC_") || name == "LANG" ||
+			name == "LANGUAGE" {
 			os.Unsetenv(name)
 		}
 	}
@@ -60,7 +61,8 @@ func Main(m *testing.M) {
 	os.Unsetenv(goTestIs)
 	flag.Parse()
 	choose()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // one for each processor, and most tests wait
+	// one for each processor, and most tests wait
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		flag.Set("test.parallel", "8")
 	}
 	status, err := runTests(m)
@@ -145,7 +147,8 @@ func makeDir() (dir string, err error) {
 	}
 	// Workers that run as another user start from it.
 	temporary := filepath.Join(dir, "tmp")
-	return dir, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(temporary, 0o700), os.Chmod(temporary, 0o777|os.ModeSticky), os.Setenv("TMPDIR", temporary))
+	return dir, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(temporary, 0o700),
+		os.Chmod(temporary, 0o777|os.ModeSticky), os.Setenv("TMPDIR", temporary))
 }
 
 // temporaryFolder is TMPDIR, unless others may not search it, as with pam_tmpdir, or it is too long for
@@ -196,7 +199,8 @@ func buildDrainit() *exec.Cmd {
 }
 
 // SoakWhole makes the long runs of the tests that have a short one.
-var SoakWhole = flag.Bool("soak", false, "soak drainit with 1,000,000 orphans and 100,000 signals, not with 4,000 and 2,000")
+var SoakWhole = flag.Bool("soak", false,
+	"soak drainit with 1,000,000 orphans and 100,000 signals, not with 4,000 and 2,000")
 
 // leftOut is how many tests were not run, by why.
 var leftOut struct {

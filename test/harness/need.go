@@ -123,7 +123,8 @@ var mustRunAll bool
 // whole one may need any.
 var has = map[tier][]string{
 	short: {"go", "git", "sh", "dash"},
-	usual: {"go", "git", "sh", "dash", "bash", "perl", "python3", "ldd", "env", "md5sum", "nohup", "sha256sum", "stty", "tee",
+	usual: {"go", "git", "sh", "dash", "bash", "perl", "python3", "ldd", "env", "md5sum", "nohup",
+		"sha256sum", "stty", "tee",
 		"timeout", "chrt", "nsenter", "setpriv", "setsid", "su", "taskset", "unshare"},
 }
 

@@ -162,7 +162,8 @@ func WantMatches(t *testing.T, text, pattern string, want int) {
 // Gots are the lines in the output that say that a signal arrived, in order.
 func Gots(output string) (lines []string) {
 	for _, line := range LinesOf(output) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "got ") || strings.Contains(line, " got ") {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "got ") ||
+			strings.Contains(line, " got ") {
 			lines = append(lines, line)
 		}
 	}
@@ -262,7 +263,8 @@ func (l JsonLine) WantFields(t *testing.T, fields string) {
 		key, value, _ := strings.Cut(field, "=")
 		want[key] = value
 	}
-	for _, key := range []string{"event", "phase", "reason", "status", "request", "signal", "pid", "comm", "left_s"} {
+	for _, key := range []string{"event", "phase", "reason", "status", "request", "signal",
+		"pid", "comm", "left_s"} {
 		value, wanted := want[key]
 		got, ok := l[key]
 		if wanted != ok || ok && value != "" && fmt.Sprint(got) != value {

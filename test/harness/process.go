@@ -102,7 +102,8 @@ func threadsOf(pid int) (tids []int) {
 
 // IsTraced reports whether each thread of a process is traced: any of them may take a signal.
 func IsTraced(pid int) bool {
-	return !slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return statusOf(tid, "TracerPid") == "0" })
+	return !slices.ContainsFunc(threadsOf(pid),
+		func(tid int) bool { return statusOf(tid, "TracerPid") == "0" })
 }
 
 // DescriptorsOf lists the descriptors of a process but those of the Go
@@ -251,7 +252,8 @@ func (p *Init) Prefer() {
 	}
 	for _, pid := range p.Alive() {
 		for _, tid := range threadsOf(pid) { // the priority is a thread's
-			if err := syscall.Setpriority(syscall.PRIO_PROCESS, tid, -20); err != nil && !errors.Is(err, syscall.ESRCH) {
+			if err := syscall.Setpriority(syscall.PRIO_PROCESS, tid, -20); err != nil &&
+				!errors.Is(err, syscall.ESRCH) {
 				p.T.Error(err)
 			}
 		}

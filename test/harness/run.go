@@ -68,7 +68,9 @@ func (r Ran) WantQuietRun(t *testing.T, want string) {
 func Hiding(t *testing.T, flags []string, command ...string) *Init {
 	Need(t, "setpriv")
 	NeedRoot(t)
-	under := []string{"/bin/sh", "-c", `mount -o remount,hidepid=2 /proc && exec setpriv --reuid="$0" --regid="$0" --clear-groups "$@"`, strconv.Itoa(OwnUID())}
+	under := []string{"/bin/sh", "-c",
+		`mount -o remount,hidepid=2 /proc && exec setpriv --reuid="$0" --regid="$0" --clear-groups "$@"`,
+		strconv.Itoa(OwnUID())}
 	return Run(t, Launch{Under: under, Args: Line(flags, command...)})
 }
 
@@ -125,7 +127,8 @@ func NeedAsk(t *testing.T) {
 func (a Answer) Want(status int, out, err string) {
 	a.T.Helper()
 	if a.Status != status || !Matches(out, a.Out) || !Matches(err, a.Err) {
-		a.T.Errorf("drainit %q: exit status %d, want %d\nstdout, want %q:\n%s\nstderr, want %q:\n%s", a.args, a.Status, status, out, a.Out, err, a.Err)
+		a.T.Errorf("drainit %q: exit status %d, want %d\nstdout, want %q:\n%s\nstderr, want %q:\n%s", a.args,
+			a.Status, status, out, a.Out, err, a.Err)
 	}
 }
 

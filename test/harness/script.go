@@ -13,7 +13,9 @@ import (
 // LeavesChild exits by itself with status 5, when standard input ends, and
 // leaves a child that drains from TERM until descriptor 3 ends.
 const LeavesChild = `
-spawn { $name = "child"; catch "TERM", "HUP"; say "ready $$"; await "TERM"; hold 3; nap shift @ARGV; say "drained" };
+spawn {
+	$name = "child"; catch "TERM", "HUP"; say "ready $$"; await "TERM"; hold 3; nap shift @ARGV; say "drained"
+};
 hold 0; exit 5`
 
 // Stubborn is a tree of three that ignores TERM, and where each has a session
@@ -46,10 +48,16 @@ sub spawn(&) {
 }
 sub nap { select undef, undef, undef, $_[0] }
 sub forever { nap 0.05 while 1 }
-sub catch_and { my ($s, $status) = @_; $SIG{$s} = sub { $got{$s}++; say "$name got $s"; exit $status if defined $status } }
+sub catch_and {
+	my ($s, $status) = @_;
+	$SIG{$s} = sub { $got{$s}++; say "$name got $s"; exit $status if defined $status };
+}
 sub catch { catch_and($_) for @_ }
 sub await { nap 0.01 until $got{$_[0]} }
-sub ignore_all { $SIG{$_} = "IGNORE" for grep { !/^(NUM|RT|KILL|STOP|CHLD|CLD|__)/ } keys %SIG, qw(HUP INT QUIT TERM USR1 USR2 PIPE ALRM TSTP TTIN TTOU XCPU) }
+sub ignore_all {
+	my @some = qw(HUP INT QUIT TERM USR1 USR2 PIPE ALRM TSTP TTIN TTOU XCPU);
+	$SIG{$_} = "IGNORE" for grep { !/^(NUM|RT|KILL|STOP|CHLD|CLD|__)/ } keys %SIG, @some;
+}
 sub hold { open my $f, "<&=$_[0]" or die "cannot hold: $!"; 1 until defined sysread $f, my $byte, 1 }
 `
 

@@ -36,7 +36,8 @@ func (p *Init) startTraced() error {
 	if !isInit {
 		return errors.Join(err, errors.New("no exec of the init"))
 	}
-	if _, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(p.Pid()), 0, uintptr(unix.SIGSTOP), 0, 0); errno != 0 {
+	if _, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(p.Pid()), 0,
+		uintptr(unix.SIGSTOP), 0, 0); errno != 0 {
 		return errno
 	}
 	return nil

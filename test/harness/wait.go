@@ -25,7 +25,8 @@ func WaitUntil(t *testing.T, what string, ok func() bool) {
 // Within looks until something is so, ever less often: a busy machine is not kept busier. It
 // reports whether that came in time.
 func Within(atMost time.Duration, ok func() bool) bool {
-	for began := time.Now(); !ok(); time.Sleep(min(time.Millisecond+time.Since(began)/10, 50*time.Millisecond)) {
+	for began := time.Now(); !ok(); time.Sleep(min(time.Millisecond+time.Since(began)/10,
+		50*time.Millisecond)) {
 		if time.Since(began) > atMost {
 			return false
 		}
@@ -70,7 +71,8 @@ var whatItHandles = regexp.MustCompile(`(?m)^(Name|Pid|SigBlk|SigIgn|SigCgt):.*`
 
 // WaitAtRest waits until no process below the init has run for 0.1 s, and reports whether that came.
 func (p *Init) WaitAtRest(atMost time.Duration) bool {
-	return p.waitUnchanged(100*time.Millisecond, atMost, func(pid int) string { return fmt.Sprint(pid, " ", RunTime(pid)) })
+	return p.waitUnchanged(100*time.Millisecond, atMost,
+		func(pid int) string { return fmt.Sprint(pid, " ", RunTime(pid)) })
 }
 
 // waitUnchanged waits until a look at each process below the init has shown the same for a while,
@@ -105,7 +107,10 @@ func IsIdle(long time.Duration, pids ...int) bool {
 		}
 	}
 	time.Sleep(long)
-	return !slices.ContainsFunc(pids, func(pid int) bool { return isRunnable(pid) || RunTime(pid) != ran[pid] })
+	return !slices.ContainsFunc(pids, func(pid int) bool {
+		return isRunnable(pid) ||
+			RunTime(pid) != ran[pid]
+	})
 }
 
 // waits describes what the init and all below it wait for, for a test that waited in vain: how

@@ -60,7 +60,8 @@ func askedOf(t *testing.T, test func(t *testing.T, run func(l harness.Launch) *c
 		t.Parallel()
 		pod := newPod(t)
 		test(t, func(l harness.Launch) *container {
-			neighbour := harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen", "-name", "neighbour "}}
+			neighbour := harness.Launch{Args: []string{harness.LongGrace, "--", harness.WorkerBin, "listen",
+				"-name", "neighbour "}}
 			runBeside(pod, harness.NewCgroup(t), neighbour).WaitOut(`^neighbour ready`)
 			return runBeside(pod, harness.NewCgroup(t), l)
 		})
@@ -75,11 +76,13 @@ func newPod(t *testing.T) *harness.Init {
 	return p
 }
 
-// runBeside starts a container with drainit in it, in the PID namespace of an init, and in a cgroup of its own.
+// runBeside starts a container with drainit in it, in the PID namespace of an init, and in a cgroup of
+// its own.
 func runBeside(p *harness.Init, cgroup string, l harness.Launch) *container {
 	p.T.Helper()
 	l.NoPID1, l.Under = true, p.Entering(0, cgroup)
 	c := &container{harness.Run(p.T, l), false, p, cgroup}
-	harness.WaitUntil(p.T, "nsenter has forked", func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })
+	harness.WaitUntil(p.T, "nsenter has forked",
+		func() bool { c.Drainit = c.FirstChild(); return c.Drainit != 0 })
 	return c
 }

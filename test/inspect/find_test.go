@@ -12,7 +12,8 @@ import (
 
 // everyVerb is every way to ask.
 var everyVerb = [][]string{
-	{"status"}, {"status", "--json"}, {"status", "--ready"}, {"quiet"}, {"quiet", "--sleep=10m"}, {"resume"}, {"stop"}, {"stop", "--force"},
+	{"status"}, {"status", "--json"}, {"status", "--ready"}, {"quiet"}, {"quiet", "--sleep=10m"}, {"resume"},
+	{"stop"}, {"stop", "--force"},
 }
 
 // listening are the arguments of a drainit with a worker that listens to what verbs send.
@@ -31,7 +32,8 @@ func startListening(t *testing.T, setup harness.Setup) *harness.Init {
 
 // The question may come from drainit's own user, and from root.
 func TestVerbsInAScratchImage(t *testing.T) {
-	for name, setup := range map[string]harness.Setup{"root": {}, "plain user, read-only root": {UID: harness.PlainUser, ReadOnly: true}} {
+	for name, setup := range map[string]harness.Setup{"root": {},
+		"plain user, read-only root": {UID: harness.PlainUser, ReadOnly: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			harness.NeedAsk(t)
@@ -78,8 +80,10 @@ func TestVerbsUnderHidepid(t *testing.T) {
 	p := harness.Hiding(t, []string{harness.LongGrace}, harness.WorkerBin, "listen")
 	p.WaitReady()
 	own := harness.StatusField(t, p.Pid(), "Uid")
-	inPhase{"running", false, 1}.check(t, func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: own}, args...) })
-	p.AskAs(harness.Ask{UID: harness.PlainUser}, "status").WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
+	inPhase{"running", false, 1}.check(t,
+		func(args ...string) harness.Answer { return p.AskAs(harness.Ask{UID: own}, args...) })
+	p.AskAs(harness.Ask{UID: harness.PlainUser}, "status").
+		WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
 	p.AskAs(harness.Ask{UID: own}, "stop").WantDone(true)
 	p.WantExit(0)
 }
@@ -92,14 +96,20 @@ func TestVerbsAskNoImpostorUnderHidepid(t *testing.T) {
 			harness.NeedAsk(t)
 			harness.NeedRoot(t)
 			harness.Need(t, "perl", "setpriv")
-			const start = `mount -o remount,hidepid=$0 /proc && exec "$1" -t 1h -- setpriv --reuid=1 --regid=1 --clear-groups perl -e "$2"`
-			const impostor = `$| = 1; for my $s (qw(TSTP CONT TERM RTMAX)) { $SIG{$s} = sub { print "got $s\n" } } print "ready\n" if fork or ($0 = "drainit:run"); sleep 1 while 1`
-			p := harness.Run(t, harness.Launch{Bin: "/bin/sh", Args: []string{"-c", start, hidepid, harness.DrainitBin, impostor}})
-			harness.WaitUntil(t, "both are ready", func() bool { return strings.Count(p.Out(), "ready") == 2 })
+			const start = `mount -o remount,hidepid=$0 /proc && exec "$1" -t 1h -- setpriv --reuid=1 ` +
+				`--regid=1 --clear-groups perl -e "$2"`
+			const impostor = `$| = 1; for my $s (qw(TSTP CONT TERM RTMAX)) { $SIG{$s} = sub { print "got ` +
+				`$s\n" } } print "ready\n" if fork or ($0 = "drainit:run"); sleep 1 while 1`
+			p := harness.Run(t, harness.Launch{Bin: "/bin/sh",
+				Args: []string{"-c", start, hidepid, harness.DrainitBin, impostor}})
+			harness.WaitUntil(t, "both are ready",
+				func() bool { return strings.Count(p.Out(), "ready") == 2 })
 			for _, args := range append(everyVerb, []string{"status", "--pid=1"}) {
-				p.AskAs(harness.Ask{UID: 1}, args...).WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
+				p.AskAs(harness.Ask{UID: 1}, args...).
+					WantRefused(`^drainit: no drainit is seen: PID 1 is hidden from this user`)
 			}
-			p.AskAs(harness.Ask{UID: harness.PlainUser}, "status").WantRefused(`PID 1 is hidden from this user`)
+			p.AskAs(harness.Ask{UID: harness.PlainUser}, "status").
+				WantRefused(`PID 1 is hidden from this user`)
 			p.Ask("stop", "--force").WantDone(true)
 			p.WantExit(137)
 			if strings.Contains(p.Out(), "got ") {
@@ -144,7 +154,9 @@ func TestVerbsChooseByPid(t *testing.T) {
 	a, b := inCgroup(pod, cgroup), inCgroup(pod, cgroup)
 	first, second := harness.PidInside(a.Drainit), harness.PidInside(b.Drainit)
 	for _, args := range everyVerb {
-		a.Ask(args...).WantRefused(fmt.Sprintf(`^drainit: several drainits here: (%s, %s|%[2]s, %[1]s); choose one with --pid$`, first, second))
+		a.Ask(args...).
+			WantRefused(fmt.Sprintf(`^drainit: several drainits here: (%s, %s|%[2]s, %[1]s); choose one `+
+				`with --pid$`, first, second))
 	}
 	a.Ask("status", "--pid", first).Want(0, `\Arunning: drainit\[`+first+`\], 1 process below it\n`, "")
 	a.Ask("quiet", "--pid="+second).WantSilent()
@@ -190,9 +202,11 @@ func TestVerbsInAPodAskNoImpostor(t *testing.T) {
 	pod, cgroup := newPod(t), harness.NewCgroup(t)
 	beside := runBeside(pod, cgroup, harness.Launch{Bin: "perl", Args: harness.Renamed("drainit:run")[1:]})
 	beside.WaitOut(`^ready`)
-	c := runBeside(pod, cgroup, harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Renamed("drainit:kill")...)})
+	c := runBeside(pod, cgroup, harness.Launch{Args: harness.Line([]string{harness.LongGrace},
+		harness.Renamed("drainit:kill")...)})
 	c.WaitReady()
-	c.Ask("status").Want(0, `\Arunning: drainit\[`+harness.PidInside(c.Drainit)+`\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
+	c.Ask("status").Want(0, `\Arunning: drainit\[`+harness.PidInside(c.Drainit)+
+		`\], 1 process below it\n(.*\n)+.* drainit:kill\n\z`, "")
 	c.Ask("quiet").WantSilent()
 	c.WaitOut(`^quiet`)
 	if beside.Out() != "ready\n" {
@@ -222,7 +236,8 @@ func TestVerbsWithoutProc(t *testing.T) {
 func TestVerbsIgnoreTheEnvironment(t *testing.T) {
 	t.Parallel()
 	p := startListening(t, harness.Setup{})
-	env := harness.Words(`DRAINIT_GRACE=nonsense DRAINIT_FORKING=perhaps DRAINIT_STOP_SIGNAL=NONE DRAINIT_LOG_LEVEL=loud
+	env := harness.Words(`DRAINIT_GRACE=nonsense DRAINIT_FORKING=perhaps DRAINIT_STOP_SIGNAL=NONE ` +
+		`DRAINIT_LOG_LEVEL=loud
 		DRAINIT_SLEEP=60s DRAINIT_FORCE=1 DRAINIT_READY=1 DRAINIT_JSON=1 OJS_GRACE_PERIOD=soon`)
 	ask := func(args ...string) harness.Answer { t.Helper(); return p.AskAs(harness.Ask{Env: env}, args...) }
 	inPhase{"running", false, 1}.check(t, ask)
@@ -256,11 +271,14 @@ func TestVerbsThatAskNoDrainit(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"status --bogus", true, 125, "--bogus"}, {"quiet --sleep=soon", true, 125, `"soon"`}, {"stop --force 7", true, 125, `"7"`},
-		{"status --json", false, 125, "-- status"}, {"stop", false, 125, "-- stop"}, {"stop --help", true, 0, "--force"},
+		{"status --bogus", true, 125, "--bogus"}, {"quiet --sleep=soon", true, 125, `"soon"`},
+		{"stop --force 7", true, 125, `"7"`},
+		{"status --json", false, 125, "-- status"}, {"stop", false, 125, "-- stop"},
+		{"stop --help", true, 0, "--force"},
 	} {
 		r := harness.RunToEnd(t, harness.Launch{NoPID1: tt.noPID1, Args: strings.Fields(tt.args)})
-		if r.Status != tt.status || !strings.Contains(r.Out+r.Err, tt.says) || tt.status != 0 && (r.Out != "" || len(harness.LinesOf(r.Err)) != 1) {
+		if r.Status != tt.status || !strings.Contains(r.Out+r.Err, tt.says) ||
+			tt.status != 0 && (r.Out != "" || len(harness.LinesOf(r.Err)) != 1) {
 			t.Errorf("%s: exit status %d, stdout %q, stderr %q", tt.args, r.Status, r.Out, r.Err)
 		}
 	}
@@ -270,8 +288,10 @@ func TestVerbsThatAskNoDrainit(t *testing.T) {
 func TestCommandThatBearsAVerbsNameRuns(t *testing.T) {
 	dir := t.TempDir()
 	harness.WriteProgram(t, dir, "status", 0o755, "#!/bin/sh\necho \"command $*\"; exit 4\n")
-	for _, args := range [][]string{{"--", "status", "--json"}, {"-v", "status", "--json"}, {"./status", "--json"}} {
-		r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Dir: dir, Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}, Args: args})
+	for _, args := range [][]string{{"--", "status", "--json"}, {"-v", "status", "--json"},
+		{"./status", "--json"}} {
+		r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Dir: dir,
+			Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}, Args: args})
 		if r.Status != 4 || r.Out != "command --json\n" {
 			t.Errorf("%q: exit status %d, stdout %q\n%s", args, r.Status, r.Out, r.Err)
 		}

@@ -24,7 +24,8 @@ func TestBadRequestsAreAnsweredAndClosed(t *testing.T) {
 			"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\n\n":         "400",
 			strings.Repeat("GET /readyz ", 4000):                       "431",
 		} {
-			if answer := p.Exchange(request); !strings.HasPrefix(answer, "HTTP/1.1 "+want+" ") || strings.Count(answer, "HTTP/1.1") != 1 {
+			if answer := p.Exchange(request); !strings.HasPrefix(answer, "HTTP/1.1 "+want+" ") ||
+				strings.Count(answer, "HTTP/1.1") != 1 {
 				t.Errorf("%.60q: %q, want %s", request, answer, want)
 			}
 		}
@@ -115,7 +116,8 @@ func TestNewProbeDisplacesTheOldest(t *testing.T) {
 				waiting = append(waiting, begin(p))
 			}
 			harness.WaitUntil(t, "all are heard, or some were cut off", func() bool {
-				return harness.OpenFiles(p.Pid()) == files+harness.ProbesAtOnce || time.Since(began) > harness.ProbeTime
+				return harness.OpenFiles(p.Pid()) == files+harness.ProbesAtOnce ||
+					time.Since(began) > harness.ProbeTime
 			})
 			waiting = append(waiting, begin(p))
 			wantClosed(t, waiting[0])
@@ -173,7 +175,8 @@ func TestCrowdHoldsUpNoOtherProbe(t *testing.T) {
 					})
 				}
 				come.Wait()
-				p.WantProbes("200 running", "200 running") // within the patience: if each had its time, it would be 125 s
+				// within the patience: if each had its time, it would be 125 s
+				p.WantProbes("200 running", "200 running")
 				close(enough)
 				gone.Wait()
 				p.WantProbes("200 running", "200 running")
@@ -192,13 +195,15 @@ func TestManyProbesLeaveNothingBehind(t *testing.T) {
 	p := harness.LaunchProbed(t, 0, harness.Launch{Args: harness.EndsByUSR1()})
 	probes := func(n int) {
 		for range n {
-			if answer := p.Exchange("GET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
+			if answer := p.Exchange("GET /readyz HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer,
+				"HTTP/1.1 200") {
 				t.Fatalf("%q", answer)
 			}
 		}
 	}
 	probes(harness.Of(1000, 300))
-	files, threads, memory := idleFiles(p), harness.StatusField(t, p.Pid(), "Threads"), harness.StatusField(t, p.Pid(), "RssAnon")
+	files, threads, memory := idleFiles(p), harness.StatusField(t, p.Pid(), "Threads"), harness.StatusField(t,
+		p.Pid(), "RssAnon")
 	probes(harness.Of(10000, 1000))
 	if now := idleFiles(p); now != files {
 		t.Errorf("%d descriptors, %d before", now, files)
@@ -246,7 +251,8 @@ func TestProbeWaitsWhereDescriptorsHaveRunOut(t *testing.T) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		// Short to the 100 ms after which it tries again: what tries again and again never sleeps.
-		harness.WaitUntil(t, "drainit sleeps meanwhile", func() bool { return harness.IsIdle(20*time.Millisecond, p.Pid()) })
+		harness.WaitUntil(t, "drainit sleeps meanwhile",
+			func() bool { return harness.IsIdle(20*time.Millisecond, p.Pid()) })
 		lift()
 		conn.SetReadDeadline(time.Now().Add(harness.Patience))
 		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
@@ -266,7 +272,8 @@ func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 			})
 			lift := limitFiles(t, p.Pid())
 			defer lift()
-			defer time.AfterFunc(harness.ProbeTime, lift).Stop() // if it was cut off before that, no other gives way
+			// if it was cut off before that, no other gives way
+			defer time.AfterFunc(harness.ProbeTime, lift).Stop()
 			p.WantProbes("200 running", "200 running")
 			wantClosed(t, idle)
 		})
@@ -278,7 +285,8 @@ func TestProbeTakesTheLastDescriptorOfAnother(t *testing.T) {
 func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
 	harness.NeedRoot(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},
+		p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1,
+			Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},
 			Args: harness.Line([]string{"-v", "--grace", "5m"}, harness.Script(`
 				$SIG{TERM} = "IGNORE"; catch "USR1"; $SIG{TSTP} = $SIG{CONT} = sub { };
 				while (defined(my $pid = fork)) { if (!$pid) { $SIG{USR1} = $SIG{TSTP} = "IGNORE"; forever } }
@@ -287,13 +295,15 @@ func TestProbesAreAnsweredWithAFullProcessTable(t *testing.T) {
 		for range harness.ProbesAtOnce {
 			clients.Go(func() {
 				for range 20 {
-					if answer, err := harness.Get("http://" + p.Addr + "/healthz"); answer != "200 running" && answer != "200 quiet" {
+					if answer, err := harness.Get("http://" + p.Addr + "/healthz"); answer != "200 running" &&
+						answer != "200 quiet" {
 						t.Errorf("%q, %v", answer, err)
 					}
 				}
 			})
 		}
-		for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH} {
+		for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTSTP, syscall.SIGCONT,
+			syscall.SIGWINCH} {
 			p.Signal(sig)
 		}
 		clients.Wait()
@@ -319,11 +329,15 @@ func wantClosed(t *testing.T, conn net.Conn) {
 	}
 }
 
-// idleFiles is how many descriptors drainit has when it hears no probe and sleeps: by then its first look at what is
-// above it has ended, which leaves a descriptor.
+// idleFiles is how many descriptors drainit has when it hears no probe and sleeps: by then its first look
+// at what is above it has ended, which leaves a descriptor.
 func idleFiles(p harness.Probed) int {
 	p.T.Helper()
-	harness.WaitUntil(p.T, "no probe is heard", func() bool { return strings.Count(harness.DescriptorsOf(p.Pid()), "socket:") == 1 })
-	harness.WaitUntil(p.T, "drainit sleeps", func() bool { return harness.IsIdle(20*time.Millisecond, p.Pid()) })
+	harness.WaitUntil(p.T, "no probe is heard",
+		func() bool { return strings.Count(harness.DescriptorsOf(p.Pid()), "socket:") == 1 })
+	harness.WaitUntil(p.T, "drainit sleeps", func() bool {
+		return harness.IsIdle(20*time.Millisecond,
+			p.Pid())
+	})
 	return harness.OpenFiles(p.Pid())
 }

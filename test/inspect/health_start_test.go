@@ -19,8 +19,10 @@ func TestAddressThatCannotBeListenedOnGives125(t *testing.T) {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for _, addr := range []string{l.Addr().String(), ":" + port} {
-		r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"--health-addr", addr, "--log-format=text", "--", "echo", "started"}})
-		if line := fmt.Sprintf("drainit: error: cannot start: --health-addr %s: address already in use\n", addr); r.Status != 125 || r.Out != "" || r.Err != line {
+		r := harness.RunToEnd(t, harness.Launch{NoPID1: true,
+			Args: []string{"--health-addr", addr, "--log-format=text", "--", "echo", "started"}})
+		if line := fmt.Sprintf("drainit: error: cannot start: --health-addr %s: address already in use\n",
+			addr); r.Status != 125 || r.Out != "" || r.Err != line {
 			t.Errorf("exit status %d, stdout %q, stderr %q, want %q", r.Status, r.Out, r.Err, line)
 		}
 	}
@@ -58,10 +60,12 @@ func TestAllAddressesAreThoseOfIPv4AndIPv6(t *testing.T) {
 		harness.Skip(t, "needs IPv6 on the loopback: "+err.Error())
 	}
 	l.Close()
-	for host, six := range map[string]string{"": "200 running", "[::]": "200 running", "0.0.0.0": ""} { // IPv4 alone was asked for
+	// IPv4 alone was asked for
+	for host, six := range map[string]string{"": "200 running", "[::]": "200 running", "0.0.0.0": ""} {
 		port := harness.ReservePort(t)
 		addr := fmt.Sprintf("%s:%d", host, port)
-		p := probedOnEach(t, port, harness.Launch{NoPID1: true, Args: append([]string{"--health-addr", addr}, harness.EndsByUSR1()...)})
+		p := probedOnEach(t, port, harness.Launch{NoPID1: true, Args: append([]string{"--health-addr", addr},
+			harness.EndsByUSR1()...)})
 		if got, err := harness.Get(fmt.Sprintf("http://[::1]:%d/readyz", port)); got != six {
 			t.Errorf("%q: %q, %v, want %q", host, got, err, six)
 		}
@@ -72,8 +76,9 @@ func TestAllAddressesAreThoseOfIPv4AndIPv6(t *testing.T) {
 func TestAllAddressesWithoutIPv6(t *testing.T) {
 	t.Parallel()
 	port := harness.ReservePort(t)
-	wantEndsAlone(probedOnEach(t, port, harness.Launch{NoPID1: true, Under: []string{harness.WorkerBin, "noipv6"},
-		Args: append([]string{"--health-addr", fmt.Sprintf(":%d", port)}, harness.EndsByUSR1()...)}))
+	wantEndsAlone(probedOnEach(t, port, harness.Launch{NoPID1: true,
+		Under: []string{harness.WorkerBin, "noipv6"},
+		Args:  append([]string{"--health-addr", fmt.Sprintf(":%d", port)}, harness.EndsByUSR1()...)}))
 }
 
 // What images and platforms probe with.
@@ -82,8 +87,10 @@ func TestClientsOfProbes(t *testing.T) {
 	p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: true, Args: harness.EndsByUSR1()})
 	url := "http://" + p.Addr + "/readyz"
 	clients := [][]string{
-		{"busybox", "wget", "-q", "-O-", url}, {"wget", "-q", "-O-", url}, {"busybox", "wget", "-q", "--spider", url}, {"wget", "-q", "--spider", url},
-		{"curl", "-fsS", url}, {"curl", "-fsS", "--http1.0", url}, {"curl", "-fsSI", url}, {"curl", "-fsS", url, url}, {"curl", "-fsS", url + "?x=y"},
+		{"busybox", "wget", "-q", "-O-", url}, {"wget", "-q", "-O-", url},
+		{"busybox", "wget", "-q", "--spider", url}, {"wget", "-q", "--spider", url},
+		{"curl", "-fsS", url}, {"curl", "-fsS", "--http1.0", url}, {"curl", "-fsSI", url},
+		{"curl", "-fsS", url, url}, {"curl", "-fsS", url + "?x=y"},
 	}
 	for _, quiet := range []bool{false, true} {
 		if quiet {

@@ -23,7 +23,8 @@ func probed(t *testing.T, test func(t *testing.T, p harness.Probed)) {
 func probedShell(t *testing.T, noPID1 bool, script string, flags ...string) (p harness.Probed, started int) {
 	t.Helper()
 	script = strings.ReplaceAll(script, "LISTEN", `"$0" listen -catch TERM,TSTP,USR1 -end USR1`)
-	p = harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1, Args: append(flags, "--", "sh", "-c", script, harness.WorkerBin)})
+	p = harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1,
+		Args: append(flags, "--", "sh", "-c", script, harness.WorkerBin)})
 	return p, p.ReadyPid(`^ready`)
 }
 
@@ -52,12 +53,15 @@ func TestProbesFollowThePhases(t *testing.T) {
 
 // The worker is dead, by itself or in a drain, and what it left is not.
 func TestHealthFallsWithTheWorker(t *testing.T) {
-	for name, script := range map[string]string{"by itself": `trap "exit 3" HUP; LISTEN & wait`, "in a drain": `trap "exit 3" TERM; LISTEN & wait`} {
+	for name, script := range map[string]string{"by itself": `trap "exit 3" HUP; LISTEN & wait`,
+		"in a drain": `trap "exit 3" TERM; LISTEN & wait`} {
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				p, left := probedShell(t, noPID1, script)
-				p.Signal(map[string]syscall.Signal{"by itself": unix.SIGHUP, "in a drain": unix.SIGTERM}[name])
-				harness.WaitUntil(t, "not healthy", func() bool { return p.Get("/healthz") == "503 draining" })
+				p.Signal(map[string]syscall.Signal{"by itself": unix.SIGHUP,
+					"in a drain": unix.SIGTERM}[name])
+				harness.WaitUntil(t, "not healthy",
+					func() bool { return p.Get("/healthz") == "503 draining" })
 				p.WantProbes("503 draining", "503 draining")
 				p.WaitTitle("drainit:ended")
 				harness.Kill(t, left, unix.SIGUSR1)

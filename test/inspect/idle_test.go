@@ -25,7 +25,8 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 			harness.Must(t, err)
 			t.Cleanup(func() { l.Close() })
 			port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
-			return harness.Run(t, harness.Launch{Args: append([]string{"--ready-port", port}, harness.EndsByUSR1()...)})
+			return harness.Run(t, harness.Launch{Args: append([]string{"--ready-port", port},
+				harness.EndsByUSR1()...)})
 		},
 		"running, and was probed": func(t *testing.T) *harness.Init {
 			p := harness.LaunchProbed(t, 0, harness.Launch{Args: harness.EndsByUSR1()})
@@ -42,7 +43,8 @@ func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 			time.Sleep(11 * time.Second) // its one look at the worker comes 10 s after the start
 			wantAsleep(t, p.Pid())
 			own := harness.StatusField(t, p.Pid(), "RssAnon")
-			t.Logf("it has %d kB, %d of them its own, and %d threads", harness.StatusField(t, p.Pid(), "VmRSS"), own, harness.StatusField(t, p.Pid(), "Threads"))
+			t.Logf("it has %d kB, %d of them its own, and %d threads",
+				harness.StatusField(t, p.Pid(), "VmRSS"), own, harness.StatusField(t, p.Pid(), "Threads"))
 			if own > most && !harness.Raced {
 				t.Errorf("it has %d kB of its own, want at most %d", own, most)
 			}

@@ -28,7 +28,8 @@ func TestManyProbesAtADrain(t *testing.T) {
 	var all sync.WaitGroup
 	for range harness.Of(50, 4) {
 		all.Go(func() {
-			p.Ask("status").Want(0, `\Adraining: drainit\[1\], `+stopPart+`1 process below it\n.*\n.* worker\n\z`, "")
+			p.Ask("status").Want(0, `\Adraining: drainit\[1\], `+stopPart+
+				`1 process below it\n.*\n.* worker\n\z`, "")
 		})
 		all.Go(func() { p.Ask("status", "--ready").Want(1, `\Adraining\n\z`, "") })
 		all.Go(func() {
@@ -49,7 +50,8 @@ func TestStatusOfAWorkerWithManyChildren(t *testing.T) {
 	harness.NeedAsk(t)
 	children := harness.Of(2000, 100)
 	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"--grace=0"}, harness.Script(
-		`spawn { POSIX::pause() while 1 } for 1 .. $ARGV[0]; catch "TERM"; say "ready"; forever`, strconv.Itoa(children))...)})
+		`spawn { POSIX::pause() while 1 } for 1 .. $ARGV[0]; catch "TERM"; say "ready"; forever`,
+		strconv.Itoa(children))...)})
 	p.WaitReady()
 	inPhase{"running", false, children + 1}.check(t, p.Ask)
 	p.Signal(unix.SIGTERM)
@@ -67,10 +69,12 @@ func TestVerbsLookAtNoOtherProcess(t *testing.T) {
 		verb  string
 		lists bool
 	}{
-		{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false}, {"status --ready --json", true},
+		{"status", true}, {"status --ready", false}, {"status --ready --pid 1", false},
+		{"status --ready --json", true},
 		{"quiet", false}, {"resume", false}, {"stop", false},
 	} {
-		a := p.AskAs(harness.Ask{Bin: "strace"}, append(harness.Words("-f -e trace=openat DRAINIT"), strings.Fields(step.verb)...)...)
+		a := p.AskAs(harness.Ask{Bin: "strace"}, append(harness.Words("-f -e trace=openat DRAINIT"),
+			strings.Fields(step.verb)...)...)
 		if lists := strings.Contains(a.Err, `"/proc", `); lists != step.lists {
 			t.Errorf("%s lists all processes: %v, want %v; it opens\n%s", step.verb, lists, step.lists, a.Err)
 		}
@@ -83,7 +87,8 @@ func TestVerbsLookAtNoOtherProcess(t *testing.T) {
 func TestForcedStopOfADrainitThatGetsItsTurnLate(t *testing.T) {
 	harness.Full(t)
 	g := cgroup.CPU(harness.NewCgroup(t, "cpu"))
-	p := harness.Run(t, harness.Launch{NoPID1: true, Under: harness.Joining(string(g)), Args: harness.Line([]string{harness.LongGrace, "-v"}, harness.Script(`
+	p := harness.Run(t, harness.Launch{NoPID1: true, Under: harness.Joining(string(g)),
+		Args: harness.Line([]string{harness.LongGrace, "-v"}, harness.Script(`
 		$SIG{TERM} = "IGNORE";
 		for (1 .. 3) { spawn { 1 while 1 } }
 		say "ready"; forever`)...)})

@@ -31,14 +31,19 @@ func TestPauseReapsEveryOrphan(t *testing.T) {
 	harness.NeedAsk(t)
 	p := harness.Run(t, harness.Launch{Args: []string{"-P"}})
 	p.WaitTitle("drainit:pause")
-	script := harness.Script(`spawn { spawn { hold 0; say "orphan ends" } for 1 .. 20; say "parent ends" }; say "guest $$"; forever`)
+	script := harness.Script(`spawn { spawn { hold 0; say "orphan ends" } for 1 .. 20; say "parent ends" ` +
+		`}; say "guest $$"; forever`)
 	hold, release := harness.Pipe(t)
-	guest := harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Bin: "perl", Args: script[1:], Stdin: hold})
+	guest := harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Bin: "perl",
+		Args: script[1:], Stdin: hold})
 	guest.WaitOut(`^guest`)
-	harness.WaitUntil(t, "the orphans are adopted", func() bool { return len(harness.ChildPids(p.Pid())) == 20 })
+	harness.WaitUntil(t, "the orphans are adopted",
+		func() bool { return len(harness.ChildPids(p.Pid())) == 20 })
 	release.Close()
-	harness.WaitUntil(t, "the orphans are buried", func() bool { return len(harness.ChildPids(p.Pid())) == 0 })
-	harness.WaitUntil(t, "each has ended by itself", func() bool { return strings.Count(guest.Out(), "orphan ends\n") == 20 })
+	harness.WaitUntil(t, "the orphans are buried",
+		func() bool { return len(harness.ChildPids(p.Pid())) == 0 })
+	harness.WaitUntil(t, "each has ended by itself",
+		func() bool { return strings.Count(guest.Out(), "orphan ends\n") == 20 })
 	p.Signal(unix.SIGTERM)
 	p.WantExit(0)
 }

@@ -13,7 +13,8 @@ import (
 func TestNothingIsLeftOfARehearsal(t *testing.T) {
 	harness.Full(t)
 	harness.Need(t, "perl")
-	const worker = `$SIG{$_} = sub { select undef, undef, undef, 1; exit 0 } for qw(TERM INT); print STDERR "ready\n"; sleep 1 while 1`
+	const worker = `$SIG{$_} = sub { select undef, undef, undef, 1; exit 0 } for qw(TERM INT); print ` +
+		`STDERR "ready\n"; sleep 1 while 1`
 	const command = "(sleep 100; :) & echo at hand; sleep 100"
 	for moment, tt := range map[string]struct{ flags, reached []string }{
 		"before it has settled": {nil, []string{"ready"}},
@@ -44,11 +45,15 @@ func TestRehearsalOfNpmStart(t *testing.T) {
 	harness.Full(t)
 	harness.Need(t, "npm", "node")
 	dir := t.TempDir()
-	harness.WriteFile(t, dir+"/package.json", `{"name": "app", "version": "1.0.0", "scripts": {"start": "node app.js"}}`)
-	harness.WriteFile(t, dir+"/app.js", `process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1e9);`)
+	harness.WriteFile(t, dir+"/package.json",
+		`{"name": "app", "version": "1.0.0", "scripts": {"start": "node app.js"}}`)
+	harness.WriteFile(t, dir+"/app.js",
+		`process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1e9);`)
 	for range 10 {
-		r := harness.RunToEnd(t, harness.Launch{Dir: dir, Args: harness.Words("plan --grace=12s -- npm start")})
-		if r.Status != 0 || !harness.Matches(`(?m)^ +\d+ +node +TERM [0-2]\.\ds +`, r.Out) || !harness.Matches(`\nsignals arrive: the stop took \d\.\ds\n\z`, r.Out) {
+		r := harness.RunToEnd(t, harness.Launch{Dir: dir,
+			Args: harness.Words("plan --grace=12s -- npm start")})
+		if r.Status != 0 || !harness.Matches(`(?m)^ +\d+ +node +TERM [0-2]\.\ds +`, r.Out) ||
+			!harness.Matches(`\nsignals arrive: the stop took \d\.\ds\n\z`, r.Out) {
 			t.Errorf("exit status %d:\n%s\n%s", r.Status, r.Out, r.Err)
 		}
 	}

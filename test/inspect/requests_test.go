@@ -11,7 +11,8 @@ import (
 	"drainit/test/harness"
 )
 
-// A CONT that changes no phase is the worker's own. A quiet of what is quiet succeeds, and sends nothing more.
+// A CONT that changes no phase is the worker's own. A quiet of what is quiet succeeds, and sends nothing
+// more.
 func TestVerbsSendTheWorkerEachSignalOnce(t *testing.T) {
 	askedOfTree(t, "a[TSTP,CONT,TERM=7]", func(t *testing.T, c *container) {
 		c.Ask("resume").WantSilent()
@@ -37,7 +38,8 @@ func TestQuietWithoutEffectIsSaid(t *testing.T) {
 	askedOfTree(t, "a[TERM=7]", func(t *testing.T, c *container) {
 		c.Ask("quiet").Want(0, "", `quiet has no effect: no process handles SIGTSTP`)
 		c.WantTitle("drainit:quiet?")
-		if s := parsed(c.Ask("status", "--json")); s.Phase != "quiet" || s.QuietHandled == nil || *s.QuietHandled {
+		if s := parsed(c.Ask("status", "--json")); s.Phase != "quiet" ||
+			s.QuietHandled == nil || *s.QuietHandled {
 			t.Errorf("%+v", s)
 		}
 		c.Ask("resume").WantSilent()
@@ -47,14 +49,19 @@ func TestQuietWithoutEffectIsSaid(t *testing.T) {
 	})
 }
 
-// A resume that no quieted process acts upon leaves it quiet, however often it is asked for: the worker takes no work.
+// A resume that no quieted process acts upon leaves it quiet, however often it is asked for: the worker
+// takes no work.
 func TestResumeWithoutEffectIsSaid(t *testing.T) {
 	askedOfTree(t, "a[TSTP,TERM=7]", func(t *testing.T, c *container) {
 		c.Ask("quiet").WantSilent()
 		for n := range 3 {
-			c.Ask("resume").Want(1, "", `\A\S+ still quiet: no process that was quieted handles SIGCONT.*--rewrite CONT:SIG; else restart it\n\z`)
+			c.Ask("resume").
+				Want(1, "",
+					`\A\S+ still quiet: no process that was quieted handles SIGCONT.*--rewrite CONT:SIG; `+
+						`else restart it\n\z`)
 			c.Ask("status", "--ready").Want(1, `^quiet, and no CONT ends that\n`, "")
-			c.WaitErr(fmt.Sprintf(`(?s)(warning: still quiet: tree\[\d+\] has no SIGCONT handler and takes no work.*|"event":"still_quiet".*){%d}`, n+1))
+			c.WaitErr(fmt.Sprintf(`(?s)(warning: still quiet: tree\[\d+\] has no SIGCONT handler and `+
+				`takes no work.*|"event":"still_quiet".*){%d}`, n+1))
 		}
 		c.Ask("quiet").WantSilent()
 		c.Ask("status", "--ready").Want(1, `^quiet\n`, "")
@@ -99,7 +106,8 @@ func wantNothingMoreToDo(c *container, status string) {
 	c.Ask("quiet", "--sleep=10m").Want(0, "", `\Adrainit: .*drain.*\n\z`)
 	c.Ask("resume").Want(1, "", `\Adrainit: .*drain.*\n\z`)
 	c.Ask("stop").Want(0, `\A`+status, `\Adrainit: .*stop --force.*\n\z`)
-	if pending := harness.SignalMask(c.T, c.Drainit, "ShdPnd"); pending != 0 || harness.StateOf(c.Drainit) != 'T' {
+	if pending := harness.SignalMask(c.T, c.Drainit, "ShdPnd"); pending != 0 ||
+		harness.StateOf(c.Drainit) != 'T' {
 		c.T.Errorf("it was sent signals: pending %#x, state %c", pending, harness.StateOf(c.Drainit))
 	}
 	c.Signal(unix.SIGCONT)
@@ -145,8 +153,8 @@ func TestStopWaits(t *testing.T) {
 	}
 }
 
-// wantGone checks that a drainit has ended, for which a verb has waited. A PID 1 that ends takes the verb with it
-// (status 137), and meanwhile sleeps (zap_pid_ns_processes, kernel/pid_namespace.c).
+// wantGone checks that a drainit has ended, for which a verb has waited. A PID 1 that ends takes the verb
+// with it (status 137), and meanwhile sleeps (zap_pid_ns_processes, kernel/pid_namespace.c).
 func wantGone(c *container, status int) {
 	c.T.Helper()
 	if state := harness.StateOf(c.Drainit); status != 137 && state != 0 && state != 'Z' {
@@ -154,7 +162,8 @@ func wantGone(c *container, status int) {
 	}
 }
 
-// A stop that has begun is waited for, too; what is left comes first. The worker drains until the verb has seen that.
+// A stop that has begun is waited for, too; what is left comes first. The worker drains until the verb
+// has seen that.
 func TestStopThatHasBegunIsWaitedFor(t *testing.T) {
 	asked(t, append([]string{harness.LongGrace}, harness.EndsByUSR1()...), func(t *testing.T, c *container) {
 		c.Signal(unix.SIGTERM)
@@ -192,18 +201,19 @@ func TestForcedStopKillsEverything(t *testing.T) {
 		"the worker has gone": {"--stop-delay=0", unix.SIGUSR1, "drainit:ended", 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked(t, harness.Line([]string{harness.LongGrace, tt.flag}, harness.Script(stubborn)...), func(t *testing.T, c *container) {
-				c.WaitOut(`^worker`)
-				if tt.sends != 0 {
-					c.Signal(tt.sends)
-				}
-				c.WaitTitle(tt.title)
-				c.Ask("stop", "--force").WantDone(c.pid1)
-				c.WantExit(tt.status)
-				c.WantLogged(`RTMAX, drainit stop --force: killing`, 1)
-				c.WantLogged(`reason.:.force`, 2)
-				c.WantNothingLeft()
-			})
+			asked(t, harness.Line([]string{harness.LongGrace, tt.flag}, harness.Script(stubborn)...),
+				func(t *testing.T, c *container) {
+					c.WaitOut(`^worker`)
+					if tt.sends != 0 {
+						c.Signal(tt.sends)
+					}
+					c.WaitTitle(tt.title)
+					c.Ask("stop", "--force").WantDone(c.pid1)
+					c.WantExit(tt.status)
+					c.WantLogged(`RTMAX, drainit stop --force: killing`, 1)
+					c.WantLogged(`reason.:.force`, 2)
+					c.WantNothingLeft()
+				})
 		})
 	}
 }
@@ -222,26 +232,29 @@ func TestVerbsToAStoppedDrainitGiveUp(t *testing.T) {
 
 // A stop that comes while a quiet is waited for is all that a preStop hook can want.
 func TestQuietEndsWithAStop(t *testing.T) {
-	asked(t, append([]string{"-v", "--rewrite=TSTP:0"}, listening("-drain", "10m")...), func(t *testing.T, c *container) {
-		var quiet sync.WaitGroup
-		quiet.Go(func() { c.Ask("quiet").WantSilent() })
-		c.WaitErr(`dropped SIGTSTP`)
-		c.Signal(unix.SIGTERM)
-		quiet.Wait()
-		c.WantTitle("drainit:drain")
-	})
+	asked(t, append([]string{"-v", "--rewrite=TSTP:0"}, listening("-drain", "10m")...),
+		func(t *testing.T, c *container) {
+			var quiet sync.WaitGroup
+			quiet.Go(func() { c.Ask("quiet").WantSilent() })
+			c.WaitErr(`dropped SIGTSTP`)
+			c.Signal(unix.SIGTERM)
+			quiet.Wait()
+			c.WantTitle("drainit:drain")
+		})
 }
 
 // A rewrite may leave a verb's signal without its meaning: one that has its turn and does not act is not
 // waited for for ever. The signal of a forced stop cannot be rewritten.
 func TestVerbsWhoseSignalIsDroppedGiveUp(t *testing.T) {
 	harness.Full(t)
-	asked(t, append([]string{"--rewrite=TSTP:0", "--rewrite=TERM:0"}, listening()...), func(t *testing.T, c *container) {
-		began := time.Now()
-		c.Ask("quiet").Want(1, "", `is still running; is it rewritten \(--rewrite\), or the machine busy\?`)
-		harness.WantTookAtLeast(t, began, 10*time.Second)
-		c.WantTitle("drainit:run")
-		c.Ask("stop", "--force").WantDone(c.pid1)
-		c.WantExit(137)
-	})
+	asked(t, append([]string{"--rewrite=TSTP:0", "--rewrite=TERM:0"}, listening()...),
+		func(t *testing.T, c *container) {
+			began := time.Now()
+			c.Ask("quiet").
+				Want(1, "", `is still running; is it rewritten \(--rewrite\), or the machine busy\?`)
+			harness.WantTookAtLeast(t, began, 10*time.Second)
+			c.WantTitle("drainit:run")
+			c.Ask("stop", "--force").WantDone(c.pid1)
+			c.WantExit(137)
+		})
 }

@@ -50,7 +50,8 @@ func parsed(a harness.Answer) (s parsedStatus) {
 	seen := []int{s.PID}
 	for _, p := range s.Processes {
 		const rounded = 0.2
-		if !slices.Contains(seen, p.PPID) || p.Comm == "" || len(p.State) != 1 || p.Age < 0 || p.Age > time.Since(testsBegan).Seconds()+rounded {
+		if !slices.Contains(seen, p.PPID) || p.Comm == "" || len(p.State) != 1 || p.Age < 0 ||
+			p.Age > time.Since(testsBegan).Seconds()+rounded {
 			a.T.Errorf("no such process: %+v", p)
 		}
 		seen = append(seen, p.PID)
@@ -82,7 +83,8 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	both.Want(ready, `\A{.*}\n\z`, "")
 	ask("status", "--ready").Want(ready, `\A`+want.phase+`\n\z`, "")
 	s := parsed(asJSON)
-	if s.Phase != want.phase || s.Ready != (ready == 0) || s.WorkerAlive == want.ended || s.WorkerStopped || (s.QuietHandled != nil) != (want.phase == "quiet") {
+	if s.Phase != want.phase || s.Ready != (ready == 0) || s.WorkerAlive == want.ended || s.WorkerStopped ||
+		(s.QuietHandled != nil) != (want.phase == "quiet") {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 	if n := len(parsed(both).Processes); n != want.below || len(s.Processes) != n {
@@ -92,12 +94,14 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 	if want.phase == "draining" {
 		decided = `( +[0-9.]+s: \w.*)?`
 	}
-	text := fmt.Sprintf(`\A%s: drainit\[%d\], (port \d+ of loopback does not accept yet, )?%s%s%d process(es)? below it\n`, want.phase, s.PID, ended, stopPart, want.below)
+	text := fmt.Sprintf(`\A%s: drainit\[%d\], (port \d+ of loopback does not accept yet, )?%s%s%d `+
+		`process(es)? below it\n`, want.phase, s.PID, ended, stopPart, want.below)
 	if want.below > 0 {
 		text += "    PID    PPID STATE      AGE COMMAND\n"
 	}
 	for _, p := range s.Processes {
-		text += fmt.Sprintf(`%7d %7d [A-Z]     [ .0-9]{7}s %s%s\n`, p.PID, p.PPID, regexp.QuoteMeta(p.Comm), decided)
+		text += fmt.Sprintf(`%7d %7d [A-Z]     [ .0-9]{7}s %s%s\n`, p.PID, p.PPID, regexp.QuoteMeta(p.Comm),
+			decided)
 	}
 	ask("status").Want(status, text+`\z`, "")
 }
@@ -105,12 +109,13 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 // askedOfTree runs a test with a tree below drainit, of which all processes are ready.
 func askedOfTree(t *testing.T, tree string, test func(t *testing.T, c *container)) {
 	t.Helper()
-	asked(t, harness.Line([]string{harness.LongGrace}, harness.Tree(tree)...), func(t *testing.T, c *container) {
-		for _, name := range regexp.MustCompile(`\b[a-z]\b`).FindAllString(tree, -1) {
-			c.WaitOut(`^ready ` + name)
-		}
-		test(t, c)
-	})
+	asked(t, harness.Line([]string{harness.LongGrace}, harness.Tree(tree)...),
+		func(t *testing.T, c *container) {
+			for _, name := range regexp.MustCompile(`\b[a-z]\b`).FindAllString(tree, -1) {
+				c.WaitOut(`^ready ` + name)
+			}
+			test(t, c)
+		})
 }
 
 func TestStatusInEachPhase(t *testing.T) {
@@ -130,42 +135,51 @@ func TestStatusInEachPhase(t *testing.T) {
 // stopPublished waits until status knows the times of a stop: after the signals.
 func stopPublished(t *testing.T, c *container) {
 	t.Helper()
-	harness.WaitUntil(t, "the times of the stop are published", func() bool { return !parsed(c.Ask("status", "--json")).StoppingSince.IsZero() })
+	harness.WaitUntil(t, "the times of the stop are published",
+		func() bool { return !parsed(c.Ask("status", "--json")).StoppingSince.IsZero() })
 }
 
 // The stop signal, since when, and the time left are those that drainit goes by.
 func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
-	asked(t, harness.Words("--grace=50s -- WORKER listen -catch INT,USR1 -end USR1 -exit 7"), func(t *testing.T, c *container) {
-		before := time.Now()
-		c.Signal(unix.SIGINT)
-		c.WaitOut(`^got SIGINT`)
-		stopPublished(t, c)
-		c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGINT [0-9.]+s ago, SIGKILL in [0-9.]+s, 1 process below it\n`, "")
-		s := parsed(c.Ask("status", "--json"))
-		const rounded = time.Second
-		after := time.Now()
-		if s.StopSignal != "SIGINT" || s.StoppingSince.Before(before.Add(-rounded)) || s.StoppingSince.After(after.Add(rounded)) {
-			t.Errorf("%+v, sent at %v, asked at %v", s, before, after)
-		}
-		if s.Left == nil || *s.Left > 50 || *s.Left < (50*time.Second-after.Sub(before)-rounded).Seconds() {
-			t.Errorf("%+v, %v after the signal", s, after.Sub(before))
-		}
-		c.Signal(unix.SIGUSR1)
-		c.WantExit(7)
-	})
+	asked(t, harness.Words("--grace=50s -- WORKER listen -catch INT,USR1 -end USR1 -exit 7"),
+		func(t *testing.T, c *container) {
+			before := time.Now()
+			c.Signal(unix.SIGINT)
+			c.WaitOut(`^got SIGINT`)
+			stopPublished(t, c)
+			c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGINT [0-9.]+s ago, SIGKILL in `+
+				`[0-9.]+s, 1 process below it\n`, "")
+			s := parsed(c.Ask("status", "--json"))
+			const rounded = time.Second
+			after := time.Now()
+			if s.StopSignal != "SIGINT" || s.StoppingSince.Before(before.Add(-rounded)) ||
+				s.StoppingSince.After(after.Add(rounded)) {
+				t.Errorf("%+v, sent at %v, asked at %v", s, before, after)
+			}
+			if s.Left == nil || *s.Left > 50 || *s.Left < (50*time.Second-after.Sub(before)-rounded).
+				Seconds() {
+				t.Errorf("%+v, %v after the signal", s, after.Sub(before))
+			}
+			c.Signal(unix.SIGUSR1)
+			c.WantExit(7)
+		})
 }
 
-// A worker that has exited by itself, and left a child that drains for good: there is no stop signal, but a time.
+// A worker that has exited by itself, and left a child that drains for good: there is no stop signal, but
+// a time.
 func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
 	askedOf(t, func(t *testing.T, run func(harness.Launch) *container) {
-		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)})
+		c := run(harness.Launch{Args: harness.Line([]string{harness.LongGrace},
+			harness.Script(`$name = "child"; catch "TERM"; spawn { forever }; exit 5`)...)})
 		c.WaitOut(`^child got TERM`)
 		c.WaitTitle("drainit:ended")
 		stopPublished(t, c)
 		inPhase{"draining", true, 1}.check(t, c.Ask)
-		const status = `draining: drainit\[\d+\], the worker has ended, SIGKILL in [0-9.]+s, 1 process below it\n`
+		const status = `draining: drainit\[\d+\], the worker has ended, SIGKILL in [0-9.]+s, 1 process ` +
+			`below it\n`
 		c.Ask("status").Want(1, `\A`+status, "")
-		if s := parsed(c.Ask("status", "--json")); s.StopSignal != "" || s.StoppingSince.IsZero() || s.Left == nil || *s.Left > 30 {
+		if s := parsed(c.Ask("status", "--json")); s.StopSignal != "" || s.StoppingSince.IsZero() ||
+			s.Left == nil || *s.Left > 30 {
 			t.Errorf("%+v", s)
 		}
 		wantNothingMoreToDo(c, status)
@@ -176,7 +190,8 @@ func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
 func TestStatusShowsNoProcessOfAnExec(t *testing.T) {
 	t.Parallel()
 	p := startListening(t, harness.Setup{})
-	harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Bin: harness.WorkerBin, Args: []string{"listen"}}).WaitOut(`^ready`)
+	harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Bin: harness.WorkerBin,
+		Args: []string{"listen"}}).WaitOut(`^ready`)
 	inPhase{"running", false, 1}.check(t, p.Ask)
 }
 
@@ -188,7 +203,8 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			harness.NeedAsk(t)
-			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{harness.LongGrace}, harness.Renamed(name, "", "--password=hunter2")...)})
+			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{harness.LongGrace},
+				harness.Renamed(name, "", "--password=hunter2")...)})
 			p.WaitReady()
 			text, asJSON := p.Ask("status"), p.Ask("status", "--json")
 			text.Want(0, `\Arunning: drainit\[1\], 1 process below it\n.*COMMAND\n.*\n\z`, "")
@@ -198,7 +214,8 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 					t.Error(line)
 				}
 			}
-			if s := parsed(asJSON); len(s.Processes) != 1 || strings.HasPrefix(title, "plain") && s.Processes[0].Comm != name {
+			if s := parsed(asJSON); len(s.Processes) != 1 || strings.HasPrefix(title, "plain") &&
+				s.Processes[0].Comm != name {
 				t.Errorf("%+v, want the name %q", s, name)
 			}
 		})
@@ -209,5 +226,6 @@ func TestStatusShowsNamesAndNoArguments(t *testing.T) {
 func TestStatusThatCannotBePrintedFails(t *testing.T) {
 	t.Parallel()
 	p := startListening(t, harness.Setup{})
-	p.AskAs(harness.Ask{Bin: "/bin/sh"}, "-c", `exec "$0" status >/dev/full`, harness.DrainitBin).Want(125, "", `^drainit: .*no space left`)
+	p.AskAs(harness.Ask{Bin: "/bin/sh"}, "-c", `exec "$0" status >/dev/full`, harness.DrainitBin).
+		Want(125, "", `^drainit: .*no space left`)
 }

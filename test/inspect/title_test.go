@@ -31,7 +31,9 @@ sub probe {
 	}
 	join " ", $all =~ m{^HTTP/1\.1 (\d+) .*\r\n\r\n(.*)\n$}s;
 }
-for my $s (qw(TSTP CONT TERM)) { $SIG{$s} = sub { my $t = title(); say "$s under $t, " . probe(); exit 7 if $s eq "TERM" } }
+for my $s (qw(TSTP CONT TERM)) {
+	$SIG{$s} = sub { my $t = title(); say "$s under $t, " . probe(); exit 7 if $s eq "TERM" }
+}
 say "ready"; forever`
 
 // No probe finds a drainit ready whose worker knows already that it is not to be. A stop delay is a drain
@@ -43,16 +45,20 @@ func TestTitleAndReadinessHaveChangedBeforeTheWorkerIsSignalled(t *testing.T) {
 	}
 	for delay, steps := range map[string][]step{
 		"0": {
-			{unix.SIGTSTP, "TSTP under drainit:quiet, 503 quiet"}, {unix.SIGCONT, "CONT under drainit:run, 200 running"},
-			{unix.SIGTSTP, "TSTP under drainit:quiet, 503 quiet"}, {unix.SIGTERM, "TERM under drainit:drain, 503 draining"},
+			{unix.SIGTSTP, "TSTP under drainit:quiet, 503 quiet"},
+			{unix.SIGCONT, "CONT under drainit:run, 200 running"},
+			{unix.SIGTSTP, "TSTP under drainit:quiet, 503 quiet"},
+			{unix.SIGTERM, "TERM under drainit:drain, 503 draining"},
 		},
-		"1s": {{unix.SIGTERM, "TSTP under drainit:drain, 503 draining"}, {0, "TERM under drainit:drain, 503 draining"}},
+		"1s": {{unix.SIGTERM, "TSTP under drainit:drain, 503 draining"},
+			{0, "TERM under drainit:drain, 503 draining"}},
 	} {
 		t.Run("stop delay "+delay, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				port := harness.ReservePort(t)
 				p := harness.LaunchProbed(t, port, harness.Launch{NoPID1: noPID1,
-					Args: harness.Line([]string{harness.LongGrace, "--stop-delay", delay}, harness.Script(prober, strconv.Itoa(port))...)})
+					Args: harness.Line([]string{harness.LongGrace, "--stop-delay", delay},
+						harness.Script(prober, strconv.Itoa(port))...)})
 				want := "ready\n"
 				for n, step := range steps {
 					if step.sig != 0 {
@@ -81,8 +87,10 @@ process.on("SIGCONT", () => {}).on("SIGTERM", () => process.exit(7))
 setInterval(() => {}, 1e9)
 console.log("ready")`
 	askedOf(t, func(t *testing.T, run func(harness.Launch) *container) {
-		addr, port := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t)), strconv.Itoa(harness.ReservePort(t))
-		c := run(harness.Launch{Args: []string{harness.LongGrace, "--health-addr", addr, "--ready-port", port, "--", "node", "-e", app, port}})
+		addr, port := fmt.Sprintf("127.0.0.1:%d",
+			harness.ReservePort(t)), strconv.Itoa(harness.ReservePort(t))
+		c := run(harness.Launch{Args: []string{harness.LongGrace, "--health-addr", addr, "--ready-port", port,
+			"--", "node", "-e", app, port}})
 		p := harness.Probed{Init: c.Init, Addr: addr}
 		c.WaitOut(`^ready`)
 		c.WaitTitle("drainit:startup")
@@ -111,7 +119,8 @@ func TestTitleComesWithTheWorker(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: listening()})
 		// The second is what sets the stage. An exec closes descriptors before it sets the name.
-		order, seen := []string{harness.Comm(os.Getpid()), "worker", "drainit", "drainit:start", "drainit:run"}, 0
+		order, seen := []string{harness.Comm(os.Getpid()), "worker", "drainit",
+			"drainit:start", "drainit:run"}, 0
 		for deadline := time.Now().Add(harness.Patience); order[seen] != "drainit:run"; {
 			title := harness.Comm(p.Pid())
 			i := slices.Index(order, title)

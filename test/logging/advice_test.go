@@ -17,23 +17,34 @@ type advised struct {
 	then   string   // what becomes of the signal with them: "drains" or "works on"
 }
 
-// What a line advises helps, if it is followed: the signal begins the drain, or the worker works on until TERM comes;
-// and the line comes no more.
+// What a line advises helps, if it is followed: the signal begins the drain, or the worker works on until
+// TERM comes; and the line comes no more.
 func TestAdviceHelpsIfItIsFollowed(t *testing.T) {
 	drainer, python := harness.Tree("a[TERM=7]"), []string{"/usr/bin/python3", "-c", `import signal, sys, time
 def drain(*_): print("a got TERM", flush=True); sys.exit(7)
 signal.signal(signal.SIGTERM, drain); print("ready a", flush=True)
 while True: time.sleep(60)`}
 	meant := func(sig string) string {
-		return `begins the stop.*--stop-signal ` + sig + ` --rewrite ` + sig + `:TERM; if not: --rewrite ` + sig + `:0`
+		return `begins the stop.*--stop-signal ` + sig + ` --rewrite ` + sig + `:TERM; if not: --rewrite ` +
+			sig + `:0`
 	}
 	for name, tt := range map[string]advised{
-		"HUP is the stop":               {drainer, unix.SIGHUP, meant("HUP"), []string{"--stop-signal=HUP", "--rewrite=HUP:TERM"}, "drains"},
-		"HUP is none":                   {drainer, unix.SIGHUP, meant("HUP"), []string{"--rewrite=HUP:0"}, "works on"},
-		"PWR is the stop":               {drainer, unix.SIGPWR, `lxc\.signal\.halt = SIGTERM, or --stop-signal PWR --rewrite PWR:TERM`, []string{"--stop-signal=PWR", "--rewrite=PWR:TERM"}, "drains"},
-		"WINCH is the stop":             {drainer, unix.SIGWINCH, `has no effect.*--stop-signal WINCH --rewrite WINCH:TERM`, []string{"--stop-signal=WINCH", "--rewrite=WINCH:TERM"}, "drains"},
-		"a reload without a handler":    {[]string{"perl", "-e", `$| = 1; print "ready a\n"; sleep 60 while 1`}, unix.SIGHUP, `died of SIGHUP, which drainit forwarded.*if not: --rewrite HUP:0`, []string{"--rewrite=HUP:0"}, "works on"},
-		"INT to Python that handles it": {python, unix.SIGINT, `died of SIGINT at once.*--rewrite INT:TERM"`, []string{"--rewrite=INT:TERM"}, "drains"},
+		"HUP is the stop": {drainer, unix.SIGHUP, meant("HUP"),
+			[]string{"--stop-signal=HUP", "--rewrite=HUP:TERM"}, "drains"},
+		"HUP is none": {drainer, unix.SIGHUP, meant("HUP"), []string{"--rewrite=HUP:0"},
+			"works on"},
+		"PWR is the stop": {drainer, unix.SIGPWR,
+			`lxc\.signal\.halt = SIGTERM, or --stop-signal PWR --rewrite PWR:TERM`,
+			[]string{"--stop-signal=PWR", "--rewrite=PWR:TERM"}, "drains"},
+		"WINCH is the stop": {drainer, unix.SIGWINCH,
+			`has no effect.*--stop-signal WINCH --rewrite WINCH:TERM`,
+			[]string{"--stop-signal=WINCH", "--rewrite=WINCH:TERM"}, "drains"},
+		"a reload without a handler": {[]string{"perl", "-e",
+			`$| = 1; print "ready a\n"; sleep 60 while 1`}, unix.SIGHUP,
+			`died of SIGHUP, which drainit forwarded.*if not: --rewrite HUP:0`, []string{"--rewrite=HUP:0"},
+			"works on"},
+		"INT to Python that handles it": {python, unix.SIGINT, `died of SIGINT at once.*--rewrite INT:TERM"`,
+			[]string{"--rewrite=INT:TERM"}, "drains"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,20 +75,24 @@ while True: time.sleep(60)`}
 	}
 }
 
-// Root without CAP_KILL may not signal a worker of another user. One line says so at the stop, and no later one that more
-// time would help.
+// Root without CAP_KILL may not signal a worker of another user. One line says so at the stop, and no
+// later one that more time would help.
 func TestWorkerThatMayNotBeSignalledIsNamed(t *testing.T) {
 	harness.Need(t, "setpriv", "perl")
 	harness.NeedRoot(t)
-	const nobody = "setpriv --reuid=nobody --regid=nogroup --clear-groups perl -e '$SIG{TERM} = sub { exit 7 }; $| = 1; print qq(ready\n); sleep 60 while 1'"
-	for name, command := range map[string]string{"the worker": "exec " + nobody, "below a shell": nobody + "; exit $?"} {
+	const nobody = "setpriv --reuid=nobody --regid=nogroup --clear-groups perl -e '$SIG{TERM} = sub { " +
+		"exit 7 }; $| = 1; print qq(ready\n); sleep 60 while 1'"
+	for name, command := range map[string]string{"the worker": "exec " + nobody,
+		"below a shell": nobody + "; exit $?"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := harness.Run(t, harness.Launch{Under: []string{"setpriv", "--bounding-set", "-kill"}, Args: []string{"-t2", "--", "sh", "-c", command}})
+			p := harness.Run(t, harness.Launch{Under: []string{"setpriv", "--bounding-set", "-kill"},
+				Args: []string{"-t2", "--", "sh", "-c", command}})
 			p.WaitOut(`^ready`)
 			p.Signal(unix.SIGTERM)
 			p.Wait()
-			p.WantLogged(`cannot send SIGTERM to perl\[\d+\]: .*operation not permitted; it runs as another user, give drainit CAP_KILL or start it as that user`, 1)
+			p.WantLogged(`cannot send SIGTERM to perl\[\d+\]: .*operation not permitted; it runs as `+
+				`another user, give drainit CAP_KILL or start it as that user`, 1)
 			p.WantLogged(`--grace gives more time`, 0)
 			followed := harness.Run(t, harness.Launch{Args: []string{"-t60", "--", "sh", "-c", command}})
 			followed.WaitOut(`^ready`)
@@ -104,7 +119,8 @@ func TestJobWithoutAHandlerIsKept(t *testing.T) {
 // A CI runner sends INT, and TERM as long after it as drainit counts as another request.
 func TestCIRunnersTwoSignals(t *testing.T) {
 	for flag, want := range map[string]int{"--second-stop=force": 137, "--second-stop=ignore": 7} {
-		p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, flag, "--", harness.WorkerBin, "listen", "-catch", "INT,TERM,USR1", "-end", "USR1", "-exit", "7"}})
+		p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, flag, "--", harness.WorkerBin,
+			"listen", "-catch", "INT,TERM,USR1", "-end", "USR1", "-exit", "7"}})
 		p.WaitReady()
 		p.Signal(unix.SIGINT)
 		p.WaitOut(`^got SIGINT`)

@@ -44,7 +44,8 @@ func TestForkingKeepsTheJob(t *testing.T) {
 	const script = "worker listen -drain 700ms -exit 7 & sleep 1"
 	p := warned{"": "sh -c '" + script + "'"}.launch(t)
 	p.Wait()
-	p.WantLogged(`exited with status 0 and left 1 process .*; if it runs on in them, give drainit the flag --forking, or start it in the foreground`, 1)
+	p.WantLogged(`exited with status 0 and left 1 process .*; if it runs on in them, give drainit the `+
+		`flag --forking, or start it in the foreground`, 1)
 	p = warned{"": "sh -c '" + script + "'", "flags": "--forking"}.launch(t)
 	p.WaitErr(`exited with status 0 and runs on in 1 process`)
 	p.Signal(unix.SIGTERM)

@@ -27,10 +27,15 @@ var lifeLines = []struct {
 	{"debug", `^started worker\[W\]$`, `event=started phase=running pid=W comm=worker`},
 	{"info", `^quiet: SIGTSTP to worker\[W\]$`, `event=quiet phase=quiet signal=SIGTSTP`},
 	{"info", `^running again: SIGCONT to worker\[W\]$`, `event=running phase=running signal=SIGCONT`},
-	{"debug", `^sent SIGTERM to worker\[W\]: `, `event=signal_sent phase=draining signal=SIGTERM pid=W comm=worker`},
-	{"info", `^stopping: SIGTERM sent to worker\[W\]; what still runs after 300ms is killed$`, `event=stopping phase=draining request=SIGTERM signal=SIGTERM left_s=`},
-	{"warn", `^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\); --grace gives more time$`, `event=killing phase=killing reason=grace pid=W comm=worker`},
-	{"info", `^stopped after [0-9.]+s: killed worker\[W\] \(grace period of 300ms over\); exit status 137$`, `event=ended phase=done reason=grace status=137 request=SIGTERM pid=W comm=worker`},
+	{"debug", `^sent SIGTERM to worker\[W\]: `,
+		`event=signal_sent phase=draining signal=SIGTERM pid=W comm=worker`},
+	{"info", `^stopping: SIGTERM sent to worker\[W\]; what still runs after 300ms is killed$`,
+		`event=stopping phase=draining request=SIGTERM signal=SIGTERM left_s=`},
+	{"warn",
+		`^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\); --grace gives ` +
+			`more time$`, `event=killing phase=killing reason=grace pid=W comm=worker`},
+	{"info", `^stopped after [0-9.]+s: killed worker\[W\] \(grace period of 300ms over\); exit status 137$`,
+		`event=ended phase=done reason=grace status=137 request=SIGTERM pid=W comm=worker`},
 }
 
 // levels in the order in which --log-level takes them.
@@ -39,7 +44,8 @@ var levels = harness.Words("error warn info debug")
 // A worker lives through quiet, running again, draining and the kill at the end of the grace. It
 // is waited for what the worker says only, so that it goes with every log level.
 func TestLogOfAWholeLife(t *testing.T) {
-	for _, tt := range []struct{ format, level string }{{"json", "debug"}, {"text", "debug"}, {"text", "info"}, {"text", "warn"}, {"text", "error"}} {
+	for _, tt := range []struct{ format, level string }{{"json", "debug"}, {"text", "debug"},
+		{"text", "info"}, {"text", "warn"}, {"text", "error"}} {
 		t.Run(tt.format+" "+tt.level, func(t *testing.T) {
 			t.Parallel()
 			if tt.format != "json" { // which has the lines of all
@@ -47,8 +53,9 @@ func TestLogOfAWholeLife(t *testing.T) {
 			}
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				began := time.Now()
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--grace=300ms", "--log-format=" + tt.format, "--log-level=" + tt.level,
-					"--", harness.WorkerBin, "listen", "-catch", "TSTP,CONT,TERM", "-end", ""}})
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1,
+					Args: []string{"--grace=300ms", "--log-format=" + tt.format, "--log-level=" + tt.level,
+						"--", harness.WorkerBin, "listen", "-catch", "TSTP,CONT,TERM", "-end", ""}})
 				p.WaitOut(`^ready`)
 				p.Signal(syscall.SIGTSTP)
 				p.WaitOut(`^got SIGTSTP`)
@@ -56,7 +63,8 @@ func TestLogOfAWholeLife(t *testing.T) {
 				p.WaitOut(`^got SIGCONT`)
 				p.Signal(syscall.SIGTERM)
 				p.WantExit(137)
-				if !regexp.MustCompile(`^ready \d+\ngot SIGTSTP\ngot SIGCONT\n(got SIGTERM\n)?$`).MatchString(p.Out()) {
+				if !regexp.MustCompile(`^ready \d+\ngot SIGTSTP\ngot SIGCONT\n(got SIGTERM\n)?$`).
+					MatchString(p.Out()) {
 					t.Errorf("stdout has more than the worker's lines: %q", p.Out())
 				}
 				wantLife(t, p, tt.format, tt.level, began)
@@ -104,9 +112,12 @@ func wantLife(t *testing.T, p *harness.Init, format, level string, began time.Ti
 // that it sends drainit and does not notice, nor an orphan that ended before.
 func TestLogOfAWorkerThatEndsByItself(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		for status, fields := range map[int]string{0: "", 137: "event=ended phase=done reason=exit status=137 comm=sh pid="} {
-			r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", `echo out; echo err >&2; trap : WINCH; kill -WINCH $PPID
-				p=$(sh -c 'exit 9 & echo $!'); while kill -0 $p 2>/dev/null; do sleep 0.01; done; exit ` + strconv.Itoa(status)}})
+		for status, fields := range map[int]string{0: "",
+			137: "event=ended phase=done reason=exit status=137 comm=sh pid="} {
+			r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1,
+				Args: []string{"--", "sh", "-c", `echo out; echo err >&2; trap : WINCH; kill -WINCH $PPID
+				p=$(sh -c 'exit 9 & echo $!'); while kill -0 $p 2>/dev/null; do sleep 0.01; done
+				exit ` + strconv.Itoa(status)}})
 			log, ok := strings.CutPrefix(r.Err, "err\n")
 			lines := harness.JsonLines(t, log)
 			if r.Status != status || r.Out != "out\n" || !ok || len(lines) != min(status, 1) {
@@ -136,7 +147,8 @@ func TestFormatGoesByWhatStderrIs(t *testing.T) {
 		if tt.terminal {
 			r, w = harness.NewTerminal(t)
 		}
-		harness.Run(t, harness.Launch{NoPID1: true, Stderr: w, Args: []string{"-v", tt.flag, "true"}}).WantExit(0)
+		harness.Run(t, harness.Launch{NoPID1: true, Stderr: w, Args: []string{"-v", tt.flag, "true"}}).
+			WantExit(0)
 		w.Close()
 		// The other end of a terminal gives EIO where a pipe gives its end.
 		log, err := io.ReadAll(r)
@@ -165,7 +177,10 @@ func TestKilledWorkerIsNamedAsWhatItHasBecome(t *testing.T) {
 		harness.Kill(t, worker, unix.SIGKILL)
 		p.WantExit(137)
 		p.WantLogged(`\bsh\[`, 0)
-		p.WantLogged(`"level":"warn".*"msg":"`+name+`\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory`, 1)
-		harness.JsonLines(t, p.Err())[0].WantFields(t, "event=worker_killed phase=running reason=outside status=137 pid="+inside+" comm="+name+" signal=SIGKILL")
+		p.WantLogged(`"level":"warn".*"msg":"`+name+
+			`\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory`, 1)
+		harness.JsonLines(t, p.Err())[0].WantFields(t,
+			"event=worker_killed phase=running reason=outside status=137 pid="+inside+" comm="+name+
+				" signal=SIGKILL")
 	})
 }

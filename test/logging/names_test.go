@@ -18,7 +18,8 @@ func wantUnforged(t *testing.T, log, format string) {
 	}
 	for _, line := range harness.LinesOf(log) {
 		harness.WantPrintable(t, line)
-		if format == "text" && !strings.HasPrefix(line, "drainit:") || strings.HasPrefix(line, "drainit: FORGE") || strings.Contains(line, secret) {
+		if format == "text" && !strings.HasPrefix(line, "drainit:") ||
+			strings.HasPrefix(line, "drainit: FORGE") || strings.Contains(line, secret) {
 			t.Errorf("not a line of drainit's, or a secret: %q", line)
 		}
 	}
@@ -31,7 +32,8 @@ func TestNameOfAProcessForgesNoLine(t *testing.T) {
 			t.Run(title+" "+format, func(t *testing.T) {
 				t.Parallel()
 				p := harness.Run(t, harness.Launch{Env: []string{"PASSWORD=" + secret}, Args: harness.Line(
-					[]string{"-v", "--grace=300ms", "--log-format=" + format}, harness.Renamed(name, "", "--password="+secret)...)})
+					[]string{"-v", "--grace=300ms", "--log-format=" + format},
+					harness.Renamed(name, "", "--password="+secret)...)})
 				p.WaitOut(`^ready`)
 				p.Signal(syscall.SIGTSTP)
 				p.WaitOut(`^quiet`)
@@ -52,11 +54,13 @@ func TestNameOfAProcessForgesNoLine(t *testing.T) {
 func TestNameOfALeftoverForgesNoLine(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
-	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"-vw", "--grace=300ms", "--log-format=text"},
-		harness.Renamed(harness.HostileNames["newline"], flag)...)})
+	p := harness.Run(t,
+		harness.Launch{Args: harness.Line([]string{"-vw", "--grace=300ms", "--log-format=text"},
+			harness.Renamed(harness.HostileNames["newline"], flag)...)})
 	p.WantExit(3)
 	wantUnforged(t, p.Err(), "text")
-	for _, want := range []string{`perl\[\d+\] exited with status 3 and left 1 process \(`, `sent SIGTERM to .*: `, `grace period of 300ms over: killing `, `; killed `} {
+	for _, want := range []string{`perl\[\d+\] exited with status 3 and left 1 process \(`,
+		`sent SIGTERM to .*: `, `grace period of 300ms over: killing `, `; killed `} {
 		p.WantLogged(want, 1)
 	}
 }
@@ -67,7 +71,8 @@ func TestNameOfTheCommandForgesNoLine(t *testing.T) {
 	dir := t.TempDir()
 	harness.WriteProgram(t, dir, name, 0o755, "#!/bin/sh\nexit 4\n")
 	harness.WriteProgram(t, dir, name+"2", 0o644, "")
-	for path, status := range map[string]int{"./" + name: 4, name: 4, "./" + name + "2": 126, "./no" + name: 127, "no" + name: 127} {
+	for path, status := range map[string]int{"./" + name: 4, name: 4, "./" + name + "2": 126,
+		"./no" + name: 127, "no" + name: 127} {
 		for _, format := range []string{"text", "json"} {
 			r := harness.RunToEnd(t, harness.Launch{NoPID1: true, Dir: dir, Env: []string{"PATH=" + dir},
 				Args: []string{"-v", "--log-format=" + format, "--", path, "--password=" + secret}})

@@ -84,7 +84,8 @@ func (w warned) launch(t *testing.T) *harness.Init {
 	w.need(t)
 	dir, env := warnedFolder(t)
 	if w["script"] != "" {
-		harness.WriteProgram(t, dir, "start.sh", 0o755, strings.ReplaceAll(w["script"], "D -v", harness.DrainitBin+" -v"))
+		harness.WriteProgram(t, dir, "start.sh", 0o755,
+			strings.ReplaceAll(w["script"], "D -v", harness.DrainitBin+" -v"))
 	}
 	words := splitWords(strings.ReplaceAll(w[""], "D -v", harness.DrainitBin+" -v"))
 	if !w.startsDrainit() {
@@ -94,9 +95,11 @@ func (w warned) launch(t *testing.T) *harness.Init {
 		}
 		// The last call is after 12 s: what can't be proven untouched, as on a busy machine, ends then.
 		flags := append([]string{"-v", "--grace=16s"}, strings.Fields(w["flags"])...)
-		return harness.Run(t, harness.Launch{Dir: dir, Stdin: stdin, Env: env, Args: harness.Line(flags, words...)})
+		return harness.Run(t, harness.Launch{Dir: dir, Stdin: stdin, Env: env,
+			Args: harness.Line(flags, words...)})
 	}
-	l := harness.Launch{Bin: filepath.Join(dir, words[0]), Args: words[1:], Dir: dir, Env: append(env, "DRAINIT_LOG_FORMAT=json"), NoPID1: w["drainit"] == "not below PID 1"}
+	l := harness.Launch{Bin: filepath.Join(dir, words[0]), Args: words[1:], Dir: dir,
+		Env: append(env, "DRAINIT_LOG_FORMAT=json"), NoPID1: w["drainit"] == "not below PID 1"}
 	if _, err := os.Stat(l.Bin); err != nil {
 		l.Bin = filepath.Join(dir, "bin", words[0])
 	}
@@ -138,7 +141,8 @@ func (w warned) awaitReady(p *harness.Init) {
 	}
 	programs := max(1, len(apps.FindAllString(w[""], -1)))
 	if w["comm"] == "" {
-		harness.WaitUntil(p.T, "all are there", func() bool { return strings.Count(p.Stdout.Text(), "ready ") >= programs })
+		harness.WaitUntil(p.T, "all are there",
+			func() bool { return strings.Count(p.Stdout.Text(), "ready ") >= programs })
 	}
 	harness.WaitUntil(p.T, "the worker has started", func() bool { return p.FirstChild() != 0 })
 	harness.WaitUntil(p.T, "the worker waits", func() bool {
@@ -146,7 +150,11 @@ func (w warned) awaitReady(p *harness.Init) {
 		return harness.StateOf(worker) == 'S' && (w["comm"] == "" || harness.Comm(worker) == w["comm"])
 	})
 	if strings.HasPrefix(w[""], "pnpm") { // whose handler may come after what it starts
-		harness.WaitUntil(p.T, "pnpm handles TERM", func() bool { return harness.SignalMask(p.T, p.FirstChild(), "SigCgt")&(1<<(unix.SIGTERM-1)) != 0 })
+		harness.WaitUntil(p.T, "pnpm handles TERM",
+			func() bool {
+				return harness.SignalMask(p.T, p.FirstChild(),
+					"SigCgt")&(1<<(unix.SIGTERM-1)) != 0
+			})
 	}
 	p.WaitAtRest(500 * time.Millisecond) // what runs can't be proven untouched, and some never rest
 }
@@ -188,7 +196,8 @@ func (w warned) check(t *testing.T, p *harness.Init) {
 		}
 	}
 	if got := strings.Join(kinds, " "); got != w["want"] || !said {
-		t.Errorf("the warnings are %q, want %q, and a line %q\nstderr:\n%s", got, w["want"], w["says"], p.Err())
+		t.Errorf("the warnings are %q, want %q, and a line %q\nstderr:\n%s", got, w["want"],
+			w["says"], p.Err())
 	}
 }
 
@@ -222,8 +231,10 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 	harness.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	here := harness.Repo("test/logging/testdata/warned")
-	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app", "bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
-	for _, file := range harness.Words("app.js bare.js bare.py waits.py hold.rb Hold.java main.go package.json") {
+	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app",
+		"bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
+	for _, file := range harness.Words("app.js bare.js bare.py waits.py hold.rb Hold.java main.go " +
+		"package.json") {
 		links[file] = filepath.Join(here, file)
 	}
 	for link, program := range map[string]string{"bin/ash": "busybox", "sh": "perl"} {
@@ -238,8 +249,10 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 	harness.Must(t, err)
 	cache, _ := os.UserCacheDir() // fails without HOME, where go has needed GOCACHE
 	return dir, []string{"HOME=" + dir, "npm_config_update_notifier=false", "PM2_DISABLE_VERSION_CHECK=true",
-		"GOCACHE=" + cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")), // go run in another home finds what has been built
-		"PATH=" + strings.Join([]string{filepath.Join(dir, "bin"), harness.Repo("test/node/node_modules/.bin"), os.Getenv("PATH")}, ":")}
+		// go run in another home finds what has been built
+		"GOCACHE=" + cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")),
+		"PATH=" + strings.Join([]string{filepath.Join(dir, "bin"),
+			harness.Repo("test/node/node_modules/.bin"), os.Getenv("PATH")}, ":")}
 }
 
 // splitWords splits a command line as a shell does that knows single quotes only.

@@ -48,7 +48,9 @@ func buildReadme(t *testing.T, d *engines.Dockerd, build []string) {
 	dockerfile := harness.PageBlock(t, harness.Repo("README.md"), "Install", "Dockerfile")
 	engines.Feed(t, d.Client(append(build, "--tag", "readme", "-")...), func(r *engines.Rootfs) {
 		r.Text("Dockerfile", dockerfile)
-		r.Text("worker.js", `process.on('SIGTERM', () => { console.log('got SIGTERM'); setTimeout(() => process.exit(7), 300); });
+		r.Text("worker.js",
+			`process.on('SIGTERM', () => { console.log('got SIGTERM'); setTimeout(() => process.exit(7), `+
+				`300); });
 			setInterval(() => {}, 1000);
 			console.log('ready', process.getuid());`)
 		for _, source := range harness.Sources {
@@ -62,15 +64,16 @@ func buildReadme(t *testing.T, d *engines.Dockerd, build []string) {
 	c.WaitErr(`what still runs after 25s`)
 }
 
-// The Dockerfiles of docs/images.md, each with the worker below it, run with the programs of this machine. The images
-// that they name have only the programs that building takes.
+// The Dockerfiles of docs/images.md, each with the worker below it, run with the programs of this
+// machine. The images that they name have only the programs that building takes.
 func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "node", "python3", "java", "php", "ruby")
 	d, page := engines.Docker(t), harness.Repo("docs", "images.md")
 	d.ImportImage(t, "drainit", nil, func(r *engines.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
 	for section, worker := range map[string]string{
-		"Node": "worker.js", "Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php", "Ruby": "worker.rb",
+		"Node": "worker.js", "Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php",
+		"Ruby": "worker.rb",
 	} {
 		t.Run(section, func(t *testing.T) {
 			t.Parallel()
@@ -78,11 +81,14 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 			if section == "Node" {
 				language = "js"
 			}
-			dockerfile, file := harness.PageBlock(t, page, section, "Dockerfile"), filepath.Join(t.TempDir(), worker)
+			dockerfile, file := harness.PageBlock(t, page, section, "Dockerfile"), filepath.Join(t.TempDir(),
+				worker)
 			harness.WriteFile(t, file, harness.PageBlock(t, page, section, language))
 			if language == "java" {
 				harness.Need(t, "javac", "jar")
-				compile := exec.Command("sh", "-c", "javac -nowarn -d classes Worker.java && jar --create --file worker.jar --main-class Worker -C classes .")
+				compile := exec.Command("sh", "-c",
+					"javac -nowarn -d classes Worker.java && jar --create --file worker.jar --main-class "+
+						"Worker -C classes .")
 				compile.Dir, file = filepath.Dir(file), filepath.Join(filepath.Dir(file), "worker.jar")
 				harness.OutputOf(t, compile)
 			}
@@ -93,10 +99,11 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 				r.Text("/etc/passwd", "nobody:x:65534:65534::/:/bin/sh\n")
 				r.Text("/usr/bin/docker-php-ext-install", "#!/bin/sh\n")
 			})
-			engines.Feed(t, d.Client("build", "--network", "none", "--tag", tag, "-"), func(r *engines.Rootfs) {
-				r.Text("Dockerfile", dockerfile)
-				r.Copy(filepath.Base(file), file)
-			})
+			engines.Feed(t, d.Client("build", "--network", "none", "--tag", tag, "-"),
+				func(r *engines.Rootfs) {
+					r.Text("Dockerfile", dockerfile)
+					r.Copy(filepath.Base(file), file)
+				})
 			c := d.Run(t, tag, harness.Words("--volume /usr:/usr:ro --volume /etc:/etc:ro"))
 			c.WaitOut(`^working`)
 			c.Do("stop", "--time", "45")
@@ -118,21 +125,25 @@ func TestDockerStopSignalOfAnImage(t *testing.T) {
 		r.Text("/docker-entrypoint.sh", "#!/bin/sh\nexec \"$@\"\n")
 		r.Text("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
 		r.Text("/etc/group", "nogroup:x:65534:\n")
-		r.Text("/etc/nginx/nginx.conf", "user nobody nogroup; pid /tmp/pid; error_log stderr notice; events { }\n"+
-			"http { access_log off; client_body_temp_path /tmp/b; proxy_temp_path /tmp/p; fastcgi_temp_path /tmp/f;\n"+
-			"scgi_temp_path /tmp/s; uwsgi_temp_path /tmp/u; server { listen unix:/tmp/socket; } }\n")
+		r.Text("/etc/nginx/nginx.conf",
+			"user nobody nogroup; pid /tmp/pid; error_log stderr notice; events { }\n"+
+				"http { access_log off; client_body_temp_path /tmp/b; proxy_temp_path /tmp/p; "+
+				"fastcgi_temp_path /tmp/f;\n"+
+				"scgi_temp_path /tmp/s; uwsgi_temp_path /tmp/u; server { listen unix:/tmp/socket; } }\n")
 		r.Text("/var/log/nginx/error.log", "")
 		r.Text("/var/lib/nginx/keep", "")
 	})
 	d.ImportImage(t, "drainit", nil, func(r *engines.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
-	engines.Feed(t, d.Client("build", "--network", "none", "--file", "nginx.Dockerfile", "--tag", "web", "-"), func(r *engines.Rootfs) {
-		r.Copy("nginx.Dockerfile", "nginx.Dockerfile")
-	})
+	engines.Feed(t, d.Client("build", "--network", "none", "--file", "nginx.Dockerfile", "--tag", "web", "-"),
+		func(r *engines.Rootfs) {
+			r.Copy("nginx.Dockerfile", "nginx.Dockerfile")
+		})
 	c := d.Run(t, "web", nil)
 	c.WaitErr(`start worker process \d+`)
 	c.Do("stop", "--time", "60")
 	c.WantExit(0)
-	c.WaitErr(`"msg":"stopping: SIGQUIT sent to nginx.*what still runs after 3[45][.\d]*s is killed.*"signal":"SIGQUIT"`)
+	c.WaitErr(`"msg":"stopping: SIGQUIT sent to nginx.*what still runs after 3[45][.\d]*s is ` +
+		`killed.*"signal":"SIGQUIT"`)
 	if got := strings.Count(c.Err(), "(SIGQUIT) received"); got != 1 {
 		t.Errorf("nginx was signalled %d times:\n%s", got, c.Err())
 	}
@@ -198,25 +209,29 @@ func TestDockerCompose(t *testing.T) {
 	harness.Need(t, "docker-compose")
 	override := filepath.Join(t.TempDir(), "override.yaml")
 	harness.WriteFile(t, override, composeOverride)
-	p := project{docker(t), t, []string{"--project-name", "test", "--file", "compose.yaml", "--file", override}, engines.Docker(t).Env()}
+	p := project{docker(t), t, []string{"--project-name", "test", "--file", "compose.yaml", "--file",
+		override}, engines.Docker(t).Env()}
 	t.Cleanup(func() { p.compose("down", "--timeout", "0") })
 	p.compose("up", "--detach")
 	services := map[string]struct {
 		status string
 		wants  []string // of its log, in any order
 	}{
-		"worker":  {"0", []string{"\ngot SIGTSTP\n", "\ngot SIGTERM\n", "\ndrained\n", "what still runs after 1m20s"}},
+		"worker": {"0", []string{"\ngot SIGTSTP\n", "\ngot SIGTERM\n", "\ndrained\n",
+			"what still runs after 1m20s"}},
 		"web":     {"0", []string{"\ngot SIGQUIT\n", "\ndrained\n", "what still runs after 20s"}},
 		"console": {"0", []string{"\r\ndrained\r\ndrainit: stopped after "}},
 		"short":   {"137", []string{"\ngot SIGTERM\n", "what still runs after 35s is killed"}},
 	}
 	for service := range services {
-		harness.WaitUntil(t, service+" is ready", func() bool { return strings.Contains(p.log(service), "ready ") })
+		harness.WaitUntil(t, service+" is ready",
+			func() bool { return strings.Contains(p.log(service), "ready ") })
 	}
 	healthy := func() bool { return p.inspect("worker", ".State.Health.Status") == "healthy" }
 	harness.WaitUntil(t, "the worker is healthy", healthy)
 	p.compose("kill", "-s", "TSTP", "worker")
-	harness.WaitUntil(t, "the worker is quiet", func() bool { return strings.Contains(p.log("worker"), "got SIGTSTP") })
+	harness.WaitUntil(t, "the worker is quiet",
+		func() bool { return strings.Contains(p.log("worker"), "got SIGTSTP") })
 	p.wantStatus(t, p.id("worker"), "quiet")
 	if !healthy() {
 		t.Error("the worker is no longer healthy")
@@ -225,12 +240,16 @@ func TestDockerCompose(t *testing.T) {
 	began := time.Now()
 	p.compose("stop")
 	harness.WantTookAtLeast(t, began, 15*time.Second)
-	if short, worker := p.inspect("short", ".State.FinishedAt"), p.inspect("worker", ".State.FinishedAt"); short > worker { // UTC, RFC 3339
-		t.Errorf("Compose's own ten seconds were over at %s, and the fifteen of a longer job at %s", short, worker)
+	// UTC, RFC 3339
+	if short, worker := p.inspect("short", ".State.FinishedAt"), p.inspect("worker",
+		".State.FinishedAt"); short > worker {
+		t.Errorf("Compose's own ten seconds were over at %s, and the fifteen of a longer job at %s", short,
+			worker)
 	}
 	for service, want := range services {
 		log, status := p.log(service), p.inspect(service, ".State.ExitCode")
-		if status != want.status || slices.ContainsFunc(want.wants, func(line string) bool { return strings.Count(log, line) != 1 }) {
+		if status != want.status || slices.ContainsFunc(want.wants,
+			func(line string) bool { return strings.Count(log, line) != 1 }) {
 			t.Errorf("%s: exit status %s, want %s and %q:\n%s", service, status, want.status, want.wants, log)
 		}
 	}

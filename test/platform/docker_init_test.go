@@ -41,21 +41,25 @@ func TestDockerInitIsDrainit(t *testing.T) {
 	t.Run("prints its end alone, for the status is not 0", func(t *testing.T) {
 		c := d.Run(t, "base", []string{"--init"}, "sh", "-c", "cat /proc/1/cmdline; echo; exit 3")
 		c.WantExit(3)
-		if got, want := c.Out(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit 3\x00\n"; got != want {
+		if got, want := c.Out(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit "+
+			"3\x00\n"; got != want {
 			t.Errorf("printed %q, want %q", got, want)
 		}
 		c.WantLogged(`"event":"ended"`, 1)
 		c.WantLogged(`^.+$`, 1)
 	})
 	t.Run("is set by the environment", func(t *testing.T) {
-		c := d.Run(t, "base", []string{"--init", "--env", "DRAINIT_GRACE=500ms"}, "/worker", "listen", "-drain", "1h")
+		c := d.Run(t, "base", []string{"--init", "--env", "DRAINIT_GRACE=500ms"}, "/worker",
+			"listen", "-drain", "1h")
 		c.WaitOut(`^ready`)
 		c.Do("stop")
 		c.WantExit(137)
 		c.WaitErr(`grace period of 500ms over`)
 	})
-	t.Run("above a drainit", func(t *testing.T) { // the variables are for the first drainit there is, and a flag is for its own
-		c := d.Run(t, "base", []string{"--init", "--env", "DRAINIT_GRACE=50s"}, harness.Line([]string{"/drainit", "--grace", "20s"}, behindAShell...)...)
+	// the variables are for the first drainit there is, and a flag is for its own
+	t.Run("above a drainit", func(t *testing.T) {
+		c := d.Run(t, "base", []string{"--init", "--env", "DRAINIT_GRACE=50s"},
+			harness.Line([]string{"/drainit", "--grace", "20s"}, behindAShell...)...)
 		stopShell(c)
 		c.WaitErr(`what still runs after 50s`)
 		c.WaitErr(`what still runs after 20s`)
@@ -66,15 +70,17 @@ func TestDockerInitIsDrainit(t *testing.T) {
 func TestDockerDrainsWithFewRights(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string]string{
-		"with Docker's seccomp profile":   "",
-		"without a seccomp profile":       "--security-opt seccomp=unconfined",
-		"as root without capabilities":    "--cap-drop ALL",
-		"with none, as a plain user":      "--read-only --user 65532:65532 --cap-drop ALL --security-opt no-new-privileges --pids-limit 40",
+		"with Docker's seccomp profile": "",
+		"without a seccomp profile":     "--security-opt seccomp=unconfined",
+		"as root without capabilities":  "--cap-drop ALL",
+		"with none, as a plain user": "--read-only --user 65532:65532 --cap-drop ALL --security-opt " +
+			"no-new-privileges --pids-limit 40",
 		"with Docker's own init above it": "--init",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stopShell(engines.Docker(t).Run(t, "base", strings.Fields(flags), append([]string{"/drainit", "-v", "--"}, behindAShell...)...))
+			stopShell(engines.Docker(t).Run(t, "base", strings.Fields(flags),
+				append([]string{"/drainit", "-v", "--"}, behindAShell...)...))
 		})
 	}
 }
@@ -82,9 +88,11 @@ func TestDockerDrainsWithFewRights(t *testing.T) {
 // The kernel kills what has the most memory: the worker, and not drainit.
 func TestDockerMemoryLimitKillsTheWorker(t *testing.T) {
 	t.Parallel()
-	c := engines.Docker(t).Run(t, "base", []string{"--memory", "32m"}, "/drainit", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=1")
+	c := engines.Docker(t).Run(t, "base", []string{"--memory", "32m"}, "/drainit", "--", "dd", "if=/dev/zero",
+		"of=/dev/null", "bs=200M", "count=1")
 	c.WantExit(137)
-	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of CPU time, or a kill from outside`)
+	c.WaitErr(`dd\[\d+\] was killed by SIGKILL, which drainit did not send: out of memory, its limit of ` +
+		`CPU time, or a kill from outside`)
 }
 
 // What an exec runs is not drainit's: it is neither signalled nor waited for. A process that an exec

@@ -87,19 +87,25 @@ type life struct {
 }
 
 var quietAndBack = life{"quiet and back", "", "", "-catch TSTP,CONT,TERM,USR1 -end USR1",
-	"kill TSTP, got SIGTSTP, status quiet, kill CONT, got SIGCONT, status running, kill TERM, got SIGTERM, status draining, kill USR1",
+	"kill TSTP, got SIGTSTP, status quiet, kill CONT, got SIGCONT, status running, kill TERM, got " +
+		"SIGTERM, status draining, kill USR1",
 	0, "got SIGTSTP, got SIGCONT, got SIGTERM, got SIGUSR1", `stopped after`, 0}
 
 var lives = []life{
 	quietAndBack,
 	{"stop", "", "", "-catch all -drain 300ms -exit 3", "stop", 3, "got SIGTERM", `exited with status 3`, 0},
-	{"stop twice", "", "", "-drain 1h", "kill TERM, got SIGTERM, later, stop", 137, "got SIGTERM", `second stop signal, force-stop: killing worker`, 0},
-	{"a pause in a drain", "", "", "-catch TERM,USR1 -end USR1", "kill TERM, got SIGTERM, pause, unpause, kill USR1",
+	{"stop twice", "", "", "-drain 1h", "kill TERM, got SIGTERM, later, stop", 137, "got SIGTERM",
+		`second stop signal, force-stop: killing worker`, 0},
+	{"a pause in a drain", "", "", "-catch TERM,USR1 -end USR1",
+		"kill TERM, got SIGTERM, pause, unpause, kill USR1",
 		0, "got SIGTERM, got SIGUSR1", `stopped after`, 0},
 	// The engine kills, and only the first line of the drain can say what was wrong.
-	{"a stop shorter than the grace", "", "", "-drain 1h", "stop", 137, "got SIGTERM", `what still runs after 35s is killed`, 9 * time.Second},
-	{"a stop longer than the grace", "", "--grace 1s", "-drain 1h", "stop", 137, "got SIGTERM", `grace period of 1s over: killing worker`, time.Second},
-	{"in the host's namespace", "--pid host", "", "-catch TSTP,TERM", "drainit quiet, got SIGTSTP, status quiet, kill TERM",
+	{"a stop shorter than the grace", "", "", "-drain 1h", "stop", 137, "got SIGTERM",
+		`what still runs after 35s is killed`, 9 * time.Second},
+	{"a stop longer than the grace", "", "--grace 1s", "-drain 1h", "stop", 137, "got SIGTERM",
+		`grace period of 1s over: killing worker`, time.Second},
+	{"in the host's namespace", "--pid host", "", "-catch TSTP,TERM",
+		"drainit quiet, got SIGTSTP, status quiet, kill TERM",
 		0, "got SIGTSTP, got SIGTERM", `stopped after`, 0},
 	// There podman stop signals each process by itself.
 	{"stop in the host's namespace", "--pid host", "", "-drain 300ms", "stop", 0, "", `stopped after`, 0},
@@ -154,7 +160,8 @@ func TestPodmanInit(t *testing.T) {
 	t.Parallel()
 	e := engines.StartPodman(t, 0, "init_path = \""+harness.DrainitBin+"\"", "")
 	e.Ask("info") // has nothing to complain of
-	silent := engines.StartPodman(t, 0, "", "").Run("silent", []string{"--init", "--init-path", harness.DrainitBin}, "/bin/busybox", "echo", "motto")
+	silent := engines.StartPodman(t, 0, "", "").
+		Run("silent", []string{"--init", "--init-path", harness.DrainitBin}, "/bin/busybox", "echo", "motto")
 	silent.WantExit(0)
 	if silent.Out() != "motto\n" || silent.Err() != "" {
 		t.Errorf("stdout %q, stderr %q", silent.Out(), silent.Err())
@@ -195,12 +202,14 @@ func TestPodmanPodWithASharedPIDNamespace(t *testing.T) {
 
 func runPod(t *testing.T, e engines.Podman, pausedByDrainit bool) {
 	t.Helper()
-	e.Ask("pod", "create", "--name", "pod", "--share", "pid,net", "--network", "host", "--cgroup-parent", e.Cgroup())
+	e.Ask("pod", "create", "--name", "pod", "--share", "pid,net", "--network", "host",
+		"--cgroup-parent", e.Cgroup())
 	workers := make(map[string]*harness.Init)
 	for _, name := range []string{"one", "two"} {
 		workers[name] = harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
 			return e.Command("run", "--pod", "pod", "--name", name, "--env", marker, engines.Image,
-				"/drainit", "--", "/worker", "listen", "-name", name+" ", "-catch", "TSTP,TERM", "-drain", "300ms")
+				"/drainit", "--", "/worker", "listen", "-name", name+" ", "-catch", "TSTP,TERM",
+				"-drain", "300ms")
 		}})
 		workers[name].WaitOut(`^` + name + ` ready`)
 	}
@@ -213,7 +222,8 @@ func runPod(t *testing.T, e engines.Podman, pausedByDrainit bool) {
 	}
 	verb := func(name string, status int, answer string, args ...string) {
 		t.Helper()
-		if got := e.Exec(append([]string{name, "/drainit"}, args...)...); got.Status != status || !strings.HasPrefix(got.Out+got.Err, answer) {
+		if got := e.Exec(append([]string{name, "/drainit"}, args...)...); got.Status != status ||
+			!strings.HasPrefix(got.Out+got.Err, answer) {
 			t.Errorf("%q in %s: %+v, want %d, %q", args, name, got, status, answer)
 		}
 	}

@@ -43,7 +43,8 @@ func readYAML(t *testing.T, path string) leaves {
 	if err != nil && bytes.Contains(out, []byte("No module named 'yaml'")) {
 		harness.Skip(t, "needs the Python module yaml")
 	}
-	text := strings.NewReplacer(`"spec.template.spec.containers[0].`, `"container.`, `"spec.template.spec.`, `"pod.`).Replace(string(out))
+	text := strings.NewReplacer(`"spec.template.spec.containers[0].`, `"container.`, `"spec.template.spec.`,
+		`"pod.`).Replace(string(out))
 	var l leaves
 	if err = errors.Join(err, json.Unmarshal([]byte(text), &l)); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -58,7 +59,8 @@ func TestManifestIsSound(t *testing.T) {
 	for _, file := range []string{"deployment.yaml", "job.yaml"} {
 		got := readYAML(t, file)
 		grace := after(got["container.command"]+" --grace "+got["container.env[0].value"], "--grace")
-		need := seconds(t, after(got["container.lifecycle.preStop.exec.command"]+" --sleep 0s", "--sleep")) + seconds(t, grace) + 10
+		need := seconds(t, after(got["container.lifecycle.preStop.exec.command"]+" --sleep 0s", "--sleep")) +
+			seconds(t, grace) + 10
 		if have, err := strconv.Atoi(got["pod.terminationGracePeriodSeconds"]); err != nil || have < need {
 			t.Errorf("%s: terminationGracePeriodSeconds %d, want at least %d", file, have, need)
 		}
@@ -88,10 +90,14 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 	for _, tt := range []struct {
 		section, file string
 		own           string // paths whose values the README has of its own
-		leftOut       string // paths that have nothing to do with a stop, or values that are the platform's defaults
+		// paths that have nothing to do with a stop, or values that are the platform's defaults
+		leftOut string
 	}{
-		{"Kubernetes", "deployment.yaml", `^(metadata\.name|container\.(name|image|args|(readiness|liveness)Probe\.httpGet\.port)|spec\..*abels.*)$`,
-			`^(metadata\.labels|spec\.(replicas|strategy)|pod\.(auto|sec)|container\.(ports|terminationM|resources|sec|livenessProbe\.(period|failure)))`},
+		{"Kubernetes", "deployment.yaml",
+			`^(metadata\.name|container\.(name|image|args|(readiness|liveness)Probe\.httpGet\.port)|` +
+				`spec\..*abels.*)$`,
+			`^(metadata\.labels|spec\.(replicas|strategy)|pod\.(auto|sec)|` +
+				`container\.(ports|terminationM|resources|sec|livenessProbe\.(period|failure)))`},
 		{"Compose", "compose.yaml", `^services\.worker\.(image|command)$`,
 			`^services\.(web|console|worker\.(restart|healthcheck\.(interval|timeout|retries)))`},
 	} {
@@ -100,7 +106,8 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 		got, want := readYAML(t, path), readYAML(t, tt.file)
 		own, leftOut := regexp.MustCompile(tt.own), regexp.MustCompile(tt.leftOut)
 		for path, value := range want {
-			if got[path] != value && !own.MatchString(path) && (got[path] != "" || !leftOut.MatchString(path)) {
+			if got[path] != value && !own.MatchString(path) &&
+				(got[path] != "" || !leftOut.MatchString(path)) {
 				t.Errorf("%s: %s is %q, and in %s %q", tt.section, path, got[path], tt.file, value)
 			}
 		}
@@ -111,11 +118,13 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 		}
 		if tt.section == "Kubernetes" {
 			port := want["container.ports[0].containerPort"]
-			if got["container.readinessProbe.httpGet.port"] != port || got["container.livenessProbe.httpGet.port"] != port {
+			if got["container.readinessProbe.httpGet.port"] != port ||
+				got["container.livenessProbe.httpGet.port"] != port {
 				t.Errorf("the probes do not ask the port %s: %q", port, got)
 			}
 			label := got["spec.selector.matchLabels.app"]
-			if label == "" || got["spec.template.metadata.labels.app"] != label || got["container.args"] == "" || got["container.image"] == "" {
+			if label == "" || got["spec.template.metadata.labels.app"] != label ||
+				got["container.args"] == "" || got["container.image"] == "" {
 				t.Errorf("no worker, or other labels than are selected: %q", got)
 			}
 		}
@@ -139,7 +148,8 @@ func wantProbe(c engines.RuncContainer, pod leaves, probe string, want bool) {
 	c.T.Helper()
 	command := strings.Fields(pod["container."+probe+".exec.command"])
 	if path := pod["container."+probe+".httpGet.path"]; path != "" {
-		command = []string{"/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:" + pod["container.ports[0].containerPort"] + path}
+		command = []string{"/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:" +
+			pod["container.ports[0].containerPort"] + path}
 	}
 	ran := c.Exec(command...)
 	if got := ran.Wait() == 0; got != want {

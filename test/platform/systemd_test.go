@@ -26,7 +26,8 @@ type manager struct {
 // managerScript is PID 1 of the manager's namespace. systemd wants to see that
 // the machine was booted by it, and makes cgroups below the one it is in.
 const managerScript = `
-mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system || exit
+mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs tmpfs /run || exit
+mkdir -p /run/systemd/system || exit
 sh -c 'for top; do echo $$ >"$top/cgroup.procs" || exit; done
 	exec /lib/systemd/systemd --user --unit=basic.target --log-target=console --log-level=warning' sh "$@" &
 wait`
@@ -45,9 +46,11 @@ func startSystemd(t *testing.T) manager {
 	}
 	m := manager{dir: dir}
 	p := harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
-		cmd := exec.Command("/bin/sh", append([]string{"-c", managerScript, "sh"}, makeCgroups(t, "/"+filepath.Base(dir))...)...)
+		cmd := exec.Command("/bin/sh", append([]string{"-c", managerScript, "sh"},
+			makeCgroups(t, "/"+filepath.Base(dir))...)...)
 		cmd.Env = append(append(os.Environ(), marker), m.env()...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true,
+			Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 		return cmd
 	}})
 	m.Init = p
@@ -78,12 +81,14 @@ func makeCgroups(t *testing.T, path string) (all []string) {
 }
 
 func (m manager) env() []string {
-	return []string{"XDG_RUNTIME_DIR=" + m.dir, "HOME=" + m.dir, "SYSTEMD_UNIT_PATH=" + filepath.Join(m.dir, "units") + ":"}
+	return []string{"XDG_RUNTIME_DIR=" + m.dir, "HOME=" + m.dir, "SYSTEMD_UNIT_PATH=" +
+		filepath.Join(m.dir, "units") + ":"}
 }
 
 // systemctl is called in the manager's namespaces: else it is a stranger.
 func (m manager) systemctl(args ...string) *exec.Cmd {
-	cmd := exec.Command("nsenter", append([]string{"--target", strconv.Itoa(m.Pid()), "--mount", "--pid", "systemctl", "--user", "--no-pager"}, args...)...)
+	cmd := exec.Command("nsenter", append([]string{"--target", strconv.Itoa(m.Pid()), "--mount", "--pid",
+		"systemctl", "--user", "--no-pager"}, args...)...)
 	cmd.Env = append(os.Environ(), m.env()...)
 	return cmd
 }
@@ -93,36 +98,46 @@ type unit struct {
 	name    string
 	script  string   // of its start script; WORKER is `worker listen`
 	changes []string // lines for [Service]
-	steps   string   // a command of systemctl's, a signal to the main process alone, or the wait for lines of the log
-	end     string   // what systemd calls it; where that is no failure it has forgotten the exit status
-	logged  []string // how many lines of the log match
+	// a command of systemctl's, a signal to the main process alone, or the wait for lines of the log
+	steps  string
+	end    string   // what systemd calls it; where that is no failure it has forgotten the exit status
+	logged []string // how many lines of the log match
 }
 
 var units = []unit{
-	// The stop of a quiet worker behind a legacy start script: signalled once, and by drainit. systemd sends CONT
-	// right after TERM: that must not end the quiet phase.
-	{"stops", `WORKER -catch HUP,TSTP,CONT,TERM -drain 300ms; exit $?`, nil, "reload, 1 ^got SIGHUP$, TSTP, 1 ^got SIGTSTP$, stop", "inactive success",
-		[]string{"1 ^got SIGTERM$", "1 ^drained$", "1 what still runs after 1m20s", "0 running again", "0 " + harness.KillLine}},
+	// The stop of a quiet worker behind a legacy start script: signalled once, and by drainit. systemd
+	// sends CONT right after TERM: that must not end the quiet phase.
+	{"stops", `WORKER -catch HUP,TSTP,CONT,TERM -drain 300ms; exit $?`, nil,
+		"reload, 1 ^got SIGHUP$, TSTP, 1 ^got SIGTSTP$, stop", "inactive success",
+		[]string{"1 ^got SIGTERM$", "1 ^drained$", "1 what still runs after 1m20s", "0 running again",
+			"0 " + harness.KillLine}},
 	// Death by TERM is no failure where the worker is systemd's own child, and none here.
-	{"dies", `echo ready; exec sleep 1000`, nil, "stop", "inactive success", []string{`1 sleep\[\d+\] died of SIGTERM; exit status 143"`}},
+	{"dies", `echo ready; exec sleep 1000`, nil, "stop", "inactive success",
+		[]string{`1 sleep\[\d+\] died of SIGTERM; exit status 143"`}},
 	{"outside", `echo ready; exec sleep 1000`, []string{"RestartSec=100ms"}, "TERM", "inactive success",
 		[]string{`1 sleep\[\d+\] died of SIGTERM; exit status 143"`, "1 ^ready"}},
 	// A grace period that was too short is a failure, and one that the log explains.
-	{"killed", `exec WORKER -drain 1h`, []string{"Environment=DRAINIT_GRACE=300ms"}, "stop", "failed exit-code",
+	{"killed", `exec WORKER -drain 1h`, []string{"Environment=DRAINIT_GRACE=300ms"},
+		"stop", "failed exit-code",
 		[]string{`1 grace period of 300ms over: killing worker\[\d+\]`, `1 "status":137`}},
 	// A worker that fails is started again, but not when it was asked to stop.
-	{"restarts", `exec WORKER -catch USR1,TERM -end USR1,TERM -exit 3`, []string{"RestartSec=100ms"}, "USR1, 2 ^ready, stop", "failed exit-code", []string{"2 ^ready"}},
+	{"restarts", `exec WORKER -catch USR1,TERM -end USR1,TERM -exit 3`, []string{"RestartSec=100ms"},
+		"USR1, 2 ^ready, stop", "failed exit-code", []string{"2 ^ready"}},
 	// Ready is what the worker says: the start returns then.
-	{"notifies", `systemd-notify --ready && exec WORKER`, []string{"Type=notify", "NotifyAccess=all"}, "stop", "inactive success",
+	{"notifies", `systemd-notify --ready && exec WORKER`, []string{"Type=notify", "NotifyAccess=all"},
+		"stop", "inactive success",
 		[]string{"1 ^got SIGTERM$"}},
-	// systemd's default: it signals every process. With drainit's own a worker would be signalled twice; one without a
-	// handler dies of that which comes first, and the line says whose it was.
-	{"every", `exec WORKER -drain 300ms`, []string{"KillMode=control-group", "Environment=DRAINIT_FORWARD=none"}, "stop", "inactive success",
+	// systemd's default: it signals every process. With drainit's own a worker would be signalled twice;
+	// one without a handler dies of that which comes first, and the line says whose it was.
+	{"every", `exec WORKER -drain 300ms`, []string{"KillMode=control-group",
+		"Environment=DRAINIT_FORWARD=none"}, "stop", "inactive success",
 		[]string{"1 ^got SIGTERM$", "1 ^drained$", "1 passed on to no process", "0 seems to signal each"}},
 	{"each", `echo ready; exec sleep 1000`, []string{"KillMode=control-group"}, "stop", "inactive success",
-		[]string{`1 (?s)(seems to signal each process|sleep\[\d+\] has no SIGTERM handler).*`}}, // which of them, or both: the scheduler's choice
+		// which of them, or both: the scheduler's choice
+		[]string{`1 (?s)(seems to signal each process|sleep\[\d+\] has no SIGTERM handler).*`}},
 	// A time to stop that is shorter than the grace period: SIGKILL to drainit and to all that is below it.
-	{"late", `WORKER -drain 1h; exit $?`, []string{"TimeoutStopSec=1s"}, "stop", "failed timeout", []string{"1 ^got SIGTERM$", "0 killing"}},
+	{"late", `WORKER -drain 1h; exit $?`, []string{"TimeoutStopSec=1s"}, "stop", "failed timeout",
+		[]string{"1 ^got SIGTERM$", "0 killing"}},
 }
 
 // write copies the unit into a manager's folder. Only what this machine does not have is another:
@@ -164,7 +179,8 @@ func (u unit) live(t *testing.T, m manager) {
 		t.Helper()
 		return harness.OutputOf(t, m.systemctl(append(args, u.name)...))
 	}
-	log := func() string { b, _ := os.ReadFile(filepath.Join(m.dir, u.name+".log")); return string(b) } // none yet is an empty one
+	// none yet is an empty one
+	log := func() string { b, _ := os.ReadFile(filepath.Join(m.dir, u.name+".log")); return string(b) }
 	matches := func(logged string) bool {
 		n, pattern, _ := strings.Cut(logged, " ")
 		return strconv.Itoa(len(regexp.MustCompile("(?m)"+pattern).FindAllString(log(), -1))) == n
@@ -209,14 +225,17 @@ func TestUnitIsSound(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "systemd-analyze")
 	dir := t.TempDir()
-	writeUnit(t, dir, "worker", []string{"[Service]", "ExecStart=", "ExecStart=" + harness.DrainitBin + " -- /opt/worker/start.sh"})
-	verify := exec.Command("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", filepath.Join(dir, "worker.service"))
+	writeUnit(t, dir, "worker", []string{"[Service]", "ExecStart=", "ExecStart=" + harness.DrainitBin +
+		" -- /opt/worker/start.sh"})
+	verify := exec.Command("systemd-analyze", "verify", "--man=no", "--recursive-errors=no",
+		filepath.Join(dir, "worker.service"))
 	verify.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
 	if out, err := verify.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	service := make(map[string]string)
-	for _, line := range regexp.MustCompile(`(?m)^([A-Z]\w+)=(.*)$`).FindAllStringSubmatch(harness.TextOf(t, "worker.service"), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^([A-Z]\w+)=(.*)$`).
+		FindAllStringSubmatch(harness.TextOf(t, "worker.service"), -1) {
 		service[line[1]] = line[2]
 	}
 	grace, found := strings.CutPrefix(service["Environment"], "DRAINIT_GRACE=")

@@ -111,12 +111,14 @@ func (c *cluster) start(ctx context.Context, argv []string) error {
 
 // ctr is a command for containerd, in the namespace of Kubernetes' containers.
 func (c *cluster) ctr(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "ctr", append([]string{"--address", filepath.Join(c.dir, "containerd.sock"), "--namespace", "k8s.io"}, args...)...)
+	return exec.CommandContext(ctx, "ctr", append([]string{"--address",
+		filepath.Join(c.dir, "containerd.sock"), "--namespace", "k8s.io"}, args...)...)
 }
 
 // kubectl is a command for the API server, and do runs one.
 func (c *cluster) kubectl(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", filepath.Join(c.dir, "kubeconfig")}, args...)...)
+	return exec.CommandContext(ctx, "kubectl",
+		append([]string{"--kubeconfig", filepath.Join(c.dir, "kubeconfig")}, args...)...)
 }
 
 func (c *cluster) do(ctx context.Context, args ...string) error { return run(c.kubectl(ctx, args...)) }

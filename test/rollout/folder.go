@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeFolder makes the scratch folder of a run in a folder, with a short path: sockets are below it. First it removes
-// those of runs that were killed. The one that it makes is locked as long as the file is open.
+// makeFolder makes the scratch folder of a run in a folder, with a short path: sockets are below it.
+// First it removes those of runs that were killed. The one that it makes is locked as long as the file is
+// open.
 func makeFolder(in string) (dir string, lock *os.File, err error) {
 	const prefix = "drainit-rollout-"
 	left, err := filepath.Glob(filepath.Join(in, prefix+"*"))
@@ -58,7 +59,9 @@ func hidden(needed map[string]string) (err error) {
 		}
 		for _, dir := range hiding {
 			if strings.HasPrefix(path+"/", dir+"/") {
-				err = errors.Join(err, fmt.Errorf("%s is in %s, and must not be below %s: the cluster has an empty folder in its place", what, path, dir))
+				err = errors.Join(err,
+					fmt.Errorf("%s is in %s, and must not be below %s: the cluster has an empty folder in "+
+						"its place", what, path, dir))
 			}
 		}
 	}

@@ -37,14 +37,18 @@ func writeImage(dir string, programs ...string) error {
 	config, err2 := json.Marshal(object{
 		"architecture": runtime.GOARCH,
 		"os":           "linux",
-		"config":       object{"Entrypoint": []string{"/drainit", "--pause"}, "Env": []string{"PATH=" + os.Getenv("PATH")}},
-		"rootfs":       object{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))}},
+		"config": object{"Entrypoint": []string{"/drainit", "--pause"},
+			"Env": []string{"PATH=" + os.Getenv("PATH")}},
+		"rootfs": object{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x",
+			sha256.Sum256(layer.Bytes()))}},
 	})
-	manifest, err3 := json.Marshal([]object{{"Config": "config.json", "RepoTags": []string{image}, "Layers": []string{"layer.tar"}}})
+	manifest, err3 := json.Marshal([]object{{"Config": "config.json", "RepoTags": []string{image},
+		"Layers": []string{"layer.tar"}}})
 	err4 := engines.WriteTar(&saved, func(r *engines.Rootfs) {
 		r.Text("config.json", string(config))
 		r.Text("manifest.json", string(manifest))
 		r.Text("layer.tar", layer.String())
 	})
-	return errors.Join(err, err2, err3, err4, os.WriteFile(filepath.Join(dir, "image.tar"), saved.Bytes(), 0o600))
+	return errors.Join(err, err2, err3, err4, os.WriteFile(filepath.Join(dir, "image.tar"),
+		saved.Bytes(), 0o600))
 }

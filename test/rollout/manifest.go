@@ -35,7 +35,8 @@ type mode struct {
 	start  string        // the start script
 }
 
-// starts are the start scripts: without exec, with it, and with a trap that does nothing and one that passes TERM on.
+// starts are the start scripts: without exec, with it, and with a trap that does nothing and one that
+// passes TERM on.
 var starts = map[string]string{
 	"/start.sh": file("start.sh"),
 	"/exec.sh":  "#!/bin/sh\nexec node /worker.js\n",
@@ -47,7 +48,8 @@ var starts = map[string]string{
 const lease = 10 * time.Second
 
 var modes = []mode{
-	{"one", 1, 0, "/start.sh"}, {"four", 4, 0, "/start.sh"}, {"one-lease", 1, lease, "/start.sh"}, {"four-lease", 4, lease, "/start.sh"},
+	{"one", 1, 0, "/start.sh"}, {"four", 4, 0, "/start.sh"}, {"one-lease", 1, lease, "/start.sh"},
+	{"four-lease", 4, lease, "/start.sh"},
 	{"exec", 1, 0, "/exec.sh"}, {"trap", 1, 0, "/trap.sh"}, {"wait", 1, 0, "/wait.sh"},
 }
 
@@ -57,7 +59,8 @@ func manifest(c contender, m mode, name, dir string) (yaml, patch string, err er
 	if c.command == nil {
 		page, err := os.ReadFile(harness.Repo("README.md"))
 		if yaml = harness.Block(string(page), "Kubernetes", "yaml"); yaml == "" {
-			return "", "", errors.Join(err, errors.New("the README has no manifest in its section Kubernetes"))
+			return "", "",
+				errors.Join(err, errors.New("the README has no manifest in its section Kubernetes"))
 		}
 	} else {
 		words, err := json.Marshal(c.command)
@@ -66,6 +69,7 @@ func manifest(c contender, m mode, name, dir string) (yaml, patch string, err er
 		}
 		command = "command: " + string(words)
 	}
-	fill := strings.NewReplacer("@NAME@", name, "@IMAGE@", image, "@COMMAND@", command, "@AT_ONCE@", fmt.Sprint(m.atOnce), "@DIR@", dir, "@START@", m.start)
+	fill := strings.NewReplacer("@NAME@", name, "@IMAGE@", image, "@COMMAND@", command, "@AT_ONCE@",
+		fmt.Sprint(m.atOnce), "@DIR@", dir, "@START@", m.start)
 	return yaml, fill.Replace(file("patch.yaml")), nil
 }

@@ -10,8 +10,10 @@ import (
 
 // packages are Debian's, each with a program of it: a path, or a name in PATH.
 var packages = [][2]string{
-	{"containerd", "containerd"}, {"runc", "runc"}, {"containernetworking-plugins", "/usr/lib/cni/bridge"}, {"etcd-server", "etcd"},
-	{"iptables", "iptables-save"}, {"iproute2", "ip"}, {"nodejs", "node"}, {"tini", "tini"}, {"dumb-init", "dumb-init"}, {"catatonit", "catatonit"},
+	{"containerd", "containerd"}, {"runc", "runc"}, {"containernetworking-plugins", "/usr/lib/cni/bridge"},
+	{"etcd-server", "etcd"},
+	{"iptables", "iptables-save"}, {"iproute2", "ip"}, {"nodejs", "node"}, {"tini", "tini"},
+	{"dumb-init", "dumb-init"}, {"catatonit", "catatonit"},
 }
 
 // missing says what has to be done before a cluster can be started here.
@@ -26,7 +28,8 @@ func missing() error {
 		}
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("programs are missing: apt-get install -y --no-install-recommends %s", strings.Join(names, " "))
+		return fmt.Errorf("programs are missing: apt-get install -y --no-install-recommends %s",
+			strings.Join(names, " "))
 	}
 	return nil
 }
@@ -36,7 +39,8 @@ func output(cmd *exec.Cmd) (string, error) {
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(cmd.Args, " "), err, stdout.String(), stderr.String())
+		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(cmd.Args, " "), err,
+			stdout.String(), stderr.String())
 	}
 	return stdout.String(), nil
 }

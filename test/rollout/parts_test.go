@@ -20,8 +20,10 @@ func TestMain(m *testing.M) { harness.Main(m) }
 func TestTable(t *testing.T) {
 	t.Parallel()
 	rows := []row{
-		{contenders[0], modes[0], counts{jobs: 150, done: 150}, 12 * time.Second, 16 * time.Second, exitCodes("a \na 0\nb 137\na 0\nc 0\nd \n")},
-		{contenders[2], modes[3], counts{jobs: 151, done: 150, interrupted: 9, twice: 3}, 11 * time.Second, 12 * time.Second, "143 ×9"},
+		{contenders[0], modes[0], counts{jobs: 150, done: 150}, 12 * time.Second, 16 * time.Second,
+			exitCodes("a \na 0\nb 137\na 0\nc 0\nd \n")},
+		{contenders[2], modes[3], counts{jobs: 151, done: 150, interrupted: 9, twice: 3}, 11 * time.Second,
+			12 * time.Second, "143 ×9"},
 	}
 	want := `
 | one | drainit | 150 | 150 | 0 | 0 | 0 | 12 s, 16 s | 0 ×2, 137 ×1 |
@@ -34,7 +36,10 @@ func TestTable(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	t.Parallel()
-	tried := func(init string, c counts) row { return row{init: contender{name: init}, mode: modes[0], counts: c} }
+	tried := func(init string, c counts) row {
+		return row{init: contender{name: init},
+			mode: modes[0], counts: c}
+	}
 	good := tried("drainit", counts{jobs: 150, done: 150})
 	for _, tt := range []struct {
 		rows []row
@@ -42,8 +47,10 @@ func TestVerdict(t *testing.T) {
 	}{
 		{nil, "no init or no mode has such a name"},
 		{[]row{good, tried("tini", counts{jobs: 150, done: 141, interrupted: 9})}, "<nil>"},
-		{[]row{good, tried("drainit-readme", counts{jobs: 150, done: 150, interrupted: 1})}, "drainit-readme, one: 1 jobs interrupted, 0 never done"},
-		{[]row{tried("drainit", counts{jobs: 150, done: 149}), good}, "drainit, one: 0 jobs interrupted, 1 never done"},
+		{[]row{good, tried("drainit-readme", counts{jobs: 150, done: 150, interrupted: 1})},
+			"drainit-readme, one: 1 jobs interrupted, 0 never done"},
+		{[]row{tried("drainit", counts{jobs: 150, done: 149}), good},
+			"drainit, one: 0 jobs interrupted, 1 never done"},
 	} {
 		if got := fmt.Sprint(verdict(tt.rows)); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.rows, got, tt.want)
@@ -59,8 +66,10 @@ func TestManifestsHaveTheContainerThatIsPatched(t *testing.T) {
 		yaml, patch, err := manifest(c, modes[1], "n", "/d")
 		harness.Must(t, err)
 		found := field.FindAllStringSubmatch(yaml+patch, -1)
-		if len(found) != 3 || found[0][1] != "worker" || found[1][1]+found[2][1] != "worker" || strings.Contains(patch, "@") {
-			t.Errorf("%s: %q, want one container worker in each, and one command\n%s\n%s", c.name, found, yaml, patch)
+		if len(found) != 3 || found[0][1] != "worker" || found[1][1]+found[2][1] != "worker" ||
+			strings.Contains(patch, "@") {
+			t.Errorf("%s: %q, want one container worker in each, and one command\n%s\n%s", c.name,
+				found, yaml, patch)
 		}
 	}
 }
@@ -69,10 +78,12 @@ func TestImage(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Dir(harness.DrainitBin)
 	harness.Must(t, writeImage(dir, "/bin/sh"))
-	unpack := "cd $0 && tar -xf image.tar && sha256sum <layer.tar && cat config.json manifest.json && echo && tar -tf layer.tar"
+	unpack := "cd $0 && tar -xf image.tar && sha256sum <layer.tar && cat config.json manifest.json && " +
+		"echo && tar -tf layer.tar"
 	text := harness.OutputOf(t, exec.Command("sh", "-c", unpack, dir))
 	digest, _, _ := strings.Cut(text, " ")
-	for _, want := range []string{`["sha256:` + digest + `"]`, `["` + image + `"]`, "\nbin/sh\n", "\ndrainit\n", "\nworker.js\n", "\nstart.sh"} {
+	for _, want := range []string{`["sha256:` + digest + `"]`, `["` + image + `"]`, "\nbin/sh\n",
+		"\ndrainit\n", "\nworker.js\n", "\nstart.sh"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the image:\n%s", want, text)
 		}
@@ -81,8 +92,10 @@ func TestImage(t *testing.T) {
 
 func TestModuleOfKubernetesHasNoFolders(t *testing.T) {
 	t.Parallel()
-	theirs := "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\tk8s.io/mount-utils => ./staging/src/k8s.io/mount-utils\n)\n"
-	want := "module rollout\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v1.33.5\n\nreplace k8s.io/api => k8s.io/api v0.33.5\nreplace k8s.io/mount-utils => k8s.io/mount-utils v0.33.5\n"
+	theirs := "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n\tk8s.io/api => " +
+		"./staging/src/k8s.io/api\n\tk8s.io/mount-utils => ./staging/src/k8s.io/mount-utils\n)\n"
+	want := "module rollout\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v1.33.5\n\nreplace k8s.io/api => " +
+		"k8s.io/api v0.33.5\nreplace k8s.io/mount-utils => k8s.io/mount-utils v0.33.5\n"
 	if got := withoutStaging(theirs); got != strings.ReplaceAll(want, "33.5", kubernetes) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -92,20 +105,23 @@ func TestTraces(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "iptables-save")
 	harness.NeedRoot(t)
-	if got := since([]string{"mount /", "interface lo"}, []string{"interface lo", "interface pods0", "mount /"}); !slices.Equal(got, []string{"interface pods0"}) {
+	if got := since([]string{"mount /", "interface lo"}, []string{"interface lo", "interface pods0",
+		"mount /"}); !slices.Equal(got, []string{"interface pods0"}) {
 		t.Errorf("%q is new, want the interface pods0", got)
 	}
 	dir := t.TempDir()
 	for name, cmd := range map[string]*exec.Cmd{
 		"cmdline": exec.Command("sh", "-c", "read line", dir),
-		"environ": {Path: "/bin/sh", Args: []string{"sh", "-c", "read line"}, Env: []string{"FOLDER=" + dir + "/kubeconfig"}},
+		"environ": {Path: "/bin/sh", Args: []string{"sh", "-c", "read line"},
+			Env: []string{"FOLDER=" + dir + "/kubeconfig"}},
 	} {
 		before, err := traces(dir)
 		stdin, err2 := cmd.StdinPipe()
 		harness.Must(t, errors.Join(err, err2, cmd.Start()))
 		isListed := func() bool {
 			after, err := traces(dir)
-			return err == nil && slices.Contains(since(before, after), fmt.Sprintf("process /proc/%d/%s", cmd.Process.Pid, name))
+			return err == nil && slices.Contains(since(before, after),
+				fmt.Sprintf("process /proc/%d/%s", cmd.Process.Pid, name))
 		}
 		harness.WaitUntil(t, name, isListed)
 		stdin.Close()
@@ -116,14 +132,15 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A run that was killed has left its folder. The next one removes it, and neither that of a run that lives nor what is
-// no run's.
-// It is not parallel: what another test forks has the lock until it executes a program.
+// A run that was killed has left its folder. The next one removes it, and neither that of a run that
+// lives nor what is no run's. It is not parallel: what another test forks has the lock until it executes
+// a program.
 func TestFolderOfAKilledRunIsRemoved(t *testing.T) {
 	in := t.TempDir()
 	killed, lock, err := makeFolder(in)
 	file, link := filepath.Join(in, "drainit-rollout-file"), filepath.Join(in, "drainit-rollout-link")
-	err2 := errors.Join(os.WriteFile(filepath.Join(killed, "image.tar"), nil, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink(t.TempDir(), link))
+	err2 := errors.Join(os.WriteFile(filepath.Join(killed, "image.tar"), nil, 0o600),
+		os.WriteFile(file, nil, 0o600), os.Symlink(t.TempDir(), link))
 	if err := errors.Join(err, err2, lock.Close()); err != nil { // closed, as by the kernel
 		t.Fatal(err)
 	}
@@ -135,7 +152,8 @@ func TestFolderOfAKilledRunIsRemoved(t *testing.T) {
 	defer lock.Close()
 	defer third.Close()
 	there, err := filepath.Glob(filepath.Join(in, "*"))
-	if want := slices.Sorted(slices.Values([]string{file, lives, link, third.Name()})); err != nil || !slices.Equal(there, want) {
+	if want := slices.Sorted(slices.Values([]string{file, lives, link, third.Name()})); err != nil ||
+		!slices.Equal(there, want) {
 		t.Errorf("there are %q, %v, want %q", there, err, want)
 	}
 }
@@ -150,7 +168,8 @@ func TestWhatTheClusterWouldNotSee(t *testing.T) {
 		}
 		for _, path := range []string{to, link} {
 			err := hidden(map[string]string{"the cache": path})
-			if err == nil || !strings.Contains(err.Error(), "the cache is in "+to+", and must not be below "+to) {
+			if err == nil || !strings.Contains(err.Error(), "the cache is in "+to+", and must not be below "+
+				to) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}

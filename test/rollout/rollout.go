@@ -2,12 +2,13 @@
 // jobs that the update interrupts: under drainit, with the README's manifest, under its peers and
 // without an init. Its command is test/cmd/rollout.
 //
-// The cluster lives in PID, mount and network namespaces that drainit is the first process of, and in
-// a scratch folder. It ends with them, however the command ends, also by Ctrl-C. Its cgroups are removed
-// afterwards. A minute later the command lists each mount, network interface and iptables rule that was not
-// there before, and each process and cgroup that is left of the cluster. Killed by SIGKILL, it leaves its
-// scratch folder in the temporary folder (some 450 MB), which the next run removes. Neither the temporary folder
-// nor -cache may be below /run, /var/lib or /var/log: the cluster has empty folders in their place.
+// The cluster lives in PID, mount and network namespaces that drainit is the first process of, and in a
+// scratch folder. It ends with them, however the command ends, also by Ctrl-C. Its cgroups are removed
+// afterwards. A minute later the command lists each mount, network interface and iptables rule that was
+// not there before, and each process and cgroup that is left of the cluster. Killed by SIGKILL, it leaves
+// its scratch folder in the temporary folder (some 450 MB), which the next run removes. Neither the
+// temporary folder nor -cache may be below /run, /var/lib or /var/log: the cluster has empty folders in
+// their place.
 //
 // The first run builds Kubernetes from the Go module proxy: gigabytes in Go's module and build caches.
 // The seconds of each rollout depend on the load of the machine, and are no results.
@@ -81,7 +82,8 @@ func (s *Settings) visible() (err error) {
 	if err := errors.Join(err, os.MkdirAll(s.Cache, 0o755)); err != nil {
 		return err
 	}
-	return hidden(map[string]string{"the cache (-cache)": s.Cache, "the temporary folder (TMPDIR)": os.TempDir(), "this program": self})
+	return hidden(map[string]string{"the cache (-cache)": s.Cache,
+		"the temporary folder (TMPDIR)": os.TempDir(), "this program": self})
 }
 
 // inNamespaces runs this command once more, with the cluster. Its first process dies with this one, or
@@ -91,7 +93,8 @@ func inNamespaces(ctx context.Context, dir, bin string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", file("stage.sh"), "stage.sh", self}, os.Args[1:]...)...)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", file("stage.sh"), "stage.sh", self},
+		os.Args[1:]...)...)
 	cmd.Env = append(os.Environ(), folder+"="+dir, "PATH="+bin+":"+os.Getenv("PATH")+":/usr/sbin:/sbin")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{

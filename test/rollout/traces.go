@@ -30,7 +30,8 @@ func clean(dir string, before []string) error {
 		removeCgroups()
 		after, err := traces(dir)
 		if stays := since(before, after); len(stays) > 0 {
-			err = errors.Join(err, fmt.Errorf("new on this machine since before the cluster:\n%s", strings.Join(stays, "\n")))
+			err = errors.Join(err, fmt.Errorf("new on this machine since before the cluster:\n%s",
+				strings.Join(stays, "\n")))
 		}
 		return err
 	})
@@ -38,7 +39,8 @@ func clean(dir string, before []string) error {
 
 // since are the traces that are new.
 func since(before, after []string) []string {
-	return slices.DeleteFunc(slices.Clone(after), func(trace string) bool { return slices.Contains(before, trace) })
+	return slices.DeleteFunc(slices.Clone(after),
+		func(trace string) bool { return slices.Contains(before, trace) })
 }
 
 // removeCgroups removes those of a kubelet that no process is in.

@@ -47,7 +47,8 @@ func (c *cluster) try(ctx context.Context, i contender, m mode, jobs int) (r row
 		}
 		r.ready += ready / rollouts
 		r.gone += gone / rollouts
-		report("%s: new pods ready after %.0f s, old ones gone after %.0f s, %+v", name, ready.Seconds(), gone.Seconds(), q.count())
+		report("%s: new pods ready after %.0f s, old ones gone after %.0f s, %+v", name, ready.Seconds(),
+			gone.Seconds(), q.count())
 	}
 	err = until(ctx, patience+time.Duration(jobs)*longest, name+" has done its jobs", func() error {
 		if q.count().jobs < jobs || !q.drained() {
@@ -101,7 +102,8 @@ func (c *cluster) rollOut(ctx context.Context, name string) (ready, gone time.Du
 		return 0, 0, err
 	}
 	ready = time.Since(began)
-	err = c.do(ctx, append([]string{"wait", "--for=delete", "--timeout", patience.String()}, strings.Fields(old)...)...)
+	err = c.do(ctx, append([]string{"wait", "--for=delete", "--timeout", patience.String()},
+		strings.Fields(old)...)...)
 	return ready, time.Since(began), err
 }
 
@@ -138,7 +140,8 @@ func exitCodes(lines string) string {
 
 // tryIn tries all inits at once: their workers do nothing but wait.
 func (c *cluster) tryIn(ctx context.Context, m mode, s Settings) ([]row, error) {
-	chosen := slices.DeleteFunc(slices.Clone(contenders), func(i contender) bool { return !s.Inits.MatchString(i.name) })
+	chosen := slices.DeleteFunc(slices.Clone(contenders),
+		func(i contender) bool { return !s.Inits.MatchString(i.name) })
 	rows, failed := make([]row, len(chosen)), make([]error, len(chosen))
 	var all sync.WaitGroup
 	for n, i := range chosen {

@@ -43,13 +43,15 @@ func buildFaulty(t *testing.T) (bin string) {
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {harness.Repo("faulty.go"): source}})
 	harness.Must(t, err)
 	harness.Must(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, "drainit")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-overlay",
+		filepath.Join(dir, "overlay.json"), "-o", bin, "drainit")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	harness.OutputOf(t, build)
 	return bin
 }
 
-// A fault of drainit's own leaves a trace: the Go runtime's report in the log, and status 2. The same signal from a process, by kill(2), does nothing.
+// A fault of drainit's own leaves a trace: the Go runtime's report in the log, and status 2. The same
+// signal from a process, by kill(2), does nothing.
 func TestFaultOfDrainitsOwnIsReported(t *testing.T) {
 	bin := buildFaulty(t)
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
@@ -63,8 +65,10 @@ func TestFaultOfDrainitsOwnIsReported(t *testing.T) {
 		p.WaitOut(`got SIGUSR1`)
 		p.Signal(unix.SIGUSR2)
 		p.WantExit(2)
-		report := regexp.MustCompile(`(?s)panic: runtime error: invalid memory address or nil pointer dereference\n` +
-			`\[signal SIGSEGV: segmentation violation .*\ngoroutine \d+ .*main\.init\.\S*func1.*faulty\.go:\d+`)
+		report := regexp.MustCompile(`(?s)panic: runtime error: invalid memory address or nil pointer ` +
+			`dereference\n` +
+			`\[signal SIGSEGV: segmentation violation .*\ngoroutine \d+ ` +
+			`.*main\.init\.\S*func1.*faulty\.go:\d+`)
 		if !report.MatchString(p.Err()) {
 			t.Errorf("the log:\n%s", p.Err())
 		}
@@ -81,9 +85,11 @@ func TestFaultBySigqueueEndsDrainit(t *testing.T) {
 	})
 }
 
-// dumb-init takes the lowest and the highest number, which is that of a fault, for each other (its own tests).
+// dumb-init takes the lowest and the highest number, which is that of a fault, for each other (its own
+// tests).
 func TestRewriteOfAFault(t *testing.T) {
-	p := harness.Run(t, harness.Launch{Args: harness.Words("-r 1:31 -r 31:1 -- WORKER listen -catch HUP,SYS,TERM")})
+	p := harness.Run(t,
+		harness.Launch{Args: harness.Words("-r 1:31 -r 31:1 -- WORKER listen -catch HUP,SYS,TERM")})
 	p.WaitReady()
 	p.Signal(unix.SIGHUP)
 	p.WaitOut(`^got SIGSYS`)

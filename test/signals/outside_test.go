@@ -8,13 +8,14 @@ import (
 	"drainit/test/harness"
 )
 
-// That the platform signals every process is seen where another's signal waits for a process, or has ended the worker,
-// before drainit has sent any.
+// That the platform signals every process is seen where another's signal waits for a process, or has
+// ended the worker, before drainit has sent any.
 func TestPlatformThatSignalsEachIsNamed(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		const line = `seems to signal each process, so that each gets two\. Write --forward none`
 		t.Run("the worker has died of it", func(t *testing.T) {
-			// Two signals that wait for drainit come through the Go runtime in any order: the delay makes it one.
+			// Two signals that wait for drainit come through the Go runtime in any order: the delay makes
+			// it one.
 			p := launch(t, noPID1, []string{"--stop-delay=5m"}, "sh", "-c", "echo ready $$; exec sleep 1000")
 			worker := p.ReadyPid(`^ready`)
 			p.Signal(unix.SIGTERM)
@@ -52,7 +53,8 @@ func TestPlatformThatSignalsEachIsNamed(t *testing.T) {
 func TestForceSignal(t *testing.T) {
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 		for flag, status := range map[string]int{"--rewrite=HUP:USR1": 137, "--rewrite=RTMAX:RTMAX": 7} {
-			p := launch(t, noPID1, []string{flag}, harness.Script(`$SIG{RTMAX} = sub { exit 7 }; say "ready"; forever`)...)
+			p := launch(t, noPID1, []string{flag},
+				harness.Script(`$SIG{RTMAX} = sub { exit 7 }; say "ready"; forever`)...)
 			p.Signal(64)
 			p.WantExit(status)
 			p.WantLogged(`RTMAX, drainit stop --force: killing perl`, map[int]int{137: 1}[status])

@@ -14,14 +14,16 @@ import (
 // withoutPidfdSendSignal is a drainit that may not make the call, by which Docker's seccomp profile
 // of some versions, which allows pidfd_open(2), answers EPERM, as old ones of other engines do.
 func withoutPidfdSendSignal(noPID1 bool, args []string) harness.Launch {
-	return harness.Launch{NoPID1: noPID1, Under: []string{harness.WorkerBin, "nocall", strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL)}, Args: args}
+	return harness.Launch{NoPID1: noPID1, Under: []string{harness.WorkerBin, "nocall",
+		strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL)}, Args: args}
 }
 
 // A quiet and a stop reach a process that is not drainit's child all the same.
 func TestQuietWithoutPidfdSendSignal(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, withoutPidfdSendSignal(noPID1, harness.Line([]string{harness.LongGrace}, append([]string{"dash", "-c", `"$@"; exit $?`, "dash"},
-			harness.Script(`catch "TSTP", "TERM"; say "ready"; await "TERM"; exit 7`)...)...)))
+		p := harness.Run(t, withoutPidfdSendSignal(noPID1,
+			harness.Line([]string{harness.LongGrace}, append([]string{"dash", "-c", `"$@"; exit $?`, "dash"},
+				harness.Script(`catch "TSTP", "TERM"; say "ready"; await "TERM"; exit 7`)...)...)))
 		p.WaitOut(`^ready`)
 		passTo(p, unix.SIGTSTP, "worker")
 		p.WaitTitle("drainit:quiet")
@@ -37,7 +39,10 @@ func TestKillWithoutPidfdSendSignal(t *testing.T) {
 	t.Parallel()
 	p := harness.Run(t, withoutPidfdSendSignal(true, harness.Line([]string{"--grace=300ms"}, harness.Script(`
 		$SIG{TERM} = "IGNORE";
-		spawn { POSIX::setsid(); spawn { POSIX::setsid(); spawn { POSIX::setsid(); say "ready"; forever }; forever }; forever };
+		spawn {
+			POSIX::setsid();
+			spawn { POSIX::setsid(); spawn { POSIX::setsid(); say "ready"; forever }; forever }; forever
+		};
 		forever`)...)))
 	p.WaitOut(`^ready`)
 	p.Signal(unix.SIGTERM)
@@ -58,23 +63,25 @@ func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 		"ignoring": {harness.Tree("a[-TSTP](b)"), `^ready b`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forEach(t, []string{"no terminal", "on a terminal"}, func(t *testing.T, where string, noPID1 bool) {
-				l := harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, worker.command...)}
-				if where == "on a terminal" {
-					l = harness.OnTerminal(t, l)
-				}
-				p := harness.Run(t, l)
-				p.WaitOut(worker.ready)
-				p.WaitTitle("drainit:run")
-				p.Signal(unix.SIGTSTP)
-				p.WaitErr(`"warn".*quiet has no effect.*--rewrite`)
-				p.Signal(unix.SIGTSTP)
-				p.WaitErr(`(?s)quiet has no effect.*quiet has no effect`)
-				wantNotStopped(p)
-				p.Signal(unix.SIGTERM)
-				p.WantExit(143)
-				p.WantLogged(`stopped itself`, 0) // TSTP was sent to none
-			})
+			forEach(t, []string{"no terminal", "on a terminal"},
+				func(t *testing.T, where string, noPID1 bool) {
+					l := harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace},
+						worker.command...)}
+					if where == "on a terminal" {
+						l = harness.OnTerminal(t, l)
+					}
+					p := harness.Run(t, l)
+					p.WaitOut(worker.ready)
+					p.WaitTitle("drainit:run")
+					p.Signal(unix.SIGTSTP)
+					p.WaitErr(`"warn".*quiet has no effect.*--rewrite`)
+					p.Signal(unix.SIGTSTP)
+					p.WaitErr(`(?s)quiet has no effect.*quiet has no effect`)
+					wantNotStopped(p)
+					p.Signal(unix.SIGTERM)
+					p.WantExit(143)
+					p.WantLogged(`stopped itself`, 0) // TSTP was sent to none
+				})
 		})
 	}
 }
@@ -84,7 +91,8 @@ func TestQuietNeverFreezesAWorkerWithoutAHandler(t *testing.T) {
 // waits for them all by sigwait, and is not. The slow one's vfork(2) takes as
 // long as one may on a busy machine.
 var spawners = map[string][]string{
-	"dash": {"dash", "-c", `[ -z "$0" ] || "$0" listen -catch USR1 & echo ready; while :; do /bin/true; done`},
+	"dash": {"dash", "-c",
+		`[ -z "$0" ] || "$0" listen -catch USR1 & echo ready; while :; do /bin/true; done`},
 	"slowly": harness.Script(`
 		use Time::HiRes;
 		if ($ARGV[1]) { fork or exec $ARGV[1], "listen", "-catch", "USR1" }
@@ -94,7 +102,8 @@ var spawners = map[string][]string{
 		while (1) {
 			POSIX::sigprocmask(POSIX::SIG_BLOCK(), $all, $before);
 			my $pid = syscall $ARGV[0] + 0, 0x4000 | POSIX::SIGCHLD(), 0, 0, 0, 0; # CLONE_VFORK
-			if (!$pid) { my $until = Time::HiRes::time() + 0.1; 1 while Time::HiRes::time() < $until; POSIX::_exit(0) }
+			if (!$pid) { my $until = Time::HiRes::time() + 0.1;
+				1 while Time::HiRes::time() < $until; POSIX::_exit(0) }
 			POSIX::sigprocmask(POSIX::SIG_SETMASK(), $before);
 			waitpid $pid, 0;
 		}`, strconv.Itoa(unix.SYS_CLONE)),
@@ -106,7 +115,8 @@ func spawning(t *testing.T, catcher string, test func(t *testing.T, l harness.La
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				harness.Need(t, command[0])
-				test(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, append(slices.Clone(command), catcher)...)}, harness.Of(50, 5))
+				test(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace},
+					append(slices.Clone(command), catcher)...)}, harness.Of(50, 5))
 			})
 		})
 	}
@@ -118,7 +128,8 @@ func TestQuietDoesNotTakeASpawningWorkerForOneThatWaitsForTstp(t *testing.T) {
 		p.WaitReady()
 		for n := range rounds {
 			p.Signal(unix.SIGTSTP)
-			harness.WaitUntil(t, "a line for each TSTP", func() bool { return strings.Count(p.Err(), `"msg":"quiet`) > n })
+			harness.WaitUntil(t, "a line for each TSTP",
+				func() bool { return strings.Count(p.Err(), `"msg":"quiet`) > n })
 		}
 		wantNotStopped(p)
 		p.Signal(unix.SIGTERM)
@@ -135,7 +146,10 @@ func TestSignalPassesASpawnerThatDoesNotHandleIt(t *testing.T) {
 		p.WaitTitle("drainit:run")
 		for n := range rounds {
 			p.Signal(unix.SIGUSR1)
-			harness.WaitUntil(t, "USR1 to the one that handles it", func() bool { return !p.Running() || len(harness.Gots(p.Out())) > n })
+			harness.WaitUntil(t, "USR1 to the one that handles it", func() bool {
+				return !p.Running() ||
+					len(harness.Gots(p.Out())) > n
+			})
 		}
 		p.Signal(unix.SIGTERM)
 		p.WantExit(143)
@@ -146,10 +160,12 @@ func TestSignalPassesASpawnerThatDoesNotHandleIt(t *testing.T) {
 // says so once, and is not ready until it goes on. From quiet it is quiet again. A stop continues it.
 func TestStoppedWorkerIsNotReadyAndIsNamedOnce(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace},
-			harness.Script(`catch "TSTP", "TERM", "USR1"; say "ready $$"; await "USR1"; exit 7`)...)})
+		p := harness.LaunchProbed(t, 0, harness.Launch{NoPID1: noPID1,
+			Args: harness.Line([]string{harness.LongGrace},
+				harness.Script(`catch "TSTP", "TERM", "USR1"; say "ready $$"; await "USR1"; exit 7`)...)})
 		worker := p.ReadyPid(`^ready`)
-		for _, is := range []struct{ title, probed string }{{"drainit:run", "running"}, {"drainit:quiet", "quiet"}} {
+		for _, is := range []struct{ title, probed string }{{"drainit:run", "running"},
+			{"drainit:quiet", "quiet"}} {
 			if is.probed == "quiet" {
 				passTo(p.Init, unix.SIGTSTP, "worker")
 				p.WaitErr(`quiet: SIGTSTP`) // until then drainit continues what has stopped by it

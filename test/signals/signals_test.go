@@ -21,7 +21,8 @@ import (
 // that is computed would have the same hole as the code.
 var catchable = []syscall.Signal{
 	1, 2, 3, 6, 10, 12, 14, 15, 18, 20, 21, 22, 26, 28, 29, 30,
-	35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
+	35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57,
+	58, 59, 60, 61, 62, 63,
 }
 
 func TestEachSignalReachesTheWorkerOnce(t *testing.T) {
@@ -50,10 +51,12 @@ func TestEachSignalReachesTheWorkerOnce(t *testing.T) {
 	}
 }
 
-// meaningless are signals that mean nothing to drainit, by perl's names. spread puts them in a tree that says "@".
+// meaningless are signals that mean nothing to drainit, by perl's names. spread puts them in a tree that
+// says "@".
 var (
 	meaningless = harness.Words("HUP USR1 USR2 QUIT WINCH ALRM CONT TTIN TTOU VTALRM IO")
-	spread      = strings.NewReplacer("-@", "-"+strings.Join(meaningless, ",-"), "@", strings.Join(meaningless, ","))
+	spread      = strings.NewReplacer("-@", "-"+strings.Join(meaningless, ",-"), "@",
+		strings.Join(meaningless, ","))
 )
 
 // On each way down a signal goes to the first that handles it, and to no process below that one.
@@ -66,7 +69,8 @@ func TestSignalGoesToTheFirstThatHandlesIt(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				// All signals in one tree: each finds its own way.
 				ready := strings.Join(regexp.MustCompile(`\b[a-j]\b`).FindAllString(tree, -1), " ")
-				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}}, spread.Replace(tree), ready)
+				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}},
+					spread.Replace(tree), ready)
 				var want []string
 				for _, sig := range meaningless {
 					p.Signal(unix.SignalNum("SIG" + sig))
@@ -84,7 +88,8 @@ func TestSignalGoesToTheFirstThatHandlesIt(t *testing.T) {
 // On a terminal the groups are not orphaned: the kernel would stop those without a handler.
 func TestTtinAndTtouGoOnlyToThoseThatHandleThem(t *testing.T) {
 	forEach(t, forwardModes, func(t *testing.T, mode string, noPID1 bool) {
-		p := harness.StartTree(t, harness.OnTerminal(t, harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, harness.LongGrace}}),
+		p := harness.StartTree(t, harness.OnTerminal(t,
+			harness.Launch{NoPID1: noPID1, Args: []string{"--forward", mode, harness.LongGrace}}),
 			"a[TTIN,USR1,TERM=7](b c[pgrp])", "a b c")
 		p.Signal(unix.SIGTTOU)
 		passTo(p, unix.SIGTTIN, "a")
@@ -114,13 +119,14 @@ func forEach(t *testing.T, values []string, test func(t *testing.T, value string
 // launch starts drainit with flags and a worker, and waits until that is ready.
 func launch(t *testing.T, noPID1 bool, flags []string, command ...string) *harness.Init {
 	t.Helper()
-	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(append(flags, harness.LongGrace), command...)})
+	p := harness.Run(t, harness.Launch{NoPID1: noPID1,
+		Args: harness.Line(append(flags, harness.LongGrace), command...)})
 	p.WaitReady()
 	return p
 }
 
-// asTheyCome are flags by which no signal begins the stop but TERM and INT. Else those that every Go program handles, and
-// few drain on, would.
+// asTheyCome are flags by which no signal begins the stop but TERM and INT. Else those that every Go
+// program handles, and few drain on, would.
 func asTheyCome() (flags []string) {
 	for _, sig := range catchable {
 		flags = append(flags, fmt.Sprintf("--rewrite=%d:%d", sig, sig))
@@ -160,12 +166,15 @@ func TestTermTheMomentTheWorkerExistsIsNotLost(t *testing.T) {
 	}{
 		{harness.Of(200, 5), []string{"sleep", "1000"}, []int{143}},
 		// 143 before the trap is set.
-		{harness.Of(50, 3), []string{"dash", "-c", `trap "exit 7" TERM; while :; do sleep 0.01; done`}, []int{143, 7}},
+		{harness.Of(50, 3), []string{"dash", "-c", `trap "exit 7" TERM; while :; do sleep 0.01; done`},
+			[]int{143, 7}},
 	} {
 		forEach(t, []string{"auto", "group"}, func(t *testing.T, mode string, noPID1 bool) {
 			for range tc.starts {
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace=infinity", "--forward", mode}, tc.command...)})
-				for deadline := time.Now().Add(harness.Patience); p.FirstChild() == 0; { // no sleep: a look takes microseconds
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1,
+					Args: harness.Line([]string{"--grace=infinity", "--forward", mode}, tc.command...)})
+				// no sleep: a look takes microseconds
+				for deadline := time.Now().Add(harness.Patience); p.FirstChild() == 0; {
 					if !p.Running() || time.Now().After(deadline) {
 						t.Fatal("no worker")
 					}
@@ -188,7 +197,8 @@ func TestSignalThatTheWorkerSendsFirstIsNotLost(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				for range 2 {
 					harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line(flags, "dash", "-c",
-						fmt.Sprintf(`trap "exit 7" %[1]s; kill -s %[1]s $PPID; while :; do sleep 0.01; done`, sig))}).WantExit(7)
+						fmt.Sprintf(`trap "exit 7" %[1]s; kill -s %[1]s $PPID; while :; do sleep 0.01; done`,
+							sig))}).WantExit(7)
 				}
 			})
 		})
@@ -198,8 +208,10 @@ func TestSignalThatTheWorkerSendsFirstIsNotLost(t *testing.T) {
 // Signals about drainit's own children, pipes and limits are not the worker's, who handles them all.
 func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a[URG,CHLD,PIPE,XCPU,XFSZ,USR1,TERM=7](b[URG,CHLD,PIPE,XCPU,XFSZ])", "a b")
-		for _, sig := range []unix.Signal{unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE, unix.SIGXCPU, unix.SIGXFSZ} {
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1},
+			"a[URG,CHLD,PIPE,XCPU,XFSZ,USR1,TERM=7](b[URG,CHLD,PIPE,XCPU,XFSZ])", "a b")
+		for _, sig := range []unix.Signal{unix.SIGURG, unix.SIGCHLD, unix.SIGPIPE,
+			unix.SIGXCPU, unix.SIGXFSZ} {
 			p.Signal(sig)
 			harness.WaitUntil(t, "drainit has taken it", func() bool { return !p.Running() || !pending(p) })
 		}
@@ -210,7 +222,8 @@ func TestSignalsAboutDrainitItselfAreNotTheWorkers(t *testing.T) {
 
 func TestRewriteDeliversOneSignalInPlaceOfAnother(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := launch(t, noPID1, harness.Words("-r 37:WINCH -r USR1:RTMIN+29 -r USR2:TSTP -r POLL:SEGV"), listening()...)
+		p := launch(t, noPID1, harness.Words("-r 37:WINCH -r USR1:RTMIN+29 -r USR2:TSTP -r POLL:SEGV"),
+			listening()...)
 		want := []string{"got SIGWINCH", "got SIGRTMIN+29", "got SIGTSTP", "got SIGSEGV", "got SIGTERM"}
 		for n, sig := range []syscall.Signal{37, unix.SIGUSR1, unix.SIGUSR2, unix.SIGIO, unix.SIGTERM} {
 			p.Signal(sig)
@@ -224,7 +237,8 @@ func TestRewriteDeliversOneSignalInPlaceOfAnother(t *testing.T) {
 // TSTP in place of another signal stops those that do not handle it just as well.
 func TestRewriteToTstpFreezesNoProcess(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.StartTree(t, harness.OnTerminal(t, harness.Launch{NoPID1: noPID1, Args: []string{"-r", "HUP:TSTP"}}), "a[USR2](b[pgrp])", "a b")
+		p := harness.StartTree(t, harness.OnTerminal(t,
+			harness.Launch{NoPID1: noPID1, Args: []string{"-r", "HUP:TSTP"}}), "a[USR2](b[pgrp])", "a b")
 		p.WaitTitle("drainit:run")
 		p.Signal(unix.SIGHUP)
 		passTo(p, unix.SIGUSR2, "a")

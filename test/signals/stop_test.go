@@ -19,7 +19,8 @@ import (
 type stopPair [2]syscall.Signal
 
 func TestSecondStopSignalForcesTheStop(t *testing.T) {
-	for name, pair := range map[string]stopPair{"TERM TERM": {unix.SIGTERM, unix.SIGTERM}, "INT TERM": {unix.SIGINT, unix.SIGTERM}} {
+	for name, pair := range map[string]stopPair{"TERM TERM": {unix.SIGTERM, unix.SIGTERM},
+		"INT TERM": {unix.SIGINT, unix.SIGTERM}} {
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				p := harness.StartTree(t, harness.Launch{NoPID1: noPID1}, "a[TERM,INT](b[TERM,INT])", "a b")
@@ -73,7 +74,8 @@ func TestFloodOfOneSignalLosesNoOther(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 				p := launch(t, noPID1, asTheyCome(), listening()...)
 				var want []string
-				for _, sig := range []syscall.Signal{unix.SIGUSR1, unix.SIGHUP, unix.SIGTSTP, unix.SIGQUIT, 41} {
+				for _, sig := range []syscall.Signal{unix.SIGUSR1, unix.SIGHUP, unix.SIGTSTP,
+					unix.SIGQUIT, 41} {
 					want = append(want, sendIn(p, flood, sig))
 				}
 				for _, line := range want {

@@ -26,8 +26,8 @@ type sender struct {
 	command func(sig unix.Signal) []string
 }
 
-// senders send by both ways, from the worker's first instructions on and later. The Go runtime takes a fault that
-// sigqueue(3) has sent for the kernel's.
+// senders send by both ways, from the worker's first instructions on and later. The Go runtime takes a
+// fault that sigqueue(3) has sent for the kernel's.
 func senders() []sender {
 	worker := func(args ...string) func(unix.Signal) []string {
 		return func(sig unix.Signal) []string {
@@ -50,8 +50,10 @@ func killsFirst(sig unix.Signal) []string {
 			ignored = append(ignored, fmt.Sprint(int(other)))
 		}
 	}
-	return []string{"dash", "-c", fmt.Sprintf(`trap "" %s; trap "exit 7" USR2; kill -%d $PPID; kill -USR2 $PPID; while :; do sleep 0.01; done`,
-		strings.Join(ignored, " "), sig)}
+	return []string{"dash", "-c",
+		fmt.Sprintf(`trap "" %s; trap "exit 7" USR2; kill -%d $PPID; kill -USR2 $PPID; while :; do sleep `+
+			`0.01; done`,
+			strings.Join(ignored, " "), sig)}
 }
 
 // survived reports whether drainit is to live on when a worker sends a signal. KILL and STOP
@@ -71,7 +73,8 @@ func (s sender) survived(sig unix.Signal, noPID1 bool) bool {
 
 // sampled are signals of each kind: handled by the runtime as a fault, ignored, passed on, or
 // not to be handled at all, a stop signal, and those that a terminal sends.
-var sampled = []unix.Signal{unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGKILL, unix.SIGSEGV, unix.SIGPIPE, unix.SIGTERM,
+var sampled = []unix.Signal{unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGKILL, unix.SIGSEGV,
+	unix.SIGPIPE, unix.SIGTERM,
 	unix.SIGSTOP, unix.SIGTSTP, unix.SIGPROF, 32, 34, 63}
 
 // No signal that a worker sends ends drainit but for those that stop it, and then the worker
@@ -88,13 +91,16 @@ func TestNoSignalOfTheWorkerEndsDrainit(t *testing.T) {
 		t.Run(sender.name, func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				for sig := unix.Signal(1); sig < signals.ForceStop; sig++ {
-					if left := harness.Of(0, 1) == 1 && !slices.Contains(sampled, sig); left || !sender.survived(sig, noPID1) {
+					if left := harness.Of(0, 1) == 1 && !slices.Contains(sampled, sig); left ||
+						!sender.survived(sig, noPID1) {
 						continue
 					}
 					t.Run(signals.Name(sig), func(t *testing.T) {
 						t.Parallel()
 						for range starts {
-							p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace}, sender.command(sig)...)})
+							p := harness.Run(t,
+								harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{harness.LongGrace},
+									sender.command(sig)...)})
 							p.WantExit(7)
 						}
 					})
@@ -109,8 +115,10 @@ func TestNoSignalButAStopEndsAPause(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--pause"}})
 		p.WaitTitle(title.Pause)
-		harness.WaitUntil(t, "each signal is subscribed to", func() bool { return harness.SignalMask(t, p.Pid(), "SigCgt")&(1<<(unix.SIGCONT-1)) != 0 })
-		for _, sig := range append(signals.Faults(), unix.SIGABRT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGTSTP, unix.SIGPIPE, unix.SIGALRM) {
+		harness.WaitUntil(t, "each signal is subscribed to",
+			func() bool { return harness.SignalMask(t, p.Pid(), "SigCgt")&(1<<(unix.SIGCONT-1)) != 0 })
+		for _, sig := range append(signals.Faults(), unix.SIGABRT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1,
+			unix.SIGTSTP, unix.SIGPIPE, unix.SIGALRM) {
 			p.Signal(sig)
 			if !slices.Contains(signals.Faults(), sig) {
 				harness.Must(t, queued.Send(p.Pid(), sig))

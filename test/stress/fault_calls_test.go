@@ -38,7 +38,8 @@ func callsIn(trace string) []made {
 			continue
 		}
 		m := callLine.FindStringSubmatch(line)
-		if m == nil || strings.HasPrefix(m[2], "syscall_0xffff") { // a negative number: strace came between two calls
+		// a negative number: strace came between two calls
+		if m == nil || strings.HasPrefix(m[2], "syscall_0xffff") {
 			continue
 		}
 		tid, call := m[1], m[2]
@@ -52,7 +53,8 @@ func callsIn(trace string) []made {
 		}
 		count[counted]++
 		last[tid] = len(all)
-		all = append(all, made{call, place, count[counted], tid == first, strings.Contains(line, "(INJECTED)")})
+		all = append(all, made{call, place, count[counted], tid == first,
+			strings.Contains(line, "(INJECTED)")})
 	}
 	return all
 }
@@ -111,7 +113,8 @@ func fileName(path string) string {
 		return "a pipe"
 	case strings.HasPrefix(path, "socket:"), strings.HasPrefix(path, "TCP:"):
 		return "a probe"
-	case strings.HasPrefix(path, "anon_inode:"), strings.HasPrefix(path, "/proc"), strings.HasPrefix(path, "/dev/"), strings.HasPrefix(path, "/sys"), path == "/":
+	case strings.HasPrefix(path, "anon_inode:"), strings.HasPrefix(path, "/proc"),
+		strings.HasPrefix(path, "/dev/"), strings.HasPrefix(path, "/sys"), path == "/":
 		return number.ReplaceAllString(path, "N")
 	case strings.HasPrefix(path, "/memfd:"):
 		return "the notes of a stop"

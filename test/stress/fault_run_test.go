@@ -118,7 +118,8 @@ func (r faulted) aborted() bool {
 var injected = regexp.MustCompile(`(?m)^.*\(INJECTED\).*$`)
 
 func (r faulted) String() string {
-	return fmt.Sprintf("exit status %d, workers %q, log:\n%s\n%q", r.status, r.signalled, r.lines, injected.FindAllString(r.trace, -1))
+	return fmt.Sprintf("exit status %d, workers %q, log:\n%s\n%q", r.status, r.signalled, r.lines,
+		injected.FindAllString(r.trace, -1))
 }
 
 // driver sends a scene's signals. A fault may swallow what it waits for.

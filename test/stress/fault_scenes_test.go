@@ -35,22 +35,29 @@ type faultScene struct {
 func faultScenes() []*faultScene {
 	const ready = `^ready`
 	within := func(grace time.Duration, command ...string) func(*testing.T) []string {
-		return func(*testing.T) []string { return harness.Line([]string{"--grace=" + grace.String()}, command...) }
+		return func(*testing.T) []string {
+			return harness.Line([]string{"--grace=" + grace.String()},
+				command...)
+		}
 	}
 	var all []*faultScene
 	for _, s := range []faultScene{
 		{name: "signals", status: 7, waits: ready, drive: driveSignals,
-			args: within(faultGrace, harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM", "-exit", "7")},
+			args: within(faultGrace, harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM",
+				"-exit", "7")},
 		// A shell dies, its child drains and is the worker's successor.
 		{name: "orphans", status: 7, waits: ready, drive: (*driver).stop,
-			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`, harness.WorkerBin)},
+			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`,
+				harness.WorkerBin)},
 		{name: "kill", status: 137, waits: ready, drive: (*driver).stop, args: killArgs},
 		// The worker exits, which the driver has it do by its input, and leaves a child.
 		{name: "leaves", status: 3, waits: ready, drive: driveInput,
-			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7 & read line; exit 3`, harness.WorkerBin)},
+			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7 & read line; exit 3`,
+				harness.WorkerBin)},
 		{name: "script", status: 3, drive: func(*driver) {}, args: scriptArgs},
 		// The worker reads the terminal, which drainit lends it for that.
-		{name: "terminal", status: 3, waits: ready, drive: driveInput, args: within(faultGrace, "dash", "-c", "echo ready; read line; echo ran; exit 3")},
+		{name: "terminal", status: 3, waits: ready, drive: driveInput,
+			args: within(faultGrace, "dash", "-c", "echo ready; read line; echo ran; exit 3")},
 		{name: "probes", status: 7, waits: ready, drive: driveProbe, args: probesArgs},
 	} {
 		other := s
@@ -105,7 +112,8 @@ func driveInput(d *driver) {
 // A probe asks whether the worker is healthy.
 func probesArgs(t *testing.T) []string {
 	addr := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t))
-	return []string{"--health-addr", addr, "--grace=" + faultGrace.String(), "--", harness.WorkerBin, "listen", "-exit", "7"}
+	return []string{"--health-addr", addr, "--grace=" + faultGrace.String(), "--", harness.WorkerBin,
+		"listen", "-exit", "7"}
 }
 
 func driveProbe(d *driver) {
@@ -123,5 +131,6 @@ func driveProbe(d *driver) {
 
 // A script that does not say what runs it.
 func scriptArgs(t *testing.T) []string {
-	return []string{"-p", "TERM", "--", harness.WriteProgram(t, t.TempDir(), "script", 0o755, "echo ran\nexit 3\n")}
+	return []string{"-p", "TERM", "--", harness.WriteProgram(t, t.TempDir(), "script", 0o755,
+		"echo ran\nexit 3\n")}
 }

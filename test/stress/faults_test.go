@@ -28,7 +28,8 @@ type cell struct{ call, place, errno, outcome string }
 
 // knownCells are those of the table.
 func knownCells(t *testing.T) map[cell]bool {
-	_, rows, _ := strings.Cut(harness.TextOf(t, "testdata/faults.md"), "| call | of | fails with | outcome |\n|---|---|---|---|\n")
+	_, rows, _ := strings.Cut(harness.TextOf(t, "testdata/faults.md"),
+		"| call | of | fails with | outcome |\n|---|---|---|---|\n")
 	cells := make(map[cell]bool)
 	for row := range strings.Lines(rows) {
 		f := strings.Split(strings.Trim(row, "|\n "), " | ")
@@ -74,7 +75,8 @@ func amongThemselves(t *testing.T) {
 			args = append(args, "-"+f.Name+"="+f.Value.String())
 		}
 	})
-	p := harness.Run(t, harness.Launch{Bin: os.Args[0], Args: args, Env: []string{harness.BinariesIn + "=" + filepath.Dir(harness.DrainitBin)}})
+	p := harness.Run(t, harness.Launch{Bin: os.Args[0], Args: args,
+		Env: []string{harness.BinariesIn + "=" + filepath.Dir(harness.DrainitBin)}})
 	<-p.Done // go test bounds it
 	if p.Status.ExitStatus() != 0 {
 		t.Errorf("%s\n%s", p.Out(), p.Err())
@@ -91,7 +93,10 @@ func runWithout(t *testing.T, scenes []*faultScene) {
 		for _, s := range scenes {
 			t.Run(s.String(), func(t *testing.T) {
 				t.Parallel()
-				r := s.run(t, func(file string) []string { return []string{"-f", "-b", "execve", "-y", "-o", file} }, harness.Patience)
+				r := s.run(t, func(file string) []string {
+					return []string{"-f", "-b", "execve", "-y", "-o",
+						file}
+				}, harness.Patience)
 				if r.status != s.status {
 					t.Errorf("not as it should be even without a fault: %v", r)
 				}

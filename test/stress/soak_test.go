@@ -69,7 +69,8 @@ func TestSoak(t *testing.T) {
 		plan = soakPlan{10, 30, 50, 100, 1.15}
 	}
 	r, w := harness.Pipe(t)
-	init := harness.Run(t, harness.Launch{Stdout: w, Args: append([]string{"-v"}, harness.Script(soaked, strconv.Itoa(plan.orphans))...)})
+	init := harness.Run(t, harness.Launch{Stdout: w,
+		Args: append([]string{"-v"}, harness.Script(soaked, strconv.Itoa(plan.orphans))...)})
 	p := &soaking{init, plan, r, bufio.NewReader(r)}
 	w.Close()
 	p.wantAnswer("ready")
@@ -78,7 +79,8 @@ func TestSoak(t *testing.T) {
 	var samples []soakSample
 	for n := 1; n <= p.warmUp+p.steps; n++ {
 		p.soak()
-		s := soakSample{harness.StatusField(t, p.Pid(), "VmRSS"), harness.OpenFiles(p.Pid()), harness.StatusField(t, p.Pid(), "Threads")}
+		s := soakSample{harness.StatusField(t, p.Pid(), "VmRSS"), harness.OpenFiles(p.Pid()),
+			harness.StatusField(t, p.Pid(), "Threads")}
 		if n > p.warmUp {
 			samples = append(samples, s)
 		}
@@ -92,8 +94,8 @@ func TestSoak(t *testing.T) {
 	p.WantExit(0)
 }
 
-// drained ignores TERM, and by USR2 leaves as many orphans as its argument says. Each handles TERM and is there for some
-// snapshots, as is its child.
+// drained ignores TERM, and by USR2 leaves as many orphans as its argument says. Each handles TERM and is
+// there for some snapshots, as is its child.
 const drained = `
 $SIG{TERM} = "IGNORE"; my $asked = 0; $SIG{USR2} = sub { $asked++ };
 POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGUSR2()));
@@ -101,16 +103,20 @@ say "ready";
 while (1) {
 	POSIX::sigsuspend(POSIX::SigSet->new);
 	next unless $asked; $asked = 0;
-	waitpid spawn { spawn { $SIG{TERM} = sub { POSIX::_exit(0) }; spawn { nap 0.2 }; nap 0.2 } for 1 .. $ARGV[0] }, 0;
+	waitpid spawn {
+		spawn { $SIG{TERM} = sub { POSIX::_exit(0) }; spawn { nap 0.2 }; nap 0.2 } for 1 .. $ARGV[0]
+	}, 0;
 	say "USR2";
 }`
 
-// A drain may last for ever, and any number of orphans come and go in it, which were signalled, or wait to be.
+// A drain may last for ever, and any number of orphans come and go in it, which were signalled, or wait
+// to be.
 func TestSoakOfADrain(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	r, w := harness.Pipe(t)
-	init := harness.Run(t, harness.Launch{Stdout: w, Args: harness.Line([]string{"--grace", "infinity"}, harness.Script(drained, "100")...)})
+	init := harness.Run(t, harness.Launch{Stdout: w, Args: harness.Line([]string{"--grace", "infinity"},
+		harness.Script(drained, "100")...)})
 	p := &soaking{init, soakPlan{orphans: 100}, r, bufio.NewReader(r)}
 	w.Close()
 	p.wantAnswer("ready")
@@ -140,7 +146,8 @@ func (p *soaking) soak() {
 	}
 	p.Signal(unix.SIGUSR2)
 	p.wantAnswer("USR2")
-	harness.WaitUntil(p.T, "all orphans have been reaped", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
+	harness.WaitUntil(p.T, "all orphans have been reaped",
+		func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
 }
 
 func (p *soaking) wantAnswer(want string) {
@@ -164,7 +171,8 @@ func wantFlat(t *testing.T, samples []soakSample, growth float64) {
 	}
 	before, after := sum(samples[:tenth]), sum(samples[len(samples)-tenth:])
 	grown := float64(after.RSS) / float64(before.RSS)
-	t.Logf("RSS %d kB in the first tenth, %d kB in the last: %+.1f %%", before.RSS/tenth, after.RSS/tenth, 100*(grown-1))
+	t.Logf("RSS %d kB in the first tenth, %d kB in the last: %+.1f %%", before.RSS/tenth,
+		after.RSS/tenth, 100*(grown-1))
 	if grown > growth || after.files > before.files || after.threads > before.threads {
 		t.Errorf("it grew from %+v to %+v", before, after)
 	}
@@ -186,7 +194,8 @@ func TestLogThatIsNotTakenChangesNothing(t *testing.T) {
 			l.Args = harness.Line([]string{"-v", "-w", harness.LongGrace}, harness.Script(talkative)...)
 			p := harness.Run(t, l)
 			p.WaitOut(`^ready`)
-			harness.WaitUntil(t, "all orphans have been waited for", func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
+			harness.WaitUntil(t, "all orphans have been waited for",
+				func() bool { return len(harness.ChildPids(p.Pid())) == 1 })
 			for range 200 {
 				p.Signal(syscall.SIGUSR1)
 			}
@@ -223,17 +232,21 @@ func TestWithoutProc(t *testing.T) {
 	}{
 		{"a leftover drains", "60s", harness.Script(leavesOnTERM), term, 3,
 			[]string{"worker got TERM", "child got TERM", "drained"}, ``},
-		{"a worker exits", "60s", harness.Script(harness.LeavesChild, "1.5"), func(_ *harness.Init, input *os.File) { input.Close() }, 5,
-			[]string{"child got TERM", "drained"}, `exited with status 5 and left what /proc does not show, SIGKILL in 30s`},
-		{"the grace ends", "500ms", harness.Script(harness.Stubborn), term, 137, nil, `grace period of 500ms over: killing what is left`},
+		{"a worker exits", "60s", harness.Script(harness.LeavesChild, "1.5"),
+			func(_ *harness.Init, input *os.File) { input.Close() }, 5,
+			[]string{"child got TERM", "drained"},
+			`exited with status 5 and left what /proc does not show, SIGKILL in 30s`},
+		{"the grace ends", "500ms", harness.Script(harness.Stubborn), term, 137, nil,
+			`grace period of 500ms over: killing what is left`},
 	} {
 		for _, proc := range []string{"none", "foreign"} {
 			t.Run(tt.name+", "+proc, func(t *testing.T) {
 				t.Parallel()
 				input, w := harness.Pipe(t)
 				hold, release := harness.Pipe(t)
-				p := harness.Run(t, harness.Launch{Setup: harness.Setup{Proc: proc}, Stdin: input, Files: []*os.File{hold},
-					Args: harness.Line([]string{"--grace", tt.grace}, tt.worker...)})
+				p := harness.Run(t, harness.Launch{Setup: harness.Setup{Proc: proc}, Stdin: input,
+					Files: []*os.File{hold},
+					Args:  harness.Line([]string{"--grace", tt.grace}, tt.worker...)})
 				p.WaitOut(`^ready`)
 				tt.begin(p, w)
 				if tt.once != nil {
@@ -257,19 +270,24 @@ func TestWithoutProc(t *testing.T) {
 // seccomp profile may refuse the call.
 func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
 	t.Parallel()
-	p := harness.Run(t, harness.Launch{NoPID1: true, Under: []string{harness.WorkerBin, "nocall", strconv.Itoa(unix.SYS_PRCTL)},
-		Args: harness.Line([]string{harness.LongGrace}, harness.Script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready $$"; forever }; await "TERM"; exit 7`)...)})
+	p := harness.Run(t, harness.Launch{NoPID1: true,
+		Under: []string{harness.WorkerBin, "nocall", strconv.Itoa(unix.SYS_PRCTL)},
+		Args: harness.Line([]string{harness.LongGrace},
+			harness.Script(`catch "TERM"; spawn { $name = "child"; catch "TERM"; say "ready $$"; forever `+
+				`}; await "TERM"; exit 7`)...)})
 	child := p.ReadyPid(`^ready`)
 	p.Signal(syscall.SIGTERM)
 	p.WaitErr(`"msg":"stopped after .*exited with status 7"`)
 	harness.Kill(t, child, syscall.SIGKILL) // it holds the pipes
 	p.WantExit(7)
-	p.WantLogged(`"warn".*cannot adopt orphans here, so what the worker leaves is neither waited for nor signalled`, 1)
+	p.WantLogged(`"warn".*cannot adopt orphans here, so what the worker leaves is neither waited for nor `+
+		`signalled`, 1)
 	p.WantCount("child got TERM", 0)
 }
 
 func TestFullProcessTableAtTheStartGives125(t *testing.T) {
-	p := harness.Run(t, harness.Launch{Under: []string{harness.WorkerBin, "noforks"}, Args: []string{"--", "true"}})
+	p := harness.Run(t, harness.Launch{Under: []string{harness.WorkerBin, "noforks"},
+		Args: []string{"--", "true"}})
 	p.WantExit(125)
 	p.WantLogged(`"error".*cannot run \\"true\\": the limit of processes is reached`, 1)
 	p.WantLogged(`^.+$`, 1)
@@ -280,14 +298,16 @@ func TestFullProcessTableAtTheStartGives125(t *testing.T) {
 func TestWorkerThatFillsTheProcessTableIsKilledAtTheGrace(t *testing.T) {
 	harness.NeedRoot(t)
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stderr: harness.FullPipe(t), Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stderr: harness.FullPipe(t),
+			Setup: harness.Setup{UID: harness.OwnUID(), MaxProcs: 100},
 			Args: harness.Line([]string{"-v", "--grace", "1s"}, harness.Script(`
 				$SIG{TERM} = "IGNORE"; catch "USR1"; $SIG{TSTP} = $SIG{CONT} = sub { };
 				while (defined(my $pid = fork)) { if (!$pid) { $SIG{USR1} = $SIG{TSTP} = "IGNORE"; forever } }
 				say "full"; forever`)...)})
 		p.WaitOut(`^full`)
 		for range 20 {
-			for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGURG, syscall.SIGWINCH} {
+			for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTSTP, syscall.SIGCONT,
+				syscall.SIGURG, syscall.SIGWINCH} {
 				p.Signal(sig)
 			}
 		}

@@ -20,14 +20,16 @@ var programs = map[string]struct {
 	talk    func(c *console.Console)
 	status  int
 }{
-	"cat":    {catReady, `ready \d+\r\n`, "\x1a", func(c *console.Console) { typeToCat(c, "abc"); c.Keys("\x04") }, 0},
+	"cat": {catReady, `ready \d+\r\n`, "\x1a",
+		func(c *console.Console) { typeToCat(c, "abc"); c.Keys("\x04") }, 0},
 	"bash":   {bashInside, `inner% `, "suspend\r", inShell, 5},
 	"dash":   {dashInside, `inner% `, "", inShell, 5},
 	"python": {"python3 -q", `>>> `, "\x1a", inPython, 6},
 	"node":   {"node", `> `, "\x1a", inNode, 6},
 	"less":   {"less lines", `7mlines`, "\x1a", inPager, 0},
 	"vi":     {"vi lines", `some text`, ":stop\r", func(c *console.Console) { c.Keys(":q\r") }, 0},
-	"top":    {topInside, `load average`, "\x1a", func(c *console.Console) { c.See(`load average`); c.Keys("q") }, 0},
+	"top": {topInside, `load average`, "\x1a",
+		func(c *console.Console) { c.See(`load average`); c.Keys("q") }, 0},
 }
 
 // bashInside and dashInside are interactive shells with job control, whose prompt
@@ -87,7 +89,8 @@ func inPython(c *console.Console) {
 	c.See(`is42`)
 	c.See(`>>> `)
 	// One long sleep could miss a signal that comes right before it.
-	c.Enter("import time; print('lo' + 'op', flush=True); all(time.sleep(0.01) is None for _ in iter(int, 1))")
+	c.Enter("import time; print('lo' + 'op', flush=True); all(time.sleep(0.01) is None for _ in " +
+		"iter(int, 1))")
 	c.See(`loop`)
 	c.Keys("\x03")
 	c.See(`KeyboardInterrupt`)
@@ -170,7 +173,8 @@ func TestTTYProgramsThatUseTheTerminalWithoutAShellAboveThem(t *testing.T) {
 		for name, w := range programs {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				c := console.At(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "exec " + w.command}})
+				c := console.At(t, harness.Launch{NoPID1: noPID1,
+					Args: []string{"--", "sh", "-c", "exec " + w.command}})
 				c.See(w.first)
 				w.talk(c)
 				c.WantExit(w.status)
@@ -205,10 +209,12 @@ func TestTTYCtrlCIsTheWorkersOwnOnceItHasTheTerminal(t *testing.T) {
 func TestTTYTerminalIsTakenBackFromAWorkerThatLeavesOthers(t *testing.T) {
 	t.Parallel()
 	c := console.AtShell(t)
-	left := startReader(c, `drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
+	left := startReader(c,
+		`drainit -- sh -c 'read x; worker listen -catch TERM,INT -drain 1h & read y; exit 3'`)
 	c.Enter("def")
 	c.WaitOut(`drainit: warning: .* exited with status 3 and left`)
-	harness.WaitUntil(c.T, "drainit has the terminal", func() bool { return c.Foreground() == harness.TaskOf(c.Above(left)).Group })
+	harness.WaitUntil(c.T, "drainit has the terminal",
+		func() bool { return c.Foreground() == harness.TaskOf(c.Above(left)).Group })
 	c.Keys("\x03")
 	c.See(`drainit: SIGINT: the grace period starts now`)
 	harness.PastTheSameRequest()

@@ -117,12 +117,15 @@ func TestTTYClosedTerminalDrainsAStoppedJob(t *testing.T) {
 func TestTTYClosedTerminalEndsWhoReadsIt(t *testing.T) {
 	harness.Need(t, "bash", "less")
 	t.Parallel()
-	for command, shows := range map[string]string{bashInside: `inner% `, "less lines": `7mlines`, "sh -c 'echo ready; read x; sleep 1d'": `^ready`} {
+	for command, shows := range map[string]string{bashInside: `inner% `, "less lines": `7mlines`,
+		"sh -c 'echo ready; read x; sleep 1d'": `^ready`} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			under := console.AtShell(t)
 			under.Enter("drainit --grace 1h -- " + command)
-			for _, c := range []*console.Console{under, console.At(t, harness.Launch{Args: []string{"--grace=1h", "--", "sh", "-c", "exec " + command}})} {
+			for _, c := range []*console.Console{under,
+				console.At(t, harness.Launch{Args: []string{"--grace=1h", "--", "sh", "-c",
+					"exec " + command}})} {
 				c.See(shows)
 				c.HangUp()
 				harness.WaitUntil(c.T, "nothing is left alive", func() bool { return len(c.Alive()) == 0 })
@@ -138,7 +141,8 @@ func TestTTYHangupIsPassedOnWhileTheTerminalExists(t *testing.T) {
 	worker := r.ready(c)
 	for n := range 2 {
 		harness.Kill(c.T, c.Above(worker), unix.SIGHUP)
-		harness.WaitUntil(t, "the worker reloads", func() bool { return strings.Count(r.text(), "got SIGHUP") == n+1 })
+		harness.WaitUntil(t, "the worker reloads",
+			func() bool { return strings.Count(r.text(), "got SIGHUP") == n+1 })
 	}
 	harness.Kill(c.T, c.Above(worker), unix.SIGTERM)
 	r.wait("drained")
@@ -150,7 +154,8 @@ func TestTTYNohupHoldsWhenTheTerminalIsClosed(t *testing.T) {
 	t.Parallel()
 	r := newRecord(t)
 	c := console.AtShell(t)
-	c.Enter("nohup drainit -- sh -c 'exec worker listen -catch TERM,USR1 -drain 100ms >" + r.path + "' 2>/dev/null")
+	c.Enter("nohup drainit -- sh -c 'exec worker listen -catch TERM,USR1 -drain 100ms >" +
+		r.path + "' 2>/dev/null")
 	worker := r.ready(c)
 	drainit := c.Above(worker)
 	if ignored := harness.SignalMask(t, worker, "SigIgn"); ignored&(1<<(unix.SIGHUP-1)) == 0 {

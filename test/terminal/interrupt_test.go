@@ -13,7 +13,8 @@ import (
 // Whatever is above drainit, the session's leader or PID 1 itself.
 func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		c := console.At(t, harness.Launch{NoPID1: noPID1, Args: harness.Words("-- WORKER listen -catch INT,USR1 -end USR1 -exit 7")})
+		c := console.At(t, harness.Launch{NoPID1: noPID1,
+			Args: harness.Words("-- WORKER listen -catch INT,USR1 -end USR1 -exit 7")})
 		c.Ready()
 		c.Keys("\x03")
 		c.See(`got SIGINT`)
@@ -42,7 +43,8 @@ func TestTTYSecondCtrlCKills(t *testing.T) {
 
 // reraises is a program that handles INT, cleans up and dies of it, as careful
 // ones do.
-const reraises = `use POSIX; sub clean { $SIG{INT} = q(DEFAULT); kill INT => getpid } $SIG{INT} = q(clean); syswrite STDOUT, q(ready ).getpid.qq(\n); sleep 1 while 1`
+const reraises = `use POSIX; sub clean { $SIG{INT} = q(DEFAULT); kill INT => getpid } $SIG{INT} = ` +
+	`q(clean); syswrite STDOUT, q(ready ).getpid.qq(\n); sleep 1 while 1`
 
 // interrupted are workers that one Ctrl-C ends, and the loop around them with it.
 var interrupted = map[string]struct {
@@ -92,7 +94,8 @@ func TestTTYCtrlCEndsAScript(t *testing.T) {
 			harness.Need(t, shell)
 			console.Beside(t, func(t *testing.T, under string) {
 				c := console.At(t, harness.Launch{Bin: "/bin/" + shell, NoPID1: true,
-					Args: []string{"-c", "for n in 1 2 3; do " + under + interrupted["reads"].command + "; echo after $n; done; exit 0"}})
+					Args: []string{"-c", "for n in 1 2 3; do " + under + interrupted["reads"].command +
+						"; echo after $n; done; exit 0"}})
 				pressCtrlC(c, true)
 				c.WantExit(130)
 				if !c.Status.Signaled() {
@@ -125,15 +128,17 @@ var endings = map[string]struct {
 	"dies of TERM":                {"", endsByINT, unix.SIGTERM, false, 143},
 	"a shell":                     {"", endsByTERM, unix.SIGINT, true, 130},
 	"a successor that dies of it": {"", "perl -e '" + reraises + "'; true", unix.SIGINT, true, 130},
-	"a successor that exits":      {"", "worker listen -catch INT -end INT -exit 7; true", unix.SIGINT, false, 7},
-	"the worker alone":            {"-c", endsByINT, unix.SIGINT, true, 130},
-	"the group":                   {"-g", endsByINT, unix.SIGINT, true, 130},
-	"rewritten":                   {"-r INT:HUP", endsByINT, unix.SIGINT, true, 130},
-	"remapped":                    {"-e 130", endsByINT, unix.SIGINT, false, 0},
-	"a shell, remapped":           {"-e 143", endsByTERM, unix.SIGINT, false, 0},
-	"exits with 130":              {"", "exec worker listen -catch INT -end INT -exit 130", unix.SIGINT, false, 130},
-	"is killed":                   {"--grace 200ms", "exec worker listen -catch INT", unix.SIGINT, false, 137},
-	"dies of INT from elsewhere":  {"", "kill -INT $$", 0, false, 130},
+	"a successor that exits": {"", "worker listen -catch INT -end INT -exit 7; true",
+		unix.SIGINT, false, 7},
+	"the worker alone":  {"-c", endsByINT, unix.SIGINT, true, 130},
+	"the group":         {"-g", endsByINT, unix.SIGINT, true, 130},
+	"rewritten":         {"-r INT:HUP", endsByINT, unix.SIGINT, true, 130},
+	"remapped":          {"-e 130", endsByINT, unix.SIGINT, false, 0},
+	"a shell, remapped": {"-e 143", endsByTERM, unix.SIGINT, false, 0},
+	"exits with 130": {"", "exec worker listen -catch INT -end INT -exit 130",
+		unix.SIGINT, false, 130},
+	"is killed":                  {"--grace 200ms", "exec worker listen -catch INT", unix.SIGINT, false, 137},
+	"dies of INT from elsewhere": {"", "kill -INT $$", 0, false, 130},
 }
 
 func TestTTYWhoEndsByInterruptItself(t *testing.T) {

@@ -151,7 +151,8 @@ func TestTTYRunningBackgroundJobIsBroughtToTheForeground(t *testing.T) {
 	console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
 		fifo := t.TempDir() + "/fifo"
 		harness.Must(t, unix.Mkfifo(fifo, 0o600))
-		worker := startInBackground(c, under+"sh -c 'echo ready $$; read x <"+fifo+"; read y; echo y is $y; exit 3'")
+		worker := startInBackground(c, under+"sh -c 'echo ready $$; read x <"+fifo+
+			"; read y; echo y is $y; exit 3'")
 		c.Enter("fg")
 		c.See(`read y`)
 		job := harness.TaskOf(worker)
@@ -173,7 +174,8 @@ func TestTTYBackgroundJobThatWantsTheTerminalWhileItDrainsIsKilled(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := console.AtShell(t)
-			c.Enter(`drainit --grace 1s -- sh -c 'trap "` + wants + ` </dev/tty; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done' &`)
+			c.Enter(`drainit --grace 1s -- sh -c 'trap "` + wants +
+				` </dev/tty; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done' &`)
 			c.WaitOut(`ready \d`)
 			c.WantPrompt(0)
 			c.Enter("kill $!; wait $!")

@@ -58,7 +58,8 @@ func TestTTYLogLineReachesATerminalWithTostop(t *testing.T) {
 func TestTTYNothingIsLoggedOfAWorkerThatEndsByItselfOnATerminal(t *testing.T) {
 	harness.Usual(t)
 	t.Parallel()
-	for _, command := range []string{"exit 3", "stty -echo; stty echo", "kill -INT $$", "kill -PIPE $$", "kill -HUP $$", "kill -USR1 $$"} {
+	for _, command := range []string{"exit 3", "stty -echo; stty echo", "kill -INT $$", "kill -PIPE $$",
+		"kill -HUP $$", "kill -USR1 $$"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			c := alone(t, "--", "sh", "-c", command)
@@ -115,7 +116,8 @@ func TestTTYModesAreRestoredWhereTheWorkerDiesOfASignal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := inScript(t, `echo begin; read x; drainit --grace 300ms -- sh -c 'stty raw -echo; `+tt.worker+`'; echo status $?; read y; echo y is $y`)
+			c := inScript(t, `echo begin; read x; drainit --grace 300ms -- sh -c 'stty raw -echo; `+tt.worker+
+				`'; echo status $?; read y; echo y is $y`)
 			c.See(`begin`)
 			modes := c.Modes()
 			c.Enter("abc")
@@ -140,7 +142,8 @@ func TestTTYModesAreRestoredBeforeTheLeftoversEnd(t *testing.T) {
 	harness.Usual(t)
 	t.Parallel()
 	c := inScript(t, `echo begin; read x
-		drainit --grace 25s -- sh -c 'worker listen -drain 1h & stty raw -echo; read y; kill -KILL $$'; echo status $?`)
+		drainit --grace 25s -- sh -c 'worker listen -drain 1h & stty raw -echo; read y; kill -KILL $$'
+		echo status $?`)
 	c.See(`begin`)
 	modes := c.Modes()
 	c.Enter("abc")
@@ -164,7 +167,8 @@ func TestTTYModesAreLeftAloneWhereTheWorkerExits(t *testing.T) {
 	for name, command := range map[string]string{
 		"by itself":      `stty raw -echo`,
 		"as if a signal": `sh -c 'stty raw -echo; exit 137'`,
-		"in a drain":     `sh -c 'trap "exit 3" TERM; stty raw -echo; kill $PPID; while :; do sleep 0.02; done'`,
+		"in a drain": `sh -c 'trap "exit 3" TERM; stty raw -echo; kill $PPID; while :; do sleep ` +
+			`0.02; done'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +201,8 @@ func TestTTYModesAreLeftAloneFromTheBackground(t *testing.T) {
 func TestTTYModesOfAJobFromTheBackgroundAreThoseItFinds(t *testing.T) {
 	harness.Need(t, "bash")
 	t.Parallel()
-	c := console.At(t, harness.Launch{Bin: "/bin/bash", NoPID1: true, Args: []string{"--norc", "--noprofile", "-i"}})
+	c := console.At(t, harness.Launch{Bin: "/bin/bash", NoPID1: true,
+		Args: []string{"--norc", "--noprofile", "-i"}})
 	c.WantPrompt(0)
 	c.Enter(`drainit -- sh -c 'echo ready $$; stty raw -echo; kill -9 $$' &`)
 	c.WaitOut(`ready \d`)

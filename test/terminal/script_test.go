@@ -18,8 +18,9 @@ var scripts = map[string]struct {
 	command string
 	talk    func(c *console.Console)
 }{
-	"read":                  {`sh -c 'read x; echo it was $x'`, says("abc", `it was abc`)},
-	"background children":   {`sh -c 'read x; sleep 0.1 & exit 0'`, func(c *console.Console) { c.Enter("abc") }},
+	"read": {`sh -c 'read x; echo it was $x'`, says("abc", `it was abc`)},
+	"background children": {`sh -c 'read x; sleep 0.1 & exit 0'`,
+		func(c *console.Console) { c.Enter("abc") }},
 	"bash":                  {bashInside, func(c *console.Console) { c.See(`inner% `); inShell(c) }},
 	"a job of a dead shell": {dashInside, killShellOfAJob},
 	"less":                  {"less lines", func(c *console.Console) { c.See(`7mlines`); c.Keys("q") }},
@@ -41,7 +42,8 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 			t.Run(name+" in "+filepath.Base(shell), func(t *testing.T) {
 				t.Parallel()
 				c := console.At(t, harness.Launch{Bin: shell, NoPID1: true, Args: []string{"-c",
-					`echo begin; stty -a; drainit -- ` + s.command + `; stty -a; echo end; read y; echo y is $y; exit 8`}})
+					`echo begin; stty -a; drainit -- ` + s.command +
+						`; stty -a; echo end; read y; echo y is $y; exit 8`}})
 				c.See(`begin`)
 				before := c.See(`(?s)speed .*?-extproc`)[0]
 				s.talk(c)
@@ -73,9 +75,10 @@ var pipelines = map[string]struct {
 	"a pager as the worker": {`seq 500 | UNDER less`, pages, 0},
 	"a pager in the worker": {"UNDER sh -c 'seq 500 | less'", pages, 0},
 	"reads the terminal":    {`UNDER sh -c 'read x; echo $x' | sed s/b/B/`, says("abc", `^aBc\r\n`), 0},
-	"by its name":           {`echo x1x | UNDER sh -c 'read y </dev/tty; read x; echo $y $x' | cat`, says("abc", `^abc x1x\r\n`), 0},
-	"in a substitution":     {`echo got $(UNDER sh -c 'read x; echo $x')`, says("abc", `^got abc\r\n`), 0},
-	"in a subshell":         {`(UNDER sh -c 'read x; echo got $x'; exit 4)`, says("abc", `^got abc\r\n`), 4},
+	"by its name": {`echo x1x | UNDER sh -c 'read y </dev/tty; read x; echo $y $x' | cat`,
+		says("abc", `^abc x1x\r\n`), 0},
+	"in a substitution": {`echo got $(UNDER sh -c 'read x; echo $x')`, says("abc", `^got abc\r\n`), 0},
+	"in a subshell":     {`(UNDER sh -c 'read x; echo got $x'; exit 4)`, says("abc", `^got abc\r\n`), 4},
 	"in a loop": {`for n in 1 2 3; do UNDER sh -c "read x; echo got \$x $n"; done`, func(c *console.Console) {
 		for _, n := range []string{"1", "2", "3"} {
 			says("abc", `^got abc `+n)(c)
@@ -115,7 +118,8 @@ func TestTTYPipelinesFindNoDifference(t *testing.T) {
 // the terminal to the inner one, and that to its worker.
 func TestTTYDrainitBelowDrainitHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"drainit -- drainit -- sh reads", "drainit -- sh -c 'drainit -- sh reads; exit $?'"} {
+	for _, command := range []string{"drainit -- drainit -- sh reads",
+		"drainit -- sh -c 'drainit -- sh reads; exit $?'"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			c := console.AtShell(t)
@@ -153,7 +157,8 @@ func TestTTYWorkerThatStopsItselfStopsTheJob(t *testing.T) {
 }
 
 // winch is a worker that shows the size of its window whenever that changes.
-const winch = `sh -c 'trap "stty size" WINCH; trap "exit 7" TERM; %secho ready $$; while :; do sleep 0.02; done'`
+const winch = `sh -c 'trap "stty size" WINCH; trap "exit 7" TERM; %secho ready $$; while :; do sleep ` +
+	`0.02; done'`
 
 func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 	t.Parallel()
@@ -167,7 +172,8 @@ func TestTTYWindowSizeReachesTheWorker(t *testing.T) {
 				worker := c.Ready()
 				for _, size := range [][2]uint16{{30, 100}, {31, 101}, {32, 102}} {
 					harness.Must(t, harness.Control(c.Master, func(fd int) error {
-						return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size[0], Col: size[1]})
+						return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ,
+							&unix.Winsize{Row: size[0], Col: size[1]})
 					}))
 					c.See(fmt.Sprintf(`%d %d`, size[0], size[1]))
 				}
@@ -195,7 +201,8 @@ func TestTTYTerminalOnSomeDescriptorsOnly(t *testing.T) {
 			file := t.TempDir() + "/log"
 			r := newRecord(t)
 			c := console.AtShell(t)
-			c.Enter("drainit -- sh -c 'exec worker listen -catch INT,USR1 -end INT -exit 7 >" + r.path + "' " + strings.Replace(redirect, "%s", file, 1))
+			c.Enter("drainit -- sh -c 'exec worker listen -catch INT,USR1 -end INT -exit 7 >" + r.path +
+				"' " + strings.Replace(redirect, "%s", file, 1))
 			worker := r.ready(c)
 			ctrlZ(c)
 			fg(c)
@@ -223,8 +230,10 @@ func TestTTYTerminalThatControlsNoProcess(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		master, slave := harness.NewTerminal(t)
 		echo := harness.Collect(master)
-		const worker = `stty -ixon; read x; echo x is $x; exec "$0" listen -catch INT,QUIT,TSTP,CONT,TERM -exit 7`
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stdin: slave, Args: []string{"--", "sh", "-c", worker, harness.WorkerBin}})
+		const worker = `stty -ixon; read x; echo x is $x; exec "$0" listen -catch INT,QUIT,TSTP,CONT,TERM ` +
+			`-exit 7`
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Stdin: slave,
+			Args: []string{"--", "sh", "-c", worker, harness.WorkerBin}})
 		if _, err := master.WriteString("abc\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +247,8 @@ func TestTTYTerminalThatControlsNoProcess(t *testing.T) {
 		}
 		p.Signal(unix.SIGTERM)
 		p.WantExit(7)
-		if out := p.Out(); !strings.HasSuffix(out, "\ngot SIGTERM\ndrained\n") || strings.Count(out, "got") != 1 {
+		if out := p.Out(); !strings.HasSuffix(out, "\ngot SIGTERM\ndrained\n") ||
+			strings.Count(out, "got") != 1 {
 			t.Errorf("the worker printed %q", out)
 		}
 	})

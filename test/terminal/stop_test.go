@@ -66,7 +66,8 @@ func waitStates(c *console.Console, states string) {
 	pids := c.Alive() // which looks at every process of the machine
 	settled := func() bool {
 		for _, pid := range pids {
-			if state := harness.StateOf(pid); pid != c.Pid() && state != 0 && strings.IndexByte(states, state) < 0 {
+			if state := harness.StateOf(pid); pid != c.Pid() && state != 0 &&
+				strings.IndexByte(states, state) < 0 {
 				return false
 			}
 		}
@@ -121,7 +122,10 @@ func inShells(t *testing.T, test func(t *testing.T, c *console.Console, under st
 	t.Parallel()
 	for name, shell := range map[string][]string{"bash": nil, "dash": {"dash", "-i"}} {
 		t.Run(name, func(t *testing.T) {
-			console.Beside(t, func(t *testing.T, under string) { test(t, console.AtShell(t, shell...), under) })
+			console.Beside(t, func(t *testing.T,
+				under string) {
+				test(t, console.AtShell(t, shell...), under)
+			})
 		})
 	}
 }
@@ -167,7 +171,8 @@ func TestTTYCtrlZStopsAndFgAndBgContinue(t *testing.T) {
 func TestTTYStoppedGroupThatIsKilledDrains(t *testing.T) {
 	t.Parallel()
 	c := console.AtShell(t)
-	c.Enter(`drainit -- sh -c 'worker listen -catch TERM -drain 100ms & trap "reads=1" USR1; trap "kill $!; wait $!; exit 7" TERM; ` +
+	c.Enter(`drainit -- sh -c 'worker listen -catch TERM -drain 100ms & trap "reads=1" USR1; trap "kill ` +
+		`$!; wait $!; exit 7" TERM; ` +
 		`while [ ! "$reads" ]; do sleep 0.02; done; read x' &`)
 	worker := c.Ready()
 	c.Enter("kill -USR1 %1")
@@ -194,7 +199,8 @@ func TestTTYCtrlZStopsTheWholeGroupOfTheWorker(t *testing.T) {
 // No process could continue such a drainit: a stop would be for good, and so the kernel discards it.
 func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		c := console.At(t, harness.Launch{NoPID1: noPID1, Args: harness.Words("-- worker listen -catch USR1,TERM")})
+		c := console.At(t, harness.Launch{NoPID1: noPID1,
+			Args: harness.Words("-- worker listen -catch USR1,TERM")})
 		worker := c.Ready()
 		for range 3 {
 			c.Keys("\x1a")
@@ -204,7 +210,8 @@ func TestTTYCtrlZWithoutAShellAboveStopsNothing(t *testing.T) {
 		c.See(`got SIGUSR1`)
 		c.Keys("\x03")
 		c.WantExit(130) // the worker does not handle INT
-		c = console.At(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3"}})
+		c = console.At(t, harness.Launch{NoPID1: noPID1,
+			Args: []string{"--", "sh", "-c", "read x; echo x is $x; read y; echo y is $y; exit 3"}})
 		c.Enter("abc")
 		c.See(`x is abc`)
 		c.Keys("\x1a\x1a\x1a") // the terminal is the worker's
@@ -266,7 +273,8 @@ func TestTTYCtrlZStopsTheScriptsAroundDrainit(t *testing.T) {
 	for name, read := range map[string]string{"does not read": "", "reads": "read x; "} {
 		t.Run(name, func(t *testing.T) {
 			console.BesideAtShell(t, func(t *testing.T, c *console.Console, under string) {
-				c.Enter("echo \"" + under + "sh -c '" + read + "exec worker listen -catch USR1 -end USR1'; echo after; exit 9\" >inner")
+				c.Enter("echo \"" + under + "sh -c '" + read +
+					"exec worker listen -catch USR1 -end USR1'; echo after; exit 9\" >inner")
 				c.Prompt()
 				c.Enter("sh -c 'sh inner; exit $?'")
 				if read != "" {

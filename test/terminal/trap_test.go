@@ -14,7 +14,8 @@ import (
 	"drainit/test/harness/console"
 )
 
-// trapApp is a job that drains on the first INT or TERM, and says of each what it got. It rests, or wakes up every 20 ms.
+// trapApp is a job that drains on the first INT or TERM, and says of each what it got. It rests, or wakes
+// up every 20 ms.
 const trapApp = `$| = 1; my $n = 0;
 $SIG{INT} = $SIG{TERM} = sub { print "app got $_[0]\n"; $n++ };
 print "ready\n";
@@ -27,20 +28,22 @@ var trapForms = map[string]struct {
 	script string
 	status int // -1 for that of the shell
 }{
-	"no trap, background":  {`perl app.pl & wait $!; exit 3`, -1},
-	"no trap, foreground":  {`perl app.pl; exit 3`, -1},
-	"no trap, loop":        {`while :; do perl app.pl; done`, -1},
-	"background with wait": {`trap 'echo cleaned up; kill $c' INT; perl app.pl & c=$!; wait $c; wait $c; exit 3`, 3},
-	"loop":                 {`trap 'echo cleaned up; kill $c' INT; perl app.pl & c=$!; while kill -0 $c 2>/dev/null; do sleep 5; done; exit 3`, 3},
-	"foreground":           {`trap 'echo cleaned up' INT; perl app.pl; exit 3`, 3},
-	"EXIT":                 {`trap 'echo cleaned up' EXIT; perl app.pl; exit 3`, -1},
+	"no trap, background": {`perl app.pl & wait $!; exit 3`, -1},
+	"no trap, foreground": {`perl app.pl; exit 3`, -1},
+	"no trap, loop":       {`while :; do perl app.pl; done`, -1},
+	"background with wait": {`trap 'echo cleaned up; kill $c' INT; perl app.pl & c=$!; wait $c; wait ` +
+		`$c; exit 3`, 3},
+	"loop": {`trap 'echo cleaned up; kill $c' INT; perl app.pl & c=$!; while kill -0 $c ` +
+		`2>/dev/null; do sleep 5; done; exit 3`, 3},
+	"foreground": {`trap 'echo cleaned up' INT; perl app.pl; exit 3`, 3},
+	"EXIT":       {`trap 'echo cleaned up' EXIT; perl app.pl; exit 3`, -1},
 }
 
-// A script's clean-up for Ctrl-C runs, once, and the job is signalled once and is done. Without an init, dash, busybox,
-// yash and zsh run no trap for EXIT when they die of INT. mksh handles TERM without any trap, so that a trap for INT
-// alone can't be known, and what zsh waits for can't: they are sent TERM. By a trap for EXIT a shell handles TERM, too, so
-// that it may have signalled its job, which waits for the last call if it is busy. The whole is
-// go test ./test/terminal -run CleanUpForInterrupt -traps.
+// A script's clean-up for Ctrl-C runs, once, and the job is signalled once and is done. Without an init,
+// dash, busybox, yash and zsh run no trap for EXIT when they die of INT. mksh handles TERM without any
+// trap, so that a trap for INT alone can't be known, and what zsh waits for can't: they are sent TERM. By
+// a trap for EXIT a shell handles TERM, too, so that it may have signalled its job, which waits for the
+// last call if it is busy. The whole is go test ./test/terminal -run CleanUpForInterrupt -traps.
 func TestCleanUpForInterruptRuns(t *testing.T) {
 	shells := []string{"bash", "dash", "busybox sh", "ksh93", "zsh", "yash", "mksh"}
 	for n, shell := range shells[:harness.Of(len(shells), 2)] {
@@ -61,7 +64,8 @@ func TestCleanUpForInterruptRuns(t *testing.T) {
 }
 
 // allTraps has each row idle and busy, in place of one of the two.
-var allTraps = flag.Bool("traps", false, "run each script with a trap for INT with a job that rests, and with a busy one")
+var allTraps = flag.Bool("traps", false,
+	"run each script with a trap for INT with a job that rests, and with a busy one")
 
 // cleansUp reports whether the clean-up of a form of trapForms runs in a shell.
 func cleansUp(shell, form string) bool {
@@ -77,7 +81,8 @@ func cleansUp(shell, form string) bool {
 func interruptTrap(t *testing.T, shell, form, mode string, busy bool) {
 	words := append(strings.Fields(shell), "start.sh")
 	harness.Need(t, words[0], "perl")
-	l := harness.Launch{Dir: t.TempDir(), NoPID1: mode != "PID 1", Args: append([]string{"-t", "20s", "--"}, words...)}
+	l := harness.Launch{Dir: t.TempDir(), NoPID1: mode != "PID 1",
+		Args: append([]string{"-t", "20s", "--"}, words...)}
 	harness.WriteFile(t, l.Dir+"/app.pl", trapApp)
 	harness.WriteFile(t, l.Dir+"/start.sh", trapForms[form].script+"\n")
 	if busy {
@@ -108,7 +113,8 @@ func interruptTrap(t *testing.T, shell, form, mode string, busy bool) {
 	if form == "no trap, loop" && count("ready") == 2 { // the shell goes on, and starts the job anew
 		starts = 2
 	}
-	if count("cleaned up") != one[cleans] || count("ready") != starts || count("app got") != starts || count("app done") != starts {
+	if count("cleaned up") != one[cleans] || count("ready") != starts || count("app got") != starts ||
+		count("app done") != starts {
 		t.Errorf("want a clean-up: %v\n%s", cleans, shown)
 	}
 	if strings.Contains(shown, "only now") && form != "EXIT" {

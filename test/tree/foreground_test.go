@@ -21,7 +21,8 @@ import (
 
 // eightShells are those in which the forms of commands were tried, by their program.
 var eightShells = map[string][]string{
-	"bash": {"bash"}, "dash": {"dash"}, "ksh93": {"ksh93"}, "mksh": {"mksh"}, "lksh": {"lksh"}, "yash": {"yash"}, "zsh": {"zsh"},
+	"bash": {"bash"}, "dash": {"dash"}, "ksh93": {"ksh93"}, "mksh": {"mksh"}, "lksh": {"lksh"},
+	"yash": {"yash"}, "zsh": {"zsh"},
 	"posh": {"posh"}, "busybox": {"busybox", "sh"},
 }
 
@@ -58,7 +59,8 @@ var background = []string{
 	"exec 3<&0; coproc app a1 <&3; wait",
 }
 
-// limits are the forms of bash that can't be told from the foreground, by what app does. docs/signals.md names each.
+// limits are the forms of bash that can't be told from the foreground, by what app does. docs/signals.md
+// names each.
 var limits = map[string][]string{
 	"( app a1 ) <&0 & wait":                       anyApp,
 	"f() { exec app a1; }; f <&0 & wait":          anyApp,
@@ -100,9 +102,9 @@ func knows(shell, form string) bool {
 	return true
 }
 
-// A command in the background is never called one in the foreground, but in the forms of limits: what a shell's
-// trap may signal would be signalled twice. A command in the foreground is known as such, if the shell's own
-// input is no /dev/null that was opened to read.
+// A command in the background is never called one in the foreground, but in the forms of limits: what a
+// shell's trap may signal would be signalled twice. A command in the foreground is known as such, if the
+// shell's own input is no /dev/null that was opened to read.
 func TestForegroundOfShells(t *testing.T) {
 	harness.Need(t, "perl")
 	for shell, command := range eightShells {
@@ -121,7 +123,8 @@ func TestForegroundOfShells(t *testing.T) {
 					for name, is := range places(t, bin, command, form, unix.O_RDWR) {
 						limit := shell == "bash" && slices.Contains(limits[form], app)
 						if is && name[0] == 'a' && !limit {
-							t.Errorf("%s is in the background, and was called one in the foreground: %s", name, form)
+							t.Errorf("%s is in the background, and was called one in the foreground: %s",
+								name, form)
 						}
 					}
 				}
@@ -129,14 +132,16 @@ func TestForegroundOfShells(t *testing.T) {
 					if !knows(shell, form) {
 						continue
 					}
-					leftOfPipe := strings.Contains(form, "|") && slices.Contains([]string{"mksh", "lksh", "posh"}, shell)
+					leftOfPipe := strings.Contains(form, "|") &&
+						slices.Contains([]string{"mksh", "lksh", "posh"}, shell)
 					subshell := strings.HasPrefix(form, "( ") && shell == "bash"
 					notKnown := leftOfPipe || subshell || shell == "zsh" || strings.Contains(form, "< <(")
 					if !places(t, bin, command, form, unix.O_RDWR)["f1"] && app == "plain" && !notKnown {
 						t.Errorf("it is in the foreground, which is not known: %s", form)
 					}
 					if places(t, bin, command, form, unix.O_RDONLY)["f1"] {
-						t.Errorf("nothing shows where it is, and it was called one in the foreground: %s", form)
+						t.Errorf("nothing shows where it is, and it was called one in the foreground: %s",
+							form)
 					}
 				}
 			})
@@ -144,13 +149,15 @@ func TestForegroundOfShells(t *testing.T) {
 	}
 }
 
-// appThat makes an app that tells its name on standard error. It is plain, or sets INT and QUIT to their defaults, or has
-// handlers for them.
+// appThat makes an app that tells its name on standard error. It is plain, or sets INT and QUIT to their
+// defaults, or has handlers for them.
 func appThat(t *testing.T, does string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	handlers := map[string]string{"resets": "$SIG{INT} = $SIG{QUIT} = 'DEFAULT';", "hides its marks": "$SIG{INT} = $SIG{QUIT} = sub { };"}[does]
-	text := "#!" + harness.PathOf(t, "perl") + "\n" + handlers + "syswrite STDERR, qq($ARGV[0]\\n); sleep 60 while 1\n"
+	handlers := map[string]string{"resets": "$SIG{INT} = $SIG{QUIT} = 'DEFAULT';",
+		"hides its marks": "$SIG{INT} = $SIG{QUIT} = sub { };"}[does]
+	text := "#!" + harness.PathOf(t, "perl") + "\n" + handlers +
+		"syswrite STDERR, qq($ARGV[0]\\n); sleep 60 while 1\n"
 	harness.WriteProgram(t, dir, "app", 0o755, text)
 	return dir
 }

@@ -15,15 +15,17 @@ import (
 	"drainit/test/harness"
 )
 
-// script is what a shell does with its children. In it, @ stands for all of them, in the background; % for all but
-// the last in the background; and a $ at its end for the last one, in the foreground.
+// script is what a shell does with its children. In it, @ stands for all of them, in the background; %
+// for all but the last in the background; and a $ at its end for the last one, in the foreground.
 type script struct{ name, text string }
 
-// The kinds of members beside jobs and helpers, which have no children: all others have one at least. member.pl has
-// what each does.
+// The kinds of members beside jobs and helpers, which have no children: all others have one at least.
+// member.pl has what each does.
 var (
-	parents = harness.Words(`works relay relay_leaves relay_slow leaves guards guards_group blocks group_again reraises helper
-		execs execs_leaves ignores dies steps steps_to_jobs steps_to_group polls relay_works relay_output tells_and_leaves`)
+	parents = harness.Words(`works relay relay_leaves relay_slow leaves guards guards_group blocks ` +
+		`group_again reraises helper
+		execs execs_leaves ignores dies steps steps_to_jobs steps_to_group
+		polls relay_works relay_output tells_and_leaves`)
 	rhythms = harness.Words("idle idle busy critical")
 	// The first two are on any Debian. Without the others the same seed makes another tree.
 	shells  = []string{"bash", "dash", "mksh", "lksh", "posh", "zsh", "yash", "ksh93", "busybox sh"}
@@ -35,17 +37,21 @@ var (
 		{"passes on, and the last is in the foreground", "trap 'note got; kill $p; wait; exit' TERM\n%$"},
 		{"passes on and leaves", "trap 'note got; kill $p; exit' TERM\n@wait\n"},
 		{"guards itself", "trap 'note got; trap \"\" TERM; kill $p; wait; exit' TERM\n@wait\n"},
-		{"guards itself and signals its group", "trap 'note got; trap \"\" TERM; kill_group; wait; exit' TERM\n@wait\n"},
-		{"guards itself, above the foreground", "trap 'note got; trap \"\" TERM; kill $p; wait; exit' TERM\n%$"},
+		{"guards itself and signals its group",
+			"trap 'note got; trap \"\" TERM; kill_group; wait; exit' TERM\n@wait\n"},
+		{"guards itself, above the foreground",
+			"trap 'note got; trap \"\" TERM; kill $p; wait; exit' TERM\n%$"},
 		{"signals its group", "trap 'note got; trap - TERM; kill_group' TERM\n@wait\n"},
 		{"signals its group again", "trap 'trap : TERM; note got; kill_group; wait; exit' TERM\n@wait\n"},
 		{"at its exit", "trap 'note got; kill $p; wait' EXIT\n@wait\n"},
 		{"execs", "trap 'note got; exec perl member.pl ID ctl idle 50 $p' TERM\n@wait\n"},
 		{"execs and leaves", "trap 'note got; exec perl member.pl ID ctl_leaves idle 50 $p' TERM\n@wait\n"},
 		{"by a helper", "trap 'note got; (sleep 0.03; kill $p) & exit' TERM\n@wait\n"},
-		{"one after the other", "trap 'note got; for c in $p; do kill $c; wait $c; sleep 0.1; done; exit' TERM\n@wait\n"},
+		{"one after the other",
+			"trap 'note got; for c in $p; do kill $c; wait $c; sleep 0.1; done; exit' TERM\n@wait\n"},
 		{"one, and then the jobs by pid files", `trap 'note got; set -- $p; kill $1; wait $1; sleep 0.2
-			for j in JOBS; do kill $(cat $j.pid); done; for j in JOBS; do while kill -0 $(cat $j.pid); do sleep 0.1; done; done; exit' TERM
+			for j in JOBS; do kill $(cat $j.pid); done
+			for j in JOBS; do while kill -0 $(cat $j.pid); do sleep 0.1; done; done; exit' TERM
 @wait
 `},
 		{"works first", "trap 'note got; sleep 0.2; kill $p; wait; exit' TERM\n@wait\n"},
@@ -54,9 +60,12 @@ var (
 		{"timeout in the foreground", "%/usr/bin/timeout --foreground 99 $"},
 		{"in a session", "%/usr/bin/setsid -w $"},
 		{"ignores it", "trap '' TERM\n@wait\n"},
-		{"asks by a pipe", "trap 'note got; echo >ID.stop; exit' TERM\n@perl member.pl IDserver server idle 100 ID.stop & wait\n"},
+		{"asks by a pipe",
+			"trap 'note got; echo >ID.stop; exit' TERM\n@perl member.pl IDserver server idle 100 ID.stop " +
+				"& wait\n"},
 		{"reads what the last writes", "%perl member.pl IDreader reader idle 100"},
-		{"reads what the last writes, with a trap", "trap 'note got; exit 0' TERM\n%perl member.pl IDreader reader idle 100"},
+		{"reads what the last writes, with a trap",
+			"trap 'note got; exit 0' TERM\n%perl member.pl IDreader reader idle 100"},
 	}
 	// These need tini and dumb-init.
 	inits = []script{
@@ -96,10 +105,11 @@ func grow(t *testing.T, seed uint64, dir string) (command []string, text string)
 
 // fullForest reports whether trees may have all programs in them.
 func fullForest() bool {
-	return harness.Of(1, 0) == 1 && !slices.ContainsFunc(append(slices.Clone(shells), "tini", "dumb-init"), func(name string) bool {
-		_, err := exec.LookPath(strings.Fields(name)[0])
-		return err != nil
-	})
+	return harness.Of(1, 0) == 1 && !slices.ContainsFunc(append(slices.Clone(shells), "tini", "dumb-init"),
+		func(name string) bool {
+			_, err := exec.LookPath(strings.Fields(name)[0])
+			return err != nil
+		})
 }
 
 // member makes one and those below it, and returns its command line.
@@ -126,7 +136,8 @@ func (f *forest) member(t *testing.T, level int) []string {
 	}
 	var below [][]string
 	children := 1 + f.IntN(3)*f.IntN(2)
-	shell, s, kind := f.shells[f.IntN(len(f.shells))], f.scripts[f.IntN(len(f.scripts))], parents[f.IntN(len(parents))]
+	shell, s := f.shells[f.IntN(len(f.shells))], f.scripts[f.IntN(len(f.scripts))]
+	kind := parents[f.IntN(len(parents))]
 	isShell := f.IntN(2) == 0
 	others := len(f.jobs)
 	for range children {

@@ -16,8 +16,8 @@ import (
 	"drainit/test/harness"
 )
 
-// start is a way to start jobs, which are stopped by whatever the script does. In the script stands app N for job N:
-// testdata/harm/app.
+// start is a way to start jobs, which are stopped by whatever the script does. In the script stands app N
+// for job N: testdata/harm/app.
 type start struct {
 	name   string
 	runs   string // what runs the script
@@ -40,10 +40,12 @@ func TestStopInSteps(t *testing.T) {
 // steps are managers that signal one process, wait, and then signal the next.
 var steps = []start{
 	{name: "a trap that kills by a pid file and looks whether it lives", runs: "bash", script: `
-		trap 'kill $s; wait $s; kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
+		trap 'kill $s; wait $s;
+			kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
 		sh -c 'app 1; exit $?' & s=$!; wait $s`},
 	{name: "a trap that sleeps for a second between two", runs: "bash", script: `
-		trap 'kill $s; wait $s; sleep 1; kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
+		trap 'kill $s; wait $s; sleep 1;
+			kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
 		sh -c 'app 1; exit $?' & s=$!; wait $s`},
 	{name: "terminate, wait, pause, killpg", runs: "python3", script: `
 import os, signal, subprocess, sys, time
@@ -97,19 +99,22 @@ waitpid $pid, 0;`},
 const poll = `
 import os, select, signal, subprocess, time
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-app = subprocess.Popen(["app", "1"], preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]))
+unblock = lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+app = subprocess.Popen(["app", "1"], preexec_fn=unblock)
 def stop():
     app.terminate()
     app.wait()
 `
 
-// A worker may drain for a limit of its own, by default as long as the platform waits, and then give its jobs back. A
-// second signal has it give up. By default drainit's own end is later, and so is its final call.
+// A worker may drain for a limit of its own, by default as long as the platform waits, and then give its
+// jobs back. A second signal has it give up. By default drainit's own end is later, and so is its final
+// call.
 func TestFinalCallComesAfterAWorkersOwnLimit(t *testing.T) {
 	ownLimit.keepsOnceBy(t, peer{"", "-v"})
 }
 
-var ownLimit = start{name: "a relay above a worker with a limit of 30 s", runs: "bash", env: "WORK=30000", script: `
+var ownLimit = start{name: "a relay above a worker with a limit of 30 s", runs: "bash",
+	env: "WORK=30000", script: `
 	trap 'kill $p; wait $p; exit' TERM
 	app 1 & p=$!; wait $p; wait $p`}
 
@@ -129,8 +134,8 @@ func TestStopOfWhatBearsNoMark(t *testing.T) {
 	}
 }
 
-// A worker may stop by pid what was started before it, and leave at once. It has half a second. What the worker leaves
-// alone is signalled after that.
+// A worker may stop by pid what was started before it, and leave at once. It has half a second. What the
+// worker leaves alone is signalled after that.
 func TestStopByAWorkerThatLeaves(t *testing.T) {
 	for _, s := range leavers {
 		s.keepsOnce(t)
@@ -139,10 +144,14 @@ func TestStopByAWorkerThatLeaves(t *testing.T) {
 
 // leavers start a job, and then become a worker that handles the signal.
 var leavers = []start{
-	{name: "a daemon that the worker stops", runs: "sh", env: "WORK=300", script: "(setsid app 1 &)\nexec perl -e '" + stopsByPid + "'"},
-	{name: "a server beside the worker, which stops it", runs: "sh", env: "WORK=300", script: "app 1 &\nexec perl -e '" + stopsByPid + "'"},
-	{name: "a daemon that the worker leaves", runs: "sh", script: "(setsid app 1 &)\nexec perl -e '" + leaves + "'"},
-	{name: "a server beside the worker, which leaves it", runs: "sh", script: "app 1 &\nexec perl -e '" + leaves + "'"},
+	{name: "a daemon that the worker stops", runs: "sh", env: "WORK=300",
+		script: "(setsid app 1 &)\nexec perl -e '" + stopsByPid + "'"},
+	{name: "a server beside the worker, which stops it", runs: "sh", env: "WORK=300",
+		script: "app 1 &\nexec perl -e '" + stopsByPid + "'"},
+	{name: "a daemon that the worker leaves", runs: "sh", script: "(setsid app 1 &)\nexec perl -e '" +
+		leaves + "'"},
+	{name: "a server beside the worker, which leaves it", runs: "sh",
+		script: "app 1 &\nexec perl -e '" + leaves + "'"},
 }
 
 const (
@@ -153,12 +162,15 @@ const (
 // Where more processes have children than drainit has descriptors, a job below one of them is signalled.
 func TestStopOfMoreParentsThanDescriptors(t *testing.T) {
 	for files, parents := range map[int]int{16: 30, 64: 80} {
-		start{name: fmt.Sprintf("%d parents, %d descriptors", parents, files), runs: "sh", under: fmt.Sprint("ulimit -n ", files),
-			script: strings.Repeat("sh -c 'sleep 999; exit $?' &\n", parents) + "sh -c 'app 1; exit $?'\nexit $?"}.keepsOnce(t)
+		start{name: fmt.Sprintf("%d parents, %d descriptors", parents, files), runs: "sh",
+			under: fmt.Sprint("ulimit -n ", files),
+			script: strings.Repeat("sh -c 'sleep 999; exit $?' &\n", parents) +
+				"sh -c 'app 1; exit $?'\nexit $?"}.keepsOnce(t)
 	}
 }
 
-// keepsOnce checks, with jobs that sleep and jobs that wake up now and then, that each job is signalled once and drains.
+// keepsOnce checks, with jobs that sleep and jobs that wake up now and then, that each job is signalled
+// once and drains.
 func (s start) keepsOnce(t *testing.T) { t.Helper(); s.keepsOnceBy(t, drainit) }
 
 func (s start) keepsOnceBy(t *testing.T, by peer) {
@@ -235,7 +247,8 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 			t.Logf("%v, record:\n%s", by, record())
 		}
 	})
-	harness.WaitUntil(t, "the jobs are ready", func() bool { return strings.Count(record(), " ready ") == s.jobs() || !p.Running() })
+	harness.WaitUntil(t, "the jobs are ready",
+		func() bool { return strings.Count(record(), " ready ") == s.jobs() || !p.Running() })
 	p.WaitStarted(harness.Patience)
 	if !p.Running() {
 		t.Fatal("the start has ended by itself")
@@ -243,7 +256,8 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 	p.Signal(cmp.Or(s.signal, unix.SIGTERM))
 	p.Wait()
 	p.WantNothingLeft()
-	if late := regexp.MustCompile(`.*"signalled_late".*`).FindString(p.Stderr.Text()); late != "" && s.inTime != "" {
+	if late := regexp.MustCompile(`.*"signalled_late".*`).
+		FindString(p.Stderr.Text()); late != "" && s.inTime != "" {
 		for _, rhythm := range strings.Split(s.inTime, ", ") {
 			if strings.Contains(s.env, rhythm) {
 				t.Error(late)
@@ -260,7 +274,8 @@ func (s start) jobs() int {
 
 var appIn = regexp.MustCompile(`\bapp"?[, ]*"?\d+`)
 
-// became is what has become of each job of a record. It is kept if it has drained, of one signal: what an init keeps.
+// became is what has become of each job of a record. It is kept if it has drained, of one signal: what an
+// init keeps.
 func became(record string) (all map[string]string) {
 	got, drained := make(map[string]int), make(map[string]bool)
 	for _, l := range harness.LinesOf(record) {

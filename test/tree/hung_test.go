@@ -69,10 +69,12 @@ var hanging = map[string]func(script, file string) []string{
 		return harness.Script(execHangs+`spawn { exec_hangs("opened") }; `+script, file, harness.Hangs)
 	},
 	"exec below a shell": func(script, file string) []string {
-		return append([]string{"sh", "-c", `"$0" "$@"; exit $?`}, harness.Script(execHangs+`spawn { exec_hangs("opened") }; `+script, file, harness.Hangs)...)
+		return append([]string{"sh", "-c", `"$0" "$@"; exit $?`},
+			harness.Script(execHangs+`spawn { exec_hangs("opened") }; `+script, file, harness.Hangs)...)
 	},
 	"munmap": func(script, file string) []string {
-		return harness.Script(`spawn { spawn { exec @ARGV } }; `+script, harness.WorkerBin, "hang", file, harness.Hangs)
+		return harness.Script(`spawn { spawn { exec @ARGV } }; `+script, harness.WorkerBin, "hang",
+			file, harness.Hangs)
 	},
 	"a file that is read": func(script, file string) []string {
 		return append([]string{"sh", "-c", `"$@" < "$0"; exit $?`, file}, harness.Script(script)...)
@@ -84,7 +86,8 @@ func hang(t *testing.T, kind string, noPID1 bool, grace, script string) (*harnes
 	t.Helper()
 	harness.Need(t, "perl")
 	hung := newHungFS(t)
-	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", grace}, hanging[kind](script, hung.file)...)})
+	p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", grace},
+		hanging[kind](script, hung.file)...)})
 	t.Cleanup(hung.release) // before the look at what is left
 	p.WaitOut(`^ready`)
 	switch kind {
@@ -116,7 +119,8 @@ func TestProcessThatHangsDelaysNoStop(t *testing.T) {
 				harness.Full(t)
 			}
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				p, hung := hang(t, kind, noPID1, "1h", `catch "TERM"; say "ready"; await "TERM"; say "done"; exit 7`)
+				p, hung := hang(t, kind, noPID1, "1h",
+					`catch "TERM"; say "ready"; await "TERM"; say "done"; exit 7`)
 				worker := p.FirstChild()
 				p.Signal(unix.SIGTERM)
 				p.WaitOut(`^worker got TERM`)
@@ -143,7 +147,8 @@ func TestProcessThatHangsDelaysNoStop(t *testing.T) {
 }
 
 func TestVerbsAnswerWhileAProcessHangs(t *testing.T) {
-	for kind, planned := range map[string]string{"exec": `not known: it hangs in the kernel`, "a file that is read": `now: .*`} {
+	for kind, planned := range map[string]string{"exec": `not known: it hangs in the kernel`,
+		"a file that is read": `now: .*`} {
 		t.Run(kind, func(t *testing.T) {
 			p, hung := hang(t, kind, false, "1h", `catch "TERM", "TSTP", "CONT"; say "ready"; forever`)
 			p.Ask("status").Want(0, `^running: drainit\[1\], `, "")
@@ -174,7 +179,8 @@ func fullBacklog(t *testing.T) int {
 	at, _ := unix.Getsockname(fd)
 	for n := 0; err == nil && n < 4; n++ {
 		var client int
-		if client, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
+		if client, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK,
+			0); err == nil {
 			t.Cleanup(func() { unix.Close(client) })
 			_ = unix.Connect(client, at) // in progress
 		}
@@ -183,9 +189,9 @@ func fullBacklog(t *testing.T) int {
 	return at.(*unix.SockaddrInet4).Port
 }
 
-// Each thread that drainit can need is there before its worker: the Go runtime ends PID 1 if it gets no new one,
-// as where pids.max is reached. One answers probes, one asks whether the worker is ready, and four hang. How many are to
-// spare is chance, so a missing one shows in one of six.
+// Each thread that drainit can need is there before its worker: the Go runtime ends PID 1 if it gets no
+// new one, as where pids.max is reached. One answers probes, one asks whether the worker is ready, and
+// four hang. How many are to spare is chance, so a missing one shows in one of six.
 func TestNoThreadIsStartedLater(t *testing.T) {
 	harness.Full(t)
 	for range 6 {
@@ -196,9 +202,12 @@ func TestNoThreadIsStartedLater(t *testing.T) {
 func startsNoThread(t *testing.T) {
 	hung, limited := newHungFS(t), harness.NewPidsCgroup(t)
 	health, ready := harness.ReservePort(t), fullBacklog(t)
-	script := execHangs + strings.Repeat(`spawn { exec_hangs("opened") }; `, 4) + `catch "TERM", "USR1"; say "ready"; forever`
-	p := harness.Run(t, harness.Launch{Stderr: harness.FullPipe(t), Args: harness.Line([]string{"-v", "--grace", "1h", "--health-addr", fmt.Sprintf("127.0.0.1:%d", health), "--ready-port", fmt.Sprint(ready)},
-		harness.Script(script, hung.file, harness.Hangs)...)})
+	script := execHangs + strings.Repeat(`spawn { exec_hangs("opened") }; `, 4) +
+		`catch "TERM", "USR1"; say "ready"; forever`
+	p := harness.Run(t, harness.Launch{Stderr: harness.FullPipe(t),
+		Args: harness.Line([]string{"-v", "--grace", "1h", "--health-addr",
+			fmt.Sprintf("127.0.0.1:%d", health), "--ready-port", fmt.Sprint(ready)},
+			harness.Script(script, hung.file, harness.Hangs)...)})
 	t.Cleanup(hung.release)
 	p.WaitOut(`^ready`)
 	for range 4 {

@@ -38,7 +38,8 @@ catch "TERM"; say "ready"; await "TERM"; exit 0`
 func TestKilledInLessThanASnapshotIs137(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		for range harness.Of(10, 2) {
-			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace=300ms"}, harness.Script(hopping)...)})
+			p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace=300ms"},
+				harness.Script(hopping)...)})
 			p.WaitOut(`^ready`)
 			p.WaitOut(`^hops`)
 			p.Signal(unix.SIGTERM)
@@ -57,10 +58,14 @@ func TestKilledInLessThanASnapshotIs137(t *testing.T) {
 var hardToKill = map[string]string{
 	"ignores every signal":    `ignore_all; spawn { ignore_all; say "ready"; forever }; forever`,
 	"has sessions of its own": harness.Stubborn,
-	"is what a worker leaves": `$SIG{TERM} = sub { exit 0 }; spawn { POSIX::setsid(); $SIG{TERM} = "IGNORE"; say "ready"; forever }; forever`,
+	"is what a worker leaves": `$SIG{TERM} = sub { exit 0 }; spawn { POSIX::setsid(); $SIG{TERM} = ` +
+		`"IGNORE"; say "ready"; forever }; forever`,
 	"is a daemon": `
 		$SIG{TERM} = "IGNORE";
-		waitpid spawn { POSIX::setsid(); my $parent = $$; spawn { nap 0.01 until getppid != $parent; say "ready"; forever } }, 0;
+		waitpid spawn {
+			POSIX::setsid(); my $parent = $$;
+			spawn { nap 0.01 until getppid != $parent; say "ready"; forever }
+		}, 0;
 		forever`,
 	"is stopped": `
 		$SIG{TERM} = "IGNORE";
@@ -81,13 +86,15 @@ func TestKillReachesEverything(t *testing.T) {
 	for name, worker := range workers {
 		t.Run(name, func(t *testing.T) {
 			harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "300ms"}, worker...)})
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1,
+					Args: harness.Line([]string{"--grace", "300ms"}, worker...)})
 				p.WaitOut(`^ready`)
 				began := time.Now()
 				p.Signal(syscall.SIGTERM)
 				p.WantExit(137)
 				harness.WantTookAtLeast(t, began, 300*time.Millisecond)
-				p.WantLogged(`grace period of 300ms over: killing (\w+\[\d+\] \([a-z ]+, \d+\.\ds old\)(, )?)+(; --grace gives more time)?"`, 1)
+				p.WantLogged(`grace period of 300ms over: killing (\w+\[\d+\] \([a-z ]+, \d+\.\ds old\)(, `+
+					`)?)+(; --grace gives more time)?"`, 1)
 				p.WantLogged(`leaving 5s after SIGKILL`, 0)
 				p.WantNothingLeft()
 			})
@@ -119,17 +126,20 @@ say "ready"; forever`
 func TestManyThatForkWhileTheyAreKilledAllDie(t *testing.T) {
 	masters := harness.Of(20, 3) // of 25 each
 	harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1s"}, harness.Script(respawners, strconv.Itoa(masters), "24")...)})
+		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: harness.Line([]string{"--grace", "1s"},
+			harness.Script(respawners, strconv.Itoa(masters), "24")...)})
 		p.WaitOut(`^ready`)
 		p.Signal(syscall.SIGTERM)
 		p.WantExit(137)
-		p.WantLogged(`grace period of 1s over: killing (perl\[\d+\] \([a-z ]+, [^)]*\), ){9}perl\[\d+\] \([a-z ]+, [^)]*\) and \d{2,} more`, 1)
+		p.WantLogged(`grace period of 1s over: killing (perl\[\d+\] \([a-z ]+, [^)]*\), ){9}perl\[\d+\] `+
+			`\([a-z ]+, [^)]*\) and \d{2,} more`, 1)
 		p.WantNothingLeft() // one that is not killed would live on, and start others
 	})
 }
 
 // manyStarts starts n inits, some at a time, and hands over each.
-func manyStarts(t *testing.T, n int, launchOne func(i int) *harness.Init, check func(i int, p *harness.Init)) {
+func manyStarts(t *testing.T, n int, launchOne func(i int) *harness.Init,
+	check func(i int, p *harness.Init)) {
 	t.Helper()
 	const atATime = 16
 	for first := 0; first < n; first += atATime {
@@ -149,7 +159,8 @@ func TestExitStatusIsTheWorkersExactly(t *testing.T) {
 		n := harness.Of(256, 16)
 		statusOf := func(i int) int { return i * 255 / (n - 1) }
 		manyStarts(t, n, func(i int) *harness.Init {
-			return harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"sh", "-c", "exit " + strconv.Itoa(statusOf(i))}})
+			return harness.Run(t, harness.Launch{NoPID1: noPID1,
+				Args: []string{"sh", "-c", "exit " + strconv.Itoa(statusOf(i))}})
 		}, func(i int, p *harness.Init) {
 			p.WantExit(statusOf(i))
 			if lines := harness.JsonLines(t, p.Err()); len(lines) != min(statusOf(i), 1) { // none of status 0
@@ -165,7 +176,8 @@ func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		fatals := []syscall.Signal{syscall.SIGHUP, syscall.SIGSEGV, syscall.SIGKILL, syscall.SIGTERM, 34, 64}
 		if harness.Of(1, 0) == 1 { // all whose default action ends a process (signal(7))
-			harmless := []syscall.Signal{syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGURG, syscall.SIGWINCH}
+			harmless := []syscall.Signal{syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGSTOP, syscall.SIGTSTP,
+				syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGURG, syscall.SIGWINCH}
 			fatals = nil
 			for sig := syscall.Signal(1); sig <= 64; sig++ {
 				if !slices.Contains(harmless, sig) {
@@ -174,10 +186,13 @@ func TestWorkerKilledBySignalNGives128PlusN(t *testing.T) {
 			}
 		}
 		manyStarts(t, len(fatals), func(i int) *harness.Init {
-			return harness.Run(t, harness.Launch{NoPID1: noPID1, Dir: t.TempDir(), Args: []string{"sh", "-c", "ulimit -c $(ulimit -H -c); kill -$0 $$; exit 99", strconv.Itoa(int(fatals[i]))}})
+			return harness.Run(t, harness.Launch{NoPID1: noPID1, Dir: t.TempDir(),
+				Args: []string{"sh", "-c", "ulimit -c $(ulimit -H -c); kill -$0 $$; exit 99",
+					strconv.Itoa(int(fatals[i]))}})
 		}, func(i int, p *harness.Init) {
 			p.WantExit(128 + int(fatals[i]))
-			p.WantLogged(`sh\[\d+\] was killed by `+regexp.QuoteMeta(signals.Name(fatals[i]))+`, which drainit did not send`, 1)
+			p.WantLogged(`sh\[\d+\] was killed by `+regexp.QuoteMeta(signals.Name(fatals[i]))+
+				`, which drainit did not send`, 1)
 			p.WantLogged(`^.+$`, 2) // and the end
 		})
 	})
@@ -196,11 +211,14 @@ func TestOutOfMemoryTakesTheWorkerBeforeDrainit(t *testing.T) {
 			}
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
 				t.Parallel()
-				worker := harness.Script(`spawn { say "child $$"; forever }; catch "TERM"; say "ready $$"; await "TERM"; exit 7`)
-				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: uid}, Args: harness.Line([]string{harness.LongGrace}, worker...),
+				worker := harness.Script(`spawn { say "child $$"; forever }; catch "TERM"; say "ready ` +
+					`$$"; await "TERM"; exit 7`)
+				p := harness.Run(t, harness.Launch{NoPID1: noPID1, Setup: harness.Setup{UID: uid},
+					Args:  harness.Line([]string{harness.LongGrace}, worker...),
 					Under: []string{"/bin/sh", "-c", `echo 500 >/proc/self/oom_score_adj && exec "$0" "$@"`}})
 				wantScore := func(pid, want int) {
-					if got := strings.TrimSpace(harness.TextOf(t, fmt.Sprintf("/proc/%d/oom_score_adj", pid))); got != fmt.Sprint(want) {
+					if got := strings.TrimSpace(harness.TextOf(t,
+						fmt.Sprintf("/proc/%d/oom_score_adj", pid))); got != fmt.Sprint(want) {
 						t.Errorf("%d has oom_score_adj %s, want %d", pid, got, want)
 					}
 				}

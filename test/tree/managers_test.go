@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a manager signals by itself is signalled once, though a process between has gone, or the manager leaves.
+// What a manager signals by itself is signalled once, though a process between has gone, or the manager
+// leaves.
 func TestStopInStepsPastAShell(t *testing.T) {
 	for _, s := range farSteps {
 		s.keepsOnce(t)
@@ -16,10 +17,12 @@ func TestStopInStepsPastAShell(t *testing.T) {
 // farSteps are managers that signal a process whose parent and whose parent's parent is a shell.
 var farSteps = []start{
 	{name: "a trap that kills by a pid file", runs: "bash", script: `
-		trap 'kill $s; wait $s; kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
+		trap 'kill $s; wait $s;
+			kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
 		sh -c 'sh -c "app 1; exit \$?"; exit $?' & s=$!; wait $s`},
 	{name: "a trap that pauses before it kills", runs: "bash", script: `
-		trap 'kill $s; wait $s; sleep 2; kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
+		trap 'kill $s; wait $s; sleep 2;
+			kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done; exit' TERM
 		sh -c 'sh -c "app 1; exit \$?"; exit $?' & s=$!; wait $s`},
 	{name: "a trap that kills by a pid file, and leaves", runs: "bash", script: `
 		trap 'kill $s $(cat 1.pid); exit' TERM
@@ -98,7 +101,8 @@ sub pending { my $all = POSIX::SigSet->new; POSIX::sigpending($all); $all->ismem
 sub stop { kill TERM => $_[0]; waitpid $_[0], 0; exit }
 `
 
-// A runner of two services that signals both and waits for both is left a second for what its shell was above.
+// A runner of two services that signals both and waits for both is left a second for what its shell was
+// above.
 func TestRunnersOfTwoServices(t *testing.T) {
 	for _, s := range runners {
 		s.inTime = "idle"
@@ -145,7 +149,8 @@ func TestInterruptedStartScript(t *testing.T) {
 	}
 }
 
-// A unit of systemd has /dev/null as its input, opened to read: so has what its shell puts into the background.
+// A unit of systemd has /dev/null as its input, opened to read: so has what its shell puts into the
+// background.
 func TestTrapAboveAForegroundWithNullInput(t *testing.T) {
 	for _, shell := range []string{"bash", "dash", "mksh"} {
 		start{name: shell, runs: shell, readsNull: true, inTime: "idle, busy",

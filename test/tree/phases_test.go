@@ -44,8 +44,10 @@ func TestMain(m *testing.M) { harness.Main(m) }
 func TestParentThatDiedTooEarlyStopsAsWell(t *testing.T) {
 	harness.Need(t, "strace")
 	t.Parallel()
-	p := harness.Run(t, harness.Launch{NoPID1: true, Args: harness.Words("-p TERM -- WORKER listen"), Under: []string{"/bin/sh", "-c", `"$0" "$@" & wait`,
-		"strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=getppid", "-e", "inject=getppid:delay_exit=2000000:when=1"}})
+	p := harness.Run(t, harness.Launch{NoPID1: true, Args: harness.Words("-p TERM -- WORKER listen"),
+		Under: []string{"/bin/sh", "-c", `"$0" "$@" & wait`,
+			"strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=getppid", "-e",
+			"inject=getppid:delay_exit=2000000:when=1"}})
 	looking := fmt.Sprintf("%d ", unix.SYS_GETPPID)
 	harness.WaitUntil(t, "drainit looks at its parent", func() bool {
 		for _, pid := range harness.ChildPids(p.Pid()) {
@@ -70,9 +72,15 @@ func TestForkingSeesADaemonThatForksUnderTheLook(t *testing.T) {
 	harness.Need(t, "strace", "perl")
 	hold, begin := harness.Pipe(t)
 	p := harness.Run(t, harness.Launch{NoPID1: true, Files: []*os.File{hold},
-		Under: harness.Words("strace -D -qq -o /dev/null -e trace=getdents64 -e inject=getdents64:delay_exit=200000"),
+		Under: harness.Words("strace -D -qq -o /dev/null -e trace=getdents64 -e " +
+			"inject=getdents64:delay_exit=200000"),
 		Args: harness.Line([]string{"-v", "--forking"}, harness.Script(`
-			hold 3; spawn { POSIX::setsid(); nap 0.05; $name = "daemon"; catch "HUP", "TERM"; spawn { say "ready"; nap 0.01 until %got } }; POSIX::_exit(0)`)...)})
+			hold 3;
+			spawn {
+				POSIX::setsid(); nap 0.05; $name = "daemon"; catch "HUP", "TERM";
+				spawn { say "ready"; nap 0.01 until %got }
+			};
+			POSIX::_exit(0)`)...)})
 	worker := p.WaitErr(`"started perl\[(\d+)\]`)[1]
 	begin.Close()
 	p.WaitOut(`^ready`)

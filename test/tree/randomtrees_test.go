@@ -108,7 +108,8 @@ func stopTree(t *testing.T, seed uint64, by peer) *stopped {
 	harness.WriteFile(t, filepath.Join(dir, "member.pl"), harness.TextOf(t, "testdata/forest/member.pl"))
 	harness.WriteFile(t, filepath.Join(dir, "record"), "")
 	command, text := grow(t, seed, dir)
-	r := &stopped{t: t, seed: seed, text: text, events: make(map[string][]event), without: make(map[string]string), why: make(map[string]string), sent: make(map[string][]delivery)}
+	r := &stopped{t: t, seed: seed, text: text, events: make(map[string][]event),
+		without: make(map[string]string), why: make(map[string]string), sent: make(map[string][]delivery)}
 	read := func() string { return harness.TextOf(t, filepath.Join(dir, "record")) }
 	isDrainit, flags := by.program == "", []string{by.flag}
 	if isDrainit {
@@ -117,7 +118,8 @@ func stopTree(t *testing.T, seed uint64, by peer) *stopped {
 	p := harness.Run(t, harness.Launch{Bin: by.program, Dir: dir, Args: harness.Line(flags, command...)})
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("%v -seed %d -trees 1\n%s\nrecord when it was stopped:\n%s\nrecord:\n%s\nlog:\n%s", by, seed, text, r.before, read(), p.Stderr.Text())
+			t.Logf("%v -seed %d -trees 1\n%s\nrecord when it was stopped:\n%s\nrecord:\n%s\nlog:\n%s", by,
+				seed, text, r.before, read(), p.Stderr.Text())
 		}
 	})
 	if isDrainit {
@@ -126,12 +128,14 @@ func stopTree(t *testing.T, seed uint64, by peer) *stopped {
 	moment := rand.New(rand.NewPCG(seed, 1))
 	if moment.IntN(4) > 0 || !isDrainit { // else it may come before they are ready
 		jobs := strings.Count(text, ": job,")
-		harness.WaitUntil(t, "the jobs are ready", func() bool { return strings.Count(read(), " ready job") == jobs || !p.Running() })
+		harness.WaitUntil(t, "the jobs are ready",
+			func() bool { return strings.Count(read(), " ready job") == jobs || !p.Running() })
 	}
 	time.Sleep(time.Duration(moment.IntN(300)) * time.Millisecond) // part of the scenario
 	r.before = read()
 	p.Signal(unix.SIGTERM)
-	if !isDrainit && !harness.Within(8*time.Second, func() bool { return !p.Running() }) { // what a platform does
+	// what a platform does
+	if !isDrainit && !harness.Within(8*time.Second, func() bool { return !p.Running() }) {
 		p.Signal(unix.SIGKILL)
 	}
 	p.Wait()
@@ -144,11 +148,12 @@ func stopTree(t *testing.T, seed uint64, by peer) *stopped {
 	return r
 }
 
-// compare stops a tree with a job that was not kept below tini, too, twice, and logs what becomes of it there. Two
-// signals that come at once are one, and may not be the next time.
+// compare stops a tree with a job that was not kept below tini, too, twice, and logs what becomes of it
+// there. Two signals that come at once are one, and may not be the next time.
 func (r *stopped) compare(sum *sums) {
 	below := became(r.record)
-	lost := slices.DeleteFunc(slices.Clone(r.jobs), func(pid string) bool { return below[r.id[pid]] == "kept once" })
+	lost := slices.DeleteFunc(slices.Clone(r.jobs),
+		func(pid string) bool { return below[r.id[pid]] == "kept once" })
 	for _, by := range others {
 		if len(lost) == 0 || !by.isInstalled() {
 			return
@@ -164,15 +169,16 @@ func (r *stopped) compare(sum *sums) {
 				sum.worse.Add(1)
 				r.t.Logf("drainit sent, by pid: %v\n%s\nrecord:\n%s", r.sent, r.text, r.record)
 			default:
-				r.t.Errorf("%s %s keeps job %s, which is %s below drainit", by.program, by.flag, id, below[id])
+				r.t.Errorf("%s %s keeps job %s, which is %s below drainit", by.program, by.flag, id,
+					below[id])
 			}
 		}
 	}
 }
 
-// isInLimits reports whether the page of limits has what became of a job that tini keeps: a call has signalled
-// it, or one above it, or one that signals its group; or drainit has left it to those above. Its second signal
-// may be of one that signals its group, and that another of the tree has asked to.
+// isInLimits reports whether the page of limits has what became of a job that tini keeps: a call has
+// signalled it, or one above it, or one that signals its group; or drainit has left it to those above.
+// Its second signal may be of one that signals its group, and that another of the tree has asked to.
 func (r *stopped) isInLimits(pid string) bool {
 	got := r.all(pid, "got")
 	isOfTheTree := func(by groupSignal) bool { return len(r.sent[by.pid]) == 0 && by.at <= got[1].at }
@@ -277,7 +283,8 @@ func (r *stopped) check(sum *sums) {
 	}
 	for pid, kind := range r.without {
 		sent := r.sent[pid]
-		ended := len(sent) > 0 && sent[0].rule != "the worker" && sent[0].at < r.call && len(r.all(pid, "drained")) == 0
+		ended := len(sent) > 0 && sent[0].rule != "the worker" && sent[0].at < r.call &&
+			len(r.all(pid, "drained")) == 0
 		switch {
 		case ended && kind == "reader":
 			r.t.Errorf("%s, which would end by itself, was ended by drainit: %v", pid, sent)
@@ -306,8 +313,8 @@ func (r *stopped) checkJob(pid string, sum *sums) {
 	}
 }
 
-// wasFirst reports whether drainit has signalled a process before one signalled its group: in the same plan, or by
-// the time in the log, which may be a moment late.
+// wasFirst reports whether drainit has signalled a process before one signalled its group: in the same
+// plan, or by the time in the log, which may be a moment late.
 func (r *stopped) wasFirst(sent delivery) bool {
 	return slices.ContainsFunc(r.groups, func(by groupSignal) bool {
 		to := r.sent[by.pid]
@@ -343,10 +350,13 @@ func (s *sums) note(why string) {
 }
 
 func (s *sums) String() string {
-	text := fmt.Sprintf("%d jobs, %d of them signalled by a call, %d lost in the last seconds; of all processes %d signalled by a call and by another, "+
-		"%d by drainit and then by one that signals its group, and %d servers ended that were asked to stop by other means; "+
+	text := fmt.Sprintf("%d jobs, %d of them signalled by a call, %d lost in the last seconds; of all "+
+		"processes %d signalled by a call and by another, "+
+		"%d by drainit and then by one that signals its group, and %d servers ended that were asked to "+
+		"stop by other means; "+
 		"%d times tini -s or -g keeps a job that drainit lost as the page of limits says",
-		s.jobs.Load(), s.late.Load(), s.lost.Load(), s.twice.Load(), s.byGroup.Load(), s.ended.Load(), s.worse.Load())
+		s.jobs.Load(), s.late.Load(), s.lost.Load(), s.twice.Load(), s.byGroup.Load(),
+		s.ended.Load(), s.worse.Load())
 	for _, why := range slices.Sorted(maps.Keys(s.why)) {
 		text += fmt.Sprintf("\n%5d %s", s.why[why], why)
 	}

@@ -16,8 +16,10 @@ import (
 func TestHiddenWorkerIsSignalledOnceAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	// Another user may run it, and not read it: /proc hides it from whoever does so.
-	hidden := harness.WriteProgram(t, filepath.Dir(harness.WorkerBin), "hidden", 0o711, harness.TextOf(t, harness.WorkerBin))
-	p := harness.Hiding(t, []string{harness.LongGrace}, "sh", "-c", `("$0" listen -name "daemon " &); exec "$1" listen -drain 1500ms -exit 6`, harness.WorkerBin, hidden)
+	hidden := harness.WriteProgram(t, filepath.Dir(harness.WorkerBin), "hidden", 0o711,
+		harness.TextOf(t, harness.WorkerBin))
+	p := harness.Hiding(t, []string{harness.LongGrace}, "sh", "-c",
+		`("$0" listen -name "daemon " &); exec "$1" listen -drain 1500ms -exit 6`, harness.WorkerBin, hidden)
 	p.WaitOut(`^ready`)
 	p.WaitOut(`^daemon ready`)
 	p.Signal(syscall.SIGTERM)
@@ -40,7 +42,8 @@ func TestEachJobOfACrowdIsSignalledOnce(t *testing.T) {
 			name := fmt.Sprintf("job%d", i)
 			jobs, ready, want = jobs+name+"[TERM=0] ", ready+" "+name, append(want, name+" got TERM")
 		}
-		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}}, "a("+jobs+"b[TERM=0,pgrp])", ready)
+		p := harness.StartTree(t, harness.Launch{NoPID1: noPID1, Args: []string{harness.LongGrace}},
+			"a("+jobs+"b[TERM=0,pgrp])", ready)
 		harness.Freeze(t, p.ReadyPid(`^ready job7`))
 		p.Signal(syscall.SIGTERM)
 		p.Wait()
@@ -54,9 +57,11 @@ func untold(t *testing.T, p *harness.Init) {
 	t.Helper()
 	harness.Need(t, "nsenter", "busybox")
 	status := filepath.Join(t.TempDir(), "status")
-	harness.WriteFile(t, status, "Name:\tx\nState:\tS (sleeping)\nPid:\t1\nPPid:\t0\nThreads:\t1\nSeccomp:\t0\n")
+	harness.WriteFile(t, status,
+		"Name:\tx\nState:\tS (sleeping)\nPid:\t1\nPPid:\t0\nThreads:\t1\nSeccomp:\t0\n")
 	harness.OutputOf(t, exec.Command("nsenter", "-m", "-t", strconv.Itoa(p.Pid()), "sh", "-c", `
-		for p in /proc/[0-9]*; do busybox mount --bind "$0" $p/status && busybox mount --bind /dev/null $p/syscall; done`, status))
+		for p in /proc/[0-9]*; do
+			busybox mount --bind "$0" $p/status && busybox mount --bind /dev/null $p/syscall; done`, status))
 }
 
 // Where /proc tells no signal masks, what dies of the signal has passed nothing on, and what is below a
@@ -68,15 +73,21 @@ func TestKernelThatTellsNoHandlers(t *testing.T) {
 		status  int
 		late    bool
 	}{
-		"a program":                            {[]string{"sh", "-c", "exec " + listen}, 7, false},
-		"sh -c 'app; exit $?'":                 {[]string{"sh", "-c", listen + "; exit $?"}, 7, false},
-		"bash -c 'app & wait'":                 {[]string{"bash", "-c", listen + "& wait"}, 7, false},
-		"sh -c 'sh -c \"app; true\"; true'":    {[]string{"sh", "-c", "sh -c '" + listen + "; true'; true"}, 7, false},
-		"npm, whose shell dies":                {[]string{"npm", "exec", "-c", listen + "; exit $?"}, 7, false},
-		"a trap, and app in the foreground":    {[]string{"bash", "-c", "trap : TERM; " + listen + "; exit $?"}, 7, true},
-		"dash, likewise":                       {[]string{"dash", "-c", "trap : TERM; " + listen + "; exit $?"}, 7, true},
-		"a trap that passes it on":             {[]string{"bash", "-c", listen + " & trap 'kill $!' TERM; wait $!; wait $!"}, 7, false},
-		"a program that handles it, above app": {[]string{"perl", "-e", `$SIG{TERM} = sub { }; system @ARGV; exit $? >> 8`, "sh", "-c", "exec " + listen}, 7, true},
+		"a program":            {[]string{"sh", "-c", "exec " + listen}, 7, false},
+		"sh -c 'app; exit $?'": {[]string{"sh", "-c", listen + "; exit $?"}, 7, false},
+		"bash -c 'app & wait'": {[]string{"bash", "-c", listen + "& wait"}, 7, false},
+		"sh -c 'sh -c \"app; true\"; true'": {[]string{"sh", "-c", "sh -c '" + listen + "; true'; true"},
+			7, false},
+		"npm, whose shell dies": {[]string{"npm", "exec", "-c", listen + "; exit $?"}, 7,
+			false},
+		"a trap, and app in the foreground": {[]string{"bash", "-c", "trap : TERM; " + listen +
+			"; exit $?"}, 7, true},
+		"dash, likewise": {[]string{"dash", "-c", "trap : TERM; " + listen +
+			"; exit $?"}, 7, true},
+		"a trap that passes it on": {[]string{"bash", "-c",
+			listen + " & trap 'kill $!' TERM; wait $!; wait $!"}, 7, false},
+		"a program that handles it, above app": {[]string{"perl", "-e",
+			`$SIG{TERM} = sub { }; system @ARGV; exit $? >> 8`, "sh", "-c", "exec " + listen}, 7, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,17 +95,21 @@ func TestKernelThatTellsNoHandlers(t *testing.T) {
 			if tt.late {
 				harness.Full(t)
 			}
-			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"-v", "--grace", "5s"}, tt.command...)})
+			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"-v", "--grace", "5s"},
+				tt.command...)})
 			p.WaitOut(`^ready`)
 			untold(t, p)
 			p.Signal(syscall.SIGTSTP)
-			p.WaitErr(`quiet has no effect: SIGTSTP was sent to no process, since which of them handle it is unknown: this kernel does not tell`)
+			p.WaitErr(`quiet has no effect: SIGTSTP was sent to no process, since which of them handle it ` +
+				`is unknown: this kernel does not tell`)
 			p.Signal(syscall.SIGTERM)
 			p.WantExit(tt.status)
 			p.WantCount("got SIGTERM", 1)
 			p.WantCount("drained", 1)
-			p.WantLogged(`"msg":"this kernel does not tell which signals a process handles: drainit signals`, 1)
-			p.WantLogged(`sent SIGTERM to .*: (the grace period is nearly over|the kill is near)`, map[bool]int{true: 1}[tt.late])
+			p.WantLogged(`"msg":"this kernel does not tell which signals a process handles: drainit signals`,
+				1)
+			p.WantLogged(`sent SIGTERM to .*: (the grace period is nearly over|the kill is near)`,
+				map[bool]int{true: 1}[tt.late])
 			p.WantLogged(harness.KillLine, 0)
 			p.WantNothingLeft()
 		})

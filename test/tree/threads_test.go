@@ -11,20 +11,23 @@ import (
 	"drainit/test/harness"
 )
 
-// usualThreads are drainit's at most, without those for probes and for the question whether the worker is ready, on a
-// machine with nothing else to do. A busy one has it start a few more, as a thread that is about to sleep cannot take
-// new work. enough is a pids.max with which it starts on any, with the worker. The pages say both.
+// usualThreads are drainit's at most, without those for probes and for the question whether the worker is
+// ready, on a machine with nothing else to do. A busy one has it start a few more, as a thread that is
+// about to sleep cannot take new work. enough is a pids.max with which it starts on any, with the worker.
+// The pages say both.
 const usualThreads, enough = 14, 24
 
 func TestPagesSayHowManyThreadsThereAre(t *testing.T) {
 	for say, pages := range map[string][]string{
-		fmt.Sprintf("its %d threads", usualThreads):               {"README.md"},
-		fmt.Sprintf("drainit's %d threads", usualThreads):         {"docs/platforms.md"},
-		fmt.Sprintf("has %d threads at most", usualThreads):       {"test/tree/doc.go"},
-		fmt.Sprintf("`pids.max` of %d is enough for all", enough): {"README.md", "docs/platforms.md", "test/tree/doc.go"},
+		fmt.Sprintf("its %d threads", usualThreads):         {"README.md"},
+		fmt.Sprintf("drainit's %d threads", usualThreads):   {"docs/platforms.md"},
+		fmt.Sprintf("has %d threads at most", usualThreads): {"test/tree/doc.go"},
+		fmt.Sprintf("`pids.max` of %d is enough for all", enough): {"README.md", "docs/platforms.md",
+			"test/tree/doc.go"},
 	} {
 		for _, page := range pages {
-			if text := harness.TextOf(t, filepath.Join("../..", page)); !regexp.MustCompile(regexp.QuoteMeta(say)).MatchString(text) {
+			if text := harness.TextOf(t, filepath.Join("../..",
+				page)); !regexp.MustCompile(regexp.QuoteMeta(say)).MatchString(text) {
 				t.Errorf("%s does not say %q", page, say)
 			}
 		}
@@ -51,7 +54,8 @@ func TestNumberOfThreads(t *testing.T) {
 	for more, flags := range map[int][]string{0: nil, 2: bothProbes(t)} {
 		fewest := enough
 		for range 5 {
-			p := harness.RunToEnd(t, harness.Launch{Args: append(flags, "--", "sh", "-c", "ls /proc/$PPID/task | wc -l")})
+			p := harness.RunToEnd(t, harness.Launch{Args: append(flags, "--", "sh", "-c",
+				"ls /proc/$PPID/task | wc -l")})
 			threads, err := strconv.Atoi(strings.TrimSpace(p.Out))
 			if err != nil {
 				t.Fatal(err)
@@ -59,7 +63,8 @@ func TestNumberOfThreads(t *testing.T) {
 			fewest = min(fewest, threads)
 		}
 		if fewest > usualThreads+more {
-			t.Errorf("with %q drainit has %d threads at least, want %d at most", flags, fewest, usualThreads+more)
+			t.Errorf("with %q drainit has %d threads at least, want %d at most", flags, fewest,
+				usualThreads+more)
 		}
 	}
 }

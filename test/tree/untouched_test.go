@@ -70,7 +70,8 @@ func TestIdleOrphanIsSignalledAtOnce(t *testing.T) {
 
 // eachTrial runs a worker with each kind of child: in one of the ways by turns, or
 // as often as there are to be trials, in all of them. Each child gets TERM once.
-func eachTrial(t *testing.T, ways []string, mode string, grace func(childKind) string, check func(r *trialRun)) {
+func eachTrial(t *testing.T, ways []string, mode string, grace func(childKind) string,
+	check func(r *trialRun)) {
 	t.Helper()
 	harness.Need(t, "python3")
 	loads := []string{"idle"} // but for the other tests
@@ -81,7 +82,8 @@ func eachTrial(t *testing.T, ways []string, mode string, grace func(childKind) s
 		t.Run(load, func(t *testing.T) {
 			if load == "busy" {
 				for range 4 {
-					harness.Run(t, harness.Launch{NoPID1: true, Bin: "sh", Args: []string{"-c", "while :; do :; done"}})
+					harness.Run(t, harness.Launch{NoPID1: true, Bin: "sh",
+						Args: []string{"-c", "while :; do :; done"}})
 				}
 			}
 			for n, done := 0, 0; n < len(childKinds) || done < *trials/len(loads); n++ {
@@ -127,13 +129,15 @@ func (r *trialRun) run(way, mode string, children int, grace string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "record")
 	parent := func(children int, command []string) []string {
-		return append([]string{"python3", harness.Repo("test/tree/testdata/untouched/parent.py"), mode, way, strconv.Itoa(children), file}, command...)
+		return append([]string{"python3", harness.Repo("test/tree/testdata/untouched/parent.py"), mode, way,
+			strconv.Itoa(children), file}, command...)
 	}
 	command := parent(children, r.kind.start(t))
 	if way == throughAManager {
 		command = parent(1, command)
 	}
-	p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"-v", "--log-format=json", "--grace", grace}, command...)})
+	p := harness.Run(t,
+		harness.Launch{Args: harness.Line([]string{"-v", "--log-format=json", "--grace", grace}, command...)})
 	record := func() string {
 		b, _ := os.ReadFile(file) // none yet is an empty one
 		return string(b)

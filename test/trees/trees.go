@@ -1,6 +1,6 @@
-// Package trees reads the notation in which tests write processes: NAME[WORD,WORD](CHILD CHILD), with blanks between
-// those beside each other. A * behind a name is short for a word of its own. A name has a _ for each blank. What the
-// words say, and a number at the end of a name, is the test's to define.
+// Package trees reads the notation in which tests write processes: NAME[WORD,WORD](CHILD CHILD), with
+// blanks between those beside each other. A * behind a name is short for a word of its own. A name has a
+// _ for each blank. What the words say, and a number at the end of a name, is the test's to define.
 package trees
 
 import (

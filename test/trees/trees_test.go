@@ -11,7 +11,8 @@ func TestNotation(t *testing.T) {
 	const text = "npm_start*(sh10[TERM=7/2s,ignore](app tail) log) redis"
 	want := []trees.Process{
 		{Name: "npm start", Words: []string{"*"}, Below: []trees.Process{
-			{Name: "sh10", Words: []string{"TERM=7/2s", "ignore"}, Below: []trees.Process{{Name: "app"}, {Name: "tail"}}},
+			{Name: "sh10", Words: []string{"TERM=7/2s", "ignore"},
+				Below: []trees.Process{{Name: "app"}, {Name: "tail"}}},
 			{Name: "log"},
 		}},
 		{Name: "redis"},
@@ -28,7 +29,8 @@ func TestNotation(t *testing.T) {
 }
 
 func TestNumbered(t *testing.T) {
-	if name, number, ok := (trees.Process{Name: "npm start12"}).Numbered(); name != "npm start" || number != 12 || !ok {
+	if name, number, ok := (trees.Process{Name: "npm start12"}).Numbered(); name != "npm start" ||
+		number != 12 || !ok {
 		t.Error(name, number, ok)
 	}
 	if name, _, ok := (trees.Process{Name: "app"}).Numbered(); name != "app" || ok {

@@ -47,16 +47,19 @@ func main() {
 	var p plan
 	flag.IntVar(&p.starts, "starts", 400, "starts of each init, as PID 1 and not")
 	flag.IntVar(&p.signals, "signals", 5000, "signals to each init")
-	flag.DurationVar(&p.idle, "idle", 40*time.Second, "how long idle inits are looked at: the Go runtime's monitor wakes up once a minute")
+	flag.DurationVar(&p.idle, "idle", 40*time.Second,
+		"how long idle inits are looked at: the Go runtime's monitor wakes up once a minute")
 	flag.IntVar(&p.stops, "stops", 5, "stops of each tree under each init")
 	flag.IntVar(&p.tree, "tree", 1000, "processes in a tree that is stopped")
 	flag.IntVar(&p.crowd, "crowd", 10_000, "processes that a long drain waits for")
 	flag.DurationVar(&p.drain, "drain", 10*time.Second, "how long that drain is looked at")
 	flag.IntVar(&p.ways, "ways", 20, "stop signals to each init, with each number of processes")
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
-	flag.StringVar(&p.only, "only", "", "take these measures alone: starts, running, ways, stops, drain, cramped, sizes")
+	flag.StringVar(&p.only, "only", "",
+		"take these measures alone: starts, running, ways, stops, drain, cramped, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
-	flag.StringVar(&p.to, "to", "", "write the table into this page (test/cmd/bench/results.md), in place of the one that is there")
+	flag.StringVar(&p.to, "to", "",
+		"write the table into this page (test/cmd/bench/results.md), in place of the one that is there")
 	flag.Parse()
 	fail(run(p))
 }
@@ -102,7 +105,8 @@ func run(p plan) (err error) {
 		what string
 		take func()
 	}{
-		{"starts", b.measureStarts}, {"running", b.measureRunning}, {"ways", b.measureWays}, {"stops", b.measureStops},
+		{"starts", b.measureStarts}, {"running", b.measureRunning}, {"ways", b.measureWays},
+		{"stops", b.measureStops},
 		{"drain", b.measureDrains}, {"cramped", b.measureCramped}, {"sizes", b.measureSizes},
 	} {
 		if p.only != "" && !slices.Contains(strings.Split(p.only, ","), measure.what) {
@@ -113,7 +117,8 @@ func run(p plan) (err error) {
 		measure.take()
 	}
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	head := fmt.Sprintf("%s, Linux %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly), strings.TrimSpace(string(kernel)),
+	head := fmt.Sprintf("%s, Linux %s, %d processors, %s; %.0f s\n\n", began.Format(time.DateOnly),
+		strings.TrimSpace(string(kernel)),
 		runtime.NumCPU(), runtime.Version(), time.Since(began).Seconds())
 	fmt.Print(head)
 	b.print(os.Stdout)
@@ -133,18 +138,22 @@ func contenders(p plan) ([]contender, error) {
 		return nil, fmt.Errorf("cannot read the flags of a release, run this where go.mod is: %w", err)
 	}
 	bin := func(name string) string { return filepath.Join(p.dir, name) }
-	for pkg, flags := range map[string][]string{"drainit/test/cmd/bench/minimal": nil, "drainit": strings.Fields(string(released))} {
-		build := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w"}, flags, []string{"-o", bin(filepath.Base(pkg)), pkg})...)
+	for pkg, flags := range map[string][]string{"drainit/test/cmd/bench/minimal": nil,
+		"drainit": strings.Fields(string(released))} {
+		build := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w"}, flags,
+			[]string{"-o", bin(filepath.Base(pkg)), pkg})...)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("cannot build %s: %w\n%s", pkg, err, out)
 		}
 	}
-	all := []contender{{name: "no init"}, {"minimal Go", []string{bin("minimal")}}, {"drainit", []string{bin("drainit"), "--"}}}
+	all := []contender{{name: "no init"}, {"minimal Go", []string{bin("minimal")}},
+		{"drainit", []string{bin("drainit"), "--"}}}
 	if p.beside != "" {
 		all = append(all, contender{"drainit beside", []string{p.beside, "--"}})
 	}
-	for _, peer := range [][]string{{"tini", "tini", "--"}, {"tini -s", "tini", "-s", "--"}, {"tini-static", "tini-static", "-s", "--"},
+	for _, peer := range [][]string{{"tini", "tini", "--"}, {"tini -s", "tini", "-s", "--"},
+		{"tini-static", "tini-static", "-s", "--"},
 		{"dumb-init", "dumb-init", "--"}, {"catatonit", "catatonit", "--"}} {
 		program, err := exec.LookPath(peer[1])
 		if err != nil {

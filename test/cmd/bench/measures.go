@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handling is a worker with sleepers below it, as many as its argument says. It sends a byte when all is set, and when
-// USR1 or TERM has come to its handler. It sleeps in sigsuspend, so that no signal slips in between look and sleep.
+// handling is a worker with sleepers below it, as many as its argument says. It sends a byte when all is
+// set, and when USR1 or TERM has come to its handler. It sleeps in sigsuspend, so that no signal slips in
+// between look and sleep.
 var handling = []string{"/usr/bin/perl", "-MPOSIX", "-e", `
 	open(my $pipe, ">&=", 3) or die;
 	my $both = POSIX::SigSet->new(SIGUSR1, SIGTERM);
@@ -39,7 +40,10 @@ func (b *bench) measureRunning() {
 	ways := make(series, len(b.inits))
 	for range parts {
 		b.withAll(func(running []*spawned) {
-			some := b.turns(b.signals/parts, func(i int, _ []string) time.Duration { return running[i].timeSignal(unix.SIGUSR1) })
+			some := b.turns(b.signals/parts, func(i int,
+				_ []string) time.Duration {
+				return running[i].timeSignal(unix.SIGUSR1)
+			})
 			for i := range some {
 				ways[i] = append(ways[i], some[i]...)
 			}
@@ -77,7 +81,8 @@ func (b *bench) measureIdle(running []*spawned) {
 		before[i] = switches(s.pid)
 	}
 	time.Sleep(b.idle)
-	woken, threads, rss, ofItsOwn, ofItsFile := b.figures(), b.figures(), b.figures(), b.figures(), b.figures()
+	woken, threads, rss := b.figures(), b.figures(), b.figures()
+	ofItsOwn, ofItsFile := b.figures(), b.figures()
 	for i, s := range running {
 		if i == noInit {
 			continue // that is the worker
@@ -206,7 +211,8 @@ func (b *bench) measureTitle() {
 			delay -= step
 		}
 	}
-	b.ownTime("exec to the first title, from which on no stop signal is lost, p50", []time.Duration{parting(looks)}, 0.5, 3*time.Millisecond)
+	b.ownTime("exec to the first title, from which on no stop signal is lost, p50",
+		[]time.Duration{parting(looks)}, 0.5, 3*time.Millisecond)
 }
 
 // look is a look at a drainit that starts.

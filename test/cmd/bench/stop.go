@@ -58,7 +58,8 @@ func (b *bench) measureStops() {
 		{"tree of %d whose worker does not", "0", "0", 4},
 		{"tree of %d, jobs of 0.1 s, whose worker does not", "0", "0.1", 0},
 	} {
-		least, worker := b.figures(), slices.Concat(stopping, []string{tree.tells, strconv.Itoa(b.tree - 1), tree.needed})
+		least, worker := b.figures(), slices.Concat(stopping,
+			[]string{tree.tells, strconv.Itoa(b.tree - 1), tree.needed})
 		took := b.withInit(b.stops, func(i int, argv []string) time.Duration {
 			d, kept := timeStop(slices.Concat(argv, worker), b.tree)
 			if least[i] == none || float64(kept) < least[i] {
@@ -120,7 +121,8 @@ func (b *bench) measureDrains() {
 			memory[i] = numbersOf(s.pid, "status")["VmRSS"]
 			return 0
 		})
-		b.values(fmt.Sprintf("share of a processor in the first %v of a drain with %d processes", b.drain, crowd.of), "%", share)
+		b.values(fmt.Sprintf("share of a processor in the first %v of a drain with %d processes", b.drain,
+			crowd.of), "%", share)
 		b.aim(fmt.Sprintf("≤ %s %%", figure(crowd.share)), share[own], crowd.share)
 		if crowd.of == b.crowd {
 			b.values(fmt.Sprintf("memory, VmRSS, then, with %d", crowd.of), "kB", memory)
@@ -150,7 +152,8 @@ func (b *bench) measureCramped() {
 		way, share[i] = stopCramped(g, argv, b.drain)
 		return way
 	})
-	b.times(fmt.Sprintf("a stop signal's way under a CPU limit of 50m, %d processes, slowest", crampedCrowd), ways, 1)
+	b.times(fmt.Sprintf("a stop signal's way under a CPU limit of 50m, %d processes, slowest", crampedCrowd),
+		ways, 1)
 	b.aim("≤ 0.2 s", quantile(ways[own], 1).Seconds(), 0.2)
 	b.values(fmt.Sprintf("share of that limit in the first %v of the drain, most", b.drain), "%", share)
 	b.aim("≤ 10 %", share[own], 10)
@@ -171,7 +174,8 @@ func (b *bench) measureVerbs(g cgroup.CPU) {
 			words, ends = append(words, word), append(ends, end)
 		}
 	}
-	b.ownTime("a subcommand under a CPU limit of 10m to its answer, or to its line that there is none yet, nine of ten", words, 0.9, time.Second)
+	b.ownTime("a subcommand under a CPU limit of 10m to its answer, or to its line that there is none "+
+		"yet, nine of ten", words, 0.9, time.Second)
 	b.ownTime("a subcommand under a CPU limit of 10m to its answer, p50", ends, 0.5, 0)
 	b.ownTime("the same, slowest", ends, 1, 0)
 }
@@ -179,9 +183,11 @@ func (b *bench) measureVerbs(g cgroup.CPU) {
 // askCramped is one call of a verb: the time until it ends, or says something, and until it
 // ends. The one that asks is in no container: --pid says which drainit is meant.
 func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Duration) {
-	s, end := startCramped(g, verbMilli, slices.Concat(argv, []string{"/bin/sh", "-c", "trap : TSTP; echo >&3; sleep 60; :"}))
+	s, end := startCramped(g, verbMilli, slices.Concat(argv,
+		[]string{"/bin/sh", "-c", "trap : TSTP; echo >&3; sleep 60; :"}))
 	defer end()
-	ask := spawnStaged("stamp,stderr,cgroup="+string(g), []string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, false)
+	ask := spawnStaged("stamp,stderr,cgroup="+string(g),
+		[]string{argv[0], verb, fmt.Sprintf("--pid=%d", s.pid)}, false)
 	defer unix.Close(ask.pipe)
 	begin, err := ask.stamp()
 	must(err)
@@ -194,7 +200,8 @@ func askCramped(g cgroup.CPU, argv []string, verb string) (word, ended time.Dura
 // stopCramped is one stop: how long the signal takes to the worker's handler, and how much of
 // its limit, in percent, the init takes in the time after it.
 func stopCramped(g cgroup.CPU, argv []string, of time.Duration) (way time.Duration, share float64) {
-	s, end := startCramped(g, crampedMilli, slices.Concat(argv, handling, []string{strconv.Itoa(crampedCrowd - 1)}))
+	s, end := startCramped(g, crampedMilli, slices.Concat(argv, handling,
+		[]string{strconv.Itoa(crampedCrowd - 1)}))
 	defer end()
 	before := harness.RunTime(s.pid)
 	way = s.timeSignal(unix.SIGTERM)

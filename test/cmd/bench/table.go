@@ -16,7 +16,8 @@ const (
 	parts     = 10     // into how many a run is cut to see how far a ratio varies
 	none      = -1     // a figure that there is not
 	reference = "tini" // whose figures are 1
-	tolerance = 1. / 3 // by how much of it an aim may be missed: on a shared machine no figure is better than that
+	// by how much of it an aim may be missed: on a shared machine no figure is better than that
+	tolerance = 1. / 3
 )
 
 // bench measures, and writes a table with a row for each measure, a column for each init and one
@@ -94,7 +95,8 @@ func (b *bench) times(name string, s series, q float64) {
 		default:
 			ratio := float64(quantile(s[i], q)) / float64(quantile(s[b.ref], q))
 			least, greatest := spread(s[i], s[b.ref], q)
-			row = append(row, fmt.Sprintf("%s ×%.2f (%.2f–%.2f)", duration(quantile(s[i], q)), ratio, least, greatest))
+			row = append(row, fmt.Sprintf("%s ×%.2f (%.2f–%.2f)", duration(quantile(s[i], q)), ratio,
+				least, greatest))
 		}
 	}
 	b.rows = append(b.rows, append(row, ""))
@@ -243,5 +245,7 @@ func (b *bench) print(w io.Writer) {
 	aligned := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	_, _ = strings.NewReplacer(" |", "\t|", "---|", "---\t|").WriteString(aligned, b.markdown())
 	aligned.Flush()
-	fmt.Fprintf(w, "\n× is the ratio to the column that is 1; in parentheses the least and the greatest in %d parts of the run.\n", parts)
+	fmt.Fprintf(w,
+		"\n× is the ratio to the column that is 1; in parentheses the least and the greatest in %d parts "+
+			"of the run.\n", parts)
 }

@@ -41,10 +41,15 @@ func run() error {
 	s := rollout.Settings{Inits: new(regexp.Regexp), Modes: new(regexp.Regexp)}
 	every := regexp.MustCompile("")
 	flags := flag.NewFlagSet("rollout", flag.ExitOnError)
-	flags.TextVar(s.Inits, "inits", every, "try the inits whose names `match`: drainit, drainit-readme, tini, tini-g, dumb-init, catatonit, none")
-	flags.TextVar(s.Modes, "modes", every, "try the modes whose names `match`: one or four jobs at a time, one-lease and four-lease that give interrupted ones again, and exec, trap and wait with other start scripts")
+	flags.TextVar(s.Inits, "inits", every,
+		"try the inits whose names `match`: drainit, drainit-readme, tini, tini-g, dumb-init, "+
+			"catatonit, none")
+	flags.TextVar(s.Modes, "modes", every,
+		"try the modes whose names `match`: one or four jobs at a time, one-lease and four-lease that "+
+			"give interrupted ones again, and exec, trap and wait with other start scripts")
 	flags.IntVar(&s.Jobs, "jobs", 150, "jobs for each init in each mode, at least")
-	flags.StringVar(&s.Cache, "cache", filepath.Join(cache, "drainit-rollout"), "the `folder` in which the built Kubernetes is kept")
+	flags.StringVar(&s.Cache, "cache", filepath.Join(cache, "drainit-rollout"),
+		"the `folder` in which the built Kubernetes is kept")
 	_ = flags.Parse(os.Args[1:]) // it exits
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer stop()

@@ -4,8 +4,8 @@
 //	go run ./test/cmd/timeline -to docs
 //
 // writes stop.svg, the same stop under tini and under drainit, and quiet.svg, a stop in Kubernetes with
-// preStop: to a new folder, or to the one that is named. It needs root, strace, tini and node, and takes half a
-// minute.
+// preStop: to a new folder, or to the one that is named. It needs root, strace, tini and node, and takes
+// half a minute.
 package main
 
 import (
@@ -68,7 +68,8 @@ func draw(to string) error {
 	}
 	tinis, err1 := stopped("tini -- ./start.sh", 3*time.Second, nil, "tini", "--", "bash", "start.sh")
 	drainits, err2 := stopped("drainit -- ./start.sh", 3*time.Second, nil, drainit, "--", "bash", "start.sh")
-	quiet, err3 := stopped("drainit --second-stop ignore -- node worker.js", 7300*time.Millisecond, []string{drainit, "quiet", "--sleep", "5s"},
+	quiet, err3 := stopped("drainit --second-stop ignore -- node worker.js", 7300*time.Millisecond,
+		[]string{drainit, "quiet", "--sleep", "5s"},
 		drainit, "--second-stop", "ignore", "--", "node", "worker.js", "7000")
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err

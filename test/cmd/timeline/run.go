@@ -36,7 +36,8 @@ type run struct {
 func start(dir string, init ...string) (*run, error) {
 	r := &run{began: time.Now(), byPID: make(map[int]*lane), first: make(chan int, 1)}
 	r.phases = lane{name: "phase", spans: []span{{class: "running", label: "running"}}}
-	const strace = "-f -ttt --seccomp-bpf -e trace=execve -e signal=TERM,TSTP,CONT,KILL -o /proc/self/fd/3 unshare -pf --mount-proc --kill-child"
+	const strace = "-f -ttt --seccomp-bpf -e trace=execve -e signal=TERM,TSTP,CONT,KILL -o " +
+		"/proc/self/fd/3 unshare -pf --mount-proc --kill-child"
 	r.cmd = exec.Command("strace", append(strings.Fields(strace), init...)...)
 	r.cmd.Dir = dir
 	trace, w, err := os.Pipe()

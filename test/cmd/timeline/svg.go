@@ -63,14 +63,17 @@ const (
 
 const style = `
 text { font: 13px -apple-system, "Segoe UI", "DejaVu Sans", Arial, sans-serif; fill: #1f2328 }
-.title { font-weight: 600; font-size: 14px } .small { font-size: 11px; fill: #59636e } .in { fill: #fff; font-size: 11px }
+.title { font-weight: 600; font-size: 14px } .small { font-size: 11px; fill: #59636e }
+.in { fill: #fff; font-size: 11px }
 .bad { fill: #c4232f; font-weight: 600 } .good { fill: #1a7f37; font-weight: 600 }
 .process { fill: #afb8c1 } .job { fill: #2f7d4f } .lost { fill: #c4232f } .hook { fill: #6e5494 }
 .running { fill: #57606a } .quiet { fill: #9a6700 } .draining { fill: #0a5cad } .killing { fill: #c4232f }
-.mark { stroke: #0a5cad; stroke-width: 2 } .head { fill: #0a5cad } .word { fill: #0a5cad; font-size: 11px; font-weight: 600 }
+.mark { stroke: #0a5cad; stroke-width: 2 } .head { fill: #0a5cad }
+.word { fill: #0a5cad; font-size: 11px; font-weight: 600 }
 .grid { stroke: #d1d9e0 }
 @media (prefers-color-scheme: dark) {
-text { fill: #e6edf3 } .small { fill: #9198a1 } .in { fill: #fff } .bad { fill: #ff7b72 } .good { fill: #56d364 }
+text { fill: #e6edf3 } .small { fill: #9198a1 } .in { fill: #fff }
+.bad { fill: #ff7b72 } .good { fill: #56d364 }
 .process { fill: #59636e } .grid { stroke: #30363d } .mark { stroke: #79c0ff } .head, .word { fill: #79c0ff }
 }
 `
@@ -82,7 +85,8 @@ func (p picture) svg() string {
 	for _, panel := range p.panels {
 		y = p.panel(&body, panel, y)
 	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" `+
+		`height="%d" role="img">
 <title>%s</title>
 <style>%s</style>
 %s</svg>
@@ -132,7 +136,9 @@ func (p picture) lane(w *strings.Builder, l *lane, y int) {
 	}
 	for _, m := range l.marks {
 		x := p.x(m.at)
-		fmt.Fprintf(w, "<path class=\"mark\" d=\"M%.1f %dV%d\"/><path class=\"head\" d=\"M%.1f %dl-4 -7h8z\"/>\n", x, y+8, y+high-2, x, middle-jobBar/2)
+		fmt.Fprintf(w,
+			"<path class=\"mark\" d=\"M%.1f %dV%d\"/><path class=\"head\" d=\"M%.1f %dl-4 -7h8z\"/>\n", x,
+			y+8, y+high-2, x, middle-jobBar/2)
 		text(w, "word", x+6, float64(y+10), "start", m.label)
 	}
 	if l.outcome != "" {
@@ -147,12 +153,14 @@ func (p picture) span(w *strings.Builder, s span, middle, height int, end string
 	if s.label != "" {
 		height = jobBar
 	}
-	fmt.Fprintf(w, "<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" rx=\"2\"/>\n", s.class, from, middle-height/2, to-from, height)
+	fmt.Fprintf(w, "<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" rx=\"2\"/>\n",
+		s.class, from, middle-height/2, to-from, height)
 	if to-from > float64(6*len(s.label)+8) {
 		text(w, "in", at, float64(middle+4), end, s.label)
 	}
 }
 
 func text(w *strings.Builder, class string, x, y float64, anchor, words string) {
-	fmt.Fprintf(w, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", class, x, y, anchor, html.EscapeString(words))
+	fmt.Fprintf(w, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", class, x, y,
+		anchor, html.EscapeString(words))
 }

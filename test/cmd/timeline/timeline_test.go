@@ -34,7 +34,8 @@ func TestPicture(t *testing.T) {
 	if words, _ := p.outcome(); words != "1 of 2 jobs lost" {
 		t.Errorf("the outcome is %q", words)
 	}
-	want := map[string]string{"tini": "exited with 143", "bash": "killed by SIGTERM", "node": "killed by SIGKILL"}
+	want := map[string]string{"tini": "exited with 143", "bash": "killed by SIGTERM",
+		"node": "killed by SIGKILL"}
 	for _, l := range p.lanes {
 		if l.outcome != want[l.name] {
 			t.Errorf("%s %s, want %s", l.name, l.outcome, want[l.name])

@@ -26,7 +26,8 @@ func guard(args []string) {
 	marker, dir := args[0], args[1]
 	// One that is being started, or is in the middle of an exec, shows no environment.
 	const looks, between, atMost = 3, 100 * time.Millisecond, time.Minute
-	for deadline, none := time.Now().Add(atMost), 0; none < looks && time.Now().Before(deadline); time.Sleep(between) {
+	for deadline, none := time.Now().Add(atMost), 0; none < looks && time.Now().
+		Before(deadline); time.Sleep(between) {
 		none++
 		if killMarked(marker)+endCgroups(marker, dir) > 0 {
 			none = 0
@@ -41,7 +42,8 @@ func guard(args []string) {
 func endCgroups(marker, dir string) (left int) {
 	pid := strings.Trim(marker[strings.IndexByte(marker, '=')+1:], ".")
 	names := []string{"drainit-test-" + pid + "-*", "draintest-" + pid + "-*"}
-	for _, pattern := range []string{"tmp/podman-*", "tmp/systemd-*", "tmp/drainit-docker-*/data/containers/*"} {
+	for _, pattern := range []string{"tmp/podman-*", "tmp/systemd-*",
+		"tmp/drainit-docker-*/data/containers/*"} {
 		found, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails for a bad pattern only
 		for _, path := range found {
 			names = append(names, filepath.Base(path))

@@ -19,7 +19,8 @@ import (
 func hungFS(args []string) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	must("open /dev/fuse", err)
-	must("mount", unix.Mount("hung", args[0], "fuse", 0, fmt.Sprintf("fd=%d,rootmode=100666,user_id=0,group_id=0,allow_other", fd)))
+	must("mount", unix.Mount("hung", args[0], "fuse", 0,
+		fmt.Sprintf("fd=%d,rootmode=100666,user_id=0,group_id=0,allow_other", fd)))
 	fmt.Println("ready")
 	for request := make([]byte, 1<<17); ; {
 		switch _, err := unix.Read(fd, request); {

@@ -25,7 +25,8 @@ func init() {
 
 func main() {
 	verbs := map[string]func(args []string){
-		"stage": stage, "hostile": hostile, "noforks": noForks, "noipv6": noIPv6, "nocall": noCall, // which become a command
+		// which become a command
+		"stage": stage, "hostile": hostile, "noforks": noForks, "noipv6": noIPv6, "nocall": noCall,
 		"guard": guard, "reap": reap, "hungfs": hungFS, "hang": hang,
 		"listen": listen, "headless": headless, "drains": drains, "send": send,
 	}
@@ -47,8 +48,9 @@ func become(command []string) {
 	must("run "+command[0], syscall.Exec(command[0], command, os.Environ()))
 }
 
-// reap runs a command and reaps what it leaves, as an init does. Its exit status is the command's. It is for the tests
-// where PID 1 is go test, which reaps no process that is not its own: a million zombies would fill the process table.
+// reap runs a command and reaps what it leaves, as an init does. Its exit status is the command's. It is
+// for the tests where PID 1 is go test, which reaps no process that is not its own: a million zombies
+// would fill the process table.
 func reap(args []string) {
 	must("become a subreaper", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 	signals := make(chan os.Signal, 16)

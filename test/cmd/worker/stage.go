@@ -71,8 +71,10 @@ func mounts(s setup.Setup) {
 // dockers are the capabilities that a container of Docker's has if it asks for no others.
 // CAP_SYS_PTRACE is not among them.
 var dockers = []uintptr{
-	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FSETID, unix.CAP_FOWNER, unix.CAP_MKNOD, unix.CAP_NET_RAW, unix.CAP_SETGID,
-	unix.CAP_SETUID, unix.CAP_SETFCAP, unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT, unix.CAP_KILL, unix.CAP_AUDIT_WRITE,
+	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FSETID, unix.CAP_FOWNER, unix.CAP_MKNOD,
+	unix.CAP_NET_RAW, unix.CAP_SETGID,
+	unix.CAP_SETUID, unix.CAP_SETFCAP, unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT,
+	unix.CAP_KILL, unix.CAP_AUDIT_WRITE,
 }
 
 // capabilities takes the others out of the bounding set, so that root has none of them
@@ -90,7 +92,8 @@ func capabilities(s setup.Setup) {
 
 func limits(s setup.Setup) {
 	if s.MaxProcs > 0 {
-		must("limit processes", unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: s.MaxProcs, Max: s.MaxProcs}))
+		must("limit processes", unix.Setrlimit(unix.RLIMIT_NPROC,
+			&unix.Rlimit{Cur: s.MaxProcs, Max: s.MaxProcs}))
 	}
 	if s.UID != 0 {
 		must("drop groups", syscall.Setgroups(nil))
@@ -145,25 +148,31 @@ func becomeFailing(call uint32, test unix.SockFilter, errno unix.Errno, command 
 	runtime.LockOSThread() // the filter is the thread's that calls exec
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	must("set no_new_privs", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-	must("filter system calls", unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0))
+	must("filter system calls", unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER,
+		uintptr(unsafe.Pointer(&prog)), 0, 0))
 	become(command)
 }
 
-// noForks becomes a command that can start threads and no process, as at the limit of processes. A real limit counts
-// threads too, and the Go runtime can't start without its own. noIPv6 becomes one for which the kernel has no IPv6.
+// noForks becomes a command that can start threads and no process, as at the limit of processes. A real
+// limit counts threads too, and the Go runtime can't start without its own. noIPv6 becomes one for which
+// the kernel has no IPv6.
 //
 //	worker noforks COMMAND [ARG...]
 //	worker noipv6 COMMAND [ARG...]
 func noForks(args []string) {
-	becomeFailing(unix.SYS_CLONE, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jt: 1}, unix.EAGAIN, args)
+	becomeFailing(unix.SYS_CLONE, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K,
+		K: unix.CLONE_THREAD, Jt: 1}, unix.EAGAIN, args)
 }
 func noIPv6(args []string) {
-	becomeFailing(unix.SYS_SOCKET, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.AF_INET6, Jf: 1}, unix.EAFNOSUPPORT, args)
+	becomeFailing(unix.SYS_SOCKET, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
+		K: unix.AF_INET6, Jf: 1}, unix.EAFNOSUPPORT, args)
 }
 
 // noCall becomes a command that may not make one system call, by a seccomp profile.
 //
 //	worker nocall NUMBER COMMAND [ARG...]
 func noCall(args []string) {
-	becomeFailing(uint32(number(args[0])), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA}, unix.EPERM, args[1:]) // whatever the argument
+	// whatever the argument
+	becomeFailing(uint32(number(args[0])), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA}, unix.EPERM,
+		args[1:])
 }

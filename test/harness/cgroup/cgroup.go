@@ -16,7 +16,8 @@ import (
 )
 
 // limits are the files of each version of cgroups of which one has the limit of a controller.
-var limits = map[string][]string{"cpu": {"cpu.max", "cpu.cfs_quota_us"}, "pids": {"pids.max"}, "": {"cgroup.procs"}}
+var limits = map[string][]string{"cpu": {"cpu.max", "cpu.cfs_quota_us"},
+	"pids": {"pids.max"}, "": {"cgroup.procs"}}
 
 // Make makes a cgroup without a limit, in the first hierarchy that lets us, of version 2 where
 // there is one, and that has a controller, unless that is "". The error says why there is none,
@@ -31,11 +32,13 @@ func Make(name, controller string) (dir string, err error) {
 				continue
 			}
 			// Without this the children have none in version 2. There is no such file in version 1.
-			delegated := os.WriteFile(filepath.Join(f[1], "cgroup.subtree_control"), []byte("+"+controller), 0)
+			delegated := os.WriteFile(filepath.Join(f[1], "cgroup.subtree_control"),
+				[]byte("+"+controller), 0)
 			dir := filepath.Join(f[1], name)
 			if err := os.Mkdir(dir, 0o755); err != nil {
 				failed = append(failed, err)
-			} else if slices.ContainsFunc(limits[controller], func(file string) bool { return unix.Access(filepath.Join(dir, file), unix.W_OK) == nil }) {
+			} else if slices.ContainsFunc(limits[controller],
+				func(file string) bool { return unix.Access(filepath.Join(dir, file), unix.W_OK) == nil }) {
 				return dir, nil
 			} else {
 				failed = append(failed, fmt.Errorf("%s has none: %w", dir, delegated), os.Remove(dir))

@@ -27,15 +27,18 @@ type Console struct {
 func At(t *testing.T, l harness.Launch) *Console {
 	master, slave := harness.NewTerminal(t)
 	home := t.TempDir()
-	harness.WriteFile(t, filepath.Join(home, "lines"), strings.Repeat("some text\n", 100)) // more than a screen
+	// more than a screen
+	harness.WriteFile(t, filepath.Join(home, "lines"), strings.Repeat("some text\n", 100))
 	if l.Dir == "" {
 		l.Dir = home
 	}
 	l.TTY, l.Stdout, l.Stderr = slave, slave, slave
 	l.Env = append([]string{
 		// Debian's own programs first, and drainit and its worker by their names.
-		"PATH=" + filepath.Dir(harness.DrainitBin) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + os.Getenv("PATH"),
-		"TERM=xterm", "SHELL=/bin/bash", "HOME=" + home, "LC_ALL=C", "PS1=#$?# ", "HISTFILE=", "NODE_REPL_HISTORY=",
+		"PATH=" + filepath.Dir(harness.DrainitBin) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" +
+			os.Getenv("PATH"),
+		"TERM=xterm", "SHELL=/bin/bash", "HOME=" + home, "LC_ALL=C", "PS1=#$?# ", "HISTFILE=",
+		"NODE_REPL_HISTORY=",
 	}, l.Env...)
 	c := &Console{harness.Run(t, l), master, 0}
 	slave.Close() // so that the output ends when no process has it any more
@@ -142,7 +145,8 @@ func (c *Console) Foreground() (group int) {
 // WaitForeground waits until a process group has the terminal.
 func (c *Console) WaitForeground(group int) {
 	c.T.Helper()
-	harness.WaitUntil(c.T, fmt.Sprintf("group %d has the terminal", group), func() bool { return c.Foreground() == group })
+	harness.WaitUntil(c.T, fmt.Sprintf("group %d has the terminal", group),
+		func() bool { return c.Foreground() == group })
 }
 
 // WantForeground checks which process group has the terminal now.

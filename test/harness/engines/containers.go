@@ -91,13 +91,15 @@ func (e Podman) Cgroup() string { return "/" + filepath.Base(e.Dir) }
 
 // Command is a call of podman, as its user.
 func (e Podman) Command(args ...string) *exec.Cmd {
-	cmd := exec.Command("podman", append([]string{"--root", e.Dir + "/root", "--runroot", e.Dir + "/run", "--tmpdir", e.Dir + "/tmp",
+	cmd := exec.Command("podman", append([]string{"--root", e.Dir + "/root", "--runroot", e.Dir + "/run",
+		"--tmpdir", e.Dir + "/tmp",
 		"--storage-driver", "vfs"}, args...)...)
 	cmd.Env = append(os.Environ(), "CONTAINERS_CONF="+filepath.Join(e.Dir, "containers.conf"))
 	if e.uid != 0 {
 		cmd.Env = append(cmd.Env, "HOME="+e.Dir, "XDG_RUNTIME_DIR="+e.Dir)
 		cmd.Dir = e.Dir
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(e.uid), Gid: uint32(e.uid)}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(e.uid),
+			Gid: uint32(e.uid)}}
 	}
 	return cmd
 }
@@ -164,14 +166,17 @@ const anyUser = 65532
 func StartRunc(t *testing.T, args []string, env ...string) RuncContainer {
 	harness.NeedRoot(t)
 	harness.Need(t, "runc")
-	binds := [][3]string{{harness.DrainitBin, "/drainit", "ro"}, {harness.WorkerBin, "/worker", "ro"}, {staticBusybox(t), "/busybox", "ro"}}
+	binds := [][3]string{{harness.DrainitBin, "/drainit", "ro"}, {harness.WorkerBin, "/worker", "ro"},
+		{staticBusybox(t), "/busybox", "ro"}}
 	dir := t.TempDir()
-	c := RuncContainer{nil, filepath.Join(dir, "state"), fmt.Sprintf("draintest-%d-%d", os.Getpid(), started.Add(1))}
+	c := RuncContainer{nil, filepath.Join(dir, "state"),
+		fmt.Sprintf("draintest-%d-%d", os.Getpid(), started.Add(1))}
 	harness.Must(t, os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755))
 	// Registered first, so that it comes after the end of what runc has started.
 	t.Cleanup(func() { harness.OutputOf(t, c.runc("delete", "--force", c.id)) })
 	c.Init = harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
-		config, err := json.Marshal(c.config(args, append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", marker}, env...), binds))
+		config, err := json.Marshal(c.config(args,
+			append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", marker}, env...), binds))
 		harness.Must(t, err)
 		harness.WriteFile(t, filepath.Join(dir, "bundle/config.json"), string(config))
 		return c.runc("run", "--bundle", filepath.Join(dir, "bundle"), c.id)
@@ -190,19 +195,24 @@ type object = map[string]any
 func (c RuncContainer) config(args, env []string, binds [][3]string) object {
 	mounts := []object{
 		{"destination": "/proc", "type": "proc", "source": "proc"},
-		{"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": []string{"nosuid", "mode=755", "size=64k"}},
-		{"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": []string{"newinstance", "ptmxmode=0666", "mode=0620"}},
+		{"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+			"options": []string{"nosuid", "mode=755", "size=64k"}},
+		{"destination": "/dev/pts", "type": "devpts", "source": "devpts",
+			"options": []string{"newinstance", "ptmxmode=0666", "mode=0620"}},
 	}
 	for _, b := range binds {
-		mounts = append(mounts, object{"source": b[0], "destination": b[1], "type": "bind", "options": []string{"rbind", b[2]}})
+		mounts = append(mounts, object{"source": b[0], "destination": b[1], "type": "bind",
+			"options": []string{"rbind", b[2]}})
 	}
 	return object{
 		"ociVersion": "1.0.2",
-		"process":    object{"user": object{"uid": anyUser, "gid": anyUser}, "args": args, "env": env, "cwd": "/", "noNewPrivileges": true},
-		"root":       object{"path": "rootfs", "readonly": true},
-		"mounts":     mounts,
+		"process": object{"user": object{"uid": anyUser, "gid": anyUser}, "args": args, "env": env,
+			"cwd": "/", "noNewPrivileges": true},
+		"root":   object{"path": "rootfs", "readonly": true},
+		"mounts": mounts,
 		"linux": object{
-			"namespaces":  []object{{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}, {"type": "network"}},
+			"namespaces": []object{{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"},
+				{"type": "network"}},
 			"cgroupsPath": "/" + c.id,
 			"resources":   object{"devices": []object{{"allow": false, "access": "rwm"}}},
 		},

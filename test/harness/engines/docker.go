@@ -61,12 +61,15 @@ func StartDockerd(t *testing.T, flags ...string) *Dockerd {
 	defer log.Close()
 	// No networks: the containers of the tests have none. No cgroup that they share:
 	// on a busy machine all of them together would get what one process gets.
-	d.cmd = exec.Command(harness.WorkerBin, append([]string{"stage", harness.DrainitBin, "--", "dockerd", "-H", d.host(),
-		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
+	d.cmd = exec.Command(harness.WorkerBin, append([]string{"stage", harness.DrainitBin, "--",
+		"dockerd", "-H", d.host(),
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile",
+		filepath.Join(dir, "pid"),
 		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/",
 		"--bridge=none", "--iptables=false", "--ip6tables=false"}, flags...)...)
 	d.cmd.Env = append(os.Environ(), `STAGE={"Namespace":true}`, harness.NewMarker())
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true,
+		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	harness.Must(t, d.cmd.Start())
 	go func() { d.ended <- d.cmd.Wait() }()
@@ -115,7 +118,8 @@ func (d *Dockerd) Client(args ...string) *exec.Cmd {
 // Env is what makes a client one of this engine, and of no other settings. The
 // builder of the engine's own is the one that all clients have.
 func (d *Dockerd) Env() []string {
-	return []string{"DOCKER_HOST=" + d.host(), "DOCKER_CONFIG=" + d.dir, "DOCKER_BUILDKIT=0", "DOCKER_CONTEXT=", "DOCKER_CLI_HINTS=false"}
+	return []string{"DOCKER_HOST=" + d.host(), "DOCKER_CONFIG=" + d.dir, "DOCKER_BUILDKIT=0",
+		"DOCKER_CONTEXT=", "DOCKER_CLI_HINTS=false"}
 }
 
 // Do runs a docker command that must succeed, and returns its output.
@@ -136,7 +140,8 @@ type DockerContainer struct {
 func (d *Dockerd) Run(t *testing.T, image string, flags []string, command ...string) *DockerContainer {
 	c := &DockerContainer{D: d, Name: fmt.Sprintf("c%d", started.Add(1))}
 	t.Cleanup(func() { d.Do(t, "rm", "--force", "--volumes", c.Name) })
-	c.Init = d.Begin(t, slices.Concat([]string{"run", "--name", c.Name, "--pull", "never"}, flags, []string{image}, command)...)
+	c.Init = d.Begin(t, slices.Concat([]string{"run", "--name", c.Name, "--pull", "never"}, flags,
+		[]string{image}, command)...)
 	return c
 }
 

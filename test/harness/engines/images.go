@@ -28,27 +28,33 @@ func (d *Dockerd) ImportGo(t *testing.T) {
 	}
 	var g struct{ GOROOT, GOTOOLDIR, GOMODCACHE string }
 	harness.Must(t, json.Unmarshal([]byte(goOutput("env", "-json", "GOROOT", "GOTOOLDIR", "GOMODCACHE")), &g))
-	packages := goOutput("list", "-deps", "-f", "{{if .Standard}}{{.Dir}}{{end}}", "drainit", "drainit/test/cmd/worker")
+	packages := goOutput("list", "-deps", "-f", "{{if .Standard}}{{.Dir}}{{end}}", "drainit",
+		"drainit/test/cmd/worker")
 	modules := goOutput("mod", "download", "-json")
-	files := []string{filepath.Join(g.GOROOT, "bin/go"), filepath.Join(g.GOROOT, "go.env"), filepath.Join(g.GOROOT, "VERSION")}
+	files := []string{filepath.Join(g.GOROOT, "bin/go"), filepath.Join(g.GOROOT, "go.env"),
+		filepath.Join(g.GOROOT, "VERSION")}
 	for _, tool := range []string{"asm", "compile", "link"} {
 		files = append(files, filepath.Join(g.GOTOOLDIR, tool))
 	}
-	for _, dir := range append(strings.Fields(packages), filepath.Join(g.GOROOT, "pkg/include"), filepath.Join(g.GOROOT, "src/runtime/cgo")) {
+	for _, dir := range append(strings.Fields(packages), filepath.Join(g.GOROOT, "pkg/include"),
+		filepath.Join(g.GOROOT, "src/runtime/cgo")) {
 		found, _ := filepath.Glob(filepath.Join(dir, "*.*")) // fails for a bad pattern only
 		files = append(files, found...)
 	}
-	d.ImportImage(t, "golang:1.26", []string{"ENV GOTOOLCHAIN=local", "ENV GOPROXY=file:///goproxy"}, func(r *Rootfs) {
-		r.Busybox()
-		for _, file := range files {
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-				r.Copy("/usr/local/go"+strings.TrimPrefix(file, g.GOROOT), file)
+	d.ImportImage(t, "golang:1.26", []string{"ENV GOTOOLCHAIN=local", "ENV GOPROXY=file:///goproxy"},
+		func(r *Rootfs) {
+			r.Busybox()
+			for _, file := range files {
+				if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+					r.Copy("/usr/local/go"+strings.TrimPrefix(file, g.GOROOT), file)
+				}
 			}
-		}
-		for _, m := range regexp.MustCompile(`"(?:Info|GoMod|Zip)": "(.*)"`).FindAllStringSubmatch(modules, -1) {
-			r.Copy("/goproxy"+strings.TrimPrefix(m[1], filepath.Join(g.GOMODCACHE, "cache/download")), m[1])
-		}
-	})
+			for _, m := range regexp.MustCompile(`"(?:Info|GoMod|Zip)": "(.*)"`).
+				FindAllStringSubmatch(modules, -1) {
+				r.Copy("/goproxy"+strings.TrimPrefix(m[1], filepath.Join(g.GOMODCACHE, "cache/download")),
+					m[1])
+			}
+		})
 }
 
 // Rootfs is the tar of an image's files while it is written.
@@ -61,7 +67,8 @@ type Rootfs struct {
 // stands for one that comes from a registry.
 func (d *Dockerd) ImportImage(t *testing.T, name string, changes []string, write func(r *Rootfs)) {
 	args := []string{"import"}
-	for _, change := range append([]string{"ENV PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, changes...) {
+	for _, change := range append([]string{"ENV PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		changes...) {
 		args = append(args, "--change", change)
 	}
 	Feed(t, d.Client(append(args, "-", name)...), write)
@@ -99,7 +106,8 @@ func (r *Rootfs) Busybox() {
 
 // Link adds a symbolic link.
 func (r *Rootfs) Link(name, to string) {
-	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(name, "/"), Linkname: to}))
+	r.fail(r.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(name, "/"),
+		Linkname: to}))
 }
 
 func (r *Rootfs) fail(err error) {
@@ -121,7 +129,8 @@ func (r *Rootfs) Copy(name, file string) {
 }
 
 func (r *Rootfs) add(name string, b []byte, mode fs.FileMode) {
-	r.fail(r.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: int64(mode), Size: int64(len(b))}))
+	r.fail(r.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: int64(mode),
+		Size: int64(len(b))}))
 	_, err := r.Write(b)
 	r.fail(err)
 }
@@ -132,7 +141,8 @@ func (r *Rootfs) Program(name string) {
 	r.fail(err)
 	real, err := filepath.EvalSymlinks(file)
 	r.fail(err)
-	if called := filepath.Base(real); called != filepath.Base(file) { // a process shows it as its program: dash for sh
+	// a process shows it as its program: dash for sh
+	if called := filepath.Base(real); called != filepath.Base(file) {
 		r.Link(file, called)
 		r.Copy(filepath.Join(filepath.Dir(file), called), real)
 	} else {

@@ -13,7 +13,8 @@ import (
 func Send(pid int, sig unix.Signal) error {
 	const siQueue = -1
 	info := [32]int32{0: int32(sig), 2: siQueue} // si_signo, si_errno, si_code, and what belongs to it
-	_, _, errno := unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(&info)))
+	_, _, errno := unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig),
+		uintptr(unsafe.Pointer(&info)))
 	if errno != 0 {
 		return errno
 	}

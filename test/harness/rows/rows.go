@@ -11,9 +11,9 @@ import (
 
 var tabs = regexp.MustCompile(`\t+`)
 
-// Read returns the rows of a file, each of so many columns. Tabs part the columns. Those that a row lacks at
-// its end are empty, as "-" is, and one in double quotes is a Go string. A line that is empty or begins with #
-// is no row.
+// Read returns the rows of a file, each of so many columns. Tabs part the columns. Those that a row lacks
+// at its end are empty, as "-" is, and one in double quotes is a Go string. A line that is empty or
+// begins with # is no row.
 func Read(t testing.TB, file string, columns int) (all [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

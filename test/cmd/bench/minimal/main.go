@@ -13,7 +13,8 @@ import (
 func main() {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals)
-	worker, err := syscall.ForkExec(os.Args[1], os.Args[1:], &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, 3}})
+	worker, err := syscall.ForkExec(os.Args[1], os.Args[1:],
+		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, 3}})
 	if err != nil {
 		os.Exit(127)
 	}
