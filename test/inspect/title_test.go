@@ -136,22 +136,3 @@ func TestTitleComesWithTheWorker(t *testing.T) {
 		p.Wait()
 	})
 }
-
-func TestTitleWithoutProcAndWithoutRights(t *testing.T) {
-	harness.NeedRoot(t)
-	for name, setup := range map[string]harness.Setup{
-		"no /proc":       {Proc: "none"},
-		"read-only root": {ReadOnly: true},
-		"plain user":     {UID: harness.PlainUser},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := harness.Run(t, harness.Launch{Setup: setup, Args: listening()})
-			p.WaitReady()
-			p.Signal(unix.SIGTSTP)
-			p.WaitTitle("drainit:quiet")
-			p.Signal(unix.SIGTERM)
-			p.WantExit(7)
-		})
-	}
-}

@@ -115,21 +115,3 @@ func TestJobWithoutAHandlerIsKept(t *testing.T) {
 		p.WantCount("done", map[int]int{0: 1}[want])
 	}
 }
-
-// A CI runner sends INT, and TERM as long after it as drainit counts as another request.
-func TestCIRunnersTwoSignals(t *testing.T) {
-	for flag, want := range map[string]int{"--second-stop=force": 137, "--second-stop=ignore": 7} {
-		p := harness.Run(t, harness.Launch{Args: []string{harness.LongGrace, flag, "--", harness.WorkerBin,
-			"listen", "-catch", "INT,TERM,USR1", "-end", "USR1", "-exit", "7"}})
-		p.WaitReady()
-		p.Signal(unix.SIGINT)
-		p.WaitOut(`^got SIGINT`)
-		p.WaitErr(`draining, 1 process left`) // 5 s later
-		p.Signal(unix.SIGTERM)
-		p.WaitErr(map[int]string{137: `second stop signal, force-stop`, 7: `SIGTERM again: ignored`}[want])
-		if want == 7 {
-			p.Signal(unix.SIGUSR1)
-		}
-		p.WantExit(want)
-	}
-}

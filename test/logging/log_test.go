@@ -1,8 +1,6 @@
 package logging
 
 import (
-	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -127,38 +125,6 @@ func TestLogOfAWorkerThatEndsByItself(t *testing.T) {
 			}
 		}
 	})
-}
-
-// By default a person at a terminal reads text, and a platform JSON.
-func TestFormatGoesByWhatStderrIs(t *testing.T) {
-	for _, tt := range []struct {
-		flag     string
-		terminal bool
-		want     string
-	}{
-		{"--log-format=auto", true, "drainit: settings"},
-		{"--log-format=json", true, "{"},
-		{"-v", true, "drainit: settings"},
-		{"-v", false, "{"},
-		{"--log-format=auto", false, "{"},
-		{"--log-format=text", false, "drainit: settings"},
-	} {
-		r, w := harness.Pipe(t)
-		if tt.terminal {
-			r, w = harness.NewTerminal(t)
-		}
-		harness.Run(t, harness.Launch{NoPID1: true, Stderr: w, Args: []string{"-v", tt.flag, "true"}}).
-			WantExit(0)
-		w.Close()
-		// The other end of a terminal gives EIO where a pipe gives its end.
-		log, err := io.ReadAll(r)
-		if err != nil && !errors.Is(err, syscall.EIO) {
-			t.Error(err)
-		}
-		if !strings.HasPrefix(string(log), tt.want) {
-			t.Errorf("terminal %v, %q: %q", tt.terminal, tt.flag, log)
-		}
-	}
 }
 
 // A worker that a shell became is named as what it is when it dies, however soon that is after

@@ -1,11 +1,7 @@
 package signals
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -127,39 +123,4 @@ func TestNoSignalButAStopEndsAPause(t *testing.T) {
 		p.Signal(unix.SIGTERM)
 		p.WantExit(0)
 	})
-}
-
-// A fault of drainit's own is none that was sent, and ends it. Here the test has it run into
-// what is no instruction.
-func TestFaultOfDrainitsOwnEndsIt(t *testing.T) {
-	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
-		p := harness.Run(t, harness.Launch{NoPID1: noPID1, Args: []string{"--", "sleep", "1000"}})
-		p.WaitTitle("drainit:run")
-		breakCode(t, p.Pid())
-		p.Signal(unix.SIGUSR1) // which it is to act upon
-		if status := p.Wait() - 128; !slices.Contains(signals.Faults(), unix.Signal(status)) {
-			t.Errorf("it has not died of a fault: %v", p.Status)
-		}
-	})
-}
-
-// breakCode makes what a process executes no instructions of any processor that drainit is
-// released for.
-func breakCode(t *testing.T, pid int) {
-	t.Helper()
-	maps := harness.TextOf(t, fmt.Sprintf("/proc/%d/maps", pid))
-	code := regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ r-xp .*/drainit$`).FindString(maps)
-	if code == "" {
-		t.Fatalf("no code in\n%s", maps)
-	}
-	var from, to int64
-	fmt.Sscanf(code, "%x-%x", &from, &to)
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
-	harness.Must(t, err)
-	defer memory.Close()
-	if _, err := memory.WriteAt(bytes.Repeat([]byte{0xff}, int(to-from)), from); errors.Is(err, unix.EIO) {
-		harness.Skip(t, "the kernel permits no writing to the code of a process (proc_mem.force_override)")
-	} else {
-		harness.Must(t, err)
-	}
 }

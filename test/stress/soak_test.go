@@ -285,14 +285,6 @@ func TestWithoutASubreaperTheWorkerDrains(t *testing.T) {
 	p.WantCount("child got TERM", 0)
 }
 
-func TestFullProcessTableAtTheStartGives125(t *testing.T) {
-	p := harness.Run(t, harness.Launch{Under: []string{harness.WorkerBin, "noforks"},
-		Args: []string{"--", "true"}})
-	p.WantExit(125)
-	p.WantLogged(`"error".*cannot run \\"true\\": the limit of processes is reached`, 1)
-	p.WantLogged(`^.+$`, 1)
-}
-
 // A thread that the Go runtime could not start would end drainit, and PID 1
 // with it: nothing that a stop needs may need another one, not even with a log that blocks.
 func TestWorkerThatFillsTheProcessTableIsKilledAtTheGrace(t *testing.T) {

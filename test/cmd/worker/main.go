@@ -26,7 +26,7 @@ func init() {
 func main() {
 	verbs := map[string]func(args []string){
 		// which become a command
-		"stage": stage, "hostile": hostile, "noforks": noForks, "noipv6": noIPv6, "nocall": noCall,
+		"stage": stage, "hostile": hostile, "noipv6": noIPv6, "nocall": noCall,
 		"guard": guard, "reap": reap, "hungfs": hungFS, "hang": hang,
 		"listen": listen, "headless": headless, "drains": drains, "send": send,
 	}

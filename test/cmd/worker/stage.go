@@ -153,16 +153,9 @@ func becomeFailing(call uint32, test unix.SockFilter, errno unix.Errno, command 
 	become(command)
 }
 
-// noForks becomes a command that can start threads and no process, as at the limit of processes. A real
-// limit counts threads too, and the Go runtime can't start without its own. noIPv6 becomes one for which
-// the kernel has no IPv6.
+// noIPv6 becomes a command for which the kernel has no IPv6.
 //
-//	worker noforks COMMAND [ARG...]
 //	worker noipv6 COMMAND [ARG...]
-func noForks(args []string) {
-	becomeFailing(unix.SYS_CLONE, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K,
-		K: unix.CLONE_THREAD, Jt: 1}, unix.EAGAIN, args)
-}
 func noIPv6(args []string) {
 	becomeFailing(unix.SYS_SOCKET, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
 		K: unix.AF_INET6, Jf: 1}, unix.EAFNOSUPPORT, args)
