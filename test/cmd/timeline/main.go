@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -51,24 +50,15 @@ func draw(to string) error {
 	if out, err := exec.Command("go", "build", "-o", drainit, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build drainit: %v\n%s", err, out)
 	}
-	// stopped runs an init, and a command in its namespace, if there is one, and then stops it.
-	stopped := func(title string, at time.Duration, hook []string, init ...string) (panel, error) {
+	stopped := func(title string, after time.Duration, hook []string, init ...string) (panel, error) {
 		fmt.Println("a stop under", title)
-		r, err := start(filepath.Join(dir, "testdata"), init...)
-		if err != nil {
-			return panel{}, err
-		}
-		r.sleepUntil(at)
-		if hook != nil {
-			err = r.preStop(hook...)
-		}
-		r.signal(syscall.SIGTERM)
-		r.wait()
-		return r.panel(title), err
+		p, err := stop(filepath.Join(dir, "testdata"), after, hook, init...)
+		p.title = title
+		return p, err
 	}
-	tinis, err1 := stopped("tini -- ./start.sh", 3*time.Second, nil, "tini", "--", "bash", "start.sh")
-	drainits, err2 := stopped("drainit -- ./start.sh", 3*time.Second, nil, drainit, "--", "bash", "start.sh")
-	quiet, err3 := stopped("drainit --second-stop ignore -- node worker.js", 7300*time.Millisecond,
+	tinis, err1 := stopped("tini -- ./start.sh", time.Second, nil, "tini", "--", "bash", "start.sh")
+	drainits, err2 := stopped("drainit -- ./start.sh", time.Second, nil, drainit, "--", "bash", "start.sh")
+	quiet, err3 := stopped("drainit --second-stop ignore -- node worker.js", 300*time.Millisecond,
 		[]string{drainit, "quiet", "--sleep", "5s"},
 		drainit, "--second-stop", "ignore", "--", "node", "worker.js", "7000")
 	if err := errors.Join(err1, err2, err3); err != nil {

@@ -1,191 +1,111 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"drainit/test/harness"
 )
 
-// run is an init as PID 1 of a PID namespace, under a strace that sees each signal and each end below it.
-type run struct {
-	began time.Time
-	cmd   *exec.Cmd
-	first chan int // the pid of the init, as the strace knows it
-	ended sync.WaitGroup
-
-	mu     sync.Mutex
-	lanes  []*lane
-	byPID  map[int]*lane
-	phases lane
-	hook   *lane
-}
-
-// start starts an init in a directory, and returns when it runs.
-func start(dir string, init ...string) (*run, error) {
-	r := &run{began: time.Now(), byPID: make(map[int]*lane), first: make(chan int, 1)}
-	r.phases = lane{name: "phase", spans: []span{{class: "running", label: "running"}}}
-	const strace = "-f -ttt --seccomp-bpf -e trace=execve -e signal=TERM,TSTP,CONT,KILL -o " +
-		"/proc/self/fd/3 unshare -pf --mount-proc --kill-child"
-	r.cmd = exec.Command("strace", append(strings.Fields(strace), init...)...)
-	r.cmd.Dir = dir
-	trace, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
+// stop runs an init as PID 1 of a PID namespace, under a strace that sees each signal, each end, and what
+// is written, and sends it TERM so long after its worker has begun the second job. hook is a command that
+// comes before, in the namespace, as a kubelet runs a preStop hook.
+func stop(dir string, after time.Duration, hook []string, init ...string) (p panel, err error) {
+	const strace = `-f -ttt -s 2000 --seccomp-bpf -o trace -e signal=TERM,TSTP,CONT,KILL
+		-e trace=execve,write,clone,clone3 unshare -pf --mount-proc --kill-child`
+	cmd := exec.Command("strace", append(strings.Fields(strace), init...)...)
+	cmd.Dir = dir
+	_ = os.Remove(filepath.Join(dir, "trace")) // of another stop
+	if err := cmd.Start(); err != nil {
+		return panel{}, err
 	}
-	r.cmd.ExtraFiles = []*os.File{w}
-	stdout, err1 := r.cmd.StdoutPipe()
-	stderr, err2 := r.cmd.StderrPipe()
-	if err := errors.Join(err1, err2, r.cmd.Start()); err != nil {
-		return nil, err
+	trace := func() string {
+		text, _ := os.ReadFile(filepath.Join(dir, "trace")) // none yet is an empty one
+		return string(text)
 	}
-	_ = w.Close()
-	r.read(trace, r.traced)
-	r.read(stdout, r.printed)
-	r.read(stderr, r.logged)
-	select {
-	case <-r.first:
-		return r, nil
-	case <-time.After(10 * time.Second):
-		return nil, errors.Join(fmt.Errorf("%s did not start", init[0]), r.cmd.Process.Kill())
+	if !harness.Within(harness.Patience, func() bool { return strings.Contains(trace(), "job 2 begins") }) {
+		return panel{}, fmt.Errorf("%s does not work: %v", init[0], cmd.Process.Kill())
 	}
-}
-
-func (r *run) read(from io.Reader, line func(string)) {
-	r.ended.Go(func() {
-		for lines := bufio.NewScanner(from); lines.Scan(); {
-			r.mu.Lock()
-			line(lines.Text())
-			r.mu.Unlock()
+	time.Sleep(after)
+	pid := 0 // of the init: a child of unshare, which is one of strace
+	for _, unshare := range harness.ChildPids(cmd.Process.Pid) {
+		for _, pid = range harness.ChildPids(unshare) {
 		}
-	})
+	}
+	hooked := now()
+	if hook != nil {
+		words := append([]string{"-t", strconv.Itoa(pid), "-p", "-m"}, hook...)
+		if out, err := exec.Command("nsenter", words...).CombinedOutput(); err != nil {
+			return panel{}, fmt.Errorf("%v: %v\n%s", hook, err, out)
+		}
+	}
+	signalled := now()
+	_ = syscall.Kill(pid, syscall.SIGTERM)
+	_ = cmd.Wait() // its status is the init's
+	p, phases, began := parse(trace())
+	p.lanes[0].mark(signalled-began, "TERM") // an init that waits for it in sigwait takes it unseen by strace
+	if hook != nil {
+		label := filepath.Base(hook[0]) + " " + strings.Join(hook[1:], " ")
+		done := span{hooked - began, signalled - began, "hook", label}
+		p.lanes = append([]*lane{{name: "preStop", spans: []span{done}}, phases}, p.lanes...)
+	}
+	return p, nil
 }
 
-func (r *run) since() float64 { return time.Since(r.began).Seconds() }
+func now() float64 { return float64(time.Now().UnixMicro()) / 1e6 }
 
-// traced takes a line of strace's: a pid, a time and an event.
-func (r *run) traced(line string) {
-	words := strings.SplitN(strings.Join(strings.Fields(line), " "), " ", 3)
-	if len(words) < 3 {
-		return
-	}
-	pid, _ := strconv.Atoi(words[0])
-	clock, _ := strconv.ParseFloat(words[1], 64)
-	at, event := clock-float64(r.began.UnixMicro())/1e6, words[2]
-	of := r.laneOf(pid)
-	path, rest, _ := strings.Cut(strings.TrimPrefix(event, `execve("`), `"`)
-	switch executed := strings.HasPrefix(event, "execve") && strings.HasSuffix(rest, "= 0"); {
-	case executed && filepath.Base(path) != "unshare":
-		r.executes(pid, filepath.Base(path), at)
-	case of == nil: // the unshare, or a thread that has ended
-	case strings.HasPrefix(event, "--- SIG"):
-		of.mark(at, strings.Fields(event)[1])
-	case strings.HasPrefix(event, "+++ ") && pid == of.pid:
-		of.end(at)
-		how := strings.Fields(event)
-		of.outcome = strings.Join(how[1:len(how)-1], " ")
-	}
-}
+var (
+	callLine = regexp.MustCompile(`^(\d+) +(\d+\.\d+) (.*)$`)
+	execLine = regexp.MustCompile(`^execve\("(?:[^"]*/)?([^/"]+)"`)
+	executed = regexp.MustCompile(`execve.* = 0$`) // may be another line
+	cloned   = regexp.MustCompile(`clone.* = (\d+)$`)
+	jobLine  = regexp.MustCompile(`^write\(\d+, "job (\d+) (begins|ends)`)
+	phase    = regexp.MustCompile(`\\"phase\\":\\"(\w+)\\"`)
+)
 
-// laneOf returns the lane of the process to which a thread belongs.
-func (r *run) laneOf(thread int) *lane {
-	if of := r.byPID[thread]; of != nil {
-		return of
+// parse takes the lines of strace's, each a thread, a time and an event. A job that has not ended with its
+// process is lost. began is when the init did.
+func parse(trace string) (p panel, phases *lane, began float64) {
+	of, program := make(map[string]*lane), make(map[string]string) // by thread
+	phases = &lane{name: "phase", spans: []span{{class: "running", label: "running"}}}
+	for line := range strings.Lines(trace) {
+		m := callLine.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		thread, event, l := m[1], m[3], of[m[1]]
+		at, _ := strconv.ParseFloat(m[2], 64)
+		if m := execLine.FindStringSubmatch(event); m != nil {
+			program[thread] = m[1]
+		}
+		if executed.MatchString(event) && program[thread] != "unshare" {
+			if began == 0 {
+				began = at
+			}
+			l = &lane{name: program[thread], thread: thread,
+				spans: []span{{from: at - began, class: "process"}}}
+			p.lanes, of[thread] = append(p.lanes, l), l
+		} else if m := cloned.FindStringSubmatch(event); m != nil {
+			of[m[1]] = cmp.Or(of[m[1]], l) // it may have run before
+		} else if l != nil {
+			l.happens(at-began, thread, event)
+		}
+		if m := phase.FindStringSubmatch(event); m != nil && m[1] != phases.spans[len(phases.spans)-1].label {
+			phases.end(at - began)
+			if m[1] != "done" {
+				phases.spans = append(phases.spans, span{from: at - began, class: m[1], label: m[1]})
+			}
+		}
 	}
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
-	_, rest, _ := strings.Cut(string(status), "\nTgid:\t")
-	tgid, _, _ := strings.Cut(rest, "\n")
-	pid, _ := strconv.Atoi(tgid)
-	return r.byPID[pid]
-}
-
-func (r *run) executes(pid int, name string, at float64) {
-	if len(r.lanes) == 0 {
-		r.began = r.began.Add(time.Duration(at * float64(time.Second)))
-		at = 0
-		r.first <- pid
-	}
-	l := &lane{name: name, pid: pid, spans: []span{{from: at, class: "process"}}}
-	r.lanes, r.byPID[pid] = append(r.lanes, l), l
-}
-
-// printed takes a line of the worker's: "job 1 begins" or "job 1 ends".
-func (r *run) printed(line string) {
-	words := strings.Fields(line)
-	if len(words) != 3 || words[0] != "job" {
-		return
-	}
-	node := r.lanes[len(r.lanes)-1]
-	if words[2] == "begins" {
-		node.jobs = append(node.jobs, span{from: r.since(), class: "job", label: "job " + words[1]})
-		return
-	}
-	node.jobs[len(node.jobs)-1].to = r.since()
-}
-
-// logged takes a line of drainit's log, which has the phase.
-func (r *run) logged(line string) {
-	var l struct{ Phase string }
-	if json.Unmarshal([]byte(line), &l) != nil || l.Phase == "" {
-		return
-	}
-	if phases := r.phases.spans; phases[len(phases)-1].label == l.Phase {
-		return
-	}
-	r.phases.end(r.since())
-	if l.Phase != "done" {
-		r.phases.spans = append(r.phases.spans, span{from: r.since(), class: l.Phase, label: l.Phase})
-	}
-}
-
-func (r *run) sleepUntil(at time.Duration) { time.Sleep(time.Until(r.began.Add(at))) }
-
-// signal sends the init a signal, as a platform does. An init that waits for it in sigwait takes it
-// unseen by strace.
-func (r *run) signal(sig syscall.Signal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	init := r.lanes[0]
-	init.mark(r.since(), unix.SignalName(sig))
-	_ = syscall.Kill(init.pid, sig)
-}
-
-// preStop runs a command in the namespace of the init, as a kubelet does before it sends TERM.
-func (r *run) preStop(command ...string) error {
-	from := r.since()
-	words := append([]string{"-t", strconv.Itoa(r.lanes[0].pid), "-p", "-m"}, command...)
-	out, err := exec.Command("nsenter", words...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%v: %v\n%s", command, err, out)
-	}
-	label := filepath.Base(command[0]) + " " + strings.Join(command[1:], " ")
-	r.hook = &lane{name: "preStop", spans: []span{{from: from, to: r.since(), class: "hook", label: label}}}
-	return nil
-}
-
-func (r *run) wait() {
-	r.ended.Wait()
-	_ = r.cmd.Wait()
-}
-
-// panel are the lanes of the run. A job that has not ended with its process is lost.
-func (r *run) panel(title string) panel {
-	p := panel{title: title, lanes: r.lanes}
-	if r.hook != nil {
-		p.lanes = append([]*lane{r.hook, &r.phases}, p.lanes...)
-	}
-	for _, l := range r.lanes {
+	for _, l := range p.lanes {
 		for i := range l.jobs {
 			if job := &l.jobs[i]; job.to == 0 {
 				job.to, job.class, job.label = l.spans[0].to, "lost", "lost"
@@ -193,5 +113,22 @@ func (r *run) panel(title string) panel {
 			}
 		}
 	}
-	return p
+	return p, phases, began
+}
+
+// happens is for an event of a process.
+func (l *lane) happens(at float64, thread, event string) {
+	words := strings.Fields(event)
+	switch job := jobLine.FindStringSubmatch(event); {
+	case words[0] == "---":
+		l.mark(at, words[1])
+	case words[0] == "+++" && thread == l.thread:
+		l.end(at)
+		l.outcome = strings.Join(words[1:len(words)-1], " ")
+	case job == nil:
+	case job[2] == "begins":
+		l.jobs = append(l.jobs, span{from: at, class: "job", label: "job " + job[1]})
+	default:
+		l.jobs[len(l.jobs)-1].to = at
+	}
 }

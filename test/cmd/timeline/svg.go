@@ -22,7 +22,7 @@ type panel struct {
 // lane is a process or a step over time: in seconds since the start.
 type lane struct {
 	name    string
-	pid     int
+	thread  string // the first of the process
 	spans   []span
 	jobs    []span
 	marks   []mark

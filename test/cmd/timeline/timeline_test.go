@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 )
 
 // trace is of a tini above a start script, whose worker dies with the namespace.
@@ -15,22 +14,16 @@ const trace = `10 100.0 execve("/usr/bin/unshare", ["unshare"], 0x1 /* 3 vars */
 11 101.0 execve("/usr/bin/tini", ["tini"], 0x1 /* 3 vars */) = 0
 12 101.5 execve("/usr/bin/bash", ["bash", "start.sh"], 0x1 /* 3 vars */) = 0
 13 102.0 execve("/usr/bin/node", ["node", "worker.js"], 0x1 /* 3 vars */) = 0
+13 102.1 write(1, "job 1 begins\n", 13) = 13
+13 103.1 write(1, "job 1 ends\n", 11) = 11
+13 103.1 write(1, "job 2 begins\n", 13) = 13
 12 104.0 --- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=1, si_uid=0} ---
 12 104.0 +++ killed by SIGTERM +++
 13 104.1 +++ killed by SIGKILL +++
 11 104.2 +++ exited with 143 +++`
 
 func TestPicture(t *testing.T) {
-	r := &run{began: time.Unix(100, 0), byPID: make(map[int]*lane), first: make(chan int, 1)}
-	for i, line := range strings.Split(trace, "\n") {
-		r.traced(line)
-		if i == 4 {
-			r.printed("job 1 begins")
-			r.printed("job 1 ends")
-			r.printed("job 2 begins")
-		}
-	}
-	p := r.panel("tini -- ./start.sh")
+	p, _, _ := parse(trace)
 	if words, _ := p.outcome(); words != "1 of 2 jobs lost" {
 		t.Errorf("the outcome is %q", words)
 	}
