@@ -25,7 +25,8 @@ func written(t *testing.T, level zapcore.Level, m *machine.Machine) (j *Journal,
 	if err != nil {
 		t.Fatal(err)
 	}
-	j = New(logx.New(int(file.Fd()), false, level), m, &worker.Worker{PID: 10, Comm: "node"}, forward.NewHistory(1, false))
+	j = New(logx.New(int(file.Fd()), false, level), m, &worker.Worker{PID: 10, Comm: "node"},
+		forward.NewHistory(1, false))
 	return j, func() string {
 		j.Log.Close()
 		all, err := os.ReadFile(file.Name())

@@ -12,7 +12,8 @@ import (
 // Only a worker that died of Ctrl-C, or of what drainit sent it for that, has drainit end by INT: and
 // never PID 1, which is no job of a shell.
 func TestRecordExit(t *testing.T) {
-	const none, hup, interrupt, quit, term = unix.Signal(0), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM
+	const none, hup, interrupt = unix.Signal(0), unix.SIGHUP, unix.SIGINT
+	const quit, term = unix.SIGQUIT, unix.SIGTERM
 	for _, tt := range []struct {
 		by, requested, deliver unix.Signal
 		sent                   bool

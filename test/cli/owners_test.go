@@ -22,13 +22,17 @@ var owned = []struct {
 }{
 	{regexp.MustCompile(`^(unix\.(Wait4|Waitid)|syscall\.Wait4)$`), "reaper"},
 	{regexp.MustCompile(`^unix\.Pidfd`), "reaper"},
-	// The three others signal drainit itself, the job that it is for a shell, and the commands of a rehearsal.
-	{regexp.MustCompile(`^(unix|syscall)\.(Kill|Tgkill)$`), "reaper internal/term internal/spawn internal/rehearse"},
-	{regexp.MustCompile(`^(os\.(Open|OpenFile|Read(File|Dir)|L?[Ss]tat|Readlink)|unix\.(Open|Openat|Readlink|ReadDirent))$`),
+	// The three others signal drainit itself, the job that it is for a shell, and the commands of a
+	// rehearsal.
+	{regexp.MustCompile(`^(unix|syscall)\.(Kill|Tgkill)$`),
+		"reaper internal/term internal/spawn internal/rehearse"},
+	{regexp.MustCompile(`^(os\.(Open|OpenFile|Read(File|Dir)|L?[Ss]tat|Readlink)|` +
+		`unix\.(Open|Openat|Readlink|ReadDirent))$`),
 		"internal/proc internal/spawn internal/term"},
 	{regexp.MustCompile(`^/proc/`), "internal/proc internal/spawn"}, // spawn writes its own oom_score_adj
-	{regexp.MustCompile(`^time\.(Now|Since|Until|Sleep|After)$`), "supervisor reaper internal/health internal/inspect " +
-		"internal/journal internal/logx internal/proc internal/rehearse internal/sigqueue internal/term"},
+	{regexp.MustCompile(`^time\.(Now|Since|Until|Sleep|After)$`),
+		"supervisor reaper internal/health internal/inspect internal/journal internal/logx " +
+			"internal/proc internal/rehearse internal/sigqueue internal/term"},
 }
 
 // pure are the packages that tests walk whole: they do no I/O, and know of no other package but those named.
@@ -39,8 +43,8 @@ var pure = map[string]string{
 	"internal/program": "internal/proc internal/signals",
 }
 
-// What docs/architecture.md says that a package owns is done in no other one, and what it must never do is not
-// done there.
+// What docs/architecture.md says that a package owns is done in no other one, and what it must never do
+// is not done there.
 func TestEachPackageKeepsToItsOwn(t *testing.T) {
 	found := make([]bool, len(owned))
 	eachFile(t, func(dir string, file *ast.File, at func(ast.Node) token.Position) {

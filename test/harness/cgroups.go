@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -43,21 +41,6 @@ func RemoveCgroups(t *testing.T, path string) {
 		}
 	}
 }
-
-// PidsCgroup is the folder of a cgroup with pids.max.
-type PidsCgroup string
-
-// NewPidsCgroup makes one without a limit. The test is skipped where none can be made.
-func NewPidsCgroup(t *testing.T) PidsCgroup { return PidsCgroup(NewCgroup(t, "pids")) }
-
-// Limit sets how many processes and threads may be in it.
-func (g PidsCgroup) Limit(t *testing.T, most int) {
-	t.Helper()
-	WriteFile(t, filepath.Join(string(g), "pids.max"), strconv.Itoa(most))
-}
-
-// Run starts an init in it, with nothing beside.
-func (g PidsCgroup) Run(t *testing.T, l Launch) *Init { l.Under = Joining(string(g)); return Run(t, l) }
 
 // Joining is the beginning of a command line whose rest joins the cgroup with this folder first.
 func Joining(dir string) []string {

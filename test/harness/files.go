@@ -45,18 +45,6 @@ func WriteProgram(t *testing.T, dir, name string, mode os.FileMode, content stri
 	return path
 }
 
-// Scratch is the folder of an image that holds two static programs and nothing
-// else that any of them could use.
-func Scratch(t *testing.T) (root string) {
-	root = t.TempDir()
-	Must(t, errors.Join(os.Mkdir(filepath.Join(root, "proc"), 0o755),
-		os.Mkdir(filepath.Join(root, "dev"), 0o755),
-		os.Link(DrainitBin, filepath.Join(root, "drainit")),
-		os.Link(WorkerBin, filepath.Join(root, "worker"))))
-	WriteFile(t, filepath.Join(root, "dev/null"), "")
-	return root
-}
-
 // ReservePort returns a port on the loopback that is the test's own: a socket
 // that is bound and does not listen keeps it from others, but not from a server
 // which, like it, has SO_REUSEADDR (socket(7)).

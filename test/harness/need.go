@@ -110,8 +110,8 @@ type tier int
 const (
 	short tier = iota // -short: one start of each kind, with Go, git and sh
 	usual             // what needs no other program and takes under two seconds
-	all               // DRAINIT_TEST_ALL=1, as in CI: each test, and a third of the rows of the longest tables
-	every             // DRAINIT_TEST_ALL=every, before a release, and what -run asks for by its name: each row
+	all               // DRAINIT_TEST_ALL=1, as in CI: each test, a third of the rows of the longest tables
+	every             // DRAINIT_TEST_ALL=every, before a release, and what -run asks for by name: each row
 )
 
 var chosen = every

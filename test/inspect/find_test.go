@@ -1,7 +1,10 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +32,18 @@ func startListening(t *testing.T, setup harness.Setup) *harness.Init {
 	return p
 }
 
+// scratch is the folder of an image that holds two static programs and nothing
+// else that any of them could use.
+func scratch(t *testing.T) (root string) {
+	root = t.TempDir()
+	harness.Must(t, errors.Join(os.Mkdir(filepath.Join(root, "proc"), 0o755),
+		os.Mkdir(filepath.Join(root, "dev"), 0o755),
+		os.Link(harness.DrainitBin, filepath.Join(root, "drainit")),
+		os.Link(harness.WorkerBin, filepath.Join(root, "worker"))))
+	harness.WriteFile(t, filepath.Join(root, "dev/null"), "")
+	return root
+}
+
 // The question may come from drainit's own user, and from root.
 func TestVerbsInAScratchImage(t *testing.T) {
 	for name, setup := range map[string]harness.Setup{"root": {},
@@ -36,7 +51,7 @@ func TestVerbsInAScratchImage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			harness.NeedAsk(t)
-			setup.Root = harness.Scratch(t)
+			setup.Root = scratch(t)
 			args := listening()
 			args[2] = "/worker"
 			p := harness.Run(t, harness.Launch{Bin: "/drainit", Setup: setup, Args: args})

@@ -95,7 +95,8 @@ console.log("ready")`
 		c.WaitOut(`^ready`)
 		c.WaitTitle("drainit:startup")
 		inPhase{"starting", false, 1}.check(t, c.Ask)
-		c.Ask("status").Want(0, `\Astarting: drainit\[\d+\], port `+port+` of loopback does not accept yet, 1 process below it\n`, "")
+		c.Ask("status").Want(0, `\Astarting: drainit\[\d+\], port `+port+
+			` of loopback does not accept yet, 1 process below it\n`, "")
 		p.WantProbes("503 starting", "200 starting")
 		c.Ask("quiet").WantSilent()
 		c.WantTitle("drainit:quiet")

@@ -200,7 +200,7 @@ func TestNoThreadIsStartedLater(t *testing.T) {
 }
 
 func startsNoThread(t *testing.T) {
-	hung, limited := newHungFS(t), harness.NewPidsCgroup(t)
+	hung, limited := newHungFS(t), harness.NewCgroup(t, "pids")
 	health, ready := harness.ReservePort(t), fullBacklog(t)
 	script := execHangs + strings.Repeat(`spawn { exec_hangs("opened") }; `, 4) +
 		`catch "TERM", "USR1"; say "ready"; forever`
@@ -219,8 +219,8 @@ func startsNoThread(t *testing.T) {
 		return len(all)
 	}
 	before := threads()
-	limited.Limit(t, before)
-	harness.WriteFile(t, filepath.Join(string(limited), "cgroup.procs"), strconv.Itoa(p.Pid()))
+	limitPids(t, limited, before)
+	harness.WriteFile(t, filepath.Join(limited, "cgroup.procs"), strconv.Itoa(p.Pid()))
 	harness.WriteFile(t, hung.file+".hang", "")
 	hung.WaitOut(`^hangs`)
 	for range 3 { // one after the other, while a read hangs

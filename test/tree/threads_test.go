@@ -40,11 +40,13 @@ func bothProbes(t *testing.T) []string {
 }
 
 func TestRoomForTheThreads(t *testing.T) {
-	limited := harness.NewPidsCgroup(t)
-	limited.Limit(t, enough)
+	limited := harness.NewCgroup(t, "pids")
+	limitPids(t, limited, enough)
 	for range harness.Of(50, 5) {
 		for _, flags := range [][]string{nil, bothProbes(t)} {
-			limited.Run(t, harness.Launch{Args: append(flags, "--", "true")}).WantExit(0)
+			harness.Run(t, harness.Launch{Under: harness.Joining(limited),
+				Args: append(flags, "--", "true")}).
+				WantExit(0)
 		}
 	}
 }
@@ -67,4 +69,10 @@ func TestNumberOfThreads(t *testing.T) {
 				usualThreads+more)
 		}
 	}
+}
+
+// limitPids sets how many processes and threads may be in a cgroup.
+func limitPids(t *testing.T, cgroup string, most int) {
+	t.Helper()
+	harness.WriteFile(t, filepath.Join(cgroup, "pids.max"), strconv.Itoa(most))
 }
