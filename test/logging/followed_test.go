@@ -22,6 +22,9 @@ func TestAdviceKeepsTheJob(t *testing.T) {
 	t.Parallel()
 	for i, row := range rows.Read(t, "testdata/followed.tsv", 6) {
 		a := followed{row[0], row[1], row[2], row[3], row[4], row[5]}
+		if !harness.Row(a.before + a.flags) {
+			continue
+		}
 		t.Run(fmt.Sprint(i, " ", a.advice), func(t *testing.T) {
 			t.Parallel()
 			grace := ""

@@ -50,10 +50,11 @@ func TestCleanUpForInterruptRuns(t *testing.T) {
 		for form := range trapForms {
 			for i, mode := range []string{"PID 1", "not PID 1", "terminal"} {
 				for _, busy := range []bool{false, true} {
-					if !*allTraps && busy != ((i+n)%2 == 0) {
+					name := fmt.Sprintf("%s/%s/%s/busy %v", shell, form, mode, busy)
+					if !*allTraps && busy != ((i+n)%2 == 0) || !harness.Row(name) {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s/%s/%s/busy %v", shell, form, mode, busy), func(t *testing.T) {
+					t.Run(name, func(t *testing.T) {
 						t.Parallel()
 						interruptTrap(t, shell, form, mode, busy)
 					})
