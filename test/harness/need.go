@@ -157,13 +157,13 @@ func leaveTo(t *testing.T, least tier) {
 	}
 }
 
-// Row reports whether a row of a long table is run, by its name: each before a release, one third in the whole of
-// the tests, and another third in the usual ones.
+// Row reports whether a row of a long table is run, by its name: each before a release, one third in the
+// whole of the tests, and another third in the usual ones.
 func Row(name string) bool {
 	sum := fnv.New32a()
 	sum.Write([]byte(name))
 	third := sum.Sum32() % 3
-	return chosen == short || chosen == every || third == 0 && chosen == all || third == 1 && chosen == usual
+	return chosen == short || chosen == every || chosen == all && third == 0 || chosen == usual && third == 1
 }
 
 // Of is how many of something a test makes: many before a release, and otherwise the few that show the same.

@@ -125,6 +125,7 @@ func specWays(start string) []way {
 			if play != nil {
 				play(t, s)
 			}
+			s.init.Prefer() // the worker's own limit is in seconds
 			end := time.AfterFunc(s.job, func() { s.wire.end("job-1") })
 			t.Cleanup(func() { end.Stop() })
 		}

@@ -131,16 +131,18 @@ func TestApplicationsThatNeverRest(t *testing.T) {
 				if !w.restless.atOnce {
 					harness.Full(t)
 				}
-				s := newScene(t, shortJob)
-				s.plain, s.busy = !strings.HasPrefix(w.start, "go "), true
-				w.need(t, s.plain)
-				s.env = append(s.env, a.env)
-				switch o := w.checkIn(t, s, busyGrace); {
-				case o.over:
-					t.Error("the job is over before the request")
-				case o.late && w.restless.atOnce:
-					t.Errorf("drainit signalled it in the last call:\n%s", s.init.Stderr.Text())
-				}
+				plain := !strings.HasPrefix(w.start, "go ")
+				w.need(t, plain)
+				inHand(t, func(times time.Duration) outcome {
+					s := newScene(t, times*shortJob)
+					s.plain, s.busy = plain, true
+					s.env = append(s.env, a.env)
+					o := w.checkIn(t, s, busyGrace)
+					if o.late && w.restless.atOnce {
+						t.Errorf("drainit signalled it in the last call:\n%s", s.init.Stderr.Text())
+					}
+					return o
+				})
 			})
 		}
 	}

@@ -47,7 +47,7 @@ var appWays = []way{
 	{name: "`yarn start`", status: 1, restless: atOnce(0)},
 	{name: "`pnpm start`", status: 143},
 	{name: "`concurrently`", start: "concurrently 'node app.js'", status: 1},
-	{name: "`go run`", start: "go run app.go", prepare: goCaches, restless: atOnce(0)},
+	{name: "`go run`", start: "go run app.go", prepare: goCaches, begin: prefer, restless: atOnce(0)},
 
 	{name: "INT alone handled, `TERM:INT`", start: "node app.js", env: "CATCH=SIGINT", flags: "--rewrite TERM:INT", dumbInit: "-r 15:2"},
 	{name: "INT alone handled, behind bash, `TERM:INT`", script: "node app.js", env: "CATCH=SIGINT", flags: "--rewrite TERM:INT", dumbInit: "-r 15:2"},
