@@ -35,8 +35,8 @@ func ways(s setting, value string) []way {
 		{flag, []string{flag + "=" + value}, nil},
 		{flag, []string{flag + "=" + value}, []string{variable + "=bad"}},
 		{variable, nil, []string{variable + "=" + value}},
-		{variable, nil, []string{variable + "S=bad", "X" + variable + "=bad", variable, variable + "=" +
-			value, variable + "=bad"}},
+		{variable, nil, []string{variable + "S=bad", "X" + variable + "=bad", variable,
+			variable + "=" + value, variable + "=bad"}},
 	}
 	if !s.toggle {
 		all = append(all, way{flag, []string{flag, value}, nil})

@@ -63,8 +63,8 @@ func stageOf(p *place) stage {
 			}
 		}
 	}
-	s.pause, s.idle = off(p.m.pauseEnd(share).Sub(p.now)), p.m.pauseEnd(idleShare).
-		After(p.now.Add(progressEvery))
+	s.pause = off(p.m.pauseEnd(share).Sub(p.now))
+	s.idle = p.m.pauseEnd(idleShare).After(p.now.Add(progressEvery))
 	return s
 }
 

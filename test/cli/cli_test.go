@@ -103,8 +103,8 @@ func variableOf(name string) string {
 // those of the help above the subcommands: the flags that take a value, and --forking.
 func TestSettingsLineHasAllSettings(t *testing.T) {
 	values := aValue(t)
-	flags, _, _ := strings.Cut(harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"--help"}}).
-		Out, "\nSubcommands")
+	help := harness.RunToEnd(t, harness.Launch{NoPID1: true, Args: []string{"--help"}}).Out
+	flags, _, _ := strings.Cut(help, "\nSubcommands")
 	for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)( [A-Z])?`).
 		FindAllStringSubmatch(flags, -1) {
 		if name := m[1]; m[2] != "" || name == "forking" {

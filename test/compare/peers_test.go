@@ -216,8 +216,7 @@ func ampersandAtAShell(t *testing.T, init, _ string) string {
 	c.Enter(init + sleeper + " &")
 	started := regexp.MustCompile(`ready \d`)
 	harness.WaitUntil(c.T, "the worker is there", func() bool {
-		return started.MatchString(c.Shown()) ||
-			!c.Running()
+		return started.MatchString(c.Shown()) || !c.Running()
 	})
 	if group := c.Foreground(); !c.Running() || group != c.Pid() {
 		return "takes the terminal"

@@ -95,8 +95,8 @@ func TestImagesAreOCILayouts(t *testing.T) {
 		"drainit-image-linux-" + arches()[1] + ".tar"} {
 		l := &layout{t, name, untar(t, read(t, name))}
 		for file, f := range l.files {
-			if sum := fmt.Sprintf("blobs/sha256/%x", sha256.Sum256(f.data)); strings.HasPrefix(file,
-				"blobs/") && file != sum {
+			sum := fmt.Sprintf("blobs/sha256/%x", sha256.Sum256(f.data))
+			if strings.HasPrefix(file, "blobs/") && file != sum {
 				t.Errorf("%s: %s is %s", name, file, sum)
 			}
 		}

@@ -114,8 +114,8 @@ func TestDebIsWhatItSays(t *testing.T) {
 		got := untar(t, []byte(harness.TextOf(t, filepath.Join(root, "files.tar"))))
 		do(t, root, "tar", "-xf", "files.tar")
 		do(t, root, "md5sum", "--check", "--strict", "--quiet", "DEBIAN/md5sums")
-		if sums := harness.TextOf(t, filepath.Join(root, "DEBIAN/md5sums")); strings.Count(sums,
-			"\n") != len(got) {
+		sums := harness.TextOf(t, filepath.Join(root, "DEBIAN/md5sums"))
+		if strings.Count(sums, "\n") != len(got) {
 			t.Errorf("%s: md5sums has not %d lines:\n%s", arch, len(got), sums)
 		}
 		wantPackaged(t, name, arch, got)

@@ -25,8 +25,7 @@ type bill struct {
 		FilesAnalyzed                               *bool
 		Checksums                                   []checksum
 		ExternalRefs                                []struct {
-			ReferenceCategory, ReferenceType,
-			ReferenceLocator string
+			ReferenceCategory, ReferenceType, ReferenceLocator string
 		}
 	}
 	Files []struct {

@@ -81,8 +81,8 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 			if section == "Node" {
 				language = "js"
 			}
-			dockerfile, file := harness.PageBlock(t, page, section, "Dockerfile"), filepath.Join(t.TempDir(),
-				worker)
+			dockerfile := harness.PageBlock(t, page, section, "Dockerfile")
+			file := filepath.Join(t.TempDir(), worker)
 			harness.WriteFile(t, file, harness.PageBlock(t, page, section, language))
 			if language == "java" {
 				harness.Need(t, "javac", "jar")
@@ -240,9 +240,8 @@ func TestDockerCompose(t *testing.T) {
 	began := time.Now()
 	p.compose("stop")
 	harness.WantTookAtLeast(t, began, 15*time.Second)
-	// UTC, RFC 3339
-	if short, worker := p.inspect("short", ".State.FinishedAt"), p.inspect("worker",
-		".State.FinishedAt"); short > worker {
+	const at = ".State.FinishedAt" // UTC, RFC 3339
+	if short, worker := p.inspect("short", at), p.inspect("worker", at); short > worker {
 		t.Errorf("Compose's own ten seconds were over at %s, and the fifteen of a longer job at %s", short,
 			worker)
 	}

@@ -41,9 +41,9 @@ func TestDockerInitIsDrainit(t *testing.T) {
 	t.Run("prints its end alone, for the status is not 0", func(t *testing.T) {
 		c := d.Run(t, "base", []string{"--init"}, "sh", "-c", "cat /proc/1/cmdline; echo; exit 3")
 		c.WantExit(3)
-		if got, want := c.Out(), "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit "+
-			"3\x00\n"; got != want {
-			t.Errorf("printed %q, want %q", got, want)
+		const want = "/sbin/docker-init\x00--\x00sh\x00-c\x00cat /proc/1/cmdline; echo; exit 3\x00\n"
+		if c.Out() != want {
+			t.Errorf("printed %q, want %q", c.Out(), want)
 		}
 		c.WantLogged(`"event":"ended"`, 1)
 		c.WantLogged(`^.+$`, 1)

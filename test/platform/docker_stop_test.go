@@ -48,8 +48,8 @@ func TestDockerStopAsThePageShowsIt(t *testing.T) {
 			}
 		}
 	}
-	if got, want := changing.ReplaceAllString(got.String(), "…"), changing.ReplaceAllString(page,
-		"…"); got != want {
+	unchanging := func(text string) string { return changing.ReplaceAllString(text, "…") }
+	if got, want := unchanging(got.String()), unchanging(page); got != want {
 		t.Errorf("docker says\n%s\nand docs/docker-stop.txt\n%s", got, want)
 	}
 }

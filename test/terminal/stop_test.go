@@ -122,10 +122,8 @@ func inShells(t *testing.T, test func(t *testing.T, c *console.Console, under st
 	t.Parallel()
 	for name, shell := range map[string][]string{"bash": nil, "dash": {"dash", "-i"}} {
 		t.Run(name, func(t *testing.T) {
-			console.Beside(t, func(t *testing.T,
-				under string) {
-				test(t, console.AtShell(t, shell...), under)
-			})
+			beside := func(t *testing.T, under string) { test(t, console.AtShell(t, shell...), under) }
+			console.Beside(t, beside)
 		})
 	}
 }

@@ -179,8 +179,8 @@ func fullBacklog(t *testing.T) int {
 	at, _ := unix.Getsockname(fd)
 	for n := 0; err == nil && n < 4; n++ {
 		var client int
-		if client, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK,
-			0); err == nil {
+		client, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err == nil {
 			t.Cleanup(func() { unix.Close(client) })
 			_ = unix.Connect(client, at) // in progress
 		}

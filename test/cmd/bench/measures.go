@@ -40,10 +40,8 @@ func (b *bench) measureRunning() {
 	ways := make(series, len(b.inits))
 	for range parts {
 		b.withAll(func(running []*spawned) {
-			some := b.turns(b.signals/parts, func(i int,
-				_ []string) time.Duration {
-				return running[i].timeSignal(unix.SIGUSR1)
-			})
+			signal := func(i int, _ []string) time.Duration { return running[i].timeSignal(unix.SIGUSR1) }
+			some := b.turns(b.signals/parts, signal)
 			for i := range some {
 				ways[i] = append(ways[i], some[i]...)
 			}
