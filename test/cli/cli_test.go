@@ -11,60 +11,21 @@ import (
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
 // What comes of a command line, to the exit status. What each flag means is tested in
 // internal/cli.
 func TestCommandLines(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made")
-	touch := []string{"touch", made}
-	const text = "--log-format=text "
-	for _, tt := range []struct {
-		flags    string
-		command  []string
-		env      string
-		status   int
-		out, err string // as harness.Matches has it
-	}{
-		{"-g -vh", nil, "", 0, `\Adrainit runs COMMAND(?s:.*)--grace DUR(?s:.*)Exit status.*\n`, ""},
-		{"-c -V --grace=soon", nil, "", 0, `\Adrainit \S+ \S+ - git\.[0-9a-z]{7}\n\z`, ""},
-		{"-t 5 --", nil, "", 125, "",
-			`\Adrainit: there is no COMMAND to run\nusage: drainit \[flags\] -- COMMAND`},
-		{"--grace=abc", touch, "", 125, "",
-			`\Adrainit: --grace: invalid duration "abc": want .* or infinity\n\z`},
-		{"--no\r\x1b[31m", touch, "", 125, "", `\Adrainit: unknown flag: --no\\r\\x1b\[31m; .*\n\z`},
-		{"", touch, "DRAINIT_GRACE=abc", 125, "", `\Adrainit: DRAINIT_GRACE: invalid duration "abc": .*\n\z`},
-		{"-t5", harness.Words("echo -v --help status -- -x"), "", 0, `\A-v --help status -- -x\n\z`, ""},
-		{"-gsw -e 1 -e143 -pSIGKILL --", []string{"sh", "-c", "kill -TERM $$"}, "", 0, "",
-			`was killed by SIGTERM, which drainit did not send`},
-		{"-c -r 15:3 --", []string{"sh", "-c", "exit 143"}, "DRAINIT_REMAP_EXIT=3,4", 143, "",
-			`"event":"ended".*"status":143`},
-		{"help", nil, "", 0, `\Adrainit runs COMMAND`, ""},
-		{"version", nil, "", 0, `\Adrainit \S+ \S+ - git\.`, ""},
-		{"-t5", []string{"status"}, "PATH=/bin", 127, "",
-			`not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
-		{text + "--", []string{"status", "--ready"}, "PATH=/bin", 127, "",
-			`\Adrainit: error: cannot run "status": not found in PATH; a subcommand must be the first ` +
-				`argument, and drainit --help lists them\n\z`},
-		{text, []string{"stats"}, "PATH=/bin", 127, "",
-			`\Adrainit: error: cannot run "stats": not found in PATH; a subcommand must be the first ` +
-				`argument, and drainit --help lists them\n\z`},
-		{text, []string{"help", "me"}, "PATH=/bin", 127, "",
-			`\Adrainit: error: cannot run "help": not found in PATH\n\z`},
-		{text, []string{"./stauts"}, "PATH=/bin", 127, "",
-			`\Adrainit: error: cannot run "./stauts": there is no such file\n\z`},
-	} {
-		args := append(strings.Split(strings.TrimSpace(tt.flags), " "), tt.command...)
-		if tt.flags == "" {
-			args = tt.command
-		}
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
+	for _, row := range rows.Read(t, "testdata/commands.tsv", 5) {
+		t.Run(row[0], func(t *testing.T) {
 			harness.BothModes(t, func(t *testing.T, noPID1 bool) {
-				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: []string{tt.env}, Args: args})
-				if r.Status != tt.status || !harness.Matches(tt.out, r.Out) ||
-					!harness.Matches(tt.err, r.Err) {
-					t.Errorf("exit status %d, want %d; stdout %q, stderr %q", r.Status, tt.status, r.Out,
-						r.Err)
+				args := harness.Words(strings.Replace(row[0], "MADE", made, 1))
+				r := harness.RunToEnd(t, harness.Launch{NoPID1: noPID1, Env: []string{row[1]}, Args: args})
+				if fmt.Sprint(r.Status) != row[2] || !harness.Matches(row[3], r.Out) ||
+					!harness.Matches(row[4], r.Err) {
+					t.Errorf("%+v, want %q", r, row[2:])
 				}
 			})
 		})

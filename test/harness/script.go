@@ -66,11 +66,18 @@ func Script(text string, args ...string) []string {
 	return append([]string{"perl", "-e", scriptWords + text}, args...)
 }
 
-// Words are those of a command line, in which WORKER and DRAINIT are the programs under test.
-func Words(line string) []string {
-	words := strings.Fields(line)
-	for i, word := range words {
-		words[i] = cmp.Or(map[string]string{"WORKER": WorkerBin, "DRAINIT": DrainitBin}[word], word)
+// Words are those of a command line, in which WORKER and DRAINIT are the programs under test. As in a shell,
+// single quotes hold a word together.
+func Words(line string) (words []string) {
+	programs := map[string]string{"WORKER": WorkerBin, "DRAINIT": DrainitBin}
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		for word := range strings.FieldsSeq(part) {
+			words = append(words, cmp.Or(programs[word], word))
+		}
 	}
 	return words
 }

@@ -90,7 +90,7 @@ func (w warned) launch(t *testing.T) *harness.Init {
 		harness.WriteProgram(t, dir, "start.sh", 0o755,
 			strings.ReplaceAll(w["script"], "D -v", harness.DrainitBin+" -v"))
 	}
-	words := splitWords(strings.ReplaceAll(w[""], "D -v", harness.DrainitBin+" -v"))
+	words := harness.Words(strings.ReplaceAll(w[""], "D -v", harness.DrainitBin+" -v"))
 	if !w.startsDrainit() {
 		stdin, typed := harness.Pipe(t)
 		if _, err := typed.WriteString(w["stdin"]); err != nil {
@@ -256,16 +256,4 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 		"GOCACHE=" + cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")),
 		"PATH=" + strings.Join([]string{filepath.Join(dir, "bin"),
 			harness.Repo("test/node/node_modules/.bin"), os.Getenv("PATH")}, ":")}
-}
-
-// splitWords splits a command line as a shell does that knows single quotes only.
-func splitWords(command string) (words []string) {
-	for i, part := range strings.Split(command, "'") {
-		if i%2 == 1 {
-			words = append(words, part)
-		} else {
-			words = append(words, strings.Fields(part)...)
-		}
-	}
-	return words
 }
