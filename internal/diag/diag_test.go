@@ -1,9 +1,8 @@
 package diag
 
 import (
-	"os/exec"
+	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,168 +14,131 @@ import (
 
 const workerPID = 10
 
-// made is a process by its command line: what runs it is the file name of the first word.
-func made(pid, ppid int, line string, handled ...unix.Signal) proc.Process {
-	args := strings.Fields(line)
-	exe := filepath.Base(args[0])
-	return proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: ppid, State: 'S', Comm: exe,
-		Handled: signals.SetOf(handled...), Details: proc.Details{Exe: exe, Args: args}}
-}
-
-func worker(line string, handled ...unix.Signal) proc.Process {
-	return made(workerPID, 1, line, handled...)
-}
-
-// below is a program below the worker.
-func below(pid, ppid int, handled ...unix.Signal) proc.Process {
-	return made(pid, ppid, "node app.js", handled...)
-}
-
-func dead(p proc.Process) proc.Process {
-	p.State = 'Z'
+// made reads a process, such as "11<10 node app.js +TERM -INT dead": its pid and its parent's, which are
+// those of the worker if they are not given, its words, what it handles, what it blocks, and that it is
+// dead, that its file is hidden, or that nothing of it was read. What runs it is the file name of the first
+// word.
+func made(text string) proc.Process {
+	p := proc.Process{ID: proc.ID{PID: workerPID, Start: 1}, PPID: 1, State: 'S'}
+	for word := range strings.FieldsSeq(text) {
+		_, _, pids := strings.Cut(word, "<")
+		sig := signals.SetOf(unix.SignalNum("SIG" + word[1:]))
+		switch {
+		case pids:
+			_, _ = fmt.Sscanf(word, "%d<%d", &p.PID, &p.PPID)
+		case word == "dead":
+			p.State = 'Z'
+		case word == "hidden":
+			p.Exe = ""
+		case word == "unread":
+			p = proc.Process{ID: proc.ID{PID: p.PID}, Comm: p.Comm}
+		case word == "+ALL":
+			p.Handled = 1<<31 - 1&^signals.SetOf(unix.SIGKILL, unix.SIGSTOP)
+		case word[0] == '+':
+			p.Handled |= sig
+		case word[0] == '-' && sig != 0:
+			p.Blocked |= sig
+		default:
+			p.Args = append(p.Args, word)
+			p.Exe = filepath.Base(p.Args[0])
+			p.Comm = p.Exe
+		}
+	}
 	return p
 }
 
-func named(comm string, p proc.Process) proc.Process {
-	p.Comm, p.Exe = comm, ""
-	return p
+// snapshot is one of processes that semicolons part, nil of none.
+func snapshot(text string) *proc.Snapshot {
+	if text == "" {
+		return nil
+	}
+	var all []proc.Process
+	for one := range strings.SplitSeq(text, "; ") {
+		all = append(all, made(one))
+	}
+	return proc.New(all)
 }
 
 func TestKeepsSignals(t *testing.T) {
-	var allOfGo []unix.Signal
-	for sig := unix.SIGHUP; sig <= unix.SIGSYS; sig++ {
-		if !signals.SetOf(unix.SIGKILL, unix.SIGSTOP).Has(sig) {
-			allOfGo = append(allOfGo, sig)
-		}
-	}
-	for _, tt := range []struct {
-		p    proc.Process
-		want bool
-	}{
-		{worker("sh -c x"), true},
-		{worker("bash", unix.SIGINT), true},
-		{worker("bash", unix.SIGTERM), false}, // with a trap
-		{worker("node /usr/bin/npm start", unix.SIGTERM), true},
-		{worker("go run .", allOfGo...), true},
-		{worker("node app.js"), false},
+	for text, want := range map[string]bool{
+		"sh -c x":                       true,
+		"bash +INT":                     true,
+		"bash +TERM":                    false, // with a trap
+		"node /usr/bin/npm start +TERM": true,
+		"go run . +ALL":                 true,
+		"node app.js":                   false,
 	} {
-		if got := KeepsSignals(tt.p); got != tt.want {
-			t.Errorf("%q: %v, want %v", tt.p.Args, got, tt.want)
+		if got := KeepsSignals(made(text)); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }
 
-// The processes that a wrapper stands before, "" for no wrapper.
+// The processes that a wrapper stands before, none for no wrapper.
 func TestWrapped(t *testing.T) {
-	for name, tt := range map[string]struct {
-		all  []proc.Process
-		want string
-	}{
-		"a shell": {[]proc.Process{worker("sh"), below(11, 10), below(12, 11)},
-			"node[11]"},
-		"npm and its shell": {[]proc.Process{worker("node /usr/bin/npm start"), made(11, 10, "sh"),
-			below(12, 11)}, "node[12]"},
-		"a shell and what runs npm": {[]proc.Process{worker("sh"), made(11, 10, "node /usr/bin/npm start"),
-			below(12, 11), below(13, 10)}, "node[12] node[13]"},
-		"what a script waits with": {[]proc.Process{worker("sh"), below(11, 10), made(12, 10, "sleep 1")},
-			"node[11]"},
-		"one of two is dead": {[]proc.Process{worker("sh"), dead(below(11, 10)), below(12, 10)},
-			"node[12]"},
-		"none below":                 {[]proc.Process{worker("sh")}, ""},
-		"a shell with a trap":        {[]proc.Process{worker("sh", unix.SIGTERM), below(11, 10)}, ""},
-		"a program":                  {[]proc.Process{worker("node"), below(11, 10)}, ""},
-		"a dead shell":               {[]proc.Process{dead(worker("sh")), below(11, 10)}, ""},
-		"a worker that is not shown": {[]proc.Process{below(11, 10)}, ""},
-		"no /proc":                   {nil, ""},
+	for text, want := range map[string]string{
+		"sh; 11<10 node; 12<11 node":                                "[node[11]]",
+		"node /usr/bin/npm start; 11<10 sh; 12<11 node":             "[node[12]]",
+		"sh; 11<10 node /usr/bin/npm start; 12<11 node; 13<10 node": "[node[12] node[13]]",
+		"sh; 11<10 node; 12<10 sleep 1":                             "[node[11]]", // what a script waits with
+		"sh; 11<10 node dead; 12<10 node":                           "[node[12]]",
+		"sh":                                                        "[]",
+		"sh +TERM; 11<10 node":                                      "[]",
+		"node; 11<10 node":                                          "[]",
+		"sh dead; 11<10 node":                                       "[]",
+		"11<10 node":                                                "[]", // the worker is not shown
+		"":                                                          "[]", // no /proc
 	} {
-		s := proc.New(tt.all)
-		if tt.all == nil {
-			s = nil
-		}
-		_, atWork := Wrapped(s, workerPID)
-		var got []string
-		for _, p := range atWork {
-			got = append(got, p.String())
-		}
-		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		if _, atWork := Wrapped(snapshot(text), workerPID); fmt.Sprint(atWork) != want {
+			t.Errorf("%q: %v, want %s", text, atWork, want)
 		}
 	}
 }
 
 // The worker is at work whatever its name.
 func TestAtWorkIsTheWorkerItself(t *testing.T) {
-	if got := AtWork(proc.New([]proc.Process{worker("sleep 1"), below(11, 10)}), workerPID); len(got) != 1 ||
-		got[0].PID != workerPID {
-		t.Errorf("%v", got)
+	if got := fmt.Sprint(AtWork(snapshot("sleep 1; 11<10 node"), workerPID)); got != "[sleep[10]]" {
+		t.Error(got)
 	}
 }
 
 // time(1) dies of the signal, and the command that it waits for handles it.
 func TestOnlyWaits(t *testing.T) {
-	for name, tt := range map[string]struct {
-		child proc.Process
-		want  bool
-	}{
-		"a child with a handler":    {below(12, 10, unix.SIGTERM), true},
-		"a child without":           {below(12, 10), false},
-		"a dead child":              {dead(below(12, 10, unix.SIGTERM)), false},
-		"another process's child":   {below(12, 9, unix.SIGTERM), false},
-		"a child for anything else": {below(12, 10, unix.SIGINT), false},
-		"a child's child":           {below(12, 11, unix.SIGTERM), true},
+	for child, want := range map[string]bool{
+		"12<10 node +TERM":      true,
+		"12<10 node":            false,
+		"12<10 node +TERM dead": false,
+		"12<9 node +TERM":       false,
+		"12<10 node +INT":       false,
+		"12<11 node +TERM":      true,
 	} {
-		if got := OnlyWaits(proc.New([]proc.Process{worker("time"), made(11, 10, "sh"), tt.child}),
-			worker("time"), unix.SIGTERM); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		if got := OnlyWaits(snapshot("time; 11<10 sh; "+child), made("time"), unix.SIGTERM); got != want {
+			t.Errorf("%q: %v, want %v", child, got, want)
 		}
 	}
 }
 
-// Go and Node have handlers whatever their program has.
+// Go and Node have handlers whatever their program has, and Python one for INT by itself.
 func TestLacksHandler(t *testing.T) {
-	const term = unix.SIGTERM
-	blocked := worker("ruby")
-	blocked.Blocked = signals.SetOf(term)
-	for _, tt := range []struct {
-		p              proc.Process
-		lacks, certain bool
-	}{
-		{worker("ruby"), true, true},
-		{worker("ruby", unix.SIGINT), true, true},
-		{worker("ruby", term), false, false},
-		{blocked, false, false},
-		{worker("app", term, unix.SIGURG, unix.SIGSTKFLT, unix.SIGSEGV), true, false}, // Go
-		{worker("node app.js", term), true, false},
-		{named("node", worker("x", term)), true, false},
-		{proc.Process{ID: proc.ID{PID: workerPID}, Comm: "app"}, true, false}, // nothing was read
-		{worker("php8.2 worker.php", unix.SIGQUIT), true, true},
-		{worker("sh"), false, false},
-		{worker("node /usr/bin/npm"), false, false},
+	for text, want := range map[string][2]bool{ // whether it lacks one, and for certain
+		"ruby":                         {true, true},
+		"ruby +INT":                    {true, true},
+		"ruby +TERM":                   {},
+		"ruby -TERM":                   {},
+		"app +TERM +URG +STKFLT +SEGV": {true, false}, // Go
+		"node app.js +TERM":            {true, false},
+		"node +TERM hidden":            {true, false},
+		"app unread":                   {true, false},
+		"php8.2 worker.php +QUIT":      {true, true},
+		"sh":                           {},
+		"node /usr/bin/npm":            {},
+		"python3.11 app.py +INT +TERM": {},
 	} {
-		if lacks, certain := LacksHandler(tt.p, term); lacks != tt.lacks || certain != tt.certain {
-			t.Errorf("%+v: %v %v, want %v %v", tt.p, lacks, certain, tt.lacks, tt.certain)
+		if lacks, certain := LacksHandler(made(text), unix.SIGTERM); [2]bool{lacks, certain} != want {
+			t.Errorf("%q: %v %v, want %v", text, lacks, certain, want)
 		}
 	}
-	python := worker("python3.11 app.py", unix.SIGINT, term)
-	// of INT it has one by itself
-	for sig, want := range map[unix.Signal]bool{unix.SIGINT: true, term: false} {
-		if lacks, certain := LacksHandler(python, sig); lacks != want || certain {
-			t.Errorf("%v: %v %v", sig, lacks, certain)
-		}
-	}
-}
-
-// What finds must not act: the package knows no other of this module than these.
-func TestWhatIsImported(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := slices.DeleteFunc(strings.Fields(string(out)),
-		func(path string) bool { return !strings.HasPrefix(path, "drainit/") })
-	slices.Sort(got)
-	if allowed := []string{"drainit/internal/diag", "drainit/internal/proc", "drainit/internal/program",
-		"drainit/internal/signals"}; !slices.Equal(got, allowed) {
-		t.Errorf("%v, want %v", got, allowed)
+	if lacks, certain := LacksHandler(made("python3.11 app.py +INT +TERM"), unix.SIGINT); !lacks || certain {
+		t.Errorf("python, of INT: %v %v", lacks, certain)
 	}
 }

@@ -20,47 +20,42 @@ func check(t *testing.T, name string, got Line, want Message, end string) {
 
 // The advice of a line about a wrapper names what could take its place.
 func TestWrappedLine(t *testing.T) {
-	const term = unix.SIGTERM
-	shell, npm, app := worker("sh -c app"), worker("node /usr/bin/npm start"), below(11, 10, term)
 	for _, tt := range []struct {
-		name   string
-		w, app proc.Process
-		alone  bool
-		want   Message
-		end    string
+		wrapper string
+		alone   bool
+		want    Message
+		end     string
 	}{
-		{"a shell", shell, app, false, shellWorker,
+		{"sh -c app", false, shellWorker,
 			"itself. Where the script ends with this command, start it with exec"},
-		{"npm", npm, app, false, launcherWorker,
+		{"node /usr/bin/npm start", false, launcherWorker,
 			"has. Where it runs this command alone, start that in its place"},
-		{"npm alone", npm, app, true, wrappedAlone,
+		{"node /usr/bin/npm start", true, wrappedAlone,
 			"[node[11]]. Where the script ends with this command, start it with exec"},
 	} {
-		check(t, tt.name, WrappedLine(tt.w, []proc.Process{tt.app}, tt.alone), tt.want, tt.end)
+		app := []proc.Process{made("11<10 node +TERM")}
+		check(t, tt.wrapper, WrappedLine(made(tt.wrapper), app, tt.alone), tt.want, tt.end)
 	}
 }
 
 // The advice to send another signal names the one that came, and one that the program is known to drain on.
 func TestNoHandler(t *testing.T) {
-	php, node := worker("php worker.php", unix.SIGQUIT), worker("node app.js")
-	app := worker("app", unix.SIGTERM, unix.SIGQUIT)
 	for _, tt := range []struct {
-		name    string
-		died    proc.Process
+		died    string
 		certain bool
 		came    unix.Signal
 		want    Message
 		end     string
 	}{
-		{"a worker in PHP", php, true, unix.SIGTERM, lacksHandler, "--rewrite TERM:QUIT"},
-		{"its own QUIT", php, true, unix.SIGQUIT, lacksHandler, "--rewrite QUIT:SIG"},
-		{"one that handles two", app, true, unix.SIGINT, lacksHandler, "--rewrite INT:TERM"},
-		{"Node", node, false, unix.SIGTERM, mayLack, "--rewrite TERM:SIG"},
+		{"php worker.php +QUIT", true, unix.SIGTERM, lacksHandler, "--rewrite TERM:QUIT"},
+		{"php worker.php +QUIT", true, unix.SIGQUIT, lacksHandler, "--rewrite QUIT:SIG"},
+		{"app +TERM +QUIT", true, unix.SIGINT, lacksHandler, "--rewrite INT:TERM"},
+		{"node app.js", false, unix.SIGTERM, mayLack, "--rewrite TERM:SIG"},
 	} {
-		got := NoHandler(tt.died, tt.certain, unix.SIGTERM, tt.came)
-		check(t, tt.name, got, tt.want, tt.end)
-		if got.Of != tt.died.Comm {
-			t.Errorf("%s: written once for each %v", tt.name, got.Of)
+		got := NoHandler(made(tt.died), tt.certain, unix.SIGTERM, tt.came)
+		check(t, tt.died, got, tt.want, tt.end)
+		if got.Of != made(tt.died).Comm {
+			t.Errorf("%s: written once for each %v", tt.died, got.Of)
 		}
 	}
 }
