@@ -155,7 +155,8 @@ func (b *bubble) wantEnd(want string) {
 	b.t.Helper()
 	b.end()
 	out := b.s.exitCode()
-	b.want("the end is", fmt.Sprint(out.Status, " ", b.took, map[bool]string{true: " by INT"}[out.Interrupted]), want)
+	interrupted := map[bool]string{true: " by INT"}[out.Interrupted]
+	b.want("the end is", fmt.Sprint(out.Status, " ", b.took, interrupted), want)
 }
 
 func (b *bubble) wantSent(want string) {
@@ -167,7 +168,8 @@ func (b *bubble) wantSent(want string) {
 func (b *bubble) wantStop(want string, ago time.Duration) {
 	b.t.Helper()
 	stop := b.s.stop()
-	if b.want("the stop is", fmt.Sprintf("%d+%v", stop.Signal, stop.Grace), want); stop.Since > proc.SinceBoot()-ago {
+	b.want("the stop is", fmt.Sprintf("%d+%v", stop.Signal, stop.Grace), want)
+	if stop.Since > proc.SinceBoot()-ago {
 		b.t.Errorf("the stop is since %v, want %v ago", stop.Since, ago)
 	}
 }
@@ -194,7 +196,7 @@ func (b *bubble) fields(event string) (fields string) {
 			continue
 		}
 		fields = event
-		for _, key := range []string{"level", "phase", "reason", "status", "request", "signal", "pid", "comm", "left", "killed"} {
+		for key := range strings.FieldsSeq("level phase reason status request signal pid comm left killed") {
 			if line[key] != nil {
 				fields += fmt.Sprintf(" %s=%v", key, line[key])
 			}
@@ -233,7 +235,8 @@ var age = regexp.MustCompile(`\(sleeping, [^)]*\)`)
 func (b *bubble) wantLines(n int, begin string) {
 	b.t.Helper()
 	if got := b.lines(begin); len(got) != n {
-		b.t.Errorf("%d lines begin with %q, want %d, in\n%s", len(got), begin, n, strings.Join(b.lines(""), "\n"))
+		b.t.Errorf("%d lines begin with %q, want %d, in\n%s", len(got), begin, n,
+			strings.Join(b.lines(""), "\n"))
 	}
 }
 

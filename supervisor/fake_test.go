@@ -71,7 +71,8 @@ type delivered struct {
 }
 
 func newWorld() *world {
-	return &world{died: make(chan int, 2*reaper.Most), queue: sigqueue.New(), proc: procThere, isInit: true, refuse: make(map[string]error)}
+	return &world{died: make(chan int, 2*reaper.Most), queue: sigqueue.New(), proc: procThere, isInit: true,
+		refuse: make(map[string]error)}
 }
 
 // Start puts the worker, and what is below it, into the world.
@@ -121,7 +122,8 @@ func (w *world) Wait() (e reaper.WaitEvent, ok bool, err error) {
 func (w *world) HasExited(pid int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.changes, func(e reaper.WaitEvent) bool { return e.PID == pid && e.Terminated() })
+	isIts := func(e reaper.WaitEvent) bool { return e.PID == pid && e.Terminated() }
+	return slices.ContainsFunc(w.changes, isIts)
 }
 
 // Tree reads every process closely.
@@ -194,7 +196,8 @@ func (w *world) Send(d forward.Delivery) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	to, err := w.reached(d)
-	if d.Child && slices.ContainsFunc(w.procs, func(p *process) bool { return p.PID == d.Process.PID && p.parent != nil }) {
+	isGrandchild := func(p *process) bool { return p.PID == d.Process.PID && p.parent != nil }
+	if d.Child && slices.ContainsFunc(w.procs, isGrandchild) {
 		w.noChildren = append(w.noChildren, d.Process.String())
 	}
 	if len(to) > 0 && err == nil {
@@ -229,7 +232,9 @@ func (w *world) reached(d forward.Delivery) (to []*process, err error) {
 	case d.Target == forward.ToGroup && slices.ContainsFunc(w.procs, group):
 		is = group
 	case d.Target <= forward.ToGroup:
-		is = func(p *process) bool { return p.PID == d.Process.PID && (d.Child || p.Start == d.Process.Start) }
+		is = func(p *process) bool {
+			return p.PID == d.Process.PID && (d.Child || p.Start == d.Process.Start)
+		}
 	}
 	for _, p := range w.procs {
 		if is(p) && p.Alive() {

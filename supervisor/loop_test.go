@@ -16,19 +16,21 @@ import (
 
 // ways are the scripts into each phase. In starting the loop does not run yet, in killing node is stuck.
 var ways = map[string]string{
-	"starting": "", "running": "", "quiet": "TSTP", "stop delay": "TERM; 1s", "drain": "TERM; 1s", "drain after an exit": "node exits 0; 1s",
-	"killing": "TERM; 1s; TERM", "done": "end all",
+	"starting": "", "running": "", "quiet": "TSTP", "stop delay": "TERM; 1s", "drain": "TERM; 1s",
+	"drain after an exit": "node exits 0; 1s", "killing": "TERM; 1s; TERM", "done": "end all",
 }
 
-// events are the scripts of what happens then. The times last until the end of a stop delay, the last call, and the end of a grace.
-var events = []string{"TERM", "TERM; 50ms; TERM", "TERM; 300ms; TERM", "INT", "TSTP", "CONT; 50ms", "HUP", "daemon exits 0",
+// events are the scripts of what happens then. The times last until the end of a stop delay, the last call,
+// and the end of a grace.
+var events = []string{"TERM", "TERM; 50ms; TERM", "TERM; 300ms; TERM", "INT", "TSTP", "CONT; 50ms", "HUP",
+	"daemon exits 0",
 	"node exits 0", "node exits 3", "node dies SEGV", "end all", "5s", "25s", "30s"}
 
 // cell is an event in a phase, by the state of /proc.
 type cell struct{ way, event, proc string }
 
-// Every phase × event × state of /proc: the phase after it, what each process is sent and when, the exit status, and
-// how long it all took from the event on. testdata/loop.txt says what that must be.
+// Every phase × event × state of /proc: the phase after it, what each process is sent and when, the exit
+// status, and how long it all took from the event on. testdata/loop.txt says what that must be.
 //
 // Each cell plays up to a minute of virtual time.
 func TestEachPhaseAndEventInTheLoop(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"drainit/internal/signals"
 	"drainit/internal/sigqueue"
 	"drainit/reaper"
+	"drainit/test/harness/rows"
 	"drainit/test/trees"
 )
 
@@ -31,6 +33,26 @@ type row struct {
 	sent   string   // all deliveries, with the time since the start; "*" for any
 	end    string   // the exit status and the time since the start; "" where it is not waited for
 	lines  []string // of the log: bubble.wantLog
+}
+
+// TestLives plays the rows of testdata. A row begins with its name, flags and tree; its second line has
+// the script, what is sent and the end, and those below it what the log says.
+func TestLives(t *testing.T) {
+	for _, file := range known(filepath.Glob("testdata/*.tsv")) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".tsv"), func(t *testing.T) {
+			var lives []row
+			for _, c := range rows.Read(t, file, 4) {
+				if c[0] != "" {
+					lives = append(lives, row{name: c[0], flags: c[1], tree: c[2]})
+				} else if r := &lives[len(lives)-1]; r.script == "" {
+					r.script, r.sent, r.end = c[1], c[2], c[3]
+				} else {
+					r.lines = append(r.lines, c[1])
+				}
+			}
+			playRows(t, lives)
+		})
+	}
 }
 
 func playRows(t *testing.T, rows []row) {
@@ -63,7 +85,7 @@ func playRows(t *testing.T, rows []row) {
 //	wait4 fails     and so it does until wait4 works
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
-//	shows 15+30s 3s compares the stop that drainit publishes: signal+grace, and how long ago it began at least
+//	shows 15+30s 3s compares the stop that drainit publishes: signal+grace, and since when at least
 //	a exits 3, a dies SEGV, a gets STOP, a forks b[TERM]
 func (b *bubble) play(script string) {
 	b.t.Helper()
@@ -183,7 +205,9 @@ func configOf(text string) Config {
 			cfg.Rewrites[from] = to
 		},
 		"forward": func(value string) {
-			cfg.Mode = map[string]forward.Mode{"group": forward.ModeGroup, "worker": forward.ModeWorker, "none": forward.ModeNone}[value]
+			cfg.Mode = map[string]forward.Mode{
+				"group": forward.ModeGroup, "worker": forward.ModeWorker, "none": forward.ModeNone,
+			}[value]
 			cfg.Unsent = map[string]string{"none": "--forward=none"}[value]
 		},
 	} {
@@ -193,11 +217,13 @@ func configOf(text string) Config {
 	return cfg
 }
 
-// parseTree makes the processes of a tree in the tests' notation (package trees). Words in brackets say what one does:
+// parseTree makes the processes of a tree in the tests' notation (package trees). Words in brackets say what
+// one does:
 //
 //	SIG        handle it                  SIG=7   and exit 7       SIG=7/2s  after 2 s
 //	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
-//	default    show no handler            ignore     TERM            stopped, stuck (in the kernel), hangs (but for its stat), run (go run)
+//	default    show no handler            ignore     TERM
+//	stopped, stuck (in the kernel), hangs (but for its stat), run (go run)
 //	pending    show a TERM that it has not taken
 //	untold     show no mask, as in gVisor
 //	session    lead a session
@@ -228,7 +254,9 @@ var traits = map[string]func(*process){
 	"ignore":  func(p *process) { p.Ignored = signals.SetOf(unix.SIGTERM) },
 	"stuck":   func(p *process) { p.undying = true },
 	"hangs":   func(p *process) { p.Exe = "" },
-	"run":     func(p *process) { p.Args, p.Handled = append(p.Args, "run"), 0x7fc1feff }, // as Go's runtime has it
+	"run": func(p *process) { // as Go's runtime has it
+		p.Args, p.Handled = append(p.Args, "run"), 0x7fc1feff
+	},
 	"session": func(p *process) { p.leads = true },
 }
 
@@ -241,7 +269,8 @@ func (p *process) handle(what string) {
 		p.on[sig] = func(*process) {}
 	case how[0] == '=':
 		status, after, _ := strings.Cut(how[1:], "/")
-		p.on[sig] = later(cmp.Or(after, "0s"), func(p *process) { p.end(unix.WaitStatus(number(status) << 8)) })
+		p.on[sig] = later(cmp.Or(after, "0s"),
+			func(p *process) { p.end(unix.WaitStatus(number(status) << 8)) })
 	case how[0] == '!':
 		p.on[sig] = later(how[1:], func(p *process) { p.end(unix.WaitStatus(sig)) })
 	default:

@@ -37,6 +37,7 @@ func beforeStart(t *testing.T, cfg Config) *bubble {
 // A stop signal that comes before the worker is started ends drainit, and starts none; a Ctrl-C ends it by
 // INT itself, as a shell expects of a job, unless the status is reported as another.
 func TestStopBeforeTheStart(t *testing.T) {
+	isJob := os.Getpid() != 1 // PID 1 is no job of a shell
 	for _, tt := range []struct {
 		sig   unix.Signal
 		remap []int
@@ -49,9 +50,9 @@ func TestStopBeforeTheStart(t *testing.T) {
 		{signals.ForceStop, nil, false, Outcome{Status: 137}},
 		{unix.SIGTERM, []int{143}, false, Outcome{}},
 		{unix.SIGTERM, nil, true, Outcome{Status: 143}},
-		{unix.SIGINT, nil, true, Outcome{Status: 130, Interrupted: os.Getpid() != 1}}, // PID 1 is no job of a shell
+		{unix.SIGINT, nil, true, Outcome{Status: 130, Interrupted: isJob}},
 		{unix.SIGINT, []int{130}, true, Outcome{}},
-		{unix.SIGINT, []int{143}, true, Outcome{Status: 130, Interrupted: os.Getpid() != 1}},
+		{unix.SIGINT, []int{143}, true, Outcome{Status: 130, Interrupted: isJob}},
 	} {
 		cfg := configOf("--stop-signal USR2")
 		cfg.RemapExit = tt.remap
@@ -69,13 +70,16 @@ func TestStopBeforeTheStart(t *testing.T) {
 			time.Sleep(time.Millisecond) // it is on its way through the runtime
 		}
 		stopped := s.stopBeforeStart()
-		if got := s.exitCode(); !stopped || !reflect.DeepEqual(got, tt.want) || s.machine.Phase() != machine.Done || len(b.w.procs) > 0 {
-			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, s.machine.Phase(), len(b.w.procs), tt.want)
+		phase, processes := s.machine.Phase(), len(b.w.procs)
+		got := s.exitCode()
+		if !stopped || !reflect.DeepEqual(got, tt.want) || phase != machine.Done || processes > 0 {
+			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, phase, processes, tt.want)
 		}
 		s.journal.Log.Close()
 		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
 		b.wantLog([]string{"only", want})
-		fields := fmt.Sprintf("json ended level=info phase=done reason=stop status=%d request=%s", tt.want.Status, signals.Name(tt.sig))
+		fields := fmt.Sprintf("json ended level=info phase=done reason=stop status=%d request=%s",
+			tt.want.Status, signals.Name(tt.sig))
 		b.wantLog([]string{want, fields})
 	}
 }
@@ -128,15 +132,19 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 // A worker that can't be started has the status of the reason; one that drainit's death would not end runs
 // all the same.
 func TestStartFails(t *testing.T) {
-	for err, started := range map[error]bool{&spawn.Error{Status: spawn.StatusNotFound}: false, errors.New("no more pipes"): true} {
+	for err, started := range map[error]bool{
+		&spawn.Error{Status: spawn.StatusNotFound}: false, errors.New("no more pipes"): true,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := open(t, configOf(""), "node")
 			b.w.startErr = err
-			if got := b.s.startWorker(); (got == nil) != started || !started && got.Status != spawn.StatusNotFound {
+			got := b.s.startWorker()
+			if (got == nil) != started || !started && got.Status != spawn.StatusNotFound {
 				t.Errorf("%v: %v", err, got)
 			}
 			b.s.journal.Log.Close()
-			b.wantLines(map[bool]int{true: 1}[started], "warning: the worker will not be signalled if drainit is killed: no more pipes")
+			b.wantLines(map[bool]int{true: 1}[started],
+				"warning: the worker will not be signalled if drainit is killed: no more pipes")
 		})
 	}
 }
@@ -155,7 +163,8 @@ func TestParentDeathSignal(t *testing.T) {
 		b.s.journal.Log.Close()
 		b.wantLines(0, "warning")
 		var got int32
-		if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&got)), 0, 0, 0); err != nil || got != int32(sig) {
+		err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&got)), 0, 0, 0)
+		if err != nil || got != int32(sig) {
 			t.Errorf("%d, %v, want %d", got, err, sig)
 		}
 		_ = unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
@@ -250,8 +259,10 @@ func TestRoutesOfDeliveries(t *testing.T) {
 		{"another with its pid", forward.Delivery{Process: other}, reaper.ErrGone},
 		{"a child, by its pid alone", forward.Delivery{Process: other, Child: true}, nil},
 		{"a group", forward.Delivery{Target: forward.ToGroup, Process: p, PGID: p.PGID}, nil},
-		{"a group that has gone", forward.Delivery{Target: forward.ToGroup, Process: p, PGID: firstPID}, reaper.ErrGone},
-		{"a child that has left its group", forward.Delivery{Target: forward.ToGroup, Process: p, PGID: firstPID, Child: true}, nil},
+		{"a group that has gone", forward.Delivery{Target: forward.ToGroup, Process: p, PGID: firstPID},
+			reaper.ErrGone},
+		{"a child that has left its group",
+			forward.Delivery{Target: forward.ToGroup, Process: p, PGID: firstPID, Child: true}, nil},
 	} {
 		if err := sys.Send(tt.d); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
@@ -263,9 +274,7 @@ func TestRoutesOfDeliveries(t *testing.T) {
 	if e, ok, err := sys.Wait(); ok || err != nil {
 		t.Errorf("%+v, %v, while the child lives", e, err)
 	}
-	if err := sys.Send(forward.Delivery{Target: forward.ToTree, Process: p, Signal: unix.SIGKILL}); err != nil {
-		t.Error(err)
-	}
+	must(sys.Send(forward.Delivery{Target: forward.ToTree, Process: p, Signal: unix.SIGKILL}))
 	for end := time.Now().Add(time.Minute); !sys.HasExited(pid) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // its death is on its way
 	}

@@ -28,7 +28,9 @@ type reaction func(*process)
 // newProcess makes a process that is not in a world yet. Each leads a group and a session of its own, until
 // it is put below another.
 func newProcess(name string) *process {
-	return &process{Process: proc.Process{State: 'S', Comm: name, Details: proc.Details{Asleep: true, Exe: name, Args: []string{name}}}, on: make(map[unix.Signal]reaction)}
+	details := proc.Details{Asleep: true, Exe: name, Args: []string{name}}
+	p := proc.Process{State: 'S', Comm: name, Details: details}
+	return &process{Process: p, on: make(map[unix.Signal]reaction)}
 }
 
 // firstPID is above all pids of the kernel's: should one be signalled, none is.
