@@ -65,7 +65,8 @@ func TestAStopThatIsSeenLate(t *testing.T) {
 		l := newPlayed()
 		r := term(Orphans)
 		if requested {
-			l.Sent(Delivery{Process: proc.Process{ID: proc.ID{PID: 10}}, Signal: unix.SIGTERM, Stop: true}, 1000)
+			l.Sent(Delivery{Process: proc.Process{ID: proc.ID{PID: 10}}, Signal: unix.SIGTERM, Stop: true},
+				1000)
 		}
 		if got := describe(l.deliveries(r, machine(false))); got != "" {
 			t.Errorf("requested %v: %q at the first snapshot, want none", requested, got)
@@ -123,7 +124,8 @@ func (l *played) WasSent(id proc.ID) unix.Signal {
 
 // kindly is a process of one of these kinds, read closely.
 func kindly(kind string, pid, ppid int) proc.Process {
-	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S', Comm: kind, Details: proc.Details{Exe: kind, Args: []string{kind}}}
+	p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, SID: 10, State: 'S',
+		Comm: kind, Details: proc.Details{Exe: kind, Args: []string{kind}}}
 	switch kind {
 	case "app", "bash", "mksh", "composer":
 		p.Handled = termSet

@@ -80,7 +80,7 @@ var words = map[string]func(p *fake){
 	"naps":      func(p *fake) { p.Call = pause },
 	"waits":     func(p *fake) { p.Call = childWait },
 	"called":    func(p *fake) { p.Call = proc.Call{Sleeps: true, Number: -1} }, // which call is not shown
-	"elsewhere": func(p *fake) { p.Call.Stack++ },                               // it waits for another, or in its trap
+	"elsewhere": func(p *fake) { p.Call.Stack++ },                               // for another
 	"running":   func(p *fake) { p.Call = proc.Call{} },
 	"busy":      func(p *fake) { p.Asleep, p.Untouched, p.Evidence, p.Switches = false, false, nil, 0 },
 	"rests":     func(p *fake) { p.Asleep = true },

@@ -9,8 +9,8 @@ import (
 
 const termSet = signals.Set(1 << (unix.SIGTERM - 1))
 
-// snapshot is what drainit sees of the living. Of the idle it sees which have not been woken since the stop began; the
-// busy run all the time.
+// snapshot is what drainit sees of the living. Of the idle it sees which have not been woken since the stop
+// began; the busy run all the time.
 func (f family) snapshot(k kind) *proc.Snapshot {
 	var all []proc.Process
 	for i := range f {
@@ -37,7 +37,9 @@ func (f family) call(i int) proc.Call {
 	if f[i].does == polls {
 		c.Number = unix.SYS_CLOCK_NANOSLEEP
 	}
-	if f[i].changes() && f[i].signalled() && !f[i].blocksAWhile() || f[i].does == steppingShell && f[i].signalled() { // within its handler
+	// within its handler
+	if f[i].changes() && f[i].signalled() && !f[i].blocksAWhile() ||
+		f[i].does == steppingShell && f[i].signalled() {
 		c.Stack = 2
 	}
 	return c
@@ -57,7 +59,8 @@ func (f family) process(i int, k kind) proc.Process {
 	case m.handles() && m.does != polls && !(m.signalled() && m.does == execsInTrap):
 		p.Handled = termSet
 	}
-	if up := m.started; up >= 0 && f[up].inBackground(m) && !(k.unmarked && m.acts()) { // a shell put it into the background
+	// a shell put it into the background
+	if up := m.started; up >= 0 && f[up].inBackground(m) && !(k.unmarked && m.acts()) {
 		p.Ignored |= signals.SetOf(unix.SIGINT, unix.SIGQUIT)
 	}
 	if up := m.started; up >= 0 {

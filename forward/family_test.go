@@ -14,46 +14,47 @@ type behaviour uint8
 
 // The behaviours.
 const (
-	noHandler      behaviour = iota // it dies of it
-	finishes                        // it ends its work, which takes its time, and exits
-	passesOn                        // it signals its children, and exits when they are gone
-	passesLeaves                    // it signals its children, and leaves
-	leavesAtOnce                    // it leaves
-	ignoring                        // it ignores it
-	blocking                        // it never gets to see it
-	groupRelay                      // timeout(1): it signals its child and its process group, and exits when that has gone
-	trapShell                       // a bash: its trap, which exits, can't run before its last child has gone
-	nestedInit                      // the first of a PID namespace, without a handler: the kernel drops it
-	pipeReader                      // it dies of it, and reads what the child beside it writes: it exits when that has gone
-	handlerShell                    // a mksh: it dies of it when its last child has gone
-	childRelay                      // timeout --foreground: it signals its first child, and exits when that has gone
-	passingShell                    // a bash whose trap signals its children in the background first
-	dashShell                       // a dash that waits as trapShell does, which can be seen
-	waitingShell                    // a bash in the builtin wait: its trap signals its children, and it exits when they are gone
-	passesDies                      // it signals its children, and dies of it by its own hand
-	groupDies                       // it signals its process group, and dies of it
-	guardsItself                    // it ignores it from then on, signals its children, and exits when they are gone
-	blocksItself                    // it blocks it from then on, signals its process group, and exits when its children are gone
-	guardingShell                   // a bash in the builtin wait, whose trap does as guardsItself
-	execsInTrap                     // a bash in the builtin wait, whose trap becomes a program without a handler, which signals the children
-	takesItLate                     // it blocks the signal for a while, then signals its children, and exits when they are gone
-	asksToStop                      // a bash in the builtin wait, whose trap asks its children by a socket to stop, and leaves
-	subreaper                       // tini -s -g: it signals its first child and that one's group, adopts what is orphaned below, and exits when that child has gone
-	diesLate                        // it blocks it for a while, then dies of it
-	trappingShell                   // a mksh in the builtin wait: its trap signals its children, and it exits when they are gone
-	drainingReader                  // it reads what the child beside it writes, and ends its work on the signal, or when that has gone
-	waitsOnly                       // it signals none, and exits when its children are gone
-	stepsOn                         // it signals one child after the other, and waits for each, with a pause between
-	stepsGroup                      // it signals its first child, waits for it, pauses, and signals that one's process group
-	stepsTree                       // it signals its first child, waits for it, pauses, and signals all below it
-	stepsByName                     // it signals its first child, waits for it, pauses, and signals the last below it by a pid file
-	steppingShell                   // a bash in the builtin wait, whose trap does as stepsByName
-	polls                           // it blocks it, and looks for it each half second; then it does as passesOn
-	stepsUnseen                     // it does as stepsTree, and pauses in a call that shows no pause
-	tellsAndLeaves                  // it signals its first child, and the last below that by a pid file, and leaves
-	waitsForOutput                  // it signals its children, and exits when all below it are gone, which write to it
-	drainsItself                    // it signals its children, ends work of its own, and exits
-	behaviours                      // how many there are
+	noHandler behaviour = iota // it dies of it
+
+	finishes       // it ends its work, which takes its time, and exits
+	passesOn       // it signals its children, and exits when they are gone
+	passesLeaves   // it signals its children, and leaves
+	leavesAtOnce   // it leaves
+	ignoring       // it ignores it
+	blocking       // it never gets to see it
+	groupRelay     // timeout(1): it signals its child and its process group, and exits when that has gone
+	trapShell      // a bash: its trap, which exits, can't run before its last child has gone
+	nestedInit     // the first of a PID namespace, without a handler: the kernel drops it
+	pipeReader     // it dies of it, and reads what the child beside it writes: it exits when that has gone
+	handlerShell   // a mksh: it dies of it when its last child has gone
+	childRelay     // timeout --foreground: it signals its first child, and exits when that has gone
+	passingShell   // a bash whose trap signals its children in the background first
+	dashShell      // a dash that waits as trapShell does, which can be seen
+	waitingShell   // a bash in the builtin wait: its trap signals its children, and it exits after them
+	passesDies     // it signals its children, and dies of it by its own hand
+	groupDies      // it signals its process group, and dies of it
+	guardsItself   // it ignores it from then on, signals its children, and exits when they are gone
+	blocksItself   // it blocks it from then on, signals its process group, and exits after its children
+	guardingShell  // a bash in the builtin wait, whose trap does as guardsItself
+	execsInTrap    // a bash in the builtin wait, whose trap becomes a program that signals the children
+	takesItLate    // it blocks the signal for a while, then signals its children, and exits after them
+	asksToStop     // a bash in the builtin wait, whose trap asks its children by a socket, and leaves
+	subreaper      // tini -s -g: it signals its first child and its group, adopts, and exits after the child
+	diesLate       // it blocks it for a while, then dies of it
+	trappingShell  // a mksh in the builtin wait: its trap signals its children, and it exits after them
+	drainingReader // it reads what the child beside it writes, and ends work on the signal or after it
+	waitsOnly      // it signals none, and exits when its children are gone
+	stepsOn        // it signals one child after the other, and waits for each, with a pause between
+	stepsGroup     // it signals its first child, waits for it, pauses, and signals that one's process group
+	stepsTree      // it signals its first child, waits for it, pauses, and signals all below it
+	stepsByName    // it signals its first child, waits for it, pauses, and signals the last by a pid file
+	steppingShell  // a bash in the builtin wait, whose trap does as stepsByName
+	polls          // it blocks it, and looks for it each half second; then it does as passesOn
+	stepsUnseen    // it does as stepsTree, and pauses in a call that shows no pause
+	tellsAndLeaves // it signals its first child, and the last below that by a pid file, and leaves
+	waitsForOutput // it signals its children, and exits when all below it are gone, which write to it
+	drainsItself   // it signals its children, ends work of its own, and exits
+	behaviours     // how many there are
 )
 
 // behaves are the words in which a family is written.
@@ -131,8 +132,8 @@ func (m *member) is(these ...behaviour) bool { return slices.Contains(these, m.d
 
 func (m *member) signalled() bool { return m.drainit+len(m.others) > 0 }
 
-// receive is what the kernel does with a signal for a member (signal(7)): one that it ignores is dropped, one that it
-// blocks is pending, and any other wakes it. It is called before the signal counts.
+// receive is what the kernel does with a signal for a member (signal(7)): one that it ignores is dropped, one
+// that it blocks is pending, and any other wakes it. It is called before the signal counts.
 func (m *member) receive() {
 	switch {
 	case m.ignores():
@@ -153,8 +154,8 @@ func (m *member) blocks() bool {
 	return m.does == blocking || m.blocksAWhile() && !m.told || m.does == blocksItself && m.signalled()
 }
 
-// change is what a member that changes does when it has been signalled, before it signals others. One that blocks the
-// signal for a while takes it; one that signals its process group gets that itself.
+// change is what a member that changes does when it has been signalled, before it signals others. One that
+// blocks the signal for a while takes it; one that signals its process group gets that itself.
 func (m *member) change() {
 	m.told, m.pending = true, m.does == blocksItself
 	m.wakes++
@@ -194,7 +195,8 @@ func (m *member) isShell() bool {
 
 // inBackground reports whether a shell has put a child into the background.
 func (m *member) inBackground(child *member) bool {
-	return m.is(waitingShell, steppingShell, trappingShell, guardingShell, execsInTrap, asksToStop) || m.isShell() && !child.last
+	return m.is(waitingShell, steppingShell, trappingShell, guardingShell, execsInTrap, asksToStop) ||
+		m.isShell() && !child.last
 }
 
 // family is a worker and what it has started, in the order of their pids.
@@ -203,8 +205,8 @@ type family []member
 // firstPID is the pid of the worker, the first of a family.
 const firstPID = 10
 
-// newFamily starts one. Parents are the indexes of those of the members after the first: drainitSends of a daemon,
-// which drainit has adopted before the stop.
+// newFamily starts one. Parents are the indexes of those of the members after the first: drainitSends of a
+// daemon, which drainit has adopted before the stop.
 func newFamily(parents []int, does []behaviour) family {
 	f := make(family, len(does))
 	for i := range f {
@@ -215,11 +217,13 @@ func newFamily(parents []int, does []behaviour) family {
 		if up >= 0 {
 			group = f[up].group
 		}
-		leads := up >= 0 && (does[up] == subreaper || does[up] == stepsGroup) && !slices.Contains(parents[:i-1], up)
+		leads := up >= 0 && (does[up] == subreaper || does[up] == stepsGroup) &&
+			!slices.Contains(parents[:i-1], up)
 		if does[i] == groupRelay || leads {
 			group = i
 		}
-		f[i] = member{does: does[i], started: up, parent: up, group: group, last: i == 0 || !slices.Contains(parents[i:], up)}
+		f[i] = member{does: does[i], started: up, parent: up, group: group,
+			last: i == 0 || !slices.Contains(parents[i:], up)}
 	}
 	return f
 }
@@ -339,7 +343,8 @@ func (f family) mayEnd(i int) bool {
 	switch m.does {
 	case ignoring, blocking, nestedInit:
 		return false
-	case passesOn, groupRelay, childRelay, waitingShell, trappingShell, guardsItself, blocksItself, guardingShell, takesItLate:
+	case passesOn, groupRelay, childRelay, waitingShell, trappingShell, guardsItself, blocksItself,
+		guardingShell, takesItLate:
 		return !f.hasChild(i)
 	case trapShell, handlerShell, passingShell, dashShell:
 		return f.foreground(i) < 0
@@ -382,8 +387,8 @@ func (f family) die(i int) {
 	}
 }
 
-// String is the family in the tests' notation (package trees), such as "trap0(dies1 finishes2)": behaviours, each with
-// the index of the member. TestOneFamily reads it.
+// String is the family in the tests' notation (package trees), such as "trap0(dies1 finishes2)": behaviours,
+// each with the index of the member. TestOneFamily reads it.
 func (f family) String() string { return trees.Text(f.below(drainitSends)) }
 
 func (f family) below(of int) (all []trees.Process) {

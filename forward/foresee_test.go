@@ -10,12 +10,15 @@ import (
 	"drainit/internal/signals"
 )
 
-// What a plan says of each process: whether it is signalled now, and otherwise whether another is expected to signal
-// it, and which call does at the latest. The job is left to app up to the final call, and redis up to the last call.
+// What a plan says of each process: whether it is signalled now, and otherwise whether another is expected to
+// signal it, and which call does at the latest. The job is left to app up to the final call, and redis up to
+// the last call.
 func TestSimulate(t *testing.T) {
 	term := signals.SetOf(unix.SIGTERM)
 	seen := func() *proc.Snapshot {
-		return proc.New([]proc.Process{shownAs("app", 10, drainitPID, 10, term), shownAs("job", 11, 10, 10, term), shownAs("redis", 12, drainitPID, 12, term)})
+		return proc.New([]proc.Process{
+			shownAs("app", 10, drainitPID, 10, term), shownAs("job", 11, 10, 10, term),
+			shownAs("redis", 12, drainitPID, 12, term)})
 	}
 	got := make(map[int]string)
 	for id, f := range newPlayed().Simulate(Request{Signal: unix.SIGTERM, Tick: 1000}, seen(), seen()) {
@@ -32,8 +35,9 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// checkForeseen compares what was foreseen of a family with what became of it in one order of deaths: drainit may do
-// otherwise only where it was said, but for an orphan, whose turn comes when the one above it has gone.
+// checkForeseen compares what was foreseen of a family with what became of it in one order of deaths: drainit
+// may do otherwise only where it was said, but for an orphan, whose turn comes when the one above it has
+// gone.
 func (w *walk) checkForeseen() {
 	for i := range w.family {
 		m, f := &w.family[i], w.foreseen[i]
@@ -49,7 +53,7 @@ func (w *walk) checkForeseen() {
 			wrong = "was to wait, and was signalled at once"
 		}
 		if wrong != "" {
-			w.t.Fatalf("%v: member %d %s (idle: %v, deaths: %v): %+v", w.family, i, wrong, w.idle, w.deaths, f)
+			w.fails("member %d %s: %+v", i, wrong, f)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func turnsIn(pause time.Duration) (n int) {
 // isLike reports whether a harm is the same as another, in like times.
 func (h harm) isLike(other harm) bool {
 	a, b := h.when, other.when
-	return h.kind == other.kind && a.work == b.work && a.idle == b.idle && turnsIn(a.pause) == turnsIn(b.pause)
+	return h.kind == other.kind && a.work == b.work && a.idle == b.idle &&
+		turnsIn(a.pause) == turnsIn(b.pause)
 }
 
 // kindOf is what the harm is. What the final call signals has seconds left, whatever else has signalled it.
@@ -63,7 +64,8 @@ func (f family) harms() (all []harm) {
 			for _, by := range []peer{tini, tiniGroups} {
 				d := below[drainits]
 				if m := &d.family[i]; below[by].kept(i) && !d.kept(i) {
-					what := fmt.Sprintf("%v keeps member %d, which is %s: by drainit %d times (%s), and by %v (%v)",
+					what := fmt.Sprintf(
+						"%v keeps member %d, which is %s: by drainit %d times (%s), and by %v (%v)",
 						by, i, kindOf(m), m.drainit, m.rule, m.others, s)
 					all = append(all, harm{i, kindOf(m), s, what})
 				}
@@ -77,7 +79,8 @@ func (f family) harms() (all []harm) {
 // which the protocol of the workers has as 30 s.
 func schedules() (all []schedule) {
 	for _, work := range []time.Duration{time.Second, 30 * time.Second} {
-		for _, pause := range []time.Duration{moment, 300 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
+		for _, pause := range []time.Duration{
+			moment, 300 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
 			for _, lag := range []time.Duration{0, 30 * time.Millisecond} {
 				all = append(all, schedule{work, pause, lag, true}, schedule{work, pause, lag, false})
 			}
@@ -92,13 +95,17 @@ func schedules() (all []schedule) {
 // between and beside, is not listed.
 func TestWhatTiniKeepsIsKept(t *testing.T) {
 	listed := readLimits(t)
-	walks := []walkOfHarm{{3, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, waitingShell, trapShell,
-		dashShell, groupRelay, stepsOn, stepsTree, stepsGroup, stepsByName, steppingShell, polls, stepsUnseen,
-		tellsAndLeaves, waitsForOutput, drainsItself}}}
+	walks := []walkOfHarm{
+		{3, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, waitingShell, trapShell,
+			dashShell, groupRelay, stepsOn, stepsTree, stepsGroup, stepsByName, steppingShell, polls,
+			stepsUnseen, tellsAndLeaves, waitsForOutput, drainsItself}},
+	}
 	if os.Getenv("DRAINIT_TEST_ALL") != "" { // half a minute
-		walks = append(walks, walkOfHarm{4, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, trapShell,
-			groupRelay, stepsTree}}, walkOfHarm{4, []behaviour{noHandler, finishes, stepsByName, stepsUnseen,
-			tellsAndLeaves, waitsForOutput}})
+		walks = append(walks,
+			walkOfHarm{4, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, trapShell,
+				groupRelay, stepsTree}},
+			walkOfHarm{4, []behaviour{noHandler, finishes, stepsByName, stepsUnseen, tellsAndLeaves,
+				waitsForOutput}})
 	}
 	for _, w := range walks {
 		w.run(t, &listed)
@@ -224,8 +231,9 @@ func (f family) managersManage() bool {
 // other, leaves some of those below it without a signal meanwhile; in the end it goes, as what dies does.
 var plainer = map[behaviour][]behaviour{
 	finishes: {waitsOnly, noHandler}, dashShell: {trapShell}, waitingShell: {passesOn}, polls: {passesOn},
-	tellsAndLeaves: {passesLeaves}, waitsForOutput: {passesOn}, drainsItself: {passesOn, finishes}, stepsUnseen: {stepsTree},
-	groupRelay: {passesOn}, stepsOn: {passesOn, waitsOnly}, stepsTree: {groupRelay, waitsOnly}, stepsGroup: {stepsTree},
+	tellsAndLeaves: {passesLeaves}, waitsForOutput: {passesOn}, drainsItself: {passesOn, finishes},
+	stepsUnseen: {stepsTree}, groupRelay: {passesOn}, stepsOn: {passesOn, waitsOnly},
+	stepsTree: {groupRelay, waitsOnly}, stepsGroup: {stepsTree},
 	stepsByName: {stepsTree}, steppingShell: {stepsByName},
 }
 

@@ -23,7 +23,8 @@ func sentAll(l *played, all []Delivery) (pids []int) {
 
 // below is what a snapshot shows of one process that handles TERM.
 func below(pid, ppid int, start uint64) proc.Process {
-	return proc.Process{ID: proc.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app", Handled: signals.SetOf(unix.SIGTERM), Details: proc.Details{Exe: "app", Args: []string{"app"}}}
+	return proc.Process{ID: proc.ID{PID: pid, Start: start}, PPID: ppid, State: 'S', Comm: "app",
+		Handled: signals.SetOf(unix.SIGTERM), Details: proc.Details{Exe: "app", Args: []string{"app"}}}
 }
 
 // term is a request of a stop by TERM.
@@ -114,10 +115,12 @@ func TestTheDeadAreForgotten(t *testing.T) {
 	}
 }
 
-// Pids that are recycled within a tick may show two processes one below the other, and then the other way round.
+// Pids that are recycled within a tick may show two processes one below the other, and then the other way
+// round.
 func TestParentsCloseNoRing(t *testing.T) {
 	l := stopping(t, below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100))
-	l.deliveries(term(Orphans), proc.New([]proc.Process{below(10, drainitPID, 100), below(12, drainitPID, 100), below(11, 12, 100)}))
+	l.deliveries(term(Orphans),
+		proc.New([]proc.Process{below(10, drainitPID, 100), below(12, drainitPID, 100), below(11, 12, 100)}))
 	for _, m := range l.records {
 		if top := m.topmost(); top.PID != 10 { // it comes to an end
 			t.Errorf("above %v is %v, want the worker", m.Process, top.Process)
@@ -133,14 +136,16 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 		parent, group int
 		want          []int
 	}{
-		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {2000, drainitPID, 10, nil}, {2001, drainitPID, 10, []int{13}},
+		{999, drainitPID, 10, nil}, {1000, drainitPID, 10, nil}, {2000, drainitPID, 10, nil},
+		{2001, drainitPID, 10, []int{13}},
 		{999, 12, 10, nil}, {1010, 12, 10, nil}, {1011, 12, 10, []int{13}}, {999, drainitPID, 13, []int{13}},
 	} {
 		shell := below(10, drainitPID, 100)
 		shell.Handled = 0
 		l := newPlayed()
 		l.deliveries(term(Stop), proc.New([]proc.Process{shell}))
-		l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, Stop: true, PGID: 10, Members: []proc.Process{shell}}, 1000)
+		l.Sent(Delivery{Target: ToGroup, Signal: unix.SIGTERM, Stop: true, PGID: 10,
+			Members: []proc.Process{shell}}, 1000)
 		l.Exited(10, unix.WaitStatus(unix.SIGTERM))
 		between, forked := below(12, drainitPID, 100), below(13, test.parent, test.start)
 		between.Handled = 0
@@ -157,7 +162,8 @@ func TestWhatWasForkedBeforeTheGroupWasSignalledIsNotSignalledAgain(t *testing.T
 // wait4 tells of drainit's own children.
 func TestWhichDeathsAreWatched(t *testing.T) {
 	l := newPlayed()
-	shown := []proc.Process{below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100), below(13, 10, 100)}
+	shown := []proc.Process{
+		below(10, drainitPID, 100), below(11, 10, 100), below(12, 11, 100), below(13, 10, 100)}
 	shown = append(shown, below(14, 10, 100))
 	sentAll(l, l.deliveries(term(Stop), with(shown, details{Writers: map[int][]int{14: {13, 99}}})))
 	want := "[{11 100} {13 100}]" // one has a child, the other is read from

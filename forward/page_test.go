@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The page of answers has the words of each reason, as they stand in the code. P is the process that they name.
+// The page of answers has the words of each reason, as they stand in the code. P is the process that they
+// name.
 func TestPageHasTheWordsOfEachReason(t *testing.T) {
 	text, err := os.ReadFile("../docs/signals.md")
 	if err != nil {

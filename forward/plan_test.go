@@ -50,22 +50,26 @@ var plans = []struct{ purposes, modes, snapshot, workers, want string }{
 	{"stop", "group", "seen", "alive", "group 10 of 10 11 TERM child stop"},
 	{"stop", "group", "unseen", "alive", "group 10 TERM child stop"},
 	{"stop", "worker", "any", "alive", "10 TERM child stop"},
-	{"stop", "any", "seen", "gone, daemonized", "11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
+	{"stop", "any", "seen", "gone, daemonized",
+		"11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
 	{"stop", "any", "unseen", "gone, daemonized", ""},
 
 	{"late orphans, late last call", "any", "any", "alive", ""},
-	{"late orphans, late last call", "auto, group", "seen", "gone, daemonized", "11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
+	{"late orphans, late last call", "auto, group", "seen", "gone, daemonized",
+		"11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
 	{"late orphans, late last call", "auto, group", "unseen", "gone, daemonized", "namespace TERM"},
 	{"late orphans, late last call", "worker", "any", "gone, daemonized", ""},
 
+	// web was left to master, or was signalled; tool and the daemons wait for it.
 	{"orphans", "any", "any", "alive", ""},
-	{"orphans", "auto, group", "seen", "gone, daemonized", ""}, // web was left to master, or was signalled; tool and the daemons wait for it
+	{"orphans", "auto, group", "seen", "gone, daemonized", ""},
 	{"orphans", "auto, group", "unseen", "gone, daemonized", "namespace TERM"},
 	{"orphans", "worker", "any", "gone, daemonized", ""},
 
 	{"last call", "auto, group", "seen", "alive", "20 TERM child stop; 22 TERM child stop"},
 	{"last call", "auto, group", "unseen", "alive", ""},
-	{"last call", "auto", "seen", "gone, daemonized", "11 TERM child stop; 20 TERM child stop; 22 TERM child stop"}, // web at last
+	{"last call", "auto", "seen", "gone, daemonized",
+		"11 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
 	{"last call", "group", "seen", "gone, daemonized", "20 TERM child stop; 22 TERM child stop"},
 	{"last call", "auto, group", "unseen", "gone, daemonized", "namespace TERM"},
 	{"last call", "worker", "any", "any", ""},
@@ -116,7 +120,9 @@ func TestPlanOfEverySituation(t *testing.T) {
 func (s situation) rows() (rows []int) {
 	for i, row := range plans {
 		snapshot := row.snapshot == "any" || (row.snapshot == "seen") == s.seen
-		if among(row.purposes, s.purpose) && among(row.modes, []string{"auto", "group", "worker", "none"}[s.mode]) && snapshot && among(row.workers, s.worker) {
+		mode := []string{"auto", "group", "worker", "none"}[s.mode]
+		if snapshot && among(row.purposes, s.purpose) && among(row.modes, mode) &&
+			among(row.workers, s.worker) {
 			rows = append(rows, i)
 		}
 	}
@@ -166,7 +172,8 @@ func machine(workerGone bool) *proc.Snapshot {
 	}
 	shown := []proc.Process{
 		shownAs("web", 11, up, 10, every), shownAs("job", 12, 11, 12, every), shownAs("tool", 13, up, 13, 0),
-		shownAs("redis", 20, drainitPID, 20, every), shownAs("io", 21, 20, 20, every), shownAs("log", 22, drainitPID, 22, 0),
+		shownAs("redis", 20, drainitPID, 20, every), shownAs("io", 21, 20, 20, every),
+		shownAs("log", 22, drainitPID, 22, 0),
 	}
 	if !workerGone {
 		shown = append(shown, shownAs("master", 10, drainitPID, 10, signals.SetOf(unix.SIGTERM)))
@@ -175,7 +182,8 @@ func machine(workerGone bool) *proc.Snapshot {
 }
 
 func shownAs(comm string, pid, ppid, pgid int, handled signals.Set) proc.Process {
-	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: pgid, SID: pgid, State: 'S', Comm: comm, Handled: handled, Details: proc.Details{Exe: comm}}
+	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: pgid, SID: pgid, State: 'S',
+		Comm: comm, Handled: handled, Details: proc.Details{Exe: comm}}
 }
 
 // describe writes deliveries as the table has them.

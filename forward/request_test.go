@@ -9,7 +9,8 @@ import (
 	"drainit/internal/signals"
 )
 
-// A signal that would end a process is meant as the stop where no process handles it, and one handles the stop signal.
+// A signal that would end a process is meant as the stop where no process handles it, and one handles the
+// stop signal.
 func TestMeansStop(t *testing.T) {
 	const quit, int2, term = unix.SIGQUIT, unix.SIGINT, unix.SIGTERM
 	const golang = signals.Set(0xfffffffd7fc1feff) // what a program in Go handles
@@ -25,21 +26,29 @@ func TestMeansStop(t *testing.T) {
 		all   []proc.Process
 		want  bool
 	}{
-		"no process handles it":             {quit, false, []proc.Process{app}, true},
-		"the user has named it":             {quit, true, []proc.Process{app}, true},
-		"one handles it":                    {quit, false, []proc.Process{process("app", 10, drainitPID, term, quit)}, false},
-		"one below handles it":              {quit, false, []proc.Process{app, process("job", 11, 10, quit)}, false},
-		"Go's own handler":                  {quit, false, []proc.Process{shownAs("app", 10, drainitPID, 10, golang)}, true},
-		"that, and the user has named it":   {quit, true, []proc.Process{shownAs("app", 10, drainitPID, 10, golang)}, false},
+		"no process handles it": {quit, false, []proc.Process{app}, true},
+		"the user has named it": {quit, true, []proc.Process{app}, true},
+		"one handles it": {
+			quit, false, []proc.Process{process("app", 10, drainitPID, term, quit)}, false},
+		"one below handles it": {
+			quit, false, []proc.Process{app, process("job", 11, 10, quit)}, false},
+		"Go's own handler": {
+			quit, false, []proc.Process{shownAs("app", 10, drainitPID, 10, golang)}, true},
+		"that, and the user has named it": {
+			quit, true, []proc.Process{shownAs("app", 10, drainitPID, 10, golang)}, false},
 		"one ignores it":                    {quit, false, []proc.Process{ignoring}, false},
 		"one ignores it, and one would die": {quit, false, []proc.Process{ignoring, idle}, true},
-		"no process handles the stop":       {quit, false, []proc.Process{process("app", 10, drainitPID)}, false},
-		"a shell does, without a trap":      {quit, false, []proc.Process{process("mksh", 10, drainitPID, term)}, false},
-		"a shell's own handler of INT":      {int2, false, []proc.Process{process("bash", 10, drainitPID, term, int2), idle}, true},
-		"a program's handler of INT":        {int2, false, []proc.Process{process("app", 10, drainitPID, term, int2), idle}, false},
-		"the stop itself":                   {term, false, []proc.Process{app, idle}, false},
-		"a watchdog's":                      {unix.SIGABRT, false, []proc.Process{app}, false},
-		"one that ends no process":          {unix.SIGWINCH, false, []proc.Process{app}, false},
+		"no process handles the stop": {
+			quit, false, []proc.Process{process("app", 10, drainitPID)}, false},
+		"a shell does, without a trap": {
+			quit, false, []proc.Process{process("mksh", 10, drainitPID, term)}, false},
+		"a shell's own handler of INT": {
+			int2, false, []proc.Process{process("bash", 10, drainitPID, term, int2), idle}, true},
+		"a program's handler of INT": {
+			int2, false, []proc.Process{process("app", 10, drainitPID, term, int2), idle}, false},
+		"the stop itself":          {term, false, []proc.Process{app, idle}, false},
+		"a watchdog's":             {unix.SIGABRT, false, []proc.Process{app}, false},
+		"one that ends no process": {unix.SIGWINCH, false, []proc.Process{app}, false},
 	} {
 		if got := MeansStop(drainitPID, tt.sig, term, tt.named, proc.New(tt.all)); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)

@@ -30,7 +30,8 @@ var conditions = []struct {
 			"app[*,asleep](sh1(sh2[idle](job[*,idle])))", `
 			sent app TERM; sh1 dies of TERM; snapshot at 100; next in 100;
 			why sh2: not while app lives: it would only die of the signal; snapshot at 200; sent job TERM`},
-		{"the nearest has had its second, and one above naps", "app[*,naps](mid[*,asleep](sh(job[*,idle])))", `
+		{"the nearest has had its second, and one above naps",
+			"app[*,naps](mid[*,asleep](sh(job[*,idle])))", `
 			sent app TERM; sh dies of TERM; snapshot at 100; why job: left to mid for 1s; next in 100;
 			snapshot at 200; why job: left to app for 5s; next in 400; snapshot at 600; sent job TERM`},
 		{"the first who may have signalled it is not its parent", "app*(sh1(sh2(job*)))", `
@@ -46,8 +47,9 @@ var conditions = []struct {
 			sent app TERM; sh dies of TERM; snapshot at 100; job now busy; app now woken; snapshot at 110;
 			why job: left to app; snapshot at 300`},
 		{"what it has started in the stop may signal it", "bash*(job[*,idle])", `
-			sent bash TERM; bash starts kill*; bash exits; snapshot; why job: its parent left a helper that may signal it;
-			job now busy; kill exits; snapshot; why job: may have been signalled by bash, which has gone`},
+			sent bash TERM; bash starts kill*; bash exits; snapshot;
+			why job: its parent left a helper that may signal it; job now busy; kill exits; snapshot;
+			why job: may have been signalled by bash, which has gone`},
 		{"the manager runs all the time", "app*(sh(job[*,idle]))", `
 			sent app TERM; sh dies of TERM; snapshot at 100; job now busy; snapshot at 110; snapshot at 300`},
 		{"the next snapshot is for the first whose time is over",
@@ -65,7 +67,8 @@ var conditions = []struct {
 			snapshot at 110; sent job TERM`},
 		{"timeout does not signal another group", "timeout*(sh(job[*,idle,session]))", `
 			sent timeout TERM; sh dies of TERM; snapshot; sent job TERM`},
-		{"one above timeout is waited for as without it", "app[*,asleep](timeout*(sh(job[*,idle,session])))", `
+		{"one above timeout is waited for as without it",
+			"app[*,asleep](timeout*(sh(job[*,idle,session])))", `
 			sent app TERM; sh exits; snapshot at 10; why job: left to app for 1s; snapshot at 110;
 			sent job TERM`},
 		{"npm is not waited for", "npm*(sh(job[*,idle]))", `

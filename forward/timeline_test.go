@@ -118,7 +118,8 @@ func (t *timeline) deadline() (time.Duration, bool) {
 
 func (t *timeline) after(d time.Duration, do func()) {
 	e := event{t.now + d, do}
-	n, _ := slices.BinarySearchFunc(t.todo, e, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), -1) })
+	after := func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), -1) }
+	n, _ := slices.BinarySearchFunc(t.todo, e, after)
 	t.todo = slices.Insert(t.todo, n, e)
 }
 

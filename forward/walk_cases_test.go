@@ -9,8 +9,8 @@ import (
 var (
 	basic = []behaviour{noHandler, finishes, passesOn, passesLeaves, trapShell}
 	usual = append(basic[:len(basic):len(basic)], leavesAtOnce, ignoring, blocking, groupRelay)
-	every = append(usual[:len(usual):len(usual)], nestedInit, pipeReader, handlerShell, childRelay, passingShell,
-		dashShell, waitingShell, passesDies, groupDies)
+	every = append(usual[:len(usual):len(usual)], nestedInit, pipeReader, handlerShell,
+		childRelay, passingShell, dashShell, waitingShell, passesDies, groupDies)
 	traps = []behaviour{noHandler, finishes, passesDies, groupDies, trapShell, dashShell, waitingShell,
 		passingShell, handlerShell}
 	change = []behaviour{noHandler, finishes, passesOn, ignoring, trapShell, waitingShell, guardsItself,
@@ -44,10 +44,10 @@ var walks = []struct {
 	{"daemons, busy", 4, basic, kind{daemon: true}},
 }
 
-// Every family is stopped in every order of deaths. A snapshot that is late may miss some, as it does where the
-// dead was not drainit's child. What is found stands in the page of the walks: most is as it should be, since what
-// is below one that handles the stop is that one's business, and what busy ones received can't be known. A change
-// of the rules shows there.
+// Every family is stopped in every order of deaths. A snapshot that is late may miss some, as it does where
+// the dead was not drainit's child. What is found stands in the page of the walks: most is as it should be,
+// since what is below one that handles the stop is that one's business, and what busy ones received can't be
+// known. A change of the rules shows there.
 func TestSmallFamiliesWalkedWhole(t *testing.T) {
 	page, found := readPage(t), make([]*result, len(walks))
 	t.Cleanup(func() { // when all have been walked; one that fails has found nothing
@@ -71,6 +71,13 @@ type finding struct {
 	what   string
 }
 
+// fails ends the test by what is wrong with the family.
+func (w *walk) fails(format string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf("%v: "+format+" (idle: %v, deaths: %v)",
+		slices.Concat([]any{w.family}, args, []any{w.idle, w.deaths})...)
+}
+
 // note notes which members live, act upon the signal and were not sent it, and why.
 func (w *walk) note(when string) {
 	for i := range w.family {
@@ -80,13 +87,14 @@ func (w *walk) note(when string) {
 		}
 		w.cases[finding{i, when + w.whyNot(i)}] = true
 		if w.step == Orphans && w.idle && !w.late && !w.handlerAbove(i) {
-			w.t.Fatalf("%v: member %d was not signalled before the last call (deaths: %v)", w.family, i, w.deaths)
+			w.fails("member %d was not signalled before the last call", i)
 		}
 	}
 }
 
-// handlerAbove reports whether one lives above a member that is handling the stop, or another has its turn first: the
-// writer of what it reads, the work before a daemon; or it, or one above it, was asked to stop by other means.
+// handlerAbove reports whether one lives above a member that is handling the stop, or another has its turn
+// first: the writer of what it reads, the work before a daemon; or it, or one above it, was asked to stop by
+// other means.
 func (w *walk) handlerAbove(i int) bool {
 	for up := i; up != drainitSends; up = w.family[up].started {
 		if w.family[up].asked {
@@ -111,12 +119,13 @@ func (w *walk) handlerAbove(i int) bool {
 	return false
 }
 
-// waitsForWork reports whether a member came from a daemon, and the worker lives, or what came from it; or one of them
-// is a shell with a trap, which has seen to its daemons.
+// waitsForWork reports whether a member came from a daemon, and the worker lives, or what came from it; or
+// one of them is a shell with a trap, which has seen to its daemons.
 func (w *walk) waitsForWork(i int) bool {
 	for j := range w.family {
 		m := &w.family[j]
-		works := !m.dead || m.drainit > 0 && slices.Contains([]string{"bash", "dash", "mksh"}, w.process(j, w.kind).Exe) && m.handles()
+		works := !m.dead || m.drainit > 0 && m.handles() &&
+			slices.Contains([]string{"bash", "dash", "mksh"}, w.process(j, w.kind).Exe)
 		if w.top(i) != 0 && w.top(j) == 0 && works {
 			return true
 		}
@@ -194,17 +203,18 @@ func (w *walk) check() {
 		}
 		switch {
 		case m.drainit > 1:
-			w.t.Fatalf("%v: drainit signalled member %d %d times (deaths: %v)", w.family, i, m.drainit, w.deaths)
+			w.fails("drainit signalled member %d %d times", i, m.drainit)
 		case w.cut > 0:
-			w.t.Fatalf("%v: drainit signalled member %d, which reads from one that lives (deaths: %v)", w.family, w.cut, w.deaths)
+			w.fails("drainit signalled member %d, which reads from one that lives", w.cut)
 		case !m.dead && !m.signalled() && m.acts():
-			w.t.Fatalf("%v: member %d was signalled by none (idle: %v, deaths: %v)", w.family, i, w.idle, w.deaths)
+			w.fails("member %d was signalled by none", i)
 		case i > 0 && m.drainit > 0 && len(m.others) > 0: // below the worker
 			if m.again && m.call == Orphans && !w.byLeaf(m) {
-				w.t.Fatalf("%v: drainit signalled member %d, as another did: %s (deaths: %v)", w.family, i, m.rule, w.deaths)
+				w.fails("drainit signalled member %d, as another did: %s", i, m.rule)
 			}
-			if by := &w.family[m.others[0]]; m.later && m.call == Orphans && !w.byGroup(m) && by.call <= Orphans {
-				w.t.Fatalf("%v: drainit signalled member %d before its parent did: %s (deaths: %v)", w.family, i, m.rule, w.deaths)
+			by := &w.family[m.others[0]]
+			if m.later && m.call == Orphans && !w.byGroup(m) && by.call <= Orphans {
+				w.fails("drainit signalled member %d before its parent did: %s", i, m.rule)
 			}
 			w.cases[finding{i, w.twice(m)}] = true
 		}
@@ -215,7 +225,9 @@ func (w *walk) check() {
 // expect to signal its group.
 func (w *walk) byLeaf(m *member) bool {
 	for i := range w.family {
-		if by := &w.family[i]; slices.Contains(m.others, i) && by.signalsGroup() && !slices.ContainsFunc(w.family, func(child member) bool { return child.started == i }) {
+		isChild := func(child member) bool { return child.started == i }
+		if by := &w.family[i]; slices.Contains(m.others, i) && by.signalsGroup() &&
+			!slices.ContainsFunc(w.family, isChild) {
 			return true
 		}
 	}

@@ -12,9 +12,10 @@ import (
 
 var update = flag.Bool("update", false, "write the page of the walks anew")
 
-// result is what the walk of many families has found. A process is twice if it is signalled both by drainit and
-// by another in one order of deaths at least; late if it acts upon the signal and waits for a call, in one at
-// least; else kept. One that no process signals fails the walk, as does one that drainit signals twice.
+// result is what the walk of many families has found. A process is twice if it is signalled both by drainit
+// and by another in one order of deaths at least; late if it acts upon the signal and waits for a call, in
+// one at least; else kept. One that no process signals fails the walk, as does one that drainit signals
+// twice.
 type result struct {
 	families, orders int
 

@@ -37,7 +37,8 @@ type kind struct {
 	daemon   bool // the second member is a daemon from before the stop
 }
 
-// plan takes a snapshot and does what follows from it; any is whether that is something, or may be after some time.
+// plan takes a snapshot and does what follows from it; any is whether that is something, or may be after some
+// time.
 func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 	w.tick += after
 	r := Request{Purpose: purpose, Signal: unix.SIGTERM, Tick: w.tick}
@@ -224,9 +225,11 @@ func assignments(these []behaviour, members int) (all [][]behaviour) {
 	return all
 }
 
-var written = flag.String("family", "trap_in_wait0(dies1(finishes3) finishes2)", "the family that TestOneFamily walks")
+var written = flag.String("family", "trap_in_wait0(dies1(finishes3) finishes2)",
+	"the family that TestOneFamily walks")
 
-// A family that a message of the others names is walked by itself: go test ./forward -run OneFamily -v -family TREE.
+// A family that a message of the others names is walked by itself: go test ./forward -run OneFamily -v
+// -family TREE.
 func TestOneFamily(t *testing.T) {
 	f := familyOf(t, *written)
 	for _, h := range f.harms() {

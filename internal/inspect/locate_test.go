@@ -57,31 +57,51 @@ func TestWhichDrainitIsMeant(t *testing.T) {
 		want int
 		err  string
 	}{
-		"PID 1":                                    {[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "node", "own", "node"}}, 1, ""},
-		"PID 1 that is starting":                   {[]being{{1, 0, "drainit:start", "own", "drainit"}}, 1, ""},
-		"PID 1 has no title yet":                   {[]being{{1, 0, "drainit", "own", "drainit"}}, 0, none},
-		"PID 1 is a pause":                         {[]being{{1, 0, "drainit:pause", "own", "drainit"}}, 0, none},
-		"PID 1 is asked from another cgroup":       {[]being{{1, 0, "drainit:run", "its", "drainit"}}, 1, ""},
-		"an impostor below PID 1":                  {[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "drainit:kill", "own", "sh"}}, 1, ""},
-		"none":                                     {[]being{pause}, 0, none},
-		"one of a pod":                             {[]being{pause, real}, 10, ""},
-		"one of another container":                 {[]being{pause, {11, 1, "drainit:run", "other", "drainit"}}, 0, none},
-		"beside one of another container":          {[]being{pause, real, {11, 1, "drainit:run", "other", "drainit"}}, 10, ""},
-		"an impostor that is the worker":           {[]being{pause, real, {11, 10, "drainit:run", "own", "perl"}}, 10, ""},
-		"an impostor below the worker, unreadable": {[]being{pause, real, {11, 10, "sh", "own", "sh"}, {12, 11, "drainit:run", "own", ""}}, 10, ""},
-		"an impostor beside it":                    {[]being{pause, real, {11, 1, "drainit:run", "own", "perl"}}, 10, ""},
-		"an impostor of another user":              {[]being{pause, real, {11, 1, "drainit:run", "own", ""}}, 0, "several drainits here: 10, 11; choose one with --pid"},
-		"a drainit below it":                       {[]being{pause, real, {11, 10, "drainit:run", "own", "drainit"}}, 10, ""},
-		"the image's below another version":        {[]being{pause, {10, 1, "drainit:run", "own", "podman-init"}, {11, 10, "drainit:run", "own", "drainit"}}, 11, ""},
-		"an impostor alone":                        {[]being{pause, {10, 1, "drainit:run", "own", "perl"}}, 0, none},
-		"an impostor above it":                     {[]being{pause, {9, 1, "drainit:run", "own", "perl"}, {10, 9, "drainit:run", "own", "drainit"}}, 10, ""},
-		"an impostor below a hidden PID 1":         {[]being{{11, 10, "drainit:run", "own", "perl"}}, 0, "PID 1 is hidden from this user"},
-		"beside a hidden PID 1":                    {[]being{real}, 10, ""},
-		"PID 1 is hidden":                          {nil, 0, "PID 1 is hidden from this user"},
-		"two":                                      {[]being{pause, real, {11, 1, "drainit:drain", "own", "drainit"}}, 0, "several drainits here: 10, 11; choose one with --pid"},
+		"PID 1": {
+			[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "node", "own", "node"}}, 1, ""},
+		"PID 1 that is starting": {
+			[]being{{1, 0, "drainit:start", "own", "drainit"}}, 1, ""},
+		"PID 1 has no title yet": {[]being{{1, 0, "drainit", "own", "drainit"}}, 0, none},
+		"PID 1 is a pause": {
+			[]being{{1, 0, "drainit:pause", "own", "drainit"}}, 0, none},
+		"PID 1 is asked from another cgroup": {[]being{{1, 0, "drainit:run", "its", "drainit"}}, 1, ""},
+		"an impostor below PID 1": {
+			[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "drainit:kill", "own", "sh"}}, 1, ""},
+		"none":         {[]being{pause}, 0, none},
+		"one of a pod": {[]being{pause, real}, 10, ""},
+		"one of another container": {
+			[]being{pause, {11, 1, "drainit:run", "other", "drainit"}}, 0, none},
+		"beside one of another container": {
+			[]being{pause, real, {11, 1, "drainit:run", "other", "drainit"}}, 10, ""},
+		"an impostor that is the worker": {
+			[]being{pause, real, {11, 10, "drainit:run", "own", "perl"}}, 10, ""},
+		"an impostor below the worker, unreadable": {
+			[]being{pause, real, {11, 10, "sh", "own", "sh"}, {12, 11, "drainit:run", "own", ""}}, 10, ""},
+		"an impostor beside it": {
+			[]being{pause, real, {11, 1, "drainit:run", "own", "perl"}}, 10, ""},
+		"an impostor of another user": {
+			[]being{pause, real, {11, 1, "drainit:run", "own", ""}}, 0,
+			"several drainits here: 10, 11; choose one with --pid"},
+		"a drainit below it": {
+			[]being{pause, real, {11, 10, "drainit:run", "own", "drainit"}}, 10, ""},
+		"the image's below another version": {
+			[]being{pause, {10, 1, "drainit:run", "own", "podman-init"},
+				{11, 10, "drainit:run", "own", "drainit"}}, 11, ""},
+		"an impostor alone": {[]being{pause, {10, 1, "drainit:run", "own", "perl"}}, 0, none},
+		"an impostor above it": {
+			[]being{pause, {9, 1, "drainit:run", "own", "perl"}, {10, 9, "drainit:run", "own", "drainit"}},
+			10, ""},
+		"an impostor below a hidden PID 1": {
+			[]being{{11, 10, "drainit:run", "own", "perl"}}, 0, "PID 1 is hidden from this user"},
+		"beside a hidden PID 1": {[]being{real}, 10, ""},
+		"PID 1 is hidden":       {nil, 0, "PID 1 is hidden from this user"},
+		"two": {
+			[]being{pause, real, {11, 1, "drainit:drain", "own", "drainit"}}, 0,
+			"several drainits here: 10, 11; choose one with --pid"},
 	} {
 		got, err := madeUp(tt.all).locate(0)
-		if err == nil && got.PID != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+		if err == nil && got.PID != tt.want || (err == nil) != (tt.err == "") ||
+			err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %d, %v; want %d, %s", name, got.PID, err, tt.want, tt.err)
 		}
 	}

@@ -61,16 +61,20 @@ while True: time.sleep(1000)`, does, n, blocks)
 		perl, python string
 		awake, once  bool // the signal is pending for good
 	}{
-		"a handler":                      {perl: handler + ready + `forever`},
-		"beside a busy one":              {perl: handler + `spawn { 1 while 1 }; ` + ready + `forever`},
-		"signalfd":                       {perl: waits + `waits; ` + ready + `forever`, once: true},
-		"blocked":                        {perl: blocks + ready + `forever`, once: true},
-		"computes":                       {perl: ready + `1 while 1`, awake: true},
-		"wakes up":                       {perl: ready + `select undef, undef, undef, 0.002 while 1`, awake: true},
-		"another thread wakes up":        {python: threads(1, wakes, "[]")},
-		"another of a parent wakes up":   {python: threads(1, "os.fork() or time.sleep(1000)\n\t"+wakes, "[]")},
-		"many threads":                   {python: threads(200, "time.sleep(1000)", "[]")},
-		"the main one has ended":         {python: threads(2, "time.sleep(1000)", "[]); import ctypes; ctypes.CDLL(None).pthread_exit(None")},
+		"a handler":         {perl: handler + ready + `forever`},
+		"beside a busy one": {perl: handler + `spawn { 1 while 1 }; ` + ready + `forever`},
+		"signalfd":          {perl: waits + `waits; ` + ready + `forever`, once: true},
+		"blocked":           {perl: blocks + ready + `forever`, once: true},
+		"computes":          {perl: ready + `1 while 1`, awake: true},
+		"wakes up": {
+			perl: ready + `select undef, undef, undef, 0.002 while 1`, awake: true},
+		"another thread wakes up": {python: threads(1, wakes, "[]")},
+		"another of a parent wakes up": {
+			python: threads(1, "os.fork() or time.sleep(1000)\n\t"+wakes, "[]")},
+		"many threads": {python: threads(200, "time.sleep(1000)", "[]")},
+		"the main one has ended": {
+			python: threads(2, "time.sleep(1000)",
+				"[]); import ctypes; ctypes.CDLL(None).pthread_exit(None")},
 		"the main one of many blocks it": {python: threads(100, "time.sleep(1000)", "[signal.SIGUSR1]")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,11 +115,18 @@ func TestWhatThreadsWaitFor(t *testing.T) {
 		main, other      string
 		handles, blocked bool
 	}{
-		"the main thread waits":                           {"signal.sigwait(all)", "time.sleep(1000)", true, true},
-		"another thread waits, where all block":           {"time.sleep(1000)", "signal.sigwait(all)", true, true},
-		"another waits, and the main one does not block":  {"signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", "signal.sigwait(all)", false, false},
-		"all block, and none waits":                       {"time.sleep(1000)", "time.sleep(1000)", false, true},
-		"the main one blocks, and another does not block": {"time.sleep(1000)", "signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", false, false},
+		"the main thread waits": {
+			"signal.sigwait(all)", "time.sleep(1000)", true, true},
+		"another thread waits, where all block": {
+			"time.sleep(1000)", "signal.sigwait(all)", true, true},
+		"another waits, and the main one does not block": {
+			"signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)", "signal.sigwait(all)",
+			false, false},
+		"all block, and none waits": {
+			"time.sleep(1000)", "time.sleep(1000)", false, true},
+		"the main one blocks, and another does not block": {
+			"time.sleep(1000)", "signal.pthread_sigmask(signal.SIG_UNBLOCK, all); time.sleep(1000)",
+			false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pid := python(t, `
@@ -139,7 +150,8 @@ print("ready", flush=True)
 	}
 }
 
-// One that waits once a second is seen between two waits now and then: it handles what either look saw awaited.
+// One that waits once a second is seen between two waits now and then: it handles what either look saw
+// awaited.
 func TestWhatAPollerWaitedForCounts(t *testing.T) {
 	pid := python(t, `
 import signal, time
@@ -148,7 +160,8 @@ print("ready", flush=True)
 time.sleep(1000)`)
 	sleeps(t, pid)
 	p, _ := take(t).Process(pid)
-	for first, want := range map[signals.Set]bool{signals.SetOf(unix.SIGTSTP): true, signals.SetOf(unix.SIGUSR1): false, 0: false} {
+	for first, want := range map[signals.Set]bool{
+		signals.SetOf(unix.SIGTSTP): true, signals.SetOf(unix.SIGUSR1): false, 0: false} {
 		p.Blocked, p.Awaited = first|signals.SetOf(unix.SIGTSTP), first
 		must(t, p.confirm())
 		if p.Handles(unix.SIGTSTP) != want || p.Handles(unix.SIGUSR1) {

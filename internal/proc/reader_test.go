@@ -204,7 +204,8 @@ func TestAPipeThatTheRootWasGiven(t *testing.T) {
 	pid, _ := start(t, 0, root)
 	for {
 		all := answer(t, func() (*Snapshot, error) { return new(Reader).Tree(pid, nil, time.Minute) })
-		if below := all.Children(pid); len(below) == 2 && below[0].Comm == "sleep" && below[1].Comm == "sleep" {
+		if below := all.Children(pid); len(below) == 2 && below[0].Comm == "sleep" &&
+			below[1].Comm == "sleep" {
 			if below[1].Reads != (File{}) || all.HasWriters(below[1].PID) {
 				t.Errorf("%+v reads a pipe", below[1])
 			}
@@ -250,7 +251,8 @@ func TestWhichProcessesWriteToAPipe(t *testing.T) {
 		"no such process":                          {1 << 22, nil},
 	} {
 		slices.Sort(tt.writers)
-		got := slices.DeleteFunc(slices.Clone(all.WritersTo(tt.reader)), func(pid int) bool { return pid == tt.reader })
+		got := slices.DeleteFunc(
+			slices.Clone(all.WritersTo(tt.reader)), func(pid int) bool { return pid == tt.reader })
 		if all.HasWriters(tt.reader) != (len(got) > 0) {
 			t.Errorf("%s: has writers: %v", name, all.HasWriters(tt.reader))
 		}
@@ -265,7 +267,8 @@ func TestWhichProcessesWriteToAPipe(t *testing.T) {
 // seconds of drainit's one loop for a thousand readers. Each read allocates its path.
 func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 	const readers, mostOfEach = 200, 40
-	top, _ := family(t, 1, `pipe(my $r, my $w) or die; open STDIN, "<&", $r or die; open STDERR, ">&", $w or die;
+	top, _ := family(
+		t, 1, `pipe(my $r, my $w) or die; open STDIN, "<&", $r or die; open STDERR, ">&", $w or die;
 		for (1 .. shift) { spawn { forever } } say $$; forever`, strconv.Itoa(readers))
 	all := take(t)
 	allocations := testing.AllocsPerRun(1, func() {

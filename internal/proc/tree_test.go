@@ -23,7 +23,15 @@ func family(t testing.TB, lines int, script string, args ...string) (top int, sa
 	need(t, "perl")
 	const words = `use strict; use POSIX ();
 		sub say { syswrite STDOUT, "@_\n" } sub forever { select undef, undef, undef, 1000 while 1 }
-		sub spawn(&) { my $pid = fork; die "cannot fork: $!" unless defined $pid; return $pid if $pid; $_[0]->(); POSIX::_exit(0) }
+		sub spawn(&) {
+			my $pid = fork;
+			die "cannot fork: $!" unless defined $pid;
+			return $pid if $pid;
+			$_[0]->();
+			POSIX::_exit(0)
+		}
+		sub rename_to { open my $f, ">", "/proc/self/comm"; syswrite $f, $_[0]; close $f }
+		sub block { POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(@_)) }
 		$SIG{$_} = "DEFAULT" for qw(HUP INT QUIT TERM USR1);
 	`
 	return start(t, lines, exec.Command("perl", append([]string{"-e", words + script}, args...)...))
@@ -92,11 +100,13 @@ func readBelow(t testing.TB, top int) []*Process {
 
 // Each process below the root is read in full, and one elsewhere is not.
 func TestWhatATreeShows(t *testing.T) {
-	top, said := family(t, 3, `spawn { spawn { say $$; forever }; say $$; forever }; say $$; forever`, "", "an argument")
+	top, said := family(t, 3, `spawn { spawn { say $$; forever }; say $$; forever }; say $$; forever`, "",
+		"an argument")
 	perl, err := os.Readlink(procPath(top, "exe"))
 	must(t, err)
 	for _, s := range readBelow(t, top) {
-		if s.Exe != path.Base(perl) || len(s.Args) != 5 || s.Args[0] != "perl" || s.Args[3] != "" || s.Args[4] != "an argument" {
+		if s.Exe != path.Base(perl) || len(s.Args) != 5 || s.Args[0] != "perl" || s.Args[3] != "" ||
+			s.Args[4] != "an argument" {
 			t.Errorf("%q of %q", s.Args, s.Exe)
 		}
 		if s.PGID != top || s.Start == 0 || s.State != 'S' && s.State != 'R' || s.Comm != "perl" {
@@ -142,7 +152,7 @@ func TestProgramOfAFork(t *testing.T) {
 	top, said := family(t, 3, `
 		spawn { say "fork $$"; forever };
 		spawn { exec "perl", "-e", '$| = 1; print "exec $$\n"; select undef, undef, undef, 1000 while 1' };
-		spawn { open my $f, ">", "/proc/self/comm"; syswrite $f, "other"; close $f; say "renamed $$"; forever };
+		spawn { rename_to("other"); say "renamed $$"; forever };
 		forever`)
 	all := take(t)
 	parent, _ := all.Process(top)
@@ -152,7 +162,8 @@ func TestProgramOfAFork(t *testing.T) {
 		fmt.Sscan(line, &how, &pid)
 		p, _ := all.Process(pid)
 		shared := &p.Args[0] == &parent.Args[0]
-		if p.Exe != parent.Exe || slices.Equal(p.Args, parent.Args) != (how != "exec") || shared != (how == "fork") {
+		if p.Exe != parent.Exe || slices.Equal(p.Args, parent.Args) != (how != "exec") ||
+			shared != (how == "fork") {
 			t.Errorf("%s: %q of %q, not read: %v", how, p.Args, p.Exe, shared)
 		}
 	}
@@ -175,10 +186,11 @@ func TestATreeIsReadForABoundedTime(t *testing.T) {
 
 // blocks has a process of a family block TERM, USR1 and TSTP, and waits has it wait for them by
 // signalfd(2).
-const blocks = `POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM(), POSIX::SIGTSTP(), POSIX::SIGUSR1())); `
+const blocks = `block(POSIX::SIGTERM(), POSIX::SIGTSTP(), POSIX::SIGUSR1()); `
 
-var waits = `my $fd; sub waits { ` + blocks + `$fd = syscall(` + strconv.Itoa(unix.SYS_SIGNALFD4) +
-	`, -1, my $mask = pack("Q", 1 << (POSIX::SIGTERM() - 1) | 1 << (POSIX::SIGTSTP() - 1) | 1 << (POSIX::SIGUSR1() - 1)), 8, 0) } `
+var waits = `my ($fd, $mask); sub waits { ` + blocks + `
+	$mask |= 1 << ($_ - 1) for POSIX::SIGTERM(), POSIX::SIGTSTP(), POSIX::SIGUSR1();
+	$fd = syscall(` + strconv.Itoa(unix.SYS_SIGNALFD4) + `, -1, my $set = pack("Q", $mask), 8, 0) } `
 
 // A process that blocks a signal handles it only if it waits for it.
 func TestWhichSignalsAProcessHandles(t *testing.T) {
@@ -187,13 +199,14 @@ func TestWhichSignalsAProcessHandles(t *testing.T) {
 		handled string
 		ignores bool // HUP
 	}{
-		"nothing":             {`1`, "", false},
-		"handlers":            {`$SIG{TERM} = $SIG{INT} = sub { }`, "INT TERM", false},
-		"of real time":        {`$SIG{NUM40} = sub { }`, "NUM40", false},
-		"ignored":             {`$SIG{TERM} = $SIG{HUP} = "IGNORE"`, "", true},
-		"read from signalfd":  {waits + `waits`, "TERM TSTP", false},
-		"blocked":             {blocks, "", false},
-		"blocked and ignored": {`$SIG{TERM} = "IGNORE"; POSIX::sigprocmask(POSIX::SIG_BLOCK(), POSIX::SigSet->new(POSIX::SIGTERM()))`, "", false},
+		"nothing":            {`1`, "", false},
+		"handlers":           {`$SIG{TERM} = $SIG{INT} = sub { }`, "INT TERM", false},
+		"of real time":       {`$SIG{NUM40} = sub { }`, "NUM40", false},
+		"ignored":            {`$SIG{TERM} = $SIG{HUP} = "IGNORE"`, "", true},
+		"read from signalfd": {waits + `waits`, "TERM TSTP", false},
+		"blocked":            {blocks, "", false},
+		"blocked and ignored": {
+			`$SIG{TERM} = "IGNORE"; block(POSIX::SIGTERM())`, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			top, _ := family(t, 1, tt.does+`; say "ready"; forever`)
@@ -201,11 +214,13 @@ func TestWhichSignalsAProcessHandles(t *testing.T) {
 			var handled []string
 			for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGTSTP, 40} {
 				if s.Handles(sig) {
-					handled = append(handled, strings.TrimPrefix(cmp.Or(unix.SignalName(sig), "NUM40"), "SIG"))
+					handled = append(handled,
+						strings.TrimPrefix(cmp.Or(unix.SignalName(sig), "NUM40"), "SIG"))
 				}
 			}
 			if got := strings.Join(handled, " "); got != tt.handled || s.Ignores(unix.SIGHUP) != tt.ignores {
-				t.Errorf("handles %q, ignores HUP %v; want %q, %v", got, s.Ignores(unix.SIGHUP), tt.handled, tt.ignores)
+				t.Errorf("handles %q, ignores HUP %v; want %q, %v", got, s.Ignores(unix.SIGHUP),
+					tt.handled, tt.ignores)
 			}
 		})
 	}
@@ -232,13 +247,17 @@ func TestSnapshotWhileProcessesComeAndGo(t *testing.T) {
 
 func TestAnyNameAndAnyArguments(t *testing.T) {
 	const comm = "\xff) S 1 (\nb"
-	top, _ := family(t, 1, `open my $f, ">", "/proc/self/comm"; syswrite $f, $ARGV[0]; close $f; say "ready"; forever`, comm)
+	top, _ := family(
+		t, 1, `rename_to($ARGV[0]); say "ready"; forever`,
+		comm)
 	if s := readBelow(t, top)[0]; s.Comm != comm || s.PPID != os.Getpid() || s.Args[3] != comm {
 		t.Errorf("%q is %q of %d with %q", comm, s.Comm, s.PPID, s.Args)
 	}
-	top, _ = family(t, 1, `say "ready"; forever`, slices.Repeat([]string{strings.Repeat("y", 100_000)}, 15)...)
+	top, _ = family(t, 1, `say "ready"; forever`,
+		slices.Repeat([]string{strings.Repeat("y", 100_000)}, 15)...)
 	s := readBelow(t, top)[0]
-	if size := len(strings.Join(s.Args, " ")); size > page || len(s.Args) != 4 || !strings.HasPrefix(s.Args[3], "yy") {
+	if size := len(strings.Join(s.Args, " ")); size > page || len(s.Args) != 4 ||
+		!strings.HasPrefix(s.Args[3], "yy") {
 		t.Errorf("of megabytes: %d bytes in %d arguments", size, len(s.Args))
 	}
 }

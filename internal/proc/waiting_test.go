@@ -27,7 +27,8 @@ func shell(t testing.TB, name, script string) (pid int) {
 		all := take(t)
 		p, _ := all.Process(pid)
 		below := all.Children(pid)
-		if p.State == 'S' && p.Call.Sleeps && len(below) == 1 && below[0].Comm == "sleep" && below[0].State == 'S' {
+		if p.State == 'S' && p.Call.Sleeps && len(below) == 1 && below[0].Comm == "sleep" &&
+			below[0].State == 'S' {
 			return pid
 		}
 		if time.Now().After(deadline) {
@@ -147,11 +148,14 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 		masks, program, call, pipe bool // what is known
 		untouched                  bool
 	}{
-		"all can be read":                     {func() error { return nil }, true, true, true, true, true},
-		"no status":                           {noStatus, false, true, true, true, false},
-		"an absurd status":                    {over("status", absurd), false, true, true, true, false},
-		"a status as in gVisor":               {over("status", "Name:\tbash\nState:\tS (sleeping)\nPPid:\t1\nThreads:\t1\nSeccomp:\t0\n"), false, true, true, true, false},
-		"a status that is denied, and more":   {func() error { return errors.Join(noStatus(), asNobody()) }, false, false, false, false, false},
+		"all can be read":  {func() error { return nil }, true, true, true, true, true},
+		"no status":        {noStatus, false, true, true, true, false},
+		"an absurd status": {over("status", absurd), false, true, true, true, false},
+		"a status as in gVisor": {
+			over("status", "Name:\tbash\nState:\tS (sleeping)\nPPid:\t1\nThreads:\t1\nSeccomp:\t0\n"), false,
+			true, true, true, false},
+		"a status that is denied, and more": {
+			func() error { return errors.Join(noStatus(), asNobody()) }, false, false, false, false, false},
 		"no call":                             {over("syscall", ""), true, true, false, true, true},
 		"an absurd call":                      {over("syscall", absurd), true, true, false, true, true},
 		"all that ptrace would see is denied": {asNobody, true, false, false, false, true},
@@ -163,15 +167,18 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 			if !p.Alive() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) || p.Ignores(unix.SIGTERM) {
 				t.Errorf("alive: %v; %+v", p.Alive(), p)
 			}
-			if p.MasksKnown() != tt.masks || (p.Exe == "bash") != tt.program || !p.Call.Sleeps || (p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
+			if p.MasksKnown() != tt.masks || (p.Exe == "bash") != tt.program || !p.Call.Sleeps ||
+				(p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
 				t.Errorf("masks: %v, exe %q, call %+v, pipe %+v", p.MasksKnown(), p.Exe, p.Call, p.Reads)
 			}
-			if since := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), before, tt.do); since.Untouched != tt.untouched {
+			if since := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), before,
+				tt.do); since.Untouched != tt.untouched {
 				t.Errorf("untouched: %v", since.Untouched)
 			}
 		})
 	}
-	if gone := aside(t, Process{ID: ID{PID: 1 << 22}, State: 'S'}, nil, func() error { return nil }); gone.Alive() {
+	if gone := aside(t, Process{ID: ID{PID: 1 << 22}, State: 'S'}, nil,
+		func() error { return nil }); gone.Alive() {
 		t.Errorf("what has gone lives: %+v", gone)
 	}
 }

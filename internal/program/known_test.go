@@ -13,14 +13,17 @@ import (
 
 // handlers are what the programs of the table handle and block, as the kernel shows it.
 var handlers = map[string]signals.Set{
-	"make": 0x1814207, "just": 0x4447, "go": 0xfffffffd7fc1feff, "pnpm": 0x100004443, "runsvdir": 0x16001, "runsv": 0x14000,
-	"s6-svscan": 0x28017a27, "s6-supervise": 0x15007, "timeout": 0x16007, "dumb-init": 0x7ffbfeff, "su": 0xfffffffc7ffbdeff,
-	"runuser": 0xfffffffc7ffbdeff, "runuser --pty": 0xfffffffc7ffbfeff, "script": 0xfffffffc7ffbfeff, "strace": 0x7007,
-	"gunicorn": 0x8314a07, "its worker": 0x8304226, "celery": 0x100004207, "its pool": 0x46806a35, "puma": 0x4c317edf, "one puma": 0x14c017edf, "an own one": 0x4003,
+	"make": 0x1814207, "just": 0x4447, "go": 0xfffffffd7fc1feff, "pnpm": 0x100004443,
+	"runsvdir": 0x16001, "runsv": 0x14000, "s6-svscan": 0x28017a27, "s6-supervise": 0x15007,
+	"timeout": 0x16007, "dumb-init": 0x7ffbfeff, "strace": 0x7007,
+	"su": 0xfffffffc7ffbdeff, "script": 0xfffffffc7ffbfeff,
+	"runuser": 0xfffffffc7ffbdeff, "runuser --pty": 0xfffffffc7ffbfeff,
+	"gunicorn": 0x8314a07, "its worker": 0x8304226, "celery": 0x100004207, "its pool": 0x46806a35,
+	"puma": 0x4c317edf, "one puma": 0x14c017edf, "an own one": 0x4003,
 }
 
-// What a program signals is known by its executable and its handlers, and by the package of the script that a runtime
-// runs, and by no name alone. Arguments stand between blanks, and a title in brackets is one.
+// What a program signals is known by its executable and its handlers, and by the package of the script that a
+// runtime runs, and by no name alone. Arguments stand between blanks, and a title in brackets is one.
 func TestSignals(t *testing.T) {
 	for _, tt := range []struct {
 		exe, args string
@@ -66,7 +69,8 @@ func TestSignals(t *testing.T) {
 		{"node", "node /app/node_modules/.bin/run-p a b", "", NoProcess, NoProcess},
 		{"node", "node /app/node_modules/npm-run-all2/bin/run-p/index.js a b", "", NoProcess, NoProcess},
 		{"node", "node node_modules/.bin/cross-env A=1 app", "", OwnChild, OwnChild},
-		{"node", "node /app/node_modules/.bin/../cross-env/dist/bin/cross-env.js A=1 app", "", OwnChild, OwnChild},
+		{"node", "node /app/node_modules/.bin/../cross-env/dist/bin/cross-env.js A=1 app", "",
+			OwnChild, OwnChild},
 		{"node", "node /app/node_modules/.bin/lerna exec -- app", "", Children, Children},
 		{"node", "node /app/node_modules/.bin/lerna run exec", "", Unknown, Unknown},
 		{"dumb-init", "dumb-init -v -c app", "", OwnChild, OwnChild},
@@ -98,12 +102,14 @@ func TestSignals(t *testing.T) {
 		{"", "runsvdir services", "runsvdir", Unknown, Unknown},
 		{"", "", "", Unknown, Unknown},
 	} {
-		p := proc.Process{Handled: handlers[cmp.Or(tt.handlers, tt.exe)], Details: proc.Details{Exe: tt.exe, Args: argsOf(tt.args)}}
+		p := proc.Process{Handled: handlers[cmp.Or(tt.handlers, tt.exe)],
+			Details: proc.Details{Exe: tt.exe, Args: argsOf(tt.args)}}
 		hup := Unknown
 		if tt.exe == "runsvdir" {
 			hup = Children
 		}
-		for sig, want := range map[unix.Signal]Reach{unix.SIGTERM: tt.term, unix.SIGINT: tt.int, unix.SIGHUP: hup} {
+		for sig, want := range map[unix.Signal]Reach{
+			unix.SIGTERM: tt.term, unix.SIGINT: tt.int, unix.SIGHUP: hup} {
 			if got := Signals(&p, sig); got != want {
 				t.Errorf("%s by %q at %v: %v, want %v", tt.args, tt.exe, sig, got, want)
 			}
@@ -112,25 +118,33 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%s is %+v", tt.args, c)
 		}
 	}
-	for r, want := range map[Reach]bool{Unknown: false, NoProcess: true, OwnChild: true, Children: true, Group: false, Tree: false} {
+	for r, want := range map[Reach]bool{
+		Unknown: false, NoProcess: true, OwnChild: true, Children: true, Group: false, Tree: false} {
 		if got := r.OnlyChildren(); got != want {
 			t.Errorf("%v signals its children alone: %t", r, got)
 		}
 	}
 }
 
-// A program of one's own with the name of a known one, in Go, in another language, or a script, is not known by that.
+// A program of one's own with the name of a known one, in Go, in another language, or a script, is not known
+// by that.
 func TestNoNameAloneIsKnown(t *testing.T) {
 	for _, c := range commands {
 		for name := range strings.SplitSeq(c.name, "|") {
 			words := strings.Fields(strings.ReplaceAll(name, "/", ""))
 			own := strings.TrimSuffix(words[0], ":")
 			for _, handled := range []signals.Set{0, 0x2, 0x4000, 0x4003, goSignals} {
-				programs := []proc.Process{{Details: proc.Details{Exe: own, Args: words}}, {Comm: own, Details: proc.Details{Args: words}}}
+				programs := []proc.Process{
+					{Details: proc.Details{Exe: own, Args: words}},
+					{Comm: own, Details: proc.Details{Args: words}}}
 				if c.runtime != "" {
 					programs = nil
-					for _, file := range []string{own, "./" + own, "/app/" + own, "/app/" + own + ".js", "/app/bin/" + own + ".rb", "/app/" + own + "/app.js"} {
-						programs = append(programs, proc.Process{Comm: own, Details: proc.Details{Exe: c.runtime, Args: append([]string{c.runtime, file}, words[1:]...)}})
+					for _, file := range []string{
+						own, "./" + own, "/app/" + own, "/app/" + own + ".js", "/app/bin/" + own + ".rb",
+						"/app/" + own + "/app.js"} {
+						programs = append(programs,
+							proc.Process{Comm: own, Details: proc.Details{
+								Exe: c.runtime, Args: append([]string{c.runtime, file}, words[1:]...)}})
 					}
 				}
 				for _, p := range programs {
@@ -146,7 +160,9 @@ func TestNoNameAloneIsKnown(t *testing.T) {
 
 // raise(3) blocks all signals for a moment, as timeout does when it dies of its child's signal.
 func TestSignsOfOneThatBlocksAll(t *testing.T) {
-	p := proc.Process{Handled: 0x12007, Details: proc.Details{Exe: "timeout", Args: strings.Fields("timeout --foreground 9 app"), Blocked: allSignals}}
+	p := proc.Process{Handled: 0x12007,
+		Details: proc.Details{Exe: "timeout", Args: strings.Fields("timeout --foreground 9 app"),
+			Blocked: allSignals}}
 	if got := Signals(&p, unix.SIGTERM); got != OwnChild {
 		t.Errorf("%v", got)
 	}
@@ -172,7 +188,9 @@ func TestTakesTERM(t *testing.T) {
 		var all []proc.Process
 		for i, text := range tt.chain {
 			exe, args, _ := strings.Cut(text, "|")
-			all = append(all, proc.Process{ID: proc.ID{PID: 10 + i}, PPID: 9 + i, State: 'S', Handled: handlers[exe], Details: proc.Details{Exe: exe, Args: argsOf(args)}})
+			all = append(all, proc.Process{
+				ID: proc.ID{PID: 10 + i}, PPID: 9 + i, State: 'S', Handled: handlers[exe],
+				Details: proc.Details{Exe: exe, Args: argsOf(args)}})
 		}
 		if got := TakesTERM(proc.New(all), &all[0]); got != tt.want {
 			t.Errorf("%q: %t", tt.chain, got)

@@ -12,8 +12,8 @@ import (
 	"drainit/internal/signals"
 )
 
-// What runs a process, the name that it bears, and its arguments, with blanks between them, tell the kind of it,
-// and the name of a launcher.
+// What runs a process, the name that it bears, and its arguments, with blanks between them, tell the kind of
+// it, and the name of a launcher.
 func TestProgram(t *testing.T) {
 	kinds := map[Kind]string{Shell: "shell", Launcher: "launches "}
 	for _, tt := range []struct{ name, exe, comm, args, want string }{
@@ -47,8 +47,10 @@ func TestProgram(t *testing.T) {
 		{"what is nothing at all", "", "", "", ""},
 		{"npm exec, which npx is", "node", "npm exec tsx ap", "npm exec tsx app.ts", "launches npm"},
 		{"npm before it has its title", "node", "node", "node /usr/local/bin/npm start", "launches npm"},
-		{"npm by its file", "node", "node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start", "launches npm"},
-		{"npx by its file", "node", "MainThread", "/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app", "launches npm"},
+		{"npm by its file", "node", "node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start",
+			"launches npm"},
+		{"npx by its file", "node", "MainThread",
+			"/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app", "launches npm"},
 		{"npx", "node", "node", "node /usr/local/bin/npx app", "launches npx"},
 		{"yarn 1", "node", "node", "node /opt/yarn/bin/yarn.js start", "launches yarn"},
 		{"yarn 4", "node", "node", "node /app/.yarn/releases/yarn-4.5.0.cjs start", "launches yarn"},
@@ -56,7 +58,8 @@ func TestProgram(t *testing.T) {
 		{"yarn by Debian's name", "node", "node", "node /usr/bin/yarnpkg start", "launches yarnpkg"},
 		{"pnpm", "node", "node", "node /usr/local/bin/pnpm start", "launches pnpm"},
 		{"pnpx", "node", "node", "node /usr/bin/pnpx app", "launches pnpx"},
-		{"behind flags of node", "node", "node", "node --no-warnings --max-old-space-size=64 /usr/bin/npm start", "launches npm"},
+		{"behind flags of node", "node", "node",
+			"node --no-warnings --max-old-space-size=64 /usr/bin/npm start", "launches npm"},
 		{"by Debian's old name of node", "nodejs", "node", "nodejs /usr/bin/npm start", "launches npm"},
 		{"by bun", "bun", "node", "bun /usr/bin/npm start", "launches npm"},
 		{"that /proc hides", "", "npm start", "", "launches npm"},
@@ -75,7 +78,8 @@ func TestProgram(t *testing.T) {
 		{"another program with a launcher for an argument", "timeout", "timeout", "timeout 9 npm start", ""},
 		{"a shell script of a launcher's name", "bash", "npm", "/bin/bash /usr/local/bin/npm start", "shell"},
 	} {
-		p := proc.Process{Comm: tt.comm, Handled: handlers[cmp.Or(tt.exe, tt.comm)], Details: proc.Details{Exe: tt.exe, Args: strings.Fields(tt.args)}}
+		p := proc.Process{Comm: tt.comm, Handled: handlers[cmp.Or(tt.exe, tt.comm)],
+			Details: proc.Details{Exe: tt.exe, Args: strings.Fields(tt.args)}}
 		if got := kinds[Of(&p)] + LauncherName(&p); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -85,10 +89,13 @@ func TestProgram(t *testing.T) {
 // A title may be written over the arguments, blanks and all, and an argument may
 // be empty or hold anything.
 func TestProgramsWithOddArguments(t *testing.T) {
-	for _, args := range [][]string{{""}, {"", ""}, {"-"}, {"--"}, {"/"}, {"\n"}, {"npm start"}, {"node", ""}, {".npm"}, {"npm."}, {"\xff", "-npm"}} {
+	for _, args := range [][]string{
+		{""}, {"", ""}, {"-"}, {"--"}, {"/"}, {"\n"}, {"npm start"}, {"node", ""}, {".npm"}, {"npm."},
+		{"\xff", "-npm"}} {
 		for _, exe := range []string{"node", "busybox", "go", "", "."} {
 			s := proc.Process{Details: proc.Details{Exe: exe, Args: args}}
-			if got := Of(&s); got == Shell || got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
+			if got := Of(&s); got == Shell ||
+				got == Launcher && !strings.Contains(strings.Join(args, " "), "npm") {
 				t.Errorf("%q of %q is a %v", args, exe, got)
 			}
 		}
@@ -102,17 +109,20 @@ func TestWhatAShellHasInItsForeground(t *testing.T) {
 		writers map[int]int
 		want    []int
 	}{
-		"none":                     {nil, nil, nil},
-		"the youngest":             {[]uint64{100, 101}, nil, []int{12}},
-		"of one tick":              {[]uint64{100, 100}, nil, []int{12}},
-		"with a lower pid":         {[]uint64{200, 101}, nil, []int{11}},
-		"a pipeline":               {[]uint64{99, 100, 100, 100}, map[int]int{13: 12, 14: 13}, []int{14, 13, 12}},
+		"none":             {nil, nil, nil},
+		"the youngest":     {[]uint64{100, 101}, nil, []int{12}},
+		"of one tick":      {[]uint64{100, 100}, nil, []int{12}},
+		"with a lower pid": {[]uint64{200, 101}, nil, []int{11}},
+		"a pipeline": {
+			[]uint64{99, 100, 100, 100}, map[int]int{13: 12, 14: 13}, []int{14, 13, 12}},
 		"what another writes":      {[]uint64{99, 100}, map[int]int{12: 99}, []int{12}},
 		"a pipe in the background": {[]uint64{98, 99, 100}, map[int]int{12: 11}, []int{13}},
 	} {
 		all := []proc.Process{{ID: proc.ID{PID: 10}, PPID: 1, State: 'S'}}
 		for i, start := range tt.starts {
-			all = append(all, proc.Process{ID: proc.ID{PID: 11 + i, Start: start}, PPID: 10, State: 'S', Details: proc.Details{Reads: proc.File{Inode: uint64(11 + i)}}})
+			all = append(all, proc.Process{
+				ID: proc.ID{PID: 11 + i, Start: start}, PPID: 10, State: 'S',
+				Details: proc.Details{Reads: proc.File{Inode: uint64(11 + i)}}})
 		}
 		s := proc.New(all)
 		for reader, writer := range tt.writers {
@@ -144,7 +154,9 @@ func TestWhetherAShellReadsACommandsOutput(t *testing.T) {
 		{"busybox.static", unix.SYS_PPOLL, 3, 0, MayWait},
 		{"zsh", unix.SYS_READ, 12, signals.SetOf(unix.SIGINT), MayWait},
 	} {
-		p := proc.Process{Details: proc.Details{Exe: tt.exe, Blocked: tt.blocked, Call: proc.Call{Sleeps: true, Number: tt.call, Descriptor: tt.from}}}
+		p := proc.Process{Details: proc.Details{
+			Exe: tt.exe, Blocked: tt.blocked,
+			Call: proc.Call{Sleeps: true, Number: tt.call, Descriptor: tt.from}}}
 		if got := WaitingOf(&p); got != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
@@ -155,11 +167,13 @@ func TestWhetherAShellReadsACommandsOutput(t *testing.T) {
 func TestWhetherAShellWaits(t *testing.T) {
 	in := func(call int) proc.Call { return proc.Call{Sleeps: true, Number: call, Stack: 7} }
 	for exe, by := range map[string]map[proc.Call]Waiting{
-		"dash":           {in(unix.SYS_WAIT4): Waits, in(unix.SYS_RT_SIGSUSPEND): NotWaiting, in(unix.SYS_READ): NotWaiting},
+		"dash": {in(unix.SYS_WAIT4): Waits, in(unix.SYS_RT_SIGSUSPEND): NotWaiting,
+			in(unix.SYS_READ): NotWaiting},
 		"busybox.static": {in(unix.SYS_WAIT4): Waits, in(unix.SYS_RT_SIGSUSPEND): NotWaiting},
-		"bash":           {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_READ): NotWaiting, in(unix.SYS_PSELECT6): NotWaiting},
-		"mksh":           {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_RT_SIGSUSPEND): MayWait},
-		"":               {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_READ): MayWait},
+		"bash": {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_READ): NotWaiting,
+			in(unix.SYS_PSELECT6): NotWaiting},
+		"mksh": {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_RT_SIGSUSPEND): MayWait},
+		"":     {in(unix.SYS_WAIT4): MayWait, in(unix.SYS_READ): MayWait},
 	} {
 		by[in(-1)], by[in(9999)], by[proc.Call{}] = MayWait, MayWait, NotWaiting
 		for call, want := range by {
@@ -192,15 +206,16 @@ func TestNearest(t *testing.T) {
 		{"none beside root", 2, []int{1, 7}, nil},
 		{"no root", 99, []int{3}, nil},
 	} {
-		got := Nearest(family, tt.root, func(p proc.Process) bool { return slices.Contains(tt.handles, p.PID) })
+		got := Nearest(family, tt.root,
+			func(p proc.Process) bool { return slices.Contains(tt.handles, p.PID) })
 		if !slices.EqualFunc(got, tt.want, func(p proc.Process, pid int) bool { return p.PID == pid }) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
 
-// Masks as the kernel shows them for programs without a handler of their own, but for TERM: of Go 1.26, OpenJDK 17, PHP
-// 8.2, Python with faulthandler, nginx and Ruby.
+// Masks as the kernel shows them for programs without a handler of their own, but for TERM: of Go 1.26,
+// OpenJDK 17, PHP 8.2, Python with faulthandler, nginx and Ruby.
 func TestHandlersThatMayBeTheRuntimes(t *testing.T) {
 	for exe, tt := range map[string]struct {
 		handled signals.Set
@@ -216,7 +231,8 @@ func TestHandlersThatMayBeTheRuntimes(t *testing.T) {
 	} {
 		p := proc.Process{Handled: tt.handled, Details: proc.Details{Exe: exe}}
 		var got []unix.Signal
-		for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT, unix.SIGINT, unix.SIGUSR1, unix.SIGPWR, 37} {
+		for _, sig := range []unix.Signal{
+			unix.SIGHUP, unix.SIGQUIT, unix.SIGINT, unix.SIGUSR1, unix.SIGPWR, 37} {
 			if MayBeRuntimes(&p, sig) {
 				got = append(got, sig)
 			}

@@ -19,17 +19,23 @@ func dumped(by unix.Signal) unix.WaitStatus { return unix.WaitStatus(by) | 0x80 
 
 func TestExit(t *testing.T) {
 	for status, want := range map[unix.WaitStatus]string{
-		exited(0): "exited with status 0: 0 0", exited(143): "exited with status 143: 143 0", exited(255): "exited with status 255: 255 0",
-		died(unix.SIGTERM): "died of SIGTERM: 143 15", dumped(unix.SIGSEGV): "died of SIGSEGV: 139 11", died(64): "died of SIGRTMIN+30: 192 64",
+		exited(0):            "exited with status 0: 0 0",
+		exited(143):          "exited with status 143: 143 0",
+		exited(255):          "exited with status 255: 255 0",
+		died(unix.SIGTERM):   "died of SIGTERM: 143 15",
+		dumped(unix.SIGSEGV): "died of SIGSEGV: 139 11",
+		died(64):             "died of SIGRTMIN+30: 192 64",
 	} {
 		e := Exit{WaitEvent: reaper.WaitEvent{Status: status}}
-		if got := fmt.Sprintf("%v: %d %d", e, e.ExitStatus(), e.TermSignal()); got != want || !e.Terminated() {
+		if got := fmt.Sprintf("%v: %d %d", e, e.ExitStatus(), e.TermSignal()); got != want ||
+			!e.Terminated() {
 			t.Errorf("%#x: %s, want %s", int(status), got, want)
 		}
 	}
 }
 
-// A worker that has been waited for is gone: its pid may be another's by now. One that has daemonized lives on.
+// A worker that has been waited for is gone: its pid may be another's by now. One that has daemonized lives
+// on.
 func TestLifeOfAWorker(t *testing.T) {
 	end := new(Exit)
 	for _, tt := range []struct {
@@ -46,7 +52,8 @@ func TestLifeOfAWorker(t *testing.T) {
 			t.Errorf("%+v: gone %t, alive %t, is 7 %t", tt.w, tt.w.Gone(), tt.w.Alive(), tt.w.Is(7))
 		}
 	}
-	if w := (&Worker{PID: 7, Comm: "node"}); w.String() != "node[7]" || w.Process().PID != 7 || w.Process().Start != 0 {
+	if w := (&Worker{PID: 7, Comm: "node"}); w.String() != "node[7]" || w.Process().PID != 7 ||
+		w.Process().Start != 0 {
 		t.Errorf("%v, %+v", w, w.Process())
 	}
 }
@@ -65,11 +72,14 @@ func TestReason(t *testing.T) {
 		{"it exits in a stop", by(exited(0)), true, false, true, Kill{}, ReasonStop},
 		{"it lives in a stop", nil, true, false, true, Kill{}, ReasonStop},
 		{"it dies of drainit's stop signal", by(died(unix.SIGTERM)), true, false, true, Kill{}, ReasonStop},
-		{"of one that drainit did not send", by(died(unix.SIGTERM)), false, false, false, Kill{}, ReasonOutside},
+		{"of one that drainit did not send", by(died(unix.SIGTERM)), false, false, false, Kill{},
+			ReasonOutside},
 		{"of another one in a stop", by(died(unix.SIGKILL)), false, false, true, Kill{}, ReasonOutside},
 		{"of one that drainit forwarded", by(died(unix.SIGTERM)), true, true, false, Kill{}, ReasonForwarded},
-		{"it is killed", by(died(unix.SIGKILL)), true, false, true, Kill{Reason: machine.ReasonGrace}, machine.ReasonGrace},
-		{"it is killed by a second stop signal", nil, true, false, true, Kill{Reason: machine.ReasonSecondStop}, machine.ReasonSecondStop},
+		{"it is killed", by(died(unix.SIGKILL)), true, false, true, Kill{Reason: machine.ReasonGrace},
+			machine.ReasonGrace},
+		{"it is killed by a second stop signal", nil, true, false, true,
+			Kill{Reason: machine.ReasonSecondStop}, machine.ReasonSecondStop},
 	} {
 		w := &Worker{PID: 7, Exit: tt.exit, Kill: tt.killed}
 		if got := w.Reason(tt.requested, forward.Delivery{Stop: !tt.forwarded}, tt.sent); got != tt.want {
@@ -91,7 +101,8 @@ func TestKill(t *testing.T) {
 		{Kill{Reason: machine.ReasonForce, Victims: victims}, true, true, true},
 	} {
 		if tt.k.Began() != tt.began || tt.k.Forced() != tt.forced || tt.k.Happened() != tt.happened {
-			t.Errorf("%+v: began %t, forced %t, happened %t", tt.k, tt.k.Began(), tt.k.Forced(), tt.k.Happened())
+			t.Errorf("%+v: began %t, forced %t, happened %t", tt.k, tt.k.Began(), tt.k.Forced(),
+				tt.k.Happened())
 		}
 	}
 }
