@@ -9,6 +9,7 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/test/harness/rows"
 )
 
 // handlers are what the programs of the table handle and block, as the kernel shows it.
@@ -23,99 +24,27 @@ var handlers = map[string]signals.Set{
 }
 
 // What a program signals is known by its executable and its handlers, and by the package of the script that a
-// runtime runs, and by no name alone. Arguments stand between blanks, and a title in brackets is one.
+// runtime runs, and by no name alone.
 func TestSignals(t *testing.T) {
-	for _, tt := range []struct {
-		exe, args string
-		handlers  string // those of exe if ""
-		term, int Reach
-	}{
-		{"node", "[npm start]", "", OwnChild, OwnChild},
-		{"node", "node /usr/bin/npx -c app", "", OwnChild, OwnChild},
-		{"node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start", "", OwnChild, OwnChild},
-		{"node", "node /opt/yarn-v1.22.22/bin/yarn.js start", "", Children, NoProcess},
-		{"node", "node .yarn/releases/yarn-4.5.0.cjs start", "", Children, NoProcess},
-		{"node", "node /root/corepack/node_modules/pnpm/bin/pnpm.cjs start", "", Children, Children},
-		{"pnpm", "pnpm start", "", Group, Group},
-		{"php8.2", "/usr/bin/php /usr/bin/composer run-script app", "", NoProcess, NoProcess},
-		{"php8.2", "php composer.phar run-script app", "", NoProcess, NoProcess},
-		{"make", "make run", "", Children, NoProcess},
-		{"just", "just run", "", Children, NoProcess},
-		{"go", "go run .", "", NoProcess, NoProcess},
-		{"go", "go test .", "", Unknown, Unknown},
-		{"go", "go", "", Unknown, Unknown},
-		{"ruby3.1", "[foreman: master]", "", Children, Children},
-		{"ruby3.1", "ruby /usr/share/gems/foreman-0.87.2/bin/foreman start", "", Children, Children},
-		{"python3.11", "/usr/bin/python3 -sP /usr/bin/supervisord -c x", "", Group, Group},
-		{"python3.11", "/usr/bin/python3 /venv/bin/gunicorn app", "gunicorn", Children, Children},
-		{"python3.11", "[gunicorn: master [app]]", "gunicorn", Children, Children},
-		{"python3.11", "/usr/bin/python3 /venv/bin/gunicorn app", "its worker", Unknown, Unknown},
-		{"python3.11", "python3 /usr/bin/celery worker", "celery", Children, Children},
-		{"python3.11", "python3 /usr/bin/celery worker", "its pool", Unknown, Unknown},
-		{"ruby3.1", "[puma 5.6.5 (tcp://0.0.0.0:80) [app]]", "puma", Children, Children},
-		{"ruby3.1", "[puma 5.6.5 (tcp://0.0.0.0:80) [app]]", "one puma", Unknown, Unknown},
-		{"ruby3.1", "[puma: cluster worker 0: 7 [app]]", "puma", Unknown, Unknown},
-		{"runsvdir", "runsvdir services", "", NoProcess, NoProcess},
-		{"runsv", "runsv app", "", OwnChild, OwnChild},
-		{"s6-svscan", "s6-svscan services", "", Children, Children},
-		{"s6-supervise", "s6-supervise app", "", OwnChild, Group},
-		{"timeout", "timeout 300 app --foreground", "", Group, Group},
-		{"timeout", "timeout -v --foreground 300 app", "", OwnChild, OwnChild},
-		{"timeout", "timeout -k 5 --foreground 300 app", "", OwnChild, OwnChild},
-		{"timeout", "timeout -s INT 300 app --foreground", "", Group, Group},
-		{"timeout", "", "", Group, Group},
-		{"strace", "strace app", "", OwnChild, OwnChild},
-
-		{"node", "node /app/node_modules/.bin/run-p a b", "", NoProcess, NoProcess},
-		{"node", "node /app/node_modules/npm-run-all2/bin/run-p/index.js a b", "", NoProcess, NoProcess},
-		{"node", "node node_modules/.bin/cross-env A=1 app", "", OwnChild, OwnChild},
-		{"node", "node /app/node_modules/.bin/../cross-env/dist/bin/cross-env.js A=1 app", "",
-			OwnChild, OwnChild},
-		{"node", "node /app/node_modules/.bin/lerna exec -- app", "", Children, Children},
-		{"node", "node /app/node_modules/.bin/lerna run exec", "", Unknown, Unknown},
-		{"dumb-init", "dumb-init -v -c app", "", OwnChild, OwnChild},
-		{"dumb-init", "dumb-init -r 15:3 -c app", "", OwnChild, OwnChild},
-		{"dumb-init", "dumb-init app -c", "", Group, Group},
-		{"dumb-init", "dumb-init -- 7z -c", "", Group, Group},
-		{"node", "node /app/node_modules/.bin/pm2 start app.js", "", NoProcess, NoProcess},
-		{"node", "node /app/node_modules/.bin/pm2 logs", "", Unknown, Unknown},
-		{"node", "[PM2 v7.0.4: God Daemon (/root/.pm2)]", "", Unknown, Unknown},
-		{"node", "node run.js", "", Unknown, Unknown},
-		{"runuser", "runuser -u nobody -- sh -c app", "", OwnChild, OwnChild},
-		{"runuser", "runuser -u nobody --pty -- app", "runuser --pty", Group, Group},
-		{"su", "su nobody -c app", "", OwnChild, OwnChild},
-		{"script", "script -qec app log", "", Group, Group},
-		{"perl", "/usr/bin/perl /usr/bin/parallel app", "", Group, Group},
-
-		{"bash", "/bin/bash /usr/local/bin/npm start", "", Unknown, Unknown},
-		{"perl", "perl make", "", Unknown, Unknown},
-		{"node", "node make", "", Unknown, Unknown},
-		{"node", "node /app/npm.js", "", Unknown, Unknown},
-		{"node", "node /app/bin/yarn.js", "", Unknown, Unknown},
-		{"node", "node -r /app/node_modules/dotenv manager.js", "", Unknown, Unknown},
-		{"ruby3.1", "ruby bin/foreman.rb", "", Unknown, Unknown},
-		{"python3.11", "python3 supervisord", "", Unknown, Unknown},
-		{"make", "make run", "an own one", Unknown, Unknown},
-		{"make", "./make", "go", Unknown, Unknown},
-		{"runsvdir-start", "runsvdir-start", "runsvdir", Unknown, Unknown},
-		{"", "[npm start]", "", Unknown, Unknown},
-		{"", "runsvdir services", "runsvdir", Unknown, Unknown},
-		{"", "", "", Unknown, Unknown},
-	} {
-		p := proc.Process{Handled: handlers[cmp.Or(tt.handlers, tt.exe)],
-			Details: proc.Details{Exe: tt.exe, Args: argsOf(tt.args)}}
-		hup := Unknown
-		if tt.exe == "runsvdir" {
+	reaches := map[string]Reach{
+		"NoProcess": NoProcess, "OwnChild": OwnChild, "Children": Children, "Group": Group,
+	}
+	for _, row := range rows.Read(t, "testdata/signals.tsv", 5) {
+		exe, args, hup := row[0], row[1], Unknown
+		p := proc.Process{Handled: handlers[cmp.Or(row[4], exe)],
+			Details: proc.Details{Exe: exe, Args: argsOf(args)}}
+		if exe == "runsvdir" {
 			hup = Children
 		}
 		for sig, want := range map[unix.Signal]Reach{
-			unix.SIGTERM: tt.term, unix.SIGINT: tt.int, unix.SIGHUP: hup} {
+			unix.SIGTERM: reaches[row[2]], unix.SIGINT: reaches[row[3]], unix.SIGHUP: hup,
+		} {
 			if got := Signals(&p, sig); got != want {
-				t.Errorf("%s by %q at %v: %v, want %v", tt.args, tt.exe, sig, got, want)
+				t.Errorf("%s by %q at %v: %v, want %v", args, exe, sig, got, want)
 			}
 		}
-		if c := commandOf(&p); tt.exe != "" && (tt.term == Unknown) != (c == command{}) {
-			t.Errorf("%s is %+v", tt.args, c)
+		if c := commandOf(&p); exe != "" && (row[2] == "") != (c == command{}) {
+			t.Errorf("%s is %+v", args, c)
 		}
 	}
 	for r, want := range map[Reach]bool{

@@ -10,78 +10,19 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/test/harness/rows"
 )
 
-// What runs a process, the name that it bears, and its arguments, with blanks between them, tell the kind of
-// it, and the name of a launcher.
+// What runs a process, the name that it bears, and its arguments tell the kind of it, and the name of a
+// launcher.
 func TestProgram(t *testing.T) {
 	kinds := map[Kind]string{Shell: "shell", Launcher: "launches "}
-	for _, tt := range []struct{ name, exe, comm, args, want string }{
-		{"sh -c", "dash", "sh", "sh -c app", "shell"},
-		{"a script, whose name is its file's", "bash", "start.sh", "/bin/bash ./start.sh", "shell"},
-		{"a login shell", "bash", "bash", "-bash", "shell"},
-		{"a shell without arguments", "zsh", "zsh", "", "shell"},
-		{"a shell that was set aside", "bash.old", "bash", "bash start.sh", "shell"},
-		{"busybox by the name of sh", "busybox", "sh", "sh -c app", "shell"},
-		{"busybox by a path", "busybox", "start.sh", "/bin/ash ./start.sh", "shell"},
-		{"busybox as a login shell", "busybox", "sh", "-sh", "shell"},
-		{"busybox that is given its name", "busybox", "busybox", "busybox sh -c app", "shell"},
-		{"Alpine's static busybox", "busybox.static", "busybox.static", "/bin/busybox.static sh", "shell"},
-		{"toybox", "toybox", "sh", "sh", "shell"},
-		{"busybox as another program", "busybox", "httpd", "httpd -f", ""},
-		{"busybox as another program with a shell for an argument", "busybox", "nohup", "nohup sh", ""},
-		{"busybox alone", "busybox", "busybox", "busybox", ""},
-		{"busybox that shows no arguments", "busybox", "sh", "", ""},
-		{"a shell that /proc hides", "", "sh", "", "shell"},
-		{"a login shell that /proc hides", "", "-bash", "", "shell"},
-		{"a script whose shell /proc hides", "", "start.sh", "", ""},
-		{"a program that calls itself a shell", "node", "sh", "node sh", ""},
-		{"a program with a shell for an argument", "timeout", "timeout", "timeout 9 sh -c app", ""},
-		{"fish is not a shell of this kind", "fish", "fish", "fish", ""},
-		{"node", "node", "node", "node app.js", ""},
-		{"make", "make", "make", "make -s run", "launches make"},
-		{"what bears the name of any other", "task", "task", "task run", ""},
-		{"composer", "php8.2", "php", "/usr/bin/php /usr/bin/composer run-script app", "launches composer"},
-		{"a worker in PHP", "php8.2", "php", "php worker.php", ""},
-		{"npm", "node", "npm start", "npm start", "launches npm"},
-		{"what is nothing at all", "", "", "", ""},
-		{"npm exec, which npx is", "node", "npm exec tsx ap", "npm exec tsx app.ts", "launches npm"},
-		{"npm before it has its title", "node", "node", "node /usr/local/bin/npm start", "launches npm"},
-		{"npm by its file", "node", "node", "node /usr/lib/node_modules/npm/bin/npm-cli.js start",
-			"launches npm"},
-		{"npx by its file", "node", "MainThread",
-			"/usr/bin/node /usr/lib/node_modules/npm/bin/npx-cli.js app", "launches npm"},
-		{"npx", "node", "node", "node /usr/local/bin/npx app", "launches npx"},
-		{"yarn 1", "node", "node", "node /opt/yarn/bin/yarn.js start", "launches yarn"},
-		{"yarn 4", "node", "node", "node /app/.yarn/releases/yarn-4.5.0.cjs start", "launches yarn"},
-		{"yarn 2", "node", "node", "node /app/.yarn/releases/yarn-berry.cjs start", "launches yarn"},
-		{"yarn by Debian's name", "node", "node", "node /usr/bin/yarnpkg start", "launches yarnpkg"},
-		{"pnpm", "node", "node", "node /usr/local/bin/pnpm start", "launches pnpm"},
-		{"pnpx", "node", "node", "node /usr/bin/pnpx app", "launches pnpx"},
-		{"behind flags of node", "node", "node",
-			"node --no-warnings --max-old-space-size=64 /usr/bin/npm start", "launches npm"},
-		{"by Debian's old name of node", "nodejs", "node", "nodejs /usr/bin/npm start", "launches npm"},
-		{"by bun", "bun", "node", "bun /usr/bin/npm start", "launches npm"},
-		{"that /proc hides", "", "npm start", "", "launches npm"},
-		{"a program that /proc hides", "", "make", "make run", "launches make"},
-		{"go run", "go", "go", "go run .", "launches go run"},
-		{"another verb of go", "go", "go", "go test run", ""},
-		{"go alone", "go", "go", "go", ""},
-		{"an application", "node", "node", "node app.js npm", ""},
-		{"an application with a launcher's name in its own", "node", "node", "node npm-proxy.js", ""},
-		{"an application in a launcher's folder", "node", "node", "node /srv/npm/server.js", ""},
-		{"an application of a launcher's name", "node", "node", "node /srv/npm.js", ""},
-		{"an application of a launcher's name, with #!", "node", "npm", "/usr/bin/node ./npm start", ""},
-		{"an application with a title of its own", "node", "npmirror web", "npmirror web", ""},
-		{"node alone", "node", "node", "node", ""},
-		{"node with flags alone", "node", "node", "node --version", ""},
-		{"another program with a launcher for an argument", "timeout", "timeout", "timeout 9 npm start", ""},
-		{"a shell script of a launcher's name", "bash", "npm", "/bin/bash /usr/local/bin/npm start", "shell"},
-	} {
-		p := proc.Process{Comm: tt.comm, Handled: handlers[cmp.Or(tt.exe, tt.comm)],
-			Details: proc.Details{Exe: tt.exe, Args: strings.Fields(tt.args)}}
-		if got := kinds[Of(&p)] + LauncherName(&p); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+	for _, row := range rows.Read(t, "testdata/programs.tsv", 5) {
+		exe, comm := row[1], row[2]
+		p := proc.Process{Comm: comm, Handled: handlers[cmp.Or(exe, comm)],
+			Details: proc.Details{Exe: exe, Args: strings.Fields(row[3])}}
+		if got := kinds[Of(&p)] + LauncherName(&p); got != row[4] {
+			t.Errorf("%s: %q, want %q", row[0], got, row[4])
 		}
 	}
 }
